@@ -1,0 +1,39 @@
+// ptxgen/ptx/finding.hpp - what a check has to say about a module
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ptxgen/support/source_location.hpp"
+
+namespace ptxgen::inline v0 {
+
+enum class Severity : std::uint8_t {
+  Error,    ///< proved wrong, or it happened
+  Warning,  ///< cannot be shown right
+  Note,     ///< worth knowing
+};
+
+[[nodiscard]] std::string_view to_string(Severity severity) noexcept;
+
+/// One finding. The names of rules are stable (`type-mismatch`, `target-lacks`, ...).
+struct Finding {
+  Severity severity = Severity::Error;
+  std::string rule;
+  std::string message;
+  std::string file;
+  std::uint32_t line = 0;  ///< 1-based, 0 if unknown
+  std::string kernel;      ///< function concerned, or empty
+  SourceLocation cpp;      ///< the C++ builder call, if known
+  std::string source_file; ///< source position from `.loc`, or empty
+  std::uint32_t source_line = 0;
+  std::vector<std::string> details;  ///< further lines: the construct, the other party, the cure
+};
+
+/// `FILE:LINE: error: MESSAGE [RULE]` and the indented further lines, without a final newline.
+[[nodiscard]] std::string to_text(const Finding& finding);
+
+}  // namespace ptxgen::inline v0

@@ -1,0 +1,64 @@
+// ptxgen/ptx/target.hpp - the target table and the GPU table
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ptxgen/ptx/ops.hpp"
+
+namespace ptxgen::inline v0::ptx {
+
+/// A `.target`. Adding an architecture is one row in src/ptx/target.cpp.
+struct Target {
+  std::string_view name;  ///< "sm_89", "sm_90a", "sm_100f"
+  std::uint16_t sm = 0;   ///< 89, 90, 100
+  Variant variant = Variant::None;
+  Version version;        ///< lowest PTX version that knows it
+  std::uint16_t family = 0;  ///< targets with `f` features in common share it
+  std::uint32_t shared_per_block = 0;         ///< static limit, bytes
+  std::uint32_t shared_per_block_opt_in = 0;  ///< largest dynamic + static, bytes
+};
+
+[[nodiscard]] std::span<const Target> targets() noexcept;
+/// The row with that name, or nullptr.
+[[nodiscard]] const Target* find_target(std::string_view name) noexcept;
+/// The row with that name. Throws `Error` (code "unknown-target") listing the names there are.
+[[nodiscard]] const Target& target(std::string_view name);
+
+/// What `.target` text says even where the table has no row: `sm_52` gives 52, Variant::None.
+struct TargetName {
+  std::uint16_t sm = 0;
+  Variant variant = Variant::None;
+};
+/// False if the text is not of the form `sm_NN[a|f]`.
+[[nodiscard]] bool parse_target_name(std::string_view text, TargetName& out) noexcept;
+
+/// Whether a target of that name offers what the requirement asks (versions apart).
+[[nodiscard]] bool offers(TargetName target, const Requirement& requirement) noexcept;
+
+/// A GPU as the planner, the memory report and the emulator model it.
+struct Gpu {
+  std::string_view name;       ///< "h200", as `--gpu` takes it
+  std::string_view full_name;  ///< "NVIDIA H200 SXM"
+  std::string_view target;     ///< "sm_90a"-style name of its best target
+  std::uint16_t sms = 0;
+  std::uint32_t clock_mhz = 0;           ///< boost clock
+  double bandwidth_gb_per_s = 0;         ///< datasheet DRAM bandwidth, 1e9 bytes per second
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t l2_bytes = 0;
+  std::uint32_t shared_per_sm = 0;       ///< bytes
+  std::uint32_t shared_per_block = 0;    ///< largest opt-in, bytes
+  std::uint32_t registers_per_sm = 65536;
+  std::uint16_t threads_per_sm = 0;
+  std::uint16_t blocks_per_sm = 0;
+  std::uint16_t dram_latency_ns = 0;     ///< loaded latency, see docs/gpus.md for sources
+};
+
+[[nodiscard]] std::span<const Gpu> gpus() noexcept;
+[[nodiscard]] const Gpu* find_gpu(std::string_view name) noexcept;
+/// The first GPU of the table whose target has that sm, or nullptr.
+[[nodiscard]] const Gpu* first_gpu_of(std::string_view target) noexcept;
+
+}  // namespace ptxgen::inline v0::ptx

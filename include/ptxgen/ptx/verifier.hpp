@@ -1,0 +1,48 @@
+// ptxgen/ptx/verifier.hpp - whether a module is legal PTX for its target
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ptxgen/ptx/finding.hpp"
+#include "ptxgen/ptx/ir.hpp"
+#include "ptxgen/ptx/target.hpp"
+
+namespace ptxgen::inline v0::ptx {
+
+struct VerifyOptions {
+  /// Check against this target instead of the module's, or empty.
+  std::string_view target;
+  /// The entry that must exist, or empty: any entry or function will do.
+  std::string_view entry;
+};
+
+/// Checks names, operand kinds and types, and what target and version offer. Rules: `type-mismatch`
+/// `bad-operand` `undefined-register` `undefined-symbol` `duplicate-name` `target-lacks`
+/// `version-too-low` `missing-entry` `entry-name` `unknown-instruction` (a warning).
+/// Reads the module only; findings come in the order of the text.
+[[nodiscard]] std::vector<Finding> verify(const Module& module, const VerifyOptions& options = {});
+
+/// What one instruction has wrong, or an empty rule. `rule` and `message` as in `verify`.
+struct InstructionFault {
+  std::string_view rule;
+  std::string message;
+};
+/// Operand kinds and types of one instruction against its row (no target, no names).
+[[nodiscard]] InstructionFault check_operands(const Module& module, const Function& function,
+                                              const Instruction& instruction);
+
+/// The requirements that hold for one instruction with its modifiers, alternatives included, written
+/// to `out` (at most `out.size()`); returns how many. A group of alternatives has equal `group`.
+struct ActiveRequirement {
+  Requirement requirement;
+  std::uint16_t group = 0;
+};
+std::size_t requirements_of(const Instruction& instruction, std::span<ActiveRequirement> out) noexcept;
+
+/// The lowest `.version` that the target and everything in the module need: decision 7 of the
+/// architecture. Throws `Error` (code "target-lacks") if the target lacks something.
+[[nodiscard]] Version lowest_version(const Module& module, std::string_view target);
+
+}  // namespace ptxgen::inline v0::ptx
