@@ -24,7 +24,7 @@ TextBuffer& TextBuffer::decimal_signed(std::int64_t value) {
 }
 
 TextBuffer& TextBuffer::hex(std::uint64_t value, unsigned digits) {
-  static constexpr char kDigits[] = "0123456789abcdef";
+  static constexpr char kDigits[] = "0123456789ABCDEF";
   char* at = grow(digits);
   for (unsigned i = digits; i-- > 0; value >>= 4) at[i] = kDigits[value & 15];
   size_ += digits;

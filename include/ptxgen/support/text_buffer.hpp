@@ -31,7 +31,7 @@ class TextBuffer {
 
   TextBuffer& decimal(std::uint64_t value);
   TextBuffer& decimal_signed(std::int64_t value);
-  /// Lower-case hexadecimal with exactly `digits` digits (at most 16), no prefix.
+  /// Upper-case hexadecimal with exactly `digits` digits (at most 16), no prefix.
   TextBuffer& hex(std::uint64_t value, unsigned digits);
 
   [[nodiscard]] std::string_view view() const noexcept { return {text_.data(), size_}; }
