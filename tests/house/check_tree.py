@@ -25,7 +25,7 @@ FLOORS = {
     "kernels": 4, "driver": 4,
     "runtime": 5,
     "cli": 6, "capi": 6, "examples": 6, "bench": 6,
-    "all": 7,
+    "all": 5.5,  # below the faces, which may include it
 }
 MAX_LINES = 800
 CODE = (".cpp", ".hpp", ".h", ".cu", ".inc")
