@@ -8,7 +8,8 @@ namespace ptxgen::inline v0 {
 
 std::string_view to_string(Stage stage) noexcept {
   static constexpr std::array<std::string_view, 10> kNames = {
-      "build", "verify", "optimize", "assemble", "load", "launch", "cache", "emulate", "device", "io"};
+      "build",  "verify", "optimize", "assemble", "load",
+      "launch", "cache",  "emulate",  "device",   "io"};
   const auto index = static_cast<std::size_t>(stage);
   return index < kNames.size() ? kNames[index] : "unknown";
 }
@@ -41,7 +42,8 @@ std::string Error::describe() const {
   if (!target.empty()) context += ", target " + target;
   if (driver_status != 0) context += ", status " + std::to_string(driver_status);
   indented(context);
-  if (site.known()) indented("built at " + std::string(site.file) + ":" + std::to_string(site.line));
+  if (site.known())
+    indented("built at " + std::string(site.file) + ":" + std::to_string(site.line));
   if (!log.empty()) {
     indented("log:");
     indented(log);

@@ -39,15 +39,15 @@ class Error : public std::exception {
   Stage stage;
   std::string code;
   std::string message;
-  std::string kernel;        ///< entry or function name, or empty
-  std::string target;        ///< for example "sm_89, PTX 7.8", or empty
-  std::string file;          ///< the PTX or other file concerned, or empty
-  std::uint32_t line = 0;    ///< 1-based line in that PTX, 0 if unknown
-  std::uint32_t column = 0;  ///< 1-based column, 0 if unknown
-  std::string excerpt;       ///< the PTX lines around `line`, at most two before and after
-  SourceLocation site;       ///< the C++ call that built the construct
-  int driver_status = 0;     ///< CUresult or tool exit status, 0 if none
-  std::string log;           ///< the driver's or assembler's whole log, never cut
+  std::string kernel;         ///< entry or function name, or empty
+  std::string target;         ///< for example "sm_89, PTX 7.8", or empty
+  std::string file;           ///< the PTX or other file concerned, or empty
+  std::uint32_t line = 0;     ///< 1-based line in that PTX, 0 if unknown
+  std::uint32_t column = 0;   ///< 1-based column, 0 if unknown
+  std::string excerpt;        ///< the PTX lines around `line`, at most two before and after
+  SourceLocation site;        ///< the C++ call that built the construct
+  int driver_status = 0;      ///< CUresult or tool exit status, 0 if none
+  std::string log;            ///< the driver's or assembler's whole log, never cut
   std::vector<Error> causes;  ///< later or nested failures (clean-up that failed too)
 
   /// Everything known about the failure as one text; stable layout, see the tests.

@@ -1,0 +1,28 @@
+# cmake/PtxgenDependencies.cmake - packages of the distribution that the build uses
+
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+find_package(fmt 9 REQUIRED)
+find_package(spdlog 1.10 REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+
+# spdlog's own header-only target links the shared libfmt; this one leaves nothing to link.
+add_library(ptxgen_spdlog INTERFACE)
+target_compile_definitions(ptxgen_spdlog INTERFACE SPDLOG_FMT_EXTERNAL FMT_HEADER_ONLY=1)
+target_include_directories(
+  ptxgen_spdlog SYSTEM
+  INTERFACE $<TARGET_PROPERTY:spdlog::spdlog_header_only,INTERFACE_INCLUDE_DIRECTORIES>
+            $<TARGET_PROPERTY:fmt::fmt-header-only,INTERFACE_INCLUDE_DIRECTORIES>)
+target_link_libraries(ptxgen_spdlog INTERFACE Threads::Threads)
+
+if(PTXGEN_BUILD_CLI)
+  find_package(CLI11 2.1 REQUIRED)
+endif()
+if(PTXGEN_BUILD_TESTS)
+  find_package(Catch2 2.13 REQUIRED)
+  find_package(rapidcheck REQUIRED)
+  find_package(Python3 3.7 REQUIRED COMPONENTS Interpreter)
+endif()
+if(PTXGEN_BUILD_BENCH)
+  find_package(benchmark 1.7 REQUIRED)
+endif()

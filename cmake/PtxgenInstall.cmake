@@ -1,0 +1,45 @@
+# cmake/PtxgenInstall.cmake - what `cmake --install` puts where
+include(CMakePackageConfigHelpers)
+
+set(ptxgen_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/ptxgen")
+
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/ptxgen" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(
+  TARGETS ptxgen
+  EXPORT ptxgen-targets
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+# The C API joins the same export as ptxgen::c when its room stands.
+install(
+  EXPORT ptxgen-targets
+  NAMESPACE ptxgen::
+  FILE ptxgenTargets.cmake
+  DESTINATION "${ptxgen_cmake_dir}")
+
+configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/ptxgenConfig.cmake.in"
+                              "${PROJECT_BINARY_DIR}/ptxgenConfig.cmake"
+                              INSTALL_DESTINATION "${ptxgen_cmake_dir}")
+# Before 1.0 a minor version may break its users, so only the same minor version is compatible.
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/ptxgenConfigVersion.cmake"
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/ptxgenConfig.cmake"
+              "${PROJECT_BINARY_DIR}/ptxgenConfigVersion.cmake" DESTINATION "${ptxgen_cmake_dir}")
+
+# The .pc file finds its prefix from its own place, so that an installed tree can be moved.
+set(pc_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+file(RELATIVE_PATH ptxgen_pc_to_prefix "/${pc_dir}" "/")
+string(REGEX REPLACE "/$" "" ptxgen_pc_to_prefix "${ptxgen_pc_to_prefix}")
+# A static archive leaves it to the consumer's link to name what the archive needs.
+set(ptxgen_pc_libs_private "-lstdc++ -lm -ldl -pthread")
+set(ptxgen_pc_libs "-L\${libdir} -lptxgen")
+if(NOT BUILD_SHARED_LIBS)
+  string(APPEND ptxgen_pc_libs " -ldl -pthread")
+endif()
+configure_file("${PROJECT_SOURCE_DIR}/cmake/ptxgen.pc.in" "${PROJECT_BINARY_DIR}/ptxgen.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/ptxgen.pc" DESTINATION "${pc_dir}")
+
+if(TARGET ptxgen_cli)
+  install(TARGETS ptxgen_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+endif()
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")

@@ -1,0 +1,83 @@
+# cmake/PtxgenSettings.cmake - compiler settings: warnings, sanitizers, cache, output folders
+
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(PTXGEN_CCACHE ccache)
+  mark_as_advanced(PTXGEN_CCACHE)
+  if(PTXGEN_CCACHE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${PTXGEN_CCACHE}")
+  endif()
+endif()
+
+if(PTXGEN_TOP_LEVEL)
+  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+  set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+  set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+  endif()
+endif()
+
+# An installed program finds an installed shared library without LD_LIBRARY_PATH.
+file(RELATIVE_PATH ptxgen_bin_to_lib "/${CMAKE_INSTALL_BINDIR}" "/${CMAKE_INSTALL_LIBDIR}")
+list(APPEND CMAKE_INSTALL_RPATH "$ORIGIN/${ptxgen_bin_to_lib}")
+
+# Every target of ours links this one (PRIVATE); it is never exported.
+add_library(ptxgen_warnings INTERFACE)
+target_compile_options(
+  ptxgen_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+                            $<$<BOOL:${PTXGEN_WERROR}>:-Werror>)
+
+if(PTXGEN_SANITIZE)
+  add_compile_options("-fsanitize=${PTXGEN_SANITIZE}" -fno-omit-frame-pointer
+                      -fno-sanitize-recover=all)
+  add_link_options("-fsanitize=${PTXGEN_SANITIZE}")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # gcc 12's own instrumentation makes it warn about <regex> and <functional>.
+    target_compile_options(ptxgen_warnings INTERFACE -Wno-maybe-uninitialized)
+  endif()
+endif()
+if(PTXGEN_BUILD_FUZZERS)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "PTXGEN_BUILD_FUZZERS needs clang (libFuzzer); "
+                        "configure with the preset `fuzz`, or with -DCMAKE_CXX_COMPILER=clang++")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+if(PTXGEN_BUNDLE)
+  if(BUILD_SHARED_LIBS)
+    message(FATAL_ERROR "PTXGEN_BUNDLE links libptxgen statically; set BUILD_SHARED_LIBS=OFF")
+  endif()
+endif()
+
+# ptxgen_allow_long_constexpr(SOURCE...)
+#
+# Raises the compiler's budget of constant evaluation for sources of the library (relative to the
+# caller's folder) that build large tables at compile time.
+function(ptxgen_allow_long_constexpr)
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    set(options -fconstexpr-steps=100000000 -fbracket-depth=1024)
+  else()
+    set(options -fconstexpr-ops-limit=1000000000 -fconstexpr-loop-limit=10000000)
+  endif()
+  foreach(source IN LISTS ARGN)
+    set_property(
+      SOURCE "${CMAKE_CURRENT_SOURCE_DIR}/${source}"
+      TARGET_DIRECTORY ptxgen
+      APPEND
+      PROPERTY COMPILE_OPTIONS ${options})
+  endforeach()
+endfunction()
+
+# The version is written in project() and in version.hpp; the two must agree.
+file(STRINGS "${PROJECT_SOURCE_DIR}/include/ptxgen/version.hpp" ptxgen_header_version
+     REGEX "kVersion = ")
+string(REGEX MATCH "[0-9]+\\.[0-9]+\\.[0-9]+" ptxgen_header_version "${ptxgen_header_version}")
+if(NOT ptxgen_header_version STREQUAL PROJECT_VERSION)
+  message(FATAL_ERROR "include/ptxgen/version.hpp says ${ptxgen_header_version}, "
+                      "CMakeLists.txt says ${PROJECT_VERSION}; make them agree")
+endif()
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+                                       "${PROJECT_SOURCE_DIR}/include/ptxgen/version.hpp")

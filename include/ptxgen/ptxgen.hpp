@@ -1,0 +1,5 @@
+// ptxgen/ptxgen.hpp - the whole library in one include
+#pragma once
+
+#include "ptxgen/support.hpp"
+#include "ptxgen/version.hpp"

@@ -1,0 +1,6 @@
+// ptxgen/support.hpp - errors, call sites and text buffers
+#pragma once
+
+#include "ptxgen/support/error.hpp"
+#include "ptxgen/support/source_location.hpp"
+#include "ptxgen/support/text_buffer.hpp"

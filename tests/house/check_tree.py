@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+# tests/house/check_tree.py - floors, file headers, file length, machine paths
+"""usage: check_tree.py SOURCE_DIR | --self-test
+
+Fails when a file of the tree breaks one of these rules:
+  floor    a room includes a room above it or beside it on the same floor
+  include  an include that leaves its folder by `..`, or a public header that includes what costs
+           too much or must stay inside (docs: architecture, style)
+  header   the first line is not `// path/file.cpp - purpose in under ten words`
+  length   800 lines or more, and no `long because ...` in the header line
+  paths    a path that exists on one machine only, or a name of a private package host"""
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+# Upper floors may include lower ones; rooms on one floor do not know each other. `all` is the
+# umbrella over the whole library; tests may include anything.
+FLOORS = {
+    "support": 0,
+    "ptx": 1,
+    "analysis": 2,
+    "builder": 3, "optimize": 3, "emulator": 3,
+    "kernels": 4, "driver": 4,
+    "runtime": 5,
+    "cli": 6, "capi": 6, "examples": 6, "bench": 6,
+    "all": 5.5,  # below the faces, which may include it
+}
+MAX_LINES = 800
+CODE = (".cpp", ".hpp", ".h", ".cu", ".inc")
+SCRIPT = (".py", ".cmake", ".sh")
+BANNED_IN_PUBLIC = ("functional", "memory", "iostream", "filesystem", "regex", "fstream", "sstream",
+                    "map", "unordered_map", "mutex", "thread", "spdlog/", "fmt/", "nlohmann/",
+                    "CLI/")
+
+# Written in pieces, or this file would find itself.
+MACHINE_PATHS = re.compile(
+    r"(?<![\w.$}/-])/(?:" + "|".join(["wo" "rk", "ro" "ot", "ho" "me", "tm" "p", "mn" "t"])
+    + r")(?:/|\b)(?![\w-]*\.hpp)")
+PRIVATE_HOSTS = re.compile("|".join(["arti" "factory", "ne" "xus\\.", "127\\.0\\." "0\\.1"]))
+
+
+def room_of(path):
+    """The room that a file of the tree belongs to, or None where no floor applies."""
+    parts = Path(path).parts
+    if parts[:2] == ("include", "ptxgen"):
+        if len(parts) > 3:
+            return parts[2]
+        stem = Path(parts[2]).stem
+        if stem == "version":
+            return "support"
+        if stem == "ptxgen":
+            return "capi" if parts[2].endswith(".h") else "all"
+        return stem
+    if parts[0] == "src" and len(parts) > 2:
+        return parts[1]
+    if parts[0] in ("examples", "bench"):
+        return parts[0]
+    return None
+
+
+def included_room(path, name):
+    """The room that `#include "name"` in the file `path` leads to, or None for others' headers."""
+    parts = Path(name).parts
+    if parts[0] == "ptxgen":
+        return room_of(Path("include") / name)
+    if parts[0] == "src" and len(parts) > 2:
+        return parts[1]
+    if len(parts) > 1 and parts[0] in FLOORS:  # include path src/
+        return parts[0]
+    return None
+
+
+def check_file(path, text):
+    """Findings of one file as (line, rule, message)."""
+    suffix = Path(path).suffix
+    lines = text.split("\n")
+    if lines and lines[-1] == "":
+        lines.pop()
+
+    for number, line in enumerate(lines, 1):
+        for pattern in (MACHINE_PATHS, PRIVATE_HOSTS):
+            if found := pattern.search(line):
+                yield number, "paths", (f"'{found.group()}' means something on one machine only; "
+                                        "use a relative path or an option")
+
+    if suffix in CODE + SCRIPT or Path(path).name == "CMakeLists.txt":
+        yield from check_header_line(path, lines, "//" if suffix in CODE else "#")
+        if len(lines) >= MAX_LINES and "long because " not in "".join(lines[:2]):
+            yield len(lines), "length", (
+                f"{len(lines)} lines, a file has fewer than {MAX_LINES}: split it, or say in the "
+                "header line 'long because ...'")
+    if suffix in CODE:
+        yield from check_includes(path, lines)
+
+
+def check_header_line(path, lines, comment):
+    first = 1 if lines and lines[0].startswith("#!") else 0
+    shown = Path(path)
+    if shown.parts[0] == "include":
+        shown = shown.relative_to("include")
+    line = lines[first] if first < len(lines) else ""
+    prefix = f"{comment} {shown} - "
+    if not line.startswith(prefix) or not line[len(prefix):].strip():
+        yield first + 1, "header", f"the first line must be '{prefix}purpose in under ten words'"
+        return
+    purpose = re.split(r"[;,]? long because ", line[len(prefix):])[0]
+    if len(purpose.split()) > 10:
+        yield first + 1, "header", (f"the purpose has {len(purpose.split())} words; ten are the most")
+
+
+def check_includes(path, lines):
+    room = room_of(path)
+    public = path.startswith("include/")
+    for number, line in enumerate(lines, 1):
+        found = re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line)
+        if not found:
+            continue
+        name = found.group(1)
+        if ".." in Path(name).parts:
+            yield number, "include", f"'{name}' leaves its folder: include it from src/ or include/"
+            continue
+        if public and any(name == banned or (banned.endswith("/") and name.startswith(banned))
+                          for banned in BANNED_IN_PUBLIC):
+            yield number, "include", f"<{name}> does not belong into a public header"
+        if public and not name.startswith("ptxgen/") and "/" in name and not name.startswith("sys/"):
+            yield number, "include", f"'{name}' is not installed with the public headers"
+        other = included_room(path, name)
+        if room is None or other is None or room == other:
+            continue
+        if room not in FLOORS or other not in FLOORS:
+            yield number, "floor", f"no floor is known for '{room if room not in FLOORS else other}'"
+        elif FLOORS[other] >= FLOORS[room]:
+            where = "above" if FLOORS[other] > FLOORS[room] else "beside"
+            yield number, "floor", (f"{room} (floor {FLOORS[room]}) includes '{name}' of {other} "
+                                    f"(floor {FLOORS[other]}), a room {where} it")
+
+
+def files_of(source):
+    """Tracked and new files, or everything outside build/ where there is no repository."""
+    listed = subprocess.run(["git", "-C", str(source), "ls-files", "-z", "--cached", "--others",
+                             "--exclude-standard"], stdout=subprocess.PIPE,
+                            stderr=subprocess.DEVNULL)
+    top = subprocess.run(["git", "-C", str(source), "rev-parse", "--show-toplevel"],
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True)
+    if listed.returncode == 0 and top.stdout and Path(top.stdout.strip()) == source.resolve():
+        names = listed.stdout.decode().split("\0")
+        return sorted(name for name in names if name and (source / name).is_file())
+    return sorted(str(path.relative_to(source)) for path in source.rglob("*")
+                  if path.is_file() and path.relative_to(source).parts[0] not in (".git", "build"))
+
+
+def check_tree(source):
+    findings = []
+    checked = 0
+    for name in files_of(source):
+        try:
+            text = (source / name).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue  # seeds of a fuzzer and the like
+        checked += 1
+        findings += [f"{name}:{line}: {message} [{rule}]"
+                     for line, rule, message in check_file(name, text)]
+    return checked, findings
+
+
+def self_test():
+    """Every rule must find its violation, and nothing else."""
+    wrong = {
+        "src/ptx/a.cpp": ("floor", "// src/ptx/a.cpp - x\n#include \"ptxgen/builder/b.hpp\"\n"),
+        "src/builder/b.cpp": ("floor", "// src/builder/b.cpp - x\n#include \"optimize/pass.hpp\"\n"),
+        "src/kernels/c.cpp": ("floor", "// src/kernels/c.cpp - x\n#include <ptxgen/runtime.hpp>\n"),
+        "include/ptxgen/ptx/d.hpp": ("floor", "// ptxgen/ptx/d.hpp - x\n"
+                                     "#include \"ptxgen/ptxgen.hpp\"\n"),
+        "src/runtime/e.cpp": ("include", "// src/runtime/e.cpp - x\n#include \"../cli/x.hpp\"\n"),
+        "include/ptxgen/f.hpp": ("include", "// ptxgen/f.hpp - x\n#include <functional>\n"),
+        "include/ptxgen/ptx/g.hpp": ("include", "// ptxgen/ptx/g.hpp - x\n#include <fmt/core.h>\n"),
+        "src/ptx/h.cpp": ("header", "// src/ptx/other.cpp - x\n"),
+        "src/ptx/i.cpp": ("header", "// src/ptx/i.cpp - one two three four five six seven eight "
+                          "nine ten eleven\n"),
+        "cmake/j.cmake": ("header", "set(a b)\n"),
+        "src/ptx/k.cpp": ("length", "// src/ptx/k.cpp - x\n" + "\n" * 799),
+        "docs/l.md": ("paths", "built in /" + "work/main\n"),
+        "scripts/m": ("paths", "#!/bin/bash\ncd /" + "tmp\n"),
+        "docs/n.md": ("paths", "see https://arti" + "factory.example/\n"),
+    }
+    right = {
+        "src/ptx/a.cpp": "// src/ptx/a.cpp - x\n#include \"ptxgen/support/error.hpp\"\n"
+                         "#include \"ptxgen/ptx/module.hpp\"\n#include \"ptx/lexer.hpp\"\n",
+        "src/cli/b.cpp": "// src/cli/b.cpp - x\n#include <ptxgen/ptxgen.hpp>\n".replace(
+            "ptxgen/ptxgen", "ptxgen/runtime"),
+        "include/ptxgen/ptxgen.hpp": "// ptxgen/ptxgen.hpp - x\n#include \"ptxgen/runtime.hpp\"\n",
+        "include/ptxgen/version.hpp": "// ptxgen/version.hpp - x\n",
+        "src/ptx/c.cpp": "// src/ptx/c.cpp - one table; long because it is one\n" + "\n" * 900,
+        "tests/ptx/d.cpp": "// tests/ptx/d.cpp - x\n#include <ptxgen/runtime.hpp>\n",
+        "scripts/e.py": "#!/usr/bin/env python3\n# scripts/e.py - x\n",
+        "docs/f.md": "see build/work/x, $HOME/work and https://docs.nvidia.com/home/\n",
+        "data.bin": "\x00\x01",
+    }
+    failures = []
+    for cases, is_wrong in ((wrong, True), (right, False)):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            for name, content in cases.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(content[1] if is_wrong else content)
+            checked, findings = check_tree(root)
+            if checked != len(cases):
+                failures.append(f"{len(cases)} files were written and {checked} were checked")
+            for name, content in cases.items():
+                mine = [text for text in findings if text.startswith(name + ":")]
+                rules = [re.search(r"\[(\w+)\]$", text).group(1) for text in mine]
+                if rules[:1] != ([content[0]] if is_wrong else []) or len(set(rules)) > 1:
+                    failures.append(f"{name}: expected {content[0] if is_wrong else 'nothing'}, "
+                                    f"found {mine}")
+    print("\n".join(failures) or f"{len(wrong)} violations found, {len(right)} good files passed")
+    return 1 if failures else 0
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        return self_test()
+    if len(sys.argv) != 2:
+        print(__doc__)
+        return 2
+    checked, findings = check_tree(Path(sys.argv[1]))
+    print("\n".join(findings))
+    print(f"{checked} files checked, {len(findings)} findings")
+    return 1 if findings or checked == 0 else 0
+
+
+sys.exit(main())

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# tests/package/package_test.py - installs ptxgen, moves it, builds consumers against it
+"""Installs a static or shared libptxgen under --work, moves the installed tree to another place
+(nothing in it may remember where it was), then builds and runs tests/package/consumer twice: with
+find_package(ptxgen) and with pkg-config.
+
+The kind that --build holds is installed from there; the other one is built first, library only."""
+import argparse
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--kind", choices=["static", "shared"], required=True)
+for name in ("source", "build", "build-kind", "build-type", "work", "cmake", "generator",
+             "compiler", "launcher"):
+    parser.add_argument("--" + name, required=True)
+options = parser.parse_args()
+
+source = Path(options.source)
+work = Path(options.work)
+consumer = source / "tests/package/consumer"
+clean_environment = {name: value for name, value in os.environ.items()
+                if name not in ("LD_LIBRARY_PATH", "PKG_CONFIG_PATH", "CMAKE_PREFIX_PATH", "DESTDIR")}
+
+
+def run(*command, **extra):
+    command = [str(part) for part in command]
+    print("+", shlex.join(command), flush=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          universal_newlines=True, env=dict(clean_environment, **extra))
+    print(done.stdout, end="", flush=True)
+    if done.returncode != 0:
+        fail(f"status {done.returncode}")
+    return done.stdout
+
+
+def fail(reason):
+    print(f"FAILED ({options.kind}): {reason}")
+    sys.exit(1)
+
+
+def check(condition, reason):
+    if not condition:
+        fail(reason)
+
+
+# The build of the other kind is kept between runs; what is installed from it is not.
+for stale in ("first-place", "installed", "consumer", "pkg-config"):
+    shutil.rmtree(work / stale, ignore_errors=True)
+work.mkdir(parents=True, exist_ok=True)
+
+built = Path(options.build)
+if options.kind != options.build_kind:
+    built = work / "build"
+    run(options.cmake, "-S", source, "-B", built, "-G", options.generator,
+        "-DCMAKE_BUILD_TYPE=" + options.build_type, "-DCMAKE_CXX_FLAGS_" +
+        options.build_type.upper() + "=-O0", "-DCMAKE_CXX_COMPILER=" + options.compiler,
+        "-DCMAKE_CXX_COMPILER_LAUNCHER=" + options.launcher,
+        "-DBUILD_SHARED_LIBS=" + ("ON" if options.kind == "shared" else "OFF"),
+        "-DPTXGEN_BUILD_TESTS=OFF", "-DPTXGEN_BUILD_EXAMPLES=OFF", "-DPTXGEN_BUILD_CLI=OFF")
+    run(options.cmake, "--build", built, "--parallel", "2")
+
+run(options.cmake, "--install", built, "--prefix", work / "first-place")
+prefix = work / "installed"
+(work / "first-place").rename(prefix)
+
+# What is installed.
+library = next(prefix.glob("lib*/**/libptxgen." + ("so" if options.kind == "shared" else "a")), None)
+check(library, f"no {options.kind} library is installed")
+expected = sorted(path.relative_to(source / "include") for path in source.glob("include/**/*.h*"))
+found = sorted(path.relative_to(prefix / "include") for path in prefix.glob("include/**/*.h*"))
+check(expected and expected == found, f"installed headers differ: {expected} and {found}")
+exported = list(prefix.glob("lib*/**/cmake/ptxgen/*.cmake")) + list(prefix.glob("lib*/**/ptxgen.pc"))
+check(len(exported) >= 5, f"the package files are incomplete: {exported}")
+for path in exported:
+    text = path.read_text()
+    for word in ("spdlog", "fmt", "nlohmann", "CLI11", str(source), str(work)):
+        check(word not in text, f"{path.name} speaks of {word}")
+
+# A CMake project.
+run(options.cmake, "-S", consumer, "-B", work / "consumer", "-G", options.generator,
+    "-DCMAKE_CXX_COMPILER=" + options.compiler, f"-DCMAKE_PREFIX_PATH={prefix}")
+run(options.cmake, "--build", work / "consumer")
+run(work / "consumer/consumer")
+
+
+def needs_libptxgen(program):
+    dynamic = run("readelf", "-d", program)
+    return re.search(r"NEEDED.*libptxgen\.so", dynamic) is not None
+
+
+check(needs_libptxgen(work / "consumer/consumer") == (options.kind == "shared"),
+      f"the consumer is not linked to the {options.kind} library")
+
+# A project that uses pkg-config.
+if shutil.which("pkg-config") is None:
+    print("SKIP: the pkg-config half: no pkg-config found (install the package pkg-config)")
+    sys.exit(0)
+pc = next(prefix.glob("lib*/**/ptxgen.pc")).parent
+flags = run("pkg-config", "--cflags", "--libs", "ptxgen", PKG_CONFIG_PATH=str(pc)).split()
+version = run("pkg-config", "--modversion", "ptxgen", PKG_CONFIG_PATH=str(pc)).strip()
+check(re.fullmatch(r"\d+\.\d+\.\d+", version), f"ptxgen.pc has the version {version!r}")
+(work / "pkg-config").mkdir()
+program = work / "pkg-config/consumer"
+run(options.compiler, "-std=c++20", consumer / "main.cpp", "-o", program, *flags)
+check(needs_libptxgen(program) == (options.kind == "shared"),
+      f"the pkg-config consumer is not linked to the {options.kind} library")
+run(program, LD_LIBRARY_PATH=str(library.parent))
+print(f"both consumers of the {options.kind} library build and run")

@@ -1,0 +1,29 @@
+// tests/support/harness.hpp - seed, skips and counts for tests
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace ptxgen::test {
+
+/// The seed of this run: `PTXGEN_TEST_SEED` (decimal), else a fixed default. Catch2 and rapidcheck
+/// are started with it, and it is printed at the start of every test program.
+[[nodiscard]] std::uint64_t seed();
+
+/// Whether `PTXGEN_TEST_FULL` asks for the full counts (`scripts/test --full`).
+[[nodiscard]] bool full();
+
+/// `normal` in an everyday run, `in_full` in a full one: for numbers of random cases.
+[[nodiscard]] int count(int normal, int in_full);
+
+/// Reports that the running test case cannot run here; leave the case afterwards:
+///     if (!assembler) return test::skip("no assembler found: install ptxas or set PTXGEN_...");
+/// Prints `SKIP: reason`. A program in which a case was skipped, and none failed, exits with 77,
+/// which ctest (one process for each case) reports as skipped. A failure always wins.
+void skip(std::string_view reason);
+
+/// The same for a part of a case whose other parts did check something: the reason is printed and
+/// repeated at the end of `scripts/test`, the case itself counts as run.
+void skip_part(std::string_view reason);
+
+}  // namespace ptxgen::test

@@ -1,0 +1,101 @@
+// tests/support/main.cpp - the main function of every test program
+#define CATCH_CONFIG_RUNNER
+#include "support/harness.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+namespace ptxgen::test {
+
+namespace {
+
+constexpr std::uint64_t kDefaultSeed = 20240229;
+constexpr int kExitSkipped = 77;
+
+// What the harness remembers of the run; tests are one process with one runner.
+struct Tally {
+  int skipped = 0;
+  Catch::Totals totals;
+};
+
+Tally& tally() {
+  static Tally instance;
+  return instance;
+}
+
+class TotalsListener : public Catch::TestEventListenerBase {
+ public:
+  using TestEventListenerBase::TestEventListenerBase;
+  void testRunEnded(Catch::TestRunStats const& stats) override { tally().totals = stats.totals; }
+};
+
+CATCH_REGISTER_LISTENER(TotalsListener)
+
+void report_skip(std::string_view reason) {
+  std::cout << "\nSKIP: " << Catch::getResultCapture().getCurrentTestName() << ": " << reason
+            << std::endl;
+}
+
+}  // namespace
+
+std::uint64_t seed() {
+  const char* text = std::getenv("PTXGEN_TEST_SEED");
+  if (text == nullptr || *text == '\0') return kDefaultSeed;
+  char* end = nullptr;
+  const std::uint64_t value = std::strtoull(text, &end, 10);
+  if (*end != '\0') {
+    std::cerr << "PTXGEN_TEST_SEED is not a decimal number: " << text << std::endl;
+    std::exit(2);
+  }
+  return value;
+}
+
+bool full() {
+  const char* text = std::getenv("PTXGEN_TEST_FULL");
+  return text != nullptr && std::string_view(text) == "1";
+}
+
+int count(int normal, int in_full) { return full() ? in_full : normal; }
+
+void skip(std::string_view reason) {
+  report_skip(reason);
+  ++tally().skipped;
+  // Cases without an assertion are failures here, and this one is reported in its own way.
+  SUCCEED("skipped");
+}
+
+void skip_part(std::string_view reason) { report_skip(reason); }
+
+}  // namespace ptxgen::test
+
+int main(int argc, char** argv) {
+  using namespace ptxgen::test;
+  Catch::Session session;
+  auto& config = session.configData();
+  config.rngSeed = static_cast<unsigned>(seed());
+  // A case that checks nothing, or a filter that matches nothing, is a failure.
+  config.warnings = static_cast<Catch::WarnAbout::What>(Catch::WarnAbout::NoAssertions |
+                                                        Catch::WarnAbout::NoTests);
+  if (const int status = session.applyCommandLine(argc, argv); status != 0) return 2;
+  const bool only_lists = config.listTests || config.listTags || config.listTestNamesOnly ||
+                          config.listReporters || config.showHelp || config.libIdentify;
+  if (only_lists) return session.run() < 0 ? 2 : 0;
+
+  if (std::getenv("RC_PARAMS") == nullptr) {
+    setenv("RC_PARAMS", ("seed=" + std::to_string(seed())).c_str(), 1);
+  }
+  std::cout << "seed " << config.rngSeed << ", rapidcheck " << std::getenv("RC_PARAMS")
+            << " (PTXGEN_TEST_SEED=n for another)" << std::endl;
+
+  const int status = session.run();
+  const Catch::Totals& totals = tally().totals;
+  if (status != 0 || totals.testCases.failed != 0 || totals.testCases.total() == 0) return 1;
+  if (tally().skipped != 0) {
+    std::cout << tally().skipped << " of " << totals.testCases.total() << " cases skipped\n";
+    return kExitSkipped;
+  }
+  return 0;
+}
