@@ -16,7 +16,6 @@ struct Target {
   std::uint16_t sm = 0;   ///< 89, 90, 100
   Variant variant = Variant::None;
   Version version;        ///< lowest PTX version that knows it
-  std::uint16_t family = 0;  ///< targets with `f` features in common share it
   std::uint32_t shared_per_block = 0;         ///< static limit, bytes
   std::uint32_t shared_per_block_opt_in = 0;  ///< largest dynamic + static, bytes
 };
@@ -34,6 +33,9 @@ struct TargetName {
 };
 /// False if the text is not of the form `sm_NN[a|f]`.
 [[nodiscard]] bool parse_target_name(std::string_view text, TargetName& out) noexcept;
+
+/// "sm_90a" and so on.
+[[nodiscard]] std::string name(TargetName target);
 
 /// Whether a target of that name offers what the requirement asks (versions apart).
 [[nodiscard]] bool offers(TargetName target, const Requirement& requirement) noexcept;
@@ -53,7 +55,7 @@ struct Gpu {
   std::uint32_t registers_per_sm = 65536;
   std::uint16_t threads_per_sm = 0;
   std::uint16_t blocks_per_sm = 0;
-  std::uint16_t dram_latency_ns = 0;     ///< loaded latency, see docs/gpus.md for sources
+  std::uint16_t dram_latency_ns = 0;     ///< a load from DRAM under load
 };
 
 [[nodiscard]] std::span<const Gpu> gpus() noexcept;

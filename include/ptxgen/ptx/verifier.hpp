@@ -1,7 +1,7 @@
 // ptxgen/ptx/verifier.hpp - whether a module is legal PTX for its target
 #pragma once
 
-#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,17 +29,14 @@ struct InstructionFault {
   std::string_view rule;
   std::string message;
 };
-/// Operand kinds and types of one instruction against its row (no target, no names).
+/// Operand kinds and types of one instruction against its row (no target, no definitions).
 [[nodiscard]] InstructionFault check_operands(const Module& module, const Function& function,
                                               const Instruction& instruction);
 
-/// The requirements that hold for one instruction with its modifiers, alternatives included, written
-/// to `out` (at most `out.size()`); returns how many. A group of alternatives has equal `group`.
-struct ActiveRequirement {
-  Requirement requirement;
-  std::uint16_t group = 0;
-};
-std::size_t requirements_of(const Instruction& instruction, std::span<ActiveRequirement> out) noexcept;
+/// What one instruction, with its modifiers and special registers, asks of target and version that
+/// these do not offer, or an empty rule. A `version` of {255, 255} leaves versions out.
+[[nodiscard]] InstructionFault check_target(const Function& function, const Instruction& instruction,
+                                            TargetName target, Version version);
 
 /// The lowest `.version` that the target and everything in the module need: decision 7 of the
 /// architecture. Throws `Error` (code "target-lacks") if the target lacks something.

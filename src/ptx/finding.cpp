@@ -1,0 +1,31 @@
+// src/ptx/finding.cpp - the text of a finding
+#include "ptxgen/ptx/finding.hpp"
+
+namespace ptxgen::inline v0 {
+
+std::string_view to_string(Severity severity) noexcept {
+  switch (severity) {
+    case Severity::Error: return "error";
+    case Severity::Warning: return "warning";
+    case Severity::Note: return "note";
+  }
+  return "error";
+}
+
+std::string to_text(const Finding& finding) {
+  std::string text = finding.file.empty() ? "<ptx>" : finding.file;
+  if (finding.line != 0) text += ":" + std::to_string(finding.line);
+  text += ": ";
+  text += to_string(finding.severity);
+  text += ": " + finding.message + " [" + finding.rule + "]";
+  for (const std::string& detail : finding.details) text += "\n    " + detail;
+  if (finding.cpp.known()) {
+    text += "\n    built at " + std::string(finding.cpp.file) + ":" + std::to_string(finding.cpp.line);
+  }
+  if (!finding.source_file.empty()) {
+    text += "\n    source " + finding.source_file + ":" + std::to_string(finding.source_line);
+  }
+  return text;
+}
+
+}  // namespace ptxgen::inline v0

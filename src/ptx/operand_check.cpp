@@ -1,0 +1,305 @@
+// src/ptx/operand_check.cpp - operands of one instruction against its row
+#include <string>
+#include <string_view>
+
+#include "ptxgen/ptx/printer.hpp"
+#include "ptxgen/ptx/verifier.hpp"
+
+namespace ptxgen::inline v0::ptx {
+
+namespace {
+
+bool is_integer(TypeKind k) {
+  return k == TypeKind::Bits || k == TypeKind::Unsigned || k == TypeKind::Signed;
+}
+
+Type twice_as_wide(Type type) {
+  switch (type) {
+    case Type::u16: return Type::u32;
+    case Type::u32: return Type::u64;
+    case Type::s16: return Type::s32;
+    case Type::s32: return Type::s64;
+    case Type::b16: return Type::b32;
+    case Type::b32: return Type::b64;
+    case Type::b64: return Type::b128;
+    default: return Type::none;
+  }
+}
+
+Type untyped(unsigned width) {
+  switch (width) {
+    case 8: return Type::b8;
+    case 16: return Type::b16;
+    case 32: return Type::b32;
+    case 64: return Type::b64;
+    case 128: return Type::b128;
+    default: return Type::none;
+  }
+}
+
+// "Type Information for Instructions and Operands" of the PTX ISA: widths agree, and so do the
+// kinds, where untyped bits agree with everything and signedness does not matter. `relaxed`
+// operands (ld, st, cvt) may be wider registers.
+bool fits(Type reg, Type wanted, bool relaxed) {
+  if (wanted == Type::none || reg == wanted) return true;
+  const TypeKind reg_kind = kind(reg);
+  const TypeKind wanted_kind = kind(wanted);
+  if (reg_kind == TypeKind::Predicate || wanted_kind == TypeKind::Predicate) return false;
+  if (reg_kind == TypeKind::Opaque || wanted_kind == TypeKind::Opaque) {
+    return bits(reg) == bits(wanted);
+  }
+  const bool same_width = bits(reg) == bits(wanted);
+  const bool wider = bits(reg) > bits(wanted);
+  if (!same_width && !(relaxed && wider)) return false;
+  switch (wanted_kind) {
+    case TypeKind::Bits: return same_width || is_integer(reg_kind);
+    case TypeKind::Unsigned:
+    case TypeKind::Signed: return is_integer(reg_kind);
+    case TypeKind::Float:
+      // 16-bit floats live in any 16-bit register; nvcc, Triton and clang differ in which.
+      return reg_kind == TypeKind::Bits || (bits(wanted) == 16 && is_integer(reg_kind));
+    case TypeKind::Packed: return is_integer(reg_kind) || reg_kind == TypeKind::Packed ||
+                                  (wanted == Type::tf32 && reg == Type::f32);
+    default: return false;
+  }
+}
+
+class OperandCheck {
+ public:
+  OperandCheck(const Module& module, const Function& function, const Instruction& instruction)
+      : module_(module), function_(function), instruction_(instruction), row_(info(instruction.op)) {}
+
+  InstructionFault run() {
+    const auto operands = function_.operands_of(instruction_);
+    if (instruction_.guard.present() &&
+        function_.type_of(instruction_.guard.predicate) != Type::pred) {
+      return fault("type-mismatch", "the guard of " + opcode() + " must be a .pred register");
+    }
+    if (operands.size() < row_.required_operands || operands.size() > row_.operand_count) {
+      std::string wanted = std::to_string(row_.required_operands);
+      if (row_.operand_count != row_.required_operands) {
+        wanted += " to " + std::to_string(row_.operand_count);
+      }
+      return fault("bad-operand", opcode() + " takes " + wanted + " operands, not " +
+                                      std::to_string(operands.size()));
+    }
+    // A joined operand (`d|p`) may be missing in the middle; the rest then moves up.
+    std::size_t spec = 0;
+    for (std::size_t i = 0; i < operands.size(); ++i, ++spec) {
+      while (spec < row_.operand_count && row_.operands[spec].joined && !operands[i].joined) ++spec;
+      if (spec == row_.operand_count) {
+        return fault("bad-operand", opcode() + " has an operand too many");
+      }
+      InstructionFault found = operand(row_.operands[spec], operands[i], i + 1);
+      if (!found.rule.empty()) return found;
+    }
+    return {};
+  }
+
+ private:
+  static InstructionFault fault(std::string_view rule, std::string message) {
+    return {rule, std::move(message)};
+  }
+
+  std::string opcode() const {
+    std::string text = "'" + std::string(row_.mnemonic);
+    for (std::size_t i = 0; i < row_.slot_count; ++i) {
+      if (instruction_.modifiers[i] != Modifier::none) {
+        text += "." + std::string(name(instruction_.modifiers[i]));
+      }
+    }
+    return text + "'";
+  }
+
+  InstructionFault bad(std::size_t position, std::string_view wanted) const {
+    return fault("bad-operand",
+                 opcode() + " wants " + std::string(wanted) + " as operand " + std::to_string(position));
+  }
+
+  Type wanted_type(const OperandSpec& spec) const {
+    const Type own = spec.type_source == TypeSource::Fixed || spec.type_source == TypeSource::Any
+                         ? spec.fixed
+                         : instruction_.type(spec.index);
+    switch (spec.type_source) {
+      case TypeSource::Wide: return twice_as_wide(own);
+      case TypeSource::Bits: return untyped(bits(own));
+      case TypeSource::Any: return Type::none;
+      default: return own;
+    }
+  }
+
+  unsigned wanted_elements(const OperandSpec& spec) const {
+    if (!spec.vector_from_slot) return spec.vector;
+    switch (instruction_.get(Field::Vector)) {
+      case Modifier::v2: return 2;
+      case Modifier::v4: return 4;
+      case Modifier::v8: return 8;
+      default: return 0;
+    }
+  }
+
+  InstructionFault operand(const OperandSpec& spec, const Operand& o, std::size_t position) const {
+    if (o.negated && spec.role != OperandRole::Predicate) {
+      return bad(position, "an operand without '!'");
+    }
+    switch (spec.role) {
+      case OperandRole::Memory:
+        return o.kind == OperandKind::Memory ? address(o, position)
+                                             : bad(position, "an address in brackets");
+      case OperandRole::Label:
+      case OperandRole::Table:
+        return o.kind == OperandKind::Label || is_unresolved(o) ? InstructionFault{}
+                                                                : bad(position, "a label");
+      case OperandRole::Callee:
+        return o.kind == OperandKind::Symbol || o.kind == OperandKind::Register
+                   ? InstructionFault{}
+                   : bad(position, "a function");
+      case OperandRole::Returns:
+      case OperandRole::Arguments:
+        return o.kind == OperandKind::List ? InstructionFault{}
+                                           : bad(position, "a list in parentheses");
+      default: break;
+    }
+    const Type type = wanted_type(spec);
+    const unsigned elements = wanted_elements(spec);
+    if (elements != 0) return vector(spec, o, position, type, elements);
+    if (o.kind == OperandKind::Vector) return bad(position, "one operand, not a list in braces");
+    return scalar(spec, o, position, type);
+  }
+
+  InstructionFault vector(const OperandSpec& spec, const Operand& o, std::size_t position, Type type,
+                          unsigned elements) const {
+    if (o.kind == OperandKind::Register && o.component == 0 &&
+        function_.registers[o.id].vector == elements) {
+      return scalar(spec, o, position, type);
+    }
+    if (o.kind != OperandKind::Vector || o.index != elements) {
+      return bad(position, std::to_string(elements) + " operands in braces");
+    }
+    for (const Operand& element : function_.elements(o)) {
+      if (element.kind == OperandKind::Vector) return bad(position, "braces without inner braces");
+      InstructionFault found = scalar(spec, element, position, type);
+      if (!found.rule.empty()) return found;
+    }
+    return {};
+  }
+
+  bool is_unresolved(const Operand& o) const {
+    return o.kind == OperandKind::Symbol &&
+           module_.symbols[o.id].kind == SymbolKind::Unresolved;
+  }
+
+  InstructionFault scalar(const OperandSpec& spec, const Operand& o, std::size_t position,
+                          Type type) const {
+    // What is declared nowhere is reported as that, not as a wrong kind.
+    if (is_unresolved(o)) return {};
+    switch (o.kind) {
+      case OperandKind::Sink:
+        return spec.sink ? InstructionFault{} : bad(position, "a register, not '_'");
+      case OperandKind::Register: {
+        if (spec.role == OperandRole::Immediate) return bad(position, "an integer constant");
+        const Type own = function_.type_of(o.as_register());
+        if (fits(own, type, spec.relaxed)) return {};
+        return fault("type-mismatch", opcode() + " wants ." + std::string(name(type)) +
+                                          " as operand " + std::to_string(position) + ", but '" +
+                                          name_of(module_, function_, o.as_register()) + "' is ." +
+                                          std::string(name(own)));
+      }
+      case OperandKind::Special: {
+        if (spec.role != OperandRole::Source && spec.role != OperandRole::Value) {
+          return bad(position, "a register that can be written");
+        }
+        const SpecialInfo& special = info(static_cast<SpecialRegister>(o.id));
+        if (fits(special.type, type, true) || type == Type::none ||
+            (is_integer(kind(special.type)) && is_integer(kind(type)))) {
+          return {};
+        }
+        return fault("type-mismatch", opcode() + " wants ." + std::string(name(type)) +
+                                          " as operand " + std::to_string(position) + ", but '%" +
+                                          std::string(special.text) + "' is ." +
+                                          std::string(name(special.type)));
+      }
+      case OperandKind::Integer:
+      case OperandKind::Float32:
+      case OperandKind::Float64: return constant(spec, o, position, type);
+      case OperandKind::Symbol:
+        return spec.role == OperandRole::Value || type == Type::none
+                   ? InstructionFault{}
+                   : bad(position, "a register or constant, not the name of a symbol");
+      case OperandKind::Label:
+        return spec.role == OperandRole::Value ? InstructionFault{}
+                                               : bad(position, "a register, not a label");
+      default: return bad(position, "a register");
+    }
+  }
+
+  InstructionFault constant(const OperandSpec& spec, const Operand& o, std::size_t position,
+                            Type type) const {
+    const bool floating = o.kind != OperandKind::Integer;
+    switch (spec.role) {
+      case OperandRole::Destination:
+      case OperandRole::RegisterSource: return bad(position, "a register, not a constant");
+      case OperandRole::Immediate:
+        return floating ? bad(position, "an integer constant") : InstructionFault{};
+      default: break;
+    }
+    const TypeKind wanted = kind(type);
+    const bool wrong = floating ? (wanted == TypeKind::Unsigned || wanted == TypeKind::Signed ||
+                                   wanted == TypeKind::Predicate)
+                                : (type == Type::f32 || type == Type::f64);
+    if (!wrong) return {};
+    return fault("type-mismatch", opcode() + " wants ." + std::string(name(type)) + " as operand " +
+                                      std::to_string(position) + ", not " +
+                                      (floating ? "a floating-point" : "an integer") + " constant");
+  }
+
+  InstructionFault address(const Operand& o, std::size_t position) const {
+    if (o.base == OperandKind::Register) {
+      const Type own = function_.type_of({{o.id}, o.index});
+      if (!is_integer(kind(own)) || (bits(own) != 32 && bits(own) != 64)) {
+        return fault("type-mismatch", opcode() + " wants a 32- or 64-bit integer address as operand " +
+                                          std::to_string(position) + ", but '" +
+                                          name_of(module_, function_, {{o.id}, o.index}) + "' is ." +
+                                          std::string(name(own)));
+      }
+      return {};
+    }
+    if (o.base != OperandKind::Symbol) return {};
+    return address_of_symbol({o.id}, position);
+  }
+
+  // `ld.shared [x]` of an `x` in .global would read an unrelated place of shared memory.
+  InstructionFault address_of_symbol(SymbolId id, std::size_t position) const {
+    const Space space = space_of(instruction_.get(Field::Space));
+    const Symbol& symbol = module_.symbols[id.value];
+    Space own = Space::Generic;
+    switch (symbol.kind) {
+      case SymbolKind::Variable: own = module_.variables[symbol.index].space; break;
+      case SymbolKind::FunctionVariable:
+        own = module_.functions[symbol.function].variables[symbol.index].space;
+        break;
+      case SymbolKind::Parameter:
+      case SymbolKind::Return: own = Space::Param; break;
+      case SymbolKind::Function:
+      case SymbolKind::Unresolved: return {};
+    }
+    if (space == Space::Generic || own == Space::Generic || space == own) return {};
+    return fault("type-mismatch", opcode() + " accesses ." + std::string(name(space)) + ", but '" +
+                                      std::string(module_.text(symbol.name)) + "' of operand " +
+                                      std::to_string(position) + " is in ." + std::string(name(own)));
+  }
+
+  const Module& module_;
+  const Function& function_;
+  const Instruction& instruction_;
+  const OpInfo& row_;
+};
+
+}  // namespace
+
+InstructionFault check_operands(const Module& module, const Function& function,
+                                const Instruction& instruction) {
+  return OperandCheck(module, function, instruction).run();
+}
+
+}  // namespace ptxgen::inline v0::ptx

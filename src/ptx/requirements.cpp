@@ -1,0 +1,163 @@
+// src/ptx/requirements.cpp - what instructions ask of target and version
+#include "ptx/requirements.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "ptxgen/support/error.hpp"
+#include "ptxgen/ptx/verifier.hpp"
+
+namespace ptxgen::inline v0::ptx {
+
+namespace {
+
+constexpr Version kAnyVersion{255, 255};
+
+bool contains(const Instruction& instruction, Modifier word) {
+  const auto& words = instruction.modifiers;
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+bool applies(const Instruction& instruction, const Need& need) {
+  const auto words = condition(need);
+  return std::all_of(words.begin(), words.end(),
+                     [&](Modifier word) { return contains(instruction, word); });
+}
+
+bool same_condition(const Need& a, const Need& b) {
+  const auto x = condition(a);
+  const auto y = condition(b);
+  return std::equal(x.begin(), x.end(), y.begin(), y.end());
+}
+
+std::string target_text(const Requirement& r) { return name(TargetName{r.sm, r.variant}); }
+
+std::string subject(const Instruction& instruction, const Need& need) {
+  std::string text = "'";
+  for (const Modifier word : condition(need)) text += "." + std::string(name(word));
+  if (need.condition_count != 0) text += "' on '";
+  text += info(instruction.op).mnemonic;
+  const OpInfo& row = info(instruction.op);
+  if (need.condition_count == 0) {
+    for (std::size_t i = 0; i < row.slot_count; ++i) {
+      if (instruction.modifiers[i] != Modifier::none) {
+        text += "." + std::string(name(instruction.modifiers[i]));
+      }
+    }
+  }
+  return text + "'";
+}
+
+}  // namespace
+
+std::string text(Version version) {
+  return std::to_string(version.major) + "." + std::to_string(version.minor);
+}
+
+TargetFault judge(std::string_view subject, std::span<const Requirement> alternatives,
+                  TargetName target, Version version) {
+  const Requirement* best = nullptr;
+  for (const Requirement& r : alternatives) {
+    if (offers(target, r) && (best == nullptr || r.version < best->version)) best = &r;
+  }
+  if (best == nullptr) {
+    std::string wanted;
+    for (const Requirement& r : alternatives) {
+      wanted += (wanted.empty() ? "" : " or ") + target_text(r);
+      if (r.variant == Variant::None) wanted += " or newer";
+    }
+    return {"target-lacks", std::string(subject) + " needs " + wanted + ", the target is " + name(target), {}};
+  }
+  if (version < best->version) {
+    return {"version-too-low",
+            std::string(subject) + " needs PTX " + text(best->version) + ", .version is " + text(version),
+            best->version};
+  }
+  return {{}, {}, best->version};
+}
+
+TargetFault judge(const Function& function, const Instruction& instruction, TargetName target,
+                  Version version) {
+  TargetFault result;
+  const auto take = [&](TargetFault next) {
+    const Version lowest = std::max(result.lowest, next.lowest);
+    if (result.rule.empty() && !next.rule.empty()) result = std::move(next);
+    result.lowest = lowest;
+  };
+  const OpInfo& row = info(instruction.op);
+  const auto all = needs(row);
+  for (std::size_t i = 0; i < all.size();) {
+    // Consecutive needs with one condition are alternatives.
+    std::size_t end = i + 1;
+    while (end < all.size() && same_condition(all[i], all[end])) ++end;
+    if (applies(instruction, all[i])) {
+      Requirement alternatives[8];
+      std::size_t count = 0;
+      for (std::size_t k = i; k < end && count < std::size(alternatives); ++k) {
+        alternatives[count++] = all[k].requirement;
+      }
+      const std::span<const Requirement> offered{alternatives, count};
+      // The common case costs no text.
+      if (count == 1 && offers(target, offered[0]) && !(version < offered[0].version)) {
+        result.lowest = std::max(result.lowest, offered[0].version);
+      } else {
+        take(judge(subject(instruction, all[i]), offered, target, version));
+      }
+    }
+    i = end;
+  }
+  const auto special = [&](const Operand& o) {
+    if (o.kind != OperandKind::Special) return;
+    const SpecialInfo& reg = info(static_cast<SpecialRegister>(o.id));
+    if (offers(target, reg.requirement) && !(version < reg.requirement.version)) {
+      result.lowest = std::max(result.lowest, reg.requirement.version);
+      return;
+    }
+    take(judge("'%" + std::string(reg.text) + "'", {&reg.requirement, 1}, target, version));
+  };
+  for (const Operand& o : function.operands_of(instruction)) {
+    special(o);
+    if (o.kind == OperandKind::Vector) {
+      for (const Operand& element : function.elements(o)) special(element);
+    }
+  }
+  return result;
+}
+
+InstructionFault check_target(const Function& function, const Instruction& instruction,
+                              TargetName target, Version version) {
+  TargetFault found = judge(function, instruction, target, version);
+  return {found.rule, std::move(found.message)};
+}
+
+Version lowest_version(const Module& module, std::string_view target_text) {
+  TargetName named;
+  if (!parse_target_name(target_text, named)) static_cast<void>(target(target_text));
+  Version lowest{1, 0};
+  if (const Target* row = find_target(target_text)) lowest = row->version;
+  const auto take = [&](const TargetFault& found, const Instruction* statement) {
+    if (!found.rule.empty()) {
+      Error error(Stage::Build, std::string(found.rule), found.message);
+      error.target = target_text;
+      if (statement != nullptr) {
+        error.site = module.site_of(*statement);
+        error.line = statement->line;
+      }
+      throw error.refresh();
+    }
+    lowest = std::max(lowest, found.lowest);
+  };
+  for (const Function& function : module.functions) {
+    for (const Directive& directive : function.directives) {
+      const DirectiveInfo& row = info(directive.kind);
+      take(judge("'." + std::string(row.text) + "'", {&row.requirement, 1}, named, kAnyVersion), nullptr);
+    }
+    for (const Instruction& statement : function.body) {
+      if (statement.kind != StatementKind::Instruction) continue;
+      take(judge(function, statement, named, kAnyVersion), &statement);
+    }
+  }
+  return lowest;
+}
+
+}  // namespace ptxgen::inline v0::ptx

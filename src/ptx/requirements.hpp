@@ -1,0 +1,30 @@
+// src/ptx/requirements.hpp - judging requirements, shared within the room
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ptxgen/ptx/ir.hpp"
+#include "ptxgen/ptx/target.hpp"
+
+namespace ptxgen::inline v0::ptx {
+
+/// A requirement that is not met (`rule` set), and the lowest version of what is.
+struct TargetFault {
+  std::string_view rule;
+  std::string message;
+  Version lowest;
+};
+
+[[nodiscard]] std::string text(Version version);
+
+/// Whether one of the alternatives is met.
+[[nodiscard]] TargetFault judge(std::string_view subject, std::span<const Requirement> alternatives,
+                                TargetName target, Version version);
+
+/// The row's needs under the instruction's modifiers, and those of special registers it reads.
+[[nodiscard]] TargetFault judge(const Function& function, const Instruction& instruction,
+                                TargetName target, Version version);
+
+}  // namespace ptxgen::inline v0::ptx

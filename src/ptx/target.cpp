@@ -1,0 +1,142 @@
+// src/ptx/target.cpp - the target table and the GPU table
+#include "ptxgen/ptx/target.hpp"
+
+#include "ptxgen/support/error.hpp"
+
+namespace ptxgen::inline v0::ptx {
+
+namespace {
+
+using enum Variant;
+
+constexpr std::uint32_t kKiB = 1024;
+constexpr std::uint64_t kMiB = 1024 * 1024;
+constexpr std::uint64_t kGB = 1'000'000'000;
+constexpr std::uint32_t kStatic = 48 * kKiB;
+
+// Lowest PTX version: PTX ISA 9.0, "Supported targets" by release, each checked with ptxas 13.0
+// (sm_88 is 9.0 by the ISA, whatever an assembler accepts). Shared memory: CUDA C++ Programming
+// Guide, technical specifications per compute capability; 8.8 is not in that table and takes the
+// smaller figure of its neighbours.
+constexpr Target kTargets[] = {
+    {"sm_75", 75, None, {6, 3}, kStatic, 64 * kKiB},
+    {"sm_80", 80, None, {7, 0}, kStatic, 163 * kKiB},
+    {"sm_86", 86, None, {7, 1}, kStatic, 99 * kKiB},
+    {"sm_87", 87, None, {7, 4}, kStatic, 163 * kKiB},
+    {"sm_88", 88, None, {9, 0}, kStatic, 99 * kKiB},
+    {"sm_89", 89, None, {7, 8}, kStatic, 99 * kKiB},
+    {"sm_90", 90, None, {7, 8}, kStatic, 227 * kKiB},
+    {"sm_90a", 90, Architecture, {8, 0}, kStatic, 227 * kKiB},
+    {"sm_100", 100, None, {8, 6}, kStatic, 227 * kKiB},
+    {"sm_100a", 100, Architecture, {8, 6}, kStatic, 227 * kKiB},
+    {"sm_100f", 100, Family, {8, 8}, kStatic, 227 * kKiB},
+    {"sm_103", 103, None, {8, 8}, kStatic, 227 * kKiB},
+    {"sm_103a", 103, Architecture, {8, 8}, kStatic, 227 * kKiB},
+    {"sm_103f", 103, Family, {8, 8}, kStatic, 227 * kKiB},
+    {"sm_110", 110, None, {9, 0}, kStatic, 227 * kKiB},
+    {"sm_110a", 110, Architecture, {9, 0}, kStatic, 227 * kKiB},
+    {"sm_110f", 110, Family, {9, 0}, kStatic, 227 * kKiB},
+    {"sm_120", 120, None, {8, 7}, kStatic, 99 * kKiB},
+    {"sm_120a", 120, Architecture, {8, 7}, kStatic, 99 * kKiB},
+    {"sm_120f", 120, Family, {8, 8}, kStatic, 99 * kKiB},
+    {"sm_121", 121, None, {8, 8}, kStatic, 99 * kKiB},
+    {"sm_121a", 121, Architecture, {8, 8}, kStatic, 99 * kKiB},
+    {"sm_121f", 121, Family, {8, 8}, kStatic, 99 * kKiB},
+};
+
+// NVIDIA datasheets and architecture white papers of each part; clocks are boost clocks. The loaded
+// DRAM latencies are estimates to plan bytes in flight with, to be replaced by measured ones.
+constexpr Gpu kGpus[] = {
+    {"t4", "NVIDIA T4", "sm_75", 40, 1590, 320, 16 * kGB, 4 * kMiB, 64 * kKiB, 64 * kKiB, 65536,
+     1024, 16, 600},
+    {"a100", "NVIDIA A100 80GB SXM", "sm_80", 108, 1410, 2039, 80 * kGB, 40 * kMiB, 164 * kKiB,
+     163 * kKiB, 65536, 2048, 32, 700},
+    {"rtx3090", "NVIDIA GeForce RTX 3090", "sm_86", 82, 1695, 936, 24 * kGB, 6 * kMiB, 100 * kKiB,
+     99 * kKiB, 65536, 1536, 16, 600},
+    {"rtx4090", "NVIDIA GeForce RTX 4090", "sm_89", 128, 2520, 1008, 24 * kGB, 72 * kMiB,
+     100 * kKiB, 99 * kKiB, 65536, 1536, 24, 600},
+    {"l40s", "NVIDIA L40S", "sm_89", 142, 2520, 864, 48 * kGB, 96 * kMiB, 100 * kKiB, 99 * kKiB,
+     65536, 1536, 24, 600},
+    {"h100", "NVIDIA H100 SXM", "sm_90a", 132, 1980, 3350, 80 * kGB, 50 * kMiB, 228 * kKiB,
+     227 * kKiB, 65536, 2048, 32, 700},
+    {"h200", "NVIDIA H200 SXM", "sm_90a", 132, 1980, 4800, 141 * kGB, 60 * kMiB, 228 * kKiB,
+     227 * kKiB, 65536, 2048, 32, 700},
+    {"b200", "NVIDIA B200 SXM", "sm_100a", 148, 1965, 8000, 180 * kGB, 126 * kMiB, 228 * kKiB,
+     227 * kKiB, 65536, 2048, 32, 800},
+    {"rtx5090", "NVIDIA GeForce RTX 5090", "sm_120a", 170, 2407, 1792, 32 * kGB, 96 * kMiB,
+     100 * kKiB, 99 * kKiB, 65536, 1536, 24, 600},
+};
+
+}  // namespace
+
+std::span<const Target> targets() noexcept { return kTargets; }
+
+const Target* find_target(std::string_view wanted) noexcept {
+  for (const Target& row : kTargets) {
+    if (row.name == wanted) return &row;
+  }
+  return nullptr;
+}
+
+const Target& target(std::string_view wanted) {
+  if (const Target* row = find_target(wanted)) return *row;
+  std::string message = "unknown target '" + std::string(wanted) + "'; the table has";
+  for (const Target& row : kTargets) message += " " + std::string(row.name);
+  throw Error(Stage::Build, "unknown-target", std::move(message));
+}
+
+bool parse_target_name(std::string_view text, TargetName& out) noexcept {
+  if (!text.starts_with("sm_")) return false;
+  text.remove_prefix(3);
+  Variant variant = None;
+  if (text.ends_with('a')) variant = Architecture;
+  if (text.ends_with('f')) variant = Family;
+  if (variant != None) text.remove_suffix(1);
+  if (text.empty() || text.size() > 4) return false;
+  unsigned sm = 0;
+  for (const char digit : text) {
+    if (digit < '0' || digit > '9') return false;
+    sm = sm * 10 + static_cast<unsigned>(digit - '0');
+  }
+  out = {static_cast<std::uint16_t>(sm), variant};
+  return true;
+}
+
+std::string name(TargetName target) {
+  constexpr std::string_view kSuffix[] = {"", "a", "f"};
+  return "sm_" + std::to_string(target.sm) +
+         std::string(kSuffix[static_cast<std::size_t>(target.variant)]);
+}
+
+bool offers(TargetName target, const Requirement& requirement) noexcept {
+  switch (requirement.variant) {
+    case None: return target.sm >= requirement.sm;
+    case Architecture: return target.variant == Architecture && target.sm == requirement.sm;
+    // Architecture-specific targets include the features of their family.
+    case Family:
+      return target.variant != None && target.sm / 10 == requirement.sm / 10 &&
+             target.sm >= requirement.sm;
+  }
+  return false;
+}
+
+std::span<const Gpu> gpus() noexcept { return kGpus; }
+
+const Gpu* find_gpu(std::string_view wanted) noexcept {
+  for (const Gpu& row : kGpus) {
+    if (row.name == wanted) return &row;
+  }
+  return nullptr;
+}
+
+const Gpu* first_gpu_of(std::string_view target) noexcept {
+  TargetName wanted;
+  if (!parse_target_name(target, wanted)) return nullptr;
+  for (const Gpu& row : kGpus) {
+    TargetName own;
+    if (parse_target_name(row.target, own) && own.sm == wanted.sm) return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace ptxgen::inline v0::ptx

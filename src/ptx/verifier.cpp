@@ -1,0 +1,323 @@
+// src/ptx/verifier.cpp - names, structure, operands and requirements of a module
+#include "ptxgen/ptx/verifier.hpp"
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "ptx/requirements.hpp"
+#include "ptxgen/ptx/printer.hpp"
+
+namespace ptxgen::inline v0::ptx {
+
+namespace {
+
+class Verifier {
+ public:
+  Verifier(const Module& module, const VerifyOptions& options) : module_(module), options_(options) {}
+
+  std::vector<Finding> run() {
+    header();
+    module_names();
+    for (const Variable& variable : module_.variables) check_variable(variable);
+    for (const Item& item : module_.items) {
+      if (item.kind == Item::Kind::Function) function(module_.functions[item.index]);
+    }
+    entries();
+    return std::move(findings_);
+  }
+
+ private:
+  std::string_view target_text() const {
+    return options_.target.empty() ? std::string_view(module_.target) : options_.target;
+  }
+
+  Finding& report(std::string_view rule, std::string message, std::uint32_t line,
+                  Severity severity = Severity::Error) {
+    Finding& finding = findings_.emplace_back();
+    finding.severity = severity;
+    finding.rule = rule;
+    finding.message = std::move(message);
+    finding.file = module_.file;
+    finding.line = line;
+    if (function_ != nullptr) finding.kernel = module_.text(function_->name);
+    return finding;
+  }
+
+  void report(std::string_view rule, std::string message, const Instruction& s,
+              std::string_view cure, Severity severity = Severity::Error) {
+    Finding& finding = report(rule, std::move(message), s.line, severity);
+    finding.cpp = module_.site_of(s);
+    finding.details.push_back("in: " + print(module_, *function_, s));
+    if (!cure.empty()) finding.details.push_back("cure: " + std::string(cure));
+  }
+
+  void header() {
+    if (!parse_target_name(target_text(), target_)) {
+      report("target-lacks", "'" + std::string(target_text()) + "' is not a target: expected sm_NN, "
+                             "sm_NNa or sm_NNf, for example sm_89", 2);
+      return;
+    }
+    const Target* row = find_target(target_text());
+    if (row != nullptr && module_.version < row->version) {
+      report("version-too-low", "target " + std::string(row->name) + " needs PTX " + text(row->version) +
+                                    ", .version is " + text(module_.version), 1);
+    }
+  }
+
+  // Names -------------------------------------------------------------------------------------
+
+  void module_names() {
+    std::unordered_map<std::string_view, const Function*> functions;
+    std::unordered_set<std::string_view> variables;
+    for (const Item& item : module_.items) {
+      if (item.kind == Item::Kind::Variable) {
+        const Variable& v = module_.variables[item.index];
+        const std::string_view name = module_.text(v.name);
+        // A declaration (.extern) and its definition may stand together.
+        const bool repeat = !variables.insert(name).second && v.linkage != Linkage::Extern;
+        if (repeat && !was_extern(item.index)) duplicate("variable", name, v.line);
+        if (functions.count(name) != 0) duplicate("variable", name, v.line);
+      } else if (item.kind == Item::Kind::Function) {
+        const Function& f = module_.functions[item.index];
+        const std::string_view name = module_.text(f.name);
+        if (variables.count(name) != 0) duplicate("function", name, f.line);
+        const auto [at, added] = functions.emplace(name, &f);
+        if (added) continue;
+        if (!f.declaration && !at->second->declaration) duplicate("function", name, f.line);
+        if (!f.declaration) at->second = &f;
+      }
+    }
+  }
+
+  bool was_extern(std::uint32_t index) const {
+    for (std::uint32_t i = 0; i < index; ++i) {
+      if (module_.variables[i].name == module_.variables[index].name) {
+        return module_.variables[i].linkage == Linkage::Extern;
+      }
+    }
+    return false;
+  }
+
+  void duplicate(std::string_view what, std::string_view name, std::uint32_t line) {
+    report("duplicate-name", std::string(what) + " '" + std::string(name) + "' has that name already taken",
+           line)
+        .details.emplace_back("rule: names are unique within their scope");
+  }
+
+  struct ScopedName {
+    std::string_view text;
+    std::uint32_t scope;
+    bool operator==(const ScopedName&) const = default;
+  };
+  struct ScopedHash {
+    std::size_t operator()(const ScopedName& n) const noexcept {
+      return std::hash<std::string_view>{}(n.text) * 31 + n.scope;
+    }
+  };
+
+  void function_names(const Function& f) {
+    std::unordered_map<ScopedName, const RegisterDecl*, ScopedHash> seen;
+    const auto add = [&](std::string_view name, std::uint32_t scope, std::uint32_t line,
+                         std::string_view what, const RegisterDecl* decl) {
+      if (!seen.emplace(ScopedName{name, scope}, decl).second) duplicate(what, name, line);
+    };
+    for (const auto* list : {&f.returns, &f.parameters}) {
+      for (const Variable& v : *list) {
+        if (v.space != Space::Register && module_.text(v.name) != "_") {
+          add(module_.text(v.name), 0, v.line, "parameter", nullptr);
+        }
+      }
+    }
+    for (const RegisterDecl& decl : f.registers) {
+      if (module_.text(decl.name) != "_") {
+        add(module_.text(decl.name), decl.scope, decl.line, "register", &decl);
+      }
+    }
+    for (const Variable& v : f.variables) add(module_.text(v.name), v.scope, v.line, "variable", nullptr);
+    // `%r3` beside `%r<10>` is the same register declared twice.
+    for (const RegisterDecl& decl : f.registers) {
+      if (decl.numbered) continue;
+      const std::string_view name = module_.text(decl.name);
+      const std::size_t digits = name.find_last_not_of("0123456789") + 1;
+      if (digits == name.size() || name.size() - digits > 9) continue;
+      const auto at = seen.find({name.substr(0, digits), decl.scope});
+      if (at == seen.end() || at->second == nullptr || !at->second->numbered) continue;
+      if (std::stoul(std::string(name.substr(digits))) < at->second->count) {
+        duplicate("register", name, decl.line);
+      }
+    }
+    labels(f);
+  }
+
+  void labels(const Function& f) {
+    std::vector<std::uint8_t> placed(f.labels.size());
+    std::unordered_set<ScopedName, ScopedHash> seen;
+    for (const Instruction& s : f.body) {
+      const bool table = s.kind == StatementKind::BranchTargets ||
+                         s.kind == StatementKind::CallTargets || s.kind == StatementKind::CallPrototype;
+      if (s.kind != StatementKind::Label && !table) continue;
+      const Operand& o = f.operands_of(s)[0];
+      const Label& label = f.labels[o.id];
+      if (!seen.insert({module_.text(label.name), label.scope}).second) {
+        duplicate("label", module_.text(label.name), s.line);
+      }
+      placed[o.id] = 1;
+    }
+    for (const Instruction& s : f.body) {
+      if (s.kind == StatementKind::Location) continue;
+      for (const Operand& o : f.operands_of(s)) {
+        if (o.kind != OperandKind::Label || placed[o.id] != 0) continue;
+        report("undefined-symbol",
+               "label '" + std::string(module_.text(f.labels[o.id].name)) + "' is not defined in '" +
+                   std::string(module_.text(f.name)) + "'",
+               s, "define the label, or branch to one that is there");
+      }
+    }
+  }
+
+  // Functions ---------------------------------------------------------------------------------
+
+  void function(const Function& f) {
+    function_ = &f;
+    for (const Variable& parameter : f.parameters) check_variable(parameter);
+    for (const Directive& directive : f.directives) {
+      const DirectiveInfo& row = info(directive.kind);
+      const Requirement& r = row.requirement;
+      if (offers(target_, r) && !(module_.version < r.version)) continue;
+      const TargetFault found = judge("'." + std::string(row.text) + "'", {&r, 1}, target_, module_.version);
+      report(found.rule, found.message, f.line);
+    }
+    if (!f.declaration) {
+      function_names(f);
+      for (const Variable& v : f.variables) check_variable(v);
+      for (const Instruction& s : f.body) statement(f, s);
+    }
+    function_ = nullptr;
+  }
+
+  void check_variable(const Variable& v) {
+    if (v.alignment != 0 && (v.alignment & (v.alignment - 1)) != 0) {
+      report("bad-operand", "alignment of '" + std::string(module_.text(v.name)) + "' is " +
+                                std::to_string(v.alignment) + " bytes, which is not a power of two",
+             v.line);
+    }
+    for (const InitialValue& piece : v.initial) {
+      if (piece.symbol.value != kNone) resolved(piece.symbol, v.line, nullptr);
+    }
+  }
+
+  void statement(const Function& f, const Instruction& s) {
+    switch (s.kind) {
+      case StatementKind::Unknown:
+        report("unknown-instruction",
+               "'" + std::string(first_word(module_.text(s.text))) +
+                   "' is not in the op table; it is passed on as written and not checked",
+               s, {}, Severity::Warning);
+        return;
+      case StatementKind::CallTargets:
+      case StatementKind::Instruction: break;
+      default: return;
+    }
+    bool names_known = true;
+    for (const Operand& o : f.operands_of(s)) names_known = operand_names(f, s, o) && names_known;
+    if (s.kind != StatementKind::Instruction) return;
+    if (names_known) {
+      InstructionFault fault = check_operands(module_, f, s);
+      if (!fault.rule.empty()) {
+        report(fault.rule, std::move(fault.message), s, operand_cure(fault.rule));
+      }
+    }
+    if (target_.sm == 0) return;
+    TargetFault fault = judge(f, s, target_, module_.version);
+    if (fault.rule == "target-lacks") {
+      report(fault.rule, std::move(fault.message), s, "build for a target that has it, or avoid the instruction");
+    } else if (fault.rule == "version-too-low") {
+      report(fault.rule, std::move(fault.message), s, "raise .version to " + text(fault.lowest));
+    }
+  }
+
+  static std::string_view operand_cure(std::string_view rule) {
+    return rule == "type-mismatch"
+               ? "use a register of that type or an untyped .bN of its width, or convert with cvt"
+               : "see the instruction's operands in docs/isa.md";
+  }
+
+  static std::string_view first_word(std::string_view text) {
+    return text.substr(0, text.find_first_of(" \t\n{["));
+  }
+
+  bool operand_names(const Function& f, const Instruction& s, const Operand& o) {
+    switch (o.kind) {
+      case OperandKind::Vector:
+      case OperandKind::List: {
+        bool known = true;
+        for (const Operand& element : f.elements(o)) known = operand_names(f, s, element) && known;
+        return known;
+      }
+      case OperandKind::Symbol: return resolved({o.id}, s.line, &s);
+      case OperandKind::Memory:
+        return o.base != OperandKind::Symbol || resolved({o.id}, s.line, &s);
+      default: return true;
+    }
+  }
+
+  bool resolved(SymbolId id, std::uint32_t line, const Instruction* s) {
+    const Symbol& symbol = module_.symbols[id.value];
+    if (symbol.kind != SymbolKind::Unresolved) return true;
+    const std::string name(module_.text(symbol.name));
+    const bool is_register = name.starts_with('%');
+    const std::string_view rule = is_register ? "undefined-register" : "undefined-symbol";
+    std::string message = (is_register ? "register '" : "'") + name + "' is not declared";
+    if (s == nullptr) {
+      report(rule, std::move(message), line);
+    } else {
+      report(rule, std::move(message), *s,
+             is_register ? "declare it with .reg, or raise the count of its declaration"
+                         : "declare it before use, or correct the name");
+    }
+    return false;
+  }
+
+  // Entries -----------------------------------------------------------------------------------
+
+  void entries() {
+    std::string known;
+    bool wanted_found = false;
+    bool any_entry = false;
+    bool any_function = false;
+    for (const Function& f : module_.functions) {
+      if (f.declaration) continue;
+      any_function = true;
+      if (!f.entry) continue;
+      any_entry = true;
+      known += (known.empty() ? "" : ", ") + std::string(module_.text(f.name));
+      wanted_found = wanted_found || module_.text(f.name) == options_.entry;
+    }
+    if (!any_entry) {
+      // A module of device functions, to be linked, is legal PTX.
+      const bool library = options_.entry.empty() && any_function;
+      report("missing-entry", library ? "the module has device functions but no .entry to launch"
+                                      : "the module has no .entry to launch",
+             0, library ? Severity::Warning : Severity::Error);
+    } else if (!options_.entry.empty() && !wanted_found) {
+      report("entry-name", "there is no entry '" + std::string(options_.entry) + "'; the module has " + known, 0);
+    }
+  }
+
+  const Module& module_;
+  const VerifyOptions& options_;
+  TargetName target_;
+  const Function* function_ = nullptr;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace
+
+std::vector<Finding> verify(const Module& module, const VerifyOptions& options) {
+  return Verifier(module, options).run();
+}
+
+}  // namespace ptxgen::inline v0::ptx
