@@ -17,7 +17,12 @@ skipped = 0
 reasons = defaultdict(list)  # reason -> where
 
 for report in sorted(folder.glob("*.xml")):
-    for case in ElementTree.parse(report).getroot().iter("testcase"):
+    try:
+        cases = list(ElementTree.parse(report).getroot().iter("testcase"))
+    except ElementTree.ParseError as error:
+        failed.append(f"{report.name} cannot be read: {error}")
+        continue
+    for case in cases:
         name = f"{report.stem}: {case.get('name')}"
         output = case.findtext("system-out") or ""
         given = [line[len("SKIP: "):].strip() for line in output.splitlines()
@@ -32,7 +37,7 @@ for report in sorted(folder.glob("*.xml")):
         else:
             failed.append(name)
         for reason in given:
-            reasons[reason].append(name)
+            reasons[reason].append(name + (" in part" if status == "run" else ""))
 
 steps = folder / "steps.tsv"
 for line in steps.read_text().splitlines() if steps.exists() else []:

@@ -17,7 +17,7 @@ for program in ("clang-format-14", "clang-format"):
         if re.search(r"version 14\.", version):
             break
 else:
-    print("SKIP: house/format: no clang-format 14 found (install the package clang-format-14)")
+    print("SKIP: no clang-format 14 found (install the package clang-format-14)")
     sys.exit(77)
 
 files = sorted(str(path) for folder in ("include", "src", "tests", "examples", "bench", "tools")

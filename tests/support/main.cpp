@@ -35,7 +35,8 @@ class TotalsListener : public Catch::TestEventListenerBase {
 CATCH_REGISTER_LISTENER(TotalsListener)
 
 void report_skip(std::string_view reason) {
-  std::cout << "\nSKIP: " << Catch::getResultCapture().getCurrentTestName() << ": " << reason
+  // The line holds the reason alone, so that equal reasons of many cases can be told once.
+  std::cout << "\nin '" << Catch::getResultCapture().getCurrentTestName() << "':\nSKIP: " << reason
             << std::endl;
 }
 

@@ -30,7 +30,7 @@ TEST_CASE("a text buffer prints numbers as the standard library does") {
   constexpr auto kLowest = std::numeric_limits<std::int64_t>::min();
   CHECK(TextBuffer(0).decimal(kHighest).view() == std::to_string(kHighest));
   CHECK(TextBuffer(0).decimal_signed(kLowest).view() == std::to_string(kLowest));
-  CHECK(TextBuffer(0).hex(0xDEADBEEF, 8).view() == "deadbeef");
+  CHECK(TextBuffer(0).hex(0xDEADBEEF, 8).view() == "DEADBEEF");
   CHECK(TextBuffer(0).hex(1, 16).view() == "0000000000000001");
   rc::prop("any number", [](std::uint64_t bits) {
     TextBuffer text(0);
@@ -38,7 +38,7 @@ TEST_CASE("a text buffer prints numbers as the standard library does") {
     text.decimal_signed(static_cast<std::int64_t>(bits)) << ' ';
     text.hex(bits, 16);
     char hex[17];
-    std::snprintf(hex, sizeof hex, "%016llx", static_cast<unsigned long long>(bits));
+    std::snprintf(hex, sizeof hex, "%016llX", static_cast<unsigned long long>(bits));
     RC_ASSERT(text.view() == std::to_string(bits) + " " +
                                  std::to_string(static_cast<std::int64_t>(bits)) + " " + hex);
   });
