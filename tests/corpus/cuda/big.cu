@@ -58,11 +58,11 @@ __global__ void tiled_gemm(T* c, const T* a, const T* b, int m, int n, int k)
 #ifndef BIG_SMALL
 INSTANTIATE(float, 8, 8, 8);
 INSTANTIATE(half, 8, 8, 8);
-INSTANTIATE(float, 8, 4, 8);
 INSTANTIATE(half, 4, 8, 16);
-INSTANTIATE(half, 8, 4, 16);
 INSTANTIATE(float, 4, 8, 16);
 #endif
+INSTANTIATE(half, 8, 4, 16);
+INSTANTIATE(float, 8, 4, 8);
 INSTANTIATE(float, 4, 4, 8);
 INSTANTIATE(half, 4, 4, 8);
 INSTANTIATE(double, 4, 4, 4);
