@@ -1,6 +1,7 @@
 // src/runtime/assembler.cpp - choosing a tool and reporting what it said
 #include "ptxgen/runtime/assembler.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -20,9 +21,23 @@ struct Assembler::Tools {
 
 namespace {
 
-constexpr std::string_view kCure =
-    "install the CUDA toolkit's nvJitLink library or its ptxas program, or set "
-    "PTXGEN_NVJITLINK_PATH, PTXGEN_PTXAS_PATH or PTXGEN_CUDA_PATH to where they are";
+/// What to do when `tool` is not there.
+std::string_view cure(AssemblerTool tool) {
+  switch (tool) {
+    case AssemblerTool::Automatic:
+      break;
+    case AssemblerTool::NvJitLink:
+      return "install the CUDA toolkit's nvJitLink library, or set PTXGEN_NVJITLINK_PATH or "
+             "PTXGEN_CUDA_PATH to where it is";
+    case AssemblerTool::Ptxas:
+      return "install the CUDA toolkit's ptxas program, or set PTXGEN_PTXAS_PATH or "
+             "PTXGEN_CUDA_PATH to where it is";
+    case AssemblerTool::Driver:
+      return "install the NVIDIA driver, or set PTXGEN_LIBCUDA_PATH to where its libcuda.so.1 is";
+  }
+  return "install the CUDA toolkit's nvJitLink library or its ptxas program, or set "
+         "PTXGEN_NVJITLINK_PATH, PTXGEN_PTXAS_PATH or PTXGEN_CUDA_PATH to where they are";
+}
 
 std::string titled(AssemblerTool tool, const std::string& version) {
   std::string title(to_string(tool));
@@ -45,6 +60,8 @@ Error rejection(const ToolOutcome& outcome, const std::string& title, std::strin
   std::string words = complaint.text.empty() ? outcome.reason : complaint.text;
   if (words.find("Unsupported .version") != std::string::npos) {
     words += "; write an older .version or install a newer " + title.substr(0, title.find(' '));
+  } else if (words.find("SM version specified by .target is higher") != std::string::npos) {
+    words += "; assemble for the module's own .target or a later one";
   }
   Error error = new_error(
       "rejected", title + " rejects " + where + " for " + options.target + ": " + words, options);
@@ -88,14 +105,20 @@ Error nothing_found(const std::vector<AssemblerFinding>& tools, const AssembleOp
   std::string names;
   std::string log;
   for (const AssemblerFinding& tool : tools) {
-    names += (names.empty() ? "" : ", ") + std::string(to_string(tool.tool));
+    const std::string name(to_string(tool.tool));
+    names += (names.empty() ? "" : ", ") + name;
     if (!log.empty()) log += '\n';
-    log += std::string(to_string(tool.tool)) + " was looked for in\n" + tool.why_not;
+    log += name + " was looked for in";
+    for (std::size_t begin = 0; begin < tool.why_not.size();) {
+      const std::size_t end = std::min(tool.why_not.find('\n', begin), tool.why_not.size());
+      log += "\n  " + tool.why_not.substr(begin, end - begin);
+      begin = end + 1;
+    }
   }
-  Error error = new_error(
-      "no-assembler",
-      "no assembler found for " + options.target + " (" + names + "); " + std::string(kCure),
-      options);
+  Error error = new_error("no-assembler",
+                          "no assembler found for " + options.target + " (looked for " + names +
+                              "); " + std::string(cure(options.tool)),
+                          options);
   error.log = std::move(log);
   return std::move(error.refresh());
 }

@@ -70,7 +70,7 @@ bool NvJitLinkTool::resolve_all() {
         if (versioned(a, b)) return true;
       }
     }
-    problem_ = "  " + library_.path() + ": has no function nvJitLink" + name;
+    problem_ = library_.path() + ": has no function nvJitLink" + name;
     return false;
   };
   return resolve("Create", create_) && resolve("Destroy", destroy_) &&

@@ -102,9 +102,8 @@ void ask_nvrtc(const Settings& settings, PieceFinding& piece) {
     piece.where = nvrtc.where();
     piece.version = nvrtc.version();
   } catch (const Error& error) {
-    // The log lists the places below a heading; without one the message is all there is.
-    const std::size_t heading = error.log.find('\n');
-    piece.problem = heading == std::string::npos ? error.message : error.log.substr(heading + 1);
+    // Where it was looked for, if that is the trouble.
+    piece.problem = error.log.empty() ? error.message : error.log;
   }
 }
 

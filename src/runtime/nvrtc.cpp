@@ -52,7 +52,7 @@ Nvrtc::Nvrtc(const Settings& settings) : library_(Hidden<Library>::make()) {
     Error error(Stage::Build, "no-nvrtc",
                 "the CUDA C++ compiler library NVRTC was not found; install the CUDA toolkit's "
                 "libnvrtc or set PTXGEN_NVRTC_PATH or PTXGEN_CUDA_PATH to where it is");
-    error.log = "NVRTC was looked for in\n" + to_text(library.file.attempts());
+    error.log = to_text(library.file.attempts());
     throw error.refresh();
   }
   const char* missing = nullptr;

@@ -138,27 +138,32 @@ FoundProgram find_program(const Settings& settings, const std::string& name,
     }
     return found;
   }
-  std::vector<std::string> folders;
-  if (!settings.cuda_path.empty()) folders.push_back(settings.cuda_path + "/bin");
+  const auto look_in = [&](const std::string& folder) {
+    const std::string file = folder + "/" + name;
+    if (is_program(file)) {
+      found.path = file;
+    } else {
+      found.attempts.push_back({file, why_not_a_program(file)});
+    }
+    return !found.path.empty();
+  };
+  if (!settings.cuda_path.empty() && look_in(settings.cuda_path + "/bin")) return found;
   if (settings.search_usual_places) {
     std::string_view rest = settings.program_path;
     while (!rest.empty()) {
       const std::size_t end = std::min(rest.find(':'), rest.size());
+      const std::string file = std::string(rest.substr(0, end)) + "/" + name;
       // An empty entry means the working folder; running a program from there is nobody's wish.
-      if (end != 0) folders.emplace_back(rest.substr(0, end));
+      if (end != 0 && is_program(file)) {
+        found.path = file;
+        return found;
+      }
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
-    for (std::string& folder : below(usual_toolkits(settings), {"bin"})) {
-      folders.push_back(std::move(folder));
+    found.attempts.push_back({"PATH", "no " + name + " in its folders"});
+    for (const std::string& folder : below(usual_toolkits(settings), {"bin"})) {
+      if (look_in(folder)) return found;
     }
-  }
-  for (const std::string& folder : folders) {
-    const std::string file = folder + "/" + name;
-    if (is_program(file)) {
-      found.path = file;
-      return found;
-    }
-    found.attempts.push_back({file, why_not_a_program(file)});
   }
   if (!settings.search_usual_places) {
     found.attempts.push_back({"the usual places", "not searched, as the settings ask"});

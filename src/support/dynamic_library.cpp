@@ -44,7 +44,7 @@ std::string to_text(const std::vector<SearchAttempt>& attempts) {
   std::string text;
   for (const SearchAttempt& attempt : attempts) {
     if (!text.empty()) text += '\n';
-    text += "  " + attempt.where + ": " + attempt.reason;
+    text += attempt.where + ": " + attempt.reason;
   }
   return text;
 }

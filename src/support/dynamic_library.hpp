@@ -13,7 +13,7 @@ struct SearchAttempt {
   std::string reason;  ///< the loader's own text, or "no such file", ...
 };
 
-/// Two spaces, `where: reason`, one line per attempt, no newline after the last.
+/// `where: reason`, one line per attempt, no newline after the last.
 [[nodiscard]] std::string to_text(const std::vector<SearchAttempt>& attempts);
 
 /// Where a library may be. The order of the search is: `override_path` (and then nothing else),
