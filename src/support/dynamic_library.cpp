@@ -1,0 +1,171 @@
+// src/support/dynamic_library.cpp - finding and opening shared libraries
+#include "support/dynamic_library.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+namespace ptxgen::inline v0 {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kOpenFlags = RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE;
+
+std::string last_loader_error() {
+  const char* text = dlerror();
+  return text == nullptr ? "the loader gave no reason" : text;
+}
+
+/// The numbers of ".13.0" or "", nothing for any other text.
+std::optional<std::vector<int>> version_numbers(std::string_view suffix) {
+  std::vector<int> numbers;
+  while (!suffix.empty()) {
+    if (suffix.front() != '.') return std::nullopt;
+    suffix.remove_prefix(1);
+    int number = 0;
+    const auto [end, error] = std::from_chars(suffix.data(), suffix.data() + suffix.size(), number);
+    if (error != std::errc{}) return std::nullopt;
+    suffix.remove_prefix(static_cast<std::size_t>(end - suffix.data()));
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+std::string to_text(const std::vector<SearchAttempt>& attempts) {
+  std::string text;
+  for (const SearchAttempt& attempt : attempts) {
+    if (!text.empty()) text += '\n';
+    text += attempt.where + ": " + attempt.reason;
+  }
+  return text;
+}
+
+DynamicLibrary DynamicLibrary::find(const LibrarySearch& search) {
+  DynamicLibrary library;
+  if (!search.override_path.empty()) {
+    std::error_code ignored;
+    // A broken override is the user's mistake to see, so nothing else is tried after it.
+    if (fs::is_directory(search.override_path, ignored)) {
+      (void)library.open_in_folder(search.override_path, search.stem);
+    } else {
+      (void)library.open_file(search.override_path);
+    }
+    if (!library.attempts_.empty()) library.attempts_.back().where += " (" + search.variable + ")";
+    return library;
+  }
+  for (const std::string& folder : search.first_folders) {
+    if (library.open_in_folder(folder, search.stem)) return library;
+  }
+  if (!search.usual_places) {
+    library.attempts_.push_back({"the usual places", "not searched, as the settings ask"});
+    return library;
+  }
+  for (const std::string& name : search.loader_names) {
+    if (void* handle = dlopen(name.c_str(), kOpenFlags | RTLD_NOLOAD); handle != nullptr) {
+      library.adopt(handle, name);
+      return library;
+    }
+  }
+  std::vector<SearchAttempt> broken;
+  for (const std::string& name : search.loader_names) {
+    if (void* handle = dlopen(name.c_str(), kOpenFlags); handle != nullptr) {
+      library.adopt(handle, name);
+      return library;
+    }
+    std::string reason = last_loader_error();
+    // "not there" is said once for all names; anything else is worth its own line.
+    if (reason.find("No such file") == std::string::npos) {
+      broken.push_back({"the loader's search path", std::move(reason)});
+    }
+  }
+  std::string names;
+  for (const std::string& name : search.loader_names) {
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  if (broken.empty()) {
+    library.attempts_.push_back({"the loader's search path", "none of " + names});
+  }
+  for (SearchAttempt& attempt : broken) library.attempts_.push_back(std::move(attempt));
+  for (const std::string& folder : search.folders) {
+    if (library.open_in_folder(folder, search.stem)) return library;
+  }
+  return library;
+}
+
+DynamicLibrary::DynamicLibrary(DynamicLibrary&& other) noexcept
+    : handle_(std::exchange(other.handle_, nullptr)),
+      path_(std::move(other.path_)),
+      attempts_(std::move(other.attempts_)) {}
+
+DynamicLibrary& DynamicLibrary::operator=(DynamicLibrary&& other) noexcept {
+  std::swap(handle_, other.handle_);
+  std::swap(path_, other.path_);
+  std::swap(attempts_, other.attempts_);
+  return *this;
+}
+
+DynamicLibrary::~DynamicLibrary() {
+  if (handle_ != nullptr) dlclose(handle_);
+}
+
+void* DynamicLibrary::symbol(const char* name) const noexcept {
+  return handle_ == nullptr ? nullptr : dlsym(handle_, name);
+}
+
+void DynamicLibrary::adopt(void* handle, const std::string& fallback_name) {
+  handle_ = handle;
+  path_ = fallback_name;
+  link_map* map = nullptr;
+  if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr && map->l_name != nullptr &&
+      *map->l_name != '\0') {
+    path_ = map->l_name;
+  }
+}
+
+bool DynamicLibrary::open_file(const std::string& file) {
+  // Without a slash the loader would search its own path, which is not what a path setting says.
+  const std::string name = file.find('/') == std::string::npos ? "./" + file : file;
+  std::error_code ignored;
+  if (!fs::exists(name, ignored)) {
+    attempts_.push_back({file, "no such file"});
+    return false;
+  }
+  void* handle = dlopen(name.c_str(), kOpenFlags);
+  if (handle == nullptr) {
+    attempts_.push_back({file, last_loader_error()});
+    return false;
+  }
+  adopt(handle, name);
+  return true;
+}
+
+bool DynamicLibrary::open_in_folder(const std::string& folder, const std::string& stem) {
+  std::error_code failure;
+  std::vector<std::pair<std::vector<int>, std::string>> candidates;
+  for (fs::directory_iterator at(folder, failure), end; !failure && at != end;
+       at.increment(failure)) {
+    const std::string name = at->path().filename().string();
+    if (name.rfind(stem, 0) != 0) continue;
+    if (auto numbers = version_numbers(std::string_view(name).substr(stem.size()))) {
+      candidates.emplace_back(std::move(*numbers), at->path().string());
+    }
+  }
+  if (candidates.empty()) {
+    attempts_.push_back({folder, failure ? "no such folder" : "no " + stem + " in it"});
+    return false;
+  }
+  std::sort(candidates.begin(), candidates.end(), std::greater<>{});
+  return std::any_of(candidates.begin(), candidates.end(),
+                     [this](const auto& candidate) { return open_file(candidate.second); });
+}
+
+}  // namespace ptxgen::inline v0
