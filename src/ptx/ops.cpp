@@ -116,8 +116,8 @@ constexpr Modifier find_modifier(std::string_view text) {
 // Reached only while the table is decoded, where it stops the compiler with the row's text.
 [[noreturn]] void malformed_row(std::string_view, const char* reason) { throw reason; }
 
-constexpr std::size_t kPoolLimit = 12000;
-constexpr std::size_t kNeedLimit = 1500;
+constexpr std::size_t kPoolLimit = 24000;
+constexpr std::size_t kNeedLimit = 4000;
 
 struct Table {
   std::array<OpInfo, kRowCount> rows{};
@@ -233,11 +233,13 @@ class Decoder {
     }
   }
 
-  // [~_%#&!] [ [ { ] name [ *count ] [ ] } ] [ :type ] [?]
+  // [~_%#&!] [ [ { ] name [ *count ] [ ] } ] [ :type ] [?] [field]
   constexpr void decode_operand(OpInfo& info, OperandSpec& spec, std::string_view text) {
-    if (text.ends_with('?')) {
+    const auto question = text.find('?');
+    if (question != std::string_view::npos) {
       spec.optional = true;
-      text.remove_suffix(1);
+      if (question + 1 < text.size()) spec.with = field(info, text.substr(question + 1));
+      text = text.substr(0, question);
     }
     const auto colon = text.find(':');
     if (colon != std::string_view::npos) {
@@ -296,7 +298,7 @@ class Decoder {
     }
     if (text.empty() || text.size() > 2) malformed_row(info.id, "operand names have one or two letters");
     std::copy(text.begin(), text.end(), spec.label);
-    if (!role_given && text.front() == 'd') spec.role = OperandRole::Destination;
+    if (!role_given && (text.front() == 'd' || spec.joined)) spec.role = OperandRole::Destination;
   }
 
   constexpr void decode_operand_type(OpInfo& info, OperandSpec& spec, std::string_view text) {
@@ -330,22 +332,57 @@ class Decoder {
       const auto end = rest.find(';');
       std::string_view text = trimmed(rest.substr(0, end));
       rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
-      Need& need = table_.needs[table_.need_size++];
-      ++info.need_count;
       const auto colon = text.rfind(':');
-      if (colon != std::string_view::npos) {
-        need.first_condition = static_cast<std::uint16_t>(table_.pool_size);
-        need.condition_count = add_words(info, text.substr(0, colon), '+');
-        text = text.substr(colon + 1);
+      if (colon == std::string_view::npos) {
+        add_need(info, {}, text);
+      } else {
+        add_needs(info, text.substr(0, colon), text.substr(colon + 1));
       }
-      decode_requirement(info, need.requirement, text);
     }
     if (info.need_count == 0 || table_.needs[info.first_need].condition_count != 0) {
       malformed_row(info.id, "the first need is unconditional");
     }
   }
 
+  // `a|b+c|d`: a need for each choice of one word per piece.
+  constexpr void add_needs(OpInfo& info, std::string_view condition, std::string_view requirement) {
+    std::size_t choices = 1;
+    for (std::size_t choice = 0; choice < choices; ++choice) {
+      const auto first = static_cast<std::uint16_t>(table_.pool_size);
+      std::size_t left = choice;
+      choices = 1;
+      for (std::string_view rest = condition; !rest.empty();) {
+        const auto end = rest.find('+');
+        std::string_view piece = rest.substr(0, end);
+        rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
+        const auto words =
+            static_cast<std::size_t>(std::count(piece.begin(), piece.end(), '|')) + 1;
+        for (std::size_t skip = left % words; skip > 0; --skip) {
+          piece.remove_prefix(piece.find('|') + 1);
+        }
+        left /= words;
+        choices *= words;
+        add_words(info, piece.substr(0, piece.find('|')), '+');
+      }
+      add_need(info, first, requirement);
+    }
+  }
+
+  constexpr void add_need(OpInfo& info, std::uint16_t first_condition, std::string_view text) {
+    Need& need = table_.needs[table_.need_size++];
+    ++info.need_count;
+    if (first_condition != 0) {
+      need.first_condition = first_condition;
+      need.condition_count = static_cast<std::uint16_t>(table_.pool_size - first_condition);
+    }
+    decode_requirement(info, need.requirement, text);
+  }
+
   constexpr void decode_requirement(OpInfo& info, Requirement& out, std::string_view text) {
+    if (text == "never") {
+      out = {{255, 255}, 0xffff, Variant::None};
+      return;
+    }
     const auto dot = text.find('.');
     const auto slash = text.find('/');
     if (dot == std::string_view::npos) malformed_row(info.id, "a need is version/sm");

@@ -85,6 +85,7 @@ struct OperandSpec {
   std::uint8_t vector = 0;       ///< number of elements in braces; 0 a plain operand
   bool vector_from_slot = false; ///< `.v2`, `.v4`, `.v8` of the opcode say how many, none = plain
   bool optional = false;
+  Field with = Field::Literal;   ///< optional, and there exactly when the opcode has this field
   bool joined = false;           ///< second half of `d|p`
   bool relaxed = false;          ///< the register may be wider than the type (ld, st, cvt)
   bool sink = false;             ///< `_` may stand here
@@ -103,6 +104,8 @@ struct Requirement {
   Version version;
   std::uint16_t sm = 0;
   Variant variant = Variant::None;
+  /// The words do not go together on any target (`never` in the table).
+  [[nodiscard]] constexpr bool never() const noexcept { return sm == 0xffff; }
 };
 
 /// A requirement that holds when all `condition` words are present in the opcode. Several with the
@@ -128,7 +131,7 @@ struct OpInfo {
   std::uint8_t operand_count = 0;
   std::uint8_t required_operands = 0;
   std::uint8_t type_count = 0;
-  std::uint8_t need_count = 0;
+  std::uint16_t need_count = 0;
   std::uint16_t first_need = 0;
   std::array<ModifierSlot, kMaxModifiers> slots{};
   std::array<OperandSpec, kMaxOperands> operands{};
