@@ -2,6 +2,7 @@
 #include <string>
 #include <string_view>
 
+#include "ptx/requirements.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"
 
@@ -75,30 +76,62 @@ class OperandCheck {
         function_.type_of(instruction_.guard.predicate) != Type::pred) {
       return fault("type-mismatch", "the guard of " + opcode() + " must be a .pred register");
     }
-    if (operands.size() < row_.required_operands || operands.size() > row_.operand_count) {
-      std::string wanted = std::to_string(row_.required_operands);
-      if (row_.operand_count != row_.required_operands) {
-        wanted += " to " + std::to_string(row_.operand_count);
-      }
-      return fault("bad-operand", opcode() + " takes " + wanted + " operands, not " +
-                                      std::to_string(operands.size()));
-    }
-    // A joined operand (`d|p`) may be missing in the middle; the rest then moves up.
-    std::size_t spec = 0;
-    for (std::size_t i = 0; i < operands.size(); ++i, ++spec) {
-      while (spec < row_.operand_count && row_.operands[spec].joined && !operands[i].joined) ++spec;
-      if (spec == row_.operand_count) {
-        return fault("bad-operand", opcode() + " has an operand too many");
-      }
-      InstructionFault found = operand(row_.operands[spec], operands[i], i + 1);
+    if (InstructionFault found = words_together(); !found.rule.empty()) return found;
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < row_.operand_count; ++i) {
+      const OperandSpec& spec = row_.operands[i];
+      if (!stands_here(spec, i, operands, next)) continue;
+      if (next == operands.size()) return wrong_count(operands.size());
+      InstructionFault found = operand(spec, operands[next], next + 1);
       if (!found.rule.empty()) return found;
+      ++next;
     }
+    if (next != operands.size()) return wrong_count(operands.size());
     return {};
   }
 
  private:
   static InstructionFault fault(std::string_view rule, std::string message) {
     return {rule, std::move(message)};
+  }
+
+  // Whether the operand at `next` is the one that `spec` (number `i` of the row) describes.
+  bool stands_here(const OperandSpec& spec, std::size_t i, std::span<const Operand> operands,
+                   std::size_t next) const {
+    if (spec.with != Field::Literal) return instruction_.has(spec.with);
+    if (spec.joined) return !spec.optional || (next < operands.size() && operands[next].joined);
+    if (!spec.optional) return true;
+    // Left out when the operands that are left are needed further on.
+    std::size_t needed = 0;
+    for (std::size_t k = i + 1; k < row_.operand_count; ++k) {
+      const OperandSpec& later = row_.operands[k];
+      needed += later.with != Field::Literal ? instruction_.has(later.with) : !later.optional;
+    }
+    return operands.size() - next > needed;
+  }
+
+  InstructionFault wrong_count(std::size_t count) const {
+    std::size_t least = 0;
+    std::size_t most = 0;
+    for (const OperandSpec& spec : row_.operand_specs()) {
+      if (spec.with != Field::Literal && !instruction_.has(spec.with)) continue;
+      ++most;
+      if (!spec.optional || spec.with != Field::Literal) ++least;
+    }
+    std::string wanted = std::to_string(least);
+    if (most != least) wanted += " to " + std::to_string(most);
+    return fault("bad-operand",
+                 opcode() + " takes " + wanted + " operands, not " + std::to_string(count));
+  }
+
+  InstructionFault words_together() const {
+    const Need* wrong = illegal_combination(instruction_);
+    if (wrong == nullptr) return {};
+    std::string text;
+    for (const Modifier word : condition(*wrong)) {
+      text += (text.empty() ? "'." : " and '.") + std::string(name(word)) + "'";
+    }
+    return fault("bad-operand", opcode() + ": " + text + " do not go together");
   }
 
   std::string opcode() const {

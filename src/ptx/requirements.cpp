@@ -76,6 +76,13 @@ TargetFault judge(std::string_view subject, std::span<const Requirement> alterna
   return {{}, {}, best->version};
 }
 
+const Need* illegal_combination(const Instruction& instruction) noexcept {
+  for (const Need& need : needs(info(instruction.op))) {
+    if (need.requirement.never() && applies(instruction, need)) return &need;
+  }
+  return nullptr;
+}
+
 TargetFault judge(const Function& function, const Instruction& instruction, TargetName target,
                   Version version) {
   TargetFault result;
@@ -90,7 +97,8 @@ TargetFault judge(const Function& function, const Instruction& instruction, Targ
     // Consecutive needs with one condition are alternatives.
     std::size_t end = i + 1;
     while (end < all.size() && same_condition(all[i], all[end])) ++end;
-    if (applies(instruction, all[i])) {
+    // Words that never go together are a matter of the operand check.
+    if (!all[i].requirement.never() && applies(instruction, all[i])) {
       Requirement alternatives[8];
       std::size_t count = 0;
       for (std::size_t k = i; k < end && count < std::size(alternatives); ++k) {

@@ -23,6 +23,9 @@ struct TargetFault {
 [[nodiscard]] TargetFault judge(std::string_view subject, std::span<const Requirement> alternatives,
                                 TargetName target, Version version);
 
+/// The row's `never` that the instruction's words meet, or nullptr.
+[[nodiscard]] const Need* illegal_combination(const Instruction& instruction) noexcept;
+
 /// The row's needs under the instruction's modifiers, and those of special registers it reads.
 [[nodiscard]] TargetFault judge(const Function& function, const Instruction& instruction,
                                 TargetName target, Version version);
