@@ -211,7 +211,14 @@ Assembly Assembler::assemble(std::string_view ptx, const AssembleOptions& option
       assembly.log = std::move(outcome.log);
       assembly.tool = candidate.tool;
       assembly.tool_version = std::move(version);
-      read_resources(assembly);
+      try {
+        read_resources(assembly);
+      } catch (const Error& unreadable) {
+        outcome.log = std::move(assembly.log);
+        outcome.reason = unreadable.message;
+        outcome.verdict = ToolVerdict::Failed;
+        throw failure(outcome, titled(candidate.tool, assembly.tool_version), ptx, options);
+      }
       return assembly;
     }
     Error error = failure(outcome, titled(candidate.tool, version), ptx, options);
