@@ -1,0 +1,64 @@
+// ptxgen/kernels/kernel.hpp - what every kernel of the library says of itself
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "ptxgen/ptx/ir.hpp"
+#include "ptxgen/ptx/target.hpp"
+
+namespace ptxgen::inline v0 {
+
+struct Dim3 {
+  std::uint32_t x = 1;
+  std::uint32_t y = 1;
+  std::uint32_t z = 1;
+  friend bool operator==(const Dim3&, const Dim3&) = default;
+};
+
+/// How a kernel is launched.
+struct LaunchGeometry {
+  Dim3 grid;
+  Dim3 block;
+  std::uint32_t dynamic_shared_bytes = 0;
+  friend bool operator==(const LaunchGeometry&, const LaunchGeometry&) = default;
+};
+
+/// What one launch must move and compute, whatever the schedule: each input byte once, each output
+/// byte once. Bytes of device memory; one fused multiply-add counts as two operations.
+struct KernelCost {
+  std::uint64_t bytes_read = 0;
+  std::uint64_t bytes_written = 0;
+  std::uint64_t flops = 0;
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_read + bytes_written; }
+};
+
+/// One build-time parameter of a kernel: a shape or an option, always an unsigned number.
+struct ParameterInfo {
+  std::string_view name;
+  std::string_view type;  ///< "u32"
+  std::uint64_t default_value = 0;
+  std::uint64_t least = 0;
+  std::uint64_t most = 0;
+  std::string_view doc;
+};
+
+/// A kernel of the library, to be chosen by name. `values` are in the order of `parameters`; one is
+/// missing or out of range: `Error` (stage build, code "bad-parameter").
+struct CatalogEntry {
+  std::string_view name;            ///< also the entry's name in the PTX
+  std::string_view doc;             ///< what it computes, one sentence
+  std::string_view access_pattern;  ///< how consecutive lanes meet memory
+  std::span<const ParameterInfo> parameters;
+  ptx::Module (*build)(std::span<const std::uint64_t> values, const ptx::Target& target);
+  LaunchGeometry (*geometry)(std::span<const std::uint64_t> values);
+  KernelCost (*cost)(std::span<const std::uint64_t> values);
+};
+
+/// All kernels, in alphabetical order.
+[[nodiscard]] std::span<const CatalogEntry> catalog() noexcept;
+/// The entry of that name, or nullptr.
+[[nodiscard]] const CatalogEntry* find_kernel(std::string_view name) noexcept;
+
+}  // namespace ptxgen::inline v0

@@ -1,0 +1,80 @@
+// src/cli/cmd_check.cpp - ptxgen check: parse and verify
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "ptxgen/ptx/parser.hpp"
+#include "ptxgen/ptx/verifier.hpp"
+#include "ptxgen/support/error.hpp"
+
+namespace ptxgen::cli {
+
+namespace {
+
+struct Options {
+  std::string file;
+  std::string target;
+  std::string entry;
+  std::string output;
+  bool json = false;
+  bool strict = false;
+};
+
+// In `check`, PTX that cannot be parsed is a finding like any other.
+Finding from(const Error& error) {
+  Finding finding;
+  finding.rule = error.code;
+  finding.message = error.message;
+  finding.file = error.file;
+  finding.line = error.line;
+  for (std::size_t at = 0; at < error.excerpt.size();) {
+    const std::size_t end = std::min(error.excerpt.find('\n', at), error.excerpt.size());
+    finding.details.push_back(error.excerpt.substr(at, end - at));
+    at = end + 1;
+  }
+  return finding;
+}
+
+std::vector<Finding> check(const Options& options) {
+  if (!options.target.empty()) {
+    ptx::TargetName parsed;
+    if (!ptx::parse_target_name(options.target, parsed)) {
+      throw UsageError("--target: '" + options.target + "' is not a target, try sm_89");
+    }
+  }
+  const std::string text = read_input(options.file);
+  ptx::Module module;
+  try {
+    module = ptx::parse(text, input_name(options.file));
+  } catch (const Error& error) {
+    if (error.code != "syntax") throw;
+    return {from(error)};
+  }
+  return ptx::verify(module, {.target = options.target, .entry = options.entry});
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("check", "Parse and verify any PTX");
+  command->footer("Example: ptxgen check kernel.ptx --target sm_90");
+  command->add_option("file", options->file, "PTX file, - for standard input")->required();
+  command->add_option("--target", options->target, "check for this target instead of the file's own");
+  command->add_option("--entry", options->entry, "the entry that must be there");
+  command->add_option("-o,--output", options->output, "write the findings there");
+  command->add_flag("--json", options->json, "one JSON document: {\"findings\":[..]}");
+  command->add_flag("--strict", options->strict, "exit with 1 for warnings too");
+  command->callback([options, &exit_code] {
+    const std::vector<Finding> findings = check(*options);
+    if (options->json) {
+      write_output(options->output, text_of(to_json(findings)));
+    } else {
+      std::string text;
+      for (const Finding& finding : findings) text += to_text(finding) + "\n";
+      write_output(options->output, text);
+    }
+    exit_code = verdict(findings, options->strict);
+  });
+}
+
+}  // namespace ptxgen::cli

@@ -1,0 +1,51 @@
+// src/cli/commands.hpp - the subcommands and what they share
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "ptxgen/ptx/finding.hpp"
+#include "ptxgen/ptx/ir.hpp"
+
+namespace ptxgen::cli {
+
+/// Exit codes of the contract: done; an error finding or wrong result; usage, I/O, unreadable PTX.
+enum ExitCode : int { kDone = 0, kFound = 1, kUsage = 2 };
+
+/// A mistake in how the program was called; printed with a pointer to `--help`.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// The subcommands. Each adds itself to `app`; when it was called, `exit_code` is set by its run.
+void add_list(CLI::App& app, int& exit_code);
+void add_dump(CLI::App& app, int& exit_code);
+void add_fmt(CLI::App& app, int& exit_code);
+void add_check(CLI::App& app, int& exit_code);
+void add_assemble(CLI::App& app, int& exit_code);
+void add_doctor(CLI::App& app, int& exit_code);
+
+// Files -----------------------------------------------------------------------------------------
+
+/// The whole file, or standard input for "-". Throws `Error` (stage io).
+[[nodiscard]] std::string read_input(const std::string& path);
+/// How messages call that input.
+[[nodiscard]] std::string input_name(const std::string& path);
+/// Writes to the file, or to standard output if `path` is empty or "-". Throws `Error` (stage io).
+void write_output(const std::string& path, std::string_view bytes);
+
+// Findings --------------------------------------------------------------------------------------
+
+[[nodiscard]] nlohmann::json to_json(const Finding& finding);
+/// `{"findings":[..]}`
+[[nodiscard]] nlohmann::json to_json(const std::vector<Finding>& findings);
+/// kFound if there is an error (or, when strict, a warning).
+[[nodiscard]] ExitCode verdict(const std::vector<Finding>& findings, bool strict);
+
+/// JSON as the program prints it: two spaces of indentation, invalid UTF-8 replaced.
+[[nodiscard]] std::string text_of(const nlohmann::json& json);
+
+}  // namespace ptxgen::cli

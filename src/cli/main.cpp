@@ -1,0 +1,50 @@
+// src/cli/main.cpp - the ptxgen program
+#include <exception>
+#include <iostream>
+
+#include "cli/commands.hpp"
+#include "ptxgen/support/error.hpp"
+#include "ptxgen/version.hpp"
+
+namespace {
+
+using namespace ptxgen::cli;
+
+int run(int argc, char** argv) {
+  CLI::App app("Build, check and study GPU kernels as PTX; no GPU and no CUDA toolkit needed");
+  app.name("ptxgen");
+  app.set_version_flag("--version", std::string(ptxgen::kVersion));
+  app.require_subcommand(1);
+  app.footer("Example: ptxgen dump gemv_coalesced -p k=4096 -p n=4096 | ptxgen check -");
+  int exit_code = kDone;
+  add_list(app, exit_code);
+  add_dump(app, exit_code);
+  add_fmt(app, exit_code);
+  add_check(app, exit_code);
+  add_assemble(app, exit_code);
+  add_doctor(app, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    // Help and version end here too, with success; CLI11's own codes are above 100.
+    return app.exit(error, std::cout, std::cerr) == 0 ? kDone : kUsage;
+  } catch (const UsageError& error) {
+    std::cerr << "ptxgen: " << error.what() << "\nRun with --help for more information.\n";
+    return kUsage;
+  }
+  return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const ptxgen::Error& error) {
+    std::cerr << error.what() << '\n';
+    return kUsage;
+  } catch (const std::exception& error) {
+    std::cerr << "ptxgen: " << error.what() << '\n';
+    return kUsage;
+  }
+}
