@@ -308,10 +308,20 @@ class Assembler:
         """{index: message} of the lines refused; `whole` goes on to generate code."""
         found = {}
         while len(found) < len(lines):
-            errors = self.run(lines, found, version, target, whole)
-            if not errors:
-                break
+            errors, crashed = self.run(lines, found, version, target, whole)
             found.update(errors)
+            if errors:
+                continue
+            if not crashed:
+                break
+            left = [i for i in range(len(lines)) if i not in found]
+            if len(left) == 1:
+                found[left[0]] = "ptxas crashed"
+                break
+            for part in (left[:len(left) // 2], left[len(left) // 2:]):
+                inner = self.refused([lines[i] for i in part], version, target, whole)
+                found.update({part[i]: message for i, message in inner.items()})
+            break
         return found
 
     def run(self, lines, skip, version, target, whole):
@@ -336,9 +346,9 @@ class Assembler:
             if "error" in result.stderr + result.stdout and 0 <= index < len(lines):
                 if "advisory" not in message and not message.startswith("Advisory"):
                     errors.setdefault(index, message)
-        if whole and result.returncode and not errors:
-            print(f"sm_{target} PTX {version}: {(result.stdout + result.stderr).strip()[:300]}")
-        return errors
+        # A signal, or an error that is no line's: the lines behind it were not looked at.
+        crashed = result.returncode < 0 or (whole and result.returncode != 0)
+        return errors, crashed and not errors
 
 
 def combinations(row, limit):
