@@ -17,7 +17,10 @@ programs = [path for path in sorted(folder.iterdir()) if path.is_file() and
 for program in programs:
     dynamic = subprocess.run(["readelf", "-d", str(program)], stdout=subprocess.PIPE,
                              universal_newlines=True, check=True).stdout
-    beside = re.search(r"R(?:UN)?PATH\).*\[\$ORIGIN\]", dynamic) is not None
+    paths = re.findall(r"R(?:UN)?PATH\).*\[(.*)\]", dynamic)
+    beside = paths == ["$ORIGIN"]
+    if paths and not beside:
+        findings.append(f"{program.name} looks for libraries in {paths}, not in its own folder")
     for library in re.findall(r"NEEDED.*\[(.+)\]", dynamic):
         if not LIBC.fullmatch(library) and not (beside and (folder / library).exists()):
             findings.append(f"{program.name} needs {library}, which the other machine may not have")

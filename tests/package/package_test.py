@@ -25,7 +25,8 @@ source = Path(options.source)
 work = Path(options.work)
 consumer = source / "tests/package/consumer"
 clean_environment = {name: value for name, value in os.environ.items()
-                if name not in ("LD_LIBRARY_PATH", "PKG_CONFIG_PATH", "CMAKE_PREFIX_PATH", "DESTDIR")}
+                     if name not in ("LD_LIBRARY_PATH", "PKG_CONFIG_PATH", "CMAKE_PREFIX_PATH",
+                                     "DESTDIR")}
 
 
 def run(*command, **extra):
@@ -70,12 +71,13 @@ prefix = work / "installed"
 (work / "first-place").rename(prefix)
 
 # What is installed.
-library = next(prefix.glob("lib*/**/libptxgen." + ("so" if options.kind == "shared" else "a")), None)
+suffix = "so" if options.kind == "shared" else "a"
+library = next(prefix.glob("lib*/**/libptxgen." + suffix), None)
 check(library, f"no {options.kind} library is installed")
 expected = sorted(path.relative_to(source / "include") for path in source.glob("include/**/*.h*"))
 found = sorted(path.relative_to(prefix / "include") for path in prefix.glob("include/**/*.h*"))
 check(expected and expected == found, f"installed headers differ: {expected} and {found}")
-exported = list(prefix.glob("lib*/**/cmake/ptxgen/*.cmake")) + list(prefix.glob("lib*/**/ptxgen.pc"))
+exported = [*prefix.glob("lib*/**/cmake/ptxgen/*.cmake"), *prefix.glob("lib*/**/ptxgen.pc")]
 check(len(exported) >= 5, f"the package files are incomplete: {exported}")
 for path in exported:
     text = path.read_text()
