@@ -374,6 +374,9 @@ class Decoder {
     if (first_condition != 0) {
       need.first_condition = first_condition;
       need.condition_count = static_cast<std::uint16_t>(table_.pool_size - first_condition);
+      for (std::size_t i = first_condition; i < table_.pool_size; ++i) {
+        need.filter |= word_filter(table_.pool[i]);
+      }
     }
     decode_requirement(info, need.requirement, text);
   }

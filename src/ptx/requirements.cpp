@@ -13,16 +13,25 @@ namespace {
 
 constexpr Version kAnyVersion{255, 255};
 
-bool contains(const Instruction& instruction, Modifier word) {
-  const auto& words = instruction.modifiers;
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
+// The words of one instruction, asked for many times.
+class Words {
+ public:
+  explicit Words(const Instruction& instruction) : modifiers_(instruction.modifiers) {
+    for (const Modifier word : modifiers_) filter_ |= word_filter(word);
+  }
 
-bool applies(const Instruction& instruction, const Need& need) {
-  const auto words = condition(need);
-  return std::all_of(words.begin(), words.end(),
-                     [&](Modifier word) { return contains(instruction, word); });
-}
+  bool meet(const Need& need) const {
+    if ((need.filter & ~filter_) != 0) return false;
+    const auto words = condition(need);
+    return std::all_of(words.begin(), words.end(), [&](Modifier word) {
+      return std::find(modifiers_.begin(), modifiers_.end(), word) != modifiers_.end();
+    });
+  }
+
+ private:
+  const std::array<Modifier, kMaxModifiers>& modifiers_;
+  std::uint64_t filter_ = 0;
+};
 
 bool same_condition(const Need& a, const Need& b) {
   const auto x = condition(a);
@@ -77,8 +86,9 @@ TargetFault judge(std::string_view subject, std::span<const Requirement> alterna
 }
 
 const Need* illegal_combination(const Instruction& instruction) noexcept {
+  const Words words(instruction);
   for (const Need& need : needs(info(instruction.op))) {
-    if (need.requirement.never() && applies(instruction, need)) return &need;
+    if (need.requirement.never() && words.meet(need)) return &need;
   }
   return nullptr;
 }
@@ -91,14 +101,14 @@ TargetFault judge(const Function& function, const Instruction& instruction, Targ
     if (result.rule.empty() && !next.rule.empty()) result = std::move(next);
     result.lowest = lowest;
   };
-  const OpInfo& row = info(instruction.op);
-  const auto all = needs(row);
+  const Words words(instruction);
+  const auto all = needs(info(instruction.op));
   for (std::size_t i = 0; i < all.size();) {
-    // Consecutive needs with one condition are alternatives.
     std::size_t end = i + 1;
-    while (end < all.size() && same_condition(all[i], all[end])) ++end;
     // Words that never go together are a matter of the operand check.
-    if (!all[i].requirement.never() && applies(instruction, all[i])) {
+    if (words.meet(all[i]) && !all[i].requirement.never()) {
+      // Consecutive needs with one condition are alternatives.
+      while (end < all.size() && same_condition(all[i], all[end])) ++end;
       Requirement alternatives[8];
       std::size_t count = 0;
       for (std::size_t k = i; k < end && count < std::size(alternatives); ++k) {

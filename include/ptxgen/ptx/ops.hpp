@@ -114,7 +114,13 @@ struct Need {
   std::uint16_t first_condition = 0;  ///< into `words()`
   std::uint16_t condition_count = 0;  ///< 0: always
   Requirement requirement;
+  std::uint64_t filter = 0;  ///< `word_filter` of the words: a quick no
 };
+
+/// One of 64 bits for a word. If a set of words lacks a bit of another set, it lacks one of its words.
+[[nodiscard]] constexpr std::uint64_t word_filter(Modifier word) noexcept {
+  return word == Modifier::none ? 0 : std::uint64_t{1} << (static_cast<unsigned>(word) % 64);
+}
 
 /// A row, decoded. All views point to constant data.
 struct OpInfo {
