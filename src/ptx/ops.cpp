@@ -169,7 +169,7 @@ class Decoder {
     return count;
   }
 
-  // `.word`, `.<field>`, `.<field:a|b>`, each with an optional `?`.
+  // `.word`, `.<field>`, `.<field:a|b>`, each with an optional `?` or `?field`.
   constexpr void decode_pattern(OpInfo& info) {
     std::string_view rest = info.pattern;
     while (!rest.empty()) {
@@ -197,6 +197,9 @@ class Decoder {
       if (!rest.empty() && rest.front() == '?') {
         slot.optional = true;
         rest.remove_prefix(1);
+        const auto end = std::min(rest.find('.'), rest.size());
+        if (end != 0) slot.with = field(info, rest.substr(0, end));
+        rest.remove_prefix(end);
       }
       if (slot.field == Field::Type) {
         if (info.type_count == kMaxTypes) malformed_row(info.id, "too many types");

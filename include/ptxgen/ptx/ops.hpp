@@ -48,6 +48,7 @@ inline constexpr std::size_t kMaxTypes = 5;
 struct ModifierSlot {
   Field field = Field::Literal;
   bool optional = false;
+  Field with = Field::Literal;  ///< optional, and there exactly when the opcode has this field
   std::uint16_t first = 0;  ///< into `words()` of the table
   std::uint16_t count = 0;
 };
