@@ -1,5 +1,11 @@
 // ptxgen/ptxgen.hpp - the whole library in one include
 #pragma once
 
+#include "ptxgen/builder.hpp"
+#include "ptxgen/emulator.hpp"
+#include "ptxgen/kernels.hpp"
+#include "ptxgen/optimize.hpp"
+#include "ptxgen/ptx.hpp"
+#include "ptxgen/runtime.hpp"
 #include "ptxgen/support.hpp"
 #include "ptxgen/version.hpp"
