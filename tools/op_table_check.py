@@ -57,8 +57,11 @@ def version_key(text):
 class Need:
     def __init__(self, text):
         condition, _, requirement = text.strip().rpartition(":")
-        self.condition = frozenset(condition.split("+")) if condition else frozenset()
-        version, _, sm = requirement.partition("/")
+        # `a|b+c` stands for two conditions: a+c, b+c.
+        self.conditions = [frozenset(choice) for choice in itertools.product(
+            *(piece.split("|") for piece in condition.split("+")))] if condition else [frozenset()]
+        self.never = requirement == "never"
+        version, _, sm = "0.0/0".partition("/") if self.never else requirement.partition("/")
         self.version = version_key(version)
         self.suffix = sm[-1] if sm and sm[-1] in "af" else ""
         self.sm = int(sm.rstrip("af") or 0)
@@ -66,6 +69,8 @@ class Need:
     def admits(self, target):
         suffix = target[-1] if target[-1] in "af" else ""
         sm = int(target.rstrip("af"))
+        if self.never:
+            return False
         if self.suffix == "a":
             return suffix == "a" and sm == self.sm
         if self.suffix == "f":
@@ -110,8 +115,9 @@ class Row:
         """The lowest version for these words on this target; None where there is none."""
         groups = {}
         for need in self.needs:
-            if need.condition <= set(words):
-                groups.setdefault(need.condition, []).append(need)
+            for condition in need.conditions:
+                if condition <= set(words):
+                    groups.setdefault(condition, []).append(need)
         lowest = version_key(TARGETS[target])
         for alternatives in groups.values():
             versions = [n.version for n in alternatives if n.admits(target)]
@@ -124,8 +130,8 @@ class Row:
 class Operand:
     def __init__(self, text, joined):
         self.joined = joined
-        self.optional = text.endswith("?")
-        text = text.removesuffix("?")
+        text, question, self.with_field = text.partition("?")
+        self.optional = bool(question)
         text, _, self.type = text.partition(":")
         prefix = re.match(r"[~_%#&!]*", text).group()
         self.relaxed, self.sink = "~" in prefix, "_" in prefix
@@ -136,6 +142,13 @@ class Operand:
         self.name, _, self.count = text.partition("*")
         self.kind = next((k for k in "%#&!" if k in prefix), "")
         self.destination = not self.kind and not self.memory and self.name.startswith("d")
+
+    def stands(self, taken, row):
+        """True or False where a field of the opcode decides whether it is there, else None."""
+        if not self.with_field:
+            return None if self.optional else True
+        return any(field == self.with_field and word
+                   for (field, *_), word in zip(row.slots, taken))
 
     def vector(self, taken, row):
         if self.count == "v":
@@ -257,8 +270,11 @@ def fits(text, operand, wanted, table):
 def match_operands(row, taken, operands, table):
     at = 0
     for spec in row.operands:
+        stands = spec.stands(taken, row)
+        if stands is False:
+            continue
         if at == len(operands) or operands[at][1] != spec.joined:
-            if spec.optional:
+            if stands is None:
                 continue
             return False
         text = operands[at][0]
@@ -367,7 +383,8 @@ def example(row, taken, table, number):
     text = row.mnemonic + "".join("." + w for w in taken if w)
     out = ""
     for position, spec in enumerate(row.operands):
-        if spec.optional and number % 2:
+        stands = spec.stands(taken, row)
+        if stands is False or (stands is None and number % 2):
             continue
         wanted = spec.type_of(taken, row, table)
 

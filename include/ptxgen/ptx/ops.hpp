@@ -41,7 +41,7 @@ enum class Flag : std::uint16_t {
 }
 
 inline constexpr std::size_t kMaxModifiers = 14;
-inline constexpr std::size_t kMaxOperands = 9;
+inline constexpr std::size_t kMaxOperands = 10;
 inline constexpr std::size_t kMaxTypes = 5;
 
 /// One dotted word of an opcode: a fixed word, or one of several, possibly left out.
