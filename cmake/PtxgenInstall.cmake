@@ -39,7 +39,4 @@ endif()
 configure_file("${PROJECT_SOURCE_DIR}/cmake/ptxgen.pc.in" "${PROJECT_BINARY_DIR}/ptxgen.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/ptxgen.pc" DESTINATION "${pc_dir}")
 
-if(TARGET ptxgen_cli)
-  install(TARGETS ptxgen_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
-endif()
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
