@@ -251,7 +251,9 @@ def fits(text, operand, wanted, table):
         if operand.kind == "&" and re.fullmatch(r"[A-Za-z_$][\w$]*(\+\d+)?", text):
             return True
         special = text.startswith("%")
-        return (special and operand.kind != "#") or bool(re.fullmatch(r"-?\d+|0[fd][0-9A-F]+", text))
+        if special:
+            return operand.kind != "#"
+        return bool(re.fullmatch(r"-?\d+|0[fd][0-9A-F]+", text))
     if operand.kind == "#":
         return False
     if wanted is None:
