@@ -239,8 +239,9 @@ class OperandCheck {
                                           std::string(name(own)));
       }
       case OperandKind::Special: {
-        if (spec.role != OperandRole::Source && spec.role != OperandRole::Value) {
-          return bad(position, "a register that can be written");
+        // ptxas 13 reads special registers in mov and in cvt only.
+        if (spec.role != OperandRole::Value && !(spec.role == OperandRole::Source && spec.relaxed)) {
+          return bad(position, "an ordinary register (read special registers with mov)");
         }
         const SpecialInfo& special = info(static_cast<SpecialRegister>(o.id));
         if (fits(special.type, type, true) || type == Type::none ||
