@@ -187,7 +187,7 @@ enum class StatementKind : std::uint8_t {
 /// slot i (`Modifier::none` where an optional one is left out), literals included.
 struct Instruction {
   StatementKind kind = StatementKind::Instruction;
-  std::uint8_t operand_count = 0;
+  std::uint16_t operand_count = 0;  ///< a `.branchtargets` may name hundreds of labels
   Op op{};
   std::uint32_t first_operand = 0;  ///< in Function::operands
   Guard guard;

@@ -1,0 +1,352 @@
+// src/ptx/parser_module.cpp - what stands at module level
+#include <algorithm>
+#include <limits>
+
+#include "ptx/parser_state.hpp"
+
+namespace ptxgen::inline v0::ptx::reading {
+
+namespace {
+
+constexpr std::uint64_t kMost32 = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t kMost64 = std::numeric_limits<std::uint64_t>::max();
+
+Linkage linkage_from_word(std::string_view word) {
+  if (word == "visible") return Linkage::Visible;
+  if (word == "extern") return Linkage::Extern;
+  if (word == "weak") return Linkage::Weak;
+  if (word == "common") return Linkage::Common;
+  return Linkage::None;
+}
+
+}  // namespace
+
+void Parser::read_module() {
+  read_version();
+  read_target();
+  for (;;) {
+    cursor_.skip();
+    if (cursor_.at_end()) return;
+    if (cursor_.at[0] == '@' && cursor_.at[1] == '@') {  // `@@DWARF ...`, one line each
+      const char* start = cursor_.at;
+      while (!cursor_.at_end() && *cursor_.at != '\n' && *cursor_.at != '\r') ++cursor_.at;
+      module_.items.push_back({Item::Kind::Section, 0, intern({start, cursor_.at}), {}});
+      continue;
+    }
+    const std::string_view word = cursor_.peek_word();
+    if (word.empty() || !read_module_directive(word)) {
+      cursor_.fail_expected("a directive, a variable or a function");
+    }
+  }
+}
+
+void Parser::read_version() {
+  if (!cursor_.accept_word("version")) cursor_.fail_expected("'.version' at the start of the text");
+  const auto part = [&] {
+    unsigned value = 0;
+    const char* start = cursor_.at;
+    if (!is(*cursor_.at, kDigit)) cursor_.fail_expected("a version such as 7.8");
+    while (is(*cursor_.at, kDigit) && value < 256) value = value * 10 + static_cast<unsigned>(*cursor_.at++ - '0');
+    if (value > 255) cursor_.fail(start, "expected a version such as 7.8, found " + cursor_.describe(start));
+    return static_cast<std::uint8_t>(value);
+  };
+  cursor_.skip();
+  module_.version.major = part();
+  if (*cursor_.at != '.') cursor_.fail_expected("'.' in the version");
+  ++cursor_.at;
+  module_.version.minor = part();
+  if (is(*cursor_.at, kNamePart)) cursor_.fail_expected("the end of the version");
+}
+
+void Parser::read_target() {
+  if (!cursor_.accept_word("target")) cursor_.fail_expected("'.target' behind '.version'");
+  module_.target = cursor_.name("a target such as sm_89");
+  module_.target_options.clear();
+  while (cursor_.accept(',')) {
+    module_.target_options.emplace_back(cursor_.name("a target option such as debug"));
+  }
+}
+
+void Parser::read_address_size() {
+  cursor_.skip();
+  const char* place = cursor_.at;
+  const Constant value = read_literal(cursor_, "32 or 64 behind '.address_size'");
+  if (!value.integer() || (value.bits != 32 && value.bits != 64)) {
+    cursor_.fail(place, "expected 32 or 64 behind '.address_size', found " + cursor_.describe(place));
+  }
+  module_.address_size = static_cast<std::uint8_t>(value.bits);
+}
+
+// False, and nothing read, if no directive has that name.
+bool Parser::read_module_directive(std::string_view word) {
+  if (linkage_from_word(word) != Linkage::None) {
+    read_linked(word);
+  } else if (word == "func" || word == "entry") {
+    cursor_.take_word(word);
+    read_function(Linkage::None, word == "entry");
+  } else if (const Space space = space_from_word(word);
+             space != Space::Generic && space != Space::Register && space != Space::Param) {
+    read_linked({});
+  } else if (word == "file") {
+    cursor_.take_word(word);
+    read_file_directive();
+  } else if (word == "section") {
+    read_section();
+  } else if (word == "pragma") {
+    cursor_.take_word(word);
+    read_module_pragma();
+  } else if (word == "alias") {
+    cursor_.take_word(word);
+    read_alias();
+  } else if (word == "address_size") {
+    cursor_.take_word(word);
+    read_address_size();
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// A variable or function, behind `.visible` and the like if there is one.
+void Parser::read_linked(std::string_view word) {
+  Linkage linkage = Linkage::None;
+  if (!word.empty()) {
+    linkage = linkage_from_word(word);
+    cursor_.take_word(word);
+  }
+  const std::string_view next = cursor_.peek_word();
+  if (next == "func" || next == "entry") {
+    cursor_.take_word(next);
+    read_function(linkage, next == "entry");
+    return;
+  }
+  const Space space = space_from_word(next);
+  if (space == Space::Generic || space == Space::Register || space == Space::Param) {
+    cursor_.fail_expected("'.func', '.entry' or a state space behind '." + std::string(word) + "'");
+  }
+  const Variable type = read_variable_type("at module level");
+  do {
+    Variable variable = type;
+    variable.linkage = linkage;
+    read_declarator(variable, true);
+    if (cursor_.accept('=')) read_initialiser(variable);
+    declare_module_variable(variable);
+  } while (cursor_.accept(','));
+  cursor_.expect(';', "behind the declaration of '" +
+                          std::string(module_.text(module_.variables.back().name)) + "'");
+}
+
+void Parser::declare_module_variable(const Variable& variable) {
+  const auto index = static_cast<std::uint32_t>(module_.variables.size());
+  module_.variables.push_back(variable);
+  module_.items.push_back({Item::Kind::Variable, index, {}, {}});
+  // The text of a name in the table must stay; that of the module's names may move.
+  const std::uint32_t name = names_.find_or_add(declared_name_);
+  if (variable.range != 0) {
+    names_[name].ranged = static_cast<std::uint32_t>(ranged_.size());
+    ranged_.push_back({kNone, index, variable.range});
+    return;
+  }
+  const std::uint32_t known = names_[name].global;
+  if (known == kNone) {
+    names_[name].global = add_symbol(name, SymbolKind::Variable, kNone, index);
+    return;
+  }
+  Symbol& symbol = module_.symbols[known];
+  const bool replaces = symbol.kind == SymbolKind::Unresolved ||
+                        (symbol.kind == SymbolKind::Variable &&
+                         module_.variables[symbol.index].linkage == Linkage::Extern);
+  if (replaces) symbol = {symbol.name, SymbolKind::Variable, kNone, index};
+}
+
+void Parser::read_file_directive() {
+  SourceFile file;
+  file.number = static_cast<std::uint32_t>(read_number(cursor_, "a number behind '.file'", kMost32));
+  file.path = intern(cursor_.string());
+  if (cursor_.accept(',')) {
+    file.has_time = true;
+    file.timestamp = read_number(cursor_, "a time stamp", kMost64);
+    cursor_.expect(',', "behind the time stamp");
+    file.size = read_number(cursor_, "a file size", kMost64);
+  }
+  module_.items.push_back({Item::Kind::File, static_cast<std::uint32_t>(module_.files.size()), {}, {}});
+  module_.files.push_back(file);
+}
+
+// Kept as it is: `.section NAME { ... }`, or the lines behind it if there is no brace.
+void Parser::read_section() {
+  const char* start = cursor_.at;
+  cursor_.take_word("section");
+  const std::string_view word = cursor_.peek_word();
+  if (word.empty()) {
+    (void)cursor_.name("the name of a section");
+  } else {
+    cursor_.take_word(word);
+  }
+  const char* end = cursor_.at;
+  if (cursor_.accept('{')) {
+    for (std::size_t depth = 1; depth > 0;) {
+      cursor_.skip();
+      if (cursor_.at_end()) cursor_.fail_expected("'}' at the end of the section");
+      if (*cursor_.at == '"') {
+        (void)cursor_.string();
+        continue;
+      }
+      if (*cursor_.at == '{') ++depth;
+      if (*cursor_.at == '}') --depth;
+      if (static_cast<unsigned char>(*cursor_.at) < ' ') cursor_.fail_expected("data in the section");
+      ++cursor_.at;
+    }
+    end = cursor_.at;
+  } else {
+    skip_section_lines();
+    end = cursor_.at;
+  }
+  module_.items.push_back({Item::Kind::Section, 0, intern({start, end}), {}});
+}
+
+// Labels and lines of data; leaves the cursor behind the last of them.
+void Parser::skip_section_lines() {
+  Cursor::Mark last = cursor_.mark();
+  for (;;) {
+    cursor_.skip();
+    const std::string_view word = cursor_.peek_word();
+    if (word == "b8" || word == "b16" || word == "b32" || word == "b64") {
+      cursor_.take_word(word);
+      for (;;) {
+        cursor_.skip();
+        while (is(*cursor_.at, kNamePart | kNameStart) || *cursor_.at == '-' || *cursor_.at == '+') ++cursor_.at;
+        last = cursor_.mark();
+        cursor_.skip();
+        const char c = *cursor_.at;
+        if (c != ',' && c != '+' && c != '-') break;
+        ++cursor_.at;
+      }
+    } else if (is(*cursor_.at, kNameStart)) {
+      (void)cursor_.name("a label");
+      cursor_.expect(':', "behind a label of the section");
+      last = cursor_.mark();
+    } else {
+      break;
+    }
+  }
+  cursor_.rewind(last);
+}
+
+void Parser::read_module_pragma() {
+  do {
+    module_.items.push_back({Item::Kind::Pragma, 0, intern(cursor_.string()), {}});
+  } while (cursor_.accept(','));
+  cursor_.expect(';', "behind '.pragma'");
+}
+
+void Parser::read_alias() {
+  Item item{Item::Kind::Alias, 0, {}, {}};
+  item.text = intern(cursor_.name("the name of a function behind '.alias'"));
+  cursor_.expect(',', "between the names of '.alias'");
+  item.text2 = intern(cursor_.name("the name of the function that '.alias' names again"));
+  cursor_.expect(';', "behind '.alias'");
+  module_.items.push_back(item);
+}
+
+void Parser::read_function(Linkage linkage, bool entry) {
+  const auto index = static_cast<std::uint32_t>(module_.functions.size());
+  Function& function = module_.functions.emplace_back();
+  module_.items.push_back({Item::Kind::Function, index, {}, {}});
+  function.entry = entry;
+  function.linkage = linkage;
+  function.line = cursor_.line;
+  begin_function(index);
+  if (!entry && cursor_.accept('(')) read_parameters(function.returns, SymbolKind::Return);
+  const std::string_view text = cursor_.name(entry ? "the name of the entry" : "the name of the function");
+  const std::uint32_t name = names_.find_or_add(text);
+  cursor_.kernel = text;
+  function.name = id_of(name);
+  declare_function(name, index);
+  if (cursor_.accept('(')) read_parameters(function.parameters, SymbolKind::Parameter);
+  read_function_directives(function);
+  if (cursor_.accept(';')) {
+    function.declaration = true;
+  } else if (cursor_.accept('{')) {
+    Symbol& symbol = module_.symbols[names_[name].global];
+    if (symbol.kind == SymbolKind::Function && module_.functions[symbol.index].declaration) {
+      symbol.index = index;
+    }
+    read_body();
+  } else {
+    cursor_.fail_expected("'{' or ';' behind the head of '" + std::string(text) + "'");
+  }
+  end_function();
+  cursor_.kernel.clear();
+}
+
+void Parser::declare_function(std::uint32_t name, std::uint32_t index) {
+  const std::uint32_t known = names_[name].global;
+  if (known == kNone) {
+    names_[name].global = add_symbol(name, SymbolKind::Function, kNone, index);
+  } else if (Symbol& symbol = module_.symbols[known]; symbol.kind == SymbolKind::Unresolved) {
+    symbol = {symbol.name, SymbolKind::Function, kNone, index};
+  }
+}
+
+// Behind `(`, to `)`.
+void Parser::read_parameters(std::vector<Variable>& list, SymbolKind kind) {
+  if (cursor_.accept(')')) return;
+  do {
+    const std::string_view word = cursor_.peek_word();
+    if (word != "param" && word != "reg") cursor_.fail_expected("'.param' or '.reg' of a parameter");
+    Variable variable = read_variable_type("of a parameter");
+    cursor_.skip();
+    const char* place = cursor_.at;
+    read_declarator(variable, false);
+    const auto index = static_cast<std::uint32_t>(list.size());
+    if (kind == SymbolKind::Unresolved) {  // of a prototype: the name means nothing
+    } else if (variable.space == Space::Register) {
+      RegisterDecl decl;
+      decl.type = variable.type;
+      decl.vector = variable.vector;
+      decl.line = variable.line;
+      variable.decl = {declare_register(declared_name_, decl, place)};
+    } else {
+      const std::uint32_t name = names_.find_or_add(declared_name_);
+      bind(Unbind::Slot::Local, name, add_symbol(name, kind, function_, index));
+    }
+    list.push_back(variable);
+  } while (cursor_.accept(','));
+  cursor_.expect(')', "behind the parameters");
+}
+
+void Parser::read_function_directives(Function& function) {
+  for (;;) {
+    const std::string_view word = cursor_.peek_word();
+    if (word.empty()) return;
+    if (word == "pragma") {
+      cursor_.take_word(word);
+      do {
+        function.pragmas.push_back(intern(cursor_.string()));
+      } while (cursor_.accept(','));
+      cursor_.expect(';', "behind '.pragma'");
+      continue;
+    }
+    const auto all = directives();
+    const auto row = std::find_if(all.begin(), all.end(),
+                                  [word](const DirectiveInfo& info) { return info.text == word; });
+    if (row == all.end()) cursor_.fail_expected("a directive of the function, '{' or ';'");
+    const char* place = cursor_.at;
+    cursor_.take_word(word);
+    Directive directive;
+    directive.kind = static_cast<DirectiveKind>(row - all.begin());
+    while (directive.count < row->most_values) {
+      if (directive.count > 0 && !cursor_.accept(',')) break;
+      directive.values[directive.count++] = static_cast<std::uint32_t>(
+          read_number(cursor_, "a number behind '." + std::string(row->text) + "'", kMost32));
+    }
+    if (directive.count < row->least_values) {
+      cursor_.fail(place, "expected " + std::to_string(row->least_values) + " numbers behind '." +
+                              std::string(row->text) + "', found " + std::to_string(directive.count));
+    }
+    function.directives.push_back(directive);
+  }
+}
+
+}  // namespace ptxgen::inline v0::ptx::reading
