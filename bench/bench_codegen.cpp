@@ -1,4 +1,4 @@
-// bench/bench_codegen.cpp - from kernel spec to PTX text, against NVRTC; parser and printer
+// bench/bench_codegen.cpp - kernel spec to PTX against NVRTC; parser, printer
 //
 // Run with --benchmark_format=json for the figures. codegen/gemv_coalesced is spec to verified PTX
 // text; codegen/nvrtc_gemv is NVRTC on the equivalent CUDA C++ in the same process. Each is checked

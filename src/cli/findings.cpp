@@ -40,8 +40,8 @@ ExitCode verdict(const std::vector<Finding>& findings, bool strict) {
   return bad ? kFound : kDone;
 }
 
-std::string text_of(const json& json) {
-  return json.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+std::string text_of(const json& document) {
+  return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace ptxgen::cli

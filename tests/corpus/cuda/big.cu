@@ -1,4 +1,4 @@
-// tests/corpus/cuda/big.cu - many template instantiations, the text of the parse and print benches
+// tests/corpus/cuda/big.cu - many template instantiations, what the benches parse
 // Exercises: volume. Register tiled GEMM of several shapes and types with unrolled inner loops, one
 // switch interpreter and double math, so that the output has the mix of instructions that real
 // modules have.
