@@ -152,7 +152,8 @@ ToolOutcome NvJitLinkTool::assemble(const std::string& ptx, const AssembleOption
                                                                        : ToolVerdict::Failed;
     return outcome;
   }
-  // 13.0 reports success for a call to a function that nobody defines, with the error in the log.
+  // Once 13.0 has rejected a text for its .version, it returns success for later ones that call a
+  // function nobody defines; only the log still tells.
   if (!first_complaint(errors).text.empty()) {
     outcome.verdict = ToolVerdict::Rejected;
     return outcome;

@@ -165,32 +165,53 @@ TEST_CASE("rejected PTX: the line, the tool's words and the log", "[assembler]")
 
 TEST_CASE("rejected PTX of other kinds", "[assembler]") {
   with_each_tool([](const Assembler& assembler, AssemblerTool tool) {
-    const AssembleOptions options = for_target("sm_75", tool);
-    SECTION(std::string(to_string(tool)) + ": a newer .version than the tool knows") {
-      const Error error = error_of(assembler, two_kernels("sm_75", "99.0"), options);
-      CHECK(error.code == "rejected");
-      CHECK(error.line == 1);
-      CHECK(error.message.find("Unsupported .version 99.0") != std::string::npos);
-      CHECK(error.message.find("; write an older .version or install a newer " +
-                               std::string(to_string(tool))) != std::string::npos);
-    }
-    SECTION(std::string(to_string(tool)) + ": a .target above the one asked for") {
-      const Error error = error_of(assembler, two_kernels("sm_80", "7.0"), options);
-      CHECK(error.code == "rejected");
-      CHECK(error.message.find("assemble for the module's own .target or a later one") !=
-            std::string::npos);
-    }
-    SECTION(std::string(to_string(tool)) + ": a function that nobody defines") {
-      std::string ptx = two_kernels();
-      ptx.insert(ptx.find(".const"), ".extern .func nobody;\n");
-      ptx.insert(ptx.find("bar.sync"), "call nobody;\n  ");
-      const Error error = error_of(assembler, ptx, options);
-      CHECK(error.code == "rejected");
-      CHECK(error.message.find("nobody") != std::string::npos);
+  const AssembleOptions options = for_target("sm_75", tool);
+  SECTION(std::string(to_string(tool)) + ": a newer .version than the tool knows") {
+    const Error error = error_of(assembler, two_kernels("sm_75", "99.0"), options);
+    CHECK(error.code == "rejected");
+    CHECK(error.line == 1);
+    CHECK(error.message.find("Unsupported .version 99.0") != std::string::npos);
+    CHECK(error.message.find("; write an older .version or install a newer " +
+                             std::string(to_string(tool))) != std::string::npos);
+  }
+  SECTION(std::string(to_string(tool)) + ": a .target above the one asked for") {
+    const Error error = error_of(assembler, two_kernels("sm_80", "7.0"), options);
+    CHECK(error.code == "rejected");
+    CHECK(error.message.find("assemble for the module's own .target or a later one") !=
+          std::string::npos);
+  }
+  SECTION(std::string(to_string(tool)) + ": a function that nobody defines") {
+    std::string ptx = two_kernels();
+    ptx.insert(ptx.find(".const"), ".extern .func nobody;\n");
+    ptx.insert(ptx.find("bar.sync"), "call nobody;\n  ");
+    const Error error = error_of(assembler, ptx, options);
+    CHECK(error.code == "rejected");
+    CHECK(error.message.find("nobody") != std::string::npos);
+    // Once nvJitLink 13.0 has met an unknown .version, it calls this one a success ever after.
+    (void)error_of(assembler, two_kernels("sm_75", "99.0"), options);
+    CHECK(error_of(assembler, ptx, options).code == "rejected");
+  }
     }
     SECTION(std::string(to_string(tool)) + ": no PTX at all") {
-      CHECK(error_of(assembler, "", options).code == "rejected");
-      CHECK(error_of(assembler, "hello", options).code == "rejected");
+  CHECK(error_of(assembler, "", options).code == "rejected");
+  CHECK(error_of(assembler, "hello", options).code == "rejected");
+    }
+  });
+}
+
+TEST_CASE("a rejection changes nothing for what comes after it", "[assembler]") {
+  with_each_tool([](const Assembler& assembler, AssemblerTool tool) {
+    const AssembleOptions options = for_target("sm_75", tool);
+    const Assembly before = assembler.assemble(two_kernels(), options);
+    std::string cut = two_kernels();
+    cut.resize(cut.size() / 2);
+    for (const std::string& bad : {two_kernels("sm_75", "99.0"), two_kernels("sm_80", "7.0"),
+                                   std::string("hello"), std::string(), cut, bad_kernel()}) {
+      (void)error_of(assembler, bad, options);
+      const Assembly after = assembler.assemble(two_kernels(), options);
+      CHECK(after.cubin == before.cubin);
+      CHECK(after.registers == before.registers);
+      CHECK(error_of(assembler, bad_kernel(), options).line == 10);
     }
   });
 }

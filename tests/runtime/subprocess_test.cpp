@@ -65,6 +65,15 @@ TEST_CASE("a program that takes too long is killed with its children", "[subproc
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(30));
 }
 
+TEST_CASE("what a killed program has started ends with it", "[subprocess]") {
+  const TemporaryDirectory folder;
+  const SubprocessResult result = shell("(sleep 1; echo late > late) & sleep 60",
+                                        {folder.path(), std::chrono::milliseconds(200)});
+  CHECK(result.timed_out);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  CHECK_FALSE(std::filesystem::exists(folder.file("late")));
+}
+
 TEST_CASE("a program that closes its output and lingers is timed too", "[subprocess]") {
   const SubprocessResult result =
       shell("exec >&- 2>&-; sleep 60", {{}, std::chrono::milliseconds(200)});
