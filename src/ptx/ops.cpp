@@ -371,17 +371,22 @@ class Decoder {
     }
   }
 
+  // `8.6/100a|8.8/100f`: a need for each alternative.
   constexpr void add_need(OpInfo& info, std::uint16_t first_condition, std::string_view text) {
-    Need& need = table_.needs[table_.need_size++];
-    ++info.need_count;
-    if (first_condition != 0) {
-      need.first_condition = first_condition;
-      need.condition_count = static_cast<std::uint16_t>(table_.pool_size - first_condition);
-      for (std::size_t i = first_condition; i < table_.pool_size; ++i) {
-        need.filter |= word_filter(table_.pool[i]);
+    while (!text.empty()) {
+      const auto end = text.find('|');
+      Need& need = table_.needs[table_.need_size++];
+      ++info.need_count;
+      if (first_condition != 0) {
+        need.first_condition = first_condition;
+        need.condition_count = static_cast<std::uint16_t>(table_.pool_size - first_condition);
+        for (std::size_t i = first_condition; i < table_.pool_size; ++i) {
+          need.filter |= word_filter(table_.pool[i]);
+        }
       }
+      decode_requirement(info, need.requirement, text.substr(0, end));
+      text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
     }
-    decode_requirement(info, need.requirement, text);
   }
 
   constexpr void decode_requirement(OpInfo& info, Requirement& out, std::string_view text) {

@@ -105,6 +105,7 @@ TEST_CASE("the assembler refuses each line one version below its claim") {
   if (!has_ptxas(assembler)) return test::skip("ptxas is not installed, the op table's claims stay unchecked");
   std::map<std::tuple<std::string, Version>, std::vector<OpLine>> groups;
   for (const Claim& claim : claims()) {
+    if (claim.line.lax) continue;
     const auto all = test::versions();
     const auto at = std::find(all.begin(), all.end(), claim.version);
     REQUIRE(at != all.end());

@@ -11,12 +11,14 @@ namespace {
 
 constexpr OpLine kLines[] = {
 #define PTXGEN_LINE(op, text) {ptx::Op::op, text},
+#define PTXGEN_LAX_LINE(op, text) {ptx::Op::op, text, true},
 #include "lines_arithmetic.def"
 #include "lines_async.def"
 #include "lines_control.def"
 #include "lines_matrix.def"
 #include "lines_memory.def"
 #undef PTXGEN_LINE
+#undef PTXGEN_LAX_LINE
 };
 
 constexpr std::string_view kBefore =
