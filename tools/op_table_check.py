@@ -4,8 +4,8 @@
 
 By default every PTXGEN_LINE of tests/ptx/lines_*.def is taken: it must match the row it names (and
 no earlier row of the mnemonic), must assemble at the lowest version that the row's needs give for
-each target, and must be refused one version below and on every target the needs exclude. PTXGEN_LAX_LINE marks lines
-that ptxas takes although the ISA asks for more: they must only assemble.
+each target, and must be refused one version below and on every target the needs exclude.
+PTXGEN_LAX_LINE marks lines that ptxas takes although the ISA asks for more: they only assemble.
 
 --sweep makes lines of its own instead: every combination of the words a row admits (a sample of
 --limit per row), which shows rows that admit too much or ask too little.
