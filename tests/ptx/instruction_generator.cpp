@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "ptx/function_generator.hpp"
+#include "ptxgen/ptx/verifier.hpp"
 
 namespace ptxgen::test {
 
