@@ -9,15 +9,42 @@
 
 namespace ptxgen::inline v0 {
 
+namespace {
+
+void vadd(KernelBuilder& k, Ptr<f32> a, Ptr<f32> b, Ptr<f32> c, Value<u32> n) {
+  k.max_threads(Vadd::kThreads);
+  const Value<u32> i = k.global_thread_x();
+  k.if_(i < n, [&] { c[i] = a[i] + b[i]; });
+}
+
+void copy(KernelBuilder& k, Ptr<b32> in, Ptr<b32> out, Value<u32> n) {
+  k.max_threads(Copy::kThreads);
+  const Value<u32> i = k.global_thread_x();
+  k.if_(i < n, [&] { out[i] = in[i]; });
+}
+
+void fma_rpt(KernelBuilder& k, Ptr<f32> in, Ptr<f32> out, Value<s32> n, Value<s32> repeats,
+             Value<f32> a, Value<f32> b) {
+  k.max_threads(FmaRpt::kThreads);
+  // n is at most 2^31 - 1, so the last block's threads stay below 2^31 as well.
+  const Value<s32> i = k.bitcast<s32>(k.global_thread_x());
+  k.if_(i < n, [&] {
+    auto chain = k.var<f32>(in[i]);
+    const auto step = [&](Value<s32>) {
+      k.emit(ptx::Op::fma_f32, {ptx::Modifier::rn}, {chain, chain, a, b});
+    };
+    k.for_(0, repeats, 1, step, Unroll{FmaRpt::kUnroll});
+    out[i] = chain;
+  });
+}
+
+}  // namespace
+
 Vadd::KernelType Vadd::build(const ptx::Target& target) const {
   return build_kernel(
       kName, target.name,
       params(param<Ptr<f32>>("a"), param<Ptr<f32>>("b"), param<Ptr<f32>>("c"), param<u32>("n")),
-      [](KernelBuilder& k, Ptr<f32> a, Ptr<f32> b, Ptr<f32> c, Value<u32> count) {
-        k.max_threads(kThreads);
-        const Value<u32> i = k.global_thread_x();
-        k.if_(i < count, [&] { c[i] = a[i] + b[i]; });
-      });
+      vadd);
 }
 
 LaunchGeometry Vadd::geometry() const { return one_dimensional(kName, n, kThreads, kThreads); }
@@ -32,12 +59,7 @@ void Vadd::reference(std::span<const float> a, std::span<const float> b, std::sp
 
 Copy::KernelType Copy::build(const ptx::Target& target) const {
   return build_kernel(kName, target.name,
-                      params(param<Ptr<b32>>("in"), param<Ptr<b32>>("out"), param<u32>("n")),
-                      [](KernelBuilder& k, Ptr<b32> in, Ptr<b32> out, Value<u32> count) {
-                        k.max_threads(kThreads);
-                        const Value<u32> i = k.global_thread_x();
-                        k.if_(i < count, [&] { out[i] = in[i]; });
-                      });
+                      params(param<Ptr<b32>>("in"), param<Ptr<b32>>("out"), param<u32>("n")), copy);
 }
 
 LaunchGeometry Copy::geometry() const { return one_dimensional(kName, n, kThreads, kThreads); }
@@ -54,20 +76,7 @@ FmaRpt::KernelType FmaRpt::build(const ptx::Target& target) const {
   return build_kernel(kName, target.name,
                       params(param<Ptr<f32>>("in"), param<Ptr<f32>>("out"), param<s32>("n"),
                              param<s32>("k"), param<f32>("a"), param<f32>("b")),
-                      [](KernelBuilder& k, Ptr<f32> in, Ptr<f32> out, Value<s32> count,
-                         Value<s32> repeats, Value<f32> a, Value<f32> b) {
-                        k.max_threads(kThreads);
-                        // n is at most 2^31 - 1, so the last block's threads stay below 2^31 as
-                        // well.
-                        const Value<s32> i = k.bitcast<s32>(k.global_thread_x());
-                        k.if_(i < count, [&] {
-                          auto chain = k.var<f32>(in[i]);
-                          k.for_(
-                              0, repeats, 1, [&](Value<s32>) { k.fma_inplace(chain, a, b); },
-                              Unroll{kUnroll});
-                          out[i] = chain;
-                        });
-                      });
+                      fma_rpt);
 }
 
 LaunchGeometry FmaRpt::geometry() const { return one_dimensional(kName, n, kThreads, kThreads); }

@@ -68,7 +68,8 @@ struct FmaRpt {
   /// Reads 4 n bytes, writes 4 n, 2 k n operations.
   [[nodiscard]] KernelCost cost() const noexcept;
   /// What the kernel computes, bit for bit.
-  static void reference(std::span<const float> in, std::span<float> out, std::int32_t k, float a, float b);
+  static void reference(std::span<const float> in, std::span<float> out, std::int32_t k, float a,
+                        float b);
 };
 
 }  // namespace ptxgen::inline v0

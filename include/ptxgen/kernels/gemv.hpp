@@ -18,9 +18,9 @@ struct GemvReference {
 [[nodiscard]] GemvReference gemv_reference(std::span<const float> a, std::span<const float> x,
                                            std::uint32_t k, std::uint32_t n);
 
-/// How far an f32 result may lie from the exact one: gamma * magnitude with gamma = c u / (1 - c u),
-/// u = 2^-24, c the number of roundings on the longest path of the summation (Higham, Accuracy and
-/// Stability of Numerical Algorithms, section 3.1).
+/// How far an f32 result may lie from the exact one: gamma * magnitude with gamma = c u / (1 - c
+/// u), u = 2^-24, c the number of roundings on the longest path of the summation (Higham, Accuracy
+/// and Stability of Numerical Algorithms, section 3.1).
 [[nodiscard]] double gemv_error_bound(double magnitude, std::uint64_t roundings) noexcept;
 
 }  // namespace ptxgen::inline v0

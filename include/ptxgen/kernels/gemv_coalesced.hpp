@@ -10,14 +10,14 @@
 
 namespace ptxgen::inline v0 {
 
-/// `y[j] = sum over i in [0, k) of A[i*n + j] * x[i]` for j in [0, n): A is `[k x n]` row-major f32,
-/// x holds k elements, y n. Any k and n; k = 0 gives y = 0.
+/// `y[j] = sum over i in [0, k) of A[i*n + j] * x[i]` for j in [0, n): A is `[k x n]` row-major
+/// f32, x holds k elements, y n. Any k and n; k = 0 gives y = 0.
 ///
-/// Access: one thread per column, 256 columns per block. Consecutive lanes read consecutive elements
-/// of one row of A: a warp's load is 128 bytes in 4 sectors where A and n * 4 are 128-byte aligned, 5
-/// sectors at most otherwise. x is staged through a shared tile of 256 elements (1024 bytes, whatever
-/// k is) and read back as a broadcast, without bank conflicts. Every thread of the block reaches both
-/// barriers of each tile; columns beyond n skip only the sums and the store.
+/// Access: one thread per column, 256 columns per block. Consecutive lanes read consecutive
+/// elements of one row of A: a warp's load is 128 bytes in 4 sectors where A and n * 4 are 128-byte
+/// aligned, 5 sectors at most otherwise. x is staged through a shared tile of 256 elements (1024
+/// bytes, whatever k is) and read back as a broadcast, without bank conflicts. Every thread of the
+/// block reaches both barriers of each tile; columns beyond n skip only the sums and the store.
 ///
 /// The sum of a column is one chain of k fused multiply-adds in the order of i, so results are the
 /// same bits in every run. Entry `gemv_coalesced(y, a, x, k_dim, n_dim)`; buffers 4-byte aligned, y
