@@ -125,6 +125,17 @@ class OperandCheck {
   }
 
   InstructionFault words_together() const {
+    for (std::size_t i = 0; i < row_.slot_count; ++i) {
+      const ModifierSlot& slot = row_.slots[i];
+      if (slot.with == Field::Literal) continue;
+      const bool present = instruction_.modifiers[i] != Modifier::none;
+      if (present == instruction_.has(slot.with)) continue;
+      return fault("bad-operand",
+                   present ? opcode() + ": '." + std::string(name(instruction_.modifiers[i])) +
+                                 "' stands only beside a word of " + std::string(name(slot.with))
+                           : opcode() + ": '." + std::string(name(instruction_.get(slot.with))) +
+                                 "' wants a word of " + std::string(name(slot.field)) + " beside it");
+    }
     const Need* wrong = illegal_combination(instruction_);
     if (wrong == nullptr) return {};
     std::string text;

@@ -1,0 +1,8 @@
+// ptxgen/kernels.hpp - the library's kernels
+#pragma once
+
+#include "ptxgen/kernels/elementwise.hpp"
+#include "ptxgen/kernels/gemv.hpp"
+#include "ptxgen/kernels/gemv_coalesced.hpp"
+#include "ptxgen/kernels/gemv_strided.hpp"
+#include "ptxgen/kernels/kernel.hpp"

@@ -1,0 +1,133 @@
+// src/kernels/catalog.cpp - the kernels by name
+#include <string>
+#include <type_traits>
+
+#include "ptxgen/kernels.hpp"
+#include "ptxgen/support/error.hpp"
+
+namespace ptxgen::inline v0 {
+
+namespace {
+
+constexpr std::uint64_t kMost32 = 0xffffffffu;
+constexpr std::uint64_t kMost31 = 0x7fffffffu;  // s32 parameters, and the largest grid
+
+// One parameter of a kernel value: what the catalog says of it and the member it sets.
+template <typename Spec>
+struct Parameter {
+  ParameterInfo info;
+  std::uint32_t Spec::*member;
+};
+
+template <typename Spec>
+struct Description;  // doc, access pattern, parameters
+
+template <>
+struct Description<Copy> {
+  static constexpr std::string_view kDoc = "out[i] = in[i], 4-byte elements bit for bit";
+  static constexpr std::string_view kAccess =
+      "coalesced: consecutive lanes on consecutive elements";
+  static constexpr Parameter<Copy> kParameters[] = {
+      {{"n", "u32", 1u << 20, 1, kMost32, "elements"}, &Copy::n}};
+};
+
+template <>
+struct Description<FmaRpt> {
+  static constexpr std::string_view kDoc = "out[i] = in[i] after k times x = fma(x, a, b), f32";
+  static constexpr std::string_view kAccess =
+      "coalesced: consecutive lanes on consecutive elements";
+  static constexpr Parameter<FmaRpt> kParameters[] = {
+      {{"n", "u32", 1u << 20, 1, kMost31, "elements"}, &FmaRpt::n},
+      {{"k", "u32", 128, 0, kMost31, "fused multiply-adds per element"}, &FmaRpt::k}};
+};
+
+template <>
+struct Description<GemvCoalesced> {
+  static constexpr std::string_view kDoc =
+      "y = x^T A, A[k x n] row-major f32, one thread per column";
+  static constexpr std::string_view kAccess =
+      "coalesced: consecutive lanes read consecutive columns of a row; x through a shared tile";
+  static constexpr Parameter<GemvCoalesced> kParameters[] = {
+      {{"k", "u32", 4096, 0, kMost32, "rows of A, elements of x"}, &GemvCoalesced::k},
+      {{"n", "u32", 4096, 1, kMost32, "columns of A, elements of y"}, &GemvCoalesced::n}};
+};
+
+template <>
+struct Description<GemvStrided> {
+  static constexpr std::string_view kDoc = "y = x^T A, A[k x n] row-major f32, one warp per column";
+  static constexpr std::string_view kAccess =
+      "strided: consecutive lanes read one column, n * 4 bytes apart; the uncoalesced baseline";
+  static constexpr Parameter<GemvStrided> kParameters[] = {
+      {{"k", "u32", 4096, 0, kMost32, "rows of A, elements of x"}, &GemvStrided::k},
+      {{"n", "u32", 4096, 1, kMost31, "columns of A, elements of y"}, &GemvStrided::n}};
+};
+
+template <>
+struct Description<Vadd> {
+  static constexpr std::string_view kDoc = "c[i] = a[i] + b[i], f32";
+  static constexpr std::string_view kAccess =
+      "coalesced: consecutive lanes on consecutive elements";
+  static constexpr Parameter<Vadd> kParameters[] = {
+      {{"n", "u32", 1u << 20, 1, kMost32, "elements"}, &Vadd::n}};
+};
+
+template <typename Spec>
+constexpr auto kParameterInfo = [] {
+  std::array<ParameterInfo, std::size(Description<Spec>::kParameters)> infos{};
+  for (std::size_t i = 0; i < infos.size(); ++i) infos[i] = Description<Spec>::kParameters[i].info;
+  return infos;
+}();
+
+template <typename Spec>
+Spec spec_of(std::span<const std::uint64_t> values) {
+  const auto& parameters = Description<Spec>::kParameters;
+  const auto refuse = [](std::string message) {
+    Error error(Stage::Build, "bad-parameter", std::move(message));
+    error.kernel = Spec::kName;
+    throw error.refresh();
+  };
+  if (values.size() != std::size(parameters)) {
+    refuse("takes " + std::to_string(std::size(parameters)) + " parameters, not " +
+           std::to_string(values.size()));
+  }
+  Spec spec;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const ParameterInfo& info = parameters[i].info;
+    if (values[i] < info.least || values[i] > info.most) {
+      refuse(std::string(info.name) + " is " + std::to_string(values[i]) + ", outside " +
+             std::to_string(info.least) + ".." + std::to_string(info.most));
+    }
+    spec.*parameters[i].member = static_cast<std::uint32_t>(values[i]);
+  }
+  return spec;
+}
+
+template <typename Spec>
+constexpr CatalogEntry entry() {
+  using Values = std::span<const std::uint64_t>;
+  return {Spec::kName,
+          Description<Spec>::kDoc,
+          Description<Spec>::kAccess,
+          kParameterInfo<Spec>,
+          [](Values values, const ptx::Target& target) {
+            return spec_of<Spec>(values).build(target).module();
+          },
+          [](Values values) { return spec_of<Spec>(values).geometry(); },
+          [](Values values) { return spec_of<Spec>(values).cost(); }};
+}
+
+constexpr CatalogEntry kCatalog[] = {entry<Copy>(), entry<FmaRpt>(), entry<GemvCoalesced>(),
+                                     entry<GemvStrided>(), entry<Vadd>()};
+
+}  // namespace
+
+std::span<const CatalogEntry> catalog() noexcept { return kCatalog; }
+
+const CatalogEntry* find_kernel(std::string_view name) noexcept {
+  for (const CatalogEntry& entry : kCatalog) {
+    if (entry.name == name) return &entry;
+  }
+  return nullptr;
+}
+
+}  // namespace ptxgen::inline v0

@@ -1,0 +1,62 @@
+// src/kernels/gemv_coalesced.cpp - GEMV with one thread per output column
+#include "ptxgen/kernels/gemv_coalesced.hpp"
+
+#include "kernels/geometry.hpp"
+#include "ptxgen/builder.hpp"
+
+namespace ptxgen::inline v0 {
+
+namespace {
+
+void body(KernelBuilder& k, Ptr<f32> y, Ptr<f32> a, Ptr<f32> x, Value<u32> rows,
+          Value<u32> columns) {
+  k.max_threads(GemvCoalesced::kThreads);
+  const SharedArray<f32> tile = k.shared<f32>(GemvCoalesced::kTile, "tile");
+  const Value<u32> thread = k.tid_x();
+  const Value<u32> column = k.mad_lo(k.ctaid_x(), GemvCoalesced::kThreads, thread);
+  // Columns beyond the matrix skip the sums, never the barriers.
+  const Pred in_range = column < columns;
+  const Ptr<f32> top = a + column;
+  auto sum = k.var<f32>(0.0f);
+
+  k.for_(0u, rows, GemvCoalesced::kTile, [&](Value<u32> row0) {
+    const Value<u32> row = row0 + thread;
+    k.st_shared(tile + thread, k.ld_global_predicated(x + row, row < rows, 0.0f));
+    k.bar_sync();
+    k.if_(in_range, [&] {
+      const Value<u32> rows_here = k.min(rows - row0, GemvCoalesced::kTile);
+      auto weight = k.var(top + k.mul_wide(row0, columns));
+      auto scale = k.var(tile.base());
+      const auto add_row = [&](Value<u32>) {
+        k.fma_inplace(sum, k.ld_shared(scale), k.ld_global(weight));
+        weight += columns;
+        scale += 1;
+      };
+      k.for_(0u, rows_here, 1u, add_row, Unroll{GemvCoalesced::kUnroll});
+    });
+    k.bar_sync();
+  });
+  k.if_(in_range, [&] { k.st_global(y + column, sum); });
+}
+
+}  // namespace
+
+GemvCoalesced::KernelType GemvCoalesced::build(const ptx::Target& target) const {
+  return build_kernel(kName, target.name,
+                      params(param<Ptr<f32>>("y_ptr"), param<Ptr<f32>>("a_ptr"),
+                             param<Ptr<f32>>("x_ptr"), param<u32>("k_dim"), param<u32>("n_dim")),
+                      body);
+}
+
+LaunchGeometry GemvCoalesced::geometry() const {
+  return one_dimensional(kName, n, kThreads, kThreads);
+}
+
+KernelCost GemvCoalesced::cost() const noexcept {
+  const std::uint64_t elements = std::uint64_t{k} * n;
+  return {.bytes_read = 4 * (elements + k),
+          .bytes_written = std::uint64_t{4} * n,
+          .flops = 2 * elements};
+}
+
+}  // namespace ptxgen::inline v0
