@@ -1,4 +1,5 @@
 // src/ptx/operand_check.cpp - operands of one instruction against its row
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -188,7 +189,7 @@ class OperandCheck {
     }
     switch (spec.role) {
       case OperandRole::Memory:
-        return o.kind == OperandKind::Memory ? address(o, position)
+        return o.kind == OperandKind::Memory ? address(spec, o, position)
                                              : bad(position, "an address in brackets");
       case OperandRole::Label:
       case OperandRole::Table:
@@ -298,7 +299,7 @@ class OperandCheck {
                                       (floating ? "a floating-point" : "an integer") + " constant");
   }
 
-  InstructionFault address(const Operand& o, std::size_t position) const {
+  InstructionFault address(const OperandSpec& spec, const Operand& o, std::size_t position) const {
     if (o.base == OperandKind::Register) {
       const Type own = function_.type_of({{o.id}, o.index});
       if (!is_integer(kind(own)) || (bits(own) != 32 && bits(own) != 64)) {
@@ -310,12 +311,24 @@ class OperandCheck {
       return {};
     }
     if (o.base != OperandKind::Symbol) return {};
-    return address_of_symbol({o.id}, position);
+    return address_of_symbol(space_of_address(spec), {o.id}, position);
+  }
+
+  // The space of the opcode that belongs to an address: the first space to the first address, the
+  // second to the second (`cp.async.ca.shared.global [to], [from], 4`), generic if there is none.
+  Space space_of_address(const OperandSpec& spec) const {
+    auto before = std::count_if(row_.operands.data(), &spec, [](const OperandSpec& earlier) {
+      return earlier.role == OperandRole::Memory;
+    });
+    for (const Modifier word : instruction_.modifiers) {
+      const Space space = space_of(word);
+      if (space != Space::Generic && before-- == 0) return space;
+    }
+    return Space::Generic;
   }
 
   // `ld.shared [x]` of an `x` in .global would read an unrelated place of shared memory.
-  InstructionFault address_of_symbol(SymbolId id, std::size_t position) const {
-    const Space space = space_of(instruction_.get(Field::Space));
+  InstructionFault address_of_symbol(Space space, SymbolId id, std::size_t position) const {
     const Symbol& symbol = module_.symbols[id.value];
     Space own = Space::Generic;
     switch (symbol.kind) {

@@ -68,11 +68,13 @@ class Fit {
     const OpInfo& row = *candidate_->row;
     if (spec == row.operand_count) return at == operands_.size();
     const OperandSpec& wanted = row.operands[spec];
+    const bool tied = wanted.with != Field::Literal;
+    if (tied && !candidate_->prototype.has(wanted.with)) return from(spec + 1, at);
     if (at < operands_.size() && operands_[at].joined == wanted.joined &&
         fits(wanted, operands_[at]) && from(spec + 1, at + 1)) {
       return true;
     }
-    return wanted.optional && from(spec + 1, at);
+    return wanted.optional && !tied && from(spec + 1, at);
   }
 
   bool fits(const OperandSpec& spec, const Operand& o) {

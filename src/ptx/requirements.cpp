@@ -142,6 +142,22 @@ TargetFault judge(const Function& function, const Instruction& instruction, Targ
   return result;
 }
 
+TargetFault judge(const RegisterDecl& decl, TargetName target, Version version) {
+  if (decl.type != Type::b128) return {};
+  constexpr Requirement kWide{{8, 3}, 70, Variant::None};
+  return judge("'.reg .b128'", {&kWide, 1}, target, version);
+}
+
+TargetFault judge(const Variable& variable, TargetName target, Version version) {
+  constexpr Requirement kMasks{{7, 1}, 0, Variant::None};
+  for (const InitialValue& piece : variable.initial) {
+    if (piece.kind == InitialValue::Kind::Masked) {
+      return judge("one byte of an address as initial value", {&kMasks, 1}, target, version);
+    }
+  }
+  return {};
+}
+
 InstructionFault check_target(const Function& function, const Instruction& instruction,
                               TargetName target, Version version) {
   TargetFault found = judge(function, instruction, target, version);
@@ -165,7 +181,14 @@ Version lowest_version(const Module& module, std::string_view target_text) {
     }
     lowest = std::max(lowest, found.lowest);
   };
+  for (const Variable& variable : module.variables) take(judge(variable, named, kAnyVersion), nullptr);
   for (const Function& function : module.functions) {
+    for (const RegisterDecl& decl : function.registers) {
+      take(judge(decl, named, kAnyVersion), nullptr);
+    }
+    for (const Variable& variable : function.variables) {
+      take(judge(variable, named, kAnyVersion), nullptr);
+    }
     for (const Directive& directive : function.directives) {
       const DirectiveInfo& row = info(directive.kind);
       take(judge("'." + std::string(row.text) + "'", {&row.requirement, 1}, named, kAnyVersion), nullptr);

@@ -30,4 +30,8 @@ struct TargetFault {
 [[nodiscard]] TargetFault judge(const Function& function, const Instruction& instruction,
                                 TargetName target, Version version);
 
+/// What declarations need beyond the oldest PTX: `.b128`, bytes of an address in an initialiser.
+[[nodiscard]] TargetFault judge(const RegisterDecl& decl, TargetName target, Version version);
+[[nodiscard]] TargetFault judge(const Variable& variable, TargetName target, Version version);
+
 }  // namespace ptxgen::inline v0::ptx

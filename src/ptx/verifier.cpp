@@ -193,9 +193,14 @@ class Verifier {
     if (!f.declaration) {
       function_names(f);
       for (const Variable& v : f.variables) check_variable(v);
+      for (const RegisterDecl& decl : f.registers) needs(judge(decl, target_, module_.version), decl.line);
       for (const Instruction& s : f.body) statement(f, s);
     }
     function_ = nullptr;
+  }
+
+  void needs(TargetFault fault, std::uint32_t line) {
+    if (target_.sm != 0 && !fault.rule.empty()) report(fault.rule, std::move(fault.message), line);
   }
 
   void check_variable(const Variable& v) {
@@ -204,6 +209,7 @@ class Verifier {
                                 std::to_string(v.alignment) + " bytes, which is not a power of two",
              v.line);
     }
+    needs(judge(v, target_, module_.version), v.line);
     for (const InitialValue& piece : v.initial) {
       if (piece.symbol.value != kNone) resolved(piece.symbol, v.line, nullptr);
     }

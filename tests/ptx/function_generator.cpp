@@ -164,9 +164,12 @@ Place FunctionGenerator::declare_variable(Variable variable) {
 // Labels and branches -------------------------------------------------------------------------
 
 std::uint32_t FunctionGenerator::new_label(Scope& scope) {
+  // Few names, so that inner scopes take those of outer ones.
   std::string name;
+  unsigned tries = 0;
   do {
-    name = std::string(dice_.pick(kLabelNames)) + std::to_string(dice_.below(12));
+    name = std::string(dice_.pick(kLabelNames)) +
+           std::to_string(tries++ < 8 ? dice_.below(3) : 100 + next_name_++);
   } while (!scope.label_names.insert(name).second);
   Label label;
   label.name = module().names.intern(name);
@@ -178,6 +181,16 @@ std::uint32_t FunctionGenerator::new_label(Scope& scope) {
   here.label = number;
   scope.labels.push_back(here);
   return number;
+}
+
+// Not a place to branch to; ptxas looks no further when it finds one of that name.
+std::uint32_t FunctionGenerator::table_label(std::string_view stem) {
+  Label label;
+  label.name = module().names.intern(std::string(stem) + std::to_string(next_name_++));
+  label.scope = scopes_.back().number;
+  label.defined = true;
+  body().labels.push_back(label);
+  return static_cast<std::uint32_t>(body().labels.size() - 1);
 }
 
 // A label that code here can name: of this scope or of one around it.
@@ -202,20 +215,13 @@ std::uint32_t FunctionGenerator::label_to_reach(bool here_only) {
   }
   if (level == innermost) return new_label(scopes_[innermost]);
   // A new label further out must not be taken for one in between.
-  for (unsigned tries = 0; tries < 20; ++tries) {
-    const std::string name = std::string("outer_") + std::to_string(next_name_++);
-    Label label;
-    label.name = module().names.intern(name);
-    label.scope = scope.number;
-    label.defined = true;
-    body().labels.push_back(label);
-    for (std::size_t i = level; i <= innermost; ++i) scopes_[i].label_names.insert(name);
-    LabelHere here;
-    here.label = static_cast<std::uint32_t>(body().labels.size() - 1);
-    scope.labels.push_back(here);
-    return here.label;
+  const std::uint32_t label = new_label(scope);
+  std::string name(module().text(body().labels[label].name));
+  for (std::size_t i = level + 1; i <= innermost; ++i) {
+    if (scopes_[i].label_names.count(name) != 0) return new_label(scopes_[innermost]);
   }
-  return new_label(scopes_[innermost]);
+  for (std::size_t i = level + 1; i <= innermost; ++i) scopes_[i].label_names.insert(name);
+  return label;
 }
 
 void FunctionGenerator::place_label(std::uint32_t label) {
@@ -255,8 +261,7 @@ void FunctionGenerator::branch() {
 }
 
 void FunctionGenerator::branch_table() {
-  const std::uint32_t table = new_label(scopes_.back());
-  scopes_.back().labels.pop_back();  // no place to branch to
+  const std::uint32_t table = table_label("table_");
   std::vector<Operand> operands{Operand::label({table})};
   for (std::uint32_t i = dice_.between(2, 5); i > 0; --i) {
     operands.push_back(Operand::label({label_to_reach(true)}));
@@ -387,8 +392,7 @@ void FunctionGenerator::call() {
         for (Variable& v : *list) v.name = module().names.intern("_");
       }
       body().prototypes.push_back(prototype);
-      const std::uint32_t label = new_label(scopes_.back());
-      scopes_.back().labels.pop_back();
+      const std::uint32_t label = table_label("prototype$");
       add(StatementKind::CallPrototype, {Operand::label({label})}).variable =
           static_cast<std::uint32_t>(body().prototypes.size() - 1);
       operands.push_back(Operand::label({label}));

@@ -83,12 +83,14 @@ class FunctionGenerator {
   Place declare_variable(ptx::Variable variable);
 
   // Operands.
-  bool choose_register(ptx::Type wanted, bool relaxed, ptx::Operand& out, bool allow_component);
+  bool choose_register(ptx::Type wanted, bool relaxed, ptx::Operand& out, bool allow_component,
+                       ptx::Type like = ptx::Type::none);
   std::uint32_t pool(const std::vector<ptx::Operand>& elements);
   ptx::Operand group(ptx::OperandKind kind, const std::vector<ptx::Operand>& elements);
   bool operand(const ptx::OperandSpec& spec, const ptx::Instruction& instruction,
                ptx::Operand& out);
-  bool scalar(const ptx::OperandSpec& spec, ptx::Op op, ptx::Type wanted, ptx::Operand& out);
+  bool scalar(const ptx::OperandSpec& spec, ptx::Op op, ptx::Type wanted, ptx::Operand& out,
+              ptx::Type like = ptx::Type::none);
   bool constant(ptx::Type wanted, ptx::Op op, ptx::Operand& out);
 
   // Statements.
@@ -107,6 +109,7 @@ class FunctionGenerator {
 
   // Control flow.
   std::uint32_t new_label(Scope& scope);
+  std::uint32_t table_label(std::string_view stem);
   std::uint32_t label_to_reach(bool here_only);
   void place_label(std::uint32_t label);
   void place_open_label();

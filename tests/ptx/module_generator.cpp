@@ -157,7 +157,7 @@ class ModuleGenerator {
     } else if (v.type == Type::f64) {
       value.kind = InitialValue::Kind::Float64;
       value.value = random_f64(dice_);
-    } else if (bits(v.type) == 64 && v.vector == 1 && dice_.chance(40)) {
+    } else if (v.type == Type::u64 && v.vector == 1 && dice_.chance(40)) {
       const Place& place = around_.places[0];
       value.kind = dice_.chance(50) ? InitialValue::Kind::Symbol : InitialValue::Kind::Generic;
       value.symbol = place.symbol;

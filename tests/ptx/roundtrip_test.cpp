@@ -1,6 +1,7 @@
 // tests/ptx/roundtrip_test.cpp - random modules: print, parse, assemble
 #include <catch2/catch.hpp>
 #include <rapidcheck/catch.h>
+#include <algorithm>
 #include <iostream>
 #include <map>
 #include <set>
@@ -77,6 +78,13 @@ Version before(Version version) {
   return at == all.begin() || at == all.end() ? Version{1, 0} : *(at - 1);
 }
 
+bool has_ptxas(const Assembler& assembler) {
+  const auto tools = assembler.tools();
+  return std::any_of(tools.begin(), tools.end(), [](const AssemblerFinding& tool) {
+    return tool.tool == AssemblerTool::Ptxas && tool.found;
+  });
+}
+
 // What a module exercises, to see that the generator leaves nothing out.
 struct Coverage {
   std::set<Op> rows;
@@ -108,7 +116,7 @@ struct Coverage {
 
 TEST_CASE("a random module parses back from its text as it was, and is found legal") {
   Coverage coverage;
-  check_property("parse(print(m)) equals m", test::count(400, 10000), [&](const Recipe& recipe) {
+  check_property("parse(print(m)) equals m", test::count(3000, 50000), [&](const Recipe& recipe) {
     const Module m = test::random_module(recipe);
     const std::string text = print(m);
     const Module back = parse(text);
@@ -135,7 +143,7 @@ TEST_CASE("a random module parses back from its text as it was, and is found leg
 
 TEST_CASE("the lowest version of a random module is enough and one below is not") {
   std::size_t refused = 0;
-  check_property("lowest_version", test::count(200, 2000), [&](const Recipe& recipe) {
+  check_property("lowest_version", test::count(1000, 10000), [&](const Recipe& recipe) {
     Module m = test::random_module(recipe);
     const Version lowest = lowest_version(m, m.target);
     m.version = lowest;
@@ -149,11 +157,11 @@ TEST_CASE("the lowest version of a random module is enough and one below is not"
     RC_ASSERT(reported);
     ++refused;
   });
-  CHECK(refused >= 200);
+  CHECK(refused >= 1000);
 }
 
 TEST_CASE("a random module in another spelling is the same module") {
-  check_property("parse(scrambled(print(m))) equals m", test::count(300, 10000), [](const Recipe& recipe) {
+  check_property("parse(scrambled(print(m))) equals m", test::count(2000, 30000), [](const Recipe& recipe) {
     const Module m = test::random_module(recipe);
     const std::string text = print(m);
     const std::string other = test::scrambled(text, recipe.seed);
@@ -166,28 +174,41 @@ TEST_CASE("a random module in another spelling is the same module") {
 
 TEST_CASE("a random module assembles to the code of its other spellings") {
   const Assembler assembler(Settings::from_environment());
-  if (!assembler.available()) return test::skip("no assembler found: random modules stay unassembled");
+  if (!has_ptxas(assembler)) return test::skip("ptxas is not installed, random modules stay unassembled");
   std::size_t bytes = 0;
-  check_property("same machine code", test::count(30, 600), [&](const Recipe& recipe) {
+  std::size_t compared = 0;
+  int broke = 0;
+  const int cases = test::count(40, 800);
+  check_property("same machine code", cases, [&](const Recipe& recipe) {
     const Module m = test::random_module(recipe);
     const std::string text = test::scrambled(print(m), recipe.seed);
     const std::string printed = print(parse(text));
     AssembleOptions options;
     options.target = m.target;
+    // In a process of its own: assemblers break, and optimising random control flow can take for ever.
+    options.tool = AssemblerTool::Ptxas;
+    options.timeout_ms = 20000;
     // Without optimisation every instruction of the text becomes code.
-    options.optimization = recipe.seed % 4 == 0 ? 1 : 0;
+    options.optimization = test::full() && recipe.seed % 4 == 0 ? 1 : 0;
     std::vector<std::byte> cubins[2];
     for (int i = 0; i < 2; ++i) {
       const std::string& source = i == 0 ? text : printed;
       try {
         cubins[i] = assembler.assemble(source, options).cubin;
       } catch (const Error& error) {
+        if (error.code == "timeout" || error.code == "tool-failed") {
+          ++broke;
+          return;
+        }
         fail(std::string(error.what()) + "\n" + error.log, source);
       }
     }
     const test::CodeComparison comparison = test::same_code(cubins[0], cubins[1]);
     if (!comparison) fail(comparison.text, printed);
     for (const auto& [name, code] : test::text_sections(cubins[0])) bytes += code.size();
+    ++compared;
   });
-  std::cout << "compared " << bytes << " bytes of machine code\n";
+  std::cout << "compared " << compared << " modules, " << bytes << " bytes of machine code; the assembler broke or "
+            << "did not end " << broke << " times\n";
+  CHECK(broke * 20 <= cases);
 }

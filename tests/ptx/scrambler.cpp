@@ -64,7 +64,7 @@ class Scrambler {
 
  private:
   void one_line(std::string_view line) {
-    if (line.starts_with(".reg ")) return registers(line);
+    if (line.starts_with(".reg ") && line.ends_with(';')) return registers(line);
     end_registers();
     // Lines without a `;` end where the line ends, for some readers.
     if (line.starts_with(".version") || line.starts_with(".target") || line.starts_with(".file") ||
