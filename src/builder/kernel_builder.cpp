@@ -289,7 +289,7 @@ BuiltKernel KernelBuilder::build(Site site) {
     if (!error.site.known()) error.site = site;
     fail(error);
   }
-  for (const ptx::Finding& finding : ptx::verify(module_)) {
+  for (const Finding& finding : ptx::verify(module_)) {
     if (finding.severity != Severity::Error) continue;
     std::string message = finding.message;
     for (const std::string& more : finding.details) message += "; " + more;

@@ -49,7 +49,7 @@ ptx::Modifier bits_word(const ForLoop& loop) {
   return loop.bits == 64 ? ptx::Modifier::type_b64 : ptx::Modifier::type_b32;
 }
 // A constant of the loop's type as the type prints it.
-Argument constant(const ForLoop& loop, std::uint64_t value) {
+Argument typed_constant(const ForLoop& loop, std::uint64_t value) {
   value &= mask(loop);
   ptx::Operand operand;
   if (loop.is_signed) {
@@ -125,7 +125,7 @@ ForLoop KernelBuilder::for_begin(ptx::Type type, detail::RegisterClass register_
     }
     const std::uint64_t beyond = main * factor * loop.constant_step;
     loop.bound_is_limit = beyond > ordered(loop, largest(loop)) - first;
-    loop.bound = constant(loop, literal(loop.begin) + beyond -
+    loop.bound = typed_constant(loop, literal(loop.begin) + beyond -
                                     (loop.bound_is_limit ? factor * loop.constant_step : 0));
     return loop;
   }
@@ -241,7 +241,7 @@ void KernelBuilder::for_segment(ForLoop& loop) {
   loop.copy = 0;
   if (!segment.loop) return;
   if (loop.constant) {
-    into({ptx::Op::mov, {type_word(loop)}}, loop.counter, {constant(loop, loop.next_constant)},
+    into({ptx::Op::mov, {type_word(loop)}}, loop.counter, {typed_constant(loop, loop.next_constant)},
          loop.site);
     loop.next_constant = literal(loop.bound) +
                          (loop.bound_is_limit ? segment.copies * loop.constant_step : 0);
@@ -285,7 +285,7 @@ bool KernelBuilder::for_next(ForLoop& loop) {
       if (loop.bound_is_limit) {
         more = result(more_form, detail::RegisterClass::p, {counter, loop.bound}, loop.site);
       }
-      Argument distance = constant(loop, segment.copies * loop.constant_step);
+      Argument distance = typed_constant(loop, segment.copies * loop.constant_step);
       if (loop.constant_step == 0) distance = segment.copies == 1 ? loop.step : loop.span;
       into({ptx::Op::add, {type_word(loop)}}, loop.counter, {counter, distance}, loop.site);
       if (!loop.bound_is_limit) {
@@ -302,18 +302,18 @@ bool KernelBuilder::for_next(ForLoop& loop) {
   const std::uint32_t copy = loop.copy;
   if (!segment.loop) {
     loop.index = result({ptx::Op::mov, {type_word(loop)}}, loop.register_class,
-                        {constant(loop, loop.next_constant)}, loop.site);
+                        {typed_constant(loop, loop.next_constant)}, loop.site);
     loop.next_constant += loop.constant_step;
   } else if (copy == 0) {
     loop.index = loop.counter;
   } else if (loop.constant_step != 0) {
     loop.index = result({ptx::Op::add, {type_word(loop)}}, loop.register_class,
                         {{this, ptx::Operand::reg(loop.counter), loop.site},
-                         constant(loop, copy * loop.constant_step)},
+                         typed_constant(loop, copy * loop.constant_step)},
                         loop.site);
   } else {
     loop.index = result({ptx::Op::mad, {ptx::Modifier::lo, type_word(loop)}}, loop.register_class,
-                        {loop.step, constant(loop, copy),
+                        {loop.step, typed_constant(loop, copy),
                          {this, ptx::Operand::reg(loop.counter), loop.site}},
                         loop.site);
   }

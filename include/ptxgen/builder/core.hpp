@@ -193,11 +193,18 @@ class Transaction {
   bool kept_ = false;
 };
 
-/// An operand of type T with the call's line.
+template <class A>
+inline constexpr bool kIsRef = false;
+template <class T, class S>
+inline constexpr bool kIsRef<Ref<T, S>> = true;
+
+/// An operand of type T with the call's line. An element `p[i]` is loaded here.
 template <class T, class A>
 [[nodiscard]] Argument argument(const A& a, SourceLocation site) {
   if constexpr (kSame<A, In<T>>) {
     return a;
+  } else if constexpr (kIsRef<A>) {
+    return In<T>(const_cast<A&&>(a), site);
   } else {
     return In<T>(a, site);
   }

@@ -13,6 +13,8 @@ template <class A, class... Rest>
     if constexpr (kSame<A, In<ElementOf<A>>>) {
       if (a.core != nullptr) return *static_cast<KernelBuilder*>(a.core);
       return builder_of_any(rest...);
+    } else if constexpr (kIsRef<A>) {
+      return builder_of(a.pointer());
     } else {
       return *static_cast<KernelBuilder*>(a.core());
     }
@@ -142,6 +144,28 @@ template <class... Args>
   return {{list.name...}};
 }
 
+namespace detail {
+
+template <class... Args, std::size_t... kIndex>
+void declare_params(KernelBuilder& k, const Params<Args...>& list, std::index_sequence<kIndex...>) {
+  (k.template declare_param<Args>(list.names[kIndex]), ...);
+}
+
+template <class Body, class... Args>
+struct BodyCall {
+  BodyCall(Body& body, KernelBuilder& k, typename ParamOf<Args>::type... arguments) {
+    body(k, arguments...);
+  }
+};
+template <class... Args, class Body, std::size_t... kIndex>
+void run_body(KernelBuilder& k, const Params<Args...>& list, Body& body,
+              std::index_sequence<kIndex...>) {
+  // Braces, unlike parentheses, fix the order in which the parameters are read.
+  (void)BodyCall<Body, Args...>{body, k, k.template load_param<Args>(list.names[kIndex])...};
+}
+
+}  // namespace detail
+
 /// Builds a kernel whose C++ type carries its signature:
 ///
 ///   auto kernel = build_kernel("scale", "sm_89",
@@ -152,16 +176,8 @@ template <class... Args, class Body>
 [[nodiscard]] Kernel<Args...> build_kernel(Name name, std::string_view target,
                                            const Params<Args...>& parameters, Body&& body) {
   KernelBuilder k(name, target);
-  std::size_t i = 0;
-  (k.declare_param<Args>(parameters.names[i++]), ...);
-  i = 0;
-  // Braces fix the order in which the parameters are read.
-  struct Call {
-    Call(Body& run, KernelBuilder& builder, typename detail::ParamOf<Args>::type... arguments) {
-      run(builder, arguments...);
-    }
-  };
-  (void)Call{body, k, k.load_param<Args>(parameters.names[i++])...};
+  detail::declare_params(k, parameters, std::index_sequence_for<Args...>());
+  detail::run_body(k, parameters, body, std::index_sequence_for<Args...>());
   return Kernel<Args...>(k.build(name.site));
 }
 

@@ -308,13 +308,19 @@ class KernelBuilder : public detail::Control {
 
   /// ctaid.x * ntid.x + tid.x, and so on.
   Value<u32> global_thread_x(Site site = Site::current()) {
-    return mad_lo(ctaid_x(site), ntid_x(site), tid_x(site), site);
+    const Value<u32> block = ctaid_x(site);
+    const Value<u32> size = ntid_x(site);
+    return mad_lo(block, size, tid_x(site), site);
   }
   Value<u32> global_thread_y(Site site = Site::current()) {
-    return mad_lo(ctaid_y(site), ntid_y(site), tid_y(site), site);
+    const Value<u32> block = ctaid_y(site);
+    const Value<u32> size = ntid_y(site);
+    return mad_lo(block, size, tid_y(site), site);
   }
   Value<u32> global_thread_z(Site site = Site::current()) {
-    return mad_lo(ctaid_z(site), ntid_z(site), tid_z(site), site);
+    const Value<u32> block = ctaid_z(site);
+    const Value<u32> size = ntid_z(site);
+    return mad_lo(block, size, tid_z(site), site);
   }
 
   /// Ends the kernel: adds `ret` where control can reach the end, verifies everything, and sets

@@ -145,6 +145,14 @@ struct In : detail::Argument {
 
 namespace detail {
 
+// Value<pred>, which is not complete yet where the operators are declared.
+template <class T>
+struct PredicateFor {
+  using type = Value<pred>;
+};
+template <class T>
+using PredFor = typename PredicateFor<T>::type;
+
 /// Operators of values, variables and elements; found through them only.
 template <class T>
 struct Operators {
@@ -186,23 +194,23 @@ struct Operators {
   }
 
   // Floats: as in C++, a NaN compares unequal to everything and is neither less nor greater.
-  friend Pred operator==(const In<T>& a, const In<T>& b) {
+  friend PredFor<T> operator==(const In<T>& a, const In<T>& b) {
     return builder_of(a, b).setp(Comparison::eq, a, b, false, a.site);
   }
-  friend Pred operator!=(const In<T>& a, const In<T>& b) {
+  friend PredFor<T> operator!=(const In<T>& a, const In<T>& b) {
     return builder_of(a, b).setp(kIsFloat<T> ? Comparison::neu : Comparison::ne, a, b, false,
                                  a.site);
   }
-  friend Pred operator<(const In<T>& a, const In<T>& b) {
+  friend PredFor<T> operator<(const In<T>& a, const In<T>& b) {
     return builder_of(a, b).setp(Comparison::lt, a, b, false, a.site);
   }
-  friend Pred operator<=(const In<T>& a, const In<T>& b) {
+  friend PredFor<T> operator<=(const In<T>& a, const In<T>& b) {
     return builder_of(a, b).setp(Comparison::le, a, b, false, a.site);
   }
-  friend Pred operator>(const In<T>& a, const In<T>& b) {
+  friend PredFor<T> operator>(const In<T>& a, const In<T>& b) {
     return builder_of(a, b).setp(Comparison::gt, a, b, false, a.site);
   }
-  friend Pred operator>=(const In<T>& a, const In<T>& b) {
+  friend PredFor<T> operator>=(const In<T>& a, const In<T>& b) {
     return builder_of(a, b).setp(Comparison::ge, a, b, false, a.site);
   }
 };
