@@ -1,7 +1,7 @@
 // tests/kernels/assembly_test.cpp - every kernel on every target, by an assembler
 #include <catch2/catch.hpp>
 
-#include "harness.hpp"
+#include "support/harness.hpp"
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/ptx.hpp"
 #include "ptxgen/runtime/assembler.hpp"

@@ -24,8 +24,8 @@ TEST_CASE("the catalog lists the kernels in order, with ranges that hold their d
 
 TEST_CASE("values outside a parameter's range are refused by name") {
   const CatalogEntry* vadd = find_kernel("vadd");
-  const std::uint64_t zero[] = {0};
-  const std::uint64_t huge[] = {std::uint64_t{1} << 32};
+  const std::vector<std::uint64_t> zero{0};
+  const std::vector<std::uint64_t> huge{std::uint64_t{1} << 32};
   try {
     vadd->cost(zero);
     FAIL("n = 0 was accepted");

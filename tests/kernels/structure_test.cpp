@@ -1,5 +1,6 @@
 // tests/kernels/structure_test.cpp - the emitted kernels, through the IR of their text
 #include <catch2/catch.hpp>
+#include <map>
 
 #include "lane_analysis.hpp"
 #include "ptxgen/kernels.hpp"
