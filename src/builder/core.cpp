@@ -255,6 +255,9 @@ void Core::close_scope(std::uint32_t scope) noexcept {
 ptx::Operand Core::use(const Argument& argument) {
   const ptx::Operand& operand = argument.operand;
   if (argument.core == nullptr) {
+    if (operand.kind == ptx::OperandKind::Register) {
+      fail("bad-operand", "a variable is used that was moved from", argument.site);
+    }
     if (operand.kind == ptx::OperandKind::None) {
       const auto type = static_cast<ptx::Type>(operand.component);
       fail("bad-operand",
@@ -473,7 +476,7 @@ Argument Core::stable(const Argument& argument, RegisterClass register_class,
     use(argument);
     return argument;
   }
-  return {this, ptx::Operand::reg(move_to_new(register_class, move_type, argument)), argument.site};
+  return {this, ptx::Operand::reg(move_to_new(this, register_class, move_type, argument)), argument.site};
 }
 
 // ---- labels and branches
@@ -555,15 +558,28 @@ bool Core::ends_with_terminator() const noexcept {
 
 // ---- called from values
 
-ptx::Register move_to_new(RegisterClass register_class, ptx::Type type, const Argument& from) {
-  Core& core = *from.core;
-  return core.result({ptx::Op::mov, {ptx::as_modifier(type)}}, register_class,
-                     {type == ptx::Type::pred ? core.plain(from) : from}, from.site);
+namespace {
+
+Core& living(Core* core) {
+  if (core == nullptr) {
+    throw Error(Stage::Build, "bad-operand", "a variable is used that was moved from");
+  }
+  return *core;
+}
+
+}  // namespace
+
+ptx::Register move_to_new(Core* core, RegisterClass register_class, ptx::Type type,
+                          const Argument& from) {
+  Core& k = living(core);
+  return k.result({ptx::Op::mov, {ptx::as_modifier(type)}}, register_class,
+                  {type == ptx::Type::pred ? k.plain(from) : from}, from.site);
 }
 
 void move_into(Core* core, ptx::Register to, ptx::Type type, const Argument& from) {
-  core->into({ptx::Op::mov, {ptx::as_modifier(type)}}, to,
-             {type == ptx::Type::pred ? core->plain(from) : from}, from.site);
+  Core& k = living(core);
+  k.into({ptx::Op::mov, {ptx::as_modifier(type)}}, to,
+         {type == ptx::Type::pred ? k.plain(from) : from}, from.site);
 }
 
 }  // namespace ptxgen::inline v0::detail

@@ -117,7 +117,7 @@ PointerData advance_bytes(const PointerData& pointer, const Index& index, bool n
 
 PointerData copy_base(Core* core, ptx::Register base, bool narrow, SourceLocation site) {
   return {core,
-          move_to_new(address_class(narrow), address_type(narrow),
+          move_to_new(core, address_class(narrow), address_type(narrow),
                       {core, ptx::Operand::reg(base), site, true}),
           0, 0};
 }

@@ -66,7 +66,7 @@ class Arithmetic : public Core {
   template <class A>
   Value<ElementOf<A>> mov(const A& a, Site site = Site::current()) {
     using T = Common<A>;
-    return {this, move_to_new(T::kClass, kMoveType<T>, argument<T>(a, site))};
+    return {this, move_to_new(this, T::kClass, kMoveType<T>, argument<T>(a, site))};
   }
 
   // Integers and floats. `how` applies to floats (and `sat` to s32).

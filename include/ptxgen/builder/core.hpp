@@ -166,7 +166,7 @@ class Core {
   SourceLocation last_location_;
   SourceLocation site_;  ///< of the kernel's name
 
-  friend ptx::Register move_to_new(RegisterClass, ptx::Type, const Argument&);
+  friend ptx::Register move_to_new(Core*, RegisterClass, ptx::Type, const Argument&);
   friend void move_into(Core*, ptx::Register, ptx::Type, const Argument&);
   friend PointerData advance(const PointerData&, const Index&, int, unsigned, bool);
   friend PointerData advance_bytes(const PointerData&, const Index&, bool);

@@ -166,7 +166,7 @@ class KernelBuilder : public detail::Control {
   // Variables.
   template <class T, class A>
   Var<T> var(const A& initial, Site site = Site::current()) {
-    return Var<T>(this, detail::move_to_new(T::kClass, detail::kMoveType<T>,
+    return Var<T>(this, detail::move_to_new(this, T::kClass, detail::kMoveType<T>,
                                             detail::argument<T>(initial, site)));
   }
   template <class A>

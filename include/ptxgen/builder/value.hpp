@@ -43,8 +43,8 @@ template <class T>
 inline constexpr ptx::Type kMoveType = T::kBits == 8 ? ptx::Type::b16 : T::kMemoryType;
 
 /// Emits `mov` into a new register.
-[[nodiscard]] ptx::Register move_to_new(RegisterClass register_class, ptx::Type type,
-                                        const Argument& from);
+[[nodiscard]] ptx::Register move_to_new(Core* core, RegisterClass register_class,
+                                        ptx::Type type, const Argument& from);
 /// Emits `mov` into a register that exists.
 void move_into(Core* core, ptx::Register to, ptx::Type type, const Argument& from);
 
@@ -408,13 +408,15 @@ In<T>::In(const Var<T>& var, SourceLocation at) noexcept
 template <class T>
 Value<T>::Value(const Var<T>& variable, SourceLocation at)
     : core_(variable.core()),
-      register_(detail::move_to_new(T::kClass, detail::kMoveType<T>, In<T>(variable, at))) {}
+      register_(detail::move_to_new(variable.core(), T::kClass, detail::kMoveType<T>,
+                                    In<T>(variable, at))) {}
 inline Value<pred>::Value(const Var<pred>& variable, SourceLocation at)
     : core_(variable.core()),
-      register_(detail::move_to_new(pred::kClass, ptx::Type::pred, In<pred>(variable, at))) {}
+      register_(detail::move_to_new(variable.core(), pred::kClass, ptx::Type::pred,
+                                    In<pred>(variable, at))) {}
 
 inline Pred operator!(const In<pred>& p) {
-  return {p.core, detail::move_to_new(pred::kClass, ptx::Type::pred, p), !p.operand.negated};
+  return {p.core, detail::move_to_new(p.core, pred::kClass, ptx::Type::pred, p), !p.operand.negated};
 }
 
 }  // namespace ptxgen::inline v0
