@@ -102,8 +102,8 @@ std::set<std::size_t> LaneAnalysis::deciders(std::size_t statement) const {
 }
 
 bool LaneAnalysis::is_written(const Instruction& s, std::size_t operand) const {
-  const OpInfo& row = info(s.op);
-  return operand < row.operand_count && row.operands[operand].role == OperandRole::Destination;
+  const OperandSpec* spec = operand_spec(function_, s, operand);
+  return spec != nullptr && spec->role == OperandRole::Destination;
 }
 
 bool LaneAnalysis::varies(const Operand& o) const {
