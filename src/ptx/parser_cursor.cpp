@@ -150,7 +150,11 @@ std::string Cursor::describe(const char* where) const {
   }
   constexpr std::size_t kLongest = 60;
   const std::string_view token(where, static_cast<std::size_t>(p - where));
-  return "'" + std::string(token.substr(0, kLongest)) + (token.size() > kLongest ? "...'" : "'");
+  std::string text = "'" + std::string(token.substr(0, kLongest));
+  text += token.size() > kLongest ? "...'" : "'";
+  // A word that the end cuts off is seldom the mistake.
+  if (p == end_) text += " at the end of the text";
+  return text;
 }
 
 void Cursor::fail_expected(std::string_view what) {
