@@ -183,7 +183,7 @@ void Parser::read_section() {
   } else {
     cursor_.take_word(word);
   }
-  const char* end = cursor_.at;
+  const Cursor::Mark name_end = cursor_.mark();
   if (cursor_.accept('{')) {
     for (std::size_t depth = 1; depth > 0;) {
       cursor_.skip();
@@ -197,12 +197,11 @@ void Parser::read_section() {
       if (static_cast<unsigned char>(*cursor_.at) < ' ') cursor_.fail_expected("data in the section");
       ++cursor_.at;
     }
-    end = cursor_.at;
   } else {
+    cursor_.rewind(name_end);
     skip_section_lines();
-    end = cursor_.at;
   }
-  module_.items.push_back({Item::Kind::Section, 0, intern({start, end}), {}});
+  module_.items.push_back({Item::Kind::Section, 0, intern({start, cursor_.at}), {}});
 }
 
 // Labels and lines of data; leaves the cursor behind the last of them.
