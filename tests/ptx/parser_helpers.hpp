@@ -21,7 +21,8 @@ inline ptx::Module module_of(std::string_view text) {
 /// variables `g` (global array) and `s` (shared array). They begin in line 7.
 inline std::string kernel_text(std::string_view statements) {
   return std::string(kHead) + ".global .u32 g[8]; .shared .b8 s[64]; .func h;\n" +
-         ".entry k(.param .u64 p)\n{ .reg .pred %p<4>; .reg .b32 %r<16>; .reg .b64 %rd<16>; .reg .f32 %f<16>;\n" +
+         ".entry k(.param .u64 p)\n{ .reg .pred %p<4>; .reg .b32 %r<16>; .reg .b64 %rd<16>; .reg "
+         ".f32 %f<16>;\n" +
          std::string(statements) + "\n}\n";
 }
 
@@ -47,13 +48,18 @@ inline std::string error_in(std::string_view text) {
   try {
     (void)ptx::parse(text, "t.ptx");
   } catch (const Error& error) {
-    if (error.stage != Stage::Verify || error.code != "syntax") return "wrong kind: " + error.describe();
+    if (error.stage != Stage::Verify || error.code != "syntax")
+      return "wrong kind: " + error.describe();
     return std::to_string(error.line) + ":" + std::to_string(error.column) + ": " + error.message;
   }
   return "read";
 }
-inline std::string module_error(std::string_view text) { return error_in(std::string(kHead) + std::string(text)); }
-inline std::string body_error(std::string_view statements) { return error_in(kernel_text(statements)); }
+inline std::string module_error(std::string_view text) {
+  return error_in(std::string(kHead) + std::string(text));
+}
+inline std::string body_error(std::string_view statements) {
+  return error_in(kernel_text(statements));
+}
 
 /// The difference that printing and reading again makes: none is expected.
 inline std::string lost(const ptx::Module& module) {

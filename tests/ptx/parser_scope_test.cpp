@@ -20,7 +20,8 @@ std::string labels_of_branches(const ptx::Module& module) {
   for (const ptx::Instruction& statement : f.body) {
     if (!statement.is(ptx::Op::bra)) continue;
     const ptx::Label& label = f.labels[f.operands_of(statement)[0].id];
-    text += std::string(module.text(label.name)) + (label.defined ? std::to_string(label.scope) : "?") + " ";
+    text += std::string(module.text(label.name)) +
+            (label.defined ? std::to_string(label.scope) : "?") + " ";
   }
   return text;
 }
@@ -29,7 +30,8 @@ std::string labels_of_branches(const ptx::Module& module) {
 
 TEST_CASE("registers are declared in all forms") {
   const ptx::Module module = kernel_of(
-      ".reg .b32 a, $b, _c, %d, n<4>, %one; .reg .align 4 .f32 x; .reg .b16 %big<4000000000>; .reg .b32 none<0>;");
+      ".reg .b32 a, $b, _c, %d, n<4>, %one; .reg .align 4 .f32 x; .reg .b16 %big<4000000000>; .reg "
+      ".b32 none<0>;");
   const ptx::Function& f = kernel(module);
   REQUIRE(f.registers.size() == 13);
   CHECK(module.text(f.registers[5].name) == "$b");
@@ -42,7 +44,8 @@ TEST_CASE("registers are declared in all forms") {
 
 TEST_CASE("a register is the innermost declared with that name") {
   const ptx::Module module = kernel_of(
-      ".reg .b32 a; mov.b32 a, 0; { .reg .b32 a; mov.b32 a, 1; { .reg .b32 a; mov.b32 a, 2; } mov.b32 a, 3; } "
+      ".reg .b32 a; mov.b32 a, 0; { .reg .b32 a; mov.b32 a, 1; { .reg .b32 a; mov.b32 a, 2; } "
+      "mov.b32 a, 3; } "
       "mov.b32 a, 4;");
   const ptx::Function& f = kernel(module);
   std::string scopes;
@@ -56,7 +59,8 @@ TEST_CASE("a register is the innermost declared with that name") {
 
 TEST_CASE("numbered registers and names that end in digits do not mix up") {
   const ptx::Module module = kernel_of(
-      ".reg .b32 r<20>, q1<5>, r30; .reg .f32 r007; mov.b32 r12, q13; mov.b32 r30, r1; mov.b32 r007, q1; "
+      ".reg .b32 r<20>, q1<5>, r30; .reg .f32 r007; mov.b32 r12, q13; mov.b32 r30, r1; mov.b32 "
+      "r007, q1; "
       "{ .reg .b32 r12; mov.b32 r12, r13; }");
   const ptx::Function& f = kernel(module);
   CHECK(operand(f, 0, 0).as_register() == ptx::Register{{4}, 12});
@@ -71,11 +75,13 @@ TEST_CASE("numbered registers and names that end in digits do not mix up") {
 }
 
 TEST_CASE("what is not declared stays a name") {
-  const ptx::Module module = kernel_of("mov.u32 %r16, %r15; mov.u32 %r1, %nope.x; mov.u32 %r1, %r99999999999;");
+  const ptx::Module module =
+      kernel_of("mov.u32 %r16, %r15; mov.u32 %r1, %nope.x; mov.u32 %r1, %r99999999999;");
   const ptx::Function& f = kernel(module);
   for (const auto& [statement, number, text] :
        {std::tuple{0, 0, "%r16"}, std::tuple{1, 1, "%nope.x"}, std::tuple{2, 1, "%r99999999999"}}) {
-    const ptx::Operand& o = operand(f, static_cast<std::size_t>(statement), static_cast<std::size_t>(number));
+    const ptx::Operand& o =
+        operand(f, static_cast<std::size_t>(statement), static_cast<std::size_t>(number));
     REQUIRE(o.kind == OperandKind::Symbol);
     CHECK(module.symbols[o.id].kind == SymbolKind::Unresolved);
     CHECK(module.text(module.symbols[o.id].name) == text);
@@ -84,7 +90,8 @@ TEST_CASE("what is not declared stays a name") {
 }
 
 TEST_CASE("a register that leaves its scope is gone") {
-  const ptx::Module module = kernel_of("{ .reg .b32 inside; mov.u32 inside, 1; } mov.u32 %r1, inside;");
+  const ptx::Module module =
+      kernel_of("{ .reg .b32 inside; mov.u32 inside, 1; } mov.u32 %r1, inside;");
   CHECK(operand(kernel(module), 3, 1).kind == OperandKind::Symbol);
 }
 
@@ -98,17 +105,20 @@ TEST_CASE("a declaration behind a use of the same name is refused") {
         "8:11: expected the declaration of 'x' before the name is used in its block");
   CHECK(body_error("{ mov.u32 %r1, 1;\n.reg .b32 %r1; }") ==
         "8:11: expected the declaration of '%r1' before the name is used in its block");
-  CHECK(body_error("mov.u32 %r1, %tid.x; .reg .b32 x, y<3>, %r16; mov.u32 x, y1; .reg .b32 z;") == "read");
+  CHECK(body_error("mov.u32 %r1, %tid.x; .reg .b32 x, y<3>, %r16; mov.u32 x, y1; .reg .b32 z;") ==
+        "read");
 }
 
 TEST_CASE("a name is the innermost variable, parameter, module variable or function") {
   const ptx::Module module = kernel_of(
-      "mov.u64 %rd1, g; { .local .u32 g; mov.u64 %rd1, g; .shared .u32 p; mov.u64 %rd1, p; } mov.u64 %rd1, p; "
+      "mov.u64 %rd1, g; { .local .u32 g; mov.u64 %rd1, g; .shared .u32 p; mov.u64 %rd1, p; } "
+      "mov.u64 %rd1, p; "
       "mov.u64 %rd1, h; mov.u64 %rd1, g;");
   const ptx::Function& f = kernel(module);
   std::vector<SymbolKind> kinds;
   for (const ptx::Instruction& statement : f.body) {
-    if (statement.is(ptx::Op::mov)) kinds.push_back(module.symbols[f.operands_of(statement)[1].id].kind);
+    if (statement.is(ptx::Op::mov))
+      kinds.push_back(module.symbols[f.operands_of(statement)[1].id].kind);
   }
   CHECK(kinds == std::vector<SymbolKind>{SymbolKind::Variable, SymbolKind::FunctionVariable,
                                          SymbolKind::FunctionVariable, SymbolKind::Parameter,
@@ -123,7 +133,8 @@ TEST_CASE("names declared later are resolved") {
   std::string kinds;
   for (const ptx::Symbol& symbol : module.symbols) {
     const std::string name(module.text(symbol.name));
-    if (name == "f") kinds += symbol.kind == SymbolKind::Function ? "f" + std::to_string(symbol.index) : "?";
+    if (name == "f")
+      kinds += symbol.kind == SymbolKind::Function ? "f" + std::to_string(symbol.index) : "?";
     if (name == "v") kinds += symbol.kind == SymbolKind::Variable ? "v" : "?";
     if (name == "missing") kinds += symbol.kind == SymbolKind::Unresolved ? "u" : "?";
   }
@@ -141,13 +152,14 @@ TEST_CASE("variables of a range are named one by one") {
 }
 
 TEST_CASE("a label is the innermost one in the blocks around the branch") {
-  CHECK(labels_of_branches(kernel_of("bra L; L: { bra L; { L: bra L; } bra L; }")) == "L0 L0 L2 L0 ");
+  CHECK(labels_of_branches(kernel_of("bra L; L: { bra L; { L: bra L; } bra L; }")) ==
+        "L0 L0 L2 L0 ");
   CHECK(labels_of_branches(kernel_of("{ bra L; L: } { bra L; L: } bra L;")) == "L1 L2 L? ");
   CHECK(labels_of_branches(kernel_of("bra L; { L: ret; } { bra L; } bra M;")) == "L? L? M? ");
-  CHECK(labels_of_branches(kernel_of("{ { bra A; bra B; } A: { B: A: bra A; } bra B; } B: A: bra A;")) ==
-        "A1 B0 A3 B0 A0 ");
-  for (const auto* text : {"bra L; L: { bra L; { L: bra L; } bra L; }", "{ { bra A; bra B; } A: } B: A:",
-                           "bra L; { L: ret; } bra M;"}) {
+  CHECK(labels_of_branches(kernel_of(
+            "{ { bra A; bra B; } A: { B: A: bra A; } bra B; } B: A: bra A;")) == "A1 B0 A3 B0 A0 ");
+  for (const auto* text : {"bra L; L: { bra L; { L: bra L; } bra L; }",
+                           "{ { bra A; bra B; } A: } B: A:", "bra L; { L: ret; } bra M;"}) {
     CHECK(lost(kernel_of(text)).empty());
   }
 }

@@ -48,7 +48,8 @@ TEST_CASE("every kind of operand is read") {
   CHECK(printed("setp.lt.u32 %p0|%p1, %r1, 5; setp.lt.and.u32 %p0, %r1, 5, !%p2;") ==
         "setp.lt.u32 %p0|%p1, %r1, 5; setp.lt.and.u32 %p0, %r1, 5, !%p2;");
   CHECK(printed("mov.f32 %f1, 0f3F800000; mov.f64 %rd1, 0D3ff0000000000000; mov.f32 %f1, 1.5;") ==
-        "mov.f32 %f1, 0f3f800000; mov.f64 %rd1, 0d3ff0000000000000; mov.f32 %f1, 0d3ff8000000000000;");
+        "mov.f32 %f1, 0f3F800000; mov.f64 %rd1, 0d3FF0000000000000; mov.f32 %f1, "
+        "0d3FF8000000000000;");
   CHECK(printed("bra.uni L; L: ret;") == "bra.uni L; L: ret;");
   CHECK(last_operand("ld.global.u32 %r1, [%rd3+8];").base == OperandKind::Register);
   CHECK(last_operand("ld.global.u32 %r1, [g+8];").base == OperandKind::Symbol);
@@ -56,8 +57,9 @@ TEST_CASE("every kind of operand is read") {
 }
 
 TEST_CASE("vector registers and their components are read") {
-  CHECK(printed(".reg .v4 .f32 v; ld.global.v4.f32 v, [%rd1]; mov.f32 v.y, v.w; mov.f32 %f1, v.r;") ==
-        "ld.global.v4.f32 v, [%rd1]; mov.f32 v.y, v.w; mov.f32 %f1, v.x;");
+  CHECK(
+      printed(".reg .v4 .f32 v; ld.global.v4.f32 v, [%rd1]; mov.f32 v.y, v.w; mov.f32 %f1, v.r;") ==
+      "ld.global.v4.f32 v, [%rd1]; mov.f32 v.y, v.w; mov.f32 %f1, v.x;");
   const ptx::Module module = kernel_of(".reg .v2 .b32 pair, q<4>; mov.b32 q3.y, pair.x;");
   const ptx::Function& f = kernel(module);
   CHECK(f.registers[4].vector == 2);
@@ -72,7 +74,8 @@ TEST_CASE("guards are read") {
   CHECK(printed("@%p1 ret; @!%p2 bra L; @ ! %p3 ret; L: ret;") ==
         "@%p1 ret; @!%p2 bra L; @!%p3 ret; L: ret;");
   CHECK(body_error("@%p9 ret;") ==
-        "7:1: expected a declared predicate register behind '@', found '%p9', which is declared nowhere");
+        "7:1: expected a declared predicate register behind '@', found '%p9', which is declared "
+        "nowhere");
 }
 
 TEST_CASE("integer constants of all bases are read") {
@@ -128,14 +131,14 @@ TEST_CASE("constant expressions have all operators of PTX") {
 }
 
 TEST_CASE("float constants and their expressions are read") {
-  CHECK(printed_constant("1.") == "0d3ff0000000000000");
-  CHECK(printed_constant(".5") == "0d3fe0000000000000");
-  CHECK(printed_constant("-2.5e-3") == "0dbf647ae147ae147b");
-  CHECK(printed_constant("1E3") == "0d408f400000000000");
-  CHECK(printed_constant("1.0 / 3.0 + 2.0") == "0d4002aaaaaaaaaaab");
-  CHECK(printed_constant("1 ? 1.5 : 2") == "0d3ff8000000000000");
+  CHECK(printed_constant("1.") == "0d3FF0000000000000");
+  CHECK(printed_constant(".5") == "0d3FE0000000000000");
+  CHECK(printed_constant("-2.5e-3") == "0dBF647AE147AE147B");
+  CHECK(printed_constant("1E3") == "0d408F400000000000");
+  CHECK(printed_constant("1.0 / 3.0 + 2.0") == "0d4002AAAAAAAAAAAB");
+  CHECK(printed_constant("1 ? 1.5 : 2") == "0d3FF8000000000000");
   CHECK(constant("1.5 < 2") == 1);
-  CHECK(printed_constant("0f7FFFFFFF") == "0f7fffffff");
+  CHECK(printed_constant("0f7FFFFFFF") == "0f7FFFFFFF");
 }
 
 TEST_CASE("calls of all forms are read") {
@@ -172,7 +175,8 @@ TEST_CASE("the table of an indirect call may be a variable") {
 TEST_CASE("tables of labels, functions and prototypes are read") {
   CHECK(printed("T: .branchtargets A, B ,A; @%p1 brx.idx %r1, T; A: B: ret;") ==
         "T: .branchtargets A, B, A; @%p1 brx.idx %r1, T; A: B: ret;");
-  CHECK(printed("T: .calltargets h, later; call %rd1, T;") == "T: .calltargets h, later; call %rd1, T;");
+  CHECK(printed("T: .calltargets h, later; call %rd1, T;") ==
+        "T: .calltargets h, later; call %rd1, T;");
   CHECK(printed("T: .callprototype _ (.param .align 8 .b8 _[12], .reg .u32 x) .noreturn;") ==
         "T: .callprototype () _ (.param .align 8 .b8 _[12], .reg .u32 x) .noreturn;");
   std::string many = "T: .branchtargets L";
@@ -204,10 +208,12 @@ TEST_CASE("an instruction outside the op table stays as written") {
 }
 
 TEST_CASE("operands that the IR cannot hold make the instruction unknown, and leave no symbols") {
-  const ptx::Module module = kernel_of("ld.global.u32 %r1, [never, {%r2, nor_me}]; mov.u64 %rd1, g[1];");
+  const ptx::Module module =
+      kernel_of("ld.global.u32 %r1, [never, {%r2, nor_me}]; mov.u64 %rd1, g[1];");
   CHECK(kernel(module).body[0].kind == StatementKind::Unknown);
   CHECK(kernel(module).body[1].kind == StatementKind::Unknown);
-  for (const ptx::Symbol& symbol : module.symbols) CHECK(symbol.kind != ptx::SymbolKind::Unresolved);
+  for (const ptx::Symbol& symbol : module.symbols)
+    CHECK(symbol.kind != ptx::SymbolKind::Unresolved);
   CHECK(kernel(module).operands.empty());
 }
 
@@ -232,7 +238,8 @@ TEST_CASE("the row is chosen by the operands") {
 }
 
 TEST_CASE("statements know their lines") {
-  const ptx::Module module = kernel_of("add.u32\n%r1, %r1,\n1; /* a\nb */ ret;\nL:\nret;\n.loc 1 1 1\n{\n}");
+  const ptx::Module module =
+      kernel_of("add.u32\n%r1, %r1,\n1; /* a\nb */ ret;\nL:\nret;\n.loc 1 1 1\n{\n}");
   std::vector<std::uint32_t> lines;
   for (const ptx::Instruction& statement : kernel(module).body) lines.push_back(statement.line);
   CHECK(lines == std::vector<std::uint32_t>{7, 10, 11, 12, 13, 14, 15});
