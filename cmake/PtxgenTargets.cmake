@@ -129,7 +129,7 @@ function(ptxgen_add_bench name)
   endif()
 endfunction()
 
-# ptxgen_add_fuzzer(NAME SOURCES a.cpp... [CORPUS folder])
+# ptxgen_add_fuzzer(NAME SOURCES a.cpp... [CORPUS folder...] [OPTIONS libFuzzer option...])
 #
 # A libFuzzer program, built only with PTXGEN_BUILD_FUZZERS; target `fuzzers` builds all of them.
 # Its ctest test runs for PTXGEN_FUZZ_SECONDS (environment, default 60) from the seed corpus.
@@ -137,7 +137,7 @@ function(ptxgen_add_fuzzer name)
   if(NOT PTXGEN_BUILD_FUZZERS)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "CORPUS" "SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;CORPUS;OPTIONS")
   add_executable(${name} ${arg_SOURCES})
   ptxgen_program_settings(${name})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
@@ -146,12 +146,13 @@ function(ptxgen_add_fuzzer name)
   endif()
   add_dependencies(fuzzers ${name})
   set(seeds "")
-  if(arg_CORPUS)
-    get_filename_component(seeds "${arg_CORPUS}" ABSOLUTE)
-  endif()
+  foreach(folder IN LISTS arg_CORPUS)
+    get_filename_component(folder "${folder}" ABSOLUTE)
+    list(APPEND seeds "${folder}")
+  endforeach()
   add_test(
     NAME fuzz/${name}
     COMMAND "${PROJECT_SOURCE_DIR}/tools/run_fuzzer" "$<TARGET_FILE:${name}>"
-            "${CMAKE_CURRENT_BINARY_DIR}/${name}-corpus" ${seeds})
+            "${CMAKE_CURRENT_BINARY_DIR}/${name}-corpus" ${seeds} ${arg_OPTIONS})
   set_tests_properties(fuzz/${name} PROPERTIES LABELS fuzz TIMEOUT 1800 SKIP_RETURN_CODE 77)
 endfunction()

@@ -274,9 +274,10 @@ class Printer {
     out_ << close;
   }
 
-  void offset(std::int64_t value, bool always_plus) {
+  // `a+-4`: assemblers refuse `a-4`.
+  void offset(std::int64_t value) {
     if (value == 0) return;
-    if (value > 0 || always_plus) out_ << '+';
+    out_ << '+';
     out_.decimal_signed(value);
   }
 
@@ -305,17 +306,17 @@ class Printer {
         break;
       case OperandKind::Symbol:
         symbol({o.id});
-        offset(o.offset(), false);
+        offset(o.offset());
         break;
       case OperandKind::Memory:
         out_ << '[';
         if (o.base == OperandKind::Register) {
           register_name(*function_, {{o.id}, o.index});
           component(o);
-          offset(o.offset(), true);
+          offset(o.offset());
         } else if (o.base == OperandKind::Symbol) {
           symbol({o.id});
-          offset(o.offset(), true);
+          offset(o.offset());
         } else {
           out_.decimal_signed(o.offset());
         }
@@ -448,7 +449,7 @@ class Printer {
           break;
         case Kind::Symbol:
           symbol(piece.symbol);
-          offset(static_cast<std::int64_t>(piece.value), false);
+          offset(static_cast<std::int64_t>(piece.value));
           break;
         case Kind::Generic: generic(piece); break;
         case Kind::Masked:
@@ -459,7 +460,7 @@ class Printer {
             generic(piece);
           } else {
             symbol(piece.symbol);
-            offset(static_cast<std::int64_t>(piece.value), false);
+            offset(static_cast<std::int64_t>(piece.value));
           }
           out_ << ')';
           break;
@@ -471,7 +472,7 @@ class Printer {
     out_ << "generic(";
     symbol(piece.symbol);
     out_ << ')';
-    offset(static_cast<std::int64_t>(piece.value), false);
+    offset(static_cast<std::int64_t>(piece.value));
   }
 
   TextBuffer& out_;
