@@ -300,6 +300,7 @@ bool KernelBuilder::for_next(ForLoop& loop) {
   }
   loop.body_scope = open_scope();
   const std::uint32_t copy = loop.copy;
+  if (!loop.wants_index) return true;
   if (!segment.loop) {
     loop.index = result({ptx::Op::mov, {type_word(loop)}}, loop.register_class,
                         {typed_constant(loop, loop.next_constant)}, loop.site);

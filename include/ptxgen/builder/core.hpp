@@ -198,13 +198,14 @@ inline constexpr bool kIsRef = false;
 template <class T, class S>
 inline constexpr bool kIsRef<Ref<T, S>> = true;
 
-/// An operand of type T with the call's line. An element `p[i]` is loaded here.
+/// An operand of type T with the call's line. An element `p[i]` is loaded here; lists of these are
+/// written in braces, which fix the order of the loads.
 template <class T, class A>
 [[nodiscard]] Argument argument(const A& a, SourceLocation site) {
   if constexpr (kSame<A, In<T>>) {
-    return a;
+    return a.resolved();
   } else if constexpr (kIsRef<A>) {
-    return In<T>(const_cast<A&&>(a), site);
+    return a.load(site);
   } else {
     return In<T>(a, site);
   }

@@ -14,7 +14,7 @@ template <class A, class... Rest>
       if (a.core != nullptr) return *static_cast<KernelBuilder*>(a.core);
       return builder_of_any(rest...);
     } else if constexpr (kIsRef<A>) {
-      return builder_of(a.pointer());
+      return *static_cast<KernelBuilder*>(a.core());
     } else {
       return *static_cast<KernelBuilder*>(a.core());
     }

@@ -65,7 +65,7 @@ struct ForLoop {
   std::uint64_t next_constant = 0;  ///< straight copies: the next index
   ptx::LabelId top, exit, remainder;
   std::uint32_t scope = 0, body_scope = 0;
-  bool constant = false, started = false;
+  bool constant = false, started = false, wants_index = true;
   SourceLocation site;
 };
 
@@ -220,6 +220,7 @@ class KernelBuilder : public detail::Control {
   /// the bounds are (u32 for literals only); the step is positive. Right for all bounds, however
   /// near the end of the index type. The loop is guarded and tested at its bottom.
   /// With `Unroll{n}` the body is emitted n times per turn, and a second loop does the rest.
+  /// A body without parameter is called as `body()`.
   template <class B, class E, class S, class Body>
   void for_(const B& begin, const E& end, const S& step, Body&& body, Unroll unroll = {},
             Site site = Site::current()) {
@@ -231,7 +232,12 @@ class KernelBuilder : public detail::Control {
         for_begin(T::kType, T::kClass, T::kBits, detail::kIsSigned<T>,
                   detail::argument<T>(begin, site), detail::argument<T>(end, site),
                   detail::argument<T>(step, site), unroll.factor, site);
-    while (for_next(loop)) body(Value<T>(this, loop.index));
+    if constexpr (requires { body(); }) {
+      loop.wants_index = false;
+      while (for_next(loop)) body();
+    } else {
+      while (for_next(loop)) body(Value<T>(this, loop.index));
+    }
     transaction.keep();
   }
   /// `body` as long as `condition()` holds. The condition is emitted twice, before the loop and at
@@ -412,31 +418,42 @@ inline Pred operator||(const In<pred>& a, const In<pred>& b) { return combine(pt
 
 template <class T>
 template <class S>
-In<T>::In(Ref<T, S>&& element, SourceLocation at)
-    : In(detail::builder_of(element.pointer()).ld(element.pointer(), Load{}, at), at) {}
+In<T>::In(Ref<T, S>&& element, SourceLocation at) noexcept
+    : Argument{element.core(), {}, at}, element_(&element), load_([](const void* e, SourceLocation l) {
+        return static_cast<const Ref<T, S>*>(e)->load(l);
+      }) {}
 
 template <class T, class S>
+detail::Argument Ref<T, S>::load(SourceLocation at) const {
+  return In<T>(detail::builder_of(base_).ld(pointer(), Load{}, at), at);
+}
+template <class T, class S>
 Ref<T, S>::operator Value<T>() && {
-  return detail::builder_of(pointer_).ld(pointer_, Load{}, site_);
+  return detail::builder_of(base_).ld(pointer(), Load{}, site());
 }
 template <class T, class S>
 void Ref<T, S>::operator=(const In<T>& value) && {
-  detail::builder_of(pointer_).st(pointer_, value, Store{}, site_);
+  const detail::Argument stored = value.resolved();
+  detail::builder_of(base_).store_argument(pointer(), stored, site());
 }
 template <class T, class S>
 void Ref<T, S>::operator=(Ref&& other) && {
-  detail::builder_of(pointer_).st(pointer_, In<T>(static_cast<Ref&&>(other), site_), Store{},
-                                  site_);
+  const detail::Argument stored = other.load(site());
+  detail::builder_of(base_).store_argument(pointer(), stored, site());
 }
 template <class T, class S>
 void Ref<T, S>::operator+=(const In<T>& value) && {
-  auto& k = detail::builder_of(pointer_);
-  k.st(pointer_, k.add(k.ld(pointer_, Load{}, site_), value, Float{}, site_), Store{}, site_);
+  auto& k = detail::builder_of(base_);
+  const Ptr<T, S> p = pointer();
+  const Value<T> old = k.ld(p, Load{}, site());
+  k.st(p, k.add(old, value, Float{}, site()), Store{}, site());
 }
 template <class T, class S>
 void Ref<T, S>::operator*=(const In<T>& value) && {
-  auto& k = detail::builder_of(pointer_);
-  k.st(pointer_, k.mul(k.ld(pointer_, Load{}, site_), value, Float{}, site_), Store{}, site_);
+  auto& k = detail::builder_of(base_);
+  const Ptr<T, S> p = pointer();
+  const Value<T> old = k.ld(p, Load{}, site());
+  k.st(p, k.mul(old, value, Float{}, site()), Store{}, site());
 }
 
 }  // namespace ptxgen::inline v0

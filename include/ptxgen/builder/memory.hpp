@@ -62,6 +62,12 @@ class Memory : public Arithmetic {
     effect(store_form<P>(how, ptx::Modifier::none), {at<P>(p, 1, site), argument<T>(value, site)},
            site);
   }
+  /// For `p[i] = value`.
+  template <class T, class S>
+  void store_argument(const Ptr<T, S>& p, const Argument& value, Site site) {
+    effect(store_form<Ptr<T, S>>({}, ptx::Modifier::none), {at<Ptr<T, S>>(p, 1, site), value},
+           site);
+  }
   /// Neighbours with one instruction; p is aligned to all of them together.
   template <Pointer P, std::size_t kCount>
   void st(const P& p, const std::array<Value<PointeeOf<P>>, kCount>& values, Store how = {},

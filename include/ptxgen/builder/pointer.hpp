@@ -52,6 +52,7 @@ template <class T, class S = Global>
 class Ptr {
   static_assert(detail::Element<T> && detail::AnySpace<S>,
                 "Ptr<T, S>: T is an element type such as f32, S a space such as Global or Shared");
+  static_assert(!detail::kSame<T, pred>, "predicates have no place in memory");
 
  public:
   using Element = T;
@@ -130,14 +131,14 @@ template <class T, class S>
 Ptr<T, S>::Ptr(const Var<Ptr>& variable, SourceLocation at)
     : data_(detail::copy_base(variable.core(), variable.reg(), S::kNarrow, at)) {}
 
-/// An element of memory, as `p[i]` gives it. It is read where it is converted to a value and
-/// written by `=`; it cannot be kept: `auto x = p[i]` may be written but not used.
+/// An element of memory, as `p[i]` gives it. It is read where an instruction uses it or where it is
+/// converted to a value, and written by `=`. It is not to be kept: `auto x = p[i]` holds no value.
 template <class T, class S>
 class Ref : public detail::Operators<T> {
  public:
   using Element = T;
 
-  Ref(const Ptr<T, S>& p, SourceLocation at) noexcept : pointer_(p), site_(at) {}
+  Ref(const Ptr<T, S>& base, const detail::Index& index) noexcept : base_(base), index_(index) {}
   Ref(const Ref&) = delete;
   Ref& operator=(const Ref&) = delete;
 
@@ -151,17 +152,21 @@ class Ref : public detail::Operators<T> {
   void operator+=(const In<T>& value) &&;
   void operator*=(const In<T>& value) &&;
 
-  [[nodiscard]] const Ptr<T, S>& pointer() const noexcept { return pointer_; }
-  [[nodiscard]] SourceLocation site() const noexcept { return site_; }
+  /// Its address; emits the sum of pointer and index.
+  [[nodiscard]] Ptr<T, S> pointer() const { return base_ + index_; }
+  [[nodiscard]] SourceLocation site() const noexcept { return index_.site; }
+  [[nodiscard]] detail::Core* core() const noexcept { return base_.data().core; }
+  /// For the builder: the loaded element as an operand.
+  [[nodiscard]] detail::Argument load(SourceLocation at) const;
 
  private:
-  Ptr<T, S> pointer_;
-  SourceLocation site_;
+  Ptr<T, S> base_;
+  detail::Index index_;
 };
 
 template <class T, class S>
 Ref<T, S> Ptr<T, S>::operator[](const detail::Index& i) const {
-  return Ref<T, S>(*this + i, i.site);
+  return Ref<T, S>(*this, i);
 }
 
 /// An array in shared or local memory. Converts to the pointer to its first element.

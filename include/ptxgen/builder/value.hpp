@@ -135,12 +135,22 @@ struct In : detail::Argument {
   In(const Value<T>& value, SourceLocation at = SourceLocation::current()) noexcept;
   In(const Var<T>& variable, SourceLocation at = SourceLocation::current()) noexcept;
   template <class S>
-  In(Ref<T, S>&& element, SourceLocation at = SourceLocation::current());
+  In(Ref<T, S>&& element, SourceLocation at = SourceLocation::current()) noexcept;
   template <detail::LiteralOf<T> L>
   In(L literal, SourceLocation at = SourceLocation::current()) noexcept
       : Argument{nullptr, detail::literal<T>(literal), at} {}
   In(const In& other) noexcept = default;
   In& operator=(const In&) = delete;
+
+  /// The operand itself. An element `p[i]` is loaded here and not before, so that `x[i] + y[i]`
+  /// loads from left to right whatever order the C++ compiler evaluates operands in.
+  [[nodiscard]] detail::Argument resolved() const {
+    return load_ == nullptr ? static_cast<const detail::Argument&>(*this) : load_(element_, site);
+  }
+
+ private:
+  const void* element_ = nullptr;
+  detail::Argument (*load_)(const void* element, SourceLocation at) = nullptr;
 };
 
 namespace detail {
@@ -340,7 +350,7 @@ class Var : public detail::Operators<T> {
 
   /// Writes the variable (`mov`).
   void set(const In<T>& value) {
-    detail::move_into(core_, register_, detail::kMoveType<T>, value);
+    detail::move_into(core_, register_, detail::kMoveType<T>, value.resolved());
   }
   Var& operator=(const In<T>& value) const {
     set(value);
