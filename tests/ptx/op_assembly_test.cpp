@@ -4,10 +4,11 @@
 #include <set>
 #include <tuple>
 
-#include "harness.hpp"
-#include "op_line.hpp"
+#include "support/harness.hpp"
+#include "ptx/op_line.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/verifier.hpp"
+#include "ptxgen/support/error.hpp"
 #include "ptxgen/runtime/assembler.hpp"
 
 using namespace ptxgen;

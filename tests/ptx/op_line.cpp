@@ -1,5 +1,5 @@
 // tests/ptx/op_line.cpp - the one-line instructions that exercise each row
-#include "op_line.hpp"
+#include "ptx/op_line.hpp"
 
 #include <algorithm>
 

@@ -3,10 +3,11 @@
 #include <map>
 #include <set>
 
-#include "op_line.hpp"
+#include "ptx/op_line.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"
+#include "ptxgen/support/error.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::ptx;
