@@ -14,13 +14,22 @@ namespace {
 void vadd(KernelBuilder& k, Ptr<f32> a, Ptr<f32> b, Ptr<f32> c, Value<u32> n) {
   k.max_threads(Vadd::kThreads);
   const Value<u32> i = k.global_thread_x();
-  k.if_(i < n, [&] { c[i] = a[i] + b[i]; });
+  k.if_(i < n, [&] {
+    // One emitting call per statement: C++ leaves the order of arguments to the compiler.
+    const Value<f32> x = a[i];
+    const Value<f32> y = b[i];
+    const Value<f32> sum = x + y;
+    c[i] = sum;
+  });
 }
 
 void copy(KernelBuilder& k, Ptr<b32> in, Ptr<b32> out, Value<u32> n) {
   k.max_threads(Copy::kThreads);
   const Value<u32> i = k.global_thread_x();
-  k.if_(i < n, [&] { out[i] = in[i]; });
+  k.if_(i < n, [&] {
+    const Value<b32> element = in[i];
+    out[i] = element;
+  });
 }
 
 void fma_rpt(KernelBuilder& k, Ptr<f32> in, Ptr<f32> out, Value<s32> n, Value<s32> repeats,

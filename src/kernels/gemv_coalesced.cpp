@@ -16,21 +16,29 @@ void body(KernelBuilder& k, Ptr<f32> y, Ptr<f32> a, Ptr<f32> x, Value<u32> rows,
   const Value<u32> column = k.mad_lo(k.ctaid_x(), GemvCoalesced::kThreads, thread);
   // Columns beyond the matrix skip the sums, never the barriers.
   const Pred in_range = column < columns;
+  const Ptr<f32, Shared> slot = tile + thread;
   const Ptr<f32> top = a + column;
   auto sum = k.var<f32>(0.0f);
 
+  // One emitting call per statement: C++ leaves the order of arguments to the compiler.
   k.for_(0u, rows, GemvCoalesced::kTile, [&](Value<u32> row0) {
     const Value<u32> row = row0 + thread;
-    k.st_shared(tile + thread, k.ld_global_predicated(x + row, row < rows, 0.0f));
+    const Pred in_x = row < rows;
+    const Value<f32> element = k.ld_global_predicated(x + row, in_x, 0.0f);
+    k.st_shared(slot, element);
     k.bar_sync();
     k.if_(in_range, [&] {
-      const Value<u32> rows_here = k.min(rows - row0, GemvCoalesced::kTile);
-      auto weight = k.var(top + k.mul_wide(row0, columns));
-      auto scale = k.var(tile.base());
+      const Value<u32> rows_left = rows - row0;
+      const Value<u32> rows_here = k.min(rows_left, GemvCoalesced::kTile);
+      const Value<u64> skipped = k.mul_wide(row0, columns);
+      auto weight = k.var(top + skipped);
+      auto factor = k.var(tile.base());
       const auto add_row = [&](Value<u32>) {
-        k.fma_inplace(sum, k.ld_shared(scale), k.ld_global(weight));
+        const Value<f32> w = k.ld_global(weight);
+        const Value<f32> f = k.ld_shared(factor);
+        k.fma_inplace(sum, f, w);
         weight += columns;
-        scale += 1;
+        factor += 1;
       };
       k.for_(0u, rows_here, 1u, add_row, Unroll{GemvCoalesced::kUnroll});
     });

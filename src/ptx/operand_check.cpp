@@ -66,6 +66,23 @@ bool fits(Type reg, Type wanted, bool relaxed) {
   }
 }
 
+// Whether the operand at `next` is the one that the row's specification number `i` describes.
+bool stands_here(const Instruction& instruction, std::size_t i, std::span<const Operand> operands,
+                 std::size_t next) {
+  const OpInfo& row = info(instruction.op);
+  const OperandSpec& spec = row.operands[i];
+  if (spec.with != Field::Literal) return instruction.has(spec.with);
+  if (spec.joined) return !spec.optional || (next < operands.size() && operands[next].joined);
+  if (!spec.optional) return true;
+  // Left out when the operands that are left are needed further on.
+  std::size_t needed = 0;
+  for (std::size_t k = i + 1; k < row.operand_count; ++k) {
+    const OperandSpec& later = row.operands[k];
+    needed += later.with != Field::Literal ? instruction.has(later.with) : !later.optional;
+  }
+  return operands.size() - next > needed;
+}
+
 class OperandCheck {
  public:
   OperandCheck(const Module& module, const Function& function, const Instruction& instruction)
@@ -81,7 +98,7 @@ class OperandCheck {
     std::size_t next = 0;
     for (std::size_t i = 0; i < row_.operand_count; ++i) {
       const OperandSpec& spec = row_.operands[i];
-      if (!stands_here(spec, i, operands, next)) continue;
+      if (!stands_here(instruction_, i, operands, next)) continue;
       if (next == operands.size()) return wrong_count(operands.size());
       InstructionFault found = operand(spec, operands[next], next + 1);
       if (!found.rule.empty()) return found;
@@ -94,21 +111,6 @@ class OperandCheck {
  private:
   static InstructionFault fault(std::string_view rule, std::string message) {
     return {rule, std::move(message)};
-  }
-
-  // Whether the operand at `next` is the one that `spec` (number `i` of the row) describes.
-  bool stands_here(const OperandSpec& spec, std::size_t i, std::span<const Operand> operands,
-                   std::size_t next) const {
-    if (spec.with != Field::Literal) return instruction_.has(spec.with);
-    if (spec.joined) return !spec.optional || (next < operands.size() && operands[next].joined);
-    if (!spec.optional) return true;
-    // Left out when the operands that are left are needed further on.
-    std::size_t needed = 0;
-    for (std::size_t k = i + 1; k < row_.operand_count; ++k) {
-      const OperandSpec& later = row_.operands[k];
-      needed += later.with != Field::Literal ? instruction_.has(later.with) : !later.optional;
-    }
-    return operands.size() - next > needed;
   }
 
   InstructionFault wrong_count(std::size_t count) const {
@@ -354,6 +356,19 @@ class OperandCheck {
 };
 
 }  // namespace
+
+const OperandSpec* operand_spec(const Function& function, const Instruction& instruction,
+                                std::size_t wanted) noexcept {
+  if (instruction.kind != StatementKind::Instruction) return nullptr;
+  const OpInfo& row = info(instruction.op);
+  const auto operands = function.operands_of(instruction);
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < row.operand_count && next < operands.size(); ++i) {
+    if (!stands_here(instruction, i, operands, next)) continue;
+    if (next++ == wanted) return &row.operands[i];
+  }
+  return nullptr;
+}
 
 InstructionFault check_operands(const Module& module, const Function& function,
                                 const Instruction& instruction) {

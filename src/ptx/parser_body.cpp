@@ -60,10 +60,10 @@ void Parser::read_statement() {
     begin_scope();
     return;
   } else if (cursor_.at_end()) {
-    if (built_) cursor_.fail_expected("'}' behind the statements");
-    cursor_.fail_expected("'}' at the end of " +
-                          (scopes_.size() == 1 ? "'" + cursor_.kernel + "'" : std::string("a block")) +
-                          " (its '{' is in line " + std::to_string(scopes_.back().mark.line) + ")");
+    cursor_.fail_expected(
+        "'}' at the end of " +
+        (scopes_.size() == 1 ? "'" + cursor_.kernel + "'" : std::string("a block")) +
+        " (its '{' is in line " + std::to_string(scopes_.back().mark.line) + ")");
   }
   cursor_.fail_expected("a statement");
 }
@@ -85,7 +85,8 @@ void Parser::append_operands(Instruction& statement, std::span<const Operand> op
 
 void Parser::begin_scope() {
   if (scopes_.size() == kDeepestNesting) {
-    cursor_.fail(cursor_.at - 1, "blocks are nested deeper than " + std::to_string(kDeepestNesting));
+    cursor_.fail(cursor_.at - 1,
+                 "blocks are nested deeper than " + std::to_string(kDeepestNesting));
   }
   const std::uint32_t number = body_->scopes++;
   add_statement(StatementKind::ScopeBegin).scope = number;
@@ -119,7 +120,8 @@ void Parser::read_guard() {
   const std::string sign = guard_.negated ? "'@!'" : "'@'";
   if (p == start) {
     if (cursor_.at_end()) cursor_.fail_expected("a predicate register behind " + sign);
-    cursor_.fail(place, "expected a predicate register behind " + sign + ", found " + cursor_.describe(start));
+    cursor_.fail(place, "expected a predicate register behind " + sign + ", found " +
+                            cursor_.describe(start));
   }
   guard_.predicate = find_register(start, digits, p);
   if (!guard_.present()) {
@@ -128,7 +130,8 @@ void Parser::read_guard() {
   }
   cursor_.skip();
   start = cursor_.at;
-  if (!is(*start, kNameStart) || *start == '%') cursor_.fail_expected("an instruction behind the guard");
+  if (!is(*start, kNameStart) || *start == '%')
+    cursor_.fail_expected("an instruction behind the guard");
   while (is(*cursor_.at, kNamePart)) ++cursor_.at;
   read_instruction(start);
   guard_ = {};
@@ -245,7 +248,8 @@ void Parser::read_label_statement(std::string_view text) {
     const std::string_view word = cursor_.peek_word();
     if (word == "branchtargets" || word == "calltargets") {
       cursor_.take_word(word);
-      read_table(name, word == "branchtargets" ? StatementKind::BranchTargets : StatementKind::CallTargets);
+      read_table(name, word == "branchtargets" ? StatementKind::BranchTargets
+                                               : StatementKind::CallTargets);
       return;
     }
     if (word == "callprototype") {

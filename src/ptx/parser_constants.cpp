@@ -43,12 +43,15 @@ struct OperatorRow {
 };
 // Two characters before one, so that the first match is the longest.
 constexpr OperatorRow kOperators[] = {
-    {"||", Operator::LogicalOr, 1}, {"&&", Operator::LogicalAnd, 2}, {"==", Operator::Equal, 6},
-    {"!=", Operator::NotEqual, 6},  {"<=", Operator::LessEqual, 7},  {">=", Operator::GreaterEqual, 7},
-    {"<<", Operator::ShiftLeft, 8}, {">>", Operator::ShiftRight, 8}, {"|", Operator::Or, 3},
-    {"^", Operator::Xor, 4},        {"&", Operator::And, 5},         {"<", Operator::Less, 7},
-    {">", Operator::Greater, 7},    {"+", Operator::Add, 9},         {"-", Operator::Subtract, 9},
-    {"*", Operator::Multiply, 10},  {"/", Operator::Divide, 10},     {"%", Operator::Remainder, 10},
+    {"||", Operator::LogicalOr, 1}, {"&&", Operator::LogicalAnd, 2},
+    {"==", Operator::Equal, 6},     {"!=", Operator::NotEqual, 6},
+    {"<=", Operator::LessEqual, 7}, {">=", Operator::GreaterEqual, 7},
+    {"<<", Operator::ShiftLeft, 8}, {">>", Operator::ShiftRight, 8},
+    {"|", Operator::Or, 3},         {"^", Operator::Xor, 4},
+    {"&", Operator::And, 5},        {"<", Operator::Less, 7},
+    {">", Operator::Greater, 7},    {"+", Operator::Add, 9},
+    {"-", Operator::Subtract, 9},   {"*", Operator::Multiply, 10},
+    {"/", Operator::Divide, 10},    {"%", Operator::Remainder, 10},
 };
 
 std::uint64_t digit_value(char c) {
@@ -58,10 +61,14 @@ std::uint64_t digit_value(char c) {
 
 double as_double(const Constant& c) {
   switch (c.kind) {
-    case Kind::Signed: return static_cast<double>(static_cast<std::int64_t>(c.bits));
-    case Kind::Unsigned: return static_cast<double>(c.bits);
-    case Kind::Float32: return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(c.bits)));
-    case Kind::Float64: break;
+    case Kind::Signed:
+      return static_cast<double>(static_cast<std::int64_t>(c.bits));
+    case Kind::Unsigned:
+      return static_cast<double>(c.bits);
+    case Kind::Float32:
+      return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(c.bits)));
+    case Kind::Float64:
+      break;
   }
   return std::bit_cast<double>(c.bits);
 }
@@ -96,14 +103,19 @@ class Reader {
     if (*p == '0') {
       switch (p[1]) {
         case 'x':
-        case 'X': return based(p + 2, 16, kHexDigit, "hexadecimal digits");
+        case 'X':
+          return based(p + 2, 16, kHexDigit, "hexadecimal digits");
         case 'b':
-        case 'B': return based(p + 2, 2, kDigit, "binary digits");
+        case 'B':
+          return based(p + 2, 2, kDigit, "binary digits");
         case 'f':
-        case 'F': return pattern(p + 2, 8, Kind::Float32);
+        case 'F':
+          return pattern(p + 2, 8, Kind::Float32);
         case 'd':
-        case 'D': return pattern(p + 2, 16, Kind::Float64);
-        default: break;
+        case 'D':
+          return pattern(p + 2, 16, Kind::Float64);
+        default:
+          break;
       }
     }
     while (is(*p, kDigit)) ++p;
@@ -135,7 +147,8 @@ class Reader {
   }
 
   void require_integer(const Constant& c, std::string_view where) {
-    if (!c.integer()) cursor_.fail(cursor_.at, "expected an integer " + std::string(where) + ", found a float");
+    if (!c.integer())
+      cursor_.fail(cursor_.at, "expected an integer " + std::string(where) + ", found a float");
   }
 
   const OperatorRow* peek_operator() {
@@ -152,7 +165,8 @@ class Reader {
     for (;;) {
       cursor_.skip();
       // What usually ends an operand, without asking for each operator.
-      if (*cursor_.at == ';' || *cursor_.at == ',' || *cursor_.at == '}' || *cursor_.at == ']') return left;
+      if (*cursor_.at == ';' || *cursor_.at == ',' || *cursor_.at == '}' || *cursor_.at == ']')
+        return left;
       const OperatorRow* row = peek_operator();
       if (row == nullptr || row->precedence < least) return left;
       const char* place = cursor_.at;
@@ -178,7 +192,8 @@ class Reader {
         const Constant value = unary("a constant behind '" + std::string(1, c) + "'");
         return negation(c, value, is(*behind, kDigit) && !is_unsigned_literal(cursor_.at));
       }
-      case '(': return parenthesis();
+      case '(':
+        return parenthesis();
       case 'W': {
         if (starts_warp_size(cursor_.at)) {
           cursor_.at += 7;
@@ -186,7 +201,8 @@ class Reader {
         }
         break;
       }
-      default: break;
+      default:
+        break;
     }
     return literal(what);
   }
@@ -235,33 +251,50 @@ class Reader {
     const Kind kind = common(a, b);
     const bool is_signed = kind == Kind::Signed;
     switch (row.op) {
-      case Operator::None: break;
-      case Operator::LogicalOr: return truth(a.bits != 0 || b.bits != 0);
-      case Operator::LogicalAnd: return truth(a.bits != 0 && b.bits != 0);
-      case Operator::Or: return {Kind::Unsigned, a.bits | b.bits};
-      case Operator::Xor: return {Kind::Unsigned, a.bits ^ b.bits};
-      case Operator::And: return {Kind::Unsigned, a.bits & b.bits};
-      case Operator::Equal: return truth(a.bits == b.bits);
-      case Operator::NotEqual: return truth(a.bits != b.bits);
-      case Operator::Less: return truth(is_signed ? sa < sb : a.bits < b.bits);
-      case Operator::LessEqual: return truth(is_signed ? sa <= sb : a.bits <= b.bits);
-      case Operator::Greater: return truth(is_signed ? sa > sb : a.bits > b.bits);
-      case Operator::GreaterEqual: return truth(is_signed ? sa >= sb : a.bits >= b.bits);
-      case Operator::ShiftLeft: return {a.kind, b.bits > 63 ? 0 : a.bits << b.bits};
+      case Operator::None:
+        break;
+      case Operator::LogicalOr:
+        return truth(a.bits != 0 || b.bits != 0);
+      case Operator::LogicalAnd:
+        return truth(a.bits != 0 && b.bits != 0);
+      case Operator::Or:
+        return {Kind::Unsigned, a.bits | b.bits};
+      case Operator::Xor:
+        return {Kind::Unsigned, a.bits ^ b.bits};
+      case Operator::And:
+        return {Kind::Unsigned, a.bits & b.bits};
+      case Operator::Equal:
+        return truth(a.bits == b.bits);
+      case Operator::NotEqual:
+        return truth(a.bits != b.bits);
+      case Operator::Less:
+        return truth(is_signed ? sa < sb : a.bits < b.bits);
+      case Operator::LessEqual:
+        return truth(is_signed ? sa <= sb : a.bits <= b.bits);
+      case Operator::Greater:
+        return truth(is_signed ? sa > sb : a.bits > b.bits);
+      case Operator::GreaterEqual:
+        return truth(is_signed ? sa >= sb : a.bits >= b.bits);
+      case Operator::ShiftLeft:
+        return {a.kind, b.bits > 63 ? 0 : a.bits << b.bits};
       case Operator::ShiftRight: {
         if (a.kind == Kind::Unsigned) return {a.kind, b.bits > 63 ? 0 : a.bits >> b.bits};
         return {a.kind, static_cast<std::uint64_t>(sa >> (b.bits > 63 ? 63 : b.bits))};
       }
-      case Operator::Add: return {kind, a.bits + b.bits};
-      case Operator::Subtract: return {kind, a.bits - b.bits};
-      case Operator::Multiply: return {kind, a.bits * b.bits};
+      case Operator::Add:
+        return {kind, a.bits + b.bits};
+      case Operator::Subtract:
+        return {kind, a.bits - b.bits};
+      case Operator::Multiply:
+        return {kind, a.bits * b.bits};
       case Operator::Divide:
         if (b.bits == 0) cursor_.fail(place, "division by zero in a constant expression");
         if (!is_signed) return {kind, a.bits / b.bits};
         // The lowest .s64 by -1 wraps instead of trapping.
         return {kind, sb == -1 ? 0 - a.bits : static_cast<std::uint64_t>(sa / sb)};
       case Operator::Remainder:
-        if (b.bits == 0) cursor_.fail(place, "remainder of a division by zero in a constant expression");
+        if (b.bits == 0)
+          cursor_.fail(place, "remainder of a division by zero in a constant expression");
         return {Kind::Signed, a.bits % b.bits};
     }
     return a;
@@ -269,19 +302,29 @@ class Reader {
 
   Constant apply_floats(const OperatorRow& row, double a, double b, const char* place) {
     switch (row.op) {
-      case Operator::Add: return of(a + b);
-      case Operator::Subtract: return of(a - b);
-      case Operator::Multiply: return of(a * b);
+      case Operator::Add:
+        return of(a + b);
+      case Operator::Subtract:
+        return of(a - b);
+      case Operator::Multiply:
+        return of(a * b);
       case Operator::Divide:
         if (b == 0) cursor_.fail(place, "division by zero in a constant expression");
         return of(a / b);
-      case Operator::Equal: return truth(a == b);
-      case Operator::NotEqual: return truth(a != b);
-      case Operator::Less: return truth(a < b);
-      case Operator::LessEqual: return truth(a <= b);
-      case Operator::Greater: return truth(a > b);
-      case Operator::GreaterEqual: return truth(a >= b);
-      default: break;
+      case Operator::Equal:
+        return truth(a == b);
+      case Operator::NotEqual:
+        return truth(a != b);
+      case Operator::Less:
+        return truth(a < b);
+      case Operator::LessEqual:
+        return truth(a <= b);
+      case Operator::Greater:
+        return truth(a > b);
+      case Operator::GreaterEqual:
+        return truth(a >= b);
+      default:
+        break;
     }
     cursor_.fail(place, "expected integers around '" + std::string(row.text) + "', found a float");
   }
@@ -298,10 +341,12 @@ class Reader {
     }
     const bool marked_unsigned = p != first && (*p == 'U' || *p == 'u');
     if (p == first || is(p[marked_unsigned ? 1 : 0], kNamePart)) {
-      cursor_.fail(start, "expected " + std::string(digits) + " in a number, found " + cursor_.describe(start));
+      cursor_.fail(start, "expected " + std::string(digits) + " in a number, found " +
+                              cursor_.describe(start));
     }
     if (overflow) {
-      cursor_.fail(start, "expected an integer of at most 64 bits, found " + cursor_.describe(start));
+      cursor_.fail(start,
+                   "expected an integer of at most 64 bits, found " + cursor_.describe(start));
     }
     cursor_.at = p + (marked_unsigned ? 1 : 0);
     return {marked_unsigned || (value & kSignBit) != 0 ? Kind::Unsigned : Kind::Signed, value};
@@ -328,13 +373,17 @@ class Reader {
     if (*p == 'e' || *p == 'E') {
       ++p;
       if (*p == '+' || *p == '-') ++p;
-      if (!is(*p, kDigit)) cursor_.fail(start, "expected digits in the exponent of a float, found " + cursor_.describe(p));
+      if (!is(*p, kDigit))
+        cursor_.fail(start,
+                     "expected digits in the exponent of a float, found " + cursor_.describe(p));
       while (is(*p, kDigit)) ++p;
     }
-    if (is(*p, kNamePart)) cursor_.fail(p, "expected the end of the float, found " + cursor_.describe(p));
+    if (is(*p, kNamePart))
+      cursor_.fail(p, "expected the end of the float, found " + cursor_.describe(p));
     double value = 0;
     const auto [stop, status] = std::from_chars(start, p, value);
-    if (status != std::errc{} || stop != p) cursor_.fail(start, "expected a float within the range of .f64");
+    if (status != std::errc{} || stop != p)
+      cursor_.fail(start, "expected a float within the range of .f64");
     cursor_.at = p;
     return of(value);
   }
@@ -361,7 +410,9 @@ Constant read_constant(Cursor& cursor, std::string_view what) {
   return Reader(cursor).expression(what);
 }
 
-Constant read_literal(Cursor& cursor, std::string_view what) { return Reader(cursor).literal(what); }
+Constant read_literal(Cursor& cursor, std::string_view what) {
+  return Reader(cursor).literal(what);
+}
 
 std::uint64_t read_number(Cursor& cursor, std::string_view what, std::uint64_t most) {
   cursor.skip();
@@ -369,8 +420,8 @@ std::uint64_t read_number(Cursor& cursor, std::string_view what, std::uint64_t m
   const Constant value = read_constant(cursor, what);
   const bool negative = value.kind == Kind::Signed && (value.bits & kSignBit) != 0;
   if (!value.integer() || negative || value.bits > most) {
-    cursor.fail(start, "expected " + std::string(what) + " from 0 to " + std::to_string(most) + ", found " +
-                           (negative ? "a negative number" : cursor.describe(start)));
+    cursor.fail(start, "expected " + std::string(what) + " from 0 to " + std::to_string(most) +
+                           ", found " + (negative ? "a negative number" : cursor.describe(start)));
   }
   return value.bits;
 }

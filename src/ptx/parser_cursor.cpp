@@ -56,8 +56,10 @@ bool Cursor::skip_comment() {
   } else if (at[1] == '*') {
     const std::string_view rest(at + 2, static_cast<std::size_t>(end_ - at - 2));
     const std::size_t close = rest.find("*/");
-    if (close == std::string_view::npos) fail(at, "expected '*/' at the end of the comment, found end of text");
-    line += static_cast<std::uint32_t>(std::count(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(close), '\n'));
+    if (close == std::string_view::npos)
+      fail(at, "expected '*/' at the end of the comment, found end of text");
+    line += static_cast<std::uint32_t>(
+        std::count(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(close), '\n'));
     at += close + 4;
     return true;
   } else if (at[1] != '/') {
@@ -83,7 +85,8 @@ std::string_view Cursor::peek_word() {
   skip();
   if (*at != '.' || !is(at[1], kNamePart)) return {};
   const char* p = at + 1;
-  while (is(*p, kNamePart) || (*p == ':' && p[1] == ':' && is(p[2], kNamePart))) p += *p == ':' ? 2 : 1;
+  while (is(*p, kNamePart) || (*p == ':' && p[1] == ':' && is(p[2], kNamePart)))
+    p += *p == ':' ? 2 : 1;
   return {at + 1, static_cast<std::size_t>(p - at - 1)};
 }
 
@@ -99,7 +102,9 @@ std::string_view Cursor::string() {
   const char* start = at + 1;
   const char* p = start;
   while (*p != '"') {
-    if (*p == '\n' || p == end_) fail(at, "expected '\"' at the end of the string, found end of " + std::string(p == end_ ? "text" : "line"));
+    if (*p == '\n' || p == end_)
+      fail(at, "expected '\"' at the end of the string, found end of " +
+                   std::string(p == end_ ? "text" : "line"));
     if (*p == '\\' && p + 1 != end_ && p[1] != '\n') ++p;
     ++p;
   }
@@ -116,7 +121,8 @@ std::string Cursor::raw_statement(Mark from, std::string_view what) {
     skip();
     if (at != before && !out.empty()) out += ' ';
     if (*at == ';') break;
-    if (at_end() || (*at == '}' && depth == 0)) fail_expected("';' after '" + std::string(what) + "'");
+    if (at_end() || (*at == '}' && depth == 0))
+      fail_expected("';' after '" + std::string(what) + "'");
     if (*at == '{') ++depth;
     if (*at == '}') --depth;
     if (*at == '"') {
@@ -135,7 +141,8 @@ std::string Cursor::raw_statement(Mark from, std::string_view what) {
 std::string Cursor::describe(const char* where) const {
   if (where >= end_) return "end of text";
   const char* p = where;
-  if (*p == '.' || is(*p, kNameStart | kDigit)) {
+  const bool word = *p == '.' || is(*p, kNameStart | kDigit);
+  if (word) {
     ++p;
     while (is(*p, kNamePart)) ++p;
   } else if (*p == '"') {
@@ -153,7 +160,7 @@ std::string Cursor::describe(const char* where) const {
   std::string text = "'" + std::string(token.substr(0, kLongest));
   text += token.size() > kLongest ? "...'" : "'";
   // A word that the end cuts off is seldom the mistake.
-  if (p == end_) text += " at the end of the text";
+  if (word && p == end_) text += " at the end of the text";
   return text;
 }
 

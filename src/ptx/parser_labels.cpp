@@ -20,10 +20,18 @@ void Parser::unbind_to(std::size_t size) {
     const Unbind& last = bindings_.back();
     Name& entry = names_[last.name];
     switch (last.slot) {
-      case Unbind::Slot::Exact: entry.exact = last.previous; break;
-      case Unbind::Slot::Prefix: entry.prefix = last.previous; break;
-      case Unbind::Slot::Local: entry.local = last.previous; break;
-      case Unbind::Slot::Ranged: entry.ranged = last.previous; break;
+      case Unbind::Slot::Exact:
+        entry.exact = last.previous;
+        break;
+      case Unbind::Slot::Prefix:
+        entry.prefix = last.previous;
+        break;
+      case Unbind::Slot::Local:
+        entry.local = last.previous;
+        break;
+      case Unbind::Slot::Ranged:
+        entry.ranged = last.previous;
+        break;
     }
   }
 }
@@ -106,7 +114,9 @@ void Parser::resolve_shared_names() {
   std::vector<std::uint32_t> labels(body_->labels.size());
   for (std::uint32_t i = 0; i < labels.size(); ++i) labels[i] = i;
   std::stable_sort(labels.begin(), labels.end(), [&](std::uint32_t a, std::uint32_t b) {
-    const auto key = [&](std::uint32_t i) { return std::pair(label_names_[i], body_->labels[i].scope); };
+    const auto key = [&](std::uint32_t i) {
+      return std::pair(label_names_[i], body_->labels[i].scope);
+    };
     return key(a) < key(b);
   });
   std::stable_sort(references_.begin(), references_.end(),
@@ -123,7 +133,8 @@ void Parser::resolve_shared_names() {
       while (next < labels.size() && label_names_[labels[next]] < name) ++next;
     }
     const auto close = [&](std::uint32_t scope) {
-      while (!open.empty() && scope_ends_[body_->labels[open.back()].scope] <= scope) open.pop_back();
+      while (!open.empty() && scope_ends_[body_->labels[open.back()].scope] <= scope)
+        open.pop_back();
     };
     for (; next < labels.size() && label_names_[labels[next]] == name &&
            body_->labels[labels[next]].scope <= reference.scope;
@@ -202,8 +213,8 @@ void Parser::take_over_symbols() {
   taken_over_.append(Cursor::kPadding, '\0');
   for (std::uint32_t i = 0; i < module_.symbols.size(); ++i) {
     const Symbol& symbol = module_.symbols[i];
-    const bool global = symbol.kind == SymbolKind::Unresolved || symbol.kind == SymbolKind::Variable ||
-                        symbol.kind == SymbolKind::Function;
+    const bool global = symbol.kind == SymbolKind::Unresolved ||
+                        symbol.kind == SymbolKind::Variable || symbol.kind == SymbolKind::Function;
     std::uint32_t& bound = names_[names[symbol.name.value]].global;
     if (global && bound == kNone) bound = i;
   }
@@ -245,7 +256,8 @@ void Parser::take_over_function(std::uint32_t number) {
         bind(Unbind::Slot::Ranged, name, static_cast<std::uint32_t>(ranged_.size()));
         ranged_.push_back({number, i, list[i].range});
       } else {
-        bind(Unbind::Slot::Local, name, known[i] != kNone ? known[i] : add_symbol(name, kind, number, i));
+        bind(Unbind::Slot::Local, name,
+             known[i] != kNone ? known[i] : add_symbol(name, kind, number, i));
       }
     }
   };

@@ -46,8 +46,10 @@ void Parser::read_version() {
     unsigned value = 0;
     const char* start = cursor_.at;
     if (!is(*cursor_.at, kDigit)) cursor_.fail_expected("a version such as 7.8");
-    while (is(*cursor_.at, kDigit) && value < 256) value = value * 10 + static_cast<unsigned>(*cursor_.at++ - '0');
-    if (value > 255) cursor_.fail(start, "expected a version such as 7.8, found " + cursor_.describe(start));
+    while (is(*cursor_.at, kDigit) && value < 256)
+      value = value * 10 + static_cast<unsigned>(*cursor_.at++ - '0');
+    if (value > 255)
+      cursor_.fail(start, "expected a version such as 7.8, found " + cursor_.describe(start));
     return static_cast<std::uint8_t>(value);
   };
   cursor_.skip();
@@ -72,7 +74,8 @@ void Parser::read_address_size() {
   const char* place = cursor_.at;
   const Constant value = read_literal(cursor_, "32 or 64 behind '.address_size'");
   if (!value.integer() || (value.bits != 32 && value.bits != 64)) {
-    cursor_.fail(place, "expected 32 or 64 behind '.address_size', found " + cursor_.describe(place));
+    cursor_.fail(place,
+                 "expected 32 or 64 behind '.address_size', found " + cursor_.describe(place));
   }
   module_.address_size = static_cast<std::uint8_t>(value.bits);
 }
@@ -161,7 +164,8 @@ void Parser::declare_module_variable(const Variable& variable) {
 
 void Parser::read_file_directive() {
   SourceFile file;
-  file.number = static_cast<std::uint32_t>(read_number(cursor_, "a number behind '.file'", kMost32));
+  file.number =
+      static_cast<std::uint32_t>(read_number(cursor_, "a number behind '.file'", kMost32));
   file.path = intern(cursor_.string());
   if (cursor_.accept(',')) {
     file.has_time = true;
@@ -169,7 +173,8 @@ void Parser::read_file_directive() {
     cursor_.expect(',', "behind the time stamp");
     file.size = read_number(cursor_, "a file size", kMost64);
   }
-  module_.items.push_back({Item::Kind::File, static_cast<std::uint32_t>(module_.files.size()), {}, {}});
+  module_.items.push_back(
+      {Item::Kind::File, static_cast<std::uint32_t>(module_.files.size()), {}, {}});
   module_.files.push_back(file);
 }
 
@@ -183,7 +188,7 @@ void Parser::read_section() {
   } else {
     cursor_.take_word(word);
   }
-  const char* end = cursor_.at;
+  const Cursor::Mark name_end = cursor_.mark();
   if (cursor_.accept('{')) {
     for (std::size_t depth = 1; depth > 0;) {
       cursor_.skip();
@@ -194,15 +199,15 @@ void Parser::read_section() {
       }
       if (*cursor_.at == '{') ++depth;
       if (*cursor_.at == '}') --depth;
-      if (static_cast<unsigned char>(*cursor_.at) < ' ') cursor_.fail_expected("data in the section");
+      if (static_cast<unsigned char>(*cursor_.at) < ' ')
+        cursor_.fail_expected("data in the section");
       ++cursor_.at;
     }
-    end = cursor_.at;
   } else {
+    cursor_.rewind(name_end);
     skip_section_lines();
-    end = cursor_.at;
   }
-  module_.items.push_back({Item::Kind::Section, 0, intern({start, end}), {}});
+  module_.items.push_back({Item::Kind::Section, 0, intern({start, cursor_.at}), {}});
 }
 
 // Labels and lines of data; leaves the cursor behind the last of them.
@@ -215,7 +220,8 @@ void Parser::skip_section_lines() {
       cursor_.take_word(word);
       for (;;) {
         cursor_.skip();
-        while (is(*cursor_.at, kNamePart | kNameStart) || *cursor_.at == '-' || *cursor_.at == '+') ++cursor_.at;
+        while (is(*cursor_.at, kNamePart | kNameStart) || *cursor_.at == '-' || *cursor_.at == '+')
+          ++cursor_.at;
         last = cursor_.mark();
         cursor_.skip();
         const char c = *cursor_.at;
@@ -258,7 +264,8 @@ void Parser::read_function(Linkage linkage, bool entry) {
   function.line = cursor_.line;
   begin_function(index);
   if (!entry && cursor_.accept('(')) read_parameters(function.returns, SymbolKind::Return);
-  const std::string_view text = cursor_.name(entry ? "the name of the entry" : "the name of the function");
+  const std::string_view text =
+      cursor_.name(entry ? "the name of the entry" : "the name of the function");
   const std::uint32_t name = names_.find_or_add(text);
   cursor_.kernel = text;
   function.name = id_of(name);
@@ -294,7 +301,8 @@ void Parser::read_parameters(std::vector<Variable>& list, SymbolKind kind) {
   if (cursor_.accept(')')) return;
   do {
     const std::string_view word = cursor_.peek_word();
-    if (word != "param" && word != "reg") cursor_.fail_expected("'.param' or '.reg' of a parameter");
+    if (word != "param" && word != "reg")
+      cursor_.fail_expected("'.param' or '.reg' of a parameter");
     Variable variable = read_variable_type("of a parameter");
     cursor_.skip();
     const char* place = cursor_.at;
@@ -343,7 +351,8 @@ void Parser::read_function_directives(Function& function) {
     }
     if (directive.count < row->least_values) {
       cursor_.fail(place, "expected " + std::to_string(row->least_values) + " numbers behind '." +
-                              std::string(row->text) + "', found " + std::to_string(directive.count));
+                              std::string(row->text) + "', found " +
+                              std::to_string(directive.count));
     }
     function.directives.push_back(directive);
   }

@@ -33,17 +33,17 @@ struct Name {
   const char* text = nullptr;
   std::uint32_t length = 0;
   std::uint32_t hash = 0;
-  NameId id;                           ///< empty until the module needs it
-  std::uint32_t exact = kNone;         ///< register declared with this whole name
-  std::uint32_t prefix = kNone;        ///< registers declared as `name<count>`
-  std::uint32_t local = kNone;         ///< symbol of a variable or parameter of the function
-  std::uint32_t global = kNone;        ///< symbol at module level, perhaps unresolved
-  std::uint32_t label = kNone;         ///< latest label of the function with this name
+  NameId id;                              ///< empty until the module needs it
+  std::uint32_t exact = kNone;            ///< register declared with this whole name
+  std::uint32_t prefix = kNone;           ///< registers declared as `name<count>`
+  std::uint32_t local = kNone;            ///< symbol of a variable or parameter of the function
+  std::uint32_t global = kNone;           ///< symbol at module level, perhaps unresolved
+  std::uint32_t label = kNone;            ///< latest label of the function with this name
   std::uint32_t undefined_label = kNone;  ///< label of the function that is named but nowhere
-  std::uint32_t ranged = kNone;        ///< variables declared as `name<range>`
-  std::uint32_t last_use = 0;          ///< number of the latest statement that used it as operand
-  std::uint32_t last_prefix_use = 0;   ///< the same, of the name as prefix of a number
-  std::uint32_t lowest_number = kNone; ///< lowest number used behind it without such a declaration
+  std::uint32_t ranged = kNone;           ///< variables declared as `name<range>`
+  std::uint32_t last_use = 0;           ///< number of the latest statement that used it as operand
+  std::uint32_t last_prefix_use = 0;    ///< the same, of the name as prefix of a number
+  std::uint32_t lowest_number = kNone;  ///< lowest number used behind it without such a declaration
 
   [[nodiscard]] std::string_view view() const noexcept { return {text, length}; }
 };

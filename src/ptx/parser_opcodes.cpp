@@ -20,7 +20,8 @@ bool admits(const ModifierSlot& slot, Modifier word) {
 
 // Words to slots in the order of both. An optional slot takes a word it admits, unless the rest
 // does not match then.
-bool match_in_order(const OpInfo& row, std::size_t slot, std::span<const Modifier> text, Words& out) {
+bool match_in_order(const OpInfo& row, std::size_t slot, std::span<const Modifier> text,
+                    Words& out) {
   if (slot == row.slot_count) return text.empty();
   if (!text.empty() && admits(row.slots[slot], text.front())) {
     out[slot] = text.front();
@@ -109,29 +110,35 @@ class Fit {
       case OperandRole::Value:
         if (o.kind == OperandKind::Symbol) return true;
         [[fallthrough]];
-      case OperandRole::Source: return fits_source(spec, o);
+      case OperandRole::Source:
+        return fits_source(spec, o);
       case OperandRole::RegisterSource:
         if (o.kind == OperandKind::Sink) return spec.sink;
         return (o.kind == OperandKind::Register && fits_register(spec, o)) ||
                o.kind == OperandKind::Special;
-      case OperandRole::Immediate: return o.kind == OperandKind::Integer;
+      case OperandRole::Immediate:
+        return o.kind == OperandKind::Integer;
       case OperandRole::Predicate:
         return o.kind == OperandKind::Integer ||
                (o.kind == OperandKind::Register && fits_register(spec, o));
-      case OperandRole::Memory: return o.kind == OperandKind::Memory;
+      case OperandRole::Memory:
+        return o.kind == OperandKind::Memory;
       case OperandRole::Label:
-      case OperandRole::Table: return o.kind == OperandKind::Label || o.kind == OperandKind::Symbol;
+      case OperandRole::Table:
+        return o.kind == OperandKind::Label || o.kind == OperandKind::Symbol;
       case OperandRole::Callee:
         return o.kind == OperandKind::Symbol || o.kind == OperandKind::Register;
       case OperandRole::Returns:
-      case OperandRole::Arguments: return o.kind == OperandKind::List;
+      case OperandRole::Arguments:
+        return o.kind == OperandKind::List;
     }
     return false;
   }
 
   bool fits_source(const OperandSpec& spec, const Operand& o) {
     switch (o.kind) {
-      case OperandKind::Register: return fits_register(spec, o);
+      case OperandKind::Register:
+        return fits_register(spec, o);
       case OperandKind::Special:
         return fits_type(spec, info(static_cast<SpecialRegister>(o.id)).type);
       case OperandKind::Integer:
@@ -139,10 +146,13 @@ class Fit {
       case OperandKind::Float32:
       case OperandKind::Float64: {
         const TypeKind wanted = kind(expected(spec));
-        return rigour_ == Rigour::Kinds || (wanted != TypeKind::Signed && wanted != TypeKind::Unsigned);
+        return rigour_ == Rigour::Kinds ||
+               (wanted != TypeKind::Signed && wanted != TypeKind::Unsigned);
       }
-      case OperandKind::Sink: return spec.sink;
-      default: return false;
+      case OperandKind::Sink:
+        return spec.sink;
+      default:
+        return false;
     }
   }
 
@@ -170,9 +180,12 @@ class Fit {
 
   Type expected(const OperandSpec& spec) const {
     switch (spec.type_source) {
-      case TypeSource::Fixed: return spec.fixed;
-      case TypeSource::Any: return Type::none;
-      default: break;
+      case TypeSource::Fixed:
+        return spec.fixed;
+      case TypeSource::Any:
+        return Type::none;
+      default:
+        break;
     }
     const std::size_t slot = candidate_->row->type_slots[spec.index];
     return as_type(candidate_->prototype.modifiers[slot]);
@@ -180,10 +193,14 @@ class Fit {
 
   unsigned vector_length() const {
     switch (candidate_->prototype.get(Field::Vector)) {
-      case Modifier::v2: return 2;
-      case Modifier::v4: return 4;
-      case Modifier::v8: return 8;
-      default: return 0;
+      case Modifier::v2:
+        return 2;
+      case Modifier::v4:
+        return 4;
+      case Modifier::v8:
+        return 8;
+      default:
+        return 0;
     }
   }
 

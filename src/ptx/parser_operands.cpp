@@ -118,7 +118,9 @@ std::string_view Parser::read_opcode(const char* start) {
   if (*cursor_.at != '.') return view(start, end);
   std::string whole(start, end);
   while (*cursor_.at == '.') {
-    if (!is(cursor_.at[1], kNamePart)) cursor_.fail(cursor_.at, "expected a word behind '.' in an opcode, found " + cursor_.describe(cursor_.at + 1));
+    if (!is(cursor_.at[1], kNamePart))
+      cursor_.fail(cursor_.at, "expected a word behind '.' in an opcode, found " +
+                                   cursor_.describe(cursor_.at + 1));
     p = cursor_.at;
     words();
     whole.append(cursor_.at, p);
@@ -136,7 +138,8 @@ bool Parser::read_operands(const Opcode& opcode) {
   bool joined = false;
   for (;;) {
     if (operand_count_ == kMostOperands) {
-      cursor_.fail(cursor_.at, "expected at most 255 operands of '" + std::string(opcode.text, opcode.length) + "'");
+      cursor_.fail(cursor_.at, "expected at most 255 operands of '" +
+                                   std::string(opcode.text, opcode.length) + "'");
     }
     Operand& operand = operands_[operand_count_];
     operand = {};
@@ -157,8 +160,8 @@ bool Parser::read_operands(const Opcode& opcode) {
       ++cursor_.at;
       return true;
     } else {
-      cursor_.fail_expected("',' or ';' behind operand " + std::to_string(operand_count_) + " of '" +
-                            std::string(opcode.text, opcode.length) + "'");
+      cursor_.fail_expected("',' or ';' behind operand " + std::to_string(operand_count_) +
+                            " of '" + std::string(opcode.text, opcode.length) + "'");
     }
   }
 }
@@ -220,9 +223,15 @@ bool Parser::read_operand(Operand& out) {
   }
   const Constant constant = read_constant(cursor_, "an operand");
   switch (constant.kind) {
-    case Constant::Kind::Float32: out.kind = OperandKind::Float32; break;
-    case Constant::Kind::Float64: out.kind = OperandKind::Float64; break;
-    default: out.kind = OperandKind::Integer; break;
+    case Constant::Kind::Float32:
+      out.kind = OperandKind::Float32;
+      break;
+    case Constant::Kind::Float64:
+      out.kind = OperandKind::Float64;
+      break;
+    default:
+      out.kind = OperandKind::Integer;
+      break;
   }
   out.is_unsigned = constant.above_signed();
   out.value = constant.bits;
@@ -258,7 +267,8 @@ bool Parser::read_name(Operand& out) {
       out.kind = OperandKind::Special;
       out.id = special;
       cursor_.at = p;
-      if (*p == '.' && info(static_cast<SpecialRegister>(special)).components > 0) out.component = read_component();
+      if (*p == '.' && info(static_cast<SpecialRegister>(special)).components > 0)
+        out.component = read_component();
       return true;
     }
     touch_odd(start, digits, p);
@@ -298,7 +308,8 @@ std::int64_t Parser::read_offset() {
   cursor_.skip();
   const char* place = cursor_.at;
   const Constant value = read_constant(cursor_, "a byte offset");
-  if (!value.integer()) cursor_.fail(place, "expected an integer as byte offset, found " + cursor_.describe(place));
+  if (!value.integer())
+    cursor_.fail(place, "expected an integer as byte offset, found " + cursor_.describe(place));
   return static_cast<std::int64_t>(value.bits);
 }
 
@@ -310,14 +321,16 @@ bool Parser::read_memory(Operand& out) {
     const char* place = cursor_.at;
     if (!read_name(out)) return false;
     if (out.kind != OperandKind::Register && out.kind != OperandKind::Symbol) {
-      cursor_.fail(place, "expected a register, a variable or a number as address, found " + cursor_.describe(place));
+      cursor_.fail(place, "expected a register, a variable or a number as address, found " +
+                              cursor_.describe(place));
     }
     out.base = out.kind;
     if (out.kind == OperandKind::Register) out.value = static_cast<std::uint64_t>(read_offset());
   } else {
     const char* place = cursor_.at;
     const Constant value = read_constant(cursor_, "an address");
-    if (!value.integer()) cursor_.fail(place, "expected an integer as address, found " + cursor_.describe(place));
+    if (!value.integer())
+      cursor_.fail(place, "expected an integer as address, found " + cursor_.describe(place));
     out.base = OperandKind::Integer;
     out.value = value.bits;
   }
@@ -405,7 +418,8 @@ Register Parser::find_odd_register(const char* start, const char* digits, const 
 void Parser::touch_odd(const char* start, const char* digits, const char* end) {
   for (const char* p = std::max(digits, end - kMostDigits); p < end && is(*p, kDigit); ++p) {
     Name& prefix = names_[names_.find_or_add(view(start, p))];
-    const auto number = static_cast<std::uint32_t>(std::min<std::uint64_t>(number_of(p, end), kNone - 1));
+    const auto number =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(number_of(p, end), kNone - 1));
     prefix.lowest_number = std::min(prefix.lowest_number, number);
     prefix.last_prefix_use = clock_;
   }
@@ -442,7 +456,8 @@ std::uint32_t Parser::ranged_symbol(std::string_view text) {
       }
       return names_[name].global;
     }
-    const std::uint32_t symbol = add_symbol(name, SymbolKind::FunctionVariable, ranged.function, ranged.variable);
+    const std::uint32_t symbol =
+        add_symbol(name, SymbolKind::FunctionVariable, ranged.function, ranged.variable);
     unresolved_.push_back(name);
     return symbol;
   }

@@ -35,15 +35,15 @@ class Parser {
  private:
   struct OpenScope {
     std::uint32_t number;
-    std::size_t bindings;         // how many there were when it began
-    std::uint32_t begin_clock;    // number of its first statement
-    Cursor::Mark mark;            // its `{`
+    std::size_t bindings;       // how many there were when it began
+    std::uint32_t begin_clock;  // number of its first statement
+    Cursor::Mark mark;          // its `{`
   };
   struct LabelReference {
     std::uint32_t operand;  // in Function::operands
     std::uint32_t name;
     std::uint32_t scope;
-    bool table;             // a variable may stand here too
+    bool table;  // a variable may stand here too
   };
 
   struct Unbind {
@@ -154,7 +154,7 @@ class Parser {
   Cursor cursor_;
   NameTable names_;
   OpcodeTable opcodes_;
-  std::string taken_over_;  // texts of names that were in the module before
+  std::string taken_over_;                       // texts of names that were in the module before
   std::vector<std::uint32_t> taken_over_names_;  // by the module's name: its number here
 
   // The function being read.
@@ -164,15 +164,16 @@ class Parser {
   std::vector<OpenScope> scopes_;
   std::vector<std::uint32_t> scope_ends_;  // by scope: number behind its last inner scope
   std::vector<Unbind> bindings_;
-  std::vector<std::uint32_t> label_names_;    // by label of the function
-  std::vector<std::uint32_t> label_previous_; // by label: the one before with the same name
+  std::vector<std::uint32_t> label_names_;     // by label of the function
+  std::vector<std::uint32_t> label_previous_;  // by label: the one before with the same name
   std::vector<LabelReference> references_;
   std::vector<Ranged> ranged_;
-  std::vector<std::uint32_t> unresolved_;     // names in the order in which symbols were added for them
+  std::vector<std::uint32_t>
+      unresolved_;  // names in the order in which symbols were added for them
   std::vector<std::unique_ptr<char[]>> opcode_texts_;  // opcodes put together from several words
-  std::uint32_t clock_ = 1;           // number of the statement being read, over all functions
-  std::uint32_t odd_registers_ = 0;   // registers whose own name, or prefix, ends in a digit
-  bool shared_label_names_ = false;   // some name is that of several labels
+  std::uint32_t clock_ = 1;          // number of the statement being read, over all functions
+  std::uint32_t odd_registers_ = 0;  // registers whose own name, or prefix, ends in a digit
+  bool shared_label_names_ = false;  // some name is that of several labels
 
   std::string_view declared_name_;  // the latest name of a variable, in the text
 

@@ -43,7 +43,8 @@ std::uint32_t Parser::read_alignment() {
   const auto value =
       static_cast<std::uint32_t>(read_number(cursor_, "an alignment in bytes", kMost32));
   if (!std::has_single_bit(value)) {
-    cursor_.fail(place, "expected an alignment that is a power of two, found " + std::to_string(value));
+    cursor_.fail(place,
+                 "expected an alignment that is a power of two, found " + std::to_string(value));
   }
   return value;
 }
@@ -91,7 +92,8 @@ Variable Parser::read_variable_type(std::string_view place) {
   Variable variable;
   std::string_view word = cursor_.peek_word();
   variable.space = space_from_word(word);
-  if (variable.space == Space::Generic) cursor_.fail_expected("a state space " + std::string(place));
+  if (variable.space == Space::Generic)
+    cursor_.fail_expected("a state space " + std::string(place));
   cursor_.take_word(word);
   variable.line = built_ ? 0 : cursor_.line;
   const std::string space(word);
@@ -129,7 +131,8 @@ void Parser::read_declarator(Variable& variable, bool range_allowed) {
     const char* place = cursor_.at;
     const Constant count = read_literal(cursor_, "the number of variables behind '<'");
     if (!count.integer() || count.bits == 0 || count.bits > kMost32) {
-      cursor_.fail(place, "expected a number of variables from 1 to 4294967295, found " + cursor_.describe(place));
+      cursor_.fail(place, "expected a number of variables from 1 to 4294967295, found " +
+                              cursor_.describe(place));
     }
     variable.range = static_cast<std::uint32_t>(count.bits);
     cursor_.expect('>', "behind the number of variables");
@@ -156,7 +159,8 @@ void Parser::read_initialiser(Variable& variable) {
   for (;;) {
     if (cursor_.accept('{')) {
       if (++depth > kDeepestNesting) {
-        cursor_.fail(cursor_.at - 1, "initialiser is nested deeper than " + std::to_string(kDeepestNesting));
+        cursor_.fail(cursor_.at - 1,
+                     "initialiser is nested deeper than " + std::to_string(kDeepestNesting));
       }
       variable.initial.emplace_back().kind = InitialValue::Kind::Open;
       if (!cursor_.accept('}')) continue;
@@ -186,7 +190,8 @@ void Parser::read_initial_value(Variable& variable) {
   const char* place = cursor_.at;
   const Constant constant = read_constant(cursor_, "an initial value");
   if (cursor_.accept('(')) {
-    if (!constant.integer()) cursor_.fail(place, "expected an integer as mask, found " + cursor_.describe(place));
+    if (!constant.integer())
+      cursor_.fail(place, "expected an integer as mask, found " + cursor_.describe(place));
     value.kind = Kind::Masked;
     value.mask = constant.bits;
     read_initial_symbol(variable, value, "a variable or function behind the mask");
@@ -194,9 +199,15 @@ void Parser::read_initial_value(Variable& variable) {
     return;
   }
   switch (constant.kind) {
-    case Constant::Kind::Float32: value.kind = Kind::Float32; break;
-    case Constant::Kind::Float64: value.kind = Kind::Float64; break;
-    default: value.kind = Kind::Integer; break;
+    case Constant::Kind::Float32:
+      value.kind = Kind::Float32;
+      break;
+    case Constant::Kind::Float64:
+      value.kind = Kind::Float64;
+      break;
+    default:
+      value.kind = Kind::Integer;
+      break;
   }
   value.is_unsigned = constant.above_signed();
   value.value = constant.bits;
@@ -229,7 +240,8 @@ void Parser::check_initial_count(const Variable& variable, const char* place) {
       }));
   if (found > room) {
     cursor_.fail(place, "expected at most " + std::to_string(room) + " initial values for '" +
-                            std::string(module_.text(variable.name)) + "', found " + std::to_string(found));
+                            std::string(module_.text(variable.name)) + "', found " +
+                            std::to_string(found));
   }
 }
 
@@ -260,7 +272,8 @@ void Parser::read_registers() {
       const char* number = cursor_.at;
       const Constant count = read_literal(cursor_, "the number of registers behind '<'");
       if (!count.integer() || count.bits > kMost32) {
-        cursor_.fail(number, "expected a number of registers up to 4294967295, found " + cursor_.describe(number));
+        cursor_.fail(number, "expected a number of registers up to 4294967295, found " +
+                                 cursor_.describe(number));
       }
       cursor_.expect('>', "behind the number of registers");
       one.numbered = true;
@@ -271,7 +284,8 @@ void Parser::read_registers() {
   cursor_.expect(';', "behind '.reg'");
 }
 
-std::uint32_t Parser::declare_register(std::string_view text, RegisterDecl decl, const char* place) {
+std::uint32_t Parser::declare_register(std::string_view text, RegisterDecl decl,
+                                       const char* place) {
   const std::uint32_t name = names_.find_or_add(text);
   decl.name = id_of(name);
   refuse_late_declaration(text, decl, place);
@@ -308,10 +322,13 @@ void Parser::refuse_late_declaration(std::string_view text, const RegisterDecl& 
   const char* digits = end;
   while (digits - 1 > text.data() && is(digits[-1], kDigit) && end - digits < 10) --digits;
   for (; digits < end; ++digits) {
-    const std::uint32_t found = names_.find(text.data(), static_cast<std::size_t>(digits - text.data()));
-    if (found == kNone || names_[found].prefix == kNone || names_[found].last_prefix_use < begin) continue;
+    const std::uint32_t found =
+        names_.find(text.data(), static_cast<std::size_t>(digits - text.data()));
+    if (found == kNone || names_[found].prefix == kNone || names_[found].last_prefix_use < begin)
+      continue;
     std::uint64_t number = 0;
-    for (const char* p = digits; p != end; ++p) number = number * 10 + static_cast<std::uint64_t>(*p - '0');
+    for (const char* p = digits; p != end; ++p)
+      number = number * 10 + static_cast<std::uint64_t>(*p - '0');
     if (number < body_->registers[names_[found].prefix].count) refuse();
   }
 }

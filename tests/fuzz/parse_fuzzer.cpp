@@ -72,8 +72,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     (void)ptx::verify(host);
   } catch (const ptxgen::Error& error) {
     check_error(error);
-    require(ptx::print(host) == before && host.names.size() == names && host.symbols.size() == symbols,
-            "refused statements leave no trace", error.what());
+    require(
+        ptx::print(host) == before && host.names.size() == names && host.symbols.size() == symbols,
+        "refused statements leave no trace", error.what());
   }
   return 0;
 }

@@ -165,36 +165,35 @@ TEST_CASE("rejected PTX: the line, the tool's words and the log", "[assembler]")
 
 TEST_CASE("rejected PTX of other kinds", "[assembler]") {
   with_each_tool([](const Assembler& assembler, AssemblerTool tool) {
-  const AssembleOptions options = for_target("sm_75", tool);
-  SECTION(std::string(to_string(tool)) + ": a newer .version than the tool knows") {
-    const Error error = error_of(assembler, two_kernels("sm_75", "99.0"), options);
-    CHECK(error.code == "rejected");
-    CHECK(error.line == 1);
-    CHECK(error.message.find("Unsupported .version 99.0") != std::string::npos);
-    CHECK(error.message.find("; write an older .version or install a newer " +
-                             std::string(to_string(tool))) != std::string::npos);
-  }
-  SECTION(std::string(to_string(tool)) + ": a .target above the one asked for") {
-    const Error error = error_of(assembler, two_kernels("sm_80", "7.0"), options);
-    CHECK(error.code == "rejected");
-    CHECK(error.message.find("assemble for the module's own .target or a later one") !=
-          std::string::npos);
-  }
-  SECTION(std::string(to_string(tool)) + ": a function that nobody defines") {
-    std::string ptx = two_kernels();
-    ptx.insert(ptx.find(".const"), ".extern .func nobody;\n");
-    ptx.insert(ptx.find("bar.sync"), "call nobody;\n  ");
-    const Error error = error_of(assembler, ptx, options);
-    CHECK(error.code == "rejected");
-    CHECK(error.message.find("nobody") != std::string::npos);
-    // Once nvJitLink 13.0 has met an unknown .version, it calls this one a success ever after.
-    (void)error_of(assembler, two_kernels("sm_75", "99.0"), options);
-    CHECK(error_of(assembler, ptx, options).code == "rejected");
-  }
+    const AssembleOptions options = for_target("sm_75", tool);
+    SECTION(std::string(to_string(tool)) + ": a newer .version than the tool knows") {
+      const Error error = error_of(assembler, two_kernels("sm_75", "99.0"), options);
+      CHECK(error.code == "rejected");
+      CHECK(error.line == 1);
+      CHECK(error.message.find("Unsupported .version 99.0") != std::string::npos);
+      CHECK(error.message.find("; write an older .version or install a newer " +
+                               std::string(to_string(tool))) != std::string::npos);
+    }
+    SECTION(std::string(to_string(tool)) + ": a .target above the one asked for") {
+      const Error error = error_of(assembler, two_kernels("sm_80", "7.0"), options);
+      CHECK(error.code == "rejected");
+      CHECK(error.message.find("assemble for the module's own .target or a later one") !=
+            std::string::npos);
+    }
+    SECTION(std::string(to_string(tool)) + ": a function that nobody defines") {
+      std::string ptx = two_kernels();
+      ptx.insert(ptx.find(".const"), ".extern .func nobody;\n");
+      ptx.insert(ptx.find("bar.sync"), "call nobody;\n  ");
+      const Error error = error_of(assembler, ptx, options);
+      CHECK(error.code == "rejected");
+      CHECK(error.message.find("nobody") != std::string::npos);
+      // Once nvJitLink 13.0 has met an unknown .version, it calls this one a success ever after.
+      (void)error_of(assembler, two_kernels("sm_75", "99.0"), options);
+      CHECK(error_of(assembler, ptx, options).code == "rejected");
     }
     SECTION(std::string(to_string(tool)) + ": no PTX at all") {
-  CHECK(error_of(assembler, "", options).code == "rejected");
-  CHECK(error_of(assembler, "hello", options).code == "rejected");
+      CHECK(error_of(assembler, "", options).code == "rejected");
+      CHECK(error_of(assembler, "hello", options).code == "rejected");
     }
   });
 }

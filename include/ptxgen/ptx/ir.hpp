@@ -384,6 +384,11 @@ struct Module {
   [[nodiscard]] Function* find_function(std::string_view name) noexcept;
 };
 
+/// What the op table says of operand number `i` of an instruction (0 the first that is written),
+/// optional ones that were left out not counted; nullptr if it says nothing.
+[[nodiscard]] const OperandSpec* operand_spec(const Function& function, const Instruction& instruction,
+                                              std::size_t i) noexcept;
+
 /// The name of a register as it is printed, `.x` of vector registers apart.
 [[nodiscard]] std::string name_of(const Module& module, const Function& function, Register reg);
 

@@ -21,7 +21,8 @@ struct SourceLocation {
 
 #if defined(__cpp_lib_source_location)
   /// The location of the caller, when used as a default argument.
-  [[nodiscard]] static consteval SourceLocation current(
+  // Not consteval: g++ 12 then takes the line of this declaration instead of the caller's.
+  [[nodiscard]] static constexpr SourceLocation current(
       std::source_location at = std::source_location::current()) noexcept {
     return {at.file_name(), at.line(), at.column()};
   }

@@ -1,14 +1,28 @@
-// tests/package/consumer/main.cpp - a program outside the tree
+// tests/package/consumer/main.cpp - a program of its own that uses an installed ptxgen
+#include <iostream>
+#include <string>
+
 #include <ptxgen/ptxgen.hpp>
 
-#include <cstdio>
-#include <cstring>
-
 int main() {
+  using namespace ptxgen;
+  const auto kernel = build_kernel(
+      "scale", "sm_89", params(param<Ptr<f32>>("x"), param<f32>("a"), param<u32>("n")),
+      [](KernelBuilder& k, Ptr<f32> x, Value<f32> a, Value<u32> n) {
+        const Value<u32> i = k.global_thread_x();
+        k.if_(i < n, [&] {
+          const Value<f32> element = x[i];
+          x[i] = element * a;
+        });
+      });
+  const ptx::Module module = ptx::parse(kernel.ptx());
+  if (!ptx::verify(module).empty() || module.find_function("scale") == nullptr) return 1;
   try {
-    throw ptxgen::Error(ptxgen::Stage::Load, "not-found", "the consumer's own error");
-  } catch (const std::exception& error) {
-    std::printf("ptxgen %s: %s\n", ptxgen::kVersion, error.what());
-    return std::strstr(error.what(), "the consumer's own error [not-found]") != nullptr ? 0 : 1;
+    (void)ptx::target("sm_1");
+    return 1;
+  } catch (const Error& error) {
+    if (error.code != "unknown-target") return 1;
   }
+  std::cout << "ptxgen " << kVersion << ": " << catalog().size() << " kernels, "
+            << kernel.ptx().size() << " bytes of PTX\n";
 }

@@ -1,0 +1,6 @@
+// ptxgen/builder.hpp - the typed kernel builder
+#pragma once
+
+#include "ptxgen/builder/functions.hpp"
+#include "ptxgen/builder/kernel.hpp"
+#include "ptxgen/builder/kernel_builder.hpp"

@@ -1,0 +1,558 @@
+// ptxgen/builder/arithmetic.hpp - lower storey: arithmetic, logic, comparison, conversion
+#pragma once
+
+#include "ptxgen/builder/core.hpp"
+
+namespace ptxgen::inline v0::detail {
+
+template <class T>
+inline constexpr bool kHasFtz = kSame<T, f32> || kSame<T, f16> || kSame<T, f16x2>;
+
+template <class T>
+[[nodiscard]] constexpr Words float_words(const Float& how) {
+  Words words;
+  if (how.approx) {
+    words.add(ptx::Modifier::approx);
+  } else {
+    words.add(how.rounding);
+  }
+  words.add_if(how.ftz, ptx::Modifier::ftz);
+  words.add_if(how.sat, ptx::Modifier::sat);
+  words.add_if(how.relu, ptx::Modifier::relu);
+  words.add(T::kType);
+  return words;
+}
+
+/// `op.type` for integers, `op.rn.type` with its options for floats.
+template <class T>
+[[nodiscard]] constexpr Form arithmetic_form(ptx::Op integer_op, ptx::Op float_op,
+                                             const Float& how) {
+  static_assert(kIsComputable<T> || kIsFloat<T>,
+                "PTX computes with integers of 16 to 64 bits and with floats; "
+                "convert 8-bit values and give bits a type with bitcast<To>()");
+  if constexpr (kIsFloat<T>) {
+    return {float_op, float_words<T>(how)};
+  } else {
+    Words words{ptx::as_modifier(T::kType)};
+    words.add_if(how.sat, ptx::Modifier::sat);
+    return {integer_op, words};
+  }
+}
+
+template <class T>
+inline constexpr ptx::Modifier kBitsWord = ptx::as_modifier(
+    kSame<T, pred> ? ptx::Type::pred : kBitsType<T::kBits == 1 ? 8 : T::kBits>);
+
+template <class T>
+inline constexpr ptx::Modifier kTypeWord = ptx::as_modifier(T::kType);
+
+/// One method for each PTX instruction, named as PTX names it, over typed operands: values,
+/// variables, and literals beside them. All operands have one type unless it is said otherwise.
+/// A method emits one instruction and gives its result; `..._inplace` writes a variable instead.
+/// `site` is filled in by the compiler.
+class Arithmetic : public Core {
+ public:
+  using Core::Core;
+  using Site = SourceLocation;
+
+  /// A constant in a register (`mov`); floats are exact.
+  template <class T, class L>
+    requires LiteralOf<L, T>
+  Value<T> constant(L literal, Site site = Site::current()) {
+    return {this, result({ptx::Op::mov, {ptx::as_modifier(kMoveType<T>)}}, T::kClass,
+                         {argument<T>(literal, site)}, site)};
+  }
+  /// A copy in a register of its own.
+  template <class A>
+  Value<ElementOf<A>> mov(const A& a, Site site = Site::current()) {
+    using T = Common<A>;
+    return {this, move_to_new(this, T::kClass, kMoveType<T>, argument<T>(a, site))};
+  }
+
+  // Integers and floats. `how` applies to floats (and `sat` to s32).
+  template <class A, class B>
+  auto add(const A& a, const B& b, Float how = {}, Site site = Site::current()) {
+    using T = Common<A, B>;
+    return binary<T>(arithmetic_form<T>(ptx::Op::add, ptx::Op::add_f32, how), a, b, site);
+  }
+  template <class A, class B>
+  auto sub(const A& a, const B& b, Float how = {}, Site site = Site::current()) {
+    using T = Common<A, B>;
+    return binary<T>(arithmetic_form<T>(ptx::Op::sub, ptx::Op::sub_f32, how), a, b, site);
+  }
+  /// Floats, or the low half of an integer product (`mul_lo`).
+  template <class A, class B>
+  auto mul(const A& a, const B& b, Float how = {}, Site site = Site::current()) {
+    using T = Common<A, B>;
+    return binary<T>(mul_form<T>(how), a, b, site);
+  }
+  /// Integers round towards zero. f32 by default `div.rn`; `.approx = true` for the fast one.
+  template <class A, class B>
+  auto div(const A& a, const B& b, Float how = {}, Site site = Site::current()) {
+    using T = Common<A, B>;
+    return binary<T>(arithmetic_form<T>(ptx::Op::div, ptx::Op::div_f32, how), a, b, site);
+  }
+  template <class A, class B>
+  auto rem(const A& a, const B& b, Site site = Site::current()) {
+    using T = Common<A, B>;
+    static_assert(kIsComputable<T>, "rem is for integers");
+    return binary<T>({ptx::Op::rem, {kTypeWord<T>}}, a, b, site);
+  }
+  template <class A, class B>
+  auto min(const A& a, const B& b, MinMax how = {}, Site site = Site::current()) {
+    using T = Common<A, B>;
+    return binary<T>(min_max_form<T>(ptx::Op::min, ptx::Op::min_f32, how), a, b, site);
+  }
+  template <class A, class B>
+  auto max(const A& a, const B& b, MinMax how = {}, Site site = Site::current()) {
+    using T = Common<A, B>;
+    return binary<T>(min_max_form<T>(ptx::Op::max, ptx::Op::max_f32, how), a, b, site);
+  }
+  template <class A>
+  auto abs(const A& a, bool ftz = false, Site site = Site::current()) {
+    using T = Common<A>;
+    static_assert(kIsSigned<T> || kIsFloat<T>, "abs is for signed integers and floats");
+    return unary<T>(sign_form<T>(ptx::Op::abs, ptx::Op::abs_f32, ftz), a, site);
+  }
+  template <class A>
+  auto neg(const A& a, bool ftz = false, Site site = Site::current()) {
+    using T = Common<A>;
+    static_assert(kIsSigned<T> || kIsFloat<T>,
+                  "neg is for signed integers and floats; for unsigned ones subtract from 0");
+    return unary<T>(sign_form<T>(ptx::Op::neg, ptx::Op::neg_f32, ftz), a, site);
+  }
+
+  // Integer products: the low half, the high half, or all of it (twice as wide).
+  template <class A, class B>
+  auto mul_lo(const A& a, const B& b, Site site = Site::current()) {
+    return binary<Common<A, B>>(part_form<Common<A, B>>(ptx::Op::mul, ptx::Modifier::lo), a, b,
+                                site);
+  }
+  template <class A, class B>
+  auto mul_hi(const A& a, const B& b, Site site = Site::current()) {
+    return binary<Common<A, B>>(part_form<Common<A, B>>(ptx::Op::mul, ptx::Modifier::hi), a, b,
+                                site);
+  }
+  template <class A, class B>
+  auto mul_wide(const A& a, const B& b, Site site = Site::current()) {
+    using T = Common<A, B>;
+    return Value<Wide<T>>(
+        this, result(part_form<T>(ptx::Op::mul_wide, ptx::Modifier::wide), Wide<T>::kClass,
+                     {argument<T>(a, site), argument<T>(b, site)}, site));
+  }
+  template <class A, class B, class C>
+  auto mad_lo(const A& a, const B& b, const C& c, Site site = Site::current()) {
+    using T = Common<A, B, C>;
+    return ternary<T>(part_form<T>(ptx::Op::mad, ptx::Modifier::lo), a, b, c, site);
+  }
+  template <class A, class B, class C>
+  auto mad_hi(const A& a, const B& b, const C& c, Site site = Site::current()) {
+    using T = Common<A, B, C>;
+    return ternary<T>(part_form<T>(ptx::Op::mad, ptx::Modifier::hi), a, b, c, site);
+  }
+  /// `a * b + c`, where c and the result are twice as wide as a and b.
+  template <class A, class B, class C>
+  auto mad_wide(const A& a, const B& b, const C& c, Site site = Site::current()) {
+    using T = Common<A, B>;
+    using W = Wide<T>;
+    static_assert(!kIsOperand<C> || kSame<ElementOf<C>, W>,
+                  "the third operand of mad_wide is twice as wide as the first two");
+    return Value<W>(this, result(part_form<T>(ptx::Op::mad_wide, ptx::Modifier::wide), W::kClass,
+                                 {argument<T>(a, site), argument<T>(b, site), argument<W>(c, site)},
+                                 site));
+  }
+
+  /// `a * b + c` with one rounding.
+  template <class A, class B, class C>
+  auto fma(const A& a, const B& b, const C& c, Float how = {}, Site site = Site::current()) {
+    using T = Common<A, B, C>;
+    return ternary<T>(fma_form<T>(how), a, b, c, site);
+  }
+
+  // In place, on a variable: `d += b` and so on; `fma_inplace`: d = a * b + d.
+  template <class T, class B>
+  void add_inplace(Var<T>& d, const B& b, Float how = {}, Site site = Site::current()) {
+    inplace<T>(arithmetic_form<T>(ptx::Op::add, ptx::Op::add_f32, how), d, b, site);
+  }
+  template <class T, class B>
+  void sub_inplace(Var<T>& d, const B& b, Float how = {}, Site site = Site::current()) {
+    inplace<T>(arithmetic_form<T>(ptx::Op::sub, ptx::Op::sub_f32, how), d, b, site);
+  }
+  template <class T, class B>
+  void mul_inplace(Var<T>& d, const B& b, Float how = {}, Site site = Site::current()) {
+    inplace<T>(mul_form<T>(how), d, b, site);
+  }
+  template <class T, class B>
+  void min_inplace(Var<T>& d, const B& b, MinMax how = {}, Site site = Site::current()) {
+    inplace<T>(min_max_form<T>(ptx::Op::min, ptx::Op::min_f32, how), d, b, site);
+  }
+  template <class T, class B>
+  void max_inplace(Var<T>& d, const B& b, MinMax how = {}, Site site = Site::current()) {
+    inplace<T>(min_max_form<T>(ptx::Op::max, ptx::Op::max_f32, how), d, b, site);
+  }
+  template <class T, class A, class B>
+  void fma_inplace(Var<T>& d, const A& a, const B& b, Float how = {}, Site site = Site::current()) {
+    static_assert(kSame<Common<A, B>, T>, "the variable and the operands have different types");
+    into(fma_form<T>(how), d.reg(),
+         {argument<T>(a, site), argument<T>(b, site), argument<T>(d, site)}, site);
+  }
+  template <class T, class B>
+  void and_inplace(Var<T>& d, const B& b, Site site = Site::current()) {
+    inplace<T>({ptx::Op::and_, {kBitsWord<T>}}, d, b, site);
+  }
+  template <class T, class B>
+  void or_inplace(Var<T>& d, const B& b, Site site = Site::current()) {
+    inplace<T>({ptx::Op::or_, {kBitsWord<T>}}, d, b, site);
+  }
+  template <class T, class B>
+  void xor_inplace(Var<T>& d, const B& b, Site site = Site::current()) {
+    inplace<T>({ptx::Op::xor_, {kBitsWord<T>}}, d, b, site);
+  }
+  template <class T, class B>
+  void shl_inplace(Var<T>& d, const B& b, Site site = Site::current()) {
+    into({ptx::Op::shl, {kBitsWord<T>}}, d.reg(), {argument<T>(d, site), argument<u32>(b, site)},
+         site);
+  }
+  template <class T, class B>
+  void shr_inplace(Var<T>& d, const B& b, Site site = Site::current()) {
+    into({ptx::Op::shr, {kTypeWord<T>}}, d.reg(), {argument<T>(d, site), argument<u32>(b, site)},
+         site);
+  }
+
+  // Special functions.
+  template <class A>
+  auto rcp(const A& a, Float how = {}, Site site = Site::current()) {
+    return unary<Common<A>>({ptx::Op::rcp_f32, float_words<Common<A>>(how)}, a, site);
+  }
+  template <class A>
+  auto sqrt(const A& a, Float how = {}, Site site = Site::current()) {
+    return unary<Common<A>>({ptx::Op::sqrt_f32, float_words<Common<A>>(how)}, a, site);
+  }
+  // `.approx` is the only form that PTX has of these; errors are in the ISA's description.
+  template <class A>
+  auto rsqrt(const A& a, bool ftz = false, Site site = Site::current()) {
+    return unary<Common<A>>(approx_form<Common<A>>(ptx::Op::rsqrt_f32, ftz), a, site);
+  }
+  template <class A>
+  auto ex2(const A& a, bool ftz = false, Site site = Site::current()) {
+    return unary<Common<A>>(approx_form<Common<A>>(ptx::Op::ex2_f32, ftz), a, site);
+  }
+  template <class A>
+  auto lg2(const A& a, bool ftz = false, Site site = Site::current()) {
+    return unary<Common<A>>(approx_form<Common<A>>(ptx::Op::lg2, ftz), a, site);
+  }
+  template <class A>
+  auto sin(const A& a, bool ftz = false, Site site = Site::current()) {
+    return unary<Common<A>>(approx_form<Common<A>>(ptx::Op::sin, ftz), a, site);
+  }
+  template <class A>
+  auto cos(const A& a, bool ftz = false, Site site = Site::current()) {
+    return unary<Common<A>>(approx_form<Common<A>>(ptx::Op::cos, ftz), a, site);
+  }
+  template <class A>
+  auto tanh(const A& a, Site site = Site::current()) {
+    return unary<Common<A>>(approx_form<Common<A>>(ptx::Op::tanh_f32, false), a, site);
+  }
+  template <class A, class B>
+  auto copysign(const A& sign, const B& magnitude, Site site = Site::current()) {
+    using T = Common<A, B>;
+    return binary<T>({ptx::Op::copysign, {kTypeWord<T>}}, sign, magnitude, site);
+  }
+
+  // Bits. Any type of 16, 32 or 64 bits, and predicates for the first four.
+  template <class A, class B>
+  auto and_(const A& a, const B& b, Site site = Site::current()) {
+    return logic<Common<A, B>>(ptx::Op::and_, a, b, site);
+  }
+  template <class A, class B>
+  auto or_(const A& a, const B& b, Site site = Site::current()) {
+    return logic<Common<A, B>>(ptx::Op::or_, a, b, site);
+  }
+  template <class A, class B>
+  auto xor_(const A& a, const B& b, Site site = Site::current()) {
+    return logic<Common<A, B>>(ptx::Op::xor_, a, b, site);
+  }
+  template <class A>
+  auto not_(const A& a, Site site = Site::current()) {
+    using T = Common<A>;
+    Argument operand = argument<T>(a, site);
+    if constexpr (kSame<T, pred>) operand = plain(operand);
+    return Value<T>(this, result({ptx::Op::not_, {kBitsWord<T>}}, T::kClass, {operand}, site));
+  }
+  /// Amounts are u32; the width or more gives 0.
+  template <class A, class B>
+  auto shl(const A& a, const B& amount, Site site = Site::current()) {
+    using T = Common<A>;
+    return Value<T>(this, result({ptx::Op::shl, {kBitsWord<T>}}, T::kClass,
+                                 {argument<T>(a, site), argument<u32>(amount, site)}, site));
+  }
+  /// Signed types keep their sign.
+  template <class A, class B>
+  auto shr(const A& a, const B& amount, Site site = Site::current()) {
+    using T = Common<A>;
+    static_assert(!kIsFloat<T>, "shr is for integers and bits");
+    return Value<T>(this, result({ptx::Op::shr, {kTypeWord<T>}}, T::kClass,
+                                 {argument<T>(a, site), argument<u32>(amount, site)}, site));
+  }
+  /// `length` bits of `a` from bit `position` on, extended by the type's sign.
+  template <class A, class P, class L>
+  auto bfe(const A& a, const P& position, const L& length, Site site = Site::current()) {
+    using T = Common<A>;
+    return Value<T>(this,
+                    result({ptx::Op::bfe, {kTypeWord<T>}}, T::kClass,
+                           {argument<T>(a, site), argument<u32>(position, site),
+                            argument<u32>(length, site)},
+                           site));
+  }
+  /// `b` with the low `length` bits of `a` at `position`.
+  template <class A, class B, class P, class L>
+  auto bfi(const A& a, const B& b, const P& position, const L& length,
+           Site site = Site::current()) {
+    using T = Common<A, B>;
+    return Value<T>(this,
+                    result({ptx::Op::bfi, {kBitsWord<T>}}, T::kClass,
+                           {argument<T>(a, site), argument<T>(b, site),
+                            argument<u32>(position, site), argument<u32>(length, site)},
+                           site));
+  }
+  template <class A>
+  Value<u32> popc(const A& a, Site site = Site::current()) {
+    return counted<Common<A>>(ptx::Op::popc, kBitsWord<Common<A>>, a, site);
+  }
+  template <class A>
+  Value<u32> clz(const A& a, Site site = Site::current()) {
+    return counted<Common<A>>(ptx::Op::clz, kBitsWord<Common<A>>, a, site);
+  }
+  template <class A>
+  Value<u32> bfind(const A& a, Site site = Site::current()) {
+    return counted<Common<A>>(ptx::Op::bfind, kTypeWord<Common<A>>, a, site);
+  }
+  template <class A>
+  auto brev(const A& a, Site site = Site::current()) {
+    using T = Common<A>;
+    return unary<T>({ptx::Op::brev, {kBitsWord<T>}}, a, site);
+  }
+  /// Four bytes of b:a, picked by the four nibbles of `selector`. 32-bit types.
+  template <class A, class B, class C>
+  auto prmt(const A& a, const B& b, const C& selector, Site site = Site::current()) {
+    using T = Common<A, B>;
+    return Value<T>(this, result({ptx::Op::prmt, {kBitsWord<T>}}, T::kClass,
+                                 {argument<T>(a, site), argument<T>(b, site),
+                                  argument<u32>(selector, site)},
+                                 site));
+  }
+  /// Any bitwise function of three operands; `table` is f(0xf0, 0xcc, 0xaa).
+  template <class A, class B, class C>
+  auto lop3(const A& a, const B& b, const C& c, std::uint8_t table, Site site = Site::current()) {
+    using T = Common<A, B, C>;
+    return Value<T>(this, result({ptx::Op::lop3, {kBitsWord<T>}}, T::kClass,
+                                 {argument<T>(a, site), argument<T>(b, site), argument<T>(c, site),
+                                  argument<u32>(static_cast<unsigned>(table), site)},
+                                 site));
+  }
+  /// Funnel shifts of hi:lo; the amount wraps at 32.
+  template <class A, class B, class C>
+  auto shf_l(const A& lo, const B& hi, const C& amount, Site site = Site::current()) {
+    return funnel<Common<A, B>>(ptx::Modifier::l, lo, hi, amount, site);
+  }
+  template <class A, class B, class C>
+  auto shf_r(const A& lo, const B& hi, const C& amount, Site site = Site::current()) {
+    return funnel<Common<A, B>>(ptx::Modifier::r, lo, hi, amount, site);
+  }
+  /// c plus the dot product of four bytes of a and of b; u32 or s32 says how each is read. The
+  /// result has the type of c.
+  template <class A, class B, class C>
+  auto dp4a(const A& a, const B& b, const C& c, Site site = Site::current()) {
+    using T = Common<C>;
+    return Value<T>(this,
+                    result({ptx::Op::dp4a, {kTypeWord<Common<A>>, kTypeWord<Common<B>>}}, T::kClass,
+                           {argument<Common<A>>(a, site), argument<Common<B>>(b, site),
+                            argument<T>(c, site)},
+                           site));
+  }
+
+  // Comparison and choice.
+  template <class A, class B>
+  Pred setp(Comparison comparison, const A& a, const B& b, bool ftz = false,
+            Site site = Site::current()) {
+    using T = Common<A, B>;
+    return {this, result(setp_form<T>(comparison, ftz), pred::kClass,
+                         {argument<T>(a, site), argument<T>(b, site)}, site)};
+  }
+  /// `(a comparison b) op c`, op one of Modifier::and_, or_, xor_.
+  template <class A, class B>
+  Pred setp(Comparison comparison, ptx::Modifier op, const A& a, const B& b, const Pred& c,
+            Site site = Site::current()) {
+    using T = Common<A, B>;
+    Form form = setp_form<T>(comparison, false);
+    form.words.add(op);
+    return {this, result(form, pred::kClass,
+                         {argument<T>(a, site), argument<T>(b, site), argument<pred>(c, site)},
+                         site)};
+  }
+  /// a where p holds, else b.
+  template <class A, class B>
+  auto selp(const A& a, const B& b, const In<pred>& p, Site site = Site::current()) {
+    using T = Common<A, B>;
+    return Value<T>(this, result({ptx::Op::selp, {ptx::as_modifier(kMoveType<T>)}}, T::kClass,
+                                 {argument<T>(a, site), argument<T>(b, site), p}, site));
+  }
+
+  // Conversion.
+  template <class To, class A>
+  Value<To> cvt(const A& a, Convert how = {}, Site site = Site::current()) {
+    using From = Common<A>;
+    Words words;
+    words.add(how.rounding);
+    words.add_if(how.ftz, ptx::Modifier::ftz);
+    words.add_if(how.sat, ptx::Modifier::sat);
+    words.add_if(how.relu, ptx::Modifier::relu);
+    words.add_if(how.satfinite, ptx::Modifier::satfinite);
+    words.add(To::kType);
+    words.add(From::kType);
+    return {this, result({ptx::Op::cvt_int, words}, To::kClass, {argument<From>(a, site)}, site)};
+  }
+  template <class To, class A>
+  Value<To> cvt(const A& a, Rounding rounding, Site site = Site::current()) {
+    return cvt<To>(a, Convert{rounding}, site);
+  }
+  /// Two f32 as an f16x2 or bf16x2: `high` in the upper half.
+  template <class To, class A, class B>
+  Value<To> cvt2(const A& high, const B& low, Convert how = {Rounding::rn},
+                 Site site = Site::current()) {
+    Words words;
+    words.add(how.rounding);
+    words.add_if(how.relu, ptx::Modifier::relu);
+    words.add_if(how.satfinite, ptx::Modifier::satfinite);
+    words.add(To::kType);
+    words.add(ptx::Type::f32);
+    return {this, result({ptx::Op::cvt_half2_f32, words}, To::kClass,
+                         {argument<f32>(high, site), argument<f32>(low, site)}, site)};
+  }
+  /// The same bits as another type of the same width. Emits `mov` where the registers differ.
+  template <class To, class A>
+  Value<To> bitcast(const A& a, Site site = Site::current()) {
+    using From = Common<A>;
+    static_assert(To::kBits == From::kBits, "bitcast keeps the width: use cvt to change it");
+    const Argument from = argument<From>(a, site);
+    if constexpr (To::kClass == From::kClass) {
+      if (!from.variable && from.core != nullptr) return {this, use(from).as_register()};
+    }
+    return {this, result({ptx::Op::mov, {kBitsWord<To>}}, To::kClass, {from}, site)};
+  }
+
+  // Words put together and taken apart (`mov.b32 d, {lo, hi}`); the first part is the lowest.
+  template <class To, class A, class B>
+  Value<To> pack(const A& low, const B& high, Site site = Site::current()) {
+    using T = Common<A, B>;
+    static_assert(To::kBits == 2 * T::kBits, "pack makes a value twice as wide as its parts");
+    const Argument parts[] = {argument<T>(low, site), argument<T>(high, site)};
+    return {this, Core::pack({ptx::Op::mov, {kBitsWord<To>}}, To::kClass, parts, site)};
+  }
+  template <class To, class A>
+  std::array<Value<To>, 2> unpack(const A& a, Site site = Site::current()) {
+    using T = Common<A>;
+    static_assert(T::kBits == 2 * To::kBits, "unpack gives parts half as wide");
+    ptx::Register parts[2];
+    vector_load({ptx::Op::mov, {kBitsWord<T>}}, To::kClass, parts, argument<T>(a, site), site);
+    return {Value<To>(this, parts[0]), Value<To>(this, parts[1])};
+  }
+
+ protected:
+  template <class T, class A>
+  Value<T> unary(const Form& form, const A& a, Site site) {
+    return {this, result(form, T::kClass, {argument<T>(a, site)}, site)};
+  }
+  template <class T, class A, class B>
+  Value<T> binary(const Form& form, const A& a, const B& b, Site site) {
+    return {this, result(form, T::kClass, {argument<T>(a, site), argument<T>(b, site)}, site)};
+  }
+  template <class T, class A, class B, class C>
+  Value<T> ternary(const Form& form, const A& a, const B& b, const C& c, Site site) {
+    return {this,
+            result(form, T::kClass,
+                   {argument<T>(a, site), argument<T>(b, site), argument<T>(c, site)}, site)};
+  }
+  template <class T, class B>
+  void inplace(const Form& form, Var<T>& d, const B& b, Site site) {
+    static_assert(!kIsOperand<B> || kSame<ElementOf<B>, T>,
+                  "the variable and the operand have different types");
+    into(form, d.reg(), {argument<T>(d, site), argument<T>(b, site)}, site);
+  }
+  template <class T, class A, class B>
+  Value<T> logic(ptx::Op op, const A& a, const B& b, Site site) {
+    Argument left = argument<T>(a, site);
+    Argument right = argument<T>(b, site);
+    if constexpr (kSame<T, pred>) {
+      use(right);
+      left = plain(left);
+      right = plain(right);
+    }
+    return {this, result({op, {kBitsWord<T>}}, T::kClass, {left, right}, site)};
+  }
+  template <class T, class A>
+  Value<u32> counted(ptx::Op op, ptx::Modifier type, const A& a, Site site) {
+    return {this, result({op, {type}}, u32::kClass, {argument<T>(a, site)}, site)};
+  }
+  template <class T, class A, class B, class C>
+  Value<T> funnel(ptx::Modifier direction, const A& lo, const B& hi, const C& amount, Site site) {
+    return {this, result({ptx::Op::shf, {direction, ptx::Modifier::wrap, kBitsWord<T>}}, T::kClass,
+                         {argument<T>(lo, site), argument<T>(hi, site), argument<u32>(amount, site)},
+                         site)};
+  }
+
+ private:
+  template <class T>
+  static constexpr Form part_form(ptx::Op op, ptx::Modifier part) {
+    static_assert(kIsComputable<T>, "an integer of 16 to 64 bits is wanted");
+    return {op, {part, kTypeWord<T>}};
+  }
+  template <class T>
+  static constexpr Form mul_form(const Float& how) {
+    if constexpr (kIsFloat<T>) {
+      return {ptx::Op::mul_f32, float_words<T>(how)};
+    } else {
+      return part_form<T>(ptx::Op::mul, ptx::Modifier::lo);
+    }
+  }
+  template <class T>
+  static constexpr Form fma_form(const Float& how) {
+    static_assert(kIsFloat<T>, "fma is for floats; mad_lo, mad_hi and mad_wide for integers");
+    return {ptx::Op::fma_f32, float_words<T>(how)};
+  }
+  template <class T>
+  static constexpr Form min_max_form(ptx::Op integer_op, ptx::Op float_op, const MinMax& how) {
+    static_assert(kIsComputable<T> || kIsFloat<T>,
+                  "min and max are for integers of 16 to 64 bits and for floats");
+    Words words{kTypeWord<T>};
+    words.add_if(how.ftz, ptx::Modifier::ftz);
+    words.add_if(how.nan, ptx::Modifier::NaN);
+    return {kIsFloat<T> ? float_op : integer_op, words};
+  }
+  template <class T>
+  static constexpr Form sign_form(ptx::Op integer_op, ptx::Op float_op, bool ftz) {
+    Words words{kTypeWord<T>};
+    words.add_if(ftz, ptx::Modifier::ftz);
+    return {kIsFloat<T> ? float_op : integer_op, words};
+  }
+  template <class T>
+  static constexpr Form approx_form(ptx::Op op, bool ftz) {
+    static_assert(kIsFloat<T>, "a float is wanted");
+    Words words{ptx::Modifier::approx, kTypeWord<T>};
+    words.add_if(ftz, ptx::Modifier::ftz);
+    return {op, words};
+  }
+  template <class T>
+  static constexpr Form setp_form(Comparison comparison, bool ftz) {
+    static_assert(!kSame<T, pred>, "predicates are combined with &, |, ^ and !, not compared");
+    Words words{static_cast<ptx::Modifier>(comparison), kTypeWord<T>};
+    words.add_if(ftz, ptx::Modifier::ftz);
+    return {kIsFloat<T>                              ? ptx::Op::setp_f32
+            : kIsSigned<T>                           ? ptx::Op::setp_signed
+            : T::kKind == ptx::TypeKind::Bits ? ptx::Op::setp_bits
+                                                     : ptx::Op::setp_unsigned,
+            words};
+  }
+};
+
+}  // namespace ptxgen::inline v0::detail

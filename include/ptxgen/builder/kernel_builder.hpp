@@ -1,0 +1,459 @@
+// ptxgen/builder/kernel_builder.hpp - upper storey: parameters, arrays, control structure
+#pragma once
+
+#include "ptxgen/builder/control.hpp"
+#include "ptxgen/builder/kernel.hpp"
+
+namespace ptxgen::inline v0 {
+
+namespace detail {
+
+/// What a parameter is in the kernel.
+template <class T>
+struct ParamOf {
+  using type = Value<T>;
+  static constexpr bool kPointer = false;
+  using Element = T;
+  using Space = Generic;
+};
+template <class T, class S>
+struct ParamOf<Ptr<T, S>> {
+  using type = Ptr<T, S>;
+  static constexpr bool kPointer = true;
+  using Element = T;
+  using Space = S;
+};
+
+/// The index of a loop: what its bounds have in common, u32 if they are literals.
+template <class A, class B>
+struct FirstElement {
+  static_assert(!kIsOperand<A> || !kIsOperand<B> || kSame<ElementOf<A>, ElementOf<B>>,
+                "the bounds and the step of a loop have different types");
+  using type = Choose<kIsOperand<A>, ElementOf<A>, ElementOf<B>>;
+};
+template <class B, class E, class S>
+struct IndexTypeImpl {
+  using Bounds = typename FirstElement<B, E>::type;
+  static_assert(!kIsOperand<S> || kSame<Bounds, void> || kSame<ElementOf<S>, Bounds>,
+                "the bounds and the step of a loop have different types");
+  using First = Choose<kSame<Bounds, void>, ElementOf<S>, Bounds>;
+  using type = Choose<kSame<First, void>, u32, First>;
+};
+template <class B, class E, class S>
+using IndexType = typename IndexTypeImpl<B, E, S>::type;
+
+/// How a loop goes on; between two calls of `for_next` the caller emits one copy of the body.
+struct ForLoop {
+  struct Segment {
+    std::uint32_t copies = 1;  ///< of the body, one after the other
+    bool loop = false;
+  };
+  std::array<Segment, 2> segments{};
+  std::uint32_t segment_count = 0, segment = 0, copy = 0;
+  ptx::Type type{};
+  RegisterClass register_class{};
+  unsigned bits = 0;
+  bool is_signed = false;
+  Argument begin, end, step;
+  Argument span;  ///< factor * step where the step is a value
+  std::uint64_t constant_step = 0;  ///< 0 if it is a value
+  std::uint64_t factor = 1;
+  ptx::Register counter;  ///< where the running segment stands
+  ptx::Register index;    ///< of the copy to be emitted
+  Argument bound;         ///< of the running segment
+  bool bound_is_limit = false;  ///< compared before the step is added
+  std::uint64_t next_constant = 0;  ///< straight copies: the next index
+  ptx::LabelId top, exit, remainder;
+  std::uint32_t scope = 0, body_scope = 0;
+  bool constant = false, started = false, wants_index = true;
+  SourceLocation site;
+};
+
+}  // namespace detail
+
+/// How `warp_reduce` combines.
+enum class Reduce : std::uint8_t { Add, Min, Max };
+
+/// A kernel being built. One statement is emitted per call of the lower storey (methods named as
+/// PTX instructions, inherited from detail::Arithmetic, Memory and Control); the upper storey is
+/// here, and in the operators of values.
+///
+/// Every mistake throws `Error` (Stage::Build) with the C++ line of the call, and leaves the kernel
+/// as it was before that call; `build()` then reports the first mistake again instead of
+/// succeeding. Not for use by several threads at once.
+class KernelBuilder : public detail::Control {
+ public:
+  /// `name` is the entry; `target` a name of the target table. Throws for an unknown target.
+  explicit KernelBuilder(Name name, std::string_view target = "sm_89")
+      : Control(name, target) {}
+
+  // Parameters, in the order of their declaration.
+  /// Declares a parameter and reads it: a value, or for `Ptr<T, S>` a pointer into space S
+  /// (launches pass generic addresses, `cvta.to` makes them addresses of the space).
+  template <class T>
+  typename detail::ParamOf<T>::type param(Name name) {
+    declare_param<T>(name);
+    return load_param<T>(name);
+  }
+  template <class T>
+  void declare_param(Name name) {
+    using P = detail::ParamOf<T>;
+    static_assert(sizeof(detail::Host<T>) != 0);
+    declare(name, P::kPointer ? ptx::Type::u64 : P::Element::kMemoryType, P::kPointer,
+            P::Space::kSpace, P::Element::kType);
+  }
+  /// Reads a parameter. It must have been declared, with this type.
+  template <class T>
+  typename detail::ParamOf<T>::type load_param(Name name) {
+    using P = detail::ParamOf<T>;
+    if constexpr (P::kPointer) {
+      return T(pointer_param(name, P::Space::kSpace, P::Space::kWord, P::Element::kType));
+    } else {
+      return {this, value_param(name, P::Element::kMemoryType, P::Element::kType, T::kClass)};
+    }
+  }
+
+  // Memory of the block and of the thread.
+  /// A static shared array of `count` elements, aligned to 16 bytes or more.
+  template <class T>
+  SharedArray<T> shared(std::uint64_t count, std::string_view name = {},
+                        std::uint32_t alignment = 16, Site site = Site::current()) {
+    return array<T, Shared>(count, name, alignment, site);
+  }
+  /// The dynamic shared memory that the launch gives, as elements T; every call gives its start.
+  template <class T>
+  SharedArray<T> dynamic_shared(Site site = Site::current()) {
+    const detail::PointerData base = dynamic_base(site);
+    return {Ptr<T, Shared>(base), {dynamic_shared_}, 0};
+  }
+  /// An array of each thread's own, in local memory.
+  template <class T>
+  Array<T, Local> local(std::uint64_t count, std::string_view name = {},
+                        std::uint32_t alignment = 16, Site site = Site::current()) {
+    return array<T, Local>(count, name, alignment, site);
+  }
+
+  // Directives.
+  /// `.maxntid`: the most threads a block may have.
+  void max_threads(std::uint32_t x, std::uint32_t y = 1, std::uint32_t z = 1,
+                   Site site = Site::current()) {
+    directive(ptx::DirectiveKind::maxntid, {x, y, z}, 3, site);
+  }
+  /// `.reqntid`: exactly the threads a block has.
+  void required_threads(std::uint32_t x, std::uint32_t y = 1, std::uint32_t z = 1,
+                        Site site = Site::current()) {
+    directive(ptx::DirectiveKind::reqntid, {x, y, z}, 3, site);
+  }
+  /// `.minnctapersm`: blocks that should fit on an SM together.
+  void min_blocks_per_sm(std::uint32_t blocks, Site site = Site::current()) {
+    directive(ptx::DirectiveKind::minnctapersm, {blocks, 0, 0}, 1, site);
+  }
+  /// `.maxnreg`: registers per thread.
+  void max_registers(std::uint32_t registers, Site site = Site::current()) {
+    directive(ptx::DirectiveKind::maxnreg, {registers, 0, 0}, 1, site);
+  }
+  /// `.reqnctapercluster`: blocks per cluster (sm_90 and later).
+  void cluster(std::uint32_t x, std::uint32_t y = 1, std::uint32_t z = 1,
+               Site site = Site::current()) {
+    directive(ptx::DirectiveKind::reqnctapercluster, {x, y, z}, 3, site);
+  }
+  /// `.pragma` of the kernel.
+  void pragma(std::string_view text, Site site = Site::current());
+  /// From here on, writes `.loc` with the C++ line of each statement, so that profilers and
+  /// disassemblers show it. Names the C++ files as the compiler was given them.
+  void line_info(bool on = true) noexcept { line_info_ = on; }
+
+  // Variables.
+  template <class T, class A>
+  Var<T> var(const A& initial, Site site = Site::current()) {
+    return Var<T>(this, detail::move_to_new(this, T::kClass, detail::kMoveType<T>,
+                                            detail::argument<T>(initial, site)));
+  }
+  template <class A>
+    requires detail::kIsOperand<A>
+  auto var(const A& initial, Site site = Site::current()) {
+    return var<detail::ElementOf<A>>(initial, site);
+  }
+  template <class T, class S>
+  Var<Ptr<T, S>> var(const Ptr<T, S>& initial, Site site = Site::current()) {
+    const auto base = new_address(S::kNarrow, site);
+    Var<Ptr<T, S>> variable(this, base);
+    variable.set(initial, site);
+    return variable;
+  }
+
+  // Structure. What a body computes as a Value cannot be used behind it: use a Var.
+  /// Emits what `then` emits, executed where p holds.
+  template <class Then>
+  void if_(const In<pred>& p, Then&& then) {
+    detail::Transaction transaction(*this);
+    const ptx::LabelId end = new_label();
+    branch_to(end, p, true, p.site);
+    scoped(then);
+    place_label(end, p.site);
+    transaction.keep();
+  }
+  template <class Then, class Else>
+  void if_(const In<pred>& p, Then&& then, Else&& otherwise) {
+    detail::Transaction transaction(*this);
+    const ptx::LabelId other = new_label();
+    const ptx::LabelId end = new_label();
+    branch_to(other, p, true, p.site);
+    scoped(then);
+    if (!ends_with_terminator()) branch_to(end, p.site);
+    place_label(other, p.site);
+    scoped(otherwise);
+    place_label(end, p.site);
+    transaction.keep();
+  }
+  /// Every instruction of the body under `@p`, without a branch. Guards do not nest.
+  template <class Body>
+  void guarded(const In<pred>& p, Body&& body) {
+    detail::Transaction transaction(*this);
+    set_guard(p);
+    scoped(body);
+    guard_ = {};
+    transaction.keep();
+  }
+
+  /// `body(i)` for i = begin, begin + step, ... while i < end. The index is u32, s32, u64 or s64 as
+  /// the bounds are (u32 for literals only); the step is positive. Right for all bounds, however
+  /// near the end of the index type. The loop is guarded and tested at its bottom.
+  /// With `Unroll{n}` the body is emitted n times per turn, and a second loop does the rest.
+  /// A body without parameter is called as `body()`.
+  template <class B, class E, class S, class Body>
+  void for_(const B& begin, const E& end, const S& step, Body&& body, Unroll unroll = {},
+            Site site = Site::current()) {
+    using T = detail::IndexType<B, E, S>;
+    static_assert(detail::kIsInteger<T> && T::kBits >= 32,
+                  "a loop counts with u32, s32, u64 or s64");
+    detail::Transaction transaction(*this);
+    detail::ForLoop loop =
+        for_begin(T::kType, T::kClass, T::kBits, detail::kIsSigned<T>,
+                  detail::argument<T>(begin, site), detail::argument<T>(end, site),
+                  detail::argument<T>(step, site), unroll.factor, site);
+    if constexpr (requires { body(); }) {
+      loop.wants_index = false;
+      while (for_next(loop)) body();
+    } else {
+      while (for_next(loop)) body(Value<T>(this, loop.index));
+    }
+    transaction.keep();
+  }
+  /// `body` as long as `condition()` holds. The condition is emitted twice, before the loop and at
+  /// its bottom.
+  template <class Condition, class Body>
+  void while_(Condition&& condition, Body&& body, Site site = Site::current()) {
+    detail::Transaction transaction(*this);
+    const ptx::LabelId top = new_label();
+    const ptx::LabelId exit = new_label();
+    {
+      const Pred p = condition();
+      branch_to(exit, In<pred>(p, site), true, site);
+    }
+    repeat(top, condition, body, site);
+    place_label(exit, site);
+    transaction.keep();
+  }
+  /// `body` once, and again as long as `condition()` holds.
+  template <class Body, class Condition>
+  void do_while(Body&& body, Condition&& condition, Site site = Site::current()) {
+    detail::Transaction transaction(*this);
+    repeat(new_label(), condition, body, site);
+    transaction.keep();
+  }
+
+  /// x combined over the 32 lanes of the warp, which all execute it; every lane gets the result.
+  /// Adds in the order of the butterfly: lanes 16 apart first.
+  template <class A>
+  auto warp_reduce(const A& x, Reduce how = Reduce::Add, Site site = Site::current()) {
+    return warp_reduce(
+        x,
+        [&](const auto& a, const auto& b) {
+          switch (how) {
+            case Reduce::Min: return min(a, b, MinMax{}, site);
+            case Reduce::Max: return max(a, b, MinMax{}, site);
+            case Reduce::Add: break;
+          }
+          return add(a, b, Float{}, site);
+        },
+        site);
+  }
+  template <class A, class Combine>
+    requires(!detail::kSame<Combine, Reduce>)
+  auto warp_reduce(const A& x, Combine&& combine, Site site = Site::current()) {
+    using T = detail::Common<A>;
+    detail::Transaction transaction(*this);
+    Value<T> sum(x);
+    for (unsigned distance = 16; distance != 0; distance /= 2) {
+      sum.rebind(combine(sum, shfl_bfly(sum, distance, kAllLanes, site)));
+    }
+    transaction.keep();
+    return sum;
+  }
+
+  /// Conversion by value as C++ does it: towards integers by truncation (clamped), else to nearest.
+  template <class To, class A>
+  Value<To> convert(const A& a, Site site = Site::current()) {
+    using From = detail::Common<A>;
+    constexpr bool kFromFloat = detail::kIsScalarFloat<From>;
+    constexpr bool kToFloat = detail::kIsScalarFloat<To>;
+    static_assert((kFromFloat || detail::kIsInteger<From>) && (kToFloat || detail::kIsInteger<To>),
+                  "convert is between integers and floats; use bitcast or cvt for other types");
+    if constexpr (detail::kSame<From, To>) {
+      return mov(a, site);
+    } else {
+      constexpr bool kWidens = kFromFloat && kToFloat && To::kBits > From::kBits;
+      return cvt<To>(a,
+                     kFromFloat && !kToFloat   ? Rounding::rzi
+                     : !kToFloat || kWidens    ? Rounding::none
+                                               : Rounding::rn,
+                     site);
+    }
+  }
+
+  /// ctaid.x * ntid.x + tid.x, and so on.
+  Value<u32> global_thread_x(Site site = Site::current()) {
+    const Value<u32> block = ctaid_x(site);
+    const Value<u32> size = ntid_x(site);
+    return mad_lo(block, size, tid_x(site), site);
+  }
+  Value<u32> global_thread_y(Site site = Site::current()) {
+    const Value<u32> block = ctaid_y(site);
+    const Value<u32> size = ntid_y(site);
+    return mad_lo(block, size, tid_y(site), site);
+  }
+  Value<u32> global_thread_z(Site site = Site::current()) {
+    const Value<u32> block = ctaid_z(site);
+    const Value<u32> size = ntid_z(site);
+    return mad_lo(block, size, tid_z(site), site);
+  }
+
+  /// Ends the kernel: adds `ret` where control can reach the end, verifies everything, and sets
+  /// the lowest PTX version that will do. Throws the first mistake if there was one. Once only.
+  [[nodiscard]] BuiltKernel build(Site site = Site::current());
+
+ private:
+  template <class T, class S>
+  Array<T, S> array(std::uint64_t count, std::string_view name, std::uint32_t alignment,
+                    Site site) {
+    ptx::SymbolId symbol;
+    const detail::PointerData base =
+        declare_array(S::kSpace, T::kMemoryType, T::kBytes, count, name, alignment, symbol, site);
+    return {Ptr<T, S>(base), symbol, count};
+  }
+  template <class Body>
+  void scoped(Body&& body) {
+    const std::uint32_t scope = open_scope();
+    body();
+    close_scope(scope);
+  }
+  template <class Condition, class Body>
+  void repeat(ptx::LabelId top, Condition&& condition, Body&& body, Site site) {
+    place_label(top, site);
+    const std::uint32_t scope = open_scope();
+    body();
+    const Pred again = condition();
+    branch_to(top, In<pred>(again, site), false, site);
+    close_scope(scope);
+  }
+
+  void declare(const Name& name, ptx::Type type, bool pointer, ptx::Space space,
+               ptx::Type element);
+  ptx::Register value_param(const Name& name, ptx::Type type, ptx::Type element,
+                            detail::RegisterClass register_class);
+  detail::PointerData pointer_param(const Name& name, ptx::Space space, ptx::Modifier word,
+                                    ptx::Type element);
+  std::size_t find_param(const Name& name);
+  detail::PointerData declare_array(ptx::Space space, ptx::Type type, unsigned bytes,
+                                    std::uint64_t count, std::string_view name,
+                                    std::uint32_t alignment, ptx::SymbolId& symbol, Site site);
+  detail::PointerData dynamic_base(Site site);
+  void directive(ptx::DirectiveKind kind, std::array<std::uint32_t, 3> values, std::uint8_t count,
+                 Site site);
+  void set_guard(const In<pred>& p);
+  ptx::Register new_address(bool narrow, Site site);
+  detail::ForLoop for_begin(ptx::Type type, detail::RegisterClass register_class, unsigned bits,
+                            bool is_signed, const detail::Argument& begin,
+                            const detail::Argument& end, const detail::Argument& step,
+                            unsigned factor, Site site);
+  bool for_next(detail::ForLoop& loop);
+  void for_segment(detail::ForLoop& loop);
+  detail::Argument for_length(const detail::ForLoop& loop, const detail::Argument& from);
+  void for_bound(detail::ForLoop& loop, const detail::Argument& from);
+
+  std::vector<Parameter> parameters_;  ///< as long as the function's
+};
+
+namespace detail {
+
+template <class T>
+KernelBuilder& builder_of(const In<T>& a) {
+  return *static_cast<KernelBuilder*>(a.core);
+}
+template <class T, class U>
+KernelBuilder& builder_of(const In<T>& a, const In<U>& b) {
+  return *static_cast<KernelBuilder*>(a.core != nullptr ? a.core : b.core);
+}
+template <class T, class S>
+KernelBuilder& builder_of(const Ptr<T, S>& p) {
+  return *static_cast<KernelBuilder*>(p.data().core);
+}
+
+inline Pred combine(ptx::Op op, const In<pred>& a, const In<pred>& b) {
+  KernelBuilder& k = builder_of(a, b);
+  return op == ptx::Op::and_  ? k.and_(a, b, a.site)
+         : op == ptx::Op::or_ ? k.or_(a, b, a.site)
+                              : k.xor_(a, b, a.site);
+}
+inline Pred operator&(const In<pred>& a, const In<pred>& b) { return combine(ptx::Op::and_, a, b); }
+inline Pred operator|(const In<pred>& a, const In<pred>& b) { return combine(ptx::Op::or_, a, b); }
+inline Pred operator^(const In<pred>& a, const In<pred>& b) { return combine(ptx::Op::xor_, a, b); }
+inline Pred operator&&(const In<pred>& a, const In<pred>& b) {
+  return combine(ptx::Op::and_, a, b);
+}
+inline Pred operator||(const In<pred>& a, const In<pred>& b) { return combine(ptx::Op::or_, a, b); }
+
+}  // namespace detail
+
+template <class T>
+template <class S>
+In<T>::In(Ref<T, S>&& element, SourceLocation at) noexcept
+    : Argument{element.core(), {}, at}, element_(&element), load_([](const void* e, SourceLocation l) {
+        return static_cast<const Ref<T, S>*>(e)->load(l);
+      }) {}
+
+template <class T, class S>
+detail::Argument Ref<T, S>::load(SourceLocation at) const {
+  return In<T>(detail::builder_of(base_).ld(pointer(), Load{}, at), at);
+}
+template <class T, class S>
+Ref<T, S>::operator Value<T>() && {
+  return detail::builder_of(base_).ld(pointer(), Load{}, site());
+}
+template <class T, class S>
+void Ref<T, S>::operator=(const In<T>& value) && {
+  const detail::Argument stored = value.resolved();
+  detail::builder_of(base_).store_argument(pointer(), stored, site());
+}
+template <class T, class S>
+void Ref<T, S>::operator=(Ref&& other) && {
+  const detail::Argument stored = other.load(site());
+  detail::builder_of(base_).store_argument(pointer(), stored, site());
+}
+template <class T, class S>
+void Ref<T, S>::operator+=(const In<T>& value) && {
+  auto& k = detail::builder_of(base_);
+  const Ptr<T, S> p = pointer();
+  const Value<T> old = k.ld(p, Load{}, site());
+  k.st(p, k.add(old, value, Float{}, site()), Store{}, site());
+}
+template <class T, class S>
+void Ref<T, S>::operator*=(const In<T>& value) && {
+  auto& k = detail::builder_of(base_);
+  const Ptr<T, S> p = pointer();
+  const Value<T> old = k.ld(p, Load{}, site());
+  k.st(p, k.mul(old, value, Float{}, site()), Store{}, site());
+}
+
+}  // namespace ptxgen::inline v0

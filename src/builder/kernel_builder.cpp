@@ -1,0 +1,306 @@
+// src/builder/kernel_builder.cpp - parameters, arrays, directives, and finishing a kernel
+#include "ptxgen/builder/kernel_builder.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "ptxgen/ptx/printer.hpp"
+#include "ptxgen/ptx/verifier.hpp"
+
+namespace ptxgen::inline v0 {
+
+std::string BuiltKernel::ptx() const { return ptx::print(module_); }
+
+// ---- parameters
+
+void KernelBuilder::declare(const Name& name, ptx::Type type, bool pointer, ptx::Space space,
+                            ptx::Type element) {
+  check_open(name.site);
+  check_new_name(name.text, "parameter", name.site);
+  ptx::Function& f = function();
+  Parameter row;
+  row.name = name.text;
+  row.type = type;
+  row.size = ptx::bytes(type);
+  row.pointer = pointer;
+  row.space = space;
+  row.element = element;
+  const std::uint32_t end =
+      parameters_.empty() ? 0 : parameters_.back().offset + parameters_.back().size;
+  row.offset = (end + row.size - 1) / row.size * row.size;
+  ptx::Variable variable;
+  variable.name = module_.names.intern(name.text);
+  variable.space = ptx::Space::Param;
+  variable.type = type;
+  const auto index = static_cast<std::uint32_t>(f.parameters.size());
+  module_.symbols.push_back({variable.name, ptx::SymbolKind::Parameter, 0, index});
+  f.parameters.push_back(std::move(variable));
+  // Rolled-back declarations leave rows behind; the function's list is what counts.
+  parameters_.resize(index);
+  parameters_.push_back(std::move(row));
+}
+
+std::size_t KernelBuilder::find_param(const Name& name) {
+  for (std::size_t i = 0; i < function().parameters.size(); ++i) {
+    if (parameters_[i].name == name.text) return i;
+  }
+  std::string there;
+  for (std::size_t i = 0; i < function().parameters.size(); ++i) {
+    there += (there.empty() ? "" : ", ") + parameters_[i].name;
+  }
+  fail("undefined-symbol",
+       "the kernel has no parameter `" + std::string(name.text) + "`; it has " +
+           (there.empty() ? "none" : there),
+       name.site);
+}
+
+namespace {
+
+std::string parameter_type(const Parameter& p) {
+  if (!p.pointer) return std::string(ptx::name(p.element));
+  return "pointer to " + std::string(ptx::name(p.space)) +
+         (p.space == ptx::Space::Generic ? "" : " ") + std::string(ptx::name(p.element));
+}
+
+ptx::SymbolId parameter_symbol(const ptx::Module& module, std::size_t index) {
+  for (std::size_t i = 0; i < module.symbols.size(); ++i) {
+    const ptx::Symbol& symbol = module.symbols[i];
+    if (symbol.kind == ptx::SymbolKind::Parameter && symbol.index == index) {
+      return {static_cast<std::uint32_t>(i)};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+ptx::Register KernelBuilder::value_param(const Name& name, ptx::Type type, ptx::Type element,
+                                         detail::RegisterClass register_class) {
+  const std::size_t index = find_param(name);
+  const Parameter& row = parameters_[index];
+  if (row.pointer || row.element != element) {
+    fail("type-mismatch",
+         "parameter `" + row.name + "` is " + parameter_type(row) + " and is read as " +
+             std::string(ptx::name(element)),
+         name.site);
+  }
+  return result({ptx::Op::ld, {ptx::Modifier::param, ptx::as_modifier(type)}}, register_class,
+                {{this, ptx::Operand::memory(parameter_symbol(module_, index)), name.site}},
+                name.site);
+}
+
+detail::PointerData KernelBuilder::pointer_param(const Name& name, ptx::Space space,
+                                                 ptx::Modifier word, ptx::Type element) {
+  const std::size_t index = find_param(name);
+  const Parameter& row = parameters_[index];
+  if (!row.pointer || row.element != element || row.space != space) {
+    Parameter wanted = row;
+    wanted.pointer = true;
+    wanted.space = space;
+    wanted.element = element;
+    fail("type-mismatch",
+         "parameter `" + row.name + "` is " + parameter_type(row) + " and is read as " +
+             parameter_type(wanted),
+         name.site);
+  }
+  detail::Transaction transaction(*this);
+  ptx::Register base =
+      result({ptx::Op::ld, {ptx::Modifier::param, ptx::Modifier::type_u64}},
+             detail::RegisterClass::rd,
+             {{this, ptx::Operand::memory(parameter_symbol(module_, index)), name.site}},
+             name.site);
+  if (space != ptx::Space::Generic) {
+    base = result({ptx::Op::cvta_to, {ptx::Modifier::to, word, ptx::Modifier::type_u64}},
+                  detail::RegisterClass::rd, {{this, ptx::Operand::reg(base), name.site}},
+                  name.site);
+  }
+  transaction.keep();
+  return {this, base, 0, 0};
+}
+
+// ---- arrays
+
+detail::PointerData KernelBuilder::declare_array(ptx::Space space, ptx::Type type, unsigned bytes,
+                                                 std::uint64_t count, std::string_view name,
+                                                 std::uint32_t alignment, ptx::SymbolId& symbol,
+                                                 Site site) {
+  check_open(site);
+  std::string made;
+  if (name.empty()) {
+    made = std::string(space == ptx::Space::Shared ? "shared" : "local") +
+           std::to_string(function().variables.size());
+    name = made;
+  }
+  check_new_name(name, "array", site);
+  const std::uint64_t most =
+      space == ptx::Space::Shared ? target_->shared_per_block : std::uint64_t{512} << 10;
+  std::uint64_t before = 0;
+  for (const ptx::Variable& v : function().variables) {
+    if (v.space == space) before += ptx::size_in_bytes(v);
+  }
+  if (count == 0 || count > most / bytes || before + count * bytes > most) {
+    fail("too-large",
+         "array `" + std::string(name) + "` of " + std::to_string(count) + " elements of " +
+             std::to_string(bytes) + " bytes" +
+             (before != 0 ? ", beside " + std::to_string(before) + " bytes" : "") + ": " +
+             (space == ptx::Space::Shared
+                  ? "a block of " + module_.target + " has 1 to " + std::to_string(most) +
+                        " bytes of static shared memory; more is dynamic_shared()"
+                  : "a thread has 1 to " + std::to_string(most) + " bytes of local memory"),
+         site);
+  }
+  if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment % bytes != 0) {
+    fail("bad-operand",
+         "an alignment of " + std::to_string(alignment) +
+             " bytes: it must be a power of two and a multiple of the element's " +
+             std::to_string(bytes),
+         site);
+  }
+  detail::Transaction transaction(*this);
+  ptx::Variable variable;
+  variable.name = module_.names.intern(name);
+  variable.space = space;
+  variable.type = type;
+  variable.alignment = alignment;
+  variable.dimensions.push_back(count);
+  const auto index = static_cast<std::uint32_t>(function().variables.size());
+  module_.symbols.push_back({variable.name, ptx::SymbolKind::FunctionVariable, 0, index});
+  function().variables.push_back(std::move(variable));
+  symbol = {static_cast<std::uint32_t>(module_.symbols.size() - 1)};
+  const ptx::Register base = symbol_address(symbol, site);
+  transaction.keep();
+  return {this, base, 0, alignment};
+}
+
+detail::PointerData KernelBuilder::dynamic_base(Site site) {
+  check_open(site);
+  detail::Transaction transaction(*this);
+  constexpr std::uint32_t kAlignment = 128;  // what bulk copies and swizzled tiles ask for
+  if (dynamic_shared_ == ptx::kNone) {
+    ptx::Variable variable;
+    std::string name = "dynamic_shared";
+    check_new_name(name, "array", site);
+    variable.name = module_.names.intern(name);
+    variable.space = ptx::Space::Shared;
+    variable.type = ptx::Type::b8;
+    variable.linkage = ptx::Linkage::Extern;
+    variable.alignment = kAlignment;
+    variable.dimensions.push_back(0);
+    const auto index = static_cast<std::uint32_t>(module_.variables.size());
+    module_.items.push_back({ptx::Item::Kind::Variable, index, {}, {}});
+    module_.symbols.push_back({variable.name, ptx::SymbolKind::Variable, ptx::kNone, index});
+    module_.variables.push_back(std::move(variable));
+    dynamic_shared_ = static_cast<std::uint32_t>(module_.symbols.size() - 1);
+  }
+  const ptx::Register base = symbol_address({dynamic_shared_}, site);
+  transaction.keep();
+  return {this, base, 0, kAlignment};
+}
+
+ptx::Register KernelBuilder::new_address(bool narrow, Site site) {
+  check_open(site);
+  return new_register(narrow ? detail::RegisterClass::r : detail::RegisterClass::rd);
+}
+
+// ---- directives
+
+void KernelBuilder::directive(ptx::DirectiveKind kind, std::array<std::uint32_t, 3> values,
+                              std::uint8_t count, Site site) {
+  check_open(site);
+  const ptx::DirectiveInfo& row = ptx::info(kind);
+  const std::string text = "." + std::string(row.text);
+  if (!ptx::offers(target_name_, row.requirement)) {
+    fail("target-lacks",
+         text + " needs sm_" + std::to_string(row.requirement.sm) + "; the target is " +
+             module_.target,
+         site);
+  }
+  if (std::find(values.begin(), values.begin() + count, 0u) != values.begin() + count) {
+    fail("bad-operand", text + " takes positive numbers", site);
+  }
+  for (const ptx::Directive& other : function().directives) {
+    if (other.kind == kind) fail("duplicate-name", text + " is given twice", site);
+  }
+  function().directives.push_back({kind, count, values});
+}
+
+void KernelBuilder::pragma(std::string_view text, Site site) {
+  check_open(site);
+  if (text.find_first_of("\"\n\\") != std::string_view::npos) {
+    fail("bad-operand", "a pragma's text has no quotes, backslashes or line ends", site);
+  }
+  function().pragmas.push_back(module_.names.intern(text));
+}
+
+void KernelBuilder::set_guard(const In<pred>& p) {
+  check_open(p.site);
+  if (guard_.present()) fail("bad-operand", "guarded() does not nest: combine with &", p.site);
+  const ptx::Operand operand = use(p);
+  if (operand.kind != ptx::OperandKind::Register) {
+    fail("bad-operand", "the condition of guarded() is a constant: decide it in C++", p.site);
+  }
+  guard_ = {operand.as_register(), operand.negated};
+}
+
+// ---- the end
+
+BuiltKernel KernelBuilder::build(Site site) {
+  if (!first_error_.empty()) throw first_error_.front();
+  check_open(site);
+  if (scope_ != 0 || guard_.present()) {
+    fail("open-structure", "build() is called inside a body of if_, for_, while_ or guarded()",
+         site);
+  }
+  for (std::size_t i = 0; i < function().labels.size(); ++i) {
+    if (!function().labels[i].defined) {
+      fail("undefined-symbol",
+           "label `" + std::string(module_.names[function().labels[i].name]) +
+               "` is branched to and never placed",
+           label_sites_[i]);
+    }
+  }
+  detail::Transaction transaction(*this);
+  if (!ends_with_terminator()) ret(site);
+
+  ptx::Function& f = function();
+  if (!f.variables.empty()) {
+    // Declarations of the kernel's own arrays stand before its statements. Those made by raw() in
+    // a scope of braces stand where they were written.
+    std::vector<bool> placed(f.variables.size());
+    for (const ptx::Instruction& s : f.body) {
+      if (s.kind == ptx::StatementKind::Variable) placed[s.variable] = true;
+    }
+    std::vector<ptx::Instruction> declarations;
+    for (std::uint32_t i = 0; i < f.variables.size(); ++i) {
+      if (placed[i]) continue;
+      ptx::Instruction declaration;
+      declaration.kind = ptx::StatementKind::Variable;
+      declaration.variable = i;
+      declarations.push_back(declaration);
+    }
+    f.body.insert(f.body.begin(), declarations.begin(), declarations.end());
+  }
+  module_.items.push_back({ptx::Item::Kind::Function, 0, {}, {}});
+  try {
+    module_.version = ptx::lowest_version(module_, module_.target);
+  } catch (Error& error) {
+    error.stage = Stage::Build;
+    if (!error.site.known()) error.site = site;
+    fail(error);
+  }
+  for (const Finding& finding : ptx::verify(module_)) {
+    if (finding.severity != Severity::Error) continue;
+    std::string message = finding.message;
+    for (const std::string& more : finding.details) message += "; " + more;
+    fail(finding.rule, std::move(message), finding.cpp.known() ? finding.cpp : site);
+  }
+  transaction.keep();
+  finished_ = true;
+  Signature signature;
+  parameters_.resize(f.parameters.size());
+  signature.parameters = std::move(parameters_);
+  return {std::move(module_), std::move(signature)};
+}
+
+}  // namespace ptxgen::inline v0

@@ -1,0 +1,19 @@
+// src/builder/rows.hpp - finding the op table's row for words and operands
+#pragma once
+
+#include <span>
+
+#include "ptxgen/builder/core.hpp"
+
+namespace ptxgen::inline v0::detail {
+
+/// Whether words and operand count make the row `form.op`; fills in `op` and `modifiers` of `out`.
+/// Words may come in any order. With `fill` words that are always there may be missing.
+[[nodiscard]] bool fit_row(const Form& form, std::span<const ptx::Operand> operands, bool fill,
+                           ptx::Instruction& out);
+
+/// The same for the first row with the mnemonic of `form.op`, beginning there.
+[[nodiscard]] bool find_row(const Form& form, std::span<const ptx::Operand> operands,
+                            ptx::Instruction& out);
+
+}  // namespace ptxgen::inline v0::detail

@@ -1,0 +1,36 @@
+// tests/kernels/assembly_test.cpp - every kernel on every target, by an assembler
+#include <catch2/catch.hpp>
+
+#include "support/harness.hpp"
+#include "ptxgen/kernels.hpp"
+#include "ptxgen/ptx.hpp"
+#include "ptxgen/runtime/assembler.hpp"
+#include "ptxgen/support/error.hpp"
+
+using namespace ptxgen;
+
+TEST_CASE("every kernel assembles for every target, without spills") {
+  const Assembler assembler(Settings::from_environment());
+  if (!assembler.available()) return test::skip("no assembler: install the CUDA 13 toolkit's nvJitLink or ptxas");
+  std::size_t assembled = 0;
+  for (const CatalogEntry& entry : catalog()) {
+    std::vector<std::uint64_t> values;
+    for (const ParameterInfo& parameter : entry.parameters) values.push_back(parameter.default_value);
+    for (const ptx::Target& target : ptx::targets()) {
+      INFO(entry.name << " for " << target.name);
+      AssembleOptions options;
+      options.target = target.name;
+      const Assembly result = assembler.assemble(ptx::print(entry.build(values, target)), options);
+      REQUIRE(result.kernels.size() == 1);
+      CHECK(result.kernels[0].name == entry.name);
+      CHECK(result.spill_stores == 0);
+      CHECK(result.spill_loads == 0);
+      CHECK(result.kernels[0].stack == 0);
+      CHECK(result.registers > 0);
+      CHECK(result.registers <= 64);
+      CHECK(result.kernels[0].shared >= (entry.name == "gemv_coalesced" ? 1024u : 0u));
+      ++assembled;
+    }
+  }
+  CHECK(assembled == catalog().size() * ptx::targets().size());
+}

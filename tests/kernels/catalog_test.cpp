@@ -1,0 +1,81 @@
+// tests/kernels/catalog_test.cpp - kernels by name, geometry, cost
+#include <catch2/catch.hpp>
+
+#include "ptxgen/kernels.hpp"
+#include "ptxgen/support/error.hpp"
+
+using namespace ptxgen;
+
+TEST_CASE("the catalog lists the kernels in order, with ranges that hold their defaults") {
+  std::vector<std::string_view> names;
+  for (const CatalogEntry& entry : catalog()) {
+    names.push_back(entry.name);
+    CHECK(find_kernel(entry.name) == &entry);
+    CHECK_FALSE(entry.doc.empty());
+    CHECK_FALSE(entry.access_pattern.empty());
+    for (const ParameterInfo& parameter : entry.parameters) {
+      CHECK(parameter.least <= parameter.default_value);
+      CHECK(parameter.default_value <= parameter.most);
+    }
+  }
+  CHECK(names == std::vector<std::string_view>{"copy", "fma_rpt", "gemv_coalesced", "gemv_strided", "vadd"});
+  CHECK(find_kernel("gemm") == nullptr);
+}
+
+TEST_CASE("values outside a parameter's range are refused by name") {
+  const CatalogEntry* vadd = find_kernel("vadd");
+  const std::vector<std::uint64_t> zero{0};
+  const std::vector<std::uint64_t> huge{std::uint64_t{1} << 32};
+  try {
+    vadd->cost(zero);
+    FAIL("n = 0 was accepted");
+  } catch (const Error& error) {
+    CHECK(error.stage == Stage::Build);
+    CHECK(error.code == "bad-parameter");
+    CHECK(error.kernel == "vadd");
+    CHECK(error.message == "n is 0, outside 1..4294967295");
+  }
+  CHECK_THROWS_AS(vadd->cost(huge), Error);
+  CHECK_THROWS_AS(vadd->cost({}), Error);
+}
+
+TEST_CASE("blocks are 256 threads and the grid covers n") {
+  const std::pair<std::uint32_t, std::uint32_t> cases[] = {{1, 1},     {255, 1},       {256, 1},
+                                                           {257, 2},   {4096, 16},     {4097, 17},
+                                                           {~0u, 16777216}};
+  for (const auto& [n, blocks] : cases) {
+    CHECK(GemvCoalesced{4096, n}.geometry() == LaunchGeometry{{blocks, 1, 1}, {256, 1, 1}, 0});
+    CHECK(Vadd{n}.geometry() == LaunchGeometry{{blocks, 1, 1}, {256, 1, 1}, 0});
+    CHECK(Copy{n}.geometry().grid.x == blocks);
+    CHECK(FmaRpt{n, 1}.geometry().grid.x == blocks);
+    CHECK(GemvStrided{7, n}.geometry() == LaunchGeometry{{n, 1, 1}, {32, 1, 1}, 0});
+  }
+}
+
+TEST_CASE("an empty output has no geometry") {
+  try {
+    (void)GemvCoalesced{4096, 0}.geometry();
+    FAIL("n = 0 was accepted");
+  } catch (const Error& error) {
+    CHECK(error.stage == Stage::Launch);
+    CHECK(error.code == "empty-grid");
+    CHECK(error.kernel == "gemv_coalesced");
+    CHECK(error.message == "n is 0, which leaves no block to launch; skip the launch for an empty output");
+  }
+  CHECK_THROWS_AS(Vadd{0}.geometry(), Error);
+  CHECK_NOTHROW((void)GemvCoalesced{0, 1}.geometry());
+}
+
+TEST_CASE("costs are the work models, beyond 32 bits too") {
+  const KernelCost gemv = GemvCoalesced{4096, 4096}.cost();
+  CHECK(gemv.bytes_read == 4ull * (4096ull * 4096 + 4096));
+  CHECK(gemv.bytes_written == 4 * 4096);
+  CHECK(gemv.flops == 2ull * 4096 * 4096);
+  CHECK(GemvStrided{65536, 65536}.cost().flops == 2ull * 65536 * 65536);
+  CHECK(Vadd{1000}.cost().bytes() == 3 * 1000 * 4);
+  CHECK(Vadd{1000}.cost().flops == 1000);
+  CHECK(Copy{3000000000u}.cost().bytes() == 8ull * 3000000000u);
+  CHECK(Copy{5}.cost().flops == 0);
+  CHECK(FmaRpt{1u << 30, 1u << 20}.cost().flops == 2ull << 50);
+  CHECK(FmaRpt{10, 3}.cost().bytes() == 80);
+}

@@ -1,0 +1,279 @@
+// tests/kernels/structure_test.cpp - the emitted kernels, through the IR of their text
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "lane_analysis.hpp"
+#include "ptxgen/kernels.hpp"
+#include "ptxgen/ptx.hpp"
+
+using namespace ptxgen;
+using namespace ptxgen::ptx;
+using ptxgen::test::LaneAnalysis;
+
+namespace {
+
+// The kernel as a reader of its text sees it.
+struct Emitted {
+  explicit Emitted(std::string_view name, std::string_view target_name = "sm_89") {
+    const CatalogEntry* entry = find_kernel(name);
+    REQUIRE(entry != nullptr);
+    std::vector<std::uint64_t> values;
+    for (const ParameterInfo& parameter : entry->parameters) values.push_back(parameter.default_value);
+    module = parse(print(entry->build(values, target(target_name))));
+    REQUIRE(module.functions.size() == 1);
+  }
+  [[nodiscard]] const Function& function() const { return module.functions[0]; }
+
+  [[nodiscard]] std::vector<std::size_t> with(std::string_view mnemonic, Space space = Space::Generic) const {
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < function().body.size(); ++i) {
+      const Instruction& s = function().body[i];
+      if (s.kind != StatementKind::Instruction || info(s.op).mnemonic != mnemonic) continue;
+      if (space != Space::Generic && space_of(s.get(Field::Space)) != space) continue;
+      found.push_back(i);
+    }
+    return found;
+  }
+  [[nodiscard]] std::vector<std::size_t> barriers() const {
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < function().body.size(); ++i) {
+      const Instruction& s = function().body[i];
+      if (s.kind == StatementKind::Instruction && has(info(s.op).flags, Flag::Barrier)) found.push_back(i);
+    }
+    return found;
+  }
+  // The address operand of a load or store.
+  [[nodiscard]] const Operand& address(std::size_t statement) const {
+    for (const Operand& o : function().operands_of(function().body[statement])) {
+      if (o.kind == OperandKind::Memory) return o;
+    }
+    FAIL("statement without an address");
+    return function().operands[0];
+  }
+
+  Module module;
+};
+
+std::vector<std::string> parameters(const Emitted& emitted) {
+  std::vector<std::string> list;
+  for (const Variable& v : emitted.function().parameters) {
+    list.push_back(std::string(emitted.module.text(v.name)) + "." + std::string(name(v.type)));
+  }
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("one entry, named as the kernel, with its parameters in order") {
+  const std::map<std::string, std::vector<std::string>> expected = {
+      {"copy", {"in.u64", "out.u64", "n.u32"}},
+      {"fma_rpt", {"in.u64", "out.u64", "n.s32", "k.s32", "a.f32", "b.f32"}},
+      {"gemv_coalesced", {"y_ptr.u64", "a_ptr.u64", "x_ptr.u64", "k_dim.u32", "n_dim.u32"}},
+      {"gemv_strided", {"y_ptr.u64", "a_ptr.u64", "x_ptr.u64", "k_dim.u32", "n_dim.u32"}},
+      {"vadd", {"a.u64", "b.u64", "c.u64", "n.u32"}}};
+  CHECK(catalog().size() == expected.size());
+  for (const auto& [kernel, list] : expected) {
+    const Emitted emitted(kernel);
+    CHECK(emitted.function().entry);
+    CHECK(emitted.function().linkage == Linkage::Visible);
+    CHECK(emitted.module.text(emitted.function().name) == kernel);
+    CHECK(parameters(emitted) == list);
+    CHECK(verify(emitted.module).empty());
+  }
+}
+
+TEST_CASE("the target and the lowest version are stated") {
+  for (const CatalogEntry& entry : catalog()) {
+    for (const Target& row : targets()) {
+      const Emitted emitted(entry.name, row.name);
+      CHECK(emitted.module.target == row.name);
+      // None of these kernels needs more than the oldest PTX its target knows.
+      CHECK(emitted.module.version == row.version);
+    }
+  }
+  CHECK(Emitted("gemv_coalesced", "sm_89").module.version == Version{7, 8});
+  CHECK(Emitted("gemv_coalesced", "sm_75").module.version == Version{6, 3});
+}
+
+TEST_CASE("gemv_coalesced declares 1024 bytes of shared memory, whatever k is") {
+  const Emitted emitted("gemv_coalesced");
+  std::uint64_t shared = 0;
+  std::size_t arrays = 0;
+  for (const auto* list : {&emitted.module.variables, &emitted.function().variables}) {
+    for (const Variable& v : *list) {
+      if (v.space != Space::Shared) continue;
+      ++arrays;
+      shared += size_in_bytes(v);
+      CHECK(natural_alignment(v) >= 4);
+    }
+  }
+  CHECK(arrays == 1);
+  CHECK(shared == 1024);
+  CHECK(GemvCoalesced{9000, 17}.geometry().dynamic_shared_bytes == 0);
+}
+
+TEST_CASE("shared memory is addressed with 32 bits") {
+  const Emitted emitted("gemv_coalesced");
+  std::size_t accesses = 0;
+  for (const std::string_view mnemonic : {"ld", "st"}) {
+    for (const std::size_t i : emitted.with(mnemonic, Space::Shared)) {
+      const Operand& address = emitted.address(i);
+      REQUIRE(address.base == OperandKind::Register);
+      CHECK(bits(emitted.function().type_of({{address.id}, address.index})) == 32);
+      ++accesses;
+    }
+  }
+  CHECK(accesses >= 2);
+}
+
+TEST_CASE("no condition that depends on the thread decides whether a barrier is reached") {
+  for (const CatalogEntry& entry : catalog()) {
+    const Emitted emitted(entry.name);
+    const LaneAnalysis lanes(emitted.module, emitted.function());
+    for (const std::size_t barrier : emitted.barriers()) {
+      INFO(entry.name << ": " << print(emitted.module, emitted.function(), emitted.function().body[barrier]));
+      if (info(emitted.function().body[barrier].op).mnemonic == "bar") {
+        CHECK_FALSE(lanes.decided_by_lane(barrier));
+        CHECK_FALSE(lanes.deciders(barrier).empty());
+      }
+    }
+  }
+  CHECK(Emitted("gemv_coalesced").with("bar").size() == 2);
+  CHECK(Emitted("gemv_strided").with("bar").empty());
+}
+
+TEST_CASE("the analysis of barriers finds the early exit that it is there for") {
+  // gemv_coalesced as the original design had it: columns out of range leave before the barrier.
+  const Module bad = parse(R"(.version 7.8
+.target sm_89
+.address_size 64
+.visible .entry k(.param .u32 n)
+{
+  .reg .pred %p<3>;
+  .reg .b32 %r<4>;
+  ld.param.u32 %r1, [n];
+  mov.u32 %r2, %tid.x;
+  setp.ge.u32 %p1, %r2, %r1;
+  @%p1 bra DONE;
+  bar.sync 0;
+DONE:
+  ret;
+}
+)");
+  const LaneAnalysis lanes(bad, bad.functions[0]);
+  CHECK(lanes.decided_by_lane(4));
+  // The same with a condition that all threads share.
+  const Module good = parse(R"(.version 7.8
+.target sm_89
+.address_size 64
+.visible .entry k(.param .u32 n)
+{
+  .reg .pred %p<3>;
+  .reg .b32 %r<4>;
+  ld.param.u32 %r1, [n];
+  setp.ge.u32 %p1, %r1, 7;
+  @%p1 bra DONE;
+  bar.sync 0;
+DONE:
+  ret;
+}
+)");
+  const LaneAnalysis uniform(good, good.functions[0]);
+  CHECK_FALSE(uniform.decided_by_lane(3));
+  CHECK(uniform.deciders(3).size() == 1);
+}
+
+TEST_CASE("the inner loops of the GEMVs are fused multiply-adds, rounded to nearest even") {
+  for (const std::string_view kernel : {"gemv_coalesced", "gemv_strided", "fma_rpt"}) {
+    const Emitted emitted(kernel);
+    const LaneAnalysis lanes(emitted.module, emitted.function());
+    const auto loops = lanes.innermost_loops();
+    CHECK_FALSE(loops.empty());
+    for (const auto& loop : loops) {
+      std::size_t fused = 0;
+      for (const std::size_t i : loop) {
+        const Instruction& s = emitted.function().body[i];
+        if (s.kind != StatementKind::Instruction) continue;
+        const bool floating = kind(s.type()) == TypeKind::Float;
+        if (s.is(Op::fma_f32)) {
+          ++fused;
+          CHECK(s.get(Field::Rounding) == Modifier::rn);
+          CHECK_FALSE(s.has(Field::FlushToZero));
+        } else if (floating) {
+          // No separate multiplication or addition beside them.
+          CHECK(info(s.op).mnemonic != "mul");
+          CHECK(info(s.op).mnemonic != "add");
+        }
+      }
+      INFO(kernel);
+      CHECK((fused == 1 || fused == 4));
+    }
+  }
+}
+
+TEST_CASE("loops are tested at the bottom: no backward branch is unconditional") {
+  for (const CatalogEntry& entry : catalog()) {
+    const Emitted emitted(entry.name);
+    std::set<std::uint32_t> placed;
+    for (const Instruction& s : emitted.function().body) {
+      if (s.kind == StatementKind::Label) placed.insert(emitted.function().operands_of(s)[0].id);
+      if (s.kind != StatementKind::Instruction || info(s.op).mnemonic != "bra") continue;
+      const bool backward = placed.count(emitted.function().operands_of(s)[0].id) != 0;
+      if (backward) CHECK(s.guard.present());
+    }
+  }
+}
+
+TEST_CASE("consecutive lanes of the coalesced kernels are on consecutive elements") {
+  for (const std::string_view kernel : {"gemv_coalesced", "vadd", "copy", "fma_rpt"}) {
+    const Emitted emitted(kernel);
+    const LaneAnalysis lanes(emitted.module, emitted.function());
+    std::size_t accesses = 0;
+    for (const std::string_view mnemonic : {"ld", "st"}) {
+      for (const std::size_t i : emitted.with(mnemonic, Space::Global)) {
+        INFO(kernel << ": " << print(emitted.module, emitted.function(), emitted.function().body[i]));
+        CHECK(lanes.lane_stride(emitted.address(i)) == std::optional<std::int64_t>(4));
+        ++accesses;
+      }
+    }
+    CHECK(accesses >= 2);
+  }
+}
+
+TEST_CASE("the shared tile is written lane by lane and read as a broadcast") {
+  const Emitted emitted("gemv_coalesced");
+  const LaneAnalysis lanes(emitted.module, emitted.function());
+  for (const std::size_t i : emitted.with("st", Space::Shared)) {
+    CHECK(lanes.lane_stride(emitted.address(i)) == std::optional<std::int64_t>(4));
+  }
+  for (const std::size_t i : emitted.with("ld", Space::Shared)) {
+    CHECK(lanes.lane_stride(emitted.address(i)) == std::optional<std::int64_t>(0));
+  }
+}
+
+TEST_CASE("the strided GEMV is strided: lanes are a row apart") {
+  const Emitted emitted("gemv_strided");
+  const LaneAnalysis lanes(emitted.module, emitted.function());
+  std::size_t strided = 0;
+  for (const std::size_t i : emitted.with("ld", Space::Global)) {
+    strided += lanes.lane_stride(emitted.address(i)) == std::nullopt ? 1u : 0u;
+  }
+  CHECK(strided == 1);
+  CHECK(emitted.with("shfl").size() == 5);
+}
+
+TEST_CASE("x is read under a predicate, with zero beyond its end") {
+  const Emitted emitted("gemv_coalesced");
+  std::size_t guarded = 0;
+  for (const std::size_t i : emitted.with("ld", Space::Global)) {
+    const Instruction& load = emitted.function().body[i];
+    if (!load.guard.present()) continue;
+    ++guarded;
+    // The default stands in the same register before the load.
+    const Instruction& before = emitted.function().body[i - 1];
+    CHECK(info(before.op).mnemonic == "mov");
+    CHECK(emitted.function().operands_of(before)[0] == emitted.function().operands_of(load)[0]);
+    CHECK(emitted.function().operands_of(before)[1].value == 0);
+  }
+  CHECK(guarded == 1);
+}
