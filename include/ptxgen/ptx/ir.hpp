@@ -372,7 +372,10 @@ struct Module {
   std::vector<SourceFile> files;
   std::vector<Symbol> symbols;
   std::vector<SourceLocation> sites;  ///< C++ call sites; not part of PTX
-  std::string file;                   ///< where the text came from, for messages; not part of PTX
+  // Where the text came from, for messages; not part of PTX.
+  std::string file;
+  std::uint32_t version_line = 0;
+  std::uint32_t target_line = 0;
 
   [[nodiscard]] std::string_view text(NameId id) const noexcept { return names[id]; }
   /// The C++ call that built a statement; unknown for parsed ones.
