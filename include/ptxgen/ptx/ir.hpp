@@ -88,6 +88,8 @@ struct Operand {
   bool negated : 1 = false;    ///< `!p`
   bool joined : 1 = false;     ///< printed behind `|`
   bool is_unsigned : 1 = false;  ///< Integer: a literal above the signed range
+  bool zero_offset : 1 = false;  ///< Memory: `[%r1+0]`, which ptxas 13 compiles otherwise than `[%r1]`
+                                 ///< under `.target ..., debug`
   std::uint32_t id = 0;
   std::uint32_t index = 0;
   std::uint32_t reserved = 0;
