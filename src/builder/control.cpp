@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "builder/rows.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/verifier.hpp"
 
@@ -180,8 +181,45 @@ void Control::emit(ptx::Op op, std::initializer_list<ptx::Modifier> words,
   std::array<ptx::Operand, ptx::kMaxOperands> lowered;
   std::size_t count = 0;
   for (const Operand& o : operands) lowered[count++] = lower(o);
-  append({op, Words(words)}, {lowered.data(), count}, site, true);
+  // Registers of one width are alike in PTX; here a u32 does not pass for an f32.
+  const Form form{op, Words(words)};
+  ptx::Instruction statement;
+  std::array<const ptx::OperandSpec*, ptx::kMaxOperands> specs{};
+  if (fit_row(form, {lowered.data(), count}, true, statement, &specs)) {
+    for (std::size_t i = 0; i < count; ++i) {
+      check_element(operands.begin()[i], wanted_type(statement, *specs[i]), specs[i]->relaxed, i);
+    }
+  }
+  append(form, {lowered.data(), count}, site, true);
   transaction.keep();
+}
+
+void Control::check_element(const Operand& operand, ptx::Type wanted, bool relaxed,
+                            std::size_t place) {
+  if (operand.kind_ == Operand::Kind::Vector) {
+    for (std::size_t i = 0; i < operand.count_; ++i) {
+      check_element(operand.elements_[i], wanted, relaxed, place);
+    }
+    return;
+  }
+  const ptx::Type given = operand.element_;
+  if (given == ptx::Type::none || wanted == ptx::Type::none) return;
+  const auto family = [](ptx::Type type) {
+    const ptx::TypeKind kind = ptx::kind(type);
+    return kind == ptx::TypeKind::Signed ? ptx::TypeKind::Unsigned
+           : kind == ptx::TypeKind::Packed ? ptx::TypeKind::Bits
+                                           : kind;
+  };
+  const bool bits = family(given) == ptx::TypeKind::Bits || family(wanted) == ptx::TypeKind::Bits;
+  const bool kinds = bits || family(given) == family(wanted);
+  const bool widths = ptx::bits(given) == ptx::bits(wanted) ||
+                      (relaxed && ptx::bits(given) > ptx::bits(wanted));
+  if (!kinds || !widths) {
+    fail("type-mismatch",
+         "operand " + std::to_string(place + 1) + " is " + std::string(ptx::name(given)) +
+             ", the instruction takes " + std::string(ptx::name(wanted)) + " there",
+         operand.argument_.site);
+  }
 }
 
 namespace {
@@ -283,8 +321,8 @@ void Control::raw(std::string_view text, std::initializer_list<Operand> outputs,
   for (std::size_t i = symbols; i < module_.symbols.size(); ++i) {
     if (module_.symbols[i].kind == ptx::SymbolKind::Unresolved) {
       fail("undefined-symbol",
-           "raw PTX names `" + std::string(module_.names[module_.symbols[i].name]) +
-               "`, which is declared nowhere",
+           "raw PTX names '" + std::string(module_.names[module_.symbols[i].name]) +
+               "', which is declared nowhere",
            site);
     }
   }

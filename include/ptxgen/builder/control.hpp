@@ -17,7 +17,8 @@ class Operand {
   template <class A>
     requires detail::kIsOperand<A>
   Operand(const A& a, SourceLocation at = SourceLocation::current())
-      : argument_(detail::argument<detail::ElementOf<A>>(a, at)) {}
+      : argument_(detail::argument<detail::ElementOf<A>>(a, at)),
+        element_(detail::ElementOf<A>::kType) {}
   template <detail::Pointer P>
   Operand(const P& p, SourceLocation at = SourceLocation::current())
       : kind_(Kind::Memory),
@@ -58,6 +59,7 @@ class Operand {
 
   Kind kind_ = Kind::Plain;
   detail::Argument argument_;
+  ptx::Type element_ = ptx::Type::none;
   detail::PointerData pointer_;
   std::string_view label_;
   const Operand* elements_ = nullptr;
@@ -270,6 +272,7 @@ class Control : public Memory {
 
  private:
   ptx::Operand lower(const Operand& operand);
+  void check_element(const Operand& operand, ptx::Type wanted, bool relaxed, std::size_t place);
 };
 
 }  // namespace detail

@@ -352,7 +352,7 @@ class Var : public detail::Operators<T> {
   void set(const In<T>& value) {
     detail::move_into(core_, register_, detail::kMoveType<T>, value.resolved());
   }
-  Var& operator=(const In<T>& value) const {
+  Var& operator=(const In<T>& value) {
     set(value);
     return *this;
   }
