@@ -107,9 +107,8 @@ Value<u32> Control::activemask(Site site) {
 }
 
 Pred Control::vote(ptx::Modifier mode, const In<pred>& p, const Argument& mask, Site site) {
-  return {this,
-          result({ptx::Op::vote_sync, {ptx::Modifier::sync, mode, ptx::Modifier::type_pred}},
-                 pred::kClass, {p, mask}, site)};
+  return {this, result({ptx::Op::vote_sync, {ptx::Modifier::sync, mode, ptx::Modifier::type_pred}},
+                       pred::kClass, {p, mask}, site)};
 }
 
 ptx::Register Control::special(ptx::SpecialRegister which, unsigned component,
@@ -128,8 +127,7 @@ ptx::Register Control::special(ptx::SpecialRegister which, unsigned component,
              " and is read as " + std::string(ptx::name(type)),
          site);
   }
-  const auto number =
-      static_cast<std::uint8_t>(row.components == 0 ? 0 : component + 1);
+  const auto number = static_cast<std::uint8_t>(row.components == 0 ? 0 : component + 1);
   return result({ptx::Op::mov, {ptx::as_modifier(type)}}, register_class,
                 {{this, ptx::Operand::special(which, number), site}}, site);
 }
@@ -154,11 +152,15 @@ ptx::Operand Control::lower(const Operand& operand) {
   const SourceLocation site = operand.argument_.site;
   ptx::Operand out;
   switch (operand.kind_) {
-    case Operand::Kind::Plain: out = use(operand.argument_); break;
+    case Operand::Kind::Plain:
+      out = use(operand.argument_);
+      break;
     case Operand::Kind::Memory:
       out = use(address(operand.pointer_, 1, operand.narrow_, site));
       break;
-    case Operand::Kind::Label: out = ptx::Operand::label(named_label({operand.label_, site})); break;
+    case Operand::Kind::Label:
+      out = ptx::Operand::label(named_label({operand.label_, site}));
+      break;
     case Operand::Kind::Vector: {
       if (operand.count_ > kLongestVector) {
         fail("bad-operand", "a vector of more than 64 elements", site);
@@ -206,14 +208,14 @@ void Control::check_element(const Operand& operand, ptx::Type wanted, bool relax
   if (given == ptx::Type::none || wanted == ptx::Type::none) return;
   const auto family = [](ptx::Type type) {
     const ptx::TypeKind kind = ptx::kind(type);
-    return kind == ptx::TypeKind::Signed ? ptx::TypeKind::Unsigned
+    return kind == ptx::TypeKind::Signed   ? ptx::TypeKind::Unsigned
            : kind == ptx::TypeKind::Packed ? ptx::TypeKind::Bits
                                            : kind;
   };
   const bool bits = family(given) == ptx::TypeKind::Bits || family(wanted) == ptx::TypeKind::Bits;
   const bool kinds = bits || family(given) == family(wanted);
-  const bool widths = ptx::bits(given) == ptx::bits(wanted) ||
-                      (relaxed && ptx::bits(given) > ptx::bits(wanted));
+  const bool widths =
+      ptx::bits(given) == ptx::bits(wanted) || (relaxed && ptx::bits(given) > ptx::bits(wanted));
   if (!kinds || !widths) {
     fail("type-mismatch",
          "operand " + std::to_string(place + 1) + " is " + std::string(ptx::name(given)) +
@@ -237,12 +239,15 @@ std::string text_of(const ptx::Module& module, const ptx::Operand& operand) {
     case ptx::OperandKind::Integer:
       return operand.is_unsigned ? std::to_string(operand.value) + "U"
                                  : std::to_string(operand.offset());
-    case ptx::OperandKind::Float32: return hex("0f%08llX", operand.value);
-    case ptx::OperandKind::Float64: return hex("0d%016llX", operand.value);
+    case ptx::OperandKind::Float32:
+      return hex("0f%08llX", operand.value);
+    case ptx::OperandKind::Float64:
+      return hex("0d%016llX", operand.value);
     case ptx::OperandKind::Memory:
       return "[" + ptx::name_of(module, f, operand.as_register()) + "+" +
              std::to_string(operand.offset()) + "]";
-    case ptx::OperandKind::Label: return std::string(module.names[f.labels[operand.id].name]);
+    case ptx::OperandKind::Label:
+      return std::string(module.names[f.labels[operand.id].name]);
     case ptx::OperandKind::Vector: {
       std::string text = "{";
       for (const ptx::Operand& element : f.elements(operand)) {
@@ -250,7 +255,8 @@ std::string text_of(const ptx::Module& module, const ptx::Operand& operand) {
       }
       return text + "}";
     }
-    default: return "_";
+    default:
+      return "_";
   }
 }
 

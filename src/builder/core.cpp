@@ -193,7 +193,8 @@ Checkpoint Core::checkpoint() const noexcept {
 void Core::restore(const Checkpoint& to) noexcept {
   ptx::Function& f = function();
   const auto shrink = [](auto& list, std::size_t size) {
-    if (list.size() > size) list.erase(list.begin() + static_cast<std::ptrdiff_t>(size), list.end());
+    if (list.size() > size)
+      list.erase(list.begin() + static_cast<std::ptrdiff_t>(size), list.end());
   };
   // Labels placed since then are open again; those made since then are gone.
   for (std::size_t i = to.body; i < f.body.size(); ++i) {
@@ -436,8 +437,8 @@ ptx::Operand Core::pool_vector(std::span<const ptx::Operand> elements) {
   return vector;
 }
 
-void Core::vector_load(const Form& form, RegisterClass register_class,
-                       std::span<ptx::Register> out, const Argument& from, SourceLocation site) {
+void Core::vector_load(const Form& form, RegisterClass register_class, std::span<ptx::Register> out,
+                       const Argument& from, SourceLocation site) {
   const ptx::Operand source = use(from);
   Transaction transaction(*this);
   std::array<ptx::Operand, 8> elements;
@@ -495,13 +496,13 @@ Argument Core::plain(const Argument& predicate) {
   return out;
 }
 
-Argument Core::stable(const Argument& argument, RegisterClass register_class,
-                      ptx::Type move_type) {
+Argument Core::stable(const Argument& argument, RegisterClass register_class, ptx::Type move_type) {
   if (!argument.variable) {
     use(argument);
     return argument;
   }
-  return {this, ptx::Operand::reg(move_to_new(this, register_class, move_type, argument)), argument.site};
+  return {this, ptx::Operand::reg(move_to_new(this, register_class, move_type, argument)),
+          argument.site};
 }
 
 // ---- labels and branches

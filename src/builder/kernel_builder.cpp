@@ -105,15 +105,13 @@ detail::PointerData KernelBuilder::pointer_param(const Name& name, ptx::Space sp
          name.site);
   }
   detail::Transaction transaction(*this);
-  ptx::Register base =
-      result({ptx::Op::ld, {ptx::Modifier::param, ptx::Modifier::type_u64}},
-             detail::RegisterClass::rd,
-             {{this, ptx::Operand::memory(parameter_symbol(module_, index)), name.site}},
-             name.site);
+  ptx::Register base = result(
+      {ptx::Op::ld, {ptx::Modifier::param, ptx::Modifier::type_u64}}, detail::RegisterClass::rd,
+      {{this, ptx::Operand::memory(parameter_symbol(module_, index)), name.site}}, name.site);
   if (space != ptx::Space::Generic) {
-    base = result({ptx::Op::cvta_to, {ptx::Modifier::to, word, ptx::Modifier::type_u64}},
-                  detail::RegisterClass::rd, {{this, ptx::Operand::reg(base), name.site}},
-                  name.site);
+    base =
+        result({ptx::Op::cvta_to, {ptx::Modifier::to, word, ptx::Modifier::type_u64}},
+               detail::RegisterClass::rd, {{this, ptx::Operand::reg(base), name.site}}, name.site);
   }
   transaction.keep();
   return {this, base, 0, 0};

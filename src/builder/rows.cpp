@@ -53,7 +53,8 @@ bool operands_fit(const ptx::OpInfo& row, std::span<const ptx::Operand> operands
     if (!is_there(spec, candidate)) continue;
     const bool optional = spec.optional && spec.with == ptx::Field::Literal;
     const std::size_t left = operands.size() - at;
-    if (spec.joined && optional ? left == 0 || !operands[at].joined : optional && left <= required) {
+    if (spec.joined && optional ? left == 0 || !operands[at].joined
+                                : optional && left <= required) {
       continue;
     }
     if (left == 0) return false;
@@ -73,8 +74,7 @@ bool operands_fit(const ptx::OpInfo& row, std::span<const ptx::Operand> operands
 }  // namespace
 
 bool fit_row(const Form& form, std::span<const ptx::Operand> operands, bool fill,
-             ptx::Instruction& out,
-             std::array<const ptx::OperandSpec*, ptx::kMaxOperands>* specs) {
+             ptx::Instruction& out, std::array<const ptx::OperandSpec*, ptx::kMaxOperands>* specs) {
   const ptx::OpInfo& row = ptx::info(form.op);
   std::uint32_t unused = (1u << form.words.count) - 1u;
   std::array<ptx::Modifier, ptx::kMaxModifiers> chosen{};
@@ -114,11 +114,16 @@ ptx::Type wanted_type(const ptx::Instruction& statement, const ptx::OperandSpec&
   };
   if (spec.role == ptx::OperandRole::Predicate) return ptx::Type::pred;
   switch (spec.type_source) {
-    case ptx::TypeSource::Fixed: return spec.fixed;
-    case ptx::TypeSource::Slot: return statement.type(spec.index);
-    case ptx::TypeSource::Wide: return bits_type(2 * ptx::bits(statement.type(spec.index)));
-    case ptx::TypeSource::Bits: return bits_type(ptx::bits(statement.type(spec.index)));
-    case ptx::TypeSource::Any: break;
+    case ptx::TypeSource::Fixed:
+      return spec.fixed;
+    case ptx::TypeSource::Slot:
+      return statement.type(spec.index);
+    case ptx::TypeSource::Wide:
+      return bits_type(2 * ptx::bits(statement.type(spec.index)));
+    case ptx::TypeSource::Bits:
+      return bits_type(ptx::bits(statement.type(spec.index)));
+    case ptx::TypeSource::Any:
+      break;
   }
   return ptx::Type::none;
 }

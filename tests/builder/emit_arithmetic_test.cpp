@@ -173,7 +173,7 @@ TEST_CASE("comparison, choice and conversion emit their instruction") {
 TEST_CASE("operators emit their instruction") {
   EMIT("add.u32 %r10, %r0, 1;", t.r + 1);
   EMIT("sub.u32 %r10, 1, %r0;", 1 - t.r);
-  EMIT("mul.lo.s32 %r10, %r3, %r4;", t.s* t.s1);
+  EMIT("mul.lo.s32 %r10, %r3, %r4;", t.s * t.s1);
   EMIT("mul.rn.f32 %f3, 0f3F000000, %f0;", 0.5f * t.f);
   EMIT("div.rn.f32 %f3, %f0, %f1;", t.f / t.f1);
   EMIT("div.s32 %r10, %r3, %r4;", t.s / t.s1);

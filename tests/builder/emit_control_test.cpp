@@ -1,4 +1,4 @@
-// tests/builder/emit_control_test.cpp - one line for each control and warp method; emit and raw
+// tests/builder/emit_control_test.cpp - one line for each control and warp method
 #include "emit.hpp"
 
 using namespace ptxgen;
@@ -10,14 +10,15 @@ TEST_CASE("special registers") {
   EMIT("mov.u32 %r10, %laneid;", k.laneid());
   EMIT("mov.u32 %r10, %nctaid.y;", k.special_reg(ptx::SpecialRegister::nctaid, 1));
   EMIT("mov.u64 %rd3, %globaltimer;", k.special_reg<u64>(ptx::SpecialRegister::globaltimer));
-  EMIT("mov.u32 %r10, %ctaid.x;\nmov.u32 %r11, %ntid.x;\nmov.u32 %r12, %tid.x;\n"
-       "mad.lo.u32 %r13, %r10, %r11, %r12;",
-       k.global_thread_x());
+  EMIT(
+      "mov.u32 %r10, %ctaid.x;\nmov.u32 %r11, %ntid.x;\nmov.u32 %r12, %tid.x;\n"
+      "mad.lo.u32 %r13, %r10, %r11, %r12;",
+      k.global_thread_x());
 }
 
 TEST_CASE("branches and barriers") {
-  EMIT("bra done;\n@%p0 bra done;\n@!%p0 bra done;\ndone:",
-       k.branch("done"); k.branch_if(t.p, "done"); k.branch_unless(t.p, "done"); k.label("done"));
+  EMIT("bra done;\n@%p0 bra done;\n@!%p0 bra done;\ndone:", k.branch("done");
+       k.branch_if(t.p, "done"); k.branch_unless(t.p, "done"); k.label("done"));
   EMIT("ret;", k.ret());
   EMIT("exit;", k.exit());
   EMIT("trap;", k.trap());
@@ -53,11 +54,12 @@ TEST_CASE("warp operations") {
 }
 
 TEST_CASE("emit reaches every row") {
-  EMIT("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f0}, "
-       "{%r8, %r9, %r8, %r9}, {%r8, %r9}, {%f0, %f1, %f2, %f0};",
-       k.emit(ptx::Op::mma_m16n8k16_f16_f32, {},
-              {Vec{t.f, t.f1, t.f2, t.f}, Vec{t.b, t.b1, t.b, t.b1}, Vec{t.b, t.b1},
-               Vec{t.f, t.f1, t.f2, t.f}}));
+  EMIT(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f0}, "
+      "{%r8, %r9, %r8, %r9}, {%r8, %r9}, {%f0, %f1, %f2, %f0};",
+      k.emit(ptx::Op::mma_m16n8k16_f16_f32, {},
+             {Vec{t.f, t.f1, t.f2, t.f}, Vec{t.b, t.b1, t.b, t.b1}, Vec{t.b, t.b1},
+              Vec{t.f, t.f1, t.f2, t.f}}));
   EMIT("nanosleep.u32 100;", k.emit(ptx::Op::nanosleep, {}, {100}));
   EMIT("prefetch.global.L2 [%rd0+4];",
        k.emit(ptx::Op::prefetch, {ptx::Modifier::global, ptx::Modifier::L2}, {t.fp + 1}));

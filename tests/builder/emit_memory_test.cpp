@@ -25,8 +25,7 @@ TEST_CASE("loads") {
   EMIT("ld.shared.v2.u32 {%r10, %r11}, [%r0];", load<2>(t.su));
   EMIT("mov.f32 %f3, 0f00000000;\n@%p0 ld.global.f32 %f3, [%rd0];",
        k.ld_global_predicated(t.fp, t.p, 0.0f));
-  EMIT("mov.f32 %f3, %f1;\n@!%p0 ld.shared.f32 %f3, [%r0];",
-       k.ld_predicated(t.sp, !t.p, t.f1));
+  EMIT("mov.f32 %f3, %f1;\n@!%p0 ld.shared.f32 %f3, [%r0];", k.ld_predicated(t.sp, !t.p, t.f1));
 }
 
 TEST_CASE("stores") {
@@ -37,8 +36,7 @@ TEST_CASE("stores") {
   EMIT("st.release.sys.global.u32 [%rd0], %r0;",
        k.st(t.up, t.r, {.order = Order::release, .scope = Scope::sys}));
   EMIT("st.global.cs.f32 [%rd0], %f0;", k.st(t.fp, t.f, {.cache = Cache::cs}));
-  EMIT("st.global.v2.f32 [%rd0], {%f0, %f1};",
-       k.st(t.fp, std::array<Value<f32>, 2>{t.f, t.f1}));
+  EMIT("st.global.v2.f32 [%rd0], {%f0, %f1};", k.st(t.fp, std::array<Value<f32>, 2>{t.f, t.f1}));
 }
 
 TEST_CASE("elements are read and written like C++") {
@@ -51,9 +49,10 @@ TEST_CASE("elements are read and written like C++") {
   // Loads come from left to right whatever the compiler's order of evaluation.
   EMIT("ld.global.f32 %f3, [%rd0];\nld.global.f32 %f4, [%rd0+4];\nadd.rn.f32 %f5, %f3, %f4;",
        t.fp[0] + t.fp[1]);
-  EMIT("ld.global.f32 %f3, [%rd0];\nld.shared.f32 %f4, [%r0];\n"
-       "fma.rn.f32 %f5, %f3, %f4, %f0;",
-       fma(t.fp[0], t.sp[0], t.f));
+  EMIT(
+      "ld.global.f32 %f3, [%rd0];\nld.shared.f32 %f4, [%r0];\n"
+      "fma.rn.f32 %f5, %f3, %f4, %f0;",
+      fma(t.fp[0], t.sp[0], t.f));
 }
 
 TEST_CASE("pointer arithmetic is exact for every index") {
@@ -67,8 +66,7 @@ TEST_CASE("pointer arithmetic is exact for every index") {
   EMIT("", (void)(t.fp + 1000));
   // Beyond the 32-bit immediate the offset is added first.
   EMIT("add.s64 %rd3, %rd0, 8589934592;\nld.global.f32 %f3, [%rd3];", k.ld(t.fp + (1ll << 31)));
-  EMIT("mad.wide.u32 %rd3, %r0, 4, %rd0;\nld.global.f32 %f3, [%rd3+4];",
-       k.ld(t.fp + 1 + t.r));
+  EMIT("mad.wide.u32 %rd3, %r0, 4, %rd0;\nld.global.f32 %f3, [%rd3+4];", k.ld(t.fp + 1 + t.r));
 }
 
 TEST_CASE("a pointer variable moves in place") {

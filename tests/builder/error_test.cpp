@@ -48,11 +48,10 @@ void refused(F&& call, std::string_view code, std::string_view message, unsigned
 
 }  // namespace
 
-#define REFUSED_ON(target, code, message, ...)                                                     \
-  refused(                                                                                         \
-      []([[maybe_unused]] Bench& t, [[maybe_unused]] KernelBuilder& k,                             \
-         [[maybe_unused]] std::string& before) { __VA_ARGS__; },                                   \
-      code, message, __LINE__, target)
+#define REFUSED_ON(target, code, message, ...)                             \
+  refused([]([[maybe_unused]] Bench& t, [[maybe_unused]] KernelBuilder& k, \
+             [[maybe_unused]] std::string& before) { __VA_ARGS__; },       \
+          code, message, __LINE__, target)
 #define REFUSED(code, message, ...) REFUSED_ON("sm_90", code, message, __VA_ARGS__)
 
 TEST_CASE("literals out of range") {
@@ -74,8 +73,8 @@ TEST_CASE("forms that PTX does not have") {
 }
 
 TEST_CASE("what the target lacks is refused at the call") {
-  REFUSED_ON("sm_75", "target-lacks", "'redux.sync.add.s32' needs sm_80 or newer, the target is sm_75",
-             k.redux_add(t.s));
+  REFUSED_ON("sm_75", "target-lacks",
+             "'redux.sync.add.s32' needs sm_80 or newer, the target is sm_75", k.redux_add(t.s));
   REFUSED_ON("sm_80", "target-lacks", "'add.rn.bf16' needs sm_90 or newer, the target is sm_80",
              k.add(t.g, t.g1));
   REFUSED_ON("sm_80", "target-lacks", ".reqnctapercluster needs sm_90; the target is sm_80",
@@ -86,11 +85,11 @@ TEST_CASE("what the target lacks is refused at the call") {
 }
 
 TEST_CASE("emit checks words and operands against the row") {
-  REFUSED("bad-operand",
-          "'fma.rn.f64' with 4 operands does not fit the row fma_f32: "
-          "'fma.<rnd>.<ftz>?.<sat>?.<T:f32> d, a, b, c'",
-          k.emit(ptx::Op::fma_f32, {ptx::Modifier::rn, ptx::Modifier::type_f64},
-                 {t.d, t.d, t.d, t.d}));
+  REFUSED(
+      "bad-operand",
+      "'fma.rn.f64' with 4 operands does not fit the row fma_f32: "
+      "'fma.<rnd>.<ftz>?.<sat>?.<T:f32> d, a, b, c'",
+      k.emit(ptx::Op::fma_f32, {ptx::Modifier::rn, ptx::Modifier::type_f64}, {t.d, t.d, t.d, t.d}));
   REFUSED("bad-operand",
           "'fma.rn' with 3 operands does not fit the row fma_f32: "
           "'fma.<rnd>.<ftz>?.<sat>?.<T:f32> d, a, b, c'",
@@ -112,15 +111,16 @@ TEST_CASE("values of another kernel or of a closed body") {
     CHECK(error_of([&] { t.k.add(t.r, foreign); }).message ==
           "an operand belongs to another kernel");
   }
-  REFUSED("bad-operand",
-          "an operand was computed in a body (of if_, for_, while_ or guarded) that is closed here, "
-          "where it may not have been executed: keep it in a Var declared outside",
-          [&] {
-            std::vector<Value<u32>> leaked;
-            k.if_(t.p, [&] { leaked.push_back(t.r + 1); });
-            before = snapshot(k);
-            k.add(leaked[0], 1);
-          }());
+  REFUSED(
+      "bad-operand",
+      "an operand was computed in a body (of if_, for_, while_ or guarded) that is closed here, "
+      "where it may not have been executed: keep it in a Var declared outside",
+      [&] {
+        std::vector<Value<u32>> leaked;
+        k.if_(t.p, [&] { leaked.push_back(t.r + 1); });
+        before = snapshot(k);
+        k.add(leaked[0], 1);
+      }());
 }
 
 TEST_CASE("variables that were moved from") {
@@ -133,8 +133,9 @@ TEST_CASE("variables that were moved from") {
 }
 
 TEST_CASE("labels") {
-  REFUSED("duplicate-name",
-          "label 'top' is placed twice: names are unique in a kernel", k.label("top"); before = snapshot(k); k.label("top"));
+  REFUSED("duplicate-name", "label 'top' is placed twice: names are unique in a kernel",
+          k.label("top");
+          before = snapshot(k); k.label("top"));
   REFUSED("bad-name", "labels beginning with '$L' are those of if_, for_ and while_",
           k.label("$L1"));
   REFUSED("bad-name",
@@ -189,14 +190,19 @@ TEST_CASE("barriers, copies, arrays and loops refuse nonsense") {
   REFUSED("misaligned",
           "an access of 16 bytes at offset 4 of an array aligned to 16: its address must be a "
           "multiple of 16",
-          [&] { const auto tile = k.shared<f32>(16); before = snapshot(k); k.ld<4>(tile + 1); }());
-  REFUSED("bad-operand",
-          "the step of a loop is positive: count up and compute what goes down",
+          [&] {
+            const auto tile = k.shared<f32>(16);
+            before = snapshot(k);
+            k.ld<4>(tile + 1);
+          }());
+  REFUSED("bad-operand", "the step of a loop is positive: count up and compute what goes down",
           k.for_(0, t.r, 0, [] {}));
   REFUSED("bad-operand", "an unroll factor is 1 to 1024, not 0",
-          k.for_(0, t.r, 1, [] {}, Unroll{0}));
+          k.for_(
+              0, t.r, 1, [] {}, Unroll{0}));
   REFUSED("bad-operand", "the step times the unroll factor does not fit the index type",
-          k.for_(0, t.r, 0x80000000u, [] {}, Unroll{2}));
+          k.for_(
+              0, t.r, 0x80000000u, [] {}, Unroll{2}));
   REFUSED("bad-operand",
           "a 64-bit index into shared or local memory, whose addresses have 32 bits: convert it to "
           "u32 or s32",

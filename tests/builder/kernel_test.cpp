@@ -11,14 +11,14 @@ using namespace ptxgen::test;
 namespace {
 
 auto saxpy(std::string_view target = "sm_89") {
-  return build_kernel("saxpy", target,
-                      params(param<Ptr<f32>>("y"), param<u8>("flag"), param<Ptr<f32>>("x"),
-                             param<f32>("a"), param<u32>("n")),
-                      [](KernelBuilder& k, Ptr<f32> y, Value<u8>, Ptr<f32> x, Value<f32> a,
-                         Value<u32> n) {
-                        const Value<u32> i = k.global_thread_x();
-                        k.if_(i < n, [&] { y[i] = fma(a, x[i], y[i]); });
-                      });
+  return build_kernel(
+      "saxpy", target,
+      params(param<Ptr<f32>>("y"), param<u8>("flag"), param<Ptr<f32>>("x"), param<f32>("a"),
+             param<u32>("n")),
+      [](KernelBuilder& k, Ptr<f32> y, Value<u8>, Ptr<f32> x, Value<f32> a, Value<u32> n) {
+        const Value<u32> i = k.global_thread_x();
+        k.if_(i < n, [&] { y[i] = fma(a, x[i], y[i]); });
+      });
 }
 
 }  // namespace
@@ -56,9 +56,8 @@ TEST_CASE("the signature says where each argument lies") {
 
 TEST_CASE("arguments are packed as the signature says") {
   const auto kernel = saxpy();
-  const auto block =
-      kernel.pack(DeviceAddress<f32>{0x1122334455667788u}, std::uint8_t{9},
-                  DeviceAddress<f32>{0x99u}, 2.0f, std::uint32_t{1000});
+  const auto block = kernel.pack(DeviceAddress<f32>{0x1122334455667788u}, std::uint8_t{9},
+                                 DeviceAddress<f32>{0x99u}, 2.0f, std::uint32_t{1000});
   CHECK(block.size() == 32);
   CHECK(block.count() == 5);
   std::uint64_t y = 0;
@@ -75,8 +74,8 @@ TEST_CASE("arguments are packed as the signature says") {
     CHECK(block.offsets[i] == kernel.signature().parameters[i].offset);
   }
   using K = decltype(saxpy());
-  STATIC_REQUIRE(K::kAccepts<DeviceAddress<f32>, std::uint8_t, DeviceAddress<f32>, float,
-                             std::uint32_t>);
+  STATIC_REQUIRE(
+      K::kAccepts<DeviceAddress<f32>, std::uint8_t, DeviceAddress<f32>, float, std::uint32_t>);
   STATIC_REQUIRE_FALSE(
       K::kAccepts<DeviceAddress<f32>, std::uint8_t, DeviceAddress<f32>, float, int>);
   STATIC_REQUIRE_FALSE(
@@ -93,8 +92,10 @@ TEST_CASE("a kernel takes the lowest version that will do") {
   CHECK(version("sm_89", nothing) == ptx::Version{7, 8});
   CHECK(version("sm_75", nothing) == ptx::Version{6, 3});
   CHECK(version("sm_90", nothing) == ptx::Version{7, 8});
-  CHECK(version("sm_90", [](KernelBuilder& k) { k.emit(ptx::Op::elect, {}, {k.undefined<b32>(), Operand(k.undefined<pred>()).joined(), 1}); }) ==
-        ptx::Version{8, 0});
+  CHECK(
+      version("sm_90", [](KernelBuilder& k) {
+        k.emit(ptx::Op::elect, {}, {k.undefined<b32>(), Operand(k.undefined<pred>()).joined(), 1});
+      }) == ptx::Version{8, 0});
 }
 
 TEST_CASE("small parameters, pointers into other spaces, generic pointers") {

@@ -35,7 +35,8 @@ class Machine {
       const ptx::Instruction& s = f_.body[at];
       const std::size_t here = at++;
       if (s.kind != ptx::StatementKind::Instruction) continue;
-      if (s.guard.present() && (read(ptx::Operand::reg(s.guard.predicate)) != 0) == s.guard.negated) {
+      if (s.guard.present() &&
+          (read(ptx::Operand::reg(s.guard.predicate)) != 0) == s.guard.negated) {
         continue;
       }
       const std::string_view mnemonic = ptx::info(s.op).mnemonic;
@@ -45,7 +46,7 @@ class Machine {
       } else if (mnemonic == "st") {
         recorded.push_back(read(operand(here, 1)) & mask(type));
       } else if (mnemonic != "ret") {
-        set(operand(here, 0).as_register(), compute(mnemonic, s, here) );
+        set(operand(here, 0).as_register(), compute(mnemonic, s, here));
       }
     }
     return recorded;
@@ -63,7 +64,8 @@ class Machine {
   static std::uint64_t mask(ptx::Type type) {
     return ptx::bits(type) == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << ptx::bits(type)) - 1;
   }
-  std::uint64_t compute(std::string_view mnemonic, const ptx::Instruction& s, std::size_t at) const {
+  std::uint64_t compute(std::string_view mnemonic, const ptx::Instruction& s,
+                        std::size_t at) const {
     const ptx::Type type = s.type();
     const std::uint64_t m = mask(type);
     const std::uint64_t a = read(operand(at, 1)) & m;
@@ -89,11 +91,17 @@ class Machine {
       return is_signed ? v ^ (std::uint64_t{1} << (ptx::bits(type) - 1)) : v;
     };
     switch (s.get(ptx::Field::Comparison)) {
-      case ptx::Modifier::eq: return a == b;
-      case ptx::Modifier::lt: return order(a) < order(b);
-      case ptx::Modifier::le: return order(a) <= order(b);
-      case ptx::Modifier::ge: return order(a) >= order(b);
-      default: FAIL("a comparison for_ does not use"); return 0;
+      case ptx::Modifier::eq:
+        return a == b;
+      case ptx::Modifier::lt:
+        return order(a) < order(b);
+      case ptx::Modifier::le:
+        return order(a) <= order(b);
+      case ptx::Modifier::ge:
+        return order(a) >= order(b);
+      default:
+        FAIL("a comparison for_ does not use");
+        return 0;
     }
   }
 
@@ -132,11 +140,21 @@ void check(Given given, Cpp begin, Cpp end, Cpp step, unsigned factor) {
   const Value<T> vs = k.undefined<T>();
   const auto body = [&](Value<T> i) { k.st(out, i); };
   switch (given) {
-    case Given::Values: k.for_(vb, ve, vs, body, Unroll{factor}); break;
-    case Given::ConstantStep: k.for_(vb, ve, step, body, Unroll{factor}); break;
-    case Given::ConstantBeginStep: k.for_(begin, ve, step, body, Unroll{factor}); break;
-    case Given::ConstantEndStep: k.for_(vb, end, step, body, Unroll{factor}); break;
-    case Given::ConstantBounds: k.for_(begin, end, vs, body, Unroll{factor}); break;
+    case Given::Values:
+      k.for_(vb, ve, vs, body, Unroll{factor});
+      break;
+    case Given::ConstantStep:
+      k.for_(vb, ve, step, body, Unroll{factor});
+      break;
+    case Given::ConstantBeginStep:
+      k.for_(begin, ve, step, body, Unroll{factor});
+      break;
+    case Given::ConstantEndStep:
+      k.for_(vb, end, step, body, Unroll{factor});
+      break;
+    case Given::ConstantBounds:
+      k.for_(begin, end, vs, body, Unroll{factor});
+      break;
   }
   Machine machine(k.module());
   const auto pattern = [](Cpp v) {
@@ -219,7 +237,8 @@ TEST_CASE("constant loops run as often as they say") {
   const auto indices = [](auto begin, auto end, auto step, unsigned factor) {
     KernelBuilder k("loop");
     const Ptr<u32> out = k.pointer<u32>(k.undefined<u64>());
-    k.for_(begin, end, step, [&](Value<u32> i) { k.st(out, i); }, Unroll{factor});
+    k.for_(
+        begin, end, step, [&](Value<u32> i) { k.st(out, i); }, Unroll{factor});
     return Machine(k.module()).run(100000).value();
   };
   for (unsigned factor = 1; factor < 10; ++factor) {

@@ -5,16 +5,17 @@ using namespace ptxgen;
 using namespace ptxgen::test;
 
 TEST_CASE("if_ branches around its body") {
-  EMIT("@!%p0 bra $L0;\nst.global.f32 [%rd0], %f0;\n$L0:",
-       k.if_(t.p, [&] { k.st(t.fp, t.f); }));
-  EMIT("@%p0 bra $L0;\nst.global.f32 [%rd0], %f0;\n$L0:",
-       k.if_(!t.p, [&] { k.st(t.fp, t.f); }));
-  EMIT("@!%p0 bra $L0;\nst.global.f32 [%rd0], %f0;\nbra $L1;\n$L0:\n"
-       "st.global.f32 [%rd0], %f1;\n$L1:",
-       k.if_(t.p, [&] { k.st(t.fp, t.f); }, [&] { k.st(t.fp, t.f1); }));
+  EMIT("@!%p0 bra $L0;\nst.global.f32 [%rd0], %f0;\n$L0:", k.if_(t.p, [&] { k.st(t.fp, t.f); }));
+  EMIT("@%p0 bra $L0;\nst.global.f32 [%rd0], %f0;\n$L0:", k.if_(!t.p, [&] { k.st(t.fp, t.f); }));
+  EMIT(
+      "@!%p0 bra $L0;\nst.global.f32 [%rd0], %f0;\nbra $L1;\n$L0:\n"
+      "st.global.f32 [%rd0], %f1;\n$L1:",
+      k.if_(
+          t.p, [&] { k.st(t.fp, t.f); }, [&] { k.st(t.fp, t.f1); }));
   // No branch behind what never comes back.
   EMIT("@!%p0 bra $L0;\nret;\n$L0:\nst.global.f32 [%rd0], %f1;\n$L1:",
-       k.if_(t.p, [&] { k.ret(); }, [&] { k.st(t.fp, t.f1); }));
+       k.if_(
+           t.p, [&] { k.ret(); }, [&] { k.st(t.fp, t.f1); }));
 }
 
 TEST_CASE("guarded puts the predicate before every instruction") {
@@ -23,38 +24,33 @@ TEST_CASE("guarded puts the predicate before every instruction") {
 }
 
 TEST_CASE("a value copied from a variable keeps what the variable held") {
-  EMIT("mov.f32 %f3, 0fFF800000;\nmov.f32 %f4, %f3;\nmax.f32 %f3, %f3, %f0;\n"
-       "sub.rn.f32 %f5, %f4, %f3;",
-       auto max = k.var<f32>(-std::numeric_limits<float>::infinity());
-       Value<f32> old = max;
-       k.max_inplace(max, t.f);
-       Value<f32> correction = old - max;
-       static_cast<void>(correction));
+  EMIT(
+      "mov.f32 %f3, 0fFF800000;\nmov.f32 %f4, %f3;\nmax.f32 %f3, %f3, %f0;\n"
+      "sub.rn.f32 %f5, %f4, %f3;",
+      auto max = k.var<f32>(-std::numeric_limits<float>::infinity());
+      Value<f32> old = max; k.max_inplace(max, t.f); Value<f32> correction = old - max;
+      static_cast<void>(correction));
 }
 
 TEST_CASE("variables are read where they are used") {
   EMIT("mov.u32 %r10, 0;\nadd.u32 %r11, %r10, 1;\nmov.u32 %r10, 5;\nadd.u32 %r12, %r10, 1;",
        auto i = k.var<u32>(0);
-       (void)(i + 1);
-       i = 5;
-       (void)(i + 1));
-  EMIT("mov.pred %p2, %p0;\n@!%p2 bra $L0;\nmov.pred %p2, 0;\n$L0:",
-       auto again = k.var(t.p);
+       (void)(i + 1); i = 5; (void)(i + 1));
+  EMIT("mov.pred %p2, %p0;\n@!%p2 bra $L0;\nmov.pred %p2, 0;\n$L0:", auto again = k.var(t.p);
        k.if_(again, [&] { again = false; }));
   EMIT("mov.pred %p2, %p0;\nmov.pred %p3, %p2;\nmov.pred %p2, 0;\n@%p3 bra $L0;\nexit;\n$L0:",
        auto again = k.var(t.p);
-       const Pred no = !again;
-       again = false;
-       k.if_(no, [&] { k.exit(); }));
+       const Pred no = !again; again = false; k.if_(no, [&] { k.exit(); }));
 }
 
 TEST_CASE("a warp reduction gives every lane the result") {
-  EMIT("shfl.sync.bfly.b32 %r10, %r0, 16, 31, 4294967295;\nmax.u32 %r11, %r0, %r10;\n"
-       "shfl.sync.bfly.b32 %r12, %r11, 8, 31, 4294967295;\nmax.u32 %r13, %r11, %r12;\n"
-       "shfl.sync.bfly.b32 %r14, %r13, 4, 31, 4294967295;\nmax.u32 %r15, %r13, %r14;\n"
-       "shfl.sync.bfly.b32 %r16, %r15, 2, 31, 4294967295;\nmax.u32 %r17, %r15, %r16;\n"
-       "shfl.sync.bfly.b32 %r18, %r17, 1, 31, 4294967295;\nmax.u32 %r19, %r17, %r18;",
-       k.warp_reduce(t.r, Reduce::Max));
+  EMIT(
+      "shfl.sync.bfly.b32 %r10, %r0, 16, 31, 4294967295;\nmax.u32 %r11, %r0, %r10;\n"
+      "shfl.sync.bfly.b32 %r12, %r11, 8, 31, 4294967295;\nmax.u32 %r13, %r11, %r12;\n"
+      "shfl.sync.bfly.b32 %r14, %r13, 4, 31, 4294967295;\nmax.u32 %r15, %r13, %r14;\n"
+      "shfl.sync.bfly.b32 %r16, %r15, 2, 31, 4294967295;\nmax.u32 %r17, %r15, %r16;\n"
+      "shfl.sync.bfly.b32 %r18, %r17, 1, 31, 4294967295;\nmax.u32 %r19, %r17, %r18;",
+      k.warp_reduce(t.r, Reduce::Max));
   Bench t;
   const std::size_t first = t.k.statement_count();
   t.k.warp_reduce(t.f, [&](const Value<f32>& a, const Value<f32>& b) { return a * b; });

@@ -5,11 +5,7 @@
 using namespace ptxgen;
 
 #ifdef WRONG
-void kernel(KernelBuilder& k, Value<u8> b) {
-  k.add(b, 1);
-}
+void kernel(KernelBuilder& k, Value<u8> b) { k.add(b, 1); }
 #else
-void kernel(KernelBuilder& k, Value<u8> b) {
-  k.add(k.convert<u32>(b), 1);
-}
+void kernel(KernelBuilder& k, Value<u8> b) { k.add(k.convert<u32>(b), 1); }
 #endif

@@ -5,11 +5,7 @@
 using namespace ptxgen;
 
 #ifdef WRONG
-void kernel(Var<f32>& a, Var<f32>& b) {
-  a = b;
-}
+void kernel(Var<f32>& a, Var<f32>& b) { a = b; }
 #else
-void kernel(Var<f32>& a, Var<f32>& b) {
-  a .set(b);
-}
+void kernel(Var<f32>& a, Var<f32>& b) { a.set(b); }
 #endif

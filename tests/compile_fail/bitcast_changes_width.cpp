@@ -5,11 +5,7 @@
 using namespace ptxgen;
 
 #ifdef WRONG
-void kernel(KernelBuilder& k, Value<f32> f) {
-  static_cast<void>(k.bitcast<u64>(f));
-}
+void kernel(KernelBuilder& k, Value<f32> f) { static_cast<void>(k.bitcast<u64>(f)); }
 #else
-void kernel(KernelBuilder& k, Value<f32> f) {
-  static_cast<void>(k.bitcast<u32>(f));
-}
+void kernel(KernelBuilder& k, Value<f32> f) { static_cast<void>(k.bitcast<u32>(f)); }
 #endif

@@ -7,10 +7,12 @@ using namespace ptxgen;
 
 #ifdef WRONG
 void kernel() {
-  static_cast<void>(build_kernel("k", "sm_89", params(param<f32>("a")), [](KernelBuilder&, Value<u32>) {}));
+  static_cast<void>(
+      build_kernel("k", "sm_89", params(param<f32>("a")), [](KernelBuilder&, Value<u32>) {}));
 }
 #else
 void kernel() {
-  static_cast<void>(build_kernel("k", "sm_89", params(param<f32>("a")), [](KernelBuilder&, Value<f32>) {}));
+  static_cast<void>(
+      build_kernel("k", "sm_89", params(param<f32>("a")), [](KernelBuilder&, Value<f32>) {}));
 }
 #endif

@@ -5,11 +5,7 @@
 using namespace ptxgen;
 
 #ifdef WRONG
-void kernel(Pred p, Pred q) {
-  static_cast<void>(p < q);
-}
+void kernel(Pred p, Pred q) { static_cast<void>(p < q); }
 #else
-void kernel(Pred p, Pred q) {
-  static_cast<void>(p ^ q);
-}
+void kernel(Pred p, Pred q) { static_cast<void>(p ^ q); }
 #endif

@@ -5,11 +5,7 @@
 using namespace ptxgen;
 
 #ifdef WRONG
-void kernel(Value<f32> a) {
-  static_cast<void>(a * 0.1);
-}
+void kernel(Value<f32> a) { static_cast<void>(a * 0.1); }
 #else
-void kernel(Value<f32> a) {
-  static_cast<void>(a * 0.1f);
-}
+void kernel(Value<f32> a) { static_cast<void>(a * 0.1f); }
 #endif

@@ -5,11 +5,7 @@
 using namespace ptxgen;
 
 #ifdef WRONG
-void kernel(Value<u32> a) {
-  static_cast<void>(a + 1.5f);
-}
+void kernel(Value<u32> a) { static_cast<void>(a + 1.5f); }
 #else
-void kernel(Value<u32> a) {
-  static_cast<void>(a + 1);
-}
+void kernel(Value<u32> a) { static_cast<void>(a + 1); }
 #endif

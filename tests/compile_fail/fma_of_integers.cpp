@@ -5,11 +5,7 @@
 using namespace ptxgen;
 
 #ifdef WRONG
-void kernel(KernelBuilder& k, Value<u32> i) {
-  k.fma(i, i, i);
-}
+void kernel(KernelBuilder& k, Value<u32> i) { k.fma(i, i, i); }
 #else
-void kernel(KernelBuilder& k, Value<u32> i) {
-  k.mad_lo(i, i, i);
-}
+void kernel(KernelBuilder& k, Value<u32> i) { k.mad_lo(i, i, i); }
 #endif

@@ -5,11 +5,7 @@
 using namespace ptxgen;
 
 #ifdef WRONG
-void kernel(KernelBuilder& k, Ptr<f32, Generic> g) {
-  k.st_shared(g, 1.0f);
-}
+void kernel(KernelBuilder& k, Ptr<f32, Generic> g) { k.st_shared(g, 1.0f); }
 #else
-void kernel(KernelBuilder& k, Ptr<f32, Generic> g) {
-  k.st_shared(k.cvta_to<Shared>(g), 1.0f);
-}
+void kernel(KernelBuilder& k, Ptr<f32, Generic> g) { k.st_shared(k.cvta_to<Shared>(g), 1.0f); }
 #endif

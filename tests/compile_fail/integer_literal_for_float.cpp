@@ -5,11 +5,7 @@
 using namespace ptxgen;
 
 #ifdef WRONG
-void kernel(KernelBuilder& k, Value<f32> a) {
-  k.mul(a, 2);
-}
+void kernel(KernelBuilder& k, Value<f32> a) { k.mul(a, 2); }
 #else
-void kernel(KernelBuilder& k, Value<f32> a) {
-  k.mul(a, 2.0f);
-}
+void kernel(KernelBuilder& k, Value<f32> a) { k.mul(a, 2.0f); }
 #endif

@@ -5,11 +5,7 @@
 using namespace ptxgen;
 
 #ifdef WRONG
-void kernel(const Kernel<f32, u32>& k) {
-  static_cast<void>(k.pack(std::uint32_t{1}, 1.0f));
-}
+void kernel(const Kernel<f32, u32>& k) { static_cast<void>(k.pack(std::uint32_t{1}, 1.0f)); }
 #else
-void kernel(const Kernel<f32, u32>& k) {
-  static_cast<void>(k.pack(1.0f, std::uint32_t{1}));
-}
+void kernel(const Kernel<f32, u32>& k) { static_cast<void>(k.pack(1.0f, std::uint32_t{1})); }
 #endif

@@ -5,11 +5,7 @@
 using namespace ptxgen;
 
 #ifdef WRONG
-void kernel(KernelBuilder& k, Value<u64> a) {
-  static_cast<void>(k.ld(a));
-}
+void kernel(KernelBuilder& k, Value<u64> a) { static_cast<void>(k.ld(a)); }
 #else
-void kernel(KernelBuilder& k, Value<u64> a) {
-  static_cast<void>(k.ld(k.pointer<f32>(a)));
-}
+void kernel(KernelBuilder& k, Value<u64> a) { static_cast<void>(k.ld(k.pointer<f32>(a))); }
 #endif

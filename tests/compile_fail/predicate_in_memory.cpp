@@ -5,11 +5,7 @@
 using namespace ptxgen;
 
 #ifdef WRONG
-void kernel(KernelBuilder& k) {
-  static_cast<void>(k.param<Ptr<pred>>("p"));
-}
+void kernel(KernelBuilder& k) { static_cast<void>(k.param<Ptr<pred>>("p")); }
 #else
-void kernel(KernelBuilder& k) {
-  static_cast<void>(k.param<Ptr<u8>>("p"));
-}
+void kernel(KernelBuilder& k) { static_cast<void>(k.param<Ptr<u8>>("p")); }
 #endif

@@ -5,11 +5,7 @@
 using namespace ptxgen;
 
 #ifdef WRONG
-void kernel(KernelBuilder& k) {
-  static_cast<void>(k.param<Ptr<f32, Shared>>("p"));
-}
+void kernel(KernelBuilder& k) { static_cast<void>(k.param<Ptr<f32, Shared>>("p")); }
 #else
-void kernel(KernelBuilder& k) {
-  static_cast<void>(k.param<Ptr<f32, Global>>("p"));
-}
+void kernel(KernelBuilder& k) { static_cast<void>(k.param<Ptr<f32, Global>>("p")); }
 #endif
