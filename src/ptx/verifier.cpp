@@ -110,11 +110,12 @@ class Verifier {
   struct ScopedName {
     std::string_view text;
     std::uint32_t scope;
+    bool numbered = false;  // `r<4>` declares r0 to r3, but not r
     bool operator==(const ScopedName&) const = default;
   };
   struct ScopedHash {
     std::size_t operator()(const ScopedName& n) const noexcept {
-      return std::hash<std::string_view>{}(n.text) * 31 + n.scope;
+      return std::hash<std::string_view>{}(n.text) * 31 + n.scope * 2 + (n.numbered ? 1 : 0);
     }
   };
 
@@ -122,7 +123,8 @@ class Verifier {
     std::unordered_map<ScopedName, const RegisterDecl*, ScopedHash> seen;
     const auto add = [&](std::string_view name, std::uint32_t scope, std::uint32_t line,
                          std::string_view what, const RegisterDecl* decl) {
-      if (!seen.emplace(ScopedName{name, scope}, decl).second) duplicate(what, name, line);
+      const bool numbered = decl != nullptr && decl->numbered;
+      if (!seen.emplace(ScopedName{name, scope, numbered}, decl).second) duplicate(what, name, line);
     };
     for (const auto* list : {&f.returns, &f.parameters}) {
       for (const Variable& v : *list) {
@@ -143,8 +145,8 @@ class Verifier {
       const std::string_view name = module_.text(decl.name);
       const std::size_t digits = name.find_last_not_of("0123456789") + 1;
       if (digits == name.size() || name.size() - digits > 9) continue;
-      const auto at = seen.find({name.substr(0, digits), decl.scope});
-      if (at == seen.end() || at->second == nullptr || !at->second->numbered) continue;
+      const auto at = seen.find({name.substr(0, digits), decl.scope, true});
+      if (at == seen.end()) continue;
       if (std::stoul(std::string(name.substr(digits))) < at->second->count) {
         duplicate("register", name, decl.line);
       }
@@ -161,7 +163,7 @@ class Verifier {
       if (s.kind != StatementKind::Label && !table) continue;
       const Operand& o = f.operands_of(s)[0];
       const Label& label = f.labels[o.id];
-      if (!seen.insert({module_.text(label.name), label.scope}).second) {
+      if (!seen.insert({module_.text(label.name), label.scope, false}).second) {
         duplicate("label", module_.text(label.name), s.line);
       }
       placed[o.id] = 1;
