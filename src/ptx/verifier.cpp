@@ -117,7 +117,7 @@ class Verifier {
   };
   struct ScopedHash {
     std::size_t operator()(const ScopedName& n) const noexcept {
-      return std::hash<std::string_view>{}(n.text) * 31 + n.scope;
+      return std::hash<std::string_view>{}(n.text) * 31 + n.scope * 2 + (n.numbered ? 1 : 0);
     }
   };
 
@@ -165,7 +165,7 @@ class Verifier {
       if (s.kind != StatementKind::Label && !table) continue;
       const Operand& o = f.operands_of(s)[0];
       const Label& label = f.labels[o.id];
-      if (!seen.insert({module_.text(label.name), label.scope}).second) {
+      if (!seen.insert({module_.text(label.name), label.scope, false}).second) {
         duplicate("label", module_.text(label.name), s.line);
       }
       placed[o.id] = 1;
