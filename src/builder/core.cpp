@@ -33,6 +33,14 @@ constexpr std::size_t kUsualOperands = 1024;
 
 constexpr ptx::Version kAnyVersion{255, 255};
 
+std::size_t hash_of(const ptx::Instruction& statement) {
+  std::uint64_t hash = static_cast<std::uint64_t>(statement.op);
+  for (const ptx::Modifier word : statement.modifiers) {
+    hash = hash * 31 + static_cast<std::uint64_t>(word);
+  }
+  return static_cast<std::size_t>(hash ^ (hash >> 17));
+}
+
 bool name_is_legal(std::string_view name) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const auto follow = [&](char c) {
@@ -82,7 +90,7 @@ Core::Core(Name name, std::string_view target) : site_(name.site) {
   module_.sites.reserve(kUsualStatements);
   scope_open_.assign(1, 1);
   scope_parents_.assign(1, 0);
-  last_of_op_.assign(ptx::op_table().size(), ptx::kNone);
+  checked_.fill(ptx::kNone);
   target_ = ptx::find_target(target);
   if (target_ == nullptr) {
     std::string known;
@@ -379,7 +387,7 @@ void Core::append(const Form& form, std::span<const ptx::Operand> operands, Sour
   statement.guard = guard_;
   ptx::Function& f = function();
   // A statement of the same row and words that passed the check speaks for this one.
-  std::uint32_t& last = last_of_op_[static_cast<std::size_t>(statement.op)];
+  std::uint32_t& last = checked_[hash_of(statement) % checked_.size()];
   const bool known = last < f.body.size() && f.body[last].is(statement.op) &&
                      f.body[last].modifiers == statement.modifiers;
   if (!known || exact_row) {
@@ -402,12 +410,30 @@ ptx::Register Core::result(const Form& form, RegisterClass register_class,
   std::array<ptx::Operand, ptx::kMaxOperands> operands;
   std::size_t count = 1;
   for (const Argument& a : arguments) operands[count++] = use(a);
-  Transaction transaction(*this);
   const ptx::Register d = new_register(register_class);
   operands[0] = ptx::Operand::reg(d);
+  // A full Transaction per instruction would be the dearest part of it.
+  struct Undo {
+    Core* core;
+    RegisterClass register_class;
+    ~Undo() {
+      if (core != nullptr) core->drop_register(register_class);
+    }
+  } undo{this, register_class};
   append(form, {operands.data(), count}, site);
-  transaction.keep();
+  undo.core = nullptr;
   return d;
+}
+
+void Core::drop_register(RegisterClass register_class) noexcept {
+  const auto index = static_cast<std::size_t>(register_class);
+  ptx::Function& f = function();
+  register_scopes_[index].pop_back();
+  if (--f.registers[declarations_[index].value].count == 0 &&
+      declarations_[index].value + 1 == f.registers.size()) {
+    f.registers.pop_back();
+    declarations_[index] = {};
+  }
 }
 
 void Core::into(const Form& form, ptx::Register destination,
@@ -475,15 +501,10 @@ ptx::Register Core::pack(const Form& form, RegisterClass register_class,
   return d;
 }
 
-void Core::redirect_result(ptx::Register from, ptx::Register to) {
+void Core::redirect_result(RegisterClass register_class, ptx::Register to) {
   ptx::Function& f = function();
-  ptx::Operand& destination = f.operands[f.body.back().first_operand];
-  destination = ptx::Operand::reg(to);
-  for (std::size_t i = 0; i < kRegisterClasses; ++i) {
-    if (declarations_[i] != from.decl) continue;
-    register_scopes_[i].pop_back();
-    --f.registers[from.decl.value].count;
-  }
+  f.operands[f.body.back().first_operand] = ptx::Operand::reg(to);
+  drop_register(register_class);
 }
 
 Argument Core::plain(const Argument& predicate) {

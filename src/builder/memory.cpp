@@ -142,7 +142,7 @@ void advance_base(Core* core, ptx::Register base, const Index& index, int sign, 
     set_base(core, base, moved, narrow, index.site);
   } else {
     // The sum was made in a register of its own: write it to the variable's instead.
-    core->redirect_result(moved.base, base);
+    core->redirect_result(address_class(narrow), base);
   }
   transaction.keep();
 }

@@ -18,7 +18,7 @@ namespace {
 // `st.global [p], i` in the body records i.
 class Machine {
  public:
-  explicit Machine(const ptx::Module& module) : module_(module), f_(module.functions[0]) {
+  explicit Machine(const ptx::Module& module) : f_(module.functions[0]) {
     for (std::size_t i = 0; i < f_.body.size(); ++i) {
       if (f_.body[i].kind == ptx::StatementKind::Label) labels_[operand(i, 0).id] = i;
     }
@@ -105,7 +105,6 @@ class Machine {
     }
   }
 
-  const ptx::Module& module_;
   const ptx::Function& f_;
   std::map<std::uint32_t, std::size_t> labels_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> registers_;

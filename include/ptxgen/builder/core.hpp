@@ -104,8 +104,8 @@ class Core {
   /// Address as a plain value, offset added.
   [[nodiscard]] ptx::Register address_value(const PointerData& pointer, bool narrow,
                                             SourceLocation site);
-  /// The last statement writes `to` instead of `from`, the newest register, which goes.
-  void redirect_result(ptx::Register from, ptx::Register to);
+  /// The last statement writes `to` instead of the newest register of the class, which goes.
+  void redirect_result(RegisterClass register_class, ptx::Register to);
   /// A predicate that is not negated (`not` where it is), for instructions that cannot negate.
   [[nodiscard]] Argument plain(const Argument& predicate);
   /// A value whose register nobody writes later: a Var is copied, a literal stays.
@@ -122,6 +122,8 @@ class Core {
   /// A vector operand whose elements are appended to the function's pool.
   [[nodiscard]] ptx::Operand pool_vector(std::span<const ptx::Operand> elements);
   [[nodiscard]] ptx::Register new_register(RegisterClass register_class);
+  /// Takes back the newest register of the class.
+  void drop_register(RegisterClass register_class) noexcept;
 
   [[nodiscard]] Checkpoint checkpoint() const noexcept;
   void restore(const Checkpoint& to) noexcept;
@@ -160,7 +162,8 @@ class Core {
   std::vector<std::uint32_t> scope_parents_;
   std::vector<SourceLocation> label_sites_;  ///< first use, as long as `labels`
   std::vector<Error> first_error_;           ///< none or one
-  std::vector<std::uint32_t> last_of_op_;    ///< a statement of each row that passed the checks
+  /// Statements whose row and words the target was found to offer, by hash of these.
+  std::array<std::uint32_t, 128> checked_{};
   std::uint32_t generated_labels_ = 0;
   std::uint32_t dynamic_shared_ = ptx::kNone;  ///< its symbol
   bool line_info_ = false;
