@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "builder/rows.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/verifier.hpp"
 
@@ -106,9 +107,8 @@ Value<u32> Control::activemask(Site site) {
 }
 
 Pred Control::vote(ptx::Modifier mode, const In<pred>& p, const Argument& mask, Site site) {
-  return {this,
-          result({ptx::Op::vote_sync, {ptx::Modifier::sync, mode, ptx::Modifier::type_pred}},
-                 pred::kClass, {p, mask}, site)};
+  return {this, result({ptx::Op::vote_sync, {ptx::Modifier::sync, mode, ptx::Modifier::type_pred}},
+                       pred::kClass, {p, mask}, site)};
 }
 
 ptx::Register Control::special(ptx::SpecialRegister which, unsigned component,
@@ -127,8 +127,7 @@ ptx::Register Control::special(ptx::SpecialRegister which, unsigned component,
              " and is read as " + std::string(ptx::name(type)),
          site);
   }
-  const auto number =
-      static_cast<std::uint8_t>(row.components == 0 ? 0 : component + 1);
+  const auto number = static_cast<std::uint8_t>(row.components == 0 ? 0 : component + 1);
   return result({ptx::Op::mov, {ptx::as_modifier(type)}}, register_class,
                 {{this, ptx::Operand::special(which, number), site}}, site);
 }
@@ -153,11 +152,15 @@ ptx::Operand Control::lower(const Operand& operand) {
   const SourceLocation site = operand.argument_.site;
   ptx::Operand out;
   switch (operand.kind_) {
-    case Operand::Kind::Plain: out = use(operand.argument_); break;
+    case Operand::Kind::Plain:
+      out = use(operand.argument_);
+      break;
     case Operand::Kind::Memory:
       out = use(address(operand.pointer_, 1, operand.narrow_, site));
       break;
-    case Operand::Kind::Label: out = ptx::Operand::label(named_label({operand.label_, site})); break;
+    case Operand::Kind::Label:
+      out = ptx::Operand::label(named_label({operand.label_, site}));
+      break;
     case Operand::Kind::Vector: {
       if (operand.count_ > kLongestVector) {
         fail("bad-operand", "a vector of more than 64 elements", site);
@@ -180,8 +183,45 @@ void Control::emit(ptx::Op op, std::initializer_list<ptx::Modifier> words,
   std::array<ptx::Operand, ptx::kMaxOperands> lowered;
   std::size_t count = 0;
   for (const Operand& o : operands) lowered[count++] = lower(o);
-  append({op, Words(words)}, {lowered.data(), count}, site, true);
+  // Registers of one width are alike in PTX; here a u32 does not pass for an f32.
+  const Form form{op, Words(words)};
+  ptx::Instruction statement;
+  std::array<const ptx::OperandSpec*, ptx::kMaxOperands> specs{};
+  if (fit_row(form, {lowered.data(), count}, true, statement, &specs)) {
+    for (std::size_t i = 0; i < count; ++i) {
+      check_element(operands.begin()[i], wanted_type(statement, *specs[i]), specs[i]->relaxed, i);
+    }
+  }
+  append(form, {lowered.data(), count}, site, true);
   transaction.keep();
+}
+
+void Control::check_element(const Operand& operand, ptx::Type wanted, bool relaxed,
+                            std::size_t place) {
+  if (operand.kind_ == Operand::Kind::Vector) {
+    for (std::size_t i = 0; i < operand.count_; ++i) {
+      check_element(operand.elements_[i], wanted, relaxed, place);
+    }
+    return;
+  }
+  const ptx::Type given = operand.element_;
+  if (given == ptx::Type::none || wanted == ptx::Type::none) return;
+  const auto family = [](ptx::Type type) {
+    const ptx::TypeKind kind = ptx::kind(type);
+    return kind == ptx::TypeKind::Signed   ? ptx::TypeKind::Unsigned
+           : kind == ptx::TypeKind::Packed ? ptx::TypeKind::Bits
+                                           : kind;
+  };
+  const bool bits = family(given) == ptx::TypeKind::Bits || family(wanted) == ptx::TypeKind::Bits;
+  const bool kinds = bits || family(given) == family(wanted);
+  const bool widths =
+      ptx::bits(given) == ptx::bits(wanted) || (relaxed && ptx::bits(given) > ptx::bits(wanted));
+  if (!kinds || !widths) {
+    fail("type-mismatch",
+         "operand " + std::to_string(place + 1) + " is " + std::string(ptx::name(given)) +
+             ", the instruction takes " + std::string(ptx::name(wanted)) + " there",
+         operand.argument_.site);
+  }
 }
 
 namespace {
@@ -199,12 +239,15 @@ std::string text_of(const ptx::Module& module, const ptx::Operand& operand) {
     case ptx::OperandKind::Integer:
       return operand.is_unsigned ? std::to_string(operand.value) + "U"
                                  : std::to_string(operand.offset());
-    case ptx::OperandKind::Float32: return hex("0f%08llX", operand.value);
-    case ptx::OperandKind::Float64: return hex("0d%016llX", operand.value);
+    case ptx::OperandKind::Float32:
+      return hex("0f%08llX", operand.value);
+    case ptx::OperandKind::Float64:
+      return hex("0d%016llX", operand.value);
     case ptx::OperandKind::Memory:
       return "[" + ptx::name_of(module, f, operand.as_register()) + "+" +
              std::to_string(operand.offset()) + "]";
-    case ptx::OperandKind::Label: return std::string(module.names[f.labels[operand.id].name]);
+    case ptx::OperandKind::Label:
+      return std::string(module.names[f.labels[operand.id].name]);
     case ptx::OperandKind::Vector: {
       std::string text = "{";
       for (const ptx::Operand& element : f.elements(operand)) {
@@ -212,7 +255,8 @@ std::string text_of(const ptx::Module& module, const ptx::Operand& operand) {
       }
       return text + "}";
     }
-    default: return "_";
+    default:
+      return "_";
   }
 }
 
@@ -283,8 +327,8 @@ void Control::raw(std::string_view text, std::initializer_list<Operand> outputs,
   for (std::size_t i = symbols; i < module_.symbols.size(); ++i) {
     if (module_.symbols[i].kind == ptx::SymbolKind::Unresolved) {
       fail("undefined-symbol",
-           "raw PTX names `" + std::string(module_.names[module_.symbols[i].name]) +
-               "`, which is declared nowhere",
+           "raw PTX names '" + std::string(module_.names[module_.symbols[i].name]) +
+               "', which is declared nowhere",
            site);
     }
   }

@@ -43,6 +43,21 @@ bool name_is_legal(std::string_view name) {
   return std::all_of(name.begin() + 1, name.end(), follow);
 }
 
+// Whether the row has a place for each type among the words.
+bool admits_types(const ptx::OpInfo& row, const Words& words) {
+  for (unsigned i = 0; i < words.count; ++i) {
+    if (ptx::as_type(words.word[i]) == ptx::Type::none) continue;
+    const auto slots = row.modifier_slots();
+    if (std::none_of(slots.begin(), slots.end(), [&](const ptx::ModifierSlot& slot) {
+          const auto admitted = ptx::words(slot);
+          return std::find(admitted.begin(), admitted.end(), words.word[i]) != admitted.end();
+        })) {
+      return false;
+    }
+  }
+  return true;
+}
+
 std::string opcode_text(const Form& form) {
   std::string text(ptx::info(form.op).mnemonic);
   for (unsigned i = 0; i < form.words.count; ++i) {
@@ -76,13 +91,13 @@ Core::Core(Name name, std::string_view target) : site_(name.site) {
       known += row.name;
     }
     fail("unknown-target",
-         "`" + std::string(target) + "` is not in the target table; there are " + known, site_);
+         "'" + std::string(target) + "' is not in the target table; there are " + known, site_);
   }
   target_name_ = {target_->sm, target_->variant};
   if (!name_is_legal(name.text)) {
     fail("entry-name",
-         "`" + std::string(name.text) +
-             "` cannot name a kernel: letters, digits, `_` and `$`, a letter first",
+         "'" + std::string(name.text) +
+             "' cannot name a kernel: letters, digits, '_' and '$', a letter first",
          site_);
   }
   module_.symbols.push_back({f.name, ptx::SymbolKind::Function, 0, 0});
@@ -118,14 +133,14 @@ void Core::check_open(SourceLocation site) {
 void Core::check_new_name(std::string_view name, std::string_view what, SourceLocation site) {
   const auto clash = [&](std::string_view with) {
     fail("duplicate-name",
-         std::string(what) + " `" + std::string(name) + "` has the name of " + std::string(with) +
+         std::string(what) + " '" + std::string(name) + "' has the name of " + std::string(with) +
              ": names are unique in a kernel",
          site);
   };
   if (!name_is_legal(name)) {
     fail("bad-name",
-         "`" + std::string(name) + "` cannot be the name of " + std::string(what) +
-             ": letters, digits, `_` and `$`, a letter first",
+         "'" + std::string(name) + "' cannot be the name of " + std::string(what) +
+             ": letters, digits, '_' and '$', a letter first",
          site);
   }
   const ptx::Function& f = function();
@@ -178,7 +193,8 @@ Checkpoint Core::checkpoint() const noexcept {
 void Core::restore(const Checkpoint& to) noexcept {
   ptx::Function& f = function();
   const auto shrink = [](auto& list, std::size_t size) {
-    if (list.size() > size) list.erase(list.begin() + static_cast<std::ptrdiff_t>(size), list.end());
+    if (list.size() > size)
+      list.erase(list.begin() + static_cast<std::ptrdiff_t>(size), list.end());
   };
   // Labels placed since then are open again; those made since then are gone.
   for (std::size_t i = to.body; i < f.body.size(); ++i) {
@@ -335,18 +351,28 @@ void Core::append(const Form& form, std::span<const ptx::Operand> operands, Sour
   ptx::Instruction statement;
   if (!(exact_row ? fit_row(form, operands, true, statement)
                   : find_row(form, operands, statement))) {
-    std::string message = "`" + opcode_text(form) + "` is no instruction of PTX";
+    std::string message = "'" + opcode_text(form) + "' with " + std::to_string(operands.size()) +
+                          (operands.size() == 1 ? " operand" : " operands");
     const ptx::OpInfo& row = ptx::info(form.op);
     const auto rows = ptx::ops_with_mnemonic(row.mnemonic);
+    const auto syntax = [](const ptx::OpInfo& r) {
+      return "'" + std::string(r.mnemonic) + std::string(r.pattern) + " " +
+             std::string(r.operand_pattern) + "'";
+    };
     if (exact_row) {
-      message += " of the row " + std::string(row.id) + ": " + std::string(row.mnemonic) +
-                 std::string(row.pattern) + " " + std::string(row.operand_pattern);
-    } else if (rows.size() <= 8) {
-      message += "; there are";
-      for (const ptx::Op op : rows) {
-        message += op == rows.front() ? " " : " and ";
-        message += "`" + std::string(row.mnemonic) + std::string(ptx::info(op).pattern) + "`";
+      message += " does not fit the row " + std::string(row.id) + ": " + syntax(row);
+    } else {
+      message += " is no instruction of PTX";
+      // The forms for these types say more than all forms.
+      std::string forms;
+      for (const bool typed : {true, false}) {
+        for (const ptx::Op op : rows) {
+          if (forms.size() > 200 || (typed && !admits_types(ptx::info(op), form.words))) continue;
+          forms += (forms.empty() ? "" : ", ") + syntax(ptx::info(op));
+        }
+        if (!forms.empty()) break;
       }
+      message += "; there are " + forms;
     }
     fail("bad-operand", std::move(message), site);
   }
@@ -411,8 +437,8 @@ ptx::Operand Core::pool_vector(std::span<const ptx::Operand> elements) {
   return vector;
 }
 
-void Core::vector_load(const Form& form, RegisterClass register_class,
-                       std::span<ptx::Register> out, const Argument& from, SourceLocation site) {
+void Core::vector_load(const Form& form, RegisterClass register_class, std::span<ptx::Register> out,
+                       const Argument& from, SourceLocation site) {
   const ptx::Operand source = use(from);
   Transaction transaction(*this);
   std::array<ptx::Operand, 8> elements;
@@ -470,13 +496,13 @@ Argument Core::plain(const Argument& predicate) {
   return out;
 }
 
-Argument Core::stable(const Argument& argument, RegisterClass register_class,
-                      ptx::Type move_type) {
+Argument Core::stable(const Argument& argument, RegisterClass register_class, ptx::Type move_type) {
   if (!argument.variable) {
     use(argument);
     return argument;
   }
-  return {this, ptx::Operand::reg(move_to_new(this, register_class, move_type, argument)), argument.site};
+  return {this, ptx::Operand::reg(move_to_new(this, register_class, move_type, argument)),
+          argument.site};
 }
 
 // ---- labels and branches
@@ -498,7 +524,7 @@ ptx::LabelId Core::named_label(const Name& name) {
   }
   check_open(name.site);
   if (name.text.substr(0, 2) == "$L") {
-    fail("bad-name", "labels beginning with `$L` are those of if_, for_ and while_", name.site);
+    fail("bad-name", "labels beginning with '$L' are those of if_, for_ and while_", name.site);
   }
   check_new_name(name.text, "label", name.site);
   f.labels.push_back({module_.names.intern(name.text), 0, false});
@@ -514,8 +540,8 @@ void Core::place_label(ptx::LabelId label, SourceLocation site) {
   ptx::Label& row = function().labels[label.value];
   if (row.defined) {
     fail("duplicate-name",
-         "label `" + std::string(module_.names[row.name]) +
-             "` is placed twice: names are unique in a kernel",
+         "label '" + std::string(module_.names[row.name]) +
+             "' is placed twice: names are unique in a kernel",
          site);
   }
   row.defined = true;
@@ -546,6 +572,17 @@ void Core::branch_to(ptx::LabelId label, const Argument& predicate, bool negated
   append({ptx::Op::bra, {}}, {&operand, 1}, site);
   guard_ = {};
   transaction.keep();
+}
+
+ptx::Module Core::take_module() {
+  ptx::Module taken = std::move(module_);
+  // What is left has the kernel's name, for messages about later calls.
+  module_ = ptx::Module{};
+  module_.target = taken.target;
+  module_.functions.emplace_back();
+  function().name = module_.names.intern(taken.names[taken.functions[0].name]);
+  finished_ = true;
+  return taken;
 }
 
 bool Core::ends_with_terminator() const noexcept {

@@ -50,7 +50,7 @@ std::size_t KernelBuilder::find_param(const Name& name) {
     there += (there.empty() ? "" : ", ") + parameters_[i].name;
   }
   fail("undefined-symbol",
-       "the kernel has no parameter `" + std::string(name.text) + "`; it has " +
+       "the kernel has no parameter '" + std::string(name.text) + "'; it has " +
            (there.empty() ? "none" : there),
        name.site);
 }
@@ -81,7 +81,7 @@ ptx::Register KernelBuilder::value_param(const Name& name, ptx::Type type, ptx::
   const Parameter& row = parameters_[index];
   if (row.pointer || row.element != element) {
     fail("type-mismatch",
-         "parameter `" + row.name + "` is " + parameter_type(row) + " and is read as " +
+         "parameter '" + row.name + "' is " + parameter_type(row) + " and is read as " +
              std::string(ptx::name(element)),
          name.site);
   }
@@ -100,20 +100,18 @@ detail::PointerData KernelBuilder::pointer_param(const Name& name, ptx::Space sp
     wanted.space = space;
     wanted.element = element;
     fail("type-mismatch",
-         "parameter `" + row.name + "` is " + parameter_type(row) + " and is read as " +
+         "parameter '" + row.name + "' is " + parameter_type(row) + " and is read as " +
              parameter_type(wanted),
          name.site);
   }
   detail::Transaction transaction(*this);
-  ptx::Register base =
-      result({ptx::Op::ld, {ptx::Modifier::param, ptx::Modifier::type_u64}},
-             detail::RegisterClass::rd,
-             {{this, ptx::Operand::memory(parameter_symbol(module_, index)), name.site}},
-             name.site);
+  ptx::Register base = result(
+      {ptx::Op::ld, {ptx::Modifier::param, ptx::Modifier::type_u64}}, detail::RegisterClass::rd,
+      {{this, ptx::Operand::memory(parameter_symbol(module_, index)), name.site}}, name.site);
   if (space != ptx::Space::Generic) {
-    base = result({ptx::Op::cvta_to, {ptx::Modifier::to, word, ptx::Modifier::type_u64}},
-                  detail::RegisterClass::rd, {{this, ptx::Operand::reg(base), name.site}},
-                  name.site);
+    base =
+        result({ptx::Op::cvta_to, {ptx::Modifier::to, word, ptx::Modifier::type_u64}},
+               detail::RegisterClass::rd, {{this, ptx::Operand::reg(base), name.site}}, name.site);
   }
   transaction.keep();
   return {this, base, 0, 0};
@@ -141,7 +139,7 @@ detail::PointerData KernelBuilder::declare_array(ptx::Space space, ptx::Type typ
   }
   if (count == 0 || count > most / bytes || before + count * bytes > most) {
     fail("too-large",
-         "array `" + std::string(name) + "` of " + std::to_string(count) + " elements of " +
+         "array '" + std::string(name) + "' of " + std::to_string(count) + " elements of " +
              std::to_string(bytes) + " bytes" +
              (before != 0 ? ", beside " + std::to_string(before) + " bytes" : "") + ": " +
              (space == ptx::Space::Shared
@@ -255,8 +253,8 @@ BuiltKernel KernelBuilder::build(Site site) {
   for (std::size_t i = 0; i < function().labels.size(); ++i) {
     if (!function().labels[i].defined) {
       fail("undefined-symbol",
-           "label `" + std::string(module_.names[function().labels[i].name]) +
-               "` is branched to and never placed",
+           "label '" + std::string(module_.names[function().labels[i].name]) +
+               "' is branched to and never placed",
            label_sites_[i]);
     }
   }
@@ -296,11 +294,10 @@ BuiltKernel KernelBuilder::build(Site site) {
     fail(finding.rule, std::move(message), finding.cpp.known() ? finding.cpp : site);
   }
   transaction.keep();
-  finished_ = true;
   Signature signature;
   parameters_.resize(f.parameters.size());
   signature.parameters = std::move(parameters_);
-  return {std::move(module_), std::move(signature)};
+  return {take_module(), std::move(signature)};
 }
 
 }  // namespace ptxgen::inline v0

@@ -1,4 +1,4 @@
-// src/builder/loops.cpp - the counted loop: guarded, tested at the bottom, never wrapping around
+// src/builder/loops.cpp - the counted loop, which never wraps around
 #include <limits>
 
 #include "ptxgen/builder/kernel_builder.hpp"
@@ -33,9 +33,7 @@ std::uint64_t literal(const Argument& a) { return a.operand.value; }
 std::uint64_t mask(const ForLoop& loop) {
   return loop.bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << loop.bits) - 1;
 }
-std::uint64_t largest(const ForLoop& loop) {
-  return loop.is_signed ? mask(loop) >> 1 : mask(loop);
-}
+std::uint64_t largest(const ForLoop& loop) { return loop.is_signed ? mask(loop) >> 1 : mask(loop); }
 // Order of the type as order of unsigned numbers.
 std::uint64_t ordered(const ForLoop& loop, std::uint64_t value) {
   return loop.is_signed ? value ^ (std::uint64_t{1} << 63) : value;
@@ -53,9 +51,9 @@ Argument typed_constant(const ForLoop& loop, std::uint64_t value) {
   value &= mask(loop);
   ptx::Operand operand;
   if (loop.is_signed) {
-    operand = ptx::Operand::integer(loop.bits == 32
-                                        ? static_cast<std::int32_t>(static_cast<std::uint32_t>(value))
-                                        : static_cast<std::int64_t>(value));
+    operand = ptx::Operand::integer(
+        loop.bits == 32 ? static_cast<std::int32_t>(static_cast<std::uint32_t>(value))
+                        : static_cast<std::int64_t>(value));
   } else {
     operand = ptx::Operand::unsigned_integer(value);
   }
@@ -113,8 +111,10 @@ ForLoop KernelBuilder::for_begin(ptx::Type type, detail::RegisterClass register_
     loop.next_constant = literal(loop.begin);
     if (main <= 1) {  // straight copies only
       if (turns > kMostCopies) {
-        fail("too-large", "a loop of one turn that emits its body " + std::to_string(turns) +
-                              " times: choose a smaller unroll factor", site);
+        fail("too-large",
+             "a loop of one turn that emits its body " + std::to_string(turns) +
+                 " times: choose a smaller unroll factor",
+             site);
       }
       loop.segments[loop.segment_count++] = {static_cast<std::uint32_t>(turns), false};
       return loop;
@@ -126,7 +126,7 @@ ForLoop KernelBuilder::for_begin(ptx::Type type, detail::RegisterClass register_
     const std::uint64_t beyond = main * factor * loop.constant_step;
     loop.bound_is_limit = beyond > ordered(loop, largest(loop)) - first;
     loop.bound = typed_constant(loop, literal(loop.begin) + beyond -
-                                    (loop.bound_is_limit ? factor * loop.constant_step : 0));
+                                          (loop.bound_is_limit ? factor * loop.constant_step : 0));
     return loop;
   }
 
@@ -162,17 +162,17 @@ ForLoop KernelBuilder::for_begin(ptx::Type type, detail::RegisterClass register_
       const std::uint64_t keep = ~(span - 1) & mask(loop);
       const Argument keep_mask{
           nullptr,
-          ptx::Operand::integer(loop.bits == 32 ? static_cast<std::int32_t>(
-                                                      static_cast<std::uint32_t>(keep))
-                                                : static_cast<std::int64_t>(keep)),
+          ptx::Operand::integer(loop.bits == 32
+                                    ? static_cast<std::int32_t>(static_cast<std::uint32_t>(keep))
+                                    : static_cast<std::int64_t>(keep)),
           site};
-      whole = reg(result({ptx::Op::and_, {bits_word(loop)}}, register_class, {length, keep_mask},
-                         site));
+      whole = reg(
+          result({ptx::Op::and_, {bits_word(loop)}}, register_class, {length, keep_mask}, site));
     } else {
       const Argument rest = reg(result({ptx::Op::rem, {unsigned_word(loop)}}, register_class,
                                        {length, unsigned_constant(loop, span)}, site));
-      whole = reg(
-          result({ptx::Op::sub, {unsigned_word(loop)}}, register_class, {length, rest}, site));
+      whole =
+          reg(result({ptx::Op::sub, {unsigned_word(loop)}}, register_class, {length, rest}, site));
     }
   } else {
     // A step so large that factor * step wraps takes no whole turn.
@@ -182,10 +182,10 @@ ForLoop KernelBuilder::for_begin(ptx::Type type, detail::RegisterClass register_
         result({ptx::Op::rem, {unsigned_word(loop)}}, register_class, {length, loop.span}, site));
     const Argument turns =
         reg(result({ptx::Op::sub, {unsigned_word(loop)}}, register_class, {length, rest}, site));
-    const Argument fits = reg(result(
-        {ptx::Op::setp_unsigned, {ptx::Modifier::le, unsigned_word(loop)}},
-        detail::RegisterClass::p, {loop.step, unsigned_constant(loop, largest(loop) / factor)},
-        site));
+    const Argument fits =
+        reg(result({ptx::Op::setp_unsigned, {ptx::Modifier::le, unsigned_word(loop)}},
+                   detail::RegisterClass::p,
+                   {loop.step, unsigned_constant(loop, largest(loop) / factor)}, site));
     whole = reg(result({ptx::Op::selp, {bits_word(loop)}}, register_class,
                        {turns, unsigned_constant(loop, 0), fits}, site));
   }
@@ -241,10 +241,10 @@ void KernelBuilder::for_segment(ForLoop& loop) {
   loop.copy = 0;
   if (!segment.loop) return;
   if (loop.constant) {
-    into({ptx::Op::mov, {type_word(loop)}}, loop.counter, {typed_constant(loop, loop.next_constant)},
-         loop.site);
-    loop.next_constant = literal(loop.bound) +
-                         (loop.bound_is_limit ? segment.copies * loop.constant_step : 0);
+    into({ptx::Op::mov, {type_word(loop)}}, loop.counter,
+         {typed_constant(loop, loop.next_constant)}, loop.site);
+    loop.next_constant =
+        literal(loop.bound) + (loop.bound_is_limit ? segment.copies * loop.constant_step : 0);
   } else if (loop.segment == 1) {
     place_label(loop.remainder, loop.site);
     const Argument from{this, ptx::Operand::reg(loop.counter), loop.site};
@@ -278,9 +278,8 @@ bool KernelBuilder::for_next(ForLoop& loop) {
   if (loop.copy == segment.copies) {
     if (segment.loop) {
       const Argument counter{this, ptx::Operand::reg(loop.counter), loop.site};
-      const detail::Form more_form{
-          loop.is_signed ? ptx::Op::setp_signed : ptx::Op::setp_unsigned,
-          {ptx::Modifier::lt, type_word(loop)}};
+      const detail::Form more_form{loop.is_signed ? ptx::Op::setp_signed : ptx::Op::setp_unsigned,
+                                   {ptx::Modifier::lt, type_word(loop)}};
       ptx::Register more{};
       if (loop.bound_is_limit) {
         more = result(more_form, detail::RegisterClass::p, {counter, loop.bound}, loop.site);
@@ -313,10 +312,10 @@ bool KernelBuilder::for_next(ForLoop& loop) {
                          typed_constant(loop, copy * loop.constant_step)},
                         loop.site);
   } else {
-    loop.index = result({ptx::Op::mad, {ptx::Modifier::lo, type_word(loop)}}, loop.register_class,
-                        {loop.step, typed_constant(loop, copy),
-                         {this, ptx::Operand::reg(loop.counter), loop.site}},
-                        loop.site);
+    loop.index = result(
+        {ptx::Op::mad, {ptx::Modifier::lo, type_word(loop)}}, loop.register_class,
+        {loop.step, typed_constant(loop, copy), {this, ptx::Operand::reg(loop.counter), loop.site}},
+        loop.site);
   }
   return true;
 }

@@ -86,9 +86,10 @@ PointerData advance(const PointerData& pointer, const Index& index, int sign, un
     moved.base = core.result({ptx::Op::add, {address_word(narrow)}}, address_class(narrow),
                              {base, index}, index.site);
   } else if (wide_index || narrow) {
-    moved.base = core.result({ptx::Op::mad, {ptx::Modifier::lo, narrow ? ptx::Modifier::type_s32
-                                                                      : ptx::Modifier::type_s64}},
-                             address_class(narrow), {index, scale, base}, index.site);
+    moved.base = core.result(
+        {ptx::Op::mad,
+         {ptx::Modifier::lo, narrow ? ptx::Modifier::type_s32 : ptx::Modifier::type_s64}},
+        address_class(narrow), {index, scale, base}, index.site);
   } else if (is_signed || sign > 0) {
     moved.base =
         core.result({ptx::Op::mad_wide, {ptx::Modifier::wide, ptx::as_modifier(index.type)}},
@@ -164,8 +165,8 @@ ptx::Register Memory::guarded_load(const Form& form, RegisterClass register_clas
   if (p.kind != ptx::OperandKind::Register) {
     fail("bad-operand", "the condition of a load is a constant: decide it in C++", site);
   }
-  const ptx::Register d = result({ptx::Op::mov, {ptx::as_modifier(move_type)}}, register_class,
-                                 {otherwise}, site);
+  const ptx::Register d =
+      result({ptx::Op::mov, {ptx::as_modifier(move_type)}}, register_class, {otherwise}, site);
   guard_ = {p.as_register(), p.negated};
   const ptx::Operand operands[] = {ptx::Operand::reg(d), source};
   append(form, operands, site);
@@ -226,8 +227,8 @@ PointerData Memory::to_generic(const PointerData& p, ptx::Modifier space, bool n
         result({ptx::Op::cvt_int, {ptx::Modifier::type_u64, ptx::Modifier::type_u32}},
                RegisterClass::rd, {address}, site));
   }
-  const ptx::Register d = result({ptx::Op::cvta, {space, ptx::Modifier::type_u64}},
-                                 RegisterClass::rd, {address}, site);
+  const ptx::Register d =
+      result({ptx::Op::cvta, {space, ptx::Modifier::type_u64}}, RegisterClass::rd, {address}, site);
   transaction.keep();
   return {this, d, 0, 0};
 }

@@ -39,7 +39,8 @@ bool is_there(const ptx::OperandSpec& spec, const ptx::Instruction& candidate) {
 // Whether number and shape of the operands are the row's. Those tied to a word (`p:b64?hint`) are
 // there exactly when the word is, the second half of `d|p` where an operand is marked as joined.
 bool operands_fit(const ptx::OpInfo& row, std::span<const ptx::Operand> operands,
-                  const ptx::Instruction& candidate) {
+                  const ptx::Instruction& candidate,
+                  std::array<const ptx::OperandSpec*, ptx::kMaxOperands>* out) {
   const auto specs = row.operand_specs();
   std::size_t required = 0;
   for (const ptx::OperandSpec& spec : specs) {
@@ -52,11 +53,13 @@ bool operands_fit(const ptx::OpInfo& row, std::span<const ptx::Operand> operands
     if (!is_there(spec, candidate)) continue;
     const bool optional = spec.optional && spec.with == ptx::Field::Literal;
     const std::size_t left = operands.size() - at;
-    if (spec.joined && optional ? left == 0 || !operands[at].joined : optional && left <= required) {
+    if (spec.joined && optional ? left == 0 || !operands[at].joined
+                                : optional && left <= required) {
       continue;
     }
     if (left == 0) return false;
     if (!optional) --required;
+    if (out != nullptr) (*out)[at] = &spec;
     const ptx::Operand& operand = operands[at++];
     if (operand.joined != spec.joined) return false;
     const bool vector =
@@ -71,7 +74,7 @@ bool operands_fit(const ptx::OpInfo& row, std::span<const ptx::Operand> operands
 }  // namespace
 
 bool fit_row(const Form& form, std::span<const ptx::Operand> operands, bool fill,
-             ptx::Instruction& out) {
+             ptx::Instruction& out, std::array<const ptx::OperandSpec*, ptx::kMaxOperands>* specs) {
   const ptx::OpInfo& row = ptx::info(form.op);
   std::uint32_t unused = (1u << form.words.count) - 1u;
   std::array<ptx::Modifier, ptx::kMaxModifiers> chosen{};
@@ -96,10 +99,33 @@ bool fit_row(const Form& form, std::span<const ptx::Operand> operands, bool fill
   ptx::Instruction candidate;
   candidate.op = form.op;
   candidate.modifiers = chosen;
-  if (!operands_fit(row, operands, candidate)) return false;
+  if (!operands_fit(row, operands, candidate, specs)) return false;
   out.op = form.op;
   out.modifiers = chosen;
   return true;
+}
+
+ptx::Type wanted_type(const ptx::Instruction& statement, const ptx::OperandSpec& spec) noexcept {
+  const auto bits_type = [](unsigned bits) {
+    return bits == 16   ? ptx::Type::b16
+           : bits == 32 ? ptx::Type::b32
+           : bits == 64 ? ptx::Type::b64
+                        : ptx::Type::none;
+  };
+  if (spec.role == ptx::OperandRole::Predicate) return ptx::Type::pred;
+  switch (spec.type_source) {
+    case ptx::TypeSource::Fixed:
+      return spec.fixed;
+    case ptx::TypeSource::Slot:
+      return statement.type(spec.index);
+    case ptx::TypeSource::Wide:
+      return bits_type(2 * ptx::bits(statement.type(spec.index)));
+    case ptx::TypeSource::Bits:
+      return bits_type(ptx::bits(statement.type(spec.index)));
+    case ptx::TypeSource::Any:
+      break;
+  }
+  return ptx::Type::none;
 }
 
 bool find_row(const Form& form, std::span<const ptx::Operand> operands, ptx::Instruction& out) {

@@ -53,6 +53,7 @@ void Parser::read_version() {
     return static_cast<std::uint8_t>(value);
   };
   cursor_.skip();
+  module_.version_line = cursor_.line;
   module_.version.major = part();
   if (*cursor_.at != '.') cursor_.fail_expected("'.' in the version");
   ++cursor_.at;
@@ -63,6 +64,7 @@ void Parser::read_version() {
 void Parser::read_target() {
   if (!cursor_.accept_word("target")) cursor_.fail_expected("'.target' behind '.version'");
   module_.target = cursor_.name("a target such as sm_89");
+  module_.target_line = cursor_.line;
   module_.target_options.clear();
   while (cursor_.accept(',')) {
     module_.target_options.emplace_back(cursor_.name("a target option such as debug"));

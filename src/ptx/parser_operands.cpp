@@ -325,7 +325,12 @@ bool Parser::read_memory(Operand& out) {
                               cursor_.describe(place));
     }
     out.base = out.kind;
-    if (out.kind == OperandKind::Register) out.value = static_cast<std::uint64_t>(read_offset());
+    if (out.kind == OperandKind::Register) {
+      cursor_.skip();
+      const bool written = *cursor_.at == '+' || *cursor_.at == '-';
+      out.value = static_cast<std::uint64_t>(read_offset());
+      out.zero_offset = written && out.value == 0;
+    }
   } else {
     const char* place = cursor_.at;
     const Constant value = read_constant(cursor_, "an address");

@@ -313,6 +313,7 @@ class Printer {
         if (o.base == OperandKind::Register) {
           register_name(*function_, {{o.id}, o.index});
           component(o);
+          if (o.zero_offset) out_ << "+0";
           offset(o.offset());
         } else if (o.base == OperandKind::Symbol) {
           symbol({o.id});

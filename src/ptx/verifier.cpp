@@ -57,13 +57,15 @@ class Verifier {
   void header() {
     if (!parse_target_name(target_text(), target_)) {
       report("target-lacks", "'" + std::string(target_text()) + "' is not a target: expected sm_NN, "
-                             "sm_NNa or sm_NNf, for example sm_89", 2);
+                             "sm_NNa or sm_NNf, for example sm_89",
+             module_.target_line);
       return;
     }
     const Target* row = find_target(target_text());
     if (row != nullptr && module_.version < row->version) {
       report("version-too-low", "target " + std::string(row->name) + " needs PTX " + text(row->version) +
-                                    ", .version is " + text(module_.version), 1);
+                                    ", .version is " + text(module_.version),
+             module_.version_line);
     }
   }
 
@@ -109,8 +111,8 @@ class Verifier {
 
   struct ScopedName {
     std::string_view text;
-    std::uint32_t scope;
-    bool numbered = false;  // `r<4>` declares r0 to r3, but not r
+    std::uint32_t scope = 0;
+    bool numbered = false;  // `r<4>` declares r0 to r3, not r
     bool operator==(const ScopedName&) const = default;
   };
   struct ScopedHash {
@@ -123,8 +125,8 @@ class Verifier {
     std::unordered_map<ScopedName, const RegisterDecl*, ScopedHash> seen;
     const auto add = [&](std::string_view name, std::uint32_t scope, std::uint32_t line,
                          std::string_view what, const RegisterDecl* decl) {
-      const bool numbered = decl != nullptr && decl->numbered;
-      if (!seen.emplace(ScopedName{name, scope, numbered}, decl).second) duplicate(what, name, line);
+      const ScopedName key{name, scope, decl != nullptr && decl->numbered};
+      if (!seen.emplace(key, decl).second) duplicate(what, name, line);
     };
     for (const auto* list : {&f.returns, &f.parameters}) {
       for (const Variable& v : *list) {
@@ -232,7 +234,15 @@ class Verifier {
     }
     labels_placed(f, s);
     bool names_known = true;
-    for (const Operand& o : f.operands_of(s)) names_known = operand_names(f, s, o) && names_known;
+    const auto operands = f.operands_of(s);
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const OperandSpec* spec = operand_spec(f, s, i);
+      const bool in_register = spec != nullptr && (spec->role == OperandRole::Destination ||
+                                                   spec->role == OperandRole::RegisterSource ||
+                                                   spec->role == OperandRole::Predicate ||
+                                                   spec->role == OperandRole::Source);
+      names_known = operand_names(f, s, operands[i], in_register) && names_known;
+    }
     if (s.kind != StatementKind::Instruction) return;
     if (names_known) {
       InstructionFault fault = check_operands(module_, f, s);
@@ -259,26 +269,29 @@ class Verifier {
     return text.substr(0, text.find_first_of(" \t\n{["));
   }
 
-  bool operand_names(const Function& f, const Instruction& s, const Operand& o) {
+  // `in_register`: only a register can stand there, so that is what an unknown name was meant to be.
+  bool operand_names(const Function& f, const Instruction& s, const Operand& o, bool in_register) {
     switch (o.kind) {
       case OperandKind::Vector:
       case OperandKind::List: {
         bool known = true;
-        for (const Operand& element : f.elements(o)) known = operand_names(f, s, element) && known;
+        for (const Operand& element : f.elements(o)) {
+          known = operand_names(f, s, element, in_register) && known;
+        }
         return known;
       }
-      case OperandKind::Symbol: return resolved({o.id}, s.line, &s);
+      case OperandKind::Symbol: return resolved({o.id}, s.line, &s, in_register);
       case OperandKind::Memory:
         return o.base != OperandKind::Symbol || resolved({o.id}, s.line, &s);
       default: return true;
     }
   }
 
-  bool resolved(SymbolId id, std::uint32_t line, const Instruction* s) {
+  bool resolved(SymbolId id, std::uint32_t line, const Instruction* s, bool in_register = false) {
     const Symbol& symbol = module_.symbols[id.value];
     if (symbol.kind != SymbolKind::Unresolved) return true;
     const std::string name(module_.text(symbol.name));
-    const bool is_register = name.starts_with('%');
+    const bool is_register = in_register || name.starts_with('%');
     const std::string_view rule = is_register ? "undefined-register" : "undefined-symbol";
     std::string message = (is_register ? "register '" : "'") + name + "' is not declared";
     if (s == nullptr) {

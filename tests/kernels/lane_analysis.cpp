@@ -25,8 +25,7 @@ bool is_lane_register(const Operand& o) {
 
 }  // namespace
 
-LaneAnalysis::LaneAnalysis(const Module& module, const Function& function)
-    : module_(module), function_(function) {
+LaneAnalysis::LaneAnalysis(const Function& function) : function_(function) {
   build_graph();
   build_post_dominators();
   spread_variation();

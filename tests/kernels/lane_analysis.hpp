@@ -14,7 +14,7 @@ namespace ptxgen::test {
 /// quadratic in the number of statements.
 class LaneAnalysis {
  public:
-  LaneAnalysis(const ptx::Module& module, const ptx::Function& function);
+  explicit LaneAnalysis(const ptx::Function& function);
 
   /// Whether the value that the operand has may differ between threads of a block: it comes from
   /// %tid or %laneid, from memory, or was chosen by such a value.
@@ -49,7 +49,6 @@ class LaneAnalysis {
   [[nodiscard]] bool is_written(const ptx::Instruction& instruction, std::size_t operand) const;
   [[nodiscard]] bool post_dominates(std::size_t later, std::size_t earlier) const;
 
-  const ptx::Module& module_;
   const ptx::Function& function_;
   std::vector<std::vector<std::size_t>> successors_;    // of statements; the last node is the exit
   std::vector<std::vector<bool>> post_dominators_;

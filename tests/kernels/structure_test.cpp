@@ -129,7 +129,7 @@ TEST_CASE("shared memory is addressed with 32 bits") {
 TEST_CASE("no condition that depends on the thread decides whether a barrier is reached") {
   for (const CatalogEntry& entry : catalog()) {
     const Emitted emitted(entry.name);
-    const LaneAnalysis lanes(emitted.module, emitted.function());
+    const LaneAnalysis lanes(emitted.function());
     for (const std::size_t barrier : emitted.barriers()) {
       INFO(entry.name << ": " << print(emitted.module, emitted.function(), emitted.function().body[barrier]));
       if (info(emitted.function().body[barrier].op).mnemonic == "bar") {
@@ -160,7 +160,7 @@ DONE:
   ret;
 }
 )");
-  const LaneAnalysis lanes(bad, bad.functions[0]);
+  const LaneAnalysis lanes(bad.functions[0]);
   CHECK(lanes.decided_by_lane(4));
   // The same with a condition that all threads share.
   const Module good = parse(R"(.version 7.8
@@ -178,7 +178,7 @@ DONE:
   ret;
 }
 )");
-  const LaneAnalysis uniform(good, good.functions[0]);
+  const LaneAnalysis uniform(good.functions[0]);
   CHECK_FALSE(uniform.decided_by_lane(3));
   CHECK(uniform.deciders(3).size() == 1);
 }
@@ -186,7 +186,7 @@ DONE:
 TEST_CASE("the inner loops of the GEMVs are fused multiply-adds, rounded to nearest even") {
   for (const std::string_view kernel : {"gemv_coalesced", "gemv_strided", "fma_rpt"}) {
     const Emitted emitted(kernel);
-    const LaneAnalysis lanes(emitted.module, emitted.function());
+    const LaneAnalysis lanes(emitted.function());
     const auto loops = lanes.innermost_loops();
     CHECK_FALSE(loops.empty());
     for (const auto& loop : loops) {
@@ -227,7 +227,7 @@ TEST_CASE("loops are tested at the bottom: no backward branch is unconditional")
 TEST_CASE("consecutive lanes of the coalesced kernels are on consecutive elements") {
   for (const std::string_view kernel : {"gemv_coalesced", "vadd", "copy", "fma_rpt"}) {
     const Emitted emitted(kernel);
-    const LaneAnalysis lanes(emitted.module, emitted.function());
+    const LaneAnalysis lanes(emitted.function());
     std::size_t accesses = 0;
     for (const std::string_view mnemonic : {"ld", "st"}) {
       for (const std::size_t i : emitted.with(mnemonic, Space::Global)) {
@@ -242,7 +242,7 @@ TEST_CASE("consecutive lanes of the coalesced kernels are on consecutive element
 
 TEST_CASE("the shared tile is written lane by lane and read as a broadcast") {
   const Emitted emitted("gemv_coalesced");
-  const LaneAnalysis lanes(emitted.module, emitted.function());
+  const LaneAnalysis lanes(emitted.function());
   for (const std::size_t i : emitted.with("st", Space::Shared)) {
     CHECK(lanes.lane_stride(emitted.address(i)) == std::optional<std::int64_t>(4));
   }
@@ -253,7 +253,7 @@ TEST_CASE("the shared tile is written lane by lane and read as a broadcast") {
 
 TEST_CASE("the strided GEMV is strided: lanes are a row apart") {
   const Emitted emitted("gemv_strided");
-  const LaneAnalysis lanes(emitted.module, emitted.function());
+  const LaneAnalysis lanes(emitted.function());
   std::size_t strided = 0;
   for (const std::size_t i : emitted.with("ld", Space::Global)) {
     strided += lanes.lane_stride(emitted.address(i)) == std::nullopt ? 1u : 0u;

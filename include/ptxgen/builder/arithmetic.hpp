@@ -40,8 +40,8 @@ template <class T>
 }
 
 template <class T>
-inline constexpr ptx::Modifier kBitsWord = ptx::as_modifier(
-    kSame<T, pred> ? ptx::Type::pred : kBitsType<T::kBits == 1 ? 8 : T::kBits>);
+inline constexpr ptx::Modifier kBitsWord =
+    ptx::as_modifier(kSame<T, pred> ? ptx::Type::pred : kBitsType<T::kBits == 1 ? 8 : T::kBits>);
 
 template <class T>
 inline constexpr ptx::Modifier kTypeWord = ptx::as_modifier(T::kType);
@@ -57,8 +57,7 @@ class Arithmetic : public Core {
 
   /// A constant in a register (`mov`); floats are exact.
   template <class T, class L>
-    requires LiteralOf<L, T>
-  Value<T> constant(L literal, Site site = Site::current()) {
+  requires LiteralOf<L, T> Value<T> constant(L literal, Site site = Site::current()) {
     return {this, result({ptx::Op::mov, {ptx::as_modifier(kMoveType<T>)}}, T::kClass,
                          {argument<T>(literal, site)}, site)};
   }
@@ -157,9 +156,9 @@ class Arithmetic : public Core {
     using W = Wide<T>;
     static_assert(!kIsOperand<C> || kSame<ElementOf<C>, W>,
                   "the third operand of mad_wide is twice as wide as the first two");
-    return Value<W>(this, result(part_form<T>(ptx::Op::mad_wide, ptx::Modifier::wide), W::kClass,
-                                 {argument<T>(a, site), argument<T>(b, site), argument<W>(c, site)},
-                                 site));
+    return Value<W>(
+        this, result(part_form<T>(ptx::Op::mad_wide, ptx::Modifier::wide), W::kClass,
+                     {argument<T>(a, site), argument<T>(b, site), argument<W>(c, site)}, site));
   }
 
   /// `a * b + c` with one rounding.
@@ -298,22 +297,20 @@ class Arithmetic : public Core {
   template <class A, class P, class L>
   auto bfe(const A& a, const P& position, const L& length, Site site = Site::current()) {
     using T = Common<A>;
-    return Value<T>(this,
-                    result({ptx::Op::bfe, {kTypeWord<T>}}, T::kClass,
-                           {argument<T>(a, site), argument<u32>(position, site),
-                            argument<u32>(length, site)},
-                           site));
+    return Value<T>(this, result({ptx::Op::bfe, {kTypeWord<T>}}, T::kClass,
+                                 {argument<T>(a, site), argument<u32>(position, site),
+                                  argument<u32>(length, site)},
+                                 site));
   }
   /// `b` with the low `length` bits of `a` at `position`.
   template <class A, class B, class P, class L>
   auto bfi(const A& a, const B& b, const P& position, const L& length,
            Site site = Site::current()) {
     using T = Common<A, B>;
-    return Value<T>(this,
-                    result({ptx::Op::bfi, {kBitsWord<T>}}, T::kClass,
-                           {argument<T>(a, site), argument<T>(b, site),
-                            argument<u32>(position, site), argument<u32>(length, site)},
-                           site));
+    return Value<T>(this, result({ptx::Op::bfi, {kBitsWord<T>}}, T::kClass,
+                                 {argument<T>(a, site), argument<T>(b, site),
+                                  argument<u32>(position, site), argument<u32>(length, site)},
+                                 site));
   }
   template <class A>
   Value<u32> popc(const A& a, Site site = Site::current()) {
@@ -336,10 +333,10 @@ class Arithmetic : public Core {
   template <class A, class B, class C>
   auto prmt(const A& a, const B& b, const C& selector, Site site = Site::current()) {
     using T = Common<A, B>;
-    return Value<T>(this, result({ptx::Op::prmt, {kBitsWord<T>}}, T::kClass,
-                                 {argument<T>(a, site), argument<T>(b, site),
-                                  argument<u32>(selector, site)},
-                                 site));
+    return Value<T>(
+        this,
+        result({ptx::Op::prmt, {kBitsWord<T>}}, T::kClass,
+               {argument<T>(a, site), argument<T>(b, site), argument<u32>(selector, site)}, site));
   }
   /// Any bitwise function of three operands; `table` is f(0xf0, 0xcc, 0xaa).
   template <class A, class B, class C>
@@ -364,11 +361,11 @@ class Arithmetic : public Core {
   template <class A, class B, class C>
   auto dp4a(const A& a, const B& b, const C& c, Site site = Site::current()) {
     using T = Common<C>;
-    return Value<T>(this,
-                    result({ptx::Op::dp4a, {kTypeWord<Common<A>>, kTypeWord<Common<B>>}}, T::kClass,
-                           {argument<Common<A>>(a, site), argument<Common<B>>(b, site),
-                            argument<T>(c, site)},
-                           site));
+    return Value<T>(
+        this,
+        result({ptx::Op::dp4a, {kTypeWord<Common<A>>, kTypeWord<Common<B>>}}, T::kClass,
+               {argument<Common<A>>(a, site), argument<Common<B>>(b, site), argument<T>(c, site)},
+               site));
   }
 
   // Comparison and choice.
@@ -386,9 +383,9 @@ class Arithmetic : public Core {
     using T = Common<A, B>;
     Form form = setp_form<T>(comparison, false);
     form.words.add(op);
-    return {this, result(form, pred::kClass,
-                         {argument<T>(a, site), argument<T>(b, site), argument<pred>(c, site)},
-                         site)};
+    return {this,
+            result(form, pred::kClass,
+                   {argument<T>(a, site), argument<T>(b, site), argument<pred>(c, site)}, site)};
   }
   /// a where p holds, else b.
   template <class A, class B>
@@ -469,9 +466,8 @@ class Arithmetic : public Core {
   }
   template <class T, class A, class B, class C>
   Value<T> ternary(const Form& form, const A& a, const B& b, const C& c, Site site) {
-    return {this,
-            result(form, T::kClass,
-                   {argument<T>(a, site), argument<T>(b, site), argument<T>(c, site)}, site)};
+    return {this, result(form, T::kClass,
+                         {argument<T>(a, site), argument<T>(b, site), argument<T>(c, site)}, site)};
   }
   template <class T, class B>
   void inplace(const Form& form, Var<T>& d, const B& b, Site site) {
@@ -496,9 +492,10 @@ class Arithmetic : public Core {
   }
   template <class T, class A, class B, class C>
   Value<T> funnel(ptx::Modifier direction, const A& lo, const B& hi, const C& amount, Site site) {
-    return {this, result({ptx::Op::shf, {direction, ptx::Modifier::wrap, kBitsWord<T>}}, T::kClass,
-                         {argument<T>(lo, site), argument<T>(hi, site), argument<u32>(amount, site)},
-                         site)};
+    return {
+        this,
+        result({ptx::Op::shf, {direction, ptx::Modifier::wrap, kBitsWord<T>}}, T::kClass,
+               {argument<T>(lo, site), argument<T>(hi, site), argument<u32>(amount, site)}, site)};
   }
 
  private:
@@ -547,10 +544,10 @@ class Arithmetic : public Core {
     static_assert(!kSame<T, pred>, "predicates are combined with &, |, ^ and !, not compared");
     Words words{static_cast<ptx::Modifier>(comparison), kTypeWord<T>};
     words.add_if(ftz, ptx::Modifier::ftz);
-    return {kIsFloat<T>                              ? ptx::Op::setp_f32
-            : kIsSigned<T>                           ? ptx::Op::setp_signed
+    return {kIsFloat<T>                       ? ptx::Op::setp_f32
+            : kIsSigned<T>                    ? ptx::Op::setp_signed
             : T::kKind == ptx::TypeKind::Bits ? ptx::Op::setp_bits
-                                                     : ptx::Op::setp_unsigned,
+                                              : ptx::Op::setp_unsigned,
             words};
   }
 };

@@ -15,9 +15,9 @@ class Control;
 class Operand {
  public:
   template <class A>
-    requires detail::kIsOperand<A>
-  Operand(const A& a, SourceLocation at = SourceLocation::current())
-      : argument_(detail::argument<detail::ElementOf<A>>(a, at)) {}
+  requires detail::kIsOperand<A> Operand(const A& a, SourceLocation at = SourceLocation::current())
+      : argument_(detail::argument<detail::ElementOf<A>>(a, at)),
+        element_(detail::ElementOf<A>::kType) {}
   template <detail::Pointer P>
   Operand(const P& p, SourceLocation at = SourceLocation::current())
       : kind_(Kind::Memory),
@@ -26,8 +26,8 @@ class Operand {
     argument_.site = at;
   }
   template <class L>
-    requires detail::kIsCppInteger<L>
-  Operand(L literal, SourceLocation at = SourceLocation::current())
+  requires detail::kIsCppInteger<L> Operand(L literal,
+                                            SourceLocation at = SourceLocation::current())
       : argument_{nullptr,
                   std::numeric_limits<L>::is_signed
                       ? ptx::Operand::integer(static_cast<std::int64_t>(literal))
@@ -58,6 +58,7 @@ class Operand {
 
   Kind kind_ = Kind::Plain;
   detail::Argument argument_;
+  ptx::Type element_ = ptx::Type::none;
   detail::PointerData pointer_;
   std::string_view label_;
   const Operand* elements_ = nullptr;
@@ -184,9 +185,9 @@ class Control : public Memory {
   template <class A, class M = unsigned>
   Value<u32> match_any(const A& a, const M& mask = kAllLanes, Site site = Site::current()) {
     using T = Common<A>;
-    return {this, result({ptx::Op::match_any,
-                          {ptx::Modifier::any, ptx::Modifier::sync, kBitsWord<T>}},
-                         u32::kClass, {argument<T>(a, site), argument<u32>(mask, site)}, site)};
+    return {this,
+            result({ptx::Op::match_any, {ptx::Modifier::any, ptx::Modifier::sync, kBitsWord<T>}},
+                   u32::kClass, {argument<T>(a, site), argument<u32>(mask, site)}, site)};
   }
   Value<u32> activemask(Site site = Site::current());
   template <class A, class M = unsigned>
@@ -257,9 +258,8 @@ class Control : public Memory {
   static constexpr Form shfl_form(ptx::Modifier mode) {
     return {ptx::Op::shfl_sync, {ptx::Modifier::sync, mode, ptx::Modifier::type_b32}};
   }
-  ptx::Register joined_into(const Form& form, RegisterClass register_class,
-                            ptx::Register predicate, std::initializer_list<Argument> arguments,
-                            Site site);
+  ptx::Register joined_into(const Form& form, RegisterClass register_class, ptx::Register predicate,
+                            std::initializer_list<Argument> arguments, Site site);
   Pred vote(ptx::Modifier mode, const In<pred>& p, const Argument& mask, Site site);
   template <class T, class A, class M>
   Value<T> redux(ptx::Modifier what, ptx::Modifier type, const A& a, const M& mask, Site site) {
@@ -270,6 +270,7 @@ class Control : public Memory {
 
  private:
   ptx::Operand lower(const Operand& operand);
+  void check_element(const Operand& operand, ptx::Type wanted, bool relaxed, std::size_t place);
 };
 
 }  // namespace detail

@@ -139,6 +139,8 @@ class Core {
   void place_label(ptx::LabelId label, SourceLocation site);
   void branch_to(ptx::LabelId label, SourceLocation site);
   void branch_to(ptx::LabelId label, const Argument& predicate, bool negated, SourceLocation site);
+  /// The module; the builder refuses everything from now on.
+  [[nodiscard]] ptx::Module take_module();
   /// Whether control cannot come to the statement behind the last one.
   [[nodiscard]] bool ends_with_terminator() const noexcept;
 

@@ -29,68 +29,68 @@ concept SomeOperand = (kIsOperand<A> || ...);
 
 // The methods of the builder as functions: `max(a, b)` is `k.max(a, b)`.
 template <class A, class B>
-  requires detail::SomeOperand<A, B>
+requires detail::SomeOperand<A, B>
 auto min(const A& a, const B& b, MinMax how = {}, SourceLocation at = SourceLocation::current()) {
   return detail::builder_of_any(a, b).min(a, b, how, at);
 }
 template <class A, class B>
-  requires detail::SomeOperand<A, B>
+requires detail::SomeOperand<A, B>
 auto max(const A& a, const B& b, MinMax how = {}, SourceLocation at = SourceLocation::current()) {
   return detail::builder_of_any(a, b).max(a, b, how, at);
 }
 template <class A, class B, class C>
-  requires detail::SomeOperand<A, B, C>
+requires detail::SomeOperand<A, B, C>
 auto fma(const A& a, const B& b, const C& c, Float how = {},
          SourceLocation at = SourceLocation::current()) {
   return detail::builder_of_any(a, b, c).fma(a, b, c, how, at);
 }
 template <class A>
-  requires detail::SomeOperand<A>
+requires detail::SomeOperand<A>
 auto abs(const A& a, SourceLocation at = SourceLocation::current()) {
   return detail::builder_of_any(a).abs(a, false, at);
 }
 template <class A>
-  requires detail::SomeOperand<A>
+requires detail::SomeOperand<A>
 auto sqrt(const A& a, Float how = {}, SourceLocation at = SourceLocation::current()) {
   return detail::builder_of_any(a).sqrt(a, how, at);
 }
 template <class A>
-  requires detail::SomeOperand<A>
+requires detail::SomeOperand<A>
 auto rcp(const A& a, Float how = {}, SourceLocation at = SourceLocation::current()) {
   return detail::builder_of_any(a).rcp(a, how, at);
 }
 template <class A>
-  requires detail::SomeOperand<A>
+requires detail::SomeOperand<A>
 auto rsqrt(const A& a, SourceLocation at = SourceLocation::current()) {
   return detail::builder_of_any(a).rsqrt(a, false, at);
 }
 /// 2 to the power of a, approximately.
 template <class A>
-  requires detail::SomeOperand<A>
+requires detail::SomeOperand<A>
 auto ex2(const A& a, SourceLocation at = SourceLocation::current()) {
   return detail::builder_of_any(a).ex2(a, false, at);
 }
 /// Logarithm to the base 2, approximately.
 template <class A>
-  requires detail::SomeOperand<A>
+requires detail::SomeOperand<A>
 auto lg2(const A& a, SourceLocation at = SourceLocation::current()) {
   return detail::builder_of_any(a).lg2(a, false, at);
 }
 /// a where p holds, else b.
 template <class A, class B>
-  requires detail::SomeOperand<A, B>
+requires detail::SomeOperand<A, B>
 auto select(const In<pred>& p, const A& a, const B& b,
             SourceLocation at = SourceLocation::current()) {
   return detail::builder_of_any(a, b).selp(a, b, p, at);
 }
 template <class To, class A>
-  requires detail::SomeOperand<A>
-Value<To> convert(const A& a, SourceLocation at = SourceLocation::current()) {
+requires detail::SomeOperand<A> Value<To> convert(const A& a,
+                                                  SourceLocation at = SourceLocation::current()) {
   return detail::builder_of_any(a).template convert<To>(a, at);
 }
 template <class To, class A>
-  requires detail::SomeOperand<A>
-Value<To> bitcast(const A& a, SourceLocation at = SourceLocation::current()) {
+requires detail::SomeOperand<A> Value<To> bitcast(const A& a,
+                                                  SourceLocation at = SourceLocation::current()) {
   return detail::builder_of_any(a).template bitcast<To>(a, at);
 }
 template <detail::Pointer P>

@@ -16,12 +16,12 @@ namespace ptxgen::inline v0 {
 /// One parameter of a kernel, in the order of the text.
 struct Parameter {
   std::string name;
-  ptx::Type type = ptx::Type::none;      ///< as declared; `u64` for pointers
-  std::uint32_t size = 0;                ///< bytes
-  std::uint32_t offset = 0;              ///< bytes from the start of the argument block
+  ptx::Type type = ptx::Type::none;  ///< as declared; `u64` for pointers
+  std::uint32_t size = 0;            ///< bytes
+  std::uint32_t offset = 0;          ///< bytes from the start of the argument block
   bool pointer = false;
-  ptx::Space space = ptx::Space::Generic;    ///< of what a pointer points to
-  ptx::Type element = ptx::Type::none;       ///< of what a pointer points to
+  ptx::Space space = ptx::Space::Generic;  ///< of what a pointer points to
+  ptx::Type element = ptx::Type::none;     ///< of what a pointer points to
 };
 
 /// What a kernel is to be launched with, for the C API, the program and the launcher.

@@ -55,13 +55,13 @@ struct ForLoop {
   unsigned bits = 0;
   bool is_signed = false;
   Argument begin, end, step;
-  Argument span;  ///< factor * step where the step is a value
+  Argument span;                    ///< factor * step where the step is a value
   std::uint64_t constant_step = 0;  ///< 0 if it is a value
   std::uint64_t factor = 1;
-  ptx::Register counter;  ///< where the running segment stands
-  ptx::Register index;    ///< of the copy to be emitted
-  Argument bound;         ///< of the running segment
-  bool bound_is_limit = false;  ///< compared before the step is added
+  ptx::Register counter;            ///< where the running segment stands
+  ptx::Register index;              ///< of the copy to be emitted
+  Argument bound;                   ///< of the running segment
+  bool bound_is_limit = false;      ///< compared before the step is added
   std::uint64_t next_constant = 0;  ///< straight copies: the next index
   ptx::LabelId top, exit, remainder;
   std::uint32_t scope = 0, body_scope = 0;
@@ -84,8 +84,7 @@ enum class Reduce : std::uint8_t { Add, Min, Max };
 class KernelBuilder : public detail::Control {
  public:
   /// `name` is the entry; `target` a name of the target table. Throws for an unknown target.
-  explicit KernelBuilder(Name name, std::string_view target = "sm_89")
-      : Control(name, target) {}
+  explicit KernelBuilder(Name name, std::string_view target = "sm_89") : Control(name, target) {}
 
   // Parameters, in the order of their declaration.
   /// Declares a parameter and reads it: a value, or for `Ptr<T, S>` a pointer into space S
@@ -170,7 +169,7 @@ class KernelBuilder : public detail::Control {
                                             detail::argument<T>(initial, site)));
   }
   template <class A>
-    requires detail::kIsOperand<A>
+  requires detail::kIsOperand<A>
   auto var(const A& initial, Site site = Site::current()) {
     return var<detail::ElementOf<A>>(initial, site);
   }
@@ -228,10 +227,9 @@ class KernelBuilder : public detail::Control {
     static_assert(detail::kIsInteger<T> && T::kBits >= 32,
                   "a loop counts with u32, s32, u64 or s64");
     detail::Transaction transaction(*this);
-    detail::ForLoop loop =
-        for_begin(T::kType, T::kClass, T::kBits, detail::kIsSigned<T>,
-                  detail::argument<T>(begin, site), detail::argument<T>(end, site),
-                  detail::argument<T>(step, site), unroll.factor, site);
+    detail::ForLoop loop = for_begin(
+        T::kType, T::kClass, T::kBits, detail::kIsSigned<T>, detail::argument<T>(begin, site),
+        detail::argument<T>(end, site), detail::argument<T>(step, site), unroll.factor, site);
     if constexpr (requires { body(); }) {
       loop.wants_index = false;
       while (for_next(loop)) body();
@@ -271,17 +269,20 @@ class KernelBuilder : public detail::Control {
         x,
         [&](const auto& a, const auto& b) {
           switch (how) {
-            case Reduce::Min: return min(a, b, MinMax{}, site);
-            case Reduce::Max: return max(a, b, MinMax{}, site);
-            case Reduce::Add: break;
+            case Reduce::Min:
+              return min(a, b, MinMax{}, site);
+            case Reduce::Max:
+              return max(a, b, MinMax{}, site);
+            case Reduce::Add:
+              break;
           }
           return add(a, b, Float{}, site);
         },
         site);
   }
   template <class A, class Combine>
-    requires(!detail::kSame<Combine, Reduce>)
-  auto warp_reduce(const A& x, Combine&& combine, Site site = Site::current()) {
+  requires(!detail::kSame<Combine, Reduce>) auto warp_reduce(const A& x, Combine&& combine,
+                                                             Site site = Site::current()) {
     using T = detail::Common<A>;
     detail::Transaction transaction(*this);
     Value<T> sum(x);
@@ -298,16 +299,16 @@ class KernelBuilder : public detail::Control {
     using From = detail::Common<A>;
     constexpr bool kFromFloat = detail::kIsScalarFloat<From>;
     constexpr bool kToFloat = detail::kIsScalarFloat<To>;
-    static_assert((kFromFloat || detail::kIsInteger<From>) && (kToFloat || detail::kIsInteger<To>),
+    static_assert((kFromFloat || detail::kIsInteger<From>)&&(kToFloat || detail::kIsInteger<To>),
                   "convert is between integers and floats; use bitcast or cvt for other types");
     if constexpr (detail::kSame<From, To>) {
       return mov(a, site);
     } else {
       constexpr bool kWidens = kFromFloat && kToFloat && To::kBits > From::kBits;
       return cvt<To>(a,
-                     kFromFloat && !kToFloat   ? Rounding::rzi
-                     : !kToFloat || kWidens    ? Rounding::none
-                                               : Rounding::rn,
+                     kFromFloat && !kToFloat ? Rounding::rzi
+                     : !kToFloat || kWidens  ? Rounding::none
+                                             : Rounding::rn,
                      site);
     }
   }
@@ -358,8 +359,7 @@ class KernelBuilder : public detail::Control {
     close_scope(scope);
   }
 
-  void declare(const Name& name, ptx::Type type, bool pointer, ptx::Space space,
-               ptx::Type element);
+  void declare(const Name& name, ptx::Type type, bool pointer, ptx::Space space, ptx::Type element);
   ptx::Register value_param(const Name& name, ptx::Type type, ptx::Type element,
                             detail::RegisterClass register_class);
   detail::PointerData pointer_param(const Name& name, ptx::Space space, ptx::Modifier word,
@@ -419,7 +419,9 @@ inline Pred operator||(const In<pred>& a, const In<pred>& b) { return combine(pt
 template <class T>
 template <class S>
 In<T>::In(Ref<T, S>&& element, SourceLocation at) noexcept
-    : Argument{element.core(), {}, at}, element_(&element), load_([](const void* e, SourceLocation l) {
+    : Argument{element.core(), {}, at},
+      element_(&element),
+      load_([](const void* e, SourceLocation l) {
         return static_cast<const Ref<T, S>*>(e)->load(l);
       }) {}
 

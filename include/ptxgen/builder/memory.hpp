@@ -15,8 +15,8 @@ class Memory : public Arithmetic {
   template <Pointer P>
   auto ld(const P& p, Load how = {}, Site site = Site::current()) {
     using T = PointeeOf<P>;
-    return Value<T>(this, result(load_form<P>(how, ptx::Modifier::none), T::kClass,
-                                 {at<P>(p, 1, site)}, site));
+    return Value<T>(
+        this, result(load_form<P>(how, ptx::Modifier::none), T::kClass, {at<P>(p, 1, site)}, site));
   }
   /// 2, 4 or 8 neighbours with one instruction; p is aligned to all of them together.
   template <unsigned kCount, Pointer P>
@@ -28,12 +28,12 @@ class Memory : public Arithmetic {
     return values<T>(out, std::make_index_sequence<kCount>());
   }
   template <Pointer P>
-    requires kSame<SpaceOf<P>, Global>
+  requires kSame<SpaceOf<P>, Global>
   auto ld_global(const P& p, Load how = {}, Site site = Site::current()) {
     return ld(p, how, site);
   }
   template <Pointer P>
-    requires kSame<SpaceOf<P>, Shared>
+  requires kSame<SpaceOf<P>, Shared>
   auto ld_shared(const P& p, Load how = {}, Site site = Site::current()) {
     return ld(p, how, site);
   }
@@ -43,12 +43,12 @@ class Memory : public Arithmetic {
   auto ld_predicated(const P& p, const In<pred>& condition, const D& otherwise, Load how = {},
                      Site site = Site::current()) {
     using T = PointeeOf<P>;
-    return Value<T>(this, guarded_load(load_form<P>(how, ptx::Modifier::none), T::kClass,
-                                       kMoveType<T>, at<P>(p, 1, site), condition,
-                                       argument<T>(otherwise, site), site));
+    return Value<T>(this,
+                    guarded_load(load_form<P>(how, ptx::Modifier::none), T::kClass, kMoveType<T>,
+                                 at<P>(p, 1, site), condition, argument<T>(otherwise, site), site));
   }
   template <Pointer P, class D>
-    requires kSame<SpaceOf<P>, Global>
+  requires kSame<SpaceOf<P>, Global>
   auto ld_global_predicated(const P& p, const In<pred>& condition, const D& otherwise,
                             Load how = {}, Site site = Site::current()) {
     return ld_predicated(p, condition, otherwise, how, site);
@@ -76,12 +76,12 @@ class Memory : public Arithmetic {
     st_all<T>(p, values, how, site, std::make_index_sequence<kCount>());
   }
   template <Pointer P, class A>
-    requires kSame<SpaceOf<P>, Global>
+  requires kSame<SpaceOf<P>, Global>
   void st_global(const P& p, const A& value, Store how = {}, Site site = Site::current()) {
     st(p, value, how, site);
   }
   template <Pointer P, class A>
-    requires kSame<SpaceOf<P>, Shared>
+  requires kSame<SpaceOf<P>, Shared>
   void st_shared(const P& p, const A& value, Store how = {}, Site site = Site::current()) {
     st(p, value, how, site);
   }
@@ -131,11 +131,10 @@ class Memory : public Arithmetic {
     using T = PointeeOf<P>;
     check_stored<T, A>();
     check_stored<T, B>();
-    return Value<T>(this, result(atomic_form<P>(ptx::Op::atom_cas, ptx::Modifier::cas, how),
-                                 T::kClass,
-                                 {at<P>(p, 1, site), argument<T>(expected, site),
-                                  argument<T>(value, site)},
-                                 site));
+    return Value<T>(
+        this,
+        result(atomic_form<P>(ptx::Op::atom_cas, ptx::Modifier::cas, how), T::kClass,
+               {at<P>(p, 1, site), argument<T>(expected, site), argument<T>(value, site)}, site));
   }
   template <Pointer P, class A>
   void red_add(const P& p, const A& value, Atomic how = {}, Site site = Site::current()) {
@@ -187,15 +186,14 @@ class Memory : public Arithmetic {
   template <Pointer P>
   auto address_of(const P& p, Site site = Site::current()) {
     using Address = Choose<SpaceOf<P>::kNarrow, u32, u64>;
-    return Value<Address>(
-        this, address_value(PointerTraits<P>::data(p), SpaceOf<P>::kNarrow, site));
+    return Value<Address>(this,
+                          address_value(PointerTraits<P>::data(p), SpaceOf<P>::kNarrow, site));
   }
   /// A number as an address.
   template <class T, class S = Global, class A>
   Ptr<T, S> pointer(const A& address, Site site = Site::current()) {
     using Address = Choose<S::kNarrow, u32, u64>;
-    const Argument from =
-        stable(argument<Address>(address, site), Address::kClass, Address::kType);
+    const Argument from = stable(argument<Address>(address, site), Address::kClass, Address::kType);
     return Ptr<T, S>(PointerData{this, use(from).as_register(), 0, 0});
   }
   /// A generic pointer as one into a space (`cvta.to`); undefined if it does not point there.
@@ -203,8 +201,7 @@ class Memory : public Arithmetic {
   auto cvta_to(const P& p, Site site = Site::current()) {
     static_assert(kSame<SpaceOf<P>, Generic>, "cvta_to takes a generic pointer");
     static_assert(!kSame<S, Generic>, "the pointer is generic already");
-    return Ptr<PointeeOf<P>, S>(
-        to_space(PointerTraits<P>::data(p), S::kWord, S::kNarrow, site));
+    return Ptr<PointeeOf<P>, S>(to_space(PointerTraits<P>::data(p), S::kWord, S::kNarrow, site));
   }
   /// A pointer into a space as a generic one (`cvta`).
   template <Pointer P>
@@ -271,9 +268,9 @@ class Memory : public Arithmetic {
   template <class P>
   static constexpr Form atomic_form(ptx::Op op, ptx::Modifier what, const Atomic& how) {
     using T = PointeeOf<P>;
-    static_assert(kSame<SpaceOf<P>, Global> || kSame<SpaceOf<P>, Shared> ||
-                      kSame<SpaceOf<P>, Generic>,
-                  "atomic operations are on global and shared memory");
+    static_assert(
+        kSame<SpaceOf<P>, Global> || kSame<SpaceOf<P>, Shared> || kSame<SpaceOf<P>, Generic>,
+        "atomic operations are on global and shared memory");
     const bool bits = what == ptx::Modifier::and_ || what == ptx::Modifier::or_ ||
                       what == ptx::Modifier::xor_ || what == ptx::Modifier::exch ||
                       what == ptx::Modifier::cas;

@@ -19,14 +19,13 @@ struct Index : Argument {
   ptx::Type type = ptx::Type::none;  ///< none for a C++ integer, which is in `operand.value`
 
   template <class A>
-    requires(kSame<ElementOf<A>, u32> || kSame<ElementOf<A>, s32> || kSame<ElementOf<A>, u64> ||
-             kSame<ElementOf<A>, s64>)
-  Index(const A& i, SourceLocation at = SourceLocation::current()) noexcept
-      : Argument(In<ElementOf<A>>(i, at)), type(ElementOf<A>::kType) {}
+  requires(kSame<ElementOf<A>, u32> || kSame<ElementOf<A>, s32> || kSame<ElementOf<A>, u64> ||
+           kSame<ElementOf<A>, s64>)
+      Index(const A& i, SourceLocation at = SourceLocation::current())
+  noexcept : Argument(In<ElementOf<A>>(i, at)), type(ElementOf<A>::kType) {}
   template <class L>
-    requires kIsCppInteger<L>
-  Index(L i, SourceLocation at = SourceLocation::current()) noexcept
-      : Argument{nullptr, ptx::Operand::integer(static_cast<std::int64_t>(i)), at} {}
+  requires kIsCppInteger<L> Index(L i, SourceLocation at = SourceLocation::current())
+  noexcept : Argument{nullptr, ptx::Operand::integer(static_cast<std::int64_t>(i)), at} {}
 };
 
 /// `pointer + sign * index` elements of `bytes` bytes. Constants are folded into the offset; a
@@ -34,7 +33,8 @@ struct Index : Argument {
 [[nodiscard]] PointerData advance(const PointerData& pointer, const Index& index, int sign,
                                   unsigned bytes, bool narrow);
 /// `pointer + index` bytes.
-[[nodiscard]] PointerData advance_bytes(const PointerData& pointer, const Index& index, bool narrow);
+[[nodiscard]] PointerData advance_bytes(const PointerData& pointer, const Index& index,
+                                        bool narrow);
 /// The pointer's base as a register of its own (`mov`), if the variable is written later.
 [[nodiscard]] PointerData copy_base(Core* core, ptx::Register base, bool narrow, SourceLocation at);
 void set_base(Core* core, ptx::Register base, const PointerData& value, bool narrow,

@@ -113,13 +113,13 @@ using Choose = typename ChooseImpl<kCondition, A, B>::type;
 /// Whether the C++ type is a type tag of the builder.
 template <class T>
 concept Element = requires {
-  { T::kClass };
-  { T::kMemoryType };
+  {T::kClass};
+  {T::kMemoryType};
 };
 template <class T>
 concept AnySpace = requires {
-  { T::kNarrow };
-  { T::kWord };
+  {T::kNarrow};
+  {T::kWord};
 };
 
 template <class T>
@@ -135,7 +135,7 @@ template <class T>
 inline constexpr bool kIsScalarFloat = T::kKind == ptx::TypeKind::Float;
 /// Integers that PTX computes with.
 template <class T>
-inline constexpr bool kIsComputable = kIsInteger<T> && T::kBits >= 16;
+inline constexpr bool kIsComputable = kIsInteger<T>&& T::kBits >= 16;
 
 template <class T>
 inline constexpr LiteralKind kLiteralKind =

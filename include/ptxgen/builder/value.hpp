@@ -43,8 +43,8 @@ template <class T>
 inline constexpr ptx::Type kMoveType = T::kBits == 8 ? ptx::Type::b16 : T::kMemoryType;
 
 /// Emits `mov` into a new register.
-[[nodiscard]] ptx::Register move_to_new(Core* core, RegisterClass register_class,
-                                        ptx::Type type, const Argument& from);
+[[nodiscard]] ptx::Register move_to_new(Core* core, RegisterClass register_class, ptx::Type type,
+                                        const Argument& from);
 /// Emits `mov` into a register that exists.
 void move_into(Core* core, ptx::Register to, ptx::Type type, const Argument& from);
 
@@ -85,7 +85,7 @@ template <class T, class L>
     if constexpr (std::numeric_limits<L>::is_signed) {
       if (value < 0) {
         const auto lowest = -static_cast<std::int64_t>(std::uint64_t{1} << (T::kBits - 2)) * 2;
-        fits = (kBitPattern || kIsSigned<T>) && static_cast<std::int64_t>(value) >= lowest;
+        fits = (kBitPattern || kIsSigned<T>)&&static_cast<std::int64_t>(value) >= lowest;
       }
     }
     if (value > 0) {
@@ -240,35 +240,35 @@ struct Operators<pred> {
 template <class A, class B>
 struct operands_have_different_types_convert_one_with_convert;
 template <class A, class B>
-concept DifferentTypes = !kSame<ElementOf<A>, void> && !kSame<ElementOf<B>, void> &&
-                         !kSame<ElementOf<A>, ElementOf<B>>;
+concept DifferentTypes =
+    !kSame<ElementOf<A>, void> && !kSame<ElementOf<B>, void> && !kSame<ElementOf<A>, ElementOf<B>>;
 
 }  // namespace detail
 
 template <class A, class B>
-  requires detail::DifferentTypes<A, B>
-detail::operands_have_different_types_convert_one_with_convert<A, B> operator+(const A&,
-                                                                               const B&) = delete;
+requires detail::DifferentTypes<A, B>
+    detail::operands_have_different_types_convert_one_with_convert<A, B>
+operator+(const A&, const B&) = delete;
 template <class A, class B>
-  requires detail::DifferentTypes<A, B>
-detail::operands_have_different_types_convert_one_with_convert<A, B> operator-(const A&,
-                                                                               const B&) = delete;
+requires detail::DifferentTypes<A, B>
+    detail::operands_have_different_types_convert_one_with_convert<A, B>
+operator-(const A&, const B&) = delete;
 template <class A, class B>
-  requires detail::DifferentTypes<A, B>
-detail::operands_have_different_types_convert_one_with_convert<A, B> operator*(const A&,
-                                                                               const B&) = delete;
+requires detail::DifferentTypes<A, B>
+    detail::operands_have_different_types_convert_one_with_convert<A, B>
+operator*(const A&, const B&) = delete;
 template <class A, class B>
-  requires detail::DifferentTypes<A, B>
-detail::operands_have_different_types_convert_one_with_convert<A, B> operator/(const A&,
-                                                                               const B&) = delete;
+requires detail::DifferentTypes<A, B>
+    detail::operands_have_different_types_convert_one_with_convert<A, B>
+operator/(const A&, const B&) = delete;
 template <class A, class B>
-  requires detail::DifferentTypes<A, B>
-detail::operands_have_different_types_convert_one_with_convert<A, B> operator<(const A&,
-                                                                               const B&) = delete;
+requires detail::DifferentTypes<A, B>
+    detail::operands_have_different_types_convert_one_with_convert<A, B>
+operator<(const A&, const B&) = delete;
 template <class A, class B>
-  requires detail::DifferentTypes<A, B>
-detail::operands_have_different_types_convert_one_with_convert<A, B> operator==(const A&,
-                                                                                const B&) = delete;
+requires detail::DifferentTypes<A, B>
+    detail::operands_have_different_types_convert_one_with_convert<A, B>
+operator==(const A&, const B&) = delete;
 
 /// A value of a kernel: computed once, by one instruction, and never changed. A small handle to
 /// copy around; copying it emits nothing. It cannot be assigned to: what changes is a `Var`.
@@ -352,7 +352,7 @@ class Var : public detail::Operators<T> {
   void set(const In<T>& value) {
     detail::move_into(core_, register_, detail::kMoveType<T>, value.resolved());
   }
-  Var& operator=(const In<T>& value) const {
+  Var& operator=(const In<T>& value) {
     set(value);
     return *this;
   }
@@ -426,7 +426,8 @@ inline Value<pred>::Value(const Var<pred>& variable, SourceLocation at)
                                     In<pred>(variable, at))) {}
 
 inline Pred operator!(const In<pred>& p) {
-  return {p.core, detail::move_to_new(p.core, pred::kClass, ptx::Type::pred, p), !p.operand.negated};
+  return {p.core, detail::move_to_new(p.core, pred::kClass, ptx::Type::pred, p),
+          !p.operand.negated};
 }
 
 }  // namespace ptxgen::inline v0

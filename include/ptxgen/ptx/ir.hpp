@@ -88,6 +88,8 @@ struct Operand {
   bool negated : 1 = false;    ///< `!p`
   bool joined : 1 = false;     ///< printed behind `|`
   bool is_unsigned : 1 = false;  ///< Integer: a literal above the signed range
+  bool zero_offset : 1 = false;  ///< Memory: `[%r1+0]`, which ptxas 13 compiles otherwise than `[%r1]`
+                                 ///< under `.target ..., debug`
   std::uint32_t id = 0;
   std::uint32_t index = 0;
   std::uint32_t reserved = 0;
@@ -372,7 +374,10 @@ struct Module {
   std::vector<SourceFile> files;
   std::vector<Symbol> symbols;
   std::vector<SourceLocation> sites;  ///< C++ call sites; not part of PTX
-  std::string file;                   ///< where the text came from, for messages; not part of PTX
+  // Where the text came from, for messages; not part of PTX.
+  std::string file;
+  std::uint32_t version_line = 0;
+  std::uint32_t target_line = 0;
 
   [[nodiscard]] std::string_view text(NameId id) const noexcept { return names[id]; }
   /// The C++ call that built a statement; unknown for parsed ones.

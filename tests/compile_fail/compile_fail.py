@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# tests/compile_fail/compile_fail.py - checks that a program does not compile, and why
+"""compile_fail.py COMPILER ID INCLUDE BUILD [CASE]: without a case, precompiles builder.hpp."""
+import os
+import subprocess
+import sys
+
+HEADER = "ptxgen/builder.hpp"
+
+
+class Compiler:
+    def __init__(self, program, kind, include, build):
+        self.program = program
+        self.clang = "Clang" in kind
+        self.include = include
+        self.header = os.path.join(include, HEADER)
+        self.precompiled = os.path.join(build, "precompiled", HEADER + (".pch" if self.clang else ".gch"))
+
+    def run(self, *arguments):
+        colour = "-fno-color-diagnostics" if self.clang else "-fdiagnostics-color=never"
+        command = [self.program, "-std=c++20", colour, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    def prepare(self):
+        os.makedirs(os.path.dirname(self.precompiled), exist_ok=True)
+        done = self.run("-x", "c++-header", "-I", self.include, self.header, "-o", self.precompiled)
+        if done.returncode != 0:
+            sys.exit(done.stderr)
+
+    def compile(self, source, wrong):
+        if self.clang:
+            use = ["-include-pch", self.precompiled, "-I", self.include]
+        else:
+            before = os.path.dirname(os.path.dirname(self.precompiled))
+            use = ["-I", before, "-I", self.include]
+        return self.run("-fsyntax-only", *use, *(["-DWRONG"] if wrong else []), source)
+
+
+def main():
+    compiler = Compiler(*sys.argv[1:5])
+    if len(sys.argv) == 5:
+        compiler.prepare()
+        return
+    source = sys.argv[5]
+    prefixes = ("// expect: ", f"// expect {'clang' if compiler.clang else 'gcc'}: ")
+    with open(source, encoding="utf-8") as lines:
+        expected = [line[len(p):].strip() for line in lines for p in prefixes if line.startswith(p)]
+    if not expected:
+        sys.exit(f"{source}: no line `// expect: TEXT`")
+    control = compiler.compile(source, wrong=False)
+    if control.returncode != 0:
+        sys.exit(f"{source}: the control version does not compile\n{control.stderr}")
+    wrong = compiler.compile(source, wrong=True)
+    if wrong.returncode == 0:
+        sys.exit(f"{source}: compiles with WRONG defined, and must not")
+    messages = wrong.stderr.replace("v0::", "").replace("ptxgen::", "")
+    for text in expected:
+        if text not in messages:
+            sys.exit(f"{source}: no message contains `{text}`\n{wrong.stderr}")
+
+
+main()
