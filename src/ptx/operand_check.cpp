@@ -216,12 +216,12 @@ class OperandCheck {
 
   InstructionFault vector(const OperandSpec& spec, const Operand& o, std::size_t position, Type type,
                           unsigned elements) const {
-    if (o.kind == OperandKind::Register && o.component == 0 &&
+    if (elements > 1 && o.kind == OperandKind::Register && o.component == 0 &&
         function_.registers[o.id].vector == elements) {
       return scalar(spec, o, position, type);
     }
     if (o.kind != OperandKind::Vector || o.index != elements) {
-      return bad(position, std::to_string(elements) + " operands in braces");
+      return bad(position, elements == 1 ? "1 operand in braces" : std::to_string(elements) + " operands in braces");
     }
     for (const Operand& element : function_.elements(o)) {
       if (element.kind == OperandKind::Vector) return bad(position, "braces without inner braces");

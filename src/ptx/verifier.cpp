@@ -157,7 +157,7 @@ class Verifier {
   }
 
   void labels(const Function& f) {
-    std::vector<std::uint8_t> placed(f.labels.size());
+    placed_.assign(f.labels.size(), false);
     std::unordered_set<ScopedName, ScopedHash> seen;
     for (const Instruction& s : f.body) {
       const bool table = s.kind == StatementKind::BranchTargets ||
@@ -168,17 +168,17 @@ class Verifier {
       if (!seen.insert({module_.text(label.name), label.scope, false}).second) {
         duplicate("label", module_.text(label.name), s.line);
       }
-      placed[o.id] = 1;
+      placed_[o.id] = true;
     }
-    for (const Instruction& s : f.body) {
-      if (s.kind == StatementKind::Location) continue;
-      for (const Operand& o : f.operands_of(s)) {
-        if (o.kind != OperandKind::Label || placed[o.id] != 0) continue;
-        report("undefined-symbol",
-               "label '" + std::string(module_.text(f.labels[o.id].name)) + "' is not defined in '" +
-                   std::string(module_.text(f.name)) + "'",
-               s, "define the label, or branch to one that is there");
-      }
+  }
+
+  void labels_placed(const Function& f, const Instruction& s) {
+    for (const Operand& o : f.operands_of(s)) {
+      if (o.kind != OperandKind::Label || placed_[o.id]) continue;
+      report("undefined-symbol",
+             "label '" + std::string(module_.text(f.labels[o.id].name)) + "' is not defined in '" +
+                 std::string(module_.text(f.name)) + "'",
+             s, "define the label, or branch to one that is there");
     }
   }
 
@@ -227,10 +227,12 @@ class Verifier {
                    "' is not in the op table; it is passed on as written and not checked",
                s, {}, Severity::Warning);
         return;
+      case StatementKind::BranchTargets:
       case StatementKind::CallTargets:
       case StatementKind::Instruction: break;
       default: return;
     }
+    labels_placed(f, s);
     bool names_known = true;
     const auto operands = f.operands_of(s);
     for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -332,6 +334,7 @@ class Verifier {
   const VerifyOptions& options_;
   TargetName target_;
   const Function* function_ = nullptr;
+  std::vector<bool> placed_;  // labels of the function that stand somewhere
   std::vector<Finding> findings_;
 };
 

@@ -18,14 +18,14 @@ struct RegisterStyle {
 };
 // Prefixes end in no digit, so that `%r1` of one is not mistaken for `%r11` of another.
 constexpr RegisterStyle kNumbered[] = {
-    {"%p", Type::pred},   {"%b", Type::b8},        {"%rs", Type::b16},    {"%rsu", Type::u16},
-    {"%rss", Type::s16},  {"%h", Type::f16},       {"%r", Type::b32},     {"%ru", Type::u32},
-    {"$s_", Type::s32},   {"%f", Type::f32},       {"_half2_", Type::f16x2}, {"%rd", Type::b64},
-    {"%rdu", Type::u64},  {"$long", Type::s64},    {"%fd", Type::f64},    {"%rq", Type::b128},
+    {"%p", Type::pred},  {"%b", Type::b8},     {"%rs", Type::b16},       {"%rsu", Type::u16},
+    {"%rss", Type::s16}, {"%h", Type::f16},    {"%r", Type::b32},        {"%ru", Type::u32},
+    {"$s_", Type::s32},  {"%f", Type::f32},    {"_half2_", Type::f16x2}, {"%rd", Type::b64},
+    {"%rdu", Type::u64}, {"$long", Type::s64}, {"%fd", Type::f64},       {"%rq", Type::b128},
 };
 constexpr RegisterStyle kAlone[] = {
-    {"done_flag", Type::pred}, {"%acc", Type::f32}, {"$index", Type::u32}, {"_addr", Type::u64},
-    {"%r", Type::b32},         {"x_4_y", Type::b16},
+    {"done_flag", Type::pred}, {"%acc", Type::f32}, {"$index", Type::u32},
+    {"_addr", Type::u64},      {"%r", Type::b32},   {"x_4_y", Type::b16},
 };
 
 }  // namespace
@@ -91,8 +91,7 @@ void FunctionGenerator::statements(unsigned count, unsigned depth) {
       barrier();
     } else if (choice < 98) {
       Instruction& s = add(StatementKind::Pragma, {});
-      s.text = module().names.intern(dice_.chance(50) ? "nounroll" : "used_bytes_mask 0xfff");
-      if (module().text(s.text) != "nounroll") s.text = module().names.intern("nounroll");
+      s.text = module().names.intern("nounroll");
     } else {
       location();
     }
@@ -381,8 +380,7 @@ void FunctionGenerator::call() {
     std::vector<Operand> operands{group(OperandKind::List, results), target,
                                   group(OperandKind::List, arguments)};
     Operand address;
-    if (!in_registers && dice_.chance(25) &&
-        choose_register(Type::u64, false, address, false)) {
+    if (!in_registers && dice_.chance(25) && choose_register(Type::u64, false, address, false)) {
       Instruction mov = row(Op::mov);
       mov.set(Field::Type, Modifier::type_u64);
       add(mov, {address, target});
@@ -416,8 +414,7 @@ void FunctionGenerator::return_values() {
     if (returns[i].space == Space::Register) continue;
     Operand value;
     if (!choose_register(returns[i].type, true, value, false)) continue;
-    const SymbolId symbol =
-        add_symbol(module(), returns[i].name, SymbolKind::Return, function_, i);
+    const SymbolId symbol = add_symbol(module(), returns[i].name, SymbolKind::Return, function_, i);
     Instruction st = row(Op::st);
     st.set(Field::Space, Modifier::param);
     st.set(Field::Type, as_modifier(returns[i].type));

@@ -34,30 +34,44 @@ bool holds(Type reg, Type wanted, bool relaxed) {
 
 Type wide(Type type) {
   switch (type) {
-    case Type::u16: return Type::u32;
-    case Type::s16: return Type::s32;
-    case Type::u32: return Type::u64;
-    default: return Type::s64;
+    case Type::u16:
+      return Type::u32;
+    case Type::s16:
+      return Type::s32;
+    case Type::u32:
+      return Type::u64;
+    default:
+      return Type::s64;
   }
 }
 
 Type untyped(unsigned width) {
   switch (width) {
-    case 8: return Type::b8;
-    case 16: return Type::b16;
-    case 32: return Type::b32;
-    case 64: return Type::b64;
-    default: return Type::b128;
+    case 8:
+      return Type::b8;
+    case 16:
+      return Type::b16;
+    case 32:
+      return Type::b32;
+    case 64:
+      return Type::b64;
+    default:
+      return Type::b128;
   }
 }
 
 Type wanted_type(const OperandSpec& spec, const Instruction& instruction) {
   switch (spec.type_source) {
-    case TypeSource::Fixed: return spec.fixed;
-    case TypeSource::Slot: return instruction.type(spec.index);
-    case TypeSource::Wide: return wide(instruction.type(spec.index));
-    case TypeSource::Bits: return untyped(bits(instruction.type(spec.index)));
-    case TypeSource::Any: return Type::none;
+    case TypeSource::Fixed:
+      return spec.fixed;
+    case TypeSource::Slot:
+      return instruction.type(spec.index);
+    case TypeSource::Wide:
+      return wide(instruction.type(spec.index));
+    case TypeSource::Bits:
+      return untyped(bits(instruction.type(spec.index)));
+    case TypeSource::Any:
+      return Type::none;
   }
   return Type::none;
 }
@@ -147,8 +161,7 @@ Instruction& FunctionGenerator::add(StatementKind kind, const std::vector<Operan
 
 void FunctionGenerator::add(Instruction instruction, const std::vector<Operand>& operands) {
   instruction.first_operand = pool(operands);
-  instruction.operand_count =
-      static_cast<decltype(instruction.operand_count)>(operands.size());
+  instruction.operand_count = static_cast<decltype(instruction.operand_count)>(operands.size());
   body().body.push_back(instruction);
 }
 
@@ -181,7 +194,8 @@ bool FunctionGenerator::words(Instruction& s) {
   }
   for (std::size_t i = 0; i < table_row.slot_count; ++i) {
     const ModifierSlot& slot = table_row.slots[i];
-    if (slot.with != Field::Literal && s.has(slot.with)) s.modifiers[i] = dice_.pick(ptx::words(slot));
+    if (slot.with != Field::Literal && s.has(slot.with))
+      s.modifiers[i] = dice_.pick(ptx::words(slot));
   }
   for (const Need& need : needs(table_row)) {
     if (need.requirement.never() && all_words(s, need)) return false;
@@ -262,7 +276,8 @@ bool FunctionGenerator::constant(Type wanted, Op op, Operand& out) {
       if (wanted == Type::f32) out.value = random_f32(dice_);
       if (wanted == Type::f64) out.value = random_f64(dice_);
       return wanted == Type::f32 || wanted == Type::f64;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -295,8 +310,9 @@ bool FunctionGenerator::scalar(const OperandSpec& spec, Op op, Type wanted, Oper
     if (bits(special.type) == bits(wanted) && (is_integer(wanted) || wanted == Type::pred) &&
         offers(around_.target, special.requirement)) {
       out = Operand::special(static_cast<SpecialRegister>(number),
-                             special.components == 0 ? std::uint8_t{0}
-                                                     : static_cast<std::uint8_t>(dice_.between(1, 3)));
+                             special.components == 0
+                                 ? std::uint8_t{0}
+                                 : static_cast<std::uint8_t>(dice_.between(1, 3)));
       return true;
     }
   }
@@ -304,7 +320,8 @@ bool FunctionGenerator::scalar(const OperandSpec& spec, Op op, Type wanted, Oper
   // ptxas reads components of vectors only where one instruction of the machine follows.
   const bool component = op == Op::mov || op == Op::add || op == Op::add_f32;
   // The random bits of cvt.rs are .b32 and nothing else for it.
-  if (spec.role == OperandRole::RegisterSource && spec.type_source == TypeSource::Fixed) like = wanted;
+  if (spec.role == OperandRole::RegisterSource && spec.type_source == TypeSource::Fixed)
+    like = wanted;
   if (!choose_register(wanted, spec.relaxed, out, component, like)) return false;
   if (spec.role == OperandRole::Predicate) out.negated = dice_.chance(25);
   return true;
@@ -318,8 +335,10 @@ bool FunctionGenerator::operand(const OperandSpec& spec, const Instruction& inst
     case OperandRole::RegisterSource:
     case OperandRole::Immediate:
     case OperandRole::Value:
-    case OperandRole::Predicate: break;
-    default: return false;
+    case OperandRole::Predicate:
+      break;
+    default:
+      return false;
   }
   const Type wanted = wanted_type(spec, instruction);
   if (spec.vector == 0) return scalar(spec, instruction.op, wanted, out);
@@ -343,9 +362,10 @@ bool FunctionGenerator::operand(const OperandSpec& spec, const Instruction& inst
 // Memory --------------------------------------------------------------------------------------
 
 void FunctionGenerator::memory_instruction() {
-  constexpr Type kTypes[] = {Type::b8,  Type::b16, Type::b32, Type::b64, Type::u8,  Type::u16, Type::u32,
-                             Type::u64, Type::s8,  Type::s16, Type::s32, Type::s64, Type::f32, Type::f64};
-  constexpr Modifier kSpaces[] = {Modifier::none,  Modifier::none,   Modifier::global,
+  constexpr Type kTypes[] = {Type::b8,  Type::b16, Type::b32, Type::b64, Type::u8,
+                             Type::u16, Type::u32, Type::u64, Type::s8,  Type::s16,
+                             Type::s32, Type::s64, Type::f32, Type::f64};
+  constexpr Modifier kSpaces[] = {Modifier::none,   Modifier::none,  Modifier::global,
                                   Modifier::shared, Modifier::local, Modifier::const_};
   const auto& places = !places_.empty() && dice_.chance(40) ? places_ : around_.places;
   const Place place = dice_.pick(places);
@@ -432,8 +452,8 @@ void FunctionGenerator::load_parameters() {
     ld.set(Field::Space, Modifier::param);
     ld.set(Field::Type, as_modifier(v.type));
     const std::uint64_t count = size_in_bytes(v) / bytes(v.type);
-    add(ld, {value, Operand::memory(symbol, static_cast<std::int64_t>(dice_.below(count)) *
-                                                bytes(v.type))});
+    add(ld, {value, Operand::memory(
+                        symbol, static_cast<std::int64_t>(dice_.below(count)) * bytes(v.type))});
   }
 }
 
@@ -443,7 +463,8 @@ void FunctionGenerator::store_registers() {
   std::int64_t offset = 0;
   for (const Visible& entry : visible_) {
     const RegisterDecl decl = body().registers[entry.decl];
-    if (entry.hidden || decl.type == Type::pred || decl.type == Type::b128 || decl.vector > 1) continue;
+    if (entry.hidden || decl.type == Type::pred || decl.type == Type::b128 || decl.vector > 1)
+      continue;
     Operand value = Operand::reg({{entry.decl}, decl.numbered ? dice_.below(decl.count) : 0});
     Instruction st = row(Op::st);
     st.set(Field::Space, Modifier::global);
@@ -462,8 +483,9 @@ void FunctionGenerator::location() {
   const Module& m = module();
   if (m.files.empty()) return;
   const SourceFile& file = m.files[dice_.below(m.files.size())];
-  add(StatementKind::Location, {Operand::integer(file.number), Operand::integer(dice_.between(1, 99)),
-                                Operand::integer(dice_.between(0, 40))});
+  add(StatementKind::Location,
+      {Operand::integer(file.number), Operand::integer(dice_.between(1, 99)),
+       Operand::integer(dice_.between(0, 40))});
 }
 
 }  // namespace ptxgen::test

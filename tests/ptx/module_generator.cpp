@@ -114,7 +114,8 @@ class ModuleGenerator {
     for (std::uint32_t i = dice_.below(3); i > 0; --i) v.dimensions.push_back(dice_.between(1, 9));
     if (v.dimensions.empty() && dice_.chance(20)) v.vector = bytes(v.type) > 4 ? 2 : 4;
     if (v.space == Space::Global) {
-      constexpr Linkage kLinkages[] = {Linkage::None, Linkage::None, Linkage::Visible, Linkage::Weak};
+      constexpr Linkage kLinkages[] = {Linkage::None, Linkage::None, Linkage::Visible,
+                                       Linkage::Weak};
       v.linkage = dice_.pick(kLinkages);
       v.managed = dice_.chance(8);
       if (v.managed) v.linkage = Linkage::Visible;
@@ -144,7 +145,8 @@ class ModuleGenerator {
     if (dimension == v.dimensions.size()) return number(v);
     piece(v, InitialValue::Kind::Open);
     // The rest is zero.
-    const std::uint64_t count = dice_.between(1, static_cast<std::uint32_t>(v.dimensions[dimension]));
+    const std::uint64_t count =
+        dice_.between(1, static_cast<std::uint32_t>(v.dimensions[dimension]));
     for (std::uint64_t i = 0; i < count; ++i) level(v, dimension + 1);
     piece(v, InitialValue::Kind::Close);
   }
@@ -255,7 +257,8 @@ class ModuleGenerator {
       }
     } else {
       if (!entry && dice_.chance(70)) f.returns.push_back(parameter("func_retval", false));
-      for (std::uint32_t i = 0; i < parameters; ++i) f.parameters.push_back(parameter("param_", entry));
+      for (std::uint32_t i = 0; i < parameters; ++i)
+        f.parameters.push_back(parameter("param_", entry));
     }
     if (entry) directives(f);
     const bool declared = !entry && dice_.chance(30);
@@ -272,8 +275,8 @@ class ModuleGenerator {
     if (entry) return;
     Callable callable;
     callable.function = number;
-    callable.symbol = add_symbol(module_, module_.functions[number].name, SymbolKind::Function, kNone,
-                                 number);
+    callable.symbol =
+        add_symbol(module_, module_.functions[number].name, SymbolKind::Function, kNone, number);
     around_.callables.push_back(callable);
   }
 
@@ -287,7 +290,8 @@ class ModuleGenerator {
 }  // namespace
 
 std::ostream& operator<<(std::ostream& out, const Recipe& recipe) {
-  return out << "Recipe{" << recipe.seed << "u, " << recipe.functions << ", " << recipe.statements << "}";
+  return out << "Recipe{" << recipe.seed << "u, " << recipe.functions << ", " << recipe.statements
+             << "}";
 }
 
 Module random_module(const Recipe& recipe) { return ModuleGenerator(recipe).run(); }

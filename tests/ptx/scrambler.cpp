@@ -11,7 +11,9 @@ namespace ptxgen::test {
 
 namespace {
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$'; }
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$';
+}
 
 // A word, a number, a string or one other character.
 struct Token {
@@ -75,7 +77,8 @@ class Scrambler {
       return;
     }
     const std::vector<Token> tokens = tokens_of(line);
-    const bool numbers_free = !tokens[0].text.starts_with('.') || line.find('=') != std::string_view::npos;
+    const bool numbers_free =
+        !tokens[0].text.starts_with('.') || line.find('=') != std::string_view::npos;
     bool behind_equals = tokens[0].text != ".";
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       const std::string& text = tokens[i].text;
@@ -156,13 +159,19 @@ class Scrambler {
     if (text.size() == 18 && text.starts_with("0d")) return float_digits(text, 'D');
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size() || text.front() == '0') return text;
+    if (error != std::errc{} || end != text.data() + text.size() || text.front() == '0')
+      return text;
     switch (dice_.below(6)) {
-      case 0: return "0x" + digits(value, 16);
-      case 1: return "0X" + digits(value, 16);
-      case 2: return "0" + digits(value, 8);
-      case 3: return "0b" + digits(value, 2);
-      default: return text;
+      case 0:
+        return "0x" + digits(value, 16);
+      case 1:
+        return "0X" + digits(value, 16);
+      case 2:
+        return "0" + digits(value, 8);
+      case 3:
+        return "0b" + digits(value, 2);
+      default:
+        return text;
     }
   }
 
@@ -190,6 +199,8 @@ class Scrambler {
 
 }  // namespace
 
-std::string scrambled(std::string_view text, std::uint64_t seed) { return Scrambler(text, seed).run(); }
+std::string scrambled(std::string_view text, std::uint64_t seed) {
+  return Scrambler(text, seed).run();
+}
 
 }  // namespace ptxgen::test

@@ -1,0 +1,245 @@
+// tests/ptx/verifier_test.cpp - each rule of the verifier, with its words
+#include "ptxgen/ptx/verifier.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "ptxgen/ptx/parser.hpp"
+#include "ptxgen/support/error.hpp"
+
+using namespace ptxgen;
+using namespace ptxgen::ptx;
+
+namespace {
+
+struct Case {
+  std::string rule;
+  std::string statements;  ///< in the body of a kernel of sm_80, PTX 7.8
+  std::string expected;    ///< to_text of the only finding
+};
+
+// The statements stand on line 12 of the text and further down.
+std::string kernel(const std::string& statements) {
+  return ".version 7.8\n.target sm_80\n.address_size 64\n"
+         ".global .align 16 .b8 g[64];\n.shared .align 16 .b8 s[64];\n"
+         ".visible .entry k(\n    .param .u64 p\n)\n{\n"
+         "    .reg .pred %p<4>; .reg .b16 %h<4>; .reg .b32 %r<4>; .reg .u32 %u<4>; .reg .b64 "
+         "%rd<4>; .reg .f32 %f<4>; "
+         ".reg .f64 %fd<4>;\n\n" +
+         statements + "\n    ret;\n}\n";
+}
+
+std::string findings_of(const Module& module, const VerifyOptions& options = {}) {
+  std::string text;
+  for (const Finding& finding : verify(module, options)) text += to_text(finding) + "\n";
+  return text;
+}
+
+std::string findings_of(const std::string& text, const VerifyOptions& options = {}) {
+  return findings_of(parse(text, "a.ptx"), options);
+}
+
+constexpr std::string_view kTypeCure =
+    "    cure: use a register of that type or an untyped .bN of its width, or convert with cvt\n";
+constexpr std::string_view kOperandCure =
+    "    cure: see the instruction's operands in docs/isa.md\n";
+
+std::string with_cure(const std::string& text, std::string_view cure) {
+  return text + std::string(cure);
+}
+
+}  // namespace
+
+TEST_CASE("a legal kernel has no findings") {
+  CHECK(findings_of(kernel("add.u32 %r1, %u2, 5;\n@%p1 ld.global.f32 %f1, [g+4];\n")) == "");
+}
+
+TEST_CASE("type-mismatch says what is wanted and what is there") {
+  CHECK(
+      findings_of(kernel("add.u32 %r1, %r2, %f3;")) ==
+      with_cure(
+          "a.ptx:12: error: 'add.u32' wants .u32 as operand 3, but '%f3' is .f32 [type-mismatch]\n"
+          "    in: add.u32 %r1, %r2, %f3;\n",
+          kTypeCure));
+  CHECK(
+      findings_of(kernel("add.f64 %fd1, %f2, %fd3;")) ==
+      with_cure(
+          "a.ptx:12: error: 'add.f64' wants .f64 as operand 2, but '%f2' is .f32 [type-mismatch]\n"
+          "    in: add.f64 %fd1, %f2, %fd3;\n",
+          kTypeCure));
+  CHECK(findings_of(kernel("mul.wide.u32 %r1, %r2, %r3;")) ==
+        with_cure("a.ptx:12: error: 'mul.wide.u32' wants .u64 as operand 1, but '%r1' is .b32 "
+                  "[type-mismatch]\n"
+                  "    in: mul.wide.u32 %r1, %r2, %r3;\n",
+                  kTypeCure));
+  CHECK(
+      findings_of(kernel("add.u32 %r1, %r2, 0f3F800000;")) ==
+      with_cure("a.ptx:12: error: 'add.u32' wants .u32 as operand 3, not a floating-point constant "
+                "[type-mismatch]\n    in: add.u32 %r1, %r2, 0f3F800000;\n",
+                kTypeCure));
+  CHECK(
+      findings_of(kernel("@%r1 add.u32 %r1, %r2, 1;")) ==
+      with_cure("a.ptx:12: error: the guard of 'add.u32' must be a .pred register [type-mismatch]\n"
+                "    in: @%r1 add.u32 %r1, %r2, 1;\n",
+                kTypeCure));
+  CHECK(findings_of(kernel("ld.global.u32 %r1, [%h1];")) ==
+        with_cure("a.ptx:12: error: 'ld.global.u32' wants a 32- or 64-bit integer address as "
+                  "operand 2, but "
+                  "'%h1' is .b16 [type-mismatch]\n    in: ld.global.u32 %r1, [%h1];\n",
+                  kTypeCure));
+  CHECK(findings_of(kernel("ld.shared.u32 %r1, [g];")) ==
+        with_cure(
+            "a.ptx:12: error: 'ld.shared.u32' accesses .shared, but 'g' of operand 2 is in .global "
+            "[type-mismatch]\n    in: ld.shared.u32 %r1, [g];\n",
+            kTypeCure));
+  // The second address belongs to the second space.
+  CHECK(findings_of(kernel("cp.async.ca.shared.global [s], [g], 4;")) == "");
+  CHECK(findings_of(kernel("cp.async.ca.shared.global [s], [s], 4;")) ==
+        with_cure("a.ptx:12: error: 'cp.async.ca.shared.global' accesses .global, but 's' of "
+                  "operand 2 is in "
+                  ".shared [type-mismatch]\n    in: cp.async.ca.shared.global [s], [s], 4;\n",
+                  kTypeCure));
+}
+
+TEST_CASE("bad-operand says what belongs there") {
+  CHECK(findings_of(kernel("add.u32 %r1, %r2;")) ==
+        with_cure("a.ptx:12: error: 'add.u32' takes 3 operands, not 2 [bad-operand]\n"
+                  "    in: add.u32 %r1, %r2;\n",
+                  kOperandCure));
+  CHECK(
+      findings_of(kernel("add.u32 5, %r2, %r3;")) ==
+      with_cure(
+          "a.ptx:12: error: 'add.u32' wants a register, not a constant as operand 1 [bad-operand]\n"
+          "    in: add.u32 5, %r2, %r3;\n",
+          kOperandCure));
+  CHECK(findings_of(kernel("ld.global.u32 %r1, %rd1;")) ==
+        with_cure("a.ptx:12: error: 'ld.global.u32' wants an address in brackets as operand 2 "
+                  "[bad-operand]\n"
+                  "    in: ld.global.u32 %r1, %rd1;\n",
+                  kOperandCure));
+  CHECK(findings_of(kernel("ld.global.v2.u32 {%r1, %r2, %r3}, [g];")) ==
+        with_cure("a.ptx:12: error: 'ld.global.v2.u32' wants 2 operands in braces as operand 1 "
+                  "[bad-operand]\n"
+                  "    in: ld.global.v2.u32 {%r1, %r2, %r3}, [g];\n",
+                  kOperandCure));
+}
+
+TEST_CASE("undefined names are told by what they look like") {
+  CHECK(findings_of(kernel("add.u32 %r1, %r2, %r9;")) ==
+        "a.ptx:12: error: register '%r9' is not declared [undefined-register]\n"
+        "    in: add.u32 %r1, %r2, %r9;\n"
+        "    cure: declare it with .reg, or raise the count of its declaration\n");
+  CHECK(findings_of(kernel("ld.global.u32 %r1, [nowhere+4];")) ==
+        "a.ptx:12: error: 'nowhere' is not declared [undefined-symbol]\n"
+        "    in: ld.global.u32 %r1, [nowhere+4];\n"
+        "    cure: declare it before use, or correct the name\n");
+  CHECK(findings_of(kernel("bra away;")) ==
+        "a.ptx:12: error: label 'away' is not defined in 'k' [undefined-symbol]\n"
+        "    in: bra away;\n"
+        "    cure: define the label, or branch to one that is there\n");
+}
+
+TEST_CASE("duplicate-name knows scopes and numbered registers") {
+  const auto duplicate = [](int line, const std::string& what) {
+    return "a.ptx:" + std::to_string(line) + ": error: " + what +
+           " has that name already taken [duplicate-name]\n"
+           "    rule: names are unique within their scope\n";
+  };
+  CHECK(findings_of(kernel("L: add.u32 %r1, %r2, 1;\nL: add.u32 %r1, %r2, 2;")) ==
+        duplicate(13, "label 'L'"));
+  CHECK(findings_of(kernel("L: { L: add.u32 %r1, %r2, 1; }")) == "");
+  CHECK(findings_of(kernel(".local .b32 a;\n.local .b32 a;")) == duplicate(13, "variable 'a'"));
+  CHECK(findings_of(kernel(".local .b32 a;\n{ .local .b32 a; }")) == "");
+  CHECK(findings_of(kernel(".reg .b32 %q, %q3;\n.reg .b32 %q<4>;")) ==
+        duplicate(12, "register '%q3'"));
+  CHECK(findings_of(kernel(".reg .b32 %q, %q4;\n.reg .b32 %q<4>;")) == "");
+  CHECK(findings_of(kernel(".reg .b32 p;")) == duplicate(12, "register 'p'"));
+  CHECK(findings_of(kernel("") + ".global .b32 g;\n") == duplicate(15, "variable 'g'"));
+  CHECK(findings_of(kernel("") + ".visible .entry k() { ret; }\n") ==
+        duplicate(15, "function 'k'"));
+  CHECK(findings_of(kernel("") + ".extern .global .b32 e;\n.global .b32 e;\n") == "");
+}
+
+TEST_CASE("target-lacks and version-too-low name what it takes") {
+  CHECK(
+      findings_of(kernel("barrier.cluster.arrive.aligned;")) ==
+      "a.ptx:12: error: 'barrier.cluster.arrive.aligned' needs sm_90 or newer, the target is sm_80 "
+      "[target-lacks]\n    in: barrier.cluster.arrive.aligned;\n"
+      "    cure: build for a target that has it, or avoid the instruction\n");
+  CHECK(findings_of(kernel("mov.u32 %r1, %cluster_ctarank;")) ==
+        "a.ptx:12: error: '%cluster_ctarank' needs sm_90 or newer, the target is sm_80 "
+        "[target-lacks]\n"
+        "    in: mov.u32 %r1, %cluster_ctarank;\n"
+        "    cure: build for a target that has it, or avoid the instruction\n");
+  CHECK(findings_of(kernel("cvt.rn.satfinite.f16.f32 %h1, %f1;")) ==
+        "a.ptx:12: error: 'cvt.rn.satfinite.f16.f32' needs PTX 8.1, .version is 7.8 "
+        "[version-too-low]\n"
+        "    in: cvt.rn.satfinite.f16.f32 %h1, %f1;\n    cure: raise .version to 8.1\n");
+  CHECK(findings_of(kernel(".reg .b128 %q;")) ==
+        "a.ptx:12: error: '.reg .b128' needs PTX 8.3, .version is 7.8 [version-too-low]\n");
+  CHECK(findings_of(kernel(""), {"sm_90a", ""}) ==
+        "a.ptx:1: error: target sm_90a needs PTX 8.0, .version is 7.8 [version-too-low]\n");
+  CHECK(findings_of(kernel(""), {"gfx90", ""}) ==
+        "a.ptx:2: error: 'gfx90' is not a target: expected sm_NN, sm_NNa or sm_NNf, for example "
+        "sm_89 "
+        "[target-lacks]\n");
+  CHECK(findings_of(".version 7.0\n.target sm_80\n.address_size 64\n.global .u64 a;\n"
+                    ".global .u8 b[2] = {0xFF(a), 0xFF00(a)};\n.entry k() { ret; }\n") ==
+        "a.ptx:5: error: one byte of an address as initial value needs PTX 7.1, .version is 7.0 "
+        "[version-too-low]\n");
+  CHECK(findings_of(".version 7.8\n.target sm_80\n.address_size 64\n.entry k()\n.maxclusterrank "
+                    "4\n{ ret; }\n") ==
+        "a.ptx:4: error: '.maxclusterrank' needs sm_90 or newer, the target is sm_80 "
+        "[target-lacks]\n");
+}
+
+TEST_CASE("entries that are missing or have another name") {
+  const std::string head = ".version 7.8\n.target sm_80\n.address_size 64\n";
+  CHECK(findings_of(head) == "a.ptx: error: the module has no .entry to launch [missing-entry]\n");
+  CHECK(
+      findings_of(head + ".func f() { ret; }\n") ==
+      "a.ptx: warning: the module has device functions but no .entry to launch [missing-entry]\n");
+  CHECK(findings_of(head + ".func f() { ret; }\n", {"", "k"}) ==
+        "a.ptx: error: the module has no .entry to launch [missing-entry]\n");
+  CHECK(findings_of(kernel("") + ".entry other() { ret; }\n", {"", "gemv"}) ==
+        "a.ptx: error: there is no entry 'gemv'; the module has k, other [entry-name]\n");
+  CHECK(findings_of(kernel(""), {"", "k"}) == "");
+}
+
+TEST_CASE("unknown-instruction is a warning") {
+  CHECK(findings_of(kernel("frobnicate.b32 %r1, %r2;")) ==
+        "a.ptx:12: warning: 'frobnicate.b32' is not in the op table; it is passed on as written "
+        "and not "
+        "checked [unknown-instruction]\n    in: frobnicate.b32 %r1, %r2;\n");
+}
+
+TEST_CASE("findings come in the order of the text, each with its kernel") {
+  const auto findings =
+      verify(parse(kernel("add.u32 %r1, %r2, %f3;\nadd.u32 %r1, %r9, 1;\nbra away;"), "a.ptx"));
+  REQUIRE(findings.size() == 3);
+  CHECK(findings[0].line == 12);
+  CHECK(findings[1].line == 13);
+  CHECK(findings[2].line == 14);
+  for (const Finding& finding : findings) CHECK(finding.kernel == "k");
+}
+
+TEST_CASE("lowest_version is what target and instructions need together") {
+  CHECK(lowest_version(parse(kernel("")), "sm_75") == Version{6, 3});
+  CHECK(lowest_version(parse(kernel("")), "sm_89") == Version{7, 8});
+  CHECK(lowest_version(parse(kernel("cvt.rn.satfinite.f16.f32 %h1, %f1;")), "sm_80") ==
+        Version{8, 1});
+  CHECK(lowest_version(parse(kernel(".reg .b128 %q;")), "sm_75") == Version{8, 3});
+  try {
+    static_cast<void>(lowest_version(parse(kernel("cp.async.commit_group;")), "sm_75"));
+    FAIL("sm_75 has no cp.async");
+  } catch (const Error& error) {
+    CHECK(error.code == "target-lacks");
+    CHECK(error.message == "'cp.async.commit_group' needs sm_80 or newer, the target is sm_75");
+    CHECK(error.line == 12);
+  }
+  try {
+    static_cast<void>(lowest_version(parse(kernel("")), "sm89"));
+    FAIL("sm89 is no target");
+  } catch (const Error& error) {
+    CHECK(error.code == "unknown-target");
+  }
+}
