@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "ptx/operand_alignment.hpp"
 #include "ptx/requirements.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"
@@ -13,30 +14,6 @@ namespace {
 
 bool is_integer(TypeKind k) {
   return k == TypeKind::Bits || k == TypeKind::Unsigned || k == TypeKind::Signed;
-}
-
-Type twice_as_wide(Type type) {
-  switch (type) {
-    case Type::u16: return Type::u32;
-    case Type::u32: return Type::u64;
-    case Type::s16: return Type::s32;
-    case Type::s32: return Type::s64;
-    case Type::b16: return Type::b32;
-    case Type::b32: return Type::b64;
-    case Type::b64: return Type::b128;
-    default: return Type::none;
-  }
-}
-
-Type untyped(unsigned width) {
-  switch (width) {
-    case 8: return Type::b8;
-    case 16: return Type::b16;
-    case 32: return Type::b32;
-    case 64: return Type::b64;
-    case 128: return Type::b128;
-    default: return Type::none;
-  }
 }
 
 // "Type Information for Instructions and Operands" of the PTX ISA: widths agree, and so do the
@@ -66,23 +43,6 @@ bool fits(Type reg, Type wanted, bool relaxed) {
   }
 }
 
-// Whether the operand at `next` is the one that the row's specification number `i` describes.
-bool stands_here(const Instruction& instruction, std::size_t i, std::span<const Operand> operands,
-                 std::size_t next) {
-  const OpInfo& row = info(instruction.op);
-  const OperandSpec& spec = row.operands[i];
-  if (spec.with != Field::Literal) return instruction.has(spec.with);
-  if (spec.joined) return !spec.optional || (next < operands.size() && operands[next].joined);
-  if (!spec.optional) return true;
-  // Left out when the operands that are left are needed further on.
-  std::size_t needed = 0;
-  for (std::size_t k = i + 1; k < row.operand_count; ++k) {
-    const OperandSpec& later = row.operands[k];
-    needed += later.with != Field::Literal ? instruction.has(later.with) : !later.optional;
-  }
-  return operands.size() - next > needed;
-}
-
 class OperandCheck {
  public:
   OperandCheck(const Module& module, const Function& function, const Instruction& instruction)
@@ -95,16 +55,12 @@ class OperandCheck {
       return fault("type-mismatch", "the guard of " + opcode() + " must be a .pred register");
     }
     if (InstructionFault found = words_together(); !found.rule.empty()) return found;
-    std::size_t next = 0;
-    for (std::size_t i = 0; i < row_.operand_count; ++i) {
-      const OperandSpec& spec = row_.operands[i];
-      if (!stands_here(instruction_, i, operands, next)) continue;
-      if (next == operands.size()) return wrong_count(operands.size());
-      InstructionFault found = operand(spec, operands[next], next + 1);
+    OperandAlignment alignment;
+    if (!align_operands(instruction_, operands, alignment)) return wrong_count(operands.size());
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      InstructionFault found = operand(row_.operands[alignment[i]], operands[i], i + 1);
       if (!found.rule.empty()) return found;
-      ++next;
     }
-    if (next != operands.size()) return wrong_count(operands.size());
     return {};
   }
 
@@ -163,18 +119,6 @@ class OperandCheck {
                  opcode() + " wants " + std::string(wanted) + " as operand " + std::to_string(position));
   }
 
-  Type wanted_type(const OperandSpec& spec) const {
-    const Type own = spec.type_source == TypeSource::Fixed || spec.type_source == TypeSource::Any
-                         ? spec.fixed
-                         : instruction_.type(spec.index);
-    switch (spec.type_source) {
-      case TypeSource::Wide: return twice_as_wide(own);
-      case TypeSource::Bits: return untyped(bits(own));
-      case TypeSource::Any: return Type::none;
-      default: return own;
-    }
-  }
-
   unsigned wanted_elements(const OperandSpec& spec) const {
     if (!spec.vector_from_slot) return spec.vector;
     switch (instruction_.get(Field::Vector)) {
@@ -207,7 +151,7 @@ class OperandCheck {
                                            : bad(position, "a list in parentheses");
       default: break;
     }
-    const Type type = wanted_type(spec);
+    const Type type = operand_type(instruction_, spec);
     const unsigned elements = wanted_elements(spec);
     if (elements != 0) return vector(spec, o, position, type, elements);
     if (o.kind == OperandKind::Vector) return bad(position, "one operand, not a list in braces");
@@ -356,19 +300,6 @@ class OperandCheck {
 };
 
 }  // namespace
-
-const OperandSpec* operand_spec(const Function& function, const Instruction& instruction,
-                                std::size_t wanted) noexcept {
-  if (instruction.kind != StatementKind::Instruction) return nullptr;
-  const OpInfo& row = info(instruction.op);
-  const auto operands = function.operands_of(instruction);
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < row.operand_count && next < operands.size(); ++i) {
-    if (!stands_here(instruction, i, operands, next)) continue;
-    if (next++ == wanted) return &row.operands[i];
-  }
-  return nullptr;
-}
 
 InstructionFault check_operands(const Module& module, const Function& function,
                                 const Instruction& instruction) {
