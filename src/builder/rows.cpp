@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ptx/operand_alignment.hpp"
+
 namespace ptxgen::inline v0::detail {
 
 namespace {
@@ -32,49 +34,28 @@ constexpr auto kNextRow = [] {
   return next;
 }();
 
-bool is_there(const ptx::OperandSpec& spec, const ptx::Instruction& candidate) {
-  return spec.with == ptx::Field::Literal || candidate.has(spec.with);
-}
-
-// Whether number and shape of the operands are the row's. Those tied to a word (`p:b64?hint`) are
-// there exactly when the word is, the second half of `d|p` where an operand is marked as joined.
+// Whether number and shape of the operands are the row's; types are looked at later.
 bool operands_fit(const ptx::OpInfo& row, std::span<const ptx::Operand> operands,
-                  const ptx::Instruction& candidate,
-                  std::array<const ptx::OperandSpec*, ptx::kMaxOperands>* out) {
-  const auto specs = row.operand_specs();
-  std::size_t required = 0;
-  for (const ptx::OperandSpec& spec : specs) {
-    if (is_there(spec, candidate) && (!spec.optional || spec.with != ptx::Field::Literal)) {
-      ++required;
-    }
-  }
-  std::size_t at = 0;
-  for (const ptx::OperandSpec& spec : specs) {
-    if (!is_there(spec, candidate)) continue;
-    const bool optional = spec.optional && spec.with == ptx::Field::Literal;
-    const std::size_t left = operands.size() - at;
-    if (spec.joined && optional ? left == 0 || !operands[at].joined
-                                : optional && left <= required) {
-      continue;
-    }
-    if (left == 0) return false;
-    if (!optional) --required;
-    if (out != nullptr) (*out)[at] = &spec;
-    const ptx::Operand& operand = operands[at++];
-    if (operand.joined != spec.joined) return false;
+                  const ptx::Instruction& candidate, OperandSpecs* specs) {
+  ptx::OperandAlignment alignment;
+  if (!ptx::align_operands(candidate, operands, alignment)) return false;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const ptx::OperandSpec& spec = row.operands[alignment[i]];
+    const ptx::Operand& operand = operands[i];
     const bool vector =
         spec.vector != 0 || (spec.vector_from_slot && candidate.has(ptx::Field::Vector));
     const bool given = operand.kind == ptx::OperandKind::Vector;
     if (operand.kind != ptx::OperandKind::Sink && vector != given) return false;
     if (given && spec.vector != 0 && operand.index != spec.vector) return false;
+    if (specs != nullptr) (*specs)[i] = &spec;
   }
-  return at == operands.size();
+  return true;
 }
 
 }  // namespace
 
 bool fit_row(const Form& form, std::span<const ptx::Operand> operands, bool fill,
-             ptx::Instruction& out, std::array<const ptx::OperandSpec*, ptx::kMaxOperands>* specs) {
+             ptx::Instruction& out, OperandSpecs* specs) {
   const ptx::OpInfo& row = ptx::info(form.op);
   std::uint32_t unused = (1u << form.words.count) - 1u;
   std::array<ptx::Modifier, ptx::kMaxModifiers> chosen{};
@@ -103,29 +84,6 @@ bool fit_row(const Form& form, std::span<const ptx::Operand> operands, bool fill
   out.op = form.op;
   out.modifiers = chosen;
   return true;
-}
-
-ptx::Type wanted_type(const ptx::Instruction& statement, const ptx::OperandSpec& spec) noexcept {
-  const auto bits_type = [](unsigned bits) {
-    return bits == 16   ? ptx::Type::b16
-           : bits == 32 ? ptx::Type::b32
-           : bits == 64 ? ptx::Type::b64
-                        : ptx::Type::none;
-  };
-  if (spec.role == ptx::OperandRole::Predicate) return ptx::Type::pred;
-  switch (spec.type_source) {
-    case ptx::TypeSource::Fixed:
-      return spec.fixed;
-    case ptx::TypeSource::Slot:
-      return statement.type(spec.index);
-    case ptx::TypeSource::Wide:
-      return bits_type(2 * ptx::bits(statement.type(spec.index)));
-    case ptx::TypeSource::Bits:
-      return bits_type(ptx::bits(statement.type(spec.index)));
-    case ptx::TypeSource::Any:
-      break;
-  }
-  return ptx::Type::none;
 }
 
 bool find_row(const Form& form, std::span<const ptx::Operand> operands, ptx::Instruction& out) {

@@ -7,16 +7,15 @@
 
 namespace ptxgen::inline v0::detail {
 
+/// The row's operand for each operand of an instruction.
+using OperandSpecs = std::array<const ptx::OperandSpec*, ptx::kMaxOperands>;
+
 /// Whether words and operand count make the row `form.op`; fills in `op` and `modifiers` of `out`.
 /// Words may come in any order. With `fill` words that are always there may be missing. `specs`
 /// receives the row's operand for each of `operands`.
 [[nodiscard]] bool fit_row(const Form& form, std::span<const ptx::Operand> operands, bool fill,
                            ptx::Instruction& out,
-                           std::array<const ptx::OperandSpec*, ptx::kMaxOperands>* specs = nullptr);
-
-/// The type that an operand of the instruction has, `none` for any.
-[[nodiscard]] ptx::Type wanted_type(const ptx::Instruction& statement,
-                                    const ptx::OperandSpec& spec) noexcept;
+                           OperandSpecs* specs = nullptr);
 
 /// The same for the first row with the mnemonic of `form.op`, beginning there.
 [[nodiscard]] bool find_row(const Form& form, std::span<const ptx::Operand> operands,

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "ptx/operand_alignment.hpp"
 #include "ptx/requirements.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"
@@ -15,6 +16,7 @@ bool is_integer(TypeKind k) {
   return k == TypeKind::Bits || k == TypeKind::Unsigned || k == TypeKind::Signed;
 }
 
+<<<<<<< HEAD
 Type twice_as_wide(Type type) {
   switch (type) {
     case Type::u16:
@@ -53,6 +55,8 @@ Type untyped(unsigned width) {
   }
 }
 
+=======
+>>>>>>> main
 // "Type Information for Instructions and Operands" of the PTX ISA: widths agree, and so do the
 // kinds, where untyped bits agree with everything and signedness does not matter. `relaxed`
 // operands (ld, st, cvt) may be wider registers.
@@ -84,23 +88,6 @@ bool fits(Type reg, Type wanted, bool relaxed) {
   }
 }
 
-// Whether the operand at `next` is the one that the row's specification number `i` describes.
-bool stands_here(const Instruction& instruction, std::size_t i, std::span<const Operand> operands,
-                 std::size_t next) {
-  const OpInfo& row = info(instruction.op);
-  const OperandSpec& spec = row.operands[i];
-  if (spec.with != Field::Literal) return instruction.has(spec.with);
-  if (spec.joined) return !spec.optional || (next < operands.size() && operands[next].joined);
-  if (!spec.optional) return true;
-  // Left out when the operands that are left are needed further on.
-  std::size_t needed = 0;
-  for (std::size_t k = i + 1; k < row.operand_count; ++k) {
-    const OperandSpec& later = row.operands[k];
-    needed += later.with != Field::Literal ? instruction.has(later.with) : !later.optional;
-  }
-  return operands.size() - next > needed;
-}
-
 class OperandCheck {
  public:
   OperandCheck(const Module& module, const Function& function, const Instruction& instruction)
@@ -116,16 +103,12 @@ class OperandCheck {
       return fault("type-mismatch", "the guard of " + opcode() + " must be a .pred register");
     }
     if (InstructionFault found = words_together(); !found.rule.empty()) return found;
-    std::size_t next = 0;
-    for (std::size_t i = 0; i < row_.operand_count; ++i) {
-      const OperandSpec& spec = row_.operands[i];
-      if (!stands_here(instruction_, i, operands, next)) continue;
-      if (next == operands.size()) return wrong_count(operands.size());
-      InstructionFault found = operand(spec, operands[next], next + 1);
+    OperandAlignment alignment;
+    if (!align_operands(instruction_, operands, alignment)) return wrong_count(operands.size());
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      InstructionFault found = operand(row_.operands[alignment[i]], operands[i], i + 1);
       if (!found.rule.empty()) return found;
-      ++next;
     }
-    if (next != operands.size()) return wrong_count(operands.size());
     return {};
   }
 
@@ -185,6 +168,7 @@ class OperandCheck {
                                     std::to_string(position));
   }
 
+<<<<<<< HEAD
   Type wanted_type(const OperandSpec& spec) const {
     const Type own = spec.type_source == TypeSource::Fixed || spec.type_source == TypeSource::Any
                          ? spec.fixed
@@ -201,6 +185,8 @@ class OperandCheck {
     }
   }
 
+=======
+>>>>>>> main
   unsigned wanted_elements(const OperandSpec& spec) const {
     if (!spec.vector_from_slot) return spec.vector;
     switch (instruction_.get(Field::Vector)) {
@@ -238,7 +224,7 @@ class OperandCheck {
       default:
         break;
     }
-    const Type type = wanted_type(spec);
+    const Type type = operand_type(instruction_, spec);
     const unsigned elements = wanted_elements(spec);
     if (elements != 0) return vector(spec, o, position, type, elements);
     if (o.kind == OperandKind::Vector) return bad(position, "one operand, not a list in braces");
@@ -433,19 +419,6 @@ class OperandCheck {
 };
 
 }  // namespace
-
-const OperandSpec* operand_spec(const Function& function, const Instruction& instruction,
-                                std::size_t wanted) noexcept {
-  if (instruction.kind != StatementKind::Instruction) return nullptr;
-  const OpInfo& row = info(instruction.op);
-  const auto operands = function.operands_of(instruction);
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < row.operand_count && next < operands.size(); ++i) {
-    if (!stands_here(instruction, i, operands, next)) continue;
-    if (next++ == wanted) return &row.operands[i];
-  }
-  return nullptr;
-}
 
 InstructionFault check_operands(const Module& module, const Function& function,
                                 const Instruction& instruction) {

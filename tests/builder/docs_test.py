@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-# tests/builder/docs_test.py - compiles the code of the builder guide
-"""docs_test.py COMPILER INCLUDE GUIDE: blocks with #include are programs, others fragments."""
+# tests/builder/docs_test.py - compiles the code of a document
+"""docs_test.py COMPILER INCLUDE DOCUMENT LEAST: at least LEAST blocks of C++; those with #include are
+programs, others fragments."""
 import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-compiler, include, guide = sys.argv[1:]
+compiler, include, guide, least = sys.argv[1:]
 blocks = re.findall(r"^```cpp\n(.*?)^```", Path(guide).read_text(encoding="utf-8"), re.S | re.M)
-if len(blocks) < 5:
+if len(blocks) < int(least):
     sys.exit(f"{guide}: only {len(blocks)} code blocks found")
 fragments = ["#include <ptxgen/builder.hpp>\nusing namespace ptxgen;\n"]
 programs = []
@@ -29,5 +30,5 @@ with tempfile.TemporaryDirectory() as folder:
                                "-Werror", "-fsyntax-only", "-I", include, str(source)],
                               capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            sys.exit(f"{guide}: code of the guide does not compile\n{done.stderr}\n{program}")
+            sys.exit(f"{guide}: a block does not compile\n{done.stderr}\n{program}")
 print(f"{len(blocks)} code blocks compile")

@@ -394,6 +394,9 @@ struct Module {
 [[nodiscard]] const OperandSpec* operand_spec(const Function& function, const Instruction& instruction,
                                               std::size_t i) noexcept;
 
+/// The type that such an operand must have, `Type::none` if any will do.
+[[nodiscard]] Type operand_type(const Instruction& instruction, const OperandSpec& spec) noexcept;
+
 /// The name of a register as it is printed, `.x` of vector registers apart.
 [[nodiscard]] std::string name_of(const Module& module, const Function& function, Register reg);
 

@@ -1,0 +1,83 @@
+// src/ptx/operand_alignment.cpp - which operand of its row an operand is
+#include "ptx/operand_alignment.hpp"
+
+namespace ptxgen::inline v0::ptx {
+
+namespace {
+
+Type twice_as_wide(Type type) {
+  switch (type) {
+    case Type::u16: return Type::u32;
+    case Type::u32: return Type::u64;
+    case Type::s16: return Type::s32;
+    case Type::s32: return Type::s64;
+    case Type::b16: return Type::b32;
+    case Type::b32: return Type::b64;
+    case Type::b64: return Type::b128;
+    default: return Type::none;
+  }
+}
+
+Type untyped(unsigned width) {
+  switch (width) {
+    case 8: return Type::b8;
+    case 16: return Type::b16;
+    case 32: return Type::b32;
+    case 64: return Type::b64;
+    case 128: return Type::b128;
+    default: return Type::none;
+  }
+}
+
+}  // namespace
+
+bool align_operands(const Instruction& instruction, std::span<const Operand> operands,
+                    OperandAlignment& out) noexcept {
+  const OpInfo& row = info(instruction.op);
+  const auto tied = [](const OperandSpec& spec) { return spec.with != Field::Literal; };
+  const auto required = [&](const OperandSpec& spec) {
+    return tied(spec) ? instruction.has(spec.with) : !spec.optional;
+  };
+  std::size_t still_required = 0;
+  for (const OperandSpec& spec : row.operand_specs()) still_required += required(spec);
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < row.operand_count; ++i) {
+    const OperandSpec& spec = row.operands[i];
+    const std::size_t left = operands.size() - next;
+    if (required(spec)) {
+      if (left == 0) return false;
+      --still_required;
+    } else if (tied(spec)) {
+      continue;
+    } else if (spec.joined ? left == 0 || !operands[next].joined : left <= still_required) {
+      continue;
+    }
+    if (operands[next].joined != spec.joined) return false;
+    out[next++] = static_cast<std::uint8_t>(i);
+  }
+  return next == operands.size();
+}
+
+const OperandSpec* operand_spec(const Function& function, const Instruction& instruction,
+                                std::size_t i) noexcept {
+  if (instruction.kind != StatementKind::Instruction) return nullptr;
+  OperandAlignment alignment;
+  const auto operands = function.operands_of(instruction);
+  if (i >= operands.size() || !align_operands(instruction, operands, alignment)) return nullptr;
+  return &info(instruction.op).operands[alignment[i]];
+}
+
+Type operand_type(const Instruction& instruction, const OperandSpec& spec) noexcept {
+  if (spec.role == OperandRole::Predicate) return Type::pred;
+  const Type own = instruction.type(spec.index);
+  switch (spec.type_source) {
+    case TypeSource::Fixed: return spec.fixed;
+    case TypeSource::Slot: return own;
+    case TypeSource::Wide: return twice_as_wide(own);
+    case TypeSource::Bits: return untyped(bits(own));
+    case TypeSource::Any: return Type::none;
+  }
+  return Type::none;
+}
+
+}  // namespace ptxgen::inline v0::ptx

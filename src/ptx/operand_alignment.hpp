@@ -1,0 +1,21 @@
+// src/ptx/operand_alignment.hpp - which operand of its row an operand is
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "ptxgen/ptx/ir.hpp"
+
+namespace ptxgen::inline v0::ptx {
+
+/// For each operand the number of its specification in the row of `instruction`, whose words say
+/// which operands are tied to them. Optional ones that were left out are passed over.
+using OperandAlignment = std::array<std::uint8_t, kMaxOperands>;
+
+/// False if the number of operands, or a `|`, is not what the row admits; kinds and types are not
+/// looked at.
+[[nodiscard]] bool align_operands(const Instruction& instruction, std::span<const Operand> operands,
+                                  OperandAlignment& out) noexcept;
+
+}  // namespace ptxgen::inline v0::ptx
