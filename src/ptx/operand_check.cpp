@@ -16,47 +16,6 @@ bool is_integer(TypeKind k) {
   return k == TypeKind::Bits || k == TypeKind::Unsigned || k == TypeKind::Signed;
 }
 
-<<<<<<< HEAD
-Type twice_as_wide(Type type) {
-  switch (type) {
-    case Type::u16:
-      return Type::u32;
-    case Type::u32:
-      return Type::u64;
-    case Type::s16:
-      return Type::s32;
-    case Type::s32:
-      return Type::s64;
-    case Type::b16:
-      return Type::b32;
-    case Type::b32:
-      return Type::b64;
-    case Type::b64:
-      return Type::b128;
-    default:
-      return Type::none;
-  }
-}
-
-Type untyped(unsigned width) {
-  switch (width) {
-    case 8:
-      return Type::b8;
-    case 16:
-      return Type::b16;
-    case 32:
-      return Type::b32;
-    case 64:
-      return Type::b64;
-    case 128:
-      return Type::b128;
-    default:
-      return Type::none;
-  }
-}
-
-=======
->>>>>>> main
 // "Type Information for Instructions and Operands" of the PTX ISA: widths agree, and so do the
 // kinds, where untyped bits agree with everything and signedness does not matter. `relaxed`
 // operands (ld, st, cvt) may be wider registers.
@@ -168,25 +127,6 @@ class OperandCheck {
                                     std::to_string(position));
   }
 
-<<<<<<< HEAD
-  Type wanted_type(const OperandSpec& spec) const {
-    const Type own = spec.type_source == TypeSource::Fixed || spec.type_source == TypeSource::Any
-                         ? spec.fixed
-                         : instruction_.type(spec.index);
-    switch (spec.type_source) {
-      case TypeSource::Wide:
-        return twice_as_wide(own);
-      case TypeSource::Bits:
-        return untyped(bits(own));
-      case TypeSource::Any:
-        return Type::none;
-      default:
-        return own;
-    }
-  }
-
-=======
->>>>>>> main
   unsigned wanted_elements(const OperandSpec& spec) const {
     if (!spec.vector_from_slot) return spec.vector;
     switch (instruction_.get(Field::Vector)) {
