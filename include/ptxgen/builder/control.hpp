@@ -29,7 +29,7 @@ class Operand {
   requires detail::kIsCppInteger<L> Operand(L literal,
                                             SourceLocation at = SourceLocation::current())
       : argument_{nullptr,
-                  std::numeric_limits<L>::is_signed
+                  detail::kIsSignedCpp<L>
                       ? ptx::Operand::integer(static_cast<std::int64_t>(literal))
                       : ptx::Operand::unsigned_integer(static_cast<std::uint64_t>(literal)),
                   at} {}
