@@ -189,7 +189,8 @@ void Control::emit(ptx::Op op, std::initializer_list<ptx::Modifier> words,
   std::array<const ptx::OperandSpec*, ptx::kMaxOperands> specs{};
   if (fit_row(form, {lowered.data(), count}, true, statement, &specs)) {
     for (std::size_t i = 0; i < count; ++i) {
-      check_element(operands.begin()[i], ptx::operand_type(statement, *specs[i]), specs[i]->relaxed, i);
+      check_element(operands.begin()[i], ptx::operand_type(statement, *specs[i]), specs[i]->relaxed,
+                    i);
     }
   }
   append(form, {lowered.data(), count}, site, true);
