@@ -237,39 +237,32 @@ struct Operators<pred> {
 };
 
 // Operands of different types are refused by name: `a + b` with an f32 and a u32 selects one of
-// these, and the compiler shows its return type.
+// these deleted functions, and the compiler shows its return type.
+template <bool kDifferent>
+struct Refused {};
+template <>
+struct Refused<true> {
+  using type = void;
+};
 template <class A, class B>
-struct operands_have_different_types_convert_one_with_convert;
-template <class A, class B>
-concept DifferentTypes =
-    !kSame<ElementOf<A>, void> && !kSame<ElementOf<B>, void> && !kSame<ElementOf<A>, ElementOf<B>>;
+using operands_differ_use_convert =
+    typename Refused<!kSame<ElementOf<A>, void> && !kSame<ElementOf<B>, void> &&
+                     !kSame<ElementOf<A>, ElementOf<B>>>::type;
 
 }  // namespace detail
 
 template <class A, class B>
-requires detail::DifferentTypes<A, B>
-    detail::operands_have_different_types_convert_one_with_convert<A, B>
-operator+(const A&, const B&) = delete;
+detail::operands_differ_use_convert<A, B> operator+(const A&, const B&) = delete;
 template <class A, class B>
-requires detail::DifferentTypes<A, B>
-    detail::operands_have_different_types_convert_one_with_convert<A, B>
-operator-(const A&, const B&) = delete;
+detail::operands_differ_use_convert<A, B> operator-(const A&, const B&) = delete;
 template <class A, class B>
-requires detail::DifferentTypes<A, B>
-    detail::operands_have_different_types_convert_one_with_convert<A, B>
-operator*(const A&, const B&) = delete;
+detail::operands_differ_use_convert<A, B> operator*(const A&, const B&) = delete;
 template <class A, class B>
-requires detail::DifferentTypes<A, B>
-    detail::operands_have_different_types_convert_one_with_convert<A, B>
-operator/(const A&, const B&) = delete;
+detail::operands_differ_use_convert<A, B> operator/(const A&, const B&) = delete;
 template <class A, class B>
-requires detail::DifferentTypes<A, B>
-    detail::operands_have_different_types_convert_one_with_convert<A, B>
-operator<(const A&, const B&) = delete;
+detail::operands_differ_use_convert<A, B> operator<(const A&, const B&) = delete;
 template <class A, class B>
-requires detail::DifferentTypes<A, B>
-    detail::operands_have_different_types_convert_one_with_convert<A, B>
-operator==(const A&, const B&) = delete;
+detail::operands_differ_use_convert<A, B> operator==(const A&, const B&) = delete;
 
 /// A value of a kernel: computed once, by one instruction, and never changed. A small handle to
 /// copy around; copying it emits nothing. It cannot be assigned to: what changes is a `Var`.
