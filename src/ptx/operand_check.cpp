@@ -16,6 +16,47 @@ bool is_integer(TypeKind k) {
   return k == TypeKind::Bits || k == TypeKind::Unsigned || k == TypeKind::Signed;
 }
 
+<<<<<<< HEAD
+Type twice_as_wide(Type type) {
+  switch (type) {
+    case Type::u16:
+      return Type::u32;
+    case Type::u32:
+      return Type::u64;
+    case Type::s16:
+      return Type::s32;
+    case Type::s32:
+      return Type::s64;
+    case Type::b16:
+      return Type::b32;
+    case Type::b32:
+      return Type::b64;
+    case Type::b64:
+      return Type::b128;
+    default:
+      return Type::none;
+  }
+}
+
+Type untyped(unsigned width) {
+  switch (width) {
+    case 8:
+      return Type::b8;
+    case 16:
+      return Type::b16;
+    case 32:
+      return Type::b32;
+    case 64:
+      return Type::b64;
+    case 128:
+      return Type::b128;
+    default:
+      return Type::none;
+  }
+}
+
+=======
+>>>>>>> main
 // "Type Information for Instructions and Operands" of the PTX ISA: widths agree, and so do the
 // kinds, where untyped bits agree with everything and signedness does not matter. `relaxed`
 // operands (ld, st, cvt) may be wider registers.
@@ -31,22 +72,29 @@ bool fits(Type reg, Type wanted, bool relaxed) {
   const bool wider = bits(reg) > bits(wanted);
   if (!same_width && !(relaxed && wider)) return false;
   switch (wanted_kind) {
-    case TypeKind::Bits: return same_width || is_integer(reg_kind);
+    case TypeKind::Bits:
+      return same_width || is_integer(reg_kind);
     case TypeKind::Unsigned:
-    case TypeKind::Signed: return is_integer(reg_kind);
+    case TypeKind::Signed:
+      return is_integer(reg_kind);
     case TypeKind::Float:
       // 16-bit floats live in any 16-bit register; nvcc, Triton and clang differ in which.
       return reg_kind == TypeKind::Bits || (bits(wanted) == 16 && is_integer(reg_kind));
-    case TypeKind::Packed: return is_integer(reg_kind) || reg_kind == TypeKind::Packed ||
-                                  (wanted == Type::tf32 && reg == Type::f32);
-    default: return false;
+    case TypeKind::Packed:
+      return is_integer(reg_kind) || reg_kind == TypeKind::Packed ||
+             (wanted == Type::tf32 && reg == Type::f32);
+    default:
+      return false;
   }
 }
 
 class OperandCheck {
  public:
   OperandCheck(const Module& module, const Function& function, const Instruction& instruction)
-      : module_(module), function_(function), instruction_(instruction), row_(info(instruction.op)) {}
+      : module_(module),
+        function_(function),
+        instruction_(instruction),
+        row_(info(instruction.op)) {}
 
   InstructionFault run() {
     const auto operands = function_.operands_of(instruction_);
@@ -90,10 +138,11 @@ class OperandCheck {
       const bool present = instruction_.modifiers[i] != Modifier::none;
       if (present == instruction_.has(slot.with)) continue;
       return fault("bad-operand",
-                   present ? opcode() + ": '." + std::string(name(instruction_.modifiers[i])) +
-                                 "' stands only beside a word of " + std::string(name(slot.with))
-                           : opcode() + ": '." + std::string(name(instruction_.get(slot.with))) +
-                                 "' wants a word of " + std::string(name(slot.field)) + " beside it");
+                   present
+                       ? opcode() + ": '." + std::string(name(instruction_.modifiers[i])) +
+                             "' stands only beside a word of " + std::string(name(slot.with))
+                       : opcode() + ": '." + std::string(name(instruction_.get(slot.with))) +
+                             "' wants a word of " + std::string(name(slot.field)) + " beside it");
     }
     const Need* wrong = illegal_combination(instruction_);
     if (wrong == nullptr) return {};
@@ -115,17 +164,40 @@ class OperandCheck {
   }
 
   InstructionFault bad(std::size_t position, std::string_view wanted) const {
-    return fault("bad-operand",
-                 opcode() + " wants " + std::string(wanted) + " as operand " + std::to_string(position));
+    return fault("bad-operand", opcode() + " wants " + std::string(wanted) + " as operand " +
+                                    std::to_string(position));
   }
 
+<<<<<<< HEAD
+  Type wanted_type(const OperandSpec& spec) const {
+    const Type own = spec.type_source == TypeSource::Fixed || spec.type_source == TypeSource::Any
+                         ? spec.fixed
+                         : instruction_.type(spec.index);
+    switch (spec.type_source) {
+      case TypeSource::Wide:
+        return twice_as_wide(own);
+      case TypeSource::Bits:
+        return untyped(bits(own));
+      case TypeSource::Any:
+        return Type::none;
+      default:
+        return own;
+    }
+  }
+
+=======
+>>>>>>> main
   unsigned wanted_elements(const OperandSpec& spec) const {
     if (!spec.vector_from_slot) return spec.vector;
     switch (instruction_.get(Field::Vector)) {
-      case Modifier::v2: return 2;
-      case Modifier::v4: return 4;
-      case Modifier::v8: return 8;
-      default: return 0;
+      case Modifier::v2:
+        return 2;
+      case Modifier::v4:
+        return 4;
+      case Modifier::v8:
+        return 8;
+      default:
+        return 0;
     }
   }
 
@@ -149,7 +221,8 @@ class OperandCheck {
       case OperandRole::Arguments:
         return o.kind == OperandKind::List ? InstructionFault{}
                                            : bad(position, "a list in parentheses");
-      default: break;
+      default:
+        break;
     }
     const Type type = operand_type(instruction_, spec);
     const unsigned elements = wanted_elements(spec);
@@ -158,26 +231,60 @@ class OperandCheck {
     return scalar(spec, o, position, type);
   }
 
-  InstructionFault vector(const OperandSpec& spec, const Operand& o, std::size_t position, Type type,
-                          unsigned elements) const {
+  InstructionFault vector(const OperandSpec& spec, const Operand& o, std::size_t position,
+                          Type type, unsigned elements) const {
     if (elements > 1 && o.kind == OperandKind::Register && o.component == 0 &&
         function_.registers[o.id].vector == elements) {
       return scalar(spec, o, position, type);
     }
     if (o.kind != OperandKind::Vector || o.index != elements) {
-      return bad(position, elements == 1 ? "1 operand in braces" : std::to_string(elements) + " operands in braces");
+      return bad(position, elements == 1 ? "1 operand in braces"
+                                         : std::to_string(elements) + " operands in braces");
     }
     for (const Operand& element : function_.elements(o)) {
       if (element.kind == OperandKind::Vector) return bad(position, "braces without inner braces");
       InstructionFault found = scalar(spec, element, position, type);
       if (!found.rule.empty()) return found;
     }
+    return alike(o, position);
+  }
+
+  // Registers in braces have one width, and floats do not stand beside integers. Untyped ones agree
+  // with both.
+  InstructionFault alike(const Operand& o, std::size_t position) const {
+    const Operand* typed = nullptr;
+    const Operand* any = nullptr;
+    for (const Operand& element : function_.elements(o)) {
+      if (element.kind != OperandKind::Register) continue;
+      const Type own = function_.type_of(element.as_register());
+      const auto differs = [&](const Operand* other) {
+        if (other == nullptr) return false;
+        const Type before = function_.type_of(other->as_register());
+        return bits(before) != bits(own) ||
+               (typed == other &&
+                (kind(before) == TypeKind::Float) != (kind(own) == TypeKind::Float) &&
+                kind(own) != TypeKind::Bits);
+      };
+      const Operand* wrong = differs(any) ? any : differs(typed) ? typed : nullptr;
+      if (wrong != nullptr) {
+        return fault("type-mismatch", opcode() +
+                                          " wants registers of one type in the braces of operand " +
+                                          std::to_string(position) + ", but " + shown(*wrong) +
+                                          " and " + shown(element));
+      }
+      any = &element;
+      if (kind(own) != TypeKind::Bits) typed = &element;
+    }
     return {};
   }
 
+  std::string shown(const Operand& reg) const {
+    return "'" + name_of(module_, function_, reg.as_register()) + "' is ." +
+           std::string(name(function_.type_of(reg.as_register())));
+  }
+
   bool is_unresolved(const Operand& o) const {
-    return o.kind == OperandKind::Symbol &&
-           module_.symbols[o.id].kind == SymbolKind::Unresolved;
+    return o.kind == OperandKind::Symbol && module_.symbols[o.id].kind == SymbolKind::Unresolved;
   }
 
   InstructionFault scalar(const OperandSpec& spec, const Operand& o, std::size_t position,
@@ -198,7 +305,8 @@ class OperandCheck {
       }
       case OperandKind::Special: {
         // ptxas 13 reads special registers in mov and in cvt only.
-        if (spec.role != OperandRole::Value && !(spec.role == OperandRole::Source && spec.relaxed)) {
+        if (spec.role != OperandRole::Value &&
+            !(spec.role == OperandRole::Source && spec.relaxed)) {
           return bad(position, "an ordinary register (read special registers with mov)");
         }
         const SpecialInfo& special = info(static_cast<SpecialRegister>(o.id));
@@ -213,7 +321,8 @@ class OperandCheck {
       }
       case OperandKind::Integer:
       case OperandKind::Float32:
-      case OperandKind::Float64: return constant(spec, o, position, type);
+      case OperandKind::Float64:
+        return constant(spec, o, position, type);
       case OperandKind::Symbol:
         return spec.role == OperandRole::Value || type == Type::none
                    ? InstructionFault{}
@@ -221,7 +330,8 @@ class OperandCheck {
       case OperandKind::Label:
         return spec.role == OperandRole::Value ? InstructionFault{}
                                                : bad(position, "a register, not a label");
-      default: return bad(position, "a register");
+      default:
+        return bad(position, "a register");
     }
   }
 
@@ -230,10 +340,12 @@ class OperandCheck {
     const bool floating = o.kind != OperandKind::Integer;
     switch (spec.role) {
       case OperandRole::Destination:
-      case OperandRole::RegisterSource: return bad(position, "a register, not a constant");
+      case OperandRole::RegisterSource:
+        return bad(position, "a register, not a constant");
       case OperandRole::Immediate:
         return floating ? bad(position, "an integer constant") : InstructionFault{};
-      default: break;
+      default:
+        break;
     }
     const TypeKind wanted = kind(type);
     const bool wrong = floating ? (wanted == TypeKind::Unsigned || wanted == TypeKind::Signed ||
@@ -249,10 +361,11 @@ class OperandCheck {
     if (o.base == OperandKind::Register) {
       const Type own = function_.type_of({{o.id}, o.index});
       if (!is_integer(kind(own)) || (bits(own) != 32 && bits(own) != 64)) {
-        return fault("type-mismatch", opcode() + " wants a 32- or 64-bit integer address as operand " +
+        return fault("type-mismatch", opcode() +
+                                          " wants a 32- or 64-bit integer address as operand " +
                                           std::to_string(position) + ", but '" +
-                                          name_of(module_, function_, {{o.id}, o.index}) + "' is ." +
-                                          std::string(name(own)));
+                                          name_of(module_, function_, {{o.id}, o.index}) +
+                                          "' is ." + std::string(name(own)));
       }
       return {};
     }
@@ -278,19 +391,25 @@ class OperandCheck {
     const Symbol& symbol = module_.symbols[id.value];
     Space own = Space::Generic;
     switch (symbol.kind) {
-      case SymbolKind::Variable: own = module_.variables[symbol.index].space; break;
+      case SymbolKind::Variable:
+        own = module_.variables[symbol.index].space;
+        break;
       case SymbolKind::FunctionVariable:
         own = module_.functions[symbol.function].variables[symbol.index].space;
         break;
       case SymbolKind::Parameter:
-      case SymbolKind::Return: own = Space::Param; break;
+      case SymbolKind::Return:
+        own = Space::Param;
+        break;
       case SymbolKind::Function:
-      case SymbolKind::Unresolved: return {};
+      case SymbolKind::Unresolved:
+        return {};
     }
     if (space == Space::Generic || own == Space::Generic || space == own) return {};
     return fault("type-mismatch", opcode() + " accesses ." + std::string(name(space)) + ", but '" +
                                       std::string(module_.text(symbol.name)) + "' of operand " +
-                                      std::to_string(position) + " is in ." + std::string(name(own)));
+                                      std::to_string(position) + " is in ." +
+                                      std::string(name(own)));
   }
 
   const Module& module_;

@@ -75,11 +75,14 @@ TargetFault judge(std::string_view subject, std::span<const Requirement> alterna
       wanted += (wanted.empty() ? "" : " or ") + target_text(r);
       if (r.variant == Variant::None) wanted += " or newer";
     }
-    return {"target-lacks", std::string(subject) + " needs " + wanted + ", the target is " + name(target), {}};
+    return {"target-lacks",
+            std::string(subject) + " needs " + wanted + ", the target is " + name(target),
+            {}};
   }
   if (version < best->version) {
     return {"version-too-low",
-            std::string(subject) + " needs PTX " + text(best->version) + ", .version is " + text(version),
+            std::string(subject) + " needs PTX " + text(best->version) + ", .version is " +
+                text(version),
             best->version};
   }
   return {{}, {}, best->version};
@@ -181,7 +184,8 @@ Version lowest_version(const Module& module, std::string_view target_text) {
     }
     lowest = std::max(lowest, found.lowest);
   };
-  for (const Variable& variable : module.variables) take(judge(variable, named, kAnyVersion), nullptr);
+  for (const Variable& variable : module.variables)
+    take(judge(variable, named, kAnyVersion), nullptr);
   for (const Function& function : module.functions) {
     for (const RegisterDecl& decl : function.registers) {
       take(judge(decl, named, kAnyVersion), nullptr);
@@ -191,7 +195,8 @@ Version lowest_version(const Module& module, std::string_view target_text) {
     }
     for (const Directive& directive : function.directives) {
       const DirectiveInfo& row = info(directive.kind);
-      take(judge("'." + std::string(row.text) + "'", {&row.requirement, 1}, named, kAnyVersion), nullptr);
+      take(judge("'." + std::string(row.text) + "'", {&row.requirement, 1}, named, kAnyVersion),
+           nullptr);
     }
     for (const Instruction& statement : function.body) {
       if (statement.kind != StatementKind::Instruction) continue;

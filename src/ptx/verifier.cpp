@@ -16,7 +16,8 @@ namespace {
 
 class Verifier {
  public:
-  Verifier(const Module& module, const VerifyOptions& options) : module_(module), options_(options) {}
+  Verifier(const Module& module, const VerifyOptions& options)
+      : module_(module), options_(options) {}
 
   std::vector<Finding> run() {
     header();
@@ -56,15 +57,18 @@ class Verifier {
 
   void header() {
     if (!parse_target_name(target_text(), target_)) {
-      report("target-lacks", "'" + std::string(target_text()) + "' is not a target: expected sm_NN, "
-                             "sm_NNa or sm_NNf, for example sm_89",
+      report("target-lacks",
+             "'" + std::string(target_text()) +
+                 "' is not a target: expected sm_NN, "
+                 "sm_NNa or sm_NNf, for example sm_89",
              module_.target_line);
       return;
     }
     const Target* row = find_target(target_text());
     if (row != nullptr && module_.version < row->version) {
-      report("version-too-low", "target " + std::string(row->name) + " needs PTX " + text(row->version) +
-                                    ", .version is " + text(module_.version),
+      report("version-too-low",
+             "target " + std::string(row->name) + " needs PTX " + text(row->version) +
+                 ", .version is " + text(module_.version),
              module_.version_line);
     }
   }
@@ -104,8 +108,8 @@ class Verifier {
   }
 
   void duplicate(std::string_view what, std::string_view name, std::uint32_t line) {
-    report("duplicate-name", std::string(what) + " '" + std::string(name) + "' has that name already taken",
-           line)
+    report("duplicate-name",
+           std::string(what) + " '" + std::string(name) + "' has that name already taken", line)
         .details.emplace_back("rule: names are unique within their scope");
   }
 
@@ -140,7 +144,8 @@ class Verifier {
         add(module_.text(decl.name), decl.scope, decl.line, "register", &decl);
       }
     }
-    for (const Variable& v : f.variables) add(module_.text(v.name), v.scope, v.line, "variable", nullptr);
+    for (const Variable& v : f.variables)
+      add(module_.text(v.name), v.scope, v.line, "variable", nullptr);
     // `%r3` beside `%r<10>` is the same register declared twice.
     for (const RegisterDecl& decl : f.registers) {
       if (decl.numbered) continue;
@@ -161,7 +166,8 @@ class Verifier {
     std::unordered_set<ScopedName, ScopedHash> seen;
     for (const Instruction& s : f.body) {
       const bool table = s.kind == StatementKind::BranchTargets ||
-                         s.kind == StatementKind::CallTargets || s.kind == StatementKind::CallPrototype;
+                         s.kind == StatementKind::CallTargets ||
+                         s.kind == StatementKind::CallPrototype;
       if (s.kind != StatementKind::Label && !table) continue;
       const Operand& o = f.operands_of(s)[0];
       const Label& label = f.labels[o.id];
@@ -191,13 +197,15 @@ class Verifier {
       const DirectiveInfo& row = info(directive.kind);
       const Requirement& r = row.requirement;
       if (offers(target_, r) && !(module_.version < r.version)) continue;
-      const TargetFault found = judge("'." + std::string(row.text) + "'", {&r, 1}, target_, module_.version);
+      const TargetFault found =
+          judge("'." + std::string(row.text) + "'", {&r, 1}, target_, module_.version);
       report(found.rule, found.message, f.line);
     }
     if (!f.declaration) {
       function_names(f);
       for (const Variable& v : f.variables) check_variable(v);
-      for (const RegisterDecl& decl : f.registers) needs(judge(decl, target_, module_.version), decl.line);
+      for (const RegisterDecl& decl : f.registers)
+        needs(judge(decl, target_, module_.version), decl.line);
       for (const Instruction& s : f.body) statement(f, s);
     }
     function_ = nullptr;
@@ -209,8 +217,9 @@ class Verifier {
 
   void check_variable(const Variable& v) {
     if (v.alignment != 0 && (v.alignment & (v.alignment - 1)) != 0) {
-      report("bad-operand", "alignment of '" + std::string(module_.text(v.name)) + "' is " +
-                                std::to_string(v.alignment) + " bytes, which is not a power of two",
+      report("bad-operand",
+             "alignment of '" + std::string(module_.text(v.name)) + "' is " +
+                 std::to_string(v.alignment) + " bytes, which is not a power of two",
              v.line);
     }
     needs(judge(v, target_, module_.version), v.line);
@@ -229,18 +238,20 @@ class Verifier {
         return;
       case StatementKind::BranchTargets:
       case StatementKind::CallTargets:
-      case StatementKind::Instruction: break;
-      default: return;
+      case StatementKind::Instruction:
+        break;
+      default:
+        return;
     }
     labels_placed(f, s);
     bool names_known = true;
     const auto operands = f.operands_of(s);
     for (std::size_t i = 0; i < operands.size(); ++i) {
       const OperandSpec* spec = operand_spec(f, s, i);
-      const bool in_register = spec != nullptr && (spec->role == OperandRole::Destination ||
-                                                   spec->role == OperandRole::RegisterSource ||
-                                                   spec->role == OperandRole::Predicate ||
-                                                   spec->role == OperandRole::Source);
+      const bool in_register =
+          spec != nullptr &&
+          (spec->role == OperandRole::Destination || spec->role == OperandRole::RegisterSource ||
+           spec->role == OperandRole::Predicate || spec->role == OperandRole::Source);
       names_known = operand_names(f, s, operands[i], in_register) && names_known;
     }
     if (s.kind != StatementKind::Instruction) return;
@@ -253,7 +264,8 @@ class Verifier {
     if (target_.sm == 0) return;
     TargetFault fault = judge(f, s, target_, module_.version);
     if (fault.rule == "target-lacks") {
-      report(fault.rule, std::move(fault.message), s, "build for a target that has it, or avoid the instruction");
+      report(fault.rule, std::move(fault.message), s,
+             "build for a target that has it, or avoid the instruction");
     } else if (fault.rule == "version-too-low") {
       report(fault.rule, std::move(fault.message), s, "raise .version to " + text(fault.lowest));
     }
@@ -269,7 +281,8 @@ class Verifier {
     return text.substr(0, text.find_first_of(" \t\n{["));
   }
 
-  // `in_register`: only a register can stand there, so that is what an unknown name was meant to be.
+  // `in_register`: only a register can stand there, so that is what an unknown name was meant to
+  // be.
   bool operand_names(const Function& f, const Instruction& s, const Operand& o, bool in_register) {
     switch (o.kind) {
       case OperandKind::Vector:
@@ -280,10 +293,12 @@ class Verifier {
         }
         return known;
       }
-      case OperandKind::Symbol: return resolved({o.id}, s.line, &s, in_register);
+      case OperandKind::Symbol:
+        return resolved({o.id}, s.line, &s, in_register);
       case OperandKind::Memory:
         return o.base != OperandKind::Symbol || resolved({o.id}, s.line, &s);
-      default: return true;
+      default:
+        return true;
     }
   }
 
@@ -322,11 +337,13 @@ class Verifier {
     if (!any_entry) {
       // A module of device functions, to be linked, is legal PTX.
       const bool library = options_.entry.empty() && any_function;
-      report("missing-entry", library ? "the module has device functions but no .entry to launch"
-                                      : "the module has no .entry to launch",
+      report("missing-entry",
+             library ? "the module has device functions but no .entry to launch"
+                     : "the module has no .entry to launch",
              0, library ? Severity::Warning : Severity::Error);
     } else if (!options_.entry.empty() && !wanted_found) {
-      report("entry-name", "there is no entry '" + std::string(options_.entry) + "'; the module has " + known, 0);
+      report("entry-name",
+             "there is no entry '" + std::string(options_.entry) + "'; the module has " + known, 0);
     }
   }
 

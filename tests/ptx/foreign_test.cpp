@@ -7,7 +7,6 @@
 #include <iostream>
 #include <map>
 #include <mutex>
-#include <regex>
 #include <sstream>
 #include <thread>
 
@@ -140,13 +139,8 @@ void assemble_both(const std::string& file, const std::string& text, const std::
   options.target = target_of(printed);
   // Debug code cannot be optimised; the other texts only so far as it does not cost minutes.
   options.optimization = text.find(", debug") != std::string::npos ? 0 : 1;
-  // Without optimisation ptxas makes other code of `[x+0]` than of `[x]`, which say the same and
-  // are one operand here.
-  static const std::regex plus_zero(R"(\s*\+\s*0\s*\])");
-  const std::string original =
-      options.optimization == 0 ? std::regex_replace(text, plus_zero, "]") : text;
   try {
-    const auto expected = machine_code(original, options, assembler);
+    const auto expected = machine_code(text, options, assembler);
     const auto actual = machine_code(printed, options, assembler);
     if (const auto comparison = test::same_code(expected, actual); !comparison) {
       report.fault(file, comparison.text);

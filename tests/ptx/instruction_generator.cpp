@@ -390,6 +390,7 @@ void FunctionGenerator::memory_instruction() {
     const auto offset = static_cast<std::int64_t>(dice_.below(slots) * access);
     address = Operand::memory(place.symbol, dice_.chance(30) ? 0 : offset);
   }
+  address.zero_offset = address.value == 0 && dice_.chance(30);
   s.set(Field::Space, space);
   s.set(Field::Type, as_modifier(type));
   if (elements > 1) s.set(Field::Vector, elements == 2 ? Modifier::v2 : Modifier::v4);

@@ -22,7 +22,8 @@ std::string shown(Version v) { return std::to_string(v.major) + "." + std::to_st
 // The lines of a text that an assembler's log complains about ("line 12; error").
 std::set<std::uint32_t> complained_lines(std::string_view log) {
   std::set<std::uint32_t> lines;
-  for (std::size_t at = log.find("line "); at != std::string_view::npos; at = log.find("line ", at + 1)) {
+  for (std::size_t at = log.find("line "); at != std::string_view::npos;
+       at = log.find("line ", at + 1)) {
     std::uint32_t number = 0;
     std::size_t end = at + 5;
     for (; end < log.size() && log[end] >= '0' && log[end] <= '9'; ++end) {
@@ -81,7 +82,8 @@ bool has_ptxas(const Assembler& assembler) {
 
 TEST_CASE("each line assembles for the lowest target and version it claims") {
   const Assembler assembler(Settings::from_environment());
-  if (!has_ptxas(assembler)) return test::skip("ptxas is not installed, the op table's claims stay unchecked");
+  if (!has_ptxas(assembler))
+    return test::skip("ptxas is not installed, the op table's claims stay unchecked");
   std::map<std::tuple<std::string, Version>, std::vector<OpLine>> groups;
   for (const Claim& claim : claims()) {
     groups[{std::string(claim.target->name), claim.version}].push_back(claim.line);
@@ -93,7 +95,8 @@ TEST_CASE("each line assembles for the lowest target and version it claims") {
     for (const std::uint32_t line : refused(assembler, lines, target, version, log)) {
       const std::size_t index = line - test::first_line();
       FAIL_CHECK(target << ", PTX " << shown(version) << ": "
-                        << (index < lines.size() ? lines[index].text : "line outside the list") << "\n"
+                        << (index < lines.size() ? lines[index].text : "line outside the list")
+                        << "\n"
                         << log);
     }
     assembled += lines.size();
@@ -103,7 +106,8 @@ TEST_CASE("each line assembles for the lowest target and version it claims") {
 
 TEST_CASE("the assembler refuses each line one version below its claim") {
   const Assembler assembler(Settings::from_environment());
-  if (!has_ptxas(assembler)) return test::skip("ptxas is not installed, the op table's claims stay unchecked");
+  if (!has_ptxas(assembler))
+    return test::skip("ptxas is not installed, the op table's claims stay unchecked");
   std::map<std::tuple<std::string, Version>, std::vector<OpLine>> groups;
   for (const Claim& claim : claims()) {
     if (claim.line.lax) continue;
@@ -123,8 +127,8 @@ TEST_CASE("the assembler refuses each line one version below its claim") {
     const auto found = refused(assembler, lines, target, version, log);
     for (std::size_t i = 0; i < lines.size(); ++i) {
       if (found.count(test::first_line() + static_cast<std::uint32_t>(i)) == 0) {
-        FAIL_CHECK(target << ", PTX " << shown(version) << " accepts what the table says is newer: "
-                          << lines[i].text);
+        FAIL_CHECK(target << ", PTX " << shown(version)
+                          << " accepts what the table says is newer: " << lines[i].text);
       }
     }
     checked += lines.size();

@@ -51,9 +51,10 @@ constexpr std::string_view kWide = ".reg .b128 %q<32>;\n";
 
 std::span<const OpLine> op_lines() { return kLines; }
 
-std::string module_with(std::span<const OpLine> lines, std::string_view target, ptx::Version version) {
-  std::string text = ".version " + std::to_string(version.major) + "." + std::to_string(version.minor) +
-                     "\n.target " + std::string(target) + "\n";
+std::string module_with(std::span<const OpLine> lines, std::string_view target,
+                        ptx::Version version) {
+  std::string text = ".version " + std::to_string(version.major) + "." +
+                     std::to_string(version.minor) + "\n.target " + std::string(target) + "\n";
   text += kBefore;
   const bool wide = std::any_of(lines.begin(), lines.end(), [](const OpLine& line) {
     return line.text.find("%q") != std::string_view::npos;
@@ -75,7 +76,8 @@ const ptx::Instruction* statement_on(const ptx::Function& function, std::uint32_
   return nullptr;
 }
 
-const ptx::Target* lowest_target(const ptx::Function& function, const ptx::Instruction& instruction) {
+const ptx::Target* lowest_target(const ptx::Function& function,
+                                 const ptx::Instruction& instruction) {
   for (const ptx::Target& target : ptx::targets()) {
     const ptx::TargetName name{target.sm, target.variant};
     if (ptx::check_target(function, instruction, name, {255, 255}).rule.empty()) return &target;

@@ -26,7 +26,8 @@ struct OpLine {
 [[nodiscard]] std::uint32_t first_line();
 
 /// The statement that stands on a line of the text.
-[[nodiscard]] const ptx::Instruction* statement_on(const ptx::Function& function, std::uint32_t line);
+[[nodiscard]] const ptx::Instruction* statement_on(const ptx::Function& function,
+                                                   std::uint32_t line);
 
 /// The first row of the target table that offers what the instruction needs, or nullptr.
 [[nodiscard]] const ptx::Target* lowest_target(const ptx::Function& function,

@@ -118,7 +118,8 @@ TEST_CASE("a line is accepted by the lowest target and version it claims, and no
     TargetName lacking{0, Variant::None};
     for (const Target& target : targets()) {
       const TargetName candidate{target.sm, target.variant};
-      if (check_target(function, *statement, candidate, {255, 255}).rule == "target-lacks") lacking = candidate;
+      if (check_target(function, *statement, candidate, {255, 255}).rule == "target-lacks")
+        lacking = candidate;
     }
     if (lacking.sm == 0 &&
         check_target(function, *statement, {1, Variant::None}, {255, 255}).rule == "target-lacks") {
@@ -130,7 +131,8 @@ TEST_CASE("a line is accepted by the lowest target and version it claims, and no
       other.target = name(lacking);
       bool reported = false;
       for (const Finding& finding : verify(other)) {
-        reported = reported || (finding.rule == "target-lacks" && finding.line == test::first_line());
+        reported =
+            reported || (finding.rule == "target-lacks" && finding.line == test::first_line());
       }
       if (!reported) wrong.insert(std::string(line.text) + " is not refused on " + other.target);
       CHECK_THROWS_AS(lowest_version(other, other.target), Error);
@@ -151,7 +153,8 @@ TEST_CASE("a line is accepted by the lowest target and version it claims, and no
       older.target = lowest->name;
       bool reported = false;
       for (const Finding& finding : verify(older)) {
-        reported = reported || (finding.rule == "version-too-low" && finding.line == test::first_line());
+        reported =
+            reported || (finding.rule == "version-too-low" && finding.line == test::first_line());
       }
       if (!reported) wrong.insert(std::string(line.text) + " is not refused with .version 1.0");
       ++refused_by_version;

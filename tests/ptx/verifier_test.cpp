@@ -91,6 +91,19 @@ TEST_CASE("type-mismatch says what is wanted and what is there") {
             "a.ptx:12: error: 'ld.shared.u32' accesses .shared, but 'g' of operand 2 is in .global "
             "[type-mismatch]\n    in: ld.shared.u32 %r1, [g];\n",
             kTypeCure));
+  CHECK(findings_of(kernel("ld.global.v2.b32 {%f1, %u1}, [g];")) ==
+        with_cure("a.ptx:12: error: 'ld.global.v2.b32' wants registers of one type in the braces "
+                  "of operand 1, "
+                  "but '%f1' is .f32 and '%u1' is .u32 [type-mismatch]\n"
+                  "    in: ld.global.v2.b32 {%f1, %u1}, [g];\n",
+                  kTypeCure));
+  CHECK(findings_of(kernel("ld.global.v2.b32 {%f1, %r1}, [g];")) == "");
+  CHECK(findings_of(kernel("ld.global.v2.u16 {%h1, %r1}, [g];")) ==
+        with_cure("a.ptx:12: error: 'ld.global.v2.u16' wants registers of one type in the braces "
+                  "of operand 1, "
+                  "but '%h1' is .b16 and '%r1' is .b32 [type-mismatch]\n"
+                  "    in: ld.global.v2.u16 {%h1, %r1}, [g];\n",
+                  kTypeCure));
   // The second address belongs to the second space.
   CHECK(findings_of(kernel("cp.async.ca.shared.global [s], [g], 4;")) == "");
   CHECK(findings_of(kernel("cp.async.ca.shared.global [s], [s], 4;")) ==
