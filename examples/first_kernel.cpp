@@ -50,8 +50,8 @@ int main() {
     std::fputs(kernel.ptx().c_str(), stdout);
 
     // The kernel's type is its signature: another argument, or another order, does not compile.
-    const auto arguments = kernel.pack(DeviceAddress<f32>{0x7f0000000000}, DeviceAddress<f32>{0},
-                                       std::uint32_t{1000});
+    const auto arguments =
+        kernel.pack(DeviceAddress<f32>{0x7f0000000000}, DeviceAddress<f32>{0}, std::uint32_t{1000});
     std::printf("// %s takes %zu arguments in %zu bytes\n", std::string(kernel.name()).c_str(),
                 arguments.count(), arguments.size());
   } catch (const Error& error) {

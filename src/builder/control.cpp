@@ -12,7 +12,7 @@ namespace ptxgen::inline v0 {
 
 Operand::Operand(const Vec& elements)
     : kind_(Kind::Vector),
-      elements_(elements.elements_.begin()),
+      elements_(elements.elements_.data()),
       count_(elements.elements_.size()) {}
 
 Operand Operand::sink() {
@@ -174,8 +174,8 @@ ptx::Operand Control::lower(const Operand& operand) {
   return out;
 }
 
-void Control::emit(ptx::Op op, std::initializer_list<ptx::Modifier> words,
-                   std::initializer_list<Operand> operands, Site site) {
+void Control::emit(ptx::Op op, std::span<const ptx::Modifier> words,
+                   std::span<const Operand> operands, Site site) {
   if (operands.size() > ptx::kMaxOperands || words.size() > ptx::kMaxModifiers) {
     fail("bad-operand", "no instruction has so many operands or words", site);
   }
@@ -184,12 +184,13 @@ void Control::emit(ptx::Op op, std::initializer_list<ptx::Modifier> words,
   std::size_t count = 0;
   for (const Operand& o : operands) lowered[count++] = lower(o);
   // Registers of one width are alike in PTX; here a u32 does not pass for an f32.
-  const Form form{op, Words(words)};
+  Form form{op, {}};
+  for (const ptx::Modifier word : words) form.words.add(word);
   ptx::Instruction statement;
   std::array<const ptx::OperandSpec*, ptx::kMaxOperands> specs{};
   if (fit_row(form, {lowered.data(), count}, true, statement, &specs)) {
     for (std::size_t i = 0; i < count; ++i) {
-      check_element(operands.begin()[i], ptx::operand_type(statement, *specs[i]), specs[i]->relaxed, i);
+      check_element(operands[i], ptx::operand_type(statement, *specs[i]), specs[i]->relaxed, i);
     }
   }
   append(form, {lowered.data(), count}, site, true);

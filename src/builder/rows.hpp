@@ -14,8 +14,7 @@ using OperandSpecs = std::array<const ptx::OperandSpec*, ptx::kMaxOperands>;
 /// Words may come in any order. With `fill` words that are always there may be missing. `specs`
 /// receives the row's operand for each of `operands`.
 [[nodiscard]] bool fit_row(const Form& form, std::span<const ptx::Operand> operands, bool fill,
-                           ptx::Instruction& out,
-                           OperandSpecs* specs = nullptr);
+                           ptx::Instruction& out, OperandSpecs* specs = nullptr);
 
 /// The same for the first row with the mnemonic of `form.op`, beginning there.
 [[nodiscard]] bool find_row(const Form& form, std::span<const ptx::Operand> operands,

@@ -1,5 +1,5 @@
-// tests/compile_fail/launch_wrong_pointer.cpp - a launch passes pointers to the parameters'
-// elements expect: an argument of the launch has another type than the kernel's parameter
+// tests/compile_fail/launch_wrong_pointer.cpp - a launch passes pointers of the right type
+// expect: an argument of the launch has another type than the kernel's parameter
 #include "ptxgen/builder.hpp"
 
 using namespace ptxgen;

@@ -1,5 +1,5 @@
 // tests/compile_fail/mix_f32_u32.cpp - f32 and u32 do not mix in an operator
-// expect: operands_have_different_types_convert_one_with_convert
+// expect: operands_differ_use_convert
 #include "ptxgen/builder.hpp"
 
 using namespace ptxgen;

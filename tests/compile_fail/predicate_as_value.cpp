@@ -1,5 +1,5 @@
 // tests/compile_fail/predicate_as_value.cpp - a predicate is no number
-// expect: operands_have_different_types_convert_one_with_convert
+// expect: operands_differ_use_convert
 #include "ptxgen/builder.hpp"
 
 using namespace ptxgen;

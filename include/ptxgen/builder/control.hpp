@@ -1,6 +1,8 @@
 // ptxgen/builder/control.hpp - lower storey: branches, barriers, warp operations, any instruction
 #pragma once
 
+#include <span>
+
 #include "ptxgen/builder/memory.hpp"
 
 namespace ptxgen::inline v0 {
@@ -29,7 +31,7 @@ class Operand {
   requires detail::kIsCppInteger<L> Operand(L literal,
                                             SourceLocation at = SourceLocation::current())
       : argument_{nullptr,
-                  std::numeric_limits<L>::is_signed
+                  detail::kIsSignedCpp<L>
                       ? ptx::Operand::integer(static_cast<std::int64_t>(literal))
                       : ptx::Operand::unsigned_integer(static_cast<std::uint64_t>(literal)),
                   at} {}
@@ -70,10 +72,11 @@ class Operand {
 /// Operands in braces: `{a, b, c, d}`.
 class Vec {
  public:
-  Vec(std::initializer_list<Operand> elements) : elements_(elements) {}
+  Vec(std::initializer_list<Operand> elements) : elements_(elements.begin(), elements.size()) {}
+  explicit Vec(std::span<const Operand> elements) : elements_(elements) {}
 
  private:
-  std::initializer_list<Operand> elements_;
+  std::span<const Operand> elements_;
   friend class Operand;
 };
 
@@ -225,7 +228,11 @@ class Control : public Memory {
   /// Emits any row of the op table: its words in any order (words that are always there may be left
   /// out) and its operands in the table's order. Everything is checked against the row at once.
   void emit(ptx::Op op, std::initializer_list<ptx::Modifier> words,
-            std::initializer_list<Operand> operands, Site site = Site::current());
+            std::initializer_list<Operand> operands, Site site = Site::current()) {
+    emit(op, std::span(words.begin(), words.size()), std::span(operands.begin(), operands.size()), site);
+  }
+  void emit(ptx::Op op, std::span<const ptx::Modifier> words, std::span<const Operand> operands,
+            Site site = Site::current());
   /// PTX statements as text. `$0`, `$1`, ... stand for the outputs and, counting on, the inputs.
   /// Outputs are variables; registers that the text declares live in a scope of braces.
   /// The text is parsed and checked at the call.

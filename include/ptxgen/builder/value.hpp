@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 
 #include "ptxgen/builder/options.hpp"
 #include "ptxgen/builder/types.hpp"
@@ -61,6 +60,8 @@ inline constexpr bool kIsCppInteger =
     kSame<L, int> || kSame<L, unsigned> || kSame<L, long> || kSame<L, unsigned long> ||
     kSame<L, long long> || kSame<L, unsigned long long> || kSame<L, short> ||
     kSame<L, unsigned short> || kSame<L, signed char> || kSame<L, unsigned char>;
+template <class L>
+inline constexpr bool kIsSignedCpp = static_cast<L>(-1) < static_cast<L>(1);
 template <class L, class T>
 concept LiteralOf = (kLiteralKind<T> == LiteralKind::Integer && kIsCppInteger<L>) ||
                     (kLiteralKind<T> == LiteralKind::Float32 && kSame<L, float>) ||
@@ -78,11 +79,11 @@ template <class T, class L>
     return ptx::Operand::integer(value ? -1 : 0);
   } else {
     constexpr bool kBitPattern = T::kKind == ptx::TypeKind::Bits;
-    ptx::Operand operand = std::numeric_limits<L>::is_signed
+    ptx::Operand operand = kIsSignedCpp<L>
                                ? ptx::Operand::integer(static_cast<std::int64_t>(value))
                                : ptx::Operand::unsigned_integer(static_cast<std::uint64_t>(value));
     bool fits = true;
-    if constexpr (std::numeric_limits<L>::is_signed) {
+    if constexpr (kIsSignedCpp<L>) {
       if (value < 0) {
         const auto lowest = -static_cast<std::int64_t>(std::uint64_t{1} << (T::kBits - 2)) * 2;
         fits = (kBitPattern || kIsSigned<T>)&&static_cast<std::int64_t>(value) >= lowest;
@@ -236,39 +237,32 @@ struct Operators<pred> {
 };
 
 // Operands of different types are refused by name: `a + b` with an f32 and a u32 selects one of
-// these, and the compiler shows its return type.
+// these deleted functions, and the compiler shows its return type.
+template <bool kDifferent>
+struct Refused {};
+template <>
+struct Refused<true> {
+  using type = void;
+};
 template <class A, class B>
-struct operands_have_different_types_convert_one_with_convert;
-template <class A, class B>
-concept DifferentTypes =
-    !kSame<ElementOf<A>, void> && !kSame<ElementOf<B>, void> && !kSame<ElementOf<A>, ElementOf<B>>;
+using operands_differ_use_convert =
+    typename Refused<!kSame<ElementOf<A>, void> && !kSame<ElementOf<B>, void> &&
+                     !kSame<ElementOf<A>, ElementOf<B>>>::type;
 
 }  // namespace detail
 
 template <class A, class B>
-requires detail::DifferentTypes<A, B>
-    detail::operands_have_different_types_convert_one_with_convert<A, B>
-operator+(const A&, const B&) = delete;
+detail::operands_differ_use_convert<A, B> operator+(const A&, const B&) = delete;
 template <class A, class B>
-requires detail::DifferentTypes<A, B>
-    detail::operands_have_different_types_convert_one_with_convert<A, B>
-operator-(const A&, const B&) = delete;
+detail::operands_differ_use_convert<A, B> operator-(const A&, const B&) = delete;
 template <class A, class B>
-requires detail::DifferentTypes<A, B>
-    detail::operands_have_different_types_convert_one_with_convert<A, B>
-operator*(const A&, const B&) = delete;
+detail::operands_differ_use_convert<A, B> operator*(const A&, const B&) = delete;
 template <class A, class B>
-requires detail::DifferentTypes<A, B>
-    detail::operands_have_different_types_convert_one_with_convert<A, B>
-operator/(const A&, const B&) = delete;
+detail::operands_differ_use_convert<A, B> operator/(const A&, const B&) = delete;
 template <class A, class B>
-requires detail::DifferentTypes<A, B>
-    detail::operands_have_different_types_convert_one_with_convert<A, B>
-operator<(const A&, const B&) = delete;
+detail::operands_differ_use_convert<A, B> operator<(const A&, const B&) = delete;
 template <class A, class B>
-requires detail::DifferentTypes<A, B>
-    detail::operands_have_different_types_convert_one_with_convert<A, B>
-operator==(const A&, const B&) = delete;
+detail::operands_differ_use_convert<A, B> operator==(const A&, const B&) = delete;
 
 /// A value of a kernel: computed once, by one instruction, and never changed. A small handle to
 /// copy around; copying it emits nothing. It cannot be assigned to: what changes is a `Var`.

@@ -1,0 +1,200 @@
+// tests/builder/op_rows_test.cpp - every row of the table through KernelBuilder::emit
+#include <algorithm>
+#include <bit>
+#include <catch2/catch.hpp>
+#include <list>
+#include <set>
+
+#include "ptx/op_line.hpp"
+#include "ptxgen/builder.hpp"
+#include "ptxgen/ptx.hpp"
+
+using namespace ptxgen;
+using ptxgen::test::OpLine;
+
+namespace {
+
+// Registers as the lines use them, made anew for each kernel.
+class Builder {
+ public:
+  explicit Builder(std::string_view target) : k("k", target), wide_(k.undefined<u64>()), narrow_(k.undefined<u32>()) {}
+
+  KernelBuilder k;
+
+  // False for what only text can name: variables, call lists, tables, registers of 8 and 128 bits.
+  bool translate(const ptx::Module& module, const ptx::Function& f, const ptx::Operand& o,
+                 std::vector<Operand>& out) {
+    using Kind = ptx::OperandKind;
+    switch (o.kind) {
+      case Kind::Register: return reg(f, o, out);
+      case Kind::Integer:
+        if (o.is_unsigned) {
+          out.emplace_back(o.value);
+        } else {
+          out.emplace_back(o.offset());
+        }
+        break;
+      case Kind::Float32: out.emplace_back(std::bit_cast<float>(static_cast<std::uint32_t>(o.value))); break;
+      case Kind::Float64: out.emplace_back(std::bit_cast<double>(o.value)); break;
+      case Kind::Sink: out.push_back(Operand::sink()); break;
+      case Kind::Label: {
+        const std::string_view name = module.text(f.labels[o.id].name);
+        if (name != "L0" && name != "L1") return false;
+        out.emplace_back(name == "L0" ? "L0" : "L1");
+        break;
+      }
+      case Kind::Memory:
+        if (o.base != Kind::Register) return false;
+        if (ptx::bits(f.type_of({{o.id}, o.index})) == 64) {
+          out.emplace_back(k.pointer<b32, Generic>(wide_).offset_bytes(o.offset()));
+        } else {
+          out.emplace_back(k.pointer<b32, Shared>(narrow_).offset_bytes(o.offset()));
+        }
+        break;
+      case Kind::Vector: return vector(module, f, o, out);
+      default: return false;
+    }
+    if (o.joined) out.back() = out.back().joined();
+    return true;
+  }
+
+ private:
+  bool reg(const ptx::Function& f, const ptx::Operand& o, std::vector<Operand>& out) {
+    switch (f.type_of(o.as_register())) {
+      case ptx::Type::pred: {
+        const Pred p = k.undefined<pred>();
+        out.emplace_back(o.negated ? !p : p);
+        break;
+      }
+      case ptx::Type::b16: out.emplace_back(k.undefined<b16>()); break;
+      case ptx::Type::u16: out.emplace_back(k.undefined<u16>()); break;
+      case ptx::Type::b32: out.emplace_back(k.undefined<b32>()); break;
+      case ptx::Type::b64: out.emplace_back(k.undefined<b64>()); break;
+      case ptx::Type::f32: out.emplace_back(k.undefined<f32>()); break;
+      case ptx::Type::f64: out.emplace_back(k.undefined<f64>()); break;
+      default: return false;
+    }
+    if (o.joined) out.back() = out.back().joined();
+    return true;
+  }
+
+  bool vector(const ptx::Module& module, const ptx::Function& f, const ptx::Operand& o,
+              std::vector<Operand>& out) {
+    std::vector<Operand>& elements = vectors_.emplace_back();
+    for (const ptx::Operand& element : f.elements(o)) {
+      if (!translate(module, f, element, elements)) return false;
+    }
+    out.emplace_back(Vec(std::span<const Operand>(elements)));
+    return true;
+  }
+
+  Value<u64> wide_;
+  Value<u32> narrow_;
+  std::list<std::vector<Operand>> vectors_;  // what the operands in braces point to
+};
+
+std::vector<ptx::Modifier> words_of(const ptx::Instruction& s) {
+  std::vector<ptx::Modifier> words;
+  for (const ptx::Modifier word : s.modifiers) {
+    if (word != ptx::Modifier::none) words.push_back(word);
+  }
+  return words;
+}
+
+struct Line {
+  explicit Line(const OpLine& line) : module(ptx::parse(test::module_with({&line, 1}, "sm_75", {9, 0}))) {
+    statement = test::statement_on(function(), test::first_line());
+    REQUIRE(statement != nullptr);
+    lowest = test::lowest_target(function(), *statement);
+    REQUIRE(lowest != nullptr);
+  }
+  [[nodiscard]] const ptx::Function& function() const { return *module.find_function("k"); }
+
+  ptx::Module module;
+  const ptx::Instruction* statement = nullptr;
+  const ptx::Target* lowest = nullptr;
+};
+
+// Emits the line's instruction. False if the builder has no operand for something in it.
+bool emit(Builder& b, const Line& line) {
+  std::vector<Operand> operands;
+  for (const ptx::Operand& o : line.function().operands_of(*line.statement)) {
+    if (!b.translate(line.module, line.function(), o, operands)) return false;
+  }
+  const auto words = words_of(*line.statement);
+  const auto now = [&] { b.k.emit(line.statement->op, words, operands); };
+  if (line.statement->guard.present()) {
+    const Pred p = b.k.undefined<pred>();
+    b.k.guarded(line.statement->guard.negated ? !p : p, now);
+  } else {
+    now();
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("every row is built by emit, printed, and parsed back equal") {
+  std::set<ptx::Op> built;
+  std::set<std::string> wrong;
+  for (const OpLine& text : test::op_lines()) {
+    const Line line(text);
+    Builder b(line.lowest->name);
+    try {
+      if (!emit(b, line)) continue;
+      // What the line branches to; a second `ret` ends the kernel whatever the line was.
+      b.k.label("L0");
+      b.k.label("L1");
+      b.k.ret();
+      const BuiltKernel kernel = b.k.build();
+      const ptx::Function& f = kernel.module().functions[0];
+      const auto same = [&](const ptx::Instruction& s) {
+        return s.kind == ptx::StatementKind::Instruction && s.op == line.statement->op &&
+               s.modifiers == line.statement->modifiers && s.operand_count == line.statement->operand_count &&
+               s.guard.present() == line.statement->guard.present();
+      };
+      if (std::none_of(f.body.begin(), f.body.end(), same)) {
+        wrong.insert(std::string(text.text) + " is built as something else:\n" + kernel.ptx());
+      }
+      const std::string d = ptx::difference(kernel.module(), ptx::parse(kernel.ptx()));
+      if (!d.empty()) wrong.insert(std::string(text.text) + ": " + d);
+      built.insert(line.statement->op);
+    } catch (const Error& error) {
+      wrong.insert(std::string(text.text) + ": " + error.message);
+    }
+  }
+  std::string list;
+  for (const std::string& one : wrong) list += "\n" + one;
+  INFO(wrong.size() << " lines wrong:" << list);
+  CHECK(wrong.empty());
+  // Rows whose every form names variables, call lists, tables, or registers of 8 or 128 bits.
+  std::set<std::string> text_only;
+  for (const ptx::OpInfo& row : ptx::op_table()) {
+    if (built.count(row.op) == 0) text_only.insert(std::string(row.id));
+  }
+  list.clear();
+  for (const std::string& one : text_only) list += " " + one;
+  INFO("rows not built:" << list);
+  CHECK(text_only.size() <= 40);
+  CHECK(built.size() + text_only.size() == ptx::op_table().size());
+}
+
+TEST_CASE("emit refuses at the call what the target lacks") {
+  std::size_t refused = 0;
+  for (const OpLine& text : test::op_lines()) {
+    const Line line(text);
+    if (line.lowest->name == "sm_75") continue;
+    Builder b("sm_75");
+    try {
+      if (!emit(b, line)) continue;
+      FAIL_CHECK(text.text << " was built for sm_75, but needs " << line.lowest->name);
+    } catch (const Error& error) {
+      INFO(text.text << ": " << error.message);
+      CHECK(error.code == "target-lacks");
+      CHECK(error.stage == Stage::Build);
+      CHECK(std::string_view(error.site.file).ends_with("op_rows_test.cpp"));
+      ++refused;
+    }
+  }
+  CHECK(refused > 300);
+}
