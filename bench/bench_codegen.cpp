@@ -56,7 +56,8 @@ void stop(benchmark::State& state, const std::string& why) { state.SkipWithError
 
 void codegen_gemv_coalesced(benchmark::State& state) {
   const GemvCoalesced spec{4096, 4096};
-  for (const Finding& finding : ptx::verify(ptx::parse(generate(spec)))) return stop(state, to_text(finding));
+  for (const Finding& finding : ptx::verify(ptx::parse(generate(spec))))
+    return stop(state, to_text(finding));
   for (auto _ : state) {
     std::string text = generate(spec);
     benchmark::DoNotOptimize(text.data());
@@ -69,7 +70,8 @@ void codegen_nvrtc_gemv(benchmark::State& state) {
     const Nvrtc nvrtc(Settings::from_environment());
     const std::string options[] = {"--gpu-architecture=compute_89"};
     const auto check = ptx::parse(nvrtc.compile(kCudaGemv, options).ptx);
-    if (check.find_function("gemv_coalesced") == nullptr) return stop(state, "NVRTC gave no kernel");
+    if (check.find_function("gemv_coalesced") == nullptr)
+      return stop(state, "NVRTC gave no kernel");
     for (auto _ : state) {
       auto result = nvrtc.compile(kCudaGemv, options);
       benchmark::DoNotOptimize(result.ptx.data());
@@ -84,7 +86,8 @@ BENCHMARK(codegen_nvrtc_gemv)->Name("codegen/nvrtc_gemv")->Unit(benchmark::kMicr
 std::string nvcc_text() {
   std::filesystem::path largest;
   for (const auto& entry : std::filesystem::directory_iterator(PTXGEN_BENCH_PTX)) {
-    if (largest.empty() || entry.file_size() > std::filesystem::file_size(largest)) largest = entry.path();
+    if (largest.empty() || entry.file_size() > std::filesystem::file_size(largest))
+      largest = entry.path();
   }
   std::ifstream in(largest, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
@@ -149,8 +152,9 @@ void text_fmt(benchmark::State& state) {
   for (auto _ : state) {
     fmt::memory_buffer out;
     for (unsigned i = 0; i < kLines; ++i) {
-      fmt::format_to(std::back_inserter(out), FMT_STRING("    fma.rn.f32 %f{}, %f{}, 0f{:08X}, %f{};\n"), i,
-                     i + 1, 0x3F800000u + i, i + 2);
+      fmt::format_to(std::back_inserter(out),
+                     FMT_STRING("    fma.rn.f32 %f{}, %f{}, 0f{:08X}, %f{};\n"), i, i + 1,
+                     0x3F800000u + i, i + 2);
     }
     benchmark::DoNotOptimize(out.data());
   }

@@ -11,7 +11,8 @@ int main(int argc, char** argv) {
     const ptx::Target& target = ptx::target(argc > 1 ? argv[1] : "sm_89");
     const GemvCoalesced gemv{.k = 4096, .n = 4096};
 
-    const auto kernel = gemv.build(target);  // typed: Kernel<Ptr<f32>, Ptr<f32>, Ptr<f32>, u32, u32>
+    const auto kernel =
+        gemv.build(target);  // typed: Kernel<Ptr<f32>, Ptr<f32>, Ptr<f32>, u32, u32>
     const std::string text = kernel.ptx();
     std::cout << text;
 
@@ -22,10 +23,10 @@ int main(int argc, char** argv) {
       fused += statement.is(ptx::Op::fma_f32) ? 1u : 0u;
     }
     const LaunchGeometry geometry = gemv.geometry();
-    std::cerr << gemv.kName << " for " << target.name << ": PTX " << int{module.version.major} << '.'
-              << int{module.version.minor} << ", " << fused << " fma, grid " << geometry.grid.x << ", block "
-              << geometry.block.x << ", " << gemv.cost().bytes() << " bytes to move, "
-              << ptx::verify(module).size() << " findings\n";
+    std::cerr << gemv.kName << " for " << target.name << ": PTX " << int{module.version.major}
+              << '.' << int{module.version.minor} << ", " << fused << " fma, grid "
+              << geometry.grid.x << ", block " << geometry.block.x << ", " << gemv.cost().bytes()
+              << " bytes to move, " << ptx::verify(module).size() << " findings\n";
   } catch (const Error& error) {
     std::cerr << error.what() << '\n';
     return 1;

@@ -46,11 +46,16 @@ std::string needs_text(const OpInfo& row) {
 
 std::string flags_text(Flag flags) {
   static constexpr std::pair<Flag, std::string_view> kNames[] = {
-      {Flag::ReadsMemory, "reads memory"}, {Flag::WritesMemory, "writes memory"},
-      {Flag::Barrier, "barrier"},          {Flag::Convergent, "convergent"},
-      {Flag::Commutative, "commutative"},  {Flag::Terminator, "terminator"},
-      {Flag::Branch, "branch"},            {Flag::Call, "call"},
-      {Flag::Volatile, "volatile"},        {Flag::Fence, "fence"},
+      {Flag::ReadsMemory, "reads memory"},
+      {Flag::WritesMemory, "writes memory"},
+      {Flag::Barrier, "barrier"},
+      {Flag::Convergent, "convergent"},
+      {Flag::Commutative, "commutative"},
+      {Flag::Terminator, "terminator"},
+      {Flag::Branch, "branch"},
+      {Flag::Call, "call"},
+      {Flag::Volatile, "volatile"},
+      {Flag::Fence, "fence"},
       {Flag::Asynchronous, "asynchronous"}};
   std::string out;
   for (const auto& [flag, word] : kNames) {
@@ -62,8 +67,10 @@ std::string flags_text(Flag flags) {
 std::string page() {
   std::string out =
       "# PTX as the library knows it\n\n"
-      "Generated from the op table (`include/ptxgen/ptx/ops.def`, where the notation is explained) by\n"
-      "`tools/isa_page`; a test compares it with the table. An instruction that is not here can still\n"
+      "Generated from the op table (`include/ptxgen/ptx/ops.def`, where the notation is explained) "
+      "by\n"
+      "`tools/isa_page`; a test compares it with the table. An instruction that is not here can "
+      "still\n"
       "be parsed and printed: it stays as it was written, unchecked.\n\n"
       "## Targets\n\n| target | lowest PTX | static shared bytes per block | most, opted in |\n"
       "|---|---|---|---|\n";
@@ -76,7 +83,8 @@ std::string page() {
   for (const OpInfo& row : op_table()) {
     if (row.group != group) {
       group = row.group;
-      out += "\n## " + std::string(group) + "\n\n| row | opcode | operands | does | needs | flags |\n" +
+      out += "\n## " + std::string(group) +
+             "\n\n| row | opcode | operands | does | needs | flags |\n" +
              "|---|---|---|---|---|---|\n";
     }
     out += "| " + std::string(row.id) + " | " +
@@ -109,6 +117,7 @@ int main(int argc, char** argv) {
   std::ifstream in(argv[2], std::ios::binary);
   const std::string found{std::istreambuf_iterator<char>(in), {}};
   if (found == wanted) return 0;
-  std::cerr << argv[2] << " is not what the op table says; write it anew with isa_page " << argv[2] << '\n';
+  std::cerr << argv[2] << " is not what the op table says; write it anew with isa_page " << argv[2]
+            << '\n';
   return 1;
 }

@@ -68,8 +68,8 @@ void add_assemble(CLI::App& app, int& exit_code) {
   command->callback([options, &exit_code] {
     const std::string text = read_input(options->file);
     const Assembler assembler(Settings::from_environment());
-    const Assembly result = assembler.assemble(
-        text, {.target = options->target, .file = input_name(options->file)});
+    const Assembly result =
+        assembler.assemble(text, {.target = options->target, .file = input_name(options->file)});
     const auto* bytes = reinterpret_cast<const char*>(result.cubin.data());
     if (options->output == "-") {
       if (options->json) throw UsageError("-o - and --json both want standard output");

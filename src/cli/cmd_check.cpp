@@ -59,7 +59,8 @@ void add_check(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("check", "Parse and verify any PTX");
   command->footer("Example: ptxgen check kernel.ptx --target sm_90");
   command->add_option("file", options->file, "PTX file, - for standard input")->required();
-  command->add_option("--target", options->target, "check for this target instead of the file's own");
+  command->add_option("--target", options->target,
+                      "check for this target instead of the file's own");
   command->add_option("--entry", options->entry, "the entry that must be there");
   command->add_option("-o,--output", options->output, "write the findings there");
   command->add_flag("--json", options->json, "one JSON document: {\"findings\":[..]}");

@@ -26,7 +26,8 @@ std::string described(const Diagnosis& diagnosis) {
     if (!piece.version.empty()) text += " " + piece.version;
     if (!piece.where.empty()) text += " at " + piece.where;
     text += '\n';
-    text += "           " + std::string(piece.found ? "gives " : "would give ") + piece.gives + "\n";
+    text +=
+        "           " + std::string(piece.found ? "gives " : "would give ") + piece.gives + "\n";
     if (!piece.found) indent_lines(text, piece.problem, "           ");
   }
   for (const GpuFinding& gpu : diagnosis.gpus) {
@@ -34,7 +35,8 @@ std::string described(const Diagnosis& diagnosis) {
             std::to_string(gpu.multiprocessors) + " SMs, " +
             std::to_string(gpu.memory_bytes / 1000000) + " MB\n";
   }
-  if (diagnosis.gpus.empty()) text += "no GPU: PTX can be built, checked and assembled here, not run on one\n";
+  if (diagnosis.gpus.empty())
+    text += "no GPU: PTX can be built, checked and assembled here, not run on one\n";
   return text;
 }
 
@@ -67,14 +69,15 @@ void add_doctor(CLI::App& app, int& exit_code) {
     std::string output;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("doctor", "Say what is found where, and what each missing piece would give");
+  CLI::App* command = app.add_subcommand(
+      "doctor", "Say what is found where, and what each missing piece would give");
   command->footer("Example: ptxgen doctor --json");
   command->add_flag("--json", options->json, "one JSON document: {\"pieces\":[..],\"gpus\":[..]}");
   command->add_option("-o,--output", options->output, "write there instead of standard output");
   command->callback([options, &exit_code] {
     const Diagnosis diagnosis = diagnose(Settings::from_environment());
-    write_output(options->output, options->json ? text_of(as_json(diagnosis)) : described(diagnosis));
+    write_output(options->output,
+                 options->json ? text_of(as_json(diagnosis)) : described(diagnosis));
     exit_code = kDone;
   });
 }

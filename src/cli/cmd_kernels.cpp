@@ -16,20 +16,23 @@ std::string range_text(const ParameterInfo& parameter) {
 
 std::string known_kernels() {
   std::string text;
-  for (const CatalogEntry& entry : catalog()) text += (text.empty() ? "" : ", ") + std::string(entry.name);
+  for (const CatalogEntry& entry : catalog())
+    text += (text.empty() ? "" : ", ") + std::string(entry.name);
   return text;
 }
 
 std::string known_parameters(const CatalogEntry& kernel) {
   std::string text;
   for (const ParameterInfo& parameter : kernel.parameters) {
-    text += (text.empty() ? "" : ", ") + std::string(parameter.name) + " (" + range_text(parameter) + ")";
+    text += (text.empty() ? "" : ", ") + std::string(parameter.name) + " (" +
+            range_text(parameter) + ")";
   }
   return text.empty() ? "none" : text;
 }
 
 // `k=4096` into the place of `k`.
-void assign(const CatalogEntry& kernel, std::vector<std::uint64_t>& values, const std::string& setting) {
+void assign(const CatalogEntry& kernel, std::vector<std::uint64_t>& values,
+            const std::string& setting) {
   const auto equals = setting.find('=');
   if (equals == std::string::npos || equals == 0) {
     throw UsageError("-p wants NAME=VALUE, not '" + setting + "'");
@@ -41,8 +44,10 @@ void assign(const CatalogEntry& kernel, std::vector<std::uint64_t>& values, cons
     if (parameter.name != name) continue;
     const char* end = number.data() + number.size();
     const auto [stop, error] = std::from_chars(number.data(), end, values[i]);
-    if (error != std::errc{} || stop != end || values[i] < parameter.least || values[i] > parameter.most) {
-      throw UsageError("-p " + name + "=" + number + ": wants a whole number in " + range_text(parameter));
+    if (error != std::errc{} || stop != end || values[i] < parameter.least ||
+        values[i] > parameter.most) {
+      throw UsageError("-p " + name + "=" + number + ": wants a whole number in " +
+                       range_text(parameter));
     }
     return;
   }
@@ -75,9 +80,9 @@ std::string described() {
     text += std::string(entry.name) + "\n    " + std::string(entry.doc) + "\n    " +
             std::string(entry.access_pattern) + "\n";
     for (const ParameterInfo& parameter : entry.parameters) {
-      text += "    -p " + std::string(parameter.name) + "=" + std::to_string(parameter.default_value) +
-              "  " + std::string(parameter.type) + " " + range_text(parameter) + "  " +
-              std::string(parameter.doc) + "\n";
+      text += "    -p " + std::string(parameter.name) + "=" +
+              std::to_string(parameter.default_value) + "  " + std::string(parameter.type) + " " +
+              range_text(parameter) + "  " + std::string(parameter.doc) + "\n";
     }
   }
   return text;
@@ -114,13 +119,15 @@ void add_dump(CLI::App& app, int& exit_code) {
   command->footer("Example: ptxgen dump gemv_coalesced -p k=4096 -p n=4096 --target sm_90");
   command->add_option("kernel", options->kernel, "a name that `ptxgen list` shows")->required();
   command->add_option("-p", options->settings, "NAME=VALUE, repeatable")->allow_extra_args(false);
-  command->add_option("--target", options->target, "sm_75 to sm_121, a and f variants")->capture_default_str();
+  command->add_option("--target", options->target, "sm_75 to sm_121, a and f variants")
+      ->capture_default_str();
   command->add_option("-o,--output", options->output, "write there instead of standard output");
   command->add_flag("--json", options->json, "one JSON document: {\"ptx\",\"kernel\",\"target\"}");
   command->callback([options, &exit_code] {
     const CatalogEntry* kernel = find_kernel(options->kernel);
     if (kernel == nullptr) {
-      throw UsageError("there is no kernel '" + options->kernel + "'; there are: " + known_kernels());
+      throw UsageError("there is no kernel '" + options->kernel +
+                       "'; there are: " + known_kernels());
     }
     const ptx::Target* target = ptx::find_target(options->target);
     if (target == nullptr) {
@@ -129,12 +136,14 @@ void add_dump(CLI::App& app, int& exit_code) {
       throw UsageError("there is no target '" + options->target + "'; there are:" + known);
     }
     std::vector<std::uint64_t> values;
-    for (const ParameterInfo& parameter : kernel->parameters) values.push_back(parameter.default_value);
+    for (const ParameterInfo& parameter : kernel->parameters)
+      values.push_back(parameter.default_value);
     for (const std::string& setting : options->settings) assign(*kernel, values, setting);
     const std::string text = ptx::print(kernel->build(values, *target));
     if (options->json) {
       if (!options->output.empty()) write_output(options->output, text);
-      write_output({}, text_of({{"ptx", text}, {"kernel", kernel->name}, {"target", target->name}}));
+      write_output({},
+                   text_of({{"ptx", text}, {"kernel", kernel->name}, {"target", target->name}}));
     } else {
       write_output(options->output, text);
     }

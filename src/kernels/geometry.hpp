@@ -10,7 +10,8 @@ namespace ptxgen::inline v0 {
 
 /// A grid of ceil(count / per_block) blocks of `threads`. An empty grid cannot be launched.
 [[nodiscard]] inline LaunchGeometry one_dimensional(std::string_view kernel, std::uint32_t count,
-                                                    std::uint32_t per_block, std::uint32_t threads) {
+                                                    std::uint32_t per_block,
+                                                    std::uint32_t threads) {
   if (count == 0) {
     Error error(Stage::Launch, "empty-grid",
                 "n is 0, which leaves no block to launch; skip the launch for an empty output");

@@ -36,8 +36,8 @@ class Comparison {
   template <typename T>
   void same_size(const T& a, const T& b, std::string_view what) const {
     if (a.size() != b.size()) {
-      throw Found{where_ + "the number of " + std::string(what) + " differs: " +
-                  std::to_string(a.size()) + " and " + std::to_string(b.size())};
+      throw Found{where_ + "the number of " + std::string(what) +
+                  " differs: " + std::to_string(a.size()) + " and " + std::to_string(b.size())};
     }
   }
 
@@ -52,8 +52,12 @@ class Comparison {
     where_.clear();
     require(a.kind == b.kind, "the kind of a thing at module level");
     switch (a.kind) {
-      case Item::Kind::Variable: variable(a_.variables[a.index], b_.variables[b.index]); break;
-      case Item::Kind::Function: function(a_.functions[a.index], b_.functions[b.index]); break;
+      case Item::Kind::Variable:
+        variable(a_.variables[a.index], b_.variables[b.index]);
+        break;
+      case Item::Kind::Function:
+        function(a_.functions[a.index], b_.functions[b.index]);
+        break;
       case Item::Kind::File: {
         const SourceFile& fa = a_.files[a.index];
         const SourceFile& fb = b_.files[b.index];
@@ -76,7 +80,8 @@ class Comparison {
     name(a.name, b.name, "the name of a variable");
     const auto same = [&](bool equal_fields, std::string_view field) {
       if (!equal_fields) {
-        throw Found{where_ + std::string(field) + " of '" + std::string(a_.text(a.name)) + "' differs"};
+        throw Found{where_ + std::string(field) + " of '" + std::string(a_.text(a.name)) +
+                    "' differs"};
       }
     };
     same(a.space == b.space, "the space");
@@ -177,7 +182,8 @@ class Comparison {
       throw Found{where_ + "statements differ: '" + print(a_, *fa_, a) + "' and '" +
                   print(b_, *fb_, b) + "'"};
     }
-    require(a.guard.present() == b.guard.present() && a.guard.negated == b.guard.negated, "the guard");
+    require(a.guard.present() == b.guard.present() && a.guard.negated == b.guard.negated,
+            "the guard");
     if (a.guard.present()) {
       registers(a.guard.predicate, b.guard.predicate, "the guard's register");
     }
@@ -203,8 +209,8 @@ class Comparison {
 
   void operand(const Operand& a, const Operand& b) const {
     require(a.kind == b.kind && a.base == b.base && a.component == b.component &&
-                a.negated == b.negated && a.joined == b.joined && a.is_unsigned == b.is_unsigned && a.zero_offset == b.zero_offset &&
-                a.value == b.value,
+                a.negated == b.negated && a.joined == b.joined && a.is_unsigned == b.is_unsigned &&
+                a.zero_offset == b.zero_offset && a.value == b.value,
             "an operand");
     const OperandKind names = a.kind == OperandKind::Memory ? a.base : a.kind;
     switch (names) {
@@ -215,14 +221,19 @@ class Comparison {
       case OperandKind::Special:
         require(a.id == b.id, "a special register");
         break;
-      case OperandKind::Symbol: symbol({a.id}, {b.id}); break;
+      case OperandKind::Symbol:
+        symbol({a.id}, {b.id});
+        break;
       case OperandKind::Label:
         name(fa_->labels[a.id].name, fb_->labels[b.id].name, "a label");
         require(fa_->labels[a.id].scope == fb_->labels[b.id].scope, "the scope of a label");
         break;
       case OperandKind::Vector:
-      case OperandKind::List: operands(fa_->elements(a), fb_->elements(b)); break;
-      default: break;
+      case OperandKind::List:
+        operands(fa_->elements(a), fb_->elements(b));
+        break;
+      default:
+        break;
     }
   }
 

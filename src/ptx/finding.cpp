@@ -5,9 +5,12 @@ namespace ptxgen::inline v0 {
 
 std::string_view to_string(Severity severity) noexcept {
   switch (severity) {
-    case Severity::Error: return "error";
-    case Severity::Warning: return "warning";
-    case Severity::Note: return "note";
+    case Severity::Error:
+      return "error";
+    case Severity::Warning:
+      return "warning";
+    case Severity::Note:
+      return "note";
   }
   return "error";
 }
@@ -20,7 +23,8 @@ std::string to_text(const Finding& finding) {
   text += ": " + finding.message + " [" + finding.rule + "]";
   for (const std::string& detail : finding.details) text += "\n    " + detail;
   if (finding.cpp.known()) {
-    text += "\n    built at " + std::string(finding.cpp.file) + ":" + std::to_string(finding.cpp.line);
+    text +=
+        "\n    built at " + std::string(finding.cpp.file) + ":" + std::to_string(finding.cpp.line);
   }
   if (!finding.source_file.empty()) {
     text += "\n    source " + finding.source_file + ":" + std::to_string(finding.source_line);

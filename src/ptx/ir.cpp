@@ -28,7 +28,9 @@ constexpr DirectiveInfo kDirectives[] = {
 
 }  // namespace
 
-const SpecialInfo& info(SpecialRegister reg) noexcept { return kSpecial[static_cast<std::size_t>(reg)]; }
+const SpecialInfo& info(SpecialRegister reg) noexcept {
+  return kSpecial[static_cast<std::size_t>(reg)];
+}
 std::span<const SpecialInfo> special_registers() noexcept { return kSpecial; }
 
 const DirectiveInfo& info(DirectiveKind directive) noexcept {
@@ -64,8 +66,9 @@ bool Instruction::set(Field field, Modifier word) noexcept {
   for (std::size_t i = 0; i < row.slot_count; ++i) {
     if (row.slots[i].field != field) continue;
     const auto legal = words(row.slots[i]);
-    const bool fits = word == Modifier::none ? row.slots[i].optional
-                                             : std::find(legal.begin(), legal.end(), word) != legal.end();
+    const bool fits = word == Modifier::none
+                          ? row.slots[i].optional
+                          : std::find(legal.begin(), legal.end(), word) != legal.end();
     if (!fits) continue;
     modifiers[i] = word;
     return true;

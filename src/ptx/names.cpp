@@ -29,8 +29,8 @@ NameId Names::intern(std::string_view text) {
     }
   }
   const auto id = static_cast<std::uint32_t>(entries_.size());
-  entries_.push_back({static_cast<std::uint32_t>(text_.size()),
-                      static_cast<std::uint32_t>(text.size()), hash});
+  entries_.push_back(
+      {static_cast<std::uint32_t>(text_.size()), static_cast<std::uint32_t>(text.size()), hash});
   text_ += text;
   buckets_[at] = id + 1;
   if (entries_.size() * 2 > buckets_.size()) rehash(buckets_.size() * 2);

@@ -7,25 +7,39 @@ namespace {
 
 Type twice_as_wide(Type type) {
   switch (type) {
-    case Type::u16: return Type::u32;
-    case Type::u32: return Type::u64;
-    case Type::s16: return Type::s32;
-    case Type::s32: return Type::s64;
-    case Type::b16: return Type::b32;
-    case Type::b32: return Type::b64;
-    case Type::b64: return Type::b128;
-    default: return Type::none;
+    case Type::u16:
+      return Type::u32;
+    case Type::u32:
+      return Type::u64;
+    case Type::s16:
+      return Type::s32;
+    case Type::s32:
+      return Type::s64;
+    case Type::b16:
+      return Type::b32;
+    case Type::b32:
+      return Type::b64;
+    case Type::b64:
+      return Type::b128;
+    default:
+      return Type::none;
   }
 }
 
 Type untyped(unsigned width) {
   switch (width) {
-    case 8: return Type::b8;
-    case 16: return Type::b16;
-    case 32: return Type::b32;
-    case 64: return Type::b64;
-    case 128: return Type::b128;
-    default: return Type::none;
+    case 8:
+      return Type::b8;
+    case 16:
+      return Type::b16;
+    case 32:
+      return Type::b32;
+    case 64:
+      return Type::b64;
+    case 128:
+      return Type::b128;
+    default:
+      return Type::none;
   }
 }
 
@@ -71,11 +85,16 @@ Type operand_type(const Instruction& instruction, const OperandSpec& spec) noexc
   if (spec.role == OperandRole::Predicate) return Type::pred;
   const Type own = instruction.type(spec.index);
   switch (spec.type_source) {
-    case TypeSource::Fixed: return spec.fixed;
-    case TypeSource::Slot: return own;
-    case TypeSource::Wide: return twice_as_wide(own);
-    case TypeSource::Bits: return untyped(bits(own));
-    case TypeSource::Any: return Type::none;
+    case TypeSource::Fixed:
+      return spec.fixed;
+    case TypeSource::Slot:
+      return own;
+    case TypeSource::Wide:
+      return twice_as_wide(own);
+    case TypeSource::Bits:
+      return untyped(bits(own));
+    case TypeSource::Any:
+      return Type::none;
   }
   return Type::none;
 }

@@ -41,9 +41,8 @@ constexpr auto kEntries = [] {
   });
 }();
 
-constexpr std::size_t kRowCount = static_cast<std::size_t>(
-    std::count_if(kEntries.begin(), kEntries.end(),
-                  [](const Entry& entry) { return entry.group == kNoGroup; }));
+constexpr std::size_t kRowCount = static_cast<std::size_t>(std::count_if(
+    kEntries.begin(), kEntries.end(), [](const Entry& entry) { return entry.group == kNoGroup; }));
 
 constexpr auto kRows = [] {
   std::array<Row, kRowCount> rows{};
@@ -97,16 +96,17 @@ constexpr auto kSortedModifiers = [] {
   std::array<Modifier, kModifierCount> sorted{};
   for (std::size_t i = 0; i < kModifierCount; ++i) sorted[i] = static_cast<Modifier>(i);
   std::sort(sorted.begin(), sorted.end(), [](Modifier a, Modifier b) {
-    return kModifierNames[static_cast<std::size_t>(a)] < kModifierNames[static_cast<std::size_t>(b)];
+    return kModifierNames[static_cast<std::size_t>(a)] <
+           kModifierNames[static_cast<std::size_t>(b)];
   });
   return sorted;
 }();
 
 constexpr Modifier find_modifier(std::string_view text) {
-  const auto at = std::lower_bound(
-      kSortedModifiers.begin(), kSortedModifiers.end(), text, [](Modifier m, std::string_view t) {
-        return kModifierNames[static_cast<std::size_t>(m)] < t;
-      });
+  const auto at = std::lower_bound(kSortedModifiers.begin(), kSortedModifiers.end(), text,
+                                   [](Modifier m, std::string_view t) {
+                                     return kModifierNames[static_cast<std::size_t>(m)] < t;
+                                   });
   if (at == kSortedModifiers.end() || kModifierNames[static_cast<std::size_t>(*at)] != text) {
     return Modifier::none;
   }
@@ -258,13 +258,27 @@ class Decoder {
     };
     for (bool prefix = true; prefix && !text.empty();) {
       switch (text.front()) {
-        case '~': spec.relaxed = true; break;
-        case '_': spec.sink = true; break;
-        case '%': role(OperandRole::RegisterSource); break;
-        case '#': role(OperandRole::Immediate); break;
-        case '&': role(OperandRole::Value); break;
-        case '!': role(OperandRole::Predicate); break;
-        default: prefix = false; continue;
+        case '~':
+          spec.relaxed = true;
+          break;
+        case '_':
+          spec.sink = true;
+          break;
+        case '%':
+          role(OperandRole::RegisterSource);
+          break;
+        case '#':
+          role(OperandRole::Immediate);
+          break;
+        case '&':
+          role(OperandRole::Value);
+          break;
+        case '!':
+          role(OperandRole::Predicate);
+          break;
+        default:
+          prefix = false;
+          continue;
       }
       text.remove_prefix(1);
     }
@@ -288,8 +302,8 @@ class Decoder {
       text = text.substr(0, star);
     }
     constexpr std::pair<std::string_view, OperandRole> kNamedRoles[] = {
-        {"label", OperandRole::Label},     {"table", OperandRole::Table},
-        {"callee", OperandRole::Callee},   {"returns", OperandRole::Returns},
+        {"label", OperandRole::Label},         {"table", OperandRole::Table},
+        {"callee", OperandRole::Callee},       {"returns", OperandRole::Returns},
         {"arguments", OperandRole::Arguments},
     };
     for (const auto& [named, value] : kNamedRoles) {
@@ -299,7 +313,8 @@ class Decoder {
         return;
       }
     }
-    if (text.empty() || text.size() > 2) malformed_row(info.id, "operand names have one or two letters");
+    if (text.empty() || text.size() > 2)
+      malformed_row(info.id, "operand names have one or two letters");
     std::copy(text.begin(), text.end(), spec.label);
     if (!role_given && (text.front() == 'd' || spec.joined)) spec.role = OperandRole::Destination;
   }
@@ -398,8 +413,8 @@ class Decoder {
     const auto slash = text.find('/');
     if (dot == std::string_view::npos) malformed_row(info.id, "a need is version/sm");
     out.version.major = static_cast<std::uint8_t>(number(info, text.substr(0, dot)));
-    out.version.minor = static_cast<std::uint8_t>(
-        number(info, text.substr(dot + 1, slash == std::string_view::npos ? slash : slash - dot - 1)));
+    out.version.minor = static_cast<std::uint8_t>(number(
+        info, text.substr(dot + 1, slash == std::string_view::npos ? slash : slash - dot - 1)));
     if (slash == std::string_view::npos) return;
     text = text.substr(slash + 1);
     if (text.ends_with('a')) out.variant = Variant::Architecture;
@@ -453,9 +468,7 @@ constexpr auto kByMnemonic = [] {
 std::string_view name(Type type) noexcept { return kModifierNames[static_cast<std::size_t>(type)]; }
 unsigned bits(Type type) noexcept { return kTypes[static_cast<std::size_t>(type)].bits; }
 TypeKind kind(Type type) noexcept { return kTypes[static_cast<std::size_t>(type)].kind; }
-unsigned bytes(Type type) noexcept {
-  return type == Type::pred ? 0 : (bits(type) + 7) / 8;
-}
+unsigned bytes(Type type) noexcept { return type == Type::pred ? 0 : (bits(type) + 7) / 8; }
 
 std::string_view name(Modifier modifier) noexcept {
   return kModifierNames[static_cast<std::size_t>(modifier)];
@@ -476,16 +489,22 @@ std::string_view name(Space space) noexcept {
 
 Space space_of(Modifier modifier) noexcept {
   switch (modifier) {
-    case Modifier::global: return Space::Global;
+    case Modifier::global:
+      return Space::Global;
     case Modifier::shared:
     case Modifier::shared_cta:
-    case Modifier::shared_cluster: return Space::Shared;
-    case Modifier::local: return Space::Local;
-    case Modifier::const_: return Space::Const;
+    case Modifier::shared_cluster:
+      return Space::Shared;
+    case Modifier::local:
+      return Space::Local;
+    case Modifier::const_:
+      return Space::Const;
     case Modifier::param:
     case Modifier::param_entry:
-    case Modifier::param_func: return Space::Param;
-    default: return Space::Generic;
+    case Modifier::param_func:
+      return Space::Param;
+    default:
+      return Space::Generic;
   }
 }
 

@@ -89,7 +89,8 @@ class Fit {
                            [&](const Operand& element) { return fits_plain(spec, element, true); });
       }
       // A register declared as a vector stands for its elements.
-      if (vector > 1 && o.kind == OperandKind::Register && o.component == 0 && declared(o).vector == vector) {
+      if (vector > 1 && o.kind == OperandKind::Register && o.component == 0 &&
+          declared(o).vector == vector) {
         return fits_type(spec, declared(o).type);
       }
       return false;

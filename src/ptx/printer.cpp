@@ -37,7 +37,9 @@ class Printer {
   void statement(const Function& function, const Instruction& s) {
     function_ = &function;
     switch (s.kind) {
-      case StatementKind::Instruction: instruction(s); break;
+      case StatementKind::Instruction:
+        instruction(s);
+        break;
       case StatementKind::Unknown:
         guard(s);
         out_ << module_.text(s.text) << ';';
@@ -46,17 +48,31 @@ class Printer {
         operand(operands(s)[0]);
         out_ << ':';
         break;
-      case StatementKind::ScopeBegin: out_ << '{'; break;
-      case StatementKind::ScopeEnd: out_ << '}'; break;
+      case StatementKind::ScopeBegin:
+        out_ << '{';
+        break;
+      case StatementKind::ScopeEnd:
+        out_ << '}';
+        break;
       case StatementKind::Variable:
         variable(function.variables[s.variable]);
         out_ << ';';
         break;
-      case StatementKind::Location: location(s); break;
-      case StatementKind::Pragma: out_ << ".pragma \"" << module_.text(s.text) << "\";"; break;
-      case StatementKind::BranchTargets: table(s, ".branchtargets "); break;
-      case StatementKind::CallTargets: table(s, ".calltargets "); break;
-      case StatementKind::CallPrototype: prototype(s); break;
+      case StatementKind::Location:
+        location(s);
+        break;
+      case StatementKind::Pragma:
+        out_ << ".pragma \"" << module_.text(s.text) << "\";";
+        break;
+      case StatementKind::BranchTargets:
+        table(s, ".branchtargets ");
+        break;
+      case StatementKind::CallTargets:
+        table(s, ".calltargets ");
+        break;
+      case StatementKind::CallPrototype:
+        prototype(s);
+        break;
     }
   }
 
@@ -79,8 +95,12 @@ class Printer {
         out_ << ';';
         newline();
         break;
-      case Item::Kind::Function: function(item.index); break;
-      case Item::Kind::File: file(module_.files[item.index]); break;
+      case Item::Kind::Function:
+        function(item.index);
+        break;
+      case Item::Kind::File:
+        file(module_.files[item.index]);
+        break;
       case Item::Kind::Section: {
         const std::string_view text = module_.text(item.text);
         out_ << text;
@@ -190,9 +210,10 @@ class Printer {
     for (std::uint32_t i = 0; i < f.registers.size(); ++i) {
       if (!is_parameter[i]) declarations_.push_back(i);
     }
-    std::stable_sort(declarations_.begin(), declarations_.end(), [&](std::uint32_t x, std::uint32_t y) {
-      return f.registers[x].scope < f.registers[y].scope;
-    });
+    std::stable_sort(declarations_.begin(), declarations_.end(),
+                     [&](std::uint32_t x, std::uint32_t y) {
+                       return f.registers[x].scope < f.registers[y].scope;
+                     });
   }
 
   void register_declarations(const Function& f, std::uint32_t scope, std::size_t depth) {
@@ -225,7 +246,9 @@ class Printer {
     out_ << ' ';
   }
 
-  std::span<const Operand> operands(const Instruction& s) const { return function_->operands_of(s); }
+  std::span<const Operand> operands(const Instruction& s) const {
+    return function_->operands_of(s);
+  }
 
   void instruction(const Instruction& s) {
     guard(s);
@@ -284,8 +307,11 @@ class Printer {
   void operand(const Operand& o) {
     if (o.negated) out_ << '!';
     switch (o.kind) {
-      case OperandKind::None: break;
-      case OperandKind::Register: register_name(*function_, o.as_register()); break;
+      case OperandKind::None:
+        break;
+      case OperandKind::Register:
+        register_name(*function_, o.as_register());
+        break;
       case OperandKind::Special:
         out_ << '%' << info(static_cast<SpecialRegister>(o.id)).text;
         break;
@@ -323,10 +349,18 @@ class Printer {
         }
         out_ << ']';
         return;
-      case OperandKind::Vector: list(o, '{', '}'); break;
-      case OperandKind::List: list(o, '(', ')'); break;
-      case OperandKind::Label: out_ << module_.text(function_->labels[o.id].name); break;
-      case OperandKind::Sink: out_ << '_'; break;
+      case OperandKind::Vector:
+        list(o, '{', '}');
+        break;
+      case OperandKind::List:
+        list(o, '(', ')');
+        break;
+      case OperandKind::Label:
+        out_ << module_.text(function_->labels[o.id].name);
+        break;
+      case OperandKind::Sink:
+        out_ << '_';
+        break;
     }
     component(o);
   }
@@ -431,8 +465,11 @@ class Printer {
       if (separate) out_ << ", ";
       separate = piece.kind != Kind::Open;
       switch (piece.kind) {
-        case Kind::Open: out_ << '{'; break;
-        case Kind::Close: break;
+        case Kind::Open:
+          out_ << '{';
+          break;
+        case Kind::Close:
+          break;
         case Kind::Integer:
           if (piece.is_unsigned) {
             out_.decimal(piece.value);
@@ -452,7 +489,9 @@ class Printer {
           symbol(piece.symbol);
           offset(static_cast<std::int64_t>(piece.value));
           break;
-        case Kind::Generic: generic(piece); break;
+        case Kind::Generic:
+          generic(piece);
+          break;
         case Kind::Masked:
           out_ << "0x";
           out_.hex(piece.mask, 16);

@@ -110,8 +110,10 @@ std::string name(TargetName target) {
 
 bool offers(TargetName target, const Requirement& requirement) noexcept {
   switch (requirement.variant) {
-    case None: return target.sm >= requirement.sm;
-    case Architecture: return target.variant == Architecture && target.sm == requirement.sm;
+    case None:
+      return target.sm >= requirement.sm;
+    case Architecture:
+      return target.variant == Architecture && target.sm == requirement.sm;
     // Architecture-specific targets include the features of their family.
     case Family:
       return target.variant != None && target.sm / 10 == requirement.sm / 10 &&

@@ -17,7 +17,8 @@ namespace {
 // Registers as the lines use them, made anew for each kernel.
 class Builder {
  public:
-  explicit Builder(std::string_view target) : k("k", target), wide_(k.undefined<u64>()), narrow_(k.undefined<u32>()) {}
+  explicit Builder(std::string_view target)
+      : k("k", target), wide_(k.undefined<u64>()), narrow_(k.undefined<u32>()) {}
 
   KernelBuilder k;
 
@@ -26,7 +27,8 @@ class Builder {
                  std::vector<Operand>& out) {
     using Kind = ptx::OperandKind;
     switch (o.kind) {
-      case Kind::Register: return reg(f, o, out);
+      case Kind::Register:
+        return reg(f, o, out);
       case Kind::Integer:
         if (o.is_unsigned) {
           out.emplace_back(o.value);
@@ -34,9 +36,15 @@ class Builder {
           out.emplace_back(o.offset());
         }
         break;
-      case Kind::Float32: out.emplace_back(std::bit_cast<float>(static_cast<std::uint32_t>(o.value))); break;
-      case Kind::Float64: out.emplace_back(std::bit_cast<double>(o.value)); break;
-      case Kind::Sink: out.push_back(Operand::sink()); break;
+      case Kind::Float32:
+        out.emplace_back(std::bit_cast<float>(static_cast<std::uint32_t>(o.value)));
+        break;
+      case Kind::Float64:
+        out.emplace_back(std::bit_cast<double>(o.value));
+        break;
+      case Kind::Sink:
+        out.push_back(Operand::sink());
+        break;
       case Kind::Label: {
         const std::string_view name = module.text(f.labels[o.id].name);
         if (name != "L0" && name != "L1") return false;
@@ -51,8 +59,10 @@ class Builder {
           out.emplace_back(k.pointer<b32, Shared>(narrow_).offset_bytes(o.offset()));
         }
         break;
-      case Kind::Vector: return vector(module, f, o, out);
-      default: return false;
+      case Kind::Vector:
+        return vector(module, f, o, out);
+      default:
+        return false;
     }
     if (o.joined) out.back() = out.back().joined();
     return true;
@@ -66,13 +76,26 @@ class Builder {
         out.emplace_back(o.negated ? !p : p);
         break;
       }
-      case ptx::Type::b16: out.emplace_back(k.undefined<b16>()); break;
-      case ptx::Type::u16: out.emplace_back(k.undefined<u16>()); break;
-      case ptx::Type::b32: out.emplace_back(k.undefined<b32>()); break;
-      case ptx::Type::b64: out.emplace_back(k.undefined<b64>()); break;
-      case ptx::Type::f32: out.emplace_back(k.undefined<f32>()); break;
-      case ptx::Type::f64: out.emplace_back(k.undefined<f64>()); break;
-      default: return false;
+      case ptx::Type::b16:
+        out.emplace_back(k.undefined<b16>());
+        break;
+      case ptx::Type::u16:
+        out.emplace_back(k.undefined<u16>());
+        break;
+      case ptx::Type::b32:
+        out.emplace_back(k.undefined<b32>());
+        break;
+      case ptx::Type::b64:
+        out.emplace_back(k.undefined<b64>());
+        break;
+      case ptx::Type::f32:
+        out.emplace_back(k.undefined<f32>());
+        break;
+      case ptx::Type::f64:
+        out.emplace_back(k.undefined<f64>());
+        break;
+      default:
+        return false;
     }
     if (o.joined) out.back() = out.back().joined();
     return true;
@@ -102,7 +125,8 @@ std::vector<ptx::Modifier> words_of(const ptx::Instruction& s) {
 }
 
 struct Line {
-  explicit Line(const OpLine& line) : module(ptx::parse(test::module_with({&line, 1}, "sm_75", {9, 0}))) {
+  explicit Line(const OpLine& line)
+      : module(ptx::parse(test::module_with({&line, 1}, "sm_75", {9, 0}))) {
     statement = test::statement_on(function(), test::first_line());
     REQUIRE(statement != nullptr);
     lowest = test::lowest_target(function(), *statement);
@@ -150,7 +174,8 @@ TEST_CASE("every row is built by emit, printed, and parsed back equal") {
       const ptx::Function& f = kernel.module().functions[0];
       const auto same = [&](const ptx::Instruction& s) {
         return s.kind == ptx::StatementKind::Instruction && s.op == line.statement->op &&
-               s.modifiers == line.statement->modifiers && s.operand_count == line.statement->operand_count &&
+               s.modifiers == line.statement->modifiers &&
+               s.operand_count == line.statement->operand_count &&
                s.guard.present() == line.statement->guard.present();
       };
       if (std::none_of(f.body.begin(), f.body.end(), same)) {

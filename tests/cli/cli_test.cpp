@@ -18,7 +18,8 @@ SubprocessResult ptxgen_program(std::vector<std::string> arguments) {
 
 // The same with something on standard input.
 SubprocessResult with_input(const std::string& file, const std::string& arguments) {
-  return run_program({"/bin/sh", "-c", std::string(PTXGEN_PROGRAM) + " " + arguments + " < " + file});
+  return run_program(
+      {"/bin/sh", "-c", std::string(PTXGEN_PROGRAM) + " " + arguments + " < " + file});
 }
 
 bool contains(const std::string& text, std::string_view piece) {
@@ -44,7 +45,8 @@ TEST_CASE("dump prints a kernel and nothing else, in every process the same") {
   CHECK(module.find_function("gemv_coalesced") != nullptr);
   CHECK(ptx::verify(module).empty());
   for (int i = 0; i < 3; ++i) {
-    CHECK(ptxgen_program({"dump", "gemv_coalesced", "-p", "n=4096", "-p", "k=4096"}).out == first.out);
+    CHECK(ptxgen_program({"dump", "gemv_coalesced", "-p", "n=4096", "-p", "k=4096"}).out ==
+          first.out);
   }
   TemporaryDirectory folder;
   const std::string file = folder.file("k.ptx");
@@ -73,21 +75,24 @@ TEST_CASE("list names every kernel with its parameters") {
     // Each one can be dumped as it is listed.
     CHECK(ptxgen_program({"dump", kernel.at("name")}).exit_code == 0);
   }
-  CHECK(names == std::vector<std::string>{"copy", "fma_rpt", "gemv_coalesced", "gemv_strided", "vadd"});
+  CHECK(names ==
+        std::vector<std::string>{"copy", "fma_rpt", "gemv_coalesced", "gemv_strided", "vadd"});
   CHECK(contains(ptxgen_program({"list"}).out, "gemv_coalesced"));
 }
 
 TEST_CASE("wrong calls of dump say what is possible") {
   auto result = ptxgen_program({"dump", "gemm"});
   CHECK(result.exit_code == 2);
-  CHECK(contains(result.err, "there is no kernel 'gemm'; there are: copy, fma_rpt, gemv_coalesced"));
+  CHECK(
+      contains(result.err, "there is no kernel 'gemm'; there are: copy, fma_rpt, gemv_coalesced"));
   result = ptxgen_program({"dump", "vadd", "-p", "m=3"});
   CHECK(result.exit_code == 2);
   CHECK(contains(result.err, "kernel 'vadd' has no parameter 'm'; it has: n (1..4294967295)"));
   result = ptxgen_program({"dump", "vadd", "-p", "n=0"});
   CHECK(result.exit_code == 2);
   CHECK(contains(result.err, "-p n=0: wants a whole number in 1..4294967295"));
-  for (const char* value : {"n=4294967296", "n=99999999999999999999", "n=x", "n=-1", "n=", "n=1.5"}) {
+  for (const char* value :
+       {"n=4294967296", "n=99999999999999999999", "n=x", "n=-1", "n=", "n=1.5"}) {
     CHECK(ptxgen_program({"dump", "vadd", "-p", value}).exit_code == 2);
   }
   CHECK(contains(ptxgen_program({"dump", "vadd", "-p", "n"}).err, "-p wants NAME=VALUE, not 'n'"));
@@ -103,15 +108,17 @@ TEST_CASE("check prints findings and exits with 1 for an error") {
   const std::string broken = folder.file("broken.ptx");
   write_file(good, kGood);
   write_file(bad, kWrongType);
-  write_file(broken, ".version 7.8\n.target sm_89\n.address_size 64\n.visible .entry k()\n{\nret\n}\n");
+  write_file(broken,
+             ".version 7.8\n.target sm_89\n.address_size 64\n.visible .entry k()\n{\nret\n}\n");
 
   auto result = ptxgen_program({"check", good});
   CHECK(result.exit_code == 0);
   CHECK(result.out == "");
   result = ptxgen_program({"check", bad});
   CHECK(result.exit_code == 1);
-  CHECK(contains(result.out, bad + ":8: error: 'add.rn.f32' wants .f32 as operand 2, but '%rd1' is .b64 "
-                                   "[type-mismatch]"));
+  CHECK(contains(result.out,
+                 bad + ":8: error: 'add.rn.f32' wants .f32 as operand 2, but '%rd1' is .b64 "
+                       "[type-mismatch]"));
   result = ptxgen_program({"check", bad, "--json"});
   CHECK(result.exit_code == 1);
   json findings = json::parse(result.out).at("findings");
@@ -140,12 +147,14 @@ TEST_CASE("check prints findings and exits with 1 for an error") {
 TEST_CASE("warnings pass, unless --strict") {
   TemporaryDirectory folder;
   const std::string file = folder.file("k.ptx");
-  write_file(file, ".version 7.8\n.target sm_89\n.address_size 64\n.visible .entry k()\n{\n"
-                   "frobnicate.b32 everything;\nret;\n}\n");
+  write_file(file,
+             ".version 7.8\n.target sm_89\n.address_size 64\n.visible .entry k()\n{\n"
+             "frobnicate.b32 everything;\nret;\n}\n");
   const auto result = ptxgen_program({"check", file});
   CHECK(result.exit_code == 0);
-  CHECK(contains(result.out, file + ":6: warning: 'frobnicate.b32' is not in the op table; it is passed on "
-                                    "as written and not checked [unknown-instruction]"));
+  CHECK(contains(result.out,
+                 file + ":6: warning: 'frobnicate.b32' is not in the op table; it is passed on "
+                        "as written and not checked [unknown-instruction]"));
   CHECK(ptxgen_program({"check", file, "--strict"}).exit_code == 1);
 }
 
@@ -165,7 +174,8 @@ TEST_CASE("fmt prints any PTX in one form") {
 TEST_CASE("bad calls, files and PTX exit with 2 and say why") {
   TemporaryDirectory folder;
   const std::string broken = folder.file("broken.ptx");
-  write_file(broken, ".version 7.8\n.target sm_89\n.address_size 64\n.visible .entry k() { ret }\n");
+  write_file(broken,
+             ".version 7.8\n.target sm_89\n.address_size 64\n.visible .entry k() { ret }\n");
   auto result = ptxgen_program({"fmt", broken});
   CHECK(result.exit_code == 2);
   CHECK(result.out == "");
@@ -200,7 +210,8 @@ TEST_CASE("doctor lists every piece, found or missing") {
   REQUIRE(result.exit_code == 0);
   const json diagnosis = json::parse(result.out);
   CHECK(diagnosis.at("pieces").size() >= 8);
-  for (const json& piece : diagnosis.at("pieces")) CHECK_FALSE(piece.at("gives").get<std::string>().empty());
+  for (const json& piece : diagnosis.at("pieces"))
+    CHECK_FALSE(piece.at("gives").get<std::string>().empty());
   CHECK(contains(ptxgen_program({"doctor"}).out, "NVIDIA driver"));
 }
 
@@ -209,13 +220,15 @@ TEST_CASE("assemble reports resources, or plainly that there is nothing to assem
   const std::string file = folder.file("k.ptx");
   write_file(file, kGood);
   const std::string cubin = folder.file("k.cubin");
-  const auto result = ptxgen_program({"assemble", file, "--target", "sm_89", "--json", "-o", cubin});
+  const auto result =
+      ptxgen_program({"assemble", file, "--target", "sm_89", "--json", "-o", cubin});
   if (result.exit_code == 2) {
     CHECK(contains(result.err, "no-assembler"));
   } else {
     REQUIRE(result.exit_code == 0);
     const json resources = json::parse(result.out);
-    for (const char* key : {"registers", "spill_stores", "spill_loads", "shared", "constant", "tool", "log"}) {
+    for (const char* key :
+         {"registers", "spill_stores", "spill_loads", "shared", "constant", "tool", "log"}) {
       CHECK(resources.contains(key));
     }
     CHECK(read_file(cubin).substr(1, 3) == "ELF");

@@ -11,11 +11,13 @@ using namespace ptxgen;
 
 TEST_CASE("every kernel assembles for every target, without spills") {
   const Assembler assembler(Settings::from_environment());
-  if (!assembler.available()) return test::skip("no assembler: install the CUDA 13 toolkit's nvJitLink or ptxas");
+  if (!assembler.available())
+    return test::skip("no assembler: install the CUDA 13 toolkit's nvJitLink or ptxas");
   std::size_t assembled = 0;
   for (const CatalogEntry& entry : catalog()) {
     std::vector<std::uint64_t> values;
-    for (const ParameterInfo& parameter : entry.parameters) values.push_back(parameter.default_value);
+    for (const ParameterInfo& parameter : entry.parameters)
+      values.push_back(parameter.default_value);
     for (const ptx::Target& target : ptx::targets()) {
       INFO(entry.name << " for " << target.name);
       AssembleOptions options;

@@ -18,7 +18,8 @@ TEST_CASE("the catalog lists the kernels in order, with ranges that hold their d
       CHECK(parameter.default_value <= parameter.most);
     }
   }
-  CHECK(names == std::vector<std::string_view>{"copy", "fma_rpt", "gemv_coalesced", "gemv_strided", "vadd"});
+  CHECK(names ==
+        std::vector<std::string_view>{"copy", "fma_rpt", "gemv_coalesced", "gemv_strided", "vadd"});
   CHECK(find_kernel("gemm") == nullptr);
 }
 
@@ -40,9 +41,8 @@ TEST_CASE("values outside a parameter's range are refused by name") {
 }
 
 TEST_CASE("blocks are 256 threads and the grid covers n") {
-  const std::pair<std::uint32_t, std::uint32_t> cases[] = {{1, 1},     {255, 1},       {256, 1},
-                                                           {257, 2},   {4096, 16},     {4097, 17},
-                                                           {~0u, 16777216}};
+  const std::pair<std::uint32_t, std::uint32_t> cases[] = {
+      {1, 1}, {255, 1}, {256, 1}, {257, 2}, {4096, 16}, {4097, 17}, {~0u, 16777216}};
   for (const auto& [n, blocks] : cases) {
     CHECK(GemvCoalesced{4096, n}.geometry() == LaunchGeometry{{blocks, 1, 1}, {256, 1, 1}, 0});
     CHECK(Vadd{n}.geometry() == LaunchGeometry{{blocks, 1, 1}, {256, 1, 1}, 0});
@@ -60,7 +60,8 @@ TEST_CASE("an empty output has no geometry") {
     CHECK(error.stage == Stage::Launch);
     CHECK(error.code == "empty-grid");
     CHECK(error.kernel == "gemv_coalesced");
-    CHECK(error.message == "n is 0, which leaves no block to launch; skip the launch for an empty output");
+    CHECK(error.message ==
+          "n is 0, which leaves no block to launch; skip the launch for an empty output");
   }
   CHECK_THROWS_AS(Vadd{0}.geometry(), Error);
   CHECK_NOTHROW((void)GemvCoalesced{0, 1}.geometry());

@@ -13,7 +13,8 @@ bool is_branch(const Instruction& s) {
   return s.kind == StatementKind::Instruction && has(info(s.op).flags, Flag::Branch);
 }
 bool ends(const Instruction& s) {
-  return s.kind == StatementKind::Instruction && has(info(s.op).flags, Flag::Terminator) && !is_branch(s);
+  return s.kind == StatementKind::Instruction && has(info(s.op).flags, Flag::Terminator) &&
+         !is_branch(s);
 }
 
 bool is_lane_register(const Operand& o) {
@@ -107,15 +108,19 @@ bool LaneAnalysis::is_written(const Instruction& s, std::size_t operand) const {
 
 bool LaneAnalysis::varies(const Operand& o) const {
   switch (o.kind) {
-    case OperandKind::Register: return varying_.count({o.id, o.index}) != 0;
+    case OperandKind::Register:
+      return varying_.count({o.id, o.index}) != 0;
     case OperandKind::Memory:
       return o.base == OperandKind::Register && varying_.count({o.id, o.index}) != 0;
-    case OperandKind::Special: return is_lane_register(o);
+    case OperandKind::Special:
+      return is_lane_register(o);
     case OperandKind::Vector: {
       const auto elements = function_.elements(o);
-      return std::any_of(elements.begin(), elements.end(), [&](const Operand& e) { return varies(e); });
+      return std::any_of(elements.begin(), elements.end(),
+                         [&](const Operand& e) { return varies(e); });
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -138,7 +143,8 @@ void LaneAnalysis::spread_variation() {
       const auto operands = function_.operands_of(s);
       bool source = decided_by_lane(i);
       // Loads other than of parameters may give each thread something else.
-      if (has(info(s.op).flags, Flag::ReadsMemory) && space_of(s.get(Field::Space)) != Space::Param) {
+      if (has(info(s.op).flags, Flag::ReadsMemory) &&
+          space_of(s.get(Field::Space)) != Space::Param) {
         source = true;
       }
       for (std::size_t k = 0; k < operands.size(); ++k) {
@@ -158,15 +164,18 @@ LaneAnalysis::Stride LaneAnalysis::stride_of(const Operand& o) const {
   switch (o.kind) {
     case OperandKind::Register:
     case OperandKind::Memory:
-      if (o.kind == OperandKind::Memory && o.base != OperandKind::Register) return {Stride::Constant, 0};
+      if (o.kind == OperandKind::Memory && o.base != OperandKind::Register)
+        return {Stride::Constant, 0};
       for (const auto& [key, stride] : strides_) {
         if (key == Key{o.id, o.index}) return stride;
       }
       return {};
     case OperandKind::Special:
-      return {Stride::Constant,
-              static_cast<SpecialRegister>(o.id) == SpecialRegister::tid && o.component == 1 ? 1 : 0};
-    default: return {Stride::Constant, 0};
+      return {
+          Stride::Constant,
+          static_cast<SpecialRegister>(o.id) == SpecialRegister::tid && o.component == 1 ? 1 : 0};
+    default:
+      return {Stride::Constant, 0};
   }
 }
 
@@ -185,8 +194,10 @@ LaneAnalysis::Stride LaneAnalysis::result_of(const Instruction& s) const {
     if (a.kind == Stride::Unset || b.kind == Stride::Unset) return {};
     if (a.kind == Stride::Unknown || b.kind == Stride::Unknown) return {Stride::Unknown, 0};
     if (a.value == 0 && b.value == 0) return {Stride::Constant, 0};
-    if (operands[y].kind == OperandKind::Integer) return {Stride::Constant, a.value * operands[y].offset()};
-    if (operands[x].kind == OperandKind::Integer) return {Stride::Constant, b.value * operands[x].offset()};
+    if (operands[y].kind == OperandKind::Integer)
+      return {Stride::Constant, a.value * operands[y].offset()};
+    if (operands[x].kind == OperandKind::Integer)
+      return {Stride::Constant, b.value * operands[x].offset()};
     return {Stride::Unknown, 0};
   };
   if (mnemonic == "mov" || mnemonic == "cvta" || mnemonic == "cvt") return at(1);
@@ -224,7 +235,8 @@ void LaneAnalysis::spread_strides() {
     for (const Instruction& s : function_.body) {
       if (s.kind != StatementKind::Instruction) continue;
       const auto operands = function_.operands_of(s);
-      if (operands.empty() || !is_written(s, 0) || operands[0].kind != OperandKind::Register) continue;
+      if (operands.empty() || !is_written(s, 0) || operands[0].kind != OperandKind::Register)
+        continue;
       changed = merge({operands[0].id, operands[0].index}, result_of(s)) || changed;
     }
   }

@@ -50,7 +50,7 @@ class LaneAnalysis {
   [[nodiscard]] bool post_dominates(std::size_t later, std::size_t earlier) const;
 
   const ptx::Function& function_;
-  std::vector<std::vector<std::size_t>> successors_;    // of statements; the last node is the exit
+  std::vector<std::vector<std::size_t>> successors_;  // of statements; the last node is the exit
   std::vector<std::vector<bool>> post_dominators_;
   std::set<Key> varying_;
   std::vector<std::pair<Key, Stride>> strides_;

@@ -18,13 +18,15 @@ struct Emitted {
     const CatalogEntry* entry = find_kernel(name);
     REQUIRE(entry != nullptr);
     std::vector<std::uint64_t> values;
-    for (const ParameterInfo& parameter : entry->parameters) values.push_back(parameter.default_value);
+    for (const ParameterInfo& parameter : entry->parameters)
+      values.push_back(parameter.default_value);
     module = parse(print(entry->build(values, target(target_name))));
     REQUIRE(module.functions.size() == 1);
   }
   [[nodiscard]] const Function& function() const { return module.functions[0]; }
 
-  [[nodiscard]] std::vector<std::size_t> with(std::string_view mnemonic, Space space = Space::Generic) const {
+  [[nodiscard]] std::vector<std::size_t> with(std::string_view mnemonic,
+                                              Space space = Space::Generic) const {
     std::vector<std::size_t> found;
     for (std::size_t i = 0; i < function().body.size(); ++i) {
       const Instruction& s = function().body[i];
@@ -38,7 +40,8 @@ struct Emitted {
     std::vector<std::size_t> found;
     for (std::size_t i = 0; i < function().body.size(); ++i) {
       const Instruction& s = function().body[i];
-      if (s.kind == StatementKind::Instruction && has(info(s.op).flags, Flag::Barrier)) found.push_back(i);
+      if (s.kind == StatementKind::Instruction && has(info(s.op).flags, Flag::Barrier))
+        found.push_back(i);
     }
     return found;
   }
@@ -131,7 +134,9 @@ TEST_CASE("no condition that depends on the thread decides whether a barrier is 
     const Emitted emitted(entry.name);
     const LaneAnalysis lanes(emitted.function());
     for (const std::size_t barrier : emitted.barriers()) {
-      INFO(entry.name << ": " << print(emitted.module, emitted.function(), emitted.function().body[barrier]));
+      INFO(entry.name << ": "
+                      << print(emitted.module, emitted.function(),
+                               emitted.function().body[barrier]));
       if (info(emitted.function().body[barrier].op).mnemonic == "bar") {
         CHECK_FALSE(lanes.decided_by_lane(barrier));
         CHECK_FALSE(lanes.deciders(barrier).empty());
@@ -231,7 +236,8 @@ TEST_CASE("consecutive lanes of the coalesced kernels are on consecutive element
     std::size_t accesses = 0;
     for (const std::string_view mnemonic : {"ld", "st"}) {
       for (const std::size_t i : emitted.with(mnemonic, Space::Global)) {
-        INFO(kernel << ": " << print(emitted.module, emitted.function(), emitted.function().body[i]));
+        INFO(kernel << ": "
+                    << print(emitted.module, emitted.function(), emitted.function().body[i]));
         CHECK(lanes.lane_stride(emitted.address(i)) == std::optional<std::int64_t>(4));
         ++accesses;
       }

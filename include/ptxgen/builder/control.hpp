@@ -229,7 +229,8 @@ class Control : public Memory {
   /// out) and its operands in the table's order. Everything is checked against the row at once.
   void emit(ptx::Op op, std::initializer_list<ptx::Modifier> words,
             std::initializer_list<Operand> operands, Site site = Site::current()) {
-    emit(op, std::span(words.begin(), words.size()), std::span(operands.begin(), operands.size()), site);
+    emit(op, std::span(words.begin(), words.size()), std::span(operands.begin(), operands.size()),
+         site);
   }
   void emit(ptx::Op op, std::span<const ptx::Modifier> words, std::span<const Operand> operands,
             Site site = Site::current());

@@ -25,10 +25,10 @@ struct Finding {
   std::string rule;
   std::string message;
   std::string file;
-  std::uint32_t line = 0;  ///< 1-based, 0 if unknown
-  std::string kernel;      ///< function concerned, or empty
-  SourceLocation cpp;      ///< the C++ builder call, if known
-  std::string source_file; ///< source position from `.loc`, or empty
+  std::uint32_t line = 0;   ///< 1-based, 0 if unknown
+  std::string kernel;       ///< function concerned, or empty
+  SourceLocation cpp;       ///< the C++ builder call, if known
+  std::string source_file;  ///< source position from `.loc`, or empty
   std::uint32_t source_line = 0;
   std::vector<std::string> details;  ///< further lines: the construct, the other party, the cure
 };

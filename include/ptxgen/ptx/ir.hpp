@@ -59,24 +59,25 @@ struct RegisterDecl {
   Type type = Type::none;
   std::uint8_t vector = 1;  ///< 2 or 4 for `.reg .v4 .f32 v`
   bool numbered = false;
-  std::uint32_t count = 1;  ///< how many numbered registers, any number from 0 to count-1 may be used
+  std::uint32_t count =
+      1;  ///< how many numbered registers, any number from 0 to count-1 may be used
   std::uint32_t scope = 0;  ///< 0 is the function body itself
   std::uint32_t line = 0;
 };
 
 enum class OperandKind : std::uint8_t {
   None,
-  Register,   ///< `id` the declaration, `index` the number
-  Special,    ///< `id` the SpecialRegister
-  Integer,    ///< `value` the 64-bit pattern
-  Float32,    ///< `value` the 32-bit pattern, printed 0fXXXXXXXX
-  Float64,    ///< `value` the 64-bit pattern, printed 0dXXXXXXXXXXXXXXXX
-  Symbol,     ///< `id` the SymbolId, `value` a byte offset
-  Memory,     ///< `[base+value]`; `base` says what `id` and `index` are
-  Vector,     ///< `{...}`: `index` operands from `id` in the function's pool
-  List,       ///< `(...)` of a call: as Vector
-  Label,      ///< `id` the LabelId
-  Sink,       ///< `_`
+  Register,  ///< `id` the declaration, `index` the number
+  Special,   ///< `id` the SpecialRegister
+  Integer,   ///< `value` the 64-bit pattern
+  Float32,   ///< `value` the 32-bit pattern, printed 0fXXXXXXXX
+  Float64,   ///< `value` the 64-bit pattern, printed 0dXXXXXXXXXXXXXXXX
+  Symbol,    ///< `id` the SymbolId, `value` a byte offset
+  Memory,    ///< `[base+value]`; `base` says what `id` and `index` are
+  Vector,    ///< `{...}`: `index` operands from `id` in the function's pool
+  List,      ///< `(...)` of a call: as Vector
+  Label,     ///< `id` the LabelId
+  Sink,      ///< `_`
 };
 
 /// 24 bytes of plain data; which fields count follows from `kind`. Unused fields are zero, so that
@@ -84,12 +85,12 @@ enum class OperandKind : std::uint8_t {
 struct Operand {
   OperandKind kind = OperandKind::None;
   OperandKind base = OperandKind::None;  ///< Memory: Register, Symbol or Integer (absolute)
-  std::uint8_t component = 0;  ///< 1..4 for `.x .y .z .w` of a vector or special register, else 0
-  bool negated : 1 = false;    ///< `!p`
-  bool joined : 1 = false;     ///< printed behind `|`
+  std::uint8_t component = 0;    ///< 1..4 for `.x .y .z .w` of a vector or special register, else 0
+  bool negated : 1 = false;      ///< `!p`
+  bool joined : 1 = false;       ///< printed behind `|`
   bool is_unsigned : 1 = false;  ///< Integer: a literal above the signed range
-  bool zero_offset : 1 = false;  ///< Memory: `[%r1+0]`, which ptxas 13 compiles otherwise than `[%r1]`
-                                 ///< under `.target ..., debug`
+  bool zero_offset : 1 = false;  ///< Memory: `[%r1+0]`, which ptxas 13 compiles otherwise than
+                                 ///< `[%r1]` under `.target ..., debug`
   std::uint32_t id = 0;
   std::uint32_t index = 0;
   std::uint32_t reserved = 0;
@@ -102,7 +103,8 @@ struct Operand {
     o.index = r.index;
     return o;
   }
-  [[nodiscard]] static constexpr Operand special(SpecialRegister r, std::uint8_t component = 0) noexcept {
+  [[nodiscard]] static constexpr Operand special(SpecialRegister r,
+                                                 std::uint8_t component = 0) noexcept {
     Operand o;
     o.kind = OperandKind::Special;
     o.id = static_cast<std::uint32_t>(r);
@@ -194,7 +196,7 @@ struct Instruction {
   std::uint32_t first_operand = 0;  ///< in Function::operands
   Guard guard;
   std::array<Modifier, kMaxModifiers> modifiers{};
-  NameId text;                  ///< Unknown, Pragma
+  NameId text;                     ///< Unknown, Pragma
   std::uint32_t variable = kNone;  ///< Variable, CallPrototype
   std::uint32_t scope = 0;         ///< ScopeBegin
   std::uint32_t line = 0;          ///< 1-based line of the text it was parsed from, 0 if built
@@ -217,13 +219,22 @@ enum class Linkage : std::uint8_t { None, Visible, Extern, Weak, Common };
 
 /// One piece of a variable's initialiser; nested braces are Open and Close.
 struct InitialValue {
-  enum class Kind : std::uint8_t { Open, Close, Integer, Float32, Float64, Symbol, Generic, Masked };
+  enum class Kind : std::uint8_t {
+    Open,
+    Close,
+    Integer,
+    Float32,
+    Float64,
+    Symbol,
+    Generic,
+    Masked
+  };
   Kind kind = Kind::Integer;
   bool is_unsigned = false;
-  SymbolId symbol;          ///< Symbol, Generic (`generic(symbol)`), Masked (`0xff00(symbol)`)
+  SymbolId symbol;              ///< Symbol, Generic (`generic(symbol)`), Masked (`0xff00(symbol)`)
   bool masked_generic = false;  ///< Masked: `0xff00(generic(symbol))`
-  std::uint64_t value = 0;  ///< number, or the offset behind the symbol
-  std::uint64_t mask = 0;   ///< Masked
+  std::uint64_t value = 0;      ///< number, or the offset behind the symbol
+  std::uint64_t mask = 0;       ///< Masked
 };
 
 /// A variable, a parameter or a return value. `dimensions` holds elements, 0 for `[]`.
@@ -232,18 +243,18 @@ struct Variable {
   Space space = Space::Global;
   Type type = Type::none;
   Linkage linkage = Linkage::None;
-  std::uint8_t vector = 1;      ///< 2 or 4 for `.v2`, `.v4`
-  bool managed = false;         ///< `.attribute(.managed)`
-  bool pointer = false;         ///< parameter with `.ptr`
+  std::uint8_t vector = 1;               ///< 2 or 4 for `.v2`, `.v4`
+  bool managed = false;                  ///< `.attribute(.managed)`
+  bool pointer = false;                  ///< parameter with `.ptr`
   Space pointer_space = Space::Generic;  ///< `.ptr .global`
   bool initialised = false;
   std::uint32_t alignment = 0;  ///< bytes, 0 if not written
   std::uint32_t pointer_alignment = 0;
-  std::uint32_t range = 0;      ///< `name<range>` declares name0 .. ; 0 for a plain name
+  std::uint32_t range = 0;  ///< `name<range>` declares name0 .. ; 0 for a plain name
   std::vector<std::uint64_t> dimensions;
   std::vector<InitialValue> initial;
-  NameId unified;               ///< text inside `.attribute(.unified(...))`, or empty
-  DeclId decl;                  ///< parameters in registers: their declaration in the function
+  NameId unified;  ///< text inside `.attribute(.unified(...))`, or empty
+  DeclId decl;     ///< parameters in registers: their declaration in the function
   std::uint32_t line = 0;
   std::uint32_t scope = 0;
 };
@@ -308,7 +319,8 @@ struct Function {
   std::vector<Operand> operands;  ///< of all statements; vectors and lists point into it too
   std::uint32_t scopes = 1;       ///< how many scopes there are; 0 is the body
 
-  [[nodiscard]] std::span<const Operand> operands_of(const Instruction& instruction) const noexcept {
+  [[nodiscard]] std::span<const Operand> operands_of(
+      const Instruction& instruction) const noexcept {
     return {operands.data() + instruction.first_operand, instruction.operand_count};
   }
   [[nodiscard]] std::span<Operand> operands_of(const Instruction& instruction) noexcept {
@@ -328,11 +340,11 @@ struct Function {
 
 enum class SymbolKind : std::uint8_t {
   Unresolved,
-  Variable,           ///< Module::variables[index]
-  Function,           ///< Module::functions[index] (a definition if there is one)
-  FunctionVariable,   ///< Module::functions[function].variables[index]
-  Parameter,          ///< Module::functions[function].parameters[index]
-  Return,             ///< Module::functions[function].returns[index]
+  Variable,          ///< Module::variables[index]
+  Function,          ///< Module::functions[index] (a definition if there is one)
+  FunctionVariable,  ///< Module::functions[function].variables[index]
+  Parameter,         ///< Module::functions[function].parameters[index]
+  Return,            ///< Module::functions[function].returns[index]
 };
 
 /// What a name in an operand refers to.
@@ -391,7 +403,8 @@ struct Module {
 
 /// What the op table says of operand number `i` of an instruction (0 the first that is written),
 /// optional ones that were left out not counted; nullptr if it says nothing.
-[[nodiscard]] const OperandSpec* operand_spec(const Function& function, const Instruction& instruction,
+[[nodiscard]] const OperandSpec* operand_spec(const Function& function,
+                                              const Instruction& instruction,
                                               std::size_t i) noexcept;
 
 /// The type that such an operand must have, `Type::none` if any will do.
@@ -403,6 +416,8 @@ struct Module {
 /// The first difference in anything that PTX can express, as a sentence, or an empty string.
 /// Names of things count, internal numbering and C++ call sites do not.
 [[nodiscard]] std::string difference(const Module& a, const Module& b);
-[[nodiscard]] inline bool equal(const Module& a, const Module& b) { return difference(a, b).empty(); }
+[[nodiscard]] inline bool equal(const Module& a, const Module& b) {
+  return difference(a, b).empty();
+}
 
 }  // namespace ptxgen::inline v0::ptx

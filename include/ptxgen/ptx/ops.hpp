@@ -28,8 +28,8 @@ enum class Flag : std::uint16_t {
   Terminator = 1 << 5,   ///< unguarded, control never reaches the next instruction
   Branch = 1 << 6,       ///< may continue at a label
   Call = 1 << 7,
-  Volatile = 1 << 8,     ///< has an effect or result beyond its operands and memory
-  Fence = 1 << 9,        ///< orders memory accesses
+  Volatile = 1 << 8,       ///< has an effect or result beyond its operands and memory
+  Fence = 1 << 9,          ///< orders memory accesses
   Asynchronous = 1 << 10,  ///< its memory accesses happen after it has retired
 };
 
@@ -49,7 +49,7 @@ struct ModifierSlot {
   Field field = Field::Literal;
   bool optional = false;
   Field with = Field::Literal;  ///< optional, and there exactly when the opcode has this field
-  std::uint16_t first = 0;  ///< into `words()` of the table
+  std::uint16_t first = 0;      ///< into `words()` of the table
   std::uint16_t count = 0;
 };
 
@@ -63,18 +63,18 @@ enum class OperandRole : std::uint8_t {
   Predicate,       ///< predicate source that may be negated with `!`
   Memory,          ///< `[base+offset]`
   Label,
-  Table,           ///< label of a `.branchtargets`, `.calltargets` or `.callprototype`
-  Callee,          ///< function name, or register of an indirect call
-  Returns,         ///< `(a, b)` results of a call
-  Arguments,       ///< `(a, b)` arguments of a call
+  Table,      ///< label of a `.branchtargets`, `.calltargets` or `.callprototype`
+  Callee,     ///< function name, or register of an indirect call
+  Returns,    ///< `(a, b)` results of a call
+  Arguments,  ///< `(a, b)` arguments of a call
 };
 
 /// How an operand's register type follows from the opcode.
 enum class TypeSource : std::uint8_t {
-  Fixed,    ///< `fixed` below
-  Slot,     ///< the opcode's type number `index`
-  Wide,     ///< twice the width of type number `index`, same kind (`mul.wide`)
-  Bits,     ///< untyped bits of the width of type number `index`
+  Fixed,  ///< `fixed` below
+  Slot,   ///< the opcode's type number `index`
+  Wide,   ///< twice the width of type number `index`, same kind (`mul.wide`)
+  Bits,   ///< untyped bits of the width of type number `index`
   Any,
 };
 
@@ -83,14 +83,14 @@ struct OperandSpec {
   TypeSource type_source = TypeSource::Slot;
   std::uint8_t index = 0;
   Type fixed = Type::none;
-  std::uint8_t vector = 0;       ///< number of elements in braces; 0 a plain operand
-  bool vector_from_slot = false; ///< `.v2`, `.v4`, `.v8` of the opcode say how many, none = plain
+  std::uint8_t vector = 0;        ///< number of elements in braces; 0 a plain operand
+  bool vector_from_slot = false;  ///< `.v2`, `.v4`, `.v8` of the opcode say how many, none = plain
   bool optional = false;
-  Field with = Field::Literal;   ///< optional, and there exactly when the opcode has this field
-  bool joined = false;           ///< second half of `d|p`
-  bool relaxed = false;          ///< the register may be wider than the type (ld, st, cvt)
-  bool sink = false;             ///< `_` may stand here
-  char label[3] = {};            ///< name in the pattern, for messages and docs
+  Field with = Field::Literal;  ///< optional, and there exactly when the opcode has this field
+  bool joined = false;          ///< second half of `d|p`
+  bool relaxed = false;         ///< the register may be wider than the type (ld, st, cvt)
+  bool sink = false;            ///< `_` may stand here
+  char label[3] = {};           ///< name in the pattern, for messages and docs
 };
 
 /// How strongly an instruction is tied to a target.
@@ -118,7 +118,8 @@ struct Need {
   std::uint64_t filter = 0;  ///< `word_filter` of the words: a quick no
 };
 
-/// One of 64 bits for a word. If a set of words lacks a bit of another set, it lacks one of its words.
+/// One of 64 bits for a word. If a set of words lacks a bit of another set, it lacks one of its
+/// words.
 [[nodiscard]] constexpr std::uint64_t word_filter(Modifier word) noexcept {
   return word == Modifier::none ? 0 : std::uint64_t{1} << (static_cast<unsigned>(word) % 64);
 }
@@ -132,7 +133,7 @@ struct OpInfo {
   std::string_view operand_pattern;
   std::string_view needs_pattern;
   std::string_view doc;
-  std::string_view group;     ///< heading in the ISA page
+  std::string_view group;  ///< heading in the ISA page
   Flag flags = Flag::None;
   std::uint8_t slot_count = 0;
   std::uint8_t operand_count = 0;

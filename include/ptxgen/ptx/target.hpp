@@ -15,7 +15,7 @@ struct Target {
   std::string_view name;  ///< "sm_89", "sm_90a", "sm_100f"
   std::uint16_t sm = 0;   ///< 89, 90, 100
   Variant variant = Variant::None;
-  Version version;        ///< lowest PTX version that knows it
+  Version version;                            ///< lowest PTX version that knows it
   std::uint32_t shared_per_block = 0;         ///< static limit, bytes
   std::uint32_t shared_per_block_opt_in = 0;  ///< largest dynamic + static, bytes
 };
@@ -46,16 +46,16 @@ struct Gpu {
   std::string_view full_name;  ///< "NVIDIA H200 SXM"
   std::string_view target;     ///< "sm_90a"-style name of its best target
   std::uint16_t sms = 0;
-  std::uint32_t clock_mhz = 0;           ///< boost clock
-  double bandwidth_gb_per_s = 0;         ///< datasheet DRAM bandwidth, 1e9 bytes per second
+  std::uint32_t clock_mhz = 0;    ///< boost clock
+  double bandwidth_gb_per_s = 0;  ///< datasheet DRAM bandwidth, 1e9 bytes per second
   std::uint64_t memory_bytes = 0;
   std::uint64_t l2_bytes = 0;
-  std::uint32_t shared_per_sm = 0;       ///< bytes
-  std::uint32_t shared_per_block = 0;    ///< largest opt-in, bytes
+  std::uint32_t shared_per_sm = 0;     ///< bytes
+  std::uint32_t shared_per_block = 0;  ///< largest opt-in, bytes
   std::uint32_t registers_per_sm = 65536;
   std::uint16_t threads_per_sm = 0;
   std::uint16_t blocks_per_sm = 0;
-  std::uint16_t dram_latency_ns = 0;     ///< a load from DRAM under load
+  std::uint16_t dram_latency_ns = 0;  ///< a load from DRAM under load
 };
 
 [[nodiscard]] std::span<const Gpu> gpus() noexcept;

@@ -16,12 +16,12 @@ enum class Type : std::uint8_t {
 enum class TypeKind : std::uint8_t {
   None,
   Predicate,
-  Bits,      ///< untyped bits, compatible with every type of its width
+  Bits,  ///< untyped bits, compatible with every type of its width
   Unsigned,
   Signed,
   Float,
-  Packed,    ///< lives in a `.bN` register of its width (f16x2, e4m3x2, tf32, ...)
-  Opaque,    ///< texture, sampler and surface references
+  Packed,  ///< lives in a `.bN` register of its width (f16x2, e4m3x2, tf32, ...)
+  Opaque,  ///< texture, sampler and surface references
 };
 
 /// Text without the dot, or an empty view for `Type::none`.

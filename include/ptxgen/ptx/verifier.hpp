@@ -35,8 +35,9 @@ struct InstructionFault {
 
 /// What one instruction, with its modifiers and special registers, asks of target and version that
 /// these do not offer, or an empty rule. A `version` of {255, 255} leaves versions out.
-[[nodiscard]] InstructionFault check_target(const Function& function, const Instruction& instruction,
-                                            TargetName target, Version version);
+[[nodiscard]] InstructionFault check_target(const Function& function,
+                                            const Instruction& instruction, TargetName target,
+                                            Version version);
 
 /// The lowest `.version` that the target and everything in the module need: decision 7 of the
 /// architecture. Throws `Error` (code "target-lacks") if the target lacks something.

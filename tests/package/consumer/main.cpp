@@ -6,15 +6,15 @@
 
 int main() {
   using namespace ptxgen;
-  const auto kernel = build_kernel(
-      "scale", "sm_89", params(param<Ptr<f32>>("x"), param<f32>("a"), param<u32>("n")),
-      [](KernelBuilder& k, Ptr<f32> x, Value<f32> a, Value<u32> n) {
-        const Value<u32> i = k.global_thread_x();
-        k.if_(i < n, [&] {
-          const Value<f32> element = x[i];
-          x[i] = element * a;
-        });
-      });
+  const auto kernel =
+      build_kernel("scale", "sm_89", params(param<Ptr<f32>>("x"), param<f32>("a"), param<u32>("n")),
+                   [](KernelBuilder& k, Ptr<f32> x, Value<f32> a, Value<u32> n) {
+                     const Value<u32> i = k.global_thread_x();
+                     k.if_(i < n, [&] {
+                       const Value<f32> element = x[i];
+                       x[i] = element * a;
+                     });
+                   });
   const ptx::Module module = ptx::parse(kernel.ptx());
   if (!ptx::verify(module).empty() || module.find_function("scale") == nullptr) return 1;
   try {
