@@ -77,6 +77,8 @@ std::string opcode_text(const Form& form) {
 
 }  // namespace
 
+Core::~Core() = default;
+
 Core::Core(Name name, std::string_view target) : site_(name.site) {
   module_.target = target;
   module_.functions.emplace_back();

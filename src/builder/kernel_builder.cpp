@@ -10,7 +10,21 @@
 
 namespace ptxgen::inline v0 {
 
+BuiltKernel::BuiltKernel(ptx::Module module, Signature signature)
+    : module_(std::move(module)), signature_(std::move(signature)) {}
+BuiltKernel::BuiltKernel(const BuiltKernel& other) = default;
+BuiltKernel::BuiltKernel(BuiltKernel&& other) noexcept = default;
+BuiltKernel& BuiltKernel::operator=(const BuiltKernel& other) = default;
+BuiltKernel& BuiltKernel::operator=(BuiltKernel&& other) noexcept = default;
+BuiltKernel::~BuiltKernel() = default;
+
+std::string_view BuiltKernel::name() const noexcept {
+  return module_.text(module_.functions.front().name);
+}
 std::string BuiltKernel::ptx() const { return ptx::print(module_); }
+
+KernelBuilder::KernelBuilder(Name name, std::string_view target) : Control(name, target) {}
+KernelBuilder::~KernelBuilder() = default;
 
 // ---- parameters
 

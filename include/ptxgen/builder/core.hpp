@@ -83,7 +83,7 @@ class Core {
 
  protected:
   Core(Name name, std::string_view target);
-  ~Core() = default;
+  ~Core();
 
   // Emission. Each throws before it changes anything.
   ptx::Register result(const Form& form, RegisterClass register_class,

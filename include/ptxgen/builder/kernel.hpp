@@ -37,15 +37,17 @@ struct Signature {
 /// A verified module with one entry, and that entry's signature. Plain data.
 class BuiltKernel {
  public:
-  BuiltKernel(ptx::Module module, Signature signature)
-      : module_(static_cast<ptx::Module&&>(module)),
-        signature_(static_cast<Signature&&>(signature)) {}
+  BuiltKernel(ptx::Module module, Signature signature);
+  // Not in the header: what they instantiate would be paid for by every file that includes it.
+  BuiltKernel(const BuiltKernel& other);
+  BuiltKernel(BuiltKernel&& other) noexcept;
+  BuiltKernel& operator=(const BuiltKernel& other);
+  BuiltKernel& operator=(BuiltKernel&& other) noexcept;
+  ~BuiltKernel();
 
   [[nodiscard]] const ptx::Module& module() const noexcept { return module_; }
   [[nodiscard]] const Signature& signature() const noexcept { return signature_; }
-  [[nodiscard]] std::string_view name() const noexcept {
-    return module_.text(module_.functions.front().name);
-  }
+  [[nodiscard]] std::string_view name() const noexcept;
   [[nodiscard]] std::string_view target() const noexcept { return module_.target; }
   /// The module as text; the same bytes for the same kernel in every process.
   [[nodiscard]] std::string ptx() const;

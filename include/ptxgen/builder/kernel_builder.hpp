@@ -84,7 +84,8 @@ enum class Reduce : std::uint8_t { Add, Min, Max };
 class KernelBuilder : public detail::Control {
  public:
   /// `name` is the entry; `target` a name of the target table. Throws for an unknown target.
-  explicit KernelBuilder(Name name, std::string_view target = "sm_89") : Control(name, target) {}
+  explicit KernelBuilder(Name name, std::string_view target = "sm_89");
+  ~KernelBuilder();
 
   // Parameters, in the order of their declaration.
   /// Declares a parameter and reads it: a value, or for `Ptr<T, S>` a pointer into space S
