@@ -26,23 +26,6 @@ Type twice_as_wide(Type type) {
   }
 }
 
-Type untyped(unsigned width) {
-  switch (width) {
-    case 8:
-      return Type::b8;
-    case 16:
-      return Type::b16;
-    case 32:
-      return Type::b32;
-    case 64:
-      return Type::b64;
-    case 128:
-      return Type::b128;
-    default:
-      return Type::none;
-  }
-}
-
 }  // namespace
 
 bool align_operands(const Instruction& instruction, std::span<const Operand> operands,
@@ -97,6 +80,20 @@ Type operand_type(const Instruction& instruction, const OperandSpec& spec) noexc
       return Type::none;
   }
   return Type::none;
+}
+
+unsigned operand_elements(const Instruction& instruction, const OperandSpec& spec) noexcept {
+  if (!spec.vector_from_slot) return spec.vector;
+  switch (instruction.get(Field::Vector)) {
+    case Modifier::v2:
+      return 2;
+    case Modifier::v4:
+      return 4;
+    case Modifier::v8:
+      return 8;
+    default:
+      return 0;
+  }
 }
 
 }  // namespace ptxgen::inline v0::ptx

@@ -127,20 +127,6 @@ class OperandCheck {
                                     std::to_string(position));
   }
 
-  unsigned wanted_elements(const OperandSpec& spec) const {
-    if (!spec.vector_from_slot) return spec.vector;
-    switch (instruction_.get(Field::Vector)) {
-      case Modifier::v2:
-        return 2;
-      case Modifier::v4:
-        return 4;
-      case Modifier::v8:
-        return 8;
-      default:
-        return 0;
-    }
-  }
-
   InstructionFault operand(const OperandSpec& spec, const Operand& o, std::size_t position) const {
     if (o.negated && spec.role != OperandRole::Predicate) {
       return bad(position, "an operand without '!'");
@@ -165,7 +151,7 @@ class OperandCheck {
         break;
     }
     const Type type = operand_type(instruction_, spec);
-    const unsigned elements = wanted_elements(spec);
+    const unsigned elements = operand_elements(instruction_, spec);
     if (elements != 0) return vector(spec, o, position, type, elements);
     if (o.kind == OperandKind::Vector) return bad(position, "one operand, not a list in braces");
     return scalar(spec, o, position, type);

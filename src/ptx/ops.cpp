@@ -470,6 +470,23 @@ unsigned bits(Type type) noexcept { return kTypes[static_cast<std::size_t>(type)
 TypeKind kind(Type type) noexcept { return kTypes[static_cast<std::size_t>(type)].kind; }
 unsigned bytes(Type type) noexcept { return type == Type::pred ? 0 : (bits(type) + 7) / 8; }
 
+Type untyped(unsigned width) noexcept {
+  switch (width) {
+    case 8:
+      return Type::b8;
+    case 16:
+      return Type::b16;
+    case 32:
+      return Type::b32;
+    case 64:
+      return Type::b64;
+    case 128:
+      return Type::b128;
+    default:
+      return Type::none;
+  }
+}
+
 std::string_view name(Modifier modifier) noexcept {
   return kModifierNames[static_cast<std::size_t>(modifier)];
 }

@@ -79,8 +79,7 @@ class Fit {
   }
 
   bool fits(const OperandSpec& spec, const Operand& o) {
-    unsigned vector = spec.vector;
-    if (spec.vector_from_slot) vector = vector_length();
+    const unsigned vector = operand_elements(candidate_->prototype, spec);
     if (vector > 0) {
       if (o.kind == OperandKind::Vector) {
         if (o.index != vector) return false;
@@ -170,40 +169,14 @@ class Fit {
     const Type wanted = expected(spec);
     if (wanted == Type::none) return true;
     if ((wanted == Type::pred) != (type == Type::pred)) return false;
-    const unsigned width = spec.type_source == TypeSource::Wide ? 2 * bits(wanted) : bits(wanted);
-    if (spec.relaxed ? bits(type) < width : bits(type) != width) return false;
+    if (spec.relaxed ? bits(type) < bits(wanted) : bits(type) != bits(wanted)) return false;
     const auto whole = [](TypeKind k) { return k == TypeKind::Signed || k == TypeKind::Unsigned; };
     const TypeKind a = kind(wanted);
     const TypeKind b = kind(type);
-    return spec.type_source == TypeSource::Bits ||
-           !((whole(a) && b == TypeKind::Float) || (a == TypeKind::Float && whole(b)));
+    return !((whole(a) && b == TypeKind::Float) || (a == TypeKind::Float && whole(b)));
   }
 
-  Type expected(const OperandSpec& spec) const {
-    switch (spec.type_source) {
-      case TypeSource::Fixed:
-        return spec.fixed;
-      case TypeSource::Any:
-        return Type::none;
-      default:
-        break;
-    }
-    const std::size_t slot = candidate_->row->type_slots[spec.index];
-    return as_type(candidate_->prototype.modifiers[slot]);
-  }
-
-  unsigned vector_length() const {
-    switch (candidate_->prototype.get(Field::Vector)) {
-      case Modifier::v2:
-        return 2;
-      case Modifier::v4:
-        return 4;
-      case Modifier::v8:
-        return 8;
-      default:
-        return 0;
-    }
-  }
+  Type expected(const OperandSpec& spec) const { return operand_type(candidate_->prototype, spec); }
 
   const Module& module_;
   const Function& function_;

@@ -45,7 +45,9 @@ std::string read_file(const std::string& path) {
   errno = 0;
   std::ifstream in(path, std::ios::binary);
   std::string content{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (!in.good() && !in.eof()) fail("read", "cannot read the file", path);
+  // A folder can be opened; reading from it then gives nothing and sets errno.
+  const bool nothing = content.empty() && errno != 0;
+  if (nothing || (!in.good() && !in.eof())) fail("read", "cannot read the file", path);
   return content;
 }
 

@@ -184,7 +184,7 @@ TEST_CASE("bad calls, files and PTX exit with 2 and say why") {
   for (const char* command : {"fmt", "check"}) {
     result = ptxgen_program({command, folder.file("absent.ptx")});
     CHECK(result.exit_code == 2);
-    CHECK(contains(result.err, "cannot open"));
+    CHECK(contains(result.err, "cannot read the file"));
     CHECK(contains(result.err, "No such file"));
     CHECK(ptxgen_program({command, folder.path()}).exit_code == 2);
   }

@@ -32,50 +32,6 @@ bool holds(Type reg, Type wanted, bool relaxed) {
   return kind(reg) == TypeKind::Bits;
 }
 
-Type wide(Type type) {
-  switch (type) {
-    case Type::u16:
-      return Type::u32;
-    case Type::s16:
-      return Type::s32;
-    case Type::u32:
-      return Type::u64;
-    default:
-      return Type::s64;
-  }
-}
-
-Type untyped(unsigned width) {
-  switch (width) {
-    case 8:
-      return Type::b8;
-    case 16:
-      return Type::b16;
-    case 32:
-      return Type::b32;
-    case 64:
-      return Type::b64;
-    default:
-      return Type::b128;
-  }
-}
-
-Type wanted_type(const OperandSpec& spec, const Instruction& instruction) {
-  switch (spec.type_source) {
-    case TypeSource::Fixed:
-      return spec.fixed;
-    case TypeSource::Slot:
-      return instruction.type(spec.index);
-    case TypeSource::Wide:
-      return wide(instruction.type(spec.index));
-    case TypeSource::Bits:
-      return untyped(bits(instruction.type(spec.index)));
-    case TypeSource::Any:
-      return Type::none;
-  }
-  return Type::none;
-}
-
 bool contains(const Instruction& instruction, Modifier word) {
   return std::find(instruction.modifiers.begin(), instruction.modifiers.end(), word) !=
          instruction.modifiers.end();
@@ -340,7 +296,7 @@ bool FunctionGenerator::operand(const OperandSpec& spec, const Instruction& inst
     default:
       return false;
   }
-  const Type wanted = wanted_type(spec, instruction);
+  const Type wanted = operand_type(instruction, spec);
   if (spec.vector == 0) return scalar(spec, instruction.op, wanted, out);
   OperandSpec element = spec;
   if (element.role == OperandRole::Source) element.role = OperandRole::RegisterSource;

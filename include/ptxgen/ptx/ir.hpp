@@ -410,6 +410,10 @@ struct Module {
 /// The type that such an operand must have, `Type::none` if any will do.
 [[nodiscard]] Type operand_type(const Instruction& instruction, const OperandSpec& spec) noexcept;
 
+/// How many operands in braces stand there, 0 for one without braces.
+[[nodiscard]] unsigned operand_elements(const Instruction& instruction,
+                                        const OperandSpec& spec) noexcept;
+
 /// The name of a register as it is printed, `.x` of vector registers apart.
 [[nodiscard]] std::string name_of(const Module& module, const Function& function, Register reg);
 

@@ -31,6 +31,9 @@ enum class TypeKind : std::uint8_t {
 /// Bytes of one element in memory: bits rounded up to whole bytes; 0 for `none` and `pred`.
 [[nodiscard]] unsigned bytes(Type type) noexcept;
 
+/// The type of so many untyped bits (`b32`), or `Type::none` if there is none.
+[[nodiscard]] Type untyped(unsigned bits) noexcept;
+
 /// A word behind an opcode. The types come first, with the same numbers as in `Type`.
 enum class Modifier : std::uint16_t {
   none,
