@@ -349,7 +349,7 @@ void Core::append_plain(ptx::Instruction statement, std::span<const ptx::Operand
                         SourceLocation site) {
   ptx::Function& f = function();
   statement.first_operand = static_cast<std::uint32_t>(f.operands.size());
-  statement.operand_count = static_cast<std::uint8_t>(operands.size());
+  statement.operand_count = static_cast<std::uint16_t>(operands.size());
   statement.site = add_site(site);
   f.operands.insert(f.operands.end(), operands.begin(), operands.end());
   f.body.push_back(statement);
@@ -395,7 +395,7 @@ void Core::append(const Form& form, std::span<const ptx::Operand> operands, Sour
   if (!known || exact_row) {
     const std::size_t operand_end = f.operands.size();
     statement.first_operand = static_cast<std::uint32_t>(operand_end);
-    statement.operand_count = static_cast<std::uint8_t>(operands.size());
+    statement.operand_count = static_cast<std::uint16_t>(operands.size());
     f.operands.insert(f.operands.end(), operands.begin(), operands.end());
     ptx::InstructionFault fault = ptx::check_target(f, statement, target_name_, kAnyVersion);
     if (fault.rule.empty() && exact_row) fault = ptx::check_operands(module_, f, statement);
