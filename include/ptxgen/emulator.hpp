@@ -1,5 +1,6 @@
-// ptxgen/emulator.hpp - running PTX on the CPU; not in this release
+// ptxgen/emulator.hpp - running PTX on the CPU, with sanitizers and counters
 #pragma once
 
-// The name is reserved so that `#include <ptxgen/emulator.hpp>` stays valid: the emulator will be
-// declared here. docs/architecture.md says where it stands.
+#include "ptxgen/emulator/counters.hpp"
+#include "ptxgen/emulator/emulator.hpp"
+#include "ptxgen/emulator/rules.hpp"
