@@ -1,0 +1,91 @@
+// src/emulator/decoder.hpp - from statements to steps
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "emulator/code.hpp"
+
+namespace ptxgen::inline v0::emulator {
+
+/// Where things of the module lie; filled before functions are decoded.
+struct Placement {
+  /// Module::variables by index: address in its space (global: device address; shared: offset;
+  /// const: device address too, since constant memory is read-only global memory here).
+  std::vector<std::uint64_t> module_variables;
+  /// Functions' own .shared, .const and .global variables: [function][variable].
+  std::vector<std::vector<std::uint64_t>> function_variables;
+};
+
+/// Decodes one function. The parts for memory instructions are in decode_memory.cpp.
+class Decoder {
+ public:
+  Decoder(Image& image, const Placement& placement, Code& code);
+
+  /// Throws `Error` (Stage::Load, code "unsupported") with instruction, line and reason.
+  void decode();
+
+  // What the parts use.
+
+  /// Where an operand's 32 lanes lie, for a source of that type: a register, or a slot of the frame
+  /// that holds the constant, special register or address of a symbol.
+  [[nodiscard]] Slot source(const ptx::Operand& operand, ptx::Type type);
+  /// A destination register; absent for `_`.
+  [[nodiscard]] Slot destination(const ptx::Operand& operand, ptx::Type type);
+  /// All elements of an operand, braces flattened.
+  void sources(const ptx::Operand& operand, ptx::Type type, std::vector<Slot>& out);
+  void destinations(const ptx::Operand& operand, ptx::Type type, std::vector<Slot>& out);
+  /// `[base+offset]` of a memory operand: base register, or the address of a symbol and its space.
+  struct Address {
+    Slot base;  ///< absent if the address is known
+    bool base_is_64bit = true;
+    std::uint64_t offset = 0;
+    ptx::Space space = ptx::Space::Generic;  ///< of the symbol, Generic if there is none
+    bool function_param = false;  ///< a .param of a device function: thread-local, from the frame
+    std::string symbol;           ///< "shared variable 'tile'", or empty
+  };
+  [[nodiscard]] Address address(const ptx::Operand& operand);
+  /// A step for the current instruction, with guard and statement filled in.
+  [[nodiscard]] Step step() const;
+  void add(const Step& step);
+  [[noreturn]] void refuse(std::string_view reason) const;
+
+  [[nodiscard]] const ptx::Instruction& instruction() const noexcept { return *instruction_; }
+  [[nodiscard]] std::span<const ptx::Operand> operands() const noexcept;
+  [[nodiscard]] const ptx::Function& function() const noexcept { return *code_.function; }
+  [[nodiscard]] Code& code() noexcept { return code_; }
+  [[nodiscard]] Image& image() noexcept { return image_; }
+  /// Slot of a 32- or 64-bit constant in all lanes.
+  [[nodiscard]] Slot constant(std::uint64_t bits, unsigned width);
+  [[nodiscard]] std::uint32_t new_memory_counter() { return image_.memory_counter_count++; }
+
+ private:
+  void memory_step();  // decode_memory.cpp: Execution::Memory, MatrixMemory and Async rows
+  void lane_step();
+  void control_step();
+  void place_registers();
+  void place_locals();
+  void make_segments();
+  [[nodiscard]] Slot new_slot(unsigned lane_bytes);
+  [[nodiscard]] Slot frame_value(FrameValue::Kind kind, std::uint64_t value, std::uint8_t component,
+                                 unsigned bits);
+  [[nodiscard]] Slot symbol_slot(const ptx::Operand& operand, ptx::Type type);
+  [[nodiscard]] Slot register_slot(const ptx::Operand& operand) const;
+
+  Image& image_;
+  const Placement& placement_;
+  Code& code_;
+  const ptx::Instruction* instruction_ = nullptr;
+  std::uint32_t statement_ = 0;                ///< in the function
+  std::vector<std::uint32_t> first_register_;  ///< by declaration: offset of number 0
+  std::uint32_t next_offset_ = 0;
+  std::map<std::tuple<int, std::uint64_t, int, unsigned>, Slot> values_;
+  std::vector<std::uint32_t> local_offset_;      ///< by function variable (.local, .param)
+  std::vector<std::uint32_t> parameter_offset_;  ///< by parameter of the function
+  std::vector<std::uint32_t> return_offset_;
+};
+
+}  // namespace ptxgen::inline v0::emulator

@@ -1,0 +1,204 @@
+// src/emulator/machine.hpp - warps, blocks and workers while a launch runs
+#pragma once
+
+#include <bit>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "emulator/code.hpp"
+
+namespace ptxgen::inline v0::emulator {
+
+class Races;     // race.hpp
+class Reporter;  // report.hpp
+struct Cta;
+struct Warp;
+struct Worker;
+struct Grid;
+
+// Generic addresses: what lies in these windows is shared and local memory, the rest is global.
+// The bases are ours; the hardware's differ from one driver to the next.
+inline constexpr std::uint64_t kSharedWindow = 0x0000'7000'0000'0000;
+inline constexpr std::uint64_t kLocalWindow = 0x0000'7100'0000'0000;
+inline constexpr std::uint64_t kParamWindow = 0x0000'7200'0000'0000;  ///< kernel parameters
+inline constexpr std::uint64_t kWindowBytes = 0x0000'0001'0000'0000;
+/// Addresses of functions, as taken by `mov`: kFunctionWindow + 16 * index in Module::functions.
+inline constexpr std::uint64_t kFunctionWindow = 0x0000'7300'0000'0000;
+
+/// One activation of a function by some lanes of a warp.
+struct Frame {
+  const Code* code = nullptr;
+  std::byte* registers = nullptr;  ///< code->frame_bytes, 64-byte aligned
+  Frame* caller = nullptr;
+  std::uint32_t return_segment = 0;  ///< in the caller
+  std::uint32_t call_detail = 0;     ///< the caller's ControlDetail
+  std::uint32_t lanes = 0;           ///< that are in it or in something it called
+  std::uint32_t local_base = 0;      ///< where its local variables begin, in each thread
+  std::uint32_t depth = 0;
+};
+
+/// Lanes of a warp that stand at the same place.
+struct Split {
+  enum class State : std::uint8_t {
+    Ready,
+    Barrier,   ///< waits at a CTA barrier
+    WarpSync,  ///< waits for the lanes of its member mask
+    Exited,
+  };
+  Frame* frame = nullptr;
+  std::uint32_t segment = 0;  ///< where it goes on
+  std::uint32_t mask = 0;
+  std::uint32_t penalty = 0;  ///< grows while it spins, so that others get their turn
+  std::uint32_t back_edges = 0;
+  State state = State::Ready;
+  bool polled = false;        ///< has looked at memory others write, since the last back edge
+  bool arrived = false;       ///< Barrier: counted already
+  std::uint32_t barrier = 0;  ///< Barrier: which
+  std::uint64_t members = 0;  ///< WarpSync: the mask
+};
+
+struct Warp {
+  Cta* cta = nullptr;
+  std::uint32_t index = 0;         ///< in the block
+  std::uint32_t lanes = 0;         ///< that exist (the last warp may be partial)
+  std::uint32_t exited = 0;        ///< that have left the kernel
+  std::uint32_t first_thread = 0;  ///< 32 * index
+  std::uint64_t instructions = 0;
+  std::vector<Split> splits;
+  std::deque<Frame> frames;
+  std::vector<Frame*> free_frames;
+  [[nodiscard]] bool done() const noexcept { return exited == lanes; }
+};
+
+/// A block while it runs.
+struct Cta {
+  Grid* grid = nullptr;
+  Worker* worker = nullptr;
+  std::uint64_t linear = 0;  ///< x fastest
+  std::uint64_t order = 0;   ///< position in the launch order of this schedule
+  Dim3 id{0, 0, 0};
+  std::uint32_t threads = 0;
+  std::vector<Warp> warps;
+  std::byte* shared = nullptr;  ///< static, then dynamic
+  std::uint32_t shared_bytes = 0;
+  std::uint64_t* shared_written = nullptr;  ///< a bit for each byte
+  std::byte* local = nullptr;               ///< thread by thread, local_stride bytes each
+  std::uint32_t local_stride = 0;
+  std::uint64_t* local_written =
+      nullptr;                   ///< a bit for each byte, local_stride / 64 words a thread
+  std::unique_ptr<Races> races;  ///< shared memory; null if nobody asks
+};
+
+/// Counters of one memory instruction; of shared memory where it reached that.
+struct AccessCounters {
+  MemoryCounters memory;  ///< global
+  MemoryCounters local;
+  SharedCounters shared;
+};
+
+/// A host thread that runs blocks, one warp at a time.
+struct Worker {
+  Grid* grid = nullptr;
+  unsigned index = 0;
+  std::vector<std::uint64_t> segment_executions;  ///< by Code::first_segment + segment
+  std::vector<std::uint64_t> segment_lanes;
+  std::vector<std::uint64_t> branch_divergent;  ///< by the same number
+  std::vector<std::uint64_t> predicated_off;    ///< lanes, by statement
+  std::vector<AccessCounters> memory_counters;  ///< by MemoryDetail::counter
+  std::string printed;
+};
+
+/// A launch while it runs; read-only for workers but where said.
+struct Grid {
+  const Image* image = nullptr;
+  const Program::Kernel* kernel = nullptr;
+  const Code* code = nullptr;
+  AddressSpace* space = nullptr;
+  Reporter* reporter = nullptr;  ///< has its own lock
+  Options options;
+  Dim3 grid, block, cluster;
+  std::uint32_t dynamic_shared_bytes = 0;
+  std::vector<std::byte> parameters;
+  std::uint32_t local_stride = 0;
+  std::unique_ptr<Races> races;  ///< global memory; null if nobody asks
+};
+
+/// What a handler sees.
+struct Context {
+  std::byte* frame = nullptr;  ///< registers of the current activation
+  std::uint32_t active = 0;    ///< lanes of the split that runs
+  bool counting = false;
+  const Code* code = nullptr;
+  Warp* warp = nullptr;
+  Cta* cta = nullptr;
+  Worker* worker = nullptr;
+  Grid* grid = nullptr;
+  Frame* activation = nullptr;
+  Split* split = nullptr;
+
+  /// Lanes of a register; T of 4 or 8 bytes as its slot says.
+  template <class T>
+  [[nodiscard]] T* lanes(std::uint32_t offset) const noexcept {
+    return reinterpret_cast<T*>(frame + offset);
+  }
+  [[nodiscard]] std::uint32_t& predicate(std::uint32_t offset) const noexcept {
+    return *reinterpret_cast<std::uint32_t*>(frame + offset);
+  }
+  /// The lanes for which a step has an effect.
+  [[nodiscard]] std::uint32_t mask(const Step& step) const noexcept {
+    return active & (predicate(step.guard) ^ step.guard_flip);
+  }
+};
+
+/// The 64-bit value of one lane of a slot (a predicate is 0 or 1, negation applied).
+[[nodiscard]] inline std::uint64_t get_lane(const Context& context, const Slot& slot,
+                                            unsigned lane) noexcept {
+  switch (slot.lane_bytes) {
+    case 0:
+      return ((context.predicate(slot.offset) >> lane) & 1u) ^ (slot.negated ? 1u : 0u);
+    case 4:
+      return context.lanes<std::uint32_t>(slot.offset)[lane];
+    case 8:
+      return context.lanes<std::uint64_t>(slot.offset)[lane];
+    default:
+      return context.lanes<std::uint64_t>(slot.offset)[2 * lane];
+  }
+}
+
+/// Stores the low bits of `value`; sign- or zero-extended by the caller.
+inline void set_lane(const Context& context, const Slot& slot, unsigned lane,
+                     std::uint64_t value) noexcept {
+  switch (slot.lane_bytes) {
+    case 0: {
+      std::uint32_t& mask = context.predicate(slot.offset);
+      mask = (mask & ~(1u << lane)) | (static_cast<std::uint32_t>(value & 1u) << lane);
+      break;
+    }
+    case 4:
+      context.lanes<std::uint32_t>(slot.offset)[lane] = static_cast<std::uint32_t>(value);
+      break;
+    case 8:
+      context.lanes<std::uint64_t>(slot.offset)[lane] = value;
+      break;
+    default:
+      context.lanes<std::uint64_t>(slot.offset)[2 * lane] = value;
+      break;
+  }
+}
+
+/// Calls `f(lane)` for every set bit, lowest first.
+template <class F>
+void for_each_lane(std::uint32_t mask, F&& f) {
+  for (; mask != 0; mask &= mask - 1) f(static_cast<unsigned>(std::countr_zero(mask)));
+}
+
+/// Position of a thread of a block.
+[[nodiscard]] inline Dim3 thread_position(const Dim3& block, std::uint32_t thread) noexcept {
+  return {thread % block.x, thread / block.x % block.y, thread / (block.x * block.y)};
+}
+
+}  // namespace ptxgen::inline v0::emulator

@@ -1,0 +1,62 @@
+// src/emulator/race.hpp - who touched which byte last, and what orders them
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "emulator/machine.hpp"
+
+namespace ptxgen::inline v0::emulator {
+
+/// One warp-level access. `addresses[lane]`: byte offset in shared memory, or a global address.
+struct RaceAccess {
+  enum class Kind : std::uint8_t { Read, Write, Atomic, AsyncRead, AsyncWrite };
+  Kind kind = Kind::Read;
+  ptx::Modifier order = ptx::Modifier::none;  ///< none and weak: plain; volatile counts as relaxed
+  ptx::Modifier scope = ptx::Modifier::none;  ///< none: cta for shared, gpu for atomics
+  std::uint32_t mask = 0;
+  std::uint8_t bytes = 4;  ///< of each lane
+  const std::uint64_t* addresses = nullptr;
+  /// Writes: what each lane is about to store, `value_stride` bytes apart; called before memory is
+  /// changed, so that what lies there is the last write's value. Null: not known.
+  const std::byte* values = nullptr;
+  std::uint32_t value_stride = 0;
+};
+
+/// Happens-before in one block's shared memory, or in the global memory of a launch.
+/// Warps have vector clocks; barriers, mbarriers and release/acquire pairs join them.
+class Races {
+ public:
+  /// For one block: `shared` its bytes. The rule is `shared-race`.
+  static std::unique_ptr<Races> for_shared(const Cta& cta);
+  /// For a launch. The rules are `global-race` and `scope-too-narrow`. Not thread-safe: such a
+  /// launch runs on one worker.
+  static std::unique_ptr<Races> for_global(const Grid& grid, AddressSpace& space);
+  virtual ~Races() = default;
+
+  /// Checks and records an access; reports what races with it, once for each pair of statements.
+  virtual void access(Context& context, std::uint32_t statement, const RaceAccess& access) = 0;
+
+  /// A CTA barrier (`id` 0..15): `lanes` of the warp arrive; with `wait` they go on only after
+  /// `barrier_complete`, which orders all that arrived before all that waited.
+  virtual void barrier_arrive(Context& context, std::uint32_t id, std::uint32_t lanes,
+                              bool wait) = 0;
+  virtual void barrier_complete(Cta& cta, std::uint32_t id) = 0;
+  /// bar.warp.sync: orders the lanes of the mask among each other.
+  virtual void warp_sync(Context& context, std::uint32_t lanes) = 0;
+  /// fence.* and membar.* by these lanes.
+  virtual void fence(Context& context, std::uint32_t lanes, ptx::Modifier order,
+                     ptx::Modifier scope) = 0;
+  /// Release into, or acquire from, a synchronisation object of its own (an mbarrier: its address).
+  virtual void release(Context& context, std::uint32_t lanes, std::uint64_t object) = 0;
+  virtual void acquire(Context& context, std::uint32_t lanes, std::uint64_t object) = 0;
+  /// The asynchronous accesses that these lanes have issued are complete and visible to them.
+  virtual void async_complete(Context& context, std::uint32_t lanes) = 0;
+  /// A block begins or has ended (global only).
+  virtual void block_begins(const Cta& cta) = 0;
+  virtual void block_ends(const Cta& cta) = 0;
+  [[nodiscard]] virtual std::uint64_t overhead_bytes() const = 0;
+};
+
+}  // namespace ptxgen::inline v0::emulator
