@@ -28,7 +28,8 @@ using Handler = void (*)(Context& context, const Step& step);
 struct Slot {
   std::uint32_t offset = kNoIndex;  ///< kNoIndex: `_`, nothing is stored
   std::uint8_t lane_bytes = 4;      ///< 4, 8, 16, or 0 for a predicate
-  std::uint8_t bits = 32;           ///< width of the register or operand, 1 for a predicate
+  std::uint8_t bits = 32;           ///< of the operand, 1 for a predicate
+  std::uint8_t register_bits = 32;  ///< of the register; wider than `bits` for ld, st, cvt
   bool is_signed = false;           ///< results narrower than the register are sign-extended
   bool negated = false;             ///< `!p`
   [[nodiscard]] bool present() const noexcept { return offset != kNoIndex; }
@@ -107,6 +108,14 @@ enum class Control : std::uint8_t {
   Poll,  ///< nanosleep, mbarrier try_wait, polling loads: a good place to let others run
 };
 
+/// An argument, parameter or return value of a call: a slot, or bytes of thread-local memory from
+/// the frame's local base on.
+struct ValuePlace {
+  Slot slot;  ///< absent: in memory
+  std::uint32_t offset = 0;
+  std::uint32_t bytes = 0;
+};
+
 /// Details of control steps.
 struct ControlDetail {
   Control kind = Control::Next;
@@ -122,17 +131,8 @@ struct ControlDetail {
   Slot index;                              ///< BranchTable, CallIndirect
   Slot members;                            ///< WarpSync: the member mask
   Handler together = nullptr;              ///< WarpSync: what the lanes do once all are there
-  /// Call: bytes copied between parameter variables of caller and callee, local offsets in both.
-  struct Copy {
-    std::uint32_t from, to, bytes;
-  };
-  std::vector<Copy> arguments, returns;
-  /// Call: register arguments (`call (%r1), f, (%r2)`): slot in the caller, local offset in callee.
-  struct RegisterCopy {
-    Slot slot;
-    std::uint32_t offset, bytes;
-  };
-  std::vector<RegisterCopy> register_arguments, register_returns;
+  std::vector<ValuePlace> arguments;       ///< Call: in the caller's frame
+  std::vector<ValuePlace> returns;
   bool backward = false;  ///< Branch: the target does not come later in reverse post-order
 };
 
@@ -173,21 +173,20 @@ struct Code {
   std::vector<MemoryDetail> memory;
   std::vector<ControlDetail> controls;
   std::vector<FrameValue> frame_values;
+  std::vector<ValuePlace> parameters;  ///< of a device function
+  std::vector<ValuePlace> returns;
   std::uint32_t frame_bytes = 0;
   std::uint32_t local_bytes = 0;  ///< .local and .param variables of one activation
-  bool recursive = false;
-  std::uint32_t deepest_local_bytes = 0;  ///< with everything it calls, if not recursive
+  std::uint32_t kernel = 0;       ///< Image::kernels
 };
 
 /// A decoded module with its variables placed.
 class Image {
  public:
   ptx::Module module;
-  std::vector<SourceLocation> sites_by_line;    ///< C++ call of each PTX line, or empty
-  std::vector<std::unique_ptr<Code>> codes;     ///< one for each function with a body
-  std::vector<std::uint32_t> code_of_function;  ///< Module::functions -> codes, or kNoIndex
+  std::vector<SourceLocation> sites_by_line;  ///< C++ call of each PTX line, or empty
+  std::vector<std::unique_ptr<Code>> codes;   ///< each function once for each kernel that calls it
   std::vector<Program::Kernel> kernels;
-  std::vector<std::uint32_t> kernel_codes;  ///< kernels -> codes
   struct VariableAddress {
     std::string name;
     ptx::Space space;
@@ -195,24 +194,33 @@ class Image {
     std::uint64_t bytes;
   };
   std::vector<VariableAddress> variables;  ///< module-level .global and .const
-  /// Shared memory by name, for messages: sorted by offset.
-  struct SharedVariable {
-    std::string name;
-    std::uint32_t offset;
-    std::uint32_t bytes;
+  /// What differs from kernel to kernel; as `kernels`.
+  struct KernelImage {
+    std::uint32_t code = kNoIndex;                ///< the entry's
+    std::vector<std::uint32_t> code_of_function;  ///< Module::functions -> codes, or kNoIndex
+    /// Shared memory by name, for messages: sorted by offset.
+    struct SharedVariable {
+      std::string name;
+      std::uint32_t offset;
+      std::uint32_t bytes;
+    };
+    std::vector<SharedVariable> shared_variables;
+    std::uint32_t static_shared_bytes = 0;
+    /// Whether results may depend on the order of blocks (see Options::parallel).
+    bool order_dependent = false;
+    bool recursive = false;
+    std::uint32_t local_bytes = 0;  ///< of a thread, calls included unless recursive
   };
-  std::vector<SharedVariable> shared_variables;
-  std::uint32_t static_shared_bytes = 0;
+  std::vector<KernelImage> kernel_images;
+  std::vector<std::uint32_t> first_statement;  ///< by Module::functions
   std::uint32_t statement_count = 0;
   std::uint32_t segment_count = 0;
   std::uint32_t memory_counter_count = 0;
-  /// Whether results may depend on the order of blocks (see Options::parallel).
-  bool order_dependent = false;
   AddressSpace* space = nullptr;
 
   /// The function and statement behind a number.
   struct Place {
-    const Code* code = nullptr;
+    const ptx::Function* function = nullptr;
     const ptx::Instruction* statement = nullptr;
   };
   [[nodiscard]] Place place(std::uint32_t statement) const noexcept;

@@ -65,27 +65,32 @@ class Decoder {
  private:
   void memory_step();  // decode_memory.cpp: Execution::Memory, MatrixMemory and Async rows
   void lane_step();
-  void control_step();
-  void place_registers();
-  void place_locals();
-  void make_segments();
-  [[nodiscard]] Slot new_slot(unsigned lane_bytes);
+  void warp_step();     // decode_control.cpp
+  void control_step();  // decode_control.cpp
+  void barrier_step(ControlDetail& detail);
+  void call_step(ControlDetail& detail);
+  void place_parameters();
+  void begin_segment();
+  void end_segment(ControlDetail&& detail);
+  void resolve_labels();
+  [[nodiscard]] std::uint32_t grow_frame(unsigned bytes);
   [[nodiscard]] Slot frame_value(FrameValue::Kind kind, std::uint64_t value, std::uint8_t component,
                                  unsigned bits);
   [[nodiscard]] Slot symbol_slot(const ptx::Operand& operand, ptx::Type type);
-  [[nodiscard]] Slot register_slot(const ptx::Operand& operand) const;
+  [[nodiscard]] Slot register_slot(const ptx::Operand& operand, ptx::Type type);
+  [[nodiscard]] Slot declared_slot(ptx::Register reg);
+  [[nodiscard]] ValuePlace value_place(const ptx::Operand& operand, std::uint32_t bytes);
 
   Image& image_;
   const Placement& placement_;
   Code& code_;
   const ptx::Instruction* instruction_ = nullptr;
-  std::uint32_t statement_ = 0;                ///< in the function
-  std::vector<std::uint32_t> first_register_;  ///< by declaration: offset of number 0
-  std::uint32_t next_offset_ = 0;
+  std::uint32_t statement_ = 0;                        ///< in the function
+  std::vector<std::vector<std::uint32_t>> registers_;  ///< [declaration][number]: frame offset
   std::map<std::tuple<int, std::uint64_t, int, unsigned>, Slot> values_;
-  std::vector<std::uint32_t> local_offset_;      ///< by function variable (.local, .param)
-  std::vector<std::uint32_t> parameter_offset_;  ///< by parameter of the function
-  std::vector<std::uint32_t> return_offset_;
+  std::vector<std::uint32_t> local_offset_;  ///< by function variable (.local, .param)
+  std::vector<std::uint32_t> segment_of_label_;
+  bool open_ = false;  ///< a segment has begun
 };
 
 }  // namespace ptxgen::inline v0::emulator

@@ -116,6 +116,7 @@ struct Worker {
 struct Grid {
   const Image* image = nullptr;
   const Program::Kernel* kernel = nullptr;
+  const Image::KernelImage* kernel_image = nullptr;
   const Code* code = nullptr;
   AddressSpace* space = nullptr;
   Reporter* reporter = nullptr;  ///< has its own lock
