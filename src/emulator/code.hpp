@@ -89,6 +89,7 @@ struct MemoryDetail {
   MatrixLayout layout = nullptr;
   Slot second_base;  ///< cp.async: the global source address
   std::uint64_t second_offset = 0;
+  std::uint32_t statement = 0;       ///< as Step::statement
   std::uint32_t counter = kNoIndex;  ///< index into Worker::memory_counters
 };
 
@@ -139,11 +140,13 @@ struct ControlDetail {
 /// Straight-line steps that end with a control step; every place where lanes may meet begins one.
 /// Segments are numbered in reverse post-order, so that the lowest runs first.
 struct Segment {
-  std::uint32_t first = 0;         ///< step
-  std::uint32_t control = 0;       ///< step, the last one
-  std::uint32_t detail = 0;        ///< ControlDetail
-  std::uint32_t instructions = 0;  ///< PTX instructions in it (a Next step is none)
+  std::uint32_t first = 0;            ///< step
+  std::uint32_t control = 0;          ///< step, the last one
+  std::uint32_t detail = 0;           ///< ControlDetail
+  std::uint32_t instructions = 0;     ///< PTX instructions in it (a Next step is none)
+  std::uint32_t first_statement = 0;  ///< of them, in Code::segment_statements
   Control kind = Control::Next;
+  bool polls = false;  ///< has an access by which a thread waits for others
 };
 
 /// What a frame's slots hold before the function begins.
@@ -168,7 +171,8 @@ struct Code {
   std::uint32_t first_segment = 0;    ///< the same for segments
   std::vector<Step> steps;
   std::vector<Segment> segments;
-  std::uint32_t entry = 0;  ///< segment
+  std::vector<std::uint32_t> segment_statements;  ///< indices in Function::body
+  std::uint32_t entry = 0;                        ///< segment
   std::vector<LaneDetail> lanes;
   std::vector<MemoryDetail> memory;
   std::vector<ControlDetail> controls;

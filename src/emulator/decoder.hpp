@@ -25,6 +25,9 @@ class Decoder {
  public:
   Decoder(Image& image, const Placement& placement, Code& code);
 
+  /// Gives parameters, return values and local variables their places. For all functions of a
+  /// kernel before the first is decoded, since calls ask for the callee's.
+  void place();
   /// Throws `Error` (Stage::Load, code "unsupported") with instruction, line and reason.
   void decode();
 
@@ -69,7 +72,6 @@ class Decoder {
   void control_step();  // decode_control.cpp
   void barrier_step(ControlDetail& detail);
   void call_step(ControlDetail& detail);
-  void place_parameters();
   void begin_segment();
   void end_segment(ControlDetail&& detail);
   void resolve_labels();

@@ -1,6 +1,7 @@
 // src/emulator/machine.hpp - warps, blocks and workers while a launch runs
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstring>
 #include <deque>
@@ -39,15 +40,19 @@ struct Frame {
   std::uint32_t lanes = 0;           ///< that are in it or in something it called
   std::uint32_t local_base = 0;      ///< where its local variables begin, in each thread
   std::uint32_t depth = 0;
+  std::uint64_t filled_for = ~std::uint64_t{0};  ///< Cta::order whose special registers it holds
+  Frame() = default;
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+  ~Frame();
 };
 
 /// Lanes of a warp that stand at the same place.
 struct Split {
   enum class State : std::uint8_t {
     Ready,
-    Barrier,   ///< waits at a CTA barrier
+    Barrier,   ///< waits at a CTA barrier; if it has not `arrived`, for the rest of its warp
     WarpSync,  ///< waits for the lanes of its member mask
-    Exited,
   };
   Frame* frame = nullptr;
   std::uint32_t segment = 0;  ///< where it goes on
@@ -58,20 +63,37 @@ struct Split {
   bool polled = false;        ///< has looked at memory others write, since the last back edge
   bool arrived = false;       ///< Barrier: counted already
   std::uint32_t barrier = 0;  ///< Barrier: which
-  std::uint64_t members = 0;  ///< WarpSync: the mask
+  bool forced = false;        ///< goes on at a sync without the lanes that never come
 };
 
 struct Warp {
   Cta* cta = nullptr;
-  std::uint32_t index = 0;         ///< in the block
-  std::uint32_t lanes = 0;         ///< that exist (the last warp may be partial)
-  std::uint32_t exited = 0;        ///< that have left the kernel
-  std::uint32_t first_thread = 0;  ///< 32 * index
+  std::uint32_t index = 0;                  ///< in the block
+  std::uint32_t lanes = 0;                  ///< that exist (the last warp may be partial)
+  std::uint32_t exited = 0;                 ///< that have left the kernel
+  std::uint32_t exit_statement = kNoIndex;  ///< where the last of them did
+  std::uint32_t first_thread = 0;           ///< 32 * index
   std::uint64_t instructions = 0;
-  std::vector<Split> splits;
+  std::vector<Split> splits;  ///< without those that have exited
   std::deque<Frame> frames;
   std::vector<Frame*> free_frames;
   [[nodiscard]] bool done() const noexcept { return exited == lanes; }
+  /// Lanes that have not left the kernel.
+  [[nodiscard]] std::uint32_t live() const noexcept { return lanes & ~exited; }
+};
+
+inline constexpr unsigned kBarriers = 16;  ///< of a block
+
+/// One CTA barrier. Arrivals are counted in threads; a whole warp counts as 32 however many
+/// threads it has, as on hardware.
+struct BarrierState {
+  std::uint32_t arrived = 0;
+  std::uint32_t expected = 0;          ///< 0: nobody has come yet
+  bool all = false;                    ///< every thread of the block is expected
+  std::uint32_t statement = kNoIndex;  ///< the first to come
+  std::vector<std::uint32_t> lanes;    ///< by warp: lanes that have arrived
+  std::uint32_t set = 0;               ///< .red: threads with a true predicate
+  std::uint32_t voted = 0;             ///< .red: threads that gave a predicate
 };
 
 /// A block while it runs.
@@ -91,6 +113,8 @@ struct Cta {
   std::uint64_t* local_written =
       nullptr;                   ///< a bit for each byte, local_stride / 64 words a thread
   std::unique_ptr<Races> races;  ///< shared memory; null if nobody asks
+  std::array<BarrierState, kBarriers> barriers;
+  bool killed = false;  ///< a fault has ended it
 };
 
 /// Counters of one memory instruction; of shared memory where it reached that.
@@ -109,6 +133,7 @@ struct Worker {
   std::vector<std::uint64_t> branch_divergent;  ///< by the same number
   std::vector<std::uint64_t> predicated_off;    ///< lanes, by statement
   std::vector<AccessCounters> memory_counters;  ///< by MemoryDetail::counter
+  std::uint64_t barriers = 0;                   ///< CTA barriers executed by warps
   std::string printed;
 };
 
@@ -122,6 +147,7 @@ struct Grid {
   Reporter* reporter = nullptr;  ///< has its own lock
   Options options;
   Dim3 grid, block, cluster;
+  std::uint32_t sms = 1;
   std::uint32_t dynamic_shared_bytes = 0;
   std::vector<std::byte> parameters;
   std::uint32_t local_stride = 0;

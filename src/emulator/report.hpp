@@ -20,6 +20,11 @@ struct OtherParty {
   std::uint32_t thread = 0;  ///< in its block
 };
 
+/// "0x7f00".
+[[nodiscard]] std::string hex(std::uint64_t value);
+/// "(3,0,0)".
+[[nodiscard]] std::string to_text(const Dim3& position);
+
 /// What the texts of a finding are, made only when it is new.
 struct FindingText {
   std::string message;
@@ -41,9 +46,9 @@ class Reporter {
   void report(const Context& context, std::uint32_t statement, Rule rule, unsigned lane,
               const OtherParty& other, Text&& text) {
     if (!watches(rule)) return;
+    const std::lock_guard lock(mutex_);
     if (RunFinding* slot = open(context, statement, rule, lane, other)) {
       fill(*slot, std::forward<Text>(text)());
-      close();
     }
   }
   template <class Text>
@@ -52,32 +57,39 @@ class Reporter {
     report(context, statement, rule, lane, OtherParty{}, std::forward<Text>(text));
   }
 
-  /// Stops the launch: no further step is executed. The status becomes Fault.
-  void stop() noexcept { stopped_.store(true, std::memory_order_relaxed); }
-  [[nodiscard]] bool stopped() const noexcept { return stopped_.load(std::memory_order_relaxed); }
+  /// A fault has ended the block that is `order` in the launch order: later ones do not begin, and
+  /// what is found in those that already run is dropped, so that what is reported does not depend
+  /// on the number of host threads.
+  void stop_after(std::uint64_t order) noexcept;
+  [[nodiscard]] bool stopped(std::uint64_t order) const noexcept {
+    return order > last_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool faulted() const noexcept {
+    return last_.load(std::memory_order_relaxed) != ~std::uint64_t{0};
+  }
 
   /// All findings, ordered by block in launch order, then line.
   [[nodiscard]] std::vector<RunFinding> take();
 
  private:
-  using Key = std::tuple<Rule, std::uint32_t, std::uint32_t>;
+  using Key = std::tuple<Rule, std::uint32_t, std::uint32_t>;  ///< with both statements
   struct Entry {
     RunFinding finding;
-    std::uint64_t order = 0;
-    bool suppressed = false;
+    std::uint64_t order = 0;                        ///< of the block that is described
+    std::map<std::uint64_t, std::uint64_t> counts;  ///< by Cta::order
   };
-  /// Counts; returns the finding to be described (with the lock held) or nullptr.
+  /// Counts; returns the finding to be described, or nullptr. The lock is held.
   RunFinding* open(const Context& context, std::uint32_t statement, Rule rule, unsigned lane,
                    const OtherParty& other);
   static void fill(RunFinding& finding, FindingText&& text);
-  void close();
+  [[nodiscard]] bool suppressed(const RunFinding& finding) const;
 
   const Image& image_;
   const Options& options_;
   std::string kernel_;
   std::mutex mutex_;
   std::map<Key, Entry> entries_;
-  std::atomic<bool> stopped_{false};
+  std::atomic<std::uint64_t> last_{~std::uint64_t{0}};
 };
 
 }  // namespace ptxgen::inline v0::emulator

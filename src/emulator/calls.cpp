@@ -1,0 +1,189 @@
+// src/emulator/calls.cpp - device functions: activations, arguments, results
+#include <algorithm>
+#include <new>
+
+#include "emulator/lane_steps.hpp"
+#include "emulator/report.hpp"
+#include "emulator/warp.hpp"
+
+namespace ptxgen::inline v0::emulator {
+namespace {
+
+/// Local memory that a call takes at least, for what the hardware saves on its stack.
+constexpr std::uint32_t kCallBytes = 64;
+
+void fill_frame(Warp& warp, Frame& frame, std::uint32_t local_base, bool is_new) {
+  const std::uint64_t order = warp.cta->order;
+  const bool same_block = !is_new && frame.filled_for == order;
+  const bool same_base = !is_new && frame.local_base == local_base;
+  if (same_block && same_base) return;
+  Context context;
+  context.frame = frame.registers;
+  for (const FrameValue& value : frame.code->frame_values) {
+    switch (value.kind) {
+      case FrameValue::Kind::Constant:
+        if (!is_new) continue;
+        for (unsigned lane = 0; lane < kLanes; ++lane) {
+          set_lane(context, value.slot, lane, value.value);
+        }
+        break;
+      case FrameValue::Kind::Special:
+        if (same_block) continue;
+        for (unsigned lane = 0; lane < kLanes; ++lane) {
+          set_lane(context, value.slot, lane,
+                   special_value(warp, static_cast<ptx::SpecialRegister>(value.value),
+                                 value.component, lane));
+        }
+        break;
+      case FrameValue::Kind::LocalAddress:
+      case FrameValue::Kind::GenericLocal:
+        if (same_base) continue;
+        for (unsigned lane = 0; lane < kLanes; ++lane) {
+          const std::uint64_t window =
+              value.kind == FrameValue::Kind::GenericLocal ? kLocalWindow : 0;
+          set_lane(context, value.slot, lane, window + local_base + value.value);
+        }
+        break;
+    }
+  }
+  frame.filled_for = order;
+  frame.local_base = local_base;
+}
+
+/// The bytes of a place in one lane's activation, 8 at most from a slot.
+struct PlaceBytes {
+  std::byte* memory = nullptr;
+  std::uint64_t* written = nullptr;
+  std::uint64_t first = 0;
+};
+
+PlaceBytes memory_of(const Cta& cta, const Warp& warp, unsigned lane, std::uint32_t offset) {
+  const std::uint64_t thread = warp.first_thread + lane;
+  PlaceBytes made;
+  made.memory = cta.local + thread * cta.local_stride + offset;
+  made.written = cta.local_written + thread * (cta.local_stride / 64);
+  made.first = offset;
+  return made;
+}
+
+void mark(const PlaceBytes& place, std::uint32_t bytes, bool value) {
+  for (std::uint64_t i = place.first; i < place.first + bytes; ++i) {
+    const std::uint64_t bit = std::uint64_t{1} << (i % 64);
+    place.written[i / 64] = value ? place.written[i / 64] | bit : place.written[i / 64] & ~bit;
+  }
+}
+
+/// Copies values from places of one activation to places of another, for some lanes.
+void transfer(Warp& warp, std::uint32_t lanes, const Frame& from,
+              const std::vector<ValuePlace>& sources, const Frame& to,
+              const std::vector<ValuePlace>& targets) {
+  const Cta& cta = *warp.cta;
+  Context source_context;
+  source_context.frame = from.registers;
+  Context target_context;
+  target_context.frame = to.registers;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const ValuePlace& source = sources[i];
+    const ValuePlace& target = targets[i];
+    const std::uint32_t bytes = std::min(source.bytes, target.bytes);
+    for_each_lane(lanes, [&](unsigned lane) {
+      if (source.slot.present() && target.slot.present()) {
+        set_lane(target_context, target.slot, lane, get_lane(source_context, source.slot, lane));
+        return;
+      }
+      if (source.slot.present()) {
+        const std::uint64_t value = get_lane(source_context, source.slot, lane);
+        const PlaceBytes place = memory_of(cta, warp, lane, to.local_base + target.offset);
+        std::memcpy(place.memory, &value, std::min<std::size_t>(bytes, sizeof value));
+        mark(place, bytes, true);
+        return;
+      }
+      const PlaceBytes place = memory_of(cta, warp, lane, from.local_base + source.offset);
+      if (target.slot.present()) {
+        std::uint64_t value = 0;
+        std::memcpy(&value, place.memory, std::min<std::size_t>(bytes, sizeof value));
+        set_lane(target_context, target.slot, lane, value);
+        return;
+      }
+      const PlaceBytes target_place = memory_of(cta, warp, lane, to.local_base + target.offset);
+      std::memmove(target_place.memory, place.memory, bytes);
+      for (std::uint32_t b = 0; b < bytes; ++b) {
+        const std::uint64_t at = place.first + b;
+        PlaceBytes one = target_place;
+        one.first += b;
+        mark(one, 1, (place.written[at / 64] >> (at % 64) & 1u) != 0);
+      }
+    });
+  }
+}
+
+}  // namespace
+
+Frame* acquire_frame(Warp& warp, const Code& code, std::uint32_t local_base) {
+  const auto free = std::ranges::find_if(warp.free_frames,
+                                         [&](const Frame* frame) { return frame->code == &code; });
+  if (free != warp.free_frames.end()) {
+    Frame* frame = *free;
+    warp.free_frames.erase(free);
+    fill_frame(warp, *frame, local_base, false);
+    return frame;
+  }
+  Frame& made = warp.frames.emplace_back();
+  made.code = &code;
+  made.registers = static_cast<std::byte*>(::operator new (code.frame_bytes, std::align_val_t{64}));
+  std::memset(made.registers, 0, code.frame_bytes);
+  const FrameHead head;
+  std::memcpy(made.registers, &head, sizeof head);
+  fill_frame(warp, made, local_base, true);
+  return &made;
+}
+
+bool enter_function(Warp& warp, Split& split, const Code& callee) {
+  Cta& cta = *warp.cta;
+  Frame& caller = *split.frame;
+  const Code& code = *caller.code;
+  const std::uint32_t base = caller.local_base + std::max(code.local_bytes, kCallBytes);
+  const std::uint32_t detail = code.segments[split.segment].detail;
+  if (base + callee.local_bytes > cta.local_stride) {
+    Context context = context_of(warp, split);
+    const Step& step = code.steps[code.segments[split.segment].control];
+    cta.grid->reporter->report(
+        context, step.statement, Rule::StackOverflow,
+        static_cast<unsigned>(std::countr_zero(split.mask)), [&] {
+          return FindingText{
+              "calling '" + std::string(cta.grid->image->module.text(callee.function->name)) +
+                  "' at depth " + std::to_string(caller.depth + 1) + " needs " +
+                  std::to_string(base + callee.local_bytes) +
+                  " bytes of local memory; a thread has " + std::to_string(cta.local_stride),
+              {"bound the recursion, or raise the stack (Options::stack_bytes)"}};
+        });
+    kill(cta);
+    return false;
+  }
+  Frame* frame = acquire_frame(warp, callee, base);
+  frame->caller = &caller;
+  frame->return_segment = split.segment + 1;
+  frame->call_detail = detail;
+  frame->lanes = split.mask;
+  frame->depth = caller.depth + 1;
+  for_each_lane(split.mask, [&](unsigned lane) {
+    mark(memory_of(cta, warp, lane, base), callee.local_bytes, false);
+  });
+  transfer(warp, split.mask, caller, code.controls[detail].arguments, *frame, callee.parameters);
+  split.frame = frame;
+  split.segment = callee.entry;
+  return true;
+}
+
+void leave_function(Warp& warp, Split& split) {
+  Frame* frame = split.frame;
+  Frame* caller = frame->caller;
+  transfer(warp, split.mask, *frame, frame->code->returns, *caller,
+           caller->code->controls[frame->call_detail].returns);
+  frame->lanes &= ~split.mask;
+  split.frame = caller;
+  split.segment = frame->return_segment;
+  if (frame->lanes == 0) warp.free_frames.push_back(frame);
+}
+
+}  // namespace ptxgen::inline v0::emulator

@@ -1,0 +1,14 @@
+// src/emulator/counting.hpp - from what workers counted to what a launch did
+#pragma once
+
+#include <span>
+
+#include "emulator/machine.hpp"
+
+namespace ptxgen::inline v0::emulator {
+
+/// Sums of all workers after a launch of `Image::kernels[kernel]`.
+[[nodiscard]] Counters collect(const Image& image, std::uint32_t kernel,
+                               std::span<const Worker> workers);
+
+}  // namespace ptxgen::inline v0::emulator

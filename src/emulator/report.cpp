@@ -1,0 +1,142 @@
+// src/emulator/report.cpp - findings of a run: merged, suppressed, put in order
+#include "emulator/report.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+
+namespace ptxgen::inline v0::emulator {
+namespace {
+
+Dim3 block_position(const Dim3& grid, std::uint64_t linear) {
+  const std::uint64_t plane = std::uint64_t{grid.x} * grid.y;
+  return {static_cast<std::uint32_t>(linear % grid.x),
+          static_cast<std::uint32_t>(linear / grid.x % grid.y),
+          static_cast<std::uint32_t>(linear / plane)};
+}
+
+/// The `.loc` in force at a statement: the last one before it in the text.
+void find_source(const ptx::Module& module, const ptx::Function& function,
+                 const ptx::Instruction& statement, Finding& finding) {
+  for (const ptx::Instruction* at = &statement; at >= function.body.data(); --at) {
+    if (at->kind != ptx::StatementKind::Location) continue;
+    const auto operands = function.operands_of(*at);
+    for (const ptx::SourceFile& file : module.files) {
+      if (file.number == operands[0].value) finding.source_file = module.text(file.path);
+    }
+    finding.source_line = static_cast<std::uint32_t>(operands[1].value);
+    return;
+  }
+}
+
+}  // namespace
+
+std::string hex(std::uint64_t value) {
+  char digits[20] = "0x";
+  const auto end = std::to_chars(digits + 2, digits + sizeof digits, value, 16).ptr;
+  return {digits, end};
+}
+
+std::string to_text(const Dim3& position) {
+  return "(" + std::to_string(position.x) + "," + std::to_string(position.y) + "," +
+         std::to_string(position.z) + ")";
+}
+
+Reporter::Reporter(const Image& image, const Options& options, std::string_view kernel)
+    : image_(image), options_(options), kernel_(kernel) {}
+
+void Reporter::stop_after(std::uint64_t order) noexcept {
+  std::uint64_t last = last_.load();
+  while (order < last && !last_.compare_exchange_weak(last, order)) {
+  }
+}
+
+RunFinding* Reporter::open(const Context& context, std::uint32_t statement, Rule rule,
+                           unsigned lane, const OtherParty& other) {
+  const std::uint64_t order = context.cta->order;
+  if (stopped(order)) return nullptr;
+  const auto [at, is_new] = entries_.try_emplace(Key{rule, statement, other.statement});
+  Entry& entry = at->second;
+  ++entry.counts[order];
+  if (!is_new && order >= entry.order) return nullptr;
+  entry.order = order;
+  RunFinding& made = entry.finding;
+  made = RunFinding{};
+  made.rule = rule;
+  made.finding.rule = info(rule).name;
+  made.finding.severity = info(rule).severity;
+  made.finding.kernel = kernel_;
+  made.finding.file = image_.module.file;
+  const Image::Place place = image_.place(statement);
+  if (place.statement != nullptr) {
+    made.finding.line = place.statement->line;
+    if (made.finding.line < image_.sites_by_line.size()) {
+      made.finding.cpp = image_.sites_by_line[made.finding.line];
+    }
+    find_source(image_.module, *place.function, *place.statement, made.finding);
+  }
+  const Dim3& block = context.grid->block;
+  made.block = context.cta->id;
+  made.thread = thread_position(block, context.warp->first_thread + lane);
+  made.has_thread = true;
+  if (other.statement != kNoIndex) {
+    made.has_other = true;
+    made.other.line = image_.line(other.statement);
+    made.other.block = block_position(context.grid->grid, other.cta);
+    made.other.thread = thread_position(block, other.thread);
+  }
+  return &made;
+}
+
+void Reporter::fill(RunFinding& finding, FindingText&& text) {
+  finding.finding.message = std::move(text.message);
+  finding.finding.details = std::move(text.details);
+}
+
+bool Reporter::suppressed(const RunFinding& finding) const {
+  return std::ranges::any_of(options_.suppressions, [&](const Suppression& s) {
+    return s.rule == finding.rule && (s.kernel.empty() || s.kernel == finding.finding.kernel) &&
+           (s.line == 0 || s.line == finding.finding.line ||
+            (finding.has_other && s.line == finding.other.line));
+  });
+}
+
+std::vector<RunFinding> Reporter::take() {
+  std::vector<const Entry*> kept;
+  for (auto& [key, entry] : entries_) {
+    if (stopped(entry.order) || suppressed(entry.finding)) continue;
+    entry.finding.count = 0;
+    for (const auto& [order, count] : entry.counts) {
+      if (!stopped(order)) entry.finding.count += count;
+    }
+    kept.push_back(&entry);
+  }
+  std::ranges::stable_sort(kept, [](const Entry* a, const Entry* b) {
+    return std::tuple(a->order, a->finding.finding.line) <
+           std::tuple(b->order, b->finding.finding.line);
+  });
+  std::vector<RunFinding> all;
+  for (const Entry* entry : kept) all.push_back(entry->finding);
+  return all;
+}
+
+std::string to_text(const RunFinding& finding) {
+  Finding shown = finding.finding;
+  std::vector<std::string> details;
+  if (finding.has_thread) {
+    details.push_back("by thread " + to_text(finding.thread) + " of block " +
+                      to_text(finding.block));
+  }
+  if (finding.has_other) {
+    details.push_back("the other: thread " + to_text(finding.other.thread) + " of block " +
+                      to_text(finding.other.block) + ", line " +
+                      std::to_string(finding.other.line));
+  }
+  if (finding.count > 1) {
+    details.push_back("found " + std::to_string(finding.count) + " times; this is the first");
+  }
+  shown.details.insert(shown.details.begin(), details.begin(), details.end());
+  return ptxgen::to_text(shown);
+}
+
+}  // namespace ptxgen::inline v0::emulator

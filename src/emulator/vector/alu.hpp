@@ -1,0 +1,17 @@
+// src/emulator/vector/alu.hpp - whole-warp handlers for frequent rows
+#pragma once
+
+#include <string_view>
+
+#include "emulator/code.hpp"
+
+namespace ptxgen::inline v0::emulator {
+
+/// A handler that does all 32 lanes at once, or nullptr. Fills the operands of `step`.
+[[nodiscard]] Handler vector_handler(const LaneDetail& detail, Step& step);
+
+/// Which instruction set the vector handlers of this process are built for: "baseline", "avx2",
+/// "avx512". Chosen once, from what the processor offers.
+[[nodiscard]] std::string_view vector_isa() noexcept;
+
+}  // namespace ptxgen::inline v0::emulator

@@ -1,0 +1,50 @@
+// src/emulator/warp.hpp - a warp's lanes along their paths, and where they wait
+#pragma once
+
+#include "emulator/machine.hpp"
+
+namespace ptxgen::inline v0::emulator {
+
+/// Why a warp stopped running.
+enum class WarpStop : std::uint8_t {
+  Waits,   ///< none of its lanes can go on by itself
+  Yields,  ///< its turn is over, or it spins
+  Done,    ///< all its lanes have left the kernel, or its block was killed
+};
+
+/// Runs a warp for about `quantum` segments.
+[[nodiscard]] WarpStop run_warp(Warp& warp, std::uint64_t quantum);
+
+/// The lanes of a warp as they enter the kernel.
+void start_warp(Warp& warp);
+
+/// A context for reports and handlers on behalf of a split.
+[[nodiscard]] Context context_of(Warp& warp, Split& split);
+
+/// Lanes leave the kernel: out of every activation they are in. The split keeps the others.
+void exit_lanes(Warp& warp, Split& split, std::uint32_t lanes, std::uint32_t statement);
+/// Ends a block after a fault; the launch ends behind it in launch order.
+void kill(Cta& cta);
+
+// barrier.cpp
+
+/// The split has come to a barrier with all its lanes. It waits, or goes on to the next segment.
+void reach_barrier(Warp& warp, std::size_t split);
+/// Looks again at barriers that wait for all threads, after lanes have left the kernel.
+void recheck_barriers(Cta& cta);
+/// No warp of the block can go on: reports why and lets somebody go on, or kills the block.
+void resolve_standstill(Cta& cta);
+/// A warp whose lanes have all come to aligned barriers, but not together. False if it is not so.
+bool resolve_parted_barrier(Warp& warp);
+
+// calls.cpp
+
+/// Lanes enter a device function. False if the stack overflows; the block is dead then.
+bool enter_function(Warp& warp, Split& split, const Code& callee);
+/// Lanes return from one; true if the split goes on in the caller.
+void leave_function(Warp& warp, Split& split);
+/// vprintf, malloc...; false if the block was killed.
+bool call_system(Context& context, std::uint32_t statement, const ControlDetail& detail);
+[[nodiscard]] Frame* acquire_frame(Warp& warp, const Code& code, std::uint32_t local_base);
+
+}  // namespace ptxgen::inline v0::emulator
