@@ -187,6 +187,11 @@ struct Code {
 /// A decoded module with its variables placed.
 class Image {
  public:
+  Image() = default;
+  Image(const Image&) = delete;
+  Image& operator=(const Image&) = delete;
+  ~Image();  ///< frees its variables
+
   ptx::Module module;
   std::vector<SourceLocation> sites_by_line;  ///< C++ call of each PTX line, or empty
   std::vector<std::unique_ptr<Code>> codes;   ///< each function once for each kernel that calls it
@@ -221,6 +226,7 @@ class Image {
   std::uint32_t segment_count = 0;
   std::uint32_t memory_counter_count = 0;
   AddressSpace* space = nullptr;
+  std::vector<std::uint64_t> allocations;  ///< of variables
 
   /// The function and statement behind a number.
   struct Place {

@@ -74,7 +74,8 @@ struct Warp {
   std::uint32_t exit_statement = kNoIndex;  ///< where the last of them did
   std::uint32_t first_thread = 0;           ///< 32 * index
   std::uint64_t instructions = 0;
-  std::vector<Split> splits;  ///< without those that have exited
+  std::uint64_t seen_instructions = 0;  ///< when the scheduler last asked
+  std::vector<Split> splits;            ///< without those that have exited
   std::deque<Frame> frames;
   std::vector<Frame*> free_frames;
   [[nodiscard]] bool done() const noexcept { return exited == lanes; }
@@ -115,6 +116,7 @@ struct Cta {
   std::unique_ptr<Races> races;  ///< shared memory; null if nobody asks
   std::array<BarrierState, kBarriers> barriers;
   bool killed = false;  ///< a fault has ended it
+  std::string printed;
 };
 
 /// Counters of one memory instruction; of shared memory where it reached that.
@@ -134,7 +136,6 @@ struct Worker {
   std::vector<std::uint64_t> predicated_off;    ///< lanes, by statement
   std::vector<AccessCounters> memory_counters;  ///< by MemoryDetail::counter
   std::uint64_t barriers = 0;                   ///< CTA barriers executed by warps
-  std::string printed;
 };
 
 /// A launch while it runs; read-only for workers but where said.

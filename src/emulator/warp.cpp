@@ -63,7 +63,7 @@ void part(Warp& warp, std::size_t index, std::uint32_t lanes, std::uint32_t segm
 }
 
 /// What the run loop does after a control step.
-enum class Next : std::uint8_t { Continue, Reselect, Spins, Stop };
+enum class Next : std::uint8_t { Continue, Reselect, Turn, Spins, Stop };
 
 class Runner {
  public:
@@ -123,7 +123,7 @@ class Runner {
       if (warp_.cta->killed) return Next::Stop;
       const Next next = control(context, *step, segment);
       if (next != Next::Continue) return next;
-      if (--quantum_ == 0) return Next::Spins;
+      if (--quantum_ == 0) return Next::Turn;
     }
   }
 
@@ -206,7 +206,7 @@ class Runner {
       if (other.state == Split::State::Ready) least = std::min(least, other.penalty);
     }
     for (Split& other : warp_.splits) other.penalty -= std::min(least, other.penalty);
-    return Next::Spins;
+    return pick(warp_) == index_ ? Next::Spins : Next::Reselect;
   }
 
   Next branch_table(Context& context, const ControlDetail& detail, std::uint32_t lanes) {

@@ -8,7 +8,8 @@ namespace ptxgen::inline v0::emulator {
 /// Why a warp stopped running.
 enum class WarpStop : std::uint8_t {
   Waits,   ///< none of its lanes can go on by itself
-  Yields,  ///< its turn is over, or it spins
+  Yields,  ///< its turn is over
+  Spins,   ///< it looks again and again at what others write
   Done,    ///< all its lanes have left the kernel, or its block was killed
 };
 

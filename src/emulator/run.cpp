@@ -1,0 +1,408 @@
+// src/emulator/run.cpp - a launch: blocks over host threads, in the seed's order
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <numeric>
+#include <thread>
+
+#include "emulator/address_space.hpp"
+#include "emulator/counting.hpp"
+#include "emulator/race.hpp"
+#include "emulator/report.hpp"
+#include "emulator/warp.hpp"
+#include "ptxgen/support/error.hpp"
+
+namespace ptxgen::inline v0::emulator {
+namespace {
+
+/// Segments a warp runs before the next has its turn, in the plain schedule.
+constexpr std::uint64_t kTurn = 1u << 16;
+/// Blocks of one worker that wait for others of the grid at the same time.
+constexpr std::size_t kMostSuspended = 4096;
+
+/// SplitMix64: a well-mixed number for each counter value.
+std::uint64_t mixed(std::uint64_t value) {
+  value += 0x9e3779b97f4a7c15u;
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
+  return value ^ (value >> 31);
+}
+
+[[noreturn]] void refuse(const Program& program, const Launch& launch, std::string code,
+                         std::string message) {
+  Error error(Stage::Launch, std::move(code), std::move(message));
+  error.kernel = std::string(launch.kernel);
+  error.file = program.module().file;
+  throw error.refresh();
+}
+
+void check(const Program& program, const Launch& launch, const ptx::Gpu& gpu) {
+  const Program::Kernel* kernel = program.find_kernel(launch.kernel);
+  if (kernel == nullptr) {
+    std::string names;
+    for (const Program::Kernel& each : program.kernels()) {
+      names += (names.empty() ? "" : ", ") + each.name;
+    }
+    refuse(program, launch, "not-found",
+           "there is no kernel '" + std::string(launch.kernel) + "'; the module has " +
+               (names.empty() ? "none" : names));
+  }
+  const auto limit = [&](bool good, const std::string& message) {
+    if (!good) refuse(program, launch, "launch-limits", message);
+  };
+  const Dim3& grid = launch.grid;
+  const Dim3& block = launch.block;
+  limit(grid.x > 0 && grid.y > 0 && grid.z > 0,
+        "a grid of " + to_text(grid) + " blocks is empty; every dimension must be at least 1");
+  limit(grid.x <= 0x7fffffffu && grid.y <= 65535 && grid.z <= 65535,
+        "a grid of " + to_text(grid) + " blocks; at most (2147483647,65535,65535) are possible");
+  limit(block.x > 0 && block.y > 0 && block.z > 0,
+        "a block of " + to_text(block) + " threads is empty; every dimension must be at least 1");
+  limit(block.x <= 1024 && block.y <= 1024 && block.z <= 64 && block.count() <= 1024,
+        "a block of " + to_text(block) +
+            " threads; at most (1024,1024,64) and 1024 in all are "
+            "possible");
+  limit(block.count() <= kernel->most_threads,
+        "a block of " + to_text(block) + " threads has " + std::to_string(block.count()) +
+            ", more than the " + std::to_string(kernel->most_threads) +
+            " of the kernel's .maxntid");
+  limit(kernel->required_block.x == 0 || kernel->required_block == block,
+        "a block of " + to_text(block) + " threads where the kernel's .reqntid asks for " +
+            to_text(kernel->required_block));
+  limit(launch.cluster == Dim3{1, 1, 1} &&
+            (kernel->required_cluster.x == 0 || kernel->required_cluster == Dim3{1, 1, 1}),
+        "the emulator does not run thread block clusters yet");
+  const std::uint64_t shared =
+      std::uint64_t{program.image()
+                        .kernel_images[static_cast<std::size_t>(kernel - program.kernels().data())]
+                        .static_shared_bytes} +
+      launch.dynamic_shared_bytes;
+  limit(shared <= gpu.shared_per_block,
+        std::to_string(shared) + " bytes of shared memory (" +
+            std::to_string(launch.dynamic_shared_bytes) + " of them dynamic); a block of '" +
+            std::string(gpu.name) + "' can have " + std::to_string(gpu.shared_per_block));
+  if (launch.parameters.size() != kernel->parameter_bytes) {
+    refuse(program, launch, "parameters",
+           "the parameter block has " + std::to_string(launch.parameters.size()) +
+               " bytes, the kernel's parameters take " + std::to_string(kernel->parameter_bytes));
+  }
+}
+
+/// The launch order of a seed: block number `order` is `at(order)`. An affine permutation, so that
+/// nothing is stored however large the grid is.
+class BlockOrder {
+ public:
+  BlockOrder(std::uint64_t count, std::uint64_t seed) : count_(count) {
+    if (seed == 0 || count < 2) return;
+    first_ = mixed(seed) % count;
+    step_ = 1 + mixed(seed + 1) % (count - 1);
+    while (std::gcd(step_, count) != 1) step_ = 1 + step_ % (count - 1);
+  }
+  [[nodiscard]] std::uint64_t at(std::uint64_t order) const {
+    if (step_ == 1) return (first_ + order) % count_;
+    // order * step + first by doubling: the product may not fit 64 bits, count is below 2^63.
+    std::uint64_t result = first_;
+    std::uint64_t addend = step_;
+    for (std::uint64_t bits = order; bits != 0; bits >>= 1) {
+      if ((bits & 1u) != 0) result = (result + addend) % count_;
+      addend = (addend + addend) % count_;
+    }
+    return result % count_;
+  }
+
+ private:
+  std::uint64_t count_;
+  std::uint64_t first_ = 0;
+  std::uint64_t step_ = 1;
+};
+
+struct Free {
+  void operator()(void* memory) const noexcept { std::free(memory); }
+};
+template <class T>
+using Zeroed = std::unique_ptr<T, Free>;
+
+/// Zeroed memory that costs nothing until it is touched.
+template <class T>
+Zeroed<T> zeroed(std::size_t count) {
+  Zeroed<T> made(static_cast<T*>(std::calloc(std::max<std::size_t>(count, 1), sizeof(T))));
+  if (made == nullptr) throw std::bad_alloc();
+  return made;
+}
+
+/// A block and what it owns; used for one block after another.
+struct Place {
+  Cta cta;
+  Zeroed<std::byte> shared;
+  Zeroed<std::uint64_t> shared_written;
+  Zeroed<std::byte> local;
+  Zeroed<std::uint64_t> local_written;
+};
+
+class LaunchRun {
+ public:
+  LaunchRun(const Program& program, const Launch& launch, const Options& options)
+      : image_(program.image()), reporter_(image_, options, launch.kernel) {
+    const Program::Kernel& kernel = *program.find_kernel(launch.kernel);
+    const auto number = static_cast<std::size_t>(&kernel - program.kernels().data());
+    grid_.image = &image_;
+    grid_.kernel = &kernel;
+    grid_.kernel_image = &image_.kernel_images[number];
+    grid_.code = image_.codes[grid_.kernel_image->code].get();
+    grid_.space = image_.space;
+    grid_.reporter = &reporter_;
+    grid_.options = options;
+    grid_.grid = launch.grid;
+    grid_.block = launch.block;
+    grid_.cluster = launch.cluster;
+    grid_.dynamic_shared_bytes = launch.dynamic_shared_bytes;
+    grid_.parameters.assign(launch.parameters.begin(), launch.parameters.end());
+    std::uint32_t local = grid_.kernel_image->local_bytes;
+    if (grid_.kernel_image->recursive) local += options.stack_bytes;
+    grid_.local_stride = (local + 63) / 64 * 64;
+    if (options.checks.has(Rule::GlobalRace) || options.checks.has(Rule::ScopeTooNarrow)) {
+      grid_.races = Races::for_global(grid_, *grid_.space);
+    }
+    total_ = launch.grid.count();
+    order_ = BlockOrder(total_, options.seed);
+    kernel_number_ = static_cast<std::uint32_t>(number);
+  }
+
+  Result run(const ptx::Gpu& gpu) {
+    grid_.sms = gpu.sms;
+    const Options& options = grid_.options;
+    // What depends on the order of blocks runs them in the seed's order, one after another; so does
+    // the global race check, whose clocks are those of one worker.
+    const bool ordered = (grid_.kernel_image->order_dependent && !options.parallel) || grid_.races;
+    unsigned threads = options.threads != 0 ? options.threads : std::thread::hardware_concurrency();
+    threads = ordered ? 1 : std::max(1u, threads);
+    threads = static_cast<unsigned>(std::min<std::uint64_t>(threads, total_));
+    workers_.resize(threads);
+    for (unsigned i = 0; i < threads; ++i) {
+      Worker& worker = workers_[i];
+      worker.grid = &grid_;
+      worker.index = i;
+      worker.segment_executions.assign(image_.segment_count, 0);
+      worker.segment_lanes.assign(image_.segment_count, 0);
+      worker.branch_divergent.assign(image_.segment_count, 0);
+      worker.predicated_off.assign(image_.statement_count, 0);
+      worker.memory_counters.resize(image_.memory_counter_count);
+    }
+    const auto started = std::chrono::steady_clock::now();
+    if (threads == 1) {
+      work(workers_[0]);
+    } else {
+      std::vector<std::thread> crew;
+      std::vector<std::exception_ptr> failures(threads);
+      for (unsigned i = 0; i < threads; ++i) {
+        crew.emplace_back([this, i, &failures] {
+          try {
+            work(workers_[i]);
+          } catch (...) {
+            failures[i] = std::current_exception();
+            next_.store(total_);
+          }
+        });
+      }
+      for (std::thread& thread : crew) thread.join();
+      for (const std::exception_ptr& failure : failures) {
+        if (failure) std::rethrow_exception(failure);
+      }
+    }
+    Result result;
+    result.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    result.findings = reporter_.take();
+    const bool errors = std::ranges::any_of(result.findings, [](const RunFinding& finding) {
+      return finding.finding.severity == Severity::Error;
+    });
+    result.status = reporter_.faulted() ? Status::Fault : errors ? Status::Findings : Status::Ok;
+    std::ranges::sort(printed_, {}, &Printed::order);
+    for (const Printed& part : printed_) {
+      if (result.printed.size() + part.text.size() > options.printf_bytes) break;
+      result.printed += part.text;
+    }
+    if (options.counters) result.counters = collect(image_, kernel_number_, workers_);
+    return result;
+  }
+
+ private:
+  enum class BlockStop : std::uint8_t { Done, Spins };
+
+  void work(Worker& worker) {
+    std::deque<std::unique_ptr<Place>> suspended;
+    std::vector<std::unique_ptr<Place>> idle;
+    for (;;) {
+      std::unique_ptr<Place> place;
+      const bool may_begin = suspended.size() < kMostSuspended;
+      std::uint64_t order = may_begin ? next_.fetch_add(1) : total_;
+      if (order < total_ && !reporter_.stopped(order)) {
+        if (idle.empty()) {
+          place = make_place(worker);
+        } else {
+          place = std::move(idle.back());
+          idle.pop_back();
+        }
+        begin(*place, order);
+      } else if (!suspended.empty()) {
+        place = std::move(suspended.front());
+        suspended.pop_front();
+      } else {
+        return;
+      }
+      if (reporter_.stopped(place->cta.order)) place->cta.killed = true;
+      if (run_block(place->cta) == BlockStop::Spins) {
+        suspended.push_back(std::move(place));
+        continue;
+      }
+      end(*place);
+      idle.push_back(std::move(place));
+    }
+  }
+
+  std::unique_ptr<Place> make_place(Worker& worker) {
+    auto place = std::make_unique<Place>();
+    Cta& cta = place->cta;
+    cta.grid = &grid_;
+    cta.worker = &worker;
+    cta.threads = static_cast<std::uint32_t>(grid_.block.count());
+    cta.shared_bytes = grid_.kernel_image->static_shared_bytes + grid_.dynamic_shared_bytes;
+    cta.local_stride = grid_.local_stride;
+    // 64 bytes more, so that a vector may be read whole at the end.
+    place->shared = zeroed<std::byte>(cta.shared_bytes + 64);
+    place->shared_written = zeroed<std::uint64_t>(cta.shared_bytes / 64 + 2);
+    place->local = zeroed<std::byte>(std::size_t{cta.threads} * cta.local_stride + 64);
+    place->local_written =
+        zeroed<std::uint64_t>(std::size_t{cta.threads} * (cta.local_stride / 64) + 1);
+    cta.shared = place->shared.get();
+    cta.shared_written = place->shared_written.get();
+    cta.local = place->local.get();
+    cta.local_written = place->local_written.get();
+    cta.warps = std::vector<Warp>((cta.threads + kLanes - 1) / kLanes);
+    for (std::uint32_t i = 0; i < cta.warps.size(); ++i) {
+      Warp& warp = cta.warps[i];
+      warp.cta = &cta;
+      warp.index = i;
+      warp.first_thread = i * kLanes;
+      const std::uint32_t threads = std::min(kLanes, cta.threads - warp.first_thread);
+      warp.lanes = threads == kLanes ? 0xffffffffu : (1u << threads) - 1;
+    }
+    return place;
+  }
+
+  void begin(Place& place, std::uint64_t order) {
+    Cta& cta = place.cta;
+    cta.order = order;
+    cta.linear = order_.at(order);
+    const std::uint64_t plane = std::uint64_t{grid_.grid.x} * grid_.grid.y;
+    cta.id = {static_cast<std::uint32_t>(cta.linear % grid_.grid.x),
+              static_cast<std::uint32_t>(cta.linear / grid_.grid.x % grid_.grid.y),
+              static_cast<std::uint32_t>(cta.linear / plane)};
+    cta.killed = false;
+    cta.printed.clear();
+    cta.barriers = {};
+    if (cta.shared_bytes != 0) {
+      std::memset(cta.shared, 0, cta.shared_bytes);
+      std::memset(cta.shared_written, 0, (cta.shared_bytes / 64 + 1) * sizeof(std::uint64_t));
+      if (grid_.options.checks.has(Rule::SharedRace) ||
+          grid_.options.checks.has(Rule::RaceSameValue)) {
+        cta.races = Races::for_shared(cta);
+      }
+    }
+    const std::size_t words = cta.local_stride / 64;
+    const std::size_t first = std::min<std::size_t>(words, grid_.code->local_bytes / 64 + 1);
+    for (std::size_t t = 0; t < cta.threads; ++t) {
+      std::memset(cta.local_written + t * words, 0, first * sizeof(std::uint64_t));
+    }
+    if (grid_.races) grid_.races->block_begins(cta);
+    for (Warp& warp : cta.warps) {
+      warp.free_frames.clear();
+      for (Frame& frame : warp.frames) warp.free_frames.push_back(&frame);
+      start_warp(warp);
+    }
+  }
+
+  void end(Place& place) {
+    if (grid_.races) grid_.races->block_ends(place.cta);
+    const std::lock_guard lock(mutex_);
+    if (!place.cta.printed.empty()) {
+      printed_.push_back({place.cta.order, std::move(place.cta.printed)});
+    }
+    ++done_;
+    const Progress& progress = grid_.options.progress;
+    if (progress.report != nullptr && (done_ == total_ || done_ % (total_ / 256 + 1) == 0)) {
+      progress.report(progress.user, done_, total_);
+    }
+  }
+
+  /// Runs a block until it is done, or all its warps only look whether others have gone on.
+  BlockStop run_block(Cta& cta) {
+    const std::uint64_t seed = grid_.options.seed;
+    const auto warps = cta.warps.size();
+    std::uint64_t turn = 0;
+    for (;;) {
+      bool ran = false;
+      bool only_spins = true;
+      bool all_done = true;
+      const std::uint64_t random = seed == 0 ? 0 : mixed(seed ^ mixed(cta.order ^ (turn << 32)));
+      ++turn;
+      for (std::size_t i = 0; i < warps; ++i) {
+        Warp& warp = cta.warps[(i + random) % warps];
+        if (cta.killed) return BlockStop::Done;
+        if (warp.done()) continue;
+        all_done = false;
+        const bool ready = std::ranges::any_of(warp.splits, [](const Split& split) {
+          return split.state == Split::State::Ready || !split.arrived;
+        });
+        if (!ready) continue;
+        // Other seeds let warps change after a few segments.
+        const std::uint64_t quantum = seed == 0 ? kTurn : 1 + mixed(random + i) % 64;
+        const WarpStop stop = run_warp(warp, quantum);
+        if (stop == WarpStop::Waits && !moved(warp)) continue;
+        ran = true;
+        only_spins &= stop == WarpStop::Spins;
+      }
+      if (all_done || cta.killed) return BlockStop::Done;
+      if (!ran) {
+        resolve_standstill(cta);
+      } else if (only_spins && total_ > 1) {
+        return BlockStop::Spins;
+      }
+    }
+  }
+
+  /// Whether a warp that waits has executed anything since it was last asked.
+  static bool moved(Warp& warp) {
+    const bool changed = warp.instructions != warp.seen_instructions;
+    warp.seen_instructions = warp.instructions;
+    return changed;
+  }
+
+  struct Printed {
+    std::uint64_t order;
+    std::string text;
+  };
+
+  const Image& image_;
+  Reporter reporter_;
+  Grid grid_;
+  std::uint64_t total_ = 0;
+  std::uint32_t kernel_number_ = 0;
+  BlockOrder order_{1, 0};
+  std::vector<Worker> workers_;
+  std::atomic<std::uint64_t> next_{0};
+  std::mutex mutex_;
+  std::uint64_t done_ = 0;
+  std::vector<Printed> printed_;
+};
+
+}  // namespace
+
+Result run(Program& program, const Launch& launch, const Options& options) {
+  const ptx::Gpu& gpu = program.image().space->gpu();
+  check(program, launch, gpu);
+  return LaunchRun(program, launch, options).run(gpu);
+}
+
+}  // namespace ptxgen::inline v0::emulator
