@@ -48,6 +48,9 @@ using LaneFunction = void (*)(const LaneOp& op, const std::uint64_t* sources,
 /// control flow. Fills `op` but for the counts.
 [[nodiscard]] LaneFunction lane_function(const ptx::Instruction& instruction, LaneOp& op);
 
+/// Fills `op` but for the counts, for any instruction of the table.
+void fill_lane_op(const ptx::Instruction& instruction, LaneOp& op);
+
 /// Parts of lane_function, each for its rows (nullptr for others); `op` is filled already.
 [[nodiscard]] LaneFunction integer_function(const LaneOp& op);     ///< lane_integer.cpp
 [[nodiscard]] LaneFunction logic_function(const LaneOp& op);       ///< lane_logic.cpp: logic, moves
