@@ -1,4 +1,4 @@
-// src/emulator/lane.hpp - what one lane computes, for rows without memory or other lanes
+// src/emulator/lane.hpp - what one lane computes, without memory or other lanes
 #pragma once
 
 #include <cstdint>

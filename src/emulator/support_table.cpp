@@ -1,4 +1,4 @@
-// src/emulator/support_table.cpp - which part of the emulator runs a row, or why none does
+// src/emulator/support_table.cpp - which part runs a row, or why none does
 #include "emulator/support_table.hpp"
 
 #include <array>

@@ -1,4 +1,4 @@
-// src/emulator/support_table.hpp - which part of the emulator runs a row, or why none does
+// src/emulator/support_table.hpp - which part runs a row, or why none does
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// tests/emulator/support_table_test.cpp - every row has its part of the emulator, or a reason
+// tests/emulator/support_table_test.cpp - every row has its part, or a reason
 #include <catch2/catch.hpp>
 
 #include <set>
