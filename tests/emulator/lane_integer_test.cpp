@@ -172,6 +172,7 @@ TEST_CASE("mul24 and mad24 use 24 bits of their sources") {
   }
   CHECK(LaneRunner("mul24.lo.u32 %r0, %r1, %r2;")({0xff000003, 0x01000005}) == 15);
   CHECK(LaneRunner("mul24.hi.s32 %r0, %r1, %r2;")({0x00ffffff, 1}) == 0xffffffff);
+  CHECK(LaneRunner("mul24.lo.s32 %r0, %r1, %r2;")({0x00800000, 1}) == 0xff800000);
 }
 
 TEST_CASE("sad adds the distance") {

@@ -461,6 +461,18 @@ TEST_CASE("sums of f16 are rounded once, to the nearest even f16") {
   }
 }
 
+TEST_CASE("ties of f16 sums go to even") {
+  const u64 one = 0x3c00;
+  const u64 three = 0x4200;
+  CHECK((one_product(one, one, "f16", 0x6800) & 0xffff) == 0x6800);     // 2048 + 1
+  CHECK((one_product(three, one, "f16", 0x6800) & 0xffff) == 0x6802);   // 2048 + 3
+  CHECK((one_product(0xbc00, one, "f16", 0xe801) & 0xffff) == 0xe802);  // -2050 - 1
+  CHECK((one_product(0x4c00, one, "f16", 0x7bff) & 0xffff) == 0x7c00);  // 65504 + 16
+  CHECK((one_product(0x4b80, one, "f16", 0x7bff) & 0xffff) == 0x7bff);  // 65504 + 15
+  CHECK((one_product(0x0001, 0x3800, "f16", 0) & 0xffff) == 0);         // half the smallest one
+  CHECK((one_product(0x0003, 0x3800, "f16", 0) & 0xffff) == 2);
+}
+
 TEST_CASE("products keep subnormals, infinities and NaN, and f32 sums are rounded once") {
   const u64 one = 0x3c00;
   for (const u64 bits : {0x0001u, 0x8001u, 0x03ffu, 0x0400u, 0x7bffu, 0x7c00u, 0xfc00u}) {
