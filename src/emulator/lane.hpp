@@ -1,4 +1,4 @@
-// src/emulator/lane.hpp - what one lane computes, for rows without memory or other lanes
+// src/emulator/lane.hpp - what one lane computes, without memory or other lanes
 #pragma once
 
 #include <cstdint>
@@ -47,6 +47,9 @@ using LaneFunction = void (*)(const LaneOp& op, const std::uint64_t* sources,
 /// The semantics of an instruction, or nullptr if its row touches memory, other lanes or the
 /// control flow. Fills `op` but for the counts.
 [[nodiscard]] LaneFunction lane_function(const ptx::Instruction& instruction, LaneOp& op);
+
+/// Fills `op` but for the counts, for any instruction of the table.
+void fill_lane_op(const ptx::Instruction& instruction, LaneOp& op);
 
 /// Parts of lane_function, each for its rows (nullptr for others); `op` is filled already.
 [[nodiscard]] LaneFunction integer_function(const LaneOp& op);     ///< lane_integer.cpp
