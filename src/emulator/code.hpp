@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -91,6 +92,10 @@ struct MemoryDetail {
   std::uint64_t second_offset = 0;
   std::uint32_t statement = 0;       ///< as Step::statement
   std::uint32_t counter = kNoIndex;  ///< index into Worker::memory_counters
+  /// For vector/memory_hot.cpp: frame offsets of `data`, bits of the registers loaded into.
+  std::uint32_t data_offset[8] = {};
+  std::uint32_t register_mask = 0xffffffffu;
+  bool uncounted = false;  ///< no sectors: constant memory
 };
 
 /// What a control step does, at the end of a segment.
@@ -174,7 +179,7 @@ struct Code {
   std::vector<std::uint32_t> segment_statements;  ///< indices in Function::body
   std::uint32_t entry = 0;                        ///< segment
   std::vector<LaneDetail> lanes;
-  std::vector<MemoryDetail> memory;
+  std::deque<MemoryDetail> memory;  ///< elements keep their addresses: steps point to them
   std::vector<ControlDetail> controls;
   std::vector<FrameValue> frame_values;
   std::vector<ValuePlace> parameters;  ///< of a device function

@@ -23,6 +23,9 @@ struct Grid;
 
 // Generic addresses: what lies in these windows is shared and local memory, the rest is global.
 // The bases are ours; the hardware's differ from one driver to the next.
+/// The first device address. Far above null and everything a kernel may take for an address by
+/// mistake.
+inline constexpr std::uint64_t kGlobalBase = 0x0000'0100'0000'0000;
 inline constexpr std::uint64_t kSharedWindow = 0x0000'7000'0000'0000;
 inline constexpr std::uint64_t kLocalWindow = 0x0000'7100'0000'0000;
 inline constexpr std::uint64_t kParamWindow = 0x0000'7200'0000'0000;  ///< kernel parameters
@@ -119,11 +122,33 @@ struct Cta {
   std::string printed;
 };
 
+/// The allocation that a memory instruction reached last; plain data for vector/memory_hot.cpp.
+struct LastAllocation {
+  std::uint64_t start = 0;
+  std::uint64_t bytes = 0;  ///< 0: none yet
+  std::uint64_t generation = 0;
+  bool writable = false;
+};
+
 /// Counters of one memory instruction; of shared memory where it reached that.
 struct AccessCounters {
   MemoryCounters memory;  ///< global
   MemoryCounters local;
   SharedCounters shared;
+  LastAllocation last;
+};
+
+/// What handlers that are compiled for one instruction set see of a worker: plain data, because
+/// inline functions of the standard library must not be compiled there. Made by the first access.
+struct MemoryView {
+  AccessCounters* counters = nullptr;  ///< Worker::memory_counters; null: not made yet
+  std::byte* global = nullptr;         ///< host address of kGlobalBase
+  std::uint64_t* written = nullptr;    ///< AddressSpace::written
+  const std::uint64_t* generation = nullptr;
+  bool check_written = false;  ///< rule uninitialized-read
+  bool check_aligned = false;  ///< rule misaligned
+  bool global_races = false;
+  bool shared_races = false;
 };
 
 /// A host thread that runs blocks, one warp at a time.
@@ -134,7 +159,8 @@ struct Worker {
   std::vector<std::uint64_t> segment_lanes;
   std::vector<std::uint64_t> branch_divergent;  ///< by the same number
   std::vector<std::uint64_t> predicated_off;    ///< lanes, by statement
-  std::vector<AccessCounters> memory_counters;  ///< by MemoryDetail::counter
+  std::vector<AccessCounters> memory_counters;  ///< by MemoryDetail::counter; never resized
+  MemoryView memory;                            ///< of memory_counters and the grid
   std::uint64_t barriers = 0;                   ///< CTA barriers executed by warps
 };
 

@@ -1,0 +1,195 @@
+// src/emulator/decode_memory.cpp - memory, matrix memory and asynchronous rows to steps
+#include <string_view>
+
+#include "emulator/decoder.hpp"
+#include "emulator/memory_steps.hpp"
+
+namespace ptxgen::inline v0::emulator {
+namespace {
+
+/// The operands of one instruction by what they are; cache hints are left out.
+struct Parts {
+  std::vector<Slot> results;
+  std::vector<Slot> sources;
+  std::vector<std::uint64_t> constants;  ///< of `sources`: the integer written, else 0
+  std::vector<Decoder::Address> addresses;
+};
+
+Parts parts_of(Decoder& decoder) {
+  Parts made;
+  const auto operands = decoder.operands();
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const ptx::OperandSpec* const spec =
+        ptx::operand_spec(decoder.function(), decoder.instruction(), i);
+    if (spec == nullptr) decoder.refuse("its operands do not fit its row of the op table");
+    if (spec->with == ptx::Field::CacheHint) continue;
+    const ptx::Type type = ptx::operand_type(decoder.instruction(), *spec);
+    switch (spec->role) {
+      case ptx::OperandRole::Destination:
+        decoder.destinations(operands[i], type, made.results);
+        break;
+      case ptx::OperandRole::Memory:
+        made.addresses.push_back(decoder.address(operands[i]));
+        break;
+      default:
+        decoder.sources(operands[i], type, made.sources);
+        made.constants.resize(made.sources.size(), 0);
+        if (operands[i].kind == ptx::OperandKind::Integer) {
+          made.constants.back() = operands[i].value;
+        }
+        break;
+    }
+  }
+  return made;
+}
+
+unsigned elements_of(const ptx::Instruction& instruction) {
+  switch (instruction.get(ptx::Field::Vector)) {
+    case ptx::Modifier::v2:
+      return 2;
+    case ptx::Modifier::v4:
+      return 4;
+    case ptx::Modifier::v8:
+      return 8;
+    default:
+      return 1;
+  }
+}
+
+bool starts_with(const ptx::Instruction& instruction, std::string_view prefix) {
+  return ptx::info(instruction.op).id.starts_with(prefix);
+}
+
+}  // namespace
+
+/// Decodes one instruction of the rows that touch memory.
+class MemoryDecoder {
+ public:
+  explicit MemoryDecoder(Decoder& decoder)
+      : decoder_(decoder), instruction_(decoder.instruction()), parts_(parts_of(decoder)) {
+    detail_.op = instruction_.op;
+    detail_.order = instruction_.get(ptx::Field::Order);
+    detail_.scope = instruction_.get(ptx::Field::Scope);
+    detail_.action = instruction_.get(ptx::Field::AtomicOp);
+    detail_.type = instruction_.type(0);
+    detail_.element_bytes = static_cast<std::uint8_t>(ptx::bytes(detail_.type));
+    detail_.elements = static_cast<std::uint8_t>(elements_of(instruction_));
+  }
+
+  void decode() {
+    const std::string_view mnemonic = ptx::info(instruction_.op).mnemonic;
+    if (mnemonic == "ld" || mnemonic == "ldu") return load();
+    if (mnemonic == "st" && !starts_with(instruction_, "st_async") &&
+        !starts_with(instruction_, "st_bulk")) {
+      return store();
+    }
+    if (mnemonic == "multimem") {
+      decoder_.refuse("multimem addresses memory of several GPUs, and the emulator is one");
+    }
+    decoder_.refuse("the emulator does not have this instruction");
+  }
+
+ private:
+  /// The first address operand; its space as the instruction and the symbol say.
+  void take_address(const Decoder::Address& address) {
+    detail_.base = address.base;
+    detail_.base_is_64bit = address.base_is_64bit;
+    detail_.offset = address.offset;
+    detail_.symbol = address.symbol;
+    detail_.space = ptx::space_of(instruction_.get(ptx::Field::Space));
+    // Without a space an address is generic, but that of a symbol is known to lie in its own.
+    if (detail_.space == ptx::Space::Generic) detail_.space = address.space;
+    if (address.function_param) {
+      detail_.space = ptx::Space::Local;
+      detail_.is_param = true;
+    } else if (detail_.space == ptx::Space::Param && !decoder_.function().entry) {
+      detail_.space = ptx::Space::Local;
+      detail_.is_param = true;
+    }
+    detail_.uncounted = detail_.space == ptx::Space::Const || detail_.is_param;
+  }
+
+  Step finish(Handler run) {
+    const bool counts = detail_.space != ptx::Space::Param && !detail_.is_param;
+    if (counts) detail_.counter = decoder_.new_memory_counter();
+    Step step = decoder_.step();
+    step.run = run;
+    step.detail = static_cast<std::uint32_t>(decoder_.code().memory.size());
+    step.source[1] = detail_.counter;
+    if (detail_.base.present()) step.source[0] = detail_.base.offset;
+    decoder_.code().memory.push_back(std::move(detail_));
+    step.immediate = reinterpret_cast<std::uintptr_t>(&decoder_.code().memory.back());
+    return step;
+  }
+
+  /// A handler of vector/memory_hot.cpp, or nullptr.
+  Handler hot(bool is_store) {
+    const bool global = detail_.space == ptx::Space::Global ||
+                        detail_.space == ptx::Space::Generic ||
+                        (detail_.space == ptx::Space::Const && !is_store);
+    if (!global && detail_.space != ptx::Space::Shared) return nullptr;
+    // Relaxed and stronger accesses are points where other warps may go on.
+    if (detail_.order != ptx::Modifier::none && detail_.order != ptx::Modifier::weak) {
+      return nullptr;
+    }
+    if (detail_.data.size() > std::size(detail_.data_offset)) return nullptr;
+    for (std::size_t i = 0; i < detail_.data.size(); ++i) {
+      const Slot& slot = detail_.data[i];
+      if (!slot.present() || slot.lane_bytes != detail_.data[0].lane_bytes ||
+          slot.register_bits != detail_.data[0].register_bits) {
+        return nullptr;
+      }
+      // A vector that loads a register twice, or into its own address, is for the other handler.
+      for (std::size_t k = 0; !is_store && k < i; ++k) {
+        if (detail_.data[k].offset == slot.offset) return nullptr;
+      }
+      detail_.data_offset[i] = slot.offset;
+    }
+    if (!detail_.base.present()) {
+      // A known address: the same in all lanes.
+      detail_.base = decoder_.constant(detail_.offset, 64);
+      detail_.base_is_64bit = true;
+      detail_.offset = 0;
+    }
+    const Slot& first = detail_.data.front();
+    detail_.register_mask =
+        first.register_bits >= 32 ? 0xffffffffu : (std::uint32_t{1} << first.register_bits) - 1;
+    HotAccess access;
+    access.store = is_store;
+    access.shared = detail_.space == ptx::Space::Shared;
+    access.element_bytes = detail_.element_bytes;
+    access.elements = detail_.elements;
+    access.lane_bytes = first.lane_bytes;
+    access.is_signed = first.is_signed && first.register_bits > detail_.element_bytes * 8u;
+    access.base_is_64bit = detail_.base.lane_bytes == 8;
+    return isa_baseline::hot_memory_handler(access);
+  }
+
+  void load() {
+    take_address(parts_.addresses.at(0));
+    detail_.reads = true;
+    detail_.data = std::move(parts_.results);
+    if (detail_.space == ptx::Space::Param && !detail_.base.present()) {
+      return decoder_.add(finish(&run_load_parameter));
+    }
+    const Handler fast = hot(false);
+    decoder_.add(finish(fast != nullptr ? fast : &run_load));
+  }
+
+  void store() {
+    take_address(parts_.addresses.at(0));
+    detail_.writes = true;
+    detail_.data = std::move(parts_.sources);
+    const Handler fast = hot(true);
+    decoder_.add(finish(fast != nullptr ? fast : &run_store));
+  }
+
+  Decoder& decoder_;
+  const ptx::Instruction& instruction_;
+  Parts parts_;
+  MemoryDetail detail_;
+};
+
+void Decoder::memory_step() { MemoryDecoder(*this).decode(); }
+
+}  // namespace ptxgen::inline v0::emulator

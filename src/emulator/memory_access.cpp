@@ -1,0 +1,391 @@
+// src/emulator/memory_access.cpp - the way of one warp-level access to memory
+#include "emulator/memory_access.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "emulator/access_counts.hpp"
+#include "emulator/address_space.hpp"
+#include "emulator/memory_faults.hpp"
+#include "emulator/report.hpp"
+#include "emulator/written_bits.hpp"
+
+namespace ptxgen::inline v0::emulator {
+namespace {
+
+bool in_window(std::uint64_t address, std::uint64_t window) noexcept {
+  return address - window < kWindowBytes;
+}
+
+/// An access to one state space, while it is checked.
+struct Part {
+  Context& context;
+  const Step& step;
+  const MemoryDetail& detail;
+  const AccessRequest& request;
+  Reach& out;
+  std::uint32_t mask = 0;
+  std::array<std::uint64_t, 32> address;  ///< in the space: device address or offset
+};
+
+void check_alignment(Part& part, ptx::Space space) {
+  const MemoryView& view = part.context.worker->memory;
+  if (!view.check_aligned) return;
+  const std::uint64_t low = part.request.alignment - 1;
+  for_each_lane(part.mask, [&](unsigned lane) {
+    if ((part.address[lane] & low) == 0) return;
+    report_misaligned(
+        {part.context, part.step, part.detail, part.request, space, lane, part.address[lane]});
+    // The hardware stops here; going on with the lane as if it could would show values no GPU
+    // has ever shown.
+    part.mask &= ~(1u << lane);
+  });
+}
+
+void hook_races(Part& part, Races* races) {
+  if (races == nullptr || part.mask == 0) return;
+  RaceAccess access;
+  access.kind = part.request.kind;
+  access.order = part.detail.order;
+  access.scope = part.detail.scope;
+  access.mask = part.mask;
+  access.bytes = static_cast<std::uint8_t>(part.request.bytes);
+  access.addresses = part.address.data();
+  access.values = part.request.values;
+  access.value_stride = part.request.value_stride;
+  races->access(part.context, part.step.statement, access);
+}
+
+void count(Part& part, ptx::Space space) {
+  if (part.mask == 0 || !part.request.count) return;
+  count_access(part.context, part.detail, space, part.address.data(), part.mask,
+               part.request.bytes);
+}
+
+void reach_global(Part& part, ptx::Space space) {
+  Context& context = part.context;
+  AddressSpace& memory = *context.grid->space;
+  const MemoryView& view = context.worker->memory;
+  const AccessRequest& request = part.request;
+  LastAllocation local;
+  AccessCounters* const counters =
+      part.detail.counter == kNoIndex ? nullptr : view.counters + part.detail.counter;
+  LastAllocation& last = counters != nullptr ? counters->last : local;
+  if (last.generation != memory.generation()) last = {};
+  for_each_lane(part.mask, [&](unsigned lane) {
+    const std::uint64_t address = part.address[lane];
+    const auto fault = [&](auto&& report) {
+      report(Fault{context, part.step, part.detail, request, space, lane, address});
+      part.mask &= ~(1u << lane);
+    };
+    if (address - last.start >= last.bytes) {
+      const std::uint64_t generation = memory.generation();
+      const Allocation* const found = memory.find(address);
+      if (found == nullptr || found->freed) return fault(report_bounds);
+      last = {found->start, found->bytes, generation,
+              !found->read_only && found->kind != AllocationKind::Constant};
+    }
+    if (request.bytes > last.bytes - (address - last.start)) return fault(report_bounds);
+    if (request.writes && !last.writable) return fault(report_readonly);
+  });
+  check_alignment(part, space);
+  const bool check_written = view.check_written && request.reads && request.check_written;
+  for_each_lane(part.mask, [&](unsigned lane) {
+    const std::uint64_t offset = part.address[lane] - kGlobalBase;
+    if (check_written && !all_written(memory.written(), offset, request.bytes)) {
+      report_unwritten({context, part.step, part.detail, request, space, lane, part.address[lane]});
+    }
+    part.out.host[lane] = memory.host(part.address[lane]);
+  });
+  hook_races(part, context.grid->races.get());
+  if (request.writes) {
+    for_each_lane(part.mask, [&](unsigned lane) {
+      mark_written<true>(memory.written(), part.address[lane] - kGlobalBase, request.bytes);
+    });
+  }
+  count(part, ptx::Space::Global);
+}
+
+/// Bounds of memory that begins at offset 0.
+void check_offsets(Part& part, ptx::Space space, std::uint64_t size) {
+  const std::uint64_t window = window_start(space);
+  for_each_lane(part.mask, [&](unsigned lane) {
+    std::uint64_t& address = part.address[lane];
+    // Code from real compilers mixes both: cvta.to.shared takes the window off, but a generic
+    // address truncated or not reaches ld.shared as well.
+    if (in_window(address, window)) address -= window;
+    if (address < size && part.request.bytes <= size - address) return;
+    report_bounds({part.context, part.step, part.detail, part.request, space, lane, address});
+    part.mask &= ~(1u << lane);
+  });
+}
+
+void reach_shared(Part& part) {
+  Cta& cta = *part.context.cta;
+  const AccessRequest& request = part.request;
+  check_offsets(part, ptx::Space::Shared, cta.shared_bytes);
+  check_alignment(part, ptx::Space::Shared);
+  const bool check_written =
+      part.context.worker->memory.check_written && request.reads && request.check_written;
+  for_each_lane(part.mask, [&](unsigned lane) {
+    const std::uint64_t offset = part.address[lane];
+    if (check_written && !all_written(cta.shared_written, offset, request.bytes)) {
+      report_unwritten(
+          {part.context, part.step, part.detail, request, ptx::Space::Shared, lane, offset});
+    }
+    part.out.host[lane] = cta.shared + offset;
+  });
+  hook_races(part, cta.races.get());
+  if (request.writes) {
+    for_each_lane(part.mask, [&](unsigned lane) {
+      mark_written<false>(cta.shared_written, part.address[lane], request.bytes);
+    });
+  }
+  count(part, ptx::Space::Shared);
+}
+
+void reach_local(Part& part) {
+  Context& context = part.context;
+  Cta& cta = *context.cta;
+  const AccessRequest& request = part.request;
+  const std::uint64_t stride = cta.local_stride;
+  check_offsets(part, ptx::Space::Local, stride);
+  check_alignment(part, ptx::Space::Local);
+  const bool check_written = context.worker->memory.check_written && request.reads &&
+                             request.check_written && !part.detail.is_param;
+  for_each_lane(part.mask, [&](unsigned lane) {
+    const std::uint64_t place = (context.warp->first_thread + lane) * stride + part.address[lane];
+    if (check_written && !all_written(cta.local_written, place, request.bytes)) {
+      report_unwritten(
+          {context, part.step, part.detail, request, ptx::Space::Local, lane, part.address[lane]});
+    }
+    if (request.writes) mark_written<false>(cta.local_written, place, request.bytes);
+    part.out.host[lane] = cta.local + place;
+  });
+  if (!part.detail.is_param) count(part, ptx::Space::Local);
+}
+
+void reach_param(Part& part) {
+  Context& context = part.context;
+  const std::vector<std::byte>& block = context.grid->parameters;
+  check_offsets(part, ptx::Space::Param, block.size());
+  if (part.request.writes) {
+    for_each_lane(part.mask, [&](unsigned lane) {
+      report_readonly({context, part.step, part.detail, part.request, ptx::Space::Param, lane,
+                       part.address[lane]});
+    });
+    part.mask = 0;
+  }
+  check_alignment(part, ptx::Space::Param);
+  for_each_lane(part.mask, [&](unsigned lane) {
+    // Only ever read: stores have been refused above.
+    part.out.host[lane] = const_cast<std::byte*>(block.data()) + part.address[lane];
+  });
+}
+
+void reach_part(Part& part, ptx::Space space) {
+  switch (space) {
+    case ptx::Space::Shared:
+      reach_shared(part);
+      break;
+    case ptx::Space::Local:
+      reach_local(part);
+      break;
+    case ptx::Space::Param:
+      reach_param(part);
+      break;
+    default:
+      reach_global(part, space);
+      break;
+  }
+  part.out.mask |= part.mask;
+}
+
+template <unsigned Bytes>
+__attribute__((no_sanitize("thread"))) inline void copy_constant(std::byte* to,
+                                                                 const std::byte* from) noexcept {
+  __builtin_memcpy(to, from, Bytes);
+}
+
+__attribute__((no_sanitize("thread"))) void copy_bytes(std::byte* to, const std::byte* from,
+                                                       unsigned bytes) noexcept {
+  switch (bytes) {
+    case 1:
+      return copy_constant<1>(to, from);
+    case 2:
+      return copy_constant<2>(to, from);
+    case 4:
+      return copy_constant<4>(to, from);
+    case 8:
+      return copy_constant<8>(to, from);
+    case 16:
+      return copy_constant<16>(to, from);
+    case 32:
+      copy_constant<16>(to, from);
+      return copy_constant<16>(to + 16, from + 16);
+    default:
+      for (unsigned i = 0; i < bytes; ++i) copy_constant<1>(to + i, from + i);
+  }
+}
+
+}  // namespace
+
+void load_bytes(std::byte* to, const std::byte* from, unsigned bytes) noexcept {
+  copy_bytes(to, from, bytes);
+}
+
+void store_bytes(std::byte* to, const std::byte* from, unsigned bytes) noexcept {
+  copy_bytes(to, from, bytes);
+}
+
+ptx::Space window_of(std::uint64_t address) noexcept {
+  if (in_window(address, kSharedWindow)) return ptx::Space::Shared;
+  if (in_window(address, kLocalWindow)) return ptx::Space::Local;
+  if (in_window(address, kParamWindow)) return ptx::Space::Param;
+  return ptx::Space::Global;
+}
+
+std::uint64_t window_start(ptx::Space space) noexcept {
+  switch (space) {
+    case ptx::Space::Shared:
+      return kSharedWindow;
+    case ptx::Space::Local:
+      return kLocalWindow;
+    case ptx::Space::Param:
+      return kParamWindow;
+    default:
+      return 0;
+  }
+}
+
+std::string hex(std::uint64_t value) {
+  std::string digits;
+  do {
+    digits.insert(digits.begin(), "0123456789abcdef"[value % 16]);
+    value /= 16;
+  } while (value != 0);
+  return "0x" + digits;
+}
+
+void make_memory_view(Context& context) {
+  Worker& worker = *context.worker;
+  const Grid& grid = *context.grid;
+  MemoryView& view = worker.memory;
+  view.global = grid.space->host(kGlobalBase);
+  view.written = grid.space->written();
+  view.generation = grid.space->generation_word();
+  view.check_written = grid.options.checks.has(Rule::UninitializedRead);
+  view.check_aligned = grid.options.checks.has(Rule::Misaligned);
+  view.global_races = grid.races != nullptr;
+  view.shared_races =
+      grid.options.checks.has(Rule::SharedRace) || grid.options.checks.has(Rule::RaceSameValue);
+  view.counters = worker.memory_counters.data();
+}
+
+void compute_addresses(const Context& context, const Slot& base, std::uint64_t offset,
+                       std::uint64_t addresses[32]) {
+  if (!base.present()) {
+    std::fill_n(addresses, 32, offset);
+  } else if (base.lane_bytes == 8) {
+    const std::uint64_t* const lanes = context.lanes<std::uint64_t>(base.offset);
+    for (unsigned lane = 0; lane < 32; ++lane) addresses[lane] = lanes[lane] + offset;
+  } else {
+    // 32-bit addresses wrap at 32 bits, whatever the offset.
+    const std::uint32_t* const lanes = context.lanes<std::uint32_t>(base.offset);
+    for (unsigned lane = 0; lane < 32; ++lane) {
+      addresses[lane] = lanes[lane] + static_cast<std::uint32_t>(offset);
+    }
+  }
+}
+
+void reach(Context& context, const Step& step, const MemoryDetail& detail,
+           const AccessRequest& request, Reach& out) {
+  if (context.worker->memory.counters == nullptr) make_memory_view(context);
+  out.mask = 0;
+  if (request.space != ptx::Space::Generic) {
+    Part part{context, step, detail, request, out, request.mask, {}};
+    std::copy_n(request.addresses, 32, part.address.begin());
+    reach_part(part, request.space);
+    return;
+  }
+  std::uint32_t left = request.mask;
+  for (const ptx::Space space :
+       {ptx::Space::Global, ptx::Space::Shared, ptx::Space::Local, ptx::Space::Param}) {
+    std::uint32_t mask = 0;
+    for_each_lane(left, [&](unsigned lane) {
+      if (window_of(request.addresses[lane]) == space) mask |= 1u << lane;
+    });
+    if (mask == 0) continue;
+    left &= ~mask;
+    Part part{context, step, detail, request, out, mask, {}};
+    const std::uint64_t window = window_start(space);
+    for_each_lane(mask,
+                  [&](unsigned lane) { part.address[lane] = request.addresses[lane] - window; });
+    reach_part(part, space);
+  }
+}
+
+AccessCounters* counters_of(Context& context, const MemoryDetail& detail) {
+  if (!context.counting || detail.counter == kNoIndex) return nullptr;
+  return &context.worker->memory_counters[detail.counter];
+}
+
+void count_access(Context& context, const MemoryDetail& detail, ptx::Space space,
+                  const std::uint64_t addresses[32], std::uint32_t mask, unsigned bytes) {
+  AccessCounters* const counters = counters_of(context, detail);
+  if (counters == nullptr || mask == 0 || detail.uncounted) return;
+  const auto lanes = static_cast<unsigned>(std::popcount(mask));
+  if (space == ptx::Space::Shared) {
+    const WavefrontCount count = count_wavefronts(addresses, mask, bytes);
+    ++counters->shared.requests;
+    counters->shared.wavefronts += count.wavefronts;
+    counters->shared.ideal_wavefronts += count.ideal;
+    counters->shared.bank_conflicts += count.wavefronts - count.ideal;
+    counters->shared.bytes += std::uint64_t{lanes} * bytes;
+    return;
+  }
+  const bool local = space == ptx::Space::Local;
+  const SectorCount count =
+      local ? count_local_sectors(addresses, mask, bytes) : count_sectors(addresses, mask, bytes);
+  MemoryCounters& memory = local ? counters->local : counters->memory;
+  ++memory.requests;
+  memory.sectors += count.sectors;
+  memory.ideal_sectors += count.ideal;
+  memory.bytes += std::uint64_t{lanes} * bytes;
+}
+
+std::uint64_t extended(std::uint64_t bits, unsigned element_bytes, const Slot& slot) noexcept {
+  const unsigned width = element_bytes * 8;
+  if (!slot.is_signed || width >= slot.register_bits) return bits;
+  const unsigned unused = 64 - width;
+  const auto value =
+      static_cast<std::uint64_t>(static_cast<std::int64_t>(bits << unused) >> unused);
+  return slot.register_bits >= 64 ? value : value & ((std::uint64_t{1} << slot.register_bits) - 1);
+}
+
+void set_element(const Context& context, const Slot& slot, unsigned lane, const std::byte* data,
+                 unsigned bytes) noexcept {
+  if (!slot.present()) return;
+  if (slot.lane_bytes == 16) {
+    std::byte* const to = context.frame + slot.offset + std::size_t{16} * lane;
+    std::memset(to, 0, 16);
+    std::memcpy(to, data, std::min(bytes, 16u));
+    return;
+  }
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, data, std::min(bytes, 8u));
+  set_lane(context, slot, lane, extended(bits, bytes, slot));
+}
+
+void get_element(const Context& context, const Slot& slot, unsigned lane, std::byte* data,
+                 unsigned bytes) noexcept {
+  if (slot.lane_bytes == 16) {
+    std::memcpy(data, context.frame + slot.offset + std::size_t{16} * lane, std::min(bytes, 16u));
+    return;
+  }
+  const std::uint64_t bits = get_lane(context, slot, lane);
+  std::memset(data, 0, bytes);
+  std::memcpy(data, &bits, std::min(bytes, 8u));
+}
+
+}  // namespace ptxgen::inline v0::emulator

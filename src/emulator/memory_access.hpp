@@ -1,0 +1,84 @@
+// src/emulator/memory_access.hpp - the way of one warp-level access to memory
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "emulator/machine.hpp"
+#include "emulator/race.hpp"
+
+namespace ptxgen::inline v0::emulator {
+
+/// Largest access of one lane, `.v8.b32` and `.v4.b64`.
+inline constexpr unsigned kMostLaneBytes = 32;
+
+/// What a warp asks of memory. Order of events for each lane: bounds, alignment, read-only
+/// (writes), written-bits (reads; set by writes), race hook, counters. The bytes themselves are
+/// moved by the caller.
+struct AccessRequest {
+  ptx::Space space = ptx::Space::Generic;
+  const std::uint64_t* addresses = nullptr;  ///< 32, as the instruction computes them
+  std::uint32_t mask = 0;
+  unsigned bytes = 4;  ///< of each lane, 1 to kMostLaneBytes
+  unsigned alignment = 4;
+  bool reads = false;
+  bool writes = false;
+  RaceAccess::Kind kind = RaceAccess::Kind::Read;
+  const std::byte* values = nullptr;  ///< see RaceAccess
+  std::uint32_t value_stride = 0;
+  bool count = true;  ///< sectors and wavefronts
+  bool check_written = true;
+};
+
+/// Where the lanes of an access found memory.
+struct Reach {
+  std::uint32_t mask = 0;           ///< lanes that have a place; the others had a finding
+  std::array<std::byte*, 32> host;  ///< for lanes of the mask
+};
+
+void reach(Context& context, const Step& step, const MemoryDetail& detail,
+           const AccessRequest& request, Reach& out);
+
+/// `base + offset` of 32 lanes; `base` absent: the offset itself.
+void compute_addresses(const Context& context, const Slot& base, std::uint64_t offset,
+                       std::uint64_t addresses[32]);
+
+/// Adds one request to the counters of the instruction, as `space` says.
+void count_access(Context& context, const MemoryDetail& detail, ptx::Space space,
+                  const std::uint64_t addresses[32], std::uint32_t mask, unsigned bytes);
+
+/// Counters of the instruction, or nullptr where none are kept.
+[[nodiscard]] AccessCounters* counters_of(Context& context, const MemoryDetail& detail);
+
+/// Fills Worker::memory; called by the first access of a worker.
+void make_memory_view(Context& context);
+
+/// Which space a generic address lies in: Shared, Local, Param or Global.
+[[nodiscard]] ptx::Space window_of(std::uint64_t address) noexcept;
+/// The start of a space's window, 0 for global memory.
+[[nodiscard]] std::uint64_t window_start(ptx::Space space) noexcept;
+
+[[nodiscard]] std::string hex(std::uint64_t value);
+
+// A kernel with a race is a kernel to run, not a fault of this program: two workers may touch the
+// same guest bytes at the same time without order. These functions, and nothing else outside of
+// vector/, touch guest bytes; the attribute keeps ThreadSanitizer from blaming the host for it.
+// Sizes are constants so that no call of the (intercepted) library's memcpy is left.
+__attribute__((no_sanitize("thread"))) void load_bytes(std::byte* to, const std::byte* from,
+                                                       unsigned bytes) noexcept;
+__attribute__((no_sanitize("thread"))) void store_bytes(std::byte* to, const std::byte* from,
+                                                        unsigned bytes) noexcept;
+
+/// Data of one lane's element of 1 to 8 bytes, extended as its destination wants it.
+[[nodiscard]] std::uint64_t extended(std::uint64_t bits, unsigned element_bytes,
+                                     const Slot& slot) noexcept;
+
+/// Puts an element (`bytes` of 1, 2, 4, 8, 16) into a lane of a destination; nothing if absent.
+void set_element(const Context& context, const Slot& slot, unsigned lane, const std::byte* data,
+                 unsigned bytes) noexcept;
+/// Takes an element from a lane of a source.
+void get_element(const Context& context, const Slot& slot, unsigned lane, std::byte* data,
+                 unsigned bytes) noexcept;
+
+}  // namespace ptxgen::inline v0::emulator

@@ -1,0 +1,27 @@
+// src/emulator/memory_faults.hpp - findings about accesses to memory
+#pragma once
+
+#include <cstdint>
+
+#include "emulator/memory_access.hpp"
+
+namespace ptxgen::inline v0::emulator {
+
+/// One lane of an access that went wrong.
+struct Fault {
+  Context& context;
+  const Step& step;
+  const MemoryDetail& detail;
+  const AccessRequest& request;
+  ptx::Space space;  ///< where it was looked for; never Generic
+  unsigned lane;
+  std::uint64_t address;  ///< device address, or offset in the space
+};
+
+/// Rule out-of-bounds if an allocation is near or was freed, else invalid-address.
+void report_bounds(const Fault& fault);
+void report_misaligned(const Fault& fault);
+void report_readonly(const Fault& fault);
+void report_unwritten(const Fault& fault);
+
+}  // namespace ptxgen::inline v0::emulator

@@ -1,0 +1,143 @@
+// src/emulator/memory_load_store.cpp - ld and st for any mask, space and width
+#include <algorithm>
+
+#include "emulator/access_counts.hpp"
+#include "emulator/memory_access.hpp"
+#include "emulator/memory_steps.hpp"
+
+namespace ptxgen::inline v0::emulator {
+namespace {
+
+constexpr std::byte kZeros[16] = {};
+
+}  // namespace
+
+void run_load(Context& context, const Step& step) {
+  const std::uint32_t mask = context.mask(step);
+  if (mask == 0) return;
+  const MemoryDetail& detail = context.code->memory[step.detail];
+  std::uint64_t addresses[32];
+  compute_addresses(context, detail.base, detail.offset, addresses);
+  AccessRequest request;
+  request.space = detail.space;
+  request.addresses = addresses;
+  request.mask = mask;
+  request.bytes = request.alignment = unsigned{detail.element_bytes} * detail.elements;
+  request.reads = true;
+  request.kind = RaceAccess::Kind::Read;
+  Reach found;
+  reach(context, step, detail, request, found);
+  for_each_lane(mask, [&](unsigned lane) {
+    const bool reached = (found.mask >> lane & 1u) != 0;
+    std::byte data[kMostLaneBytes];
+    if (reached) load_bytes(data, found.host[lane], request.bytes);
+    for (std::size_t i = 0; i < detail.data.size(); ++i) {
+      set_element(context, detail.data[i], lane, reached ? data + i * detail.element_bytes : kZeros,
+                  detail.element_bytes);
+    }
+  });
+  // A load that another thread's store is waited for with: a good place to let that one run.
+  if (detail.order != ptx::Modifier::none && detail.order != ptx::Modifier::weak &&
+      context.split != nullptr) {
+    context.split->polled = true;
+  }
+}
+
+void run_store(Context& context, const Step& step) {
+  const std::uint32_t mask = context.mask(step);
+  if (mask == 0) return;
+  const MemoryDetail& detail = context.code->memory[step.detail];
+  std::uint64_t addresses[32];
+  compute_addresses(context, detail.base, detail.offset, addresses);
+  AccessRequest request;
+  request.space = detail.space;
+  request.addresses = addresses;
+  request.mask = mask;
+  request.bytes = request.alignment = unsigned{detail.element_bytes} * detail.elements;
+  request.writes = true;
+  request.kind = RaceAccess::Kind::Write;
+  std::byte values[32][kMostLaneBytes];
+  for_each_lane(mask, [&](unsigned lane) {
+    for (std::size_t i = 0; i < detail.data.size(); ++i) {
+      get_element(context, detail.data[i], lane, values[lane] + i * detail.element_bytes,
+                  detail.element_bytes);
+    }
+  });
+  request.values = values[0];
+  request.value_stride = kMostLaneBytes;
+  Reach found;
+  reach(context, step, detail, request, found);
+  // In the order of lanes: of several that write the same bytes the highest stays, which PTX
+  // leaves open.
+  for_each_lane(found.mask,
+                [&](unsigned lane) { store_bytes(found.host[lane], values[lane], request.bytes); });
+}
+
+void run_load_parameter(Context& context, const Step& step) {
+  const std::uint32_t mask = context.mask(step);
+  if (mask == 0) return;
+  const MemoryDetail& detail = context.code->memory[step.detail];
+  const std::vector<std::byte>& block = context.grid->parameters;
+  const unsigned bytes = unsigned{detail.element_bytes} * detail.elements;
+  if (detail.offset > block.size() || bytes > block.size() - detail.offset ||
+      detail.offset % bytes != 0) {
+    run_load(context, step);
+    return;
+  }
+  for (std::size_t i = 0; i < detail.data.size(); ++i) {
+    const Slot& slot = detail.data[i];
+    const std::byte* const from = block.data() + detail.offset + i * detail.element_bytes;
+    if (!slot.present()) continue;
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, from, std::min<std::size_t>(detail.element_bytes, 8));
+    if (mask == 0xffffffffu && slot.lane_bytes == 8) {
+      std::fill_n(context.lanes<std::uint64_t>(slot.offset), 32,
+                  extended(bits, detail.element_bytes, slot));
+    } else if (mask == 0xffffffffu && slot.lane_bytes == 4) {
+      std::fill_n(context.lanes<std::uint32_t>(slot.offset), 32,
+                  static_cast<std::uint32_t>(extended(bits, detail.element_bytes, slot)));
+    } else {
+      for_each_lane(mask, [&](unsigned lane) {
+        set_element(context, slot, lane, from, detail.element_bytes);
+      });
+    }
+  }
+}
+
+void count_scattered_global(AccessCounters& counters, const std::uint64_t addresses[32],
+                            std::uint32_t mask, unsigned bytes) {
+  const SectorCount count = count_sectors(addresses, mask, bytes);
+  ++counters.memory.requests;
+  counters.memory.sectors += count.sectors;
+  counters.memory.ideal_sectors += count.ideal;
+  counters.memory.bytes += static_cast<std::uint64_t>(std::popcount(mask)) * bytes;
+}
+
+void count_scattered_shared(AccessCounters& counters, const std::uint64_t offsets[32],
+                            std::uint32_t mask, unsigned bytes) {
+  const WavefrontCount count = count_wavefronts(offsets, mask, bytes);
+  ++counters.shared.requests;
+  counters.shared.wavefronts += count.wavefronts;
+  counters.shared.ideal_wavefronts += count.ideal;
+  counters.shared.bank_conflicts += count.wavefronts - count.ideal;
+  counters.shared.bytes += static_cast<std::uint64_t>(std::popcount(mask)) * bytes;
+}
+
+void note_shared_access(Context& context, const Step& step, const std::uint64_t offsets[32],
+                        std::uint32_t mask, unsigned bytes, const std::byte* values) {
+  Races* const races = context.cta->races.get();
+  if (races == nullptr) return;
+  const MemoryDetail& detail = context.code->memory[step.detail];
+  RaceAccess access;
+  access.kind = values != nullptr ? RaceAccess::Kind::Write : RaceAccess::Kind::Read;
+  access.order = detail.order;
+  access.scope = detail.scope;
+  access.mask = mask;
+  access.bytes = static_cast<std::uint8_t>(bytes);
+  access.addresses = offsets;
+  access.values = values;
+  access.value_stride = bytes;
+  races->access(context, step.statement, access);
+}
+
+}  // namespace ptxgen::inline v0::emulator

@@ -1,0 +1,67 @@
+// src/emulator/memory_steps.hpp - handlers of memory instructions
+#pragma once
+
+#include "emulator/code.hpp"
+#include "emulator/machine.hpp"
+
+namespace ptxgen::inline v0::emulator {
+
+// Every one: step.detail is the MemoryDetail of the code that runs. They do all that emulation.md
+// and MemoryDetail promise, for any mask, space and width.
+void run_load(Context& context, const Step& step);
+void run_store(Context& context, const Step& step);
+/// Kernel parameter at a known address.
+void run_load_parameter(Context& context, const Step& step);
+void run_atomic(Context& context, const Step& step);
+
+// cvta (Generic to `space` if reads, else the other way), isspacep, createpolicy, prefetch...
+void run_to_generic(Context& context, const Step& step);
+void run_from_generic(Context& context, const Step& step);
+void run_is_space(Context& context, const Step& step);
+void run_policy(Context& context, const Step& step);
+void run_nothing(Context& context, const Step& step);
+void run_fence(Context& context, const Step& step);
+
+// ldmatrix, wmma.load; stmatrix, wmma.store.
+void run_matrix_load(Context& context, const Step& step);
+void run_matrix_store(Context& context, const Step& step);
+
+// cp.async and its groups.
+void run_copy_async(Context& context, const Step& step);
+void run_commit_group(Context& context, const Step& step);
+/// step.immediate: how many groups may stay unfinished; all ones for wait_all.
+void run_wait_group(Context& context, const Step& step);
+void run_copy_arrive(Context& context, const Step& step);
+
+// mbarrier objects.
+void run_mbarrier(Context& context, const Step& step);
+
+/// What vector/memory_hot.cpp asks of an access that it may run.
+struct HotAccess {
+  bool store = false;
+  bool shared = false;  ///< else global
+  std::uint8_t element_bytes = 4;
+  std::uint8_t elements = 1;
+  std::uint8_t lane_bytes = 4;  ///< of the registers
+  bool is_signed = false;       ///< loads of 1 and 2 bytes
+  bool base_is_64bit = true;
+};
+
+// One namespace for each instruction set that vector/*.cpp are compiled for.
+namespace isa_baseline {
+/// A handler for it, or nullptr. The step's `immediate` points to its MemoryDetail, `source[0]` is
+/// the frame offset of the base register, `source[1]` the counter.
+[[nodiscard]] Handler hot_memory_handler(const HotAccess& access) noexcept;
+}  // namespace isa_baseline
+
+// What the hot handlers fall back on.
+/// Counts a global access whose lanes are neither neighbours nor equal.
+void count_scattered_global(AccessCounters& counters, const std::uint64_t addresses[32],
+                            std::uint32_t mask, unsigned bytes);
+void count_scattered_shared(AccessCounters& counters, const std::uint64_t offsets[32],
+                            std::uint32_t mask, unsigned bytes);
+/// Tells Races of an access that found all its bytes. `values`: 32 times `bytes`, or null.
+void note_shared_access(Context& context, const Step& step, const std::uint64_t offsets[32],
+                        std::uint32_t mask, unsigned bytes, const std::byte* values);
+
+}  // namespace ptxgen::inline v0::emulator
