@@ -1,6 +1,7 @@
 // ptxgen/ptxgen.hpp - the whole library in one include
 #pragma once
 
+#include "ptxgen/analysis.hpp"
 #include "ptxgen/builder.hpp"
 #include "ptxgen/emulator.hpp"
 #include "ptxgen/kernels.hpp"

@@ -1,0 +1,7 @@
+// ptxgen/analysis.hpp - facts about PTX: control flow, dominators, loops, registers, uniformity
+#pragma once
+
+#include "ptxgen/analysis/cfg.hpp"
+#include "ptxgen/analysis/graph.hpp"
+#include "ptxgen/analysis/registers.hpp"
+#include "ptxgen/analysis/uniformity.hpp"

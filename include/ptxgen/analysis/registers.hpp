@@ -1,0 +1,150 @@
+// ptxgen/analysis/registers.hpp - which registers a function reads and writes, and where
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ptxgen/analysis/cfg.hpp"
+#include "ptxgen/ptx/ir.hpp"
+
+namespace ptxgen::inline v0::analysis {
+
+/// Operand position of the predicate in front of an instruction.
+inline constexpr std::size_t kGuardPosition = static_cast<std::size_t>(-1);
+
+/// One place where an instruction names a register.
+struct RegisterAccess {
+  ptx::Register reg;
+  bool write = false;
+  std::uint8_t component = 0;  ///< 1..4 if only `.x .y .z .w` of a vector register is meant
+  std::size_t operand = 0;     ///< 0 the first that is written, or kGuardPosition
+};
+
+/// Calls `fn(const RegisterAccess&)` for every register that the instruction names, reads and
+/// writes as the op table has them: destinations and results of a call are written; sources,
+/// arguments, guards, addresses and the target of an indirect call are read. Elements of braces and
+/// lists count for the operand they stand in. Guard first, then operands as written, so that reads
+/// may come behind writes. Statements other than instructions name none. Where the operands do not
+/// fit the row (the verifier refuses that), all of them count as read.
+template <class Fn>
+void for_each_access(const ptx::Function& function, const ptx::Instruction& instruction, Fn&& fn) {
+  using ptx::OperandKind;
+  if (instruction.kind != ptx::StatementKind::Instruction) return;
+  if (instruction.guard.present())
+    fn(RegisterAccess{instruction.guard.predicate, false, 0, kGuardPosition});
+  const auto operands = function.operands_of(instruction);
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const ptx::Operand& operand = operands[i];
+    const bool group = operand.kind == OperandKind::Vector || operand.kind == OperandKind::List;
+    const bool memory =
+        operand.kind == OperandKind::Memory && operand.base == OperandKind::Register;
+    if (memory) {
+      fn(RegisterAccess{operand.as_register(), false, operand.component, i});
+    } else if (group || operand.kind == OperandKind::Register) {
+      const ptx::OperandSpec* spec = ptx::operand_spec(function, instruction, i);
+      const bool write = spec != nullptr && (spec->role == ptx::OperandRole::Destination ||
+                                             spec->role == ptx::OperandRole::Returns);
+      if (!group) {
+        fn(RegisterAccess{operand.as_register(), write, operand.component, i});
+        continue;
+      }
+      for (const ptx::Operand& element : function.elements(operand)) {
+        if (element.kind == OperandKind::Register)
+          fn(RegisterAccess{element.as_register(), write, element.component, i});
+      }
+    }
+  }
+}
+
+/// The same as `fn(ptx::Register, bool is_write, std::size_t operand)`.
+template <class Fn>
+void for_each_register(const ptx::Function& function, const ptx::Instruction& instruction,
+                       Fn&& fn) {
+  for_each_access(function, instruction,
+                  [&](const RegisterAccess& a) { fn(a.reg, a.write, a.operand); });
+}
+
+/// Numbers 0 .. size()-1 for the registers that a function's instructions name, and for its
+/// parameters and results in registers: as many as occur, whatever the declarations say. In the
+/// order of declarations, then of numbers. Keeps no reference to the function.
+class RegisterIndex {
+ public:
+  RegisterIndex() = default;
+  explicit RegisterIndex(const ptx::Function& function);
+
+  [[nodiscard]] std::uint32_t size() const noexcept {
+    return static_cast<std::uint32_t>(registers_.size());
+  }
+  /// ptx::kNone if no instruction names it.
+  [[nodiscard]] std::uint32_t find(ptx::Register reg) const noexcept;
+  [[nodiscard]] ptx::Register operator[](std::uint32_t index) const noexcept {
+    return registers_[index];
+  }
+
+ private:
+  std::vector<std::uint32_t> first_;  // of each declaration, and one more
+  std::vector<ptx::Register> registers_;
+};
+
+/// A set of registers by their numbers in a RegisterIndex.
+class RegisterSet {
+ public:
+  RegisterSet() = default;
+  explicit RegisterSet(std::uint32_t size) : size_(size), words_((std::size_t{size} + 63) / 64) {}
+  [[nodiscard]] bool contains(std::uint32_t index) const noexcept {
+    return index < size_ && (words_[index / 64] >> (index % 64) & 1) != 0;
+  }
+  void insert(std::uint32_t index) noexcept {
+    words_[index / 64] |= std::uint64_t{1} << (index % 64);
+  }
+  [[nodiscard]] std::uint32_t size() const noexcept { return size_; }  ///< of the index
+  [[nodiscard]] std::uint32_t count() const noexcept;
+
+ private:
+  std::uint32_t size_ = 0;
+  std::vector<std::uint64_t> words_;
+};
+
+/// Every access of a function's instructions, by register, each with its statement. In the order
+/// of statements, reads of a statement before its writes.
+class RegisterUses {
+ public:
+  struct Use {
+    std::uint32_t statement = 0;
+    bool write = false;
+    bool whole = true;     ///< not only one component of a vector register
+    bool guarded = false;  ///< behind a guard (of the guard itself: false)
+  };
+  RegisterUses() = default;
+  RegisterUses(const ptx::Function& function, const RegisterIndex& index);
+  [[nodiscard]] std::span<const Use> of(std::uint32_t reg) const noexcept {
+    return {uses_.data() + first_[reg], first_[reg + 1] - first_[reg]};
+  }
+
+ private:
+  std::vector<std::size_t> first_;
+  std::vector<Use> uses_;
+};
+
+/// The registers that may be read by a thread that never wrote them, and, closed under data flow,
+/// those that are computed from such: what is not in the set never holds an undefined bit, given
+/// that memory gives none.
+///
+/// On some path a read may come before every write; a guarded write is taken for none, and neither
+/// is one of a single component. Parameters in registers of a device function and results of calls
+/// in registers are in the set, since the other function may not have written them; results of the
+/// function in registers count as read where it returns. What a guard or a branch chooses, and what
+/// comes from memory, is no data flow here.
+[[nodiscard]] RegisterSet maybe_undefined(const ptx::Function& function, const Cfg& cfg,
+                                          const RegisterIndex& index);
+[[nodiscard]] RegisterSet maybe_undefined(const ptx::Function& function);
+
+/// The names in the set, separated by spaces.
+[[nodiscard]] std::string to_text(const RegisterSet& set, const RegisterIndex& index,
+                                  const ptx::Module& module, const ptx::Function& function);
+
+}  // namespace ptxgen::inline v0::analysis

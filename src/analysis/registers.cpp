@@ -1,0 +1,91 @@
+// src/analysis/registers.cpp - numbers for registers, and where they are used
+#include "ptxgen/analysis/registers.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace ptxgen::inline v0::analysis {
+
+using namespace ptx;
+
+RegisterIndex::RegisterIndex(const Function& function) {
+  const std::size_t declarations = function.registers.size();
+  const auto add = [&](Register reg) {
+    if (reg.decl.value < declarations) registers_.push_back(reg);
+  };
+  for (const auto* list : {&function.returns, &function.parameters}) {
+    for (const Variable& variable : *list) {
+      const std::uint32_t decl = variable.decl.value;
+      if (variable.space == Space::Register && decl < declarations) add({{decl}, 0});
+    }
+  }
+  for (const Instruction& s : function.body)
+    for_each_access(function, s, [&](const RegisterAccess& a) { add(a.reg); });
+
+  std::sort(registers_.begin(), registers_.end(), [](Register a, Register b) {
+    return a.decl.value != b.decl.value ? a.decl.value < b.decl.value : a.index < b.index;
+  });
+  registers_.erase(std::unique(registers_.begin(), registers_.end()), registers_.end());
+  registers_.shrink_to_fit();
+  first_.assign(declarations + 1, 0);
+  for (const Register reg : registers_) ++first_[reg.decl.value + 1];
+  for (std::size_t i = 0; i < declarations; ++i) first_[i + 1] += first_[i];
+}
+
+std::uint32_t RegisterIndex::find(Register reg) const noexcept {
+  if (std::size_t{reg.decl.value} + 1 >= first_.size()) return kNone;
+  const std::uint32_t begin = first_[reg.decl.value];
+  const std::uint32_t end = first_[reg.decl.value + 1];
+  if (begin == end || reg.index < registers_[begin].index) return kNone;
+  // Compilers number without gaps: then the place is known.
+  const std::uint32_t guess =
+      begin + std::min(reg.index - registers_[begin].index, end - begin - 1);
+  if (registers_[guess].index == reg.index) return guess;
+  const auto found =
+      std::lower_bound(registers_.begin() + begin, registers_.begin() + end, reg.index,
+                       [](Register a, std::uint32_t index) { return a.index < index; });
+  if (found == registers_.begin() + end || found->index != reg.index) return kNone;
+  return static_cast<std::uint32_t>(found - registers_.begin());
+}
+
+std::uint32_t RegisterSet::count() const noexcept {
+  std::uint32_t count = 0;
+  for (const std::uint64_t word : words_) count += static_cast<std::uint32_t>(std::popcount(word));
+  return count;
+}
+
+RegisterUses::RegisterUses(const Function& function, const RegisterIndex& index)
+    : first_(index.size() + std::size_t{1}, 0) {
+  const auto for_each = [&](auto&& fn) {
+    for (std::uint32_t i = 0; i < function.body.size(); ++i) {
+      const Instruction& s = function.body[i];
+      for (const bool write : {false, true}) {
+        for_each_access(function, s, [&](const RegisterAccess& a) {
+          if (a.write != write) return;
+          const std::uint32_t reg = index.find(a.reg);
+          if (reg == kNone) return;
+          const bool guarded = s.guard.present() && a.operand != kGuardPosition;
+          fn(reg, Use{i, write, a.component == 0, guarded});
+        });
+      }
+    }
+  };
+  for_each([&](std::uint32_t reg, const Use&) { ++first_[reg + 1]; });
+  for (std::uint32_t i = 0; i < index.size(); ++i) first_[i + 1] += first_[i];
+  std::vector<std::size_t> place(first_.begin(), first_.end() - 1);
+  uses_.resize(first_.back());
+  for_each([&](std::uint32_t reg, const Use& use) { uses_[place[reg]++] = use; });
+}
+
+std::string to_text(const RegisterSet& set, const RegisterIndex& index, const Module& module,
+                    const Function& function) {
+  std::string text;
+  for (std::uint32_t i = 0; i < index.size(); ++i) {
+    if (!set.contains(i)) continue;
+    if (!text.empty()) text += " ";
+    text += name_of(module, function, index[i]);
+  }
+  return text;
+}
+
+}  // namespace ptxgen::inline v0::analysis

@@ -1,0 +1,40 @@
+// src/analysis/uniformity_sources.hpp - how far values agree when they appear
+#pragma once
+
+#include <algorithm>
+
+#include "ptxgen/analysis/uniformity.hpp"
+
+namespace ptxgen::inline v0::analysis {
+
+[[nodiscard]] inline Agreement least(Agreement a, Agreement b) noexcept { return std::min(a, b); }
+
+/// The shape of the block that options or `.reqntid` give; zeros if neither does.
+[[nodiscard]] std::array<std::uint32_t, 3> block_shape(const ptx::Function& function,
+                                                       const UniformityOptions& options) noexcept;
+
+/// A special register, component 0 for a scalar.
+[[nodiscard]] Agreement of_special(ptx::SpecialRegister reg, unsigned component,
+                                   const std::array<std::uint32_t, 3>& block) noexcept;
+
+/// The address of a symbol.
+[[nodiscard]] Agreement of_symbol(const ptx::Module& module, const ptx::Function& function,
+                                  std::uint32_t symbol) noexcept;
+
+/// What an instruction's results are, apart from what it reads.
+enum class ResultKind : std::uint8_t {
+  Computed,    ///< from its sources alone
+  Immutable,   ///< loaded from memory that does not change: as the address
+  Loaded,      ///< loaded from memory that may change, the same for equal addresses
+  Collective,  ///< one result for the lanes of a warp, given an agreed mask
+  BlockWide,   ///< one result for the threads of the block (bar.red)
+  Capped,      ///< as Computed, Block at most
+  Own,         ///< may differ between lanes
+};
+[[nodiscard]] ResultKind result_kind(const ptx::Module& module, const ptx::Function& function,
+                                     const ptx::Instruction& instruction) noexcept;
+
+[[nodiscard]] bool reads_carry(const ptx::Instruction& instruction) noexcept;
+[[nodiscard]] bool writes_carry(const ptx::Instruction& instruction) noexcept;
+
+}  // namespace ptxgen::inline v0::analysis
