@@ -258,15 +258,6 @@ std::uint64_t window_start(ptx::Space space) noexcept {
   }
 }
 
-std::string hex(std::uint64_t value) {
-  std::string digits;
-  do {
-    digits.insert(digits.begin(), "0123456789abcdef"[value % 16]);
-    value /= 16;
-  } while (value != 0);
-  return "0x" + digits;
-}
-
 void make_memory_view(Context& context) {
   Worker& worker = *context.worker;
   const Grid& grid = *context.grid;

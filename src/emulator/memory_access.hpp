@@ -7,6 +7,7 @@
 
 #include "emulator/machine.hpp"
 #include "emulator/race.hpp"
+#include "emulator/report.hpp"
 
 namespace ptxgen::inline v0::emulator {
 
@@ -58,8 +59,6 @@ void make_memory_view(Context& context);
 [[nodiscard]] ptx::Space window_of(std::uint64_t address) noexcept;
 /// The start of a space's window, 0 for global memory.
 [[nodiscard]] std::uint64_t window_start(ptx::Space space) noexcept;
-
-[[nodiscard]] std::string hex(std::uint64_t value);
 
 // A kernel with a race is a kernel to run, not a fault of this program: two workers may touch the
 // same guest bytes at the same time without order. These functions, and nothing else outside of

@@ -80,8 +80,10 @@ class Runner {
       switch (run_split()) {
         case Next::Stop:
           return WarpStop::Done;
-        case Next::Spins:
+        case Next::Turn:
           return WarpStop::Yields;
+        case Next::Spins:
+          return WarpStop::Spins;
         case Next::Continue:
         case Next::Reselect:
           break;

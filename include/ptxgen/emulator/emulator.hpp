@@ -109,9 +109,9 @@ class Program {
     std::uint32_t static_shared_bytes = 0;
     std::uint32_t local_bytes = 0;      ///< a thread, calls not counted
     std::uint32_t registers_32bit = 0;  ///< declared, not allocated
-    Dim3 required_block;                ///< .reqntid, or all zero
+    Dim3 required_block{0, 0, 0};       ///< .reqntid, or all zero
     std::uint32_t most_threads = 1024;  ///< .maxntid
-    Dim3 required_cluster;              ///< .reqnctapercluster, or all zero
+    Dim3 required_cluster{0, 0, 0};     ///< .reqnctapercluster, or all zero
   };
   [[nodiscard]] std::span<const Kernel> kernels() const noexcept;
   /// nullptr if there is no such entry.
