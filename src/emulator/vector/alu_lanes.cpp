@@ -1,0 +1,230 @@
+// src/emulator/vector/alu_lanes.cpp - arithmetic of 32 lanes, as loops the compiler vectorises
+//
+// Compiled once for each instruction set, in a namespace of its own; memory_hot.cpp says what must
+// not stand in such a file.
+
+#include "emulator/machine.hpp"
+#include "emulator/vector/isa_parts.hpp"
+
+#ifndef PTXGEN_ISA_NAMESPACE
+#define PTXGEN_ISA_NAMESPACE isa_baseline
+#endif
+
+// Destination and sources are whole registers: the same one, or disjoint.
+#if defined(__clang__)
+#define PTXGEN_LANES _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define PTXGEN_LANES _Pragma("GCC ivdep")
+#endif
+
+namespace ptxgen::inline v0::emulator::PTXGEN_ISA_NAMESPACE {
+namespace {
+
+using u32 = std::uint32_t;
+using s32 = std::int32_t;
+using u64 = std::uint64_t;
+using s64 = std::int64_t;
+using f32 = float;
+using f64 = double;
+
+// A NaN that an operation makes is PTX's own, whatever payload went in.
+inline f32 canonical(f32 value) {
+  u32 bits;
+  __builtin_memcpy(&bits, &value, sizeof bits);
+  bits = (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fffffffu : bits;
+  __builtin_memcpy(&value, &bits, sizeof bits);
+  return value;
+}
+inline f64 canonical(f64 value) {
+  u64 bits;
+  __builtin_memcpy(&bits, &value, sizeof bits);
+  bits = (bits & 0x7fffffffffffffffu) > 0x7ff0000000000000u ? 0xfff8000000000000u : bits;
+  __builtin_memcpy(&value, &bits, sizeof bits);
+  return value;
+}
+
+inline u32 mask_of(const Context& context, const Step& step) {
+  return context.active &
+         (*reinterpret_cast<const u32*>(context.frame + step.guard) ^ step.guard_flip);
+}
+
+template <class T>
+inline T* at(const Context& context, u32 offset) {
+  return reinterpret_cast<T*>(context.frame + offset);
+}
+
+/// Stores the lanes of `values` that the mask names.
+template <class T>
+inline void blend(T* to, const T* values, u32 mask) {
+  PTXGEN_LANES
+  for (u32 lane = 0; lane < kLanes; ++lane) {
+    to[lane] = (mask >> lane & 1u) != 0 ? values[lane] : to[lane];
+  }
+}
+
+template <class Op>
+void run_alu(Context& context, const Step& step) {
+  using R = typename Op::R;
+  const u32 mask = mask_of(context, step);
+  R* const result = at<R>(context, step.result);
+  const auto* const a = at<typename Op::A>(context, step.source[0]);
+  const auto* const b = at<typename Op::B>(context, step.source[1]);
+  const auto* const c = at<typename Op::C>(context, step.source[2]);
+  if (mask == 0xffffffffu) {
+    PTXGEN_LANES
+    for (u32 lane = 0; lane < kLanes; ++lane) {
+      result[lane] = Op::value(a[lane], b[lane], c[lane]);
+    }
+    return;
+  }
+  alignas(64) R values[kLanes];
+  for (u32 lane = 0; lane < kLanes; ++lane) {
+    values[lane] = Op::value(a[lane], b[lane], c[lane]);
+  }
+  blend(result, values, mask);
+}
+
+#define PTXGEN_ALU(id, result, a_type, b_type, c_type, expression)                            \
+  struct id {                                                                                 \
+    using R = result;                                                                         \
+    using A = a_type;                                                                         \
+    using B = b_type;                                                                         \
+    using C = c_type;                                                                         \
+    static inline R value([[maybe_unused]] A a, [[maybe_unused]] B b, [[maybe_unused]] C c) { \
+      return static_cast<R>(expression);                                                      \
+    }                                                                                         \
+  };
+#include "emulator/vector/alu.def"
+
+template <Compare Comparison, class T>
+inline bool holds(T a, T b) {
+  // Unordered forms are true where an operand is NaN; the others are false there, but for Ne of
+  // integers. `ne` of floats is ordered too.
+  if constexpr (Comparison == Compare::Eq) return a == b;
+  if constexpr (Comparison == Compare::Ne) return a < b || a > b;
+  if constexpr (Comparison == Compare::Lt) return a < b;
+  if constexpr (Comparison == Compare::Le) return a <= b;
+  if constexpr (Comparison == Compare::Gt) return a > b;
+  if constexpr (Comparison == Compare::Ge) return a >= b;
+  if constexpr (Comparison == Compare::EqU) return !(a < b || a > b);
+  if constexpr (Comparison == Compare::NeU) return !(a == b);
+  if constexpr (Comparison == Compare::LtU) return !(a >= b);
+  if constexpr (Comparison == Compare::LeU) return !(a > b);
+  if constexpr (Comparison == Compare::GtU) return !(a <= b);
+  if constexpr (Comparison == Compare::GeU) return !(a < b);
+}
+
+template <Compare Comparison, class T>
+void run_compare(Context& context, const Step& step) {
+  const u32 mask = mask_of(context, step);
+  const T* const a = at<T>(context, step.source[0]);
+  const T* const b = at<T>(context, step.source[1]);
+  u32 set = 0;
+  PTXGEN_LANES
+  for (u32 lane = 0; lane < kLanes; ++lane) {
+    set |= holds<Comparison>(a[lane], b[lane]) ? 1u << lane : 0u;
+  }
+  if (step.result != kNoIndex) {
+    u32* const p = at<u32>(context, step.result);
+    *p = (*p & ~mask) | (set & mask);
+  }
+  if (step.source[2] != kNoIndex) {
+    u32* const q = at<u32>(context, step.source[2]);
+    *q = (*q & ~mask) | (~set & mask);
+  }
+}
+
+template <class T>
+void run_select(Context& context, const Step& step) {
+  const u32 mask = mask_of(context, step);
+  T* const result = at<T>(context, step.result);
+  const T* const a = at<T>(context, step.source[0]);
+  const T* const b = at<T>(context, step.source[1]);
+  const u32 chosen = *at<u32>(context, step.source[2]) ^ static_cast<u32>(step.immediate);
+  if (mask == 0xffffffffu) {
+    PTXGEN_LANES
+    for (u32 lane = 0; lane < kLanes; ++lane) {
+      result[lane] = (chosen >> lane & 1u) != 0 ? a[lane] : b[lane];
+    }
+    return;
+  }
+  alignas(64) T values[kLanes];
+  for (u32 lane = 0; lane < kLanes; ++lane) {
+    values[lane] = (chosen >> lane & 1u) != 0 ? a[lane] : b[lane];
+  }
+  blend(result, values, mask);
+}
+
+template <class T>
+Handler compare_of(Compare comparison) {
+  switch (comparison) {
+    case Compare::Eq:
+      return &run_compare<Compare::Eq, T>;
+    case Compare::Ne:
+      return &run_compare<Compare::Ne, T>;
+    case Compare::Lt:
+      return &run_compare<Compare::Lt, T>;
+    case Compare::Le:
+      return &run_compare<Compare::Le, T>;
+    case Compare::Gt:
+      return &run_compare<Compare::Gt, T>;
+    case Compare::Ge:
+      return &run_compare<Compare::Ge, T>;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+Handler alu_handler(Alu which) noexcept {
+  switch (which) {
+#define PTXGEN_ALU(id, result, a, b, c, value) \
+  case Alu::id:                                \
+    return &run_alu<id>;
+#include "emulator/vector/alu.def"
+    case Alu::None:
+      break;
+  }
+  return nullptr;
+}
+
+Handler compare_handler(Compare comparison, CompareType type) noexcept {
+  switch (type) {
+    case CompareType::U32:
+      return compare_of<u32>(comparison);
+    case CompareType::S32:
+      return compare_of<s32>(comparison);
+    case CompareType::U64:
+      return compare_of<u64>(comparison);
+    case CompareType::S64:
+      return compare_of<s64>(comparison);
+    case CompareType::F32:
+      break;
+  }
+  switch (comparison) {
+    case Compare::EqU:
+      return &run_compare<Compare::EqU, f32>;
+    case Compare::NeU:
+      return &run_compare<Compare::NeU, f32>;
+    case Compare::LtU:
+      return &run_compare<Compare::LtU, f32>;
+    case Compare::LeU:
+      return &run_compare<Compare::LeU, f32>;
+    case Compare::GtU:
+      return &run_compare<Compare::GtU, f32>;
+    case Compare::GeU:
+      return &run_compare<Compare::GeU, f32>;
+    default:
+      return compare_of<f32>(comparison);
+  }
+}
+
+Handler select_handler(unsigned lane_bytes) noexcept {
+  if (lane_bytes == 4) return &run_select<u32>;
+  return lane_bytes == 8 ? &run_select<u64> : nullptr;
+}
+
+}  // namespace ptxgen::inline v0::emulator::PTXGEN_ISA_NAMESPACE
+
+#undef PTXGEN_LANES
