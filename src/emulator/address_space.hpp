@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <shared_mutex>
 #include <span>
 #include <string>
@@ -92,6 +93,9 @@ class AddressSpace {
   /// Marks bytes as initialised without changing them.
   void mark(std::uint64_t address, std::uint64_t bytes);
 
+  /// Held while 16 bytes are updated as one.
+  [[nodiscard]] std::mutex& wide_atomics() const noexcept { return wide_atomics_; }
+
   /// Of the written-bits, allocation records included.
   [[nodiscard]] std::uint64_t overhead_bytes() const noexcept;
 
@@ -114,6 +118,7 @@ class AddressSpace {
   std::uint64_t used_ = 0;        ///< bytes of living allocations
   std::uint64_t generation_ = 1;  ///< accessed atomically
   mutable std::shared_mutex mutex_;
+  mutable std::mutex wide_atomics_;
   std::vector<std::unique_ptr<Allocation>> allocations_;  ///< sorted by start, freed ones too
   std::deque<std::uint64_t> quarantine_;                  ///< starts, oldest first
   std::map<std::uint64_t, std::uint64_t> free_;           ///< offset -> bytes, of recycled blocks

@@ -3,6 +3,7 @@
 
 #include "emulator/decoder.hpp"
 #include "emulator/memory_steps.hpp"
+#include "emulator/support_table.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -11,7 +12,8 @@ namespace {
 struct Parts {
   std::vector<Slot> results;
   std::vector<Slot> sources;
-  std::vector<std::uint64_t> constants;  ///< of `sources`: the integer written, else 0
+  std::vector<std::uint64_t> constants;  ///< integers that must be constants, in order
+  std::vector<Slot> fragments;           ///< sources in braces of a fixed size
   std::vector<Decoder::Address> addresses;
 };
 
@@ -31,12 +33,11 @@ Parts parts_of(Decoder& decoder) {
       case ptx::OperandRole::Memory:
         made.addresses.push_back(decoder.address(operands[i]));
         break;
+      case ptx::OperandRole::Immediate:
+        made.constants.push_back(operands[i].value);
+        break;
       default:
-        decoder.sources(operands[i], type, made.sources);
-        made.constants.resize(made.sources.size(), 0);
-        if (operands[i].kind == ptx::OperandKind::Integer) {
-          made.constants.back() = operands[i].value;
-        }
+        decoder.sources(operands[i], type, spec->vector > 0 ? made.fragments : made.sources);
         break;
     }
   }
@@ -54,10 +55,6 @@ unsigned elements_of(const ptx::Instruction& instruction) {
     default:
       return 1;
   }
-}
-
-bool starts_with(const ptx::Instruction& instruction, std::string_view prefix) {
-  return ptx::info(instruction.op).id.starts_with(prefix);
 }
 
 }  // namespace
@@ -78,15 +75,18 @@ class MemoryDecoder {
 
   void decode() {
     const std::string_view mnemonic = ptx::info(instruction_.op).mnemonic;
+    if (execution_of(instruction_.op) == Execution::Refused) refuse();
     if (mnemonic == "ld" || mnemonic == "ldu") return load();
-    if (mnemonic == "st" && !starts_with(instruction_, "st_async") &&
-        !starts_with(instruction_, "st_bulk")) {
-      return store();
+    if (mnemonic == "st") return store();
+    if (mnemonic == "atom" || mnemonic == "red") return atomic();
+    if (mnemonic == "cvta" || mnemonic == "isspacep" || mnemonic == "createpolicy") {
+      return address();
     }
-    if (mnemonic == "multimem") {
-      decoder_.refuse("multimem addresses memory of several GPUs, and the emulator is one");
-    }
-    decoder_.refuse("the emulator does not have this instruction");
+    if (mnemonic == "fence" || mnemonic == "membar") return fence();
+    if (mnemonic == "mbarrier") return barrier();
+    if (mnemonic == "cp") return copy();
+    if (execution_of(instruction_.op) == Execution::MatrixMemory) return matrix();
+    refuse();
   }
 
  private:
@@ -116,6 +116,7 @@ class MemoryDecoder {
     step.run = run;
     step.detail = static_cast<std::uint32_t>(decoder_.code().memory.size());
     step.source[1] = detail_.counter;
+    detail_.statement = step.statement;
     if (detail_.base.present()) step.source[0] = detail_.base.offset;
     decoder_.code().memory.push_back(std::move(detail_));
     step.immediate = reinterpret_cast<std::uintptr_t>(&decoder_.code().memory.back());
@@ -182,6 +183,125 @@ class MemoryDecoder {
     detail_.data = std::move(parts_.sources);
     const Handler fast = hot(true);
     decoder_.add(finish(fast != nullptr ? fast : &run_store));
+  }
+
+  void atomic() {
+    take_address(parts_.addresses.at(0));
+    detail_.reads = detail_.writes = true;
+    detail_.data = std::move(parts_.results);
+    detail_.sources = std::move(parts_.sources);
+    decoder_.add(finish(&run_atomic));
+  }
+
+  /// Rows without an access to memory.
+  void address() {
+    detail_.data = std::move(parts_.results);
+    detail_.sources = std::move(parts_.sources);
+    detail_.space = ptx::space_of(instruction_.get(ptx::Field::Space));
+    if (detail_.space == ptx::Space::Param && !decoder_.function().entry) {
+      detail_.space = ptx::Space::Local;
+    }
+    Handler run = &run_policy;
+    if (instruction_.op == ptx::Op::cvta) run = &run_to_generic;
+    if (instruction_.op == ptx::Op::cvta_to) run = &run_from_generic;
+    if (instruction_.op == ptx::Op::isspacep) run = &run_is_space;
+    plain(run);
+  }
+
+  void fence() {
+    // Fences between proxies, and of initialised mbarriers in a cluster, order nothing that is not
+    // ordered here anyway.
+    if (instruction_.op != ptx::Op::fence && instruction_.op != ptx::Op::membar) return;
+    if (instruction_.op == ptx::Op::membar) {
+      // PTX ISA, membar: .cta, .gl, .sys are fence.sc.cta, .gpu, .sys.
+      detail_.order = ptx::Modifier::sc;
+      if (detail_.scope == ptx::Modifier::gl) detail_.scope = ptx::Modifier::gpu;
+    } else if (detail_.order == ptx::Modifier::none) {
+      detail_.order = ptx::Modifier::acq_rel;
+    }
+    plain(&run_fence);
+  }
+
+  /// [a], with the object's order kept apart: the object orders more than its own bytes.
+  void barrier() {
+    if (instruction_.op == ptx::Op::mbarrier_pending_count) {
+      detail_.data = std::move(parts_.results);
+      detail_.sources = std::move(parts_.sources);
+      return plain(&run_pending_count);
+    }
+    take_address(parts_.addresses.at(0));
+    detail_.action = detail_.order;
+    detail_.order = ptx::Modifier::relaxed;
+    detail_.scope = ptx::Modifier::cta;
+    detail_.element_bytes = 8;
+    detail_.reads = detail_.writes = true;
+    detail_.data = std::move(parts_.results);
+    detail_.sources = std::move(parts_.sources);
+    detail_.lane.extra = instruction_.has(ptx::Field::NoInc) ? 1 : 0;
+    decoder_.add(finish(&run_mbarrier));
+  }
+
+  void copy() {
+    switch (instruction_.op) {
+      case ptx::Op::cp_async:
+      case ptx::Op::cp_async_src_size:
+      case ptx::Op::cp_async_ignore_src: {
+        take_address(parts_.addresses.at(0));
+        const Decoder::Address& from = parts_.addresses.at(1);
+        detail_.second_base = from.base;
+        detail_.second_offset = from.offset;
+        const std::uint64_t bytes = parts_.constants.at(0);
+        if (bytes != 4 && bytes != 8 && bytes != 16) {
+          decoder_.refuse("it copies 4, 8 or 16 bytes, not " + std::to_string(bytes));
+        }
+        detail_.element_bytes = static_cast<std::uint8_t>(bytes);
+        detail_.reads = detail_.writes = true;
+        detail_.sources = std::move(parts_.sources);
+        return decoder_.add(finish(&run_copy_async));
+      }
+      case ptx::Op::cp_async_commit_group:
+        return plain(&run_commit_group);
+      case ptx::Op::cp_async_wait_group:
+        detail_.second_offset = parts_.constants.at(0);
+        return plain(&run_wait_group);
+      case ptx::Op::cp_async_wait_all:
+        return plain(&run_wait_group);
+      case ptx::Op::cp_async_mbarrier_arrive:
+        return barrier();
+      default:
+        refuse();
+    }
+  }
+
+  void matrix() {
+    take_address(parts_.addresses.at(0));
+    detail_.layout = matrix_layout(instruction_, detail_.lane);
+    if (detail_.layout == nullptr) refuse();
+    detail_.reads = !parts_.results.empty();
+    detail_.writes = !detail_.reads;
+    detail_.data = std::move(detail_.reads ? parts_.results : parts_.fragments);
+    detail_.sources = std::move(parts_.sources);
+    const std::string_view mnemonic = ptx::info(instruction_.op).mnemonic;
+    if (mnemonic == "ldmatrix" || mnemonic == "stmatrix") {
+      detail_.element_bytes = 1;
+      detail_.elements = 16;
+    }
+    if (detail_.data.size() > 16) decoder_.refuse("it has more registers than any fragment");
+    decoder_.add(finish(&run_matrix));
+  }
+
+  void plain(Handler run) {
+    Step step = decoder_.step();
+    step.run = run;
+    step.detail = static_cast<std::uint32_t>(decoder_.code().memory.size());
+    detail_.statement = step.statement;
+    decoder_.code().memory.push_back(std::move(detail_));
+    decoder_.add(step);
+  }
+
+  [[noreturn]] void refuse() {
+    const std::string_view reason = refusal_reason(instruction_.op);
+    decoder_.refuse(reason.empty() ? "the emulator does not have this instruction" : reason);
   }
 
   Decoder& decoder_;

@@ -14,8 +14,9 @@
 
 namespace ptxgen::inline v0::emulator {
 
-class Races;     // race.hpp
-class Reporter;  // report.hpp
+class AsyncCopies;  // memory_async.hpp
+class Races;        // race.hpp
+class Reporter;     // report.hpp
 struct Cta;
 struct Warp;
 struct Worker;
@@ -115,8 +116,9 @@ struct Cta {
   std::byte* local = nullptr;               ///< thread by thread, local_stride bytes each
   std::uint32_t local_stride = 0;
   std::uint64_t* local_written =
-      nullptr;                   ///< a bit for each byte, local_stride / 64 words a thread
-  std::unique_ptr<Races> races;  ///< shared memory; null if nobody asks
+      nullptr;                         ///< a bit for each byte, local_stride / 64 words a thread
+  std::unique_ptr<Races> races;        ///< shared memory; null if nobody asks
+  std::shared_ptr<AsyncCopies> async;  ///< made by the first cp.async
   std::array<BarrierState, kBarriers> barriers;
   bool killed = false;  ///< a fault has ended it
   std::string printed;

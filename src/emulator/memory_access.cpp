@@ -98,7 +98,7 @@ void reach_global(Part& part, ptx::Space space) {
     part.out.host[lane] = memory.host(part.address[lane]);
   });
   hook_races(part, context.grid->races.get());
-  if (request.writes) {
+  if (request.writes && request.mark) {
     for_each_lane(part.mask, [&](unsigned lane) {
       mark_written<true>(memory.written(), part.address[lane] - kGlobalBase, request.bytes);
     });
@@ -136,7 +136,7 @@ void reach_shared(Part& part) {
     part.out.host[lane] = cta.shared + offset;
   });
   hook_races(part, cta.races.get());
-  if (request.writes) {
+  if (request.writes && request.mark) {
     for_each_lane(part.mask, [&](unsigned lane) {
       mark_written<false>(cta.shared_written, part.address[lane], request.bytes);
     });
@@ -159,7 +159,8 @@ void reach_local(Part& part) {
       report_unwritten(
           {context, part.step, part.detail, request, ptx::Space::Local, lane, part.address[lane]});
     }
-    if (request.writes) mark_written<false>(cta.local_written, place, request.bytes);
+    if (request.writes && request.mark)
+      mark_written<false>(cta.local_written, place, request.bytes);
     part.out.host[lane] = cta.local + place;
   });
   if (!part.detail.is_param) count(part, ptx::Space::Local);
@@ -256,6 +257,13 @@ std::uint64_t window_start(ptx::Space space) noexcept {
     default:
       return 0;
   }
+}
+
+void host_fence() noexcept {
+  // An exchange is a full barrier like a fence, and ThreadSanitizer understands it, which it does
+  // not of fences.
+  int nothing = 0;
+  static_cast<void>(__atomic_exchange_n(&nothing, 1, __ATOMIC_SEQ_CST));
 }
 
 void make_memory_view(Context& context) {

@@ -29,6 +29,7 @@ struct AccessRequest {
   const std::byte* values = nullptr;  ///< see RaceAccess
   std::uint32_t value_stride = 0;
   bool count = true;  ///< sectors and wavefronts
+  bool mark = true;   ///< writes: the bytes are written now (cp.async: later)
   bool check_written = true;
 };
 
@@ -59,6 +60,9 @@ void make_memory_view(Context& context);
 [[nodiscard]] ptx::Space window_of(std::uint64_t address) noexcept;
 /// The start of a space's window, 0 for global memory.
 [[nodiscard]] std::uint64_t window_start(ptx::Space space) noexcept;
+
+/// Orders what this host thread does to guest memory before and after, for all host threads.
+void host_fence() noexcept;
 
 // A kernel with a race is a kernel to run, not a fault of this program: two workers may touch the
 // same guest bytes at the same time without order. These functions, and nothing else outside of

@@ -235,4 +235,17 @@ void report_unwritten(const Fault& fault) {
   });
 }
 
+void report_no_object(const Fault& fault) {
+  report(fault, Rule::UninitializedRead, [&] {
+    FindingText text;
+    text.message = "thread uses an mbarrier at offset " + hex(fault.address) + " of shared memory";
+    if (const std::string where = place(fault); !where.empty()) text.message += ", " + where;
+    text.message += ", where none was initialised";
+    text.details.emplace_back(
+        "one thread runs mbarrier.init first, and a barrier stands between that and its use");
+    add_symbol(fault, text);
+    return text;
+  });
+}
+
 }  // namespace ptxgen::inline v0::emulator

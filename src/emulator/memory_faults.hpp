@@ -23,5 +23,7 @@ void report_bounds(const Fault& fault);
 void report_misaligned(const Fault& fault);
 void report_readonly(const Fault& fault);
 void report_unwritten(const Fault& fault);
+/// An mbarrier instruction on memory that is no mbarrier object; rule uninitialized-read.
+void report_no_object(const Fault& fault);
 
 }  // namespace ptxgen::inline v0::emulator

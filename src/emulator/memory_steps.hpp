@@ -14,27 +14,25 @@ void run_store(Context& context, const Step& step);
 void run_load_parameter(Context& context, const Step& step);
 void run_atomic(Context& context, const Step& step);
 
-// cvta (Generic to `space` if reads, else the other way), isspacep, createpolicy, prefetch...
+// cvta, isspacep, createpolicy, fence and membar; data[0] and sources[0] are their operands.
 void run_to_generic(Context& context, const Step& step);
 void run_from_generic(Context& context, const Step& step);
 void run_is_space(Context& context, const Step& step);
 void run_policy(Context& context, const Step& step);
-void run_nothing(Context& context, const Step& step);
 void run_fence(Context& context, const Step& step);
 
-// ldmatrix, wmma.load; stmatrix, wmma.store.
-void run_matrix_load(Context& context, const Step& step);
-void run_matrix_store(Context& context, const Step& step);
+/// ldmatrix and stmatrix, which have MemoryDetail::elements of 16; wmma.load and wmma.store.
+void run_matrix(Context& context, const Step& step);
 
-// cp.async and its groups.
+// cp.async (`base` in shared, `second_base` in global memory, `sources[0]` the bytes to read or the
+// predicate that ignores them) and its groups (`second_offset`: how many may stay unfinished).
 void run_copy_async(Context& context, const Step& step);
 void run_commit_group(Context& context, const Step& step);
-/// step.immediate: how many groups may stay unfinished; all ones for wait_all.
 void run_wait_group(Context& context, const Step& step);
-void run_copy_arrive(Context& context, const Step& step);
 
-// mbarrier objects.
+/// Everything on mbarrier objects, and cp.async.mbarrier.arrive (`lane.extra`: .noinc).
 void run_mbarrier(Context& context, const Step& step);
+void run_pending_count(Context& context, const Step& step);
 
 /// What vector/memory_hot.cpp asks of an access that it may run.
 struct HotAccess {

@@ -13,6 +13,8 @@ constexpr std::string_view kSeveralDevices =
 constexpr std::string_view kClusters =
     "needs thread block clusters, which the emulator does not run yet";
 constexpr std::string_view kBulk = "bulk copies are not run by the emulator yet; use cp.async";
+constexpr std::string_view kStack =
+    "threads have no stack that grows while they run in the emulator yet; use a .local array";
 constexpr std::string_view kTensorMaps = "tensor maps are not run by the emulator yet";
 constexpr std::string_view kAsyncStores =
     "asynchronous stores are not run by the emulator yet; use st or red with .release";
@@ -54,7 +56,7 @@ constexpr Range kRanges[] = {
     {Op::prefetchu, Op::createpolicy_cvt, Execution::NoEffect},
     {Op::isspacep, Op::cvta_to, Execution::Memory},
     {Op::mapa, Op::getctarank, Execution::Refused, kClusters},
-    {Op::alloca, Op::stackrestore, Execution::Memory},
+    {Op::alloca, Op::stackrestore, Execution::Refused, kStack},
     // ops_control.def
     {Op::bra, Op::nanosleep, Execution::Control},
     {Op::pmevent, Op::setmaxnreg, Execution::NoEffect},

@@ -13,7 +13,7 @@ enum class Execution : std::uint8_t {
   Lane,          ///< each lane for itself, on registers: `lane_function`
   Matrix,        ///< all lanes together, on registers: `matrix_function`
   MatrixMemory,  ///< fragments between memory and registers: `matrix_layout`
-  Memory,        ///< loads, stores, atomics, address conversions, the stack
+  Memory,        ///< loads, stores, atomics, address conversions
   Warp,          ///< lanes exchange values: shfl, vote, match, redux, elect, activemask
   Control,       ///< says where, when or whether lanes go on
   Barrier,       ///< makes lanes meet, or orders their memory accesses

@@ -1,0 +1,62 @@
+// src/emulator/memory_address.cpp - address conversions, policies, fences
+#include "emulator/address_space.hpp"
+#include "emulator/memory_access.hpp"
+#include "emulator/memory_steps.hpp"
+
+namespace ptxgen::inline v0::emulator {
+
+void run_to_generic(Context& context, const Step& step) {
+  const MemoryDetail& detail = context.code->memory[step.detail];
+  const std::uint64_t window = window_start(detail.space);
+  for_each_lane(context.mask(step), [&](unsigned lane) {
+    set_lane(context, detail.data[0], lane, get_lane(context, detail.sources[0], lane) + window);
+  });
+}
+
+void run_from_generic(Context& context, const Step& step) {
+  const MemoryDetail& detail = context.code->memory[step.detail];
+  for_each_lane(context.mask(step), [&](unsigned lane) {
+    const std::uint64_t address = get_lane(context, detail.sources[0], lane);
+    // An address of another space stays as it is, so that its use is found and can be explained.
+    const bool inside = window_of(address) == detail.space;
+    set_lane(context, detail.data[0], lane,
+             inside ? address - window_start(detail.space) : address);
+  });
+}
+
+void run_is_space(Context& context, const Step& step) {
+  const MemoryDetail& detail = context.code->memory[step.detail];
+  for_each_lane(context.mask(step), [&](unsigned lane) {
+    const std::uint64_t address = get_lane(context, detail.sources[0], lane);
+    bool holds = window_of(address) == detail.space;
+    if (detail.space == ptx::Space::Const || detail.space == ptx::Space::Global) {
+      const Allocation* const found = context.grid->space->find(address);
+      const bool constant = found != nullptr && found->kind == AllocationKind::Constant;
+      holds = detail.space == ptx::Space::Const
+                  ? constant
+                  : window_of(address) == ptx::Space::Global && !constant;
+    }
+    set_lane(context, detail.data[0], lane, holds ? 1 : 0);
+  });
+}
+
+void run_policy(Context& context, const Step& step) {
+  const MemoryDetail& detail = context.code->memory[step.detail];
+  for_each_lane(context.mask(step),
+                [&](unsigned lane) { set_lane(context, detail.data[0], lane, 0); });
+}
+
+void run_fence(Context& context, const Step& step) {
+  const std::uint32_t mask = context.mask(step);
+  if (mask == 0) return;
+  const MemoryDetail& detail = context.code->memory[step.detail];
+  host_fence();
+  if (Races* const races = context.cta->races.get()) {
+    races->fence(context, mask, detail.order, detail.scope);
+  }
+  if (Races* const races = context.grid->races.get()) {
+    races->fence(context, mask, detail.order, detail.scope);
+  }
+}
+
+}  // namespace ptxgen::inline v0::emulator
