@@ -30,11 +30,11 @@ TEST_CASE("guarded branches, returns and exits may run on") {
   mov.u32 %r1, 1;
 A:
   ret;
-)")) == "block 0: statements 0 to 3, then 4 1, post-dominated by exit\n"
-        "block 1: statements 3 to 4, then exit 2, dominated by 0, post-dominated by exit\n"
-        "block 2: statements 4 to 5, then exit 3, dominated by 1, post-dominated by exit\n"
-        "block 3: statements 5 to 6, then 4, dominated by 2, post-dominated by 4\n"
-        "block 4 A: statements 6 to 8, then exit, dominated by 0, post-dominated by exit\n");
+)")) == "block 0: statements 0 to 1, then 4 1, post-dominated by exit\n"
+        "block 1: statements 1 to 2, then exit 2, dominated by 0, post-dominated by exit\n"
+        "block 2: statements 2 to 3, then exit 3, dominated by 1, post-dominated by exit\n"
+        "block 3: statements 3 to 4, then 4, dominated by 2, post-dominated by 4\n"
+        "block 4 A: statements 4 to 6, then exit, dominated by 0, post-dominated by exit\n");
 }
 
 TEST_CASE("trap and calls end no block, the end of the body returns") {

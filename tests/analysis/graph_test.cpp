@@ -115,8 +115,8 @@ TEST_CASE("a graph keeps the order of edges and drops parallel ones") {
   const Graph g = graph(3, {{0, 2}, {0, 1}, {0, 2}, {1, 2}, {2, 2}});
   CHECK(Order(g.successors(0).begin(), g.successors(0).end()) == Order{2, 1});
   CHECK(Order(g.predecessors(2).begin(), g.predecessors(2).end()) == Order{0, 1, 2});
-  CHECK(Order(g.reversed().successors(2).begin(), g.reversed().successors(2).end()) ==
-        Order{0, 1, 2});
+  const Graph turned = g.reversed();
+  CHECK(Order(turned.successors(2).begin(), turned.successors(2).end()) == Order{0, 1, 2});
   CHECK(Graph().size() == 0);
 }
 
