@@ -3,5 +3,6 @@
 
 #include "ptxgen/analysis/cfg.hpp"
 #include "ptxgen/analysis/graph.hpp"
+#include "ptxgen/analysis/lane_stride.hpp"
 #include "ptxgen/analysis/registers.hpp"
 #include "ptxgen/analysis/uniformity.hpp"

@@ -1,14 +1,16 @@
 // tests/kernels/structure_test.cpp - the emitted kernels, through the IR of their text
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
+#include <optional>
+#include <set>
 
-#include "lane_analysis.hpp"
+#include "ptxgen/analysis.hpp"
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/ptx.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::ptx;
-using ptxgen::test::LaneAnalysis;
 
 namespace {
 
@@ -55,6 +57,33 @@ struct Emitted {
   }
 
   Module module;
+};
+
+// What the analyses say of the one function of a module.
+struct Facts {
+  explicit Facts(const Module& module)
+      : function(module.functions[0]),
+        cfg(function),
+        index(function),
+        uniformity(module, function, cfg, index),
+        strides(function, index, uniformity) {}
+
+  // The branches that decide whether control comes to a statement.
+  [[nodiscard]] std::vector<std::uint32_t> deciders(std::size_t statement) const {
+    return cfg.deciders(cfg.block_of(static_cast<std::uint32_t>(statement)));
+  }
+  // Whether threads of a block may disagree about that.
+  [[nodiscard]] bool decided_by_thread(std::size_t statement) const {
+    const auto barriers = analysis::divergent_barriers(function, cfg, index, uniformity);
+    return std::any_of(barriers.begin(), barriers.end(),
+                       [&](const auto& barrier) { return barrier.statement == statement; });
+  }
+
+  const Function& function;
+  analysis::Cfg cfg;
+  analysis::RegisterIndex index;
+  analysis::Uniformity uniformity;
+  analysis::LaneStrides strides;
 };
 
 std::vector<std::string> parameters(const Emitted& emitted) {
@@ -132,14 +161,14 @@ TEST_CASE("shared memory is addressed with 32 bits") {
 TEST_CASE("no condition that depends on the thread decides whether a barrier is reached") {
   for (const CatalogEntry& entry : catalog()) {
     const Emitted emitted(entry.name);
-    const LaneAnalysis lanes(emitted.function());
+    const Facts facts(emitted.module);
     for (const std::size_t barrier : emitted.barriers()) {
       INFO(entry.name << ": "
                       << print(emitted.module, emitted.function(),
                                emitted.function().body[barrier]));
       if (info(emitted.function().body[barrier].op).mnemonic == "bar") {
-        CHECK_FALSE(lanes.decided_by_lane(barrier));
-        CHECK_FALSE(lanes.deciders(barrier).empty());
+        CHECK_FALSE(facts.decided_by_thread(barrier));
+        CHECK_FALSE(facts.deciders(barrier).empty());
       }
     }
   }
@@ -165,8 +194,8 @@ DONE:
   ret;
 }
 )");
-  const LaneAnalysis lanes(bad.functions[0]);
-  CHECK(lanes.decided_by_lane(4));
+  const Facts parted(bad);
+  CHECK(parted.decided_by_thread(4));
   // The same with a condition that all threads share.
   const Module good = parse(R"(.version 7.8
 .target sm_89
@@ -183,22 +212,28 @@ DONE:
   ret;
 }
 )");
-  const LaneAnalysis uniform(good.functions[0]);
-  CHECK_FALSE(uniform.decided_by_lane(3));
-  CHECK(uniform.deciders(3).size() == 1);
+  const Facts together(good);
+  CHECK_FALSE(together.decided_by_thread(3));
+  CHECK(together.deciders(3).size() == 1);
 }
 
 TEST_CASE("the inner loops of the GEMVs are fused multiply-adds, rounded to nearest even") {
   for (const std::string_view kernel : {"gemv_coalesced", "gemv_strided", "fma_rpt"}) {
     const Emitted emitted(kernel);
-    const LaneAnalysis lanes(emitted.function());
-    const auto loops = lanes.innermost_loops();
-    CHECK_FALSE(loops.empty());
-    for (const auto& loop : loops) {
+    const Facts facts(emitted.module);
+    std::size_t innermost = 0;
+    for (std::uint32_t l = 0; l < facts.cfg.loops().loops().size(); ++l) {
+      const auto loops = facts.cfg.loops().loops();
+      if (std::any_of(loops.begin(), loops.end(),
+                      [&](const analysis::Loop& other) { return other.parent == l; }))
+        continue;
+      ++innermost;
       std::size_t fused = 0;
-      for (const std::size_t i : loop) {
+      for (std::uint32_t i = 0; i < emitted.function().body.size(); ++i) {
         const Instruction& s = emitted.function().body[i];
-        if (s.kind != StatementKind::Instruction) continue;
+        if (s.kind != StatementKind::Instruction ||
+            !facts.cfg.loops().contains(l, facts.cfg.block_of(i)))
+          continue;
         const bool floating = kind(s.type()) == TypeKind::Float;
         if (s.is(Op::fma_f32)) {
           ++fused;
@@ -213,6 +248,7 @@ TEST_CASE("the inner loops of the GEMVs are fused multiply-adds, rounded to near
       INFO(kernel);
       CHECK((fused == 1 || fused == 4));
     }
+    CHECK(innermost > 0);
   }
 }
 
@@ -232,13 +268,13 @@ TEST_CASE("loops are tested at the bottom: no backward branch is unconditional")
 TEST_CASE("consecutive lanes of the coalesced kernels are on consecutive elements") {
   for (const std::string_view kernel : {"gemv_coalesced", "vadd", "copy", "fma_rpt"}) {
     const Emitted emitted(kernel);
-    const LaneAnalysis lanes(emitted.function());
+    const Facts facts(emitted.module);
     std::size_t accesses = 0;
     for (const std::string_view mnemonic : {"ld", "st"}) {
       for (const std::size_t i : emitted.with(mnemonic, Space::Global)) {
         INFO(kernel << ": "
                     << print(emitted.module, emitted.function(), emitted.function().body[i]));
-        CHECK(lanes.lane_stride(emitted.address(i)) == std::optional<std::int64_t>(4));
+        CHECK(facts.strides.of(emitted.address(i)) == std::optional<std::int64_t>(4));
         ++accesses;
       }
     }
@@ -248,21 +284,21 @@ TEST_CASE("consecutive lanes of the coalesced kernels are on consecutive element
 
 TEST_CASE("the shared tile is written lane by lane and read as a broadcast") {
   const Emitted emitted("gemv_coalesced");
-  const LaneAnalysis lanes(emitted.function());
+  const Facts facts(emitted.module);
   for (const std::size_t i : emitted.with("st", Space::Shared)) {
-    CHECK(lanes.lane_stride(emitted.address(i)) == std::optional<std::int64_t>(4));
+    CHECK(facts.strides.of(emitted.address(i)) == std::optional<std::int64_t>(4));
   }
   for (const std::size_t i : emitted.with("ld", Space::Shared)) {
-    CHECK(lanes.lane_stride(emitted.address(i)) == std::optional<std::int64_t>(0));
+    CHECK(facts.strides.of(emitted.address(i)) == std::optional<std::int64_t>(0));
   }
 }
 
 TEST_CASE("the strided GEMV is strided: lanes are a row apart") {
   const Emitted emitted("gemv_strided");
-  const LaneAnalysis lanes(emitted.function());
+  const Facts facts(emitted.module);
   std::size_t strided = 0;
   for (const std::size_t i : emitted.with("ld", Space::Global)) {
-    strided += lanes.lane_stride(emitted.address(i)) == std::nullopt ? 1u : 0u;
+    strided += facts.strides.of(emitted.address(i)) == std::nullopt ? 1u : 0u;
   }
   CHECK(strided == 1);
   CHECK(emitted.with("shfl").size() == 5);
