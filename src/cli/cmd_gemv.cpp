@@ -224,7 +224,8 @@ std::vector<std::byte> packed(const Args&... arguments) {
 emulator::Dim3 emulated(const Dim3& size) { return {size.x, size.y, size.z}; }
 
 void run_job(Job& job, const Options& options) {
-  const auto [k, n] = job.shape;
+  const std::uint32_t k = job.shape.k;
+  const std::uint32_t n = job.shape.n;
   const std::uint64_t elements = std::uint64_t{k} * n;
   Stages& stages = job.stages;
   emulator::Device device(job.gpu);
