@@ -3,4 +3,5 @@
 
 #include "ptxgen/emulator/counters.hpp"
 #include "ptxgen/emulator/emulator.hpp"
+#include "ptxgen/emulator/profile.hpp"
 #include "ptxgen/emulator/rules.hpp"

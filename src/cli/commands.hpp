@@ -26,6 +26,8 @@ void add_dump(CLI::App& app, int& exit_code);
 void add_fmt(CLI::App& app, int& exit_code);
 void add_check(CLI::App& app, int& exit_code);
 void add_assemble(CLI::App& app, int& exit_code);
+void add_run(CLI::App& app, int& exit_code);
+void add_gemv(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 
 // Files -----------------------------------------------------------------------------------------
@@ -36,6 +38,9 @@ void add_doctor(CLI::App& app, int& exit_code);
 [[nodiscard]] std::string input_name(const std::string& path);
 /// Writes to the file, or to standard output if `path` is empty or "-". Throws `Error` (stage io).
 void write_output(const std::string& path, std::string_view bytes);
+enum class Stream { Out, Err };
+/// Whether standard output or error is a terminal.
+[[nodiscard]] bool is_terminal(Stream stream) noexcept;
 
 // Findings --------------------------------------------------------------------------------------
 

@@ -1,4 +1,10 @@
 // src/cli/files.cpp - reading inputs and writing products
+#ifdef _WIN32
+#include <io.h>
+#else
+#include <unistd.h>
+#endif
+
 #include <iostream>
 #include <iterator>
 
@@ -20,6 +26,15 @@ void write_output(const std::string& path, std::string_view bytes) {
   std::cout.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   std::cout.flush();
   if (!std::cout) throw Error(Stage::Io, "write", "cannot write to standard output");
+}
+
+bool is_terminal(Stream stream) noexcept {
+  const int number = stream == Stream::Out ? 1 : 2;
+#ifdef _WIN32
+  return _isatty(number) != 0;
+#else
+  return isatty(number) != 0;
+#endif
 }
 
 }  // namespace ptxgen::cli

@@ -11,7 +11,7 @@ namespace {
 using namespace ptxgen::cli;
 
 int run(int argc, char** argv) {
-  CLI::App app("Build, check and study GPU kernels as PTX; no GPU and no CUDA toolkit needed");
+  CLI::App app("Build, check, run and study GPU kernels as PTX; no GPU or CUDA toolkit needed");
   app.name("ptxgen");
   app.set_version_flag("--version", std::string(ptxgen::kVersion));
   app.require_subcommand(1);
@@ -22,6 +22,8 @@ int run(int argc, char** argv) {
   add_fmt(app, exit_code);
   add_check(app, exit_code);
   add_assemble(app, exit_code);
+  add_run(app, exit_code);
+  add_gemv(app, exit_code);
   add_doctor(app, exit_code);
   try {
     app.parse(argc, argv);

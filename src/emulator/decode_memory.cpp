@@ -3,6 +3,7 @@
 
 #include "emulator/decoder.hpp"
 #include "emulator/memory_steps.hpp"
+#include "emulator/vector/isa.hpp"
 #include "emulator/support_table.hpp"
 
 namespace ptxgen::inline v0::emulator {
@@ -163,7 +164,7 @@ class MemoryDecoder {
     access.lane_bytes = first.lane_bytes;
     access.is_signed = first.is_signed && first.register_bits > detail_.element_bytes * 8u;
     access.base_is_64bit = detail_.base.lane_bytes == 8;
-    return isa_baseline::hot_memory_handler(access);
+    return handlers(best_isa()).memory(access);
   }
 
   void load() {

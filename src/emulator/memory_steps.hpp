@@ -45,13 +45,6 @@ struct HotAccess {
   bool base_is_64bit = true;
 };
 
-// One namespace for each instruction set that vector/*.cpp are compiled for.
-namespace isa_baseline {
-/// A handler for it, or nullptr. The step's `immediate` points to its MemoryDetail, `source[0]` is
-/// the frame offset of the base register, `source[1]` the counter.
-[[nodiscard]] Handler hot_memory_handler(const HotAccess& access) noexcept;
-}  // namespace isa_baseline
-
 // What the hot handlers fall back on.
 /// Counts a global access whose lanes are neither neighbours nor equal.
 void count_scattered_global(AccessCounters& counters, const std::uint64_t addresses[32],

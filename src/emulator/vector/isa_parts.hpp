@@ -4,12 +4,12 @@
 #include "emulator/vector/isa.hpp"
 
 // One namespace for each instruction set, all with the same functions.
-#define PTXGEN_ISA_PARTS(isa)                                    \
-  namespace ptxgen::inline v0::emulator::isa {                   \
-  Handler alu_handler(Alu which) noexcept; \
+#define PTXGEN_ISA_PARTS(isa)                                             \
+  namespace ptxgen::inline v0::emulator::isa {                            \
+  Handler alu_handler(Alu which) noexcept;                                \
   Handler compare_handler(Compare comparison, CompareType type) noexcept; \
-  Handler select_handler(unsigned lane_bytes) noexcept; \
-  Handler hot_memory_handler(const HotAccess& access) noexcept; \
+  Handler select_handler(unsigned lane_bytes) noexcept;                   \
+  Handler hot_memory_handler(const HotAccess& access) noexcept;           \
   }
 PTXGEN_ISA_PARTS(isa_baseline)
 PTXGEN_ISA_PARTS(isa_avx2)

@@ -8,6 +8,7 @@
 // calls the one that can do everything (memory_load_store.cpp).
 
 #include "emulator/memory_steps.hpp"
+#include "emulator/vector/isa_parts.hpp"
 #include "emulator/written_bits.hpp"
 
 #ifndef PTXGEN_ISA_NAMESPACE
@@ -306,7 +307,7 @@ __attribute__((no_sanitize("thread"))) inline bool access_shared(Context& contex
   const u64 most = cta.shared_bytes - kWidth;
   const Address* const lanes = reinterpret_cast<const Address*>(context.frame + step.source[0]);
   const Address plus = static_cast<Address>(detail.offset);
-  u64 offsets[32];
+  u64 offsets[32] = {};
   u64 outside = 0;
   u64 low = 0;
   if (mask == 0xffffffffu) {

@@ -1,0 +1,461 @@
+// src/cli/cmd_run.cpp - ptxgen run: one launch of any PTX
+#include <charconv>
+#include <iostream>
+#include <memory>
+
+#include "cli/run_report.hpp"
+#include "ptxgen/emulator/arguments.hpp"
+#include "ptxgen/emulator/profile.hpp"
+#include "ptxgen/ptx/parser.hpp"
+#include "ptxgen/support/error.hpp"
+
+namespace ptxgen::cli {
+
+namespace {
+
+struct Options {
+  std::string file;
+  std::string entry;
+  std::string grid;
+  std::string block;
+  std::string cluster;
+  std::uint32_t shared_bytes = 0;
+  std::vector<std::string> arguments;
+  std::uint64_t seed = 0;
+  std::uint64_t schedules = 1;
+  std::uint64_t max_instructions = emulator::Options{}.max_instructions;
+  bool parallel = false;
+  bool profile = false;
+  std::string check = "default";
+  std::vector<std::string> no_check;
+  std::vector<std::string> suppress;
+  std::string suppressions;
+  std::string gpu;
+  std::string device;
+  std::string output;
+  bool json = false;
+  bool strict = false;
+};
+
+// `X[,Y[,Z]]`
+emulator::Dim3 dimensions(const std::string& option, const std::string& text) {
+  emulator::Dim3 size;
+  std::uint32_t* const parts[] = {&size.x, &size.y, &size.z};
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (std::uint32_t* part : parts) {
+    const auto [stop, code] = std::from_chars(at, end, *part);
+    if (code != std::errc{} || *part == 0) break;
+    if (stop == end) return size;
+    if (*stop != ',') break;
+    at = stop + 1;
+  }
+  throw UsageError(option + " " + text + ": wants X[,Y[,Z]], whole numbers from 1");
+}
+
+std::string comma_text(const emulator::Dim3& size) {
+  return std::to_string(size.x) + "," + std::to_string(size.y) + "," + std::to_string(size.z);
+}
+
+// What the launches of all schedules have in common.
+struct Plan {
+  std::string text;
+  std::string file;
+  ptx::Gpu gpu;
+  std::vector<emulator::ArgumentSpec> specs;
+  emulator::Options options;
+};
+
+emulator::Options run_options(const Options& given) {
+  emulator::Options options;
+  try {
+    options.checks = emulator::RuleSet::parse(given.check);
+  } catch (const Error& error) {
+    throw UsageError("--check " + given.check + ": " + error.message);
+  }
+  for (const std::string& rules : given.no_check) {
+    try {
+      options.checks.remove(emulator::RuleSet::parse(rules));
+    } catch (const Error& error) {
+      throw UsageError("--no-check " + rules + ": " + error.message);
+    }
+  }
+  if (!given.suppressions.empty()) {
+    options.suppressions = emulator::parse_suppressions(read_input(given.suppressions),
+                                                        input_name(given.suppressions));
+  }
+  for (const std::string& text : given.suppress) {
+    try {
+      options.suppressions.push_back(emulator::parse_suppression(text));
+    } catch (const Error& error) {
+      throw UsageError("--suppress " + text + ": " + error.message);
+    }
+  }
+  options.max_instructions = given.max_instructions;
+  options.parallel = given.parallel;
+  return options;
+}
+
+// Standard input can be read by one reader, and once.
+void check_standard_input(const Options& options, const Plan& plan) {
+  unsigned readers = options.file == "-" ? 1 : 0;
+  if (options.suppressions == "-") ++readers;
+  bool by_argument = false;
+  for (const emulator::ArgumentSpec& spec : plan.specs) {
+    if (spec.input != "-") continue;
+    ++readers;
+    by_argument = true;
+  }
+  if (readers > 1) throw UsageError("'-' stands for standard input, which can be read once only");
+  if (by_argument && options.schedules > 1) {
+    throw UsageError(
+        "--schedules reads the inputs again for each schedule, which standard input cannot give; "
+        "name a file");
+  }
+}
+
+const emulator::Program::Kernel& chosen_kernel(const emulator::Program& program,
+                                               const Options& options) {
+  std::string names;
+  for (const emulator::Program::Kernel& kernel : program.kernels()) {
+    names += (names.empty() ? "" : ", ") + kernel.name;
+  }
+  if (names.empty()) throw UsageError(input_name(options.file) + " has no entry to run");
+  if (options.entry.empty()) {
+    if (program.kernels().size() == 1) return program.kernels().front();
+    throw UsageError(input_name(options.file) +
+                     " has several entries, say which with --entry: " + names);
+  }
+  const emulator::Program::Kernel* kernel = program.find_kernel(options.entry);
+  if (kernel == nullptr) {
+    throw UsageError("--entry " + options.entry + ": " + input_name(options.file) +
+                     " has no such entry; it has: " + names);
+  }
+  return *kernel;
+}
+
+emulator::Launch launch_of(const Options& options, const emulator::Program::Kernel& kernel) {
+  const bool block_required = kernel.required_block.count() != 0;
+  const bool cluster_required = kernel.required_cluster.count() != 0;
+  if (options.block.empty() && !block_required) {
+    throw UsageError("--block is missing, and the kernel requires no block size of its own");
+  }
+  emulator::Launch launch;
+  launch.kernel = kernel.name;
+  launch.grid = dimensions("--grid", options.grid);
+  launch.block =
+      options.block.empty() ? kernel.required_block : dimensions("--block", options.block);
+  if (cluster_required) launch.cluster = kernel.required_cluster;
+  if (!options.cluster.empty()) {
+    launch.cluster = dimensions("--cluster", options.cluster);
+    if (cluster_required && launch.cluster != kernel.required_cluster) {
+      throw UsageError("--cluster " + options.cluster + ": the kernel's .reqnctapercluster is " +
+                       comma_text(kernel.required_cluster) +
+                       "; leave --cluster out or say the same");
+    }
+  }
+  launch.dynamic_shared_bytes = options.shared_bytes;
+  return launch;
+}
+
+struct BufferContent {
+  std::size_t argument = 0;
+  std::string name;
+  std::vector<std::byte> bytes;
+};
+
+// What one schedule left behind.
+struct Outcome {
+  std::string kernel;
+  std::uint64_t seed = 0;
+  emulator::Result result;
+  std::vector<BufferContent> buffers;
+};
+
+std::vector<BufferContent> contents_of(const emulator::Device& device,
+                                       const emulator::Program::Kernel& kernel,
+                                       const emulator::Arguments& arguments, const Plan& plan) {
+  std::vector<BufferContent> all;
+  for (const emulator::Arguments::Buffer& buffer : arguments.buffers()) {
+    if (plan.specs[buffer.argument].kind == emulator::ArgumentKind::In) continue;
+    BufferContent content;
+    content.argument = buffer.argument;
+    content.name = kernel.parameters[buffer.argument].name;
+    content.bytes.resize(static_cast<std::size_t>(buffer.bytes));
+    device.read(buffer.address, content.bytes);
+    all.push_back(std::move(content));
+  }
+  return all;
+}
+
+// A device of its own for each schedule: fresh buffers, fresh module variables, equal addresses.
+// `write_error` is what kept an output file from being written.
+Outcome run_schedule(const Plan& plan, const Options& options, std::uint64_t seed,
+                     bool write_outputs, std::unique_ptr<Error>& write_error) {
+  emulator::Device device(plan.gpu);
+  emulator::Program program = emulator::Program::load(device, plan.text, plan.file);
+  const emulator::Program::Kernel& kernel = chosen_kernel(program, options);
+  emulator::Launch launch = launch_of(options, kernel);
+  const emulator::Arguments arguments(device, kernel, plan.specs);
+  launch.parameters = arguments.parameters();
+  const auto write = [&] {
+    if (!write_outputs) return;
+    try {
+      arguments.write_outputs();
+    } catch (const Error& error) {
+      write_error = std::make_unique<Error>(error);
+    }
+  };
+  ProgressBar bar(options.schedules > 1 ? kernel.name + ", seed " + std::to_string(seed)
+                                        : kernel.name);
+  emulator::Options how = plan.options;
+  how.seed = seed;
+  how.progress = bar.sink();
+  Outcome outcome{kernel.name, seed, {}, {}};
+  try {
+    outcome.result = emulator::run(program, launch, how);
+  } catch (...) {
+    write();
+    throw;
+  }
+  write();
+  if (options.schedules > 1) outcome.buffers = contents_of(device, kernel, arguments, plan);
+  return outcome;
+}
+
+bool same(const emulator::RunFinding& a, const emulator::RunFinding& b) {
+  return a.rule == b.rule && a.finding.line == b.finding.line &&
+         a.finding.kernel == b.finding.kernel && a.has_other == b.has_other &&
+         (!a.has_other || a.other.line == b.other.line);
+}
+
+// Adds the findings of a further schedule.
+void merge(std::vector<emulator::RunFinding>& all, std::vector<emulator::RunFinding> more,
+           std::uint64_t seed) {
+  for (emulator::RunFinding& finding : more) {
+    bool known = false;
+    for (emulator::RunFinding& earlier : all) {
+      if (!same(earlier, finding)) continue;
+      earlier.count += finding.count;
+      known = true;
+      break;
+    }
+    if (known) continue;
+    finding.finding.details.push_back("not found with the first seed; to see it alone: --seed " +
+                                      std::to_string(seed));
+    all.push_back(std::move(finding));
+  }
+}
+
+std::string hex_bytes(const std::vector<std::byte>& bytes, std::size_t from, std::size_t count) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (std::size_t i = from; i < from + count; ++i) {
+    const auto value = std::to_integer<unsigned>(bytes[i]);
+    text += (text.empty() ? "" : " ");
+    text += kDigits[value >> 4];
+    text += kDigits[value & 15];
+  }
+  return text;
+}
+
+// Where a buffer of two schedules differs, as a finding; count 0 if it does not.
+emulator::RunFinding difference(const Outcome& first, const Outcome& second, const BufferContent& a,
+                                const BufferContent& b, const std::string& file) {
+  emulator::RunFinding made;
+  made.count = 0;
+  std::size_t offset = 0;
+  std::size_t differing = 0;
+  for (std::size_t i = 0; i < a.bytes.size(); ++i) {
+    if (a.bytes[i] == b.bytes[i]) continue;
+    if (differing++ == 0) offset = i;
+  }
+  if (differing == 0) return made;
+  // The word that holds the byte says more than the byte.
+  const std::size_t word = offset / 4 * 4;
+  const std::size_t count = std::min<std::size_t>(4, a.bytes.size() - word);
+  const emulator::RuleInfo& rule = emulator::info(emulator::Rule::Nondeterminism);
+  made.rule = emulator::Rule::Nondeterminism;
+  made.count = 1;
+  made.finding.severity = rule.severity;
+  made.finding.rule = std::string(rule.name);
+  made.finding.file = file;
+  made.finding.kernel = first.kernel;
+  made.finding.message = "argument " + std::to_string(a.argument + 1) + " (parameter " + a.name +
+                         ") depends on the schedule: " + std::to_string(differing) + " of " +
+                         std::to_string(a.bytes.size()) + " bytes differ";
+  made.finding.details = {
+      "first at offset " + std::to_string(offset) + "; bytes from " + std::to_string(word) + ": " +
+          hex_bytes(a.bytes, word, count) + " with --seed " + std::to_string(first.seed) + ", " +
+          hex_bytes(b.bytes, word, count) + " with --seed " + std::to_string(second.seed),
+      "order the accesses that decide it: a barrier, or one fixed order of additions"};
+  return made;
+}
+
+void compare(std::vector<emulator::RunFinding>& findings, const Outcome& first,
+             const Outcome& second, const Plan& plan) {
+  const emulator::Rule rule = emulator::Rule::Nondeterminism;
+  if (!plan.options.checks.has(rule)) return;
+  for (const emulator::Suppression& suppression : plan.options.suppressions) {
+    if (suppression.rule == rule && suppression.line == 0 &&
+        (suppression.kernel.empty() || suppression.kernel == first.kernel)) {
+      return;
+    }
+  }
+  for (std::size_t i = 0; i < first.buffers.size(); ++i) {
+    emulator::RunFinding made =
+        difference(first, second, first.buffers[i], second.buffers[i], plan.file);
+    if (made.count == 0) continue;
+    const std::string which = "argument " + std::to_string(first.buffers[i].argument + 1) + " ";
+    bool known = false;
+    for (emulator::RunFinding& earlier : findings) {
+      if (earlier.rule != rule || !earlier.finding.message.starts_with(which)) continue;
+      ++earlier.count;
+      known = true;
+    }
+    if (!known) findings.push_back(std::move(made));
+  }
+}
+
+// All schedules as one result: findings of all, everything else of the first.
+Outcome run_all(const Plan& plan, const Options& options, std::unique_ptr<Error>& write_error) {
+  Outcome all = run_schedule(plan, options, options.seed, true, write_error);
+  emulator::Status& status = all.result.status;
+  // A schedule that was stopped has left its work half done; only whole ones are compared.
+  const Outcome* baseline = status == emulator::Status::Fault ? nullptr : &all;
+  Outcome later;
+  std::vector<emulator::RunFinding> differences;
+  for (std::uint64_t i = 1; i < options.schedules; ++i) {
+    Outcome next = run_schedule(plan, options, options.seed + i, false, write_error);
+    all.result.seconds += next.result.seconds;
+    merge(all.result.findings, std::move(next.result.findings), next.seed);
+    status = std::max(status, next.result.status);
+    if (next.result.status == emulator::Status::Fault) continue;
+    if (baseline != nullptr) {
+      compare(differences, *baseline, next, plan);
+    } else {
+      later = std::move(next);
+      baseline = &later;
+    }
+  }
+  for (emulator::RunFinding& finding : differences) {
+    all.result.findings.push_back(std::move(finding));
+  }
+  if (!differences.empty()) status = std::max(status, emulator::Status::Findings);
+  return all;
+}
+
+nlohmann::json as_json(const Outcome& outcome, const Plan& plan, const Options& options) {
+  nlohmann::json made = {{"kernel", outcome.kernel},
+                         {"gpu", plan.gpu.name},
+                         {"seed", options.seed},
+                         {"schedules", options.schedules},
+                         {"status", name_of(outcome.result.status)},
+                         {"findings", to_json(outcome.result.findings)},
+                         {"printf", outcome.result.printed},
+                         {"seconds", outcome.result.seconds},
+                         {"counters", to_json(outcome.result.counters)}};
+  if (options.profile) made["lines"] = lines_json(outcome.result.counters);
+  return made;
+}
+
+// Findings and a last line for people, on standard error.
+void describe(const Outcome& outcome, const Plan& plan) {
+  std::uint64_t errors = 0;
+  std::uint64_t notes = 0;
+  for (const emulator::RunFinding& finding : outcome.result.findings) {
+    std::cerr << to_text(finding) << '\n';
+    ++(finding.finding.severity == Severity::Error ? errors : notes);
+  }
+  std::cerr << outcome.kernel << ": " << name_of(outcome.result.status);
+  if (errors + notes != 0) std::cerr << ", " << errors << " errors, " << notes << " notes";
+  std::cerr << "; " << outcome.result.counters.warp_instructions << " warp instructions, "
+            << outcome.result.seconds << " s, emulating " << plan.gpu.name << '\n';
+}
+
+void run_command(const Options& options, int& exit_code) {
+  check_device(options.device);
+  Plan plan;
+  plan.options = run_options(options);
+  for (const std::string& text : options.arguments) {
+    plan.specs.push_back(emulator::parse_argument(text));
+  }
+  check_standard_input(options, plan);
+  plan.text = read_input(options.file);
+  plan.file = input_name(options.file);
+  const ptx::Module module = ptx::parse(plan.text, plan.file);
+  plan.gpu = chosen_gpu(options.gpu, module.target);
+
+  std::unique_ptr<Error> write_error;
+  const Outcome outcome = run_all(plan, options, write_error);
+  const emulator::Result& result = outcome.result;
+  if (options.json) {
+    write_output(options.output, text_of(as_json(outcome, plan, options)));
+  } else {
+    write_output({}, result.printed);
+    if (options.profile) {
+      write_output(options.output, emulator::annotate(plan.text, result.counters));
+    } else if (!options.output.empty()) {
+      write_output(options.output, emulator::to_text(result.counters));
+    }
+    describe(outcome, plan);
+  }
+  if (write_error) throw Error(*write_error);
+  exit_code =
+      result.status == emulator::Status::Fault ? kFound : verdict(result.findings, options.strict);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("run", "Run a kernel of any PTX, with no GPU");
+  command->footer(
+      "An argument SPEC, one for each parameter, in their order:\n"
+      "  u8:VALUE .. u64:VALUE, s8:VALUE .. s64:VALUE, f16:VALUE, bf16:VALUE, f32:VALUE, "
+      "f64:VALUE\n"
+      "  bytes:HEX, null\n"
+      "  in:FILE              a read-only buffer with the file's bytes\n"
+      "  out:BYTES:FILE       a buffer, not initialised, written to the file afterwards\n"
+      "  inout:FILE:FILE2     a buffer with the bytes of the one, written to the other\n"
+      "  zero:BYTES:FILE      a buffer of zeros, written to the file afterwards\n\n"
+      "Example: ptxgen run vadd.ptx --grid 4 --block 256 --arg in:a.bin in:b.bin out:4096:c.bin "
+      "u32:1024");
+  command->add_option("file", options->file, "PTX file, - for standard input")->required();
+  command->add_option("--entry", options->entry, "the kernel, if the file has several");
+  command->add_option("--grid", options->grid, "blocks: X[,Y[,Z]]")->required();
+  command->add_option(
+      "--block", options->block,
+      "threads of a block: X[,Y[,Z]]; may be left out where the kernel requires one");
+  command->add_option("--cluster", options->cluster, "blocks of a cluster: X[,Y[,Z]]");
+  command->add_option("--smem", options->shared_bytes, "dynamic shared memory, bytes");
+  command->add_option("--arg", options->arguments, "argument SPEC, repeatable");
+  command->add_option("--seed", options->seed, "which legal schedule")->capture_default_str();
+  command
+      ->add_option("--schedules", options->schedules,
+                   "run that many seeds and compare what they leave in the buffers")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000}))
+      ->capture_default_str();
+  command->add_option("--max-instructions", options->max_instructions, "for each warp")
+      ->check(CLI::Range(std::uint64_t{1}, ~std::uint64_t{0}))
+      ->capture_default_str();
+  command->add_flag("--parallel", options->parallel,
+                    "blocks run in any order even where the result may depend on it");
+  command->add_flag("--profile", options->profile, "print the PTX annotated with counters");
+  command->add_option("--check", options->check, "all, default, none, or RULE,..")
+      ->capture_default_str();
+  command->add_option("--no-check", options->no_check, "RULE,.. not to be watched")
+      ->allow_extra_args(false);
+  command->add_option("--suppress", options->suppress, "RULE[:KERNEL[:LINE]], repeatable")
+      ->allow_extra_args(false);
+  command->add_option("--suppressions", options->suppressions, "a file with one of these a line");
+  command->add_option("--gpu", options->gpu, "the GPU to model: h200, ..., or sm_90 and the like");
+  command->add_option("--device", options->device, "auto, emulator or cuda:N");
+  command->add_option("-o,--output", options->output,
+                      "write there: the JSON, the annotated PTX, else the counters");
+  command->add_flag("--json", options->json, "one JSON document: findings, printf, counters");
+  command->add_flag("--strict", options->strict, "exit with 1 for warnings too");
+  command->callback([options, &exit_code] { run_command(*options, exit_code); });
+}
+
+}  // namespace ptxgen::cli

@@ -1,0 +1,161 @@
+// src/cli/run_report.cpp - findings and counters of a run, its progress
+#include "cli/run_report.hpp"
+
+#include <algorithm>
+#include <iostream>
+
+#include "ptxgen/runtime/settings.hpp"
+#include "ptxgen/support/error.hpp"
+
+namespace ptxgen::cli {
+
+using nlohmann::json;
+
+namespace {
+
+json to_json(const emulator::Dim3& position) { return {position.x, position.y, position.z}; }
+
+json to_json(const emulator::MemoryCounters& group) {
+  return {{"requests", group.requests},
+          {"sectors", group.sectors},
+          {"ideal_sectors", group.ideal_sectors},
+          {"bytes", group.bytes}};
+}
+
+json to_json(const emulator::SharedCounters& group) {
+  return {{"requests", group.requests},
+          {"wavefronts", group.wavefronts},
+          {"ideal_wavefronts", group.ideal_wavefronts},
+          {"bank_conflicts", group.bank_conflicts}};
+}
+
+}  // namespace
+
+json to_json(const emulator::RunFinding& finding) {
+  json made = to_json(finding.finding);
+  // What differs between schedules is the work of no thread.
+  const bool somewhere = finding.rule != emulator::Rule::Nondeterminism;
+  made["block"] = somewhere ? to_json(finding.block) : json(nullptr);
+  made["thread"] = finding.has_thread ? to_json(finding.thread) : json(nullptr);
+  if (finding.has_other) {
+    made["other"] = {{"line", finding.other.line},
+                     {"block", to_json(finding.other.block)},
+                     {"thread", to_json(finding.other.thread)}};
+  }
+  made["count"] = finding.count;
+  return made;
+}
+
+json to_json(const std::vector<emulator::RunFinding>& findings) {
+  json list = json::array();
+  for (const emulator::RunFinding& finding : findings) list.push_back(to_json(finding));
+  return list;
+}
+
+ExitCode verdict(const std::vector<emulator::RunFinding>& findings, bool strict) {
+  std::vector<Finding> all;
+  for (const emulator::RunFinding& finding : findings) all.push_back(finding.finding);
+  return verdict(all, strict);
+}
+
+json to_json(const emulator::Counters& counters) {
+  json opcodes = json::object();
+  for (const emulator::OpCount& op : counters.opcodes) opcodes[op.mnemonic] = op.executions;
+  return {{"warp_instructions", counters.warp_instructions},
+          {"thread_instructions", counters.thread_instructions},
+          {"opcodes", std::move(opcodes)},
+          {"warp_execution_efficiency", counters.warp_execution_efficiency()},
+          {"branches", counters.branches},
+          {"divergent_branches", counters.divergent_branches},
+          {"barriers", counters.barriers},
+          {"atomics", counters.atomics},
+          {"global_load", to_json(counters.global_load)},
+          {"global_store", to_json(counters.global_store)},
+          {"local_load", to_json(counters.local_load)},
+          {"local_store", to_json(counters.local_store)},
+          {"shared_load", to_json(counters.shared_load)},
+          {"shared_store", to_json(counters.shared_store)}};
+}
+
+json lines_json(const emulator::Counters& counters) {
+  json lines = json::array();
+  for (const emulator::LineCounters& line : counters.lines) {
+    json made = {{"line", line.line},
+                 {"opcode", line.opcode},
+                 {"function", line.function},
+                 {"executions", line.executions},
+                 {"thread_executions", line.thread_executions},
+                 {"predicated_on", line.predicated_on},
+                 {"divergent", line.divergent}};
+    if (line.memory.requests != 0) made["memory"] = to_json(line.memory);
+    if (line.shared.requests != 0) made["shared"] = to_json(line.shared);
+    lines.push_back(std::move(made));
+  }
+  return lines;
+}
+
+std::string_view name_of(emulator::Status status) noexcept {
+  switch (status) {
+    case emulator::Status::Ok:
+      return "ok";
+    case emulator::Status::Findings:
+      return "findings";
+    case emulator::Status::Fault:
+      return "fault";
+  }
+  return "fault";
+}
+
+void check_device(const std::string& given) {
+  const std::string device = given.empty() ? Settings::from_environment().device : given;
+  if (device == "auto" || device == "emulator") return;
+  const std::string from = given.empty() ? "PTXGEN_DEVICE=" : "--device ";
+  constexpr std::string_view kCuda = "cuda:";
+  const std::string number = device.starts_with(kCuda) ? device.substr(kCuda.size()) : "";
+  if (!number.empty() && number.find_first_not_of("0123456789") == std::string::npos) {
+    throw UsageError(from + device +
+                     ": this version runs kernels on the emulator only; say emulator or auto");
+  }
+  throw UsageError(from + device + ": there is no such device; say auto, emulator or cuda:N");
+}
+
+ptx::Gpu chosen_gpu(const std::string& given, std::string_view target) {
+  if (given.empty()) return emulator::default_gpu(target);
+  if (const ptx::Gpu* row = ptx::find_gpu(given)) return *row;
+  try {
+    return emulator::gpu_named(given);
+  } catch (const Error& error) {
+    throw UsageError("--gpu " + given + ": " + error.message);
+  }
+}
+
+ProgressBar::ProgressBar(std::string label)
+    // A short run ends before its bar would be looked at.
+    : label_(std::move(label)),
+      next_(std::chrono::steady_clock::now() + std::chrono::milliseconds(300)) {}
+
+ProgressBar::~ProgressBar() {
+  if (shown_) std::cerr << "\r\x1b[K" << std::flush;
+}
+
+emulator::Progress ProgressBar::sink() noexcept {
+  if (!is_terminal(Stream::Err)) return {};
+  return {[](void* user, std::uint64_t done, std::uint64_t total) {
+            static_cast<ProgressBar*>(user)->show(done, total);
+          },
+          this};
+}
+
+void ProgressBar::show(std::uint64_t done, std::uint64_t total) {
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_ || total == 0) return;
+  next_ = now + std::chrono::milliseconds(100);
+  constexpr std::size_t kWidth = 40;
+  const double share = static_cast<double>(std::min(done, total)) / static_cast<double>(total);
+  const auto full = static_cast<std::size_t>(share * static_cast<double>(kWidth));
+  std::cerr << '\r' << label_ << " [" << std::string(full, '#') << std::string(kWidth - full, '.')
+            << "] " << done << '/' << total << " blocks\x1b[K" << std::flush;
+  shown_ = true;
+}
+
+}  // namespace ptxgen::cli

@@ -1,0 +1,55 @@
+// src/cli/run_report.hpp - findings and counters of a run, its progress
+#pragma once
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/commands.hpp"
+#include "ptxgen/emulator/emulator.hpp"
+
+namespace ptxgen::cli {
+
+/// As `to_json(Finding)`, with block, thread, the other party and the count.
+[[nodiscard]] nlohmann::json to_json(const emulator::RunFinding& finding);
+[[nodiscard]] nlohmann::json to_json(const std::vector<emulator::RunFinding>& findings);
+/// kFound if there is an error (or, when strict, a warning).
+[[nodiscard]] ExitCode verdict(const std::vector<emulator::RunFinding>& findings, bool strict);
+
+/// The `counters` of `run` and `gemv`.
+[[nodiscard]] nlohmann::json to_json(const emulator::Counters& counters);
+/// The `lines` of `run --profile`.
+[[nodiscard]] nlohmann::json lines_json(const emulator::Counters& counters);
+
+/// "ok", "findings" or "fault".
+[[nodiscard]] std::string_view name_of(emulator::Status status) noexcept;
+
+/// The device that `--device`, or PTXGEN_DEVICE where `given` is empty, asks for must be the
+/// emulator or left to us. Throws `UsageError` else.
+void check_device(const std::string& given);
+/// The GPU of `--gpu`, or the default for a `.target` if `given` is empty. Throws `UsageError` that
+/// lists the names.
+[[nodiscard]] ptx::Gpu chosen_gpu(const std::string& given, std::string_view target);
+
+/// A bar on standard error while it lives, if that is a terminal; nothing else.
+class ProgressBar {
+ public:
+  explicit ProgressBar(std::string label);
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+  ~ProgressBar();
+
+  /// What a launch is to be given; the bar must outlive the launch.
+  [[nodiscard]] emulator::Progress sink() noexcept;
+
+ private:
+  void show(std::uint64_t done, std::uint64_t total);
+
+  std::string label_;
+  std::chrono::steady_clock::time_point next_;
+  bool shown_ = false;
+};
+
+}  // namespace ptxgen::cli
