@@ -24,6 +24,10 @@ std::vector<std::uint32_t> source_lines(std::string_view ptx) {
   while (!ptx.empty()) {
     const std::string_view line = ptx.substr(0, ptx.find('\n'));
     ptx.remove_prefix(std::min(ptx.size(), line.size() + 1));
+    if (line.find(".entry ") != std::string_view::npos ||
+        line.find(".func ") != std::string_view::npos) {
+      current = 0;
+    }
     const std::size_t loc = line.find(".loc");
     if (loc != std::string_view::npos && line.find_first_not_of(" \t") == loc) {
       const std::size_t inlined = line.find("inlined_at ");
@@ -32,7 +36,9 @@ std::vector<std::uint32_t> source_lines(std::string_view ptx) {
       unsigned file = 0;
       unsigned number = 0;
       // Other files than the first are headers; what was inlined from them keeps the caller's line.
-      if (std::sscanf(place.c_str(), "%u %u", &file, &number) == 2 && file == 1) current = number;
+      if (std::sscanf(place.c_str(), "%u %u", &file, &number) == 2 && file == 1 && number != 0) {
+        current = number;
+      }
     }
     lines.push_back(current);
   }
