@@ -1,0 +1,92 @@
+// ptxgen/emulator/arguments.hpp - kernel arguments written as text, their buffers and files
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ptxgen/emulator/emulator.hpp"
+
+namespace ptxgen::inline v0::emulator {
+
+enum class ArgumentKind : std::uint8_t {
+  Integer,  ///< u8:VALUE .. u64:VALUE, s8:VALUE .. s64:VALUE
+  Float,    ///< f16:VALUE, bf16:VALUE, f32:VALUE, f64:VALUE
+  Bytes,    ///< bytes:HEX
+  Null,     ///< null
+  In,       ///< in:FILE
+  Out,      ///< out:BYTES:FILE
+  InOut,    ///< inout:FILE:FILE2
+  Zero,     ///< zero:BYTES:FILE
+};
+
+/// One argument of `ptxgen run`, read from its text.
+struct ArgumentSpec {
+  std::string text;  ///< as it was written
+  ArgumentKind kind{};
+  ptx::Type type = ptx::Type::none;  ///< of Integer and Float
+  std::vector<std::byte> value;      ///< of Integer, Float, Bytes, Null: little endian
+  std::uint64_t bytes = 0;           ///< of Out and Zero: the size of the buffer
+  std::string input;                 ///< of In and InOut; "-" is stdin
+  std::string output;                ///< of Out, InOut and Zero; may be empty: written nowhere
+
+  /// Whether the argument is the address of a buffer of its own.
+  [[nodiscard]] bool is_buffer() const noexcept { return kind >= ArgumentKind::In; }
+};
+
+/// Reads a spec. Integers: decimal with an optional minus, or `0x` and digits, which for signed
+/// types are the bit pattern (`s8:0xff` is -1). Floats: a decimal number, rounded once to nearest
+/// even; `nan`, `inf`, `-inf`; or `0x` and digits, the bit pattern. `BYTES` is decimal or `0x` and
+/// digits, at least 1. The file of `out` and `zero` may be left out, the colon with it.
+///
+/// Throws `Error` (Stage::Launch, code "argument") that says what is expected.
+[[nodiscard]] ArgumentSpec parse_argument(std::string_view text);
+
+/// Whether a spec fits a parameter: sizes are equal, and an integer does not meet a float unless
+/// the parameter is `.b`. Throws `Error` (Stage::Launch, code "argument") that names the argument's
+/// number (from 1), the parameter and what is expected.
+void check_argument(const ArgumentSpec& spec, const Program::Kernel::Parameter& parameter,
+                    std::size_t number);
+
+/// The arguments of one launch: buffers on a device and the parameter block. The buffers are freed
+/// with the object, which must not outlive the device.
+class Arguments {
+ public:
+  /// One of the arguments' buffers, an allocation named "argument N (parameter NAME)".
+  struct Buffer {
+    std::size_t argument = 0;  ///< index of its spec
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+    std::string output;  ///< file that `write_outputs` writes, or empty
+  };
+
+  /// Specs in the order of the kernel's parameters. `in` buffers are protected, `out` buffers are
+  /// not initialised, `zero` buffers are.
+  ///
+  /// Throws `Error`: Stage::Launch, code "argument" for a wrong number of specs or one that does
+  /// not fit (nothing is allocated then); Stage::Io for a file that cannot be read; as
+  /// `Device::allocate`.
+  Arguments(Device& device, const Program::Kernel& kernel, std::span<const ArgumentSpec> specs);
+  Arguments(const Arguments&) = delete;
+  Arguments& operator=(const Arguments&) = delete;
+  ~Arguments();
+
+  /// The parameter block, for `Launch::parameters`; lives as long as the object.
+  [[nodiscard]] std::span<const std::byte> parameters() const noexcept { return block_; }
+  [[nodiscard]] std::span<const Buffer> buffers() const noexcept { return buffers_; }
+
+  /// Writes what memory holds now to the files of `out`, `inout` and `zero`. Tries every file;
+  /// throws the first `Error` (Stage::Io), the others in its `causes`.
+  void write_outputs() const;
+
+ private:
+  void release() noexcept;
+
+  Device* device_;
+  std::vector<std::byte> block_;
+  std::vector<Buffer> buffers_;
+};
+
+}  // namespace ptxgen::inline v0::emulator
