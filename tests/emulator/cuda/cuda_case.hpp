@@ -120,7 +120,7 @@ class CudaRun {
 
   /// Exact, element for element; reports the first difference and how many there are.
   template <class T>
-  void check_equal(const std::vector<T>& actual, const std::vector<T>& expected) {
+  void check_values(const std::vector<T>& actual, const std::vector<T>& expected) {
     std::size_t first = 0, wrong = 0;
     for (std::size_t i = expected.size(); i-- > 0;) {
       if (i < actual.size() && actual[i] == expected[i]) continue;
@@ -137,7 +137,7 @@ class CudaRun {
   }
   template <class T>
   void check_equal(Buffer<T> actual, const std::vector<T>& expected) {
-    check_equal(read(actual), expected);
+    check_values(read(actual), expected);
   }
   /// |actual - expected| <= absolute + relative * |expected|, NaN only where NaN is expected.
   template <class T, class U>

@@ -51,7 +51,7 @@ Nvcc::Nvcc() {
   const FoundProgram found = find_program(Settings::from_environment(), "nvcc");
   program_ = found.path;
   for (const SearchAttempt& attempt : found.attempts) {
-    searched_ += (searched_.empty() ? "" : ", ") + attempt.where + " (" + attempt.problem + ")";
+    searched_ += (searched_.empty() ? "" : ", ") + attempt.where + " (" + attempt.reason + ")";
   }
   if (!program_.empty()) version_ = run_program({program_, "--version"}).out;
 }

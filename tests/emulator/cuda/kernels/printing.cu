@@ -9,8 +9,8 @@ extern "C" __global__ void printing(const float* values) {
     printf("%lld %llu %llx\n", -1234567890123ll, 18446744073709551615ull, 0x123456789abcdefull);
     printf("%.3f %8.2f %e %g\n", 3.14159, -2.5, 12345.678, 0.0001);
     printf("[%s] [%8s] [%-8s]\n", "text", "right", "left");
-    printf("%hhd %hd %zu\n", static_cast<signed char>(-3), static_cast<short>(-300), sizeof(int));
-    printf("%*d %.*f\n", 6, 7, 2, 1.005);
+    printf("%hd %i %ld\n", static_cast<short>(-300), -7, 1L << 40);
+    printf("%*d|% d|%.3s|%10.4e\n", 6, 7, 8, "abcdef", -0.00123456);
     printf("no arguments\n");
   }
   __syncwarp();
