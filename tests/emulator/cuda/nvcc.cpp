@@ -1,0 +1,122 @@
+// tests/emulator/cuda/nvcc.cpp - CUDA files to PTX, kept in the build tree
+#include "nvcc.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+
+#include "ptxgen/runtime/settings.hpp"
+#include "ptxgen/support/error.hpp"
+#include "runtime/toolkit.hpp"
+#include "support/subprocess.hpp"
+#include "support/temporary_directory.hpp"
+
+namespace ptxgen::test {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<std::string> options_of(const Build& build) {
+  std::vector<std::string> options{"-std=c++17", "-w", "-ptx", "-arch=sm_" + std::to_string(build.sm)};
+  if (build.variant == "O0") options.insert(options.end(), {"-Xcicc", "-O0"});
+  if (build.variant == "debug") options.emplace_back("-G");
+  return options;
+}
+
+std::string content_or_nothing(const fs::path& path) {
+  std::error_code none;
+  if (!fs::exists(path, none)) return {};
+  return read_file(path.string());
+}
+
+}  // namespace
+
+std::vector<Build> builds_from(unsigned least_sm) {
+  std::vector<Build> builds;
+  for (const unsigned sm : {80u, 75u, 90u}) {
+    if (sm < least_sm) continue;
+    for (const std::string_view variant : {"default", "O0", "debug"}) {
+      builds.push_back({sm, variant});
+    }
+  }
+  return builds;
+}
+
+Nvcc::Nvcc() {
+  const FoundProgram found = find_program(Settings::from_environment(), "nvcc");
+  program_ = found.path;
+  for (const SearchAttempt& attempt : found.attempts) {
+    searched_ += (searched_.empty() ? "" : ", ") + attempt.where + " (" + attempt.reason + ")";
+  }
+  if (!program_.empty()) version_ = run_program({program_, "--version"}).out;
+}
+
+std::string Nvcc::compile_one(std::string_view file, const std::string& source,
+                              const Build& build) const {
+  const std::vector<std::string> options = options_of(build);
+  // The whole key is kept beside the text, so that equal means equal.
+  std::string key = version_;
+  for (const std::string& option : options) key += option + "\n";
+  key += source;
+
+  const fs::path folder = CUDA_PTX_FOLDER;
+  fs::create_directories(folder);
+  const std::string stem = std::string(file.substr(0, file.rfind('.'))) + ".sm_" +
+                           std::to_string(build.sm) + "." + std::string(build.variant);
+  const fs::path text_path = folder / (stem + ".ptx");
+  const fs::path key_path = folder / (stem + ".key");
+  if (content_or_nothing(key_path) == key) {
+    if (std::string text = content_or_nothing(text_path); !text.empty()) return text;
+  }
+
+  const TemporaryDirectory scratch(Settings::from_environment().temp_dir);
+  const std::string made = scratch.file("out.ptx");
+  std::vector<std::string> call{program_};
+  call.insert(call.end(), options.begin(), options.end());
+  call.insert(call.end(), {"-o", made, std::string(file)});
+  SubprocessOptions limits;
+  limits.folder = CUDA_KERNELS_FOLDER;  // .file names stay relative
+  limits.timeout = std::chrono::minutes(5);
+  const SubprocessResult result = run_program(call, limits);
+  if (result.exit_code != 0)
+    throw Error(Stage::Assemble, "rejected", stem + ": " + result.out + result.err);
+  std::string text = read_file(made);
+  // A run that is killed between the two leaves no key, or one that does not fit.
+  fs::remove(key_path);
+  write_file(text_path.string(), text);
+  write_file(key_path.string(), key);
+  return text;
+}
+
+std::vector<std::string> Nvcc::compile(std::string_view file,
+                                       const std::vector<Build>& builds) const {
+  const std::string source = read_file((fs::path(CUDA_KERNELS_FOLDER) / file).string());
+  std::vector<std::string> texts(builds.size());
+  std::atomic<std::size_t> next{0};
+  std::mutex lock;
+  std::exception_ptr failure;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < builds.size(); i = next++) {
+      try {
+        texts[i] = compile_one(file, source, builds[i]);
+      } catch (...) {
+        const std::lock_guard guard(lock);
+        if (!failure) failure = std::current_exception();
+      }
+    }
+  };
+  const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::thread> threads;
+  while (threads.size() + 1 < std::min(cores, builds.size())) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  if (failure) std::rethrow_exception(failure);
+  return texts;
+}
+
+}  // namespace ptxgen::test

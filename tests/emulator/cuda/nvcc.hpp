@@ -1,0 +1,43 @@
+// tests/emulator/cuda/nvcc.hpp - CUDA files to PTX, kept in the build tree
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ptxgen::test {
+
+/// One way to compile a file.
+struct Build {
+  unsigned sm = 80;
+  std::string_view variant;  ///< "default", "O0", "debug"
+};
+
+/// The builds that a kernel can have which needs at least `least_sm`, in a fixed order.
+[[nodiscard]] std::vector<Build> builds_from(unsigned least_sm);
+
+/// The nvcc of this machine and the PTX that it made.
+class Nvcc {
+ public:
+  /// Looks for nvcc as the library looks for ptxas.
+  Nvcc();
+  [[nodiscard]] bool found() const noexcept { return !program_.empty(); }
+  /// Where was looked, for a reason to skip.
+  [[nodiscard]] const std::string& searched() const noexcept { return searched_; }
+
+  /// PTX of a file of kernels/ for each build, compiled on as many threads as there are cores or
+  /// taken from the build tree if source, options and compiler are the same as then. Throws
+  /// `Error` with the compiler's text.
+  [[nodiscard]] std::vector<std::string> compile(std::string_view file,
+                                                 const std::vector<Build>& builds) const;
+
+ private:
+  [[nodiscard]] std::string compile_one(std::string_view file, const std::string& source,
+                                        const Build& build) const;
+
+  std::string program_;
+  std::string version_;
+  std::string searched_;
+};
+
+}  // namespace ptxgen::test
