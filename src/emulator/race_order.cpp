@@ -111,9 +111,9 @@ Release::~Release() {
   }
 }
 
-BlockOrder::BlockOrder(const Cta& cta, std::uint32_t number) : number_(number) { restart(cta); }
+ThreadOrder::ThreadOrder(const Cta& cta, std::uint32_t number) : number_(number) { restart(cta); }
 
-void BlockOrder::restart(const Cta& cta) {
+void ThreadOrder::restart(const Cta& cta) {
   floor_ = last_release_ = now_;
   ++now_;
   lanes_.clear();
@@ -127,7 +127,7 @@ void BlockOrder::restart(const Cta& cta) {
   for (auto& barrier : barriers_) barrier.reset();
 }
 
-const BlockOrder::Group& BlockOrder::group(std::uint32_t warp, std::uint32_t lane) const noexcept {
+const ThreadOrder::Group& ThreadOrder::group(std::uint32_t warp, std::uint32_t lane) const noexcept {
   const std::vector<Group>& groups = warps_[warp].groups;
   for (const Group& at : groups) {
     if ((at.mask >> lane & 1u) != 0) return at;
@@ -135,7 +135,7 @@ const BlockOrder::Group& BlockOrder::group(std::uint32_t warp, std::uint32_t lan
   return groups[0];
 }
 
-std::uint32_t BlockOrder::unordered(std::uint32_t warp, std::uint32_t lanes, std::uint32_t other,
+std::uint32_t ThreadOrder::unordered(std::uint32_t warp, std::uint32_t lanes, std::uint32_t other,
                                     std::uint32_t other_lanes, Tick tick) const noexcept {
   if (tick <= floor_) return 0;
   std::uint32_t result = 0;
@@ -151,7 +151,7 @@ std::uint32_t BlockOrder::unordered(std::uint32_t warp, std::uint32_t lanes, std
   return result;
 }
 
-std::uint32_t BlockOrder::unordered_with(std::uint32_t warp, std::uint32_t lane,
+std::uint32_t ThreadOrder::unordered_with(std::uint32_t warp, std::uint32_t lane,
                                          std::uint32_t other, std::uint32_t other_lanes,
                                          Tick tick) const noexcept {
   if (tick <= floor_) return 0;
@@ -159,7 +159,7 @@ std::uint32_t BlockOrder::unordered_with(std::uint32_t warp, std::uint32_t lane,
   return other == warp ? unknown & ~(1u << lane) : unknown;
 }
 
-void BlockOrder::part(std::uint32_t warp, std::uint32_t lanes) {
+void ThreadOrder::part(std::uint32_t warp, std::uint32_t lanes) {
   std::vector<Group>& groups = warps_[warp].groups;
   const std::size_t count = groups.size();
   for (std::size_t i = 0; i < count; ++i) {
@@ -172,7 +172,7 @@ void BlockOrder::part(std::uint32_t warp, std::uint32_t lanes) {
   }
 }
 
-BlockOrder::Group& BlockOrder::gather(std::uint32_t warp, std::uint32_t lanes) {
+ThreadOrder::Group& ThreadOrder::gather(std::uint32_t warp, std::uint32_t lanes) {
   part(warp, lanes);
   std::vector<Group>& groups = warps_[warp].groups;
   std::size_t first = groups.size();
@@ -191,7 +191,7 @@ BlockOrder::Group& BlockOrder::gather(std::uint32_t warp, std::uint32_t lanes) {
   return groups[first];
 }
 
-void BlockOrder::merge(std::uint32_t warp) {
+void ThreadOrder::merge(std::uint32_t warp) {
   std::vector<Group>& groups = warps_[warp].groups;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     for (std::size_t k = groups.size() - 1; k > i; --k) {
@@ -202,12 +202,12 @@ void BlockOrder::merge(std::uint32_t warp) {
   }
 }
 
-void BlockOrder::advance(std::uint32_t warp) noexcept {
+void ThreadOrder::advance(std::uint32_t warp) noexcept {
   warps_[warp].released = last_release_ = now_;
   ++now_;
 }
 
-void BlockOrder::warp_sync(std::uint32_t warp, std::uint32_t lanes, std::uint32_t exited) {
+void ThreadOrder::warp_sync(std::uint32_t warp, std::uint32_t lanes, std::uint32_t exited) {
   lanes &= lanes_[warp];
   if (lanes == 0) return;
   // Lanes that have left cannot do anything any more: with them the warp is complete.
@@ -218,7 +218,7 @@ void BlockOrder::warp_sync(std::uint32_t warp, std::uint32_t lanes, std::uint32_
   if (warps_[warp].groups.size() > 1) merge(warp);
 }
 
-void BlockOrder::publish(std::uint32_t warp, std::uint32_t lanes, Release& release) const {
+void ThreadOrder::publish(std::uint32_t warp, std::uint32_t lanes, Release& release) const {
   release.block = number_;
   release.known.raise_floor(floor_);
   for (const Group& at : warps_[warp].groups) {
@@ -229,7 +229,7 @@ void BlockOrder::publish(std::uint32_t warp, std::uint32_t lanes, Release& relea
   release.known.add(warp, lanes, now_, lanes_);
 }
 
-void BlockOrder::snapshot(std::uint32_t warp, std::uint32_t lane, Release& release) const {
+void ThreadOrder::snapshot(std::uint32_t warp, std::uint32_t lane, Release& release) const {
   const Group& at = group(warp, lane);
   release.block = number_;
   release.known = at.known;
@@ -237,7 +237,7 @@ void BlockOrder::snapshot(std::uint32_t warp, std::uint32_t lane, Release& relea
   release.foreign = at.foreign;
 }
 
-void BlockOrder::learn(std::uint32_t warp, std::uint32_t lanes, const Release& release,
+void ThreadOrder::learn(std::uint32_t warp, std::uint32_t lanes, const Release& release,
                        const std::function<bool(const Release&)>& reaches) {
   part(warp, lanes);
   std::shared_ptr<Foreign> news;
@@ -269,7 +269,7 @@ void BlockOrder::learn(std::uint32_t warp, std::uint32_t lanes, const Release& r
   merge(warp);
 }
 
-void BlockOrder::barrier_arrive(std::uint32_t warp, std::uint32_t id, std::uint32_t lanes,
+void ThreadOrder::barrier_arrive(std::uint32_t warp, std::uint32_t id, std::uint32_t lanes,
                                 bool wait) {
   auto& slot = barriers_[id & 15u];
   if (!slot) slot = std::make_unique<Barrier>();
@@ -286,7 +286,7 @@ void BlockOrder::barrier_arrive(std::uint32_t warp, std::uint32_t id, std::uint3
   advance(warp);
 }
 
-void BlockOrder::complete_for_all(Barrier& barrier) {
+void ThreadOrder::complete_for_all(Barrier& barrier) {
   ForeignPointer foreign;
   for (const Warp& warp : warps_) {
     for (const Group& at : warp.groups) foreign = join(foreign, at.foreign);
@@ -303,7 +303,7 @@ void BlockOrder::complete_for_all(Barrier& barrier) {
   barrier.waiting.fill(0);
 }
 
-void BlockOrder::barrier_complete(const Cta& cta, std::uint32_t id) {
+void ThreadOrder::barrier_complete(const Cta& cta, std::uint32_t id) {
   auto& slot = barriers_[id & 15u];
   if (!slot) return;
   bool all = !slot->partial;
@@ -333,7 +333,7 @@ void BlockOrder::barrier_complete(const Cta& cta, std::uint32_t id) {
   ++now_;
 }
 
-void BlockOrder::rebase(Tick by) noexcept {
+void ThreadOrder::rebase(Tick by) noexcept {
   const auto shift = [by](Tick& tick) { tick = tick > by ? tick - by : 0; };
   shift(now_);
   shift(floor_);

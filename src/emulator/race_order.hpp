@@ -89,9 +89,9 @@ using ReleasePointer = std::shared_ptr<const Release>;
 
 /// Happens-before among the threads of one block, by lane where it must be, by warp and by block
 /// where it can. `number`: of the block, in what other blocks learn of it.
-class BlockOrder {
+class ThreadOrder {
  public:
-  BlockOrder(const Cta& cta, std::uint32_t number);
+  ThreadOrder(const Cta& cta, std::uint32_t number);
 
   [[nodiscard]] Tick now() const noexcept { return now_; }
   /// Everything up to it is ordered before everything from now on, in the whole block.

@@ -91,7 +91,7 @@ class SharedRaces final : public Races {
   void rebase();
 
   std::shared_ptr<RaceSink> sink_;
-  BlockOrder order_;
+  ThreadOrder order_;
   SyncObjects sync_;
   std::vector<std::unique_ptr<LaneSync>> lane_sync_;  ///< by warp
   std::vector<std::vector<Pending>> pending_;         ///< by warp

@@ -37,7 +37,7 @@ class SyncObjects {
   struct Party {
     Context* context = nullptr;
     std::uint32_t statement = kNoIndex;
-    BlockOrder* order = nullptr;
+    ThreadOrder* order = nullptr;
     std::unique_ptr<LaneSync>* lanes = nullptr;  ///< of the warp
     [[nodiscard]] std::uint32_t warp() const noexcept { return context->warp->index; }
   };

@@ -5,7 +5,6 @@ namespace ptxgen::inline v0::emulator {
 __attribute__((weak)) LaneFunction comparison_function(const LaneOp&) { return nullptr; }
 __attribute__((weak)) LaneFunction float_function(const LaneOp&) { return nullptr; }
 __attribute__((weak)) LaneFunction conversion_function(const LaneOp&) { return nullptr; }
-__attribute__((weak)) std::unique_ptr<Races> Races::for_shared(const Cta&) { return nullptr; }
 __attribute__((weak)) std::unique_ptr<Races> Races::for_global(const Grid&, AddressSpace&) {
   return nullptr;
 }
