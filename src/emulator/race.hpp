@@ -22,13 +22,15 @@ struct RaceAccess {
   /// changed, so that what lies there is the last write's value. Null: not known.
   const std::byte* values = nullptr;
   std::uint32_t value_stride = 0;
+  /// AsyncRead, AsyncWrite: grows with every group that is committed; see `async_complete`.
+  std::uint64_t ticket = 0;
 };
 
 /// Happens-before in one block's shared memory, or in the global memory of a launch.
 /// Warps have vector clocks; barriers, mbarriers and release/acquire pairs join them.
 class Races {
  public:
-  /// For one block: `shared` its bytes. The rule is `shared-race`.
+  /// For the shared memory of one block. The rules are `shared-race` and `race-same-value`.
   static std::unique_ptr<Races> for_shared(const Cta& cta);
   /// For a launch. The rules are `global-race` and `scope-too-narrow`. Not thread-safe: such a
   /// launch runs on one worker.
@@ -38,6 +40,11 @@ class Races {
   /// Checks and records an access; reports what races with it, once for each pair of statements.
   virtual void access(Context& context, std::uint32_t statement, const RaceAccess& access) = 0;
 
+  /// A strong access (atomic, volatile, relaxed, acquire, release) to the memory that the other of
+  /// the two objects watches: what it synchronises holds here too. Global ones are to be told to
+  /// Cta::races, shared ones tell Grid::races by themselves.
+  virtual void synchronise(Context& context, std::uint32_t statement, const RaceAccess& access) = 0;
+
   /// A CTA barrier (`id` 0..15): `lanes` of the warp arrive; with `wait` they go on only after
   /// `barrier_complete`, which orders all that arrived before all that waited.
   virtual void barrier_arrive(Context& context, std::uint32_t id, std::uint32_t lanes,
@@ -45,14 +52,22 @@ class Races {
   virtual void barrier_complete(Cta& cta, std::uint32_t id) = 0;
   /// bar.warp.sync: orders the lanes of the mask among each other.
   virtual void warp_sync(Context& context, std::uint32_t lanes) = 0;
-  /// fence.* and membar.* by these lanes.
+  /// fence.* and membar.* by these lanes. `statement` names it where its scope is too narrow.
   virtual void fence(Context& context, std::uint32_t lanes, ptx::Modifier order,
-                     ptx::Modifier scope) = 0;
-  /// Release into, or acquire from, a synchronisation object of its own (an mbarrier: its address).
+                     ptx::Modifier scope, std::uint32_t statement = kNoIndex) = 0;
+  /// Release into, or acquire from, a synchronisation object of its own. For an mbarrier: twice its
+  /// address plus the parity of the phase, so that early arrivals for the next phase are not
+  /// mistaken for this one's.
   virtual void release(Context& context, std::uint32_t lanes, std::uint64_t object) = 0;
   virtual void acquire(Context& context, std::uint32_t lanes, std::uint64_t object) = 0;
-  /// The asynchronous accesses that these lanes have issued are complete and visible to them.
-  virtual void async_complete(Context& context, std::uint32_t lanes) = 0;
+  /// The asynchronous accesses that these lanes have issued with a ticket up to `through` are
+  /// complete and visible to them. Until then they are ordered with nothing that comes later, not
+  /// even of the same thread.
+  virtual void async_complete(Context& context, std::uint32_t lanes,
+                              std::uint64_t through = ~std::uint64_t{0}) = 0;
+  /// The next block takes over the memory of one that has ended (shared only): cheaper than a new
+  /// object, nothing is cleared. Not with another number of bytes of shared memory.
+  virtual void restart(const Cta& cta) = 0;
   /// A block begins or has ended (global only).
   virtual void block_begins(const Cta& cta) = 0;
   virtual void block_ends(const Cta& cta) = 0;

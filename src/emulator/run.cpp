@@ -307,7 +307,11 @@ class LaunchRun {
       std::memset(cta.shared_written, 0, (cta.shared_bytes / 64 + 1) * sizeof(std::uint64_t));
       if (grid_.options.checks.has(Rule::SharedRace) ||
           grid_.options.checks.has(Rule::RaceSameValue)) {
-        cta.races = Races::for_shared(cta);
+        if (cta.races) {
+          cta.races->restart(cta);
+        } else {
+          cta.races = Races::for_shared(cta);
+        }
       }
     }
     const std::size_t words = cta.local_stride / 64;

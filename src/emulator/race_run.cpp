@@ -1,0 +1,52 @@
+// src/emulator/race_run.cpp - accesses without gaps, for both race checks
+#include "emulator/race_detail.hpp"
+
+namespace ptxgen::inline v0::emulator {
+namespace {
+
+constexpr RunTable make_table(unsigned bytes) {
+  RunTable table;
+  table.code = bytes == 1 ? 2 : bytes == 2 ? 1 : 0;
+  for (std::uint32_t i = 0; i < 128; ++i) {
+    const std::uint32_t lane = i * 4 / bytes;
+    const std::uint32_t width = bytes >= 4 ? 1 : 4 / bytes;
+    if (lane >= kLanes) break;
+    table.first[i] = lane | table.code << 10;
+    table.lanes[i] = ((1u << width) - 1u) << lane;
+  }
+  return table;
+}
+
+constexpr std::array<RunTable, 5> kTables = {make_table(1), make_table(2), make_table(4),
+                                             make_table(8), make_table(16)};
+
+}  // namespace
+
+const RunTable& run_table(unsigned bytes) noexcept {
+  return kTables[static_cast<unsigned>(std::countr_zero(bytes | 16u))];
+}
+
+bool is_run(const RaceAccess& access, std::uint32_t& count) noexcept {
+  const std::uint32_t mask = access.mask;
+  const std::uint64_t bytes = access.bytes;
+  if ((mask & (mask + 1)) != 0 || mask == 0 || !std::has_single_bit(bytes) || bytes > 16) {
+    return false;
+  }
+  const std::uint64_t base = access.addresses[0];
+  count = static_cast<std::uint32_t>(std::popcount(mask));
+  if (((base | (count * bytes)) & 3u) != 0) return false;
+  std::uint64_t wrong = 0;
+  if (mask == 0xffffffffu) {
+    // The usual case, with a count that the compiler knows.
+    for (std::uint64_t lane = 0; lane < kLanes; ++lane) {
+      wrong |= access.addresses[lane] ^ (base + lane * bytes);
+    }
+  } else {
+    for (std::uint64_t lane = 0; lane < count; ++lane) {
+      wrong |= access.addresses[lane] ^ (base + lane * bytes);
+    }
+  }
+  return wrong == 0;
+}
+
+}  // namespace ptxgen::inline v0::emulator

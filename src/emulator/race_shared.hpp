@@ -1,0 +1,110 @@
+// src/emulator/race_shared.hpp - races in one block's shared memory
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "emulator/race_sync.hpp"
+
+namespace ptxgen::inline v0::emulator {
+
+/// The shadow has a cell for each 4-byte granule: the last write, and the readers since. A cell is
+/// exact as long as accesses are weak, whole granules (or runs of smaller ones), and readers are
+/// all lanes of a set in all warps of a set; anything else makes a list of records of it, until a
+/// barrier or a write makes it simple again.
+class SharedRaces final : public Races {
+ public:
+  SharedRaces(const Cta& cta, std::shared_ptr<RaceSink> sink);
+
+  void access(Context& context, std::uint32_t statement, const RaceAccess& access) override;
+  void synchronise(Context& context, std::uint32_t statement, const RaceAccess& access) override;
+  void barrier_arrive(Context& context, std::uint32_t id, std::uint32_t lanes, bool wait) override;
+  void barrier_complete(Cta& cta, std::uint32_t id) override;
+  void warp_sync(Context& context, std::uint32_t lanes) override;
+  void fence(Context& context, std::uint32_t lanes, ptx::Modifier order, ptx::Modifier scope,
+             std::uint32_t statement) override;
+  void release(Context& context, std::uint32_t lanes, std::uint64_t object) override;
+  void acquire(Context& context, std::uint32_t lanes, std::uint64_t object) override;
+  void async_complete(Context& context, std::uint32_t lanes, std::uint64_t through) override;
+  void restart(const Cta& cta) override;
+  void block_begins(const Cta&) override {}
+  void block_ends(const Cta&) override {}
+  [[nodiscard]] std::uint64_t overhead_bytes() const noexcept override;
+
+  /// For tests: time goes on by so many ticks.
+  void skip_time(Tick ticks);
+
+ private:
+  // A stamp: tick << 12 | code << 10 | warp << 5 | lane. See RunTable for the code.
+  using Stamp = std::int32_t;
+  static constexpr Tick kPendingTick = 0x7fffe;
+  static constexpr Stamp kSlow = 0x7fffffff;  ///< the cell is records_[reader_warps_[granule]]
+  static constexpr Tick kLastTick = 0x7ff00;
+  static constexpr Tick kKeptTicks = 1u << 17;
+  struct Pending {
+    std::uint32_t granule = 0;
+    std::uint32_t lane = 0;
+    std::uint64_t ticket = 0;
+  };
+  /// One access while it is looked at.
+  struct Now {
+    Context& context;
+    std::uint32_t statement;
+    const RaceAccess& access;
+    std::uint32_t warp;
+    Mark mark;
+    bool pending;
+    std::uint32_t reported_lane = kNoIndex;
+    std::uint32_t reported_statement = kNoIndex;
+  };
+
+  [[nodiscard]] static Stamp stamp(Tick tick, std::uint32_t rest) noexcept {
+    return static_cast<Stamp>(tick << 12 | rest);
+  }
+  [[nodiscard]] SyncObjects::Party party(Context& context, std::uint32_t statement);
+  [[nodiscard]] bool read_run(Now& now, std::uint32_t first, std::uint32_t count,
+                              const RunTable& table);
+  [[nodiscard]] bool write_run(Now& now, std::uint32_t first, std::uint32_t count,
+                               const RunTable& table);
+  void by_address(Now& now);
+  void range(Now& now, std::uint32_t lanes, std::uint64_t address);
+  void read_granule(Now& now, std::uint32_t granule, std::uint32_t lanes);
+  void write_granule(Now& now, std::uint32_t granule, std::uint32_t lane);
+  /// Whether these warps have released nothing since `tick`: then what they did at that time may be
+  /// stamped anew.
+  [[nodiscard]] bool unreleased(std::uint32_t warps, Tick tick) const noexcept;
+  void check_last_write(Now& now, std::uint32_t granule, std::uint32_t lanes);
+  void slow(Now& now, std::uint32_t granule, std::uint32_t lanes, std::uint8_t bytes);
+  void insert(Now& now, Records& records, std::uint32_t lanes, std::uint8_t bytes);
+  Records& expand(std::uint32_t granule);
+  void simplify(std::uint32_t granule);
+  void release_records(std::uint32_t granule);
+  void report(Now& now, std::uint32_t granule, std::uint32_t lane, std::uint8_t bytes,
+              const Record& other, std::uint32_t other_lane);
+  [[nodiscard]] bool same_value(const Now& now, std::uint32_t granule, std::uint32_t lane,
+                                std::uint8_t bytes, const Record& other, std::uint32_t other_lane,
+                                bool same_access) const;
+  [[nodiscard]] bool wrote_already(const Now& now, std::uint32_t granule, std::uint32_t lane,
+                                   std::uint8_t bytes, const Record& other,
+                                   std::uint32_t other_lane) const;
+  void complete(const Pending& pending, std::uint32_t warp);
+  void rebase();
+
+  std::shared_ptr<RaceSink> sink_;
+  ThreadOrder order_;
+  SyncObjects sync_;
+  std::vector<std::unique_ptr<LaneSync>> lane_sync_;  ///< by warp
+  std::vector<std::vector<Pending>> pending_;         ///< by warp
+  std::uint64_t bytes_ = 0;
+  // By granule.
+  std::vector<Stamp> written_;
+  std::vector<std::uint32_t> read_;  ///< tick << 2 | code
+  std::vector<std::uint32_t> reader_warps_;
+  std::vector<std::uint32_t> reader_lanes_;
+  std::vector<std::uint32_t> write_statement_;
+  std::vector<std::uint32_t> read_statement_;
+  std::vector<Records> records_;
+  std::vector<std::uint32_t> free_records_;
+};
+
+}  // namespace ptxgen::inline v0::emulator

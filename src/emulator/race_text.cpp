@@ -1,0 +1,88 @@
+// src/emulator/race_text.cpp - what the findings about races say
+#include <string>
+
+#include "emulator/race_detail.hpp"
+
+namespace ptxgen::inline v0::emulator {
+namespace {
+
+std::string verb(Mark mark, bool past) {
+  switch (mark) {
+    case Mark::WeakRead:
+      return past ? "read" : "reads";
+    case Mark::WeakWrite:
+      return past ? "wrote" : "writes";
+    case Mark::StrongRead:
+      return past ? "read (volatile, relaxed or acquire)" : "reads (volatile, relaxed or acquire)";
+    case Mark::StrongWrite:
+      return past ? "changed (atomic, volatile or relaxed)"
+                  : "changes (atomic, volatile or relaxed)";
+  }
+  return {};
+}
+
+std::string scope_name(ptx::Modifier scope) {
+  return scope == ptx::Modifier::none ? std::string("gpu") : std::string(ptx::name(scope));
+}
+
+std::string cure(const Conflict& conflict) {
+  if (conflict.rule == Rule::ScopeTooNarrow) {
+    return "use .gpu (or .sys) where threads of different blocks meet";
+  }
+  if (conflict.async) {
+    return "wait for the copy (cp.async.wait_group, cp.async.wait_all or its mbarrier) before its "
+           "bytes are touched, and put bar.sync 0 behind that for the other threads";
+  }
+  if (conflict.same_access) {
+    return conflict.rule == Rule::RaceSameValue ? "let one thread write it"
+                                                : "let one thread write it, or use an atomic";
+  }
+  std::string text;
+  if (is_strong(conflict.mine) != is_strong(conflict.theirs)) {
+    text = "make both of them atomic or relaxed, or ";
+  }
+  if (!conflict.same_block) {
+    return text +
+           "let a fence.acq_rel.gpu and an atomic or relaxed flag lie between them (a fence before "
+           "the flag is stored and one after it is read), or make two launches of it";
+  }
+  return text + (conflict.same_warp
+                     ? "put bar.warp.sync with both lanes in its mask (or bar.sync 0) between them"
+                     : "put bar.sync 0 between them");
+}
+
+}  // namespace
+
+FindingText race_text(const Conflict& conflict, std::string_view thread,
+                      std::string_view other_thread, std::uint32_t other_line,
+                      std::string_view name) {
+  std::string where = std::to_string(conflict.bytes) + (conflict.bytes == 1 ? " byte" : " bytes") +
+                      (conflict.shared ? " at shared offset " : " at ") + hex(conflict.address);
+  if (!name.empty()) where += " (" + std::string(name) + ")";
+  const std::string line =
+      other_line == 0 ? std::string(" elsewhere") : " at line " + std::to_string(other_line);
+  std::string message;
+  if (conflict.rule == Rule::ScopeTooNarrow) {
+    message = "scope ." + scope_name(conflict.scope) + " of " + std::string(thread) +
+              " does not hold " + std::string(other_thread) + line + ", and " + where +
+              " need the two to be in one scope";
+  } else {
+    message = std::string(thread) + " " + verb(conflict.mine, false) + " " + where + ", which " +
+              std::string(other_thread) + " ";
+    if (conflict.same_access) {
+      message += conflict.rule == Rule::RaceSameValue
+                     ? "writes with the same instruction, the same value"
+                     : "writes with the same instruction, another value";
+    } else if (conflict.rule == Rule::RaceSameValue) {
+      message += verb(conflict.theirs, true) + line + ", the same value; nothing orders the two";
+    } else if (conflict.async) {
+      message += verb(conflict.theirs, true) + line +
+                 "; one of the two is an asynchronous copy that nobody has waited for";
+    } else {
+      message += verb(conflict.theirs, true) + line + "; nothing orders the two";
+    }
+  }
+  return {std::move(message), {cure(conflict)}};
+}
+
+}  // namespace ptxgen::inline v0::emulator

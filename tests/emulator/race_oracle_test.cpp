@@ -1,0 +1,1 @@
+// tests/emulator/race_oracle_test.cpp - x
