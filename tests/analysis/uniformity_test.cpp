@@ -292,6 +292,30 @@ L:
   CHECK(a.of("%r4") == "none");
 }
 
+TEST_CASE("lanes that meet at the head of a loop first go round it first") {
+  // Both ways lead back to H by themselves: those at X wait while the others overtake them.
+  const Analysed a(R"(
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, 0;
+H:
+  add.u32 %r2, %r2, 1;
+  setp.ge.u32 %p2, %r2, 100;
+  @%p2 bra OUT;
+  and.b32 %r3, %r2, %r1;
+  setp.eq.u32 %p1, %r3, 0;
+  @%p1 bra X;
+  add.u32 %r4, %r2, 1;
+  bra H;
+X:
+  add.u32 %r5, %r2, 2;
+  bra H;
+OUT:
+  ret;
+)");
+  CHECK(a.of("%r2") == "none");
+  CHECK(a.of("%r5") == "none");
+}
+
 TEST_CASE("a divergent if inside a uniform loop keeps the loop uniform") {
   const Analysed a(R"(
   mov.u32 %r1, %tid.x;
