@@ -3,7 +3,8 @@
 // How the sums are rounded is open in PTX, but for f64. The emulator multiplies f16, bf16 and tf32
 // exactly, adds the products and c in double, k ascending, c last, and rounds once to the type of
 // d, to nearest even; NaN is the canonical one. Integer sums are exact, then cut or, with
-// .satfinite, clamped. f64 is a chain of fused multiply-adds, k ascending, as PTX says.
+// .satfinite, clamped. f64 is a chain of fused multiply-adds, k ascending, as PTX says. All this
+// needs the host's default floating-point state (numerics::HostFloatState).
 #include "emulator/matrix.hpp"
 
 #include <algorithm>
