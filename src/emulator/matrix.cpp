@@ -3,7 +3,8 @@
 // How the sums are rounded is open in PTX, but for f64. The emulator multiplies f16, bf16 and tf32
 // exactly, adds the products and c in double, k ascending, c last, and rounds once to the type of
 // d, to nearest even; NaN is the canonical one. Integer sums are exact, then cut or, with
-// .satfinite, clamped. f64 is a chain of fused multiply-adds, k ascending, as PTX says.
+// .satfinite, clamped. f64 is a chain of fused multiply-adds, k ascending, as PTX says. All this
+// needs the host's default floating-point state (numerics::HostFloatState).
 #include "emulator/matrix.hpp"
 
 #include <algorithm>
@@ -126,6 +127,23 @@ void set_float_of_d(Type type, Results d, unsigned lane, unsigned index, double 
   }
 }
 
+/// sum = a * b, for eight columns at a time: as many as a few vector registers hold.
+template <class Number, unsigned kDepth>
+void multiply(const MatrixShape& shape, const Number (&a)[kMostRows][kDepth],
+              const Number (&b)[kDepth][kMostColumns], Number (&sum)[kMostRows][kMostColumns]) {
+  for (unsigned first = 0; first < shape.n; first += 8) {
+    for (unsigned row = 0; row < shape.m; ++row) {
+      Number part[8] = {};
+      for (unsigned i = 0; i < shape.k; ++i) {
+        for (unsigned column = 0; column < 8; ++column) {
+          part[column] += a[row][i] * b[i][first + column];
+        }
+      }
+      std::copy_n(part, 8, &sum[row][first]);
+    }
+  }
+}
+
 void mma_float(const LaneOp& op, Words s, Results d) {
   const MatrixShape shape = shape_of(op);
   const Fragments f = fragments_of(op, shape);
@@ -149,16 +167,10 @@ void mma_float(const LaneOp& op, Words s, Results d) {
       }
     }
   }
-  double sum[kMostRows][kMostColumns] = {};
-  for (unsigned row = 0; row < shape.m; ++row) {
-    for (unsigned i = 0; i < shape.k; ++i) {
-      for (unsigned column = 0; column < shape.n; ++column) {
-        sum[row][column] += a[row][i] * b[i][column];
-      }
-    }
-  }
-  for (unsigned lane = 0; lane < kLanes; ++lane) {
-    for (unsigned i = 0; i < shape.elements_of_c(); ++i) {
+  double sum[kMostRows][kMostColumns];
+  multiply(shape, a, b, sum);
+  for (unsigned i = 0; i < shape.elements_of_c(); ++i) {
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
       const Place at = shape.place_in_c(lane, i);
       const double c = float_of_c(op.type3, s + f.first_c, lane, i);
       set_float_of_d(result_type(op), d, lane, i, sum[at.row][at.column] + c);
@@ -236,8 +248,8 @@ void mma_double(const LaneOp& op, Words s, Results d) {
   lane_op.rounding = op.rounding;
   const bool nearest = op.rounding == Modifier::none || op.rounding == Modifier::rn;
   const LaneFunction rounded = nearest ? nullptr : float_function(lane_op);
-  for (unsigned lane = 0; lane < kLanes; ++lane) {
-    for (unsigned i = 0; i < shape.elements_of_c(); ++i) {
+  for (unsigned i = 0; i < shape.elements_of_c(); ++i) {
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
       const Place at = shape.place_in_c(lane, i);
       u64 sum = s[f.first_c + i][lane];
       for (unsigned j = 0; j < shape.k; ++j) {
@@ -300,16 +312,10 @@ void mma_integer(const LaneOp& op, Words s, Results d) {
     }
   }
   // 64 products of two bytes are far from the ends of 32 bits.
-  std::int32_t sum[kMostRows][kMostColumns] = {};
-  for (unsigned row = 0; row < shape.m; ++row) {
-    for (unsigned i = 0; i < shape.k; ++i) {
-      for (unsigned column = 0; column < shape.n; ++column) {
-        sum[row][column] += a[row][i] * b[i][column];
-      }
-    }
-  }
-  for (unsigned lane = 0; lane < kLanes; ++lane) {
-    for (unsigned i = 0; i < shape.elements_of_c(); ++i) {
+  std::int32_t sum[kMostRows][kMostColumns];
+  multiply(shape, a, b, sum);
+  for (unsigned i = 0; i < shape.elements_of_c(); ++i) {
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
       const Place at = shape.place_in_c(lane, i);
       const auto c = static_cast<std::int32_t>(s[f.first_c + i][lane]);
       d[i][lane] = result_of(op, std::int64_t{sum[at.row][at.column]} + c);
@@ -333,8 +339,8 @@ void mma_bits(const LaneOp& op, Words s, Results d) {
     }
   }
   const bool both = op.boolean == Modifier::and_;
-  for (unsigned lane = 0; lane < kLanes; ++lane) {
-    for (unsigned i = 0; i < shape.elements_of_c(); ++i) {
+  for (unsigned i = 0; i < shape.elements_of_c(); ++i) {
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
       const Place at = shape.place_in_c(lane, i);
       std::int64_t sum = static_cast<std::int32_t>(s[f.first_c + i][lane]);
       for (unsigned word = 0; word < shape.k / 32; ++word) {

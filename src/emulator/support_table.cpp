@@ -53,13 +53,14 @@ constexpr Range kRanges[] = {
     {Op::prefetch, Op::prefetch_evict, Execution::NoEffect},
     {Op::prefetch_tensormap, Op::prefetch_tensormap, Execution::Refused, kTensorMaps},
     // discard leaves the bytes undefined; that they keep their values is one way of it.
-    {Op::prefetchu, Op::createpolicy_cvt, Execution::NoEffect},
-    {Op::isspacep, Op::cvta_to, Execution::Memory},
+    {Op::prefetchu, Op::discard, Execution::NoEffect},
+    {Op::createpolicy_fractional, Op::cvta_to, Execution::Memory},
     {Op::mapa, Op::getctarank, Execution::Refused, kClusters},
     {Op::alloca, Op::stackrestore, Execution::Refused, kStack},
     // ops_control.def
-    {Op::bra, Op::nanosleep, Execution::Control},
-    {Op::pmevent, Op::setmaxnreg, Execution::NoEffect},
+    {Op::bra, Op::brkpt, Execution::Control},
+    // The scheduler takes nanosleep for a place where others may go on.
+    {Op::nanosleep, Op::setmaxnreg, Execution::NoEffect},
     {Op::bar_sync, Op::barrier_red_count, Execution::Barrier},
     {Op::barrier_cluster_arrive, Op::barrier_cluster_wait, Execution::Refused, kClusters},
     {Op::fence, Op::fence, Execution::Barrier},

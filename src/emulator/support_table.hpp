@@ -18,7 +18,7 @@ enum class Execution : std::uint8_t {
   Control,       ///< says where, when or whether lanes go on
   Barrier,       ///< makes lanes meet, or orders their memory accesses
   Async,         ///< mbarrier objects and cp.async
-  NoEffect,      ///< a hint for the hardware; a destination, if there is one, becomes 0
+  NoEffect,      ///< a hint for the hardware, without results
   Refused,       ///< at load, for the reason that `refusal_reason` gives
 };
 

@@ -8,6 +8,7 @@
 #include "emulator/machine.hpp"
 #include "emulator/race.hpp"
 #include "emulator/report.hpp"
+#include "emulator/support_table.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -277,11 +278,6 @@ constexpr std::array kRows = {
     WarpRow{Op::bar_warp_sync, &warp_barrier, true},
 };
 
-constexpr std::array kNoEffect = {
-    Op::nanosleep, Op::pmevent,        Op::pmevent_mask, Op::setmaxnreg,    Op::griddepcontrol,
-    Op::prefetch,  Op::prefetch_evict, Op::prefetchu,    Op::applypriority, Op::discard,
-};
-
 }  // namespace
 
 const WarpRow* find_warp_row(Op op) noexcept {
@@ -291,11 +287,6 @@ const WarpRow* find_warp_row(Op op) noexcept {
   return nullptr;
 }
 
-bool has_no_effect(Op op) noexcept {
-  for (const Op row : kNoEffect) {
-    if (row == op) return true;
-  }
-  return false;
-}
+bool has_no_effect(Op op) noexcept { return execution_of(op) == Execution::NoEffect; }
 
 }  // namespace ptxgen::inline v0::emulator

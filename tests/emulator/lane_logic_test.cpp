@@ -155,8 +155,9 @@ TEST_CASE("mov copies every type") {
 }
 
 TEST_CASE("mov packs and unpacks, the first part lowest") {
-  for (const auto& [width, parts] : std::vector<std::pair<unsigned, unsigned>>{
+  for (const auto& [whole_width, parts] : std::vector<std::pair<unsigned, unsigned>>{
            {16, 2}, {32, 2}, {32, 4}, {64, 2}, {64, 4}, {128, 2}, {128, 4}}) {
+    const unsigned width = whole_width;
     const unsigned part = width / parts;
     std::string braces = "{";
     for (unsigned i = 0; i < parts; ++i) {

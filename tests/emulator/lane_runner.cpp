@@ -66,10 +66,15 @@ LaneRunner::LaneRunner(std::string text) : text_(std::move(text)) {
   for (std::size_t i = 0; i < instruction.operand_count; ++i) {
     const ptx::OperandSpec* spec = ptx::operand_spec(function, instruction, i);
     REQUIRE(spec != nullptr);
-    const ptx::Type type = ptx::operand_type(instruction, *spec);
-    const unsigned elements = std::max(1u, ptx::operand_elements(instruction, *spec));
-    add_widths(type, elements,
-               spec->role == ptx::OperandRole::Destination ? result_widths_ : source_widths_);
+    if (spec->role == ptx::OperandRole::Destination) continue;
+    add_widths(ptx::operand_type(instruction, *spec),
+               std::max(1u, ptx::operand_elements(instruction, *spec)), source_widths_);
+  }
+  // A second destination that is not written has its place all the same.
+  for (const ptx::OperandSpec& spec : ptx::info(instruction.op).operand_specs()) {
+    if (spec.role != ptx::OperandRole::Destination) continue;
+    add_widths(ptx::operand_type(instruction, spec),
+               std::max(1u, ptx::operand_elements(instruction, spec)), result_widths_);
   }
   op_.source_count = static_cast<std::uint8_t>(source_widths_.size());
   op_.result_count = static_cast<std::uint8_t>(result_widths_.size());

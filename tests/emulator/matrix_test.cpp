@@ -497,6 +497,39 @@ TEST_CASE("tf32 sources lose the 13 low bits") {
   CHECK(results[0][0] == 0x40000000);
 }
 
+TEST_CASE("f64 products are fused and rounded as the opcode says, one after the other") {
+  const std::vector<std::string> roundings = {"", ".rn", ".rz", ".rm", ".rp"};
+  // c + 2^-60 + 2^-60: each step alone is lost, or moves the sum by an ulp.
+  const auto bits = [](double value) { return std::bit_cast<u64>(value); };
+  const double ulp = 0x1p-52;
+  for (const std::string& rounding : roundings) {
+    for (const double sign : {1.0, -1.0}) {
+      INFO(rounding << " " << sign);
+      const Figure& f = figure("m8n8k4", "f64");
+      Registers sources(4, std::vector<u64>(32));
+      // Row 0 of a: 2^-30, 2^-30, 0, 0 in lanes 0 to 3; column 0 of b the same with the sign.
+      sources[0][0] = sources[0][1] = bits(0x1p-30);
+      sources[1][0] = sources[1][1] = bits(sign * 0x1p-30);
+      sources[2][0] = bits(sign);
+      const Registers results =
+          run_matrix("mma.sync.aligned.m8n8k4.row.col" + rounding +
+                         ".f64.f64.f64.f64 {%fd0, %fd1}, {%fd2}, {%fd3}, {%fd4, %fd5};",
+                     sources, 2);
+      const bool away = rounding == (sign > 0 ? ".rp" : ".rm");
+      CHECK(f.c(0, 0) == unsigneds{0, 0});
+      CHECK(results[0][0] == bits(away ? sign * (1 + 2 * ulp) : sign));
+    }
+  }
+  // Fused: 1 - (1 + ulp) * (1 - ulp) is ulp^2, not 0.
+  Registers sources(4, std::vector<u64>(32));
+  sources[0][0] = bits(1 + ulp);
+  sources[1][0] = bits(-(1 - ulp));
+  sources[2][0] = bits(1.0);
+  CHECK(run_matrix("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%fd0, %fd1}, {%fd2}, {%fd3}, "
+                   "{%fd4, %fd5};",
+                   sources, 2)[0][0] == bits(ulp * ulp));
+}
+
 TEST_CASE("movmatrix transposes") {
   Registers source(1, std::vector<u64>(32));
   for (unsigned lane = 0; lane < 32; ++lane) {

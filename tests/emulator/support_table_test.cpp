@@ -4,6 +4,7 @@
 #include <set>
 
 #include "emulator/support_table.hpp"
+#include "emulator/warp_steps.hpp"
 #include "lane_runner.hpp"
 #include "ptx/op_line.hpp"
 #include "ptxgen/ptx/parser.hpp"
@@ -12,22 +13,6 @@
 using namespace ptxgen;
 using namespace ptxgen::test;
 using emulator::Execution;
-
-namespace {
-
-/// Whether the rows of these groups are still to come (tests/emulator/lane_placeholders.cpp).
-bool is_missing(ptx::Op op) {
-#ifdef PTXGEN_LANE_PLACEHOLDERS
-  const std::string_view group = ptx::info(op).group;
-  return group == "Floating-point arithmetic" || group == "Comparison and selection" ||
-         group == "Conversion";
-#else
-  static_cast<void>(op);
-  return false;
-#endif
-}
-
-}  // namespace
 
 TEST_CASE("the functions that the table of rows promises are there, and no others") {
   std::set<ptx::Op> seen;
@@ -41,12 +26,14 @@ TEST_CASE("the functions that the table of rows promises are there, and no other
     seen.insert(line.op);
     const Execution execution = emulator::execution_of(line.op);
     emulator::LaneOp op;
-    if (is_missing(line.op)) continue;
     CHECK((emulator::lane_function(instruction, op) != nullptr) == (execution == Execution::Lane));
     CHECK((emulator::matrix_function(instruction, op) != nullptr) ==
           (execution == Execution::Matrix));
     CHECK((emulator::matrix_layout(instruction, op) != nullptr) ==
           (execution == Execution::MatrixMemory));
+    // bar.warp.sync is a barrier that the part for the warp's own rows runs.
+    CHECK((emulator::find_warp_row(line.op) != nullptr) ==
+          (execution == Execution::Warp || line.op == ptx::Op::bar_warp_sync));
     CHECK(emulator::refusal_reason(line.op).empty() == (execution != Execution::Refused));
   }
   CHECK(seen.size() == ptx::op_table().size());
@@ -78,6 +65,9 @@ TEST_CASE("what rows do and what the op table says of them agree") {
         CHECK(has(row.flags, ptx::Flag::Fence));
         break;
       case Execution::NoEffect:
+        for (const ptx::OperandSpec& operand : row.operand_specs()) {
+          CHECK(operand.role != ptx::OperandRole::Destination);
+        }
         CHECK((!touches_memory || row.op == ptx::Op::discard));
         break;
       default:
@@ -102,7 +92,7 @@ TEST_CASE("a refusal says what is missing") {
 
 TEST_CASE("every lane row keeps to its words and widths, whatever the bits") {
   for (const OpLine& line : op_lines()) {
-    if (emulator::execution_of(line.op) != Execution::Lane || is_missing(line.op)) continue;
+    if (emulator::execution_of(line.op) != Execution::Lane) continue;
     // The line may name an address or a constant: the words are given all the same.
     const LaneRunner lane{std::string(line.text)};
     std::vector<std::uint64_t> results;
