@@ -27,7 +27,7 @@ void fill_lane_op(const ptx::Instruction& instruction, LaneOp& op) {
   op.comparison = instruction.get(Field::Comparison);
   op.boolean = instruction.get(Field::BoolOp);
   op.mode = first_of(instruction, Field::MulPart, Field::FunnelDirection, Field::PermuteMode,
-                     Field::FloatClass, Field::ClampMode);
+                     Field::FloatClass, Field::ClampMode, Field::Approximation);
   op.ftz = instruction.has(Field::FlushToZero);
   op.sat = instruction.has(Field::Saturate);
   op.satfinite = instruction.has(Field::SaturateFinite);

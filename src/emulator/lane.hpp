@@ -17,7 +17,8 @@ struct LaneOp {
   ptx::Modifier rounding = ptx::Modifier::none;  ///< rn rz rm rp, rni rzi rmi rpi
   ptx::Modifier comparison = ptx::Modifier::none;
   ptx::Modifier boolean = ptx::Modifier::none;  ///< and or xor popc
-  ptx::Modifier mode = ptx::Modifier::none;  ///< lo hi wide, l r, clamp wrap, f4e .., float class
+  ptx::Modifier mode =
+      ptx::Modifier::none;  ///< lo hi wide, l r, clamp wrap, f4e .., float class, approx full
   bool ftz = false;
   bool sat = false;  ///< .sat
   bool satfinite = false;

@@ -102,6 +102,7 @@ bool outcome(const LaneOp& op, Type type, const u64* sources, int lane, bool opp
 template <class Elements>
 void set_predicates(const LaneOp& op, const u64* sources, u64* results) {
   results[0] = outcome<Elements>(op, op.type, sources, 0, false) ? 1 : 0;
+  if (op.result_count < 2) return;
   constexpr bool kPacked = Elements::kLanes == 2;
   results[1] = outcome<Elements>(op, op.type, sources, kPacked ? 1 : 0, !kPacked) ? 1 : 0;
 }
