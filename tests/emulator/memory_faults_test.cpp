@@ -126,7 +126,7 @@ TEST_CASE("null pointers and wild ones") {
 }
 
 TEST_CASE("shared memory ends where the block's variables end") {
-  MemoryKernel kernel("shl.b32 %r1, %t, 2; st.shared.u32 [%r1+4], %t;\n",
+  MemoryKernel kernel("mov.u32 %r2, tile; shl.b32 %r1, %t, 2; st.shared.u32 [%r1+4], %t;\n",
                       ".shared .align 4 .b8 tile[128];");
   const Result result = kernel.run();
   const RunFinding& found = only(result, Rule::OutOfBounds, 1, 31);
@@ -137,7 +137,8 @@ TEST_CASE("shared memory ends where the block's variables end") {
 }
 
 TEST_CASE("a global address in a shared access") {
-  MemoryKernel kernel("ld.shared.u32 %r1, [%in];\n", ".shared .align 4 .b8 tile[128];");
+  MemoryKernel kernel("mov.u32 %r2, tile; ld.shared.u32 %r1, [%in];\n",
+                      ".shared .align 4 .b8 tile[128];");
   kernel.input(std::vector<std::uint32_t>(32, 7));
   const Result result = kernel.run(1);
   CHECK_THAT(only(result, Rule::InvalidAddress, 1, 0).finding.message,
@@ -179,6 +180,7 @@ TEST_CASE("reading what nobody wrote: global, shared") {
             ", byte 64 of argument 1 'x' (128 bytes), which nobody has written");
 
   MemoryKernel shared(
+      "mov.u32 %r3, first; mov.u32 %r4, second;\n"
       "shl.b32 %r1, %t, 2; setp.lt.u32 %p1, %t, 31; @%p1 st.shared.u32 [%r1], %t;\n"
       "bar.sync 0;\nld.shared.u32 %r2, [%r1];\n",
       ".shared .align 4 .b8 first[64];\n.shared .align 4 .b8 second[64];\n");

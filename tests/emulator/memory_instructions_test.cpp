@@ -344,7 +344,8 @@ TEST_CASE("variables of the module: global, constant, shared") {
   MemoryKernel kernel(
       "ld.const.u32 %r1, [table+8]; mov.u64 %rd1, table; add.u64 %rd2, %rd1, %t4;\n"
       "ld.const.u32 %r2, [%rd2]; cvta.const.u64 %rd3, %rd2; ld.u32 %r3, [%rd3];\n"
-      "st.shared.u32 [slot], 77; ld.shared.u32 %r4, [slot]; ld.global.u32 %r5, [counter+4];\n"
+      "setp.eq.u32 %p1, %t, 0; @%p1 st.shared.u32 [slot], 77; bar.sync 0;\n"
+      "ld.shared.u32 %r4, [slot]; ld.global.u32 %r5, [counter+4];\n"
       "add.u32 %r4, %r4, %r5; add.u64 %rd5, %out, %t16;\n"
       "st.global.v4.u32 [%rd5], {%r1, %r2, %r3, %r4};\n",
       ".const .align 4 .u32 table[4] = {10, 20, 30, 40};\n.global .u32 counter[2] = {1, 2};\n"
@@ -461,7 +462,7 @@ TEST_CASE("counters of a strided load and a tile, through a launch") {
       {"mul.wide.u32 %rd1, %t, 8;", "ld.global.f64 %d1", 8, 8, 256},
       {"mul.wide.u32 %rd1, %t, 16;", "ld.global.v4.f32 {%f1, %f2, %f3, %f4}", 16, 16, 512},
       {"mul.wide.u32 %rd1, %t, 32;", "ld.global.v4.f32 {%f1, %f2, %f3, %f4}", 32, 16, 512},
-      {"sub.u32 %r1, 31, %t; mul.wide.u32 %rd1, %r1, 4;", "ld.global.f32 %f1", 4, 4, 128},
+      {"sub.u32 %r1, 63, %t; mul.wide.u32 %rd1, %r1, 4;", "ld.global.f32 %f1", 4, 4, 128},
       {"mul.wide.u32 %rd1, %t, 4; setp.lt.u32 %p1, %t, 9;", "@%p1 ld.global.f32 %f1", 2, 2, 36},
       {"mul.wide.u32 %rd1, %t, 1;", "ld.global.u8 %r1", 1, 1, 32},
   };
@@ -472,7 +473,7 @@ TEST_CASE("counters of a strided load and a tile, through a launch") {
       load.replace(load.find(".global"), 7, space);
       MemoryKernel kernel(std::string(row.address) + "\nadd.u64 %rd1, %in, %rd1;\n" + load +
                           ", [%rd1];\n");
-      kernel.input(std::vector<std::uint8_t>(8192, 1));
+      kernel.input(std::vector<std::uint8_t>(16384, 1));
       // The second warp of a block finds what the first one has looked up.
       const Result result = kernel.run(64);
       REQUIRE(findings_of(result).empty());
@@ -506,8 +507,9 @@ TEST_CASE("counters of shared accesses, through a launch") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.address, row.store);
-    MemoryKernel kernel(std::string(row.address) + "\nst.shared." + row.store + ";\n",
-                        ".shared .align 16 .b8 tile[8192];");
+    MemoryKernel kernel(
+        "mov.u32 %r2, tile;\n" + std::string(row.address) + "\nst.shared." + row.store + ";\n",
+        ".shared .align 16 .b8 tile[8192];");
     const Result result = kernel.run();
     REQUIRE(findings_of(result).empty());
     CHECK(result.counters.shared_store.requests == 1);
