@@ -1,4 +1,4 @@
-// src/emulator/device.cpp - the memory of an emulated GPU, as the host sees it
+// src/emulator/device.cpp - the host's view of device memory
 #include <utility>
 
 #include "emulator/address_space.hpp"

@@ -1,4 +1,4 @@
-// src/emulator/memory_async.hpp - copies that a block has begun and not yet waited for
+// src/emulator/memory_async.hpp - asynchronous copies of a block not yet carried out
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// src/emulator/written_bits.hpp - one bit for each byte of memory: was it ever written
+// src/emulator/written_bits.hpp - one bit a byte: was it ever written
 #pragma once
 
 #include <bit>
