@@ -111,15 +111,24 @@ TEST_CASE("cuda: a switch with many cases") {
       std::uint32_t b = 1;
       for (std::size_t pc = 0; pc < length;) {
         const std::uint8_t op = code[pc++];
-        if (op == 0) a += b;
-        else if (op == 1) a -= 3;
-        else if (op == 2) a *= 5;
-        else if (op == 3) b ^= a;
-        else if (op == 4) a = a << 7 | a >> 25;
-        else if (op == 5) std::swap(a, b);
-        else if (op == 6) pc += a & 1;
-        else if (op == 7) b += as_u32(pc);
-        else if (op == 8) a = ~a;
+        if (op == 0)
+          a += b;
+        else if (op == 1)
+          a -= 3;
+        else if (op == 2)
+          a *= 5;
+        else if (op == 3)
+          b ^= a;
+        else if (op == 4)
+          a = a << 7 | a >> 25;
+        else if (op == 5)
+          std::swap(a, b);
+        else if (op == 6)
+          pc += a & 1;
+        else if (op == 7)
+          b += as_u32(pc);
+        else if (op == 8)
+          a = ~a;
         else if (op == 9 || op == 10) {
           if (op == 9) b >>= 1;
           a ^= 0x5bd1e995u;
@@ -350,11 +359,12 @@ TEST_CASE("cuda: copies of every width and generic pointers") {
       actual.insert(actual.end(), got[i].bytes, got[i].bytes + 13);
       wide[i].y[i % 3] += as_int(i);
       wide[i].x *= 2;
-      for (const auto* side : {&wide[i], &got_wide[i]}) {
-        auto& values = side == &wide[i] ? expected_wide : actual_wide;
-        values.insert(values.end(), {side->x, double(side->y[0]), double(side->y[1]),
-                                     double(side->y[2]), double(side->z)});
-      }
+      const auto listed = [](const Wide& w) {
+        return std::vector<double>{w.x, double(w.y[0]), double(w.y[1]), double(w.y[2]),
+                                   double(w.z)};
+      };
+      for (const double value : listed(wide[i])) expected_wide.push_back(value);
+      for (const double value : listed(got_wide[i])) actual_wide.push_back(value);
     }
     run.check_values(actual, expected);
     run.check_values(actual_wide, expected_wide);
@@ -374,7 +384,8 @@ TEST_CASE("cuda: copies of every width and generic pointers") {
     for (std::size_t t = 0; t < 64; ++t) {
       std::uint32_t sum = 0;
       for (std::size_t i = 0; i < 8; ++i)
-        sum = sum * 31 + static_cast<std::uint32_t>(t % 3 == 2 ? words[(t * 5 + i) % 64] : words[7 * i]);
+        sum = sum * 31 +
+              static_cast<std::uint32_t>(t % 3 == 2 ? words[(t * 5 + i) % 64] : words[7 * i]);
       wanted.push_back(static_cast<std::int32_t>(sum + (t % 3 == 0 ? 3 : t % 3 == 1 ? 2 : 5)));
     }
     run.check_equal(sums, wanted);

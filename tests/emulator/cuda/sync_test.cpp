@@ -92,7 +92,8 @@ TEST_CASE("cuda: blocks that wait for each other") {
     run.launch("grid_barrier", {4}, {32}, a, b, as_int(rounds), arrived, round);
     for (std::size_t r = 0; r < rounds; ++r) {
       std::vector<std::uint32_t> next(n);
-      for (std::size_t i = 0; i < n; ++i) next[i] = now[(i + n - 1) % n] + now[i] + now[(i + 1) % n];
+      for (std::size_t i = 0; i < n; ++i)
+        next[i] = now[(i + n - 1) % n] + now[i] + now[(i + 1) % n];
       now = next;
     }
     run.check_equal(rounds % 2 == 0 ? a : b, now);
@@ -208,9 +209,9 @@ TEST_CASE("cuda: tiles and other groups of a block") {
         same += (in[k] & 3) == (in[i] & 3) ? 1 : 0;
         same_before += (in[k] & 3) == (in[i] & 3) && k < i ? 1 : 0;
       }
-      expected.insert(expected.end(),
-                      {reversed(i % 4), reversed(i % 4 + 1), any * 2 + all, votes,
-                       in[i] % 3 == 0 ? threes * 100 + threes_before : 0, same * 100 + same_before});
+      expected.insert(expected.end(), {reversed(i % 4), reversed(i % 4 + 1), any * 2 + all, votes,
+                                       in[i] % 3 == 0 ? threes * 100 + threes_before : 0,
+                                       same * 100 + same_before});
     }
     run.check_equal(out, expected);
 
@@ -227,8 +228,8 @@ TEST_CASE("cuda: tiles and other groups of a block") {
 TEST_CASE("cuda: votes, matches and partial shuffles") {
   run_case({"vote_match.cu"}, [](CudaRun& run) {
     for (const bool equal : {false, true}) {
-      const auto in = equal ? std::vector<std::int32_t>(32, 7)
-                            : run.dice.integers<std::int32_t>(32, 0, 6);
+      const auto in =
+          equal ? std::vector<std::int32_t>(32, 7) : run.dice.integers<std::int32_t>(32, 0, 6);
       const auto out = run.output<std::uint32_t>(320);
       run.launch("vote_match", {1}, {32}, run.input(in), out);
       const auto lanes_where = [&](auto holds) {
@@ -244,13 +245,13 @@ TEST_CASE("cuda: votes, matches and partial shuffles") {
         std::uint32_t odd_of_even = 0;
         for (std::size_t k = 0; k < 32; k += 2) odd_of_even += odd >> k & 1;
         const std::uint32_t pair = (in[i] & 1) != 0 ? odd : ~odd;
-        expected.insert(
-            expected.end(),
-            {above, equal ? 3u : 2u, lanes_where([&](int v) { return v == in[i]; }),
-             equal ? ~0u : 0u, equal ? 1u : 0u, pair,
-             static_cast<std::uint32_t>(in[i / 8 * 8 + (i + 3) % 8]),
-             static_cast<std::uint32_t>(in[i % 16 >= 2 ? i - 2 : i]),
-             i % 2 != 0 ? above & 0xaaaaaaaau : odd_of_even, static_cast<std::uint32_t>(in[source])});
+        expected.insert(expected.end(),
+                        {above, equal ? 3u : 2u, lanes_where([&](int v) { return v == in[i]; }),
+                         equal ? ~0u : 0u, equal ? 1u : 0u, pair,
+                         static_cast<std::uint32_t>(in[i / 8 * 8 + (i + 3) % 8]),
+                         static_cast<std::uint32_t>(in[i % 16 >= 2 ? i - 2 : i]),
+                         i % 2 != 0 ? above & 0xaaaaaaaau : odd_of_even,
+                         static_cast<std::uint32_t>(in[source])});
       }
       run.check_equal(out, expected);
     }
