@@ -7,7 +7,8 @@ extern "C" __global__ void mandelbrot(unsigned char* out, int width, int height,
   const int cy = static_cast<int>((static_cast<long long>(py) * 2 << 24) / height) - (1 << 24);
   int x = 0, y = 0, i = 0;
   for (; i < most; ++i) {
-    const long long xx = static_cast<long long>(x) * x >> 24, yy = static_cast<long long>(y) * y >> 24;
+    const long long xx = static_cast<long long>(x) * x >> 24,
+                    yy = static_cast<long long>(y) * y >> 24;
     if (xx + yy > 4ll << 24) break;
     y = static_cast<int>(static_cast<long long>(x) * y >> 23) + cy;
     x = static_cast<int>(xx - yy) + cx;
