@@ -244,8 +244,7 @@ TEST_CASE("cuda: products with a transpose, correlations, Gram-Schmidt") {
     const auto device_a = run.input(a);
     const auto y = run.output<double>(rows);
     const auto z = run.output<double>(columns);
-    run.launch("times_matrix", {2}, {32}, device_a, run.input(x), y, as_int(rows),
-               as_int(columns));
+    run.launch("times_matrix", {2}, {32}, device_a, run.input(x), y, as_int(rows), as_int(columns));
     run.launch("times_transpose", {2}, {32}, device_a, y, z, as_int(rows), as_int(columns));
     const auto ax = product(a, x, rows, 1, columns);
     run.check_equal(y, ax);

@@ -29,10 +29,9 @@ inline constexpr Format kHalf{5, 10}, kBfloat{8, 7}, kE4m3{4, 3}, kE5m2{5, 2};
   const std::uint32_t fraction = bits & ((1u << f.mantissa) - 1);
   const std::uint32_t field = bits >> f.mantissa & ((1u << f.exponent) - 1);
   const int least = 2 - (1 << (f.exponent - 1));
-  const double size =
-      field == 0 ? std::ldexp(fraction, least - f.mantissa)
-                 : std::ldexp(fraction + (1u << f.mantissa),
-                              least + static_cast<int>(field) - 1 - f.mantissa);
+  const double size = field == 0 ? std::ldexp(fraction, least - f.mantissa)
+                                 : std::ldexp(fraction + (1u << f.mantissa),
+                                              least + static_cast<int>(field) - 1 - f.mantissa);
   return (bits >> (f.mantissa + f.exponent) & 1) != 0 ? -size : size;
 }
 

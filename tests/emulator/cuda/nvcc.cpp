@@ -22,7 +22,8 @@ namespace fs = std::filesystem;
 namespace {
 
 std::vector<std::string> options_of(const Build& build) {
-  std::vector<std::string> options{"-std=c++17", "-w", "-ptx", "-arch=sm_" + std::to_string(build.sm)};
+  std::vector<std::string> options{"-std=c++17", "-w", "-ptx",
+                                   "-arch=sm_" + std::to_string(build.sm)};
   if (build.variant == "O0") options.insert(options.end(), {"-Xcicc", "-O0"});
   if (build.variant == "debug") options.emplace_back("-G");
   return options;

@@ -110,9 +110,9 @@ TEST_CASE("cuda: reductions by atomics") {
     }
     const Totals actual = run.read(totals)[0];
     run.check_values<std::uint64_t>({actual.sum64}, {expected.sum64});
-    run.check_values<std::uint32_t>({actual.sum, actual.all, actual.any, actual.odd, actual.wraps},
-                                   {expected.sum, expected.all, expected.any, expected.odd,
-                                    expected.wraps});
+    run.check_values<std::uint32_t>(
+        {actual.sum, actual.all, actual.any, actual.odd, actual.wraps},
+        {expected.sum, expected.all, expected.any, expected.odd, expected.wraps});
     run.check_values<std::int32_t>({actual.least, actual.most}, {expected.least, expected.most});
     run.check_values<double>({actual.fsum, actual.dsum}, {expected.fsum, expected.dsum});
 

@@ -10,7 +10,8 @@ extern "C" __global__ void activations(const float* in, float* out, int n) {
   out[4 * n + i] = log1pf(expf(-fabsf(x))) + fmaxf(x, 0.0f);
 }
 
-extern "C" __global__ void gated_silu(const float4* gate, const float4* up, float4* out, int quads) {
+extern "C" __global__ void gated_silu(const float4* gate, const float4* up, float4* out,
+                                      int quads) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= quads) return;
   const float4 g = __ldg(gate + i), u = __ldg(up + i);

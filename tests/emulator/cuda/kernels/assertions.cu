@@ -11,6 +11,8 @@ extern "C" __global__ void assertions(const int* in, int* out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   assert(in != nullptr && out != nullptr);
-  if (in[i] % 2 == 0) out[i] = half_of(in[i]);
-  else out[i] = -1;
+  if (in[i] % 2 == 0)
+    out[i] = half_of(in[i]);
+  else
+    out[i] = -1;
 }

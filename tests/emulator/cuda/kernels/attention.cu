@@ -1,4 +1,4 @@
-// tests/emulator/cuda/kernels/attention.cu - attention in one pass over tiles of keys and values
+// tests/emulator/cuda/kernels/attention.cu - attention in one pass over tiles of keys
 #define WIDTH 32
 #define TILE 32
 

@@ -13,8 +13,10 @@ extern "C" __global__ void bfs_level(const int* starts, const int* edges, int* d
       const int other = edges[e];
       if (atomicCAS(&depth[other], -1, level) != -1) continue;
       const int at = atomicAdd(&found_count, 1);
-      if (at < 256) found[at] = other;
-      else next[atomicAdd(next_count, 1)] = other;
+      if (at < 256)
+        found[at] = other;
+      else
+        next[atomicAdd(next_count, 1)] = other;
     }
   }
   __syncthreads();

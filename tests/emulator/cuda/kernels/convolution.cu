@@ -1,4 +1,4 @@
-// tests/emulator/cuda/kernels/convolution.cu - 2D convolution of a network: stride, padding, pooling
+// tests/emulator/cuda/kernels/convolution.cu - convolution and pooling of a network
 struct Layer {
   int channels, height, width, filters, size, stride, padding;
 };

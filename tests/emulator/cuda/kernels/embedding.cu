@@ -2,7 +2,8 @@
 #include <cuda_fp16.h>
 
 extern "C" __global__ void embedding(const __half2* table, const int* tokens,
-                                     const float2* positions, float2* out, int pairs, int vocabulary) {
+                                     const float2* positions, float2* out, int pairs,
+                                     int vocabulary) {
   const int token = tokens[blockIdx.x];
   for (int i = threadIdx.x; i < pairs; i += blockDim.x) {
     float2 v = make_float2(0, 0);
@@ -12,8 +13,8 @@ extern "C" __global__ void embedding(const __half2* table, const int* tokens,
   }
 }
 
-extern "C" __global__ void embedding_gradient(const float* gradient, const int* tokens, float* table,
-                                              int width, int vocabulary) {
+extern "C" __global__ void embedding_gradient(const float* gradient, const int* tokens,
+                                              float* table, int width, int vocabulary) {
   const int token = tokens[blockIdx.x];
   if (token < 0 || token >= vocabulary) return;
   for (int i = threadIdx.x; i < width; i += blockDim.x)

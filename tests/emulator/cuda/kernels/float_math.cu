@@ -1,4 +1,4 @@
-// tests/emulator/cuda/kernels/float_math.cu - float functions of the device library, Horner, pricing
+// tests/emulator/cuda/kernels/float_math.cu - float functions, option prices
 extern "C" __global__ void float_math(const float* in, float* out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
@@ -22,10 +22,10 @@ extern "C" __global__ void float_math(const float* in, float* out, int n) {
 
 __device__ float normal(float d) {
   const float k = 1.0f / (1.0f + 0.2316419f * fabsf(d));
-  const float tail = 0.39894228f * __expf(-0.5f * d * d) * k *
-                     (0.31938153f +
-                      k * (-0.356563782f +
-                           k * (1.781477937f + k * (-1.821255978f + k * 1.330274429f))));
+  const float tail =
+      0.39894228f * __expf(-0.5f * d * d) * k *
+      (0.31938153f +
+       k * (-0.356563782f + k * (1.781477937f + k * (-1.821255978f + k * 1.330274429f))));
   return d > 0 ? 1.0f - tail : tail;
 }
 
@@ -34,8 +34,9 @@ extern "C" __global__ void options(const float* price, const float* strike, cons
                                    float* call, float* put, float rate, float volatility, int n) {
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
     const float root = sqrtf(years[i]);
-    const float d1 = (__logf(price[i] / strike[i]) +
-                      (rate + 0.5f * volatility * volatility) * years[i]) / (volatility * root);
+    const float d1 =
+        (__logf(price[i] / strike[i]) + (rate + 0.5f * volatility * volatility) * years[i]) /
+        (volatility * root);
     const float d2 = d1 - volatility * root;
     const float discount = __expf(-rate * years[i]);
     call[i] = price[i] * normal(d1) - strike[i] * discount * normal(d2);

@@ -1,5 +1,6 @@
 // tests/emulator/cuda/kernels/gemm_tiled.cu - tiled matrix products, any size
-extern "C" __global__ void gemm_tiled(const float* a, const float* b, float* c, int m, int n, int k) {
+extern "C" __global__ void gemm_tiled(const float* a, const float* b, float* c, int m, int n,
+                                      int k) {
   __shared__ float as[16][16], bs[16][17];
   const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
   float sum = 0;

@@ -1,4 +1,4 @@
-// tests/emulator/cuda/kernels/gemv_q4.cu - GEMV of 4-bit blocks: half scale, 16 bytes of nibbles
+// tests/emulator/cuda/kernels/gemv_q4.cu - GEMV of 4-bit blocks
 #include <cuda_fp16.h>
 
 struct Block4 {

@@ -1,4 +1,4 @@
-// tests/emulator/cuda/kernels/grid_barrier.cu - blocks wait for each other by a counter and a flag
+// tests/emulator/cuda/kernels/grid_barrier.cu - blocks that wait for each other
 __device__ void wait_for_all(unsigned* arrived, volatile unsigned* round) {
   __syncthreads();
   if (threadIdx.x == 0) {

@@ -1,4 +1,4 @@
-// tests/emulator/cuda/kernels/group_tiles.cu - cooperative groups: tiles, coalesced and labelled groups
+// tests/emulator/cuda/kernels/group_tiles.cu - cooperative groups: tiles, coalesced, labelled
 #include <cooperative_groups.h>
 
 namespace cg = cooperative_groups;

@@ -33,7 +33,7 @@ extern "C" __global__ void integer32(const unsigned* a, const unsigned* b, unsig
   const int sx = static_cast<int>(x), sy = static_cast<int>(y);
   unsigned* r = out + i * 16;
   r[0] = x / y + x % y * 3;
-  r[1] = sy == -1 ? 0 : static_cast<unsigned>(sx / sy + sx % sy * 3);
+  r[1] = sy == -1 ? 0 : static_cast<unsigned>(sx / sy) + static_cast<unsigned>(sx % sy) * 3;
   r[2] = __umulhi(x, y);
   r[3] = static_cast<unsigned>(__mulhi(sx, sy));
   r[4] = __byte_perm(x, y, 0x2745);

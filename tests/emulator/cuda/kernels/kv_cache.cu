@@ -1,4 +1,4 @@
-// tests/emulator/cuda/kernels/kv_cache.cu - paged key cache: append by a block table, gather, shift
+// tests/emulator/cuda/kernels/kv_cache.cu - paged key cache: append and score
 #include <cuda_fp16.h>
 
 struct Shape {
@@ -11,8 +11,8 @@ extern "C" __global__ void append(const float* keys, const int* sequence_of, con
   const int at = position[token];
   const int page = page_table[sequence_of[token] * s.pages_of_sequence + at / s.page_tokens];
   if (page < 0) return;
-  const long long row = (static_cast<long long>(page) * s.page_tokens + at % s.page_tokens) *
-                        s.heads + head;
+  const long long row =
+      (static_cast<long long>(page) * s.page_tokens + at % s.page_tokens) * s.heads + head;
   for (int i = threadIdx.x; i < s.width; i += blockDim.x)
     pages[row * s.width + i] = __float2half(keys[(token * s.heads + head) * s.width + i]);
 }

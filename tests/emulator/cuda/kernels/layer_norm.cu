@@ -1,5 +1,6 @@
 // tests/emulator/cuda/kernels/layer_norm.cu - layer norm with Welford's running moments
-__device__ void combine(float& count, float& mean, float& m2, float n, float other, float other_m2) {
+__device__ void combine(float& count, float& mean, float& m2, float n, float other,
+                        float other_m2) {
   const float total = count + n;
   if (total == 0) return;
   const float delta = other - mean;

@@ -1,4 +1,4 @@
-// tests/emulator/cuda/kernels/life.cu - Conway's life: bytes, and 32 cells a word by full adders
+// tests/emulator/cuda/kernels/life.cu - game of life in bytes and in bits
 extern "C" __global__ void life_bytes(const unsigned char* now, unsigned char* next, int width,
                                       int height) {
   const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
@@ -29,8 +29,10 @@ extern "C" __global__ void life_bits(const unsigned* now, unsigned* next, int wo
     const unsigned left = row[(w + words - 1) % words], mid = row[w], right = row[(w + 1) % words];
     count(__funnelshift_l(left, mid, 1), ones, twos, fours);
     count(__funnelshift_r(mid, right, 1), ones, twos, fours);
-    if (dy == 0) here = mid;
-    else count(mid, ones, twos, fours);
+    if (dy == 0)
+      here = mid;
+    else
+      count(mid, ones, twos, fours);
   }
   next[y * words + w] = twos & ~fours & (ones | here);
 }

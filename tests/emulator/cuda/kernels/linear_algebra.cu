@@ -52,8 +52,10 @@ extern "C" __global__ void gram_schmidt(float* a, int rows, int columns) {
       }
       __syncthreads();
       for (int i = t; i < rows; i += 64) {
-        if (j < k) a[i * columns + k] -= factor * a[i * columns + j];
-        else a[i * columns + k] *= rsqrtf(factor);
+        if (j < k)
+          a[i * columns + k] -= factor * a[i * columns + j];
+        else
+          a[i * columns + k] *= rsqrtf(factor);
       }
       __syncthreads();
     }

@@ -1,4 +1,4 @@
-// tests/emulator/cuda/kernels/lu.cu - LU with pivots and determinant, one block; exact integers too
+// tests/emulator/cuda/kernels/lu.cu - LU with pivots, exact determinants
 extern "C" __global__ void lu(double* a, int n, int* pivots, double* determinant) {
   extern __shared__ double m[];
   __shared__ int pivot;
@@ -66,8 +66,7 @@ extern "C" __global__ void small_determinants(const int* in, long long* out, int
       sign = -sign;
     }
     for (int r = k + 1; r < 5; ++r)
-      for (int c = k + 1; c < 5; ++c)
-        m[r][c] = (m[r][c] * m[k][k] - m[r][k] * m[k][c]) / before;
+      for (int c = k + 1; c < 5; ++c) m[r][c] = (m[r][c] * m[k][k] - m[r][k] * m[k][c]) / before;
     before = m[k][k];
   }
   out[i] = sign * m[4][4];

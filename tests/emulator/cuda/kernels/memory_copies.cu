@@ -1,4 +1,4 @@
-// tests/emulator/cuda/kernels/memory_copies.cu - copies of every width, memcpy of odd sizes, vectors
+// tests/emulator/cuda/kernels/memory_copies.cu - copies of every width, generic pointers
 struct Packed {
   char bytes[13];
 };

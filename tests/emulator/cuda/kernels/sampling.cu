@@ -9,7 +9,8 @@ __device__ uint4 philox(Philox p) {
   for (int round = 0; round < 10; ++round) {
     const unsigned high0 = __umulhi(0xD2511F53u, p.counter.x), low0 = 0xD2511F53u * p.counter.x;
     const unsigned high1 = __umulhi(0xCD9E8D57u, p.counter.z), low1 = 0xCD9E8D57u * p.counter.z;
-    p.counter = make_uint4(high1 ^ p.counter.y ^ p.key.x, low1, high0 ^ p.counter.w ^ p.key.y, low0);
+    p.counter =
+        make_uint4(high1 ^ p.counter.y ^ p.key.x, low1, high0 ^ p.counter.w ^ p.key.y, low0);
     p.key.x += 0x9E3779B9u;
     p.key.y += 0xBB67AE85u;
   }
@@ -26,7 +27,8 @@ extern "C" __global__ void random_bits(uint4* out, int n, unsigned long long see
 }
 
 // Counts (of whole numbers, so exact) as weights; one warp draws one index for each row.
-extern "C" __global__ void draw(const unsigned* weights, int n, unsigned long long seed, int* drawn) {
+extern "C" __global__ void draw(const unsigned* weights, int n, unsigned long long seed,
+                                int* drawn) {
   const unsigned* row = weights + blockIdx.x * n;
   const int lane = threadIdx.x;
   unsigned total = 0;

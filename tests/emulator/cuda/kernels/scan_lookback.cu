@@ -1,5 +1,5 @@
-// tests/emulator/cuda/kernels/scan_lookback.cu - one-pass scan: blocks look back at their forerunners
-// state: high half 0 nothing yet, 1 the block's own sum, 2 the sum up to its end; low half the sum.
+// tests/emulator/cuda/kernels/scan_lookback.cu - one-pass scan that looks back
+// A low half holds a sum, the high half: 0 nothing yet, 1 the block's own, 2 up to its end.
 extern "C" __global__ void scan_lookback(const unsigned* in, unsigned* out, unsigned n,
                                          unsigned* ticket, volatile unsigned long long* state) {
   __shared__ unsigned part[128];

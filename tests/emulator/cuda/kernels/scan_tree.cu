@@ -10,8 +10,7 @@ extern "C" __global__ void scan_tree(const int* in, int* out) {
   int step = 1;
   for (int active = n / 2; active > 0; active /= 2) {
     __syncthreads();
-    if (t < active)
-      tree[padded(step * (2 * t + 2) - 1)] += tree[padded(step * (2 * t + 1) - 1)];
+    if (t < active) tree[padded(step * (2 * t + 2) - 1)] += tree[padded(step * (2 * t + 1) - 1)];
     step *= 2;
   }
   if (t == 0) tree[padded(n - 1)] = 0;

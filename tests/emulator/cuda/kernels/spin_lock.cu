@@ -1,4 +1,4 @@
-// tests/emulator/cuda/kernels/spin_lock.cu - locks taken by threads of one warp against each other
+// tests/emulator/cuda/kernels/spin_lock.cu - locks between threads of one warp
 __device__ void lock(int* mutex) {
   while (atomicCAS(mutex, 0, 1) != 0) {
   }

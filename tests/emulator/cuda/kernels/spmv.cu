@@ -1,4 +1,4 @@
-// tests/emulator/cuda/kernels/spmv.cu - sparse matrix times vector: CSR by threads, by warps, COO
+// tests/emulator/cuda/kernels/spmv.cu - sparse matrix times vector, three ways
 extern "C" __global__ void spmv_threads(const int* starts, const int* columns, const float* values,
                                         const float* x, float* y, int rows) {
   const int row = blockIdx.x * blockDim.x + threadIdx.x;

@@ -23,8 +23,7 @@ __device__ int pop(unsigned long long* top, unsigned* next) {
     if (node == 0) return -1;
     __threadfence();
     const unsigned below = static_cast<volatile unsigned*>(next)[node - 1];
-    const unsigned long long before =
-        atomicCAS(top, seen, ((seen >> 32) + 1) << 32 | below);
+    const unsigned long long before = atomicCAS(top, seen, ((seen >> 32) + 1) << 32 | below);
     if (before == seen) return static_cast<int>(node) - 1;
     seen = before;
   }

@@ -15,6 +15,5 @@ extern "C" __global__ void stencil_2d(const float* now, const float* power, floa
   const float right = x + 1 < width ? tile[ty][tx + 1] : tile[ty][tx];
   const float down = y + 1 < height ? tile[ty + 1][tx] : tile[ty][tx];
   const float around = tile[ty][tx - 1] + right + tile[ty - 1][tx] + down;
-  next[y * width + x] =
-      tile[ty][tx] + k * (around - 4.0f * tile[ty][tx]) + power[y * width + x];
+  next[y * width + x] = tile[ty][tx] + k * (around - 4.0f * tile[ty][tx]) + power[y * width + x];
 }

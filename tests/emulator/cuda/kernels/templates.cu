@@ -48,6 +48,6 @@ extern "C" __global__ void rotations(const short4* in, short4* out, long2 add) {
   short4 v = in[threadIdx.x];
   short values[4] = {v.x, v.y, v.z, v.w};
   for (int i = 0; i < 3; ++i) rotate(values);
-  out[threadIdx.x] =
-      make_short4(values[0] + add.x, values[1] - add.y, values[2], static_cast<short>(values[3] * 2));
+  out[threadIdx.x] = make_short4(values[0] + add.x, values[1] - add.y, values[2],
+                                 static_cast<short>(values[3] * 2));
 }

@@ -1,4 +1,4 @@
-// tests/emulator/cuda/kernels/top_k.cu - the k largest of a row and where they are
+// tests/emulator/cuda/kernels/top_k.cu - the k largest of a row
 extern "C" __global__ void top_k(const float* in, int n, int k, float* values, int* places) {
   __shared__ float best[128];
   __shared__ int where[128];
@@ -22,8 +22,8 @@ extern "C" __global__ void top_k(const float* in, int n, int k, float* values, i
     __syncthreads();
     for (int half = blockDim.x / 2; half > 0; half /= 2) {
       if (t < half) {
-        const bool better = best[t + half] > best[t] ||
-                            (best[t + half] == best[t] && where[t + half] < where[t]);
+        const bool better =
+            best[t + half] > best[t] || (best[t + half] == best[t] && where[t + half] < where[t]);
         if (better) {
           best[t] = best[t + half];
           where[t] = where[t + half];

@@ -10,8 +10,7 @@ __device__ void transpose_by_tile(float (*tile)[kWidth], const float* in, float*
   int x = blockIdx.x * 32 + threadIdx.x;
   int y = blockIdx.y * 32 + threadIdx.y;
   for (int j = 0; j < 32; j += 8)
-    if (x < columns && y + j < rows)
-      tile[threadIdx.y + j][threadIdx.x] = in[(y + j) * columns + x];
+    if (x < columns && y + j < rows) tile[threadIdx.y + j][threadIdx.x] = in[(y + j) * columns + x];
   __syncthreads();
   x = blockIdx.y * 32 + threadIdx.x;
   y = blockIdx.x * 32 + threadIdx.y;

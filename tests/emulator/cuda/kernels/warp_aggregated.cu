@@ -1,4 +1,4 @@
-// tests/emulator/cuda/kernels/warp_aggregated.cu - filters that add to a counter once for each warp
+// tests/emulator/cuda/kernels/warp_aggregated.cu - filters that add once for each warp
 #include <cooperative_groups.h>
 
 namespace cg = cooperative_groups;
