@@ -196,7 +196,8 @@ TEST_CASE("bad calls, files and PTX exit with 2 and say why") {
 }
 
 TEST_CASE("every subcommand has help with an example") {
-  for (const char* command : {"list", "dump", "fmt", "check", "assemble", "doctor"}) {
+  for (const char* command :
+       {"list", "dump", "fmt", "check", "assemble", "run", "gemv", "doctor"}) {
     const auto result = ptxgen_program({command, "--help"});
     CHECK(result.exit_code == 0);
     CHECK(contains(result.out, std::string("Example: ptxgen ") + command));
