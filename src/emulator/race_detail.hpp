@@ -83,7 +83,9 @@ class RaceSink {
 
 [[nodiscard]] std::unique_ptr<Races> make_shared_races(const Cta& cta,
                                                        std::shared_ptr<RaceSink> sink);
-[[nodiscard]] std::unique_ptr<Races> make_global_races(std::shared_ptr<RaceSink> sink);
+class GlobalShadow;  // race_global.hpp
+[[nodiscard]] std::unique_ptr<Races> make_global_races(std::shared_ptr<GlobalShadow> shadow,
+                                                       std::shared_ptr<RaceSink> sink);
 
 /// One access, or several equal ones by lanes of a warp, to some of the 4 bytes of a granule.
 struct Record {
