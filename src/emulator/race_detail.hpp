@@ -58,6 +58,8 @@ struct Conflict {
   bool same_warp = false;
   bool same_block = true;
   bool same_thread = false;
+  bool vague = false;     ///< another thread of the same warp or block than `other`, which one is lost
+  bool reversed = false;  ///< the finding is about `other`, met by the thread that acts now
   ptx::Modifier scope = ptx::Modifier::none;  ///< ScopeTooNarrow: what it is
   OtherParty other;
 };
@@ -81,7 +83,9 @@ class RaceSink {
 
 [[nodiscard]] std::unique_ptr<Races> make_shared_races(const Cta& cta,
                                                        std::shared_ptr<RaceSink> sink);
-[[nodiscard]] std::unique_ptr<Races> make_global_races(std::shared_ptr<RaceSink> sink);
+class GlobalShadow;  // race_global.hpp
+[[nodiscard]] std::unique_ptr<Races> make_global_races(std::shared_ptr<GlobalShadow> shadow,
+                                                       std::shared_ptr<RaceSink> sink);
 
 /// One access, or several equal ones by lanes of a warp, to some of the 4 bytes of a granule.
 struct Record {
@@ -100,6 +104,14 @@ using Records = std::vector<Record>;
 /// Whether lanes 0 to `count` - 1 access bytes without gaps, beginning at a multiple of 4 and
 /// ending at one; the usual case, which is looked at as a whole.
 [[nodiscard]] bool is_run(const RaceAccess& access, std::uint32_t& count) noexcept;
+
+/// The distinct addresses of an access, and the lanes of each.
+struct AddressGroups {
+  std::array<std::uint64_t, kLanes> address{};
+  std::array<std::uint32_t, kLanes> lanes{};
+  std::uint32_t count = 0;
+};
+[[nodiscard]] AddressGroups group_by_address(const RaceAccess& access) noexcept;
 
 /// For runs of 1, 2, 4, 8 and 16 bytes a lane (index 0..4): which lanes granule i belongs to.
 /// `code`: 0 one lane has it whole; 1 two lanes have halves; 2 four lanes have a byte each.

@@ -100,6 +100,10 @@ class ThreadOrder {
   [[nodiscard]] Tick released(std::uint32_t warp) const noexcept { return warps_[warp].released; }
   [[nodiscard]] Tick last_release() const noexcept { return last_release_; }
   [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
+  /// Whether all lanes of a warp know the same.
+  [[nodiscard]] bool is_whole(std::uint32_t warp) const noexcept {
+    return warps_[warp].groups.size() == 1;
+  }
   /// Up to which tick all lanes of a warp know each other's accesses.
   [[nodiscard]] Tick together(std::uint32_t warp) const noexcept {
     const Warp& own = warps_[warp];

@@ -26,6 +26,28 @@ const RunTable& run_table(unsigned bytes) noexcept {
   return kTables[static_cast<unsigned>(std::countr_zero(bytes | 16u))];
 }
 
+AddressGroups group_by_address(const RaceAccess& access) noexcept {
+  AddressGroups groups;
+  std::array<std::uint8_t, 64> table{};
+  for_each_lane(access.mask, [&](unsigned lane) {
+    const std::uint64_t address = access.addresses[lane];
+    for (std::uint64_t at = address / access.bytes;; ++at) {
+      std::uint8_t& entry = table[at % 64];
+      if (entry == 0) {
+        groups.address[groups.count] = address;
+        groups.lanes[groups.count] = 1u << lane;
+        entry = static_cast<std::uint8_t>(++groups.count);
+        return;
+      }
+      if (groups.address[entry - 1u] == address) {
+        groups.lanes[entry - 1u] |= 1u << lane;
+        return;
+      }
+    }
+  });
+  return groups;
+}
+
 bool is_run(const RaceAccess& access, std::uint32_t& count) noexcept {
   const std::uint32_t mask = access.mask;
   const std::uint64_t bytes = access.bytes;

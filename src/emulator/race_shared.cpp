@@ -177,27 +177,8 @@ bool SharedRaces::write_run(Now& now, std::uint32_t first, std::uint32_t count,
 
 void SharedRaces::by_address(Now& now) {
   // Lanes that read the same bytes, or change them atomically, count as one access.
-  std::array<std::uint32_t, kLanes> lanes{};
-  std::array<std::uint64_t, kLanes> places{};
-  std::array<std::uint8_t, 64> table{};
-  std::uint32_t count = 0;
-  for_each_lane(now.access.mask, [&](unsigned lane) {
-    const std::uint64_t address = now.access.addresses[lane];
-    for (std::uint64_t at = address / now.access.bytes;; ++at) {
-      std::uint8_t& entry = table[at % 64];
-      if (entry == 0) {
-        places[count] = address;
-        lanes[count] = 1u << lane;
-        entry = static_cast<std::uint8_t>(++count);
-        return;
-      }
-      if (places[entry - 1u] == address) {
-        lanes[entry - 1u] |= 1u << lane;
-        return;
-      }
-    }
-  });
-  for (std::uint32_t i = 0; i < count; ++i) range(now, lanes[i], places[i]);
+  const AddressGroups groups = group_by_address(now.access);
+  for (std::uint32_t i = 0; i < groups.count; ++i) range(now, groups.lanes[i], groups.address[i]);
 }
 
 void SharedRaces::range(Now& now, std::uint32_t lanes, std::uint64_t address) {

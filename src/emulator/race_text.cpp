@@ -68,7 +68,8 @@ FindingText race_text(const Conflict& conflict, std::string_view thread,
               " need the two to be in one scope";
   } else {
     message = std::string(thread) + " " + verb(conflict.mine, false) + " " + where + ", which " +
-              std::string(other_thread) + " ";
+              (conflict.vague ? "another thread than " : "") + std::string(other_thread) +
+              (conflict.vague ? " (one of several readers) " : " ");
     if (conflict.same_access) {
       message += conflict.rule == Rule::RaceSameValue
                      ? "writes with the same instruction, the same value"

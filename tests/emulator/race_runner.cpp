@@ -17,8 +17,8 @@ class RaceRunner::Sink final : public RaceSink {
  public:
   explicit Sink(RaceRunner& runner) : runner_(runner) {}
   void found(Context& context, std::uint32_t statement, const Conflict& conflict) override {
-    all.push_back({statement, context.cta->linear, context.warp->first_thread + conflict.lane,
-                   conflict});
+    all.push_back(
+        {statement, context.cta->linear, context.warp->first_thread + conflict.lane, conflict});
   }
   const std::byte* content(const Context& context, bool shared, std::uint64_t address) override {
     if (shared) return context.cta->shared + address;
@@ -46,7 +46,7 @@ RaceRunner::RaceRunner(std::uint32_t blocks, std::uint32_t warps, std::uint32_t 
     cta->threads = threads;
     cta->shared_bytes = shared_bytes;
     shared_.emplace_back(shared_bytes);
-    cta->warps.resize(warps);
+    cta->warps = std::vector<Warp>(warps);
     for (std::uint32_t w = 0; w < warps; ++w) {
       Warp& warp = cta->warps[w];
       warp.cta = cta.get();
@@ -128,8 +128,7 @@ void RaceRunner::store(std::uint32_t statement, const Addresses& addresses, std:
 
 void RaceRunner::global(RaceAccess::Kind kind, std::uint32_t statement, std::uint32_t mask,
                         unsigned bytes, const Addresses& addresses, ptx::Modifier order,
-                        ptx::Modifier scope,
-                        const std::function<std::uint64_t(unsigned)>& values) {
+                        ptx::Modifier scope, const std::function<std::uint64_t(unsigned)>& values) {
   RaceAccess made = access(
       kind, mask, bytes, [&](unsigned lane) { return kGlobalStart + addresses(lane); }, order,
       values);

@@ -32,8 +32,7 @@ class RaceRunner {
 
   // Accesses by lanes of a mask. `statement` names the instruction.
   void shared(emulator::RaceAccess::Kind kind, std::uint32_t statement, std::uint32_t mask,
-              unsigned bytes, const Addresses& addresses,
-              ptx::Modifier order = ptx::Modifier::none,
+              unsigned bytes, const Addresses& addresses, ptx::Modifier order = ptx::Modifier::none,
               const std::function<std::uint64_t(unsigned lane)>& values = {},
               std::uint64_t ticket = 0);
   void load(std::uint32_t statement, const Addresses& addresses, std::uint32_t mask = kAll,
@@ -41,8 +40,7 @@ class RaceRunner {
   void store(std::uint32_t statement, const Addresses& addresses, std::uint32_t mask = kAll,
              unsigned bytes = 4);
   void global(emulator::RaceAccess::Kind kind, std::uint32_t statement, std::uint32_t mask,
-              unsigned bytes, const Addresses& addresses,
-              ptx::Modifier order = ptx::Modifier::none,
+              unsigned bytes, const Addresses& addresses, ptx::Modifier order = ptx::Modifier::none,
               ptx::Modifier scope = ptx::Modifier::none,
               const std::function<std::uint64_t(unsigned lane)>& values = {});
 

@@ -1,0 +1,188 @@
+// src/emulator/race_global.hpp - races in the global memory of a launch
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "emulator/race_sync.hpp"
+#include "support/virtual_memory.hpp"
+
+namespace ptxgen::inline v0::emulator {
+
+/// What is remembered of each 4-byte granule of device memory: 16 bytes, committed when touched,
+/// never cleared. Ids grow from launch to launch; what is older than a launch's first one was
+/// before it.
+class GlobalShadow {
+ public:
+  /// Throws `Error` (Stage::Emulate, code "out-of-memory").
+  GlobalShadow(std::uint64_t base, std::uint64_t bytes);
+
+  [[nodiscard]] bool holds(std::uint64_t address, std::uint64_t bytes) const noexcept {
+    return address >= base_ && address - base_ < bytes_ && bytes <= bytes_ - (address - base_);
+  }
+  [[nodiscard]] std::uint64_t granule(std::uint64_t address) const noexcept {
+    return (address - base_) / 4;
+  }
+  [[nodiscard]] std::uint64_t address(std::uint64_t granule) const noexcept {
+    return base_ + granule * 4;
+  }
+  /// To be called before granules are touched.
+  void touch(std::uint64_t granule, std::uint64_t count);
+  std::uint32_t* written = nullptr;       ///< id of the last write
+  std::uint32_t* write_info = nullptr;    ///< see GlobalRaces
+  std::uint32_t* read = nullptr;          ///< id of the first of the last reads
+  std::uint32_t* read_info = nullptr;
+  std::uint32_t* page_written = nullptr;  ///< by 4 KiB of device memory: the latest id of a write
+  std::uint32_t next_id = 1;
+  /// Forgets everything; when ids run out.
+  void reset();
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return touched_bytes_; }
+
+  static constexpr std::uint64_t kPageGranules = 1024;
+
+ private:
+  static constexpr std::uint64_t kStep = 16384;  ///< granules that are touched at once
+  std::uint64_t base_;
+  std::uint64_t bytes_;
+  std::array<VirtualMemory, 5> memory_;
+  std::vector<bool> touched_;
+  std::uint64_t touched_bytes_ = 0;
+};
+
+/// A cell keeps one write and one read exactly, and of further reads that they were, by how far from
+/// the first they came (lanes, warps, blocks). A race is reported only if there is certainly one;
+/// where several readers and synchronisation between blocks meet, one may be missed.
+class GlobalRaces final : public Races {
+ public:
+  GlobalRaces(std::shared_ptr<GlobalShadow> shadow, std::shared_ptr<RaceSink> sink);
+
+  void access(Context& context, std::uint32_t statement, const RaceAccess& access) override;
+  void synchronise(Context& context, std::uint32_t statement, const RaceAccess& access) override;
+  void barrier_arrive(Context& context, std::uint32_t id, std::uint32_t lanes, bool wait) override;
+  void barrier_complete(Cta& cta, std::uint32_t id) override;
+  void warp_sync(Context& context, std::uint32_t lanes) override;
+  void fence(Context& context, std::uint32_t lanes, ptx::Modifier order, ptx::Modifier scope,
+             std::uint32_t statement) override;
+  void release(Context& context, std::uint32_t lanes, std::uint64_t object) override;
+  void acquire(Context& context, std::uint32_t lanes, std::uint64_t object) override;
+  void async_complete(Context&, std::uint32_t, std::uint64_t) override {}
+  void restart(const Cta&) override {}
+  void block_begins(const Cta& cta) override;
+  void block_ends(const Cta& cta) override;
+  [[nodiscard]] std::uint64_t overhead_bytes() const noexcept override;
+
+ private:
+  // Info: thread, statement << 10, code << 26 (RunTable's; 3: only some bytes, or a list), flags.
+  static constexpr std::uint32_t kOwner = 0x0c0003ffu;  ///< thread and code
+  static constexpr std::uint32_t kPartial = 3u << 26;
+  static constexpr std::uint32_t kStrong = 1u << 28;
+  static constexpr std::uint32_t kNarrow = 1u << 29;  ///< of a write: scope cta
+  static constexpr std::uint32_t kLanesFlag = 1u << 29;  ///< of reads: several lanes
+  static constexpr std::uint32_t kWarpsFlag = 1u << 30;
+  static constexpr std::uint32_t kBlocksFlag = 1u << 31;
+  static constexpr std::uint32_t kSeveral = kLanesFlag | kWarpsFlag | kBlocksFlag;
+
+  /// What an id means: a block at a time of its own.
+  struct Era {
+    std::uint64_t cta = 0;
+    std::uint32_t block = 0;  ///< its number in this launch
+    Tick tick = 0;
+  };
+  /// A release that did not reach because its scope, or that of the acquire, is too narrow.
+  struct Missed {
+    Known known;
+    std::uint32_t block = 0;
+    ptx::Modifier scope{};
+    std::uint32_t statement = kNoIndex;
+    OtherParty releaser;
+    bool mine = false;  ///< the acquire is the narrow one
+  };
+  struct Block {
+    Block(const Cta& cta, std::uint32_t number)
+        : order(cta, number), lanes(cta.warps.size()) {}
+    ThreadOrder order;
+    std::vector<std::unique_ptr<LaneSync>> lanes;
+    std::vector<Missed> missed;
+    std::uint32_t era = 0;  ///< of `era_tick`
+    Tick era_tick = 0;
+  };
+  /// A write in a list.
+  struct Entry {
+    std::uint32_t era = 0;
+    std::uint32_t lanes = 0;
+    std::uint32_t statement = kNoIndex;
+    std::uint8_t warp = 0;
+    std::uint8_t bytes = 0;
+    bool strong = false;
+    bool narrow = false;
+  };
+  /// One access while it is looked at.
+  struct Now {
+    Context& context;
+    std::uint32_t statement;
+    const RaceAccess& access;
+    Block& block;
+    std::uint32_t warp;
+    Mark mark;
+    bool narrow;
+    std::uint32_t info;  ///< without thread and code
+    std::uint32_t era;
+    std::uint32_t reported_lane = kNoIndex;
+    std::uint32_t reported_statement = kNoIndex;
+  };
+  struct Other {
+    std::uint32_t era = 0;
+    std::uint32_t warp = 0;
+    std::uint32_t lanes = 0;
+    std::uint32_t statement = kNoIndex;
+    Mark mark{};
+    bool narrow = false;
+    bool vague = false;
+  };
+
+  [[nodiscard]] Block& block_of(const Cta& cta);
+  [[nodiscard]] SyncObjects::Party party(Context& context, std::uint32_t statement);
+  [[nodiscard]] std::uint32_t era_of(Block& block, const Cta& cta);
+  [[nodiscard]] const Era& era(std::uint32_t id) const noexcept { return eras_[id - first_id_]; }
+  [[nodiscard]] std::uint32_t short_statement(std::uint32_t statement);
+  [[nodiscard]] std::uint32_t long_statement(std::uint32_t info) const noexcept;
+
+  [[nodiscard]] bool read_run(Now& now, std::uint64_t first, std::uint32_t count,
+                              const RunTable& table);
+  [[nodiscard]] bool write_run(Now& now, std::uint64_t first, std::uint32_t count,
+                               const RunTable& table);
+  /// Whether no thread of this block can race any more with what was done at that id.
+  [[nodiscard]] bool settled(const Now& now, std::uint32_t id) const noexcept;
+  void range(Now& now, std::uint32_t lanes, std::uint64_t address);
+  void note_read(Now& now, std::uint64_t granule, std::uint32_t lanes, std::uint8_t bytes);
+  void write_granule(Now& now, std::uint64_t granule, std::uint32_t lanes, std::uint8_t bytes);
+  void check_writes(Now& now, std::uint64_t granule, std::uint32_t lanes, std::uint8_t bytes);
+  void check_reads(Now& now, std::uint64_t granule, std::uint32_t lanes, std::uint8_t bytes);
+  std::vector<Entry>& list(Now& now, std::uint64_t granule);
+  /// Lanes of `now.warp` before which the other access is not ordered.
+  [[nodiscard]] std::uint32_t unordered(const Now& now, std::uint32_t lanes,
+                                        const Other& other) const;
+  void check(Now& now, std::uint64_t granule, std::uint32_t lanes, std::uint8_t bytes,
+             const Other& other);
+  void report(Now& now, std::uint64_t granule, std::uint32_t lane, std::uint8_t bytes,
+              const Other& other, std::uint32_t other_lane, Rule rule);
+  [[nodiscard]] bool same_value(const Now& now, std::uint64_t granule, std::uint32_t lane,
+                                std::uint8_t bytes, std::uint32_t other_lane,
+                                bool same_access) const;
+
+  std::shared_ptr<GlobalShadow> shadow_;
+  std::shared_ptr<RaceSink> sink_;
+  SyncObjects sync_;
+  std::uint32_t first_id_;
+  std::vector<Era> eras_;  ///< by id - first_id_
+  std::unordered_map<std::uint64_t, std::unique_ptr<Block>> blocks_;  ///< by Cta::linear
+  const Cta* last_cta_ = nullptr;
+  Block* last_block_ = nullptr;
+  std::uint32_t block_count_ = 0;
+  std::unordered_map<std::uint64_t, std::vector<Entry>> lists_;  ///< by granule
+  std::vector<std::uint16_t> short_statements_;
+  std::vector<std::uint32_t> long_statements_;
+};
+
+}  // namespace ptxgen::inline v0::emulator
