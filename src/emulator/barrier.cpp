@@ -81,7 +81,7 @@ void complete(Cta& cta, std::uint32_t id) {
       }
       split.state = Split::State::Ready;
       split.arrived = false;
-      ++split.segment;
+      split.segment = split.frame->code->segments[split.segment].next;
     }
   }
   state.arrived = state.expected = state.set = state.voted = 0;
@@ -161,7 +161,7 @@ void arrive(Warp& warp, std::size_t index) {
   }
   if (detail.arrive) {
     split.state = Split::State::Ready;
-    ++split.segment;
+    split.segment = split.frame->code->segments[split.segment].next;
   } else {
     split.state = Split::State::Barrier;
     split.arrived = true;

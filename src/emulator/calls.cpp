@@ -126,6 +126,9 @@ Frame* acquire_frame(Warp& warp, const Code& code, std::uint32_t local_base) {
     Frame* frame = *free;
     warp.free_frames.erase(free);
     fill_frame(warp, *frame, local_base, false);
+    for (const std::uint32_t mask : code.defined_masks) {
+      *reinterpret_cast<std::uint32_t*>(frame->registers + mask) = 0;
+    }
     return frame;
   }
   Frame& made = warp.frames.emplace_back();
@@ -162,7 +165,7 @@ bool enter_function(Warp& warp, Split& split, const Code& callee) {
   }
   Frame* frame = acquire_frame(warp, callee, base);
   frame->caller = &caller;
-  frame->return_segment = split.segment + 1;
+  frame->return_segment = code.segments[split.segment].next;
   frame->call_detail = detail;
   frame->lanes = split.mask;
   frame->depth = caller.depth + 1;

@@ -150,6 +150,7 @@ struct Segment {
   std::uint32_t detail = 0;           ///< ControlDetail
   std::uint32_t instructions = 0;     ///< PTX instructions in it (a Next step is none)
   std::uint32_t first_statement = 0;  ///< of them, in Code::segment_statements
+  std::uint32_t next = 0;             ///< the segment behind it in the text
   Control kind = Control::Next;
   bool polls = false;  ///< has an access by which a thread waits for others
 };
@@ -168,6 +169,31 @@ struct FrameValue {
   std::uint64_t value = 0;
 };
 
+/// What becomes of undefined registers when a statement is executed. Only for statements that name
+/// registers which analysis::maybe_undefined cannot clear; a step of its own in front of them.
+struct TrackDetail {
+  enum class Kind : std::uint8_t {
+    All,      ///< the results are defined where all sources are
+    Select,   ///< selp: where the chosen source is
+    Defines,  ///< the results are defined: loads, calls, values of other lanes
+  };
+  Kind kind = Kind::All;
+  std::vector<std::uint32_t> sources;  ///< frame offsets of masks of defined lanes
+  std::vector<std::uint32_t> results;
+  std::uint32_t chosen[2] = {kNoIndex, kNoIndex};  ///< Select: of a and b, kNoIndex: defined
+  Slot chooser;                                    ///< Select
+  /// What must be defined here, and why it matters.
+  struct Use {
+    std::uint32_t mask = 0;    ///< frame offset
+    std::string name;          ///< "%r5"
+    std::string_view role;     ///< "decides a branch"
+    bool only_global = false;  ///< a stored value: matters where `base` + `offset` is global memory
+  };
+  std::vector<Use> uses;
+  Slot base;
+  std::uint64_t offset = 0;
+};
+
 /// One function, decoded.
 struct Code {
   const ptx::Function* function = nullptr;
@@ -181,6 +207,8 @@ struct Code {
   std::vector<LaneDetail> lanes;
   std::deque<MemoryDetail> memory;  ///< elements keep their addresses: steps point to them
   std::vector<ControlDetail> controls;
+  std::vector<TrackDetail> tracks;
+  std::vector<std::uint32_t> defined_masks;  ///< frame offsets, zero when the function begins
   std::vector<FrameValue> frame_values;
   std::vector<ValuePlace> parameters;  ///< of a device function
   std::vector<ValuePlace> returns;

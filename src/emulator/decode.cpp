@@ -37,6 +37,9 @@ Decoder::Decoder(Image& image, const Placement& placement, Code& code)
     : image_(image), placement_(placement), code_(code) {
   code_.frame_bytes = sizeof(FrameHead);
   registers_.resize(function().registers.size());
+  cfg_ = analysis::Cfg(function());
+  register_index_ = analysis::RegisterIndex(function());
+  undefined_ = analysis::maybe_undefined(function(), cfg_, register_index_);
   local_offset_.assign(function().variables.size(), kNoIndex);
 }
 

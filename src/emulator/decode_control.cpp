@@ -1,8 +1,10 @@
 // src/emulator/decode_control.cpp - segments, branches, calls, barriers, warp-wide rows
 #include <algorithm>
+#include <numeric>
 
 #include "emulator/decoder.hpp"
 #include "emulator/lane_steps.hpp"
+#include "emulator/support_table.hpp"
 #include "emulator/warp_steps.hpp"
 #include "ptxgen/support/error.hpp"
 
@@ -59,6 +61,9 @@ void Decoder::begin_segment() {
   made.first = static_cast<std::uint32_t>(code_.steps.size());
   made.first_statement = static_cast<std::uint32_t>(code_.segment_statements.size());
   code_.segments.push_back(made);
+  const auto statements = static_cast<std::uint32_t>(function().body.size());
+  segment_blocks_.push_back(statement_ < statements ? cfg_.position(cfg_.block_of(statement_))
+                                                    : statements);
   open_ = true;
 }
 
@@ -108,18 +113,59 @@ void Decoder::decode() {
       static_cast<void>(declared_slot(instruction_->guard.predicate));
     }
     if (looks_at_others(*instruction_)) code_.segments.back().polls = true;
+    if (execution_of(instruction_->op) == Execution::Refused) {
+      refuse(refusal_reason(instruction_->op));
+    }
+    track_step();
     control_step();
   }
   // Control that falls off the end returns.
-  statement_ = body.empty() ? 0 : static_cast<std::uint32_t>(body.size() - 1);
   static const ptx::Instruction nothing{};
   instruction_ = &nothing;
-  if (!open_) begin_segment();
+  if (open_ && !body.empty()) {
+    statement_ = static_cast<std::uint32_t>(body.size() - 1);
+    end_segment({});
+    statement_ = static_cast<std::uint32_t>(body.size());
+  }
+  begin_segment();
+  statement_ = body.empty() ? 0 : static_cast<std::uint32_t>(body.size() - 1);
   ControlDetail fall;
   fall.kind = function().entry ? Control::Exit : Control::Return;
   end_segment(std::move(fall));
   code_.entry = 0;
+  for (std::uint32_t s = 0; s < code_.segments.size(); ++s) code_.segments[s].next = s + 1;
   resolve_labels();
+  order_segments();
+}
+
+/// Numbers the segments in the order in which lanes that run the lowest first meet earliest.
+void Decoder::order_segments() {
+  const auto count = static_cast<std::uint32_t>(code_.segments.size());
+  std::vector<std::uint32_t> order(count);
+  std::iota(order.begin(), order.end(), 0u);
+  std::ranges::stable_sort(order, {}, [&](std::uint32_t s) { return segment_blocks_[s]; });
+  std::vector<std::uint32_t> number(count + 1, count);
+  for (std::uint32_t i = 0; i < count; ++i) number[order[i]] = i;
+  std::vector<Segment> ordered;
+  ordered.reserve(count);
+  for (const std::uint32_t s : order) {
+    ordered.push_back(code_.segments[s]);
+    ordered.back().next = number[ordered.back().next];
+  }
+  code_.segments = std::move(ordered);
+  code_.entry = number[0];
+  for (std::uint32_t s = 0; s < count; ++s) {
+    ControlDetail& detail = code_.controls[code_.segments[s].detail];
+    if (detail.kind == Control::Branch) {
+      detail.target = number[detail.target];
+      detail.backward = detail.target <= s;
+    } else if (detail.kind == Control::BranchTable) {
+      for (std::uint32_t& target : detail.targets) {
+        target = number[target];
+        detail.backward |= target <= s;
+      }
+    }
+  }
 }
 
 void Decoder::resolve_labels() {
@@ -128,11 +174,9 @@ void Decoder::resolve_labels() {
     ControlDetail& detail = code_.controls[code_.segments[s].detail];
     if (detail.kind == Control::Branch) {
       detail.target = segment_of_label_[detail.target];
-      detail.backward = detail.target <= s;
     } else if (detail.kind == Control::BranchTable) {
       for (std::uint32_t& target : detail.targets) {
         target = segment_of_label_[target];
-        detail.backward |= target <= s;
       }
     }
   }

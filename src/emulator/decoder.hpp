@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "emulator/code.hpp"
+#include "ptxgen/analysis/cfg.hpp"
+#include "ptxgen/analysis/registers.hpp"
 
 namespace ptxgen::inline v0::emulator {
 
@@ -70,11 +72,16 @@ class Decoder {
   void lane_step();
   void warp_step();     // decode_control.cpp
   void control_step();  // decode_control.cpp
+  /// decode_track.cpp: a step in front of an instruction that names possibly undefined registers.
+  void track_step();
+  /// Frame offset of the mask of lanes in which a register is defined; kNoIndex if it always is.
+  [[nodiscard]] std::uint32_t defined_mask(ptx::Register reg);
   void barrier_step(ControlDetail& detail);
   void call_step(ControlDetail& detail);
   void begin_segment();
   void end_segment(ControlDetail&& detail);
   void resolve_labels();
+  void order_segments();
   [[nodiscard]] std::uint32_t grow_frame(unsigned bytes);
   [[nodiscard]] Slot frame_value(FrameValue::Kind kind, std::uint64_t value, std::uint8_t component,
                                  unsigned bits);
@@ -93,6 +100,11 @@ class Decoder {
   std::vector<std::uint32_t> local_offset_;  ///< by function variable (.local, .param)
   std::vector<std::uint32_t> segment_of_label_;
   bool open_ = false;  ///< a segment has begun
+  analysis::Cfg cfg_;
+  analysis::RegisterIndex register_index_;
+  analysis::RegisterSet undefined_;            ///< that may be, see analysis::maybe_undefined
+  std::vector<std::uint32_t> defined_masks_;   ///< by number in register_index_
+  std::vector<std::uint32_t> segment_blocks_;  ///< position of each segment's block in the order
 };
 
 }  // namespace ptxgen::inline v0::emulator

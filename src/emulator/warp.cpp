@@ -132,17 +132,17 @@ class Runner {
   Next control(Context& context, const Step& step, const Segment& segment) {
     Split& current = split();
     if (segment.kind == Control::Next) {
-      ++current.segment;
+      current.segment = segment.next;
       return Next::Continue;
     }
     const ControlDetail& detail = context.code->controls[segment.detail];
     const std::uint32_t lanes = context.mask(step);
-    if (segment.kind == Control::Branch) return branch(context, detail, lanes);
+    if (segment.kind == Control::Branch) return branch(context, segment, detail, lanes);
     if (lanes == 0) {
-      ++current.segment;
+      current.segment = segment.next;
       return Next::Continue;
     }
-    if (lanes != current.mask) part(warp_, index_, current.mask & ~lanes, current.segment + 1);
+    if (lanes != current.mask) part(warp_, index_, current.mask & ~lanes, segment.next);
     context.split = &split();
     context.active = lanes;
     switch (segment.kind) {
@@ -162,7 +162,7 @@ class Runner {
         return call_indirect(context, step, detail, lanes);
       case Control::CallSystem:
         if (!call_system(context, step.statement, detail)) return Next::Stop;
-        ++split().segment;
+        split().segment = segment.next;
         return Next::Continue;
       case Control::Return:
         leave_function(warp_, split());
@@ -176,18 +176,19 @@ class Runner {
     }
   }
 
-  Next branch(Context& context, const ControlDetail& detail, std::uint32_t taken) {
+  Next branch(Context& context, const Segment& segment, const ControlDetail& detail,
+              std::uint32_t taken) {
     Split& current = split();
     const std::uint32_t on = current.mask & ~taken;
     if (taken == 0) {
-      ++current.segment;
+      current.segment = segment.next;
       return Next::Continue;
     }
     if (on != 0) {
       if (context.counting) {
         ++context.worker->branch_divergent[context.code->first_segment + current.segment];
       }
-      part(warp_, index_, on, current.segment + 1);
+      part(warp_, index_, on, segment.next);
     }
     split().segment = detail.target;
     return detail.backward ? back_edge() : Next::Continue;
@@ -285,7 +286,7 @@ class Runner {
     context.split = &split();
     context.active = lanes;
     detail.together(context, step);
-    ++split().segment;
+    split().segment = context.code->segments[split().segment].next;
     return Next::Continue;
   }
 
