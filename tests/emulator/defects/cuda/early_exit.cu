@@ -14,4 +14,4 @@ extern "C" __global__ void kernel(unsigned* out, unsigned n) {
     __syncthreads();                           // <~ barrier-divergence
   }
   out[i] = sum;
-}
+}  // <~ barrier-divergence

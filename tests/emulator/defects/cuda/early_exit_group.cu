@@ -16,4 +16,4 @@ extern "C" __global__ void kernel(unsigned* out, unsigned n) {
     block.sync();                              // <~ barrier-divergence
   }
   out[i] = sum;
-}
+}  // <~ barrier-divergence
