@@ -58,7 +58,7 @@ struct Conflict {
   bool same_warp = false;
   bool same_block = true;
   bool same_thread = false;
-  bool vague = false;     ///< another thread of the same warp or block than `other`, which one is lost
+  bool vague = false;  ///< another thread of the same warp or block than `other`, which one is lost
   bool reversed = false;  ///< the finding is about `other`, met by the thread that acts now
   ptx::Modifier scope = ptx::Modifier::none;  ///< ScopeTooNarrow: what it is
   OtherParty other;

@@ -3,55 +3,7 @@
 
 #include <algorithm>
 
-#include "ptxgen/support/error.hpp"
-
 namespace ptxgen::inline v0::emulator {
-
-GlobalShadow::GlobalShadow(std::uint64_t base, std::uint64_t bytes) : base_(base), bytes_(bytes) {
-  const std::uint64_t granules = bytes / 4 + 2 * kStep;
-  for (std::size_t i = 0; i < memory_.size(); ++i) {
-    memory_[i] = VirtualMemory::reserve(
-        (i < 4 ? granules : granules / kPageGranules + 1) * sizeof(std::uint32_t), false);
-    if (!memory_[i]) {
-      throw Error(Stage::Emulate, "out-of-memory",
-                  "no address space for the global race check: four times the device's memory; run "
-                  "without global-race and scope-too-narrow");
-    }
-  }
-  const auto words = [](VirtualMemory& memory) {
-    return reinterpret_cast<std::uint32_t*>(memory.data());
-  };
-  written = words(memory_[0]);
-  write_info = words(memory_[1]);
-  read = words(memory_[2]);
-  read_info = words(memory_[3]);
-  page_written = words(memory_[4]);
-  touched_.resize(granules / kStep + 1);
-}
-
-void GlobalShadow::touch(std::uint64_t granule, std::uint64_t count) {
-  for (std::uint64_t at = granule / kStep; at <= (granule + count - 1) / kStep; ++at) {
-    if (touched_[at]) continue;
-    touched_[at] = true;
-    touched_bytes_ += 4 * kStep * sizeof(std::uint32_t);
-    bool ok = true;
-    for (std::size_t i = 0; i < 4; ++i) {
-      ok &= memory_[i].commit(at * kStep * 4, kStep * 4);
-    }
-    const std::uint64_t pages = kStep / kPageGranules;
-    ok &= memory_[4].commit(at * pages * 4, pages * 4);
-    if (!ok) {
-      throw Error(Stage::Emulate, "out-of-memory", "no memory for the global race check");
-    }
-  }
-}
-
-void GlobalShadow::reset() {
-  for (VirtualMemory& memory : memory_) memory.reset(0, memory.size());
-  touched_.assign(touched_.size(), false);
-  touched_bytes_ = 0;
-  next_id = 1;
-}
 
 namespace {
 
@@ -199,8 +151,7 @@ void GlobalRaces::access(Context& context, std::uint32_t statement, const RaceAc
   if (is_strong(mark)) sync_.strong_access(party(context, statement), access, 0);
 }
 
-void GlobalRaces::synchronise(Context& context, std::uint32_t statement,
-                              const RaceAccess& access) {
+void GlobalRaces::synchronise(Context& context, std::uint32_t statement, const RaceAccess& access) {
   // Shared memory of one block: a name that no other block's has.
   const std::uint64_t tag = std::uint64_t{1} << 63 | context.cta->linear << 24;
   sync_.strong_access(party(context, statement), access, tag);
@@ -232,8 +183,8 @@ bool GlobalRaces::read_run(Now& now, std::uint64_t first, std::uint32_t count,
     for (std::uint32_t i = 0; i < count; ++i) {
       const std::uint32_t id = written[i];
       if (id < launch) continue;
-      const bool mine = id == now.era && (write_info[i] & (kOwner | kStrong)) ==
-                                             (flat | (own[i] & 31u));
+      const bool mine =
+          id == now.era && (write_info[i] & (kOwner | kStrong)) == (flat | (own[i] & 31u));
       if (mine) continue;
       if (id != seen) {
         ok = settled(now, id);
@@ -261,8 +212,8 @@ bool GlobalRaces::read_run(Now& now, std::uint64_t first, std::uint32_t count,
     return true;
   }
   if (!not_mine) return true;
-  if (!any_old && (flags & kBlocksFlag) != 0 &&
-      !now.block.order.foreign(now.warp, 0) && now.block.order.is_whole(now.warp)) {
+  if (!any_old && (flags & kBlocksFlag) != 0 && !now.block.order.foreign(now.warp, 0) &&
+      now.block.order.is_whole(now.warp)) {
     return true;
   }
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -361,8 +312,7 @@ std::uint32_t GlobalRaces::unordered(const Now& now, std::uint32_t lanes,
     const ForeignPointer& foreign = order.foreign(now.warp, lane);
     if (foreign) {
       const auto found = foreign->find(at.block);
-      if (found != foreign->end() &&
-          found->second.unknown(other.warp, other.lanes, at.tick) == 0) {
+      if (found != foreign->end() && found->second.unknown(other.warp, other.lanes, at.tick) == 0) {
         return;
       }
     }
@@ -481,8 +431,7 @@ void GlobalRaces::note_read(Now& now, std::uint64_t granule, std::uint32_t lanes
   const std::uint32_t width = code == 1 ? 3u : code == 2 ? 15u : 1u;
   const std::uint32_t owners = width << (info & 31u);
   if ((info & kSeveral) == 0) {
-    const Other other{id,   info >> 5 & 31u, owners, kNoIndex, Mark::WeakRead,
-                      false, false};
+    const Other other{id, info >> 5 & 31u, owners, kNoIndex, Mark::WeakRead, false, false};
     if (unordered(now, lanes, other) == 0 && !(mine && id == now.era && code != 0)) {
       return begin();
     }
@@ -548,8 +497,7 @@ void GlobalRaces::write_granule(Now& now, std::uint64_t granule, std::uint32_t l
       continue;
     }
     if ((at.bytes & bytes) == 0 || (strong && !at.strong)) continue;
-    const Other other{at.era,   at.warp, at.lanes, at.statement, Mark::WeakWrite,
-                      at.narrow, false};
+    const Other other{at.era, at.warp, at.lanes, at.statement, Mark::WeakWrite, at.narrow, false};
     if (!strong || unordered(now, lanes, other) == 0) {
       at.bytes = static_cast<std::uint8_t>(at.bytes & ~bytes);
     }
@@ -564,8 +512,7 @@ void GlobalRaces::write_granule(Now& now, std::uint64_t granule, std::uint32_t l
 // Reports.
 
 bool GlobalRaces::same_value(const Now& now, std::uint64_t granule, std::uint32_t lane,
-                             std::uint8_t bytes, std::uint32_t other_lane,
-                             bool same_access) const {
+                             std::uint8_t bytes, std::uint32_t other_lane, bool same_access) const {
   if (now.mark != Mark::WeakWrite || now.access.values == nullptr) return false;
   const std::byte* mine = now.access.values + std::size_t{lane} * now.access.value_stride;
   const std::byte* theirs = now.access.values + std::size_t{other_lane} * now.access.value_stride;
@@ -619,9 +566,8 @@ void GlobalRaces::report(Now& now, std::uint64_t granule, std::uint32_t lane, st
     const std::uint64_t low = shadow_->address(granule) + std::uint64_t(std::countr_zero(bytes));
     const bool overlaps = low >= now.access.addresses[other_lane] &&
                           low - now.access.addresses[other_lane] < now.access.bytes;
-    made.same_access = other.era == now.era && made.same_warp &&
-                       other.statement == now.statement && other_lane < lane &&
-                       (now.access.mask >> other_lane & 1u) != 0 && overlaps;
+    made.same_access = other.era == now.era && made.same_warp && other.statement == now.statement &&
+                       other_lane < lane && (now.access.mask >> other_lane & 1u) != 0 && overlaps;
     if (same_value(now, granule, lane, bytes, other_lane, made.same_access)) {
       rule = Rule::RaceSameValue;
     }

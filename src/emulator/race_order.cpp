@@ -127,7 +127,8 @@ void ThreadOrder::restart(const Cta& cta) {
   for (auto& barrier : barriers_) barrier.reset();
 }
 
-const ThreadOrder::Group& ThreadOrder::group(std::uint32_t warp, std::uint32_t lane) const noexcept {
+const ThreadOrder::Group& ThreadOrder::group(std::uint32_t warp,
+                                             std::uint32_t lane) const noexcept {
   const std::vector<Group>& groups = warps_[warp].groups;
   for (const Group& at : groups) {
     if ((at.mask >> lane & 1u) != 0) return at;
@@ -136,7 +137,7 @@ const ThreadOrder::Group& ThreadOrder::group(std::uint32_t warp, std::uint32_t l
 }
 
 std::uint32_t ThreadOrder::unordered(std::uint32_t warp, std::uint32_t lanes, std::uint32_t other,
-                                    std::uint32_t other_lanes, Tick tick) const noexcept {
+                                     std::uint32_t other_lanes, Tick tick) const noexcept {
   if (tick <= floor_) return 0;
   std::uint32_t result = 0;
   for (const Group& at : warps_[warp].groups) {
@@ -152,8 +153,8 @@ std::uint32_t ThreadOrder::unordered(std::uint32_t warp, std::uint32_t lanes, st
 }
 
 std::uint32_t ThreadOrder::unordered_with(std::uint32_t warp, std::uint32_t lane,
-                                         std::uint32_t other, std::uint32_t other_lanes,
-                                         Tick tick) const noexcept {
+                                          std::uint32_t other, std::uint32_t other_lanes,
+                                          Tick tick) const noexcept {
   if (tick <= floor_) return 0;
   const std::uint32_t unknown = group(warp, lane).known.unknown(other, other_lanes, tick);
   return other == warp ? unknown & ~(1u << lane) : unknown;
@@ -238,7 +239,7 @@ void ThreadOrder::snapshot(std::uint32_t warp, std::uint32_t lane, Release& rele
 }
 
 void ThreadOrder::learn(std::uint32_t warp, std::uint32_t lanes, const Release& release,
-                       const std::function<bool(const Release&)>& reaches) {
+                        const std::function<bool(const Release&)>& reaches) {
   part(warp, lanes);
   std::shared_ptr<Foreign> news;
   Known own;
@@ -270,7 +271,7 @@ void ThreadOrder::learn(std::uint32_t warp, std::uint32_t lanes, const Release& 
 }
 
 void ThreadOrder::barrier_arrive(std::uint32_t warp, std::uint32_t id, std::uint32_t lanes,
-                                bool wait) {
+                                 bool wait) {
   auto& slot = barriers_[id & 15u];
   if (!slot) slot = std::make_unique<Barrier>();
   if (wait) {

@@ -36,7 +36,8 @@ class ReporterSink final : public RaceSink {
   explicit ReporterSink(AddressSpace* space) : space_(space) {}
 
   void found(Context& context, std::uint32_t statement, const Conflict& conflict) override {
-    if (!conflict.reversed) return tell(context, statement, conflict.lane, conflict.other, conflict);
+    if (!conflict.reversed)
+      return tell(context, statement, conflict.lane, conflict.other, conflict);
     // The finding is about what another thread did before: it is told in that one's name.
     const OtherParty& who = conflict.other;
     Cta cta;
@@ -53,8 +54,7 @@ class ReporterSink final : public RaceSink {
     Context theirs = context;
     theirs.cta = &cta;
     theirs.warp = &warp;
-    const OtherParty me{statement, context.cta->linear,
-                        context.warp->first_thread + conflict.lane};
+    const OtherParty me{statement, context.cta->linear, context.warp->first_thread + conflict.lane};
     tell(theirs, who.statement, who.thread % kLanes, me, conflict);
   }
 
