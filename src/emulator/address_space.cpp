@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "emulator/race_shadow.hpp"
 #include "emulator/written_bits.hpp"
 #include "ptxgen/support/error.hpp"
 
@@ -291,7 +292,8 @@ void AddressSpace::copy(std::uint64_t to, std::uint64_t from, std::uint64_t byte
 
 std::uint64_t AddressSpace::overhead_bytes() const noexcept {
   const std::shared_lock lock(mutex_);
-  return written_.resident_bytes(0, next_ / 8) + allocations_.size() * sizeof(Allocation);
+  return written_.resident_bytes(0, next_ / 8) + allocations_.size() * sizeof(Allocation) +
+         (race_shadow_ ? race_shadow_->bytes() : 0);
 }
 
 }  // namespace ptxgen::inline v0::emulator

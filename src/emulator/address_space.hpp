@@ -20,6 +20,8 @@ namespace ptxgen::inline v0::emulator {
 
 inline constexpr std::uint64_t kAllocationAlignment = 256;
 
+class GlobalShadow;  // race_shadow.hpp
+
 enum class AllocationKind : std::uint8_t {
   Buffer,    ///< of the host
   Variable,  ///< `.global` of a module
@@ -96,7 +98,10 @@ class AddressSpace {
   /// Held while 16 bytes are updated as one.
   [[nodiscard]] std::mutex& wide_atomics() const noexcept { return wide_atomics_; }
 
-  /// Of the written-bits, allocation records included.
+  /// Who touched which byte last; null until a launch asks for it.
+  [[nodiscard]] std::shared_ptr<GlobalShadow>& race_shadow() noexcept { return race_shadow_; }
+
+  /// Of the written-bits, allocation records and race shadow included.
   [[nodiscard]] std::uint64_t overhead_bytes() const noexcept;
 
  private:
@@ -114,6 +119,7 @@ class AddressSpace {
   ptx::Gpu gpu_;
   VirtualMemory data_;
   VirtualMemory written_;
+  std::shared_ptr<GlobalShadow> race_shadow_;
   std::uint64_t next_ = 0;        ///< offset of what was never given out
   std::uint64_t used_ = 0;        ///< bytes of living allocations
   std::uint64_t generation_ = 1;  ///< accessed atomically

@@ -42,8 +42,13 @@ void check_alignment(Part& part, ptx::Space space) {
   });
 }
 
-void hook_races(Part& part, Races* races) {
-  if (races == nullptr || part.mask == 0) return;
+/// `others`: what watches the other memory, and has to know what this access synchronises.
+void hook_races(Part& part, Races* races, Races* others = nullptr) {
+  const bool strong =
+      part.request.kind == RaceAccess::Kind::Atomic ||
+      (part.detail.order != ptx::Modifier::none && part.detail.order != ptx::Modifier::weak);
+  if (!strong) others = nullptr;
+  if ((races == nullptr && others == nullptr) || part.mask == 0) return;
   RaceAccess access;
   access.kind = part.request.kind;
   access.order = part.detail.order;
@@ -53,7 +58,8 @@ void hook_races(Part& part, Races* races) {
   access.addresses = part.address.data();
   access.values = part.request.values;
   access.value_stride = part.request.value_stride;
-  races->access(part.context, part.step.statement, access);
+  if (races != nullptr) races->access(part.context, part.step.statement, access);
+  if (others != nullptr) others->synchronise(part.context, part.step.statement, access);
 }
 
 void count(Part& part, ptx::Space space) {
@@ -97,7 +103,7 @@ void reach_global(Part& part, ptx::Space space) {
     }
     part.out.host[lane] = memory.host(part.address[lane]);
   });
-  hook_races(part, context.grid->races.get());
+  hook_races(part, context.grid->races.get(), context.cta->races.get());
   if (request.writes && request.mark) {
     for_each_lane(part.mask, [&](unsigned lane) {
       mark_written<true>(memory.written(), part.address[lane] - kGlobalBase, request.bytes);
@@ -135,7 +141,7 @@ void reach_shared(Part& part) {
     }
     part.out.host[lane] = cta.shared + offset;
   });
-  hook_races(part, cta.races.get());
+  hook_races(part, cta.races.get(), part.context.grid->races.get());
   if (request.writes && request.mark) {
     for_each_lane(part.mask, [&](unsigned lane) {
       mark_written<false>(cta.shared_written, part.address[lane], request.bytes);

@@ -41,8 +41,7 @@ class Races {
   virtual void access(Context& context, std::uint32_t statement, const RaceAccess& access) = 0;
 
   /// A strong access (atomic, volatile, relaxed, acquire, release) to the memory that the other of
-  /// the two objects watches: what it synchronises holds here too. Global ones are to be told to
-  /// Cta::races, shared ones tell Grid::races by themselves.
+  /// the two objects watches: what it synchronises holds here too.
   virtual void synchronise(Context& context, std::uint32_t statement, const RaceAccess& access) = 0;
 
   /// A CTA barrier (`id` 0..15): `lanes` of the warp arrive; with `wait` they go on only after

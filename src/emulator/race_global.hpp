@@ -5,50 +5,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "emulator/race_shadow.hpp"
 #include "emulator/race_sync.hpp"
-#include "support/virtual_memory.hpp"
 
 namespace ptxgen::inline v0::emulator {
-
-/// What is remembered of each 4-byte granule of device memory: 16 bytes, committed when touched,
-/// never cleared. Ids grow from launch to launch; what is older than a launch's first one was
-/// before it.
-class GlobalShadow {
- public:
-  /// Throws `Error` (Stage::Emulate, code "out-of-memory").
-  GlobalShadow(std::uint64_t base, std::uint64_t bytes);
-
-  [[nodiscard]] bool holds(std::uint64_t address, std::uint64_t bytes) const noexcept {
-    return address >= base_ && address - base_ < bytes_ && bytes <= bytes_ - (address - base_);
-  }
-  [[nodiscard]] std::uint64_t granule(std::uint64_t address) const noexcept {
-    return (address - base_) / 4;
-  }
-  [[nodiscard]] std::uint64_t address(std::uint64_t granule) const noexcept {
-    return base_ + granule * 4;
-  }
-  /// To be called before granules are touched.
-  void touch(std::uint64_t granule, std::uint64_t count);
-  std::uint32_t* written = nullptr;     ///< id of the last write
-  std::uint32_t* write_info = nullptr;  ///< see GlobalRaces
-  std::uint32_t* read = nullptr;        ///< id of the first of the last reads
-  std::uint32_t* read_info = nullptr;
-  std::uint32_t* page_written = nullptr;  ///< by 4 KiB of device memory: the latest id of a write
-  std::uint32_t next_id = 1;
-  /// Forgets everything; when ids run out.
-  void reset();
-  [[nodiscard]] std::uint64_t bytes() const noexcept { return touched_bytes_; }
-
-  static constexpr std::uint64_t kPageGranules = 1024;
-
- private:
-  static constexpr std::uint64_t kStep = 16384;  ///< granules that are touched at once
-  std::uint64_t base_;
-  std::uint64_t bytes_;
-  std::array<VirtualMemory, 5> memory_;
-  std::vector<bool> touched_;
-  std::uint64_t touched_bytes_ = 0;
-};
 
 /// A cell keeps one write and one read exactly, and of further reads that they were, by how far
 /// from the first they came (lanes, warps, blocks). A race is reported only if there is certainly

@@ -39,9 +39,6 @@ void SharedRaces::access(Context& context, std::uint32_t statement, const RaceAc
   if (is_strong(access)) {
     by_address(now);
     synchronise(context, statement, access);
-    if (context.grid != nullptr && context.grid->races) {
-      context.grid->races->synchronise(context, statement, access);
-    }
     return;
   }
   std::uint32_t count = 0;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "emulator/race_global.hpp"
+
 namespace ptxgen::test {
 
 using namespace emulator;
@@ -110,6 +112,7 @@ void RaceRunner::shared(RaceAccess::Kind kind, std::uint32_t statement, std::uin
   RaceAccess made = access(kind, mask, bytes, addresses, order, values);
   made.ticket = ticket;
   shared_races().access(context(), statement, made);
+  if (grid_.races && is_strong(made)) global_races().synchronise(context(), statement, made);
   if (made.values == nullptr) return;
   for_each_lane(made.mask, [&](unsigned lane) {
     std::memcpy(cta().shared + addresses_[lane], made.values + std::size_t{lane} * bytes, bytes);
@@ -134,6 +137,7 @@ void RaceRunner::global(RaceAccess::Kind kind, std::uint32_t statement, std::uin
       values);
   made.scope = scope;
   global_races().access(context(), statement, made);
+  if (is_strong(made)) shared_races().synchronise(context(), statement, made);
   if (made.values == nullptr) return;
   for_each_lane(made.mask, [&](unsigned lane) {
     std::memcpy(global_.data() + (addresses_[lane] - kGlobalStart),
@@ -187,6 +191,19 @@ void RaceRunner::async_complete(std::uint32_t mask, std::uint64_t through) {
 }
 
 void RaceRunner::exit(std::uint32_t mask) { cta().warps[warp_].exited |= mask; }
+
+void RaceRunner::with_global() {
+  shadow_ = std::make_shared<GlobalShadow>(kGlobalStart, global_.size());
+  end_launch();
+}
+
+void RaceRunner::end_launch() {
+  grid_.races = make_global_races(shadow_, sink_);
+  for (const auto& cta : ctas_) {
+    for (Warp& warp : cta->warps) warp.exited = 0;
+    grid_.races->block_begins(*cta);
+  }
+}
 
 std::vector<RaceRunner::Found> RaceRunner::take() { return std::exchange(sink_->all, {}); }
 

@@ -67,7 +67,7 @@ class RaceRunner {
   emulator::Context& context();
   emulator::Grid& grid() { return grid_; }
   emulator::Cta& cta() { return *ctas_[block_]; }
-  void end_launch();
+  void end_launch();  ///< and begins the next one
 
  private:
   class Sink;
@@ -79,6 +79,7 @@ class RaceRunner {
   std::vector<std::vector<std::byte>> shared_;
   std::vector<std::byte> global_;
   std::shared_ptr<Sink> sink_;
+  std::shared_ptr<emulator::GlobalShadow> shadow_;
   emulator::Context context_;
   std::uint32_t block_ = 0;
   std::uint32_t warp_ = 0;
