@@ -24,13 +24,18 @@ unsigned first_lane(std::uint32_t lanes) {
 
 std::uint32_t warps_of(const Cta& cta) { return static_cast<std::uint32_t>(cta.warps.size()); }
 
-/// Threads that a barrier for the whole block counts as there because they never come.
-std::uint32_t gone(const Cta& cta, const BarrierState& state) {
-  std::uint32_t count = 0;
+/// Whether a barrier has all the threads that it counts. One for the whole block does not wait for
+/// threads that have left the kernel, before or after others of their warp arrived.
+bool is_full(const Cta& cta, const BarrierState& state) {
+  if (!state.all) return state.arrived >= state.expected;
+  std::uint32_t there = 0;
   for (const Warp& warp : cta.warps) {
-    if (warp.done() && state.lanes[warp.index] == 0) count += kLanes;
+    const std::uint32_t lanes = state.lanes[warp.index];
+    if (lanes != 0 || warp.done()) {
+      there += static_cast<std::uint32_t>(std::popcount(lanes | ~warp.live()));
+    }
   }
-  return count;
+  return there >= state.expected;
 }
 
 void report_left(Cta& cta, Warp& waiting, Split& split, const Warp& left) {
@@ -167,9 +172,7 @@ void arrive(Warp& warp, std::size_t index) {
     split.arrived = true;
     split.barrier = static_cast<std::uint32_t>(id);
   }
-  if (state.arrived + (state.all ? gone(cta, state) : 0) >= state.expected) {
-    complete(cta, static_cast<std::uint32_t>(id));
-  }
+  if (is_full(cta, state)) complete(cta, static_cast<std::uint32_t>(id));
 }
 
 std::string describe(const Split& split, const Warp& warp, Cta& cta) {
@@ -212,6 +215,11 @@ bool resolve_parted_barrier(Warp& warp) {
     if (split.state != Split::State::Barrier || split.arrived) return false;
     if (first == nullptr) first = &split;
   }
+  if (warp.splits.size() == 1 && first->mask == warp.live()) {
+    // The lanes it waited for have left the kernel; complete() says so.
+    warp.splits[0].state = Split::State::Ready;
+    return true;
+  }
   Cta& cta = *warp.cta;
   // Where lanes of one warp stand at different barrier instructions, each way goes on by itself,
   // as current hardware does.
@@ -245,16 +253,7 @@ bool resolve_parted_barrier(Warp& warp) {
 void recheck_barriers(Cta& cta) {
   for (std::uint32_t id = 0; id < kBarriers; ++id) {
     BarrierState& state = cta.barriers[id];
-    if (state.expected == 0 || !state.all) continue;
-    // Lanes that left after others of their warp had arrived never come either.
-    std::uint32_t there = gone(cta, state);
-    for (const Warp& warp : cta.warps) {
-      const std::uint32_t lanes = state.lanes[warp.index];
-      if (lanes != 0) {
-        there += static_cast<std::uint32_t>(std::popcount(lanes | ~warp.live()));
-      }
-    }
-    if (there >= state.expected) complete(cta, id);
+    if (state.expected != 0 && state.all && is_full(cta, state)) complete(cta, id);
   }
 }
 

@@ -402,6 +402,13 @@ void Decoder::lane_step() {
   carry.bits = carry.register_bits = 1;
   if (reads_carry(instruction_->op)) detail.sources.push_back(carry);
   if (detail.op.carry_out) detail.results.push_back(carry);
+  if (instruction_->op == ptx::Op::div || instruction_->op == ptx::Op::rem) {
+    Step check = step();
+    check.run = &check_divisor;
+    check.source[0] = detail.sources[1].offset;
+    check.immediate = detail.sources[1].lane_bytes;
+    add(check);
+  }
   Step made = step();
   made.run = choose_lane_handler(detail, made);
   made.detail = static_cast<std::uint32_t>(code_.lanes.size());

@@ -347,6 +347,7 @@ void Decoder::warp_step() {
   const ptx::OpInfo& row = ptx::info(instruction_->op);
   ControlDetail detail;
   detail.kind = Control::WarpSync;
+  detail.op = instruction_->op;
   if (const WarpRow* warp = find_warp_row(instruction_->op)) {
     LaneDetail operands_of_row;
     static_cast<void>(lane_function(*instruction_, operands_of_row.op));

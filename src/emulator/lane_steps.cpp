@@ -2,6 +2,7 @@
 #include "emulator/lane_steps.hpp"
 
 #include "emulator/machine.hpp"
+#include "emulator/report.hpp"
 #include "emulator/vector/alu.hpp"
 
 namespace ptxgen::inline v0::emulator {
@@ -80,6 +81,20 @@ void split_wide_slots(std::vector<Slot>& slots) {
     slots.insert(slots.begin() + static_cast<std::ptrdiff_t>(i) + 1, high);
     ++i;
   }
+}
+
+void check_divisor(Context& context, const Step& step) {
+  Slot divisor;
+  divisor.offset = step.source[0];
+  divisor.lane_bytes = static_cast<std::uint8_t>(step.immediate);
+  for_each_lane(context.mask(step), [&](unsigned lane) {
+    if (get_lane(context, divisor, lane) != 0) return;
+    context.grid->reporter->report(context, step.statement, Rule::DivisionByZero, lane, [] {
+      return FindingText{"divides an integer by zero; PTX leaves the result open",
+                         {"test the divisor first; here the quotient has all bits set and the "
+                          "remainder is the dividend"}};
+    });
+  });
 }
 
 bool reads_carry(Op op) noexcept { return op == Op::addc || op == Op::subc || op == Op::madc; }

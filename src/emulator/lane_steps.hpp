@@ -19,6 +19,9 @@ inline constexpr std::size_t kMostLaneWords = 48;
 /// A 128-bit slot becomes two of 64 bits, the low one first.
 void split_wide_slots(std::vector<Slot>& slots);
 
+/// Notes integer divisions by zero. Step: source[0] the divisor, `immediate` its lane bytes.
+void check_divisor(Context& context, const Step& step);
+
 [[nodiscard]] bool reads_carry(ptx::Op op) noexcept;
 /// %clock and its like, whose value is new at each read.
 [[nodiscard]] bool reads_clock(ptx::SpecialRegister which) noexcept;

@@ -8,6 +8,7 @@
 
 #include "emulator/address_space.hpp"
 #include "emulator/counting.hpp"
+#include "emulator/numerics.hpp"
 #include "emulator/race.hpp"
 #include "emulator/report.hpp"
 #include "emulator/warp.hpp"
@@ -231,6 +232,7 @@ class LaunchRun {
   enum class BlockStop : std::uint8_t { Done, Spins };
 
   void work(Worker& worker) {
+    const HostFloatState float_state;
     std::deque<std::unique_ptr<Place>> suspended;
     std::vector<std::unique_ptr<Place>> idle;
     for (;;) {

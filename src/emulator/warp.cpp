@@ -263,11 +263,19 @@ class Runner {
         });
       }
     });
+    std::uint32_t acting = lanes;
+    if (complete == 0 && detail.op == ptx::Op::bar_warp_sync && !split().forced) {
+      if (const std::uint32_t met = meet_elsewhere(lanes, live)) {
+        // What orders memory is told of all of them at once.
+        acting = met;
+        complete = lanes;
+      }
+    }
     if (complete != lanes && !split().forced) {
       if (complete != 0) {
         part(warp_, index_, lanes & ~complete, split().segment);
         warp_.splits.back().state = Split::State::WarpSync;
-        lanes = complete;
+        lanes = acting = complete;
       } else {
         split().state = Split::State::WarpSync;
         return Next::Reselect;
@@ -284,10 +292,40 @@ class Runner {
     }
     split().forced = false;
     context.split = &split();
-    context.active = lanes;
+    context.active = acting;
     detail.together(context, step);
     split().segment = context.code->segments[split().segment].next;
     return Next::Continue;
+  }
+
+  /// bar.warp.sync: lanes with one mask meet wherever each of them executes it. Those that wait at
+  /// others go on. Returns all that have met, or 0 if some are still to come.
+  std::uint32_t meet_elsewhere(std::uint32_t lanes, std::uint32_t live) {
+    const auto mask_of = [&](const Split& at, unsigned lane) {
+      const Code& code = *at.frame->code;
+      const ControlDetail& other = code.controls[code.segments[at.segment].detail];
+      Context there;
+      there.frame = at.frame->registers;
+      return other.op == ptx::Op::bar_warp_sync && other.members.present()
+                 ? static_cast<std::uint32_t>(get_lane(there, other.members, lane))
+                 : 0u;
+    };
+    const std::uint32_t members = mask_of(split(), static_cast<unsigned>(std::countr_zero(lanes)));
+    std::uint32_t there = lanes;
+    const auto waits_with_us = [&](const Split& other) {
+      return other.state == Split::State::WarpSync &&
+             mask_of(other, static_cast<unsigned>(std::countr_zero(other.mask))) == members;
+    };
+    for (const Split& other : warp_.splits) {
+      if (waits_with_us(other)) there |= other.mask;
+    }
+    if ((members & live & ~there) != 0) return 0;
+    for (Split& other : warp_.splits) {
+      if (!waits_with_us(other)) continue;
+      other.state = Split::State::Ready;
+      other.segment = other.frame->code->segments[other.segment].next;
+    }
+    return there;
   }
 
   Next call_indirect(Context& context, const Step& step, const ControlDetail& detail,
@@ -327,6 +365,10 @@ class Runner {
   Next leave(std::uint32_t lanes, std::uint32_t statement) {
     exit_lanes(warp_, split(), lanes, statement);
     warp_.splits.erase(warp_.splits.begin() + static_cast<std::ptrdiff_t>(index_));
+    // Who waited for these lanes looks again.
+    for (Split& other : warp_.splits) {
+      if (other.state == Split::State::WarpSync) other.state = Split::State::Ready;
+    }
     recheck_barriers(*warp_.cta);
     return warp_.done() ? Next::Stop : Next::Reselect;
   }
