@@ -232,7 +232,7 @@ class LaunchRun {
   enum class BlockStop : std::uint8_t { Done, Spins };
 
   void work(Worker& worker) {
-    const HostFloatState float_state;
+    const numerics::HostFloatState float_state;
     std::deque<std::unique_ptr<Place>> suspended;
     std::vector<std::unique_ptr<Place>> idle;
     for (;;) {
