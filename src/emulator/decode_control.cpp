@@ -28,6 +28,12 @@ bool waits_for_lanes(const ptx::Instruction& instruction) {
   return ptx::has(flags, ptx::Flag::Barrier) || ptx::has(flags, ptx::Flag::Convergent);
 }
 
+/// Whether it is a step among others, whatever its lanes do.
+bool goes_straight_on(const ptx::Instruction& instruction) {
+  const Execution execution = execution_of(instruction.op);
+  return !waits_for_lanes(instruction) && execution != Execution::Control;
+}
+
 bool in_shared(const ptx::Instruction& instruction) {
   return ptx::space_of(instruction.get(ptx::Field::Space)) == ptx::Space::Shared;
 }
@@ -115,6 +121,11 @@ void Decoder::decode() {
     if (looks_at_others(*instruction_)) code_.segments.back().polls = true;
     if (execution_of(instruction_->op) == Execution::Refused) {
       refuse(refusal_reason(instruction_->op));
+    }
+    if (instruction_->guard.present() && goes_straight_on(*instruction_)) {
+      Step off = step();
+      off.run = &count_predicated_off;
+      add(off);
     }
     track_step();
     control_step();

@@ -1,6 +1,8 @@
 // src/emulator/lane_steps.cpp - running lane-wise rows for a whole warp
 #include "emulator/lane_steps.hpp"
 
+#include <bit>
+
 #include "emulator/machine.hpp"
 #include "emulator/report.hpp"
 #include "emulator/vector/alu.hpp"
@@ -81,6 +83,12 @@ void split_wide_slots(std::vector<Slot>& slots) {
     slots.insert(slots.begin() + static_cast<std::ptrdiff_t>(i) + 1, high);
     ++i;
   }
+}
+
+void count_predicated_off(Context& context, const Step& step) {
+  if (!context.counting) return;
+  context.worker->predicated_off[step.statement] +=
+      static_cast<std::uint64_t>(std::popcount(context.active & ~context.mask(step)));
 }
 
 void check_divisor(Context& context, const Step& step) {

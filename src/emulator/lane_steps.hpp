@@ -19,6 +19,9 @@ inline constexpr std::size_t kMostLaneWords = 48;
 /// A 128-bit slot becomes two of 64 bits, the low one first.
 void split_wide_slots(std::vector<Slot>& slots);
 
+/// Counts the lanes for which the guard of the step does not hold.
+void count_predicated_off(Context& context, const Step& step);
+
 /// Notes integer divisions by zero. Step: source[0] the divisor, `immediate` its lane bytes.
 void check_divisor(Context& context, const Step& step);
 

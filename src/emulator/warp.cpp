@@ -137,6 +137,10 @@ class Runner {
     }
     const ControlDetail& detail = context.code->controls[segment.detail];
     const std::uint32_t lanes = context.mask(step);
+    if (lanes != current.mask && context.counting) {
+      context.worker->predicated_off[step.statement] +=
+          static_cast<std::uint64_t>(std::popcount(current.mask & ~lanes));
+    }
     if (segment.kind == Control::Branch) return branch(context, segment, detail, lanes);
     if (lanes == 0) {
       current.segment = segment.next;
