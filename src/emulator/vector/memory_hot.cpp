@@ -87,15 +87,19 @@ enum class Pattern { Neighbours, Equal, Other };
 
 template <unsigned Bytes, class Address>
 __attribute__((no_sanitize("thread"))) inline Pattern pattern_of(const Address* lanes) {
+  // Two loops, each with a constant distance: a product with a variable one costs more than all
+  // the rest.
   const Address first = lanes[0];
-  const Address gap = lanes[1] - first;
-  if (gap != Bytes && gap != 0) return Pattern::Other;
   Address different = 0;
-  for (u32 lane = 0; lane < 32; ++lane) {
-    different |= lanes[lane] ^ static_cast<Address>(first + lane * gap);
+  if (lanes[1] == static_cast<Address>(first + Bytes)) {
+    for (u32 lane = 0; lane < 32; ++lane) {
+      different |= lanes[lane] ^ static_cast<Address>(first + Address{lane} * Bytes);
+    }
+    return different == 0 ? Pattern::Neighbours : Pattern::Other;
   }
-  if (different != 0) return Pattern::Other;
-  return gap == 0 ? Pattern::Equal : Pattern::Neighbours;
+  if (lanes[1] != first) return Pattern::Other;
+  for (u32 lane = 0; lane < 32; ++lane) different |= lanes[lane] ^ first;
+  return different == 0 ? Pattern::Equal : Pattern::Other;
 }
 
 // The data of 32 lanes that lie one after the other, to and from registers.
@@ -252,7 +256,13 @@ __attribute__((no_sanitize("thread"))) inline bool access_global(Context& contex
   u64 addresses[32];
   u32 active[32];
   u32 count = 0;
-  for (u32 rest = mask; rest != 0; rest &= rest - 1) {
+  if (mask == 0xffffffffu) {
+    for (; count < 32; ++count) {
+      active[count] = count;
+      addresses[count] = lanes[count] + detail.offset;
+    }
+  }
+  for (u32 rest = count == 0 ? mask : 0; rest != 0; rest &= rest - 1) {
     const u32 lane = static_cast<u32>(__builtin_ctz(rest));
     active[count] = lane;
     addresses[count++] = lanes[lane] + detail.offset;
