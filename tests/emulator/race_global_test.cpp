@@ -25,6 +25,14 @@ struct Run : RaceRunner {
   explicit Run(std::uint32_t blocks, std::uint32_t warps = 2) : RaceRunner(blocks, warps) {
     with_global();
   }
+  Run& block(std::uint32_t number) {
+    RaceRunner::block(number);
+    return *this;
+  }
+  Run& warp(std::uint32_t number) {
+    RaceRunner::warp(number);
+    return *this;
+  }
   void read(std::uint32_t statement, const Addresses& addresses, std::uint32_t mask = kAll,
             unsigned bytes = 4) {
     global(Kind::Read, statement, mask, bytes, addresses);
@@ -332,6 +340,7 @@ TEST_CASE("thousands of blocks in a chain", "[race]") {
     run.atomic(2, kFlag);
   }
   run.fence(Modifier::gpu, 1);
+  run.warp_sync();
   run.read(3, strided(0, 4));
   run.read(3, strided(4 * 2960, 4));
   run.clean();
@@ -347,6 +356,7 @@ TEST_CASE("random traces in global memory report no race that is none", "[race]"
     bool write, strong;
   };
   std::size_t races = 0;
+  std::size_t missed = 0;
   for (int trace = 0; trace < test::count(150, 4000); ++trace) {
     std::mt19937_64 dice(test::seed() * 77 + static_cast<std::uint64_t>(trace));
     constexpr std::uint32_t kBlocks = 3;
@@ -371,11 +381,11 @@ TEST_CASE("random traces in global memory report no race that is none", "[race]"
       const std::uint32_t mask = dice() % 2 == 0 ? kAll : 1u << dice() % 32;
       const std::uint64_t roll = dice() % 100;
       if (roll < 60) {
-        const unsigned bytes = dice() % 3 != 0 ? 4 : 1u << dice() % 5;
+        const unsigned bytes = plain || dice() % 3 != 0 ? 4 : 1u << dice() % 5;
         const std::uint64_t start = dice() % 64;
         const std::uint64_t stride = dice() % 3 == 0 ? dice() % 3 : 1;
         const bool write = dice() % 3 == 0;
-        const bool strong = bytes == 4 && dice() % 8 == 0;
+        const bool strong = !plain && bytes == 4 && dice() % 8 == 0;
         const auto address = [=](unsigned lane) { return (start + lane * stride) % 128 * bytes; };
         std::map<unsigned, bool> expected;
         std::set<std::uint64_t> fresh;
@@ -410,9 +420,7 @@ TEST_CASE("random traces in global memory report no race that is none", "[race]"
                         << write << " strong " << strong);
           if (!bad) REQUIRE_FALSE(found.contains(lane));
           if (bad && found.contains(lane)) ++races;
-          // Whole words, weak: one reader and one writer are remembered exactly, and there is
-          // no doubt about several readers as long as nothing but barriers orders anything.
-          static_cast<void>(plain);
+          if (bad && plain && !found.contains(lane)) ++missed;
         }
         tainted.insert(fresh.begin(), fresh.end());
       } else if (roll < 75) {
@@ -453,4 +461,6 @@ TEST_CASE("random traces in global memory report no race that is none", "[race]"
     }
   }
   CHECK(races > 100);
+  // Where several lanes have read and some of them have synchronised, doubt remains.
+  CHECK(missed * 1000 <= races);
 }
