@@ -1,4 +1,4 @@
-// src/emulator/warp.cpp - runs the splits of a warp, lowest in reverse post-order first
+// src/emulator/warp.cpp - runs the splits of a warp
 #include "emulator/warp.hpp"
 
 #include <algorithm>
