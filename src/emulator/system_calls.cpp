@@ -176,7 +176,8 @@ class Formatter {
       format.remove_prefix(1);
       std::uint64_t given = 0;
       if (!next(4, given)) return false;
-      value = std::clamp(static_cast<std::int32_t>(static_cast<std::uint32_t>(given)), -kMost, kMost);
+      value =
+          std::clamp(static_cast<std::int32_t>(static_cast<std::uint32_t>(given)), -kMost, kMost);
       return true;
     }
     value = 0;

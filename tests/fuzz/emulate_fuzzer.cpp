@@ -74,7 +74,7 @@ Setting setting_from(Choices& choices) {
   made.options.threads = 1 + (flags >> 2 & 1u);
   made.options.parallel = (flags >> 3 & 1u) != 0;
   made.options.counters = (flags >> 4 & 1u) == 0;
-  made.options.checks = (flags >> 5 & 1u) == 0 ? emulator::RuleSet::all()
+  made.options.checks = (flags >> 5 & 1u) == 0   ? emulator::RuleSet::all()
                         : (flags >> 6 & 1u) == 0 ? emulator::RuleSet::defaults()
                                                  : emulator::RuleSet::none();
   made.options.max_instructions = made.grid.count() > 100 ? 100 : 4000;
