@@ -36,9 +36,9 @@ std::uint64_t low_bits(std::uint64_t value, unsigned bits) {
 Decoder::Decoder(Image& image, const Placement& placement, Code& code)
     : image_(image), placement_(placement), code_(code) {
   code_.frame_bytes = sizeof(FrameHead);
-  registers_.resize(function().registers.size());
   cfg_ = analysis::Cfg(function());
   register_index_ = analysis::RegisterIndex(function());
+  registers_.assign(register_index_.size(), kNoIndex);
   undefined_ = analysis::maybe_undefined(function(), cfg_, register_index_);
   deciding_ = DecidingRegisters(function(), register_index_);
   local_offset_.assign(function().variables.size(), kNoIndex);
@@ -77,10 +77,8 @@ Slot Decoder::declared_slot(ptx::Register reg) {
   Slot slot;
   slot.lane_bytes = static_cast<std::uint8_t>(predicate ? 0 : lane_bytes_of(bits));
   slot.bits = slot.register_bits = static_cast<std::uint8_t>(bits);
-  auto& offsets = registers_[reg.decl.value];
   // Numbered registers are declared by the thousand and used by the dozen.
-  if (offsets.size() <= reg.index) offsets.resize(reg.index + 1, kNoIndex);
-  std::uint32_t& offset = offsets[reg.index];
+  std::uint32_t& offset = registers_[register_index_.find(reg)];
   if (offset == kNoIndex) {
     offset = grow_frame(predicate ? 4 : slot.lane_bytes * kLanes * decl.vector);
   }
@@ -255,6 +253,9 @@ Decoder::Address Decoder::address(const ptx::Operand& operand) {
     ptx::Operand base = operand;
     base.kind = ptx::OperandKind::Register;
     made.base = register_slot(base, ptx::Type::none);
+    if (made.base.lane_bytes != 4 && made.base.lane_bytes != 8) {
+      refuse("an address register has 32 or 64 bits");
+    }
     made.base_is_64bit = made.base.lane_bytes == 8;
     return made;
   }
@@ -317,7 +318,7 @@ Step Decoder::step() const {
   const ptx::Guard& guard = instruction_->guard;
   if (guard.present()) {
     // The register has its place by now: decode() has asked for it.
-    made.guard = registers_[guard.predicate.decl.value][guard.predicate.index];
+    made.guard = registers_[register_index_.find(guard.predicate)];
     made.guard_flip = guard.negated ? 0xffffffffu : 0;
   }
   return made;

@@ -121,8 +121,8 @@ class Decoder {
   const Placement& placement_;
   Code& code_;
   const ptx::Instruction* instruction_ = nullptr;
-  std::uint32_t statement_ = 0;                        ///< in the function
-  std::vector<std::vector<std::uint32_t>> registers_;  ///< [declaration][number]: frame offset
+  std::uint32_t statement_ = 0;           ///< in the function
+  std::vector<std::uint32_t> registers_;  ///< frame offset, by number in register_index_
   std::map<std::tuple<int, std::uint64_t, int, unsigned>, Slot> values_;
   std::vector<std::uint32_t> local_offset_;  ///< by function variable (.local, .param)
   std::vector<std::uint32_t> segment_of_label_;

@@ -18,6 +18,9 @@ namespace {
 
 /// Shared memory of all blocks on any GPU is smaller; sums stay far from overflow.
 constexpr std::uint64_t kMostShared = 1u << 24;
+/// Local memory of a thread: CUDA C++ Programming Guide, technical specifications per compute
+/// capability.
+constexpr std::uint64_t kMostLocal = 512u << 10;
 
 std::uint64_t rounded_up(std::uint64_t value, std::uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
@@ -140,12 +143,8 @@ class Placer {
   void fill(const ptx::Variable& variable, std::uint64_t address, const Placement& placement) {
     if (!in_device_memory(variable)) return;
     const std::uint64_t total = std::max<std::uint64_t>(ptx::size_in_bytes(variable), 1);
-    // What has no initialiser is zero.
-    if (variable.initial.empty()) {
-      image_.space->fill(address, std::byte{0}, total);
-      return;
-    }
-    std::vector<std::byte> bytes(total);
+    // What has no initialiser is zero, as memory of a new allocation is.
+    image_.space->mark(address, total);
     const std::uint64_t element = ptx::bytes(variable.type);
     // Bytes of what a brace at each depth encloses.
     std::vector<std::uint64_t> enclosed;
@@ -173,12 +172,13 @@ class Placer {
           const auto single = std::bit_cast<float>(static_cast<std::uint32_t>(value));
           value = std::bit_cast<std::uint64_t>(static_cast<double>(single));
         }
-        if (at + element <= total)
-          std::memcpy(bytes.data() + at, &value, std::min<std::uint64_t>(element, 8));
+        if (at <= total && element <= total - at) {
+          const auto bytes = std::as_bytes(std::span(&value, 1));
+          image_.space->write(address + at, bytes.first(std::min<std::size_t>(element, 8)));
+        }
         at += element;
       }
     }
-    image_.space->write(address, bytes);
   }
 
   Image& image_;
@@ -347,7 +347,7 @@ class KernelLoader {
 
   /// Local memory of a thread along the deepest chain of calls.
   void measure_local() {
-    std::vector<std::uint32_t> need(image_.codes.size(), 0);
+    std::vector<std::uint64_t> need(image_.codes.size(), 0);
     std::vector<char> state(image_.codes.size(), 0);  // 1 on the way, 2 done
     struct Visit {
       std::uint32_t code;
@@ -366,7 +366,7 @@ class KernelLoader {
         if (state[detail.callee] == 0) stack.push_back({detail.callee, 0});
         continue;
       }
-      std::uint32_t deepest = 0;
+      std::uint64_t deepest = 0;
       for (const ControlDetail& detail : code.controls) {
         if (detail.kind == Control::Call) deepest = std::max(deepest, need[detail.callee]);
       }
@@ -374,7 +374,15 @@ class KernelLoader {
       state[current] = 2;
       stack.pop_back();
     }
-    this_().local_bytes = need[this_().code];
+    const std::uint64_t most = need[this_().code];
+    if (most > kMostLocal) {
+      refuse(module_, "unsupported",
+             "a thread of kernel '" + image_.kernels.back().name + "' needs " +
+                 std::to_string(most) + " bytes of local memory; at most " +
+                 std::to_string(kMostLocal) + " are possible",
+             module_.functions[entry_].line);
+    }
+    this_().local_bytes = static_cast<std::uint32_t>(most);
     image_.kernels.back().local_bytes = image_.codes[this_().code]->local_bytes;
   }
 

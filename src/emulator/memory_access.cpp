@@ -58,6 +58,7 @@ void hook_races(Part& part, Races* races, Races* others = nullptr) {
   access.addresses = part.address.data();
   access.values = part.request.values;
   access.value_stride = part.request.value_stride;
+  access.ticket = part.request.ticket;
   if (races != nullptr) races->access(part.context, part.step.statement, access);
   if (others != nullptr) others->synchronise(part.context, part.step.statement, access);
 }

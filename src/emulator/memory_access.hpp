@@ -28,8 +28,9 @@ struct AccessRequest {
   RaceAccess::Kind kind = RaceAccess::Kind::Read;
   const std::byte* values = nullptr;  ///< see RaceAccess
   std::uint32_t value_stride = 0;
-  bool count = true;  ///< sectors and wavefronts
-  bool mark = true;   ///< writes: the bytes are written now (cp.async: later)
+  std::uint64_t ticket = 0;  ///< see RaceAccess
+  bool count = true;         ///< sectors and wavefronts
+  bool mark = true;          ///< writes: the bytes are written now (cp.async: later)
   bool check_written = true;
 };
 

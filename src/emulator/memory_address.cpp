@@ -52,10 +52,10 @@ void run_fence(Context& context, const Step& step) {
   const MemoryDetail& detail = context.code->memory[step.detail];
   host_fence();
   if (Races* const races = context.cta->races.get()) {
-    races->fence(context, mask, detail.order, detail.scope);
+    races->fence(context, mask, detail.order, detail.scope, step.statement);
   }
   if (Races* const races = context.grid->races.get()) {
-    races->fence(context, mask, detail.order, detail.scope);
+    races->fence(context, mask, detail.order, detail.scope, step.statement);
   }
 }
 

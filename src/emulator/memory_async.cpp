@@ -11,9 +11,21 @@
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-void tell_races(Context& context, std::uint32_t lanes) {
-  if (Races* const races = context.cta->races.get()) races->async_complete(context, lanes);
-  if (Races* const races = context.grid->races.get()) races->async_complete(context, lanes);
+/// `through`: the latest ticket of each lane's finished copies. A lane's copies end in the order in
+/// which they began.
+void tell_races(Context& context, std::uint32_t lanes,
+                const std::array<std::uint64_t, kLanes>& through) {
+  if (!context.cta->races && !context.grid->races) return;
+  while (lanes != 0) {
+    const std::uint64_t ticket = through[static_cast<unsigned>(std::countr_zero(lanes))];
+    std::uint32_t same = 0;
+    for_each_lane(lanes, [&](unsigned lane) {
+      if (through[lane] == ticket) same |= 1u << lane;
+    });
+    lanes &= ~same;
+    if (context.cta->races) context.cta->races->async_complete(context, same, ticket);
+    if (context.grid->races) context.grid->races->async_complete(context, same, ticket);
+  }
 }
 
 }  // namespace
@@ -47,6 +59,7 @@ void AsyncCopies::commit(const Warp& warp, std::uint32_t lanes) {
 void AsyncCopies::finish(Context& context, std::uint32_t lanes, std::uint64_t newest, bool all) {
   WarpCopies& mine = warps_[context.warp->index];
   Cta& cta = *context.cta;
+  std::array<std::uint64_t, kLanes> through{};
   for (Copy& copy : mine.copies) {
     std::uint32_t now = 0;
     for_each_lane(copy.lanes & lanes, [&](unsigned lane) {
@@ -54,6 +67,7 @@ void AsyncCopies::finish(Context& context, std::uint32_t lanes, std::uint64_t ne
       if (all || (committed && copy.group[lane] + newest < mine.groups[lane])) now |= 1u << lane;
     });
     for_each_lane(now, [&](unsigned lane) {
+      through[lane] = std::max(through[lane], copy.ticket);
       std::byte data[16] = {};
       if (copy.from_bytes[lane] != 0) load_bytes(data, copy.from[lane], copy.from_bytes[lane]);
       std::memcpy(cta.shared + copy.to[lane], data, copy.bytes);
@@ -62,7 +76,7 @@ void AsyncCopies::finish(Context& context, std::uint32_t lanes, std::uint64_t ne
     copy.lanes &= ~now;
   }
   std::erase_if(mine.copies, [](const Copy& copy) { return copy.lanes == 0; });
-  tell_races(context, lanes);
+  tell_races(context, lanes, through);
 }
 
 void run_copy_async(Context& context, const Step& step) {
@@ -95,6 +109,7 @@ void run_copy_async(Context& context, const Step& step) {
   write.writes = true;
   write.mark = false;  // the bytes come later
   write.kind = RaceAccess::Kind::AsyncWrite;
+  copy.ticket = write.ticket = AsyncCopies::of(context).new_ticket();
   Reach target;
   reach(context, step, detail, write, target);
   // Lanes by how many bytes they read, nearly always one value for all.

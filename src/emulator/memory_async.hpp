@@ -19,6 +19,7 @@ class AsyncCopies {
     std::uint32_t uncommitted = 0;
     std::uint8_t bytes = 0;  ///< written
     std::uint32_t statement = 0;
+    std::uint64_t ticket = 0;
     std::array<std::uint32_t, 32> to;  ///< shared offset
     std::array<const std::byte*, 32> from;
     std::array<std::uint8_t, 32> from_bytes;  ///< read; the rest is zero
@@ -28,6 +29,8 @@ class AsyncCopies {
   /// Those of the block that runs now.
   [[nodiscard]] static AsyncCopies& of(Context& context);
 
+  /// Of the next copy; they grow.
+  [[nodiscard]] std::uint64_t new_ticket() noexcept { return ++tickets_; }
   void add(const Warp& warp, const Copy& copy);
   void commit(const Warp& warp, std::uint32_t lanes);
   /// Carries out all but the `newest` youngest groups; what is not committed only with `all`.
@@ -38,6 +41,7 @@ class AsyncCopies {
     std::vector<Copy> copies;
     std::array<std::uint32_t, 32> groups{};  ///< committed by each lane
   };
+  std::uint64_t tickets_ = 0;
   std::uint64_t order_ = ~std::uint64_t{0};
   std::vector<WarpCopies> warps_;
 };

@@ -143,7 +143,13 @@ void run_mbarrier(Context& context, const Step& step) {
   request.count = false;
   Reach found;
   reach(context, step, detail, request, found);
-  Races* const races = context.cta->races.get();
+  // Each phase is an object of its own, so that an early arrival for the next one is not mistaken
+  // for one of the phase that was waited for.
+  const auto each_check = [&](auto&& f) {
+    if (detail.action == Modifier::relaxed) return;
+    if (context.cta->races) f(*context.cta->races);
+    if (context.grid->races) f(*context.grid->races);
+  };
   for_each_lane(mask, [&](unsigned lane) {
     if ((found.mask >> lane & 1u) == 0) {
       // The finding is made; waiting for an object that is not there would only add a deadlock.
@@ -177,15 +183,20 @@ void run_mbarrier(Context& context, const Step& step) {
       const bool waited = meaning.parity ? (operand & 1u) != 0 : Object::unpacked(operand).parity;
       const bool done = waited != object.parity;
       set_lane(context, detail.data[0], lane, done ? 1 : 0);
-      if (done && races != nullptr && detail.action != Modifier::relaxed) {
-        races->acquire(context, 1u << lane, object_of(context, host));
+      if (done) {
+        each_check([&](Races& races) {
+          races.acquire(context, 1u << lane, 2 * object_of(context, host) + (waited ? 1 : 0));
+        });
       }
       return;
     } else {
       const bool releases =
           meaning.action == Action::Arrive || meaning.action == Action::CopyArrive;
-      if (releases && races != nullptr && detail.action != Modifier::relaxed) {
-        races->release(context, 1u << lane, object_of(context, host));
+      if (releases) {
+        each_check([&](Races& races) {
+          races.release(context, 1u << lane,
+                        2 * object_of(context, host) + (object.parity ? 1 : 0));
+        });
       }
       if (meaning.action == Action::Expect || meaning.expects) object.bytes += bytes;
       if (meaning.action == Action::Complete) {

@@ -105,10 +105,13 @@ using Records = std::vector<Record>;
 /// ending at one; the usual case, which is looked at as a whole.
 [[nodiscard]] bool is_run(const RaceAccess& access, std::uint32_t& count) noexcept;
 
+/// Whether all 32 lanes access one address: a value that is broadcast.
+[[nodiscard]] bool all_equal(const RaceAccess& access) noexcept;
+
 /// The distinct addresses of an access, and the lanes of each.
 struct AddressGroups {
-  std::array<std::uint64_t, kLanes> address{};
-  std::array<std::uint32_t, kLanes> lanes{};
+  std::array<std::uint64_t, kLanes> address;  ///< the first `count`
+  std::array<std::uint32_t, kLanes> lanes;
   std::uint32_t count = 0;
 };
 [[nodiscard]] AddressGroups group_by_address(const RaceAccess& access) noexcept;

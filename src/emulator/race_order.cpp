@@ -307,19 +307,28 @@ void ThreadOrder::complete_for_all(Barrier& barrier) {
 void ThreadOrder::barrier_complete(const Cta& cta, std::uint32_t id) {
   auto& slot = barriers_[id & 15u];
   if (!slot) return;
+  // Threads that have left count as having come: those of a warp of which others wait, and, where
+  // the barrier is for the whole block, all.
+  const bool whole_block = cta.barriers[id & 15u].all;
+  const auto gone = [&](std::size_t i) {
+    return whole_block || slot->waiting[i] != 0 ? cta.warps[i].exited : 0u;
+  };
   bool all = !slot->partial;
   for (std::size_t i = 0; i < warps_.size() && all; ++i) {
-    all = (slot->waiting[i] | cta.warps[i].exited) == lanes_[i];
+    all = (slot->waiting[i] | gone(i)) == lanes_[i];
   }
   if (all) return complete_for_all(*slot);
 
+  std::array<std::uint32_t, 32> left{};
+  for (std::size_t i = 0; i < warps_.size(); ++i) left[i] = gone(i);
   const std::unique_ptr<Barrier> barrier = std::move(slot);
   Release together;
   together.known = std::move(barrier->arrived);
   together.foreign = std::move(barrier->foreign);
   const auto count = static_cast<std::uint32_t>(warps_.size());
   for (std::uint32_t i = 0; i < count; ++i) {
-    if (barrier->waiting[i] != 0) publish(i, barrier->waiting[i] & lanes_[i], together);
+    const std::uint32_t come = (barrier->waiting[i] | left[i]) & lanes_[i];
+    if (come != 0) publish(i, come, together);
   }
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t lanes = barrier->waiting[i];

@@ -26,8 +26,22 @@ const RunTable& run_table(unsigned bytes) noexcept {
   return kTables[static_cast<unsigned>(std::countr_zero(bytes | 16u))];
 }
 
+bool all_equal(const RaceAccess& access) noexcept {
+  if (access.mask != 0xffffffffu) return false;
+  const std::uint64_t first = access.addresses[0];
+  std::uint64_t different = 0;
+  for (std::uint32_t lane = 1; lane < kLanes; ++lane) different |= access.addresses[lane] ^ first;
+  return different == 0;
+}
+
 AddressGroups group_by_address(const RaceAccess& access) noexcept {
   AddressGroups groups;
+  if (all_equal(access)) {
+    groups.address[0] = access.addresses[std::countr_zero(access.mask | 0x80000000u)];
+    groups.lanes[0] = access.mask;
+    groups.count = 1;
+    return groups;
+  }
   std::array<std::uint8_t, 64> table{};
   for_each_lane(access.mask, [&](unsigned lane) {
     const std::uint64_t address = access.addresses[lane];

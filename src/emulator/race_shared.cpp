@@ -41,6 +41,10 @@ void SharedRaces::access(Context& context, std::uint32_t statement, const RaceAc
     synchronise(context, statement, access);
     return;
   }
+  if (now.mark == Mark::WeakRead && !pending && all_equal(access) &&
+      read_broadcast(now, access.addresses[0])) {
+    return;
+  }
   std::uint32_t count = 0;
   if (is_run(access, count) && access.kind != RaceAccess::Kind::AsyncRead) {
     const std::uint64_t base = access.addresses[0];
@@ -61,6 +65,38 @@ void SharedRaces::access(Context& context, std::uint32_t statement, const RaceAc
     for_each_lane(access.mask,
                   [&](unsigned lane) { range(now, 1u << lane, access.addresses[lane]); });
   }
+}
+
+/// All lanes of a warp read the same whole granules. False, and nothing changed, where that is not
+/// plain.
+bool SharedRaces::read_broadcast(const Now& now, std::uint64_t address) {
+  const std::uint32_t bytes = now.access.bytes;
+  if (((address | bytes) & 3u) != 0 || address >= bytes_ || bytes > bytes_ - address) return false;
+  const auto first = static_cast<std::uint32_t>(address / 4);
+  const std::uint32_t count = bytes / 4;
+  const auto warp_part = static_cast<Stamp>(now.warp << 5);
+  const Stamp old = stamp(order_.floor() + 1, 0);
+  const Stamp warp_old = stamp(order_.together(now.warp) + 1, 0);
+  const std::uint32_t read_old = (order_.floor() + 1) << 2;
+  const std::uint32_t unreleased = (order_.last_release() + 1) << 2;
+  for (std::uint32_t i = first; i < first + count; ++i) {
+    const Stamp w = written_[i];
+    if (w >= old && !((w & (31 << 5)) == warp_part && w < warp_old)) return false;
+    const std::uint32_t read = read_[i];
+    if (read >= read_old &&
+        !(read >= unreleased && (read & 3u) == 0 && reader_lanes_[i] == now.access.mask)) {
+      return false;
+    }
+  }
+  const std::uint32_t tick = order_.now() << 2;
+  for (std::uint32_t i = first; i < first + count; ++i) {
+    const std::uint32_t others = read_[i] >= read_old ? reader_warps_[i] : 0;
+    reader_warps_[i] = others | 1u << now.warp;
+    reader_lanes_[i] = now.access.mask;
+    read_[i] = tick;
+    read_statement_[i] = now.statement;
+  }
+  return true;
 }
 
 void SharedRaces::synchronise(Context& context, std::uint32_t statement, const RaceAccess& access) {

@@ -62,6 +62,7 @@ class SharedRaces final : public Races {
     return static_cast<Stamp>(tick << 12 | rest);
   }
   [[nodiscard]] SyncObjects::Party party(Context& context, std::uint32_t statement);
+  [[nodiscard]] bool read_broadcast(const Now& now, std::uint64_t address);
   [[nodiscard]] bool read_run(Now& now, std::uint32_t first, std::uint32_t count,
                               const RunTable& table);
   [[nodiscard]] bool write_run(Now& now, std::uint32_t first, std::uint32_t count,

@@ -19,6 +19,8 @@ namespace {
 
 /// Segments a warp runs before the next has its turn, in the plain schedule.
 constexpr std::uint64_t kTurn = 1u << 16;
+/// Local memory for calls, so that sums stay far from overflow.
+constexpr std::uint32_t kMostStack = 1u << 24;
 /// Blocks of one worker that wait for others of the grid at the same time.
 constexpr std::size_t kMostSuspended = 4096;
 
@@ -160,7 +162,7 @@ class LaunchRun {
     grid_.dynamic_shared_bytes = launch.dynamic_shared_bytes;
     grid_.parameters.assign(launch.parameters.begin(), launch.parameters.end());
     std::uint32_t local = grid_.kernel_image->local_bytes;
-    if (grid_.kernel_image->recursive) local += options.stack_bytes;
+    if (grid_.kernel_image->recursive) local += std::min(options.stack_bytes, kMostStack);
     grid_.local_stride = (local + 63) / 64 * 64;
     if (options.checks.has(Rule::GlobalRace) || options.checks.has(Rule::ScopeTooNarrow)) {
       grid_.races = Races::for_global(grid_, *grid_.space);

@@ -50,12 +50,20 @@ const std::byte* guest_bytes(const Context& context, unsigned lane, std::uint64_
 /// A zero-terminated string; false if it runs out of memory.
 bool guest_string(const Context& context, unsigned lane, std::uint64_t address, std::string& out) {
   out.clear();
-  for (std::size_t i = 0; i < kLongestString; ++i) {
-    const std::byte* byte = guest_bytes(context, lane, address + i, 1);
-    if (byte == nullptr) return false;
-    const auto character = static_cast<char>(*byte);
-    if (character == '\0') return true;
-    out += character;
+  // Longer and longer pieces, while they are all there; then byte by byte to the end.
+  std::size_t piece = 64;
+  while (out.size() < kLongestString) {
+    const std::byte* bytes = guest_bytes(context, lane, address + out.size(), piece);
+    if (bytes == nullptr) {
+      if (piece == 1) return false;
+      piece /= 8;
+      continue;
+    }
+    for (std::size_t i = 0; i < piece; ++i) {
+      const auto character = static_cast<char>(bytes[i]);
+      if (character == '\0') return true;
+      out += character;
+    }
   }
   return false;
 }
@@ -127,31 +135,57 @@ class Formatter {
   }
 
  private:
+  /// Flags, width, precision, length, conversion: what the host is given has that form, whatever
+  /// the kernel's format has.
   bool parse(std::string_view& format, Conversion& conversion) {
+    const auto at = [&](std::string_view set) {
+      return !format.empty() && set.find(format.front()) != std::string_view::npos;
+    };
     conversion.text = "%";
-    unsigned longs = 0;
-    for (; !format.empty(); format.remove_prefix(1)) {
-      const char c = format.front();
-      if (c == '*') {
-        std::uint64_t width = 0;
-        if (!next(4, width)) return false;
-        const auto value = static_cast<std::int32_t>(width);
-        conversion.text += std::to_string(std::clamp(value, -4096, 4096));
-      } else if (c == 'l' || c == 'j' || c == 'z' || c == 't') {
-        longs += 1;
-      } else if (c == 'h' || c == 'L') {
-        continue;
-      } else if (std::string_view("-+ #0123456789.").find(c) != std::string_view::npos) {
-        // A width of thousands is a broken format, not a page of blanks.
-        if (conversion.text.size() < 12) conversion.text += c;
-      } else {
-        conversion.kind = c;
-        conversion.is_long = longs > 0;
-        format.remove_prefix(1);
-        return true;
+    for (; at("-+ #0"); format.remove_prefix(1)) {
+      if (conversion.text.find(format.front()) == std::string::npos) {
+        conversion.text += format.front();
       }
     }
-    return false;
+    std::int32_t value = 0;
+    if (at("*0123456789")) {
+      if (!number(format, value)) return false;
+      if (value < 0 && conversion.text.find('-') == std::string::npos) conversion.text += '-';
+      conversion.text += std::to_string(std::abs(value));
+    }
+    if (at(".")) {
+      format.remove_prefix(1);
+      value = 0;
+      if (at("*0123456789") && !number(format, value)) return false;
+      // A negative precision is as none.
+      if (value >= 0) conversion.text += '.' + std::to_string(value);
+    }
+    for (; at("hlLjzt"); format.remove_prefix(1)) {
+      if (!at("hL")) conversion.is_long = true;
+    }
+    if (format.empty()) return false;
+    conversion.kind = format.front();
+    format.remove_prefix(1);
+    return true;
+  }
+
+  /// Digits or `*`. A number of thousands is a broken format, not a page of blanks.
+  bool number(std::string_view& format, std::int32_t& value) {
+    constexpr std::int32_t kMost = 4096;
+    if (format.front() == '*') {
+      format.remove_prefix(1);
+      std::uint64_t given = 0;
+      if (!next(4, given)) return false;
+      value =
+          std::clamp(static_cast<std::int32_t>(static_cast<std::uint32_t>(given)), -kMost, kMost);
+      return true;
+    }
+    value = 0;
+    for (; !format.empty() && format.front() >= '0' && format.front() <= '9';
+         format.remove_prefix(1)) {
+      value = std::min(kMost, value * 10 + (format.front() - '0'));
+    }
+    return true;
   }
 
   bool next(unsigned bytes, std::uint64_t& value) {

@@ -257,8 +257,17 @@ void active_mask(Context& context, const Step& step) {
 
 void warp_barrier(Context& context, const Step& step) {
   const std::uint32_t executing = context.mask(step);
-  if (context.cta->races) context.cta->races->warp_sync(context, executing);
-  if (context.grid->races) context.grid->races->warp_sync(context, executing);
+  if (!context.cta->races && !context.grid->races) return;
+  // Lanes that come here together may name different masks: tiles of a warp.
+  const LaneDetail& detail = detail_of(context, step);
+  for (std::uint32_t left = executing; left != 0;) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(left));
+    const std::uint32_t lanes =
+        members_of(context, detail.sources[0], lane, executing) | 1u << lane;
+    if (context.cta->races) context.cta->races->warp_sync(context, lanes);
+    if (context.grid->races) context.grid->races->warp_sync(context, lanes);
+    left &= ~lanes;
+  }
 }
 
 constexpr std::array kRows = {

@@ -154,6 +154,7 @@ void RaceRunner::barrier(std::uint32_t id, std::uint32_t warps) {
     shared_races().barrier_arrive(context(), id, live, true);
     if (grid_.races) global_races().barrier_arrive(context(), id, live, true);
   }
+  cta().barriers[id].all = warps == kAll;
   shared_races().barrier_complete(cta(), id);
   if (grid_.races) global_races().barrier_complete(cta(), id);
   warp(before);

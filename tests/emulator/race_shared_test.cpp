@@ -386,6 +386,22 @@ TEST_CASE("named barriers, producers and consumers", "[race]") {
   only(run, 2, 1);
 }
 
+TEST_CASE("a warp that has left counts only where the whole block is meant", "[race]") {
+  RaceRunner run(1, 2);
+  run.warp(0).store(1, strided(0, 4));
+  run.exit(kAll);
+  SECTION("bar.sync 2, 32") {
+    run.barrier(2, 0b10);
+    run.warp(1).load(2, strided(0, 4));
+    only(run, 2, 1);
+  }
+  SECTION("bar.sync 0") {
+    run.barrier();
+    run.warp(1).load(2, strided(0, 4));
+    clean(run);
+  }
+}
+
 TEST_CASE("asynchronous copies are ordered by nothing but their completion", "[race]") {
   RaceRunner run(1, 2);
   const auto copy = [&](std::uint32_t statement, std::uint64_t base, std::uint64_t ticket) {

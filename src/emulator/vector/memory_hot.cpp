@@ -102,6 +102,83 @@ __attribute__((no_sanitize("thread"))) inline Pattern pattern_of(const Address* 
   return different == 0 ? Pattern::Equal : Pattern::Other;
 }
 
+/// Whether each address is `gap` behind the one before it.
+template <class Address>
+__attribute__((no_sanitize("thread"))) inline bool evenly_apart(const Address* lanes, Address gap) {
+  Address different = 0;
+  for (u32 lane = 0; lane < 28; ++lane) different |= (lanes[lane + 1] - lanes[lane]) ^ gap;
+  // Once more 27, so that both loops are whole vectors.
+  for (u32 lane = 27; lane < 31; ++lane) different |= (lanes[lane + 1] - lanes[lane]) ^ gap;
+  return different == 0;
+}
+
+// Eight words; the compiler makes of them what the instruction set has.
+using Words4 = u32 __attribute__((vector_size(16)));
+using Words8 = u32 __attribute__((vector_size(32)));
+
+// By reference: how such vectors are passed by value differs from one instruction set to the next.
+__attribute__((no_sanitize("thread"))) inline void get_pair(Words8& to, const std::byte* low,
+                                                            const std::byte* high) {
+  Words4 halves[2];
+  __builtin_memcpy(&halves[0], low, 16);
+  __builtin_memcpy(&halves[1], high, 16);
+  to = __builtin_shufflevector(halves[0], halves[1], 0, 1, 2, 3, 4, 5, 6, 7);
+}
+
+__attribute__((no_sanitize("thread"))) inline void put_words(std::byte* to, const Words8& words) {
+  __builtin_memcpy(to, &words, 32);
+}
+
+/// Four words of each of 32 lanes, lane after lane, to four rows of 32.
+__attribute__((no_sanitize("thread"))) inline void transpose_from(const std::byte* from,
+                                                                  std::byte* x, std::byte* y,
+                                                                  std::byte* z, std::byte* w) {
+  for (u32 lane = 0; lane < 32; lane += 8) {
+    const std::byte* const at = from + lane * 16;
+    Words8 a, b, c, d;
+    get_pair(a, at, at + 64);
+    get_pair(b, at + 16, at + 80);
+    get_pair(c, at + 32, at + 96);
+    get_pair(d, at + 48, at + 112);
+    const Words8 ab_low = __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13);
+    const Words8 ab_high = __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15);
+    const Words8 cd_low = __builtin_shufflevector(c, d, 0, 8, 1, 9, 4, 12, 5, 13);
+    const Words8 cd_high = __builtin_shufflevector(c, d, 2, 10, 3, 11, 6, 14, 7, 15);
+    put_words(x + lane * 4, __builtin_shufflevector(ab_low, cd_low, 0, 1, 8, 9, 4, 5, 12, 13));
+    put_words(y + lane * 4, __builtin_shufflevector(ab_low, cd_low, 2, 3, 10, 11, 6, 7, 14, 15));
+    put_words(z + lane * 4, __builtin_shufflevector(ab_high, cd_high, 0, 1, 8, 9, 4, 5, 12, 13));
+    put_words(w + lane * 4, __builtin_shufflevector(ab_high, cd_high, 2, 3, 10, 11, 6, 7, 14, 15));
+  }
+}
+
+/// And back.
+__attribute__((no_sanitize("thread"))) inline void transpose_to(std::byte* to, const std::byte* x,
+                                                                const std::byte* y,
+                                                                const std::byte* z,
+                                                                const std::byte* w) {
+  for (u32 lane = 0; lane < 32; lane += 8) {
+    Words8 a, b, c, d;
+    get_pair(a, x + lane * 4, x + lane * 4 + 16);
+    get_pair(b, y + lane * 4, y + lane * 4 + 16);
+    get_pair(c, z + lane * 4, z + lane * 4 + 16);
+    get_pair(d, w + lane * 4, w + lane * 4 + 16);
+    const Words8 ab_low = __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13);
+    const Words8 ab_high = __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15);
+    const Words8 cd_low = __builtin_shufflevector(c, d, 0, 8, 1, 9, 4, 12, 5, 13);
+    const Words8 cd_high = __builtin_shufflevector(c, d, 2, 10, 3, 11, 6, 14, 7, 15);
+    // Lanes 0 and 4, 1 and 5, 2 and 6, 3 and 7.
+    const Words8 l04 = __builtin_shufflevector(ab_low, cd_low, 0, 1, 8, 9, 4, 5, 12, 13);
+    const Words8 l15 = __builtin_shufflevector(ab_low, cd_low, 2, 3, 10, 11, 6, 7, 14, 15);
+    const Words8 l26 = __builtin_shufflevector(ab_high, cd_high, 0, 1, 8, 9, 4, 5, 12, 13);
+    const Words8 l37 = __builtin_shufflevector(ab_high, cd_high, 2, 3, 10, 11, 6, 7, 14, 15);
+    std::byte* const at = to + lane * 16;
+    put_words(at, __builtin_shufflevector(l04, l15, 0, 1, 2, 3, 8, 9, 10, 11));
+    put_words(at + 32, __builtin_shufflevector(l26, l37, 0, 1, 2, 3, 8, 9, 10, 11));
+    put_words(at + 64, __builtin_shufflevector(l04, l15, 4, 5, 6, 7, 12, 13, 14, 15));
+    put_words(at + 96, __builtin_shufflevector(l26, l37, 4, 5, 6, 7, 12, 13, 14, 15));
+  }
+}
+
 // The data of 32 lanes that lie one after the other, to and from registers.
 
 template <unsigned Bytes, unsigned Count, bool Signed, class Lane>
@@ -115,6 +192,9 @@ __attribute__((no_sanitize("thread"))) inline void load_neighbours(std::byte* fr
     for (u32 lane = 0; lane < 32; ++lane) {
       to[lane] = extend<Bytes, Signed, Lane>(get<T>(from + lane * Bytes), register_mask);
     }
+  } else if constexpr (Bytes == 4 && Count == 4) {
+    const u32* const to = detail.data_offset;
+    transpose_from(from, frame + to[0], frame + to[1], frame + to[2], frame + to[3]);
   } else {
     Lane rows[Count][32];
     for (u32 lane = 0; lane < 32; ++lane) {
@@ -137,6 +217,9 @@ __attribute__((no_sanitize("thread"))) inline void store_neighbours(const std::b
   if constexpr (Count == 1) {
     const Lane* from = reinterpret_cast<const Lane*>(frame + detail.data_offset[0]);
     for (u32 lane = 0; lane < 32; ++lane) put<T>(to + lane * Bytes, static_cast<T>(from[lane]));
+  } else if constexpr (Bytes == 4 && Count == 4) {
+    const u32* const from = detail.data_offset;
+    transpose_to(to, frame + from[0], frame + from[1], frame + from[2], frame + from[3]);
   } else {
     Lane rows[Count][32];
     for (u32 i = 0; i < Count; ++i) {
@@ -211,6 +294,51 @@ __attribute__((no_sanitize("thread"))) inline bool count_ascending(AccessCounter
   return true;
 }
 
+/// All lanes, `gap` bytes apart; `distance` is the same without its sign, at least Width.
+template <bool Store, unsigned Bytes, unsigned Count, bool Signed, class Lane>
+__attribute__((no_sanitize("thread"))) inline bool access_strided(Context& context,
+                                                                  AccessCounters& counters,
+                                                                  const MemoryDetail& detail,
+                                                                  u64 lane0, u64 gap,
+                                                                  u64 distance) {
+  constexpr unsigned kWidth = Bytes * Count;
+  const MemoryView& view = context.worker->memory;
+  const LastAllocation& last = counters.last;
+  const u64 first = lane0 + detail.offset;
+  const u64 lowest = gap == distance ? first : first + 31 * gap;
+  const u64 length = 31 * distance + kWidth;
+  const u64 inside = lowest - last.start;
+  if (inside >= last.bytes || last.bytes - inside < length) return false;
+  if ((first | distance) % kWidth != 0) return false;
+  if (!Store && view.check_written) {
+    // Near strides: every byte between is asked as well, which nearly always is as good.
+    if (distance > 128 || !all_written(view.written, lowest - kGlobalBase, length)) {
+      u64 missing = 0;
+      for (u32 lane = 0; lane < 32; ++lane) {
+        const u64 offset = lowest + lane * distance - kGlobalBase;
+        const u64 word = __atomic_load_n(view.written + offset / 64, __ATOMIC_RELAXED);
+        missing |= (~word >> offset % 64) & low_mask(kWidth);
+      }
+      if (missing != 0) return false;
+    }
+  }
+  if (context.counting && !detail.uncounted) {
+    // Less than a sector apart: none between the first and the last is left out.
+    const u64 sectors = distance >= 32 ? 32 : (lowest + length - 1) / 32 - lowest / 32 + 1;
+    count_global(counters, sectors, kWidth, 32 * kWidth);
+  }
+  for (u32 lane = 0; lane < 32; ++lane) {
+    const u64 offset = first + lane * gap - kGlobalBase;
+    if constexpr (Store) {
+      mark_word<true>(view.written + offset / 64, low_mask(kWidth) << offset % 64);
+      store_lane<Bytes, Count, Lane>(context.frame, detail, lane, view.global + offset);
+    } else {
+      load_lane<Bytes, Count, Signed, Lane>(context.frame, detail, lane, view.global + offset);
+    }
+  }
+  return true;
+}
+
 /// Global loads and stores. Width: bytes of a lane, a power of two up to 32.
 template <bool Store, unsigned Bytes, unsigned Count, bool Signed, class Lane>
 __attribute__((no_sanitize("thread"))) inline bool access_global(Context& context, const Step& step,
@@ -250,6 +378,14 @@ __attribute__((no_sanitize("thread"))) inline bool access_global(Context& contex
         load_neighbours<Bytes, Count, Signed, Lane>(context.frame, detail, host);
       }
       return true;
+    }
+  }
+  if (mask == 0xffffffffu) {
+    const u64 gap = lanes[1] - lanes[0];
+    const u64 distance = gap >> 63 != 0 ? u64{0} - gap : gap;
+    if (distance >= kWidth && distance < (u64{1} << 32) && evenly_apart(lanes, gap)) {
+      return access_strided<Store, Bytes, Count, Signed, Lane>(context, counters, detail, lanes[0],
+                                                               gap, distance);
     }
   }
   // Any addresses, all within the allocation that was reached last.
@@ -303,6 +439,23 @@ __attribute__((no_sanitize("thread"))) inline bool access_global(Context& contex
   return true;
 }
 
+/// Wavefronts of 32 lanes that lie evenly apart, each at its own place; 0 for all others. With
+/// accesses of `Width` bytes as units, a phase of n lanes, s units apart, falls on n / gcd(s, n)
+/// places of n.
+template <unsigned Width>
+__attribute__((no_sanitize("thread"))) inline u64 strided_wavefronts(const u64* offsets, u32 mask) {
+  if constexpr (Width < 4) {
+    return 0;
+  } else {
+    if (mask != 0xffffffffu) return 0;
+    const u64 gap = offsets[1] - offsets[0];
+    if (gap == 0 || gap % Width != 0 || !evenly_apart(offsets, gap)) return 0;
+    constexpr u64 kLanesOfPhase = 128 / Width;
+    const u64 common = (gap / Width) & (u64{0} - gap / Width);
+    return Width / 4 * (common < kLanesOfPhase ? common : kLanesOfPhase);
+  }
+}
+
 /// Shared loads and stores. Width: up to 16 bytes of a lane.
 template <bool Store, unsigned Bytes, unsigned Count, bool Signed, class Lane, class Address>
 __attribute__((no_sanitize("thread"))) inline bool access_shared(Context& context, const Step& step,
@@ -317,35 +470,33 @@ __attribute__((no_sanitize("thread"))) inline bool access_shared(Context& contex
   const u64 most = cta.shared_bytes - kWidth;
   const Address* const lanes = reinterpret_cast<const Address*>(context.frame + step.source[0]);
   const Address plus = static_cast<Address>(detail.offset);
-  u64 offsets[32] = {};
-  u64 outside = 0;
-  u64 low = 0;
-  if (mask == 0xffffffffu) {
+  const Pattern pattern = mask == 0xffffffffu ? pattern_of<kWidth>(lanes) : Pattern::Other;
+  const u64 first = static_cast<Address>(lanes[0] + plus);
+  u64 offsets[32];
+  if (pattern != Pattern::Other) {
+    const u64 length = pattern == Pattern::Equal ? kWidth : 32 * kWidth;
+    if (first > most || cta.shared_bytes - first < length || first % kWidth != 0) return false;
+    if (!Store && view.check_written && !all_written(cta.shared_written, first, length)) {
+      return false;
+    }
+    if (view.shared_races || (Store && pattern == Pattern::Equal)) {
+      const u64 gap = pattern == Pattern::Equal ? 0 : kWidth;
+      for (u32 lane = 0; lane < 32; ++lane) offsets[lane] = first + lane * gap;
+    }
+  } else {
+    u64 outside = 0;
+    u64 low = 0;
+    // Lanes that are off have the first byte, which nobody looks at.
     for (u32 lane = 0; lane < 32; ++lane) {
-      const u64 offset = static_cast<Address>(lanes[lane] + plus);
+      const u64 on = (mask >> lane & 1u) != 0 ? ~u64{0} : 0;
+      const u64 offset = static_cast<Address>(lanes[lane] + plus) & on;
       offsets[lane] = offset;
       // Both are far below 2^63, unless the offset is wrong anyway.
       outside |= (most - offset) | offset;
       low |= offset;
     }
-    if (outside >> 63 != 0) return false;
-  } else {
-    for (u32 rest = mask; rest != 0; rest &= rest - 1) {
-      const u32 lane = static_cast<u32>(__builtin_ctz(rest));
-      const u64 offset = static_cast<Address>(lanes[lane] + plus);
-      offsets[lane] = offset;
-      if (offset > most) return false;
-      low |= offset;
-    }
-  }
-  if (low % kWidth != 0) return false;
-  const Pattern pattern = mask == 0xffffffffu ? pattern_of<kWidth>(offsets) : Pattern::Other;
-  if (!Store && view.check_written) {
-    if (pattern == Pattern::Neighbours) {
-      if (!all_written(cta.shared_written, offsets[0], 32 * kWidth)) return false;
-    } else if (pattern == Pattern::Equal) {
-      if (!all_written(cta.shared_written, offsets[0], kWidth)) return false;
-    } else {
+    if (outside >> 63 != 0 || low % kWidth != 0) return false;
+    if (!Store && view.check_written) {
       u64 missing = 0;
       for (u32 rest = mask; rest != 0; rest &= rest - 1) {
         const u64 offset = offsets[__builtin_ctz(rest)];
@@ -360,36 +511,23 @@ __attribute__((no_sanitize("thread"))) inline bool access_shared(Context& contex
     note_shared_access(context, step, offsets, mask, kWidth, Store ? values : nullptr);
   }
   if (context.counting) {
-    AccessCounters& counters = view.counters[step.source[1]];
-    if (pattern == Pattern::Neighbours || pattern == Pattern::Equal) {
-      ++counters.shared.requests;
-      counters.shared.wavefronts += kPhases;
-      counters.shared.ideal_wavefronts += kPhases;
-      counters.shared.bytes += 32 * kWidth;
+    SharedCounters& counters = view.counters[step.source[1]].shared;
+    const u64 wavefronts =
+        pattern != Pattern::Other ? kPhases : strided_wavefronts<kWidth>(offsets, mask);
+    if (wavefronts != 0) {
+      ++counters.requests;
+      counters.wavefronts += wavefronts;
+      counters.ideal_wavefronts += kPhases;
+      counters.bank_conflicts += wavefronts - kPhases;
+      counters.bytes += 32 * kWidth;
     } else {
-      // Lanes of one phase in banks of their own do not meet, whatever their addresses.
-      bool apart = kWidth == 4;
-      if (apart) {
-        u32 banks = 0;
-        for (u32 rest = mask; rest != 0; rest &= rest - 1) {
-          banks |= 1u << (offsets[__builtin_ctz(rest)] / 4 % 32);
-        }
-        apart = __builtin_popcount(banks) == __builtin_popcount(mask);
-      }
-      if (apart) {
-        ++counters.shared.requests;
-        ++counters.shared.wavefronts;
-        ++counters.shared.ideal_wavefronts;
-        counters.shared.bytes += static_cast<u32>(__builtin_popcount(mask)) * u64{kWidth};
-      } else {
-        count_scattered_shared(counters, offsets, mask, kWidth);
-      }
+      count_scattered_shared(view.counters[step.source[1]], offsets, mask, kWidth);
     }
   }
   if (pattern == Pattern::Neighbours) {
-    std::byte* const host = cta.shared + offsets[0];
+    std::byte* const host = cta.shared + first;
     if constexpr (Store) {
-      mark_written<false>(cta.shared_written, offsets[0], 32 * kWidth);
+      mark_written<false>(cta.shared_written, first, 32 * kWidth);
       store_neighbours<Bytes, Count, Lane>(context.frame, detail, host);
     } else {
       load_neighbours<Bytes, Count, Signed, Lane>(context.frame, detail, host);
@@ -398,7 +536,7 @@ __attribute__((no_sanitize("thread"))) inline bool access_shared(Context& contex
   }
   if constexpr (!Store) {
     if (pattern == Pattern::Equal) {
-      load_equal<Bytes, Count, Signed, Lane>(context.frame, detail, cta.shared + offsets[0]);
+      load_equal<Bytes, Count, Signed, Lane>(context.frame, detail, cta.shared + first);
       return true;
     }
   }
