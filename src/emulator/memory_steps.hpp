@@ -54,5 +54,7 @@ void count_scattered_shared(AccessCounters& counters, const std::uint64_t offset
 /// Tells Races of an access that found all its bytes. `values`: 32 times `bytes`, or null.
 void note_shared_access(Context& context, const Step& step, const std::uint64_t offsets[32],
                         std::uint32_t mask, unsigned bytes, const std::byte* values);
+void note_global_access(Context& context, const Step& step, const std::uint64_t addresses[32],
+                        std::uint32_t mask, unsigned bytes, const std::byte* values);
 
 }  // namespace ptxgen::inline v0::emulator

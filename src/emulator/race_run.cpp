@@ -37,7 +37,7 @@ bool all_equal(const RaceAccess& access) noexcept {
 AddressGroups group_by_address(const RaceAccess& access) noexcept {
   AddressGroups groups;
   if (all_equal(access)) {
-    groups.address[0] = access.addresses[std::countr_zero(access.mask | 0x80000000u)];
+    groups.address[0] = access.addresses[0];
     groups.lanes[0] = access.mask;
     groups.count = 1;
     return groups;
