@@ -126,14 +126,15 @@ void count_scattered_shared(AccessCounters& counters, const std::uint64_t offset
 namespace {
 
 void note_access(Context& context, const Step& step, const std::uint64_t addresses[32],
-                 std::uint32_t mask, unsigned bytes, const std::byte* values, Races* races,
-                 Races* others) {
+                 std::uint32_t mask, unsigned bytes, const std::byte* values,
+                 RaceAccess::Shape shape, Races* races, Races* others) {
   const MemoryDetail& detail = context.code->memory[step.detail];
   RaceAccess access;
   access.kind = values != nullptr ? RaceAccess::Kind::Write : RaceAccess::Kind::Read;
   access.order = detail.order;
   access.scope = detail.scope;
   access.mask = mask;
+  access.shape = shape;
   access.bytes = static_cast<std::uint8_t>(bytes);
   access.addresses = addresses;
   access.values = values;
@@ -146,14 +147,16 @@ void note_access(Context& context, const Step& step, const std::uint64_t address
 }  // namespace
 
 void note_shared_access(Context& context, const Step& step, const std::uint64_t offsets[32],
-                        std::uint32_t mask, unsigned bytes, const std::byte* values) {
-  note_access(context, step, offsets, mask, bytes, values, context.cta->races.get(),
+                        std::uint32_t mask, unsigned bytes, const std::byte* values,
+                        RaceAccess::Shape shape) {
+  note_access(context, step, offsets, mask, bytes, values, shape, context.cta->races.get(),
               context.grid->races.get());
 }
 
 void note_global_access(Context& context, const Step& step, const std::uint64_t addresses[32],
-                        std::uint32_t mask, unsigned bytes, const std::byte* values) {
-  note_access(context, step, addresses, mask, bytes, values, context.grid->races.get(),
+                        std::uint32_t mask, unsigned bytes, const std::byte* values,
+                        RaceAccess::Shape shape) {
+  note_access(context, step, addresses, mask, bytes, values, shape, context.grid->races.get(),
               context.cta->races.get());
 }
 
