@@ -95,6 +95,10 @@ struct MemoryDetail {
   /// For vector/memory_hot.cpp: frame offsets of `data`, bits of the registers loaded into.
   std::uint32_t data_offset[8] = {};
   std::uint32_t register_mask = 0xffffffffu;
+  /// Loads: the elements, bit by bit, of which never written bytes matter; where they come from the
+  /// thread's local memory, and elsewhere.
+  std::uint8_t deciding_in_thread = 0xff;
+  std::uint8_t deciding = 0xff;
   bool uncounted = false;  ///< no sectors: constant memory
 };
 

@@ -40,6 +40,7 @@ Decoder::Decoder(Image& image, const Placement& placement, Code& code)
   register_index_ = analysis::RegisterIndex(function());
   registers_.assign(register_index_.size(), kNoIndex);
   undefined_ = analysis::maybe_undefined(function(), cfg_, register_index_);
+  deciding_ = DecidingRegisters(function(), register_index_);
   local_offset_.assign(function().variables.size(), kNoIndex);
 }
 

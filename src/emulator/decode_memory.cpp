@@ -172,6 +172,9 @@ class MemoryDecoder {
     take_address(parts_.addresses.at(0));
     detail_.reads = true;
     detail_.data = std::move(parts_.results);
+    const Decoder::Deciding deciding = decoder_.deciding_results();
+    detail_.deciding_in_thread = deciding.in_thread;
+    detail_.deciding = deciding.anywhere;
     if (detail_.space == ptx::Space::Param && !detail_.base.present()) {
       return decoder_.add(finish(&run_load_parameter));
     }

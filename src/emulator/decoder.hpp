@@ -22,6 +22,27 @@ struct Placement {
   std::vector<std::vector<std::uint64_t>> function_variables;
 };
 
+/// The registers whose values matter by themselves: an address, a guard, what a branch or a
+/// computation asks for, what is stored to global memory. The others are only copied, masked and
+/// stored: padding, and the words of bit fields before the first of these is set.
+class DecidingRegisters {
+ public:
+  DecidingRegisters() = default;
+  DecidingRegisters(const ptx::Function& function, const analysis::RegisterIndex& index);
+  /// For what comes from the thread's own memory: a store to a generic address does not matter.
+  [[nodiscard]] bool in_thread(std::uint32_t number) const noexcept {
+    return in_thread_.contains(number);
+  }
+  /// For what comes from elsewhere: a store to a generic address does.
+  [[nodiscard]] bool anywhere(std::uint32_t number) const noexcept {
+    return anywhere_.contains(number);
+  }
+
+ private:
+  analysis::RegisterSet in_thread_;
+  analysis::RegisterSet anywhere_;
+};
+
 /// Decodes one function. The parts for memory instructions are in decode_memory.cpp.
 class Decoder {
  public:
@@ -65,6 +86,12 @@ class Decoder {
   [[nodiscard]] Image& image() noexcept { return image_; }
   /// Slot of a 32- or 64-bit constant in all lanes.
   [[nodiscard]] Slot constant(std::uint64_t bits, unsigned width);
+  /// Bit by bit for the results of a load: whether never written bytes of it matter.
+  struct Deciding {
+    std::uint8_t in_thread = 0;
+    std::uint8_t anywhere = 0;
+  };
+  [[nodiscard]] Deciding deciding_results() const;
   [[nodiscard]] std::uint32_t new_memory_counter() { return image_.memory_counter_count++; }
 
  private:
@@ -102,7 +129,8 @@ class Decoder {
   bool open_ = false;  ///< a segment has begun
   analysis::Cfg cfg_;
   analysis::RegisterIndex register_index_;
-  analysis::RegisterSet undefined_;            ///< that may be, see analysis::maybe_undefined
+  analysis::RegisterSet undefined_;  ///< that may be, see analysis::maybe_undefined
+  DecidingRegisters deciding_;
   std::vector<std::uint32_t> defined_masks_;   ///< by number in register_index_
   std::vector<std::uint32_t> segment_blocks_;  ///< position of each segment's block in the order
 };

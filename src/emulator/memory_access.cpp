@@ -69,6 +69,18 @@ void count(Part& part, ptx::Space space) {
                part.request.bytes);
 }
 
+/// Whether bytes that matter were never written; `deciding` as in MemoryDetail.
+bool lacks_bytes(const std::uint64_t* words, std::uint64_t first, const AccessRequest& request,
+                 const MemoryDetail& detail, std::uint8_t deciding) noexcept {
+  if (all_written(words, first, request.bytes)) return false;
+  if (deciding == 0xff || detail.elements == 1) return deciding != 0;
+  for (unsigned i = 0; i < detail.elements; ++i) {
+    if ((deciding >> i & 1) == 0) continue;
+    if (!all_written(words, first + i * detail.element_bytes, detail.element_bytes)) return true;
+  }
+  return false;
+}
+
 void reach_global(Part& part, ptx::Space space) {
   Context& context = part.context;
   AddressSpace& memory = *context.grid->space;
@@ -99,7 +111,8 @@ void reach_global(Part& part, ptx::Space space) {
   const bool check_written = view.check_written && request.reads && request.check_written;
   for_each_lane(part.mask, [&](unsigned lane) {
     const std::uint64_t offset = part.address[lane] - kGlobalBase;
-    if (check_written && !all_written(memory.written(), offset, request.bytes)) {
+    if (check_written &&
+        lacks_bytes(memory.written(), offset, request, part.detail, part.detail.deciding)) {
       report_unwritten({context, part.step, part.detail, request, space, lane, part.address[lane]});
     }
     part.out.host[lane] = memory.host(part.address[lane]);
@@ -136,7 +149,8 @@ void reach_shared(Part& part) {
       part.context.worker->memory.check_written && request.reads && request.check_written;
   for_each_lane(part.mask, [&](unsigned lane) {
     const std::uint64_t offset = part.address[lane];
-    if (check_written && !all_written(cta.shared_written, offset, request.bytes)) {
+    if (check_written &&
+        lacks_bytes(cta.shared_written, offset, request, part.detail, part.detail.deciding)) {
       report_unwritten(
           {part.context, part.step, part.detail, request, ptx::Space::Shared, lane, offset});
     }
@@ -162,7 +176,8 @@ void reach_local(Part& part) {
                              request.check_written && !part.detail.is_param;
   for_each_lane(part.mask, [&](unsigned lane) {
     const std::uint64_t place = (context.warp->first_thread + lane) * stride + part.address[lane];
-    if (check_written && !all_written(cta.local_written, place, request.bytes)) {
+    if (check_written && lacks_bytes(cta.local_written, place, request, part.detail,
+                                     part.detail.deciding_in_thread)) {
       report_unwritten(
           {context, part.step, part.detail, request, ptx::Space::Local, lane, part.address[lane]});
     }
