@@ -12,6 +12,12 @@ namespace {
 /// Local memory that a call takes at least, for what the hardware saves on its stack.
 constexpr std::uint32_t kCallBytes = 64;
 
+/// Special registers that another block of the same launch sees otherwise.
+bool differs_by_block(ptx::SpecialRegister which) {
+  return which == ptx::SpecialRegister::ctaid || which == ptx::SpecialRegister::smid ||
+         which == ptx::SpecialRegister::clusterid;
+}
+
 void fill_frame(Warp& warp, Frame& frame, std::uint32_t local_base, bool is_new) {
   const std::uint64_t order = warp.cta->order;
   const bool same_block = !is_new && frame.filled_for == order;
@@ -28,7 +34,10 @@ void fill_frame(Warp& warp, Frame& frame, std::uint32_t local_base, bool is_new)
         }
         break;
       case FrameValue::Kind::Special:
-        if (same_block) continue;
+        if (same_block ||
+            (!is_new && !differs_by_block(static_cast<ptx::SpecialRegister>(value.value)))) {
+          continue;
+        }
         for (unsigned lane = 0; lane < kLanes; ++lane) {
           set_lane(context, value.slot, lane,
                    special_value(warp, static_cast<ptx::SpecialRegister>(value.value),

@@ -2,6 +2,7 @@
 #include <string_view>
 
 #include "emulator/decoder.hpp"
+#include "emulator/memory_access.hpp"
 #include "emulator/memory_steps.hpp"
 #include "emulator/vector/isa.hpp"
 #include "emulator/support_table.hpp"
@@ -204,6 +205,16 @@ class MemoryDecoder {
     detail_.space = ptx::space_of(instruction_.get(ptx::Field::Space));
     if (detail_.space == ptx::Space::Param && !decoder_.function().entry) {
       detail_.space = ptx::Space::Local;
+    }
+    const bool converts = instruction_.op == ptx::Op::cvta || instruction_.op == ptx::Op::cvta_to;
+    if (converts && window_start(detail_.space) == 0 && detail_.data[0].lane_bytes == 8 &&
+        detail_.sources[0].lane_bytes == 8) {
+      // Global and constant addresses are generic ones.
+      Step move = decoder_.step();
+      move.run = handlers(best_isa()).alu(Alu::Mov64);
+      move.result = detail_.data[0].offset;
+      move.source.fill(detail_.sources[0].offset);
+      return decoder_.add(move);
     }
     Handler run = &run_policy;
     if (instruction_.op == ptx::Op::cvta) run = &run_to_generic;

@@ -123,21 +123,41 @@ void count_scattered_shared(AccessCounters& counters, const std::uint64_t offset
   counters.shared.bytes += static_cast<std::uint64_t>(std::popcount(mask)) * bytes;
 }
 
-void note_shared_access(Context& context, const Step& step, const std::uint64_t offsets[32],
-                        std::uint32_t mask, unsigned bytes, const std::byte* values) {
-  Races* const races = context.cta->races.get();
-  if (races == nullptr) return;
+namespace {
+
+void note_access(Context& context, const Step& step, const std::uint64_t addresses[32],
+                 std::uint32_t mask, unsigned bytes, const std::byte* values,
+                 RaceAccess::Shape shape, Races* races, Races* others) {
   const MemoryDetail& detail = context.code->memory[step.detail];
   RaceAccess access;
   access.kind = values != nullptr ? RaceAccess::Kind::Write : RaceAccess::Kind::Read;
   access.order = detail.order;
   access.scope = detail.scope;
   access.mask = mask;
+  access.shape = shape;
   access.bytes = static_cast<std::uint8_t>(bytes);
-  access.addresses = offsets;
+  access.addresses = addresses;
   access.values = values;
   access.value_stride = bytes;
-  races->access(context, step.statement, access);
+  if (races != nullptr) races->access(context, step.statement, access);
+  const bool strong = detail.order != ptx::Modifier::none && detail.order != ptx::Modifier::weak;
+  if (strong && others != nullptr) others->synchronise(context, step.statement, access);
+}
+
+}  // namespace
+
+void note_shared_access(Context& context, const Step& step, const std::uint64_t offsets[32],
+                        std::uint32_t mask, unsigned bytes, const std::byte* values,
+                        RaceAccess::Shape shape) {
+  note_access(context, step, offsets, mask, bytes, values, shape, context.cta->races.get(),
+              context.grid->races.get());
+}
+
+void note_global_access(Context& context, const Step& step, const std::uint64_t addresses[32],
+                        std::uint32_t mask, unsigned bytes, const std::byte* values,
+                        RaceAccess::Shape shape) {
+  note_access(context, step, addresses, mask, bytes, values, shape, context.grid->races.get(),
+              context.cta->races.get());
 }
 
 }  // namespace ptxgen::inline v0::emulator

@@ -3,6 +3,7 @@
 
 #include "emulator/code.hpp"
 #include "emulator/machine.hpp"
+#include "emulator/race.hpp"
 
 namespace ptxgen::inline v0::emulator {
 
@@ -53,6 +54,10 @@ void count_scattered_shared(AccessCounters& counters, const std::uint64_t offset
                             std::uint32_t mask, unsigned bytes);
 /// Tells Races of an access that found all its bytes. `values`: 32 times `bytes`, or null.
 void note_shared_access(Context& context, const Step& step, const std::uint64_t offsets[32],
-                        std::uint32_t mask, unsigned bytes, const std::byte* values);
+                        std::uint32_t mask, unsigned bytes, const std::byte* values,
+                        RaceAccess::Shape shape);
+void note_global_access(Context& context, const Step& step, const std::uint64_t addresses[32],
+                        std::uint32_t mask, unsigned bytes, const std::byte* values,
+                        RaceAccess::Shape shape);
 
 }  // namespace ptxgen::inline v0::emulator

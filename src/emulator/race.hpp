@@ -17,6 +17,9 @@ struct RaceAccess {
   ptx::Modifier scope = ptx::Modifier::none;  ///< none: cta for shared, gpu for atomics
   std::uint32_t mask = 0;
   std::uint8_t bytes = 4;  ///< of each lane
+  /// What is known of the addresses of all 32 lanes: each `bytes` behind the one before, or equal.
+  enum class Shape : std::uint8_t { Unknown, Neighbours, Equal };
+  Shape shape = Shape::Unknown;
   const std::uint64_t* addresses = nullptr;
   /// Writes: what each lane is about to store, `value_stride` bytes apart; called before memory is
   /// changed, so that what lies there is the last write's value. Null: not known.

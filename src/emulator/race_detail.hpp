@@ -19,6 +19,11 @@ namespace ptxgen::inline v0::emulator {
   return warp * kLanes + lane;
 }
 
+/// As std::has_single_bit of what is not zero; that one is a call without a popcnt instruction.
+[[nodiscard]] constexpr bool one_bit(std::uint32_t bits) noexcept {
+  return (bits & (bits - 1)) == 0;
+}
+
 /// How an access counts: weak ones race with all that overlap them, strong ones (atomics, volatile,
 /// relaxed, acquire, release) not with each other.
 enum class Mark : std::uint8_t { WeakRead, WeakWrite, StrongRead, StrongWrite };

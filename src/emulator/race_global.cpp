@@ -418,8 +418,7 @@ void GlobalRaces::note_read(Now& now, std::uint64_t granule, std::uint32_t lanes
   const auto first = static_cast<std::uint32_t>(std::countr_zero(lanes));
   const auto begin = [&] {
     id = now.era;
-    info = now.info | part | thread_of(now.warp, first) |
-           (std::has_single_bit(lanes) ? 0u : kLanesFlag);
+    info = now.info | part | thread_of(now.warp, first) | (one_bit(lanes) ? 0u : kLanesFlag);
   };
   if (id < first_id_) return begin();
   const bool strong = (info & kStrong) != 0;

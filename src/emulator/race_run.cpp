@@ -28,6 +28,8 @@ const RunTable& run_table(unsigned bytes) noexcept {
 
 bool all_equal(const RaceAccess& access) noexcept {
   if (access.mask != 0xffffffffu) return false;
+  if (access.shape == RaceAccess::Shape::Equal) return true;
+  if (access.shape == RaceAccess::Shape::Neighbours) return false;
   const std::uint64_t first = access.addresses[0];
   std::uint64_t different = 0;
   for (std::uint32_t lane = 1; lane < kLanes; ++lane) different |= access.addresses[lane] ^ first;
@@ -37,7 +39,7 @@ bool all_equal(const RaceAccess& access) noexcept {
 AddressGroups group_by_address(const RaceAccess& access) noexcept {
   AddressGroups groups;
   if (all_equal(access)) {
-    groups.address[0] = access.addresses[std::countr_zero(access.mask | 0x80000000u)];
+    groups.address[0] = access.addresses[0];
     groups.lanes[0] = access.mask;
     groups.count = 1;
     return groups;
@@ -65,12 +67,14 @@ AddressGroups group_by_address(const RaceAccess& access) noexcept {
 bool is_run(const RaceAccess& access, std::uint32_t& count) noexcept {
   const std::uint32_t mask = access.mask;
   const std::uint64_t bytes = access.bytes;
-  if ((mask & (mask + 1)) != 0 || mask == 0 || !std::has_single_bit(bytes) || bytes > 16) {
+  if ((mask & (mask + 1)) != 0 || mask == 0 || !one_bit(access.bytes) || bytes > 16) {
     return false;
   }
+  if (access.shape == RaceAccess::Shape::Equal && mask != 1) return false;
   const std::uint64_t base = access.addresses[0];
-  count = static_cast<std::uint32_t>(std::popcount(mask));
+  count = kLanes - static_cast<std::uint32_t>(std::countl_zero(mask));
   if (((base | (count * bytes)) & 3u) != 0) return false;
+  if (access.shape == RaceAccess::Shape::Neighbours) return true;
   std::uint64_t wrong = 0;
   if (mask == 0xffffffffu) {
     // The usual case, with a count that the compiler knows.

@@ -284,7 +284,7 @@ void SharedRaces::read_granule(Now& now, std::uint32_t granule, std::uint32_t la
   if (tick <= order_.floor()) {
     begin();
   } else {
-    const bool single = std::has_single_bit(warps);
+    const bool single = one_bit(warps);
     const auto only = static_cast<std::uint32_t>(std::countr_zero(warps));
     if (single && order_.unordered(now.warp, lanes, only, readers, tick) == 0) {
       begin();
@@ -393,7 +393,7 @@ void SharedRaces::simplify(std::uint32_t granule) {
   if (records.size() != 1 || records[0].bytes != 0xf || is_strong(records[0].mark)) return;
   const Record only = records[0];
   if (only.pending && only.mark == Mark::WeakRead) return;
-  if (only.mark == Mark::WeakWrite && !std::has_single_bit(only.lanes)) return;
+  if (only.mark == Mark::WeakWrite && !one_bit(only.lanes)) return;
   release_records(granule);
   if (only.mark == Mark::WeakWrite) {
     const Tick tick = only.pending ? kPendingTick : only.tick;

@@ -203,7 +203,7 @@ TEST_CASE("every whole-warp handler has a row here") {
 TEST_CASE("whole-warp arithmetic does what one lane does") {
   Dice dice(seed());
   const std::vector<Isa> isas = offered();
-  const int rounds = count(120, 2000);
+  const int rounds = count(600, 10000);
   for (std::size_t row = 0; row < std::size(kAluRows); ++row) {
     const AluRow& alu = kAluRows[row];
     const LaneRunner lane(kAluTexts[row].text);
@@ -293,7 +293,7 @@ TEST_CASE("whole-warp comparisons do what one lane does") {
       INFO(lane.text());
       CHECK(chosen(lane, 0, {type.bytes, type.bytes}) ==
             emulator::handlers(emulator::best_isa()).compare(name.comparison, type.type));
-      for (int round = 0; round < count(60, 1000); ++round) {
+      for (int round = 0; round < count(300, 5000); ++round) {
         TestFrame before;
         Step step;
         const u32 a = TestFrame::slot(1);
@@ -342,7 +342,7 @@ TEST_CASE("whole-warp selection does what one lane does") {
                                      : "selp.b64 %rd0, %rd1, %rd2, %p3;");
     CHECK(chosen(lane, bytes, {bytes, bytes, 0}) ==
           emulator::handlers(emulator::best_isa()).select(bytes));
-    for (int round = 0; round < count(200, 5000); ++round) {
+    for (int round = 0; round < count(2000, 50000); ++round) {
       TestFrame before;
       Step step;
       step.source = {TestFrame::slot(1), TestFrame::slot(2), TestFrame::predicate(kChooser)};

@@ -294,6 +294,11 @@ __attribute__((no_sanitize("thread"))) inline bool count_ascending(AccessCounter
   return true;
 }
 
+constexpr RaceAccess::Shape shape_of(Pattern pattern) {
+  if (pattern == Pattern::Neighbours) return RaceAccess::Shape::Neighbours;
+  return pattern == Pattern::Equal ? RaceAccess::Shape::Equal : RaceAccess::Shape::Unknown;
+}
+
 /// All lanes, `gap` bytes apart; `distance` is the same without its sign, at least Width.
 template <bool Store, unsigned Bytes, unsigned Count, bool Signed, class Lane>
 __attribute__((no_sanitize("thread"))) inline bool access_strided(Context& context,
@@ -346,7 +351,7 @@ __attribute__((no_sanitize("thread"))) inline bool access_global(Context& contex
                                                                  const MemoryDetail& detail) {
   constexpr unsigned kWidth = Bytes * Count;
   const MemoryView& view = context.worker->memory;
-  if (view.counters == nullptr || view.global_races) return false;
+  if (view.counters == nullptr) return false;
   AccessCounters& counters = view.counters[step.source[1]];
   const LastAllocation& last = counters.last;
   if (last.generation != __atomic_load_n(view.generation, __ATOMIC_ACQUIRE)) return false;
@@ -361,11 +366,18 @@ __attribute__((no_sanitize("thread"))) inline bool access_global(Context& contex
       if (inside >= last.bytes || last.bytes - inside < length) return false;
       if (first % kWidth != 0) return false;
       const u64 offset = first - kGlobalBase;
-      if constexpr (Store) {
-        mark_written<true>(view.written, offset, length);
-      } else if (view.check_written && !all_written(view.written, offset, length)) {
-        return false;
+      if constexpr (!Store) {
+        if (view.check_written && !all_written(view.written, offset, length)) return false;
       }
+      if (view.global_races) {
+        u64 reached[32];
+        for (u32 lane = 0; lane < 32; ++lane) reached[lane] = lanes[lane] + detail.offset;
+        alignas(16) std::byte values[32 * kWidth];
+        if constexpr (Store) store_neighbours<Bytes, Count, Lane>(context.frame, detail, values);
+        note_global_access(context, step, reached, mask, kWidth, Store ? values : nullptr,
+                           shape_of(pattern));
+      }
+      if constexpr (Store) mark_written<true>(view.written, offset, length);
       if (context.counting && !detail.uncounted) {
         count_global(counters, (first % 32 + length + 31) / 32, (length + 31) / 32, 32 * kWidth);
       }
@@ -380,7 +392,7 @@ __attribute__((no_sanitize("thread"))) inline bool access_global(Context& contex
       return true;
     }
   }
-  if (mask == 0xffffffffu) {
+  if (mask == 0xffffffffu && !view.global_races) {
     const u64 gap = lanes[1] - lanes[0];
     const u64 distance = gap >> 63 != 0 ? u64{0} - gap : gap;
     if (distance >= kWidth && distance < (u64{1} << 32) && evenly_apart(lanes, gap)) {
@@ -420,6 +432,14 @@ __attribute__((no_sanitize("thread"))) inline bool access_global(Context& contex
       missing |= (~word >> offset % 64) & low_mask(kWidth);
     }
     if (missing != 0) return false;
+  }
+  if (view.global_races) {
+    u64 by_lane[32];
+    for (u32 i = 0; i < count; ++i) by_lane[active[i]] = addresses[i];
+    alignas(16) std::byte values[32 * kWidth];
+    if constexpr (Store) store_neighbours<Bytes, Count, Lane>(context.frame, detail, values);
+    note_global_access(context, step, by_lane, mask, kWidth, Store ? values : nullptr,
+                       RaceAccess::Shape::Unknown);
   }
   if (context.counting && !detail.uncounted &&
       !count_ascending<kWidth>(counters, addresses, count)) {
@@ -508,7 +528,8 @@ __attribute__((no_sanitize("thread"))) inline bool access_shared(Context& contex
   if (view.shared_races) {
     alignas(16) std::byte values[32 * kWidth];
     if constexpr (Store) store_neighbours<Bytes, Count, Lane>(context.frame, detail, values);
-    note_shared_access(context, step, offsets, mask, kWidth, Store ? values : nullptr);
+    note_shared_access(context, step, offsets, mask, kWidth, Store ? values : nullptr,
+                       shape_of(pattern));
   }
   if (context.counting) {
     SharedCounters& counters = view.counters[step.source[1]].shared;
