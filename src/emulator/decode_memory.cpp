@@ -274,6 +274,9 @@ class MemoryDecoder {
         detail_.sources = std::move(parts_.sources);
         return decoder_.add(finish(&run_copy_async));
       }
+      case ptx::Op::cp_async_bulk_load:
+      case ptx::Op::cp_async_bulk_load_cta:
+        return bulk_copy();
       case ptx::Op::cp_async_commit_group:
         return plain(&run_commit_group);
       case ptx::Op::cp_async_wait_group:
@@ -286,6 +289,24 @@ class MemoryDecoder {
       default:
         refuse();
     }
+  }
+
+  void bulk_copy() {
+    if (instruction_.has(ptx::Field::Multicast)) {
+      decoder_.refuse("the emulator does not run thread block clusters yet");
+    }
+    take_address(parts_.addresses.at(0));
+    detail_.space = ptx::Space::Shared;
+    const Decoder::Address& from = parts_.addresses.at(1);
+    detail_.second_base = from.base;
+    detail_.second_offset = from.offset;
+    const Decoder::Address& barrier = parts_.addresses.at(2);
+    detail_.sources = std::move(parts_.sources);
+    detail_.sources.push_back(barrier.base.present() ? barrier.base : decoder_.constant(0, 64));
+    detail_.lane.extra = static_cast<std::uint32_t>(barrier.offset);
+    detail_.element_bytes = 16;
+    detail_.reads = detail_.writes = true;
+    decoder_.add(finish(&run_copy_bulk));
   }
 
   void matrix() {

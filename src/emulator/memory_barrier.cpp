@@ -222,6 +222,78 @@ void run_mbarrier(Context& context, const Step& step) {
   });
 }
 
+void run_copy_bulk(Context& context, const Step& step) {
+  const MemoryDetail& detail = context.code->memory[step.detail];
+  const std::uint32_t mask = context.mask(step);
+  if (mask == 0) return;
+  std::uint64_t to[32];
+  std::uint64_t from[32];
+  std::uint64_t barrier[32];
+  compute_addresses(context, detail.base, detail.offset, to);
+  compute_addresses(context, detail.second_base, detail.second_offset, from);
+  compute_addresses(context, detail.sources[1], detail.lane.extra, barrier);
+  const auto each_check = [&](auto&& f) {
+    if (context.cta->races) f(*context.cta->races);
+    if (context.grid->races) f(*context.grid->races);
+  };
+  for_each_lane(mask, [&](unsigned lane) {
+    const std::uint64_t total = get_lane(context, detail.sources[0], lane) & 0xffffffffu;
+    AccessRequest write;
+    write.space = ptx::Space::Shared;
+    write.addresses = to;
+    write.mask = 1u << lane;
+    write.bytes = write.alignment = 16;
+    write.writes = true;
+    write.kind = RaceAccess::Kind::AsyncWrite;
+    write.ticket = AsyncCopies::of(context).new_ticket();
+    AccessRequest read = write;
+    read.space = ptx::Space::Global;
+    read.addresses = from;
+    read.writes = false;
+    read.reads = true;
+    read.kind = RaceAccess::Kind::AsyncRead;
+    // Legal at once: the copy may take no time at all.
+    for (std::uint64_t done = 0; done < total; done += 16, to[lane] += 16, from[lane] += 16) {
+      Reach target;
+      Reach source;
+      reach(context, step, detail, read, source);
+      reach(context, step, detail, write, target);
+      if ((source.mask & target.mask) == 0) break;  // the finding is made, and once is enough
+      std::byte data[16];
+      load_bytes(data, source.host[lane], 16);
+      store_bytes(target.host[lane], data, 16);
+    }
+    each_check([&](Races& races) { races.async_complete(context, 1u << lane, write.ticket); });
+    AccessRequest complete;
+    complete.space = ptx::Space::Shared;
+    complete.addresses = barrier;
+    complete.mask = 1u << lane;
+    complete.bytes = complete.alignment = 8;
+    complete.reads = complete.writes = true;
+    complete.kind = RaceAccess::Kind::Atomic;
+    complete.count = false;
+    Reach found;
+    reach(context, step, detail, complete, found);
+    if (found.mask == 0) return;
+    std::byte* const host = found.host[lane];
+    std::uint64_t word = 0;
+    std::memcpy(&word, host, 8);
+    Object object = Object::unpacked(word);
+    if (!object.valid) {
+      report_no_object(
+          {context, step, detail, complete, ptx::Space::Shared, lane, object_of(context, host)});
+      return;
+    }
+    each_check([&](Races& races) {
+      races.release(context, 1u << lane, 2 * object_of(context, host) + (object.parity ? 1 : 0));
+    });
+    object.bytes -= static_cast<std::int32_t>(total);
+    object.settle();
+    word = object.packed();
+    std::memcpy(host, &word, 8);
+  });
+}
+
 void run_pending_count(Context& context, const Step& step) {
   const MemoryDetail& detail = context.code->memory[step.detail];
   for_each_lane(context.mask(step), [&](unsigned lane) {

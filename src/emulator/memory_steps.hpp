@@ -33,6 +33,9 @@ void run_wait_group(Context& context, const Step& step);
 
 /// Everything on mbarrier objects, and cp.async.mbarrier.arrive (`lane.extra`: .noinc).
 void run_mbarrier(Context& context, const Step& step);
+/// cp.async.bulk from global to shared memory. Sources: bytes, and the mbarrier's base, to which
+/// `lane.extra` is added.
+void run_copy_bulk(Context& context, const Step& step);
 void run_pending_count(Context& context, const Step& step);
 
 /// What vector/memory_hot.cpp asks of an access that it may run.

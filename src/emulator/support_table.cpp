@@ -12,7 +12,8 @@ constexpr std::string_view kSeveralDevices =
     "needs multicast memory of several devices; the emulator has one device";
 constexpr std::string_view kClusters =
     "needs thread block clusters, which the emulator does not run yet";
-constexpr std::string_view kBulk = "bulk copies are not run by the emulator yet; use cp.async";
+constexpr std::string_view kBulk =
+    "of the bulk copies the emulator runs only those from global to shared memory yet";
 constexpr std::string_view kStack =
     "threads have no stack that grows while they run in the emulator yet; use a .local array";
 constexpr std::string_view kTensorMaps = "tensor maps are not run by the emulator yet";
@@ -77,7 +78,8 @@ constexpr Range kRanges[] = {
     // ops_async.def
     {Op::mbarrier_init, Op::mbarrier_pending_count, Execution::Async},
     {Op::cp_async, Op::cp_async_mbarrier_arrive, Execution::Async},
-    {Op::cp_async_bulk_load, Op::cp_reduce_async_bulk_noftz, Execution::Refused, kBulk},
+    {Op::cp_async_bulk_load, Op::cp_async_bulk_load_cta, Execution::Async},
+    {Op::cp_async_bulk_shared, Op::cp_reduce_async_bulk_noftz, Execution::Refused, kBulk},
     {Op::st_async, Op::st_async, Execution::Refused, kClusters},
     {Op::st_async_release, Op::st_async_release, Execution::Refused, kAsyncStores},
     {Op::st_bulk, Op::st_bulk, Execution::Refused, kBulkStore},

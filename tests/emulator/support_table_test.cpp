@@ -81,8 +81,8 @@ TEST_CASE("a refusal says what is missing") {
         "warpgroup matrices are not run by the emulator yet; use mma");
   CHECK(emulator::refusal_reason(ptx::Op::mapa) ==
         "needs thread block clusters, which the emulator does not run yet");
-  CHECK(emulator::refusal_reason(ptx::Op::cp_async_bulk_load) ==
-        "bulk copies are not run by the emulator yet; use cp.async");
+  CHECK(emulator::refusal_reason(ptx::Op::cp_async_bulk_store) ==
+        "of the bulk copies the emulator runs only those from global to shared memory yet");
   CHECK(emulator::refusal_reason(ptx::Op::mma_sp_m16n8k16_bf16) ==
         "sparse matrices are not run by the emulator yet; use mma without .sp");
   CHECK(emulator::refusal_reason(ptx::Op::multimem_red) ==
