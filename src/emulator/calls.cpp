@@ -150,6 +150,16 @@ Frame* acquire_frame(Warp& warp, const Code& code, std::uint32_t local_base) {
   return &made;
 }
 
+/// The activation that other lanes have begun at the same call of the same caller, or nullptr.
+static Frame* find_activation(Warp& warp, const Code& callee, const Frame& caller,
+                              std::uint32_t detail) {
+  const auto found = std::ranges::find_if(warp.frames, [&](const Frame& frame) {
+    return frame.lanes != 0 && frame.code == &callee && frame.caller == &caller &&
+           frame.call_detail == detail;
+  });
+  return found == warp.frames.end() ? nullptr : &*found;
+}
+
 bool enter_function(Warp& warp, Split& split, const Code& callee) {
   Cta& cta = *warp.cta;
   Frame& caller = *split.frame;
@@ -172,12 +182,22 @@ bool enter_function(Warp& warp, Split& split, const Code& callee) {
     kill(cta);
     return false;
   }
-  Frame* frame = acquire_frame(warp, callee, base);
-  frame->caller = &caller;
-  frame->return_segment = code.segments[split.segment].next;
-  frame->call_detail = detail;
-  frame->lanes = split.mask;
-  frame->depth = caller.depth + 1;
+  // Lanes that part at a loop and come to the same call one after another share an activation, so
+  // that they can meet in it.
+  Frame* frame = warp.splits.size() > 1 ? find_activation(warp, callee, caller, detail) : nullptr;
+  if (frame != nullptr) {
+    for (const std::uint32_t mask : callee.defined_masks) {
+      *reinterpret_cast<std::uint32_t*>(frame->registers + mask) &= ~split.mask;
+    }
+  } else {
+    frame = acquire_frame(warp, callee, base);
+    frame->caller = &caller;
+    frame->return_segment = code.segments[split.segment].next;
+    frame->call_detail = detail;
+    frame->lanes = 0;
+    frame->depth = caller.depth + 1;
+  }
+  frame->lanes |= split.mask;
   for_each_lane(split.mask, [&](unsigned lane) {
     mark(memory_of(cta, warp, lane, base), callee.local_bytes, false);
   });
