@@ -57,6 +57,16 @@ DecidingRegisters::DecidingRegisters(const ptx::Function& function,
     in_thread_.insert(number);
     anywhere_.insert(number);
   }
+  // A load that nobody uses is there for the access itself.
+  analysis::RegisterSet used(index.size());
+  for (const ptx::Instruction& instruction : function.body) {
+    analysis::for_each_access(function, instruction, [&](const analysis::RegisterAccess& access) {
+      if (!access.write) used.insert(index.find(access.reg));
+    });
+  }
+  for (std::uint32_t number = 0; number < index.size(); ++number) {
+    if (!used.contains(number)) anywhere_.insert(number);
+  }
   for (bool changed = true; changed;) {
     changed = false;
     const auto decide = [&](analysis::RegisterSet& set, std::uint32_t number) {

@@ -199,11 +199,22 @@ std::uint64_t special_value(const Warp& warp, SpecialRegister which, std::uint8_
       return ~((1u << lane) - 1);
     case SpecialRegister::total_smem_size:
     case SpecialRegister::aggr_smem_size:
-      return cta.shared_bytes;
+      return cta.shared_bytes - grid.reserved_shared_bytes;
+    case SpecialRegister::reserved_smem_offset_begin:
+    case SpecialRegister::reserved_smem_offset_0:
+    case SpecialRegister::reserved_smem_offset_1:
+      return grid.reserved_shared_start;
+    case SpecialRegister::reserved_smem_offset_end:
+    case SpecialRegister::reserved_smem_offset_cap:
+      return grid.reserved_shared_start + grid.reserved_shared_bytes;
+    case SpecialRegister::envreg1:
+      return grid.grid_workspace >> 32;
+    case SpecialRegister::envreg2:
+      return grid.grid_workspace & 0xffffffffu;
     case SpecialRegister::dynamic_smem_size:
       return grid.dynamic_shared_bytes;
     default:
-      return 0;  // performance monitors, environment registers, reserved shared memory
+      return 0;  // performance monitors, other environment registers
   }
 }
 

@@ -180,6 +180,12 @@ struct Grid {
   std::uint32_t dynamic_shared_bytes = 0;
   std::vector<std::byte> parameters;
   std::uint32_t local_stride = 0;
+  /// What CUDA's cooperative groups find beside a kernel's own memory: the two words by which the
+  /// blocks of a grid meet (its address is in %envreg1, the high half, and %envreg2), and a scratch
+  /// area behind the shared memory (%reserved_smem_offset_1). 0 where the kernel asks for neither.
+  std::uint64_t grid_workspace = 0;
+  std::uint32_t reserved_shared_start = 0;
+  std::uint32_t reserved_shared_bytes = 0;
   std::unique_ptr<Races> races;  ///< global memory; null if nobody asks
 };
 

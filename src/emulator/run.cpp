@@ -134,6 +134,23 @@ Zeroed<T> zeroed(std::size_t count) {
   return made;
 }
 
+/// Of a kernel that names it: as much as sm_80 and later keep for the system.
+constexpr std::uint32_t kReservedShared = 1024;
+/// The grid's workspace: its size and the barrier of its blocks, 32 bits each.
+constexpr std::uint64_t kGridWorkspace = 8;
+
+bool names_special(const Image& image, std::uint32_t kernel, ptx::SpecialRegister first,
+                   ptx::SpecialRegister last) {
+  return std::ranges::any_of(image.codes, [&](const std::unique_ptr<Code>& code) {
+    return code != nullptr && code->kernel == kernel &&
+           std::ranges::any_of(code->frame_values, [&](const FrameValue& value) {
+             return value.kind == FrameValue::Kind::Special &&
+                    value.value >= static_cast<std::uint64_t>(first) &&
+                    value.value <= static_cast<std::uint64_t>(last);
+           });
+  });
+}
+
 /// A block and what it owns; used for one block after another.
 struct Place {
   Cta cta;
@@ -167,9 +184,16 @@ class LaunchRun {
     if (options.checks.has(Rule::GlobalRace) || options.checks.has(Rule::ScopeTooNarrow)) {
       grid_.races = Races::for_global(grid_, *grid_.space);
     }
+    provide_for_groups(static_cast<std::uint32_t>(number));
     total_ = launch.grid.count();
     order_ = BlockOrder(total_, options.seed);
     kernel_number_ = static_cast<std::uint32_t>(number);
+  }
+
+  LaunchRun(const LaunchRun&) = delete;
+  LaunchRun& operator=(const LaunchRun&) = delete;
+  ~LaunchRun() {
+    if (grid_.grid_workspace != 0) grid_.space->free(grid_.grid_workspace);
   }
 
   Result run(const ptx::Gpu& gpu) {
@@ -233,6 +257,22 @@ class LaunchRun {
  private:
   enum class BlockStop : std::uint8_t { Done, Spins };
 
+  /// Every launch is a cooperative one: all its blocks can wait for each other.
+  void provide_for_groups(std::uint32_t kernel) {
+    using ptx::SpecialRegister;
+    if (names_special(image_, kernel, SpecialRegister::envreg1, SpecialRegister::envreg2)) {
+      grid_.grid_workspace = grid_.space->allocate(kGridWorkspace, "the workspace of the grid");
+      grid_.space->fill(grid_.grid_workspace, std::byte{0}, kGridWorkspace);
+    }
+    if (names_special(image_, kernel, SpecialRegister::reserved_smem_offset_begin,
+                      SpecialRegister::reserved_smem_offset_1)) {
+      const std::uint32_t own =
+          grid_.kernel_image->static_shared_bytes + grid_.dynamic_shared_bytes;
+      grid_.reserved_shared_start = (own + 127) / 128 * 128;
+      grid_.reserved_shared_bytes = kReservedShared;
+    }
+  }
+
   void work(Worker& worker) {
     const numerics::HostFloatState float_state;
     std::deque<std::unique_ptr<Place>> suspended;
@@ -271,7 +311,9 @@ class LaunchRun {
     cta.grid = &grid_;
     cta.worker = &worker;
     cta.threads = static_cast<std::uint32_t>(grid_.block.count());
-    cta.shared_bytes = grid_.kernel_image->static_shared_bytes + grid_.dynamic_shared_bytes;
+    cta.shared_bytes = grid_.reserved_shared_bytes != 0
+                           ? grid_.reserved_shared_start + grid_.reserved_shared_bytes
+                           : grid_.kernel_image->static_shared_bytes + grid_.dynamic_shared_bytes;
     cta.local_stride = grid_.local_stride;
     // 64 bytes more, so that a vector may be read whole at the end.
     place->shared = zeroed<std::byte>(cta.shared_bytes + 64);
@@ -309,6 +351,11 @@ class LaunchRun {
     if (cta.shared_bytes != 0) {
       std::memset(cta.shared, 0, cta.shared_bytes);
       std::memset(cta.shared_written, 0, (cta.shared_bytes / 64 + 1) * sizeof(std::uint64_t));
+      if (grid_.reserved_shared_bytes != 0) {
+        // The driver hands it over zeroed.
+        std::memset(cta.shared_written + grid_.reserved_shared_start / 64, 0xff,
+                    grid_.reserved_shared_bytes / 8);
+      }
       if (grid_.options.checks.has(Rule::SharedRace) ||
           grid_.options.checks.has(Rule::RaceSameValue)) {
         if (cta.races) {
