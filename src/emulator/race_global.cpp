@@ -132,6 +132,16 @@ void GlobalRaces::access(Context& context, std::uint32_t statement, const RaceAc
       const std::uint64_t first = shadow_->granule(base);
       const auto granules = static_cast<std::uint32_t>(size / 4);
       shadow_->touch(first, granules);
+      if (first % GlobalShadow::kLineGranules == 0 && access.mask == 0xffffffffu &&
+          access.bytes >= 4 &&
+          (is_write(mark) ? write_lines(now, first, granules) : read_lines(now, first, granules))) {
+        return;
+      }
+      const std::uint64_t last_line = (first + granules - 1) / GlobalShadow::kLineGranules;
+      for (std::uint64_t line = first / GlobalShadow::kLineGranules; line <= last_line; ++line) {
+        open_reads(line);
+        open_writes(line);
+      }
       const RunTable& table = run_table(access.bytes);
       if (is_write(mark) ? write_run(now, first, granules, table)
                          : read_run(now, first, granules, table)) {
@@ -165,6 +175,139 @@ bool GlobalRaces::settled(const Now& now, std::uint32_t id) const noexcept {
   return at.block == now.block.order.number() && at.tick <= now.block.order.floor();
 }
 
+namespace {
+
+/// The line's part of an info: kind and first lane of line number `i` of a run.
+std::uint32_t line_owner(unsigned bytes, std::uint32_t warp, std::uint32_t i) {
+  const std::uint32_t kind = bytes == 4 ? 1 : bytes == 8 ? 2 : 3;
+  return kind << 26 | thread_of(warp, i * (128 / bytes));
+}
+
+}  // namespace
+
+void GlobalRaces::open_reads(std::uint64_t line) {
+  std::uint32_t& id = shadow_->line_read[line];
+  std::uint32_t& info = shadow_->line_read_info[line];
+  if (id >= first_id_ && (info & kLineKind) == 0) return;
+  if (id >= first_id_) {
+    const std::uint32_t shift = (info & kLineKind) >> 26;  // 1, 2, 3: 1, 2, 4 granules a lane
+    for (std::uint32_t i = 0; i < GlobalShadow::kLineGranules; ++i) {
+      const std::uint64_t granule = line * GlobalShadow::kLineGranules + i;
+      shadow_->read[granule] = id;
+      shadow_->read_info[granule] = (info & ~kLineKind) + (i >> (shift - 1));
+    }
+  }
+  id = first_id_;
+  info = 0;
+}
+
+void GlobalRaces::open_writes(std::uint64_t line) {
+  std::uint32_t& id = shadow_->line_written[line];
+  std::uint32_t& info = shadow_->line_write_info[line];
+  if (id >= first_id_ && (info & kLineKind) == 0) return;
+  if (id >= first_id_) {
+    const std::uint32_t shift = (info & kLineKind) >> 26;
+    for (std::uint32_t i = 0; i < GlobalShadow::kLineGranules; ++i) {
+      const std::uint64_t granule = line * GlobalShadow::kLineGranules + i;
+      shadow_->written[granule] = id;
+      shadow_->write_info[granule] = (info & ~kLineKind) + (i >> (shift - 1));
+    }
+  }
+  id = first_id_;
+  info = 0;
+}
+
+bool GlobalRaces::read_lines(Now& now, std::uint64_t first, std::uint32_t count) {
+  const std::uint64_t line = first / GlobalShadow::kLineGranules;
+  const std::uint32_t lines = count / GlobalShadow::kLineGranules;
+  const std::uint32_t* written = shadow_->line_written + line;
+  const std::uint32_t* write_info = shadow_->line_write_info + line;
+  std::uint32_t* read = shadow_->line_read + line;
+  std::uint32_t* read_info = shadow_->line_read_info + line;
+  const ThreadOrder& order = now.block.order;
+  for (std::uint32_t i = 0; i < lines; ++i) {
+    const std::uint32_t owner = line_owner(now.access.bytes, now.warp, i);
+    if (written[i] >= first_id_) {
+      const std::uint32_t info = write_info[i];
+      if ((info & kLineKind) == 0) return false;
+      const bool mine = written[i] == now.era && (info & kLineOwner) == owner;
+      if (!mine && !settled(now, written[i])) return false;
+    }
+    if (read[i] >= first_id_) {
+      const std::uint32_t info = read_info[i];
+      // Another mapping of lanes to granules is a matter for the granules.
+      if ((info & (kLineKind | 31u)) != (owner & (kLineKind | 31u))) return false;
+    }
+  }
+  const std::uint32_t lanes_of_line = 4 * kLanes / now.access.bytes;
+  for (std::uint32_t i = 0; i < lines; ++i) {
+    const std::uint32_t owner = line_owner(now.access.bytes, now.warp, i);
+    const auto begin = [&] {
+      read[i] = now.era;
+      read_info[i] = now.info | owner;
+    };
+    if (read[i] < first_id_) {
+      begin();
+      continue;
+    }
+    std::uint32_t& info = read_info[i];
+    if (read[i] == now.era && (info & (kLineOwner | kSeveral)) == owner) continue;
+    const bool plain_foreign = !order.foreign(now.warp, 0) && order.is_whole(now.warp);
+    if ((info & kBlocksFlag) != 0 && plain_foreign) continue;
+    const std::uint32_t lanes =
+        lanes_of_line == kLanes ? ~0u : ((1u << lanes_of_line) - 1) << (owner & 31u);
+    const Era& at = era(read[i]);
+    const bool mine = at.block == order.number();
+    if ((info & kSeveral) == 0) {
+      const Other other{read[i], info >> 5 & 31u, lanes, kNoIndex, Mark::WeakRead, false, false};
+      if (unordered(now, lanes, other) == 0) {
+        begin();
+        continue;
+      }
+    } else if ((info & kBlocksFlag) == 0 && settled(now, read[i])) {
+      begin();
+      continue;
+    }
+    if (!mine) {
+      info |= kBlocksFlag;
+    } else if ((info >> 5 & 31u) != now.warp) {
+      info |= kWarpsFlag;
+    }
+    // The same warp again: each lane reads what it has read before.
+  }
+  return true;
+}
+
+bool GlobalRaces::write_lines(Now& now, std::uint64_t first, std::uint32_t count) {
+  const std::uint64_t line = first / GlobalShadow::kLineGranules;
+  const std::uint32_t lines = count / GlobalShadow::kLineGranules;
+  std::uint32_t* written = shadow_->line_written + line;
+  std::uint32_t* write_info = shadow_->line_write_info + line;
+  std::uint32_t* read = shadow_->line_read + line;
+  const std::uint32_t* read_info = shadow_->line_read_info + line;
+  for (std::uint32_t i = 0; i < lines; ++i) {
+    const std::uint32_t owner = line_owner(now.access.bytes, now.warp, i);
+    if (written[i] >= first_id_) {
+      const std::uint32_t info = write_info[i];
+      if ((info & kLineKind) == 0) return false;
+      const bool mine = written[i] == now.era && (info & kLineOwner) == owner;
+      if (!mine && !settled(now, written[i])) return false;
+    }
+    if (read[i] >= first_id_) {
+      const std::uint32_t info = read_info[i];
+      if ((info & kLineKind) == 0 || (info & kBlocksFlag) != 0) return false;
+      const bool mine = read[i] == now.era && (info & (kLineOwner | kSeveral)) == owner;
+      if (!mine && !settled(now, read[i])) return false;
+    }
+  }
+  for (std::uint32_t i = 0; i < lines; ++i) {
+    written[i] = now.era;
+    write_info[i] = now.info | line_owner(now.access.bytes, now.warp, i);
+    read[i] = 0;
+  }
+  return true;
+}
+
 bool GlobalRaces::read_run(Now& now, std::uint64_t first, std::uint32_t count,
                            const RunTable& table) {
   const std::uint32_t launch = first_id_;
@@ -173,9 +316,7 @@ bool GlobalRaces::read_run(Now& now, std::uint64_t first, std::uint32_t count,
   const std::uint32_t flat = table.code << 26 | base;  // own[i]'s code is 16 bits further down
   std::uint32_t* read = shadow_->read + first;
   std::uint32_t* info = shadow_->read_info + first;
-  const std::uint64_t page = first / GlobalShadow::kPageGranules;
-  const std::uint64_t last_page = (first + count - 1) / GlobalShadow::kPageGranules;
-  if (shadow_->page_written[page] >= launch || shadow_->page_written[last_page] >= launch) {
+  {
     const std::uint32_t* written = shadow_->written + first;
     const std::uint32_t* write_info = shadow_->write_info + first;
     std::uint32_t seen = 0;
@@ -275,8 +416,6 @@ bool GlobalRaces::write_run(Now& now, std::uint64_t first, std::uint32_t count,
     write_info[i] = rest | (own[i] & 31u);
     read[i] = 0;
   }
-  shadow_->page_written[first / GlobalShadow::kPageGranules] = now.era;
-  shadow_->page_written[(first + count - 1) / GlobalShadow::kPageGranules] = now.era;
   return true;
 }
 
@@ -291,6 +430,8 @@ void GlobalRaces::range(Now& now, std::uint32_t lanes, std::uint64_t address) {
     const std::uint64_t to = std::min(at + 4, address + bytes) - at;
     const auto mask = static_cast<std::uint8_t>((1u << to) - (1u << from));
     const std::uint64_t granule = shadow_->granule(at);
+    open_reads(granule / GlobalShadow::kLineGranules);
+    open_writes(granule / GlobalShadow::kLineGranules);
     if (is_write(now.mark)) {
       write_granule(now, granule, lanes, mask);
     } else {
@@ -471,7 +612,6 @@ void GlobalRaces::write_granule(Now& now, std::uint64_t granule, std::uint32_t l
                                 std::uint8_t bytes) {
   check_writes(now, granule, lanes, bytes);
   check_reads(now, granule, lanes, bytes);
-  shadow_->page_written[granule / GlobalShadow::kPageGranules] = now.era;
   std::uint32_t& id = shadow_->written[granule];
   std::uint32_t& info = shadow_->write_info[granule];
   const bool strong = is_strong(now.mark);

@@ -41,6 +41,11 @@ class GlobalRaces final : public Races {
   static constexpr std::uint32_t kLanesFlag = 1u << 29;  ///< of reads: several lanes
   static constexpr std::uint32_t kWarpsFlag = 1u << 30;
   static constexpr std::uint32_t kBlocksFlag = 1u << 31;
+  // Of a line: warp and the kind of run are in the place of thread and code. Kind 0: the granules
+  // have infos of their own. Kinds 1, 2, 3: 4, 8, 16 bytes a lane, from the first granule of the
+  // line on, of lanes that begin at a quarter of the warp.
+  static constexpr std::uint32_t kLineKind = 3u << 26;
+  static constexpr std::uint32_t kLineOwner = kLineKind | 0x3ffu;
   static constexpr std::uint32_t kSeveral = kLanesFlag | kWarpsFlag | kBlocksFlag;
 
   /// What an id means: a block at a time of its own.
@@ -107,6 +112,12 @@ class GlobalRaces final : public Races {
   [[nodiscard]] std::uint32_t short_statement(std::uint32_t statement);
   [[nodiscard]] std::uint32_t long_statement(std::uint32_t info) const noexcept;
 
+  /// Whole lines at once; false, and nothing changed, where that is not plain.
+  [[nodiscard]] bool read_lines(Now& now, std::uint64_t first, std::uint32_t count);
+  [[nodiscard]] bool write_lines(Now& now, std::uint64_t first, std::uint32_t count);
+  /// Makes the granules' own infos valid.
+  void open_reads(std::uint64_t line);
+  void open_writes(std::uint64_t line);
   [[nodiscard]] bool read_run(Now& now, std::uint64_t first, std::uint32_t count,
                               const RunTable& table);
   [[nodiscard]] bool write_run(Now& now, std::uint64_t first, std::uint32_t count,

@@ -9,7 +9,7 @@ GlobalShadow::GlobalShadow(std::uint64_t base, std::uint64_t bytes) : base_(base
   const std::uint64_t granules = bytes / 4 + 2 * kStep;
   for (std::size_t i = 0; i < memory_.size(); ++i) {
     memory_[i] = VirtualMemory::reserve(
-        (i < 4 ? granules : granules / kPageGranules + 1) * sizeof(std::uint32_t), false);
+        (i < 4 ? granules : granules / kLineGranules + 1) * sizeof(std::uint32_t), false);
     if (!memory_[i]) {
       throw Error(Stage::Emulate, "out-of-memory",
                   "no address space for the global race check: four times the device's memory; run "
@@ -23,7 +23,10 @@ GlobalShadow::GlobalShadow(std::uint64_t base, std::uint64_t bytes) : base_(base
   write_info = words(memory_[1]);
   read = words(memory_[2]);
   read_info = words(memory_[3]);
-  page_written = words(memory_[4]);
+  line_written = words(memory_[4]);
+  line_write_info = words(memory_[5]);
+  line_read = words(memory_[6]);
+  line_read_info = words(memory_[7]);
   touched_.resize(granules / kStep + 1);
 }
 
@@ -31,13 +34,12 @@ void GlobalShadow::touch(std::uint64_t granule, std::uint64_t count) {
   for (std::uint64_t at = granule / kStep; at <= (granule + count - 1) / kStep; ++at) {
     if (touched_[at]) continue;
     touched_[at] = true;
-    touched_bytes_ += 4 * kStep * sizeof(std::uint32_t);
     bool ok = true;
-    for (std::size_t i = 0; i < 4; ++i) {
-      ok &= memory_[i].commit(at * kStep * 4, kStep * 4);
+    for (std::size_t i = 0; i < memory_.size(); ++i) {
+      const std::uint64_t count_of = i < 4 ? kStep : kStep / kLineGranules;
+      ok &= memory_[i].commit(at * count_of * 4, count_of * 4);
+      touched_bytes_ += count_of * sizeof(std::uint32_t);
     }
-    const std::uint64_t pages = kStep / kPageGranules;
-    ok &= memory_[4].commit(at * pages * 4, pages * 4);
     if (!ok) {
       throw Error(Stage::Emulate, "out-of-memory", "no memory for the global race check");
     }

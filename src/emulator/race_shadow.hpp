@@ -10,8 +10,9 @@
 namespace ptxgen::inline v0::emulator {
 
 /// What is remembered of each 4-byte granule of device memory: 16 bytes, committed when touched,
-/// never cleared. Ids grow from launch to launch; what is older than a launch's first one was
-/// before it.
+/// never cleared; and of each line of 32 granules, 16 more, so that what a warp reads or writes as
+/// a whole line costs one look and not 32. Ids grow from launch to launch; what is older than a
+/// launch's first one was before it.
 class GlobalShadow {
  public:
   /// Throws `Error` (Stage::Emulate, code "out-of-memory").
@@ -32,19 +33,24 @@ class GlobalShadow {
   std::uint32_t* write_info = nullptr;  ///< see GlobalRaces
   std::uint32_t* read = nullptr;        ///< id of the first of the last reads
   std::uint32_t* read_info = nullptr;
-  std::uint32_t* page_written = nullptr;  ///< by 4 KiB of device memory: the latest id of a write
+  /// By line: what holds for all its granules, whatever theirs say; or that theirs are valid; or,
+  /// if the id is old, that nothing of it was touched in this launch.
+  std::uint32_t* line_written = nullptr;
+  std::uint32_t* line_write_info = nullptr;
+  std::uint32_t* line_read = nullptr;
+  std::uint32_t* line_read_info = nullptr;
   std::uint32_t next_id = 1;
   /// Forgets everything; when ids run out.
   void reset();
   [[nodiscard]] std::uint64_t bytes() const noexcept { return touched_bytes_; }
 
-  static constexpr std::uint64_t kPageGranules = 1024;
+  static constexpr std::uint64_t kLineGranules = 32;
 
  private:
   static constexpr std::uint64_t kStep = 16384;  ///< granules that are touched at once
   std::uint64_t base_;
   std::uint64_t bytes_;
-  std::array<VirtualMemory, 5> memory_;
+  std::array<VirtualMemory, 8> memory_;
   std::vector<bool> touched_;
   std::uint64_t touched_bytes_ = 0;
 };

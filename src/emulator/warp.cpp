@@ -434,7 +434,7 @@ void start_warp(Warp& warp) {
   warp.exited = 0;
   warp.exit_statement = kNoIndex;
   warp.instructions = 0;
-  warp.seen_instructions = 0;
+  warp.seen_instructions = ~std::uint64_t{0};  // not what the block before left
   Frame* frame = acquire_frame(warp, *warp.cta->grid->code, 0);
   frame->caller = nullptr;
   frame->depth = 0;

@@ -381,9 +381,11 @@ TEST_CASE("random traces in global memory report no race that is none", "[race]"
       const std::uint32_t mask = dice() % 2 == 0 ? kAll : 1u << dice() % 32;
       const std::uint64_t roll = dice() % 100;
       if (roll < 60) {
-        const unsigned bytes = plain || dice() % 3 != 0 ? 4 : 1u << dice() % 5;
-        const std::uint64_t start = dice() % 64;
-        const std::uint64_t stride = dice() % 3 == 0 ? dice() % 3 : 1;
+        const unsigned bytes = dice() % 3 != 0 ? 4 : plain ? 4u << dice() % 3 : 1u << dice() % 5;
+        // Often whole lines.
+        const bool line = dice() % 2 == 0;
+        const std::uint64_t start = line ? dice() % 4 * 32 : dice() % 64;
+        const std::uint64_t stride = !line && dice() % 3 == 0 ? dice() % 3 : 1;
         const bool write = dice() % 3 == 0;
         const bool strong = !plain && bytes == 4 && dice() % 8 == 0;
         const auto address = [=](unsigned lane) { return (start + lane * stride) % 128 * bytes; };
