@@ -18,8 +18,33 @@ bool carries(const ptx::Instruction& instruction) {
 
 enum class Use : std::uint8_t { Carried, StoredGeneric, Decides, ToResult };
 
+/// Registers that hold generic addresses of the function's own variables.
+analysis::RegisterSet local_pointers(const ptx::Function& function,
+                                     const analysis::RegisterIndex& index) {
+  analysis::RegisterSet pointers(index.size());
+  for (const ptx::Instruction& instruction : function.body) {
+    if (instruction.kind != ptx::StatementKind::Instruction) continue;
+    const std::string_view mnemonic = ptx::info(instruction.op).mnemonic;
+    bool points = instruction.op == ptx::Op::cvta &&
+                  ptx::space_of(instruction.get(ptx::Field::Space)) == ptx::Space::Local;
+    if (!points && mnemonic != "mov" && mnemonic != "add" && mnemonic != "sub") continue;
+    // Frames are set up at the beginning and addresses made before they are used: one round does.
+    std::uint32_t result = ptx::kNone;
+    analysis::for_each_access(function, instruction, [&](const analysis::RegisterAccess& access) {
+      const std::uint32_t number = index.find(access.reg);
+      if (access.write) {
+        result = number;
+      } else {
+        points |= access.operand != analysis::kGuardPosition && pointers.contains(number);
+      }
+    });
+    if (points && result != ptx::kNone) pointers.insert(result);
+  }
+  return pointers;
+}
+
 Use use_of(const ptx::Function& function, const ptx::Instruction& instruction,
-           const analysis::RegisterAccess& access) {
+           const analysis::RegisterAccess& access, bool to_own_variable) {
   if (access.operand == analysis::kGuardPosition) return Use::Decides;
   const ptx::OpInfo& row = ptx::info(instruction.op);
   if (row.mnemonic == "st") {
@@ -30,7 +55,7 @@ Use use_of(const ptx::Function& function, const ptx::Instruction& instruction,
       case ptx::Space::Param:
         return Use::Carried;
       case ptx::Space::Generic:
-        return Use::StoredGeneric;
+        return to_own_variable ? Use::Carried : Use::StoredGeneric;
       default:
         return Use::Decides;
     }
@@ -67,6 +92,7 @@ DecidingRegisters::DecidingRegisters(const ptx::Function& function,
   for (std::uint32_t number = 0; number < index.size(); ++number) {
     if (!used.contains(number)) anywhere_.insert(number);
   }
+  const analysis::RegisterSet pointers = local_pointers(function, index);
   for (bool changed = true; changed;) {
     changed = false;
     const auto decide = [&](analysis::RegisterSet& set, std::uint32_t number) {
@@ -78,16 +104,21 @@ DecidingRegisters::DecidingRegisters(const ptx::Function& function,
     for (auto at = function.body.rbegin(); at != function.body.rend(); ++at) {
       bool result_in_thread = false;
       bool result_anywhere = false;
+      bool to_own_variable = false;
       analysis::for_each_access(function, *at, [&](const analysis::RegisterAccess& access) {
-        if (!access.write) return;
         const std::uint32_t number = index.find(access.reg);
+        if (!access.write) {
+          // Of a store the first operand is the address.
+          to_own_variable |= access.operand == 0 && pointers.contains(number);
+          return;
+        }
         result_in_thread |= in_thread_.contains(number);
         result_anywhere |= anywhere_.contains(number);
       });
       analysis::for_each_access(function, *at, [&](const analysis::RegisterAccess& access) {
         if (access.write) return;
         const std::uint32_t number = index.find(access.reg);
-        const Use use = use_of(function, *at, access);
+        const Use use = use_of(function, *at, access, to_own_variable);
         if (use == Use::Decides || (use == Use::ToResult && result_in_thread)) {
           decide(in_thread_, number);
         }
