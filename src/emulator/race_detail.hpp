@@ -101,6 +101,7 @@ struct Record {
   std::uint8_t bytes = 0;  ///< a bit each
   Mark mark{};
   bool pending = false;  ///< asynchronous and not waited for
+  bool atomic = false;   ///< a read-modify-write
 };
 
 /// What a cell cannot hold: a list of accesses, exact.

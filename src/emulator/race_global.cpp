@@ -626,23 +626,12 @@ void GlobalRaces::write_granule(Now& now, std::uint64_t granule, std::uint32_t l
     return;
   }
   std::vector<Entry>& entries = list(now, granule);
-  bool merged = false;
+  // Of strong writes the last one stands for those before it, here as in a cell: who is ordered
+  // after it has read what they wrote (the last block that sets a counter back).
   for (Entry& at : entries) {
-    if (strong && at.strong && at.era == now.era && at.warp == now.warp && at.bytes == bytes &&
-        at.narrow == now.narrow) {
-      at.lanes |= lanes;
-      at.statement = now.statement;
-      merged = true;
-      continue;
-    }
-    if ((at.bytes & bytes) == 0 || (strong && !at.strong)) continue;
-    const Other other{at.era, at.warp, at.lanes, at.statement, Mark::WeakWrite, at.narrow, false};
-    if (!strong || unordered(now, lanes, other) == 0) {
-      at.bytes = static_cast<std::uint8_t>(at.bytes & ~bytes);
-    }
+    if (!strong || at.strong) at.bytes = static_cast<std::uint8_t>(at.bytes & ~bytes);
   }
   std::erase_if(entries, [](const Entry& at) { return at.bytes == 0; });
-  if (merged) return;
   if (entries.size() >= kMostEntries) entries.erase(entries.begin());
   entries.push_back({now.era, lanes, now.statement, static_cast<std::uint8_t>(now.warp), bytes,
                      strong, now.narrow});

@@ -412,11 +412,13 @@ void SharedRaces::slow(Now& now, std::uint32_t granule, std::uint32_t lanes, std
   Records& records = expand(granule);
   const Tick floor = order_.floor();
   std::erase_if(records, [floor](const Record& at) { return !at.pending && at.tick <= floor; });
-  for (const Record& at : records) {
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const Record& at = records[i];
     if ((at.bytes & bytes) == 0 || !conflict(now.mark, at.mark)) continue;
     const std::uint32_t bad =
         at.pending ? lanes : order_.unordered(now.warp, lanes, at.warp, at.lanes, at.tick);
     for_each_lane(bad, [&](unsigned lane) {
+      if (at.mark == Mark::StrongWrite && seen_by_atomic(now, records, i, lane, bytes)) return;
       const std::uint32_t who =
           at.pending ? at.lanes : order_.unordered_with(now.warp, lane, at.warp, at.lanes, at.tick);
       report(now, granule, lane, at.bytes & bytes, at,
@@ -432,17 +434,35 @@ void SharedRaces::slow(Now& now, std::uint32_t granule, std::uint32_t lanes, std
   simplify(granule);
 }
 
+/// Whether an atomic that came after a strong write, and so has read it, is ordered before the
+/// lane: the last of many that count, who sets the counter back.
+bool SharedRaces::seen_by_atomic(const Now& now, const Records& records, std::size_t index,
+                                 std::uint32_t lane, std::uint8_t bytes) const {
+  const auto meant = static_cast<std::uint8_t>(records[index].bytes & bytes);
+  for (std::size_t i = index + 1; i < records.size(); ++i) {
+    const Record& at = records[i];
+    if (at.atomic && (at.bytes & meant) == meant &&
+        order_.unordered(now.warp, 1u << lane, at.warp, at.lanes, at.tick) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void SharedRaces::insert(Now& now, Records& records, std::uint32_t lanes, std::uint8_t bytes) {
   constexpr std::size_t kMost = 512;  // beyond any kernel that was ever seen
-  bool merged = false;
-  for (Record& at : records) {
-    if (at.warp == now.warp && at.mark == now.mark && at.bytes == bytes && !at.pending &&
-        !now.pending && at.tick > order_.released(now.warp) && now.mark != Mark::WeakWrite) {
+  const bool atomic = now.access.kind == RaceAccess::Kind::Atomic;
+  std::size_t merged = records.size();
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    Record& at = records[i];
+    if (merged == records.size() && at.atomic == atomic && at.warp == now.warp &&
+        at.mark == now.mark && at.bytes == bytes && !at.pending && !now.pending &&
+        at.tick > order_.released(now.warp) && now.mark != Mark::WeakWrite) {
       // Nothing has been released in between: one record says it for both.
       at.lanes |= lanes;
       at.tick = order_.now();
       at.statement = now.statement;
-      merged = true;
+      merged = i;
       continue;
     }
     if ((at.bytes & bytes) == 0 || !covers(now.mark, at.mark)) continue;
@@ -451,8 +471,14 @@ void SharedRaces::insert(Now& now, Records& records, std::uint32_t lanes, std::u
         (!at.pending && order_.unordered(now.warp, lanes, at.warp, at.lanes, at.tick) == 0);
     if (gone) at.bytes = static_cast<std::uint8_t>(at.bytes & ~bytes);
   }
+  if (merged != records.size()) {
+    // In the order of their last accesses.
+    std::rotate(records.begin() + static_cast<std::ptrdiff_t>(merged),
+                records.begin() + static_cast<std::ptrdiff_t>(merged) + 1, records.end());
+  }
+  const bool done = merged != records.size();
   std::erase_if(records, [](const Record& at) { return at.bytes == 0; });
-  if (merged) return;
+  if (done) return;
   if (records.size() >= kMost) records.erase(records.begin());
   Record made;
   made.lanes = lanes;
@@ -462,6 +488,7 @@ void SharedRaces::insert(Now& now, Records& records, std::uint32_t lanes, std::u
   made.bytes = bytes;
   made.mark = now.mark;
   made.pending = now.pending;
+  made.atomic = atomic;
   records.push_back(made);
 }
 

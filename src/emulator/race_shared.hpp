@@ -76,6 +76,8 @@ class SharedRaces final : public Races {
   [[nodiscard]] bool unreleased(std::uint32_t warps, Tick tick) const noexcept;
   void check_last_write(Now& now, std::uint32_t granule, std::uint32_t lanes);
   void slow(Now& now, std::uint32_t granule, std::uint32_t lanes, std::uint8_t bytes);
+  [[nodiscard]] bool seen_by_atomic(const Now& now, const Records& records, std::size_t index,
+                                    std::uint32_t lane, std::uint8_t bytes) const;
   void insert(Now& now, Records& records, std::uint32_t lanes, std::uint8_t bytes);
   Records& expand(std::uint32_t granule);
   void simplify(std::uint32_t granule);

@@ -190,6 +190,30 @@ TEST_CASE("atomics of blocks get along", "[race]") {
   }
 }
 
+TEST_CASE("the last block sets the counter back", "[race]") {
+  Run run(3);
+  for (int turn = 0; turn < 2; ++turn) {
+    for (unsigned b = 0; b < 3; ++b) {
+      run.block(b).fence(Modifier::gpu, 1);
+      run.atomic(1, kFlag);
+    }
+    run.barrier();
+    run.warp(1).write(2, strided(kFlag, 0), 1);
+    run.clean();
+    run.fence(Modifier::gpu, 1);
+    run.global(Kind::Write, 3, 1, 4, strided(kFlag + 64, 0), Modifier::volatile_);
+    for (unsigned b = 0; b < 3; ++b) {
+      run.block(b).warp(0).global(Kind::Read, 4, 1, 4, strided(kFlag + 64, 0), Modifier::volatile_);
+      run.fence(Modifier::gpu, 1);
+      run.barrier();
+    }
+    run.clean();
+  }
+  run.block(0).write(5, strided(kFlag, 0), 1);
+  run.block(1).atomic(6, kFlag);
+  run.only(6, 5);
+}
+
 TEST_CASE("release and acquire between blocks", "[race]") {
   Run run(3);
   run.block(0).write(1, strided(0, 4));

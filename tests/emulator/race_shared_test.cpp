@@ -263,6 +263,20 @@ TEST_CASE("atomics race with plain accesses only", "[race]") {
   }
 }
 
+TEST_CASE("the last of many sets the counter back", "[race]") {
+  RaceRunner run(1, 4);
+  for (unsigned w = 0; w < 4; ++w) run.warp(w).shared(Kind::Atomic, 1, 1, 4, strided(0, 0));
+  run.store(2, strided(0, 0), 1);
+  clean(run);
+  run.warp(1).shared(Kind::Atomic, 1, 1, 4, strided(0, 0));
+  only(run, 1, 2);
+  // Not the last one.
+  run.barrier();
+  for (unsigned w = 0; w < 4; ++w) run.warp(w).shared(Kind::Atomic, 1, 1, 4, strided(0, 0));
+  run.warp(0).store(2, strided(0, 0), 1);
+  only(run, 2, 1);
+}
+
 TEST_CASE("a flag with release and acquire orders", "[race]") {
   RaceRunner run(1, 2);
   run.warp(0).store(1, strided(0, 4));
