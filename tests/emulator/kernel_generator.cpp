@@ -45,7 +45,7 @@ class Generator {
   std::string value() { return "%r" + std::to_string(dice_.below(kValues)); }
   std::string source() {
     if (dice_.chance(80)) return value();
-    constexpr const char* kConstants[] = {"0", "1", "-1", "31", "0x80000000", "12345", "%laneid"};
+    constexpr const char* kConstants[] = {"0", "1", "-1", "31", "0x80000000", "12345"};
     return dice_.pick(kConstants);
   }
   std::string predicate() { return "%p" + std::to_string(dice_.below(4)); }
@@ -70,7 +70,7 @@ class Generator {
     text_ += "  .shared .align 16 .b8 tile[" + std::to_string(threads_ * kOwnWords * 4) + "];\n";
     text_ += "  .shared .align 4 .b8 common[64];\n  .local .align 16 .b8 stack[64];\n";
     line(".reg .pred %p<4>, %q<4>;");
-    line(".reg .b32 %r<10>, %t<8>, %c<8>, %tid, %gid;");
+    line(".reg .b32 %r<10>, %t<8>, %c<8>, %me, %gid;");
     line(".reg .f32 %f<4>; .reg .b64 %rd<4>, %in, %out, %sum, %a, %own;");
     line("ld.param.u64 %in, [in];");
     line("ld.param.u64 %out, [out];");
@@ -87,12 +87,12 @@ class Generator {
     line("mov.u32 %t3, %ntid.x;");
     line("mov.u32 %t4, %ntid.y;");
     line("mad.lo.u32 %t2, %t2, %t4, %t1;");
-    line("mad.lo.u32 %tid, %t2, %t3, %t0;");
+    line("mad.lo.u32 %me, %t2, %t3, %t0;");
     line("mov.u32 %t0, %ctaid.y;");
     line("mov.u32 %t1, %nctaid.x;");
     line("mov.u32 %t2, %ctaid.x;");
     line("mad.lo.u32 %t0, %t0, %t1, %t2;");
-    line("mad.lo.u32 %gid, %t0, " + std::to_string(threads_) + ", %tid;");
+    line("mad.lo.u32 %gid, %t0, " + std::to_string(threads_) + ", %me;");
     line("mul.wide.u32 %a, %gid, " + std::to_string(kOutputWords * 4) + ";");
     line("add.s64 %own, %out, %a;");
     for (std::uint32_t i = 0; i < kValues; ++i) {
@@ -101,12 +101,12 @@ class Generator {
     }
     for (unsigned i = 0; i < 4; ++i) {
       const std::string n = std::to_string(i);
-      line("setp.lt.u32 %p" + n + ", %tid, " + std::to_string(dice_.below(threads_ + 1)) + ";");
+      line("setp.lt.u32 %p" + n + ", %me, " + std::to_string(dice_.below(threads_ + 1)) + ";");
       line("cvt.rn.f32.u32 %f" + n + ", %r" + n + ";");
       line("mul.wide.s32 %rd" + n + ", %r" + n + ", %r5;");
     }
     for (std::uint32_t i = 0; i < kOwnWords; ++i) {
-      shared_address(std::to_string(i), "%tid");
+      shared_address(std::to_string(i), "%me");
       line("st.shared.u32 [%t0], %r" + std::to_string(i) + ";");
     }
     for (std::uint32_t i = 0; i < kLocalWords; ++i) {
@@ -141,7 +141,7 @@ class Generator {
         // Words of another thread, between two barriers.
         const std::string to = value();
         line("bar.sync 0;");
-        line("add.u32 %t2, %tid, " + std::to_string(dice_.below(threads_)) + ";");
+        line("add.u32 %t2, %me, " + std::to_string(dice_.below(threads_)) + ";");
         line("rem.u32 %t2, %t2, " + std::to_string(threads_) + ";");
         shared_address(std::to_string(dice_.below(kOwnWords)), "%t2");
         line("ld.shared.u32 " + to + ", [%t0];");
@@ -149,7 +149,7 @@ class Generator {
         break;
       }
       case 2:
-        line("setp.gt.u32 %q0, " + value() + ", %tid;");
+        line("setp.gt.u32 %q0, " + value() + ", %me;");
         line(dice_.chance(50) ? "barrier.sync.aligned 1;" : "bar.sync 2;");
         break;
       case 3: {
@@ -282,13 +282,13 @@ class Generator {
              "], " + source() + ";");
         break;
       case 4: {
-        shared_address(std::to_string(dice_.below(kOwnWords)), "%tid");
+        shared_address(std::to_string(dice_.below(kOwnWords)), "%me");
         line(guard() + (dice_.chance(50) ? "st.shared.u32 [%t0], " + value() + ";"
                                          : "st.shared.u8 [%t0+1], " + value() + ";"));
         break;
       }
       case 5:
-        shared_address(std::to_string(dice_.below(kOwnWords)), "%tid");
+        shared_address(std::to_string(dice_.below(kOwnWords)), "%me");
         line(guard() + "ld.shared." + (dice_.chance(50) ? "u32 " : "s16 ") + value() + ", [%t0];");
         break;
       case 6:

@@ -60,6 +60,7 @@ TEST_CASE("random kernels on several threads, with races and without") {
     INFO("kernel " << number << "\n" << kernel.ptx);
     KernelRunner runner(kernel);
     const KernelOutcome got = runner.run(on_threads(4));
+    INFO(got.findings);
     CHECK(got.status != emulator::Status::Fault);
   }
 }
