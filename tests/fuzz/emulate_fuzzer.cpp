@@ -24,6 +24,8 @@ namespace ptx = ptxgen::ptx;
 
 constexpr std::uint64_t kBufferBytes = 4096;
 constexpr std::size_t kMostParameters = 16;
+constexpr std::uint64_t kMostInstructions = 20'000;
+constexpr std::size_t kMostKernels = 3;
 
 void require(bool holds, std::string_view what, std::string_view detail) {
   if (holds) return;
@@ -62,7 +64,7 @@ struct Setting {
 };
 
 Setting setting_from(Choices& choices) {
-  constexpr emulator::Dim3 kGrids[] = {{2, 1, 1}, {1, 1, 1}, {2, 2, 2}, {5, 1, 1}, {1000, 3, 1}};
+  constexpr emulator::Dim3 kGrids[] = {{2, 1, 1}, {1, 1, 1}, {2, 2, 2}, {5, 1, 1}, {300, 3, 1}};
   constexpr emulator::Dim3 kBlocks[] = {{64, 1, 1}, {32, 1, 1}, {1, 1, 1},
                                         {33, 1, 1}, {8, 4, 2},  {7, 3, 2}};
   Setting made;
@@ -77,7 +79,9 @@ Setting setting_from(Choices& choices) {
   made.options.checks = (flags >> 5 & 1u) == 0   ? emulator::RuleSet::all()
                         : (flags >> 6 & 1u) == 0 ? emulator::RuleSet::defaults()
                                                  : emulator::RuleSet::none();
-  made.options.max_instructions = made.grid.count() > 100 ? 100 : 4000;
+  // So many for all warps together, on slow builds too.
+  made.options.max_instructions =
+      std::max<std::uint64_t>(20, kMostInstructions / made.grid.count());
   made.options.stack_bytes = 4096;
   made.options.printf_bytes = 4096;
   return made;
@@ -152,7 +156,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     emulator::Program program = emulator::Program::load(device, text, "fuzzed");
     std::size_t runs = 0;
     for (const emulator::Program::Kernel& kernel : program.kernels()) {
-      if (++runs > 4) break;
+      if (++runs > kMostKernels) break;
       launch(program, kernel, device, choices);
     }
   } catch (const ptxgen::Error& error) {
