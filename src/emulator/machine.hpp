@@ -252,6 +252,12 @@ inline void set_lane(const Context& context, const Slot& slot, unsigned lane,
   }
 }
 
+/// Where the local memory of the activations that a thread is in ends; what a caller has lies below
+/// what its callee has.
+[[nodiscard]] inline std::uint64_t local_end(const Context& context) noexcept {
+  return std::uint64_t{context.activation->local_base} + context.code->local_bytes;
+}
+
 /// Calls `f(lane)` for every set bit, lowest first.
 template <class F>
 void for_each_lane(std::uint32_t mask, F&& f) {

@@ -170,7 +170,7 @@ void reach_local(Part& part) {
   Cta& cta = *context.cta;
   const AccessRequest& request = part.request;
   const std::uint64_t stride = cta.local_stride;
-  check_offsets(part, ptx::Space::Local, stride);
+  check_offsets(part, ptx::Space::Local, local_end(context));
   check_alignment(part, ptx::Space::Local);
   const bool check_written = context.worker->memory.check_written && request.reads &&
                              request.check_written && !part.detail.is_param;

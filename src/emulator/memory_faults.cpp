@@ -137,7 +137,7 @@ std::uint64_t size_of(const Fault& fault) {
     case ptx::Space::Shared:
       return fault.context.cta->shared_bytes;
     case ptx::Space::Local:
-      return fault.context.cta->local_stride;
+      return local_end(fault.context);
     default:
       return fault.context.grid->parameters.size();
   }

@@ -428,7 +428,7 @@ TEST_CASE("device printf goes to standard output, or into the JSON") {
   CHECK(json::parse(result.out).at("printf") == "0 of 2\n1 of 2\n");
 }
 
-TEST_CASE("--schedules finds what depends on the order, and only that") {
+TEST_CASE("several schedules find what depends on the order, and only that") {
   const Place place;
   const std::string ptx = place.with("tickets.ptx", kTickets);
   const std::string order = place.file("order.bin");
@@ -515,7 +515,7 @@ TEST_CASE("the same seed gives the same bytes, --parallel or not for kernels wit
   CHECK(values_in<std::uint32_t>(place.file("c")) == std::vector<std::uint32_t>{1024});
 }
 
-TEST_CASE("--gpu and --device choose what is modelled") {
+TEST_CASE("options --gpu and --device choose what is modelled") {
   const Place place;
   const std::string ptx =
       place.with("k.ptx", std::string(kHead) + ".visible .entry k() { ret; }\n");
