@@ -244,6 +244,18 @@ void Decoder::destinations(const ptx::Operand& operand, ptx::Type type, std::vec
   out.push_back(destination(operand, type));
 }
 
+void Decoder::check_elements(const ptx::Operand& operand, const ptx::OperandSpec& spec) const {
+  const auto width = [&](const ptx::Operand& each) -> unsigned {
+    if (each.kind != ptx::OperandKind::Register || each.component != 0) return 1;
+    return std::max<unsigned>(function().registers[each.id].vector, 1);
+  };
+  bool fits = width(operand) == 1 || width(operand) == ptx::operand_elements(*instruction_, spec);
+  if (operand.kind == ptx::OperandKind::Vector) {
+    for (const ptx::Operand& element : function().elements(operand)) fits &= width(element) == 1;
+  }
+  if (!fits) refuse("a vector register stands where it takes one of another width");
+}
+
 Decoder::Address Decoder::address(const ptx::Operand& operand) {
   Address made;
   made.offset = operand.value;
@@ -385,6 +397,7 @@ void Decoder::lane_step() {
     const ptx::OperandSpec* spec = ptx::operand_spec(function(), *instruction_, i);
     if (spec == nullptr) refuse("its operands do not fit its row of the op table");
     const ptx::Type type = ptx::operand_type(*instruction_, *spec);
+    check_elements(ops[i], *spec);
     if (spec->role == ptx::OperandRole::Destination) {
       destinations(ops[i], type, detail.results);
     } else {

@@ -367,6 +367,7 @@ void Decoder::warp_step() {
       const ptx::OperandSpec* spec = ptx::operand_spec(function(), *instruction_, i);
       if (spec == nullptr) refuse("its operands do not fit its row of the op table");
       const ptx::Type type = ptx::operand_type(*instruction_, *spec);
+      check_elements(ops[i], *spec);
       if (spec->role == ptx::OperandRole::Destination) {
         destinations(ops[i], type, operands_of_row.results);
       } else {

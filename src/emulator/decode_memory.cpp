@@ -28,6 +28,7 @@ Parts parts_of(Decoder& decoder) {
     if (spec == nullptr) decoder.refuse("its operands do not fit its row of the op table");
     if (spec->with == ptx::Field::CacheHint) continue;
     const ptx::Type type = ptx::operand_type(decoder.instruction(), *spec);
+    decoder.check_elements(operands[i], *spec);
     switch (spec->role) {
       case ptx::OperandRole::Destination:
         decoder.destinations(operands[i], type, made.results);

@@ -64,6 +64,8 @@ class Decoder {
   /// All elements of an operand, braces flattened.
   void sources(const ptx::Operand& operand, ptx::Type type, std::vector<Slot>& out);
   void destinations(const ptx::Operand& operand, ptx::Type type, std::vector<Slot>& out);
+  /// Refuses a vector register where its row has another number of elements.
+  void check_elements(const ptx::Operand& operand, const ptx::OperandSpec& spec) const;
   /// `[base+offset]` of a memory operand: base register, or the address of a symbol and its space.
   struct Address {
     Slot base;  ///< absent if the address is known

@@ -69,6 +69,22 @@ void Known::join(const Known& other, const std::vector<std::uint32_t>& all) {
   });
 }
 
+bool Known::covers(const Known& other) const noexcept {
+  if (floor_ < other.floor_) return false;
+  for (std::uint32_t warp = 0; warp < other.base_.size(); ++warp) {
+    if (base(warp) < other.base_[warp]) return false;
+  }
+  for (const Extra& extra : other.extras_) {
+    if (extra.tick <= base(extra.warp)) continue;
+    std::uint32_t missing = extra.lanes;
+    for (const Extra& mine : extras_) {
+      if (mine.warp == extra.warp && mine.tick >= extra.tick) missing &= ~mine.lanes;
+    }
+    if (missing != 0) return false;
+  }
+  return true;
+}
+
 void Known::clear() noexcept {
   floor_ = 0;
   base_.clear();
@@ -240,6 +256,13 @@ void ThreadOrder::snapshot(std::uint32_t warp, std::uint32_t lane, Release& rele
 
 void ThreadOrder::learn(std::uint32_t warp, std::uint32_t lanes, const Release& release,
                         const std::function<bool(const Release&)>& reaches) {
+  // Whoever polls comes here again and again for what it knows.
+  if (release.block == number_ && release.before == nullptr && release.foreign == nullptr &&
+      std::ranges::all_of(warps_[warp].groups, [&](const Group& at) {
+        return (at.mask & lanes) == 0 || at.known.covers(release.known);
+      })) {
+    return;
+  }
   part(warp, lanes);
   std::shared_ptr<Foreign> news;
   Known own;

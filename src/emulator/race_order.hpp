@@ -46,6 +46,8 @@ class Known {
   void add(std::uint32_t warp, std::uint32_t lanes, Tick tick,
            const std::vector<std::uint32_t>& all);
   void join(const Known& other, const std::vector<std::uint32_t>& all);
+  /// Whether `join` with the other would change nothing that matters; may miss some that would not.
+  [[nodiscard]] bool covers(const Known& other) const noexcept;
   void clear() noexcept;
   /// Time begins anew: `by` ticks are taken off everything.
   void rebase(Tick by) noexcept;

@@ -82,6 +82,21 @@ TEST_CASE("registers are numbered as high as they are declared") {
   CHECK(ran.words[0] == 7);
 }
 
+TEST_CASE("a vector register stands only where its elements go") {
+  const Ran ran = run_body(
+      ".reg .v4 .u32 %v; .reg .u32 %r<2>;\nld.global.v4.u32 %v, [%p];\n"
+      "add.u32 %r0, %v.x, 3;\nst.global.u32 [%p], %r0;\nret;");
+  CHECK(ran.result.findings.empty());
+  CHECK(ran.words[0] == 3);
+  for (const std::string_view line :
+       {"ld.param.u32 %v, [p];", "ld.global.v2.u32 %v, [%p];", "st.global.u32 [%p], %v;",
+        "add.u32 %v, %v, %v;", "ld.global.v2.u32 {%v, %r0}, [%p];"}) {
+    INFO(line);
+    CHECK(refusal(".reg .v4 .u32 %v; .reg .u32 %r<2>;\n" + std::string(line) + "\nret;") !=
+          "nothing is refused");
+  }
+}
+
 TEST_CASE("a variable of gigabytes costs what its initialiser says") {
   const Ran ran = run_body(
       ".reg .b64 %a; .reg .b32 %r<4>;\nmov.u64 %a, big;\nld.global.u32 %r1, [%a+4];\n"
