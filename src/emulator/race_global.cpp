@@ -219,7 +219,7 @@ void GlobalRaces::open_writes(std::uint64_t line) {
 
 bool GlobalRaces::read_lines(Now& now, std::uint64_t first, std::uint32_t count) {
   const std::uint64_t line = first / GlobalShadow::kLineGranules;
-  const std::uint32_t lines = count / GlobalShadow::kLineGranules;
+  const std::uint32_t lines = static_cast<std::uint32_t>(count / GlobalShadow::kLineGranules);
   const std::uint32_t* written = shadow_->line_written + line;
   const std::uint32_t* write_info = shadow_->line_write_info + line;
   std::uint32_t* read = shadow_->line_read + line;
@@ -280,7 +280,7 @@ bool GlobalRaces::read_lines(Now& now, std::uint64_t first, std::uint32_t count)
 
 bool GlobalRaces::write_lines(Now& now, std::uint64_t first, std::uint32_t count) {
   const std::uint64_t line = first / GlobalShadow::kLineGranules;
-  const std::uint32_t lines = count / GlobalShadow::kLineGranules;
+  const std::uint32_t lines = static_cast<std::uint32_t>(count / GlobalShadow::kLineGranules);
   std::uint32_t* written = shadow_->line_written + line;
   std::uint32_t* write_info = shadow_->line_write_info + line;
   std::uint32_t* read = shadow_->line_read + line;
