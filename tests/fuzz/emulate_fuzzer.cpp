@@ -24,7 +24,7 @@ namespace ptx = ptxgen::ptx;
 
 constexpr std::uint64_t kBufferBytes = 4096;
 constexpr std::size_t kMostParameters = 16;
-constexpr std::uint64_t kMostInstructions = 20'000;
+constexpr std::uint64_t kMostInstructions = 8'000;
 constexpr std::size_t kMostKernels = 3;
 
 void require(bool holds, std::string_view what, std::string_view detail) {
