@@ -74,10 +74,14 @@ bool Known::covers(const Known& other) const noexcept {
   for (std::uint32_t warp = 0; warp < other.base_.size(); ++warp) {
     if (base(warp) < other.base_[warp]) return false;
   }
+  // What was joined before stands in the same order: the next is often right behind the last.
+  std::size_t next = 0;
   for (const Extra& extra : other.extras_) {
     if (extra.tick <= base(extra.warp)) continue;
     std::uint32_t missing = extra.lanes;
-    for (const Extra& mine : extras_) {
+    for (std::size_t i = 0; i < extras_.size() && missing != 0; ++i, ++next) {
+      if (next >= extras_.size()) next = 0;
+      const Extra& mine = extras_[next];
       if (mine.warp == extra.warp && mine.tick >= extra.tick) missing &= ~mine.lanes;
     }
     if (missing != 0) return false;
