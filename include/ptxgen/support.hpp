@@ -2,5 +2,6 @@
 #pragma once
 
 #include "ptxgen/support/error.hpp"
+#include "ptxgen/support/settings.hpp"
 #include "ptxgen/support/source_location.hpp"
 #include "ptxgen/support/text_buffer.hpp"

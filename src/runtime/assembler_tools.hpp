@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ptxgen/runtime/assembler.hpp"
-#include "runtime/toolkit.hpp"
+#include "support/toolkit.hpp"
 #include "support/dynamic_library.hpp"
 
 namespace ptxgen::inline v0 {

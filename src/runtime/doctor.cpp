@@ -11,7 +11,7 @@
 #include "ptxgen/runtime/nvrtc.hpp"
 #include "ptxgen/support/error.hpp"
 #include "runtime/driver_calls.hpp"
-#include "runtime/toolkit.hpp"
+#include "support/toolkit.hpp"
 
 namespace ptxgen::inline v0 {
 

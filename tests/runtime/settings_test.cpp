@@ -1,5 +1,5 @@
 // tests/runtime/settings_test.cpp - the environment as a struct
-#include "ptxgen/runtime/settings.hpp"
+#include "ptxgen/support/settings.hpp"
 
 #include <stdlib.h>
 

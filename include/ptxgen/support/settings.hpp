@@ -1,4 +1,4 @@
-// ptxgen/runtime/settings.hpp - everything the environment can say
+// ptxgen/support/settings.hpp - everything the environment can say
 #pragma once
 
 #include <span>
@@ -18,6 +18,9 @@ namespace ptxgen::inline v0 {
   X(cuda_path, "PTXGEN_CUDA_PATH", "", "a CUDA toolkit, looked at before any other")       \
   X(cache_dir, "PTXGEN_CACHE_DIR", "", "where compiled kernels are kept between runs")     \
   X(device, "PTXGEN_DEVICE", "auto", "the device to use: auto, emulator or cuda:N")        \
+  X(emulated_gpu, "PTXGEN_EMULATED_GPU", "h200", "the GPU that the emulated driver shows") \
+  X(emulated_ptx, "PTXGEN_EMULATED_PTX", "9.0", "the newest PTX version that it accepts")  \
+  X(gemv, "PTXGEN_GEMV", "auto", "the GEMV to use: auto, coalesced, strided or cublas")    \
   X(log, "PTXGEN_LOG", "warn", "the log level: off, error, warn, info, debug or trace")    \
   X(cuda_home, "CUDA_HOME", "", "a CUDA toolkit, one of the usual places")                 \
   X(cuda_toolkit, "CUDA_PATH", "", "a CUDA toolkit, one of the usual places")              \
