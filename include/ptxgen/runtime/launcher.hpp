@@ -36,6 +36,12 @@ struct KernelRequest {
   std::array<std::uint64_t, 4> values{};
 };
 
+/// Told of each kernel that is ready. Called from one thread at a time.
+struct PrepareProgress {
+  void (*report)(void* user, std::size_t done, std::size_t total) = nullptr;
+  void* user = nullptr;
+};
+
 struct LauncherOptions {
   GemvChoice gemv = GemvChoice::Auto;
   ModuleOptions module;
@@ -131,13 +137,9 @@ class Launcher {
                       std::span<const std::byte> arguments, const Stream& stream,
                       const LaunchOptions& options = {}) const;
 
-  /// Builds and loads kernels ahead of time, several at once; nothing is launched. `progress` is
-  /// called from one thread at a time. Throws the first `Error` after all have been tried.
-  struct Progress {
-    void (*report)(void* user, std::size_t done, std::size_t total) = nullptr;
-    void* user = nullptr;
-  };
-  void prepare(std::span<const KernelRequest> kernels, Progress progress = {}) const;
+  /// Builds and loads kernels ahead of time, several at once; nothing is launched. Throws the first
+  /// `Error` after all have been tried.
+  void prepare(std::span<const KernelRequest> kernels, PrepareProgress progress = {}) const;
 
   /// The stages of the kernel's last miss, for `--json`; empty if it never missed.
   [[nodiscard]] std::vector<StageTime> stages(std::string_view kernel) const;
