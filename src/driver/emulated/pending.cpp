@@ -17,6 +17,30 @@ PTXGEN_PENDING CUresult make_launch(const CUDA_KERNEL_NODE_PARAMS&, KernelLaunch
 PTXGEN_PENDING std::vector<std::uint32_t> parameter_offsets(CUfunction) { return {}; }
 PTXGEN_PENDING CUresult fault_of(emulator::Rule) noexcept { return CUDA_ERROR_LAUNCH_FAILED; }
 
+PTXGEN_PENDING CUresult capture_operation(const std::shared_ptr<CUstream_st>&, Operation&, bool&) {
+  return CUDA_SUCCESS;
+}
+PTXGEN_PENDING CUresult unsafe_during_capture() { return CUDA_SUCCESS; }
+PTXGEN_PENDING CUresult not_in_capture(const std::shared_ptr<CUstream_st>&) { return CUDA_SUCCESS; }
+PTXGEN_PENDING CUresult not_in_legacy(CUcontext) { return CUDA_SUCCESS; }
+PTXGEN_PENDING CUresult not_while_captured(CUcontext) { return CUDA_SUCCESS; }
+PTXGEN_PENDING void leave_capture(CUevent) {}
+PTXGEN_PENDING CUresult capture_record(const std::shared_ptr<CUstream_st>&,
+                                       const std::shared_ptr<CUevent_st>&, bool, bool&) {
+  return CUDA_SUCCESS;
+}
+PTXGEN_PENDING CUresult capture_wait(const std::shared_ptr<CUstream_st>&,
+                                     const std::shared_ptr<CUevent_st>&, bool, bool&) {
+  return CUDA_SUCCESS;
+}
+PTXGEN_PENDING void abandon_capture(const std::shared_ptr<CUstream_st>&) {}
+PTXGEN_PENDING const std::vector<std::shared_ptr<CUevent_st>>& records_of(const Executable&) {
+  static const std::vector<std::shared_ptr<CUevent_st>> kNone;
+  return kNone;
+}
+PTXGEN_PENDING CUresult execute(CUcontext, const Executable&) { return CUDA_SUCCESS; }
+PTXGEN_PENDING void pass_over(const Executable&, CUresult) {}
+
 namespace entries {
 
 // clang-format off
