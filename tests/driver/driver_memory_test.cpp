@@ -268,6 +268,7 @@ TEST_CASE("two-dimensional copies keep to their rectangles") {
   copy.Height = 5;
   copy.srcPitch = 30;
   PTXGEN_CHECK_RESULT(driver.memcpy_2d(&copy), CUDA_ERROR_INVALID_VALUE);
+  copy.srcPitch = 60;
   copy.srcMemoryType = CU_MEMORYTYPE_ARRAY;
   PTXGEN_CHECK_RESULT(driver.memcpy_2d(&copy), CUDA_ERROR_NOT_SUPPORTED);
   PTXGEN_CHECK_RESULT(driver.memcpy_2d(nullptr), CUDA_ERROR_INVALID_VALUE);
