@@ -1,0 +1,97 @@
+// src/driver/emulated/pending.cpp - placeholders for what other files will define
+#include "driver/emulated/entries.hpp"
+#include "driver/emulated/state.hpp"
+
+/// Weak, so that the real definitions win; goes away when all of them are there.
+namespace ptxgen::inline v0::driver::emulated {
+
+#define PTXGEN_PENDING __attribute__((weak))
+
+PTXGEN_PENDING void unload_modules_of(CUcontext) {}
+PTXGEN_PENDING CUresult run_kernel(CUcontext, const KernelLaunch&) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+PTXGEN_PENDING CUresult make_launch(const CUDA_KERNEL_NODE_PARAMS&, KernelLaunch&) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+PTXGEN_PENDING std::vector<std::uint32_t> parameter_offsets(CUfunction) { return {}; }
+PTXGEN_PENDING CUresult fault_of(emulator::Rule) noexcept { return CUDA_ERROR_LAUNCH_FAILED; }
+
+namespace entries {
+
+// clang-format off
+PTXGEN_PENDING CUresult get_proc_address(const char*, void**, int, std::uint64_t, CUdriverProcAddressQueryResult*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult stream_begin_capture(CUstream, CUstreamCaptureMode) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult stream_end_capture(CUstream, CUgraph*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult stream_is_capturing(CUstream, CUstreamCaptureStatus*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult stream_get_capture_info_v2(CUstream, CUstreamCaptureStatus*, std::uint64_t*, CUgraph*, const CUgraphNode**, std::size_t*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult stream_get_capture_info_v3(CUstream, CUstreamCaptureStatus*, std::uint64_t*, CUgraph*, const CUgraphNode**, const CUgraphEdgeData**, std::size_t*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult thread_exchange_stream_capture_mode(CUstreamCaptureMode*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult module_load_data_ex(CUmodule*, const void*, unsigned, CUjit_option*, void**) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult module_unload(CUmodule) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult module_get_function(CUfunction*, CUmodule, const char*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult module_get_global(CUdeviceptr*, std::size_t*, CUmodule, const char*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult link_create(unsigned, CUjit_option*, void**, CUlinkState*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult link_add_data(CUlinkState, CUjitInputType, void*, std::size_t, const char*, unsigned, CUjit_option*, void**) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult link_complete(CUlinkState, void**, std::size_t*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult link_destroy(CUlinkState) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult module_load(CUmodule*, const char*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult module_load_data(CUmodule*, const void*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult module_load_fat_binary(CUmodule*, const void*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult module_get_loading_mode(CUmoduleLoadingMode*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult module_get_function_count(unsigned*, CUmodule) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult module_enumerate_functions(CUfunction*, unsigned, CUmodule) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult link_add_file(CUlinkState, CUjitInputType, const char*, unsigned, CUjit_option*, void**) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult func_get_attribute(int*, CUfunction_attribute, CUfunction) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult func_set_attribute(CUfunction, CUfunction_attribute, int) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult launch_kernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void**, void**) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult occupancy_max_active_blocks_per_multiprocessor(int*, CUfunction, int, std::size_t) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult func_set_cache_config(CUfunction, CUfunc_cache) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult func_get_name(const char**, CUfunction) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult func_get_module(CUmodule*, CUfunction) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult func_get_param_info(CUfunction, std::size_t, std::size_t*, std::size_t*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult func_load(CUfunction) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult func_is_loaded(CUfunctionLoadingState*, CUfunction) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult launch_kernel_ex(const CUlaunchConfig*, CUfunction, void**, void**) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult launch_cooperative_kernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void**) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult occupancy_max_active_blocks_per_multiprocessor_with_flags(int*, CUfunction, int, std::size_t, unsigned) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult occupancy_max_potential_block_size(int*, int*, CUfunction, CUoccupancyB2DSize, std::size_t, int) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult occupancy_available_dynamic_shared_per_block(std::size_t*, CUfunction, int, int) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult occupancy_max_potential_cluster_size(int*, CUfunction, const CUlaunchConfig*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult occupancy_max_active_clusters(int*, CUfunction, const CUlaunchConfig*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_destroy(CUgraph) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_instantiate_with_flags(CUgraphExec*, CUgraph, unsigned long long) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_exec_destroy(CUgraphExec) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_launch(CUgraphExec, CUstream) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_create(CUgraph*, unsigned) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_clone(CUgraph*, CUgraph) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_add_kernel_node(CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t, const CUDA_KERNEL_NODE_PARAMS*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_add_memcpy_node(CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t, const CUDA_MEMCPY3D*, CUcontext) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_add_memset_node(CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t, const CUDA_MEMSET_NODE_PARAMS*, CUcontext) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_add_host_node(CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t, const CUDA_HOST_NODE_PARAMS*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_add_empty_node(CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_add_child_graph_node(CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t, CUgraph) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_add_event_record_node(CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t, CUevent) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_add_event_wait_node(CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t, CUevent) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_add_dependencies(CUgraph, const CUgraphNode*, const CUgraphNode*, std::size_t) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_add_dependencies_v2(CUgraph, const CUgraphNode*, const CUgraphNode*, const CUgraphEdgeData*, std::size_t) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_get_nodes(CUgraph, CUgraphNode*, std::size_t*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_get_root_nodes(CUgraph, CUgraphNode*, std::size_t*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_get_edges(CUgraph, CUgraphNode*, CUgraphNode*, std::size_t*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_get_edges_v2(CUgraph, CUgraphNode*, CUgraphNode*, CUgraphEdgeData*, std::size_t*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_node_get_type(CUgraphNode, CUgraphNodeType*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_kernel_node_get_params(CUgraphNode, CUDA_KERNEL_NODE_PARAMS*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_kernel_node_set_params(CUgraphNode, const CUDA_KERNEL_NODE_PARAMS*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_destroy_node(CUgraphNode) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_instantiate_with_params(CUgraphExec*, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_upload(CUgraphExec, CUstream) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_exec_kernel_node_set_params(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_exec_update(CUgraphExec, CUgraph, CUgraphExecUpdateResultInfo*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult graph_debug_dot_print(CUgraph, const char*, unsigned) { return CUDA_ERROR_NOT_SUPPORTED; }
+// clang-format on
+
+}  // namespace entries
+
+#undef PTXGEN_PENDING
+
+}  // namespace ptxgen::inline v0::driver::emulated
