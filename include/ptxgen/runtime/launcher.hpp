@@ -12,11 +12,10 @@
 #include "ptxgen/runtime/buffer.hpp"
 #include "ptxgen/runtime/device.hpp"
 #include "ptxgen/runtime/module.hpp"
+#include "ptxgen/runtime/module_cache.hpp"
 #include "ptxgen/runtime/stream.hpp"
 
 namespace ptxgen::inline v0 {
-
-class ModuleCache;  // ptxgen/runtime/module_cache.hpp
 
 /// Which GEMV serves `gemv` and `matmul` with m == 1. The names of `to_string` are those of
 /// PTXGEN_GEMV and `--impl`.
@@ -36,12 +35,6 @@ struct KernelRequest {
   std::array<std::uint64_t, 4> values{};
 };
 
-/// Told of each kernel that is ready. Called from one thread at a time.
-struct PrepareProgress {
-  void (*report)(void* user, std::size_t done, std::size_t total) = nullptr;
-  void* user = nullptr;
-};
-
 struct LauncherOptions {
   GemvChoice gemv = GemvChoice::Auto;
   ModuleOptions module;
@@ -59,13 +52,6 @@ struct LaunchRecord {
   LaunchGeometry geometry;
   std::uint32_t launches = 1;  ///< more than one where matmul goes row by row
   bool cached = false;         ///< the module was in memory already
-};
-
-/// Microseconds of each stage of making a kernel ready: "build", "passes", "gates", "print",
-/// "cache", "assemble", "load"; those that were not needed are missing.
-struct StageTime {
-  std::string_view stage;
-  double microseconds = 0;
 };
 
 /// A launch that was frozen: arguments, geometry and stream are fixed, all is checked. `launch`
