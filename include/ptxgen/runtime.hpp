@@ -4,4 +4,3 @@
 #include "ptxgen/runtime/assembler.hpp"
 #include "ptxgen/runtime/doctor.hpp"
 #include "ptxgen/runtime/nvrtc.hpp"
-#include "ptxgen/runtime/settings.hpp"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <iostream>
 
-#include "ptxgen/runtime/settings.hpp"
+#include "ptxgen/support/settings.hpp"
 #include "ptxgen/support/error.hpp"
 
 namespace ptxgen::cli {

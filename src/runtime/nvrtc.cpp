@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "ptxgen/support/error.hpp"
-#include "runtime/toolkit.hpp"
+#include "support/toolkit.hpp"
 #include "support/dynamic_library.hpp"
 #include "support/excerpt.hpp"
 

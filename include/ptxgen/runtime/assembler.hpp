@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ptxgen/runtime/settings.hpp"
+#include "ptxgen/support/settings.hpp"
 #include "ptxgen/support/hidden.hpp"
 
 namespace ptxgen::inline v0 {

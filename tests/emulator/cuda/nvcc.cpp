@@ -9,9 +9,9 @@
 #include <mutex>
 #include <thread>
 
-#include "ptxgen/runtime/settings.hpp"
+#include "ptxgen/support/settings.hpp"
 #include "ptxgen/support/error.hpp"
-#include "runtime/toolkit.hpp"
+#include "support/toolkit.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_directory.hpp"
 

@@ -1,10 +1,10 @@
-// src/runtime/toolkit.hpp - where the pieces of CUDA may be
+// src/support/toolkit.hpp - where the pieces of CUDA may be
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "ptxgen/runtime/settings.hpp"
+#include "ptxgen/support/settings.hpp"
 #include "support/dynamic_library.hpp"
 
 namespace ptxgen::inline v0 {

@@ -1,5 +1,5 @@
-// src/runtime/toolkit.cpp - where the pieces of CUDA may be
-#include "runtime/toolkit.hpp"
+// src/support/toolkit.cpp - where the pieces of CUDA may be
+#include "support/toolkit.hpp"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// src/runtime/settings.cpp - reading the environment
-#include "ptxgen/runtime/settings.hpp"
+// src/support/settings.cpp - reading the environment
+#include "ptxgen/support/settings.hpp"
 
 #include <cstdlib>
 

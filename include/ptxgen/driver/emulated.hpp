@@ -1,0 +1,54 @@
+// ptxgen/driver/emulated.hpp - the Driver API on the CPU emulator
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ptxgen/driver/table.hpp"
+#include "ptxgen/emulator/emulator.hpp"
+#include "ptxgen/ptx/target.hpp"
+
+/// A driver whose GPUs are emulated. It behaves as libcuda does: contexts are current per thread,
+/// work is queued in streams and done by a thread of the context, a fault surfaces at the next
+/// synchronising call and poisons the context. Like libcuda it keeps its state for the process;
+/// this is the one room of the library that does.
+namespace ptxgen::inline v0::driver::emulated {
+
+/// The emulated driver's functions; all of functions.def, none null. Callable from any thread.
+[[nodiscard]] const Table& table() noexcept;
+
+/// Adds a GPU to what cuDeviceGetCount counts and returns its ordinal; a GPU of the same name that
+/// is there already is returned instead. The process starts without any; cuInit adds one "h200" if
+/// there is none by then (the stand-in library adds what PTXGEN_EMULATED_GPU names before).
+[[nodiscard]] int add_gpu(const ptx::Gpu& gpu);
+
+/// The newest PTX version that modules may have, 10 * major + minor; newer ones get
+/// CUDA_ERROR_UNSUPPORTED_PTX_VERSION. 90 at first. Also decides what cuDriverGetVersion says.
+void set_newest_ptx(int version) noexcept;
+[[nodiscard]] int newest_ptx() noexcept;
+
+/// One launch that has ended, or been stopped by a fault. The references live during the call only.
+struct LaunchReport {
+  std::string_view kernel;
+  emulator::Dim3 grid;
+  emulator::Dim3 block;
+  const emulator::Result& result;
+  CUresult fault = CUDA_SUCCESS;  ///< what the context was poisoned with, if it was
+};
+
+/// What launches of a context are checked for and how they are scheduled. Applies to work that is
+/// queued later. Default: `default_options()`.
+CUresult set_launch_options(CUcontext context, const emulator::Options& options);
+/// All rules of emulator::RuleSet::defaults(), counters on, seed 0.
+[[nodiscard]] emulator::Options default_options();
+
+/// `report` is called after each launch by the context's own thread; it must not call the driver.
+/// A null `report` ends that. Returns after a call in progress has ended.
+CUresult observe_launches(CUcontext context, void (*report)(void* user, const LaunchReport& launch),
+                          void* user);
+
+/// The code with which hardware answers what a finding says (out-of-bounds: 700, misaligned: 716,
+/// assert: 710, ...), or CUDA_SUCCESS where hardware would not notice.
+[[nodiscard]] CUresult fault_of(emulator::Rule rule) noexcept;
+
+}  // namespace ptxgen::inline v0::driver::emulated
