@@ -7,6 +7,30 @@ namespace ptxgen::inline v0::driver::emulated {
 
 #define PTXGEN_PENDING __attribute__((weak))
 
+PTXGEN_PENDING CUresult capture_operation(const std::shared_ptr<CUstream_st>&, Operation&, bool&) {
+  return CUDA_SUCCESS;
+}
+PTXGEN_PENDING CUresult unsafe_during_capture() { return CUDA_SUCCESS; }
+PTXGEN_PENDING CUresult not_in_capture(const std::shared_ptr<CUstream_st>&) { return CUDA_SUCCESS; }
+PTXGEN_PENDING CUresult not_in_legacy(CUcontext) { return CUDA_SUCCESS; }
+PTXGEN_PENDING CUresult not_while_captured(CUcontext) { return CUDA_SUCCESS; }
+PTXGEN_PENDING void leave_capture(CUevent) {}
+PTXGEN_PENDING CUresult capture_record(const std::shared_ptr<CUstream_st>&,
+                                       const std::shared_ptr<CUevent_st>&, bool, bool&) {
+  return CUDA_SUCCESS;
+}
+PTXGEN_PENDING CUresult capture_wait(const std::shared_ptr<CUstream_st>&,
+                                     const std::shared_ptr<CUevent_st>&, bool, bool&) {
+  return CUDA_SUCCESS;
+}
+PTXGEN_PENDING void abandon_capture(const std::shared_ptr<CUstream_st>&) {}
+PTXGEN_PENDING const std::vector<std::shared_ptr<CUevent_st>>& records_of(const Executable&) {
+  static const std::vector<std::shared_ptr<CUevent_st>> kNone;
+  return kNone;
+}
+PTXGEN_PENDING CUresult execute(CUcontext, const Executable&) { return CUDA_SUCCESS; }
+PTXGEN_PENDING void pass_over(const Executable&, CUresult) {}
+
 namespace entries {
 
 // clang-format off
