@@ -99,6 +99,12 @@ TEST_CASE("link: logs of the options that it was created with") {
   CHECK(gpu.api.link_complete(link, &image, &size) == CUDA_ERROR_INVALID_VALUE);
   CHECK(add(gpu, link, ptx_module("?\n"), "broken.ptx") == CUDA_ERROR_INVALID_PTX);
   CHECK_THAT(error.data(), Contains("ptxas broken.ptx, line 4; error   : "));
+  CUjit_option option = CU_JIT_TARGET;
+  void* target = reinterpret_cast<void*>(90);
+  CHECK(gpu.api.link_add_data(link, CU_JIT_INPUT_PTX, const_cast<char*>(kAnswer.c_str()),
+                              kAnswer.size() + 1, "own", 1, &option,
+                              &target) == CUDA_ERROR_INVALID_VALUE);
+  CHECK_THAT(gpu.log(), Contains("belongs to cuLinkCreate"));
   CHECK(add(gpu, link, "hello", "text") == CUDA_ERROR_INVALID_PTX);
   CHECK(add(gpu, link, test::cubin_bytes(), "machine", CU_JIT_INPUT_CUBIN) ==
         CUDA_ERROR_NO_BINARY_FOR_GPU);
