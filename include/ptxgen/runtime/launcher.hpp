@@ -14,6 +14,7 @@
 #include "ptxgen/runtime/module.hpp"
 #include "ptxgen/runtime/module_cache.hpp"
 #include "ptxgen/runtime/stream.hpp"
+#include "ptxgen/support/trace.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -127,7 +128,8 @@ class Launcher {
   /// `Error` after all have been tried.
   void prepare(std::span<const KernelRequest> kernels, PrepareProgress progress = {}) const;
 
-  /// The stages of the kernel's last miss, for `--json`; empty if it never missed.
+  /// The stages of the kernel's last miss, for `--json`: "build", "passes", "gates", "print",
+  /// "cache", "assemble", "load"; those that were not needed are missing. Empty if it never missed.
   [[nodiscard]] std::vector<StageTime> stages(std::string_view kernel) const;
   [[nodiscard]] const ModuleCache& cache() const noexcept;
   [[nodiscard]] ModuleCache& cache() noexcept;
