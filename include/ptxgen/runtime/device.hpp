@@ -1,0 +1,149 @@
+// ptxgen/runtime/device.hpp - a GPU, real or emulated, and its context
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ptxgen/driver/table.hpp"
+#include "ptxgen/ptx/target.hpp"
+#include "ptxgen/support/hidden.hpp"
+#include "ptxgen/support/log.hpp"
+#include "ptxgen/support/settings.hpp"
+
+namespace ptxgen::inline v0 {
+
+class Trace;        // ptxgen/support/trace.hpp
+class ContextCore;  // src/runtime/core.hpp: table, handle, log; shared by all that a context makes
+
+enum class DeviceKind : std::uint8_t {
+  Cuda,      ///< libcuda's; our stand-in library counts as one
+  Emulator,  ///< the emulated driver inside this library
+};
+
+/// What launches are checked against. Bytes unless said otherwise; read from the device.
+struct DeviceLimits {
+  std::uint32_t multiprocessors = 0;
+  std::uint32_t threads_per_block = 0;
+  std::uint32_t threads_per_multiprocessor = 0;
+  std::uint32_t block[3] = {0, 0, 0};         ///< largest x, y, z
+  std::uint32_t grid[3] = {0, 0, 0};          ///< largest x, y, z
+  std::uint32_t shared_per_block = 0;         ///< without opting in
+  std::uint32_t shared_per_block_opt_in = 0;  ///< static and dynamic together, opted in
+  std::uint32_t shared_per_multiprocessor = 0;
+  std::uint32_t reserved_shared_per_block = 0;
+  std::uint32_t registers_per_block = 0;  ///< 32-bit registers
+  std::uint32_t l2_bytes = 0;
+  std::uint32_t clock_khz = 0;
+  std::uint64_t memory_bytes = 0;
+  bool cooperative = false;
+  bool clusters = false;
+};
+
+/// One device of one driver.
+struct DeviceInfo {
+  DeviceKind kind = DeviceKind::Cuda;
+  int ordinal = 0;
+  std::string name;        ///< "NVIDIA H200"
+  std::uint16_t sm = 0;    ///< 90: compute capability 9.0
+  std::string target;      ///< what kernels are generated for: the newest base target of the target
+                           ///< table that the device runs ("sm_90"); never one above the device
+  int driver_version = 0;  ///< 13000 is 13.0
+  int newest_ptx = 0;      ///< that its driver compiles, 10 * major + minor; 0 if not known
+  DeviceLimits limits;
+};
+
+/// A device that was opened: its driver's table and what it can do. A cheap value.
+///
+/// Threads: const members from any thread.
+class Device {
+ public:
+  /// "auto": the first device of libcuda, else the emulator, and the log says so. "cuda:N":
+  /// libcuda's device N. "emulator": the GPU of `settings.emulated_gpu`; "emulator:NAME": that
+  /// one of the GPU table. An empty name takes `settings.device`.
+  /// Throws `Error` (Stage::Device): "bad-device" (no such name; lists what is possible),
+  /// "no-driver" (the log lists the places tried), "no-device" (what the driver shows instead),
+  /// "unsupported-device" (older than all targets), "driver-call" for a driver that fails.
+  /// Messages go to the default log, at the settings' level, and spans where the settings say.
+  [[nodiscard]] static Device open(std::string_view name = {},
+                                   const Settings& settings = Settings::from_environment());
+  /// A device behind any table, which must outlive it: for tests and for tracing wrappers.
+  /// Calls cuInit.
+  [[nodiscard]] static Device open(const driver::Table& table, int ordinal,
+                                   DeviceKind kind = DeviceKind::Cuda,
+                                   const Settings& settings = Settings::from_environment());
+  /// All devices that `open` could open, libcuda's first; never throws for what is missing.
+  [[nodiscard]] static std::vector<DeviceInfo> list(const Settings& settings);
+
+  Device(const Device& other);
+  Device(Device&&) noexcept = default;
+  Device& operator=(Device&&) noexcept = default;
+  ~Device() = default;
+
+  [[nodiscard]] const DeviceInfo& info() const noexcept;
+  [[nodiscard]] const driver::Table& table() const noexcept;
+  /// What kernels for this device are built for: `info().target`'s row.
+  [[nodiscard]] const ptx::Target& target() const noexcept;
+  /// Where everything made from the device tells what it has to tell, and its spans.
+  [[nodiscard]] const Log& log() const noexcept;
+  [[nodiscard]] const Trace& trace() const noexcept;
+  /// The folder in which PTX that a driver refused is left for inspection.
+  [[nodiscard]] const std::string& dump_folder() const noexcept;
+  /// The driver's own CUdevice.
+  [[nodiscard]] driver::CUdevice driver_ordinal() const noexcept;
+
+ private:
+  struct State;
+  explicit Device(Hidden<State> state);
+  Hidden<State> state_;
+};
+
+/// The device's primary context, retained for as long as the Context or anything made from it
+/// lives: streams, events, buffers and modules keep it. Other libraries of the process (cuBLAS,
+/// frameworks on the CUDA runtime) use the same one.
+///
+/// Every member, and every member of what a context makes, makes the context current for its own
+/// duration where it is not, and leaves the thread as it found it.
+///
+/// A fault in a kernel poisons the context (`poisoned`): the call that meets it throws with the
+/// code "device-fault", every later one with "context-lost". What a destructor cannot let go of is
+/// tried once more and logged. Then let go of everything that was made from it, call `reset`, and
+/// start afresh.
+///
+/// Threads: const members from any thread at once.
+class Context {
+ public:
+  /// Throws `Error` (Stage::Device, "driver-call").
+  explicit Context(const Device& device);
+  Context(Context&&) noexcept;
+  Context& operator=(Context&&) noexcept;
+  ~Context();
+
+  [[nodiscard]] const Device& device() const noexcept;
+  /// Waits for all work of the context. Throws `Error` (Stage::Launch, code "device-fault" with the
+  /// driver's status and, where the driver keeps one, its log: the sanitizer's finding).
+  void synchronize() const;
+  /// Bytes of device memory.
+  struct Memory {
+    std::uint64_t free = 0;
+    std::uint64_t total = 0;
+  };
+  [[nodiscard]] Memory memory() const;
+  /// Whether a fault has made the context unusable.
+  [[nodiscard]] bool poisoned() const noexcept;
+  /// Destroys the primary context for the whole process, whoever uses it, so that the next Context
+  /// of the device starts with a healthy one.
+  static void reset(const Device& device);
+
+  /// The CUcontext.
+  [[nodiscard]] driver::CUcontext handle() const noexcept;
+  [[nodiscard]] const ContextCore& core() const noexcept { return *core_; }
+
+ private:
+  struct Shared;
+  Hidden<Shared> shared_;
+  const ContextCore* core_ = nullptr;
+};
+
+}  // namespace ptxgen::inline v0

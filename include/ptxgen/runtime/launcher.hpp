@@ -1,0 +1,142 @@
+// ptxgen/runtime/launcher.hpp - from a kernel's spec and device memory to a launch
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ptxgen/kernels/kernel.hpp"
+#include "ptxgen/runtime/buffer.hpp"
+#include "ptxgen/runtime/device.hpp"
+#include "ptxgen/runtime/module.hpp"
+#include "ptxgen/runtime/module_cache.hpp"
+#include "ptxgen/runtime/stream.hpp"
+#include "ptxgen/support/trace.hpp"
+
+namespace ptxgen::inline v0 {
+
+/// Which GEMV serves `gemv` and `matmul` with m == 1. The names of `to_string` are those of
+/// PTXGEN_GEMV and `--impl`.
+enum class GemvChoice : std::uint8_t {
+  Auto,       ///< the coalesced family; cuBLAS if that cannot be loaded, and the log says so
+  Coalesced,  ///< only that
+  Strided,    ///< the baseline: the way back if the coalesced kernel is suspected
+  Cublas,     ///< cublasSgemv, loaded at run time; a GPU only
+};
+[[nodiscard]] std::string_view to_string(GemvChoice choice) noexcept;
+/// Throws `Error` (Stage::Launch, "bad-choice") listing the names.
+[[nodiscard]] GemvChoice gemv_choice(std::string_view name);
+
+/// A kernel of the catalog with its parameters' values, in the catalog's order; for `prepare`.
+struct KernelRequest {
+  std::string_view kernel;
+  std::array<std::uint64_t, 4> values{};
+};
+
+struct LauncherOptions {
+  GemvChoice gemv = GemvChoice::Auto;
+  ModuleOptions module;
+  /// The gates that a kernel passes before it is loaded. Turning them off is logged.
+  bool gates = true;
+  /// The settings' cache folder, log level, gemv choice and paths.
+  Settings settings = Settings::from_environment();
+};
+
+/// What a launch was, for tests, logs and curiosity. The texts live as long as the program.
+struct LaunchRecord {
+  std::string_view kernel;          ///< "gemv_coalesced", "cublasSgemv"
+  std::string_view implementation;  ///< "coalesced", "strided", "cublas"; empty where there is one
+  std::string_view reason;          ///< why this one
+  LaunchGeometry geometry;
+  std::uint32_t launches = 1;  ///< more than one where matmul goes row by row
+  bool cached = false;         ///< the module was in memory already
+};
+
+/// A launch that was frozen: arguments, geometry and stream are fixed, all is checked. `launch`
+/// takes no lock, looks nothing up and allocates nothing. Keeps the module loaded; the memory is
+/// the caller's to keep.
+///
+/// Threads: `launch` from any thread.
+class LaunchPlan {
+ public:
+  LaunchPlan(LaunchPlan&&) noexcept;
+  LaunchPlan& operator=(LaunchPlan&&) noexcept;
+  ~LaunchPlan();
+
+  /// Throws `Error` (Stage::Launch) as Function::launch.
+  void launch() const;
+  /// On another stream of the same context.
+  void launch(const Stream& stream) const;
+  [[nodiscard]] const LaunchRecord& record() const noexcept;
+
+ private:
+  friend class Launcher;
+  struct State;
+  explicit LaunchPlan(Hidden<State> state);
+  Hidden<State> state_;
+};
+
+/// Launches the library's kernels: spec -> cache -> passes and gates -> load -> launch.
+///
+/// Every call checks its arguments against the kernel's signature and throws `Error`
+/// (Stage::Launch) before anything is queued: "buffer-size" (a buffer is smaller than the shape
+/// needs; names the parameter), "null-pointer", "misaligned", "aliasing" (y overlaps a or x),
+/// "empty-grid", "launch-limits", "capture-miss" (the stream is being captured and the kernel is
+/// not loaded yet: `prepare` it first; the capture stays valid).
+///
+/// Threads: all members from any thread at once.
+class Launcher {
+ public:
+  explicit Launcher(const Context& context, LauncherOptions options = {});
+  Launcher(Launcher&&) noexcept;
+  Launcher& operator=(Launcher&&) noexcept;
+  ~Launcher();
+
+  /// `y[j] = sum over i of a[i*n + j] * x[i]`: a is `[k x n]` row-major, x has k elements, y n.
+  /// k = 0 gives y = 0; n = 0 is refused.
+  LaunchRecord gemv(DeviceSpan<f32> y, DeviceSpan<f32> a, DeviceSpan<f32> x, std::uint32_t k,
+                    std::uint32_t n, const Stream& stream) const;
+  /// `c[m x n] = a[m x k] b[k x n]`, all row-major f32. m == 1 is `gemv(c, b, a, k, n)`; more rows
+  /// are served by the same kernel row by row.
+  LaunchRecord matmul(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b, std::uint32_t m,
+                      std::uint32_t n, std::uint32_t k, const Stream& stream) const;
+  /// `c[i] = a[i] + b[i]` for i in [0, n); c may be a or b.
+  LaunchRecord vadd(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b, std::uint32_t n,
+                    const Stream& stream) const;
+  /// `out[i] = in[i]` for i in [0, n), bit for bit; the two do not overlap.
+  LaunchRecord copy(DeviceSpan<b32> out, DeviceSpan<b32> in, std::uint32_t n,
+                    const Stream& stream) const;
+  /// `acc = in[i]; k times: acc = fma(acc, a, b); out[i] = acc`; out may be in.
+  LaunchRecord fma_rpt(DeviceSpan<f32> out, DeviceSpan<f32> in, std::int32_t n, std::int32_t k,
+                       float a, float b, const Stream& stream) const;
+
+  /// The same, frozen. A plan for matmul has m == 1.
+  [[nodiscard]] LaunchPlan plan_gemv(DeviceSpan<f32> y, DeviceSpan<f32> a, DeviceSpan<f32> x,
+                                     std::uint32_t k, std::uint32_t n, const Stream& stream) const;
+  [[nodiscard]] LaunchPlan plan_vadd(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b,
+                                     std::uint32_t n, const Stream& stream) const;
+
+  /// Any kernel of your own, through the same cache and gates. `arguments` as Function::launch.
+  LaunchRecord launch(const BuiltKernel& kernel, const LaunchGeometry& geometry,
+                      std::span<const std::byte> arguments, const Stream& stream,
+                      const LaunchOptions& options = {}) const;
+
+  /// Builds and loads kernels ahead of time, several at once; nothing is launched. Throws the first
+  /// `Error` after all have been tried.
+  void prepare(std::span<const KernelRequest> kernels, PrepareProgress progress = {}) const;
+
+  /// The stages of the kernel's last miss, for `--json`: "build", "passes", "gates", "print",
+  /// "cache", "assemble", "load"; those that were not needed are missing. Empty if it never missed.
+  [[nodiscard]] std::vector<StageTime> stages(std::string_view kernel) const;
+  [[nodiscard]] const ModuleCache& cache() const noexcept;
+  [[nodiscard]] ModuleCache& cache() noexcept;
+
+ private:
+  struct State;
+  Hidden<State> state_;
+};
+
+}  // namespace ptxgen::inline v0
