@@ -1,4 +1,5 @@
 // tests/driver/driver_capture_test.cpp - stream capture in the emulated driver
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <thread>
 

@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
+#include <memory>
+#include <random>
 #include <sstream>
 
 #include "driver_fixture.hpp"
@@ -292,7 +295,9 @@ TEST_CASE("a graph is printed as dot") {
   Letters letters(driver);
   const CUgraphNode a = letters.add('a');
   letters.add('b', {a});
-  const std::string path = std::string(std::tmpnam(nullptr)) + ".dot";
+  const std::string path = (std::filesystem::temp_directory_path() /
+                            ("ptxgen_graph_" + std::to_string(std::random_device{}()) + ".dot"))
+                               .string();
   PTXGEN_OK(driver.graph_debug_dot_print(letters.graph, path.c_str(), 0));
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();

@@ -111,6 +111,7 @@ TEST_CASE("events carry host time") {
   PTXGEN_CHECK_RESULT(driver.event_elapsed_time(&milliseconds, start, end),
                       CUDA_ERROR_INVALID_HANDLE);
   PTXGEN_OK(driver.event_record(start, stream));
+  PTXGEN_OK(driver.event_synchronize(start));
   Gate gate(driver, stream);
   PTXGEN_OK(driver.event_record(end, stream));
   PTXGEN_CHECK_RESULT(driver.event_query(end), CUDA_ERROR_NOT_READY);

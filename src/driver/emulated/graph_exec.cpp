@@ -42,6 +42,24 @@ bool is_whole(const CUgraph_st& graph) {
 constexpr char kNotWhole[] =
     "a graph names a kernel whose module was unloaded, or a context that was destroyed";
 
+CUresult run_step(CUcontext context, const Executable::Step& step) {
+  if (const auto* wait = std::get_if<WaitEvent>(&step.operation)) {
+    // In the own context the queue has the order; elsewhere it is the record known by now.
+    if (wait->event->context == context) return CUDA_SUCCESS;
+    WaitEvent waiting = *wait;
+    {
+      const std::lock_guard lock(waiting.event->mutex);
+      waiting.ticket = waiting.event->recorded;
+    }
+    return emulated::execute(context, waiting);
+  }
+  if (step.context == nullptr || step.context == context) {
+    return emulated::execute(context, step.operation);
+  }
+  const std::shared_ptr<CUctx_st> other = hold(step.context);
+  return other ? emulated::execute(other.get(), step.operation) : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
 /// Runs the steps; from the first fault on, and if `status` is one, only what must not be left out.
 CUresult run_steps(CUcontext context, const Executable& graph, CUresult status) {
   for (const Executable::Step& step : graph.steps) {
@@ -53,24 +71,11 @@ CUresult run_steps(CUcontext context, const Executable& graph, CUresult status) 
       pass_over(step.operation, status);
       continue;
     }
-    if (const auto* wait = std::get_if<WaitEvent>(&step.operation)) {
-      // In the own context the queue has the order; elsewhere it is the record known by now.
-      if (wait->event->context == context) continue;
-      WaitEvent waiting = *wait;
-      {
-        const std::lock_guard lock(waiting.event->mutex);
-        waiting.ticket = waiting.event->recorded;
-      }
-      status = emulated::execute(context, waiting);
-      continue;
-    }
-    if (step.context == nullptr || step.context == context) {
-      status = emulated::execute(context, step.operation);
-      continue;
-    }
-    const std::shared_ptr<CUctx_st> other = hold(step.context);
-    status =
-        other ? emulated::execute(other.get(), step.operation) : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    status = run_step(context, step);
+    if (status == CUDA_SUCCESS) continue;
+    // Who waits for an event behind it learns of the fault then.
+    const std::lock_guard lock(context->mutex);
+    if (context->fault == CUDA_SUCCESS) context->fault = status;
   }
   return status;
 }
