@@ -12,11 +12,11 @@
 #include "ptxgen/runtime/buffer.hpp"
 #include "ptxgen/runtime/device.hpp"
 #include "ptxgen/runtime/module.hpp"
+#include "ptxgen/runtime/module_cache.hpp"
 #include "ptxgen/runtime/stream.hpp"
+#include "ptxgen/support/trace.hpp"
 
 namespace ptxgen::inline v0 {
-
-class ModuleCache;  // ptxgen/runtime/module_cache.hpp
 
 /// Which GEMV serves `gemv` and `matmul` with m == 1. The names of `to_string` are those of
 /// PTXGEN_GEMV and `--impl`.
@@ -36,12 +36,6 @@ struct KernelRequest {
   std::array<std::uint64_t, 4> values{};
 };
 
-/// Told of each kernel that is ready. Called from one thread at a time.
-struct PrepareProgress {
-  void (*report)(void* user, std::size_t done, std::size_t total) = nullptr;
-  void* user = nullptr;
-};
-
 struct LauncherOptions {
   GemvChoice gemv = GemvChoice::Auto;
   ModuleOptions module;
@@ -59,13 +53,6 @@ struct LaunchRecord {
   LaunchGeometry geometry;
   std::uint32_t launches = 1;  ///< more than one where matmul goes row by row
   bool cached = false;         ///< the module was in memory already
-};
-
-/// Microseconds of each stage of making a kernel ready: "build", "passes", "gates", "print",
-/// "cache", "assemble", "load"; those that were not needed are missing.
-struct StageTime {
-  std::string_view stage;
-  double microseconds = 0;
 };
 
 /// A launch that was frozen: arguments, geometry and stream are fixed, all is checked. `launch`
@@ -141,7 +128,8 @@ class Launcher {
   /// `Error` after all have been tried.
   void prepare(std::span<const KernelRequest> kernels, PrepareProgress progress = {}) const;
 
-  /// The stages of the kernel's last miss, for `--json`; empty if it never missed.
+  /// The stages of the kernel's last miss, for `--json`: "build", "passes", "gates", "print",
+  /// "cache", "assemble", "load"; those that were not needed are missing. Empty if it never missed.
   [[nodiscard]] std::vector<StageTime> stages(std::string_view kernel) const;
   [[nodiscard]] const ModuleCache& cache() const noexcept;
   [[nodiscard]] ModuleCache& cache() noexcept;
