@@ -5,6 +5,9 @@ find_package(Threads REQUIRED)
 find_package(fmt 9 REQUIRED)
 find_package(spdlog 1.10 REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
+# Its headers alone (libxxhash-dev): nothing is linked.
+find_path(PTXGEN_XXHASH_INCLUDE xxhash.h REQUIRED)
+mark_as_advanced(PTXGEN_XXHASH_INCLUDE)
 
 # spdlog's own header-only target links the shared libfmt; this one leaves nothing to link.
 add_library(ptxgen_spdlog INTERFACE)

@@ -61,6 +61,22 @@ std::string result_text(CUresult result) {
          "): " + info->words;
 }
 
+std::string result_text(const Table& table, CUresult result) {
+  const char* name = nullptr;
+  const char* words = nullptr;
+  // A driver that does not know the code sets neither.
+  if (table.get_error_name == nullptr || table.get_error_name(result, &name) != CUDA_SUCCESS ||
+      name == nullptr) {
+    return result_text(result);
+  }
+  std::string text = std::string(name) + " (" + std::to_string(static_cast<int>(result)) + ")";
+  if (table.get_error_string != nullptr && table.get_error_string(result, &words) == CUDA_SUCCESS &&
+      words != nullptr) {
+    text += ": " + std::string(words);
+  }
+  return text;
+}
+
 std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }

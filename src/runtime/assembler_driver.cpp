@@ -5,24 +5,11 @@
 #include <charconv>
 #include <cstring>
 
-#include "runtime/driver_calls.hpp"
-
 namespace ptxgen::inline v0 {
 
 namespace {
 
-// Values of the driver's CUjit_option, CUjitInputType and CUjit_target enumerations.
-constexpr int kInfoLog = 3;
-constexpr int kInfoLogBytes = 4;
-constexpr int kErrorLog = 5;
-constexpr int kErrorLogBytes = 6;
-constexpr int kOptimizationLevel = 7;
-constexpr int kTarget = 9;
-constexpr int kLogVerbose = 12;
-constexpr int kLineInfo = 13;
-constexpr int kInputPtx = 1;
-constexpr std::size_t kAcceleratedTarget = 0x10000;
-constexpr std::size_t kFamilyTarget = 0x20000;
+using namespace driver;
 
 constexpr std::size_t kFirstLogBytes = std::size_t{64} << 10;
 constexpr std::size_t kLargestLogBytes = std::size_t{64} << 20;
@@ -30,25 +17,12 @@ constexpr std::size_t kLargestLogBytes = std::size_t{64} << 20;
 std::size_t target_number(const std::string& target) {
   std::size_t number = 0;
   std::from_chars(target.data() + 3, target.data() + target.size(), number);
-  if (target.back() == 'a') return number + kAcceleratedTarget;
-  if (target.back() == 'f') return number + kFamilyTarget;
+  if (target.back() == 'a') return number + kJitTargetAccelerated;
+  if (target.back() == 'f') return number + kJitTargetFamily;
   return number;
 }
 
 }  // namespace
-
-struct DriverTool::Functions {
-  DriverCalls calls;
-  int (*retain)(void**, int) = nullptr;
-  int (*release)(int) = nullptr;
-  int (*push)(void*) = nullptr;
-  int (*pop)(void**) = nullptr;
-  int (*create)(unsigned, int*, void**, void**) = nullptr;
-  int (*add_data)(void*, int, void*, std::size_t, const char*, unsigned, int*, void**) = nullptr;
-  int (*complete)(void*, void**, std::size_t*) = nullptr;
-  int (*destroy)(void*) = nullptr;
-  int device = 0;
-};
 
 struct DriverTool::Buffers {
   std::string info;
@@ -56,8 +30,7 @@ struct DriverTool::Buffers {
   bool full = false;
 };
 
-DriverTool::DriverTool(const Settings& settings)
-    : library_(DynamicLibrary::find(libcuda_search(settings))) {
+DriverTool::DriverTool(const Settings& settings) : libcuda_(find_libcuda(settings)) {
   constexpr std::string_view kPrefix = "cuda:";
   const std::string& name = settings.device;
   if (name.rfind(kPrefix, 0) == 0) {
@@ -68,51 +41,43 @@ DriverTool::DriverTool(const Settings& settings)
 AssemblerFinding DriverTool::finding() const {
   AssemblerFinding finding;
   finding.tool = AssemblerTool::Driver;
-  finding.found = static_cast<bool>(library_);
-  finding.where = library_.path();
-  if (!finding.found) finding.why_not = to_text(library_.attempts());
+  finding.found = libcuda_.table != nullptr && !libcuda_.emulated;
+  finding.where = libcuda_.where;
+  if (finding.found) return finding;
+  finding.why_not = libcuda_.table == nullptr
+                        ? libcuda_.problem
+                        : "is the emulated driver, which runs PTX and makes no machine code";
+  if (!libcuda_.where.empty()) finding.why_not = libcuda_.where + " " + finding.why_not;
   return finding;
 }
 
 std::string DriverTool::version() const { return version_; }
 
-std::string DriverTool::status_text(const std::string& call, int status) const {
-  return call + ": " + functions_->calls.status_text(status);
+std::string DriverTool::status_text(const std::string& call, CUresult status) const {
+  return call + ": " + result_text(*libcuda_.table, status);
 }
 
 void DriverTool::start() const {
-  functions_ = Hidden<Functions>::make();
-  Functions& f = *functions_;
-  const char* missing = f.calls.resolve(library_);
-  const auto need = [&](const char* name, auto*& function) {
-    if (missing == nullptr && !library_.resolve(name, function)) missing = name;
-  };
-  need("cuDevicePrimaryCtxRetain", f.retain);
-  need("cuDevicePrimaryCtxRelease_v2", f.release);
-  need("cuCtxPushCurrent_v2", f.push);
-  need("cuCtxPopCurrent_v2", f.pop);
-  need("cuLinkCreate_v2", f.create);
-  need("cuLinkAddData_v2", f.add_data);
-  need("cuLinkComplete", f.complete);
-  need("cuLinkDestroy", f.destroy);
-  if (missing != nullptr) {
-    problem_ = library_.path() + " has no function " + missing;
+  const AssemblerFinding found = finding();
+  if (!found.found) {
+    problem_ = found.why_not;
     return;
   }
-  const auto good = [&](const char* call, int status) {
-    if (status != kDriverSuccess) {
+  const Table& driver = *libcuda_.table;
+  const auto good = [&](const char* call, CUresult status) {
+    if (status != CUDA_SUCCESS) {
       problem_ = status_text(call, status);
       problem_status_ = status;
     }
-    return status == kDriverSuccess;
+    return status == CUDA_SUCCESS;
   };
   int version = 0;
-  if (!good("cuInit", f.calls.init(0)) ||
-      !good("cuDriverGetVersion", f.calls.driver_version(&version)) ||
-      !good("cuDeviceGet", f.calls.device_get(&f.device, ordinal_))) {
+  if (!good("cuInit", driver.init(0)) ||
+      !good("cuDriverGetVersion", driver.driver_get_version(&version)) ||
+      !good("cuDeviceGet", driver.device_get(&device_, ordinal_))) {
     return;
   }
-  version_ = driver_version_text(version);
+  version_ = version_text(version);
 }
 
 ToolOutcome DriverTool::assemble(const std::string& ptx, const AssembleOptions& options) const {
@@ -134,34 +99,40 @@ ToolOutcome DriverTool::assemble(const std::string& ptx, const AssembleOptions& 
 
 ToolOutcome DriverTool::attempt(const std::string& ptx, const AssembleOptions& options,
                                 Buffers& buffers) const {
-  const Functions& f = *functions_;
+  const Table& driver = *libcuda_.table;
   ToolOutcome outcome;
+  CUresult status = CUDA_SUCCESS;
   const auto failed = [&](const char* call) {
-    outcome.reason = status_text(call, outcome.status);
-    return outcome.status != kDriverSuccess;
+    if (status == CUDA_SUCCESS) return false;
+    outcome.status = status;
+    outcome.reason = status_text(call, status);
+    return true;
   };
   const auto as_value = [](std::size_t number) { return reinterpret_cast<void*>(number); };
 
-  void* context = nullptr;
-  outcome.status = f.retain(&context, f.device);
-  if (outcome.status != kDriverSuccess) {
+  CUcontext context = nullptr;
+  status = driver.device_primary_ctx_retain(&context, device_);
+  if (failed("cuDevicePrimaryCtxRetain")) {
     outcome.verdict = ToolVerdict::Unusable;
-    outcome.reason = status_text("cuDevicePrimaryCtxRetain", outcome.status);
     return outcome;
   }
   struct Context {
-    const Functions& functions;
+    const Table& driver;
+    CUdevice device;
     bool pushed;
     ~Context() {
-      void* popped = nullptr;
-      if (pushed) (void)functions.pop(&popped);
-      (void)functions.release(functions.device);
+      CUcontext popped = nullptr;
+      if (pushed) (void)driver.ctx_pop_current(&popped);
+      (void)driver.device_primary_ctx_release(device);
     }
-  } const current{f, (outcome.status = f.push(context)) == kDriverSuccess};
+  } const current{driver, device_, (status = driver.ctx_push_current(context)) == CUDA_SUCCESS};
   if (failed("cuCtxPushCurrent")) return outcome;
 
-  std::array<int, 8> names = {kInfoLog,           kInfoLogBytes, kErrorLog,   kErrorLogBytes,
-                              kOptimizationLevel, kTarget,       kLogVerbose, kLineInfo};
+  std::array<CUjit_option, 8> names = {
+      CU_JIT_INFO_LOG_BUFFER,    CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+      CU_JIT_ERROR_LOG_BUFFER,   CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+      CU_JIT_OPTIMIZATION_LEVEL, CU_JIT_TARGET,
+      CU_JIT_LOG_VERBOSE,        CU_JIT_GENERATE_LINE_INFO};
   std::array<void*, 8> values = {buffers.info.data(),
                                  as_value(buffers.info.size()),
                                  buffers.error.data(),
@@ -170,26 +141,26 @@ ToolOutcome DriverTool::attempt(const std::string& ptx, const AssembleOptions& o
                                  as_value(target_number(options.target)),
                                  as_value(1),
                                  as_value(options.line_info ? 1 : 0)};
-  void* link = nullptr;
-  outcome.status =
-      f.create(static_cast<unsigned>(names.size()), names.data(), values.data(), &link);
+  CUlinkState link = nullptr;
+  status =
+      driver.link_create(static_cast<unsigned>(names.size()), names.data(), values.data(), &link);
   if (failed("cuLinkCreate")) return outcome;
   void* cubin = nullptr;
   std::size_t cubin_bytes = 0;
   const char* call = "cuLinkAddData";
   // The size counts the zero byte here.
-  outcome.status = f.add_data(link, kInputPtx, const_cast<char*>(ptx.c_str()), ptx.size() + 1,
-                              "ptx", 0, nullptr, nullptr);
-  if (outcome.status == kDriverSuccess) {
+  status = driver.link_add_data(link, CU_JIT_INPUT_PTX, const_cast<char*>(ptx.c_str()),
+                                ptx.size() + 1, "ptx", 0, nullptr, nullptr);
+  if (status == CUDA_SUCCESS) {
     call = "cuLinkComplete";
-    outcome.status = f.complete(link, &cubin, &cubin_bytes);
+    status = driver.link_complete(link, &cubin, &cubin_bytes);
   }
-  if (outcome.status == kDriverSuccess) {
+  if (status == CUDA_SUCCESS) {
     // The image belongs to the link and goes with it.
     outcome.cubin.resize(cubin_bytes);
     std::memcpy(outcome.cubin.data(), cubin, cubin_bytes);
   }
-  (void)f.destroy(link);
+  (void)driver.link_destroy(link);
   const auto text_of = [&buffers](std::string& buffer) {
     buffer.back() = '\0';
     const std::size_t length = std::strlen(buffer.c_str());
@@ -201,18 +172,17 @@ ToolOutcome DriverTool::attempt(const std::string& ptx, const AssembleOptions& o
   const std::string info = text_of(buffers.info);
   if (!outcome.log.empty() && outcome.log.back() != '\n' && !info.empty()) outcome.log += '\n';
   outcome.log += info;
-  if (outcome.status == kDriverSuccess) {
+  if (!failed(call)) {
     outcome.verdict = ToolVerdict::Accepted;
     return outcome;
   }
-  outcome.reason = status_text(call, outcome.status);
-  switch (outcome.status) {
-    case kDriverInvalidPtx:
-    case kDriverInvalidImage:
-    case kDriverUnsupportedPtxVersion:
+  switch (status) {
+    case CUDA_ERROR_INVALID_PTX:
+    case CUDA_ERROR_INVALID_IMAGE:
+    case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
       outcome.verdict = ToolVerdict::Rejected;
       break;
-    case kDriverNoBinaryForGpu:
+    case CUDA_ERROR_NO_BINARY_FOR_GPU:
       outcome.verdict = ToolVerdict::UnknownTarget;
       break;
     default:

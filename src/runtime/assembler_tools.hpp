@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ptxgen/driver/table.hpp"
 #include "ptxgen/runtime/assembler.hpp"
 #include "support/toolkit.hpp"
 #include "support/dynamic_library.hpp"
@@ -82,17 +83,16 @@ class DriverTool {
   [[nodiscard]] ToolOutcome assemble(const std::string& ptx, const AssembleOptions& options) const;
 
  private:
-  struct Functions;
   struct Buffers;
   void start() const;
   [[nodiscard]] ToolOutcome attempt(const std::string& ptx, const AssembleOptions& options,
                                     Buffers& buffers) const;
-  [[nodiscard]] std::string status_text(const std::string& call, int status) const;
+  [[nodiscard]] std::string status_text(const std::string& call, driver::CUresult status) const;
 
-  DynamicLibrary library_;
+  driver::Libcuda libcuda_;
   int ordinal_ = 0;
   mutable std::once_flag started_;
-  mutable Hidden<Functions> functions_;
+  mutable driver::CUdevice device_ = 0;
   mutable std::string problem_;
   mutable int problem_status_ = 0;
   mutable std::string version_;

@@ -7,10 +7,10 @@
 #include <exception>
 #include <filesystem>
 
+#include "ptxgen/driver/table.hpp"
 #include "ptxgen/runtime/assembler.hpp"
 #include "ptxgen/runtime/nvrtc.hpp"
 #include "ptxgen/support/error.hpp"
-#include "runtime/driver_calls.hpp"
 #include "support/toolkit.hpp"
 
 namespace ptxgen::inline v0 {
@@ -19,61 +19,58 @@ namespace {
 
 namespace fs = std::filesystem;
 
-GpuFinding ask_gpu(const DriverCalls& calls, int ordinal) {
+GpuFinding ask_gpu(const driver::Table& driver, int ordinal) {
   GpuFinding gpu;
   gpu.ordinal = ordinal;
-  int device = 0;
-  if (const int status = calls.device_get(&device, ordinal); status != kDriverSuccess) {
-    gpu.name = calls.status_text(status);
+  driver::CUdevice device = 0;
+  if (const auto status = driver.device_get(&device, ordinal); status != driver::CUDA_SUCCESS) {
+    gpu.name = driver::result_text(driver, status);
     return gpu;
   }
   std::array<char, 256> name{};
-  if (calls.device_name(name.data(), static_cast<int>(name.size()) - 1, device) == kDriverSuccess) {
+  if (driver.device_get_name(name.data(), static_cast<int>(name.size()) - 1, device) ==
+      driver::CUDA_SUCCESS) {
     gpu.name = name.data();
   }
+  const auto attribute = [&](driver::CUdevice_attribute which, int& value) {
+    return driver.device_get_attribute(&value, which, device) == driver::CUDA_SUCCESS;
+  };
   int major = 0;
   int minor = 0;
-  if (calls.device_attribute(&major, kAttributeComputeMajor, device) == kDriverSuccess &&
-      calls.device_attribute(&minor, kAttributeComputeMinor, device) == kDriverSuccess) {
+  if (attribute(driver::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, major) &&
+      attribute(driver::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, minor)) {
     gpu.target = "sm_" + std::to_string(major) + std::to_string(minor);
   }
-  (void)calls.device_attribute(&gpu.multiprocessors, kAttributeMultiprocessors, device);
+  (void)attribute(driver::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu.multiprocessors);
   std::size_t bytes = 0;
-  if (calls.device_memory(&bytes, device) == kDriverSuccess) gpu.memory_bytes = bytes;
+  if (driver.device_total_mem(&bytes, device) == driver::CUDA_SUCCESS) gpu.memory_bytes = bytes;
   return gpu;
 }
 
 void ask_driver(const Settings& settings, PieceFinding& piece, std::vector<GpuFinding>& gpus) {
-  const DynamicLibrary library = DynamicLibrary::find(libcuda_search(settings));
-  if (!library) {
-    piece.problem = to_text(library.attempts());
-    return;
+  const driver::Libcuda libcuda = driver::find_libcuda(settings);
+  piece.where = libcuda.where;
+  piece.problem = libcuda.problem;
+  if (libcuda.table == nullptr) return;
+  if (libcuda.emulated) {
+    piece.gives = "running kernels on the CPU: it is ptxgen's emulated driver, not NVIDIA's";
   }
-  piece.where = library.path();
-  DriverCalls calls;
-  if (const char* missing = calls.resolve(library); missing != nullptr) {
-    piece.problem = "is not a usable driver: it has no function " + std::string(missing);
-    return;
-  }
-  if (const int status = calls.init(0); status != kDriverSuccess) {
-    piece.problem = "cuInit: " + calls.status_text(status);
-    if (status == kDriverStubLibrary) {
-      piece.problem += "; this is the toolkit's stub for linking, not a driver";
-    }
-    return;
-  }
-  int version = 0;
-  if (calls.driver_version(&version) == kDriverSuccess) {
-    piece.version = driver_version_text(version);
-  }
+  const driver::Table& driver = *libcuda.table;
+  const auto good = [&](const char* call, driver::CUresult status) {
+    if (status == driver::CUDA_SUCCESS) return true;
+    piece.problem = std::string(call) + ": " + driver::result_text(driver, status);
+    return false;
+  };
   int count = 0;
-  if (const int status = calls.device_count(&count); status != kDriverSuccess) {
-    piece.problem = "cuDeviceGetCount: " + calls.status_text(status);
-    return;
+  int version = 0;
+  if (!good("cuInit", driver.init(0))) return;
+  if (good("cuDriverGetVersion", driver.driver_get_version(&version))) {
+    piece.version = driver::version_text(version);
   }
+  if (!good("cuDeviceGetCount", driver.device_get_count(&count))) return;
   piece.found = count > 0;
   if (count == 0) piece.problem = "the driver shows no GPU";
-  for (int i = 0; i < count; ++i) gpus.push_back(ask_gpu(calls, i));
+  for (int i = 0; i < count; ++i) gpus.push_back(ask_gpu(driver, i));
 }
 
 void ask_program(const FoundProgram& program, PieceFinding& piece) {

@@ -101,6 +101,16 @@ DynamicLibrary DynamicLibrary::find(const LibrarySearch& search) {
   return library;
 }
 
+DynamicLibrary DynamicLibrary::find_loaded(const std::string& name) {
+  DynamicLibrary library;
+  if (void* handle = dlopen(name.c_str(), kOpenFlags | RTLD_NOLOAD); handle != nullptr) {
+    library.adopt(handle, name);
+  } else {
+    library.attempts_.push_back({name, "not loaded by this process"});
+  }
+  return library;
+}
+
 DynamicLibrary::DynamicLibrary(DynamicLibrary&& other) noexcept
     : handle_(std::exchange(other.handle_, nullptr)),
       path_(std::move(other.path_)),

@@ -38,6 +38,8 @@ class DynamicLibrary {
  public:
   DynamicLibrary() = default;
   [[nodiscard]] static DynamicLibrary find(const LibrarySearch& search);
+  /// The library of that name if the process has loaded it already; never loads one.
+  [[nodiscard]] static DynamicLibrary find_loaded(const std::string& name);
 
   DynamicLibrary(DynamicLibrary&& other) noexcept;
   DynamicLibrary& operator=(DynamicLibrary&& other) noexcept;

@@ -22,19 +22,33 @@ enum CUdevice_attribute : int {
 
 using CUdevice = int;
 using CUdeviceptr = unsigned long long;
-using CUcontext = struct CUctx_st*;
-using CUmodule = struct CUmod_st*;
-using CUfunction = struct CUfunc_st*;
-using CUkernel = struct CUkern_st*;
-using CUstream = struct CUstream_st*;
-using CUevent = struct CUevent_st*;
-using CUgraph = struct CUgraph_st*;
-using CUgraphNode = struct CUgraphNode_st*;
-using CUgraphExec = struct CUgraphExec_st*;
-using CUgraphDeviceNode = struct CUgraphDeviceUpdatableNode_st*;
-using CUlinkState = struct CUlinkState_st*;
-using CUarray = struct CUarray_st*;
-using CUlogsCallbackHandle = struct CUlogsCallbackEntry_st*;
+// Declared here first: `struct CUctx_st*` alone would mean cuda.h's where that is included before.
+struct CUctx_st;
+struct CUmod_st;
+struct CUfunc_st;
+struct CUkern_st;
+struct CUstream_st;
+struct CUevent_st;
+struct CUgraph_st;
+struct CUgraphNode_st;
+struct CUgraphExec_st;
+struct CUgraphDeviceUpdatableNode_st;
+struct CUlinkState_st;
+struct CUarray_st;
+struct CUlogsCallbackEntry_st;
+using CUcontext = CUctx_st*;
+using CUmodule = CUmod_st*;
+using CUfunction = CUfunc_st*;
+using CUkernel = CUkern_st*;
+using CUstream = CUstream_st*;
+using CUevent = CUevent_st*;
+using CUgraph = CUgraph_st*;
+using CUgraphNode = CUgraphNode_st*;
+using CUgraphExec = CUgraphExec_st*;
+using CUgraphDeviceNode = CUgraphDeviceUpdatableNode_st*;
+using CUlinkState = CUlinkState_st*;
+using CUarray = CUarray_st*;
+using CUlogsCallbackHandle = CUlogsCallbackEntry_st*;
 
 struct CUuuid {
   char bytes[16];

@@ -59,6 +59,8 @@ struct FunctionInfo {
 [[nodiscard]] std::string result_name(CUresult result);
 /// "CUDA_ERROR_INVALID_VALUE (1): an argument is out of its range".
 [[nodiscard]] std::string result_text(CUresult result);
+/// The same in the words of the driver behind `table`, which may know newer codes.
+[[nodiscard]] std::string result_text(const Table& table, CUresult result);
 /// 12080 as "12.8".
 [[nodiscard]] std::string version_text(int version);
 /// The newest PTX version that a driver of that CUDA version compiles, as 10 * major + minor; 0 for
@@ -69,7 +71,8 @@ struct FunctionInfo {
 struct Libcuda {
   const Table* table = nullptr;  ///< null: not there, or not usable
   std::string where;             ///< the file; empty if none was found
-  std::string problem;           ///< why there is no table: places tried, or the missing function
+  std::string problem;           ///< why there is no table: places tried, a line each, or what is
+                                 ///< wrong with `where`, to be read after its name
   bool emulated = false;         ///< it is our stand-in library
 };
 

@@ -9,25 +9,28 @@
 namespace ptxgen::inline v0 {
 
 // field, environment variable, value when the variable is unset or empty, what it is for.
-#define PTXGEN_SETTINGS(X)                                                                 \
-  X(libcuda_path, "PTXGEN_LIBCUDA_PATH", "", "the NVIDIA driver library, libcuda.so.1")    \
-  X(nvrtc_path, "PTXGEN_NVRTC_PATH", "", "the CUDA C++ compiler library, libnvrtc.so")     \
-  X(nvjitlink_path, "PTXGEN_NVJITLINK_PATH", "", "the assembler library, libnvJitLink.so") \
-  X(ptxas_path, "PTXGEN_PTXAS_PATH", "", "the assembler program, ptxas")                   \
-  X(cublas_path, "PTXGEN_CUBLAS_PATH", "", "the BLAS library, libcublas.so")               \
-  X(cuda_path, "PTXGEN_CUDA_PATH", "", "a CUDA toolkit, looked at before any other")       \
-  X(cache_dir, "PTXGEN_CACHE_DIR", "", "where compiled kernels are kept between runs")     \
-  X(device, "PTXGEN_DEVICE", "auto", "the device to use: auto, emulator or cuda:N")        \
-  X(emulated_gpu, "PTXGEN_EMULATED_GPU", "h200", "the GPU that the emulated driver shows") \
-  X(emulated_ptx, "PTXGEN_EMULATED_PTX", "9.0", "the newest PTX version that it accepts")  \
-  X(gemv, "PTXGEN_GEMV", "auto", "the GEMV to use: auto, coalesced, strided or cublas")    \
-  X(log, "PTXGEN_LOG", "warn", "the log level: off, error, warn, info, debug or trace")    \
-  X(cuda_home, "CUDA_HOME", "", "a CUDA toolkit, one of the usual places")                 \
-  X(cuda_toolkit, "CUDA_PATH", "", "a CUDA toolkit, one of the usual places")              \
-  X(conda_prefix, "CONDA_PREFIX", "", "a conda environment, one of the usual places")      \
-  X(program_path, "PATH", "", "folders searched for programs")                             \
-  X(xdg_cache_home, "XDG_CACHE_HOME", "", "the parent of the cache folder")                \
-  X(home, "HOME", "", "the user's folder, for the cache folder when nothing else says")    \
+#define PTXGEN_SETTINGS(X)                                                                         \
+  X(libcuda_path, "PTXGEN_LIBCUDA_PATH", "", "the NVIDIA driver library, libcuda.so.1")            \
+  X(nvrtc_path, "PTXGEN_NVRTC_PATH", "", "the CUDA C++ compiler library, libnvrtc.so")             \
+  X(nvjitlink_path, "PTXGEN_NVJITLINK_PATH", "", "the assembler library, libnvJitLink.so")         \
+  X(ptxas_path, "PTXGEN_PTXAS_PATH", "", "the assembler program, ptxas")                           \
+  X(cublas_path, "PTXGEN_CUBLAS_PATH", "", "the BLAS library, libcublas.so")                       \
+  X(cuda_path, "PTXGEN_CUDA_PATH", "", "a CUDA toolkit, looked at before any other")               \
+  X(cache_dir, "PTXGEN_CACHE_DIR", "", "where compiled kernels are kept between runs")             \
+  X(device, "PTXGEN_DEVICE", "auto", "the device to use: auto, emulator or cuda:N")                \
+  X(emulated_gpu, "PTXGEN_EMULATED_GPU", "h200", "the GPU that the emulated driver shows")         \
+  X(emulated_ptx, "PTXGEN_EMULATED_PTX", "9.0", "the newest PTX version that it accepts")          \
+  X(gemv, "PTXGEN_GEMV", "auto", "the GEMV to use: auto, coalesced, strided or cublas")            \
+  X(log, "PTXGEN_LOG", "warn", "the log level: off, error, warn, info, debug or trace")            \
+  X(trace, "PTXGEN_TRACE", "", "a file to write a Chrome trace of what the library does to")       \
+  X(nvtx_path, "PTXGEN_NVTX_PATH", "", "the profiler library, libnvToolsExt.so.1")                 \
+  X(nvtx_injection, "NVTX_INJECTION64_PATH", "", "the library of an attached profiler, set by it") \
+  X(cuda_home, "CUDA_HOME", "", "a CUDA toolkit, one of the usual places")                         \
+  X(cuda_toolkit, "CUDA_PATH", "", "a CUDA toolkit, one of the usual places")                      \
+  X(conda_prefix, "CONDA_PREFIX", "", "a conda environment, one of the usual places")              \
+  X(program_path, "PATH", "", "folders searched for programs")                                     \
+  X(xdg_cache_home, "XDG_CACHE_HOME", "", "the parent of the cache folder")                        \
+  X(home, "HOME", "", "the user's folder, for the cache folder when nothing else says")            \
   X(temp_dir, "TMPDIR", "/tmp", "where short-lived files for ptxas are written")
 
 /// One typed object for all that the environment can change. Objects of the library take it by

@@ -1,0 +1,25 @@
+// src/support/log_format.hpp - messages from a format string, made only if wanted
+#pragma once
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "ptxgen/support/log.hpp"
+
+namespace ptxgen::inline v0 {
+
+/// `log_line(log, LogLevel::Debug, "loaded {} in {:.1f} us", name, time)`. A failure to format is
+/// dropped with its message.
+template <class... Args>
+void log_line(const Log& log, LogLevel level, fmt::format_string<Args...> format,
+              Args&&... args) noexcept {
+  if (!log.enabled(level)) return;
+  try {
+    log.write(level, std::string_view(fmt::format(format, std::forward<Args>(args)...)));
+  } catch (...) {
+    // Out of memory: what the message was about goes on.
+  }
+}
+
+}  // namespace ptxgen::inline v0

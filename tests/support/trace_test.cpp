@@ -1,0 +1,298 @@
+// tests/support/trace_test.cpp - spans as Chrome trace, as stage times, as NVTX ranges
+#include "ptxgen/support/trace.hpp"
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "ptxgen/support/error.hpp"
+#include "ptxgen/support/observe.hpp"
+#include "support/process_ids.hpp"
+#include "support/temporary_directory.hpp"
+
+using namespace ptxgen;
+using Json = nlohmann::json;
+
+namespace {
+
+/// A trace that neither the environment nor a loaded profiler library can change.
+TraceOptions in_memory() {
+  TraceOptions options;
+  options.nvtx_in_process = false;
+  return options;
+}
+
+struct Interval {
+  std::string name;
+  long long begin = 0;  // ns
+  long long end = 0;
+};
+
+long long nanoseconds(const Json& value) { return std::llround(value.get<double>() * 1000.0); }
+
+/// The spans of each thread; checks every field on the way.
+std::map<std::uint64_t, std::vector<Interval>> by_thread(const Json& trace) {
+  std::map<std::uint64_t, std::vector<Interval>> threads;
+  for (const Json& event : trace.at("traceEvents")) {
+    CHECK(event.at("ph") == "X");
+    CHECK(event.at("pid") == process_id());
+    CHECK(event.at("cat").is_string());
+    CHECK(event.at("args").is_object());
+    Interval interval;
+    interval.name = event.at("name");
+    interval.begin = nanoseconds(event.at("ts"));
+    interval.end = interval.begin + nanoseconds(event.at("dur"));
+    CHECK(interval.begin >= 0);
+    CHECK(interval.end >= interval.begin);
+    threads[event.at("tid").get<std::uint64_t>()].push_back(interval);
+  }
+  return threads;
+}
+
+/// Any two spans of a thread are disjoint, or one lies in the other.
+bool nested(const std::vector<Interval>& spans) {
+  for (const Interval& a : spans) {
+    for (const Interval& b : spans) {
+      const bool disjoint = a.end <= b.begin || b.end <= a.begin;
+      const bool inside =
+          (a.begin <= b.begin && b.end <= a.end) || (b.begin <= a.begin && a.end <= b.end);
+      if (!disjoint && !inside) return false;
+    }
+  }
+  return true;
+}
+
+void wait_a_little() { std::this_thread::sleep_for(std::chrono::microseconds(200)); }
+
+}  // namespace
+
+TEST_CASE("a trace that is off records nothing and opens nothing", "[trace]") {
+  const Trace off;
+  CHECK_FALSE(off.on());
+  {
+    Span span(off, "build");
+    CHECK_FALSE(span.recording());
+    span.argument("kernel", "k");
+  }
+  CHECK(off.recorded() == 0);
+  const Json json = Json::parse(off.json());
+  CHECK(json.at("traceEvents").empty());
+  TraceOptions nothing = in_memory();
+  nothing.record = false;
+  CHECK_FALSE(Trace::start(nothing).on());
+}
+
+TEST_CASE("spans come out as complete events that nest", "[trace]") {
+  const Trace trace = Trace::start(in_memory());
+  REQUIRE(trace.on());
+  CHECK_FALSE(trace.profiled());
+  {
+    Span outer(trace, "load", "runtime");
+    CHECK(outer.recording());
+    outer.argument("kernel", "gemv \"quoted\"\n");
+    outer.argument("bytes", 18446744073709551615u);
+    wait_a_little();
+    {
+      const Span inner(trace, "assemble", "runtime");
+      wait_a_little();
+    }
+    { const Span inner(trace, "copy"); }
+  }
+  const Json json = Json::parse(trace.json());
+  CHECK(json.at("otherData").at("dropped") == 0);
+  const Json& events = json.at("traceEvents");
+  REQUIRE(events.size() == 3);
+  CHECK(events[0].at("name") == "assemble");
+  CHECK(events[1].at("name") == "copy");
+  CHECK(events[1].at("cat") == "ptxgen");
+  CHECK(events[2].at("name") == "load");
+  CHECK(events[2].at("cat") == "runtime");
+  CHECK(events[2].at("args") ==
+        Json{{"kernel", "gemv \"quoted\"\n"}, {"bytes", "18446744073709551615"}});
+  const auto threads = by_thread(json);
+  REQUIRE(threads.size() == 1);
+  CHECK(threads.begin()->first == thread_id());
+  const std::vector<Interval>& spans = threads.begin()->second;
+  CHECK(nested(spans));
+  const Interval& outer = spans[2];
+  CHECK((outer.begin <= spans[0].begin && spans[0].end <= outer.end));
+  CHECK((spans[0].end <= spans[1].begin && spans[1].end <= outer.end));
+  CHECK(spans[0].end - spans[0].begin >= 200'000);
+  CHECK(outer.end - outer.begin >= 400'000);
+}
+
+TEST_CASE("times keep their fraction of a microsecond", "[trace]") {
+  const Trace trace = Trace::start(in_memory());
+  for (int i = 0; i < 200; ++i) const Span span(trace, "x");
+  bool fraction = false;
+  const Json json = Json::parse(trace.json());
+  CHECK(json.at("traceEvents").size() == 200);
+  for (const Json& event : json.at("traceEvents")) {
+    const double ts = event.at("ts");
+    fraction = fraction || ts != std::floor(ts);
+    CHECK(ts == static_cast<double>(nanoseconds(event.at("ts"))) / 1000.0);
+  }
+  CHECK(fraction);
+}
+
+TEST_CASE("bytes that are not text do not spoil the file", "[trace]") {
+  const Trace trace = Trace::start(in_memory());
+  {
+    Span span(trace, "bad \xff name");
+    span.argument("key \xc3", std::string("value \0 \x01 \xe2\x82", 11));
+  }
+  const Json json = Json::parse(trace.json());
+  CHECK(json.at("traceEvents").size() == 1);
+}
+
+TEST_CASE("arguments are bounded in number and length", "[trace]") {
+  const Trace trace = Trace::start(in_memory());
+  {
+    Span span(trace, "x");
+    for (int i = 0; i < 20; ++i) span.argument("a" + std::to_string(i), std::string(1000, 'x'));
+  }
+  const Json event = Json::parse(trace.json()).at("traceEvents").at(0);
+  CHECK(event.at("args").size() == 8);
+  CHECK(event.at("args").at("a7").get<std::string>().size() == 256);
+}
+
+TEST_CASE("memory is bounded, what does not fit is counted", "[trace]") {
+  TraceOptions options = in_memory();
+  options.max_bytes = 20'000;
+  const Trace trace = Trace::start(options);
+  constexpr std::size_t kSpans = 1000;
+  for (std::size_t i = 0; i < kSpans; ++i)
+    const Span span(trace, "a name that is not short at all");
+  CHECK(trace.recorded() > 20);
+  CHECK(trace.recorded() < 200);
+  CHECK(trace.recorded() + trace.dropped() == kSpans);
+  const Json json = Json::parse(trace.json());
+  CHECK(json.at("traceEvents").size() == trace.recorded());
+  CHECK(json.at("otherData").at("dropped") == trace.dropped());
+  options.max_bytes = 0;
+  const Trace none = Trace::start(options);
+  { const Span span(none, "x"); }
+  CHECK(none.recorded() == 0);
+  CHECK(none.dropped() == 1);
+}
+
+TEST_CASE("threads record at once, each nested for itself", "[trace]") {
+  constexpr int kThreads = 6;
+  constexpr int kRounds = 40;
+  const Trace trace = Trace::start(in_memory());
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&trace, i] {
+      const Trace mine = trace;
+      for (int n = 0; n < kRounds; ++n) {
+        Span outer(mine, "outer");
+        outer.argument("thread", static_cast<std::uint64_t>(i));
+        const Span middle(mine, "middle");
+        const Span inner(mine, "inner");
+        if (n % 10 == 0) (void)mine.json();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const auto spans = by_thread(Json::parse(trace.json()));
+  std::size_t total = 0;
+  for (const auto& [id, intervals] : spans) {
+    total += intervals.size();
+    CHECK(nested(intervals));
+  }
+  CHECK(total == std::size_t{kThreads} * kRounds * 3);
+  CHECK(spans.size() <= kThreads);
+}
+
+TEST_CASE("stage times add up by name and need no trace", "[trace]") {
+  StageTimes times;
+  for (int round = 0; round < 2; ++round) {
+    const Span load(Trace(), "load", "runtime", &times);
+    {
+      const Span assemble(Trace(), "assemble", "runtime", &times);
+      wait_a_little();
+    }
+  }
+  REQUIRE(times.stages.size() == 2);
+  CHECK(times.stages[0].name == "assemble");
+  CHECK(times.stages[1].name == "load");
+  CHECK(times.of("assemble") >= 400);
+  CHECK(times.of("load") >= times.of("assemble"));
+  CHECK(times.of("launch") == 0);
+
+  const Trace trace = Trace::start(in_memory());
+  StageTimes both;
+  { const Span span(trace, "build", "builder", &both); }
+  const Json event = Json::parse(trace.json()).at("traceEvents").at(0);
+  CHECK(both.of("build") == event.at("dur").get<double>());
+}
+
+TEST_CASE("a span that is ended early is recorded once", "[trace]") {
+  const Trace trace = Trace::start(in_memory());
+  {
+    Span span(trace, "x");
+    span.end();
+    CHECK(trace.recorded() == 1);
+    CHECK_FALSE(span.recording());
+    span.argument("too", "late");
+    span.end();
+  }
+  CHECK(trace.recorded() == 1);
+}
+
+TEST_CASE("the file is written when the last handle goes", "[trace]") {
+  const TemporaryDirectory folder;
+  const std::string path = folder.file("trace.json");
+  write_file(path,
+             "{\"of an earlier run\": \"and longer than what comes\"}" + std::string(5000, ' '));
+  Settings settings;
+  settings.trace = path;
+  settings.search_usual_places = false;
+  {
+    Trace first = open_trace(settings, Log());
+    CHECK(first.file() == path);
+    { const Span span(first, "one"); }
+    const Trace copy = first;
+    first = Trace();
+    { const Span span(copy, "two"); }
+    const Trace beside = open_trace(settings, Log());
+    CHECK(beside.file() == path + ".2");
+    { const Span span(beside, "three"); }
+  }
+  const Json json = Json::parse(read_file(path));
+  CHECK(json.at("traceEvents").size() == 2);
+  CHECK(json.at("traceEvents")[1].at("name") == "two");
+  CHECK(Json::parse(read_file(path + ".2")).at("traceEvents")[0].at("name") == "three");
+  // Nobody writes it any more, so it is free again.
+  CHECK(open_trace(settings, Log()).file() == path);
+}
+
+TEST_CASE("a file that cannot be written is told and stops nothing", "[trace]") {
+  const TemporaryDirectory folder;
+  std::string told;
+  const auto keep = [](void* user, LogLevel level, std::string_view message) {
+    *static_cast<std::string*>(user) += std::string(to_string(level)) + ":" + std::string(message);
+  };
+  const Log log(LogLevel::Warn, {keep, &told, nullptr});
+  Settings settings;
+  settings.trace = folder.file("missing") + "/trace.json";
+  settings.search_usual_places = false;
+  const Trace trace = open_trace(settings, log);
+  CHECK_FALSE(trace.on());
+  CHECK(told ==
+        "warn:no trace is written: cannot write " + settings.trace + ": No such file or directory");
+  const Trace memory = Trace::start(in_memory());
+  try {
+    memory.save(settings.trace);
+    FAIL("saved into a folder that does not exist");
+  } catch (const Error& error) {
+    CHECK(error.stage == Stage::Io);
+    CHECK(error.code == "write");
+  }
+}
