@@ -29,7 +29,7 @@ namespace detail {
 class Memory {
  public:
   Memory() = default;
-  /// `what` says in messages what it is. Throws `Error` (Stage::Device): "out-of-memory" with the
+  /// Not initialised. Throws `Error` (Stage::Device): "out-of-memory" with the
   /// free and total bytes, "driver-call".
   Memory(const Context& context, std::uint64_t bytes);
   Memory(Memory&& other) noexcept;

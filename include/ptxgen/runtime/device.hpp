@@ -9,10 +9,12 @@
 #include "ptxgen/driver/table.hpp"
 #include "ptxgen/ptx/target.hpp"
 #include "ptxgen/support/hidden.hpp"
+#include "ptxgen/support/log.hpp"
 #include "ptxgen/support/settings.hpp"
 
 namespace ptxgen::inline v0 {
 
+class Trace;        // ptxgen/support/trace.hpp
 class ContextCore;  // src/runtime/core.hpp: table, handle, log; shared by all that a context makes
 
 enum class DeviceKind : std::uint8_t {
@@ -62,13 +64,15 @@ class Device {
   /// one of the GPU table. An empty name takes `settings.device`.
   /// Throws `Error` (Stage::Device): "bad-device" (no such name; lists what is possible),
   /// "no-driver" (the log lists the places tried), "no-device" (what the driver shows instead),
-  /// "driver-call" for a driver that fails.
+  /// "unsupported-device" (older than all targets), "driver-call" for a driver that fails.
+  /// Messages go to the default log, at the settings' level, and spans where the settings say.
   [[nodiscard]] static Device open(std::string_view name = {},
                                    const Settings& settings = Settings::from_environment());
   /// A device behind any table, which must outlive it: for tests and for tracing wrappers.
   /// Calls cuInit.
   [[nodiscard]] static Device open(const driver::Table& table, int ordinal,
-                                   DeviceKind kind = DeviceKind::Cuda);
+                                   DeviceKind kind = DeviceKind::Cuda,
+                                   const Settings& settings = Settings::from_environment());
   /// All devices that `open` could open, libcuda's first; never throws for what is missing.
   [[nodiscard]] static std::vector<DeviceInfo> list(const Settings& settings);
 
@@ -81,6 +85,13 @@ class Device {
   [[nodiscard]] const driver::Table& table() const noexcept;
   /// What kernels for this device are built for: `info().target`'s row.
   [[nodiscard]] const ptx::Target& target() const noexcept;
+  /// Where everything made from the device tells what it has to tell, and its spans.
+  [[nodiscard]] const Log& log() const noexcept;
+  [[nodiscard]] const Trace& trace() const noexcept;
+  /// The folder in which PTX that a driver refused is left for inspection.
+  [[nodiscard]] const std::string& dump_folder() const noexcept;
+  /// The driver's own CUdevice.
+  [[nodiscard]] driver::CUdevice driver_ordinal() const noexcept;
 
  private:
   struct State;
@@ -95,8 +106,10 @@ class Device {
 /// Every member, and every member of what a context makes, makes the context current for its own
 /// duration where it is not, and leaves the thread as it found it.
 ///
-/// A fault in a kernel poisons the context (`poisoned`): every later call throws with the code
-/// "context-lost". Then let go of everything that was made from it, call `reset`, and start afresh.
+/// A fault in a kernel poisons the context (`poisoned`): the call that meets it throws with the
+/// code "device-fault", every later one with "context-lost". What a destructor cannot let go of is
+/// tried once more and logged. Then let go of everything that was made from it, call `reset`, and
+/// start afresh.
 ///
 /// Threads: const members from any thread at once.
 class Context {

@@ -1,0 +1,55 @@
+// src/runtime/owners.hpp - what the runtime's handles hide
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "runtime/core.hpp"
+#include "ptxgen/runtime/buffer.hpp"
+#include "ptxgen/runtime/device.hpp"
+#include "ptxgen/runtime/stream.hpp"
+
+namespace ptxgen::inline v0 {
+
+using SharedCore = std::shared_ptr<const ContextCore>;
+
+/// An object of the driver that is let go of by the destructor.
+template <class Handle, Release kKind>
+struct Owned {
+  explicit Owned(SharedCore of) noexcept : core(std::move(of)) {}
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+  ~Owned() { core->let_go(kKind, handle); }
+
+  const SharedCore core;
+  Handle handle{};
+};
+
+struct Context::Shared {
+  SharedCore core;
+};
+struct Stream::Owner {
+  explicit Owner(SharedCore of) noexcept : core(std::move(of)) {}
+  Owner(const Owner&) = delete;
+  Owner& operator=(const Owner&) = delete;
+  /// Ends a capture that is still going on.
+  ~Owner();
+  const SharedCore core;
+  driver::CUstream handle = nullptr;
+  bool borrowed = false;
+};
+struct Event::Owner : Owned<driver::CUevent, Release::Event> {
+  using Owned::Owned;
+};
+struct Graph::Owner {
+  explicit Owner(SharedCore of) noexcept : executable(std::move(of)) {}
+  std::vector<std::shared_ptr<const void>> kept;  ///< modules; unloaded after the graph is gone
+  Owned<driver::CUgraphExec, Release::GraphExec> executable;
+  std::size_t nodes = 0;
+};
+struct detail::Memory::Owner : Owned<driver::CUdeviceptr, Release::Memory> {
+  using Owned::Owned;
+};
+
+}  // namespace ptxgen::inline v0
