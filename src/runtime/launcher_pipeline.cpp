@@ -1,10 +1,9 @@
 // src/runtime/launcher_pipeline.cpp - from a kernel's spec to a loaded module
-#include <chrono>
-
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/support/error.hpp"
 #include "runtime/gates.hpp"
 #include "runtime/launcher_state.hpp"
+#include "support/hash.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -16,9 +15,9 @@ void run_passes(ptx::Module&) {}
 std::string_view only_entry(const ptx::Module& module) {
   std::string_view name;
   for (const ptx::Function& function : module.functions) {
-    if (!function.is_entry || !function.has_body) continue;
+    if (!function.entry || function.declaration) continue;
     if (!name.empty()) return {};
-    name = module.name(function.name);
+    name = module.text(function.name);
   }
   return name;
 }
@@ -26,13 +25,9 @@ std::string_view only_entry(const ptx::Module& module) {
 }  // namespace
 
 template <class Work>
-void Pipeline::stage(std::vector<StageTime>& stages, std::string_view name,
-                     const Work& work) const {
-  const Span span(*trace, name, "launcher");
-  const auto begin = std::chrono::steady_clock::now();
+void Pipeline::stage(StageTimes& stages, std::string_view name, const Work& work) const {
+  const Span span(*trace, name, "launcher", &stages);
   work();
-  const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
-  stages.push_back({name, took.count()});
 }
 
 // What happens to every kernel, whoever made it, before a driver sees it.

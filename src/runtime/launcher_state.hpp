@@ -50,11 +50,29 @@ struct Pipeline {
  private:
   void finish(KernelText& text) const;
   template <class Work>
-  void stage(std::vector<StageTime>& stages, std::string_view name, const Work& work) const;
+  void stage(StageTimes& stages, std::string_view name, const Work& work) const;
 };
+
+/// Queues `y = x^T A` by cuBLAS; y, a, x in this order. k may be 0.
+void gemv_by_blas(const ContextCore& core, const Cublas& library, driver::CUstream stream,
+                  std::array<std::uint64_t, 3> yax, std::uint32_t k, std::uint32_t n);
 
 /// "k = 5, n = 7"
 [[nodiscard]] std::string shape_text(std::uint64_t k, std::uint64_t n);
+
+inline void check_gemv(const DeviceSpan<f32>& y, const DeviceSpan<f32>& a, const DeviceSpan<f32>& x,
+                       std::uint32_t k, std::uint32_t n) {
+  const BufferArgument buffers[] = {BufferArgument::of("y", y, n),
+                                    BufferArgument::of("a", a, std::uint64_t{k} * n),
+                                    BufferArgument::of("x", x, k)};
+  check_buffers("gemv", buffers, Overlap::None, [&] { return shape_text(k, n); });
+}
+inline void check_vadd(const DeviceSpan<f32>& c, const DeviceSpan<f32>& a, const DeviceSpan<f32>& b,
+                       std::uint32_t n) {
+  const BufferArgument buffers[] = {BufferArgument::of("c", c, n), BufferArgument::of("a", a, n),
+                                    BufferArgument::of("b", b, n)};
+  check_buffers(Vadd::kName, buffers, Overlap::Same, [&] { return "n = " + std::to_string(n); });
+}
 
 struct Launcher::State {
   State(const Context& context, LauncherOptions options);
@@ -109,6 +127,22 @@ struct Launcher::State {
     return {Spec::kName, implementation, reason, geometry, 1, cached};
   }
 
+  /// The same, frozen. launch_plan.cpp.
+  template <class Spec, class... A>
+  [[nodiscard]] LaunchPlan freeze(const Spec& spec, std::string_view implementation,
+                                  std::string_view reason, const Stream& stream,
+                                  const A&... arguments) const {
+    bool cached = false;
+    CachedModule module = module_of(spec, stream, cached);
+    const auto block = Spec::KernelType::pack(arguments...);
+    return freeze_block(std::move(module),
+                        {Spec::kName, implementation, reason, spec.geometry(), 1, cached},
+                        {block.data(), block.size()}, stream);
+  }
+  [[nodiscard]] LaunchPlan freeze_block(CachedModule module, const LaunchRecord& record,
+                                        std::span<const std::byte> block,
+                                        const Stream& stream) const;
+
   /// Values of the catalog's parameters, in its order.
   using CatalogValues = std::array<std::uint64_t, 2>;
   [[nodiscard]] static CatalogValues values_of(const Copy& spec) noexcept { return {spec.n}; }
@@ -132,9 +166,15 @@ struct Launcher::State {
   void refuse_capture(std::string_view kernel, const Stream& stream) const;
   void remember_stages(std::string_view kernel, const CachedModule& module) const;
 
-  /// The request as key and maker's object; `kernel` and `values` are what "gemv" stands for.
-  [[nodiscard]] ModuleKey key_of(const CatalogEntry& kernel,
-                                 std::span<const std::uint64_t> values) const;
+  /// What a request of `prepare` asks for; "gemv" is replaced by what serves it, and by nothing
+  /// where that is cuBLAS.
+  struct Wanted {
+    ModuleKey key;
+    const CatalogEntry* kernel = nullptr;
+    std::array<std::uint64_t, 4> values{};
+    const Pipeline* pipeline = nullptr;
+  };
+  [[nodiscard]] Wanted wanted(const KernelRequest& request) const;
 
   // GEMV and its implementations. launcher_gemv.cpp.
   struct GemvArguments {
@@ -142,14 +182,20 @@ struct Launcher::State {
     std::uint32_t k = 0, n = 0;
   };
   LaunchRecord gemv(const GemvArguments& arguments, const Stream& stream) const;
-  LaunchRecord gemv_auto(const GemvArguments& arguments, const Stream& stream) const;
-  LaunchRecord gemv_cublas(const GemvArguments& arguments, const Stream& stream,
-                           std::string_view reason) const;
+  [[nodiscard]] LaunchPlan freeze_gemv(const GemvArguments& arguments, const Stream& stream) const;
+  /// Calls `on_kernel(spec, implementation, reason)` or `on_blas(reason)`, as the choice says.
+  template <class OnKernel, class OnBlas>
+  auto serve_gemv(std::uint32_t k, std::uint32_t n, const Stream& stream, const OnKernel& on_kernel,
+                  const OnBlas& on_blas) const;
+  [[nodiscard]] LaunchPlan freeze_blas(std::shared_ptr<const Cublas> library,
+                                       const LaunchRecord& record,
+                                       std::array<std::uint64_t, 3> yax, std::uint32_t k,
+                                       std::uint32_t n, const Stream& stream) const;
   /// cuBLAS with a handle of this context, made on the first call. Throws "no-cublas" on the
   /// emulated device, "capture-miss" if it would have to be made during a capture.
-  [[nodiscard]] const Cublas& blas(const Stream& stream) const;
+  [[nodiscard]] const std::shared_ptr<const Cublas>& blas(const Stream& stream) const;
   /// The same where nothing captures.
-  [[nodiscard]] const Cublas& blas() const;
+  [[nodiscard]] const std::shared_ptr<const Cublas>& blas() const;
   void refuse_emulated_blas() const;
   /// `error`: why the coalesced kernel cannot be loaded. Returns if cuBLAS can serve in its place,
   /// else throws `error` with cuBLAS's as a further cause.
@@ -158,11 +204,14 @@ struct Launcher::State {
   mutable std::atomic<bool> fell_back{false};
 
   mutable std::mutex stages_mutex;
-  mutable std::map<std::string, std::vector<StageTime>, std::less<>> last_stages;
+  mutable std::map<std::string, StageTimes, std::less<>> last_stages;
 
   mutable std::mutex blas_mutex;
-  mutable std::shared_ptr<const Cublas> blas_;
-  mutable std::atomic<const Cublas*> blas_ready{nullptr};
+  mutable std::shared_ptr<const Cublas> blas_owner;  ///< does not change once `blas_ready`
+  mutable std::atomic<bool> blas_ready{false};
+
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
   ~State();
 };
 

@@ -1,4 +1,5 @@
 // tests/functional/elementwise_test.cpp - vadd, copy and fma_rpt, bit for bit
+#include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,4 +1,5 @@
 // tests/functional/gemv_correctness_test.cpp - GEMV on chosen inputs: D1 to D9, NaN and Inf
+#include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>

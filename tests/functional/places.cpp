@@ -1,4 +1,5 @@
 // tests/functional/places.cpp - the devices that the functional tests run on
+#define CATCH_CONFIG_EXTERNAL_INTERFACES  // for the listener
 #include "functional/places.hpp"
 
 #include <catch2/catch.hpp>

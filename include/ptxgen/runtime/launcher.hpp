@@ -14,6 +14,7 @@
 #include "ptxgen/runtime/module.hpp"
 #include "ptxgen/runtime/module_cache.hpp"
 #include "ptxgen/runtime/stream.hpp"
+#include "ptxgen/support/trace.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -98,7 +99,7 @@ class LaunchPlan {
 /// The cache knows GEMV kernels by shape, elementwise ones by name: their code is the same for
 /// every size.
 ///
-/// Threads: all members from any thread at once. `context` must outlive the launcher.
+/// Threads: all members from any thread at once. `context` must outlive the launcher, in its place.
 class Launcher {
  public:
   explicit Launcher(const Context& context, LauncherOptions options = {});
@@ -155,7 +156,7 @@ class Launcher {
   [[nodiscard]] GemvChoice gemv_choice() const noexcept;
   /// The stages of the kernel's last miss ("build", "passes", "gates", "print", then the cache's),
   /// for `--json`; empty if it never missed.
-  [[nodiscard]] std::vector<StageTime> stages(std::string_view kernel) const;
+  [[nodiscard]] StageTimes stages(std::string_view kernel) const;
   [[nodiscard]] const ModuleCache& cache() const noexcept;
   [[nodiscard]] ModuleCache& cache() noexcept;
 
