@@ -7,7 +7,8 @@ if(NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(PTXGEN_CCACHE ccache)
   mark_as_advanced(PTXGEN_CCACHE)
   if(PTXGEN_CCACHE)
-    set(CMAKE_CXX_COMPILER_LAUNCHER "${PTXGEN_CCACHE}")
+    # Sources have absolute paths, so what one build folder compiled serves the others.
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env;CCACHE_NOHASHDIR=1;${PTXGEN_CCACHE}")
   endif()
 endif()
 

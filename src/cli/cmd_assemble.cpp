@@ -1,4 +1,5 @@
 // src/cli/cmd_assemble.cpp - ptxgen assemble: PTX to a cubin and its resources
+#include <nlohmann/json.hpp>
 #include <iostream>
 #include <memory>
 
@@ -57,15 +58,14 @@ nlohmann::json as_json(const Assembly& result) {
 
 void add_assemble(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("assemble", "Assemble PTX through nvJitLink, ptxas or the driver");
-  command->footer("Example: ptxgen assemble kernel.ptx --target sm_90 -o kernel.cubin");
-  command->add_option("file", options->file, "PTX file, - for standard input")->required();
-  command->add_option("--target", options->target, "target to assemble for")->required();
-  command->add_option("-o,--output", options->output, "write the cubin there");
-  command->add_flag("--json", options->json,
-                    "one JSON document: registers, spills, shared, constant, tool, log");
-  command->callback([options, &exit_code] {
+  Command command(app, "assemble", "Assemble PTX through nvJitLink, ptxas or the driver");
+  command.footer("Example: ptxgen assemble kernel.ptx --target sm_90 -o kernel.cubin");
+  command.add_option("file", options->file, "PTX file, - for standard input").required();
+  command.add_option("--target", options->target, "target to assemble for").required();
+  command.add_option("-o,--output", options->output, "write the cubin there");
+  command.add_flag("--json", options->json,
+                   "one JSON document: registers, spills, shared, constant, tool, log");
+  command.callback([options, &exit_code] {
     const std::string text = read_input(options->file);
     const Assembler assembler(Settings::from_environment());
     const Assembly result =

@@ -1,4 +1,5 @@
 // src/cli/cmd_check.cpp - ptxgen check: parse and verify
+#include <nlohmann/json.hpp>
 #include <memory>
 
 #include "cli/commands.hpp"
@@ -56,16 +57,16 @@ std::vector<Finding> check(const Options& options) {
 
 void add_check(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("check", "Parse and verify any PTX");
-  command->footer("Example: ptxgen check kernel.ptx --target sm_90");
-  command->add_option("file", options->file, "PTX file, - for standard input")->required();
-  command->add_option("--target", options->target,
-                      "check for this target instead of the file's own");
-  command->add_option("--entry", options->entry, "the entry that must be there");
-  command->add_option("-o,--output", options->output, "write the findings there");
-  command->add_flag("--json", options->json, "one JSON document: {\"findings\":[..]}");
-  command->add_flag("--strict", options->strict, "exit with 1 for warnings too");
-  command->callback([options, &exit_code] {
+  Command command(app, "check", "Parse and verify any PTX");
+  command.footer("Example: ptxgen check kernel.ptx --target sm_90");
+  command.add_option("file", options->file, "PTX file, - for standard input").required();
+  command.add_option("--target", options->target,
+                     "check for this target instead of the file's own");
+  command.add_option("--entry", options->entry, "the entry that must be there");
+  command.add_option("-o,--output", options->output, "write the findings there");
+  command.add_flag("--json", options->json, "one JSON document: {\"findings\":[..]}");
+  command.add_flag("--strict", options->strict, "exit with 1 for warnings too");
+  command.callback([options, &exit_code] {
     const std::vector<Finding> findings = check(*options);
     if (options->json) {
       write_output(options->output, text_of(to_json(findings)));

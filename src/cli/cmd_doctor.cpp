@@ -1,4 +1,5 @@
 // src/cli/cmd_doctor.cpp - ptxgen doctor: what this machine has
+#include <nlohmann/json.hpp>
 #include <memory>
 
 #include "cli/commands.hpp"
@@ -69,12 +70,11 @@ void add_doctor(CLI::App& app, int& exit_code) {
     std::string output;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "doctor", "Say what is found where, and what each missing piece would give");
-  command->footer("Example: ptxgen doctor --json");
-  command->add_flag("--json", options->json, "one JSON document: {\"pieces\":[..],\"gpus\":[..]}");
-  command->add_option("-o,--output", options->output, "write there instead of standard output");
-  command->callback([options, &exit_code] {
+  Command command(app, "doctor", "Say what is found where, and what each missing piece would give");
+  command.footer("Example: ptxgen doctor --json");
+  command.add_flag("--json", options->json, "one JSON document: {\"pieces\":[..],\"gpus\":[..]}");
+  command.add_option("-o,--output", options->output, "write there instead of standard output");
+  command.callback([options, &exit_code] {
     const Diagnosis diagnosis = diagnose(Settings::from_environment());
     write_output(options->output,
                  options->json ? text_of(as_json(diagnosis)) : described(diagnosis));

@@ -1,4 +1,5 @@
 // src/cli/cmd_fmt.cpp - ptxgen fmt: parse and print
+#include <nlohmann/json.hpp>
 #include <memory>
 
 #include "cli/commands.hpp"
@@ -14,12 +15,12 @@ void add_fmt(CLI::App& app, int& exit_code) {
     bool json = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("fmt", "Parse any PTX and print it in the library's form");
-  command->footer("Example: ptxgen fmt kernel.ptx -o tidy.ptx");
-  command->add_option("file", options->file, "PTX file, - for standard input")->required();
-  command->add_option("-o,--output", options->output, "write there instead of standard output");
-  command->add_flag("--json", options->json, "one JSON document: {\"ptx\"}");
-  command->callback([options, &exit_code] {
+  Command command(app, "fmt", "Parse any PTX and print it in the library's form");
+  command.footer("Example: ptxgen fmt kernel.ptx -o tidy.ptx");
+  command.add_option("file", options->file, "PTX file, - for standard input").required();
+  command.add_option("-o,--output", options->output, "write there instead of standard output");
+  command.add_flag("--json", options->json, "one JSON document: {\"ptx\"}");
+  command.callback([options, &exit_code] {
     const ptx::Module module = ptx::parse(read_input(options->file), input_name(options->file));
     const std::string text = ptx::print(module);
     if (options->json) {

@@ -1,4 +1,5 @@
 // src/cli/cmd_gemv.cpp - ptxgen gemv: generate, check, run, compare
+#include <nlohmann/json.hpp>
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -388,23 +389,23 @@ void gemv_command(const Options& options, int& exit_code) {
 
 void add_gemv(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "gemv", "The main job: generate y = x A, check it, run it, compare it with fp64");
-  command->footer("Example: ptxgen gemv -p k=4096 -p n=4096 --json");
+  Command command(app, "gemv",
+                  "The main job: generate y = x A, check it, run it, compare it with fp64");
+  command.footer("Example: ptxgen gemv -p k=4096 -p n=4096 --json");
   command
-      ->add_option("-p", options->settings,
-                   "NAME=VALUE, repeatable: k, n, layout=T|R, dtype=f32|f16|bf16")
-      ->allow_extra_args(false);
-  command->add_option("--impl", options->impl, "auto, coalesced or strided")->capture_default_str();
-  command->add_option("--seed", options->seed, "of the random inputs")->capture_default_str();
-  command->add_option("--target", options->target, "generate for it (default: the GPU's own)");
-  command->add_option("--gpu", options->gpu, "the GPU to model: h200, ..., or sm_90 and the like");
-  command->add_option("--device", options->device, "auto, emulator or cuda:N");
-  command->add_option("-o,--output", options->output, "write there instead of standard output");
-  command->add_flag("--json", options->json,
-                    "one JSON document: nmse, max_error, bound, ok, plan, stages_us, counters");
-  command->add_flag("--strict", options->strict, "exit with 1 for warnings too");
-  command->callback([options, &exit_code] { gemv_command(*options, exit_code); });
+      .add_option("-p", options->settings,
+                  "NAME=VALUE, repeatable: k, n, layout=T|R, dtype=f32|f16|bf16")
+      .one_value_each();
+  command.add_option("--impl", options->impl, "auto, coalesced or strided").capture_default_str();
+  command.add_option("--seed", options->seed, "of the random inputs").capture_default_str();
+  command.add_option("--target", options->target, "generate for it (default: the GPU's own)");
+  command.add_option("--gpu", options->gpu, "the GPU to model: h200, ..., or sm_90 and the like");
+  command.add_option("--device", options->device, "auto, emulator or cuda:N");
+  command.add_option("-o,--output", options->output, "write there instead of standard output");
+  command.add_flag("--json", options->json,
+                   "one JSON document: nmse, max_error, bound, ok, plan, stages_us, counters");
+  command.add_flag("--strict", options->strict, "exit with 1 for warnings too");
+  command.callback([options, &exit_code] { gemv_command(*options, exit_code); });
 }
 
 }  // namespace ptxgen::cli

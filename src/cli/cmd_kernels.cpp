@@ -1,4 +1,5 @@
 // src/cli/cmd_kernels.cpp - ptxgen list and dump: the library's kernels
+#include <nlohmann/json.hpp>
 #include <charconv>
 #include <memory>
 
@@ -96,11 +97,11 @@ void add_list(CLI::App& app, int& exit_code) {
     std::string output;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("list", "List the kernels and their parameters");
-  command->footer("Example: ptxgen list --json");
-  command->add_flag("--json", options->json, "one JSON document: an array of kernels");
-  command->add_option("-o,--output", options->output, "write there instead of standard output");
-  command->callback([options, &exit_code] {
+  Command command(app, "list", "List the kernels and their parameters");
+  command.footer("Example: ptxgen list --json");
+  command.add_flag("--json", options->json, "one JSON document: an array of kernels");
+  command.add_option("-o,--output", options->output, "write there instead of standard output");
+  command.callback([options, &exit_code] {
     write_output(options->output, options->json ? text_of(as_json()) : described());
     exit_code = kDone;
   });
@@ -115,15 +116,15 @@ void add_dump(CLI::App& app, int& exit_code) {
     bool json = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("dump", "Print the PTX of a kernel of the library");
-  command->footer("Example: ptxgen dump gemv_coalesced -p k=4096 -p n=4096 --target sm_90");
-  command->add_option("kernel", options->kernel, "a name that `ptxgen list` shows")->required();
-  command->add_option("-p", options->settings, "NAME=VALUE, repeatable")->allow_extra_args(false);
-  command->add_option("--target", options->target, "sm_75 to sm_121, a and f variants")
-      ->capture_default_str();
-  command->add_option("-o,--output", options->output, "write there instead of standard output");
-  command->add_flag("--json", options->json, "one JSON document: {\"ptx\",\"kernel\",\"target\"}");
-  command->callback([options, &exit_code] {
+  Command command(app, "dump", "Print the PTX of a kernel of the library");
+  command.footer("Example: ptxgen dump gemv_coalesced -p k=4096 -p n=4096 --target sm_90");
+  command.add_option("kernel", options->kernel, "a name that `ptxgen list` shows").required();
+  command.add_option("-p", options->settings, "NAME=VALUE, repeatable").one_value_each();
+  command.add_option("--target", options->target, "sm_75 to sm_121, a and f variants")
+      .capture_default_str();
+  command.add_option("-o,--output", options->output, "write there instead of standard output");
+  command.add_flag("--json", options->json, "one JSON document: {\"ptx\",\"kernel\",\"target\"}");
+  command.callback([options, &exit_code] {
     const CatalogEntry* kernel = find_kernel(options->kernel);
     if (kernel == nullptr) {
       throw UsageError("there is no kernel '" + options->kernel +

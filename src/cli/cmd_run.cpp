@@ -1,4 +1,5 @@
 // src/cli/cmd_run.cpp - ptxgen run: one launch of any PTX
+#include <nlohmann/json.hpp>
 #include <charconv>
 #include <iostream>
 #include <memory>
@@ -409,8 +410,8 @@ void run_command(const Options& options, int& exit_code) {
 
 void add_run(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("run", "Run a kernel of any PTX, with no GPU");
-  command->footer(
+  Command command(app, "run", "Run a kernel of any PTX, with no GPU");
+  command.footer(
       "An argument SPEC, one for each parameter, in their order:\n"
       "  u8:VALUE .. u64:VALUE, s8:VALUE .. s64:VALUE, f16:VALUE, bf16:VALUE, f32:VALUE, "
       "f64:VALUE\n"
@@ -421,41 +422,40 @@ void add_run(CLI::App& app, int& exit_code) {
       "  zero:BYTES:FILE      a buffer of zeros, written to the file afterwards\n\n"
       "Example: ptxgen run vadd.ptx --grid 4 --block 256 --arg in:a.bin in:b.bin out:4096:c.bin "
       "u32:1024");
-  command->add_option("file", options->file, "PTX file, - for standard input")->required();
-  command->add_option("--entry", options->entry, "the kernel, if the file has several");
-  command->add_option("--grid", options->grid, "blocks: X[,Y[,Z]]")->required();
-  command->add_option(
+  command.add_option("file", options->file, "PTX file, - for standard input").required();
+  command.add_option("--entry", options->entry, "the kernel, if the file has several");
+  command.add_option("--grid", options->grid, "blocks: X[,Y[,Z]]").required();
+  command.add_option(
       "--block", options->block,
       "threads of a block: X[,Y[,Z]]; may be left out where the kernel requires one");
-  command->add_option("--cluster", options->cluster, "blocks of a cluster: X[,Y[,Z]]");
-  command->add_option("--smem", options->shared_bytes, "dynamic shared memory, bytes");
-  command->add_option("--arg", options->arguments, "argument SPEC, repeatable");
-  command->add_option("--seed", options->seed, "which legal schedule")->capture_default_str();
+  command.add_option("--cluster", options->cluster, "blocks of a cluster: X[,Y[,Z]]");
+  command.add_option("--smem", options->shared_bytes, "dynamic shared memory, bytes");
+  command.add_option("--arg", options->arguments, "argument SPEC, repeatable");
+  command.add_option("--seed", options->seed, "which legal schedule").capture_default_str();
   command
-      ->add_option("--schedules", options->schedules,
-                   "run that many seeds and compare what they leave in the buffers")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000}))
-      ->capture_default_str();
-  command->add_option("--max-instructions", options->max_instructions, "for each warp")
-      ->check(CLI::Range(std::uint64_t{1}, ~std::uint64_t{0}))
-      ->capture_default_str();
-  command->add_flag("--parallel", options->parallel,
-                    "blocks run in any order even where the result may depend on it");
-  command->add_flag("--profile", options->profile, "print the PTX annotated with counters");
-  command->add_option("--check", options->check, "all, default, none, or RULE,..")
-      ->capture_default_str();
-  command->add_option("--no-check", options->no_check, "RULE,.. not to be watched")
-      ->allow_extra_args(false);
-  command->add_option("--suppress", options->suppress, "RULE[:KERNEL[:LINE]], repeatable")
-      ->allow_extra_args(false);
-  command->add_option("--suppressions", options->suppressions, "a file with one of these a line");
-  command->add_option("--gpu", options->gpu, "the GPU to model: h200, ..., or sm_90 and the like");
-  command->add_option("--device", options->device, "auto, emulator or cuda:N");
-  command->add_option("-o,--output", options->output,
-                      "write there: the JSON, the annotated PTX, else the counters");
-  command->add_flag("--json", options->json, "one JSON document: findings, printf, counters");
-  command->add_flag("--strict", options->strict, "exit with 1 for warnings too");
-  command->callback([options, &exit_code] { run_command(*options, exit_code); });
+      .add_option("--schedules", options->schedules,
+                  "run that many seeds and compare what they leave in the buffers")
+      .range(std::uint64_t{1}, std::uint64_t{1'000'000})
+      .capture_default_str();
+  command.add_option("--max-instructions", options->max_instructions, "for each warp")
+      .range(std::uint64_t{1}, ~std::uint64_t{0})
+      .capture_default_str();
+  command.add_flag("--parallel", options->parallel,
+                   "blocks run in any order even where the result may depend on it");
+  command.add_flag("--profile", options->profile, "print the PTX annotated with counters");
+  command.add_option("--check", options->check, "all, default, none, or RULE,..")
+      .capture_default_str();
+  command.add_option("--no-check", options->no_check, "RULE,.. not to be watched").one_value_each();
+  command.add_option("--suppress", options->suppress, "RULE[:KERNEL[:LINE]], repeatable")
+      .one_value_each();
+  command.add_option("--suppressions", options->suppressions, "a file with one of these a line");
+  command.add_option("--gpu", options->gpu, "the GPU to model: h200, ..., or sm_90 and the like");
+  command.add_option("--device", options->device, "auto, emulator or cuda:N");
+  command.add_option("-o,--output", options->output,
+                     "write there: the JSON, the annotated PTX, else the counters");
+  command.add_flag("--json", options->json, "one JSON document: findings, printf, counters");
+  command.add_flag("--strict", options->strict, "exit with 1 for warnings too");
+  command.callback([options, &exit_code] { run_command(*options, exit_code); });
 }
 
 }  // namespace ptxgen::cli

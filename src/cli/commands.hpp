@@ -1,12 +1,12 @@
 // src/cli/commands.hpp - the subcommands and what they share
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "cli/command_line.hpp"
 #include "ptxgen/ptx/finding.hpp"
 #include "ptxgen/ptx/ir.hpp"
 

@@ -1,4 +1,5 @@
 // src/cli/findings.cpp - findings as JSON and as an exit code
+#include <nlohmann/json.hpp>
 #include <algorithm>
 
 #include "cli/commands.hpp"

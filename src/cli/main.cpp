@@ -1,4 +1,5 @@
 // src/cli/main.cpp - the ptxgen program
+#include <CLI/CLI.hpp>
 #include <exception>
 #include <iostream>
 

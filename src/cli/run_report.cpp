@@ -1,6 +1,7 @@
 // src/cli/run_report.cpp - findings and counters of a run, its progress
 #include "cli/run_report.hpp"
 
+#include <nlohmann/json.hpp>
 #include <algorithm>
 #include <iostream>
 

@@ -106,6 +106,8 @@ struct LogComplaint {
 
 /// The first error of a log; one that names a line goes before one that does not.
 [[nodiscard]] LogComplaint first_complaint(const std::string& log);
+/// All errors that name a line, in the log's order and each line once; else the first one.
+[[nodiscard]] std::vector<LogComplaint> all_complaints(const std::string& log);
 
 /// Fills the figures of `assembly` from its log and, for what the log lacks, from its cubin.
 void read_resources(Assembly& assembly);

@@ -174,6 +174,29 @@ LogComplaint first_complaint(const std::string& log) {
   return first;
 }
 
+std::vector<LogComplaint> all_complaints(const std::string& log) {
+  std::vector<LogComplaint> all;
+  LogComplaint without_line;
+  for_each_line(log, [&](std::string_view line) {
+    const std::size_t at = complaint_at(line);
+    if (at == std::string_view::npos) return;
+    auto number = number_after(line.substr(0, at), ", line ");
+    if (!number) number = number_after(line, " on line ");
+    const LogComplaint found{static_cast<std::uint32_t>(number.value_or(0)),
+                             std::string(trimmed(line.substr(at)))};
+    if (found.line == 0) {
+      if (without_line.text.empty()) without_line = found;
+      return;
+    }
+    const bool known = std::any_of(all.begin(), all.end(), [&](const LogComplaint& other) {
+      return other.line == found.line;
+    });
+    if (!known) all.push_back(found);
+  });
+  if (all.empty() && !without_line.text.empty()) all.push_back(without_line);
+  return all;
+}
+
 void read_resources(Assembly& assembly) {
   Kernels kernels = kernels_of_log(assembly.log, assembly);
   add_cubin_figures(kernels, assembly);

@@ -4,7 +4,8 @@
 (nothing in it may remember where it was), then builds and runs tests/package/consumer twice: with
 find_package(ptxgen) and with pkg-config.
 
-The kind that --build holds is installed from there; the other one is built first, library only."""
+The kind that --build holds is installed from there; the other one is built first, library only, with
+the flags of --build, so that ccache has the objects already."""
 import argparse
 import os
 import re
@@ -16,8 +17,8 @@ from pathlib import Path
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--kind", choices=["static", "shared"], required=True)
-for name in ("source", "build", "build-kind", "build-type", "work", "cmake", "generator",
-             "compiler", "launcher"):
+for name in ("source", "build", "build-kind", "build-type", "flags", "werror", "work", "cmake",
+             "generator", "compiler"):
     parser.add_argument("--" + name, required=True)
 options = parser.parse_args()
 
@@ -59,9 +60,9 @@ built = Path(options.build)
 if options.kind != options.build_kind:
     built = work / "build"
     run(options.cmake, "-S", source, "-B", built, "-G", options.generator,
-        "-DCMAKE_BUILD_TYPE=" + options.build_type, "-DCMAKE_CXX_FLAGS_" +
-        options.build_type.upper() + "=-O0", "-DCMAKE_CXX_COMPILER=" + options.compiler,
-        "-DCMAKE_CXX_COMPILER_LAUNCHER=" + options.launcher,
+        "-DCMAKE_BUILD_TYPE=" + options.build_type,
+        f"-DCMAKE_CXX_FLAGS_{options.build_type.upper()}={options.flags}",
+        "-DPTXGEN_WERROR=" + options.werror, "-DCMAKE_CXX_COMPILER=" + options.compiler,
         "-DBUILD_SHARED_LIBS=" + ("ON" if options.kind == "shared" else "OFF"),
         "-DPTXGEN_BUILD_TESTS=OFF", "-DPTXGEN_BUILD_EXAMPLES=OFF", "-DPTXGEN_BUILD_CLI=OFF")
     run(options.cmake, "--build", built, "--parallel", "2")

@@ -43,6 +43,7 @@ struct LaunchOptions {
   /// Programmatic dependent launch. Only for a kernel that has `griddepcontrol.wait`: `Error`
   /// ("pdl-without-wait") otherwise.
   bool programmatic = false;
+  friend bool operator==(const LaunchOptions&, const LaunchOptions&) = default;
 };
 
 class Function;
@@ -65,7 +66,8 @@ class Module {
   /// The text of a built module; errors name the C++ calls that built the lines.
   [[nodiscard]] static Module load(const Context& context, const ptx::Module& module,
                                    const ModuleOptions& options = {});
-  /// A cubin or another image that the driver takes. `ptx`: what it was made from, for messages.
+  /// A cubin or another image that the driver takes. What only the PTX says, whether a kernel waits
+  /// for its predecessor and how many bytes of arguments it has, is not checked then.
   [[nodiscard]] static Module load_image(const Context& context, std::span<const std::byte> image);
 
   Module(Module&&) noexcept;
@@ -110,13 +112,19 @@ class Function {
   [[nodiscard]] std::uint32_t blocks_per_multiprocessor(std::uint32_t threads,
                                                         std::uint32_t dynamic_shared = 0) const;
 
-  /// Checks the launch against the limits of device and function; opts in to large shared memory
-  /// where static and dynamic together need it. Throws `Error` (Stage::Launch, "launch-limits")
-  /// naming value and limit.
+  /// Checks the launch against the limits of device and function. Throws `Error` (Stage::Launch):
+  /// "launch-limits" naming value and limit, "pdl-without-wait", "not-supported" or
+  /// "driver-too-old" for what device or driver do not have.
   void check(const LaunchGeometry& geometry, const LaunchOptions& options = {}) const;
+  /// `check`, and opts in to large shared memory where static, dynamic and reserved together need
+  /// it: afterwards `handle` can be launched so as often as one likes.
+  void allow(const LaunchGeometry& geometry, const LaunchOptions& options = {}) const;
+  /// For those who launch `handle` themselves: graphs of captures in progress keep the module
+  /// loaded. `launch` does this itself.
+  void keep_for_captures() const;
   /// Queues a launch. `arguments` is the parameter block, laid out as the kernel's signature says
-  /// (Kernel<...>::pack). Throws as `check`, and `Error` (Stage::Launch, "driver-call",
-  /// "context-lost").
+  /// (Kernel<...>::pack). Throws as `check`, and `Error` (Stage::Launch): "arguments" (another
+  /// number of bytes than the parameters have), "other-context", "driver-call", "context-lost".
   void launch(const Stream& stream, const LaunchGeometry& geometry,
               std::span<const std::byte> arguments, const LaunchOptions& options = {}) const;
 

@@ -1,0 +1,99 @@
+// src/driver/standin/older.cpp - older symbols in terms of the newer ones
+#include <cstring>
+
+#include "driver/standin/standin.hpp"
+
+namespace ptxgen::inline v0::driver {
+
+using standin::OldKernelNodeParams;
+using standin::table;
+
+namespace {
+
+CUDA_KERNEL_NODE_PARAMS with_new_members(const OldKernelNodeParams& old) {
+  static_assert(sizeof old == offsetof(CUDA_KERNEL_NODE_PARAMS, kern));
+  CUDA_KERNEL_NODE_PARAMS parameters{};
+  std::memcpy(&parameters, &old, sizeof old);
+  return parameters;
+}
+
+}  // namespace
+
+extern "C" {
+
+#define PTXGEN_OLDER(symbol, since, parameters) CUresult symbol parameters;
+#include "driver/standin/older.def"
+
+CUresult cuGetProcAddress(const char* name, void** entry, int version, std::uint64_t flags) {
+  CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
+  const CUresult result = standin::get_proc_address(name, entry, version, flags, &status);
+  const bool missing = result == CUDA_SUCCESS && status != CU_GET_PROC_ADDRESS_SUCCESS;
+  return missing ? CUDA_ERROR_NOT_FOUND : result;
+}
+
+CUresult cuCtxCreate_v3(CUcontext* context, void* affinities, int count, unsigned flags,
+                        CUdevice device) {
+  if ((affinities == nullptr) != (count == 0)) return CUDA_ERROR_INVALID_VALUE;
+  if (count != 0) return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+  return table().ctx_create_v2(context, flags, device);
+}
+
+CUresult cuStreamBeginCapture(CUstream stream) {
+  return table().stream_begin_capture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+
+CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus* status, std::uint64_t* id) {
+  return table().stream_get_capture_info_v2(stream, status, id, nullptr, nullptr, nullptr);
+}
+
+CUresult cuGraphInstantiate(CUgraphExec* executable, CUgraph graph, CUgraphNode* error_node,
+                            char* log, std::size_t log_bytes) {
+  if (error_node != nullptr) *error_node = nullptr;
+  if (log != nullptr && log_bytes != 0) *log = '\0';
+  return table().graph_instantiate_with_flags(executable, graph, 0);
+}
+
+CUresult cuGraphInstantiate_v2(CUgraphExec* executable, CUgraph graph, CUgraphNode* error_node,
+                               char* log, std::size_t log_bytes) {
+  return cuGraphInstantiate(executable, graph, error_node, log, log_bytes);
+}
+
+CUresult cuGraphExecUpdate(CUgraphExec executable, CUgraph graph, CUgraphNode* error_node,
+                           CUgraphExecUpdateResult* result) {
+  CUgraphExecUpdateResultInfo info{};
+  const CUresult status = table().graph_exec_update(executable, graph, &info);
+  if (error_node != nullptr) *error_node = info.errorNode;
+  if (result != nullptr) *result = info.result;
+  return status;
+}
+
+CUresult cuGraphAddKernelNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                              std::size_t count, const OldKernelNodeParams* parameters) {
+  if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUDA_KERNEL_NODE_PARAMS newer = with_new_members(*parameters);
+  return table().graph_add_kernel_node(node, graph, dependencies, count, &newer);
+}
+
+CUresult cuGraphKernelNodeGetParams(CUgraphNode node, OldKernelNodeParams* parameters) {
+  if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  CUDA_KERNEL_NODE_PARAMS newer{};
+  const CUresult status = table().graph_kernel_node_get_params(node, &newer);
+  if (status == CUDA_SUCCESS) std::memcpy(parameters, &newer, sizeof *parameters);
+  return status;
+}
+
+CUresult cuGraphKernelNodeSetParams(CUgraphNode node, const OldKernelNodeParams* parameters) {
+  if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUDA_KERNEL_NODE_PARAMS newer = with_new_members(*parameters);
+  return table().graph_kernel_node_set_params(node, &newer);
+}
+
+CUresult cuGraphExecKernelNodeSetParams(CUgraphExec executable, CUgraphNode node,
+                                        const OldKernelNodeParams* parameters) {
+  if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUDA_KERNEL_NODE_PARAMS newer = with_new_members(*parameters);
+  return table().graph_exec_kernel_node_set_params(executable, node, &newer);
+}
+}
+
+}  // namespace ptxgen::inline v0::driver

@@ -1,0 +1,77 @@
+// src/driver/standin/standin.hpp - the emulated driver as a libcuda
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include "ptxgen/driver/table.hpp"
+
+/// A shared library with libcuda's soname whose functions are those of the emulated driver. It
+/// reads the environment once, at the first call that needs it.
+namespace ptxgen::inline v0::driver::standin {
+
+/// CUDA_KERNEL_NODE_PARAMS as it was before CUDA 12.
+struct OldKernelNodeParams {
+  CUfunction func;
+  unsigned gridDimX, gridDimY, gridDimZ;
+  unsigned blockDimX, blockDimY, blockDimZ;
+  unsigned sharedMemBytes;
+  void** kernelParams;
+  void** extra;
+};
+
+/// The emulated driver's table, but cuInit and cuDriverGetVersion heed the environment, and
+/// cuGetProcAddress gives the symbols of this library.
+[[nodiscard]] const Table& table() noexcept;
+
+/// A symbol of this library.
+struct Export {
+  const char* symbol;  ///< "cuMemAlloc_v2"
+  int since;           ///< the CUDA version that brought it
+  void* entry;         ///< the function
+};
+[[nodiscard]] std::span<const Export> exports() noexcept;
+/// The variant of a symbol for per-thread default streams.
+struct PerThreadExport {
+  const char* symbol;  ///< without the suffix
+  void* entry;
+};
+[[nodiscard]] std::span<const PerThreadExport> per_thread_exports() noexcept;
+
+/// What cuGetProcAddress_v2 does: the newest symbol of that name that `version` knows.
+CUresult get_proc_address(const char* name, void** entry, int version, std::uint64_t flags,
+                          CUdriverProcAddressQueryResult* status) noexcept;
+
+/// What is passed on where the caller was built for per-thread default streams: there stream 0
+/// means the thread's own.
+template <class Argument>
+class PerThread {
+ public:
+  explicit PerThread(Argument argument) noexcept : argument_(argument) {
+    if constexpr (std::is_same_v<Argument, CUstream>) {
+      if (argument_ == nullptr) argument_ = reinterpret_cast<CUstream>(kStreamPerThread);
+    }
+  }
+  operator Argument() const noexcept { return argument_; }  // NOLINT: stands for the argument
+
+ private:
+  Argument argument_;
+};
+template <>
+class PerThread<const CUlaunchConfig*> {
+ public:
+  explicit PerThread(const CUlaunchConfig* config) noexcept : null_(config == nullptr) {
+    if (null_) return;
+    config_ = *config;
+    config_.hStream = PerThread<CUstream>(config_.hStream);
+  }
+  operator const CUlaunchConfig*() const noexcept { return null_ ? nullptr : &config_; }
+
+ private:
+  bool null_;
+  CUlaunchConfig config_{};
+};
+
+}  // namespace ptxgen::inline v0::driver::standin
