@@ -178,6 +178,16 @@ std::vector<AssemblerFinding> Assembler::tools() const {
   return {tools_->nvjitlink.finding(), tools_->ptxas.finding(), tools_->driver.finding()};
 }
 
+AssemblerFinding Assembler::first_tool() const {
+  for (AssemblerFinding& tool : tools()) {
+    if (!tool.found) continue;
+    if (tool.tool == AssemblerTool::Ptxas) tool.version = tools_->ptxas.version();
+    if (tool.tool == AssemblerTool::Driver) tool.version = tools_->driver.version();
+    return tool;
+  }
+  return {};
+}
+
 Assembly Assembler::assemble(std::string_view ptx, const AssembleOptions& options) const {
   check(ptx, options);
   std::vector<AssemblerFinding> candidates = tools();

@@ -128,22 +128,25 @@ ToolOutcome DriverTool::attempt(const std::string& ptx, const AssembleOptions& o
   } const current{driver, device_, (status = driver.ctx_push_current(context)) == CUDA_SUCCESS};
   if (failed("cuCtxPushCurrent")) return outcome;
 
-  std::array<CUjit_option, 8> names = {
+  std::array<CUjit_option, 9> names = {
       CU_JIT_INFO_LOG_BUFFER,    CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
       CU_JIT_ERROR_LOG_BUFFER,   CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
       CU_JIT_OPTIMIZATION_LEVEL, CU_JIT_TARGET,
-      CU_JIT_LOG_VERBOSE,        CU_JIT_GENERATE_LINE_INFO};
-  std::array<void*, 8> values = {buffers.info.data(),
+      CU_JIT_LOG_VERBOSE,        CU_JIT_GENERATE_LINE_INFO,
+      CU_JIT_MAX_REGISTERS};
+  std::array<void*, 9> values = {buffers.info.data(),
                                  as_value(buffers.info.size()),
                                  buffers.error.data(),
                                  as_value(buffers.error.size()),
                                  as_value(options.optimization),
                                  as_value(target_number(options.target)),
                                  as_value(1),
-                                 as_value(options.line_info ? 1 : 0)};
+                                 as_value(options.line_info ? 1 : 0),
+                                 as_value(options.max_registers)};
+  // Left out where there is no limit.
+  const std::size_t given = names.size() - (options.max_registers == 0 ? 1 : 0);
   CUlinkState link = nullptr;
-  status =
-      driver.link_create(static_cast<unsigned>(names.size()), names.data(), values.data(), &link);
+  status = driver.link_create(static_cast<unsigned>(given), names.data(), values.data(), &link);
   if (failed("cuLinkCreate")) return outcome;
   void* cubin = nullptr;
   std::size_t cubin_bytes = 0;

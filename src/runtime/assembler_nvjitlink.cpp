@@ -113,6 +113,9 @@ ToolOutcome NvJitLinkTool::assemble(const std::string& ptx, const AssembleOption
     texts.push_back("-Xptxas=-O" + std::to_string(options.optimization));
   }
   if (options.line_info) texts.emplace_back("-lineinfo");
+  if (options.max_registers != 0) {
+    texts.push_back("-maxrregcount=" + std::to_string(options.max_registers));
+  }
   std::vector<const char*> arguments;
   for (const std::string& text : texts) arguments.push_back(text.c_str());
 

@@ -36,6 +36,9 @@ ToolOutcome PtxasTool::assemble(const std::string& ptx, const AssembleOptions& o
   std::vector<std::string> argv = {program_.path, "-v", "-arch=" + options.target,
                                    "-O" + std::to_string(options.optimization)};
   if (options.line_info) argv.emplace_back("-lineinfo");
+  if (options.max_registers != 0) {
+    argv.push_back("--maxrregcount=" + std::to_string(options.max_registers));
+  }
   argv.insert(argv.end(), {"input.ptx", "-o", "output.cubin"});
   // A relative program path would be looked up in that working folder.
   argv[0] = std::filesystem::absolute(argv[0]).string();

@@ -2,7 +2,6 @@
 #include "runtime/cache_core.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <thread>
 #include <utility>
 
@@ -15,31 +14,6 @@ namespace {
 
 constexpr std::string_view kMachineCode = "machine code\n";
 constexpr std::string_view kText = "ptx\n";
-
-/// Adds to the stages what happens during its life.
-class StageClock {
- public:
-  StageClock(std::vector<StageTime>& stages, std::string_view stage)
-      : stages_(stages), stage_(stage) {}
-  StageClock(const StageClock&) = delete;
-  StageClock& operator=(const StageClock&) = delete;
-  ~StageClock() {
-    const std::chrono::duration<double, std::micro> took =
-        std::chrono::steady_clock::now() - begin_;
-    for (StageTime& known : stages_) {
-      if (known.stage == stage_) {
-        known.microseconds += took.count();
-        return;
-      }
-    }
-    stages_.push_back({stage_, took.count()});
-  }
-
- private:
-  std::vector<StageTime>& stages_;
-  std::string_view stage_;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
 
 std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
@@ -82,6 +56,10 @@ bool is_image_fault(const Error& error) noexcept {
   }
 }
 
+unsigned assembler_level(std::uint32_t optimization) noexcept {
+  return std::min<unsigned>(optimization, 3);
+}
+
 CacheCore::CacheCore(CacheCoreOptions options, std::shared_ptr<CacheBackend> backend,
                      std::shared_ptr<FileSystem> files)
     : options_(std::move(options)),
@@ -115,9 +93,8 @@ std::vector<std::byte> CacheCore::disk_key(const KernelText& text, const ModuleO
   DiskKey key;
   key.ptx = text.ptx;
   key.target = target;
-  // Assemblers know levels up to 3, the driver's JIT up to 4 and works as if at 4 by default.
   key.optimization =
-      generator.name.empty() ? options.optimization : std::min(options.optimization, 3U);
+      generator.name.empty() ? options.optimization : assembler_level(options.optimization);
   key.max_registers = options.max_registers;
   key.line_info = options.line_info ? 1 : 0;
   key.generator = generator.name;
@@ -130,7 +107,6 @@ CacheCore::Entry CacheCore::make(const ModuleOptions& options, KernelMaker maker
   KernelText text = maker.make(maker.object);
   auto entry = std::make_unique<CacheEntry>();
   entry->record.stages = std::move(text.stages);
-  entry->record.stages.reserve(entry->record.stages.size() + 3);
   entry->record.ptx_hash = to_hex(hash128(text.ptx));
 
   Generator generator;
@@ -168,12 +144,12 @@ CacheCore::Entry CacheCore::from_disk(const std::vector<std::byte>& key, const K
   LoadRecord& record = entry->record;
   DiskEntry found;
   {
-    const StageClock clock(record.stages, "disk");
+    const Span span(options_.trace, "disk", "cache", &record.stages);
     found = disk_.load(key);
   }
   if (!found) return entry;
   try {
-    const StageClock clock(record.stages, "load");
+    const Span span(options_.trace, "load", "cache", &record.stages);
     const std::string_view kind(reinterpret_cast<const char*>(found.metadata.data()),
                                 found.metadata.size());
     if (kind == kMachineCode) {
@@ -203,11 +179,12 @@ void CacheCore::compile(const KernelText& text, const ModuleOptions& options,
   if (!generator.name.empty()) {
     try {
       {
-        const StageClock clock(record.stages, "assemble");
+        const Span span(options_.trace, "assemble", "cache", &record.stages);
         image = backend_->assemble(text, options);
       }
-      const StageClock clock(record.stages, "load");
+      const Span span(options_.trace, "load", "cache", &record.stages);
       entry->payload = backend_->load_image(image, text);
+      images_taken_ = true;
       record.generator = titled(generator);
       record.image_bytes = image.size();
       return;
@@ -215,13 +192,14 @@ void CacheCore::compile(const KernelText& text, const ModuleOptions& options,
       // The driver may know what the assembler does not (a newer target), and need not take what
       // a newer assembler makes: it has the last word on the text.
       if (error.stage != Stage::Assemble && !is_image_fault(error)) throw;
-      if (error.stage != Stage::Assemble) images_refused_ = true;
+      // One image of the wrong kind does not say that the device takes none.
+      if (error.stage != Stage::Assemble && !images_taken_) images_refused_ = true;
       image.clear();
       first = error;
     }
   }
   try {
-    const StageClock clock(record.stages, "load");
+    const Span span(options_.trace, "load", "cache", &record.stages);
     CacheBackend::LoadedText loaded = backend_->load_text(text, options);
     entry->payload = std::move(loaded.payload);
     if (loaded.driver_hint) record.layer = CacheLayer::DriverHint;
@@ -248,7 +226,11 @@ void CacheCore::prepare(std::span<const ModuleCache::Request> requests,
       }
       const std::lock_guard lock(mutex);
       ++done;
-      if (progress.report != nullptr) progress.report(progress.user, done, requests.size());
+      try {
+        if (progress.report != nullptr) progress.report(progress.user, done, requests.size());
+      } catch (...) {
+        if (!failures[i]) failures[i] = std::current_exception();
+      }
     }
   };
   const unsigned processors = std::max(1U, std::thread::hardware_concurrency());

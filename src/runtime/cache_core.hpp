@@ -55,6 +55,9 @@ class CacheBackend {
   [[nodiscard]] virtual bool may_unload() { return true; }
 };
 
+/// The level for an assembler, which knows 0 to 3; the driver's JIT has a level 4, its default.
+[[nodiscard]] unsigned assembler_level(std::uint32_t optimization) noexcept;
+
 /// Whether a failure to load says that the image, not the device or the moment, is bad.
 [[nodiscard]] bool is_image_fault(const Error& error) noexcept;
 
@@ -63,6 +66,7 @@ struct CacheCoreOptions {
   std::size_t most_modules = 1024;
   unsigned threads = 0;
   DiskCacheOptions disk;
+  Trace trace;
 };
 
 /// The layers put together. Threads: as ModuleCache.
@@ -107,6 +111,7 @@ class CacheCore {
   ModuleStore store_;
   /// The device takes no machine code (the emulated one does not): not assembled for any more.
   std::atomic<bool> images_refused_{false};
+  std::atomic<bool> images_taken_{false};
   std::atomic<std::uint64_t> compiles_{0}, disk_hits_{0}, lower_hits_{0}, driver_hints_{0};
   std::atomic<std::uint64_t> bypasses_{0};                            // cold or with the cache off
   std::atomic<std::uint64_t> compiles_before_{0}, misses_before_{0};  // at the end of prepare

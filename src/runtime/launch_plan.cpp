@@ -11,15 +11,15 @@ LaunchPlan::State::State(CachedModule of, const ContextCore& of_core, const Laun
                          std::span<const std::byte> arguments, const Stream& on)
     : core(of_core),
       owner(of_core.shared_from_this()),
-      module(std::make_shared<const CachedModule>(std::move(of))),
+      module(std::move(of)),
       stream(on.handle()),
       record(what),
       call(of_core.table().launch_kernel),
-      function(module->function().handle()),
+      function(module.function().handle()),
       block((arguments.size() + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t)),
       block_bytes(arguments.size()) {
   core.same(Stage::Launch, on.core(), "the stream");
-  module->function().check(record.geometry);
+  module.function().allow(record.geometry);
   if (!arguments.empty()) std::memcpy(block.data(), arguments.data(), arguments.size());
   const auto tag = [](std::uintptr_t number) { return reinterpret_cast<void*>(number); };
   extra[0] = tag(driver::kLaunchParamBufferPointer);
@@ -57,7 +57,7 @@ void LaunchPlan::State::launch(driver::CUstream on) const {
   }
   const Current current(core, Stage::Launch);
   if (core.capturing()) [[unlikely]] {
-    core.keep_for_captures(module);
+    module.function().keep_for_captures();
   }
   const LaunchGeometry& shape = record.geometry;
   const driver::CUresult result =

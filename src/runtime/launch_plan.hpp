@@ -16,7 +16,7 @@ namespace ptxgen::inline v0 {
 
 /// Everything a launch needs, in the form in which the driver takes it.
 struct LaunchPlan::State {
-  /// A kernel. Throws as Function::check. `stream`: where `launch()` goes.
+  /// A kernel. Throws as Function::allow. `stream`: where `launch()` goes.
   State(CachedModule of, const ContextCore& core, const LaunchRecord& record,
         std::span<const std::byte> arguments, const Stream& stream);
   /// A product by cuBLAS.
@@ -31,8 +31,7 @@ struct LaunchPlan::State {
 
   const ContextCore& core;
   const std::shared_ptr<const ContextCore> owner;
-  /// Shared, so that graphs that the plan is captured into keep the module as well.
-  const std::shared_ptr<const CachedModule> module;
+  const CachedModule module;
   const driver::CUstream stream;
   LaunchRecord record;
   decltype(driver::Table::launch_kernel) call = nullptr;

@@ -44,12 +44,9 @@ void UnloadQueue::take(CacheEntry* entry) noexcept {
 void UnloadQueue::flush() noexcept {
   CacheEntry* waiting = nullptr;
   {
+    // What is asked under the lock belongs to the device, which lives while anything waits here.
     const std::lock_guard lock(mutex_);
-    if (waiting_ == nullptr) return;
-  }
-  if (!may_unload()) return;
-  {
-    const std::lock_guard lock(mutex_);
+    if (waiting_ == nullptr || !may_unload()) return;
     waiting = std::exchange(waiting_, nullptr);
   }
   while (waiting != nullptr) delete std::exchange(waiting, waiting->next);

@@ -27,6 +27,7 @@ struct AssembleOptions {
   std::string target;                             ///< "sm_89", "sm_90a", "sm_100f"
   AssemblerTool tool = AssemblerTool::Automatic;  ///< anything but Automatic: only that one
   unsigned optimization = 3;                      ///< 0 (quickest to assemble) to 3, as ptxas -O
+  unsigned max_registers = 0;                     ///< a thread; 0: no limit
   bool line_info = false;                         ///< keep `.loc` lines for profilers
   std::string file;                               ///< the PTX's name in messages
   std::uint32_t timeout_ms = 120000;              ///< for the ptxas program only
@@ -87,6 +88,9 @@ class Assembler {
 
   /// All tools, in the order in which Automatic tries them.
   [[nodiscard]] std::vector<AssemblerFinding> tools() const;
+  /// The first tool that was found, with its version, for which ptxas is run once; a finding
+  /// without `found` if there is none.
+  [[nodiscard]] AssemblerFinding first_tool() const;
 
   /// Throws `Error` (stage assemble), always with the tool's whole log:
   /// - "rejected": the tool does not accept the PTX; `line`, `excerpt` and `message` name the

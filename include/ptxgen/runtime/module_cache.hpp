@@ -15,18 +15,12 @@
 #include "ptxgen/runtime/module.hpp"
 #include "ptxgen/support/hidden.hpp"
 #include "ptxgen/support/settings.hpp"
+#include "ptxgen/support/trace.hpp"
 
 namespace ptxgen::inline v0 {
 
 struct CacheEntry;  // src/runtime/module_store.hpp
 class CacheCore;    // src/runtime/cache_core.hpp
-
-/// One stage of making a kernel ready and what it took. Stages: "build", "passes", "gates", "print"
-/// (the caller's, as it names them), then "disk" (looking for the entry), "assemble" and "load".
-struct StageTime {
-  std::string_view stage;  ///< a literal
-  double microseconds = 0;
-};
 
 /// Told of each kernel that is ready. Called from one thread at a time.
 struct PrepareProgress {
@@ -52,9 +46,9 @@ static_assert(sizeof(ModuleKey) == 13 * sizeof(std::uint64_t), "hashed as bytes:
 /// A kernel as text, made on a miss.
 struct KernelText {
   std::string ptx;
-  std::string entry;              ///< the kernel in it; empty: its only one
-  ptx::Module module;             ///< what the text was printed from, for messages; may be empty
-  std::vector<StageTime> stages;  ///< what making it took
+  std::string entry;   ///< the kernel in it
+  ptx::Module module;  ///< what the text was printed from, for messages; may be empty
+  StageTimes stages;   ///< what making it took: "build", "passes", "gates", "print"
 };
 
 /// Makes the text: `make(object)`. Called at most once for each miss, without a lock held, maybe in
@@ -79,7 +73,9 @@ struct LoadRecord {
   CacheLayer layer = CacheLayer::Compiled;
   std::string generator;  ///< "nvJitLink 13.0", or "driver" where that compiles the text
   std::string ptx_hash;   ///< of the text, 32 hexadecimal digits; also the dumped PTX's name
-  std::vector<StageTime> stages;  ///< in order; from spec to loaded module
+  /// From spec to loaded module: those of the text, then "disk" (looking for the entry), "assemble"
+  /// and "load", as far as they were needed.
+  StageTimes stages;
   std::uint64_t image_bytes = 0;  ///< of what was loaded
 };
 
@@ -180,9 +176,11 @@ struct CacheStatistics {
 /// Threads: all members from any thread at once.
 class ModuleCache {
  public:
-  /// `context` must outlive the cache.
-  explicit ModuleCache(const Context& context, ModuleCacheOptions options = {},
+  /// `context` must outlive the cache, in its place.
+  explicit ModuleCache(const Context& context,
                        const Settings& settings = Settings::from_environment());
+  ModuleCache(const Context& context, const ModuleCacheOptions& options,
+              const Settings& settings = Settings::from_environment());
   ModuleCache(ModuleCache&&) noexcept;
   ModuleCache& operator=(ModuleCache&&) noexcept;
   ~ModuleCache();

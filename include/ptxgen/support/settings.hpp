@@ -17,6 +17,8 @@ namespace ptxgen::inline v0 {
   X(cublas_path, "PTXGEN_CUBLAS_PATH", "", "the BLAS library, libcublas.so")                       \
   X(cuda_path, "PTXGEN_CUDA_PATH", "", "a CUDA toolkit, looked at before any other")               \
   X(cache_dir, "PTXGEN_CACHE_DIR", "", "where compiled kernels are kept between runs")             \
+  X(cache, "PTXGEN_CACHE", "on", "the cache of kernels: on, read-only, memory or off")             \
+  X(cache_lower_dir, "PTXGEN_CACHE_LOWER_DIR", "", "compiled kernels that are only read")          \
   X(device, "PTXGEN_DEVICE", "auto", "the device to use: auto, emulator or cuda:N")                \
   X(emulated_gpu, "PTXGEN_EMULATED_GPU", "h200", "the GPU that the emulated driver shows")         \
   X(emulated_ptx, "PTXGEN_EMULATED_PTX", "9.0", "the newest PTX version that it accepts")          \
