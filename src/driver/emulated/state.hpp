@@ -1,18 +1,18 @@
-// src/driver/emulated/state.hpp - what the emulated driver keeps: contexts, streams, modules,
-// graphs
+// src/driver/emulated/state.hpp - what the emulated driver keeps
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <unordered_map>
-#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -58,19 +58,19 @@ struct Fill {
   std::uint32_t element_bytes = 1;
   std::uint64_t width = 0, height = 1, pitch = 0;
 };
-/// A function of the host. `stream`: cuStreamAddCallback, which also passes stream and status.
+/// A function of the host. `callback`: cuStreamAddCallback, which also passes stream and status.
 struct HostCall {
   CUhostFn work = nullptr;
   CUstreamCallback callback = nullptr;
-  CUstream stream = nullptr;
+  CUstream stream = nullptr;  ///< as the caller named it
   void* user = nullptr;
 };
 struct RecordEvent {
-  CUevent event = nullptr;
-  std::uint64_t ticket = 0;
+  std::shared_ptr<CUevent_st> event;
 };
 struct WaitEvent {
-  CUevent event = nullptr;
+  std::shared_ptr<CUevent_st> event;
+  std::uint64_t ticket = 0;  ///< the record that is waited for
 };
 struct FreeMemory {
   CUdeviceptr address = 0;
@@ -82,35 +82,46 @@ struct Empty {};
 using Operation = std::variant<Empty, KernelLaunch, Copy, Fill, HostCall, RecordEvent, WaitEvent,
                                FreeMemory, RunGraph>;
 
-struct Node;
+struct Capture;  ///< graphs.hpp: a capture in progress, shared by the streams that were drawn in
 
 }  // namespace emulated
 
 // Handles ---------------------------------------------------------------------------------------
 
+/// Records and their ends are counted; those of one event happen in the order they were queued.
 struct CUevent_st {
-  CUcontext context = nullptr;
-  unsigned flags = 0;
-  // Guarded by the context's mutex.
-  std::uint64_t recorded = 0;  ///< tickets given out
-  std::uint64_t done = 0;      ///< the last ticket that was reached
+  CUevent_st(CUcontext owner, unsigned its_flags) noexcept : context(owner), flags(its_flags) {}
+
+  const CUcontext context;
+  const unsigned flags;
+
+  std::mutex mutex;  ///< taken last
+  std::condition_variable reached;
+  std::uint64_t recorded = 0;  ///< records queued
+  std::uint64_t done = 0;      ///< records that were reached
   std::chrono::steady_clock::time_point when;
-  /// Recorded in a capture: the nodes it stands for, and the capture's number.
-  std::vector<CUgraphNode> captured;
+
+  // Recorded in a capture: its number (0: none), and the nodes the event stands for. Guarded by the
+  // mutex of graphs and captures.
   std::uint64_t capture = 0;
+  std::vector<CUgraphNode> captured;
 };
 
-/// A capture in progress; shared by the streams that were drawn in.
-struct Capture;
-
 struct CUstream_st {
-  CUcontext context = nullptr;
-  unsigned flags = 0;
-  int priority = 0;
+  CUstream_st(CUcontext owner, unsigned its_flags, int its_priority) noexcept
+      : context(owner), flags(its_flags), priority(its_priority) {}
+
+  const CUcontext context;
+  const unsigned flags;
+  const int priority;
+
   // Guarded by the context's mutex.
   std::uint64_t queued = 0;  ///< operations given to the stream
   std::uint64_t done = 0;
-  std::shared_ptr<Capture> capture;
+
+  /// Whether there is a `capture`: looked at without a lock on the way of every operation.
+  std::atomic<bool> capturing{false};
+  std::shared_ptr<emulated::Capture> capture;  ///< guarded by the mutex of graphs and captures
 };
 
 /// One module: PTX and what became of it. modules.cpp.
@@ -119,41 +130,70 @@ struct CUfunc_st;
 
 /// A context: a device memory, a queue, and the thread that works it off. One queue for all streams
 /// of a context: the order in which the host queued work is one that every dependency allows.
+///
+/// Locks are taken in this order: those of graphs and captures, `memory_mutex`, `mutex`, an
+/// event's, the registry's. None is held while a function of the caller runs.
 struct CUctx_st {
-  CUctx_st(CUdevice device, const ptx::Gpu& gpu, unsigned flags);
+  CUctx_st(CUdevice ordinal, const ptx::Gpu& gpu, unsigned its_flags, bool is_primary);
   CUctx_st(const CUctx_st&) = delete;
   CUctx_st& operator=(const CUctx_st&) = delete;
-  ~CUctx_st();  ///< lets the thread finish what it runs, drops the rest
+  ~CUctx_st();
+
+  /// Starts the thread.
+  void start();
+  /// Lets the thread finish what it runs, drops the rest, ends the thread. Not from that thread.
+  void shut_down();
 
   const CUdevice device;
   const unsigned flags;
+  const bool primary;
 
-  /// Memory and modules. Held by the worker while an operation runs and by host threads that
-  /// allocate, free, copy or load.
+  /// Memory and modules. Held by the worker while an operation other than a host function runs and
+  /// by host threads that allocate, free or load.
   std::mutex memory_mutex;
   emulator::Device memory;
 
-  /// Queue, streams, events, captures, the fault.
+  /// Everything below but `worker`.
   std::mutex mutex;
   std::condition_variable queued;    ///< for the worker
   std::condition_variable finished;  ///< for those who wait
   struct Item {
-    CUstream stream;  ///< null: none, the operation belongs to the context
+    std::shared_ptr<CUstream_st> stream;
     emulated::Operation operation;
   };
   std::deque<Item> queue;
   std::uint64_t given = 0;    ///< items ever queued
   std::uint64_t reached = 0;  ///< items done
+  bool busy = false;          ///< an item is being done, by the worker or by a synchronous call
   bool stop = false;
   /// Not CUDA_SUCCESS: a kernel has faulted, and every call gets this from now on.
   CUresult fault = CUDA_SUCCESS;
-  std::string fault_text;  ///< the finding in words
 
-  std::unique_ptr<CUstream_st> legacy;      ///< stream 0
-  std::unique_ptr<CUstream_st> per_thread;  ///< CU_STREAM_PER_THREAD, one for all threads
+  std::shared_ptr<CUstream_st> legacy;      ///< stream 0
+  std::shared_ptr<CUstream_st> per_thread;  ///< CU_STREAM_PER_THREAD, one for all threads
 
-  // What the launches are run with, and who is told; guarded by `mutex`.
+  /// What the API gave out: device memory, and pinned host memory, which lies in device memory too,
+  /// so that kernels can reach it at its other address.
+  struct Block {
+    std::uint64_t bytes = 0;
+    std::byte* host = nullptr;  ///< pinned memory: where the host finds it
+    std::uint64_t start = 0;    ///< of the emulator's allocation
+    unsigned flags = 0;         ///< of cuMemHostAlloc
+    std::uint64_t id = 0;
+  };
+  std::map<CUdeviceptr, Block> blocks;
+  std::map<std::uintptr_t, CUdeviceptr> pinned;  ///< host address -> block
+  struct Registration {
+    std::uint64_t bytes = 0;
+    unsigned flags = 0;
+  };
+  std::map<std::uintptr_t, Registration> registered;  ///< cuMemHostRegister
+  std::uint64_t pinned_bytes = 0;  ///< of the emulator's allocations that hold pinned memory
+
+  // What the launches are run with, and who is told. A launch takes a copy of `options` when it is
+  // queued. The worker copies `report` under `mutex` and calls it under `report_mutex` alone.
   emulator::Options options;
+  std::mutex report_mutex;
   void (*report)(void*, const emulated::LaunchReport&) = nullptr;
   void* report_user = nullptr;
 
@@ -165,7 +205,23 @@ namespace emulated {
 
 // state.cpp -------------------------------------------------------------------------------------
 
-/// Whether the handle names a living object of its kind. Under the state's own mutex.
+/// The living object that a handle names, or null: no such handle, or of another kind. The object
+/// stays while the pointer is held, even if it is destroyed meanwhile. Only for kinds that were
+/// entered with an owner (`enroll`).
+[[nodiscard]] std::shared_ptr<CUctx_st> hold(CUcontext context);
+[[nodiscard]] std::shared_ptr<CUstream_st> hold(CUstream stream);
+[[nodiscard]] std::shared_ptr<CUevent_st> hold(CUevent event);
+[[nodiscard]] std::shared_ptr<CUgraph_st> hold(CUgraph graph);
+[[nodiscard]] std::shared_ptr<CUgraphNode_st> hold(CUgraphNode node);
+[[nodiscard]] std::shared_ptr<CUgraphExec_st> hold(CUgraphExec executable);
+void enroll(const std::shared_ptr<CUctx_st>& context);
+void enroll(const std::shared_ptr<CUstream_st>& stream);
+void enroll(const std::shared_ptr<CUevent_st>& event);
+void enroll(const std::shared_ptr<CUgraph_st>& graph);
+void enroll(const std::shared_ptr<CUgraphNode_st>& node);
+void enroll(const std::shared_ptr<CUgraphExec_st>& executable);
+
+/// Whether the handle names a living object of its kind.
 [[nodiscard]] bool living(CUcontext context);
 [[nodiscard]] bool living(CUstream stream);
 [[nodiscard]] bool living(CUevent event);
@@ -175,9 +231,13 @@ namespace emulated {
 [[nodiscard]] bool living(CUgraphNode node);
 [[nodiscard]] bool living(CUgraphExec executable);
 [[nodiscard]] bool living(CUlinkState state);
-/// Enters an object among the living, or takes it out.
-void born(const void* handle);
-void gone(const void* handle);
+/// Enters an object among the living (modules, functions, links: whose owner is elsewhere).
+void born(CUmodule module);
+void born(CUfunction function);
+void born(CUlinkState state);
+/// Takes an object of any kind out; false if it was not there: of two that destroy one object, one
+/// gets false.
+bool gone(const void* handle);
 
 /// Whether cuInit was called.
 [[nodiscard]] bool started() noexcept;
@@ -186,17 +246,22 @@ void gone(const void* handle);
 /// The current context for a call: CUDA_ERROR_NOT_INITIALIZED, INVALID_CONTEXT,
 /// CONTEXT_IS_DESTROYED, or its fault.
 [[nodiscard]] CUresult enter(CUcontext& context);
-/// The GPU of an ordinal, or null.
+/// The same; the context stays while it is held.
+[[nodiscard]] CUresult enter(std::shared_ptr<CUctx_st>& context);
+/// The GPU of an ordinal, or null. Lives for the process.
 [[nodiscard]] const ptx::Gpu* gpu_of(CUdevice device);
 
 /// Catches everything, so that no exception leaves the C interface: bad_alloc gives OUT_OF_MEMORY,
 /// `Error` the nearest code, and its text goes to the log.
+/// A call from a host function (cuLaunchHostFunc, cuStreamAddCallback) gets NOT_PERMITTED.
 template <class Work>
 CUresult guarded(Work&& work) noexcept;
 CUresult result_of_exception() noexcept;
+[[nodiscard]] bool in_host_function() noexcept;
 
 template <class Work>
 CUresult guarded(Work&& work) noexcept {
+  if (in_host_function()) return CUDA_ERROR_NOT_PERMITTED;
   try {
     return work();
   } catch (...) {
@@ -205,35 +270,59 @@ CUresult guarded(Work&& work) noexcept {
 }
 
 /// The driver's log: callbacks registered with cuLogsRegisterCallback, and standard error if there
-/// is none and the stand-in library runs.
+/// is none and the stand-in library runs. Callbacks run one at a time; not to be called with a lock
+/// held that an API function takes.
 void log(CUlogLevel level, const std::string& text);
+/// Logs the text as an error and returns `result`.
+CUresult refuse(CUresult result, const std::string& text);
 /// Whether messages also go to standard error when nobody has registered; the stand-in sets it.
 void log_to_standard_error(bool on) noexcept;
 
 // streams.cpp -----------------------------------------------------------------------------------
 
 /// The stream that a handle means in the current context: null and CU_STREAM_LEGACY, the per-thread
-/// one, or a living one of any context.
+/// one, or a living one of any context. The stream's context is checked as `enter` does.
 [[nodiscard]] CUresult resolve(CUstream handle, CUstream& stream);
+[[nodiscard]] CUresult resolve(CUstream handle, std::shared_ptr<CUstream_st>& stream);
 /// Queues the operation, or, if the stream is being captured, adds a node for it (capture.cpp).
 [[nodiscard]] CUresult submit(CUstream stream, Operation operation);
+[[nodiscard]] CUresult submit(const std::shared_ptr<CUstream_st>& stream, Operation operation);
+/// Does the operation in its turn and waits for it.
+[[nodiscard]] CUresult perform(const std::shared_ptr<CUstream_st>& stream, Operation operation);
 /// Waits until everything queued to the context (or the stream) so far has been done; returns the
-/// context's fault, if any. Not permitted during a capture that the stream takes part in.
+/// context's fault, if any. Not to be called with a lock held.
 [[nodiscard]] CUresult wait_for_all(CUcontext context);
-[[nodiscard]] CUresult wait_for(CUstream stream);
-/// Runs one operation on the worker (or inside a graph). execute.cpp.
+[[nodiscard]] CUresult wait_for(const std::shared_ptr<CUstream_st>& stream);
+
+// execute.cpp -----------------------------------------------------------------------------------
+
+/// Runs one operation on the worker (or inside a graph). Not CUDA_SUCCESS: the context's fault.
 [[nodiscard]] CUresult execute(CUcontext context, const Operation& operation);
+/// What is left of an operation in a context that has faulted or goes away: events are reached,
+/// callbacks get `status`.
+void pass_over(const Operation& operation, CUresult status);
+
+// modules.cpp -----------------------------------------------------------------------------------
+
+/// For a context that goes away: all its modules, with `memory_mutex` held.
+void unload_modules_of(CUcontext context);
 
 // launch.cpp ------------------------------------------------------------------------------------
 
 /// Runs a kernel with the context's memory held; findings go to the log and the observer. Returns
 /// the fault.
 [[nodiscard]] CUresult run_kernel(CUcontext context, const KernelLaunch& launch);
+/// Checks a launch as cuLaunchKernel does and packs its arguments: for kernel nodes of graphs.
+[[nodiscard]] CUresult make_launch(const CUDA_KERNEL_NODE_PARAMS& parameters, KernelLaunch& launch);
+/// Where the function's parameters begin in `KernelLaunch::arguments`, in their order.
+[[nodiscard]] std::vector<std::uint32_t> parameter_offsets(CUfunction function);
 
 // capture.cpp -----------------------------------------------------------------------------------
 
-/// Adds `operation` as a node of the stream's capture.
-[[nodiscard]] CUresult capture_operation(CUstream stream, Operation operation);
+/// Adds `operation` as a node of the stream's capture; `captured` is false if there is none (any
+/// more).
+[[nodiscard]] CUresult capture_operation(const std::shared_ptr<CUstream_st>& stream,
+                                         Operation& operation, bool& captured);
 /// The error for a call that is not possible while a capture is active in this thread's mode
 /// (cuMemAlloc, cuModuleLoad and their like, in global and thread-local mode), else CUDA_SUCCESS.
 [[nodiscard]] CUresult unsafe_during_capture();

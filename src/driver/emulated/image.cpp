@@ -1,0 +1,297 @@
+// src/driver/emulated/image.cpp - telling PTX, fat binaries, cubins and linked PTX apart
+#include "driver/emulated/image.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "ptxgen/support/error.hpp"
+
+namespace ptxgen::inline v0::driver::emulated {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+using Bytes = std::span<const std::byte>;
+using Magic8 = std::array<unsigned char, 8>;
+
+constexpr std::array<unsigned char, 4> kWrapperMagic{0xb1, 0x43, 0x62, 0x46};
+constexpr std::array<unsigned char, 4> kElfMagic{0x7f, 'E', 'L', 'F'};
+constexpr Magic8 kLinkedMagic{0x7f, 'P', 'T', 'X', 'L', 'N', 'K', 1};
+constexpr std::size_t kLinkedHeader = 16;
+constexpr std::size_t kWrapperBytes = 24;
+/// As much of an ELF file as is looked at.
+constexpr std::size_t kElfHeader = 64;
+constexpr std::uint16_t kElfMachineCuda = 190;
+
+template <std::size_t N>
+bool begins_with(Bytes bytes, const std::array<unsigned char, N>& magic) {
+  return bytes.size() >= N && std::memcmp(bytes.data(), magic.data(), N) == 0;
+}
+
+/// The same where the size is not known: nothing is read behind the first byte that differs.
+template <std::size_t N>
+bool begins_with(const unsigned char* bytes, const std::array<unsigned char, N>& magic) {
+  for (std::size_t i = 0; i < N; ++i) {
+    if (bytes[i] != magic[i]) return false;
+  }
+  return true;
+}
+
+template <class T>
+T read(const void* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+template <class T>
+T read(Bytes bytes, std::size_t offset) {
+  return read<T>(bytes.data() + offset);
+}
+
+/// The text behind blanks and comments.
+std::string_view behind_blanks(std::string_view text) {
+  for (;;) {
+    const std::size_t start = text.find_first_not_of(" \t\r\n\v\f");
+    if (start == std::string_view::npos) return {};
+    text.remove_prefix(start);
+    std::size_t end = 0;
+    if (text.starts_with("//")) {
+      end = text.find('\n');
+    } else if (text.starts_with("/*")) {
+      end = text.find("*/", 2);
+      if (end != std::string_view::npos) end += 2;
+    } else {
+      return text;
+    }
+    if (end == std::string_view::npos) return {};
+    text.remove_prefix(end);
+  }
+}
+
+/// The first bytes of something that is not understood, for a message.
+std::string beginning(Bytes bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const std::byte each : bytes.first(std::min<std::size_t>(bytes.size(), 16))) {
+    const auto code = std::to_integer<unsigned>(each);
+    if (code >= 0x20 && code < 0x7f && code != '\\') {
+      text += static_cast<char>(code);
+    } else {
+      text += "\\x";
+      text += kDigits[code / 16];
+      text += kDigits[code % 16];
+    }
+  }
+  return text;
+}
+
+ModuleImage refused(CUresult result, std::string why) { return {result, {}, std::move(why)}; }
+
+std::string_view text_of(Bytes bytes) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return text.substr(0, text.find('\0'));
+}
+
+ModuleImage choose(Bytes container, const ptx::Gpu& gpu) {
+  const FatbinPart* best = nullptr;
+  bool compressed = false;
+  std::string all;
+  const std::vector<FatbinPart> parts = fatbin_parts(container);
+  for (const FatbinPart& part : parts) {
+    if (part.kind == FatbinPart::Kind::Other) continue;
+    const bool text = part.kind == FatbinPart::Kind::Ptx;
+    all += (all.empty() ? "" : ", ") + std::string(text ? "PTX" : "a cubin") + " for " +
+           ptx::name(part.target) + (part.compressed ? ", compressed" : "");
+    if (!text || !runs_on(part.target, gpu)) continue;
+    compressed = compressed || part.compressed;
+    if (part.compressed) continue;
+    if (best == nullptr || part.target.sm > best->target.sm ||
+        (part.target.sm == best->target.sm && best->target.variant == ptx::Variant::None)) {
+      best = &part;
+    }
+  }
+  if (best != nullptr) return {CUDA_SUCCESS, text_of(best->bytes), {}};
+  const std::string gpu_text =
+      "'" + std::string(gpu.name) + "' (" + std::string(gpu.target) + ", emulated)";
+  std::string why = "the fat binary has nothing that can be loaded on " + gpu_text + "; it has " +
+                    (all.empty() ? "no code at all" : all);
+  why += compressed ? "; compressed PTX is not read: build it with nvcc --no-compress"
+                    : "; PTX is what the emulated driver loads: add -gencode "
+                      "arch=compute_XX,code=compute_XX of no newer GPU, and --no-compress";
+  return refused(CUDA_ERROR_NO_BINARY_FOR_GPU, std::move(why));
+}
+
+ModuleImage read_elf(Bytes bytes) {
+  if (bytes.size() < kElfHeader || read<std::uint16_t>(bytes, 18) != kElfMachineCuda) {
+    return refused(CUDA_ERROR_INVALID_IMAGE,
+                   "the image is an ELF file, but no cubin; a module is PTX text or a fat binary");
+  }
+  return refused(CUDA_ERROR_NO_BINARY_FOR_GPU,
+                 "the image is a cubin, machine code that the emulated driver cannot run; load "
+                 "PTX, which nvcc -ptx, NVRTC or a fat binary built with --no-compress give");
+}
+
+ModuleImage read_linked(Bytes bytes) {
+  const bool whole = bytes.size() >= kLinkedHeader &&
+                     read<std::uint64_t>(bytes, 8) <= bytes.size() - kLinkedHeader;
+  if (!whole) return refused(CUDA_ERROR_INVALID_IMAGE, "the linked image is cut off");
+  const auto size = static_cast<std::size_t>(read<std::uint64_t>(bytes, 8));
+  return {CUDA_SUCCESS, text_of(bytes.subspan(kLinkedHeader, size)), {}};
+}
+
+ModuleImage read_text(Bytes bytes) {
+  const std::string_view text = text_of(bytes);
+  const std::string_view first = behind_blanks(text);
+  if (first.starts_with('.')) return {CUDA_SUCCESS, text, {}};
+  if (bytes.empty() || text.empty()) {
+    return refused(CUDA_ERROR_INVALID_IMAGE, "the image is empty");
+  }
+  return refused(CUDA_ERROR_INVALID_IMAGE,
+                 "the image is neither PTX, which begins with .version, nor a fat binary, nor a "
+                 "cubin; it begins with '" +
+                     beginning(bytes) + "'");
+}
+
+constexpr std::array<unsigned char, 4> kFatbinMagic{0x50, 0xed, 0x55, 0xba};
+constexpr std::size_t kFatbinHeader = 16;
+constexpr std::size_t kPartHeader = 64;
+constexpr std::uint64_t kFlagsCompressed = 0x2000 | 0x8000 | 0x1000;
+constexpr std::uint64_t kFlagArchitecture = 0x100000;
+constexpr std::uint64_t kFlagFamily = 0x200000;
+
+[[noreturn]] void damaged(std::size_t offset, const std::string& what) {
+  throw Error(Stage::Load, "bad-image",
+              "the fat binary is damaged at byte " + std::to_string(offset) + ": " + what);
+}
+
+FatbinPart part_at(Bytes bytes, std::size_t offset, std::uint64_t& size) {
+  const std::size_t left = bytes.size() - offset;
+  if (left < kPartHeader) {
+    damaged(offset, "a part's header needs 64 bytes, " + std::to_string(left) + " are left");
+  }
+  const auto kind = read<std::uint16_t>(bytes, offset);
+  const std::uint64_t header = read<std::uint32_t>(bytes, offset + 4);
+  const auto stored = read<std::uint64_t>(bytes, offset + 8);
+  const auto packed = read<std::uint32_t>(bytes, offset + 16);
+  const auto architecture = read<std::uint32_t>(bytes, offset + 28);
+  const auto flags = read<std::uint64_t>(bytes, offset + 40);
+  if (header < kPartHeader || header > left || stored > left - header) {
+    damaged(offset, "the part claims " + std::to_string(header) + " bytes of header and " +
+                        std::to_string(stored) + " of content, " + std::to_string(left) +
+                        " are left");
+  }
+  FatbinPart part;
+  if (kind == 1) part.kind = FatbinPart::Kind::Ptx;
+  if (kind == 2) part.kind = FatbinPart::Kind::Cubin;
+  part.compressed = packed != 0 || (flags & kFlagsCompressed) != 0;
+  part.target.sm = static_cast<std::uint16_t>(std::min<std::uint32_t>(architecture, 0xffff));
+  if ((flags & kFlagArchitecture) != 0) part.target.variant = ptx::Variant::Architecture;
+  if ((flags & kFlagFamily) != 0) part.target.variant = ptx::Variant::Family;
+  part.bytes =
+      bytes.subspan(offset + static_cast<std::size_t>(header), static_cast<std::size_t>(stored));
+  size = header + stored;
+  return part;
+}
+
+}  // namespace
+
+std::vector<FatbinPart> fatbin_parts(Bytes container) {
+  if (container.size() < kFatbinHeader || !begins_with(container, kFatbinMagic)) {
+    damaged(0, "there is no container header of 16 bytes");
+  }
+  const std::size_t header = read<std::uint16_t>(container, 6);
+  const auto content = read<std::uint64_t>(container, 8);
+  if (header < kFatbinHeader || header > container.size() || content > container.size() - header) {
+    damaged(0, "the container claims " + std::to_string(header) + " bytes of header and " +
+                   std::to_string(content) + " of content, it has " +
+                   std::to_string(container.size()) + " in all");
+  }
+  const Bytes bytes = container.first(header + static_cast<std::size_t>(content));
+  std::vector<FatbinPart> parts;
+  for (std::size_t offset = header; offset < bytes.size();) {
+    std::uint64_t size = 0;
+    parts.push_back(part_at(bytes, offset, size));
+    offset += static_cast<std::size_t>(size);
+  }
+  return parts;
+}
+
+ModuleImage read_image(Bytes bytes, const ptx::Gpu& gpu) {
+  try {
+    if (begins_with(bytes, kFatbinMagic)) return choose(bytes, gpu);
+    if (begins_with(bytes, kElfMagic)) return read_elf(bytes);
+    if (begins_with(bytes, kLinkedMagic)) return read_linked(bytes);
+    return read_text(bytes);
+  } catch (const Error& error) {
+    return refused(CUDA_ERROR_INVALID_IMAGE, error.message);
+  }
+}
+
+Bytes image_at(const void* image) {
+  const auto* bytes = static_cast<const unsigned char*>(image);
+  if (begins_with(bytes, kWrapperMagic)) {
+    // Magic, version, address of the container, and a field that only nvlink uses.
+    static_assert(kWrapperBytes == 8 + 2 * sizeof(void*));
+    const auto* container = read<const unsigned char*>(bytes + 8);
+    if (container == nullptr || !begins_with(container, kFatbinMagic)) return {};
+    bytes = container;
+  }
+  std::size_t size = 0;
+  if (begins_with(bytes, kFatbinMagic)) {
+    size =
+        read<std::uint16_t>(bytes + 6) + static_cast<std::size_t>(read<std::uint64_t>(bytes + 8));
+  } else if (begins_with(bytes, kElfMagic)) {
+    size = kElfHeader;
+  } else if (begins_with(bytes, kLinkedMagic)) {
+    size = kLinkedHeader + static_cast<std::size_t>(read<std::uint64_t>(bytes + 8));
+  } else {
+    size = std::strlen(reinterpret_cast<const char*>(bytes));
+  }
+  return std::as_bytes(std::span(bytes, size));
+}
+
+std::vector<std::byte> linked_image(std::string_view ptx) {
+  std::vector<std::byte> image(kLinkedHeader + ptx.size() + 1);
+  const std::uint64_t size = ptx.size();
+  std::memcpy(image.data(), kLinkedMagic.data(), kLinkedMagic.size());
+  std::memcpy(image.data() + 8, &size, sizeof size);
+  std::memcpy(image.data() + kLinkedHeader, ptx.data(), ptx.size());
+  return image;
+}
+
+bool runs_on(ptx::TargetName target, const ptx::Gpu& gpu) noexcept {
+  ptx::TargetName own;
+  if (!ptx::parse_target_name(gpu.target, own)) return false;
+  switch (target.variant) {
+    case ptx::Variant::None:
+      return target.sm <= own.sm;
+    case ptx::Variant::Architecture:
+      return target.sm == own.sm;
+    case ptx::Variant::Family:
+      return target.sm / 10 == own.sm / 10 && target.sm <= own.sm;
+  }
+  return false;
+}
+
+int ptx_version(std::string_view ptx) noexcept {
+  constexpr std::string_view kDirective = ".version";
+  std::string_view text = behind_blanks(ptx);
+  if (!text.starts_with(kDirective)) return 0;
+  text = behind_blanks(text.substr(kDirective.size()));
+  const auto number = [&text] {
+    int value = 0;
+    while (!text.empty() && text.front() >= '0' && text.front() <= '9' && value < 10000) {
+      value = value * 10 + (text.front() - '0');
+      text.remove_prefix(1);
+    }
+    return value;
+  };
+  const int major = number();
+  if (!text.starts_with('.')) return 0;
+  text.remove_prefix(1);
+  return 10 * major + number();
+}
+
+}  // namespace ptxgen::inline v0::driver::emulated

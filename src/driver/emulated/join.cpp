@@ -1,0 +1,187 @@
+// src/driver/emulated/join.cpp - several PTX texts as one
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "driver/emulated/link.hpp"
+#include "ptxgen/ptx/parser.hpp"
+#include "ptxgen/ptx/printer.hpp"
+#include "ptxgen/ptx/target.hpp"
+#include "ptxgen/support/error.hpp"
+
+namespace ptxgen::inline v0::driver::emulated {
+namespace {
+
+using ptx::Item;
+using ptx::Linkage;
+using ptx::Module;
+
+/// The name, linkage and so on of a variable or function item.
+struct Declared {
+  ptx::NameId* name = nullptr;
+  Linkage linkage = Linkage::None;
+  bool defined = false;
+  std::uint32_t line = 0;
+
+  [[nodiscard]] bool is_private() const noexcept { return linkage == Linkage::None; }
+};
+
+Declared declared(Module& module, const Item& item) {
+  if (item.kind == Item::Kind::Variable) {
+    ptx::Variable& v = module.variables[item.index];
+    return {&v.name, v.linkage, v.linkage != Linkage::Extern, v.line};
+  }
+  if (item.kind == Item::Kind::Function) {
+    ptx::Function& f = module.functions[item.index];
+    // A kernel is always seen from outside.
+    const bool hidden = f.linkage == Linkage::None && !f.entry;
+    return {&f.name,
+            hidden                       ? Linkage::None
+            : f.linkage == Linkage::None ? Linkage::Visible
+                                         : f.linkage,
+            !f.declaration, f.line};
+  }
+  return {};
+}
+
+class Joiner {
+ public:
+  explicit Joiner(std::span<const LinkInput> inputs) {
+    for (const LinkInput& input : inputs) modules_.push_back(ptx::parse(input.ptx, input.name));
+  }
+
+  std::string text() {
+    find_definitions();
+    std::string bodies;
+    Module head = header();
+    for (std::size_t m = 0; m < modules_.size(); ++m) {
+      Module& module = modules_[m];
+      choose_items(m);
+      keep_private(m);
+      drop_line_numbers(module);
+      const Module empty = without_items(module);
+      bodies += ptx::print(module).substr(ptx::print(empty).size());
+    }
+    return ptx::print(head) + bodies;
+  }
+
+ private:
+  struct Definition {
+    std::size_t module = 0;
+    Linkage linkage = Linkage::None;
+  };
+
+  static Module without_items(const Module& module) {
+    Module made;
+    made.version = module.version;
+    made.target = module.target;
+    made.target_options = module.target_options;
+    made.address_size = module.address_size;
+    return made;
+  }
+
+  Module header() const {
+    Module head = without_items(modules_.front());
+    ptx::TargetName highest;
+    (void)ptx::parse_target_name(head.target, highest);
+    for (const Module& module : modules_) {
+      const bool newer = module.version.major != head.version.major
+                             ? module.version.major > head.version.major
+                             : module.version.minor > head.version.minor;
+      if (newer) head.version = module.version;
+      ptx::TargetName target;
+      if (!ptx::parse_target_name(module.target, target) || target.sm < highest.sm) continue;
+      if (target.sm == highest.sm && target.variant == ptx::Variant::None) continue;
+      highest = target;
+      head.target = module.target;
+    }
+    return head;
+  }
+
+  void find_definitions() {
+    for (std::size_t m = 0; m < modules_.size(); ++m) {
+      Module& module = modules_[m];
+      for (const Item& item : module.items) {
+        const Declared found = declared(module, item);
+        if (found.name == nullptr) continue;
+        const std::string name(module.text(*found.name));
+        if (found.is_private()) {
+          ++users_[name];
+          continue;
+        }
+        if (!found.defined) continue;
+        const auto [at, added] = definitions_.emplace(name, Definition{m, found.linkage});
+        if (added || at->second.module == m) continue;
+        const bool both_strong =
+            found.linkage == Linkage::Visible && at->second.linkage == Linkage::Visible;
+        if (both_strong) {
+          Error error(Stage::Load, "duplicate-name",
+                      "'" + name + "' is defined by '" + modules_[at->second.module].file +
+                          "' and by '" + module.file + "'");
+          error.file = module.file;
+          error.line = found.line;
+          throw error.refresh();
+        }
+        if (found.linkage == Linkage::Visible) at->second = {m, found.linkage};
+      }
+    }
+    for (const auto& [name, definition] : definitions_) ++users_[name];
+  }
+
+  /// Without what another module defines, or defines better; without `.file` and debug sections,
+  /// whose numbers mean something to one module only.
+  void choose_items(std::size_t m) {
+    Module& module = modules_[m];
+    std::erase_if(module.items, [&](const Item& item) {
+      if (item.kind == Item::Kind::File || item.kind == Item::Kind::Section) return true;
+      const Declared found = declared(module, item);
+      if (found.name == nullptr || found.is_private()) return false;
+      const auto at = definitions_.find(std::string(module.text(*found.name)));
+      if (at == definitions_.end() || at->second.module == m) return false;
+      // The declaration of a function may stay; it says how it is called.
+      return found.defined || item.kind == Item::Kind::Variable;
+    });
+  }
+
+  /// Renames what a module keeps to itself where others have the name too.
+  void keep_private(std::size_t m) {
+    Module& module = modules_[m];
+    for (const Item& item : module.items) {
+      const Declared found = declared(module, item);
+      if (found.name == nullptr || !found.is_private()) continue;
+      const std::string old(module.text(*found.name));
+      if (users_[old] < 2) continue;
+      const ptx::NameId before = *found.name;
+      const ptx::NameId renamed = module.names.intern(old + "$link" + std::to_string(m + 1));
+      const auto kind =
+          item.kind == Item::Kind::Variable ? ptx::SymbolKind::Variable : ptx::SymbolKind::Function;
+      *declared(module, item).name = renamed;
+      for (ptx::Symbol& symbol : module.symbols) {
+        if (symbol.kind == kind && symbol.name == before) symbol.name = renamed;
+      }
+      for (Item& alias : module.items) {
+        if (alias.kind == Item::Kind::Alias && alias.text2 == before) alias.text2 = renamed;
+      }
+    }
+  }
+
+  static void drop_line_numbers(Module& module) {
+    for (ptx::Function& function : module.functions) {
+      std::erase_if(function.body, [](const ptx::Instruction& statement) {
+        return statement.kind == ptx::StatementKind::Location;
+      });
+    }
+  }
+
+  std::vector<Module> modules_;
+  std::map<std::string, Definition> definitions_;
+  std::map<std::string, int> users_;  ///< inputs in which a name means something of their own
+};
+
+}  // namespace
+
+std::string join(std::span<const LinkInput> inputs) {
+  return inputs.size() == 1 ? inputs.front().ptx : Joiner(inputs).text();
+}
+
+}  // namespace ptxgen::inline v0::driver::emulated

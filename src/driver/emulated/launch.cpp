@@ -1,0 +1,304 @@
+// src/driver/emulated/launch.cpp - launch calls
+#include "driver/emulated/launch.hpp"
+
+#include <cstring>
+
+#include "driver/emulated/entries.hpp"
+
+namespace ptxgen::inline v0::driver::emulated {
+namespace {
+
+using emulator::Dim3;
+
+std::string words(const Dim3& size) {
+  return "(" + std::to_string(size.x) + "," + std::to_string(size.y) + "," +
+         std::to_string(size.z) + ")";
+}
+
+/// Notes why in the driver's log.
+class Refusal {
+ public:
+  explicit Refusal(const CUfunc_st& function) : function_(function) {}
+  CUresult operator()(CUresult result, const std::string& why) const {
+    return refuse(result, "kernel '" + function_.kernel->name + "' is not launched: " + why);
+  }
+
+ private:
+  const CUfunc_st& function_;
+};
+
+CUresult check_sizes(const LaunchRequest& request, const Refusal& refuse) {
+  const Dim3& grid = request.grid;
+  const Dim3& block = request.block;
+  const CUfunc_st& function = *request.function;
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffffu || grid.y > 65535 ||
+      grid.z > 65535) {
+    return refuse(CUDA_ERROR_INVALID_VALUE, "a grid of " + words(grid) +
+                                                " blocks; every dimension is at least 1, at most "
+                                                "(2147483647,65535,65535)");
+  }
+  if (block.x == 0 || block.y == 0 || block.z == 0 || block.x > 1024 || block.y > 1024 ||
+      block.z > 64 || block.count() > 1024) {
+    return refuse(CUDA_ERROR_INVALID_VALUE,
+                  "a block of " + words(block) +
+                      " threads; every dimension is at least 1, at most (1024,1024,64), and 1024 "
+                      "threads in all");
+  }
+  if (block.count() > static_cast<unsigned>(function.most_threads())) {
+    return refuse(CUDA_ERROR_INVALID_VALUE, "a block of " + words(block) + " threads; at most " +
+                                                std::to_string(function.most_threads()) +
+                                                " by its .maxntid or .reqntid");
+  }
+  const Dim3& required = function.kernel->required_block;
+  if (required.count() != 0 && required != block) {
+    return refuse(
+        CUDA_ERROR_INVALID_VALUE,
+        "a block of " + words(block) + " threads; its .reqntid asks for " + words(required));
+  }
+  const auto most = static_cast<std::uint32_t>(function.most_dynamic_shared.load());
+  if (request.dynamic_shared_bytes > most) {
+    const std::uint32_t optin = function.owner->context->memory.gpu().shared_per_block;
+    return refuse(CUDA_ERROR_INVALID_VALUE,
+                  std::to_string(request.dynamic_shared_bytes) +
+                      " bytes of dynamic shared memory; it may have " + std::to_string(most) +
+                      ", and up to " +
+                      std::to_string(optin - function.kernel->static_shared_bytes) +
+                      " after CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES is set");
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult check_cluster(const LaunchRequest& request, const Refusal& refuse, Dim3& cluster) {
+  const CUfunc_st& function = *request.function;
+  const Dim3 own{static_cast<std::uint32_t>(function.cluster_width.load()),
+                 static_cast<std::uint32_t>(function.cluster_height.load()),
+                 static_cast<std::uint32_t>(function.cluster_depth.load())};
+  const bool asked = request.cluster.count() != 0;
+  if (asked && own.count() != 0 && own != request.cluster) {
+    return refuse(CUDA_ERROR_INVALID_CLUSTER_SIZE, "clusters of " + words(request.cluster) +
+                                                       " blocks; the kernel has " + words(own));
+  }
+  cluster = asked ? request.cluster : own.count() != 0 ? own : Dim3{1, 1, 1};
+  if (cluster == Dim3{1, 1, 1}) return CUDA_SUCCESS;
+  const std::uint64_t most = function.non_portable_cluster != 0 ? 16 : 8;
+  const Dim3& grid = request.grid;
+  if (cluster.count() > most || grid.x % cluster.x != 0 || grid.y % cluster.y != 0 ||
+      grid.z % cluster.z != 0) {
+    return refuse(CUDA_ERROR_INVALID_CLUSTER_SIZE,
+                  "clusters of " + words(cluster) + " blocks in a grid of " + words(grid) +
+                      "; a cluster has at most " + std::to_string(most) +
+                      " blocks and divides the grid");
+  }
+  return refuse(CUDA_ERROR_NOT_SUPPORTED,
+                "clusters of " + words(cluster) +
+                    " blocks; the emulated driver runs clusters of one block only");
+}
+
+/// The parameter block, from whichever of the two ways the caller took.
+CUresult copy_arguments(const LaunchRequest& request, const Refusal& refuse,
+                        std::vector<std::byte>& block) {
+  const emulator::Program::Kernel& kernel = *request.function->kernel;
+  block.assign(kernel.parameter_bytes, std::byte{0});
+  if (request.kernel_params != nullptr && request.extra != nullptr) {
+    return refuse(CUDA_ERROR_INVALID_VALUE, "both kernelParams and extra are given");
+  }
+  if (kernel.parameters.empty()) return CUDA_SUCCESS;
+  if (request.kernel_params != nullptr) {
+    for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
+      const auto& parameter = kernel.parameters[i];
+      if (request.kernel_params[i] == nullptr) {
+        return refuse(CUDA_ERROR_INVALID_VALUE, "the address of argument " + std::to_string(i) +
+                                                    " (parameter " + parameter.name + ") is null");
+      }
+      std::memcpy(block.data() + parameter.offset, request.kernel_params[i], parameter.bytes);
+    }
+    return CUDA_SUCCESS;
+  }
+  const void* from = nullptr;
+  std::size_t bytes = 0;
+  for (void** item = request.extra; item != nullptr;) {
+    const auto kind = reinterpret_cast<std::uintptr_t>(*item++);
+    if (kind == kLaunchParamEnd) break;
+    if (kind == kLaunchParamBufferPointer) {
+      from = *item++;
+    } else if (kind == kLaunchParamBufferSize) {
+      const void* size = *item++;
+      if (size != nullptr) std::memcpy(&bytes, size, sizeof bytes);
+    } else {
+      return refuse(CUDA_ERROR_INVALID_VALUE,
+                    "extra holds " + std::to_string(kind) +
+                        " where CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE or _END was expected");
+    }
+  }
+  if (from == nullptr || bytes < block.size()) {
+    return refuse(CUDA_ERROR_INVALID_VALUE,
+                  "its parameters take " + std::to_string(block.size()) + " bytes and " +
+                      (from == nullptr ? std::string("none") : std::to_string(bytes)) +
+                      " were given");
+  }
+  std::memcpy(block.data(), from, block.size());
+  return CUDA_SUCCESS;
+}
+
+/// Reads one attribute of cuLaunchKernelEx.
+CUresult take(const CUlaunchAttribute& attribute, LaunchRequest& request, const Refusal& refuse) {
+  const auto no = [&](CUresult result, const char* why) {
+    return refuse(result, "launch attribute " + std::to_string(attribute.id) + " " + why);
+  };
+  switch (attribute.id) {
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+      request.cooperative = attribute.value.cooperative != 0;
+      return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: {
+      const auto& size = attribute.value.clusterDim;
+      request.cluster = {size.x, size.y, size.z};
+      if (request.cluster.count() != 0) return CUDA_SUCCESS;
+      return no(CUDA_ERROR_INVALID_CLUSTER_SIZE, "asks for an empty cluster");
+    }
+    // Hints, and permissions that need not be used: a programmatic launch may begin before the one
+    // in front of it has ended; here it never does, which is one legal order.
+    case CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+      return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+    case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+    case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
+      return no(CUDA_ERROR_NOT_SUPPORTED, "is not supported by the emulated driver");
+  }
+  return no(CUDA_ERROR_INVALID_VALUE, "is not known");
+}
+
+CUresult submit_launch(CUstream handle, const LaunchRequest& request) {
+  std::shared_ptr<CUstream_st> stream;
+  if (const CUresult result = resolve(handle, stream)) return result;
+  KernelLaunch launch;
+  if (const CUresult result = prepare_launch(stream->context, request, launch)) return result;
+  return submit(stream, std::move(launch));
+}
+
+CUresult launch_all(CUstream stream, const LaunchRequest& request) {
+  CUcontext context = nullptr;
+  if (const CUresult result = enter(context)) return result;
+  return submit_launch(stream, request);
+}
+
+}  // namespace
+
+CUresult prepare_launch(CUcontext context, const LaunchRequest& request, KernelLaunch& launch) {
+  if (!living(request.function) || request.function->owner->context != context) {
+    return refuse(CUDA_ERROR_INVALID_HANDLE,
+                  "a launch names no function that is loaded in the stream's context");
+  }
+  const CUfunc_st& function = *request.function;
+  const Refusal refuse(function);
+  if (const CUresult result = check_sizes(request, refuse)) return result;
+  if (const CUresult result = check_cluster(request, refuse, launch.cluster)) return result;
+  if (request.cooperative) {
+    const std::uint64_t most =
+        resident_blocks(function, request.block.count(), request.dynamic_shared_bytes);
+    if (request.grid.count() > most) {
+      return refuse(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+                    "a cooperative grid of " + std::to_string(request.grid.count()) +
+                        " blocks; the device holds " + std::to_string(most) + " of them at a time");
+    }
+  }
+  if (const CUresult result = copy_arguments(request, refuse, launch.arguments)) return result;
+  launch.function = request.function;
+  launch.grid = request.grid;
+  launch.block = request.block;
+  launch.dynamic_shared_bytes = request.dynamic_shared_bytes;
+  launch.cooperative = request.cooperative;
+  const std::lock_guard lock(context->mutex);
+  launch.options = context->options;
+  return CUDA_SUCCESS;
+}
+
+CUresult make_launch(const CUDA_KERNEL_NODE_PARAMS& parameters, KernelLaunch& launch) {
+  if (!living(parameters.func)) {
+    return refuse(CUDA_ERROR_INVALID_HANDLE, "a kernel node names no function that is loaded");
+  }
+  LaunchRequest request;
+  request.function = parameters.func;
+  request.grid = {parameters.gridDimX, parameters.gridDimY, parameters.gridDimZ};
+  request.block = {parameters.blockDimX, parameters.blockDimY, parameters.blockDimZ};
+  request.dynamic_shared_bytes = parameters.sharedMemBytes;
+  request.kernel_params = parameters.kernelParams;
+  request.extra = parameters.extra;
+  return prepare_launch(parameters.func->owner->context, request, launch);
+}
+
+std::vector<std::uint32_t> parameter_offsets(CUfunction function) {
+  std::vector<std::uint32_t> offsets;
+  for (const auto& parameter : function->kernel->parameters) offsets.push_back(parameter.offset);
+  return offsets;
+}
+
+namespace entries {
+
+CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                       unsigned block_x, unsigned block_y, unsigned block_z,
+                       unsigned dynamic_shared_bytes, CUstream stream, void** kernel_params,
+                       void** extra) {
+  return guarded([&] {
+    LaunchRequest request;
+    request.function = function;
+    request.grid = {grid_x, grid_y, grid_z};
+    request.block = {block_x, block_y, block_z};
+    request.dynamic_shared_bytes = dynamic_shared_bytes;
+    request.kernel_params = kernel_params;
+    request.extra = extra;
+    return launch_all(stream, request);
+  });
+}
+
+CUresult launch_cooperative_kernel(CUfunction function, unsigned grid_x, unsigned grid_y,
+                                   unsigned grid_z, unsigned block_x, unsigned block_y,
+                                   unsigned block_z, unsigned dynamic_shared_bytes, CUstream stream,
+                                   void** kernel_params) {
+  return guarded([&] {
+    LaunchRequest request;
+    request.function = function;
+    request.grid = {grid_x, grid_y, grid_z};
+    request.block = {block_x, block_y, block_z};
+    request.dynamic_shared_bytes = dynamic_shared_bytes;
+    request.cooperative = true;
+    request.kernel_params = kernel_params;
+    return launch_all(stream, request);
+  });
+}
+
+CUresult launch_kernel_ex(const CUlaunchConfig* config, CUfunction function, void** kernel_params,
+                          void** extra) {
+  return guarded([&] {
+    CUcontext context = nullptr;
+    if (const CUresult result = enter(context)) return result;
+    if (config == nullptr || (config->attrs == nullptr && config->numAttrs != 0)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (!living(function)) return CUDA_ERROR_INVALID_HANDLE;
+    LaunchRequest request;
+    request.function = function;
+    request.grid = {config->gridDimX, config->gridDimY, config->gridDimZ};
+    request.block = {config->blockDimX, config->blockDimY, config->blockDimZ};
+    request.dynamic_shared_bytes = config->sharedMemBytes;
+    request.kernel_params = kernel_params;
+    request.extra = extra;
+    for (unsigned i = 0; i < config->numAttrs; ++i) {
+      if (const CUresult result = take(config->attrs[i], request, Refusal(*function))) {
+        return result;
+      }
+    }
+    return submit_launch(config->hStream, request);
+  });
+}
+
+}  // namespace entries
+}  // namespace ptxgen::inline v0::driver::emulated

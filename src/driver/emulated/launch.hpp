@@ -1,0 +1,36 @@
+// src/driver/emulated/launch.hpp - from launch calls to queued launches
+#pragma once
+
+#include "driver/emulated/modules.hpp"
+#include "driver/emulated/state.hpp"
+
+namespace ptxgen::inline v0::driver::emulated {
+
+/// What a launch call, or a kernel node, asks for.
+struct LaunchRequest {
+  CUfunction function = nullptr;
+  emulator::Dim3 grid;
+  emulator::Dim3 block;
+  emulator::Dim3 cluster{0, 0, 0};  ///< {0,0,0}: not given
+  std::uint32_t dynamic_shared_bytes = 0;
+  bool cooperative = false;
+  void** kernel_params = nullptr;
+  void** extra = nullptr;
+};
+
+/// Checks everything that a driver checks at the call and copies the arguments. `context` is that
+/// of the stream (or graph node). Why not is in the driver's log.
+///
+/// CUDA_ERROR_INVALID_HANDLE: no living function, or of another context. INVALID_VALUE: sizes of
+/// grid, block or dynamic shared memory beyond the device or the kernel's attributes; arguments
+/// missing or given twice. COOPERATIVE_LAUNCH_TOO_LARGE. INVALID_CLUSTER_SIZE, NOT_SUPPORTED for
+/// clusters of more than one block. Never LAUNCH_OUT_OF_RESOURCES: how many registers a kernel has
+/// is not known without a compiler.
+[[nodiscard]] CUresult prepare_launch(CUcontext context, const LaunchRequest& request,
+                                      KernelLaunch& launch);
+
+/// Blocks of the function that are on the device at the same time (occupancy.cpp).
+[[nodiscard]] std::uint64_t resident_blocks(const CUfunc_st& function, std::uint64_t block_threads,
+                                            std::uint64_t dynamic_shared_bytes);
+
+}  // namespace ptxgen::inline v0::driver::emulated

@@ -1,0 +1,369 @@
+// src/driver/emulated/modules.cpp - loading, unloading and asking modules
+#include "driver/emulated/modules.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "driver/emulated/entries.hpp"
+#include "driver/emulated/image.hpp"
+#include "ptxgen/ptx/parser.hpp"
+#include "ptxgen/ptx/verifier.hpp"
+#include "ptxgen/support/error.hpp"
+#include "support/temporary_directory.hpp"
+
+namespace ptxgen::inline v0::driver {
+
+int CUfunc_st::most_threads() const noexcept {
+  const std::uint64_t required = kernel->required_block.count();
+  return static_cast<int>(required != 0 ? std::min<std::uint64_t>(required, kernel->most_threads)
+                                        : kernel->most_threads);
+}
+
+namespace emulated {
+namespace {
+
+/// Which modules a context has, for the day it is destroyed.
+struct Registry {
+  std::mutex mutex;
+  std::unordered_map<CUcontext, std::unordered_set<CUmodule>> modules;
+};
+Registry& registry() {
+  static Registry made;
+  return made;
+}
+
+/// What a thread can have at most if a block of `threads` shall fit: what compilers keep to.
+int registers_for(const ptx::Gpu& gpu, std::uint64_t threads) {
+  const std::uint64_t each = gpu.registers_per_sm / std::max<std::uint64_t>(threads, 1);
+  return static_cast<int>(std::min<std::uint64_t>(each / 8 * 8, 255));
+}
+
+int registers_of(const emulator::Program& program, const emulator::Program::Kernel& kernel,
+                 const ptx::Gpu& gpu, const JitOptions& options) {
+  int registers = static_cast<int>(std::min(kernel.registers_32bit, 255u));
+  const auto at_most = [&registers](std::uint64_t limit) {
+    registers = static_cast<int>(std::min<std::uint64_t>(static_cast<unsigned>(registers), limit));
+  };
+  if (const ptx::Function* function = program.module().find_function(kernel.name)) {
+    for (const ptx::Directive& directive : function->directives) {
+      if (directive.kind == ptx::DirectiveKind::maxnreg) at_most(directive.values[0]);
+      if (directive.kind != ptx::DirectiveKind::maxntid &&
+          directive.kind != ptx::DirectiveKind::reqntid) {
+        continue;
+      }
+      std::uint64_t threads = 1;
+      for (unsigned i = 0; i < directive.count; ++i) threads *= directive.values[i];
+      at_most(static_cast<unsigned>(registers_for(gpu, threads)));
+    }
+  }
+  if (options.max_registers != 0) at_most(options.max_registers);
+  if (options.threads_per_block != 0) {
+    at_most(static_cast<unsigned>(registers_for(gpu, options.threads_per_block)));
+  }
+  return std::max(registers, 1);
+}
+
+std::unique_ptr<CUfunc_st> make_function(CUmodule owner, const emulator::Program::Kernel& kernel,
+                                         const ptx::Gpu& gpu, const JitOptions& options) {
+  auto made = std::make_unique<CUfunc_st>();
+  const ptx::Module& module = owner->program.module();
+  made->owner = owner;
+  made->kernel = &kernel;
+  made->registers = registers_of(owner->program, kernel, gpu, options);
+  made->ptx_version = 10 * module.version.major + module.version.minor;
+  ptx::TargetName name;
+  if (ptx::parse_target_name(gpu.target, name)) made->binary_version = name.sm;
+  made->most_dynamic_shared = static_cast<int>(kStaticShared) - made->static_shared();
+  made->cluster_width = static_cast<int>(kernel.required_cluster.x);
+  made->cluster_height = static_cast<int>(kernel.required_cluster.y);
+  made->cluster_depth = static_cast<int>(kernel.required_cluster.z);
+  return made;
+}
+
+/// One message in the form in which ptxas and the driver's compiler give theirs.
+std::string message(const std::string& name, std::uint32_t line, std::string_view kind,
+                    const std::string& text) {
+  std::string made = "ptxas " + name;
+  if (line != 0) made += ", line " + std::to_string(line);
+  return made + "; " + std::string(kind) + " : " + text;
+}
+
+CUresult reject(JitOptions& options, CUresult result, const std::string& text) {
+  options.error(text);
+  return refuse(result, text);
+}
+
+/// Why a text was not loaded, for both logs: all that the verifier says, not only its first.
+CUresult explain(const Error& error, std::string_view ptx, const std::string& name,
+                 JitOptions& options) {
+  if (error.code == "out-of-memory") {
+    return reject(options, CUDA_ERROR_OUT_OF_MEMORY,
+                  message(name, error.line, "fatal  ", error.message));
+  }
+  std::vector<std::string> lines;
+  if (error.stage == Stage::Verify && error.code != "syntax") {
+    for (const Finding& finding : ptx::verify(ptx::parse(ptx, name))) {
+      if (finding.severity != Severity::Error) continue;
+      lines.push_back(
+          message(name, finding.line, "error  ", finding.message + " [" + finding.rule + "]"));
+    }
+  }
+  if (lines.empty()) {
+    lines.push_back(message(name, error.line, "error  ", error.message + " [" + error.code + "]"));
+  }
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  text += "ptxas fatal   : the PTX was not loaded for these errors";
+  return reject(options, CUDA_ERROR_INVALID_PTX, text);
+}
+
+CUresult check_version(std::string_view ptx, const std::string& name, JitOptions& options) {
+  const int version = ptx_version(ptx);
+  const int newest = newest_ptx();
+  if (version <= newest) return CUDA_SUCCESS;
+  const auto words = [](int v) { return std::to_string(v / 10) + "." + std::to_string(v % 10); };
+  return reject(options, CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
+                message(name, 0, "fatal  ",
+                        "the text is PTX " + words(version) +
+                            "; this driver is emulated and "
+                            "takes up to PTX " +
+                            words(newest) + " (PTXGEN_EMULATED_PTX); write an older .version"));
+}
+
+/// In the words of ptxas -v, which tools read. Nothing is allocated here: see CUfunc_st.
+void describe(const CUmod_st& module, JitOptions& options) {
+  for (const auto& function : module.functions) {
+    const emulator::Program::Kernel& kernel = *function->kernel;
+    options.info("ptxas info    : Function properties for " + kernel.name);
+    options.info("    " + std::to_string(kernel.local_bytes) +
+                 " bytes stack frame, 0 bytes spill stores, 0 bytes spill loads");
+    std::string used = "ptxas info    : Used " + std::to_string(function->registers) + " registers";
+    if (kernel.static_shared_bytes != 0) {
+      used += ", " + std::to_string(kernel.static_shared_bytes) + " bytes smem";
+    }
+    options.info(used);
+  }
+  options.info("ptxas info    : emulated: registers are those declared, none spilled");
+}
+
+/// Parses, verifies, decodes; `made` on success. The device's memory is held.
+CUresult compile(emulator::Device& device, std::string_view ptx, const std::string& name,
+                 JitOptions& options, std::unique_ptr<CUmod_st>& made, CUcontext context) {
+  try {
+    made = std::make_unique<CUmod_st>(context, emulator::Program::load(device, ptx, name));
+  } catch (const Error& error) {
+    return explain(error, ptx, name, options);
+  }
+  for (const emulator::Program::Kernel& kernel : made->program.kernels()) {
+    if (kernel.static_shared_bytes > kStaticShared) {
+      return reject(options, CUDA_ERROR_INVALID_PTX,
+                    message(name, 0, "error  ",
+                            "kernel '" + kernel.name + "' declares " +
+                                std::to_string(kernel.static_shared_bytes) +
+                                " bytes of shared memory; " + std::to_string(kStaticShared) +
+                                " are possible, more only as dynamic shared memory"));
+    }
+    made->functions.push_back(make_function(made.get(), kernel, device.gpu(), options));
+  }
+  if (options.verbose) describe(*made, options);
+  return CUDA_SUCCESS;
+}
+
+CUresult check_target(const ptx::Gpu& gpu, JitOptions& options) {
+  if (!options.target || runs_on(*options.target, gpu)) return CUDA_SUCCESS;
+  return reject(options, CUDA_ERROR_NO_BINARY_FOR_GPU,
+                "CU_JIT_TARGET asks for " + ptx::name(*options.target) +
+                    ", which the emulated GPU '" + std::string(gpu.name) + "' (" +
+                    std::string(gpu.target) + ") does not run");
+}
+
+/// All of the load calls.
+CUresult load_image(CUmodule* handle, std::span<const std::byte> image, const std::string& name,
+                    unsigned count, const CUjit_option* names, void** values) {
+  CUcontext context = nullptr;
+  if (const CUresult result = enter(context)) return result;
+  if (const CUresult result = unsafe_during_capture()) return result;
+  JitOptions options;
+  std::string why;
+  if (const CUresult result = options.read(count, names, values, why)) return refuse(result, why);
+  struct Finish {
+    JitOptions& jit;
+    ~Finish() { jit.finish(); }
+  } const finish{options};
+  const ModuleImage found = read_image(image, context->memory.gpu());
+  if (found.result != CUDA_SUCCESS) return reject(options, found.result, found.why);
+  return load_module(context, found.ptx, name, options, *handle);
+}
+
+constexpr const char* kUnnamed = "<module>";
+
+}  // namespace
+
+CUresult load_module(CUcontext context, std::string_view ptx, const std::string& name,
+                     JitOptions& options, CUmodule& loaded) {
+  if (const CUresult result = check_version(ptx, name, options)) return result;
+  if (const CUresult result = check_target(context->memory.gpu(), options)) return result;
+  std::unique_ptr<CUmod_st> made;
+  const std::lock_guard memory(context->memory_mutex);
+  if (const CUresult result = compile(context->memory, ptx, name, options, made, context)) {
+    return result;
+  }
+  {
+    const std::lock_guard lock(registry().mutex);
+    registry().modules[context].insert(made.get());
+  }
+  for (const auto& function : made->functions) born(function.get());
+  born(made.get());
+  loaded = made.release();
+  return CUDA_SUCCESS;
+}
+
+CUresult try_ptx(const ptx::Gpu& gpu, std::string_view ptx, const std::string& name,
+                 JitOptions& options) {
+  if (const CUresult result = check_version(ptx, name, options)) return result;
+  emulator::Device device(gpu);
+  std::unique_ptr<CUmod_st> made;
+  return compile(device, ptx, name, options, made, nullptr);
+}
+
+void unload_modules_of(CUcontext context) {
+  std::unordered_set<CUmodule> modules;
+  {
+    const std::lock_guard lock(registry().mutex);
+    const auto found = registry().modules.find(context);
+    if (found == registry().modules.end()) return;
+    modules = std::move(found->second);
+    registry().modules.erase(found);
+  }
+  for (const CUmodule module : modules) {
+    gone(module);
+    for (const auto& function : module->functions) gone(function.get());
+    delete module;
+  }
+}
+
+namespace entries {
+
+CUresult module_load_data_ex(CUmodule* handle, const void* image, unsigned num_options,
+                             CUjit_option* options, void** option_values) {
+  return guarded([&] {
+    if (handle == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    return load_image(handle, image_at(image), kUnnamed, num_options, options, option_values);
+  });
+}
+
+CUresult module_load_data(CUmodule* handle, const void* image) {
+  return module_load_data_ex(handle, image, 0, nullptr, nullptr);
+}
+
+CUresult module_load_fat_binary(CUmodule* handle, const void* image) {
+  return module_load_data_ex(handle, image, 0, nullptr, nullptr);
+}
+
+CUresult module_load(CUmodule* handle, const char* path) {
+  return guarded([&] {
+    if (handle == nullptr || path == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    CUcontext context = nullptr;
+    if (const CUresult result = enter(context)) return result;
+    std::string bytes;
+    try {
+      bytes = read_file(path);
+    } catch (const Error& error) {
+      return refuse(CUDA_ERROR_FILE_NOT_FOUND, error.describe());
+    }
+    return load_image(handle, std::as_bytes(std::span(bytes)), path, 0, nullptr, nullptr);
+  });
+}
+
+CUresult module_unload(CUmodule handle) {
+  return guarded([&] {
+    CUcontext context = nullptr;
+    if (const CUresult result = enter(context)) return result;
+    if (!living(handle)) return CUDA_ERROR_INVALID_HANDLE;
+    if (const CUresult result = unsafe_during_capture()) return result;
+    context = handle->context;
+    if (const CUresult result = wait_for_all(context)) return result;
+    const std::lock_guard memory(context->memory_mutex);
+    // Of two threads that unload the same module one comes first.
+    if (!gone(handle)) return CUDA_ERROR_INVALID_HANDLE;
+    {
+      const std::lock_guard lock(registry().mutex);
+      registry().modules[context].erase(handle);
+    }
+    for (const auto& function : handle->functions) gone(function.get());
+    delete handle;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult module_get_function(CUfunction* function, CUmodule handle, const char* name) {
+  return guarded([&] {
+    CUcontext context = nullptr;
+    if (const CUresult result = enter(context)) return result;
+    if (function == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (!living(handle)) return CUDA_ERROR_INVALID_HANDLE;
+    std::string names;
+    for (const auto& each : handle->functions) {
+      if (each->kernel->name == name) {
+        *function = each.get();
+        return CUDA_SUCCESS;
+      }
+      names += (names.empty() ? "" : ", ") + each->kernel->name;
+    }
+    return refuse(CUDA_ERROR_NOT_FOUND, "there is no kernel '" + std::string(name) +
+                                            "' in the module; it has " +
+                                            (names.empty() ? "none" : names));
+  });
+}
+
+CUresult module_get_global(CUdeviceptr* address, std::size_t* bytes, CUmodule handle,
+                           const char* name) {
+  return guarded([&] {
+    CUcontext context = nullptr;
+    if (const CUresult result = enter(context)) return result;
+    if (name == nullptr || (address == nullptr && bytes == nullptr)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (!living(handle)) return CUDA_ERROR_INVALID_HANDLE;
+    const emulator::Device::Extent found = handle->program.variable(name);
+    if (found.bytes == 0) return CUDA_ERROR_NOT_FOUND;
+    if (address != nullptr) *address = found.start;
+    if (bytes != nullptr) *bytes = static_cast<std::size_t>(found.bytes);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult module_get_loading_mode(CUmoduleLoadingMode* mode) {
+  if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+  if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *mode = CU_MODULE_EAGER_LOADING;
+  return CUDA_SUCCESS;
+}
+
+CUresult module_get_function_count(unsigned* count, CUmodule handle) {
+  return guarded([&] {
+    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+    if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (!living(handle)) return CUDA_ERROR_INVALID_HANDLE;
+    *count = static_cast<unsigned>(handle->functions.size());
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult module_enumerate_functions(CUfunction* functions, unsigned num_functions,
+                                    CUmodule handle) {
+  return guarded([&] {
+    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+    if (functions == nullptr && num_functions != 0) return CUDA_ERROR_INVALID_VALUE;
+    if (!living(handle)) return CUDA_ERROR_INVALID_HANDLE;
+    const std::size_t count = std::min<std::size_t>(num_functions, handle->functions.size());
+    for (std::size_t i = 0; i < count; ++i) functions[i] = handle->functions[i].get();
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace entries
+}  // namespace emulated
+}  // namespace ptxgen::inline v0::driver

@@ -1,0 +1,41 @@
+// src/driver/emulated/occupancy.hpp - how many blocks a multiprocessor holds
+#pragma once
+
+#include <cstdint>
+
+#include "ptxgen/ptx/target.hpp"
+
+/// NVIDIA's occupancy rules, as the CUDA C++ Programming Guide (technical specifications per
+/// compute capability) and the toolkit's cuda_occupancy.h (13.0) give them: what a block takes of a
+/// multiprocessor in warps, registers and shared memory, and how often that fits.
+namespace ptxgen::inline v0::driver::emulated {
+
+/// What a kernel takes.
+struct BlockNeeds {
+  std::uint32_t threads = 0;
+  std::uint32_t registers = 0;            ///< 32-bit registers of a thread
+  std::uint64_t static_shared = 0;        ///< bytes
+  std::uint64_t dynamic_shared = 0;       ///< bytes
+  std::uint64_t most_dynamic_shared = 0;  ///< opted in to, bytes
+};
+
+/// Blocks of such a kernel that are on one multiprocessor at a time; 0 if a block does not fit.
+///
+/// Registers are given to whole warps in units of 256, from one quarter of the register file each.
+/// Shared memory is given in units of 128 bytes (256 before sm_80), with 1024 bytes for the system
+/// in each block (none before sm_80); the multiprocessor is taken to be configured for as much of
+/// it as it has. A block that fits but for its registers counts as fitting once: declared registers
+/// are an upper bound of those that a compiler would allocate, and a launch is never refused for
+/// them.
+[[nodiscard]] std::uint32_t blocks_per_sm(const ptx::Gpu& gpu, const BlockNeeds& needs) noexcept;
+
+/// The most dynamic shared memory with which `blocks` such blocks are on one multiprocessor
+/// together, in bytes; 0 if none is left. `needs.dynamic_shared` and the opted-in limit are not
+/// looked at.
+[[nodiscard]] std::uint64_t available_dynamic_shared(const ptx::Gpu& gpu, const BlockNeeds& needs,
+                                                     std::uint32_t blocks) noexcept;
+
+/// Bytes of shared memory in each block that the system keeps.
+[[nodiscard]] std::uint32_t reserved_shared(const ptx::Gpu& gpu) noexcept;
+
+}  // namespace ptxgen::inline v0::driver::emulated

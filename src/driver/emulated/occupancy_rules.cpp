@@ -1,0 +1,65 @@
+// src/driver/emulated/occupancy_rules.cpp - the arithmetic of occupancy
+#include <algorithm>
+
+#include "driver/emulated/occupancy.hpp"
+
+namespace ptxgen::inline v0::driver::emulated {
+namespace {
+
+constexpr std::uint32_t kWarp = 32;
+constexpr std::uint32_t kRegisterUnit = 256;
+constexpr std::uint32_t kQuarters = 4;
+constexpr std::uint32_t kMostRegisters = 255;
+constexpr std::uint32_t kMostThreads = 1024;
+
+std::uint16_t architecture(const ptx::Gpu& gpu) noexcept {
+  ptx::TargetName name;
+  return ptx::parse_target_name(gpu.target, name) ? name.sm : std::uint16_t{0};
+}
+
+std::uint64_t shared_unit(const ptx::Gpu& gpu) noexcept {
+  return architecture(gpu) >= 80 ? 128 : 256;
+}
+
+template <class T>
+constexpr T up(T value, T unit) noexcept {
+  return (value + unit - 1) / unit * unit;
+}
+
+}  // namespace
+
+std::uint32_t reserved_shared(const ptx::Gpu& gpu) noexcept {
+  return architecture(gpu) >= 80 ? 1024 : 0;
+}
+
+std::uint32_t blocks_per_sm(const ptx::Gpu& gpu, const BlockNeeds& needs) noexcept {
+  if (needs.threads == 0 || needs.threads > kMostThreads) return 0;
+  const std::uint64_t own = needs.static_shared + needs.dynamic_shared;
+  if (own > gpu.shared_per_block || needs.dynamic_shared > needs.most_dynamic_shared) return 0;
+
+  const std::uint32_t warps = (needs.threads + kWarp - 1) / kWarp;
+  std::uint32_t blocks =
+      std::min<std::uint32_t>(gpu.blocks_per_sm, gpu.threads_per_sm / kWarp / warps);
+
+  if (const std::uint32_t registers = std::min(needs.registers, kMostRegisters); registers != 0) {
+    const std::uint32_t of_warp = up(registers * kWarp, kRegisterUnit);
+    const std::uint32_t warps_held = gpu.registers_per_sm / kQuarters / of_warp * kQuarters;
+    blocks = std::min(blocks, std::max(1u, warps_held / warps));
+  }
+  if (const std::uint64_t taken = up(own + reserved_shared(gpu), shared_unit(gpu)); taken != 0) {
+    blocks = static_cast<std::uint32_t>(std::min<std::uint64_t>(blocks, gpu.shared_per_sm / taken));
+  }
+  return blocks;
+}
+
+std::uint64_t available_dynamic_shared(const ptx::Gpu& gpu, const BlockNeeds& needs,
+                                       std::uint32_t blocks) noexcept {
+  if (blocks == 0) return 0;
+  const std::uint64_t each = gpu.shared_per_sm / blocks / shared_unit(gpu) * shared_unit(gpu);
+  const std::uint64_t gone = needs.static_shared + reserved_shared(gpu);
+  const std::uint64_t most =
+      gpu.shared_per_block - std::min<std::uint64_t>(gpu.shared_per_block, needs.static_shared);
+  return std::min(each - std::min(each, gone), most);
+}
+
+}  // namespace ptxgen::inline v0::driver::emulated
