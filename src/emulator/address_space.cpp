@@ -290,6 +290,11 @@ void AddressSpace::copy(std::uint64_t to, std::uint64_t from, std::uint64_t byte
   }
 }
 
+std::uint64_t AddressSpace::used_bytes() const {
+  const std::shared_lock lock(mutex_);
+  return used_;
+}
+
 std::uint64_t AddressSpace::overhead_bytes() const noexcept {
   const std::shared_lock lock(mutex_);
   return written_.resident_bytes(0, next_ / 8) + allocations_.size() * sizeof(Allocation) +

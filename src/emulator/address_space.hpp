@@ -85,6 +85,8 @@ class AddressSpace {
   }
   /// Device addresses are kGlobalBase .. kGlobalBase + reserved_bytes().
   [[nodiscard]] std::uint64_t reserved_bytes() const noexcept { return data_.size(); }
+  /// Bytes of all living allocations.
+  [[nodiscard]] std::uint64_t used_bytes() const;
   /// Beyond it nothing was ever allocated.
   [[nodiscard]] std::uint64_t end() const noexcept { return kGlobalBase + next_; }
 

@@ -7,13 +7,37 @@ namespace ptxgen::inline v0::driver::emulated {
 
 #define PTXGEN_PENDING __attribute__((weak))
 
+PTXGEN_PENDING CUresult capture_operation(const std::shared_ptr<CUstream_st>&, Operation&, bool&) {
+  return CUDA_SUCCESS;
+}
+PTXGEN_PENDING CUresult unsafe_during_capture() { return CUDA_SUCCESS; }
+PTXGEN_PENDING CUresult not_in_capture(const std::shared_ptr<CUstream_st>&) { return CUDA_SUCCESS; }
+PTXGEN_PENDING CUresult not_in_legacy(CUcontext) { return CUDA_SUCCESS; }
+PTXGEN_PENDING CUresult not_while_captured(CUcontext) { return CUDA_SUCCESS; }
+PTXGEN_PENDING void leave_capture(CUevent) {}
+PTXGEN_PENDING CUresult capture_record(const std::shared_ptr<CUstream_st>&,
+                                       const std::shared_ptr<CUevent_st>&, bool, bool&) {
+  return CUDA_SUCCESS;
+}
+PTXGEN_PENDING CUresult capture_wait(const std::shared_ptr<CUstream_st>&,
+                                     const std::shared_ptr<CUevent_st>&, bool, bool&) {
+  return CUDA_SUCCESS;
+}
+PTXGEN_PENDING void abandon_capture(const std::shared_ptr<CUstream_st>&) {}
+PTXGEN_PENDING const std::vector<std::shared_ptr<CUevent_st>>& records_of(const Executable&) {
+  static const std::vector<std::shared_ptr<CUevent_st>> kNone;
+  return kNone;
+}
+PTXGEN_PENDING CUresult execute(CUcontext, const Executable&) { return CUDA_SUCCESS; }
+PTXGEN_PENDING void pass_over(const Executable&, CUresult) {}
+
 namespace entries {
 
 // clang-format off
 PTXGEN_PENDING CUresult get_proc_address(const char*, void**, int, std::uint64_t, CUdriverProcAddressQueryResult*) { return CUDA_ERROR_NOT_SUPPORTED; }
 PTXGEN_PENDING CUresult stream_begin_capture(CUstream, CUstreamCaptureMode) { return CUDA_ERROR_NOT_SUPPORTED; }
 PTXGEN_PENDING CUresult stream_end_capture(CUstream, CUgraph*) { return CUDA_ERROR_NOT_SUPPORTED; }
-PTXGEN_PENDING CUresult stream_is_capturing(CUstream, CUstreamCaptureStatus*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult stream_is_capturing(CUstream, CUstreamCaptureStatus* status) { *status = CU_STREAM_CAPTURE_STATUS_NONE; return CUDA_SUCCESS; }
 PTXGEN_PENDING CUresult stream_get_capture_info_v2(CUstream, CUstreamCaptureStatus*, std::uint64_t*, CUgraph*, const CUgraphNode**, std::size_t*) { return CUDA_ERROR_NOT_SUPPORTED; }
 PTXGEN_PENDING CUresult stream_get_capture_info_v3(CUstream, CUstreamCaptureStatus*, std::uint64_t*, CUgraph*, const CUgraphNode**, const CUgraphEdgeData**, std::size_t*) { return CUDA_ERROR_NOT_SUPPORTED; }
 PTXGEN_PENDING CUresult thread_exchange_stream_capture_mode(CUstreamCaptureMode*) { return CUDA_ERROR_NOT_SUPPORTED; }

@@ -75,8 +75,9 @@ struct WaitEvent {
 struct FreeMemory {
   CUdeviceptr address = 0;
 };
+struct Executable;  ///< graphs.hpp: what an executable graph does, never changed
 struct RunGraph {
-  std::shared_ptr<const struct Executable> executable;
+  std::shared_ptr<const Executable> executable;
 };
 struct Empty {};
 using Operation = std::variant<Empty, KernelLaunch, Copy, Fill, HostCall, RecordEvent, WaitEvent,
@@ -103,7 +104,7 @@ struct CUevent_st {
 
   // Recorded in a capture: its number (0: none), and the nodes the event stands for. Guarded by the
   // mutex of graphs and captures.
-  std::uint64_t capture = 0;
+  std::atomic<std::uint64_t> capture{0};
   std::vector<CUgraphNode> captured;
 };
 
@@ -115,9 +116,7 @@ struct CUstream_st {
   const unsigned flags;
   const int priority;
 
-  // Guarded by the context's mutex.
-  std::uint64_t queued = 0;  ///< operations given to the stream
-  std::uint64_t done = 0;
+  std::uint64_t last = 0;  ///< number of the last item of this stream; guarded by the context
 
   /// Whether there is a `capture`: looked at without a lock on the way of every operation.
   std::atomic<bool> capturing{false};
@@ -162,12 +161,16 @@ struct CUctx_st {
     emulated::Operation operation;
   };
   std::deque<Item> queue;
-  std::uint64_t given = 0;    ///< items ever queued
-  std::uint64_t reached = 0;  ///< items done
-  bool busy = false;          ///< an item is being done, by the worker or by a synchronous call
+  std::uint64_t given = 0;          ///< items ever queued
+  std::uint64_t reached = 0;        ///< items done
+  std::uint64_t last_blocking = 0;  ///< number of the last item that the legacy stream waits for
+  bool busy = false;  ///< an item is being done, by the worker or by a synchronous call
   bool stop = false;
   /// Not CUDA_SUCCESS: a kernel has faulted, and every call gets this from now on.
   CUresult fault = CUDA_SUCCESS;
+
+  /// Captures in progress of streams that synchronise with the legacy stream.
+  std::atomic<int> blocking_captures{0};
 
   std::shared_ptr<CUstream_st> legacy;      ///< stream 0
   std::shared_ptr<CUstream_st> per_thread;  ///< CU_STREAM_PER_THREAD, one for all threads
@@ -188,6 +191,7 @@ struct CUctx_st {
     unsigned flags = 0;
   };
   std::map<std::uintptr_t, Registration> registered;  ///< cuMemHostRegister
+  std::uint64_t blocks_made = 0;
   std::uint64_t pinned_bytes = 0;  ///< of the emulator's allocations that hold pinned memory
 
   // What the launches are run with, and who is told. A launch takes a copy of `options` when it is
@@ -239,6 +243,10 @@ void born(CUlinkState state);
 /// gets false.
 bool gone(const void* handle);
 
+/// Takes out the streams and events of a context that goes away.
+void forget_handles_of(CUcontext context);
+
+[[nodiscard]] int gpu_count();
 /// Whether cuInit was called.
 [[nodiscard]] bool started() noexcept;
 /// The context that is current in this thread, or null.
@@ -248,6 +256,9 @@ bool gone(const void* handle);
 [[nodiscard]] CUresult enter(CUcontext& context);
 /// The same; the context stays while it is held.
 [[nodiscard]] CUresult enter(std::shared_ptr<CUctx_st>& context);
+/// As cuCtxGetStreamPriorityRange tells them; without effect.
+inline constexpr int kLeastPriority = 0;
+inline constexpr int kGreatestPriority = -5;
 /// The GPU of an ordinal, or null. Lives for the process.
 [[nodiscard]] const ptx::Gpu* gpu_of(CUdevice device);
 
@@ -258,6 +269,8 @@ template <class Work>
 CUresult guarded(Work&& work) noexcept;
 CUresult result_of_exception() noexcept;
 [[nodiscard]] bool in_host_function() noexcept;
+/// Calls a function of the caller on the worker; what it calls of the API is not permitted.
+void run_host_function(const HostCall& call, CUresult status);
 
 template <class Work>
 CUresult guarded(Work&& work) noexcept {
@@ -326,6 +339,34 @@ void unload_modules_of(CUcontext context);
 /// The error for a call that is not possible while a capture is active in this thread's mode
 /// (cuMemAlloc, cuModuleLoad and their like, in global and thread-local mode), else CUDA_SUCCESS.
 [[nodiscard]] CUresult unsafe_during_capture();
+/// For calls that a capture does not allow on its streams (synchronising, querying): if the stream
+/// takes part in one, the capture is invalid from now on and the result is
+/// CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.
+[[nodiscard]] CUresult not_in_capture(const std::shared_ptr<CUstream_st>& stream);
+/// For work in the legacy stream, which would wait for captured ones:
+/// CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, and the captures are invalid.
+[[nodiscard]] CUresult not_in_legacy(CUcontext context);
+/// For calls that wait for all streams of a context.
+[[nodiscard]] CUresult not_while_captured(CUcontext context);
+/// The event no longer stands for a node of a capture: it is recorded outside.
+void leave_capture(CUevent event);
+/// Records an event in the stream's capture, or draws the stream into the event's.
+[[nodiscard]] CUresult capture_record(const std::shared_ptr<CUstream_st>& stream,
+                                      const std::shared_ptr<CUevent_st>& event, bool external,
+                                      bool& captured);
+[[nodiscard]] CUresult capture_wait(const std::shared_ptr<CUstream_st>& stream,
+                                    const std::shared_ptr<CUevent_st>& event, bool external,
+                                    bool& captured);
+/// The stream goes away: what it was captured in is invalid.
+void abandon_capture(const std::shared_ptr<CUstream_st>& stream);
+
+// graphs.cpp ------------------------------------------------------------------------------------
+
+/// The events that a graph records, one entry for each record.
+[[nodiscard]] const std::vector<std::shared_ptr<CUevent_st>>& records_of(const Executable& graph);
+/// Runs the nodes one after another.
+[[nodiscard]] CUresult execute(CUcontext context, const Executable& graph);
+void pass_over(const Executable& graph, CUresult status);
 
 }  // namespace emulated
 }  // namespace ptxgen::inline v0::driver

@@ -1,0 +1,437 @@
+// src/driver/emulated/context.cpp - contexts: primary, created, current ones; launch options
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "driver/emulated/entries.hpp"
+#include "driver/emulated/state.hpp"
+#include "emulator/address_space.hpp"
+
+namespace ptxgen::inline v0::driver {
+
+CUctx_st::CUctx_st(CUdevice ordinal, const ptx::Gpu& gpu, unsigned its_flags, bool is_primary)
+    : device(ordinal),
+      flags(its_flags),
+      primary(is_primary),
+      memory(gpu),
+      legacy(std::make_shared<CUstream_st>(this, 0u, 0)),
+      per_thread(std::make_shared<CUstream_st>(this, 0u, 0)),
+      options(emulated::default_options()) {
+  limits = {{CU_LIMIT_STACK_SIZE, 1024},
+            {CU_LIMIT_PRINTF_FIFO_SIZE, options.printf_bytes},
+            {CU_LIMIT_MALLOC_HEAP_SIZE, std::size_t{8} << 20},
+            {CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT, 2048},
+            {CU_LIMIT_MAX_L2_FETCH_GRANULARITY, 64},
+            {CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0}};
+}
+
+CUctx_st::~CUctx_st() { shut_down(); }
+
+namespace emulated {
+namespace {
+
+/// A primary context has one address for the life of the process, as libcuda's has: programs keep
+/// the handle across a reset.
+struct Primary {
+  unsigned count = 0;
+  unsigned flags = 0;
+  std::shared_ptr<CUctx_st> context;
+  void* place = nullptr;
+  std::shared_ptr<std::atomic<bool>> taken = std::make_shared<std::atomic<bool>>(false);
+};
+
+struct Primaries {
+  std::mutex mutex;
+  std::deque<Primary> of_device;
+  Primary& at(CUdevice device) {
+    while (of_device.size() <= static_cast<std::size_t>(device)) of_device.emplace_back();
+    return of_device[static_cast<std::size_t>(device)];
+  }
+};
+
+Primaries& primaries() {
+  static Primaries* const the_primaries = new Primaries;
+  return *the_primaries;
+}
+
+std::shared_ptr<CUctx_st> make_primary(CUdevice device, const ptx::Gpu& gpu, Primary& primary) {
+  constexpr std::align_val_t kAlignment{alignof(CUctx_st)};
+  if (primary.place == nullptr) primary.place = ::operator new(sizeof(CUctx_st), kAlignment);
+  // A call that is on its way may still hold the one before.
+  if (primary.taken->load()) {
+    return std::make_shared<CUctx_st>(device, gpu, primary.flags, true);
+  }
+  auto* const made = new (primary.place) CUctx_st(device, gpu, primary.flags, true);
+  primary.taken->store(true);
+  return {made, [taken = primary.taken](CUctx_st* context) {
+            context->~CUctx_st();
+            taken->store(false);
+          }};
+}
+
+/// An entry of a thread's stack of current contexts. Holds none of them.
+struct Current {
+  CUcontext handle = nullptr;
+  std::weak_ptr<CUctx_st> context;
+  CUdevice device = 0;
+  bool primary = false;
+};
+
+std::vector<Current>& stack() {
+  static thread_local std::vector<Current> the_stack;
+  return the_stack;
+}
+
+Current entry_of(const std::shared_ptr<CUctx_st>& context) {
+  return {context.get(), context, context->device, context->primary};
+}
+
+/// The context of the topmost entry, or null if it was destroyed. A primary one that was destroyed
+/// and retained again is current again.
+std::shared_ptr<CUctx_st> top_context() {
+  if (stack().empty()) return nullptr;
+  Current& top = stack().back();
+  std::shared_ptr<CUctx_st> context = top.context.lock();
+  if (context && living(context.get())) return context;
+  if (!top.primary) return nullptr;
+  const std::lock_guard lock(primaries().mutex);
+  context = primaries().at(top.device).context;
+  if (context) top = entry_of(context);
+  return context;
+}
+
+CUresult check_flags(unsigned flags) {
+  const unsigned schedule = flags & CU_CTX_SCHED_MASK;
+  const bool one_bit = (schedule & (schedule - 1)) == 0;
+  return one_bit && (flags & ~unsigned{CU_CTX_FLAGS_MASK}) == 0 ? CUDA_SUCCESS
+                                                                : CUDA_ERROR_INVALID_VALUE;
+}
+
+void begin(const std::shared_ptr<CUctx_st>& context) {
+  context->start();
+  enroll(context);
+  enroll(context->legacy);
+  enroll(context->per_thread);
+}
+
+/// Takes the context out of the world; what is under way in other threads ends with an error.
+void end(const std::shared_ptr<CUctx_st>& context) {
+  forget_handles_of(context.get());
+  context->shut_down();
+  const std::lock_guard lock(context->memory_mutex);
+  unload_modules_of(context.get());
+}
+
+bool called_by_its_worker(const CUctx_st& context) {
+  return context.worker.get_id() == std::this_thread::get_id();
+}
+
+CUresult create(CUcontext* context, unsigned flags, CUdevice device) {
+  if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+  if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (check_flags(flags) != CUDA_SUCCESS) return CUDA_ERROR_INVALID_VALUE;
+  const ptx::Gpu* const gpu = gpu_of(device);
+  if (gpu == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+  const auto made = std::make_shared<CUctx_st>(device, *gpu, flags, false);
+  begin(made);
+  stack().push_back(entry_of(made));
+  *context = made.get();
+  return CUDA_SUCCESS;
+}
+
+template <class Work>
+CUresult with_primary(CUdevice device, Work&& work) {
+  return guarded([&]() -> CUresult {
+    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+    const ptx::Gpu* const gpu = gpu_of(device);
+    if (gpu == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+    std::shared_ptr<CUctx_st> ended;
+    CUresult result = CUDA_SUCCESS;
+    {
+      const std::lock_guard lock(primaries().mutex);
+      result = work(primaries().at(device), *gpu, ended);
+      // So that of two threads one ends it.
+      if (ended && called_by_its_worker(*ended)) return CUDA_ERROR_NOT_PERMITTED;
+      if (ended) {
+        gone(ended.get());
+        primaries().at(device).context = nullptr;
+        primaries().at(device).count = 0;
+      }
+    }
+    if (ended) end(ended);
+    return result;
+  });
+}
+
+}  // namespace
+
+CUcontext current() noexcept {
+  try {
+    return top_context().get();
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+CUresult enter(std::shared_ptr<CUctx_st>& context) {
+  if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+  if (stack().empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  context = top_context();
+  if (!context) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  const std::lock_guard lock(context->mutex);
+  return context->fault;
+}
+
+CUresult enter(CUcontext& context) {
+  std::shared_ptr<CUctx_st> held;
+  const CUresult result = enter(held);
+  context = held.get();
+  return result;
+}
+
+emulator::Options default_options() { return {}; }
+
+CUresult set_launch_options(CUcontext handle, const emulator::Options& options) {
+  return guarded([&] {
+    const std::shared_ptr<CUctx_st> context = hold(handle);
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    const std::lock_guard lock(context->mutex);
+    context->options = options;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult observe_launches(CUcontext handle, void (*report)(void* user, const LaunchReport& launch),
+                          void* user) {
+  return guarded([&] {
+    const std::shared_ptr<CUctx_st> context = hold(handle);
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    const std::lock_guard lock(context->report_mutex);
+    context->report = report;
+    context->report_user = user;
+    return CUDA_SUCCESS;
+  });
+}
+
+namespace entries {
+
+CUresult device_primary_ctx_retain(CUcontext* context, CUdevice device) {
+  return with_primary(device, [&](Primary& primary, const ptx::Gpu& gpu, auto&) {
+    if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (!primary.context) {
+      const std::shared_ptr<CUctx_st> made = make_primary(device, gpu, primary);
+      begin(made);
+      primary.context = made;
+      primary.count = 0;
+    }
+    ++primary.count;
+    *context = primary.context.get();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult device_primary_ctx_release(CUdevice device) {
+  return with_primary(device, [](Primary& primary, const ptx::Gpu&, auto& ended) {
+    if (primary.count == 0) return CUDA_ERROR_INVALID_CONTEXT;
+    if (primary.count == 1) {
+      ended = primary.context;
+    } else {
+      --primary.count;
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult device_primary_ctx_reset(CUdevice device) {
+  return with_primary(device, [](Primary& primary, const ptx::Gpu&, auto& ended) {
+    ended = primary.context;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult device_primary_ctx_get_state(CUdevice device, unsigned* flags, int* active) {
+  return with_primary(device, [&](Primary& primary, const ptx::Gpu&, auto&) {
+    if (flags == nullptr || active == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *flags = primary.context ? primary.context->flags : primary.flags;
+    *active = primary.context ? 1 : 0;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult device_primary_ctx_set_flags(CUdevice device, unsigned flags) {
+  return with_primary(device, [&](Primary& primary, const ptx::Gpu&, auto&) {
+    if (check_flags(flags) != CUDA_SUCCESS) return CUDA_ERROR_INVALID_VALUE;
+    primary.flags = flags;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult ctx_create_v2(CUcontext* context, unsigned flags, CUdevice device) {
+  return guarded([&] { return create(context, flags, device); });
+}
+
+CUresult ctx_create_v4(CUcontext* context, CUctxCreateParams* ctx_create_params, unsigned flags,
+                       CUdevice device) {
+  return guarded([&]() -> CUresult {
+    if (ctx_create_params != nullptr) {
+      if (ctx_create_params->numExecAffinityParams != 0) {
+        return refuse(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY,
+                      "cuCtxCreate: the emulated driver has no execution affinities");
+      }
+      if (ctx_create_params->cigParams != nullptr) {
+        return refuse(CUDA_ERROR_NOT_SUPPORTED,
+                      "cuCtxCreate: the emulated driver does not share with graphics");
+      }
+    }
+    return create(context, flags, device);
+  });
+}
+
+CUresult ctx_destroy(CUcontext handle) {
+  return guarded([&] {
+    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+    const std::shared_ptr<CUctx_st> context = hold(handle);
+    if (!context || context->primary) return CUDA_ERROR_INVALID_CONTEXT;
+    if (called_by_its_worker(*context)) return CUDA_ERROR_NOT_PERMITTED;
+    if (!gone(handle)) return CUDA_ERROR_INVALID_CONTEXT;
+    if (!stack().empty() && stack().back().handle == handle) stack().pop_back();
+    end(context);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult ctx_push_current(CUcontext handle) {
+  return guarded([&] {
+    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+    const std::shared_ptr<CUctx_st> context = hold(handle);
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    stack().push_back(entry_of(context));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult ctx_pop_current(CUcontext* context) {
+  return guarded([&] {
+    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+    if (stack().empty()) return CUDA_ERROR_INVALID_CONTEXT;
+    if (context != nullptr) *context = stack().back().handle;
+    stack().pop_back();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult ctx_set_current(CUcontext handle) {
+  return guarded([&] {
+    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+    if (handle == nullptr) {
+      if (!stack().empty()) stack().pop_back();
+      return CUDA_SUCCESS;
+    }
+    const std::shared_ptr<CUctx_st> context = hold(handle);
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    if (stack().empty()) {
+      stack().push_back(entry_of(context));
+    } else {
+      stack().back() = entry_of(context);
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult ctx_get_current(CUcontext* context) {
+  return guarded([&] {
+    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+    if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    static_cast<void>(top_context());  // a primary one may be back
+    *context = stack().empty() ? nullptr : stack().back().handle;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult ctx_get_device(CUdevice* device) {
+  return guarded([&] {
+    std::shared_ptr<CUctx_st> context;
+    if (const CUresult result = enter(context); result != CUDA_SUCCESS) return result;
+    if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *device = context->device;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult ctx_get_api_version(CUcontext handle, unsigned* version) {
+  return guarded([&] {
+    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+    if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const std::shared_ptr<CUctx_st> context = handle != nullptr ? hold(handle) : top_context();
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    constexpr unsigned kSinceV2 = 3020;
+    *version = kSinceV2;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult ctx_get_stream_priority_range(int* least_priority, int* greatest_priority) {
+  return guarded([&] {
+    std::shared_ptr<CUctx_st> context;
+    if (const CUresult result = enter(context); result != CUDA_SUCCESS) return result;
+    if (least_priority != nullptr) *least_priority = kLeastPriority;
+    if (greatest_priority != nullptr) *greatest_priority = kGreatestPriority;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult ctx_get_flags(unsigned* flags) {
+  return guarded([&] {
+    std::shared_ptr<CUctx_st> context;
+    if (const CUresult result = enter(context); result != CUDA_SUCCESS) return result;
+    if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *flags = context->flags;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult ctx_set_limit(CUlimit limit, std::size_t value) {
+  return guarded([&] {
+    std::shared_ptr<CUctx_st> context;
+    if (const CUresult result = enter(context); result != CUDA_SUCCESS) return result;
+    const std::lock_guard lock(context->mutex);
+    if (!context->limits.contains(limit)) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+    context->limits[limit] = value;
+    const auto bytes =
+        static_cast<std::uint32_t>(std::min<std::size_t>(value, std::size_t{1} << 30));
+    if (limit == CU_LIMIT_PRINTF_FIFO_SIZE) context->options.printf_bytes = bytes;
+    // Calls in emulated code take more stack than compiled ones: the limit only raises it.
+    if (limit == CU_LIMIT_STACK_SIZE) {
+      context->options.stack_bytes = std::max(context->options.stack_bytes, bytes);
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult ctx_get_limit(std::size_t* value, CUlimit limit) {
+  return guarded([&] {
+    std::shared_ptr<CUctx_st> context;
+    if (const CUresult result = enter(context); result != CUDA_SUCCESS) return result;
+    if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const std::lock_guard lock(context->mutex);
+    const auto found = context->limits.find(limit);
+    if (found == context->limits.end()) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+    *value = found->second;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult ctx_synchronize() {
+  return guarded([&] {
+    std::shared_ptr<CUctx_st> context;
+    if (const CUresult result = enter(context); result != CUDA_SUCCESS) return result;
+    if (const CUresult result = not_while_captured(context.get()); result != CUDA_SUCCESS) {
+      return result;
+    }
+    return wait_for_all(context.get());
+  });
+}
+
+}  // namespace entries
+}  // namespace emulated
+}  // namespace ptxgen::inline v0::driver

@@ -1,0 +1,502 @@
+// src/driver/emulated/memory.cpp - allocations: device, pinned, registered; pointer attributes
+#include "driver/emulated/memory.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "driver/emulated/entries.hpp"
+#include "emulator/address_space.hpp"
+
+namespace ptxgen::inline v0::driver::emulated {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kPitchAlignment = 512;
+constexpr unsigned kHostAllocFlags =
+    kMemHostAllocPortable | kMemHostAllocDeviceMap | kMemHostAllocWriteCombined;
+constexpr unsigned kHostRegisterFlags = 0xf;  ///< portable, device map, I/O memory, read-only
+
+std::uintptr_t number(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
+
+/// The entry of a map from starts to things with `bytes` that holds an address, or the end.
+template <class Map, class Address>
+auto holding(Map& map, Address address) {
+  auto found = map.upper_bound(address);
+  if (found == map.begin()) return map.end();
+  --found;
+  return address - found->first < found->second.bytes ? found : map.end();
+}
+
+/// Pinned memory at a host address, with the context's mutex held; null if there is none.
+const CUctx_st::Block* pinned_at(const CUctx_st& context, std::uintptr_t address,
+                                 CUdeviceptr& device_address) {
+  auto found = context.pinned.upper_bound(address);
+  if (found == context.pinned.begin()) return nullptr;
+  --found;
+  const CUctx_st::Block& block = context.blocks.at(found->second);
+  if (address - found->first >= block.bytes) return nullptr;
+  device_address = found->second + (address - found->first);
+  return &block;
+}
+
+CUresult allocate(CUctx_st& context, CUdeviceptr* address, std::uint64_t bytes) {
+  const std::lock_guard memory_lock(context.memory_mutex);
+  const std::lock_guard lock(context.mutex);
+  const std::uint64_t id = ++context.blocks_made;
+  const std::uint64_t start = context.memory.allocate(bytes, "allocation " + std::to_string(id));
+  context.blocks[start] = {bytes, nullptr, start, 0, id};
+  *address = start;
+  return CUDA_SUCCESS;
+}
+
+CUresult allocate_pinned(CUctx_st& context, void** memory, std::uint64_t bytes, unsigned flags) {
+  const std::lock_guard memory_lock(context.memory_mutex);
+  const std::lock_guard lock(context.mutex);
+  const std::uint64_t id = ++context.blocks_made;
+  const std::uint64_t whole = bytes + kPage - emulator::kAllocationAlignment;
+  if (whole < bytes) return CUDA_ERROR_OUT_OF_MEMORY;
+  emulator::AddressSpace& space = context.memory.space();
+  const std::uint64_t start =
+      context.memory.allocate(whole, "pinned allocation " + std::to_string(id));
+  const std::uint64_t skipped = (kPage - number(space.host(start)) % kPage) % kPage;
+  // What the host writes there is not seen by the emulator: nothing of it counts as unwritten.
+  space.mark(start, whole);
+  std::byte* const host = space.host(start) + skipped;
+  context.blocks[start + skipped] = {bytes, host, start, flags | kMemHostAllocDeviceMap, id};
+  context.pinned[number(host)] = start + skipped;
+  context.pinned_bytes += whole;
+  *memory = host;
+  return CUDA_SUCCESS;
+}
+
+/// Takes the block out of what the API gave out; false if none begins there.
+bool take_out(CUctx_st& context, CUdeviceptr address, bool host, CUctx_st::Block& taken) {
+  const std::lock_guard lock(context.mutex);
+  const auto found = context.blocks.find(address);
+  if (found == context.blocks.end() || (found->second.host != nullptr) != host) return false;
+  taken = found->second;
+  if (host) context.pinned.erase(number(taken.host));
+  context.blocks.erase(found);
+  return true;
+}
+
+/// After everything queued so far, which may use the block.
+CUresult release(CUctx_st& context, const CUctx_st::Block& block) {
+  const CUresult result = wait_for_all(&context);
+  const std::lock_guard memory_lock(context.memory_mutex);
+  std::uint64_t whole = 0;
+  if (block.host != nullptr) whole = context.memory.allocation_of(block.start).bytes;
+  context.memory.free(block.start);
+  const std::lock_guard lock(context.mutex);
+  context.pinned_bytes -= whole;
+  return result;
+}
+
+std::string at(CUdeviceptr address) {
+  char text[2 + 16 + 1];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(address));
+  return text;
+}
+
+}  // namespace
+
+bool is_device_address(const CUctx_st& context, std::uint64_t address) {
+  return address - emulator::kGlobalBase < context.memory.space().reserved_bytes();
+}
+
+bool is_pinned(CUctx_st& context, std::uint64_t address) {
+  const std::lock_guard lock(context.mutex);
+  CUdeviceptr other = 0;
+  return pinned_at(context, address, other) != nullptr ||
+         holding(context.registered, static_cast<std::uintptr_t>(address)) !=
+             context.registered.end();
+}
+
+emulator::Device::Extent extent_of(CUctx_st& context, CUdeviceptr address) {
+  {
+    const std::lock_guard lock(context.mutex);
+    const auto found = holding(context.blocks, address);
+    if (found != context.blocks.end()) return {found->first, found->second.bytes};
+  }
+  // Variables of modules. Waits for a kernel that runs, as the blocks above do not.
+  const std::lock_guard lock(context.memory_mutex);
+  const emulator::Allocation* const found = context.memory.space().find(address);
+  const bool variable = found != nullptr && !found->freed &&
+                        (found->kind == emulator::AllocationKind::Variable ||
+                         found->kind == emulator::AllocationKind::Constant);
+  if (!variable) return {};
+  return {found->start, found->bytes};
+}
+
+CUresult check_range(CUctx_st& context, const char* call, CUdeviceptr address,
+                     std::uint64_t bytes) {
+  if (bytes == 0) return CUDA_SUCCESS;
+  const emulator::Device::Extent extent = extent_of(context, address);
+  const std::string what =
+      std::string(call) + ": " + std::to_string(bytes) + " bytes at " + at(address);
+  if (extent.bytes == 0) {
+    return refuse(CUDA_ERROR_INVALID_VALUE, what + " lie in no allocation of the current context");
+  }
+  const std::uint64_t left = extent.bytes - (address - extent.start);
+  if (bytes > left) {
+    return refuse(CUDA_ERROR_INVALID_VALUE, what + " go " + std::to_string(bytes - left) +
+                                                " bytes past the end of the allocation at " +
+                                                at(extent.start) + " of " +
+                                                std::to_string(extent.bytes) + " bytes");
+  }
+  return CUDA_SUCCESS;
+}
+
+namespace entries {
+namespace {
+
+/// With the current context, for calls that no capture allows.
+template <class Work>
+CUresult with_context(Work&& work) {
+  return guarded([&]() -> CUresult {
+    std::shared_ptr<CUctx_st> context;
+    if (const CUresult result = enter(context); result != CUDA_SUCCESS) return result;
+    return work(*context);
+  });
+}
+
+template <class Work>
+CUresult changing_memory(Work&& work) {
+  return with_context([&](CUctx_st& context) -> CUresult {
+    if (const CUresult result = unsafe_during_capture(); result != CUDA_SUCCESS) return result;
+    return work(context);
+  });
+}
+
+template <class Value>
+void put(void* data, Value value) {
+  std::memcpy(data, &value, sizeof value);
+}
+
+/// What cuPointerGetAttribute tells of an address.
+struct Pointer {
+  CUcontext context = nullptr;
+  CUmemorytype type = CU_MEMORYTYPE_HOST;
+  CUdeviceptr device = 0;
+  std::uint64_t host = 0;
+  std::uint64_t id = 0;
+  std::uint64_t start = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// False if the driver knows nothing of the address.
+bool find_pointer(CUctx_st& context, CUdeviceptr address, Pointer& found) {
+  found.context = &context;
+  if (is_device_address(context, address)) {
+    const emulator::Device::Extent extent = extent_of(context, address);
+    if (extent.bytes == 0) return false;
+    const std::lock_guard lock(context.mutex);
+    const auto block = context.blocks.find(extent.start);
+    found.type = CU_MEMORYTYPE_DEVICE;
+    found.device = address;
+    found.start = extent.start;
+    found.bytes = extent.bytes;
+    if (block == context.blocks.end()) return true;
+    found.id = block->second.id;
+    if (block->second.host == nullptr) return true;
+    found.type = CU_MEMORYTYPE_HOST;
+    found.host = number(block->second.host) + (address - extent.start);
+    return true;
+  }
+  const std::lock_guard lock(context.mutex);
+  found.host = address;
+  if (const auto* block = pinned_at(context, address, found.device); block != nullptr) {
+    found.id = block->id;
+    found.start = number(block->host);
+    found.bytes = block->bytes;
+    return true;
+  }
+  const auto registration = holding(context.registered, static_cast<std::uintptr_t>(address));
+  if (registration == context.registered.end()) return false;
+  found.start = registration->first;
+  found.bytes = registration->second.bytes;
+  return true;
+}
+
+CUresult tell(const Pointer& pointer, CUpointer_attribute attribute, void* data) {
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+      put(data, pointer.context);
+      break;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      put(data, static_cast<unsigned>(pointer.type));
+      break;
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+      if (pointer.device == 0) return CUDA_ERROR_INVALID_VALUE;
+      put(data, pointer.device);
+      break;
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+      if (pointer.host == 0) return CUDA_ERROR_INVALID_VALUE;
+      put(data, pointer.host);
+      break;
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+      put(data, int{0});
+      break;
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+      put(data, pointer.id);
+      break;
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+      put(data, int{0});
+      break;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      put(data, pointer.context->device);
+      break;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      put(data, pointer.start);
+      break;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      put(data, static_cast<std::size_t>(pointer.bytes));
+      break;
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+      put(data, int{1});
+      break;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
+}
+
+/// What cuPointerGetAttributes gives for an address that the driver does not know.
+CUresult tell_nothing(CUpointer_attribute attribute, void* data) {
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      put(data, std::uint64_t{0});
+      break;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      put(data, int{-2});
+      break;  // CU_DEVICE_INVALID
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+      put(data, int{0});
+      break;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult host_alloc(void** memory, std::size_t bytes, unsigned flags) {
+  return changing_memory([&](CUctx_st& context) -> CUresult {
+    if (memory == nullptr || bytes == 0 || (flags & ~kHostAllocFlags) != 0) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    return allocate_pinned(context, memory, bytes, flags);
+  });
+}
+
+}  // namespace
+
+CUresult mem_get_info(std::size_t* free, std::size_t* total) {
+  return with_context([&](CUctx_st& context) {
+    if (free == nullptr || total == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const std::lock_guard lock(context.mutex);
+    const emulator::AddressSpace& space = context.memory.space();
+    const std::uint64_t memory = space.gpu().memory_bytes;
+    const std::uint64_t used = space.used_bytes();
+    *total = memory;
+    *free = memory - (used - std::min(used, context.pinned_bytes));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult mem_alloc(CUdeviceptr* address, std::size_t bytes) {
+  return changing_memory([&](CUctx_st& context) {
+    if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+    return allocate(context, address, bytes);
+  });
+}
+
+CUresult mem_alloc_pitch(CUdeviceptr* address, std::size_t* pitch, std::size_t width_in_bytes,
+                         std::size_t height, unsigned element_size_bytes) {
+  return changing_memory([&](CUctx_st& context) {
+    const bool element =
+        element_size_bytes == 4 || element_size_bytes == 8 || element_size_bytes == 16;
+    if (address == nullptr || pitch == nullptr || width_in_bytes == 0 || height == 0 || !element) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    const std::uint64_t row =
+        (width_in_bytes + kPitchAlignment - 1) / kPitchAlignment * kPitchAlignment;
+    if (row < width_in_bytes || row > UINT64_MAX / height) return CUDA_ERROR_OUT_OF_MEMORY;
+    *pitch = row;
+    return allocate(context, address, row * height);
+  });
+}
+
+CUresult mem_free(CUdeviceptr address) {
+  return changing_memory([&](CUctx_st& context) -> CUresult {
+    CUctx_st::Block block;
+    if (!take_out(context, address, false, block)) {
+      return refuse(CUDA_ERROR_INVALID_VALUE,
+                    "cuMemFree: no allocation of the current context begins at " + at(address));
+    }
+    return release(context, block);
+  });
+}
+
+CUresult mem_host_alloc(void** memory, std::size_t bytes, unsigned flags) {
+  return host_alloc(memory, bytes, flags);
+}
+
+CUresult mem_alloc_host(void** memory, std::size_t bytes) { return host_alloc(memory, bytes, 0); }
+
+CUresult mem_free_host(void* memory) {
+  return changing_memory([&](CUctx_st& context) {
+    CUdeviceptr address = 0;
+    {
+      const std::lock_guard lock(context.mutex);
+      const auto found = context.pinned.find(number(memory));
+      if (found == context.pinned.end()) return CUDA_ERROR_INVALID_VALUE;
+      address = found->second;
+    }
+    CUctx_st::Block block;
+    if (!take_out(context, address, true, block)) return CUDA_ERROR_INVALID_VALUE;
+    return release(context, block);
+  });
+}
+
+CUresult mem_host_get_device_pointer(CUdeviceptr* address, void* memory, unsigned flags) {
+  return with_context([&](CUctx_st& context) -> CUresult {
+    if (address == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    {
+      const std::lock_guard lock(context.mutex);
+      if (pinned_at(context, number(memory), *address) != nullptr) return CUDA_SUCCESS;
+      if (holding(context.registered, number(memory)) == context.registered.end()) {
+        return CUDA_ERROR_INVALID_VALUE;
+      }
+    }
+    return refuse(CUDA_ERROR_NOT_SUPPORTED,
+                  "cuMemHostGetDevicePointer: emulated kernels cannot reach registered memory; use "
+                  "memory of cuMemHostAlloc");
+  });
+}
+
+CUresult mem_host_get_flags(unsigned* flags, void* memory) {
+  return with_context([&](CUctx_st& context) {
+    if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const std::lock_guard lock(context.mutex);
+    CUdeviceptr address = 0;
+    const CUctx_st::Block* const block = pinned_at(context, number(memory), address);
+    if (block == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *flags = block->flags;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult mem_host_register(void* memory, std::size_t bytes, unsigned flags) {
+  return with_context([&](CUctx_st& context) {
+    const std::uintptr_t start = number(memory);
+    if (memory == nullptr || bytes == 0 || (flags & ~kHostRegisterFlags) != 0 ||
+        start + bytes < start) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    const std::lock_guard lock(context.mutex);
+    const auto behind = context.registered.lower_bound(start);
+    if (holding(context.registered, start) != context.registered.end() ||
+        (behind != context.registered.end() && behind->first < start + bytes)) {
+      return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    }
+    context.registered[start] = {bytes, flags};
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult mem_host_unregister(void* memory) {
+  return with_context([&](CUctx_st& context) {
+    if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    {
+      const std::lock_guard lock(context.mutex);
+      if (context.registered.erase(number(memory)) == 0) {
+        return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+      }
+    }
+    return wait_for_all(&context);
+  });
+}
+
+CUresult mem_alloc_managed(CUdeviceptr* address, std::size_t bytes, unsigned flags) {
+  return with_context([&](CUctx_st&) -> CUresult {
+    if (address == nullptr || bytes == 0 || (flags != 1 && flags != 2)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    return refuse(CUDA_ERROR_NOT_SUPPORTED,
+                  "cuMemAllocManaged: emulated device memory has other addresses than host memory; "
+                  "use cuMemAlloc and copies, or cuMemHostAlloc and cuMemHostGetDevicePointer");
+  });
+}
+
+CUresult mem_get_address_range(CUdeviceptr* base, std::size_t* bytes, CUdeviceptr address) {
+  return with_context([&](CUctx_st& context) {
+    const emulator::Device::Extent extent = extent_of(context, address);
+    if (extent.bytes == 0) return CUDA_ERROR_NOT_FOUND;
+    if (base != nullptr) *base = extent.start;
+    if (bytes != nullptr) *bytes = extent.bytes;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult pointer_get_attribute(void* data, CUpointer_attribute attribute, CUdeviceptr ptr) {
+  return with_context([&](CUctx_st& context) {
+    Pointer pointer;
+    if (data == nullptr || !find_pointer(context, ptr, pointer)) return CUDA_ERROR_INVALID_VALUE;
+    return tell(pointer, attribute, data);
+  });
+}
+
+CUresult pointer_get_attributes(unsigned num_attributes, CUpointer_attribute* attributes,
+                                void** data, CUdeviceptr ptr) {
+  return with_context([&](CUctx_st& context) {
+    if (attributes == nullptr || data == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    Pointer pointer;
+    const bool known = find_pointer(context, ptr, pointer);
+    for (unsigned i = 0; i < num_attributes; ++i) {
+      if (data[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
+      CUresult result = known ? tell(pointer, attributes[i], data[i]) : CUDA_ERROR_INVALID_VALUE;
+      if (result != CUDA_SUCCESS) result = tell_nothing(attributes[i], data[i]);
+      if (result != CUDA_SUCCESS) return result;
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult mem_alloc_async(CUdeviceptr* address, std::size_t bytes, CUstream handle) {
+  return with_context([&](CUctx_st&) -> CUresult {
+    std::shared_ptr<CUstream_st> stream;
+    if (const CUresult result = resolve(handle, stream); result != CUDA_SUCCESS) return result;
+    if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (const CUresult result = not_in_capture(stream); result != CUDA_SUCCESS) return result;
+    const std::shared_ptr<CUctx_st> context = hold(stream->context);
+    return context ? allocate(*context, address, bytes) : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  });
+}
+
+CUresult mem_free_async(CUdeviceptr address, CUstream handle) {
+  return with_context([&](CUctx_st&) -> CUresult {
+    std::shared_ptr<CUstream_st> stream;
+    if (const CUresult result = resolve(handle, stream); result != CUDA_SUCCESS) return result;
+    if (const CUresult result = not_in_capture(stream); result != CUDA_SUCCESS) return result;
+    const std::shared_ptr<CUctx_st> context = hold(stream->context);
+    CUctx_st::Block block;
+    if (!context || !take_out(*context, address, false, block)) {
+      return refuse(
+          CUDA_ERROR_INVALID_VALUE,
+          "cuMemFreeAsync: no allocation of the stream's context begins at " + at(address));
+    }
+    return submit(stream, FreeMemory{block.start});
+  });
+}
+
+}  // namespace entries
+}  // namespace ptxgen::inline v0::driver::emulated
