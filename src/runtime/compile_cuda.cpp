@@ -46,9 +46,9 @@ std::string missing_header(const std::string& log) {
     if (argument.starts_with("-I")) folders += (folders.empty() ? "" : ", ") + argument.substr(2);
   }
   error.code = "missing-header";
-  error.message = error.file + " includes " + header + ", which is in none of the folders searched (" +
-                  (folders.empty() ? "there are none" : folders) +
-                  "); add \"-I/its/folder\" to the options";
+  error.message =
+      error.file + " includes " + header + ", which is in none of the folders searched (" +
+      (folders.empty() ? "there are none" : folders) + "); add \"-I/its/folder\" to the options";
   throw error.refresh();
 }
 

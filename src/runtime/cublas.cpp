@@ -17,23 +17,32 @@ constexpr int kNoTranspose = 0;  // CUBLAS_OP_N
 // Values and names of cublasStatus_t.
 const char* status_name(int status) noexcept {
   switch (status) {
-    case 1: return "CUBLAS_STATUS_NOT_INITIALIZED";
-    case 3: return "CUBLAS_STATUS_ALLOC_FAILED";
-    case 7: return "CUBLAS_STATUS_INVALID_VALUE";
-    case 8: return "CUBLAS_STATUS_ARCH_MISMATCH";
-    case 11: return "CUBLAS_STATUS_MAPPING_ERROR";
-    case 13: return "CUBLAS_STATUS_EXECUTION_FAILED";
-    case 14: return "CUBLAS_STATUS_INTERNAL_ERROR";
-    case 15: return "CUBLAS_STATUS_NOT_SUPPORTED";
-    default: return "cublasStatus_t";
+    case 1:
+      return "CUBLAS_STATUS_NOT_INITIALIZED";
+    case 3:
+      return "CUBLAS_STATUS_ALLOC_FAILED";
+    case 7:
+      return "CUBLAS_STATUS_INVALID_VALUE";
+    case 8:
+      return "CUBLAS_STATUS_ARCH_MISMATCH";
+    case 11:
+      return "CUBLAS_STATUS_MAPPING_ERROR";
+    case 13:
+      return "CUBLAS_STATUS_EXECUTION_FAILED";
+    case 14:
+      return "CUBLAS_STATUS_INTERNAL_ERROR";
+    case 15:
+      return "CUBLAS_STATUS_NOT_SUPPORTED";
+    default:
+      return "cublasStatus_t";
   }
 }
 
 void check(int status, const char* function) {
   if (status == kSuccess) return;
-  Error error(Stage::Launch, "cublas-failed",
-              std::string(function) + " says " + status_name(status) + " (" +
-                  std::to_string(status) + ")");
+  Error error(
+      Stage::Launch, "cublas-failed",
+      std::string(function) + " says " + status_name(status) + " (" + std::to_string(status) + ")");
   error.driver_status = status;
   throw error.refresh();
 }
@@ -82,8 +91,8 @@ void Cublas::sgemv(driver::CUstream stream, std::uint64_t y, std::uint64_t a, st
   constexpr std::uint32_t kMost = std::numeric_limits<int>::max();
   if (k > kMost || n > kMost) {
     throw Error(Stage::Launch, "launch-limits",
-                "cublasSgemv takes sizes up to " + std::to_string(kMost) + ", not k = " +
-                    std::to_string(k) + ", n = " + std::to_string(n) +
+                "cublasSgemv takes sizes up to " + std::to_string(kMost) +
+                    ", not k = " + std::to_string(k) + ", n = " + std::to_string(n) +
                     "; choose the GEMV coalesced");
   }
   const auto rows = static_cast<int>(n);

@@ -38,13 +38,13 @@ class Cublas {
 
  private:
   // cuBLAS's functions in our own words: a handle is opaque, a status an int, an operation an int.
-#define PTXGEN_CUBLAS_FUNCTIONS(X)                                                              \
-  X(create, "cublasCreate_v2", (void** handle))                                                 \
-  X(destroy, "cublasDestroy_v2", (void* handle))                                                \
-  X(get_version, "cublasGetVersion_v2", (void* handle, int* version))                           \
-  X(set_stream, "cublasSetStream_v2", (void* handle, driver::CUstream stream))                  \
-  X(sgemv_, "cublasSgemv_v2",                                                                   \
-    (void* handle, int operation, int rows, int columns, const float* alpha, const float* a,    \
+#define PTXGEN_CUBLAS_FUNCTIONS(X)                                                           \
+  X(create, "cublasCreate_v2", (void** handle))                                              \
+  X(destroy, "cublasDestroy_v2", (void* handle))                                             \
+  X(get_version, "cublasGetVersion_v2", (void* handle, int* version))                        \
+  X(set_stream, "cublasSetStream_v2", (void* handle, driver::CUstream stream))               \
+  X(sgemv_, "cublasSgemv_v2",                                                                \
+    (void* handle, int operation, int rows, int columns, const float* alpha, const float* a, \
      int lda, const float* x, int incx, const float* beta, float* y, int incy))
 #define PTXGEN_CUBLAS_MEMBER(field, symbol, parameters) int(*field) parameters = nullptr;
   struct Functions {

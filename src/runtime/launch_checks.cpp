@@ -34,8 +34,7 @@ std::string place_text(const BufferArgument& buffer) {
   throw error.refresh();
 }
 
-void check_buffer(std::string_view kernel, const std::string& shape,
-                  const BufferArgument& buffer) {
+void check_buffer(std::string_view kernel, const std::string& shape, const BufferArgument& buffer) {
   if (usable(buffer)) return;
   const std::string name(buffer.name);
   if (buffer.address == 0) {

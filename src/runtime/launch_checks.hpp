@@ -15,11 +15,11 @@ namespace ptxgen::inline v0 {
 
 /// One buffer of a launch: what the caller passes and what the shape needs.
 struct BufferArgument {
-  std::string_view name;         ///< as the launcher's member calls it: "y"
+  std::string_view name;  ///< as the launcher's member calls it: "y"
   std::uint64_t address = 0;
-  std::uint64_t holds = 0;       ///< elements
-  std::uint64_t needs = 0;       ///< elements; 0: the kernel does not touch it
-  std::uint32_t element = 0;     ///< bytes of one; the alignment too
+  std::uint64_t holds = 0;    ///< elements
+  std::uint64_t needs = 0;    ///< elements; 0: the kernel does not touch it
+  std::uint32_t element = 0;  ///< bytes of one; the alignment too
 
   template <class T>
   [[nodiscard]] static BufferArgument of(std::string_view name, const DeviceSpan<T>& span,
@@ -62,7 +62,8 @@ void check_buffers(std::string_view kernel, const BufferArgument (&buffers)[kCou
                    Overlap allowed, const Shape& shape) {
   bool good = true;
   for (const BufferArgument& buffer : buffers) good = good && usable(buffer);
-  for (std::size_t i = 1; i < kCount; ++i) good = good && lies_well(buffers[0], buffers[i], allowed);
+  for (std::size_t i = 1; i < kCount; ++i)
+    good = good && lies_well(buffers[0], buffers[i], allowed);
   if (!good) [[unlikely]] {
     refuse_arguments(kernel, shape(), buffers, allowed);
   }

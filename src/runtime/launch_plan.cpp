@@ -103,8 +103,8 @@ LaunchPlan Launcher::State::freeze_blas(std::shared_ptr<const Cublas> library,
                                         const LaunchRecord& record,
                                         std::array<std::uint64_t, 3> yax, std::uint32_t k,
                                         std::uint32_t n, const Stream& stream) const {
-  return LaunchPlan(Hidden<LaunchPlan::State>::make(std::move(library), core, record, yax, k, n,
-                                                    stream));
+  return LaunchPlan(
+      Hidden<LaunchPlan::State>::make(std::move(library), core, record, yax, k, n, stream));
 }
 
 LaunchPlan Launcher::plan(const BuiltKernel& kernel, const LaunchGeometry& geometry,

@@ -120,8 +120,7 @@ Function Launcher::load(const ptx::Module& module, std::string_view entry) const
   return state_->module_of(module, entry, nullptr, cached).function();
 }
 
-Function Launcher::load(std::string_view ptx, std::string_view entry,
-                        std::string_view file) const {
+Function Launcher::load(std::string_view ptx, std::string_view entry, std::string_view file) const {
   return load(ptx::parse(ptx, file), entry);
 }
 
@@ -171,8 +170,8 @@ void Launcher::prepare(std::span<const KernelRequest> kernels, PrepareProgress p
   for (const State::Wanted& one : wanted) {
     const auto make = [](const void* object) {
       const auto& it = *static_cast<const State::Wanted*>(object);
-      return it.pipeline->from_catalog(
-          *it.kernel, std::span(it.values).first(it.kernel->parameters.size()));
+      return it.pipeline->from_catalog(*it.kernel,
+                                       std::span(it.values).first(it.kernel->parameters.size()));
     };
     requests.push_back({one.key, {make, &one}});
   }

@@ -54,10 +54,14 @@ template <class OnKernel, class OnBlas>
 auto Launcher::State::serve_gemv(std::uint32_t k, std::uint32_t n, const Stream& stream,
                                  const OnKernel& on_kernel, const OnBlas& on_blas) const {
   switch (choice) {
-    case GemvChoice::Coalesced: return on_kernel(GemvCoalesced{k, n}, "coalesced", kAsked);
-    case GemvChoice::Strided: return on_kernel(GemvStrided{k, n}, "strided", kAsked);
-    case GemvChoice::Cublas: return on_blas(kAsked);
-    case GemvChoice::Auto: break;
+    case GemvChoice::Coalesced:
+      return on_kernel(GemvCoalesced{k, n}, "coalesced", kAsked);
+    case GemvChoice::Strided:
+      return on_kernel(GemvStrided{k, n}, "strided", kAsked);
+    case GemvChoice::Cublas:
+      return on_blas(kAsked);
+    case GemvChoice::Auto:
+      break;
   }
   if (!fell_back.load(std::memory_order_relaxed)) {
     try {
@@ -81,10 +85,10 @@ LaunchRecord Launcher::State::gemv(const GemvArguments& arguments, const Stream&
       [&](std::string_view reason) {
         const bool ready = blas_ready.load(std::memory_order_acquire);
         core.same(Stage::Launch, stream.core(), "the stream");
-        gemv_by_blas(core, *blas(stream), stream.handle(),
-                     {arguments.y.address.value, arguments.a.address.value,
-                      arguments.x.address.value},
-                     arguments.k, arguments.n);
+        gemv_by_blas(
+            core, *blas(stream), stream.handle(),
+            {arguments.y.address.value, arguments.a.address.value, arguments.x.address.value},
+            arguments.k, arguments.n);
         return LaunchRecord{kBlasKernel, "cublas", reason, {}, 1, ready};
       });
 }
@@ -127,8 +131,9 @@ void Launcher::State::fall_back(const Error& error, const Stream& stream) const 
     throw both.refresh();
   }
   fell_back.store(true, std::memory_order_relaxed);
-  core.log().warn("gemv is served by cuBLAS from now on, the coalesced kernel could not be loaded: " +
-                  std::string(error.what()));
+  core.log().warn(
+      "gemv is served by cuBLAS from now on, the coalesced kernel could not be loaded: " +
+      std::string(error.what()));
 }
 
 void Launcher::State::refuse_emulated_blas() const {
@@ -183,8 +188,8 @@ LaunchRecord Launcher::matmul(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f
   if (m == 1) return state_->gemv({c, b, a, k, n}, stream);
   LaunchRecord record;
   for (std::uint64_t row = 0; row < m; ++row) {
-    const LaunchRecord one = state_->gemv(
-        {c.subspan(row * n, n), b, a.subspan(row * k, k), k, n}, stream);
+    const LaunchRecord one =
+        state_->gemv({c.subspan(row * n, n), b, a.subspan(row * k, k), k, n}, stream);
     if (row == 0) record = one;
   }
   record.implementation = "rows";

@@ -119,9 +119,9 @@ struct Launcher::State {
   template <class Spec, class... A>
   LaunchRecord run(const Spec& spec, std::string_view implementation, std::string_view reason,
                    const Stream& stream, const A&... arguments) const {
+    const LaunchGeometry geometry = spec.geometry();  // refuses what leaves nothing to launch
     bool cached = false;
     const CachedModule module = module_of(spec, stream, cached);
-    const LaunchGeometry geometry = spec.geometry();
     const auto block = Spec::KernelType::pack(arguments...);
     module.function().launch(stream, geometry, {block.data(), block.size()});
     return {Spec::kName, implementation, reason, geometry, 1, cached};
@@ -132,11 +132,12 @@ struct Launcher::State {
   [[nodiscard]] LaunchPlan freeze(const Spec& spec, std::string_view implementation,
                                   std::string_view reason, const Stream& stream,
                                   const A&... arguments) const {
+    const LaunchGeometry geometry = spec.geometry();
     bool cached = false;
     CachedModule module = module_of(spec, stream, cached);
     const auto block = Spec::KernelType::pack(arguments...);
     return freeze_block(std::move(module),
-                        {Spec::kName, implementation, reason, spec.geometry(), 1, cached},
+                        {Spec::kName, implementation, reason, geometry, 1, cached},
                         {block.data(), block.size()}, stream);
   }
   [[nodiscard]] LaunchPlan freeze_block(CachedModule module, const LaunchRecord& record,
@@ -188,9 +189,9 @@ struct Launcher::State {
   auto serve_gemv(std::uint32_t k, std::uint32_t n, const Stream& stream, const OnKernel& on_kernel,
                   const OnBlas& on_blas) const;
   [[nodiscard]] LaunchPlan freeze_blas(std::shared_ptr<const Cublas> library,
-                                       const LaunchRecord& record,
-                                       std::array<std::uint64_t, 3> yax, std::uint32_t k,
-                                       std::uint32_t n, const Stream& stream) const;
+                                       const LaunchRecord& record, std::array<std::uint64_t, 3> yax,
+                                       std::uint32_t k, std::uint32_t n,
+                                       const Stream& stream) const;
   /// cuBLAS with a handle of this context, made on the first call. Throws "no-cublas" on the
   /// emulated device, "capture-miss" if it would have to be made during a capture.
   [[nodiscard]] const std::shared_ptr<const Cublas>& blas(const Stream& stream) const;

@@ -23,12 +23,23 @@ std::vector<float> all_kinds(std::size_t count, std::uint64_t seed) {
   std::vector<float> values(count);
   for (float& value : values) {
     switch (numbers.whole(0, 9)) {
-      case 0: value = std::bit_cast<float>(static_cast<std::uint32_t>(numbers.bits())); break;
-      case 1: value = numbers.between(1e6f, 1e7f); break;
-      case 2: value = numbers.between(-0x1p-126f, 0x1p-126f); break;
-      case 3: value = numbers.whole(0, 1) == 0 ? 0.0f : -0.0f; break;
-      case 4: value = numbers.between(-1, 1) * std::numeric_limits<float>::max(); break;
-      default: value = numbers.between(-100, 100);
+      case 0:
+        value = std::bit_cast<float>(static_cast<std::uint32_t>(numbers.bits()));
+        break;
+      case 1:
+        value = numbers.between(1e6f, 1e7f);
+        break;
+      case 2:
+        value = numbers.between(-0x1p-126f, 0x1p-126f);
+        break;
+      case 3:
+        value = numbers.whole(0, 1) == 0 ? 0.0f : -0.0f;
+        break;
+      case 4:
+        value = numbers.between(-1, 1) * std::numeric_limits<float>::max();
+        break;
+      default:
+        value = numbers.between(-100, 100);
     }
   }
   values[0] = -0.0f;

@@ -74,7 +74,8 @@ constexpr std::size_t kGuardElements = 64;
 class Guarded {
  public:
   Guarded(const Place& place, const std::vector<float>& values)
-      : host_(values.size() + 2 * kGuardElements, std::bit_cast<float>(kGuard)), size_(values.size()) {
+      : host_(values.size() + 2 * kGuardElements, std::bit_cast<float>(kGuard)),
+        size_(values.size()) {
     std::copy(values.begin(), values.end(), host_.begin() + kGuardElements);
     buffer_ = Buffer<f32>(place.context, host_);
   }
@@ -125,8 +126,7 @@ std::vector<float> run_guarded(const Place& place, const Launcher& launcher,
   return y.read("y");
 }
 
-std::vector<float> run_exact(const Place& place, const Launcher& launcher,
-                             const Problem& problem) {
+std::vector<float> run_exact(const Place& place, const Launcher& launcher, const Problem& problem) {
   const auto [k, n] = problem.shape;
   std::vector<float> result = nans(n);
   const Buffer<f32> y(place.context, result);

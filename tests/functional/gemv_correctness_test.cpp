@@ -7,6 +7,7 @@
 
 #include "functional/gemv_cases.hpp"
 #include "ptxgen/builder.hpp"
+#include "ptxgen/kernels.hpp"
 #include "ptxgen/runtime/buffer.hpp"
 
 using namespace ptxgen;
@@ -134,8 +135,9 @@ TEST_CASE("D8: sums beyond the largest number are infinite, with their sign") {
 }
 
 TEST_CASE("D9: numbers from 1e-6 to 1e-5 lie within the bound") {
-  on_every_place(
-      [](Place& place) { check_everywhere(place, random_problem({700, 90}, 10, 1e-6f, 1e-5f)); });
+  on_every_place([](Place& place) {
+    check_everywhere(place, random_problem({700, 90}, 10, 1e-6f, 1e-5f));
+  });
 }
 
 TEST_CASE("D9: subnormal numbers are neither flushed on the way in nor on the way out") {
@@ -143,8 +145,8 @@ TEST_CASE("D9: subnormal numbers are neither flushed on the way in nor on the wa
     constexpr float kLeast = std::numeric_limits<float>::denorm_min();
     const Problem problem{{3, 4},
                           {kLeast, 0x1p-130f, -0x1p-140f, 0x1p-100f,  //
-                           kLeast, 0x1p-131f, 0x1p-141f,  0x1p-100f,  //
-                           0,      0,         kLeast,     0},
+                           kLeast, 0x1p-131f, 0x1p-141f, 0x1p-100f,   //
+                           0, 0, kLeast, 0},
                           {1, 1, 1}};
     for (const GemvChoice choice : {GemvChoice::Coalesced, GemvChoice::Strided}) {
       INFO("gemv " << to_string(choice));

@@ -1,4 +1,5 @@
 // tests/functional/gemv_options_test.cpp - which kernel is launched: choices, matmul, capture
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -15,7 +16,9 @@ namespace {
 // A problem in device memory.
 struct Loaded {
   Loaded(const Place& place, const Problem& problem)
-      : y(place.context, problem.shape.n), a(place.context, problem.a), x(place.context, problem.x) {
+      : y(place.context, problem.shape.n),
+        a(place.context, problem.a),
+        x(place.context, problem.x) {
     y.fill_bytes(0xff);
   }
   [[nodiscard]] std::vector<float> result(const Place& place) const {
@@ -74,8 +77,7 @@ TEST_CASE("options and PTXGEN_GEMV choose the kernel, the record says which, res
         const Launcher launcher(place.context, options);
         CHECK(launcher.gemv_choice() == expected.choice);
         const Loaded memory(place, problem);
-        const LaunchRecord record =
-            launcher.gemv(memory.y, memory.a, memory.x, k, n, place.stream);
+        const LaunchRecord record = launcher.gemv(memory.y, memory.a, memory.x, k, n, place.stream);
         CHECK(record.kernel == expected.kernel);
         CHECK(record.implementation == expected.implementation);
         CHECK_FALSE(record.reason.empty());
@@ -90,7 +92,8 @@ TEST_CASE("options and PTXGEN_GEMV choose the kernel, the record says which, res
   });
 }
 
-TEST_CASE("an option of the launcher outweighs PTXGEN_GEMV, and a wrong name lists the right ones") {
+TEST_CASE(
+    "an option of the launcher outweighs PTXGEN_GEMV, and a wrong name lists the right ones") {
   on_every_place([](Place& place) {
     LauncherOptions options = Place::launcher_options();
     options.settings.gemv = "strided";
@@ -156,9 +159,8 @@ TEST_CASE("prepared launches are captured, a miss leaves the capture as it was")
     const LaunchRecord record =
         place.launcher.gemv(memory.y, memory.a, memory.x, 50, 60, place.stream);
     CHECK(record.cached);
-    const Error error = error_of([&] {
-      place.launcher.gemv(memory.y, memory.a, memory.x, 50, 59, place.stream);
-    });
+    const Error error =
+        error_of([&] { place.launcher.gemv(memory.y, memory.a, memory.x, 50, 59, place.stream); });
     CHECK(error.code == "capture-miss");
     CHECK(error.kernel == "gemv_coalesced");
     CHECK(error.message.find("prepare()") != std::string::npos);
@@ -184,7 +186,8 @@ TEST_CASE("plans repeat a launch with the same result, on their own stream and o
       const LaunchPlan plan =
           launcher.plan_gemv(memory.y, memory.a, memory.x, 123, 77, place.stream);
       CHECK(plan.record().implementation == to_string(choice));
-      for (const Stream* stream : {&place.stream, &other}) {
+      for (const Stream* const stream :
+           std::initializer_list<const Stream*>{&place.stream, &other}) {
         memory.y.fill_bytes(0xff);
         if (stream == &other) {
           plan.launch(other);

@@ -52,11 +52,11 @@ struct LauncherOptions {
 
 /// What a launch was, for tests, logs and curiosity. The texts live as long as the program.
 struct LaunchRecord {
-  std::string_view kernel;          ///< "gemv_coalesced", "cublasSgemv"
+  std::string_view kernel;  ///< "gemv_coalesced", "cublasSgemv"
   /// "coalesced", "strided", "cublas"; "rows" where matmul called one of them for each row; empty
   /// for kernels of which there is one.
   std::string_view implementation;
-  std::string_view reason;          ///< why this one
+  std::string_view reason;  ///< why this one
   LaunchGeometry geometry;
   std::uint32_t launches = 1;  ///< more than one where matmul goes row by row
   bool cached = false;         ///< the module was in memory already
