@@ -9,18 +9,20 @@ function(ptxgen_program_settings name)
 endfunction()
 
 # ptxgen_add_test(NAME SOURCES a.cpp... [LIBS lib...] [LABELS label...] [TIMEOUT seconds]
-#                 [ENVIRONMENT VAR=value...])
+#                 [ENVIRONMENT VAR=value...] [COMPUTES])
 #
 # A Catch2 v2 program with the main of tests/support (do not define CATCH_CONFIG_MAIN). Each of its
 # test cases becomes one ctest test NAME/<case>, found by asking the program after it is linked.
 # A case that calls ptxgen::test::skip() is reported by ctest as skipped, never as passed.
 # For every label there is a target tests-<label> that builds the programs which carry it.
 # The folder's name is always a label.
+# Debug builds do not optimise the test's own sources, which are compiled more often than they run,
+# unless COMPUTES says that the time goes into them.
 function(ptxgen_add_test name)
   if(NOT PTXGEN_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBS;LABELS;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPUTES" "TIMEOUT" "SOURCES;LIBS;LABELS;ENVIRONMENT")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
     message(FATAL_ERROR "ptxgen_add_test(${name}): SOURCES missing, or unknown arguments: "
                         "${arg_UNPARSED_ARGUMENTS}")
@@ -35,6 +37,9 @@ function(ptxgen_add_test name)
   add_executable(${name} ${arg_SOURCES})
   ptxgen_program_settings(${name})
   target_link_libraries(${name} PRIVATE ptxgen_test_support ${arg_LIBS})
+  if(NOT arg_COMPUTES)
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Debug>:-O0>)
+  endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   foreach(label IN LISTS arg_LABELS)
     if(NOT TARGET tests-${label})

@@ -3,6 +3,7 @@
 #include <memory>
 #include <mutex>
 
+#include "driver/symbols.hpp"
 #include "ptxgen/driver/table.hpp"
 #include "support/toolkit.hpp"
 
@@ -11,20 +12,14 @@ namespace {
 
 using GetProcAddress = decltype(Table::get_proc_address);
 
-/// "cuMemAlloc_v2" as "cuMemAlloc": cuGetProcAddress takes names without the suffix and chooses by
-/// version.
-std::string name_without_version(std::string_view symbol) {
-  const std::size_t suffix = symbol.rfind("_v");
-  return std::string(symbol.substr(0, suffix));
-}
-
 /// The address of a function as the driver gives it to programs of the version in `since`; null if
 /// it has none.
 void* ask_driver(GetProcAddress get_proc_address, const FunctionInfo& function) {
   void* entry = nullptr;
   CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
-  const CUresult result = get_proc_address(name_without_version(function.symbol).c_str(), &entry,
-                                           function.since, 0, &status);
+  const std::string name(base_name(function.symbol));
+  const CUresult result =
+      get_proc_address(name.c_str(), &entry, function.since, kLegacyStream, &status);
   const bool good = result == CUDA_SUCCESS && status == CU_GET_PROC_ADDRESS_SUCCESS;
   return good ? entry : nullptr;
 }

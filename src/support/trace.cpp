@@ -68,19 +68,19 @@ std::string to_json(const Event& event, std::uint64_t process) {
 
 }  // namespace
 
-void StageTimes::add(std::string_view name, double microseconds) {
-  for (StageTime& stage : stages) {
-    if (stage.name == name) {
-      stage.microseconds += microseconds;
+void StageTimes::add(std::string_view stage, double microseconds) {
+  for (StageTime& known : stages) {
+    if (known.stage == stage) {
+      known.microseconds += microseconds;
       return;
     }
   }
-  stages.push_back({std::string(name), microseconds});
+  stages.push_back({stage, microseconds});
 }
 
-double StageTimes::of(std::string_view name) const noexcept {
-  for (const StageTime& stage : stages) {
-    if (stage.name == name) return stage.microseconds;
+double StageTimes::of(std::string_view stage) const noexcept {
+  for (const StageTime& known : stages) {
+    if (known.stage == stage) return known.microseconds;
   }
   return 0;
 }
@@ -200,6 +200,7 @@ void Trace::save(const std::string& path) const { ptxgen::write_file(path, json(
 struct Span::Open {
   Trace trace;
   StageTimes* times = nullptr;
+  std::string_view name;  // the caller's, for `times`
   bool pushed = false;
   Event event;
   Clock::time_point begin;
@@ -211,6 +212,7 @@ void Span::begin(const Trace& trace, std::string_view name, std::string_view cat
     open_ = Hidden<Open>::make();
     open_->trace = trace;
     open_->times = times;
+    open_->name = name;
     open_->event.name = name;
     open_->event.category = category;
   } catch (...) {
@@ -255,7 +257,7 @@ void Span::close() noexcept {
   const std::int64_t duration = duration_cast<nanoseconds>(now - open->begin).count();
   if (open->times != nullptr) {
     try {
-      open->times->add(open->event.name, microseconds(duration));
+      open->times->add(open->name, microseconds(duration));
     } catch (...) {
       // A time is lost, not the operation.
     }

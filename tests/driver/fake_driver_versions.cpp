@@ -34,7 +34,7 @@ extern "C" CUresult cuGetProcAddress_v2(const char* name, void** entry, int vers
   for (const Row& row : kRows) {
     const std::string symbol = row.symbol;
     if (symbol != "cuStreamQuery" && symbol.substr(0, symbol.rfind("_v")) == name &&
-        row.since == version && flags == 0) {
+        row.since == version && flags == 1) {
       *entry = row.entry;
       *status = CU_GET_PROC_ADDRESS_SUCCESS;
       return CUDA_SUCCESS;

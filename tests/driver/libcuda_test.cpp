@@ -91,6 +91,20 @@ TEST_CASE("the toolkit's own stub is recognised", "[libcuda]") {
   CHECK(found.problem.rfind("is the toolkit's stub for linking", 0) == 0);
 }
 
+TEST_CASE("our stand-in is a driver, and recognised", "[libcuda]") {
+  const std::string standin = STANDIN_LIBCUDA;
+  if (standin.empty()) return test::skip("the stand-in is not built (PTXGEN_BUILD_STANDIN)");
+  const Libcuda found = find_libcuda(only(standin.c_str()));
+  CHECK(found.problem == "");
+  CHECK(found.emulated);
+  REQUIRE(found.table != nullptr);
+  CHECK(missing_in(*found.table) == 0);
+  int count = 0;
+  CHECK(found.table->init(0) == CUDA_SUCCESS);
+  CHECK(found.table->device_get_count(&count) == CUDA_SUCCESS);
+  CHECK(count == 1);
+}
+
 TEST_CASE("where no libcuda is, the places are named", "[libcuda]") {
   const Libcuda found = find_libcuda(only("/nowhere/libcuda.so.1"));
   CHECK(found.table == nullptr);

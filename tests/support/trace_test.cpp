@@ -220,8 +220,8 @@ TEST_CASE("stage times add up by name and need no trace", "[trace]") {
     }
   }
   REQUIRE(times.stages.size() == 2);
-  CHECK(times.stages[0].name == "assemble");
-  CHECK(times.stages[1].name == "load");
+  CHECK(times.stages[0].stage == "assemble");
+  CHECK(times.stages[1].stage == "load");
   CHECK(times.of("assemble") >= 400);
   CHECK(times.of("load") >= times.of("assemble"));
   CHECK(times.of("launch") == 0);

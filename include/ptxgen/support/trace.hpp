@@ -15,7 +15,7 @@ namespace ptxgen::inline v0 {
 
 /// How long one stage of an operation took.
 struct StageTime {
-  std::string name;         ///< "build", "assemble", ...
+  std::string_view stage;   ///< "build", "assemble", ...: a string literal
   double microseconds = 0;  ///< all spans of that name together
 };
 
@@ -23,10 +23,10 @@ struct StageTime {
 struct StageTimes {
   std::vector<StageTime> stages;
 
-  /// Adds to the stage of that name, or appends one.
-  void add(std::string_view name, double microseconds);
+  /// Adds to the stage of that name, or appends one. `stage` must outlive this.
+  void add(std::string_view stage, double microseconds);
   /// Microseconds of the stage of that name, 0 if there is none.
-  [[nodiscard]] double of(std::string_view name) const noexcept;
+  [[nodiscard]] double of(std::string_view stage) const noexcept;
 };
 
 /// What a trace is to do.
@@ -105,7 +105,8 @@ class Trace {
 class Span {
  public:
   /// `name` and `category` must outlive the span, as string literals do. `times`, if not null,
-  /// receives the time even where the trace is off, and must outlive the span.
+  /// receives the time even where the trace is off, and must outlive the span; `name` must then
+  /// outlive `times`.
   Span(const Trace& trace, std::string_view name, std::string_view category = "ptxgen",
        StageTimes* times = nullptr) noexcept {
     if (trace.on() || times != nullptr) begin(trace, name, category, times);

@@ -56,7 +56,7 @@ void* address(Function* function) noexcept {
   return reinterpret_cast<void*>(function);
 }
 
-const Export kExports[] = {
+const Symbol kSymbols[] = {
 #define PTXGEN_DRIVER_FUNCTION(field, symbol, need, since, effect, parameters, arguments) \
   {#symbol, since, address(symbol)},
 #include "ptxgen/driver/functions.def"
@@ -66,15 +66,15 @@ const Export kExports[] = {
 #include "driver/standin/older.def"
 };
 
-const PerThreadExport kPerThreadExports[] = {
+const PerThreadSymbol kPerThreadSymbols[] = {
 #define PTXGEN_PER_THREAD(symbol, suffix) {#symbol, address(symbol##suffix)},
 #include "driver/standin/per_thread.def"
 };
 
 }  // namespace
 
-std::span<const Export> exports() noexcept { return kExports; }
-std::span<const PerThreadExport> per_thread_exports() noexcept { return kPerThreadExports; }
+std::span<const Symbol> symbols() noexcept { return kSymbols; }
+std::span<const PerThreadSymbol> per_thread_symbols() noexcept { return kPerThreadSymbols; }
 
 }  // namespace standin
 }  // namespace ptxgen::inline v0::driver

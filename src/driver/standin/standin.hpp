@@ -6,6 +6,7 @@
 #include <span>
 #include <type_traits>
 
+#include "driver/symbols.hpp"
 #include "ptxgen/driver/table.hpp"
 
 /// A shared library with libcuda's soname whose functions are those of the emulated driver. It
@@ -26,19 +27,14 @@ struct OldKernelNodeParams {
 /// cuGetProcAddress gives the symbols of this library.
 [[nodiscard]] const Table& table() noexcept;
 
-/// A symbol of this library.
-struct Export {
-  const char* symbol;  ///< "cuMemAlloc_v2"
-  int since;           ///< the CUDA version that brought it
-  void* entry;         ///< the function
-};
-[[nodiscard]] std::span<const Export> exports() noexcept;
+/// The symbols of this library.
+[[nodiscard]] std::span<const Symbol> symbols() noexcept;
 /// The variant of a symbol for per-thread default streams.
-struct PerThreadExport {
+struct PerThreadSymbol {
   const char* symbol;  ///< without the suffix
   void* entry;
 };
-[[nodiscard]] std::span<const PerThreadExport> per_thread_exports() noexcept;
+[[nodiscard]] std::span<const PerThreadSymbol> per_thread_symbols() noexcept;
 
 /// What cuGetProcAddress_v2 does: the newest symbol of that name that `version` knows.
 CUresult get_proc_address(const char* name, void** entry, int version, std::uint64_t flags,

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+# tests/driver/exports_test.py - what the stand-in for libcuda shows to programs
+"""Exactly the symbols of functions.def, per_thread.def, same.def and older.def and the marker are
+exported, nothing of ours or of the C++ library; libc is all that it needs; soname and links are
+those of a driver."""
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--source", required=True)
+parser.add_argument("--standin", required=True, help="the folder of our libcuda.so.1")
+parser.add_argument("--shared", action="store_true", help="it needs libptxgen.so")
+options = parser.parse_args()
+source = Path(options.source)
+library = Path(options.standin) / "libcuda.so.1"
+
+
+def rows(path, pattern):
+    found = re.findall(pattern, (source / path).read_text())
+    if not found:
+        sys.exit(f"FAILED: no rows in {path}")
+    return found
+
+
+expected = set(rows("include/ptxgen/driver/functions.def",
+                    r"PTXGEN_DRIVER_FUNCTION\(\w+,\s*(cu\w+),"))
+own = "src/driver/standin/"
+expected |= {symbol + suffix for symbol, suffix in
+             rows(own + "per_thread.def", r"PTXGEN_PER_THREAD\((cu\w+), (_\w+)\)")}
+expected |= set(rows(own + "same.def", r"PTXGEN_SAME\((cu\w+),"))
+expected |= set(rows(own + "older.def", r"PTXGEN_OLDER\((cu\w+),"))
+expected.add("ptxgen_emulated_driver")
+
+
+def tool(*command):
+    return subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, check=True,
+                          universal_newlines=True).stdout
+
+
+failed = []
+symbols = {line.split()[-1] for line in tool("nm", "-D", "--defined-only", library).splitlines()}
+if symbols != expected:
+    failed.append(f"symbols: missing {sorted(expected - symbols)}, "
+                  f"not expected {sorted(symbols - expected)[:20]}")
+dynamic = tool("readelf", "-d", library)
+if "Library soname: [libcuda.so.1]" not in dynamic:
+    failed.append("the soname is not libcuda.so.1:\n" + dynamic)
+needed = set(re.findall(r"NEEDED.*\[(.*)\]", dynamic))
+allowed = re.compile(r"lib(c|m|dl|pthread)\.so\.\d+|ld-linux.*" +
+                     (r"|lib(ptxgen|stdc\+\+|gcc_s)\.so.*" if options.shared else ""))
+if strange := {name for name in needed if not allowed.fullmatch(name)}:
+    failed.append(f"it needs {sorted(strange)}")
+if not library.is_symlink() or not (library.parent / "libcuda.so").exists():
+    failed.append("libcuda.so or the file with a version is missing")
+for line in failed:
+    print("FAILED: " + line)
+print(f"{len(symbols)} symbols, needs {sorted(needed)}")
+sys.exit(1 if failed else 0)

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+# tests/driver/stranger/stranger_test.py - builds strangers' programs, runs them on the stand-in
+"""The programs know cuda.h and libcuda only; what lets them run here is LD_LIBRARY_PATH alone.
+
+part `c`        stranger.c against cuda.h, linked to the toolkit's stub and to our libcuda.so
+part `threads`  the same built for per-thread default streams
+part `images`   fat binaries and cubins made by nvcc
+part `python`   stranger.py, which needs no toolkit
+part `settings` PTXGEN_EMULATED_GPU, PTXGEN_EMULATED_PTX, PTXGEN_LOG
+
+Exit status 77 and a line SKIP where the toolkit or a C compiler is missing."""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("part", choices=["c", "threads", "images", "python", "settings"])
+parser.add_argument("--standin", required=True, help="the folder of our libcuda.so.1")
+parser.add_argument("--work", required=True)
+options = parser.parse_args()
+here = Path(__file__).parent
+standin = Path(options.standin)
+work = Path(options.work)
+work.mkdir(parents=True, exist_ok=True)
+
+
+def skip(reason):
+    print("SKIP: " + reason)
+    sys.exit(77)
+
+
+def check(condition, reason):
+    if not condition:
+        sys.exit("FAILED: " + reason)
+
+
+def run(*command, status=0, **settings):
+    """Runs a command where of our library only its folder is known."""
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith(("PTXGEN_", "CUDA_", "LD_"))}
+    environment.update(settings)
+    done = subprocess.run(list(map(str, command)), env=environment, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, universal_newlines=True, timeout=300)
+    check(done.returncode == status, f"{command} gives {done.returncode}, expected {status}:\n"
+          f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
+    return done
+
+
+def on_standin(*command, **settings):
+    return run(*command, LD_LIBRARY_PATH=str(standin), **settings)
+
+
+def toolkit():
+    roots = [os.environ.get(name) for name in ("PTXGEN_CUDA_PATH", "CUDA_HOME", "CUDA_PATH")]
+    for root in filter(None, [*roots, "/usr/local/cuda"]):
+        header = Path(root) / "include/cuda.h"
+        if not header.exists():
+            continue
+        version = int(re.search(r"#define CUDA_VERSION (\d+)", header.read_text()).group(1))
+        if version < 12000:
+            skip(f"{header} is older than CUDA 12, whose functions stranger.c uses")
+        return Path(root)
+    skip("no cuda.h found (install a CUDA toolkit, or set CUDA_HOME)")
+
+
+def build(name, folder_of_libcuda, *flags):
+    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+    if compiler is None:
+        skip("no C compiler found")
+    program = work / name
+    run(compiler, "-std=c99", "-O1", "-g", "-Wall", "-Wextra", *flags, "-isystem",
+        toolkit() / "include", here / "stranger.c", "-o", program, "-L", folder_of_libcuda,
+        "-lcuda", "-lpthread")
+    needed = re.findall(r"NEEDED.*\[(.*)\]", run("readelf", "-d", program).stdout)
+    check("libcuda.so.1" in needed, f"{name} does not need libcuda.so.1 but {needed}")
+    check(not any("ptxgen" in library for library in needed), f"{name} needs {needed}")
+    loaded = on_standin("ldd", program).stdout
+    check(f"libcuda.so.1 => {standin}/libcuda.so.1" in loaded, f"ldd says\n{loaded}")
+    return program
+
+
+def all_of_it(program, **settings):
+    done = on_standin(program, **settings)
+    print(done.stdout + done.stderr, end="")
+    last = done.stdout.splitlines()[-1]
+    count = re.fullmatch(r"(\d+) checks passed", last)
+    check(count and int(count.group(1)) > 8000, f"the last line is {last!r}")
+    return done
+
+
+def part_c():
+    stubs = toolkit() / "lib64/stubs"
+    done = all_of_it(build("stranger", standin))
+    check("store_at" in done.stderr, "the log does not tell which kernel faulted")
+    if (stubs / "libcuda.so").exists():
+        all_of_it(build("stranger_stub", stubs), LD_BIND_NOW="1")
+    else:
+        print(f"no {stubs}/libcuda.so: not linked to the toolkit's stub")
+
+
+def part_threads():
+    program = build("stranger_threads", standin, "-DCUDA_API_PER_THREAD_DEFAULT_STREAM")
+    symbols = run("nm", "-D", program).stdout
+    check("cuLaunchKernel_ptsz" in symbols, "the program does not use per-thread streams")
+    all_of_it(program)
+
+
+def part_images():
+    nvcc = shutil.which("nvcc") or shutil.which("nvcc", path=toolkit() / "bin")
+    if nvcc is None:
+        skip("no nvcc found")
+    program = build("stranger_images", standin)
+
+    def image(name, *flags):
+        file = work / name
+        run(nvcc, *flags, here / "saxpy.cu", "-o", file, PATH=os.environ["PATH"])
+        return file
+
+    ptx = image("saxpy.ptx", "-ptx", "-arch=compute_80")
+    version = re.search(r"\.version (\S+)", ptx.read_text()).group(1)
+
+    def loads(file, code, *words):
+        done = on_standin(program, file, PTXGEN_EMULATED_PTX=version)
+        print(file.name + ": " + done.stdout, end="")
+        result, _, log = done.stdout.partition("\n")
+        check(result == str(code), f"{file.name} gives {result}, expected {code}:\n{log}")
+        for word in words:
+            check(word in log, f"{file.name}: {word!r} is not in the log:\n{log}")
+
+    both = ("-gencode=arch=compute_80,code=compute_80", "-gencode=arch=compute_80,code=sm_80")
+    loads(ptx, 0)
+    loads(image("ptx.fatbin", "-fatbin", "--no-compress", both[0]), 0)
+    loads(image("both.fatbin", "-fatbin", "--no-compress", *both), 0)
+    loads(image("packed.fatbin", "-fatbin", "-Xfatbin=-compress-all", both[0]), 209,
+          "--no-compress")
+    loads(image("binary.fatbin", "-fatbin", "--no-compress", both[1]), 209)
+    loads(image("saxpy.cubin", "-cubin", "-arch=sm_90"), 209, "cubin")
+
+
+def part_python():
+    done = on_standin(sys.executable, here / "stranger.py")
+    print(done.stdout, end="")
+    check(done.stdout.endswith("passed\n"), "stranger.py does not come to its end")
+
+
+SMALL = """
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+version, name = ctypes.c_int(), ctypes.create_string_buffer(100)
+print(cuda.cuInit(0), cuda.cuDeviceGetName(name, 100, 0), name.value.decode())
+cuda.cuDriverGetVersion(ctypes.byref(version))
+print(version.value)
+"""
+
+
+def part_settings():
+    def small(**settings):
+        done = on_standin(sys.executable, "-c", SMALL, **settings)
+        return done.stdout.splitlines(), done.stderr
+
+    lines, said = small()
+    print(*lines, sep="\n")
+    check(lines == ["0 0 NVIDIA H200 SXM (emulated)", "13000"] and said == "", f"{lines} {said}")
+    lines, said = small(PTXGEN_EMULATED_GPU="a100", PTXGEN_EMULATED_PTX="8.0")
+    check(lines[0].startswith("0 0 NVIDIA A100") and lines[1] == "12000", f"{lines} {said}")
+    lines, said = small(PTXGEN_EMULATED_GPU="voodoo2", PTXGEN_LOG="off")
+    check(lines[0].startswith("100 "), f"{lines}")
+    check("PTXGEN_EMULATED_GPU=voodoo2 is no GPU that can be emulated; there are t4 " in said, said)
+    lines, said = small(PTXGEN_EMULATED_PTX="nine")
+    check(lines[0].startswith("1 "), f"{lines}")
+    check("PTXGEN_EMULATED_PTX=nine is not a PTX version" in said, said)
+
+
+{"c": part_c, "threads": part_threads, "images": part_images, "python": part_python,
+ "settings": part_settings}[options.part]()
