@@ -34,7 +34,6 @@ PTXGEN_PENDING void pass_over(const Executable&, CUresult) {}
 namespace entries {
 
 // clang-format off
-PTXGEN_PENDING CUresult get_proc_address(const char*, void**, int, std::uint64_t, CUdriverProcAddressQueryResult*) { return CUDA_ERROR_NOT_SUPPORTED; }
 PTXGEN_PENDING CUresult stream_begin_capture(CUstream, CUstreamCaptureMode) { return CUDA_ERROR_NOT_SUPPORTED; }
 PTXGEN_PENDING CUresult stream_end_capture(CUstream, CUgraph*) { return CUDA_ERROR_NOT_SUPPORTED; }
 PTXGEN_PENDING CUresult stream_is_capturing(CUstream, CUstreamCaptureStatus* status) { *status = CU_STREAM_CAPTURE_STATUS_NONE; return CUDA_SUCCESS; }
