@@ -34,10 +34,9 @@ PTXGEN_PENDING void pass_over(const Executable&, CUresult) {}
 namespace entries {
 
 // clang-format off
-PTXGEN_PENDING CUresult get_proc_address(const char*, void**, int, std::uint64_t, CUdriverProcAddressQueryResult*) { return CUDA_ERROR_NOT_SUPPORTED; }
 PTXGEN_PENDING CUresult stream_begin_capture(CUstream, CUstreamCaptureMode) { return CUDA_ERROR_NOT_SUPPORTED; }
 PTXGEN_PENDING CUresult stream_end_capture(CUstream, CUgraph*) { return CUDA_ERROR_NOT_SUPPORTED; }
-PTXGEN_PENDING CUresult stream_is_capturing(CUstream, CUstreamCaptureStatus*) { return CUDA_ERROR_NOT_SUPPORTED; }
+PTXGEN_PENDING CUresult stream_is_capturing(CUstream, CUstreamCaptureStatus* status) { *status = CU_STREAM_CAPTURE_STATUS_NONE; return CUDA_SUCCESS; }
 PTXGEN_PENDING CUresult stream_get_capture_info_v2(CUstream, CUstreamCaptureStatus*, std::uint64_t*, CUgraph*, const CUgraphNode**, std::size_t*) { return CUDA_ERROR_NOT_SUPPORTED; }
 PTXGEN_PENDING CUresult stream_get_capture_info_v3(CUstream, CUstreamCaptureStatus*, std::uint64_t*, CUgraph*, const CUgraphNode**, const CUgraphEdgeData**, std::size_t*) { return CUDA_ERROR_NOT_SUPPORTED; }
 PTXGEN_PENDING CUresult thread_exchange_stream_capture_mode(CUstreamCaptureMode*) { return CUDA_ERROR_NOT_SUPPORTED; }
