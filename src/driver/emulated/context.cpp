@@ -116,6 +116,7 @@ void begin(const std::shared_ptr<CUctx_st>& context) {
 
 /// Takes the context out of the world; what is under way in other threads ends with an error.
 void end(const std::shared_ptr<CUctx_st>& context) {
+  abandon_captures_of(context.get());
   forget_handles_of(context.get());
   context->shut_down();
   const std::lock_guard lock(context->memory_mutex);

@@ -359,6 +359,8 @@ void leave_capture(CUevent event);
                                     bool& captured);
 /// The stream goes away: what it was captured in is invalid.
 void abandon_capture(const std::shared_ptr<CUstream_st>& stream);
+/// The same for all streams of a context.
+void abandon_captures_of(CUcontext context);
 
 // graphs.cpp ------------------------------------------------------------------------------------
 
