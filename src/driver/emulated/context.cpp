@@ -207,7 +207,8 @@ CUresult observe_launches(CUcontext handle, void (*report)(void* user, const Lau
   return guarded([&] {
     const std::shared_ptr<CUctx_st> context = hold(handle);
     if (!context) return CUDA_ERROR_INVALID_CONTEXT;
-    const std::lock_guard lock(context->report_mutex);
+    const std::lock_guard no_call(context->report_mutex);
+    const std::lock_guard lock(context->mutex);
     context->report = report;
     context->report_user = user;
     return CUDA_SUCCESS;

@@ -42,7 +42,20 @@ bool is_whole(const CUgraph_st& graph) {
 constexpr char kNotWhole[] =
     "a graph names a kernel whose module was unloaded, or a context that was destroyed";
 
-CUresult run_step(CUcontext context, const Executable::Step& step) {
+/// Does the operation in the memory of its own context, which may be another one than the stream's.
+CUresult run_in(CUcontext context, CUcontext own, const Operation& operation) {
+  if (own == nullptr || own == context) return emulated::execute(context, operation);
+  const std::shared_ptr<CUctx_st> other = hold(own);
+  return other ? emulated::execute(other.get(), operation) : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+CUresult run_step(CUcontext context, const Executable::Step& step,
+                  const emulator::Options& options) {
+  if (const auto* launch = std::get_if<KernelLaunch>(&step.operation)) {
+    KernelLaunch now = *launch;
+    now.options = options;
+    return run_in(context, step.context, std::move(now));
+  }
   if (const auto* wait = std::get_if<WaitEvent>(&step.operation)) {
     // In the own context the queue has the order; elsewhere it is the record known by now.
     if (wait->event->context == context) return CUDA_SUCCESS;
@@ -53,25 +66,22 @@ CUresult run_step(CUcontext context, const Executable::Step& step) {
     }
     return emulated::execute(context, waiting);
   }
-  if (step.context == nullptr || step.context == context) {
-    return emulated::execute(context, step.operation);
-  }
-  const std::shared_ptr<CUctx_st> other = hold(step.context);
-  return other ? emulated::execute(other.get(), step.operation) : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  return run_in(context, step.context, step.operation);
 }
 
 /// Runs the steps; from the first fault on, and if `status` is one, only what must not be left out.
-CUresult run_steps(CUcontext context, const Executable& graph, CUresult status) {
+CUresult run_steps(CUcontext context, const Executable& graph, const emulator::Options& options,
+                   CUresult status) {
   for (const Executable::Step& step : graph.steps) {
     if (step.child) {
-      status = run_steps(context, *step.child, status);
+      status = run_steps(context, *step.child, options, status);
       continue;
     }
     if (status != CUDA_SUCCESS) {
       pass_over(step.operation, status);
       continue;
     }
-    status = run_step(context, step);
+    status = run_step(context, step, options);
     if (status == CUDA_SUCCESS) continue;
     // Who waits for an event behind it learns of the fault then.
     const std::lock_guard lock(context->mutex);
@@ -197,12 +207,12 @@ const std::vector<std::shared_ptr<CUevent_st>>& records_of(const Executable& gra
   return graph.records;
 }
 
-CUresult execute(CUcontext context, const Executable& graph) {
-  return run_steps(context, graph, CUDA_SUCCESS);
+CUresult execute(CUcontext context, const RunGraph& graph) {
+  return run_steps(context, *graph.executable, *graph.options, CUDA_SUCCESS);
 }
 
 void pass_over(const Executable& graph, CUresult status) {
-  static_cast<void>(run_steps(nullptr, graph, status));
+  static_cast<void>(run_steps(nullptr, graph, {}, status));
 }
 
 namespace entries {
@@ -252,6 +262,12 @@ CUresult graph_launch(CUgraphExec handle, CUstream stream_handle) {
       run.executable = executable->program;
     }
     if (!whole) return refuse(CUDA_ERROR_INVALID_HANDLE, kNotWhole);
+    const std::shared_ptr<CUctx_st> context = hold(stream->context);
+    if (!context) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    {
+      const std::lock_guard lock(context->mutex);
+      run.options = std::make_shared<const emulator::Options>(context->options);
+    }
     return submit(stream, std::move(run));
   });
 }

@@ -8,6 +8,7 @@
 
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/memory.hpp"
+#include "driver/emulated/modules.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 
@@ -143,9 +144,9 @@ CUresult kernel_of(const CUDA_KERNEL_NODE_PARAMS* params, KernelLaunch& launch,
     return refuse(CUDA_ERROR_NOT_SUPPORTED,
                   "a kernel node names a CUkernel; the emulated driver has CUfunction only");
   }
-  context = params->ctx != nullptr ? params->ctx : current();
-  if (!living(context)) return CUDA_ERROR_INVALID_CONTEXT;
-  return make_launch(*params, launch);
+  if (const CUresult result = make_launch(*params, launch); result != CUDA_SUCCESS) return result;
+  context = params->func->owner->context;
+  return CUDA_SUCCESS;
 }
 
 CUresult add_event_node(const NewNode& wanted, CUevent handle, bool record) {
@@ -235,10 +236,8 @@ std::string sizes(const emulator::Dim3& size) {
 /// What a node does, for people.
 struct Describe {
   std::string operator()(const KernelLaunch& launch) const {
-    const char* name = nullptr;
-    if (func_get_name(&name, launch.function) != CUDA_SUCCESS || name == nullptr) name = "?";
-    return "kernel " + std::string(name) + " grid " + sizes(launch.grid) + " block " +
-           sizes(launch.block);
+    const std::string name = living(launch.function) ? launch.function->kernel->name : "(unloaded)";
+    return "kernel " + name + " grid " + sizes(launch.grid) + " block " + sizes(launch.block);
   }
   std::string operator()(const Copy& copy) const {
     return "copy " + std::to_string(copy.width) + "x" + std::to_string(copy.height) + "x" +
