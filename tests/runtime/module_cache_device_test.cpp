@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/kernels/gemv_coalesced.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/runtime/module_cache.hpp"
@@ -129,6 +130,33 @@ TEST_CASE("Keys of a context tell kernels, texts, options and devices apart, and
   options = {};
   options.line_info = true;
   CHECK_FALSE(key == cache.key("gemv", options));
+}
+
+TEST_CASE(
+    "Which of two equal devices it is does not matter: memory keys agree, the disk is shared") {
+  const TemporaryDirectory folder;
+  const Settings settings = settings_with(folder.path());
+  (void)Device::open("emulator:h200", settings);  // so that the driver has one
+  // A driver that shows the same GPU twice.
+  driver::Table twice = driver::emulated::table();
+  twice.device_get_count = [](int* count) {
+    *count = 2;
+    return driver::CUDA_SUCCESS;
+  };
+  twice.device_get = [](driver::CUdevice* device, int) {
+    return driver::emulated::table().device_get(device, 0);
+  };
+  const Device first = Device::open(twice, 0, DeviceKind::Emulator, settings);
+  const Device second = Device::open(twice, 1, DeviceKind::Emulator, settings);
+  REQUIRE(first.info().ordinal != second.info().ordinal);
+  const Context one(first);
+  const Context two(second);
+  ModuleCache cache(one, settings);
+  ModuleCache other(two, settings);
+  CHECK(cache.key("gemv") == other.key("gemv"));
+  const Maker maker{&first.target()};
+  CHECK(cache.get(shaped(cache, 64), {}, maker).record().layer == CacheLayer::Compiled);
+  CHECK(other.get(shaped(other, 64), {}, maker).record().layer == CacheLayer::Disk);
 }
 
 TEST_CASE("Nothing of the cache is unloaded while a stream is captured") {
