@@ -168,8 +168,8 @@ struct Launcher::State {
   [[nodiscard]] CachedModule module_of(const ptx::Module& module, std::string_view entry,
                                        const Stream* stream, bool& cached) const;
   void refuse_capture(std::string_view kernel, const Stream& stream) const;
-  /// A host that captures a stream of its own gets a graph that we do not see: what is launched into
-  /// it stays loaded for the launcher's lifetime.
+  /// A host that captures a stream of its own gets a graph that we do not see: what is launched
+  /// into it stays loaded for the launcher's lifetime.
   void keep_if_captured(const CachedModule& module, const Stream& stream) const;
   void remember_stages(std::string_view kernel, const CachedModule& module) const;
 
