@@ -30,7 +30,7 @@ void throw_subspan(std::uint64_t first, std::uint64_t count, std::uint64_t has) 
                   elements(has));
 }
 
-Memory::Memory(const Context& context, std::uint64_t bytes) : bytes_(bytes) {
+DeviceMemory::DeviceMemory(const Context& context, std::uint64_t bytes) : bytes_(bytes) {
   const ContextCore& core = context.core();
   core.alive(Stage::Device);
   if (bytes == 0) return;
@@ -58,18 +58,18 @@ Memory::Memory(const Context& context, std::uint64_t bytes) : bytes_(bytes) {
   throw error.refresh();
 }
 
-Memory::Memory(Memory&& other) noexcept
+DeviceMemory::DeviceMemory(DeviceMemory&& other) noexcept
     : owner_(std::move(other.owner_)),
       address_(std::exchange(other.address_, 0)),
       bytes_(std::exchange(other.bytes_, 0)) {}
-Memory& Memory::operator=(Memory&& other) noexcept {
-  Memory old(std::move(*this));  // goes at the end
+DeviceMemory& DeviceMemory::operator=(DeviceMemory&& other) noexcept {
+  DeviceMemory old(std::move(*this));  // goes at the end
   owner_ = std::move(other.owner_);
   address_ = std::exchange(other.address_, 0);
   bytes_ = std::exchange(other.bytes_, 0);
   return *this;
 }
-Memory::~Memory() = default;
+DeviceMemory::~DeviceMemory() = default;
 
 namespace {
 
@@ -79,7 +79,8 @@ void within(std::uint64_t at, std::uint64_t bytes, std::uint64_t has) {
 
 }  // namespace
 
-void Memory::write(std::uint64_t at, const void* from, std::uint64_t bytes, const Stream* stream) {
+void DeviceMemory::write(std::uint64_t at, const void* from, std::uint64_t bytes,
+                         const Stream* stream) {
   within(at, bytes, bytes_);
   if (bytes == 0) return;
   const ContextCore& core = *owner_->core;
@@ -94,7 +95,8 @@ void Memory::write(std::uint64_t at, const void* from, std::uint64_t bytes, cons
                       stream->handle());
 }
 
-void Memory::read(std::uint64_t at, void* to, std::uint64_t bytes, const Stream* stream) const {
+void DeviceMemory::read(std::uint64_t at, void* to, std::uint64_t bytes,
+                        const Stream* stream) const {
   within(at, bytes, bytes_);
   if (bytes == 0) return;
   const ContextCore& core = *owner_->core;
@@ -109,8 +111,8 @@ void Memory::read(std::uint64_t at, void* to, std::uint64_t bytes, const Stream*
                       stream->handle());
 }
 
-void Memory::copy(std::uint64_t at, const Memory& from, std::uint64_t from_at, std::uint64_t bytes,
-                  const Stream* stream) {
+void DeviceMemory::copy(std::uint64_t at, const DeviceMemory& from, std::uint64_t from_at,
+                        std::uint64_t bytes, const Stream* stream) {
   within(at, bytes, bytes_);
   within(from_at, bytes, from.bytes_);
   if (bytes == 0) return;
@@ -132,8 +134,8 @@ void Memory::copy(std::uint64_t at, const Memory& from, std::uint64_t from_at, s
                       from.address_ + from_at, size, stream->handle());
 }
 
-void Memory::fill(std::uint64_t at, std::uint32_t value, std::uint32_t element_bytes,
-                  std::uint64_t count, const Stream* stream) {
+void DeviceMemory::fill(std::uint64_t at, std::uint32_t value, std::uint32_t element_bytes,
+                        std::uint64_t count, const Stream* stream) {
   within(at, count * element_bytes, bytes_);
   if (count == 0) return;
   const ContextCore& core = *owner_->core;

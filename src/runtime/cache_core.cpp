@@ -149,7 +149,7 @@ CacheCore::Entry CacheCore::from_disk(const std::vector<std::byte>& key, const K
   }
   if (!found) return entry;
   try {
-    const Span span(options_.trace, "load", "cache", &record.stages);
+    const Span span({}, "load", "cache", &record.stages);  // the module has a span of its own
     const std::string_view kind(reinterpret_cast<const char*>(found.metadata.data()),
                                 found.metadata.size());
     if (kind == kMachineCode) {
@@ -182,7 +182,7 @@ void CacheCore::compile(const KernelText& text, const ModuleOptions& options,
         const Span span(options_.trace, "assemble", "cache", &record.stages);
         image = backend_->assemble(text, options);
       }
-      const Span span(options_.trace, "load", "cache", &record.stages);
+      const Span span({}, "load", "cache", &record.stages);
       entry->payload = backend_->load_image(image, text);
       images_taken_ = true;
       record.generator = titled(generator);
@@ -199,7 +199,7 @@ void CacheCore::compile(const KernelText& text, const ModuleOptions& options,
     }
   }
   try {
-    const Span span(options_.trace, "load", "cache", &record.stages);
+    const Span span({}, "load", "cache", &record.stages);
     CacheBackend::LoadedText loaded = backend_->load_text(text, options);
     entry->payload = std::move(loaded.payload);
     if (loaded.driver_hint) record.layer = CacheLayer::DriverHint;

@@ -12,7 +12,7 @@ namespace {
 
 // As in PNG: the first byte shows that this is no text, the line ends that nobody converted it.
 constexpr unsigned char kMagic[8] = {0x89, 'p', 't', 'x', 'g', '\r', '\n', 0x1a};
-static_assert(kCacheHeadBytes == sizeof(kMagic) + 2 * 4 + 3 * 8);
+static_assert(kCacheHeadBytes == sizeof(kMagic) + 2 * 4 + 4 * 8 && kCacheHeadBytes % 16 == 0);
 
 void put(std::byte*& at, std::uint64_t value, unsigned bytes) {
   for (unsigned i = 0; i < bytes; ++i) *at++ = static_cast<std::byte>((value >> (8 * i)) & 0xff);
@@ -50,9 +50,10 @@ std::vector<std::byte> encode_entry(std::span<const std::byte> key,
   put(at, key.size(), 8);
   put(at, metadata.size(), 8);
   put(at, image.size(), 8);
-  put(at, key);
-  put(at, metadata);
+  put(at, 0, 8);
   put(at, image);
+  put(at, metadata);
+  put(at, key);
   const Hash128 checksum =
       hash128(std::span<const std::byte>(file).first(file.size() - kCacheChecksumBytes));
   put(at, checksum.high, 8);
@@ -84,16 +85,15 @@ EntryContent decode_entry(std::span<const std::byte> file,
   if (hash128(hashed) != checksum) return bad("its checksum does not match");
 
   EntryContent content;
-  const std::span<const std::byte> stored_key =
-      file.subspan(kCacheHeadBytes, static_cast<std::size_t>(key_bytes));
+  const std::span<const std::byte> stored_key = hashed.last(static_cast<std::size_t>(key_bytes));
   if (!std::equal(stored_key.begin(), stored_key.end(), key.begin(), key.end())) {
     content.state = EntryState::OtherKey;
     return content;
   }
   content.state = EntryState::Good;
-  content.metadata = file.subspan(kCacheHeadBytes + static_cast<std::size_t>(key_bytes),
+  content.image = file.subspan(kCacheHeadBytes, static_cast<std::size_t>(image_bytes));
+  content.metadata = file.subspan(kCacheHeadBytes + content.image.size(),
                                   static_cast<std::size_t>(metadata_bytes));
-  content.image = hashed.last(static_cast<std::size_t>(image_bytes));
   return content;
 }
 

@@ -13,8 +13,9 @@ namespace ptxgen::inline v0 {
 inline constexpr std::uint32_t kCacheFormat = 1;
 
 /// Fixed part, numbers little-endian: magic (8 bytes), format (u32), 0 (u32), sizes of key,
-/// metadata and image (3 x u64); then the three; then XXH3-128 of all before (high u64, low u64).
-inline constexpr std::size_t kCacheHeadBytes = 40;
+/// metadata and image (3 x u64), 0 (u64); then image, metadata and key; then XXH3-128 of all before
+/// (high u64, low u64). The image lies at a multiple of 16, as loaders of machine code like it.
+inline constexpr std::size_t kCacheHeadBytes = 48;
 inline constexpr std::size_t kCacheChecksumBytes = 16;
 
 enum class EntryState : std::uint8_t {

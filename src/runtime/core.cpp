@@ -49,8 +49,16 @@ void ContextCore::collect_driver_log() {
     while (length != 0 && (message[length - 1] == '\0' || message[length - 1] == '\n')) --length;
     log.text.append(message, length).push_back('\n');
   };
-  void* const data = driver_log_.get();
-  must(table(), Stage::Device, &Table::logs_register_callback, collect, data, &log_handle_);
+  const driver::CUresult result =
+      table().logs_register_callback(collect, driver_log_.get(), &log_handle_);
+  if (result == driver::CUDA_SUCCESS) return;
+  // Errors are poorer without the driver's words, that is all.
+  log_handle_ = nullptr;
+  driver_log_.reset();
+  log().warn([&] {
+    return FailedCall{&row_of(&Table::logs_register_callback), result}.text() +
+           "; errors will lack what the driver logs";
+  });
 }
 
 template <class Attempt>

@@ -88,6 +88,21 @@ ModulePointer load_text(const Context& context, const PtxSource& source,
   return made;
 }
 
+ModulePointer load_machine_code(const Context& context, std::span<const std::byte> image,
+                                const ptx::Module* source) {
+  const ContextCore& core = context.core();
+  core.alive(Stage::Load);
+  const Span span(core.trace(), "load", "runtime");
+  if (image.empty()) throw Error(Stage::Load, "rejected", "the image is empty");
+  std::vector<EntryFacts> entries;
+  if (source != nullptr) entries = entries_of(*source);
+  JitOutcome outcome;
+  ModulePointer made = timed_load(core, image, {}, outcome);
+  if (made == nullptr) throw jit_error(core, {}, std::move(outcome));
+  made->entries = std::move(entries);
+  return made;
+}
+
 }  // namespace
 
 Module Module::load(const Context& context, std::string_view ptx, const ModuleOptions& options,
@@ -112,14 +127,12 @@ Module Module::load(const Context& context, const ptx::Module& module,
 }
 
 Module Module::load_image(const Context& context, std::span<const std::byte> image) {
-  const ContextCore& core = context.core();
-  core.alive(Stage::Load);
-  const Span span(core.trace(), "load", "runtime");
-  if (image.empty()) throw Error(Stage::Load, "rejected", "the image is empty");
-  JitOutcome outcome;
-  ModulePointer made = timed_load(core, image, {}, outcome);
-  if (made == nullptr) throw jit_error(core, {}, std::move(outcome));
-  return Module(Hidden<State>::make(State{std::move(made)}));
+  return Module(Hidden<State>::make(State{load_machine_code(context, image, nullptr)}));
+}
+
+Module Module::load_image(const Context& context, std::span<const std::byte> image,
+                          const ptx::Module& source) {
+  return Module(Hidden<State>::make(State{load_machine_code(context, image, &source)}));
 }
 
 Module::Module(Hidden<State> state) : state_(std::move(state)) {}

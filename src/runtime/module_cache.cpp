@@ -10,8 +10,8 @@
 
 #include "ptxgen/runtime/assembler.hpp"
 #include "ptxgen/support/error.hpp"
-#include "ptxgen/support/observe.hpp"
 #include "runtime/cache_core.hpp"
+#include "runtime/core.hpp"
 #include "support/hash.hpp"
 
 namespace ptxgen::inline v0 {
@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kModes = {"on", "read-only", "memory", "off"};
 
-struct LoadedModule : LoadedPayload {
-  LoadedModule(Module loaded, std::string_view entry)
+struct CachedKernel : LoadedPayload {
+  CachedKernel(Module loaded, std::string_view entry)
       : module(std::move(loaded)), kernel(module.function(entry)) {}
   [[nodiscard]] const Function* function() const noexcept override { return &kernel; }
 
@@ -32,7 +32,7 @@ struct LoadedModule : LoadedPayload {
 class DeviceBackend : public CacheBackend {
  public:
   DeviceBackend(const Context& context, const Settings& settings)
-      : context_(context), settings_(settings) {}
+      : context_(context), core_(context.core().shared_from_this()), settings_(settings) {}
 
   Generator generator(const ModuleOptions&) override {
     // The emulated driver runs PTX and takes no machine code.
@@ -65,7 +65,10 @@ class DeviceBackend : public CacheBackend {
 
   std::unique_ptr<LoadedPayload> load_image(std::span<const std::byte> image,
                                             const KernelText& text) override {
-    return std::make_unique<LoadedModule>(Module::load_image(context_, image), text.entry);
+    return std::make_unique<CachedKernel>(text.module.functions.empty()
+                                              ? Module::load_image(context_, image)
+                                              : Module::load_image(context_, image, text.module),
+                                          text.entry);
   }
 
   LoadedText load_text(const KernelText& text, const ModuleOptions& options) override {
@@ -75,11 +78,14 @@ class DeviceBackend : public CacheBackend {
     // libcuda's JIT tells what it compiled, and nothing where its own cache had it.
     const bool hint = context_.device().info().kind == DeviceKind::Cuda && !options.cold &&
                       module.info_log().empty();
-    return {std::make_unique<LoadedModule>(std::move(module), text.entry), hint};
+    return {std::make_unique<CachedKernel>(std::move(module), text.entry), hint};
   }
+
+  bool may_unload() override { return !core_->capturing(); }
 
  private:
   const Context& context_;
+  const std::shared_ptr<const ContextCore> core_;  // asked by shares that outlive the context
   const Settings settings_;
   std::once_flag assembler_once_;
   std::unique_ptr<Assembler> assembler_;
@@ -92,7 +98,7 @@ std::string host_name() {
   return name.data();
 }
 
-CacheCoreOptions core_options(const ModuleCacheOptions& options, const Log& log) {
+CacheCoreOptions core_options(const ModuleCacheOptions& options, const ContextCore& context) {
   CacheCoreOptions core;
   core.mode = options.mode;
   core.most_modules = options.most_modules;
@@ -101,7 +107,10 @@ CacheCoreOptions core_options(const ModuleCacheOptions& options, const Log& log)
   if (options.per_host && !core.disk.folder.empty()) core.disk.folder += "/" + host_name();
   core.disk.lower_folder = options.lower_folder;
   core.disk.budget_bytes = options.disk_bytes;
-  core.disk.warn = [log](std::string_view text) { log.write(LogLevel::Warn, text); };
+  core.disk.warn = [log = context.log()](std::string_view text) {
+    log.write(LogLevel::Warn, text);
+  };
+  core.trace = context.trace();
   return core;
 }
 
@@ -153,8 +162,7 @@ struct ModuleCache::State {
   State(const Context& of, ModuleCacheOptions options, const Settings& settings)
       : target(of.device().target()),
         device(device_class(of.device().info())),
-        core(core_options(options, open_log(settings)),
-             std::make_shared<DeviceBackend>(of, settings)) {}
+        core(core_options(options, of.core()), std::make_shared<DeviceBackend>(of, settings)) {}
 
   const ptx::Target target;
   const std::uint64_t device;

@@ -109,23 +109,24 @@ CacheEntry* ModuleStore::get(const ModuleKey& key, const Make& make) {
     land(key, flight, entry);
     return entry;
   } catch (const Error& error) {
-    failures_.fetch_add(1, std::memory_order_relaxed);
     flight->error.emplace(error);
-    land(key, flight, nullptr);
-    throw;
+  } catch (const std::exception& error) {
+    // Exceptions of others cannot be copied, and one object in several threads is asking for races.
+    flight->error.emplace(Stage::Cache, "maker-failed",
+                          "making the kernel's text failed: " + std::string(error.what()));
   } catch (...) {
-    failures_.fetch_add(1, std::memory_order_relaxed);
-    flight->other = std::current_exception();
-    land(key, flight, nullptr);
-    throw;
+    flight->error.emplace(Stage::Cache, "maker-failed",
+                          "making the kernel's text failed with an exception of an unknown type");
   }
+  failures_.fetch_add(1, std::memory_order_relaxed);
+  land(key, flight, nullptr);
+  throw Error(*flight->error);
 }
 
 CacheEntry* ModuleStore::wait_for(Flight& flight) {
   std::unique_lock lock(flight.mutex);
   flight.landed.wait(lock, [&] { return flight.done; });
   if (flight.error) throw Error(*flight.error);  // a copy: who catches it may change it
-  if (flight.other) std::rethrow_exception(flight.other);
   retain(flight.entry);
   return flight.entry;
 }

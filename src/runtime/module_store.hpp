@@ -4,7 +4,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -98,7 +97,8 @@ class ModuleStore {
   /// Null if it is not there. One hash, one lookup under the shared lock, no allocation.
   [[nodiscard]] CacheEntry* find(const ModuleKey& key) noexcept;
   /// The entry; where it is missing, `make` makes it, in one thread for each key while the others
-  /// wait. What it throws all of them get: copies of an `Error`, the same object otherwise.
+  /// wait. What it throws all of them get, each a copy: an `Error` as it is, anything else as the
+  /// message of one (Stage::Cache, "maker-failed").
   [[nodiscard]] CacheEntry* get(const ModuleKey& key, const Make& make);
   /// An entry that is not kept.
   [[nodiscard]] CacheEntry* adopt(std::unique_ptr<CacheEntry> entry);
@@ -116,7 +116,6 @@ class ModuleStore {
     bool done = false;
     CacheEntry* entry = nullptr;  // with a reference of the flight's own
     std::optional<Error> error;
-    std::exception_ptr other;
     ~Flight();
   };
 

@@ -48,7 +48,7 @@ struct Graph::Owner {
   Owned<driver::CUgraphExec, Release::GraphExec> executable;
   std::size_t nodes = 0;
 };
-struct detail::Memory::Owner : Owned<driver::CUdeviceptr, Release::Memory> {
+struct detail::DeviceMemory::Owner : Owned<driver::CUdeviceptr, Release::Memory> {
   using Owned::Owned;
 };
 

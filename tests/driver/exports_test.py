@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # tests/driver/exports_test.py - what the stand-in for libcuda shows to programs
-"""Exactly the symbols of functions.def, per_thread.def, same.def and older.def and the marker are
-exported, nothing of ours or of the C++ library; libc is all that it needs; soname and links are
-those of a driver."""
+"""Exactly the symbols of functions.def, of the stand-in's own .def files and the marker are exported,
+nothing of ours or of the C++ library; libc is all that it needs; soname and links are those of a
+driver. Where a toolkit is installed: no symbol of its stub library is missing."""
 import argparse
 import re
 import subprocess
@@ -12,7 +12,7 @@ from pathlib import Path
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--source", required=True)
 parser.add_argument("--standin", required=True, help="the folder of our libcuda.so.1")
-parser.add_argument("--shared", action="store_true", help="it needs libptxgen.so")
+parser.add_argument("--kind", choices=["static", "shared"], required=True, help="of libptxgen")
 options = parser.parse_args()
 source = Path(options.source)
 library = Path(options.standin) / "libcuda.so.1"
@@ -32,6 +32,7 @@ expected |= {symbol + suffix for symbol, suffix in
              rows(own + "per_thread.def", r"PTXGEN_PER_THREAD\((cu\w+), (_\w+)\)")}
 expected |= set(rows(own + "same.def", r"PTXGEN_SAME\((cu\w+),"))
 expected |= set(rows(own + "older.def", r"PTXGEN_OLDER\((cu\w+),"))
+expected |= set(rows(own + "refused.def", r"PTXGEN_REFUSED\((cu\w+)\)"))
 expected.add("ptxgen_emulated_driver")
 
 
@@ -45,12 +46,19 @@ symbols = {line.split()[-1] for line in tool("nm", "-D", "--defined-only", libra
 if symbols != expected:
     failed.append(f"symbols: missing {sorted(expected - symbols)}, "
                   f"not expected {sorted(symbols - expected)[:20]}")
+stub = Path("/usr/local/cuda/lib64/stubs/libcuda.so")
+if stub.exists():
+    toolkits = {line.split()[-1] for line in tool("nm", "-D", "--defined-only", stub).splitlines()}
+    toolkits -= {symbol for symbol in toolkits if not symbol.startswith("cu")}
+    version = re.search(r"CUDA_VERSION (\d+)", (stub.parents[2] / "include/cuda.h").read_text())
+    if int(version.group(1)) < 13010 and (missing := toolkits - symbols):
+        failed.append(f"symbols that the toolkit's stub has: {sorted(missing)}")
 dynamic = tool("readelf", "-d", library)
 if "Library soname: [libcuda.so.1]" not in dynamic:
     failed.append("the soname is not libcuda.so.1:\n" + dynamic)
 needed = set(re.findall(r"NEEDED.*\[(.*)\]", dynamic))
 allowed = re.compile(r"lib(c|m|dl|pthread)\.so\.\d+|ld-linux.*" +
-                     (r"|lib(ptxgen|stdc\+\+|gcc_s)\.so.*" if options.shared else ""))
+                     (r"|lib(ptxgen|stdc\+\+|gcc_s)\.so.*" if options.kind == "shared" else ""))
 if strange := {name for name in needed if not allowed.fullmatch(name)}:
     failed.append(f"it needs {sorted(strange)}")
 if not library.is_symlink() or not (library.parent / "libcuda.so").exists():

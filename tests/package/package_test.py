@@ -85,6 +85,17 @@ for path in exported:
     for word in ("spdlog", "fmt", "nlohmann", "CLI11", str(source), str(work)):
         check(word not in text, f"{path.name} speaks of {word}")
 
+# The stand-in for libcuda, where it is built.
+standin = next(prefix.glob("lib*/**/ptxgen/libcuda.so.1"), None)
+if standin is not None:
+    started = run(sys.executable, "-c",
+                  "import ctypes; print('cuInit:', ctypes.CDLL('libcuda.so.1').cuInit(0))",
+                  LD_LIBRARY_PATH=str(standin.parent))
+    check("cuInit: 0" in started, f"{standin} does not start")
+else:
+    check("PTXGEN_BUILD_STANDIN:BOOL=ON" not in (built / "CMakeCache.txt").read_text(),
+          "the stand-in for libcuda is built and not installed")
+
 # A CMake project.
 run(options.cmake, "-S", consumer, "-B", work / "consumer", "-G", options.generator,
     "-DCMAKE_CXX_COMPILER=" + options.compiler, f"-DCMAKE_PREFIX_PATH={prefix}")

@@ -21,7 +21,7 @@ using ptxgen::test::text_number;
 
 std::vector<std::string> stage_names(const LoadRecord& record) {
   std::vector<std::string> names;
-  for (const StageTime& stage : record.stages.stages) names.push_back(stage.name);
+  for (const StageTime& stage : record.stages.stages) names.emplace_back(stage.stage);
   return names;
 }
 

@@ -78,8 +78,6 @@ TEST_CASE("A failed flight wakes all who wait with the same error, and is tried 
         what = error.what();
         error.message = "changed by one of them";  // its own copy
         error.refresh();
-      } catch (const std::exception& error) {
-        what = error.what();
       }
       const std::lock_guard lock(mutex);
       caught.push_back(what);

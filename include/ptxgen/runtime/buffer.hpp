@@ -26,22 +26,22 @@ struct DeviceSpan {
 namespace detail {
 
 /// Device memory without a type; what Buffer<T> is made of.
-class Memory {
+class DeviceMemory {
  public:
-  Memory() = default;
+  DeviceMemory() = default;
   /// Not initialised. Throws `Error` (Stage::Device): "out-of-memory" with the
   /// free and total bytes, "driver-call".
-  Memory(const Context& context, std::uint64_t bytes);
-  Memory(Memory&& other) noexcept;
-  Memory& operator=(Memory&& other) noexcept;
-  ~Memory();
+  DeviceMemory(const Context& context, std::uint64_t bytes);
+  DeviceMemory(DeviceMemory&& other) noexcept;
+  DeviceMemory& operator=(DeviceMemory&& other) noexcept;
+  ~DeviceMemory();
 
   [[nodiscard]] std::uint64_t address() const noexcept { return address_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
   void write(std::uint64_t at, const void* from, std::uint64_t bytes, const Stream* stream);
   void read(std::uint64_t at, void* to, std::uint64_t bytes, const Stream* stream) const;
-  void copy(std::uint64_t at, const Memory& from, std::uint64_t from_at, std::uint64_t bytes,
+  void copy(std::uint64_t at, const DeviceMemory& from, std::uint64_t from_at, std::uint64_t bytes,
             const Stream* stream);
   /// `count` elements of 1, 2 or 4 bytes.
   void fill(std::uint64_t at, std::uint32_t value, std::uint32_t element_bytes, std::uint64_t count,
@@ -111,7 +111,7 @@ class Buffer {
   void check(std::uint64_t count) const {
     if (count != size_) detail::throw_copy_size(count, size_, sizeof(Host));
   }
-  detail::Memory memory_;
+  detail::DeviceMemory memory_;
   std::uint64_t size_ = 0;
 };
 

@@ -30,34 +30,41 @@ enum class GemvChoice : std::uint8_t {
 /// Throws `Error` (Stage::Launch, "bad-choice") listing the names.
 [[nodiscard]] GemvChoice gemv_choice(std::string_view name);
 
-/// A kernel of the catalog with its parameters' values, in the catalog's order; for `prepare`.
+/// A kernel of the catalog with its parameters' values, in the catalog's order; for `prepare`. The
+/// name "gemv", with k and n, stands for the kernel that `gemv` would use for that shape.
 struct KernelRequest {
   std::string_view kernel;
   std::array<std::uint64_t, 4> values{};
 };
 
 struct LauncherOptions {
+  /// Auto leaves the choice to the settings (PTXGEN_GEMV).
   GemvChoice gemv = GemvChoice::Auto;
   ModuleOptions module;
   /// The gates that a kernel passes before it is loaded. Turning them off is logged.
   bool gates = true;
-  /// The settings' cache folder, log level, gemv choice and paths.
+  /// The GEMV choice and where cuBLAS is looked for.
   Settings settings = Settings::from_environment();
+  /// The module cache. What is left open here, an empty folder or the mode ReadWrite, is as the
+  /// settings say.
+  ModuleCacheOptions cache;
 };
 
 /// What a launch was, for tests, logs and curiosity. The texts live as long as the program.
 struct LaunchRecord {
-  std::string_view kernel;          ///< "gemv_coalesced", "cublasSgemv"
-  std::string_view implementation;  ///< "coalesced", "strided", "cublas"; empty where there is one
-  std::string_view reason;          ///< why this one
+  std::string_view kernel;  ///< "gemv_coalesced", "cublasSgemv"
+  /// "coalesced", "strided", "cublas"; "rows" where matmul called one of them for each row; empty
+  /// for kernels of which there is one.
+  std::string_view implementation;
+  std::string_view reason;  ///< why this one
   LaunchGeometry geometry;
   std::uint32_t launches = 1;  ///< more than one where matmul goes row by row
   bool cached = false;         ///< the module was in memory already
 };
 
 /// A launch that was frozen: arguments, geometry and stream are fixed, all is checked. `launch`
-/// takes no lock, looks nothing up and allocates nothing. Keeps the module loaded; the memory is
-/// the caller's to keep.
+/// takes no lock, looks nothing up and allocates nothing (cuBLAS, where that was chosen, does as it
+/// likes). Keeps the module loaded; memory and stream are the caller's to keep.
 ///
 /// Threads: `launch` from any thread.
 class LaunchPlan {
@@ -85,9 +92,14 @@ class LaunchPlan {
 /// (Stage::Launch) before anything is queued: "buffer-size" (a buffer is smaller than the shape
 /// needs; names the parameter), "null-pointer", "misaligned", "aliasing" (y overlaps a or x),
 /// "empty-grid", "launch-limits", "capture-miss" (the stream is being captured and the kernel is
-/// not loaded yet: `prepare` it first; the capture stays valid).
+/// not loaded yet: `prepare` it first; the capture stays valid), "other-context" (a stream of
+/// another context), "no-cublas", "cublas-failed". A kernel that is not in memory is made ready
+/// first, which may throw what building, gates (Stage::Verify) and Module::load throw.
 ///
-/// Threads: all members from any thread at once.
+/// The cache knows GEMV kernels by shape, elementwise ones by name: their code is the same for
+/// every size.
+///
+/// Threads: all members from any thread at once. `context` must outlive the launcher, in its place.
 class Launcher {
  public:
   explicit Launcher(const Context& context, LauncherOptions options = {});
@@ -113,24 +125,38 @@ class Launcher {
   LaunchRecord fma_rpt(DeviceSpan<f32> out, DeviceSpan<f32> in, std::int32_t n, std::int32_t k,
                        float a, float b, const Stream& stream) const;
 
-  /// The same, frozen. A plan for matmul has m == 1.
+  /// The same, frozen.
   [[nodiscard]] LaunchPlan plan_gemv(DeviceSpan<f32> y, DeviceSpan<f32> a, DeviceSpan<f32> x,
                                      std::uint32_t k, std::uint32_t n, const Stream& stream) const;
   [[nodiscard]] LaunchPlan plan_vadd(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b,
                                      std::uint32_t n, const Stream& stream) const;
 
-  /// Any kernel of your own, through the same cache and gates. `arguments` as Function::launch.
+  /// Any kernel of your own, through the same cache and gates. `arguments` is its parameter block
+  /// (Kernel<...>::pack): "arguments" if it has another size than the signature says, "misaligned"
+  /// for a pointer between elements. The kernel's text is printed and hashed in each call; to
+  /// launch often, freeze a plan or `load` it once. The record's `kernel` lives as long as
+  /// `kernel`.
   LaunchRecord launch(const BuiltKernel& kernel, const LaunchGeometry& geometry,
                       std::span<const std::byte> arguments, const Stream& stream,
                       const LaunchOptions& options = {}) const;
+  [[nodiscard]] LaunchPlan plan(const BuiltKernel& kernel, const LaunchGeometry& geometry,
+                                std::span<const std::byte> arguments, const Stream& stream) const;
+  /// A function of a module from anywhere (compile_cuda, a file), through the same gates, cache and
+  /// loader. `entry` empty: its only kernel. Throws what `parse` throws, too.
+  [[nodiscard]] Function load(const ptx::Module& module, std::string_view entry = {}) const;
+  [[nodiscard]] Function load(std::string_view ptx, std::string_view entry = {},
+                              std::string_view file = "<ptx>") const;
 
   /// Builds and loads kernels ahead of time, several at once; nothing is launched. Throws the first
-  /// `Error` after all have been tried.
+  /// `Error` after all have been tried: "no-kernel", "bad-parameter", or what making it ready
+  /// throws.
   void prepare(std::span<const KernelRequest> kernels, PrepareProgress progress = {}) const;
 
-  /// The stages of the kernel's last miss, for `--json`: "build", "passes", "gates", "print",
-  /// "cache", "assemble", "load"; those that were not needed are missing. Empty if it never missed.
-  [[nodiscard]] std::vector<StageTime> stages(std::string_view kernel) const;
+  /// What the GEMV choice came to: options, then settings.
+  [[nodiscard]] GemvChoice gemv_choice() const noexcept;
+  /// The stages of the kernel's last miss ("build", "passes", "gates", "print", then the cache's),
+  /// for `--json`; empty if it never missed.
+  [[nodiscard]] StageTimes stages(std::string_view kernel) const;
   [[nodiscard]] const ModuleCache& cache() const noexcept;
   [[nodiscard]] ModuleCache& cache() noexcept;
 

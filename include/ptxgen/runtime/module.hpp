@@ -69,6 +69,9 @@ class Module {
   /// A cubin or another image that the driver takes. What only the PTX says, whether a kernel waits
   /// for its predecessor and how many bytes of arguments it has, is not checked then.
   [[nodiscard]] static Module load_image(const Context& context, std::span<const std::byte> image);
+  /// The same where `source`, which the image was made from, is at hand: checked like PTX.
+  [[nodiscard]] static Module load_image(const Context& context, std::span<const std::byte> image,
+                                         const ptx::Module& source);
 
   Module(Module&&) noexcept;
   Module& operator=(Module&&) noexcept;

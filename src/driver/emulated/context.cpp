@@ -116,6 +116,7 @@ void begin(const std::shared_ptr<CUctx_st>& context) {
 
 /// Takes the context out of the world; what is under way in other threads ends with an error.
 void end(const std::shared_ptr<CUctx_st>& context) {
+  abandon_captures_of(context.get());
   forget_handles_of(context.get());
   context->shut_down();
   const std::lock_guard lock(context->memory_mutex);
@@ -206,7 +207,8 @@ CUresult observe_launches(CUcontext handle, void (*report)(void* user, const Lau
   return guarded([&] {
     const std::shared_ptr<CUctx_st> context = hold(handle);
     if (!context) return CUDA_ERROR_INVALID_CONTEXT;
-    const std::lock_guard lock(context->report_mutex);
+    const std::lock_guard no_call(context->report_mutex);
+    const std::lock_guard lock(context->mutex);
     context->report = report;
     context->report_user = user;
     return CUDA_SUCCESS;

@@ -111,13 +111,7 @@ struct Executing {
   CUcontext context;
 
   CUresult operator()(const Empty&) const { return CUDA_SUCCESS; }
-  CUresult operator()(const KernelLaunch& launch) const {
-    if (!living(launch.function)) {
-      return refuse(CUDA_ERROR_LAUNCH_FAILED,
-                    "a queued kernel was not run: its module was unloaded meanwhile");
-    }
-    return run_kernel(context, launch);
-  }
+  CUresult operator()(const KernelLaunch& launch) const { return run_kernel(context, launch); }
   CUresult operator()(const Copy& copy) const {
     return with_memory(context, [&] { run(context->memory, copy); });
   }
@@ -139,7 +133,7 @@ struct Executing {
   CUresult operator()(const FreeMemory& freed) const {
     return with_memory(context, [&] { context->memory.free(freed.address); });
   }
-  CUresult operator()(const RunGraph& graph) const { return execute(context, *graph.executable); }
+  CUresult operator()(const RunGraph& graph) const { return execute(context, graph); }
 };
 
 }  // namespace

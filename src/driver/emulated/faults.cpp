@@ -82,7 +82,9 @@ CUresult fault_of(emulator::Rule rule) noexcept {
 }
 
 CUresult run_kernel(CUcontext context, const KernelLaunch& launch) {
+  std::unique_lock memory(context->memory_mutex);
   if (!living(launch.function)) {
+    memory.unlock();
     log(CU_LOG_LEVEL_ERROR, "a queued launch names a function whose module was unloaded");
     return CUDA_ERROR_INVALID_HANDLE;
   }
@@ -97,10 +99,13 @@ CUresult run_kernel(CUcontext context, const KernelLaunch& launch) {
   try {
     result = emulator::run(launch.function->owner->program, request, launch.options);
   } catch (const Error& error) {
+    memory.unlock();
     return poison(CUDA_ERROR_LAUNCH_FAILED, error.describe() + place_of(launch));
   } catch (const std::exception& error) {
+    memory.unlock();
     return poison(CUDA_ERROR_LAUNCH_FAILED, error.what() + place_of(launch));
   }
+  memory.unlock();  // who listens to the log or watches launches may wait for other threads
   if (!result.printed.empty()) {
     // Hardware keeps it until the next synchronisation; nothing can come in between here.
     (void)std::fwrite(result.printed.data(), 1, result.printed.size(), stdout);

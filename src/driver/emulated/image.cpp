@@ -157,7 +157,7 @@ ModuleImage read_text(Bytes bytes) {
 constexpr std::array<unsigned char, 4> kFatbinMagic{0x50, 0xed, 0x55, 0xba};
 constexpr std::size_t kFatbinHeader = 16;
 constexpr std::size_t kPartHeader = 64;
-constexpr std::uint64_t kFlagsCompressed = 0x2000 | 0x8000 | 0x1000;
+constexpr std::uint64_t kFlagsCompressed = 0x2000 | 0x8000;
 constexpr std::uint64_t kFlagArchitecture = 0x100000;
 constexpr std::uint64_t kFlagFamily = 0x200000;
 

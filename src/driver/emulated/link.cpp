@@ -115,10 +115,18 @@ CUresult check(CUlinkState state) {
 CUresult add_checked(CUlinkState state, CUjitInputType type, std::span<const std::byte> bytes,
                      const std::string& name, unsigned count, const CUjit_option* options,
                      void** values) {
-  std::string why;
-  if (const CUresult result = state->options.read(count, options, values, why)) {
-    return refuse(result, why);
+  // Log buffers, times and targets are the whole link's.
+  for (unsigned i = 0; options != nullptr && i < count; ++i) {
+    const int option = options[i];
+    if ((option >= CU_JIT_WALL_TIME && option <= CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) ||
+        option == CU_JIT_TARGET || option == CU_JIT_TARGET_FROM_CUCONTEXT) {
+      return refuse(CUDA_ERROR_INVALID_VALUE, "JIT option " + std::to_string(option) +
+                                                  " belongs to cuLinkCreate, not to one input");
+    }
   }
+  JitOptions own;
+  std::string why;
+  if (const CUresult result = own.read(count, options, values, why)) return refuse(result, why);
   if (!state->image.empty()) {
     return reject(state->options, CUDA_ERROR_ILLEGAL_STATE, "the link is complete already");
   }

@@ -68,11 +68,9 @@ int registers_of(const emulator::Program& program, const emulator::Program::Kern
 std::unique_ptr<CUfunc_st> make_function(CUmodule owner, const emulator::Program::Kernel& kernel,
                                          const ptx::Gpu& gpu, const JitOptions& options) {
   auto made = std::make_unique<CUfunc_st>();
-  const ptx::Module& module = owner->program.module();
   made->owner = owner;
   made->kernel = &kernel;
   made->registers = registers_of(owner->program, kernel, gpu, options);
-  made->ptx_version = 10 * module.version.major + module.version.minor;
   ptx::TargetName name;
   if (ptx::parse_target_name(gpu.target, name)) made->binary_version = name.sm;
   made->most_dynamic_shared = static_cast<int>(kStaticShared) - made->static_shared();
@@ -90,17 +88,25 @@ std::string message(const std::string& name, std::uint32_t line, std::string_vie
   return made + "; " + std::string(kind) + " : " + text;
 }
 
-CUresult reject(JitOptions& options, CUresult result, const std::string& text) {
+/// Notes why in the error log; the driver's log gets it from there, when no lock is held.
+CUresult note(JitOptions& options, CUresult result, const std::string& text) {
   options.error(text);
-  return refuse(result, text);
+  return result;
+}
+
+/// Passes on to the driver's log what the error log has got since it had `before` bytes.
+CUresult passed_on(const JitOptions& options, std::size_t before, CUresult result) {
+  std::string text = options.error_log().substr(before);
+  while (text.ends_with('\n')) text.pop_back();
+  return text.empty() ? result : refuse(result, text);
 }
 
 /// Why a text was not loaded, for both logs: all that the verifier says, not only its first.
 CUresult explain(const Error& error, std::string_view ptx, const std::string& name,
                  JitOptions& options) {
   if (error.code == "out-of-memory") {
-    return reject(options, CUDA_ERROR_OUT_OF_MEMORY,
-                  message(name, error.line, "fatal  ", error.message));
+    return note(options, CUDA_ERROR_OUT_OF_MEMORY,
+                message(name, error.line, "fatal  ", error.message));
   }
   std::vector<std::string> lines;
   if (error.stage == Stage::Verify && error.code != "syntax") {
@@ -116,7 +122,7 @@ CUresult explain(const Error& error, std::string_view ptx, const std::string& na
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
   text += "ptxas fatal   : the PTX was not loaded for these errors";
-  return reject(options, CUDA_ERROR_INVALID_PTX, text);
+  return note(options, CUDA_ERROR_INVALID_PTX, text);
 }
 
 CUresult check_version(std::string_view ptx, const std::string& name, JitOptions& options) {
@@ -124,12 +130,12 @@ CUresult check_version(std::string_view ptx, const std::string& name, JitOptions
   const int newest = newest_ptx();
   if (version <= newest) return CUDA_SUCCESS;
   const auto words = [](int v) { return std::to_string(v / 10) + "." + std::to_string(v % 10); };
-  return reject(options, CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
-                message(name, 0, "fatal  ",
-                        "the text is PTX " + words(version) +
-                            "; this driver is emulated and "
-                            "takes up to PTX " +
-                            words(newest) + " (PTXGEN_EMULATED_PTX); write an older .version"));
+  return note(options, CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
+              message(name, 0, "fatal  ",
+                      "the text is PTX " + words(version) +
+                          "; this driver is emulated and "
+                          "takes up to PTX " +
+                          words(newest) + " (PTXGEN_EMULATED_PTX); write an older .version"));
 }
 
 /// In the words of ptxas -v, which tools read. Nothing is allocated here: see CUfunc_st.
@@ -158,12 +164,12 @@ CUresult compile(emulator::Device& device, std::string_view ptx, const std::stri
   }
   for (const emulator::Program::Kernel& kernel : made->program.kernels()) {
     if (kernel.static_shared_bytes > kStaticShared) {
-      return reject(options, CUDA_ERROR_INVALID_PTX,
-                    message(name, 0, "error  ",
-                            "kernel '" + kernel.name + "' declares " +
-                                std::to_string(kernel.static_shared_bytes) +
-                                " bytes of shared memory; " + std::to_string(kStaticShared) +
-                                " are possible, more only as dynamic shared memory"));
+      return note(options, CUDA_ERROR_INVALID_PTX,
+                  message(name, 0, "error  ",
+                          "kernel '" + kernel.name + "' declares " +
+                              std::to_string(kernel.static_shared_bytes) +
+                              " bytes of shared memory; " + std::to_string(kStaticShared) +
+                              " are possible, more only as dynamic shared memory"));
     }
     made->functions.push_back(make_function(made.get(), kernel, device.gpu(), options));
   }
@@ -173,16 +179,25 @@ CUresult compile(emulator::Device& device, std::string_view ptx, const std::stri
 
 CUresult check_target(const ptx::Gpu& gpu, JitOptions& options) {
   if (!options.target || runs_on(*options.target, gpu)) return CUDA_SUCCESS;
-  return reject(options, CUDA_ERROR_NO_BINARY_FOR_GPU,
-                "CU_JIT_TARGET asks for " + ptx::name(*options.target) +
-                    ", which the emulated GPU '" + std::string(gpu.name) + "' (" +
-                    std::string(gpu.target) + ") does not run");
+  return note(options, CUDA_ERROR_NO_BINARY_FOR_GPU,
+              "CU_JIT_TARGET asks for " + ptx::name(*options.target) +
+                  ", which the emulated GPU '" + std::string(gpu.name) + "' (" +
+                  std::string(gpu.target) + ") does not run");
+}
+
+void enter_module(CUmod_st& module) {
+  {
+    const std::lock_guard lock(registry().mutex);
+    registry().modules[module.context].insert(&module);
+  }
+  for (const auto& function : module.functions) born(function.get());
+  born(&module);
 }
 
 /// All of the load calls.
 CUresult load_image(CUmodule* handle, std::span<const std::byte> image, const std::string& name,
                     unsigned count, const CUjit_option* names, void** values) {
-  CUcontext context = nullptr;
+  std::shared_ptr<CUctx_st> context;
   if (const CUresult result = enter(context)) return result;
   if (const CUresult result = unsafe_during_capture()) return result;
   JitOptions options;
@@ -193,8 +208,10 @@ CUresult load_image(CUmodule* handle, std::span<const std::byte> image, const st
     ~Finish() { jit.finish(); }
   } const finish{options};
   const ModuleImage found = read_image(image, context->memory.gpu());
-  if (found.result != CUDA_SUCCESS) return reject(options, found.result, found.why);
-  return load_module(context, found.ptx, name, options, *handle);
+  if (found.result != CUDA_SUCCESS) {
+    return passed_on(options, 0, note(options, found.result, found.why));
+  }
+  return load_module(context.get(), found.ptx, name, options, *handle);
 }
 
 constexpr const char* kUnnamed = "<module>";
@@ -203,29 +220,31 @@ constexpr const char* kUnnamed = "<module>";
 
 CUresult load_module(CUcontext context, std::string_view ptx, const std::string& name,
                      JitOptions& options, CUmodule& loaded) {
-  if (const CUresult result = check_version(ptx, name, options)) return result;
-  if (const CUresult result = check_target(context->memory.gpu(), options)) return result;
-  std::unique_ptr<CUmod_st> made;
-  const std::lock_guard memory(context->memory_mutex);
-  if (const CUresult result = compile(context->memory, ptx, name, options, made, context)) {
-    return result;
+  const std::size_t before = options.error_log().size();
+  CUresult result = check_version(ptx, name, options);
+  if (result == CUDA_SUCCESS) result = check_target(context->memory.gpu(), options);
+  if (result == CUDA_SUCCESS) {
+    std::unique_ptr<CUmod_st> made;
+    const std::lock_guard memory(context->memory_mutex);
+    result = compile(context->memory, ptx, name, options, made, context);
+    if (result == CUDA_SUCCESS) {
+      enter_module(*made);
+      loaded = made.release();
+    }
   }
-  {
-    const std::lock_guard lock(registry().mutex);
-    registry().modules[context].insert(made.get());
-  }
-  for (const auto& function : made->functions) born(function.get());
-  born(made.get());
-  loaded = made.release();
-  return CUDA_SUCCESS;
+  return passed_on(options, before, result);
 }
 
 CUresult try_ptx(const ptx::Gpu& gpu, std::string_view ptx, const std::string& name,
                  JitOptions& options) {
-  if (const CUresult result = check_version(ptx, name, options)) return result;
-  emulator::Device device(gpu);
-  std::unique_ptr<CUmod_st> made;
-  return compile(device, ptx, name, options, made, nullptr);
+  const std::size_t before = options.error_log().size();
+  CUresult result = check_version(ptx, name, options);
+  if (result == CUDA_SUCCESS) {
+    emulator::Device device(gpu);
+    std::unique_ptr<CUmod_st> made;
+    result = compile(device, ptx, name, options, made, nullptr);
+  }
+  return passed_on(options, before, result);
 }
 
 void unload_modules_of(CUcontext context) {

@@ -20,7 +20,6 @@ struct CUfunc_st {
   /// Declared 32-bit registers, at most 255 and as many as the largest block can have: what is
   /// allocated, only a compiler knows.
   int registers = 0;
-  int ptx_version = 0;     ///< 10 * major + minor
   int binary_version = 0;  ///< 10 * major + minor of the GPU
   std::atomic<int> most_dynamic_shared{0};
   std::atomic<int> carveout{-1};

@@ -78,6 +78,7 @@ struct FreeMemory {
 struct Executable;  ///< graphs.hpp: what an executable graph does, never changed
 struct RunGraph {
   std::shared_ptr<const Executable> executable;
+  std::shared_ptr<const emulator::Options> options;  ///< of all its kernels
 };
 struct Empty {};
 using Operation = std::variant<Empty, KernelLaunch, Copy, Fill, HostCall, RecordEvent, WaitEvent,
@@ -359,13 +360,15 @@ void leave_capture(CUevent event);
                                     bool& captured);
 /// The stream goes away: what it was captured in is invalid.
 void abandon_capture(const std::shared_ptr<CUstream_st>& stream);
+/// The same for all streams of a context.
+void abandon_captures_of(CUcontext context);
 
 // graphs.cpp ------------------------------------------------------------------------------------
 
 /// The events that a graph records, one entry for each record.
 [[nodiscard]] const std::vector<std::shared_ptr<CUevent_st>>& records_of(const Executable& graph);
 /// Runs the nodes one after another.
-[[nodiscard]] CUresult execute(CUcontext context, const Executable& graph);
+[[nodiscard]] CUresult execute(CUcontext context, const RunGraph& graph);
 void pass_over(const Executable& graph, CUresult status);
 
 }  // namespace emulated

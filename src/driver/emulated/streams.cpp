@@ -30,8 +30,11 @@ std::uint64_t count_in(CUctx_st& context, CUstream_st& stream, const Operation& 
 void carry_out(CUctx_st& context, std::unique_lock<std::mutex>& lock, const Operation& operation) {
   context.busy = true;
   CUresult fault = context.fault;
+  const bool is_record = std::holds_alternative<emulated::RecordEvent>(operation);
   lock.unlock();
-  if (fault == CUDA_SUCCESS) {
+  if (is_record) {
+    // Below: who has waited for the event and asks for its stream must find the stream done, too.
+  } else if (fault == CUDA_SUCCESS) {
     fault = emulated::execute(&context, operation);
   } else {
     emulated::pass_over(operation, fault);
@@ -40,6 +43,7 @@ void carry_out(CUctx_st& context, std::unique_lock<std::mutex>& lock, const Oper
   context.busy = false;
   if (context.fault == CUDA_SUCCESS) context.fault = fault;
   ++context.reached;
+  if (is_record) emulated::pass_over(operation, fault);
   context.finished.notify_all();
   if (!context.queue.empty()) context.queued.notify_one();
 }

@@ -1,4 +1,4 @@
-// src/driver/standin/older.cpp - older symbols in terms of the newer ones
+// src/driver/standin/older.cpp - older symbols in terms of newer ones, and hints
 #include <cstring>
 
 #include "driver/standin/standin.hpp"
@@ -15,6 +15,12 @@ CUDA_KERNEL_NODE_PARAMS with_new_members(const OldKernelNodeParams& old) {
   CUDA_KERNEL_NODE_PARAMS parameters{};
   std::memcpy(&parameters, &old, sizeof old);
   return parameters;
+}
+
+/// What every call says that needs a context and does nothing more.
+CUresult need_context() {
+  CUdevice device = 0;
+  return table().ctx_get_device(&device);
 }
 
 }  // namespace
@@ -93,6 +99,36 @@ CUresult cuGraphExecKernelNodeSetParams(CUgraphExec executable, CUgraphNode node
   if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const CUDA_KERNEL_NODE_PARAMS newer = with_new_members(*parameters);
   return table().graph_exec_kernel_node_set_params(executable, node, &newer);
+}
+
+CUresult cuProfilerStart() { return need_context(); }
+CUresult cuProfilerStop() { return need_context(); }
+
+CUresult cuCtxSetCacheConfig(CUfunc_cache config) {
+  const bool known = config >= CU_FUNC_CACHE_PREFER_NONE && config <= CU_FUNC_CACHE_PREFER_EQUAL;
+  return known ? need_context() : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuCtxGetCacheConfig(CUfunc_cache* config) {
+  if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *config = CU_FUNC_CACHE_PREFER_NONE;
+  return need_context();
+}
+
+// Bank sizes: 0 the default, 1 four bytes, 2 eight bytes. GPUs since sm_50 have four.
+CUresult cuCtxSetSharedMemConfig(int config) {
+  return config >= 0 && config <= 2 ? need_context() : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuCtxGetSharedMemConfig(int* config) {
+  if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *config = 1;
+  return need_context();
+}
+
+CUresult cuFuncSetSharedMemConfig(CUfunction function, int config) {
+  if (config < 0 || config > 2) return CUDA_ERROR_INVALID_VALUE;
+  return table().func_set_cache_config(function, CU_FUNC_CACHE_PREFER_NONE);
 }
 }
 

@@ -173,6 +173,10 @@ def part_settings():
     lines, said = small(PTXGEN_EMULATED_PTX="nine")
     check(lines[0].startswith("1 "), f"{lines}")
     check("PTXGEN_EMULATED_PTX=nine is not a PTX version" in said, said)
+    done = on_standin(sys.executable, "-c", "import ctypes\n"
+                      "print(ctypes.CDLL('libcuda.so.1').cuMemcpy3D_v2(None))")
+    check(done.stdout == "801\n", done.stdout)
+    check("cuMemcpy3D_v2: the emulated driver has no such function" in done.stderr, done.stderr)
 
 
 {"c": part_c, "threads": part_threads, "images": part_images, "python": part_python,

@@ -1,0 +1,186 @@
+// bench/bench_launch.cpp - what the launcher adds to a bare launch call
+//
+// The table is the emulated driver's with a launch that does nothing, so that what is measured is
+// the library alone: checks, lookup, context, argument block. Allocations of the measured calls are
+// counted by operator new and must be 0. After the runs the differences to the bare call are
+// printed beside the limits that the project has set itself; the program fails if a launch
+// allocates.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <new>
+#include <string>
+
+#include "ptxgen/driver/emulated.hpp"
+#include "ptxgen/kernels.hpp"
+#include "ptxgen/runtime/buffer.hpp"
+#include "ptxgen/runtime/launcher.hpp"
+
+namespace {
+
+std::atomic<std::uint64_t> allocations{0};
+
+void* counted(std::size_t bytes) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return counted(bytes); }
+void* operator new[](std::size_t bytes) { return counted(bytes); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace {
+
+using namespace ptxgen;
+using driver::CUfunction;
+using driver::CUresult;
+using driver::CUstream;
+
+constexpr std::uint32_t kRows = 4096;
+constexpr std::uint32_t kColumns = 4096;
+
+std::uint64_t launches = 0;
+
+CUresult launch_nothing(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                        unsigned, CUstream, void**, void**) {
+  ++launches;
+  return driver::CUDA_SUCCESS;
+}
+
+driver::Table idle_table() {
+  driver::Table table = driver::emulated::table();
+  table.launch_kernel = launch_nothing;
+  return table;
+}
+
+LauncherOptions quiet_options() {
+  LauncherOptions options;
+  options.gemv = GemvChoice::Coalesced;
+  options.cache.mode = CacheMode::MemoryOnly;
+  return options;
+}
+
+// Everything a launch needs. The matrix is never touched; its buffer is as large as it would be.
+struct Rig {
+  Rig()
+      : table(idle_table()),
+        device(Device::open(table, 0)),
+        context(device),
+        stream(context),
+        launcher(context, quiet_options()),
+        y(context, kColumns),
+        a(context, std::uint64_t{kRows} * kColumns),
+        x(context, kRows),
+        plan(launcher.plan_gemv(y, a, x, kRows, kColumns, stream)) {}
+
+  const driver::Table table;
+  const Device device;
+  const Context context;
+  const Stream stream;
+  const Launcher launcher;
+  const Buffer<f32> y, a, x;
+  const LaunchPlan plan;
+};
+
+// Runs `launch` in the loop and counts what it allocates.
+template <class Launch>
+void measure(benchmark::State& state, const Launch& launch) {
+  launch();
+  const std::uint64_t launches_before = launches;
+  const std::uint64_t before = allocations.load();
+  std::uint64_t calls = 0;
+  for (auto _ : state) {
+    launch();
+    ++calls;
+  }
+  const std::uint64_t allocated = allocations.load() - before;
+  state.counters["allocations"] = static_cast<double>(allocated);
+  if (launches - launches_before != calls) state.SkipWithError("calls and launches differ");
+  if (allocated != 0) state.SkipWithError("a launch allocated memory");
+}
+
+void bare_table(benchmark::State& state, const Rig& rig) {
+  // As an engine without a launcher would: arguments and pointers to them, one call of the table.
+  const auto function =
+      rig.launcher.load(GemvCoalesced{kRows, kColumns}.build(rig.device.target()).module());
+  const LaunchGeometry geometry = GemvCoalesced{kRows, kColumns}.geometry();
+  measure(state, [&] {
+    std::uint64_t y = rig.y.address().value;
+    std::uint64_t a = rig.a.address().value;
+    std::uint64_t x = rig.x.address().value;
+    std::uint32_t k = kRows;
+    std::uint32_t n = kColumns;
+    void* arguments[] = {&y, &a, &x, &k, &n};
+    benchmark::DoNotOptimize(arguments);
+    const CUresult result = rig.table.launch_kernel(
+        function.handle(), geometry.grid.x, geometry.grid.y, geometry.grid.z, geometry.block.x,
+        geometry.block.y, geometry.block.z, geometry.dynamic_shared_bytes, rig.stream.handle(),
+        arguments, nullptr);
+    benchmark::DoNotOptimize(result);
+  });
+}
+
+void launcher_gemv(benchmark::State& state, const Rig& rig) {
+  const DeviceSpan<f32> y = rig.y;
+  const DeviceSpan<f32> a = rig.a;
+  const DeviceSpan<f32> x = rig.x;
+  measure(state, [&] {
+    const LaunchRecord record = rig.launcher.gemv(y, a, x, kRows, kColumns, rig.stream);
+    benchmark::DoNotOptimize(record);
+  });
+}
+
+void plan(benchmark::State& state, const Rig& rig) {
+  measure(state, [&] { rig.plan.launch(); });
+}
+
+// The usual output, and the shortest time of each row for the sums at the end.
+class Reporter : public benchmark::ConsoleReporter {
+ public:
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs) {
+      failed = failed || run.error_occurred;
+      if (run.run_type != Run::RT_Iteration || run.error_occurred) continue;
+      const auto [at, fresh] = best.emplace(run.run_name.function_name, run.GetAdjustedRealTime());
+      if (!fresh) at->second = std::min(at->second, run.GetAdjustedRealTime());
+    }
+    ConsoleReporter::ReportRuns(runs);
+  }
+  std::map<std::string, double> best;
+  bool failed = false;
+};
+
+void print_difference(const Reporter& reporter, const char* name, double limit) {
+  const auto bare = reporter.best.find("launch/bare_table");
+  const auto row = reporter.best.find(name);
+  if (bare == reporter.best.end() || row == reporter.best.end()) return;
+  std::fprintf(stderr, "%s adds %.1f ns to the bare call, limit %.0f ns\n", name,
+               row->second - bare->second, limit);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  const Rig rig;
+  benchmark::RegisterBenchmark("launch/bare_table", bare_table, std::cref(rig));
+  benchmark::RegisterBenchmark("launch/launcher_gemv", launcher_gemv, std::cref(rig));
+  benchmark::RegisterBenchmark("launch/plan", plan, std::cref(rig));
+  Reporter reporter;
+  benchmark::RunSpecifiedBenchmarks(&reporter);
+  print_difference(reporter, "launch/launcher_gemv", 150);
+  print_difference(reporter, "launch/plan", 30);
+  return reporter.failed ? 1 : 0;
+}

@@ -1,0 +1,533 @@
+// src/driver/emulated/graphs.cpp - building and looking at graphs
+#include "driver/emulated/graphs.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <queue>
+#include <utility>
+
+#include "driver/emulated/entries.hpp"
+#include "driver/emulated/memory.hpp"
+#include "driver/emulated/modules.hpp"
+
+namespace ptxgen::inline v0::driver::emulated {
+
+std::mutex& graphs_mutex() {
+  static std::mutex* const the_mutex = new std::mutex;
+  return *the_mutex;
+}
+
+std::shared_ptr<CUgraphNode_st> append(CUgraph_st& graph, CUgraphNodeType type, Operation operation,
+                                       CUcontext context, const std::vector<CUgraphNode>& tail) {
+  auto node = std::make_shared<CUgraphNode_st>();
+  node->graph = &graph;
+  node->number = graph.next_number++;
+  node->type = type;
+  node->operation = std::move(operation);
+  node->context = context;
+  for (const CUgraphNode before : tail) node->edges.push_back({before, {}});
+  graph.nodes.push_back(node);
+  return node;
+}
+
+std::shared_ptr<CUgraph_st> copy_of(const CUgraph_st& graph) {
+  auto copy = std::make_shared<CUgraph_st>();
+  copy->next_number = graph.next_number;
+  std::unordered_map<CUgraphNode, CUgraphNode> twin;
+  for (const std::shared_ptr<CUgraphNode_st>& node : graph.nodes) {
+    auto made = std::make_shared<CUgraphNode_st>(*node);
+    made->graph = copy.get();
+    made->origin = node.get();
+    made->arguments.clear();
+    if (node->child) made->child = copy_of(*node->child);
+    twin[node.get()] = made.get();
+    copy->nodes.push_back(std::move(made));
+  }
+  for (const std::shared_ptr<CUgraphNode_st>& node : copy->nodes) {
+    for (CUgraphNode_st::Edge& edge : node->edges) edge.from = twin.at(edge.from);
+  }
+  return copy;
+}
+
+bool put_in_order(const CUgraph_st& graph, std::vector<CUgraphNode>& order) {
+  const auto later = [](CUgraphNode a, CUgraphNode b) { return a->number > b->number; };
+  std::priority_queue<CUgraphNode, std::vector<CUgraphNode>, decltype(later)> ready(later);
+  std::unordered_map<CUgraphNode, std::vector<CUgraphNode>> after;
+  std::unordered_map<CUgraphNode, std::size_t> missing;
+  for (const std::shared_ptr<CUgraphNode_st>& node : graph.nodes) {
+    missing[node.get()] = node->edges.size();
+    if (node->edges.empty()) ready.push(node.get());
+    for (const CUgraphNode_st::Edge& edge : node->edges) after[edge.from].push_back(node.get());
+  }
+  order.clear();
+  while (!ready.empty()) {
+    order.push_back(ready.top());
+    ready.pop();
+    for (const CUgraphNode next : after[order.back()]) {
+      if (--missing[next] == 0) ready.push(next);
+    }
+  }
+  return order.size() == graph.nodes.size();
+}
+
+void remove_handles(CUgraph_st& graph) {
+  for (const std::shared_ptr<CUgraphNode_st>& node : graph.nodes) gone(node.get());
+  gone(&graph);
+}
+
+namespace entries {
+namespace {
+
+/// With the graph, and the lock held. A graph that is being captured can be looked at and added to.
+template <class Work>
+CUresult with_graph(CUgraph handle, Work&& work) {
+  return guarded([&]() -> CUresult {
+    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+    const std::lock_guard lock(graphs_mutex());
+    const std::shared_ptr<CUgraph_st> graph = hold(handle);
+    return graph ? work(*graph) : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+
+template <class Work>
+CUresult with_node(CUgraphNode handle, Work&& work) {
+  return guarded([&]() -> CUresult {
+    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+    const std::lock_guard lock(graphs_mutex());
+    const std::shared_ptr<CUgraphNode_st> node = hold(handle);
+    return node ? work(*node) : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+
+struct NewNode {
+  CUgraphNode* node;
+  CUgraph graph;
+  const CUgraphNode* dependencies;
+  std::size_t count;
+};
+
+CUresult add(const NewNode& wanted, CUgraphNodeType type, Operation operation, CUcontext context,
+             const CUgraph_st* child = nullptr) {
+  const std::shared_ptr<CUgraph_st> graph = hold(wanted.graph);
+  if (!graph || wanted.node == nullptr || (wanted.dependencies == nullptr && wanted.count != 0)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  std::vector<CUgraphNode> tail;
+  for (std::size_t i = 0; i < wanted.count; ++i) {
+    const std::shared_ptr<CUgraphNode_st> before = hold(wanted.dependencies[i]);
+    if (!before || before->graph != graph.get() ||
+        std::ranges::find(tail, before.get()) != tail.end()) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    tail.push_back(before.get());
+  }
+  const std::shared_ptr<CUgraph_st> own = child != nullptr ? copy_of(*child) : nullptr;
+  const auto node = append(*graph, type, std::move(operation), context, tail);
+  node->child = own;
+  enroll(node);
+  *wanted.node = node.get();
+  return CUDA_SUCCESS;
+}
+
+CUresult add_locked(const NewNode& wanted, CUgraphNodeType type, Operation operation,
+                    CUcontext context) {
+  const std::lock_guard lock(graphs_mutex());
+  return add(wanted, type, std::move(operation), context);
+}
+
+/// A kernel node's launch. Without the lock: what is wrong goes to the log.
+CUresult kernel_of(const CUDA_KERNEL_NODE_PARAMS* params, KernelLaunch& launch,
+                   CUcontext& context) {
+  if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (params->func == nullptr && params->kern != nullptr) {
+    return refuse(CUDA_ERROR_NOT_SUPPORTED,
+                  "a kernel node names a CUkernel; the emulated driver has CUfunction only");
+  }
+  if (const CUresult result = make_launch(*params, launch); result != CUDA_SUCCESS) return result;
+  context = params->func->owner->context;
+  return CUDA_SUCCESS;
+}
+
+CUresult add_event_node(const NewNode& wanted, CUevent handle, bool record) {
+  return guarded([&]() -> CUresult {
+    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+    const std::shared_ptr<CUevent_st> event = hold(handle);
+    if (!event) return CUDA_ERROR_INVALID_HANDLE;
+    if (record) {
+      return add_locked(wanted, CU_GRAPH_NODE_TYPE_EVENT_RECORD, RecordEvent{event},
+                        event->context);
+    }
+    return add_locked(wanted, CU_GRAPH_NODE_TYPE_WAIT_EVENT, WaitEvent{event, 0}, event->context);
+  });
+}
+
+/// Copies a list out the way all the queries of graphs do: only its length if `out` is null.
+CUresult give_nodes(const std::vector<CUgraphNode>& nodes, CUgraphNode* out, std::size_t* count) {
+  if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (out == nullptr) {
+    *count = nodes.size();
+    return CUDA_SUCCESS;
+  }
+  for (std::size_t i = 0; i < *count; ++i) out[i] = i < nodes.size() ? nodes[i] : nullptr;
+  *count = std::min(*count, nodes.size());
+  return CUDA_SUCCESS;
+}
+
+CUresult add_edges(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to,
+                   const CUgraphEdgeData* data, std::size_t count) {
+  return with_graph(handle, [&](CUgraph_st& graph) {
+    if (count != 0 && (from == nullptr || to == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+    // All or none.
+    for (const bool really : {false, true}) {
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::shared_ptr<CUgraphNode_st> before = hold(from[i]);
+        const std::shared_ptr<CUgraphNode_st> behind = hold(to[i]);
+        if (!before || !behind || before == behind || before->graph != &graph ||
+            behind->graph != &graph) {
+          return CUDA_ERROR_INVALID_VALUE;
+        }
+        const bool known = std::ranges::find(behind->edges, before.get(),
+                                             &CUgraphNode_st::Edge::from) != behind->edges.end();
+        if (known) {
+          // Twice in one call: the first stays.
+          if (!really) return CUDA_ERROR_INVALID_VALUE;
+          continue;
+        }
+        if (really) {
+          behind->edges.push_back({before.get(), data != nullptr ? data[i] : CUgraphEdgeData{}});
+        }
+      }
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult get_edges(CUgraph handle, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* data,
+                   bool with_data, std::size_t* count) {
+  return with_graph(handle, [&](const CUgraph_st& graph) {
+    if (count == nullptr || (from == nullptr) != (to == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+    std::size_t found = 0;
+    for (const std::shared_ptr<CUgraphNode_st>& node : graph.nodes) {
+      for (const CUgraphNode_st::Edge& edge : node->edges) {
+        const std::size_t i = found++;
+        if (from == nullptr || i >= *count) continue;
+        const bool plain =
+            edge.data.type == 0 && edge.data.from_port == 0 && edge.data.to_port == 0;
+        if (!plain && (!with_data || data == nullptr)) return CUDA_ERROR_LOSSY_QUERY;
+        from[i] = edge.from;
+        to[i] = node.get();
+        if (data != nullptr) data[i] = edge.data;
+      }
+    }
+    if (from != nullptr) {
+      for (std::size_t i = found; i < *count; ++i) from[i] = to[i] = nullptr;
+    }
+    *count = from == nullptr ? found : std::min(*count, found);
+    return CUDA_SUCCESS;
+  });
+}
+
+std::string sizes(const emulator::Dim3& size) {
+  return "(" + std::to_string(size.x) + "," + std::to_string(size.y) + "," +
+         std::to_string(size.z) + ")";
+}
+
+/// What a node does, for people.
+struct Describe {
+  std::string operator()(const KernelLaunch& launch) const {
+    const std::string name = living(launch.function) ? launch.function->kernel->name : "(unloaded)";
+    return "kernel " + name + " grid " + sizes(launch.grid) + " block " + sizes(launch.block);
+  }
+  std::string operator()(const Copy& copy) const {
+    return "copy " + std::to_string(copy.width) + "x" + std::to_string(copy.height) + "x" +
+           std::to_string(copy.depth) + " bytes";
+  }
+  std::string operator()(const Fill& fill) const {
+    return "fill " + std::to_string(fill.width) + "x" + std::to_string(fill.height) + " of " +
+           std::to_string(fill.element_bytes) + " bytes with " + std::to_string(fill.value);
+  }
+  std::string operator()(const HostCall&) const { return "host function"; }
+  std::string operator()(const RecordEvent&) const { return "record event"; }
+  std::string operator()(const WaitEvent&) const { return "wait for event"; }
+  std::string operator()(const FreeMemory&) const { return "free"; }
+  std::string operator()(const RunGraph&) const { return "graph"; }
+  std::string operator()(const Empty&) const { return "empty"; }
+};
+
+void print_dot(const CUgraph_st& graph, const std::string& prefix, std::string& text) {
+  for (const std::shared_ptr<CUgraphNode_st>& node : graph.nodes) {
+    const std::string name = prefix + std::to_string(node->number);
+    const std::string words = node->child ? "graph" : std::visit(Describe{}, node->operation);
+    text += "  " + name + " [label=\"" + std::to_string(node->number) + ": " + words + "\"];\n";
+    for (const CUgraphNode_st::Edge& edge : node->edges) {
+      text += "  " + prefix + std::to_string(edge.from->number) + " -> " + name + ";\n";
+    }
+    if (!node->child) continue;
+    text += "  subgraph cluster_" + name + " {\n";
+    print_dot(*node->child, name + "_", text);
+    text += "  }\n";
+  }
+}
+
+}  // namespace
+
+CUresult graph_create(CUgraph* graph, unsigned flags) {
+  return guarded([&] {
+    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+    if (graph == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    const auto made = std::make_shared<CUgraph_st>();
+    enroll(made);
+    *graph = made.get();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult graph_destroy(CUgraph handle) {
+  return with_graph(handle, [](CUgraph_st& graph) {
+    if (graph.capturing) return CUDA_ERROR_ILLEGAL_STATE;
+    remove_handles(graph);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult graph_clone(CUgraph* clone, CUgraph original_graph) {
+  return with_graph(original_graph, [&](const CUgraph_st& graph) {
+    if (clone == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const std::shared_ptr<CUgraph_st> made = copy_of(graph);
+    for (const std::shared_ptr<CUgraphNode_st>& node : made->nodes) enroll(node);
+    enroll(made);
+    *clone = made.get();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult graph_add_kernel_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                               std::size_t num_dependencies,
+                               const CUDA_KERNEL_NODE_PARAMS* node_params) {
+  return guarded([&] {
+    KernelLaunch launch;
+    CUcontext context = nullptr;
+    if (const CUresult result = kernel_of(node_params, launch, context); result != CUDA_SUCCESS) {
+      return result;
+    }
+    return add_locked({node, graph, dependencies, num_dependencies}, CU_GRAPH_NODE_TYPE_KERNEL,
+                      std::move(launch), context);
+  });
+}
+
+CUresult graph_add_memcpy_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                               std::size_t num_dependencies, const CUDA_MEMCPY3D* copy_params,
+                               CUcontext handle) {
+  return guarded([&]() -> CUresult {
+    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+    const std::shared_ptr<CUctx_st> context = hold(handle);
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    Copy copy;
+    if (copy_params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (const CUresult result = copy_from(*copy_params, copy); result != CUDA_SUCCESS) {
+      return result;
+    }
+    if (const CUresult result = check_copy(*context, "cuGraphAddMemcpyNode", copy);
+        result != CUDA_SUCCESS) {
+      return result;
+    }
+    return add_locked({node, graph, dependencies, num_dependencies}, CU_GRAPH_NODE_TYPE_MEMCPY,
+                      std::move(copy), handle);
+  });
+}
+
+CUresult graph_add_memset_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                               std::size_t num_dependencies,
+                               const CUDA_MEMSET_NODE_PARAMS* memset_params, CUcontext handle) {
+  return guarded([&]() -> CUresult {
+    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+    const std::shared_ptr<CUctx_st> context = hold(handle);
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    if (memset_params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const unsigned size = memset_params->elementSize;
+    if ((size != 1 && size != 2 && size != 4) || memset_params->width == 0 ||
+        memset_params->height == 0) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    Fill fill;
+    fill.to = memset_params->dst;
+    fill.value = memset_params->value;
+    fill.element_bytes = size;
+    fill.width = memset_params->width;
+    fill.height = memset_params->height;
+    if (fill.height > 1) fill.pitch = memset_params->pitch;
+    if (const CUresult result = check_fill(*context, "cuGraphAddMemsetNode", fill);
+        result != CUDA_SUCCESS) {
+      return result;
+    }
+    return add_locked({node, graph, dependencies, num_dependencies}, CU_GRAPH_NODE_TYPE_MEMSET,
+                      fill, handle);
+  });
+}
+
+CUresult graph_add_host_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                             std::size_t num_dependencies,
+                             const CUDA_HOST_NODE_PARAMS* node_params) {
+  return guarded([&]() -> CUresult {
+    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+    if (node_params == nullptr || node_params->fn == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    return add_locked({node, graph, dependencies, num_dependencies}, CU_GRAPH_NODE_TYPE_HOST,
+                      HostCall{node_params->fn, nullptr, nullptr, node_params->userData}, nullptr);
+  });
+}
+
+CUresult graph_add_empty_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                              std::size_t num_dependencies) {
+  return guarded([&]() -> CUresult {
+    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+    return add_locked({node, graph, dependencies, num_dependencies}, CU_GRAPH_NODE_TYPE_EMPTY,
+                      Empty{}, nullptr);
+  });
+}
+
+CUresult graph_add_child_graph_node(CUgraphNode* node, CUgraph graph,
+                                    const CUgraphNode* dependencies, std::size_t num_dependencies,
+                                    CUgraph child_graph) {
+  return with_graph(child_graph, [&](const CUgraph_st& child) {
+    return add({node, graph, dependencies, num_dependencies}, CU_GRAPH_NODE_TYPE_GRAPH, Empty{},
+               nullptr, &child);
+  });
+}
+
+CUresult graph_add_event_record_node(CUgraphNode* node, CUgraph graph,
+                                     const CUgraphNode* dependencies, std::size_t num_dependencies,
+                                     CUevent event) {
+  return add_event_node({node, graph, dependencies, num_dependencies}, event, true);
+}
+
+CUresult graph_add_event_wait_node(CUgraphNode* node, CUgraph graph,
+                                   const CUgraphNode* dependencies, std::size_t num_dependencies,
+                                   CUevent event) {
+  return add_event_node({node, graph, dependencies, num_dependencies}, event, false);
+}
+
+CUresult graph_add_dependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
+                                std::size_t num_dependencies) {
+  return add_edges(graph, from, to, nullptr, num_dependencies);
+}
+
+CUresult graph_add_dependencies_v2(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
+                                   const CUgraphEdgeData* edge_data, std::size_t num_dependencies) {
+  return add_edges(graph, from, to, edge_data, num_dependencies);
+}
+
+CUresult graph_get_nodes(CUgraph handle, CUgraphNode* nodes, std::size_t* num_nodes) {
+  return with_graph(handle, [&](const CUgraph_st& graph) {
+    std::vector<CUgraphNode> all;
+    for (const auto& node : graph.nodes) all.push_back(node.get());
+    return give_nodes(all, nodes, num_nodes);
+  });
+}
+
+CUresult graph_get_root_nodes(CUgraph handle, CUgraphNode* root_nodes,
+                              std::size_t* num_root_nodes) {
+  return with_graph(handle, [&](const CUgraph_st& graph) {
+    std::vector<CUgraphNode> roots;
+    for (const auto& node : graph.nodes) {
+      if (node->edges.empty()) roots.push_back(node.get());
+    }
+    return give_nodes(roots, root_nodes, num_root_nodes);
+  });
+}
+
+CUresult graph_get_edges(CUgraph graph, CUgraphNode* from, CUgraphNode* to,
+                         std::size_t* num_edges) {
+  return get_edges(graph, from, to, nullptr, false, num_edges);
+}
+
+CUresult graph_get_edges_v2(CUgraph graph, CUgraphNode* from, CUgraphNode* to,
+                            CUgraphEdgeData* edge_data, std::size_t* num_edges) {
+  return get_edges(graph, from, to, edge_data, true, num_edges);
+}
+
+CUresult graph_node_get_type(CUgraphNode handle, CUgraphNodeType* type) {
+  return with_node(handle, [&](const CUgraphNode_st& node) {
+    if (type == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *type = node.type;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult graph_kernel_node_get_params(CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS* node_params) {
+  return with_node(handle, [&](CUgraphNode_st& node) {
+    auto* const launch = std::get_if<KernelLaunch>(&node.operation);
+    if (node_params == nullptr || launch == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (!living(launch->function)) return CUDA_ERROR_INVALID_HANDLE;
+    node.arguments.clear();
+    for (const std::uint32_t offset : parameter_offsets(launch->function)) {
+      node.arguments.push_back(launch->arguments.data() + offset);
+    }
+    *node_params = {};
+    node_params->func = launch->function;
+    node_params->gridDimX = launch->grid.x;
+    node_params->gridDimY = launch->grid.y;
+    node_params->gridDimZ = launch->grid.z;
+    node_params->blockDimX = launch->block.x;
+    node_params->blockDimY = launch->block.y;
+    node_params->blockDimZ = launch->block.z;
+    node_params->sharedMemBytes = launch->dynamic_shared_bytes;
+    node_params->kernelParams = node.arguments.data();
+    node_params->ctx = node.context;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult graph_kernel_node_set_params(CUgraphNode handle,
+                                      const CUDA_KERNEL_NODE_PARAMS* node_params) {
+  return guarded([&] {
+    KernelLaunch launch;
+    CUcontext context = nullptr;
+    // The new arguments may lie in the old ones (get, change, set): they are read before.
+    if (const CUresult result = kernel_of(node_params, launch, context); result != CUDA_SUCCESS) {
+      return result;
+    }
+    return with_node(handle, [&](CUgraphNode_st& node) {
+      if (node.type != CU_GRAPH_NODE_TYPE_KERNEL) return CUDA_ERROR_INVALID_VALUE;
+      node.operation = std::move(launch);
+      node.context = context;
+      return CUDA_SUCCESS;
+    });
+  });
+}
+
+CUresult graph_destroy_node(CUgraphNode handle) {
+  return with_node(handle, [&](CUgraphNode_st& node) {
+    CUgraph_st& graph = *node.graph;
+    if (graph.capturing) return CUDA_ERROR_ILLEGAL_STATE;
+    for (const std::shared_ptr<CUgraphNode_st>& other : graph.nodes) {
+      std::erase_if(other->edges, [&](const auto& edge) { return edge.from == handle; });
+    }
+    std::erase_if(graph.nodes, [&](const auto& one) { return one.get() == handle; });
+    gone(handle);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult graph_debug_dot_print(CUgraph handle, const char* path, unsigned /*flags*/) {
+  std::string text = "digraph graph {\n";
+  const CUresult result = with_graph(handle, [&](const CUgraph_st& graph) {
+    if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    print_dot(graph, "node_", text);
+    return CUDA_SUCCESS;
+  });
+  if (result != CUDA_SUCCESS) return result;
+  return guarded([&]() -> CUresult {
+    text += "}\n";
+    std::FILE* const file = std::fopen(path, "wb");
+    if (file == nullptr) {
+      return refuse(CUDA_ERROR_OPERATING_SYSTEM,
+                    "cuGraphDebugDotPrint: cannot write " + std::string(path));
+    }
+    const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    return std::fclose(file) == 0 && written ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
+  });
+}
+
+}  // namespace entries
+}  // namespace ptxgen::inline v0::driver::emulated

@@ -1,0 +1,86 @@
+// src/driver/emulated/graphs.hpp - graphs, executable graphs, captures
+#pragma once
+
+#include "driver/emulated/state.hpp"
+
+namespace ptxgen::inline v0::driver {
+
+/// A node: an operation, or a graph within the graph.
+struct CUgraphNode_st {
+  CUgraph graph = nullptr;
+  std::uint64_t number = 0;  ///< in its graph, in the order the nodes were added
+  CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
+  emulated::Operation operation;
+  CUcontext context = nullptr;        ///< whose memory the operation works on
+  std::shared_ptr<CUgraph_st> child;  ///< its own copy; nobody has a handle of it
+  /// In the copy that an executable graph keeps: the node that it was made from.
+  CUgraphNode origin = nullptr;
+
+  struct Edge {
+    CUgraphNode from = nullptr;
+    CUgraphEdgeData data = {};
+  };
+  std::vector<Edge> edges;  ///< what comes before it, in the order it was said
+
+  std::vector<void*> arguments;  ///< what cuGraphKernelNodeGetParams gave out
+};
+
+struct CUgraph_st {
+  std::vector<std::shared_ptr<CUgraphNode_st>> nodes;  ///< by number
+  std::uint64_t next_number = 0;
+  bool capturing = false;  ///< belongs to a capture in progress
+};
+
+struct CUgraphExec_st {
+  std::shared_ptr<CUgraph_st> graph;  ///< its own copy; nobody has a handle of it
+  std::shared_ptr<const emulated::Executable> program;
+};
+
+namespace emulated {
+
+struct Executable {
+  struct Step {
+    Operation operation;
+    CUcontext context = nullptr;
+    std::shared_ptr<const Executable> child;
+  };
+  std::vector<Step> steps;  ///< in an order that the edges allow
+  std::vector<std::shared_ptr<CUevent_st>> records;
+};
+
+struct Capture {
+  std::uint64_t number = 0;  ///< never 0
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  std::thread::id thread;
+  std::shared_ptr<CUgraph_st> graph;
+  std::shared_ptr<CUstream_st> origin;
+  bool invalid = false;
+  struct Branch {
+    std::shared_ptr<CUstream_st> stream;
+    std::vector<CUgraphNode> tail;       ///< what the stream's next node comes after
+    std::vector<CUgraphEdgeData> edges;  ///< what cuStreamGetCaptureInfo gave out
+  };
+  std::map<CUstream, Branch> branches;
+};
+
+/// Guards every graph, executable graph and capture, and the captures of streams and events.
+[[nodiscard]] std::mutex& graphs_mutex();
+
+// All with the mutex held.
+
+/// A new node behind `tail`, which are nodes of the graph.
+[[nodiscard]] std::shared_ptr<CUgraphNode_st> append(CUgraph_st& graph, CUgraphNodeType type,
+                                                     Operation operation, CUcontext context,
+                                                     const std::vector<CUgraphNode>& tail);
+/// Nodes keep their numbers; `origin` of each is the node it was copied from.
+[[nodiscard]] std::shared_ptr<CUgraph_st> copy_of(const CUgraph_st& graph);
+/// The nodes in an order that the edges allow, smaller numbers first; false if there is a cycle.
+[[nodiscard]] bool put_in_order(const CUgraph_st& graph, std::vector<CUgraphNode>& order);
+/// Takes the graph and its nodes out of the living.
+void remove_handles(CUgraph_st& graph);
+/// As capture_operation, for a graph: becomes a child of the capture's. capture.cpp.
+[[nodiscard]] CUresult capture_graph(const std::shared_ptr<CUstream_st>& stream,
+                                     const CUgraph_st& graph, bool& captured);
+
+}  // namespace emulated
+}  // namespace ptxgen::inline v0::driver

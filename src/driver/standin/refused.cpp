@@ -1,0 +1,37 @@
+// src/driver/standin/refused.cpp - functions of libcuda that are not emulated
+#include <string>
+#include <string_view>
+
+#include "driver/emulated/state.hpp"
+#include "driver/standin/standin.hpp"
+
+namespace ptxgen::inline v0::driver {
+namespace {
+
+CUresult refuse(const char* symbol) noexcept {
+  // Decides where the log goes.
+  int version = 0;
+  (void)standin::table().driver_get_version(&version);
+  try {
+    std::string text = std::string(symbol) + ": the emulated driver has no such function";
+    if (std::string_view(symbol) == "cuGetExportTable") {
+      text += "; the CUDA runtime asks for it, and programs on the runtime do not run here";
+    }
+    emulated::log(CU_LOG_LEVEL_ERROR, text);
+  } catch (...) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+}  // namespace
+
+// Without parameters: both ABIs let the caller clear away what it passed.
+extern "C" {
+#define PTXGEN_REFUSED(symbol) \
+  CUresult symbol();           \
+  CUresult symbol() { return refuse(#symbol); }
+#include "driver/standin/refused.def"
+}
+
+}  // namespace ptxgen::inline v0::driver

@@ -1,0 +1,48 @@
+// src/runtime/launch_plan.hpp - a frozen launch
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ptxgen/runtime/launcher.hpp"
+#include "runtime/core.hpp"
+#include "runtime/cublas.hpp"
+#include "runtime/launch_checks.hpp"
+
+namespace ptxgen::inline v0 {
+
+/// Everything a launch needs, in the form in which the driver takes it.
+struct LaunchPlan::State {
+  /// A kernel. Throws as Function::allow. `stream`: where `launch()` goes.
+  State(CachedModule of, const ContextCore& core, const LaunchRecord& record,
+        std::span<const std::byte> arguments, const Stream& stream);
+  /// A product by cuBLAS.
+  State(std::shared_ptr<const Cublas> library, const ContextCore& core, const LaunchRecord& record,
+        std::array<std::uint64_t, 3> yax, std::uint32_t k, std::uint32_t n, const Stream& stream);
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State();
+
+  void launch(driver::CUstream on) const;
+  [[gnu::noinline]] void launch_blas(driver::CUstream on) const;
+
+  const ContextCore& core;
+  const std::shared_ptr<const ContextCore> owner;
+  const CachedModule module;
+  const driver::CUstream stream;
+  LaunchRecord record;
+  decltype(driver::Table::launch_kernel) call = nullptr;
+  driver::CUfunction function = nullptr;
+  std::vector<std::max_align_t> block;
+  std::size_t block_bytes = 0;
+  void* extra[5] = {};
+
+  std::shared_ptr<const Cublas> blas;
+  std::array<std::uint64_t, 3> yax{};
+  std::uint32_t k = 0, n = 0;
+};
+
+}  // namespace ptxgen::inline v0

@@ -1,0 +1,182 @@
+// src/runtime/launcher.cpp - launches of the library's kernels and of others
+#include "ptxgen/runtime/launcher.hpp"
+
+#include <algorithm>
+
+#include "ptxgen/ptx/parser.hpp"
+#include "ptxgen/support/error.hpp"
+#include "runtime/launcher_state.hpp"
+
+namespace ptxgen::inline v0 {
+
+namespace {
+
+ModuleCacheOptions cache_options(const LauncherOptions& options) {
+  const ModuleCacheOptions said = ModuleCacheOptions::from(options.settings);
+  ModuleCacheOptions cache = options.cache;
+  if (cache.mode == CacheMode::ReadWrite) cache.mode = said.mode;
+  if (cache.folder.empty()) cache.folder = said.folder;
+  if (cache.lower_folder.empty()) cache.lower_folder = said.lower_folder;
+  return cache;
+}
+
+std::string elements_text(std::int64_t n) { return "n = " + std::to_string(n); }
+
+}  // namespace
+
+Launcher::State::State(const Context& of, LauncherOptions given)
+    : context(of),
+      core(of.core()),
+      options(std::move(given)),
+      choice(options.gemv == GemvChoice::Auto ? ptxgen::gemv_choice(options.settings.gemv)
+                                              : options.gemv),
+      cache(of, cache_options(options), options.settings),
+      pipeline{&of.device().target(), options.gates, &core.log(), &core.trace()} {
+  const auto key = [&](std::string_view name) {
+    ModuleKey made = cache.key(name, options.module);
+    made.passes = options.gates ? 1 : 0;
+    return made;
+  };
+  keys = {key(Copy::kName), key(FmaRpt::kName), key(GemvCoalesced::kName), key(GemvStrided::kName),
+          key(Vadd::kName)};
+  if (!options.gates) {
+    core.log().warn("the gates are off: kernels are loaded without being checked");
+  }
+}
+
+Launcher::State::~State() {
+  if (blas_owner == nullptr) return;
+  // cuBLAS lets go of what it has in the context that is current.
+  const Current current(core);
+  blas_owner.reset();
+}
+
+Launcher::Launcher(const Context& context, LauncherOptions options)
+    : state_(Hidden<State>::make(context, std::move(options))) {}
+Launcher::Launcher(Launcher&&) noexcept = default;
+Launcher& Launcher::operator=(Launcher&& other) noexcept {
+  const Launcher old(std::move(*this));
+  state_ = std::move(other.state_);
+  return *this;
+}
+Launcher::~Launcher() = default;
+
+const ModuleCache& Launcher::cache() const noexcept { return state_->cache; }
+ModuleCache& Launcher::cache() noexcept { return state_->cache; }
+GemvChoice Launcher::gemv_choice() const noexcept { return state_->choice; }
+
+StageTimes Launcher::stages(std::string_view kernel) const {
+  const std::lock_guard lock(state_->stages_mutex);
+  const auto found = state_->last_stages.find(kernel);
+  return found == state_->last_stages.end() ? StageTimes{} : found->second;
+}
+
+// Elementwise kernels ---------------------------------------------------------------------------
+
+LaunchRecord Launcher::vadd(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b,
+                            std::uint32_t n, const Stream& stream) const {
+  check_vadd(c, a, b, n);
+  return state_->run(Vadd{n}, {}, {}, stream, a.address, b.address, c.address, n);
+}
+
+LaunchRecord Launcher::copy(DeviceSpan<b32> out, DeviceSpan<b32> in, std::uint32_t n,
+                            const Stream& stream) const {
+  const BufferArgument buffers[] = {BufferArgument::of("out", out, n),
+                                    BufferArgument::of("in", in, n)};
+  check_buffers(Copy::kName, buffers, Overlap::None, [&] { return elements_text(n); });
+  return state_->run(Copy{n}, {}, {}, stream, in.address, out.address, n);
+}
+
+LaunchRecord Launcher::fma_rpt(DeviceSpan<f32> out, DeviceSpan<f32> in, std::int32_t n,
+                               std::int32_t k, float a, float b, const Stream& stream) const {
+  const auto count = static_cast<std::uint32_t>(std::max(n, 0));
+  const auto repeats = static_cast<std::uint32_t>(std::max(k, 0));
+  const BufferArgument buffers[] = {BufferArgument::of("out", out, count),
+                                    BufferArgument::of("in", in, count)};
+  check_buffers(FmaRpt::kName, buffers, Overlap::Same, [&] { return elements_text(n); });
+  return state_->run(FmaRpt{count, repeats}, {}, {}, stream, in.address, out.address, n, k, a, b);
+}
+
+LaunchPlan Launcher::plan_vadd(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b,
+                               std::uint32_t n, const Stream& stream) const {
+  check_vadd(c, a, b, n);
+  return state_->freeze(Vadd{n}, {}, {}, stream, a.address, b.address, c.address, n);
+}
+
+// Kernels of others -----------------------------------------------------------------------------
+
+LaunchRecord Launcher::launch(const BuiltKernel& kernel, const LaunchGeometry& geometry,
+                              std::span<const std::byte> arguments, const Stream& stream,
+                              const LaunchOptions& options) const {
+  check_block(kernel.name(), kernel.signature(), arguments);
+  bool cached = false;
+  const CachedModule module = state_->module_of(kernel.module(), kernel.name(), &stream, cached);
+  module.function().launch(stream, geometry, arguments, options);
+  return {kernel.name(), {}, {}, geometry, 1, cached};
+}
+
+Function Launcher::load(const ptx::Module& module, std::string_view entry) const {
+  bool cached = false;
+  return state_->module_of(module, entry, nullptr, cached).function();
+}
+
+Function Launcher::load(std::string_view ptx, std::string_view entry, std::string_view file) const {
+  return load(ptx::parse(ptx, file), entry);
+}
+
+// Ahead of time ---------------------------------------------------------------------------------
+
+Launcher::State::Wanted Launcher::State::wanted(const KernelRequest& request) const {
+  std::string_view name = request.kernel;
+  if (name == "gemv") {
+    name = choice == GemvChoice::Strided ? GemvStrided::kName : GemvCoalesced::kName;
+  }
+  Wanted wanted{{}, find_kernel(name), request.values, &pipeline};
+  if (wanted.kernel == nullptr) {
+    std::string names = "gemv";
+    for (const CatalogEntry& entry : catalog()) names += ", " + std::string(entry.name);
+    throw Error(Stage::Build, "no-kernel",
+                "there is no kernel '" + std::string(request.kernel) + "'; there are: " + names);
+  }
+  // Refuses values that are out of range, and shapes that leave nothing to launch.
+  const auto values = std::span(request.values).first(wanted.kernel->parameters.size());
+  static_cast<void>(wanted.kernel->geometry(values));
+  const auto at = [&](std::size_t i) { return static_cast<std::uint32_t>(request.values[i]); };
+  if (name == GemvCoalesced::kName) {
+    wanted.key = key_with_values(GemvCoalesced{at(0), at(1)});
+  } else if (name == GemvStrided::kName) {
+    wanted.key = key_with_values(GemvStrided{at(0), at(1)});
+  } else if (name == Vadd::kName) {
+    wanted.key = key_with_values(Vadd{});
+  } else if (name == Copy::kName) {
+    wanted.key = key_with_values(Copy{});
+  } else {
+    wanted.key = key_with_values(FmaRpt{});
+  }
+  return wanted;
+}
+
+void Launcher::prepare(std::span<const KernelRequest> kernels, PrepareProgress progress) const {
+  std::vector<State::Wanted> wanted;
+  wanted.reserve(kernels.size());
+  bool blas = false;
+  for (const KernelRequest& request : kernels) {
+    const bool by_blas = request.kernel == "gemv" && state_->choice == GemvChoice::Cublas;
+    blas = blas || by_blas;
+    if (!by_blas) wanted.push_back(state_->wanted(request));
+  }
+  std::vector<ModuleCache::Request> requests;
+  requests.reserve(wanted.size());
+  for (const State::Wanted& one : wanted) {
+    const auto make = [](const void* object) {
+      const auto& it = *static_cast<const State::Wanted*>(object);
+      return it.pipeline->from_catalog(*it.kernel,
+                                       std::span(it.values).first(it.kernel->parameters.size()));
+    };
+    requests.push_back({one.key, {make, &one}});
+  }
+  if (blas) static_cast<void>(state_->blas());
+  state_->cache.prepare(requests, state_->options.module, progress);
+}
+
+}  // namespace ptxgen::inline v0

@@ -1,0 +1,219 @@
+// src/runtime/launcher_state.hpp - what a Launcher keeps, and its typed launches
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ptxgen/kernels.hpp"
+#include "ptxgen/runtime/launcher.hpp"
+#include "runtime/core.hpp"
+#include "runtime/cublas.hpp"
+#include "runtime/launch_checks.hpp"
+
+namespace ptxgen::inline v0 {
+
+using KeyValues = std::array<std::uint64_t, 6>;
+
+/// The part of a kernel's value that its cache key has. GEMV kernels are kept by shape, since
+/// planning is by shape; elementwise code is the same for every size, and a size that was not met
+/// before must not cost a compilation.
+[[nodiscard]] constexpr KeyValues key_values(const GemvCoalesced& spec) noexcept {
+  return {spec.k, spec.n};
+}
+[[nodiscard]] constexpr KeyValues key_values(const GemvStrided& spec) noexcept {
+  return {spec.k, spec.n};
+}
+[[nodiscard]] constexpr KeyValues key_values(const Vadd&) noexcept { return {}; }
+[[nodiscard]] constexpr KeyValues key_values(const Copy&) noexcept { return {}; }
+[[nodiscard]] constexpr KeyValues key_values(const FmaRpt&) noexcept { return {}; }
+
+/// A kernel on its way to a module: build -> passes -> gates -> print. launcher_pipeline.cpp.
+struct Pipeline {
+  const ptx::Target* target = nullptr;
+  bool gates = true;
+  const Log* log = nullptr;
+  const Trace* trace = nullptr;
+
+  /// Throws what building and gates throw.
+  [[nodiscard]] KernelText from_catalog(const CatalogEntry& kernel,
+                                        std::span<const std::uint64_t> values) const;
+  /// A module that is there already.
+  [[nodiscard]] KernelText from_module(const ptx::Module& module, std::string_view entry) const;
+
+ private:
+  void finish(KernelText& text) const;
+  template <class Work>
+  void stage(StageTimes& stages, std::string_view name, const Work& work) const;
+};
+
+/// Queues `y = x^T A` by cuBLAS; y, a, x in this order. k may be 0.
+void gemv_by_blas(const ContextCore& core, const Cublas& library, driver::CUstream stream,
+                  std::array<std::uint64_t, 3> yax, std::uint32_t k, std::uint32_t n);
+
+/// "k = 5, n = 7"
+[[nodiscard]] std::string shape_text(std::uint64_t k, std::uint64_t n);
+
+inline void check_gemv(const DeviceSpan<f32>& y, const DeviceSpan<f32>& a, const DeviceSpan<f32>& x,
+                       std::uint32_t k, std::uint32_t n) {
+  const BufferArgument buffers[] = {BufferArgument::of("y", y, n),
+                                    BufferArgument::of("a", a, std::uint64_t{k} * n),
+                                    BufferArgument::of("x", x, k)};
+  check_buffers("gemv", buffers, Overlap::None, [&] { return shape_text(k, n); });
+}
+inline void check_vadd(const DeviceSpan<f32>& c, const DeviceSpan<f32>& a, const DeviceSpan<f32>& b,
+                       std::uint32_t n) {
+  const BufferArgument buffers[] = {BufferArgument::of("c", c, n), BufferArgument::of("a", a, n),
+                                    BufferArgument::of("b", b, n)};
+  check_buffers(Vadd::kName, buffers, Overlap::Same, [&] { return "n = " + std::to_string(n); });
+}
+
+struct Launcher::State {
+  State(const Context& context, LauncherOptions options);
+
+  const Context& context;
+  const ContextCore& core;
+  const LauncherOptions options;
+  const GemvChoice choice;  ///< of the options, else of the settings
+  mutable ModuleCache cache;
+  const Pipeline pipeline;
+
+  /// The keys of the library's kernels, without values.
+  struct Keys {
+    ModuleKey copy, fma_rpt, gemv_coalesced, gemv_strided, vadd;
+  } keys;
+  [[nodiscard]] const ModuleKey& key_of(const Copy&) const noexcept { return keys.copy; }
+  [[nodiscard]] const ModuleKey& key_of(const FmaRpt&) const noexcept { return keys.fma_rpt; }
+  [[nodiscard]] const ModuleKey& key_of(const GemvCoalesced&) const noexcept {
+    return keys.gemv_coalesced;
+  }
+  [[nodiscard]] const ModuleKey& key_of(const GemvStrided&) const noexcept {
+    return keys.gemv_strided;
+  }
+  [[nodiscard]] const ModuleKey& key_of(const Vadd&) const noexcept { return keys.vadd; }
+  template <class Spec>
+  [[nodiscard]] ModuleKey key_with_values(const Spec& spec) const noexcept {
+    ModuleKey key = key_of(spec);
+    key.values = key_values(spec);
+    return key;
+  }
+
+  /// The module of a kernel of the library. `cached` says whether it was in memory.
+  template <class Spec>
+  [[nodiscard]] CachedModule module_of(const Spec& spec, const Stream& stream, bool& cached) const {
+    const ModuleKey key = key_with_values(spec);
+    CachedModule found = cache.find(key);
+    cached = static_cast<bool>(found);
+    if (!cached) [[unlikely]] {
+      return miss(key, Spec::kName, values_of(spec), stream);
+    }
+    return found;
+  }
+  /// All checked but the arguments.
+  template <class Spec, class... A>
+  LaunchRecord run(const Spec& spec, std::string_view implementation, std::string_view reason,
+                   const Stream& stream, const A&... arguments) const {
+    const LaunchGeometry geometry = spec.geometry();  // refuses what leaves nothing to launch
+    bool cached = false;
+    const CachedModule module = module_of(spec, stream, cached);
+    const auto block = Spec::KernelType::pack(arguments...);
+    module.function().launch(stream, geometry, {block.data(), block.size()});
+    return {Spec::kName, implementation, reason, geometry, 1, cached};
+  }
+
+  /// The same, frozen. launch_plan.cpp.
+  template <class Spec, class... A>
+  [[nodiscard]] LaunchPlan freeze(const Spec& spec, std::string_view implementation,
+                                  std::string_view reason, const Stream& stream,
+                                  const A&... arguments) const {
+    const LaunchGeometry geometry = spec.geometry();
+    bool cached = false;
+    CachedModule module = module_of(spec, stream, cached);
+    const auto block = Spec::KernelType::pack(arguments...);
+    return freeze_block(std::move(module),
+                        {Spec::kName, implementation, reason, geometry, 1, cached},
+                        {block.data(), block.size()}, stream);
+  }
+  [[nodiscard]] LaunchPlan freeze_block(CachedModule module, const LaunchRecord& record,
+                                        std::span<const std::byte> block,
+                                        const Stream& stream) const;
+
+  /// Values of the catalog's parameters, in its order.
+  using CatalogValues = std::array<std::uint64_t, 2>;
+  [[nodiscard]] static CatalogValues values_of(const Copy& spec) noexcept { return {spec.n}; }
+  [[nodiscard]] static CatalogValues values_of(const Vadd& spec) noexcept { return {spec.n}; }
+  [[nodiscard]] static CatalogValues values_of(const FmaRpt& spec) noexcept {
+    return {spec.n, spec.k};
+  }
+  [[nodiscard]] static CatalogValues values_of(const GemvCoalesced& spec) noexcept {
+    return {spec.k, spec.n};
+  }
+  [[nodiscard]] static CatalogValues values_of(const GemvStrided& spec) noexcept {
+    return {spec.k, spec.n};
+  }
+
+  /// Makes a kernel of the library ready. Throws "capture-miss" if the stream is being captured.
+  [[nodiscard]] CachedModule miss(const ModuleKey& key, std::string_view kernel,
+                                  CatalogValues values, const Stream& stream) const;
+  /// The module of a text; `stream` null: nobody is capturing.
+  [[nodiscard]] CachedModule module_of(const ptx::Module& module, std::string_view entry,
+                                       const Stream* stream, bool& cached) const;
+  void refuse_capture(std::string_view kernel, const Stream& stream) const;
+  void remember_stages(std::string_view kernel, const CachedModule& module) const;
+
+  /// What a request of `prepare` asks for; "gemv" is replaced by what serves it, and by nothing
+  /// where that is cuBLAS.
+  struct Wanted {
+    ModuleKey key;
+    const CatalogEntry* kernel = nullptr;
+    std::array<std::uint64_t, 4> values{};
+    const Pipeline* pipeline = nullptr;
+  };
+  [[nodiscard]] Wanted wanted(const KernelRequest& request) const;
+
+  // GEMV and its implementations. launcher_gemv.cpp.
+  struct GemvArguments {
+    DeviceSpan<f32> y, a, x;
+    std::uint32_t k = 0, n = 0;
+  };
+  LaunchRecord gemv(const GemvArguments& arguments, const Stream& stream) const;
+  [[nodiscard]] LaunchPlan freeze_gemv(const GemvArguments& arguments, const Stream& stream) const;
+  /// Calls `on_kernel(spec, implementation, reason)` or `on_blas(reason)`, as the choice says.
+  template <class OnKernel, class OnBlas>
+  auto serve_gemv(std::uint32_t k, std::uint32_t n, const Stream& stream, const OnKernel& on_kernel,
+                  const OnBlas& on_blas) const;
+  [[nodiscard]] LaunchPlan freeze_blas(std::shared_ptr<const Cublas> library,
+                                       const LaunchRecord& record, std::array<std::uint64_t, 3> yax,
+                                       std::uint32_t k, std::uint32_t n,
+                                       const Stream& stream) const;
+  /// cuBLAS with a handle of this context, made on the first call. Throws "no-cublas" on the
+  /// emulated device, "capture-miss" if it would have to be made during a capture.
+  [[nodiscard]] const std::shared_ptr<const Cublas>& blas(const Stream& stream) const;
+  /// The same where nothing captures.
+  [[nodiscard]] const std::shared_ptr<const Cublas>& blas() const;
+  void refuse_emulated_blas() const;
+  /// `error`: why the coalesced kernel cannot be loaded. Returns if cuBLAS can serve in its place,
+  /// else throws `error` with cuBLAS's as a further cause.
+  void fall_back(const Error& error, const Stream& stream) const;
+
+  mutable std::atomic<bool> fell_back{false};
+
+  mutable std::mutex stages_mutex;
+  mutable std::map<std::string, StageTimes, std::less<>> last_stages;
+
+  mutable std::mutex blas_mutex;
+  mutable std::shared_ptr<const Cublas> blas_owner;  ///< does not change once `blas_ready`
+  mutable std::atomic<bool> blas_ready{false};
+
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State();
+};
+
+}  // namespace ptxgen::inline v0

@@ -1,0 +1,136 @@
+// tests/functional/elementwise_test.cpp - vadd, copy and fma_rpt, bit for bit
+#include <algorithm>
+#include <bit>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "functional/gemv_cases.hpp"
+#include "ptxgen/kernels.hpp"
+#include "ptxgen/runtime/buffer.hpp"
+#include "support/harness.hpp"
+
+using namespace ptxgen;
+using namespace ptxgen::functional;
+
+namespace {
+
+constexpr std::uint32_t kSizes[] = {1, 2, 31, 32, 33, 255, 256, 257, 1021, 4096, 9000, 1 << 17};
+
+// Numbers of every kind: ordinary, huge, tiny, subnormal, signed zeros, infinities, NaN.
+std::vector<float> all_kinds(std::size_t count, std::uint64_t seed) {
+  Numbers numbers(seed);
+  std::vector<float> values(count);
+  for (float& value : values) {
+    switch (numbers.whole(0, 9)) {
+      case 0:
+        value = std::bit_cast<float>(static_cast<std::uint32_t>(numbers.bits()));
+        break;
+      case 1:
+        value = numbers.between(1e6f, 1e7f);
+        break;
+      case 2:
+        value = numbers.between(-0x1p-126f, 0x1p-126f);
+        break;
+      case 3:
+        value = numbers.whole(0, 1) == 0 ? 0.0f : -0.0f;
+        break;
+      case 4:
+        value = numbers.between(-1, 1) * std::numeric_limits<float>::max();
+        break;
+      default:
+        value = numbers.between(-100, 100);
+    }
+  }
+  values[0] = -0.0f;
+  if (count > 2) values[1] = std::numeric_limits<float>::infinity();
+  if (count > 3) values[2] = std::numeric_limits<float>::quiet_NaN();
+  return values;
+}
+
+// Equal bits, or both NaN: which NaN an operation makes is the device's affair.
+std::size_t differences(const std::vector<float>& got, const std::vector<float>& expected) {
+  std::size_t different = got.size() == expected.size() ? 0 : 1;
+  for (std::size_t i = 0; i < std::min(got.size(), expected.size()); ++i) {
+    const bool same =
+        std::bit_cast<std::uint32_t>(got[i]) == std::bit_cast<std::uint32_t>(expected[i]);
+    different += !(same || (std::isnan(got[i]) && std::isnan(expected[i])));
+  }
+  return different;
+}
+
+std::vector<float> read(const Buffer<f32>& buffer) {
+  std::vector<float> values(buffer.size());
+  buffer.read(values);
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("vadd gives the sums, bit for bit, apart and in place") {
+  on_every_place([](Place& place) {
+    for (const std::uint32_t n : kSizes) {
+      INFO("n = " << n);
+      const std::vector<float> a = all_kinds(n, n);
+      const std::vector<float> b = all_kinds(n, n + 1);
+      std::vector<float> expected(n);
+      Vadd::reference(a, b, expected);
+      const Buffer<f32> left(place.context, a);
+      const Buffer<f32> right(place.context, b);
+      const Buffer<f32> sum(place.context, n);
+      const LaunchRecord record = place.launcher.vadd(sum, left, right, n, place.stream);
+      place.stream.synchronize();
+      CHECK(differences(read(sum), expected) == 0);
+      CHECK(record.kernel == "vadd");
+      CHECK(record.geometry == Vadd{n}.geometry());
+      place.launcher.vadd(left, left, right, n, place.stream);
+      place.stream.synchronize();
+      CHECK(differences(read(left), expected) == 0);
+    }
+  });
+}
+
+TEST_CASE("copy keeps every bit, NaN payloads too, and leaves what lies behind alone") {
+  on_every_place([](Place& place) {
+    for (const std::uint32_t n : kSizes) {
+      INFO("n = " << n);
+      Numbers numbers(n);
+      std::vector<std::uint32_t> in(n);
+      for (std::uint32_t& word : in) word = static_cast<std::uint32_t>(numbers.bits());
+      in[0] = 0x7f800001u;  // a signalling NaN
+      const Buffer<b32> from(place.context, in);
+      std::vector<std::uint32_t> out(n + 100, 0xdeadbeefu);
+      const Buffer<b32> to(place.context, out);
+      const LaunchRecord record = place.launcher.copy(to, from, n, place.stream);
+      place.stream.synchronize();
+      to.read(out);
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < out.size(); ++i) wrong += out[i] != (i < n ? in[i] : 0xdeadbeefu);
+      CHECK(wrong == 0);
+      CHECK(record.kernel == "copy");
+    }
+  });
+}
+
+TEST_CASE("fma_rpt rounds each step once, bit for bit, apart and in place") {
+  on_every_place([](Place& place) {
+    for (const std::uint32_t n : kSizes) {
+      if (n > 10000 && !test::full()) continue;
+      for (const std::int32_t k : {0, 1, 3, 4, 5, 128}) {
+        INFO("n = " << n << ", k = " << k);
+        const std::vector<float> in = all_kinds(n, n + 2);
+        std::vector<float> expected(n);
+        FmaRpt::reference(in, expected, k, 0.999f, 0.125f);
+        const Buffer<f32> from(place.context, in);
+        const Buffer<f32> to(place.context, n);
+        const auto count = static_cast<std::int32_t>(n);
+        place.launcher.fma_rpt(to, from, count, k, 0.999f, 0.125f, place.stream);
+        place.stream.synchronize();
+        CHECK(differences(read(to), expected) == 0);
+        place.launcher.fma_rpt(from, from, count, k, 0.999f, 0.125f, place.stream);
+        place.stream.synchronize();
+        CHECK(differences(read(from), expected) == 0);
+      }
+    }
+  });
+}

@@ -1,0 +1,89 @@
+// tests/launcher/fake_cublas.cpp - a cuBLAS whose products a test computes
+//
+// The test fills `fake_cublas_hooks`, which it finds by name.
+#include <cstddef>
+
+#if defined(_WIN32)
+#define EXPORTED extern "C" __declspec(dllexport)
+#else
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+#endif
+
+struct Product {
+  void* stream;
+  int operation, rows, columns;
+  float alpha;
+  const float* a;
+  int lda;
+  const float* x;
+  int incx;
+  float beta;
+  float* y;
+  int incy;
+};
+
+struct Hooks {
+  int (*product)(const Product* product);  ///< its status is cublasSgemv's
+  int create_status;
+  int handles;  ///< living
+};
+
+extern "C" {
+EXPORTED Hooks fake_cublas_hooks;
+Hooks fake_cublas_hooks = {nullptr, 0, 0};
+}
+
+namespace {
+struct Handle {
+  void* stream = nullptr;
+};
+}  // namespace
+
+EXPORTED int cublasCreate_v2(void** handle);
+EXPORTED int cublasDestroy_v2(void* handle);
+EXPORTED int cublasGetVersion_v2(void* handle, int* version);
+EXPORTED int cublasSetStream_v2(void* handle, void* stream);
+EXPORTED int cublasSgemv_v2(void* handle, int operation, int rows, int columns, const float* alpha,
+                            const float* a, int lda, const float* x, int incx, const float* beta,
+                            float* y, int incy);
+
+int cublasCreate_v2(void** handle) {
+  if (fake_cublas_hooks.create_status != 0) return fake_cublas_hooks.create_status;
+  *handle = new Handle;
+  ++fake_cublas_hooks.handles;
+  return 0;
+}
+
+int cublasDestroy_v2(void* handle) {
+  delete static_cast<Handle*>(handle);
+  --fake_cublas_hooks.handles;
+  return 0;
+}
+
+int cublasGetVersion_v2(void*, int* version) {
+  *version = 130002;
+  return 0;
+}
+
+int cublasSetStream_v2(void* handle, void* stream) {
+  static_cast<Handle*>(handle)->stream = stream;
+  return 0;
+}
+
+int cublasSgemv_v2(void* handle, int operation, int rows, int columns, const float* alpha,
+                   const float* a, int lda, const float* x, int incx, const float* beta, float* y,
+                   int incy) {
+  const Product product{static_cast<Handle*>(handle)->stream,
+                        operation,
+                        rows,
+                        columns,
+                        *alpha,
+                        a,
+                        lda,
+                        x,
+                        incx,
+                        *beta,
+                        y,
+                        incy};
+  return fake_cublas_hooks.product(&product);
+}

@@ -1,0 +1,117 @@
+// tests/launcher/launch_checks_test.cpp - what is refused before a launch, in words
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "ptxgen/builder.hpp"
+#include "ptxgen/support/error.hpp"
+#include "runtime/launch_checks.hpp"
+
+using namespace ptxgen;
+
+namespace {
+
+DeviceSpan<f32> span(std::uint64_t address, std::uint64_t count) { return {{address}, count}; }
+
+// What `gemv` checks for k = 5, n = 7, as "code: message".
+std::string refusal(DeviceSpan<f32> y, DeviceSpan<f32> a, DeviceSpan<f32> x,
+                    Overlap allowed = Overlap::None, std::uint64_t k = 5, std::uint64_t n = 7) {
+  const BufferArgument buffers[] = {BufferArgument::of("y", y, n),
+                                    BufferArgument::of("a", a, k * n),
+                                    BufferArgument::of("x", x, k)};
+  try {
+    check_buffers("gemv", buffers, allowed,
+                  [&] { return "k = " + std::to_string(k) + ", n = " + std::to_string(n); });
+  } catch (const Error& error) {
+    CHECK(error.stage == Stage::Launch);
+    CHECK(error.kernel == "gemv");
+    return error.code + ": " + error.message;
+  }
+  return "fits";
+}
+
+constexpr std::uint64_t kY = 0x1000, kA = 0x2000, kX = 0x3000;
+
+}  // namespace
+
+TEST_CASE("buffers of exactly the right size and larger ones fit") {
+  CHECK(refusal(span(kY, 7), span(kA, 35), span(kX, 5)) == "fits");
+  CHECK(refusal(span(kY, 700), span(kA, 3500), span(kX, 500)) == "fits");
+}
+
+TEST_CASE("a buffer that is too small is named with both sizes") {
+  CHECK(refusal(span(kY, 6), span(kA, 35), span(kX, 5)) ==
+        "buffer-size: y holds 6 elements (24 bytes), but k = 5, n = 7 needs 7 elements (28 bytes); "
+        "pass a larger buffer or a smaller shape");
+  CHECK(refusal(span(kY, 7), span(kA, 34), span(kX, 5)).starts_with("buffer-size: a holds 34 "));
+  CHECK(refusal(span(kY, 7), span(kA, 35), span(kX, 1))
+            .starts_with("buffer-size: x holds 1 element (4 bytes), but k = 5, n = 7 needs 5 "
+                         "elements (20 bytes)"));
+}
+
+TEST_CASE("a null pointer is refused where something is needed, and only there") {
+  CHECK(refusal(span(0, 7), span(kA, 35), span(kX, 5)) ==
+        "null-pointer: y is a null pointer, but k = 5, n = 7 needs 7 elements (28 bytes) there; "
+        "pass device memory");
+  CHECK(refusal(span(kY, 7), {}, span(kX, 5)).starts_with("null-pointer: a is"));
+  CHECK(refusal(span(kY, 7), {}, {}, Overlap::None, 0) == "fits");
+}
+
+TEST_CASE("an address between elements is refused") {
+  CHECK(refusal(span(kY, 7), span(kA + 2, 35), span(kX, 5)) ==
+        "misaligned: a is at 0x2002, which is no multiple of its 4-byte elements; pass the address "
+        "of a whole element");
+}
+
+TEST_CASE("an output that overlaps an input is refused, byte for byte") {
+  CHECK(refusal(span(kX + 16, 7), span(kA, 35), span(kX, 5)) ==
+        "aliasing: y at 0x3010 (28 bytes) overlaps x at 0x3000 (20 bytes); the kernel reads x "
+        "while it writes y: give y memory of its own");
+  CHECK(refusal(span(kX + 20, 7), span(kA, 35), span(kX, 5)) == "fits");
+  CHECK(refusal(span(kX - 28, 7), span(kA, 35), span(kX, 5)) == "fits");
+  CHECK(refusal(span(kX - 24, 7), span(kA, 35), span(kX, 5)).starts_with("aliasing: "));
+  CHECK(refusal(span(kA + 136, 7), span(kA, 35), span(kX, 5)).starts_with("aliasing: "));
+  // Inputs may share memory, and what lies behind the part that is needed does not matter.
+  CHECK(refusal(span(kY, 7), span(kA, 35), span(kA, 35)) == "fits");
+  CHECK(refusal(span(kX + 20, 7), span(kA, 35), span(kX, 100)) == "fits");
+}
+
+TEST_CASE("an output may be an input itself where that is allowed, but no shifted part of it") {
+  CHECK(refusal(span(kX, 7), span(kA, 35), span(kX, 5), Overlap::Same) == "fits");
+  CHECK(refusal(span(kX + 4, 7), span(kA, 35), span(kX, 5), Overlap::Same) ==
+        "aliasing: y at 0x3004 (28 bytes) overlaps x at 0x3000 (20 bytes); y may be x itself, but "
+        "not a shifted part of it");
+}
+
+TEST_CASE("sizes near the end of addresses do not wrap around") {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  CHECK(refusal(span(kMost - 7, kMost), span(kA, 35), span(kX, 5)) ==
+        "buffer-size: y at 0xfffffffffffffff8 would end beyond the last address: k = 5, n = 7 "
+        "needs 7 elements (28 bytes)");
+  const std::uint64_t k = 0xffffffffu;
+  CHECK(refusal(span(kY, k), span(kA, 35), span(kX, k), Overlap::None, k, k)
+            .find("needs 18446744065119617025 elements (more than 2^64 bytes)") !=
+        std::string::npos);
+}
+
+TEST_CASE("the argument block of another's kernel has the signature's size and aligned pointers") {
+  const auto kernel = build_kernel(
+      "three", "sm_89", params(param<Ptr<f64>>("out"), param<u32>("n"), param<Ptr<u8>>("bytes")),
+      [](KernelBuilder&, Ptr<f64> out, Value<u32>, Ptr<u8>) { out[0] = 1.0; });
+  const auto refused = [&](std::span<const std::byte> block) -> std::string {
+    try {
+      check_block(kernel.name(), kernel.signature(), block);
+    } catch (const Error& error) {
+      return error.code + ": " + error.message;
+    }
+    return "fits";
+  };
+  const auto good = kernel.pack(DeviceAddress<f64>{8}, 1u, DeviceAddress<u8>{3});
+  CHECK(refused({good.data(), good.size()}) == "fits");
+  CHECK(refused({good.data(), good.size() - 1}) ==
+        "arguments: the argument block has 23 bytes, but the kernel's 3 parameters take 24; lay it "
+        "out with Kernel<...>::pack");
+  const auto odd = kernel.pack(DeviceAddress<f64>{12}, 1u, DeviceAddress<u8>{3});
+  CHECK(refused({odd.data(), odd.size()}) ==
+        "misaligned: parameter out is 0xc, which is no multiple of its 8-byte elements; pass the "
+        "address of a whole element");
+}

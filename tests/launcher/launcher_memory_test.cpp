@@ -1,0 +1,85 @@
+// tests/launcher/launcher_memory_test.cpp - ten thousand launches, not one byte
+#include <catch2/catch.hpp>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "launcher/rig.hpp"
+
+namespace {
+std::atomic<std::uint64_t> allocated{0};
+std::atomic<std::uint64_t> freed{0};
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  ++allocated;
+  if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept {
+  freed += memory != nullptr;
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  freed += memory != nullptr;
+  std::free(memory);
+}
+
+using namespace ptxgen;
+using namespace ptxgen::test;
+
+namespace {
+
+std::atomic<std::uint64_t> launches{0};
+
+driver::CUresult launch_nothing(driver::CUfunction, unsigned, unsigned, unsigned, unsigned,
+                                unsigned, unsigned, unsigned, driver::CUstream, void**, void**) {
+  ++launches;
+  return driver::CUDA_SUCCESS;
+}
+
+// Calls of `launch` allocate and free nothing, in any thread of the process.
+template <class Launch>
+void check_idle(const Launch& launch) {
+  constexpr int kCalls = 10000;
+  launch();
+  const std::uint64_t launches_before = launches;
+  const std::uint64_t allocated_before = allocated;
+  const std::uint64_t freed_before = freed;
+  for (int i = 0; i < kCalls; ++i) launch();
+  const std::uint64_t allocations = allocated - allocated_before;
+  const std::uint64_t frees = freed - freed_before;
+  CHECK(launches - launches_before == kCalls);
+  CHECK(allocations == 0);
+  CHECK(frees == 0);
+}
+
+}  // namespace
+
+TEST_CASE("ten thousand launches of what is loaded allocate nothing") {
+  driver::Table table = driver::emulated::table();
+  table.launch_kernel = launch_nothing;
+  Rig rig(plain_options(), table);
+  const Buffer<f32> y(rig.context, 50);
+  const Buffer<f32> a(rig.context, 2000);
+  const Buffer<f32> x(rig.context, 40);
+  const LaunchPlan plan = rig.launcher.plan_gemv(y, a, x, 40, 50, rig.stream);
+  const std::uint64_t modules = rig.launcher.cache().statistics().modules;
+  SECTION("gemv") {
+    check_idle([&] { rig.launcher.gemv(y, a, x, 40, 50, rig.stream); });
+  }
+  SECTION("matmul with one row") {
+    check_idle([&] { rig.launcher.matmul(y, x, a, 1, 50, 40, rig.stream); });
+  }
+  SECTION("plan") {
+    check_idle([&] { plan.launch(); });
+  }
+  SECTION("vadd") {
+    const DeviceSpan<f32> all = a;
+    check_idle([&] { rig.launcher.vadd(all, all, all, 2000, rig.stream); });
+    CHECK(rig.launcher.cache().statistics().modules == modules + 1);
+    return;
+  }
+  CHECK(rig.launcher.cache().statistics().modules == modules);
+}
