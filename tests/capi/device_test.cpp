@@ -213,6 +213,14 @@ TEST_CASE("messages of a device reach the callback it was opened with", "[capi]"
 }
 
 TEST_CASE("handles are freed in any order", "[capi]") {
+  const auto free_memory = [] {
+    OwnedDevice device;
+    open_emulator(device);
+    std::uint64_t bytes = 0;
+    good(ptxgen_device_memory(device, &bytes, nullptr), device);
+    return bytes;
+  };
+  const std::uint64_t before = free_memory();
   std::mt19937 random(static_cast<std::uint32_t>(ptxgen::test::seed()));
   for (int round = 0; round < count(8, 60); ++round) {
     OwnedDevice device;
@@ -250,6 +258,7 @@ TEST_CASE("handles are freed in any order", "[capi]") {
     std::shuffle(frees.begin(), frees.end(), random);
     for (const auto& free_one : frees) free_one();
     device.handle = nullptr;
+    CHECK(free_memory() == before);
   }
 }
 

@@ -3,6 +3,7 @@
 
 int capi_header_is_c99(void);
 int capi_header_is_c99(void) {
-  ptxgen_device_options options = {sizeof(ptxgen_device_options)};
-  return (int)options.setting_count + PTXGEN_C_API;
+  ptxgen_geometry geometry = {0};
+  geometry.struct_bytes = sizeof geometry;
+  return (int)geometry.grid[0] + PTXGEN_C_API;
 }
