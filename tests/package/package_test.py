@@ -101,6 +101,7 @@ run(options.cmake, "-S", consumer, "-B", work / "consumer", "-G", options.genera
     "-DCMAKE_CXX_COMPILER=" + options.compiler, f"-DCMAKE_PREFIX_PATH={prefix}")
 run(options.cmake, "--build", work / "consumer")
 run(work / "consumer/consumer")
+run(work / "consumer/consumer_c")
 
 
 def needs_libptxgen(program):
@@ -125,4 +126,7 @@ run(options.compiler, "-std=c++20", consumer / "main.cpp", "-o", program, *flags
 check(needs_libptxgen(program) == (options.kind == "shared"),
       f"the pkg-config consumer is not linked to the {options.kind} library")
 run(program, LD_LIBRARY_PATH=str(library.parent))
+flags = run("pkg-config", "--cflags", "--libs", "ptxgen_c", PKG_CONFIG_PATH=str(pc)).split()
+run("cc", "-std=c99", consumer / "main.c", "-o", work / "pkg-config/consumer_c", *flags)
+run(work / "pkg-config/consumer_c", LD_LIBRARY_PATH=str(library.parent))
 print(f"both consumers of the {options.kind} library build and run")
