@@ -135,6 +135,9 @@ Frame* acquire_frame(Warp& warp, const Code& code, std::uint32_t local_base) {
     Frame* frame = *free;
     warp.free_frames.erase(free);
     fill_frame(warp, *frame, local_base, false);
+    // No rule watches who reads a carry that was never set, so it is 0 and not an earlier block's.
+    const FrameHead head;
+    std::memcpy(frame->registers, &head, sizeof head);
     for (const std::uint32_t mask : code.defined_masks) {
       *reinterpret_cast<std::uint32_t*>(frame->registers + mask) = 0;
     }
@@ -186,6 +189,7 @@ bool enter_function(Warp& warp, Split& split, const Code& callee) {
   // that they can meet in it.
   Frame* frame = warp.splits.size() > 1 ? find_activation(warp, callee, caller, detail) : nullptr;
   if (frame != nullptr) {
+    reinterpret_cast<FrameHead*>(frame->registers)->carry &= ~split.mask;
     for (const std::uint32_t mask : callee.defined_masks) {
       *reinterpret_cast<std::uint32_t*>(frame->registers + mask) &= ~split.mask;
     }

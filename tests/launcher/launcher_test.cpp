@@ -172,7 +172,7 @@ TEST_CASE("the stages of a miss are kept for each kernel") {
   rig.launcher.vadd(memory, memory, memory, 100, rig.stream);
   rig.stream.synchronize();
   std::vector<std::string> names;
-  for (const StageTime& stage : rig.launcher.stages("vadd").stages) names.push_back(stage.name);
+  for (const StageTime& stage : rig.launcher.stages("vadd").stages) names.emplace_back(stage.stage);
   REQUIRE(names.size() >= 5);
   CHECK(std::vector<std::string>(names.begin(), names.begin() + 4) ==
         std::vector<std::string>{"build", "passes", "gates", "print"});

@@ -245,6 +245,21 @@ TEST_CASE("Threads share a context's cache") {
   CHECK(cache.statistics().modules == 8);
 }
 
+TEST_CASE("A folder for each host, where that is asked for") {
+  const TemporaryDirectory folder;
+  const Settings settings = settings_with(folder.path());
+  const Device device = Device::open("emulator", settings);
+  const Context context(device);
+  ModuleCacheOptions options = ModuleCacheOptions::from(settings);
+  options.per_host = true;
+  ModuleCache cache(context, options, settings);
+  CHECK(cache.folder().starts_with(folder.path() + "/"));
+  CHECK(cache.folder().size() > folder.path().size() + 1);
+  const Maker maker{&device.target()};
+  (void)cache.get(shaped(cache, 64), {}, maker);
+  CHECK_FALSE(std::filesystem::is_empty(cache.folder()));
+}
+
 TEST_CASE("The modes have names, and a wrong one is told with those there are") {
   for (const CacheMode mode :
        {CacheMode::ReadWrite, CacheMode::ReadOnly, CacheMode::MemoryOnly, CacheMode::Off}) {

@@ -77,9 +77,26 @@ struct Current {
   bool primary = false;
 };
 
+/// Trivial, so that it outlives the stack: objects of the caller with static storage may call the
+/// driver after this thread's variables are gone.
+thread_local bool stack_is_gone = false;
+
+struct Stack {
+  Stack() = default;
+  Stack(const Stack&) = delete;
+  Stack& operator=(const Stack&) = delete;
+  ~Stack() { stack_is_gone = true; }
+  std::vector<Current> entries;
+};
+
 std::vector<Current>& stack() {
-  static thread_local std::vector<Current> the_stack;
-  return the_stack;
+  if (stack_is_gone) {
+    static thread_local std::vector<Current>* late = nullptr;
+    if (late == nullptr) late = new std::vector<Current>;
+    return *late;
+  }
+  static thread_local Stack the_stack;
+  return the_stack.entries;
 }
 
 Current entry_of(const std::shared_ptr<CUctx_st>& context) {
