@@ -96,11 +96,11 @@ else:
     check("PTXGEN_BUILD_STANDIN:BOOL=ON" not in (built / "CMakeCache.txt").read_text(),
           "the stand-in for libcuda is built and not installed")
 
+
 # CMake projects.
 def build_project(folder, name):
     run(options.cmake, "-S", folder, "-B", work / name, "-G", options.generator,
-        "-DCMAKE_CXX_COMPILER=" + options.compiler,
-        "-DCMAKE_CXX_COMPILER_LAUNCHER=" + options.launcher, f"-DCMAKE_PREFIX_PATH={prefix}")
+        "-DCMAKE_CXX_COMPILER=" + options.compiler, f"-DCMAKE_PREFIX_PATH={prefix}")
     run(options.cmake, "--build", work / name)
     return work / name / name
 
@@ -115,6 +115,7 @@ for folder, name in ((consumer, "consumer"), (source / "examples/engine", "engin
     said = run(program, PTXGEN_CACHE_DIR=str(work / "cache"))
     check(needs_libptxgen(program) == (options.kind == "shared"),
           f"the {name} is not linked to the {options.kind} library")
+run(work / "consumer/consumer_c")
 check("\n0 wrong elements, " in said, "the engine did not say that all elements are right")
 
 # A project that uses pkg-config.
@@ -131,4 +132,7 @@ run(options.compiler, "-std=c++20", consumer / "main.cpp", "-o", program, *flags
 check(needs_libptxgen(program) == (options.kind == "shared"),
       f"the pkg-config consumer is not linked to the {options.kind} library")
 run(program, LD_LIBRARY_PATH=str(library.parent))
+flags = run("pkg-config", "--cflags", "--libs", "ptxgen_c", PKG_CONFIG_PATH=str(pc)).split()
+run("cc", "-std=c99", consumer / "main.c", "-o", work / "pkg-config/consumer_c", *flags)
+run(work / "pkg-config/consumer_c", LD_LIBRARY_PATH=str(library.parent))
 print(f"both consumers of the {options.kind} library build and run")
