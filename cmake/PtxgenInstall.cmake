@@ -10,7 +10,7 @@ install(
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
-# The C API joins the same export as ptxgen::c when its room stands.
+# The C API has joined the same export as ptxgen::c, in its room.
 install(
   EXPORT ptxgen-targets
   NAMESPACE ptxgen::
@@ -37,6 +37,8 @@ if(NOT BUILD_SHARED_LIBS)
   string(APPEND ptxgen_pc_libs " -ldl -pthread")
 endif()
 configure_file("${PROJECT_SOURCE_DIR}/cmake/ptxgen.pc.in" "${PROJECT_BINARY_DIR}/ptxgen.pc" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/ptxgen.pc" DESTINATION "${pc_dir}")
+configure_file("${PROJECT_SOURCE_DIR}/cmake/ptxgen_c.pc.in" "${PROJECT_BINARY_DIR}/ptxgen_c.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/ptxgen.pc" "${PROJECT_BINARY_DIR}/ptxgen_c.pc"
+        DESTINATION "${pc_dir}")
 
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")

@@ -1,4 +1,4 @@
-// examples/engine/main.cpp - decodes a few tokens with ptxgen as an inference engine would
+// examples/engine/main.cpp - decodes tokens with ptxgen as an engine would
 //
 // Open a device, upload weights, make all kernels ready ahead of time, write one decoding step down
 // as a graph, launch it for each token, and look at every number that comes back. Runs on a GPU

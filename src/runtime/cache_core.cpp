@@ -193,7 +193,11 @@ void CacheCore::compile(const KernelText& text, const ModuleOptions& options,
       // a newer assembler makes: it has the last word on the text.
       if (error.stage != Stage::Assemble && !is_image_fault(error)) throw;
       // One image of the wrong kind does not say that the device takes none.
-      if (error.stage != Stage::Assemble && !images_taken_) images_refused_ = true;
+      if (error.stage != Stage::Assemble && !images_taken_ &&
+          (error.driver_status == driver::CUDA_ERROR_NO_BINARY_FOR_GPU ||
+           error.driver_status == driver::CUDA_ERROR_INVALID_IMAGE)) {
+        images_refused_ = true;
+      }
       image.clear();
       first = error;
     }

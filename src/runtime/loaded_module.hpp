@@ -1,4 +1,4 @@
-// src/runtime/loaded_module.hpp - a module in a context and what it was made from
+// src/runtime/loaded_module.hpp - a loaded module and what it came from
 #pragma once
 
 #include <atomic>

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-script, ptxgen, functional = (Path(argument) for argument in sys.argv[1:4])
+script, ptxgen, functional = (Path(argument).resolve() for argument in sys.argv[1:4])
 
 
 def check(condition, reason, said=""):
@@ -76,7 +76,7 @@ with tempfile.TemporaryDirectory() as name:
     program(bundle, "runtime_functional_fake", """#!/bin/sh
 case $1 in
   --list-test-names-only) printf 'good, one\\nbad\\nabsent\\n' ;;
-  'good\\\\, one') ;;
+  'good\\, one') ;;
   bad) exit 1 ;;
   absent) echo 'SKIP: no such thing'; exit 77 ;;
   *) echo "filter $1"; exit 3 ;;

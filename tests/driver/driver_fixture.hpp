@@ -10,6 +10,7 @@
 namespace ptxgen::test {
 
 using namespace ptxgen::driver;  // NOLINT: the tests speak of nothing else
+namespace emulator = ptxgen::emulator;
 
 /// "CUDA_SUCCESS": what Catch prints when two differ.
 inline std::string name_of(CUresult result) { return result_name(result); }

@@ -1,8 +1,12 @@
 // tests/driver/launch_test.cpp - launches: arguments, limits, attributes
+#include <unistd.h>
+
 #include <array>
+#include <cstdio>
 #include <thread>
 
 #include "emulated_context.hpp"
+#include "support/temporary_directory.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::driver;
@@ -315,4 +319,76 @@ TEST_CASE("launch: attributes of functions that may be set") {
   int value = 0;
   CHECK(f.gpu.api.func_get_attribute(&value, static_cast<CUfunction_attribute>(77), f.plain) ==
         CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("launch: device printf is on standard output after the next synchronisation") {
+  EmulatedContext gpu;
+  const CUmodule module = gpu.load(ptx_module(R"(
+.extern .func (.param .b32 r) vprintf(.param .b64 format, .param .b64 arguments);
+.global .align 1 .b8 text[11] = {116, 104, 114, 101, 97, 100, 32, 37, 100, 10, 0};
+.visible .entry says() {
+  .local .align 8 .b8 values[8];
+  .reg .b32 %r<3>;
+  .reg .b64 %rd<4>;
+  .param .b64 format;
+  .param .b64 arguments;
+  .param .b32 written;
+  mov.u32 %r1, %tid.x;
+  mov.u64 %rd1, values;
+  st.local.u32 [%rd1], %r1;
+  cvta.local.u64 %rd2, %rd1;
+  mov.u64 %rd3, text;
+  cvta.global.u64 %rd3, %rd3;
+  st.param.b64 [format], %rd3;
+  st.param.b64 [arguments], %rd2;
+  call (written), vprintf, (format, arguments);
+  ret;
+}
+)"));
+  const TemporaryDirectory folder;
+  std::fflush(stdout);
+  const int kept = ::dup(STDOUT_FILENO);
+  REQUIRE(kept >= 0);
+  std::FILE* const file = std::fopen(folder.file("out").c_str(), "w");
+  REQUIRE(file != nullptr);
+  REQUIRE(::dup2(::fileno(file), STDOUT_FILENO) >= 0);
+  const CUresult queued = gpu.api.launch_kernel(gpu.function(module, "says"), 1, 1, 1, 2, 1, 1, 0,
+                                                nullptr, nullptr, nullptr);
+  const CUresult done = gpu.api.ctx_synchronize();
+  std::fflush(stdout);
+  REQUIRE(::dup2(kept, STDOUT_FILENO) >= 0);
+  ::close(kept);
+  std::fclose(file);
+  CHECK(queued == CUDA_SUCCESS);
+  CHECK(done == CUDA_SUCCESS);
+  CHECK(read_file(folder.file("out")) == "thread 0\nthread 1\n");
+}
+
+TEST_CASE("launch: threads load, launch and unload at the same time") {
+  Fixture f;
+  std::array<std::uint64_t, 4> got{};
+  std::array<CUdeviceptr, 4> memory{};
+  for (CUdeviceptr& each : memory) each = f.gpu.allocate(8);
+  std::vector<std::thread> crew;
+  for (std::size_t t = 0; t < got.size(); ++t) {
+    crew.emplace_back([&, t] {
+      const Table& api = f.gpu.api;
+      (void)api.ctx_set_current(f.gpu.context);
+      for (std::uint64_t i = 0; i < 20; ++i) {
+        CUmodule module = nullptr;
+        CUfunction function = nullptr;
+        if (api.module_load_data(&module, kKernels.c_str()) != CUDA_SUCCESS) return;
+        if (api.module_get_function(&function, module, "store") != CUDA_SUCCESS) return;
+        std::uint8_t x = 1;
+        std::uint64_t y = 100 * t + i;
+        std::array<void*, 3> parameters{&memory[t], &x, &y};
+        (void)api.launch_kernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, parameters.data(), nullptr);
+        if (api.module_unload(module) != CUDA_SUCCESS) return;
+      }
+      (void)api.memcpy_to_host(&got[t], memory[t], 8);
+    });
+  }
+  for (std::thread& thread : crew) thread.join();
+  CHECK(got == std::array<std::uint64_t, 4>{20, 120, 220, 320});
+  CHECK(f.gpu.log().empty());
 }

@@ -245,3 +245,30 @@ TEST_CASE("module: from a file, a fat binary and its wrapper") {
   CHECK(gpu.api.module_load_data(&module, &wrapper) == CUDA_SUCCESS);
   CHECK(gpu.function(module, "first") != nullptr);
 }
+
+TEST_CASE("module: damaged fat binaries and PTX come back as errors") {
+  EmulatedContext gpu;
+  FatbinBuilder builder;
+  builder.add(FatbinBuilder::Cubin, 90, test::cubin_bytes())
+      .add(FatbinBuilder::Ptx, 80, kTwoKernels);
+  const std::vector<std::byte> whole = builder.build();
+  // A container says how long it is, so a cut one says so too: only the link call has a size.
+  CUlinkState link = nullptr;
+  REQUIRE(gpu.api.link_create(0, nullptr, nullptr, &link) == CUDA_SUCCESS);
+  for (std::size_t n = 1; n < whole.size(); n += 7) {
+    std::vector<std::byte> cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n));
+    CHECK(gpu.api.link_add_data(link, CU_JIT_INPUT_FATBINARY, cut.data(), cut.size(), "cut", 0,
+                                nullptr, nullptr) == CUDA_ERROR_INVALID_IMAGE);
+  }
+  CHECK(gpu.api.link_destroy(link) == CUDA_SUCCESS);
+  CHECK_THAT(gpu.log(), Contains("damaged at byte"));
+  for (std::size_t n = 0; n < kTwoKernels.size(); n += 5) {
+    const std::string cut = kTwoKernels.substr(0, n);
+    CUmodule module = nullptr;
+    const CUresult result = gpu.api.module_load_data(&module, cut.c_str());
+    CHECK((result == CUDA_SUCCESS || result == CUDA_ERROR_INVALID_PTX ||
+           result == CUDA_ERROR_INVALID_IMAGE));
+    CHECK((module != nullptr) == (result == CUDA_SUCCESS));
+    if (result != CUDA_SUCCESS) CHECK_FALSE(gpu.log().empty());
+  }
+}

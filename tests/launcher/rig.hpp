@@ -1,4 +1,4 @@
-// tests/launcher/rig.hpp - a launcher over the emulated driver, with calls of our choice replaced
+// tests/launcher/rig.hpp - a launcher over a driver with some calls replaced
 #pragma once
 
 #include <mutex>

@@ -251,6 +251,42 @@ TEST_CASE("levels of optimization reach the tool", "[assembler]") {
   });
 }
 
+TEST_CASE("a limit of registers reaches the tool", "[assembler]") {
+  // 48 sums that are all needed at the end, so that they spill when they may not have registers.
+  std::string ptx =
+      ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry f(.param .u64 p)\n{\n"
+      ".reg .u64 %rd<2>;\n.reg .f32 %f<100>;\nld.param.u64 %rd1, [p];\n";
+  for (int i = 0; i < 48; ++i) {
+    const std::string n = std::to_string(i);
+    ptx += "ld.volatile.global.f32 %f" + n + ", [%rd1+" + std::to_string(4 * i) + "];\n";
+  }
+  for (int i = 47; i >= 0; --i) {
+    const std::string n = std::to_string(i);
+    ptx += "st.volatile.global.f32 [%rd1+" + std::to_string(4 * i) + "], %f" + n + ";\n";
+  }
+  ptx += "ret;\n}\n";
+  with_each_tool([&](const Assembler& assembler, AssemblerTool tool) {
+    AssembleOptions options = for_target("sm_80", tool);
+    CHECK(assembler.assemble(ptx, options).registers > 48);
+    options.max_registers = 32;
+    const Assembly limited = assembler.assemble(ptx, options);
+    CHECK(limited.registers <= 32);
+    CHECK(limited.spill_stores > 0);
+  });
+}
+
+TEST_CASE("the first tool is named with its version", "[assembler]") {
+  const Assembler assembler(Settings::from_environment());
+  const AssemblerFinding first = assembler.first_tool();
+  if (!first.found) return skip("no assembler found: install the CUDA toolkit");
+  const AssembleOptions options = for_target("sm_80", first.tool);
+  CHECK(assembler.assemble(two_kernels(), options).tool_version == first.version);
+  CHECK_FALSE(first.version.empty());
+  Settings nothing;
+  nothing.search_usual_places = false;
+  CHECK_FALSE(Assembler(nothing).first_tool().found);
+}
+
 TEST_CASE("the same PTX gives the same cubin from several threads", "[assembler]") {
   with_each_tool([](const Assembler& assembler, AssemblerTool tool) {
     const Assembly expected = assembler.assemble(two_kernels(), for_target("sm_89", tool));

@@ -1,10 +1,13 @@
 // tests/runtime/disk_cache_process_test.cpp - several processes, and killed ones
 #include <catch2/catch.hpp>
 
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <random>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "runtime/cache_files.hpp"
 #include "support/harness.hpp"
@@ -145,4 +148,35 @@ TEST_CASE("Two processes that write, read and evict in one folder see whole entr
     REQUIRE(WIFEXITED(status));
     CHECK(WEXITSTATUS(status) == 0);
   }
+}
+
+TEST_CASE("Threads share one object: loads, stores, drops and evictions at once") {
+  const TemporaryDirectory folder;
+  DiskCacheOptions options = in_folder(folder.path());
+  options.budget_bytes = 60000;
+  options.sync = false;
+  DiskCache cache(options);
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      std::minstd_rand random(t + 1);
+      for (int round = 0; round < 200; ++round) {
+        const int i = static_cast<int>(random() % 16);
+        const auto key = ptxgen::test::bytes_of(key_of(i));
+        const char letter = static_cast<char>('a' + t);
+        if (random() % 2 == 0) {
+          (void)cache.store(key, {}, ptxgen::test::bytes_of(image_of(i, letter)));
+        } else if (random() % 16 == 0) {
+          cache.drop(key, "the test says so");
+        } else if (const DiskEntry entry = cache.load(key)) {
+          wrong += is_whole(i, ptxgen::test::text_of(entry.image)) ? 0 : 1;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+  CHECK(cache.statistics().hits > 0);
+  CHECK(cache.statistics().evictions > 0);
 }

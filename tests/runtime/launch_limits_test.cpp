@@ -1,4 +1,4 @@
-// tests/runtime/launch_limits_test.cpp - what a launch may ask for, and how it is refused
+// tests/runtime/launch_limits_test.cpp - what launches may ask for, and refusals
 #include <catch2/catch.hpp>
 
 #include <array>

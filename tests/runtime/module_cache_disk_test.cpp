@@ -208,6 +208,20 @@ TEST_CASE("One image of the wrong kind does not end assembling") {
   CHECK(content(cache.get(3)) == "code of kernel 3");
 }
 
+TEST_CASE("A kernel that is not in its module says nothing about machine code") {
+  const FakeCache cache;
+  cache.device->on_load_image = [](std::span<const std::byte> image) {
+    if (ptxgen::test::text_of(image) == "code of kernel 1") {
+      throw driver_error(driver::CUDA_ERROR_NOT_FOUND, "no kernel of that name");
+    }
+  };
+  cache.device->on_load_text = [](const KernelText&) {
+    throw driver_error(driver::CUDA_ERROR_NOT_FOUND, "no kernel of that name");
+  };
+  CHECK_THROWS_AS(cache.get(1), Error);
+  CHECK(content(cache.get(2)) == "code of kernel 2");
+}
+
 TEST_CASE("What the assembler cannot do the driver is asked for; two refusals are told together") {
   const FakeCache cache;
   cache.device->on_assemble = [](const KernelText&) {

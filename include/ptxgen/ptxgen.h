@@ -1,0 +1,607 @@
+// ptxgen/ptxgen.h - the C API, for C, Rust, Python and others
+//
+// Build GPU kernels at run time as PTX, load them through the CUDA Driver API or on an embedded
+// emulator, and launch them. C99. Link libptxgen_c (CMake: ptxgen::c).
+//
+// Handles. Everything is a handle to an opaque object that a function of this header made and that
+// `..._free` gives back. A handle keeps what it depends on: handles of one device can be freed in
+// any order, the device's among them; memory, modules and the context go when the last one that
+// needs them does. `..._free(NULL)` does nothing. A handle that was freed must not be used.
+//
+// Status. Functions return PTXGEN_OK (0) or another ptxgen_status; results come through the last
+// parameters and are untouched after a failure, except that handles are set to NULL. Numbers
+// and names do not change. No function ends the process, and no C++ exception leaves the library.
+//
+// Errors. A call that fails keeps what went wrong on its first handle, until another call fails on
+// it: ptxgen_last_error(handle). Only where there is no handle (NULL was given, or the function
+// takes none) it is kept for the thread: ptxgen_last_error(NULL). A call that succeeds changes
+// nothing.
+//
+// Threads. Functions may be called from any thread. Different handles are independent. One handle
+// may be used from several threads at once, except that nobody may use it while it is freed, that
+// writes, reads and launches which touch the same memory must be ordered by streams or events, and
+// that ptxgen_last_error(handle) is the last error of any of these threads: the status that a call
+// returned is always its own. Callbacks are called without a lock held and may call this library;
+// they must not throw through it.
+//
+// Structures begin with `struct_bytes`, which the caller sets to sizeof the structure before the
+// call, input and output alike; later versions append fields. What is zero is the default.
+// Text is UTF-8. Sizes are bytes unless said otherwise. Strings that are returned live as long as
+// the handle they come from.
+#ifndef PTXGEN_PTXGEN_H
+#define PTXGEN_PTXGEN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#if defined(PTXGEN_C_BUILD)
+#define PTXGEN_API __declspec(dllexport)
+#else
+#define PTXGEN_API __declspec(dllimport)
+#endif
+#elif defined(__GNUC__)
+#define PTXGEN_API __attribute__((visibility("default")))
+#else
+#define PTXGEN_API
+#endif
+
+#if defined(__cplusplus)
+#define PTXGEN_NOEXCEPT noexcept
+extern "C" {
+#else
+#define PTXGEN_NOEXCEPT
+#endif
+
+// ---- version ------------------------------------------------------------------------------------
+
+/// The library's version that this header belongs to.
+#define PTXGEN_VERSION_MAJOR 0
+#define PTXGEN_VERSION_MINOR 1
+#define PTXGEN_VERSION_PATCH 0
+/// Raised by one when a function or a field is added. What is there stays.
+#define PTXGEN_C_API 1
+
+/// Of the library that is running. Each pointer may be NULL.
+PTXGEN_API void ptxgen_version(int* major, int* minor, int* patch) PTXGEN_NOEXCEPT;
+/// "0.1.0"
+PTXGEN_API const char* ptxgen_version_string(void) PTXGEN_NOEXCEPT;
+/// Its PTXGEN_C_API: at least the header's, or functions may be missing.
+PTXGEN_API int ptxgen_c_api(void) PTXGEN_NOEXCEPT;
+
+// ---- status and errors --------------------------------------------------------------------------
+
+typedef int32_t ptxgen_status;
+enum {
+  PTXGEN_OK = 0,
+  PTXGEN_ERROR_BUILD = 1,     ///< making PTX: a kernel's parameters, CUDA C++ source
+  PTXGEN_ERROR_VERIFY = 2,    ///< PTX that is wrong: syntax, types, targets, gates
+  PTXGEN_ERROR_OPTIMIZE = 3,  ///< a pass
+  PTXGEN_ERROR_ASSEMBLE = 4,  ///< PTX to machine code
+  PTXGEN_ERROR_LOAD = 5,      ///< the driver does not take a module
+  PTXGEN_ERROR_LAUNCH = 6,    ///< arguments, limits, capture; also a fault of a kernel that ran
+  PTXGEN_ERROR_CACHE = 7,     ///< the module cache
+  PTXGEN_ERROR_EMULATE = 8,   ///< the emulator itself
+  PTXGEN_ERROR_DEVICE = 9,    ///< drivers, devices, memory, streams
+  PTXGEN_ERROR_IO = 10,       ///< files and programs
+  PTXGEN_ERROR_USAGE = 11,    ///< a call that this header does not allow: NULL, out of range
+  PTXGEN_ERROR_MEMORY = 12,   ///< the host is out of memory
+  PTXGEN_ERROR_INTERNAL = 13  ///< a mistake of the library
+};
+
+/// "ok", "build", ... "internal"; "unknown" for other numbers.
+PTXGEN_API const char* ptxgen_status_name(ptxgen_status status) PTXGEN_NOEXCEPT;
+
+typedef struct ptxgen_error ptxgen_error;
+
+/// The last error of a handle of any kind, or of this thread for NULL; NULL if there was none. The
+/// caller's own copy, to be given back with ptxgen_error_free.
+PTXGEN_API ptxgen_error* ptxgen_last_error(const void* handle) PTXGEN_NOEXCEPT;
+PTXGEN_API void ptxgen_error_free(ptxgen_error* error) PTXGEN_NOEXCEPT;
+/// The same as one text, without a copy to give back: writes as much of ptxgen_error_text as fits
+/// and a final 0, and returns the length of the whole text. `buffer` may be NULL if `bytes` is 0.
+PTXGEN_API size_t ptxgen_last_error_text(const void* handle, char* buffer,
+                                         size_t bytes) PTXGEN_NOEXCEPT;
+
+/// The fields of an error; empty texts and 0 for what does not apply, and for NULL.
+PTXGEN_API ptxgen_status ptxgen_error_status(const ptxgen_error* error) PTXGEN_NOEXCEPT;
+/// A short name for programs that does not change: "not-found", "capture-miss", ...
+PTXGEN_API const char* ptxgen_error_code(const ptxgen_error* error) PTXGEN_NOEXCEPT;
+/// One sentence for people.
+PTXGEN_API const char* ptxgen_error_message(const ptxgen_error* error) PTXGEN_NOEXCEPT;
+/// Everything that is known, lines with the message first and the log last.
+PTXGEN_API const char* ptxgen_error_text(const ptxgen_error* error) PTXGEN_NOEXCEPT;
+PTXGEN_API const char* ptxgen_error_kernel(const ptxgen_error* error) PTXGEN_NOEXCEPT;
+/// "sm_90, PTX 8.0"
+PTXGEN_API const char* ptxgen_error_target(const ptxgen_error* error) PTXGEN_NOEXCEPT;
+/// The PTX or source file, its line and column (from 1) and the lines around.
+PTXGEN_API const char* ptxgen_error_file(const ptxgen_error* error) PTXGEN_NOEXCEPT;
+PTXGEN_API uint32_t ptxgen_error_line(const ptxgen_error* error) PTXGEN_NOEXCEPT;
+PTXGEN_API uint32_t ptxgen_error_column(const ptxgen_error* error) PTXGEN_NOEXCEPT;
+PTXGEN_API const char* ptxgen_error_excerpt(const ptxgen_error* error) PTXGEN_NOEXCEPT;
+/// The CUresult, or a tool's exit status.
+PTXGEN_API int ptxgen_error_driver_status(const ptxgen_error* error) PTXGEN_NOEXCEPT;
+/// The driver's or tool's log, whole.
+PTXGEN_API const char* ptxgen_error_log(const ptxgen_error* error) PTXGEN_NOEXCEPT;
+
+// ---- log ----------------------------------------------------------------------------------------
+
+typedef int32_t ptxgen_log_level;
+enum {
+  PTXGEN_LOG_OFF = 0,
+  PTXGEN_LOG_ERROR = 1,
+  PTXGEN_LOG_WARN = 2,
+  PTXGEN_LOG_INFO = 3,
+  PTXGEN_LOG_DEBUG = 4,
+  PTXGEN_LOG_TRACE = 5
+};
+
+/// `message` has `bytes` bytes and a final 0; it is valid during the call. Any thread may call.
+typedef void (*ptxgen_log_callback)(void* user, ptxgen_log_level level, const char* message,
+                                    size_t bytes);
+
+/// Sends what devices opened from now on have to say to `callback` instead of standard error. NULL:
+/// back to standard error, at the level of PTXGEN_LOG. Devices keep the callback that they were
+/// opened with: it must be callable until their last handle is gone.
+PTXGEN_API ptxgen_status ptxgen_set_log(ptxgen_log_level level, ptxgen_log_callback callback,
+                                        void* user) PTXGEN_NOEXCEPT;
+
+// ---- devices ------------------------------------------------------------------------------------
+
+typedef struct ptxgen_device ptxgen_device;
+typedef struct ptxgen_buffer ptxgen_buffer;
+typedef struct ptxgen_stream ptxgen_stream;
+typedef struct ptxgen_event ptxgen_event;
+typedef struct ptxgen_graph ptxgen_graph;
+typedef struct ptxgen_program ptxgen_program;
+typedef struct ptxgen_module ptxgen_module;
+typedef struct ptxgen_function ptxgen_function;
+typedef struct ptxgen_plan ptxgen_plan;
+typedef struct ptxgen_image ptxgen_image;
+
+/// One setting, by the name of its environment variable: {"PTXGEN_CACHE_DIR", "cache"}.
+typedef struct ptxgen_setting {
+  const char* variable;
+  const char* value;
+} ptxgen_setting;
+
+typedef struct ptxgen_device_options {
+  size_t struct_bytes;
+  /// In place of the environment's values.
+  const ptxgen_setting* settings;
+  size_t setting_count;
+  /// Not 0: the environment is not looked at, `settings` is all there is.
+  int32_t ignore_environment;
+  /// Not 0: kernels are loaded without the checks of verifier and gates, and the log says so.
+  int32_t no_gates;
+  /// How the driver's compiler is to work; `optimization` counts only with `set_optimization`.
+  uint32_t max_registers;
+  int32_t set_optimization;
+  uint32_t optimization;
+  int32_t line_info;
+  /// Not 0: every kernel is compiled anew, past our cache and the driver's: for measurements.
+  int32_t cold;
+} ptxgen_device_options;
+
+enum { PTXGEN_DEVICE_CUDA = 0, PTXGEN_DEVICE_EMULATOR = 1 };
+
+typedef struct ptxgen_device_info {
+  size_t struct_bytes;
+  int32_t kind;            ///< PTXGEN_DEVICE_...
+  int32_t ordinal;         ///< of its driver
+  char name[256];          ///< "NVIDIA H200"
+  char target[32];         ///< what kernels are built for: "sm_90"
+  uint32_t sm;             ///< 90: compute capability 9.0
+  int32_t driver_version;  ///< 13000 is 13.0
+  int32_t newest_ptx;      ///< that the driver takes, 10 * major + minor; 0: not known
+  uint32_t multiprocessors;
+  uint32_t threads_per_block;
+  uint32_t threads_per_multiprocessor;
+  uint32_t block[3];  ///< most threads in x, y, z
+  uint32_t grid[3];   ///< most blocks in x, y, z
+  uint32_t shared_per_block;
+  uint32_t shared_per_block_opt_in;
+  uint32_t shared_per_multiprocessor;
+  uint32_t reserved_shared_per_block;
+  uint32_t registers_per_block;  ///< 32-bit registers
+  uint32_t l2_bytes;
+  uint32_t clock_khz;
+  uint64_t memory_bytes;
+  int32_t cooperative;
+  int32_t clusters;
+} ptxgen_device_info;
+
+/// Opens a device with its context, module cache and launcher. `name`: "auto" (libcuda's first
+/// device, else the emulator), "cuda:N", "emulator", "emulator:GPU" (h200, rtx4090, ...); NULL or
+/// "": PTXGEN_DEVICE. `options` may be NULL. Each call makes a cache of its own.
+PTXGEN_API ptxgen_status ptxgen_device_open(const char* name, const ptxgen_device_options* options,
+                                            ptxgen_device** device) PTXGEN_NOEXCEPT;
+PTXGEN_API void ptxgen_device_free(ptxgen_device* device) PTXGEN_NOEXCEPT;
+/// The devices that could be opened, libcuda's first: their number, and the first `capacity` of
+/// them. `infos` may be NULL if `capacity` is 0; `struct_bytes` of the first counts for all.
+PTXGEN_API ptxgen_status ptxgen_list_devices(ptxgen_device_info* infos, size_t capacity,
+                                             size_t* count) PTXGEN_NOEXCEPT;
+PTXGEN_API ptxgen_status ptxgen_device_get_info(const ptxgen_device* device,
+                                                ptxgen_device_info* info) PTXGEN_NOEXCEPT;
+PTXGEN_API ptxgen_status ptxgen_device_memory(const ptxgen_device* device, uint64_t* free_bytes,
+                                              uint64_t* total_bytes) PTXGEN_NOEXCEPT;
+/// Waits for all work of the device's context. A fault of a kernel shows here at the latest:
+/// PTXGEN_ERROR_LAUNCH, code "device-fault".
+PTXGEN_API ptxgen_status ptxgen_device_synchronize(const ptxgen_device* device) PTXGEN_NOEXCEPT;
+/// Whether a fault has made the context unusable: then free everything that was made from the
+/// device and the device, call ptxgen_device_reset and open it again.
+PTXGEN_API ptxgen_status ptxgen_device_poisoned(const ptxgen_device* device,
+                                                int32_t* poisoned) PTXGEN_NOEXCEPT;
+/// Destroys the device's primary context for the whole process, whoever uses it.
+PTXGEN_API ptxgen_status ptxgen_device_reset(const char* name,
+                                             const ptxgen_device_options* options) PTXGEN_NOEXCEPT;
+
+// ---- memory -------------------------------------------------------------------------------------
+
+/// Device memory, from wherever it comes: a buffer of this library, or the application's own
+/// allocation in the device's primary context. Its owner keeps it until all work on it is done.
+typedef struct ptxgen_span {
+  uint64_t address;
+  uint64_t bytes;
+} ptxgen_span;
+
+/// `bytes` of device memory, 256-byte aligned, not initialised. 0 bytes are allowed.
+PTXGEN_API ptxgen_status ptxgen_buffer_create(ptxgen_device* device, uint64_t bytes,
+                                              ptxgen_buffer** buffer) PTXGEN_NOEXCEPT;
+PTXGEN_API void ptxgen_buffer_free(ptxgen_buffer* buffer) PTXGEN_NOEXCEPT;
+/// Address and size; zeros for NULL.
+PTXGEN_API ptxgen_span ptxgen_buffer_span(const ptxgen_buffer* buffer) PTXGEN_NOEXCEPT;
+
+/// Copies and fills check that they stay inside (code "out-of-bounds"). Without a stream (NULL) the
+/// call returns when the copy is done; with one the copy is queued, and the host memory must live,
+/// and not change, until the stream has come there.
+PTXGEN_API ptxgen_status ptxgen_buffer_write(ptxgen_buffer* buffer, uint64_t offset,
+                                             const void* from, uint64_t bytes,
+                                             const ptxgen_stream* stream) PTXGEN_NOEXCEPT;
+PTXGEN_API ptxgen_status ptxgen_buffer_read(const ptxgen_buffer* buffer, uint64_t offset, void* to,
+                                            uint64_t bytes,
+                                            const ptxgen_stream* stream) PTXGEN_NOEXCEPT;
+PTXGEN_API ptxgen_status ptxgen_buffer_copy(ptxgen_buffer* to, uint64_t to_offset,
+                                            const ptxgen_buffer* from, uint64_t from_offset,
+                                            uint64_t bytes,
+                                            const ptxgen_stream* stream) PTXGEN_NOEXCEPT;
+/// `count` elements of `element_bytes` (1, 2 or 4) from `offset` on, a multiple of `element_bytes`.
+PTXGEN_API ptxgen_status ptxgen_buffer_fill(ptxgen_buffer* buffer, uint64_t offset, uint32_t value,
+                                            uint32_t element_bytes, uint64_t count,
+                                            const ptxgen_stream* stream) PTXGEN_NOEXCEPT;
+
+// ---- streams, events, graphs --------------------------------------------------------------------
+
+enum { PTXGEN_STREAM_NON_BLOCKING = 0, PTXGEN_STREAM_BLOCKING = 1 };
+
+PTXGEN_API ptxgen_status ptxgen_stream_create(ptxgen_device* device, int32_t kind, int32_t priority,
+                                              ptxgen_stream** stream) PTXGEN_NOEXCEPT;
+/// A stream of the application (CUstream, cudaStream_t) or NULL for the default stream; the
+/// application stays its owner.
+PTXGEN_API ptxgen_status ptxgen_stream_borrow(ptxgen_device* device, void* cuda_stream,
+                                              ptxgen_stream** stream) PTXGEN_NOEXCEPT;
+PTXGEN_API void ptxgen_stream_free(ptxgen_stream* stream) PTXGEN_NOEXCEPT;
+/// The CUstream; NULL for the default stream and for NULL.
+PTXGEN_API void* ptxgen_stream_cuda(const ptxgen_stream* stream) PTXGEN_NOEXCEPT;
+PTXGEN_API ptxgen_status ptxgen_stream_synchronize(const ptxgen_stream* stream) PTXGEN_NOEXCEPT;
+/// Whether everything that was queued is done.
+PTXGEN_API ptxgen_status ptxgen_stream_done(const ptxgen_stream* stream,
+                                            int32_t* done) PTXGEN_NOEXCEPT;
+PTXGEN_API ptxgen_status ptxgen_stream_wait(const ptxgen_stream* stream,
+                                            const ptxgen_event* event) PTXGEN_NOEXCEPT;
+PTXGEN_API ptxgen_status ptxgen_stream_record(const ptxgen_stream* stream,
+                                              const ptxgen_event* event) PTXGEN_NOEXCEPT;
+
+PTXGEN_API ptxgen_status ptxgen_event_create(ptxgen_device* device, int32_t timing,
+                                             ptxgen_event** event) PTXGEN_NOEXCEPT;
+PTXGEN_API void ptxgen_event_free(ptxgen_event* event) PTXGEN_NOEXCEPT;
+PTXGEN_API ptxgen_status ptxgen_event_synchronize(const ptxgen_event* event) PTXGEN_NOEXCEPT;
+PTXGEN_API ptxgen_status ptxgen_event_done(const ptxgen_event* event,
+                                           int32_t* done) PTXGEN_NOEXCEPT;
+/// From `start` to `end`; host time on the emulated device.
+PTXGEN_API ptxgen_status ptxgen_event_milliseconds(const ptxgen_event* start,
+                                                   const ptxgen_event* end,
+                                                   float* milliseconds) PTXGEN_NOEXCEPT;
+
+enum { PTXGEN_CAPTURE_THREAD = 0, PTXGEN_CAPTURE_GLOBAL = 1, PTXGEN_CAPTURE_RELAXED = 2 };
+
+/// Until ptxgen_stream_end_capture the stream's work is written down instead of run. Kernels that
+/// are launched then must be loaded already: ptxgen_prepare; else the launch fails with the code
+/// "capture-miss", and the capture goes on.
+PTXGEN_API ptxgen_status ptxgen_stream_begin_capture(const ptxgen_stream* stream,
+                                                     int32_t mode) PTXGEN_NOEXCEPT;
+PTXGEN_API ptxgen_status ptxgen_stream_end_capture(const ptxgen_stream* stream,
+                                                   ptxgen_graph** graph) PTXGEN_NOEXCEPT;
+PTXGEN_API ptxgen_status ptxgen_stream_capturing(const ptxgen_stream* stream,
+                                                 int32_t* capturing) PTXGEN_NOEXCEPT;
+/// Runs all that was captured, again and again. Buffers must still be there.
+PTXGEN_API ptxgen_status ptxgen_graph_launch(const ptxgen_graph* graph,
+                                             const ptxgen_stream* stream) PTXGEN_NOEXCEPT;
+/// 0 for NULL.
+PTXGEN_API size_t ptxgen_graph_nodes(const ptxgen_graph* graph) PTXGEN_NOEXCEPT;
+PTXGEN_API void ptxgen_graph_free(ptxgen_graph* graph) PTXGEN_NOEXCEPT;
+
+// ---- the library's kernels ----------------------------------------------------------------------
+
+typedef struct ptxgen_kernel_info {
+  size_t struct_bytes;
+  const char* name;            ///< also the entry's name in the PTX
+  const char* doc;             ///< what it computes
+  const char* access_pattern;  ///< how consecutive lanes meet memory
+  size_t parameter_count;
+} ptxgen_kernel_info;
+
+/// A parameter of building a kernel: a shape or an option, always an unsigned number.
+typedef struct ptxgen_parameter_info {
+  size_t struct_bytes;
+  const char* name;
+  const char* type;
+  const char* doc;
+  uint64_t default_value;
+  uint64_t least;
+  uint64_t most;
+} ptxgen_parameter_info;
+
+typedef struct ptxgen_parameter {
+  const char* name;
+  uint64_t value;
+} ptxgen_parameter;
+
+/// Kernels are in alphabetical order; the texts live as long as the library.
+PTXGEN_API size_t ptxgen_kernel_count(void) PTXGEN_NOEXCEPT;
+PTXGEN_API ptxgen_status ptxgen_kernel_get_info(size_t kernel,
+                                                ptxgen_kernel_info* info) PTXGEN_NOEXCEPT;
+PTXGEN_API ptxgen_status ptxgen_kernel_get_parameter(size_t kernel, size_t parameter,
+                                                     ptxgen_parameter_info* info) PTXGEN_NOEXCEPT;
+
+// ---- programs: PTX that is not loaded yet -------------------------------------------------------
+
+/// Builds a kernel of the library by name; parameters that are left out take their defaults.
+/// `target` ("sm_90") may be NULL where there is a device, and the device NULL where there is a
+/// target.
+PTXGEN_API ptxgen_status ptxgen_program_build(ptxgen_device* device, const char* target,
+                                              const char* kernel,
+                                              const ptxgen_parameter* parameters,
+                                              size_t parameter_count,
+                                              ptxgen_program** program) PTXGEN_NOEXCEPT;
+/// PTX text of any producer, parsed and verified. `file` is its name in messages, or NULL.
+PTXGEN_API ptxgen_status ptxgen_program_parse(const char* ptx, size_t bytes, const char* file,
+                                              ptxgen_program** program) PTXGEN_NOEXCEPT;
+/// CUDA C++ through NVRTC, for the device's target; kernels want extern "C". `options` are NVRTC's.
+PTXGEN_API ptxgen_status ptxgen_program_compile_cuda(ptxgen_device* device, const char* source,
+                                                     size_t bytes, const char* file,
+                                                     const char* const* options,
+                                                     size_t option_count,
+                                                     ptxgen_program** program) PTXGEN_NOEXCEPT;
+PTXGEN_API void ptxgen_program_free(ptxgen_program* program) PTXGEN_NOEXCEPT;
+
+/// The PTX as it will be loaded; "" for NULL. `bytes` may be NULL.
+PTXGEN_API const char* ptxgen_program_ptx(const ptxgen_program* program,
+                                          size_t* bytes) PTXGEN_NOEXCEPT;
+/// What the compiler had to say; "" where there was none.
+PTXGEN_API const char* ptxgen_program_log(const ptxgen_program* program) PTXGEN_NOEXCEPT;
+/// Its kernels; NULL for an index that is too large.
+PTXGEN_API size_t ptxgen_program_entry_count(const ptxgen_program* program) PTXGEN_NOEXCEPT;
+PTXGEN_API const char* ptxgen_program_entry(const ptxgen_program* program,
+                                            size_t index) PTXGEN_NOEXCEPT;
+
+/// How a kernel is launched.
+typedef struct ptxgen_geometry {
+  size_t struct_bytes;
+  uint32_t grid[3];   ///< blocks; 0 counts as 1
+  uint32_t block[3];  ///< threads; 0 counts as 1
+  uint32_t dynamic_shared_bytes;
+  uint32_t cluster[3];   ///< blocks; 0 counts as 1
+  int32_t cooperative;   ///< all blocks run at the same time
+  int32_t programmatic;  ///< may begin before its predecessor ends; needs griddepcontrol.wait
+} ptxgen_geometry;
+
+/// Geometry of a program made by ptxgen_program_build.
+PTXGEN_API ptxgen_status ptxgen_program_geometry(const ptxgen_program* program,
+                                                 ptxgen_geometry* geometry) PTXGEN_NOEXCEPT;
+
+/// Machine code of the whole program, through nvJitLink, ptxas or the driver. `target` as in
+/// ptxgen_program_build; with a device its settings say where the tools are looked for.
+PTXGEN_API ptxgen_status ptxgen_program_assemble(const ptxgen_program* program,
+                                                 ptxgen_device* device, const char* target,
+                                                 ptxgen_image** image) PTXGEN_NOEXCEPT;
+typedef struct ptxgen_image_info {
+  size_t struct_bytes;
+  const void* data;  ///< the cubin; lives as long as the image
+  size_t bytes;
+  uint32_t registers;  ///< a thread, of the kernel that uses most
+  uint64_t spill_stores;
+  uint64_t spill_loads;
+  uint64_t shared;  ///< static, a block, of the kernel that uses most
+  const char* tool;
+  const char* log;
+} ptxgen_image_info;
+PTXGEN_API ptxgen_status ptxgen_image_get_info(const ptxgen_image* image,
+                                               ptxgen_image_info* info) PTXGEN_NOEXCEPT;
+PTXGEN_API void ptxgen_image_free(ptxgen_image* image) PTXGEN_NOEXCEPT;
+
+// ---- modules and functions ----------------------------------------------------------------------
+
+/// Loads all of a program: its kernels share their global variables. Not cached.
+PTXGEN_API ptxgen_status ptxgen_module_load(ptxgen_device* device, const ptxgen_program* program,
+                                            ptxgen_module** module) PTXGEN_NOEXCEPT;
+/// A cubin, or another image that the driver takes; arguments of its functions cannot be checked.
+PTXGEN_API ptxgen_status ptxgen_module_load_image(ptxgen_device* device, const void* image,
+                                                  size_t bytes,
+                                                  ptxgen_module** module) PTXGEN_NOEXCEPT;
+PTXGEN_API void ptxgen_module_free(ptxgen_module* module) PTXGEN_NOEXCEPT;
+/// Keeps the module loaded. Fails with the code "not-found".
+PTXGEN_API ptxgen_status ptxgen_module_function(const ptxgen_module* module, const char* name,
+                                                ptxgen_function** function) PTXGEN_NOEXCEPT;
+/// Address and size of a .global or .const variable.
+PTXGEN_API ptxgen_status ptxgen_module_variable(const ptxgen_module* module, const char* name,
+                                                ptxgen_span* variable) PTXGEN_NOEXCEPT;
+/// What the driver's compiler said; "" for NULL.
+PTXGEN_API const char* ptxgen_module_log(const ptxgen_module* module) PTXGEN_NOEXCEPT;
+
+/// One kernel of a program, through gates and module cache: the same text is compiled once. `entry`
+/// may be NULL where there is one kernel only.
+PTXGEN_API ptxgen_status ptxgen_function_load(ptxgen_device* device, const ptxgen_program* program,
+                                              const char* entry,
+                                              ptxgen_function** function) PTXGEN_NOEXCEPT;
+PTXGEN_API void ptxgen_function_free(ptxgen_function* function) PTXGEN_NOEXCEPT;
+
+typedef struct ptxgen_function_info {
+  size_t struct_bytes;
+  const char* name;
+  uint32_t registers;      ///< a thread; on the emulator those that are declared
+  uint32_t local;          ///< a thread: stack and spills
+  uint32_t static_shared;  ///< a block
+  uint32_t constant;
+  uint32_t most_threads;    ///< a block can have
+  uint32_t ptx_version;     ///< 10 * major + minor
+  uint32_t binary_version;  ///< 90: sm_90
+  /// Known for functions of programs, not of images.
+  int32_t signature_known;
+  uint32_t argument_count;
+  uint32_t argument_bytes;
+} ptxgen_function_info;
+PTXGEN_API ptxgen_status ptxgen_function_get_info(const ptxgen_function* function,
+                                                  ptxgen_function_info* info) PTXGEN_NOEXCEPT;
+/// Blocks of `threads` threads that fit a multiprocessor at once.
+PTXGEN_API ptxgen_status ptxgen_function_occupancy(const ptxgen_function* function,
+                                                   uint32_t threads, uint32_t dynamic_shared_bytes,
+                                                   uint32_t* blocks) PTXGEN_NOEXCEPT;
+
+typedef int32_t ptxgen_type;
+enum {
+  PTXGEN_ANY = 0,  ///< only the size is checked
+  PTXGEN_INTEGER = 1,
+  PTXGEN_FLOAT = 2,
+  PTXGEN_POINTER = 3  ///< 8 bytes, an address of device memory
+};
+
+/// One argument of a launch: where its value is, how large it is, and what it is.
+typedef struct ptxgen_argument {
+  const void* value;
+  uint32_t bytes;
+  ptxgen_type type;
+} ptxgen_argument;
+
+/// Queues a launch with one argument for each parameter. Number, sizes and kinds are checked
+/// against the signature (code "arguments", naming the parameter), the geometry against device and
+/// function (code "launch-limits"). The values are copied before the call returns.
+PTXGEN_API ptxgen_status ptxgen_function_launch(const ptxgen_function* function,
+                                                const ptxgen_geometry* geometry,
+                                                const ptxgen_argument* arguments, size_t count,
+                                                const ptxgen_stream* stream) PTXGEN_NOEXCEPT;
+/// The same with the parameters as one block, laid out as the PTX declares them.
+PTXGEN_API ptxgen_status ptxgen_function_launch_packed(const ptxgen_function* function,
+                                                       const ptxgen_geometry* geometry,
+                                                       const void* block, size_t bytes,
+                                                       const ptxgen_stream* stream) PTXGEN_NOEXCEPT;
+
+// ---- launching the library's kernels ------------------------------------------------------------
+
+/// What a launch was.
+typedef struct ptxgen_launch_record {
+  size_t struct_bytes;
+  char kernel[64];          ///< "gemv_coalesced"
+  char implementation[32];  ///< "coalesced", "strided", "cublas", or empty
+  char reason[192];         ///< why this one
+  ptxgen_geometry geometry;
+  uint32_t launches;
+  int32_t cached;  ///< the kernel was in memory already
+} ptxgen_launch_record;
+
+/// All check sizes, alignment and overlap of their arguments before anything is queued (codes
+/// "buffer-size", "null-pointer", "misaligned", "aliasing"). `record` may be NULL.
+/// y[j] = sum over i of a[i*n + j] * x[i]; a is k x n f32, row-major, x has k elements, y n.
+PTXGEN_API ptxgen_status ptxgen_gemv(ptxgen_device* device, ptxgen_span y, ptxgen_span a,
+                                     ptxgen_span x, uint32_t k, uint32_t n,
+                                     const ptxgen_stream* stream,
+                                     ptxgen_launch_record* record) PTXGEN_NOEXCEPT;
+/// c[m x n] = a[m x k] b[k x n], all f32, row-major.
+PTXGEN_API ptxgen_status ptxgen_matmul(ptxgen_device* device, ptxgen_span c, ptxgen_span a,
+                                       ptxgen_span b, uint32_t m, uint32_t n, uint32_t k,
+                                       const ptxgen_stream* stream,
+                                       ptxgen_launch_record* record) PTXGEN_NOEXCEPT;
+/// c[i] = a[i] + b[i] for n elements of f32; c may be a or b.
+PTXGEN_API ptxgen_status ptxgen_vadd(ptxgen_device* device, ptxgen_span c, ptxgen_span a,
+                                     ptxgen_span b, uint32_t n, const ptxgen_stream* stream,
+                                     ptxgen_launch_record* record) PTXGEN_NOEXCEPT;
+/// out[i] = in[i] for n elements of 4 bytes.
+PTXGEN_API ptxgen_status ptxgen_copy(ptxgen_device* device, ptxgen_span out, ptxgen_span in,
+                                     uint32_t n, const ptxgen_stream* stream,
+                                     ptxgen_launch_record* record) PTXGEN_NOEXCEPT;
+/// out[i] = k times fma(acc, a, b) from acc = in[i], for n elements of f32; out may be in.
+PTXGEN_API ptxgen_status ptxgen_fma_rpt(ptxgen_device* device, ptxgen_span out, ptxgen_span in,
+                                        int32_t n, int32_t k, float a, float b,
+                                        const ptxgen_stream* stream,
+                                        ptxgen_launch_record* record) PTXGEN_NOEXCEPT;
+
+/// A launch that is checked and fixed once and then repeated without lock, lookup or allocation.
+PTXGEN_API ptxgen_status ptxgen_plan_gemv(ptxgen_device* device, ptxgen_span y, ptxgen_span a,
+                                          ptxgen_span x, uint32_t k, uint32_t n,
+                                          const ptxgen_stream* stream,
+                                          ptxgen_plan** plan) PTXGEN_NOEXCEPT;
+PTXGEN_API ptxgen_status ptxgen_plan_vadd(ptxgen_device* device, ptxgen_span c, ptxgen_span a,
+                                          ptxgen_span b, uint32_t n, const ptxgen_stream* stream,
+                                          ptxgen_plan** plan) PTXGEN_NOEXCEPT;
+/// On the plan's stream, or on another of the same device. The plan keeps its own stream.
+PTXGEN_API ptxgen_status ptxgen_plan_launch(const ptxgen_plan* plan,
+                                            const ptxgen_stream* stream) PTXGEN_NOEXCEPT;
+PTXGEN_API ptxgen_status ptxgen_plan_record(const ptxgen_plan* plan,
+                                            ptxgen_launch_record* record) PTXGEN_NOEXCEPT;
+PTXGEN_API void ptxgen_plan_free(ptxgen_plan* plan) PTXGEN_NOEXCEPT;
+
+// ---- cache --------------------------------------------------------------------------------------
+
+/// A kernel to be made ready. "gemv" with k and n stands for what ptxgen_gemv would use.
+typedef struct ptxgen_kernel_request {
+  const char* kernel;
+  const ptxgen_parameter* parameters;
+  size_t parameter_count;
+} ptxgen_kernel_request;
+
+/// Called after each kernel, from one thread at a time.
+typedef void (*ptxgen_progress_callback)(void* user, size_t done, size_t total);
+
+/// Builds and loads kernels ahead of time, several at once; nothing is launched.
+PTXGEN_API ptxgen_status ptxgen_prepare(ptxgen_device* device,
+                                        const ptxgen_kernel_request* requests, size_t count,
+                                        ptxgen_progress_callback callback,
+                                        void* user) PTXGEN_NOEXCEPT;
+
+/// Counted since the device was opened.
+typedef struct ptxgen_cache_statistics {
+  size_t struct_bytes;
+  uint64_t hits;      ///< found in memory
+  uint64_t misses;    ///< made ready by the caller that asked
+  uint64_t waits;     ///< got what another thread was making ready
+  uint64_t compiles;  ///< misses that neither memory nor disk served
+  uint64_t disk_hits;
+  uint64_t failures;  ///< misses that ended in an error
+  uint64_t evictions;
+  uint64_t modules;                 ///< in memory now
+  uint64_t compiles_since_prepare;  ///< 0 proves that ptxgen_prepare covered all that was launched
+  uint64_t misses_since_prepare;
+} ptxgen_cache_statistics;
+
+PTXGEN_API ptxgen_status ptxgen_cache_get_statistics(
+    const ptxgen_device* device, ptxgen_cache_statistics* statistics) PTXGEN_NOEXCEPT;
+/// Forgets the modules in memory; those in use stay loaded until they are not.
+PTXGEN_API ptxgen_status ptxgen_cache_clear(ptxgen_device* device) PTXGEN_NOEXCEPT;
+/// The folder of the disk layer; "" for none and for NULL.
+PTXGEN_API const char* ptxgen_cache_folder(const ptxgen_device* device) PTXGEN_NOEXCEPT;
+
+typedef struct ptxgen_stage_time {
+  const char* stage;  ///< "build", "gates", "print", "disk", "assemble", "load"; lives for good
+  double microseconds;
+} ptxgen_stage_time;
+
+/// The stages of the kernel's last miss, in their order: their number, and the first `capacity`.
+PTXGEN_API ptxgen_status ptxgen_stages(const ptxgen_device* device, const char* kernel,
+                                       ptxgen_stage_time* stages, size_t capacity,
+                                       size_t* count) PTXGEN_NOEXCEPT;
+
+#if defined(__cplusplus)
+}  // extern "C"
+#endif
+
+#endif  // PTXGEN_PTXGEN_H

@@ -1,0 +1,306 @@
+// src/capi/function.cpp - modules, functions, launches of any kernel
+#include <cstddef>
+#include <utility>
+
+#include "capi/objects.hpp"
+#include "ptxgen/ptx/names.hpp"
+
+using namespace ptxgen;
+using namespace ptxgen::capi;
+
+namespace ptxgen::inline v0::capi {
+
+Signature signature_of(const ptx::Module& module, const ptx::Function& entry) {
+  Signature signature;
+  std::uint64_t end = 0;
+  for (const ptx::Variable& variable : entry.parameters) {
+    const std::uint64_t alignment = std::max<std::uint32_t>(ptx::natural_alignment(variable), 1);
+    Parameter parameter;
+    parameter.name = module.text(variable.name);
+    // An array of bytes is a structure: only its size is known.
+    parameter.type =
+        variable.dimensions.empty() && variable.vector == 1 ? variable.type : ptx::Type::none;
+    end = (end + alignment - 1) / alignment * alignment;
+    parameter.offset = static_cast<std::uint32_t>(end);
+    parameter.size = static_cast<std::uint32_t>(ptx::size_in_bytes(variable));
+    parameter.pointer = variable.pointer;
+    parameter.space = variable.pointer_space;
+    end += parameter.size;
+    signature.parameters.push_back(std::move(parameter));
+  }
+  return signature;
+}
+
+namespace {
+
+[[noreturn]] void refuse(std::string_view kernel, std::string message) {
+  Error error(Stage::Launch, "arguments", std::move(message));
+  error.kernel = kernel;
+  throw std::move(error.refresh());
+}
+
+bool is_float(ptx::Type type) noexcept {
+  switch (type) {
+    case ptx::Type::f16:
+    case ptx::Type::f16x2:
+    case ptx::Type::bf16:
+    case ptx::Type::bf16x2:
+    case ptx::Type::f32:
+    case ptx::Type::f64:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Types that hold bits of any meaning.
+bool is_untyped(ptx::Type type) noexcept {
+  switch (type) {
+    case ptx::Type::none:
+    case ptx::Type::b8:
+    case ptx::Type::b16:
+    case ptx::Type::b32:
+    case ptx::Type::b64:
+    case ptx::Type::b128:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Why an argument of that kind is none for the parameter; empty: it is one.
+std::string_view mismatch(const Parameter& parameter, ptxgen_type type) noexcept {
+  if (type == PTXGEN_ANY) return {};
+  if (type == PTXGEN_POINTER) {
+    return parameter.size == 8 && !is_float(parameter.type) ? std::string_view{} : "a pointer";
+  }
+  if (parameter.pointer) return type == PTXGEN_FLOAT ? "a float" : std::string_view{};
+  if (is_untyped(parameter.type)) return {};
+  const bool wants_float = is_float(parameter.type);
+  if (type == PTXGEN_FLOAT && !wants_float) return "a float";
+  if (type == PTXGEN_INTEGER && wants_float) return "an integer";
+  return {};
+}
+
+std::string type_text(const Parameter& parameter) {
+  std::string text = parameter.type == ptx::Type::none
+                         ? std::to_string(parameter.size) + " bytes"
+                         : "." + std::string(ptx::name(parameter.type));
+  if (parameter.pointer) text += " (a pointer)";
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::byte> pack(std::string_view kernel, const Signature& signature,
+                            std::span<const ptxgen_argument> arguments) {
+  if (arguments.size() != signature.parameters.size()) {
+    refuse(kernel, std::to_string(arguments.size()) + " arguments were given, " +
+                       std::string(kernel) + " has " + std::to_string(signature.parameters.size()) +
+                       " parameters");
+  }
+  std::vector<std::byte> block(signature.size());
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const ptxgen_argument& argument = arguments[i];
+    const Parameter& parameter = signature.parameters[i];
+    const std::string which =
+        "argument " + std::to_string(i + 1) + " (parameter " + parameter.name + ")";
+    if (argument.value == nullptr) throw UsageError{"null", which + " has no value"};
+    if (argument.type < PTXGEN_ANY || argument.type > PTXGEN_POINTER) {
+      throw UsageError{"out-of-range", which + " has the type " + std::to_string(argument.type) +
+                                           "; PTXGEN_ANY, _INTEGER, _FLOAT and _POINTER are types"};
+    }
+    if (argument.bytes != parameter.size) {
+      refuse(kernel, which + " has " + std::to_string(argument.bytes) + " bytes, " +
+                         type_text(parameter) + " takes " + std::to_string(parameter.size));
+    }
+    if (const std::string_view is = mismatch(parameter, argument.type); !is.empty()) {
+      refuse(kernel,
+             which + " is " + std::string(is) + ", the kernel takes " + type_text(parameter));
+    }
+    std::memcpy(block.data() + parameter.offset, argument.value, parameter.size);
+  }
+  return block;
+}
+
+ptxgen_geometry to_c(const LaunchGeometry& geometry) noexcept {
+  ptxgen_geometry out{};
+  out.struct_bytes = sizeof out;
+  const auto write = [](std::uint32_t(&to)[3], const Dim3& from) {
+    to[0] = from.x;
+    to[1] = from.y;
+    to[2] = from.z;
+  };
+  write(out.grid, geometry.grid);
+  write(out.block, geometry.block);
+  write(out.cluster, Dim3{});
+  out.dynamic_shared_bytes = geometry.dynamic_shared_bytes;
+  return out;
+}
+
+}  // namespace ptxgen::inline v0::capi
+
+namespace {
+
+struct Launch {
+  LaunchGeometry geometry;
+  LaunchOptions options;
+};
+
+Launch read_geometry(const ptxgen_geometry* from) {
+  const ptxgen_geometry given = read_struct(&need_place(from, "geometry"), "geometry");
+  const auto size = [](const std::uint32_t(&numbers)[3]) {
+    const auto one = [](std::uint32_t number) { return number == 0 ? 1 : number; };
+    return Dim3{one(numbers[0]), one(numbers[1]), one(numbers[2])};
+  };
+  Launch launch;
+  launch.geometry = {size(given.grid), size(given.block), given.dynamic_shared_bytes};
+  launch.options.cluster = size(given.cluster);
+  launch.options.cooperative = given.cooperative != 0;
+  launch.options.programmatic = given.programmatic != 0;
+  return launch;
+}
+
+}  // namespace
+
+extern "C" {
+
+ptxgen_status ptxgen_module_load(ptxgen_device* device, const ptxgen_program* program,
+                                 ptxgen_module** module) noexcept {
+  return guarded(device, [&] {
+    ptxgen_module*& result = need_result(module, "module");
+    const SharedRuntime& runtime = need(device, "device").runtime;
+    const ptxgen_program& of = need(program, "program");
+    auto made = std::make_unique<ptxgen_module>(
+        runtime, Module::load(runtime->context, of.module, runtime->options.module));
+    made->source = of.module;
+    result = made.release();
+  });
+}
+
+ptxgen_status ptxgen_module_load_image(ptxgen_device* device, const void* image, size_t bytes,
+                                       ptxgen_module** module) noexcept {
+  return guarded(device, [&] {
+    ptxgen_module*& result = need_result(module, "module");
+    const SharedRuntime& runtime = need(device, "device").runtime;
+    if (image == nullptr) throw_null("image");
+    result = new ptxgen_module(
+        runtime,
+        Module::load_image(runtime->context, {static_cast<const std::byte*>(image), bytes}));
+  });
+}
+
+void ptxgen_module_free(ptxgen_module* module) noexcept { delete module; }
+
+ptxgen_status ptxgen_module_function(const ptxgen_module* module, const char* name,
+                                     ptxgen_function** function) noexcept {
+  return guarded(module, [&] {
+    ptxgen_function*& result = need_result(function, "function");
+    const ptxgen_module& of = need(module, "module");
+    const std::string_view wanted = need_text(name, "name");
+    auto made = std::make_unique<ptxgen_function>(of.runtime, of.module.function(wanted));
+    if (of.source) made->signature = signature_of(*of.source, entry_of(*of.source, wanted));
+    result = made.release();
+  });
+}
+
+ptxgen_status ptxgen_module_variable(const ptxgen_module* module, const char* name,
+                                     ptxgen_span* variable) noexcept {
+  return guarded(module, [&] {
+    const ptxgen_module& of = need(module, "module");
+    const std::string_view wanted = need_text(name, "name");
+    ptxgen_span& result = need_place(variable, "variable");
+    const Module::Variable found = of.module.variable(wanted);
+    result = {found.address, found.bytes};
+  });
+}
+
+const char* ptxgen_module_log(const ptxgen_module* module) noexcept {
+  return module == nullptr || !module->is(Kind::Module) ? "" : module->log.c_str();
+}
+
+ptxgen_status ptxgen_function_load(ptxgen_device* device, const ptxgen_program* program,
+                                   const char* entry, ptxgen_function** function) noexcept {
+  return guarded(device, [&] {
+    ptxgen_function*& result = need_result(function, "function");
+    const SharedRuntime& runtime = need(device, "device").runtime;
+    const ptx::Module& source = need(program, "program").module;
+    const ptx::Function& kernel = entry_of(source, entry == nullptr ? "" : entry);
+    auto made = std::make_unique<ptxgen_function>(
+        runtime, runtime->launcher.load(source, source.text(kernel.name)));
+    made->signature = signature_of(source, kernel);
+    result = made.release();
+  });
+}
+
+void ptxgen_function_free(ptxgen_function* function) noexcept { delete function; }
+
+ptxgen_status ptxgen_function_get_info(const ptxgen_function* function,
+                                       ptxgen_function_info* info) noexcept {
+  return guarded(function, [&] {
+    const ptxgen_function& of = need(function, "function");
+    const FunctionResources& resources = of.function.resources();
+    ptxgen_function_info out{};
+    out.name = of.name.c_str();
+    out.registers = resources.registers;
+    out.local = resources.local;
+    out.static_shared = resources.static_shared;
+    out.constant = resources.constant;
+    out.most_threads = resources.most_threads;
+    out.ptx_version = resources.ptx_version;
+    out.binary_version = resources.binary_version;
+    if (of.signature) {
+      out.signature_known = 1;
+      out.argument_count = static_cast<std::uint32_t>(of.signature->parameters.size());
+      out.argument_bytes = of.signature->size();
+    }
+    write_struct(info, out, "info");
+  });
+}
+
+ptxgen_status ptxgen_function_occupancy(const ptxgen_function* function, uint32_t threads,
+                                        uint32_t dynamic_shared_bytes, uint32_t* blocks) noexcept {
+  return guarded(function, [&] {
+    const ptxgen_function& of = need(function, "function");
+    need_place(blocks, "blocks") =
+        of.function.blocks_per_multiprocessor(threads, dynamic_shared_bytes);
+  });
+}
+
+ptxgen_status ptxgen_function_launch(const ptxgen_function* function,
+                                     const ptxgen_geometry* geometry,
+                                     const ptxgen_argument* arguments, size_t count,
+                                     const ptxgen_stream* stream) noexcept {
+  return guarded(function, [&] {
+    const ptxgen_function& of = need(function, "function");
+    const Launch launch = read_geometry(geometry);
+    const auto given = need_array(arguments, count, "arguments");
+    const Stream& on = need(stream, "stream").stream();
+    if (!of.signature) {
+      throw UsageError{"no-signature", of.name +
+                                           " was loaded from an image, which does not say what its "
+                                           "parameters are; use ptxgen_function_launch_packed"};
+    }
+    const std::vector<std::byte> block = pack(of.name, *of.signature, given);
+    of.function.launch(on, launch.geometry, block, launch.options);
+  });
+}
+
+ptxgen_status ptxgen_function_launch_packed(const ptxgen_function* function,
+                                            const ptxgen_geometry* geometry, const void* block,
+                                            size_t bytes, const ptxgen_stream* stream) noexcept {
+  return guarded(function, [&] {
+    const ptxgen_function& of = need(function, "function");
+    const Launch launch = read_geometry(geometry);
+    const auto given = need_array(static_cast<const std::byte*>(block), bytes, "block");
+    const Stream& on = need(stream, "stream").stream();
+    if (of.signature && bytes != of.signature->size()) {
+      refuse(of.name, "the block has " + std::to_string(bytes) + " bytes, the " +
+                          std::to_string(of.signature->parameters.size()) + " parameters of " +
+                          of.name + " take " + std::to_string(of.signature->size()));
+    }
+    of.function.launch(on, launch.geometry, given, launch.options);
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,172 @@
+// src/capi/launch.cpp - launches and plans of the library's kernels
+#include <algorithm>
+#include <utility>
+
+#include "capi/objects.hpp"
+#include "ptxgen/kernels/gemv_coalesced.hpp"
+
+using namespace ptxgen;
+using namespace ptxgen::capi;
+
+namespace {
+
+template <class T>
+DeviceSpan<T> elements(ptxgen_span span) noexcept {
+  return {{span.address}, span.bytes / sizeof(detail::Host<T>)};
+}
+
+void write_record(ptxgen_launch_record* to, const LaunchRecord& from) {
+  if (to == nullptr) return;
+  ptxgen_launch_record out{};
+  write_text(out.kernel, from.kernel);
+  write_text(out.implementation, from.implementation);
+  write_text(out.reason, from.reason);
+  out.geometry = to_c(from.geometry);
+  out.launches = from.launches;
+  out.cached = from.cached ? 1 : 0;
+  write_struct(to, out, "record");
+}
+
+/// A record that could not be written must be refused before the launch, not after it.
+void check_record(const ptxgen_launch_record* record) {
+  if (record == nullptr) return;
+  std::size_t bytes = 0;
+  std::memcpy(&bytes, record, sizeof bytes);
+  if (bytes < sizeof bytes || bytes > 65536) throw_struct_bytes(bytes, "record");
+}
+
+/// One launch by the launcher: `run(launcher, stream)` gives the record.
+template <class Run>
+ptxgen_status launch(ptxgen_device* device, const ptxgen_stream* stream,
+                     ptxgen_launch_record* record, const Run& run) noexcept {
+  return guarded(device, [&] {
+    const Launcher& launcher = need(device, "device").runtime->launcher;
+    const Stream& on = need(stream, "stream").stream();
+    check_record(record);
+    write_record(record, run(launcher, on));
+  });
+}
+
+template <class Freeze>
+ptxgen_status plan_on(ptxgen_device* device, const ptxgen_stream* stream, ptxgen_plan** plan,
+                      const Freeze& freeze) noexcept {
+  return guarded(device, [&] {
+    ptxgen_plan*& result = need_result(plan, "plan");
+    const Launcher& launcher = need(device, "device").runtime->launcher;
+    const ptxgen_stream& on = need(stream, "stream");
+    result = new ptxgen_plan(on.shared, freeze(launcher, on.stream()));
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+ptxgen_status ptxgen_gemv(ptxgen_device* device, ptxgen_span y, ptxgen_span a, ptxgen_span x,
+                          uint32_t k, uint32_t n, const ptxgen_stream* stream,
+                          ptxgen_launch_record* record) noexcept {
+  return launch(device, stream, record, [&](const Launcher& launcher, const Stream& on) {
+    return launcher.gemv(elements<f32>(y), elements<f32>(a), elements<f32>(x), k, n, on);
+  });
+}
+
+ptxgen_status ptxgen_matmul(ptxgen_device* device, ptxgen_span c, ptxgen_span a, ptxgen_span b,
+                            uint32_t m, uint32_t n, uint32_t k, const ptxgen_stream* stream,
+                            ptxgen_launch_record* record) noexcept {
+  return launch(device, stream, record, [&](const Launcher& launcher, const Stream& on) {
+    return launcher.matmul(elements<f32>(c), elements<f32>(a), elements<f32>(b), m, n, k, on);
+  });
+}
+
+ptxgen_status ptxgen_vadd(ptxgen_device* device, ptxgen_span c, ptxgen_span a, ptxgen_span b,
+                          uint32_t n, const ptxgen_stream* stream,
+                          ptxgen_launch_record* record) noexcept {
+  return launch(device, stream, record, [&](const Launcher& launcher, const Stream& on) {
+    return launcher.vadd(elements<f32>(c), elements<f32>(a), elements<f32>(b), n, on);
+  });
+}
+
+ptxgen_status ptxgen_copy(ptxgen_device* device, ptxgen_span out, ptxgen_span in, uint32_t n,
+                          const ptxgen_stream* stream, ptxgen_launch_record* record) noexcept {
+  return launch(device, stream, record, [&](const Launcher& launcher, const Stream& on) {
+    return launcher.copy(elements<b32>(out), elements<b32>(in), n, on);
+  });
+}
+
+ptxgen_status ptxgen_fma_rpt(ptxgen_device* device, ptxgen_span out, ptxgen_span in, int32_t n,
+                             int32_t k, float a, float b, const ptxgen_stream* stream,
+                             ptxgen_launch_record* record) noexcept {
+  return launch(device, stream, record, [&](const Launcher& launcher, const Stream& on) {
+    return launcher.fma_rpt(elements<f32>(out), elements<f32>(in), n, k, a, b, on);
+  });
+}
+
+ptxgen_status ptxgen_plan_gemv(ptxgen_device* device, ptxgen_span y, ptxgen_span a, ptxgen_span x,
+                               uint32_t k, uint32_t n, const ptxgen_stream* stream,
+                               ptxgen_plan** plan) noexcept {
+  return plan_on(device, stream, plan, [&](const Launcher& launcher, const Stream& on) {
+    return launcher.plan_gemv(elements<f32>(y), elements<f32>(a), elements<f32>(x), k, n, on);
+  });
+}
+
+ptxgen_status ptxgen_plan_vadd(ptxgen_device* device, ptxgen_span c, ptxgen_span a, ptxgen_span b,
+                               uint32_t n, const ptxgen_stream* stream,
+                               ptxgen_plan** plan) noexcept {
+  return plan_on(device, stream, plan, [&](const Launcher& launcher, const Stream& on) {
+    return launcher.plan_vadd(elements<f32>(c), elements<f32>(a), elements<f32>(b), n, on);
+  });
+}
+
+ptxgen_status ptxgen_plan_launch(const ptxgen_plan* plan, const ptxgen_stream* stream) noexcept {
+  return guarded(plan, [&] {
+    const LaunchPlan& of = need(plan, "plan").plan;
+    if (stream == nullptr) {
+      of.launch();
+    } else {
+      of.launch(need(stream, "stream").stream());
+    }
+  });
+}
+
+ptxgen_status ptxgen_plan_record(const ptxgen_plan* plan, ptxgen_launch_record* record) noexcept {
+  return guarded(plan, [&] {
+    const LaunchPlan& of = need(plan, "plan").plan;
+    write_record(&need_place(record, "record"), of.record());
+  });
+}
+
+void ptxgen_plan_free(ptxgen_plan* plan) noexcept { delete plan; }
+
+ptxgen_status ptxgen_prepare(ptxgen_device* device, const ptxgen_kernel_request* requests,
+                             size_t count, ptxgen_progress_callback callback, void* user) noexcept {
+  return guarded(device, [&] {
+    const Launcher& launcher = need(device, "device").runtime->launcher;
+    std::vector<KernelRequest> wanted;
+    for (const ptxgen_kernel_request& request : need_array(requests, count, "requests")) {
+      const std::string_view name = need_text(request.kernel, "requests.kernel");
+      // "gemv" takes the same parameters, whichever kernel it comes to.
+      const KernelValues chosen = kernel_values(
+          name == "gemv" ? GemvCoalesced::kName : name,
+          need_array(request.parameters, request.parameter_count, "requests.parameters"));
+      KernelRequest one;
+      one.kernel = name;
+      std::copy(chosen.values.begin(), chosen.values.end(), one.values.begin());
+      wanted.push_back(one);
+    }
+    struct Told {
+      ptxgen_progress_callback callback;
+      void* user;
+    } told{callback, user};
+    PrepareProgress progress;
+    if (callback != nullptr) {
+      progress.user = &told;
+      progress.report = [](void* to, std::size_t done, std::size_t total) {
+        const auto& it = *static_cast<const Told*>(to);
+        it.callback(it.user, done, total);
+      };
+    }
+    launcher.prepare(wanted, progress);
+  });
+}
+
+}  // extern "C"
