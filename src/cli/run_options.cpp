@@ -1,4 +1,4 @@
-// src/cli/run_options.cpp - what ptxgen run was called with, and the kernel that it names
+// src/cli/run_options.cpp - how ptxgen run was called
 #include "cli/run_options.hpp"
 
 #include <algorithm>
