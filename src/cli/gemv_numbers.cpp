@@ -1,4 +1,4 @@
-// src/cli/gemv_numbers.cpp - inputs of ptxgen gemv, and how far its result may be off
+// src/cli/gemv_numbers.cpp - inputs of ptxgen gemv and its error
 #include "cli/gemv_numbers.hpp"
 
 #include <algorithm>

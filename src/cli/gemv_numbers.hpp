@@ -1,4 +1,4 @@
-// src/cli/gemv_numbers.hpp - inputs of ptxgen gemv, and how far its result may be off
+// src/cli/gemv_numbers.hpp - inputs of ptxgen gemv and its error
 #pragma once
 
 #include <cstddef>

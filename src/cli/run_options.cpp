@@ -1,4 +1,4 @@
-// src/cli/run_options.cpp - what ptxgen run was called with, and the kernel that it names
+// src/cli/run_options.cpp - options of ptxgen run, the kernel meant
 #include "cli/run_options.hpp"
 
 #include <algorithm>

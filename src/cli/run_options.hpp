@@ -1,4 +1,4 @@
-// src/cli/run_options.hpp - what ptxgen run was called with, and the kernel that it names
+// src/cli/run_options.hpp - options of ptxgen run, the kernel meant
 #pragma once
 
 #include <cstdint>
