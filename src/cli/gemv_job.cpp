@@ -40,70 +40,40 @@ struct Buffers {
   Buffer<f32> y, a, x;
 };
 
-// How the kernel is launched: by the launcher's own gemv or, for a target that is not the device's,
-// built here and launched as anybody's kernel.
-class Launching {
- public:
-  Launching(const GemvJob& job, const Launcher& launcher, const ptx::Target& own)
-      : job_(job),
-        launcher_(launcher),
-        strided_(launcher.gemv_choice() == GemvChoice::Strided),
-        built_here_(job.target != nullptr && job.target->name != own.name &&
-                    launcher.gemv_choice() != GemvChoice::Cublas) {}
-
-  void generate(GemvOutcome& outcome) {
-    if (built_here_) timed(outcome, "generate", [&] { build(); });
-  }
-
-  // From spec, or what was built here, to the loaded module.
-  void make_ready() const {
-    if (built_here_) {
-      (void)launcher_.load(kernel_->module(), kernel_->name());
-      return;
-    }
-    const KernelRequest request{"gemv", {job_.k, job_.n}};
-    try {
-      launcher_.prepare({&request, 1});
-    } catch (const Error&) {
-      // The launch tries again and has cuBLAS to fall back on, or throws the same.
-      if (launcher_.gemv_choice() != GemvChoice::Auto) throw;
-    }
-  }
-
-  [[nodiscard]] LaunchRecord launch(const Buffers& buffers, const ptxgen::Stream& stream) const {
-    if (!built_here_) {
-      return launcher_.gemv(buffers.y, buffers.a, buffers.x, job_.k, job_.n, stream);
-    }
-    const auto block = GemvCoalesced::KernelType::pack(buffers.y.address(), buffers.a.address(),
-                                                       buffers.x.address(), job_.k, job_.n);
-    LaunchRecord record =
-        launcher_.launch(*kernel_, geometry_, {block.data(), block.size()}, stream);
-    record.kernel = strided_ ? GemvStrided::kName : GemvCoalesced::kName;
-    record.implementation = to_string(strided_ ? GemvChoice::Strided : GemvChoice::Coalesced);
-    record.reason = "built for --target";
-    return record;
-  }
-
- private:
-  void build() {
-    if (strided_) {
-      const GemvStrided spec{job_.k, job_.n};
-      kernel_.emplace(spec.build(*job_.target));
-      geometry_ = spec.geometry();
-    } else {
-      const GemvCoalesced spec{job_.k, job_.n};
-      kernel_.emplace(spec.build(*job_.target));
-      geometry_ = spec.geometry();
-    }
-  }
-
-  const GemvJob& job_;
-  const Launcher& launcher_;
-  bool strided_;
-  bool built_here_;
-  std::optional<BuiltKernel> kernel_;
-  LaunchGeometry geometry_;
+struct Built {
+  BuiltKernel kernel;
+  LaunchGeometry geometry;
 };
+
+template <class Spec>
+Built build(const GemvJob& job) {
+  const Spec spec{job.k, job.n};
+  return {spec.build(*job.target), spec.geometry()};
+}
+
+// From spec to loaded module, ready to launch: by the launcher's own gemv or, for a target that is
+// not the device's, built here and planned as anybody's kernel.
+LaunchPlan make_plan(GemvOutcome& outcome, const GemvJob& job, const Launcher& launcher,
+                     const ptx::Target& own, const Buffers& buffers, const ptxgen::Stream& stream) {
+  const GemvChoice choice = launcher.gemv_choice();
+  if (job.target == nullptr || job.target->name == own.name || choice == GemvChoice::Cublas) {
+    LaunchPlan plan = launcher.plan_gemv(buffers.y, buffers.a, buffers.x, job.k, job.n, stream);
+    outcome.kernel = plan.record().kernel;
+    outcome.implementation = plan.record().implementation;
+    outcome.reason = plan.record().reason;
+    return plan;
+  }
+  const bool strided = choice == GemvChoice::Strided;
+  const Built built = timed(outcome, "generate", [&] {
+    return strided ? build<GemvStrided>(job) : build<GemvCoalesced>(job);
+  });
+  outcome.kernel = built.kernel.name();
+  outcome.implementation = to_string(strided ? GemvChoice::Strided : GemvChoice::Coalesced);
+  outcome.reason = "built for --target";
+  const auto block = GemvCoalesced::KernelType::pack(buffers.y.address(), buffers.a.address(),
+                                                     buffers.x.address(), job.k, job.n);
+  return launcher.plan(built.kernel, built.geometry, {block.data(), block.size()}, stream);
+}
 
 std::string origin_of(const CacheStatistics& statistics) {
   if (statistics.lower_hits != 0) return std::string(to_string(CacheLayer::LowerFolder));
@@ -113,12 +83,7 @@ std::string origin_of(const CacheStatistics& statistics) {
 }
 
 // What is known of the kernel beyond its launch.
-void describe(GemvOutcome& outcome, const GemvJob& job, const LaunchRecord& record,
-              const ptx::Target& target) {
-  outcome.kernel = record.kernel;
-  outcome.implementation = record.implementation;
-  outcome.reason = record.reason;
-  outcome.geometry = record.geometry;
+void describe(GemvOutcome& outcome, const GemvJob& job, const ptx::Target& target) {
   outcome.target = target.name;
   const std::array<std::uint64_t, 2> values = {job.k, job.n};
   outcome.cost = GemvCoalesced{job.k, job.n}.cost();
@@ -135,6 +100,21 @@ std::uint64_t roundings(const GemvOutcome& outcome, const GemvJob& job) {
   if (outcome.implementation == "cublas") return std::max<std::uint64_t>(job.k, 1);
   if (outcome.implementation == "strided") return GemvStrided{job.k, job.n}.roundings();
   return GemvCoalesced{job.k, job.n}.roundings();
+}
+
+// Puts the launcher's stages before ours. `loading`: from spec to plan, microseconds.
+void list_stages(GemvOutcome& outcome, const StageTimes& times, double loading) {
+  std::vector<std::pair<std::string, double>> stages;
+  for (const StageTime& stage : times.stages) {
+    stages.emplace_back(std::string(stage.stage), stage.microseconds);
+    loading -= stage.microseconds;
+  }
+  for (const auto& [name, microseconds] : outcome.stages) {
+    if (name == "generate") loading -= microseconds;
+  }
+  // Above all what it takes to keep the module for the next process.
+  stages.emplace_back("rest", std::max(loading, 0.0));
+  outcome.stages.insert(outcome.stages.begin(), stages.begin(), stages.end());
 }
 
 // Waits; what a fault is called, or nothing.
@@ -177,27 +157,17 @@ GemvOutcome run_gemv(const Device& device, const GemvJob& job, const Settings& s
   if (device.info().kind == DeviceKind::Emulator) {
     observer.emplace(context, driver::emulated::default_options(), bar);
   }
-  Launching launching(job, launcher, device.target());
-  launching.generate(outcome);
   const Clock::time_point begin = Clock::now();
-  launching.make_ready();
-  double rest = microseconds_since(begin);
-  LaunchRecord record;
+  const LaunchPlan plan = make_plan(outcome, job, launcher, device.target(), buffers, stream);
+  const double loading = microseconds_since(begin);
+  outcome.geometry = plan.record().geometry;
   outcome.fault = timed(outcome, "run", [&] {
-    record = launching.launch(buffers, stream);
+    plan.launch();
     return wait_for(stream);
   });
-  describe(outcome, job, record, target);
-  std::vector<std::pair<std::string, double>> stages;
-  const StageTimes loading = launcher.stages(outcome.kernel);
-  for (const StageTime& stage : loading.stages) {
-    stages.emplace_back(std::string(stage.stage), stage.microseconds);
-    rest -= stage.microseconds;
-  }
+  describe(outcome, job, target);
+  list_stages(outcome, launcher.stages(outcome.kernel), loading);
   if (!outcome.hash.empty()) outcome.origin = origin_of(launcher.cache().statistics());
-  // Above all what it takes to keep the module for the next process.
-  stages.emplace_back("rest", std::max(rest, 0.0));
-  outcome.stages.insert(outcome.stages.begin(), stages.begin(), stages.end());
   if (observer) outcome.emulated = observer->result();
   if (!outcome.fault.empty()) return outcome;
 

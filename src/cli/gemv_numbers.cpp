@@ -1,4 +1,8 @@
+<<<<<<< HEAD
 // src/cli/gemv_numbers.cpp - inputs of ptxgen gemv, and its result's error
+=======
+// src/cli/gemv_numbers.cpp - inputs of ptxgen gemv and its error
+>>>>>>> suite
 #include "cli/gemv_numbers.hpp"
 
 #include <algorithm>

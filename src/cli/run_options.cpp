@@ -1,4 +1,8 @@
+<<<<<<< HEAD
 // src/cli/run_options.cpp - how ptxgen run was called
+=======
+// src/cli/run_options.cpp - options of ptxgen run, the kernel meant
+>>>>>>> suite
 #include "cli/run_options.hpp"
 
 #include <algorithm>

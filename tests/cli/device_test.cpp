@@ -153,7 +153,8 @@ TEST_CASE("wrong calls of run for a GPU say what is wrong") {
     CHECK(contains(result.err, message));
   };
   refused(call, kNoLibcuda, "[no-driver]");
-  refused(place.call("0", {"--device", "cuda:7"}), kLibcuda, "cuda:7");
+  refused(place.call("0", {"--device", "cuda:7"}), kLibcuda,
+          "there is no device 7; the driver shows 1,");
   call[3] = "thrice";
   refused(call, kLibcuda, "--entry thrice: " + place.ptx + " has no such entry; it has: twice");
   call = place.call("0", {"--device", "cuda:0"});
