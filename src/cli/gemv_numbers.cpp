@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 // src/cli/gemv_numbers.cpp - inputs of ptxgen gemv, and its result's error
-=======
-// src/cli/gemv_numbers.cpp - inputs of ptxgen gemv and its error
->>>>>>> suite
 #include "cli/gemv_numbers.hpp"
 
 #include <algorithm>

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 // src/cli/run_options.cpp - how ptxgen run was called
-=======
-// src/cli/run_options.cpp - options of ptxgen run, the kernel meant
->>>>>>> suite
 #include "cli/run_options.hpp"
 
 #include <algorithm>

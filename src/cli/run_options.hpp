@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 // src/cli/run_options.hpp - how ptxgen run was called
-=======
-// src/cli/run_options.hpp - options of ptxgen run, the kernel meant
->>>>>>> suite
 #pragma once
 
 #include <cstdint>
