@@ -9,7 +9,7 @@ function(ptxgen_program_settings name)
 endfunction()
 
 # ptxgen_add_test(NAME SOURCES a.cpp... [LIBS lib...] [LABELS label...] [TIMEOUT seconds]
-#                 [ENVIRONMENT VAR=value...] [COMPUTES])
+#                 [ENVIRONMENT VAR=value...] [COMPUTES] [BUNDLED])
 #
 # A Catch2 v2 program with the main of tests/support (do not define CATCH_CONFIG_MAIN). Each of its
 # test cases becomes one ctest test NAME/<case>, found by asking the program after it is linked.
@@ -17,12 +17,13 @@ endfunction()
 # For every label there is a target tests-<label> that builds the programs which carry it.
 # The folder's name is always a label.
 # Debug builds do not optimise the test's own sources, which are compiled more often than they run,
-# unless COMPUTES says that the time goes into them.
+# unless COMPUTES says that the time goes into them. BUNDLED: needs no file of the source tree and
+# is part of what PTXGEN_BUNDLE makes for other machines.
 function(ptxgen_add_test name)
   if(NOT PTXGEN_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPUTES" "TIMEOUT" "SOURCES;LIBS;LABELS;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPUTES;BUNDLED" "TIMEOUT" "SOURCES;LIBS;LABELS;ENVIRONMENT")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
     message(FATAL_ERROR "ptxgen_add_test(${name}): SOURCES missing, or unknown arguments: "
                         "${arg_UNPARSED_ARGUMENTS}")
@@ -40,7 +41,9 @@ function(ptxgen_add_test name)
   if(NOT arg_COMPUTES)
     target_compile_options(${name} PRIVATE $<$<CONFIG:Debug>:-O0>)
   endif()
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  if(NOT (PTXGEN_BUNDLE AND arg_BUNDLED))
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  endif()
   foreach(label IN LISTS arg_LABELS)
     if(NOT TARGET tests-${label})
       add_custom_target(tests-${label})

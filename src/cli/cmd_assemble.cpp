@@ -1,7 +1,7 @@
 // src/cli/cmd_assemble.cpp - ptxgen assemble: PTX to a cubin and its resources
-#include <nlohmann/json.hpp>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
 #include "ptxgen/runtime/assembler.hpp"

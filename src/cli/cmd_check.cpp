@@ -1,6 +1,6 @@
 // src/cli/cmd_check.cpp - ptxgen check: parse and verify
-#include <nlohmann/json.hpp>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
 #include "ptxgen/ptx/parser.hpp"

@@ -1,8 +1,9 @@
 // src/cli/cmd_doctor.cpp - ptxgen doctor: what this machine has
-#include <nlohmann/json.hpp>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "ptxgen/driver/table.hpp"
 #include "ptxgen/runtime/doctor.hpp"
 
 namespace ptxgen::cli {
@@ -19,7 +20,30 @@ void indent_lines(std::string& text, std::string_view lines, std::string_view in
   }
 }
 
-std::string described(const Diagnosis& diagnosis) {
+// Which driver answers, and what a command without --device runs on.
+struct Answer {
+  std::string driver;  // "libcuda", "stand-in", "none"
+  std::string chosen;  // "cuda:0", "emulator"
+  std::string why;
+};
+
+Answer answer_of(const Diagnosis& diagnosis, const Settings& settings) {
+  Answer answer;
+  const driver::Libcuda libcuda = driver::find_libcuda(settings);
+  answer.driver = libcuda.table == nullptr ? "none" : libcuda.emulated ? "stand-in" : "libcuda";
+  if (settings.device != "auto") {
+    answer.chosen = settings.device;
+    answer.why = "PTXGEN_DEVICE says so";
+    return answer;
+  }
+  answer.chosen = diagnosis.gpus.empty() ? "emulator" : "cuda:0";
+  answer.why = diagnosis.gpus.empty() ? "no GPU was found, so it is an emulated " +
+                                            settings.emulated_gpu + " or what --gpu says"
+                                      : diagnosis.gpus.front().name;
+  return answer;
+}
+
+std::string described(const Diagnosis& diagnosis, const Answer& answer) {
   std::string text;
   for (const PieceFinding& piece : diagnosis.pieces) {
     text += piece.found ? "found    " : "missing  ";
@@ -37,11 +61,17 @@ std::string described(const Diagnosis& diagnosis) {
             std::to_string(gpu.memory_bytes / 1000000) + " MB\n";
   }
   if (diagnosis.gpus.empty())
-    text += "no GPU: PTX can be built, checked and assembled here, not run on one\n";
+    text += "no GPU: PTX can be built, checked, assembled and run on the emulator here\n";
+  text += "driver   " +
+          std::string(answer.driver == "libcuda"    ? "NVIDIA's libcuda answers"
+                      : answer.driver == "stand-in" ? "ptxgen's stand-in for libcuda answers"
+                                                    : "no libcuda answers") +
+          "\n";
+  text += "device   without --device: " + answer.chosen + ": " + answer.why + "\n";
   return text;
 }
 
-nlohmann::json as_json(const Diagnosis& diagnosis) {
+nlohmann::json as_json(const Diagnosis& diagnosis, const Answer& answer) {
   nlohmann::json pieces = nlohmann::json::array();
   for (const PieceFinding& piece : diagnosis.pieces) {
     pieces.push_back({{"piece", piece.piece},
@@ -59,7 +89,10 @@ nlohmann::json as_json(const Diagnosis& diagnosis) {
                     {"multiprocessors", gpu.multiprocessors},
                     {"memory_bytes", gpu.memory_bytes}});
   }
-  return {{"pieces", std::move(pieces)}, {"gpus", std::move(gpus)}};
+  return {{"pieces", std::move(pieces)},
+          {"gpus", std::move(gpus)},
+          {"driver", answer.driver},
+          {"auto", {{"device", answer.chosen}, {"why", answer.why}}}};
 }
 
 }  // namespace
@@ -72,12 +105,14 @@ void add_doctor(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   Command command(app, "doctor", "Say what is found where, and what each missing piece would give");
   command.footer("Example: ptxgen doctor --json");
-  command.add_flag("--json", options->json, "one JSON document: {\"pieces\":[..],\"gpus\":[..]}");
+  command.add_flag("--json", options->json, "one JSON document: pieces, gpus, driver, auto");
   command.add_option("-o,--output", options->output, "write there instead of standard output");
   command.callback([options, &exit_code] {
-    const Diagnosis diagnosis = diagnose(Settings::from_environment());
-    write_output(options->output,
-                 options->json ? text_of(as_json(diagnosis)) : described(diagnosis));
+    const Settings settings = Settings::from_environment();
+    const Diagnosis diagnosis = diagnose(settings);
+    const Answer answer = answer_of(diagnosis, settings);
+    write_output(options->output, options->json ? text_of(as_json(diagnosis, answer))
+                                                : described(diagnosis, answer));
     exit_code = kDone;
   });
 }

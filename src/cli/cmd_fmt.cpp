@@ -1,6 +1,6 @@
 // src/cli/cmd_fmt.cpp - ptxgen fmt: parse and print
-#include <nlohmann/json.hpp>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
 #include "ptxgen/ptx/parser.hpp"

@@ -1,21 +1,14 @@
 // src/cli/cmd_gemv.cpp - ptxgen gemv: generate, check, run, compare
-#include <nlohmann/json.hpp>
-#include <algorithm>
 #include <charconv>
-#include <chrono>
-#include <cmath>
-#include <cstring>
 #include <iostream>
-#include <limits>
 #include <memory>
 #include <new>
+#include <nlohmann/json.hpp>
 
+#include "cli/device_choice.hpp"
+#include "cli/gemv_job.hpp"
 #include "cli/run_report.hpp"
 #include "ptxgen/emulator/profile.hpp"
-#include "ptxgen/kernels/gemv_coalesced.hpp"
-#include "ptxgen/kernels/gemv_strided.hpp"
-#include "ptxgen/ptx/parser.hpp"
-#include "ptxgen/ptx/verifier.hpp"
 #include "ptxgen/support/error.hpp"
 
 namespace ptxgen::cli {
@@ -34,11 +27,6 @@ struct Options {
   bool strict = false;
 };
 
-struct Shape {
-  std::uint32_t k = 4096;
-  std::uint32_t n = 4096;
-};
-
 constexpr std::string_view kParameters =
     "k (1..4294967295), n (1..4294967295), layout (T or R), dtype (f32, f16 or bf16)";
 
@@ -52,8 +40,8 @@ std::uint32_t whole_number(const std::string& name, const std::string& text) {
   return value;
 }
 
-Shape shape_of(const Options& options) {
-  Shape shape;
+// Fills k and n.
+void read_parameters(const Options& options, GemvJob& job) {
   for (const std::string& setting : options.settings) {
     const auto equals = setting.find('=');
     if (equals == std::string::npos || equals == 0) {
@@ -62,9 +50,9 @@ Shape shape_of(const Options& options) {
     const std::string name = setting.substr(0, equals);
     const std::string value = setting.substr(equals + 1);
     if (name == "k") {
-      shape.k = whole_number(name, value);
+      job.k = whole_number(name, value);
     } else if (name == "n") {
-      shape.n = whole_number(name, value);
+      job.n = whole_number(name, value);
     } else if (name == "layout") {
       if (value == "R") {
         throw UsageError(
@@ -81,220 +69,76 @@ Shape shape_of(const Options& options) {
       throw UsageError("gemv has no parameter '" + name + "'; it has: " + std::string(kParameters));
     }
   }
-  return shape;
 }
 
-// Why this kernel and this geometry.
-struct Plan {
-  std::string kernel;
-  std::string reason;
-  BuiltKernel built;
-  LaunchGeometry geometry;
-  KernelCost cost;
-  std::uint64_t roundings = 0;
+GemvChoice choice_of(const Options& options) {
+  try {
+    return gemv_choice(options.impl);
+  } catch (const Error&) {
+    throw UsageError("--impl " + options.impl +
+                     ": there is no such GEMV; there are: auto, coalesced, strided, cublas");
+  }
+}
+
+const ptx::Target* target_of(const Options& options) {
+  if (options.target.empty()) return nullptr;
+  const ptx::Target* const target = ptx::find_target(options.target);
+  if (target != nullptr) return target;
+  std::string known;
+  for (const ptx::Target& row : ptx::targets()) known += " " + std::string(row.name);
+  throw UsageError("there is no target '" + options.target + "'; there are:" + known);
+}
+
+// What was run on, in the words of the report.
+struct Place {
+  std::string device;  // "emulator", "cuda:0"
+  std::string gpu;     // "h200"; what the driver calls a real one
+  std::string name;    // "NVIDIA H200"
+  bool emulated = true;
 };
 
-template <class Spec>
-Plan plan_with(const Shape& shape, const ptx::Target& target, std::string reason) {
-  const Spec spec{shape.k, shape.n};
-  return {std::string(Spec::kName), std::move(reason), spec.build(target),
-          spec.geometry(),          spec.cost(),       spec.roundings()};
+std::string_view status_of(const GemvOutcome& outcome) {
+  if (outcome.emulated) return name_of(outcome.emulated->status);
+  return outcome.fault.empty() ? "ok" : "fault";
 }
 
-Plan make_plan(const Options& options, const Shape& shape, const ptx::Target& target) {
-  if (options.impl == "auto") {
-    return plan_with<GemvCoalesced>(shape, target,
-                                    "auto: consecutive lanes read consecutive columns");
-  }
-  if (options.impl == "coalesced") return plan_with<GemvCoalesced>(shape, target, "asked for");
-  if (options.impl == "strided") return plan_with<GemvStrided>(shape, target, "asked for");
-  if (options.impl == "cublas") {
-    throw UsageError(
-        "--impl cublas: needs a GPU, and this version runs on the emulator only; there are: auto, "
-        "coalesced, strided");
-  }
-  throw UsageError("--impl " + options.impl +
-                   ": there is no such GEMV; there are: auto, coalesced, strided");
-}
-
-// Microseconds of each stage, in order.
-class Stages {
- public:
-  template <class Work>
-  auto timed(const char* name, Work&& work) {
-    struct Stop {
-      Stages* stages;
-      const char* name;
-      std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
-      ~Stop() {
-        const std::chrono::duration<double, std::micro> took =
-            std::chrono::steady_clock::now() - begin;
-        stages->list.emplace_back(name, took.count());
-      }
-    };
-    const Stop stop{this, name};
-    return work();
-  }
-  std::vector<std::pair<std::string, double>> list;
-};
-
-// 64-bit FNV-1a: to see whether two runs had the same text, nothing more.
-std::string hash_of(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  std::string digits(16, '0');
-  for (std::size_t i = 0; i < 16; ++i) {
-    digits[15 - i] = "0123456789abcdef"[hash >> (4 * i) & 15];
-  }
-  return "fnv1a64:" + digits;
-}
-
-// Numbers in [-1, 1) with 24 bits, the same on every host: splitmix64.
-std::vector<float> random_values(std::size_t count, std::uint64_t seed) {
-  std::vector<float> values(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    std::uint64_t z = seed + (i + 1) * 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    z ^= z >> 31;
-    values[i] = static_cast<float>(static_cast<std::int32_t>(z >> 40) - (1 << 23)) * 0x1p-23f;
-  }
-  return values;
-}
-
-struct Comparison {
-  double nmse = 0;       // sum of squared errors / sum of squares of the reference
-  double max_error = 0;  // largest |y - reference|
-  double bound = 0;      // what is allowed where the error is nearest to, or beyond, its bound
-  double worst = 0;      // the largest error / bound
-  std::uint64_t outside = 0;
-};
-
-Comparison compare(std::span<const float> y, const GemvReference& reference,
-                   std::uint64_t roundings) {
-  Comparison made;
-  double errors = 0;
-  double squares = 0;
-  for (std::size_t j = 0; j < y.size(); ++j) {
-    const double error = std::abs(double{y[j]} - reference.y[j]);
-    const double bound = gemv_error_bound(reference.magnitude[j], roundings);
-    errors += error * error;
-    squares += reference.y[j] * reference.y[j];
-    // Not <=: a NaN lies outside.
-    const bool inside = error <= bound;
-    if (!inside) ++made.outside;
-    double share = bound > 0 ? error / bound : (inside ? 0 : std::numeric_limits<double>::max());
-    if (!std::isfinite(share)) share = std::numeric_limits<double>::max();
-    if (j == 0 || share > made.worst) {
-      made.worst = share;
-      made.bound = bound;
-    }
-    made.max_error = std::isnan(error) ? error : std::max(made.max_error, error);
-  }
-  made.nmse = squares > 0 ? errors / squares : errors;
-  return made;
-}
-
-struct Job {
-  Plan plan;
-  Shape shape;
-  ptx::Gpu gpu;
-  std::string target;
-  std::string hash;
-  std::vector<Finding> check;
-  emulator::Result result;
-  Comparison comparison;
-  Stages stages;
-  bool ok = false;
-};
-
-std::uint64_t upload(emulator::Device& device, std::span<const float> values,
-                     std::string_view name) {
-  const std::uint64_t address = device.allocate(values.size_bytes(), name);
-  device.write(address, std::as_bytes(values));
-  device.protect(address);
-  return address;
-}
-
-template <class... Args>
-std::vector<std::byte> packed(const Args&... arguments) {
-  const auto block = GemvCoalesced::KernelType::pack(arguments...);
-  return {block.data(), block.data() + block.size()};
-}
-
-emulator::Dim3 emulated(const Dim3& size) { return {size.x, size.y, size.z}; }
-
-void run_job(Job& job, const Options& options) {
-  const std::uint32_t k = job.shape.k;
-  const std::uint32_t n = job.shape.n;
-  const std::uint64_t elements = std::uint64_t{k} * n;
-  Stages& stages = job.stages;
-  emulator::Device device(job.gpu);
-  emulator::Program program = stages.timed(
-      "load", [&] { return emulator::Program::load(device, job.plan.built.module()); });
-  std::vector<float> a;
-  std::vector<float> x;
-  stages.timed("inputs", [&] {
-    a = random_values(elements, options.seed);
-    x = random_values(k, ~options.seed);
-  });
-  std::vector<float> y(n);
-  const std::uint64_t y_address = device.allocate(std::uint64_t{4} * n, "y");
-  std::vector<std::byte> arguments;
-  stages.timed("upload", [&] {
-    const std::uint64_t a_address = upload(device, a, "A");
-    const std::uint64_t x_address = upload(device, x, "x");
-    arguments = packed(DeviceAddress<f32>{y_address}, DeviceAddress<f32>{a_address},
-                       DeviceAddress<f32>{x_address}, k, n);
-  });
-  ProgressBar bar("gemv");
-  emulator::Options how;
-  how.progress = bar.sink();
-  emulator::Launch launch;
-  launch.kernel = job.plan.kernel;
-  launch.grid = emulated(job.plan.geometry.grid);
-  launch.block = emulated(job.plan.geometry.block);
-  launch.dynamic_shared_bytes = job.plan.geometry.dynamic_shared_bytes;
-  launch.parameters = arguments;
-  stages.timed("run", [&] { job.result = emulator::run(program, launch, how); });
-  device.read(y_address, std::as_writable_bytes(std::span(y)));
-  const GemvReference reference =
-      stages.timed("reference", [&] { return gemv_reference(a, x, k, n); });
-  stages.timed("compare", [&] { job.comparison = compare(y, reference, job.plan.roundings); });
-  job.ok = job.comparison.outside == 0 && job.result.status == emulator::Status::Ok;
-}
-
-nlohmann::json as_json(const Job& job, const Options& options) {
+nlohmann::json as_json(const GemvOutcome& outcome, const GemvJob& job, const Place& place) {
   nlohmann::json stages = nlohmann::json::object();
-  for (const auto& [name, microseconds] : job.stages.list) stages[name] = microseconds;
-  const LaunchGeometry& geometry = job.plan.geometry;
-  nlohmann::json findings = to_json(job.result.findings);
-  for (const Finding& finding : job.check) findings.push_back(to_json(finding));
-  return {{"nmse", job.comparison.nmse},
-          {"max_error", job.comparison.max_error},
-          {"bound", job.comparison.bound},
-          {"worst_error_over_bound", job.comparison.worst},
-          {"outside_bound", job.comparison.outside},
-          {"ok", job.ok},
-          {"k", job.shape.k},
-          {"n", job.shape.n},
-          {"seed", options.seed},
-          {"gpu", job.gpu.name},
-          {"status", name_of(job.result.status)},
-          {"plan",
-           {{"kernel", job.plan.kernel},
-            {"reason", job.plan.reason},
-            {"target", job.target},
-            {"layout", "T"},
-            {"dtype", "f32"},
-            {"grid", {geometry.grid.x, geometry.grid.y, geometry.grid.z}},
-            {"block", {geometry.block.x, geometry.block.y, geometry.block.z}},
-            {"bytes", job.plan.cost.bytes()},
-            {"flops", job.plan.cost.flops}}},
-          {"ptx_hash", job.hash},
-          {"stages_us", std::move(stages)},
-          {"findings", std::move(findings)},
-          {"counters", to_json(job.result.counters)}};
+  for (const auto& [name, microseconds] : outcome.stages) stages[name] = microseconds;
+  const LaunchGeometry& geometry = outcome.geometry;
+  nlohmann::json findings = nlohmann::json::array();
+  if (outcome.emulated) findings = to_json(outcome.emulated->findings);
+  for (const Finding& finding : outcome.check) findings.push_back(to_json(finding));
+  nlohmann::json made = {{"nmse", outcome.comparison.nmse},
+                         {"max_error", outcome.comparison.max_error},
+                         {"bound", outcome.comparison.bound},
+                         {"worst_error_over_bound", outcome.comparison.worst},
+                         {"outside_bound", outcome.comparison.outside},
+                         {"ok", outcome.ok},
+                         {"k", job.k},
+                         {"n", job.n},
+                         {"seed", job.seed},
+                         {"device", place.device},
+                         {"gpu", place.gpu},
+                         {"status", status_of(outcome)},
+                         {"plan",
+                          {{"kernel", outcome.kernel},
+                           {"implementation", outcome.implementation},
+                           {"reason", outcome.reason},
+                           {"target", outcome.target},
+                           {"layout", "T"},
+                           {"dtype", "f32"},
+                           {"grid", {geometry.grid.x, geometry.grid.y, geometry.grid.z}},
+                           {"block", {geometry.block.x, geometry.block.y, geometry.block.z}},
+                           {"bytes", outcome.cost.bytes()},
+                           {"flops", outcome.cost.flops}}},
+                         {"ptx_hash", outcome.hash},
+                         {"module", outcome.origin},
+                         {"stages_us", std::move(stages)},
+                         {"findings", std::move(findings)}};
+  if (!outcome.fault.empty()) made["fault"] = outcome.fault;
+  if (outcome.emulated) made["counters"] = to_json(outcome.emulated->counters);
+  return made;
 }
 
 std::string number(double value) {
@@ -303,103 +147,116 @@ std::string number(double value) {
   return {text, end.ptr};
 }
 
-std::string described(const Job& job, const Options& options) {
+std::string described(const GemvOutcome& outcome, const GemvJob& job, const Place& place) {
   std::string text;
   const auto row = [&text](std::string_view name, const std::string& value) {
     text += name;
     text.append(name.size() < 20 ? 20 - name.size() : 1, ' ');
     text += value + "\n";
   };
-  const LaunchGeometry& geometry = job.plan.geometry;
-  row("y = x A", "1x" + std::to_string(job.shape.k) + " times " + std::to_string(job.shape.k) +
-                     "x" + std::to_string(job.shape.n) + ", f32, seed " +
-                     std::to_string(options.seed));
-  row("kernel", job.plan.kernel + " (" + job.plan.reason + ")");
-  row("emulated on", std::string(job.gpu.full_name) + ", PTX for " + job.target);
-  row("launch", std::to_string(geometry.grid.x) + " blocks of " + std::to_string(geometry.block.x) +
-                    " threads");
-  row("PTX", job.hash);
-  row("result", std::string(job.ok ? "right" : "WRONG") + ": largest error " +
-                    number(job.comparison.max_error) + ", at most " +
-                    number(100 * job.comparison.worst) + " % of the error bound, nmse " +
-                    number(job.comparison.nmse));
-  if (job.comparison.outside != 0) {
-    row("", std::to_string(job.comparison.outside) + " of " + std::to_string(job.shape.n) +
-                " elements lie outside their bound, the worst has the bound " +
-                number(job.comparison.bound));
+  const LaunchGeometry& geometry = outcome.geometry;
+  const Comparison& comparison = outcome.comparison;
+  row("y = x A", "1x" + std::to_string(job.k) + " times " + std::to_string(job.k) + "x" +
+                     std::to_string(job.n) + ", f32, seed " + std::to_string(job.seed));
+  row("kernel", outcome.kernel + " (" + outcome.reason + ")");
+  const std::string built = outcome.hash.empty() ? "" : ", PTX for " + outcome.target;
+  row(place.emulated ? "emulated on" : "run on", place.name + built);
+  if (!outcome.hash.empty()) {
+    row("launch", std::to_string(geometry.grid.x) + " blocks of " +
+                      std::to_string(geometry.block.x) + " threads");
+    row("PTX", outcome.hash);
+    row("module", outcome.origin);
   }
-  row("status", std::string(name_of(job.result.status)) + ", " +
-                    std::to_string(job.result.findings.size()) + " findings");
-  text += emulator::to_text(job.result.counters);
-  for (const auto& [name, microseconds] : job.stages.list) {
+  if (outcome.fault.empty()) {
+    row("result", std::string(outcome.ok ? "right" : "WRONG") + ": largest error " +
+                      number(comparison.max_error) + ", at most " + number(100 * comparison.worst) +
+                      " % of the error bound, nmse " + number(comparison.nmse));
+  } else {
+    row("result", "none, the kernel was stopped");
+  }
+  if (comparison.outside != 0) {
+    row("", std::to_string(comparison.outside) + " of " + std::to_string(job.n) +
+                " elements lie outside their bound, the worst has the bound " +
+                number(comparison.bound));
+  }
+  if (outcome.emulated) {
+    row("status", std::string(status_of(outcome)) + ", " +
+                      std::to_string(outcome.emulated->findings.size()) + " findings");
+    text += emulator::to_text(outcome.emulated->counters);
+  }
+  for (const auto& [name, microseconds] : outcome.stages) {
     row("time, " + name, number(microseconds / 1000) + " ms");
   }
   return text;
 }
 
-void gemv_command(const Options& options, int& exit_code) {
-  check_device(options.device);
-  const Shape shape = shape_of(options);
-  const ptx::Gpu gpu = chosen_gpu(options.gpu, options.target.empty() ? "sm_89" : options.target);
-  const std::string target_name = options.target.empty() ? std::string(gpu.target) : options.target;
-  const ptx::Target* target = ptx::find_target(target_name);
-  if (target == nullptr) {
-    std::string known;
-    for (const ptx::Target& row : ptx::targets()) known += " " + std::string(row.name);
-    throw UsageError("there is no target '" + target_name + "'; there are:" + known);
-  }
-  if (std::uint64_t{shape.k} * shape.n > gpu.memory_bytes / 4) {
-    throw UsageError("-p k=" + std::to_string(shape.k) + " -p n=" + std::to_string(shape.n) +
-                     ": A does not fit into the " + std::to_string(gpu.memory_bytes) +
-                     " bytes of " + std::string(gpu.name));
-  }
+int exit_code_of(const GemvOutcome& outcome, bool strict) {
+  if (!outcome.ok) return kFound;
+  const ExitCode check = verdict(outcome.check, strict);
+  if (check != kDone || !outcome.emulated) return check;
+  return verdict(outcome.emulated->findings, strict);
+}
 
-  Stages stages;
-  Plan plan = stages.timed("generate", [&] { return make_plan(options, shape, *target); });
-  const std::string text = plan.built.ptx();
-  Job job{
-      std::move(plan), shape, gpu, std::string(target->name), hash_of(text), {}, {}, {}, {}, false};
-  job.stages = std::move(stages);
-  job.stages.timed("check", [&] {
-    job.check = ptx::verify(ptx::parse(text, job.plan.kernel + ".ptx"),
-                            {.target = {}, .entry = job.plan.kernel});
-  });
-  exit_code = verdict(job.check, options.strict);
-  if (exit_code == kDone) {
-    try {
-      run_job(job, options);
-    } catch (const std::bad_alloc&) {
-      throw UsageError("this machine has too little memory for a matrix of " +
-                       std::to_string(std::uint64_t{shape.k} * shape.n) + " elements");
-    }
-    exit_code = job.ok ? verdict(job.result.findings, options.strict) : kFound;
+void gemv_command(const Options& options, int& exit_code) {
+  const Settings settings = Settings::from_environment();
+  GemvJob job;
+  read_parameters(options, job);
+  job.choice = choice_of(options);
+  job.seed = options.seed;
+  job.target = target_of(options);
+  const DeviceChoice choice =
+      choose_device(options.device, options.gpu.empty() ? "" : "--gpu", settings);
+  const ptx::Gpu gpu =
+      chosen_gpu(options.gpu, choice, options.target.empty() ? "sm_89" : options.target);
+  const Device device = open_device(choice, gpu, settings);
+  const DeviceInfo& info = device.info();
+  if (std::uint64_t{job.k} * job.n > info.limits.memory_bytes / 4) {
+    throw UsageError("-p k=" + std::to_string(job.k) + " -p n=" + std::to_string(job.n) +
+                     ": A does not fit into the " + std::to_string(info.limits.memory_bytes) +
+                     " bytes of " + (choice.emulator ? std::string(gpu.name) : info.name));
   }
+  const Place place{choice.name, choice.emulator ? std::string(gpu.name) : info.name,
+                    choice.emulator ? std::string(gpu.full_name) : info.name, choice.emulator};
+
+  GemvOutcome outcome;
+  try {
+    outcome = run_gemv(device, job, settings);
+  } catch (const std::bad_alloc&) {
+    throw UsageError("this machine has too little memory for a matrix of " +
+                     std::to_string(std::uint64_t{job.k} * job.n) + " elements");
+  }
+  exit_code = exit_code_of(outcome, options.strict);
   if (options.json) {
-    write_output(options.output, text_of(as_json(job, options)));
+    write_output(options.output, text_of(as_json(outcome, job, place)));
     return;
   }
-  for (const Finding& finding : job.check) std::cerr << to_text(finding) << '\n';
-  for (const emulator::RunFinding& finding : job.result.findings) {
-    std::cerr << to_text(finding) << '\n';
+  for (const Finding& finding : outcome.check) std::cerr << to_text(finding) << '\n';
+  if (outcome.emulated) {
+    for (const emulator::RunFinding& finding : outcome.emulated->findings) {
+      std::cerr << to_text(finding) << '\n';
+    }
   }
-  write_output(options.output, described(job, options));
+  if (!outcome.fault.empty()) std::cerr << outcome.fault << '\n';
+  write_output(options.output, described(outcome, job, place));
 }
 
 }  // namespace
 
 void add_gemv(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  Command command(app, "gemv",
-                  "The main job: generate y = x A, check it, run it, compare it with fp64");
+  Command command(
+      app, "gemv",
+      "The main job: generate y = x A, check it, load it, run it, compare it with fp64");
   command.footer("Example: ptxgen gemv -p k=4096 -p n=4096 --json");
   command
       .add_option("-p", options->settings,
                   "NAME=VALUE, repeatable: k, n, layout=T|R, dtype=f32|f16|bf16")
       .one_value_each();
-  command.add_option("--impl", options->impl, "auto, coalesced or strided").capture_default_str();
+  command.add_option("--impl", options->impl, "auto, coalesced, strided or cublas")
+      .capture_default_str();
   command.add_option("--seed", options->seed, "of the random inputs").capture_default_str();
   command.add_option("--target", options->target, "generate for it (default: the GPU's own)");
-  command.add_option("--gpu", options->gpu, "the GPU to model: h200, ..., or sm_90 and the like");
+  command.add_option("--gpu", options->gpu, "the GPU to emulate: h200, ..., or sm_90 and the like");
   command.add_option("--device", options->device, "auto, emulator or cuda:N");
   command.add_option("-o,--output", options->output, "write there instead of standard output");
   command.add_flag("--json", options->json,

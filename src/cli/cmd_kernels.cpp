@@ -1,7 +1,7 @@
 // src/cli/cmd_kernels.cpp - ptxgen list and dump: the library's kernels
-#include <nlohmann/json.hpp>
 #include <charconv>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
 #include "ptxgen/kernels/kernel.hpp"

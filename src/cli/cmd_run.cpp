@@ -1,9 +1,10 @@
 // src/cli/cmd_run.cpp - ptxgen run: one launch of any PTX
-#include <nlohmann/json.hpp>
-#include <charconv>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
+#include "cli/run_gpu.hpp"
+#include "cli/run_options.hpp"
 #include "cli/run_report.hpp"
 #include "ptxgen/emulator/arguments.hpp"
 #include "ptxgen/emulator/profile.hpp"
@@ -14,50 +15,6 @@ namespace ptxgen::cli {
 
 namespace {
 
-struct Options {
-  std::string file;
-  std::string entry;
-  std::string grid;
-  std::string block;
-  std::string cluster;
-  std::uint32_t shared_bytes = 0;
-  std::vector<std::string> arguments;
-  std::uint64_t seed = 0;
-  std::uint64_t schedules = 1;
-  std::uint64_t max_instructions = emulator::Options{}.max_instructions;
-  bool parallel = false;
-  bool profile = false;
-  std::string check = "default";
-  std::vector<std::string> no_check;
-  std::vector<std::string> suppress;
-  std::string suppressions;
-  std::string gpu;
-  std::string device;
-  std::string output;
-  bool json = false;
-  bool strict = false;
-};
-
-// `X[,Y[,Z]]`
-emulator::Dim3 dimensions(const std::string& option, const std::string& text) {
-  emulator::Dim3 size;
-  std::uint32_t* const parts[] = {&size.x, &size.y, &size.z};
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  for (std::uint32_t* part : parts) {
-    const auto [stop, code] = std::from_chars(at, end, *part);
-    if (code != std::errc{} || *part == 0) break;
-    if (stop == end) return size;
-    if (*stop != ',') break;
-    at = stop + 1;
-  }
-  throw UsageError(option + " " + text + ": wants X[,Y[,Z]], whole numbers from 1");
-}
-
-std::string comma_text(const emulator::Dim3& size) {
-  return std::to_string(size.x) + "," + std::to_string(size.y) + "," + std::to_string(size.z);
-}
-
 // What the launches of all schedules have in common.
 struct Plan {
   std::string text;
@@ -67,7 +24,7 @@ struct Plan {
   emulator::Options options;
 };
 
-emulator::Options run_options(const Options& given) {
+emulator::Options run_options(const RunOptions& given) {
   emulator::Options options;
   try {
     options.checks = emulator::RuleSet::parse(given.check);
@@ -98,7 +55,7 @@ emulator::Options run_options(const Options& given) {
 }
 
 // Standard input can be read by one reader, and once.
-void check_standard_input(const Options& options, const Plan& plan) {
+void check_standard_input(const RunOptions& options, const Plan& plan) {
   unsigned readers = options.file == "-" ? 1 : 0;
   if (options.suppressions == "-") ++readers;
   bool by_argument = false;
@@ -113,50 +70,6 @@ void check_standard_input(const Options& options, const Plan& plan) {
         "--schedules reads the inputs again for each schedule, which standard input cannot give; "
         "name a file");
   }
-}
-
-const emulator::Program::Kernel& chosen_kernel(const emulator::Program& program,
-                                               const Options& options) {
-  std::string names;
-  for (const emulator::Program::Kernel& kernel : program.kernels()) {
-    names += (names.empty() ? "" : ", ") + kernel.name;
-  }
-  if (names.empty()) throw UsageError(input_name(options.file) + " has no entry to run");
-  if (options.entry.empty()) {
-    if (program.kernels().size() == 1) return program.kernels().front();
-    throw UsageError(input_name(options.file) +
-                     " has several entries, say which with --entry: " + names);
-  }
-  const emulator::Program::Kernel* kernel = program.find_kernel(options.entry);
-  if (kernel == nullptr) {
-    throw UsageError("--entry " + options.entry + ": " + input_name(options.file) +
-                     " has no such entry; it has: " + names);
-  }
-  return *kernel;
-}
-
-emulator::Launch launch_of(const Options& options, const emulator::Program::Kernel& kernel) {
-  const bool block_required = kernel.required_block.count() != 0;
-  const bool cluster_required = kernel.required_cluster.count() != 0;
-  if (options.block.empty() && !block_required) {
-    throw UsageError("--block is missing, and the kernel requires no block size of its own");
-  }
-  emulator::Launch launch;
-  launch.kernel = kernel.name;
-  launch.grid = dimensions("--grid", options.grid);
-  launch.block =
-      options.block.empty() ? kernel.required_block : dimensions("--block", options.block);
-  if (cluster_required) launch.cluster = kernel.required_cluster;
-  if (!options.cluster.empty()) {
-    launch.cluster = dimensions("--cluster", options.cluster);
-    if (cluster_required && launch.cluster != kernel.required_cluster) {
-      throw UsageError("--cluster " + options.cluster + ": the kernel's .reqnctapercluster is " +
-                       comma_text(kernel.required_cluster) +
-                       "; leave --cluster out or say the same");
-    }
-  }
-  launch.dynamic_shared_bytes = options.shared_bytes;
-  return launch;
 }
 
 struct BufferContent {
@@ -191,11 +104,11 @@ std::vector<BufferContent> contents_of(const emulator::Device& device,
 
 // A device of its own for each schedule: fresh buffers, fresh module variables, equal addresses.
 // `write_error` is what kept an output file from being written.
-Outcome run_schedule(const Plan& plan, const Options& options, std::uint64_t seed,
+Outcome run_schedule(const Plan& plan, const RunOptions& options, std::uint64_t seed,
                      bool write_outputs, std::unique_ptr<Error>& write_error) {
   emulator::Device device(plan.gpu);
   emulator::Program program = emulator::Program::load(device, plan.text, plan.file);
-  const emulator::Program::Kernel& kernel = chosen_kernel(program, options);
+  const emulator::Program::Kernel& kernel = chosen_kernel(program.kernels(), options);
   emulator::Launch launch = launch_of(options, kernel);
   const emulator::Arguments arguments(device, kernel, plan.specs);
   launch.parameters = arguments.parameters();
@@ -319,7 +232,7 @@ void compare(std::vector<emulator::RunFinding>& findings, const Outcome& first,
 }
 
 // All schedules as one result: findings of all, everything else of the first.
-Outcome run_all(const Plan& plan, const Options& options, std::unique_ptr<Error>& write_error) {
+Outcome run_all(const Plan& plan, const RunOptions& options, std::unique_ptr<Error>& write_error) {
   Outcome all = run_schedule(plan, options, options.seed, true, write_error);
   emulator::Status& status = all.result.status;
   // A schedule that was stopped has left its work half done; only whole ones are compared.
@@ -346,7 +259,7 @@ Outcome run_all(const Plan& plan, const Options& options, std::unique_ptr<Error>
   return all;
 }
 
-nlohmann::json as_json(const Outcome& outcome, const Plan& plan, const Options& options) {
+nlohmann::json as_json(const Outcome& outcome, const Plan& plan, const RunOptions& options) {
   nlohmann::json made = {{"kernel", outcome.kernel},
                          {"gpu", plan.gpu.name},
                          {"seed", options.seed},
@@ -357,6 +270,7 @@ nlohmann::json as_json(const Outcome& outcome, const Plan& plan, const Options& 
                          {"seconds", outcome.result.seconds},
                          {"counters", to_json(outcome.result.counters)}};
   if (options.profile) made["lines"] = lines_json(outcome.result.counters);
+  made["device"] = "emulator";
   return made;
 }
 
@@ -374,19 +288,7 @@ void describe(const Outcome& outcome, const Plan& plan) {
             << outcome.result.seconds << " s, emulating " << plan.gpu.name << '\n';
 }
 
-void run_command(const Options& options, int& exit_code) {
-  check_device(options.device);
-  Plan plan;
-  plan.options = run_options(options);
-  for (const std::string& text : options.arguments) {
-    plan.specs.push_back(emulator::parse_argument(text));
-  }
-  check_standard_input(options, plan);
-  plan.text = read_input(options.file);
-  plan.file = input_name(options.file);
-  const ptx::Module module = ptx::parse(plan.text, plan.file);
-  plan.gpu = chosen_gpu(options.gpu, module.target);
-
+void run_on_emulator(const RunOptions& options, const Plan& plan, int& exit_code) {
   std::unique_ptr<Error> write_error;
   const Outcome outcome = run_all(plan, options, write_error);
   const emulator::Result& result = outcome.result;
@@ -406,11 +308,69 @@ void run_command(const Options& options, int& exit_code) {
       result.status == emulator::Status::Fault ? kFound : verdict(result.findings, options.strict);
 }
 
+nlohmann::json as_json(const GpuOutcome& outcome, const DeviceInfo& info,
+                       const DeviceChoice& choice) {
+  nlohmann::json made = {{"kernel", outcome.kernel},
+                         {"gpu", info.name},
+                         {"device", choice.name},
+                         {"status", outcome.fault.empty() ? "ok" : "fault"},
+                         {"findings", nlohmann::json::array()},
+                         {"printf", outcome.printed},
+                         {"seconds", outcome.seconds},
+                         {"registers", outcome.resources.registers},
+                         {"local", outcome.resources.local},
+                         {"shared", outcome.resources.static_shared}};
+  if (!outcome.fault.empty()) made["fault"] = outcome.fault;
+  return made;
+}
+
+void run_on_device(const RunOptions& options, const Plan& plan, const ptx::Module& module,
+                   const DeviceChoice& choice, int& exit_code) {
+  const Device device = Device::open(choice.name, Settings::from_environment());
+  std::unique_ptr<Error> write_error;
+  const GpuOutcome outcome =
+      run_on_gpu(device, options, plan.text, module, plan.specs, options.json, write_error);
+  if (!outcome.fault.empty()) std::cerr << outcome.fault << '\n';
+  if (outcome.outputs_lost) {
+    std::cerr << "no output file was written: a fault on a GPU takes its memory with it; the "
+                 "emulator (--device emulator) keeps what was there\n";
+  }
+  if (options.json) {
+    write_output(options.output, text_of(as_json(outcome, device.info(), choice)));
+  } else {
+    std::cerr << outcome.kernel << ": " << (outcome.fault.empty() ? "ok" : "fault") << "; "
+              << outcome.resources.registers << " registers, " << outcome.seconds << " s, on "
+              << device.info().name << " (" << choice.name << ")\n";
+  }
+  if (write_error) throw Error(*write_error);
+  exit_code = outcome.fault.empty() ? kDone : kFound;
+}
+
+void run_command(const RunOptions& options, int& exit_code) {
+  const DeviceChoice choice =
+      choose_device(options.device, emulator_only(options), Settings::from_environment());
+  Plan plan;
+  plan.options = run_options(options);
+  for (const std::string& text : options.arguments) {
+    plan.specs.push_back(emulator::parse_argument(text));
+  }
+  check_standard_input(options, plan);
+  plan.text = read_input(options.file);
+  plan.file = input_name(options.file);
+  const ptx::Module module = ptx::parse(plan.text, plan.file);
+  if (!choice.emulator) {
+    run_on_device(options, plan, module, choice, exit_code);
+    return;
+  }
+  plan.gpu = chosen_gpu(options.gpu, choice, module.target);
+  run_on_emulator(options, plan, exit_code);
+}
+
 }  // namespace
 
 void add_run(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
-  Command command(app, "run", "Run a kernel of any PTX, with no GPU");
+  auto options = std::make_shared<RunOptions>();
+  Command command(app, "run", "Run a kernel of any PTX, on a GPU or without one");
   command.footer(
       "An argument SPEC, one for each parameter, in their order:\n"
       "  u8:VALUE .. u64:VALUE, s8:VALUE .. s64:VALUE, f16:VALUE, bf16:VALUE, f32:VALUE, "
@@ -449,7 +409,7 @@ void add_run(CLI::App& app, int& exit_code) {
   command.add_option("--suppress", options->suppress, "RULE[:KERNEL[:LINE]], repeatable")
       .one_value_each();
   command.add_option("--suppressions", options->suppressions, "a file with one of these a line");
-  command.add_option("--gpu", options->gpu, "the GPU to model: h200, ..., or sm_90 and the like");
+  command.add_option("--gpu", options->gpu, "the GPU to emulate: h200, ..., or sm_90 and the like");
   command.add_option("--device", options->device, "auto, emulator or cuda:N");
   command.add_option("-o,--output", options->output,
                      "write there: the JSON, the annotated PTX, else the counters");

@@ -1,6 +1,6 @@
 // src/cli/findings.cpp - findings as JSON and as an exit code
-#include <nlohmann/json.hpp>
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
 

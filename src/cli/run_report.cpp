@@ -1,12 +1,9 @@
 // src/cli/run_report.cpp - findings and counters of a run, its progress
 #include "cli/run_report.hpp"
 
-#include <nlohmann/json.hpp>
 #include <algorithm>
 #include <iostream>
-
-#include "ptxgen/support/settings.hpp"
-#include "ptxgen/support/error.hpp"
+#include <nlohmann/json.hpp>
 
 namespace ptxgen::cli {
 
@@ -105,29 +102,6 @@ std::string_view name_of(emulator::Status status) noexcept {
       return "fault";
   }
   return "fault";
-}
-
-void check_device(const std::string& given) {
-  const std::string device = given.empty() ? Settings::from_environment().device : given;
-  if (device == "auto" || device == "emulator") return;
-  const std::string from = given.empty() ? "PTXGEN_DEVICE=" : "--device ";
-  constexpr std::string_view kCuda = "cuda:";
-  const std::string number = device.starts_with(kCuda) ? device.substr(kCuda.size()) : "";
-  if (!number.empty() && number.find_first_not_of("0123456789") == std::string::npos) {
-    throw UsageError(from + device +
-                     ": this version runs kernels on the emulator only; say emulator or auto");
-  }
-  throw UsageError(from + device + ": there is no such device; say auto, emulator or cuda:N");
-}
-
-ptx::Gpu chosen_gpu(const std::string& given, std::string_view target) {
-  if (given.empty()) return emulator::default_gpu(target);
-  if (const ptx::Gpu* row = ptx::find_gpu(given)) return *row;
-  try {
-    return emulator::gpu_named(given);
-  } catch (const Error& error) {
-    throw UsageError("--gpu " + given + ": " + error.message);
-  }
 }
 
 ProgressBar::ProgressBar(std::string label)

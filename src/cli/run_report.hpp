@@ -26,13 +26,6 @@ namespace ptxgen::cli {
 /// "ok", "findings" or "fault".
 [[nodiscard]] std::string_view name_of(emulator::Status status) noexcept;
 
-/// The device that `--device`, or PTXGEN_DEVICE where `given` is empty, asks for must be the
-/// emulator or left to us. Throws `UsageError` else.
-void check_device(const std::string& given);
-/// The GPU of `--gpu`, or the default for a `.target` if `given` is empty. Throws `UsageError` that
-/// lists the names.
-[[nodiscard]] ptx::Gpu chosen_gpu(const std::string& given, std::string_view target);
-
 /// A bar on standard error while it lives, if that is a terminal; nothing else.
 class ProgressBar {
  public:

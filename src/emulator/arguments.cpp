@@ -21,7 +21,29 @@ std::string content_of(const std::string& path) {
   return read_file(path);
 }
 
-void check_all(const Program::Kernel& kernel, std::span<const ArgumentSpec> specs) {
+// In pieces, so that a large buffer is never held twice.
+void write_buffer(const Device& device, const Arguments::Buffer& buffer) {
+  constexpr std::uint64_t kPiece = 1u << 20;
+  std::vector<std::byte> piece(static_cast<std::size_t>(std::min(buffer.bytes, kPiece)));
+  std::ofstream out(buffer.output, std::ios::binary | std::ios::trunc);
+  for (std::uint64_t at = 0; out && at < buffer.bytes; at += kPiece) {
+    const std::span part(piece.data(),
+                         static_cast<std::size_t>(std::min(kPiece, buffer.bytes - at)));
+    device.read(buffer.address + at, part);
+    out.write(reinterpret_cast<const char*>(part.data()),
+              static_cast<std::streamsize>(part.size()));
+  }
+  out.flush();
+  if (!out) {
+    Error error(Stage::Io, "write", "cannot write the file");
+    error.file = buffer.output;
+    throw error.refresh();
+  }
+}
+
+}  // namespace
+
+void check_arguments(const Program::Kernel& kernel, std::span<const ArgumentSpec> specs) {
   if (specs.size() != kernel.parameters.size()) {
     std::string names;
     for (const auto& parameter : kernel.parameters) {
@@ -48,32 +70,10 @@ void check_all(const Program::Kernel& kernel, std::span<const ArgumentSpec> spec
   }
 }
 
-// In pieces, so that a large buffer is never held twice.
-void write_buffer(const Device& device, const Arguments::Buffer& buffer) {
-  constexpr std::uint64_t kPiece = 1u << 20;
-  std::vector<std::byte> piece(static_cast<std::size_t>(std::min(buffer.bytes, kPiece)));
-  std::ofstream out(buffer.output, std::ios::binary | std::ios::trunc);
-  for (std::uint64_t at = 0; out && at < buffer.bytes; at += kPiece) {
-    const std::span part(piece.data(),
-                         static_cast<std::size_t>(std::min(kPiece, buffer.bytes - at)));
-    device.read(buffer.address + at, part);
-    out.write(reinterpret_cast<const char*>(part.data()),
-              static_cast<std::streamsize>(part.size()));
-  }
-  out.flush();
-  if (!out) {
-    Error error(Stage::Io, "write", "cannot write the file");
-    error.file = buffer.output;
-    throw error.refresh();
-  }
-}
-
-}  // namespace
-
 Arguments::Arguments(Device& device, const Program::Kernel& kernel,
                      std::span<const ArgumentSpec> specs)
     : device_(&device), block_(kernel.parameter_bytes) {
-  check_all(kernel, specs);
+  check_arguments(kernel, specs);
   try {
     for (std::size_t i = 0; i < specs.size(); ++i) {
       const ArgumentSpec& spec = specs[i];

@@ -112,6 +112,7 @@ LaunchRecord Launcher::launch(const BuiltKernel& kernel, const LaunchGeometry& g
   bool cached = false;
   const CachedModule module = state_->module_of(kernel.module(), kernel.name(), &stream, cached);
   module.function().launch(stream, geometry, arguments, options);
+  if (stream.is_borrowed()) state_->keep_if_captured(module, stream);
   return {kernel.name(), {}, {}, geometry, 1, cached};
 }
 

@@ -103,6 +103,12 @@ void Launcher::State::refuse_capture(std::string_view kernel, const Stream& stre
   throw error.refresh();
 }
 
+void Launcher::State::keep_if_captured(const CachedModule& module, const Stream& stream) const {
+  if (!stream.capturing()) return;
+  const std::lock_guard lock(kept_mutex);
+  kept.try_emplace(module.function().handle(), module);
+}
+
 void Launcher::State::remember_stages(std::string_view kernel, const CachedModule& module) const {
   const std::lock_guard lock(stages_mutex);
   last_stages.insert_or_assign(std::string(kernel), module.record().stages);

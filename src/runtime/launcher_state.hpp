@@ -124,6 +124,9 @@ struct Launcher::State {
     const CachedModule module = module_of(spec, stream, cached);
     const auto block = Spec::KernelType::pack(arguments...);
     module.function().launch(stream, geometry, {block.data(), block.size()});
+    if (stream.is_borrowed()) [[unlikely]] {
+      keep_if_captured(module, stream);
+    }
     return {Spec::kName, implementation, reason, geometry, 1, cached};
   }
 
@@ -165,6 +168,9 @@ struct Launcher::State {
   [[nodiscard]] CachedModule module_of(const ptx::Module& module, std::string_view entry,
                                        const Stream* stream, bool& cached) const;
   void refuse_capture(std::string_view kernel, const Stream& stream) const;
+  /// A host that captures a stream of its own gets a graph that we do not see: what is launched
+  /// into it stays loaded for the launcher's lifetime.
+  void keep_if_captured(const CachedModule& module, const Stream& stream) const;
   void remember_stages(std::string_view kernel, const CachedModule& module) const;
 
   /// What a request of `prepare` asks for; "gemv" is replaced by what serves it, and by nothing
@@ -203,6 +209,9 @@ struct Launcher::State {
   void fall_back(const Error& error, const Stream& stream) const;
 
   mutable std::atomic<bool> fell_back{false};
+
+  mutable std::mutex kept_mutex;
+  mutable std::map<driver::CUfunction, CachedModule> kept;
 
   mutable std::mutex stages_mutex;
   mutable std::map<std::string, StageTimes, std::less<>> last_stages;

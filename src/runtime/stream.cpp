@@ -38,18 +38,21 @@ Stream Stream::borrowed(const Context& context, driver::CUstream handle) {
   stream.owner_->borrowed = true;
   stream.owner_->handle = handle;
   stream.handle_ = handle;
+  stream.borrowed_ = true;
   return stream;
 }
 
 Stream::Stream(Stream&& other) noexcept
     : owner_(std::move(other.owner_)),
       core_(std::exchange(other.core_, nullptr)),
-      handle_(std::exchange(other.handle_, nullptr)) {}
+      handle_(std::exchange(other.handle_, nullptr)),
+      borrowed_(std::exchange(other.borrowed_, false)) {}
 Stream& Stream::operator=(Stream&& other) noexcept {
   const Stream old(std::move(*this));
   owner_ = std::move(other.owner_);
   core_ = std::exchange(other.core_, nullptr);
   handle_ = std::exchange(other.handle_, nullptr);
+  borrowed_ = std::exchange(other.borrowed_, false);
   return *this;
 }
 Stream::~Stream() = default;

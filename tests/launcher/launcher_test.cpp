@@ -31,7 +31,47 @@ constexpr std::string_view kBadPtx =
     "  .reg .b64 %rd<2>;\n  .reg .b32 %r<2>;\n"
     "  ld.param.u64 %rd1, [out];\n  mov.u32 %r1, 1;\n  st.global.f64 [%rd1], %r1;\n  ret;\n}\n";
 
+int unloaded = 0;
+
+driver::CUresult count_unload(driver::CUmodule module) {
+  ++unloaded;
+  return driver::emulated::table().module_unload(module);
+}
+
 }  // namespace
+
+TEST_CASE("what a host captures on a stream of its own stays loaded") {
+  driver::Table table = driver::emulated::table();
+  table.module_unload = count_unload;
+  unloaded = 0;
+  {
+    Rig rig(plain_options(), table);
+    const Stream hosts(rig.context);
+    const Stream stream = Stream::borrowed(rig.context, hosts.handle());
+    CHECK(stream.is_borrowed());
+    const Buffer<f32> x(rig.context, std::vector<float>{1, 2, 3});
+    const KernelRequest wanted[] = {{"vadd", {3}}, {"copy", {3}}};
+    rig.launcher.prepare(wanted);
+
+    REQUIRE(table.ctx_push_current(rig.context.handle()) == driver::CUDA_SUCCESS);
+    REQUIRE(table.stream_begin_capture(hosts.handle(), driver::CU_STREAM_CAPTURE_MODE_RELAXED) ==
+            driver::CUDA_SUCCESS);
+    CHECK(rig.launcher.vadd(x, x, x, 3, stream).cached);
+    driver::CUgraph graph = nullptr;
+    driver::CUgraphExec executable = nullptr;
+    REQUIRE(table.stream_end_capture(hosts.handle(), &graph) == driver::CUDA_SUCCESS);
+    REQUIRE(table.graph_instantiate_with_flags(&executable, graph, 0) == driver::CUDA_SUCCESS);
+    rig.launcher.cache().clear();
+    CHECK(unloaded == 1);  // copy
+    CHECK(table.graph_launch(executable, hosts.handle()) == driver::CUDA_SUCCESS);
+    hosts.synchronize();
+    CHECK(read(x) == std::vector<float>{2, 4, 6});
+    CHECK(table.graph_exec_destroy(executable) == driver::CUDA_SUCCESS);
+    CHECK(table.graph_destroy(graph) == driver::CUDA_SUCCESS);
+    REQUIRE(table.ctx_pop_current(nullptr) == driver::CUDA_SUCCESS);
+  }
+  CHECK(unloaded == 2);
+}
 
 TEST_CASE("GEMV modules are kept by shape and choice, elementwise ones by name") {
   Rig rig;

@@ -2,7 +2,7 @@
 # tests/package/package_test.py - installs ptxgen, moves it, builds consumers against it
 """Installs a static or shared libptxgen under --work, moves the installed tree to another place
 (nothing in it may remember where it was), then builds and runs tests/package/consumer twice: with
-find_package(ptxgen) and with pkg-config.
+find_package(ptxgen) and with pkg-config. examples/engine is a consumer, too: it is built and run.
 
 The kind that --build holds is installed from there; the other one is built first, library only, with
 the flags of --build, so that ccache has the objects already."""
@@ -52,7 +52,7 @@ def check(condition, reason):
 
 
 # The build of the other kind is kept between runs; what is installed from it is not.
-for stale in ("first-place", "installed", "consumer", "pkg-config"):
+for stale in ("first-place", "installed", "consumer", "engine", "cache", "pkg-config"):
     shutil.rmtree(work / stale, ignore_errors=True)
 work.mkdir(parents=True, exist_ok=True)
 
@@ -96,12 +96,13 @@ else:
     check("PTXGEN_BUILD_STANDIN:BOOL=ON" not in (built / "CMakeCache.txt").read_text(),
           "the stand-in for libcuda is built and not installed")
 
-# A CMake project.
-run(options.cmake, "-S", consumer, "-B", work / "consumer", "-G", options.generator,
-    "-DCMAKE_CXX_COMPILER=" + options.compiler, f"-DCMAKE_PREFIX_PATH={prefix}")
-run(options.cmake, "--build", work / "consumer")
-run(work / "consumer/consumer")
-run(work / "consumer/consumer_c")
+
+# CMake projects.
+def build_project(folder, name):
+    run(options.cmake, "-S", folder, "-B", work / name, "-G", options.generator,
+        "-DCMAKE_CXX_COMPILER=" + options.compiler, f"-DCMAKE_PREFIX_PATH={prefix}")
+    run(options.cmake, "--build", work / name)
+    return work / name / name
 
 
 def needs_libptxgen(program):
@@ -109,8 +110,13 @@ def needs_libptxgen(program):
     return re.search(r"NEEDED.*libptxgen\.so", dynamic) is not None
 
 
-check(needs_libptxgen(work / "consumer/consumer") == (options.kind == "shared"),
-      f"the consumer is not linked to the {options.kind} library")
+for folder, name in ((consumer, "consumer"), (source / "examples/engine", "engine")):
+    program = build_project(folder, name)
+    said = run(program, PTXGEN_CACHE_DIR=str(work / "cache"))
+    check(needs_libptxgen(program) == (options.kind == "shared"),
+          f"the {name} is not linked to the {options.kind} library")
+run(work / "consumer/consumer_c")
+check("\n0 wrong elements, " in said, "the engine did not say that all elements are right")
 
 # A project that uses pkg-config.
 if shutil.which("pkg-config") is None:

@@ -82,6 +82,19 @@ TEST_CASE("a driver that cannot be used", "[assembler]") {
   CHECK(error_of(fake_driver(), two_kernels(), "sm_999").code == "unknown-target");
 }
 
+TEST_CASE("the emulated driver makes no machine code", "[assembler]") {
+  Settings settings = bare_machine();
+  settings.libcuda_path = STANDIN_LIBCUDA;
+  if (settings.libcuda_path.empty()) {
+    return skip("the stand-in is not built (PTXGEN_BUILD_STANDIN)");
+  }
+  CHECK_FALSE(Assembler(settings).available());
+  const Error error = error_of(settings, two_kernels(), "sm_90");
+  CHECK(error.code == "no-assembler");
+  CHECK(error.log.find("is the emulated driver, which runs PTX and makes no machine code") !=
+        std::string::npos);
+}
+
 TEST_CASE("a real driver assembles and refuses", "[assembler][gpu]") {
   const Assembler assembler(Settings::from_environment());
   const AssembleOptions options = for_target("sm_75", AssemblerTool::Driver);

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "runtime/samples.hpp"
+#include "support/harness.hpp"
 #include "support/temporary_directory.hpp"
 
 using namespace ptxgen;
@@ -69,6 +70,20 @@ TEST_CASE("a driver and its GPUs are shown", "[doctor]") {
   CHECK(diagnosis.gpus[0].target == "sm_90");
   CHECK(diagnosis.gpus[0].multiprocessors == 132);
   CHECK(diagnosis.gpus[0].memory_bytes == std::uint64_t{1} << 37);
+}
+
+TEST_CASE("the emulated driver is told from NVIDIA's", "[doctor]") {
+  Settings settings = bare_machine();
+  settings.libcuda_path = STANDIN_LIBCUDA;
+  if (settings.libcuda_path.empty()) {
+    return skip("the stand-in is not built (PTXGEN_BUILD_STANDIN)");
+  }
+  const Diagnosis diagnosis = diagnose(settings);
+  CHECK(piece(diagnosis, "NVIDIA driver").found);
+  CHECK(piece(diagnosis, "NVIDIA driver").gives ==
+        "running kernels on the CPU: it is ptxgen's emulated driver, not NVIDIA's");
+  REQUIRE(diagnosis.gpus.size() == 1);
+  CHECK(diagnosis.gpus[0].name.find("(emulated)") != std::string::npos);
 }
 
 TEST_CASE("a driver without a GPU says so in its own words", "[doctor]") {

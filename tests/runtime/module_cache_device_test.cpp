@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/kernels/gemv_coalesced.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/runtime/module_cache.hpp"
@@ -131,6 +132,33 @@ TEST_CASE("Keys of a context tell kernels, texts, options and devices apart, and
   CHECK_FALSE(key == cache.key("gemv", options));
 }
 
+TEST_CASE(
+    "Which of two equal devices it is does not matter: memory keys agree, the disk is shared") {
+  const TemporaryDirectory folder;
+  const Settings settings = settings_with(folder.path());
+  (void)Device::open("emulator:h200", settings);  // so that the driver has one
+  // A driver that shows the same GPU twice.
+  driver::Table twice = driver::emulated::table();
+  twice.device_get_count = [](int* count) {
+    *count = 2;
+    return driver::CUDA_SUCCESS;
+  };
+  twice.device_get = [](driver::CUdevice* device, int) {
+    return driver::emulated::table().device_get(device, 0);
+  };
+  const Device first = Device::open(twice, 0, DeviceKind::Emulator, settings);
+  const Device second = Device::open(twice, 1, DeviceKind::Emulator, settings);
+  REQUIRE(first.info().ordinal != second.info().ordinal);
+  const Context one(first);
+  const Context two(second);
+  ModuleCache cache(one, settings);
+  ModuleCache other(two, settings);
+  CHECK(cache.key("gemv") == other.key("gemv"));
+  const Maker maker{&first.target()};
+  CHECK(cache.get(shaped(cache, 64), {}, maker).record().layer == CacheLayer::Compiled);
+  CHECK(other.get(shaped(other, 64), {}, maker).record().layer == CacheLayer::Disk);
+}
+
 TEST_CASE("Nothing of the cache is unloaded while a stream is captured") {
   Settings settings = settings_with({});
   ModuleCacheOptions options;
@@ -141,15 +169,21 @@ TEST_CASE("Nothing of the cache is unloaded while a stream is captured") {
   ModuleCache cache(context, options, settings);
   const Stream stream(context);
   const Maker maker{&device.target()};
-  (void)cache.get(shaped(cache, 1), {}, maker);
-  stream.begin_capture();
+  CachedModule held = cache.get(shaped(cache, 1), {}, maker);
+  stream.begin_capture(Stream::CaptureMode::Relaxed);  // the others let nothing be loaded
   (void)cache.get(shaped(cache, 2), {}, maker);
+  (void)cache.get(shaped(cache, 3), {}, maker);
   CHECK(cache.statistics().evictions == 1);
   CHECK(cache.statistics().deferred_unloads == 1);
+  cache.clear();
+  held = CachedModule();
+  CHECK(cache.statistics().deferred_unloads == 3);
+  CHECK(stream.capturing());
   const Graph graph = stream.end_capture();
-  (void)cache.get(shaped(cache, 3), {}, maker);
+  (void)cache.get(shaped(cache, 4), {}, maker);
+  (void)cache.get(shaped(cache, 5), {}, maker);
   CHECK(cache.statistics().evictions == 2);
-  CHECK(cache.statistics().deferred_unloads == 1);
+  CHECK(cache.statistics().deferred_unloads == 3);
 }
 
 TEST_CASE("Cold loads pass by the cache and are compiled each time") {

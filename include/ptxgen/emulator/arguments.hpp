@@ -50,6 +50,9 @@ struct ArgumentSpec {
 void check_argument(const ArgumentSpec& spec, const Program::Kernel::Parameter& parameter,
                     std::size_t number);
 
+/// The same for all arguments of a kernel, and that there is one for each parameter.
+void check_arguments(const Program::Kernel& kernel, std::span<const ArgumentSpec> specs);
+
 /// The arguments of one launch: buffers on a device and the parameter block. The buffers are freed
 /// with the object, which must not outlive the device.
 class Arguments {

@@ -96,6 +96,9 @@ class LaunchPlan {
 /// another context), "no-cublas", "cublas-failed". A kernel that is not in memory is made ready
 /// first, which may throw what building, gates (Stage::Verify) and Module::load throw.
 ///
+/// Graphs keep the modules that were launched while they were captured; where the host captures a
+/// borrowed stream by itself, the launcher keeps them for its own lifetime.
+///
 /// The cache knows GEMV kernels by shape, elementwise ones by name: their code is the same for
 /// every size.
 ///

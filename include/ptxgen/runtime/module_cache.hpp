@@ -51,8 +51,10 @@ struct KernelText {
   StageTimes stages;   ///< what making it took: "build", "passes", "gates", "print"
 };
 
-/// Makes the text: `make(object)`. Called at most once for each miss, without a lock held, maybe in
-/// another thread; what it throws reaches everybody who waits for the kernel.
+/// Makes the text: `make(object)`. Called at most once for each miss, without a lock held, by
+/// `prepare` in another thread. An `Error` that it throws reaches everybody who waits for the
+/// kernel; anything else reaches them as `Error` (Stage::Cache, "maker-failed"). It must not ask
+/// for its own key.
 struct KernelMaker {
   KernelText (*make)(const void* object) = nullptr;
   const void* object = nullptr;

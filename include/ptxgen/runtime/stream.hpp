@@ -45,6 +45,8 @@ class Stream {
 
   [[nodiscard]] driver::CUstream handle() const noexcept { return handle_; }
   [[nodiscard]] const ContextCore& core() const noexcept { return *core_; }
+  /// Whether it belongs to the host application, which may capture it without telling us.
+  [[nodiscard]] bool is_borrowed() const noexcept { return borrowed_; }
 
  private:
   Stream() = default;
@@ -52,6 +54,7 @@ class Stream {
   Hidden<Owner> owner_;
   const ContextCore* core_ = nullptr;
   driver::CUstream handle_ = nullptr;
+  bool borrowed_ = false;
 };
 
 /// A point in a stream, with the time at which it was reached.

@@ -43,6 +43,7 @@ struct Primary {
 struct Primaries {
   std::mutex mutex;
   std::deque<Primary> of_device;
+  std::atomic<std::uint64_t> made{0};  ///< primary contexts ever
   Primary& at(CUdevice device) {
     while (of_device.size() <= static_cast<std::size_t>(device)) of_device.emplace_back();
     return of_device[static_cast<std::size_t>(device)];
@@ -55,6 +56,7 @@ Primaries& primaries() {
 }
 
 std::shared_ptr<CUctx_st> make_primary(CUdevice device, const ptx::Gpu& gpu, Primary& primary) {
+  primaries().made.fetch_add(1, std::memory_order_release);
   constexpr std::align_val_t kAlignment{alignof(CUctx_st)};
   if (primary.place == nullptr) primary.place = ::operator new(sizeof(CUctx_st), kAlignment);
   // A call that is on its way may still hold the one before.
@@ -75,6 +77,7 @@ struct Current {
   std::weak_ptr<CUctx_st> context;
   CUdevice device = 0;
   bool primary = false;
+  std::uint64_t seen = 0;  ///< primary contexts that had been made when it was last looked at
 };
 
 /// Trivial, so that it outlives the stack: objects of the caller with static storage may call the
@@ -361,8 +364,16 @@ CUresult ctx_get_current(CUcontext* context) {
   return guarded([&] {
     if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
     if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    static_cast<void>(top_context());  // a primary one may be back
-    *context = stack().empty() ? nullptr : stack().back().handle;
+    *context = nullptr;
+    if (stack().empty()) return CUDA_SUCCESS;
+    // A primary one may be back, at another address; asked for in every launch, so looked for only
+    // after one was made.
+    const std::uint64_t made = primaries().made.load(std::memory_order_acquire);
+    if (stack().back().seen != made) {
+      static_cast<void>(top_context());
+      stack().back().seen = made;
+    }
+    *context = stack().back().handle;
     return CUDA_SUCCESS;
   });
 }

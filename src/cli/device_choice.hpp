@@ -1,0 +1,36 @@
+// src/cli/device_choice.hpp - the device that a command runs on
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ptxgen/ptx/target.hpp"
+#include "ptxgen/runtime/device.hpp"
+#include "ptxgen/support/settings.hpp"
+
+namespace ptxgen::cli {
+
+/// What `--device` says, or PTXGEN_DEVICE where that was left out, once "auto" is decided.
+struct DeviceChoice {
+  bool emulator = true;
+  std::string name = "emulator";  ///< "emulator", "cuda:0"
+  std::string gpu;                ///< of PTXGEN_DEVICE=emulator:NAME, else empty
+  std::string from;               ///< how messages call it: "--device cuda:0"
+};
+
+/// `emulator_only` names an option that was given and that only the emulator can serve, or is
+/// empty: "auto" then means the emulator, and a GPU is refused. Throws `UsageError`, and `Error` as
+/// Device::open.
+[[nodiscard]] DeviceChoice choose_device(const std::string& given, std::string_view emulator_only,
+                                         const Settings& settings);
+
+/// The GPU that the emulator models: `--gpu`, the choice's own, or the default for a `.target`.
+/// Throws `UsageError` that lists the names.
+[[nodiscard]] ptx::Gpu chosen_gpu(const std::string& given, const DeviceChoice& choice,
+                                  std::string_view target);
+
+/// Opens what was chosen; `gpu` is what the emulator shows. Throws `Error` as Device::open.
+[[nodiscard]] Device open_device(const DeviceChoice& choice, const ptx::Gpu& gpu,
+                                 const Settings& settings);
+
+}  // namespace ptxgen::cli

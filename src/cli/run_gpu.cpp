@@ -1,0 +1,163 @@
+// src/cli/run_gpu.cpp - ptxgen run on a GPU
+#include "cli/run_gpu.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "cli/captured_output.hpp"
+#include "cli/commands.hpp"
+#include "ptxgen/runtime/buffer.hpp"
+#include "ptxgen/runtime/stream.hpp"
+
+namespace ptxgen::cli {
+
+namespace {
+
+using Kernel = emulator::Program::Kernel;
+
+Kernel kernel_of(const ptx::Module& module, const ptx::Function& function) {
+  Kernel kernel;
+  kernel.name = std::string(module.text(function.name));
+  std::uint64_t end = 0;
+  for (const ptx::Variable& variable : function.parameters) {
+    const std::uint64_t alignment = std::max<std::uint32_t>(ptx::natural_alignment(variable), 1);
+    const std::uint64_t offset = (end + alignment - 1) / alignment * alignment;
+    const std::uint64_t bytes = ptx::size_in_bytes(variable);
+    kernel.parameters.push_back({std::string(module.text(variable.name)), variable.type,
+                                 static_cast<std::uint32_t>(offset),
+                                 static_cast<std::uint32_t>(bytes)});
+    end = offset + bytes;
+  }
+  kernel.parameter_bytes = static_cast<std::uint32_t>(end);
+  for (const ptx::Directive& directive : function.directives) {
+    const auto part = [&](unsigned i) {
+      return i < directive.count ? directive.values[i] : std::uint32_t{1};
+    };
+    const emulator::Dim3 all{part(0), part(1), part(2)};
+    if (directive.kind == ptx::DirectiveKind::reqntid) kernel.required_block = all;
+    if (directive.kind == ptx::DirectiveKind::reqnctapercluster) kernel.required_cluster = all;
+  }
+  return kernel;
+}
+
+std::vector<Kernel> kernels_of(const ptx::Module& module) {
+  std::vector<Kernel> kernels;
+  for (const ptx::Function& function : module.functions) {
+    if (function.entry && !function.declaration) kernels.push_back(kernel_of(module, function));
+  }
+  return kernels;
+}
+
+// The arguments on the device: memory for those that are buffers, and the parameter block.
+class GpuArguments {
+ public:
+  GpuArguments(const Context& context, const Kernel& kernel,
+               std::span<const emulator::ArgumentSpec> specs)
+      : specs_(specs), block_(kernel.parameter_bytes) {
+    emulator::check_arguments(kernel, specs);
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      std::byte* const place = block_.data() + kernel.parameters[i].offset;
+      if (!specs[i].is_buffer()) {
+        std::ranges::copy(specs[i].value, place);
+        continue;
+      }
+      buffers_.push_back({i, memory_for(context, specs[i], i, kernel.parameters[i].name)});
+      const std::uint64_t address = buffers_.back().memory.address().value;
+      for (unsigned b = 0; b < 8; ++b) place[b] = static_cast<std::byte>(address >> (8 * b));
+    }
+  }
+
+  [[nodiscard]] std::span<const std::byte> block() const noexcept { return block_; }
+
+  [[nodiscard]] bool has_outputs() const noexcept {
+    return std::ranges::any_of(
+        buffers_, [&](const Argument& buffer) { return !specs_[buffer.index].output.empty(); });
+  }
+
+  void write_outputs(std::unique_ptr<Error>& write_error) const {
+    for (const Argument& buffer : buffers_) {
+      const std::string& file = specs_[buffer.index].output;
+      if (file.empty()) continue;
+      std::string bytes(static_cast<std::size_t>(buffer.memory.size()), '\0');
+      buffer.memory.read({reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()});
+      try {
+        write_output(file, bytes);
+      } catch (const Error& error) {
+        if (write_error == nullptr) write_error = std::make_unique<Error>(error);
+      }
+    }
+  }
+
+ private:
+  struct Argument {
+    std::size_t index = 0;
+    Buffer<u8> memory;
+  };
+
+  static Buffer<u8> memory_for(const Context& context, const emulator::ArgumentSpec& spec,
+                               std::size_t index, const std::string& parameter) {
+    if (spec.input.empty()) {
+      Buffer<u8> memory(context, spec.bytes);
+      if (spec.kind == emulator::ArgumentKind::Zero) memory.fill_bytes(0);
+      return memory;
+    }
+    const std::string content = read_input(spec.input);
+    if (content.empty()) {
+      throw Error(Stage::Launch, "argument",
+                  "argument " + std::to_string(index + 1) + " (parameter " + parameter +
+                      "): the file '" + spec.input + "' is empty; a buffer has at least 1 byte");
+    }
+    return Buffer<u8>(
+        context, std::span(reinterpret_cast<const std::uint8_t*>(content.data()), content.size()));
+  }
+
+  std::span<const emulator::ArgumentSpec> specs_;
+  std::vector<std::byte> block_;
+  std::vector<Argument> buffers_;
+};
+
+Dim3 runtime_size(const emulator::Dim3& size) { return {size.x, size.y, size.z}; }
+
+}  // namespace
+
+GpuOutcome run_on_gpu(const Device& device, const RunOptions& options, std::string_view text,
+                      const ptx::Module& module, std::span<const emulator::ArgumentSpec> specs,
+                      bool keep_printf, std::unique_ptr<Error>& write_error) {
+  const std::vector<Kernel> kernels = kernels_of(module);
+  const Kernel& kernel = chosen_kernel(kernels, options);
+  const emulator::Launch launch = launch_of(options, kernel);
+  const Context context(device);
+  const ptxgen::Stream stream(context);
+  const Function function =
+      Module::load(context, text, {}, input_name(options.file)).function(kernel.name);
+  const GpuArguments arguments(context, kernel, specs);
+  const LaunchGeometry geometry{runtime_size(launch.grid), runtime_size(launch.block),
+                                launch.dynamic_shared_bytes};
+  LaunchOptions how;
+  how.cluster = runtime_size(launch.cluster);
+
+  GpuOutcome outcome;
+  outcome.kernel = kernel.name;
+  outcome.resources = function.resources();
+  CapturedOutput printed(keep_printf);
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    function.launch(stream, geometry, arguments.block(), how);
+    context.synchronize();
+  } catch (const Error& error) {
+    if (error.code != "device-fault") throw;
+    outcome.fault = error.what();
+  }
+  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  outcome.printed = printed.text();
+  if (outcome.fault.empty()) {
+    arguments.write_outputs(write_error);
+  } else {
+    outcome.outputs_lost = arguments.has_outputs();
+  }
+  return outcome;
+}
+
+}  // namespace ptxgen::cli

@@ -1,0 +1,50 @@
+// src/cli/run_options.hpp - what ptxgen run was called with, and the kernel that it names
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/device_choice.hpp"
+#include "ptxgen/emulator/arguments.hpp"
+#include "ptxgen/emulator/emulator.hpp"
+#include "ptxgen/ptx/ir.hpp"
+
+namespace ptxgen::cli {
+
+struct RunOptions {
+  std::string file;
+  std::string entry;
+  std::string grid;
+  std::string block;
+  std::string cluster;
+  std::uint32_t shared_bytes = 0;
+  std::vector<std::string> arguments;
+  std::uint64_t seed = 0;
+  std::uint64_t schedules = 1;
+  std::uint64_t max_instructions = emulator::Options{}.max_instructions;
+  bool parallel = false;
+  bool profile = false;
+  std::string check = "default";
+  std::vector<std::string> no_check;
+  std::vector<std::string> suppress;
+  std::string suppressions;
+  std::string gpu;
+  std::string device;
+  std::string output;
+  bool json = false;
+  bool strict = false;
+};
+
+/// The first of the options given that only the emulator can serve, as messages call it, or empty.
+[[nodiscard]] std::string_view emulator_only(const RunOptions& options) noexcept;
+
+/// The kernel that is meant. Throws `UsageError`.
+[[nodiscard]] const emulator::Program::Kernel& chosen_kernel(
+    std::span<const emulator::Program::Kernel> kernels, const RunOptions& options);
+/// The launch without its arguments. Throws `UsageError`.
+[[nodiscard]] emulator::Launch launch_of(const RunOptions& options,
+                                         const emulator::Program::Kernel& kernel);
+
+}  // namespace ptxgen::cli
