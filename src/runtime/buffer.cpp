@@ -84,7 +84,8 @@ void DeviceMemory::write(std::uint64_t at, const void* from, std::uint64_t bytes
   within(at, bytes, bytes_);
   if (bytes == 0) return;
   const ContextCore& core = *owner_->core;
-  const Span span(core.trace(), "copy", "runtime");
+  Span span(core.trace(), "copy", "runtime");
+  span.argument("bytes", bytes);
   const auto size = static_cast<std::size_t>(bytes);
   if (stream == nullptr) {
     core.enter_and_call(Stage::Device, &Table::memcpy_to_device, address_ + at, from, size);
@@ -100,7 +101,8 @@ void DeviceMemory::read(std::uint64_t at, void* to, std::uint64_t bytes,
   within(at, bytes, bytes_);
   if (bytes == 0) return;
   const ContextCore& core = *owner_->core;
-  const Span span(core.trace(), "copy", "runtime");
+  Span span(core.trace(), "copy", "runtime");
+  span.argument("bytes", bytes);
   const auto size = static_cast<std::size_t>(bytes);
   if (stream == nullptr) {
     core.enter_and_call(Stage::Device, &Table::memcpy_to_host, to, address_ + at, size);
@@ -118,7 +120,8 @@ void DeviceMemory::copy(std::uint64_t at, const DeviceMemory& from, std::uint64_
   if (bytes == 0) return;
   const ContextCore& core = *owner_->core;
   core.same(Stage::Device, *from.owner_->core, "the buffer that is copied");
-  const Span span(core.trace(), "copy", "runtime");
+  Span span(core.trace(), "copy", "runtime");
+  span.argument("bytes", bytes);
   const auto size = static_cast<std::size_t>(bytes);
   if (stream == nullptr) {
     core.alive(Stage::Device);

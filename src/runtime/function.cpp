@@ -305,7 +305,8 @@ void Function::launch(const Stream& stream, const LaunchGeometry& geometry,
            "the arguments have " + std::to_string(arguments.size()) +
                " bytes, the kernel's parameters " + std::to_string(function.entry->argument_bytes));
   }
-  const Span span(core.trace(), "launch", "runtime");
+  Span span(core.trace(), "launch", "runtime");
+  span.argument("kernel", function.name);
   const Current current(core, Stage::Launch);
   opt_in(core, function, geometry.dynamic_shared_bytes);
   keep_for_captures();

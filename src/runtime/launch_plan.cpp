@@ -51,6 +51,8 @@ LaunchPlan::State::~State() {
 }
 
 void LaunchPlan::State::launch(driver::CUstream on) const {
+  Span span(core.trace(), "launch", "runtime");
+  span.argument("kernel", record.kernel);
   core.alive(Stage::Launch);
   if (blas != nullptr) [[unlikely]] {
     return launch_blas(on);

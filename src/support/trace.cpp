@@ -231,7 +231,7 @@ bool Span::recording() const noexcept {
   return open_ && open_->trace.on() && open_->trace.state_->record;
 }
 
-void Span::argument(std::string_view name, std::string_view value) noexcept {
+void Span::add(std::string_view name, std::string_view value) noexcept {
   if (!recording() || open_->event.arguments.size() == kMostArguments) return;
   try {
     open_->event.arguments.push_back({std::string(name.substr(0, kMostArgumentBytes)),
@@ -241,10 +241,10 @@ void Span::argument(std::string_view name, std::string_view value) noexcept {
   }
 }
 
-void Span::argument(std::string_view name, std::uint64_t value) noexcept {
+void Span::add(std::string_view name, std::uint64_t value) noexcept {
   std::array<char, 20> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-  argument(name, std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data())));
+  add(name, std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data())));
 }
 
 void Span::close() noexcept {

@@ -118,8 +118,12 @@ class Span {
   /// Whether arguments are kept: for those that cost something to make.
   [[nodiscard]] bool recording() const noexcept;
   /// A string shown with the span. The first 8 are kept, the first 256 bytes of each.
-  void argument(std::string_view name, std::string_view value) noexcept;
-  void argument(std::string_view name, std::uint64_t value) noexcept;
+  void argument(std::string_view name, std::string_view value) noexcept {
+    if (open_) add(name, value);
+  }
+  void argument(std::string_view name, std::uint64_t value) noexcept {
+    if (open_) add(name, value);
+  }
 
   /// Ends it before its destructor does; more than once is harmless.
   void end() noexcept {
@@ -130,6 +134,8 @@ class Span {
   struct Open;
   void begin(const Trace& trace, std::string_view name, std::string_view category,
              StageTimes* times) noexcept;
+  void add(std::string_view name, std::string_view value) noexcept;
+  void add(std::string_view name, std::uint64_t value) noexcept;
   void close() noexcept;
 
   Hidden<Open> open_;
