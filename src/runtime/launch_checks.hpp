@@ -56,15 +56,14 @@ enum class Overlap : std::uint8_t {
                                    std::span<const BufferArgument> buffers, Overlap allowed);
 
 /// All of the above: returns if everything fits. `shape()` makes the shape's words where something
-/// does not. The first buffer is the output.
-template <std::size_t kCount, class Shape>
-void check_buffers(std::string_view kernel, const BufferArgument (&buffers)[kCount],
-                   Overlap allowed, const Shape& shape) {
-  bool good = true;
-  for (const BufferArgument& buffer : buffers) good = good && usable(buffer);
-  for (std::size_t i = 1; i < kCount; ++i)
-    good = good && lies_well(buffers[0], buffers[i], allowed);
+/// does not. Buffers by value, so that nothing of them is in memory unless a message needs it.
+template <class Shape, class... Input>
+void check_buffers(std::string_view kernel, Overlap allowed, const Shape& shape,
+                   BufferArgument output, Input... inputs) {
+  const bool good =
+      usable(output) && (usable(inputs) && ...) && (lies_well(output, inputs, allowed) && ...);
   if (!good) [[unlikely]] {
+    const BufferArgument buffers[] = {output, inputs...};
     refuse_arguments(kernel, shape(), buffers, allowed);
   }
 }

@@ -81,9 +81,9 @@ LaunchRecord Launcher::vadd(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32
 
 LaunchRecord Launcher::copy(DeviceSpan<b32> out, DeviceSpan<b32> in, std::uint32_t n,
                             const Stream& stream) const {
-  const BufferArgument buffers[] = {BufferArgument::of("out", out, n),
-                                    BufferArgument::of("in", in, n)};
-  check_buffers(Copy::kName, buffers, Overlap::None, [&] { return elements_text(n); });
+  check_buffers(
+      Copy::kName, Overlap::None, [&] { return elements_text(n); },
+      BufferArgument::of("out", out, n), BufferArgument::of("in", in, n));
   return state_->run(Copy{n}, {}, {}, stream, in.address, out.address, n);
 }
 
@@ -91,9 +91,9 @@ LaunchRecord Launcher::fma_rpt(DeviceSpan<f32> out, DeviceSpan<f32> in, std::int
                                std::int32_t k, float a, float b, const Stream& stream) const {
   const auto count = static_cast<std::uint32_t>(std::max(n, 0));
   const auto repeats = static_cast<std::uint32_t>(std::max(k, 0));
-  const BufferArgument buffers[] = {BufferArgument::of("out", out, count),
-                                    BufferArgument::of("in", in, count)};
-  check_buffers(FmaRpt::kName, buffers, Overlap::Same, [&] { return elements_text(n); });
+  check_buffers(
+      FmaRpt::kName, Overlap::Same, [&] { return elements_text(n); },
+      BufferArgument::of("out", out, count), BufferArgument::of("in", in, count));
   return state_->run(FmaRpt{count, repeats}, {}, {}, stream, in.address, out.address, n, k, a, b);
 }
 

@@ -177,10 +177,11 @@ LaunchPlan Launcher::plan_gemv(DeviceSpan<f32> y, DeviceSpan<f32> a, DeviceSpan<
 LaunchRecord Launcher::matmul(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b,
                               std::uint32_t m, std::uint32_t n, std::uint32_t k,
                               const Stream& stream) const {
-  const BufferArgument buffers[] = {BufferArgument::of("c", c, std::uint64_t{m} * n),
-                                    BufferArgument::of("a", a, std::uint64_t{m} * k),
-                                    BufferArgument::of("b", b, std::uint64_t{k} * n)};
-  check_buffers("matmul", buffers, Overlap::None, [&] { return matmul_text(m, k, n); });
+  check_buffers(
+      "matmul", Overlap::None, [&] { return matmul_text(m, k, n); },
+      BufferArgument::of("c", c, std::uint64_t{m} * n),
+      BufferArgument::of("a", a, std::uint64_t{m} * k),
+      BufferArgument::of("b", b, std::uint64_t{k} * n));
   if (m == 0) {
     throw Error(Stage::Launch, "empty-grid",
                 "m is 0, which leaves no block to launch; skip the launch for an empty output");

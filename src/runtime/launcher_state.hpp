@@ -62,16 +62,15 @@ void gemv_by_blas(const ContextCore& core, const Cublas& library, driver::CUstre
 
 inline void check_gemv(const DeviceSpan<f32>& y, const DeviceSpan<f32>& a, const DeviceSpan<f32>& x,
                        std::uint32_t k, std::uint32_t n) {
-  const BufferArgument buffers[] = {BufferArgument::of("y", y, n),
-                                    BufferArgument::of("a", a, std::uint64_t{k} * n),
-                                    BufferArgument::of("x", x, k)};
-  check_buffers("gemv", buffers, Overlap::None, [&] { return shape_text(k, n); });
+  check_buffers(
+      "gemv", Overlap::None, [&] { return shape_text(k, n); }, BufferArgument::of("y", y, n),
+      BufferArgument::of("a", a, std::uint64_t{k} * n), BufferArgument::of("x", x, k));
 }
 inline void check_vadd(const DeviceSpan<f32>& c, const DeviceSpan<f32>& a, const DeviceSpan<f32>& b,
                        std::uint32_t n) {
-  const BufferArgument buffers[] = {BufferArgument::of("c", c, n), BufferArgument::of("a", a, n),
-                                    BufferArgument::of("b", b, n)};
-  check_buffers(Vadd::kName, buffers, Overlap::Same, [&] { return "n = " + std::to_string(n); });
+  check_buffers(
+      Vadd::kName, Overlap::Same, [&] { return "n = " + std::to_string(n); },
+      BufferArgument::of("c", c, n), BufferArgument::of("a", a, n), BufferArgument::of("b", b, n));
 }
 
 struct Launcher::State {

@@ -15,12 +15,11 @@ DeviceSpan<f32> span(std::uint64_t address, std::uint64_t count) { return {{addr
 // What `gemv` checks for k = 5, n = 7, as "code: message".
 std::string refusal(DeviceSpan<f32> y, DeviceSpan<f32> a, DeviceSpan<f32> x,
                     Overlap allowed = Overlap::None, std::uint64_t k = 5, std::uint64_t n = 7) {
-  const BufferArgument buffers[] = {BufferArgument::of("y", y, n),
-                                    BufferArgument::of("a", a, k * n),
-                                    BufferArgument::of("x", x, k)};
   try {
-    check_buffers("gemv", buffers, allowed,
-                  [&] { return "k = " + std::to_string(k) + ", n = " + std::to_string(n); });
+    check_buffers(
+        "gemv", allowed, [&] { return "k = " + std::to_string(k) + ", n = " + std::to_string(n); },
+        BufferArgument::of("y", y, n), BufferArgument::of("a", a, k * n),
+        BufferArgument::of("x", x, k));
   } catch (const Error& error) {
     CHECK(error.stage == Stage::Launch);
     CHECK(error.kernel == "gemv");
