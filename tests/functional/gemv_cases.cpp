@@ -69,6 +69,7 @@ namespace {
 
 constexpr std::uint32_t kGuard = 0xdeadbeefu;
 constexpr std::size_t kGuardElements = 64;
+constexpr double kTiny = 0x1p-150;  // half of the smallest number
 constexpr std::uint32_t kColumnsOfMeanError = 64;
 
 // Elements with a guard before and behind.
@@ -156,8 +157,7 @@ void check_gemv(const Problem& problem, const std::vector<float>& y, std::uint64
     } else if (std::isinf(exact)) {
       good = got == exact;
     } else {
-      const double bound = gemv_error_bound(reference.magnitude[j], roundings) +
-                           static_cast<double>(roundings) * 0x1p-150;
+      const double bound = gemv_error_bound(reference.magnitude[j], roundings) + kTiny * k;
       good = std::abs(got - exact) <= bound;
       error += (got - exact) * (got - exact);
       square += exact * exact;
