@@ -67,8 +67,9 @@ void LaunchPlan::State::launch(driver::CUstream on) const {
            shape.block.z, shape.dynamic_shared_bytes, on, nullptr,
            const_cast<void**>(static_cast<void* const*>(extra)));
   if (result != driver::CUDA_SUCCESS) [[unlikely]] {
-    throw core.failure(Stage::Launch, {&row_of(&driver::Table::launch_kernel), result},
-                       record.kernel);
+    Error error = core.failure(Stage::Launch, {&row_of(&driver::Table::launch_kernel), result});
+    error.kernel = record.kernel;
+    throw error.refresh();
   }
 }
 

@@ -27,6 +27,8 @@ std::string elements_text(std::int64_t n) { return "n = " + std::to_string(n); }
 Launcher::State::State(const Context& of, LauncherOptions given)
     : context(of),
       core(of.core()),
+      table(core.table()),
+      trace(core.trace()),
       options(std::move(given)),
       choice(options.gemv == GemvChoice::Auto ? ptxgen::gemv_choice(options.settings.gemv)
                                               : options.gemv),
@@ -42,6 +44,12 @@ Launcher::State::State(const Context& of, LauncherOptions given)
   if (!options.gates) {
     core.log().warn("the gates are off: kernels are loaded without being checked");
   }
+}
+
+void Launcher::State::throw_launch(const Function& function, driver::CUresult result) const {
+  Error error = core.failure(Stage::Launch, {&row_of(&driver::Table::launch_kernel), result});
+  error.kernel = function.name();
+  throw error.refresh();
 }
 
 Launcher::State::~State() {

@@ -34,6 +34,14 @@ using KeyValues = std::array<std::uint64_t, 6>;
 [[nodiscard]] constexpr KeyValues key_values(const Copy&) noexcept { return {}; }
 [[nodiscard]] constexpr KeyValues key_values(const FmaRpt&) noexcept { return {}; }
 
+/// Kernels whose launch keeps the limits of every device that the library knows, whatever the
+/// shape: at most 2^24 blocks of 256 threads, 1024 bytes of shared memory. They are not checked
+/// again.
+template <class Spec>
+inline constexpr bool kFitsAllDevices = false;
+template <>
+inline constexpr bool kFitsAllDevices<GemvCoalesced> = true;
+
 /// A kernel on its way to a module: build -> passes -> gates -> print. launcher_pipeline.cpp.
 struct Pipeline {
   const ptx::Target* target = nullptr;
@@ -78,6 +86,8 @@ struct Launcher::State {
 
   const Context& context;
   const ContextCore& core;
+  const driver::Table& table;
+  const Trace& trace;
   const LauncherOptions options;
   const GemvChoice choice;  ///< of the options, else of the settings
   mutable ModuleCache cache;
@@ -122,12 +132,44 @@ struct Launcher::State {
     bool cached = false;
     const CachedModule module = module_of(spec, stream, cached);
     const auto block = Spec::KernelType::pack(arguments...);
-    module.function().launch(stream, geometry, {block.data(), block.size()});
+    if constexpr (kFitsAllDevices<Spec>) {
+      launch_fitting(module.function(), stream, geometry, block.data(), block.size());
+    } else {
+      module.function().launch(stream, geometry, {block.data(), block.size()});
+    }
     if (stream.is_borrowed()) [[unlikely]] {
       keep_if_captured(module, stream);
     }
     return {Spec::kName, implementation, reason, geometry, 1, cached};
   }
+
+  /// Function::launch without the checks of the geometry.
+  void launch_fitting(const Function& function, const Stream& stream,
+                      const LaunchGeometry& geometry, const std::byte* arguments,
+                      std::size_t bytes) const {
+    core.alive(Stage::Launch);
+    if (&stream.core() != &core) [[unlikely]] {
+      core.same(Stage::Launch, stream.core(), "the stream");
+    }
+    const Span span(trace, "launch", "runtime");
+    const Current current(core, Stage::Launch);
+    if (core.capturing()) [[unlikely]] {
+      function.keep_for_captures();
+    }
+    // Written so by cuda.h; the driver only reads.
+    void* extra[] = {reinterpret_cast<void*>(driver::kLaunchParamBufferPointer),
+                     const_cast<std::byte*>(arguments),
+                     reinterpret_cast<void*>(driver::kLaunchParamBufferSize), &bytes,
+                     reinterpret_cast<void*>(driver::kLaunchParamEnd)};
+    const driver::CUresult result =
+        table.launch_kernel(function.handle(), geometry.grid.x, geometry.grid.y, geometry.grid.z,
+                            geometry.block.x, geometry.block.y, geometry.block.z,
+                            geometry.dynamic_shared_bytes, stream.handle(), nullptr, extra);
+    if (result != driver::CUDA_SUCCESS) [[unlikely]] {
+      throw_launch(function, result);
+    }
+  }
+  [[noreturn]] void throw_launch(const Function& function, driver::CUresult result) const;
 
   /// The same, frozen. launch_plan.cpp.
   template <class Spec, class... A>

@@ -69,6 +69,7 @@ namespace {
 
 constexpr std::uint32_t kGuard = 0xdeadbeefu;
 constexpr std::size_t kGuardElements = 64;
+constexpr double kTiny = 0x1p-150;  // half of the smallest number
 constexpr std::uint32_t kColumnsOfMeanError = 64;
 
 // Elements with a guard before and behind.
@@ -156,10 +157,7 @@ void check_gemv(const Problem& problem, const std::vector<float>& y, std::uint64
     } else if (std::isinf(exact)) {
       good = got == exact;
     } else {
-      // Below the normal numbers each of the k products is rounded by up to half the least number,
-      // however the sum is split; sums of such numbers are exact.
-      const double bound =
-          gemv_error_bound(reference.magnitude[j], roundings) + static_cast<double>(k) * 0x1p-150;
+      const double bound = gemv_error_bound(reference.magnitude[j], roundings) + kTiny * k;
       good = std::abs(got - exact) <= bound;
       error += (got - exact) * (got - exact);
       square += exact * exact;

@@ -53,10 +53,11 @@ struct Problem {
                                            const Problem& problem);
 
 /// Checks every element against the fp64 reference: within the error bound of a sum with so many
-/// roundings (and half a unit of the smallest number for each, where numbers are tiny), NaN and
-/// infinities exactly where the reference has them. From 64 columns on also the normalised mean
-/// square error: 1e-12 up to 1024 roundings and in proportion above, as the variance of a chain
-/// grows with its length.
+/// roundings (and half the smallest number for each product, where they are tiny: those errors are
+/// absolute, so that all of them count and not only those on the longest path), NaN and infinities
+/// exactly where the reference has them. From 64 columns on also the normalised mean square error:
+/// 1e-12 up to 1024 roundings and in proportion above, as the variance of a chain grows with its
+/// length.
 void check_gemv(const Problem& problem, const std::vector<float>& y, std::uint64_t roundings);
 
 /// All choices of the device, guarded, checked.
