@@ -3,6 +3,7 @@
 
 #include "ptxgen/analysis.hpp"
 #include "ptxgen/builder.hpp"
+#include "ptxgen/driver.hpp"
 #include "ptxgen/emulator.hpp"
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/optimize.hpp"

@@ -170,7 +170,8 @@ void write_struct(T* to, T value, std::string_view name) {
 template <std::size_t kBytes>
 void write_text(char (&to)[kBytes], std::string_view text) noexcept {
   const std::size_t bytes = text.size() < kBytes - 1 ? text.size() : kBytes - 1;
-  std::memcpy(to, text.data(), bytes);
+  // An empty view may have no address, which memcpy must not get.
+  if (bytes != 0) std::memcpy(to, text.data(), bytes);
   std::memset(to + bytes, 0, kBytes - bytes);
 }
 

@@ -189,7 +189,8 @@ TEST_CASE("streams and events order work and tell time", "[capi]") {
   OwnedEvent unrecorded;
   good(ptxgen_event_create(device, 1, &unrecorded), device);
   CHECK(ptxgen_event_milliseconds(unrecorded, end, &milliseconds) == PTXGEN_ERROR_DEVICE);
-  CHECK(ptxgen_stream_create(device, 5, 0, &second) == PTXGEN_ERROR_USAGE);
+  OwnedStream refused;
+  CHECK(ptxgen_stream_create(device, 5, 0, &refused) == PTXGEN_ERROR_USAGE);
   OwnedStream borrowed;
   good(ptxgen_stream_borrow(device, ptxgen_stream_cuda(first), &borrowed), device);
   CHECK(ptxgen_stream_cuda(borrowed) == ptxgen_stream_cuda(first));

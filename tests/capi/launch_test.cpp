@@ -555,8 +555,9 @@ TEST_CASE("images and compilers: what is there works, what is missing is told", 
     CHECK(ptxgen_program_entry_count(compiled) == 1);
     CHECK(std::string(ptxgen_program_entry(compiled, 0)) == "twice");
     const std::string broken = "__global__ void twice(float* y) { y[0] *= two; }\n";
+    OwnedProgram refused;
     CHECK(ptxgen_program_compile_cuda(setup.device, broken.data(), broken.size(), "twice.cu",
-                                      nullptr, 0, &compiled) == PTXGEN_ERROR_BUILD);
+                                      nullptr, 0, &refused) == PTXGEN_ERROR_BUILD);
     CHECK(error_text(setup.device).find("two") != std::string::npos);
   } else {
     CHECK(status == PTXGEN_ERROR_BUILD);

@@ -15,6 +15,12 @@
 #include "support/harness.hpp"
 #include "support/temporary_directory.hpp"
 
+#if defined(__has_feature)
+#if __has_feature(undefined_behavior_sanitizer)
+#define PTXGEN_UBSAN_OF_CLANG
+#endif
+#endif
+
 namespace {
 
 using namespace ptxgen;
@@ -192,7 +198,16 @@ TEST_CASE("Real modes: a folder without permission to write or to read") {
   CHECK(WatchedCache(in_folder(folder)).load("there") == "image of there");
 }
 
-TEST_CASE("Real limits: a file that may not grow, no handle left") {
+/// Files of unfinished entries that are left in a folder.
+std::size_t leftovers_in(const std::string& folder) {
+  std::size_t count = 0;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    count += file.path().extension() == ".tmp" ? 1 : 0;
+  }
+  return count;
+}
+
+TEST_CASE("Real limits: a file that may not grow") {
   const TemporaryDirectory folder;
   REQUIRE(WatchedCache(in_folder(folder.path())).store("there", "image of there"));
   // What write(2) does at the limit is what it does on a full disk: a part, then an error.
@@ -206,6 +221,17 @@ TEST_CASE("Real limits: a file that may not grow, no handle left") {
           if (cache.load("big") != "-" || cache.load("small") != "image") return 4;
           return cache.warnings->size() == 1 ? 0 : 5;
         }) == 0);
+  CHECK(WatchedCache(in_folder(folder.path())).load("there") == "image of there");
+  CHECK(leftovers_in(folder.path()) == 0);
+}
+
+TEST_CASE("Real limits: no handle left") {
+#if defined(PTXGEN_UBSAN_OF_CLANG)
+  ptxgen::test::skip(
+      "UBSan of clang needs a pipe to look at an object, so some handles must be left");
+#else
+  const TemporaryDirectory folder;
+  REQUIRE(WatchedCache(in_folder(folder.path())).store("there", "image of there"));
   CHECK(in_child([&] {
           const WatchedCache cache(in_folder(folder.path()));
           const rlimit limit = {64, 64};
@@ -216,9 +242,6 @@ TEST_CASE("Real limits: a file that may not grow, no handle left") {
           return cache.warnings->size() == 1 && cache->writes() ? 0 : 4;
         }) == 0);
   CHECK(WatchedCache(in_folder(folder.path())).load("there") == "image of there");
-  std::size_t leftovers = 0;
-  for (const auto& file : std::filesystem::directory_iterator(folder.path())) {
-    leftovers += file.path().extension() == ".tmp" ? 1 : 0;
-  }
-  CHECK(leftovers == 0);
+  CHECK(leftovers_in(folder.path()) == 0);
+#endif
 }
