@@ -1,5 +1,6 @@
-// ptxgen/optimize.hpp - passes over the IR; none in this release
+// ptxgen/optimize.hpp - passes over the IR, and the gates
 #pragma once
 
-// The name is reserved so that `#include <ptxgen/optimize.hpp>` stays valid: the pass manager and
-// its passes will be declared here. docs/architecture.md says where they stand.
+#include "ptxgen/optimize/gates.hpp"
+#include "ptxgen/optimize/pass.hpp"
+#include "ptxgen/optimize/passes.hpp"

@@ -23,7 +23,7 @@ json to_json(const Finding& finding) {
           {"kernel", finding.kernel},
           {"cpp", cpp},
           {"source", source},
-          {"other", nullptr},
+          {"other", finding.other_line == 0 ? json(nullptr) : json{{"line", finding.other_line}}},
           {"details", finding.details},
           {"count", 1}};
 }

@@ -30,6 +30,7 @@ struct Finding {
   SourceLocation cpp;       ///< the C++ builder call, if known
   std::string source_file;  ///< source position from `.loc`, or empty
   std::uint32_t source_line = 0;
+  std::uint32_t other_line = 0;  ///< PTX line of the other party (of a race), 0 if there is none
   std::vector<std::string> details;  ///< further lines: the construct, the other party, the cure
 };
 

@@ -187,12 +187,26 @@ enum class StatementKind : std::uint8_t {
   CallPrototype,  ///< operand 0 its label; `variable` the number of the prototype
 };
 
+/// Whether a multiplication and an addition may become one fused operation, rounded once.
+enum class Contract : std::uint8_t {
+  Default,  ///< as the function says; of a function: as the options of the passes say
+  Allow,
+  Forbid,
+};
+
+/// No hint was given, see `Instruction::split_hint`.
+inline constexpr std::int16_t kNoSplitHint = -1;
+
 /// One statement. For `StatementKind::Instruction`, `modifiers[i]` is the word chosen for the row's
 /// slot i (`Modifier::none` where an optional one is left out), literals included.
 struct Instruction {
   StatementKind kind = StatementKind::Instruction;
-  std::uint16_t operand_count = 0;  ///< a `.branchtargets` may name hundreds of labels
+  Contract contract = Contract::Default;  ///< of mul, add and sub; not part of PTX
+  std::uint16_t operand_count = 0;        ///< a `.branchtargets` may name hundreds of labels
   Op op{};
+  /// Of a branch: the threshold of the pass loop_split for the condition or the loop that it
+  /// closes, 0 never, or kNoSplitHint. Not part of PTX.
+  std::int16_t split_hint = kNoSplitHint;
   std::uint32_t first_operand = 0;  ///< in Function::operands
   Guard guard;
   std::array<Modifier, kMaxModifiers> modifiers{};
@@ -318,6 +332,8 @@ struct Function {
   std::vector<Instruction> body;
   std::vector<Operand> operands;  ///< of all statements; vectors and lists point into it too
   std::uint32_t scopes = 1;       ///< how many scopes there are; 0 is the body
+  Contract contract = Contract::Default;   ///< for instructions that do not say; not part of PTX
+  std::int16_t split_hint = kNoSplitHint;  ///< for loops that do not say; not part of PTX
 
   [[nodiscard]] std::span<const Operand> operands_of(
       const Instruction& instruction) const noexcept {

@@ -1,0 +1,63 @@
+// ptxgen/optimize/gates.hpp - what a module must pass before it is loaded
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ptxgen/ptx/finding.hpp"
+#include "ptxgen/ptx/ir.hpp"
+
+namespace ptxgen::inline v0::optimize {
+
+struct GateOptions {
+  std::string_view target;  ///< check against this target instead of the module's, or empty
+  std::string_view entry;   ///< the entry that must exist, or empty
+  /// Threads of a block in x, y, z where the launch is known; zeros otherwise. `.reqntid` says it
+  /// too.
+  std::array<std::uint32_t, 3> block{0, 0, 0};
+};
+
+// Each gate reads the module only, and says what it found in the order of the text. Functions that
+// the verifier refuses may be given; nothing is claimed about them.
+
+/// Barriers that not all threads which they count can reach together. Rule `barrier-divergence`: an
+/// error where it depends on the thread's index in a way that the analysis can follow, a warning
+/// where it cannot be shown to be safe. No finding is a proof: no execution deadlocks or diverges
+/// at a barrier of the function.
+[[nodiscard]] std::vector<Finding> barrier_safety(const ptx::Module& module,
+                                                  const GateOptions& options = {});
+
+/// Accesses to shared memory by different threads, one of them a write, that no barrier parts. Rule
+/// `shared-race`, error or warning as above.
+[[nodiscard]] std::vector<Finding> shared_race(const ptx::Module& module,
+                                               const GateOptions& options = {});
+
+/// Legal PTX that is likely a mistake. Rules `shared-64bit-address` `loop-branch-direction`
+/// `missing-barrier` `stale-accumulator` `self-subtract` `unchecked-bounds`.
+[[nodiscard]] std::vector<Finding> analyze(const ptx::Module& module,
+                                           const GateOptions& options = {});
+
+/// Limits of the target that the module's directives and variables must keep: threads, shared
+/// bytes, registers. Rule `tile-limits`.
+[[nodiscard]] std::vector<Finding> target_limits(const ptx::Module& module,
+                                                 const GateOptions& options = {});
+
+/// A row of the list of gates.
+struct GateInfo {
+  std::string_view name;
+  std::string_view doc;
+  std::vector<Finding> (*run)(const ptx::Module&, const GateOptions&) = nullptr;
+  bool before_load = true;  ///< stands in front of every load; the others only in `check`
+};
+/// Verifier, gates, analyzer: in the order in which they run.
+[[nodiscard]] std::span<const GateInfo> all_gates() noexcept;
+
+/// All of them. If the verifier finds errors nothing else is run. What `shared-race` has shown is
+/// not reported again as `missing-barrier`.
+[[nodiscard]] std::vector<Finding> check(const ptx::Module& module,
+                                         const GateOptions& options = {});
+
+}  // namespace ptxgen::inline v0::optimize

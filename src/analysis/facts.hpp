@@ -1,0 +1,49 @@
+// src/analysis/facts.hpp - the analyses of one function, each made when it is first asked for
+#pragma once
+
+#include <optional>
+
+#include "ptxgen/analysis/cfg.hpp"
+#include "ptxgen/analysis/registers.hpp"
+#include "ptxgen/analysis/uniformity.hpp"
+#include "ptxgen/analysis/versions.hpp"
+
+namespace ptxgen::inline v0::analysis {
+
+/// For code that needs several analyses of one function, and may not need all. Refers to module and
+/// function, which must not change while it lives. Not for several threads.
+class Facts {
+ public:
+  Facts(const ptx::Module& module, const ptx::Function& function,
+        const UniformityOptions& options = {})
+      : module_(&module), function_(&function), options_(options) {}
+  Facts(const Facts&) = delete;
+  Facts& operator=(const Facts&) = delete;
+
+  [[nodiscard]] const ptx::Module& module() const noexcept { return *module_; }
+  [[nodiscard]] const ptx::Function& function() const noexcept { return *function_; }
+  [[nodiscard]] const UniformityOptions& options() const noexcept { return options_; }
+
+  [[nodiscard]] const Cfg& cfg() { return made(cfg_, *function_); }
+  [[nodiscard]] const RegisterIndex& index() { return made(index_, *function_); }
+  [[nodiscard]] const Versions& versions() { return made(versions_, *function_, cfg(), index()); }
+  [[nodiscard]] const Uniformity& uniformity() {
+    return made(uniformity_, *module_, *function_, cfg(), index(), options_);
+  }
+
+ private:
+  template <class T, class... Arguments>
+  static const T& made(std::optional<T>& slot, Arguments&&... arguments) {
+    if (!slot) slot.emplace(std::forward<Arguments>(arguments)...);
+    return *slot;
+  }
+  const ptx::Module* module_;
+  const ptx::Function* function_;
+  UniformityOptions options_;
+  std::optional<Cfg> cfg_;
+  std::optional<RegisterIndex> index_;
+  std::optional<Versions> versions_;
+  std::optional<Uniformity> uniformity_;
+};
+
+}  // namespace ptxgen::inline v0::analysis

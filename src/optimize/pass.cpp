@@ -1,0 +1,199 @@
+// src/optimize/pass.cpp - runs lists of passes, with the verifier between them
+#include "ptxgen/optimize/pass.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+
+#include "ptxgen/optimize/passes.hpp"
+#include "ptxgen/ptx/printer.hpp"
+#include "ptxgen/ptx/verifier.hpp"
+#include "ptxgen/support/error.hpp"
+
+namespace ptxgen::inline v0::optimize {
+
+namespace {
+
+// The passes, in the order of the default pipeline.
+constexpr PassInfo kPasses[] = {
+    {"fma_fusion", "floating-point mul and add become fma", fma_fusion},
+    {"mad_fusion", "integer mul and add become mad", mad_fusion},
+    {"loop_split", "a loop that tests its own index becomes two", loop_split},
+    {"fold_constants", "instructions on constants become moves", fold_constants},
+    {"copy_propagation", "reads of a copy read what was copied", copy_propagation},
+    {"dead_code", "what nobody reads or reaches goes", dead_code},
+    {"branch_simplify", "decided guards and branches go", branch_simplify},
+};
+
+constexpr std::string_view kCleanup[] = {"fold_constants", "copy_propagation", "dead_code",
+                                         "branch_simplify"};
+constexpr std::string_view kDefault[] = {"fma_fusion", "mad_fusion", "loop_split", "cleanup"};
+constexpr PassGroup kGroups[] = {
+    {"cleanup", "these again and again until none changes anything", kCleanup},
+    {"default", "what runs before a kernel is loaded", kDefault},
+    {"none", "no pass", {}},
+};
+
+// A round of cleanup shortens the function or settles a branch; this bounds what a mistake costs.
+constexpr int kMostRounds = 64;
+
+const PassInfo* find_pass(std::string_view name) {
+  const auto found = std::find_if(std::begin(kPasses), std::end(kPasses),
+                                  [&](const PassInfo& pass) { return pass.name == name; });
+  return found == std::end(kPasses) ? nullptr : found;
+}
+const PassGroup* find_group(std::string_view name) {
+  const auto found = std::find_if(std::begin(kGroups), std::end(kGroups),
+                                  [&](const PassGroup& group) { return group.name == name; });
+  return found == std::end(kGroups) ? nullptr : found;
+}
+
+using Clock = std::chrono::steady_clock;
+double microseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+}
+
+std::size_t statements_of(const ptx::Module& module) {
+  std::size_t count = 0;
+  for (const ptx::Function& function : module.functions) count += function.body.size();
+  return count;
+}
+
+class Pipeline {
+ public:
+  Pipeline(ptx::Module& module, const PassOptions& options) : module_(module), options_(options) {}
+
+  void run(std::string_view name) {
+    if (const PassInfo* pass = find_pass(name)) {
+      run(*pass);
+      return;
+    }
+    const PassGroup& group = *find_group(name);
+    if (group.name == "cleanup") {
+      to_fixed_point(group);
+    } else {
+      for (const std::string_view member : group.passes) run(member);
+    }
+  }
+  PipelineReport report;
+
+ private:
+  void to_fixed_point(const PassGroup& group) {
+    for (int round = 0; round < kMostRounds; ++round) {
+      bool changed = false;
+      for (const std::string_view member : group.passes) changed |= run(*find_pass(member));
+      if (!changed) return;
+    }
+  }
+
+  bool run(const PassInfo& pass) {
+    PassReport& entry = report.passes.emplace_back();
+    entry.name = pass.name;
+    entry.statements_before = statements_of(module_);
+    if (options_.dump) entry.before = ptx::print(module_);
+    const auto start = Clock::now();
+    for (ptx::Function& function : module_.functions) {
+      PassContext context(module_, options_, entry);
+      if (!function.declaration) pass.run(function, context);
+    }
+    entry.microseconds = microseconds_since(start);
+    entry.statements_after = statements_of(module_);
+    if (!entry.changed) {
+      entry.before.clear();
+      return false;
+    }
+    if (options_.dump) entry.after = ptx::print(module_);
+    if (options_.verify) verify(entry);
+    return true;
+  }
+
+  void verify(PassReport& entry) {
+    const auto start = Clock::now();
+    const std::vector<Finding> findings = ptx::verify(module_);
+    entry.verify_microseconds = microseconds_since(start);
+    for (const Finding& finding : findings) {
+      if (finding.severity != Severity::Error) continue;
+      Error error(Stage::Optimize, finding.rule,
+                  "the pass " + std::string(entry.name) +
+                      " left PTX that the verifier refuses: " + finding.message +
+                      "; this is a fault of the library: leave the pass out and report it");
+      error.kernel = finding.kernel;
+      error.target = module_.target;
+      error.file = finding.file;
+      error.line = finding.line;
+      error.site = finding.cpp;
+      throw error.refresh();
+    }
+  }
+
+  ptx::Module& module_;
+  const PassOptions& options_;
+};
+
+}  // namespace
+
+std::uint64_t PassReport::fired() const noexcept {
+  std::uint64_t sum = 0;
+  for (const ReasonCount& reason : counts) sum += reason.fired ? reason.count : 0;
+  return sum;
+}
+std::uint64_t PassReport::refused() const noexcept {
+  std::uint64_t sum = 0;
+  for (const ReasonCount& reason : counts) sum += reason.fired ? 0 : reason.count;
+  return sum;
+}
+
+bool PipelineReport::changed() const noexcept {
+  return std::any_of(passes.begin(), passes.end(),
+                     [](const PassReport& pass) { return pass.changed; });
+}
+
+void PassContext::decide(const ptx::Function& function, std::uint32_t statement, bool fired,
+                         std::string_view reason, std::string message) {
+  auto& counts = report_->counts;
+  auto found = std::find_if(counts.begin(), counts.end(), [&](const ReasonCount& count) {
+    return count.reason == reason && count.fired == fired;
+  });
+  if (found == counts.end()) {
+    counts.push_back({reason, fired, 0});
+    found = std::prev(counts.end());
+  }
+  ++found->count;
+  if (!explains()) return;
+  const ptx::Instruction& instruction = function.body[statement];
+  report_->decisions.push_back({fired, reason, std::move(message),
+                                std::string(module_->text(function.name)), instruction.line,
+                                statement, module_->site_of(instruction)});
+}
+
+std::span<const PassInfo> all_passes() noexcept { return kPasses; }
+std::span<const PassGroup> pass_groups() noexcept { return kGroups; }
+
+void check_pass_names(std::span<const std::string> names) {
+  for (const std::string& name : names) {
+    if (find_pass(name) != nullptr || find_group(name) != nullptr) continue;
+    std::string known;
+    for (const PassInfo& pass : kPasses) known += " " + std::string(pass.name);
+    known += "; groups:";
+    for (const PassGroup& group : kGroups) known += " " + std::string(group.name);
+    throw Error(Stage::Optimize, "unknown-pass",
+                "there is no pass '" + name + "'; passes:" + known);
+  }
+}
+
+PipelineReport run_passes(ptx::Module& module, const PassOptions& options) {
+  check_pass_names(options.passes);
+  // A pass that throws must not leave half of its work; most runs change little, and copying a
+  // module costs less than printing it.
+  ptx::Module original = module;
+  try {
+    Pipeline pipeline(module, options);
+    for (const std::string& name : options.passes) pipeline.run(name);
+    return std::move(pipeline.report);
+  } catch (...) {
+    module = std::move(original);
+    throw;
+  }
+}
+
+}  // namespace ptxgen::inline v0::optimize
