@@ -83,6 +83,9 @@ LoadedFiles& loaded_files() {
 }  // namespace
 
 Libcuda find_libcuda(const Settings& settings) {
+  // Held while the library is opened too: two threads that ask at once open it one after the other.
+  LoadedFiles& files = loaded_files();
+  const std::lock_guard lock(files.mutex);
   const DynamicLibrary library = DynamicLibrary::find(libcuda_search(settings));
   Libcuda found;
   if (!library) {
@@ -90,8 +93,6 @@ Libcuda find_libcuda(const Settings& settings) {
     return found;
   }
   found.where = library.path();
-  LoadedFiles& files = loaded_files();
-  const std::lock_guard lock(files.mutex);
   std::unique_ptr<const Loaded>& loaded = files.by_path[found.where];
   if (loaded == nullptr) loaded = load(library);
   found.problem = loaded->problem;
