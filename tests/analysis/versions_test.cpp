@@ -267,7 +267,7 @@ TEST_CASE("every read sees the write that its version says, on every walk") {
       walk.run(60);
       reads += walk.reads, told += walk.told, phis += walk.phis;
     }
-        for (std::uint32_t v = 0; v < versions.size(); ++v) {
+    for (std::uint32_t v = 0; v < versions.size(); ++v) {
       for (const VersionUse& use : versions.uses(v)) {
         if (use.statement != kNone) must(versions.read(use.statement, versions[v].reg) == v);
       }
