@@ -28,6 +28,10 @@ class Constants {
   }
   /// Whether control may come to a block.
   [[nodiscard]] bool executable(std::uint32_t block) const noexcept { return ways_[block] != 0; }
+  /// Whether control may go from a block to a successor.
+  [[nodiscard]] bool executable(std::uint32_t from, std::uint32_t to) const {
+    return ways_[from] != 0 && leads(from, to);
+  }
   [[nodiscard]] GuardState guard(std::uint32_t statement) const;
   /// What an instruction computes where it is executed.
   [[nodiscard]] analysis::Outcome outcome(std::uint32_t statement) const;

@@ -105,7 +105,12 @@ class Sweeper {
   void follow(std::uint32_t version) {
     const Version& v = facts_.versions[version];
     if (v.kind == Version::Kind::Phi) {
-      for (const std::uint32_t input : facts_.versions.inputs(version)) want(input);
+      // What comes along a way that control never takes is not wanted.
+      const auto inputs = facts_.versions.inputs(version);
+      const auto from = facts_.cfg.predecessors(v.block);
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        if (i == from.size() || facts_.constants.executable(from[i], v.block)) want(inputs[i]);
+      }
     } else if (v.kind == Version::Kind::Write) {
       want(v.previous);
       if (executed(v.statement)) keep(v.statement);
