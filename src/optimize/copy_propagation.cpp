@@ -19,7 +19,7 @@ class Propagation {
   Propagation(Function& function, PassContext& context)
       : function_(function),
         context_(context),
-        facts_(function),
+        facts_(function, false),
         scopes_(function),
         edits_(context.module(), function),
         copies_(facts_.versions.size()) {}

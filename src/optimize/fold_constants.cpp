@@ -105,7 +105,9 @@ class Folder {
       if (all[d].kind == OperandKind::Sink) continue;
       if (!is_register(all[d])) return;
       const Type type = operand_type(s, *operand_spec(function_, s, d));
-      results.push_back({all[d], analysis::extended(outcome.values[d], type)});
+      Operand to = all[d];
+      to.joined = false;
+      results.push_back({to, analysis::extended(outcome.values[d], type)});
     }
     if (results.empty()) return;
     // The move that changes the guard comes last.
