@@ -364,6 +364,8 @@ class Evaluator {
       case Op::setp_unsigned_bool:
       case Op::setp_signed_bool:
         return comparison();
+      case Op::mov:
+        return copy(0);
       case Op::selp:
         if (same(0, 1)) return copy(0);
         return has(2) ? copy(at(2) != 0 ? 0 : 1) : Outcome{};
