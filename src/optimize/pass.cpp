@@ -149,7 +149,7 @@ bool PipelineReport::changed() const noexcept {
 }
 
 void PassContext::decide(const ptx::Function& function, std::uint32_t statement, bool fired,
-                         std::string_view reason, std::string message) {
+                         std::string_view reason, std::string message, std::uint32_t other) {
   auto& counts = report_->counts;
   auto found = std::find_if(counts.begin(), counts.end(), [&](const ReasonCount& count) {
     return count.reason == reason && count.fired == fired;
@@ -163,7 +163,7 @@ void PassContext::decide(const ptx::Function& function, std::uint32_t statement,
   const ptx::Instruction& instruction = function.body[statement];
   report_->decisions.push_back({fired, reason, std::move(message),
                                 std::string(module_->text(function.name)), instruction.line,
-                                statement, module_->site_of(instruction)});
+                                statement, other, module_->site_of(instruction)});
 }
 
 std::span<const PassInfo> all_passes() noexcept { return kPasses; }
