@@ -376,7 +376,7 @@ class Gate {
         return;
       if (roles_agree(subject, sharper, block)) return;
     }
-    report(subject, doubts, launches(function, block));
+    report(subject, doubts, shapes(function, block), block[0] != 0);
   }
 
   /// The shape that holds every block of the function, along x only.
@@ -394,24 +394,15 @@ class Gate {
     return static_cast<std::uint32_t>(most);
   }
 
-  /// Launches in which a fault may show.
-  static std::vector<Launch> launches(const Function& function,
-                                      const std::array<std::uint32_t, 3>& block) {
-    std::vector<std::array<std::uint32_t, 3>> shapes;
-    if (block[0] != 0) {
-      shapes.push_back(block);
-    } else {
-      const std::uint32_t most = most_threads(function);
-      shapes.push_back({std::min(most, 128u), 1, 1});
-      if (reads_tid_beyond_x(function) && most >= 128) shapes.push_back({16, 4, 2});
-      if (most > 128) shapes.push_back({most, 1, 1});
-    }
-    std::vector<Launch> all;
-    for (const auto& shape : shapes) {
-      for (const std::uint64_t parameter : {33u, 1u, 17u, 0u, 100u, 1000000u})
-        all.push_back({.block = shape, .exact = block[0] != 0, .parameter = parameter});
-    }
-    return all;
+  /// Shapes of blocks in all of which a fault must show where the shape is not known: a kernel that
+  /// goes well with some usual shape may be launched with no other.
+  static std::vector<std::array<std::uint32_t, 3>> shapes(
+      const Function& function, const std::array<std::uint32_t, 3>& block) {
+    if (block[0] != 0) return {block};
+    const std::uint32_t most = most_threads(function);
+    if (most < kMostThreads) return {{most, 1, 1}};
+    if (reads_tid_beyond_x(function)) return {{32, 4, 1}, {16, 16, 1}, {8, 8, 4}};
+    return {{128, 1, 1}, {64, 1, 1}, {256, 1, 1}, {512, 1, 1}, {1024, 1, 1}};
   }
   static bool reads_tid_beyond_x(const Function& function) {
     return std::any_of(function.operands.begin(), function.operands.end(), [](const Operand& o) {
@@ -420,17 +411,35 @@ class Gate {
     });
   }
 
-  void report(const Subject& subject, const std::vector<Doubt>& doubts,
-              const std::vector<Launch>& launches) {
-    std::uint64_t work = kMostWork;
+  /// Walks through launches, and writes down where they come to a stop.
+  static std::map<std::uint32_t, Finding> find_errors(
+      const Subject& subject, const std::vector<std::array<std::uint32_t, 3>>& shapes, bool exact,
+      std::map<std::uint32_t, std::uint32_t>& decided_at) {
     std::map<std::uint32_t, Finding> errors;
-    std::map<std::uint32_t, std::uint32_t> decided_at;  // by decider: the barrier of an error
-    for (const Launch& launch : launches) {
-      const Walk walked = walk(subject, launch, work);
-      if (walked.end != Walk::End::Stuck || errors.contains(walked.barrier)) continue;
-      errors.emplace(walked.barrier, proved(subject, walked, launch));
-      if (walked.decider != kNone) decided_at.emplace(walked.decider, walked.barrier);
+    for (const auto& shape : shapes) {
+      std::uint64_t work = kMostWork;
+      bool stuck = false;
+      for (const std::uint64_t parameter : {33u, 1u, 17u, 0u, 100u, 1000000u}) {
+        if (stuck && &shape != &shapes.front()) break;
+        const Launch launch{.block = shape, .exact = exact, .parameter = parameter};
+        const Walk walked = walk(subject, launch, work);
+        if (walked.end != Walk::End::Stuck) continue;
+        stuck = true;
+        if (&shape != &shapes.front() || errors.contains(walked.barrier)) continue;
+        errors.emplace(walked.barrier, proved(subject, walked, launch));
+        if (walked.decider != kNone) decided_at.emplace(walked.decider, walked.barrier);
+      }
+      if (stuck) continue;
+      decided_at.clear();
+      return {};
     }
+    return errors;
+  }
+
+  void report(const Subject& subject, const std::vector<Doubt>& doubts,
+              const std::vector<std::array<std::uint32_t, 3>>& shapes, bool exact) {
+    std::map<std::uint32_t, std::uint32_t> decided_at;  // by decider: the barrier of an error
+    std::map<std::uint32_t, Finding> errors = find_errors(subject, shapes, exact, decided_at);
     // One fault of control often parts the threads before several barriers: it is told once.
     std::map<std::vector<std::uint32_t>, Finding> warnings;
     const auto also = [&](Finding& finding, std::uint32_t barrier) {

@@ -81,6 +81,7 @@ enum class Trouble : std::uint8_t {
   TooFew,     ///< fewer threads come than the number that it names
   Counts,     ///< two numbers of threads for one barrier
   Number,     ///< no such barrier, or no such number of threads
+  Numbers,    ///< those that it counts wait at it by another number
   Unnamed,    ///< a lane that executes bar.warp.sync is not in its mask
 };
 

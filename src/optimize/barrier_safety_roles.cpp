@@ -32,6 +32,13 @@ class Roles {
   bool agree() {
     if (threads_ == 0 || threads_ > kMostThreads || sharper_.uniformity.gave_up()) return false;
     if (!find_turnings() || !find_roles()) return false;
+    // That all choose the same at a uniform branch helps, but only so far as nobody runs ahead.
+    return all_views_agree(true) || all_views_agree(false);
+  }
+
+ private:
+  bool all_views_agree(bool shared) {
+    shared_ = shared;
     const std::uint32_t rounded = (threads_ + 31) / 32 * 32;
     std::vector<Role> roles;
     for (const Threads& threads : members_) {
@@ -46,7 +53,6 @@ class Roles {
     return !any_warp_sync_ || warps_agree();
   }
 
- private:
   bool known(const Operand& o, Turning& turning) const {
     if (o.kind == OperandKind::Register) {
       const std::uint32_t reg = s_.index.find(o.as_register());
@@ -192,7 +198,7 @@ class Roles {
     Step step;
     step.statement = at;
     const std::uint32_t block = s_.cfg.block_of(at);
-    step.shared = !within_warp_ && sharper_.uniformity.of_control(block) >= Agreement::Block;
+    step.shared = shared_ && sharper_.uniformity.of_control(block) >= Agreement::Block;
     if (use.kind == UseKind::None) {
       step.kind = Step::Kind::Choice;
       for (const std::uint32_t next : s_.cfg.successors(block)) {
@@ -287,6 +293,7 @@ class Roles {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> open_;
   std::uint32_t lead_ = 0;
   bool within_warp_ = false;
+  bool shared_ = true;
   bool failed_ = false;
   std::uint32_t warp_ = 0, lanes_here_ = 0;
   std::map<std::uint32_t, std::uint32_t> masks_;

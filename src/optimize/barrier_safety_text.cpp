@@ -238,9 +238,10 @@ std::string cure_for(const Subject& s, const Walk& walk) {
   if (use.kind == UseKind::Warp)
     return "cure: name only the lanes that come here, or move it to where the whole warp passes";
   if (walk.trouble == Trouble::TooFew || walk.trouble == Trouble::Counts ||
-      walk.trouble == Trouble::Number)
-    return "cure: name the number of threads that come to this barrier, a multiple of 32, and the "
-           "same number wherever they meet";
+      walk.trouble == Trouble::Number || walk.trouble == Trouble::Numbers)
+    return "cure: let all threads that meet name the same barrier, 0 to 15, and the number of "
+           "threads "
+           "that come, a multiple of 32";
   if (walk.others_left)
     return "cure: let every thread reach the barrier and predicate the accesses instead of "
            "leaving early";
@@ -299,6 +300,10 @@ Finding proved(const Subject& s, const Walk& walk, const Launch& launch) {
                  ? "there is no barrier " + number(walk.found) + "; a block has barriers 0 to 15"
                  : "a barrier cannot count " + number(walk.wanted) +
                        " threads; the number must be a positive multiple of 32";
+      break;
+    case Trouble::Numbers:
+      text = bare(s, walk.barrier) + " means barrier " + number(walk.wanted) +
+             " for some threads it counts, but barrier " + number(walk.found) + " for " + who;
       break;
     case Trouble::Unnamed:
       text = describe(walk.waiting, launch.block) + " executes " + bare(s, walk.barrier) +

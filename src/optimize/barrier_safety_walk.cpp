@@ -617,6 +617,7 @@ class Walker {
     } else if (use.kind == UseKind::None) {
       id = kBarriers + 1;  // of calls
     }
+    if (is_aligned(at) && !same_in_warp(t, at, id)) return false;
     Arrived& barrier = arrived_[id];
     const std::uint64_t expected = count == 0 ? rounded() : count;
     if (barrier.expected != 0 && barrier.expected != expected) {
@@ -641,6 +642,17 @@ class Walker {
       story_[t].push_back({at, static_cast<std::uint32_t>(id), static_cast<std::uint32_t>(count)});
     else
       too_long_ = true;
+    return true;
+  }
+  /// Lanes of one warp must mean one barrier where they execute it together.
+  bool same_in_warp(std::uint32_t t, std::uint32_t at, std::uint64_t id) {
+    for (std::uint32_t other = t / 32 * 32; other < t; ++other) {
+      if (waits_at_[other] != at || !arrived_threads_[other] || arrived_at_[other] == id) continue;
+      trouble(Trouble::Numbers, at, Threads().set(other), Threads().set(t));
+      walk_.wanted = arrived_at_[other];
+      walk_.found = id;
+      return false;
+    }
     return true;
   }
   std::uint64_t rounded() const { return (std::uint64_t{threads_} + 31) / 32 * 32; }
@@ -833,6 +845,19 @@ class Walker {
       trouble(Trouble::TooFew, site, most->second, all_ & ~came);
       walk_.wanted = wanted;
       walk_.found = number;
+      return;
+    }
+    if (missing.none()) {
+      // All are here, at barriers of different numbers.
+      std::uint32_t one = 0;
+      while (!most->second[one]) ++one;
+      Threads same, others;
+      for_each(most->second, [&](std::uint32_t t) {
+        (arrived_at_[t] == arrived_at_[one] ? same : others).set(t);
+      });
+      trouble(Trouble::Numbers, site, same, others);
+      walk_.wanted = arrived_at_[one];
+      for_each(others, [&](std::uint32_t t) { walk_.found = arrived_at_[t]; });
       return;
     }
     const Threads gone = missing & left_;
