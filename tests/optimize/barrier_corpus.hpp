@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "ptxgen/emulator/emulator.hpp"
+
 namespace ptxgen::test {
 
 /// A kernel of the corpus. In its file it stands as
@@ -37,12 +39,23 @@ struct BarrierCase {
 
 /// What a launch of the kernel found at barriers.
 struct BarrierRun {
-  bool fault = false;        ///< barrier-divergence, barrier-deadlock or sync-mask
+  bool fault = false;  ///< barrier-divergence, barrier-deadlock, or sync-mask of bar.warp.sync
   bool over_budget = false;  ///< it never came to its end
   std::string findings;
 };
-[[nodiscard]] BarrierRun run_barriers(const std::string& ptx, std::array<std::uint32_t, 3> block,
-                                      std::uint32_t n, std::uint32_t first_seed,
-                                      std::uint32_t seeds);
+
+/// A kernel loaded on a device of its own.
+class BarrierProgram {
+ public:
+  explicit BarrierProgram(const std::string& ptx);
+  [[nodiscard]] BarrierRun run(std::array<std::uint32_t, 3> block, std::uint32_t n,
+                               std::uint64_t seed);
+
+ private:
+  std::vector<bool> is_warp_sync_;  // by line
+  emulator::Device device_;
+  emulator::Program program_;
+  std::uint64_t data_ = 0;
+};
 
 }  // namespace ptxgen::test

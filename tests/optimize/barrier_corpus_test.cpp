@@ -42,7 +42,10 @@ void judge(const std::string& file, std::size_t least) {
     INFO(findings_of(findings));
     CHECK(static_cast<int>(verdict) == static_cast<int>(test.verdict));
     if (test.run == BarrierCase::Run::CannotRun) continue;
-    const BarrierRun run = run_barriers(test.ptx, test.block, test.n, 0, 50);
+    BarrierProgram program(test.ptx);
+    BarrierRun run;
+    for (std::uint64_t seed = 0; seed < 50 && !run.fault; ++seed)
+      run = program.run(test.block, test.n, seed);
     INFO(run.findings);
     CHECK(run.fault == (test.run == BarrierCase::Run::Fails));
     CHECK_FALSE(run.over_budget);
