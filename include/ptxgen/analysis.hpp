@@ -6,3 +6,4 @@
 #include "ptxgen/analysis/lane_stride.hpp"
 #include "ptxgen/analysis/registers.hpp"
 #include "ptxgen/analysis/uniformity.hpp"
+#include "ptxgen/analysis/versions.hpp"
