@@ -1,4 +1,4 @@
-// src/cli/library_kernel.hpp - a kernel of the library as the command line names it
+// src/cli/library_kernel.hpp - a kernel of the library, named on the command line
 #pragma once
 
 #include <cstdint>

@@ -42,18 +42,17 @@ LauncherOptions resolved(LauncherOptions options) {
   return options;
 }
 
-/// Everything that decides what passes and gates leave, as the number that a module's key has.
-std::uint64_t packed(const optimize::PassOptions& passes, bool gates) {
+std::string elements_text(std::int64_t n) { return "n = " + std::to_string(n); }
+
+}  // namespace
+
+std::uint64_t key_of_passes(const optimize::PassOptions& passes, bool gates) {
   std::string text;
   for (const std::string& name : passes.passes) text += name + ",";
   text += passes.contract ? "contract," : "";
   text += std::to_string(passes.split_threshold) + "," + std::to_string(passes.growth_limit);
   return (hash64(text.data(), text.size()) << 1) | (gates ? 1 : 0);
 }
-
-std::string elements_text(std::int64_t n) { return "n = " + std::to_string(n); }
-
-}  // namespace
 
 Launcher::State::State(const Context& of, LauncherOptions given)
     : context(of),
@@ -65,7 +64,7 @@ Launcher::State::State(const Context& of, LauncherOptions given)
                                               : options.gemv),
       cache(of, cache_options(options), options.settings),
       pipeline{&of.device().target(), &options.passes, options.gates, &core.log(), &core.trace()} {
-  const std::uint64_t passes = packed(options.passes, options.gates);
+  const std::uint64_t passes = key_of_passes(options.passes, options.gates);
   const auto key = [&](std::string_view name) {
     ModuleKey made = cache.key(name, options.module);
     made.passes = passes;

@@ -42,6 +42,9 @@ inline constexpr bool kFitsAllDevices = false;
 template <>
 inline constexpr bool kFitsAllDevices<GemvCoalesced> = true;
 
+/// Everything that decides what passes and gates leave of a module, as its key has it.
+[[nodiscard]] std::uint64_t key_of_passes(const optimize::PassOptions& passes, bool gates);
+
 /// A kernel on its way to a module: build -> passes -> gates -> print. launcher_pipeline.cpp.
 struct Pipeline {
   const ptx::Target* target = nullptr;
