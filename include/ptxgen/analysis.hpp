@@ -3,6 +3,7 @@
 
 #include "ptxgen/analysis/cfg.hpp"
 #include "ptxgen/analysis/graph.hpp"
+#include "ptxgen/analysis/induction.hpp"
 #include "ptxgen/analysis/lane_stride.hpp"
 #include "ptxgen/analysis/registers.hpp"
 #include "ptxgen/analysis/uniformity.hpp"
