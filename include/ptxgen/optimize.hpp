@@ -4,3 +4,4 @@
 #include "ptxgen/optimize/gates.hpp"
 #include "ptxgen/optimize/pass.hpp"
 #include "ptxgen/optimize/passes.hpp"
+#include "ptxgen/optimize/tile.hpp"

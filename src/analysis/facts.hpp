@@ -1,4 +1,4 @@
-// src/analysis/facts.hpp - the analyses of one function, each made when it is first asked for
+// src/analysis/facts.hpp - the analyses of one function, made when needed
 #pragma once
 
 #include <optional>

@@ -13,6 +13,7 @@
 #include "ptxgen/ptx/verifier.hpp"
 #include "ptxgen/runtime/buffer.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/random_values.hpp"
 
 namespace ptxgen::cli {
 

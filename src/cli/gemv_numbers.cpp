@@ -1,4 +1,4 @@
-// src/cli/gemv_numbers.cpp - inputs of ptxgen gemv, and its result's error
+// src/cli/gemv_numbers.cpp - how far a result of ptxgen gemv is off
 #include "cli/gemv_numbers.hpp"
 
 #include <algorithm>
@@ -6,19 +6,6 @@
 #include <limits>
 
 namespace ptxgen::cli {
-
-// splitmix64, of which every seed gives a full sequence.
-std::vector<float> random_values(std::size_t count, std::uint64_t seed) {
-  std::vector<float> values(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    std::uint64_t z = seed + (i + 1) * 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    z ^= z >> 31;
-    values[i] = static_cast<float>(static_cast<std::int32_t>(z >> 40) - (1 << 23)) * 0x1p-23f;
-  }
-  return values;
-}
 
 std::string hash_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325u;

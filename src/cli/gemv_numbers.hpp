@@ -1,19 +1,14 @@
-// src/cli/gemv_numbers.hpp - inputs of ptxgen gemv, and its result's error
+// src/cli/gemv_numbers.hpp - how far a result of ptxgen gemv is off
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "ptxgen/kernels/gemv.hpp"
 
 namespace ptxgen::cli {
-
-/// Numbers in [-1, 1) with 24 bits, the same on every host.
-[[nodiscard]] std::vector<float> random_values(std::size_t count, std::uint64_t seed);
 
 /// To see whether two runs had the same text, nothing more: "fnv1a64:0123456789abcdef".
 [[nodiscard]] std::string hash_of(std::string_view text);

@@ -1,5 +1,6 @@
 // src/emulator/gpu.cpp - which GPU is modelled
 #include "ptxgen/emulator/emulator.hpp"
+#include "ptxgen/ptx/limits.hpp"
 #include "ptxgen/support/error.hpp"
 
 namespace ptxgen::inline v0::emulator {
@@ -16,10 +17,12 @@ ptx::Gpu generic(const ptx::Target& target) {
   gpu.bandwidth_gb_per_s = 500;
   gpu.memory_bytes = std::uint64_t{16} << 30;
   gpu.l2_bytes = std::uint64_t{16} << 20;
-  gpu.shared_per_sm = target.shared_per_block_opt_in + 1024;
+  const ptx::Limits& limits = ptx::limits(target.name);
+  gpu.shared_per_sm = limits.shared_per_sm;
   gpu.shared_per_block = target.shared_per_block_opt_in;
-  gpu.threads_per_sm = 1536;
-  gpu.blocks_per_sm = 16;
+  gpu.registers_per_sm = limits.registers_per_sm;
+  gpu.threads_per_sm = limits.threads_per_sm;
+  gpu.blocks_per_sm = limits.blocks_per_sm;
   gpu.dram_latency_ns = 600;
   return gpu;
 }

@@ -49,7 +49,21 @@ void body(KernelBuilder& k, Ptr<f32> y, Ptr<f32> a, Ptr<f32> x, Value<u32> rows,
 
 }  // namespace
 
+optimize::KernelTiles GemvCoalesced::tiles() {
+  optimize::KernelTiles tiles;
+  tiles.kernel = kName;
+  tiles.tiles = {{.name = "x",
+                  .level = optimize::TileLevel::Block,
+                  .element = ptx::Type::f32,
+                  .shape = {kTile},
+                  .storage = optimize::TileStorage::Shared}};
+  tiles.block = {kThreads, 1, 1};
+  tiles.static_shared_bytes = optimize::bytes(tiles.tiles[0]);
+  return tiles;
+}
+
 GemvCoalesced::KernelType GemvCoalesced::build(const ptx::Target& target) const {
+  optimize::require_valid(tiles(), target);
   return build_kernel(kName, target.name,
                       params(param<Ptr<f32>>("y_ptr"), param<Ptr<f32>>("a_ptr"),
                              param<Ptr<f32>>("x_ptr"), param<u32>("k_dim"), param<u32>("n_dim")),

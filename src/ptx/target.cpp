@@ -1,6 +1,9 @@
 // src/ptx/target.cpp - the target table and the GPU table
 #include "ptxgen/ptx/target.hpp"
 
+#include <iterator>
+
+#include "ptxgen/ptx/limits.hpp"
 #include "ptxgen/support/error.hpp"
 
 namespace ptxgen::inline v0::ptx {
@@ -44,6 +47,20 @@ constexpr Target kTargets[] = {
     {"sm_121f", 121, Family, {8, 8}, kStatic, 99 * kKiB},
 };
 
+// By architecture: CUDA C++ Programming Guide, technical specifications per compute capability; 8.8
+// again takes the smaller figures of its neighbours.
+constexpr Limits kLimits[] = {
+    {75, 1024, 16, 64 * kKiB},   {80, 2048, 32, 164 * kKiB},  {86, 1536, 16, 100 * kKiB},
+    {87, 1536, 16, 164 * kKiB},  {88, 1536, 16, 100 * kKiB},  {89, 1536, 24, 100 * kKiB},
+    {90, 2048, 32, 228 * kKiB},  {100, 2048, 32, 228 * kKiB}, {103, 2048, 32, 228 * kKiB},
+    {110, 1536, 24, 228 * kKiB}, {120, 1536, 24, 100 * kKiB}, {121, 1536, 24, 100 * kKiB},
+};
+
+// Checked with ptxas 13.0, which refuses one byte more.
+constexpr std::uint32_t kParameterBytes = 4352;
+constexpr std::uint32_t kManyParameterBytes = 32764;
+constexpr Version kManyParameters{8, 1};
+
 // NVIDIA datasheets and architecture white papers of each part; clocks are boost clocks. The loaded
 // DRAM latencies are estimates to plan bytes in flight with, to be replaced by measured ones.
 constexpr Gpu kGpus[] = {
@@ -83,6 +100,20 @@ const Target& target(std::string_view wanted) {
   std::string message = "unknown target '" + std::string(wanted) + "'; the table has";
   for (const Target& row : kTargets) message += " " + std::string(row.name);
   throw Error(Stage::Build, "unknown-target", std::move(message));
+}
+
+const Limits& limits(std::string_view wanted) noexcept {
+  TargetName name;
+  if (parse_target_name(wanted, name)) {
+    for (const Limits& row : kLimits) {
+      if (row.sm >= name.sm) return row;
+    }
+  }
+  return *std::prev(std::end(kLimits));
+}
+
+std::uint32_t parameter_bytes(Version version) noexcept {
+  return version < kManyParameters ? kParameterBytes : kManyParameterBytes;
 }
 
 bool parse_target_name(std::string_view text, TargetName& out) noexcept {

@@ -1,6 +1,8 @@
 // tests/launcher/fake_cublas.cpp - a cuBLAS whose products a test computes
 //
 // The test fills `fake_cublas_hooks`, which it finds by name.
+#include "launcher/fake_cublas.hpp"
+
 #include <cstddef>
 
 #if defined(_WIN32)
@@ -9,24 +11,7 @@
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 #endif
 
-struct Product {
-  void* stream;
-  int operation, rows, columns;
-  float alpha;
-  const float* a;
-  int lda;
-  const float* x;
-  int incx;
-  float beta;
-  float* y;
-  int incy;
-};
-
-struct Hooks {
-  int (*product)(const Product* product);  ///< its status is cublasSgemv's
-  int create_status;
-  int handles;  ///< living
-};
+using namespace ptxgen::test;
 
 extern "C" {
 EXPORTED Hooks fake_cublas_hooks;

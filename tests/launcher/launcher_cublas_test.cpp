@@ -1,6 +1,7 @@
 // tests/launcher/launcher_cublas_test.cpp - GEMV by cuBLAS: layout, fallback, refusals
 #include <catch2/catch.hpp>
 
+#include "launcher/fake_cublas.hpp"
 #include "launcher/rig.hpp"
 #include "support/dynamic_library.hpp"
 
@@ -8,25 +9,6 @@ using namespace ptxgen;
 using namespace ptxgen::test;
 
 namespace {
-
-// As in fake_cublas.cpp.
-struct Product {
-  void* stream;
-  int operation, rows, columns;
-  float alpha;
-  const float* a;
-  int lda;
-  const float* x;
-  int incx;
-  float beta;
-  float* y;
-  int incy;
-};
-struct Hooks {
-  int (*product)(const Product* product);
-  int create_status;
-  int handles;
-};
 
 Hooks& hooks() {
   LibrarySearch search;

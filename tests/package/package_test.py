@@ -4,8 +4,8 @@
 (nothing in it may remember where it was), then builds and runs tests/package/consumer twice: with
 find_package(ptxgen) and with pkg-config. examples/engine is a consumer, too: it is built and run.
 
-The kind that --build holds is installed from there; the other one is built first, library only, with
-the flags of --build, so that ccache has the objects already."""
+The kind that --build holds is installed from there; the other one is built first, library only: a
+shared one from the objects of a static one, unless PTXGEN_TEST_FULL is 1."""
 import argparse
 import os
 import re
@@ -59,11 +59,15 @@ work.mkdir(parents=True, exist_ok=True)
 built = Path(options.build)
 if options.kind != options.build_kind:
     built = work / "build"
+    archive = Path(options.build) / "lib/libptxgen.a"
+    from_objects = (options.kind == "shared" and archive.exists() and
+                    os.environ.get("PTXGEN_TEST_FULL") != "1")
     run(options.cmake, "-S", source, "-B", built, "-G", options.generator,
         "-DCMAKE_BUILD_TYPE=" + options.build_type,
         f"-DCMAKE_CXX_FLAGS_{options.build_type.upper()}={options.flags}",
         "-DPTXGEN_WERROR=" + options.werror, "-DCMAKE_CXX_COMPILER=" + options.compiler,
         "-DBUILD_SHARED_LIBS=" + ("ON" if options.kind == "shared" else "OFF"),
+        "-DPTXGEN_ARCHIVE=" + (str(archive) if from_objects else ""),
         "-DPTXGEN_BUILD_TESTS=OFF", "-DPTXGEN_BUILD_EXAMPLES=OFF", "-DPTXGEN_BUILD_CLI=OFF")
     run(options.cmake, "--build", built, "--parallel", "2")
 

@@ -7,6 +7,7 @@
 #include "ptxgen/builder/kernel.hpp"
 #include "ptxgen/kernels/gemv.hpp"
 #include "ptxgen/kernels/kernel.hpp"
+#include "ptxgen/optimize/tile.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -33,7 +34,10 @@ struct GemvCoalesced {
   static constexpr std::uint32_t kUnroll = 4;
   using KernelType = Kernel<Ptr<f32>, Ptr<f32>, Ptr<f32>, u32, u32>;
 
+  /// Throws `Error` (Stage::Build, "tile-limits") if the target cannot hold the tiles.
   [[nodiscard]] KernelType build(const ptx::Target& target) const;
+  /// The shared tile of x and what a block takes.
+  [[nodiscard]] static optimize::KernelTiles tiles();
   /// Block 256, grid ceil(n / 256), no dynamic shared memory. n = 0 throws `Error` (stage launch,
   /// "empty-grid").
   [[nodiscard]] LaunchGeometry geometry() const;

@@ -13,8 +13,8 @@
 namespace ptxgen::inline v0::optimize {
 
 struct GateOptions {
-  std::string_view target;  ///< check against this target instead of the module's, or empty
-  std::string_view entry;   ///< the entry that must exist, or empty
+  std::string_view target{};  ///< check against this target instead of the module's, or empty
+  std::string_view entry{};   ///< the entry that must exist, or empty
   /// Threads of a block in x, y, z where the launch is known; zeros otherwise. `.reqntid` says it
   /// too.
   std::array<std::uint32_t, 3> block{0, 0, 0};

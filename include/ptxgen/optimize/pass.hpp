@@ -1,4 +1,4 @@
-// ptxgen/optimize/pass.hpp - the pass manager: which passes run, what they did and why
+// ptxgen/optimize/pass.hpp - the pass manager and what passes report
 #pragma once
 
 #include <cstdint>
