@@ -99,13 +99,18 @@ class Origins {
     return Space::Generic;
   }
 
-  bool loads_parameter(const Instruction& s) const {
-    if (!function_.entry || !has(info(s.op).flags, Flag::ReadsMemory)) return false;
-    if (space_of(s.get(Field::Space)) != Space::Param || bits(s.type()) != 64) return false;
+  /// The kernel's parameter that is loaded whole, or nullptr.
+  const Variable* loaded_parameter(const Instruction& s) const {
+    if (!function_.entry || !has(info(s.op).flags, Flag::ReadsMemory)) return nullptr;
+    if (space_of(s.get(Field::Space)) != Space::Param || bits(s.type()) != 64) return nullptr;
     const auto operands = function_.operands_of(s);
-    return operands.size() == 2 && operands[1].kind == OperandKind::Memory &&
-           operands[1].base == OperandKind::Symbol && operands[1].id < module_.symbols.size() &&
-           module_.symbols[operands[1].id].kind == SymbolKind::Parameter;
+    if (operands.size() != 2 || operands[1].kind != OperandKind::Memory ||
+        operands[1].base != OperandKind::Symbol || operands[1].id >= module_.symbols.size())
+      return nullptr;
+    const Symbol& symbol = module_.symbols[operands[1].id];
+    const bool known =
+        symbol.kind == SymbolKind::Parameter && symbol.index < function_.parameters.size();
+    return known ? &function_.parameters[symbol.index] : nullptr;
   }
 
   void from_statement(std::uint32_t v, std::uint32_t statement) {
@@ -116,7 +121,11 @@ class Origins {
       const bool shared = s.op == Op::mapa || space_of(s.get(Field::Space)) == Space::Shared;
       return add(v, shared ? kWindow : kOther, statement);
     }
-    if (loads_parameter(s)) return add(v, kParameter, statement);
+    if (const Variable* parameter = loaded_parameter(s)) {
+      // OpenCL hands shared memory to a kernel by its window address.
+      const bool window = parameter->pointer && parameter->pointer_space == Space::Shared;
+      return add(v, window ? kWindow : kParameter, statement);
+    }
     // Where else an operand can be an address that the result is near to.
     const std::string_view mnemonic = info(s.op).mnemonic;
     if (mnemonic == "mov" || mnemonic == "cvt" || mnemonic == "sub") {
@@ -138,7 +147,8 @@ class Origins {
 };
 
 constexpr std::string_view kRule =
-    "an address of a .shared access lies in the shared window, which begins at 0; a generic address "
+    "an address of a .shared access lies in the shared window, which begins at 0; a generic "
+    "address "
     "of the same byte is another number";
 
 /// The base register of a `.shared` access, or nullptr.

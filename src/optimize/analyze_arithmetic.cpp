@@ -154,8 +154,8 @@ class StaleAccumulators {
       std::uint32_t next = kNone;
       bool outside = false;
       for (const VersionUse& use : versions_.uses(written)) {
-        const std::uint32_t block = use.statement != kNone ? cfg_.block_of(use.statement)
-                                                           : versions_[use.version].block;
+        const std::uint32_t block =
+            use.statement != kNone ? cfg_.block_of(use.statement) : versions_[use.version].block;
         if (in_loop(block)) {
           ++inside;
           next = use.statement;

@@ -158,6 +158,7 @@ void find_unchecked_bounds(RuleFindings& findings, const GateOptions& options) {
   std::uint32_t first = kNone;
   std::uint32_t count = 0;
   const Operand* base = nullptr;
+  bool over_grid = false;
   for (std::uint32_t i = 0; i < function.body.size(); ++i) {
     const Instruction& s = function.body[i];
     constexpr Flag kMemory = Flag::ReadsMemory | Flag::WritesMemory;
@@ -176,6 +177,7 @@ void find_unchecked_bounds(RuleFindings& findings, const GateOptions& options) {
       if (first == kNone) {
         first = i;
         base = &operand;
+        over_grid = (made & kBlock) != 0;
       }
       ++count;
     }
@@ -189,8 +191,11 @@ void find_unchecked_bounds(RuleFindings& findings, const GateOptions& options) {
   }
   findings.report(
       Severity::Warning, "unchecked-bounds", first, std::move(message),
-      "a grid is whole blocks: unless the size is a multiple of the block, the last block has "
-      "threads beyond it",
+      over_grid
+          ? "a grid is whole blocks: unless the size is a multiple of the block, the last block "
+            "has threads beyond it"
+          : "how many threads a block has is up to the launch, where neither .reqntid nor "
+            ".maxntid says it",
       "compare the index with the size, and guard the access or branch around it (around work, not "
       "around barriers)");
 }

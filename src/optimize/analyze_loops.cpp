@@ -15,7 +15,8 @@ using analysis::Version;
 using analysis::VersionUse;
 
 constexpr std::string_view kLoopRule =
-    "a loop goes on by a branch back to its start, taken as long as its condition holds, and ends by "
+    "a loop goes on by a branch back to its start, taken as long as its condition holds, and ends "
+    "by "
     "running on behind it";
 
 class LoopBranches {
@@ -83,8 +84,8 @@ class LoopBranches {
     for (const std::uint32_t block : loops_.nodes(loop)) {
       const analysis::Block& b = cfg_.blocks()[block];
       for (std::uint32_t i = b.first; i < b.end; ++i) {
-        if (at(i).is(Op::trap) || (at(i).kind == StatementKind::Instruction &&
-                                   has(info(at(i).op).flags, Flag::Call)))
+        if (at(i).is(Op::trap) ||
+            (at(i).kind == StatementKind::Instruction && has(info(at(i).op).flags, Flag::Call)))
           return true;
       }
     }
