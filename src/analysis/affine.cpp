@@ -24,8 +24,7 @@ BlockBounds block_bounds(const Function& function, const UniformityOptions& opti
     if (directive.kind != DirectiveKind::maxntid || directive.count == 0) continue;
     std::array<std::uint32_t, 3> size{1, 1, 1};
     for (std::size_t i = 0; i < directive.count && i < 3; ++i) size[i] = directive.values[i];
-    if (size[0] != 0 && size[1] != 0 && size[2] != 0)
-      return {BlockBounds::Kind::Bounded, size};
+    if (size[0] != 0 && size[1] != 0 && size[2] != 0) return {BlockBounds::Kind::Bounded, size};
   }
   return bounds;
 }
@@ -49,7 +48,8 @@ AffineForm Affine::of(std::uint32_t statement, const Operand& operand) const {
   const std::uint32_t block = cfg_->block_of(statement);
   const OperandKind kind = operand.kind == OperandKind::Memory ? operand.base : operand.kind;
   switch (kind) {
-    case OperandKind::Integer: return constant_form(operand.offset(), 64);
+    case OperandKind::Integer:
+      return constant_form(operand.offset(), 64);
     case OperandKind::Register: {
       const std::uint32_t reg = index_->find(operand.as_register());
       const std::uint32_t version = reg == kNone ? kNone : versions_->read(statement, reg);
@@ -63,7 +63,8 @@ AffineForm Affine::of(std::uint32_t statement, const Operand& operand) const {
       if (symbol == kNone) break;
       return sum(symbol_form(symbol, 64), constant_form(operand.offset(), 64));
     }
-    default: break;
+    default:
+      break;
   }
   return symbol_form(unknown_, 64);
 }
@@ -101,8 +102,10 @@ AffineForm Affine::expand(const AffineForm& form, std::uint32_t block) const {
       AffineTerm rest = term;
       rest.symbols[at] = kNone;
       std::ranges::sort(rest.symbols);
-      if (rest.symbols[0] == kNone) others.constant = rest.coefficient;
-      else others.terms.push_back(rest);
+      if (rest.symbols[0] == kNone)
+        others.constant = rest.coefficient;
+      else
+        others.terms.push_back(rest);
       if (const auto grown = product(resized(stands_for, form.bits), others)) {
         made.constant = sum(made, constant_form(grown->constant, form.bits)).constant;
         assume(made, *grown);
@@ -145,8 +148,10 @@ std::optional<std::int64_t> Affine::coefficient(const AffineForm& form,
     for (const std::uint32_t factor : term.symbols) {
       if (factor == kNone) continue;
       if (factor == symbol && !alone) return std::nullopt;
-      if (factor == symbol) found = term.coefficient;
-      else open.push_back(factor);
+      if (factor == symbol)
+        found = term.coefficient;
+      else
+        open.push_back(factor);
     }
   }
   // In an operand?
@@ -236,24 +241,31 @@ AffineRange Affine::range_of_symbol(std::uint32_t symbol, Ranges& known) const {
     return within(found, width) ? found : width;
   };
   switch (s.kind) {
-    case Kind::Thread: return {true, 0, std::int64_t{block.size[s.component]} - 1};
-    case Kind::Block: return {true, 0, s.component == 0 ? 0x7ffffffe : 0xfffe};
+    case Kind::Thread:
+      return {true, 0, std::int64_t{block.size[s.component]} - 1};
+    case Kind::Block:
+      return {true, 0, s.component == 0 ? 0x7ffffffe : 0xfffe};
     case Kind::BlockShape:
       return {true, block.kind == BlockBounds::Kind::Exact ? block.size[s.component] : 1,
               block.size[s.component]};
-    case Kind::GridShape: return {true, 1, s.component == 0 ? 0x7fffffff : 0xffff};
-    case Kind::Lane: return {true, 0, 31};
+    case Kind::GridShape:
+      return {true, 1, s.component == 0 ? 0x7fffffff : 0xffff};
+    case Kind::Lane:
+      return {true, 0, 31};
     case Kind::Address:
       // Windows of shared memory are far smaller.
       return is_shared(s) ? AffineRange{true, 0, (1 << 24) - 1} : AffineRange{};
     case Kind::Special:
     case Kind::Parameter:
     case Kind::Phi:
-    case Kind::Value: return range_of_width(s.bits, s.is_signed);
+    case Kind::Value:
+      return range_of_width(s.bits, s.is_signed);
     case Kind::Iteration:
     case Kind::Rounds:
-    case Kind::Rest: return {};
-    case Kind::Operation: break;
+    case Kind::Rest:
+      return {};
+    case Kind::Operation:
+      break;
   }
   const AffineRange whole = range_of_width(s.bits, s.is_signed);
   switch (s.operation) {
@@ -263,7 +275,8 @@ AffineRange Affine::range_of_symbol(std::uint32_t symbol, Ranges& known) const {
       if (!a.known) return {};
       return {true, floor_quotient(a.least, by), floor_quotient(a.most, by)};
     }
-    case AffineOperation::Remainder: return {true, 0, forms_[s.operands[1]].constant - 1};
+    case AffineOperation::Remainder:
+      return {true, 0, forms_[s.operands[1]].constant - 1};
     case AffineOperation::Minimum:
     case AffineOperation::Maximum: {
       const AffineRange a = number(0, s.is_signed), b = number(1, s.is_signed);
@@ -275,7 +288,9 @@ AffineRange Affine::range_of_symbol(std::uint32_t symbol, Ranges& known) const {
     case AffineOperation::And: {
       const AffineRange a = number(0, false), b = number(1, false);
       if (a.known && b.known) return {true, 0, std::min(a.most, b.most)};
-      return a.known ? AffineRange{true, 0, a.most} : b.known ? AffineRange{true, 0, b.most} : whole;
+      return a.known   ? AffineRange{true, 0, a.most}
+             : b.known ? AffineRange{true, 0, b.most}
+                       : whole;
     }
     case AffineOperation::Or:
     case AffineOperation::Xor: {
@@ -294,7 +309,8 @@ AffineRange Affine::range_of_symbol(std::uint32_t symbol, Ranges& known) const {
       const AffineRange a = number(0, s.is_signed);
       return a.known && a.least >= 0 ? AffineRange{true, 0, a.most} : whole;
     }
-    default: return whole;
+    default:
+      return whole;
   }
 }
 

@@ -158,8 +158,8 @@ std::optional<std::int64_t> checked_product(std::int64_t a, std::int64_t b) noex
   if (a == 0 || b == 0) return 0;
   // The quotient of the least number by -1 is out of range itself.
   if ((a == -1 && b == kLeast) || (b == -1 && a == kLeast)) return std::nullopt;
-  const auto made = static_cast<std::int64_t>(static_cast<std::uint64_t>(a) *
-                                              static_cast<std::uint64_t>(b));
+  const auto made =
+      static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
   if (made / b != a) return std::nullopt;
   return made;
 }

@@ -48,13 +48,17 @@ std::uint32_t AffineSolver::form_number(const AffineForm& form) {
 }
 
 std::uint32_t AffineSolver::symbol(const AffineSymbol& wanted) {
-  const std::vector<std::uint64_t> key{
-      static_cast<std::uint64_t>(wanted.kind),       static_cast<std::uint64_t>(wanted.operation),
-      static_cast<std::uint64_t>(wanted.comparison), wanted.component,
-      wanted.bits,                                   wanted.is_signed ? 1u : 0u,
-      wanted.id,                                     wanted.offset,
-      wanted.operands[0],                            wanted.operands[1],
-      wanted.operands[2]};
+  const std::vector<std::uint64_t> key{static_cast<std::uint64_t>(wanted.kind),
+                                       static_cast<std::uint64_t>(wanted.operation),
+                                       static_cast<std::uint64_t>(wanted.comparison),
+                                       wanted.component,
+                                       wanted.bits,
+                                       wanted.is_signed ? 1u : 0u,
+                                       wanted.id,
+                                       wanted.offset,
+                                       wanted.operands[0],
+                                       wanted.operands[1],
+                                       wanted.operands[2]};
   const auto [at, made] =
       symbol_numbers_.try_emplace(key, static_cast<std::uint32_t>(r_.symbols_.size()));
   if (made) {
@@ -104,8 +108,7 @@ AffineRange AffineSolver::number_range(const AffineForm& form, bool is_signed) c
     return value >> 63 != 0 ? AffineRange{} : exactly(static_cast<std::int64_t>(value));
   }
   const AffineRange range = r_.range(form, r_.block_);
-  if (form.bits >= 64 && !is_signed)
-    return range.known && range.least >= 0 ? range : AffineRange{};
+  if (form.bits >= 64 && !is_signed) return range.known && range.least >= 0 ? range : AffineRange{};
   return within(range, width) ? range : width;
 }
 
@@ -129,8 +132,8 @@ AffineForm AffineSolver::widened(const AffineForm& form, unsigned bits, bool is_
     AffineForm made = form;
     made.bits = static_cast<std::uint8_t>(bits);
     if (!is_signed)
-      made.constant = static_cast<std::int64_t>(
-          pattern(static_cast<std::uint64_t>(form.constant), form.bits));
+      made.constant =
+          static_cast<std::int64_t>(pattern(static_cast<std::uint64_t>(form.constant), form.bits));
     return made;
   }
   AffineForm made = resized(form, bits);
@@ -203,8 +206,9 @@ AffineForm AffineSolver::bit_and(const AffineForm& a, const AffineForm& b) {
   const unsigned bits = a.bits;
   if (b.is_constant()) {
     const std::uint64_t mask = pattern(static_cast<std::uint64_t>(b.constant), bits);
-    if (a.is_constant()) return constant_form(static_cast<std::int64_t>(
-                             static_cast<std::uint64_t>(a.constant) & mask), bits);
+    if (a.is_constant())
+      return constant_form(static_cast<std::int64_t>(static_cast<std::uint64_t>(a.constant) & mask),
+                           bits);
     if (mask == 0) return constant_form(0, bits);
     const auto low = static_cast<unsigned>(std::countr_zero(mask));
     const std::uint64_t high = (mask >> low) + 1;  // 0: 64 bits
@@ -225,8 +229,8 @@ AffineForm AffineSolver::bit_or(const AffineForm& a, const AffineForm& b, Operat
   if (same_terms(a, b)) return kind == Operation::Or ? a : constant_form(0, a.bits);
   if (a.is_constant() && !b.is_constant()) return bit_or(b, a, kind);
   if (b.is_constant() && b.constant == 0) return a;
-  if (b.is_constant() && pattern(static_cast<std::uint64_t>(b.constant), b.bits) ==
-                             pattern(~std::uint64_t{0}, b.bits))
+  if (b.is_constant() &&
+      pattern(static_cast<std::uint64_t>(b.constant), b.bits) == pattern(~std::uint64_t{0}, b.bits))
     return kind == Operation::Or ? b : negation(a);
   // Where no bit is set in both it is a sum.
   for (const auto& [high, low] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
@@ -257,13 +261,18 @@ AffineForm AffineSolver::smaller(const AffineForm& a, const AffineForm& b, bool 
 AffineForm AffineSolver::compared(Modifier comparison, const AffineForm& a, const AffineForm& b,
                                   bool is_signed) {
   switch (comparison) {
-    case Modifier::lo: return compared(Modifier::lt, a, b, false);
-    case Modifier::ls: return compared(Modifier::le, a, b, false);
+    case Modifier::lo:
+      return compared(Modifier::lt, a, b, false);
+    case Modifier::ls:
+      return compared(Modifier::le, a, b, false);
     case Modifier::gt:
-    case Modifier::hi: return compared(Modifier::lt, b, a, comparison == Modifier::gt && is_signed);
+    case Modifier::hi:
+      return compared(Modifier::lt, b, a, comparison == Modifier::gt && is_signed);
     case Modifier::ge:
-    case Modifier::hs: return compared(Modifier::le, b, a, comparison == Modifier::ge && is_signed);
-    default: break;
+    case Modifier::hs:
+      return compared(Modifier::le, b, a, comparison == Modifier::ge && is_signed);
+    default:
+      break;
   }
   const AffineRange x = number_range(a, is_signed), y = number_range(b, is_signed);
   if (x.known && y.known) {

@@ -169,14 +169,18 @@ void AffineSolver::find_induction(std::uint32_t version, std::uint32_t loop) {
     if (!cfg_.loops().contains(loop, from[i])) {
       const AffineForm form = r_.of_version(inputs[i], from[i]);
       if (start && !same_terms(*start, form)) return;
-      if (start) assume(*start, form);
-      else start = form;
+      if (start)
+        assume(*start, form);
+      else
+        start = form;
     } else {
       const AffineForm grown = sum(raw, symbol_form(own, bits), -1);
       if (varies(grown, loop)) return;
       if (step && !same_terms(*step, grown)) return;
-      if (step) assume(*step, grown);
-      else step = r_.expand(grown, versions_[version].block);
+      if (step)
+        assume(*step, grown);
+      else
+        step = r_.expand(grown, versions_[version].block);
     }
   }
   if (!start || !step) return;

@@ -54,7 +54,8 @@ class AffineSolver {
                                     unsigned bits);
   std::optional<AffineForm> special(const ptx::Operand& operand, unsigned bits);
 
-  // --- where paths meet (affine_paths.cpp) --------------------------------------------------------
+  // --- where paths meet (affine_paths.cpp)
+  // --------------------------------------------------------
   void start_phi(std::uint32_t version);
   void finish_loop(std::uint32_t loop);
   void find_induction(std::uint32_t version, std::uint32_t loop);
@@ -75,8 +76,8 @@ class AffineSolver {
   const UniformityOptions options_;
   std::map<std::vector<std::uint64_t>, std::uint32_t> symbol_numbers_, form_numbers_;
   std::map<std::pair<std::uint32_t, bool>, std::uint32_t> assumption_numbers_;
-  std::vector<std::uint32_t> phi_symbols_;     // of each version
-  std::vector<std::uint8_t> meeting_known_;    // of each block
+  std::vector<std::uint32_t> phi_symbols_;   // of each version
+  std::vector<std::uint8_t> meeting_known_;  // of each block
   std::vector<Agreement> meeting_;
 };
 

@@ -45,9 +45,15 @@ std::optional<AffineForm> AffineSolver::special(const Operand& o, unsigned bits)
       if (exact) return constant_form(r_.block_.size[s.component], bits);
       s.kind = Kind::BlockShape;
       break;
-    case SpecialRegister::ctaid: s.kind = Kind::Block; break;
-    case SpecialRegister::nctaid: s.kind = Kind::GridShape; break;
-    case SpecialRegister::laneid: s.kind = Kind::Lane; break;
+    case SpecialRegister::ctaid:
+      s.kind = Kind::Block;
+      break;
+    case SpecialRegister::nctaid:
+      s.kind = Kind::GridShape;
+      break;
+    case SpecialRegister::laneid:
+      s.kind = Kind::Lane;
+      break;
     default:
       s.kind = Kind::Special;
       s.id = o.id;
@@ -59,8 +65,10 @@ std::optional<AffineForm> AffineSolver::special(const Operand& o, unsigned bits)
 std::optional<AffineForm> AffineSolver::operand(std::uint32_t statement, const Operand& o,
                                                 unsigned bits) {
   switch (o.kind == OperandKind::Memory ? o.base : o.kind) {
-    case OperandKind::Integer: return constant_form(o.offset(), bits);
-    case OperandKind::Special: return special(o, bits);
+    case OperandKind::Integer:
+      return constant_form(o.offset(), bits);
+    case OperandKind::Special:
+      return special(o, bits);
     case OperandKind::Symbol: {
       AffineSymbol s;
       s.kind = Kind::Address;
@@ -80,7 +88,8 @@ std::optional<AffineForm> AffineSolver::operand(std::uint32_t statement, const O
       if (o.kind == OperandKind::Memory) form = sum(form, constant_form(o.offset(), bits));
       return form;
     }
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -99,10 +108,14 @@ std::optional<AffineForm> AffineSolver::arithmetic(const Instruction& s,
   switch (s.op) {
     case Op::mov:
     case Op::cvta:
-    case Op::cvta_to: return x[0];
-    case Op::add: return sum(x[0], x[1]);
-    case Op::sub: return sum(x[0], x[1], -1);
-    case Op::neg: return scaled(x[0], -1);
+    case Op::cvta_to:
+      return x[0];
+    case Op::add:
+      return sum(x[0], x[1]);
+    case Op::sub:
+      return sum(x[0], x[1], -1);
+    case Op::neg:
+      return scaled(x[0], -1);
     case Op::abs:
       if (!is_number(x[0], true) || r_.range(x[0], r_.block_).least < 0) return std::nullopt;
       return x[0];
@@ -131,8 +144,10 @@ std::optional<AffineForm> AffineSolver::arithmetic(const Instruction& s,
       if (sign && (!is_number(x[0], true) || r_.range(x[0], r_.block_).least < 0))
         return std::nullopt;
       return remainder(x[0], x[1].constant);
-    case Op::min: return smaller(x[0], x[1], sign, Operation::Minimum);
-    case Op::max: return smaller(x[0], x[1], sign, Operation::Maximum);
+    case Op::min:
+      return smaller(x[0], x[1], sign, Operation::Minimum);
+    case Op::max:
+      return smaller(x[0], x[1], sign, Operation::Maximum);
     case Op::shl:
     case Op::shr: {
       const auto by = shift(x[1]);
@@ -156,20 +171,26 @@ std::optional<AffineForm> AffineSolver::arithmetic(const Instruction& s,
         return std::nullopt;
       return remainder(quotient(x[0], std::int64_t{1} << *from, false), std::int64_t{1} << *count);
     }
-    case Op::and_: return bit_and(x[0], x[1]);
-    case Op::or_: return bit_or(x[0], x[1], Operation::Or);
-    case Op::xor_: return bit_or(x[0], x[1], Operation::Xor);
-    case Op::not_: return negation(x[0]);
-    case Op::selp: return selected(x[2], x[0], x[1]);
+    case Op::and_:
+      return bit_and(x[0], x[1]);
+    case Op::or_:
+      return bit_or(x[0], x[1], Operation::Or);
+    case Op::xor_:
+      return bit_or(x[0], x[1], Operation::Xor);
+    case Op::not_:
+      return negation(x[0]);
+    case Op::selp:
+      return selected(x[2], x[0], x[1]);
     case Op::cvt_int: {
       // The low bits of the source's type, as a number, in those of the destination's.
       const Type from = s.type(1);
       const AffineForm part = resized(x[0], ptx::bits(from));
-      const AffineForm number = widened(part, std::max(ptx::bits(type), ptx::bits(from)),
-                                        is_signed(from));
+      const AffineForm number =
+          widened(part, std::max(ptx::bits(type), ptx::bits(from)), is_signed(from));
       return widened(resized(number, ptx::bits(type)), bits, sign);
     }
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -179,10 +200,14 @@ std::optional<AffineForm> AffineSolver::comparison(const Instruction& s, std::si
   if (at == 1) first = negation(first);
   if (!s.has(Field::BoolOp)) return first;
   switch (s.get(Field::BoolOp)) {
-    case Modifier::and_: return bit_and(first, x[2]);
-    case Modifier::or_: return bit_or(first, x[2], Operation::Or);
-    case Modifier::xor_: return bit_or(first, x[2], Operation::Xor);
-    default: return std::nullopt;
+    case Modifier::and_:
+      return bit_and(first, x[2]);
+    case Modifier::or_:
+      return bit_or(first, x[2], Operation::Or);
+    case Modifier::xor_:
+      return bit_or(first, x[2], Operation::Xor);
+    default:
+      return std::nullopt;
   }
 }
 
@@ -214,7 +239,8 @@ std::optional<AffineForm> AffineSolver::parameter(const Instruction& s, std::siz
 std::optional<AffineForm> AffineSolver::result(std::uint32_t statement, std::size_t at,
                                                std::size_t element, unsigned bits) {
   const Instruction& s = function_.body[statement];
-  if (s.kind != StatementKind::Instruction || writes_carry(s) || reads_carry(s)) return std::nullopt;
+  if (s.kind != StatementKind::Instruction || writes_carry(s) || reads_carry(s))
+    return std::nullopt;
   if (has(info(s.op).flags, Flag::ReadsMemory)) return parameter(s, element, bits);
   std::vector<AffineForm> sources;
   const auto operands = function_.operands_of(s);
@@ -226,8 +252,8 @@ std::optional<AffineForm> AffineSolver::result(std::uint32_t statement, std::siz
     const bool address = operands[i].kind == OperandKind::Symbol;
     if (!is_integer(wanted)) return std::nullopt;
     // Relaxed operands (cvt) may be wider than their type: taken whole.
-    const auto form = operand(statement, operands[i],
-                              address ? bits : std::max(1u, ptx::bits(wanted)));
+    const auto form =
+        operand(statement, operands[i], address ? bits : std::max(1u, ptx::bits(wanted)));
     if (!form) return std::nullopt;
     sources.push_back(*form);
   }

@@ -32,11 +32,16 @@ class AffineText {
       return std::string(name) + '.' + "xyzw"[s.component];
     };
     switch (s.kind) {
-      case Kind::Thread: return component("tid");
-      case Kind::Block: return component("ctaid");
-      case Kind::BlockShape: return component("ntid");
-      case Kind::GridShape: return component("nctaid");
-      case Kind::Lane: return "laneid";
+      case Kind::Thread:
+        return component("tid");
+      case Kind::Block:
+        return component("ctaid");
+      case Kind::BlockShape:
+        return component("ntid");
+      case Kind::GridShape:
+        return component("nctaid");
+      case Kind::Lane:
+        return "laneid";
       case Kind::Special: {
         std::string name(info(static_cast<SpecialRegister>(s.id)).text);
         if (s.component != 0) name += std::string(".") + "xyzw"[s.component - 1];
@@ -50,12 +55,17 @@ class AffineText {
         const auto& symbols = affine_.module_->symbols;
         return s.id < symbols.size() ? std::string(affine_.module_->text(symbols[s.id].name)) : "?";
       }
-      case Kind::Iteration: return letter(s.id);
-      case Kind::Rounds: return "rounds(" + letter(s.id) + ')';
+      case Kind::Iteration:
+        return letter(s.id);
+      case Kind::Rounds:
+        return "rounds(" + letter(s.id) + ')';
       case Kind::Phi:
-      case Kind::Value: return name_of_version(s.id);
-      case Kind::Rest: return "rest(" + name_of_version(s.id) + ')';
-      case Kind::Operation: return operation(s);
+      case Kind::Value:
+        return name_of_version(s.id);
+      case Kind::Rest:
+        return "rest(" + name_of_version(s.id) + ')';
+      case Kind::Operation:
+        return operation(s);
     }
     return {};
   }
@@ -66,8 +76,10 @@ class AffineText {
     return std::to_string(value < 0 ? 0 - bits : bits);
   }
   static void append_sign(std::string& text, std::int64_t value) {
-    if (text.empty()) text += value < 0 ? "-" : "";
-    else text += value < 0 ? " - " : " + ";
+    if (text.empty())
+      text += value < 0 ? "-" : "";
+    else
+      text += value < 0 ? " - " : " + ";
   }
   // Loops of one depth share a letter: of two that a form names, one is over.
   [[nodiscard]] std::string letter(std::uint32_t loop) const {
@@ -86,24 +98,36 @@ class AffineText {
       if (factor == kNone) break;
       switch (affine_.symbols_[factor].kind) {
         case Kind::Thread:
-        case Kind::Lane: return 0;
-        case Kind::Operation: highest = std::min(highest, 1); break;
-        case Kind::Block: highest = std::min(highest, 2); break;
+        case Kind::Lane:
+          return 0;
+        case Kind::Operation:
+          highest = std::min(highest, 1);
+          break;
+        case Kind::Block:
+          highest = std::min(highest, 2);
+          break;
         case Kind::Iteration:
-        case Kind::Rounds: highest = highest == 3 ? 4 : highest; break;
-        default: break;
+        case Kind::Rounds:
+          highest = highest == 3 ? 4 : highest;
+          break;
+        default:
+          break;
       }
     }
     return highest;
   }
   [[nodiscard]] int factor_rank(std::uint32_t factor) const {
     switch (affine_.symbols_[factor].kind) {
-      case Kind::Parameter: return 0;
+      case Kind::Parameter:
+        return 0;
       case Kind::BlockShape:
-      case Kind::GridShape: return 1;
+      case Kind::GridShape:
+        return 1;
       case Kind::Iteration:
-      case Kind::Rounds: return 3;
-      default: return 2;
+      case Kind::Rounds:
+        return 3;
+      default:
+        return 2;
     }
   }
   void append(std::string& text, const AffineTerm& term) const {
@@ -131,34 +155,48 @@ class AffineText {
     };
     const auto part = [&](std::size_t i) {
       const AffineForm& f = affine_.forms_[s.operands[i]];
-      const bool simple = f.is_constant() ||
-                          (f.terms.size() == 1 && f.constant == 0 && f.terms[0].coefficient == 1 &&
-                           f.terms[0].symbols[1] == kNone);
+      const bool simple =
+          f.is_constant() || (f.terms.size() == 1 && f.constant == 0 &&
+                              f.terms[0].coefficient == 1 && f.terms[0].symbols[1] == kNone);
       return simple ? operand(i) : '(' + operand(i) + ')';
     };
     const auto infix = [&](std::string_view sign) {
       return '(' + part(0) + ' ' + std::string(sign) + ' ' + part(1) + ')';
     };
     switch (s.operation) {
-      case AffineOperation::Quotient: return '(' + part(0) + '/' + part(1) + ')';
-      case AffineOperation::Remainder: return infix("mod");
-      case AffineOperation::Minimum: return "min(" + operand(0) + ", " + operand(1) + ')';
-      case AffineOperation::Maximum: return "max(" + operand(0) + ", " + operand(1) + ')';
-      case AffineOperation::And: return infix("&");
-      case AffineOperation::Or: return infix("|");
-      case AffineOperation::Xor: return infix("^");
-      case AffineOperation::ShiftLeft: return infix("<<");
-      case AffineOperation::ShiftRight: return infix(">>");
+      case AffineOperation::Quotient:
+        return '(' + part(0) + '/' + part(1) + ')';
+      case AffineOperation::Remainder:
+        return infix("mod");
+      case AffineOperation::Minimum:
+        return "min(" + operand(0) + ", " + operand(1) + ')';
+      case AffineOperation::Maximum:
+        return "max(" + operand(0) + ", " + operand(1) + ')';
+      case AffineOperation::And:
+        return infix("&");
+      case AffineOperation::Or:
+        return infix("|");
+      case AffineOperation::Xor:
+        return infix("^");
+      case AffineOperation::ShiftLeft:
+        return infix("<<");
+      case AffineOperation::ShiftRight:
+        return infix(">>");
       case AffineOperation::Compare:
         switch (s.comparison) {
-          case Modifier::lt: return infix("<");
-          case Modifier::le: return infix("<=");
-          case Modifier::eq: return infix("==");
-          default: return infix("!=");
+          case Modifier::lt:
+            return infix("<");
+          case Modifier::le:
+            return infix("<=");
+          case Modifier::eq:
+            return infix("==");
+          default:
+            return infix("!=");
         }
       case AffineOperation::Select:
         return '(' + part(0) + " ? " + operand(1) + " : " + operand(2) + ')';
-      case AffineOperation::None: break;
+      case AffineOperation::None:
+        break;
     }
     return {};
   }
