@@ -233,16 +233,27 @@ void Constants::visit_statement(std::uint32_t statement) {
   const Instruction& s = function_.body[statement];
   if (s.kind != StatementKind::Instruction) return;
   const auto operands = function_.operands_of(s);
-  bool writes = false, undecided = false;
-  analysis::for_each_access(function_, s, [&](const analysis::RegisterAccess& a) {
-    writes = writes || a.write;
-    if (!a.write) undecided = undecided || cell(statement, a.reg).state == State::Undecided;
-  });
-  if (!writes || undecided) return;
-
-  const Outcome outcome = this->outcome(statement);
-  std::size_t destination = 0;
   const Cell guard = guard_cell(statement);
+  if (guard.state == State::Undecided) return;
+  Outcome outcome;
+  const unsigned flags = static_cast<unsigned>(info(s.op).flags);
+  if ((flags & ~static_cast<unsigned>(Flag::Commutative)) == 0) {
+    bool undecided = false;
+    known_.assign(operands.size(), std::nullopt);
+    bool any_known = false, twice = false;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const Cell found = operand(statement, i);
+      undecided = undecided || found.state == State::Undecided;
+      if (found.state == State::Constant) known_[i] = found.bits;
+      any_known = any_known || found.state == State::Constant;
+      twice = twice || (i != 0 && operands[i].kind == OperandKind::Register &&
+                        operands[i] == operands[i - 1]);
+    }
+    if (undecided) return;
+    // Values follow from values, or from one register that stands twice.
+    if (any_known || twice) outcome = analysis::evaluate(function_, s, known_, names_);
+  }
+  std::size_t destination = 0;
   const auto write = [&](const Operand& o, std::size_t i, std::size_t which) {
     if (o.kind != OperandKind::Register) return;
     const std::uint32_t reg = index_.find(o.as_register());
