@@ -99,6 +99,11 @@ L:
             .find("add.u32 %r2, %r1, 1;") != std::string::npos);
   CHECK(after(kFold, "mov.u32 %r1, 3; @%p1 mov.u32 %r1, 3; add.u32 %r2, %r1, 1;")
             .find("mov.b32 %r2, 4;") != std::string::npos);
+  // A guard that never holds lets nothing be written.
+  CHECK(after(kFold, "mov.pred %p1, 0; mov.u32 %r1, 3; @%p1 mov.u32 %r1, 4; add.u32 %r2, %r1, 1;")
+            .find("mov.b32 %r2, 4;") != std::string::npos);
+  CHECK(after(kFold, "cvt.s8.u32 %r1, 255; add.u32 %r2, %r1, 1;").find("mov.b32 %r2, 0;") !=
+        std::string::npos);
   // Nobody wrote it: anything.
   CHECK(after(kFold, "@%p1 mov.u32 %r1, 3; add.u32 %r2, %r1, 1;").find("add.u32") !=
         std::string::npos);
@@ -137,6 +142,10 @@ TEST_CASE("identities become moves") {
         "mov.pred %p1, 1;\nsetp.lt.s32 %p2, %r1, %r2;\n");
   CHECK(one("mov.pred %p1, 1; setp.lt.or.s32 %p2, %r1, %r2, %p1;") ==
         "mov.pred %p1, 1;\nmov.pred %p2, 1;\n");
+  CHECK(one("mov.pred %p1, 1; setp.lt.xor.s32 %p2, %r1, %r2, %p1;") ==
+        "mov.pred %p1, 1;\nsetp.lt.xor.s32 %p2, %r1, %r2, %p1;\n");
+  CHECK(one("mov.pred %p1, 1; selp.b32 %r1, %r2, %r3, !%p1;") ==
+        "mov.pred %p1, 1;\nmov.b32 %r1, %r3;\n");
   CHECK(one("setp.eq.and.s32 %p2, 1, 1, %p1;") == "mov.pred %p2, %p1;\n");
   CHECK(one("setp.eq.and.s32 %p2, 1, 1, !%p1;") == "not.pred %p2, %p1;\n");
   // Floats keep what NaN, -0 and infinity make of them.
@@ -237,6 +246,26 @@ L:
   }
 )")
             .find("-[out-of-scope]") == 0);
+}
+
+TEST_CASE("a numbered declaration hides names as well") {
+  const char* body = R"(
+  ld.shared.u32 %r7, [tile];
+  DECLARED
+  mov.u32 %r1, %r7;
+  {
+  .reg .b32 %r<COUNT>;
+  st.shared.u32 [tile], x;
+  }
+)";
+  const auto with = [&](const char* count) {
+    std::string text = body;
+    text.replace(text.find("DECLARED"), 8, ".reg .b32 x; mov.u32 x, %r7;");
+    text.replace(text.find("COUNT"), 5, count);
+    return after(kCopy, text);
+  };
+  CHECK(with("8").find("[tile], x;") != std::string::npos);
+  CHECK(with("7").find("[tile], %r7;") != std::string::npos);
 }
 
 TEST_CASE("what nobody reads goes, and chains that feed only themselves") {
