@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "ptxgen/analysis/affine.hpp"
 #include "ptxgen/analysis/cfg.hpp"
 #include "ptxgen/analysis/induction.hpp"
 #include "ptxgen/analysis/registers.hpp"
@@ -34,6 +35,9 @@ class Facts {
   [[nodiscard]] const Uniformity& uniformity() {
     return made(uniformity_, *module_, *function_, cfg(), index(), options_);
   }
+  [[nodiscard]] const Affine& affine() {
+    return made(affine_, *module_, *function_, cfg(), index(), versions(), uniformity(), options_);
+  }
 
  private:
   template <class T, class... Arguments>
@@ -49,6 +53,7 @@ class Facts {
   std::optional<Versions> versions_;
   std::optional<Inductions> inductions_;
   std::optional<Uniformity> uniformity_;
+  std::optional<Affine> affine_;
 };
 
 }  // namespace ptxgen::inline v0::analysis
