@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "ptxgen/optimize/passes.hpp"
 
@@ -61,10 +60,8 @@ class LoopSplit {
     Edits edits(context_.module(), function_);
     const std::vector<const Candidate*> chosen = choose(facts, candidates);
     for (const Candidate* candidate : chosen) report(facts, *candidate);
-    if (chosen.empty()) {
-      for (const Candidate& candidate : candidates) report(facts, candidate);
-      return false;
-    }
+    refusals(candidates, chosen.empty());
+    if (chosen.empty()) return false;
     for (const Candidate* candidate : chosen) {
       split(context_.module(), function_, facts, scopes, edits, candidate->plan);
       context_.visit(facts.cfg().loops().nodes(candidate->plan.loop).size());
@@ -260,15 +257,25 @@ class LoopSplit {
 
   // ---- what is told
 
-  void report(analysis::Facts& facts, const Candidate& candidate) {
-    const Instruction& s = function_.body[candidate.statement];
-    if (candidate.refused()) {
-      // A copy of a condition that was refused is no second candidate.
-      if (!told_.insert({s.line, s.site, candidate.refusal.message}).second) return;
+  // Conditions are told of as they were found; later rounds also meet their copies, and comparisons
+  // that a split has made.
+  void refusals(const std::vector<Candidate>& candidates, bool last) {
+    for (const Candidate& candidate : candidates) {
+      const Instruction& s = function_.body[candidate.statement];
+      const std::pair place{s.line, s.site};
+      if (!candidate.refused()) {
+        if (first_round_) open_.insert(place);
+        continue;
+      }
+      if (!first_round_ && (!last || !open_.contains(place))) continue;
+      if (!first_round_ && !told_.insert({place, candidate.refusal.message}).second) continue;
       context_.decide(function_, candidate.statement, false, candidate.refusal.reason,
                       candidate.refusal.message);
-      return;
     }
+    first_round_ = false;
+  }
+
+  void report(analysis::Facts& facts, const Candidate& candidate) {
     const auto loops = facts.cfg().loops().loops();
     const std::uint32_t header = loops[candidate.plan.loop].header;
     const std::uint32_t line = function_.body[facts.cfg().blocks()[header].first].line;
@@ -289,7 +296,10 @@ class LoopSplit {
 
   Function& function_;
   PassContext& context_;
-  std::set<std::tuple<std::uint32_t, std::uint32_t, std::string>> told_;
+  using Place = std::pair<std::uint32_t, std::uint32_t>;  // line and call site
+  bool first_round_ = true;
+  std::set<Place> open_;
+  std::set<std::pair<Place, std::string>> told_;
 };
 
 }  // namespace

@@ -191,8 +191,9 @@ class SplitCheck {
   bool decides(std::uint32_t loop) const {
     const auto outcomes = outcomes_of(facts_, loop, statement_);
     const auto uses = uses_of(facts_, loop, outcomes);
-    return std::any_of(uses.begin(), uses.end(),
-                       [&](const SplitUse& use) { return !leaves_loop(use.statement); });
+    return std::any_of(uses.begin(), uses.end(), [&](const SplitUse& use) {
+      return !leaves_loop(use.statement) && !chooses_loop(use.statement);
+    });
   }
   bool leaves_loop(std::uint32_t statement) const {
     const analysis::Cfg& cfg = facts_.cfg();
@@ -202,6 +203,18 @@ class SplitCheck {
     const auto successors = cfg.successors(block);
     return std::any_of(successors.begin(), successors.end(),
                        [&](std::uint32_t next) { return !cfg.loops().contains(loop, next); });
+  }
+
+  // A branch straight to the start of another loop only chooses where that loop begins, as the one
+  // does that a split puts in front of its two loops.
+  bool chooses_loop(std::uint32_t statement) const {
+    const analysis::Cfg& cfg = facts_.cfg();
+    const std::uint32_t block = cfg.block_of(statement);
+    if (cfg.blocks()[block].terminator != statement) return false;
+    const std::uint32_t to = cfg.successors(block)[0];
+    const std::uint32_t loop = to == cfg.exit() ? kNoNode : cfg.loops().innermost(to);
+    return loop != kNoNode && cfg.loops().loops()[loop].header == to &&
+           !cfg.loops().contains(loop, block);
   }
 
   // The loop with a variable that one side is, plus something else: row0 + tid.
