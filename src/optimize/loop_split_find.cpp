@@ -393,8 +393,14 @@ class SplitCheck {
       if (!test.goes_on || !test.every_turn) continue;
       if (test.goes_on->value.variable != c.value.variable) continue;
       if (facts_.cfg().loops().innermost(test.block) != plan_.loop) continue;
-      const bool equality =
-          test.goes_on->relation == Relation::Eq || test.goes_on->relation == Relation::Ne;
+      // A loop that goes on while its variable is beyond the bound ends by wrapping around, or at
+      // once.
+      const bool down = inductions_.of(plan_.loop)[c.value.variable].down();
+      const Relation relation = down ? mirrored(test.goes_on->relation) : test.goes_on->relation;
+      const bool equality = relation == Relation::Eq || relation == Relation::Ne;
+      const bool bounds =
+          relation == Relation::Lt || relation == Relation::Le || relation == Relation::Ne;
+      if (!bounds) continue;
       if (!equality && test.goes_on->is_signed != c.is_signed) {
         other_sign = true;
         continue;
