@@ -21,6 +21,7 @@ enum class Mark : std::uint8_t {
 
 constexpr std::uint32_t kBarriers = 16;
 constexpr std::uint32_t kClusterId = kBarriers;
+constexpr std::uint32_t kCallId = kBarriers + 1;  // of calls that come to a barrier
 constexpr std::size_t kMostStories = 64;
 constexpr std::size_t kLongestStory = 512;
 constexpr std::size_t kMostParts = 4096;
@@ -354,6 +355,16 @@ class Walker {
       lost();
       return false;
     }
+    const bool of_warps =
+        call.warp || (has(info(statement.op).flags, Flag::Convergent) && use.kind == UseKind::None);
+    // Lanes of a warp that come to such an instruction apart wait for each other, or never meet.
+    if (of_warps && !whole_warps(threads)) {
+      if (call.warp) {
+        lost();
+        return false;
+      }
+      walk_.exact = false;
+    }
     if (use.kind == UseKind::None && !call.barrier) return true;
     Threads turned, stayed;
     if (!split(statement.guard, threads, turned, stayed, true)) return false;
@@ -366,6 +377,10 @@ class Walker {
     put(number + 1, stayed);
     threads.reset();
     return false;
+  }
+
+  bool whole_warps(const Threads& threads) const {
+    return (lanes_of_the_warps_of(threads) & ~left_ & ~threads).none();
   }
 
   /// By a guard. False if the walk has lost its way.
@@ -615,7 +630,7 @@ class Walker {
         return false;
       }
     } else if (use.kind == UseKind::None) {
-      id = kBarriers + 1;  // of calls
+      id = kCallId;
     }
     if (is_aligned(at) && !same_in_warp(t, at, id)) return false;
     Arrived& barrier = arrived_[id];
@@ -697,6 +712,10 @@ class Walker {
       } else if (arrivals(barrier) < barrier.expected) {
         continue;
       }
+      if (id == kCallId && !one_call(barrier)) {
+        lost();
+        return false;
+      }
       Threads gone = left_ & ~barrier.threads;
       if (!barrier.all) gone = lanes_of_the_warps_of(barrier.threads) & gone;
       if (!cluster && gone.any()) {
@@ -719,6 +738,13 @@ class Walker {
       moved = true;
     }
     return moved;
+  }
+  /// All have come to the same call. What happens in it is judged there.
+  bool one_call(const Arrived& barrier) const {
+    bool same = s_.call(barrier.statement).always || (left_ & all_).none();
+    for_each(barrier.threads,
+             [&](std::uint32_t t) { same = same && waits_at_[t] == barrier.statement; });
+    return same;
   }
   Threads lanes_of_the_warps_of(const Threads& threads) const {
     Threads lanes;
@@ -833,6 +859,12 @@ class Walker {
         std::ranges::max_element(sites, {}, [](const auto& site) { return site.second.count(); });
     const std::uint32_t site = most->first;
     const Use use = use_of(f_, f_.body[site]);
+    // A call that may come to no barrier at all may do without the others; and who calls a function
+    // is not known here, so that nobody can say how many threads come.
+    const bool any_doubtful_call = std::ranges::any_of(sites, [&](const auto& at) {
+      return s_.call(at.first).barrier && !s_.call(at.first).always;
+    });
+    if (any_doubtful_call || (!f_.entry && use.count != nullptr)) return lost();
     Threads missing = all_ & ~most->second;
     if (use.kind == UseKind::Warp) missing &= lanes_of_the_warps_of(most->second) & ~left_;
     if (use.kind == UseKind::Block && use.count != nullptr) {
