@@ -228,8 +228,10 @@ std::string whom_it_waits_for(const Subject& s, std::uint32_t barrier) {
     case UseKind::None:
       return "this call comes to a barrier for all threads of the block";
     default:
-      return what + (use.waits ? " waits for " : " is one of ") +
-             (use.count != nullptr ? "a number of threads" : "all threads of the block");
+      return what + (use.waits ? " waits for " : " arrives for ") +
+             (use.count == nullptr                      ? "all threads of the block"
+              : use.count->kind == OperandKind::Integer ? number(use.count->value) + " threads"
+                                                        : "a number of threads");
   }
 }
 
