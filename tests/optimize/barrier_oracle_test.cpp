@@ -39,7 +39,7 @@ Said judge(const BarrierKernel& kernel, std::string& text) {
 
 /// Whether a launch fails: of 50 schedules, with several values of the parameter.
 bool fails(const BarrierKernel& kernel, int seeds, bool& discard, std::string& text) {
-  constexpr std::array<std::uint32_t, 6> kValues = {33, 0, 1, 17, 40, 100};
+  constexpr std::array<std::uint32_t, 7> kValues = {33, 0, 1, 17, 100, 1000000, 40};
   BarrierProgram program(kernel.ptx);
   for (int seed = 0; seed < seeds; ++seed) {
     const std::uint32_t n = kValues[static_cast<std::size_t>(seed) % kValues.size()];
