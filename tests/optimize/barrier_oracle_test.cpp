@@ -71,8 +71,10 @@ TEST_CASE("no kernel that fails at a barrier is called safe") {
     bool failed = fails(kernel, 50, discard, why);
     if (!failed && said == Said::Error && !kernel.shape_known) {
       // The fault was seen in another shape.
-      kernel.block = {128, 1, 1};
-      failed = fails(kernel, 12, discard, why);
+      for (const auto& shape : {std::array<std::uint32_t, 3>{128, 1, 1}, {32, 4, 1}}) {
+        kernel.block = shape;
+        failed = failed || fails(kernel, 14, discard, why);
+      }
     }
     ++tally.kernels;
     if (discard && !failed) {
