@@ -68,7 +68,7 @@ class Witnesses {
   std::vector<std::uint32_t> first_access_;       ///< by statement, and one more
   std::vector<Orders> orders_;                    ///< by statement
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<Event>> events_;
-  std::uint64_t budget_ = 2'000'000;  ///< statements that may still be run
+  std::uint64_t budget_ = 400'000;  ///< statements that may still be run
 };
 
 }  // namespace ptxgen::inline v0::optimize
