@@ -4,6 +4,7 @@
 #include "ptxgen/analysis/affine.hpp"
 #include "ptxgen/analysis/cfg.hpp"
 #include "ptxgen/analysis/graph.hpp"
+#include "ptxgen/analysis/induction.hpp"
 #include "ptxgen/analysis/lane_stride.hpp"
 #include "ptxgen/analysis/overlap.hpp"
 #include "ptxgen/analysis/registers.hpp"
