@@ -22,8 +22,8 @@ constexpr std::uint64_t kMostComparisons = 20'000;
 constexpr std::uint64_t kMostThreadPairs = 16'000'000;
 constexpr std::uint64_t kMostVisits = 4'000'000;
 
-/// Blocks to try where neither options nor .reqntid say the shape: those whose dimensions the kernel
-/// asks for, as large as .maxntid allows, and small.
+/// Blocks to try where neither options nor .reqntid say the shape: those whose dimensions the
+/// kernel asks for, as large as .maxntid allows, and small.
 std::vector<Shape> likely_shapes(const Function& function) {
   Shape most{0, 0, 0};
   for (const Directive& directive : function.directives) {
@@ -32,22 +32,19 @@ std::vector<Shape> likely_shapes(const Function& function) {
     for (std::size_t i = 0; i < directive.count && i < 3; ++i) most[i] = directive.values[i];
   }
   std::array<bool, 4> asked{};
-  bool size_matters = false;
   for (const Operand& operand : function.operands) {
     if (operand.kind != OperandKind::Special || operand.component > 3) continue;
     const auto reg = static_cast<SpecialRegister>(operand.id);
     if (reg != SpecialRegister::tid && reg != SpecialRegister::ntid) continue;
     asked[operand.component] = true;
-    size_matters |= reg == SpecialRegister::ntid;
   }
   const std::uint64_t bound = std::uint64_t{most[0]} * most[1] * most[2];
   if (bound > 1024) return {{1024, 1, 1}};
   if (bound != 0 && (most[1] > 1 || most[2] > 1 || !(asked[2] || asked[3]))) return {most};
   if (bound != 0) return {{static_cast<std::uint32_t>(bound), 1, 1}};
-  if (asked[3]) return {{8, 8, 8}, {4, 4, 4}};
-  if (asked[2]) return {{32, 32, 1}, {16, 16, 1}};
-  if (size_matters) return {{1024, 1, 1}, {64, 1, 1}, {32, 1, 1}};
-  return {{1024, 1, 1}, {32, 1, 1}};
+  if (asked[3]) return {{8, 8, 8}, {4, 4, 4}, {32, 4, 4}};
+  if (asked[2]) return {{32, 32, 1}, {16, 16, 1}, {32, 8, 1}, {8, 8, 1}, {32, 1, 1}};
+  return {{1024, 1, 1}, {64, 1, 1}, {32, 1, 1}};
 }
 
 bool fits(const Shape& shape) {
@@ -65,15 +62,15 @@ class ShapeCheck {
         shape_(shape),
         forms_(facts_, affine_, shape),
         accesses_(result.accesses),
-        witnesses_(facts_, accesses_, shape),
+        orders_(orders_of(facts_, forms_.threads())),
+        witnesses_(facts_, accesses_, orders_, shape),
         access_forms_(accesses_.size()),
         result_(result) {}
 
   std::vector<RacePair> run() {
     const Function& function = facts_.function();
-    const bool in_warps =
-        std::any_of(function.body.begin(), function.body.end(),
-                    [](const Instruction& s) { return s.is(Op::bar_warp_sync); });
+    const bool in_warps = std::any_of(function.body.begin(), function.body.end(),
+                                      [](const Instruction& s) { return s.is(Op::bar_warp_sync); });
     if (in_warps) {
       compare_all(false, Pairs::OtherWarps);
       compare_all(true, Pairs::SameWarp);
@@ -94,7 +91,7 @@ class ShapeCheck {
   }
 
   void compare_all(bool warps, Pairs pairs) {
-    const Segments segments(facts_, warps, std::uint64_t{forms_.threads()});
+    const Segments segments(facts_, orders_, warps);
     std::vector<std::vector<std::uint32_t>> by_segment(segments.count());
     for (std::uint32_t i = 0; i < accesses_.size(); ++i) {
       if (facts_.cfg().reachable(facts_.cfg().block_of(accesses_[i].statement)))
@@ -152,7 +149,11 @@ class ShapeCheck {
   void compare(const Segments& segments, Region& region, std::uint32_t a, std::uint32_t b,
                Pairs pairs) {
     if (form(a).address.elsewhere || form(b).address.elsewhere) return;
-    Comparison comparison{&form(a), &form(b), accesses_[a].bytes, accesses_[b].bytes, pairs,
+    Comparison comparison{&form(a),
+                          &form(b),
+                          accesses_[a].bytes,
+                          accesses_[b].bytes,
+                          pairs,
                           [&](const SymbolKey& key) { return same(segments, region, a, b, key); }};
     const Overlap met = overlap(comparison, budget_);
     if (budget_ == 0) result_.incomplete = true;
@@ -195,7 +196,12 @@ class ShapeCheck {
     const std::uint32_t last = forms_.threads() - 1;
     const std::pair<std::uint32_t, std::uint32_t> candidates[] = {
         {swapped ? met.second : met.first, swapped ? met.first : met.second},
-        {0, 1}, {1, 0}, {0, 32}, {32, 0}, {0, last}, {last, 0}};
+        {0, 1},
+        {1, 0},
+        {0, 32},
+        {32, 0},
+        {0, last},
+        {last, 0}};
     for (const auto& [first, second] : candidates) {
       if (first > last || second > last || first == second) continue;
       const bool same_warp = first / 32 == second / 32;
@@ -272,8 +278,11 @@ class ShapeCheck {
     const auto key = std::minmax(copy, other);
     if (!accesses_[copy].conflicts(accesses_[other]) || found_.count(key) != 0) return;
     if (++comparisons_ > kMostComparisons) result_.incomplete = true;
-    const Comparison comparison{&form(copy),           &form(other), accesses_[copy].bytes,
-                                accesses_[other].bytes, Pairs::All,
+    const Comparison comparison{&form(copy),
+                                &form(other),
+                                accesses_[copy].bytes,
+                                accesses_[other].bytes,
+                                Pairs::All,
                                 [](const SymbolKey&) { return false; }};
     const Overlap met = overlap(comparison, budget_);
     if (met.meeting == Meeting::No) return;
@@ -291,6 +300,7 @@ class ShapeCheck {
   Shape shape_;
   ThreadForms forms_;
   const std::vector<SharedAccess>& accesses_;
+  std::vector<Orders> orders_;  ///< by statement
   Witnesses witnesses_;
   std::vector<std::optional<AccessForm>> access_forms_;
   RaceCheck& result_;
@@ -314,11 +324,12 @@ RaceCheck check_races(const Module& module, const Function& function, const Gate
     result.shape_known = false;
     shapes = likely_shapes(function);
   }
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> witnessed;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> witnessed, seen;
   std::map<std::pair<std::uint32_t, std::uint32_t>, RacePair> pairs;
   for (const Shape& shape : shapes) {
     for (RacePair& pair : ShapeCheck(module, function, shape, result).run()) {
       const std::pair key{pair.first, pair.second};
+      ++seen[key];
       if (pair.witness) ++witnessed[key];
       const auto [at, made] = pairs.try_emplace(key, pair);
       // What is proved, even for one shape, makes the better example.
@@ -327,6 +338,7 @@ RaceCheck check_races(const Module& module, const Function& function, const Gate
   }
   for (auto& [key, pair] : pairs) {
     if (witnessed[key] < shapes.size()) pair.witness.reset();
+    pair.unlikely = 2 * seen[key] <= shapes.size();
     result.pairs.push_back(std::move(pair));
   }
   return result;

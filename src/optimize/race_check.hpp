@@ -23,6 +23,7 @@ struct RacePair {
   std::string not_known;                 ///< without: what would have to be known, or empty
   bool in_warp = false;                  ///< bar.warp.sync would do
   bool same_value = false;               ///< both write one value
+  bool unlikely = false;                 ///< most of the shapes that were tried are free of it
   bool copying = false;                  ///< the first is a cp.async that nobody has waited for
 };
 
@@ -36,8 +37,8 @@ struct RaceCheck {
 /// Looks at one kernel. Where the shape of a block is not known, tries some; a pair then has a
 /// witness only if it has one in all of them.
 ///
-/// Assumes that addresses do not wrap around, that what is addressed from a variable lies in it, and
-/// that threads agree on no number from 2^31 on.
+/// Assumes that addresses do not wrap around, that what is addressed from a variable lies in it,
+/// and that threads agree on no number from 2^31 on.
 [[nodiscard]] RaceCheck check_races(const ptx::Module& module, const ptx::Function& function,
                                     const GateOptions& options);
 

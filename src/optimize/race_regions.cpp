@@ -5,10 +5,7 @@ namespace ptxgen::inline v0::optimize {
 
 Region::Region(const Segments& segments, std::span<const std::uint32_t> starts,
                std::vector<std::uint32_t>& marks, std::uint32_t number)
-    : segments_(&segments),
-      starts_(starts.begin(), starts.end()),
-      marks_(&marks),
-      number_(number) {
+    : segments_(&segments), starts_(starts.begin(), starts.end()), marks_(&marks), number_(number) {
   const auto enter = [&](std::uint32_t segment) {
     if (marks[segment] == number) return;
     marks[segment] = number;

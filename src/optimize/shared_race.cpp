@@ -40,16 +40,16 @@ class Report {
   void pair(const RacePair& pair) {
     const SharedAccess& first = check_.accesses[pair.first];
     const SharedAccess& second = check_.accesses[pair.second];
-    const Severity severity = pair.same_value ? Severity::Note
-                              : pair.witness  ? Severity::Error
-                                              : Severity::Warning;
+    const Severity severity = pair.witness                       ? Severity::Error
+                              : pair.same_value || pair.unlikely ? Severity::Note
+                                                                 : Severity::Warning;
     Finding& finding = findings_.report(severity, "shared-race", first.statement,
                                         pair.witness ? proved(pair) : possible(pair), {}, {});
     finding.other_line = findings_.at(second.statement).line;
     if (first.statement != second.statement)
-      finding.details.push_back("other: " + findings_.place(second.statement) + ": " +
-                                ptx::print(findings_.module(), findings_.function(),
-                                           findings_.at(second.statement)));
+      finding.details.push_back(
+          "other: " + findings_.place(second.statement) + ": " +
+          ptx::print(findings_.module(), findings_.function(), findings_.at(second.statement)));
     if (!check_.shape_known || pair.witness) finding.details.push_back("launch: " + launch(pair));
     if (!pair.witness && !pair.same_value) finding.details.push_back("not shown: " + doubt(pair));
     if (pair.same_value) return;
@@ -77,8 +77,7 @@ class Report {
   /// `bytes 4..7 of 'tile'`.
   std::string bytes(const Witness& witness, std::uint64_t address, std::uint32_t count) const {
     const std::uint64_t first = address - witness.variable_base;
-    std::string text =
-        "bytes " + std::to_string(first) + ".." + std::to_string(first + count - 1);
+    std::string text = "bytes " + std::to_string(first) + ".." + std::to_string(first + count - 1);
     if (witness.variable != kNone) {
       const Symbol& symbol = findings_.module().symbols[witness.variable];
       text += " of '" + std::string(findings_.module().text(symbol.name)) + "'";
@@ -118,8 +117,7 @@ class Report {
       return "this copy may still be under way at the " + noun(second) + other_place(pair) +
              ", and may touch the same bytes; nothing waits for it before";
     if (one)
-      return "threads may " + verb(first, false) +
-             " the same bytes here; no barrier lies between";
+      return "threads may " + verb(first, false) + " the same bytes here; no barrier lies between";
     return "this " + noun(first) + " and the " + noun(second) + other_place(pair) +
            " may touch the same bytes in two threads; no barrier lies between";
   }
