@@ -4,6 +4,7 @@
 #include "ptxgen/analysis/cfg.hpp"
 #include "ptxgen/analysis/graph.hpp"
 #include "ptxgen/analysis/lane_stride.hpp"
+#include "ptxgen/analysis/memory_order.hpp"
 #include "ptxgen/analysis/registers.hpp"
 #include "ptxgen/analysis/uniformity.hpp"
 #include "ptxgen/analysis/versions.hpp"
