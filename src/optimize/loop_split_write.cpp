@@ -364,6 +364,11 @@ class Splitter {
     const Operand operands[] = {Operand::label(to)};
     return edits_.make(Op::bra, std::span<const Modifier>{}, operands, like());
   }
+  // To a block outside the loop.
+  Instruction go_to(std::uint32_t block) {
+    if (block != cfg_.exit()) return jump(label_of(block));
+    return edits_.make(Op::ret, std::span<const Modifier>{}, std::span<const Operand>{}, like());
+  }
   Instruction jump_if(ptx::Register p, bool negated, LabelId to) {
     Instruction s = jump(to);
     s.guard = {p, negated};
@@ -489,12 +494,7 @@ class Splitter {
       if (!falls) continue;
       const std::uint32_t next = block + 1;
       if (n + 1 < blocks_.size() && blocks_[n + 1] == next) continue;
-      if (next == cfg_.exit()) {
-        front.put(
-            edits_.make(Op::ret, std::span<const Modifier>{}, std::span<const Operand>{}, like()));
-      } else {
-        front.put(jump(label_of(next)));
-      }
+      front.put(go_to(next));
     }
     if (later_) {
       front.put(edits_.place(*later_, like()));
@@ -578,7 +578,7 @@ class Splitter {
       front.put(edits_.make(old.op, words, all, goes_on.statement));
       front.put(jump_if(p, false, stays));
     }
-    front.put(jump(label_of(test_.leaves)));
+    front.put(go_to(test_.leaves));
   }
 
   // Whether a register holds at the branch what the comparison read.
