@@ -59,6 +59,7 @@ class Simplifier {
       shorten();
       sweep_names();
       edits_.apply();
+      first_round_ = false;
     } while (changed_);
   }
 
@@ -152,14 +153,17 @@ class Simplifier {
       const std::uint32_t to = last[target(i)];
       if (to == target(i)) continue;
       if (!scopes.encloses(function_.labels[to].scope, scopes.of(i))) {
-        decide(i, false, "out-of-scope", " leads to a branch whose label cannot be named here");
+        if (first_round_)
+          decide(i, false, "out-of-scope", " leads to a branch whose label cannot be named here");
         continue;
       }
       // A second way back to the head of a loop lets lanes come there apart from each other.
       const std::uint32_t head = cfg.block_of(places.label[to]);
-      if (cfg.position(head) <= cfg.position(cfg.block_of(i))) {
-        decide(i, false, "loop-latch",
-               " leads to the branch that closes its loop, and lanes may meet there");
+      const std::uint32_t from = cfg.block_of(i);
+      if (cfg.reachable(from) && cfg.position(head) <= cfg.position(from)) {
+        if (first_round_)
+          decide(i, false, "loop-latch",
+                 " leads to the branch that closes its loop, and lanes may meet there");
         continue;
       }
       fired(i, "threaded", " leads to a branch, and now to where that leads");
@@ -267,7 +271,7 @@ class Simplifier {
   Function& function_;
   PassContext& context_;
   Edits edits_;
-  bool changed_ = false;
+  bool changed_ = false, first_round_ = true;
 };
 
 }  // namespace

@@ -56,8 +56,17 @@ Fusion::Fusion(ptx::Function& function, PassContext& context, const FusionRules&
 
 // ---- facts
 
-std::uint32_t Fusion::read(std::uint32_t statement, const Operand& reg) const {
-  return versions_.read(statement, index_.find(reg.as_register()));
+std::uint32_t Fusion::value(std::uint32_t reader, const Operand& reg) const {
+  return versions_.read(reader, index_.find(reg.as_register()));
+}
+
+Operand Fusion::negative(std::uint32_t value, const Operand& reg, std::uint32_t sum) const {
+  const auto found = negatives_.find(NegativeKey{value, reg.component, at(sum).type()});
+  if (found == negatives_.end()) return {};
+  const std::uint32_t made = cfg_.block_of(found->second.sum), wanted = cfg_.block_of(sum);
+  const bool before =
+      made == wanted ? found->second.sum < sum : cfg_.dominators().dominates(made, wanted);
+  return before ? found->second.reg : Operand{};
 }
 
 // What stands in the text of an instruction outside the op table may be read and written there.
@@ -142,7 +151,7 @@ Product Fusion::find(std::uint32_t sum, std::uint32_t operand_number) const {
   std::uint32_t reader = sum;
   while (product.count < Product::kMostStatements) {
     if (!plain_register(*operand)) return {};
-    const std::uint32_t version = read(reader, *operand);
+    const std::uint32_t version = value(reader, *operand);
     if (version == kNone || versions_[version].kind != Version::Kind::Write) return {};
     const std::uint32_t writer = versions_[version].statement;
     product.statements[product.count] = writer;
@@ -257,7 +266,7 @@ Refusal Fusion::check_guards(const Product& product, std::uint32_t sum) const {
                ", is named by an instruction that is not in the op table and may write it";
       });
     }
-    if (read(inner, predicate) != read(outer, predicate)) {
+    if (value(inner, predicate) != value(outer, predicate)) {
       return refuse("guard-redefined", [&] {
         return name(predicate) + ", the guard of " + quote(inner) +
                ", is written again before the sum, which other threads may make; write to another "
@@ -379,7 +388,7 @@ Refusal Fusion::check_target(ptx::Op op, std::span<const ptx::Modifier> words) c
 std::uint32_t Fusion::negation(std::uint32_t reader, const Operand& operand,
                                std::uint32_t sum) const {
   if (!plain_register(operand) || unknown(operand)) return kNone;
-  const std::uint32_t version = read(reader, operand);
+  const std::uint32_t version = value(reader, operand);
   if (version == kNone || versions_[version].kind != Version::Kind::Write) return kNone;
   if (versions_[version].partial) return kNone;
   const std::uint32_t writer = versions_[version].statement;
@@ -456,8 +465,7 @@ class FusionRound {
       if (product.count == 0) continue;
       FusionPlan plan = rules_.plan(fusion_, sum, product);
       plan.product = product;
-      if (!found || (!plan.refusal && (best.refusal || plan.cost() < best.cost())))
-        best = std::move(plan);
+      if (!found || plan.better_than(best)) best = std::move(plan);
       found = true;
     }
     if (!found) best.refusal = several_definitions(sum);
@@ -478,7 +486,7 @@ class FusionRound {
     for (std::size_t side = 1; side <= 2; ++side) {
       const Operand& operand = fusion_.operand(sum, side);
       if (!plain_register(operand)) continue;
-      const std::uint32_t version = fusion_.read(sum, operand);
+      const std::uint32_t version = fusion_.value(sum, operand);
       if (version == kNone || fusion_.versions_[version].kind != Version::Kind::Phi) continue;
       const auto inputs = fusion_.versions_.inputs(version);
       for (const std::uint32_t input : inputs.first(std::min(inputs.size(), kMostInputs))) {
@@ -500,7 +508,7 @@ class FusionRound {
     const ptx::Guard guard = old.guard;
     const ptx::Type type = old.type();
     for (std::size_t i = 0; i < 3; ++i) {
-      if (!plan.negate[i]) continue;
+      if (plan.negate[i] == kNone) continue;
       const bool own = type == ptx::Type::f32 || type == ptx::Type::f64;
       const ptx::Register reg = edits_.new_register(own ? type : ptx::untyped(ptx::bits(type)));
       Instruction negation = edits_.make(plan.negation, {ptx::as_modifier(type)},
@@ -508,7 +516,11 @@ class FusionRound {
       negation.guard = guard;
       edits_.insert_before(sum, negation);
       ++added_[sum];
+      const std::uint8_t component = plan.operands[i].component;
       plan.operands[i] = Operand::reg(reg);
+      if (!guard.present())
+        fusion_.negatives_.insert_or_assign(Fusion::NegativeKey{plan.negate[i], component, type},
+                                            Fusion::Negative{sum, plan.operands[i]});
     }
     const std::array<Operand, 4> operands = {fusion_.operand(sum, 0), plan.operands[0],
                                              plan.operands[1], plan.operands[2]};
