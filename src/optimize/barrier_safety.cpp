@@ -456,6 +456,7 @@ class Gate {
       }
       std::vector<std::uint32_t> key = doubt.deciders;
       if (key.empty()) key = {doubt.barrier, kNone};
+      if (doubt.why == Doubt::Why::Unknown) key = {kNone};
       const auto known = warnings.find(key);
       if (known != warnings.end())
         also(known->second, doubt.barrier);
