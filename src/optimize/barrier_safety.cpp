@@ -444,7 +444,7 @@ class Gate {
     std::map<std::vector<std::uint32_t>, Finding> warnings;
     const auto also = [&](Finding& finding, std::uint32_t barrier) {
       const std::string line = std::to_string(subject.function.body[barrier].line);
-      finding.details.push_back("the same way to: the barrier at line " + line);
+      finding.details.push_back("the same at: the barrier at line " + line);
     };
     for (const Doubt& doubt : doubts) {
       if (errors.contains(doubt.barrier)) continue;

@@ -13,6 +13,7 @@ constexpr std::size_t kMostRoles = 16;
 constexpr std::size_t kMostStates = 20000;
 constexpr std::size_t kMostAhead = 4;
 constexpr std::uint32_t kIds = 18;
+constexpr std::uint32_t kWarp = 32;
 
 /// A point of time: where each role stands, who has come to which barrier.
 struct State {
@@ -93,12 +94,31 @@ class Search {
       all_end = all_end && now.kind == Step::Kind::End;
       if (now.kind == Step::Kind::Choice) return choose(state, r);
     }
+    if (may_mix(state)) return refuse();
     for (std::size_t r = 0; r < roles_.size() && possible_; ++r) {
       if (state.blocked[r] != 0 || step(state, r).kind != Step::Kind::Arrive) continue;
       moved = true;
       arrive(state, r);
     }
     if (!moved && !all_end) possible_ = false;
+  }
+
+  /// The warps of a role come one by one. If more may come than a barrier counts, those of one role
+  /// may complete it with some of another.
+  bool may_mix(const State& state) const {
+    for (std::uint32_t id = 0; id < kIds; ++id) {
+      std::uint64_t number = 0, expected = state.expected[id];
+      bool several_warps = false;
+      for (std::size_t r = 0; r < roles_.size(); ++r) {
+        const Step& now = step(state, r);
+        const bool comes = state.blocked[r] == 0 && now.kind == Step::Kind::Arrive && now.id == id;
+        if (comes) expected = now.count;
+        if (comes && roles_[r].size > kWarp) several_warps = true;
+        if (comes || (state.came[id] >> r & 1) != 0) number += roles_[r].size;
+      }
+      if (several_warps && number > expected) return true;
+    }
+    return false;
   }
 
   void choose(const State& state, std::size_t role) {
