@@ -99,6 +99,18 @@ std::optional<Occupancy> occupancy_of(const ptx::Gpu& gpu, std::array<std::uint3
   return occupancy;
 }
 
+/// Statements of a built module get the lines of its text, as `dump --passes none` prints it.
+void number_lines(ptx::Module& module) {
+  ptx::LineMap map;
+  (void)ptx::print(module, &map);
+  for (std::size_t f = 0; f < module.functions.size() && f < map.lines.size(); ++f) {
+    std::vector<ptx::Instruction>& body = module.functions[f].body;
+    for (std::size_t i = 0; i < body.size() && i < map.lines[f].size(); ++i) {
+      body[i].line = map.lines[f][i];
+    }
+  }
+}
+
 std::optional<Prediction> prediction_of(const Subject& subject) {
   if (!subject.cost) return {};
   Prediction prediction;
@@ -114,6 +126,7 @@ Explanation explain(Subject subject, const optimize::PassOptions& passes) {
   Explanation all;
   all.subject = std::move(subject);
   ptx::Module& module = all.subject.module;
+  if (all.subject.geometry) number_lines(module);
   all.passes = optimize::run_passes(module, passes);
   const std::optional<Assembly> assembly = assembled(module);
   for (std::uint32_t i = 0; i < module.functions.size(); ++i) {

@@ -45,6 +45,11 @@ struct GateOptions {
 [[nodiscard]] std::vector<Finding> target_limits(const ptx::Module& module,
                                                  const GateOptions& options = {});
 
+/// Notes, nothing else: accesses that move more sectors than their bytes fill (rule `uncoalesced`),
+/// or meet in banks of shared memory (rule `bank-conflict`), with how much more.
+[[nodiscard]] std::vector<Finding> memory_notes(const ptx::Module& module,
+                                                const GateOptions& options = {});
+
 /// A row of the list of gates.
 struct GateInfo {
   std::string_view name;
