@@ -160,11 +160,18 @@ class ShapeCheck {
     if (met.meeting == Meeting::No) return;
     RacePair& pair = add(a, b, met);
     pair.in_warp = pairs == Pairs::SameWarp;
+    pair.follows = leads(segments, region, accesses_[pair.first], accesses_[pair.second]);
     const std::uint32_t home = segments.of(accesses_[a].statement);
     pair.same_value =
         writes_one_value(a, b, region.contains(home) && region.settled(home, home, home));
     if (pair.same_value) return;
     pair.witness = witness(pair, met, pairs);
+  }
+
+  static bool leads(const Segments& segments, const Region& region, const SharedAccess& from,
+                    const SharedAccess& to) {
+    const std::uint32_t a = segments.of(from.statement), b = segments.of(to.statement);
+    return (a == b && from.statement < to.statement) || region.leads(a, b);
   }
 
   RacePair& add(std::uint32_t a, std::uint32_t b, const Overlap& met) {
@@ -175,6 +182,7 @@ class ShapeCheck {
     pair.first = swap ? b : a;
     pair.second = swap ? a : b;
     pair.shape = shape_;
+    pair.variable = form(pair.first).address.variable;
     pair.not_known = unknown(met, a, b);
     return pair;
   }

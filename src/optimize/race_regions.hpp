@@ -27,6 +27,10 @@ class Region {
   /// Whether threads in the region find the same value of something that changes whenever control
   /// comes to the segment: at both of two segments in which they use it.
   [[nodiscard]] bool settled(std::uint32_t changing, std::uint32_t a, std::uint32_t b);
+  /// Whether control may go from the end of one segment to another without leaving the region.
+  [[nodiscard]] bool leads(std::uint32_t from, std::uint32_t to) const {
+    return flood(segments_->successors(from), ptx::kNone)[to];
+  }
 
  private:
   struct Change {
