@@ -5,6 +5,7 @@
 
 #include "driver/emulated/occupancy.hpp"
 #include "optimize/limit_findings.hpp"
+#include "ptxgen/analysis/liveness.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/runtime/assembler.hpp"
 #include "ptxgen/support/error.hpp"
@@ -30,21 +31,23 @@ std::optional<Assembly> assembled(const ptx::Module& module) {
   }
 }
 
-RegisterUse declared(const ptx::Function& function) {
+RegisterUse estimate(const ptx::Function& function) {
+  const analysis::Cfg cfg(function);
+  const analysis::RegisterIndex index(function);
+  const analysis::Liveness liveness(function, cfg, index);
+  const analysis::PressurePoint& most = liveness.maximum();
   RegisterUse use;
-  std::uint64_t words = 0;
-  for (const ptx::RegisterDecl& decl : function.registers) {
-    if (decl.type == ptx::Type::pred) continue;
-    words += std::uint64_t{decl.count} * decl.vector * ((ptx::bits(decl.type) + 31) / 32);
-  }
-  use.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(words, 255));
-  use.source = "declared in the PTX, no assembler found";
+  use.source = "estimate: alive at once in the PTX, no assembler took it";
+  if (most.statement == ptx::kNone) return use;
+  use.most_alive = most.pressure.words();
+  use.most_alive_line = function.body[most.statement].line;
+  use.count = std::min(use.most_alive, 255u);
   return use;
 }
 
 RegisterUse registers_of(const ptx::Module& module, const ptx::Function& function,
                          const std::optional<Assembly>& assembly) {
-  RegisterUse use = declared(function);
+  RegisterUse use = estimate(function);
   if (!assembly) return use;
   const std::string_view name = module.text(function.name);
   for (const KernelResources& kernel : assembly->kernels) {

@@ -46,8 +46,9 @@ struct GateOptions {
                                                  const GateOptions& options = {});
 
 /// Notes, nothing else: accesses that move more sectors than their bytes fill (rule `uncoalesced`),
-/// or meet in banks of shared memory (rule `bank-conflict`), with how much more.
-[[nodiscard]] std::vector<Finding> memory_notes(const ptx::Module& module,
+/// or meet in banks of shared memory (rule `bank-conflict`), with how much more, and kernels with
+/// more values alive at once than a thread has registers (rule `register-pressure`).
+[[nodiscard]] std::vector<Finding> performance_notes(const ptx::Module& module,
                                                 const GateOptions& options = {});
 
 /// A row of the list of gates.
