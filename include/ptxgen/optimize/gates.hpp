@@ -49,7 +49,7 @@ struct GateOptions {
 /// or meet in banks of shared memory (rule `bank-conflict`), with how much more, and kernels with
 /// more values alive at once than a thread has registers (rule `register-pressure`).
 [[nodiscard]] std::vector<Finding> performance_notes(const ptx::Module& module,
-                                                const GateOptions& options = {});
+                                                     const GateOptions& options = {});
 
 /// A row of the list of gates.
 struct GateInfo {
