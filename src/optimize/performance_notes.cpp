@@ -1,10 +1,14 @@
-// src/optimize/performance_notes.cpp - the gate performance_notes
+// src/optimize/performance_notes.cpp - notes on memory traffic and registers
 #include <cmath>
 #include <string>
 #include <vector>
 
+#include "analysis/facts.hpp"
+#include "ptxgen/analysis/liveness.hpp"
 #include "ptxgen/analysis/memory_report.hpp"
 #include "ptxgen/optimize/gates.hpp"
+#include "ptxgen/ptx/limits.hpp"
+#include "ptxgen/ptx/printer.hpp"
 
 namespace ptxgen::inline v0::optimize {
 
@@ -78,6 +82,53 @@ Finding conflict(const ptx::Module& module, const MemoryReport& report,
   return finding;
 }
 
+// Registers that a thread of the kernel may have, and what says so.
+struct Allowance {
+  std::uint32_t registers = 0;
+  std::string words;
+};
+
+Allowance allowance(const ptx::Function& function, const ptx::Limits& limits) {
+  Allowance least{
+      limits.registers_per_thread,
+      "a thread has at most " + std::to_string(limits.registers_per_thread) + " registers"};
+  for (const ptx::Directive& directive : function.directives) {
+    const std::uint32_t value = directive.values[0];
+    if (directive.kind != ptx::DirectiveKind::maxnreg || value == 0) continue;
+    if (value < least.registers) {
+      least = {value, ".maxnreg allows a thread " + std::to_string(value) + " registers"};
+    }
+  }
+  return least;
+}
+
+void add_pressure(std::vector<Finding>& findings, const ptx::Module& module,
+                  const ptx::Function& function, std::string_view target) {
+  analysis::Facts facts(module, function);
+  const analysis::Liveness liveness(function, facts.cfg(), facts.index());
+  const analysis::PressurePoint& most = liveness.maximum();
+  const Allowance allowed = allowance(function, ptx::limits(target));
+  if (most.statement == ptx::kNone || most.pressure.words() <= allowed.registers) return;
+  const ptx::Instruction& statement = function.body[most.statement];
+  Finding finding;
+  finding.severity = Severity::Note;
+  finding.rule = "register-pressure";
+  finding.message = std::to_string(most.pressure.words()) +
+                    " registers of 32 bits are alive at once here, where kernel '" +
+                    std::string(module.text(function.name)) + "' needs most";
+  finding.file = module.file;
+  finding.line = statement.line;
+  finding.kernel = module.text(function.name);
+  finding.cpp = module.site_of(statement);
+  finding.details = {
+      "in: " + ptx::print(module, function, statement),
+      "rule: " + allowed.words +
+          "; an assembler that finds no better order spills "
+          "the rest to local memory",
+      "cure: compute values nearer to where they are used, or work on fewer at once"};
+  findings.push_back(std::move(finding));
+}
+
 }  // namespace
 
 std::vector<Finding> performance_notes(const ptx::Module& module, const GateOptions& options) {
@@ -93,6 +144,9 @@ std::vector<Finding> performance_notes(const ptx::Module& module, const GateOpti
         if (access.factor() >= kWasteful) all.push_back(uncoalesced(module, report, access));
       }
     }
+    if (!function.entry) continue;
+    add_pressure(all, module, function,
+                 options.target.empty() ? std::string_view(module.target) : options.target);
   }
   return all;
 }

@@ -117,3 +117,32 @@ TEST_CASE("notes: stand in the list of gates, and not before a load") {
   }
   CHECK(found);
 }
+
+TEST_CASE("more values alive at once than registers are worth a note") {
+  // Loads `count` values and stores them afterwards, so that all are alive in between.
+  const auto kernel = [](unsigned count, const std::string& directives) {
+    std::string text =
+        ".version 7.8\n.target sm_89\n.address_size 64\n.visible .entry k(.param .u64 p) " +
+        directives + " {\n.reg .b64 %rd<2>; .reg .b32 %r<400>;\nld.param.u64 %rd1, [p];\n";
+    const auto at = [](unsigned i) { return "[%rd1+" + std::to_string(4 * i) + "]"; };
+    for (unsigned i = 0; i < count; ++i)
+      text += "ld.global.u32 %r" + std::to_string(i) + ", " + at(i) + ";\n";
+    for (unsigned i = 0; i < count; ++i)
+      text += "st.global.u32 " + at(count - i) + ", %r" + std::to_string(i) + ";\n";
+    return ptx::parse(text + "ret;\n}\n", "k.ptx");
+  };
+  CHECK(performance_notes(kernel(253, "")).empty());
+  const auto notes = performance_notes(kernel(254, ""));
+  REQUIRE(notes.size() == 1);
+  CHECK(to_text(notes[0]) ==
+        "k.ptx:260: note: 256 registers of 32 bits are alive at once here, where kernel 'k' needs "
+        "most [register-pressure]\n"
+        "    in: ld.global.u32 %r253, [%rd1+1012];\n"
+        "    rule: a thread has at most 255 registers; an assembler that finds no better order "
+        "spills the rest to local memory\n"
+        "    cure: compute values nearer to where they are used, or work on fewer at once");
+  CHECK(performance_notes(kernel(30, ".maxnreg 32")).empty());
+  const auto few = performance_notes(kernel(31, ".maxnreg 32"));
+  REQUIRE(few.size() == 1);
+  CHECK(few[0].details.at(1).find("rule: .maxnreg allows a thread 32 registers;") == 0);
+}
