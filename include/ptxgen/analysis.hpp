@@ -6,6 +6,8 @@
 #include "ptxgen/analysis/graph.hpp"
 #include "ptxgen/analysis/induction.hpp"
 #include "ptxgen/analysis/lane_stride.hpp"
+#include "ptxgen/analysis/memory_order.hpp"
+#include "ptxgen/analysis/memory_report.hpp"
 #include "ptxgen/analysis/overlap.hpp"
 #include "ptxgen/analysis/registers.hpp"
 #include "ptxgen/analysis/uniformity.hpp"

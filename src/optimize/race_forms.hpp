@@ -21,8 +21,8 @@ struct ThreadForm {
   std::vector<std::int64_t> values;
   std::vector<std::pair<SymbolKey, std::int64_t>> rest;  ///< by key
   std::uint32_t variable = ptx::kNone;  ///< the shared variable whose address is a part, if one is
-  bool elsewhere = false;  ///< a generic address of memory that is not shared
-  bool known = false;      ///< otherwise nothing else here means anything
+  bool elsewhere = false;               ///< a generic address of memory that is not shared
+  bool known = false;                   ///< otherwise nothing else here means anything
 };
 
 /// `values[thread] + coefficient * key` stands in a relation to 0.

@@ -225,8 +225,7 @@ SymbolKey common_condition(const Comparison& c) {
   return kNoSymbols;
 }
 
-Overlap made(Meeting meeting,
-             const std::optional<std::pair<std::uint32_t, std::uint32_t>>& threads,
+Overlap made(Meeting meeting, const std::optional<std::pair<std::uint32_t, std::uint32_t>>& threads,
              const SymbolKey& unknown = kNoSymbols) {
   if (!threads) return {};
   return {meeting, threads->first, threads->second, unknown};

@@ -3,19 +3,17 @@
 
 namespace ptxgen::inline v0::optimize {
 
-Region::Region(const Segments& segments, std::span<const std::uint32_t> starts)
-    : segments_(&segments), starts_(starts.begin(), starts.end()), inside_(segments.count()) {
-  for (const std::uint32_t start : starts_) {
-    if (inside_[start]) continue;
-    inside_[start] = true;
-    members_.push_back(start);
-  }
+Region::Region(const Segments& segments, std::span<const std::uint32_t> starts,
+               std::vector<std::uint32_t>& marks, std::uint32_t number)
+    : segments_(&segments), starts_(starts.begin(), starts.end()), marks_(&marks), number_(number) {
+  const auto enter = [&](std::uint32_t segment) {
+    if (marks[segment] == number) return;
+    marks[segment] = number;
+    members_.push_back(segment);
+  };
+  for (const std::uint32_t start : starts_) enter(start);
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    for (const std::uint32_t to : segments.successors(members_[i])) {
-      if (inside_[to]) continue;
-      inside_[to] = true;
-      members_.push_back(to);
-    }
+    for (const std::uint32_t to : segments.successors(members_[i])) enter(to);
   }
 }
 
