@@ -1,9 +1,12 @@
 // ptxgen/analysis.hpp - facts about PTX: control flow, dominators, loops, registers, uniformity
 #pragma once
 
+#include "ptxgen/analysis/affine.hpp"
 #include "ptxgen/analysis/cfg.hpp"
 #include "ptxgen/analysis/graph.hpp"
+#include "ptxgen/analysis/induction.hpp"
 #include "ptxgen/analysis/lane_stride.hpp"
+#include "ptxgen/analysis/overlap.hpp"
 #include "ptxgen/analysis/registers.hpp"
 #include "ptxgen/analysis/uniformity.hpp"
 #include "ptxgen/analysis/versions.hpp"

@@ -387,6 +387,7 @@ void Core::append(const Form& form, std::span<const ptx::Operand> operands, Sour
     fail("bad-operand", std::move(message), site);
   }
   statement.guard = guard_;
+  statement.contract = form.contract;
   ptx::Function& f = function();
   // A statement of the same row and words that passed the check speaks for this one.
   std::uint32_t& last = checked_[hash_of(statement) % checked_.size()];

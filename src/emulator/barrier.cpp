@@ -193,6 +193,22 @@ std::string describe(const Split& split, const Warp& warp, Cta& cta) {
   return text;
 }
 
+/// The lanes of a split that name the same barrier and number of threads as its first.
+std::uint32_t lanes_of_one_barrier(Warp& warp, Split& split) {
+  const ControlDetail& detail = detail_of(split);
+  const Context context = context_of(warp, split);
+  const unsigned first = first_lane(split.mask);
+  const auto names = [&](unsigned lane) {
+    return std::pair(get_lane(context, detail.barrier, lane),
+                     detail.count.present() ? get_lane(context, detail.count, lane) : 0);
+  };
+  std::uint32_t same = 0;
+  for_each_lane(split.mask, [&](unsigned lane) {
+    if (names(lane) == names(first)) same |= 1u << lane;
+  });
+  return same;
+}
+
 }  // namespace
 
 void reach_barrier(Warp& warp, std::size_t index) {
@@ -205,6 +221,29 @@ void reach_barrier(Warp& warp, std::size_t index) {
     return;
   }
   split.forced = false;
+  const std::uint32_t same = lanes_of_one_barrier(warp, split);
+  if (same != split.mask) {
+    if (detail.aligned) {
+      Context context = context_of(warp, split);
+      const unsigned lane = first_lane(split.mask & ~same);
+      context.grid->reporter->report(
+          context, statement_of(split), Rule::BarrierDivergence, lane, [&] {
+            return FindingText{
+                "the lanes of a warp name different barriers or numbers of threads: barrier " +
+                    std::to_string(get_lane(context, detail.barrier, first_lane(same))) +
+                    ", and barrier " + std::to_string(get_lane(context, detail.barrier, lane)),
+                {"all threads of a warp must come to one barrier; use barrier.sync without "
+                 ".aligned where they do not"}};
+          });
+      kill(*warp.cta);
+      return;
+    }
+    // The others come here again by themselves.
+    Split others = split;
+    others.mask &= ~same;
+    split.mask = same;
+    warp.splits.push_back(others);
+  }
   arrive(warp, index);
 }
 

@@ -1,8 +1,522 @@
 // src/optimize/barrier_safety.cpp - the gate barrier_safety
-#include "ptxgen/optimize/gates.hpp"
+#include "optimize/barrier_safety.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "analysis/uniformity_sources.hpp"
 
 namespace ptxgen::inline v0::optimize {
 
-std::vector<Finding> barrier_safety(const ptx::Module&, const GateOptions&) { return {}; }
+using namespace ptx;
+using namespace barriers;
+using analysis::Agreement;
+
+namespace {
+
+// Results of threads that walks through launches may compute for one function: some milliseconds.
+constexpr std::uint64_t kMostWork = 2'000'000;
+
+/// What is known of a function without looking at who calls it.
+struct Summary {
+  CallEffect effect;
+  bool known = false;
+};
+
+bool is_instruction(const Instruction& s) { return s.kind == StatementKind::Instruction; }
+
+/// A register that is written once, by a move of a constant, or a constant.
+class Constants {
+ public:
+  Constants(const Function& function, const analysis::RegisterIndex& index)
+      : index_(index), values_(index.size()), writes_(index.size(), 0) {
+    for (const Instruction& s : function.body) {
+      analysis::for_each_access(function, s, [&](const analysis::RegisterAccess& a) {
+        if (!a.write) return;
+        const std::uint32_t reg = index.find(a.reg);
+        ++writes_[reg];
+        const auto operands = function.operands_of(s);
+        if (s.op == Op::mov && !s.guard.present() && operands.size() == 2 &&
+            operands[1].kind == OperandKind::Integer)
+          values_[reg] = operands[1].value;
+      });
+    }
+  }
+  [[nodiscard]] std::optional<std::uint64_t> of(const Operand& o) const {
+    if (o.kind == OperandKind::Integer) return o.value;
+    if (o.kind != OperandKind::Register) return std::nullopt;
+    const std::uint32_t reg = index_.find(o.as_register());
+    return reg != kNone && writes_[reg] == 1 ? values_[reg] : std::nullopt;
+  }
+
+ private:
+  const analysis::RegisterIndex& index_;
+  std::vector<std::optional<std::uint64_t>> values_;
+  std::vector<std::uint32_t> writes_;
+};
+
+/// The barriers of one function that uniformity alone does not show to be safe.
+class Suspects {
+ public:
+  Suspects(const Subject& subject, const std::array<std::uint32_t, 3>& block)
+      : s_(subject), block_(block), constants_(subject.function, subject.index) {}
+
+  std::vector<Doubt> find() {
+    mark_behind_leaving_calls();
+    std::vector<Doubt> found;
+    for (const std::uint32_t barrier : s_.barriers) {
+      const std::uint32_t block = s_.cfg.block_of(barrier);
+      if (!s_.cfg.reachable(block)) continue;
+      Doubt doubt;
+      doubt.barrier = barrier;
+      doubt.shape_known = block_[0] != 0;
+      if (doubtful(doubt, barrier, block)) found.push_back(std::move(doubt));
+    }
+    return found;
+  }
+
+ private:
+  Agreement agreement(const Operand& o) const {
+    return analysis::agreement(s_.module, s_.function, s_.index, s_.uniformity, o,
+                               {.block = block_});
+  }
+  Agreement of_guard(const Guard& guard) const {
+    return guard.present() ? agreement(Operand::reg(guard.predicate)) : Agreement::Grid;
+  }
+
+  bool doubtful(Doubt& doubt, std::uint32_t barrier, std::uint32_t block) {
+    const Instruction& statement = s_.function.body[barrier];
+    const Use use = use_of(s_.function, statement);
+    const CallEffect call = s_.call(barrier);
+    if (s_.uniformity.gave_up()) {
+      doubt.why = Doubt::Why::Unknown;
+      return true;
+    }
+    Agreement needed = Agreement::Block;
+    if (use.kind == UseKind::Warp || (use.kind == UseKind::None && !call.barrier))
+      needed = Agreement::Warp;
+    if (parted(doubt, statement, block, needed)) {
+      doubt.why = use.kind == UseKind::None ? Doubt::Why::Call : Doubt::Why::Control;
+      return true;
+    }
+    if (use.kind == UseKind::Warp) {
+      doubt.why = Doubt::Why::Mask;
+      const auto mask = constants_.of(*use.id);
+      return !mask || static_cast<std::uint32_t>(*mask) != 0xffffffffu;
+    }
+    if (use.kind == UseKind::Cluster) {
+      doubt.why = Doubt::Why::Cluster;
+      return blocks_part(doubt, statement, block);
+    }
+    if (use.kind == UseKind::None) {
+      doubt.why = Doubt::Why::Left;
+      return behind_leaving_[block];
+    }
+    if (agreement(*use.id) < Agreement::Block) {
+      doubt.why = Doubt::Why::Number;
+      return true;
+    }
+    if (use.count != nullptr && !counts_all(*use.count)) {
+      doubt.why = Doubt::Why::Count;
+      return true;
+    }
+    doubt.why = Doubt::Why::Left;
+    return behind_leaving_[block];
+  }
+
+  bool parted(Doubt& doubt, const Instruction& statement, std::uint32_t block,
+              Agreement needed) const {
+    const Agreement guard = of_guard(statement.guard);
+    if (s_.uniformity.of_control(block) >= needed && guard >= needed) return false;
+    for (const std::uint32_t decider : s_.cfg.deciders(block)) {
+      if (s_.uniformity.of_branch(decider) < needed)
+        doubt.deciders.push_back(s_.cfg.blocks()[decider].terminator);
+    }
+    if (guard < needed) doubt.deciders.push_back(doubt.barrier);
+    return true;
+  }
+
+  /// Blocks of a cluster may go different ways, as long as those that turn away leave for good:
+  /// nobody waits for threads that have left.
+  bool blocks_part(Doubt& doubt, const Instruction& statement, std::uint32_t block) const {
+    if (of_guard(statement.guard) < Agreement::Grid) doubt.deciders.push_back(doubt.barrier);
+    for (const std::uint32_t decider : s_.cfg.deciders(block)) {
+      if (s_.uniformity.of_branch(decider) >= Agreement::Grid) continue;
+      const auto successors = s_.cfg.successors(decider);
+      if (std::any_of(successors.begin(), successors.end(),
+                      [&](std::uint32_t next) { return !reaches_cluster_barrier(next); }))
+        continue;
+      doubt.deciders.push_back(s_.cfg.blocks()[decider].terminator);
+    }
+    return !doubt.deciders.empty();
+  }
+  bool reaches_cluster_barrier(std::uint32_t start) const {
+    if (start == s_.cfg.exit()) return false;
+    std::vector<bool> wanted(s_.cfg.blocks().size(), false), seen(wanted);
+    for (const std::uint32_t barrier : s_.barriers) {
+      if (use_of(s_.function, s_.function.body[barrier]).kind != UseKind::Block)
+        wanted[s_.cfg.block_of(barrier)] = true;
+    }
+    std::vector<std::uint32_t> open{start};
+    seen[start] = true;
+    while (!open.empty()) {
+      const std::uint32_t at = open.back();
+      open.pop_back();
+      if (wanted[at]) return true;
+      for (const std::uint32_t next : s_.cfg.successors(at)) {
+        if (next == s_.cfg.exit() || seen[next]) continue;
+        seen[next] = true;
+        open.push_back(next);
+      }
+    }
+    return false;
+  }
+
+  bool counts_all(const Operand& count) const {
+    const auto number = constants_.of(count);
+    const std::uint64_t threads = std::uint64_t{block_[0]} * block_[1] * block_[2];
+    return number && threads != 0 && (*number & 0xffffffffu) == (threads + 31) / 32 * 32;
+  }
+
+  void mark_behind_leaving_calls() {
+    behind_leaving_.assign(s_.cfg.blocks().size(), false);
+    std::vector<std::uint32_t> open;
+    for (std::uint32_t i = 0; i < s_.calls.size(); ++i) {
+      if (s_.calls[i].leaves) open.push_back(s_.cfg.block_of(i));
+    }
+    // The block of the call itself too, whatever stands first in it: it is a rare thing.
+    while (!open.empty()) {
+      const std::uint32_t at = open.back();
+      open.pop_back();
+      if (behind_leaving_[at]) continue;
+      behind_leaving_[at] = true;
+      for (const std::uint32_t next : s_.cfg.successors(at)) {
+        if (next != s_.cfg.exit()) open.push_back(next);
+      }
+    }
+  }
+
+  const Subject& s_;
+  std::array<std::uint32_t, 3> block_;
+  Constants constants_;
+  std::vector<bool> behind_leaving_;
+};
+
+class Gate {
+ public:
+  Gate(const Module& module, const GateOptions& options)
+      : module_(module), options_(options), summaries_(module.functions.size()) {}
+
+  std::vector<Finding> run() {
+    if (!any_barrier()) return {};
+    summarise();
+    for (const Function& function : module_.functions) {
+      if (function.body.empty()) continue;
+      const std::size_t before = findings_.size();
+      check(function);
+      std::stable_sort(findings_.begin() + static_cast<std::ptrdiff_t>(before), findings_.end(),
+                       [](const Finding& a, const Finding& b) { return a.line < b.line; });
+    }
+    return std::move(findings_);
+  }
+
+ private:
+  bool any_barrier() const {
+    for (const Function& function : module_.functions) {
+      for (const Instruction& s : function.body) {
+        if (use_of(function, s).kind != UseKind::None) return true;
+      }
+    }
+    return false;
+  }
+
+  // Calls ----------------------------------------------------------------------------------------
+
+  const Function* callee_of(const Function& function, const Instruction& s,
+                            std::uint32_t& number) const {
+    for (std::size_t i = 0; i < function.operands_of(s).size(); ++i) {
+      const OperandSpec* spec = operand_spec(function, s, i);
+      if (spec == nullptr || spec->role != OperandRole::Callee) continue;
+      const Operand& o = function.operands_of(s)[i];
+      if (o.kind != OperandKind::Symbol || o.id >= module_.symbols.size()) return nullptr;
+      const Symbol& symbol = module_.symbols[o.id];
+      if (symbol.kind != SymbolKind::Function || symbol.index >= module_.functions.size())
+        return nullptr;
+      number = symbol.index;
+      return &module_.functions[symbol.index];
+    }
+    return nullptr;
+  }
+
+  /// What a call may do. A function without a body here is taken for one without barriers.
+  CallEffect effect_of(const Function& function, const Instruction& s) const {
+    std::uint32_t number = 0;
+    if (callee_of(function, s, number) != nullptr) return summaries_[number].effect;
+    // Any function that the module has, one of which it may be.
+    CallEffect all;
+    for (std::size_t f = 0; f < module_.functions.size(); ++f) {
+      if (module_.functions[f].entry) continue;
+      all.barrier = all.barrier || summaries_[f].effect.barrier;
+      all.warp = all.warp || summaries_[f].effect.warp;
+      all.leaves = all.leaves || summaries_[f].effect.leaves;
+    }
+    return all;
+  }
+
+  // Effects only grow, so that recursion ends.
+  void summarise() {
+    bool changed = true;
+    while (changed) {
+      changed = false;
+      for (std::size_t f = 0; f < module_.functions.size(); ++f) {
+        const Function& function = module_.functions[f];
+        if (function.entry || function.body.empty()) continue;
+        const CallEffect before = summaries_[f].effect;
+        CallEffect& effect = summaries_[f].effect;
+        for (const Instruction& s : function.body) {
+          if (!is_instruction(s)) continue;
+          const Use use = use_of(function, s);
+          effect.barrier =
+              effect.barrier || use.kind == UseKind::Block || use.kind == UseKind::Cluster;
+          effect.warp = effect.warp || use.kind == UseKind::Warp;
+          if (has(info(s.op).flags, Flag::Call)) {
+            const CallEffect inner = effect_of(function, s);
+            effect.barrier = effect.barrier || inner.barrier;
+            effect.warp = effect.warp || inner.warp;
+            effect.leaves = effect.leaves || inner.leaves;
+          }
+          effect.leaves = effect.leaves || s.op == Op::exit;
+        }
+        if (effect.barrier && !effect.always) effect.always = always_waits(function);
+        changed = changed || before.barrier != effect.barrier || before.warp != effect.warp ||
+                  before.leaves != effect.leaves || before.always != effect.always;
+      }
+    }
+  }
+
+  /// Whether every thread that enters comes to a barrier for the whole block.
+  bool always_waits(const Function& function) const {
+    const analysis::Cfg cfg(function);
+    for (std::uint32_t i = 0; i < function.body.size(); ++i) {
+      const Instruction& s = function.body[i];
+      const Use use = use_of(function, s);
+      const bool here = use.kind == UseKind::Block && use.waits && use.count == nullptr &&
+                        use.id->kind == OperandKind::Integer;
+      const bool inside =
+          is_instruction(s) && has(info(s.op).flags, Flag::Call) && effect_of(function, s).always;
+      if ((here || inside) && !s.guard.present() &&
+          cfg.post_dominators().dominates(cfg.block_of(i), 0))
+        return true;
+    }
+    return false;
+  }
+
+  // A function -----------------------------------------------------------------------------------
+
+  Subject subject_of(const Function& function, analysis::Facts& facts) const {
+    Subject subject{module_, function, facts.cfg(), facts.index(), facts.uniformity(), {}, {}, {}};
+    bool any_call = false;
+    for (const Instruction& s : function.body)
+      any_call = any_call || (is_instruction(s) && has(info(s.op).flags, Flag::Call));
+    if (any_call) subject.calls.resize(function.body.size());
+    for (std::uint32_t i = 0; i < function.body.size(); ++i) {
+      const Instruction& s = function.body[i];
+      if (!is_instruction(s)) continue;
+      if (has(info(s.op).flags, Flag::Call)) {
+        subject.calls[i] = effect_of(function, s);
+        if (subject.calls[i].barrier || subject.calls[i].warp) subject.barriers.push_back(i);
+      } else if (use_of(function, s).kind != UseKind::None) {
+        subject.barriers.push_back(i);
+      }
+    }
+    return subject;
+  }
+
+  static void find_deciders(Subject& subject) {
+    subject.decides.assign(subject.cfg.blocks().size(), false);
+    std::uint32_t last = kNone;
+    for (const std::uint32_t barrier : subject.barriers) {
+      const std::uint32_t block = subject.cfg.block_of(barrier);
+      if (block == last) continue;
+      last = block;
+      for (const std::uint32_t decider : subject.cfg.deciders(block))
+        subject.decides[decider] = true;
+    }
+  }
+
+  void check(const Function& function) {
+    bool any = false;
+    for (const Instruction& s : function.body) {
+      any = any || use_of(function, s).kind != UseKind::None ||
+            (is_instruction(s) && has(info(s.op).flags, Flag::Call));
+    }
+    if (!any) return;
+    const analysis::UniformityOptions uniformity{.block = options_.block};
+    const std::array<std::uint32_t, 3> block = analysis::block_shape(function, uniformity);
+    analysis::Facts facts(module_, function, uniformity);
+    Subject subject = subject_of(function, facts);
+    if (subject.barriers.empty()) return;
+    std::vector<Doubt> doubts = Suspects(subject, block).find();
+    if (doubts.empty()) return;
+
+    // Conditions on the index may be the same for all threads of the block.
+    Function folded = function;
+    fold_equal_values(folded, block[0] != 0 ? block : widest(function), block[0] != 0);
+    analysis::Facts again(module_, folded, uniformity);
+    const Subject sharper = subject_of(folded, again);
+    doubts = Suspects(sharper, block).find();
+    if (doubts.empty()) return;
+    find_deciders(subject);
+    if (function.entry && block[0] != 0) {
+      std::uint64_t work = kMostWork;
+      const Launch launch{.block = block, .exact = true};
+      const Walk walked = walk(subject, launch, work);
+      if (walked.end == Walk::End::Finished && walked.exact &&
+          all_orders_finish(subject, walked, launch))
+        return;
+      if (roles_agree(subject, sharper, block)) return;
+    }
+    report(subject, doubts, shapes(function, block), block[0] != 0);
+  }
+
+  /// The shape that holds every block of the function, along x only.
+  static std::array<std::uint32_t, 3> widest(const Function& function) {
+    return {most_threads(function), 1, 1};
+  }
+  static std::uint32_t most_threads(const Function& function) {
+    std::uint64_t most = kMostThreads;
+    for (const Directive& directive : function.directives) {
+      if (directive.kind != DirectiveKind::maxntid) continue;
+      std::uint64_t threads = 1;
+      for (std::size_t i = 0; i < directive.count && i < 3; ++i) threads *= directive.values[i];
+      if (threads != 0) most = std::min(most, threads);
+    }
+    return static_cast<std::uint32_t>(most);
+  }
+
+  /// Shapes of blocks in all of which a fault must show where the shape is not known: a kernel that
+  /// goes well with some usual shape may be launched with no other.
+  static std::vector<std::array<std::uint32_t, 3>> shapes(
+      const Function& function, const std::array<std::uint32_t, 3>& block) {
+    if (block[0] != 0) return {block};
+    const std::uint32_t most = most_threads(function);
+    if (most < kMostThreads) return {{most, 1, 1}};
+    if (reads_tid_beyond_x(function)) return {{32, 4, 1}, {16, 16, 1}, {8, 8, 4}};
+    return {{128, 1, 1}, {64, 1, 1}, {256, 1, 1}, {512, 1, 1}, {1024, 1, 1}};
+  }
+  static bool reads_tid_beyond_x(const Function& function) {
+    return std::any_of(function.operands.begin(), function.operands.end(), [](const Operand& o) {
+      return o.kind == OperandKind::Special &&
+             o.id == static_cast<std::uint32_t>(SpecialRegister::tid) && o.component > 1;
+    });
+  }
+
+  /// Walks through launches, and writes down where they come to a stop.
+  static std::map<std::uint32_t, Finding> find_errors(
+      const Subject& subject, const std::vector<std::array<std::uint32_t, 3>>& shapes, bool exact,
+      std::map<std::uint32_t, std::uint32_t>& decided_at) {
+    std::map<std::uint32_t, Finding> errors;
+    for (const auto& shape : shapes) {
+      std::uint64_t work = kMostWork;
+      bool stuck = false;
+      for (const std::uint64_t parameter : {33u, 1u, 17u, 0u, 100u, 1000000u}) {
+        if (stuck && &shape != &shapes.front()) break;
+        const Launch launch{.block = shape, .exact = exact, .parameter = parameter};
+        const Walk walked = walk(subject, launch, work);
+        if (walked.end != Walk::End::Stuck) continue;
+        stuck = true;
+        if (&shape != &shapes.front() || errors.contains(walked.barrier)) continue;
+        errors.emplace(walked.barrier, proved(subject, walked, launch));
+        if (walked.decider != kNone) decided_at.emplace(walked.decider, walked.barrier);
+      }
+      if (stuck) continue;
+      decided_at.clear();
+      return {};
+    }
+    return errors;
+  }
+
+  void report(const Subject& subject, const std::vector<Doubt>& doubts,
+              const std::vector<std::array<std::uint32_t, 3>>& shapes, bool exact) {
+    std::map<std::uint32_t, std::uint32_t> decided_at;  // by decider: the barrier of an error
+    std::map<std::uint32_t, Finding> errors = find_errors(subject, shapes, exact, decided_at);
+    // One fault of control often parts the threads before several barriers: it is told once.
+    std::map<std::vector<std::uint32_t>, Finding> warnings;
+    const auto also = [&](Finding& finding, std::uint32_t barrier) {
+      const std::string line = std::to_string(subject.function.body[barrier].line);
+      finding.details.push_back("the same way to: the barrier at line " + line);
+    };
+    for (const Doubt& doubt : doubts) {
+      if (errors.contains(doubt.barrier)) continue;
+      const auto told = std::ranges::find_if(
+          doubt.deciders, [&](std::uint32_t decider) { return decided_at.contains(decider); });
+      if (told != doubt.deciders.end()) {
+        also(errors.at(decided_at.at(*told)), doubt.barrier);
+        continue;
+      }
+      std::vector<std::uint32_t> key = doubt.deciders;
+      if (key.empty()) key = {doubt.barrier, kNone};
+      const auto known = warnings.find(key);
+      if (known != warnings.end())
+        also(known->second, doubt.barrier);
+      else
+        warnings.emplace(std::move(key), doubted(subject, doubt));
+    }
+    for (auto& [barrier, finding] : errors) findings_.push_back(std::move(finding));
+    for (auto& [deciders, finding] : warnings) findings_.push_back(std::move(finding));
+  }
+
+  const Module& module_;
+  const GateOptions& options_;
+  std::vector<Summary> summaries_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace
+
+namespace barriers {
+
+Use use_of(const Function& function, const Instruction& s) {
+  Use use;
+  if (!is_instruction(s)) return use;
+  const OpInfo& row = info(s.op);
+  // setmaxnreg and mbarriers are not among them.
+  if (!has(row.flags, Flag::Barrier) || (row.mnemonic != "bar" && row.mnemonic != "barrier"))
+    return use;
+  use.kind = s.get(Field::Scope) == Modifier::cluster ? UseKind::Cluster
+             : s.op == Op::bar_warp_sync              ? UseKind::Warp
+                                                      : UseKind::Block;
+  use.aligned = use.kind != UseKind::Warp && (row.mnemonic == "bar" || s.has(Field::Aligned));
+  use.waits =
+      s.op != Op::bar_arrive && s.op != Op::barrier_arrive && s.op != Op::barrier_cluster_arrive;
+  use.arrives = s.op != Op::barrier_cluster_wait;
+  const auto operands = function.operands_of(s);
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const OperandSpec* spec = operand_spec(function, s, i);
+    if (spec == nullptr) continue;
+    switch (spec->label[0]) {
+      case 'a':
+        use.id = &operands[i];
+        break;
+      case 'b':
+        use.count = &operands[i];
+        break;
+      case 'c':
+        use.vote = &operands[i];
+        break;
+      default:
+        use.result = &operands[i];
+        break;
+    }
+  }
+  if (use.kind != UseKind::Cluster && use.id == nullptr) use.kind = UseKind::None;
+  return use;
+}
+
+}  // namespace barriers
+
+std::vector<Finding> barrier_safety(const Module& module, const GateOptions& options) {
+  return Gate(module, options).run();
+}
 
 }  // namespace ptxgen::inline v0::optimize

@@ -45,9 +45,13 @@ inline constexpr bool kFitsAllDevices = false;
 template <>
 inline constexpr bool kFitsAllDevices<GemvCoalesced> = true;
 
+/// Everything that decides what passes and gates leave of a module, as its key has it.
+[[nodiscard]] std::uint64_t key_of_passes(const optimize::PassOptions& passes, bool gates);
+
 /// A kernel on its way to a module: build -> passes -> gates -> print. launcher_pipeline.cpp.
 struct Pipeline {
   const ptx::Target* target = nullptr;
+  const optimize::PassOptions* passes = nullptr;
   bool gates = true;
   const Log* log = nullptr;
   const Trace* trace = nullptr;
@@ -60,6 +64,7 @@ struct Pipeline {
 
  private:
   void finish(KernelText& text) const;
+  void run_passes(ptx::Module& module, std::string_view entry) const;
   template <class Work>
   void stage(StageTimes& stages, std::string_view name, const Work& work) const;
 };

@@ -157,6 +157,10 @@ class KernelBuilder : public detail::Control {
                Site site = Site::current()) {
     directive(ptx::DirectiveKind::reqnctapercluster, {x, y, z}, 3, site);
   }
+  /// Whether the passes may fuse this kernel's multiplications and additions where the operations
+  /// do not say it themselves (Float::contract). Sums with compensation and other code that needs
+  /// each rounding want Contract::Forbid. Counts for the whole kernel, wherever it is called.
+  void contract(Contract how, Site site = Site::current());
   /// `.pragma` of the kernel.
   void pragma(std::string_view text, Site site = Site::current());
   /// From here on, writes `.loc` with the C++ line of each statement, so that profilers and

@@ -41,7 +41,10 @@ struct Decision {
   std::string kernel;           ///< the function
   std::uint32_t line = 0;       ///< of the text before the pipeline ran, 0 for built statements
   std::uint32_t statement = 0;  ///< number in the body as the pass found it
-  SourceLocation cpp;           ///< the builder call
+  /// Of a pair the other statement, ptx::kNone if there is none: fma_fusion and mad_fusion give the
+  /// addition as `statement` and the multiplication here.
+  std::uint32_t other = ptx::kNone;
+  SourceLocation cpp;  ///< the builder call
 };
 
 /// How often a reason was met.
@@ -87,7 +90,7 @@ class PassContext {
   [[nodiscard]] bool explains() const noexcept { return options_->explain; }
   /// Counts a candidate. `reason` must be a literal. The message is only kept if `explains()`.
   void decide(const ptx::Function& function, std::uint32_t statement, bool fired,
-              std::string_view reason, std::string message = {});
+              std::string_view reason, std::string message = {}, std::uint32_t other = ptx::kNone);
 
  private:
   ptx::Module* module_;

@@ -1,0 +1,937 @@
+// src/optimize/barrier_safety_walk.cpp - a block walked through a function
+#include <algorithm>
+#include <map>
+
+#include "optimize/barrier_safety.hpp"
+#include "optimize/barrier_safety_lanes.hpp"
+
+namespace ptxgen::inline v0::optimize::barriers {
+
+using namespace ptx;
+using analysis::RegisterAccess;
+
+namespace {
+
+/// What is known of a thread's value.
+enum class Mark : std::uint8_t {
+  Exact,    ///< follows from the thread's index
+  Sampled,  ///< one of the values that a launch may give
+  Unknown,
+};
+
+constexpr std::uint32_t kBarriers = 16;
+constexpr std::uint32_t kClusterId = kBarriers;
+constexpr std::size_t kMostStories = 64;
+constexpr std::size_t kLongestStory = 512;
+constexpr std::size_t kMostParts = 4096;
+
+struct Group {
+  std::uint32_t statement = 0;
+  Threads threads;
+};
+
+/// Two sides that went different ways.
+struct Parting {
+  std::uint32_t statement = 0;
+  Threads turned, stayed;
+};
+
+struct Arrived {
+  std::uint64_t expected = 0;  ///< 0: nobody is there
+  std::uint32_t statement = kNone;
+  bool all = false;
+  Threads threads;
+};
+
+class Walker {
+ public:
+  Walker(const Subject& subject, const Launch& launch, std::uint64_t& work)
+      : s_(subject),
+        f_(subject.function),
+        launch_(launch),
+        work_(work),
+        threads_(launch.threads()),
+        slots_(subject.index.size(), kNone) {}
+
+  Walk run() {
+    if (threads_ == 0 || threads_ > kMostThreads || f_.body.empty()) return std::move(walk_);
+    find_wanted();
+    const std::size_t cells = std::size_t{slot_count_} * threads_;
+    if (cells > (std::size_t{1} << 22)) return std::move(walk_);
+    values_.assign(cells, 0);
+    marks_.assign(cells, Mark::Unknown);
+    waits_at_.assign(threads_, kNone);
+    arrived_at_.assign(threads_, 0);
+    left_at_.assign(threads_, kNone);
+    story_.resize(threads_);
+    for (std::uint32_t t = 0; t < threads_; ++t) all_.set(t);
+    groups_.push_back({0, all_});
+    while (!ended_) {
+      if (!groups_.empty())
+        run_group();
+      else
+        resolve();
+    }
+    return std::move(walk_);
+  }
+
+ private:
+  void lost() {
+    ended_ = true;
+    walk_.end = Walk::End::Lost;
+  }
+
+  // What is computed: everything that leads to a choice of the way or to what a barrier names.
+  void find_wanted() {
+    computed_.assign(f_.body.size(), false);
+    std::vector<std::vector<std::uint32_t>> writers(s_.index.size());
+    for (std::uint32_t i = 0; i < f_.body.size(); ++i) {
+      analysis::for_each_access(f_, f_.body[i], [&](const RegisterAccess& a) {
+        if (a.write) writers[s_.index.find(a.reg)].push_back(i);
+      });
+    }
+    std::vector<std::uint32_t> open;
+    const auto want = [&](Register reg) {
+      const std::uint32_t at = s_.index.find(reg);
+      if (at == kNone || slots_[at] != kNone) return;
+      slots_[at] = slot_count_++;
+      open.push_back(at);
+    };
+    const auto want_reads = [&](const Instruction& statement) {
+      analysis::for_each_access(f_, statement, [&](const RegisterAccess& a) {
+        if (!a.write) want(a.reg);
+      });
+    };
+    for (const analysis::Block& block : s_.cfg.blocks()) {
+      if (block.terminator != kNone) want_reads(f_.body[block.terminator]);
+    }
+    for (const std::uint32_t barrier : s_.barriers) want_reads(f_.body[barrier]);
+    while (!open.empty()) {
+      const std::uint32_t reg = open.back();
+      open.pop_back();
+      for (const std::uint32_t writer : writers[reg]) {
+        if (computed_[writer]) continue;
+        computed_[writer] = true;
+        const Instruction& statement = f_.body[writer];
+        // What memory holds is not followed, so neither are its addresses.
+        if (!has(info(statement.op).flags, Flag::ReadsMemory)) want_reads(statement);
+      }
+    }
+  }
+
+  // Values ---------------------------------------------------------------------------------------
+
+  struct Value {
+    std::uint64_t bits = 0;
+    Mark mark = Mark::Unknown;
+  };
+  Value register_value(Register reg, std::uint32_t thread) const {
+    const std::uint32_t at = s_.index.find(reg);
+    if (at == kNone || slots_[at] == kNone) return {};
+    const std::size_t cell = std::size_t{slots_[at]} * threads_ + thread;
+    return {values_[cell], marks_[cell]};
+  }
+  Value value(const Operand& o, std::uint32_t thread) const {
+    switch (o.kind) {
+      case OperandKind::Integer:
+        return {o.value, Mark::Exact};
+      case OperandKind::Register: {
+        if (o.component != 0) return {};
+        Value made = register_value(o.as_register(), thread);
+        if (o.negated) made.bits = made.bits == 0 ? 1 : 0;
+        return made;
+      }
+      case OperandKind::Special: {
+        const auto reg = static_cast<SpecialRegister>(o.id);
+        if (const auto known = index_value(reg, o.component, thread, launch_.block, true)) {
+          const bool of_shape = reg == SpecialRegister::ntid || reg == SpecialRegister::nwarpid;
+          return {*known, of_shape && !launch_.exact ? Mark::Sampled : Mark::Exact};
+        }
+        if (reg == SpecialRegister::ctaid) return {o.component == 1 ? launch_.ctaid : 0, kSampled};
+        if (reg == SpecialRegister::nctaid) return {o.component == 1 ? 4u : 1u, kSampled};
+        return {};
+      }
+      default:
+        return {};
+    }
+  }
+  /// Of a guard; true where there is none.
+  Value holds(const Guard& guard, std::uint32_t thread) const {
+    if (!guard.present()) return {1, Mark::Exact};
+    Value made = register_value(guard.predicate, thread);
+    made.bits = (made.bits != 0) != guard.negated ? 1 : 0;
+    return made;
+  }
+  void write(Register reg, std::uint32_t thread, Value made) {
+    const std::uint32_t at = s_.index.find(reg);
+    if (at == kNone || slots_[at] == kNone) return;
+    const std::size_t cell = std::size_t{slots_[at]} * threads_ + thread;
+    values_[cell] = made.bits;
+    marks_[cell] = made.mark;
+  }
+  template <class Fn>
+  void for_each(const Threads& threads, Fn&& fn) const {
+    for (std::uint32_t t = 0; t < threads_; ++t) {
+      if (threads[t]) fn(t);
+    }
+  }
+
+  bool is_parameter(const Instruction& statement) const {
+    if (statement.op != Op::ld || space_of(statement.get(Field::Space)) != Space::Param)
+      return false;
+    if (!f_.entry || statement.has(Field::Vector)) return false;
+    const TypeKind type = kind(statement.type());
+    if (type == TypeKind::Float || type == TypeKind::Packed) return false;
+    for (const Operand& o : f_.operands_of(statement)) {
+      if (o.kind == OperandKind::Memory) return o.base == OperandKind::Symbol;
+    }
+    return false;
+  }
+
+  void execute(std::uint32_t number, const Threads& threads) {
+    const Instruction& statement = f_.body[number];
+    const auto operands = f_.operands_of(statement);
+    if (statement.op == Op::vote_sync || statement.op == Op::vote_sync_ballot) {
+      if (vote(statement, threads)) return;
+    }
+    const LaneOp op = lane_op(f_, statement);
+    const bool parameter = is_parameter(statement);
+    for_each(threads, [&](std::uint32_t t) {
+      const Value guard = holds(statement.guard, t);
+      if (guard.mark != Mark::Unknown && guard.bits == 0) return;
+      Value made, second;
+      if (guard.mark == Mark::Unknown) {
+        // Either the old value or the new one.
+      } else if (parameter) {
+        made = {launch_.parameter, kSampled};
+      } else if (op.known) {
+        std::uint64_t sources[kMostSources] = {};
+        Mark mark = guard.mark;
+        for (std::size_t i = 0; i < op.sources; ++i) {
+          const Value in = value(operands[op.results + i], t);
+          sources[i] = in.bits;
+          mark = std::max(mark, in.mark);
+        }
+        if (mark != Mark::Unknown) {
+          const LaneResult result = compute(op, sources);
+          if (result.known) {
+            made = {result.value, mark};
+            second = {result.second, mark};
+          }
+        }
+      }
+      analysis::for_each_access(f_, statement, [&](const RegisterAccess& a) {
+        if (!a.write) return;
+        const bool plain = a.component == 0 && operands[a.operand].kind == OperandKind::Register;
+        write(a.reg, t,
+              !plain           ? Value{}
+              : a.operand == 0 ? made
+              : a.operand == 1 ? second
+                               : Value{});
+      });
+    });
+    spend(threads.count());
+  }
+
+  /// A vote of lanes that are all there.
+  bool vote(const Instruction& statement, const Threads& threads) {
+    const auto operands = f_.operands_of(statement);
+    if (statement.guard.present() || operands.size() != 3 ||
+        operands[0].kind != OperandKind::Register)
+      return false;
+    for (std::uint32_t first = 0; first < threads_; first += 32) {
+      std::uint32_t named = 0, there = 0, set = 0;
+      Mark mark = Mark::Exact;
+      bool same_mask = true;
+      for (std::uint32_t t = first; t < std::min(first + 32, threads_); ++t) {
+        if (!threads[t]) continue;
+        const Value mask = value(operands[2], t);
+        const Value own = value(operands[1], t);
+        mark = std::max({mark, mask.mark, own.mark});
+        same_mask = same_mask && (there == 0 || named == static_cast<std::uint32_t>(mask.bits));
+        named = static_cast<std::uint32_t>(mask.bits);
+        there |= 1u << (t - first);
+        if (own.bits != 0) set |= 1u << (t - first);
+      }
+      if (there == 0) continue;
+      std::uint32_t live = 0;
+      for (std::uint32_t t = first; t < std::min(first + 32, threads_); ++t) {
+        if (left_at_[t] == kNone) live |= 1u << (t - first);
+      }
+      Value made{0, (named & live) == there && same_mask ? mark : Mark::Unknown};
+      const Modifier mode = statement.get(Field::VoteMode);
+      if (mode == Modifier::ballot || statement.op == Op::vote_sync_ballot) made.bits = set;
+      if (mode == Modifier::all) made.bits = set == there;
+      if (mode == Modifier::any) made.bits = set != 0;
+      if (mode == Modifier::uni) made.bits = set == 0 || set == there;
+      for (std::uint32_t t = first; t < std::min(first + 32, threads_); ++t) {
+        if (threads[t]) write(operands[0].as_register(), t, made);
+      }
+    }
+    spend(threads.count());
+    return true;
+  }
+
+  void spend(std::uint64_t results) {
+    if (work_ < results) {
+      work_ = 0;
+      lost();
+    } else {
+      work_ -= results;
+    }
+  }
+
+  // Control --------------------------------------------------------------------------------------
+
+  std::uint64_t place(std::uint32_t statement) const {
+    if (statement >= f_.body.size()) return ~std::uint64_t{0};
+    return (std::uint64_t{s_.cfg.position(s_.cfg.block_of(statement))} << 32) | statement;
+  }
+
+  void put(std::uint32_t statement, const Threads& threads) {
+    if (threads.none()) return;
+    if (statement >= f_.body.size()) return leave(threads, kNone);
+    for (Group& group : groups_) {
+      if (group.statement == statement) {
+        group.threads |= threads;
+        return;
+      }
+    }
+    groups_.push_back({statement, threads});
+  }
+  void put_block(std::uint32_t block, const Threads& threads, std::uint32_t from) {
+    if (block == s_.cfg.exit() || block == analysis::kNoNode) return leave(threads, from);
+    put(s_.cfg.blocks()[block].first, threads);
+  }
+  void leave(const Threads& threads, std::uint32_t statement) {
+    for_each(threads, [&](std::uint32_t t) {
+      left_at_[t] = statement == kNone ? static_cast<std::uint32_t>(f_.body.size() - 1) : statement;
+    });
+    left_ |= threads;
+  }
+
+  void part(std::uint32_t statement, const Threads& turned, const Threads& stayed) {
+    if (turned.none() || stayed.none()) return;
+    // The youngest are what matters; a hostile loop must not fill the memory.
+    if (partings_.size() == kMostParts)
+      partings_.erase(partings_.begin(), partings_.begin() + kMostParts / 2);
+    partings_.push_back({statement, turned, stayed});
+  }
+
+  void run_group() {
+    const auto next = std::ranges::min_element(
+        groups_, {}, [&](const Group& group) { return place(group.statement); });
+    Group group = *next;
+    groups_.erase(next);
+    const std::uint32_t block = s_.cfg.block_of(group.statement);
+    const analysis::Block& range = s_.cfg.blocks()[block];
+    for (std::uint32_t i = group.statement; i < range.end && !ended_; ++i) {
+      const Instruction& statement = f_.body[i];
+      if (statement.kind == StatementKind::Unknown) return lost();
+      if (statement.kind != StatementKind::Instruction) continue;
+      if (i == range.terminator) {
+        spend(group.threads.count());
+        return terminate(block, i, group.threads);
+      }
+      if (!event(i, group.threads)) return;
+      if (group.threads.none()) return;
+      if (computed_[i]) execute(i, group.threads);
+    }
+    // A block that only falls through must not loop for nothing: falling through goes forward.
+    if (!ended_) put(range.end, group.threads);
+  }
+
+  /// The threads that come to a barrier wait there, the others go on.
+  bool event(std::uint32_t number, Threads& threads) {
+    const Instruction& statement = f_.body[number];
+    if (statement.op == Op::trap) {
+      lost();
+      return false;
+    }
+    const Use use = use_of(f_, statement);
+    const CallEffect call = s_.call(number);
+    if (call.leaves) {
+      lost();
+      return false;
+    }
+    if (use.kind == UseKind::None && !call.barrier) return true;
+    Threads turned, stayed;
+    if (!split(statement.guard, threads, turned, stayed, true)) return false;
+    part(number, turned, stayed);
+    for_each(turned, [&](std::uint32_t t) { waits_at_[t] = number; });
+    waiting_ |= turned;
+    threads = stayed;
+    if (turned.none()) return true;
+    // They go on with the next statement later, together with the others perhaps.
+    put(number + 1, stayed);
+    threads.reset();
+    return false;
+  }
+
+  /// By a guard. False if the walk has lost its way.
+  bool split(const Guard& guard, const Threads& threads, Threads& turned, Threads& stayed,
+             bool decides) {
+    bool known = true, exact = true;
+    for_each(threads, [&](std::uint32_t t) {
+      const Value held = holds(guard, t);
+      known = known && held.mark != Mark::Unknown;
+      exact = exact && held.mark == Mark::Exact;
+      (held.bits != 0 ? turned : stayed).set(t);
+    });
+    if (!known) {
+      lost();
+      return false;
+    }
+    if (decides && !exact) walk_.exact = false;
+    return true;
+  }
+
+  bool all_known(const Guard& guard, const Operand* index, const Threads& threads) const {
+    bool known = true;
+    for_each(threads, [&](std::uint32_t t) {
+      known = known && holds(guard, t).mark != Mark::Unknown &&
+              (index == nullptr || value(*index, t).mark != Mark::Unknown);
+    });
+    return known;
+  }
+
+  void terminate(std::uint32_t block, std::uint32_t number, const Threads& threads) {
+    const Instruction& statement = f_.body[number];
+    const bool table = statement.op == Op::brx_idx;
+    const Operand* index = table ? &f_.operands_of(statement)[0] : nullptr;
+    if (!all_known(statement.guard, index, threads)) return jump_over(block, number, threads);
+    Threads turned, stayed;
+    const bool decides = s_.decides[block];
+    if (!split(statement.guard, threads, turned, stayed, decides)) return;
+    if (table) {
+      const auto targets = s_.cfg.successors(block);
+      // Without a guard every successor is one of the table's.
+      if (statement.guard.present() || targets.empty()) return lost();
+      return by_table(block, number, *index, turned);
+    }
+    part(number, turned, stayed);
+    if (statement.op == Op::bra) {
+      put_block(s_.cfg.successors(block).empty() ? s_.cfg.exit() : s_.cfg.successors(block)[0],
+                turned, number);
+    } else {
+      leave(turned, number);
+    }
+    put(number + 1, stayed);
+  }
+
+  // Entries of a table may name one block several times, so successors cannot be counted.
+  void by_table(std::uint32_t block, std::uint32_t number, const Operand& index,
+                const Threads& threads) {
+    static_cast<void>(block);
+    std::vector<std::uint32_t> targets = table_targets(number);
+    if (targets.empty()) return lost();
+    std::map<std::uint32_t, Threads> by_target;
+    bool exact = true;
+    for_each(threads, [&](std::uint32_t t) {
+      const Value at = value(index, t);
+      exact = exact && at.mark == Mark::Exact;
+      by_target[targets[std::min<std::uint64_t>(at.bits & 0xffffffffu, targets.size() - 1)]].set(t);
+    });
+    if (!exact && s_.decides[block]) walk_.exact = false;
+    Threads rest = threads;
+    for (const auto& [target, group] : by_target) {
+      rest &= ~group;
+      part(number, group, rest);
+      put(target, group);
+    }
+  }
+  /// First statements behind the labels of a brx.idx, in order; empty if they are not found.
+  std::vector<std::uint32_t> table_targets(std::uint32_t number) const {
+    std::vector<std::uint32_t> targets;
+    const std::uint32_t name = f_.operands_of(f_.body[number])[1].id;
+    std::map<std::uint32_t, std::uint32_t> labels;
+    const Instruction* table = nullptr;
+    for (std::uint32_t i = 0; i < f_.body.size(); ++i) {
+      const Instruction& statement = f_.body[i];
+      if (statement.kind == StatementKind::Label) labels[f_.operands_of(statement)[0].id] = i;
+      if (statement.kind == StatementKind::BranchTargets && f_.operands_of(statement)[0].id == name)
+        table = &statement;
+    }
+    if (table == nullptr) return targets;
+    for (const Operand& o : f_.operands_of(*table).subspan(1)) {
+      const auto found = labels.find(o.id);
+      if (found == labels.end()) return {};
+      targets.push_back(found->second);
+    }
+    return targets;
+  }
+
+  /// The way hangs on something unknown. If no barrier hangs on it too, the threads are taken to
+  /// where the ways meet again, and nothing is known of what was written in between.
+  void jump_over(std::uint32_t block, std::uint32_t number, const Threads& threads) {
+    if (s_.decides[block]) return lost();
+    const std::uint32_t meet = s_.cfg.post_dominators().immediate(block);
+    std::vector<std::uint32_t> open{block};
+    std::vector<bool> seen(s_.cfg.blocks().size(), false);
+    const auto forget = [&](std::uint32_t inside) {
+      const analysis::Block& range = s_.cfg.blocks()[inside];
+      for (std::uint32_t i = range.first; i < range.end; ++i) {
+        if (!computed_[i]) continue;
+        analysis::for_each_access(f_, f_.body[i], [&](const RegisterAccess& a) {
+          if (a.write) for_each(threads, [&](std::uint32_t t) { write(a.reg, t, {}); });
+        });
+        spend(threads.count());
+      }
+    };
+    while (!open.empty()) {
+      const std::uint32_t from = open.back();
+      open.pop_back();
+      for (const std::uint32_t next : s_.cfg.successors(from)) {
+        if (next == meet || next == s_.cfg.exit() || seen[next]) continue;
+        seen[next] = true;
+        forget(next);
+        open.push_back(next);
+      }
+    }
+    put_block(meet, threads, number);
+  }
+
+  // Barriers -------------------------------------------------------------------------------------
+
+  std::uint32_t warp_end(std::uint32_t first) const { return std::min(first + 32, threads_); }
+
+  /// Nobody runs: whoever may go on does, or the walk is at its end.
+  void resolve() {
+    if (waiting_.none()) return finish();
+    if (release_warp_syncs()) return;
+    if (ended_) return;
+    if (arrive_at_barriers()) return;
+    if (ended_) return;
+    if (complete_barriers()) return;
+    if (!ended_) stuck();
+  }
+
+  void go_on(const Threads& threads) {
+    std::map<std::uint32_t, Threads> behind;
+    for_each(threads, [&](std::uint32_t t) {
+      behind[waits_at_[t] + 1].set(t);
+      waits_at_[t] = kNone;
+    });
+    waiting_ &= ~threads;
+    arrived_threads_ &= ~threads;
+    for (const auto& [statement, group] : behind) put(statement, group);
+  }
+
+  bool release_warp_syncs() {
+    Threads released;
+    for (std::uint32_t first = 0; first < threads_; first += 32) {
+      for (std::uint32_t t = first; t < warp_end(first); ++t) {
+        if (waits_at_[t] == kNone || released[t]) continue;
+        const Use use = use_of(f_, f_.body[waits_at_[t]]);
+        if (use.kind != UseKind::Warp) continue;
+        const Value mask = value(*use.id, t);
+        if (mask.mark == Mark::Unknown) {
+          lost();
+          return false;
+        }
+        if (mask.mark != Mark::Exact) walk_.exact = false;
+        const auto named = static_cast<std::uint32_t>(mask.bits);
+        if ((named >> (t - first) & 1) == 0) {
+          trouble(Trouble::Unnamed, waits_at_[t], Threads().set(t), {});
+          walk_.wanted = named;
+          return false;
+        }
+        Threads there;
+        bool complete = true;
+        for (std::uint32_t other = first; other < warp_end(first); ++other) {
+          if ((named >> (other - first) & 1) == 0 || left_[other]) continue;
+          const bool waits = waits_at_[other] != kNone && same_mask(other, named);
+          complete = complete && waits;
+          if (waits) there.set(other);
+        }
+        if (complete) released |= there;
+      }
+    }
+    if (released.none()) return false;
+    go_on(released);
+    return true;
+  }
+  bool same_mask(std::uint32_t thread, std::uint32_t named) const {
+    const Use use = use_of(f_, f_.body[waits_at_[thread]]);
+    if (use.kind != UseKind::Warp) return false;
+    const Value mask = value(*use.id, thread);
+    return mask.mark != Mark::Unknown && static_cast<std::uint32_t>(mask.bits) == named;
+  }
+
+  /// Whole warps arrive at aligned barriers, lanes at others. Whether somebody did something new.
+  bool arrive_at_barriers() {
+    bool moved = false;
+    for (std::uint32_t first = 0; first < threads_ && !ended_; first += 32) {
+      bool all_wait = true, parted = false;
+      std::uint32_t site = kNone, aligned_site = kNone;
+      for (std::uint32_t t = first; t < warp_end(first); ++t) {
+        if (left_[t]) continue;
+        const std::uint32_t at = waits_at_[t];
+        all_wait = all_wait && at != kNone && !is_warp_sync(at) && !arrived_threads_[t];
+        if (at == kNone) continue;
+        if (is_aligned(at)) aligned_site = at;
+        parted = parted || (site != kNone && site != at);
+        site = at;
+      }
+      if (aligned_site != kNone && all_wait && parted) {
+        apart(first, aligned_site);
+        return false;
+      }
+      for (std::uint32_t t = first; t < warp_end(first) && !ended_; ++t) {
+        const std::uint32_t at = waits_at_[t];
+        if (at == kNone || arrived_threads_[t] || is_warp_sync(at)) continue;
+        if (is_aligned(at) && (parted || !all_wait)) continue;
+        moved = arrive(t) || moved;
+      }
+    }
+    return moved && let_arrivers_go();
+  }
+  bool is_warp_sync(std::uint32_t statement) const {
+    return use_of(f_, f_.body[statement]).kind == UseKind::Warp;
+  }
+  bool is_aligned(std::uint32_t statement) const {
+    return s_.call(statement).barrier || use_of(f_, f_.body[statement]).aligned;
+  }
+
+  bool arrive(std::uint32_t t) {
+    const std::uint32_t at = waits_at_[t];
+    const Use use = use_of(f_, f_.body[at]);
+    std::uint64_t id = use.kind == UseKind::Cluster ? kClusterId : 0;
+    std::uint64_t count = 0;
+    if (use.kind == UseKind::Block) {
+      const Value number = value(*use.id, t);
+      const Value wanted = use.count != nullptr ? value(*use.count, t) : Value{0, Mark::Exact};
+      if (number.mark == Mark::Unknown || wanted.mark == Mark::Unknown) {
+        lost();
+        return false;
+      }
+      if (number.mark != Mark::Exact || wanted.mark != Mark::Exact) walk_.exact = false;
+      id = number.bits & 0xffffffffu;
+      count = wanted.bits & 0xffffffffu;
+      if (id >= kBarriers || (use.count != nullptr && (count == 0 || count % 32 != 0))) {
+        trouble(Trouble::Number, at, Threads().set(t), {});
+        walk_.found = id;
+        walk_.wanted = count;
+        return false;
+      }
+    } else if (use.kind == UseKind::None) {
+      id = kBarriers + 1;  // of calls
+    }
+    if (is_aligned(at) && !same_in_warp(t, at, id)) return false;
+    Arrived& barrier = arrived_[id];
+    const std::uint64_t expected = count == 0 ? rounded() : count;
+    if (barrier.expected != 0 && barrier.expected != expected) {
+      trouble(Trouble::Counts, at, Threads().set(t), barrier.threads);
+      walk_.other = barrier.statement;
+      walk_.wanted = expected;
+      walk_.found = barrier.expected;
+      return false;
+    }
+    if (barrier.threads[t]) {
+      // Comes a second time before the first use is complete: what that means hangs on the order.
+      lost();
+      return false;
+    }
+    if (barrier.expected == 0) barrier.statement = at;
+    barrier.expected = expected;
+    barrier.all = barrier.all || count == 0;
+    barrier.threads.set(t);
+    arrived_threads_.set(t);
+    arrived_at_[t] = static_cast<std::uint32_t>(id);
+    if (story_[t].size() < kLongestStory)
+      story_[t].push_back({at, static_cast<std::uint32_t>(id), static_cast<std::uint32_t>(count)});
+    else
+      too_long_ = true;
+    return true;
+  }
+  /// Lanes of one warp must mean one barrier where they execute it together.
+  bool same_in_warp(std::uint32_t t, std::uint32_t at, std::uint64_t id) {
+    for (std::uint32_t other = t / 32 * 32; other < t; ++other) {
+      if (waits_at_[other] != at || !arrived_threads_[other] || arrived_at_[other] == id) continue;
+      trouble(Trouble::Numbers, at, Threads().set(other), Threads().set(t));
+      walk_.wanted = arrived_at_[other];
+      walk_.found = id;
+      return false;
+    }
+    return true;
+  }
+  std::uint64_t rounded() const { return (std::uint64_t{threads_} + 31) / 32 * 32; }
+
+  /// Those who only arrive go on at once, unless they have just completed a barrier.
+  bool let_arrivers_go() {
+    Threads free;
+    for_each(arrived_threads_, [&](std::uint32_t t) {
+      const Use use = use_of(f_, f_.body[waits_at_[t]]);
+      if (use.kind != UseKind::None && !use.waits) free.set(t);
+    });
+    const bool completed = complete_barriers();
+    free &= waiting_;
+    if (free.any()) go_on(free);
+    return completed || free.any();
+  }
+
+  std::uint64_t arrivals(const Arrived& barrier) const {
+    std::uint64_t number = barrier.threads.count();
+    // A warp counts as 32 threads: the ones that it lacks come with it, and those that left the
+    // kernel too.
+    for (std::uint32_t first = 0; first < threads_; first += 32) {
+      std::uint32_t there = 0, gone = 32 - (warp_end(first) - first);
+      for (std::uint32_t t = first; t < warp_end(first); ++t) {
+        there += barrier.threads[t] ? 1u : 0u;
+        gone += left_[t] && !barrier.threads[t] ? 1u : 0u;
+      }
+      if (there != 0) number += gone;
+    }
+    return number;
+  }
+
+  bool complete_barriers() {
+    bool moved = false;
+    for (std::uint64_t id = 0; id < arrived_.size() && !ended_; ++id) {
+      Arrived& barrier = arrived_[id];
+      if (barrier.expected == 0) continue;
+      const bool cluster = id == kClusterId;
+      const Threads live = all_ & ~left_;
+      if (cluster || barrier.all) {
+        if ((live & ~barrier.threads).any()) continue;
+      } else if (arrivals(barrier) < barrier.expected) {
+        continue;
+      }
+      Threads gone = left_ & ~barrier.threads;
+      if (!barrier.all) gone = lanes_of_the_warps_of(barrier.threads) & gone;
+      if (!cluster && gone.any()) {
+        trouble(Trouble::Left, barrier.statement, barrier.threads, gone);
+        return false;
+      }
+      if (arrivals(barrier) > barrier.expected && !cluster) {
+        // More than it counts have come: which of them it lets go hangs on the order.
+        lost();
+        return false;
+      }
+      // Who only arrived may by now wait at another one.
+      Threads free;
+      for_each(barrier.threads & arrived_threads_, [&](std::uint32_t t) {
+        if (arrived_at_[t] == id) free.set(t);
+      });
+      reduce(barrier.threads, free);
+      barrier = Arrived{};
+      go_on(free);
+      moved = true;
+    }
+    return moved;
+  }
+  Threads lanes_of_the_warps_of(const Threads& threads) const {
+    Threads lanes;
+    for (std::uint32_t t = 0; t < threads_; ++t) {
+      if (!threads[t]) continue;
+      for (std::uint32_t other = t / 32 * 32; other < warp_end(t / 32 * 32); ++other)
+        lanes.set(other);
+    }
+    return lanes;
+  }
+
+  /// What bar.red gives to those who came.
+  void reduce(const Threads& came, const Threads& waiting) {
+    std::uint64_t set = 0, votes = 0;
+    // Arrivals without a vote are no matter, and votes of others are not kept.
+    Mark mark = came == waiting ? Mark::Exact : Mark::Unknown;
+    for_each(waiting, [&](std::uint32_t t) {
+      const Use use = use_of(f_, f_.body[waits_at_[t]]);
+      if (use.vote == nullptr) return;
+      const Value own = value(*use.vote, t);
+      mark = std::max(mark, own.mark);
+      set += own.bits != 0 ? 1 : 0;
+      ++votes;
+    });
+    if (votes == 0) return;
+    for_each(waiting, [&](std::uint32_t t) {
+      const Instruction& statement = f_.body[waits_at_[t]];
+      const Use use = use_of(f_, statement);
+      if (use.result == nullptr || use.result->kind != OperandKind::Register) return;
+      const Modifier action = statement.get(Field::BoolOp);
+      Value made{set, mark};
+      if (action == Modifier::and_) made.bits = set == votes;
+      if (action == Modifier::or_) made.bits = set != 0;
+      write(use.result->as_register(), t, made);
+    });
+  }
+
+  // The end --------------------------------------------------------------------------------------
+
+  void finish() {
+    ended_ = true;
+    walk_.end = too_long_ ? Walk::End::Lost : Walk::End::Finished;
+    walk_.story_of.assign(threads_, 0);
+    for (std::uint32_t t = 0; t < threads_; ++t) {
+      const auto known = std::ranges::find(walk_.stories, story_[t]);
+      walk_.story_of[t] = static_cast<std::uint16_t>(known - walk_.stories.begin());
+      if (known != walk_.stories.end()) continue;
+      if (walk_.stories.size() == kMostStories) {
+        walk_.exact = false;
+        return;
+      }
+      walk_.stories.push_back(std::move(story_[t]));
+    }
+  }
+
+  void trouble(Trouble kind, std::uint32_t barrier, const Threads& waiting,
+               const Threads& missing) {
+    ended_ = true;
+    walk_.end = Walk::End::Stuck;
+    walk_.trouble = kind;
+    walk_.barrier = barrier;
+    walk_.waiting = waiting;
+    walk_.missing = missing;
+    if (missing.none()) return;
+    std::uint32_t gone = 0;
+    while (!missing[gone]) ++gone;
+    walk_.others_left = left_[gone];
+    walk_.other = left_[gone] ? left_at_[gone] : waits_at_[gone];
+    std::uint32_t here = 0;
+    while (here < threads_ && !waiting[here]) ++here;
+    for (auto parting = partings_.rbegin(); parting != partings_.rend(); ++parting) {
+      const bool one = parting->turned[here] && parting->stayed[gone];
+      const bool two = parting->stayed[here] && parting->turned[gone];
+      if (!one && !two) continue;
+      walk_.decider = parting->statement;
+      walk_.turned = parting->turned;
+      return;
+    }
+  }
+
+  /// Lanes of a warp wait at different statements, one of them aligned.
+  void apart(std::uint32_t first, std::uint32_t site) {
+    Threads here, there;
+    for (std::uint32_t t = first; t < warp_end(first); ++t) {
+      if (left_[t]) continue;
+      (waits_at_[t] == site ? here : there).set(t);
+    }
+    // The first in the text is the one to speak of.
+    if (there.any()) {
+      std::uint32_t t = first;
+      while (!there[t]) ++t;
+      if (waits_at_[t] < site && is_aligned(waits_at_[t])) {
+        site = waits_at_[t];
+        return apart_from(first, site);
+      }
+    }
+    trouble(Trouble::Apart, site, here, there);
+  }
+  void apart_from(std::uint32_t first, std::uint32_t site) {
+    Threads here, there;
+    for (std::uint32_t t = first; t < warp_end(first); ++t) {
+      if (!left_[t]) (waits_at_[t] == site ? here : there).set(t);
+    }
+    trouble(Trouble::Apart, site, here, there);
+  }
+
+  void stuck() {
+    // The barrier with the most threads, then the first in the text.
+    std::map<std::uint32_t, Threads> sites;
+    for_each(waiting_, [&](std::uint32_t t) { sites[waits_at_[t]].set(t); });
+    const auto most =
+        std::ranges::max_element(sites, {}, [](const auto& site) { return site.second.count(); });
+    const std::uint32_t site = most->first;
+    const Use use = use_of(f_, f_.body[site]);
+    Threads missing = all_ & ~most->second;
+    if (use.kind == UseKind::Warp) missing &= lanes_of_the_warps_of(most->second) & ~left_;
+    if (use.kind == UseKind::Block && use.count != nullptr) {
+      std::uint32_t t = 0;
+      while (!most->second[t]) ++t;
+      const Arrived& barrier = arrived_[value(*use.id, t).bits & 0xf];
+      const Threads came = barrier.threads;
+      const std::uint64_t wanted = value(*use.count, t).bits & 0xffffffffu;
+      const std::uint64_t number = arrivals(barrier);
+      trouble(Trouble::TooFew, site, most->second, all_ & ~came);
+      walk_.wanted = wanted;
+      walk_.found = number;
+      return;
+    }
+    if (missing.none()) {
+      // All are here, at barriers of different numbers.
+      std::uint32_t one = 0;
+      while (!most->second[one]) ++one;
+      Threads same, others;
+      for_each(most->second, [&](std::uint32_t t) {
+        (arrived_at_[t] == arrived_at_[one] ? same : others).set(t);
+      });
+      trouble(Trouble::Numbers, site, same, others);
+      walk_.wanted = arrived_at_[one];
+      for_each(others, [&](std::uint32_t t) { walk_.found = arrived_at_[t]; });
+      return;
+    }
+    const Threads gone = missing & left_;
+    trouble(gone.any() ? Trouble::Left : Trouble::Elsewhere, site, most->second,
+            gone.any() ? gone : missing);
+  }
+
+  static constexpr Mark kSampled = Mark::Sampled;
+  const Subject& s_;
+  const Function& f_;
+  const Launch& launch_;
+  std::uint64_t& work_;
+  std::uint32_t threads_;
+  std::vector<std::uint32_t> slots_;  // by register: its place in the values, or kNone
+  std::uint32_t slot_count_ = 0;
+  std::vector<bool> computed_;  // by statement
+  std::vector<std::uint64_t> values_;
+  std::vector<Mark> marks_;
+
+  std::vector<Group> groups_;
+  Threads all_, waiting_, left_, arrived_threads_;
+  std::vector<std::uint32_t> waits_at_, left_at_;  // by thread: statements
+  std::vector<std::uint32_t> arrived_at_;          // by thread: the number of the barrier
+  std::array<Arrived, kBarriers + 2> arrived_;
+  std::vector<Parting> partings_;
+  std::vector<std::vector<Arrival>> story_;
+  bool too_long_ = false;
+  bool ended_ = false;
+  Walk walk_;
+};
+
+}  // namespace
+
+Walk walk(const Subject& subject, const Launch& launch, std::uint64_t& work) {
+  return Walker(subject, launch, work).run();
+}
+
+std::optional<std::uint64_t> index_value(SpecialRegister reg, unsigned component,
+                                         std::uint32_t thread,
+                                         const std::array<std::uint32_t, 3>& block,
+                                         bool shape_known) {
+  const std::uint32_t lane = thread % 32;
+  switch (reg) {
+    case SpecialRegister::tid:
+      if (component == 4) return 0;
+      if (component == 1) return thread % block[0];
+      if (!shape_known) return std::nullopt;
+      if (component == 2) return thread / block[0] % block[1];
+      if (component == 3) return thread / block[0] / block[1];
+      return std::nullopt;
+    case SpecialRegister::ntid:
+      if (!shape_known) return std::nullopt;
+      if (component == 4) return 1;
+      return component >= 1 && component <= 3 ? std::optional<std::uint64_t>(block[component - 1])
+                                              : std::nullopt;
+    case SpecialRegister::laneid:
+      if (!shape_known) return std::nullopt;
+      return lane;
+    case SpecialRegister::warpid:
+      if (!shape_known) return std::nullopt;
+      return thread / 32;
+    case SpecialRegister::lanemask_eq:
+      return shape_known ? std::optional<std::uint64_t>(1u << lane) : std::nullopt;
+    case SpecialRegister::lanemask_lt:
+      return shape_known ? std::optional<std::uint64_t>((1u << lane) - 1) : std::nullopt;
+    case SpecialRegister::lanemask_le:
+      return shape_known ? std::optional<std::uint64_t>((2u << lane) - 1) : std::nullopt;
+    case SpecialRegister::lanemask_gt:
+      return shape_known ? std::optional<std::uint64_t>(~((2u << lane) - 1)) : std::nullopt;
+    case SpecialRegister::lanemask_ge:
+      return shape_known ? std::optional<std::uint64_t>(~((1u << lane) - 1)) : std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace ptxgen::inline v0::optimize::barriers

@@ -1,0 +1,65 @@
+// tests/optimize/barrier_corpus_test.cpp - barriers judged by hand, by the gate and by the emulator
+#include <catch2/catch.hpp>
+
+#include <iostream>
+
+#include "optimize/barrier_corpus.hpp"
+#include "ptxgen/optimize/gates.hpp"
+#include "ptxgen/ptx.hpp"
+
+using namespace ptxgen;
+using namespace ptxgen::test;
+
+namespace {
+
+std::string findings_of(const std::vector<Finding>& findings) {
+  std::string text;
+  for (const Finding& finding : findings) text += to_text(finding) + "\n";
+  return text;
+}
+
+void judge(const std::string& file, std::size_t least) {
+  const std::vector<BarrierCase> cases =
+      read_barrier_cases(std::string(BARRIER_CORPUS) + "/" + file);
+  CHECK(cases.size() >= least);
+  for (const BarrierCase& test : cases) {
+    INFO(test.name);
+    const ptx::Module module = ptx::parse(test.ptx);
+    const std::vector<Finding> legal = ptx::verify(module);
+    INFO(findings_of(legal));
+    CHECK(legal.empty());
+    optimize::GateOptions options;
+    if (test.shape == BarrierCase::Shape::Given) options.block = test.block;
+    const std::vector<Finding> findings = optimize::barrier_safety(module, options);
+    BarrierCase::Verdict verdict = BarrierCase::Verdict::Clean;
+    for (const Finding& finding : findings) {
+      CHECK(finding.rule == "barrier-divergence");
+      CHECK(finding.line != 0);
+      verdict =
+          std::max(verdict, finding.severity == Severity::Error ? BarrierCase::Verdict::Error
+                                                                : BarrierCase::Verdict::Warning);
+    }
+    INFO(findings_of(findings));
+    CHECK(static_cast<int>(verdict) == static_cast<int>(test.verdict));
+    if (test.run == BarrierCase::Run::CannotRun) continue;
+    BarrierProgram program(test.ptx);
+    BarrierRun run;
+    for (std::uint64_t seed = 0; seed < 50 && !run.fault; ++seed)
+      run = program.run(test.block, test.n, seed);
+    INFO(run.findings);
+    CHECK(run.fault == (test.run == BarrierCase::Run::Fails));
+    CHECK_FALSE(run.over_budget);
+    // What is called safe must not fail, and what is called wrong must.
+    if (test.verdict == BarrierCase::Verdict::Clean) CHECK(test.run == BarrierCase::Run::Passes);
+    if (test.verdict == BarrierCase::Verdict::Error) CHECK(test.run == BarrierCase::Run::Fails);
+  }
+  std::cout << file << ": " << cases.size() << " kernels\n";
+}
+
+}  // namespace
+
+TEST_CASE("barriers that some threads miss are errors, and fail when run") {
+  judge("errors.txt", 50);
+}
+TEST_CASE("barriers that cannot be shown safe are warnings") { judge("warnings.txt", 20); }
+TEST_CASE("barriers that all threads come to are not reported") { judge("clean.txt", 45); }
