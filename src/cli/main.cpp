@@ -27,6 +27,7 @@ int run(int argc, char** argv) {
   add_assemble(app, exit_code);
   add_run(app, exit_code);
   add_gemv(app, exit_code);
+  add_bench(app, exit_code);
   add_doctor(app, exit_code);
   try {
     app.parse(argc, argv);
