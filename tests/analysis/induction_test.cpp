@@ -1,5 +1,4 @@
-// tests/analysis/induction_test.cpp - variables, tests and trip counts of loops as people write
-// them
+// tests/analysis/induction_test.cpp - variables, tests and trip counts of loops
 #include <catch2/catch.hpp>
 
 #include "analysis/facts.hpp"
