@@ -187,7 +187,7 @@ Constants::Cell Constants::operand(std::uint32_t statement, std::size_t i) const
   const Instruction& s = function_.body[statement];
   const Operand& o = function_.operands_of(s)[i];
   const OperandSpec* spec = operand_spec(function_, s, i);
-  if (spec == nullptr || spec->role == OperandRole::Destination || spec->vector_from_slot)
+  if (spec == nullptr || spec->role == OperandRole::Destination || operand_elements(s, *spec) != 0)
     return {State::Varies, 0};
   const Type type = operand_type(s, *spec);
   const unsigned wanted = bits(type);
