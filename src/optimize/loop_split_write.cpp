@@ -1,5 +1,6 @@
 // src/optimize/loop_split_write.cpp - writes a loop twice, each with its condition decided
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "analysis/ordinal.hpp"
@@ -633,6 +634,11 @@ class Splitter {
     return found != pairs.end() && found->first == id ? found->second : id;
   }
 
+  std::uint32_t mapped_symbol(std::uint32_t id) const {
+    const auto found = symbols_.find(id);
+    return found == symbols_.end() ? id : found->second;
+  }
+
   Operand mapped(Operand o) {
     switch (o.kind) {
       case OperandKind::Label:
@@ -642,11 +648,11 @@ class Splitter {
         o.id = mapped_id(decls_, o.id);
         break;
       case OperandKind::Symbol:
-        o.id = mapped_id(symbols_, o.id);
+        o.id = mapped_symbol(o.id);
         break;
       case OperandKind::Memory:
         if (o.base == OperandKind::Register) o.id = mapped_id(decls_, o.id);
-        if (o.base == OperandKind::Symbol) o.id = mapped_id(symbols_, o.id);
+        if (o.base == OperandKind::Symbol) o.id = mapped_symbol(o.id);
         break;
       default:
         break;
@@ -676,17 +682,22 @@ class Splitter {
     const auto made = static_cast<std::uint32_t>(function_.variables.size());
     function_.variables.push_back(variable);
     const auto owner = static_cast<std::uint32_t>(&function_ - module_.functions.data());
-    const auto count = static_cast<std::uint32_t>(module_.symbols.size());
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const ptx::Symbol symbol = module_.symbols[i];
-      if (symbol.kind != ptx::SymbolKind::FunctionVariable || symbol.function != owner ||
-          symbol.index != old) {
-        continue;
+    if (symbols_of_.empty()) {
+      for (std::uint32_t i = 0; i < module_.symbols.size(); ++i) {
+        const ptx::Symbol& symbol = module_.symbols[i];
+        if (symbol.kind == ptx::SymbolKind::FunctionVariable && symbol.function == owner) {
+          symbols_of_.push_back({symbol.index, i});
+        }
       }
-      symbols_.push_back({i, static_cast<std::uint32_t>(module_.symbols.size())});
+      std::sort(symbols_of_.begin(), symbols_of_.end());
+    }
+    auto known =
+        std::lower_bound(symbols_of_.begin(), symbols_of_.end(), std::pair(old, std::uint32_t{0}));
+    for (; known != symbols_of_.end() && known->first == old; ++known) {
+      const ptx::Symbol symbol = module_.symbols[known->second];
+      symbols_[known->second] = static_cast<std::uint32_t>(module_.symbols.size());
       module_.symbols.push_back({symbol.name, symbol.kind, owner, made});
     }
-    std::sort(symbols_.begin(), symbols_.end());
     return made;
   }
   // A table outside the loop names the labels of the second one.
@@ -732,7 +743,8 @@ class Splitter {
   mutable std::optional<std::vector<std::uint32_t>> chain_;
   std::vector<LabelId> block_label_;
   using Pairs = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
-  Pairs labels_, scopes_map_, decls_, symbols_;
+  Pairs labels_, scopes_map_, decls_, symbols_of_;
+  std::map<std::uint32_t, std::uint32_t> symbols_;
 };
 
 }  // namespace

@@ -151,6 +151,25 @@ JOIN:
        "  test at block 4: no comparison with an invariant\n");
 }
 
+TEST_CASE("two ways back with different steps are no induction") {
+  CHECK(text_of(R"(
+  ld.param.u32 %r1, [n];
+  mov.u32 %r2, 0;
+TOP:
+  ld.shared.u32 %r3, [tile];
+  setp.eq.u32 %p1, %r3, 0;
+  @%p1 bra ODD;
+  add.s32 %r2, %r2, 1;
+  setp.lt.u32 %p2, %r2, %r1;
+  @%p2 bra TOP;
+  ret;
+ODD:
+  add.s32 %r2, %r2, 3;
+  bra TOP;
+)") == "loop 0: header block 1, depth 1, turns unknown\n"
+       "  test at block 2, not in every turn: no comparison with an invariant\n");
+}
+
 TEST_CASE("nested loops: the inner bound is invariant in the inner loop only") {
   CHECK(text_of(R"(
   ld.param.u32 %r1, [n];

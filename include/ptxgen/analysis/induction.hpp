@@ -177,6 +177,7 @@ class Inductions {
   const RegisterIndex* index_;
   const Versions* versions_;
   std::vector<LoopInfo> loops_;
+  std::vector<std::uint32_t> variable_of_;  ///< by version: of a phi or an increment, else kNone
 };
 
 /// For each loop: variables with start and step, tests, trip count.
