@@ -464,7 +464,7 @@ class InductionReader {
       test.branch = branch;
       test.stays = successors[first ? 0 : 1];
       test.leaves = successors[first ? 1 : 0];
-      test.top = block == header;
+      test.top = block == header && test.stays != header;
       test.every_turn = true;
       for (const std::uint32_t from : cfg_.predecessors(header)) {
         if (forest_.contains(loop, from) && !cfg_.dominators().dominates(block, from)) {
