@@ -31,12 +31,18 @@ bool makes_shared_pointers(const Module& module) {
   return false;
 }
 
-bool touches_shared(const Function& function, bool pointers) {
-  return std::any_of(function.body.begin(), function.body.end(), [&](const Instruction& s) {
-    if (!touches_memory(s) || has(info(s.op).flags, Flag::Call)) return false;
+/// What a function may do to shared memory by itself.
+constexpr std::uint8_t kReads = 1, kWrites = 2;
+std::uint8_t touches_shared(const Function& function, bool pointers) {
+  std::uint8_t found = 0;
+  for (const Instruction& s : function.body) {
+    if (!touches_memory(s) || has(info(s.op).flags, Flag::Call)) continue;
     const Space space = space_of(s.get(Field::Space));
-    return space == Space::Shared || (pointers && space == Space::Generic);
-  });
+    if (space != Space::Shared && !(pointers && space == Space::Generic)) continue;
+    if (has(info(s.op).flags, Flag::ReadsMemory)) found |= kReads;
+    if (has(info(s.op).flags, Flag::WritesMemory)) found |= kWrites;
+  }
+  return found;
 }
 
 /// The function that a call names, or nullptr.
@@ -50,7 +56,7 @@ const Function* callee_of(const Module& module, const Function& function, const 
   return nullptr;
 }
 
-/// For each function of the module, whether calling it may touch shared memory.
+/// For each function of the module, what calling it may do to shared memory.
 class CalledAccesses {
  public:
   CalledAccesses(const Module& module, bool pointers) : module_(module) {
@@ -59,37 +65,39 @@ class CalledAccesses {
     std::vector<std::vector<std::size_t>> callers(functions.size());
     std::vector<std::size_t> open;
     for (std::size_t i = 0; i < functions.size(); ++i) {
-      if (touches_shared(functions[i], pointers)) touches_[i] = true;
+      touches_[i] = touches_shared(functions[i], pointers);
       for (const Instruction& s : functions[i].body) {
         if (!is_instruction(s) || !has(info(s.op).flags, Flag::Call)) continue;
         if (const Function* callee = callee_of(module, functions[i], s))
           callers[static_cast<std::size_t>(callee - functions.data())].push_back(i);
       }
-      if (touches_[i]) open.push_back(i);
-      any_ |= touches_[i] && !functions[i].entry;
+      if (touches_[i] != 0) open.push_back(i);
+      if (!functions[i].entry) any_ |= touches_[i];
     }
     while (!open.empty()) {
       const std::size_t changed = open.back();
       open.pop_back();
       for (const std::size_t caller : callers[changed]) {
-        if (touches_[caller]) continue;
-        touches_[caller] = true;
+        const std::uint8_t both = touches_[caller] | touches_[changed];
+        if (both == touches_[caller]) continue;
+        touches_[caller] = both;
         open.push_back(caller);
       }
     }
   }
-  [[nodiscard]] bool by(const Function& function, const Instruction& call) const {
+  [[nodiscard]] std::uint8_t by(const Function& function, const Instruction& call) const {
     const Function* callee = callee_of(module_, function, call);
     // A function behind a pointer may be any. One without a body is of the system, which keeps its
     // hands off, or of another module.
-    return callee == nullptr ? any_
-                             : touches_[static_cast<std::size_t>(callee - module_.functions.data())];
+    return callee == nullptr
+               ? any_
+               : touches_[static_cast<std::size_t>(callee - module_.functions.data())];
   }
 
  private:
   const Module& module_;
-  std::vector<bool> touches_;
-  bool any_ = false;
+  std::vector<std::uint8_t> touches_;
+  std::uint8_t any_ = 0;
 };
 
 /// Whether the asynchronous proxy makes the access, which completes by way of an mbarrier.
@@ -159,8 +167,12 @@ std::vector<SharedAccess> shared_accesses(const Module& module, const Function& 
     if (!touches_memory(s) || completes_by_mbarrier(s)) continue;
     const OpInfo& row = info(s.op);
     if (has(row.flags, Flag::Call)) {
-      if (!called.by(function, s)) continue;
-      accesses.push_back({.statement = i, .reads = true, .writes = true, .anywhere = true});
+      const std::uint8_t touched = called.by(function, s);
+      if (touched == 0) continue;
+      accesses.push_back({.statement = i,
+                          .reads = (touched & kReads) != 0,
+                          .writes = (touched & kWrites) != 0,
+                          .anywhere = true});
       continue;
     }
     const auto operands = function.operands_of(s);
@@ -183,7 +195,31 @@ std::vector<SharedAccess> shared_accesses(const Module& module, const Function& 
   return accesses;
 }
 
-Orders orders(analysis::Facts& facts, std::uint32_t statement, std::uint64_t threads) {
+namespace {
+
+/// Barriers at which threads arrive without waiting: they are no meeting of all.
+struct Arrivals {
+  bool any = false;
+  bool unknown = false;  ///< at a barrier whose number is no constant
+  std::vector<std::uint64_t> ids;
+};
+
+Arrivals arrivals_of(const Function& function) {
+  Arrivals found;
+  for (const Instruction& s : function.body) {
+    if (!s.is(Op::bar_arrive) && !s.is(Op::barrier_arrive)) continue;
+    const auto operands = function.operands_of(s);
+    found.any = true;
+    if (operands.empty() || operands[0].kind != OperandKind::Integer)
+      found.unknown = true;
+    else
+      found.ids.push_back(operands[0].value);
+  }
+  return found;
+}
+
+Orders orders(analysis::Facts& facts, std::uint32_t statement, std::uint64_t threads,
+              const Arrivals& arrivals) {
   const Function& function = facts.function();
   const Instruction& s = function.body[statement];
   if (!is_instruction(s) || s.guard.present()) return Orders::Nothing;
@@ -221,17 +257,33 @@ Orders orders(analysis::Facts& facts, std::uint32_t statement, std::uint64_t thr
     const bool all = operands[count].kind == OperandKind::Integer && threads != 0 &&
                      operands[count].value == threads;
     if (!all) return Orders::Nothing;
+    if (arrivals.any) return Orders::Nothing;
   }
+  if (arrivals.unknown) return Orders::Nothing;
+  const bool arrived = operands[id].kind != OperandKind::Integer
+                           ? arrivals.any
+                           : std::find(arrivals.ids.begin(), arrivals.ids.end(),
+                                       operands[id].value) != arrivals.ids.end();
+  if (arrived) return Orders::Nothing;
   if (operands[id].kind == OperandKind::Register) {
-    const analysis::Agreement agreed =
-        analysis::agreement(facts.module(), function, facts.index(), facts.uniformity(),
-                            operands[id], facts.options());
+    const analysis::Agreement agreed = analysis::agreement(
+        facts.module(), function, facts.index(), facts.uniformity(), operands[id], facts.options());
     if (agreed < analysis::Agreement::Block) return Orders::Nothing;
   }
   return Orders::Block;
 }
 
-Segments::Segments(analysis::Facts& facts, bool warps, std::uint64_t threads) {
+}  // namespace
+
+std::vector<Orders> orders_of(analysis::Facts& facts, std::uint64_t threads) {
+  const Arrivals arrivals = arrivals_of(facts.function());
+  std::vector<Orders> all;
+  for (std::uint32_t i = 0; i < facts.function().body.size(); ++i)
+    all.push_back(orders(facts, i, threads, arrivals));
+  return all;
+}
+
+Segments::Segments(analysis::Facts& facts, const std::vector<Orders>& orders, bool warps) {
   const Function& function = facts.function();
   const analysis::Cfg& cfg = facts.cfg();
   segment_of_.resize(function.body.size());
@@ -244,7 +296,7 @@ Segments::Segments(analysis::Facts& facts, bool warps, std::uint64_t threads) {
     first_.push_back(block.first);
     for (std::uint32_t i = block.first; i < block.end; ++i) {
       segment_of_[i] = count() - 1;
-      const Orders ordered = orders(facts, i, threads);
+      const Orders ordered = orders[i];
       if (ordered == Orders::Nothing || (ordered == Orders::Warp && !warps)) continue;
       end_.push_back(i + 1);
       first_.push_back(i + 1);

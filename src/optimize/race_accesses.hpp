@@ -39,14 +39,18 @@ struct SharedAccess {
 /// Which threads a statement orders, all accesses before it against all after it.
 enum class Orders : std::uint8_t { Nothing, Warp, Block };
 
+/// What each statement orders. A guarded barrier, one that counts some threads, at which some only
+/// arrive, or whose number threads may not agree on, and flags in memory, order nothing as far as
+/// this analysis goes. `threads`: in a block, 0 if unknown.
+[[nodiscard]] std::vector<Orders> orders_of(analysis::Facts& facts, std::uint64_t threads);
+
 /// A kernel cut into segments, in which control runs without passing what orders the threads of a
 /// block (or, in the other cut, of a warp). What is between one barrier and the next is a region: a
 /// segment in which it begins, and all that can be reached from there.
 class Segments {
  public:
-  /// Cuts at statements that order a block, and if `warps`, a warp too. `threads`: in a block, to
-  /// know a barrier that counts all of them; 0 if unknown.
-  Segments(analysis::Facts& facts, bool warps, std::uint64_t threads);
+  /// Cuts at statements that order a block, and if `warps`, a warp too.
+  Segments(analysis::Facts& facts, const std::vector<Orders>& orders, bool warps);
 
   [[nodiscard]] std::uint32_t count() const noexcept {
     return static_cast<std::uint32_t>(first_.size());
@@ -78,9 +82,5 @@ class Segments {
   std::vector<std::uint32_t> first_successor_, successors_;
   std::vector<std::vector<std::uint32_t>> starts_;
 };
-
-/// What a statement orders. A guarded barrier, one that counts some threads or whose number threads
-/// may not agree on, and flags in memory, order nothing as far as this analysis goes.
-[[nodiscard]] Orders orders(analysis::Facts& facts, std::uint32_t statement, std::uint64_t threads);
 
 }  // namespace ptxgen::inline v0::optimize

@@ -34,7 +34,8 @@ std::int64_t number(std::int64_t value, unsigned bits, bool is_signed) {
 }
 
 bool holds(Modifier comparison, std::int64_t a, std::int64_t b, bool is_signed) {
-  const bool less = is_signed ? a < b : static_cast<std::uint64_t>(a) < static_cast<std::uint64_t>(b);
+  const bool less =
+      is_signed ? a < b : static_cast<std::uint64_t>(a) < static_cast<std::uint64_t>(b);
   switch (comparison) {
     case Modifier::lt:
       return less;
@@ -206,8 +207,8 @@ AffineForm ThreadForms::expanded(const AffineForm& form) const {
     if (at == made.terms.end()) break;
     const AffineTerm term = *at;
     made.terms.erase(at);
-    made = analysis::sum(
-        made, analysis::resized(*affine_.expansion(term.symbols[0]), made.bits), term.coefficient);
+    made = analysis::sum(made, analysis::resized(*affine_.expansion(term.symbols[0]), made.bits),
+                         term.coefficient);
   }
   return made;
 }

@@ -21,8 +21,8 @@ struct ThreadForm {
   std::vector<std::int64_t> values;
   std::vector<std::pair<SymbolKey, std::int64_t>> rest;  ///< by key
   std::uint32_t variable = ptx::kNone;  ///< the shared variable whose address is a part, if one is
-  bool elsewhere = false;  ///< a generic address of memory that is not shared
-  bool known = false;      ///< otherwise nothing else here means anything
+  bool elsewhere = false;               ///< a generic address of memory that is not shared
+  bool known = false;                   ///< otherwise nothing else here means anything
 };
 
 /// `values[thread] + coefficient * key` stands in a relation to 0.
@@ -47,7 +47,15 @@ class ThreadForms {
   ThreadForms(analysis::Facts& facts, const analysis::Affine& affine,
               std::array<std::uint32_t, 3> shape);
 
+  /// From now on the symbol is that number. Before anything is asked.
+  void fix(std::uint32_t symbol, std::uint64_t value) {
+    columns_[symbol] = std::vector<std::int64_t>(threads_, static_cast<std::int64_t>(value));
+  }
   [[nodiscard]] std::uint32_t threads() const noexcept { return threads_; }
+  /// A form's values by thread, if the number of the thread decides them.
+  [[nodiscard]] std::optional<std::vector<std::int64_t>> values(const analysis::AffineForm& form) {
+    return column(form);
+  }
   /// The address, guard, and conditions of branches that decide about an access.
   [[nodiscard]] AccessForm of(const SharedAccess& access);
   [[nodiscard]] const analysis::AffineSymbol& symbol(std::uint32_t symbol) const noexcept {

@@ -13,7 +13,8 @@ namespace {
 
 /// Sizes that kernels are launched with: many rounds, uneven ends, few and none.
 constexpr std::uint64_t kParameters[] = {4096, 1000, 257, 64, 33, 7, 1, 0};
-constexpr std::uint32_t kMostStatements = 20'000;
+constexpr std::uint64_t kPointer = 0x7f00'0000'0000;
+constexpr std::uint32_t kMostStatements = 6000;
 
 std::uint64_t size_of(const Variable& variable) {
   return std::min<std::uint64_t>(size_in_bytes(variable), 1u << 24);
@@ -24,26 +25,56 @@ std::uint64_t size_of(const Variable& variable) {
 struct Witnesses::Run {
   std::uint32_t thread = 0;
   std::uint64_t parameter = 0;
-  std::uint32_t interval = 0;
-  bool unordered = true;
-  bool unordered_in_warp = true;
+  Event now;  ///< what is to be said of the next access
   std::vector<Bits> registers;
 };
 
 Witnesses::Witnesses(analysis::Facts& facts, const std::vector<SharedAccess>& accesses,
-                     std::array<std::uint32_t, 3> shape)
-    : facts_(facts),
-      accesses_(accesses),
-      shape_(shape),
-      threads_(std::uint64_t{shape[0]} * shape[1] * shape[2]) {
+                     const std::vector<Orders>& orders, std::array<std::uint32_t, 3> shape)
+    : facts_(facts), accesses_(accesses), shape_(shape), orders_(orders) {
   const Function& function = facts.function();
   first_access_.assign(function.body.size() + 1, 0);
   for (const SharedAccess& access : accesses) ++first_access_[access.statement + 1];
-  for (std::size_t i = 0; i < function.body.size(); ++i) {
-    first_access_[i + 1] += first_access_[i];
-    orders_.push_back(orders(facts, static_cast<std::uint32_t>(i), threads_));
-  }
+  for (std::size_t i = 0; i < function.body.size(); ++i) first_access_[i + 1] += first_access_[i];
   lay_out();
+  find_relevant();
+}
+
+void Witnesses::find_relevant() {
+  const Function& function = facts_.function();
+  const analysis::RegisterIndex& index = facts_.index();
+  const analysis::RegisterUses uses(function, index);
+  relevant_.assign(function.body.size(), false);
+  std::vector<bool> needed(index.size());
+  std::vector<std::uint32_t> open;
+  const auto need = [&](Register reg) {
+    const std::uint32_t number = index.find(reg);
+    if (number == kNone || needed[number]) return;
+    needed[number] = true;
+    open.push_back(number);
+  };
+  const auto need_sources = [&](std::uint32_t statement) {
+    analysis::for_each_access(function, function.body[statement],
+                              [&](const analysis::RegisterAccess& access) {
+                                if (!access.write) need(access.reg);
+                              });
+  };
+  for (std::uint32_t i = 0; i < function.body.size(); ++i) {
+    const Instruction& s = function.body[i];
+    if (s.kind == StatementKind::Instruction && s.guard.present()) need(s.guard.predicate);
+  }
+  for (const SharedAccess& access : accesses_) need_sources(access.statement);
+  while (!open.empty()) {
+    const std::uint32_t reg = open.back();
+    open.pop_back();
+    for (const analysis::RegisterUses::Use& use : uses.of(reg)) {
+      if (!use.write || relevant_[use.statement]) continue;
+      relevant_[use.statement] = true;
+      // What is loaded is not known, whatever the address.
+      const Instruction& s = function.body[use.statement];
+      if (!has(info(s.op).flags, Flag::ReadsMemory)) need_sources(use.statement);
+    }
+  }
 }
 
 void Witnesses::lay_out() {
@@ -121,6 +152,7 @@ Witnesses::Bits Witnesses::address(const Run& run, const Operand& operand) const
   }
   const std::uint32_t reg = facts_.index().find(operand.as_register());
   if (reg == kNone || operand.component != 0 || !run.registers[reg]) return {};
+  if (*run.registers[reg] >= kPointer / 2) return {};
   return analysis::low_bits(*run.registers[reg] + operand.value, 32);
 }
 
@@ -133,7 +165,9 @@ void Witnesses::record(Run& run, std::uint32_t statement, std::vector<Event>& ev
     const auto operands = function.operands_of(s);
     const Bits at = address(run, operands[access.operand]);
     if (!at) continue;
-    Event event{i, run.interval, *at, {}, run.unordered, run.unordered_in_warp};
+    Event event = run.now;
+    event.access = i;
+    event.address = *at;
     if (access.writes && !access.reads && operands.size() > 1)
       event.value = source(run, s, operands[1]);
     events.push_back(event);
@@ -158,7 +192,8 @@ void Witnesses::execute(Run& run, std::uint32_t statement) {
       kind(s.type()) != TypeKind::Float && operands[1].kind == OperandKind::Memory &&
       operands[1].base == OperandKind::Symbol &&
       facts_.module().symbols[operands[1].id].kind == SymbolKind::Parameter) {
-    store(0, analysis::low_bits(run.parameter, bits(s.type())));
+    // What takes 64 bits is a pointer as a rule, and none to shared memory.
+    store(0, bits(s.type()) == 64 ? kPointer : analysis::low_bits(run.parameter, bits(s.type())));
     return;
   }
   std::vector<Bits> known(operands.size());
@@ -167,7 +202,8 @@ void Witnesses::execute(Run& run, std::uint32_t statement) {
     if (spec == nullptr || spec->role == OperandRole::Destination) continue;
     const Type type = operand_type(s, *spec);
     Bits value = source(run, s, operands[i]);
-    if (operands[i].kind == OperandKind::Integer) value = analysis::constant_bits(operands[i], type);
+    if (operands[i].kind == OperandKind::Integer)
+      value = analysis::constant_bits(operands[i], type);
     if (value && type != Type::none)
       value = analysis::low_bits(*value, type == Type::pred ? 1 : bits(type));
     known[i] = value;
@@ -189,6 +225,36 @@ void Witnesses::execute(Run& run, std::uint32_t statement) {
       break;
     case analysis::Outcome::Kind::Unknown:
       break;
+  }
+}
+
+/// Whether it may order the thread behind what another has done.
+bool Witnesses::acquires(const Instruction& s) {
+  const OpInfo& row = info(s.op);
+  if (has(row.flags, Flag::Barrier | Flag::Call) || row.mnemonic == "mbarrier") return true;
+  if (!has(row.flags, Flag::Fence)) return false;
+  if (!has(row.flags, Flag::ReadsMemory | Flag::WritesMemory)) return true;
+  const Modifier order = s.get(Field::Order);
+  return order == Modifier::acquire || order == Modifier::acq_rel;
+}
+
+void Witnesses::pass(Run& run, std::uint32_t statement) const {
+  const Instruction& s = facts_.function().body[statement];
+  Event& now = run.now;
+  if (orders_[statement] == Orders::Block) {
+    ++now.interval;
+    now.barrier = statement;
+    now.warp_barrier = kNone;
+    now.warp_interval = 0;
+    now.unordered = now.unordered_in_warp = true;
+  } else if (orders_[statement] == Orders::Warp) {
+    ++now.warp_interval;
+    now.warp_barrier = statement;
+    now.unordered_in_warp = true;
+  } else if (s.op == Op::bar_warp_sync) {
+    now.unordered_in_warp = false;
+  } else if (acquires(s)) {
+    now.unordered = now.unordered_in_warp = false;
   }
 }
 
@@ -233,18 +299,8 @@ std::vector<Event> Witnesses::run(std::uint32_t thread, std::uint64_t parameter)
       continue;
     }
     record(state, statement, events);
-    if (orders_[statement] == Orders::Block) {
-      ++state.interval;
-      state.unordered = state.unordered_in_warp = true;
-    } else if (s.op == Op::bar_warp_sync) {
-      state.unordered_in_warp = false;
-    } else if (has(flags, Flag::Fence | Flag::Barrier | Flag::Call)) {
-      state.unordered = state.unordered_in_warp = false;
-    } else if (has(flags, Flag::Volatile) &&
-               has(flags, Flag::ReadsMemory | Flag::WritesMemory)) {
-      state.unordered = state.unordered_in_warp = false;
-    }
-    execute(state, statement);
+    pass(state, statement);
+    if (relevant_[statement]) execute(state, statement);
   }
   return events;
 }
@@ -258,7 +314,10 @@ const std::vector<Event>& Witnesses::events(std::uint32_t thread, std::uint64_t 
 // Two threads ---------------------------------------------------------------------------------
 
 bool Witnesses::race(const Event& a, const Event& b, bool same_warp) const {
-  if (a.interval != b.interval) return false;
+  // Threads that came by different barriers need not be between the same two.
+  if (a.interval != b.interval || a.barrier != b.barrier) return false;
+  if (same_warp && (a.warp_interval != b.warp_interval || a.warp_barrier != b.warp_barrier))
+    return false;
   if (!(same_warp ? a.unordered_in_warp && b.unordered_in_warp : a.unordered && b.unordered))
     return false;
   const SharedAccess& x = accesses_[a.access];
@@ -288,8 +347,9 @@ std::optional<Witness> Witnesses::find(std::uint32_t first_access, std::uint32_t
       while (begin < b.size() && b[begin].interval < x.interval) ++begin;
       for (std::size_t i = begin; i < b.size() && b[i].interval == x.interval; ++i) {
         if (b[i].access != second_access || !race(x, b[i], same_warp)) continue;
-        Witness found{first_thread, second_thread, first_access, second_access, x.address,
-                      b[i].address, kNone, 0, parameter};
+        Witness found{first_thread, second_thread, first_access, second_access,
+                      x.address,    b[i].address,  kNone,        0,
+                      parameter};
         for (std::uint32_t id = 0; id < bases_.size(); ++id) {
           if (!bases_[id] || *bases_[id] > x.address) continue;
           if (found.variable != kNone && *bases_[id] < found.variable_base) continue;

@@ -14,12 +14,15 @@ namespace ptxgen::inline v0::optimize {
 
 /// What a thread did at one access.
 struct Event {
-  std::uint32_t access = 0;    ///< number among the accesses
-  std::uint32_t interval = 0;  ///< how many barriers the thread had passed
-  std::uint64_t address = 0;   ///< in a layout of the kernel's shared variables
-  std::optional<std::uint64_t> value;  ///< that was written, if it is known
+  std::uint32_t access = 0;            ///< number among the accesses
+  std::uint32_t interval = 0;          ///< how many barriers of the block the thread had passed
+  std::uint32_t barrier = ptx::kNone;  ///< the last of them
+  std::uint32_t warp_interval = 0;     ///< and of the warp
+  std::uint32_t warp_barrier = ptx::kNone;  ///< likewise
+  std::uint64_t address = 0;                ///< in a layout of the kernel's shared variables
+  std::optional<std::uint64_t> value;       ///< that was written, if it is known
   /// Since the last barrier nothing else may have ordered it behind another thread's accesses:
-  /// fences, atomics, flags, or (in one warp) bar.warp.sync.
+  /// acquire patterns, mbarriers, calls, or in one warp a bar.warp.sync of some lanes.
   bool unordered = true;
   bool unordered_in_warp = true;
 };
@@ -39,7 +42,7 @@ struct Witness {
 class Witnesses {
  public:
   Witnesses(analysis::Facts& facts, const std::vector<SharedAccess>& accesses,
-            std::array<std::uint32_t, 3> shape);
+            const std::vector<Orders>& orders, std::array<std::uint32_t, 3> shape);
 
   /// A launch in which two threads that make the accesses race at them; looks at the pair of
   /// threads given. Nothing if none was found, which says nothing.
@@ -54,21 +57,25 @@ class Witnesses {
   [[nodiscard]] const std::vector<Event>& events(std::uint32_t thread, std::uint64_t parameter);
   [[nodiscard]] Bits source(const Run& run, const ptx::Instruction& s,
                             const ptx::Operand& operand) const;
+  void pass(Run& run, std::uint32_t statement) const;
+  [[nodiscard]] static bool acquires(const ptx::Instruction& instruction);
   void execute(Run& run, std::uint32_t statement);
   void record(Run& run, std::uint32_t statement, std::vector<Event>& events);
   [[nodiscard]] Bits address(const Run& run, const ptx::Operand& operand) const;
   [[nodiscard]] bool race(const Event& a, const Event& b, bool same_warp) const;
   void lay_out();
+  void find_relevant();
 
   analysis::Facts& facts_;
   const std::vector<SharedAccess>& accesses_;
   std::array<std::uint32_t, 3> shape_;
-  std::uint64_t threads_;
-  std::vector<Bits> bases_;                       ///< by symbol
-  std::vector<std::uint32_t> first_access_;       ///< by statement, and one more
-  std::vector<Orders> orders_;                    ///< by statement
+  std::vector<Bits> bases_;                  ///< by symbol
+  std::vector<std::uint32_t> first_access_;  ///< by statement, and one more
+  const std::vector<Orders>& orders_;        ///< by statement
+  /// Statements that addresses, guards and stored values hang on.
+  std::vector<bool> relevant_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<Event>> events_;
-  std::uint64_t budget_ = 2'000'000;  ///< statements that may still be run
+  std::uint64_t budget_ = 150'000;  ///< statements that may still be run
 };
 
 }  // namespace ptxgen::inline v0::optimize
