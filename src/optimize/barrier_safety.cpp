@@ -95,7 +95,8 @@ class Suspects {
       return true;
     }
     Agreement needed = Agreement::Block;
-    if (use.kind == UseKind::Warp || (use.kind == UseKind::None && !call.barrier))
+    const bool alone = each_warp_alone(use);
+    if (use.kind == UseKind::Warp || (use.kind == UseKind::None && !call.barrier) || alone)
       needed = Agreement::Warp;
     if (parted(doubt, statement, block, needed)) {
       doubt.why = use.kind == UseKind::None ? Doubt::Why::Call : Doubt::Why::Control;
@@ -114,6 +115,8 @@ class Suspects {
       doubt.why = Doubt::Why::Left;
       return behind_leaving_[block];
     }
+    doubt.why = Doubt::Why::Left;
+    if (alone) return behind_leaving_[block];
     doubt.why = Doubt::Why::Number;
     if (agreement(*use.id) < Agreement::Block) return true;
     if (constants_.of(*use.id).value_or(0) >= kBlockBarriers) return true;
@@ -173,6 +176,21 @@ class Suspects {
     return false;
   }
 
+  /// A barrier for 32 threads that is used for nothing else: each warp completes it by itself.
+  bool each_warp_alone(const Use& use) const {
+    const auto number = use.kind == UseKind::Block ? constants_.of(*use.id) : std::nullopt;
+    if (!number || *number >= kBlockBarriers || !counts_a_warp(use)) return false;
+    return std::ranges::all_of(s_.barriers, [&](std::uint32_t barrier) {
+      const Use other = use_of(s_.function, s_.function.body[barrier]);
+      if (other.kind == UseKind::None) return false;  // whatever the called function does
+      if (other.kind != UseKind::Block) return true;
+      const auto its = constants_.of(*other.id);
+      return (its && *its != *number) || counts_a_warp(other);
+    });
+  }
+  bool counts_a_warp(const Use& use) const {
+    return use.waits && use.count != nullptr && constants_.of(*use.count) == 32u;
+  }
   bool counts_all(const Operand& count) const {
     const auto number = constants_.of(count);
     const std::uint64_t threads = std::uint64_t{block_[0]} * block_[1] * block_[2];
