@@ -536,7 +536,12 @@ class Walker {
         return false;
       }
       Threads gone = left_ & ~barrier.threads;
-      if (!barrier.all) gone = lanes_of_the_warps_of(barrier.threads) & gone;
+      if (!barrier.all && !cluster) gone = lanes_of_the_warps_of(barrier.threads) & gone;
+      if (gone.any() && !barrier.all && !is_aligned(barrier.statement)) {
+        // Lanes that left count as come or not, as they left before the others came or after.
+        lost();
+        return false;
+      }
       if (!cluster && gone.any()) {
         trouble(Trouble::Left, barrier.statement, barrier.threads, gone);
         return false;
