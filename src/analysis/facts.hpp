@@ -3,7 +3,9 @@
 
 #include <optional>
 
+#include "ptxgen/analysis/affine.hpp"
 #include "ptxgen/analysis/cfg.hpp"
+#include "ptxgen/analysis/induction.hpp"
 #include "ptxgen/analysis/registers.hpp"
 #include "ptxgen/analysis/uniformity.hpp"
 #include "ptxgen/analysis/versions.hpp"
@@ -27,8 +29,14 @@ class Facts {
   [[nodiscard]] const Cfg& cfg() { return made(cfg_, *function_); }
   [[nodiscard]] const RegisterIndex& index() { return made(index_, *function_); }
   [[nodiscard]] const Versions& versions() { return made(versions_, *function_, cfg(), index()); }
+  [[nodiscard]] const Inductions& inductions() {
+    return made(inductions_, *function_, cfg(), index(), versions());
+  }
   [[nodiscard]] const Uniformity& uniformity() {
     return made(uniformity_, *module_, *function_, cfg(), index(), options_);
+  }
+  [[nodiscard]] const Affine& affine() {
+    return made(affine_, *module_, *function_, cfg(), index(), versions(), uniformity(), options_);
   }
 
  private:
@@ -43,7 +51,9 @@ class Facts {
   std::optional<Cfg> cfg_;
   std::optional<RegisterIndex> index_;
   std::optional<Versions> versions_;
+  std::optional<Inductions> inductions_;
   std::optional<Uniformity> uniformity_;
+  std::optional<Affine> affine_;
 };
 
 }  // namespace ptxgen::inline v0::analysis

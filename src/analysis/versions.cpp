@@ -86,12 +86,10 @@ class VersionsBuilder {
 
   void shape() {
     const auto blocks = cfg_.blocks();
-    result_.immediate_.resize(nodes_);
+    result_.tree_ = cfg_.dominators();
     for (std::uint32_t b = 0; b < blocks.size(); ++b) {
       result_.first_statement_.push_back(blocks[b].first);
     }
-    for (std::uint32_t b = 0; b < nodes_; ++b)
-      result_.immediate_[b] = b == 0 || cfg_.reachable(b) ? cfg_.dominators().immediate(b) : b;
     const auto deepen = [&](std::uint32_t b) {
       const std::uint32_t above = cfg_.dominators().immediate(b);
       if (above != kNoNode) depth_[b] = depth_[above] + 1;
@@ -179,7 +177,7 @@ class VersionsBuilder {
       rename(entry_version);
       if (result_.live_.size() + live.size() <= kLiveBudget * (nodes_ + function_.body.size())) {
         std::sort(live.begin(), live.end());
-        result_.live_.insert(result_.live_.end(), live.begin(), live.end());
+        for (const std::uint32_t block : live) result_.live_.push_back({block, at(block).in});
       }
     }
     resolve();
@@ -468,22 +466,15 @@ std::uint32_t Versions::last_in(std::uint32_t block, std::uint32_t before,
 
 std::uint32_t Versions::at_start(std::uint32_t block, std::uint32_t reg) const noexcept {
   const auto [begin, end] = of(reg);
-  if (begin == end || immediate_[block] == block) return kNone;
-  const bool has_entry = versions_[begin].kind == Version::Kind::Entry;
+  if (begin == end || !tree_.reachable(block)) return kNone;
   if (one_block_[reg] != 0) {
-    if (has_entry) return begin;  // nobody writes it
-    for (std::uint32_t b = immediate_[block]; b != kNoNode; b = immediate_[b]) {
-      if (b == versions_[begin].block) return end - 1;
-    }
-    return kNone;
+    if (versions_[begin].kind == Version::Kind::Entry) return begin;  // nobody writes it
+    return tree_.strictly_dominates(versions_[begin].block, block) ? end - 1 : kNone;
   }
   const auto live = slice(live_, first_live_, reg);
-  if (!std::binary_search(live.begin(), live.end(), block)) return kNone;
-  for (std::uint32_t b = immediate_[block]; b != kNoNode; b = immediate_[b]) {
-    const std::uint32_t version = last_in(b, kNone, reg);
-    if (version != kNone) return version;
-  }
-  return has_entry ? begin : kNone;
+  const auto found = std::lower_bound(live.begin(), live.end(), block,
+                                      [](const Live& l, std::uint32_t b) { return l.block < b; });
+  return found == live.end() || found->block != block ? kNone : found->version;
 }
 
 std::uint32_t Versions::before(std::uint32_t statement, std::uint32_t reg) const noexcept {

@@ -23,6 +23,21 @@ std::string_view BuiltKernel::name() const noexcept {
 }
 std::string BuiltKernel::ptx() const { return ptx::print(module_); }
 
+namespace {
+
+// An assembler may contract a mul and an add that name no rounding, whatever our passes do.
+void write_forbidden_roundings(ptx::Function& f) {
+  for (ptx::Instruction& s : f.body) {
+    if (s.kind != ptx::StatementKind::Instruction || s.has(ptx::Field::Rounding)) continue;
+    if ((s.contract == Contract::Default ? f.contract : s.contract) != Contract::Forbid) continue;
+    const std::string_view mnemonic = ptx::info(s.op).mnemonic;
+    if (mnemonic != "mul" && mnemonic != "add" && mnemonic != "sub") continue;
+    s.set(ptx::Field::Rounding, ptx::Modifier::rn);  // integers have no place for it
+  }
+}
+
+}  // namespace
+
 KernelBuilder::KernelBuilder(Name name, std::string_view target) : Control(name, target) {}
 KernelBuilder::~KernelBuilder() = default;
 
@@ -245,6 +260,11 @@ void KernelBuilder::pragma(std::string_view text, Site site) {
   function().pragmas.push_back(module_.names.intern(text));
 }
 
+void KernelBuilder::contract(Contract how, Site site) {
+  check_open(site);
+  function().contract = how;
+}
+
 void KernelBuilder::set_guard(const In<pred>& p) {
   check_open(p.site);
   if (guard_.present()) fail("bad-operand", "guarded() does not nest: combine with &", p.site);
@@ -276,6 +296,7 @@ BuiltKernel KernelBuilder::build(Site site) {
   if (!ends_with_terminator()) ret(site);
 
   ptx::Function& f = function();
+  write_forbidden_roundings(f);
   if (!f.variables.empty()) {
     // Declarations of the kernel's own arrays stand before its statements. Those made by raw() in
     // a scope of braces stand where they were written.

@@ -47,6 +47,7 @@ LauncherOptions launcher_options(const ptxgen_device_options& from, const Settin
   LauncherOptions options;
   options.settings = settings;
   options.gates = from.no_gates == 0;
+  options.module.gates = options.gates;
   options.module.max_registers = from.max_registers;
   if (from.set_optimization != 0) {
     if (from.optimization > 4) {

@@ -149,8 +149,9 @@ ptxgen_status ptxgen_program_parse(const char* ptx, size_t bytes, const char* fi
   return guarded(nullptr, [&] {
     ptxgen_program*& result = need_result(program, "program");
     if (ptx == nullptr) throw_null("ptx");
-    ptx::Module module = ptx::parse(std::string_view(ptx, bytes), file == nullptr ? "<ptx>" : file);
-    (void)pass_gates(module, {});
+    const std::string_view text(ptx, bytes);
+    ptx::Module module = ptx::parse(text, file == nullptr ? "<ptx>" : file);
+    refuse_illegal({module, {}, text});
     result = new ptxgen_program(std::move(module));
   });
 }

@@ -1,10 +1,11 @@
-// src/cli/cmd_check.cpp - ptxgen check: parse and verify
+// src/cli/cmd_check.cpp - ptxgen check: verifier, gates, analyzer
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "ptxgen/optimize/gates.hpp"
 #include "ptxgen/ptx/parser.hpp"
-#include "ptxgen/ptx/verifier.hpp"
+#include "ptxgen/ptx/target.hpp"
 #include "ptxgen/support/error.hpp"
 
 namespace ptxgen::cli {
@@ -50,14 +51,14 @@ std::vector<Finding> check(const Options& options) {
     if (error.code != "syntax") throw;
     return {from(error)};
   }
-  return ptx::verify(module, {.target = options.target, .entry = options.entry});
+  return optimize::check(module, {.target = options.target, .entry = options.entry});
 }
 
 }  // namespace
 
 void add_check(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  Command command(app, "check", "Parse and verify any PTX");
+  Command command(app, "check", "Parse and verify any PTX, and look for mistakes in it");
   command.footer("Example: ptxgen check kernel.ptx --target sm_90");
   command.add_option("file", options->file, "PTX file, - for standard input").required();
   command.add_option("--target", options->target,

@@ -1,8 +1,172 @@
-// src/optimize/dead_code.cpp - the pass dead_code
+// src/optimize/dead_code.cpp - what nobody reads or reaches goes
+#include "optimize/cleanup.hpp"
 #include "ptxgen/optimize/passes.hpp"
 
 namespace ptxgen::inline v0::optimize {
 
-void dead_code(ptx::Function&, PassContext&) {}
+using namespace ptx;
+using analysis::RegisterAccess;
+using Version = analysis::Version;
+
+namespace {
+
+// Marks what has effects, and what that reads, through versions and phis; the rest goes. So chains
+// that only feed themselves go too.
+class Sweeper {
+ public:
+  Sweeper(Function& function, PassContext& context)
+      : function_(function),
+        context_(context),
+        facts_(function),
+        edits_(context.module(), function),
+        kept_(function.body.size(), false),
+        wanted_(facts_.versions.size(), false) {}
+
+  void run() {
+    const auto statements = static_cast<std::uint32_t>(function_.body.size());
+    for (std::uint32_t i = 0; i < statements; ++i) {
+      context_.visit();
+      const Instruction& s = function_.body[i];
+      if (s.kind == StatementKind::Instruction && executed(i) && has_effect(s)) keep(i);
+    }
+    for (std::uint32_t v = 0; v < facts_.versions.size(); ++v) {
+      for (const analysis::VersionUse& use : facts_.versions.uses(v)) {
+        if (use.returned()) want(v);
+      }
+    }
+    while (!open_.empty()) {
+      const std::uint32_t version = open_.back();
+      open_.pop_back();
+      follow(version);
+    }
+    for (std::uint32_t i = 0; i < statements; ++i) {
+      if (function_.body[i].kind == StatementKind::Instruction) sweep(i);
+    }
+    if (edits_.empty()) return;
+    edits_.apply();
+    context_.changed();
+  }
+
+ private:
+  [[nodiscard]] bool executed(std::uint32_t i) const {
+    return facts_.constants.executable(facts_.cfg.block_of(i)) &&
+           facts_.constants.guard(i) != GuardState::Never;
+  }
+
+  [[nodiscard]] bool writes_register(const Instruction& s) const {
+    bool writes = false;
+    analysis::for_each_access(function_, s, [&](const RegisterAccess& a) {
+      writes = writes || (a.write && facts_.index.find(a.reg) != kNone);
+    });
+    return writes;
+  }
+
+  // Why an instruction must stay though nobody reads what it writes; empty if it need not.
+  struct Effect {
+    std::string_view reason;
+    std::string_view words;
+  };
+  [[nodiscard]] static Effect effect(const Instruction& s) {
+    const Flag flags = info(s.op).flags;
+    if (has(flags, Flag::Call)) return {"call", "the function that it calls may do more"};
+    if (has(flags, Flag::Barrier)) return {"barrier", "other threads wait for it"};
+    if (has(flags, Flag::Fence)) return {"ordered", "it orders memory accesses"};
+    if (has(flags, Flag::WritesMemory)) return {"writes-memory", "it writes memory"};
+    if (has(flags, Flag::Asynchronous)) return {"asynchronous", "it goes on after it has retired"};
+    if (has(flags, Flag::Volatile))
+      return {"volatile", "it does more than its operands show, or must happen as written"};
+    if (has(flags, Flag::Convergent))
+      return {"convergent", "lanes execute it together and the others may need this one"};
+    if (s.get(Field::CacheOperator) == Modifier::cv)
+      return {"fetched-again", "`.cv` asks for the memory to be read"};
+    if (has(flags, Flag::Branch | Flag::Terminator)) return {"control", "control depends on it"};
+    return {};
+  }
+  [[nodiscard]] bool has_effect(const Instruction& s) const {
+    return !effect(s).reason.empty() || !writes_register(s);
+  }
+
+  void keep(std::uint32_t i) {
+    if (kept_[i]) return;
+    kept_[i] = true;
+    context_.visit();
+    analysis::for_each_access(function_, function_.body[i], [&](const RegisterAccess& a) {
+      const std::uint32_t reg = a.write ? kNone : facts_.index.find(a.reg);
+      if (reg != kNone) want(facts_.versions.read(i, reg));
+    });
+  }
+
+  void want(std::uint32_t version) {
+    if (version == kNone || wanted_[version]) return;
+    wanted_[version] = true;
+    open_.push_back(version);
+  }
+
+  void follow(std::uint32_t version) {
+    const Version& v = facts_.versions[version];
+    if (v.kind == Version::Kind::Phi) {
+      // What comes along a way that control never takes is not wanted.
+      const auto inputs = facts_.versions.inputs(version);
+      const auto from = facts_.cfg.predecessors(v.block);
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        if (i == from.size() || facts_.constants.executable(from[i], v.block)) want(inputs[i]);
+      }
+    } else if (v.kind == Version::Kind::Write) {
+      want(v.previous);
+      if (executed(v.statement)) keep(v.statement);
+    }
+  }
+
+  void sweep(std::uint32_t i) {
+    if (kept_[i]) {
+      explain_kept(i);
+      return;
+    }
+    const bool reached = facts_.constants.executable(facts_.cfg.block_of(i));
+    const bool never = reached && facts_.constants.guard(i) == GuardState::Never;
+    const std::string_view reason = !reached ? "unreachable" : never ? "guard-false" : "unread";
+    const std::string_view words = !reached ? "control never comes to "
+                                   : never  ? "the guard never holds of "
+                                            : "nobody reads what is written by ";
+    context_.decide(function_, i, true, reason,
+                    context_.explains()
+                        ? std::string(words) + quoted(context_, function_, function_.body[i])
+                        : std::string());
+    edits_.erase(i);
+  }
+
+  // Of what stays, only that is worth a word whose results nobody reads.
+  void explain_kept(std::uint32_t i) {
+    const Instruction& s = function_.body[i];
+    bool writes = false, read = false;
+    analysis::for_each_access(function_, s, [&](const RegisterAccess& a) {
+      const std::uint32_t reg = a.write ? facts_.index.find(a.reg) : kNone;
+      if (reg == kNone) return;
+      writes = true;
+      const std::uint32_t version = facts_.versions.written(i, reg);
+      read = read || version == kNone || wanted_[version];
+    });
+    if (!writes || read) return;
+    const Effect why = effect(s);
+    context_.decide(function_, i, false, why.reason,
+                    context_.explains()
+                        ? "nobody reads what is written by " + quoted(context_, function_, s) +
+                              ", but " + std::string(why.words)
+                        : std::string());
+  }
+
+  Function& function_;
+  PassContext& context_;
+  CleanupFacts facts_;
+  Edits edits_;
+  std::vector<bool> kept_, wanted_;
+  std::vector<std::uint32_t> open_;
+};
+
+}  // namespace
+
+void dead_code(Function& function, PassContext& context) {
+  if (understood(function, context)) Sweeper(function, context).run();
+}
 
 }  // namespace ptxgen::inline v0::optimize

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <set>
+#include <utility>
 
+#include "optimize/pass_list.hpp"
 #include "ptxgen/optimize/passes.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"
@@ -27,20 +30,22 @@ constexpr PassInfo kPasses[] = {
 
 constexpr std::string_view kCleanup[] = {"fold_constants", "copy_propagation", "dead_code",
                                          "branch_simplify"};
-constexpr std::string_view kDefault[] = {"fma_fusion", "mad_fusion", "loop_split", "cleanup"};
+constexpr std::string_view kDefault[] = {"fma_fusion",     "mad_fusion",       "loop_split",
+                                         "fold_constants", "copy_propagation", "dead_code",
+                                         "branch_simplify"};
 constexpr PassGroup kGroups[] = {
     {"cleanup", "these again and again until none changes anything", kCleanup},
-    {"default", "what runs before a kernel is loaded", kDefault},
+    {"default", "all passes, again and again until none changes anything", kDefault},
     {"none", "no pass", {}},
 };
 
-// A round of cleanup shortens the function or settles a branch; this bounds what a mistake costs.
+// Passes shorten a function or settle something for good; this bounds what a mistake costs.
 constexpr int kMostRounds = 64;
 
-const PassInfo* find_pass(std::string_view name) {
-  const auto found = std::find_if(std::begin(kPasses), std::end(kPasses),
+const PassInfo* find_pass(std::span<const PassInfo> passes, std::string_view name) {
+  const auto found = std::find_if(passes.begin(), passes.end(),
                                   [&](const PassInfo& pass) { return pass.name == name; });
-  return found == std::end(kPasses) ? nullptr : found;
+  return found == passes.end() ? nullptr : &*found;
 }
 const PassGroup* find_group(std::string_view name) {
   const auto found = std::find_if(std::begin(kGroups), std::end(kGroups),
@@ -61,27 +66,46 @@ std::size_t statements_of(const ptx::Module& module) {
 
 class Pipeline {
  public:
-  Pipeline(ptx::Module& module, const PassOptions& options) : module_(module), options_(options) {}
+  Pipeline(ptx::Module& module, const PassOptions& options, std::span<const PassInfo> passes)
+      : module_(module), options_(options), passes_(passes) {
+    for (const Finding& finding : ptx::verify(module_)) {
+      if (finding.severity == Severity::Error) refused_.insert(finding.kernel);
+    }
+    for (const ptx::Function& function : module_.functions) {
+      const bool left_alone = function.declaration || is_refused(module_.text(function.name));
+      settled_.push_back(left_alone ? kAll : 0);
+    }
+  }
 
   void run(std::string_view name) {
-    if (const PassInfo* pass = find_pass(name)) {
+    if (const PassInfo* pass = find_pass(passes_, name)) {
       run(*pass);
-      return;
-    }
-    const PassGroup& group = *find_group(name);
-    if (group.name == "cleanup") {
-      to_fixed_point(group);
     } else {
-      for (const std::string_view member : group.passes) run(member);
+      to_fixed_point(*find_group(name));
     }
   }
   PipelineReport report;
 
  private:
+  /// A set of passes, by their places in the list.
+  using PassSet = std::uint32_t;
+  static constexpr PassSet kAll = ~PassSet{0};
+
+  [[nodiscard]] PassSet bit(const PassInfo& pass) const {
+    return PassSet{1} << static_cast<unsigned>(&pass - passes_.data());
+  }
+  [[nodiscard]] bool is_settled(const PassInfo& pass) const {
+    return std::all_of(settled_.begin(), settled_.end(),
+                       [&](PassSet set) { return (set & bit(pass)) != 0; });
+  }
+
   void to_fixed_point(const PassGroup& group) {
     for (int round = 0; round < kMostRounds; ++round) {
       bool changed = false;
-      for (const std::string_view member : group.passes) changed |= run(*find_pass(member));
+      for (const std::string_view member : group.passes) {
+        const PassInfo& pass = *find_pass(passes_, member);
+        if (round == 0 || !is_settled(pass)) changed |= run(pass);
+      }
       if (!changed) return;
     }
   }
@@ -92,9 +116,8 @@ class Pipeline {
     entry.statements_before = statements_of(module_);
     if (options_.dump) entry.before = ptx::print(module_);
     const auto start = Clock::now();
-    for (ptx::Function& function : module_.functions) {
-      PassContext context(module_, options_, entry);
-      if (!function.declaration) pass.run(function, context);
+    for (std::size_t i = 0; i < module_.functions.size(); ++i) {
+      if ((settled_[i] & bit(pass)) == 0) entry.changed |= run(pass, i, entry);
     }
     entry.microseconds = microseconds_since(start);
     entry.statements_after = statements_of(module_);
@@ -107,12 +130,21 @@ class Pipeline {
     return true;
   }
 
+  bool run(const PassInfo& pass, std::size_t function, PassReport& entry) {
+    const bool others_changed = std::exchange(entry.changed, false);
+    PassContext context(module_, options_, entry);
+    pass.run(module_.functions[function], context);
+    const bool changed = std::exchange(entry.changed, others_changed);
+    settled_[function] = (changed ? 0 : settled_[function]) | bit(pass);
+    return changed;
+  }
+
   void verify(PassReport& entry) {
     const auto start = Clock::now();
     const std::vector<Finding> findings = ptx::verify(module_);
     entry.verify_microseconds = microseconds_since(start);
     for (const Finding& finding : findings) {
-      if (finding.severity != Severity::Error) continue;
+      if (finding.severity != Severity::Error || is_refused(finding.kernel)) continue;
       Error error(Stage::Optimize, finding.rule,
                   "the pass " + std::string(entry.name) +
                       " left PTX that the verifier refuses: " + finding.message +
@@ -126,8 +158,18 @@ class Pipeline {
     }
   }
 
+  [[nodiscard]] bool is_refused(std::string_view kernel) const {
+    return refused_.find(kernel) != refused_.end();
+  }
+
   ptx::Module& module_;
   const PassOptions& options_;
+  std::span<const PassInfo> passes_;
+  /// Functions that the verifier refused before any pass ran; an empty name: the module itself.
+  std::set<std::string, std::less<>> refused_;
+  /// Of each function the passes that have nothing to do there: since they ran no other pass has
+  /// changed it, and a second run of a pass changes nothing.
+  std::vector<PassSet> settled_;
 };
 
 }  // namespace
@@ -149,7 +191,7 @@ bool PipelineReport::changed() const noexcept {
 }
 
 void PassContext::decide(const ptx::Function& function, std::uint32_t statement, bool fired,
-                         std::string_view reason, std::string message) {
+                         std::string_view reason, std::string message, std::uint32_t other) {
   auto& counts = report_->counts;
   auto found = std::find_if(counts.begin(), counts.end(), [&](const ReasonCount& count) {
     return count.reason == reason && count.fired == fired;
@@ -163,7 +205,7 @@ void PassContext::decide(const ptx::Function& function, std::uint32_t statement,
   const ptx::Instruction& instruction = function.body[statement];
   report_->decisions.push_back({fired, reason, std::move(message),
                                 std::string(module_->text(function.name)), instruction.line,
-                                statement, module_->site_of(instruction)});
+                                statement, other, module_->site_of(instruction)});
 }
 
 std::span<const PassInfo> all_passes() noexcept { return kPasses; }
@@ -171,7 +213,7 @@ std::span<const PassGroup> pass_groups() noexcept { return kGroups; }
 
 void check_pass_names(std::span<const std::string> names) {
   for (const std::string& name : names) {
-    if (find_pass(name) != nullptr || find_group(name) != nullptr) continue;
+    if (find_pass(kPasses, name) != nullptr || find_group(name) != nullptr) continue;
     std::string known;
     for (const PassInfo& pass : kPasses) known += " " + std::string(pass.name);
     known += "; groups:";
@@ -182,12 +224,17 @@ void check_pass_names(std::span<const std::string> names) {
 }
 
 PipelineReport run_passes(ptx::Module& module, const PassOptions& options) {
+  return run_passes(module, options, kPasses);
+}
+
+PipelineReport run_passes(ptx::Module& module, const PassOptions& options,
+                          std::span<const PassInfo> passes) {
   check_pass_names(options.passes);
   // A pass that throws must not leave half of its work; most runs change little, and copying a
   // module costs less than printing it.
   ptx::Module original = module;
   try {
-    Pipeline pipeline(module, options);
+    Pipeline pipeline(module, options, passes);
     for (const std::string& name : options.passes) pipeline.run(name);
     return std::move(pipeline.report);
   } catch (...) {

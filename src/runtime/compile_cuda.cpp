@@ -74,7 +74,7 @@ CudaProgram compile_cuda(std::string_view source, const CudaOptions& options) {
     refuse_header(error, header, arguments);
   }
   program.module = ptx::parse(program.ptx, options.name + ".ptx");
-  if (options.gates) (void)pass_gates(program.module, options.name);
+  if (options.gates) (void)pass_gates({program.module, options.name, program.ptx});
   return program;
 }
 

@@ -6,10 +6,21 @@
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/support/error.hpp"
 #include "runtime/launcher_state.hpp"
+#include "support/hash.hpp"
 
 namespace ptxgen::inline v0 {
 
 namespace {
+
+std::vector<std::string> split(std::string_view list) {
+  std::vector<std::string> names;
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t end = std::min(list.find(',', at), list.size());
+    names.emplace_back(list.substr(at, end - at));
+    at = end + 1;
+  }
+  return names;
+}
 
 ModuleCacheOptions cache_options(const LauncherOptions& options) {
   const ModuleCacheOptions said = ModuleCacheOptions::from(options.settings);
@@ -20,27 +31,48 @@ ModuleCacheOptions cache_options(const LauncherOptions& options) {
   return cache;
 }
 
+/// The options with what is left to the settings filled in.
+LauncherOptions resolved(LauncherOptions options) {
+  if (options.passes.passes == optimize::PassOptions{}.passes) {
+    options.passes.passes = split(options.settings.passes);
+  }
+  optimize::check_pass_names(options.passes.passes);
+  // What the cache loads has been through the launcher's gates, or is meant to go without.
+  options.module.gates = false;
+  return options;
+}
+
 std::string elements_text(std::int64_t n) { return "n = " + std::to_string(n); }
 
 }  // namespace
+
+std::uint64_t key_of_passes(const optimize::PassOptions& passes, bool gates) {
+  std::string text;
+  for (const std::string& name : passes.passes) text += name + ",";
+  text += passes.contract ? "contract," : "";
+  text += std::to_string(passes.split_threshold) + "," + std::to_string(passes.growth_limit);
+  return (hash64(text.data(), text.size()) << 1) | (gates ? 1 : 0);
+}
 
 Launcher::State::State(const Context& of, LauncherOptions given)
     : context(of),
       core(of.core()),
       table(core.table()),
       trace(core.trace()),
-      options(std::move(given)),
+      options(resolved(std::move(given))),
       choice(options.gemv == GemvChoice::Auto ? ptxgen::gemv_choice(options.settings.gemv)
                                               : options.gemv),
       cache(of, cache_options(options), options.settings),
-      pipeline{&of.device().target(), options.gates, &core.log(), &core.trace()} {
+      pipeline{&of.device().target(), &options.passes, options.gates, &core.log(), &core.trace()} {
+  const std::uint64_t passes = key_of_passes(options.passes, options.gates);
   const auto key = [&](std::string_view name) {
     ModuleKey made = cache.key(name, options.module);
-    made.passes = options.gates ? 1 : 0;
+    made.passes = passes;
     return made;
   };
-  keys = {key(Copy::kName), key(FmaRpt::kName), key(GemvCoalesced::kName), key(GemvStrided::kName),
-          key(Vadd::kName)};
+  keys = {key(Copy::kName),        key(FmaRpt::kName), key(GemvCoalesced::kName),
+          key(GemvStrided::kName), key(Vadd::kName),   key(VaddBf16::kName),
+          key(VaddF16::kName)};
   if (!options.gates) {
     core.log().warn("the gates are off: kernels are loaded without being checked");
   }
@@ -85,6 +117,17 @@ LaunchRecord Launcher::vadd(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32
                             std::uint32_t n, const Stream& stream) const {
   check_vadd(c, a, b, n);
   return state_->run(Vadd{n}, {}, {}, stream, a.address, b.address, c.address, n);
+}
+
+LaunchRecord Launcher::vadd(DeviceSpan<f16> c, DeviceSpan<f16> a, DeviceSpan<f16> b,
+                            std::uint32_t n, const Stream& stream) const {
+  check_vadd(c, a, b, n);
+  return state_->run(VaddF16{n}, {}, {}, stream, a.address, b.address, c.address, n);
+}
+LaunchRecord Launcher::vadd(DeviceSpan<bf16> c, DeviceSpan<bf16> a, DeviceSpan<bf16> b,
+                            std::uint32_t n, const Stream& stream) const {
+  check_vadd(c, a, b, n);
+  return state_->run(VaddBf16{n}, {}, {}, stream, a.address, b.address, c.address, n);
 }
 
 LaunchRecord Launcher::copy(DeviceSpan<b32> out, DeviceSpan<b32> in, std::uint32_t n,
@@ -157,6 +200,10 @@ Launcher::State::Wanted Launcher::State::wanted(const KernelRequest& request) co
     wanted.key = key_with_values(GemvStrided{at(0), at(1)});
   } else if (name == Vadd::kName) {
     wanted.key = key_with_values(Vadd{});
+  } else if (name == VaddBf16::kName) {
+    wanted.key = key_with_values(VaddBf16{});
+  } else if (name == VaddF16::kName) {
+    wanted.key = key_with_values(VaddF16{});
   } else if (name == Copy::kName) {
     wanted.key = key_with_values(Copy{});
   } else {

@@ -9,9 +9,6 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-// The passes, in order. None yet.
-void run_passes(ptx::Module&) {}
-
 std::string_view only_entry(const ptx::Module& module) {
   std::string_view name;
   for (const ptx::Function& function : module.functions) {
@@ -30,16 +27,21 @@ void Pipeline::stage(StageTimes& stages, std::string_view name, const Work& work
   work();
 }
 
+void Pipeline::run_passes(ptx::Module& module, std::string_view entry) const {
+  optimize::PassOptions how = *passes;
+  how.explain = how.explain || log->enabled(LogLevel::Debug);
+  const optimize::PipelineReport report = optimize::run_passes(module, how);
+  log->debug([&] {
+    return "passes on kernel " + std::string(entry) + ":\n" + optimize::to_text(report, module);
+  });
+}
+
 // What happens to every kernel, whoever made it, before a driver sees it.
 void Pipeline::finish(KernelText& text) const {
-  stage(text.stages, "passes", [&] { run_passes(text.module); });
+  stage(text.stages, "passes", [&] { run_passes(text.module, text.entry); });
   if (gates) {
-    stage(text.stages, "gates", [&] {
-      const GateReport report = pass_gates(text.module, text.entry);
-      if (!report.warnings.empty()) {
-        log->warn("kernel " + text.entry + " is loaded with warnings:\n" + report.warnings);
-      }
-    });
+    const std::string name = "kernel " + text.entry;
+    stage(text.stages, "gates", [&] { pass_gates({text.module, name}, *log, *trace); });
   }
   stage(text.stages, "print", [&] { text.ptx = ptx::print(text.module); });
 }

@@ -24,6 +24,18 @@ struct PtxSource {
   const ptx::LineMap* lines = nullptr;  ///< null: statements carry their own lines
 };
 
+/// Whether a load runs the gates, or whoever asks for it has done so.
+enum class Gating : std::uint8_t { Here, Done };
+
+/// Module::load for the library's own rooms.
+struct AlreadyGated {
+  [[nodiscard]] static Module load(const Context& context, std::string_view ptx,
+                                   const ModuleOptions& options, std::string_view file,
+                                   Gating gating = Gating::Done);
+  [[nodiscard]] static Module load(const Context& context, const ptx::Module& module,
+                                   const ModuleOptions& options, Gating gating = Gating::Done);
+};
+
 /// What the PTX says of a kernel and the driver does not.
 struct EntryFacts {
   std::string name;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <random>
 
+#include "runtime/gates.hpp"
 #include "runtime/loaded_module.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "support/process_ids.hpp"
@@ -70,13 +71,25 @@ ModulePointer timed_load(const ContextCore& core, const Image& image, const Modu
   return made;
 }
 
+// What only our own PTX and what we can read of others' goes through.
+void pass_gates(const ContextCore& core, const PtxSource& source, const ModuleOptions& options) {
+  if (!options.gates) {
+    core.log().warn("the gates are off: " + std::string(source.file) +
+                    " is loaded without being checked");
+  } else if (source.module != nullptr) {
+    const Span span(core.trace(), "gates", "runtime");
+    ptxgen::pass_gates({*source.module, source.file, source.text}, core.log(), core.trace());
+  }
+}
+
 ModulePointer load_text(const Context& context, const PtxSource& source,
-                        const ModuleOptions& options) {
+                        const ModuleOptions& options, Gating gating) {
   const ContextCore& core = context.core();
   core.alive(Stage::Load);
   Span span(core.trace(), "load", "runtime");
   span.argument("file", source.file);
   check_before_jit(core, source);
+  if (gating == Gating::Here) pass_gates(core, source, options);
   std::string text(source.text);
   if (options.cold) text += cold_comment();
   std::vector<EntryFacts> entries;
@@ -107,23 +120,37 @@ ModulePointer load_machine_code(const Context& context, std::span<const std::byt
 
 Module Module::load(const Context& context, std::string_view ptx, const ModuleOptions& options,
                     std::string_view file) {
-  std::optional<ptx::Module> parsed;
-  try {
-    parsed = ptx::parse(ptx, file);
-  } catch (const Error&) {
-    // The driver decides what PTX is; it only cannot be looked into then.
-  }
-  const PtxSource source{ptx, file, parsed ? &*parsed : nullptr, nullptr};
-  return Module(Hidden<State>::make(State{load_text(context, source, options)}));
+  return AlreadyGated::load(context, ptx, options, file, Gating::Here);
 }
 
 Module Module::load(const Context& context, const ptx::Module& module,
                     const ModuleOptions& options) {
+  return AlreadyGated::load(context, module, options, Gating::Here);
+}
+
+Module AlreadyGated::load(const Context& context, std::string_view ptx,
+                          const ModuleOptions& options, std::string_view file, Gating gating) {
+  std::optional<ptx::Module> parsed;
+  try {
+    parsed = ptx::parse(ptx, file);
+  } catch (const Error& error) {
+    // The driver decides what PTX is, and may know more than we do.
+    context.core().log().info(std::string(file) + " goes to the driver unchecked, since it " +
+                              "could not be read here: " + error.message);
+  }
+  const PtxSource source{ptx, file, parsed ? &*parsed : nullptr, nullptr};
+  return Module(
+      Hidden<Module::State>::make(Module::State{load_text(context, source, options, gating)}));
+}
+
+Module AlreadyGated::load(const Context& context, const ptx::Module& module,
+                          const ModuleOptions& options, Gating gating) {
   ptx::LineMap lines;
   const std::string text = ptx::print(module, &lines);
   const PtxSource source{text, module.file.empty() ? std::string_view("<ptx>") : module.file,
                          &module, &lines};
-  return Module(Hidden<State>::make(State{load_text(context, source, options)}));
+  return Module(
+      Hidden<Module::State>::make(Module::State{load_text(context, source, options, gating)}));
 }
 
 Module Module::load_image(const Context& context, std::span<const std::byte> image) {

@@ -12,6 +12,7 @@
 #include "ptxgen/support/error.hpp"
 #include "runtime/cache_core.hpp"
 #include "runtime/core.hpp"
+#include "runtime/loaded_module.hpp"
 #include "support/hash.hpp"
 
 namespace ptxgen::inline v0 {
@@ -73,8 +74,8 @@ class DeviceBackend : public CacheBackend {
 
   LoadedText load_text(const KernelText& text, const ModuleOptions& options) override {
     Module module = text.module.functions.empty()
-                        ? Module::load(context_, text.ptx, options, text.entry)
-                        : Module::load(context_, text.module, options);
+                        ? AlreadyGated::load(context_, text.ptx, options, text.entry)
+                        : AlreadyGated::load(context_, text.module, options);
     // libcuda's JIT tells what it compiled, and nothing where its own cache had it.
     const bool hint = context_.device().info().kind == DeviceKind::Cuda && !options.cold &&
                       module.info_log().empty();

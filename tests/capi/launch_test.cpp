@@ -126,6 +126,33 @@ TEST_CASE("PTX that is wrong is refused with line and rule", "[capi]") {
   CHECK(error_code(nullptr) == "type-mismatch");
 }
 
+TEST_CASE("gates stand before every load, and can be turned off", "[capi]") {
+  const std::string text =
+      ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k() .reqntid 2048 { ret; }\n";
+  OwnedProgram program;
+  REQUIRE(ptxgen_program_parse(text.data(), text.size(), "mine.ptx", &program) == PTXGEN_OK);
+  OwnedModule module;
+  OwnedFunction function;
+  {
+    Setup setup;
+    CHECK(ptxgen_module_load(setup.device, program, &module) == PTXGEN_ERROR_VERIFY);
+    CHECK(error_code(setup.device) == "tile-limits");
+    CHECK(ptxgen_function_load(setup.device, program, "k", &function) == PTXGEN_ERROR_VERIFY);
+    CHECK(error_code(setup.device) == "tile-limits");
+  }
+  const ptxgen_setting memory{"PTXGEN_CACHE", "memory"};
+  ptxgen_device_options options{};
+  options.struct_bytes = sizeof options;
+  options.ignore_environment = 1;
+  options.settings = &memory;
+  options.setting_count = 1;
+  options.no_gates = 1;
+  OwnedDevice device;
+  REQUIRE(ptxgen_device_open("emulator", &options, &device) == PTXGEN_OK);
+  CHECK(ptxgen_module_load(device, program, &module) == PTXGEN_OK);
+  CHECK(ptxgen_function_load(device, program, "k", &function) == PTXGEN_OK);
+}
+
 TEST_CASE("gemv, matmul, vadd, copy and fma_rpt compute what they say", "[capi]") {
   Setup setup;
   ptxgen_device* const device = setup.device;

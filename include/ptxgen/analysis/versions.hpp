@@ -89,7 +89,7 @@ class Versions {
   }
   /// The version that a register has just before a statement, or at the end of a block, whether it
   /// is read there or not. kNone where that cannot be told: unreachable; or nothing behind reads it
-  /// and there are other writes. Exact otherwise. Walks up the dominator tree: not for inner loops.
+  /// and there are other writes. Exact otherwise. Takes logarithmic time.
   [[nodiscard]] std::uint32_t before(std::uint32_t statement, std::uint32_t reg) const noexcept;
   [[nodiscard]] std::uint32_t at_end(std::uint32_t block, std::uint32_t reg) const noexcept;
 
@@ -120,10 +120,17 @@ class Versions {
   std::vector<VersionUse> uses_;
   std::vector<std::uint32_t> first_use_;
   std::vector<std::uint32_t> phis_, first_phi_;
-  // For before(): the blocks at whose start registers are live, where that says something.
-  std::vector<std::uint32_t> live_, first_live_;
-  std::vector<std::uint8_t> one_block_;                     // of a register: all writes are there
-  std::vector<std::uint32_t> first_statement_, immediate_;  // of each block
+  // For before(): the blocks at whose start registers are live, where that says something, and the
+  // version that is.
+  struct Live {
+    std::uint32_t block;
+    std::uint32_t version;
+  };
+  std::vector<Live> live_;
+  std::vector<std::uint32_t> first_live_;
+  std::vector<std::uint8_t> one_block_;         // of a register: all writes are there
+  std::vector<std::uint32_t> first_statement_;  // of each block
+  DominatorTree tree_;
 };
 
 /// One line for each version: register, number, where from, read where.

@@ -31,7 +31,7 @@ template <class T>
                 "PTX computes with integers of 16 to 64 bits and with floats; "
                 "convert 8-bit values and give bits a type with bitcast<To>()");
   if constexpr (kIsFloat<T>) {
-    return {float_op, float_words<T>(how)};
+    return {float_op, float_words<T>(how), how.contract};
   } else {
     Words words{ptx::as_modifier(T::kType)};
     words.add_if(how.sat, ptx::Modifier::sat);
@@ -507,7 +507,7 @@ class Arithmetic : public Core {
   template <class T>
   static constexpr Form mul_form(const Float& how) {
     if constexpr (kIsFloat<T>) {
-      return {ptx::Op::mul_f32, float_words<T>(how)};
+      return {ptx::Op::mul_f32, float_words<T>(how), how.contract};
     } else {
       return part_form<T>(ptx::Op::mul, ptx::Modifier::lo);
     }

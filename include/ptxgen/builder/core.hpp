@@ -53,6 +53,7 @@ struct Words {
 struct Form {
   ptx::Op op;
   Words words;
+  ptx::Contract contract = ptx::Contract::Default;
 };
 
 /// How far the kernel is built, for what must undo the rest.

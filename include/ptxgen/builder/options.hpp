@@ -1,7 +1,7 @@
 // ptxgen/builder/options.hpp - what instructions can be told besides their operands
 #pragma once
 
-#include "ptxgen/ptx/types.hpp"
+#include "ptxgen/ptx/ir.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -19,6 +19,9 @@ enum class Rounding : std::uint16_t {
   rpi = static_cast<std::uint16_t>(ptx::Modifier::rpi),
 };
 
+/// Whether passes may make one fused operation, rounded once, of a multiplication and an addition.
+using ptx::Contract;
+
 /// How `add`, `sub`, `mul`, `fma`, `div` and the like compute on floats. The rounding is always
 /// written: an `add` or `mul` without one may be fused by ptxas behind our back.
 struct Float {
@@ -27,6 +30,9 @@ struct Float {
   bool sat = false;     ///< result clamped to [0, 1], NaN to 0
   bool approx = false;  ///< `.approx` instead of a rounding (div, rcp, sqrt)
   bool relu = false;    ///< negative results become 0 (f16, bf16)
+  /// Of `add`, `sub` and `mul`: Contract::Forbid keeps this one apart, Contract::Allow gives it
+  /// free in a kernel that forbids (see KernelBuilder::contract).
+  Contract contract = Contract::Default;
 };
 
 /// How `min` and `max` treat floats.
@@ -149,6 +155,14 @@ struct Store {
 struct Atomic {
   Order order = Order::none;
   Scope scope = Scope::none;
+};
+
+/// Whether the pass `loop_split` may write a loop twice for a condition in it that changes once:
+/// given to the condition, to the loop, or to the kernel; the first of these that says something
+/// counts. 0: no. 1: yes. n: if the condition decides about n instructions or more, or about one
+/// that touches memory, works with other threads or branches.
+struct Split {
+  std::int16_t threshold = -1;  ///< -1: says nothing
 };
 
 /// How many copies of a loop's body are emitted per iteration.

@@ -16,7 +16,8 @@ namespace ptxgen::inline v0::optimize {
 struct PassOptions {
   /// Names of passes and groups in the order in which they run: `fma_fusion` `mad_fusion`
   /// `loop_split` `fold_constants` `copy_propagation` `dead_code` `branch_simplify`; `cleanup` (the
-  /// last four to a fixed point), `default`, `none`.
+  /// last four) and `default` (all), each until none changes anything; `none`. A pass is not run
+  /// again on a function that no other pass has changed since.
   std::vector<std::string> passes{"default"};
   /// For mul, add and sub that neither say it themselves nor have it from their function.
   bool contract = true;
@@ -41,7 +42,10 @@ struct Decision {
   std::string kernel;           ///< the function
   std::uint32_t line = 0;       ///< of the text before the pipeline ran, 0 for built statements
   std::uint32_t statement = 0;  ///< number in the body as the pass found it
-  SourceLocation cpp;           ///< the builder call
+  /// Of a pair the other statement, ptx::kNone if there is none: fma_fusion and mad_fusion give the
+  /// addition as `statement` and the multiplication here.
+  std::uint32_t other = ptx::kNone;
+  SourceLocation cpp;  ///< the builder call
 };
 
 /// How often a reason was met.
@@ -68,7 +72,7 @@ struct PassReport {
 };
 
 struct PipelineReport {
-  std::vector<PassReport> passes;  ///< in the order in which they ran; cleanup's rounds one by one
+  std::vector<PassReport> passes;  ///< in the order in which they ran; rounds of groups one by one
   [[nodiscard]] bool changed() const noexcept;
 };
 
@@ -87,7 +91,7 @@ class PassContext {
   [[nodiscard]] bool explains() const noexcept { return options_->explain; }
   /// Counts a candidate. `reason` must be a literal. The message is only kept if `explains()`.
   void decide(const ptx::Function& function, std::uint32_t statement, bool fired,
-              std::string_view reason, std::string message = {});
+              std::string_view reason, std::string message = {}, std::uint32_t other = ptx::kNone);
 
  private:
   ptx::Module* module_;

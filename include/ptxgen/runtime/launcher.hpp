@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ptxgen/kernels/kernel.hpp"
+#include "ptxgen/optimize/pass.hpp"
 #include "ptxgen/runtime/buffer.hpp"
 #include "ptxgen/runtime/device.hpp"
 #include "ptxgen/runtime/module.hpp"
@@ -41,6 +42,10 @@ struct LauncherOptions {
   /// Auto leaves the choice to the settings (PTXGEN_GEMV).
   GemvChoice gemv = GemvChoice::Auto;
   ModuleOptions module;
+  /// The passes that a kernel goes through before it is loaded; what they decided is told at log
+  /// level debug. The list `default` leaves the choice to the settings (PTXGEN_PASSES). For code
+  /// that must round as it is written: `passes.contract = false`.
+  optimize::PassOptions passes;
   /// The gates that a kernel passes before it is loaded. Turning them off is logged.
   bool gates = true;
   /// The GEMV choice and where cuBLAS is looked for.
@@ -94,7 +99,8 @@ class LaunchPlan {
 /// "empty-grid", "launch-limits", "capture-miss" (the stream is being captured and the kernel is
 /// not loaded yet: `prepare` it first; the capture stays valid), "other-context" (a stream of
 /// another context), "no-cublas", "cublas-failed". A kernel that is not in memory is made ready
-/// first, which may throw what building, gates (Stage::Verify) and Module::load throw.
+/// first, which may throw what building, passes (Stage::Optimize), gates (Stage::Verify) and
+/// Module::load throw.
 ///
 /// Graphs keep the modules that were launched while they were captured; where the host captures a
 /// borrowed stream by itself, the launcher keeps them for its own lifetime.
@@ -105,6 +111,7 @@ class LaunchPlan {
 /// Threads: all members from any thread at once. `context` must outlive the launcher, in its place.
 class Launcher {
  public:
+  /// Throws `Error`: "bad-choice", and (Stage::Optimize) "unknown-pass".
   explicit Launcher(const Context& context, LauncherOptions options = {});
   Launcher(Launcher&&) noexcept;
   Launcher& operator=(Launcher&&) noexcept;
@@ -121,6 +128,10 @@ class Launcher {
   /// `c[i] = a[i] + b[i]` for i in [0, n); c may be a or b.
   LaunchRecord vadd(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b, std::uint32_t n,
                     const Stream& stream) const;
+  LaunchRecord vadd(DeviceSpan<f16> c, DeviceSpan<f16> a, DeviceSpan<f16> b, std::uint32_t n,
+                    const Stream& stream) const;
+  LaunchRecord vadd(DeviceSpan<bf16> c, DeviceSpan<bf16> a, DeviceSpan<bf16> b, std::uint32_t n,
+                    const Stream& stream) const;
   /// `out[i] = in[i]` for i in [0, n), bit for bit; the two do not overlap.
   LaunchRecord copy(DeviceSpan<b32> out, DeviceSpan<b32> in, std::uint32_t n,
                     const Stream& stream) const;
@@ -134,18 +145,18 @@ class Launcher {
   [[nodiscard]] LaunchPlan plan_vadd(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b,
                                      std::uint32_t n, const Stream& stream) const;
 
-  /// Any kernel of your own, through the same cache and gates. `arguments` is its parameter block
-  /// (Kernel<...>::pack): "arguments" if it has another size than the signature says, "misaligned"
-  /// for a pointer between elements. The kernel's text is printed and hashed in each call; to
-  /// launch often, freeze a plan or `load` it once. The record's `kernel` lives as long as
+  /// Any kernel of your own, through the same passes, gates and cache. `arguments` is its parameter
+  /// block (Kernel<...>::pack): "arguments" if it has another size than the signature says,
+  /// "misaligned" for a pointer between elements. The kernel's text is printed and hashed in each
+  /// call; to launch often, freeze a plan or `load` it once. The record's `kernel` lives as long as
   /// `kernel`.
   LaunchRecord launch(const BuiltKernel& kernel, const LaunchGeometry& geometry,
                       std::span<const std::byte> arguments, const Stream& stream,
                       const LaunchOptions& options = {}) const;
   [[nodiscard]] LaunchPlan plan(const BuiltKernel& kernel, const LaunchGeometry& geometry,
                                 std::span<const std::byte> arguments, const Stream& stream) const;
-  /// A function of a module from anywhere (compile_cuda, a file), through the same gates, cache and
-  /// loader. `entry` empty: its only kernel. Throws what `parse` throws, too.
+  /// A function of a module from anywhere (compile_cuda, a file), through the same passes, gates,
+  /// cache and loader. `entry` empty: its only kernel. Throws what `parse` throws, too.
   [[nodiscard]] Function load(const ptx::Module& module, std::string_view entry = {}) const;
   [[nodiscard]] Function load(std::string_view ptx, std::string_view entry = {},
                               std::string_view file = "<ptx>") const;

@@ -14,7 +14,7 @@
 
 namespace ptxgen::inline v0 {
 
-/// How the driver's JIT is to work. Every field is part of the cache's key.
+/// How a module is loaded. Every field but `gates` is part of the cache's key.
 struct ModuleOptions {
   std::uint32_t max_registers = 0;  ///< a thread; 0: no limit
   std::uint32_t optimization = 4;   ///< 0 (quickest to compile) to 4
@@ -22,6 +22,9 @@ struct ModuleOptions {
   /// Neither the driver's own cache of compiled PTX is to be used (its key is the text, so a
   /// comment that is different each time is added to it) nor ours.
   bool cold = false;
+  /// The gates that PTX passes before the driver sees it. Turning them off is logged. A launcher
+  /// has its own switch and leaves this one alone.
+  bool gates = true;
   friend bool operator==(const ModuleOptions&, const ModuleOptions&) = default;
 };
 
@@ -47,13 +50,18 @@ struct LaunchOptions {
 };
 
 class Function;
+struct AlreadyGated;  // src/runtime: loads what has been through the gates
 
 /// A module in a context. Unloaded when it and all its functions are gone.
 ///
 /// Threads: const members from any thread at once.
 class Module {
  public:
-  /// Loads PTX text through the driver's JIT. `file` is its name in messages.
+  /// Loads PTX text through the gates and the driver's JIT. `file` is its name in messages. What
+  /// the gates only doubt is logged; text that our parser cannot read goes to the driver as it is,
+  /// which is logged too.
+  /// Throws `Error` (Stage::Verify) with the rule that a gate found broken, PTX line, C++ call and
+  /// all findings in the log.
   /// Throws `Error` (Stage::Load), with the JIT's whole log, the PTX lines it complains about, the
   /// C++ calls that made them (where the overload knows them) and the path of the dumped PTX:
   /// - "rejected": the driver does not accept the PTX
@@ -69,7 +77,8 @@ class Module {
   /// A cubin or another image that the driver takes. What only the PTX says, whether a kernel waits
   /// for its predecessor and how many bytes of arguments it has, is not checked then.
   [[nodiscard]] static Module load_image(const Context& context, std::span<const std::byte> image);
-  /// The same where `source`, which the image was made from, is at hand: checked like PTX.
+  /// The same where `source`, which the image was made from, is at hand: launches are checked as
+  /// those of PTX. Neither runs the gates: whoever made the image has compiled already.
   [[nodiscard]] static Module load_image(const Context& context, std::span<const std::byte> image,
                                          const ptx::Module& source);
 
@@ -94,6 +103,7 @@ class Module {
 
  private:
   friend class Function;
+  friend struct AlreadyGated;
   struct State;
   explicit Module(Hidden<State> state);
   Hidden<State> state_;

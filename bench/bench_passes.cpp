@@ -1,0 +1,100 @@
+// bench/bench_passes.cpp - the passes: on one kernel, and on a large text
+//
+// passes/gemv_coalesced/default is what a kernel pays before it is loaded: the whole default
+// pipeline with the verifier behind every pass that changed something, and a copy of the module.
+// Target: 150 us in the release build. passes/gemv_coalesced/copy is that copy alone.
+// passes/nvcc is the largest text of the corpus, in statements per second. The rows of a benchmark
+// tell what the passes themselves and the verifier took of it, in microseconds.
+#include <benchmark/benchmark.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "ptxgen/kernels/gemv_coalesced.hpp"
+#include "ptxgen/optimize/pass.hpp"
+#include "ptxgen/ptx.hpp"
+
+namespace {
+
+using namespace ptxgen;
+
+ptx::Module gemv() { return GemvCoalesced{4096, 4096}.build(ptx::target("sm_89")).module(); }
+
+// The largest text that nvcc made of the corpus.
+ptx::Module nvcc() {
+  std::filesystem::path largest;
+  for (const auto& entry : std::filesystem::directory_iterator(PTXGEN_BENCH_PTX)) {
+    if (largest.empty() || entry.file_size() > std::filesystem::file_size(largest))
+      largest = entry.path();
+  }
+  std::ifstream in(largest, std::ios::binary);
+  return ptx::parse(std::string(std::istreambuf_iterator<char>(in), {}));
+}
+
+std::size_t statements_of(const ptx::Module& module) {
+  std::size_t count = 0;
+  for (const ptx::Function& function : module.functions) count += function.body.size();
+  return count;
+}
+
+void run(benchmark::State& state, const ptx::Module& original, const std::string& passes) {
+  optimize::PassOptions options;
+  options.passes = {passes};
+  // A second run must find nothing to do, or the first was not all of it.
+  ptx::Module once = original;
+  optimize::run_passes(once, options);
+  if (optimize::run_passes(once, options).changed()) {
+    return state.SkipWithError("the second run changed something");
+  }
+  double in_passes = 0, in_verifier = 0;
+  for (auto _ : state) {
+    ptx::Module module = original;
+    const optimize::PipelineReport report = optimize::run_passes(module, options);
+    benchmark::DoNotOptimize(module.functions.data());
+    for (const optimize::PassReport& pass : report.passes) {
+      in_passes += pass.microseconds;
+      in_verifier += pass.verify_microseconds;
+    }
+  }
+  const auto rounds = static_cast<double>(state.iterations());
+  state.counters["passes_us"] = in_passes / rounds;
+  state.counters["verifier_us"] = in_verifier / rounds;
+  state.counters["statements/s"] = benchmark::Counter(
+      static_cast<double>(statements_of(original)) * rounds, benchmark::Counter::kIsRate);
+}
+
+void copy(benchmark::State& state, const ptx::Module& original) {
+  for (auto _ : state) {
+    ptx::Module module = original;
+    benchmark::DoNotOptimize(module.functions.data());
+  }
+}
+
+void add(const std::string& group, const ptx::Module& module) {
+  const auto named = [&](const std::string& passes) {
+    benchmark::RegisterBenchmark(
+        ("passes/" + group + "/" + passes).c_str(),
+        [&module, passes](benchmark::State& state) { run(state, module, passes); })
+        ->Unit(benchmark::kMicrosecond);
+  };
+  named("default");
+  named("cleanup");
+  for (const optimize::PassInfo& pass : optimize::all_passes()) named(std::string(pass.name));
+  benchmark::RegisterBenchmark(("passes/" + group + "/copy").c_str(), [&module](
+                                                                          benchmark::State& state) {
+    copy(state, module);
+  })->Unit(benchmark::kMicrosecond);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const ptx::Module small = gemv(), large = nvcc();
+  add("gemv_coalesced", small);
+  add("nvcc", large);
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

@@ -1,0 +1,194 @@
+// src/analysis/affine_forms.cpp - arithmetic of affine forms and of ranges
+#include "analysis/affine_forms.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+namespace ptxgen::inline v0::analysis {
+
+namespace {
+
+constexpr std::size_t kMostTerms = 16;
+constexpr std::size_t kMostAssumptions = 8;
+constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+
+std::int64_t times(std::int64_t a, std::int64_t b, unsigned bits) noexcept {
+  return low_bits(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b), bits);
+}
+std::int64_t plus(std::int64_t a, std::int64_t b, unsigned bits) noexcept {
+  return low_bits(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b), bits);
+}
+
+// Sorts, adds up equal terms, drops zeros.
+void normalise(AffineForm& form) {
+  std::ranges::sort(form.terms, {}, &AffineTerm::symbols);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < form.terms.size();) {
+    AffineTerm term = form.terms[i];
+    for (++i; i < form.terms.size() && form.terms[i].symbols == term.symbols; ++i)
+      term.coefficient = plus(term.coefficient, form.terms[i].coefficient, form.bits);
+    if (term.coefficient != 0) form.terms[kept++] = term;
+  }
+  form.terms.resize(kept);
+}
+
+std::optional<std::array<std::uint32_t, 3>> joined(const AffineTerm& a, const AffineTerm& b) {
+  std::array<std::uint32_t, 6> all{a.symbols[0], a.symbols[1], a.symbols[2],
+                                   b.symbols[0], b.symbols[1], b.symbols[2]};
+  std::ranges::sort(all);  // kNone is the greatest
+  if (all[3] != ptx::kNone) return std::nullopt;
+  return std::array<std::uint32_t, 3>{all[0], all[1], all[2]};
+}
+
+}  // namespace
+
+std::int64_t low_bits(std::uint64_t value, unsigned bits) noexcept {
+  if (bits >= 64) return static_cast<std::int64_t>(value);
+  // A predicate is 0 or 1, not 0 or -1.
+  if (bits == 1) return static_cast<std::int64_t>(value & 1);
+  const std::uint64_t sign = std::uint64_t{1} << (bits - 1);
+  const std::uint64_t low = pattern(value, bits);
+  return static_cast<std::int64_t>((low ^ sign) - sign);
+}
+
+std::uint64_t pattern(std::uint64_t value, unsigned bits) noexcept {
+  return bits >= 64 ? value : value & ((std::uint64_t{1} << bits) - 1);
+}
+
+AffineForm constant_form(std::int64_t value, unsigned bits) {
+  AffineForm form;
+  form.bits = static_cast<std::uint8_t>(bits);
+  form.constant = low_bits(static_cast<std::uint64_t>(value), bits);
+  return form;
+}
+
+AffineForm symbol_form(std::uint32_t symbol, unsigned bits) {
+  AffineForm form = constant_form(0, bits);
+  form.terms.push_back({1, {symbol, ptx::kNone, ptx::kNone}});
+  return form;
+}
+
+AffineForm sum(const AffineForm& a, const AffineForm& b, std::int64_t factor) {
+  AffineForm made = a;
+  made.constant = plus(a.constant, times(b.constant, factor, a.bits), a.bits);
+  for (const AffineTerm& term : b.terms)
+    made.terms.push_back({times(term.coefficient, factor, a.bits), term.symbols});
+  normalise(made);
+  assume(made, b);
+  return made;
+}
+
+AffineForm scaled(const AffineForm& a, std::int64_t factor) {
+  AffineForm made = constant_form(0, a.bits);
+  return sum(made, a, factor);
+}
+
+std::optional<AffineForm> product(const AffineForm& a, const AffineForm& b) {
+  if (b.is_constant()) {
+    AffineForm made = scaled(a, b.constant);
+    assume(made, b);
+    return made;
+  }
+  AffineForm made = scaled(b, a.constant);
+  assume(made, a);
+  for (const AffineTerm& x : a.terms) {
+    made.terms.push_back({times(x.coefficient, b.constant, a.bits), x.symbols});
+    for (const AffineTerm& y : b.terms) {
+      const auto symbols = joined(x, y);
+      if (!symbols) return std::nullopt;
+      made.terms.push_back({times(x.coefficient, y.coefficient, a.bits), *symbols});
+    }
+  }
+  normalise(made);
+  return made;
+}
+
+AffineForm resized(const AffineForm& a, unsigned bits) {
+  AffineForm made = a;
+  made.bits = static_cast<std::uint8_t>(bits);
+  made.constant = low_bits(static_cast<std::uint64_t>(a.constant), bits);
+  for (AffineTerm& term : made.terms)
+    term.coefficient = low_bits(static_cast<std::uint64_t>(term.coefficient), bits);
+  std::erase_if(made.terms, [](const AffineTerm& term) { return term.coefficient == 0; });
+  return made;
+}
+
+bool too_big(const AffineForm& form) noexcept {
+  return form.terms.size() > kMostTerms || form.assumptions.size() > kMostAssumptions;
+}
+
+void assume(AffineForm& form, std::uint32_t assumption) {
+  const auto at = std::ranges::lower_bound(form.assumptions, assumption);
+  if (at == form.assumptions.end() || *at != assumption) form.assumptions.insert(at, assumption);
+}
+
+void assume(AffineForm& form, const AffineForm& from) {
+  for (const std::uint32_t assumption : from.assumptions) assume(form, assumption);
+}
+
+unsigned zero_bits(const AffineForm& form) noexcept {
+  unsigned least = form.bits;
+  const auto look = [&](std::int64_t value) {
+    if (value != 0)
+      least = std::min<unsigned>(
+          least, static_cast<unsigned>(std::countr_zero(static_cast<std::uint64_t>(value))));
+  };
+  look(form.constant);
+  for (const AffineTerm& term : form.terms) look(term.coefficient);
+  return least;
+}
+
+std::uint64_t common_factor(const AffineForm& form) noexcept {
+  std::uint64_t factor = 0;
+  for (const AffineTerm& term : form.terms) {
+    const auto value = static_cast<std::uint64_t>(term.coefficient);
+    factor = std::gcd(factor, term.coefficient < 0 ? 0 - value : value);
+  }
+  return factor;
+}
+
+std::optional<std::int64_t> checked_sum(std::int64_t a, std::int64_t b) noexcept {
+  if (b > 0 ? a > kMost - b : a < kLeast - b) return std::nullopt;
+  return a + b;
+}
+
+std::optional<std::int64_t> checked_product(std::int64_t a, std::int64_t b) noexcept {
+  if (a == 0 || b == 0) return 0;
+  // The quotient of the least number by -1 is out of range itself.
+  if ((a == -1 && b == kLeast) || (b == -1 && a == kLeast)) return std::nullopt;
+  const auto made =
+      static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+  if (made / b != a) return std::nullopt;
+  return made;
+}
+
+AffineRange operator+(const AffineRange& a, const AffineRange& b) noexcept {
+  if (!a.known || !b.known) return {};
+  const auto least = checked_sum(a.least, b.least), most = checked_sum(a.most, b.most);
+  if (!least || !most) return {};
+  return {true, *least, *most};
+}
+
+AffineRange operator*(const AffineRange& a, const AffineRange& b) noexcept {
+  if (!a.known || !b.known) return {};
+  AffineRange made{true, kMost, kLeast};
+  for (const std::int64_t x : {a.least, a.most}) {
+    for (const std::int64_t y : {b.least, b.most}) {
+      const auto corner = checked_product(x, y);
+      if (!corner) return {};
+      made.least = std::min(made.least, *corner);
+      made.most = std::max(made.most, *corner);
+    }
+  }
+  return made;
+}
+
+AffineRange range_of_width(unsigned bits, bool is_signed) noexcept {
+  if (bits >= 64) return is_signed ? AffineRange{true, kLeast, kMost} : AffineRange{};
+  const std::int64_t size = std::int64_t{1} << bits;
+  return is_signed ? AffineRange{true, -size / 2, size / 2 - 1} : AffineRange{true, 0, size - 1};
+}
+
+}  // namespace ptxgen::inline v0::analysis

@@ -1,0 +1,79 @@
+// src/cli/library_kernel.cpp - a kernel of the library, named on the command line
+#include "cli/library_kernel.hpp"
+
+#include <charconv>
+
+#include "cli/commands.hpp"
+
+namespace ptxgen::cli {
+
+namespace {
+
+std::string known_kernels() {
+  std::string text;
+  for (const CatalogEntry& entry : catalog())
+    text += (text.empty() ? "" : ", ") + std::string(entry.name);
+  return text;
+}
+
+std::string known_parameters(const CatalogEntry& kernel) {
+  std::string text;
+  for (const ParameterInfo& parameter : kernel.parameters) {
+    text += (text.empty() ? "" : ", ") + std::string(parameter.name) + " (" +
+            range_text(parameter) + ")";
+  }
+  return text.empty() ? "none" : text;
+}
+
+// `k=4096` into the place of `k`.
+void assign(const CatalogEntry& kernel, std::vector<std::uint64_t>& values,
+            const std::string& setting) {
+  const auto equals = setting.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw UsageError("-p wants NAME=VALUE, not '" + setting + "'");
+  }
+  const std::string name = setting.substr(0, equals);
+  const std::string number = setting.substr(equals + 1);
+  for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
+    const ParameterInfo& parameter = kernel.parameters[i];
+    if (parameter.name != name) continue;
+    const char* end = number.data() + number.size();
+    const auto [stop, error] = std::from_chars(number.data(), end, values[i]);
+    if (error != std::errc{} || stop != end || values[i] < parameter.least ||
+        values[i] > parameter.most) {
+      throw UsageError("-p " + name + "=" + number + ": wants a whole number in " +
+                       range_text(parameter));
+    }
+    return;
+  }
+  throw UsageError("kernel '" + std::string(kernel.name) + "' has no parameter '" + name +
+                   "'; it has: " + known_parameters(kernel));
+}
+
+}  // namespace
+
+std::string range_text(const ParameterInfo& parameter) {
+  return std::to_string(parameter.least) + ".." + std::to_string(parameter.most);
+}
+
+LibraryKernel library_kernel(const std::string& name, const std::vector<std::string>& settings) {
+  LibraryKernel kernel;
+  kernel.entry = find_kernel(name);
+  if (kernel.entry == nullptr) {
+    throw UsageError("there is no kernel '" + name + "'; there are: " + known_kernels());
+  }
+  for (const ParameterInfo& parameter : kernel.entry->parameters) {
+    kernel.values.push_back(parameter.default_value);
+  }
+  for (const std::string& setting : settings) assign(*kernel.entry, kernel.values, setting);
+  return kernel;
+}
+
+const ptx::Target& target_named(const std::string& name) {
+  if (const ptx::Target* target = ptx::find_target(name)) return *target;
+  std::string known;
+  for (const ptx::Target& row : ptx::targets()) known += " " + std::string(row.name);
+  throw UsageError("there is no target '" + name + "'; there are:" + known);
+}
+
+}  // namespace ptxgen::cli

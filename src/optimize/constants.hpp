@@ -1,0 +1,85 @@
+// src/optimize/constants.hpp - which versions of registers are constant, and what is executed
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "analysis/evaluate.hpp"
+#include "ptxgen/analysis/versions.hpp"
+
+namespace ptxgen::inline v0::optimize {
+
+/// Whether a statement's guard holds.
+enum class GuardState : std::uint8_t { Always, Never, Unknown };
+
+/// Sparse conditional constant propagation: constants flow through versions and phis, along those
+/// edges only that constant guards leave open. A register that nobody wrote is unknown. Linear in
+/// statements and uses of versions. Keeps references to its arguments.
+///
+/// Without `names`, it is not used that two operands name one register: what is found then does not
+/// grow when copies are replaced by what was copied.
+class Constants {
+ public:
+  Constants(const ptx::Function& function, const analysis::Cfg& cfg,
+            const analysis::RegisterIndex& index, const analysis::Versions& versions,
+            bool names = true);
+
+  /// The bits of a version, zero-extended from the width of its register; nothing if unknown.
+  [[nodiscard]] std::optional<std::uint64_t> of(std::uint32_t version) const noexcept {
+    const Cell cell = cells_[version];
+    return cell.state == State::Constant ? std::optional(cell.bits) : std::nullopt;
+  }
+  /// Whether control may come to a block.
+  [[nodiscard]] bool executable(std::uint32_t block) const noexcept { return ways_[block] != 0; }
+  /// Whether control may go from a block to a successor.
+  [[nodiscard]] bool executable(std::uint32_t from, std::uint32_t to) const {
+    return ways_[from] != 0 && leads(from, to);
+  }
+  [[nodiscard]] GuardState guard(std::uint32_t statement) const;
+  /// What an instruction computes where it is executed.
+  [[nodiscard]] analysis::Outcome outcome(std::uint32_t statement) const;
+  /// The bits of a source operand in its type, `!` applied.
+  [[nodiscard]] std::optional<std::uint64_t> source(std::uint32_t statement,
+                                                    std::size_t operand) const;
+
+ private:
+  enum class State : std::uint8_t { Undecided, Constant, Varies };
+  struct Cell {
+    State state = State::Undecided;
+    std::uint64_t bits = 0;
+  };
+  // Which ways lead out of a block that is executed; a bit, since a guard may be unknown.
+  static constexpr std::uint8_t kExecuted = 1, kTaken = 2, kFallsThrough = 4, kOneTarget = 8;
+
+  void solve();
+  void number_edges();
+  void find_tables();
+  [[nodiscard]] std::uint32_t only_target(std::uint32_t statement, std::uint64_t index) const;
+  void visit_statement(std::uint32_t statement);
+  void visit_end(std::uint32_t block);
+  void open(std::uint32_t block, std::uint8_t way);
+  void enter(std::uint32_t block, std::uint32_t predecessor);
+  [[nodiscard]] bool leads(std::uint32_t from, std::uint32_t to) const;
+  void lower(std::uint32_t version, Cell to);
+  [[nodiscard]] Cell cell(std::uint32_t statement, ptx::Register reg) const;
+  [[nodiscard]] Cell guard_cell(std::uint32_t statement) const;
+  [[nodiscard]] Cell operand(std::uint32_t statement, std::size_t i) const;
+  [[nodiscard]] unsigned width(ptx::Register reg) const;
+
+  const ptx::Function& function_;
+  const analysis::Cfg& cfg_;
+  const analysis::RegisterIndex& index_;
+  const analysis::Versions& versions_;
+  std::vector<Cell> cells_;
+  std::vector<std::uint8_t> ways_;                // of each block
+  std::vector<std::uint32_t> first_edge_, edge_;  // of a block's successors: number among theirs
+  // Of each label: its block, and the table that it names. Empty without brx.idx.
+  std::vector<std::uint32_t> label_block_, table_;
+  std::vector<std::uint32_t> one_target_;  // of each block, where that is the only way it takes
+  bool names_;
+  std::vector<std::uint32_t> open_versions_, open_blocks_;
+  mutable std::vector<std::optional<std::uint64_t>> known_;
+};
+
+}  // namespace ptxgen::inline v0::optimize

@@ -1,0 +1,430 @@
+// src/optimize/race_check.cpp - pairs of accesses to shared memory that may race
+#include "optimize/race_check.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "analysis/uniformity_sources.hpp"
+#include "optimize/race_regions.hpp"
+#include "optimize/race_rounds.hpp"
+
+namespace ptxgen::inline v0::optimize {
+
+using namespace ptx;
+using analysis::kNoNode;
+
+namespace {
+
+using Shape = std::array<std::uint32_t, 3>;
+
+// Beyond these a kernel is not compared to its end.
+constexpr std::uint64_t kMostComparisons = 20'000;
+constexpr std::uint64_t kMostThreadPairs = 16'000'000;
+constexpr std::uint64_t kMostVisits = 4'000'000;
+
+/// Blocks to try where neither options nor .reqntid say the shape: those whose dimensions the
+/// kernel asks for, as large as .maxntid allows, and small.
+std::vector<Shape> likely_shapes(const Function& function) {
+  Shape most{0, 0, 0};
+  for (const Directive& directive : function.directives) {
+    if (directive.kind != DirectiveKind::maxntid || directive.count == 0) continue;
+    most = {1, 1, 1};
+    for (std::size_t i = 0; i < directive.count && i < 3; ++i) most[i] = directive.values[i];
+  }
+  std::array<bool, 4> asked{};
+  for (const Operand& operand : function.operands) {
+    if (operand.kind != OperandKind::Special || operand.component > 3) continue;
+    const auto reg = static_cast<SpecialRegister>(operand.id);
+    if (reg != SpecialRegister::tid && reg != SpecialRegister::ntid) continue;
+    asked[operand.component] = true;
+  }
+  const std::uint64_t bound = std::uint64_t{most[0]} * most[1] * most[2];
+  if (bound > 1024) return {{1024, 1, 1}};
+  if (bound != 0 && (most[1] > 1 || most[2] > 1 || !(asked[2] || asked[3]))) return {most};
+  if (bound != 0) return {{static_cast<std::uint32_t>(bound), 1, 1}};
+  if (asked[3]) return {{8, 8, 8}, {4, 4, 4}, {32, 4, 4}};
+  if (asked[2]) return {{32, 32, 1}, {16, 16, 1}, {32, 8, 1}, {8, 8, 1}, {32, 1, 1}};
+  return {{1024, 1, 1}, {64, 1, 1}, {32, 1, 1}};
+}
+
+bool fits(const Shape& shape) {
+  const std::uint64_t threads = std::uint64_t{shape[0]} * shape[1] * shape[2];
+  return threads != 0 && threads <= 1024;
+}
+
+/// One kernel in blocks of one shape.
+class ShapeCheck {
+ public:
+  ShapeCheck(const Module& module, const Function& function, const Shape& shape, RaceCheck& result)
+      : facts_(module, function, {.block = shape}),
+        affine_(module, function, facts_.cfg(), facts_.index(), facts_.versions(),
+                facts_.uniformity(), {.block = shape}),
+        loops_(facts_.cfg().loops().loops()),
+        shape_(shape),
+        forms_(facts_, affine_, shape),
+        accesses_(result.accesses),
+        orders_(orders_of(facts_, forms_.threads())),
+        witnesses_(facts_, accesses_, orders_, shape),
+        rounds_(facts_, affine_, shape),
+        access_forms_(accesses_.size()),
+        result_(result) {}
+
+  std::vector<RacePair> run() {
+    const Function& function = facts_.function();
+    const bool in_warps = std::any_of(function.body.begin(), function.body.end(),
+                                      [](const Instruction& s) { return s.is(Op::bar_warp_sync); });
+    if (in_warps) {
+      compare_all(false, Pairs::OtherWarps);
+      compare_all(true, Pairs::SameWarp);
+    } else {
+      compare_all(false, Pairs::Different);
+    }
+    for (std::uint32_t i = 0; i < accesses_.size(); ++i) {
+      if (accesses_[i].asynchronous && accesses_[i].writes) compare_copy(i);
+    }
+    return std::move(pairs_);
+  }
+
+ private:
+  const AccessForm& form(std::uint32_t access) {
+    std::optional<AccessForm>& made = access_forms_[access];
+    if (!made) made = forms_.of(accesses_[access]);
+    return *made;
+  }
+
+  void compare_all(bool warps, Pairs pairs) {
+    const Segments segments(facts_, orders_, warps);
+    std::vector<std::vector<std::uint32_t>> by_segment(segments.count());
+    for (std::uint32_t i = 0; i < accesses_.size(); ++i) {
+      if (facts_.cfg().reachable(facts_.cfg().block_of(accesses_[i].statement)))
+        by_segment[segments.of(accesses_[i].statement)].push_back(i);
+    }
+    std::vector<std::uint32_t> marks(segments.count());
+    std::uint32_t number = 0;
+    for (const auto& starts : segments.starts()) {
+      Region region(segments, starts, marks, ++number);
+      visits_ += region.members().size();
+      if (visits_ > kMostVisits) result_.incomplete = true;
+      if (result_.incomplete) return;
+      std::vector<std::uint32_t> inside;
+      for (const std::uint32_t segment : region.members())
+        inside.insert(inside.end(), by_segment[segment].begin(), by_segment[segment].end());
+      std::sort(inside.begin(), inside.end());
+      compare(segments, region, inside, pairs);
+    }
+  }
+
+  void compare(const Segments& segments, Region& region, const std::vector<std::uint32_t>& inside,
+               Pairs pairs) {
+    for (std::size_t x = 0; x < inside.size(); ++x) {
+      for (std::size_t y = x; y < inside.size(); ++y) {
+        const std::uint32_t a = inside[x], b = inside[y];
+        if (!accesses_[a].conflicts(accesses_[b]) || found_.count({a, b}) != 0) continue;
+        if (++comparisons_ > kMostComparisons) result_.incomplete = true;
+        if (result_.incomplete) return;
+        compare(segments, region, a, b, pairs);
+      }
+    }
+  }
+
+  /// How many rounds of a loop threads have begun that are at two accesses.
+  Region::Order order(const Segments& segments, Region& region, std::uint32_t a, std::uint32_t b,
+                      std::uint32_t loop) const {
+    const std::uint32_t header = loops_[loop].header;
+    return region.order(segments.of_block(header), segments.of(accesses_[a].statement),
+                        segments.of(accesses_[b].statement));
+  }
+
+  /// Whether two threads of the region find the same value of a product of symbols.
+  bool same(const Segments& segments, Region& region, std::uint32_t a, std::uint32_t b,
+            const SymbolKey& key) {
+    for (const std::uint32_t id : key) {
+      if (id == kNone) break;
+      const analysis::AffineSymbol& symbol = forms_.symbol(id);
+      if (symbol.agreement < analysis::Agreement::Block || symbol.restless) return false;
+      // It changes with each round of its loop, and of those around that.
+      int depth = 0;
+      for (std::uint32_t l = symbol.loop; l != kNoNode; l = loops_[l].parent) {
+        if (++depth > 64) return false;
+        if (order(segments, region, a, b, l) != Region::Order::Equal) return false;
+      }
+    }
+    return true;
+  }
+
+  void compare(const Segments& segments, Region& region, std::uint32_t a, std::uint32_t b,
+               Pairs pairs) {
+    if (form(a).address.elsewhere || form(b).address.elsewhere) return;
+    Comparison comparison{&form(a),
+                          &form(b),
+                          accesses_[a].bytes,
+                          accesses_[b].bytes,
+                          pairs,
+                          [&](const SymbolKey& key) { return same(segments, region, a, b, key); }};
+    Overlap met = overlap(comparison, budget_);
+    if (met.meeting == Meeting::Maybe) met = in_rounds(segments, region, a, b, pairs, met);
+    if (budget_ == 0) result_.incomplete = true;
+    if (met.meeting == Meeting::No) return;
+    RacePair& pair = add(a, b, met);
+    pair.in_warp = pairs == Pairs::SameWarp;
+    pair.follows = leads(segments, region, accesses_[pair.first], accesses_[pair.second]);
+    const std::uint32_t home = segments.of(accesses_[a].statement);
+    pair.same_value = writes_one_value(a, b, region.contains(home) && !region.leads(home, home));
+    if (pair.same_value) return;
+    pair.witness = witness(pair, met, pairs);
+  }
+
+  /// The same with everything that the rounds of one loop decide worked out, if that is possible.
+  Overlap in_rounds(const Segments& segments, Region& region, std::uint32_t a, std::uint32_t b,
+                    Pairs pairs, const Overlap& before) {
+    const AccessForm& x = form(a);
+    const AccessForm& y = form(b);
+    if (!x.address.known || !y.address.known || x.address.variable != y.address.variable)
+      return before;
+    const RoundForms* first = x.address.rest.empty() ? nullptr : rounds_.of(accesses_[a], x);
+    const RoundForms* second = y.address.rest.empty() ? nullptr : rounds_.of(accesses_[b], y);
+    if ((first == nullptr && !x.address.rest.empty()) ||
+        (second == nullptr && !y.address.rest.empty()))
+      return before;
+    const std::size_t rounds_a = first == nullptr ? 1 : first->rounds.size();
+    const std::size_t rounds_b = second == nullptr ? 1 : second->rounds.size();
+    const auto list = [](const AccessForm& form, AddressList& made) {
+      for (std::uint32_t t = 0; t < form.may.size(); ++t) {
+        if (form.may[t]) made.emplace_back(form.address.values[t], t);
+      }
+    };
+    const auto form_a = [&](std::size_t i) -> const AccessForm& {
+      return first == nullptr ? x : first->rounds[i];
+    };
+    const auto form_b = [&](std::size_t i) -> const AccessForm& {
+      return second == nullptr ? y : second->rounds[i];
+    };
+    Region::Order how = Region::Order::Unknown;
+    if (first != nullptr && second != nullptr && first->loop == second->loop &&
+        rounds_a == rounds_b && first->periodic == second->periodic)
+      how = rounds_apart(segments, region, a, b, first->loop);
+    if (how == Region::Order::Unknown) {
+      AddressList all_a, all_b;
+      for (std::size_t i = 0; i < rounds_a; ++i) list(form_a(i), all_a);
+      for (std::size_t i = 0; i < rounds_b; ++i) list(form_b(i), all_b);
+      return overlap(all_a, accesses_[a].bytes, std::move(all_b), accesses_[b].bytes, pairs,
+                     budget_);
+    }
+    for (std::size_t i = 0; i < rounds_a; ++i) {
+      std::size_t k = i;
+      if (how == Region::Order::Before) k = i + 1;
+      if (how == Region::Order::Behind) k = i + rounds_a - 1;
+      const bool wraps = how == Region::Order::Before ? k >= rounds_a : i == 0 && k != i;
+      if (wraps && !first->periodic) continue;
+      AddressList list_a, list_b;
+      list(form_a(i), list_a);
+      list(form_b(k % rounds_a), list_b);
+      const Overlap met = overlap(list_a, accesses_[a].bytes, std::move(list_b), accesses_[b].bytes,
+                                  pairs, budget_);
+      if (met.meeting != Meeting::No) return met;
+    }
+    return {};
+  }
+
+  /// How many rounds of the loop threads at the accesses are apart, if they agree on the number.
+  Region::Order rounds_apart(const Segments& segments, Region& region, std::uint32_t a,
+                             std::uint32_t b, std::uint32_t loop) {
+    const std::uint32_t iteration = affine_.find(analysis::AffineSymbol::Kind::Iteration, loop);
+    if (iteration == kNone || forms_.symbol(iteration).agreement < analysis::Agreement::Block)
+      return Region::Order::Unknown;
+    int depth = 0;
+    for (std::uint32_t l = loops_[loop].parent; l != kNoNode; l = loops_[l].parent) {
+      if (++depth > 64 || order(segments, region, a, b, l) != Region::Order::Equal)
+        return Region::Order::Unknown;
+    }
+    return order(segments, region, a, b, loop);
+  }
+
+  static bool leads(const Segments& segments, const Region& region, const SharedAccess& from,
+                    const SharedAccess& to) {
+    const std::uint32_t a = segments.of(from.statement), b = segments.of(to.statement);
+    return (a == b && from.statement < to.statement) || region.leads(a, b);
+  }
+
+  RacePair& add(std::uint32_t a, std::uint32_t b, const Overlap& met) {
+    found_.insert({a, b});
+    RacePair& pair = pairs_.emplace_back();
+    // The write comes first.
+    const bool swap = !accesses_[a].writes;
+    pair.first = swap ? b : a;
+    pair.second = swap ? a : b;
+    pair.shape = shape_;
+    pair.variable = form(pair.first).address.variable;
+    pair.not_known = unknown(met, a, b);
+    return pair;
+  }
+
+  std::string unknown(const Overlap& met, std::uint32_t a, std::uint32_t b) const {
+    if (met.meeting == Meeting::Possible) return {};
+    const auto is_call = [&](std::uint32_t i) {
+      return has(info(facts_.function().body[accesses_[i].statement].op).flags, Flag::Call);
+    };
+    if (is_call(a) || is_call(b)) return "what the function that is called does";
+    if (met.unknown[0] == kNone) return "which bytes are accessed";
+    analysis::AffineForm form;
+    form.terms.push_back({1, met.unknown});
+    return affine_.to_text(form);
+  }
+
+  std::optional<Witness> witness(const RacePair& pair, const Overlap& met, Pairs pairs) {
+    const bool swapped = pair.second < pair.first;
+    const std::uint32_t last = forms_.threads() - 1;
+    const std::pair<std::uint32_t, std::uint32_t> candidates[] = {
+        {swapped ? met.second : met.first, swapped ? met.first : met.second},
+        {0, 1},
+        {1, 0},
+        {0, 32},
+        {32, 0},
+        {0, last},
+        {last, 0}};
+    for (const auto& [first, second] : candidates) {
+      if (first > last || second > last || first == second) continue;
+      const bool same_warp = first / 32 == second / 32;
+      if ((pairs == Pairs::OtherWarps && same_warp) || (pairs == Pairs::SameWarp && !same_warp))
+        continue;
+      if (auto found = witnesses_.find(pair.first, first, pair.second, second)) return found;
+    }
+    return {};
+  }
+
+  /// Whether both only write, and the same: a constant, or one value for all threads, in an
+  /// instruction that is executed once before the next barrier.
+  bool writes_one_value(std::uint32_t a, std::uint32_t b, bool once) {
+    const SharedAccess& x = accesses_[a];
+    const SharedAccess& y = accesses_[b];
+    if (!x.writes || !y.writes || x.reads || y.reads || x.asynchronous || y.asynchronous)
+      return false;
+    const Function& function = facts_.function();
+    const auto operands = function.operands_of(function.body[x.statement]);
+    const auto others = function.operands_of(function.body[y.statement]);
+    if (x.anywhere || y.anywhere || operands.size() < 2 || others.size() < 2) return false;
+    const Operand& value = operands[1];
+    const bool constant = value.kind == OperandKind::Integer ||
+                          value.kind == OperandKind::Float32 || value.kind == OperandKind::Float64;
+    if (constant) return value == others[1] && x.bytes == y.bytes;
+    return a == b && once &&
+           analysis::agreement(facts_.module(), function, facts_.index(), facts_.uniformity(),
+                               value, facts_.options()) >= analysis::Agreement::Block;
+  }
+
+  // Copies that are under way ---------------------------------------------------------------------
+
+  static bool waits_for_all(const Function& function, const Instruction& s) {
+    if (s.guard.present()) return false;
+    if (s.is(Op::cp_async_wait_all)) return true;
+    const auto operands = function.operands_of(s);
+    return s.is(Op::cp_async_wait_group) && !operands.empty() &&
+           operands[0].kind == OperandKind::Integer && operands[0].value == 0;
+  }
+
+  /// Everything that control may come to before the copy was waited for, barriers or not, conflicts
+  /// with it, in the thread itself too.
+  void compare_copy(std::uint32_t copy) {
+    const Function& function = facts_.function();
+    const analysis::Cfg& cfg = facts_.cfg();
+    std::vector<bool> seen(cfg.blocks().size());
+    std::vector<std::uint32_t> open;
+    const auto scan = [&](std::uint32_t from, std::uint32_t block) {
+      for (std::uint32_t i = from; i < cfg.blocks()[block].end; ++i) {
+        if (waits_for_all(function, function.body[i])) return;
+        const auto at = std::lower_bound(
+            accesses_.begin(), accesses_.end(), i,
+            [](const SharedAccess& access, std::uint32_t s) { return access.statement < s; });
+        if (at == accesses_.end() || at->statement != i) continue;
+        compare_with_copy(copy, static_cast<std::uint32_t>(at - accesses_.begin()));
+      }
+      for (const std::uint32_t to : cfg.successors(block)) {
+        if (to >= seen.size() || seen[to]) continue;
+        seen[to] = true;
+        open.push_back(to);
+      }
+    };
+    scan(accesses_[copy].statement + 1, cfg.block_of(accesses_[copy].statement));
+    while (!open.empty() && !result_.incomplete) {
+      const std::uint32_t block = open.back();
+      open.pop_back();
+      visits_ += 1;
+      if (visits_ > kMostVisits) result_.incomplete = true;
+      scan(cfg.blocks()[block].first, block);
+    }
+  }
+
+  void compare_with_copy(std::uint32_t copy, std::uint32_t other) {
+    const auto key = std::minmax(copy, other);
+    if (!accesses_[copy].conflicts(accesses_[other]) || found_.count(key) != 0) return;
+    if (++comparisons_ > kMostComparisons) result_.incomplete = true;
+    const Comparison comparison{&form(copy),
+                                &form(other),
+                                accesses_[copy].bytes,
+                                accesses_[other].bytes,
+                                Pairs::All,
+                                [](const SymbolKey&) { return false; }};
+    const Overlap met = overlap(comparison, budget_);
+    if (met.meeting == Meeting::No) return;
+    found_.insert(key);
+    RacePair& pair = pairs_.emplace_back();
+    pair.first = copy;
+    pair.second = other;
+    pair.shape = shape_;
+    pair.copying = true;
+    pair.not_known = unknown(met, copy, other);
+  }
+
+  analysis::Facts facts_;
+  analysis::Affine affine_;
+  std::span<const analysis::Loop> loops_;
+  Shape shape_;
+  ThreadForms forms_;
+  const std::vector<SharedAccess>& accesses_;
+  std::vector<Orders> orders_;  ///< by statement
+  Witnesses witnesses_;
+  Rounds rounds_;
+  std::vector<std::optional<AccessForm>> access_forms_;
+  RaceCheck& result_;
+  std::vector<RacePair> pairs_;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> found_;
+  std::uint64_t comparisons_ = 0;
+  std::uint64_t visits_ = 0;
+  std::uint64_t budget_ = kMostThreadPairs;
+};
+
+}  // namespace
+
+RaceCheck check_races(const Module& module, const Function& function, const GateOptions& options) {
+  RaceCheck result;
+  result.accesses = shared_accesses(module, function);
+  const bool writes = std::any_of(result.accesses.begin(), result.accesses.end(),
+                                  [](const SharedAccess& access) { return access.writes; });
+  if (!writes) return result;
+  std::vector<Shape> shapes{analysis::block_shape(function, {.block = options.block})};
+  if (!fits(shapes[0])) {
+    result.shape_known = false;
+    shapes = likely_shapes(function);
+  }
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> witnessed, seen;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, RacePair> pairs;
+  for (const Shape& shape : shapes) {
+    for (RacePair& pair : ShapeCheck(module, function, shape, result).run()) {
+      const std::pair key{pair.first, pair.second};
+      ++seen[key];
+      if (pair.witness) ++witnessed[key];
+      const auto [at, made] = pairs.try_emplace(key, pair);
+      // What is proved, even for one shape, makes the better example.
+      if (!made && pair.witness && !at->second.witness) at->second = std::move(pair);
+    }
+  }
+  for (auto& [key, pair] : pairs) {
+    if (witnessed[key] < shapes.size()) pair.witness.reset();
+    pair.unlikely = 2 * seen[key] <= shapes.size();
+    result.pairs.push_back(std::move(pair));
+  }
+  return result;
+}
+
+}  // namespace ptxgen::inline v0::optimize

@@ -1,0 +1,224 @@
+// tests/analysis/induction_test.cpp - variables, tests and trip counts of loops as people write
+// them
+#include <catch2/catch.hpp>
+
+#include "analysis/facts.hpp"
+#include "ptxgen/analysis/induction.hpp"
+#include "snippets.hpp"
+
+using namespace ptxgen;
+using namespace ptxgen::analysis;
+
+namespace {
+
+std::string text_of(std::string_view body) {
+  const ptx::Module module = test::kernel(body);
+  Facts facts(module, module.functions[0]);
+  return to_text(facts.inductions(), facts.cfg(), facts.index(), facts.versions(), module,
+                 module.functions[0]);
+}
+
+}  // namespace
+
+TEST_CASE("a guarded loop tested at its bottom") {
+  CHECK(text_of(R"(
+  ld.param.u32 %r1, [n];
+  setp.eq.u32 %p1, %r1, 0;
+  @%p1 bra END;
+  mov.u32 %r2, 0;
+TOP:
+  add.u32 %r2, %r2, 1;
+  setp.lt.u32 %p2, %r2, %r1;
+  @%p2 bra TOP;
+END:
+  ret;
+)") == "loop 0: header block 2, depth 1, turns from its test\n"
+       "  %r2 from 0 by 1\n"
+       "  test at block 2, top: goes on while %r2 + 1 < %r1, unsigned\n");
+}
+
+TEST_CASE("a loop over constants, running down, compared before the step") {
+  CHECK(text_of(R"(
+  mov.s32 %r2, 20;
+TOP:
+  setp.gt.s32 %p2, %r2, -3;
+  sub.s32 %r2, %r2, 5;
+  @%p2 bra TOP;
+  ret;
+)") == "loop 0: header block 1, depth 1, 6 turns\n"
+       "  %r2 from 20 by -5\n"
+       "  test at block 1, top: goes on while %r2 > -3, signed\n");
+}
+
+TEST_CASE("a loop tested at its top whose variable goes through copies") {
+  CHECK(text_of(R"(
+  ld.param.u32 %r1, [n];
+  mov.u32 %r9, 0;
+  mov.u32 %r5, %r9;
+  bra.uni HEAD;
+HEAD:
+  mov.u32 %r2, %r5;
+  setp.lt.u32 %p1, %r2, %r1;
+  not.pred %p2, %p1;
+  @%p2 bra END;
+  bra.uni BODY;
+BODY:
+  add.s32 %r4, %r2, 4;
+  mov.u32 %r5, %r4;
+  bra.uni HEAD;
+END:
+  ret;
+)") == "loop 0: header block 1, depth 1, turns from its test, may wrap around\n"
+       "  %r5 from 0 by 4\n"
+       "  test at block 1, top: goes on while %r5 < %r1, unsigned\n");
+}
+
+TEST_CASE("the bound may stand on the left, and be kept in a register that is copied") {
+  CHECK(text_of(R"(
+  ld.param.u32 %r1, [n];
+  mov.u32 %r2, 7;
+TOP:
+  mov.u32 %r3, %r1;
+  add.s32 %r2, %r2, -1;
+  setp.le.s32 %p2, %r3, %r2;
+  @%p2 bra TOP;
+  ret;
+)") == "loop 0: header block 1, depth 1, turns from its test, may wrap around\n"
+       "  %r2 from 7 by -1\n"
+       "  test at block 1, top: goes on while %r2 + -1 >= %r1, signed\n");
+}
+
+TEST_CASE("the step may be an invariant") {
+  CHECK(text_of(R"(
+  ld.param.u32 %r1, [n];
+  mov.u32 %r7, %ntid.x;
+  mov.u32 %r2, %tid.x;
+TOP:
+  add.s32 %r2, %r2, %r7;
+  setp.lt.u32 %p2, %r2, %r1;
+  @%p2 bra TOP;
+  ret;
+)") == "loop 0: header block 1, depth 1, turns from its test, may wrap around\n"
+       "  %r2 from %r2 by %r7\n"
+       "  test at block 1, top: goes on while %r2 + %r7 < %r1, unsigned\n");
+}
+
+TEST_CASE("what a loop writes is no bound") {
+  CHECK(text_of(R"(
+  ld.param.u32 %r1, [n];
+  mov.u32 %r2, 0;
+TOP:
+  ld.shared.u32 %r3, [tile];
+  add.s32 %r2, %r2, 1;
+  setp.lt.u32 %p2, %r2, %r3;
+  @%p2 bra TOP;
+  ret;
+)") == "loop 0: header block 1, depth 1, turns unknown\n"
+       "  %r2 from 0 by 1\n"
+       "  test at block 1, top: no comparison with an invariant\n");
+}
+
+TEST_CASE("a guarded step is no induction") {
+  CHECK(text_of(R"(
+  ld.param.u32 %r1, [n];
+  setp.eq.u32 %p1, %r1, 0;
+  mov.u32 %r2, 0;
+TOP:
+  @%p1 add.s32 %r2, %r2, 1;
+  setp.lt.u32 %p2, %r2, %r1;
+  @%p2 bra TOP;
+  ret;
+)") == "loop 0: header block 1, depth 1, turns unknown\n"
+       "  test at block 1, top: no comparison with an invariant\n");
+}
+
+TEST_CASE("two steps on two ways round are no induction") {
+  CHECK(text_of(R"(
+  ld.param.u32 %r1, [n];
+  mov.u32 %r2, 0;
+TOP:
+  and.b32 %r3, %r2, 1;
+  setp.eq.u32 %p1, %r3, 0;
+  @%p1 bra ODD;
+  add.s32 %r2, %r2, 1;
+  bra JOIN;
+ODD:
+  add.s32 %r2, %r2, 3;
+JOIN:
+  setp.lt.u32 %p2, %r2, %r1;
+  @%p2 bra TOP;
+  ret;
+)") == "loop 0: header block 1, depth 1, turns unknown\n"
+       "  test at block 4: no comparison with an invariant\n");
+}
+
+TEST_CASE("nested loops: the inner bound is invariant in the inner loop only") {
+  CHECK(text_of(R"(
+  ld.param.u32 %r1, [n];
+  mov.u32 %r2, 0;
+OUTER:
+  mov.u32 %r3, 0;
+INNER:
+  add.s32 %r3, %r3, 1;
+  setp.ne.s32 %p1, %r3, 256;
+  @%p1 bra INNER;
+  add.s32 %r2, %r2, 256;
+  setp.lt.u32 %p2, %r2, %r1;
+  @%p2 bra OUTER;
+  ret;
+)") == "loop 0: header block 1, depth 1, turns from its test, may wrap around\n"
+       "  %r2 from 0 by 256\n"
+       "  test at block 3: goes on while %r2 + 256 < %r1, unsigned\n"
+       "loop 1: header block 2, depth 2, 256 turns\n"
+       "  %r3 from 0 by 1\n"
+       "  test at block 2, top: goes on while %r3 + 1 != 256\n");
+}
+
+TEST_CASE("a loop with a second way out has no trip count, its test is still read") {
+  CHECK(text_of(R"(
+  ld.param.u32 %r1, [n];
+  mov.u32 %r2, 0;
+TOP:
+  ld.shared.u32 %r3, [tile];
+  setp.eq.u32 %p1, %r3, 0;
+  @%p1 bra END;
+  add.s32 %r2, %r2, 1;
+  setp.lt.u32 %p2, %r2, 10;
+  @%p2 bra TOP;
+END:
+  ret;
+)") == "loop 0: header block 1, depth 1, turns unknown\n"
+       "  %r2 from 0 by 1\n"
+       "  test at block 1, top: no comparison with an invariant\n"
+       "  test at block 2: goes on while %r2 + 1 < 10, unsigned\n");
+}
+
+TEST_CASE("irreducible loops have no variables") {
+  CHECK(text_of(R"(
+  ld.param.u32 %r1, [n];
+  mov.u32 %r2, 0;
+  setp.eq.u32 %p1, %r1, 0;
+  @%p1 bra MIDDLE;
+TOP:
+  add.s32 %r2, %r2, 1;
+MIDDLE:
+  setp.lt.u32 %p2, %r2, 10;
+  @%p2 bra TOP;
+  ret;
+)") == "loop 0: header block 2, depth 1, irreducible\n");
+}
+
+TEST_CASE("turns_of at the ends of a type") {
+  CHECK(turns_of(0, 1, Relation::Lt, 10, false, 32) == 11);
+  CHECK(turns_of(0, 1, Relation::Lt, 0, false, 32) == 1);
+  CHECK(turns_of(0xffffffffu, 1, Relation::Ne, 0, false, 32) == std::nullopt);
+  CHECK(turns_of(0xffffffffu, 1, Relation::Ne, 0, true, 32) == 2);
+  CHECK(turns_of(0xfffffff0u, 3, Relation::Lt, 0xffffffffu, false, 32) == 6);
+  CHECK(turns_of(0xfffffff0u, 4, Relation::Lt, 0xffffffffu, false, 32) == std::nullopt);
+  CHECK(turns_of(5, 0xffffffffu, Relation::Ge, 0, true, 32) == 7);
+  CHECK(turns_of(5, 0xffffffffu, Relation::Ge, 0, false, 32) == std::nullopt);
+  CHECK(turns_of(3, 5, Relation::Eq, 3, false, 64) == 2);
+  CHECK(turns_of(3, 0, Relation::Lt, 4, false, 64) == std::nullopt);
+  CHECK(turns_of(9, 2, Relation::Gt, 4, false, 32) == std::nullopt);
+  CHECK(turns_of(0, 3, Relation::Ne, 10, false, 32) == std::nullopt);
+}
