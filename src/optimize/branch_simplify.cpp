@@ -147,12 +147,12 @@ class Simplifier {
       any = any || (is_branch(i) && last[target(i)] != target(i));
     if (!any) return;
     const analysis::Cfg cfg(function_);
-    const Scopes scopes(function_);
+    const Scopes scopes(context_.module(), function_);
     for (std::uint32_t i = 0; i < function_.body.size(); ++i) {
       if (!is_branch(i)) continue;
       const std::uint32_t to = last[target(i)];
       if (to == target(i)) continue;
-      if (!scopes.encloses(function_.labels[to].scope, scopes.of(i))) {
+      if (!scopes.visible(LabelId{to}, i)) {
         if (first_round_)
           decide(i, false, "out-of-scope", " leads to a branch whose label cannot be named here");
         continue;
@@ -202,7 +202,7 @@ class Simplifier {
   // stands before it.
   void shorten() {
     Places places(function_);
-    const Scopes scopes(function_);
+    const Scopes scopes(context_.module(), function_);
     for (std::uint32_t i = static_cast<std::uint32_t>(function_.body.size()); i-- > 0;) {
       places.code[i] =
           function_.body[i].kind == StatementKind::Instruction ? i : places.code[i + 1];

@@ -187,7 +187,7 @@ Constants::Cell Constants::operand(std::uint32_t statement, std::size_t i) const
   const Instruction& s = function_.body[statement];
   const Operand& o = function_.operands_of(s)[i];
   const OperandSpec* spec = operand_spec(function_, s, i);
-  if (spec == nullptr || spec->role == OperandRole::Destination || spec->vector_from_slot)
+  if (spec == nullptr || spec->role == OperandRole::Destination || operand_elements(s, *spec) != 0)
     return {State::Varies, 0};
   const Type type = operand_type(s, *spec);
   const unsigned wanted = bits(type);
@@ -233,16 +233,27 @@ void Constants::visit_statement(std::uint32_t statement) {
   const Instruction& s = function_.body[statement];
   if (s.kind != StatementKind::Instruction) return;
   const auto operands = function_.operands_of(s);
-  bool writes = false, undecided = false;
-  analysis::for_each_access(function_, s, [&](const analysis::RegisterAccess& a) {
-    writes = writes || a.write;
-    if (!a.write) undecided = undecided || cell(statement, a.reg).state == State::Undecided;
-  });
-  if (!writes || undecided) return;
-
-  const Outcome outcome = this->outcome(statement);
-  std::size_t destination = 0;
   const Cell guard = guard_cell(statement);
+  if (guard.state == State::Undecided) return;
+  Outcome outcome;
+  const unsigned flags = static_cast<unsigned>(info(s.op).flags);
+  if ((flags & ~static_cast<unsigned>(Flag::Commutative)) == 0) {
+    bool undecided = false;
+    known_.assign(operands.size(), std::nullopt);
+    bool any_known = false, twice = false;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const Cell found = operand(statement, i);
+      undecided = undecided || found.state == State::Undecided;
+      if (found.state == State::Constant) known_[i] = found.bits;
+      any_known = any_known || found.state == State::Constant;
+      twice = twice || (i != 0 && operands[i].kind == OperandKind::Register &&
+                        operands[i] == operands[i - 1]);
+    }
+    if (undecided) return;
+    // Values follow from values, or from one register that stands twice.
+    if (any_known || twice) outcome = analysis::evaluate(function_, s, known_, names_);
+  }
+  std::size_t destination = 0;
   const auto write = [&](const Operand& o, std::size_t i, std::size_t which) {
     if (o.kind != OperandKind::Register) return;
     const std::uint32_t reg = index_.find(o.as_register());

@@ -20,7 +20,7 @@ class Propagation {
       : function_(function),
         context_(context),
         facts_(function, false),
-        scopes_(function),
+        scopes_(context.module(), function),
         copies_(facts_.versions.size()) {}
 
   void run() {

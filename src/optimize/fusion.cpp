@@ -41,7 +41,7 @@ Fusion::Fusion(ptx::Function& function, PassContext& context, const FusionRules&
       cfg_(function),
       index_(function),
       versions_(function, cfg_, index_),
-      scopes_(function),
+      scopes_(context.module(), function),
       flows_(versions_.size(), false),
       writes_(index_.size(), 0),
       unknown_(index_.size(), false) {

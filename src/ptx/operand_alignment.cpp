@@ -26,11 +26,27 @@ Type twice_as_wide(Type type) {
   }
 }
 
+// Whether every operand of the row is written: so it is most often.
+bool all_there(const Instruction& instruction, const OpInfo& row,
+               std::span<const Operand> operands) {
+  if (operands.size() != row.operand_count) return false;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const OperandSpec& spec = row.operands[i];
+    if (operands[i].joined != spec.joined) return false;
+    if (spec.with != Field::Literal && !instruction.has(spec.with)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool align_operands(const Instruction& instruction, std::span<const Operand> operands,
                     OperandAlignment& out) noexcept {
   const OpInfo& row = info(instruction.op);
+  if (all_there(instruction, row, operands)) {
+    for (std::size_t i = 0; i < operands.size(); ++i) out[i] = static_cast<std::uint8_t>(i);
+    return true;
+  }
   const auto tied = [](const OperandSpec& spec) { return spec.with != Field::Literal; };
   const auto required = [&](const OperandSpec& spec) {
     return tied(spec) ? instruction.has(spec.with) : !spec.optional;
@@ -60,8 +76,10 @@ const OperandSpec* operand_spec(const Function& function, const Instruction& ins
   if (instruction.kind != StatementKind::Instruction) return nullptr;
   OperandAlignment alignment;
   const auto operands = function.operands_of(instruction);
+  const OpInfo& row = info(instruction.op);
+  if (i < operands.size() && all_there(instruction, row, operands)) return &row.operands[i];
   if (i >= operands.size() || !align_operands(instruction, operands, alignment)) return nullptr;
-  return &info(instruction.op).operands[alignment[i]];
+  return &row.operands[alignment[i]];
 }
 
 Type operand_type(const Instruction& instruction, const OperandSpec& spec) noexcept {

@@ -46,8 +46,10 @@ struct GateOptions {
                                                  const GateOptions& options = {});
 
 /// What costs time and need not: notes only. Rules `uncoalesced` (a global or local access that
-/// moves at least twice the sectors that its bytes fill), `bank-conflict`. The figures are those of
-/// `analysis::memory_report`, and what it does not know is not reported.
+/// moves at least twice the sectors that its bytes fill), `bank-conflict`, `register-pressure` (an
+/// entry with more live at once than a thread may have, or than lets all the threads fit on a
+/// multiprocessor that `.minnctapersm` asks for, or else that it can hold). The figures are those
+/// of `analysis::memory_report` and `analysis::Liveness`; what is not known is not reported.
 [[nodiscard]] std::vector<Finding> performance_notes(const ptx::Module& module,
                                                      const GateOptions& options = {});
 
