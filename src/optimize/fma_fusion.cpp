@@ -48,15 +48,14 @@ bool is_product(const Instruction& statement) {
   const Family* family = family_of(statement);
   return family != nullptr && statement.op == family->mul;
 }
+// The types of one row have registers of different widths: what a sum reads has its type.
 bool is_pair(const Instruction& product, const Instruction& sum) {
-  return product.op == family_of(sum)->mul && product.type() == sum.type();
+  return product.op == family_of(sum)->mul;
 }
 // A negation that flushes what the sum would not flush is none.
 bool is_negation(const Instruction& link, const Instruction& sum) {
   const Family& family = *family_of(sum);
-  if (!family.has_neg) return false;
-  if (link.op != family.neg) return false;
-  if (link.type() != sum.type()) return false;
+  if (!family.has_neg || link.op != family.neg) return false;
   return !link.has(Field::FlushToZero) || sum.has(Field::FlushToZero);
 }
 

@@ -100,12 +100,7 @@ bool Fusion::reads_own_lanes(std::uint32_t reader, std::uint32_t version) const 
   const ptx::Guard& guard = at(writer).guard;
   if (!guard.present() || !(at(reader).guard == guard)) return false;
   const std::uint32_t predicate = index_.find(guard.predicate);
-  if (versions_.read(reader, predicate) != versions_.read(writer, predicate)) return false;
-  bool whole = false;
-  analysis::for_each_access(function_, at(writer), [&](const analysis::RegisterAccess& a) {
-    whole |= a.write && a.component == 0 && index_.find(a.reg) == versions_[version].reg;
-  });
-  return whole;
+  return versions_.read(reader, predicate) == versions_.read(writer, predicate);
 }
 
 // Marks the versions that somebody may read as part of another one: through a phi, or as what a
@@ -223,13 +218,14 @@ Refusal Fusion::check_readers(const Product& product, std::uint32_t sum) const {
                ", is named by an instruction that is not in the op table and may read it";
       });
     }
-    const auto several = [&](const std::string& where) {
-      return refuse("several-uses", [&] {
+    const auto several = [&](const std::string& where, bool liftable = false) {
+      const auto text = [&] {
         return name(reg) + ", the result of " + quote(product.statements[i]) + ", is read " +
                where +
                ": the multiplication would stay, and be done twice; multiply once for each sum to "
                "have them fused";
-      });
+      };
+      return refuse("several-uses", text, liftable);
     };
     if (reader == sum && operand(sum, 1) == operand(sum, 2)) return several("twice by the sum");
     for (const VersionUse& use : versions_.uses(version)) {
@@ -237,7 +233,7 @@ Refusal Fusion::check_readers(const Product& product, std::uint32_t sum) const {
       if (use.statement != kNone && use.statement != reader)
         return several("by " + quote(use.statement) + " too");
     }
-    if (flows_[version]) return several("later on too, where paths meet or a guard keeps it");
+    if (flows_[version]) return several("later on too, where paths meet or a guard keeps it", true);
   }
   return {};
 }
@@ -289,15 +285,16 @@ Refusal Fusion::check_operand(const Operand& operand, std::uint32_t from, std::u
   switch (change(index_.find(operand.as_register()), from, sum, writer)) {
     case Change::None:
       break;
-    case Change::Written:
-      return refuse("operand-redefined", [&] {
+    case Change::Written: {
+      const auto text = [&] {
         return name(operand) + ", an operand of " + quote(from) + ", is written again " +
-               (writer == from    ? std::string("by its own result")
-                : writer == kNone ? std::string("on a way to the sum")
-                                  : "by " + quote(writer) + " before the sum") +
+               (writer == from ? std::string("by its own result")
+                               : "by " + quote(writer) + " before the sum") +
                ": a fused operation would read the new value; write to another register to have "
                "them fused";
-      });
+      };
+      return refuse("operand-redefined", text, true);
+    }
     case Change::TooFar:
       return refuse("too-far", [&] {
         return "more than " + std::to_string(kMostBlocks) + " blocks lie between " + quote(from) +
@@ -444,7 +441,6 @@ class FusionRound {
   }
   /// Whether what was fused may have made way for what was refused.
   [[nodiscard]] bool again() const noexcept { return fired_ && liftable_; }
-  [[nodiscard]] bool fired() const noexcept { return fired_; }
   [[nodiscard]] const std::vector<Verdict>& verdicts() const noexcept { return verdicts_; }
   void apply() { edits_.apply(); }
   /// For each statement of the new body the one of the old that it is or stands before.
@@ -459,12 +455,13 @@ class FusionRound {
  private:
   void look_at(std::uint32_t sum) {
     FusionPlan best;
-    bool found = false;
+    bool found = false, liftable = false;
     for (std::uint32_t side = 1; side <= 2; ++side) {
       const Product product = fusion_.find(sum, side);
       if (product.count == 0) continue;
       FusionPlan plan = rules_.plan(fusion_, sum, product);
       plan.product = product;
+      liftable |= plan.refusal.liftable;
       if (!found || plan.better_than(best)) best = std::move(plan);
       found = true;
     }
@@ -472,8 +469,7 @@ class FusionRound {
     if (!found && !best.refusal) return;
     const std::uint32_t other = found ? best.product.statement() : kNone;
     if (best.refusal) {
-      liftable_ |=
-          best.refusal.reason == "operand-redefined" || best.refusal.reason == "several-uses";
+      liftable_ |= liftable;
       verdicts_.push_back({sum, other, false, std::move(best.refusal)});
     } else {
       make(sum, best);
@@ -533,7 +529,7 @@ class FusionRound {
     }
     fired_ = true;
     context_.changed();
-    Verdict verdict{sum, plan.product.statement(), true, {"fused", {}}};
+    Verdict verdict{sum, plan.product.statement(), true, {"fused", {}, false}};
     if (context_.explains()) {
       std::string text = ptx::print(context_.module(), function_, fused);
       text.pop_back();

@@ -24,6 +24,7 @@ class Fusion;
 struct Refusal {
   std::string_view reason;  ///< a literal; empty: nothing stands against it
   std::string message;      ///< kept if somebody wants to read it
+  bool liftable = false;    ///< another fusion may do away with it
   [[nodiscard]] explicit operator bool() const noexcept { return !reason.empty(); }
 };
 
@@ -98,8 +99,8 @@ class Fusion {
 
   /// The message is only made if it is wanted.
   template <class Text>
-  [[nodiscard]] Refusal refuse(std::string_view reason, Text&& text) const {
-    return {reason, context_.explains() ? text() : std::string()};
+  [[nodiscard]] Refusal refuse(std::string_view reason, Text&& text, bool liftable = false) const {
+    return {reason, context_.explains() ? text() : std::string(), liftable};
   }
   /// `'mul.f32 %f3, %f1, %f2' in line 7`.
   [[nodiscard]] std::string quote(std::uint32_t statement) const;

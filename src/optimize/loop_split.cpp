@@ -54,7 +54,7 @@ class LoopSplit {
     analysis::Facts facts(context_.module(), function_);
     context_.visit(function_.body.size());
     if (facts.cfg().loops().loops().empty()) return false;
-    const Scopes scopes(function_);
+    const Scopes scopes(context_.module(), function_);
     std::vector<Candidate> candidates = find(facts, scopes);
     limit_growth(facts, candidates);
     Edits edits(context_.module(), function_);

@@ -233,6 +233,8 @@ class Splitter {
 
   void run() {
     collect_decisions();
+    find_dead(true);
+    find_dead(false);
     if (plan_.decided) {
       in_place(plan_.outcome_is_first);
       return;
@@ -288,6 +290,45 @@ class Splitter {
     return std::pair(first, last);
   }
 
+  // Blocks of the loop to which no way is left where the condition has its first (or second)
+  // outcome. They go at once: analyses take unreachable branches for branches.
+  void find_dead(bool first) {
+    std::vector<bool>& dead = dead_[first ? 0 : 1];
+    dead.assign(blocks_.size(), true);
+    std::vector<std::uint32_t> ahead{header_};
+    if (!first && !plan_.decided) ahead.push_back(test_.stays);
+    const auto go = [&](std::uint32_t block) {
+      if (!contains(block) || !dead[place_of(block)]) return;
+      dead[place_of(block)] = false;
+      ahead.push_back(block);
+    };
+    std::vector<std::uint32_t> entries;
+    entries.swap(ahead);
+    for (const std::uint32_t entry : entries) go(entry);
+    while (!ahead.empty()) {
+      const std::uint32_t block = ahead.back();
+      ahead.pop_back();
+      const std::uint32_t last = cfg_.blocks()[block].terminator;
+      const auto [from, to] =
+          last == kNone ? std::pair(decisions_.cend(), decisions_.cend()) : decisions(last);
+      if (from == to) {
+        for (const std::uint32_t next : cfg_.successors(block)) go(next);
+      } else if (from->outcome_in_first != first) {
+        go(block + 1);
+      } else {
+        const auto successors = cfg_.successors(block);
+        const bool jumps = function_.body[last].is(Op::bra);
+        for (const std::uint32_t next : successors) {
+          go(next);
+          if (jumps) break;
+        }
+      }
+    }
+  }
+  bool is_dead(std::uint32_t block, bool first) const {
+    return dead_[first ? 0 : 1][place_of(block)];
+  }
+
   // What a statement becomes where the condition has its first (or second) outcome: constants for
   // predicates that something still reads, the statement itself, changed or not, or nothing.
   struct Fate {
@@ -296,6 +337,10 @@ class Splitter {
   };
   Fate fate(std::uint32_t statement, bool first) {
     Fate result;
+    if (is_dead(cfg_.block_of(statement), first)) {
+      result.gone = function_.body[statement].kind == StatementKind::Instruction;
+      return result;
+    }
     const auto [from, to] = decisions(statement);
     for (auto d = from; d != to; ++d) {
       const bool holds = d->outcome_in_first == first;
@@ -340,6 +385,7 @@ class Splitter {
   }
   bool block_falls(std::uint32_t block, bool first) {
     const std::uint32_t last = cfg_.blocks()[block].terminator;
+    if (is_dead(block, first)) return false;
     if (last == kNone) return true;
     const Fate f = fate(last, first);
     if (f.gone) return true;
@@ -363,6 +409,11 @@ class Splitter {
   Instruction jump(LabelId to) {
     const Operand operands[] = {Operand::label(to)};
     return edits_.make(Op::bra, std::span<const Modifier>{}, operands, like());
+  }
+  // To a block outside the loop.
+  Instruction go_to(std::uint32_t block) {
+    if (block != cfg_.exit()) return jump(label_of(block));
+    return edits_.make(Op::ret, std::span<const Modifier>{}, std::span<const Operand>{}, like());
   }
   Instruction jump_if(ptx::Register p, bool negated, LabelId to) {
     Instruction s = jump(to);
@@ -486,15 +537,10 @@ class Splitter {
       for (std::uint32_t i = cfg_.blocks()[block].first; i < cfg_.blocks()[block].end; ++i) {
         falls = copy_statement(front, block, i, bound);
       }
-      if (!falls) continue;
+      if (!falls || is_dead(block, true)) continue;
       const std::uint32_t next = block + 1;
       if (n + 1 < blocks_.size() && blocks_[n + 1] == next) continue;
-      if (next == cfg_.exit()) {
-        front.put(
-            edits_.make(Op::ret, std::span<const Modifier>{}, std::span<const Operand>{}, like()));
-      } else {
-        front.put(jump(label_of(next)));
-      }
+      front.put(go_to(next));
     }
     if (later_) {
       front.put(edits_.place(*later_, like()));
@@ -506,9 +552,11 @@ class Splitter {
   bool copy_statement(Front& front, std::uint32_t block, std::uint32_t i,
                       const Front::Number& bound) {
     const Instruction& s = function_.body[i];
-    if (i == test_.goes_on->statement) compare_first(front, bound);
-    if (i == test_.branch) return copy_test(front);
-    if (drops_chain(i)) return true;
+    if (!is_dead(block, true)) {
+      if (i == test_.goes_on->statement) compare_first(front, bound);
+      if (i == test_.branch) return copy_test(front);
+      if (drops_chain(i)) return true;
+    }
     const Fate f = fate(i, true);
     for (const Instruction& made : f.instead) front.put(renamed(made));
     if (f.gone) return true;
@@ -578,7 +626,7 @@ class Splitter {
       front.put(edits_.make(old.op, words, all, goes_on.statement));
       front.put(jump_if(p, false, stays));
     }
-    front.put(jump(label_of(test_.leaves)));
+    front.put(go_to(test_.leaves));
   }
 
   // Whether a register holds at the branch what the comparison read.
@@ -830,6 +878,7 @@ class Splitter {
   std::vector<std::uint32_t> blocks_;
   std::uint32_t header_;
   std::vector<Decision> decisions_;
+  std::vector<bool> dead_[2];  // by place in blocks_, for the first and the second outcome
   std::uint32_t at_ = 0, scope_ = 0;
   std::vector<std::uint32_t> header_labels_;
   LabelId second_;

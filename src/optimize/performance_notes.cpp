@@ -1,5 +1,4 @@
-// src/optimize/performance_notes.cpp - the gate performance_notes
-#include <algorithm>
+// src/optimize/performance_notes.cpp - notes on memory traffic and registers
 #include <cmath>
 #include <string>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "ptxgen/analysis/memory_report.hpp"
 #include "ptxgen/optimize/gates.hpp"
 #include "ptxgen/ptx/limits.hpp"
+#include "ptxgen/ptx/printer.hpp"
 
 namespace ptxgen::inline v0::optimize {
 
@@ -82,64 +82,51 @@ Finding conflict(const ptx::Module& module, const MemoryReport& report,
   return finding;
 }
 
-// The first value of a directive, 0 if there is none.
-std::uint32_t value_of(const ptx::Function& function, ptx::DirectiveKind kind) {
-  for (const ptx::Directive& one : function.directives) {
-    if (one.kind == kind && one.count > 0) return one.values[0];
+// Registers that a thread of the kernel may have, and what says so.
+struct Allowance {
+  std::uint32_t registers = 0;
+  std::string words;
+};
+
+Allowance allowance(const ptx::Function& function, const ptx::Limits& limits) {
+  Allowance least{
+      limits.registers_per_thread,
+      "a thread has at most " + std::to_string(limits.registers_per_thread) + " registers"};
+  for (const ptx::Directive& directive : function.directives) {
+    const std::uint32_t value = directive.values[0];
+    if (directive.kind != ptx::DirectiveKind::maxnreg || value == 0) continue;
+    if (value < least.registers) {
+      least = {value, ".maxnreg allows a thread " + std::to_string(value) + " registers"};
+    }
   }
-  return 0;
+  return least;
 }
 
-// Registers that are live at once, against what a thread may have, and what a thread may have if
-// as many threads are to fit on a multiprocessor as the kernel asks for, or as do at most.
-void pressure(const ptx::Module& module, const ptx::Function& function, const GateOptions& options,
-              std::vector<Finding>& all) {
-  analysis::Facts facts(module, function, {.block = options.block});
+void add_pressure(std::vector<Finding>& findings, const ptx::Module& module,
+                  const ptx::Function& function, std::string_view target) {
+  analysis::Facts facts(module, function);
   const analysis::Liveness liveness(function, facts.cfg(), facts.index());
-  const analysis::PressurePoint& worst = liveness.maximum();
-  if (worst.statement == ptx::kNone) return;
-  const std::string_view target = options.target.empty() ? module.target : options.target;
-  const ptx::Limits& limits = ptx::limits(target);
-  const std::uint32_t words = worst.pressure.words();
-  const std::uint32_t asked = value_of(function, ptx::DirectiveKind::maxnreg);
-  const std::uint32_t most =
-      asked != 0 ? std::min(asked, limits.registers_per_thread) : limits.registers_per_thread;
-  const ptx::Instruction& statement = function.body[worst.statement];
+  const analysis::PressurePoint& most = liveness.maximum();
+  const Allowance allowed = allowance(function, ptx::limits(target));
+  if (most.statement == ptx::kNone || most.pressure.words() <= allowed.registers) return;
+  const ptx::Instruction& statement = function.body[most.statement];
   Finding finding;
   finding.severity = Severity::Note;
   finding.rule = "register-pressure";
+  finding.message = std::to_string(most.pressure.words()) +
+                    " registers of 32 bits are alive at once here, where kernel '" +
+                    std::string(module.text(function.name)) + "' needs most";
   finding.file = module.file;
   finding.line = statement.line;
   finding.kernel = module.text(function.name);
   finding.cpp = module.site_of(statement);
-  const std::string held = "'" + finding.kernel + "' holds values for " + std::to_string(words) +
-                           " registers of 32 bits here";
-  const std::string cure =
-      "cure: let fewer values live across this place: smaller tiles, less "
-      "unrolling, loads nearer to where they are used";
-  const std::string caution = "as the PTX is written; ptxas may need fewer registers, or more";
-  if (words > most) {
-    finding.message = held + ", a thread has " + std::to_string(most);
-    finding.details = {
-        "rule: what does not fit is kept in local memory, which is as slow as global", cure,
-        caution};
-    all.push_back(std::move(finding));
-    return;
-  }
-  const analysis::BlockBounds block = analysis::block_bounds(function, {.block = options.block});
-  const std::uint32_t blocks = value_of(function, ptx::DirectiveKind::minnctapersm);
-  std::uint64_t threads = limits.threads_per_sm;
-  if (blocks != 0 && block.kind != analysis::BlockBounds::Kind::Unknown)
-    threads = std::min<std::uint64_t>(
-        threads, std::uint64_t{blocks} * block.size[0] * block.size[1] * block.size[2]);
-  if (threads == 0 || words * threads <= limits.registers_per_sm) return;
-  finding.message = held + ", so that " + std::to_string(limits.registers_per_sm / words) + " of " +
-                    std::to_string(threads) + " threads fit on a multiprocessor of " +
-                    std::string(target);
-  finding.details = {"rule: a multiprocessor has " + std::to_string(limits.registers_per_sm) +
-                         " registers for all its threads",
-                     cure, caution};
-  all.push_back(std::move(finding));
+  finding.details = {
+      "in: " + ptx::print(module, function, statement),
+      "rule: " + allowed.words +
+          "; an assembler that finds no better order spills "
+          "the rest to local memory",
+      "cure: compute values nearer to where they are used, or work on fewer at once"};
+  findings.push_back(std::move(finding));
 }
 
 }  // namespace
@@ -157,7 +144,9 @@ std::vector<Finding> performance_notes(const ptx::Module& module, const GateOpti
         if (access.factor() >= kWasteful) all.push_back(uncoalesced(module, report, access));
       }
     }
-    if (function.entry) pressure(module, function, options, all);
+    if (!function.entry) continue;
+    add_pressure(all, module, function,
+                 options.target.empty() ? std::string_view(module.target) : options.target);
   }
   return all;
 }

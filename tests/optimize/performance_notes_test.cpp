@@ -90,44 +90,6 @@ TEST_CASE("notes: bank conflicts") {
             .find("a warp takes 2 wavefronts where 1 would do") != std::string::npos);
 }
 
-TEST_CASE("notes: more registers than fit") {
-  // So many values at once, read behind the last one written.
-  const auto live = [](unsigned count, const std::string& directives,
-                       const GateOptions& options = {}) {
-    std::string text =
-        ".version 8.7\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 a) " +
-        directives + "\n{ .reg .b32 %r<300>; .reg .b64 %rd<2>;\n";
-    for (unsigned i = 0; i < count; ++i) text += "mov.u32 %r" + std::to_string(i) + ", %clock;\n";
-    for (unsigned i = 1; i < count; ++i) text += "add.u32 %r0, %r0, %r" + std::to_string(i) + ";\n";
-    text += "ld.param.u64 %rd0, [a];\nst.global.u32 [%rd0], %r0;\nret; }\n";
-    std::string all;
-    for (const Finding& finding : performance_notes(ptx::parse(text, "k.ptx"), options))
-      all += to_text(finding) + "\n";
-    return all;
-  };
-  CHECK(live(32, "") == "");
-  CHECK(live(33, "") ==
-        "k.ptx:38: note: 'k' holds values for 33 registers of 32 bits here, so that 1985 of 2048 "
-        "threads fit on a multiprocessor of sm_90 [register-pressure]\n"
-        "    rule: a multiprocessor has 65536 registers for all its threads\n"
-        "    cure: let fewer values live across this place: smaller tiles, less unrolling, loads "
-        "nearer to where they are used\n"
-        "    as the PTX is written; ptxas may need fewer registers, or more\n");
-  CHECK(live(42, "", {.target = "sm_89"}) == "");
-  CHECK(live(43, "", {.target = "sm_89"}).find("1524 of 1536 threads") != std::string::npos);
-  CHECK(live(128, ".maxntid 256 .minnctapersm 2") == "");
-  CHECK(live(129, ".maxntid 256 .minnctapersm 2").find("508 of 512 threads") != std::string::npos);
-  CHECK(live(255, ".maxntid 256 .minnctapersm 1") == "");
-  CHECK(live(256, ".maxntid 256 .minnctapersm 1") ==
-        "k.ptx:261: note: 'k' holds values for 256 registers of 32 bits here, a thread has 255 "
-        "[register-pressure]\n"
-        "    rule: what does not fit is kept in local memory, which is as slow as global\n"
-        "    cure: let fewer values live across this place: smaller tiles, less unrolling, loads "
-        "nearer to where they are used\n"
-        "    as the PTX is written; ptxas may need fewer registers, or more\n");
-  CHECK(live(65, ".maxnreg 64").find("a thread has 64 ") != std::string::npos);
-}
-
 TEST_CASE("notes: of the library's kernels only the strided GEMV has one, at its call") {
   for (const CatalogEntry& entry : catalog()) {
     std::vector<std::uint64_t> values;
@@ -154,4 +116,33 @@ TEST_CASE("notes: stand in the list of gates, and not before a load") {
     CHECK(gate.run == performance_notes);
   }
   CHECK(found);
+}
+
+TEST_CASE("more values alive at once than registers are worth a note") {
+  // Loads `count` values and stores them afterwards, so that all are alive in between.
+  const auto kernel = [](unsigned count, const std::string& directives) {
+    std::string text =
+        ".version 7.8\n.target sm_89\n.address_size 64\n.visible .entry k(.param .u64 p) " +
+        directives + " {\n.reg .b64 %rd<2>; .reg .b32 %r<400>;\nld.param.u64 %rd1, [p];\n";
+    const auto at = [](unsigned i) { return "[%rd1+" + std::to_string(4 * i) + "]"; };
+    for (unsigned i = 0; i < count; ++i)
+      text += "ld.global.u32 %r" + std::to_string(i) + ", " + at(i) + ";\n";
+    for (unsigned i = 0; i < count; ++i)
+      text += "st.global.u32 " + at(count - i) + ", %r" + std::to_string(i) + ";\n";
+    return ptx::parse(text + "ret;\n}\n", "k.ptx");
+  };
+  CHECK(performance_notes(kernel(253, "")).empty());
+  const auto notes = performance_notes(kernel(254, ""));
+  REQUIRE(notes.size() == 1);
+  CHECK(to_text(notes[0]) ==
+        "k.ptx:260: note: 256 registers of 32 bits are alive at once here, where kernel 'k' needs "
+        "most [register-pressure]\n"
+        "    in: ld.global.u32 %r253, [%rd1+1012];\n"
+        "    rule: a thread has at most 255 registers; an assembler that finds no better order "
+        "spills the rest to local memory\n"
+        "    cure: compute values nearer to where they are used, or work on fewer at once");
+  CHECK(performance_notes(kernel(30, ".maxnreg 32")).empty());
+  const auto few = performance_notes(kernel(31, ".maxnreg 32"));
+  REQUIRE(few.size() == 1);
+  CHECK(few[0].details.at(1).find("rule: .maxnreg allows a thread 32 registers;") == 0);
 }

@@ -46,10 +46,9 @@ struct GateOptions {
                                                  const GateOptions& options = {});
 
 /// What costs time and need not: notes only. Rules `uncoalesced` (a global or local access that
-/// moves at least twice the sectors that its bytes fill), `bank-conflict`, `register-pressure` (an
-/// entry with more live at once than a thread may have, or than lets all the threads fit on a
-/// multiprocessor that `.minnctapersm` asks for, or else that it can hold). The figures are those
-/// of `analysis::memory_report` and `analysis::Liveness`; what is not known is not reported.
+/// moves at least twice the sectors that its bytes fill), `bank-conflict`, `register-pressure` (a
+/// kernel with more values alive at once than a thread may have registers). The figures are those
+/// of `analysis::memory_report` and `analysis::Liveness`; what they do not know is not reported.
 [[nodiscard]] std::vector<Finding> performance_notes(const ptx::Module& module,
                                                      const GateOptions& options = {});
 
