@@ -101,8 +101,11 @@ u64 clamped(u64 value, bool from_signed, Type to) {
 class Evaluator {
  public:
   Evaluator(const Function& function, const Instruction& instruction,
-            std::span<const std::optional<u64>> known)
-      : s_(instruction), operands_(function.operands_of(instruction)), known_(known) {
+            std::span<const std::optional<u64>> known, bool names)
+      : s_(instruction),
+        operands_(function.operands_of(instruction)),
+        known_(known),
+        names_(names) {
     for (std::size_t i = 0; i < operands_.size(); ++i) {
       const OperandSpec* spec = operand_spec(function, instruction, i);
       if (spec == nullptr || operands_[i].kind == OperandKind::Vector ||
@@ -139,7 +142,7 @@ class Evaluator {
   [[nodiscard]] bool same(std::size_t i, std::size_t j) const {
     if (has(i) && has(j)) return at(i) == at(j);
     const Operand& a = operands_[places_[i]];
-    return a.kind == OperandKind::Register && a == operands_[places_[j]];
+    return names_ && a.kind == OperandKind::Register && a == operands_[places_[j]];
   }
   [[nodiscard]] u64 ones() const { return low_bits(~u64{0}, width_); }
 
@@ -361,6 +364,8 @@ class Evaluator {
       case Op::setp_unsigned_bool:
       case Op::setp_signed_bool:
         return comparison();
+      case Op::mov:
+        return copy(0);
       case Op::selp:
         if (same(0, 1)) return copy(0);
         return has(2) ? copy(at(2) != 0 ? 0 : 1) : Outcome{};
@@ -484,7 +489,7 @@ class Evaluator {
   std::span<const std::optional<u64>> known_;
   std::array<std::size_t, 6> places_{};
   std::size_t sources_ = 0, destinations_ = 0;
-  bool fits_ = true;
+  bool fits_ = true, names_;
   Type type_ = Type::none;
   unsigned width_ = 0;
 };
@@ -492,11 +497,11 @@ class Evaluator {
 }  // namespace
 
 Outcome evaluate(const Function& function, const Instruction& instruction,
-                 std::span<const std::optional<u64>> known) {
+                 std::span<const std::optional<u64>> known, bool names) {
   if (instruction.kind != StatementKind::Instruction) return {};
   const unsigned flags = static_cast<unsigned>(info(instruction.op).flags);
   if ((flags & ~static_cast<unsigned>(Flag::Commutative)) != 0) return {};
-  return Evaluator(function, instruction, known).run();
+  return Evaluator(function, instruction, known, names).run();
 }
 
 }  // namespace ptxgen::inline v0::analysis

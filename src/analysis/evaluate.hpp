@@ -30,8 +30,10 @@ struct Outcome {
 /// unknown sources is found too (`x * 0`, `x - x`, `selp` of equals); what PTX leaves open
 /// (division by zero) is unknown, and so is everything with effects. Exact: the emulator computes
 /// the same.
+/// Without `names`, that two operands name one register says nothing.
 [[nodiscard]] Outcome evaluate(const ptx::Function& function, const ptx::Instruction& instruction,
-                               std::span<const std::optional<std::uint64_t>> known);
+                               std::span<const std::optional<std::uint64_t>> known,
+                               bool names = true);
 
 /// The bits of a constant as an operand of that type; nothing if it is none, or if the type does
 /// not say how it is meant.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "builder/rows.hpp"
+#include "ptx/order_words.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"
 
@@ -73,6 +74,13 @@ std::string opcode_text(const Form& form) {
     text += ptx::name(form.words.word[i]);
   }
   return text;
+}
+
+// Why no row takes the opcode, where its memory order or scope is to blame.
+std::string order_text(const Form& form) {
+  const ptx::OrderFault fault = ptx::order_fault(opcode_text(form));
+  return fault.found() ? fault.message + "; rule: " + fault.rule + "; cure: " + fault.cure
+                       : std::string();
 }
 
 }  // namespace
@@ -371,6 +379,8 @@ void Core::append(const Form& form, std::span<const ptx::Operand> operands, Sour
     };
     if (exact_row) {
       message += " does not fit the row " + std::string(row.id) + ": " + syntax(row);
+    } else if (std::string why = order_text(form); !why.empty()) {
+      message = std::move(why);
     } else {
       message += " is no instruction of PTX";
       // The forms for these types say more than all forms.

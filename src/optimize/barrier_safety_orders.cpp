@@ -13,6 +13,7 @@ constexpr std::size_t kMostRoles = 16;
 constexpr std::size_t kMostStates = 20000;
 constexpr std::size_t kMostAhead = 4;
 constexpr std::uint32_t kIds = 18;
+constexpr std::uint32_t kWarp = 32;
 
 /// A point of time: where each role stands, who has come to which barrier.
 struct State {
@@ -20,6 +21,8 @@ struct State {
   std::vector<std::uint8_t> blocked;   // by role: waits at its step
   std::vector<std::uint8_t> taken;     // by role: how many of `choices` it has followed
   std::vector<std::uint32_t> choices;  // of all, statement and way, in order
+  std::vector<std::uint32_t> ahead;    // by role: barriers that some of its warps may have left
+                                       // before others of them came
   std::array<std::uint16_t, kIds> came{};
   std::array<std::uint32_t, kIds> expected{};
 
@@ -31,6 +34,7 @@ struct State {
     for (const std::uint32_t step : at) add(step);
     for (const std::uint8_t flag : blocked) text += static_cast<char>(flag);
     for (const std::uint8_t number : taken) text += static_cast<char>(number);
+    for (const std::uint32_t ids : ahead) add(ids);
     for (const std::uint16_t roles : came) add(roles);
     for (const std::uint32_t count : expected) add(count);
     for (const std::uint32_t choice : choices) add(choice);
@@ -65,6 +69,7 @@ class Search {
     for (const Role& role : roles_) start.at.push_back(role.first);
     start.blocked.assign(roles_.size(), 0);
     start.taken.assign(roles_.size(), 0);
+    start.ahead.assign(roles_.size(), 0);
     add(std::move(start));
     while (!open_.empty() && possible_) {
       const State state = std::move(open_.back());
@@ -93,12 +98,31 @@ class Search {
       all_end = all_end && now.kind == Step::Kind::End;
       if (now.kind == Step::Kind::Choice) return choose(state, r);
     }
+    if (may_mix(state)) return refuse();
     for (std::size_t r = 0; r < roles_.size() && possible_; ++r) {
       if (state.blocked[r] != 0 || step(state, r).kind != Step::Kind::Arrive) continue;
       moved = true;
       arrive(state, r);
     }
     if (!moved && !all_end) possible_ = false;
+  }
+
+  /// The warps of a role come one by one. If more may come than a barrier counts, those of one role
+  /// may complete it with some of another.
+  bool may_mix(const State& state) const {
+    for (std::uint32_t id = 0; id < kIds; ++id) {
+      std::uint64_t number = 0, expected = state.expected[id];
+      bool several_warps = false;
+      for (std::size_t r = 0; r < roles_.size(); ++r) {
+        const Step& now = step(state, r);
+        const bool comes = state.blocked[r] == 0 && now.kind == Step::Kind::Arrive && now.id == id;
+        if (comes) expected = now.count;
+        if (comes && roles_[r].size > kWarp) several_warps = true;
+        if (comes || (state.came[id] >> r & 1) != 0) number += roles_[r].size;
+      }
+      if (several_warps && number > expected) return true;
+    }
+    return false;
   }
 
   void choose(const State& state, std::size_t role) {
@@ -156,6 +180,8 @@ class Search {
     if ((came >> role & 1) != 0) return refuse();
     if (expected != 0 && expected != now.count) return refuse();
     if (!now.waits && mates_[role] != 0) return refuse();
+    if ((state.ahead[role] >> now.id & 1) != 0) return refuse();
+    if (!now.waits && roles_[role].size > kWarp) state.ahead[role] |= 1u << now.id;
     expected = now.count;
     came = static_cast<std::uint16_t>(came | 1u << role);
     if (now.waits)
@@ -191,6 +217,7 @@ class Search {
     }
     for (const std::size_t r : released_) {
       state.blocked[r] = 0;
+      state.ahead[r] = 0;
       state.at[r] = step(state, r).next[0];
     }
     released_.clear();

@@ -91,7 +91,14 @@ class Roles {
       if (!known(*use.id, ids_[barrier])) return false;
       if (use.count != nullptr && !known(*use.count, counts_[barrier])) return false;
     }
-    return !behind_leaving_call();
+    return !behind_leaving_call() && !(any_warp_sync_ && any_other_meeting());
+  }
+  /// Votes, shuffles and the like: lanes may wait for each other there too.
+  bool any_other_meeting() const {
+    return std::ranges::any_of(s_.function.body, [&](const Instruction& s) {
+      return s.kind == StatementKind::Instruction && has(info(s.op).flags, Flag::Convergent) &&
+             use_of(s_.function, s).kind == UseKind::None;
+    });
   }
   bool behind_leaving_call() const {
     return std::ranges::any_of(s_.calls, [](const CallEffect& call) { return call.leaves; });

@@ -128,14 +128,11 @@ class Origins {
   std::vector<std::uint32_t> of(Register reg, std::uint32_t before) {
     std::vector<std::uint32_t> found;
     std::vector<std::pair<Register, std::uint32_t>> open{{reg, before}};
-    std::vector<Register> done;
     for (std::size_t i = 0; i < open.size() && found.size() < kMostOrigins; ++i) {
       const auto [wanted, at] = open[i];
-      if (std::ranges::find(done, wanted) != done.end()) continue;
-      done.push_back(wanted);
       const std::uint32_t writer = writer_of(wanted, at);
-      if (writer == kNone) continue;
-      if (std::ranges::find(found, writer) == found.end()) found.push_back(writer);
+      if (writer == kNone || std::ranges::find(found, writer) != found.end()) continue;
+      found.push_back(writer);
       const Instruction& statement = s_.function.body[writer];
       if (has(info(statement.op).flags, Flag::ReadsMemory)) continue;
       analysis::for_each_access(s_.function, statement, [&](const analysis::RegisterAccess& a) {
@@ -228,8 +225,10 @@ std::string whom_it_waits_for(const Subject& s, std::uint32_t barrier) {
     case UseKind::None:
       return "this call comes to a barrier for all threads of the block";
     default:
-      return what + (use.waits ? " waits for " : " is one of ") +
-             (use.count != nullptr ? "a number of threads" : "all threads of the block");
+      return what + (use.waits ? " waits for " : " arrives for ") +
+             (use.count == nullptr                      ? "all threads of the block"
+              : use.count->kind == OperandKind::Integer ? number(use.count->value) + " threads"
+                                                        : "a number of threads");
   }
 }
 
@@ -242,9 +241,11 @@ std::string cure_for(const Subject& s, const Walk& walk) {
     return "cure: let all threads that meet name the same barrier, 0 to 15, and the number of "
            "threads "
            "that come, a multiple of 32";
+  if (walk.decider == walk.barrier)
+    return "cure: take the guard off the barrier and guard the work around it instead";
   if (walk.others_left)
-    return "cure: let every thread reach the barrier and predicate the accesses instead of "
-           "leaving early";
+    return "cure: let every thread reach the barrier, and predicate the accesses instead of "
+           "leaving early or branching around it";
   return "cure: move the barrier out of the branch or the loop, or give each side a barrier of its "
          "own number that counts its threads";
 }
@@ -261,6 +262,9 @@ std::string describe(const Threads& threads, const std::array<std::uint32_t, 3>&
   }
   std::uint32_t first = 0;
   while (first + 1 < all && !threads[first]) ++first;
+  if (count == 1)
+    return "the thread (" + number(first % block[0]) + "," + number(first / block[0] % block[1]) +
+           "," + number(first / block[0] / block[1]) + ")" + share;
   return number(count) + " of " + number(all) + " threads, the first (" + number(first % block[0]) +
          "," + number(first / block[0] % block[1]) + "," + number(first / block[0] / block[1]) +
          "),";
@@ -274,8 +278,8 @@ Finding proved(const Subject& s, const Walk& walk, const Launch& launch) {
   text = whom_it_waits_for(s, walk.barrier);
   switch (walk.trouble) {
     case Trouble::Left:
-      text += ", but " + who + " leave" + verb + " the kernel at " + where(s, walk.other) +
-              " before it";
+      text += ", but " + who + (s.function.entry ? " leave" : " return") + verb +
+              (s.function.entry ? " the kernel at " : " at ") + where(s, walk.other) + " before it";
       break;
     case Trouble::Elsewhere:
       text += ", but " + who + " wait" + verb + " at " + where(s, walk.other) + " instead";
@@ -327,7 +331,7 @@ Finding proved(const Subject& s, const Walk& walk, const Launch& launch) {
   }
   if (!launch.exact || !walk.exact) {
     std::string seen = "seen in: a block of " + shape(launch.block);
-    if (!walk.exact) seen += ", parameters of " + number(launch.parameter);
+    if (!walk.exact) seen += " with parameters of " + number(launch.parameter);
     finding.details.push_back(seen);
   }
   finding.details.push_back(cure_for(s, walk));
@@ -358,8 +362,10 @@ Finding doubted(const Subject& s, const Doubt& doubt) {
         }
       }
       cure =
-          "cure: choose by a value that all its threads agree on, or show the block's shape by "
-          ".reqntid if the condition hangs on it";
+          "cure: choose by a value that all its threads agree on, such as a parameter or the "
+          "result of bar.red";
+      if (!doubt.shape_known)
+        cure += ", or say the shape of the block by .reqntid where the condition hangs on it";
       break;
     case Doubt::Why::Number:
       text = "which barrier " + bare(s, doubt.barrier) + " means may differ between threads";

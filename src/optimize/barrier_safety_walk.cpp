@@ -2,25 +2,17 @@
 #include <algorithm>
 #include <map>
 
-#include "optimize/barrier_safety.hpp"
-#include "optimize/barrier_safety_lanes.hpp"
+#include "optimize/barrier_safety_values.hpp"
 
 namespace ptxgen::inline v0::optimize::barriers {
 
 using namespace ptx;
-using analysis::RegisterAccess;
 
 namespace {
 
-/// What is known of a thread's value.
-enum class Mark : std::uint8_t {
-  Exact,    ///< follows from the thread's index
-  Sampled,  ///< one of the values that a launch may give
-  Unknown,
-};
-
 constexpr std::uint32_t kBarriers = 16;
 constexpr std::uint32_t kClusterId = kBarriers;
+constexpr std::uint32_t kCallId = kBarriers + 1;  // of calls that come to a barrier
 constexpr std::size_t kMostStories = 64;
 constexpr std::size_t kLongestStory = 512;
 constexpr std::size_t kMostParts = 4096;
@@ -50,16 +42,12 @@ class Walker {
         f_(subject.function),
         launch_(launch),
         work_(work),
-        threads_(launch.threads()),
-        slots_(subject.index.size(), kNone) {}
+        threads_(launch.threads()) {}
 
   Walk run() {
     if (threads_ == 0 || threads_ > kMostThreads || f_.body.empty()) return std::move(walk_);
-    find_wanted();
-    const std::size_t cells = std::size_t{slot_count_} * threads_;
-    if (cells > (std::size_t{1} << 22)) return std::move(walk_);
-    values_.assign(cells, 0);
-    marks_.assign(cells, Mark::Unknown);
+    values_.emplace(s_, launch_);
+    if (!values_->fits()) return std::move(walk_);
     waits_at_.assign(threads_, kNone);
     arrived_at_.assign(threads_, 0);
     left_at_.assign(threads_, kNone);
@@ -79,197 +67,6 @@ class Walker {
   void lost() {
     ended_ = true;
     walk_.end = Walk::End::Lost;
-  }
-
-  // What is computed: everything that leads to a choice of the way or to what a barrier names.
-  void find_wanted() {
-    computed_.assign(f_.body.size(), false);
-    std::vector<std::vector<std::uint32_t>> writers(s_.index.size());
-    for (std::uint32_t i = 0; i < f_.body.size(); ++i) {
-      analysis::for_each_access(f_, f_.body[i], [&](const RegisterAccess& a) {
-        if (a.write) writers[s_.index.find(a.reg)].push_back(i);
-      });
-    }
-    std::vector<std::uint32_t> open;
-    const auto want = [&](Register reg) {
-      const std::uint32_t at = s_.index.find(reg);
-      if (at == kNone || slots_[at] != kNone) return;
-      slots_[at] = slot_count_++;
-      open.push_back(at);
-    };
-    const auto want_reads = [&](const Instruction& statement) {
-      analysis::for_each_access(f_, statement, [&](const RegisterAccess& a) {
-        if (!a.write) want(a.reg);
-      });
-    };
-    for (const analysis::Block& block : s_.cfg.blocks()) {
-      if (block.terminator != kNone) want_reads(f_.body[block.terminator]);
-    }
-    for (const std::uint32_t barrier : s_.barriers) want_reads(f_.body[barrier]);
-    while (!open.empty()) {
-      const std::uint32_t reg = open.back();
-      open.pop_back();
-      for (const std::uint32_t writer : writers[reg]) {
-        if (computed_[writer]) continue;
-        computed_[writer] = true;
-        const Instruction& statement = f_.body[writer];
-        // What memory holds is not followed, so neither are its addresses.
-        if (!has(info(statement.op).flags, Flag::ReadsMemory)) want_reads(statement);
-      }
-    }
-  }
-
-  // Values ---------------------------------------------------------------------------------------
-
-  struct Value {
-    std::uint64_t bits = 0;
-    Mark mark = Mark::Unknown;
-  };
-  Value register_value(Register reg, std::uint32_t thread) const {
-    const std::uint32_t at = s_.index.find(reg);
-    if (at == kNone || slots_[at] == kNone) return {};
-    const std::size_t cell = std::size_t{slots_[at]} * threads_ + thread;
-    return {values_[cell], marks_[cell]};
-  }
-  Value value(const Operand& o, std::uint32_t thread) const {
-    switch (o.kind) {
-      case OperandKind::Integer:
-        return {o.value, Mark::Exact};
-      case OperandKind::Register: {
-        if (o.component != 0) return {};
-        Value made = register_value(o.as_register(), thread);
-        if (o.negated) made.bits = made.bits == 0 ? 1 : 0;
-        return made;
-      }
-      case OperandKind::Special: {
-        const auto reg = static_cast<SpecialRegister>(o.id);
-        if (const auto known = index_value(reg, o.component, thread, launch_.block, true)) {
-          const bool of_shape = reg == SpecialRegister::ntid || reg == SpecialRegister::nwarpid;
-          return {*known, of_shape && !launch_.exact ? Mark::Sampled : Mark::Exact};
-        }
-        if (reg == SpecialRegister::ctaid) return {o.component == 1 ? launch_.ctaid : 0, kSampled};
-        if (reg == SpecialRegister::nctaid) return {o.component == 1 ? 4u : 1u, kSampled};
-        return {};
-      }
-      default:
-        return {};
-    }
-  }
-  /// Of a guard; true where there is none.
-  Value holds(const Guard& guard, std::uint32_t thread) const {
-    if (!guard.present()) return {1, Mark::Exact};
-    Value made = register_value(guard.predicate, thread);
-    made.bits = (made.bits != 0) != guard.negated ? 1 : 0;
-    return made;
-  }
-  void write(Register reg, std::uint32_t thread, Value made) {
-    const std::uint32_t at = s_.index.find(reg);
-    if (at == kNone || slots_[at] == kNone) return;
-    const std::size_t cell = std::size_t{slots_[at]} * threads_ + thread;
-    values_[cell] = made.bits;
-    marks_[cell] = made.mark;
-  }
-  template <class Fn>
-  void for_each(const Threads& threads, Fn&& fn) const {
-    for (std::uint32_t t = 0; t < threads_; ++t) {
-      if (threads[t]) fn(t);
-    }
-  }
-
-  bool is_parameter(const Instruction& statement) const {
-    if (statement.op != Op::ld || space_of(statement.get(Field::Space)) != Space::Param)
-      return false;
-    if (!f_.entry || statement.has(Field::Vector)) return false;
-    const TypeKind type = kind(statement.type());
-    if (type == TypeKind::Float || type == TypeKind::Packed) return false;
-    for (const Operand& o : f_.operands_of(statement)) {
-      if (o.kind == OperandKind::Memory) return o.base == OperandKind::Symbol;
-    }
-    return false;
-  }
-
-  void execute(std::uint32_t number, const Threads& threads) {
-    const Instruction& statement = f_.body[number];
-    const auto operands = f_.operands_of(statement);
-    if (statement.op == Op::vote_sync || statement.op == Op::vote_sync_ballot) {
-      if (vote(statement, threads)) return;
-    }
-    const LaneOp op = lane_op(f_, statement);
-    const bool parameter = is_parameter(statement);
-    for_each(threads, [&](std::uint32_t t) {
-      const Value guard = holds(statement.guard, t);
-      if (guard.mark != Mark::Unknown && guard.bits == 0) return;
-      Value made, second;
-      if (guard.mark == Mark::Unknown) {
-        // Either the old value or the new one.
-      } else if (parameter) {
-        made = {launch_.parameter, kSampled};
-      } else if (op.known) {
-        std::uint64_t sources[kMostSources] = {};
-        Mark mark = guard.mark;
-        for (std::size_t i = 0; i < op.sources; ++i) {
-          const Value in = value(operands[op.results + i], t);
-          sources[i] = in.bits;
-          mark = std::max(mark, in.mark);
-        }
-        if (mark != Mark::Unknown) {
-          const LaneResult result = compute(op, sources);
-          if (result.known) {
-            made = {result.value, mark};
-            second = {result.second, mark};
-          }
-        }
-      }
-      analysis::for_each_access(f_, statement, [&](const RegisterAccess& a) {
-        if (!a.write) return;
-        const bool plain = a.component == 0 && operands[a.operand].kind == OperandKind::Register;
-        write(a.reg, t,
-              !plain           ? Value{}
-              : a.operand == 0 ? made
-              : a.operand == 1 ? second
-                               : Value{});
-      });
-    });
-    spend(threads.count());
-  }
-
-  /// A vote of lanes that are all there.
-  bool vote(const Instruction& statement, const Threads& threads) {
-    const auto operands = f_.operands_of(statement);
-    if (statement.guard.present() || operands.size() != 3 ||
-        operands[0].kind != OperandKind::Register)
-      return false;
-    for (std::uint32_t first = 0; first < threads_; first += 32) {
-      std::uint32_t named = 0, there = 0, set = 0;
-      Mark mark = Mark::Exact;
-      bool same_mask = true;
-      for (std::uint32_t t = first; t < std::min(first + 32, threads_); ++t) {
-        if (!threads[t]) continue;
-        const Value mask = value(operands[2], t);
-        const Value own = value(operands[1], t);
-        mark = std::max({mark, mask.mark, own.mark});
-        same_mask = same_mask && (there == 0 || named == static_cast<std::uint32_t>(mask.bits));
-        named = static_cast<std::uint32_t>(mask.bits);
-        there |= 1u << (t - first);
-        if (own.bits != 0) set |= 1u << (t - first);
-      }
-      if (there == 0) continue;
-      std::uint32_t live = 0;
-      for (std::uint32_t t = first; t < std::min(first + 32, threads_); ++t) {
-        if (left_at_[t] == kNone) live |= 1u << (t - first);
-      }
-      Value made{0, (named & live) == there && same_mask ? mark : Mark::Unknown};
-      const Modifier mode = statement.get(Field::VoteMode);
-      if (mode == Modifier::ballot || statement.op == Op::vote_sync_ballot) made.bits = set;
-      if (mode == Modifier::all) made.bits = set == there;
-      if (mode == Modifier::any) made.bits = set != 0;
-      if (mode == Modifier::uni) made.bits = set == 0 || set == there;
-      for (std::uint32_t t = first; t < std::min(first + 32, threads_); ++t) {
-        if (threads[t]) write(operands[0].as_register(), t, made);
-      }
-    }
-    spend(threads.count());
-    return true;
   }
 
   void spend(std::uint64_t results) {
@@ -304,7 +101,7 @@ class Walker {
     put(s_.cfg.blocks()[block].first, threads);
   }
   void leave(const Threads& threads, std::uint32_t statement) {
-    for_each(threads, [&](std::uint32_t t) {
+    for_each_thread(threads, threads_, [&](std::uint32_t t) {
       left_at_[t] = statement == kNone ? static_cast<std::uint32_t>(f_.body.size() - 1) : statement;
     });
     left_ |= threads;
@@ -335,7 +132,9 @@ class Walker {
       }
       if (!event(i, group.threads)) return;
       if (group.threads.none()) return;
-      if (computed_[i]) execute(i, group.threads);
+      if (!values_->computes(i)) continue;
+      values_->execute(i, group.threads, left_);
+      spend(group.threads.count());
     }
     // A block that only falls through must not loop for nothing: falling through goes forward.
     if (!ended_) put(range.end, group.threads);
@@ -354,11 +153,21 @@ class Walker {
       lost();
       return false;
     }
+    const bool of_warps =
+        call.warp || (has(info(statement.op).flags, Flag::Convergent) && use.kind == UseKind::None);
+    // Lanes of a warp that come to such an instruction apart wait for each other, or never meet.
+    if (of_warps && !whole_warps(threads)) {
+      if (call.warp) {
+        lost();
+        return false;
+      }
+      walk_.exact = false;
+    }
     if (use.kind == UseKind::None && !call.barrier) return true;
     Threads turned, stayed;
     if (!split(statement.guard, threads, turned, stayed, true)) return false;
     part(number, turned, stayed);
-    for_each(turned, [&](std::uint32_t t) { waits_at_[t] = number; });
+    for_each_thread(turned, threads_, [&](std::uint32_t t) { waits_at_[t] = number; });
     waiting_ |= turned;
     threads = stayed;
     if (turned.none()) return true;
@@ -368,12 +177,17 @@ class Walker {
     return false;
   }
 
-  /// By a guard. False if the walk has lost its way.
+  bool whole_warps(const Threads& threads) const {
+    return (lanes_of_the_warps_of(threads) & ~left_ & ~threads).none();
+  }
+
+  /// By a guard. False if the walk has lost its way. `matters`: more than what is not wanted hangs
+  /// on it.
   bool split(const Guard& guard, const Threads& threads, Threads& turned, Threads& stayed,
-             bool decides) {
+             bool matters) {
     bool known = true, exact = true;
-    for_each(threads, [&](std::uint32_t t) {
-      const Value held = holds(guard, t);
+    for_each_thread(threads, threads_, [&](std::uint32_t t) {
+      const Value held = values_->holds(guard, t);
       known = known && held.mark != Mark::Unknown;
       exact = exact && held.mark == Mark::Exact;
       (held.bits != 0 ? turned : stayed).set(t);
@@ -382,15 +196,15 @@ class Walker {
       lost();
       return false;
     }
-    if (decides && !exact) walk_.exact = false;
+    if (matters && !exact) walk_.exact = false;
     return true;
   }
 
   bool all_known(const Guard& guard, const Operand* index, const Threads& threads) const {
     bool known = true;
-    for_each(threads, [&](std::uint32_t t) {
-      known = known && holds(guard, t).mark != Mark::Unknown &&
-              (index == nullptr || value(*index, t).mark != Mark::Unknown);
+    for_each_thread(threads, threads_, [&](std::uint32_t t) {
+      known = known && values_->holds(guard, t).mark != Mark::Unknown &&
+              (index == nullptr || values_->of(*index, t).mark != Mark::Unknown);
     });
     return known;
   }
@@ -401,8 +215,7 @@ class Walker {
     const Operand* index = table ? &f_.operands_of(statement)[0] : nullptr;
     if (!all_known(statement.guard, index, threads)) return jump_over(block, number, threads);
     Threads turned, stayed;
-    const bool decides = s_.decides[block];
-    if (!split(statement.guard, threads, turned, stayed, decides)) return;
+    if (!split(statement.guard, threads, turned, stayed, way_matters(block))) return;
     if (table) {
       const auto targets = s_.cfg.successors(block);
       // Without a guard every successor is one of the table's.
@@ -422,17 +235,16 @@ class Walker {
   // Entries of a table may name one block several times, so successors cannot be counted.
   void by_table(std::uint32_t block, std::uint32_t number, const Operand& index,
                 const Threads& threads) {
-    static_cast<void>(block);
     std::vector<std::uint32_t> targets = table_targets(number);
     if (targets.empty()) return lost();
     std::map<std::uint32_t, Threads> by_target;
     bool exact = true;
-    for_each(threads, [&](std::uint32_t t) {
-      const Value at = value(index, t);
+    for_each_thread(threads, threads_, [&](std::uint32_t t) {
+      const Value at = values_->of(index, t);
       exact = exact && at.mark == Mark::Exact;
       by_target[targets[std::min<std::uint64_t>(at.bits & 0xffffffffu, targets.size() - 1)]].set(t);
     });
-    if (!exact && s_.decides[block]) walk_.exact = false;
+    if (!exact && way_matters(block)) walk_.exact = false;
     Threads rest = threads;
     for (const auto& [target, group] : by_target) {
       rest &= ~group;
@@ -465,30 +277,48 @@ class Walker {
   /// where the ways meet again, and nothing is known of what was written in between.
   void jump_over(std::uint32_t block, std::uint32_t number, const Threads& threads) {
     if (s_.decides[block]) return lost();
-    const std::uint32_t meet = s_.cfg.post_dominators().immediate(block);
-    std::vector<std::uint32_t> open{block};
-    std::vector<bool> seen(s_.cfg.blocks().size(), false);
-    const auto forget = [&](std::uint32_t inside) {
+    for (const std::uint32_t inside : region_of(block)) {
       const analysis::Block& range = s_.cfg.blocks()[inside];
+      spend(range.end - range.first);
       for (std::uint32_t i = range.first; i < range.end; ++i) {
-        if (!computed_[i]) continue;
-        analysis::for_each_access(f_, f_.body[i], [&](const RegisterAccess& a) {
-          if (a.write) for_each(threads, [&](std::uint32_t t) { write(a.reg, t, {}); });
-        });
+        if (!values_->computes(i)) continue;
+        values_->forget(i, threads);
         spend(threads.count());
       }
-    };
-    while (!open.empty()) {
-      const std::uint32_t from = open.back();
-      open.pop_back();
+    }
+    put_block(s_.cfg.post_dominators().immediate(block), threads, number);
+  }
+  /// The blocks between the end of one and where all ways from there meet again.
+  std::vector<std::uint32_t> region_of(std::uint32_t block) const {
+    const std::uint32_t meet = s_.cfg.post_dominators().immediate(block);
+    std::vector<std::uint32_t> region;
+    std::vector<bool> seen(s_.cfg.blocks().size(), false);
+    const auto add_behind = [&](std::uint32_t from) {
       for (const std::uint32_t next : s_.cfg.successors(from)) {
         if (next == meet || next == s_.cfg.exit() || seen[next]) continue;
         seen[next] = true;
-        forget(next);
-        open.push_back(next);
+        region.push_back(next);
+      }
+    };
+    add_behind(block);
+    for (std::size_t i = 0; i < region.size(); ++i) add_behind(region[i]);
+    return region;
+  }
+  /// Whether something that is wanted hangs on which way is gone from the end of a block.
+  bool way_matters(std::uint32_t block) {
+    if (s_.decides[block]) return true;
+    if (way_matters_.empty()) way_matters_.assign(s_.cfg.blocks().size(), -1);
+    std::int8_t& known = way_matters_[block];
+    if (known >= 0) return known != 0;
+    known = 0;
+    for (const std::uint32_t inside : region_of(block)) {
+      const analysis::Block& range = s_.cfg.blocks()[inside];
+      spend(range.end - range.first);
+      for (std::uint32_t i = range.first; i < range.end; ++i) {
+        if (values_->computes(i)) known = 1;
       }
     }
-    put_block(meet, threads, number);
+    return known != 0;
   }
 
   // Barriers -------------------------------------------------------------------------------------
@@ -508,7 +338,7 @@ class Walker {
 
   void go_on(const Threads& threads) {
     std::map<std::uint32_t, Threads> behind;
-    for_each(threads, [&](std::uint32_t t) {
+    for_each_thread(threads, threads_, [&](std::uint32_t t) {
       behind[waits_at_[t] + 1].set(t);
       waits_at_[t] = kNone;
     });
@@ -524,7 +354,7 @@ class Walker {
         if (waits_at_[t] == kNone || released[t]) continue;
         const Use use = use_of(f_, f_.body[waits_at_[t]]);
         if (use.kind != UseKind::Warp) continue;
-        const Value mask = value(*use.id, t);
+        const Value mask = values_->of(*use.id, t);
         if (mask.mark == Mark::Unknown) {
           lost();
           return false;
@@ -554,7 +384,7 @@ class Walker {
   bool same_mask(std::uint32_t thread, std::uint32_t named) const {
     const Use use = use_of(f_, f_.body[waits_at_[thread]]);
     if (use.kind != UseKind::Warp) return false;
-    const Value mask = value(*use.id, thread);
+    const Value mask = values_->of(*use.id, thread);
     return mask.mark != Mark::Unknown && static_cast<std::uint32_t>(mask.bits) == named;
   }
 
@@ -599,8 +429,9 @@ class Walker {
     std::uint64_t id = use.kind == UseKind::Cluster ? kClusterId : 0;
     std::uint64_t count = 0;
     if (use.kind == UseKind::Block) {
-      const Value number = value(*use.id, t);
-      const Value wanted = use.count != nullptr ? value(*use.count, t) : Value{0, Mark::Exact};
+      const Value number = values_->of(*use.id, t);
+      const Value wanted =
+          use.count != nullptr ? values_->of(*use.count, t) : Value{0, Mark::Exact};
       if (number.mark == Mark::Unknown || wanted.mark == Mark::Unknown) {
         lost();
         return false;
@@ -615,7 +446,7 @@ class Walker {
         return false;
       }
     } else if (use.kind == UseKind::None) {
-      id = kBarriers + 1;  // of calls
+      id = kCallId;
     }
     if (is_aligned(at) && !same_in_warp(t, at, id)) return false;
     Arrived& barrier = arrived_[id];
@@ -660,7 +491,7 @@ class Walker {
   /// Those who only arrive go on at once, unless they have just completed a barrier.
   bool let_arrivers_go() {
     Threads free;
-    for_each(arrived_threads_, [&](std::uint32_t t) {
+    for_each_thread(arrived_threads_, threads_, [&](std::uint32_t t) {
       const Use use = use_of(f_, f_.body[waits_at_[t]]);
       if (use.kind != UseKind::None && !use.waits) free.set(t);
     });
@@ -697,6 +528,10 @@ class Walker {
       } else if (arrivals(barrier) < barrier.expected) {
         continue;
       }
+      if (id == kCallId && !one_call(barrier)) {
+        lost();
+        return false;
+      }
       Threads gone = left_ & ~barrier.threads;
       if (!barrier.all) gone = lanes_of_the_warps_of(barrier.threads) & gone;
       if (!cluster && gone.any()) {
@@ -710,7 +545,7 @@ class Walker {
       }
       // Who only arrived may by now wait at another one.
       Threads free;
-      for_each(barrier.threads & arrived_threads_, [&](std::uint32_t t) {
+      for_each_thread(barrier.threads & arrived_threads_, threads_, [&](std::uint32_t t) {
         if (arrived_at_[t] == id) free.set(t);
       });
       reduce(barrier.threads, free);
@@ -719,6 +554,13 @@ class Walker {
       moved = true;
     }
     return moved;
+  }
+  /// All have come to the same call. What happens in it is judged there.
+  bool one_call(const Arrived& barrier) const {
+    bool same = s_.call(barrier.statement).always || (left_ & all_).none();
+    for_each_thread(barrier.threads, threads_,
+                    [&](std::uint32_t t) { same = same && waits_at_[t] == barrier.statement; });
+    return same;
   }
   Threads lanes_of_the_warps_of(const Threads& threads) const {
     Threads lanes;
@@ -735,16 +577,16 @@ class Walker {
     std::uint64_t set = 0, votes = 0;
     // Arrivals without a vote are no matter, and votes of others are not kept.
     Mark mark = came == waiting ? Mark::Exact : Mark::Unknown;
-    for_each(waiting, [&](std::uint32_t t) {
+    for_each_thread(waiting, threads_, [&](std::uint32_t t) {
       const Use use = use_of(f_, f_.body[waits_at_[t]]);
       if (use.vote == nullptr) return;
-      const Value own = value(*use.vote, t);
+      const Value own = values_->of(*use.vote, t);
       mark = std::max(mark, own.mark);
       set += own.bits != 0 ? 1 : 0;
       ++votes;
     });
     if (votes == 0) return;
-    for_each(waiting, [&](std::uint32_t t) {
+    for_each_thread(waiting, threads_, [&](std::uint32_t t) {
       const Instruction& statement = f_.body[waits_at_[t]];
       const Use use = use_of(f_, statement);
       if (use.result == nullptr || use.result->kind != OperandKind::Register) return;
@@ -752,7 +594,7 @@ class Walker {
       Value made{set, mark};
       if (action == Modifier::and_) made.bits = set == votes;
       if (action == Modifier::or_) made.bits = set != 0;
-      write(use.result->as_register(), t, made);
+      values_->write(use.result->as_register(), t, made);
     });
   }
 
@@ -828,19 +670,25 @@ class Walker {
   void stuck() {
     // The barrier with the most threads, then the first in the text.
     std::map<std::uint32_t, Threads> sites;
-    for_each(waiting_, [&](std::uint32_t t) { sites[waits_at_[t]].set(t); });
+    for_each_thread(waiting_, threads_, [&](std::uint32_t t) { sites[waits_at_[t]].set(t); });
     const auto most =
         std::ranges::max_element(sites, {}, [](const auto& site) { return site.second.count(); });
     const std::uint32_t site = most->first;
     const Use use = use_of(f_, f_.body[site]);
+    // A call that may come to no barrier at all may do without the others; and who calls a function
+    // is not known here, so that nobody can say how many threads come.
+    const bool any_doubtful_call = std::ranges::any_of(sites, [&](const auto& at) {
+      return s_.call(at.first).barrier && !s_.call(at.first).always;
+    });
+    if (any_doubtful_call || (!f_.entry && use.count != nullptr)) return lost();
     Threads missing = all_ & ~most->second;
     if (use.kind == UseKind::Warp) missing &= lanes_of_the_warps_of(most->second) & ~left_;
     if (use.kind == UseKind::Block && use.count != nullptr) {
       std::uint32_t t = 0;
       while (!most->second[t]) ++t;
-      const Arrived& barrier = arrived_[value(*use.id, t).bits & 0xf];
+      const Arrived& barrier = arrived_[values_->of(*use.id, t).bits & 0xf];
       const Threads came = barrier.threads;
-      const std::uint64_t wanted = value(*use.count, t).bits & 0xffffffffu;
+      const std::uint64_t wanted = values_->of(*use.count, t).bits & 0xffffffffu;
       const std::uint64_t number = arrivals(barrier);
       trouble(Trouble::TooFew, site, most->second, all_ & ~came);
       walk_.wanted = wanted;
@@ -852,12 +700,12 @@ class Walker {
       std::uint32_t one = 0;
       while (!most->second[one]) ++one;
       Threads same, others;
-      for_each(most->second, [&](std::uint32_t t) {
+      for_each_thread(most->second, threads_, [&](std::uint32_t t) {
         (arrived_at_[t] == arrived_at_[one] ? same : others).set(t);
       });
       trouble(Trouble::Numbers, site, same, others);
       walk_.wanted = arrived_at_[one];
-      for_each(others, [&](std::uint32_t t) { walk_.found = arrived_at_[t]; });
+      for_each_thread(others, threads_, [&](std::uint32_t t) { walk_.found = arrived_at_[t]; });
       return;
     }
     const Threads gone = missing & left_;
@@ -865,17 +713,13 @@ class Walker {
             gone.any() ? gone : missing);
   }
 
-  static constexpr Mark kSampled = Mark::Sampled;
   const Subject& s_;
   const Function& f_;
   const Launch& launch_;
   std::uint64_t& work_;
   std::uint32_t threads_;
-  std::vector<std::uint32_t> slots_;  // by register: its place in the values, or kNone
-  std::uint32_t slot_count_ = 0;
-  std::vector<bool> computed_;  // by statement
-  std::vector<std::uint64_t> values_;
-  std::vector<Mark> marks_;
+  std::optional<ThreadValues> values_;
+  std::vector<std::int8_t> way_matters_;  // by block, -1 not known
 
   std::vector<Group> groups_;
   Threads all_, waiting_, left_, arrived_threads_;

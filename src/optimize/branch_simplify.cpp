@@ -59,6 +59,7 @@ class Simplifier {
       shorten();
       sweep_names();
       edits_.apply();
+      first_round_ = false;
     } while (changed_);
   }
 
@@ -146,20 +147,23 @@ class Simplifier {
       any = any || (is_branch(i) && last[target(i)] != target(i));
     if (!any) return;
     const analysis::Cfg cfg(function_);
-    const Scopes scopes(function_);
+    const Scopes scopes(context_.module(), function_);
     for (std::uint32_t i = 0; i < function_.body.size(); ++i) {
       if (!is_branch(i)) continue;
       const std::uint32_t to = last[target(i)];
       if (to == target(i)) continue;
-      if (!scopes.encloses(function_.labels[to].scope, scopes.of(i))) {
-        decide(i, false, "out-of-scope", " leads to a branch whose label cannot be named here");
+      if (!scopes.visible(LabelId{to}, i)) {
+        if (first_round_)
+          decide(i, false, "out-of-scope", " leads to a branch whose label cannot be named here");
         continue;
       }
       // A second way back to the head of a loop lets lanes come there apart from each other.
       const std::uint32_t head = cfg.block_of(places.label[to]);
-      if (cfg.position(head) <= cfg.position(cfg.block_of(i))) {
-        decide(i, false, "loop-latch",
-               " leads to the branch that closes its loop, and lanes may meet there");
+      const std::uint32_t from = cfg.block_of(i);
+      if (cfg.reachable(from) && cfg.position(head) <= cfg.position(from)) {
+        if (first_round_)
+          decide(i, false, "loop-latch",
+                 " leads to the branch that closes its loop, and lanes may meet there");
         continue;
       }
       fired(i, "threaded", " leads to a branch, and now to where that leads");
@@ -198,7 +202,7 @@ class Simplifier {
   // stands before it.
   void shorten() {
     Places places(function_);
-    const Scopes scopes(function_);
+    const Scopes scopes(context_.module(), function_);
     for (std::uint32_t i = static_cast<std::uint32_t>(function_.body.size()); i-- > 0;) {
       places.code[i] =
           function_.body[i].kind == StatementKind::Instruction ? i : places.code[i + 1];
@@ -267,7 +271,7 @@ class Simplifier {
   Function& function_;
   PassContext& context_;
   Edits edits_;
-  bool changed_ = false;
+  bool changed_ = false, first_round_ = true;
 };
 
 }  // namespace

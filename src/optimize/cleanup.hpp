@@ -11,11 +11,11 @@ namespace ptxgen::inline v0::optimize {
 
 /// Versions and constants of a function as it is now. It must not lose statements while this lives.
 struct CleanupFacts {
-  explicit CleanupFacts(const ptx::Function& function)
+  explicit CleanupFacts(const ptx::Function& function, bool names = true)
       : cfg(function),
         index(function),
         versions(function, cfg, index),
-        constants(function, cfg, index, versions) {}
+        constants(function, cfg, index, versions, names) {}
   CleanupFacts(const CleanupFacts&) = delete;
   CleanupFacts& operator=(const CleanupFacts&) = delete;
   analysis::Cfg cfg;

@@ -11,14 +11,17 @@ using analysis::VersionUse;
 using Version = analysis::Version;
 
 Constants::Constants(const Function& function, const analysis::Cfg& cfg,
-                     const analysis::RegisterIndex& index, const analysis::Versions& versions)
+                     const analysis::RegisterIndex& index, const analysis::Versions& versions,
+                     bool names)
     : function_(function),
       cfg_(cfg),
       index_(index),
       versions_(versions),
       cells_(versions.size()),
-      ways_(cfg.exit() + std::size_t{1}, 0) {
+      ways_(cfg.exit() + std::size_t{1}, 0),
+      names_(names) {
   number_edges();
+  find_tables();
   solve();
 }
 
@@ -31,6 +34,34 @@ void Constants::number_edges() {
     for (const std::uint32_t to : cfg_.successors(b)) edge_.push_back(next[to]++);
     first_edge_.push_back(static_cast<std::uint32_t>(edge_.size()));
   }
+}
+
+void Constants::find_tables() {
+  const auto& body = function_.body;
+  if (std::none_of(body.begin(), body.end(),
+                   [](const Instruction& s) { return s.is(Op::brx_idx); }))
+    return;
+  one_target_.assign(cfg_.exit(), kNone);
+  label_block_.assign(function_.labels.size(), kNone);
+  table_.assign(function_.labels.size(), kNone);
+  for (std::uint32_t i = 0; i < body.size(); ++i) {
+    if (body[i].operand_count == 0) continue;
+    const Operand& name = function_.operands_of(body[i])[0];
+    if (name.kind != OperandKind::Label || name.id >= table_.size()) continue;
+    if (body[i].kind == StatementKind::Label) label_block_[name.id] = cfg_.block_of(i);
+    if (body[i].kind == StatementKind::BranchTargets) table_[name.id] = i;
+  }
+}
+
+// The block to which a brx.idx leads with that index; kNone if that is not clear.
+std::uint32_t Constants::only_target(std::uint32_t statement, std::uint64_t index) const {
+  const auto operands = function_.operands_of(function_.body[statement]);
+  if (operands.size() < 2 || operands[1].kind != OperandKind::Label) return kNone;
+  const std::uint32_t table = operands[1].id < table_.size() ? table_[operands[1].id] : kNone;
+  if (table == kNone) return kNone;
+  const auto labels = function_.operands_of(function_.body[table]).subspan(1);
+  if (index >= labels.size() || labels[index].kind != OperandKind::Label) return kNone;
+  return labels[index].id < label_block_.size() ? label_block_[labels[index].id] : kNone;
 }
 
 void Constants::solve() {
@@ -87,6 +118,7 @@ void Constants::enter(std::uint32_t block, std::uint32_t predecessor) {
 bool Constants::leads(std::uint32_t from, std::uint32_t to) const {
   const std::uint8_t ways = ways_[from];
   if ((ways & kFallsThrough) != 0 && to == from + 1) return true;
+  if ((ways & kOneTarget) != 0 && one_target_[from] == to) return true;
   if ((ways & kTaken) == 0) return false;
   const std::uint32_t end = cfg_.blocks()[from].terminator;
   return function_.body[end].op == Op::brx_idx || cfg_.successors(from).front() == to;
@@ -114,7 +146,13 @@ void Constants::visit_end(std::uint32_t block) {
   const Cell guard = guard_cell(end);
   if (guard.state == State::Undecided) return;
   const bool varies = guard.state == State::Varies;
-  if (varies || guard.bits != 0) open(block, kTaken);
+  if (varies || guard.bits != 0) {
+    Cell index{State::Varies, 0};
+    if (function_.body[end].op == Op::brx_idx) index = operand(end, 0);
+    if (index.state == State::Constant) one_target_[block] = only_target(end, index.bits);
+    const bool one = index.state == State::Constant && one_target_[block] != kNone;
+    if (index.state != State::Undecided) open(block, one ? kOneTarget : kTaken);
+  }
   if (varies || guard.bits == 0) open(block, kFallsThrough);
 }
 
@@ -149,7 +187,7 @@ Constants::Cell Constants::operand(std::uint32_t statement, std::size_t i) const
   const Instruction& s = function_.body[statement];
   const Operand& o = function_.operands_of(s)[i];
   const OperandSpec* spec = operand_spec(function_, s, i);
-  if (spec == nullptr || spec->role == OperandRole::Destination || spec->vector_from_slot)
+  if (spec == nullptr || spec->role == OperandRole::Destination || operand_elements(s, *spec) != 0)
     return {State::Varies, 0};
   const Type type = operand_type(s, *spec);
   const unsigned wanted = bits(type);
@@ -176,7 +214,7 @@ Outcome Constants::outcome(std::uint32_t statement) const {
   const std::size_t operands = function_.operands_of(s).size();
   known_.assign(operands, std::nullopt);
   for (std::size_t i = 0; i < operands; ++i) known_[i] = source(statement, i);
-  return analysis::evaluate(function_, s, known_);
+  return analysis::evaluate(function_, s, known_, names_);
 }
 
 void Constants::lower(std::uint32_t version, Cell to) {

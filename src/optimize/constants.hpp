@@ -16,10 +16,14 @@ enum class GuardState : std::uint8_t { Always, Never, Unknown };
 /// Sparse conditional constant propagation: constants flow through versions and phis, along those
 /// edges only that constant guards leave open. A register that nobody wrote is unknown. Linear in
 /// statements and uses of versions. Keeps references to its arguments.
+///
+/// Without `names`, it is not used that two operands name one register: what is found then does not
+/// grow when copies are replaced by what was copied.
 class Constants {
  public:
   Constants(const ptx::Function& function, const analysis::Cfg& cfg,
-            const analysis::RegisterIndex& index, const analysis::Versions& versions);
+            const analysis::RegisterIndex& index, const analysis::Versions& versions,
+            bool names = true);
 
   /// The bits of a version, zero-extended from the width of its register; nothing if unknown.
   [[nodiscard]] std::optional<std::uint64_t> of(std::uint32_t version) const noexcept {
@@ -46,10 +50,12 @@ class Constants {
     std::uint64_t bits = 0;
   };
   // Which ways lead out of a block that is executed; a bit, since a guard may be unknown.
-  static constexpr std::uint8_t kExecuted = 1, kTaken = 2, kFallsThrough = 4;
+  static constexpr std::uint8_t kExecuted = 1, kTaken = 2, kFallsThrough = 4, kOneTarget = 8;
 
   void solve();
   void number_edges();
+  void find_tables();
+  [[nodiscard]] std::uint32_t only_target(std::uint32_t statement, std::uint64_t index) const;
   void visit_statement(std::uint32_t statement);
   void visit_end(std::uint32_t block);
   void open(std::uint32_t block, std::uint8_t way);
@@ -68,6 +74,10 @@ class Constants {
   std::vector<Cell> cells_;
   std::vector<std::uint8_t> ways_;                // of each block
   std::vector<std::uint32_t> first_edge_, edge_;  // of a block's successors: number among theirs
+  // Of each label: its block, and the table that it names. Empty without brx.idx.
+  std::vector<std::uint32_t> label_block_, table_;
+  std::vector<std::uint32_t> one_target_;  // of each block, where that is the only way it takes
+  bool names_;
   std::vector<std::uint32_t> open_versions_, open_blocks_;
   mutable std::vector<std::optional<std::uint64_t>> known_;
 };

@@ -19,9 +19,8 @@ class Propagation {
   Propagation(Function& function, PassContext& context)
       : function_(function),
         context_(context),
-        facts_(function),
-        scopes_(function),
-        edits_(context.module(), function),
+        facts_(function, false),
+        scopes_(context.module(), function),
         copies_(facts_.versions.size()) {}
 
   void run() {
@@ -33,7 +32,6 @@ class Propagation {
         if (function_.body[i].kind == StatementKind::Instruction) statement(i);
       }
     }
-    if (!edits_.empty()) edits_.apply();
   }
 
  private:
@@ -65,13 +63,6 @@ class Propagation {
       if (made != kNone && o == source) last_ = now;
     }
     if (made != kNone && last_.version != kNone) copies_[made] = last_;
-    if (s.op == Op::mov && function_.operands_of(s)[0] == function_.operands_of(s)[1]) {
-      context_.decide(
-          function_, i, true, "self-copy",
-          context_.explains() ? quoted(context_, function_, s) + " does nothing" : std::string());
-      edits_.erase(i);
-      context_.changed();
-    }
   }
 
   [[nodiscard]] bool plain(const Operand& o) const {
@@ -90,15 +81,10 @@ class Propagation {
     const std::uint32_t reg = facts_.index.find(operands[0].as_register());
     const std::uint32_t version = reg == kNone ? kNone : facts_.versions.written(i, reg);
     if (version == kNone) return kNone;
-    if (s.op == Op::mov) {
-      copied_operand_ = 1;
-    } else if (only_computes(s)) {
-      const Outcome outcome = facts_.constants.outcome(i);
-      if (outcome.kind != Outcome::Kind::Source || outcome.count != 1) return kNone;
-      copied_operand_ = outcome.source;
-    } else {
-      return kNone;
-    }
+    if (!only_computes(s)) return kNone;
+    const Outcome outcome = facts_.constants.outcome(i);
+    if (outcome.kind != Outcome::Kind::Source || outcome.count != 1) return kNone;
+    copied_operand_ = outcome.source;
     const Operand& from = operands[copied_operand_];
     if (!plain(from)) return kNone;
     // A guarded copy leaves the old value in some threads.
@@ -222,7 +208,6 @@ class Propagation {
   PassContext& context_;
   CleanupFacts facts_;
   Scopes scopes_;
-  Edits edits_;
   std::vector<Copied> copies_;  // of each version
   std::uint16_t copied_operand_ = 0;
   Copied last_;

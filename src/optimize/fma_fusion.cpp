@@ -48,15 +48,14 @@ bool is_product(const Instruction& statement) {
   const Family* family = family_of(statement);
   return family != nullptr && statement.op == family->mul;
 }
+// The types of one row have registers of different widths: what a sum reads has its type.
 bool is_pair(const Instruction& product, const Instruction& sum) {
-  return product.op == family_of(sum)->mul && product.type() == sum.type();
+  return product.op == family_of(sum)->mul;
 }
 // A negation that flushes what the sum would not flush is none.
 bool is_negation(const Instruction& link, const Instruction& sum) {
   const Family& family = *family_of(sum);
-  if (!family.has_neg) return false;
-  if (link.op != family.neg) return false;
-  if (link.type() != sum.type()) return false;
+  if (!family.has_neg || link.op != family.neg) return false;
   return !link.has(Field::FlushToZero) || sum.has(Field::FlushToZero);
 }
 
@@ -112,10 +111,11 @@ Refusal check_words(const Fusion& fusion, std::uint32_t sum, std::uint32_t mul) 
 }
 
 // -x, or whoever has it already. The sign of a constant is turned at once; of a negation its own
-// operand is taken; otherwise an instruction must do it.
+// operand is taken; a negation made for another sum serves again; else an instruction must do it.
 struct Negated {
   Operand operand;
-  bool by_instruction = false;
+  std::uint32_t value = kNone;  // what an instruction must negate
+  std::size_t readers = 0;      // how many read that
   std::uint32_t spare = kNone;  // a negation that nobody reads any more
 };
 Negated negate(const Fusion& fusion, std::uint32_t reader, std::size_t place, std::uint32_t sum) {
@@ -129,14 +129,20 @@ Negated negate(const Fusion& fusion, std::uint32_t reader, std::size_t place, st
     operand.value ^= std::uint64_t{1} << 63;
     return result;
   }
-  const std::uint32_t negation = fusion.negation(reader, operand, sum);
-  if (negation == kNone) {
-    result.by_instruction = true;
+  if (const std::uint32_t negation = fusion.negation(reader, operand, sum); negation != kNone) {
+    const bool twice = fusion.operand(reader, 1) == fusion.operand(reader, 2);
+    if (!twice && fusion.read_only_by(negation, reader)) result.spare = negation;
+    operand = fusion.operand(negation, 1);
     return result;
   }
-  const bool twice = fusion.operand(reader, 1) == fusion.operand(reader, 2);
-  if (!twice && fusion.read_only_by(negation, reader)) result.spare = negation;
-  operand = fusion.operand(negation, 1);
+  const std::uint32_t value = fusion.value(reader, operand);
+  const Operand made = fusion.negative(value, operand, sum);
+  if (made.kind == OperandKind::Register) {
+    operand = made;
+    return result;
+  }
+  result.value = value;
+  result.readers = fusion.readers(value);
   return result;
 }
 
@@ -165,22 +171,24 @@ FusionPlan plan(Fusion& fusion, std::uint32_t sum, const Product& product) {
   if (negate_product) {
     std::size_t place = 0;
     Negated best = negate(fusion, mul, 1, sum);
-    if (best.by_instruction) {
+    if (best.value != kNone) {
       const Negated second = negate(fusion, mul, 2, sum);
-      if (!second.by_instruction) {
+      if (second.value == kNone || second.readers > best.readers) {
         best = second;
         place = 1;
       }
     }
     plan.operands[place] = best.operand;
-    plan.negate[place] = best.by_instruction;
+    plan.negate[place] = best.value;
     plan.spare[0] = best.spare;
+    plan.readers += best.readers;
   }
   if (negate_c) {
     const Negated c = negate(fusion, sum, other, sum);
     plan.operands[2] = c.operand;
-    plan.negate[2] = c.by_instruction;
+    plan.negate[2] = c.value;
     plan.spare[1] = c.spare;
+    plan.readers += c.readers;
   }
   if (plan.cost() != 0 && !family.has_neg) {
     plan.refusal = fusion.refuse("no-negation", [&] {

@@ -105,9 +105,13 @@ class Folder {
       if (all[d].kind == OperandKind::Sink) continue;
       if (!is_register(all[d])) return;
       const Type type = operand_type(s, *operand_spec(function_, s, d));
-      results.push_back({all[d], analysis::extended(outcome.values[d], type)});
+      Operand to = all[d];
+      to.joined = false;
+      results.push_back({to, analysis::extended(outcome.values[d], type)});
     }
     if (results.empty()) return;
+    // Which of two results one register gets is nobody's knowledge.
+    if (results.size() == 2 && results[0].to == results[1].to) return;
     // The move that changes the guard comes last.
     const auto is_guard = [&](const Result& r) {
       return s.guard.present() && r.to.as_register() == s.guard.predicate;
@@ -128,7 +132,7 @@ class Folder {
   void to_move(std::uint32_t i, const Outcome& outcome) {
     const Instruction& s = function_.body[i];
     const std::vector<Operand> all = operands(i);
-    if (s.op == Op::mov || outcome.count != 1 || !is_register(all[0])) return;
+    if (outcome.count != 1 || !is_register(all[0])) return;
     Operand from = all[outcome.source];
     if (!is_register(from)) return;
     const Type to_type = function_.type_of(all[0].as_register());
@@ -136,6 +140,14 @@ class Folder {
     if (bits(to_type) != bits(from_type)) return;
     // A conversion between registers that are wider than its types cuts and extends.
     if (s.op == Op::cvt_int && bits(s.type(0)) != bits(to_type)) return;
+    if (from == all[0] && outcome.kind == Outcome::Kind::Source) {
+      context_.decide(
+          function_, i, true, "self-copy",
+          context_.explains() ? quoted(context_, function_, s) + " does nothing" : std::string());
+      edits_.erase(i);
+      return;
+    }
+    if (s.op == Op::mov) return;
     const bool turned = (outcome.kind == Outcome::Kind::Opposite) != from.negated;
     from.negated = false;
     if (turned) {

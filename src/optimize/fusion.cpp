@@ -41,7 +41,7 @@ Fusion::Fusion(ptx::Function& function, PassContext& context, const FusionRules&
       cfg_(function),
       index_(function),
       versions_(function, cfg_, index_),
-      scopes_(function),
+      scopes_(context.module(), function),
       flows_(versions_.size(), false),
       writes_(index_.size(), 0),
       unknown_(index_.size(), false) {
@@ -56,8 +56,17 @@ Fusion::Fusion(ptx::Function& function, PassContext& context, const FusionRules&
 
 // ---- facts
 
-std::uint32_t Fusion::read(std::uint32_t statement, const Operand& reg) const {
-  return versions_.read(statement, index_.find(reg.as_register()));
+std::uint32_t Fusion::value(std::uint32_t reader, const Operand& reg) const {
+  return versions_.read(reader, index_.find(reg.as_register()));
+}
+
+Operand Fusion::negative(std::uint32_t value, const Operand& reg, std::uint32_t sum) const {
+  const auto found = negatives_.find(NegativeKey{value, reg.component, at(sum).type()});
+  if (found == negatives_.end()) return {};
+  const std::uint32_t made = cfg_.block_of(found->second.sum), wanted = cfg_.block_of(sum);
+  const bool before =
+      made == wanted ? found->second.sum < sum : cfg_.dominators().dominates(made, wanted);
+  return before ? found->second.reg : Operand{};
 }
 
 // What stands in the text of an instruction outside the op table may be read and written there.
@@ -91,12 +100,7 @@ bool Fusion::reads_own_lanes(std::uint32_t reader, std::uint32_t version) const 
   const ptx::Guard& guard = at(writer).guard;
   if (!guard.present() || !(at(reader).guard == guard)) return false;
   const std::uint32_t predicate = index_.find(guard.predicate);
-  if (versions_.read(reader, predicate) != versions_.read(writer, predicate)) return false;
-  bool whole = false;
-  analysis::for_each_access(function_, at(writer), [&](const analysis::RegisterAccess& a) {
-    whole |= a.write && a.component == 0 && index_.find(a.reg) == versions_[version].reg;
-  });
-  return whole;
+  return versions_.read(reader, predicate) == versions_.read(writer, predicate);
 }
 
 // Marks the versions that somebody may read as part of another one: through a phi, or as what a
@@ -142,7 +146,7 @@ Product Fusion::find(std::uint32_t sum, std::uint32_t operand_number) const {
   std::uint32_t reader = sum;
   while (product.count < Product::kMostStatements) {
     if (!plain_register(*operand)) return {};
-    const std::uint32_t version = read(reader, *operand);
+    const std::uint32_t version = value(reader, *operand);
     if (version == kNone || versions_[version].kind != Version::Kind::Write) return {};
     const std::uint32_t writer = versions_[version].statement;
     product.statements[product.count] = writer;
@@ -214,13 +218,14 @@ Refusal Fusion::check_readers(const Product& product, std::uint32_t sum) const {
                ", is named by an instruction that is not in the op table and may read it";
       });
     }
-    const auto several = [&](const std::string& where) {
-      return refuse("several-uses", [&] {
+    const auto several = [&](const std::string& where, bool liftable = false) {
+      const auto text = [&] {
         return name(reg) + ", the result of " + quote(product.statements[i]) + ", is read " +
                where +
                ": the multiplication would stay, and be done twice; multiply once for each sum to "
                "have them fused";
-      });
+      };
+      return refuse("several-uses", text, liftable);
     };
     if (reader == sum && operand(sum, 1) == operand(sum, 2)) return several("twice by the sum");
     for (const VersionUse& use : versions_.uses(version)) {
@@ -228,7 +233,7 @@ Refusal Fusion::check_readers(const Product& product, std::uint32_t sum) const {
       if (use.statement != kNone && use.statement != reader)
         return several("by " + quote(use.statement) + " too");
     }
-    if (flows_[version]) return several("later on too, where paths meet or a guard keeps it");
+    if (flows_[version]) return several("later on too, where paths meet or a guard keeps it", true);
   }
   return {};
 }
@@ -257,7 +262,7 @@ Refusal Fusion::check_guards(const Product& product, std::uint32_t sum) const {
                ", is named by an instruction that is not in the op table and may write it";
       });
     }
-    if (read(inner, predicate) != read(outer, predicate)) {
+    if (value(inner, predicate) != value(outer, predicate)) {
       return refuse("guard-redefined", [&] {
         return name(predicate) + ", the guard of " + quote(inner) +
                ", is written again before the sum, which other threads may make; write to another "
@@ -280,15 +285,16 @@ Refusal Fusion::check_operand(const Operand& operand, std::uint32_t from, std::u
   switch (change(index_.find(operand.as_register()), from, sum, writer)) {
     case Change::None:
       break;
-    case Change::Written:
-      return refuse("operand-redefined", [&] {
+    case Change::Written: {
+      const auto text = [&] {
         return name(operand) + ", an operand of " + quote(from) + ", is written again " +
-               (writer == from    ? std::string("by its own result")
-                : writer == kNone ? std::string("on a way to the sum")
-                                  : "by " + quote(writer) + " before the sum") +
+               (writer == from ? std::string("by its own result")
+                               : "by " + quote(writer) + " before the sum") +
                ": a fused operation would read the new value; write to another register to have "
                "them fused";
-      });
+      };
+      return refuse("operand-redefined", text, true);
+    }
     case Change::TooFar:
       return refuse("too-far", [&] {
         return "more than " + std::to_string(kMostBlocks) + " blocks lie between " + quote(from) +
@@ -379,7 +385,7 @@ Refusal Fusion::check_target(ptx::Op op, std::span<const ptx::Modifier> words) c
 std::uint32_t Fusion::negation(std::uint32_t reader, const Operand& operand,
                                std::uint32_t sum) const {
   if (!plain_register(operand) || unknown(operand)) return kNone;
-  const std::uint32_t version = read(reader, operand);
+  const std::uint32_t version = value(reader, operand);
   if (version == kNone || versions_[version].kind != Version::Kind::Write) return kNone;
   if (versions_[version].partial) return kNone;
   const std::uint32_t writer = versions_[version].statement;
@@ -435,7 +441,6 @@ class FusionRound {
   }
   /// Whether what was fused may have made way for what was refused.
   [[nodiscard]] bool again() const noexcept { return fired_ && liftable_; }
-  [[nodiscard]] bool fired() const noexcept { return fired_; }
   [[nodiscard]] const std::vector<Verdict>& verdicts() const noexcept { return verdicts_; }
   void apply() { edits_.apply(); }
   /// For each statement of the new body the one of the old that it is or stands before.
@@ -450,22 +455,21 @@ class FusionRound {
  private:
   void look_at(std::uint32_t sum) {
     FusionPlan best;
-    bool found = false;
+    bool found = false, liftable = false;
     for (std::uint32_t side = 1; side <= 2; ++side) {
       const Product product = fusion_.find(sum, side);
       if (product.count == 0) continue;
       FusionPlan plan = rules_.plan(fusion_, sum, product);
       plan.product = product;
-      if (!found || (!plan.refusal && (best.refusal || plan.cost() < best.cost())))
-        best = std::move(plan);
+      liftable |= plan.refusal.liftable;
+      if (!found || plan.better_than(best)) best = std::move(plan);
       found = true;
     }
     if (!found) best.refusal = several_definitions(sum);
     if (!found && !best.refusal) return;
     const std::uint32_t other = found ? best.product.statement() : kNone;
     if (best.refusal) {
-      liftable_ |=
-          best.refusal.reason == "operand-redefined" || best.refusal.reason == "several-uses";
+      liftable_ |= liftable;
       verdicts_.push_back({sum, other, false, std::move(best.refusal)});
     } else {
       make(sum, best);
@@ -478,7 +482,7 @@ class FusionRound {
     for (std::size_t side = 1; side <= 2; ++side) {
       const Operand& operand = fusion_.operand(sum, side);
       if (!plain_register(operand)) continue;
-      const std::uint32_t version = fusion_.read(sum, operand);
+      const std::uint32_t version = fusion_.value(sum, operand);
       if (version == kNone || fusion_.versions_[version].kind != Version::Kind::Phi) continue;
       const auto inputs = fusion_.versions_.inputs(version);
       for (const std::uint32_t input : inputs.first(std::min(inputs.size(), kMostInputs))) {
@@ -500,7 +504,7 @@ class FusionRound {
     const ptx::Guard guard = old.guard;
     const ptx::Type type = old.type();
     for (std::size_t i = 0; i < 3; ++i) {
-      if (!plan.negate[i]) continue;
+      if (plan.negate[i] == kNone) continue;
       const bool own = type == ptx::Type::f32 || type == ptx::Type::f64;
       const ptx::Register reg = edits_.new_register(own ? type : ptx::untyped(ptx::bits(type)));
       Instruction negation = edits_.make(plan.negation, {ptx::as_modifier(type)},
@@ -508,7 +512,11 @@ class FusionRound {
       negation.guard = guard;
       edits_.insert_before(sum, negation);
       ++added_[sum];
+      const std::uint8_t component = plan.operands[i].component;
       plan.operands[i] = Operand::reg(reg);
+      if (!guard.present())
+        fusion_.negatives_.insert_or_assign(Fusion::NegativeKey{plan.negate[i], component, type},
+                                            Fusion::Negative{sum, plan.operands[i]});
     }
     const std::array<Operand, 4> operands = {fusion_.operand(sum, 0), plan.operands[0],
                                              plan.operands[1], plan.operands[2]};
@@ -521,7 +529,7 @@ class FusionRound {
     }
     fired_ = true;
     context_.changed();
-    Verdict verdict{sum, plan.product.statement(), true, {"fused", {}}};
+    Verdict verdict{sum, plan.product.statement(), true, {"fused", {}, false}};
     if (context_.explains()) {
       std::string text = ptx::print(context_.module(), function_, fused);
       text.pop_back();

@@ -3,8 +3,11 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "analysis/facts.hpp"
@@ -21,6 +24,7 @@ class Fusion;
 struct Refusal {
   std::string_view reason;  ///< a literal; empty: nothing stands against it
   std::string message;      ///< kept if somebody wants to read it
+  bool liftable = false;    ///< another fusion may do away with it
   [[nodiscard]] explicit operator bool() const noexcept { return !reason.empty(); }
 };
 
@@ -43,13 +47,21 @@ struct FusionPlan {
   ptx::Op op{};
   std::array<ptx::Modifier, 5> words{};
   std::array<ptx::Operand, 3> operands{};  ///< a, b, c of a * b + c
-  /// Which of these must be negated by an instruction first, and the row that does it.
-  std::array<bool, 3> negate{};
+  /// Which of these must be negated by an instruction first (the value that it turns, else
+  /// ptx::kNone), and the row that does it.
+  std::array<std::uint32_t, 3> negate{ptx::kNone, ptx::kNone, ptx::kNone};
   ptx::Op negation{};
+  std::size_t readers = 0;  ///< of what is negated: other sums may take the negation too
   /// Negations whose only reader is fused away.
   std::array<std::uint32_t, 2> spare{ptx::kNone, ptx::kNone};
   [[nodiscard]] unsigned cost() const noexcept {
-    return unsigned{negate[0]} + unsigned{negate[1]} + unsigned{negate[2]};
+    return unsigned{negate[0] != ptx::kNone} + unsigned{negate[1] != ptx::kNone} +
+           unsigned{negate[2] != ptx::kNone};
+  }
+  /// Fewer instructions, else negations that serve more, else the one that was there first.
+  [[nodiscard]] bool better_than(const FusionPlan& other) const noexcept {
+    if (refusal || other.refusal) return !refusal;
+    return cost() != other.cost() ? cost() < other.cost() : readers > other.readers;
   }
 };
 
@@ -87,8 +99,8 @@ class Fusion {
 
   /// The message is only made if it is wanted.
   template <class Text>
-  [[nodiscard]] Refusal refuse(std::string_view reason, Text&& text) const {
-    return {reason, context_.explains() ? text() : std::string()};
+  [[nodiscard]] Refusal refuse(std::string_view reason, Text&& text, bool liftable = false) const {
+    return {reason, context_.explains() ? text() : std::string(), liftable};
   }
   /// `'mul.f32 %f3, %f1, %f2' in line 7`.
   [[nodiscard]] std::string quote(std::uint32_t statement) const;
@@ -106,6 +118,15 @@ class Fusion {
   /// instead: that negation. Else ptx::kNone. `sum` is `reader` or is dominated by it.
   [[nodiscard]] std::uint32_t negation(std::uint32_t reader, const ptx::Operand& operand,
                                        std::uint32_t sum) const;
+  /// A name for the value that a statement finds in a register, and how many read it.
+  [[nodiscard]] std::uint32_t value(std::uint32_t reader, const ptx::Operand& reg) const;
+  [[nodiscard]] std::size_t readers(std::uint32_t value) const noexcept {
+    return versions_.uses(value).size();
+  }
+  /// The register that holds the negative of what a register holds at the value's name, if it was
+  /// made for a sum that dominates this one; else a None.
+  [[nodiscard]] ptx::Operand negative(std::uint32_t value, const ptx::Operand& reg,
+                                      std::uint32_t sum) const;
   /// Whether nobody but `reader` reads what the statement writes.
   [[nodiscard]] bool read_only_by(std::uint32_t statement, std::uint32_t reader) const;
 
@@ -114,7 +135,6 @@ class Fusion {
   enum class Change : std::uint8_t { None, Written, TooFar };
 
   [[nodiscard]] Product find(std::uint32_t sum, std::uint32_t operand) const;
-  [[nodiscard]] std::uint32_t read(std::uint32_t statement, const ptx::Operand& reg) const;
   void find_unknown_names();
   void find_flows();
   [[nodiscard]] bool reads_own_lanes(std::uint32_t reader, std::uint32_t version) const;
@@ -136,6 +156,13 @@ class Fusion {
   analysis::RegisterIndex index_;
   analysis::Versions versions_;
   Scopes scopes_;
+  struct Negative {
+    std::uint32_t sum;  // before which it is made
+    ptx::Operand reg;
+  };
+  // By value, component of a vector register, and type.
+  using NegativeKey = std::tuple<std::uint32_t, std::uint8_t, ptx::Type>;
+  std::map<NegativeKey, Negative> negatives_;
   std::vector<bool> flows_;            // of each version: see find_flows
   std::vector<std::uint32_t> writes_;  // of each register: how many
   std::vector<bool> unknown_;          // of each register: named by an Unknown statement

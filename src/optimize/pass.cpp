@@ -5,6 +5,7 @@
 #include <chrono>
 #include <iterator>
 #include <set>
+#include <utility>
 
 #include "optimize/pass_list.hpp"
 #include "ptxgen/optimize/passes.hpp"
@@ -29,14 +30,16 @@ constexpr PassInfo kPasses[] = {
 
 constexpr std::string_view kCleanup[] = {"fold_constants", "copy_propagation", "dead_code",
                                          "branch_simplify"};
-constexpr std::string_view kDefault[] = {"fma_fusion", "mad_fusion", "loop_split", "cleanup"};
+constexpr std::string_view kDefault[] = {"fma_fusion",     "mad_fusion",       "loop_split",
+                                         "fold_constants", "copy_propagation", "dead_code",
+                                         "branch_simplify"};
 constexpr PassGroup kGroups[] = {
     {"cleanup", "these again and again until none changes anything", kCleanup},
-    {"default", "what runs before a kernel is loaded", kDefault},
+    {"default", "all passes, again and again until none changes anything", kDefault},
     {"none", "no pass", {}},
 };
 
-// A round of cleanup shortens the function or settles a branch; this bounds what a mistake costs.
+// Passes shorten a function or settle something for good; this bounds what a mistake costs.
 constexpr int kMostRounds = 64;
 
 const PassInfo* find_pass(std::span<const PassInfo> passes, std::string_view name) {
@@ -68,28 +71,40 @@ class Pipeline {
     for (const Finding& finding : ptx::verify(module_)) {
       if (finding.severity == Severity::Error) refused_.insert(finding.kernel);
     }
+    for (const ptx::Function& function : module_.functions) {
+      const bool left_alone = function.declaration || is_refused(module_.text(function.name));
+      settled_.push_back(left_alone ? kAll : 0);
+    }
   }
 
   void run(std::string_view name) {
     if (const PassInfo* pass = find_pass(passes_, name)) {
       run(*pass);
-      return;
-    }
-    const PassGroup& group = *find_group(name);
-    if (group.name == "cleanup") {
-      to_fixed_point(group);
     } else {
-      for (const std::string_view member : group.passes) run(member);
+      to_fixed_point(*find_group(name));
     }
   }
   PipelineReport report;
 
  private:
+  /// A set of passes, by their places in the list.
+  using PassSet = std::uint32_t;
+  static constexpr PassSet kAll = ~PassSet{0};
+
+  [[nodiscard]] PassSet bit(const PassInfo& pass) const {
+    return PassSet{1} << static_cast<unsigned>(&pass - passes_.data());
+  }
+  [[nodiscard]] bool is_settled(const PassInfo& pass) const {
+    return std::all_of(settled_.begin(), settled_.end(),
+                       [&](PassSet set) { return (set & bit(pass)) != 0; });
+  }
+
   void to_fixed_point(const PassGroup& group) {
     for (int round = 0; round < kMostRounds; ++round) {
       bool changed = false;
       for (const std::string_view member : group.passes) {
-        changed |= run(*find_pass(passes_, member));
+        const PassInfo& pass = *find_pass(passes_, member);
+        if (round == 0 || !is_settled(pass)) changed |= run(pass);
       }
       if (!changed) return;
     }
@@ -101,10 +116,8 @@ class Pipeline {
     entry.statements_before = statements_of(module_);
     if (options_.dump) entry.before = ptx::print(module_);
     const auto start = Clock::now();
-    for (ptx::Function& function : module_.functions) {
-      if (function.declaration || is_refused(module_.text(function.name))) continue;
-      PassContext context(module_, options_, entry);
-      pass.run(function, context);
+    for (std::size_t i = 0; i < module_.functions.size(); ++i) {
+      if ((settled_[i] & bit(pass)) == 0) entry.changed |= run(pass, i, entry);
     }
     entry.microseconds = microseconds_since(start);
     entry.statements_after = statements_of(module_);
@@ -115,6 +128,15 @@ class Pipeline {
     if (options_.dump) entry.after = ptx::print(module_);
     if (options_.verify) verify(entry);
     return true;
+  }
+
+  bool run(const PassInfo& pass, std::size_t function, PassReport& entry) {
+    const bool others_changed = std::exchange(entry.changed, false);
+    PassContext context(module_, options_, entry);
+    pass.run(module_.functions[function], context);
+    const bool changed = std::exchange(entry.changed, others_changed);
+    settled_[function] = (changed ? 0 : settled_[function]) | bit(pass);
+    return changed;
   }
 
   void verify(PassReport& entry) {
@@ -145,6 +167,9 @@ class Pipeline {
   std::span<const PassInfo> passes_;
   /// Functions that the verifier refused before any pass ran; an empty name: the module itself.
   std::set<std::string, std::less<>> refused_;
+  /// Of each function the passes that have nothing to do there: since they ran no other pass has
+  /// changed it, and a second run of a pass changes nothing.
+  std::vector<PassSet> settled_;
 };
 
 }  // namespace

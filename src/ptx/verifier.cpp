@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "ptx/order_words.hpp"
 #include "ptx/requirements.hpp"
 #include "ptxgen/ptx/printer.hpp"
 
@@ -231,6 +232,7 @@ class Verifier {
   void statement(const Function& f, const Instruction& s) {
     switch (s.kind) {
       case StatementKind::Unknown:
+        if (wrong_order(s)) return;
         report("unknown-instruction",
                "'" + std::string(first_word(module_.text(s.text))) +
                    "' is not in the op table; it is passed on as written and not checked",
@@ -271,6 +273,16 @@ class Verifier {
     }
   }
 
+  // Of the reasons why no row takes an opcode, the one that can be told for certain.
+  bool wrong_order(const Instruction& s) {
+    const OrderFault fault = order_fault(first_word(module_.text(s.text)));
+    if (!fault.found()) return false;
+    report("bad-operand", fault.message, s, {});
+    findings_.back().details.push_back("rule: " + fault.rule);
+    findings_.back().details.push_back("cure: " + fault.cure);
+    return true;
+  }
+
   static std::string_view operand_cure(std::string_view rule) {
     return rule == "type-mismatch"
                ? "use a register of that type or an untyped .bN of its width, or convert with cvt"
@@ -278,7 +290,7 @@ class Verifier {
   }
 
   static std::string_view first_word(std::string_view text) {
-    return text.substr(0, text.find_first_of(" \t\n{["));
+    return text.substr(0, text.find_first_of(" \t\n{[;"));
   }
 
   // `in_register`: only a register can stand there, so that is what an unknown name was meant to

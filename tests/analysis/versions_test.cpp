@@ -2,9 +2,9 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "ptx/dice.hpp"
 #include "ptxgen/analysis/versions.hpp"
 #include "ptxgen/ptx.hpp"
+#include "random_functions.hpp"
 #include "snippets.hpp"
 #include "support/harness.hpp"
 
@@ -15,75 +15,6 @@ using ptxgen::test::Dice;
 
 namespace {
 
-// A device function of moves, additions and branches that lead anywhere; results and a parameter
-// in registers, a vector register, guards.
-Module random_function(Dice& dice) {
-  const unsigned blocks = 1 + dice.below(dice.chance(10) ? 30 : 9);
-  const unsigned registers = 1 + dice.below(5);
-  const unsigned guarded = dice.pick({0u, 15u, 50u});
-  const unsigned wild = dice.pick({0u, 20u, 100u});
-  const auto reg = [&]() -> std::string {
-    if (dice.chance(8)) return "q";
-    if (dice.chance(8)) return "x";
-    if (dice.chance(10)) return "v." + std::string(1, "xyzw"[dice.below(4)]);
-    return "%r" + std::to_string(dice.below(registers));
-  };
-  const auto label = [&](unsigned b) {
-    const unsigned to = dice.chance(wild) ? dice.below(blocks)
-                        : dice.chance(30) ? dice.below(b + 1)
-                                          : std::min(blocks - 1, b + 1 + dice.below(3));
-    return "L" + std::to_string(to);
-  };
-  std::string text =
-      ".version 8.7\n.target sm_90\n.address_size 64\n"
-      ".func (.reg .b32 q) f(.reg .b32 x)\n{\n.reg .b32 %r<5>;\n.reg .pred %p<3>;\n"
-      ".reg .v4 .b32 v;\n";
-  for (unsigned b = 0; b < blocks; ++b) {
-    text += "L" + std::to_string(b) + ":\n";
-    for (unsigned n = dice.below(4); n > 0; --n) {
-      const std::string guard = dice.chance(guarded) ? "@%p" + std::to_string(dice.below(2)) : "";
-      const std::string head = guard + " ";
-      switch (dice.below(4)) {
-        case 0:
-          text += head + "mov.b32 " + reg() + ", 1;\n";
-          break;
-        case 1:
-          text += head + "add.s32 " + reg() + ", " + reg() + ", " + reg() + ";\n";
-          break;
-        case 2:
-          text += head + "setp.lt.u32 %p" + std::to_string(dice.below(2)) + ", " + reg() + ", 3;\n";
-          break;
-        default:
-          text += head + "add.s32 %r0, %r0, " + reg() + ";\n";
-          break;
-      }
-    }
-    switch (dice.below(12)) {
-      case 0:
-        text += "ret;\n";
-        break;
-      case 1:
-        text += "@%p0 ret;\n";
-        break;
-      case 2:
-        text += "T" + std::to_string(b) + ": .branchtargets " + label(b) + ", " + label(b) + ", " +
-                label(b) + ";\nbrx.idx " + "%r0, T" + std::to_string(b) + ";\n";
-        break;
-      case 3:
-      case 4:
-        text += "bra " + label(b) + ";\n";
-        break;
-      case 5:
-        break;
-      default:
-        text += "@%p" + std::to_string(dice.below(2)) + " bra " + label(b) + ";\n";
-    }
-  }
-  return parse(text + "}\n");
-}
-
-// A walk along random edges. Each write gives its register a new stamp; every version remembers
-// what its register held when it came to be.
 // Catch's own macros cost too much for millions of checks.
 void must(bool holds) {
   if (!holds) FAIL("a version does not hold what the walk has");
@@ -255,7 +186,7 @@ TEST_CASE("every read sees the write that its version says, on every walk") {
   Dice dice(test::seed());
   std::size_t reads = 0, told = 0, phis = 0;
   for (int i = 0; i < test::count(3000, 100000); ++i) {
-    const Module module = random_function(dice);
+    const Module module = test::random_function(dice);
     const Function& function = module.functions[0];
     const Cfg cfg(function);
     const RegisterIndex index(function);
@@ -284,7 +215,7 @@ TEST_CASE("phis stand where they must and nowhere else") {
   Dice dice(test::seed() + 1);
   std::size_t found = 0;
   for (int i = 0; i < test::count(1000, 30000); ++i) {
-    const Module module = random_function(dice);
+    const Module module = test::random_function(dice);
     const Function& function = module.functions[0];
     const Cfg cfg(function);
     const RegisterIndex index(function);

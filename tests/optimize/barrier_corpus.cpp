@@ -138,6 +138,7 @@ BarrierRun BarrierProgram::run(std::array<std::uint32_t, 3> block, std::uint32_t
     outcome.fault = outcome.fault || finding.rule == emulator::Rule::BarrierDivergence ||
                     finding.rule == emulator::Rule::BarrierDeadlock ||
                     (mask && is_warp_sync_[finding.finding.line]);
+    outcome.other_mask = outcome.other_mask || (mask && !is_warp_sync_[finding.finding.line]);
     outcome.findings += emulator::to_text(finding) + "\n";
   }
   return outcome;

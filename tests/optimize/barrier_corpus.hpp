@@ -41,6 +41,7 @@ struct BarrierCase {
 struct BarrierRun {
   bool fault = false;  ///< barrier-divergence, barrier-deadlock, or sync-mask of bar.warp.sync
   bool over_budget = false;  ///< it never came to its end
+  bool other_mask = false;   ///< sync-mask of another instruction
   std::string findings;
 };
 

@@ -1,7 +1,10 @@
 // tests/optimize/barrier_corpus_test.cpp - barriers judged by hand, by the gate and by the emulator
 #include <catch2/catch.hpp>
 
+#include <cstdlib>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 
 #include "optimize/barrier_corpus.hpp"
 #include "ptxgen/optimize/gates.hpp"
@@ -57,6 +60,34 @@ void judge(const std::string& file, std::size_t least) {
 }
 
 }  // namespace
+
+namespace {
+
+std::string all_texts() {
+  std::string text;
+  for (const char* file : {"errors.txt", "warnings.txt"}) {
+    for (const BarrierCase& test : read_barrier_cases(std::string(BARRIER_CORPUS) + "/" + file)) {
+      optimize::GateOptions options;
+      if (test.shape == BarrierCase::Shape::Given) options.block = test.block;
+      text += "== " + test.name + "\n" +
+              findings_of(optimize::barrier_safety(ptx::parse(test.ptx, "k.ptx"), options));
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("every message about a barrier reads as it should") {
+  const std::string file = std::string(BARRIER_CORPUS) + "/texts.golden";
+  if (std::getenv("PTXGEN_REWRITE_GOLDENS") != nullptr) {
+    std::ofstream(file) << all_texts();
+    FAIL("goldens were rewritten; look at the difference");
+  }
+  std::ifstream in(file);
+  const std::string wanted{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  CHECK(all_texts() == wanted);
+}
 
 TEST_CASE("barriers that some threads miss are errors, and fail when run") {
   judge("errors.txt", 50);

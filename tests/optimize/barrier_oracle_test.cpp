@@ -30,19 +30,26 @@ Said judge(const BarrierKernel& kernel, std::string& text) {
   Said said = Said::Safe;
   for (const Finding& finding : optimize::barrier_safety(ptx::parse(kernel.ptx), options)) {
     text += to_text(finding) + "\n";
-    said = std::max(said, finding.severity == Severity::Error ? Said::Error : Said::Warning);
+    // What is wrong with a function shows only in a kernel that comes to call it.
+    const bool wrong = finding.severity == Severity::Error && finding.kernel == "kernel";
+    said = std::max(said, wrong ? Said::Error : Said::Warning);
   }
   return said;
 }
 
 /// Whether a launch fails: of 50 schedules, with several values of the parameter.
 bool fails(const BarrierKernel& kernel, int seeds, bool& discard, std::string& text) {
-  constexpr std::array<std::uint32_t, 6> kValues = {33, 0, 1, 17, 40, 100};
+  constexpr std::array<std::uint32_t, 7> kValues = {33, 0, 1, 17, 100, 1000000, 40};
   BarrierProgram program(kernel.ptx);
   for (int seed = 0; seed < seeds; ++seed) {
     const std::uint32_t n = kValues[static_cast<std::size_t>(seed) % kValues.size()];
     const BarrierRun run = program.run(kernel.block, n, static_cast<std::uint64_t>(seed));
     discard = discard || run.over_budget;
+    // Lanes that a vote waits for in vain may hold up others at a barrier that is right by itself.
+    if (run.other_mask) {
+      discard = true;
+      return false;
+    }
     if (run.fault) text = "n = " + std::to_string(n) + "\n" + run.findings;
     if (run.fault) return true;
   }
@@ -64,8 +71,10 @@ TEST_CASE("no kernel that fails at a barrier is called safe") {
     bool failed = fails(kernel, 50, discard, why);
     if (!failed && said == Said::Error && !kernel.shape_known) {
       // The fault was seen in another shape.
-      kernel.block = {128, 1, 1};
-      failed = fails(kernel, 12, discard, why);
+      for (const auto& shape : {std::array<std::uint32_t, 3>{128, 1, 1}, {32, 4, 1}}) {
+        kernel.block = shape;
+        failed = failed || fails(kernel, 14, discard, why);
+      }
     }
     ++tally.kernels;
     if (discard && !failed) {

@@ -99,6 +99,12 @@ TEST_CASE("a negation that is there already is taken instead of a new one") {
     CHECK(fused("neg.f32 %f6, %f1; mul.f32 %f3, %f6, %f2; sub.f32 %f5, %f6, %f3;") ==
           "neg.f32 %f6, %f1;\nfma.rn.f32 %f5, %f1, %f2, %f6;");
   }
+  SECTION("it stays where what it writes lives on") {
+    CHECK(fused("mul.f32 %f3, %f1, %f2; neg.f32 %f6, %f4; sub.f32 %f5, %f3, %f6;"
+                "@%p1 mov.f32 %f6, %f1; sqrt.rn.f32 %f7, %f6;") ==
+          "neg.f32 %f6, %f4;\nfma.rn.f32 %f5, %f1, %f2, %f4;\n@%p1 mov.f32 %f6, %f1;\n"
+          "sqrt.rn.f32 %f7, %f6;");
+  }
   SECTION("not if what it negates has changed") {
     CHECK(fused("mul.f32 %f3, %f1, %f2; neg.f32 %f6, %f4; mov.f32 %f4, 0f00000000;"
                 "sub.f32 %f5, %f3, %f6;") ==
@@ -146,6 +152,53 @@ TEST_CASE("of two products the one goes that needs fewer negations, else the lef
   // The left one may not.
   CHECK(fused("mul.rz.f32 %f3, %f1, %f2; mul.f32 %f6, %f4, %f7; add.f32 %f5, %f3, %f6;") ==
         "mul.rz.f32 %f3, %f1, %f2;\nfma.rn.f32 %f5, %f4, %f7, %f3;");
+}
+
+TEST_CASE("a negation made for one sum serves those that it dominates") {
+  const Fused made = fma_fusion(
+      "mul.f32 %f3, %f1, %f2; sub.f32 %f4, %f5, %f3; mul.f32 %f6, %f4, %f1; sub.f32 %f7, %f5, %f6;"
+      "@%p1 bra $end; mul.f32 %f8, %f1, %f7; sub.f32 %f9, %f5, %f8; $end:");
+  CHECK(made.reasons() == "+fused +fused +fused");
+  // Of two factors the one with more readers is negated.
+  CHECK(made.body() ==
+        "neg.f32 %opt_f32_0_0, %f1;\nfma.rn.f32 %f4, %opt_f32_0_0, %f2, %f5;\n"
+        "fma.rn.f32 %f7, %f4, %opt_f32_0_0, %f5;\n@%p1 bra $end;\n"
+        "fma.rn.f32 %f9, %opt_f32_0_0, %f7, %f5;\n$end:");
+  // Of two products the one whose factor has more readers.
+  CHECK(fma_fusion("mul.f32 %f3, %f1, %f2; mul.f32 %f6, %f4, %f2; sub.f32 %f5, %f3, %f6;").body() ==
+        "mul.f32 %f3, %f1, %f2;\nneg.f32 %opt_f32_0_0, %f2;\n"
+        "fma.rn.f32 %f5, %f4, %opt_f32_0_0, %f3;");
+  SECTION("not where it was made on one way only, under a guard, or of an older value") {
+    CHECK(fma_fusion("@%p1 bra $other; mul.f32 %f3, %f1, %f2; sub.f32 %f4, %f5, %f3; $other:"
+                     "mul.f32 %f6, %f1, %f2; sub.f32 %f7, %f5, %f6;")
+              .body() ==
+          "@%p1 bra $other;\nneg.f32 %opt_f32_0_0, %f1;\n"
+          "fma.rn.f32 %f4, %opt_f32_0_0, %f2, %f5;\n$other:\nneg.f32 %opt_f32_0_1, %f1;\n"
+          "fma.rn.f32 %f7, %opt_f32_0_1, %f2, %f5;");
+    CHECK(fma_fusion("mul.f32 %f3, %f1, %f2; @%p1 sub.f32 %f4, %f5, %f3;"
+                     "mul.f32 %f6, %f1, %f2; sub.f32 %f7, %f5, %f6;")
+              .body() ==
+          "@%p1 neg.f32 %opt_f32_0_0, %f1;\n@%p1 fma.rn.f32 %f4, %opt_f32_0_0, %f2, %f5;\n"
+          "neg.f32 %opt_f32_0_1, %f1;\nfma.rn.f32 %f7, %opt_f32_0_1, %f2, %f5;");
+    CHECK(fma_fusion("mul.f32 %f3, %f1, 0f40000000; mul.f32 %f8, %f1, %f1; sub.f32 %f4, %f5, %f8;"
+                     "add.f32 %f1, %f3, %f4; mul.f32 %f6, %f1, %f1; sub.f32 %f7, %f5, %f6;")
+              .body() ==
+          "neg.f32 %opt_f32_0_0, %f1;\nfma.rn.f32 %f4, %opt_f32_0_0, %f1, %f5;\n"
+          "fma.rn.f32 %f1, %f1, 0f40000000, %f4;\nneg.f32 %opt_f32_0_1, %f1;\n"
+          "fma.rn.f32 %f7, %opt_f32_0_1, %f1, %f5;");
+  }
+  SECTION("each component of a vector and each type for itself") {
+    const Fused parts = fma_fusion(
+        "{ .reg .v2 .f32 %v; mov.f32 %v.x, %f1; mov.f32 %v.y, %f2;\n"
+        "mul.f32 %f3, %v.x, %f1; sub.f32 %f4, %f5, %f3;\n"
+        "mul.f32 %f6, %v.y, %f2; sub.f32 %f7, %f5, %f6;\n"
+        "mul.f32 %f8, %v.x, %f2; sub.f32 %f9, %f5, %f8; }");
+    CHECK(parts.body() ==
+          "{\nmov.f32 %v.x, %f1;\nmov.f32 %v.y, %f2;\nneg.f32 %opt_f32_0_0, %v.x;\n"
+          "fma.rn.f32 %f4, %opt_f32_0_0, %f1, %f5;\nneg.f32 %opt_f32_0_1, %v.y;\n"
+          "fma.rn.f32 %f7, %opt_f32_0_1, %f2, %f5;\n"
+          "fma.rn.f32 %f9, %opt_f32_0_0, %f2, %f5;\n}");
+  }
 }
 
 // Types

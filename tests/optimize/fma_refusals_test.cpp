@@ -81,6 +81,23 @@ TEST_CASE("a product that is read where paths meet") {
       "mul.f32 %f3, %f1, %f2; add.f32 %f5, %f3, %f4; @%p1 mov.f32 %f3, 0f00000000;"
       "st.global.f32 [%rd1], %f3;",
       "several-uses");
+  // Through one meeting of paths to the next.
+  refused(
+      "mul.f32 %f3, %f1, %f2; add.f32 %f5, %f3, %f4; @%p1 bra $a; mov.f32 %f3, %f1; $a:"
+      "@%p2 bra $b; mov.f32 %f3, %f2; $b: st.global.f32 [%rd1], %f3;",
+      "several-uses");
+  // By threads that a guarded write leaves alone: under its opposite, under an older one.
+  refused(
+      "mul.f32 %f3, %f1, %f2; add.f32 %f5, %f3, %f4; @%p1 mov.f32 %f3, 0f00000000;"
+      "@!%p1 st.global.f32 [%rd1], %f3;",
+      "several-uses");
+  refused(
+      "mul.f32 %f3, %f1, %f2; add.f32 %f5, %f3, %f4; @%p1 mov.f32 %f3, 0f00000000;"
+      "setp.lt.f32 %p1, %f1, %f2; @%p1 st.global.f32 [%rd1], %f3;",
+      "several-uses");
+  CHECK(fma_fusion("mul.f32 %f3, %f1, %f2; add.f32 %f5, %f3, %f4; @%p1 mov.f32 %f3, 0f00000000;"
+                   "@%p1 st.global.f32 [%rd1], %f3;")
+            .reasons() == "+fused");
   // In the next turn of the loop.
   CHECK(fma_fusion("$top: add.f32 %f6, %f6, %f3; mul.f32 %f3, %f1, %f2; add.f32 %f5, %f3, %f4;"
                    "setp.lt.f32 %p1, %f5, %f6; @%p1 bra $top;")
@@ -97,6 +114,14 @@ TEST_CASE("a product that the caller gets") {
         "%r, the result of 'mul.f32 %r, %a, %b' in line 4, is read by the caller too: the "
         "multiplication would stay, and be done twice; multiply once for each sum to have them "
         "fused");
+  // On one of the ways out.
+  CHECK(run_pass(ptx::parse(".version 8.7 .target sm_90 .address_size 64\n"
+                            ".func (.reg .f32 %r) f(.reg .f32 %a, .reg .f32 %b) {\n"
+                            ".reg .f32 %s; .reg .pred %p; mul.f32 %r, %a, %b;"
+                            "add.f32 %s, %r, %a; setp.lt.f32 %p, %s, %a; @%p ret;"
+                            "mov.f32 %r, %s; ret; }\n"),
+                 "fma_fusion")
+            .reasons() == "several-uses");
 }
 
 // Which product
@@ -152,6 +177,11 @@ TEST_CASE("a factor that is written on one way between the blocks of the two") {
         "%f1, an operand of 'mul.f32 %f3, %f1, %f2' in line 2, is written again by 'mov.f32 %f1, "
         "%f6' in line 4 before the sum: a fused operation would read the new value; write to "
         "another register to have them fused");
+  // Further away than the blocks before the sum's.
+  refused(
+      "mul.f32 %f3, %f1, %f2; @%p1 bra $join; mov.f32 %f1, %f6; $join: @%p2 bra $end;"
+      "@%p3 bra $end; add.f32 %f5, %f3, %f4; $end:",
+      "operand-redefined");
   // In the sum's own block, and behind the product in its own.
   refused(
       "mul.f32 %f3, %f1, %f2; @%p1 bra $end; mov.f32 %f1, %f6; mov.f32 %f6, %f1;"

@@ -30,6 +30,7 @@ Parts split(std::string line) {
   }
   const std::size_t space = line.find_first_of(" \t");
   parts.opcode = line.substr(0, space);
+  if (space == std::string::npos) return parts;
   std::string operand;
   for (const char c : line.substr(space)) {
     if (c == ',' || c == ';') {

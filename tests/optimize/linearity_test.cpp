@@ -82,11 +82,11 @@ std::string chains(unsigned instructions) {
 
 /// Branches to branches to branches, each from far away.
 std::string hops(unsigned instructions) {
-  const unsigned count = instructions / 3;
+  const unsigned count = instructions / 5;
   std::string body;
   for (unsigned i = 0; i < count; ++i) {
     body += "  setp.eq.u32 %p" + number(i) + ", %r1, " + number(i) + ";\n";
-    body += "  @%p" + number(i) + " bra HOP" + number(i) + ";\n";
+    body += "  @%p" + number(i) + " bra HOP" + number(i) + ";\n  add.u32 %r0, %r0, 1;\n";
   }
   body += "  bra END;\n";
   for (unsigned i = 0; i < count; ++i) {

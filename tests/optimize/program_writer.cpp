@@ -288,9 +288,9 @@ void ProgramWriter::integer() {
       return two(Kind::S, dice_.pick(kShort));
     case 5:
       return line(at + dice_.pick(kOne) + " " + pool(Kind::R) + ", " + held(Kind::R) + ";");
-    case 6:
+    case 6:  // of bfe, ptxas takes literals up to 255 only
       return line(at + dice_.pick(kThree) + " " + pool(Kind::R) + ", " + source(Kind::R) + ", " +
-                  source(Kind::R) + ", " + source(Kind::R) + ";");
+                  held(Kind::R) + ", " + held(Kind::R) + ";");
     case 7:
       return line(at + "selp.b32 " + pool(Kind::R) + ", " + source(Kind::R) + ", " +
                   source(Kind::R) + ", " + predicate() + ";");

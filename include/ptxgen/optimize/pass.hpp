@@ -16,7 +16,8 @@ namespace ptxgen::inline v0::optimize {
 struct PassOptions {
   /// Names of passes and groups in the order in which they run: `fma_fusion` `mad_fusion`
   /// `loop_split` `fold_constants` `copy_propagation` `dead_code` `branch_simplify`; `cleanup` (the
-  /// last four to a fixed point), `default`, `none`.
+  /// last four) and `default` (all), each until none changes anything; `none`. A pass is not run
+  /// again on a function that no other pass has changed since.
   std::vector<std::string> passes{"default"};
   /// For mul, add and sub that neither say it themselves nor have it from their function.
   bool contract = true;
@@ -71,7 +72,7 @@ struct PassReport {
 };
 
 struct PipelineReport {
-  std::vector<PassReport> passes;  ///< in the order in which they ran; cleanup's rounds one by one
+  std::vector<PassReport> passes;  ///< in the order in which they ran; rounds of groups one by one
   [[nodiscard]] bool changed() const noexcept;
 };
 

@@ -1,0 +1,122 @@
+// src/analysis/memory_text.cpp - the memory report in words
+#include <cmath>
+
+#include "ptxgen/analysis/memory_report.hpp"
+
+namespace ptxgen::inline v0::analysis {
+
+using ptx::Space;
+
+std::string_view to_string(AccessPattern pattern) noexcept {
+  switch (pattern) {
+    case AccessPattern::Coalesced:
+      return "coalesced";
+    case AccessPattern::Broadcast:
+      return "broadcast";
+    case AccessPattern::Strided:
+      return "strided";
+    case AccessPattern::Unknown:
+      break;
+  }
+  return "unknown";
+}
+
+namespace {
+
+std::string counted(std::uint64_t count, std::string_view thing) {
+  return std::to_string(count) + ' ' + std::string(thing) + (count == 1 ? "" : "s");
+}
+
+std::string counted(const Spread& spread, std::string_view thing) {
+  if (spread.least == spread.most) return counted(spread.least, thing);
+  return std::to_string(spread.least) + " to " + counted(spread.most, thing);
+}
+
+// One digit behind the point, if it is not 0.
+std::string decimal(double value) {
+  const auto tenths = static_cast<std::uint64_t>(std::llround(value * 10));
+  std::string text = std::to_string(tenths / 10);
+  if (tenths % 10 != 0) text += '.' + std::to_string(tenths % 10);
+  return text;
+}
+
+std::string apart(const MemoryAccess& access) {
+  if (access.lane_step.empty()) return {};
+  return "lanes are " + access.lane_step + " bytes apart, ";
+}
+
+std::string sectors(const MemoryAccess& access) {
+  return counted(access.sectors, "sector") + " of 32 bytes for " +
+         counted(access.bytes_wanted, "byte") + " wanted";
+}
+
+std::string in_words(const MemoryAccess& access) {
+  const bool shared = access.space == Space::Shared, constant = access.space == Space::Const;
+  const std::string verb = access.writes ? (access.reads ? "update" : "write") : "read";
+  switch (access.pattern) {
+    case AccessPattern::Unknown:
+      return "unknown: " + access.reason;
+    case AccessPattern::Broadcast:
+      return "broadcast: all lanes " + verb + " the same " + counted(access.bytes, "byte") + ", " +
+             (shared     ? counted(access.wavefronts, "wavefront")
+              : constant ? "at once"
+                         : counted(access.sectors, "sector"));
+    case AccessPattern::Coalesced:
+      if (shared) return "no bank conflicts: " + counted(access.wavefronts, "wavefront");
+      if (constant) return "one word for all lanes";
+      if (access.sectors.least == access.sectors.most)
+        return "coalesced: " + sectors(access) + ", 100 %";
+      return "coalesced: " + sectors(access) + ", by how the address is aligned, 100 % at best";
+    case AccessPattern::Strided:
+      if (shared)
+        return "bank conflicts: " + apart(access) + counted(access.wavefronts, "wavefront") +
+               " where " + std::to_string(access.ideal_wavefronts) + " would do";
+      if (constant)
+        return "serialised: " + counted(access.wavefronts, "different word") +
+               ", of which the constant cache serves one at a time";
+      return "strided: " + apart(access) + sectors(access) + ", " + decimal(access.factor()) +
+             " times what is needed";
+  }
+  return {};
+}
+
+std::string place(const MemoryAccess& access) {
+  std::string text = access.line != 0 ? "line " + std::to_string(access.line)
+                                      : "statement " + std::to_string(access.statement);
+  if (access.cpp.known())
+    text += " (" + std::string(access.cpp.file) + ':' + std::to_string(access.cpp.line) + ')';
+  return text;
+}
+
+}  // namespace
+
+std::string verdict(const MemoryAccess& access) {
+  std::string text = in_words(access);
+  if (access.affine() && access.masked) text += "; for a full warp, lanes may be masked";
+  const auto& all = access.assumptions;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    text += (i == 0 ? "; assuming that " : i + 1 == all.size() ? " and " : ", ") + all[i];
+  if (!all.empty()) text += all.size() == 1 ? " does not wrap around" : " do not wrap around";
+  return text;
+}
+
+std::string to_text(const MemoryReport& report) {
+  const auto& size = report.block;
+  std::string text = report.function + ": memory accesses, for blocks of " +
+                     std::to_string(size[0]) + " x " + std::to_string(size[1]) + " x " +
+                     std::to_string(size[2]) + (report.block_assumed ? " (assumed)\n" : "\n");
+  for (const MemoryAccess& access : report.accesses) {
+    text += "  " + place(access) + ": " + access.opcode + ' ' + access.address_text + '\n';
+    text += "    " + verdict(access) + '\n';
+  }
+  const MemoryTotals& all = report.total;
+  text += "  total, each access once: " + counted(all.accesses, "access") + ", " +
+          std::to_string(all.unknown) + " unknown; " + counted(all.bytes_wanted, "byte") +
+          " wanted, " + counted(all.bytes_moved, "byte") + " moved; " +
+          counted(all.bank_conflicts, "bank conflict") + '\n';
+  const std::size_t plural = text.rfind(" accesss, ");
+  if (plural != std::string::npos) text.replace(plural, 10, " accesses, ");
+  return text;
+}
+
+}  // namespace ptxgen::inline v0::analysis
