@@ -26,7 +26,7 @@ struct Expected {
 class Sample {
  public:
   void assemble(const RandomProgram& program, const std::string& ptx) {
-    if (!assembler_.available() || count_++ % 25 != 0) return;
+    if (!assembler_.available() || count_++ % 50 != 0) return;
     AssembleOptions options;
     options.target = program.target;
     options.optimization = 0;
