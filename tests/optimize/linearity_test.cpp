@@ -23,7 +23,8 @@ std::string kernel(const std::string& body) {
   return ".version 8.0\n.target sm_80\n.address_size 64\n"
          ".visible .entry k(.param .u64 out, .param .u32 n)\n{\n"
          "  .reg .b32 %r<200000>;\n  .reg .f32 %f<200000>;\n  .reg .pred %p<200000>;\n"
-         "  .reg .b64 %out;\n  ld.param.u64 %out, [out];\n  ld.param.u32 %r0, [n];\n"
+         "  .reg .b64 %out;\n  ld.param.u64 %out, [out];\n  ld.param.u32 %r0, [n];\n  ld.param.u32 "
+         "%r199999, [n];\n"
          "  mov.f32 %f0, 0f3F800000;\n  mov.u32 %r1, %tid.x;\n  cvt.rn.f32.u32 %f1, %r1;\n" +
          body + "  st.global.u32 [%out], %r0;\n  st.global.f32 [%out+4], %f0;\n  ret;\n}\n";
 }
@@ -44,7 +45,7 @@ std::string units(unsigned instructions) {
     body += "  xor.b32 %r0, " + r3 + ", 77;\n  mov.f32 " + f1 + ", %f0;\n";
     const std::string iv = "%r" + number(r + 4), dead = "%r" + number(r + 5);
     body += "  mul.lo.u32 " + dead + ", " + r3 + ", 9;\n  mov.u32 " + iv + ", 0;\n";
-    body += "TOP" + l + ":\n  setp.lt.u32 " + p1 + ", " + iv + ", %r1;\n";
+    body += "TOP" + l + ":\n  setp.lt.u32 " + p1 + ", " + iv + ", %r199999;\n";
     body += "  @" + p1 + " add.u32 %r0, %r0, " + iv + ";\n";
     body += "  @" + p1 + " xor.b32 %r0, %r0, 5;\n";
     body += "  add.u32 " + iv + ", " + iv + ", 1;\n";
