@@ -1,4 +1,4 @@
-// tests/optimize/linearity_test.cpp - the work of passes grows with the text, whatever its shape
+// tests/optimize/linearity_test.cpp - the work of passes grows with the text
 #include <catch2/catch.hpp>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// tests/optimize/measures_test.cpp - what the passes make of the PTX of nvcc and of our kernels
+// tests/optimize/measures_test.cpp - passes on the PTX of nvcc and ours
 #include <catch2/catch.hpp>
 
 #include <cstdio>
