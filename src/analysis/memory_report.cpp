@@ -67,7 +67,7 @@ class Reporter {
   }
 
   void choose_block() {
-    BlockBounds bounds = block_bounds(function_, {.block = options_.block});
+    BlockBounds bounds = affine_.block();
     // Without a bound: rows of threads, which any warp of a one-dimensional block is.
     if (bounds.kind == BlockBounds::Kind::Unknown) bounds.size = {1024, 1, 1};
     report_.block = bounds.size;
@@ -189,6 +189,15 @@ class Reporter {
            ", which is not a sum of what lanes differ by and what they share";
   }
 
+  // A thread's local memory is its own, but lanes have a variable at the same place in it.
+  void share_base(const AffineForm& address, Affine::Parts& parts) const {
+    const std::uint32_t base = affine_.base_term(address);
+    if (base == kNone) return;
+    const AffineTerm term = address.terms[base];
+    if (affine_.symbols()[term.symbols[0]].kind != Kind::Address) return;
+    if (std::erase(parts.differing.terms, term) != 0) parts.agreeing.terms.push_back(term);
+  }
+
   // The factors of a term on which lanes agree, if the others are numbers of the lane.
   std::optional<std::array<std::uint32_t, 3>> multiplier(const AffineTerm& term,
                                                          std::string& reason) {
@@ -234,7 +243,8 @@ class Reporter {
       access.reason = "the state space of the generic address is not known";
       return;
     }
-    const auto parts = affine_.split(access.address);
+    auto parts = affine_.split(access.address);
+    if (access.space == Space::Local) share_base(access.address, parts);
     std::vector<std::array<std::uint32_t, 3>> multipliers;
     thread_ = {};
     lane_ = 0;
@@ -252,6 +262,7 @@ class Reporter {
       return;
     }
     access.lane_step = step_text(parts.differing);
+    access.apart_unknown = !multipliers.empty();
     const std::uint64_t known = known_alignment(access, parts.agreeing);
     const auto& size = report_.block;
     const std::uint64_t threads = std::uint64_t{size[0]} * size[1] * size[2];
@@ -340,7 +351,7 @@ class Reporter {
     const bool in_turns = access.space == Space::Shared || access.space == Space::Const;
     const std::uint64_t least = in_turns ? access.wavefronts.least : access.sectors.least;
     const std::uint64_t ideal = in_turns ? access.ideal_wavefronts : access.ideal_sectors;
-    if (broadcast && access.lanes > 1)
+    if (broadcast && access.lanes > 1 && access.space != Space::Local)
       access.pattern = AccessPattern::Broadcast;
     else
       access.pattern = least <= ideal ? AccessPattern::Coalesced : AccessPattern::Strided;
@@ -422,8 +433,14 @@ MemoryReport memory_report(const Affine& affine, const MemoryReportOptions& opti
 
 MemoryReport memory_report(const Module& module, const Function& function,
                            const MemoryReportOptions& options) {
-  Facts facts(module, function, {.block = options.block});
-  return memory_report(facts.affine(), options);
+  // Blocks are taken to be as large as they may be, so that %ntid is a number.
+  const BlockBounds bounds = block_bounds(function, {.block = options.block});
+  MemoryReportOptions shaped = options;
+  if (bounds.kind == BlockBounds::Kind::Bounded) shaped.block = bounds.size;
+  Facts facts(module, function, {.block = shaped.block});
+  MemoryReport report = memory_report(facts.affine(), shaped);
+  report.block_assumed = bounds.kind != BlockBounds::Kind::Exact;
+  return report;
 }
 
 double MemoryAccess::factor() const noexcept {

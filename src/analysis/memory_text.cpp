@@ -93,8 +93,10 @@ std::string place(const MemoryAccess& access) {
 std::string verdict(const MemoryAccess& access) {
   std::string text = in_words(access);
   if (access.affine() && access.masked) text += "; for a full warp, lanes may be masked";
-  for (const std::string& assumption : access.assumptions)
-    text += "; assuming that " + assumption + " does not wrap around";
+  const auto& all = access.assumptions;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    text += (i == 0 ? "; assuming that " : i + 1 == all.size() ? " and " : ", ") + all[i];
+  if (!all.empty()) text += all.size() == 1 ? " does not wrap around" : " do not wrap around";
   return text;
 }
 

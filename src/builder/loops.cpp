@@ -291,6 +291,7 @@ bool KernelBuilder::for_next(ForLoop& loop) {
         more = result(more_form, detail::RegisterClass::p, {counter, loop.bound}, loop.site);
       }
       branch_to(loop.top, {this, ptx::Operand::reg(more), loop.site}, false, loop.site);
+      hint_last(loop.split_hint);
     }
     ++loop.segment;
     if (loop.segment == loop.segment_count) return for_next(loop);

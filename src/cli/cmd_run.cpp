@@ -413,6 +413,8 @@ void add_run(CLI::App& app, int& exit_code) {
   command.add_option("--device", options->device, "auto, emulator or cuda:N");
   command.add_option("-o,--output", options->output,
                      "write there: the JSON, the annotated PTX, else the counters");
+  command.add_flag("--no-gates", options->no_gates,
+                   "on a GPU: load the PTX whatever `ptxgen check` finds in it");
   command.add_flag("--json", options->json, "one JSON document: findings, printf, counters");
   command.add_flag("--strict", options->strict, "exit with 1 for warnings too");
   command.callback([options, &exit_code] { run_command(*options, exit_code); });

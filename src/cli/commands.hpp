@@ -26,9 +26,11 @@ void add_dump(CLI::App& app, int& exit_code);
 void add_fmt(CLI::App& app, int& exit_code);
 void add_check(CLI::App& app, int& exit_code);
 void add_opt(CLI::App& app, int& exit_code);
+void add_explain(CLI::App& app, int& exit_code);
 void add_assemble(CLI::App& app, int& exit_code);
 void add_run(CLI::App& app, int& exit_code);
 void add_gemv(CLI::App& app, int& exit_code);
+void add_bench(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 
 // Files -----------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ struct RegisterUse {
   bool assembled = false;
   std::uint64_t spill_stores = 0;
   std::uint64_t spill_loads = 0;
-  std::uint32_t most_alive = 0;    ///< 32-bit registers alive at once in the text
+  std::uint32_t most_alive = 0;  ///< 32-bit registers alive at once in the text
   std::uint32_t most_alive_line = 0;
 };
 

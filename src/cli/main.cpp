@@ -23,9 +23,11 @@ int run(int argc, char** argv) {
   add_fmt(app, exit_code);
   add_check(app, exit_code);
   add_opt(app, exit_code);
+  add_explain(app, exit_code);
   add_assemble(app, exit_code);
   add_run(app, exit_code);
   add_gemv(app, exit_code);
+  add_bench(app, exit_code);
   add_doctor(app, exit_code);
   try {
     app.parse(argc, argv);

@@ -130,8 +130,10 @@ GpuOutcome run_on_gpu(const Device& device, const RunOptions& options, std::stri
   const emulator::Launch launch = launch_of(options, kernel);
   const Context context(device);
   const ptxgen::Stream stream(context);
+  ModuleOptions loading;
+  loading.gates = !options.no_gates;
   const Function function =
-      Module::load(context, text, {}, input_name(options.file)).function(kernel.name);
+      Module::load(context, text, loading, input_name(options.file)).function(kernel.name);
   const GpuArguments arguments(context, kernel, specs);
   const LaunchGeometry geometry{runtime_size(launch.grid), runtime_size(launch.block),
                                 launch.dynamic_shared_bytes};

@@ -33,6 +33,7 @@ struct RunOptions {
   std::string gpu;
   std::string device;
   std::string output;
+  bool no_gates = false;
   bool json = false;
   bool strict = false;
 };

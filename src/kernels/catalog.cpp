@@ -12,6 +12,9 @@ namespace {
 constexpr std::uint64_t kMost32 = 0xffffffffu;
 constexpr std::uint64_t kMost31 = 0x7fffffffu;  // s32 parameters, and the largest grid
 
+constexpr std::string_view kWideAccess =
+    "coalesced: consecutive lanes on consecutive 16 bytes, or elements where these are misaligned";
+
 // One parameter of a kernel value: what the catalog says of it and the member it sets.
 template <typename Spec>
 struct Parameter {
@@ -25,8 +28,7 @@ struct Description;  // doc, access pattern, parameters
 template <>
 struct Description<Copy> {
   static constexpr std::string_view kDoc = "out[i] = in[i], 4-byte elements bit for bit";
-  static constexpr std::string_view kAccess =
-      "coalesced: consecutive lanes on consecutive elements";
+  static constexpr std::string_view kAccess = kWideAccess;
   static constexpr Parameter<Copy> kParameters[] = {
       {{"n", "u32", 1u << 20, 1, kMost32, "elements"}, &Copy::n}};
 };
@@ -34,8 +36,7 @@ struct Description<Copy> {
 template <>
 struct Description<FmaRpt> {
   static constexpr std::string_view kDoc = "out[i] = in[i] after k times x = fma(x, a, b), f32";
-  static constexpr std::string_view kAccess =
-      "coalesced: consecutive lanes on consecutive elements";
+  static constexpr std::string_view kAccess = kWideAccess;
   static constexpr Parameter<FmaRpt> kParameters[] = {
       {{"n", "u32", 1u << 20, 1, kMost31, "elements"}, &FmaRpt::n},
       {{"k", "u32", 128, 0, kMost31, "fused multiply-adds per element"}, &FmaRpt::k}};
@@ -62,13 +63,14 @@ struct Description<GemvStrided> {
       {{"n", "u32", 4096, 1, kMost31, "columns of A, elements of y"}, &GemvStrided::n}};
 };
 
-template <>
-struct Description<Vadd> {
-  static constexpr std::string_view kDoc = "c[i] = a[i] + b[i], f32";
-  static constexpr std::string_view kAccess =
-      "coalesced: consecutive lanes on consecutive elements";
-  static constexpr Parameter<Vadd> kParameters[] = {
-      {{"n", "u32", 1u << 20, 1, kMost32, "elements"}, &Vadd::n}};
+template <class T>
+struct Description<VaddOf<T>> {
+  static constexpr std::string_view kDoc = detail::kSame<T, f32>   ? "c[i] = a[i] + b[i], f32"
+                                           : detail::kSame<T, f16> ? "c[i] = a[i] + b[i], f16"
+                                                                   : "c[i] = a[i] + b[i], bf16";
+  static constexpr std::string_view kAccess = kWideAccess;
+  static constexpr Parameter<VaddOf<T>> kParameters[] = {
+      {{"n", "u32", 1u << 20, 1, kMost32, "elements"}, &VaddOf<T>::n}};
 };
 
 template <typename Spec>
@@ -116,8 +118,9 @@ constexpr CatalogEntry entry() {
           [](Values values) { return spec_of<Spec>(values).cost(); }};
 }
 
-constexpr CatalogEntry kCatalog[] = {entry<Copy>(), entry<FmaRpt>(), entry<GemvCoalesced>(),
-                                     entry<GemvStrided>(), entry<Vadd>()};
+constexpr CatalogEntry kCatalog[] = {entry<Copy>(),        entry<FmaRpt>(), entry<GemvCoalesced>(),
+                                     entry<GemvStrided>(), entry<Vadd>(),   entry<VaddBf16>(),
+                                     entry<VaddF16>()};
 
 }  // namespace
 

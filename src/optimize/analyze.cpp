@@ -17,6 +17,7 @@ std::vector<Finding> analyze(const ptx::Module& module, const GateOptions& optio
     find_stale_accumulators(findings);
     find_self_subtractions(findings);
     find_unchecked_bounds(findings, options);
+    find_missing_barriers(findings, options);
     findings.take(all);
   }
   return all;

@@ -6,7 +6,7 @@
 
 namespace ptxgen::inline v0::optimize {
 
-// Each looks at one function with a body. Near-linear in it.
+// Each looks at one function with a body. Near-linear in it, but for missing barriers.
 
 /// `shared-64bit-address`.
 void find_shared_64bit_addresses(RuleFindings& findings);
@@ -18,6 +18,9 @@ void find_stale_accumulators(RuleFindings& findings);
 void find_self_subtractions(RuleFindings& findings);
 /// `unchecked-bounds`; of kernels only.
 void find_unchecked_bounds(RuleFindings& findings, const GateOptions& options);
+
+/// `missing-barrier`; of kernels only. What is proved to be a race is left to shared_race.
+void find_missing_barriers(RuleFindings& findings, const GateOptions& options);
 
 /// The version that a version is a plain copy of, over any number of moves.
 [[nodiscard]] std::uint32_t copied_version(analysis::Facts& facts, std::uint32_t version);

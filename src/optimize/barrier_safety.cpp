@@ -17,6 +17,8 @@ namespace {
 // Results of threads that walks through launches may compute for one function: some milliseconds.
 constexpr std::uint64_t kMostWork = 2'000'000;
 
+constexpr std::uint64_t kBlockBarriers = 16;
+
 /// What is known of a function without looking at who calls it.
 struct Summary {
   CallEffect effect;
@@ -112,14 +114,13 @@ class Suspects {
       doubt.why = Doubt::Why::Left;
       return behind_leaving_[block];
     }
-    if (agreement(*use.id) < Agreement::Block) {
-      doubt.why = Doubt::Why::Number;
-      return true;
-    }
-    if (use.count != nullptr && !counts_all(*use.count)) {
-      doubt.why = Doubt::Why::Count;
-      return true;
-    }
+    doubt.why = Doubt::Why::Number;
+    if (agreement(*use.id) < Agreement::Block) return true;
+    if (constants_.of(*use.id).value_or(0) >= kBlockBarriers) return true;
+    doubt.why = Doubt::Why::Count;
+    if (use.count != nullptr && !counts_all(*use.count)) return true;
+    // Who only arrives may run ahead, and be counted twice for one that is still to come.
+    if (!use.waits) return true;
     doubt.why = Doubt::Why::Left;
     return behind_leaving_[block];
   }
@@ -456,6 +457,7 @@ class Gate {
       }
       std::vector<std::uint32_t> key = doubt.deciders;
       if (key.empty()) key = {doubt.barrier, kNone};
+      if (doubt.why == Doubt::Why::Unknown) key = {kNone};
       const auto known = warnings.find(key);
       if (known != warnings.end())
         also(known->second, doubt.barrier);

@@ -11,7 +11,7 @@ using namespace ptx;
 namespace {
 
 // Cells of the table of values: 8 bytes each.
-constexpr std::size_t kMostCells = std::size_t{1} << 20;
+constexpr std::size_t kMostCells = std::size_t{1} << 22;
 
 bool all_equal(const std::vector<std::uint64_t>& values) {
   return std::ranges::adjacent_find(values, std::ranges::not_equal_to{}) == values.end();
@@ -49,8 +49,8 @@ IndexValues::IndexValues(const Function& function, const analysis::RegisterIndex
                         (operands[i].kind == OperandKind::Register && operands[i].component == 0 &&
                          writes[index.find(operands[i].as_register())] == 1));
     }
-    cells += std::size_t{threads_} * 2;
     if (!known || cells > kMostCells) continue;
+    cells += std::size_t{threads_} * 2;
     std::vector<std::uint64_t> made(threads_), second(threads_);
     for (std::uint32_t t = 0; t < threads_ && known; ++t) {
       std::uint64_t in[kMostSources] = {};

@@ -34,25 +34,25 @@ bool less(Type type, std::uint64_t a, std::uint64_t b) {
   return is_signed(type) ? static_cast<std::int64_t>(a) < static_cast<std::int64_t>(b) : a < b;
 }
 
-bool compare(const LaneOp& op, std::uint64_t a, std::uint64_t b) {
-  a = as(op.type, a);
-  b = as(op.type, b);
-  switch (op.comparison) {
+bool compare(Modifier comparison, Type type, std::uint64_t a, std::uint64_t b) {
+  a = as(type, a);
+  b = as(type, b);
+  switch (comparison) {
     case Modifier::eq:
       return a == b;
     case Modifier::ne:
       return a != b;
     case Modifier::lt:
     case Modifier::lo:
-      return less(op.type, a, b);
+      return less(type, a, b);
     case Modifier::le:
     case Modifier::ls:
-      return !less(op.type, b, a);
+      return !less(type, b, a);
     case Modifier::gt:
     case Modifier::hi:
-      return less(op.type, b, a);
+      return less(type, b, a);
     default:
-      return !less(op.type, a, b);
+      return !less(type, a, b);
   }
 }
 
@@ -134,6 +134,9 @@ LaneOp lane_op(const Function& function, const Instruction& s) {
       made.known = is_integer(made.type) && !(made.high && bits(made.type) == 64);
       break;
     case Op::cvt_int:
+    case Op::set_bits:
+    case Op::set_unsigned:
+    case Op::set_signed:
       made.known = is_integer(made.from) && is_integer(made.type);
       break;
     case Op::add:
@@ -149,6 +152,9 @@ LaneOp lane_op(const Function& function, const Instruction& s) {
     case Op::popc:
     case Op::clz:
     case Op::bfe:
+    case Op::bfi:
+    case Op::brev:
+    case Op::slct:
     case Op::cnot:
     case Op::lop3:
     case Op::shl:
@@ -228,6 +234,24 @@ LaneResult compute(const LaneOp& op, const std::uint64_t* in) {
                        ? static_cast<std::uint64_t>(extended(field, static_cast<unsigned>(length)))
                        : field);
     }
+    case Op::bfi: {
+      const std::uint64_t from = cut(in[2], 8);
+      const std::uint64_t length = std::min<std::uint64_t>(cut(in[3], 8), 64);
+      const std::uint64_t field =
+          from >= 64 ? 0 : cut(~std::uint64_t{0}, static_cast<unsigned>(length)) << from;
+      return whole((in[1] & ~field) | ((from >= 64 ? 0 : in[0] << from) & field));
+    }
+    case Op::brev: {
+      std::uint64_t made = 0;
+      for (unsigned i = 0; i < width; ++i) made |= (in[0] >> i & 1) << (width - 1 - i);
+      return whole(made);
+    }
+    case Op::slct:
+      return whole(extended(in[2], 32) >= 0 ? in[0] : in[1]);
+    case Op::set_bits:
+    case Op::set_unsigned:
+    case Op::set_signed:
+      return whole(compare(op.comparison, op.from, in[0], in[1]) ? ~std::uint64_t{0} : 0);
     case Op::shl:
       return whole(cut(in[1], 32) >= width ? 0 : in[0] << cut(in[1], 32));
     case Op::shr:
@@ -240,13 +264,13 @@ LaneResult compute(const LaneOp& op, const std::uint64_t* in) {
     case Op::setp_bits:
     case Op::setp_unsigned:
     case Op::setp_signed: {
-      const bool holds = compare(op, in[0], in[1]);
+      const bool holds = compare(op.comparison, op.type, in[0], in[1]);
       return {true, holds ? 1u : 0u, holds ? 0u : 1u};
     }
     case Op::setp_bits_bool:
     case Op::setp_unsigned_bool:
     case Op::setp_signed_bool: {
-      const bool holds = compare(op, in[0], in[1]);
+      const bool holds = compare(op.comparison, op.type, in[0], in[1]);
       return {true, combined(op, holds, in[2] != 0) ? 1u : 0u,
               combined(op, !holds, in[2] != 0) ? 1u : 0u};
     }

@@ -21,6 +21,8 @@ struct State {
   std::vector<std::uint8_t> blocked;   // by role: waits at its step
   std::vector<std::uint8_t> taken;     // by role: how many of `choices` it has followed
   std::vector<std::uint32_t> choices;  // of all, statement and way, in order
+  std::vector<std::uint32_t> ahead;    // by role: barriers that some of its warps may have left
+                                       // before others of them came
   std::array<std::uint16_t, kIds> came{};
   std::array<std::uint32_t, kIds> expected{};
 
@@ -32,6 +34,7 @@ struct State {
     for (const std::uint32_t step : at) add(step);
     for (const std::uint8_t flag : blocked) text += static_cast<char>(flag);
     for (const std::uint8_t number : taken) text += static_cast<char>(number);
+    for (const std::uint32_t ids : ahead) add(ids);
     for (const std::uint16_t roles : came) add(roles);
     for (const std::uint32_t count : expected) add(count);
     for (const std::uint32_t choice : choices) add(choice);
@@ -66,6 +69,7 @@ class Search {
     for (const Role& role : roles_) start.at.push_back(role.first);
     start.blocked.assign(roles_.size(), 0);
     start.taken.assign(roles_.size(), 0);
+    start.ahead.assign(roles_.size(), 0);
     add(std::move(start));
     while (!open_.empty() && possible_) {
       const State state = std::move(open_.back());
@@ -176,6 +180,8 @@ class Search {
     if ((came >> role & 1) != 0) return refuse();
     if (expected != 0 && expected != now.count) return refuse();
     if (!now.waits && mates_[role] != 0) return refuse();
+    if ((state.ahead[role] >> now.id & 1) != 0) return refuse();
+    if (!now.waits && roles_[role].size > kWarp) state.ahead[role] |= 1u << now.id;
     expected = now.count;
     came = static_cast<std::uint16_t>(came | 1u << role);
     if (now.waits)
@@ -211,6 +217,7 @@ class Search {
     }
     for (const std::size_t r : released_) {
       state.blocked[r] = 0;
+      state.ahead[r] = 0;
       state.at[r] = step(state, r).next[0];
     }
     released_.clear();

@@ -262,6 +262,9 @@ std::string describe(const Threads& threads, const std::array<std::uint32_t, 3>&
   }
   std::uint32_t first = 0;
   while (first + 1 < all && !threads[first]) ++first;
+  if (count == 1)
+    return "the thread (" + number(first % block[0]) + "," + number(first / block[0] % block[1]) +
+           "," + number(first / block[0] / block[1]) + ")" + share;
   return number(count) + " of " + number(all) + " threads, the first (" + number(first % block[0]) +
          "," + number(first / block[0] % block[1]) + "," + number(first / block[0] / block[1]) +
          "),";
@@ -359,8 +362,10 @@ Finding doubted(const Subject& s, const Doubt& doubt) {
         }
       }
       cure =
-          "cure: choose by a value that all its threads agree on, or show the block's shape by "
-          ".reqntid if the condition hangs on it";
+          "cure: choose by a value that all its threads agree on, such as a parameter or the "
+          "result of bar.red";
+      if (!doubt.shape_known)
+        cure += ", or say the shape of the block by .reqntid where the condition hangs on it";
       break;
     case Doubt::Why::Number:
       text = "which barrier " + bare(s, doubt.barrier) + " means may differ between threads";

@@ -20,6 +20,8 @@ constexpr GateInfo kGates[] = {
     {"barrier_safety", "all threads that a barrier counts come to it", barrier_safety},
     {"shared_race", "accesses to shared memory that no barrier parts", shared_race},
     {"analyze", "legal PTX that is likely a mistake", analyze, false},
+    {"performance_notes", "accesses and registers that cost more than they need", performance_notes,
+     false},
 };
 
 bool is_error(const Finding& finding) { return finding.severity == Severity::Error; }

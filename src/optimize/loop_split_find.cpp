@@ -356,10 +356,11 @@ class SplitCheck {
                    " is not a constant, and its test does not keep any step from passing the end "
                    "of the type: use a constant step");
       } else {
-        refuse("may-wrap", value_text() + " may wrap around while the loop runs, and '" + text() +
-                               "' change more than once: let the loop be entered only if its first "
-                               "value is within the bound, and test before the step is added where "
-                               "the step is not 1");
+        refuse("may-wrap",
+               value_text() + " may wrap around while the loop runs, and '" + text() +
+                   "' may then change more than once: let the loop be entered only if its first "
+                   "value is within the bound, and test before the step is added where "
+                   "the step is not 1");
       }
       return;
     }

@@ -7,6 +7,7 @@
 
 #include "analysis/uniformity_sources.hpp"
 #include "optimize/race_regions.hpp"
+#include "optimize/race_rounds.hpp"
 
 namespace ptxgen::inline v0::optimize {
 
@@ -59,11 +60,13 @@ class ShapeCheck {
       : facts_(module, function, {.block = shape}),
         affine_(module, function, facts_.cfg(), facts_.index(), facts_.versions(),
                 facts_.uniformity(), {.block = shape}),
+        loops_(facts_.cfg().loops().loops()),
         shape_(shape),
         forms_(facts_, affine_, shape),
         accesses_(result.accesses),
         orders_(orders_of(facts_, forms_.threads())),
         witnesses_(facts_, accesses_, orders_, shape),
+        rounds_(facts_, affine_, shape),
         access_forms_(accesses_.size()),
         result_(result) {}
 
@@ -125,22 +128,26 @@ class ShapeCheck {
     }
   }
 
+  /// How many rounds of a loop threads have begun that are at two accesses.
+  Region::Order order(const Segments& segments, Region& region, std::uint32_t a, std::uint32_t b,
+                      std::uint32_t loop) const {
+    const std::uint32_t header = loops_[loop].header;
+    return region.order(segments.of_block(header), segments.of(accesses_[a].statement),
+                        segments.of(accesses_[b].statement));
+  }
+
   /// Whether two threads of the region find the same value of a product of symbols.
   bool same(const Segments& segments, Region& region, std::uint32_t a, std::uint32_t b,
             const SymbolKey& key) {
-    const auto& loops = facts_.cfg().loops().loops();
     for (const std::uint32_t id : key) {
       if (id == kNone) break;
       const analysis::AffineSymbol& symbol = forms_.symbol(id);
       if (symbol.agreement < analysis::Agreement::Block || symbol.restless) return false;
       // It changes with each round of its loop, and of those around that.
       int depth = 0;
-      for (std::uint32_t l = symbol.loop; l != kNoNode; l = loops[l].parent) {
+      for (std::uint32_t l = symbol.loop; l != kNoNode; l = loops_[l].parent) {
         if (++depth > 64) return false;
-        const std::uint32_t header = segments.of_block(loops[l].header);
-        if (!region.settled(header, segments.of(accesses_[a].statement),
-                            segments.of(accesses_[b].statement)))
-          return false;
+        if (order(segments, region, a, b, l) != Region::Order::Equal) return false;
       }
     }
     return true;
@@ -155,16 +162,89 @@ class ShapeCheck {
                           accesses_[b].bytes,
                           pairs,
                           [&](const SymbolKey& key) { return same(segments, region, a, b, key); }};
-    const Overlap met = overlap(comparison, budget_);
+    Overlap met = overlap(comparison, budget_);
+    if (met.meeting == Meeting::Maybe) met = in_rounds(segments, region, a, b, pairs, met);
     if (budget_ == 0) result_.incomplete = true;
     if (met.meeting == Meeting::No) return;
     RacePair& pair = add(a, b, met);
     pair.in_warp = pairs == Pairs::SameWarp;
+    pair.follows = leads(segments, region, accesses_[pair.first], accesses_[pair.second]);
     const std::uint32_t home = segments.of(accesses_[a].statement);
-    pair.same_value =
-        writes_one_value(a, b, region.contains(home) && region.settled(home, home, home));
+    pair.same_value = writes_one_value(a, b, region.contains(home) && !region.leads(home, home));
     if (pair.same_value) return;
     pair.witness = witness(pair, met, pairs);
+  }
+
+  /// The same with everything that the rounds of one loop decide worked out, if that is possible.
+  Overlap in_rounds(const Segments& segments, Region& region, std::uint32_t a, std::uint32_t b,
+                    Pairs pairs, const Overlap& before) {
+    const AccessForm& x = form(a);
+    const AccessForm& y = form(b);
+    if (!x.address.known || !y.address.known || x.address.variable != y.address.variable)
+      return before;
+    const RoundForms* first = x.address.rest.empty() ? nullptr : rounds_.of(accesses_[a], x);
+    const RoundForms* second = y.address.rest.empty() ? nullptr : rounds_.of(accesses_[b], y);
+    if ((first == nullptr && !x.address.rest.empty()) ||
+        (second == nullptr && !y.address.rest.empty()))
+      return before;
+    const std::size_t rounds_a = first == nullptr ? 1 : first->rounds.size();
+    const std::size_t rounds_b = second == nullptr ? 1 : second->rounds.size();
+    const auto list = [](const AccessForm& form, AddressList& made) {
+      for (std::uint32_t t = 0; t < form.may.size(); ++t) {
+        if (form.may[t]) made.emplace_back(form.address.values[t], t);
+      }
+    };
+    const auto form_a = [&](std::size_t i) -> const AccessForm& {
+      return first == nullptr ? x : first->rounds[i];
+    };
+    const auto form_b = [&](std::size_t i) -> const AccessForm& {
+      return second == nullptr ? y : second->rounds[i];
+    };
+    Region::Order how = Region::Order::Unknown;
+    if (first != nullptr && second != nullptr && first->loop == second->loop &&
+        rounds_a == rounds_b && first->periodic == second->periodic)
+      how = rounds_apart(segments, region, a, b, first->loop);
+    if (how == Region::Order::Unknown) {
+      AddressList all_a, all_b;
+      for (std::size_t i = 0; i < rounds_a; ++i) list(form_a(i), all_a);
+      for (std::size_t i = 0; i < rounds_b; ++i) list(form_b(i), all_b);
+      return overlap(all_a, accesses_[a].bytes, std::move(all_b), accesses_[b].bytes, pairs,
+                     budget_);
+    }
+    for (std::size_t i = 0; i < rounds_a; ++i) {
+      std::size_t k = i;
+      if (how == Region::Order::Before) k = i + 1;
+      if (how == Region::Order::Behind) k = i + rounds_a - 1;
+      const bool wraps = how == Region::Order::Before ? k >= rounds_a : i == 0 && k != i;
+      if (wraps && !first->periodic) continue;
+      AddressList list_a, list_b;
+      list(form_a(i), list_a);
+      list(form_b(k % rounds_a), list_b);
+      const Overlap met = overlap(list_a, accesses_[a].bytes, std::move(list_b), accesses_[b].bytes,
+                                  pairs, budget_);
+      if (met.meeting != Meeting::No) return met;
+    }
+    return {};
+  }
+
+  /// How many rounds of the loop threads at the accesses are apart, if they agree on the number.
+  Region::Order rounds_apart(const Segments& segments, Region& region, std::uint32_t a,
+                             std::uint32_t b, std::uint32_t loop) {
+    const std::uint32_t iteration = affine_.find(analysis::AffineSymbol::Kind::Iteration, loop);
+    if (iteration == kNone || forms_.symbol(iteration).agreement < analysis::Agreement::Block)
+      return Region::Order::Unknown;
+    int depth = 0;
+    for (std::uint32_t l = loops_[loop].parent; l != kNoNode; l = loops_[l].parent) {
+      if (++depth > 64 || order(segments, region, a, b, l) != Region::Order::Equal)
+        return Region::Order::Unknown;
+    }
+    return order(segments, region, a, b, loop);
+  }
+
+  static bool leads(const Segments& segments, const Region& region, const SharedAccess& from,
+                    const SharedAccess& to) {
+    const std::uint32_t a = segments.of(from.statement), b = segments.of(to.statement);
+    return (a == b && from.statement < to.statement) || region.leads(a, b);
   }
 
   RacePair& add(std::uint32_t a, std::uint32_t b, const Overlap& met) {
@@ -175,6 +255,7 @@ class ShapeCheck {
     pair.first = swap ? b : a;
     pair.second = swap ? a : b;
     pair.shape = shape_;
+    pair.variable = form(pair.first).address.variable;
     pair.not_known = unknown(met, a, b);
     return pair;
   }
@@ -297,11 +378,13 @@ class ShapeCheck {
 
   analysis::Facts facts_;
   analysis::Affine affine_;
+  std::span<const analysis::Loop> loops_;
   Shape shape_;
   ThreadForms forms_;
   const std::vector<SharedAccess>& accesses_;
   std::vector<Orders> orders_;  ///< by statement
   Witnesses witnesses_;
+  Rounds rounds_;
   std::vector<std::optional<AccessForm>> access_forms_;
   RaceCheck& result_;
   std::vector<RacePair> pairs_;

@@ -24,6 +24,8 @@ struct RacePair {
   bool in_warp = false;                  ///< bar.warp.sync would do
   bool same_value = false;               ///< both write one value
   bool unlikely = false;                 ///< most of the shapes that were tried are free of it
+  bool follows = false;                  ///< control may go from the first to the second
+  std::uint32_t variable = ptx::kNone;   ///< symbol of the variable that is accessed, if known
   bool copying = false;                  ///< the first is a cp.async that nobody has waited for
 };
 

@@ -47,7 +47,15 @@ class ThreadForms {
   ThreadForms(analysis::Facts& facts, const analysis::Affine& affine,
               std::array<std::uint32_t, 3> shape);
 
+  /// From now on the symbol is that number. Before anything is asked.
+  void fix(std::uint32_t symbol, std::uint64_t value) {
+    columns_[symbol] = std::vector<std::int64_t>(threads_, static_cast<std::int64_t>(value));
+  }
   [[nodiscard]] std::uint32_t threads() const noexcept { return threads_; }
+  /// A form's values by thread, if the number of the thread decides them.
+  [[nodiscard]] std::optional<std::vector<std::int64_t>> values(const analysis::AffineForm& form) {
+    return column(form);
+  }
   /// The address, guard, and conditions of branches that decide about an access.
   [[nodiscard]] AccessForm of(const SharedAccess& access);
   [[nodiscard]] const analysis::AffineSymbol& symbol(std::uint32_t symbol) const noexcept {

@@ -233,6 +233,22 @@ Overlap made(Meeting meeting, const std::optional<std::pair<std::uint32_t, std::
 
 }  // namespace
 
+Overlap overlap(const AddressList& a, std::uint32_t bytes_a, AddressList b, std::uint32_t bytes_b,
+                Pairs pairs, std::uint64_t& budget) {
+  std::sort(b.begin(), b.end());
+  for (const auto& [address, s] : a) {
+    const std::int64_t low = address - static_cast<std::int64_t>(bytes_b) + 1;
+    const std::int64_t high = address + static_cast<std::int64_t>(bytes_a);
+    auto at = std::lower_bound(b.begin(), b.end(), std::pair{low, std::uint32_t{0}});
+    for (; at != b.end() && at->first < high; ++at) {
+      if (budget != 0) --budget;
+      if (budget == 0 || belongs(pairs, s, at->second))
+        return {Meeting::Possible, s, at->second, kNoSymbols};
+    }
+  }
+  return {};
+}
+
 Overlap overlap(const Comparison& c, std::uint64_t& budget) {
   const ThreadForm& a = c.a->address;
   const ThreadForm& b = c.b->address;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <utility>
+#include <vector>
 
 #include "optimize/race_forms.hpp"
 
@@ -40,6 +41,11 @@ struct Comparison {
   /// Whether two threads find the same value of a product of symbols at the two accesses.
   std::function<bool(const SymbolKey&)> same;
 };
+
+/// Addresses with the threads that access them.
+using AddressList = std::vector<std::pair<std::int64_t, std::uint32_t>>;
+[[nodiscard]] Overlap overlap(const AddressList& a, std::uint32_t bytes_a, AddressList b,
+                              std::uint32_t bytes_b, Pairs pairs, std::uint64_t& budget);
 
 /// `budget`: how many pairs of threads may still be looked at; is used up.
 [[nodiscard]] Overlap overlap(const Comparison& comparison, std::uint64_t& budget);

@@ -37,18 +37,27 @@ std::vector<bool> Region::flood(std::span<const std::uint32_t> from, std::uint32
   return reached;
 }
 
-bool Region::settled(std::uint32_t changing, std::uint32_t a, std::uint32_t b) {
-  if (!contains(changing)) return true;
+Region::Order Region::order(std::uint32_t changing, std::uint32_t first, std::uint32_t second) {
+  if (!contains(changing)) return Order::Equal;
   // Threads that began at different barriers need not be in the same round of a loop.
-  if (starts_.size() > 1) return false;
-  const auto known = changes_.find(changing);
-  Change* change = known == changes_.end() ? nullptr : &known->second;
-  if (change == nullptr) {
-    change = &changes_[changing];
-    change->reached_past = flood(starts_, changing);
-    change->repeated = flood(segments_->successors(changing), ptx::kNone)[changing];
+  if (starts_.size() > 1) return Order::Unknown;
+  const auto [at, made] = changes_.try_emplace(changing);
+  Change& change = at->second;
+  if (made) {
+    change.reached_past = flood(starts_, changing);
+    change.reached_behind = flood({&changing, 1}, ptx::kNone);
+    change.repeated = flood(segments_->successors(changing), ptx::kNone)[changing];
   }
-  return !change->repeated && !change->reached_past[a] && !change->reached_past[b];
+  if (change.repeated) return Order::Unknown;
+  const auto before = [&](std::uint32_t s) {
+    return change.reached_past[s] && !change.reached_behind[s];
+  };
+  const auto behind = [&](std::uint32_t s) { return !change.reached_past[s]; };
+  if (before(first) && before(second)) return Order::Equal;
+  if (behind(first) && behind(second)) return Order::Equal;
+  if (before(first) && behind(second)) return Order::Before;
+  if (behind(first) && before(second)) return Order::Behind;
+  return Order::Unknown;
 }
 
 }  // namespace ptxgen::inline v0::optimize

@@ -24,14 +24,20 @@ class Region {
   [[nodiscard]] bool contains(std::uint32_t segment) const noexcept {
     return (*marks_)[segment] == number_;
   }
-  /// Whether threads in the region find the same value of something that changes whenever control
-  /// comes to the segment: at both of two segments in which they use it.
-  [[nodiscard]] bool settled(std::uint32_t changing, std::uint32_t a, std::uint32_t b);
+  /// How often threads at two segments have come to a third since the region began: those at the
+  /// first as often as those at the second, or once less, or once more.
+  enum class Order : std::uint8_t { Equal, Before, Behind, Unknown };
+  [[nodiscard]] Order order(std::uint32_t changing, std::uint32_t first, std::uint32_t second);
+  /// Whether control may go from the end of one segment to another without leaving the region.
+  [[nodiscard]] bool leads(std::uint32_t from, std::uint32_t to) const {
+    return flood(segments_->successors(from), ptx::kNone)[to];
+  }
 
  private:
   struct Change {
-    bool repeated = false;           ///< control may come to it twice
-    std::vector<bool> reached_past;  ///< what the region reaches without it
+    bool repeated = false;             ///< control may come to it twice
+    std::vector<bool> reached_past;    ///< what the region reaches without it
+    std::vector<bool> reached_behind;  ///< what it reaches from there
   };
   [[nodiscard]] std::vector<bool> flood(std::span<const std::uint32_t> from,
                                         std::uint32_t without) const;

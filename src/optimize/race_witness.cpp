@@ -37,6 +37,44 @@ Witnesses::Witnesses(analysis::Facts& facts, const std::vector<SharedAccess>& ac
   for (const SharedAccess& access : accesses) ++first_access_[access.statement + 1];
   for (std::size_t i = 0; i < function.body.size(); ++i) first_access_[i + 1] += first_access_[i];
   lay_out();
+  find_relevant();
+}
+
+void Witnesses::find_relevant() {
+  const Function& function = facts_.function();
+  const analysis::RegisterIndex& index = facts_.index();
+  const analysis::RegisterUses uses(function, index);
+  relevant_.assign(function.body.size(), false);
+  std::vector<bool> needed(index.size());
+  std::vector<std::uint32_t> open;
+  const auto need = [&](Register reg) {
+    const std::uint32_t number = index.find(reg);
+    if (number == kNone || needed[number]) return;
+    needed[number] = true;
+    open.push_back(number);
+  };
+  const auto need_sources = [&](std::uint32_t statement) {
+    analysis::for_each_access(function, function.body[statement],
+                              [&](const analysis::RegisterAccess& access) {
+                                if (!access.write) need(access.reg);
+                              });
+  };
+  for (std::uint32_t i = 0; i < function.body.size(); ++i) {
+    const Instruction& s = function.body[i];
+    if (s.kind == StatementKind::Instruction && s.guard.present()) need(s.guard.predicate);
+  }
+  for (const SharedAccess& access : accesses_) need_sources(access.statement);
+  while (!open.empty()) {
+    const std::uint32_t reg = open.back();
+    open.pop_back();
+    for (const analysis::RegisterUses::Use& use : uses.of(reg)) {
+      if (!use.write || relevant_[use.statement]) continue;
+      relevant_[use.statement] = true;
+      // What is loaded is not known, whatever the address.
+      const Instruction& s = function.body[use.statement];
+      if (!has(info(s.op).flags, Flag::ReadsMemory)) need_sources(use.statement);
+    }
+  }
 }
 
 void Witnesses::lay_out() {
@@ -262,7 +300,7 @@ std::vector<Event> Witnesses::run(std::uint32_t thread, std::uint64_t parameter)
     }
     record(state, statement, events);
     pass(state, statement);
-    execute(state, statement);
+    if (relevant_[statement]) execute(state, statement);
   }
   return events;
 }

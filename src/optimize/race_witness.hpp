@@ -64,6 +64,7 @@ class Witnesses {
   [[nodiscard]] Bits address(const Run& run, const ptx::Operand& operand) const;
   [[nodiscard]] bool race(const Event& a, const Event& b, bool same_warp) const;
   void lay_out();
+  void find_relevant();
 
   analysis::Facts& facts_;
   const std::vector<SharedAccess>& accesses_;
@@ -71,6 +72,8 @@ class Witnesses {
   std::vector<Bits> bases_;                  ///< by symbol
   std::vector<std::uint32_t> first_access_;  ///< by statement, and one more
   const std::vector<Orders>& orders_;        ///< by statement
+  /// Statements that addresses, guards and stored values hang on.
+  std::vector<bool> relevant_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<Event>> events_;
   std::uint64_t budget_ = 150'000;  ///< statements that may still be run
 };

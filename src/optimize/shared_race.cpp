@@ -37,7 +37,8 @@ class Report {
  public:
   Report(RuleFindings& findings, const RaceCheck& check) : findings_(findings), check_(check) {}
 
-  void pair(const RacePair& pair) {
+  /// `others`: further partners of the same access, about which the same could be said.
+  void pair(const RacePair& pair, const std::vector<std::uint32_t>& others = {}) {
     const SharedAccess& first = check_.accesses[pair.first];
     const SharedAccess& second = check_.accesses[pair.second];
     const Severity severity = pair.witness                       ? Severity::Error
@@ -50,6 +51,7 @@ class Report {
       finding.details.push_back(
           "other: " + findings_.place(second.statement) + ": " +
           ptx::print(findings_.module(), findings_.function(), findings_.at(second.statement)));
+    if (!others.empty()) finding.details.push_back("also with: " + places(others));
     if (!check_.shape_known || pair.witness) finding.details.push_back("launch: " + launch(pair));
     if (!pair.witness && !pair.same_value) finding.details.push_back("not shown: " + doubt(pair));
     if (pair.same_value) return;
@@ -70,6 +72,15 @@ class Report {
   }
 
  private:
+  std::string places(const std::vector<std::uint32_t>& accesses) const {
+    std::string text;
+    for (const std::uint32_t access : accesses) {
+      if (!text.empty()) text += ", ";
+      text += findings_.place(check_.accesses[access].statement);
+    }
+    return text;
+  }
+
   std::string other_place(const RacePair& pair) const {
     return " at " + findings_.place(check_.accesses[pair.second].statement);
   }
@@ -158,6 +169,25 @@ class Report {
   const RaceCheck& check_;
 };
 
+/// Reports a pair; those that are not proved together with later ones of the same access.
+void report_with_others(Report& report, const RaceCheck& check, std::size_t i) {
+  const RacePair& pair = check.pairs[i];
+  const auto alike = [&](const RacePair& other) {
+    return !pair.witness && !other.witness && other.first == pair.first &&
+           other.same_value == pair.same_value && other.copying == pair.copying &&
+           other.unlikely == pair.unlikely;
+  };
+  // Pairs stand in the order of their first access.
+  for (std::size_t before = i; before-- > 0 && check.pairs[before].first == pair.first;) {
+    if (alike(check.pairs[before])) return;
+  }
+  std::vector<std::uint32_t> others;
+  for (std::size_t k = i + 1; k < check.pairs.size() && check.pairs[k].first == pair.first; ++k) {
+    if (alike(check.pairs[k])) others.push_back(check.pairs[k].second);
+  }
+  report.pair(pair, others);
+}
+
 }  // namespace
 
 std::vector<Finding> shared_race(const Module& module, const GateOptions& options) {
@@ -171,7 +201,7 @@ std::vector<Finding> shared_race(const Module& module, const GateOptions& option
     analysis::Facts facts(module, function, {.block = options.block});
     RuleFindings findings(facts);
     Report report(findings, check);
-    for (const RacePair& pair : check.pairs) report.pair(pair);
+    for (std::size_t i = 0; i < check.pairs.size(); ++i) report_with_others(report, check, i);
     if (check.incomplete) report.incomplete();
     findings.take(all);
   }

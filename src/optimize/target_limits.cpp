@@ -50,17 +50,91 @@ struct Uses {
   std::vector<std::uint32_t> called;  // functions, and those whose address it takes
 };
 
+/// The static shared memory of kernels.
+class SharedMemory {
+ public:
+  explicit SharedMemory(const Module& module)
+      : module_(module),
+        uses_(module.functions.size()),
+        looked_at_(module.functions.size(), false) {}
+
+  std::uint64_t bytes_of(std::uint32_t entry) {
+    Layout layout;
+    std::vector<bool> counted(module_.variables.size(), false);
+    for (const std::uint32_t reached : reachable(entry)) {
+      for (const ptx::Variable& variable : module_.functions[reached].variables) {
+        if (variable.space == ptx::Space::Shared) layout.add(variable);
+      }
+      for (const std::uint32_t shared : uses_[reached].shared) {
+        if (!counted[shared]) layout.add(module_.variables[shared]);
+        counted[shared] = true;
+      }
+    }
+    return layout.bytes();
+  }
+
+ private:
+  // The entry and what it may call.
+  std::vector<std::uint32_t> reachable(std::uint32_t entry) {
+    std::vector<bool> seen(module_.functions.size(), false);
+    std::vector<std::uint32_t> order{entry};
+    seen[entry] = true;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      for (const std::uint32_t called : uses_of(order[i]).called) {
+        if (called >= seen.size() || seen[called]) continue;
+        seen[called] = true;
+        order.push_back(called);
+      }
+    }
+    return order;
+  }
+
+  const Uses& uses_of(std::uint32_t index) {
+    Uses& uses = uses_[index];
+    if (looked_at_[index]) return uses;
+    looked_at_[index] = true;
+    const Function& function = module_.functions[index];
+    for (const ptx::Instruction& statement : function.body) {
+      for (const ptx::Operand& operand : function.operands_of(statement)) {
+        add_use(uses, operand);
+        if (operand.kind != ptx::OperandKind::Vector && operand.kind != ptx::OperandKind::List) {
+          continue;
+        }
+        for (const ptx::Operand& element : function.elements(operand)) add_use(uses, element);
+      }
+    }
+    return uses;
+  }
+
+  void add_use(Uses& uses, const ptx::Operand& operand) const {
+    const bool named =
+        operand.kind == ptx::OperandKind::Symbol ||
+        (operand.kind == ptx::OperandKind::Memory && operand.base == ptx::OperandKind::Symbol);
+    if (!named || operand.id >= module_.symbols.size()) return;
+    const ptx::Symbol& symbol = module_.symbols[operand.id];
+    if (symbol.kind == ptx::SymbolKind::Function) uses.called.push_back(symbol.index);
+    if (symbol.kind != ptx::SymbolKind::Variable) return;
+    const ptx::Variable& variable = module_.variables[symbol.index];
+    const bool here = variable.linkage != ptx::Linkage::Extern;
+    if (variable.space == ptx::Space::Shared && here) uses.shared.push_back(symbol.index);
+  }
+
+  const Module& module_;
+  std::vector<Uses> uses_;
+  std::vector<bool> looked_at_;
+};
+
 class Check {
  public:
   Check(const Module& module, const GateOptions& options)
       : module_(module),
         options_(options),
         target_text_(options.target.empty() ? std::string_view(module.target) : options.target),
-        limits_(ptx::limits(target_text_)) {}
+        limits_(ptx::limits(target_text_)),
+        shared_(module) {}
 
   std::vector<Finding> run() {
     constants();
-    uses_.resize(module_.functions.size());
     for (std::uint32_t i = 0; i < module_.functions.size(); ++i) {
       const Function& function = module_.functions[i];
       if (!function.entry || function.declaration) continue;
@@ -235,69 +309,11 @@ class Check {
   void static_shared(std::uint32_t entry) {
     const ptx::Target* target = ptx::find_target(target_text_);
     const ptx::Target& row = target != nullptr ? *target : ptx::targets().front();
-    Layout layout;
-    std::vector<bool> counted(module_.variables.size(), false);
-    for (const std::uint32_t reached : reachable(entry)) {
-      for (const ptx::Variable& variable : module_.functions[reached].variables) {
-        if (variable.space == ptx::Space::Shared) layout.add(variable);
-      }
-      for (const std::uint32_t shared : uses_[reached].shared) {
-        if (!counted[shared]) layout.add(module_.variables[shared]);
-        counted[shared] = true;
-      }
-    }
-    if (layout.bytes() <= row.shared_per_block) return;
-    Finding finding = static_shared_finding(name(), layout.bytes(), row);
+    const std::uint64_t bytes = shared_.bytes_of(entry);
+    if (bytes <= row.shared_per_block) return;
+    Finding finding = static_shared_finding(name(), bytes, row);
     place(finding);
     findings_.push_back(std::move(finding));
-  }
-
-  // The entry and what it may call.
-  std::vector<std::uint32_t> reachable(std::uint32_t entry) {
-    std::vector<bool> seen(module_.functions.size(), false);
-    std::vector<std::uint32_t> order{entry};
-    seen[entry] = true;
-    const auto visit = [&](std::uint32_t function) {
-      if (function >= seen.size() || seen[function]) return;
-      seen[function] = true;
-      order.push_back(function);
-    };
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      const Uses& uses = uses_of(order[i]);
-      for (const std::uint32_t called : uses.called) visit(called);
-    }
-    return order;
-  }
-
-  const Uses& uses_of(std::uint32_t index) {
-    Uses& uses = uses_[index];
-    if (looked_at_.size() <= index) looked_at_.resize(module_.functions.size(), false);
-    if (looked_at_[index]) return uses;
-    looked_at_[index] = true;
-    for (const ptx::Instruction& statement : module_.functions[index].body) {
-      for (const ptx::Operand& operand : module_.functions[index].operands_of(statement)) {
-        add_use(uses, operand);
-        if (operand.kind == ptx::OperandKind::Vector || operand.kind == ptx::OperandKind::List) {
-          for (const ptx::Operand& element : module_.functions[index].elements(operand)) {
-            add_use(uses, element);
-          }
-        }
-      }
-    }
-    return uses;
-  }
-
-  void add_use(Uses& uses, const ptx::Operand& operand) const {
-    const bool named =
-        operand.kind == ptx::OperandKind::Symbol ||
-        (operand.kind == ptx::OperandKind::Memory && operand.base == ptx::OperandKind::Symbol);
-    if (!named || operand.id >= module_.symbols.size()) return;
-    const ptx::Symbol& symbol = module_.symbols[operand.id];
-    if (symbol.kind == ptx::SymbolKind::Function) uses.called.push_back(symbol.index);
-    if (symbol.kind != ptx::SymbolKind::Variable) return;
-    const ptx::Variable& variable = module_.variables[symbol.index];
-    const bool here = variable.linkage != ptx::Linkage::Extern;
-    if (variable.space == ptx::Space::Shared && here) uses.shared.push_back(symbol.index);
   }
 
   // -------------------------------------------------------------------------------------------
@@ -323,12 +339,15 @@ class Check {
   const ptx::Limits& limits_;
   const Function* function_ = nullptr;
   std::optional<std::uint64_t> threads_;  // of a block, where directives say and it is possible
-  std::vector<Uses> uses_;
-  std::vector<bool> looked_at_;
+  SharedMemory shared_;
   std::vector<Finding> findings_;
 };
 
 }  // namespace
+
+std::uint64_t static_shared_bytes(const ptx::Module& module, std::uint32_t entry) {
+  return SharedMemory(module).bytes_of(entry);
+}
 
 Finding static_shared_finding(std::string_view kernel, std::uint64_t bytes,
                               const ptx::Target& target) {

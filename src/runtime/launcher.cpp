@@ -70,8 +70,9 @@ Launcher::State::State(const Context& of, LauncherOptions given)
     made.passes = passes;
     return made;
   };
-  keys = {key(Copy::kName), key(FmaRpt::kName), key(GemvCoalesced::kName), key(GemvStrided::kName),
-          key(Vadd::kName)};
+  keys = {key(Copy::kName),        key(FmaRpt::kName), key(GemvCoalesced::kName),
+          key(GemvStrided::kName), key(Vadd::kName),   key(VaddBf16::kName),
+          key(VaddF16::kName)};
   if (!options.gates) {
     core.log().warn("the gates are off: kernels are loaded without being checked");
   }
@@ -116,6 +117,17 @@ LaunchRecord Launcher::vadd(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32
                             std::uint32_t n, const Stream& stream) const {
   check_vadd(c, a, b, n);
   return state_->run(Vadd{n}, {}, {}, stream, a.address, b.address, c.address, n);
+}
+
+LaunchRecord Launcher::vadd(DeviceSpan<f16> c, DeviceSpan<f16> a, DeviceSpan<f16> b,
+                            std::uint32_t n, const Stream& stream) const {
+  check_vadd(c, a, b, n);
+  return state_->run(VaddF16{n}, {}, {}, stream, a.address, b.address, c.address, n);
+}
+LaunchRecord Launcher::vadd(DeviceSpan<bf16> c, DeviceSpan<bf16> a, DeviceSpan<bf16> b,
+                            std::uint32_t n, const Stream& stream) const {
+  check_vadd(c, a, b, n);
+  return state_->run(VaddBf16{n}, {}, {}, stream, a.address, b.address, c.address, n);
 }
 
 LaunchRecord Launcher::copy(DeviceSpan<b32> out, DeviceSpan<b32> in, std::uint32_t n,
@@ -188,6 +200,10 @@ Launcher::State::Wanted Launcher::State::wanted(const KernelRequest& request) co
     wanted.key = key_with_values(GemvStrided{at(0), at(1)});
   } else if (name == Vadd::kName) {
     wanted.key = key_with_values(Vadd{});
+  } else if (name == VaddBf16::kName) {
+    wanted.key = key_with_values(VaddBf16{});
+  } else if (name == VaddF16::kName) {
+    wanted.key = key_with_values(VaddF16{});
   } else if (name == Copy::kName) {
     wanted.key = key_with_values(Copy{});
   } else {

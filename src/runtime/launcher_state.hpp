@@ -30,7 +30,10 @@ using KeyValues = std::array<std::uint64_t, 6>;
 [[nodiscard]] constexpr KeyValues key_values(const GemvStrided& spec) noexcept {
   return {spec.k, spec.n};
 }
-[[nodiscard]] constexpr KeyValues key_values(const Vadd&) noexcept { return {}; }
+template <class T>
+[[nodiscard]] constexpr KeyValues key_values(const VaddOf<T>&) noexcept {
+  return {};
+}
 [[nodiscard]] constexpr KeyValues key_values(const Copy&) noexcept { return {}; }
 [[nodiscard]] constexpr KeyValues key_values(const FmaRpt&) noexcept { return {}; }
 
@@ -79,10 +82,11 @@ inline void check_gemv(const DeviceSpan<f32>& y, const DeviceSpan<f32>& a, const
       "gemv", Overlap::None, [&] { return shape_text(k, n); }, BufferArgument::of("y", y, n),
       BufferArgument::of("a", a, std::uint64_t{k} * n), BufferArgument::of("x", x, k));
 }
-inline void check_vadd(const DeviceSpan<f32>& c, const DeviceSpan<f32>& a, const DeviceSpan<f32>& b,
-                       std::uint32_t n) {
+template <class T>
+void check_vadd(const DeviceSpan<T>& c, const DeviceSpan<T>& a, const DeviceSpan<T>& b,
+                std::uint32_t n) {
   check_buffers(
-      Vadd::kName, Overlap::Same, [&] { return "n = " + std::to_string(n); },
+      VaddOf<T>::kName, Overlap::Same, [&] { return "n = " + std::to_string(n); },
       BufferArgument::of("c", c, n), BufferArgument::of("a", a, n), BufferArgument::of("b", b, n));
 }
 
@@ -100,7 +104,7 @@ struct Launcher::State {
 
   /// The keys of the library's kernels, without values.
   struct Keys {
-    ModuleKey copy, fma_rpt, gemv_coalesced, gemv_strided, vadd;
+    ModuleKey copy, fma_rpt, gemv_coalesced, gemv_strided, vadd, vadd_bf16, vadd_f16;
   } keys;
   [[nodiscard]] const ModuleKey& key_of(const Copy&) const noexcept { return keys.copy; }
   [[nodiscard]] const ModuleKey& key_of(const FmaRpt&) const noexcept { return keys.fma_rpt; }
@@ -111,6 +115,8 @@ struct Launcher::State {
     return keys.gemv_strided;
   }
   [[nodiscard]] const ModuleKey& key_of(const Vadd&) const noexcept { return keys.vadd; }
+  [[nodiscard]] const ModuleKey& key_of(const VaddBf16&) const noexcept { return keys.vadd_bf16; }
+  [[nodiscard]] const ModuleKey& key_of(const VaddF16&) const noexcept { return keys.vadd_f16; }
   template <class Spec>
   [[nodiscard]] ModuleKey key_with_values(const Spec& spec) const noexcept {
     ModuleKey key = key_of(spec);
@@ -196,7 +202,10 @@ struct Launcher::State {
   /// Values of the catalog's parameters, in its order.
   using CatalogValues = std::array<std::uint64_t, 2>;
   [[nodiscard]] static CatalogValues values_of(const Copy& spec) noexcept { return {spec.n}; }
-  [[nodiscard]] static CatalogValues values_of(const Vadd& spec) noexcept { return {spec.n}; }
+  template <class T>
+  [[nodiscard]] static CatalogValues values_of(const VaddOf<T>& spec) noexcept {
+    return {spec.n};
+  }
   [[nodiscard]] static CatalogValues values_of(const FmaRpt& spec) noexcept {
     return {spec.n, spec.k};
   }

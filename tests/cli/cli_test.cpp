@@ -197,7 +197,7 @@ TEST_CASE("bad calls, files and PTX exit with 2 and say why") {
 
 TEST_CASE("every subcommand has help with an example") {
   for (const char* command :
-       {"list", "dump", "fmt", "check", "opt", "assemble", "run", "gemv", "doctor"}) {
+       {"list", "dump", "fmt", "check", "opt", "explain", "assemble", "run", "gemv", "doctor"}) {
     const auto result = ptxgen_program({command, "--help"});
     CHECK(result.exit_code == 0);
     CHECK(contains(result.out, std::string("Example: ptxgen ") + command));

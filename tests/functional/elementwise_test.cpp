@@ -90,6 +90,67 @@ TEST_CASE("vadd gives the sums, bit for bit, apart and in place") {
   });
 }
 
+namespace {
+
+// 16-bit sums: equal bits, or both NaN.
+template <class T>
+void check_halves(Place& place, std::uint32_t n, std::uint16_t most_finite) {
+  INFO(VaddOf<T>::kName << ", n = " << n);
+  Numbers numbers(n);
+  std::vector<std::uint16_t> a(n);
+  std::vector<std::uint16_t> b(n);
+  for (std::uint16_t& bits : a) bits = static_cast<std::uint16_t>(numbers.bits());
+  for (std::uint16_t& bits : b) bits = static_cast<std::uint16_t>(numbers.bits());
+  std::vector<std::uint16_t> expected(n);
+  VaddOf<T>::reference(a, b, expected);
+  const Buffer<T> left(place.context, a);
+  const Buffer<T> right(place.context, b);
+  const Buffer<T> sum(place.context, n);
+  const LaunchRecord record = place.launcher.vadd(sum, left, right, n, place.stream);
+  place.stream.synchronize();
+  std::vector<std::uint16_t> got(n);
+  sum.read(got);
+  const auto is_nan = [&](std::uint16_t bits) { return (bits & 0x7fffu) > most_finite + 1u; };
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    wrong += !(got[i] == expected[i] || (is_nan(got[i]) && is_nan(expected[i])));
+  }
+  CHECK(wrong == 0);
+  CHECK(record.kernel == VaddOf<T>::kName);
+}
+
+}  // namespace
+
+TEST_CASE("vadd of 16-bit floats gives the rounded sums, bit for bit") {
+  on_every_place([](Place& place) {
+    for (const std::uint32_t n : kSizes) {
+      check_halves<f16>(place, n, 0x7bff);
+      check_halves<bf16>(place, n, 0x7f7f);
+    }
+  });
+}
+
+TEST_CASE("the elementwise kernels take buffers at any element") {
+  on_every_place([](Place& place) {
+    constexpr std::uint32_t kN = 3001;
+    const std::vector<float> in = all_kinds(kN + 7, 5);
+    const Buffer<f32> from(place.context, in);
+    const Buffer<f32> to(place.context, kN + 7);
+    for (const std::uint32_t shift : {1u, 2u, 3u, 4u, 5u}) {
+      INFO("from element " << shift << " to element " << 5 - shift);
+      std::vector<float> expected(kN);
+      FmaRpt::reference(std::span(in).subspan(shift, kN), expected, 5, 0.5f, 2.0f);
+      const auto source = DeviceSpan<f32>(from).subspan(shift, kN);
+      const auto target = DeviceSpan<f32>(to).subspan(5 - shift, kN);
+      place.launcher.fma_rpt(target, source, kN, 5, 0.5f, 2.0f, place.stream);
+      place.stream.synchronize();
+      const std::vector<float> all = read(to);
+      const std::vector<float> got(all.begin() + 5 - shift, all.begin() + 5 - shift + kN);
+      CHECK(differences(got, expected) == 0);
+    }
+  });
+}
+
 TEST_CASE("copy keeps every bit, NaN payloads too, and leaves what lies behind alone") {
   on_every_place([](Place& place) {
     for (const std::uint32_t n : kSizes) {

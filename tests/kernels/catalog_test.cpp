@@ -18,8 +18,8 @@ TEST_CASE("the catalog lists the kernels in order, with ranges that hold their d
       CHECK(parameter.default_value <= parameter.most);
     }
   }
-  CHECK(names ==
-        std::vector<std::string_view>{"copy", "fma_rpt", "gemv_coalesced", "gemv_strided", "vadd"});
+  CHECK(names == std::vector<std::string_view>{"copy", "fma_rpt", "gemv_coalesced", "gemv_strided",
+                                               "vadd", "vadd_bf16", "vadd_f16"});
   CHECK(find_kernel("gemm") == nullptr);
 }
 
@@ -41,13 +41,28 @@ TEST_CASE("values outside a parameter's range are refused by name") {
 }
 
 TEST_CASE("blocks are 256 threads and the grid covers n") {
+  const std::pair<std::uint32_t, std::uint32_t> elementwise[] = {
+      {1, 1}, {1023, 1}, {1024, 1}, {1025, 2}, {4096, 4}, {4097, 5}, {~0u, 4194304}};
+  for (const auto& [n, blocks] : elementwise) {
+    CHECK(Vadd{n}.geometry() == LaunchGeometry{{blocks, 1, 1}, {256, 1, 1}, 0});
+    CHECK(Copy{n}.geometry() == LaunchGeometry{{blocks, 1, 1}, {256, 1, 1}, 0});
+    CHECK(FmaRpt{n, 1}.geometry() == LaunchGeometry{{blocks, 1, 1}, {256, 1, 1}, 0});
+    CHECK(VaddF16{n}.geometry().grid.x == (blocks + 1) / 2);
+    CHECK(VaddBf16{n, 512}.geometry().grid.x == (blocks + 3) / 4);
+    CHECK(Copy{n, 1024, 7}.geometry() == LaunchGeometry{{7, 1, 1}, {1024, 1, 1}, 0});
+  }
+  try {
+    (void)Copy{100, 1025}.geometry();
+    FAIL("a block of 1025 threads was accepted");
+  } catch (const Error& error) {
+    CHECK(error.code == "bad-block");
+    CHECK(error.message == "a block of 1025 threads; it may have 1 to 1024");
+  }
+
   const std::pair<std::uint32_t, std::uint32_t> cases[] = {
       {1, 1}, {255, 1}, {256, 1}, {257, 2}, {4096, 16}, {4097, 17}, {~0u, 16777216}};
   for (const auto& [n, blocks] : cases) {
     CHECK(GemvCoalesced{4096, n}.geometry() == LaunchGeometry{{blocks, 1, 1}, {256, 1, 1}, 0});
-    CHECK(Vadd{n}.geometry() == LaunchGeometry{{blocks, 1, 1}, {256, 1, 1}, 0});
-    CHECK(Copy{n}.geometry().grid.x == blocks);
-    CHECK(FmaRpt{n, 1}.geometry().grid.x == blocks);
     CHECK(GemvStrided{7, n}.geometry() == LaunchGeometry{{n, 1, 1}, {32, 1, 1}, 0});
   }
 }
@@ -76,6 +91,7 @@ TEST_CASE("costs are the work models, beyond 32 bits too") {
   CHECK(Vadd{1000}.cost().bytes() == 3 * 1000 * 4);
   CHECK(Vadd{1000}.cost().flops == 1000);
   CHECK(Copy{3000000000u}.cost().bytes() == 8ull * 3000000000u);
+  CHECK(VaddF16{1000}.cost().bytes() == 3 * 1000 * 2);
   CHECK(Copy{5}.cost().flops == 0);
   CHECK(FmaRpt{1u << 30, 1u << 20}.cost().flops == 2ull << 50);
   CHECK(FmaRpt{10, 3}.cost().bytes() == 80);

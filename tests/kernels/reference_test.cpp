@@ -3,9 +3,11 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <limits>
 
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/half.hpp"
 
 using namespace ptxgen;
 
@@ -68,4 +70,27 @@ TEST_CASE("vadd and copy") {
   Copy::reference(in, out);
   CHECK(out[0] == in[0]);
   CHECK(out[1] == in[1]);
+}
+
+TEST_CASE("16-bit floats are read exactly and rounded to nearest even") {
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const auto half = static_cast<std::uint16_t>(bits);
+    const auto same = [&](std::uint16_t back, float value) {
+      return back == half || (std::isnan(value) && back == 0x7fff);
+    };
+    if (!same(float_to_f16(f16_to_float(half)), f16_to_float(half))) FAIL("f16 " << bits);
+    if (!same(float_to_bf16(bf16_to_float(half)), bf16_to_float(half))) FAIL("bf16 " << bits);
+  }
+  CHECK(f16_to_float(0x3c01) == 1.0f + 0x1p-10f);
+  CHECK(f16_to_float(0x0001) == 0x1p-24f);
+  CHECK(float_to_f16(1.0f + 0x1p-11f) == 0x3c00);             // halfway, to even
+  CHECK(float_to_f16(1.0f + 0x1p-11f + 0x1p-23f) == 0x3c01);  // above
+  CHECK(float_to_f16(1.0f + 0x3p-11f) == 0x3c02);
+  CHECK(float_to_f16(65519.996f) == 0x7bff);
+  CHECK(float_to_f16(65520.0f) == 0x7c00);
+  CHECK(float_to_f16(-0x1p-25f) == 0x8000);
+  CHECK(float_to_f16(0x1.8p-25f) == 0x0001);
+  CHECK(float_to_bf16(1.0f + 0x1p-8f) == 0x3f80);
+  CHECK(float_to_bf16(1.0f + 0x3p-8f) == 0x3f82);
+  CHECK(float_to_bf16(std::numeric_limits<float>::max()) == 0x7f80);
 }

@@ -102,7 +102,9 @@ TEST_CASE("one entry, named as the kernel, with its parameters in order") {
       {"fma_rpt", {"in.u64", "out.u64", "n.s32", "k.s32", "a.f32", "b.f32"}},
       {"gemv_coalesced", {"y_ptr.u64", "a_ptr.u64", "x_ptr.u64", "k_dim.u32", "n_dim.u32"}},
       {"gemv_strided", {"y_ptr.u64", "a_ptr.u64", "x_ptr.u64", "k_dim.u32", "n_dim.u32"}},
-      {"vadd", {"a.u64", "b.u64", "c.u64", "n.u32"}}};
+      {"vadd", {"a.u64", "b.u64", "c.u64", "n.u32"}},
+      {"vadd_bf16", {"a.u64", "b.u64", "c.u64", "n.u32"}},
+      {"vadd_f16", {"a.u64", "b.u64", "c.u64", "n.u32"}}};
   CHECK(catalog().size() == expected.size());
   for (const auto& [kernel, list] : expected) {
     const Emitted emitted(kernel);
@@ -222,6 +224,7 @@ TEST_CASE("the inner loops of the GEMVs are fused multiply-adds, rounded to near
     const Emitted emitted(kernel);
     const Facts facts(emitted.module);
     std::size_t innermost = 0;
+    std::set<std::size_t> fma_counts;
     for (std::uint32_t l = 0; l < facts.cfg.loops().loops().size(); ++l) {
       const auto loops = facts.cfg.loops().loops();
       if (std::any_of(loops.begin(), loops.end(),
@@ -246,7 +249,14 @@ TEST_CASE("the inner loops of the GEMVs are fused multiply-adds, rounded to near
         }
       }
       INFO(kernel);
-      CHECK((fused == 1 || fused == 4));
+      fma_counts.insert(fused);
+    }
+    if (kernel == "fma_rpt") {
+      // Four chains or one, unrolled or not.
+      CHECK(fma_counts == std::set<std::size_t>{1, 4, 16, 64});
+    } else {
+      CHECK_FALSE(fma_counts.empty());
+      for (const std::size_t count : fma_counts) CHECK((count == 1 || count == 4));
     }
     CHECK(innermost > 0);
   }
@@ -266,7 +276,8 @@ TEST_CASE("loops are tested at the bottom: no backward branch is unconditional")
 }
 
 TEST_CASE("consecutive lanes of the coalesced kernels are on consecutive elements") {
-  for (const std::string_view kernel : {"gemv_coalesced", "vadd", "copy", "fma_rpt"}) {
+  for (const std::string_view kernel :
+       {"gemv_coalesced", "vadd", "vadd_f16", "vadd_bf16", "copy", "fma_rpt"}) {
     const Emitted emitted(kernel);
     const Facts facts(emitted.module);
     std::size_t accesses = 0;
@@ -274,7 +285,10 @@ TEST_CASE("consecutive lanes of the coalesced kernels are on consecutive element
       for (const std::size_t i : emitted.with(mnemonic, Space::Global)) {
         INFO(kernel << ": "
                     << print(emitted.module, emitted.function(), emitted.function().body[i]));
-        CHECK(facts.strides.of(emitted.address(i)) == std::optional<std::int64_t>(4));
+        const Instruction& access = emitted.function().body[i];
+        const std::int64_t elements = access.get(Field::Vector) == Modifier::v4 ? 4 : 1;
+        CHECK(facts.strides.of(emitted.address(i)) ==
+              std::optional<std::int64_t>(elements * bytes(access.type())));
         ++accesses;
       }
     }

@@ -1,7 +1,560 @@
 // tests/optimize/loop_split_test.cpp - what splits a loop and what does not, each by its reason
 #include <catch2/catch.hpp>
 
+#include "ptxgen/builder.hpp"
 #include "ptxgen/optimize/pass.hpp"
 #include "ptxgen/ptx.hpp"
 
 using namespace ptxgen;
+
+namespace {
+
+struct Made {
+  std::string reasons;   // of all decisions, in order
+  std::string messages;  // a line each
+  std::string text;      // PTX
+};
+
+optimize::PassOptions plain() {
+  optimize::PassOptions options;
+  options.passes = {"loop_split"};
+  options.explain = true;
+  return options;
+}
+
+Made split(ptx::Module module, const optimize::PassOptions& options = plain()) {
+  const optimize::PipelineReport report = optimize::run_passes(module, options);
+  Made made;
+  for (const optimize::Decision& decision : report.passes[0].decisions) {
+    if (!made.reasons.empty()) made.reasons += " ";
+    made.reasons += decision.reason;
+    made.messages += decision.message + "\n";
+  }
+  made.text = ptx::print(module);
+  // Whatever was done, a second run finds nothing left, in the text too.
+  ptx::Module again = ptx::parse(made.text);
+  CHECK_FALSE(optimize::run_passes(again, options).changed());
+  return made;
+}
+
+ptx::Module kernel(std::string_view body) {
+  std::string text = R"(.version 8.4
+.target sm_90
+.address_size 64
+.extern .func (.param .b32 result) helper(.param .b32 x);
+.visible .entry k(.param .u64 out, .param .u32 n, .param .u32 m)
+{
+  .reg .pred %p<10>;
+  .reg .b16 %h<4>;
+  .reg .b32 %r<30>;
+  .reg .b64 %rd<10>;
+  .shared .b32 tile[64];
+  ld.param.u64 %rd1, [out];
+  ld.param.u32 %r1, [n];
+  ld.param.u32 %r2, [m];
+  mov.u32 %r3, 0;
+)";
+  text += body;
+  text += "}\n";
+  return ptx::parse(text);
+}
+
+Made split(std::string_view body, const optimize::PassOptions& options = plain()) {
+  return split(kernel(body), options);
+}
+
+// A loop over 0 .. n-1 of %r3 around a body.
+std::string over_n(std::string_view body, std::string_view type = "u32") {
+  std::string t(type);
+  return "setp.le." + t + " %p1, %r1, %r3;\n@%p1 bra END;\nTOP:\n" + std::string(body) +
+         "add.s32 %r3, %r3, 1;\nsetp.lt." + t + " %p2, %r3, %r1;\n@%p2 bra TOP;\nEND:\nret;\n";
+}
+
+constexpr std::string_view kGuarded =
+    "setp.lt.u32 %p5, %r3, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\n";
+
+std::size_t count_of(std::string_view text, std::string_view what) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(what); at != std::string_view::npos;
+       at = text.find(what, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("a guarded store in a loop: the text before and behind") {
+  const Made made = split(over_n(kGuarded));
+  CHECK(made.reasons == "split");
+  CHECK(
+      made.messages ==
+      "the loop at line 18 became two, the condition true in the first and false in the second\n");
+  const auto body = made.text.substr(made.text.find("TOP:"));
+  CHECK(body == R"(TOP:
+    min.u32 %opt_b32_0_0, %r1, %r2;
+    setp.lt.u32 %opt_pred_0_0, %r3, %r2;
+    @!%opt_pred_0_0 bra $opt_0;
+$opt_1:
+    st.global.u32 [%rd1], %r3;
+    add.s32 %r3, %r3, 1;
+    setp.lt.u32 %opt_pred_0_1, %r3, %opt_b32_0_0;
+    @%opt_pred_0_1 bra $opt_1;
+    setp.lt.u32 %opt_pred_0_2, %r3, %r1;
+    @%opt_pred_0_2 bra $opt_0;
+    bra END;
+$opt_0:
+    add.s32 %r3, %r3, 1;
+    setp.lt.u32 %p2, %r3, %r1;
+    @%p2 bra $opt_0;
+END:
+    ret;
+}
+
+)");
+}
+
+TEST_CASE("a comparison of something else than the loop's variable") {
+  const Made made =
+      split(over_n("ld.shared.u32 %r5, [tile];\nsetp.lt.u32 %p5, %r5, %r2;\n@%p5 "
+                   "st.global.u32 [%rd1], %r3;\n"));
+  CHECK(made.reasons == "not-an-induction-variable");
+  CHECK(made.messages ==
+        "neither side of '%r5 lt %r2' is a register that the loop changes by the same step in "
+        "every turn: only such a condition changes once\n");
+}
+
+TEST_CASE("a bound that the loop computes") {
+  const Made made =
+      split(over_n("ld.shared.u32 %r5, [tile];\nsetp.lt.u32 %p5, %r3, %r5;\n@%p5 "
+                   "st.global.u32 [%rd1], %r3;\n"));
+  CHECK(made.reasons == "bound-not-invariant");
+  CHECK(made.messages ==
+        "the loop itself computes %r5, which %r3 is compared with: compute it before the loop\n");
+}
+
+TEST_CASE("a bound that is carried around the loop") {
+  // It has no writer in the text of the loop's body that stands before its use.
+  const Made made = split(over_n(
+      "setp.lt.u32 %p5, %r3, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\nadd.u32 %r2, %r2, %r2;\n"));
+  CHECK(made.reasons == "bound-not-invariant");
+}
+
+TEST_CASE("each ordering, signed and unsigned, on either side") {
+  for (const char* type : {"s32", "u32"}) {
+    for (const char* word : {"lt", "le", "gt", "ge"}) {
+      for (const char* sides : {"%r3, %r2", "%r2, %r3"}) {
+        CAPTURE(type, word, sides);
+        const Made made = split(over_n("setp." + std::string(word) + "." + type + " %p5, " + sides +
+                                           ";\n@%p5 st.global.u32 [%rd1], %r3;\n",
+                                       type));
+        CHECK(made.reasons == "split");
+        CHECK(count_of(made.text, "%p5") == 0);
+      }
+    }
+  }
+  const Made other = split(over_n("setp.lo.u32 %p5, %r3, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\n"));
+  CHECK(other.reasons == "split");
+}
+
+TEST_CASE("equality is refused") {
+  for (const char* word : {"eq", "ne"}) {
+    const Made made = split(over_n("setp." + std::string(word) +
+                                   ".u32 %p5, %r3, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\n"));
+    CHECK(made.reasons == "equality-comparison");
+    CHECK(made.messages == "'%r3 " + std::string(word) +
+                               " %r2' changes twice while the loop runs: only <, <=, > and >= "
+                               "split it\n");
+  }
+}
+
+TEST_CASE("an unsigned comparison in a signed loop") {
+  const Made made = split(over_n(kGuarded, "s32"));
+  CHECK(made.reasons == "signedness-differs");
+  CHECK(made.messages ==
+        "'%r3 lt %r2' is an unsigned comparison, the loop goes on by a signed one: use one type "
+        "for both\n");
+}
+
+TEST_CASE("whoever else reads the predicate gets a constant") {
+  const Made made = split(over_n(
+      "setp.lt.u32 %p5, %r3, %r2;\nselp.u32 %r6, 3, 4, %p5;\n@%p5 st.global.u32 [%rd1], %r6;\n"));
+  CHECK(made.reasons == "split");
+  CHECK(count_of(made.text, "mov.pred %p5, -1;") == 1);
+  CHECK(count_of(made.text, "mov.pred %p5, 0;") == 1);
+  CHECK(count_of(made.text, "@%p5") == 0);
+}
+
+TEST_CASE("a predicate that is negated and copied on its way") {
+  const Made made =
+      split(over_n("setp.lt.u32 %p5, %r3, %r2;\nnot.pred %p6, %p5;\nmov.pred %p7, %p6;\n"
+                   "@!%p7 st.global.u32 [%rd1], %r3;\n@%p6 st.global.u32 [%rd1+4], %r3;\n"));
+  CHECK(made.reasons == "split");
+  CHECK(count_of(made.text, "[%rd1]") == 1);
+  CHECK(count_of(made.text, "[%rd1+4]") == 1);
+  for (const char* p : {"%p5", "%p6", "%p7"}) CHECK(count_of(made.text, p) == 0);
+}
+
+TEST_CASE("the second predicate of a comparison is its opposite") {
+  const Made made = split(
+      over_n("setp.lt.u32 %p5|%p6, %r3, %r2;\n@%p6 st.global.u32 [%rd1], %r3;\n@!%p5 st.global.u32 "
+             "[%rd1+4], %r3;\n"));
+  CHECK(made.reasons == "split");
+  CHECK(count_of(made.text, "[%rd1]") == 1);
+  CHECK(count_of(made.text, "[%rd1+4]") == 1);
+}
+
+TEST_CASE("a condition in another one, or in an inner loop, is decided where it stands") {
+  const Made nested = split(over_n(R"(
+  ld.shared.u32 %r5, [tile];
+  setp.eq.u32 %p6, %r5, 0;
+  @%p6 bra SKIP;
+  setp.lt.u32 %p5, %r3, %r2;
+  @!%p5 bra SKIP;
+  st.global.u32 [%rd1], %r3;
+SKIP:
+)"));
+  CHECK(nested.reasons == "split not-an-induction-variable");
+  CHECK(count_of(nested.text, "st.global") == 1);
+  const Made looping = split(over_n(R"(
+  setp.lt.u32 %p5, %r3, %r2;
+AGAIN:
+  ld.shared.u32 %r5, [tile];
+  @!%p5 bra SKIP;
+  st.global.u32 [%rd1], %r3;
+SKIP:
+  setp.ne.u32 %p6, %r5, 0;
+  @%p6 bra AGAIN;
+)"));
+  CHECK(looping.reasons == "split");
+  CHECK(count_of(looping.text, "st.global") == 1);
+  CHECK(count_of(looping.text, "ld.shared.u32") == 2);
+}
+
+TEST_CASE("a loop inside tests the outer variable: the outer loop is split") {
+  const Made made = split(over_n(R"(
+  mov.u32 %r7, 0;
+AGAIN:
+  setp.lt.u32 %p5, %r3, %r2;
+  @%p5 st.global.u32 [%rd1], %r7;
+  add.s32 %r7, %r7, 1;
+  setp.ne.s32 %p6, %r7, 8;
+  @%p6 bra AGAIN;
+)"));
+  CHECK(made.reasons == "split");
+  CHECK(count_of(made.text, "setp.ne.s32 %p6") == 2);
+}
+
+TEST_CASE("a condition that never changes takes no second loop") {
+  const Made low = split(over_n("setp.ge.u32 %p5, %r3, 0;\n@%p5 st.global.u32 [%rd1], %r3;\n"));
+  CHECK(low.reasons == "decided");
+  CHECK(low.messages ==
+        "the loop at line 18 never changes the outcome: the condition always holds\n");
+  CHECK(count_of(low.text, "add.s32 %r3") == 1);
+  CHECK(count_of(low.text, "\n    st.global") == 1);
+  const auto constant = [](const char* bound) {
+    return split("TOP:\nsetp.lt.u32 %p5, %r3, " + std::string(bound) +
+                 ";\n@%p5 st.global.u32 [%rd1], %r3;\nadd.s32 %r3, %r3, 3;\nsetp.lt.u32 %p2, "
+                 "%r3, 20;\n@%p2 bra TOP;\nret;\n");
+  };
+  CHECK(constant("19").reasons == "decided");  // values 0 .. 18
+  CHECK(constant("18").reasons == "split");
+  CHECK(constant("1").reasons == "split");
+  CHECK(constant("0").messages ==
+        "the loop at line 16 never changes the outcome: the condition always fails\n");
+}
+
+TEST_CASE("a variable that may wrap around is refused") {
+  const Made by_four =
+      split("TOP:\n" + std::string(kGuarded) +
+            "add.s32 %r3, %r3, 4;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nret;\n");
+  CHECK(by_four.reasons == "may-wrap");
+  CHECK(by_four.messages ==
+        "%r3 may wrap around while the loop runs, and '%r3 lt %r2' may then change more than once: "
+        "let "
+        "the loop be entered only if its first value is within the bound, and test before the step "
+        "is "
+        "added where the step is not 1\n");
+  const Made clamped =
+      split("min.u32 %r1, %r1, 1000;\nTOP:\n" + std::string(kGuarded) +
+            "add.s32 %r3, %r3, 4;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nret;\n");
+  CHECK(clamped.reasons == "split");
+  const Made not_equal = split(
+      "mov.u32 %r3, %r2;\nTOP:\nsetp.lt.u32 %p5, %r3, 9;\n@%p5 st.global.u32 [%rd1], "
+      "%r3;\nadd.s32 %r3, %r3, 1;\nsetp.ne.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nret;\n");
+  CHECK(not_equal.reasons == "may-wrap");
+}
+
+TEST_CASE("a step that is no constant, in a form that does not keep it in bounds") {
+  const Made made = split("TOP:\n" + std::string(kGuarded) +
+                          "add.s32 %r3, %r3, %r2;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra "
+                          "TOP;\nret;\n");
+  CHECK(made.reasons == "step-unknown");
+  CHECK(made.messages ==
+        "the step of %r3 is not a constant, and its test does not keep any step from passing the "
+        "end of the type: use a constant step\n");
+}
+
+TEST_CASE("the variable plus a constant, where it may pass the end of its type") {
+  const Made made = split(over_n(
+      "add.s32 %r5, %r3, 7;\nsetp.lt.u32 %p5, %r5, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\n"));
+  CHECK(made.reasons == "may-wrap");
+  CHECK(made.messages ==
+        "%r5 is the loop's variable plus a constant, and may pass the end of its type: compare the "
+        "variable itself\n");
+  const Made next = split(over_n(
+      "add.s32 %r5, %r3, 1;\nsetp.lt.u32 %p5, %r5, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\n"));
+  CHECK(next.reasons == "split");
+}
+
+TEST_CASE("the variable plus a number that all threads agree on") {
+  const Made made = split(over_n(
+      "add.s32 %r5, %r3, %r1;\nsetp.lt.u32 %p5, %r5, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\n"));
+  CHECK(made.reasons == "may-wrap");
+  CHECK(made.messages ==
+        "'%r5 lt %r2' compares the sum of a loop's variable and another number, which may pass the "
+        "end of its type: compare the variable itself with the difference, computed before the "
+        "loop\n");
+}
+
+TEST_CASE("a condition that depends on the thread is refused") {
+  const std::string depends =
+      "'%r5 lt %r2' depends on the thread: the threads of a warp would leave the first of two "
+      "loops at different turns; compare what all threads agree on, and leave the rest to a "
+      "predicate\n";
+  const Made sum = split("mov.u32 %r4, %tid.x;\n" +
+                         over_n("add.s32 %r5, %r3, %r4;\nsetp.lt.u32 %p5, %r5, %r2;\n@%p5 "
+                                "st.global.u32 [%rd1], %r3;\n"));
+  CHECK(sum.reasons == "lane-dependent");
+  CHECK(sum.messages == depends);
+  const Made bound = split("mov.u32 %r4, %tid.x;\n" +
+                           over_n("setp.lt.u32 %p5, %r3, %r4;\n@%p5 st.global.u32 [%rd1], %r3;\n"));
+  CHECK(bound.reasons == "lane-dependent");
+}
+
+TEST_CASE("a barrier in the body: the whole block must agree") {
+  const std::string body = std::string(kGuarded) + "bar.sync 0;\n";
+  const Made uniform = split(over_n(body));
+  CHECK(uniform.reasons == "split");
+  CHECK(count_of(uniform.text, "bar.sync") == 2);
+  // The lanes of a warp agree, warps may not.
+  const std::string warps =
+      "mov.u32 %r4, %tid.x;\nmov.u32 %r5, 0;\nsetp.lt.u32 %p6, %r4, 7;\n"
+      "vote.sync.ballot.b32 %r2, %p6, -1;\n";
+  const Made parted = split(warps + over_n(body));
+  CHECK(parted.reasons == "lane-dependent");
+  CHECK(parted.messages ==
+        "the loop holds a barrier, and threads that meet there may disagree about '%r3 lt %r2': "
+        "some would wait in the first of two loops, others in the second; compare what the whole "
+        "block agrees on\n");
+  CHECK(split(warps + over_n(kGuarded)).reasons == "split");
+}
+
+TEST_CASE("a guarded comparison is refused") {
+  const Made made = split("setp.eq.u32 %p5, %r1, 0;\nsetp.eq.u32 %p6, %r1, 7;\n" +
+                          over_n("@%p6 setp.lt.u32 %p5, %r3, %r2;\n@%p5 st.global.u32 [%rd1], "
+                                 "%r3;\n"));
+  CHECK(made.reasons == "predicated-compare");
+  CHECK(made.messages ==
+        "the comparison is guarded, so its predicate may be older than the turn: compare without a "
+        "guard\n");
+}
+
+TEST_CASE("a loop without a test of its variable is refused") {
+  const Made made = split("TOP:\n" + std::string(kGuarded) +
+                          "add.s32 %r3, %r3, 1;\nld.shared.u32 %r5, [tile];\nsetp.ne.u32 %p2, %r5, "
+                          "0;\n@%p2 bra TOP;\nret;\n");
+  CHECK(made.reasons == "no-test");
+  CHECK(made.messages ==
+        "no test that every turn makes keeps %r3 within a number that the loop does not change: "
+        "end the loop by comparing it with one\n");
+}
+
+TEST_CASE("a comparison that the loop goes on by as well is refused") {
+  const Made made = split(
+      "setp.le.u32 %p1, %r1, %r3;\n@%p1 bra END;\nTOP:\nadd.s32 %r3, %r3, 1;\nsetp.lt.u32 %p2, "
+      "%r3, %r1;\n@%p2 st.global.u32 [%rd1], %r3;\n@%p2 bra TOP;\nEND:\nret;\n");
+  CHECK(made.reasons == "loop-test");
+  CHECK(made.messages ==
+        "'%r3 lt %r1' is what the loop goes on by as well: compare a second time for the "
+        "condition\n");
+}
+
+TEST_CASE("a loop with two entries is refused") {
+  const Made made = split(
+      "setp.eq.u32 %p1, %r1, 0;\n@%p1 bra MIDDLE;\nTOP:\nadd.s32 %r3, %r3, "
+      "1;\nMIDDLE:\n" +
+      std::string(kGuarded) + "setp.lt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nret;\n");
+  CHECK(made.reasons == "irreducible");
+  CHECK(made.messages ==
+        "the loop is entered at more than one place, so no register has one value at its start: "
+        "give it one entry\n");
+}
+
+TEST_CASE("what cannot be written twice") {
+  const Made unknown = split(over_n(std::string(kGuarded) + "frobnicate.u32 %r9, %r8;\n"));
+  CHECK(unknown.reasons.find("split") == std::string::npos);
+  const Made braces = split(
+      "setp.le.u32 %p1, %r1, %r3;\n@%p1 bra END;\nTOP:\n{\n.reg .pred q;\nsetp.lt.u32 q, %r3, "
+      "%r2;\n@q st.global.u32 [%rd1], %r3;\nadd.s32 %r3, %r3, 1;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 "
+      "bra TOP;\n}\nEND:\nret;\n");
+  CHECK(braces.reasons == "scopes");
+  CHECK(braces.messages ==
+        "braces around a part of the loop only, or in pieces of it, keep registers from being "
+        "named in a second copy: open and close braces within one turn\n");
+  const Made memory = split(
+      over_n(std::string(kGuarded) + "{\n.shared .b32 own[4];\nst.shared.u32 [own], %r3;\n}\n"));
+  CHECK(memory.reasons == "declares-memory");
+  CHECK(memory.messages ==
+        "the loop declares a variable in memory, of which there would be two: declare it before "
+        "the loop\n");
+  const Made table =
+      split("TABLE: .branchtargets TOP, END;\nTOP:\n" + std::string(kGuarded) +
+            "setp.lt.u32 %p2, %r3, %r1;\nadd.s32 %r3, %r3, 1;\n@!%p2 bra END;\nmov.u32 "
+            "%r8, 0;\nbrx.idx %r8, TABLE;\nEND:\nret;\n");
+  CHECK(table.reasons == "indirect-branch");
+  CHECK(table.messages == "a brx.idx leads back to the loop's start through a table of labels\n");
+}
+
+TEST_CASE("braces, calls and tables inside a turn are written twice under new names") {
+  const Made made = split(over_n(std::string(kGuarded) + R"({
+  .reg .b32 t;
+  .param .b32 x;
+  .param .b32 y;
+  st.param.b32 [x], %r3;
+  call.uni (y), helper, (x);
+  ld.param.b32 t, [y];
+  st.global.u32 [%rd1+8], t;
+  }
+  and.b32 %r8, %r3, 1;
+  TABLE: .branchtargets EVEN, ODD;
+  brx.idx %r8, TABLE;
+EVEN:
+  st.global.u32 [%rd1+12], %r3;
+ODD:
+)"));
+  CHECK(made.reasons == "split");
+  CHECK(count_of(made.text, "call.uni") == 2);
+  CHECK(count_of(made.text, ".branchtargets") == 2);
+  CHECK(count_of(made.text, ".reg .b32 t;") == 2);
+}
+
+TEST_CASE("two comparisons of the same numbers are one condition") {
+  const Made made = split(over_n(
+      std::string(kGuarded) + "setp.ge.u32 %p6, %r3, %r2;\n@%p6 st.global.u32 [%rd1+4], %r3;\n"));
+  CHECK(made.reasons == "split");
+  CHECK(count_of(made.text, "st.global") == 2);
+  CHECK(count_of(made.text, "setp") == 5);
+}
+
+TEST_CASE("several conditions are split one after the other, as far as the function may grow") {
+  const auto conditions = [](int count) {
+    std::string text = "mov.u32 %r10, 5;\n";
+    std::string body;
+    for (int i = 0; i < count; ++i) {
+      const std::string r = "%r" + std::to_string(11 + i);
+      text += "add.u32 " + r + ", %r2, " + std::to_string(i) + ";\n";
+      body += "setp.lt.u32 %p5, %r3, " + r + ";\n@%p5 st.global.u32 [%rd1+" +
+              std::to_string(4 * i) + "], %r3;\n";
+    }
+    return text + over_n(body);
+  };
+  const Made two = split(conditions(2));
+  CHECK(two.reasons == "split split split");
+  CHECK(count_of(two.text, "add.s32 %r3") == 4);
+  CHECK(count_of(two.text, "%p5") == 0);
+  const Made three = split(conditions(3));
+  CHECK(three.reasons == "growth-limit growth-limit growth-limit");
+  CHECK(three.messages.substr(0, three.messages.find('\n')) ==
+        "the 3 conditions of this nest of loops would write its inner statements 8 times, the "
+        "limit is 4: raise it, or give the hint 0 to what matters less");
+  optimize::PassOptions wide = plain();
+  wide.growth_limit = 8;
+  CHECK(count_of(split(conditions(3), wide).text, "%p5") == 0);
+  wide.growth_limit = 1;
+  CHECK(split(conditions(1), wide).reasons == "growth-limit");
+}
+
+TEST_CASE("the threshold: never, always, or so many instructions") {
+  const std::string body =
+      "setp.lt.u32 %p5, %r3, %r2;\n@!%p5 bra SKIP;\nadd.u32 %r6, %r6, 1;\nxor.b32 %r6, %r6, "
+      "%r3;\nadd.u32 %r6, %r6, 5;\nSKIP:\n";
+  const auto with = [&](std::int16_t threshold, const std::string& more = {}) {
+    optimize::PassOptions options = plain();
+    options.split_threshold = threshold;
+    return split(over_n(body + more), options);
+  };
+  CHECK(with(0).reasons == "hint-zero");
+  CHECK(with(0).messages == "the hint of the condition, its loop or its kernel is 0: no split\n");
+  CHECK(with(1).reasons == "split");
+  CHECK(with(3).reasons == "split");
+  CHECK(with(4).reasons == "unprofitable");
+  CHECK(with(4).messages ==
+        "the condition decides about 3 instructions at most, none of which touches memory, works "
+        "with other threads or branches, and the threshold is 4\n");
+  optimize::PassOptions options = plain();
+  options.split_threshold = 100;
+  CHECK(split(over_n(kGuarded), options).reasons == "split");  // it stores
+}
+
+namespace {
+
+// A loop with hints on its condition, itself and its kernel; -1 for none.
+std::string hinted(std::int16_t condition, std::int16_t loop, std::int16_t kernel,
+                   std::int16_t option) {
+  KernelBuilder k("k");
+  const auto y = k.param<Ptr<u32>>("y");
+  const auto n = k.param<u32>("n");
+  const auto m = k.param<u32>("m");
+  k.loop_split(Split{kernel});
+  k.for_(
+      0, n, 1,
+      [&](Value<u32> i) {
+        k.if_(
+            i < m, [&] { k.st(y, i); }, Split{condition});
+      },
+      Unroll{}, Split{loop});
+  optimize::PassOptions options = plain();
+  options.split_threshold = option;
+  ptx::Module module = k.build().module();
+  const auto report = optimize::run_passes(module, options);
+  REQUIRE(report.passes[0].decisions.size() == 1);
+  return std::string(report.passes[0].decisions[0].reason);
+}
+
+}  // namespace
+
+TEST_CASE("hints of the condition, the loop, the kernel, the options: the first one counts") {
+  CHECK(hinted(-1, -1, -1, 1) == "split");
+  CHECK(hinted(-1, -1, -1, 0) == "hint-zero");
+  CHECK(hinted(0, -1, -1, 1) == "hint-zero");
+  CHECK(hinted(-1, 0, -1, 1) == "hint-zero");
+  CHECK(hinted(-1, -1, 0, 1) == "hint-zero");
+  CHECK(hinted(-1, 1, 0, 0) == "split");
+  CHECK(hinted(1, 0, 0, 0) == "split");
+  CHECK(hinted(0, 1, 1, 1) == "hint-zero");
+  CHECK(hinted(-1, -1, 1, 0) == "split");
+}
+
+TEST_CASE("loops of the builder, whatever their step") {
+  for (const unsigned unroll : {1u, 4u}) {
+    for (const int step : {1, 3, 8}) {
+      KernelBuilder k("k");
+      const auto y = k.param<Ptr<u32>>("y");
+      const auto n = k.param<u32>("n");
+      const auto m = k.param<u32>("m");
+      k.for_(
+          0, n, step, [&](Value<u32> i) { k.if_(i < m, [&] { k.st(y + i, i); }); }, Unroll{unroll});
+      const Made made = split(k.build().module());
+      CAPTURE(unroll, step, made.messages);
+      if (unroll == 1) CHECK(made.reasons == "split");
+    }
+  }
+  KernelBuilder k("k");
+  const auto y = k.param<Ptr<s64>>("y");
+  const auto n = k.param<s64>("n");
+  const auto m = k.param<s64>("m");
+  const auto s = k.param<s64>("s");
+  k.for_(n, m, s, [&](Value<s64> i) { k.if_(i <= n, [&] { k.st(y, i); }); });
+  CHECK(split(k.build().module()).reasons == "split");
+}

@@ -289,8 +289,16 @@ LinePairs emulated_races(const Exchange& exchange, int seeds) {
 LinePairs reported_races(const std::vector<Finding>& findings, Severity severity) {
   LinePairs found;
   for (const Finding& finding : findings) {
-    if (finding.rule == "shared-race" && finding.severity == severity)
-      found.insert(line_pair(finding.line, finding.other_line));
+    if (finding.rule != "shared-race" || finding.severity != severity) continue;
+    found.insert(line_pair(finding.line, finding.other_line));
+    for (const std::string& detail : finding.details) {
+      if (!detail.starts_with("also with: ")) continue;
+      for (std::size_t at = detail.find("line "); at != std::string::npos;
+           at = detail.find("line ", at + 1)) {
+        const auto line = static_cast<std::uint32_t>(std::stoul(detail.substr(at + 5)));
+        found.insert(line_pair(finding.line, line));
+      }
+    }
   }
   return found;
 }

@@ -117,6 +117,7 @@ std::string shared_kernel() {
          "ld.param.u64 %rd0, [p];\n"
          "mov.u32 %r0, 42;\n"
          "st.shared.u32 [arena+65000], %r0;\n"
+         "bar.sync 0;\n"
          "ld.shared.u32 %r1, [arena+65000];\n"
          "st.global.u32 [%rd0], %r1;\n"
          "ret;\n}\n";

@@ -58,13 +58,13 @@ struct MemoryAccess {
   AffineForm address;
   std::string address_text;  ///< `a[4*tid.x + 4*n*i]`
   std::string lane_step;     ///< bytes between neighbouring lanes: `4*n`; empty if that is no form
+  bool apart_unknown = false;  ///< lanes are apart by something not known, taken to be large
   std::vector<std::string> assumptions;  ///< `tid.x + 256*ctaid.x as u32`: taken not to wrap
 
   AccessPattern pattern = AccessPattern::Unknown;
   std::string reason;  ///< of Unknown: `depends on %r5, loaded at line 12`
 
-  /// Global and local: 32-byte sectors moved, and how many the distinct bytes fill at least. Where
-  /// lanes are an unknown number of bytes apart it is taken to be large.
+  /// Global and local: 32-byte sectors moved, and how many the distinct bytes fill at least.
   Spread sectors;
   std::uint64_t ideal_sectors = 0;
   std::uint64_t bytes_wanted = 0;  ///< distinct ones; moved are 32 bytes a sector
@@ -100,6 +100,7 @@ struct MemoryReport {
 /// (counters.hpp).
 [[nodiscard]] MemoryReport memory_report(const ptx::Module& module, const ptx::Function& function,
                                          const MemoryReportOptions& options = {});
+/// The same for blocks as `affine` was made for, `options.block` not counted.
 [[nodiscard]] MemoryReport memory_report(const Affine& affine,
                                          const MemoryReportOptions& options = {});
 

@@ -65,6 +65,7 @@ struct ForLoop {
   std::uint64_t next_constant = 0;  ///< straight copies: the next index
   ptx::LabelId top, exit, remainder;
   std::uint32_t scope = 0, body_scope = 0;
+  std::int16_t split_hint = ptx::kNoSplitHint;
   bool constant = false, started = false, wants_index = true;
   SourceLocation site;
 };
@@ -161,6 +162,8 @@ class KernelBuilder : public detail::Control {
   /// do not say it themselves (Float::contract). Sums with compensation and other code that needs
   /// each rounding want Contract::Forbid. Counts for the whole kernel, wherever it is called.
   void contract(Contract how, Site site = Site::current());
+  /// What counts for the conditions of all loops that say nothing themselves.
+  void loop_split(Split split) { function().split_hint = split.threshold; }
   /// `.pragma` of the kernel.
   void pragma(std::string_view text, Site site = Site::current());
   /// From here on, writes `.loc` with the C++ line of each statement, so that profilers and
@@ -190,19 +193,25 @@ class KernelBuilder : public detail::Control {
   /// Emits what `then` emits, executed where p holds.
   template <class Then>
   void if_(const In<pred>& p, Then&& then) {
+    if_(p, then, Split{});
+  }
+  template <class Then>
+  void if_(const In<pred>& p, Then&& then, Split split) {
     detail::Transaction transaction(*this);
     const ptx::LabelId end = new_label();
     branch_to(end, p, true, p.site);
+    hint_last(split.threshold);
     scoped(then);
     place_label(end, p.site);
     transaction.keep();
   }
   template <class Then, class Else>
-  void if_(const In<pred>& p, Then&& then, Else&& otherwise) {
+  void if_(const In<pred>& p, Then&& then, Else&& otherwise, Split split = {}) {
     detail::Transaction transaction(*this);
     const ptx::LabelId other = new_label();
     const ptx::LabelId end = new_label();
     branch_to(other, p, true, p.site);
+    hint_last(split.threshold);
     scoped(then);
     if (!ends_with_terminator()) branch_to(end, p.site);
     place_label(other, p.site);
@@ -227,7 +236,7 @@ class KernelBuilder : public detail::Control {
   /// A body without parameter is called as `body()`.
   template <class B, class E, class S, class Body>
   void for_(const B& begin, const E& end, const S& step, Body&& body, Unroll unroll = {},
-            Site site = Site::current()) {
+            Split split = {}, Site site = Site::current()) {
     using T = detail::IndexType<B, E, S>;
     static_assert(detail::kIsInteger<T> && T::kBits >= 32,
                   "a loop counts with u32, s32, u64 or s64");
@@ -235,6 +244,7 @@ class KernelBuilder : public detail::Control {
     detail::ForLoop loop = for_begin(
         T::kType, T::kClass, T::kBits, detail::kIsSigned<T>, detail::argument<T>(begin, site),
         detail::argument<T>(end, site), detail::argument<T>(step, site), unroll.factor, site);
+    loop.split_hint = split.threshold;
     if constexpr (requires { body(); }) {
       loop.wants_index = false;
       while (for_next(loop)) body();
@@ -383,6 +393,7 @@ class KernelBuilder : public detail::Control {
                             const detail::Argument& end, const detail::Argument& step,
                             unsigned factor, Site site);
   bool for_next(detail::ForLoop& loop);
+  void hint_last(std::int16_t threshold) { function().body.back().split_hint = threshold; }
   void for_segment(detail::ForLoop& loop);
   detail::Argument for_length(const detail::ForLoop& loop, const detail::Argument& from);
   void for_bound(detail::ForLoop& loop, const detail::Argument& from);

@@ -157,6 +157,14 @@ struct Atomic {
   Scope scope = Scope::none;
 };
 
+/// Whether the pass `loop_split` may write a loop twice for a condition in it that changes once:
+/// given to the condition, to the loop, or to the kernel; the first of these that says something
+/// counts. 0: no. 1: yes. n: if the condition decides about n instructions or more, or about one
+/// that touches memory, works with other threads or branches.
+struct Split {
+  std::int16_t threshold = -1;  ///< -1: says nothing
+};
+
 /// How many copies of a loop's body are emitted per iteration.
 struct Unroll {
   unsigned factor = 1;

@@ -45,6 +45,13 @@ struct GateOptions {
 [[nodiscard]] std::vector<Finding> target_limits(const ptx::Module& module,
                                                  const GateOptions& options = {});
 
+/// What costs time and need not: notes only. Rules `uncoalesced` (a global or local access that
+/// moves at least twice the sectors that its bytes fill), `bank-conflict`, `register-pressure` (a
+/// kernel with more values alive at once than a thread may have registers). The figures are those
+/// of `analysis::memory_report` and `analysis::Liveness`; what they do not know is not reported.
+[[nodiscard]] std::vector<Finding> performance_notes(const ptx::Module& module,
+                                                     const GateOptions& options = {});
+
 /// A row of the list of gates.
 struct GateInfo {
   std::string_view name;

@@ -128,6 +128,10 @@ class Launcher {
   /// `c[i] = a[i] + b[i]` for i in [0, n); c may be a or b.
   LaunchRecord vadd(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b, std::uint32_t n,
                     const Stream& stream) const;
+  LaunchRecord vadd(DeviceSpan<f16> c, DeviceSpan<f16> a, DeviceSpan<f16> b, std::uint32_t n,
+                    const Stream& stream) const;
+  LaunchRecord vadd(DeviceSpan<bf16> c, DeviceSpan<bf16> a, DeviceSpan<bf16> b, std::uint32_t n,
+                    const Stream& stream) const;
   /// `out[i] = in[i]` for i in [0, n), bit for bit; the two do not overlap.
   LaunchRecord copy(DeviceSpan<b32> out, DeviceSpan<b32> in, std::uint32_t n,
                     const Stream& stream) const;

@@ -1,0 +1,113 @@
+// tests/analysis/memory_runner.cpp - memory reports beside what the emulator counts
+#include "memory_runner.hpp"
+
+#include <cstring>
+#include <sstream>
+
+#include "analysis/facts.hpp"
+#include "ptxgen/emulator/emulator.hpp"
+#include "ptxgen/ptx/parser.hpp"
+
+namespace ptxgen::test {
+
+using namespace analysis;
+
+namespace {
+
+// What is said of one request holds for all of them, where every lane took part.
+void check_request(const MemoryAccess& access, const emulator::LineCounters& line,
+                   std::ostringstream& differences) {
+  const auto outside = [&](const char* what, std::uint64_t counted, const Spread& one,
+                           std::uint64_t requests) {
+    if (counted < one.least * requests || counted > one.most * requests)
+      differences << "line " << access.line << ": " << counted << ' ' << what << " in " << requests
+                  << " requests, expected " << one.least << " to " << one.most << " each\n";
+  };
+  const auto full = [&](std::uint64_t bytes, std::uint64_t requests) {
+    return bytes == requests * access.lanes * access.bytes && requests > 0;
+  };
+  if (access.space == ptx::Space::Shared) {
+    if (full(line.shared.bytes, line.shared.requests))
+      outside("wavefronts", line.shared.wavefronts, access.wavefronts, line.shared.requests);
+  } else if (access.space != ptx::Space::Const) {
+    if (full(line.memory.bytes, line.memory.requests))
+      outside("sectors", line.memory.sectors, access.sectors, line.memory.requests);
+  }
+}
+
+}  // namespace
+
+MemoryComparison compare(const MemoryRun& run) {
+  emulator::Device device(emulator::gpu_named("sm_90"));
+  emulator::Program program = emulator::Program::load(device, run.ptx);
+  const emulator::Program::Kernel& kernel = program.kernels()[0];
+  std::vector<std::byte> parameters(kernel.parameter_bytes);
+  for (const auto& parameter : kernel.parameters) {
+    std::uint64_t value = 0;
+    if (parameter.bytes == 8) {
+      value = device.allocate(run.buffer_bytes, parameter.name);
+      device.fill(value, std::byte{0}, run.buffer_bytes);
+    } else if (const auto known = run.values.find(parameter.name); known != run.values.end()) {
+      value = known->second;
+    }
+    std::memcpy(parameters.data() + parameter.offset, &value, parameter.bytes);
+  }
+  const auto dim = [](const std::array<std::uint32_t, 3>& d) {
+    return emulator::Dim3{d[0], d[1], d[2]};
+  };
+  emulator::Options options;
+  options.threads = 1;
+  const emulator::Result result = emulator::run(
+      program, {kernel.name, dim(run.grid), dim(run.block), {1, 1, 1}, 0, parameters}, options);
+
+  MemoryComparison made;
+  std::ostringstream differences;
+  for (const auto& finding : result.findings) {
+    // Reading what nobody wrote, and races, are no matter here.
+    if (finding.finding.message.find("out of") != std::string::npos ||
+        result.status == emulator::Status::Fault)
+      differences << emulator::to_text(finding) << '\n';
+  }
+  const ptx::Module module = ptx::parse(run.ptx);
+  const ptx::Function& function = *module.find_function(kernel.name);
+  Facts facts(module, function, {.block = run.block});
+  made.report = memory_report(facts.affine());
+  const LaunchCounts counts =
+      count_accesses(facts.affine(), made.report, {run.grid, run.block, parameters}, 100'000'000);
+  for (std::size_t i = 0; i < counts.accesses.size(); ++i) {
+    const AccessCounts& mine = counts.accesses[i];
+    const MemoryAccess& access = made.report.accesses[i];
+    const std::string place = "line " + std::to_string(access.line) + ", " + access.opcode;
+    emulator::LineCounters none;
+    const emulator::LineCounters* line = &none;
+    for (const auto& other : result.counters.lines)
+      if (other.line == access.line) line = &other;
+    if (access.affine() && !access.apart_unknown) check_request(access, *line, differences);
+    if (!mine.exact) {
+      made.inexact.push_back(place + ": " + mine.reason);
+      made.affine_inexact += access.affine() ? 1 : 0;
+      continue;
+    }
+    ++made.exact;
+    made.requests += mine.requests;
+    const auto differ = [&](const char* what, std::uint64_t a, std::uint64_t b) {
+      if (a != b)
+        differences << place << ": " << a << ' ' << what << ", the emulator counts " << b << '\n';
+    };
+    if (access.space == ptx::Space::Shared) {
+      differ("requests", mine.requests, line->shared.requests);
+      differ("wavefronts", mine.wavefronts, line->shared.wavefronts);
+      differ("ideal wavefronts", mine.ideal_wavefronts, line->shared.ideal_wavefronts);
+      differ("bytes", mine.bytes, line->shared.bytes);
+    } else if (access.space != ptx::Space::Const) {
+      differ("requests", mine.requests, line->memory.requests);
+      differ("sectors", mine.sectors, line->memory.sectors);
+      differ("ideal sectors", mine.ideal_sectors, line->memory.ideal_sectors);
+      differ("bytes", mine.bytes, line->memory.bytes);
+    }
+  }
+  made.differences = differences.str();
+  return made;
+}
+
+}  // namespace ptxgen::test

@@ -1,0 +1,33 @@
+// tests/analysis/memory_runner.hpp - memory reports beside what the emulator counts
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ptxgen/analysis/memory_report.hpp"
+
+namespace ptxgen::test {
+
+/// A launch of the only kernel of a text. Every 64-bit parameter is a buffer of its own.
+struct MemoryRun {
+  std::string ptx;
+  std::array<std::uint32_t, 3> grid{1, 1, 1}, block{32, 1, 1};
+  std::map<std::string, std::uint32_t> values;  ///< of 32-bit parameters; 0 for others
+  std::uint64_t buffer_bytes = 1 << 16;
+};
+
+struct MemoryComparison {
+  std::string differences;           ///< empty: equal in everything that is called exact
+  std::vector<std::string> inexact;  ///< accesses that are not, with the reason
+  std::size_t exact = 0;             ///< accesses compared
+  std::size_t affine_inexact = 0;    ///< called affine by the report, and not exact
+  std::uint64_t requests = 0;        ///< of those compared
+  analysis::MemoryReport report;
+};
+
+/// Runs it on the emulator, and counts it by affine forms.
+[[nodiscard]] MemoryComparison compare(const MemoryRun& run);
+
+}  // namespace ptxgen::test

@@ -1,0 +1,271 @@
+// tests/optimize/shared_race_test.cpp - what the gate shared_race says, as text
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "ptxgen/kernels.hpp"
+#include "rule_snippets.hpp"
+
+using namespace ptxgen;
+using namespace ptxgen::test;
+
+namespace {
+
+std::string races(std::string_view body, std::string_view directives = ".reqntid 64, 1, 1") {
+  const ptx::Module module = kernel(body, directives);
+  for (const Finding& finding : ptx::verify(module)) {
+    if (finding.severity == Severity::Error) FAIL(to_text(finding));
+  }
+  return summary(optimize::shared_race(module));
+}
+std::string missing(std::string_view body, std::string_view directives = ".reqntid 64, 1, 1") {
+  return summary(optimize::analyze(kernel(body, directives)), "missing-barrier");
+}
+
+/// %r1 the number of the thread, %r2 the address of its word of `tile`.
+std::string own_word(const std::string& rest) {
+  return R"(  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, tile;
+  mad.lo.u32 %r2, %r1, 4, %r2;
+)" + rest +
+         "  ret;\n";
+}
+
+}  // namespace
+
+TEST_CASE("a neighbour's word without a barrier") {
+  const std::string body = own_word("  st.shared.u32 [%r2], %r1;\n  ld.shared.u32 %r3, [%r2+4];\n");
+  CHECK(
+      races(body) ==
+      "19/20: error: thread (1,0,0) writes bytes 4..7 of 'tile', and thread (0,0,0) reads them at "
+      "line 20; no barrier lies between\n");
+  CHECK(missing(body) == "");
+  const std::string barrier =
+      own_word("  st.shared.u32 [%r2], %r1;\n  bar.sync 0;\n  ld.shared.u32 %r3, [%r2+4];\n");
+  CHECK(races(barrier) == "");
+}
+
+TEST_CASE("a finding about a race says where, which launch, which rule and what to do") {
+  const ptx::Module module =
+      kernel(own_word("  st.shared.u32 [%r2], %r1;\n  ld.shared.v2.u32 {%r3, %r4}, [%r2+8];\n"));
+  const std::vector<Finding> findings =
+      optimize::shared_race(module, {.target = {}, .entry = {}, .block = {64, 1, 1}});
+  REQUIRE(findings.size() == 1);
+  CHECK(
+      to_text(findings[0]) ==
+      "<ptx>:19: error: thread (2,0,0) writes bytes 8..11 of 'tile', and thread (0,0,0) reads "
+      "bytes 8..15 of 'tile' at line 20; no barrier lies between [shared-race]\n"
+      "    in: st.shared.u32 [%r2], %r1;\n"
+      "    other: line 20: ld.shared.v2.u32 {%r3, %r4}, [%r2+8];\n"
+      "    launch: a block of 64 x 1 x 1 threads, for example with 4096 for every size among the "
+      "parameters\n"
+      "    rule: between two barriers the threads of a block run in any order, and so do those of "
+      "one warp\n"
+      "    cure: bar.sync between the two, where all threads of the block come; in a loop also "
+      "between one round and the next");
+  CHECK(findings[0].kernel == "k");
+}
+
+TEST_CASE("two threads write one word") {
+  CHECK(races("  mov.u32 %r1, %tid.x;\n  st.shared.u32 [tile], %r1;\n  ret;\n") ==
+        "17/17: error: thread (0,0,0) writes bytes 0..3 of 'tile', and by the same instruction "
+        "thread (1,0,0) writes them; no barrier lies between\n");
+  CHECK(races("  st.shared.u32 [tile], 7;\n  ret;\n") ==
+        "16/16: note: threads write the same value to the same bytes here; no barrier lies "
+        "between\n");
+  CHECK(races("  mov.u32 %r1, %tid.x;\n  atom.shared.add.u32 %r2, [tile], %r1;\n  ret;\n") == "");
+  CHECK(races("  mov.u32 %r1, %tid.x;\n  st.volatile.shared.u32 [tile], %r1;\n  ret;\n") == "");
+}
+
+TEST_CASE("one thread writes for all") {
+  const std::string one = R"(  setp.ne.u32 %p1, %r1, 0;
+  @%p1 bra NEXT;
+  st.shared.u32 [tile], 5;
+NEXT:
+)";
+  CHECK(
+      races(own_word(one + "  ld.shared.u32 %r3, [tile];\n")) ==
+      "21/23: error: thread (0,0,0) writes bytes 0..3 of 'tile', and thread (1,0,0) reads them at "
+      "line 23; no barrier lies between\n");
+  CHECK(races(own_word(one + "  bar.sync 0;\n  ld.shared.u32 %r3, [tile];\n")) == "");
+  CHECK(races(own_word(one + "  @!%p1 ld.shared.u32 %r3, [tile];\n")) == "");
+}
+
+TEST_CASE("lanes of a warp are ordered by bar.warp.sync alone") {
+  const std::string write = "  st.shared.u32 [%r2], %r1;\n";
+  const std::string read = "  ld.shared.u32 %r3, [%r2+4];\n";
+  const std::string sync = "  bar.warp.sync 0xffffffff;\n";
+  CHECK(races(own_word(write + sync + read), ".reqntid 32, 1, 1") == "");
+  CHECK(races(own_word(write + sync + read)) ==
+        "19/21: error: thread (32,0,0) writes bytes 128..131 of 'tile', and thread (31,0,0) reads "
+        "them at line 21; no barrier lies between\n");
+  CHECK(races(own_word(write + "  shfl.sync.idx.b32 %r4, %r1, 0, 31, 0xffffffff;\n" + read),
+              ".reqntid 32, 1, 1") != "");
+  const ptx::Module module = kernel(own_word(sync + write + read), ".reqntid 32, 1, 1");
+  const std::vector<Finding> findings = optimize::shared_race(module);
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].details.back() ==
+        "cure: bar.warp.sync between the two, or bar.sync where all threads of the block come");
+}
+
+TEST_CASE("what depends on data is not shown") {
+  const std::string body = own_word(R"(  ld.global.u32 %r5, [%rd1];
+  mov.u32 %r6, tile;
+  mad.lo.u32 %r6, %r5, 4, %r6;
+  st.shared.u32 [%r6], %r1;
+  bar.sync 0;
+  ld.shared.u32 %r3, [%r2];
+)");
+  CHECK(races("  ld.param.u64 %rd1, [a];\n" + body) ==
+        "23/23: warning: threads may write the same bytes here; no barrier lies between\n");
+  CHECK(missing("  ld.param.u64 %rd1, [a];\n" + body) == "");
+  const std::string both = own_word(R"(  ld.global.u32 %r5, [%rd1];
+  mov.u32 %r6, tile;
+  mad.lo.u32 %r6, %r5, 4, %r6;
+  st.shared.u32 [%r2], %r1;
+  ld.shared.u32 %r3, [%r6];
+  ld.shared.u32 %r3, [%r6+4];
+)");
+  const ptx::Module module = kernel("  ld.param.u64 %rd1, [a];\n" + both, ".reqntid 64, 1, 1");
+  const std::vector<Finding> findings = optimize::shared_race(module);
+  REQUIRE(findings.size() == 1);
+  CHECK(
+      to_text(findings[0]) ==
+      "<ptx>:23: warning: this write and the read at line 24 may touch the same bytes in two "
+      "threads; no barrier lies between [shared-race]\n"
+      "    in: st.shared.u32 [%r2], %r1;\n"
+      "    other: line 24: ld.shared.u32 %r3, [%r6];\n"
+      "    also with: line 25\n"
+      "    not shown: that the addresses differ; they depend on %r5\n"
+      "    rule: between two barriers the threads of a block run in any order, and so do those of "
+      "one warp\n"
+      "    cure: bar.sync between the two, where all threads of the block come; in a loop also "
+      "between one round and the next");
+  CHECK(missing("  ld.param.u64 %rd1, [a];\n" + both) ==
+        "23/24: warning: 'tile' is written here and read at line 24, and on some way from one to "
+        "the other there is no barrier\n");
+}
+
+TEST_CASE("conditions that depend on data leave a race possible") {
+  const std::string body = own_word(R"(  ld.global.u32 %r5, [%rd1];
+  setp.gt.u32 %p1, %r5, 3;
+  @%p1 st.shared.u32 [%r2], %r1;
+  ld.shared.u32 %r3, [%r2+4];
+)");
+  const ptx::Module module = kernel("  ld.param.u64 %rd1, [a];\n" + body, ".reqntid 64, 1, 1");
+  const std::vector<Finding> findings = optimize::shared_race(module);
+  CHECK(summary(findings) ==
+        "22/23: warning: this write and the read at line 23 may touch the same bytes in two "
+        "threads; no barrier lies between\n");
+  REQUIRE(findings.size() == 1);
+  CHECK(
+      findings[0].details[2] ==
+      "not shown: whether two such threads come here between the same two barriers, which depends "
+      "on conditions");
+}
+
+TEST_CASE("a tree of sums is in order, with all its barriers") {
+  const auto tree = [](const std::string& barrier) {
+    return own_word(
+        "  st.shared.u32 [%r2], %r1;\n  bar.sync 0;\n  mov.u32 %r5, 32;\nLOOP:\n"
+        "  setp.ge.u32 %p1, %r1, %r5;\n  @%p1 bra NEXT;\n  shl.b32 %r6, %r5, 2;\n"
+        "  add.u32 %r6, %r2, %r6;\n  ld.shared.u32 %r7, [%r6];\n"
+        "  ld.shared.u32 %r8, [%r2];\n  add.u32 %r8, %r8, %r7;\n"
+        "  st.shared.u32 [%r2], %r8;\nNEXT:\n" +
+        barrier + "  shr.u32 %r5, %r5, 1;\n  setp.ne.u32 %p2, %r5, 0;\n  @%p2 bra LOOP;\n");
+  };
+  CHECK(races(tree("  bar.sync 0;\n")) == "");
+  CHECK(races(tree("")).find(": error: thread (") != std::string::npos);
+}
+
+TEST_CASE("both barriers of a tile loop are needed, each round") {
+  const auto loop = [](const std::string& first, const std::string& second) {
+    return own_word(
+        "  ld.param.u32 %r9, [n];\n  mov.u32 %r5, 0;\nLOOP:\n"
+        "  st.shared.u32 [%r2], %r1;\n" +
+        first + "  ld.shared.u32 %r3, [tile+12];\n" + second +
+        "  add.u32 %r5, %r5, 1;\n  setp.lt.u32 %p1, %r5, %r9;\n  @%p1 bra LOOP;\n");
+  };
+  const std::string barrier = "  bar.sync 0;\n";
+  CHECK(races(loop(barrier, barrier)) == "");
+  CHECK(races(loop("", barrier)).find("22/23: error: thread (3,0,0) writes bytes 12..15") == 0);
+  CHECK(races(loop(barrier, "")).find("22/24: error: thread (3,0,0) writes bytes 12..15") == 0);
+}
+
+TEST_CASE("a block whose shape is not known is tried in several") {
+  const std::string body = own_word("  st.shared.u32 [%r2], %r1;\n  ld.shared.u32 %r3, [%r2+4];\n");
+  CHECK(
+      races(body, "") ==
+      "19/20: error: thread (1,0,0) writes bytes 4..7 of 'tile', and thread (0,0,0) reads them at "
+      "line 20; no barrier lies between\n");
+  // Only a block of more than one warp races, and only one that is wider than high.
+  const std::string warp = own_word(
+      "  st.shared.u32 [%r2], %r1;\n  bar.warp.sync 0xffffffff;\n  ld.shared.u32 %r3, [%r2+4];\n");
+  const ptx::Module module = kernel(warp);
+  const std::vector<Finding> findings = optimize::shared_race(module);
+  CHECK(summary(findings) ==
+        "19/21: warning: this write and the read at line 21 may touch the same bytes in two "
+        "threads; no barrier lies between\n");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].details[2] ==
+        "launch: a block of 1024 x 1 x 1 threads (.reqntid would say the shape)");
+}
+
+TEST_CASE("barriers at which only some meet order nothing") {
+  const std::string write = "  st.shared.u32 [%r2], %r1;\n";
+  const std::string read = "  ld.shared.u32 %r3, [%r2+4];\n";
+  CHECK(races(own_word(write + "  bar.sync 1, 64;\n" + read)) == "");
+  CHECK(races(own_word(write + "  bar.sync 1, 32;\n" + read)) != "");
+  CHECK(races(own_word(write + "  bar.arrive 1, 64;\n" + read)) != "");
+  CHECK(races(own_word(write + "  bar.sync 2;\n" + read)) == "");
+  CHECK(races(own_word(write + "  @%p1 bar.sync 2;\n" + read)) != "");
+  CHECK(races(own_word(write + "  bar.red.popc.u32 %r4, 0, %p1;\n" + read)) == "");
+}
+
+namespace {
+
+ptx::Module library_kernel(const CatalogEntry& entry, std::string_view target) {
+  std::vector<std::uint64_t> values;
+  for (const ParameterInfo& parameter : entry.parameters) values.push_back(parameter.default_value);
+  return entry.build(values, *ptx::find_target(target));
+}
+
+}  // namespace
+
+TEST_CASE("library kernels are free of races, and of warnings") {
+  for (const char* target : {"sm_75", "sm_89", "sm_90", "sm_120"}) {
+    for (const CatalogEntry& entry : catalog()) {
+      const ptx::Module module = library_kernel(entry, target);
+      INFO(entry.name << " for " << target);
+      CHECK(summary(optimize::shared_race(module)) == "");
+      CHECK(summary(optimize::analyze(module)) == "");
+    }
+  }
+}
+
+TEST_CASE("the library's matrix-vector product without one of its barriers") {
+  const ptx::Module whole = library_kernel(*find_kernel("gemv_coalesced"), "sm_89");
+  const std::string text = ptx::print(whole);
+  const auto line_of = [&](std::size_t at) {
+    return 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+  };
+  const auto store = line_of(text.find("st.shared"));
+  const std::size_t first = text.find("bar.sync 0;");
+  const std::size_t second = text.find("bar.sync 0;", first + 1);
+  REQUIRE(second != std::string::npos);
+  for (const std::size_t barrier : {first, second}) {
+    std::string without = text;
+    without.replace(barrier, 11, "           ");
+    const std::vector<Finding> findings = optimize::shared_race(ptx::parse(without));
+    INFO(summary(findings));
+    REQUIRE(findings.size() >= 4);
+    CHECK(findings[0].severity == Severity::Error);
+    CHECK(findings[0].message.find("thread (0,0,0) writes bytes 0..3 of 'tile', and thread (1,0,0) "
+                                   "reads them at line") == 0);
+    for (const Finding& finding : findings) {
+      CHECK(finding.severity != Severity::Note);
+      CHECK(finding.line == store);
+      CHECK(finding.other_line != 0);
+    }
+  }
+}
