@@ -61,13 +61,16 @@ std::uint32_t AffineSolver::symbol(const AffineSymbol& wanted) {
                                        wanted.operands[2]};
   const auto [at, made] =
       symbol_numbers_.try_emplace(key, static_cast<std::uint32_t>(r_.symbols_.size()));
-  if (made) {
-    r_.symbols_.push_back(wanted);
-    r_.add_range();
-    r_.expansions_.push_back(kNone);
-    r_.expansion_assumes_.push_back(kNone);
-  }
+  if (made) (void)new_symbol(wanted);
   return at->second;
+}
+
+std::uint32_t AffineSolver::new_symbol(const AffineSymbol& made) {
+  r_.symbols_.push_back(made);
+  r_.add_range();
+  r_.expansions_.push_back(kNone);
+  r_.expansion_assumes_.push_back(kNone);
+  return static_cast<std::uint32_t>(r_.symbols_.size() - 1);
 }
 
 AffineForm AffineSolver::operation(Operation kind, std::span<const AffineForm> operands,

@@ -20,6 +20,7 @@ AffineSolver::AffineSolver(Affine& result, const UniformityOptions& options)
 void AffineSolver::solve() {
   const LoopForest& forest = cfg_.loops();
   phi_symbols_.assign(versions_.size(), kNone);
+  value_symbols_.assign(versions_.size(), kNone);
   meeting_known_.assign(cfg_.blocks().size(), 0);
   meeting_.assign(cfg_.blocks().size(), Agreement::None);
   r_.versions_forms_.resize(versions_.size());
@@ -113,7 +114,7 @@ void AffineSolver::start_phi(std::uint32_t version) {
     s.is_signed = s.is_signed || (made.kind == StatementKind::Instruction &&
                                   kind(made.type()) == TypeKind::Signed);
   }
-  phi_symbols_[version] = symbol(s);
+  phi_symbols_[version] = new_symbol(s);
   r_.versions_forms_[version] = symbol_form(phi_symbols_[version], s.bits);
 }
 

@@ -18,6 +18,7 @@ class AffineSolver {
 
   // --- symbols and operations (affine_operations.cpp) -------------------------------------------
   std::uint32_t symbol(const AffineSymbol& wanted);
+  std::uint32_t new_symbol(const AffineSymbol& made);
   std::uint32_t form_number(const AffineForm& form);
   AffineForm operation(Operation kind, std::span<const AffineForm> operands, unsigned bits,
                        bool is_signed, ptx::Modifier comparison = ptx::Modifier::none);
@@ -76,8 +77,9 @@ class AffineSolver {
   const UniformityOptions options_;
   std::map<std::vector<std::uint64_t>, std::uint32_t> symbol_numbers_, form_numbers_;
   std::map<std::pair<std::uint32_t, bool>, std::uint32_t> assumption_numbers_;
-  std::vector<std::uint32_t> phi_symbols_;   // of each version
-  std::vector<std::uint8_t> meeting_known_;  // of each block
+  std::vector<std::uint32_t> value_symbols_;  // of each version
+  std::vector<std::uint32_t> phi_symbols_;    // of each version
+  std::vector<std::uint8_t> meeting_known_;   // of each block
   std::vector<Agreement> meeting_;
 };
 

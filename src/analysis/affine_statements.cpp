@@ -280,6 +280,8 @@ bool AffineSolver::too_complex(const AffineForm& form) const {
 // --- versions -----------------------------------------------------------------------------------
 
 AffineForm AffineSolver::value_symbol(std::uint32_t version) {
+  if (const std::uint32_t known = value_symbols_[version]; known != kNone)
+    return symbol_form(known, r_.symbols_[known].bits);
   const Version& v = versions_[version];
   const Register reg = (*r_.index_)[v.reg];
   const Type type = function_.type_of(reg);
@@ -293,7 +295,8 @@ AffineForm AffineSolver::value_symbol(std::uint32_t version) {
     const Instruction& made = function_.body[v.statement];
     s.is_signed = made.kind == StatementKind::Instruction && is_signed(made.type());
   }
-  return symbol_form(symbol(s), s.bits);
+  value_symbols_[version] = new_symbol(s);
+  return symbol_form(value_symbols_[version], s.bits);
 }
 
 AffineForm AffineSolver::written(std::uint32_t version) {

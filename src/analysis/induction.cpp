@@ -187,16 +187,18 @@ std::optional<InductionValue> Inductions::value(std::uint32_t loop, std::uint32_
   for (int i = 0; i < kLongestChain && version != kNone; ++i) {
     const Version& v = (*versions_)[version];
     if (!forest.contains(loop, v.block)) return std::nullopt;
-    for (std::uint32_t n = 0; n < variables.size(); ++n) {
+    const std::uint32_t n = variable_of_[version];
+    if (n < variables.size()) {
       const Induction& variable = variables[n];
       const bool stepped = !variable.step.constant() && v.kind == Version::Kind::Write &&
                            v.statement == variable.increment;
-      if (version != variable.phi && !stepped) continue;
-      result.variable = n;
-      result.offset &= mask_of(variable.bits);
-      result.is_next = stepped || (variable.step.constant() && variable.step.value != 0 &&
-                                   result.offset == variable.step.value);
-      return result;
+      if (version == variable.phi || stepped) {
+        result.variable = n;
+        result.offset &= mask_of(variable.bits);
+        result.is_next = stepped || (variable.step.constant() && variable.step.value != 0 &&
+                                     result.offset == variable.step.value);
+        return result;
+      }
     }
     const Instruction* write = definition(version);
     if (write == nullptr) return std::nullopt;
@@ -207,9 +209,9 @@ std::optional<InductionValue> Inductions::value(std::uint32_t loop, std::uint32_
     if (!write->is(Op::add) && !write->is(Op::sub)) return std::nullopt;
     const std::uint32_t sources[2] = {source(version, 1), source(version, 2)};
     const auto operands = function_->operands_of(*write);
-    const auto constant = [&](std::size_t n) -> std::optional<std::uint64_t> {
-      if (operands[n].kind == OperandKind::Integer) return operands[n].value;
-      const LoopTerm t = term(loop, sources[n - 1]);
+    const auto constant = [&](std::size_t number) -> std::optional<std::uint64_t> {
+      if (operands[number].kind == OperandKind::Integer) return operands[number].value;
+      const LoopTerm t = term(loop, sources[number - 1]);
       if (t.constant()) return t.value;
       return std::nullopt;
     };
@@ -278,6 +280,7 @@ class InductionReader {
 
   void read() {
     result_.loops_.resize(forest_.loops().size());
+    result_.variable_of_.assign(versions_.size(), kNone);
     for (std::uint32_t loop = 0; loop < forest_.loops().size(); ++loop) {
       if (forest_.loops()[loop].irreducible) continue;
       entries(loop);
@@ -391,7 +394,12 @@ class InductionReader {
       variable.next = next;
       if (step(loop, variable)) {
         variable.start = start(loop, variable);
-        result_.loops_[loop].variables.push_back(variable);
+        auto& variables = result_.loops_[loop].variables;
+        const auto number = static_cast<std::uint32_t>(variables.size());
+        result_.variable_of_[phi] = number;
+        // The increment of an inner loop's variable is none of an outer one's.
+        result_.variable_of_[result_.root(next)] = number;
+        variables.push_back(variable);
       }
     }
   }
@@ -456,7 +464,7 @@ class InductionReader {
       test.branch = branch;
       test.stays = successors[first ? 0 : 1];
       test.leaves = successors[first ? 1 : 0];
-      test.top = block == header;
+      test.top = block == header && test.stays != header;
       test.every_turn = true;
       for (const std::uint32_t from : cfg_.predecessors(header)) {
         if (forest_.contains(loop, from) && !cfg_.dominators().dominates(block, from)) {

@@ -432,7 +432,7 @@ TripCount Inductions::trip_count(std::uint32_t loop) const {
                                 c.relation, c.bound.value, c.is_signed, variable.bits);
     if (turns) {
       result.kind = TripCount::Kind::Constant;
-      result.turns = *turns;
+      result.turns = only->top ? *turns - 1 : *turns;
     }
   }
   if (result.kind == TripCount::Kind::Unknown) result.kind = TripCount::Kind::Symbolic;

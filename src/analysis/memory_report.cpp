@@ -115,7 +115,7 @@ class Reporter {
       access.bytes = bytes(s.type()) * access.vector;
       count(access);
     } else {
-      access.reason = std::string(row.mnemonic) + " is not followed";
+      access.reason = access.opcode + " is not followed";
     }
     total(access);
     report_.accesses.push_back(std::move(access));

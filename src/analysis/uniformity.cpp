@@ -60,7 +60,7 @@ class UniformitySolver {
     result_.split_.assign(blocks, false);
     decided_.assign(blocks, Agreement::Grid);
     block_is_open_.assign(blocks, true);
-    // What no thread comes to parts none, and writes nothing that anybody reads.
+    // Nobody comes to unreachable blocks: they stay as they are, open and out of the list.
     for (std::uint32_t b = 0; b < blocks; ++b) {
       if (cfg_.reachable(b)) open_blocks_.push_back(b);
     }
@@ -76,7 +76,7 @@ class UniformitySolver {
       std::uint32_t first_block = kNone;
       for (const RegisterUses::Use& use : uses_.of(reg)) {
         const std::uint32_t block = cfg_.block_of(use.statement);
-        written = written || use.write;
+        written = written || (use.write && cfg_.reachable(block));
         if (first_block == kNone) first_block = block;
         // Alone in one block, it may still be read there from the time before.
         leaves_block = leaves_block || block != first_block || (!use.write && !written);
@@ -92,12 +92,13 @@ class UniformitySolver {
       }
     }
     for (std::uint32_t b = 0; b < blocks; ++b) {
+      if (!cfg_.reachable(b)) continue;
       for (std::uint32_t i = cfg_.blocks()[b].first; i < cfg_.blocks()[b].end; ++i) {
         const Instruction& s = function_.body[i];
         if (s.kind == StatementKind::Unknown) give_up();
         if (s.kind != StatementKind::Instruction) continue;
         if (writes_carry(s)) carry_written_ = true;
-        if (has(info(s.op).flags, Flag::Call) && cfg_.reachable(b)) split_from(b);
+        if (has(info(s.op).flags, Flag::Call)) split_from(b);
       }
     }
     if (!function_.entry) split_from(0);
@@ -137,7 +138,6 @@ class UniformitySolver {
   void evaluate(std::uint32_t statement) {
     const Instruction& s = function_.body[statement];
     if (s.kind != StatementKind::Instruction) return;
-    if (!cfg_.reachable(cfg_.block_of(statement))) return;
     const auto operands = function_.operands_of(s);
     work_ += 4 + operands.size() * 4;
     const Agreement guard =
@@ -215,7 +215,7 @@ class UniformitySolver {
   // --- control --------------------------------------------------------------------------------
 
   void lower_branch(std::uint32_t block, Agreement to) {
-    if (result_.branches_[block] <= to) return;
+    if (result_.branches_[block] <= to || !cfg_.reachable(block)) return;
     result_.branches_[block] = to;
     decide(block);
     join(block, to);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "analysis/uniformity_sources.hpp"
 
@@ -18,6 +19,7 @@ namespace {
 constexpr std::uint64_t kMostWork = 2'000'000;
 
 constexpr std::uint64_t kBlockBarriers = 16;
+constexpr std::size_t kMostDoubts = 100;
 
 /// What is known of a function without looking at who calls it.
 struct Summary {
@@ -73,6 +75,8 @@ class Suspects {
       doubt.barrier = barrier;
       doubt.shape_known = block_[0] != 0;
       if (doubtful(doubt, barrier, block)) found.push_back(std::move(doubt));
+      // Each takes its time to tell, and nobody reads more.
+      if (found.size() == kMostDoubts) break;
     }
     return found;
   }
@@ -95,7 +99,8 @@ class Suspects {
       return true;
     }
     Agreement needed = Agreement::Block;
-    if (use.kind == UseKind::Warp || (use.kind == UseKind::None && !call.barrier))
+    const bool alone = each_warp_alone(use);
+    if (use.kind == UseKind::Warp || (use.kind == UseKind::None && !call.barrier) || alone)
       needed = Agreement::Warp;
     if (parted(doubt, statement, block, needed)) {
       doubt.why = use.kind == UseKind::None ? Doubt::Why::Call : Doubt::Why::Control;
@@ -114,6 +119,8 @@ class Suspects {
       doubt.why = Doubt::Why::Left;
       return behind_leaving_[block];
     }
+    doubt.why = Doubt::Why::Left;
+    if (alone) return behind_leaving_[block];
     doubt.why = Doubt::Why::Number;
     if (agreement(*use.id) < Agreement::Block) return true;
     if (constants_.of(*use.id).value_or(0) >= kBlockBarriers) return true;
@@ -173,6 +180,21 @@ class Suspects {
     return false;
   }
 
+  /// A barrier for 32 threads that is used for nothing else: each warp completes it by itself.
+  bool each_warp_alone(const Use& use) const {
+    const auto number = use.kind == UseKind::Block ? constants_.of(*use.id) : std::nullopt;
+    if (!number || *number >= kBlockBarriers || !counts_a_warp(use)) return false;
+    return std::ranges::all_of(s_.barriers, [&](std::uint32_t barrier) {
+      const Use other = use_of(s_.function, s_.function.body[barrier]);
+      if (other.kind == UseKind::None) return false;  // whatever the called function does
+      if (other.kind != UseKind::Block) return true;
+      const auto its = constants_.of(*other.id);
+      return (its && *its != *number) || counts_a_warp(other);
+    });
+  }
+  bool counts_a_warp(const Use& use) const {
+    return use.waits && use.count != nullptr && constants_.of(*use.count) == 32u;
+  }
   bool counts_all(const Operand& count) const {
     const auto number = constants_.of(count);
     const std::uint64_t threads = std::uint64_t{block_[0]} * block_[1] * block_[2];
@@ -333,15 +355,31 @@ class Gate {
     return subject;
   }
 
+  /// As Cfg::deciders of all barriers together, in one go.
   static void find_deciders(Subject& subject) {
-    subject.decides.assign(subject.cfg.blocks().size(), false);
-    std::uint32_t last = kNone;
-    for (const std::uint32_t barrier : subject.barriers) {
-      const std::uint32_t block = subject.cfg.block_of(barrier);
-      if (block == last) continue;
-      last = block;
-      for (const std::uint32_t decider : subject.cfg.deciders(block))
-        subject.decides[decider] = true;
+    const analysis::Cfg& cfg = subject.cfg;
+    const auto blocks = static_cast<std::uint32_t>(cfg.blocks().size());
+    subject.decides.assign(blocks, false);
+    std::vector<std::vector<std::uint32_t>> branches(blocks);  // that decide about a block
+    for (std::uint32_t b = 0; b < blocks; ++b) {
+      if (cfg.successors(b).size() < 2) continue;
+      const std::uint32_t meet = cfg.post_dominators().immediate(b);
+      for (std::uint32_t next : cfg.successors(b)) {
+        for (; next != meet && next != analysis::kNoNode && next != cfg.exit();
+             next = cfg.post_dominators().immediate(next))
+          branches[next].push_back(b);
+      }
+    }
+    std::vector<std::uint32_t> open;
+    for (const std::uint32_t barrier : subject.barriers) open.push_back(cfg.block_of(barrier));
+    while (!open.empty()) {
+      const std::uint32_t at = open.back();
+      open.pop_back();
+      // Each list is looked at once.
+      for (const std::uint32_t branch : std::exchange(branches[at], {})) {
+        if (!subject.decides[branch]) open.push_back(branch);
+        subject.decides[branch] = true;
+      }
     }
   }
 
@@ -367,6 +405,7 @@ class Gate {
     const Subject sharper = subject_of(folded, again);
     doubts = Suspects(sharper, block).find();
     if (doubts.empty()) return;
+    if (subject.uniformity.gave_up()) return report(subject, doubts, {}, false);
     find_deciders(subject);
     if (function.entry && block[0] != 0) {
       std::uint64_t work = kMostWork;

@@ -407,14 +407,17 @@ class Walker {
         apart(first, aligned_site);
         return false;
       }
+      bool arrived = false;
       for (std::uint32_t t = first; t < warp_end(first) && !ended_; ++t) {
         const std::uint32_t at = waits_at_[t];
         if (at == kNone || arrived_threads_[t] || is_warp_sync(at)) continue;
         if (is_aligned(at) && (parted || !all_wait)) continue;
-        moved = arrive(t) || moved;
+        arrived = arrive(t) || arrived;
       }
+      // One warp after the other: what it completes it completes before the next one comes.
+      if (arrived && !ended_) moved = let_arrivers_go() || moved;
     }
-    return moved && let_arrivers_go();
+    return moved;
   }
   bool is_warp_sync(std::uint32_t statement) const {
     return use_of(f_, f_.body[statement]).kind == UseKind::Warp;
@@ -533,7 +536,12 @@ class Walker {
         return false;
       }
       Threads gone = left_ & ~barrier.threads;
-      if (!barrier.all) gone = lanes_of_the_warps_of(barrier.threads) & gone;
+      if (!barrier.all && !cluster) gone = lanes_of_the_warps_of(barrier.threads) & gone;
+      if (gone.any() && !barrier.all && !is_aligned(barrier.statement)) {
+        // Lanes that left count as come or not, as they left before the others came or after.
+        lost();
+        return false;
+      }
       if (!cluster && gone.any()) {
         trouble(Trouble::Left, barrier.statement, barrier.threads, gone);
         return false;

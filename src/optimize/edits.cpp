@@ -134,9 +134,33 @@ ptx::Register Edits::new_register(ptx::Type type) {
   return {found->decl, decl.count++};
 }
 
+// A split names thousands of labels: what is taken is looked up, not searched for.
+ptx::NameId Edits::new_label_name() {
+  constexpr std::string_view kStem = "$opt_";
+  if (taken_.empty()) {
+    taken_.assign(module_->names.size() + 1, false);
+    for (const ptx::Label& label : function_->labels) taken_[label.name.value] = true;
+    for (const ptx::RegisterDecl& decl : function_->registers) {
+      const std::string_view text = module_->text(decl.name);
+      taken_[decl.name.value] = true;
+      // It may own any name that goes on with a number, or be one of the labels to come.
+      if (text.starts_with(kStem) || (decl.numbered && kStem.starts_with(text))) searches_ = true;
+    }
+  }
+  if (searches_) return new_name(kStem, next_label_name_);
+  for (;;) {
+    const ptx::NameId id =
+        module_->names.intern(std::string(kStem) + std::to_string(next_label_name_++));
+    if (id.value >= taken_.size()) taken_.resize(std::size_t{id.value} + 1, false);
+    if (taken_[id.value]) continue;
+    taken_[id.value] = true;
+    return id;
+  }
+}
+
 ptx::LabelId Edits::new_label(std::uint32_t scope) {
   ptx::Label label;
-  label.name = new_name("$opt_", next_label_name_);
+  label.name = new_label_name();
   label.scope = scope;
   function_->labels.push_back(label);
   return {static_cast<std::uint32_t>(function_->labels.size() - 1)};

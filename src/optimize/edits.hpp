@@ -66,6 +66,7 @@ class Edits {
     edits_.push_back({statement, kind, instruction});
   }
   [[nodiscard]] ptx::NameId new_name(std::string_view stem, std::uint32_t& counter);
+  [[nodiscard]] ptx::NameId new_label_name();
 
   ptx::Module* module_;
   ptx::Function* function_;
@@ -76,6 +77,8 @@ class Edits {
   };
   std::vector<Declared> declared_;
   std::uint32_t next_register_name_ = 0, next_label_name_ = 0;
+  std::vector<bool> taken_;  // names that no new label may have
+  bool searches_ = false;    // registers have names like those of new labels
 };
 
 }  // namespace ptxgen::inline v0::optimize

@@ -148,7 +148,9 @@ Negated negate(const Fusion& fusion, std::uint32_t reader, std::size_t place, st
 
 // a * b + c, c - a * b and so on. What must be negated, the product or c, follows from the signs;
 // negation is exact, so that the fused operation still rounds the sum of the same numbers, and
-// zeros have the signs they had: x - y and x + (-y) are one operation.
+// zeros have the signs they had: x - y and x + (-y) are one operation. In PTX neg and fma are no
+// fewer than mul and sub, unless negations are shared; ptxas 13.0 makes the neg a sign of the fma's
+// operand, so that one instruction is left of two.
 FusionPlan plan(Fusion& fusion, std::uint32_t sum, const Product& product) {
   FusionPlan plan;
   const Instruction& total = fusion.at(sum);

@@ -21,6 +21,8 @@ namespace {
 // mistake costs.
 constexpr int kMostRounds = 64;
 
+constexpr std::size_t kMostConditions = 64;
+
 // Instructions whose region is worth a split whatever its size: they touch memory, work with other
 // threads, or branch.
 bool is_weighty(const Instruction& s) {
@@ -81,10 +83,13 @@ class LoopSplit {
       if (!finder.look(i, candidate.plan, candidate.refusal)) continue;
       if (!candidate.refused()) {
         const auto& others = of_loop[candidate.plan.loop];
-        const auto same = std::find_if(others.begin(), others.end(), [&](std::size_t n) {
+        // So many different ones are beyond what a function may grow in any case.
+        const auto known =
+            others.begin() + static_cast<std::ptrdiff_t>(std::min(others.size(), kMostConditions));
+        const auto same = std::find_if(others.begin(), known, [&](std::size_t n) {
           return finder.same(candidates[n].plan, candidate.plan);
         });
-        if (same != others.end()) {
+        if (same != known) {
           candidates[*same].plan.compares.push_back(candidate.plan.compares[0]);
           continue;
         }

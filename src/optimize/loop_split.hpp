@@ -62,6 +62,10 @@ class SplitFinder {
 [[nodiscard]] SplitRefusal cannot_copy(analysis::Facts& facts, const Scopes& scopes,
                                        std::uint32_t loop, std::uint32_t test);
 
+/// The blocks of a loop in the order of their statements.
+[[nodiscard]] std::vector<std::uint32_t> blocks_in_order(const analysis::Cfg& cfg,
+                                                         std::uint32_t loop);
+
 /// Writes the loop of the plan twice, or only decides its comparisons.
 void split(ptx::Module& module, ptx::Function& function, analysis::Facts& facts,
            const Scopes& scopes, Edits& edits, const SplitPlan& plan);

@@ -1,9 +1,11 @@
 // src/optimize/loop_split_write.cpp - writes a loop twice, each with its condition decided
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "analysis/ordinal.hpp"
 #include "optimize/loop_split.hpp"
+#include "optimize/loop_split_front.hpp"
 
 // A loop that goes on while `value < bound`, and whose turns ask whether `other < limit`, becomes
 //
@@ -51,163 +53,6 @@ bool falls_through(const Instruction& s) {
          !ptx::has(ptx::info(s.op).flags, ptx::Flag::Terminator);
 }
 
-std::vector<std::uint32_t> blocks_of(const analysis::Cfg& cfg, std::uint32_t loop) {
-  const auto nodes = cfg.loops().nodes(loop);
-  std::vector<std::uint32_t> blocks(nodes.begin(), nodes.end());
-  std::sort(blocks.begin(), blocks.end());
-  return blocks;
-}
-
-}  // namespace
-
-SplitRefusal cannot_copy(analysis::Facts& facts, const Scopes& scopes, std::uint32_t loop,
-                         std::uint32_t test) {
-  const Function& function = facts.function();
-  const analysis::Cfg& cfg = facts.cfg();
-  const std::vector<std::uint32_t> blocks = blocks_of(cfg, loop);
-  const std::uint32_t header = cfg.loops().loops()[loop].header;
-  const bool together = blocks.back() - blocks.front() + 1 == blocks.size();
-  std::int64_t depth = 0;
-  bool nested = false, uneven = false;
-  const std::uint32_t scope = scopes.of(cfg.blocks()[header].first);
-  for (const std::uint32_t block : blocks) {
-    for (std::uint32_t i = cfg.blocks()[block].first; i < cfg.blocks()[block].end; ++i) {
-      const Instruction& s = function.body[i];
-      if (s.kind == StatementKind::Unknown) {
-        return {"unknown-instruction",
-                "the loop holds an instruction that is not in the op table, whose labels and "
-                "registers cannot be followed"};
-      }
-      if (s.kind == StatementKind::Variable &&
-          function.variables[s.variable].space != ptx::Space::Param) {
-        return {"declares-memory",
-                "the loop declares a variable in memory, of which there would be two: declare it "
-                "before the loop"};
-      }
-      if (s.kind == StatementKind::ScopeBegin) {
-        nested = true;
-        ++depth;
-      }
-      if (s.kind == StatementKind::ScopeEnd && --depth < 0) uneven = true;
-      if (s.kind == StatementKind::Instruction && s.op == Op::brx_idx) {
-        const auto next = cfg.successors(block);
-        if (std::find(next.begin(), next.end(), header) != next.end()) {
-          return {"indirect-branch",
-                  "a brx.idx leads back to the loop's start through a table of labels"};
-        }
-      }
-      if (!nested && scopes.of(i) != scope && s.kind != StatementKind::ScopeEnd) uneven = true;
-    }
-  }
-  if (nested && (!together || header != blocks.front() || depth != 0)) uneven = true;
-  // Branches lead from the first loop to these blocks of the second one.
-  const LoopTest& t = facts.inductions().tests(loop)[test];
-  if (scopes.of(cfg.blocks()[t.stays].first) != scope || scopes.of(t.branch) != scope)
-    uneven = true;
-  for (const std::uint32_t phi : facts.versions().phis(header)) {
-    const ptx::Register reg = facts.index()[facts.versions()[phi].reg];
-    if (cfg.blocks()[header].first < function.body.size() &&
-        !scopes.visible(reg, cfg.blocks()[header].first)) {
-      uneven = true;
-    }
-  }
-  if (uneven) {
-    return {"scopes",
-            "braces around a part of the loop only, or in pieces of it, keep registers from being "
-            "named in a second copy: open and close braces within one turn"};
-  }
-  return {};
-}
-
-namespace {
-
-// Code in front of the loop, on numbers of which some are constants.
-class Front {
- public:
-  Front(Edits& edits, std::uint32_t at, unsigned bits, std::uint32_t like)
-      : edits_(edits), at_(at), bits_(bits), like_(like) {}
-
-  struct Number {
-    bool constant = true;
-    std::uint64_t value = 0;
-    Operand operand;
-  };
-  Number number(std::uint64_t value) const { return {true, value & mask(), {}}; }
-  Number number(const Operand& o) const {
-    if (o.kind == OperandKind::Integer) return number(o.value);
-    return {false, 0, o};
-  }
-  Operand operand(const Number& n) const {
-    if (!n.constant) return n.operand;
-    const std::uint64_t sign = std::uint64_t{1} << (bits_ - 1);
-    return Operand::integer(static_cast<std::int64_t>((n.value ^ sign) - sign));
-  }
-
-  Number xor_(const Number& a, std::uint64_t key) {
-    if (key == 0) return a;
-    if (a.constant) return number(a.value ^ key);
-    return made(Op::xor_, ptx::untyped(bits_), a, number(key));
-  }
-  Number add(const Number& a, const Number& b) {
-    if (a.constant && b.constant) return number(a.value + b.value);
-    if (b.constant && b.value == 0) return a;
-    return made(Op::add, unsigned_type(), a, b);
-  }
-  Number sub(const Number& a, const Number& b) {
-    if (a.constant && b.constant) return number(a.value - b.value);
-    if (b.constant && b.value == 0) return a;
-    return made(Op::sub, unsigned_type(), a, b);
-  }
-  Number least(const Number& a, const Number& b) {
-    if (a.constant && b.constant) return number(std::min(a.value, b.value));
-    return made(Op::min, unsigned_type(), a, b);
-  }
-  Number most(const Number& a, const Number& b) {
-    if (a.constant && b.constant) return number(std::max(a.value, b.value));
-    return made(Op::max, unsigned_type(), a, b);
-  }
-  // a relation b ? x : y
-  Number choose(const Number& a, Modifier relation, const Number& b, const Number& x,
-                const Number& y) {
-    if (a.constant && b.constant) {
-      const bool holds = relation == Modifier::le ? a.value <= b.value : a.value >= b.value;
-      return holds ? x : y;
-    }
-    const ptx::Register p = compare(Op::setp_unsigned, unsigned_type(), relation, a, b);
-    return into(Op::selp, ptx::untyped(bits_), {operand(x), operand(y), Operand::reg(p)});
-  }
-  Number made(Op op, Type type, const Number& a, const Number& b) {
-    return into(op, type, {operand(a), operand(b)});
-  }
-  ptx::Register compare(Op op, Type type, Modifier relation, const Number& a, const Number& b) {
-    const ptx::Register p = edits_.new_register(Type::pred);
-    put(edits_.make(op, {relation, ptx::as_modifier(type)},
-                    {Operand::reg(p), operand(a), operand(b)}, like_));
-    return p;
-  }
-  Type unsigned_type() const {
-    return bits_ == 64 ? Type::u64 : bits_ == 32 ? Type::u32 : Type::u16;
-  }
-  Type signed_type() const { return bits_ == 64 ? Type::s64 : bits_ == 32 ? Type::s32 : Type::s16; }
-  std::uint64_t mask() const { return Ordinal{bits_, false, false}.mask(); }
-  void put(const Instruction& s) { edits_.insert_before(at_, s); }
-
- private:
-  Number into(Op op, Type type, std::initializer_list<Operand> sources) {
-    const ptx::Register d = edits_.new_register(ptx::untyped(bits_));
-    std::vector<Operand> operands{Operand::reg(d)};
-    operands.insert(operands.end(), sources.begin(), sources.end());
-    const Modifier words[] = {ptx::as_modifier(type)};
-    put(edits_.make(op, words, operands, like_));
-    return {false, 0, Operand::reg(d)};
-  }
-
-  Edits& edits_;
-  std::uint32_t at_;
-  unsigned bits_;
-  std::uint32_t like_;
-};
-
 Modifier word(Relation relation) {
   constexpr Modifier kWords[] = {Modifier::lt, Modifier::le, Modifier::gt,
                                  Modifier::ge, Modifier::eq, Modifier::ne};
@@ -228,7 +73,7 @@ class Splitter {
         test_(facts.inductions().tests(plan.loop)[plan.test]),
         variable_(facts.inductions().of(plan.loop)[plan.condition.value.variable]),
         order_{variable_.bits, plan.condition.is_signed, variable_.down()},
-        blocks_(blocks_of(cfg_, plan.loop)),
+        blocks_(blocks_in_order(cfg_, plan.loop)),
         header_(cfg_.loops().loops()[plan.loop].header) {}
 
   void run() {
@@ -240,8 +85,8 @@ class Splitter {
       return;
     }
     find_entry();
-    Front front(edits_, at_, variable_.bits, like());
-    const Front::Number bound = first_bound(front);
+    SplitFront front(edits_, at_, variable_.bits, like());
+    const SplitFront::Number bound = first_bound(front);
     second_ = edits_.new_label(scope_);
     if (!plan_.behind_test) enter_second(front);
     copy(front, bound);
@@ -442,7 +287,7 @@ class Splitter {
     return Operand::reg(facts_.index()[facts_.versions()[t.version].reg]);
   }
   Type type() const {
-    const Front front(edits_, at_, variable_.bits, like());
+    const SplitFront front(edits_, at_, variable_.bits, like());
     return plan_.condition.is_signed ? front.signed_type() : front.unsigned_type();
   }
   Op setp() const { return plan_.condition.is_signed ? Op::setp_signed : Op::setp_unsigned; }
@@ -451,12 +296,12 @@ class Splitter {
   }
 
   // The number below which the tested value stays as long as the first loop goes on.
-  Front::Number first_bound(Front& front) {
+  SplitFront::Number first_bound(SplitFront& front) {
     const LoopComparison& goes_on = *test_.goes_on;
     const Relation relation = variable_.down() ? mirrored(goes_on.relation) : goes_on.relation;
     const bool at_most = goes_on.relation != Relation::Ne && relation == Relation::Le;
-    const Front::Number bound = front.number(term(goes_on.bound));
-    const Front::Number limit = front.number(term(plan_.condition.bound));
+    const SplitFront::Number bound = front.number(term(goes_on.bound));
+    const SplitFront::Number limit = front.number(term(plan_.condition.bound));
     const std::uint64_t key = order_.key();
     const bool by_step = !plan_.behind_test && !goes_on.value.is_next && !variable_.step.constant();
     const std::int64_t distance = by_step ? 0 : this->distance();
@@ -464,9 +309,9 @@ class Splitter {
         !(bound.constant && limit.constant)) {
       return front.made(variable_.down() ? Op::max : Op::min, type(), bound, limit);
     }
-    const Front::Number b = front.xor_(bound, key);
-    const Front::Number s = below(front, front.xor_(limit, key), distance, by_step);
-    const Front::Number both =
+    const SplitFront::Number b = front.xor_(bound, key);
+    const SplitFront::Number s = below(front, front.xor_(limit, key), distance, by_step);
+    const SplitFront::Number both =
         at_most ? front.choose(s, Modifier::le, b, s, front.add(b, front.number(1)))
                 : front.least(b, s);
     return front.xor_(both, key);
@@ -487,15 +332,15 @@ class Splitter {
 
   // The least number that the tested value must stay below for the condition to have its first
   // outcome: value + distance < limit, or <=. Saturates at the ends of the type.
-  Front::Number below(Front& front, const Front::Number& limit, std::int64_t distance,
-                      bool by_step) {
+  SplitFront::Number below(SplitFront& front, const SplitFront::Number& limit,
+                           std::int64_t distance, bool by_step) {
     const std::uint64_t mask = order_.mask();
     if (by_step) {
-      const Front::Number step = front.number(term(variable_.step));
-      const Front::Number least = front.sub(front.most(limit, step), step);
+      const SplitFront::Number step = front.number(term(variable_.step));
+      const SplitFront::Number least = front.sub(front.most(limit, step), step);
       if (plan_.strict) return least;
-      const Front::Number one = front.number(1);
-      const Front::Number next = front.add(front.least(least, front.number(mask - 1)), one);
+      const SplitFront::Number one = front.number(1);
+      const SplitFront::Number next = front.add(front.least(least, front.number(mask - 1)), one);
       return front.choose(limit, Modifier::ge, step, next, front.number(0));
     }
     bool strict = plan_.strict;
@@ -504,7 +349,7 @@ class Splitter {
       strict = true;
     }
     if (distance > 0) {
-      const Front::Number ahead = front.number(static_cast<std::uint64_t>(distance));
+      const SplitFront::Number ahead = front.number(static_cast<std::uint64_t>(distance));
       return front.sub(front.most(limit, ahead), ahead);
     }
     const std::uint64_t behind = static_cast<std::uint64_t>(-distance) + (strict ? 0 : 1);
@@ -513,9 +358,9 @@ class Splitter {
   }
 
   // A first turn whose condition already has its second outcome belongs to the second loop.
-  void enter_second(Front& front) {
+  void enter_second(SplitFront& front) {
     const LoopComparison& c = plan_.condition;
-    Front::Number value = front.number(start_register());
+    SplitFront::Number value = front.number(start_register());
     value = front.add(value, front.number(c.value.offset));
     const ptx::Register p =
         front.compare(setp(), type(), word(c.relation), value, front.number(term(c.bound)));
@@ -524,7 +369,7 @@ class Splitter {
 
   // ---- the first loop: a copy
 
-  void copy(Front& front, const Front::Number& bound) {
+  void copy(SplitFront& front, const SplitFront::Number& bound) {
     name_scopes();
     name_labels();
     if (blocks_.front() != header_) front.put(jump(copied_label(header_)));
@@ -549,8 +394,8 @@ class Splitter {
   }
 
   // True if control goes on to what is written next.
-  bool copy_statement(Front& front, std::uint32_t block, std::uint32_t i,
-                      const Front::Number& bound) {
+  bool copy_statement(SplitFront& front, std::uint32_t block, std::uint32_t i,
+                      const SplitFront::Number& bound) {
     const Instruction& s = function_.body[i];
     if (!is_dead(block, true)) {
       if (i == test_.goes_on->statement) compare_first(front, bound);
@@ -575,7 +420,7 @@ class Splitter {
   }
 
   // The test of the first loop, beside the one that it replaces.
-  void compare_first(Front& front, const Front::Number& bound) {
+  void compare_first(SplitFront& front, const SplitFront::Number& bound) {
     const Instruction& old = function_.body[test_.goes_on->statement];
     const Operand value = function_.operands_of(old)[test_.goes_on->operand];
     more_ = edits_.new_register(Type::pred);
@@ -585,7 +430,7 @@ class Splitter {
     front.put(edits_.make(setp(), words, operands, test_.goes_on->statement));
   }
 
-  bool copy_test(Front& front) {
+  bool copy_test(SplitFront& front) {
     const Instruction& old = function_.body[test_.branch];
     const std::uint32_t taken = cfg_.successors(test_.block)[0];
     Instruction made = edits_.copy(old);
@@ -604,7 +449,7 @@ class Splitter {
   }
 
   // Behind the first loop: the test as it was tells whether the second one is to follow.
-  void leave_first(Front& front) {
+  void leave_first(SplitFront& front) {
     const LabelId stays = test_.stays == header_ ? second_ : label_of(test_.stays);
     if (keeps_test()) {
       Instruction again = jump(stays);
@@ -644,9 +489,9 @@ class Splitter {
            facts_.versions().before(test_.branch, reg) == variable_.next &&
            scopes_.visible(facts_.index()[reg], test_.branch);
   }
-  Operand stepped_back(Front& front, const Operand&) {
-    const Front::Number next = front.number(start_register());
-    const Front::Number step = front.number(term(variable_.step));
+  Operand stepped_back(SplitFront& front, const Operand&) {
+    const SplitFront::Number next = front.number(start_register());
+    const SplitFront::Number step = front.number(term(variable_.step));
     return front.operand(front.sub(next, step));
   }
 
@@ -789,6 +634,11 @@ class Splitter {
     return found != pairs.end() && found->first == id ? found->second : id;
   }
 
+  std::uint32_t mapped_symbol(std::uint32_t id) const {
+    const auto found = symbols_.find(id);
+    return found == symbols_.end() ? id : found->second;
+  }
+
   Operand mapped(Operand o) {
     switch (o.kind) {
       case OperandKind::Label:
@@ -798,11 +648,11 @@ class Splitter {
         o.id = mapped_id(decls_, o.id);
         break;
       case OperandKind::Symbol:
-        o.id = mapped_id(symbols_, o.id);
+        o.id = mapped_symbol(o.id);
         break;
       case OperandKind::Memory:
         if (o.base == OperandKind::Register) o.id = mapped_id(decls_, o.id);
-        if (o.base == OperandKind::Symbol) o.id = mapped_id(symbols_, o.id);
+        if (o.base == OperandKind::Symbol) o.id = mapped_symbol(o.id);
         break;
       default:
         break;
@@ -832,21 +682,26 @@ class Splitter {
     const auto made = static_cast<std::uint32_t>(function_.variables.size());
     function_.variables.push_back(variable);
     const auto owner = static_cast<std::uint32_t>(&function_ - module_.functions.data());
-    const auto count = static_cast<std::uint32_t>(module_.symbols.size());
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const ptx::Symbol symbol = module_.symbols[i];
-      if (symbol.kind != ptx::SymbolKind::FunctionVariable || symbol.function != owner ||
-          symbol.index != old) {
-        continue;
+    if (symbols_of_.empty()) {
+      for (std::uint32_t i = 0; i < module_.symbols.size(); ++i) {
+        const ptx::Symbol& symbol = module_.symbols[i];
+        if (symbol.kind == ptx::SymbolKind::FunctionVariable && symbol.function == owner) {
+          symbols_of_.push_back({symbol.index, i});
+        }
       }
-      symbols_.push_back({i, static_cast<std::uint32_t>(module_.symbols.size())});
+      std::sort(symbols_of_.begin(), symbols_of_.end());
+    }
+    auto known =
+        std::lower_bound(symbols_of_.begin(), symbols_of_.end(), std::pair(old, std::uint32_t{0}));
+    for (; known != symbols_of_.end() && known->first == old; ++known) {
+      const ptx::Symbol symbol = module_.symbols[known->second];
+      symbols_[known->second] = static_cast<std::uint32_t>(module_.symbols.size());
       module_.symbols.push_back({symbol.name, symbol.kind, owner, made});
     }
-    std::sort(symbols_.begin(), symbols_.end());
     return made;
   }
   // A table outside the loop names the labels of the second one.
-  void copy_table(Front& front, Instruction& brx) {
+  void copy_table(SplitFront& front, Instruction& brx) {
     Operand& table = function_.operands_of(brx)[1];
     const std::uint32_t name = table.id;
     const auto found =
@@ -888,7 +743,8 @@ class Splitter {
   mutable std::optional<std::vector<std::uint32_t>> chain_;
   std::vector<LabelId> block_label_;
   using Pairs = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
-  Pairs labels_, scopes_map_, decls_, symbols_;
+  Pairs labels_, scopes_map_, decls_, symbols_of_;
+  std::map<std::uint32_t, std::uint32_t> symbols_;
 };
 
 }  // namespace

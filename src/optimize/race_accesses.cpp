@@ -257,7 +257,6 @@ Orders orders(analysis::Facts& facts, std::uint32_t statement, std::uint64_t thr
     const bool all = operands[count].kind == OperandKind::Integer && threads != 0 &&
                      operands[count].value == threads;
     if (!all) return Orders::Nothing;
-    if (arrivals.any) return Orders::Nothing;
   }
   if (arrivals.unknown) return Orders::Nothing;
   const bool arrived = operands[id].kind != OperandKind::Integer

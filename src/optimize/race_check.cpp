@@ -53,10 +53,13 @@ bool fits(const Shape& shape) {
   return threads != 0 && threads <= 1024;
 }
 
+using PairNumbers = std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t>;
+
 /// One kernel in blocks of one shape.
 class ShapeCheck {
  public:
-  ShapeCheck(const Module& module, const Function& function, const Shape& shape, RaceCheck& result)
+  ShapeCheck(const Module& module, const Function& function, const Shape& shape, RaceCheck& result,
+             const PairNumbers* witnessed)
       : facts_(module, function, {.block = shape}),
         affine_(module, function, facts_.cfg(), facts_.index(), facts_.versions(),
                 facts_.uniformity(), {.block = shape}),
@@ -68,7 +71,8 @@ class ShapeCheck {
         witnesses_(facts_, accesses_, orders_, shape),
         rounds_(facts_, affine_, shape),
         access_forms_(accesses_.size()),
-        result_(result) {}
+        result_(result),
+        witnessed_(witnessed) {}
 
   std::vector<RacePair> run() {
     const Function& function = facts_.function();
@@ -136,13 +140,32 @@ class ShapeCheck {
                         segments.of(accesses_[b].statement));
   }
 
+  /// Whether threads that are in the same round of every loop agree on a symbol.
+  bool agrees(std::uint32_t id, int depth) const {
+    using Kind = analysis::AffineSymbol::Kind;
+    const analysis::AffineSymbol& symbol = forms_.symbol(id);
+    if (symbol.restless || depth > 16) return false;
+    if (symbol.agreement >= analysis::Agreement::Block || symbol.kind == Kind::Iteration)
+      return true;
+    if (symbol.kind != Kind::Operation) return false;
+    for (const std::uint32_t operand : symbol.operands) {
+      if (operand == kNone) continue;
+      for (const analysis::AffineTerm& term : affine_.form(operand).terms) {
+        for (const std::uint32_t factor : term.symbols) {
+          if (factor != kNone && !agrees(factor, depth + 1)) return false;
+        }
+      }
+    }
+    return true;
+  }
+
   /// Whether two threads of the region find the same value of a product of symbols.
   bool same(const Segments& segments, Region& region, std::uint32_t a, std::uint32_t b,
             const SymbolKey& key) {
     for (const std::uint32_t id : key) {
       if (id == kNone) break;
       const analysis::AffineSymbol& symbol = forms_.symbol(id);
-      if (symbol.agreement < analysis::Agreement::Block || symbol.restless) return false;
+      if (!agrees(id, 0)) return false;
       // It changes with each round of its loop, and of those around that.
       int depth = 0;
       for (std::uint32_t l = symbol.loop; l != kNoNode; l = loops_[l].parent) {
@@ -172,6 +195,7 @@ class ShapeCheck {
     const std::uint32_t home = segments.of(accesses_[a].statement);
     pair.same_value = writes_one_value(a, b, region.contains(home) && !region.leads(home, home));
     if (pair.same_value) return;
+    if (witnessed_ != nullptr && witnessed_->count({pair.first, pair.second}) == 0) return;
     pair.witness = witness(pair, met, pairs);
   }
 
@@ -230,9 +254,6 @@ class ShapeCheck {
   /// How many rounds of the loop threads at the accesses are apart, if they agree on the number.
   Region::Order rounds_apart(const Segments& segments, Region& region, std::uint32_t a,
                              std::uint32_t b, std::uint32_t loop) {
-    const std::uint32_t iteration = affine_.find(analysis::AffineSymbol::Kind::Iteration, loop);
-    if (iteration == kNone || forms_.symbol(iteration).agreement < analysis::Agreement::Block)
-      return Region::Order::Unknown;
     int depth = 0;
     for (std::uint32_t l = loops_[loop].parent; l != kNoNode; l = loops_[l].parent) {
       if (++depth > 64 || order(segments, region, a, b, l) != Region::Order::Equal)
@@ -387,6 +408,7 @@ class ShapeCheck {
   Rounds rounds_;
   std::vector<std::optional<AccessForm>> access_forms_;
   RaceCheck& result_;
+  const PairNumbers* witnessed_;  ///< pairs to look for a witness of; null: all
   std::vector<RacePair> pairs_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> found_;
   std::uint64_t comparisons_ = 0;
@@ -407,10 +429,13 @@ RaceCheck check_races(const Module& module, const Function& function, const Gate
     result.shape_known = false;
     shapes = likely_shapes(function);
   }
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> witnessed, seen;
+  PairNumbers witnessed, seen;
   std::map<std::pair<std::uint32_t, std::uint32_t>, RacePair> pairs;
   for (const Shape& shape : shapes) {
-    for (RacePair& pair : ShapeCheck(module, function, shape, result).run()) {
+    // A witness counts only if there is one for every shape.
+    const PairNumbers before = witnessed;
+    const PairNumbers* wanted = shape == shapes[0] ? nullptr : &before;
+    for (RacePair& pair : ShapeCheck(module, function, shape, result, wanted).run()) {
       const std::pair key{pair.first, pair.second};
       ++seen[key];
       if (pair.witness) ++witnessed[key];

@@ -38,9 +38,9 @@ std::vector<bool> Region::flood(std::span<const std::uint32_t> from, std::uint32
 }
 
 Region::Order Region::order(std::uint32_t changing, std::uint32_t first, std::uint32_t second) {
-  if (!contains(changing)) return Order::Equal;
   // Threads that began at different barriers need not be in the same round of a loop.
   if (starts_.size() > 1) return Order::Unknown;
+  if (!contains(changing)) return Order::Equal;
   const auto [at, made] = changes_.try_emplace(changing);
   Change& change = at->second;
   if (made) {

@@ -128,13 +128,16 @@ RoundForms Rounds::worked_out(const SharedAccess& access, const AccessForm& form
     if (round >= limit || !now.address.known || !now.address.rest.empty()) break;
     for (std::size_t t = 0; t < goes_on.size(); ++t) now.may[t] = now.may[t] && goes_on[t];
     made.rounds.push_back(std::move(now));
-    if (!made.periodic && !leave_out_ended(made.loop, forms, goes_on)) break;
+    ThreadForms next(facts_, affine_, shape_);
+    next.fix(sources.iteration, round + 1);
+    if (!made.periodic && !leave_out_ended(made.loop, forms, next, goes_on)) break;
   }
   if (!made.periodic) made.rounds.clear();
   return made;
 }
 
-bool Rounds::leave_out_ended(std::uint32_t loop, ThreadForms& forms, std::vector<bool>& goes_on) {
+bool Rounds::leave_out_ended(std::uint32_t loop, ThreadForms& forms, ThreadForms& next,
+                             std::vector<bool>& goes_on) {
   if (!inductions_)
     inductions_.emplace(facts_.function(), facts_.cfg(), facts_.index(), facts_.versions());
   const std::uint32_t header = facts_.cfg().loops().loops()[loop].header;
@@ -143,8 +146,9 @@ bool Rounds::leave_out_ended(std::uint32_t loop, ThreadForms& forms, std::vector
     if (!test.every_turn || !test.goes_on) continue;
     const analysis::LoopComparison& comparison = *test.goes_on;
     const analysis::Induction& variable = inductions_->of(loop)[comparison.value.variable];
-    if (!variable.step.constant()) continue;
-    const auto counter = forms.values(affine_.of_version(variable.phi, header));
+    // What the counter is at the test: counted from this round, or from the next.
+    const bool of_next = comparison.value.is_next && !variable.step.constant();
+    const auto counter = (of_next ? next : forms).values(affine_.of_version(variable.phi, header));
     if (!counter) continue;
     const unsigned bits = variable.bits;
     std::vector<std::int64_t> bound(goes_on.size(),

@@ -43,7 +43,9 @@ class Rounds {
   bool look_at(std::uint32_t symbol, int depth, Sources& sources, std::uint64_t modulus) const;
   [[nodiscard]] RoundForms worked_out(const SharedAccess& access, const AccessForm& form);
   /// Takes out the threads that leave the loop after this round; false if that is not known.
-  bool leave_out_ended(std::uint32_t loop, ThreadForms& forms, std::vector<bool>& goes_on);
+  /// `forms` and `next`: of this round and the one after it.
+  bool leave_out_ended(std::uint32_t loop, ThreadForms& forms, ThreadForms& next,
+                       std::vector<bool>& goes_on);
 
   analysis::Facts& facts_;
   const analysis::Affine& affine_;

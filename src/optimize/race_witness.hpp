@@ -75,7 +75,7 @@ class Witnesses {
   /// Statements that addresses, guards and stored values hang on.
   std::vector<bool> relevant_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<Event>> events_;
-  std::uint64_t budget_ = 150'000;  ///< statements that may still be run
+  std::uint64_t budget_ = 40'000;  ///< statements that may still be run
 };
 
 }  // namespace ptxgen::inline v0::optimize

@@ -1,5 +1,4 @@
-// tests/analysis/induction_test.cpp - variables, tests and trip counts of loops as people write
-// them
+// tests/analysis/induction_test.cpp - variables, tests and trip counts of loops
 #include <catch2/catch.hpp>
 
 #include "analysis/facts.hpp"
@@ -34,7 +33,7 @@ END:
   ret;
 )") == "loop 0: header block 2, depth 1, turns from its test\n"
        "  %r2 from 0 by 1\n"
-       "  test at block 2, top: goes on while %r2 + 1 < %r1, unsigned\n");
+       "  test at block 2: goes on while %r2 + 1 < %r1, unsigned\n");
 }
 
 TEST_CASE("a loop over constants, running down, compared before the step") {
@@ -47,7 +46,7 @@ TOP:
   ret;
 )") == "loop 0: header block 1, depth 1, 6 turns\n"
        "  %r2 from 20 by -5\n"
-       "  test at block 1, top: goes on while %r2 > -3, signed\n");
+       "  test at block 1: goes on while %r2 > -3, signed\n");
 }
 
 TEST_CASE("a loop tested at its top whose variable goes through copies") {
@@ -85,7 +84,7 @@ TOP:
   ret;
 )") == "loop 0: header block 1, depth 1, turns from its test, may wrap around\n"
        "  %r2 from 7 by -1\n"
-       "  test at block 1, top: goes on while %r2 + -1 >= %r1, signed\n");
+       "  test at block 1: goes on while %r2 + -1 >= %r1, signed\n");
 }
 
 TEST_CASE("the step may be an invariant") {
@@ -100,7 +99,7 @@ TOP:
   ret;
 )") == "loop 0: header block 1, depth 1, turns from its test, may wrap around\n"
        "  %r2 from %r2 by %r7\n"
-       "  test at block 1, top: goes on while %r2 + %r7 < %r1, unsigned\n");
+       "  test at block 1: goes on while %r2 + %r7 < %r1, unsigned\n");
 }
 
 TEST_CASE("what a loop writes is no bound") {
@@ -115,7 +114,7 @@ TOP:
   ret;
 )") == "loop 0: header block 1, depth 1, turns unknown\n"
        "  %r2 from 0 by 1\n"
-       "  test at block 1, top: no comparison with an invariant\n");
+       "  test at block 1: no comparison with an invariant\n");
 }
 
 TEST_CASE("a guarded step is no induction") {
@@ -129,7 +128,7 @@ TOP:
   @%p2 bra TOP;
   ret;
 )") == "loop 0: header block 1, depth 1, turns unknown\n"
-       "  test at block 1, top: no comparison with an invariant\n");
+       "  test at block 1: no comparison with an invariant\n");
 }
 
 TEST_CASE("two steps on two ways round are no induction") {
@@ -152,6 +151,25 @@ JOIN:
        "  test at block 4: no comparison with an invariant\n");
 }
 
+TEST_CASE("two ways back with different steps are no induction") {
+  CHECK(text_of(R"(
+  ld.param.u32 %r1, [n];
+  mov.u32 %r2, 0;
+TOP:
+  ld.shared.u32 %r3, [tile];
+  setp.eq.u32 %p1, %r3, 0;
+  @%p1 bra ODD;
+  add.s32 %r2, %r2, 1;
+  setp.lt.u32 %p2, %r2, %r1;
+  @%p2 bra TOP;
+  ret;
+ODD:
+  add.s32 %r2, %r2, 3;
+  bra TOP;
+)") == "loop 0: header block 1, depth 1, turns unknown\n"
+       "  test at block 2, not in every turn: no comparison with an invariant\n");
+}
+
 TEST_CASE("nested loops: the inner bound is invariant in the inner loop only") {
   CHECK(text_of(R"(
   ld.param.u32 %r1, [n];
@@ -171,7 +189,7 @@ INNER:
        "  test at block 3: goes on while %r2 + 256 < %r1, unsigned\n"
        "loop 1: header block 2, depth 2, 256 turns\n"
        "  %r3 from 0 by 1\n"
-       "  test at block 2, top: goes on while %r3 + 1 != 256\n");
+       "  test at block 2: goes on while %r3 + 1 != 256\n");
 }
 
 TEST_CASE("a loop with a second way out has no trip count, its test is still read") {

@@ -181,7 +181,8 @@ TEST_CASE("constant trip counts are those of the loop, near the ends of the type
     const Predicted predicted = predict(s);
     if (predicted.none) continue;
     CAPTURE(text_of(s));
-    const Run truth = interpret(s);
+    Run truth = interpret(s);
+    if (s.form == Form::Top) --truth.turns;  // the last test lets no turn begin
     if (predicted.count.kind != TripCount::Kind::Constant) continue;
     ++constant;
     if (predicted.count.turns > kMost) {
@@ -196,7 +197,8 @@ TEST_CASE("constant trip counts are those of the loop, near the ends of the type
     const bool enters = !s.guarded || holds(s, s.start, s.bound);
     if (truth.turns <= 100 && i % 10 == 0) {
       ++run;
-      REQUIRE(emulate(s) == (enters ? predicted.count.turns : 0));
+      const std::uint64_t tests = truth.turns + (s.form == Form::Top ? 1 : 0);
+      REQUIRE(emulate(s) == (enters ? tests : 0));
     }
   }
   CHECK(constant > test::count(800, 8000));

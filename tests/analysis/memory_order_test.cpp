@@ -335,6 +335,7 @@ TEST_CASE("what may change places and what may vanish") {
       CHECK_FALSE(swap(access, fence));
     }
     CHECK_FALSE(swap(fence, fence));
+    CHECK(analysis::memory_order(statement(fence)).is_fence());
     CHECK(swap(fence, add));
     CHECK_FALSE(analysis::may_vanish(statement(fence)));
   }

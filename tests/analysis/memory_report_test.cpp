@@ -184,7 +184,7 @@ TEST_CASE("memory report: verdicts") {
         "unknown: the state space of the generic address is not known");
   CHECK(verdict_of("cvta.to.shared.u64 %rd1, %rd0;\n"
                    "cp.async.ca.shared.global [%rd1], [%rd0], 4;\n") ==
-        "unknown: cp is not followed");
+        "unknown: cp.async.ca.shared.global is not followed");
   // Shared memory.
   CHECK(verdict_of("mad.lo.u32 %r9, %r0, 4, %r5; ld.shared.u32 %r8, [%r9];") ==
         "no bank conflicts: 1 wavefront");

@@ -75,8 +75,8 @@ TEST_CASE("list names every kernel with its parameters") {
     // Each one can be dumped as it is listed.
     CHECK(ptxgen_program({"dump", kernel.at("name")}).exit_code == 0);
   }
-  CHECK(names ==
-        std::vector<std::string>{"copy", "fma_rpt", "gemv_coalesced", "gemv_strided", "vadd"});
+  CHECK(names == std::vector<std::string>{"copy", "fma_rpt", "gemv_coalesced", "gemv_strided",
+                                          "vadd", "vadd_bf16", "vadd_f16"});
   CHECK(contains(ptxgen_program({"list"}).out, "gemv_coalesced"));
 }
 

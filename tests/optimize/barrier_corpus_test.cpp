@@ -1,4 +1,4 @@
-// tests/optimize/barrier_corpus_test.cpp - barriers judged by hand, by the gate and by the emulator
+// tests/optimize/barrier_corpus_test.cpp - barriers judged by hand, gate and emulator
 #include <catch2/catch.hpp>
 
 #include <cstdlib>

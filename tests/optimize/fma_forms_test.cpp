@@ -304,19 +304,24 @@ TEST_CASE("pairs under one guard that use one register for all products") {
 // More than one round
 
 TEST_CASE("what one fusion makes way for is fused in the same run") {
-  // %f1 is written between the second pair only by the product of the first.
+  // %f1 is written between the second pair only by the product of the third.
   const Fused made = fma_fusion(
-      "mul.f32 %f3, %f1, %f2;\nmul.f32 %f1, %f6, %f7;\nadd.f32 %f5, %f3, %f4;\n"
-      "add.f32 %f8, %f1, %f9;\n");
-  CHECK(made.reasons() == "+fused +fused");
-  CHECK(made.body() == "fma.rn.f32 %f5, %f1, %f2, %f4;\nfma.rn.f32 %f8, %f6, %f7, %f9;");
+      "mul.f32 %f13, %f14, %f14;\nadd.f32 %f15, %f13, %f9;\nmul.f32 %f3, %f1, %f2;\n"
+      "mul.f32 %f1, %f6, %f7;\nadd.f32 %f5, %f3, %f4;\nadd.f32 %f8, %f1, %f9;\n");
+  CHECK(made.reasons() == "+fused +fused +fused");
+  CHECK(made.body() ==
+        "fma.rn.f32 %f15, %f14, %f14, %f9;\nfma.rn.f32 %f5, %f1, %f2, %f4;\n"
+        "fma.rn.f32 %f8, %f6, %f7, %f9;");
   // Decisions count statements as the pass found them.
-  const std::size_t first = made.report.decisions[0].statement;
-  CHECK(made.report.decisions[1].statement == first + 1);
-  CHECK(made.report.decisions[0].other == first - 2);
-  CHECK(made.report.decisions[1].other == first - 1);
-  CHECK(made.report.decisions[0].line == 4);
-  CHECK(made.report.decisions[1].line == 5);
+  const std::uint32_t first = made.report.decisions[0].other;
+  const std::uint32_t expected[][2] = {
+      {first + 1, first}, {first + 4, first + 2}, {first + 5, first + 3}};
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(made.report.decisions[i].statement == expected[i][0]);
+    CHECK(made.report.decisions[i].other == expected[i][1]);
+  }
+  CHECK(made.report.decisions[1].line == 6);
+  CHECK(made.report.decisions[2].line == 7);
 }
 TEST_CASE("what stays refused is told once, beside what later rounds fused") {
   const Fused made = fma_fusion(

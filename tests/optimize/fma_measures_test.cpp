@@ -10,6 +10,8 @@
 #include "fusion_cases.hpp"
 #include "ptxgen/builder.hpp"
 #include "ptxgen/emulator/emulator.hpp"
+#include "ptxgen/runtime/assembler.hpp"
+#include "support/cubin.hpp"
 #include "support/harness.hpp"
 
 using namespace ptxgen;
@@ -205,6 +207,33 @@ TEST_CASE("nvcc's code without contraction shrinks by a third of its arithmetic"
   }
   tell("float arithmetic of all", arithmetic_before, arithmetic_after);
   CHECK(3 * arithmetic_after <= 2 * arithmetic_before);
+}
+
+// Why neg and fma are better than mul and sub, though they are as many in PTX.
+TEST_CASE("the negation of a difference costs nothing in the machine") {
+  const Assembler assembler(Settings::from_environment());
+  if (!assembler.available()) return skip("no assembler found");
+  const auto bytes = [&](const char* arithmetic) {
+    std::string body = ".reg .f32 %x, %y, %z, %s, %t; .reg .b64 %at; ld.param.u64 %at, [out];\n";
+    for (int i = 0; i < 64; ++i) {
+      const std::string n = std::to_string(16 * i);
+      body += "ld.global.f32 %x, [%at+" + n + "]; ld.global.f32 %y, [%at+" + n +
+              "]; ld.global.f32 %z, [%at+" + n + "];\n" + arithmetic + "st.global.f32 [%at+" + n +
+              "], %t;\n";
+    }
+    AssembleOptions options;
+    options.target = "sm_100";
+    std::size_t size = 0;
+    for (const auto& [name, code] :
+         text_sections(assembler.assemble(fusion_kernel(body), options).cubin)) {
+      size += code.size();
+    }
+    return size;
+  };
+  const std::size_t fused = bytes("fma.rn.f32 %t, %x, %y, %z;\n");
+  CHECK(bytes("neg.f32 %s, %z; fma.rn.f32 %t, %x, %y, %s;\n") == fused);
+  CHECK(bytes("neg.f32 %s, %x; fma.rn.f32 %t, %s, %y, %z;\n") == fused);
+  CHECK(bytes("mul.rn.f32 %s, %x, %y; sub.rn.f32 %t, %s, %z;\n") > fused);
 }
 
 // PTXGEN_REWRITE_GOLDENS=1 writes the file anew; read the difference before it goes in.

@@ -125,6 +125,7 @@ class Writer {
         line("mov.b" + b + " %x5, %iv");
         line("bra.uni HEAD");
         out_ += "HEAD:\n";
+        line("add.s64 %count, %count, 65536");  // the header does something too
         line("mov.b" + b + " %iv, %x5");
         line("setp." + below() + t + " %p1, %iv, %ub");
         line("not.pred %p2, %p1");

@@ -1,4 +1,4 @@
-// tests/optimize/loop_split_test.cpp - what splits a loop and what does not, each by its reason
+// tests/optimize/loop_split_test.cpp - what splits a loop and what does not
 #include <catch2/catch.hpp>
 
 #include "ptxgen/builder.hpp"
@@ -260,6 +260,9 @@ TEST_CASE("a condition that never changes takes no second loop") {
   CHECK(constant("19").reasons == "decided");  // values 0 .. 18
   CHECK(constant("18").reasons == "split");
   CHECK(constant("1").reasons == "split");
+  CHECK(split("TOP:\nsetp.le.u32 %p5, %r3, 0;\n@%p5 st.global.u32 [%rd1], %r3;\nadd.s32 %r3, %r3, "
+              "3;\nsetp.lt.u32 %p2, %r3, 20;\n@%p2 bra TOP;\nret;\n")
+            .reasons == "split");
   CHECK(constant("0").messages ==
         "the loop at line 16 never changes the outcome: the condition always fails\n");
 }
@@ -348,6 +351,7 @@ TEST_CASE("a barrier in the body: the whole block must agree") {
         "some would wait in the first of two loops, others in the second; compare what the whole "
         "block agrees on\n");
   CHECK(split(warps + over_n(kGuarded)).reasons == "split");
+  CHECK(split(warps + over_n(std::string(kGuarded) + "bar.warp.sync -1;\n")).reasons == "split");
 }
 
 TEST_CASE("a guarded comparison is refused") {
@@ -368,6 +372,60 @@ TEST_CASE("a loop without a test of its variable is refused") {
   CHECK(made.messages ==
         "no test that every turn makes keeps %r3 within a number that the loop does not change: "
         "end the loop by comparing it with one\n");
+}
+
+TEST_CASE("a test that some turns pass by, or of another variable, is no bound") {
+  const Made passed_by = split("TOP:\n" + std::string(kGuarded) +
+                               "add.s32 %r3, %r3, 1;\nld.shared.u32 %r5, [tile];\nsetp.eq.u32 "
+                               "%p6, %r5, 0;\n@%p6 bra TOP;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra "
+                               "TOP;\nret;\n");
+  CHECK(passed_by.reasons == "no-test not-an-induction-variable");
+  const Made other = split("mov.u32 %r7, 0;\nTOP:\n" + std::string(kGuarded) +
+                           "add.s32 %r3, %r3, 1;\nadd.s32 %r7, %r7, 1;\nsetp.lt.u32 %p2, %r7, "
+                           "%r1;\n@%p2 bra TOP;\nret;\n");
+  CHECK(other.reasons == "no-test");
+}
+
+TEST_CASE("a guard of the other sign says nothing about the loop") {
+  const auto guarded = [](const std::string& type) {
+    return split("mov.u32 %r3, %r2;\nsetp.ge." + type +
+                 " %p1, %r3, %r1;\n@%p1 bra END;\nTOP:\nsetp.lt.u32 %p5, %r3, 9;\n@%p5 "
+                 "st.global.u32 [%rd1], %r3;\nadd.s32 %r3, %r3, 1;\nsetp.lt.u32 %p2, %r3, "
+                 "%r1;\n@%p2 bra TOP;\nEND:\nret;\n");
+  };
+  CHECK(guarded("u32").reasons == "split");
+  CHECK(guarded("s32").reasons == "may-wrap");
+}
+
+TEST_CASE("a loop that others ask about, and one with a second way out") {
+  const Made asked =
+      split("setp.le.u32 %p1, %r1, %r3;\n@%p1 bra END;\nTOP:\n" + std::string(kGuarded) +
+            "add.s32 %r3, %r3, 1;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 st.global.u32 "
+            "[%rd1+4], %r3;\n@%p2 bra TOP;\nEND:\nret;\n");
+  // The first loop has a test of its own; there the old one is a condition like any other.
+  CHECK(asked.reasons == "split loop-test split");
+  CHECK(count_of(asked.text, "[%rd1+4]") == 2);
+  const Made left = split(over_n(std::string(kGuarded) +
+                                 "ld.shared.u32 %r5, [tile];\nsetp.eq.u32 %p6, %r5, 0;\n@%p6 bra "
+                                 "END;\n"));
+  CHECK(left.reasons == "split");
+  CHECK(count_of(left.text, "@%p6 bra END;") == 2);
+}
+
+TEST_CASE("conditions of an outer and an inner loop, the inner one first") {
+  const Made made = split(over_n(std::string(kGuarded) + R"(
+  mov.u32 %r7, 0;
+AGAIN:
+  setp.lt.u32 %p6, %r7, %r2;
+  @%p6 st.global.u32 [%rd1+4], %r7;
+  add.s32 %r7, %r7, 1;
+  setp.ne.s32 %p7, %r7, 8;
+  @%p7 bra AGAIN;
+)"));
+  CHECK(made.reasons == "split split");
+  CHECK(count_of(made.text, "add.s32 %r7") == 4);
+  CHECK(count_of(made.text, "add.s32 %r3") == 2);
+  CHECK(count_of(made.text, "[%rd1+4]") == 2);
 }
 
 TEST_CASE("a comparison that the loop goes on by as well is refused") {
@@ -470,7 +528,7 @@ TEST_CASE("several conditions are split one after the other, as far as the funct
         "limit is 4: raise it, or give the hint 0 to what matters less");
   optimize::PassOptions wide = plain();
   wide.growth_limit = 8;
-  CHECK(count_of(split(conditions(3), wide).text, "%p5") == 0);
+  CHECK(count_of(split(conditions(3), wide).text, "add.s32 %r3") == 7);
   wide.growth_limit = 1;
   CHECK(split(conditions(1), wide).reasons == "growth-limit");
 }

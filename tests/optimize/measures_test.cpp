@@ -1,4 +1,4 @@
-// tests/optimize/measures_test.cpp - what the passes make of the PTX of nvcc and of our kernels
+// tests/optimize/measures_test.cpp - passes on the PTX of nvcc and ours
 #include <catch2/catch.hpp>
 
 #include <cstdio>
@@ -26,9 +26,6 @@ using namespace ptxgen;
 
 constexpr std::uint32_t kElements = 500, kBlocks = 2, kThreads = 64;
 constexpr std::uint32_t kRows = 70, kColumns = 200;  // of our kernels
-
-// Texts that each pass changes, at least; 0 until every pass is there.
-constexpr int kLeastChanges = 0;
 
 std::string read(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -67,7 +64,7 @@ std::vector<Text> texts() {
 struct Run {
   std::vector<std::vector<std::byte>> results;
   std::uint64_t instructions = 0;
-  /// Executions of float mul, add, sub, neg and fma, by warps.
+  /// Executions of float mul, add, sub, neg and fma by warps, in kernels that are made of them.
   std::uint64_t arithmetic = 0;
 };
 
@@ -126,7 +123,8 @@ Run run(const Text& text, const std::string& ptx) {
     made.results.push_back(std::move(out));
     made.instructions += result.counters.warp_instructions;
     for (const emulator::LineCounters& line : result.counters.lines) {
-      if (is_float_arithmetic(line.opcode)) made.arithmetic += line.executions;
+      const bool counts = line.function == "dot" || line.function == "polynomial";
+      if (counts && is_float_arithmetic(line.opcode)) made.arithmetic += line.executions;
     }
   }
   return made;
@@ -217,7 +215,7 @@ TEST_CASE("every pass keeps the results of real kernels, and what it saves") {
           -less(before.instructions, after.instructions), bytes_before, bytes,
           -less(bytes_before, bytes));
       if (pass == "fma_fusion" && text.name == "passes.sm_80.nofma") {
-        std::printf("  float arithmetic: %llu -> %llu executions\n",
+        std::printf("  float arithmetic of dot and polynomial: %llu -> %llu executions\n",
                     static_cast<unsigned long long>(before.arithmetic),
                     static_cast<unsigned long long>(after.arithmetic));
         CHECK(after.arithmetic * 3 <= before.arithmetic * 2);
@@ -227,6 +225,6 @@ TEST_CASE("every pass keeps the results of real kernels, and what it saves") {
   }
   for (const std::string& pass : passes()) {
     INFO(pass << " changes none of the texts");
-    CHECK(changes[pass] >= kLeastChanges);
+    CHECK(changes[pass] >= 1);
   }
 }

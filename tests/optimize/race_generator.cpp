@@ -23,6 +23,7 @@ class Generator {
     made.block = {threads_, 1, 1};
     if (threads_ % 16 == 0 && dice_.chance(25)) made.block = {16, threads_ / 16, 1};
     if (threads_ % 32 == 0 && dice_.chance(15)) made.block = {8, 4, threads_ / 32};
+    careful_ = dice_.chance(50);
     made.n = dice_.below(2) == 0 ? dice_.below(8) : threads_;
     head();
     const std::uint32_t parts = dice_.between(1, 4);
@@ -80,7 +81,7 @@ class Generator {
   void address() {
     line(std::string("mov.u32 %base, ") + (dice_.chance(80) ? "tile;" : "other;"));
     const std::uint32_t offset = dice_.chance(50) ? 0 : dice_.below(8);
-    switch (dice_.below(12)) {
+    switch (dice_.below(careful_ && dice_.chance(40) ? 6 : 12)) {
       case 0:
       case 1:
       case 2:
@@ -151,6 +152,11 @@ class Generator {
   }
 
   void access() {
+    one_access();
+    if (careful_ && dice_.chance(94)) line("bar.sync 0;");
+  }
+
+  void one_access() {
     address();
     const std::string at = guard();
     switch (dice_.below(10)) {
@@ -240,6 +246,7 @@ class Generator {
 
   Dice dice_;
   std::uint32_t threads_ = 32;
+  bool careful_ = false;  ///< a barrier behind nearly every access
   unsigned labels_ = 0;
   unsigned stores_ = 0;
   std::string text_;

@@ -128,9 +128,6 @@ TEST_CASE("random kernels of the emulator's own tests: no race is missed") {
 TEST_CASE("the corpus of defects is judged right") {
   // Ordered by flags, mbarriers, named barriers, masks and counts of copies: not followed.
   const std::vector<std::string> not_followed{"clean_cp_async_pipeline",
-                                              "clean_double_buffer_bar_sync",
-                                              "clean_double_buffer_barrier_aligned",
-                                              "clean_double_buffer_barrier_sync",
                                               "clean_flag_fence_atomic",
                                               "clean_flag_fence_relaxed",
                                               "clean_flag_release_acquire",

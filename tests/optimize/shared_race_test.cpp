@@ -222,6 +222,129 @@ TEST_CASE("barriers at which only some meet order nothing") {
   CHECK(races(own_word(write + "  bar.red.popc.u32 %r4, 0, %p1;\n" + read)) == "");
 }
 
+TEST_CASE("a copy that nobody has waited for") {
+  const auto copy = [](const std::string& wait) {
+    return "  ld.param.u64 %rd1, [a];\n" +
+           own_word("  cp.async.ca.shared.global [%r2], [%rd1], 4;\n" + wait +
+                    "  bar.sync 0;\n  ld.shared.u32 %r3, [%r2+4];\n");
+  };
+  CHECK(races(copy("  cp.async.wait_all;\n")) == "");
+  CHECK(races(copy("  cp.async.commit_group;\n  cp.async.wait_group 0;\n")) == "");
+  CHECK(races(copy("  cp.async.commit_group;\n  cp.async.wait_group 1;\n")) != "");
+  const ptx::Module module = kernel(copy(""), ".reqntid 64, 1, 1");
+  const std::vector<Finding> findings = optimize::shared_race(module);
+  CHECK(
+      summary(findings) ==
+      "20/22: warning: this copy may still be under way at the read at line 22, and may touch the "
+      "same bytes; nothing waits for it before\n");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].details.back() ==
+        "cure: cp.async.wait_all (or wait_group 0), then bar.sync, before it");
+}
+
+TEST_CASE("what a function does is not followed") {
+  const auto module = [](const std::string& body) {
+    return ptx::parse(
+        ".version 8.7\n.target sm_90\n.address_size 64\n.shared .b32 s[64];\n"
+        ".func f()\n{\n  .reg .b32 %r<4>;\n" +
+        body +
+        "  ret;\n}\n.visible .entry k()\n.reqntid 64, 1, 1\n{\n"
+        "  st.shared.u32 [s], 1;\n  call f, ();\n  ret;\n}\n");
+  };
+  const std::vector<Finding> findings =
+      optimize::shared_race(module("  ld.shared.u32 %r1, [s];\n"));
+  CHECK(
+      summary(findings) ==
+      "14/14: note: threads write the same value to the same bytes here; no barrier lies between\n"
+      "14/15: warning: this write and the read at line 15 may touch the same bytes in two threads; "
+      "no barrier lies between\n");
+  REQUIRE(findings.size() == 2);
+  CHECK(
+      findings[1].details[2] ==
+      "not shown: that the addresses differ; they depend on what the function that is called does");
+  CHECK(optimize::shared_race(module("  mov.u32 %r1, 5;\n")).size() == 1);
+}
+
+TEST_CASE("the same constant from two places") {
+  CHECK(races(own_word("  setp.eq.u32 %p1, %r1, 0;\n  setp.eq.u32 %p2, %r1, 1;\n"
+                       "  @%p1 st.shared.u32 [tile], 1;\n  @%p2 st.shared.u32 [tile], 1;\n")) ==
+        "21/22: note: this write and that at line 22 put the same value into the same bytes; no "
+        "barrier lies between\n");
+  CHECK(races("  st.shared.u32 [tile], 1;\n  st.shared.u32 [tile], 2;\n  ret;\n")
+            .find("16/17: error: ") != std::string::npos);
+}
+
+TEST_CASE("loops that fill a tile by rows and columns") {
+  const auto fill = [](const std::string& pitch) {
+    return R"(  mov.u32 %r1, %tid.x;
+  mov.u32 %r9, tile;
+LOOP:
+  shr.u32 %r2, %r1, 3;
+  and.b32 %r3, %r1, 7;
+  mul.lo.u32 %r4, %r3, )" +
+           pitch + R"(;
+  add.u32 %r4, %r4, %r2;
+  mad.lo.u32 %r5, %r4, 4, %r9;
+  st.shared.u32 [%r5], %r1;
+  add.u32 %r1, %r1, 64;
+  setp.lt.u32 %p1, %r1, 128;
+  @%p1 bra LOOP;
+  ret;
+)";
+  };
+  // 16 columns fit a pitch of 17, not one of 15.
+  CHECK(races(fill("17")) == "");
+  CHECK(races(fill("15")).find("24/24: ") == 0);
+}
+
+TEST_CASE("two buffers in turn need one barrier a round") {
+  const auto loop = [](const std::string& turn) {
+    return own_word("  ld.param.u32 %r9, [n];\n  mov.u32 %r5, 0;\nLOOP:\n  and.b32 %r6, %r5, " +
+                    turn +
+                    ";\n  mad.lo.u32 %r7, %r6, 256, %r2;\n  st.shared.u32 [%r7], %r1;\n"
+                    "  bar.sync 0;\n  xor.b32 %r8, %r1, 1;\n  mov.u32 %r10, tile;\n"
+                    "  mad.lo.u32 %r8, %r8, 4, %r10;\n  mad.lo.u32 %r8, %r6, 256, %r8;\n"
+                    "  ld.shared.u32 %r3, [%r8];\n"
+                    "  add.u32 %r5, %r5, 1;\n  setp.lt.u32 %p1, %r5, %r9;\n  @%p1 bra LOOP;\n");
+  };
+  CHECK(races(loop("1")) == "");
+  CHECK(races(loop("3")) == "");
+  CHECK(races(loop("0")) != "");
+}
+
+TEST_CASE("more than can be compared is said") {
+  std::string body = own_word("");
+  body.resize(body.size() - std::string("  ret;\n").size());
+  for (int i = 0; i < 400; ++i) body += "  st.shared.u32 [%r2], " + std::to_string(i) + ";\n";
+  const std::string text = races(body + "  ret;\n");
+  CHECK(text ==
+        "19/418: warning: this kernel has too many accesses to shared memory between barriers to "
+        "compare all of them: races of 'k' are not excluded\n");
+}
+
+TEST_CASE("the gate takes bodies that the verifier refuses") {
+  const ptx::Module whole =
+      kernel(own_word("  st.shared.u32 [%r2], %r1;\n  bar.sync 0;\nLOOP:\n"
+                      "  ld.shared.u32 %r3, [%r2+4];\n"
+                      "  setp.lt.u32 %p1, %r3, 3;\n  @%p1 bra LOOP;\n"));
+  for (std::size_t i = 0; i < whole.functions[0].operands.size(); ++i) {
+    ptx::Module module = whole;
+    ptx::Operand& operand = module.functions[0].operands[i];
+    operand.id = 1000;
+    CHECK_NOTHROW(optimize::shared_race(module));
+    operand = ptx::Operand::integer(3);
+    CHECK_NOTHROW(optimize::shared_race(module));
+    operand = ptx::Operand::label({77});
+    CHECK_NOTHROW(optimize::shared_race(module));
+  }
+  for (std::size_t i = 0; i < whole.functions[0].body.size(); ++i) {
+    ptx::Module module = whole;
+    if (module.functions[0].body[i].kind != ptx::StatementKind::Instruction) continue;
+    module.functions[0].body[i].operand_count = 0;
+    CHECK_NOTHROW(optimize::shared_race(module));
+  }
+}
+
 namespace {
 
 ptx::Module library_kernel(const CatalogEntry& entry, std::string_view target) {

@@ -78,7 +78,7 @@ struct LoopTest {
   std::optional<LoopComparison> goes_on;
   /// Every turn comes to it before the next one begins.
   bool every_turn = false;
-  bool top = false;  ///< stands in the header
+  bool top = false;  ///< stands in the header, before the rest of the loop
 };
 
 /// How many turns a loop takes if it is left at its test.
@@ -86,9 +86,10 @@ struct TripCount {
   enum class Kind : std::uint8_t { Unknown, Constant, Symbolic };
   Kind kind = Kind::Unknown;
   std::uint32_t test = ptx::kNone;  ///< number in `Inductions::tests`
-  std::uint64_t turns = 0;          ///< Constant: how often the test is made
+  /// Constant: how often what stands behind a test at the top, or before one at the bottom, runs.
+  std::uint64_t turns = 0;
   /// No turn begins with a number that wrapped around. Of a Symbolic count: then `turns_of` tells
-  /// it from the numbers.
+  /// how often the test is made.
   bool wrap_excluded = false;
 };
 
@@ -177,6 +178,7 @@ class Inductions {
   const RegisterIndex* index_;
   const Versions* versions_;
   std::vector<LoopInfo> loops_;
+  std::vector<std::uint32_t> variable_of_;  ///< by version: of a phi or an increment, else kNone
 };
 
 /// For each loop: variables with start and step, tests, trip count.

@@ -31,7 +31,19 @@ struct GateOptions {
                                                   const GateOptions& options = {});
 
 /// Accesses to shared memory by different threads, one of them a write, that no barrier parts. Rule
-/// `shared-race`, error or warning as above.
+/// `shared-race`: an error if a launch is found in which two threads, named, access common bytes
+/// between the same two barriers; a warning where that could not be excluded; a note if both write
+/// the same value. No finding is a proof for launches with the block that `options` or `.reqntid`
+/// say. Where neither does, some shapes are tried: an error has to be one in all of them, a note is
+/// what is found in less than half.
+///
+/// Barriers that all threads of the block come to order accesses, and `bar.warp.sync` of all lanes
+/// those of a warp. What only some threads wait for (named barriers, masks, mbarriers, flags,
+/// groups of copies) is not followed, so that kernels which rely on it get warnings. Bulk copies
+/// and instructions outside the op table are not looked at. Taken for granted: addresses do not
+/// wrap around and lie in the variable that they are made from, and numbers on which threads agree
+/// are below 2^31. Entries only; functions that they call are taken to access anything that they
+/// may.
 [[nodiscard]] std::vector<Finding> shared_race(const ptx::Module& module,
                                                const GateOptions& options = {});
 

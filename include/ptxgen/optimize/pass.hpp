@@ -24,7 +24,8 @@ struct PassOptions {
   /// For loops and conditions without a hint: 0 never, 1 always, otherwise a region must have that
   /// many instructions or hold one that is worth a split by itself.
   std::int16_t split_threshold = 1;
-  /// A split may let a function grow to so many times its statements.
+  /// Loop splits may write a statement so many times: each condition of the loops around it doubles
+  /// it. Of a nest of loops beyond that no condition is taken.
   std::uint32_t growth_limit = 4;
   /// The verifier after each pass that changed something.
   bool verify = true;

@@ -1,4 +1,4 @@
-// flash_attention.cu - attention with a running softmax, a thread for each query, K and V in tiles
+// tests/optimize/barrier_corpus/kernels/flash_attention.cu - attention, a thread for each query
 #include <cuda_fp16.h>
 
 extern "C" __global__ void __launch_bounds__(64)

@@ -1,4 +1,4 @@
-// flash_attention_tensor_core.cu - scores and weighted sums of attention by wmma, K and V in tiles
+// tests/optimize/barrier_corpus/kernels/flash_attention_tensor_core.cu - attention by wmma, keys in tiles
 #include <mma.h>
 
 using namespace nvcuda;

@@ -1,4 +1,4 @@
-// gemm_tensor_core.cu - C[M x N] = A[M x K] * B[K x N], mma.sync, shared tiles in a K loop
+// tests/optimize/barrier_corpus/kernels/gemm_tensor_core.cu - GEMM by mma.sync, shared tiles in a K loop
 #include <cuda_fp16.h>
 
 extern "C" __global__ void __launch_bounds__(128)

@@ -1,4 +1,4 @@
-// gemm_wmma_fp16.cu - C[M x N] = A[M x K] * B[K x N], wmma from shared tiles in a K loop
+// tests/optimize/barrier_corpus/kernels/gemm_wmma_fp16.cu - GEMM by wmma, shared tiles in a K loop
 #include <mma.h>
 
 using namespace nvcuda;
