@@ -283,6 +283,31 @@ L:
   setp.lt.u32 %p1, %r3, 9;
   @%p1 bra L;
 )") == "L:\nadd.u32 %r3, %r3, 1;\nsetp.lt.u32 %p1, %r3, 9;\n@%p1 bra L;\n");
+  // A branch that skips only such goes with it, and so do the branches around it.
+  CHECK(after(kDead, R"(
+  setp.lt.u32 %p1, %r1, 1;
+  @%p1 bra A;
+  setp.lt.u32 %p2, %r2, 1;
+  @%p2 bra A;
+  add.u32 %r3, %r3, 1;
+A:
+  ret;
+)") == "A:\nret;\n");
+  CHECK(after(kDead, R"(
+  @%p1 bra A;
+  @%p2 bra B;
+  st.shared.u32 [tile], 1;
+B:
+  add.u32 %r3, %r3, 1;
+A:
+  @%p3 bra C;
+  mov.u32 %r1, 1;
+C:
+  ret;
+)") == "@%p1 bra A;\n@%p2 bra B;\nst.shared.u32 [tile], 1;\nB:\nA:\nC:\nret;\n");
+  CHECK(said(kDead, "@%p1 bra A; mov.u32 %r1, 1; A: ret;") ==
+        "[skips-nothing] nothing stays of what is skipped by '@%p1 bra A'\n"
+        "[unread] nobody reads what is written by 'mov.u32 %r1, 1'\n");
   CHECK(after(kDead, "mov.u32 %r1, 1; mov.u32 %r1, 2; st.shared.u32 [tile], %r1;") ==
         "mov.u32 %r1, 2;\nst.shared.u32 [tile], %r1;\n");
   // Where a guard leaves the old value, that is read.
