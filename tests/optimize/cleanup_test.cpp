@@ -400,6 +400,40 @@ B:
             .find("brx") == std::string::npos);
 }
 
+TEST_CASE("branches that must stay as they are") {
+  // Somebody else comes to the branch that is skipped.
+  CHECK(after(kBranch, "@%p1 bra A; C: bra B; A: st.shared.u32 [tile], 1; B: @%p2 bra C; ret;")
+            .find("C:\nbra B;\n") != std::string::npos);
+  CHECK(said(kBranch, "brx.idx 1, T; T: .branchtargets A; A: ret;").find("-[index-beyond") == 0);
+  // The label at the end of the chain belongs to an inner scope.
+  CHECK(said(kBranch, R"(
+  @%p1 bra A;
+  st.shared.u32 [tile], 1;
+A:
+  {
+  bra L;
+  st.shared.u32 [tile], 2;
+L:
+  st.shared.u32 [tile], 3;
+  }
+)") == "-[out-of-scope] '@%p1 bra A' leads to a branch whose label cannot be named here\n");
+  // Debug sections may name any label.
+  ptx::Module module = ptx::parse(R"(.version 8.7
+.target sm_90
+.address_size 64
+.visible .entry k()
+{
+$L__begin:
+  ret;
+}
+.section .debug_info
+{
+.b64 $L__begin
+}
+)");
+  CHECK_FALSE(run(module, kBranch).changed());
+}
+
 TEST_CASE("what the branches say") {
   CHECK(said(kBranch, "mov.pred %p1, 1; @%p1 st.shared.u32 [tile], 1;") ==
         "[guard-true] '@%p1 st.shared.u32 [tile], 1' had a guard that always holds\n");
