@@ -217,6 +217,8 @@ L:
         std::string::npos);
   CHECK(after(kCopy, "cvt.u8.u8 %r2, %r1; st.shared.u32 [tile], %r2;").find("[tile], %r2") !=
         std::string::npos);
+  CHECK(after(kCopy, "cvt.u32.u32 %r1, %rd1; st.shared.u32 [%r1], 5;").find("[%r1]") !=
+        std::string::npos);
   // A register that cannot be named, or whose name means another one there.
   CHECK(said(kCopy, R"(
   {
@@ -401,6 +403,32 @@ TEST_CASE("barriers, memory orders and what is not understood stay") {
   CHECK(report.passes[0].decisions[0].message ==
         "'frobnicate.u32 %r1, %r2' is not in the table of instructions and may read or write any "
         "register, so the function stays as it is");
+}
+
+TEST_CASE("a call stays though nobody reads its result") {
+  ptx::Module module = ptx::parse(R"(.version 8.7
+.target sm_90
+.address_size 64
+.func (.reg .b32 q) f(.reg .b32 x)
+{
+  mov.u32 q, x;
+  ret;
+}
+.visible .entry k()
+{
+  .reg .b32 %r<3>;
+  mov.u32 %r1, 3;
+  call (%r2), f, (%r1);
+  ret;
+}
+)");
+  const PipelineReport report = run(module, kDead);
+  CHECK_FALSE(report.changed());
+  REQUIRE(report.passes[0].decisions.size() == 1);
+  CHECK(report.passes[0].decisions[0].reason == "call");
+  CHECK(report.passes[0].decisions[0].message ==
+        "nobody reads what is written by 'call (%r2), f, (%r1)', but the function that it calls "
+        "may do more");
 }
 
 TEST_CASE("results of a function in registers are read") {
