@@ -152,6 +152,17 @@ TEST_CASE("affine: a register that a loop advances") {
                 "M: st.shared.u32 [%r2], 0; add.u32 %r2, %r2, 4; setp.lt.u32 %p1, %r2, %r9;\n"
                 "@%p1 bra M; add.u32 %r1, %r1, 64; setp.lt.u32 %p2, %r1, %r9; @%p2 bra L; ret;") ==
       "64*i + 4*j\n");
+  // Two ways round with different steps, and with the same.
+  const auto two_ways = [](std::string_view step) {
+    return addresses(
+        "ld.param.u32 %r9, [n]; mov.u32 %r1, 0;\nL: st.shared.u32 [%r1], 0;\n"
+        "setp.lt.u32 %p1, %r9, %r1; add.u32 %r2, %r1, 4; add.u32 %r3, %r1, " +
+        std::string(step) +
+        ";\nmov.u32 %r1, %r2; @%p1 bra L; mov.u32 %r1, %r3;\n"
+        "setp.lt.u32 %p2, %r1, %r9; @%p2 bra L; ret;");
+  };
+  CHECK(two_ways("8") == "%r1\n");
+  CHECK(two_ways("4") == "4*i\n");
   // Both halves of a round advance it by the same.
   CHECK(addresses("ld.param.u32 %r9, [n]; mov.u32 %r1, 0;\nL: st.shared.u32 [%r1], 0;\n"
                   "setp.lt.u32 %p1, %r9, 5; @%p1 bra A; add.u32 %r1, %r1, 4; bra B;\n"
