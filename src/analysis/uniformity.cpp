@@ -60,7 +60,7 @@ class UniformitySolver {
     result_.split_.assign(blocks, false);
     decided_.assign(blocks, Agreement::Grid);
     block_is_open_.assign(blocks, true);
-    // Nobody comes to unreachable blocks: they stay as they are, open and out of the list.
+    // What no thread comes to parts none, and writes nothing that anybody reads.
     for (std::uint32_t b = 0; b < blocks; ++b) {
       if (cfg_.reachable(b)) open_blocks_.push_back(b);
     }
@@ -98,7 +98,7 @@ class UniformitySolver {
         if (s.kind == StatementKind::Unknown) give_up();
         if (s.kind != StatementKind::Instruction) continue;
         if (writes_carry(s)) carry_written_ = true;
-        if (has(info(s.op).flags, Flag::Call)) split_from(b);
+        if (has(info(s.op).flags, Flag::Call) && cfg_.reachable(b)) split_from(b);
       }
     }
     if (!function_.entry) split_from(0);
@@ -138,6 +138,7 @@ class UniformitySolver {
   void evaluate(std::uint32_t statement) {
     const Instruction& s = function_.body[statement];
     if (s.kind != StatementKind::Instruction) return;
+    if (!cfg_.reachable(cfg_.block_of(statement))) return;
     const auto operands = function_.operands_of(s);
     work_ += 4 + operands.size() * 4;
     const Agreement guard =

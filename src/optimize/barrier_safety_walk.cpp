@@ -392,7 +392,7 @@ class Walker {
   bool arrive_at_barriers() {
     bool moved = false;
     for (std::uint32_t first = 0; first < threads_ && !ended_; first += 32) {
-      bool all_wait = true, parted = false;
+      bool all_wait = true, parted = false, loose = false;
       std::uint32_t site = kNone, aligned_site = kNone;
       for (std::uint32_t t = first; t < warp_end(first); ++t) {
         if (left_[t]) continue;
@@ -400,10 +400,12 @@ class Walker {
         all_wait = all_wait && at != kNone && !is_warp_sync(at) && !arrived_threads_[t];
         if (at == kNone) continue;
         if (is_aligned(at)) aligned_site = at;
+        // Lanes that need not be together arrive first, and may yet go on to the others.
+        loose = loose || !is_aligned(at);
         parted = parted || (site != kNone && site != at);
         site = at;
       }
-      if (aligned_site != kNone && all_wait && parted) {
+      if (aligned_site != kNone && all_wait && parted && !loose) {
         apart(first, aligned_site);
         return false;
       }

@@ -1,4 +1,6 @@
 // src/optimize/dead_code.cpp - what nobody reads or reaches goes
+#include <algorithm>
+
 #include "optimize/cleanup.hpp"
 #include "ptxgen/optimize/passes.hpp"
 
@@ -9,6 +11,47 @@ using analysis::RegisterAccess;
 using Version = analysis::Version;
 
 namespace {
+
+// Guarded branches ahead, by what they skip: if nothing of that stays, neither need they.
+class Skips {
+ public:
+  void add(std::uint32_t branch, std::uint32_t target) { all_.push_back({branch, target}); }
+  void build() {
+    for (leaves_ = 1; leaves_ <= all_.size(); leaves_ *= 2) {
+    }
+    furthest_.assign(2 * leaves_, 0);
+    for (std::size_t i = 0; i < all_.size(); ++i) furthest_[leaves_ + i] = all_[i].target;
+    for (std::size_t i = leaves_; i-- > 1;)
+      furthest_[i] = std::max(furthest_[2 * i], furthest_[2 * i + 1]);
+  }
+  // A branch that skips the statement, taken out; kNone if there is none.
+  std::uint32_t take(std::uint32_t statement) {
+    const auto behind = std::partition_point(all_.begin(), all_.end(),
+                                             [&](const Skip& s) { return s.branch < statement; });
+    std::size_t node = leaves_ + static_cast<std::size_t>(behind - all_.begin());
+    // The nearest subtree in front of that place that reaches beyond the statement.
+    for (;; node /= 2) {
+      while (node > 1 && node % 2 == 0) node /= 2;
+      if (node <= 1) return ptx::kNone;
+      if (furthest_[node - 1] > statement) break;
+    }
+    for (--node; node < leaves_;)
+      node = furthest_[2 * node + 1] > statement ? 2 * node + 1 : 2 * node;
+    const std::uint32_t branch = all_[node - leaves_].branch;
+    furthest_[node] = 0;
+    for (node /= 2; node > 0; node /= 2)
+      furthest_[node] = std::max(furthest_[2 * node], furthest_[2 * node + 1]);
+    return branch;
+  }
+
+ private:
+  struct Skip {
+    std::uint32_t branch, target;
+  };
+  std::vector<Skip> all_;
+  std::size_t leaves_ = 1;
+  std::vector<std::uint32_t> furthest_;
+};
 
 // Marks what has effects, and what that reads, through versions and phis; the rest goes. So chains
 // that only feed themselves go too.
@@ -24,17 +67,27 @@ class Sweeper {
 
   void run() {
     const auto statements = static_cast<std::uint32_t>(function_.body.size());
+    find_skips();
     for (std::uint32_t i = 0; i < statements; ++i) {
       context_.visit();
       const Instruction& s = function_.body[i];
-      if (s.kind == StatementKind::Instruction && executed(i) && has_effect(s)) keep(i);
+      if (s.kind != StatementKind::Instruction || !executed(i)) continue;
+      if (has_effect(s) && skipped_to(i) == kNone) keep(i);
     }
     for (std::uint32_t v = 0; v < facts_.versions.size(); ++v) {
       for (const analysis::VersionUse& use : facts_.versions.uses(v)) {
         if (use.returned()) want(v);
       }
     }
-    while (!open_.empty()) {
+    while (!open_.empty() || !kept_open_.empty()) {
+      if (!kept_open_.empty()) {
+        const std::uint32_t statement = kept_open_.back();
+        kept_open_.pop_back();
+        for (std::uint32_t skip = skips_.take(statement); skip != kNone;
+             skip = skips_.take(statement))
+          keep(skip);
+        continue;
+      }
       const std::uint32_t version = open_.back();
       open_.pop_back();
       follow(version);
@@ -48,6 +101,30 @@ class Sweeper {
   }
 
  private:
+  void find_skips() {
+    places_.assign(function_.labels.size(), kNone);
+    for (std::uint32_t i = 0; i < function_.body.size(); ++i) {
+      const Instruction& s = function_.body[i];
+      if (s.kind == StatementKind::Label && s.operand_count != 0 &&
+          function_.operands_of(s)[0].id < places_.size())
+        places_[function_.operands_of(s)[0].id] = i;
+    }
+    for (std::uint32_t i = 0; i < function_.body.size(); ++i) {
+      const std::uint32_t to = skipped_to(i);
+      if (to != kNone && executed(i)) skips_.add(i, to);
+    }
+    skips_.build();
+  }
+  // Where a guarded branch ahead leads.
+  [[nodiscard]] std::uint32_t skipped_to(std::uint32_t i) const {
+    const Instruction& s = function_.body[i];
+    if (!s.is(Op::bra) || !s.guard.present() || s.operand_count != 1) return kNone;
+    const Operand& label = function_.operands_of(s)[0];
+    if (label.kind != OperandKind::Label || label.id >= places_.size()) return kNone;
+    const std::uint32_t place = places_[label.id];
+    return place == kNone || place < i ? kNone : place;
+  }
+
   [[nodiscard]] bool executed(std::uint32_t i) const {
     return facts_.constants.executable(facts_.cfg.block_of(i)) &&
            facts_.constants.guard(i) != GuardState::Never;
@@ -89,6 +166,7 @@ class Sweeper {
   void keep(std::uint32_t i) {
     if (kept_[i]) return;
     kept_[i] = true;
+    kept_open_.push_back(i);
     context_.visit();
     analysis::for_each_access(function_, function_.body[i], [&](const RegisterAccess& a) {
       const std::uint32_t reg = a.write ? kNone : facts_.index.find(a.reg);
@@ -124,9 +202,14 @@ class Sweeper {
     }
     const bool reached = facts_.constants.executable(facts_.cfg.block_of(i));
     const bool never = reached && facts_.constants.guard(i) == GuardState::Never;
-    const std::string_view reason = !reached ? "unreachable" : never ? "guard-false" : "unread";
+    const bool skip = skipped_to(i) != kNone;
+    const std::string_view reason = !reached ? "unreachable"
+                                    : never  ? "guard-false"
+                                    : skip   ? "skips-nothing"
+                                             : "unread";
     const std::string_view words = !reached ? "control never comes to "
                                    : never  ? "the guard never holds of "
+                                   : skip   ? "nothing stays of what is skipped by "
                                             : "nobody reads what is written by ";
     context_.decide(function_, i, true, reason,
                     context_.explains()
@@ -160,7 +243,8 @@ class Sweeper {
   CleanupFacts facts_;
   Edits edits_;
   std::vector<bool> kept_, wanted_;
-  std::vector<std::uint32_t> open_;
+  std::vector<std::uint32_t> open_, kept_open_, places_;
+  Skips skips_;
 };
 
 }  // namespace

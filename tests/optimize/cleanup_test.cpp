@@ -217,6 +217,8 @@ L:
         std::string::npos);
   CHECK(after(kCopy, "cvt.u8.u8 %r2, %r1; st.shared.u32 [tile], %r2;").find("[tile], %r2") !=
         std::string::npos);
+  CHECK(after(kCopy, "cvt.u32.u32 %r1, %rd1; st.shared.u32 [%r1], 5;").find("[%r1]") !=
+        std::string::npos);
   // A register that cannot be named, or whose name means another one there.
   CHECK(said(kCopy, R"(
   {
@@ -281,6 +283,31 @@ L:
   setp.lt.u32 %p1, %r3, 9;
   @%p1 bra L;
 )") == "L:\nadd.u32 %r3, %r3, 1;\nsetp.lt.u32 %p1, %r3, 9;\n@%p1 bra L;\n");
+  // A branch that skips only such goes with it, and so do the branches around it.
+  CHECK(after(kDead, R"(
+  setp.lt.u32 %p1, %r1, 1;
+  @%p1 bra A;
+  setp.lt.u32 %p2, %r2, 1;
+  @%p2 bra A;
+  add.u32 %r3, %r3, 1;
+A:
+  ret;
+)") == "A:\nret;\n");
+  CHECK(after(kDead, R"(
+  @%p1 bra A;
+  @%p2 bra B;
+  st.shared.u32 [tile], 1;
+B:
+  add.u32 %r3, %r3, 1;
+A:
+  @%p3 bra C;
+  mov.u32 %r1, 1;
+C:
+  ret;
+)") == "@%p1 bra A;\n@%p2 bra B;\nst.shared.u32 [tile], 1;\nB:\nA:\nC:\nret;\n");
+  CHECK(said(kDead, "@%p1 bra A; mov.u32 %r1, 1; A: ret;") ==
+        "[skips-nothing] nothing stays of what is skipped by '@%p1 bra A'\n"
+        "[unread] nobody reads what is written by 'mov.u32 %r1, 1'\n");
   CHECK(after(kDead, "mov.u32 %r1, 1; mov.u32 %r1, 2; st.shared.u32 [tile], %r1;") ==
         "mov.u32 %r1, 2;\nst.shared.u32 [tile], %r1;\n");
   // Where a guard leaves the old value, that is read.
@@ -373,6 +400,40 @@ B:
             .find("brx") == std::string::npos);
 }
 
+TEST_CASE("branches that must stay as they are") {
+  // Somebody else comes to the branch that is skipped.
+  CHECK(after(kBranch, "@%p1 bra A; C: bra B; A: st.shared.u32 [tile], 1; B: @%p2 bra C; ret;")
+            .find("C:\nbra B;\n") != std::string::npos);
+  CHECK(said(kBranch, "brx.idx 1, T; T: .branchtargets A; A: ret;").find("-[index-beyond") == 0);
+  // The label at the end of the chain belongs to an inner scope.
+  CHECK(said(kBranch, R"(
+  @%p1 bra A;
+  st.shared.u32 [tile], 1;
+A:
+  {
+  bra L;
+  st.shared.u32 [tile], 2;
+L:
+  st.shared.u32 [tile], 3;
+  }
+)") == "-[out-of-scope] '@%p1 bra A' leads to a branch whose label cannot be named here\n");
+  // Debug sections may name any label.
+  ptx::Module module = ptx::parse(R"(.version 8.7
+.target sm_90
+.address_size 64
+.visible .entry k()
+{
+$L__begin:
+  ret;
+}
+.section .debug_info
+{
+.b64 $L__begin
+}
+)");
+  CHECK_FALSE(run(module, kBranch).changed());
+}
+
 TEST_CASE("what the branches say") {
   CHECK(said(kBranch, "mov.pred %p1, 1; @%p1 st.shared.u32 [tile], 1;") ==
         "[guard-true] '@%p1 st.shared.u32 [tile], 1' had a guard that always holds\n");
@@ -401,6 +462,32 @@ TEST_CASE("barriers, memory orders and what is not understood stay") {
   CHECK(report.passes[0].decisions[0].message ==
         "'frobnicate.u32 %r1, %r2' is not in the table of instructions and may read or write any "
         "register, so the function stays as it is");
+}
+
+TEST_CASE("a call stays though nobody reads its result") {
+  ptx::Module module = ptx::parse(R"(.version 8.7
+.target sm_90
+.address_size 64
+.func (.reg .b32 q) f(.reg .b32 x)
+{
+  mov.u32 q, x;
+  ret;
+}
+.visible .entry k()
+{
+  .reg .b32 %r<3>;
+  mov.u32 %r1, 3;
+  call (%r2), f, (%r1);
+  ret;
+}
+)");
+  const PipelineReport report = run(module, kDead);
+  CHECK_FALSE(report.changed());
+  REQUIRE(report.passes[0].decisions.size() == 1);
+  CHECK(report.passes[0].decisions[0].reason == "call");
+  CHECK(report.passes[0].decisions[0].message ==
+        "nobody reads what is written by 'call (%r2), f, (%r1)', but the function that it calls "
+        "may do more");
 }
 
 TEST_CASE("results of a function in registers are read") {
