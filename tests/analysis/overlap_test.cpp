@@ -128,6 +128,14 @@ TEST_CASE("overlap: what is not known but the same for all threads cancels") {
               "mad.lo.u32 %r10, %r4, 4, %r5; st.shared.u32 [%r10], 0;") == "never");
   CHECK(asked("ld.global.u32 %r4, [counter]; and.b32 %r4, %r4, 7; mad.lo.u32 %r5, %r1, 16, %r9;"
               "mad.lo.u32 %r10, %r4, 4, %r5; st.shared.u32 [%r10], 0;") == "unknown");
+  // Rows of an unknown length that is a multiple of 64 bytes, begun 32 bytes apart.
+  CHECK(asked("mul.lo.u32 %r4, %r2, %r3; mul.lo.u32 %r4, %r4, 64; mad.lo.u32 %r4, %r2, 32, %r4;"
+              "mad.lo.u32 %r4, %r1, 4, %r4; add.u32 %r10, %r4, %r9; st.shared.u32 [%r10], 0;",
+              ".reqntid 8, 2, 1") == "never");
+  // Below the first element: far from the second access, unless it wrapped around.
+  CHECK(asked("add.u32 %r4, %r1, -1; cvt.u64.u32 %rd1, %r9; mad.wide.u32 %rd2, %r4, 4, %rd1;"
+              "st.shared.u32 [%rd2], 0; mad.wide.u32 %rd3, %r1, 4, %rd1;"
+              "st.shared.u32 [%rd3+512], 0;") == "unknown");
   // A 64-bit address that may have wrapped before it was widened.
   CHECK(asked("cvt.u64.u32 %rd1, %r9; mad.wide.u32 %rd2, %r1, 4, %rd1; st.shared.u32 [%rd2], 0;") ==
         "never");
