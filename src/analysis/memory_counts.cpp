@@ -12,8 +12,8 @@ using ptx::Space;
 namespace {
 
 std::size_t distinct(std::vector<std::uint64_t>& numbers) {
-  std::ranges::sort(numbers);
-  return static_cast<std::size_t>(std::ranges::unique(numbers).begin() - numbers.begin());
+  std::sort(numbers.begin(), numbers.end());
+  return static_cast<std::size_t>(std::unique(numbers.begin(), numbers.end()) - numbers.begin());
 }
 
 RequestFigures in_sectors(std::vector<std::uint64_t>& touched) {
@@ -30,7 +30,7 @@ std::uint64_t fullest_bank(std::vector<std::uint64_t>& words) {
   words.resize(distinct(words));
   std::array<std::uint64_t, 32> banks{};
   for (const std::uint64_t word : words) ++banks[word % 32];
-  return *std::ranges::max_element(banks);
+  return *std::max_element(banks.begin(), banks.end());
 }
 
 }  // namespace

@@ -136,7 +136,6 @@ class IndexValues {
   [[nodiscard]] std::uint32_t threads() const { return threads_; }
 
  private:
-  const ptx::Function& function_;
   const analysis::RegisterIndex& index_;
   std::array<std::uint32_t, 3> block_;
   bool exact_;

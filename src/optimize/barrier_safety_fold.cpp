@@ -21,8 +21,7 @@ bool all_equal(const std::vector<std::uint64_t>& values) {
 
 IndexValues::IndexValues(const Function& function, const analysis::RegisterIndex& index,
                          const std::array<std::uint32_t, 3>& block, bool exact)
-    : function_(function),
-      index_(index),
+    : index_(index),
       block_(block),
       exact_(exact),
       threads_(block[0] * block[1] * block[2]),

@@ -76,7 +76,7 @@ class LoopSplit {
   std::vector<Candidate> find(analysis::Facts& facts, const Scopes& scopes) {
     std::vector<Candidate> candidates;
     std::vector<std::vector<std::size_t>> of_loop(facts.cfg().loops().loops().size());
-    SplitFinder finder(facts, scopes);
+    SplitFinder finder(facts);
     for (std::uint32_t i = 0; i < function_.body.size(); ++i) {
       Candidate candidate;
       candidate.statement = i;

@@ -41,7 +41,7 @@ struct SplitRefusal {
 /// What is common to the conditions of one function while nothing changes.
 class SplitFinder {
  public:
-  SplitFinder(analysis::Facts& facts, const Scopes& scopes) : facts_(facts), scopes_(scopes) {}
+  explicit SplitFinder(analysis::Facts& facts) : facts_(facts) {}
   /// Looks at one setp of the function. False if it has nothing to do with a split, and need not
   /// be mentioned: outside loops, or it only decides whether a loop goes on. Else `plan` is filled
   /// in, or `refusal`.
@@ -52,7 +52,6 @@ class SplitFinder {
  private:
   friend class SplitCheck;
   analysis::Facts& facts_;
-  const Scopes& scopes_;
   /// By loop: with which threads a condition in it must agree.
   std::vector<std::optional<analysis::Agreement>> needed_;
 };
