@@ -2,6 +2,7 @@
 #include "ptxgen/optimize/pass.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <iterator>
 #include <set>
@@ -28,11 +29,14 @@ constexpr PassInfo kPasses[] = {
     {"branch_simplify", "decided guards and branches go", branch_simplify},
 };
 
-constexpr std::string_view kCleanup[] = {"fold_constants", "copy_propagation", "dead_code",
-                                         "branch_simplify"};
-constexpr std::string_view kDefault[] = {"fma_fusion",     "mad_fusion",       "loop_split",
-                                         "fold_constants", "copy_propagation", "dead_code",
-                                         "branch_simplify"};
+constexpr auto kNames = [] {
+  std::array<std::string_view, std::size(kPasses)> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kPasses[i].name;
+  return names;
+}();
+constexpr std::span<const std::string_view> kDefault = kNames;
+constexpr std::span<const std::string_view> kCleanup = kDefault.last(4);
+static_assert(kCleanup.front() == "fold_constants");
 constexpr PassGroup kGroups[] = {
     {"cleanup", "these again and again until none changes anything", kCleanup},
     {"default", "all passes, again and again until none changes anything", kDefault},
