@@ -80,13 +80,13 @@ std::string chains(unsigned instructions) {
   return kernel(body);
 }
 
-/// Branches to branches to branches, each from far away.
-std::string hops(unsigned instructions) {
-  const unsigned count = instructions / 5;
+/// Branches to branches to branches, each from far away, over `work`.
+std::string hops_over(std::string_view work, unsigned count) {
   std::string body;
   for (unsigned i = 0; i < count; ++i) {
     body += "  setp.eq.u32 %p" + number(i) + ", %r1, " + number(i) + ";\n";
-    body += "  @%p" + number(i) + " bra HOP" + number(i) + ";\n  add.u32 %r0, %r0, 1;\n";
+    body += "  @%p" + number(i) + " bra HOP" + number(i) + ";\n";
+    body += work;
   }
   body += "  bra END;\n";
   for (unsigned i = 0; i < count; ++i) {
@@ -95,6 +95,11 @@ std::string hops(unsigned instructions) {
   }
   return kernel(body + "END:\n");
 }
+std::string hops(unsigned instructions) {
+  return hops_over("  add.u32 %r0, %r0, 1;\n", instructions / 5);
+}
+/// Nothing of this stays: each branch skips only the next one.
+std::string empty_hops(unsigned instructions) { return hops_over("", instructions / 3); }
 
 /// One register written everywhere, one value read everywhere, loops within loops.
 std::string nests(unsigned instructions) {
@@ -181,6 +186,7 @@ TEST_CASE("passes look at ordinary code in linear time") { check_linear("units",
 TEST_CASE("passes look at chains in linear time") { check_linear("chains", chains, odd_shapes()); }
 TEST_CASE("passes look at branches to branches in linear time") {
   check_linear("hops", hops, odd_shapes());
+  check_linear("empty hops", empty_hops, odd_shapes());
 }
 TEST_CASE("passes look at nested loops in linear time") {
   check_linear("nests", nests, odd_shapes());
