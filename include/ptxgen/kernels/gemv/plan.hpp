@@ -73,7 +73,8 @@ enum class GemvPath : std::uint8_t {
 /// *Partition.* Strips times steps are units in one line, strip by strip. Block b of `blocks` has
 /// the units [floor(b * units / blocks), floor((b + 1) * units / blocks)): equal bytes for all.
 /// `blocks == strips()` is no split at all, `s * strips()` a split of k into s, a multiple of the
-/// SMs a persistent kernel; in general a strip has several contributors.
+/// SMs a persistent kernel; in general a strip has several contributors. With `chunk_steps` the
+/// same is done with chunks instead of steps: a chunk is the work of one block.
 ///
 /// *Reduction.* The lanes of a warp by a butterfly (layout R), the stacked warps through shared
 /// memory in the order of the warps, the contributors of a strip through a workspace: the one that
@@ -87,7 +88,7 @@ struct GemvPlan {
   std::uint32_t warps_k = 1;
   std::uint32_t rows = 1;  ///< layout R: rows of a warp, 1 to 8; layout T: 1
   std::uint32_t unroll = 8;
-  std::uint32_t blocks = 1;  ///< of the grid
+  std::uint32_t blocks = 1;  ///< of the grid, at most one for each unit (or chunk)
   /// Not 0: partial sums are kept for each so many steps and added in the order of k, however the
   /// blocks fall: the bits of the result do not depend on `blocks`. 0: one for each contributor.
   std::uint32_t chunk_steps = 0;
