@@ -1,18 +1,12 @@
 // src/cli/gemv_bench/page.cpp - a run of gemv-bench as a page for people
-#include <cstdio>
 #include <map>
 
 #include "cli/gemv_bench/results.hpp"
+#include "cli/gemv_report.hpp"
 
 namespace ptxgen::cli {
 
 namespace {
-
-std::string number(double value, int digits) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
 
 // A table's cell: a bar in it would end it.
 std::string cell(std::string_view text) {
@@ -29,7 +23,7 @@ std::string row(std::initializer_list<std::string> cells) {
 
 // "14.92 (14.90-14.95)"
 std::string interval(const Statistics& us) {
-  return number(us.median, 2) + " (" + number(us.low, 2) + "-" + number(us.high, 2) + ")";
+  return fixed(us.median, 2) + " (" + fixed(us.low, 2) + "-" + fixed(us.high, 2) + ")";
 }
 
 std::string head(const BenchRun& run) {
@@ -44,9 +38,9 @@ std::string head(const BenchRun& run) {
   text += row({"device", machine.device + ", " + machine.target + ", planned as " + machine.table});
   text += row({"driver", machine.driver});
   text += row({"multiprocessors", std::to_string(machine.multiprocessors)});
-  text += row({"highest clock", number(machine.clock_khz / 1000.0, 0) + " MHz"});
-  text += row({"L2", number(static_cast<double>(machine.l2_bytes) * 1e-6, 1) + " MB"});
-  text += row({"datasheet", number(machine.datasheet_gb_per_s, 0) + " GB/s"});
+  text += row({"highest clock", fixed(machine.clock_khz / 1000.0, 0) + " MHz"});
+  text += row({"L2", fixed(static_cast<double>(machine.l2_bytes) * 1e-6, 1) + " MB"});
+  text += row({"datasheet", fixed(machine.datasheet_gb_per_s, 0) + " GB/s"});
   text += row({"ptxgen", machine.version});
   text += row({"NVRTC", machine.nvrtc.empty() ? "not used" : machine.nvrtc});
   text += row({"cuBLAS", machine.cublas.empty() ? "not used" : machine.cublas});
@@ -54,7 +48,7 @@ std::string head(const BenchRun& run) {
   text += "\nEach figure is the median of " + std::to_string(run.samples) +
           " samples in microseconds for a launch, in brackets the interval that covers the median "
           "with 95 % or more. Arms take turns, matrices rotate through " +
-          number(static_cast<double>(run.rotation_bytes) * 1e-6, 1) + " MB, data is random (seed " +
+          fixed(static_cast<double>(run.rotation_bytes) * 1e-6, 1) + " MB, data is random (seed " +
           std::to_string(run.seed) + "), and every timed result was checked.\n";
   return text;
 }
@@ -68,7 +62,7 @@ std::string ceilings(const BenchRun& run) {
       continue;
     }
     text += row({one.name + ": " + one.doc, interval(one.us),
-                 one.bytes == 0 ? "" : number(one.gb_per_s(), 0)});
+                 one.bytes == 0 ? "" : fixed(one.gb_per_s(), 0)});
   }
   return text;
 }
@@ -84,19 +78,19 @@ std::string verdicts(const BenchRun& run) {
 std::string rate(const ArmResult& arm, Metric metric) {
   const MetricResult* const found = arm.find(metric);
   if (found == nullptr || found->us.median <= 0) return "";
-  return number(static_cast<double>(arm.arm.bytes) / found->us.median * 1e-3, 0);
+  return fixed(static_cast<double>(arm.arm.bytes) / found->us.median * 1e-3, 0);
 }
 
 std::string predicted(const ArmResult& arm, Metric metric) {
   if (!arm.arm.prediction || metric == Metric::Stream) return "";
-  return number(
+  return fixed(
       metric == Metric::Isolated ? arm.arm.prediction->isolated_us : arm.arm.prediction->chained_us,
       2);
 }
 
 std::string problem(const ShapeResult& shape) {
   std::string text = "\n### " + to_text(shape.problem) + "\n\n" + shape.shape.who + "; " +
-                     number(static_cast<double>(shape.bytes()) * 1e-6, 1) + " MB, " +
+                     fixed(static_cast<double>(shape.bytes()) * 1e-6, 1) + " MB, " +
                      std::to_string(shape.rotation.matrices) + " matrices, chains of " +
                      std::to_string(shape.rotation.chain) + " launches";
   text += shape.rotation.cold() ? ".\n" : "; memory did not suffice for a cold rotation.\n";

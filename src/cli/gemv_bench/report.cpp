@@ -4,6 +4,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/gemv_bench/results.hpp"
+#include "cli/gemv_report.hpp"
 
 namespace ptxgen::cli {
 
@@ -15,23 +16,6 @@ json statistics_json(const Statistics& us) {
   return {{"n", us.n},          {"median", us.median},     {"ci_low", us.low},
           {"ci_high", us.high}, {"coverage", us.coverage}, {"p5", us.p5},
           {"p95", us.p95},      {"least", us.least},       {"most", us.most}};
-}
-
-json prediction_json(const GemvPrediction& prediction) {
-  return {{"isolated_us", prediction.isolated_us},
-          {"chained_us", prediction.chained_us},
-          {"bandwidth_gb_per_s", prediction.bandwidth_gb_per_s},
-          {"bytes_in_flight_per_sm", prediction.bytes_in_flight_per_sm},
-          {"blocks_per_sm", prediction.blocks_per_sm},
-          {"waves", prediction.waves},
-          {"tail_loss", prediction.tail_loss},
-          {"registers", prediction.registers},
-          {"workspace_bytes", prediction.workspace_bytes},
-          {"bytes_read", prediction.bytes_read},
-          {"bytes_written", prediction.bytes_written},
-          {"weight_requests", prediction.weight_requests},
-          {"weight_sectors", prediction.weight_sectors},
-          {"reductions", prediction.reductions}};
 }
 
 json metric_json(const Arm& arm, const MetricResult& metric) {
@@ -55,7 +39,8 @@ json arm_json(const ArmResult& result) {
     made["nmse"] = result.nmse;
     made["worst_error_over_bound"] = result.worst;
   }
-  if (result.arm.prediction) made["prediction"] = prediction_json(*result.arm.prediction);
+  if (result.arm.plan) made["plan"] = to_json(*result.arm.plan);
+  if (result.arm.prediction) made["prediction"] = to_json(*result.arm.prediction);
   for (const MetricResult& metric : result.metrics) {
     made[std::string(to_string(metric.metric))] = metric_json(result.arm, metric);
   }

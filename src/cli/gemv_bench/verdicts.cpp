@@ -1,9 +1,9 @@
 // src/cli/gemv_bench/verdicts.cpp - what a run says of the claims
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "cli/gemv_bench/results.hpp"
+#include "cli/gemv_report.hpp"
 #include "ptxgen/kernels/gemv/models.hpp"
 
 namespace ptxgen::cli {
@@ -14,11 +14,7 @@ using Says = Verdict::Says;
 
 constexpr std::uint64_t kMegabyte = 1'000'000;
 
-std::string number(double value, int digits = 2) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
+std::string number(double value, int digits = 2) { return fixed(value, digits); }
 
 std::string name_of(const ShapeResult& shape) { return to_text(shape.problem); }
 
