@@ -27,8 +27,10 @@ inline constexpr std::string_view kGemvTypes[] = {"f32", "f16", "bf16"};
 inline constexpr ParameterInfo kGemvParameters[] = {
     {"k", "u32", 4096, 0, 0xffffffffu, "elements of x"},
     {"n", "u32", 4096, 1, 0xffffffffu, "elements of y"},
-    {"layout", "word", 0, 0, 1, "T: A[k x n] row-major, R: W[n x k] row-major", kGemvLayouts},
-    {"dtype", "word", 0, 0, 2, "of the weights; x and y are f32", kGemvTypes}};
+    {"layout", "word", 0, 0, 1, "T (0): A[k x n] row-major; R (1): W[n x k] row-major",
+     kGemvLayouts},
+    {"dtype", "word", 0, 0, 2, "f32 (0), f16 (1), bf16 (2): of the weights; x and y are f32",
+     kGemvTypes}};
 
 inline constexpr CatalogEntry kGemvEntry = {
     Gemv::kName,

@@ -170,8 +170,8 @@ std::unique_ptr<PlannedGemv> Launcher::State::ranked_plan(const GemvProblem& pro
                        std::string(chosen) + candidate.why);
   }
   refuse_gemv("bad-choice", "no plan of path " + std::string(row.name) + " serves " +
-                                to_text(problem) + " on " + context.device().info().name + " (" +
-                                std::string(pipeline.target->name) + "); choose auto or direct");
+                                to_text(problem) + " on " + context.device().info().name + ", " +
+                                std::string(pipeline.target->name) + "; choose auto or direct");
 }
 
 const PlannedGemv& Launcher::State::choose_plan(const GemvProblem& problem) const {

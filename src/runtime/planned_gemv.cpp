@@ -69,6 +69,8 @@ PlannedGemv planned_gemv(const GemvPlan& plan, const ModuleKey& key, const Devic
   made.plan = plan;
   made.implementation = to_string(plan.path);
   made.geometry = Gemv{plan}.geometry();
+  made.geometry.cluster = {plan.cluster, 1, 1};
+  made.geometry.programmatic = plan.programmatic;
   made.key = key_of_plan(key, plan);
   made.need.tickets = plan.ticket_bytes();
   made.need.parts = plan.workspace_bytes() - plan.ticket_bytes();

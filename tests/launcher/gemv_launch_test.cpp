@@ -112,7 +112,8 @@ TEST_CASE("a path that the device has not is refused in words") {
   const Error error = error_of([&] { launcher.gemv(one.problem, one.operands(), stream); });
   CHECK(error.code == "bad-choice");
   CHECK(error.message ==
-        "no plan of path bulk serves T f32 40x60 on NVIDIA T4 (sm_75); choose auto or direct");
+        "no plan of path bulk serves T f32 40x60 on NVIDIA T4 (emulated), sm_75; choose auto or "
+        "direct");
 }
 
 TEST_CASE("what does not fit a GEMV is refused before anything is launched") {
@@ -165,11 +166,6 @@ TEST_CASE("the residual may be y itself, a shifted part of it not") {
   const std::vector<float> result = read(y);
   CHECK(std::memcmp(result.data(), one.expected().data(), 240) == 0);
   operands.residual.address += 4;
-  const Error error = error_of([&] { rig.launcher.gemv(problem, operands, rig.stream); });
-  CHECK(error.code == "buffer-size");  // and one element less of it
-  operands.y = {operands.y.address, 236};
-  problem.n = 59;
-  operands.residual = {y.address().value + 4, 236};
   CHECK(error_of([&] { rig.launcher.gemv(problem, operands, rig.stream); }).code == "aliasing");
 }
 
