@@ -45,6 +45,8 @@ void prepare(Kit& kit) {
   KernelBuilder& k = kit.k;
   k.required_threads(kit.plan.threads());
   k.min_blocks_per_sm(kit.plan.blocks_per_sm);
+  // The plan says how many loads are on their way.
+  k.pragma("nounroll");
   // Sums are to be rounded as the plan says, whatever the passes may.
   k.contract(Contract::Forbid);
   read_parameters(kit);
@@ -78,19 +80,27 @@ void emit_segment(Kit& kit, const Segment& segment) {
   add_parts(kit, segment, outputs, [&] { store_outputs(kit, segment, outputs); });
 }
 
+void request(Kit& kit) {
+  const Segment segment = first_segment(kit);
+  if (kit.rows_of_k()) {
+    request_r(kit, segment);
+  } else {
+    request_t(kit, segment);
+  }
+}
+
 void emit(Kit& kit) {
   KernelBuilder& k = kit.k;
   prepare(kit);
+  // Blocks beyond the plan's have no units.
+  const Pred planned = k.ctaid_x() < kit.plan.blocks;
   if (kit.plan.programmatic) {
-    const Segment segment = first_segment(kit);
-    if (kit.rows_of_k()) {
-      request_r(kit, segment);
-    } else {
-      request_t(kit, segment);
-    }
+    k.if_(planned, [&] { request(kit); });
     k.emit(ptx::Op::griddepcontrol, {ptx::Modifier::wait}, {});
   }
-  for_each_segment(kit, [&](const Segment& segment) { emit_segment(kit, segment); });
+  k.if_(planned, [&] {
+    for_each_segment(kit, [&](const Segment& segment) { emit_segment(kit, segment); });
+  });
   if (kit.plan.programmatic) {
     k.emit(ptx::Op::griddepcontrol, {ptx::Modifier::launch_dependents}, {});
   }

@@ -167,15 +167,15 @@ void place_r(Kit& kit) {
   kit.across.emplace(*kit.lane);
   kit.out.emplace(*kit.lane);
   if (kit.plan.threads() == 32) return;
-  const Value<u32> warp = *kit.thread / 32u;
+  const Value<u32> warp = *kit.thread >> 5u;
   Value<u32> warp_out(warp);
   if (kit.plan.warps_k > 1) {
-    kit.warp_k.emplace(kit.plan.warps_out == 1 ? warp : warp / kit.plan.warps_out);
+    kit.warp_k.emplace(quotient(k, warp, 32, kit.plan.warps_out));
     kit.weights->rebind(moved(k, *kit.weights, *kit.warp_k, std::uint64_t{kit.piece()} * element));
     kit.factors->rebind(
         moved(k, *kit.factors, *kit.warp_k, std::uint64_t{kit.piece()} * bytes(kit.problem().x)));
     if (kit.plan.warps_out == 1) return;
-    warp_out.rebind(warp % kit.plan.warps_out);
+    warp_out.rebind(remainder(k, warp, *kit.warp_k, kit.plan.warps_out));
   }
   const Value<u32> row = kit.plan.rows == 1 ? warp_out : k.mul_lo(warp_out, kit.plan.rows);
   kit.weights->rebind(moved(k, *kit.weights, warp_out, kit.plan.rows * kit.pitch));
