@@ -1,5 +1,4 @@
 // src/cli/cmd_gemv_bench.cpp - ptxgen gemv-bench: GEMV against the clock
-#include <charconv>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -9,6 +8,7 @@
 #include "cli/device_choice.hpp"
 #include "cli/gemv_bench/run.hpp"
 #include "cli/new_file.hpp"
+#include "cli/numbers.hpp"
 
 namespace ptxgen::cli {
 
@@ -39,26 +39,6 @@ struct Options {
   bool json = false;
 };
 
-// A whole number in least..most, also as 2^E.
-std::uint64_t whole(const std::string& option, const std::string& text, std::uint64_t least,
-                    std::uint64_t most) {
-  const bool power = text.starts_with("2^");
-  const char* const begin = text.data() + (power ? 2 : 0);
-  const char* const end = text.data() + text.size();
-  std::uint64_t value = 0;
-  const auto [stop, code] = std::from_chars(begin, end, value);
-  bool read = code == std::errc{} && stop == end;
-  if (power && read) {
-    read = value < 64;
-    value = read ? std::uint64_t{1} << value : 0;
-  }
-  if (!read || value < least || value > most) {
-    throw UsageError(option + " " + text + ": wants a whole number in " + std::to_string(least) +
-                     ".." + std::to_string(most) + ", or 2^E");
-  }
-  return value;
-}
-
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;
 
 BenchOptions bench_options(const Options& options, const DeviceInfo& device) {
@@ -70,7 +50,7 @@ BenchOptions bench_options(const Options& options, const DeviceInfo& device) {
   made.types = bench_types(options.dtype);
   made.arms = arm_choice(options.with);
   MeasureOptions& measure = made.measure;
-  if (!options.n.empty()) measure.samples = whole("--n", options.n, 1, 1'000'000);
+  if (!options.n.empty()) measure.samples = whole_number("--n", options.n, 1, 1'000'000);
   if (options.isolated || options.chained || options.stream) {
     measure.metrics.clear();
     if (options.isolated) measure.metrics.push_back(Metric::Isolated);
@@ -79,14 +59,15 @@ BenchOptions bench_options(const Options& options, const DeviceInfo& device) {
   }
   measure.keep_samples = options.keep_samples;
   if (!options.rotation.empty()) {
-    made.rotation_bytes = whole("--rotation", options.rotation, 0, kMostBytes);
+    made.rotation_bytes = whole_number("--rotation", options.rotation, 0, kMostBytes);
   }
   if (!options.chain.empty()) {
-    made.least_chain = static_cast<std::uint32_t>(whole("--chain", options.chain, 1, 1u << 20));
+    made.least_chain =
+        static_cast<std::uint32_t>(whole_number("--chain", options.chain, 1, 1u << 20));
   }
-  if (!options.lead.empty()) made.lead_bytes = whole("--lead", options.lead, 16, kMostBytes);
+  if (!options.lead.empty()) made.lead_bytes = whole_number("--lead", options.lead, 16, kMostBytes);
   if (!options.seconds.empty()) {
-    made.seconds = static_cast<double>(whole("--seconds", options.seconds, 0, 1'000'000));
+    made.seconds = static_cast<double>(whole_number("--seconds", options.seconds, 0, 1'000'000));
   }
   made.ceilings = !options.no_ceilings;
   made.seed = options.seed;
