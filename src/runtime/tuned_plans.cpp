@@ -60,10 +60,10 @@ int write_whole(FileSystem& files, FileSystem::Handle handle, std::string_view c
 // One writer at a time: whoever makes the lock's file. A writer that was killed leaves it behind.
 class Lock {
  public:
-  Lock(FileSystem& files, const std::string& path) : files_(files), path_(path + ".lock") {
-    constexpr int kTries = 100;
+  Lock(FileSystem& files, const std::string& path, int patience)
+      : files_(files), path_(path + ".lock") {
     constexpr std::chrono::milliseconds kPause(100);
-    for (int i = 0; i < kTries; ++i) {
+    for (int i = 0; i < patience; ++i) {
       FileSystem::Handle handle{};
       const int status = files_.create(path_, handle);
       if (status == 0) {
@@ -128,11 +128,11 @@ std::string tuned_file_name(std::string_view device) {
 }
 
 std::string keep_tuned(const std::string& folder, std::span<const TunedRecord> fresh,
-                       FileSystem& files) {
+                       FileSystem& files, int patience) {
   const std::string path =
       path_in(folder, tuned_file_name(fresh.empty() ? "" : fresh.front().place.device));
   if (const int status = files.make_folders(folder)) throw_io("write", path, errno_text(status));
-  const Lock lock(files, path);
+  const Lock lock(files, path, patience);
   std::string existing;
   if (const int status = read_whole(files, path, existing)) {
     throw_io("write", path, "what it holds cannot be read: " + errno_text(status));

@@ -67,9 +67,9 @@ struct TunedRecord {
 
 /// Merges the records into the file of that device, which others may be reading or writing: they
 /// see the old or the new one. Gives its path. Throws `Error` (Stage::Io): "write", "damaged",
-/// "locked" if somebody else has been writing it for ten seconds.
+/// "locked" if somebody else is writing it for longer than `patience`, in tenths of a second.
 std::string keep_tuned(const std::string& folder, std::span<const TunedRecord> fresh,
-                       FileSystem& files);
+                       FileSystem& files, int patience = 100);
 
 /// The plans of a folder that hold for a device. Read once, when it is made; a file that cannot be
 /// read or is damaged in part costs one warning in the log and is used as far as it can be.
