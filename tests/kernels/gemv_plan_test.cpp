@@ -314,6 +314,10 @@ TEST_CASE("gemv plan: plans that there are not") {
         "bad-plan: warps_out * warps_k is 36; it may be 1 to 32");
   CHECK(with([](GemvPlan& p) { p.blocks_per_sm = 17; }) ==
         "bad-plan: blocks_per_sm is 17; it may be 1 to 16 with blocks of 128 threads on sm_90");
+  CHECK(with([](GemvPlan& p) { p.blocks_per_sm = 9; }) ==
+        "bad-plan: registers of a thread is 64; with 9 x 128 threads on an SM it may have 56: take "
+        "fewer loads (unroll, rows), threads or blocks_per_sm");
+  CHECK(with([](GemvPlan& p) { p.blocks_per_sm = 8; }) == "fine");
   CHECK(with([](GemvPlan& p) { p.blocks = 0; }) ==
         "bad-plan: blocks is 0; it may be 1 to 13 with 1 strip of 13 steps");
   CHECK(with([](GemvPlan& p) {

@@ -77,6 +77,11 @@ void check_block(const GemvPlan& plan, const ptx::Target& target) {
   demand_range(
       "blocks_per_sm", plan.blocks_per_sm, 1, fit,
       " with blocks of " + number(plan.threads()) + " threads on " + std::string(target.name));
+  demand(gemv::least_registers(plan) <= gemv::most_registers(plan), "bad-plan",
+         "registers of a thread", number(gemv::least_registers(plan)),
+         "with " + number(plan.blocks_per_sm) + " x " + number(plan.threads()) +
+             " threads on an SM it may have " + number(gemv::most_registers(plan)) +
+             ": take fewer loads (unroll, rows), threads or blocks_per_sm");
 }
 
 void check_partition(const GemvPlan& plan) {

@@ -57,6 +57,7 @@ struct Kit {
 
   // Where the thread stands. `across` counts the lanes of a strip's warps side by side.
   std::optional<Value<u32>> thread, lane, across;
+  std::optional<Pred> odd;           ///< whether the lane is, for lanes that swap
   std::optional<Value<u32>> warp_k;  ///< where warps are stacked along k
   std::optional<Value<u32>> row;     ///< layout R: its warp's first row within a strip, unless 0
   std::optional<Value<u32>> out;     ///< its first output within a strip

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "kernels/gemv/partition.hpp"
+#include "ptxgen/ptx/limits.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -46,6 +47,21 @@ std::uint64_t slot_bytes(const GemvPlan& plan) noexcept {
 
 std::uint64_t stack_bytes(const GemvPlan& plan) noexcept {
   return (std::uint64_t{plan.warps_k} - 1) * slot_bytes(plan);
+}
+
+std::uint32_t least_registers(const GemvPlan& plan) noexcept {
+  constexpr std::uint32_t kOthers = 20;
+  const bool r = plan.problem.layout == GemvLayout::R;
+  const std::uint32_t factors = plan.unroll * (r ? lane_elements(plan) : 1);
+  const std::uint32_t sums = r ? plan.rows : lane_elements(plan);
+  return std::max(1u, plan.load_bytes / 4) * plan.unroll * plan.rows +
+         (factors * bytes(plan.problem.x) + 3) / 4 + sums + kOthers;
+}
+
+std::uint32_t most_registers(const GemvPlan& plan) noexcept {
+  const ptx::Limits limits;
+  const std::uint32_t each = limits.registers_per_sm / (plan.threads() * plan.blocks_per_sm);
+  return std::min(limits.registers_per_thread, each / 8 * 8);
 }
 
 std::uint64_t step_bytes(const GemvPlan& plan) noexcept {
