@@ -331,8 +331,37 @@ TEST_CASE("gemv plan: plans that there are not") {
         }) ==
         "bad-plan: strips * steps is 17179869184; it may be up to 2147483647: make strips "
         "or steps larger");
-  CHECK(with([](GemvPlan& p) { p.path = GemvPath::Async; }) ==
-        "bad-plan: path is async; there is no kernel for it yet, it can only be direct");
+  CHECK(with([](GemvPlan& p) { p.path = GemvPath::Bulk; }) ==
+        "bad-plan: path is bulk; there is no kernel for it yet: it may be direct or async");
+  const auto async = [](GemvPlan& p) {
+    p.path = GemvPath::Async;
+    p.stages = 4;
+  };
+  CHECK(with(async) == "fine");
+  CHECK(with(async, "sm_75") ==
+        "bad-plan: path is async; that takes sm_80 or newer, and the target is sm_75");
+  CHECK(with([&](GemvPlan& p) {
+          async(p);
+          p.stages = 1;
+        }) == "bad-plan: stages is 1; it may be 2 to 32 with path async");
+  CHECK(with([&](GemvPlan& p) {
+          async(p);
+          p.problem.weights = GemvType::bf16;
+          p.load_bytes = 2;
+        }) == "bad-plan: load_bytes is 2; with path async it may be 4 to 16");
+  CHECK(with([&](GemvPlan& p) {
+          async(p);
+          p.stages = 15;
+        }) ==
+        "bad-plan: shared memory is 245760 B; a block on sm_90 may have 232448 B: take fewer "
+        "stages, loads (unroll, rows) or warps");
+  CHECK(with([&](GemvPlan& p) {
+          async(p);
+          p.stages = 8;
+          p.blocks_per_sm = 2;
+        }) ==
+        "bad-plan: shared memory is 131072 B; with 2 blocks on an SM of sm_90 each may have "
+        "115712 B: take fewer stages, loads (unroll, rows) or warps");
   CHECK(with([](GemvPlan& p) { p.stages = 2; }) ==
         "bad-plan: stages is 2; it can only be 0 with path direct");
   CHECK(with([](GemvPlan& p) { p.cluster = 2; }) ==

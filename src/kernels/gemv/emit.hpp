@@ -54,6 +54,7 @@ struct Kit {
   std::optional<Value<f32>> alpha, beta;
   std::optional<SharedArray<f32>> stack;
   std::optional<SharedArray<u32>> verdict;
+  std::optional<Ptr<b8, Shared>> ring;  ///< the thread's first load in the ring of path Async
 
   // Where the thread stands. `across` counts the lanes of a strip's warps side by side.
   std::optional<Value<u32>> thread, lane, across;
@@ -63,6 +64,7 @@ struct Kit {
   std::optional<Value<u32>> out;     ///< its first output within a strip
   std::optional<Ptr<b8>> weights;    ///< its weights of the matrix' first strip and step
   std::optional<Ptr<b8>> factors;    ///< its elements of x of the first step
+  std::uint32_t rings = 0;           ///< that were emitted, for their labels
   std::uint32_t v = 1;               ///< weights of a load
   std::uint64_t pitch = 0;           ///< bytes from one row of the matrix to the next
 

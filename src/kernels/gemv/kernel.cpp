@@ -58,6 +58,10 @@ void prepare(Kit& kit) {
   if (uses_workspace(kit.plan)) kit.verdict.emplace(k.shared<u32>(kVerdictBytes / 4, "verdict"));
   kit.thread.emplace(k.tid_x());
   kit.lane.emplace(*kit.thread & 31u);
+  if (kit.plan.path == GemvPath::Async) {
+    const Value<u32> place = k.mul_lo(*kit.thread, kit.plan.load_bytes);
+    kit.ring.emplace(k.dynamic_shared<b8>().base().offset_bytes(place));
+  }
   if (kit.rows_of_k()) {
     place_r(kit);
   } else {
@@ -119,7 +123,9 @@ Gemv::KernelType Gemv::build(const ptx::Target& target) const {
 }
 
 LaunchGeometry Gemv::geometry() const {
-  return {.grid = {plan.blocks, 1, 1}, .block = {plan.threads(), 1, 1}};
+  return {.grid = {plan.blocks, 1, 1},
+          .block = {plan.threads(), 1, 1},
+          .dynamic_shared_bytes = static_cast<std::uint32_t>(gemv::ring_bytes(plan))};
 }
 
 KernelCost Gemv::cost() const noexcept {

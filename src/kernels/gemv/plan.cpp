@@ -49,6 +49,8 @@ std::uint64_t stack_bytes(const GemvPlan& plan) noexcept {
   return (std::uint64_t{plan.warps_k} - 1) * slot_bytes(plan);
 }
 
+std::uint64_t ring_bytes(const GemvPlan& plan) noexcept { return step_bytes(plan) * plan.stages; }
+
 std::uint32_t least_registers(const GemvPlan& plan) noexcept {
   constexpr std::uint32_t kOthers = 20;
   const bool r = plan.problem.layout == GemvLayout::R;
@@ -162,7 +164,7 @@ std::uint64_t GemvPlan::most_parts() const noexcept {
 
 std::uint64_t GemvPlan::shared_bytes() const noexcept {
   const std::uint64_t verdict = gemv::uses_workspace(*this) ? gemv::kVerdictBytes : 0;
-  return gemv::stack_bytes(*this) + verdict + gemv::step_bytes(*this) * stages;
+  return gemv::stack_bytes(*this) + verdict + gemv::ring_bytes(*this);
 }
 
 std::uint64_t GemvPlan::ticket_bytes() const noexcept {
@@ -175,7 +177,7 @@ std::uint64_t GemvPlan::workspace_bytes() const noexcept {
 }
 
 std::uint64_t GemvPlan::bytes_in_flight() const noexcept {
-  return gemv::step_bytes(*this) * std::max<std::uint32_t>(stages, 1);
+  return gemv::step_bytes(*this) * (stages > 1 ? stages - 1 : 1);
 }
 
 // One for each fused multiply-add of a lane, one for each addition behind it.
