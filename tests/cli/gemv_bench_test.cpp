@@ -51,7 +51,7 @@ void check_usage_error(const std::vector<std::string>& arguments, const std::str
 }  // namespace
 
 TEST_CASE("every arm is measured for every problem, and every launch is checked") {
-  const json run = report({"--shapes", "96x64", "--dtype", "f32,bf16", "--n", "3", "--with",
+  const json run = report({"--shapes", "512x256", "--dtype", "f32,bf16", "--n", "3", "--with",
                            "cublas,roofline,copy,coalesced,strided", "--seed", "5"});
   CHECK(run.at("right") == true);
   CHECK(run.at("samples") == 3);

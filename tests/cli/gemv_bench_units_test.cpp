@@ -3,7 +3,9 @@
 #include <cstring>
 
 #include "cli/commands.hpp"
+#include "cli/gemv_bench/decode_chain.hpp"
 #include "cli/gemv_bench/run.hpp"
+#include "cli/gemv_bench/tune.hpp"
 #include "ptxgen/driver/emulated.hpp"
 #include "runtime/core.hpp"
 #include "support/harness.hpp"
@@ -218,4 +220,69 @@ TEST_CASE("a product is checked against its own bound, in the type of y") {
   }();
   CHECK(check_product(GemvType::bf16, halves, reference, exactness).outside == 1);
   CHECK(check_product(GemvType::bf16, halves, reference, {16, true}).outside == 0);
+}
+
+TEST_CASE("the planner's first choice is kept unless another is faster beyond doubt") {
+  const auto candidate = [](const std::string& name, double low, double median, double high) {
+    ArmResult made;
+    made.arm.name = name;
+    MetricResult metric;
+    metric.metric = Metric::Chained;
+    metric.us.low = low;
+    metric.us.median = median;
+    metric.us.high = high;
+    made.metrics.push_back(metric);
+    return made;
+  };
+  const auto best = [](const std::vector<ArmResult>& results) {
+    const ArmResult* const found = best_candidate(results, Metric::Chained);
+    return found == nullptr ? std::string("none") : found->arm.name;
+  };
+  const ArmResult first = candidate("first", 9.9, 10, 10.1);
+  CHECK(best({first, candidate("near", 9.7, 9.8, 9.95)}) == "first");
+  CHECK(best({first, candidate("fast", 9.5, 9.6, 9.7), candidate("faster", 9.2, 9.3, 9.4)}) ==
+        "faster");
+  ArmResult wrong = candidate("wrong", 1, 1, 1);
+  wrong.wrong = "the first launch";
+  CHECK(best({wrong, first}) == "first");
+  CHECK(best({wrong}) == "none");
+  CHECK(best({}) == "none");
+}
+
+TEST_CASE("problems to tune: x and y as the weights and f32, each once") {
+  const auto problems = tune_problems({{64, 32, ""}}, {GemvLayout::T, GemvLayout::R},
+                                      {GemvType::f32, GemvType::bf16}, {"same", "f32"});
+  std::vector<std::string> texts;
+  for (const GemvProblem& problem : problems) texts.push_back(to_text(problem));
+  CHECK(texts.size() == 6);
+  CHECK(problems[2].x == GemvType::bf16);
+  CHECK(problems[3].weights == GemvType::bf16);
+  CHECK(problems[3].y == GemvType::f32);
+}
+
+TEST_CASE("a token is a chain of all its matrices, in order, all of them checked") {
+  const Device device = Device::open("emulator", Settings{});
+  const ptx::Gpu gpu = gpu_of(device.info());
+  const auto shape = [&](std::uint32_t k, std::uint32_t n, std::uint32_t count, const char* name) {
+    GemvProblem problem = bench_problem({k, n, ""}, GemvLayout::R, GemvType::f16);
+    problem.x = problem.y = GemvType::f32;
+    return ChainShape{plan_gemv(problem, gpu), count, name};
+  };
+  const std::vector<ChainShape> shapes = {shape(64, 96, 3, "qkv"), shape(32, 64, 3, "o"),
+                                          shape(64, 40, 1, "head")};
+  CHECK(chain_order(shapes) == std::vector<std::size_t>{0, 1, 0, 1, 0, 1, 2});
+  const ChainMeasurement found = measure_chain(device, shapes, 2, 256, 3, Settings{});
+  CHECK(found.wrong.empty());
+  CHECK(found.kernels == 7);
+  // Before the capture and in each of two samples.
+  CHECK(found.checked == 3 * 7);
+  CHECK(found.us.n == 2);
+  CHECK(found.tokens_per_s() > 0);
+  CHECK(found.weight_bytes == 3 * 64 * 96 * 2 + 3 * 32 * 64 * 2 + 64 * 40 * 2);
+
+  GemvProblem large = bench_problem({1u << 20, 1u << 20, ""}, GemvLayout::R, GemvType::f32);
+  const std::vector<ChainShape> model = {{plan_gemv(large, gpu), 1000, "all"}};
+  CHECK_THROWS_WITH(measure_chain(device, model, 1, 256, 0, Settings{}),
+                    Catch::Contains("the weights have 4398046511104000 bytes, and of the device's "
+                                    "memory "));
 }

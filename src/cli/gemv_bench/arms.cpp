@@ -145,7 +145,8 @@ Arm ArmMaker::plan_arm(const std::string& name, const GemvPlan& plan) const {
   const auto kernel = spec.build(context_.device().target());
   const Function function = launcher_.load(kernel.module(), kernel.name());
   const LaunchGeometry geometry = spec.geometry();
-  function.allow(geometry);
+  const LaunchOptions options{.cluster = geometry.cluster, .programmatic = geometry.programmatic};
+  function.allow(geometry, options);
   const auto workspace = zeros(context_, plan.workspace_bytes());
   Arm arm = product(name, plan.problem);
   arm.detail = to_text(plan);
@@ -157,7 +158,7 @@ Arm ArmMaker::plan_arm(const std::string& name, const GemvPlan& plan) const {
     const auto block = Gemv::KernelType::pack(
         DeviceAddress<b8>{at.y}, DeviceAddress<b8>{at.a}, DeviceAddress<b8>{at.x}, none, none,
         DeviceAddress<b8>{workspace->address().value}, 1.0f, 0.0f);
-    function.launch(stream, geometry, {block.data(), block.size()});
+    function.launch(stream, geometry, {block.data(), block.size()}, options);
   };
   return arm;
 }
@@ -234,7 +235,11 @@ void ArmMaker::add_variants(Arms& arms, const GemvProblem& problem) {
 Arm ArmMaker::roofline_arm(std::uint64_t bytes) const {
   ReadStream spec;
   spec.groups = bytes / 16;
-  spec.blocks = std::uint32_t{gpu_.sms} * 2;
+  // Two blocks for each SM, but none that would find nothing to read.
+  const std::uint64_t useful =
+      std::max<std::uint64_t>((spec.groups + spec.threads - 1) / spec.threads, 1);
+  spec.blocks =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(std::uint64_t{gpu_.sms} * 2, useful));
   const auto kernel = spec.build(context_.device().target());
   const Function function = launcher_.load(kernel.module(), kernel.name());
   const LaunchGeometry geometry = spec.geometry();

@@ -26,6 +26,8 @@ class Runner {
         single_(context, stride_),
         sums_(context, arm.result == Arm::Result::Copy ? verify.slot_bytes : 0) {
     result_.arm = std::move(arm);
+    slots_.fill_bytes(0);
+    single_.fill_bytes(0);
   }
 
   // Each matrix once, against fp64; keeps what came out.
