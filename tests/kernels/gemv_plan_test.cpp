@@ -364,8 +364,25 @@ TEST_CASE("gemv plan: plans that there are not") {
         "115712 B: take fewer stages, loads (unroll, rows) or warps");
   CHECK(with([](GemvPlan& p) { p.stages = 2; }) ==
         "bad-plan: stages is 2; it can only be 0 with path direct");
-  CHECK(with([](GemvPlan& p) { p.cluster = 2; }) ==
-        "bad-plan: cluster is 2; it can only be 1: there is no kernel with clusters yet");
+  CHECK(with([](GemvPlan& p) { p.cluster = 0; }) == "bad-plan: cluster is 0; it may be 1 to 8");
+  CHECK(with([](GemvPlan& p) { p.cluster = 9; }) == "bad-plan: cluster is 9; it may be 1 to 8");
+  const auto cluster = [](GemvPlan& p) {
+    p.blocks = 4;
+    p.cluster = 2;
+  };
+  CHECK(with(cluster) == "fine");
+  CHECK(with(cluster, "sm_89") ==
+        "bad-plan: cluster is 2; clusters take sm_90 or newer, and the target is sm_89");
+  CHECK(with([&](GemvPlan& p) {
+          cluster(p);
+          p.chunk_steps = 1;
+        }) == "bad-plan: cluster is 2; with chunk_steps it can only be 1");
+  CHECK(with([&](GemvPlan& p) {
+          cluster(p);
+          p.blocks = 5;
+        }) ==
+        "bad-plan: cluster is 2; it may divide the blocks of a strip, if all strips have the same "
+        "number: here 5 blocks have 1 strip");
   CHECK(with([](GemvPlan& p) { p.programmatic = true; }, "sm_89") ==
         "bad-plan: programmatic is true; that takes sm_90 or newer, and the target is sm_89");
   CHECK(with([](GemvPlan& p) { p.programmatic = true; }) == "fine");

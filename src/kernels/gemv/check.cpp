@@ -115,6 +115,21 @@ void check_shared(const GemvPlan& plan, const ptx::Target& target) {
              number(most) + " B" + cure);
 }
 
+void check_cluster(const GemvPlan& plan, const ptx::Target& target) {
+  if (plan.cluster == 1) return;
+  demand_range("cluster", plan.cluster, 1, ptx::limits(target.name).cluster_blocks);
+  demand(target.sm >= 90, "bad-plan", "cluster", number(plan.cluster),
+         "clusters take sm_90 or newer, and the target is " + std::string(target.name));
+  demand(plan.chunk_steps == 0, "bad-plan", "cluster", number(plan.cluster),
+         "with chunk_steps it can only be 1");
+  const std::uint64_t strips = plan.strips();
+  demand(plan.blocks % strips == 0 && plan.blocks / strips % plan.cluster == 0, "bad-plan",
+         "cluster", number(plan.cluster),
+         "it may divide the blocks of a strip, if all strips have the same number: here " +
+             number(plan.blocks) + " blocks have " + number(strips) +
+             (strips == 1 ? " strip" : " strips"));
+}
+
 void check_target(const GemvPlan& plan, const ptx::Target& target) {
   const std::string name(target.name);
   const bool direct = plan.path == GemvPath::Direct;
@@ -126,7 +141,7 @@ void check_target(const GemvPlan& plan, const ptx::Target& target) {
                " with path " + std::string(to_string(plan.path)));
   demand(direct || plan.load_bytes >= 4, "bad-plan", "load_bytes", number(plan.load_bytes),
          "with path async it may be 4 to 16");
-  demand_range("cluster", plan.cluster, 1, 1, ": there is no kernel with clusters yet");
+  check_cluster(plan, target);
   demand(!plan.programmatic || target.sm >= 90, "bad-plan", "programmatic", "true",
          "that takes sm_90 or newer, and the target is " + name);
   check_shared(plan, target);

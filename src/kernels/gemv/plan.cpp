@@ -66,6 +66,10 @@ std::uint32_t most_registers(const GemvPlan& plan) noexcept {
   return std::min(limits.registers_per_thread, each / 8 * 8);
 }
 
+std::uint64_t rank_bytes(const GemvPlan& plan) noexcept {
+  return (std::uint64_t{plan.cluster} - 1) * slot_bytes(plan);
+}
+
 std::uint64_t step_bytes(const GemvPlan& plan) noexcept {
   return std::uint64_t{plan.step_elements()} * plan.strip_outputs() * bytes(plan.problem.weights);
 }
@@ -164,7 +168,7 @@ std::uint64_t GemvPlan::most_parts() const noexcept {
 
 std::uint64_t GemvPlan::shared_bytes() const noexcept {
   const std::uint64_t verdict = gemv::uses_workspace(*this) ? gemv::kVerdictBytes : 0;
-  return gemv::stack_bytes(*this) + verdict + gemv::ring_bytes(*this);
+  return gemv::stack_bytes(*this) + gemv::rank_bytes(*this) + verdict + gemv::ring_bytes(*this);
 }
 
 std::uint64_t GemvPlan::ticket_bytes() const noexcept {
