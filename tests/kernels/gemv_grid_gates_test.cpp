@@ -1,0 +1,79 @@
+// tests/kernels/gemv_grid_gates_test.cpp - gates and the memory report on every plan of the grid
+#include <catch2/catch.hpp>
+
+#include <cstdio>
+
+#include "gemv_grid_run.hpp"
+#include "ptxgen/analysis/memory_report.hpp"
+#include "ptxgen/optimize/gates.hpp"
+#include "support/harness.hpp"
+
+using namespace ptxgen;
+using namespace ptxgen::test;
+
+namespace {
+
+/// Errors and warnings of all gates that stand in front of a load.
+std::string complaints(const ptx::Module& module, const optimize::GateOptions& options) {
+  std::string text;
+  for (const optimize::GateInfo& gate : optimize::all_gates()) {
+    if (!gate.before_load) continue;
+    for (const Finding& finding : gate.run(module, options)) {
+      if (finding.severity == Severity::Note) continue;
+      text += std::string(gate.name) + ": " + to_text(finding) + "\n";
+    }
+  }
+  return text;
+}
+
+struct Report {
+  std::size_t weights = 0;  ///< accesses to them
+  std::string wrong;
+};
+
+/// Every access to weights is understood; with rows that begin at sectors, all that a full load
+/// moves is wanted.
+Report weight_report(const GemvCase& point, const ptx::Module& module) {
+  const GemvProblem& problem = point.plan.problem;
+  const bool aligned = problem.leading_dimension() * bytes(problem.weights) % 32 == 0;
+  Report report;
+  analysis::MemoryReportOptions options;
+  options.block = {point.plan.threads(), 1, 1};
+  for (const ptx::Function& function : module.functions) {
+    for (const auto& access : analysis::memory_report(module, function, options).accesses) {
+      if (!access.reads || !access.address_text.starts_with("a[")) continue;
+      ++report.weights;
+      const bool full = access.bytes == point.plan.load_bytes;
+      const bool wanted = access.sectors.least == access.ideal_sectors &&
+                          access.bytes_wanted == 32 * access.ideal_sectors;
+      if (!access.affine() || (aligned && full && !wanted)) {
+        report.wrong +=
+            access.opcode + " " + access.address_text + ": " + analysis::verdict(access) + "\n";
+      }
+    }
+  }
+  return report;
+}
+
+}  // namespace
+
+TEST_CASE("every plan of the grid passes every gate, its weights are read coalesced") {
+  const std::vector<GemvCase> grid = gemv_grid(static_cast<std::size_t>(count(360, 3000)));
+  std::size_t accesses = 0;
+  for (const GemvCase& point : grid) {
+    INFO(to_text(point));
+    const ptx::Module module = Gemv{point.plan}.build(ptx::target(point.target)).module();
+    optimize::GateOptions options;
+    options.block = {point.plan.threads(), 1, 1};
+    CHECK(complaints(module, options) == "");
+    // A block of which nothing is told is what `.reqntid` says.
+    CHECK(complaints(module, {}) == "");
+    const Report report = weight_report(point, module);
+    CHECK(report.wrong == "");
+    if (point.plan.problem.k != 0 && point.plan.path == GemvPath::Direct) {
+      CHECK(report.weights > 0);
+    }
+    accesses += report.weights;
+  }
+  std::printf("gemv gates: %zu plans, %zu accesses to weights\n", grid.size(), accesses);
+}
