@@ -160,6 +160,41 @@ GemvCase split(std::size_t number) {
   return point;
 }
 
+/// Point `number` from 128 on: as many blocks as persistent kernels have, over strips that they do
+/// not divide.
+GemvCase linear(std::size_t number) {
+  constexpr std::uint32_t kPersistent[] = {132, 128, 7};
+  Dice dice(0x7117 + number);
+  GemvCase point;
+  point.seed = 20'000 + number;
+  point.target = "sm_90";
+  GemvPlan& plan = point.plan;
+  plan.problem.layout = number % 2 == 0 ? GemvLayout::T : GemvLayout::R;
+  plan.problem.weights = kTypes[number / 2 % 3];
+  plan.blocks = kPersistent[number / 6 % 3];
+  const bool columns = plan.problem.layout == GemvLayout::T;
+  plan.problem.n = columns ? dice.between(1, 700) : dice.between(1, 11);
+  plan.problem.k = columns ? dice.between(135, 160) : dice.between(4300, 4500);
+  plan.problem.lda = dice.chance(50) ? 0 : columns ? 704 : 4512;
+  plan.problem.bias = dice.chance(50);
+  plan.warps_out = 1;
+  plan.unroll = 1;
+  plan.rows = columns ? 1 : dice.between(1, 3);
+  plan.load_bytes = columns ? widest_load(plan.problem) : bytes(plan.problem.weights);
+  plan.chunk_steps = number % 4 < 2 ? 0 : dice.between(1, 2);
+  while (!admitted(plan, point.target)) {
+    // Fewer steps than blocks: chunks are given up first, then the wide loads.
+    if (plan.chunk_steps != 0) {
+      plan.chunk_steps = 0;
+    } else {
+      ++plan.problem.k;
+      plan.problem.lda = 0;
+      plan.load_bytes = std::min(plan.load_bytes, widest_load(plan.problem));
+    }
+  }
+  return point;
+}
+
 }  // namespace
 
 std::string to_text(const GemvCase& point) {
@@ -196,7 +231,9 @@ bool admitted(const GemvPlan& plan, std::string_view target) {
 std::vector<GemvCase> gemv_grid(std::size_t count) {
   std::vector<GemvCase> grid;
   grid.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) grid.push_back(i < 128 ? split(i) : draw(i));
+  for (std::size_t i = 0; i < count; ++i) {
+    grid.push_back(i < 128 ? split(i) : i < 164 ? linear(i) : draw(i));
+  }
   return grid;
 }
 
@@ -222,7 +259,7 @@ std::vector<GemvCase> gemv_aligned_cases() {
             plan.cluster = cluster;
             const bool columns = layout == GemvLayout::T;
             plan.problem.n = columns ? 2 * plan.strip_outputs() : 12;
-            plan.problem.k = plan.step_elements() * 8;
+            plan.problem.k = plan.step_elements() * 16;
             plan.blocks = static_cast<std::uint32_t>(plan.strips() * cluster * split);
             if (admitted(plan, point.target)) cases.push_back(point);
           }

@@ -28,8 +28,9 @@ struct GemvCase {
 [[nodiscard]] bool admitted(const GemvPlan& plan, std::string_view target);
 
 /// `count` points, the same ones each time: the first 128 have the split counts 1 to 64 in both
-/// layouts, the others are drawn from every member of problem and plan. Each is drawn until `check`
-/// admits it, so that what plans learn joins by itself.
+/// layouts, the next 36 the blocks of persistent kernels, the others are drawn from every member of
+/// problem and plan. Each is drawn until `check` admits it, so that what plans learn joins by
+/// itself.
 [[nodiscard]] std::vector<GemvCase> gemv_grid(std::size_t count);
 
 /// Plans on aligned matrices whose rows fill all loads, for counters: both layouts, all types, all

@@ -1,11 +1,13 @@
-// tests/kernels/gemv_grid_gates_test.cpp - gates and the memory report on every plan of the grid
+// tests/kernels/gemv_grid_gates_test.cpp - gates and memory report on the grid
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "gemv_grid_run.hpp"
 #include "ptxgen/analysis/memory_report.hpp"
 #include "ptxgen/optimize/gates.hpp"
+#include "ptxgen/ptx/parser.hpp"
 #include "support/harness.hpp"
 
 using namespace ptxgen;
@@ -58,7 +60,7 @@ Report weight_report(const GemvCase& point, const ptx::Module& module) {
 }  // namespace
 
 TEST_CASE("every plan of the grid passes every gate, its weights are read coalesced") {
-  const std::vector<GemvCase> grid = gemv_grid(static_cast<std::size_t>(count(360, 3000)));
+  const std::vector<GemvCase> grid = gemv_grid(static_cast<std::size_t>(count(400, 6000)));
   std::size_t accesses = 0;
   for (const GemvCase& point : grid) {
     INFO(to_text(point));
@@ -76,4 +78,30 @@ TEST_CASE("every plan of the grid passes every gate, its weights are read coales
     accesses += report.weights;
   }
   std::printf("gemv gates: %zu plans, %zu accesses to weights\n", grid.size(), accesses);
+}
+
+TEST_CASE("with programmatic launch only weights are asked for before the wait") {
+  std::size_t programmatic = 0;
+  std::size_t early = 0;
+  for (const GemvCase& point : gemv_grid(600)) {
+    if (!point.plan.programmatic) continue;
+    INFO(to_text(point));
+    const std::string text = Gemv{point.plan}.build(ptx::target(point.target)).ptx();
+    const std::size_t wait = text.find("griddepcontrol.wait;");
+    REQUIRE(wait != std::string::npos);
+    CHECK(text.find("griddepcontrol.wait;", wait + 1) == std::string::npos);
+    const auto wait_line = static_cast<std::uint32_t>(
+        std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(wait), '\n') + 1);
+    const ptx::Module module = ptx::parse(text);
+    for (const auto& access : analysis::memory_report(module, module.functions[0]).accesses) {
+      if (access.line >= wait_line || access.space != ptx::Space::Global) continue;
+      INFO(access.opcode << " " << access.address_text << " in line " << access.line);
+      CHECK(access.address_text.starts_with("a["));
+      CHECK_FALSE(access.writes);
+      ++early;
+    }
+    ++programmatic;
+  }
+  CHECK(programmatic >= 20);
+  CHECK(early >= programmatic);
 }

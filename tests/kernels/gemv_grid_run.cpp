@@ -1,4 +1,4 @@
-// tests/kernels/gemv_grid_run.cpp - a point of the grid on the emulator, and what is right
+// tests/kernels/gemv_grid_run.cpp - points of the grid on the emulator
 #include "gemv_grid_run.hpp"
 
 #include <algorithm>

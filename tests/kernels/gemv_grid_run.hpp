@@ -1,4 +1,4 @@
-// tests/kernels/gemv_grid_run.hpp - a point of the grid on the emulator, and what is right
+// tests/kernels/gemv_grid_run.hpp - points of the grid on the emulator
 #pragma once
 
 #include <cstddef>
