@@ -40,8 +40,10 @@ struct Figures {
 
 /// The library's reference says the same as ours, in another order of summation.
 void check_reference(const GemvProblem& problem, const GemvData& data, const GemvExact& exact) {
-  GemvInputs inputs{data.a, data.x, {}, data.bias, data.residual, data.alpha, data.beta};
+  GemvInputs inputs{data.a, data.x, {}, {}, {}, data.alpha, data.beta};
   if (problem.scaled) inputs.y = data.y;
+  if (problem.bias) inputs.bias = data.bias;
+  if (problem.residual) inputs.residual = data.residual;
   const GemvReference reference = gemv_reference(problem, inputs);
   double worst = 0;
   for (std::size_t j = 0; j < problem.n; ++j) {

@@ -245,7 +245,9 @@ TEST_CASE("gemv plan: as text") {
 
 TEST_CASE("gemv plan: problems that there are not") {
   GemvProblem p = problem(64, 0);
-  CHECK(refusal(p) == "bad-problem: n is 0; it may be 1 or more");
+  CHECK(refusal(p) == "bad-problem: n is 0; it may be 1 to 2147483647");
+  p = problem(1u << 31, 64);
+  CHECK(refusal(p) == "bad-problem: k is 2147483648; it may be 0 to 2147483647");
   p = problem(64, 64);
   p.x = GemvType::f16;
   CHECK(refusal(p) == "bad-problem: x is f16; with weights of f32 it may be f32");
@@ -284,7 +286,8 @@ TEST_CASE("gemv plan: plans that there are not") {
     change(plan);
     return refusal(plan, target);
   };
-  CHECK(with([](GemvPlan& p) { p.problem.n = 0; }) == "bad-problem: n is 0; it may be 1 or more");
+  CHECK(with([](GemvPlan& p) { p.problem.n = 0; }) ==
+        "bad-problem: n is 0; it may be 1 to 2147483647");
   CHECK(with([](GemvPlan& p) { p.problem.n = 301; }) ==
         "bad-plan: load_bytes is 16; it may be a power of two from 4, an element, to 4, to which "
         "the address of every row is aligned");
@@ -318,11 +321,9 @@ TEST_CASE("gemv plan: plans that there are not") {
           p.blocks = 2;
         }) == "bad-plan: blocks is 2; it can only be 1 with 1 strip of 1 chunk");
   CHECK(with([](GemvPlan& p) {
-          p.problem = problem(1u << 31, 1u << 31, GemvLayout::R);
-          p.problem.lda = 0;
+          p.problem = problem(1u << 30, 1u << 11, GemvLayout::R);
           p.unroll = 1;
           p.warps_out = 1;
-          p.problem.n = 1u << 10;
         }) ==
         "bad-plan: strips * steps is 17179869184; it may be up to 2147483647: make strips "
         "or steps larger");

@@ -12,6 +12,7 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
+constexpr std::uint32_t kMostElements = 0x7fffffff;
 constexpr std::uint64_t kMostUnits = 0x7fffffff;
 constexpr unsigned kMostMatrixLog2 = 47;
 constexpr std::uint32_t kMostLoads = 32;
@@ -107,7 +108,10 @@ void check(const GemvProblem& problem) {
   const bool t = problem.layout == GemvLayout::T;
   const std::uint64_t row = t ? problem.n : problem.k;
   const std::uint64_t rows = t ? problem.k : problem.n;
-  demand(problem.n >= 1, "bad-problem", "n", number(problem.n), "it may be 1 or more");
+  demand(problem.k <= kMostElements, "bad-problem", "k", number(problem.k),
+         "it may be 0 to " + number(kMostElements));
+  demand(problem.n >= 1 && problem.n <= kMostElements, "bad-problem", "n", number(problem.n),
+         "it may be 1 to " + number(kMostElements));
   check_type("x", problem.x, problem.weights);
   check_type("y", problem.y, problem.weights);
   demand(problem.lda == 0 || problem.lda >= row, "bad-problem", "lda", number(problem.lda),
