@@ -24,6 +24,12 @@ using Number = std::variant<std::uint32_t, Value<u32>>;
 [[nodiscard]] Number subtract(KernelBuilder& k, const Number& a, const Number& b);
 [[nodiscard]] Number least(KernelBuilder& k, const Number& a, const Number& b);
 [[nodiscard]] Number times(KernelBuilder& k, const Number& a, std::uint32_t factor);
+/// floor(n / divisor) for n up to `most`; assemblers make a long sequence of a division.
+[[nodiscard]] Value<u32> quotient(KernelBuilder& k, const Value<u32>& n, std::uint64_t most,
+                                  std::uint64_t divisor);
+/// What that quotient leaves.
+[[nodiscard]] Value<u32> remainder(KernelBuilder& k, const Value<u32>& n,
+                                   const Value<u32>& quotient, std::uint32_t divisor);
 /// `p` moved by n times `bytes`, exact in 64 bits.
 [[nodiscard]] Ptr<b8> moved(KernelBuilder& k, const Ptr<b8>& p, const Number& n,
                             std::uint64_t bytes);
@@ -51,6 +57,7 @@ struct Kit {
 
   // Where the thread stands. `across` counts the lanes of a strip's warps side by side.
   std::optional<Value<u32>> thread, lane, across;
+  std::optional<Pred> odd;           ///< whether the lane is, for lanes that swap
   std::optional<Value<u32>> warp_k;  ///< where warps are stacked along k
   std::optional<Value<u32>> row;     ///< layout R: its warp's first row within a strip, unless 0
   std::optional<Value<u32>> out;     ///< its first output within a strip

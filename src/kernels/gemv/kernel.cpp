@@ -45,6 +45,8 @@ void prepare(Kit& kit) {
   KernelBuilder& k = kit.k;
   k.required_threads(kit.plan.threads());
   k.min_blocks_per_sm(kit.plan.blocks_per_sm);
+  // The plan says how many loads are on their way.
+  k.pragma("nounroll");
   // Sums are to be rounded as the plan says, whatever the passes may.
   k.contract(Contract::Forbid);
   read_parameters(kit);

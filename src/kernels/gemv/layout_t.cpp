@@ -91,8 +91,8 @@ void place_t(Kit& kit) {
   const std::uint32_t side = 32 * kit.plan.warps_out;
   kit.across.emplace(*kit.thread);
   if (kit.plan.warps_k > 1) {
-    kit.warp_k.emplace(*kit.thread / side);
-    kit.across->rebind(*kit.thread % side);
+    kit.warp_k.emplace(quotient(k, *kit.thread, kit.plan.threads(), side));
+    kit.across->rebind(remainder(k, *kit.thread, *kit.warp_k, side));
   }
   kit.out.emplace(kit.v == 1 ? *kit.across : k.mul_lo(*kit.across, kit.v));
   kit.weights.emplace(moved(k, *kit.a, *kit.across, kit.plan.load_bytes));

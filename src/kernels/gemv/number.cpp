@@ -1,5 +1,6 @@
 // src/kernels/gemv/number.cpp - numbers that may be known while the kernel is built
 #include <algorithm>
+#include <bit>
 
 #include "kernels/gemv/emit.hpp"
 
@@ -37,6 +38,28 @@ Number least(KernelBuilder& k, const Number& a, const Number& b) {
 Number times(KernelBuilder& k, const Number& a, std::uint32_t factor) {
   if (known(a) != nullptr) return *known(a) * factor;
   return factor == 1 ? a : Number(k.mul_lo(running(a), factor));
+}
+
+// A product with m / 2^s, a little more than 1 / divisor, is exact as long as n times what m is too
+// large by stays below 2^s (Granlund, Montgomery, Division by invariant integers using
+// multiplication, 1994).
+Value<u32> quotient(KernelBuilder& k, const Value<u32>& n, std::uint64_t most,
+                    std::uint64_t divisor) {
+  if (divisor == 1) return n;
+  const auto log2 = static_cast<unsigned>(std::bit_width(divisor) - 1);
+  if (std::has_single_bit(divisor)) return n >> log2;
+  const std::uint64_t power = std::uint64_t{1} << 32 << log2;
+  const std::uint64_t m = power / divisor + 1;
+  const std::uint64_t excess = m * divisor - power;
+  if (m >> 32 != 0 || most >= power / excess) return n / static_cast<std::uint32_t>(divisor);
+  return k.mul_hi(n, static_cast<std::uint32_t>(m)) >> log2;
+}
+
+Value<u32> remainder(KernelBuilder& k, const Value<u32>& n, const Value<u32>& quotient,
+                     std::uint32_t divisor) {
+  if (std::has_single_bit(divisor)) return n & (divisor - 1);
+  const Value<u32> before = k.mul_lo(quotient, divisor);
+  return n - before;
 }
 
 Ptr<b8> moved(KernelBuilder& k, const Ptr<b8>& p, const Number& n, std::uint64_t bytes) {

@@ -8,22 +8,20 @@ namespace ptxgen::inline v0::gemv {
 
 namespace {
 
-constexpr std::uint64_t kWord = std::uint64_t{1} << 32;
-
 std::uint32_t narrow(std::uint64_t n) { return static_cast<std::uint32_t>(n); }
 
 // floor((n * factor + offset) / divisor) for n up to `most`; the result fits 32 bits.
 Value<u32> scaled(KernelBuilder& k, const Value<u32>& n, std::uint64_t most, std::uint64_t factor,
                   std::uint64_t offset, std::uint64_t divisor) {
-  if (most * factor + offset < kWord) {
+  if ((most * factor + offset) >> 32 == 0) {
     Value<u32> product(n);
     if (factor != 1) product.rebind(k.mul_lo(n, narrow(factor)));
     if (offset != 0) product.rebind(product + narrow(offset));
-    return divisor == 1 ? product : product / narrow(divisor);
+    return quotient(k, product, most * factor + offset, divisor);
   }
   const Value<u64> product = k.mad_wide(n, narrow(factor), offset);
-  const Value<u64> quotient = product / divisor;
-  return k.cvt<u32>(quotient);
+  const Value<u64> result = product / divisor;
+  return k.cvt<u32>(result);
 }
 
 // The first item of a block, given as its number or the number before it.
@@ -53,9 +51,8 @@ Segment segment_in_strip(Kit& kit) {
   Value<u32> part(block);
   const bool one_strip = kit.plan.strips() == 1;
   if (!one_strip) {
-    strip.rebind(block / split);
-    const Value<u32> before = k.mul_lo(strip, split);
-    part.rebind(block - before);
+    strip.rebind(quotient(k, block, kit.plan.blocks, split));
+    part.rebind(remainder(k, block, strip, split));
   }
   const Number number = one_strip ? Number(0u) : Number(strip);
   if (parts.per_strip % split == 0) {
@@ -75,9 +72,8 @@ Segment segment_at(Kit& kit, const Value<u32>& item, const Value<u32>& end) {
   const std::uint32_t steps = narrow(kit.plan.steps());
   if (parts.per_strip == 1) return {item, 0u, steps, item};
   const std::uint32_t per_strip = narrow(parts.per_strip);
-  const Value<u32> strip = item / per_strip;
-  const Value<u32> before = k.mul_lo(strip, per_strip);
-  const Value<u32> inside = item - before;
+  const Value<u32> strip = quotient(k, item, parts.all, per_strip);
+  const Value<u32> inside = remainder(k, item, strip, per_strip);
   if (kit.plan.chunk_steps == 0) {
     const Value<u32> left = end - item;
     const Value<u32> rest = per_strip - inside;
