@@ -30,14 +30,16 @@ std::string complaints(const ptx::Module& module, const optimize::GateOptions& o
 
 struct Report {
   std::size_t weights = 0;  ///< accesses to them
+  std::size_t unknown = 0;
   std::string wrong;
 };
 
-/// Every access to weights is understood; with rows that begin at sectors, all that a full load
-/// moves is wanted.
+/// All that a full load of weights moves is wanted where rows begin at sectors. Where k fills every
+/// step, each access is understood; the end of sums that only some warps have in full may not be.
 Report weight_report(const GemvCase& point, const ptx::Module& module) {
   const GemvProblem& problem = point.plan.problem;
   const bool aligned = problem.leading_dimension() * bytes(problem.weights) % 32 == 0;
+  const bool whole = problem.k % point.plan.step_elements() == 0 || point.plan.warps_k == 1;
   Report report;
   analysis::MemoryReportOptions options;
   options.block = {point.plan.threads(), 1, 1};
@@ -48,7 +50,8 @@ Report weight_report(const GemvCase& point, const ptx::Module& module) {
       const bool full = access.bytes == point.plan.load_bytes;
       const bool wanted = access.sectors.least == access.ideal_sectors &&
                           access.bytes_wanted == 32 * access.ideal_sectors;
-      if (!access.affine() || (aligned && full && !wanted)) {
+      if (!access.affine()) ++report.unknown;
+      if (access.affine() ? aligned && full && !wanted : whole) {
         report.wrong +=
             access.opcode + " " + access.address_text + ": " + analysis::verdict(access) + "\n";
       }
@@ -62,6 +65,7 @@ Report weight_report(const GemvCase& point, const ptx::Module& module) {
 TEST_CASE("every plan of the grid passes every gate, its weights are read coalesced") {
   const std::vector<GemvCase> grid = gemv_grid(static_cast<std::size_t>(count(400, 6000)));
   std::size_t accesses = 0;
+  std::size_t unknown = 0;
   for (const GemvCase& point : grid) {
     INFO(to_text(point));
     const ptx::Module module = Gemv{point.plan}.build(ptx::target(point.target)).module();
@@ -76,8 +80,11 @@ TEST_CASE("every plan of the grid passes every gate, its weights are read coales
       CHECK(report.weights > 0);
     }
     accesses += report.weights;
+    unknown += report.unknown;
   }
-  std::printf("gemv gates: %zu plans, %zu accesses to weights\n", grid.size(), accesses);
+  std::printf("gemv gates: %zu plans, %zu accesses to weights, %zu of them not understood\n",
+              grid.size(), accesses, unknown);
+  CHECK(unknown * 10 < accesses);
 }
 
 TEST_CASE("with programmatic launch only weights are asked for before the wait") {
@@ -99,14 +106,15 @@ TEST_CASE("with programmatic launch only weights are asked for before the wait")
       CHECK(access.address_text.starts_with("a["));
       CHECK_FALSE(access.writes);
     }
-    // Weights are asked for by loads or by prefetches.
+    // By loads or by prefetches of the first step, if a warp has one in full.
     const std::string_view before = std::string_view(text).substr(0, wait);
-    if (before.find("prefetch") != before.npos || before.find("ld.global") != before.npos ||
-        before.find("cp.async") != before.npos) {
-      ++early;
-    }
+    const bool asks = before.find("prefetch") != before.npos ||
+                      before.find("ld.global") != before.npos ||
+                      before.find("cp.async") != before.npos;
+    CHECK((asks || point.plan.problem.k < point.plan.step_elements()));
+    if (asks) ++early;
     ++programmatic;
   }
   CHECK(programmatic >= 20);
-  CHECK(early >= programmatic * 3 / 4);
+  CHECK(early >= 20);
 }
