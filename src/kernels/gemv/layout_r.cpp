@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernels/gemv/emit.hpp"
+#include "kernels/gemv/ring_async.hpp"
 
 namespace ptxgen::inline v0::gemv {
 
@@ -168,19 +169,50 @@ Place place_of(Kit& kit, const Segment& segment) {
   return {weights, factors};
 }
 
+// The products of one step out of the ring.
+void add_step(Kit& kit, Ring& ring, const Ptr<b8>& factors, std::uint32_t rows, Sums& sums) {
+  std::vector<Step> steps(kit.plan.unroll);
+  for (std::uint32_t u = 0; u < kit.plan.unroll; ++u) load_factors(kit, factors, u, steps[u]);
+  const std::vector<Floats> loaded = ring.take();
+  for (std::uint32_t u = 0; u < kit.plan.unroll; ++u) {
+    const auto begin = loaded.begin() + u * rows;
+    steps[u].rows = std::vector<Floats>(begin, begin + rows);
+    multiply(kit, steps[u], kit.v, sums);
+  }
+}
+
 void add_rows(Kit& kit, const Segment& segment, const Number& steps, std::uint32_t rows,
               Sums& sums) {
   KernelBuilder& k = kit.k;
   const Place begin = place_of(kit, segment);
   auto weights = k.var(begin.weights);
   auto factors = k.var(begin.factors);
-  repeat(k, steps, [&] {
-    for (const Step& step : load_steps(kit, here(weights), here(factors), kit.plan.unroll, rows)) {
-      multiply(kit, step, kit.v, sums);
-    }
-    weights += std::uint64_t{kit.plan.step_elements()} * bytes(kit.problem().weights);
+  const std::uint64_t step_bytes =
+      std::uint64_t{kit.plan.step_elements()} * bytes(kit.problem().weights);
+  const auto next_factors = [&] {
     factors += std::uint64_t{kit.plan.step_elements()} * bytes(kit.problem().x);
-  });
+  };
+  if (kit.plan.path == GemvPath::Async) {
+    Ring ring(kit, steps, step_bytes, weights);
+    for (std::uint32_t u = 0; u < kit.plan.unroll; ++u) {
+      for (std::uint32_t row = 0; row < rows; ++row) {
+        ring.add_load(row * kit.pitch + u * 32 * kit.plan.load_bytes);
+      }
+    }
+    ring.run([&] {
+      add_step(kit, ring, here(factors), rows, sums);
+      next_factors();
+    });
+  } else {
+    repeat(k, steps, [&] {
+      for (const Step& step :
+           load_steps(kit, here(weights), here(factors), kit.plan.unroll, rows)) {
+        multiply(kit, step, kit.v, sums);
+      }
+      weights += step_bytes;
+      next_factors();
+    });
+  }
   if_tail(kit, segment, [&](std::uint32_t left) {
     add_tail(kit, here(weights), here(factors), left, rows, sums);
   });
