@@ -60,7 +60,7 @@ class Sweeper {
   Sweeper(Function& function, PassContext& context)
       : function_(function),
         context_(context),
-        facts_(function),
+        facts_(context.facts(function)),
         edits_(context.module(), function),
         kept_(function.body.size(), false),
         wanted_(facts_.versions.size(), false) {}

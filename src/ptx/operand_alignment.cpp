@@ -1,6 +1,8 @@
 // src/ptx/operand_alignment.cpp - which operand of its row an operand is
 #include "ptx/operand_alignment.hpp"
 
+#include "ptxgen/ptx/operand_specs.hpp"
+
 namespace ptxgen::inline v0::ptx {
 
 namespace {
@@ -80,6 +82,18 @@ const OperandSpec* operand_spec(const Function& function, const Instruction& ins
   if (i < operands.size() && all_there(instruction, row, operands)) return &row.operands[i];
   if (i >= operands.size() || !align_operands(instruction, operands, alignment)) return nullptr;
   return &row.operands[alignment[i]];
+}
+
+OperandSpecs::OperandSpecs(const Function& function, const Instruction& instruction) noexcept {
+  if (instruction.kind != StatementKind::Instruction) return;
+  const OpInfo& row = info(instruction.op);
+  const auto operands = function.operands_of(instruction);
+  if (!all_there(instruction, row, operands)) {
+    in_order_ = false;
+    if (!align_operands(instruction, operands, places_)) return;
+  }
+  specs_ = row.operands.data();
+  count_ = operands.size();
 }
 
 Type operand_type(const Instruction& instruction, const OperandSpec& spec) noexcept {

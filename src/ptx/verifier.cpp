@@ -9,6 +9,8 @@
 
 #include "ptx/order_words.hpp"
 #include "ptx/requirements.hpp"
+#include "ptx/verify_functions.hpp"
+#include "ptxgen/ptx/operand_specs.hpp"
 #include "ptxgen/ptx/printer.hpp"
 
 namespace ptxgen::inline v0::ptx {
@@ -17,15 +19,17 @@ namespace {
 
 class Verifier {
  public:
-  Verifier(const Module& module, const VerifyOptions& options)
-      : module_(module), options_(options) {}
+  Verifier(const Module& module, const VerifyOptions& options,
+           const std::vector<bool>* bodies = nullptr)
+      : module_(module), options_(options), bodies_(bodies) {}
 
   std::vector<Finding> run() {
     header();
     module_names();
     for (const Variable& variable : module_.variables) check_variable(variable);
     for (const Item& item : module_.items) {
-      if (item.kind == Item::Kind::Function) function(module_.functions[item.index]);
+      if (item.kind != Item::Kind::Function) continue;
+      if (bodies_ == nullptr || (*bodies_)[item.index]) function(module_.functions[item.index]);
     }
     entries();
     return std::move(findings_);
@@ -248,8 +252,9 @@ class Verifier {
     labels_placed(f, s);
     bool names_known = true;
     const auto operands = f.operands_of(s);
+    const OperandSpecs specs(f, s);
     for (std::size_t i = 0; i < operands.size(); ++i) {
-      const OperandSpec* spec = operand_spec(f, s, i);
+      const OperandSpec* spec = specs[i];
       const bool in_register =
           spec != nullptr &&
           (spec->role == OperandRole::Destination || spec->role == OperandRole::RegisterSource ||
@@ -361,6 +366,7 @@ class Verifier {
 
   const Module& module_;
   const VerifyOptions& options_;
+  const std::vector<bool>* bodies_;  // which functions are looked at, or all
   TargetName target_;
   const Function* function_ = nullptr;
   std::vector<bool> placed_;  // labels of the function that stand somewhere
@@ -371,6 +377,11 @@ class Verifier {
 
 std::vector<Finding> verify(const Module& module, const VerifyOptions& options) {
   return Verifier(module, options).run();
+}
+
+std::vector<Finding> verify_functions(const Module& module, const std::vector<bool>& which) {
+  const VerifyOptions options;
+  return Verifier(module, options, &which).run();
 }
 
 }  // namespace ptxgen::inline v0::ptx
