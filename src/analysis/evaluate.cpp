@@ -503,7 +503,7 @@ bool may_follow(const Function& function, const Instruction& s,
   if (s.op == Op::mov || s.op == Op::cvt_int) return true;
   const auto operands = function.operands_of(s);
   for (std::size_t i = 0; i < known.size(); ++i) {
-    if (known[i] || (i != 0 && operands[i] == operands[i - 1])) return true;
+    if (known[i] || (i > 1 && operands[i] == operands[i - 1])) return true;  // 0 is written
   }
   return false;
 }

@@ -216,6 +216,12 @@ std::optional<std::uint64_t> Constants::source(std::uint32_t statement, std::siz
   return found.state == State::Constant ? std::optional(found.bits) : std::nullopt;
 }
 
+std::optional<std::uint64_t> Constants::source(std::uint32_t statement, std::size_t i,
+                                               const OperandSpec& spec) const {
+  const Cell found = operand(statement, i, &spec);
+  return found.state == State::Constant ? std::optional(found.bits) : std::nullopt;
+}
+
 Outcome Constants::outcome(std::uint32_t statement, bool names) const {
   const Instruction& s = function_.body[statement];
   const std::size_t operands = function_.operands_of(s).size();
@@ -258,7 +264,7 @@ void Constants::visit_statement(std::uint32_t statement) {
       undecided = undecided || found.state == State::Undecided;
       if (found.state == State::Constant) known_[i] = found.bits;
       any_known = any_known || found.state == State::Constant;
-      twice = twice || (i != 0 && operands[i].kind == OperandKind::Register &&
+      twice = twice || (i > 1 && operands[i].kind == OperandKind::Register &&
                         operands[i] == operands[i - 1]);
     }
     if (undecided) return;

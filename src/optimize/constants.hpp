@@ -42,6 +42,9 @@ class Constants {
   /// The bits of a source operand in its type, `!` applied.
   [[nodiscard]] std::optional<std::uint64_t> source(std::uint32_t statement,
                                                     std::size_t operand) const;
+  /// The same for whoever has looked up what the op table says of it.
+  [[nodiscard]] std::optional<std::uint64_t> source(std::uint32_t statement, std::size_t operand,
+                                                    const ptx::OperandSpec& spec) const;
 
   /// Whether it was used that two operands name one register.
   [[nodiscard]] bool rests_on_names() const noexcept { return rests_on_names_; }

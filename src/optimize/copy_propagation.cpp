@@ -163,7 +163,7 @@ class Propagation {
     // Integers that stand for the bits of a half or of packed values are hard to read, and not all
     // instructions take them.
     if (!integer && type != Type::f32 && type != Type::f64) return false;
-    const auto value = facts_.constants.source(i, at - s.first_operand);
+    const auto value = facts_.constants.source(i, at - s.first_operand, spec);
     if (!value) return false;
     return try_operand(i, at, constant_operand(type, *value), "constant-operand");
   }

@@ -2,6 +2,7 @@
 #include "ptxgen/ptx/verifier.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -262,20 +263,35 @@ class Verifier {
       names_known = operand_names(f, s, operands[i], in_register) && names_known;
     }
     if (s.kind != StatementKind::Instruction) return;
+    // Most opcodes were met before, and nothing stood against their words.
+    const Instruction*& alike = fine_[place_of_opcode(s)];
+    const bool fine = alike != nullptr && alike->op == s.op && alike->modifiers == s.modifiers;
+    bool places_fine = false;
     if (names_known) {
-      InstructionFault fault = check_operands(module_, f, s);
-      if (!fault.rule.empty()) {
+      InstructionFault fault = fine ? check_places(module_, f, s) : check_operands(module_, f, s);
+      places_fine = fault.rule.empty();
+      if (!places_fine) {
         report(fault.rule, std::move(fault.message), s, operand_cure(fault.rule));
       }
     }
     if (target_.sm == 0) return;
+    const bool special = reads_special(f, s);
+    if (fine && !special) return;
     TargetFault fault = judge(f, s, target_, module_.version);
+    if (fault.rule.empty() && places_fine && !special) alike = &s;
     if (fault.rule == "target-lacks") {
       report(fault.rule, std::move(fault.message), s,
              "build for a target that has it, or avoid the instruction");
     } else if (fault.rule == "version-too-low") {
       report(fault.rule, std::move(fault.message), s, "raise .version to " + text(fault.lowest));
     }
+  }
+
+  static std::size_t place_of_opcode(const Instruction& s) {
+    std::size_t sum = static_cast<std::size_t>(s.op);
+    for (std::size_t i = 0; i < kMaxModifiers; ++i)
+      sum += static_cast<std::size_t>(s.modifiers[i]) * (2 * i + 3);
+    return sum % kOpcodesKept;
   }
 
   // Of the reasons why no row takes an opcode, the one that can be told for certain.
@@ -369,6 +385,9 @@ class Verifier {
   const std::vector<bool>* bodies_;  // which functions are looked at, or all
   TargetName target_;
   const Function* function_ = nullptr;
+  // Instructions that the target has, with words that go together; by opcode, as many as fit.
+  static constexpr std::size_t kOpcodesKept = 128;
+  std::array<const Instruction*, kOpcodesKept> fine_{};
   std::vector<bool> placed_;  // labels of the function that stand somewhere
   std::vector<Finding> findings_;
 };

@@ -19,6 +19,8 @@ class OperandSpecs {
     if (i >= count_) return nullptr;
     return specs_ + (in_order_ ? i : places_[i]);
   }
+  /// Whether number and `|` of the operands are what the row admits.
+  [[nodiscard]] bool fit() const noexcept { return specs_ != nullptr; }
 
  private:
   const OperandSpec* specs_ = nullptr;
