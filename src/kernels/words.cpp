@@ -14,13 +14,29 @@ std::vector<Value<T>> as_vector(const std::array<Value<T>, sizeof...(kIndex)>& v
                                 std::index_sequence<kIndex...>) {
   return {values[kIndex]...};
 }
-template <class T>
-std::vector<Value<T>> load_words(KernelBuilder& k, const Ptr<b8>& at, std::uint32_t count,
+template <class T, class S>
+std::vector<Value<T>> load_words(KernelBuilder& k, const Ptr<b8, S>& at, std::uint32_t count,
                                  const Load& how) {
-  const Ptr<T> from = at.cast<T>();
+  const Ptr<T, S> from = at.template cast<T>();
   if (count == 4) return as_vector<T>(k.ld<4>(from, how), std::make_index_sequence<4>());
   if (count == 2) return as_vector<T>(k.ld<2>(from, how), std::make_index_sequence<2>());
   return {k.ld(from, how)};
+}
+
+template <class S>
+Floats load(KernelBuilder& k, const Ptr<b8, S>& at, GemvType type, std::uint32_t count,
+            const Load& how) {
+  Floats floats;
+  floats.type = type;
+  if (type == GemvType::f32) {
+    floats.whole = load_words<f32>(k, at, count, how);
+  } else if (count > 1) {
+    floats.pairs = load_words<u32>(k, at, count / 2, how);
+  } else {
+    const Value<u16> bits = k.ld(at.template cast<u16>(), how);
+    floats.pairs.push_back(k.cvt<u32>(bits));
+  }
+  return floats;
 }
 
 template <class T, class Zero>
@@ -94,17 +110,12 @@ Value<u32> round_to_bf16(KernelBuilder& k, const Value<f32>& value) {
 
 Floats load_floats(KernelBuilder& k, const Ptr<b8>& at, GemvType type, std::uint32_t count,
                    const Load& how) {
-  Floats floats;
-  floats.type = type;
-  if (type == GemvType::f32) {
-    floats.whole = load_words<f32>(k, at, count, how);
-  } else if (count > 1) {
-    floats.pairs = load_words<u32>(k, at, count / 2, how);
-  } else {
-    const Value<u16> bits = k.ld(at.cast<u16>(), how);
-    floats.pairs.push_back(k.cvt<u32>(bits));
-  }
-  return floats;
+  return load(k, at, type, count, how);
+}
+
+Floats load_floats(KernelBuilder& k, const Ptr<b8, Shared>& at, GemvType type,
+                   std::uint32_t count) {
+  return load(k, at, type, count, Load{});
 }
 
 Floats load_floats_if(KernelBuilder& k, const Ptr<b8>& at, GemvType type, std::uint32_t count,

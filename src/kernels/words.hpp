@@ -23,8 +23,10 @@ struct Floats {
 /// Loads `count` of them, 1, 2, 4 or 8 and at most 16 bytes, with one instruction.
 [[nodiscard]] Floats load_floats(KernelBuilder& k, const Ptr<b8>& at, GemvType type,
                                  std::uint32_t count, const Load& how = {});
-/// The same where `p` holds; zeros, and memory not touched, where it does not. Of `how` only
-/// `read_only` and `cache` count.
+[[nodiscard]] Floats load_floats(KernelBuilder& k, const Ptr<b8, Shared>& at, GemvType type,
+                                 std::uint32_t count);
+/// The same from global memory where `p` holds; zeros, and memory not touched, where it does not.
+/// Of `how` only `read_only` and `cache` count.
 [[nodiscard]] Floats load_floats_if(KernelBuilder& k, const Ptr<b8>& at, GemvType type,
                                     std::uint32_t count, const Pred& p, const Load& how = {});
 /// Any number of them with as few loads as `alignment`, the bytes that the address is a multiple

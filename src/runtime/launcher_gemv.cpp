@@ -49,10 +49,6 @@ auto block_of(const GemvAddresses& at, std::uint64_t workspace) {
                                 Address{at.residual}, Address{workspace}, at.alpha, at.beta);
 }
 
-LaunchOptions options_of(const LaunchGeometry& geometry) noexcept {
-  return {.cluster = geometry.cluster, .programmatic = geometry.programmatic};
-}
-
 }  // namespace
 
 std::string shape_text(std::uint64_t k, std::uint64_t n) {
@@ -103,7 +99,7 @@ CachedModule Launcher::State::module_of(const PlannedGemv& planned, const Stream
   found = cache.get(planned.key, options.module, [&] { return pipeline.from_plan(planned.plan); });
   remember_stages(Gemv::kName, found);
   // Once for each time that it is loaded.
-  found.function().check(planned.geometry, options_of(planned.geometry));
+  found.function().check(planned.geometry);
   return found;
 }
 
@@ -124,7 +120,7 @@ LaunchRecord Launcher::State::launch(const PlannedGemv& planned, const GemvAddre
   if (planned.plain && !geometry.programmatic) {
     launch_fitting(module.function(), stream, geometry, block.data(), block.size());
   } else {
-    module.function().launch(stream, geometry, {block.data(), block.size()}, options_of(geometry));
+    module.function().launch(stream, geometry, {block.data(), block.size()});
   }
   if (stream.is_borrowed()) [[unlikely]] {
     keep_if_captured(module, stream);

@@ -69,7 +69,6 @@ PlannedGemv planned_gemv(const GemvPlan& plan, const ModuleKey& key, const Devic
   made.plan = plan;
   made.implementation = to_string(plan.path);
   made.geometry = Gemv{plan}.geometry();
-  made.geometry.cluster = {plan.cluster, 1, 1};
   // What the caller allows is known at the launch.
   made.geometry.programmatic = false;
   made.key = key_of_plan(key, plan);

@@ -318,6 +318,40 @@ TEST_CASE("gemv family: with chunks the bits do not depend on the blocks") {
   }
 }
 
+TEST_CASE("gemv family: path async") {
+  const auto async = [](GemvPlan plan, std::uint32_t stages) {
+    plan.path = GemvPath::Async;
+    plan.stages = stages;
+    return plan;
+  };
+  for (const std::uint32_t stages : {2u, 3u, 5u}) {
+    verify(async(plan_of(problem(64, 256), 16, 2, 1, 4, 1), stages));
+    verify(async(plan_of(problem(70, 300), 16, 1, 2, 4, 5), stages), "sm_80");
+    verify(async(plan_of(problem(70, 301), 4, 1, 1, 8, 4), stages));
+    verify(async(plan_of(problem(1000, 21, GemvLayout::R), 16, 2, 2, 1, 7, 2), stages));
+    verify(async(plan_of(problem(1003, 6, GemvLayout::R), 4, 1, 4, 2, 3, 2), stages));
+    GemvProblem padded = problem(123, 298, GemvLayout::T, GemvType::bf16);
+    padded.lda = 304;
+    verify(async(plan_of(padded, 16, 1, 1, 4, 3), stages));
+    verify(async(plan_of(problem(3000, 9, GemvLayout::R, GemvType::f16), 16, 1, 1, 2, 4), stages));
+    clean(async(plan_of(problem(70, 300), 16, 1, 2, 4, 5), stages));
+    clean(async(plan_of(problem(3000, 9, GemvLayout::R, GemvType::f16), 16, 1, 1, 2, 4), stages));
+  }
+}
+
+TEST_CASE("gemv family: programmatic launches") {
+  for (const std::uint32_t blocks : {1u, 4u, 7u}) {
+    GemvPlan plan = plan_of(problem(70, 300), 16, 1, 2, 4, blocks);
+    plan.programmatic = true;
+    verify(plan);
+    clean(plan);
+    plan = plan_of(problem(1000, 21, GemvLayout::R), 16, 2, 2, 1, blocks, 2);
+    plan.programmatic = true;
+    verify(plan);
+    clean(plan);
+  }
+}
+
 TEST_CASE("gemv family: a plan's code passes the gates") {
   for (const GemvLayout layout : {GemvLayout::T, GemvLayout::R}) {
     for (const std::uint32_t warps_k : {1u, 2u, 3u}) {

@@ -114,7 +114,7 @@ TEST_CASE("gemv plan: blocks, strips, parts and places as found by walking the u
           if (most > 1) {
             REQUIRE(*all.rbegin() < gemv::slots(plan));
             REQUIRE(plan.workspace_bytes() == plan.ticket_bytes() + 128 * gemv::slots(plan));
-            REQUIRE(plan.ticket_bytes() == (strips + 3) / 4 * 16);
+            REQUIRE(plan.ticket_bytes() == (strips + 7) / 8 * 32);
           } else {
             REQUIRE(plan.workspace_bytes() == 0);
             REQUIRE(plan.ticket_bytes() == 0);
@@ -314,6 +314,10 @@ TEST_CASE("gemv plan: plans that there are not") {
         "bad-plan: warps_out * warps_k is 36; it may be 1 to 32");
   CHECK(with([](GemvPlan& p) { p.blocks_per_sm = 17; }) ==
         "bad-plan: blocks_per_sm is 17; it may be 1 to 16 with blocks of 128 threads on sm_90");
+  CHECK(with([](GemvPlan& p) { p.blocks_per_sm = 9; }) ==
+        "bad-plan: registers of a thread is 64; with 9 x 128 threads on an SM it may have 56: take "
+        "fewer loads (unroll, rows), threads or blocks_per_sm");
+  CHECK(with([](GemvPlan& p) { p.blocks_per_sm = 8; }) == "fine");
   CHECK(with([](GemvPlan& p) { p.blocks = 0; }) ==
         "bad-plan: blocks is 0; it may be 1 to 13 with 1 strip of 13 steps");
   CHECK(with([](GemvPlan& p) {
@@ -327,12 +331,58 @@ TEST_CASE("gemv plan: plans that there are not") {
         }) ==
         "bad-plan: strips * steps is 17179869184; it may be up to 2147483647: make strips "
         "or steps larger");
-  CHECK(with([](GemvPlan& p) { p.path = GemvPath::Async; }) ==
-        "bad-plan: path is async; there is no kernel for it yet, it can only be direct");
+  CHECK(with([](GemvPlan& p) { p.path = GemvPath::Bulk; }) ==
+        "bad-plan: path is bulk; there is no kernel for it yet: it may be direct or async");
+  const auto async = [](GemvPlan& p) {
+    p.path = GemvPath::Async;
+    p.stages = 4;
+  };
+  CHECK(with(async) == "fine");
+  CHECK(with(async, "sm_75") ==
+        "bad-plan: path is async; that takes sm_80 or newer, and the target is sm_75");
+  CHECK(with([&](GemvPlan& p) {
+          async(p);
+          p.stages = 1;
+        }) == "bad-plan: stages is 1; it may be 2 to 32 with path async");
+  CHECK(with([&](GemvPlan& p) {
+          async(p);
+          p.problem.weights = GemvType::bf16;
+          p.load_bytes = 2;
+        }) == "bad-plan: load_bytes is 2; with path async it may be 4 to 16");
+  CHECK(with([&](GemvPlan& p) {
+          async(p);
+          p.stages = 15;
+        }) ==
+        "bad-plan: shared memory is 245760 B; a block on sm_90 may have 232448 B: take fewer "
+        "stages, loads (unroll, rows) or warps");
+  CHECK(with([&](GemvPlan& p) {
+          async(p);
+          p.stages = 8;
+          p.blocks_per_sm = 2;
+        }) ==
+        "bad-plan: shared memory is 131072 B; with 2 blocks on an SM of sm_90 each may have "
+        "115712 B: take fewer stages, loads (unroll, rows) or warps");
   CHECK(with([](GemvPlan& p) { p.stages = 2; }) ==
         "bad-plan: stages is 2; it can only be 0 with path direct");
-  CHECK(with([](GemvPlan& p) { p.cluster = 2; }) ==
-        "bad-plan: cluster is 2; it can only be 1: there is no kernel with clusters yet");
+  CHECK(with([](GemvPlan& p) { p.cluster = 0; }) == "bad-plan: cluster is 0; it may be 1 to 8");
+  CHECK(with([](GemvPlan& p) { p.cluster = 9; }) == "bad-plan: cluster is 9; it may be 1 to 8");
+  const auto cluster = [](GemvPlan& p) {
+    p.blocks = 4;
+    p.cluster = 2;
+  };
+  CHECK(with(cluster) == "fine");
+  CHECK(with(cluster, "sm_89") ==
+        "bad-plan: cluster is 2; clusters take sm_90 or newer, and the target is sm_89");
+  CHECK(with([&](GemvPlan& p) {
+          cluster(p);
+          p.chunk_steps = 1;
+        }) == "bad-plan: cluster is 2; with chunk_steps it can only be 1");
+  CHECK(with([&](GemvPlan& p) {
+          cluster(p);
+          p.blocks = 5;
+        }) ==
+        "bad-plan: cluster is 2; it may divide the blocks of a strip, if all strips have the same "
+        "number: here 5 blocks have 1 strip");
   CHECK(with([](GemvPlan& p) { p.programmatic = true; }, "sm_89") ==
         "bad-plan: programmatic is true; that takes sm_90 or newer, and the target is sm_89");
   CHECK(with([](GemvPlan& p) { p.programmatic = true; }) == "fine");

@@ -231,6 +231,15 @@ TEST_CASE("a copy that nobody has waited for") {
   CHECK(races(copy("  cp.async.wait_all;\n")) == "");
   CHECK(races(copy("  cp.async.commit_group;\n  cp.async.wait_group 0;\n")) == "");
   CHECK(races(copy("  cp.async.commit_group;\n  cp.async.wait_group 1;\n")) != "");
+  // Groups are done in the order in which they were made.
+  const std::string group = "  cp.async.commit_group;\n";
+  CHECK(races(copy(group + group + "  cp.async.wait_group 1;\n")) == "");
+  CHECK(races(copy(group + group + "  cp.async.wait_group 2;\n")) != "");
+  CHECK(races(copy(group + "  @%p1 cp.async.commit_group;\n  cp.async.wait_group 1;\n")) != "");
+  CHECK(races(copy(group + group + "  @%p1 cp.async.wait_group 1;\n")) != "");
+  CHECK(races(copy("  cp.async.wait_group 0;\n" + group)) != "");
+  // By one way there are two groups, by the other one.
+  CHECK(races(copy(group + "  @%p1 bra $S;\n" + group + "$S:\n  cp.async.wait_group 1;\n")) != "");
   const ptx::Module module = kernel(copy(""), ".reqntid 64, 1, 1");
   const std::vector<Finding> findings = optimize::shared_race(module);
   CHECK(

@@ -38,12 +38,12 @@ struct GateOptions {
 /// what is found in less than half.
 ///
 /// Barriers that all threads of the block come to order accesses, and `bar.warp.sync` of all lanes
-/// those of a warp. What only some threads wait for (named barriers, masks, mbarriers, flags,
-/// groups of copies) is not followed, so that kernels which rely on it get warnings. Bulk copies
-/// and instructions outside the op table are not looked at. Taken for granted: addresses do not
-/// wrap around and lie in the variable that they are made from, and numbers on which threads agree
-/// are below 2^31. Entries only; functions that they call are taken to access anything that they
-/// may.
+/// those of a warp; a copy is done where its thread has waited for its group. What only some threads
+/// wait for (named barriers, masks, mbarriers, flags) is not followed, so that kernels which rely on
+/// it get warnings. Bulk copies and instructions outside the op table are not looked at. Taken for
+/// granted: addresses do not wrap around and lie in the variable that they are made from, and
+/// numbers on which threads agree are below 2^31. Entries only; functions that they call are taken
+/// to access anything that they may.
 [[nodiscard]] std::vector<Finding> shared_race(const ptx::Module& module,
                                                const GateOptions& options = {});
 

@@ -1,6 +1,8 @@
 // src/kernels/gemv/candidates.cpp - GEMV plans worth looking at
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
+#include <span>
 
 #include "kernels/gemv/model.hpp"
 #include "kernels/gemv/partition.hpp"
@@ -20,6 +22,9 @@ constexpr Warps kWarps[] = {{4, 1}, {2, 2}, {1, 4}, {8, 1}, {4, 2}, {2, 4}, {1, 
 // steps that do not divide evenly spread better over them.
 constexpr std::uint32_t kUnrolls[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16};
 constexpr std::uint32_t kRows[] = {1, 2, 4};
+// Rings of cp.async: no registers hold what is on its way, so small steps do.
+constexpr std::uint32_t kRingUnrolls[] = {1, 2, 4};
+constexpr std::uint32_t kRingStages[] = {4, 8};
 constexpr std::uint32_t kMostLoads = 16;  // of a lane: more take too many registers
 constexpr std::uint32_t kMostBlocksPerSm = 16;
 // Bytes in flight worth looking at, as multiples of what latency and bandwidth ask for.
@@ -83,6 +88,45 @@ GemvPlan plainest(GemvPlan plan) {
   return plan;
 }
 
+// Rows of a warp that make sense for the layout.
+std::span<const std::uint32_t> rows_of(GemvLayout layout) {
+  return std::span(kRows).first(layout == GemvLayout::R ? std::size(kRows) : 1);
+}
+
+void add_direct(GemvPlan plan, Collector& collector) {
+  for (const Warps warps : kWarps) {
+    for (const std::uint32_t rows : rows_of(plan.problem.layout)) {
+      for (const std::uint32_t unroll : kUnrolls) {
+        if (rows * unroll > kMostLoads) break;
+        plan.warps_out = warps.out;
+        plan.warps_k = warps.k;
+        plan.rows = rows;
+        plan.unroll = unroll;
+        collector.add_partitions(plan);
+      }
+    }
+  }
+}
+
+void add_async(GemvPlan plan, Collector& collector) {
+  plan.path = GemvPath::Async;
+  for (const Warps warps : kWarps) {
+    if (warps.out * warps.k < 4) break;
+    for (const std::uint32_t rows : rows_of(plan.problem.layout)) {
+      for (const std::uint32_t unroll : kRingUnrolls) {
+        for (const std::uint32_t stages : kRingStages) {
+          plan.warps_out = warps.out;
+          plan.warps_k = warps.k;
+          plan.rows = rows;
+          plan.unroll = unroll;
+          plan.stages = stages;
+          collector.add_partitions(plan);
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 bool can_be(const GemvPlan& plan, const ptx::Target& target) {
@@ -103,20 +147,8 @@ std::vector<GemvPlan> candidates(const GemvProblem& problem, const ptx::Gpu& gpu
   plan.programmatic = target.sm >= 90;
   check(problem);
   Collector collector(gpu, plans);
-  const bool by_row = problem.layout == GemvLayout::R;
-  for (const Warps warps : kWarps) {
-    for (const std::uint32_t rows : kRows) {
-      if (rows > 1 && !by_row) break;
-      for (const std::uint32_t unroll : kUnrolls) {
-        if (rows * unroll > kMostLoads) break;
-        plan.warps_out = warps.out;
-        plan.warps_k = warps.k;
-        plan.rows = rows;
-        plan.unroll = unroll;
-        collector.add_partitions(plan);
-      }
-    }
-  }
+  add_direct(plan, collector);
+  if (target.sm >= 80 && target.sm < 90 && plan.load_bytes >= 4) add_async(plan, collector);
   plans.push_back(plainest(plan));
   return plans;
 }

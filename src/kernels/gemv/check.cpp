@@ -17,6 +17,7 @@ constexpr std::uint64_t kMostUnits = 0x7fffffff;
 constexpr unsigned kMostMatrixLog2 = 47;
 constexpr std::uint32_t kMostLoads = 32;
 constexpr std::uint32_t kMostRows = 8;
+constexpr std::uint32_t kMostStages = 32;
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
@@ -77,6 +78,11 @@ void check_block(const GemvPlan& plan, const ptx::Target& target) {
   demand_range(
       "blocks_per_sm", plan.blocks_per_sm, 1, fit,
       " with blocks of " + number(plan.threads()) + " threads on " + std::string(target.name));
+  demand(gemv::least_registers(plan) <= gemv::most_registers(plan), "bad-plan",
+         "registers of a thread", number(gemv::least_registers(plan)),
+         "with " + number(plan.blocks_per_sm) + " x " + number(plan.threads()) +
+             " threads on an SM it may have " + number(gemv::most_registers(plan)) +
+             ": take fewer loads (unroll, rows), threads or blocks_per_sm");
 }
 
 void check_partition(const GemvPlan& plan) {
@@ -92,14 +98,53 @@ void check_partition(const GemvPlan& plan) {
                    counted(steps, plan.chunk_steps == 0 ? "step" : "chunk"));
 }
 
+void check_shared(const GemvPlan& plan, const ptx::Target& target) {
+  const std::string name(target.name);
+  const std::string cure = ": take fewer stages, loads (unroll, rows) or warps";
+  demand(
+      plan.shared_bytes() <= target.shared_per_block_opt_in, "bad-plan", "shared memory",
+      number(plan.shared_bytes()) + " B",
+      "a block on " + name + " may have " + number(target.shared_per_block_opt_in) + " B" + cure);
+  // The system takes 1 KiB of each block.
+  constexpr std::uint32_t kSystem = 1024;
+  const std::uint32_t per_sm = ptx::limits(target.name).shared_per_sm / plan.blocks_per_sm;
+  const std::uint32_t most = per_sm > kSystem ? per_sm - kSystem : 0;
+  demand(plan.shared_bytes() <= most, "bad-plan", "shared memory",
+         number(plan.shared_bytes()) + " B",
+         "with " + number(plan.blocks_per_sm) + " blocks on an SM of " + name + " each may have " +
+             number(most) + " B" + cure);
+}
+
+void check_cluster(const GemvPlan& plan, const ptx::Target& target) {
+  if (plan.cluster == 1) return;
+  demand_range("cluster", plan.cluster, 1, ptx::limits(target.name).cluster_blocks);
+  demand(target.sm >= 90, "bad-plan", "cluster", number(plan.cluster),
+         "clusters take sm_90 or newer, and the target is " + std::string(target.name));
+  demand(plan.chunk_steps == 0, "bad-plan", "cluster", number(plan.cluster),
+         "with chunk_steps it can only be 1");
+  const std::uint64_t strips = plan.strips();
+  demand(plan.blocks % strips == 0 && plan.blocks / strips % plan.cluster == 0, "bad-plan",
+         "cluster", number(plan.cluster),
+         "it may divide the blocks of a strip, if all strips have the same number: here " +
+             number(plan.blocks) + " blocks have " + number(strips) +
+             (strips == 1 ? " strip" : " strips"));
+}
+
 void check_target(const GemvPlan& plan, const ptx::Target& target) {
   const std::string name(target.name);
-  demand(plan.path == GemvPath::Direct, "bad-plan", "path", std::string(to_string(plan.path)),
-         "there is no kernel for it yet, it can only be direct");
-  demand_range("stages", plan.stages, 0, 0, " with path direct");
-  demand_range("cluster", plan.cluster, 1, 1, ": there is no kernel with clusters yet");
+  const bool direct = plan.path == GemvPath::Direct;
+  demand(plan.path != GemvPath::Bulk, "bad-plan", "path", std::string(to_string(plan.path)),
+         "there is no kernel for it yet: it may be direct or async");
+  demand(direct || target.sm >= 80, "bad-plan", "path", std::string(to_string(plan.path)),
+         "that takes sm_80 or newer, and the target is " + name);
+  demand_range("stages", plan.stages, direct ? 0 : 2, direct ? 0 : kMostStages,
+               " with path " + std::string(to_string(plan.path)));
+  demand(direct || plan.load_bytes >= 4, "bad-plan", "load_bytes", number(plan.load_bytes),
+         "with path async it may be 4 to 16");
+  check_cluster(plan, target);
   demand(!plan.programmatic || target.sm >= 90, "bad-plan", "programmatic", "true",
          "that takes sm_90 or newer, and the target is " + name);
+  check_shared(plan, target);
 }
 
 }  // namespace

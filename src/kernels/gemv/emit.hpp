@@ -53,15 +53,19 @@ struct Kit {
   std::optional<Ptr<b8>> y, a, x, bias, residual, workspace;
   std::optional<Value<f32>> alpha, beta;
   std::optional<SharedArray<f32>> stack;
+  std::optional<SharedArray<f32>> ranks;  ///< of a cluster's first block: the others' sums
   std::optional<SharedArray<u32>> verdict;
+  std::optional<Ptr<b8, Shared>> ring;  ///< the thread's first load in the ring of path Async
 
   // Where the thread stands. `across` counts the lanes of a strip's warps side by side.
   std::optional<Value<u32>> thread, lane, across;
+  std::optional<Pred> odd;           ///< whether the lane is, for lanes that swap
   std::optional<Value<u32>> warp_k;  ///< where warps are stacked along k
   std::optional<Value<u32>> row;     ///< layout R: its warp's first row within a strip, unless 0
   std::optional<Value<u32>> out;     ///< its first output within a strip
   std::optional<Ptr<b8>> weights;    ///< its weights of the matrix' first strip and step
   std::optional<Ptr<b8>> factors;    ///< its elements of x of the first step
+  std::uint32_t rings = 0;           ///< that were emitted, for their labels
   std::uint32_t v = 1;               ///< weights of a load
   std::uint64_t pitch = 0;           ///< bytes from one row of the matrix to the next
 
@@ -125,6 +129,11 @@ struct Outputs {
 [[nodiscard]] Outputs finish_warp(Kit& kit, Sums sums);
 /// Adds the stacked warps' sums, in their order, into those of the first.
 void add_stack(Kit& kit, Outputs& outputs);
+/// Tells the cluster that the block runs; once, before `add_cluster`.
+void begin_cluster(Kit& kit);
+/// Adds the sums of the cluster's blocks, in the order of their ranks, into those of the first, and
+/// says whether the block is that.
+[[nodiscard]] Pred add_cluster(Kit& kit, Outputs& outputs);
 /// Hands the segment's sums in. `then` is emitted for the block that has the whole strip's sums:
 /// at once, or as the last to arrive.
 void add_parts(Kit& kit, const Segment& segment, Outputs& outputs,

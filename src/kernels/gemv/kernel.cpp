@@ -55,9 +55,17 @@ void prepare(Kit& kit) {
   if (const std::uint64_t bytes = stack_bytes(kit.plan); bytes != 0) {
     kit.stack.emplace(k.shared<f32>(bytes / 4, "stack"));
   }
+  if (const std::uint64_t bytes = rank_bytes(kit.plan); bytes != 0) {
+    k.cluster(kit.plan.cluster);
+    kit.ranks.emplace(k.shared<f32>(bytes / 4, "ranks"));
+  }
   if (uses_workspace(kit.plan)) kit.verdict.emplace(k.shared<u32>(kVerdictBytes / 4, "verdict"));
   kit.thread.emplace(k.tid_x());
   kit.lane.emplace(*kit.thread & 31u);
+  if (kit.plan.path == GemvPath::Async) {
+    const Value<u32> place = k.mul_lo(*kit.thread, kit.plan.load_bytes);
+    kit.ring.emplace(k.dynamic_shared<b8>().base().offset_bytes(place));
+  }
   if (kit.rows_of_k()) {
     place_r(kit);
   } else {
@@ -77,7 +85,15 @@ void emit_segment(Kit& kit, const Segment& segment) {
   }
   Outputs outputs = finish_warp(kit, std::move(sums));
   add_stack(kit, outputs);
-  add_parts(kit, segment, outputs, [&] { store_outputs(kit, segment, outputs); });
+  const auto hand_in = [&] {
+    add_parts(kit, segment, outputs, [&] { store_outputs(kit, segment, outputs); });
+  };
+  if (kit.plan.cluster == 1) {
+    hand_in();
+  } else {
+    const Pred first = add_cluster(kit, outputs);
+    kit.k.if_(first, hand_in);
+  }
 }
 
 void request(Kit& kit) {
@@ -99,6 +115,7 @@ void emit(Kit& kit) {
     k.emit(ptx::Op::griddepcontrol, {ptx::Modifier::wait}, {});
   }
   k.if_(planned, [&] {
+    if (kit.plan.cluster > 1) begin_cluster(kit);
     for_each_segment(kit, [&](const Segment& segment) { emit_segment(kit, segment); });
   });
   if (kit.plan.programmatic) {
@@ -119,7 +136,11 @@ Gemv::KernelType Gemv::build(const ptx::Target& target) const {
 }
 
 LaunchGeometry Gemv::geometry() const {
-  return {.grid = {plan.blocks, 1, 1}, .block = {plan.threads(), 1, 1}};
+  return {.grid = {plan.blocks, 1, 1},
+          .block = {plan.threads(), 1, 1},
+          .dynamic_shared_bytes = static_cast<std::uint32_t>(gemv::ring_bytes(plan)),
+          .cluster = {plan.cluster, 1, 1},
+          .programmatic = plan.programmatic};
 }
 
 KernelCost Gemv::cost() const noexcept {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernels/gemv/emit.hpp"
+#include "kernels/gemv/ring_async.hpp"
 
 namespace ptxgen::inline v0::gemv {
 
@@ -28,24 +29,32 @@ std::uint32_t factor_alignment(const Kit& kit) {
   return std::min(kit.problem().x_alignment, run & (~run + 1));
 }
 
-// Products of `rows` rows with the first `columns` columns of the lane.
+std::vector<Value<f32>> load_factors(Kit& kit, const Ptr<b8>& factors, std::uint32_t rows) {
+  const Floats run =
+      load_run(kit.k, factors, kit.problem().x, rows, factor_alignment(kit), kit.factor_load());
+  return expand(kit.k, run, rows);
+}
+
+// Products of some rows with the first `columns` columns of the lane.
+void multiply(Kit& kit, const std::vector<Floats>& rows, const std::vector<Value<f32>>& x,
+              std::uint32_t columns, Sums& sums) {
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const std::vector<Value<f32>> w = expand(kit.k, rows[row], columns);
+    for (std::uint32_t c = 0; c < columns; ++c) kit.k.fma_inplace(sums[c], w[c], x[row]);
+  }
+}
+
+// All weights of `rows` rows are asked for, then their elements of x.
 void add_rows(Kit& kit, const Ptr<b8>& weights, const Ptr<b8>& factors, std::uint32_t rows,
               std::uint32_t columns, Sums& sums) {
-  KernelBuilder& k = kit.k;
-  const std::uint32_t element = bytes(kit.problem().weights);
+  const GemvType type = kit.problem().weights;
+  const std::uint32_t alignment = columns == kit.v ? kit.plan.load_bytes : bytes(type);
   std::vector<Floats> loaded;
   for (std::uint32_t row = 0; row < rows; ++row) {
     const Ptr<b8> at = weights + row * kit.pitch;
-    const std::uint32_t alignment = columns == kit.v ? kit.plan.load_bytes : element;
-    loaded.push_back(load_run(k, at, kit.problem().weights, columns, alignment, kit.weight_load()));
+    loaded.push_back(load_run(kit.k, at, type, columns, alignment, kit.weight_load()));
   }
-  const Floats run =
-      load_run(k, factors, kit.problem().x, rows, factor_alignment(kit), kit.factor_load());
-  const std::vector<Value<f32>> x = expand(k, run, rows);
-  for (std::uint32_t row = 0; row < rows; ++row) {
-    const std::vector<Value<f32>> w = expand(k, loaded[row], columns);
-    for (std::uint32_t c = 0; c < columns; ++c) k.fma_inplace(sums[c], w[c], x[row]);
-  }
+  multiply(kit, loaded, load_factors(kit, factors, rows), columns, sums);
 }
 
 void add_columns(Kit& kit, const Segment& segment, const Number& steps, std::uint32_t columns,
@@ -54,11 +63,25 @@ void add_columns(Kit& kit, const Segment& segment, const Number& steps, std::uin
   const Place begin = place_of(kit, segment);
   auto weights = k.var(begin.weights);
   auto factors = k.var(begin.factors);
-  repeat(k, steps, [&] {
-    add_rows(kit, here(weights), here(factors), kit.piece(), columns, sums);
-    weights += kit.plan.step_elements() * kit.pitch;
+  const std::uint64_t step_bytes = kit.plan.step_elements() * kit.pitch;
+  const auto next_factors = [&] {
     factors += std::uint64_t{kit.plan.step_elements()} * bytes(kit.problem().x);
-  });
+  };
+  if (kit.plan.path == GemvPath::Async && columns == kit.v) {
+    Ring ring(kit, steps, step_bytes, weights);
+    for (std::uint32_t row = 0; row < kit.piece(); ++row) ring.add_load(row * kit.pitch);
+    ring.run([&] {
+      const std::vector<Value<f32>> x = load_factors(kit, here(factors), kit.piece());
+      multiply(kit, ring.take(), x, columns, sums);
+      next_factors();
+    });
+  } else {
+    repeat(k, steps, [&] {
+      add_rows(kit, here(weights), here(factors), kit.piece(), columns, sums);
+      weights += step_bytes;
+      next_factors();
+    });
+  }
   if_tail(kit, segment, [&](std::uint32_t rows) {
     add_rows(kit, here(weights), here(factors), rows, columns, sums);
   });

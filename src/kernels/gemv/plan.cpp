@@ -7,6 +7,7 @@
 #include <string>
 
 #include "kernels/gemv/partition.hpp"
+#include "ptxgen/ptx/limits.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -46,6 +47,27 @@ std::uint64_t slot_bytes(const GemvPlan& plan) noexcept {
 
 std::uint64_t stack_bytes(const GemvPlan& plan) noexcept {
   return (std::uint64_t{plan.warps_k} - 1) * slot_bytes(plan);
+}
+
+std::uint64_t ring_bytes(const GemvPlan& plan) noexcept { return step_bytes(plan) * plan.stages; }
+
+std::uint32_t least_registers(const GemvPlan& plan) noexcept {
+  constexpr std::uint32_t kOthers = 20;
+  const bool r = plan.problem.layout == GemvLayout::R;
+  const std::uint32_t factors = plan.unroll * (r ? lane_elements(plan) : 1);
+  const std::uint32_t sums = r ? plan.rows : lane_elements(plan);
+  return std::max(1u, plan.load_bytes / 4) * plan.unroll * plan.rows +
+         (factors * bytes(plan.problem.x) + 3) / 4 + sums + kOthers;
+}
+
+std::uint32_t most_registers(const GemvPlan& plan) noexcept {
+  const ptx::Limits limits;
+  const std::uint32_t each = limits.registers_per_sm / (plan.threads() * plan.blocks_per_sm);
+  return std::min(limits.registers_per_thread, each / 8 * 8);
+}
+
+std::uint64_t rank_bytes(const GemvPlan& plan) noexcept {
+  return (std::uint64_t{plan.cluster} - 1) * slot_bytes(plan);
 }
 
 std::uint64_t step_bytes(const GemvPlan& plan) noexcept {
@@ -146,11 +168,12 @@ std::uint64_t GemvPlan::most_parts() const noexcept {
 
 std::uint64_t GemvPlan::shared_bytes() const noexcept {
   const std::uint64_t verdict = gemv::uses_workspace(*this) ? gemv::kVerdictBytes : 0;
-  return gemv::stack_bytes(*this) + verdict + gemv::step_bytes(*this) * stages;
+  return gemv::stack_bytes(*this) + gemv::rank_bytes(*this) + verdict + gemv::ring_bytes(*this);
 }
 
 std::uint64_t GemvPlan::ticket_bytes() const noexcept {
-  return gemv::uses_workspace(*this) ? ceil_div(4 * strips(), 16) * 16 : 0;
+  // Partial sums behind them begin with a sector of 32 bytes.
+  return gemv::uses_workspace(*this) ? ceil_div(4 * strips(), 32) * 32 : 0;
 }
 
 std::uint64_t GemvPlan::workspace_bytes() const noexcept {
@@ -159,7 +182,7 @@ std::uint64_t GemvPlan::workspace_bytes() const noexcept {
 }
 
 std::uint64_t GemvPlan::bytes_in_flight() const noexcept {
-  return gemv::step_bytes(*this) * std::max<std::uint32_t>(stages, 1);
+  return gemv::step_bytes(*this) * (stages > 1 ? stages - 1 : 1);
 }
 
 // One for each fused multiply-add of a lane, one for each addition behind it.

@@ -71,6 +71,26 @@ void store_room(Kit& kit, const Ptr<f32, Shared>& to, const Room& room, Sums& su
   }
 }
 
+// To the shared memory of another block of the cluster.
+void store_remote(Kit& kit, const Ptr<f32, Shared>& to, const Room& room, Sums& sums) {
+  const ptx::Modifier space = ptx::Modifier::shared_cluster;
+  for (std::uint32_t u = 0; u < room.units; ++u) {
+    const Ptr<f32, Shared> at = to.offset_bytes(u * room.unit_bytes);
+    std::vector<Operand> values;
+    for (std::uint32_t i = 0; i < room.floats; ++i) {
+      values.emplace_back(read(sums, u * room.floats + i));
+    }
+    const Vec vector{std::span<const Operand>(values)};
+    if (room.floats == 4) {
+      kit.k.emit(ptx::Op::st, {space, ptx::Modifier::v4, ptx::Modifier::type_f32}, {at, vector});
+    } else if (room.floats == 2) {
+      kit.k.emit(ptx::Op::st, {space, ptx::Modifier::v2, ptx::Modifier::type_f32}, {at, vector});
+    } else {
+      kit.k.emit(ptx::Op::st, {space, ptx::Modifier::type_f32}, {at, values[0]});
+    }
+  }
+}
+
 void add_room(Kit& kit, const Ptr<f32, Shared>& from, const Room& room, Sums& sums) {
   KernelBuilder& k = kit.k;
   for (std::uint32_t u = 0; u < room.units; ++u) {
@@ -233,6 +253,47 @@ void add_stack(Kit& kit, Outputs& outputs) {
   });
   // The next segment's sums come to the same place.
   if (may_loop(kit.plan)) k.bar_sync();
+}
+
+void begin_cluster(Kit& kit) {
+  kit.k.emit(ptx::Op::barrier_cluster_arrive,
+             {ptx::Modifier::cluster, ptx::Modifier::arrive, ptx::Modifier::aligned}, {});
+}
+
+Pred add_cluster(Kit& kit, Outputs& outputs) {
+  KernelBuilder& k = kit.k;
+  const auto wait = [&] {
+    k.emit(ptx::Op::barrier_cluster_wait,
+           {ptx::Modifier::cluster, ptx::Modifier::wait, ptx::Modifier::aligned}, {});
+  };
+  const Room room = room_of(kit);
+  const Ptr<f32, Shared> base = kit.ranks->base().offset_bytes(room.offset);
+  const std::uint32_t pitch = static_cast<std::uint32_t>(slot_bytes(kit.plan));
+  const Value<u32> block = k.ctaid_x();
+  const Value<u32> clusters = quotient(k, block, kit.plan.blocks, kit.plan.cluster);
+  const Value<u32> rank = remainder(k, block, clusters, kit.plan.cluster);
+  // All blocks of the cluster run, so that their shared memory is there.
+  wait();
+  Pred writes = rank != 0u;
+  if (outputs.owner) writes.rebind(writes & *outputs.owner);
+  k.if_(writes, [&] {
+    const Value<u32> place = k.mul_lo(rank - 1u, pitch);
+    const Value<u32> local = k.address_of(base.offset_bytes(place));
+    const Value<u32> remote = k.undefined<u32>();
+    k.emit(ptx::Op::mapa, {ptx::Modifier::shared_cluster, ptx::Modifier::type_u32},
+           {remote, local, 0});
+    store_remote(kit, k.pointer<f32, Shared>(remote), room, outputs.sums);
+  });
+  begin_cluster(kit);
+  wait();
+  const Pred first = rank == 0u;
+  const Pred adds = outputs.owner ? first & *outputs.owner : first;
+  k.if_(adds, [&] {
+    for (std::uint32_t other = 1; other < kit.plan.cluster; ++other) {
+      add_room(kit, base.offset_bytes((other - 1) * pitch), room, outputs.sums);
+    }
+  });
+  return first;
 }
 
 void add_parts(Kit& kit, const Segment& segment, Outputs& outputs,

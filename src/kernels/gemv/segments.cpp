@@ -137,8 +137,9 @@ Parts parts_of(Kit& kit, const Segment& segment) {
     return {per_strip, times(k, segment.strip, per_strip), segment.item};
   }
   if (parts.blocks_in_strip) {
-    const std::uint32_t split = narrow(kit.plan.blocks / kit.plan.strips());
-    return {split, times(k, segment.strip, split), k.ctaid_x()};
+    const std::uint32_t split = narrow(kit.plan.blocks / kit.plan.strips()) / kit.plan.cluster;
+    const Value<u32> slot = quotient(k, k.ctaid_x(), kit.plan.blocks, kit.plan.cluster);
+    return {split, times(k, segment.strip, split), slot};
   }
   const Value<u32> strip = value(k, segment.strip);
   const Value<u32> begin = k.mul_lo(strip, per_strip);
