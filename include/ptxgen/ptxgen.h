@@ -549,6 +549,7 @@ typedef struct ptxgen_gemv_operands {
   ptxgen_span residual;
   float alpha;
   float beta;
+  int32_t constant_weights;  ///< not 0: nothing queued before in the stream writes `a`
 } ptxgen_gemv_operands;
 
 /// Any GEMV; ptxgen_gemv is the case of layout T, f32 and nothing beside the product.

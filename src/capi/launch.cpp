@@ -50,6 +50,7 @@ GemvOperands operands_of(const ptxgen_gemv_operands* given, const GemvProblem& p
   operands.residual = range(from.residual);
   if (problem.scaled) operands.alpha = from.alpha;
   if (problem.scaled) operands.beta = from.beta;
+  operands.constant_weights = from.constant_weights != 0;
   return operands;
 }
 

@@ -24,8 +24,7 @@ LaunchPlan::State::State(CachedModule of, const ContextCore& of_core, const Laun
       block_bytes(arguments.size()) {
   core.same(Stage::Launch, on.core(), "the stream");
   record.reason = reason;
-  module.function().allow(record.geometry, {.cluster = record.geometry.cluster,
-                                            .programmatic = record.geometry.programmatic});
+  module.function().allow(record.geometry);
   if (!arguments.empty()) std::memcpy(block.data(), arguments.data(), arguments.size());
   const auto tag = [](std::uintptr_t number) { return reinterpret_cast<void*>(number); };
   extra[0] = tag(driver::kLaunchParamBufferPointer);

@@ -33,17 +33,20 @@ GemvAddresses addresses(const DeviceSpan<f32>& y, const DeviceSpan<f32>& a,
 
 GemvAddresses addresses(const GemvOperands& o) noexcept {
   return {o.y.address,        o.a.address, o.x.address, o.bias.address,
-          o.residual.address, o.alpha,     o.beta};
+          o.residual.address, o.alpha,     o.beta,      o.constant_weights};
+}
+
+/// For a plan of the caller's: what it says counts.
+GemvAddresses addresses_of_plan(const GemvOperands& operands) noexcept {
+  GemvAddresses at = addresses(operands);
+  at.constant_weights = true;
+  return at;
 }
 
 auto block_of(const GemvAddresses& at, std::uint64_t workspace) {
   using Address = DeviceAddress<b8>;
   return Gemv::KernelType::pack(Address{at.y}, Address{at.a}, Address{at.x}, Address{at.bias},
                                 Address{at.residual}, Address{workspace}, at.alpha, at.beta);
-}
-
-LaunchOptions options_of(const LaunchGeometry& geometry) noexcept {
-  return {.cluster = geometry.cluster, .programmatic = geometry.programmatic};
 }
 
 }  // namespace
@@ -96,7 +99,7 @@ CachedModule Launcher::State::module_of(const PlannedGemv& planned, const Stream
   found = cache.get(planned.key, options.module, [&] { return pipeline.from_plan(planned.plan); });
   remember_stages(Gemv::kName, found);
   // Once for each time that it is loaded.
-  found.function().check(planned.geometry, options_of(planned.geometry));
+  found.function().check(planned.geometry);
   return found;
 }
 
@@ -112,16 +115,17 @@ LaunchRecord Launcher::State::launch(const PlannedGemv& planned, const GemvAddre
                     : StreamAccess::workspace(stream).address(core, planned.need);
   }
   const auto block = block_of(at, workspace);
-  if (planned.plain) {
-    launch_fitting(module.function(), stream, planned.geometry, block.data(), block.size());
+  LaunchGeometry geometry = planned.geometry;
+  geometry.programmatic = starts_early(planned, at);
+  if (planned.plain && !geometry.programmatic) {
+    launch_fitting(module.function(), stream, geometry, block.data(), block.size());
   } else {
-    module.function().launch(stream, planned.geometry, {block.data(), block.size()},
-                             options_of(planned.geometry));
+    module.function().launch(stream, geometry, {block.data(), block.size()});
   }
   if (stream.is_borrowed()) [[unlikely]] {
     keep_if_captured(module, stream);
   }
-  return {Gemv::kName, planned.implementation, planned.reason, planned.geometry, 1, cached};
+  return {Gemv::kName, planned.implementation, planned.reason, geometry, 1, cached};
 }
 
 LaunchPlan Launcher::State::freeze(const PlannedGemv& planned, const GemvAddresses& at,
@@ -135,10 +139,11 @@ LaunchPlan Launcher::State::freeze(const PlannedGemv& planned, const GemvAddress
     address = workspace->address(planned.need);
   }
   const auto block = block_of(at, address);
-  return freeze_block(
-      std::move(module),
-      {Gemv::kName, planned.implementation, planned.reason, planned.geometry, 1, cached},
-      {block.data(), block.size()}, stream, std::move(workspace));
+  LaunchGeometry geometry = planned.geometry;
+  geometry.programmatic = starts_early(planned, at);
+  return freeze_block(std::move(module),
+                      {Gemv::kName, planned.implementation, planned.reason, geometry, 1, cached},
+                      {block.data(), block.size()}, stream, std::move(workspace));
 }
 
 LaunchRecord Launcher::State::gemv(const GemvProblem& problem, const GemvAddresses& at,
@@ -242,7 +247,7 @@ LaunchRecord Launcher::gemv(const GemvPlan& plan, const GemvOperands& operands,
   check_gemv(plan.problem, operands);
   PlannedGemv planned = state_->given_plan(plan, addresses(operands));
   planned.reason = kGiven;
-  return state_->launch(planned, addresses(operands), stream);
+  return state_->launch(planned, addresses_of_plan(operands), stream);
 }
 
 LaunchPlan Launcher::plan_gemv(DeviceSpan<f32> y, DeviceSpan<f32> a, DeviceSpan<f32> x,
@@ -262,7 +267,7 @@ LaunchPlan Launcher::plan_gemv(const GemvPlan& plan, const GemvOperands& operand
   check_gemv(plan.problem, operands);
   PlannedGemv planned = state_->given_plan(plan, addresses(operands));
   planned.reason = kGiven;
-  return state_->freeze(planned, addresses(operands), stream);
+  return state_->freeze(planned, addresses_of_plan(operands), stream);
 }
 
 LaunchRecord Launcher::matmul(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b,

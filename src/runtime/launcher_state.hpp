@@ -76,6 +76,7 @@ struct Pipeline {
 struct GemvAddresses {
   std::uint64_t y = 0, a = 0, x = 0, bias = 0, residual = 0;
   float alpha = 1, beta = 0;
+  bool constant_weights = false;
 };
 
 /// Whether the problem is y = A^T x of f32 with tight rows: what the baselines and cublasSgemv do.
@@ -308,6 +309,11 @@ struct Launcher::State {
                                        bool& cached) const;
   LaunchRecord launch(const PlannedGemv& planned, const GemvAddresses& at,
                       const Stream& stream) const;
+  /// Whether it may begin while the kernel before it in the stream still runs.
+  [[nodiscard]] bool starts_early(const PlannedGemv& planned,
+                                  const GemvAddresses& at) const noexcept {
+    return at.constant_weights && planned.plan.programmatic && table.launch_kernel_ex != nullptr;
+  }
   [[nodiscard]] LaunchPlan freeze(const PlannedGemv& planned, const GemvAddresses& at,
                                   const Stream& stream) const;
   [[nodiscard]] LaunchPlan freeze_blas(std::shared_ptr<const Cublas> library,

@@ -69,14 +69,14 @@ PlannedGemv planned_gemv(const GemvPlan& plan, const ModuleKey& key, const Devic
   made.plan = plan;
   made.implementation = to_string(plan.path);
   made.geometry = Gemv{plan}.geometry();
-  made.geometry.cluster = {plan.cluster, 1, 1};
-  made.geometry.programmatic = plan.programmatic;
+  // What the caller allows is known at the launch.
+  made.geometry.programmatic = false;
   made.key = key_of_plan(key, plan);
   made.need.tickets = plan.ticket_bytes();
   made.need.parts = plan.workspace_bytes() - plan.ticket_bytes();
   const LaunchGeometry& g = made.geometry;
   made.plain = g.grid.x <= limits.grid[0] && g.block.x <= limits.threads_per_block &&
-               g.dynamic_shared_bytes == 0 && g.cluster == Dim3{} && !g.programmatic;
+               g.dynamic_shared_bytes == 0 && g.cluster == Dim3{};
   return made;
 }
 

@@ -114,7 +114,7 @@ TEST_CASE("gemv plan: blocks, strips, parts and places as found by walking the u
           if (most > 1) {
             REQUIRE(*all.rbegin() < gemv::slots(plan));
             REQUIRE(plan.workspace_bytes() == plan.ticket_bytes() + 128 * gemv::slots(plan));
-            REQUIRE(plan.ticket_bytes() == (strips + 3) / 4 * 16);
+            REQUIRE(plan.ticket_bytes() == (strips + 7) / 8 * 32);
           } else {
             REQUIRE(plan.workspace_bytes() == 0);
             REQUIRE(plan.ticket_bytes() == 0);

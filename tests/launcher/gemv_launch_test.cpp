@@ -187,6 +187,28 @@ TEST_CASE("a given plan is launched as it is, and must fit problem, addresses an
   CHECK(one.right());
 }
 
+TEST_CASE("a GEMV starts before the kernel in front of it has ended only where that is allowed") {
+  const Rig rig;
+  const GemvCase one(rig.context, gemv_problem(64, 256));
+  GemvOperands operands = one.operands();
+  const std::optional<GemvPlan> plan = rig.launcher.gemv_plan(one.problem);
+  REQUIRE(plan);
+  REQUIRE(plan->programmatic);  // on an H200
+  CHECK_FALSE(rig.launcher.gemv(one.problem, operands, rig.stream).geometry.programmatic);
+  CHECK_FALSE(
+      rig.launcher.plan_gemv(one.problem, operands, rig.stream).record().geometry.programmatic);
+  operands.constant_weights = true;
+  CHECK(rig.launcher.gemv(one.problem, operands, rig.stream).geometry.programmatic);
+  const LaunchPlan frozen = rig.launcher.plan_gemv(one.problem, operands, rig.stream);
+  CHECK(frozen.record().geometry.programmatic);
+  frozen.launch();
+  operands.constant_weights = false;
+  CHECK(rig.launcher.gemv(*plan, operands, rig.stream).geometry.programmatic);
+  CHECK(rig.launcher.cache().statistics().compiles == 1);
+  rig.stream.synchronize();
+  CHECK(one.right());
+}
+
 TEST_CASE("measured plans come before the planner's, once for each problem") {
   const LogOfTest log;
   Source source;

@@ -1,6 +1,7 @@
 // tests/launcher/gemv_workspace_test.cpp - memory for split sums: streams, plans, graphs, growth
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -18,6 +19,18 @@ driver::CUresult allocate(driver::CUdeviceptr* address, std::size_t bytes) {
   ++allocations;
   if (memory_is_full) return driver::CUDA_ERROR_OUT_OF_MEMORY;
   return driver::emulated::table().mem_alloc(address, bytes);
+}
+
+// The workspace that the last launch was given: the sixth of its addresses.
+std::uint64_t last_workspace = 0;
+
+driver::CUresult note_workspace(driver::CUfunction function, unsigned grid_x, unsigned grid_y,
+                                unsigned grid_z, unsigned block_x, unsigned block_y,
+                                unsigned block_z, unsigned shared, driver::CUstream stream,
+                                void** parameters, void** extra) {
+  std::memcpy(&last_workspace, static_cast<const std::byte*>(extra[1]) + 5 * 8, 8);
+  return driver::emulated::table().launch_kernel(function, grid_x, grid_y, grid_z, block_x, block_y,
+                                                 block_z, shared, stream, parameters, extra);
 }
 
 driver::Table counting_table() {
@@ -54,6 +67,52 @@ TEST_CASE("launches of one stream share a workspace, which grows and stays") {
     rig.stream.synchronize();
   }
   CHECK(allocations == before);
+}
+
+TEST_CASE("streams, plans and captures never have a workspace in common") {
+  driver::Table table = driver::emulated::table();
+  table.launch_kernel = note_workspace;
+  const Rig rig(plain_options(), table);
+  const GemvPlan plan = splits(96, 300, 8);
+  const GemvCase one(rig.context, plan.problem);
+  const Stream second(rig.context);
+  const Launcher other(rig.context, plain_options());
+  const auto used = [&](const auto& launch) {
+    last_workspace = 0;
+    launch();
+    return last_workspace;
+  };
+  const auto by = [&](const Launcher& launcher, const Stream& stream) {
+    return used([&] { launcher.gemv(plan, one.operands(), stream); });
+  };
+  const std::uint64_t own = by(rig.launcher, rig.stream);
+  CHECK(own % 16 == 0);
+  CHECK(by(rig.launcher, rig.stream) == own);
+  CHECK(by(other, rig.stream) == own);  // launches of one stream come one after the other
+  std::vector<std::uint64_t> all = {own, by(rig.launcher, second)};
+  const LaunchPlan frozen = rig.launcher.plan_gemv(plan, one.operands(), rig.stream);
+  const LaunchPlan again = rig.launcher.plan_gemv(plan, one.operands(), rig.stream);
+  all.push_back(used([&] { frozen.launch(); }));
+  all.push_back(used([&] { again.launch(); }));
+  std::vector<Graph> graphs;
+  const Event fork(rig.context), join(rig.context);
+  for (int i = 0; i < 2; ++i) {
+    rig.stream.begin_capture();
+    all.push_back(by(rig.launcher, rig.stream));
+    CHECK(by(rig.launcher, rig.stream) == all.back());
+    // A branch runs beside what it left.
+    rig.stream.record(fork);
+    second.wait(fork);
+    all.push_back(by(rig.launcher, second));
+    second.record(join);
+    rig.stream.wait(join);
+    graphs.push_back(rig.stream.end_capture());
+  }
+  std::sort(all.begin(), all.end());
+  CHECK(std::adjacent_find(all.begin(), all.end()) == all.end());
+  CHECK(all.front() != 0);
+  rig.context.synchronize();
+  CHECK(one.right());
 }
 
 TEST_CASE("two streams at once give the bits that one gives") {

@@ -32,6 +32,10 @@ struct GemvOperands {
   DeviceRange y, a, x, bias, residual;
   float alpha = 1;
   float beta = 0;
+  /// The caller's promise that nothing queued before in the stream writes `a`: then a plan for it
+  /// (`GemvPlan::programmatic`) is launched so that it asks for weights while the kernel before it
+  /// still runs. Without the promise it starts behind that, as any launch.
+  bool constant_weights = false;
 };
 
 /// A plan that was measured, and where it is from: "tuned on NVIDIA H200, 14.9 us".

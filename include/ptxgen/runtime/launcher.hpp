@@ -68,7 +68,8 @@ struct LauncherOptions {
   ModuleCacheOptions cache;
 };
 
-/// What a launch was, for tests, logs and curiosity. The texts live as long as the program.
+/// What a launch was, for tests, logs and curiosity. The texts live as long as the program, the
+/// reason of a planned GEMV as long as the launcher, or the frozen launch whose record it is in.
 struct LaunchRecord {
   std::string_view kernel;  ///< "gemv", "gemv_coalesced", "cublasSgemv"
   /// "direct", "async", "bulk", "coalesced", "strided", "cublas"; "rows" where matmul called one of
@@ -146,7 +147,8 @@ class Launcher {
   /// made once for each problem and alignment. Throws what `check(problem)` throws, too.
   LaunchRecord gemv(const GemvProblem& problem, const GemvOperands& operands,
                     const Stream& stream) const;
-  /// By this plan, whatever the launcher's choice is. "misaligned" if an address has less than the
+  /// By this plan, whatever the launcher's choice is; a programmatic one takes the weights for
+  /// constant. "misaligned" if an address has less than the
   /// alignment that the plan says. Throws what `check(plan, target)` throws, too.
   LaunchRecord gemv(const GemvPlan& plan, const GemvOperands& operands, const Stream& stream) const;
   /// The plan by which `gemv` would launch that problem, its alignments as they are said; nothing

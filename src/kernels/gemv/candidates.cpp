@@ -1,6 +1,8 @@
 // src/kernels/gemv/candidates.cpp - GEMV plans worth looking at
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
+#include <span>
 
 #include "kernels/gemv/model.hpp"
 #include "kernels/gemv/partition.hpp"
@@ -20,6 +22,10 @@ constexpr Warps kWarps[] = {{4, 1}, {2, 2}, {1, 4}, {8, 1}, {4, 2}, {2, 4}, {1, 
 // steps that do not divide evenly spread better over them.
 constexpr std::uint32_t kUnrolls[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16};
 constexpr std::uint32_t kRows[] = {1, 2, 4};
+// Rings of cp.async: no registers hold what is on its way, so small steps do.
+constexpr std::uint32_t kRingUnrolls[] = {1, 2, 4};
+constexpr std::uint32_t kRingStages[] = {4, 8};
+constexpr std::uint32_t kClusters[] = {8, 4, 2};
 constexpr std::uint32_t kMostLoads = 16;  // of a lane: more take too many registers
 constexpr std::uint32_t kMostBlocksPerSm = 16;
 // Bytes in flight worth looking at, as multiples of what latency and bandwidth ask for.
@@ -31,7 +37,8 @@ constexpr std::uint64_t kMostWorkspace = std::uint64_t{5} << 18;  // 1.25 MiB
 // Collects the plans of one shape of blocks.
 class Collector {
  public:
-  Collector(const ptx::Gpu& gpu, std::vector<GemvPlan>& plans) : gpu_(gpu), plans_(plans) {}
+  Collector(const ptx::Gpu& gpu, std::vector<GemvPlan>& plans, bool clusters)
+      : gpu_(gpu), plans_(plans), clusters_(clusters) {}
 
   void add_partitions(GemvPlan plan) {
     ptx::BlockNeeds needs;
@@ -68,10 +75,23 @@ class Collector {
     if (plan.workspace_bytes() > kMostWorkspace) return;
     if (std::find(plans_.begin() + first_, plans_.end(), plan) != plans_.end()) return;
     plans_.push_back(plan);
+    add_clusters(plan);
+  }
+
+  // Neighbours along k that add their sums without the workspace.
+  void add_clusters(GemvPlan plan) {
+    if (!clusters_ || plan.blocks % plan.strips() != 0) return;
+    const std::uint64_t split = plan.blocks / plan.strips();
+    for (const std::uint32_t blocks : kClusters) {
+      if (split % blocks != 0) continue;
+      plan.cluster = blocks;
+      plans_.push_back(plan);
+    }
   }
 
   const ptx::Gpu& gpu_;
   std::vector<GemvPlan>& plans_;
+  bool clusters_;
   std::uint32_t fit_ = 0;
   std::ptrdiff_t first_ = 0;  // of the shape's plans
 };
@@ -81,6 +101,45 @@ GemvPlan plainest(GemvPlan plan) {
   plan.warps_out = plan.warps_k = plan.rows = plan.unroll = 1;
   plan.blocks = static_cast<std::uint32_t>(plan.strips());
   return plan;
+}
+
+// Rows of a warp that make sense for the layout.
+std::span<const std::uint32_t> rows_of(GemvLayout layout) {
+  return std::span(kRows).first(layout == GemvLayout::R ? std::size(kRows) : 1);
+}
+
+void add_direct(GemvPlan plan, Collector& collector) {
+  for (const Warps warps : kWarps) {
+    for (const std::uint32_t rows : rows_of(plan.problem.layout)) {
+      for (const std::uint32_t unroll : kUnrolls) {
+        if (rows * unroll > kMostLoads) break;
+        plan.warps_out = warps.out;
+        plan.warps_k = warps.k;
+        plan.rows = rows;
+        plan.unroll = unroll;
+        collector.add_partitions(plan);
+      }
+    }
+  }
+}
+
+void add_async(GemvPlan plan, Collector& collector) {
+  plan.path = GemvPath::Async;
+  for (const Warps warps : kWarps) {
+    if (warps.out * warps.k < 4) break;
+    for (const std::uint32_t rows : rows_of(plan.problem.layout)) {
+      for (const std::uint32_t unroll : kRingUnrolls) {
+        for (const std::uint32_t stages : kRingStages) {
+          plan.warps_out = warps.out;
+          plan.warps_k = warps.k;
+          plan.rows = rows;
+          plan.unroll = unroll;
+          plan.stages = stages;
+          collector.add_partitions(plan);
+        }
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -102,21 +161,9 @@ std::vector<GemvPlan> candidates(const GemvProblem& problem, const ptx::Gpu& gpu
   plan.load_bytes = widest_load(problem);
   plan.programmatic = target.sm >= 90;
   check(problem);
-  Collector collector(gpu, plans);
-  const bool by_row = problem.layout == GemvLayout::R;
-  for (const Warps warps : kWarps) {
-    for (const std::uint32_t rows : kRows) {
-      if (rows > 1 && !by_row) break;
-      for (const std::uint32_t unroll : kUnrolls) {
-        if (rows * unroll > kMostLoads) break;
-        plan.warps_out = warps.out;
-        plan.warps_k = warps.k;
-        plan.rows = rows;
-        plan.unroll = unroll;
-        collector.add_partitions(plan);
-      }
-    }
-  }
+  Collector collector(gpu, plans, target.sm >= 90);
+  add_direct(plan, collector);
+  if (target.sm >= 80 && target.sm < 90 && plan.load_bytes >= 4) add_async(plan, collector);
   plans.push_back(plainest(plan));
   return plans;
 }

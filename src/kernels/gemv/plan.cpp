@@ -172,7 +172,8 @@ std::uint64_t GemvPlan::shared_bytes() const noexcept {
 }
 
 std::uint64_t GemvPlan::ticket_bytes() const noexcept {
-  return gemv::uses_workspace(*this) ? ceil_div(4 * strips(), 16) * 16 : 0;
+  // Partial sums behind them begin with a sector of 32 bytes.
+  return gemv::uses_workspace(*this) ? ceil_div(4 * strips(), 32) * 32 : 0;
 }
 
 std::uint64_t GemvPlan::workspace_bytes() const noexcept {

@@ -73,22 +73,22 @@ class Stream {
   }
 
  private:
-  // Little's law: the steps that a place on a multiprocessor goes through one after another.
+  // Little's law: the steps that a place on a multiprocessor goes through one after another. A ring
+  // has several of them on their way, and is filled anew for each piece of a strip.
   [[nodiscard]] double latency() const noexcept {
     const double sms = gpu_.sms;
     const double blocks = plan_.blocks;
     const double places = std::min<double>(prediction_.blocks_per_sm, std::ceil(blocks / sms));
+    const double first_byte = gpu_.dram_latency_ns * 1e-3;
+    const double work = instructions_of_load(plan_) * plan_.unroll * plan_.rows / gpu_.clock_mhz;
+    const double depth = plan_.stages > 1 ? plan_.stages - 1 : 1;
+    const double step = std::max((first_byte + work) / depth, work);
+    const double piece = (plan_.problem.layout == GemvLayout::R ? kButterfly : 0) +
+                         (plan_.warps_k > 1 ? kStack : 0) + (depth > 1 ? first_byte : 0);
     const double steps = static_cast<double>(plan_.units()) / (sms * places);
-    const double per_load = instructions_of_load(plan_);
-    const double step = gpu_.dram_latency_ns * 1e-3 + per_load * plan_.unroll * plan_.rows /
-                                                          (gpu_.clock_mhz * 1.0) /
-                                                          std::max<double>(1, plan_.stages);
-    const double rounds = std::max(1.0, blocks / (sms * places));
     const double pieces = static_cast<double>(division_.pieces) / (sms * places);
-    const double piece =
-        (plan_.problem.layout == GemvLayout::R ? kButterfly : 0) + (plan_.warps_k > 1 ? kStack : 0);
-    return steps * step / std::max<double>(1, plan_.stages) + (rounds - 1) * kBlockStart +
-           pieces * piece;
+    const double rounds = std::max(1.0, blocks / (sms * places));
+    return steps * step + pieces * piece + (rounds - 1) * kBlockStart;
   }
   [[nodiscard]] double issue() const noexcept {
     const double loads = static_cast<double>(matrix_.requests);
