@@ -64,6 +64,7 @@ struct Memory {
     std::vector<std::uint32_t> words(size / 4);
     std::memcpy(words.data(), values.data(), values.size());
     sum = ReadStream::reference(words);
+    context.synchronize();
   }
   [[nodiscard]] bool sums_are_right() const {
     std::vector<std::uint8_t> raw(sums.size());

@@ -92,6 +92,8 @@ GemvData::GemvData(const Context& context, const GemvProblem& problem, const Rot
   }
   a_ = Buffer<b8>(context, all.size());
   a_.write({reinterpret_cast<const std::uint8_t*>(all.data()), all.size()});
+  // Copies of the default stream may still be on their way when our streams begin.
+  context.synchronize();
 }
 
 ProductCheck check_product(GemvType type, std::span<const std::byte> y,

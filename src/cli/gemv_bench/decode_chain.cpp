@@ -151,6 +151,8 @@ ChainMeasurement measure_chain(const Device& device, const std::vector<ChainShap
       found.checked += one.count();
     }
   };
+  // The copies were queued in the default stream.
+  context.synchronize();
   for (Weights& one : weights) one.spoil(stream);
   queue_all();
   stream.synchronize();
