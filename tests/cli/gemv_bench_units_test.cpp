@@ -75,6 +75,7 @@ struct Bench {
       ArmSite site = at;
       if (before(site)) inner(stream, site);
     };
+    arm.queue_alone = nullptr;
     return arm;
   }
   [[nodiscard]] std::vector<ArmResult> measure(std::vector<Arm> arms,
@@ -183,6 +184,7 @@ TEST_CASE("a result that is right in other bits is counted, not refused") {
   const Arm second = bench.maker.plan_arm("second", other);
   Arm mixed = bench.planned();
   mixed.exactness.roundings = 64;
+  mixed.queue_alone = nullptr;
   std::uint64_t launches = 0;
   mixed.queue = [first = mixed.queue, next = second.queue, &launches](const ptxgen::Stream& stream,
                                                                       const ArmSite& at) {

@@ -145,21 +145,28 @@ Arm ArmMaker::plan_arm(const std::string& name, const GemvPlan& plan) const {
   const auto kernel = spec.build(context_.device().target());
   const Function function = launcher_.load(kernel.module(), kernel.name());
   const LaunchGeometry geometry = spec.geometry();
-  const LaunchOptions options{.cluster = geometry.cluster, .programmatic = geometry.programmatic};
-  function.allow(geometry, options);
+  function.allow(geometry);
   const auto workspace = zeros(context_, plan.workspace_bytes());
   Arm arm = product(name, plan.problem);
   arm.detail = to_text(plan);
   arm.exactness = {plan.roundings(), false};
   arm.plan = plan;
   arm.prediction = predict(plan, gpu_);
-  arm.queue = [=](const ptxgen::Stream& stream, const ArmSite& at) {
-    const DeviceAddress<b8> none{0};
-    const auto block = Gemv::KernelType::pack(
-        DeviceAddress<b8>{at.y}, DeviceAddress<b8>{at.a}, DeviceAddress<b8>{at.x}, none, none,
-        DeviceAddress<b8>{workspace->address().value}, 1.0f, 0.0f);
-    function.launch(stream, geometry, {block.data(), block.size()}, options);
+  const auto launch_as = [&](const LaunchGeometry& how) {
+    return [=](const ptxgen::Stream& stream, const ArmSite& at) {
+      const DeviceAddress<b8> none{0};
+      const auto block = Gemv::KernelType::pack(
+          DeviceAddress<b8>{at.y}, DeviceAddress<b8>{at.a}, DeviceAddress<b8>{at.x}, none, none,
+          DeviceAddress<b8>{workspace->address().value}, 1.0f, 0.0f);
+      function.launch(stream, how, {block.data(), block.size()});
+    };
   };
+  arm.queue = launch_as(geometry);
+  if (geometry.programmatic) {
+    LaunchGeometry alone = geometry;
+    alone.programmatic = false;
+    arm.queue_alone = launch_as(alone);
+  }
   return arm;
 }
 

@@ -44,6 +44,9 @@ struct Arm {
   /// Queues one launch; also into a capture, once it was launched outside of one. Keeps alive what
   /// it needs. One launch of an arm at a time.
   std::function<void(const ptxgen::Stream&, const ArmSite&)> queue;
+  /// The same without programmatic dependent launch, which would let it begin before the event that
+  /// is to be its beginning; empty where `queue` has none.
+  std::function<void(const ptxgen::Stream&, const ArmSite&)> queue_alone;
 };
 
 struct MissingArm {

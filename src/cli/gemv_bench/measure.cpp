@@ -64,7 +64,8 @@ class Runner {
     spoil(single_, stream);
     lead.queue(stream);
     stream.record(begin);
-    arm().queue(stream, {single_.address().value, data_.matrix(matrix), data_.x()});
+    const ArmSite site{single_.address().value, data_.matrix(matrix), data_.x()};
+    (arm().queue_alone ? arm().queue_alone : arm().queue)(stream, site);
     stream.record(end);
     stream.synchronize();
     metric.samples.push_back(double{end.milliseconds_since(begin)} * 1e3);
@@ -101,7 +102,7 @@ class Runner {
   }
   [[nodiscard]] ArmResult take() {
     if (!right()) result_.metrics.clear();
-    result_.arm.queue = nullptr;
+    result_.arm.queue = result_.arm.queue_alone = nullptr;
     return std::move(result_);
   }
 

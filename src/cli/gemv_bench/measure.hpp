@@ -36,7 +36,7 @@ struct MetricResult {
 
 /// What became of an arm. One that gave a wrong result anywhere has no times.
 struct ArmResult {
-  Arm arm;            ///< without `queue`
+  Arm arm;            ///< without what queues it
   std::string wrong;  ///< what was wrong: launch, matrix, how many elements; empty: nothing
   double nmse = 0;    ///< the worst of the first results, against fp64
   double worst = 0;   ///< their largest error / bound
