@@ -374,6 +374,16 @@ TEST_CASE("a loop without a test of its variable is refused") {
         "end the loop by comparing it with one\n");
 }
 
+TEST_CASE("a test that goes on beyond a number is no bound, and another one may be") {
+  const std::string ask = "TOP:\n" + std::string(kGuarded) + "add.s32 %r3, %r3, 1;\n";
+  const Made alone = split(ask + "setp.gt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nret;\n");
+  CHECK(alone.reasons == "no-test");
+  const Made both = split("ld.shared.u32 %r7, [tile];\n" + ask +
+                          "setp.lt.u32 %p6, %r3, %r7;\n@%p6 bra END;\nsetp.lt.u32 %p2, %r3, "
+                          "%r1;\n@%p2 bra TOP;\nEND:\nret;\n");
+  CHECK(both.reasons == "split");
+}
+
 TEST_CASE("a test that some turns pass by, or of another variable, is no bound") {
   const Made passed_by = split("TOP:\n" + std::string(kGuarded) +
                                "add.s32 %r3, %r3, 1;\nld.shared.u32 %r5, [tile];\nsetp.eq.u32 "
