@@ -18,7 +18,8 @@ except ImportError:
 
 SOURCES = ("src", "include")
 MEMORY = 8 << 30  # bytes that a mutant may write before it is taken for one that never ends
-LIBRARY_OBJECTS = "CMakeFiles/ptxgen.dir/"
+LIBRARY = "CMakeFiles/ptxgen.dir/"  # its objects
+PREFIX = "precompiled.hpp"
 
 
 def read(path):
@@ -128,13 +129,30 @@ class Tree:
         built = [target for target, (_, source) in self.commands.items() if source == path]
         return built or self.including.get(path, [])
 
-    def mirror(self, folder):
-        """A copy of the sources in the folder, in which files are changed one at a time."""
+    def mirror(self, folder, files):
+        """A copy of the sources in the folder, in which these files are changed one at a time."""
         for name in self.files():
             if name.startswith(tuple(s + "/" for s in SOURCES)):
                 source = os.path.join(self.work, name)
                 if os.path.isfile(source):
                     write(os.path.join(folder, name), read(source))
+        self.precompile(folder, files)
+
+    def precompile(self, folder, files):
+        """The public and standard headers of the files, which are most of what a mutant compiles."""
+        headers = set()
+        for file in files:
+            for line in read(os.path.join(self.work, file)).decode().splitlines():
+                if line.startswith(("#include <", '#include "ptxgen/')):
+                    headers.add(line)
+        prefix = os.path.join(folder, PREFIX)
+        write(prefix, ("\n".join(sorted(headers)) + "\n").encode())
+        targets = [t for file in files for t in self.objects_of(file) if t.startswith(LIBRARY)]
+        if targets:
+            call = self.mirrored(targets[0], folder, prefix + ".gch")
+            call[call.index("-c") + 1] = prefix
+            call[call.index("-c"):call.index("-c")] = ["-x", "c++-header"]
+            said_by(call, self.build_folder)  # without it everything takes longer, no more
 
     def compile(self, file, content, folder):
         """({object: where it is compiled with this content}, None or what the compiler said)"""
@@ -146,7 +164,10 @@ class Tree:
             for target in self.objects_of(file):
                 objects[target] = os.path.join(folder, "objects", target)
                 os.makedirs(os.path.dirname(objects[target]), exist_ok=True)
-                said = said_by(self.mirrored(target, folder, objects[target]), self.build_folder)
+                call = self.mirrored(target, folder, objects[target])
+                if target.startswith(LIBRARY) and not file.startswith("include/"):
+                    call += ["-include", os.path.join(folder, PREFIX)]
+                said = said_by(call, self.build_folder)
                 if said is not None:
                     return {}, said
             return objects, None if objects else "nothing is built from it"
@@ -159,7 +180,7 @@ class Tree:
         for part in SOURCES:
             here, there = os.path.join(self.work, part), os.path.join(folder, part)
             call = [word.replace(here, there) for word in call]
-        return call + ["-g0", f"-ffile-prefix-map={folder}={self.work}"]
+        return call + ["-O0", "-g0", f"-ffile-prefix-map={folder}={self.work}"]
 
     def link(self, program, objects, folder):
         """(the command that runs the program with these objects, None or what the linker said)
@@ -173,7 +194,7 @@ class Tree:
         call = shlex.split(links[0])
         output = os.path.join(folder, program)
         call[call.index("-o") + 1] = output
-        ours = [o for name, o in sorted(objects.items()) if name.startswith(LIBRARY_OBJECTS)]
+        ours = [o for name, o in sorted(objects.items()) if name.startswith(LIBRARY)]
         call = [objects.get(word, word) for word in call]
         call[1:1] = ours + self.linker + ["-Wl,-S"]
         return self.run_call(output), said_by(call, self.build_folder)

@@ -16,7 +16,8 @@ import part
 assert part.least(1, 2) == 1
 assert part.least(2, 1) == 1
 while part.LIMIT > 1:
-    pass
+    import time
+    time.sleep(1)
 """
 PROGRAMS = {"check": CHECK, "broken": "import part_that_is_not_there\n", "blind": "",
             "unlinked": ""}
@@ -30,9 +31,9 @@ def check_resumed(script, check, results, tree):
     """What is known is not judged again while nothing that decides it has changed."""
     mutants = [mutant("killed", "a < b", "a > b"), mutant("lives", "a < b", "a <= b")]
 
-    def compiled(known, programs, mutants=mutants):
+    def compiled(known, programs, mutants=mutants, **more):
         before = tree.compiled
-        rows = results(mutants, programs, known)
+        rows = results(mutants, programs, known, **more)
         return rows, tree.compiled - before
 
     first, count = compiled([], ["check"])
@@ -51,6 +52,8 @@ def check_resumed(script, check, results, tree):
     PROGRAMS["check"] += "# more\n"
     _, count = compiled(first, ["check"])
     check("compiled for a changed program", count, 3)
+    _, count = compiled(first, ["check"], kills_hold=True)
+    check("compiled for a changed program where kills hold", count, 2)
     PROGRAMS.update(changed)
 
 
@@ -101,6 +104,9 @@ def run(script):
         def files(self):
             return ["src/part.py"]
 
+        def precompile(self, folder, files):
+            pass
+
         def digest(self, program):
             return PROGRAMS[program]
 
@@ -128,10 +134,11 @@ def run(script):
         if got != expected:
             failures.append(f"{what}: got {got!r}, expected {expected!r}")
 
-    def results(mutants, programs=("check",), known=(), workers=2):
+    def results(mutants, programs=("check",), known=(), grace=60, kills_hold=False):
         with tempfile.TemporaryDirectory() as work, contextlib.redirect_stdout(io.StringIO()):
             tree, kept = PythonTree(work, work, 1), []
-            judge = script.Judge(tree, workers, 2, known)
+            judge = script.Judge(tree, 2, 60, known, kills_hold)
+            judge.grace = grace
             rows = script.run_lists(judge, [("list", list(programs), mutants)], "",
                                     lambda rows: kept.append(len(rows)))
             check("the file afterwards", script.read(os.path.join(work, "src", "part.py")).decode(),
@@ -147,16 +154,17 @@ def run(script):
         mutant("or equal", "a < b", "a <= b"),
         mutant("or equal, known", "a < b", "a <= b", equivalent="the values are the same then"),
         mutant("no syntax", "a < b", "a < <"),
-        mutant("never ends", "LIMIT = 1", "LIMIT = 2"),
         mutant("not equivalent at all", "return b", "return 7", equivalent="so it is said"),
     ]), [
         ("other way round", "killed", True),
         ("or equal", "survived", False),
         ("or equal, known", "survived", True),
         ("no syntax", "does not compile", False),
-        ("never ends", "killed", True),
         ("not equivalent at all", "killed", False),
     ])
+    never_ends = results([mutant("never ends", "LIMIT = 1", "LIMIT = 2")], grace=1)[0]
+    check("a mutant that never ends", [never_ends["result"], never_ends["by"]],
+          ["killed", "check (timeout)"])
     for program, expected in [("broken", "broken failed without a mutant"),
                               ("unlinked", "unlinked cannot be linked without a mutant")]:
         try:

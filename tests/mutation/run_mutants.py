@@ -3,7 +3,7 @@
 """Applies each mutant of tests/mutation/*.json alone, builds and runs the programs that must notice.
 
 usage: run_mutants.py [--dry-run | --self-test] [--lists a,b] [--only TEXT] [--json FILE] [--record]
-                      [--workers N] [--timeout SECONDS] [--keep FOLDER]
+                      [--kills-hold] [--workers N] [--timeout SECONDS] [--keep FOLDER]
 
 A mutant is killed if a program of its list fails or runs into the timeout. Exit status 1: a mutant
 survived that is not marked as equivalent, one that is marked was killed, one does not compile, or a
@@ -15,6 +15,8 @@ list is wrong. See README.md beside this file for the lists.
 --lists      only these lists (names without .json)
 --only       only mutants whose name contains TEXT
 --json       writes FILE as mutants are judged; what FILE says already and still holds is not redone
+--kills-hold what FILE says was killed is not redone while the mutant's own file is the same, though
+             tests and other sources have changed
 --record     writes what became of the mutants into results.json and README.md
 --workers    mutants that are judged side by side (and jobs of the first build); default: cores
 --timeout    of one program, at most (300); a program gets ten times what it takes unchanged, and 30 s
@@ -53,9 +55,7 @@ def read_lists(root, wanted):
         if name not in names:
             raise ListError(f"there is no list {name}; lists: {' '.join(names)}")
     lists, faults = [], []
-    for name in names:
-        if wanted and name not in wanted:
-            continue
+    for name in wanted or names:
         path = os.path.join(folder, name + ".json")
         with open(path, encoding="utf-8") as file:
             try:
@@ -110,20 +110,21 @@ def faults_of(root, content):
 class Judge:
     """Judges mutants of lists in a tree that is built, several at a time."""
 
-    def __init__(self, tree, workers, timeout, known):
+    def __init__(self, tree, workers, timeout, known, kills_hold=False):
         self.tree, self.workers, self.timeout = tree, workers, timeout
+        self.kills_hold = kills_hold
         self.known = {(r["list"], r["change"]): r for r in known if "change" in r}
         self.folders, self.digests, self.limits = queue.Queue(), {}, {}
-        self.lock = threading.Lock()
+        self.lock, self.grace = threading.Lock(), 30
 
-    def prepare(self, programs):
+    def prepare(self, programs, files):
         said = self.tree.prepare(programs)
         if said is not None:
             raise ListError("the tree does not build without a mutant:\n" + said)
         self.digests = {program: self.tree.digest(program) for program in programs}
         for number in range(self.workers):
             folder = os.path.join(self.tree.work, "mutants", str(number))
-            self.tree.mirror(folder)
+            self.tree.mirror(folder, files)
             self.folders.put(folder)
 
     def change(self, mutant):
@@ -136,6 +137,8 @@ class Judge:
         row = self.known.get((name, change))
         if row is None or "ran" not in row:
             return None
+        if self.kills_hold and row["result"] == "killed":
+            return row
         needed = list(row["ran"])[-1:] if row["result"] == "killed" else programs
         same = needed and all(row["ran"].get(p) == self.digests.get(p, "") for p in needed)
         return row if same else None
@@ -161,7 +164,7 @@ class Judge:
                 passed, how, output = passes(command, self.tree.work, self.timeout)
                 if not passed:
                     raise ListError(f"{program} {how} without a mutant:\n{output}")
-                limit = min(self.timeout, 30 + 10 * (time.monotonic() - start))
+                limit = min(self.timeout, self.grace + 10 * (time.monotonic() - start))
                 with self.lock:
                     self.limits[name, program] = limit
         finally:
@@ -201,7 +204,8 @@ def run_lists(judge, lists, only, keep_rows):
     `keep_rows` is called with all rows so far whenever there is a new one."""
     wanted = [(name, programs, [m for m in mutants if only in m["name"]])
               for name, programs, mutants in lists]
-    judge.prepare(sorted({p for _, listed, mutants in wanted if mutants for p in listed}))
+    judge.prepare(sorted({p for _, listed, mutants in wanted if mutants for p in listed}),
+                  sorted({m["file"] for _, _, mutants in wanted for m in mutants}))
     rows = {}
 
     def add(name, mutant, row):
@@ -322,6 +326,7 @@ def parsed():
     parser.add_argument("--dry-run", action="store_true")
     parser.add_argument("--self-test", action="store_true")
     parser.add_argument("--record", action="store_true")
+    parser.add_argument("--kills-hold", action="store_true")
     parser.add_argument("--lists", default="")
     parser.add_argument("--only", default="")
     parser.add_argument("--json", default="")
@@ -376,7 +381,7 @@ def run_kept(options, tree, lists):
             write(options.json + ".new", text.encode())
             os.replace(options.json + ".new", options.json)
 
-    judge = Judge(tree, options.workers, options.timeout, known)
+    judge = Judge(tree, options.workers, options.timeout, known, options.kills_hold)
     return run_lists(judge, lists, options.only, keep_rows)
 
 
