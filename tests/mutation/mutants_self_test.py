@@ -66,17 +66,20 @@ def check_record(script, check):
             {"list": "x", "name": "two", "result": "survived", "by": "", "good": True}]
     with tempfile.TemporaryDirectory() as root:
         readme = os.path.join(root, "tests", "mutation", "README.md")
-        empty = "\n".join(["Before", "", *script.TABLE, "| all | 0 | 0 | 0 |", "", "After", ""])
+        empty = "\n".join(["Before", "", *script.TABLE, "| all | 0 | 0 | 0 | 0 |", "", "After", ""])
         script.write(readme, empty.encode())
         advice = "; run the mutants with --record"
         check("nothing was run", script.record_faults(root, lists), [
-            "results.json: x: one: was never run" + advice,
-            "results.json: x: two: was never run" + advice])
+            "results.json: x: one: is not there" + advice,
+            "results.json: x: two: is not there" + advice])
+        script.record(root, lists, rows[:1])
+        check("one was run", script.record_faults(root, lists), [])
+        check("the other is said to be open", script.recorded(root)["x"]["two"], "not run")
         script.record(root, lists, rows)
         check("all was run", script.record_faults(root, lists), [])
         check("the record", script.recorded(root), {"x": {"one": "killed by q", "two": "equivalent"}})
         check("the table", script.read(readme).decode(), "\n".join(
-            ["Before", "", *script.TABLE, "| x | 2 | 1 | 1 |", "| all | 2 | 1 | 1 |", "", "After", ""]))
+            ["Before", "", *script.TABLE, "| x | 2 | 1 | 1 | 0 |", "| all | 2 | 1 | 1 | 0 |", "", "After", ""]))
         script.write(readme, script.read(readme).replace(b"| x | 2", b"| x | 3"))
         check("another table", script.record_faults(root, lists),
               ["README.md: the table is not that of results.json" + advice])

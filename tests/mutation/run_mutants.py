@@ -10,7 +10,7 @@ survived that is not marked as equivalent, one that is marked was killed, one do
 list is wrong. See README.md beside this file for the lists.
 
 --dry-run    checks the lists only: every `find` occurs exactly once in its file, and results.json
-             and README.md say what became of every mutant
+             has every mutant and no other, README.md the table of it
 --self-test  runs this script's own tests, on a small tree of its own
 --lists      only these lists (names without .json)
 --only       only mutants whose name contains TEXT
@@ -39,7 +39,8 @@ from mutant_tree import Tree, passes, read, write
 
 MUTANT_KEYS = {"name", "file", "find", "replace", "equivalent"}
 RESULTS = "results.json"
-TABLE = ("| list | mutants | killed | equivalent |", "|---|---|---|---|")
+TABLE = ("| list | mutants | killed | equivalent | not run |", "|---|---|---|---|---|")
+NOT_RUN = "not run"
 
 
 class ListError(Exception):
@@ -271,10 +272,11 @@ def recorded(root):
 
 def table(record):
     """The lines of README.md's table."""
-    lines, sums = list(TABLE), [0, 0, 0]
+    lines, sums = list(TABLE), [0, 0, 0, 0]
     for name, mutants in sorted(record.items()):
         said = list(mutants.values())
-        numbers = [len(said), sum(s.startswith("killed by ") for s in said), said.count("equivalent")]
+        numbers = [len(said), sum(s.startswith("killed by ") for s in said),
+                   said.count("equivalent"), said.count(NOT_RUN)]
         sums = [a + b for a, b in zip(sums, numbers)]
         lines.append(f"| {name} | " + " | ".join(map(str, numbers)) + " |")
     return lines + ["| all | " + " | ".join(map(str, sums)) + " |"]
@@ -290,9 +292,9 @@ def record(root, lists, results):
     old = recorded(root)
     merged = {}
     for name, _, mutants in lists:
-        said = {m["name"]: new.get((name, m["name"]), old.get(name, {}).get(m["name"]))
-                for m in mutants}
-        merged[name] = {mutant: text for mutant, text in said.items() if text is not None}
+        before = old.get(name, {})
+        merged[name] = {m["name"]: new.get((name, m["name"]), before.get(m["name"], NOT_RUN))
+                        for m in mutants}
     folder = os.path.join(root, "tests", "mutation")
     write(os.path.join(folder, RESULTS), (json.dumps(merged, indent=1) + "\n").encode())
     readme = read(os.path.join(folder, "README.md")).decode().splitlines()
@@ -310,9 +312,9 @@ def record_faults(root, lists):
     for name, programs, mutants in lists:
         said = dict(record_.get(name, {}))
         for mutant in mutants:
-            text = said.pop(mutant["name"], "was never run")
+            text = said.pop(mutant["name"], "is not there")
             by = [f"killed by {program}{how}" for program in programs for how in ("", " (timeout)")]
-            if text not in (["equivalent"] if "equivalent" in mutant else by):
+            if text != NOT_RUN and text not in (["equivalent"] if "equivalent" in mutant else by):
                 faults.append(f"{RESULTS}: {name}: {mutant['name']}: {text}")
         faults += [f"{RESULTS}: {name}: {gone}: is not in the list" for gone in said]
     text = read(os.path.join(root, "tests", "mutation", "README.md")).decode()
@@ -348,7 +350,7 @@ def main():
         every = read_lists(root, [])
         lists = read_lists(root, [n for n in options.lists.split(",") if n])
         if options.dry_run:
-            faults = record_faults(root, every) if recorded(root) else []
+            faults = record_faults(root, every)
             if faults:
                 raise ListError("\n".join(faults))
             print(f"{len(lists)} lists, {sum(len(m) for _, _, m in lists)} mutants: all can be applied")
