@@ -35,7 +35,10 @@ using Number = std::variant<std::uint32_t, Value<u32>>;
                             std::uint64_t bytes);
 
 /// Where the variable points now, without a copy: good until it is moved.
-[[nodiscard]] Ptr<b8> here(const Var<Ptr<b8>>& p);
+template <class S>
+[[nodiscard]] Ptr<b8, S> here(const Var<Ptr<b8, S>>& p) {
+  return Ptr<b8, S>(detail::PointerData{p.core(), p.reg(), 0, 0});
+}
 /// `body` n times.
 void repeat(KernelBuilder& k, const Number& n, const std::function<void()>& body);
 /// `body` unless n is 0.

@@ -58,6 +58,7 @@ BulkRing::BulkRing(Kit& kit)
       ring_(kit.k.dynamic_shared<b8>().base()),
       full_(kit.k.shared<b64>(kit.plan.stages, "full").base().cast<b8>()),
       empty_(kit.k.shared<b64>(kit.plan.stages, "empty").base().cast<b8>()),
+      producer_(*kit.thread == 0u),
       mine_(lane_begin(kit)),
       begin_(full_units(kit, first_item_of(kit, kit.k.ctaid_x(), 0))),
       end_(full_units(kit, first_item_of(kit, kit.k.ctaid_x(), 1))),
@@ -76,7 +77,7 @@ void BulkRing::initialise() {
     k.emit(ptx::Op::mbarrier_init, {ptx::Modifier::shared, ptx::Modifier::type_b64},
            {barrier, arrivals});
   };
-  k.if_(*kit_.thread == 0u, [&] {
+  k.if_(producer_, [&] {
     for (std::uint32_t i = 0; i < kit_.plan.stages; ++i) {
       make(full_ + i * kBarrierBytes, 1);
       make(empty_ + i * kBarrierBytes, kit_.plan.threads() / 32);
@@ -114,7 +115,6 @@ void BulkRing::wait(const Place& barrier, const Var<u32>& parity) {
       [&] { return !done; });
 }
 
-// By all lanes of the first warp.
 void BulkRing::copy_step() {
   KernelBuilder& k = kit_.k;
   const GemvPlan& plan = kit_.plan;
@@ -129,7 +129,6 @@ void BulkRing::copy_step() {
   const std::uint64_t along = kit_.rows_of_k() ? element : kit_.pitch;
   const Ptr<b8> strip_begin = moved(k, *kit_.a, strip, plan.strip_outputs() * across);
   const Ptr<b8> begin = moved(k, strip_begin, step, plan.step_elements() * along);
-  const Ptr<b8> source = moved(k, begin, *kit_.lane, kit_.pitch);
 
   // The last strip may have fewer outputs.
   Number count = rows.count;
@@ -147,30 +146,20 @@ void BulkRing::copy_step() {
   const Value<u32> size = value(k, row_bytes);
   const Value<u32> all = value(k, count);
   const Place barrier = at(full_, to_, kBarrierBytes);
-  k.if_(*kit_.lane == 0u, [&] {
-    const Value<u32> total = k.mul_lo(all, size);
-    k.emit(ptx::Op::mbarrier_arrive_expect_tx,
-           {ptx::Modifier::expect_tx, ptx::Modifier::shared, ptx::Modifier::type_b64},
-           {Operand::sink(), barrier, total});
+  const Value<u32> total = k.mul_lo(all, size);
+  k.emit(ptx::Op::mbarrier_arrive_expect_tx,
+         {ptx::Modifier::expect_tx, ptx::Modifier::shared, ptx::Modifier::type_b64},
+         {Operand::sink(), barrier, total});
+  auto source = k.var(begin);
+  auto target = k.var(at(ring_, to_, step_bytes(plan)));
+  repeat(k, count, [&] {
+    k.emit(ptx::Op::cp_async_bulk_load,
+           {ptx::Modifier::async, ptx::Modifier::bulk, ptx::Modifier::shared_cluster,
+            ptx::Modifier::global, ptx::Modifier::mbarrier_complete_tx_bytes},
+           {here(target), here(source), size, barrier});
+    source += kit_.pitch;
+    target += rows.bytes;
   });
-  k.bar_warp_sync();
-  const Value<u32> place = k.mul_lo(*kit_.lane, rows.bytes);
-  const Place target = at(ring_, to_, step_bytes(plan)).offset_bytes(place);
-  for (std::uint32_t first = 0; first < rows.count; first += 32) {
-    const auto copy = [&] {
-      k.emit(
-          ptx::Op::cp_async_bulk_load,
-          {ptx::Modifier::async, ptx::Modifier::bulk, ptx::Modifier::shared_cluster,
-           ptx::Modifier::global, ptx::Modifier::mbarrier_complete_tx_bytes},
-          {target + std::uint64_t{first} * rows.bytes, source + first * kit_.pitch, size, barrier});
-    };
-    if (known(count) != nullptr && first + 32 <= rows.count) {
-      copy();
-    } else {
-      const Value<u32> row = *kit_.lane + first;
-      k.if_(row < all, copy);
-    }
-  }
 }
 
 void BulkRing::request() {
@@ -185,7 +174,7 @@ void BulkRing::request() {
 
 void BulkRing::fill() {
   KernelBuilder& k = kit_.k;
-  k.if_(*kit_.thread < 32u, [&] { k.for_(1u, kit_.plan.stages, 1u, [&] { request(); }); });
+  k.if_(producer_, [&] { k.for_(1u, kit_.plan.stages, 1u, [&] { request(); }); });
 }
 
 Number BulkRing::steps_of(Kit& kit, const Segment& segment) {
@@ -208,7 +197,7 @@ void BulkRing::run(const Segment& segment, const std::function<void()>& before,
       k.emit(ptx::Op::mbarrier_arrive, {ptx::Modifier::shared, ptx::Modifier::type_b64},
              {Operand::sink(), at(empty_, from_, kBarrierBytes)});
     });
-    k.if_(*kit_.thread < 32u, [&] { request(); });
+    k.if_(producer_, [&] { request(); });
     advance(from_, there_);
   });
 }

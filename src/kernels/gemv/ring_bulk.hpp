@@ -40,6 +40,7 @@ class BulkRing {
 
   Kit& kit_;
   Place ring_, full_, empty_;
+  Pred producer_;
   Value<u32> mine_;         ///< bytes from a place's begin to the lane's first load
   Value<u32> begin_, end_;  ///< of the block's full units
   Var<u32> cursor_;         ///< the full unit that is asked for next
