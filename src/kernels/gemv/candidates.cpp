@@ -22,7 +22,7 @@ constexpr Warps kWarps[] = {{4, 1}, {2, 2}, {1, 4}, {8, 1}, {4, 2}, {2, 4}, {1, 
 // steps that do not divide evenly spread better over them.
 constexpr std::uint32_t kUnrolls[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16};
 constexpr std::uint32_t kRows[] = {1, 2, 4};
-// Rings of cp.async: no registers hold what is on its way, so small steps do.
+// Rings: no registers hold what is on its way, so small steps do.
 constexpr std::uint32_t kRingUnrolls[] = {1, 2, 4};
 constexpr std::uint32_t kRingStages[] = {4, 8};
 constexpr std::uint32_t kClusters[] = {8, 4, 2};
@@ -123,8 +123,8 @@ void add_direct(GemvPlan plan, Collector& collector) {
   }
 }
 
-void add_async(GemvPlan plan, Collector& collector) {
-  plan.path = GemvPath::Async;
+void add_rings(GemvPlan plan, GemvPath path, Collector& collector) {
+  plan.path = path;
   for (const Warps warps : kWarps) {
     if (warps.out * warps.k < 4) break;
     for (const std::uint32_t rows : rows_of(plan.problem.layout)) {
@@ -163,7 +163,11 @@ std::vector<GemvPlan> candidates(const GemvProblem& problem, const ptx::Gpu& gpu
   check(problem);
   Collector collector(gpu, plans, target.sm);
   add_direct(plan, collector);
-  if (target.sm >= 80 && target.sm < 90 && plan.load_bytes >= 4) add_async(plan, collector);
+  if (target.sm >= 90) {
+    if (plan.load_bytes == 16) add_rings(plan, GemvPath::Bulk, collector);
+  } else if (target.sm >= 80 && plan.load_bytes >= 4) {
+    add_rings(plan, GemvPath::Async, collector);
+  }
   plans.push_back(plainest(plan));
   return plans;
 }

@@ -15,15 +15,15 @@ struct Traffic {
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;
 };
-/// The part of it that all plans of equal `load_bytes` have in common.
+/// Of the weights alone. All plans of equal `load_bytes` have them in common, but for bulk copies.
 struct Weights {
-  std::uint64_t requests = 0;
+  std::uint64_t requests = 0;  ///< copies, where they come in bulk
   std::uint64_t sectors = 0;
   std::uint64_t bytes = 0;
   /// Distinct 32-byte sectors of the matrix, as bytes: what DRAM moves.
   std::uint64_t matrix_bytes = 0;
 };
-[[nodiscard]] Weights weights(const GemvProblem& problem, std::uint32_t load_bytes) noexcept;
+[[nodiscard]] Weights weights(const GemvPlan& plan) noexcept;
 
 /// How the work falls on blocks and on multiprocessors; block b runs on multiprocessor b mod `sms`.
 struct Division {

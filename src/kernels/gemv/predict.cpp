@@ -29,6 +29,7 @@ constexpr double kIssueShare = 0.6;  // of the schedulers' slots that such a loo
 constexpr double kL1BytesInClock = 128;
 constexpr double kL1Share = 0.7;  // of that rate, for requests of mixed width
 constexpr double kSchedulers = 4;
+constexpr double kCopyClocks = 32;  // of the one thread that asks for bulk copies
 
 /// Instructions of a warp for one of its loads: the load itself and its share of the loop, an fma
 /// for each weight, a conversion for each 16-bit one, and its share of the loads of x.
@@ -97,9 +98,11 @@ class Stream {
     return steps * step + pieces * piece + (rounds - 1) * kBlockStart;
   }
   [[nodiscard]] double issue() const noexcept {
-    const double loads = static_cast<double>(matrix_.requests);
     const double slots = gpu_.sms * kSchedulers * gpu_.clock_mhz * kIssueShare;
-    return loads * instructions_of_load(plan_) / slots;
+    const double loads = static_cast<double>(matrix_.bytes) / (32.0 * plan_.load_bytes);
+    const double copies = plan_.path == GemvPath::Bulk ? static_cast<double>(matrix_.requests) : 0;
+    return std::max(loads * instructions_of_load(plan_) / slots,
+                    copies * kCopyClocks / (gpu_.sms * gpu_.clock_mhz));
   }
   // Weights and x through the L1 caches: with layout R every lane needs its own part of x, for all
   // of a warp's rows at once.
