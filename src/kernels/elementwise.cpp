@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/geometry.hpp"
+#include "kernels/words.hpp"
 #include "ptxgen/builder.hpp"
 #include "support/half.hpp"
 
@@ -69,15 +70,6 @@ using Word = typename WordOf<T>::Type;
 template <class W>
 Value<W> add_word(KernelBuilder&, const ptx::Target&, const Value<W>& x, const Value<W>& y) {
   return x + y;
-}
-
-// An f32 as the bf16 nearest to it, in the upper half of a word: for targets without bf16.
-Value<u32> round_to_bf16(KernelBuilder& k, const Value<f32>& value) {
-  const Value<u32> bits = k.bitcast<u32>(value);
-  const Value<u32> odd = (bits >> 16u) & 1u;
-  const Value<u32> rounded = bits + odd + 0x7fffu;
-  const Pred number = k.setp(Comparison::num, value, value);
-  return k.selp(rounded, 0x7fff0000u, number);
 }
 
 // A sum of two bf16 is rounded to f32 first, whose 24 bits are enough for the second rounding to

@@ -2,7 +2,9 @@
 #include "optimize/race_check.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <queue>
 #include <set>
 
 #include "analysis/uniformity_sources.hpp"
@@ -336,43 +338,50 @@ class ShapeCheck {
 
   // Copies that are under way ---------------------------------------------------------------------
 
-  static bool waits_for_all(const Function& function, const Instruction& s) {
+  /// Behind `groups` groups of the thread that were made since, its own among them: whether the
+  /// statement waits until it is done.
+  static bool waits_for(const Function& function, const Instruction& s, std::uint64_t groups) {
     if (s.guard.present()) return false;
     if (s.is(Op::cp_async_wait_all)) return true;
     const auto operands = function.operands_of(s);
-    return s.is(Op::cp_async_wait_group) && !operands.empty() &&
-           operands[0].kind == OperandKind::Integer && operands[0].value == 0;
+    if (!s.is(Op::cp_async_wait_group) || operands.empty()) return false;
+    return operands[0].kind == OperandKind::Integer && operands[0].value < groups;
   }
 
   /// Everything that control may come to before the copy was waited for, barriers or not, conflicts
-  /// with it, in the thread itself too.
+  /// with it, in the thread itself too. Blocks by the fewest groups with which control comes there:
+  /// with more it comes no further.
   void compare_copy(std::uint32_t copy) {
     const Function& function = facts_.function();
     const analysis::Cfg& cfg = facts_.cfg();
     std::vector<bool> seen(cfg.blocks().size());
-    std::vector<std::uint32_t> open;
-    const auto scan = [&](std::uint32_t from, std::uint32_t block) {
+    using Visit = std::pair<std::uint64_t, std::uint32_t>;  // groups, block
+    std::priority_queue<Visit, std::vector<Visit>, std::greater<>> open;
+    const auto scan = [&](std::uint32_t from, std::uint32_t block, std::uint64_t groups) {
       for (std::uint32_t i = from; i < cfg.blocks()[block].end; ++i) {
-        if (waits_for_all(function, function.body[i])) return;
-        const auto at = std::lower_bound(
-            accesses_.begin(), accesses_.end(), i,
-            [](const SharedAccess& access, std::uint32_t s) { return access.statement < s; });
+        const Instruction& s = function.body[i];
+        if (waits_for(function, s, groups)) return;
+        if (s.is(Op::cp_async_commit_group) && !s.guard.present()) ++groups;
+        const auto at = std::lower_bound(accesses_.begin(), accesses_.end(), i,
+                                         [](const SharedAccess& access, std::uint32_t statement) {
+                                           return access.statement < statement;
+                                         });
         if (at == accesses_.end() || at->statement != i) continue;
         compare_with_copy(copy, static_cast<std::uint32_t>(at - accesses_.begin()));
       }
       for (const std::uint32_t to : cfg.successors(block)) {
-        if (to >= seen.size() || seen[to]) continue;
-        seen[to] = true;
-        open.push_back(to);
+        if (to < seen.size() && !seen[to]) open.emplace(groups, to);
       }
     };
-    scan(accesses_[copy].statement + 1, cfg.block_of(accesses_[copy].statement));
+    scan(accesses_[copy].statement + 1, cfg.block_of(accesses_[copy].statement), 0);
     while (!open.empty() && !result_.incomplete) {
-      const std::uint32_t block = open.back();
-      open.pop_back();
+      const auto [groups, block] = open.top();
+      open.pop();
+      if (seen[block]) continue;
+      seen[block] = true;
       visits_ += 1;
       if (visits_ > kMostVisits) result_.incomplete = true;
-      scan(cfg.blocks()[block].first, block);
+      scan(cfg.blocks()[block].first, block, groups);
     }
   }
 

@@ -222,6 +222,21 @@ TEST_CASE("barriers at which only some meet order nothing") {
   CHECK(races(own_word(write + "  bar.red.popc.u32 %r4, 0, %p1;\n" + read)) == "");
 }
 
+TEST_CASE("the cluster's barrier is one of the block") {
+  const std::string write = "  st.shared.u32 [%r2], %r1;\n";
+  const std::string read = "  ld.shared.u32 %r3, [%r2+4];\n";
+  const std::string arrive = "  barrier.cluster.arrive;\n";
+  const std::string wait = "  barrier.cluster.wait;\n";
+  CHECK(races(own_word(write + arrive + wait + read)) == "");
+  CHECK(races(own_word(arrive + write + wait + read)) != "");
+  CHECK(races(own_word(write + arrive + "  @%p1 barrier.cluster.wait;\n" + read)) != "");
+  CHECK(races(own_word(write + "  @%p1 barrier.cluster.arrive;\n" + wait + read)) != "");
+  CHECK(races(own_word(write + "  barrier.cluster.arrive.relaxed;\n" + wait + read)) != "");
+  const std::string remote = "  mapa.shared::cluster.u32 %r3, %r2, 0;\n";
+  CHECK(races(own_word(remote + "  st.shared::cluster.u32 [%r3], %r1;\n" + arrive + wait +
+                       read)) == "");
+}
+
 TEST_CASE("a copy that nobody has waited for") {
   const auto copy = [](const std::string& wait) {
     return "  ld.param.u64 %rd1, [a];\n" +
@@ -231,6 +246,15 @@ TEST_CASE("a copy that nobody has waited for") {
   CHECK(races(copy("  cp.async.wait_all;\n")) == "");
   CHECK(races(copy("  cp.async.commit_group;\n  cp.async.wait_group 0;\n")) == "");
   CHECK(races(copy("  cp.async.commit_group;\n  cp.async.wait_group 1;\n")) != "");
+  // Groups are done in the order in which they were made.
+  const std::string group = "  cp.async.commit_group;\n";
+  CHECK(races(copy(group + group + "  cp.async.wait_group 1;\n")) == "");
+  CHECK(races(copy(group + group + "  cp.async.wait_group 2;\n")) != "");
+  CHECK(races(copy(group + "  @%p1 cp.async.commit_group;\n  cp.async.wait_group 1;\n")) != "");
+  CHECK(races(copy(group + group + "  @%p1 cp.async.wait_group 1;\n")) != "");
+  CHECK(races(copy("  cp.async.wait_group 0;\n" + group)) != "");
+  // By one way there are two groups, by the other one.
+  CHECK(races(copy(group + "  @%p1 bra $S;\n" + group + "$S:\n  cp.async.wait_group 1;\n")) != "");
   const ptx::Module module = kernel(copy(""), ".reqntid 64, 1, 1");
   const std::vector<Finding> findings = optimize::shared_race(module);
   CHECK(

@@ -1,0 +1,190 @@
+// src/kernels/gemv/check.cpp - which GEMV problems and plans there are
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "kernels/gemv/partition.hpp"
+#include "ptxgen/kernels/gemv/plan.hpp"
+#include "ptxgen/ptx/limits.hpp"
+#include "ptxgen/support/error.hpp"
+
+namespace ptxgen::inline v0 {
+
+namespace {
+
+constexpr std::uint32_t kMostElements = 0x7fffffff;
+constexpr std::uint64_t kMostUnits = 0x7fffffff;
+constexpr unsigned kMostMatrixLog2 = 47;
+constexpr std::uint32_t kMostLoads = 32;
+constexpr std::uint32_t kMostRows = 8;
+constexpr std::uint32_t kMostStages = 32;
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+// "<member> is <value>; <rule>".
+void demand(bool holds, std::string_view code, std::string_view member, const std::string& value,
+            const std::string& rule) {
+  if (holds) return;
+  Error error(Stage::Build, std::string(code), std::string(member) + " is " + value + "; " + rule);
+  error.kernel = "gemv";
+  throw error.refresh();
+}
+
+void demand_range(std::string_view member, std::uint64_t value, std::uint64_t least,
+                  std::uint64_t most, const std::string& where = {}) {
+  demand(value >= least && value <= most, "bad-plan", member, number(value),
+         (least == most ? "it can only be " + number(least)
+                        : "it may be " + number(least) + " to " + number(most)) +
+             where);
+}
+
+void check_type(std::string_view member, GemvType type, GemvType weights) {
+  const std::string name(to_string(weights));
+  demand(type == GemvType::f32 || type == weights, "bad-problem", member,
+         std::string(to_string(type)),
+         "with weights of " + name + " it may be f32" +
+             (weights == GemvType::f32 ? "" : " or " + name));
+}
+
+void check_alignment(std::string_view member, std::uint32_t alignment, GemvType type) {
+  demand(std::has_single_bit(alignment) && alignment >= bytes(type), "bad-problem", member,
+         number(alignment) + " B",
+         "it may be a power of two of at least " + number(bytes(type)) + " B, an element");
+}
+
+void check_loads(const GemvPlan& plan) {
+  const std::uint32_t element = bytes(plan.problem.weights);
+  const std::uint32_t widest = widest_load(plan.problem);
+  demand(std::has_single_bit(plan.load_bytes) && plan.load_bytes >= element &&
+             plan.load_bytes <= widest,
+         "bad-plan", "load_bytes", number(plan.load_bytes),
+         "it may be a power of two from " + number(element) + ", an element, to " + number(widest) +
+             ", to which the address of every row is aligned");
+  const bool r = plan.problem.layout == GemvLayout::R;
+  demand_range("rows", plan.rows, 1, r ? kMostRows : 1, r ? "" : " with layout T");
+  demand_range("unroll", plan.unroll, 1, kMostLoads);
+  demand_range("rows * unroll", plan.rows * plan.unroll, 1, kMostLoads,
+               ", the loads that a lane may have on their way");
+}
+
+void check_block(const GemvPlan& plan, const ptx::Target& target) {
+  const ptx::Limits& limits = ptx::limits(target.name);
+  const std::uint32_t warps = limits.threads_per_block / 32;
+  demand_range("warps_out", plan.warps_out, 1, warps);
+  demand_range("warps_k", plan.warps_k, 1, warps);
+  demand_range("warps_out * warps_k", plan.warps_out * plan.warps_k, 1, warps);
+  const std::uint32_t fit =
+      std::min<std::uint32_t>(limits.blocks_per_sm, limits.threads_per_sm / plan.threads());
+  demand_range(
+      "blocks_per_sm", plan.blocks_per_sm, 1, fit,
+      " with blocks of " + number(plan.threads()) + " threads on " + std::string(target.name));
+  demand(gemv::least_registers(plan) <= gemv::most_registers(plan), "bad-plan",
+         "registers of a thread", number(gemv::least_registers(plan)),
+         "with " + number(plan.blocks_per_sm) + " x " + number(plan.threads()) +
+             " threads on an SM it may have " + number(gemv::most_registers(plan)) +
+             ": take fewer loads (unroll, rows), threads or blocks_per_sm");
+}
+
+void check_partition(const GemvPlan& plan) {
+  const auto counted = [](std::uint64_t count, const std::string& what) {
+    return number(count) + " " + what + (count == 1 ? "" : "s");
+  };
+  demand(plan.units() <= kMostUnits, "bad-plan", "strips * steps", number(plan.units()),
+         "it may be up to " + number(kMostUnits) + ": make strips or steps larger");
+  const std::uint64_t steps =
+      plan.chunk_steps == 0 ? plan.steps() : gemv::ceil_div(plan.steps(), plan.chunk_steps);
+  demand_range("blocks", plan.blocks, 1, plan.strips() * steps,
+               " with " + counted(plan.strips(), "strip") + " of " +
+                   counted(steps, plan.chunk_steps == 0 ? "step" : "chunk"));
+}
+
+void check_shared(const GemvPlan& plan, const ptx::Target& target) {
+  const std::string name(target.name);
+  const std::string cure = ": take fewer stages, loads (unroll, rows) or warps";
+  demand(
+      plan.shared_bytes() <= target.shared_per_block_opt_in, "bad-plan", "shared memory",
+      number(plan.shared_bytes()) + " B",
+      "a block on " + name + " may have " + number(target.shared_per_block_opt_in) + " B" + cure);
+  const std::uint64_t fixed = plan.shared_bytes() - gemv::ring_bytes(plan);
+  demand(fixed <= target.shared_per_block, "bad-plan", "shared memory for sums",
+         number(fixed) + " B",
+         "a block on " + name + " may have " + number(target.shared_per_block) +
+             " B: take fewer warps_k, or fewer blocks in a cluster");
+  // The system takes 1 KiB of each block.
+  constexpr std::uint32_t kSystem = 1024;
+  const std::uint32_t per_sm = ptx::limits(target.name).shared_per_sm / plan.blocks_per_sm;
+  const std::uint32_t most = per_sm > kSystem ? per_sm - kSystem : 0;
+  demand(plan.shared_bytes() <= most, "bad-plan", "shared memory",
+         number(plan.shared_bytes()) + " B",
+         "with " + number(plan.blocks_per_sm) + " blocks on an SM of " + name + " each may have " +
+             number(most) + " B" + cure);
+}
+
+void check_cluster(const GemvPlan& plan, const ptx::Target& target) {
+  if (plan.cluster == 1) return;
+  demand_range("cluster", plan.cluster, 1, ptx::limits(target.name).cluster_blocks);
+  demand(target.sm >= 90, "bad-plan", "cluster", number(plan.cluster),
+         "clusters take sm_90 or newer, and the target is " + std::string(target.name));
+  demand(plan.chunk_steps == 0, "bad-plan", "cluster", number(plan.cluster),
+         "with chunk_steps it can only be 1");
+  const std::uint64_t strips = plan.strips();
+  demand(plan.blocks % strips == 0 && plan.blocks / strips % plan.cluster == 0, "bad-plan",
+         "cluster", number(plan.cluster),
+         "it may divide the blocks of a strip, if all strips have the same number: here " +
+             number(plan.blocks) + " blocks have " + number(strips) +
+             (strips == 1 ? " strip" : " strips"));
+}
+
+void check_target(const GemvPlan& plan, const ptx::Target& target) {
+  const std::string name(target.name);
+  const std::string path(to_string(plan.path));
+  const bool direct = plan.path == GemvPath::Direct;
+  const bool bulk = plan.path == GemvPath::Bulk;
+  const std::uint32_t oldest = bulk ? 90 : direct ? 0 : 80;
+  demand(target.sm >= oldest, "bad-plan", "path", path,
+         "that takes sm_" + number(oldest) + " or newer, and the target is " + name);
+  demand_range("stages", plan.stages, direct ? 0 : 2, direct ? 0 : kMostStages,
+               " with path " + path);
+  if (!direct) {
+    demand_range("load_bytes", plan.load_bytes, bulk ? 16 : 4, 16, " with path " + path);
+  }
+  check_cluster(plan, target);
+  demand(!plan.programmatic || target.sm >= 90, "bad-plan", "programmatic", "true",
+         "that takes sm_90 or newer, and the target is " + name);
+  check_shared(plan, target);
+}
+
+}  // namespace
+
+void check(const GemvProblem& problem) {
+  const bool t = problem.layout == GemvLayout::T;
+  const std::uint64_t row = t ? problem.n : problem.k;
+  const std::uint64_t rows = t ? problem.k : problem.n;
+  demand(problem.k <= kMostElements, "bad-problem", "k", number(problem.k),
+         "it may be 0 to " + number(kMostElements));
+  demand(problem.n >= 1 && problem.n <= kMostElements, "bad-problem", "n", number(problem.n),
+         "it may be 1 to " + number(kMostElements));
+  check_type("x", problem.x, problem.weights);
+  check_type("y", problem.y, problem.weights);
+  demand(problem.lda == 0 || problem.lda >= row, "bad-problem", "lda", number(problem.lda),
+         "it may be 0, or at least the " + number(row) + " elements of a row");
+  const std::uint64_t most = (std::uint64_t{1} << kMostMatrixLog2) / bytes(problem.weights) /
+                             std::max<std::uint64_t>(1, rows);
+  demand(problem.leading_dimension() <= most, "bad-problem", "lda",
+         number(problem.leading_dimension()),
+         "with " + number(rows) + " rows it may be up to " + number(most) +
+             ": a matrix may have 2^" + number(kMostMatrixLog2) + " B");
+  check_alignment("a_alignment", problem.a_alignment, problem.weights);
+  check_alignment("x_alignment", problem.x_alignment, problem.x);
+  check_alignment("y_alignment", problem.y_alignment, problem.y);
+}
+
+void check(const GemvPlan& plan, const ptx::Target& target) {
+  check(plan.problem);
+  check_loads(plan);
+  check_block(plan, target);
+  check_partition(plan);
+  check_target(plan, target);
+}
+
+}  // namespace ptxgen::inline v0

@@ -1,0 +1,257 @@
+// src/kernels/gemv/plan.cpp - what follows from a GEMV plan
+#include "ptxgen/kernels/gemv/plan.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <string>
+
+#include "kernels/gemv/partition.hpp"
+#include "ptxgen/ptx/limits.hpp"
+
+namespace ptxgen::inline v0 {
+
+using gemv::ceil_div;
+
+namespace gemv {
+
+Items items(const GemvPlan& plan) noexcept {
+  Items items;
+  const std::uint64_t steps = plan.steps();
+  items.steps = plan.chunk_steps == 0 ? 1 : std::min<std::uint64_t>(plan.chunk_steps, steps);
+  items.per_strip = ceil_div(steps, items.steps);
+  const std::uint64_t strips = plan.strips();
+  items.all = strips * items.per_strip;
+  items.blocks_in_strip = plan.blocks % strips == 0;
+  items.whole_strips = strips % plan.blocks == 0;
+  return items;
+}
+
+// floor(b * all / blocks) without a product that may pass 64 bits: all = quotient * blocks + rest.
+std::uint64_t first_item(const Items& items, std::uint64_t blocks, std::uint64_t block) noexcept {
+  return block * (items.all / blocks) + block * (items.all % blocks) / blocks;
+}
+
+bool uses_workspace(const GemvPlan& plan) noexcept { return plan.most_parts() > 1; }
+
+std::uint64_t slots(const GemvPlan& plan) noexcept {
+  const Items parts = items(plan);
+  if (plan.chunk_steps != 0) return parts.all;
+  if (parts.blocks_in_strip) return plan.blocks / plan.cluster;
+  return plan.blocks + plan.strips() - 1;
+}
+
+std::uint64_t slot_bytes(const GemvPlan& plan) noexcept {
+  return ceil_div(std::uint64_t{4} * plan.strip_outputs(), 16) * 16;
+}
+
+std::uint64_t stack_bytes(const GemvPlan& plan) noexcept {
+  return (std::uint64_t{plan.warps_k} - 1) * slot_bytes(plan);
+}
+
+std::uint64_t mbarrier_bytes(const GemvPlan& plan) noexcept {
+  return plan.path == GemvPath::Bulk ? std::uint64_t{16} * plan.stages : 0;
+}
+
+std::uint64_t ring_bytes(const GemvPlan& plan) noexcept { return step_bytes(plan) * plan.stages; }
+
+std::uint32_t least_registers(const GemvPlan& plan) noexcept {
+  constexpr std::uint32_t kOthers = 20;
+  const bool r = plan.problem.layout == GemvLayout::R;
+  const std::uint32_t factors = plan.unroll * (r ? lane_elements(plan) : 1);
+  const std::uint32_t sums = r ? plan.rows : lane_elements(plan);
+  return std::max(1u, plan.load_bytes / 4) * plan.unroll * plan.rows +
+         (factors * bytes(plan.problem.x) + 3) / 4 + sums + kOthers;
+}
+
+std::uint32_t most_registers(const GemvPlan& plan) noexcept {
+  const ptx::Limits limits;
+  const std::uint32_t each = limits.registers_per_sm / (plan.threads() * plan.blocks_per_sm);
+  return std::min(limits.registers_per_thread, each / 8 * 8);
+}
+
+std::uint64_t rank_bytes(const GemvPlan& plan) noexcept {
+  return (std::uint64_t{plan.cluster} - 1) * slot_bytes(plan);
+}
+
+std::uint64_t step_bytes(const GemvPlan& plan) noexcept {
+  return std::uint64_t{plan.step_elements()} * plan.strip_outputs() * bytes(plan.problem.weights);
+}
+
+}  // namespace gemv
+
+std::string_view to_string(GemvLayout layout) noexcept {
+  return layout == GemvLayout::T ? "T" : "R";
+}
+
+std::string_view to_string(GemvType type) noexcept {
+  switch (type) {
+    case GemvType::f16:
+      return "f16";
+    case GemvType::bf16:
+      return "bf16";
+    case GemvType::f32:
+      break;
+  }
+  return "f32";
+}
+
+std::uint32_t bytes(GemvType type) noexcept { return type == GemvType::f32 ? 4 : 2; }
+
+std::string_view to_string(GemvPath path) noexcept {
+  switch (path) {
+    case GemvPath::Async:
+      return "async";
+    case GemvPath::Bulk:
+      return "bulk";
+    case GemvPath::Direct:
+      break;
+  }
+  return "direct";
+}
+
+std::uint64_t GemvProblem::matrix_elements() const noexcept {
+  const std::uint64_t rows = layout == GemvLayout::T ? k : n;
+  const std::uint64_t row = layout == GemvLayout::T ? n : k;
+  return rows == 0 || row == 0 ? 0 : (rows - 1) * leading_dimension() + row;
+}
+
+std::uint32_t widest_load(const GemvProblem& problem) noexcept {
+  const std::uint32_t rows = problem.layout == GemvLayout::T ? problem.k : problem.n;
+  const std::uint64_t pitch = problem.leading_dimension() * bytes(problem.weights);
+  const std::uint64_t granule = (rows > 1 ? pitch : 16) | problem.a_alignment | 16;
+  return std::uint32_t{1} << std::countr_zero(granule);
+}
+
+std::uint32_t GemvPlan::warp_outputs() const noexcept {
+  return problem.layout == GemvLayout::T ? 32 * gemv::lane_elements(*this) : rows;
+}
+
+std::uint32_t GemvPlan::strip_outputs() const noexcept { return warps_out * warp_outputs(); }
+
+std::uint32_t GemvPlan::step_elements() const noexcept {
+  return warps_k * unroll * (problem.layout == GemvLayout::T ? 1 : 32 * gemv::lane_elements(*this));
+}
+
+std::uint64_t GemvPlan::strips() const noexcept { return ceil_div(problem.n, strip_outputs()); }
+
+std::uint64_t GemvPlan::steps() const noexcept {
+  return std::max<std::uint64_t>(1, ceil_div(problem.k, step_elements()));
+}
+
+std::uint64_t GemvPlan::first_unit(std::uint64_t block) const noexcept {
+  const gemv::Items parts = gemv::items(*this);
+  const std::uint64_t item = gemv::first_item(parts, blocks, block);
+  return item / parts.per_strip * steps() + item % parts.per_strip * parts.steps;
+}
+
+bool GemvPlan::is_split() const noexcept {
+  const gemv::Items parts = gemv::items(*this);
+  return parts.per_strip > 1 && !parts.whole_strips;
+}
+
+// Strip s has the units [s * steps, (s + 1) * steps), unit u belongs to block
+// floor(((u + 1) * blocks - 1) / units). With r = s * blocks mod strips the strip's blocks are
+// ceil((r + blocks) / strips) - floor((r * steps + blocks - 1) / units). r takes the multiples of
+// gcd(blocks, strips); both terms grow with it, so the most are where the first has just grown.
+std::uint64_t GemvPlan::most_parts() const noexcept {
+  const gemv::Items parts = gemv::items(*this);
+  if (chunk_steps != 0) return parts.per_strip;
+  if (!is_split()) return 1;
+  const std::uint64_t all_strips = strips();
+  if (parts.blocks_in_strip) return blocks / all_strips / cluster;
+  const auto contributors = [&](std::uint64_t r) {
+    return ceil_div(r + blocks, all_strips) - (r * parts.per_strip + blocks - 1) / parts.all;
+  };
+  const std::uint64_t step = std::gcd<std::uint64_t, std::uint64_t>(blocks, all_strips);
+  const std::uint64_t grown = ceil_div(blocks, all_strips) * all_strips - blocks + 1;
+  const std::uint64_t r = ceil_div(grown, step) * step;
+  const std::uint64_t first = contributors(0);
+  return r < all_strips ? std::max(first, contributors(r)) : first;
+}
+
+std::uint64_t GemvPlan::shared_bytes() const noexcept {
+  const std::uint64_t verdict = gemv::uses_workspace(*this) ? gemv::kVerdictBytes : 0;
+  return gemv::stack_bytes(*this) + gemv::rank_bytes(*this) + verdict +
+         gemv::mbarrier_bytes(*this) + gemv::ring_bytes(*this);
+}
+
+std::uint64_t GemvPlan::ticket_bytes() const noexcept {
+  // Partial sums behind them begin with a sector of 32 bytes.
+  return gemv::uses_workspace(*this) ? ceil_div(4 * strips(), 32) * 32 : 0;
+}
+
+std::uint64_t GemvPlan::workspace_bytes() const noexcept {
+  if (!gemv::uses_workspace(*this)) return 0;
+  return ticket_bytes() + gemv::slots(*this) * gemv::slot_bytes(*this);
+}
+
+std::uint64_t GemvPlan::bytes_in_flight() const noexcept {
+  return gemv::step_bytes(*this) * (stages > 1 ? stages - 1 : 1);
+}
+
+// One for each fused multiply-add of a lane, one for each addition behind it.
+std::uint64_t GemvPlan::roundings() const noexcept {
+  const gemv::Items parts = gemv::items(*this);
+  const bool r = problem.layout == GemvLayout::R;
+  const std::uint64_t part_steps = chunk_steps != 0     ? parts.steps
+                                   : parts.whole_strips ? steps()
+                                                        : ceil_div(parts.all, blocks);
+  const std::uint64_t v = gemv::lane_elements(*this);
+  const std::uint64_t loads = std::min(part_steps, steps()) * unroll;
+  const std::uint64_t lane = r ? loads * v + (problem.k % v != 0 ? 1 : 0) : loads;
+  const std::uint64_t epilogue =
+      (problem.scaled ? 2u : 0u) + (problem.bias ? 1u : 0u) + (problem.residual ? 1u : 0u);
+  return std::min<std::uint64_t>(problem.k, lane) + (r ? 5 : 0) + (warps_k - 1) + (cluster - 1) +
+         (most_parts() - 1) + epilogue;
+}
+
+std::string to_text(const GemvProblem& problem) {
+  const bool t = problem.layout == GemvLayout::T;
+  const std::uint32_t row = t ? problem.n : problem.k;
+  std::string text = std::string(to_string(problem.layout)) + " " +
+                     std::string(to_string(problem.weights)) + " " +
+                     std::to_string(t ? problem.k : problem.n) + "x" + std::to_string(row);
+  if (problem.leading_dimension() != row) text += " lda " + std::to_string(problem.lda);
+  if (problem.x != GemvType::f32) text += " x " + std::string(to_string(problem.x));
+  if (problem.y != GemvType::f32) text += " y " + std::string(to_string(problem.y));
+  const auto aligned = [&](std::string_view name, std::uint32_t alignment) {
+    if (alignment < 16) text += " " + std::string(name) + " at " + std::to_string(alignment) + " B";
+  };
+  aligned("a", problem.a_alignment);
+  aligned("x", problem.x_alignment);
+  aligned("y", problem.y_alignment);
+  if (problem.scaled) text += " scaled";
+  if (problem.bias) text += " bias";
+  if (problem.residual) text += " residual";
+  return text;
+}
+
+std::string to_text(const GemvPlan& plan) {
+  const auto number = [](std::uint64_t value) { return std::to_string(value); };
+  const std::uint64_t strips = plan.strips();
+  std::string text = std::string(to_string(plan.path)) + " " + number(plan.load_bytes) + " B, " +
+                     number(plan.warps_out) + "x" + number(plan.warps_k) + " warps, ";
+  if (plan.rows != 1) text += number(plan.rows) + " rows, ";
+  text += number(plan.unroll) + " in flight, " + number(plan.blocks) +
+          (plan.blocks == 1 ? " block (" : " blocks (");
+  if (plan.blocks % strips == 0) {
+    text += number(plan.blocks / strips) + " per strip)";
+  } else if (strips % plan.blocks == 0) {
+    text += number(strips / plan.blocks) + " strips each)";
+  } else {
+    text += number(strips) + " strips in line)";
+  }
+  if (plan.chunk_steps != 0) {
+    text +=
+        ", chunks of " + number(plan.chunk_steps) + (plan.chunk_steps == 1 ? " step" : " steps");
+  }
+  if (plan.cluster != 1) text += ", clusters of " + number(plan.cluster);
+  if (plan.stages != 0) text += ", " + number(plan.stages) + " stages";
+  if (plan.programmatic) text += ", programmatic";
+  if (!plan.streaming) text += ", through L1";
+  if (plan.blocks_per_sm != 1) text += ", " + number(plan.blocks_per_sm) + " per SM";
+  return text;
+}
+
+}  // namespace ptxgen::inline v0

@@ -1,0 +1,317 @@
+// src/kernels/gemv/reduce.cpp - partial sums of lanes, warps and blocks put together
+#include <algorithm>
+
+#include "kernels/gemv/emit.hpp"
+
+namespace ptxgen::inline v0::gemv {
+
+namespace {
+
+constexpr std::uint32_t kGroup = 8;  // loads of partial sums on their way
+
+Value<f32> read(Sums& sums, std::uint32_t i) { return Value<f32>(sums[i].core(), sums[i].reg()); }
+
+std::vector<Value<f32>> read(Sums& sums, const Piece& piece) {
+  std::vector<Value<f32>> values;
+  for (std::uint32_t i = 0; i < piece.count; ++i) values.push_back(read(sums, piece.begin + i));
+  return values;
+}
+
+// Two lanes next to each other with 8 outputs each, 32 bytes as f32, swap halves: their first store
+// is the first one's 32 bytes then, the second store the second one's.
+void swap_halves(Kit& kit, Outputs& outputs) {
+  KernelBuilder& k = kit.k;
+  const Value<u32> odd = *kit.lane & 1u;
+  const Pred is_odd = odd != 0u;
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    const Value<f32> low = read(outputs.sums, i);
+    const Value<f32> high = read(outputs.sums, i + 4);
+    const Value<f32> given = k.selp(low, high, is_odd);
+    const Value<f32> taken = k.shfl_bfly(given, 1u);
+    const Value<f32> first = k.selp(taken, low, is_odd);
+    const Value<f32> second = k.selp(high, taken, is_odd);
+    outputs.sums[i] = first;
+    outputs.sums[i + 4] = second;
+  }
+  // 8 * (lane - odd) + 4 * odd.
+  const Value<u32> back = odd << 2u;
+  const Value<u32> out = *kit.out - back;
+  outputs.pieces.push_back({out, 0, 4});
+  outputs.pieces.push_back({out + 8u, 4, 4});
+}
+
+// How sums lie in shared memory and in the workspace: not in the order of the outputs, but so that
+// the lanes of a warp are side by side with up to 16 bytes each.
+struct Room {
+  std::uint32_t floats;      ///< of a lane's unit
+  std::uint32_t units;       ///< of a lane
+  std::uint32_t unit_bytes;  ///< from one unit of a lane to its next
+  Value<u32> offset;         ///< of the lane's first unit
+};
+Room room_of(Kit& kit) {
+  KernelBuilder& k = kit.k;
+  if (kit.rows_of_k()) return {1, 1, 0, *kit.out << 2u};
+  const std::uint32_t floats = std::min(kit.v, 4u);
+  return {floats, kit.v / floats, 32 * kit.plan.warps_out * floats * 4,
+          k.mul_lo(*kit.across, floats * 4)};
+}
+
+void store_room(Kit& kit, const Ptr<f32, Shared>& to, const Room& room, Sums& sums) {
+  KernelBuilder& k = kit.k;
+  for (std::uint32_t u = 0; u < room.units; ++u) {
+    const Ptr<f32, Shared> at = to.offset_bytes(u * room.unit_bytes);
+    const auto sum = [&](std::uint32_t i) { return read(sums, u * room.floats + i); };
+    if (room.floats == 4) {
+      k.st(at, std::array{sum(0), sum(1), sum(2), sum(3)});
+    } else if (room.floats == 2) {
+      k.st(at, std::array{sum(0), sum(1)});
+    } else {
+      k.st(at, sum(0));
+    }
+  }
+}
+
+// To the shared memory of another block of the cluster.
+void store_remote(Kit& kit, const Ptr<f32, Shared>& to, const Room& room, Sums& sums) {
+  const ptx::Modifier space = ptx::Modifier::shared_cluster;
+  for (std::uint32_t u = 0; u < room.units; ++u) {
+    const Ptr<f32, Shared> at = to.offset_bytes(u * room.unit_bytes);
+    std::vector<Operand> values;
+    for (std::uint32_t i = 0; i < room.floats; ++i) {
+      values.emplace_back(read(sums, u * room.floats + i));
+    }
+    const Vec vector{std::span<const Operand>(values)};
+    if (room.floats == 4) {
+      kit.k.emit(ptx::Op::st, {space, ptx::Modifier::v4, ptx::Modifier::type_f32}, {at, vector});
+    } else if (room.floats == 2) {
+      kit.k.emit(ptx::Op::st, {space, ptx::Modifier::v2, ptx::Modifier::type_f32}, {at, vector});
+    } else {
+      kit.k.emit(ptx::Op::st, {space, ptx::Modifier::type_f32}, {at, values[0]});
+    }
+  }
+}
+
+void add_room(Kit& kit, const Ptr<f32, Shared>& from, const Room& room, Sums& sums) {
+  KernelBuilder& k = kit.k;
+  for (std::uint32_t u = 0; u < room.units; ++u) {
+    const Ptr<f32, Shared> at = from.offset_bytes(u * room.unit_bytes);
+    std::vector<Value<f32>> part;
+    if (room.floats == 4) {
+      for (const Value<f32>& value : k.ld<4>(at)) part.push_back(value);
+    } else if (room.floats == 2) {
+      for (const Value<f32>& value : k.ld<2>(at)) part.push_back(value);
+    } else {
+      part.push_back(k.ld(at));
+    }
+    for (std::uint32_t i = 0; i < room.floats; ++i) sums[u * room.floats + i] += part[i];
+  }
+}
+
+void store_part(Kit& kit, const Ptr<b8>& slot, const Room& room, Sums& sums) {
+  for (std::uint32_t u = 0; u < room.units; ++u) {
+    store_floats(kit.k, slot + u * room.unit_bytes, GemvType::f32,
+                 read(sums, {*kit.out, u * room.floats, room.floats}));
+  }
+}
+
+// Part after part is added; several are on their way at a time. Past the L1, which may hold what
+// was there before.
+void sum_parts(Kit& kit, const Parts& parts, const Ptr<b8>& first, const Room& room, Sums& sums) {
+  KernelBuilder& k = kit.k;
+  const std::uint64_t pitch = slot_bytes(kit.plan);
+  const Load past_l1{.cache = Cache::cg};
+  const std::uint32_t group = kGroup / room.units;
+  auto from = k.var(first);
+  const auto add_group = [&](std::uint32_t count,
+                             const std::function<Floats(const Ptr<b8>&, std::uint32_t)>& load) {
+    std::vector<Floats> loaded;
+    for (std::uint32_t p = 0; p < count; ++p) {
+      for (std::uint32_t u = 0; u < room.units; ++u) {
+        loaded.push_back(load(here(from) + (p * pitch + u * room.unit_bytes), p));
+      }
+    }
+    for (std::uint32_t i = 0; i < loaded.size(); ++i) {
+      const std::uint32_t begin = i % room.units * room.floats;
+      for (std::uint32_t f = 0; f < room.floats; ++f) sums[begin + f] += loaded[i].whole[f];
+    }
+  };
+  const auto always = [&](const Ptr<b8>& at, std::uint32_t) {
+    return load_floats(k, at, GemvType::f32, room.floats, past_l1);
+  };
+  for (Var<f32>& sum : sums) sum = 0.0f;
+  if (const std::uint32_t* count = known(parts.count)) {
+    repeat(k, *count / group, [&] {
+      add_group(group, always);
+      from += group * pitch;
+    });
+    if (*count % group != 0) add_group(*count % group, always);
+    return;
+  }
+  const Value<u32> count = value(k, parts.count);
+  k.for_(0u, count, group, [&](Value<u32> base) {
+    const Value<u32> left = count - base;
+    add_group(group, [&](const Ptr<b8>& at, std::uint32_t p) {
+      return p == 0 ? always(at, 0)
+                    : load_floats_if(k, at, GemvType::f32, room.floats,
+                                     k.setp(Comparison::gt, left, p), past_l1);
+    });
+    from += group * pitch;
+  });
+}
+
+// Whether this block is the last of the strip's to come here, told to all its threads.
+Value<u32> arrive(Kit& kit, const Segment& segment, const Parts& parts) {
+  KernelBuilder& k = kit.k;
+  k.bar_sync();
+  k.if_(*kit.thread == 0u, [&] {
+    const Ptr<b8> ticket = moved(k, *kit.workspace, segment.strip, 4);
+    const Value<u32> limit = value(k, subtract(k, parts.count, 1u));
+    // Back to 0 with the last arriver. What the block's threads wrote before the barrier is
+    // released, what others released is acquired.
+    const Value<u32> before =
+        k.atom_inc(ticket.cast<u32>(), limit, Atomic{Order::acq_rel, Scope::gpu});
+    const Pred is_last = before == limit;
+    const Value<u32> one = k.constant<u32>(1u);
+    const Value<u32> last = k.selp(one, 0u, is_last);
+    k.st_shared(kit.verdict->base(), last);
+  });
+  k.bar_sync();
+  return k.ld_shared(kit.verdict->base());
+}
+
+void if_owner(Kit& kit, const Outputs& outputs, const std::function<void()>& body) {
+  if (outputs.owner) {
+    kit.k.if_(*outputs.owner, [&] { body(); });
+  } else {
+    body();
+  }
+}
+
+// The block's sums to the workspace; the last block of the strip reads them all.
+Value<u32> exchange_parts(Kit& kit, const Segment& segment, Outputs& outputs) {
+  KernelBuilder& k = kit.k;
+  const Parts parts = parts_of(kit, segment);
+  const Room room = room_of(kit);
+  const Ptr<b8> places = kit.workspace->offset_bytes(kit.plan.ticket_bytes()) + room.offset;
+  if_owner(kit, outputs, [&] {
+    store_part(kit, moved(k, places, parts.slot, slot_bytes(kit.plan)), room, outputs.sums);
+  });
+  const Value<u32> last = arrive(kit, segment, parts);
+  k.if_(last != 0u, [&] {
+    if_owner(kit, outputs, [&] {
+      const Ptr<b8> first = moved(k, places, parts.first_slot, slot_bytes(kit.plan));
+      sum_parts(kit, parts, first, room, outputs.sums);
+    });
+  });
+  return last;
+}
+
+}  // namespace
+
+Outputs finish_warp(Kit& kit, Sums sums) {
+  KernelBuilder& k = kit.k;
+  Outputs outputs;
+  if (!kit.rows_of_k()) {
+    outputs.sums = std::move(sums);
+    if (kit.v == 8 && kit.problem().y == GemvType::f32) {
+      swap_halves(kit, outputs);
+    } else {
+      outputs.pieces.push_back({*kit.out, 0, kit.v});
+    }
+    if (kit.warp_k) outputs.owner.emplace(*kit.warp_k == 0u);
+    return outputs;
+  }
+  std::optional<Value<f32>> mine;
+  for (std::uint32_t row = 0; row < sums.size(); ++row) {
+    const Value<f32> sum = k.warp_reduce(sums[row]);
+    mine.emplace(row == 0 ? sum : k.selp(sum, *mine, *kit.lane == row));
+  }
+  outputs.sums.push_back(k.var(*mine));
+  outputs.pieces.push_back({*kit.out, 0, 1});
+  const Pred lane = *kit.lane < kit.plan.rows;
+  outputs.owner.emplace(kit.warp_k ? lane & (*kit.warp_k == 0u) : lane);
+  return outputs;
+}
+
+void add_stack(Kit& kit, Outputs& outputs) {
+  if (!kit.warp_k) return;
+  KernelBuilder& k = kit.k;
+  const Room room = room_of(kit);
+  const Ptr<f32, Shared> base = kit.stack->base().offset_bytes(room.offset);
+  const std::uint32_t pitch = static_cast<std::uint32_t>(slot_bytes(kit.plan));
+  Pred writes = *kit.warp_k != 0u;
+  if (kit.rows_of_k()) writes.rebind(writes & (*kit.lane < kit.plan.rows));
+  k.if_(writes, [&] {
+    const Value<u32> behind = k.mul_lo(*kit.warp_k - 1u, pitch);
+    store_room(kit, base.offset_bytes(behind), room, outputs.sums);
+  });
+  k.bar_sync();
+  k.if_(*outputs.owner, [&] {
+    for (std::uint32_t warp = 1; warp < kit.plan.warps_k; ++warp) {
+      add_room(kit, base.offset_bytes((warp - 1) * pitch), room, outputs.sums);
+    }
+  });
+  // The next segment's sums come to the same place.
+  if (may_loop(kit.plan)) k.bar_sync();
+}
+
+void begin_cluster(Kit& kit) {
+  kit.k.emit(ptx::Op::barrier_cluster_arrive,
+             {ptx::Modifier::cluster, ptx::Modifier::arrive, ptx::Modifier::aligned}, {});
+}
+
+Pred add_cluster(Kit& kit, Outputs& outputs) {
+  KernelBuilder& k = kit.k;
+  const auto wait = [&] {
+    k.emit(ptx::Op::barrier_cluster_wait,
+           {ptx::Modifier::cluster, ptx::Modifier::wait, ptx::Modifier::aligned}, {});
+  };
+  const Room room = room_of(kit);
+  const Ptr<f32, Shared> base = kit.ranks->base().offset_bytes(room.offset);
+  const std::uint32_t pitch = static_cast<std::uint32_t>(slot_bytes(kit.plan));
+  const Value<u32> block = k.ctaid_x();
+  const Value<u32> clusters = quotient(k, block, kit.plan.blocks, kit.plan.cluster);
+  const Value<u32> rank = remainder(k, block, clusters, kit.plan.cluster);
+  // All blocks of the cluster run, so that their shared memory is there.
+  wait();
+  Pred writes = rank != 0u;
+  if (outputs.owner) writes.rebind(writes & *outputs.owner);
+  k.if_(writes, [&] {
+    const Value<u32> place = k.mul_lo(rank - 1u, pitch);
+    const Value<u32> local = k.address_of(base.offset_bytes(place));
+    const Value<u32> remote = k.undefined<u32>();
+    k.emit(ptx::Op::mapa, {ptx::Modifier::shared_cluster, ptx::Modifier::type_u32},
+           {remote, local, 0});
+    store_remote(kit, k.pointer<f32, Shared>(remote), room, outputs.sums);
+  });
+  begin_cluster(kit);
+  wait();
+  const Pred first = rank == 0u;
+  const Pred adds = outputs.owner ? first & *outputs.owner : first;
+  k.if_(adds, [&] {
+    for (std::uint32_t other = 1; other < kit.plan.cluster; ++other) {
+      add_room(kit, base.offset_bytes((other - 1) * pitch), room, outputs.sums);
+    }
+  });
+  return first;
+}
+
+void add_parts(Kit& kit, const Segment& segment, Outputs& outputs,
+               const std::function<void()>& then) {
+  KernelBuilder& k = kit.k;
+  if (!uses_workspace(kit.plan)) {
+    then();
+    return;
+  }
+  const auto steps = static_cast<std::uint32_t>(kit.plan.steps());
+  if (kit.plan.chunk_steps != 0 || known(segment.count) != nullptr || !may_loop(kit.plan)) {
+    const Value<u32> last = exchange_parts(kit, segment, outputs);
+    k.if_(last != 0u, [&] { then(); });
+    return;
+  }
+  auto last = k.var<u32>(1u);
+  k.if_(value(k, segment.count) != steps, [&] { last = exchange_parts(kit, segment, outputs); });
+  k.if_(last != 0u, [&] { then(); });
+}
+
+}  // namespace ptxgen::inline v0::gemv

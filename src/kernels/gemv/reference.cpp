@@ -1,0 +1,75 @@
+// src/kernels/gemv/reference.cpp - a GEMV in fp64
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "ptxgen/kernels/gemv/kernel.hpp"
+#include "ptxgen/support/error.hpp"
+#include "support/half.hpp"
+
+namespace ptxgen::inline v0 {
+
+namespace {
+
+double element(std::span<const std::byte> array, std::uint64_t i, GemvType type) {
+  if (type == GemvType::f32) {
+    float value = 0;
+    std::memcpy(&value, array.data() + 4 * i, sizeof value);
+    return value;
+  }
+  std::uint16_t bits = 0;
+  std::memcpy(&bits, array.data() + 2 * i, sizeof bits);
+  return type == GemvType::f16 ? f16_to_float(bits) : bf16_to_float(bits);
+}
+
+void demand_size(std::string_view name, std::span<const std::byte> array, std::uint64_t elements,
+                 GemvType type) {
+  const std::uint64_t wanted = elements * bytes(type);
+  if (array.size() == wanted) return;
+  throw Error(Stage::Launch, "bad-size",
+              std::string(name) + " has " + std::to_string(array.size()) + " B; " +
+                  std::to_string(elements) + " elements of " + std::string(to_string(type)) +
+                  " have " + std::to_string(wanted) + " B");
+}
+
+void demand_sizes(const GemvProblem& p, const GemvInputs& inputs) {
+  demand_size("a", inputs.a, p.matrix_elements(), p.weights);
+  demand_size("x", inputs.x, p.k, p.x);
+  demand_size("y", inputs.y, p.scaled ? p.n : 0, p.y);
+  demand_size("bias", inputs.bias, p.bias ? p.n : 0, p.y);
+  demand_size("residual", inputs.residual, p.residual ? p.n : 0, p.y);
+}
+
+}  // namespace
+
+GemvReference gemv_reference(const GemvProblem& problem, const GemvInputs& inputs) {
+  check(problem);
+  demand_sizes(problem, inputs);
+  const std::uint64_t pitch = problem.leading_dimension();
+  const bool t = problem.layout == GemvLayout::T;
+  GemvReference reference{std::vector<double>(problem.n), std::vector<double>(problem.n)};
+  const auto add = [&](std::uint64_t j, double term) {
+    reference.y[j] += term;
+    reference.magnitude[j] += std::abs(term);
+  };
+  // In the order in which the matrix lies in memory.
+  const std::uint64_t rows = t ? problem.k : problem.n;
+  const std::uint64_t columns = t ? problem.n : problem.k;
+  const double alpha = problem.scaled ? double{inputs.alpha} : 1.0;
+  std::vector<double> x(problem.k);
+  for (std::uint64_t i = 0; i < problem.k; ++i) x[i] = alpha * element(inputs.x, i, problem.x);
+  for (std::uint64_t row = 0; row < rows; ++row) {
+    for (std::uint64_t column = 0; column < columns; ++column) {
+      const double weight = element(inputs.a, row * pitch + column, problem.weights);
+      add(t ? column : row, weight * x[t ? row : column]);
+    }
+  }
+  for (std::uint64_t j = 0; j < problem.n; ++j) {
+    if (problem.scaled) add(j, double{inputs.beta} * element(inputs.y, j, problem.y));
+    if (problem.bias) add(j, element(inputs.bias, j, problem.y));
+    if (problem.residual) add(j, element(inputs.residual, j, problem.y));
+  }
+  return reference;
+}
+
+}  // namespace ptxgen::inline v0

@@ -1,0 +1,126 @@
+// tests/kernels/gemv_grid_counters_test.cpp - what GEMV plans move, counted
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "gemv_grid_run.hpp"
+#include "ptxgen/analysis/memory_report.hpp"
+#include "support/harness.hpp"
+
+using namespace ptxgen;
+using namespace ptxgen::test;
+
+namespace {
+
+/// The lines of the text that read weights.
+std::map<std::uint32_t, std::string> weight_lines(const GemvCase& point,
+                                                  const ptx::Module& module) {
+  std::map<std::uint32_t, std::string> lines;
+  analysis::MemoryReportOptions options;
+  options.block = {point.plan.threads(), 1, 1};
+  for (const ptx::Function& function : module.functions) {
+    for (const auto& access : analysis::memory_report(module, function, options).accesses) {
+      if (access.reads && access.address_text.starts_with("a[")) {
+        lines.emplace(access.line, access.opcode);
+      }
+    }
+  }
+  return lines;
+}
+
+emulator::MemoryCounters weights_read(const GemvCase& point, const GemvRunner& runner,
+                                      const emulator::Counters& counters) {
+  emulator::MemoryCounters total;
+  const auto lines = weight_lines(point, runner.program().module());
+  for (const emulator::LineCounters& line : counters.lines) {
+    if (lines.count(line.line) == 0) continue;
+    total.requests += line.memory.requests;
+    total.sectors += line.memory.sectors;
+    total.ideal_sectors += line.memory.ideal_sectors;
+    total.bytes += line.memory.bytes;
+  }
+  return total;
+}
+
+}  // namespace
+
+TEST_CASE("aligned matrices: each weight once, full sectors, no bank conflicts") {
+  std::size_t counted = 0;
+  std::map<GemvPath, std::size_t> paths;
+  for (const GemvCase& point : gemv_aligned_cases()) {
+    INFO(to_text(point));
+    const GemvProblem& problem = point.plan.problem;
+    const std::uint64_t matrix = std::uint64_t{problem.k} * problem.n * bytes(problem.weights);
+    GemvRunner runner(point, make_data(point));
+    const GemvOutcome outcome = runner.run();
+    CHECK(outcome.findings == "");
+    const emulator::Counters& counters = outcome.counters;
+    CHECK(counters.shared_load.bank_conflicts == 0);
+    CHECK(counters.shared_store.bank_conflicts == 0);
+    CHECK(counters.local_load.requests + counters.local_store.requests == 0);
+    // x, the operands of the epilogue and partial sums too: nothing is moved that nobody wants.
+    CHECK(counters.global_load.sectors == counters.global_load.ideal_sectors);
+    CHECK(counters.global_store.sectors == counters.global_store.ideal_sectors);
+    CHECK(counters.divergent_branches <=
+          point.plan.blocks * point.plan.warps_out * point.plan.warps_k * 4ull);
+    const emulator::MemoryCounters weights = weights_read(point, runner, counters);
+    CHECK(weights.bytes == matrix);
+    CHECK(weights.sectors * 32 == matrix);
+    if (point.plan.path == GemvPath::Direct) {
+      CHECK(weights.requests * 32 * point.plan.load_bytes == matrix);
+      CHECK(weights.sectors == weights.requests * 16);
+    }
+    ++counted;
+    ++paths[point.plan.path];
+  }
+  std::printf("gemv counters: %zu plans, each weight byte read once, 16 sectors a request\n",
+              counted);
+  CHECK(paths[GemvPath::Direct] >= 12);
+}
+
+TEST_CASE("narrow loads: 8, 4 and 2 bytes a lane fill their sectors") {
+  for (const GemvLayout layout : {GemvLayout::T, GemvLayout::R}) {
+    for (const std::uint32_t load : {8u, 4u, 2u}) {
+      GemvCase point;
+      point.target = "sm_90";
+      GemvPlan& plan = point.plan;
+      plan.problem.layout = layout;
+      plan.problem.weights = load == 2 ? GemvType::bf16 : GemvType::f32;
+      if (load == 4) plan.problem.weights = GemvType::f16;
+      plan.load_bytes = load;
+      plan.warps_out = 2;
+      plan.unroll = 2;
+      plan.problem.n = layout == GemvLayout::T ? plan.strip_outputs() * 2 : 6;
+      plan.problem.k = plan.step_elements() * 4;
+      plan.blocks = static_cast<std::uint32_t>(plan.strips());
+      INFO(to_text(point));
+      GemvRunner runner(point, make_data(point));
+      const GemvOutcome outcome = runner.run();
+      CHECK(outcome.findings == "");
+      const emulator::MemoryCounters weights = weights_read(point, runner, outcome.counters);
+      CHECK(weights.sectors == weights.requests * load);
+      CHECK(weights.sectors * 32 ==
+            std::uint64_t{plan.problem.k} * plan.problem.n * bytes(plan.problem.weights));
+    }
+  }
+}
+
+TEST_CASE("on the whole grid no weight is read twice, and none is left out") {
+  const std::vector<GemvCase> grid = gemv_grid(400);
+  const auto step = static_cast<std::size_t>(count(5, 1));
+  std::uint64_t worst_conflicts = 0;
+  for (std::size_t i = 0; i < grid.size(); i += step) {
+    const GemvCase& point = grid[i];
+    INFO(to_text(point));
+    const GemvProblem& problem = point.plan.problem;
+    GemvRunner runner(point, make_data(point));
+    const GemvOutcome outcome = runner.run();
+    const emulator::MemoryCounters weights = weights_read(point, runner, outcome.counters);
+    CHECK(weights.bytes == std::uint64_t{problem.k} * problem.n * bytes(problem.weights));
+    worst_conflicts = std::max(worst_conflicts, outcome.counters.shared_load.bank_conflicts +
+                                                    outcome.counters.shared_store.bank_conflicts);
+  }
+  CHECK(worst_conflicts == 0);
+}

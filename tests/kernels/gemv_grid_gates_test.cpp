@@ -1,0 +1,120 @@
+// tests/kernels/gemv_grid_gates_test.cpp - gates and memory report on the grid
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "gemv_grid_run.hpp"
+#include "ptxgen/analysis/memory_report.hpp"
+#include "ptxgen/optimize/gates.hpp"
+#include "ptxgen/ptx/parser.hpp"
+#include "support/harness.hpp"
+
+using namespace ptxgen;
+using namespace ptxgen::test;
+
+namespace {
+
+/// Errors and warnings of all gates that stand in front of a load.
+std::string complaints(const ptx::Module& module, const optimize::GateOptions& options) {
+  std::string text;
+  for (const optimize::GateInfo& gate : optimize::all_gates()) {
+    if (!gate.before_load) continue;
+    for (const Finding& finding : gate.run(module, options)) {
+      if (finding.severity == Severity::Note) continue;
+      text += std::string(gate.name) + ": " + to_text(finding) + "\n";
+    }
+  }
+  return text;
+}
+
+struct Report {
+  std::size_t weights = 0;  ///< accesses to them
+  std::size_t unknown = 0;
+  std::string wrong;
+};
+
+/// All that a full load of weights moves is wanted where rows begin at sectors. Where k fills every
+/// step, each access is understood; the end of sums that only some warps have in full may not be.
+Report weight_report(const GemvCase& point, const ptx::Module& module) {
+  const GemvProblem& problem = point.plan.problem;
+  const bool aligned = problem.leading_dimension() * bytes(problem.weights) % 32 == 0;
+  const bool whole = problem.k % point.plan.step_elements() == 0 || point.plan.warps_k == 1;
+  Report report;
+  analysis::MemoryReportOptions options;
+  options.block = {point.plan.threads(), 1, 1};
+  for (const ptx::Function& function : module.functions) {
+    for (const auto& access : analysis::memory_report(module, function, options).accesses) {
+      if (!access.reads || !access.address_text.starts_with("a[")) continue;
+      ++report.weights;
+      const bool full = access.bytes == point.plan.load_bytes;
+      const bool wanted = access.sectors.least == access.ideal_sectors &&
+                          access.bytes_wanted == 32 * access.ideal_sectors;
+      if (!access.affine()) ++report.unknown;
+      if (access.affine() ? aligned && full && !wanted : whole) {
+        report.wrong +=
+            access.opcode + " " + access.address_text + ": " + analysis::verdict(access) + "\n";
+      }
+    }
+  }
+  return report;
+}
+
+}  // namespace
+
+TEST_CASE("every plan of the grid passes every gate, its weights are read coalesced") {
+  const std::vector<GemvCase> grid = gemv_grid(static_cast<std::size_t>(count(400, 6000)));
+  std::size_t accesses = 0;
+  std::size_t unknown = 0;
+  for (const GemvCase& point : grid) {
+    INFO(to_text(point));
+    const ptx::Module module = Gemv{point.plan}.build(ptx::target(point.target)).module();
+    optimize::GateOptions options;
+    options.block = {point.plan.threads(), 1, 1};
+    CHECK(complaints(module, options) == "");
+    // A block of which nothing is told is what `.reqntid` says.
+    CHECK(complaints(module, {}) == "");
+    const Report report = weight_report(point, module);
+    CHECK(report.wrong == "");
+    if (point.plan.problem.k != 0 && point.plan.path == GemvPath::Direct) {
+      CHECK(report.weights > 0);
+    }
+    accesses += report.weights;
+    unknown += report.unknown;
+  }
+  std::printf("gemv gates: %zu plans, %zu accesses to weights, %zu of them not understood\n",
+              grid.size(), accesses, unknown);
+  CHECK(unknown * 10 < accesses);
+}
+
+TEST_CASE("with programmatic launch only weights are asked for before the wait") {
+  std::size_t programmatic = 0;
+  std::size_t early = 0;
+  for (const GemvCase& point : gemv_grid(600)) {
+    if (!point.plan.programmatic) continue;
+    INFO(to_text(point));
+    const std::string text = Gemv{point.plan}.build(ptx::target(point.target)).ptx();
+    const std::size_t wait = text.find("griddepcontrol.wait;");
+    REQUIRE(wait != std::string::npos);
+    CHECK(text.find("griddepcontrol.wait;", wait + 1) == std::string::npos);
+    const auto wait_line = static_cast<std::uint32_t>(
+        std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(wait), '\n') + 1);
+    const ptx::Module module = ptx::parse(text);
+    for (const auto& access : analysis::memory_report(module, module.functions[0]).accesses) {
+      if (access.line >= wait_line || access.space != ptx::Space::Global) continue;
+      INFO(access.opcode << " " << access.address_text << " in line " << access.line);
+      CHECK(access.address_text.starts_with("a["));
+      CHECK_FALSE(access.writes);
+    }
+    // By loads or by prefetches of the first step, if a warp has one in full.
+    const std::string_view before = std::string_view(text).substr(0, wait);
+    const bool asks = before.find("prefetch") != before.npos ||
+                      before.find("ld.global") != before.npos ||
+                      before.find("cp.async") != before.npos;
+    CHECK((asks || point.plan.problem.k < point.plan.step_elements()));
+    if (asks) ++early;
+    ++programmatic;
+  }
+  CHECK(programmatic >= 20);
+  CHECK(early >= 20);
+}
