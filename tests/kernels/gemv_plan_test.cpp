@@ -399,8 +399,8 @@ TEST_CASE("gemv plan: plans that there are not") {
           p.blocks = 16;
           p.cluster = 8;
         }) ==
-        "bad-plan: shared memory for sums is 57344 B; it may be 49152 B: take fewer outputs for a "
-        "strip, fewer warps_k or a smaller cluster");
+        "bad-plan: shared memory for sums is 57344 B; a block on sm_90 may have 49152 B: take fewer "
+        "warps_k, or fewer blocks in a cluster");
   CHECK(with([](GemvPlan& p) { p.programmatic = true; }, "sm_89") ==
         "bad-plan: programmatic is true; that takes sm_90 or newer, and the target is sm_89");
   CHECK(with([](GemvPlan& p) { p.programmatic = true; }) == "fine");
