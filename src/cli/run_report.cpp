@@ -59,20 +59,34 @@ ExitCode verdict(const std::vector<emulator::RunFinding>& findings, bool strict)
 json to_json(const emulator::Counters& counters) {
   json opcodes = json::object();
   for (const emulator::OpCount& op : counters.opcodes) opcodes[op.mnemonic] = op.executions;
-  return {{"warp_instructions", counters.warp_instructions},
-          {"thread_instructions", counters.thread_instructions},
-          {"opcodes", std::move(opcodes)},
-          {"warp_execution_efficiency", counters.warp_execution_efficiency()},
-          {"branches", counters.branches},
-          {"divergent_branches", counters.divergent_branches},
-          {"barriers", counters.barriers},
-          {"atomics", counters.atomics},
-          {"global_load", to_json(counters.global_load)},
-          {"global_store", to_json(counters.global_store)},
-          {"local_load", to_json(counters.local_load)},
-          {"local_store", to_json(counters.local_store)},
-          {"shared_load", to_json(counters.shared_load)},
-          {"shared_store", to_json(counters.shared_store)}};
+  json made = {{"warp_instructions", counters.warp_instructions},
+               {"thread_instructions", counters.thread_instructions},
+               {"opcodes", std::move(opcodes)},
+               {"warp_execution_efficiency", counters.warp_execution_efficiency()},
+               {"branches", counters.branches},
+               {"divergent_branches", counters.divergent_branches},
+               {"barriers", counters.barriers},
+               {"atomics", counters.atomics},
+               {"global_load", to_json(counters.global_load)},
+               {"global_store", to_json(counters.global_store)},
+               {"local_load", to_json(counters.local_load)},
+               {"local_store", to_json(counters.local_store)},
+               {"shared_load", to_json(counters.shared_load)},
+               {"shared_store", to_json(counters.shared_store)}};
+  // Kernels without bulk copies and clusters have none of these.
+  const auto bulk = [&](const char* name, const emulator::BulkCounters& group) {
+    if (group.copies == 0) return;
+    made[name] = {{"copies", group.copies}, {"bytes", group.bytes}, {"sectors", group.sectors}};
+  };
+  bulk("bulk_load", counters.bulk_load);
+  bulk("bulk_store", counters.bulk_store);
+  bulk("bulk_peer", counters.bulk_peer);
+  const auto peer = [&](const char* name, const emulator::PeerCounters& group) {
+    if (group.requests != 0) made[name] = {{"requests", group.requests}, {"bytes", group.bytes}};
+  };
+  peer("peer_load", counters.peer_load);
+  peer("peer_store", counters.peer_store);
+  return made;
 }
 
 json lines_json(const emulator::Counters& counters) {

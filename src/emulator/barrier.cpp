@@ -1,6 +1,7 @@
 // src/emulator/barrier.cpp - CTA barriers, and blocks in which nobody can go on
 #include <algorithm>
 
+#include "emulator/cluster.hpp"
 #include "emulator/race.hpp"
 #include "emulator/report.hpp"
 #include "emulator/warp.hpp"
@@ -175,24 +176,6 @@ void arrive(Warp& warp, std::size_t index) {
   if (is_full(cta, state)) complete(cta, static_cast<std::uint32_t>(id));
 }
 
-std::string describe(const Split& split, const Warp& warp, Cta& cta) {
-  const Context context = context_of(const_cast<Warp&>(warp), const_cast<Split&>(split));
-  std::string text = "warp " + std::to_string(warp.index) + ", ";
-  const auto lanes = static_cast<unsigned>(std::popcount(split.mask));
-  text += std::to_string(lanes) + (lanes == 1 ? " thread" : " threads") + " from thread " +
-          to_text(thread_position(cta.grid->block, warp.first_thread + first_lane(split.mask))) +
-          " on, at line " + std::to_string(cta.grid->image->line(statement_of(split)));
-  if (split.state == Split::State::Barrier) {
-    const BarrierState& state = cta.barriers[split.barrier];
-    text += ": barrier " + std::to_string(split.barrier) + ", " + std::to_string(state.arrived) +
-            " of " + std::to_string(state.expected) + " threads are there";
-  } else {
-    text += ": lanes of its member mask are missing";
-  }
-  static_cast<void>(context);
-  return text;
-}
-
 /// The lanes of a split that name the same barrier and number of threads as its first.
 std::uint32_t lanes_of_one_barrier(Warp& warp, Split& split) {
   const ControlDetail& detail = detail_of(split);
@@ -211,6 +194,27 @@ std::uint32_t lanes_of_one_barrier(Warp& warp, Split& split) {
 
 }  // namespace
 
+std::string describe_wait(const Split& split, const Warp& warp) {
+  const Cta& cta = *warp.cta;
+  std::string text = "warp " + std::to_string(warp.index) + ", ";
+  const auto lanes = static_cast<unsigned>(std::popcount(split.mask));
+  text += std::to_string(lanes) + (lanes == 1 ? " thread" : " threads") + " from thread " +
+          to_text(thread_position(cta.grid->block, warp.first_thread + first_lane(split.mask))) +
+          " on, at line " + std::to_string(cta.grid->image->line(statement_of(split)));
+  if (split.state == Split::State::Barrier && split.barrier == kClusterBarrier) {
+    const ClusterArrivals there = arrivals_of(*cta.cluster);
+    text += ": the barrier of the cluster, " + std::to_string(there.arrived) + " of " +
+            std::to_string(there.threads) + " threads are there";
+  } else if (split.state == Split::State::Barrier) {
+    const BarrierState& state = cta.barriers[split.barrier];
+    text += ": barrier " + std::to_string(split.barrier) + ", " + std::to_string(state.arrived) +
+            " of " + std::to_string(state.expected) + " threads are there";
+  } else {
+    text += ": lanes of its member mask are missing";
+  }
+  return text;
+}
+
 void reach_barrier(Warp& warp, std::size_t index) {
   Split& split = warp.splits[index];
   const ControlDetail& detail = detail_of(split);
@@ -221,6 +225,7 @@ void reach_barrier(Warp& warp, std::size_t index) {
     return;
   }
   split.forced = false;
+  if (!detail.barrier.present()) return reach_cluster_barrier(warp, index);
   const std::uint32_t same = lanes_of_one_barrier(warp, split);
   if (same != split.mask) {
     if (detail.aligned) {
@@ -294,9 +299,10 @@ void recheck_barriers(Cta& cta) {
     BarrierState& state = cta.barriers[id];
     if (state.expected != 0 && state.all && is_full(cta, state)) complete(cta, id);
   }
+  recheck_cluster_barrier(*cta.cluster);
 }
 
-void resolve_standstill(Cta& cta) {
+bool force_somebody(Cta& cta) {
   Reporter& reporter = *cta.grid->reporter;
   // Lanes that wait for others of a member mask: those never come.
   bool forced = false;
@@ -331,7 +337,7 @@ void resolve_standstill(Cta& cta) {
       split.state = Split::State::Ready;
       forced = true;
     }
-    if (forced) return;
+    if (forced) return true;
   }
   for (Warp& warp : cta.warps) {
     for (std::size_t i = 0; i < warp.splits.size(); ++i) {
@@ -348,29 +354,25 @@ void resolve_standstill(Cta& cta) {
           });
       split.forced = true;
       split.state = Split::State::Ready;
-      return;
+      return true;
     }
   }
-  // All that are left wait at barriers that will never be complete.
-  std::vector<std::string> waiters;
-  Warp* first_warp = nullptr;
-  Split* first = nullptr;
+  return false;
+}
+
+void report_too_few(Cta& cta) {
   for (Warp& warp : cta.warps) {
     for (Split& split : warp.splits) {
-      if (first == nullptr) {
-        first_warp = &warp;
-        first = &split;
-      }
-      waiters.push_back(describe(split, warp, cta));
+      if (split.state != Split::State::Barrier || split.barrier >= kBarriers) continue;
       const BarrierState& state = cta.barriers[split.barrier];
       // With the threads that are left the barrier could not be filled.
       std::uint32_t left = 0;
       for (const Warp& other : cta.warps) {
         left += other.done() && state.lanes[other.index] == 0 ? 0 : kLanes;
       }
-      if (split.state != Split::State::Barrier || left >= state.expected) continue;
+      if (left >= state.expected) continue;
       Context context = context_of(warp, split);
-      reporter.report(
+      cta.grid->reporter->report(
           context, statement_of(split), Rule::BarrierDivergence, first_lane(split.mask), [&] {
             return FindingText{"barrier " + std::to_string(split.barrier) + " counts " +
                                    std::to_string(state.expected) + " threads, and only " +
@@ -379,16 +381,6 @@ void resolve_standstill(Cta& cta) {
           });
     }
   }
-  if (first != nullptr) {
-    Context context = context_of(*first_warp, *first);
-    reporter.report(
-        context, statement_of(*first), Rule::BarrierDeadlock, first_lane(first->mask), [&] {
-          return FindingText{
-              "no thread of block " + to_text(cta.id) + " can go on; all that are left wait",
-              std::move(waiters)};
-        });
-  }
-  kill(cta);
 }
 
 }  // namespace ptxgen::inline v0::emulator

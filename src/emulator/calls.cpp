@@ -15,7 +15,8 @@ constexpr std::uint32_t kCallBytes = 64;
 /// Special registers that another block of the same launch sees otherwise.
 bool differs_by_block(ptx::SpecialRegister which) {
   return which == ptx::SpecialRegister::ctaid || which == ptx::SpecialRegister::smid ||
-         which == ptx::SpecialRegister::clusterid;
+         which == ptx::SpecialRegister::clusterid || which == ptx::SpecialRegister::cluster_ctaid ||
+         which == ptx::SpecialRegister::cluster_ctarank;
 }
 
 void fill_frame(Warp& warp, Frame& frame, std::uint32_t local_base, bool is_new) {

@@ -78,6 +78,7 @@ struct MemoryDetail {
   std::uint8_t elements = 1;  ///< 2, 4, 8 for vectors
   bool writes = false;
   bool reads = false;
+  bool cluster = false;   ///< may reach shared memory of other blocks: generic, .shared::cluster
   bool is_param = false;  ///< .param of a device function: thread-local bytes, not counted
   Slot base;              ///< address register, absent for absolute or symbol addresses
   bool base_is_64bit = true;
@@ -134,10 +135,11 @@ struct ControlDetail {
   std::uint32_t callee = kNoIndex;     ///< index into Image::codes
   std::string system;                  ///< CallSystem: the name
   ptx::Op op{};
-  ptx::Modifier action = ptx::Modifier::none;  ///< Barrier: and or popc of .red
+  ptx::Modifier action =
+      ptx::Modifier::none;  ///< Barrier: and or popc of .red; order of a cluster's
   bool aligned = true;
   bool arrive = false;                     ///< Barrier: does not wait
-  Slot barrier, count, predicate, result;  ///< Barrier
+  Slot barrier, count, predicate, result;  ///< Barrier; no `barrier` is that of the cluster
   Slot index;                              ///< BranchTable, CallIndirect
   Slot members;                            ///< WarpSync: the member mask
   Handler together = nullptr;              ///< WarpSync: what the lanes do once all are there

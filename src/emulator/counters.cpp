@@ -24,6 +24,24 @@ void add(SharedCounters& to, const SharedCounters& from) {
   to.bytes += from.bytes;
 }
 
+void add(BulkCounters& to, const BulkCounters& from) {
+  to.copies += from.copies;
+  to.bytes += from.bytes;
+  to.sectors += from.sectors;
+}
+
+void add(PeerCounters& to, const PeerCounters& from) {
+  to.requests += from.requests;
+  to.bytes += from.bytes;
+}
+
+/// The group of the launch to which a bulk copy belongs: by where its bytes come from.
+BulkCounters& bulk_of(Counters& all, const ptx::Instruction& statement) {
+  if (ptx::space_of(statement.get(ptx::Field::Space)) == ptx::Space::Global) return all.bulk_store;
+  const bool from_global = statement.get(ptx::Field::SourceSpace) == ptx::Modifier::global;
+  return from_global ? all.bulk_load : all.bulk_peer;
+}
+
 /// "ld.global.v4.f32": the opcode of a statement as it is printed.
 std::string opcode_of(const ptx::Module& module, const ptx::Function& function,
                       const ptx::Instruction& statement) {
@@ -87,12 +105,18 @@ Counters collect(const Image& image, std::uint32_t kernel, std::span<const Worke
         add(sum.memory, part.memory);
         add(sum.local, part.local);
         add(sum.shared, part.shared);
+        add(sum.bulk, part.bulk);
+        add(sum.peer, part.peer);
       }
       add(detail.writes ? all.global_store : all.global_load, sum.memory);
       add(detail.writes ? all.local_store : all.local_load, sum.local);
       add(detail.writes ? all.shared_store : all.shared_load, sum.shared);
       const Image::Place place = image.place(detail.statement);
+      add(detail.writes ? all.peer_store : all.peer_load, sum.peer);
+      if (sum.bulk.copies != 0) add(bulk_of(all, *place.statement), sum.bulk);
       LineCounters& line = lines[{place.function, place.statement}];
+      add(line.bulk, sum.bulk);
+      add(line.peer, sum.peer);
       add(line.memory, sum.memory);
       add(line.memory, sum.local);
       add(line.shared, sum.shared);

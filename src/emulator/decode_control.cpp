@@ -240,6 +240,14 @@ void Decoder::control_step() {
     case Op::barrier_red_count:
       barrier_step(detail);
       break;
+    case Op::barrier_cluster_arrive:
+    case Op::barrier_cluster_wait:
+      detail.kind = Control::Barrier;
+      detail.op = instruction_->op;
+      detail.aligned = instruction_->has(ptx::Field::Aligned);
+      detail.arrive = instruction_->op == Op::barrier_cluster_arrive;
+      detail.action = instruction_->get(ptx::Field::Order);
+      break;
     default:
       warp_step();
       return;

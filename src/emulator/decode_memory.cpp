@@ -79,12 +79,14 @@ class MemoryDecoder {
   void decode() {
     const std::string_view mnemonic = ptx::info(instruction_.op).mnemonic;
     if (execution_of(instruction_.op) == Execution::Refused) refuse();
+    if (instruction_.op == ptx::Op::st_async) return store_async();
     if (mnemonic == "ld" || mnemonic == "ldu") return load();
     if (mnemonic == "st") return store();
     if (mnemonic == "atom" || mnemonic == "red") return atomic();
     if (mnemonic == "cvta" || mnemonic == "isspacep" || mnemonic == "createpolicy") {
       return address();
     }
+    if (mnemonic == "mapa" || mnemonic == "getctarank") return peer();
     if (mnemonic == "fence" || mnemonic == "membar") return fence();
     if (mnemonic == "mbarrier") return barrier();
     if (mnemonic == "cp") return copy();
@@ -109,6 +111,8 @@ class MemoryDecoder {
       detail_.space = ptx::Space::Local;
       detail_.is_param = true;
     }
+    detail_.cluster = instruction_.get(ptx::Field::Space) == ptx::Modifier::shared_cluster ||
+                      detail_.space == ptx::Space::Generic;
     detail_.uncounted = detail_.space == ptx::Space::Const || detail_.is_param;
   }
 
@@ -207,6 +211,7 @@ class MemoryDecoder {
     if (detail_.space == ptx::Space::Param && !decoder_.function().entry) {
       detail_.space = ptx::Space::Local;
     }
+    detail_.cluster = instruction_.get(ptx::Field::Space) == ptx::Modifier::shared_cluster;
     const bool converts = instruction_.op == ptx::Op::cvta || instruction_.op == ptx::Op::cvta_to;
     if (converts && window_start(detail_.space) == 0 && detail_.data[0].lane_bytes == 8 &&
         detail_.sources[0].lane_bytes == 8) {
@@ -277,7 +282,16 @@ class MemoryDecoder {
       }
       case ptx::Op::cp_async_bulk_load:
       case ptx::Op::cp_async_bulk_load_cta:
+      case ptx::Op::cp_async_bulk_shared:
+      case ptx::Op::cp_async_bulk_store:
         return bulk_copy();
+      case ptx::Op::cp_async_bulk_prefetch:
+        return;  // nothing is cached here
+      case ptx::Op::cp_async_bulk_commit_group:
+        return plain(&run_commit_bulk);
+      case ptx::Op::cp_async_bulk_wait_group:
+        detail_.second_offset = parts_.constants.at(0);
+        return plain(&run_wait_bulk);
       case ptx::Op::cp_async_commit_group:
         return plain(&run_commit_group);
       case ptx::Op::cp_async_wait_group:
@@ -293,21 +307,45 @@ class MemoryDecoder {
   }
 
   void bulk_copy() {
-    if (instruction_.has(ptx::Field::Multicast)) {
-      decoder_.refuse("the emulator does not run thread block clusters yet");
-    }
     take_address(parts_.addresses.at(0));
-    detail_.space = ptx::Space::Shared;
+    const bool store = instruction_.op == ptx::Op::cp_async_bulk_store;
+    if (store && instruction_.has(ptx::Field::CopyMask)) {
+      decoder_.refuse("the emulator does not run byte masks of bulk copies yet");
+    }
     const Decoder::Address& from = parts_.addresses.at(1);
     detail_.second_base = from.base;
     detail_.second_offset = from.offset;
-    const Decoder::Address& barrier = parts_.addresses.at(2);
     detail_.sources = std::move(parts_.sources);
-    detail_.sources.push_back(barrier.base.present() ? barrier.base : decoder_.constant(0, 64));
-    detail_.lane.extra = static_cast<std::uint32_t>(barrier.offset);
+    if (!store) {
+      const Decoder::Address& barrier = parts_.addresses.at(2);
+      detail_.sources.insert(detail_.sources.begin() + 1,
+                             barrier.base.present() ? barrier.base : decoder_.constant(0, 64));
+      detail_.lane.extra = static_cast<std::uint32_t>(barrier.offset);
+    }
     detail_.element_bytes = 16;
     detail_.reads = detail_.writes = true;
     decoder_.add(finish(&run_copy_bulk));
+  }
+
+  void store_async() {
+    take_address(parts_.addresses.at(0));
+    detail_.cluster = true;
+    detail_.space = ptx::Space::Shared;
+    const Decoder::Address& barrier = parts_.addresses.at(1);
+    detail_.second_base = barrier.base;
+    detail_.second_offset = barrier.offset;
+    detail_.writes = true;
+    detail_.data = std::move(parts_.sources);
+    if (detail_.data.empty()) detail_.data = std::move(parts_.fragments);
+    decoder_.add(finish(&run_store_async));
+  }
+
+  /// mapa, getctarank: &a is a shared address in a register, or a variable.
+  void peer() {
+    detail_.data = std::move(parts_.results);
+    detail_.sources = std::move(parts_.sources);
+    detail_.space = ptx::space_of(instruction_.get(ptx::Field::Space));
+    plain(instruction_.op == ptx::Op::mapa ? &run_map_peer : &run_peer_rank);
   }
 
   void matrix() {

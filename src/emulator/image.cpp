@@ -286,6 +286,8 @@ class KernelLoader {
             static_cast<std::uint32_t>(std::min<std::uint64_t>(all.count(), 1024));
       }
       if (directive.kind == ptx::DirectiveKind::reqnctapercluster) kernel.required_cluster = all;
+      if (directive.kind == ptx::DirectiveKind::maxclusterrank) kernel.most_cluster = part(0);
+      kernel.explicit_cluster |= directive.kind == ptx::DirectiveKind::explicitcluster;
     }
     image_.kernels.push_back(std::move(kernel));
     image_.kernel_images.emplace_back();

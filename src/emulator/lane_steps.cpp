@@ -174,19 +174,22 @@ std::uint64_t special_value(const Warp& warp, SpecialRegister which, std::uint8_
     case SpecialRegister::gridid:
       return 1;
     case SpecialRegister::is_explicit_cluster:
-      return 0;
+      return grid.explicit_cluster ? 1 : 0;
     case SpecialRegister::clusterid:
-      return part(cta.id, 0);
+      return part(cta.cluster->id, 0);
     case SpecialRegister::nclusterid:
-      return part(grid.grid, 0);
+      return part({grid.grid.x / grid.cluster.x, grid.grid.y / grid.cluster.y,
+                   grid.grid.z / grid.cluster.z},
+                  0);
     case SpecialRegister::cluster_ctaid:
-      return 0;
+      return part({cta.id.x % grid.cluster.x, cta.id.y % grid.cluster.y, cta.id.z % grid.cluster.z},
+                  0);
     case SpecialRegister::cluster_nctaid:
-      return part({1, 1, 1}, 0);
+      return part(grid.cluster, 0);
     case SpecialRegister::cluster_ctarank:
-      return 0;
+      return cta.rank;
     case SpecialRegister::cluster_nctarank:
-      return 1;
+      return grid.cluster.count();
     case SpecialRegister::lanemask_eq:
       return 1u << lane;
     case SpecialRegister::lanemask_lt:

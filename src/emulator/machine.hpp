@@ -15,6 +15,7 @@
 namespace ptxgen::inline v0::emulator {
 
 class AsyncCopies;  // memory_async.hpp
+class BulkCopies;   // memory_bulk.hpp
 class Races;        // race.hpp
 class Reporter;     // report.hpp
 struct Cta;
@@ -31,6 +32,12 @@ inline constexpr std::uint64_t kSharedWindow = 0x0000'7000'0000'0000;
 inline constexpr std::uint64_t kLocalWindow = 0x0000'7100'0000'0000;
 inline constexpr std::uint64_t kParamWindow = 0x0000'7200'0000'0000;  ///< kernel parameters
 inline constexpr std::uint64_t kWindowBytes = 0x0000'0001'0000'0000;
+/// Shared memory of the blocks of a cluster, in the shared window: that of rank r begins at
+/// (r + 1) * kPeerBytes, and below kPeerBytes lies the block's own.
+inline constexpr std::uint64_t kPeerBytes = std::uint64_t{1} << 24;
+/// Blocks that a cluster may have; up to `kPortableCluster` on every device with clusters.
+inline constexpr std::uint32_t kMostCluster = 16;
+inline constexpr std::uint32_t kPortableCluster = 8;
 /// Addresses of functions, as taken by `mov`: kFunctionWindow + 16 * index in Module::functions.
 inline constexpr std::uint64_t kFunctionWindow = 0x0000'7300'0000'0000;
 
@@ -66,7 +73,7 @@ struct Split {
   State state = State::Ready;
   bool polled = false;        ///< has looked at memory others write, since the last back edge
   bool arrived = false;       ///< Barrier: counted already
-  std::uint32_t barrier = 0;  ///< Barrier: which
+  std::uint32_t barrier = 0;  ///< Barrier: which, or kClusterBarrier
   bool forced = false;        ///< goes on at a sync without the lanes that never come
 };
 
@@ -79,7 +86,17 @@ struct Warp {
   std::uint32_t first_thread = 0;           ///< 32 * index
   std::uint64_t instructions = 0;
   std::uint64_t seen_instructions = 0;  ///< when the scheduler last asked
-  std::vector<Split> splits;            ///< without those that have exited
+  /// The last wait for an mbarrier that was in vain, and how many there have been one behind the
+  /// other with nothing else that others could notice, or that could end it, in between.
+  struct VainWait {
+    std::uint32_t in_a_row = 0;
+    std::uint32_t statement = kNoIndex;
+    std::uint32_t lane = 0;
+    std::uint64_t object = 0;        ///< shared offset
+    std::uint64_t instructions = 0;  ///< of the warp, then
+    bool parity = false;             ///< that is waited for
+  } vain;
+  std::vector<Split> splits;  ///< without those that have exited
   std::deque<Frame> frames;
   std::vector<Frame*> free_frames;
   [[nodiscard]] bool done() const noexcept { return exited == lanes; }
@@ -88,6 +105,8 @@ struct Warp {
 };
 
 inline constexpr unsigned kBarriers = 16;  ///< of a block
+/// Split::barrier of those who wait for the barrier of the cluster.
+inline constexpr std::uint32_t kClusterBarrier = kBarriers;
 
 /// One CTA barrier. Arrivals are counted in threads; a whole warp counts as 32 however many
 /// threads it has, as on hardware.
@@ -101,10 +120,26 @@ struct BarrierState {
   std::uint32_t voted = 0;             ///< .red: threads that gave a predicate
 };
 
+/// Blocks that run together, on one worker; one block where nobody asks for more.
+struct Cluster {
+  Dim3 id{0, 0, 0};
+  std::vector<Cta*> blocks;  ///< by rank
+  /// The barrier: of each warp (rank * warps of a block + warp) the lanes that have arrived in the
+  /// phase that runs, and those whose phase is complete and that have not waited yet.
+  struct Arrivals {
+    std::uint32_t arrived = 0;
+    std::uint32_t open = 0;
+  };
+  std::vector<Arrivals> warps;
+  std::uint64_t phase = 0;  ///< completed so far
+};
+
 /// A block while it runs.
 struct Cta {
   Grid* grid = nullptr;
   Worker* worker = nullptr;
+  Cluster* cluster = nullptr;
+  std::uint32_t rank = 0;    ///< in the cluster
   std::uint64_t linear = 0;  ///< x fastest
   std::uint64_t order = 0;   ///< position in the launch order of this schedule
   Dim3 id{0, 0, 0};
@@ -119,10 +154,21 @@ struct Cta {
       nullptr;                         ///< a bit for each byte, local_stride / 64 words a thread
   std::unique_ptr<Races> races;        ///< shared memory; null if nobody asks
   std::shared_ptr<AsyncCopies> async;  ///< made by the first cp.async
+  std::shared_ptr<BulkCopies> bulk;    ///< made by the first cp.async.bulk
+  std::uint64_t turn = 0;              ///< of the scheduler
   std::array<BarrierState, kBarriers> barriers;
   bool killed = false;  ///< a fault has ended it
   std::string printed;
 };
+
+/// Whether all threads of a block have left the kernel, or a fault has ended it.
+[[nodiscard]] inline bool has_left(const Cta& cta) noexcept {
+  if (cta.killed) return true;
+  for (const Warp& warp : cta.warps) {
+    if (!warp.done()) return false;
+  }
+  return true;
+}
 
 /// The allocation that a memory instruction reached last; plain data for vector/memory_hot.cpp.
 struct LastAllocation {
@@ -138,6 +184,8 @@ struct AccessCounters {
   MemoryCounters local;
   SharedCounters shared;
   LastAllocation last;
+  BulkCounters bulk;
+  PeerCounters peer;
 };
 
 /// What handlers that are compiled for one instruction set see of a worker: plain data, because
@@ -176,6 +224,7 @@ struct Grid {
   Reporter* reporter = nullptr;  ///< has its own lock
   Options options;
   Dim3 grid, block, cluster;
+  bool explicit_cluster = false;  ///< asked for by the kernel or by the launch
   std::uint32_t sms = 1;
   std::uint32_t dynamic_shared_bytes = 0;
   std::vector<std::byte> parameters;

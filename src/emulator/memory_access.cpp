@@ -43,7 +43,7 @@ void check_alignment(Part& part, ptx::Space space) {
 }
 
 /// `others`: what watches the other memory, and has to know what this access synchronises.
-void hook_races(Part& part, Races* races, Races* others = nullptr) {
+void hook_races(Part& part, Races* races, Races* others = nullptr, const Cta* owner = nullptr) {
   const bool strong =
       part.request.kind == RaceAccess::Kind::Atomic ||
       (part.detail.order != ptx::Modifier::none && part.detail.order != ptx::Modifier::weak);
@@ -59,6 +59,7 @@ void hook_races(Part& part, Races* races, Races* others = nullptr) {
   access.values = part.request.values;
   access.value_stride = part.request.value_stride;
   access.ticket = part.request.ticket;
+  access.owner = owner;
   if (races != nullptr) races->access(part.context, part.step.statement, access);
   if (others != nullptr) others->synchronise(part.context, part.step.statement, access);
 }
@@ -140,28 +141,82 @@ void check_offsets(Part& part, ptx::Space space, std::uint64_t size) {
   });
 }
 
-void reach_shared(Part& part) {
-  Cta& cta = *part.context.cta;
+/// The addresses of `part.mask` are offsets in the shared memory of one block of the cluster.
+void reach_block(Part& part, Cta& cta) {
   const AccessRequest& request = part.request;
-  check_offsets(part, ptx::Space::Shared, cta.shared_bytes);
-  check_alignment(part, ptx::Space::Shared);
   const bool check_written =
       part.context.worker->memory.check_written && request.reads && request.check_written;
   for_each_lane(part.mask, [&](unsigned lane) {
     const std::uint64_t offset = part.address[lane];
     if (check_written &&
         lacks_bytes(cta.shared_written, offset, request, part.detail, part.detail.deciding)) {
-      report_unwritten(
-          {part.context, part.step, part.detail, request, ptx::Space::Shared, lane, offset});
+      report_unwritten({part.context, part.step, part.detail, request, ptx::Space::Shared, lane,
+                        offset, &cta != part.context.cta ? &cta : nullptr});
     }
     part.out.host[lane] = cta.shared + offset;
   });
-  hook_races(part, cta.races.get(), part.context.grid->races.get());
+  hook_races(part, cta.races.get(), part.context.grid->races.get(), &cta);
   if (request.writes && request.mark) {
     for_each_lane(part.mask, [&](unsigned lane) {
       mark_written<false>(cta.shared_written, part.address[lane], request.bytes);
     });
   }
+}
+
+/// Lanes that reach the shared memory of other blocks of the cluster.
+void reach_peers(Part& part) {
+  Context& context = part.context;
+  std::array<std::uint32_t, kMostCluster> lanes_of{};
+  for_each_lane(part.mask, [&](unsigned lane) {
+    std::uint64_t address = part.address[lane];
+    Cta* owner = nullptr;
+    if (!find_owner(context, address, owner)) return;
+    part.address[lane] = address;
+    if (owner == context.cta) return;
+    part.mask &= ~(1u << lane);
+    const Fault fault{context, part.step, part.detail, part.request, ptx::Space::Shared,
+                      lane,    address,   owner};
+    if (!part.detail.cluster) return report_not_own(fault);
+    if (has_left(*owner)) return report_exited(fault);
+    if (address >= owner->shared_bytes || part.request.bytes > owner->shared_bytes - address) {
+      return report_bounds(fault);
+    }
+    if (context.worker->memory.check_aligned && address % part.request.alignment != 0) {
+      return report_misaligned(fault);
+    }
+    lanes_of[owner->rank] |= 1u << lane;
+  });
+  const std::uint32_t own = part.mask;
+  std::uint32_t reached = 0;
+  for (Cta* owner : context.cta->cluster->blocks) {
+    part.mask = lanes_of[owner->rank];
+    if (part.mask == 0) continue;
+    for_each_lane(part.mask, [&](unsigned lane) {
+      part.out.rank[lane] = static_cast<std::uint8_t>(owner->rank);
+    });
+    reach_block(part, *owner);
+    reached |= part.mask;
+  }
+  part.mask = own;
+  part.out.peers |= reached;
+  part.out.mask |= reached;
+  AccessCounters* const counters = counters_of(context, part.detail);
+  if (counters == nullptr || reached == 0 || !part.request.count) return;
+  ++counters->peer.requests;
+  counters->peer.bytes += static_cast<std::uint64_t>(std::popcount(reached)) * part.request.bytes;
+}
+
+void reach_shared(Part& part) {
+  Cta& cta = *part.context.cta;
+  std::uint64_t high = 0;
+  for_each_lane(part.mask, [&](unsigned lane) { high |= part.address[lane]; });
+  if (high >= kPeerBytes) {
+    reach_peers(part);
+    if (part.mask == 0) return;
+  }
+  check_offsets(part, ptx::Space::Shared, cta.shared_bytes);
+  check_alignment(part, ptx::Space::Shared);
+  reach_block(part, cta);
   count(part, ptx::Space::Shared);
 }
 
@@ -261,6 +316,17 @@ void store_bytes(std::byte* to, const std::byte* from, unsigned bytes) noexcept 
   copy_bytes(to, from, bytes);
 }
 
+bool find_owner(const Context& context, std::uint64_t& address, Cta*& owner) noexcept {
+  std::uint64_t offset = address;
+  if (in_window(offset, kSharedWindow)) offset -= kSharedWindow;
+  const std::uint64_t place = offset / kPeerBytes;
+  const std::vector<Cta*>& blocks = context.cta->cluster->blocks;
+  if (place > blocks.size()) return false;
+  owner = place == 0 ? context.cta : blocks[place - 1];
+  address = offset % kPeerBytes;
+  return true;
+}
+
 ptx::Space window_of(std::uint64_t address) noexcept {
   if (in_window(address, kSharedWindow)) return ptx::Space::Shared;
   if (in_window(address, kLocalWindow)) return ptx::Space::Local;
@@ -322,7 +388,7 @@ void compute_addresses(const Context& context, const Slot& base, std::uint64_t o
 void reach(Context& context, const Step& step, const MemoryDetail& detail,
            const AccessRequest& request, Reach& out) {
   if (context.worker->memory.counters == nullptr) make_memory_view(context);
-  out.mask = 0;
+  out.mask = out.peers = 0;
   if (request.space != ptx::Space::Generic) {
     Part part{context, step, detail, request, out, request.mask, {}};
     std::copy_n(request.addresses, 32, part.address.begin());

@@ -36,12 +36,22 @@ struct AccessRequest {
 
 /// Where the lanes of an access found memory.
 struct Reach {
-  std::uint32_t mask = 0;           ///< lanes that have a place; the others had a finding
-  std::array<std::byte*, 32> host;  ///< for lanes of the mask
+  std::uint32_t mask = 0;             ///< lanes that have a place; the others had a finding
+  std::array<std::byte*, 32> host;    ///< for lanes of the mask
+  std::uint32_t peers = 0;            ///< lanes that have reached another block of the cluster,
+  std::array<std::uint8_t, 32> rank;  ///< and which
+  /// The block whose shared memory a lane has reached.
+  [[nodiscard]] Cta& owner(const Context& context, unsigned lane) const noexcept {
+    return (peers >> lane & 1u) != 0 ? *context.cta->cluster->blocks[rank[lane]] : *context.cta;
+  }
 };
 
 void reach(Context& context, const Step& step, const MemoryDetail& detail,
            const AccessRequest& request, Reach& out);
+
+/// Takes the window, and the place of the block in its cluster, off an address of shared memory.
+/// False, and nothing changed, if it is none of a block of the cluster.
+[[nodiscard]] bool find_owner(const Context& context, std::uint64_t& address, Cta*& owner) noexcept;
 
 /// `base + offset` of 32 lanes; `base` absent: the offset itself.
 void compute_addresses(const Context& context, const Slot& base, std::uint64_t offset,

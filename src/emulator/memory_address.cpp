@@ -2,6 +2,7 @@
 #include "emulator/address_space.hpp"
 #include "emulator/memory_access.hpp"
 #include "emulator/memory_steps.hpp"
+#include "emulator/report.hpp"
 
 namespace ptxgen::inline v0::emulator {
 
@@ -29,6 +30,11 @@ void run_is_space(Context& context, const Step& step) {
   for_each_lane(context.mask(step), [&](unsigned lane) {
     const std::uint64_t address = get_lane(context, detail.sources[0], lane);
     bool holds = window_of(address) == detail.space;
+    if (holds && detail.space == ptx::Space::Shared && !detail.cluster) {
+      std::uint64_t offset = address;
+      Cta* owner = nullptr;
+      holds = find_owner(context, offset, owner) && owner == context.cta;
+    }
     if (detail.space == ptx::Space::Const || detail.space == ptx::Space::Global) {
       const Allocation* const found = context.grid->space->find(address);
       const bool constant = found != nullptr && found->kind == AllocationKind::Constant;
@@ -37,6 +43,38 @@ void run_is_space(Context& context, const Step& step) {
                   : window_of(address) == ptx::Space::Global && !constant;
     }
     set_lane(context, detail.data[0], lane, holds ? 1 : 0);
+  });
+}
+
+void run_map_peer(Context& context, const Step& step) {
+  const MemoryDetail& detail = context.code->memory[step.detail];
+  const std::uint64_t window = detail.space == ptx::Space::Shared ? 0 : kSharedWindow;
+  const std::vector<Cta*>& blocks = context.cta->cluster->blocks;
+  for_each_lane(context.mask(step), [&](unsigned lane) {
+    std::uint64_t address = get_lane(context, detail.sources[0], lane);
+    const std::uint64_t rank = get_lane(context, detail.sources[1], lane);
+    Cta* owner = nullptr;
+    if (rank >= blocks.size()) {
+      context.grid->reporter->report(context, step.statement, Rule::InvalidAddress, lane, [&] {
+        return FindingText{
+            "maps an address to rank " + std::to_string(rank) + " of a cluster of " +
+                std::to_string(blocks.size()) + (blocks.size() == 1 ? " block" : " blocks"),
+            {"ranks go from 0 to %cluster_nctarank - 1; launch with a cluster size"}};
+      });
+    } else if (find_owner(context, address, owner)) {
+      address += window + (rank + 1) * kPeerBytes;
+    }
+    set_lane(context, detail.data[0], lane, address);
+  });
+}
+
+void run_peer_rank(Context& context, const Step& step) {
+  const MemoryDetail& detail = context.code->memory[step.detail];
+  for_each_lane(context.mask(step), [&](unsigned lane) {
+    std::uint64_t address = get_lane(context, detail.sources[0], lane);
+    Cta* owner = context.cta;
+    static_cast<void>(find_owner(context, address, owner));
+    set_lane(context, detail.data[0], lane, owner->rank);
   });
 }
 

@@ -188,6 +188,7 @@ void run_atomic(Context& context, const Step& step) {
   const std::uint32_t mask = context.mask(step);
   if (mask == 0) return;
   const MemoryDetail& detail = context.code->memory[step.detail];
+  context.warp->vain.in_a_row = 0;
   std::uint64_t addresses[32];
   compute_addresses(context, detail.base, detail.offset, addresses);
   AccessRequest request;

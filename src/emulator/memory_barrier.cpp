@@ -4,6 +4,8 @@
 
 #include "emulator/memory_access.hpp"
 #include "emulator/memory_async.hpp"
+#include "emulator/memory_barrier.hpp"
+#include "emulator/memory_bulk.hpp"
 #include "emulator/memory_faults.hpp"
 #include "emulator/memory_steps.hpp"
 
@@ -13,48 +15,7 @@ namespace {
 using ptx::Modifier;
 using ptx::Op;
 
-/// An mbarrier object is 64 bits that PTX leaves to the implementation. Ours, from the lowest bit:
-/// 20 bits arrivals that the phase still waits for; 20 bits arrivals that each phase waits for;
-/// 21 bits bytes that the phase still waits for, two's complement; 1 bit parity of the phase;
-/// 1 bit always set, so that memory which is no such object is told apart; 1 bit clear.
-/// The state that an arrival returns is the object as it was before.
-struct Object {
-  std::uint32_t pending = 0;
-  std::uint32_t expected = 0;
-  std::int32_t bytes = 0;
-  bool parity = false;
-  bool valid = false;
-
-  static constexpr std::uint64_t kCount = (1u << 20) - 1;
-  static constexpr std::uint64_t kBytes = (1u << 21) - 1;
-
-  [[nodiscard]] static Object unpacked(std::uint64_t word) noexcept {
-    Object made;
-    made.pending = static_cast<std::uint32_t>(word & kCount);
-    made.expected = static_cast<std::uint32_t>(word >> 20 & kCount);
-    const auto bytes = static_cast<std::int32_t>(word >> 40 & kBytes);
-    made.bytes = bytes >= 1 << 20 ? bytes - (1 << 21) : bytes;
-    made.parity = (word >> 61 & 1u) != 0;
-    made.valid = (word >> 62) == 1;
-    return made;
-  }
-  [[nodiscard]] std::uint64_t packed() const noexcept {
-    return (pending & kCount) | (expected & kCount) << 20 |
-           (static_cast<std::uint64_t>(static_cast<std::int64_t>(bytes)) & kBytes) << 40 |
-           std::uint64_t{parity} << 61 | std::uint64_t{1} << 62;
-  }
-  /// The phase ends when nothing is waited for any more.
-  void settle() noexcept {
-    if (pending != 0 || bytes != 0) return;
-    parity = !parity;
-    pending = expected;
-  }
-  void arrive(std::uint32_t count) noexcept {
-    // More arrivals than the phase has room for are undefined; here the rest is lost.
-    pending -= count < pending ? count : pending;
-    settle();
-  }
-};
+using Object = MbarrierObject;
 
 enum class Action : std::uint8_t { Init, Inval, Arrive, Expect, Complete, Test, CopyArrive };
 
@@ -112,9 +73,33 @@ Meaning meaning_of(const MemoryDetail& detail) {
   return made;
 }
 
-/// Races are told of the object by its shared offset.
-std::uint64_t object_of(const Context& context, const std::byte* host) {
-  return static_cast<std::uint64_t>(host - context.cta->shared);
+/// Where the object lies in its owner's shared memory.
+std::uint64_t offset_of(const Cta& owner, const std::byte* host) {
+  return static_cast<std::uint64_t>(host - owner.shared);
+}
+
+/// Whoever waits in a loop comes here again and again.
+void note_vain(Context& context, const Step& step, unsigned lane, std::uint64_t object,
+               bool parity) {
+  Warp::VainWait& vain = context.warp->vain;
+  // A loop with more in it than the wait does something else meanwhile.
+  constexpr std::uint64_t kShortLoop = 256;
+  const bool same = context.warp->instructions - vain.instructions <= kShortLoop;
+  vain.in_a_row = same ? vain.in_a_row + 1 : 1;
+  vain.instructions = context.warp->instructions;
+  vain.statement = step.statement;
+  vain.lane = lane;
+  vain.object = object;
+  vain.parity = parity;
+}
+
+/// Puts the object back after something was taken off it.
+void store_object(Cta& owner, std::byte* host, const Object& object, bool parity_before) {
+  const std::uint64_t word = object.packed();
+  std::memcpy(host, &word, 8);
+  if (owner.bulk != nullptr && object.parity != parity_before) {
+    phase_ended(owner, offset_of(owner, host));
+  }
 }
 
 }  // namespace
@@ -143,22 +128,27 @@ void run_mbarrier(Context& context, const Step& step) {
   request.count = false;
   Reach found;
   reach(context, step, detail, request, found);
-  // Each phase is an object of its own, so that an early arrival for the next one is not mistaken
-  // for one of the phase that was waited for.
-  const auto each_check = [&](auto&& f) {
+  const auto each_check = [&](Cta& owner, auto&& f) {
     if (detail.action == Modifier::relaxed) return;
-    if (context.cta->races) f(*context.cta->races);
+    if (owner.races) f(*context.cta->races);
     if (context.grid->races) f(*context.grid->races);
   };
+  unsigned vain_lane = kLanes;
+  bool vain_parity = false;
+  std::uint64_t vain_object = 0;
+  bool goes_on = meaning.action != Action::Test;
   for_each_lane(mask, [&](unsigned lane) {
     if ((found.mask >> lane & 1u) == 0) {
       // The finding is made; waiting for an object that is not there would only add a deadlock.
       if (!detail.data.empty() && detail.data[0].present()) {
         set_lane(context, detail.data[0], lane, meaning.action == Action::Test ? 1 : 0);
       }
+      goes_on = true;
       return;
     }
     std::byte* const host = found.host[lane];
+    Cta& owner = found.owner(context, lane);
+    const std::uint64_t offset = offset_of(owner, host);
     std::uint64_t word = 0;
     std::memcpy(&word, host, 8);
     const std::uint64_t before = word;
@@ -171,127 +161,86 @@ void run_mbarrier(Context& context, const Step& step) {
       object = {};
       object.pending = object.expected = count;
       word = object.packed();
-    } else if (!object.valid) {
-      report_no_object(
-          {context, step, detail, request, ptx::Space::Shared, lane, object_of(context, host)});
-      if (meaning.action == Action::Test) set_lane(context, detail.data[0], lane, 1);
+      std::memcpy(host, &word, 8);
       return;
-    } else if (meaning.action == Action::Inval) {
+    }
+    if (!object.valid) {
+      report_no_object({context, step, detail, request, ptx::Space::Shared, lane, offset,
+                        &owner != context.cta ? &owner : nullptr});
+      if (meaning.action == Action::Test) set_lane(context, detail.data[0], lane, 1);
+      goes_on = true;
+      return;
+    }
+    if (meaning.action == Action::Inval) {
       word = 0;
-    } else if (meaning.action == Action::Test) {
+      std::memcpy(host, &word, 8);
+      return;
+    }
+    if (meaning.action == Action::Test) {
       // A state is of the phase that runs or of the one before it, so that its parity tells.
       const bool waited = meaning.parity ? (operand & 1u) != 0 : Object::unpacked(operand).parity;
       const bool done = waited != object.parity;
       set_lane(context, detail.data[0], lane, done ? 1 : 0);
       if (done) {
-        each_check([&](Races& races) {
-          races.acquire(context, 1u << lane, 2 * object_of(context, host) + (waited ? 1 : 0));
+        goes_on = true;
+        if (owner.bulk != nullptr && detail.action != Modifier::relaxed) {
+          observe_copies(context, lane, offset, phase_object(offset, waited));
+        }
+        each_check(owner, [&](Races& races) {
+          races.acquire(context, 1u << lane, phase_object(offset, waited), &owner);
         });
+      } else {
+        vain_lane = lane;
+        vain_object = offset;
+        vain_parity = waited;
       }
       return;
-    } else {
-      const bool releases =
-          meaning.action == Action::Arrive || meaning.action == Action::CopyArrive;
-      if (releases) {
-        each_check([&](Races& races) {
-          races.release(context, 1u << lane,
-                        2 * object_of(context, host) + (object.parity ? 1 : 0));
-        });
-      }
-      if (meaning.action == Action::Expect || meaning.expects) object.bytes += bytes;
-      if (meaning.action == Action::Complete) {
-        object.bytes -= bytes;
-        object.settle();
-      }
-      if (meaning.action == Action::Arrive) {
-        const std::uint32_t arrivals = meaning.expects ? 1 : count;
-        if (meaning.drop) object.expected -= std::min(arrivals, object.expected);
-        object.arrive(arrivals);
-      }
-      // Without .noinc the arrival is one more than the object was made for.
-      if (meaning.action == Action::CopyArrive) {
-        if (!meaning.noinc) ++object.pending;
-        object.arrive(1);
-      }
-      word = object.packed();
     }
-    std::memcpy(host, &word, 8);
+    const bool releases = meaning.action == Action::Arrive || meaning.action == Action::CopyArrive;
+    if (releases) {
+      each_check(owner, [&](Races& races) {
+        races.release(context, 1u << lane, phase_object(offset, object.parity), &owner);
+      });
+    }
+    const bool parity = object.parity;
+    if (meaning.action == Action::Expect || meaning.expects) object.bytes += bytes;
+    if (meaning.action == Action::Complete) {
+      object.bytes -= bytes;
+      object.settle();
+    }
+    if (meaning.action == Action::Arrive) {
+      const std::uint32_t arrivals = meaning.expects ? 1 : count;
+      if (meaning.drop) object.expected -= std::min(arrivals, object.expected);
+      object.arrive(arrivals);
+    }
+    // Without .noinc the arrival is one more than the object was made for.
+    if (meaning.action == Action::CopyArrive) {
+      if (!meaning.noinc) ++object.pending;
+      object.arrive(1);
+    }
+    store_object(owner, host, object, parity);
     if (meaning.action == Action::Arrive && !detail.data.empty() && detail.data[0].present()) {
       set_lane(context, detail.data[0], lane, before);
     }
   });
+  if (goes_on) {
+    context.warp->vain.in_a_row = 0;
+  } else if (vain_lane != kLanes) {
+    note_vain(context, step, vain_lane, vain_object, vain_parity);
+  }
 }
 
-void run_copy_bulk(Context& context, const Step& step) {
-  const MemoryDetail& detail = context.code->memory[step.detail];
-  const std::uint32_t mask = context.mask(step);
-  if (mask == 0) return;
-  std::uint64_t to[32];
-  std::uint64_t from[32];
-  std::uint64_t barrier[32];
-  compute_addresses(context, detail.base, detail.offset, to);
-  compute_addresses(context, detail.second_base, detail.second_offset, from);
-  compute_addresses(context, detail.sources[1], detail.lane.extra, barrier);
-  const auto each_check = [&](auto&& f) {
-    if (context.cta->races) f(*context.cta->races);
-    if (context.grid->races) f(*context.grid->races);
-  };
-  for_each_lane(mask, [&](unsigned lane) {
-    const std::uint64_t total = get_lane(context, detail.sources[0], lane) & 0xffffffffu;
-    AccessRequest write;
-    write.space = ptx::Space::Shared;
-    write.addresses = to;
-    write.mask = 1u << lane;
-    write.bytes = write.alignment = 16;
-    write.writes = true;
-    write.kind = RaceAccess::Kind::AsyncWrite;
-    write.ticket = AsyncCopies::of(context).new_ticket();
-    AccessRequest read = write;
-    read.space = ptx::Space::Global;
-    read.addresses = from;
-    read.writes = false;
-    read.reads = true;
-    read.kind = RaceAccess::Kind::AsyncRead;
-    // Legal at once: the copy may take no time at all.
-    for (std::uint64_t done = 0; done < total; done += 16, to[lane] += 16, from[lane] += 16) {
-      Reach target;
-      Reach source;
-      reach(context, step, detail, read, source);
-      reach(context, step, detail, write, target);
-      if ((source.mask & target.mask) == 0) break;  // the finding is made, and once is enough
-      std::byte data[16];
-      load_bytes(data, source.host[lane], 16);
-      store_bytes(target.host[lane], data, 16);
-    }
-    each_check([&](Races& races) { races.async_complete(context, 1u << lane, write.ticket); });
-    AccessRequest complete;
-    complete.space = ptx::Space::Shared;
-    complete.addresses = barrier;
-    complete.mask = 1u << lane;
-    complete.bytes = complete.alignment = 8;
-    complete.reads = complete.writes = true;
-    complete.kind = RaceAccess::Kind::Atomic;
-    complete.count = false;
-    Reach found;
-    reach(context, step, detail, complete, found);
-    if (found.mask == 0) return;
-    std::byte* const host = found.host[lane];
-    std::uint64_t word = 0;
-    std::memcpy(&word, host, 8);
-    Object object = Object::unpacked(word);
-    if (!object.valid) {
-      report_no_object(
-          {context, step, detail, complete, ptx::Space::Shared, lane, object_of(context, host)});
-      return;
-    }
-    each_check([&](Races& races) {
-      races.release(context, 1u << lane, 2 * object_of(context, host) + (object.parity ? 1 : 0));
-    });
-    object.bytes -= static_cast<std::int32_t>(total);
-    object.settle();
-    word = object.packed();
-    std::memcpy(host, &word, 8);
-  });
+bool complete_bytes(Cta& owner, std::uint64_t offset, std::uint32_t bytes) {
+  std::byte* const host = owner.shared + offset;
+  std::uint64_t word = 0;
+  std::memcpy(&word, host, 8);
+  Object object = Object::unpacked(word);
+  if (!object.valid) return false;
+  const bool parity = object.parity;
+  object.bytes -= static_cast<std::int32_t>(bytes);
+  object.settle();
+  store_object(owner, host, object, parity);
+  return true;
 }
 
 void run_pending_count(Context& context, const Step& step) {

@@ -32,13 +32,19 @@ std::string_view space_text(ptx::Space space) {
   }
 }
 
+std::string named(const Cta& owner) {
+  return "block " + to_text(owner.id) + ", rank " + std::to_string(owner.rank) + " of the cluster";
+}
+
 /// "thread reads 4 bytes at 0x...", "thread writes 8 bytes at offset 0x40 of shared memory".
 std::string beginning(const Fault& fault) {
   std::string text = "thread ";
   text += fault.request.writes ? (fault.request.reads ? "updates " : "writes ") : "reads ";
   text += bytes_text(fault.request.bytes) + " at ";
   if (window_start(fault.space) == 0) return text + hex(fault.address);
-  return text + "offset " + hex(fault.address) + " of " + std::string(space_text(fault.space));
+  text += "offset " + hex(fault.address) + " of " + std::string(space_text(fault.space));
+  if (fault.owner != nullptr) text += " of " + named(*fault.owner);
+  return text;
 }
 
 std::string named(const Allocation& allocation) {
@@ -235,10 +241,33 @@ void report_unwritten(const Fault& fault) {
   });
 }
 
+void report_exited(const Fault& fault) {
+  report(fault, Rule::ExitedBlock, [&] {
+    FindingText text;
+    text.message = beginning(fault) + ", which has left the kernel";
+    text.details.emplace_back(
+        "let all blocks of the cluster meet (barrier.cluster.arrive and .wait) after the last "
+        "access to each other's memory and before the first of them leaves");
+    add_symbol(fault, text);
+    return text;
+  });
+}
+
+void report_not_own(const Fault& fault) {
+  report(fault, Rule::InvalidAddress, [&] {
+    FindingText text;
+    text.message = beginning(fault) + "; the instruction is for the block's own shared memory";
+    text.details.emplace_back("use .shared::cluster, or a generic address without a space");
+    add_symbol(fault, text);
+    return text;
+  });
+}
+
 void report_no_object(const Fault& fault) {
   report(fault, Rule::UninitializedRead, [&] {
     FindingText text;
     text.message = "thread uses an mbarrier at offset " + hex(fault.address) + " of shared memory";
+    if (fault.owner != nullptr) text.message += " of " + named(*fault.owner);
     if (const std::string where = place(fault); !where.empty()) text.message += ", " + where;
     text.message += ", where none was initialised";
     text.details.emplace_back(

@@ -15,7 +15,8 @@ struct Fault {
   const AccessRequest& request;
   ptx::Space space;  ///< where it was looked for; never Generic
   unsigned lane;
-  std::uint64_t address;  ///< device address, or offset in the space
+  std::uint64_t address;       ///< device address, or offset in the space
+  const Cta* owner = nullptr;  ///< of shared memory, where it is another block of the cluster
 };
 
 /// Rule out-of-bounds if an allocation is near or was freed, else invalid-address.
@@ -23,6 +24,10 @@ void report_bounds(const Fault& fault);
 void report_misaligned(const Fault& fault);
 void report_readonly(const Fault& fault);
 void report_unwritten(const Fault& fault);
+/// Shared memory of a block of the cluster that has left the kernel; rule exited-block.
+void report_exited(const Fault& fault);
+/// Another block's shared memory by an instruction for the own; rule invalid-address.
+void report_not_own(const Fault& fault);
 /// An mbarrier instruction on memory that is no mbarrier object; rule uninitialized-read.
 void report_no_object(const Fault& fault);
 

@@ -40,6 +40,7 @@ void run_load(Context& context, const Step& step) {
   if (detail.order != ptx::Modifier::none && detail.order != ptx::Modifier::weak &&
       context.split != nullptr) {
     context.split->polled = true;
+    context.warp->vain.in_a_row = 0;
   }
 }
 

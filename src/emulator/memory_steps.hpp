@@ -33,9 +33,17 @@ void run_wait_group(Context& context, const Step& step);
 
 /// Everything on mbarrier objects, and cp.async.mbarrier.arrive (`lane.extra`: .noinc).
 void run_mbarrier(Context& context, const Step& step);
-/// cp.async.bulk from global to shared memory. Sources: bytes, and the mbarrier's base, to which
-/// `lane.extra` is added.
+/// cp.async.bulk, `base` where to, `second_base` where from. Sources: bytes; not for stores the
+/// mbarrier's base, to which `lane.extra` is added; with multicast the ranks.
 void run_copy_bulk(Context& context, const Step& step);
+/// cp.async.bulk.commit_group and .wait_group (`second_offset`: how many may stay unfinished).
+void run_commit_bulk(Context& context, const Step& step);
+void run_wait_bulk(Context& context, const Step& step);
+/// st.async: `data` to `base`, `second_base` is the mbarrier.
+void run_store_async(Context& context, const Step& step);
+// mapa and getctarank.
+void run_map_peer(Context& context, const Step& step);
+void run_peer_rank(Context& context, const Step& step);
 void run_pending_count(Context& context, const Step& step);
 
 /// What vector/memory_hot.cpp asks of an access that it may run.

@@ -170,6 +170,23 @@ std::string to_text(const Counters& counters) {
   };
   shared("shared loads", counters.shared_load);
   shared("shared stores", counters.shared_store);
+  const auto bulk = [&](std::string_view name, const BulkCounters& group, bool sectors) {
+    if (group.copies == 0) return;
+    append_line(text, name,
+                std::to_string(group.copies) + " copies, " + std::to_string(group.bytes) +
+                    " bytes" + (sectors ? ", " + std::to_string(group.sectors) + " sectors" : ""));
+  };
+  bulk("bulk loads", counters.bulk_load, true);
+  bulk("bulk stores", counters.bulk_store, true);
+  bulk("bulk copies in the cluster", counters.bulk_peer, false);
+  const auto peer = [&](std::string_view name, const PeerCounters& group) {
+    if (group.requests == 0) return;
+    append_line(
+        text, name,
+        std::to_string(group.requests) + " requests, " + std::to_string(group.bytes) + " bytes");
+  };
+  peer("loads from the cluster", counters.peer_load);
+  peer("stores to the cluster", counters.peer_store);
   return text;
 }
 

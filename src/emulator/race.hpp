@@ -27,6 +27,19 @@ struct RaceAccess {
   std::uint32_t value_stride = 0;
   /// AsyncRead, AsyncWrite: grows with every group that is committed; see `async_complete`.
   std::uint64_t ticket = 0;
+  /// Shared memory: whose it is; null for the block that accesses it.
+  const Cta* owner = nullptr;
+};
+
+/// What a copy engine writes into a block's shared memory. `warp` and `lane` have issued it.
+struct BulkWrite {
+  const Cta* owner = nullptr;
+  std::uint64_t offset = 0;  ///< a multiple of 4, as `bytes`
+  std::uint64_t bytes = 0;
+  std::uint32_t statement = kNoIndex;
+  const Cta* issuer = nullptr;
+  std::uint32_t warp = 0;
+  std::uint32_t lane = 0;
 };
 
 /// Happens-before in one block's shared memory, or in the global memory of a launch.
@@ -59,9 +72,21 @@ class Races {
                      ptx::Modifier scope, std::uint32_t statement = kNoIndex) = 0;
   /// Release into, or acquire from, a synchronisation object of its own. For an mbarrier: twice its
   /// address plus the parity of the phase, so that early arrivals for the next phase are not
-  /// mistaken for this one's.
-  virtual void release(Context& context, std::uint32_t lanes, std::uint64_t object) = 0;
-  virtual void acquire(Context& context, std::uint32_t lanes, std::uint64_t object) = 0;
+  /// mistaken for this one's. `owner`: the block in whose memory it lies, null for that of the
+  /// lanes.
+  virtual void release(Context& context, std::uint32_t lanes, std::uint64_t object,
+                       const Cta* owner = nullptr) = 0;
+  virtual void acquire(Context& context, std::uint32_t lanes, std::uint64_t object,
+                       const Cta* owner = nullptr) = 0;
+  /// The object is another one from now on.
+  virtual void forget(std::uint64_t object, const Cta& owner) = 0;
+  /// A copy engine begins to write shared memory: until somebody has seen it done, whoever touches
+  /// the bytes races with it. To be told of the owner's object (shared only).
+  virtual void bulk_write(Context& issuer, const BulkWrite& write) = 0;
+  /// A lane of the owner has seen, by the end of a phase of an mbarrier (`object`), that it is
+  /// done; who else acquires the object knows so too.
+  virtual void bulk_observed(Context& context, std::uint32_t lane, const BulkWrite& write,
+                             std::uint64_t object) = 0;
   /// The asynchronous accesses that these lanes have issued with a ticket up to `through` are
   /// complete and visible to them. Until then they are ordered with nothing that comes later, not
   /// even of the same thread.

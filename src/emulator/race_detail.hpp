@@ -59,6 +59,7 @@ struct Conflict {
   Mark mine{};
   Mark theirs{};
   bool async = false;        ///< one of the two is a copy that nobody has waited for
+  bool bulk = false;         ///< the other is a bulk copy, whose mbarrier others have waited for
   bool same_access = false;  ///< two lanes of one execution of one instruction
   bool same_warp = false;
   bool same_block = true;

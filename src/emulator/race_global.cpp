@@ -163,7 +163,8 @@ void GlobalRaces::access(Context& context, std::uint32_t statement, const RaceAc
 
 void GlobalRaces::synchronise(Context& context, std::uint32_t statement, const RaceAccess& access) {
   // Shared memory of one block: a name that no other block's has.
-  const std::uint64_t tag = std::uint64_t{1} << 63 | context.cta->linear << 24;
+  const Cta& owner = access.owner != nullptr ? *access.owner : *context.cta;
+  const std::uint64_t tag = std::uint64_t{1} << 63 | owner.linear << 24;
   sync_.strong_access(party(context, statement), access, tag);
 }
 
@@ -734,12 +735,24 @@ void GlobalRaces::fence(Context& context, std::uint32_t lanes, ptx::Modifier ord
   sync_.fence(party(context, statement), lanes, order, scope);
 }
 
-void GlobalRaces::release(Context& context, std::uint32_t lanes, std::uint64_t object) {
-  sync_.release(party(context, kNoIndex), lanes, object ^ context.cta->linear << 32);
+namespace {
+
+std::uint64_t key_of(std::uint64_t object, const Cta& owner) { return object ^ owner.linear << 32; }
+
+}  // namespace
+
+void GlobalRaces::release(Context& context, std::uint32_t lanes, std::uint64_t object,
+                          const Cta* owner) {
+  sync_.release(party(context, kNoIndex), lanes, key_of(object, owner ? *owner : *context.cta));
 }
 
-void GlobalRaces::acquire(Context& context, std::uint32_t lanes, std::uint64_t object) {
-  sync_.acquire(party(context, kNoIndex), lanes, object ^ context.cta->linear << 32);
+void GlobalRaces::acquire(Context& context, std::uint32_t lanes, std::uint64_t object,
+                          const Cta* owner) {
+  sync_.acquire(party(context, kNoIndex), lanes, key_of(object, owner ? *owner : *context.cta));
+}
+
+void GlobalRaces::forget(std::uint64_t object, const Cta& owner) {
+  sync_.forget(key_of(object, owner));
 }
 
 std::uint64_t GlobalRaces::overhead_bytes() const noexcept {

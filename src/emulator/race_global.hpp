@@ -24,8 +24,13 @@ class GlobalRaces final : public Races {
   void warp_sync(Context& context, std::uint32_t lanes) override;
   void fence(Context& context, std::uint32_t lanes, ptx::Modifier order, ptx::Modifier scope,
              std::uint32_t statement) override;
-  void release(Context& context, std::uint32_t lanes, std::uint64_t object) override;
-  void acquire(Context& context, std::uint32_t lanes, std::uint64_t object) override;
+  void release(Context& context, std::uint32_t lanes, std::uint64_t object,
+               const Cta* owner) override;
+  void acquire(Context& context, std::uint32_t lanes, std::uint64_t object,
+               const Cta* owner) override;
+  void forget(std::uint64_t object, const Cta& owner) override;
+  void bulk_write(Context&, const BulkWrite&) override {}
+  void bulk_observed(Context&, std::uint32_t, const BulkWrite&, std::uint64_t) override {}
   void async_complete(Context&, std::uint32_t, std::uint64_t) override {}
   void restart(const Cta&) override {}
   void block_begins(const Cta& cta) override;

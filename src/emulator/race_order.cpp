@@ -108,7 +108,7 @@ namespace {
 /// Lanes are all there of warps of other blocks as far as `Known::add` is concerned: the number of
 /// warps is that of the launch, and a last partial warp merely stays an extra.
 const std::vector<std::uint32_t>& whole_warps() {
-  static const std::vector<std::uint32_t> all(32, 0xffffffffu);
+  static const std::vector<std::uint32_t> all(33, 0xffffffffu);  // with the copy engine
   return all;
 }
 
@@ -137,9 +137,9 @@ void ThreadOrder::restart(const Cta& cta) {
   floor_ = last_release_ = now_;
   ++now_;
   lanes_.clear();
-  warps_.resize(cta.warps.size());
-  for (std::size_t i = 0; i < cta.warps.size(); ++i) {
-    lanes_.push_back(cta.warps[i].lanes);
+  warps_.resize(cta.warps.size() + 1);
+  for (std::size_t i = 0; i < warps_.size(); ++i) {
+    lanes_.push_back(i < cta.warps.size() ? cta.warps[i].lanes : 1u);
     warps_[i].released = floor_;
     warps_[i].groups.resize(1);
     warps_[i].groups[0] = {0xffffffffu, {}, nullptr};
@@ -341,18 +341,18 @@ void ThreadOrder::barrier_complete(const Cta& cta, std::uint32_t id) {
     return whole_block || slot->waiting[i] != 0 ? cta.warps[i].exited : 0u;
   };
   bool all = !slot->partial;
-  for (std::size_t i = 0; i < warps_.size() && all; ++i) {
+  const std::size_t count = cta.warps.size();
+  for (std::size_t i = 0; i < count && all; ++i) {
     all = (slot->waiting[i] | gone(i)) == lanes_[i];
   }
   if (all) return complete_for_all(*slot);
 
   std::array<std::uint32_t, 32> left{};
-  for (std::size_t i = 0; i < warps_.size(); ++i) left[i] = gone(i);
+  for (std::size_t i = 0; i < count; ++i) left[i] = gone(i);
   const std::unique_ptr<Barrier> barrier = std::move(slot);
   Release together;
   together.known = std::move(barrier->arrived);
   together.foreign = std::move(barrier->foreign);
-  const auto count = static_cast<std::uint32_t>(warps_.size());
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t come = (barrier->waiting[i] | left[i]) & lanes_[i];
     if (come != 0) publish(i, come, together);

@@ -102,6 +102,10 @@ class ThreadOrder {
   [[nodiscard]] Tick released(std::uint32_t warp) const noexcept { return warps_[warp].released; }
   [[nodiscard]] Tick last_release() const noexcept { return last_release_; }
   [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
+  /// The copy engine counts as one more warp with one lane. It is nobody who could know anything.
+  [[nodiscard]] std::uint32_t engine() const noexcept {
+    return static_cast<std::uint32_t>(warps_.size()) - 1;
+  }
   /// Whether all lanes of a warp know the same.
   [[nodiscard]] bool is_whole(std::uint32_t warp) const noexcept {
     return warps_[warp].groups.size() == 1;
@@ -175,8 +179,8 @@ class ThreadOrder {
   Tick now_ = 1;
   Tick floor_ = 0;
   Tick last_release_ = 0;
-  std::vector<std::uint32_t> lanes_;  ///< that each warp has
-  std::vector<Warp> warps_;
+  std::vector<std::uint32_t> lanes_;  ///< that each warp has, the copy engine behind them
+  std::vector<Warp> warps_;           ///< as `lanes_`
   std::array<std::unique_ptr<Barrier>, 16> barriers_;
 };
 

@@ -32,6 +32,7 @@ SyncObjects::Party SharedRaces::party(Context& context, std::uint32_t statement)
 
 void SharedRaces::access(Context& context, std::uint32_t statement, const RaceAccess& access) {
   if (access.mask == 0) return;
+  if (access.owner != nullptr && access.owner != context.cta) return;
   if (order_.now() >= kLastTick) rebase();
   const bool pending =
       access.kind == RaceAccess::Kind::AsyncRead || access.kind == RaceAccess::Kind::AsyncWrite;
@@ -328,7 +329,7 @@ void SharedRaces::write_granule(Now& now, std::uint32_t granule, std::uint32_t l
   written_[granule] = stamp(stamped, thread_of(now.warp, lane));
   write_statement_[granule] = now.statement;
   read_[granule] = 0;
-  if (now.pending) pending_[now.warp].push_back({granule, lane, now.access.ticket});
+  if (now.pending && !now.bulk) pending_[now.warp].push_back({granule, lane, now.access.ticket});
 }
 
 // Records.
@@ -426,7 +427,7 @@ void SharedRaces::slow(Now& now, std::uint32_t granule, std::uint32_t lanes, std
     });
   }
   insert(now, records, lanes, bytes);
-  if (now.pending) {
+  if (now.pending && !now.bulk) {
     for_each_lane(lanes, [&](unsigned lane) {
       pending_[now.warp].push_back({granule, lane, now.access.ticket});
     });
@@ -545,12 +546,14 @@ void SharedRaces::report(Now& now, std::uint32_t granule, std::uint32_t lane, st
   conflict.mine = now.mark;
   conflict.theirs = other.mark;
   conflict.async = other.pending || now.pending;
+  conflict.bulk = other.warp == order_.engine();
   conflict.same_access = same_access;
   conflict.same_warp = other.warp == now.warp;
   conflict.same_thread = conflict.same_warp && other_lane == lane;
   conflict.other.statement = other.statement;
   conflict.other.cta = now.context.cta->linear;
   conflict.other.thread = thread_of(other.warp, other_lane);
+  if (conflict.bulk) conflict.other.thread = bulk_threads_[other.statement];
   sink_->found(now.context, now.statement, conflict);
 }
 
@@ -574,13 +577,15 @@ void SharedRaces::fence(Context& context, std::uint32_t lanes, ptx::Modifier ord
   sync_.fence(party(context, statement), lanes, order, scope);
 }
 
-void SharedRaces::release(Context& context, std::uint32_t lanes, std::uint64_t object) {
+void SharedRaces::release(Context& context, std::uint32_t lanes, std::uint64_t object, const Cta*) {
   sync_.release(party(context, kNoIndex), lanes, object);
 }
 
-void SharedRaces::acquire(Context& context, std::uint32_t lanes, std::uint64_t object) {
+void SharedRaces::acquire(Context& context, std::uint32_t lanes, std::uint64_t object, const Cta*) {
   sync_.acquire(party(context, kNoIndex), lanes, object);
 }
+
+void SharedRaces::forget(std::uint64_t object, const Cta&) { sync_.forget(object); }
 
 void SharedRaces::complete(const Pending& pending, std::uint32_t warp) {
   Stamp& written = written_[pending.granule];
@@ -626,6 +631,8 @@ void SharedRaces::restart(const Cta& cta) {
     for (const Pending& at : pending_[warp]) complete(at, static_cast<std::uint32_t>(warp));
     pending_[warp].clear();
   }
+  for (const BulkWrite& at : bulk_) finish_bulk(at, order_.now(), 0, 0);
+  bulk_.clear();
   order_.restart(cta);
   sync_.clear();
   lane_sync_.clear();

@@ -23,8 +23,14 @@ class SharedRaces final : public Races {
   void warp_sync(Context& context, std::uint32_t lanes) override;
   void fence(Context& context, std::uint32_t lanes, ptx::Modifier order, ptx::Modifier scope,
              std::uint32_t statement) override;
-  void release(Context& context, std::uint32_t lanes, std::uint64_t object) override;
-  void acquire(Context& context, std::uint32_t lanes, std::uint64_t object) override;
+  void release(Context& context, std::uint32_t lanes, std::uint64_t object,
+               const Cta* owner) override;
+  void acquire(Context& context, std::uint32_t lanes, std::uint64_t object,
+               const Cta* owner) override;
+  void forget(std::uint64_t object, const Cta& owner) override;
+  void bulk_write(Context& issuer, const BulkWrite& write) override;
+  void bulk_observed(Context& context, std::uint32_t lane, const BulkWrite& write,
+                     std::uint64_t object) override;
   void async_complete(Context& context, std::uint32_t lanes, std::uint64_t through) override;
   void restart(const Cta& cta) override;
   void block_begins(const Cta&) override {}
@@ -54,6 +60,7 @@ class SharedRaces final : public Races {
     std::uint32_t warp;
     Mark mark;
     bool pending;
+    bool bulk = false;  ///< of a copy engine: whose end is told by range
     std::uint32_t reported_lane = kNoIndex;
     std::uint32_t reported_statement = kNoIndex;
   };
@@ -91,6 +98,8 @@ class SharedRaces final : public Races {
                                    std::uint8_t bytes, const Record& other,
                                    std::uint32_t other_lane) const;
   void complete(const Pending& pending, std::uint32_t warp);
+  /// The bytes of a bulk copy are written, at `tick` by a thread of its own.
+  void finish_bulk(const BulkWrite& write, Tick tick, std::uint32_t warp, std::uint32_t lane);
   void rebase();
 
   std::shared_ptr<RaceSink> sink_;
@@ -98,6 +107,8 @@ class SharedRaces final : public Races {
   SyncObjects sync_;
   std::vector<std::unique_ptr<LaneSync>> lane_sync_;  ///< by warp
   std::vector<std::vector<Pending>> pending_;         ///< by warp
+  std::vector<BulkWrite> bulk_;                       ///< that nobody has seen the end of
+  std::unordered_map<std::uint32_t, std::uint32_t> bulk_threads_;  ///< that issued, by statement
   std::uint64_t bytes_ = 0;
   // By granule.
   std::vector<Stamp> written_;

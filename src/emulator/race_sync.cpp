@@ -194,10 +194,33 @@ void SyncObjects::release(const Party& party, std::uint32_t lanes, std::uint64_t
   if (!at) at = std::make_shared<Release>();
   Release mine;
   party.order->publish(party.warp(), lanes, mine);
-  at->block = mine.block;
-  at->known.join(mine.known, party.order->warp_lanes());
+  if (at->known.empty()) at->block = mine.block;
+  if (at->block == mine.block) {
+    at->known.join(mine.known, party.order->warp_lanes());
+  } else {
+    // Of another block of the cluster.
+    auto more = std::make_shared<Foreign>();
+    (*more)[mine.block] = std::move(mine.known);
+    at->foreign = join(at->foreign, ForeignPointer(more));
+  }
   at->foreign = join(at->foreign, mine.foreign);
   party.order->advance(party.warp());
+}
+
+void SyncObjects::release_access(const ThreadOrder& order, std::uint32_t warp, std::uint32_t lanes,
+                                 Tick tick, std::uint64_t object) {
+  std::shared_ptr<Release>& at = named_[object];
+  if (!at) at = std::make_shared<Release>();
+  if (at->known.empty()) at->block = order.number();
+  if (at->block == order.number()) {
+    at->known.add(warp, lanes, tick, order.warp_lanes());
+    return;
+  }
+  Release mine;
+  mine.known.add(warp, lanes, tick, order.warp_lanes());
+  auto more = std::make_shared<Foreign>();
+  (*more)[order.number()] = std::move(mine.known);
+  at->foreign = join(at->foreign, ForeignPointer(more));
 }
 
 void SyncObjects::acquire(const Party& party, std::uint32_t lanes, std::uint64_t object) {

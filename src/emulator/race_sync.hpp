@@ -55,6 +55,11 @@ class SyncObjects {
   void take_effect(const Party& party, std::uint32_t lanes, ptx::Modifier scope);
   void release(const Party& party, std::uint32_t lanes, std::uint64_t object);
   void acquire(const Party& party, std::uint32_t lanes, std::uint64_t object);
+  /// Accesses of lanes at `tick` go into a named object, and nothing else of these lanes.
+  void release_access(const ThreadOrder& order, std::uint32_t warp, std::uint32_t lanes, Tick tick,
+                      std::uint64_t object);
+  /// What was released into a named object is not there any more.
+  void forget(std::uint64_t object) { named_.erase(object); }
   void clear();
   /// Takes ticks off everything; `warps` are all that there are.
   void rebase(Tick by, std::vector<std::unique_ptr<LaneSync>>& warps);

@@ -29,6 +29,10 @@ std::string cure(const Conflict& conflict) {
   if (conflict.rule == Rule::ScopeTooNarrow) {
     return "use .gpu (or .sys) where threads of different blocks meet";
   }
+  if (conflict.bulk) {
+    return "let every thread that touches the bytes wait for the mbarrier of the copy, or put "
+           "bar.sync 0 between the thread that does and the others";
+  }
   if (conflict.async) {
     return "wait for the copy (cp.async.wait_group, cp.async.wait_all or its mbarrier) before its "
            "bytes are touched, and put bar.sync 0 behind that for the other threads";
@@ -76,6 +80,9 @@ FindingText race_text(const Conflict& conflict, std::string_view thread,
                      : "writes with the same instruction, another value";
     } else if (conflict.rule == Rule::RaceSameValue) {
       message += verb(conflict.theirs, true) + line + ", the same value; nothing orders the two";
+    } else if (conflict.bulk) {
+      message += verb(conflict.theirs, true) + line +
+                 " by a bulk copy; this thread has not waited for its mbarrier";
     } else if (conflict.async) {
       message += verb(conflict.theirs, true) + line +
                  "; one of the two is an asynchronous copy that nobody has waited for";

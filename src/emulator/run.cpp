@@ -7,7 +7,9 @@
 #include <thread>
 
 #include "emulator/address_space.hpp"
+#include "emulator/cluster.hpp"
 #include "emulator/counting.hpp"
+#include "emulator/memory_bulk.hpp"
 #include "emulator/numerics.hpp"
 #include "emulator/race.hpp"
 #include "emulator/report.hpp"
@@ -23,6 +25,8 @@ constexpr std::uint64_t kTurn = 1u << 16;
 constexpr std::uint32_t kMostStack = 1u << 24;
 /// Blocks of one worker that wait for others of the grid at the same time.
 constexpr std::size_t kMostSuspended = 4096;
+/// Turns of the warps of a block before the next block of its cluster has its own.
+constexpr std::uint64_t kClusterTurns = 4;
 
 /// SplitMix64: a well-mixed number for each counter value.
 std::uint64_t mixed(std::uint64_t value) {
@@ -38,6 +42,17 @@ std::uint64_t mixed(std::uint64_t value) {
   error.kernel = std::string(launch.kernel);
   error.file = program.module().file;
   throw error.refresh();
+}
+
+/// The blocks of a cluster: what the launch asks for, or else the kernel.
+Dim3 cluster_of(const Program::Kernel& kernel, const Launch& launch) {
+  const bool from_kernel = launch.cluster == Dim3{1, 1, 1} && kernel.required_cluster.x != 0;
+  return from_kernel ? kernel.required_cluster : launch.cluster;
+}
+
+bool has_clusters(const ptx::Gpu& gpu) {
+  ptx::TargetName target;
+  return ptx::parse_target_name(gpu.target, target) && target.sm >= 90;
 }
 
 void check(const Program& program, const Launch& launch, const ptx::Gpu& gpu) {
@@ -73,9 +88,22 @@ void check(const Program& program, const Launch& launch, const ptx::Gpu& gpu) {
   limit(kernel->required_block.x == 0 || kernel->required_block == block,
         "a block of " + to_text(block) + " threads where the kernel's .reqntid asks for " +
             to_text(kernel->required_block));
-  limit(launch.cluster == Dim3{1, 1, 1} &&
-            (kernel->required_cluster.x == 0 || kernel->required_cluster == Dim3{1, 1, 1}),
-        "the emulator does not run thread block clusters yet");
+  const Dim3& required = kernel->required_cluster;
+  limit(required.x == 0 || launch.cluster == Dim3{1, 1, 1} || launch.cluster == required,
+        "clusters of " + to_text(launch.cluster) +
+            " blocks where the kernel's .reqnctapercluster asks for " + to_text(required));
+  const Dim3 cluster = cluster_of(*kernel, launch);
+  const std::uint32_t most = std::min(kernel->most_cluster, kMostCluster);
+  limit(cluster.count() > 0 && cluster.count() <= most,
+        "clusters of " + to_text(cluster) + " blocks; 1 to " + std::to_string(most) +
+            (most < kMostCluster ? " are possible by the kernel's .maxclusterrank"
+                                 : " are possible"));
+  limit(cluster.count() == 1 || has_clusters(gpu), "clusters of " + to_text(cluster) +
+                                                       " blocks; '" + std::string(gpu.name) +
+                                                       "' has no clusters, which came with sm_90");
+  limit(grid.x % cluster.x == 0 && grid.y % cluster.y == 0 && grid.z % cluster.z == 0,
+        "a grid of " + to_text(grid) + " blocks cannot be divided into clusters of " +
+            to_text(cluster));
   const std::uint64_t shared =
       std::uint64_t{program.image()
                         .kernel_images[static_cast<std::size_t>(kernel - program.kernels().data())]
@@ -160,6 +188,12 @@ struct Place {
   Zeroed<std::uint64_t> local_written;
 };
 
+/// The blocks of a cluster; one where a launch has no clusters.
+struct Group {
+  Cluster cluster;
+  std::vector<std::unique_ptr<Place>> places;  ///< by rank
+};
+
 class LaunchRun {
  public:
   LaunchRun(const Program& program, const Launch& launch, const Options& options)
@@ -175,7 +209,10 @@ class LaunchRun {
     grid_.options = options;
     grid_.grid = launch.grid;
     grid_.block = launch.block;
-    grid_.cluster = launch.cluster;
+    grid_.cluster = cluster_of(kernel, launch);
+    grid_.explicit_cluster = launch.cluster != Dim3{1, 1, 1} || kernel.required_cluster.x != 0 ||
+                             kernel.explicit_cluster;
+    cluster_size_ = static_cast<std::uint32_t>(grid_.cluster.count());
     grid_.dynamic_shared_bytes = launch.dynamic_shared_bytes;
     grid_.parameters.assign(launch.parameters.begin(), launch.parameters.end());
     std::uint32_t local = grid_.kernel_image->local_bytes;
@@ -185,7 +222,7 @@ class LaunchRun {
       grid_.races = Races::for_global(grid_, *grid_.space);
     }
     provide_for_groups(static_cast<std::uint32_t>(number));
-    total_ = launch.grid.count();
+    total_ = launch.grid.count() / cluster_size_;
     order_ = BlockOrder(total_, options.seed);
     kernel_number_ = static_cast<std::uint32_t>(number);
   }
@@ -255,7 +292,12 @@ class LaunchRun {
   }
 
  private:
-  enum class BlockStop : std::uint8_t { Done, Spins };
+  enum class BlockStop : std::uint8_t {
+    Done,
+    Spins,   ///< all its warps only look whether others have gone on
+    Waits,   ///< of a cluster: none of its warps can go on by itself
+    Yields,  ///< of a cluster: its turn is over
+  };
 
   /// Every launch is a cooperative one: all its blocks can wait for each other.
   void provide_for_groups(std::uint32_t kernel) {
@@ -275,34 +317,47 @@ class LaunchRun {
 
   void work(Worker& worker) {
     const numerics::HostFloatState float_state;
-    std::deque<std::unique_ptr<Place>> suspended;
-    std::vector<std::unique_ptr<Place>> idle;
+    std::deque<std::unique_ptr<Group>> suspended;
+    std::vector<std::unique_ptr<Group>> idle;
     for (;;) {
-      std::unique_ptr<Place> place;
-      const bool may_begin = suspended.size() < kMostSuspended;
+      std::unique_ptr<Group> group;
+      const bool may_begin = suspended.size() < kMostSuspended / cluster_size_;
       std::uint64_t order = may_begin ? next_.fetch_add(1) : total_;
-      if (order < total_ && !reporter_.stopped(order)) {
+      if (order < total_ && !reporter_.stopped(order * cluster_size_)) {
         if (idle.empty()) {
-          place = make_place(worker);
+          group = make_group(worker);
         } else {
-          place = std::move(idle.back());
+          group = std::move(idle.back());
           idle.pop_back();
         }
-        begin(*place, order);
+        begin(*group, order);
       } else if (!suspended.empty()) {
-        place = std::move(suspended.front());
+        group = std::move(suspended.front());
         suspended.pop_front();
       } else {
         return;
       }
-      if (reporter_.stopped(place->cta.order)) place->cta.killed = true;
-      if (run_block(place->cta) == BlockStop::Spins) {
-        suspended.push_back(std::move(place));
+      if (run_group(*group) == BlockStop::Spins) {
+        suspended.push_back(std::move(group));
         continue;
       }
-      end(*place);
-      idle.push_back(std::move(place));
+      for (const auto& place : group->places) report_unfinished(place->cta);
+      for (const auto& place : group->places) end(*place);
+      idle.push_back(std::move(group));
     }
+  }
+
+  std::unique_ptr<Group> make_group(Worker& worker) {
+    auto group = std::make_unique<Group>();
+    for (std::uint32_t rank = 0; rank < cluster_size_; ++rank) {
+      group->places.push_back(make_place(worker));
+      Cta& cta = group->places.back()->cta;
+      cta.cluster = &group->cluster;
+      cta.rank = rank;
+      group->cluster.blocks.push_back(&cta);
+    }
+    group->cluster.warps.resize(group->places[0]->cta.warps.size() * cluster_size_);
+    return group;
   }
 
   std::unique_ptr<Place> make_place(Worker& worker) {
@@ -337,17 +392,34 @@ class LaunchRun {
     return place;
   }
 
-  void begin(Place& place, std::uint64_t order) {
+  void begin(Group& group, std::uint64_t order) {
+    const Dim3& size = grid_.cluster;
+    const std::uint64_t number = order_.at(order);
+    const std::uint64_t row = grid_.grid.x / size.x;
+    const std::uint64_t plane = row * (grid_.grid.y / size.y);
+    Cluster& cluster = group.cluster;
+    cluster.id = {static_cast<std::uint32_t>(number % row),
+                  static_cast<std::uint32_t>(number % plane / row),
+                  static_cast<std::uint32_t>(number / plane)};
+    std::ranges::fill(cluster.warps, Cluster::Arrivals{});
+    cluster.phase = 0;
+    for (const auto& place : group.places) {
+      Cta& cta = place->cta;
+      const Dim3 in = thread_position(size, cta.rank);
+      cta.order = order * cluster_size_ + cta.rank;
+      cta.id = {cluster.id.x * size.x + in.x, cluster.id.y * size.y + in.y,
+                cluster.id.z * size.z + in.z};
+      cta.linear = (std::uint64_t{cta.id.z} * grid_.grid.y + cta.id.y) * grid_.grid.x + cta.id.x;
+      begin(*place);
+    }
+  }
+
+  void begin(Place& place) {
     Cta& cta = place.cta;
-    cta.order = order;
-    cta.linear = order_.at(order);
-    const std::uint64_t plane = std::uint64_t{grid_.grid.x} * grid_.grid.y;
-    cta.id = {static_cast<std::uint32_t>(cta.linear % grid_.grid.x),
-              static_cast<std::uint32_t>(cta.linear / grid_.grid.x % grid_.grid.y),
-              static_cast<std::uint32_t>(cta.linear / plane)};
     cta.killed = false;
     cta.printed.clear();
     cta.barriers = {};
+    cta.turn = 0;
     if (cta.shared_bytes != 0) {
       std::memset(cta.shared, 0, cta.shared_bytes);
       std::memset(cta.shared_written, 0, (cta.shared_bytes / 64 + 1) * sizeof(std::uint64_t));
@@ -386,31 +458,80 @@ class LaunchRun {
     }
     ++done_;
     const Progress& progress = grid_.options.progress;
-    if (progress.report != nullptr && (done_ == total_ || done_ % (total_ / 256 + 1) == 0)) {
-      progress.report(progress.user, done_, total_);
+    const std::uint64_t blocks = total_ * cluster_size_;
+    if (progress.report != nullptr && (done_ == blocks || done_ % (blocks / 256 + 1) == 0)) {
+      progress.report(progress.user, done_, blocks);
     }
   }
 
-  /// Runs a block until it is done, or all its warps only look whether others have gone on.
+  BlockStop run_group(Group& group) {
+    if (cluster_size_ == 1) {
+      Cta& cta = group.places[0]->cta;
+      if (reporter_.stopped(cta.order)) cta.killed = true;
+      return run_block(cta);
+    }
+    return run_cluster(group.cluster);
+  }
+
+  /// Runs the blocks of a cluster in turns, until they are done or only look at other clusters.
+  BlockStop run_cluster(Cluster& cluster) {
+    const std::uint64_t seed = grid_.options.seed;
+    const auto blocks = static_cast<std::uint32_t>(cluster.blocks.size());
+    for (;;) {
+      bool all_done = true;
+      bool all_wait = true;
+      bool none_goes_on = true;
+      const Cta& first = *cluster.blocks[0];
+      const std::uint64_t random =
+          seed == 0 ? 0 : mixed(seed ^ mixed(first.order ^ (first.turn << 32)) ^ 1);
+      for (std::uint32_t i = 0; i < blocks; ++i) {
+        Cta& cta = *cluster.blocks[(i + random) % blocks];
+        if (reporter_.stopped(cta.order)) cta.killed = true;
+        const BlockStop stop = has_left(cta) ? BlockStop::Done : run_block(cta);
+        if (cta.killed) {
+          // Nobody can say what a cluster does of which a part is missing.
+          for (Cta* each : cluster.blocks) each->killed = true;
+          return BlockStop::Done;
+        }
+        all_done &= stop == BlockStop::Done;
+        all_wait &= stop == BlockStop::Done || stop == BlockStop::Waits;
+        none_goes_on &= stop != BlockStop::Yields;
+      }
+      if (all_done) return BlockStop::Done;
+      if (all_wait) {
+        // A block that was done with its turn may have released others meanwhile.
+        if (std::ranges::none_of(cluster.blocks, [](const Cta* cta) { return can_go_on(*cta); })) {
+          resolve_standstill(cluster);
+        }
+      } else if (none_goes_on) {
+        if (waits_in_vain(cluster)) {
+          resolve_vain_wait(cluster);
+        } else if (total_ > 1) {
+          return BlockStop::Spins;
+        }
+      }
+    }
+  }
+
+  /// Runs a block until it is done, or all its warps only look whether others have gone on; one of
+  /// a cluster for a turn.
   BlockStop run_block(Cta& cta) {
     const std::uint64_t seed = grid_.options.seed;
     const auto warps = cta.warps.size();
-    std::uint64_t turn = 0;
+    const std::uint64_t last = cluster_size_ == 1 ? ~std::uint64_t{0} : cta.turn + kClusterTurns;
     for (;;) {
       bool ran = false;
       bool only_spins = true;
       bool all_done = true;
+      const std::uint64_t turn = cta.turn++;
       const std::uint64_t random = seed == 0 ? 0 : mixed(seed ^ mixed(cta.order ^ (turn << 32)));
-      ++turn;
+      if (cta.bulk != nullptr) deliver_due(cta);
       for (std::size_t i = 0; i < warps; ++i) {
         Warp& warp = cta.warps[(i + random) % warps];
         if (cta.killed) return BlockStop::Done;
         if (warp.done()) continue;
         all_done = false;
-        const bool ready = std::ranges::any_of(warp.splits, [](const Split& split) {
-          return split.state == Split::State::Ready || !split.arrived;
-        });
-        if (!ready) continue;
+        if (!can_go_on(warp)) continue;
         // Other seeds let warps change after a few segments.
         const std::uint64_t quantum = seed == 0 ? kTurn : 1 + mixed(random + i) % 64;
         const WarpStop stop = run_warp(warp, quantum);
@@ -418,12 +539,23 @@ class LaunchRun {
         ran = true;
         only_spins &= stop == WarpStop::Spins;
       }
-      if (all_done || cta.killed) return BlockStop::Done;
-      if (!ran) {
-        resolve_standstill(cta);
-      } else if (only_spins && total_ > 1) {
-        return BlockStop::Spins;
+      if (all_done || cta.killed) {
+        deliver_all(cta);
+        return BlockStop::Done;
       }
+      if (!ran || only_spins) {
+        // What is under way arrives before anything is said of those who wait for it.
+        if (cta.bulk != nullptr && deliver_next(cta)) continue;
+        if (cluster_size_ > 1) return ran ? BlockStop::Spins : BlockStop::Waits;
+        if (!ran) {
+          resolve_standstill(*cta.cluster);
+        } else if (waits_in_vain(*cta.cluster)) {
+          resolve_vain_wait(*cta.cluster);
+        } else if (total_ > 1) {
+          return BlockStop::Spins;
+        }
+      }
+      if (turn >= last) return BlockStop::Yields;
     }
   }
 
@@ -442,7 +574,8 @@ class LaunchRun {
   const Image& image_;
   Reporter reporter_;
   Grid grid_;
-  std::uint64_t total_ = 0;
+  std::uint64_t total_ = 0;  ///< clusters
+  std::uint32_t cluster_size_ = 1;
   std::uint32_t kernel_number_ = 0;
   BlockOrder order_{1, 0};
   std::vector<Worker> workers_;

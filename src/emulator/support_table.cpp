@@ -10,10 +10,12 @@ using ptx::Op;
 
 constexpr std::string_view kSeveralDevices =
     "needs multicast memory of several devices; the emulator has one device";
-constexpr std::string_view kClusters =
-    "needs thread block clusters, which the emulator does not run yet";
-constexpr std::string_view kBulk =
-    "of the bulk copies the emulator runs only those from global to shared memory yet";
+constexpr std::string_view kAsyncReductions =
+    "asynchronous reductions are not run by the emulator yet; use red.shared::cluster or a loop of "
+    "red";
+constexpr std::string_view kRestrictedFences =
+    "fences that are restricted to shared memory are not run by the emulator yet; use the fence "
+    "without .sync_restrict";
 constexpr std::string_view kStack =
     "threads have no stack that grows while they run in the emulator yet; use a .local array";
 constexpr std::string_view kTensorMaps = "tensor maps are not run by the emulator yet";
@@ -56,21 +58,22 @@ constexpr Range kRanges[] = {
     // discard leaves the bytes undefined; that they keep their values is one way of it.
     {Op::prefetchu, Op::discard, Execution::NoEffect},
     {Op::createpolicy_fractional, Op::cvta_to, Execution::Memory},
-    {Op::mapa, Op::getctarank, Execution::Refused, kClusters},
+    {Op::mapa, Op::getctarank, Execution::Memory},
     {Op::alloca, Op::stackrestore, Execution::Refused, kStack},
     // ops_control.def
     {Op::bra, Op::brkpt, Execution::Control},
     // The scheduler takes nanosleep for a place where others may go on.
     {Op::nanosleep, Op::setmaxnreg, Execution::NoEffect},
     {Op::bar_sync, Op::barrier_red_count, Execution::Barrier},
-    {Op::barrier_cluster_arrive, Op::barrier_cluster_wait, Execution::Refused, kClusters},
+    {Op::barrier_cluster_arrive, Op::barrier_cluster_wait, Execution::Barrier},
     {Op::fence, Op::fence, Execution::Barrier},
     {Op::fence_sync_restrict_acquire, Op::fence_sync_restrict_release, Execution::Refused,
-     kClusters},
+     kRestrictedFences},
     {Op::fence_mbarrier_init, Op::fence_proxy, Execution::Barrier},
     {Op::fence_proxy_tensormap_release, Op::fence_proxy_tensormap_acquire, Execution::Refused,
      kTensorMaps},
-    {Op::fence_proxy_async_acquire, Op::fence_proxy_async_release, Execution::Refused, kClusters},
+    {Op::fence_proxy_async_acquire, Op::fence_proxy_async_release, Execution::Refused,
+     kRestrictedFences},
     {Op::membar, Op::membar_proxy, Execution::Barrier},
     // One grid runs at a time, so that those it depends on have ended.
     {Op::griddepcontrol, Op::griddepcontrol, Execution::NoEffect},
@@ -78,12 +81,13 @@ constexpr Range kRanges[] = {
     // ops_async.def
     {Op::mbarrier_init, Op::mbarrier_pending_count, Execution::Async},
     {Op::cp_async, Op::cp_async_mbarrier_arrive, Execution::Async},
-    {Op::cp_async_bulk_load, Op::cp_async_bulk_load_cta, Execution::Async},
-    {Op::cp_async_bulk_shared, Op::cp_reduce_async_bulk_noftz, Execution::Refused, kBulk},
-    {Op::st_async, Op::st_async, Execution::Refused, kClusters},
+    {Op::cp_async_bulk_load, Op::cp_async_bulk_wait_group, Execution::Async},
+    {Op::cp_reduce_async_bulk_shared, Op::cp_reduce_async_bulk_noftz, Execution::Refused,
+     kAsyncReductions},
+    {Op::st_async, Op::st_async, Execution::Async},
     {Op::st_async_release, Op::st_async_release, Execution::Refused, kAsyncStores},
     {Op::st_bulk, Op::st_bulk, Execution::Refused, kBulkStore},
-    {Op::red_async, Op::red_async, Execution::Refused, kClusters},
+    {Op::red_async, Op::red_async, Execution::Refused, kAsyncReductions},
     {Op::red_async_release, Op::red_async_release, Execution::Refused, kAsyncStores},
     {Op::clusterlaunchcontrol_try_cancel, Op::clusterlaunchcontrol_first_ctaid_dimension,
      Execution::Refused, kClusterLaunch},

@@ -435,6 +435,7 @@ void start_warp(Warp& warp) {
   warp.exit_statement = kNoIndex;
   warp.instructions = 0;
   warp.seen_instructions = ~std::uint64_t{0};  // not what the block before left
+  warp.vain = {};
   Frame* frame = acquire_frame(warp, *warp.cta->grid->code, 0);
   frame->caller = nullptr;
   frame->depth = 0;
@@ -459,7 +460,8 @@ void exit_lanes(Warp& warp, Split& split, std::uint32_t lanes, std::uint32_t sta
 
 void kill(Cta& cta) {
   cta.killed = true;
-  cta.grid->reporter->stop_after(cta.order);
+  const std::uint64_t blocks = cta.cluster->blocks.size();
+  cta.grid->reporter->stop_after(cta.order - cta.rank + blocks - 1);
 }
 
 WarpStop run_warp(Warp& warp, std::uint64_t quantum) { return Runner(warp, quantum).run(); }

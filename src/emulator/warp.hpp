@@ -24,7 +24,7 @@ void start_warp(Warp& warp);
 
 /// Lanes leave the kernel: out of every activation they are in. The split keeps the others.
 void exit_lanes(Warp& warp, Split& split, std::uint32_t lanes, std::uint32_t statement);
-/// Ends a block after a fault; the launch ends behind it in launch order.
+/// Ends a block after a fault; the launch ends behind its cluster in launch order.
 void kill(Cta& cta);
 
 // barrier.cpp
@@ -33,8 +33,13 @@ void kill(Cta& cta);
 void reach_barrier(Warp& warp, std::size_t split);
 /// Looks again at barriers that wait for all threads, after lanes have left the kernel.
 void recheck_barriers(Cta& cta);
-/// No warp of the block can go on: reports why and lets somebody go on, or kills the block.
-void resolve_standstill(Cta& cta);
+/// No warp of the block can go on: lets somebody go on who waits for lanes that never come, and
+/// says so. False if there is nobody of that kind.
+bool force_somebody(Cta& cta);
+/// Reports barriers for which too few threads are left.
+void report_too_few(Cta& cta);
+/// "warp 0, 32 threads from thread (0,0,0) on, at line 7: barrier 0, 32 of 64 threads are there".
+[[nodiscard]] std::string describe_wait(const Split& split, const Warp& warp);
 /// A warp whose lanes have all come to aligned barriers, but not together. False if it is not so.
 bool resolve_parted_barrier(Warp& warp);
 

@@ -140,6 +140,13 @@ void check_cooperative(const ContextCore& core, const FunctionFacts& function,
   }
 }
 
+/// What a launch asks for, whether its geometry or its options say so.
+LaunchOptions asked(const LaunchGeometry& geometry, LaunchOptions options) {
+  if (options.cluster == Dim3{}) options.cluster = geometry.cluster;
+  options.programmatic |= geometry.programmatic;
+  return options;
+}
+
 void check_launch(const ContextCore& core, const FunctionFacts& function,
                   const LaunchGeometry& geometry, const LaunchOptions& options) {
   const DeviceLimits& limits = core.device().info().limits;
@@ -278,13 +285,13 @@ std::uint32_t Function::blocks_per_multiprocessor(std::uint32_t threads,
 }
 
 void Function::check(const LaunchGeometry& geometry, const LaunchOptions& options) const {
-  check_launch(core(), *state_->facts, geometry, options);
+  check_launch(core(), *state_->facts, geometry, asked(geometry, options));
 }
 
 void Function::allow(const LaunchGeometry& geometry, const LaunchOptions& options) const {
   const ContextCore& core = this->core();
   core.alive(Stage::Launch);
-  check_launch(core, *state_->facts, geometry, options);
+  check_launch(core, *state_->facts, geometry, asked(geometry, options));
   const Current current(core, Stage::Launch);
   opt_in(core, *state_->facts, geometry.dynamic_shared_bytes);
 }
@@ -294,7 +301,8 @@ void Function::keep_for_captures() const {
 }
 
 void Function::launch(const Stream& stream, const LaunchGeometry& geometry,
-                      std::span<const std::byte> arguments, const LaunchOptions& options) const {
+                      std::span<const std::byte> arguments, const LaunchOptions& wanted) const {
+  const LaunchOptions options = asked(geometry, wanted);
   const ContextCore& core = this->core();
   const FunctionFacts& function = *state_->facts;
   core.alive(Stage::Launch);

@@ -180,7 +180,7 @@ TEST_CASE("launch: attributes of cuLaunchKernelEx") {
   const auto cluster = [](unsigned x) {
     return attribute(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, x, 1, 1);
   };
-  refused({4, 1, 1}, cluster(2), CUDA_ERROR_NOT_SUPPORTED, "clusters of one block only");
+  CHECK(f.launch_ex(f.plain, {4, 1, 1}, {cluster(2)}) == CUDA_SUCCESS);
   refused({5, 1, 1}, cluster(2), CUDA_ERROR_INVALID_CLUSTER_SIZE, "divides the grid");
   refused({16, 1, 1}, cluster(16), CUDA_ERROR_INVALID_CLUSTER_SIZE, "at most 8");
   refused({16, 1, 1}, cluster(0), CUDA_ERROR_INVALID_CLUSTER_SIZE, "empty cluster");
@@ -280,12 +280,22 @@ TEST_CASE("launch: occupancy through the table") {
   CHECK(clusters == 1056);
   CHECK(f.gpu.api.occupancy_max_potential_cluster_size(&clusters, f.plain, &config) ==
         CUDA_SUCCESS);
-  CHECK(clusters == 1);
+  CHECK(clusters == 8);
   CUlaunchAttribute pair = attribute(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 2, 1, 1);
   config.attrs = &pair;
   config.numAttrs = 1;
+  CHECK(f.gpu.api.occupancy_max_active_clusters(&clusters, f.plain, &config) == CUDA_SUCCESS);
+  CHECK(clusters == 528);
+  // Eight blocks that have a multiprocessor each: two clusters in each of eight GPCs.
+  pair.value.clusterDim = {8, 1, 1};
+  config.sharedMemBytes = 200 * 1024;
+  REQUIRE(f.gpu.api.func_set_attribute(f.plain, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                       200 * 1024) == CUDA_SUCCESS);
+  CHECK(f.gpu.api.occupancy_max_active_clusters(&clusters, f.plain, &config) == CUDA_SUCCESS);
+  CHECK(clusters == 16);
+  pair.value.clusterDim = {16, 1, 1};
   CHECK(f.gpu.api.occupancy_max_active_clusters(&clusters, f.plain, &config) ==
-        CUDA_ERROR_NOT_SUPPORTED);
+        CUDA_ERROR_INVALID_CLUSTER_SIZE);
 }
 
 TEST_CASE("launch: attributes of functions that may be set") {
@@ -308,7 +318,8 @@ TEST_CASE("launch: attributes of functions that may be set") {
   CHECK(set(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 2) == CUDA_SUCCESS);
   CHECK(set(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, 1) == CUDA_SUCCESS);
   CHECK(set(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, 1) == CUDA_SUCCESS);
-  CHECK(f.launch(f.plain, {2, 1, 1}, {1, 1, 1}) == CUDA_ERROR_NOT_SUPPORTED);
+  CHECK(f.launch(f.plain, {2, 1, 1}, {1, 1, 1}) == CUDA_SUCCESS);
+  CHECK(f.launch(f.plain, {3, 1, 1}, {1, 1, 1}) == CUDA_ERROR_INVALID_CLUSTER_SIZE);
   CHECK(f.gpu.api.func_set_cache_config(f.plain, CU_FUNC_CACHE_PREFER_L1) == CUDA_SUCCESS);
   CHECK(f.gpu.api.func_set_cache_config(f.plain, static_cast<CUfunc_cache>(4)) ==
         CUDA_ERROR_INVALID_VALUE);

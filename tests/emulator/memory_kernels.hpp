@@ -21,7 +21,7 @@ class MemoryKernel {
         program_(emulator::Program::load(device_, text_of(body, variables))) {}
 
   static std::string text_of(std::string_view body, std::string_view variables) {
-    std::string text = ".version 8.4\n.target sm_90\n.address_size 64\n";
+    std::string text = ".version 8.6\n.target sm_90\n.address_size 64\n";
     text += variables;
     text +=
         "\n.visible .entry k(.param .u64 out, .param .u64 in)\n{\n"
@@ -56,6 +56,7 @@ class MemoryKernel {
     launch.kernel = "k";
     launch.grid = {blocks, 1, 1};
     launch.block = {threads, 1, 1};
+    launch.cluster = cluster_;
     launch.parameters = parameters;
     return emulator::run(program_, launch, options);
   }
@@ -73,10 +74,12 @@ class MemoryKernel {
   [[nodiscard]] std::uint64_t out() const { return out_; }
   void set_in(std::uint64_t address) { in_ = address; }
   void set_out(std::uint64_t address) { out_ = address; }
+  void set_cluster(const emulator::Dim3& blocks) { cluster_ = blocks; }
 
  private:
   emulator::Device device_;
   emulator::Program program_;
+  emulator::Dim3 cluster_;
   std::uint64_t in_ = 0;
   std::uint64_t out_ = 0;
   std::uint64_t out_bytes_ = 0;

@@ -153,6 +153,10 @@ TEST_CASE("clusters") {
   REQUIRE(f.driver.launches[0].attributes.size() == 1);
   CHECK(f.driver.launches[0].attributes[0].id == driver::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
   CHECK(f.driver.launches[0].attributes[0].value.clusterDim.x == 2);
+  // The geometry may say so as well.
+  CHECK(f.launch({{6, 1, 1}, {}, 0, {2, 1, 1}}) == "no error");
+  REQUIRE(f.driver.launches.size() == 2);
+  CHECK(f.driver.launches[1].attributes[0].value.clusterDim.x == 2);
   CHECK(f.launch({{7, 1, 1}, {}, 0}, cluster_of(2)) ==
         "launch-limits: a grid of 7 x 1 x 1 cannot be divided into clusters of 2 x 1 x 1");
   CHECK(f.launch({{16, 1, 1}, {}, 0}, cluster_of(16)) ==

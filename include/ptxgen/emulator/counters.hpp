@@ -33,6 +33,24 @@ struct SharedCounters {
   friend bool operator==(const SharedCounters&, const SharedCounters&) = default;
 };
 
+/// Bulk copies (cp.async.bulk), which a copy engine makes and not the lanes: they are in none of
+/// the groups of requests. One that was refused by a check counts nothing.
+struct BulkCounters {
+  std::uint64_t copies = 0;
+  std::uint64_t bytes = 0;    ///< copied; once where a multicast writes several blocks
+  std::uint64_t sectors = 0;  ///< of global memory that hold them, summed over copies
+  friend bool operator==(const BulkCounters&, const BulkCounters&) = default;
+};
+
+/// Shared memory of other blocks of the cluster, which goes over another wire than the block's own
+/// and has no banks to speak of: in none of the groups of shared memory. A request has a lane that
+/// reaches another block; bytes are those of such lanes.
+struct PeerCounters {
+  std::uint64_t requests = 0;
+  std::uint64_t bytes = 0;
+  friend bool operator==(const PeerCounters&, const PeerCounters&) = default;
+};
+
 /// One instruction of the PTX.
 struct LineCounters {
   std::uint32_t line = 0;  ///< 1-based line of the PTX text
@@ -44,6 +62,8 @@ struct LineCounters {
   std::uint64_t divergent = 0;          ///< executions of a branch that parted its lanes
   MemoryCounters memory;                ///< global or local accesses of this line
   SharedCounters shared;
+  BulkCounters bulk;  ///< global memory or another block's that this line copied from or to
+  PeerCounters peer;
 };
 
 /// How often each row of the op table was executed by a warp.
@@ -62,6 +82,10 @@ struct Counters {
   std::uint64_t atomics = 0;   ///< atom and red instructions executed by warps
   MemoryCounters global_load, global_store, local_load, local_store;
   SharedCounters shared_load, shared_store;
+  BulkCounters bulk_load;   ///< global to shared memory
+  BulkCounters bulk_store;  ///< shared to global memory, reductions too
+  BulkCounters bulk_peer;   ///< shared memory to that of a block of the cluster; no sectors
+  PeerCounters peer_load, peer_store;
   std::vector<OpCount> opcodes;     ///< by mnemonic (`add`, `ld`), in alphabetical order
   std::vector<LineCounters> lines;  ///< in the order of the PTX text
 

@@ -112,6 +112,8 @@ class Program {
     Dim3 required_block{0, 0, 0};       ///< .reqntid, or all zero
     std::uint32_t most_threads = 1024;  ///< .maxntid
     Dim3 required_cluster{0, 0, 0};     ///< .reqnctapercluster, or all zero
+    std::uint32_t most_cluster = 16;    ///< blocks, .maxclusterrank
+    bool explicit_cluster = false;      ///< .explicitcluster
   };
   [[nodiscard]] std::span<const Kernel> kernels() const noexcept;
   /// nullptr if there is no such entry.
@@ -153,7 +155,7 @@ struct Launch {
   std::string_view kernel;
   Dim3 grid;
   Dim3 block;
-  Dim3 cluster;  ///< {1,1,1} for none
+  Dim3 cluster;  ///< {1,1,1} for none, or what the kernel asks for
   std::uint32_t dynamic_shared_bytes = 0;
   /// The parameter block: each parameter at its offset (Program::Kernel::parameters).
   std::span<const std::byte> parameters;

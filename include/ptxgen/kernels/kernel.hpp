@@ -23,8 +23,8 @@ struct LaunchGeometry {
   Dim3 block;
   std::uint32_t dynamic_shared_bytes = 0;
   Dim3 cluster{1, 1, 1};  ///< blocks that run together, sm_90 and later; divides the grid
-  /// Programmatic dependent launch: the kernel may begin while the one before it in the stream still
-  /// runs, up to its `griddepcontrol.wait`, which it must have.
+  /// Programmatic dependent launch: the kernel may begin while the one before it in the stream
+  /// still runs, up to its `griddepcontrol.wait`, which it must have.
   bool programmatic = false;
   friend bool operator==(const LaunchGeometry&, const LaunchGeometry&) = default;
 };

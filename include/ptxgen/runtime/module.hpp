@@ -39,9 +39,9 @@ struct FunctionResources {
   std::uint32_t binary_version = 0;  ///< 90: sm_90
 };
 
-/// What a launch may ask for beyond its geometry.
+/// What a launch may ask for beyond its geometry, or instead of it.
 struct LaunchOptions {
-  Dim3 cluster{1, 1, 1};
+  Dim3 cluster{1, 1, 1};  ///< {1,1,1}: as the geometry says
   bool cooperative = false;
   /// Programmatic dependent launch. Only for a kernel that has `griddepcontrol.wait`: `Error`
   /// ("pdl-without-wait") otherwise.

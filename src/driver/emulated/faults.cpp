@@ -58,6 +58,7 @@ CUresult fault_of(emulator::Rule rule) noexcept {
     case Rule::Assert:
       return CUDA_ERROR_ASSERT;
     case Rule::Trap:
+    case Rule::ExitedBlock:
       return CUDA_ERROR_LAUNCH_FAILED;
     // What cuda.h says of this code: the call stack exceeded its size limit.
     case Rule::StackOverflow:
@@ -72,6 +73,7 @@ CUresult fault_of(emulator::Rule rule) noexcept {
     case Rule::ScopeTooNarrow:
     case Rule::BarrierDivergence:
     case Rule::SyncMask:
+    case Rule::UnfinishedCopy:
     case Rule::Nondeterminism:
     case Rule::RaceSameValue:
     case Rule::ExitedLaneInMask:

@@ -1,6 +1,7 @@
 // src/driver/emulated/launch.cpp - launch calls
 #include "driver/emulated/launch.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "driver/emulated/entries.hpp"
@@ -78,9 +79,21 @@ CUresult check_cluster(const LaunchRequest& request, const Refusal& refuse, Dim3
     return refuse(CUDA_ERROR_INVALID_CLUSTER_SIZE, "clusters of " + words(request.cluster) +
                                                        " blocks; the kernel has " + words(own));
   }
+  if (!asked && own.count() == 0 && function.kernel->explicit_cluster) {
+    return refuse(CUDA_ERROR_INVALID_CLUSTER_SIZE,
+                  "no size of clusters, which a kernel with .explicitcluster asks for; give "
+                  "CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION");
+  }
   cluster = asked ? request.cluster : own.count() != 0 ? own : Dim3{1, 1, 1};
   if (cluster == Dim3{1, 1, 1}) return CUDA_SUCCESS;
-  const std::uint64_t most = function.non_portable_cluster != 0 ? 16 : 8;
+  const ptx::Gpu& gpu = function.owner->context->memory.gpu();
+  if (!has_clusters(gpu)) {
+    return refuse(CUDA_ERROR_NOT_SUPPORTED, "clusters of " + words(cluster) + " blocks; '" +
+                                                std::string(gpu.name) +
+                                                "' has none, they came with sm_90");
+  }
+  const std::uint64_t portable = function.non_portable_cluster != 0 ? 16 : 8;
+  const std::uint64_t most = std::min<std::uint64_t>(portable, function.kernel->most_cluster);
   const Dim3& grid = request.grid;
   if (cluster.count() > most || grid.x % cluster.x != 0 || grid.y % cluster.y != 0 ||
       grid.z % cluster.z != 0) {
@@ -89,9 +102,7 @@ CUresult check_cluster(const LaunchRequest& request, const Refusal& refuse, Dim3
                       "; a cluster has at most " + std::to_string(most) +
                       " blocks and divides the grid");
   }
-  return refuse(CUDA_ERROR_NOT_SUPPORTED,
-                "clusters of " + words(cluster) +
-                    " blocks; the emulated driver runs clusters of one block only");
+  return CUDA_SUCCESS;
 }
 
 /// The parameter block, from whichever of the two ways the caller took.

@@ -24,10 +24,13 @@ struct LaunchRequest {
 /// CUDA_ERROR_INVALID_HANDLE: no living function, or of another context. INVALID_VALUE: sizes of
 /// grid, block or dynamic shared memory beyond the device or the kernel's attributes; arguments
 /// missing or given twice. COOPERATIVE_LAUNCH_TOO_LARGE. INVALID_CLUSTER_SIZE, NOT_SUPPORTED for
-/// clusters of more than one block. Never LAUNCH_OUT_OF_RESOURCES: how many registers a kernel has
-/// is not known without a compiler.
+/// clusters of more than one block before sm_90. Never LAUNCH_OUT_OF_RESOURCES: how many registers
+/// a kernel has is not known without a compiler.
 [[nodiscard]] CUresult prepare_launch(CUcontext context, const LaunchRequest& request,
                                       KernelLaunch& launch);
+
+/// Whether the device runs clusters of more than one block.
+[[nodiscard]] bool has_clusters(const ptx::Gpu& gpu) noexcept;
 
 /// Blocks of the function that are on the device at the same time (occupancy.cpp).
 [[nodiscard]] std::uint64_t resident_blocks(const CUfunc_st& function, std::uint64_t block_threads,

@@ -34,6 +34,26 @@ CUresult check(CUfunction function) {
   return living(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
+/// Clusters of so many blocks that are on the device at the same time. The blocks of a cluster are
+/// on the multiprocessors of one GPC; how those are spread over GPCs is not in the GPU table and
+/// taken to be even, in pairs, at most 18 each, as on H100.
+std::uint64_t active_clusters(const ptx::Gpu& gpu, std::uint64_t blocks_on_one,
+                              std::uint64_t size) {
+  constexpr std::uint64_t kMostInGpc = 18;
+  const std::uint64_t gpcs = (gpu.sms + kMostInGpc - 1) / kMostInGpc;
+  const std::uint64_t pairs = gpu.sms / 2u;
+  std::uint64_t clusters = 0;
+  for (std::uint64_t gpc = 0; gpc < gpcs; ++gpc) {
+    const std::uint64_t multiprocessors = 2 * (pairs * (gpc + 1) / gpcs - pairs * gpc / gpcs);
+    clusters += multiprocessors * blocks_on_one / size;
+  }
+  return clusters;
+}
+
+std::uint64_t threads_of(const CUlaunchConfig& config) {
+  return std::uint64_t{config.blockDimX} * config.blockDimY * config.blockDimZ;
+}
+
 /// The size of clusters that a configuration asks for.
 emulator::Dim3 cluster_of(const CUfunc_st& function, const CUlaunchConfig& config) {
   for (unsigned i = 0; i < config.numAttrs; ++i) {
@@ -53,6 +73,11 @@ std::uint64_t resident_blocks(const CUfunc_st& function, std::uint64_t block_thr
                               std::uint64_t dynamic_shared_bytes) {
   return std::uint64_t{active_blocks(function, block_threads, dynamic_shared_bytes)} *
          gpu_of(function).sms;
+}
+
+bool has_clusters(const ptx::Gpu& gpu) noexcept {
+  ptx::TargetName target;
+  return ptx::parse_target_name(gpu.target, target) && target.sm >= 90;
 }
 
 namespace entries {
@@ -135,6 +160,15 @@ CUresult occupancy_max_potential_cluster_size(int* cluster_size, CUfunction func
     if (const CUresult result = check(function)) return result;
     if (cluster_size == nullptr || config == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *cluster_size = 1;
+    const ptx::Gpu& gpu = gpu_of(*function);
+    if (!has_clusters(gpu)) return CUDA_SUCCESS;
+    const std::uint32_t blocks =
+        active_blocks(*function, threads_of(*config), config->sharedMemBytes);
+    const int most = std::min(function->non_portable_cluster != 0 ? 16 : 8,
+                              static_cast<int>(function->kernel->most_cluster));
+    for (int size = 2; size <= most; size *= 2) {
+      if (active_clusters(gpu, blocks, static_cast<unsigned>(size)) > 0) *cluster_size = size;
+    }
     return CUDA_SUCCESS;
   });
 }
@@ -149,13 +183,20 @@ CUresult occupancy_max_active_clusters(int* num_clusters, CUfunction function,
     }
     const emulator::Dim3 cluster = cluster_of(*function, *config);
     if (cluster.count() == 0) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-    if (cluster != emulator::Dim3{1, 1, 1}) {
-      return refuse(CUDA_ERROR_NOT_SUPPORTED,
-                    "the emulated driver runs clusters of one block only");
+    const std::uint64_t threads = threads_of(*config);
+    if (cluster == emulator::Dim3{1, 1, 1}) {
+      *num_clusters = static_cast<int>(resident_blocks(*function, threads, config->sharedMemBytes));
+      return CUDA_SUCCESS;
     }
-    const std::uint64_t threads =
-        std::uint64_t{config->blockDimX} * config->blockDimY * config->blockDimZ;
-    *num_clusters = static_cast<int>(resident_blocks(*function, threads, config->sharedMemBytes));
+    const ptx::Gpu& gpu = gpu_of(*function);
+    if (!has_clusters(gpu)) {
+      return refuse(CUDA_ERROR_NOT_SUPPORTED,
+                    "'" + std::string(gpu.name) + "' has no clusters, they came with sm_90");
+    }
+    const std::uint64_t most = function->non_portable_cluster != 0 ? 16 : 8;
+    if (cluster.count() > most) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    *num_clusters = static_cast<int>(active_clusters(
+        gpu, active_blocks(*function, threads, config->sharedMemBytes), cluster.count()));
     return CUDA_SUCCESS;
   });
 }
