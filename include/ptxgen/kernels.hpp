@@ -4,6 +4,7 @@
 #include "ptxgen/kernels/elementwise.hpp"
 #include "ptxgen/kernels/gemv.hpp"
 #include "ptxgen/kernels/gemv/kernel.hpp"
+#include "ptxgen/kernels/gemv/models.hpp"
 #include "ptxgen/kernels/gemv/plan.hpp"
 #include "ptxgen/kernels/gemv/planner.hpp"
 #include "ptxgen/kernels/gemv_coalesced.hpp"

@@ -70,4 +70,10 @@ Device open_device(const DeviceChoice& choice, const ptx::Gpu& gpu, const Settin
                       DeviceKind::Emulator, settings);
 }
 
+ptx::Gpu planned_gpu(const std::string& gpu, const std::string& device, const Settings& settings) {
+  const DeviceChoice choice = choose_device(device, gpu.empty() ? "" : "--gpu", settings);
+  if (!choice.emulator) return gpu_of(open_device(choice, {}, settings).info());
+  return chosen_gpu(gpu.empty() && choice.gpu.empty() ? settings.emulated_gpu : gpu, choice, {});
+}
+
 }  // namespace ptxgen::cli

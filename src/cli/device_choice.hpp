@@ -29,6 +29,11 @@ struct DeviceChoice {
 [[nodiscard]] ptx::Gpu chosen_gpu(const std::string& given, const DeviceChoice& choice,
                                   std::string_view target);
 
+/// The GPU that something is planned for without being run: `--gpu`, else the GPU that `--device`
+/// means, by its own figures, else what the emulator shows. Throws as the functions above.
+[[nodiscard]] ptx::Gpu planned_gpu(const std::string& gpu, const std::string& device,
+                                   const Settings& settings);
+
 /// Opens what was chosen; `gpu` is what the emulator shows. Throws `Error` as Device::open.
 [[nodiscard]] Device open_device(const DeviceChoice& choice, const ptx::Gpu& gpu,
                                  const Settings& settings);

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "driver/emulated/occupancy.hpp"
 #include "optimize/limit_findings.hpp"
+#include "ptx/occupancy.hpp"
 #include "ptxgen/analysis/liveness.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/runtime/assembler.hpp"
@@ -14,8 +14,7 @@ namespace ptxgen::cli {
 
 namespace {
 
-using driver::emulated::BlockNeeds;
-using driver::emulated::blocks_per_sm;
+using ptx::BlockNeeds;
 
 constexpr std::uint32_t kWarp = 32;
 

@@ -17,6 +17,8 @@ namespace {
 
 /// cuDeviceGetAttribute knows the attribute of clusters from this version on.
 constexpr int kDriverWithClusters = 11080;
+/// And that of blocks per multiprocessor.
+constexpr int kDriverWithBlockCount = 11000;
 
 DeviceLimits ask_limits(const Table& table, driver::CUdevice device, int driver_version) {
   using namespace driver;
@@ -40,12 +42,20 @@ DeviceLimits ask_limits(const Table& table, driver::CUdevice device, int driver_
   l.shared_per_multiprocessor = ask(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
   l.reserved_shared_per_block = ask(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
   l.registers_per_block = ask(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK);
+  l.registers_per_multiprocessor = ask(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
   l.l2_bytes = ask(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
   l.clock_khz = ask(CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
   l.cooperative = ask(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH) != 0;
   if (driver_version >= kDriverWithClusters) {
     l.clusters = ask(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH) != 0;
   }
+  if (driver_version >= kDriverWithBlockCount) {
+    l.blocks_per_multiprocessor = ask(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
+  }
+  // Two transfers in each clock; kHz times bits in units of 1e9 bytes per second.
+  const double khz = ask(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
+  const double bits = ask(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
+  l.bandwidth_gb_per_s = 2 * khz * bits / 8 * 1e-6;
   std::size_t bytes = 0;
   must(table, Stage::Device, &Table::device_total_mem, &bytes, device);
   l.memory_bytes = bytes;

@@ -6,10 +6,10 @@
 // bytes for 7.x, 128 after) are given. The comments show the sum.
 #include <catch2/catch.hpp>
 
-#include "driver/emulated/occupancy.hpp"
+#include "ptx/occupancy.hpp"
 
 using namespace ptxgen;
-using namespace ptxgen::driver::emulated;
+using namespace ptxgen::ptx;
 
 namespace {
 

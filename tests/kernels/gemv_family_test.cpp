@@ -110,6 +110,7 @@ Outcome run(const GemvPlan& plan, const Operands& operands, std::string_view tar
   launch.kernel = "gemv";
   launch.grid = {geometry.grid.x, 1, 1};
   launch.block = {geometry.block.x, 1, 1};
+  launch.cluster = {geometry.cluster.x, 1, 1};
   launch.dynamic_shared_bytes = geometry.dynamic_shared_bytes;
   launch.parameters = {block.data(), block.size()};
   emulator::Options options;
@@ -336,6 +337,22 @@ TEST_CASE("gemv family: path async") {
     verify(async(plan_of(problem(3000, 9, GemvLayout::R, GemvType::f16), 16, 1, 1, 2, 4), stages));
     clean(async(plan_of(problem(70, 300), 16, 1, 2, 4, 5), stages));
     clean(async(plan_of(problem(3000, 9, GemvLayout::R, GemvType::f16), 16, 1, 1, 2, 4), stages));
+  }
+}
+
+TEST_CASE("gemv family: clusters") {
+  const auto clustered = [](GemvPlan plan, std::uint32_t cluster) {
+    plan.cluster = cluster;
+    return plan;
+  };
+  for (const std::uint32_t size : {2u, 4u, 8u}) {
+    verify(clustered(plan_of(problem(64, 256), 16, 1, 1, 4, 16), size));
+    verify(clustered(plan_of(problem(70, 300), 16, 1, 2, 4, 24), size));
+    verify(clustered(plan_of(problem(3000, 6, GemvLayout::R), 16, 1, 2, 1, 16, 4), size));
+    verify(clustered(plan_of(problem(100, 512, GemvLayout::T, GemvType::bf16), 16, 1, 1, 4, 16),
+                     size));
+    clean(clustered(plan_of(problem(70, 300), 16, 1, 2, 4, 24), size));
+    clean(clustered(plan_of(problem(3000, 6, GemvLayout::R), 16, 1, 2, 1, 16, 4), size));
   }
 }
 

@@ -133,6 +133,8 @@ TEST_CASE("the GPU table has the parts that the program names, with possible fig
     CHECK(gpu->blocks_per_sm >= 16);
     CHECK(gpu->dram_latency_ns >= 300);
     CHECK(gpu->dram_latency_ns <= 1500);
+    CHECK(gpu->read_share >= 0.8);
+    CHECK(gpu->read_share < 1);
   }
   CHECK(find_gpu("H200") == nullptr);
 }

@@ -42,6 +42,54 @@ TEST_CASE("a device says what it is") {
   CHECK(&copy.table() == &driver.table);
 }
 
+TEST_CASE("the planner sees an emulated device as its row of the GPU table, but for the target") {
+  for (const ptx::Gpu& row : ptx::gpus()) {
+    INFO(row.name);
+    const DeviceInfo info = Device::open("emulator:" + std::string(row.name), bare()).info();
+    CHECK(info.limits.bandwidth_gb_per_s == Approx(row.bandwidth_gb_per_s).epsilon(0.001));
+    const ptx::Gpu gpu = gpu_of(info);
+    CHECK(gpu.name == row.name);
+    CHECK(gpu.full_name == row.full_name);
+    CHECK(gpu.target == info.target);
+    CHECK(gpu.sms == row.sms);
+    CHECK(gpu.clock_mhz == row.clock_mhz);
+    CHECK(gpu.bandwidth_gb_per_s == row.bandwidth_gb_per_s);
+    CHECK(gpu.memory_bytes == row.memory_bytes);
+    CHECK(gpu.l2_bytes == row.l2_bytes);
+    CHECK(gpu.shared_per_sm == row.shared_per_sm);
+    CHECK(gpu.shared_per_block == row.shared_per_block);
+    CHECK(gpu.registers_per_sm == row.registers_per_sm);
+    CHECK(gpu.threads_per_sm == row.threads_per_sm);
+    CHECK(gpu.blocks_per_sm == row.blocks_per_sm);
+    CHECK(gpu.dram_latency_ns == row.dram_latency_ns);
+    CHECK(gpu.read_share == row.read_share);
+  }
+}
+
+TEST_CASE("a part that is in no row is planned for by its own figures") {
+  DeviceInfo info = Device::open("emulator:h100", bare()).info();
+  info.limits.multiprocessors = 114;
+  info.limits.bandwidth_gb_per_s = 2039;
+  const ptx::Gpu gpu = gpu_of(info);
+  CHECK(gpu.name == "sm_90");
+  CHECK(gpu.full_name == "sm_90");
+  CHECK(gpu.sms == 114);
+  CHECK(gpu.bandwidth_gb_per_s == 2039);
+  CHECK(gpu.dram_latency_ns == ptx::find_gpu("h100")->dram_latency_ns);
+  CHECK(gpu.read_share == ptx::find_gpu("h100")->read_share);
+  // A driver that tells no clock: as much for each multiprocessor as the relative has.
+  info.limits.bandwidth_gb_per_s = 0;
+  CHECK(gpu_of(info).bandwidth_gb_per_s == Approx(3350.0 * 114 / 132));
+  // The same multiprocessors, another memory: no such part either.
+  info.limits.multiprocessors = 132;
+  info.limits.bandwidth_gb_per_s = 2400;
+  CHECK(gpu_of(info).name == "sm_90");
+  CHECK(gpu_of(info).bandwidth_gb_per_s == 2400);
+  info.limits.bandwidth_gb_per_s = 4917;  // what an H200's clock and width come to
+  CHECK(gpu_of(info).name == "h200");
+  CHECK(gpu_of(info).bandwidth_gb_per_s == 4800);
+}
+
 TEST_CASE("kernels are built for the newest base target the device and its driver know") {
   CaughtLog log;
   ScriptedDriver driver;

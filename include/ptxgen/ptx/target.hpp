@@ -56,6 +56,7 @@ struct Gpu {
   std::uint16_t threads_per_sm = 0;
   std::uint16_t blocks_per_sm = 0;
   std::uint16_t dram_latency_ns = 0;  ///< a load from DRAM under load
+  double read_share = 0.9;            ///< of the datasheet bandwidth that a kernel which reads gets
 };
 
 [[nodiscard]] std::span<const Gpu> gpus() noexcept;

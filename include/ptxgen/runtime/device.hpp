@@ -34,9 +34,12 @@ struct DeviceLimits {
   std::uint32_t shared_per_multiprocessor = 0;
   std::uint32_t reserved_shared_per_block = 0;
   std::uint32_t registers_per_block = 0;  ///< 32-bit registers
+  std::uint32_t registers_per_multiprocessor = 0;
+  std::uint32_t blocks_per_multiprocessor = 0;
   std::uint32_t l2_bytes = 0;
   std::uint32_t clock_khz = 0;
   std::uint64_t memory_bytes = 0;
+  double bandwidth_gb_per_s = 0;  ///< from memory clock and bus width; 0 if the driver tells none
   bool cooperative = false;
   bool clusters = false;
 };
@@ -53,6 +56,12 @@ struct DeviceInfo {
   int newest_ptx = 0;      ///< that its driver compiles, 10 * major + minor; 0 if not known
   DeviceLimits limits;
 };
+
+/// The device as the planner models it. The row of the GPU table that is such a part (architecture,
+/// multiprocessors, bandwidth within 5 %), else one made of the device's own figures with latency
+/// and read share of the first row of that architecture. What a device says of its multiprocessors,
+/// L2 and target counts in both cases. Names are those of a row, or of the target.
+[[nodiscard]] ptx::Gpu gpu_of(const DeviceInfo& info) noexcept;
 
 /// A device that was opened: its driver's table and what it can do. A cheap value.
 ///

@@ -1,18 +1,17 @@
 // src/driver/emulated/occupancy.cpp - the occupancy calls
-#include "driver/emulated/occupancy.hpp"
-
 #include <algorithm>
 
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/launch.hpp"
+#include "ptx/occupancy.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
 
 const ptx::Gpu& gpu_of(const CUfunc_st& function) { return function.owner->context->memory.gpu(); }
 
-BlockNeeds needs_of(const CUfunc_st& function, std::uint64_t threads, std::uint64_t dynamic) {
-  BlockNeeds needs;
+ptx::BlockNeeds needs_of(const CUfunc_st& function, std::uint64_t threads, std::uint64_t dynamic) {
+  ptx::BlockNeeds needs;
   needs.threads = static_cast<std::uint32_t>(std::min<std::uint64_t>(threads, 0xffffffffu));
   needs.registers = static_cast<std::uint32_t>(function.registers);
   needs.static_shared = function.kernel->static_shared_bytes;

@@ -1,9 +1,9 @@
-// src/driver/emulated/occupancy_rules.cpp - the arithmetic of occupancy
+// src/ptx/occupancy.cpp - the arithmetic of occupancy
 #include <algorithm>
 
-#include "driver/emulated/occupancy.hpp"
+#include "ptx/occupancy.hpp"
 
-namespace ptxgen::inline v0::driver::emulated {
+namespace ptxgen::inline v0::ptx {
 namespace {
 
 constexpr std::uint32_t kWarp = 32;
@@ -12,14 +12,12 @@ constexpr std::uint32_t kQuarters = 4;
 constexpr std::uint32_t kMostRegisters = 255;
 constexpr std::uint32_t kMostThreads = 1024;
 
-std::uint16_t architecture(const ptx::Gpu& gpu) noexcept {
-  ptx::TargetName name;
-  return ptx::parse_target_name(gpu.target, name) ? name.sm : std::uint16_t{0};
+std::uint16_t architecture(const Gpu& gpu) noexcept {
+  TargetName name;
+  return parse_target_name(gpu.target, name) ? name.sm : std::uint16_t{0};
 }
 
-std::uint64_t shared_unit(const ptx::Gpu& gpu) noexcept {
-  return architecture(gpu) >= 80 ? 128 : 256;
-}
+std::uint64_t shared_unit(const Gpu& gpu) noexcept { return architecture(gpu) >= 80 ? 128 : 256; }
 
 template <class T>
 constexpr T up(T value, T unit) noexcept {
@@ -28,11 +26,11 @@ constexpr T up(T value, T unit) noexcept {
 
 }  // namespace
 
-std::uint32_t reserved_shared(const ptx::Gpu& gpu) noexcept {
+std::uint32_t reserved_shared(const Gpu& gpu) noexcept {
   return architecture(gpu) >= 80 ? 1024 : 0;
 }
 
-std::uint32_t blocks_per_sm(const ptx::Gpu& gpu, const BlockNeeds& needs) noexcept {
+std::uint32_t blocks_per_sm(const Gpu& gpu, const BlockNeeds& needs) noexcept {
   if (needs.threads == 0 || needs.threads > kMostThreads) return 0;
   const std::uint64_t own = needs.static_shared + needs.dynamic_shared;
   if (own > gpu.shared_per_block || needs.dynamic_shared > needs.most_dynamic_shared) return 0;
@@ -52,7 +50,7 @@ std::uint32_t blocks_per_sm(const ptx::Gpu& gpu, const BlockNeeds& needs) noexce
   return blocks;
 }
 
-std::uint64_t available_dynamic_shared(const ptx::Gpu& gpu, const BlockNeeds& needs,
+std::uint64_t available_dynamic_shared(const Gpu& gpu, const BlockNeeds& needs,
                                        std::uint32_t blocks) noexcept {
   if (blocks == 0) return 0;
   const std::uint64_t each = gpu.shared_per_sm / blocks / shared_unit(gpu) * shared_unit(gpu);
@@ -62,4 +60,4 @@ std::uint64_t available_dynamic_shared(const ptx::Gpu& gpu, const BlockNeeds& ne
   return std::min(each - std::min(each, gone), most);
 }
 
-}  // namespace ptxgen::inline v0::driver::emulated
+}  // namespace ptxgen::inline v0::ptx

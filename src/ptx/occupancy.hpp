@@ -1,4 +1,4 @@
-// src/driver/emulated/occupancy.hpp - how many blocks a multiprocessor holds
+// src/ptx/occupancy.hpp - how many blocks a multiprocessor holds
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 /// NVIDIA's occupancy rules, as the CUDA C++ Programming Guide (technical specifications per
 /// compute capability) and the toolkit's cuda_occupancy.h (13.0) give them: what a block takes of a
 /// multiprocessor in warps, registers and shared memory, and how often that fits.
-namespace ptxgen::inline v0::driver::emulated {
+namespace ptxgen::inline v0::ptx {
 
 /// What a kernel takes.
 struct BlockNeeds {
@@ -27,15 +27,15 @@ struct BlockNeeds {
 /// it as it has. A block that fits but for its registers counts as fitting once: declared registers
 /// are an upper bound of those that a compiler would allocate, and a launch is never refused for
 /// them.
-[[nodiscard]] std::uint32_t blocks_per_sm(const ptx::Gpu& gpu, const BlockNeeds& needs) noexcept;
+[[nodiscard]] std::uint32_t blocks_per_sm(const Gpu& gpu, const BlockNeeds& needs) noexcept;
 
 /// The most dynamic shared memory with which `blocks` such blocks are on one multiprocessor
 /// together, in bytes; 0 if none is left. `needs.dynamic_shared` and the opted-in limit are not
 /// looked at.
-[[nodiscard]] std::uint64_t available_dynamic_shared(const ptx::Gpu& gpu, const BlockNeeds& needs,
+[[nodiscard]] std::uint64_t available_dynamic_shared(const Gpu& gpu, const BlockNeeds& needs,
                                                      std::uint32_t blocks) noexcept;
 
 /// Bytes of shared memory in each block that the system keeps.
-[[nodiscard]] std::uint32_t reserved_shared(const ptx::Gpu& gpu) noexcept;
+[[nodiscard]] std::uint32_t reserved_shared(const Gpu& gpu) noexcept;
 
-}  // namespace ptxgen::inline v0::driver::emulated
+}  // namespace ptxgen::inline v0::ptx

@@ -1,0 +1,156 @@
+// src/kernels/gemv/candidates.cpp - GEMV plans worth looking at
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <span>
+
+#include "kernels/gemv/model.hpp"
+#include "kernels/gemv/partition.hpp"
+#include "ptx/occupancy.hpp"
+#include "ptxgen/support/error.hpp"
+
+namespace ptxgen::inline v0::gemv {
+
+namespace {
+
+struct Warps {
+  std::uint32_t out;
+  std::uint32_t k;
+};
+constexpr Warps kWarps[] = {{4, 1}, {2, 2}, {1, 4}, {8, 1}, {4, 2}, {2, 4}, {1, 8}, {2, 1}, {1, 2}};
+// Others than powers of two, since matrices mostly are and multiprocessors mostly not: strips of
+// steps that do not divide evenly spread better over them.
+constexpr std::uint32_t kUnrolls[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16};
+constexpr std::uint32_t kRows[] = {1, 2, 4};
+// Rings of cp.async: no registers hold what is on its way, so small steps do.
+constexpr std::uint32_t kRingUnrolls[] = {1, 2, 4};
+constexpr std::uint32_t kRingStages[] = {4, 8};
+constexpr std::uint32_t kMostLoads = 16;  // of a lane: more take too many registers
+constexpr std::uint32_t kMostBlocksPerSm = 16;
+// Bytes in flight worth looking at, as multiples of what latency and bandwidth ask for.
+constexpr double kLeastFlight = 0.75;
+constexpr double kMostFlight = 5;
+constexpr std::uint64_t kMostBlocks = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMostWorkspace = std::uint64_t{5} << 18;  // 1.25 MiB
+
+// Collects the plans of one shape of blocks.
+class Collector {
+ public:
+  Collector(const ptx::Gpu& gpu, std::vector<GemvPlan>& plans) : gpu_(gpu), plans_(plans) {}
+
+  void add_partitions(GemvPlan plan) {
+    ptx::BlockNeeds needs;
+    needs.threads = plan.threads();
+    needs.registers = registers(plan);
+    needs.static_shared = plan.shared_bytes();
+    fit_ = std::min(ptx::blocks_per_sm(gpu_, needs), kMostBlocksPerSm);
+    if (fit_ == 0) return;
+    first_ = static_cast<std::ptrdiff_t>(plans_.size());
+    const std::uint64_t strips = plan.strips();
+    const std::uint64_t sms = gpu_.sms;
+    // One block for each strip, as many for each as fill the multiprocessors evenly, or all the
+    // places on them.
+    add(plan, strips);
+    const double each = static_cast<double>(plan.bytes_in_flight());
+    const double wanted = bytes_in_flight_wanted(gpu_);
+    const auto least = static_cast<std::uint64_t>(kLeastFlight * wanted / each);
+    const auto most = static_cast<std::uint64_t>(kMostFlight * wanted / each) + 1;
+    for (std::uint64_t m = std::clamp<std::uint64_t>(least, 1, fit_);
+         m <= std::min<std::uint64_t>(most, fit_); ++m) {
+      add(plan, sms * m);
+      const std::uint64_t split = sms * m / strips;
+      if (split > 1 && split * strips != sms * m) add(plan, split * strips);
+    }
+    if (plan.units() < sms) add(plan, plan.units());
+  }
+
+ private:
+  void add(GemvPlan plan, std::uint64_t blocks) {
+    if (blocks == 0 || blocks > std::min(kMostBlocks, plan.units())) return;
+    plan.blocks = static_cast<std::uint32_t>(blocks);
+    plan.blocks_per_sm =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(fit_, ceil_div(blocks, gpu_.sms)));
+    if (plan.workspace_bytes() > kMostWorkspace) return;
+    if (std::find(plans_.begin() + first_, plans_.end(), plan) != plans_.end()) return;
+    plans_.push_back(plan);
+  }
+
+  const ptx::Gpu& gpu_;
+  std::vector<GemvPlan>& plans_;
+  std::uint32_t fit_ = 0;
+  std::ptrdiff_t first_ = 0;  // of the shape's plans
+};
+
+// The plan that every problem has: one warp for each strip, one block for each warp.
+GemvPlan plainest(GemvPlan plan) {
+  plan.warps_out = plan.warps_k = plan.rows = plan.unroll = 1;
+  plan.blocks = static_cast<std::uint32_t>(plan.strips());
+  return plan;
+}
+
+// Rows of a warp that make sense for the layout.
+std::span<const std::uint32_t> rows_of(GemvLayout layout) {
+  return std::span(kRows).first(layout == GemvLayout::R ? std::size(kRows) : 1);
+}
+
+void add_direct(GemvPlan plan, Collector& collector) {
+  for (const Warps warps : kWarps) {
+    for (const std::uint32_t rows : rows_of(plan.problem.layout)) {
+      for (const std::uint32_t unroll : kUnrolls) {
+        if (rows * unroll > kMostLoads) break;
+        plan.warps_out = warps.out;
+        plan.warps_k = warps.k;
+        plan.rows = rows;
+        plan.unroll = unroll;
+        collector.add_partitions(plan);
+      }
+    }
+  }
+}
+
+void add_async(GemvPlan plan, Collector& collector) {
+  plan.path = GemvPath::Async;
+  for (const Warps warps : kWarps) {
+    if (warps.out * warps.k < 4) break;
+    for (const std::uint32_t rows : rows_of(plan.problem.layout)) {
+      for (const std::uint32_t unroll : kRingUnrolls) {
+        for (const std::uint32_t stages : kRingStages) {
+          plan.warps_out = warps.out;
+          plan.warps_k = warps.k;
+          plan.rows = rows;
+          plan.unroll = unroll;
+          plan.stages = stages;
+          collector.add_partitions(plan);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+bool can_be(const GemvPlan& plan, const ptx::Target& target) {
+  try {
+    check(plan, target);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::vector<GemvPlan> candidates(const GemvProblem& problem, const ptx::Gpu& gpu) {
+  const ptx::Target& target = ptx::target(gpu.target);
+  std::vector<GemvPlan> plans;
+  GemvPlan plan;
+  plan.problem = problem;
+  plan.load_bytes = widest_load(problem);
+  plan.programmatic = target.sm >= 90;
+  check(problem);
+  Collector collector(gpu, plans);
+  add_direct(plan, collector);
+  if (target.sm >= 80 && target.sm < 90 && plan.load_bytes >= 4) add_async(plan, collector);
+  plans.push_back(plainest(plan));
+  return plans;
+}
+
+}  // namespace ptxgen::inline v0::gemv

@@ -1,0 +1,194 @@
+// tests/cli/plan_test.cpp - ptxgen plan and decode-estimate, as text and as JSON
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "program.hpp"
+#include "ptxgen/kernels/gemv/planner.hpp"
+
+using namespace ptxgen;
+using namespace ptxgen::test;
+using nlohmann::json;
+
+namespace {
+
+json json_of(std::vector<std::string> arguments) {
+  arguments.emplace_back("--json");
+  const auto result = ptxgen_program(arguments);
+  INFO(result.err);
+  REQUIRE(result.exit_code == 0);
+  CHECK(result.err == "");
+  return json::parse(result.out);
+}
+
+// The first line of what a usage error says.
+std::string refused(const std::vector<std::string>& arguments) {
+  const auto result = ptxgen_program(arguments);
+  CHECK(result.exit_code == 2);
+  CHECK(result.out == "");
+  return result.err.substr(0, result.err.find('\n'));
+}
+
+}  // namespace
+
+TEST_CASE("plan shows the library's ranking with its predictions") {
+  const json shown = json_of({"plan", "gemv", "-p", "k=4096", "-p", "n=11008", "-p", "layout=R",
+                              "-p", "dtype=bf16", "--gpu", "h200", "--top", "7"});
+  GemvProblem problem;
+  problem.k = 4096;
+  problem.n = 11008;
+  problem.layout = GemvLayout::R;
+  problem.weights = GemvType::bf16;
+  const auto ranking = rank_gemv_plans(problem, *ptx::find_gpu("h200"));
+  CHECK(shown.at("kernel") == "gemv");
+  CHECK(shown.at("problem").at("text") == to_text(problem));
+  CHECK(shown.at("gpu").at("name") == "h200");
+  CHECK(shown.at("gpu").at("sms") == 132);
+  CHECK(shown.at("roofline_us").at("datasheet") == Approx(4096.0 * 11008 * 2 / 4800e3));
+  CHECK(shown.at("roofline_us").at("read") == Approx(4096.0 * 11008 * 2 / (4800e3 * 0.92)));
+  CHECK(shown.at("considered") == ranking.size());
+  REQUIRE(shown.at("candidates").size() == 7);
+  for (std::size_t i = 0; i < 7; ++i) {
+    const json& row = shown.at("candidates")[i];
+    const GemvCandidate& candidate = ranking[i];
+    CHECK(row.at("why") == candidate.why);
+    CHECK(row.at("plan").at("text") == to_text(candidate.plan));
+    CHECK(row.at("plan").at("blocks") == candidate.plan.blocks);
+    CHECK(row.at("plan").at("unroll") == candidate.plan.unroll);
+    const json& said = row.at("prediction");
+    CHECK(said.at("isolated_us") == candidate.prediction.isolated_us);
+    CHECK(said.at("chained_us") == candidate.prediction.chained_us);
+    CHECK(said.at("bytes_in_flight_per_sm") == candidate.prediction.bytes_in_flight_per_sm);
+    CHECK(said.at("tail_loss") == candidate.prediction.tail_loss);
+    CHECK(said.at("registers") == candidate.prediction.registers);
+    CHECK(said.at("workspace_bytes") == candidate.prediction.workspace_bytes);
+    CHECK(said.at("weight_requests") == candidate.prediction.weight_requests);
+  }
+}
+
+TEST_CASE("plan as text: two lines of heads, three for each candidate") {
+  const auto result = ptxgen_program({"plan", "gemv", "--gpu", "rtx4090", "--top", "2"});
+  CHECK(result.exit_code == 0);
+  CHECK(result.err == "");
+  const std::string head =
+      "T f32 4096x4096 on NVIDIA GeForce RTX 4090, 128 SMs\n"
+      "weights alone: 66.58 us at the 1008 GB/s of the datasheet, 71.59 us at the 937 GB/s that a "
+      "reader gets\n\n"
+      "   isolated us  chained us  GB/s  KiB in flight  waves  tail %  registers  workspace B\n";
+  INFO(result.out);
+  CHECK(result.out.substr(0, head.size()) == head);
+  std::size_t lines = 0;
+  for (const char c : result.out) lines += c == '\n' ? 1 : 0;
+  CHECK(lines == 4 + 2 * 3);
+  const auto best = rank_gemv_plans({}, *ptx::find_gpu("rtx4090")).front();
+  CHECK(contains(result.out, "\n    " + to_text(best.plan) + "\n    " + best.why + "\n2"));
+}
+
+TEST_CASE("plan takes what gemv takes, and a target for a generic part") {
+  const json shown = json_of({"plan", "gemv", "-p", "k=100", "-p", "n=60", "-p", "lda=64", "-p",
+                              "dtype=f16", "--gpu", "sm_80", "--top", "1"});
+  CHECK(shown.at("problem").at("lda") == 64);
+  CHECK(shown.at("problem").at("dtype") == "f16");
+  CHECK(shown.at("problem").at("layout") == "T");
+  CHECK(shown.at("gpu").at("name") == "sm_80");
+  // Without --gpu: the GPU that the emulated driver shows.
+  CHECK(json_of({"plan", "gemv"}).at("gpu").at("name") == "h200");
+  const auto other = with_environment({"PTXGEN_EMULATED_GPU=l40s"}, {"plan", "gemv", "--json"});
+  CHECK(json::parse(other.out).at("gpu").at("name") == "l40s");
+  const auto named = with_environment({"PTXGEN_DEVICE=emulator:a100"}, {"plan", "gemv", "--json"});
+  CHECK(json::parse(named.out).at("gpu").at("name") == "a100");
+}
+
+TEST_CASE("plan refuses what it has no answer for, and says what it takes") {
+  const auto plan = [](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"plan", "gemv"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return refused(arguments);
+  };
+  CHECK(refused({"plan", "vadd"}) ==
+        "ptxgen: there is no planner for 'vadd'; there is one for: gemv");
+  CHECK(plan({"-p", "k"}) == "ptxgen: -p wants NAME=VALUE, not 'k'");
+  CHECK(plan({"-p", "=1"}) == "ptxgen: -p wants NAME=VALUE, not '=1'");
+  CHECK(plan({"-p", "k=0"}) == "ptxgen: -p k=0: wants a whole number in 1..4294967295");
+  CHECK(plan({"-p", "n=4294967296"}) ==
+        "ptxgen: -p n=4294967296: wants a whole number in 1..4294967295");
+  CHECK(plan({"-p", "k=12x"}) == "ptxgen: -p k=12x: wants a whole number in 1..4294967295");
+  CHECK(plan({"-p", "layout=r"}) == "ptxgen: -p layout=r: wants T or R");
+  CHECK(plan({"-p", "dtype=f64"}) == "ptxgen: -p dtype=f64: wants f32, f16 or bf16");
+  CHECK(plan({"-p", "lda=5000000000"}) ==
+        "ptxgen: -p lda=5000000000: wants a whole number in 1..2147483648");
+  CHECK(plan({"-p", "lda=4095"}) ==
+        "ptxgen: -p lda=4095: a row has 4096 elements (n, layout T); wants at least that");
+  CHECK(plan({"-p", "lda=99", "-p", "k=100", "-p", "layout=R"}) ==
+        "ptxgen: -p lda=99: a row has 100 elements (k, layout R); wants at least that");
+  CHECK(plan({"-p", "m=1"}) ==
+        "ptxgen: gemv has no parameter 'm'; it has: k (1..4294967295), n (1..4294967295), layout "
+        "(T or R), dtype (f32, f16 or bf16), lda (1..2147483648)");
+  CHECK(contains(plan({"--gpu", "h201"}),
+                 "ptxgen: --gpu h201: there is no GPU 'h201'; there are t4"));
+  CHECK(plan({"--gpu", "h200", "--device", "cuda:0"}) ==
+        "ptxgen: --gpu needs the emulator, and --device cuda:0 is a GPU; leave it out, or say "
+        "--device emulator");
+}
+
+TEST_CASE("decode-estimate adds up the GEMVs of a token") {
+  const json shown =
+      json_of({"decode-estimate", "--model", "llama-2-7b", "--dtype", "f16", "--gpu", "h200"});
+  CHECK(shown.at("model").at("name") == "llama-2-7b");
+  CHECK(shown.at("model").at("card") == "meta-llama/Llama-2-7b-hf");
+  CHECK(shown.at("dtype") == "f16");
+  CHECK(shown.at("fused") == true);
+  CHECK(shown.at("fits") == true);
+  CHECK(shown.at("gemvs") == 129);
+  CHECK(shown.at("bytes") == Approx(13.2e9).epsilon(0.005));
+  double sum = 0;
+  double bytes = 0;
+  for (const json& row : shown.at("shapes")) {
+    const json& problem = row.at("problem");
+    CHECK(problem.at("layout") == "R");
+    const double count = row.at("count");
+    CHECK(row.at("total_us") ==
+          Approx(row.at("prediction").at("chained_us").get<double>() * count));
+    sum += row.at("total_us").get<double>();
+    bytes += problem.at("k").get<double>() * problem.at("n").get<double>() * 2 * count;
+  }
+  CHECK(shown.at("shapes").size() == 5);
+  CHECK(shown.at("bytes") == Approx(bytes));
+  CHECK(shown.at("predicted_us") == Approx(sum));
+  CHECK(shown.at("predicted_tokens_per_s") == Approx(1e6 / sum));
+  const json& roofline = shown.at("roofline_tokens_per_s");
+  CHECK(roofline.at("datasheet") == Approx(4800e9 / bytes));
+  CHECK(roofline.at("read") == Approx(4800e9 * 0.92 / bytes));
+  CHECK(shown.at("predicted_tokens_per_s") < roofline.at("read"));
+  CHECK(shown.at("predicted_tokens_per_s") > 0.9 * roofline.at("read").get<double>());
+
+  const json apart = json_of({"decode-estimate", "--model", "llama-2-7b", "--unfused"});
+  CHECK(apart.at("fused") == false);
+  CHECK(apart.at("gemvs") == 225);
+  CHECK(apart.at("bytes") == shown.at("bytes"));
+  CHECK(apart.at("predicted_us") > shown.at("predicted_us"));
+}
+
+TEST_CASE("decode-estimate as text, and where the weights do not fit") {
+  const auto result = ptxgen_program(
+      {"decode-estimate", "--model", "llama-3-70b", "--dtype", "bf16", "--gpu", "rtx4090"});
+  CHECK(result.exit_code == 0);
+  INFO(result.out);
+  const std::string head =
+      "llama-3-70b bf16 on NVIDIA GeForce RTX 4090, the GEMVs of one token as one chain\n\n"
+      " matrix      k       n  count  MB each  us each  GB/s  us in all\n"
+      "    qkv   8192   10240     80    167.8  ";
+  CHECK(result.out.substr(0, head.size()) == head);
+  CHECK(contains(result.out, "\n139.01 GB of weights in 321 GEMVs, "));
+  CHECK(contains(result.out, "the weights do not fit into the 24 GB of this GPU\n"));
+  CHECK(
+      contains(result.out, " tokens/s at the 937 GB/s that a reader gets, 7 at the 1008 GB/s of"));
+}
+
+TEST_CASE("decode-estimate lists its models to those who name another") {
+  CHECK(refused({"decode-estimate", "--model", "llama"}) ==
+        "ptxgen: --model llama: there is no such model in the table; there are: llama-2-7b, "
+        "llama-3-70b, llama-3-8b, llama-3.2-1b, mistral-7b, phi-3-mini, qwen2.5-0.5b, "
+        "qwen2.5-1.5b, qwen2.5-7b, tinyllama-1.1b");
+  CHECK(refused({"decode-estimate", "--model", "llama-2-7b", "--dtype", "q4"}) ==
+        "ptxgen: --dtype q4: wants f32, f16 or bf16");
+}
