@@ -66,9 +66,21 @@ driver::Table idle_table() {
   return table;
 }
 
-LauncherOptions quiet_options() {
+/// A plan that splits its sums, so that launches need memory for the parts.
+struct SplitPlans final : GemvPlanSource {
+  std::optional<TunedGemv> find(const GemvProblem& problem) const override {
+    GemvPlan plan;
+    plan.problem = problem;
+    plan.blocks = static_cast<std::uint32_t>(plan.strips() * 33);
+    return TunedGemv{plan, "bench"};
+  }
+};
+const SplitPlans split_plans;
+
+LauncherOptions quiet_options(GemvChoice choice) {
   LauncherOptions options;
-  options.gemv = GemvChoice::Coalesced;
+  options.gemv = choice;
+  options.gemv_plans = &split_plans;
   options.cache.mode = CacheMode::MemoryOnly;
   return options;
 }
@@ -80,7 +92,8 @@ struct Rig {
         device(Device::open(table, 0)),
         context(device),
         stream(context),
-        launcher(context, quiet_options()),
+        launcher(context, quiet_options(GemvChoice::Auto)),
+        baseline(context, quiet_options(GemvChoice::Coalesced)),
         y(context, kColumns),
         a(context, std::uint64_t{kRows} * kColumns),
         x(context, kRows),
@@ -93,7 +106,7 @@ struct Rig {
   const Device device;
   const Context context;
   const Stream stream;
-  const Launcher launcher;
+  const Launcher launcher, baseline;
   const Buffer<f32> y, a, x;
   const LaunchPlan plan;
 };
@@ -136,12 +149,31 @@ void bare_table(benchmark::State& state, const Rig& rig) {
   });
 }
 
-void launcher_gemv(benchmark::State& state, const Rig& rig) {
+void gemv_by(benchmark::State& state, const Rig& rig, const Launcher& launcher) {
   const DeviceSpan<f32> y = rig.y;
   const DeviceSpan<f32> a = rig.a;
   const DeviceSpan<f32> x = rig.x;
   measure(state, [&] {
-    const LaunchRecord record = rig.launcher.gemv(y, a, x, kRows, kColumns, rig.stream);
+    const LaunchRecord record = launcher.gemv(y, a, x, kRows, kColumns, rig.stream);
+    benchmark::DoNotOptimize(record);
+  });
+}
+
+void launcher_gemv(benchmark::State& state, const Rig& rig) { gemv_by(state, rig, rig.launcher); }
+void launcher_coalesced(benchmark::State& state, const Rig& rig) {
+  gemv_by(state, rig, rig.baseline);
+}
+
+void launcher_problem(benchmark::State& state, const Rig& rig) {
+  GemvProblem problem;
+  problem.k = kRows;
+  problem.n = kColumns;
+  GemvOperands operands;
+  operands.y = rig.y;
+  operands.a = rig.a;
+  operands.x = rig.x;
+  measure(state, [&] {
+    const LaunchRecord record = rig.launcher.gemv(problem, operands, rig.stream);
     benchmark::DoNotOptimize(record);
   });
 }
@@ -184,10 +216,14 @@ int main(int argc, char** argv) {
   const Rig rig;
   benchmark::RegisterBenchmark("launch/bare_table", bare_table, std::cref(rig));
   benchmark::RegisterBenchmark("launch/launcher_gemv", launcher_gemv, std::cref(rig));
+  benchmark::RegisterBenchmark("launch/launcher_problem", launcher_problem, std::cref(rig));
+  benchmark::RegisterBenchmark("launch/launcher_coalesced", launcher_coalesced, std::cref(rig));
   benchmark::RegisterBenchmark("launch/plan", plan, std::cref(rig));
   Reporter reporter;
   benchmark::RunSpecifiedBenchmarks(&reporter);
   print_difference(reporter, "launch/launcher_gemv", 150);
+  print_difference(reporter, "launch/launcher_problem", 150);
+  print_difference(reporter, "launch/launcher_coalesced", 150);
   print_difference(reporter, "launch/plan", 30);
   return reporter.failed ? 1 : 0;
 }

@@ -501,8 +501,8 @@ PTXGEN_API ptxgen_status ptxgen_function_launch_packed(const ptxgen_function* fu
 /// What a launch was.
 typedef struct ptxgen_launch_record {
   size_t struct_bytes;
-  char kernel[64];          ///< "gemv_coalesced"
-  char implementation[32];  ///< "coalesced", "strided", "cublas", or empty
+  char kernel[64];          ///< "gemv"
+  char implementation[32];  ///< "direct", "coalesced", "cublas", ..., or empty
   char reason[192];         ///< why this one
   ptxgen_geometry geometry;
   uint32_t launches;
@@ -516,6 +516,47 @@ PTXGEN_API ptxgen_status ptxgen_gemv(ptxgen_device* device, ptxgen_span y, ptxge
                                      ptxgen_span x, uint32_t k, uint32_t n,
                                      const ptxgen_stream* stream,
                                      ptxgen_launch_record* record) PTXGEN_NOEXCEPT;
+
+/// Types of elements, and how a matrix lies in memory.
+enum { PTXGEN_F32 = 0, PTXGEN_F16 = 1, PTXGEN_BF16 = 2 };
+enum {
+  PTXGEN_GEMV_T = 0,  ///< A[k x n] row-major: y[j] = sum over i of A[i * lda + j] * x[i]
+  PTXGEN_GEMV_R = 1   ///< W[n x k] row-major: y[j] = sum over i of W[j * lda + i] * x[i]
+};
+
+/// y = alpha * sum + beta * y + bias + residual, as far as these are asked for; sums are f32.
+typedef struct ptxgen_gemv_problem {
+  size_t struct_bytes;
+  uint32_t k;        ///< elements of x
+  uint32_t n;        ///< elements of y, bias and residual
+  int32_t layout;    ///< PTXGEN_GEMV_...
+  int32_t weights;   ///< PTXGEN_F32, ...
+  int32_t x;         ///< PTXGEN_F32, or as the weights
+  int32_t y;         ///< of y, bias and residual: the same
+  uint64_t lda;      ///< elements from row to row; 0: as long as a row
+  int32_t scaled;    ///< not 0: alpha and beta count; otherwise they are 1 and 0
+  int32_t bias;      ///< not 0: n elements are added
+  int32_t residual;  ///< not 0: n elements are added; may be y itself
+} ptxgen_gemv_problem;
+
+/// What the problem has not is left zero.
+typedef struct ptxgen_gemv_operands {
+  size_t struct_bytes;
+  ptxgen_span y;
+  ptxgen_span a;
+  ptxgen_span x;
+  ptxgen_span bias;
+  ptxgen_span residual;
+  float alpha;
+  float beta;
+  int32_t constant_weights;  ///< not 0: nothing queued before in the stream writes `a`
+} ptxgen_gemv_operands;
+
+/// Any GEMV; ptxgen_gemv is the case of layout T, f32 and nothing beside the product.
+PTXGEN_API ptxgen_status ptxgen_gemv_any(ptxgen_device* device, const ptxgen_gemv_problem* problem,
+                                         const ptxgen_gemv_operands* operands,
+                                         const ptxgen_stream* stream,
+                                         ptxgen_launch_record* record) PTXGEN_NOEXCEPT;
 /// c[m x n] = a[m x k] b[k x n], all f32, row-major.
 PTXGEN_API ptxgen_status ptxgen_matmul(ptxgen_device* device, ptxgen_span c, ptxgen_span a,
                                        ptxgen_span b, uint32_t m, uint32_t n, uint32_t k,
@@ -540,6 +581,11 @@ PTXGEN_API ptxgen_status ptxgen_plan_gemv(ptxgen_device* device, ptxgen_span y, 
                                           ptxgen_span x, uint32_t k, uint32_t n,
                                           const ptxgen_stream* stream,
                                           ptxgen_plan** plan) PTXGEN_NOEXCEPT;
+PTXGEN_API ptxgen_status ptxgen_plan_gemv_any(ptxgen_device* device,
+                                              const ptxgen_gemv_problem* problem,
+                                              const ptxgen_gemv_operands* operands,
+                                              const ptxgen_stream* stream,
+                                              ptxgen_plan** plan) PTXGEN_NOEXCEPT;
 PTXGEN_API ptxgen_status ptxgen_plan_vadd(ptxgen_device* device, ptxgen_span c, ptxgen_span a,
                                           ptxgen_span b, uint32_t n, const ptxgen_stream* stream,
                                           ptxgen_plan** plan) PTXGEN_NOEXCEPT;
@@ -552,7 +598,8 @@ PTXGEN_API void ptxgen_plan_free(ptxgen_plan* plan) PTXGEN_NOEXCEPT;
 
 // ---- cache --------------------------------------------------------------------------------------
 
-/// A kernel to be made ready. "gemv" with k and n stands for what ptxgen_gemv would use.
+/// A kernel to be made ready. "gemv" with k, n, layout and dtype stands for what ptxgen_gemv and
+/// ptxgen_gemv_any would use for that shape, tight, x and y f32, aligned to 16 bytes.
 typedef struct ptxgen_kernel_request {
   const char* kernel;
   const ptxgen_parameter* parameters;

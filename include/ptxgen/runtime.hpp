@@ -6,6 +6,7 @@
 #include "ptxgen/runtime/compile.hpp"
 #include "ptxgen/runtime/device.hpp"
 #include "ptxgen/runtime/doctor.hpp"
+#include "ptxgen/runtime/gemv_operands.hpp"
 #include "ptxgen/runtime/launcher.hpp"
 #include "ptxgen/runtime/module.hpp"
 #include "ptxgen/runtime/module_cache.hpp"

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "capi/objects.hpp"
-#include "ptxgen/kernels/gemv_coalesced.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::capi;
@@ -13,6 +12,46 @@ namespace {
 template <class T>
 DeviceSpan<T> elements(ptxgen_span span) noexcept {
   return {{span.address}, span.bytes / sizeof(detail::Host<T>)};
+}
+
+template <class E>
+E word(std::int32_t value, std::int32_t most, const char* name) {
+  if (value < 0 || value > most) {
+    throw UsageError{"out-of-range", std::string(name) + " is " + std::to_string(value) +
+                                         "; it may be 0 to " + std::to_string(most)};
+  }
+  return static_cast<E>(value);
+}
+
+GemvProblem problem_of(const ptxgen_gemv_problem* given) {
+  const ptxgen_gemv_problem from = read_struct(&need_place(given, "problem"), "problem");
+  GemvProblem problem;
+  problem.k = from.k;
+  problem.n = from.n;
+  problem.layout = word<GemvLayout>(from.layout, PTXGEN_GEMV_R, "problem.layout");
+  problem.weights = word<GemvType>(from.weights, PTXGEN_BF16, "problem.weights");
+  problem.x = word<GemvType>(from.x, PTXGEN_BF16, "problem.x");
+  problem.y = word<GemvType>(from.y, PTXGEN_BF16, "problem.y");
+  problem.lda = from.lda;
+  problem.scaled = from.scaled != 0;
+  problem.bias = from.bias != 0;
+  problem.residual = from.residual != 0;
+  return problem;
+}
+
+GemvOperands operands_of(const ptxgen_gemv_operands* given, const GemvProblem& problem) {
+  const ptxgen_gemv_operands from = read_struct(&need_place(given, "operands"), "operands");
+  const auto range = [](const ptxgen_span& span) { return DeviceRange{span.address, span.bytes}; };
+  GemvOperands operands;
+  operands.y = range(from.y);
+  operands.a = range(from.a);
+  operands.x = range(from.x);
+  operands.bias = range(from.bias);
+  operands.residual = range(from.residual);
+  if (problem.scaled) operands.alpha = from.alpha;
+  if (problem.scaled) operands.beta = from.beta;
+  operands.constant_weights = from.constant_weights != 0;
+  return operands;
 }
 
 void write_record(ptxgen_launch_record* to, const LaunchRecord& from) {
@@ -70,6 +109,15 @@ ptxgen_status ptxgen_gemv(ptxgen_device* device, ptxgen_span y, ptxgen_span a, p
   });
 }
 
+ptxgen_status ptxgen_gemv_any(ptxgen_device* device, const ptxgen_gemv_problem* problem,
+                              const ptxgen_gemv_operands* operands, const ptxgen_stream* stream,
+                              ptxgen_launch_record* record) noexcept {
+  return launch(device, stream, record, [&](const Launcher& launcher, const Stream& on) {
+    const GemvProblem what = problem_of(problem);
+    return launcher.gemv(what, operands_of(operands, what), on);
+  });
+}
+
 ptxgen_status ptxgen_matmul(ptxgen_device* device, ptxgen_span c, ptxgen_span a, ptxgen_span b,
                             uint32_t m, uint32_t n, uint32_t k, const ptxgen_stream* stream,
                             ptxgen_launch_record* record) noexcept {
@@ -109,6 +157,15 @@ ptxgen_status ptxgen_plan_gemv(ptxgen_device* device, ptxgen_span y, ptxgen_span
   });
 }
 
+ptxgen_status ptxgen_plan_gemv_any(ptxgen_device* device, const ptxgen_gemv_problem* problem,
+                                   const ptxgen_gemv_operands* operands,
+                                   const ptxgen_stream* stream, ptxgen_plan** plan) noexcept {
+  return plan_on(device, stream, plan, [&](const Launcher& launcher, const Stream& on) {
+    const GemvProblem what = problem_of(problem);
+    return launcher.plan_gemv(what, operands_of(operands, what), on);
+  });
+}
+
 ptxgen_status ptxgen_plan_vadd(ptxgen_device* device, ptxgen_span c, ptxgen_span a, ptxgen_span b,
                                uint32_t n, const ptxgen_stream* stream,
                                ptxgen_plan** plan) noexcept {
@@ -144,10 +201,8 @@ ptxgen_status ptxgen_prepare(ptxgen_device* device, const ptxgen_kernel_request*
     std::vector<KernelRequest> wanted;
     for (const ptxgen_kernel_request& request : need_array(requests, count, "requests")) {
       const std::string_view name = need_text(request.kernel, "requests.kernel");
-      // "gemv" takes the same parameters, whichever kernel it comes to.
       const KernelValues chosen = kernel_values(
-          name == "gemv" ? GemvCoalesced::kName : name,
-          need_array(request.parameters, request.parameter_count, "requests.parameters"));
+          name, need_array(request.parameters, request.parameter_count, "requests.parameters"));
       KernelRequest one;
       one.kernel = name;
       std::copy(chosen.values.begin(), chosen.values.end(), one.values.begin());

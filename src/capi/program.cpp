@@ -139,7 +139,7 @@ ptxgen_status ptxgen_program_build(ptxgen_device* device, const char* target, co
     const KernelValues chosen = kernel_values(
         need_text(kernel, "kernel"), need_array(parameters, parameter_count, "parameters"));
     auto made = std::make_unique<ptxgen_program>(chosen.kernel->build(chosen.values, for_target));
-    made->geometry = chosen.kernel->geometry(chosen.values);
+    made->geometry = chosen.kernel->geometry(chosen.values, for_target);
     result = made.release();
   });
 }

@@ -54,7 +54,7 @@ Subject subject_of(const Options& options) {
                                : gpu                   ? std::string(gpu->target)
                                                        : std::string("sm_89");
     subject.module = kernel.entry->build(kernel.values, target_named(target));
-    subject.geometry = kernel.entry->geometry(kernel.values);
+    subject.geometry = kernel.entry->geometry(kernel.values, target_named(target));
     subject.cost = kernel.entry->cost(kernel.values);
   }
   subject.gpu = gpu ? *gpu : emulator::default_gpu(subject.module.target);

@@ -1,5 +1,6 @@
 // src/cli/cmd_gemv.cpp - ptxgen gemv: generate, check, run, compare
 #include <charconv>
+#include <cmath>
 #include <iostream>
 #include <memory>
 #include <new>
@@ -7,6 +8,8 @@
 
 #include "cli/device_choice.hpp"
 #include "cli/gemv_job.hpp"
+#include "cli/gemv_problem.hpp"
+#include "cli/gemv_report.hpp"
 #include "cli/run_report.hpp"
 #include "ptxgen/emulator/profile.hpp"
 #include "ptxgen/support/error.hpp"
@@ -17,6 +20,12 @@ namespace {
 
 struct Options {
   std::vector<std::string> settings;
+  std::string x_type = "f32";
+  std::string y_type = "f32";
+  bool bias = false;
+  bool residual = false;
+  std::string alpha = "1";
+  std::string beta = "0";
   std::string impl = "auto";
   std::uint64_t seed = 0;
   std::string target;
@@ -27,48 +36,37 @@ struct Options {
   bool strict = false;
 };
 
-constexpr std::string_view kParameters =
-    "k (1..4294967295), n (1..4294967295), layout (T or R), dtype (f32, f16 or bf16)";
-
-std::uint32_t whole_number(const std::string& name, const std::string& text) {
-  std::uint32_t value = 0;
-  const char* end = text.data() + text.size();
+float number_of(const char* option, const std::string& text) {
+  float value = 0;
+  const char* const end = text.data() + text.size();
   const auto [stop, code] = std::from_chars(text.data(), end, value);
-  if (code != std::errc{} || stop != end || value == 0) {
-    throw UsageError("-p " + name + "=" + text + ": wants a whole number in 1..4294967295");
+  if (code != std::errc{} || stop != end || !std::isfinite(value)) {
+    throw UsageError(std::string(option) + " " + text + ": wants a number");
   }
   return value;
 }
 
-// Fills k and n.
-void read_parameters(const Options& options, GemvJob& job) {
-  for (const std::string& setting : options.settings) {
-    const auto equals = setting.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      throw UsageError("-p wants NAME=VALUE, not '" + setting + "'");
-    }
-    const std::string name = setting.substr(0, equals);
-    const std::string value = setting.substr(equals + 1);
-    if (name == "k") {
-      job.k = whole_number(name, value);
-    } else if (name == "n") {
-      job.n = whole_number(name, value);
-    } else if (name == "layout") {
-      if (value == "R") {
-        throw UsageError(
-            "-p layout=R: the library has no GEMV for W[n x k] yet; there is T, A[k x n] "
-            "row-major");
-      }
-      if (value != "T") throw UsageError("-p layout=" + value + ": wants T or R");
-    } else if (name == "dtype") {
-      if (value == "f16" || value == "bf16") {
-        throw UsageError("-p dtype=" + value + ": the library has no such GEMV yet; there is f32");
-      }
-      if (value != "f32") throw UsageError("-p dtype=" + value + ": wants f32, f16 or bf16");
-    } else {
-      throw UsageError("gemv has no parameter '" + name + "'; it has: " + std::string(kParameters));
-    }
-  }
+GemvJob job_of(const Options& options) {
+  GemvJob job;
+  job.problem = gemv_problem(options.settings);
+  GemvProblem& problem = job.problem;
+  const auto type = [&](std::string_view option, const std::string& name) {
+    const GemvType said = gemv_type(std::string(option) + " " + name, name);
+    if (said == GemvType::f32 || said == problem.weights) return said;
+    throw UsageError(std::string(option) + " " + name + ": with weights of " +
+                     std::string(to_string(problem.weights)) + " it may be f32" +
+                     (problem.weights == GemvType::f32
+                          ? std::string()
+                          : " or " + std::string(to_string(problem.weights))));
+  };
+  problem.x = type("--x-type", options.x_type);
+  problem.y = type("--y-type", options.y_type);
+  problem.bias = options.bias;
+  problem.residual = options.residual;
+  job.alpha = number_of("--alpha", options.alpha);
+  job.beta = number_of("--beta", options.beta);
+  problem.scaled = job.alpha != 1 || job.beta != 0;
+  return job;
 }
 
 GemvChoice choice_of(const Options& options) {
@@ -76,7 +74,7 @@ GemvChoice choice_of(const Options& options) {
     return gemv_choice(options.impl);
   } catch (const Error&) {
     throw UsageError("--impl " + options.impl +
-                     ": there is no such GEMV; there are: auto, coalesced, strided, cublas");
+                     ": there is no such GEMV; there are: " + gemv_choice_names());
   }
 }
 
@@ -102,10 +100,30 @@ std::string_view status_of(const GemvOutcome& outcome) {
   return outcome.fault.empty() ? "ok" : "fault";
 }
 
+nlohmann::json plan_json(const GemvOutcome& outcome, const GemvProblem& problem) {
+  const LaunchGeometry& geometry = outcome.geometry;
+  nlohmann::json made = {{"kernel", outcome.kernel},
+                         {"implementation", outcome.implementation},
+                         {"reason", outcome.reason},
+                         {"target", outcome.target},
+                         {"layout", to_string(problem.layout)},
+                         {"dtype", to_string(problem.weights)},
+                         {"problem", to_json(problem)},
+                         {"grid", {geometry.grid.x, geometry.grid.y, geometry.grid.z}},
+                         {"block", {geometry.block.x, geometry.block.y, geometry.block.z}},
+                         {"cluster", geometry.cluster.x},
+                         {"bytes", outcome.cost.bytes()},
+                         {"flops", outcome.cost.flops}};
+  if (outcome.plan) made["plan"] = to_json(*outcome.plan);
+  if (outcome.plan) made["text"] = to_text(*outcome.plan);
+  if (outcome.plan) made["workspace_bytes"] = outcome.plan->workspace_bytes();
+  if (outcome.prediction) made["prediction"] = to_json(*outcome.prediction);
+  return made;
+}
+
 nlohmann::json as_json(const GemvOutcome& outcome, const GemvJob& job, const Place& place) {
   nlohmann::json stages = nlohmann::json::object();
   for (const auto& [name, microseconds] : outcome.stages) stages[name] = microseconds;
-  const LaunchGeometry& geometry = outcome.geometry;
   nlohmann::json findings = nlohmann::json::array();
   if (outcome.emulated) findings = to_json(outcome.emulated->findings);
   for (const Finding& finding : outcome.check) findings.push_back(to_json(finding));
@@ -115,23 +133,13 @@ nlohmann::json as_json(const GemvOutcome& outcome, const GemvJob& job, const Pla
                          {"worst_error_over_bound", outcome.comparison.worst},
                          {"outside_bound", outcome.comparison.outside},
                          {"ok", outcome.ok},
-                         {"k", job.k},
-                         {"n", job.n},
+                         {"k", job.problem.k},
+                         {"n", job.problem.n},
                          {"seed", job.seed},
                          {"device", place.device},
                          {"gpu", place.gpu},
                          {"status", status_of(outcome)},
-                         {"plan",
-                          {{"kernel", outcome.kernel},
-                           {"implementation", outcome.implementation},
-                           {"reason", outcome.reason},
-                           {"target", outcome.target},
-                           {"layout", "T"},
-                           {"dtype", "f32"},
-                           {"grid", {geometry.grid.x, geometry.grid.y, geometry.grid.z}},
-                           {"block", {geometry.block.x, geometry.block.y, geometry.block.z}},
-                           {"bytes", outcome.cost.bytes()},
-                           {"flops", outcome.cost.flops}}},
+                         {"plan", plan_json(outcome, job.problem)},
                          {"ptx_hash", outcome.hash},
                          {"module", outcome.origin},
                          {"stages_us", std::move(stages)},
@@ -156,9 +164,14 @@ std::string described(const GemvOutcome& outcome, const GemvJob& job, const Plac
   };
   const LaunchGeometry& geometry = outcome.geometry;
   const Comparison& comparison = outcome.comparison;
-  row("y = x A", "1x" + std::to_string(job.k) + " times " + std::to_string(job.k) + "x" +
-                     std::to_string(job.n) + ", f32, seed " + std::to_string(job.seed));
+  row(job.problem.layout == GemvLayout::T ? "y = A^T x" : "y = W x",
+      to_text(job.problem) + ", seed " + std::to_string(job.seed));
   row("kernel", outcome.kernel + " (" + outcome.reason + ")");
+  if (outcome.plan) row("plan", to_text(*outcome.plan));
+  if (outcome.prediction) {
+    row("predicted", fixed(outcome.prediction->isolated_us, 2) + " us, " +
+                         fixed(outcome.prediction->chained_us, 2) + " us in a chain");
+  }
   const std::string built = outcome.hash.empty() ? "" : ", PTX for " + outcome.target;
   row(place.emulated ? "emulated on" : "run on", place.name + built);
   if (!outcome.hash.empty()) {
@@ -175,7 +188,7 @@ std::string described(const GemvOutcome& outcome, const GemvJob& job, const Plac
     row("result", "none, the kernel was stopped");
   }
   if (comparison.outside != 0) {
-    row("", std::to_string(comparison.outside) + " of " + std::to_string(job.n) +
+    row("", std::to_string(comparison.outside) + " of " + std::to_string(job.problem.n) +
                 " elements lie outside their bound, the worst has the bound " +
                 number(comparison.bound));
   }
@@ -199,8 +212,7 @@ int exit_code_of(const GemvOutcome& outcome, bool strict) {
 
 void gemv_command(const Options& options, int& exit_code) {
   const Settings settings = Settings::from_environment();
-  GemvJob job;
-  read_parameters(options, job);
+  GemvJob job = job_of(options);
   job.choice = choice_of(options);
   job.seed = options.seed;
   job.target = target_of(options);
@@ -210,8 +222,12 @@ void gemv_command(const Options& options, int& exit_code) {
       chosen_gpu(options.gpu, choice, options.target.empty() ? "sm_89" : options.target);
   const Device device = open_device(choice, gpu, settings);
   const DeviceInfo& info = device.info();
-  if (std::uint64_t{job.k} * job.n > info.limits.memory_bytes / 4) {
-    throw UsageError("-p k=" + std::to_string(job.k) + " -p n=" + std::to_string(job.n) +
+  const GemvProblem& problem = job.problem;
+  // Rows may be so far apart that their number of elements does not fit 64 bits.
+  const double elements = static_cast<double>(problem.leading_dimension()) *
+                          (problem.layout == GemvLayout::T ? problem.k : problem.n);
+  if (elements * bytes(problem.weights) > static_cast<double>(info.limits.memory_bytes)) {
+    throw UsageError("-p k=" + std::to_string(problem.k) + " -p n=" + std::to_string(problem.n) +
                      ": A does not fit into the " + std::to_string(info.limits.memory_bytes) +
                      " bytes of " + (choice.emulator ? std::string(gpu.name) : info.name));
   }
@@ -223,7 +239,7 @@ void gemv_command(const Options& options, int& exit_code) {
     outcome = run_gemv(device, job, settings);
   } catch (const std::bad_alloc&) {
     throw UsageError("this machine has too little memory for a matrix of " +
-                     std::to_string(std::uint64_t{job.k} * job.n) + " elements");
+                     std::to_string(problem.matrix_elements()) + " elements");
   }
   exit_code = exit_code_of(outcome, options.strict);
   if (options.json) {
@@ -246,14 +262,19 @@ void add_gemv(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   Command command(
       app, "gemv",
-      "The main job: generate y = x A, check it, load it, run it, compare it with fp64");
+      "The main job: generate y = A^T x or y = W x, check it, load it, run it, compare with fp64");
   command.footer("Example: ptxgen gemv -p k=4096 -p n=4096 --json");
-  command
-      .add_option("-p", options->settings,
-                  "NAME=VALUE, repeatable: k, n, layout=T|R, dtype=f32|f16|bf16")
-      .one_value_each();
-  command.add_option("--impl", options->impl, "auto, coalesced, strided or cublas")
+  command.add_option("-p", options->settings, std::string(kGemvSettingsHelp)).one_value_each();
+  command.add_option("--x-type", options->x_type, "of x: f32, or as the weights")
       .capture_default_str();
+  command.add_option("--y-type", options->y_type, "of y, bias, residual: f32, or as the weights")
+      .capture_default_str();
+  command.add_flag("--bias", options->bias, "add n random elements");
+  command.add_flag("--residual", options->residual, "add n random elements");
+  command.add_option("--alpha", options->alpha, "multiplies the sums").capture_default_str();
+  command.add_option("--beta", options->beta, "multiplies the old y, which is added")
+      .capture_default_str();
+  command.add_option("--impl", options->impl, gemv_choice_names()).capture_default_str();
   command.add_option("--seed", options->seed, "of the random inputs").capture_default_str();
   command.add_option("--target", options->target, "generate for it (default: the GPU's own)");
   command.add_option("--gpu", options->gpu, "the GPU to emulate: h200, ..., or sm_90 and the like");

@@ -16,11 +16,16 @@ nlohmann::json as_json() {
   for (const CatalogEntry& entry : catalog()) {
     nlohmann::json parameters = nlohmann::json::array();
     for (const ParameterInfo& parameter : entry.parameters) {
-      parameters.push_back({{"name", parameter.name},
+      nlohmann::json one = {{"name", parameter.name},
                             {"type", parameter.type},
                             {"default", parameter.default_value},
                             {"doc", parameter.doc},
-                            {"range", {parameter.least, parameter.most}}});
+                            {"range", {parameter.least, parameter.most}}};
+      if (!parameter.words.empty()) {
+        one["default"] = value_text(parameter, parameter.default_value);
+        one["range"] = parameter.words;
+      }
+      parameters.push_back(std::move(one));
     }
     kernels.push_back({{"name", entry.name},
                        {"doc", entry.doc},
@@ -37,8 +42,8 @@ std::string described() {
             std::string(entry.access_pattern) + "\n";
     for (const ParameterInfo& parameter : entry.parameters) {
       text += "    -p " + std::string(parameter.name) + "=" +
-              std::to_string(parameter.default_value) + "  " + std::string(parameter.type) + " " +
-              range_text(parameter) + "  " + std::string(parameter.doc) + "\n";
+              value_text(parameter, parameter.default_value) + "  " + std::string(parameter.type) +
+              " " + range_text(parameter) + "  " + std::string(parameter.doc) + "\n";
     }
   }
   return text;

@@ -2,10 +2,11 @@
 #include "cli/gemv_job.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 
+#include "cli/commands.hpp"
 #include "cli/launch_observer.hpp"
+#include "ptxgen/kernels/gemv/kernel.hpp"
 #include "ptxgen/kernels/gemv_coalesced.hpp"
 #include "ptxgen/kernels/gemv_strided.hpp"
 #include "ptxgen/ptx/parser.hpp"
@@ -13,7 +14,6 @@
 #include "ptxgen/ptx/verifier.hpp"
 #include "ptxgen/runtime/buffer.hpp"
 #include "ptxgen/support/error.hpp"
-#include "support/random_values.hpp"
 
 namespace ptxgen::cli {
 
@@ -37,43 +37,112 @@ auto timed(GemvOutcome& outcome, const char* name, Work&& work) {
   return work();
 }
 
-struct Buffers {
-  Buffer<f32> y, a, x;
+// The operands as they lie in memory; what the problem has not is empty.
+struct Inputs {
+  Inputs(const GemvProblem& p, std::uint64_t seed)
+      : a(random_elements(p.matrix_elements(), p.weights, seed)),
+        x(random_elements(p.k, p.x, ~seed)),
+        y(random_elements(p.scaled ? p.n : 0, p.y, seed ^ 0x5a5a5a5a)),
+        bias(random_elements(p.bias ? p.n : 0, p.y, seed + 1)),
+        residual(random_elements(p.residual ? p.n : 0, p.y, seed + 2)) {}
+  std::vector<std::byte> a, x, y, bias, residual;
 };
 
-struct Built {
-  BuiltKernel kernel;
-  LaunchGeometry geometry;
+Buffer<u8> upload(const Context& context, std::span<const std::byte> values) {
+  return {context, std::span(reinterpret_cast<const std::uint8_t*>(values.data()), values.size())};
+}
+
+struct Buffers {
+  Buffers(const Context& context, const GemvProblem& p, const Inputs& from)
+      : y(p.scaled ? upload(context, from.y)
+                   : Buffer<u8>(context, std::uint64_t{p.n} * bytes(p.y))),
+        a(upload(context, from.a)),
+        x(upload(context, from.x)),
+        bias(upload(context, from.bias)),
+        residual(upload(context, from.residual)) {}
+  Buffer<u8> y, a, x, bias, residual, workspace;
 };
+
+GemvOperands operands_of(const GemvJob& job, const Buffers& buffers) {
+  GemvOperands operands;
+  operands.y = buffers.y;
+  operands.a = buffers.a;
+  operands.x = buffers.x;
+  operands.bias = buffers.bias;
+  operands.residual = buffers.residual;
+  if (job.problem.scaled) operands.alpha = job.alpha;
+  if (job.problem.scaled) operands.beta = job.beta;
+  return operands;
+}
+
+// The best plan of the choice, for a target that is not the device's own.
+GemvPlan plan_for(const GemvJob& job, GemvChoice choice, ptx::Gpu gpu) {
+  gpu.target = job.target->name;
+  for (const GemvCandidate& candidate : rank_gemv_plans(job.problem, gpu)) {
+    if (choice == GemvChoice::Auto || to_string(candidate.plan.path) == to_string(choice)) {
+      return candidate.plan;
+    }
+  }
+  throw UsageError("--impl " + std::string(to_string(choice)) + ": no such plan serves " +
+                   to_text(job.problem) + " on " + std::string(job.target->name));
+}
 
 template <class Spec>
-Built build(const GemvJob& job) {
-  const Spec spec{job.k, job.n};
-  return {spec.build(*job.target), spec.geometry()};
+LaunchPlan built_here(GemvOutcome& outcome, const GemvJob& job, const Launcher& launcher,
+                      const Buffers& buffers, const ptxgen::Stream& stream) {
+  const Spec spec{job.problem.k, job.problem.n};
+  const auto kernel = timed(outcome, "generate", [&] { return spec.build(*job.target); });
+  const auto at = [](const Buffer<u8>& buffer) {
+    return DeviceAddress<f32>{buffer.address().value};
+  };
+  const auto block = Spec::KernelType::pack(at(buffers.y), at(buffers.a), at(buffers.x),
+                                            job.problem.k, job.problem.n);
+  return launcher.plan(kernel, spec.geometry(), {block.data(), block.size()}, stream);
+}
+
+LaunchPlan planned_here(GemvOutcome& outcome, const GemvJob& job, const Context& context,
+                        const Launcher& launcher, Buffers& buffers, const ptxgen::Stream& stream) {
+  outcome.plan = plan_for(job, launcher.gemv_choice(), gpu_of(context.device().info()));
+  outcome.implementation = to_string(outcome.plan->path);
+  const Gemv spec{*outcome.plan};
+  const auto kernel = timed(outcome, "generate", [&] { return spec.build(*job.target); });
+  buffers.workspace = Buffer<u8>(context, outcome.plan->workspace_bytes());
+  buffers.workspace.fill_bytes(0);
+  const auto at = [](const Buffer<u8>& buffer) {
+    return DeviceAddress<b8>{buffer.address().value};
+  };
+  const auto block = Gemv::KernelType::pack(
+      at(buffers.y), at(buffers.a), at(buffers.x), at(buffers.bias), at(buffers.residual),
+      at(buffers.workspace), job.problem.scaled ? job.alpha : 1.0f,
+      job.problem.scaled ? job.beta : 0.0f);
+  return launcher.plan(kernel, spec.geometry(), {block.data(), block.size()}, stream);
 }
 
 // From spec to loaded module, ready to launch: by the launcher's own gemv or, for a target that is
 // not the device's, built here and planned as anybody's kernel.
-LaunchPlan make_plan(GemvOutcome& outcome, const GemvJob& job, const Launcher& launcher,
-                     const ptx::Target& own, const Buffers& buffers, const ptxgen::Stream& stream) {
+LaunchPlan make_plan(GemvOutcome& outcome, const GemvJob& job, const Context& context,
+                     const Launcher& launcher, Buffers& buffers, const ptxgen::Stream& stream) {
   const GemvChoice choice = launcher.gemv_choice();
-  if (job.target == nullptr || job.target->name == own.name || choice == GemvChoice::Cublas) {
-    LaunchPlan plan = launcher.plan_gemv(buffers.y, buffers.a, buffers.x, job.k, job.n, stream);
-    outcome.kernel = plan.record().kernel;
-    outcome.implementation = plan.record().implementation;
-    outcome.reason = plan.record().reason;
-    return plan;
-  }
-  const bool strided = choice == GemvChoice::Strided;
-  const Built built = timed(outcome, "generate", [&] {
-    return strided ? build<GemvStrided>(job) : build<GemvCoalesced>(job);
-  });
-  outcome.kernel = built.kernel.name();
-  outcome.implementation = to_string(strided ? GemvChoice::Strided : GemvChoice::Coalesced);
-  outcome.reason = "built for --target";
-  const auto block = GemvCoalesced::KernelType::pack(buffers.y.address(), buffers.a.address(),
-                                                     buffers.x.address(), job.k, job.n);
-  return launcher.plan(built.kernel, built.geometry, {block.data(), block.size()}, stream);
+  const bool own = job.target == nullptr || job.target->name == context.device().target().name;
+  const auto make = [&] {
+    if (own || choice == GemvChoice::Cublas) {
+      LaunchPlan plan = launcher.plan_gemv(job.problem, operands_of(job, buffers), stream);
+      outcome.implementation = plan.record().implementation;
+      if (plan.record().kernel == Gemv::kName) outcome.plan = launcher.gemv_plan(job.problem);
+      return plan;
+    }
+    if (choice == GemvChoice::Coalesced || choice == GemvChoice::Strided) {
+      outcome.implementation = to_string(choice);
+      return choice == GemvChoice::Strided
+                 ? built_here<GemvStrided>(outcome, job, launcher, buffers, stream)
+                 : built_here<GemvCoalesced>(outcome, job, launcher, buffers, stream);
+    }
+    return planned_here(outcome, job, context, launcher, buffers, stream);
+  };
+  LaunchPlan plan = make();
+  outcome.kernel = plan.record().kernel;
+  outcome.reason = plan.record().reason.empty() ? "built for --target" : plan.record().reason;
+  return plan;
 }
 
 std::string origin_of(const CacheStatistics& statistics) {
@@ -86,21 +155,26 @@ std::string origin_of(const CacheStatistics& statistics) {
 // What is known of the kernel beyond its launch.
 void describe(GemvOutcome& outcome, const GemvJob& job, const ptx::Target& target) {
   outcome.target = target.name;
-  const std::array<std::uint64_t, 2> values = {job.k, job.n};
-  outcome.cost = GemvCoalesced{job.k, job.n}.cost();
-  const CatalogEntry* const entry = find_kernel(outcome.kernel);
-  if (entry == nullptr) return;
-  const std::string text = ptx::print(entry->build(values, target));
+  GemvPlan cost_only;
+  cost_only.problem = job.problem;
+  outcome.cost = Gemv{cost_only}.cost();
+  if (outcome.implementation == "cublas") return;
+  const GemvProblem& p = job.problem;
+  const ptx::Module module = outcome.plan ? Gemv{*outcome.plan}.build(target).module()
+                             : outcome.implementation == "strided"
+                                 ? GemvStrided{p.k, p.n}.build(target).module()
+                                 : GemvCoalesced{p.k, p.n}.build(target).module();
+  const std::string text = ptx::print(module);
   outcome.hash = hash_of(text);
   outcome.check = ptx::verify(ptx::parse(text, outcome.kernel + ".ptx"),
                               {.target = {}, .entry = outcome.kernel});
 }
 
-std::uint64_t roundings(const GemvOutcome& outcome, const GemvJob& job) {
+std::uint64_t roundings(const GemvOutcome& outcome, const GemvProblem& problem) {
+  if (outcome.plan) return outcome.plan->roundings();
+  if (outcome.implementation == "strided") return GemvStrided{problem.k, problem.n}.roundings();
   // cuBLAS may add in any order, at worst one after the other.
-  if (outcome.implementation == "cublas") return std::max<std::uint64_t>(job.k, 1);
-  if (outcome.implementation == "strided") return GemvStrided{job.k, job.n}.roundings();
-  return GemvCoalesced{job.k, job.n}.roundings();
+  return std::max<std::uint64_t>(problem.k, 1);
 }
 
 // Puts the launcher's stages before ours. `loading`: from spec to plan, microseconds.
@@ -141,17 +215,9 @@ GemvOutcome run_gemv(const Device& device, const GemvJob& job, const Settings& s
   options.settings = settings;
   const Launcher launcher(context, options);
 
-  std::vector<float> a;
-  std::vector<float> x;
-  timed(outcome, "inputs", [&] {
-    a = random_values(std::size_t{job.k} * job.n, job.seed);
-    x = random_values(job.k, ~job.seed);
-  });
-  std::vector<float> y(job.n);
-  const Buffers buffers = timed(outcome, "upload", [&] {
-    return Buffers{Buffer<f32>(context, job.n), Buffer<f32>(context, std::span<const float>(a)),
-                   Buffer<f32>(context, std::span<const float>(x))};
-  });
+  const GemvProblem& problem = job.problem;
+  const Inputs inputs = timed(outcome, "inputs", [&] { return Inputs(problem, job.seed); });
+  Buffers buffers = timed(outcome, "upload", [&] { return Buffers(context, problem, inputs); });
 
   ProgressBar bar("gemv");
   std::optional<LaunchObserver> observer;
@@ -159,7 +225,7 @@ GemvOutcome run_gemv(const Device& device, const GemvJob& job, const Settings& s
     observer.emplace(context, driver::emulated::default_options(), bar);
   }
   const Clock::time_point begin = Clock::now();
-  const LaunchPlan plan = make_plan(outcome, job, launcher, device.target(), buffers, stream);
+  const LaunchPlan plan = make_plan(outcome, job, context, launcher, buffers, stream);
   const double loading = microseconds_since(begin);
   outcome.geometry = plan.record().geometry;
   outcome.fault = timed(outcome, "run", [&] {
@@ -167,16 +233,24 @@ GemvOutcome run_gemv(const Device& device, const GemvJob& job, const Settings& s
     return wait_for(stream);
   });
   describe(outcome, job, target);
+  if (outcome.plan) outcome.prediction = predict(*outcome.plan, gpu_of(device.info()));
   list_stages(outcome, launcher.stages(outcome.kernel), loading);
   if (!outcome.hash.empty()) outcome.origin = origin_of(launcher.cache().statistics());
   if (observer) outcome.emulated = observer->result();
   if (!outcome.fault.empty()) return outcome;
 
-  timed(outcome, "download", [&] { buffers.y.read(y); });
-  const GemvReference reference =
-      timed(outcome, "reference", [&] { return gemv_reference(a, x, job.k, job.n); });
-  outcome.comparison =
-      timed(outcome, "compare", [&] { return compare(y, reference, roundings(outcome, job)); });
+  std::vector<std::uint8_t> elements(buffers.y.size());
+  timed(outcome, "download", [&] { buffers.y.read(elements); });
+  const GemvReference reference = timed(outcome, "reference", [&] {
+    GemvInputs of{inputs.a, inputs.x, inputs.y, inputs.bias, inputs.residual};
+    if (problem.scaled) of.alpha = job.alpha;
+    if (problem.scaled) of.beta = job.beta;
+    return gemv_reference(problem, of);
+  });
+  outcome.comparison = timed(outcome, "compare", [&] {
+    const std::vector<float> y = values_of(std::as_bytes(std::span(elements)), problem.y);
+    return compare(y, problem.y, reference, roundings(outcome, problem));
+  });
   outcome.ok = outcome.comparison.outside == 0 &&
                (!outcome.emulated || outcome.emulated->status == emulator::Status::Ok);
   return outcome;

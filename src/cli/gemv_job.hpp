@@ -9,29 +9,33 @@
 
 #include "cli/gemv_numbers.hpp"
 #include "ptxgen/emulator/emulator.hpp"
+#include "ptxgen/kernels/gemv/planner.hpp"
 #include "ptxgen/ptx/finding.hpp"
 #include "ptxgen/runtime/launcher.hpp"
 
 namespace ptxgen::cli {
 
 struct GemvJob {
-  std::uint32_t k = 4096;
-  std::uint32_t n = 4096;
+  GemvProblem problem;
+  float alpha = 1;  ///< both only where the problem is scaled
+  float beta = 0;
   GemvChoice choice = GemvChoice::Auto;
   std::uint64_t seed = 0;
   const ptx::Target* target = nullptr;  ///< null: the device's own
 };
 
 struct GemvOutcome {
-  std::string kernel;          ///< "gemv_coalesced", "cublasSgemv"
-  std::string implementation;  ///< "coalesced", "strided", "cublas"
+  std::string kernel;          ///< "gemv", "gemv_coalesced", "cublasSgemv"
+  std::string implementation;  ///< "direct", "coalesced", "cublas", ...
   std::string reason;
   std::string target;
   LaunchGeometry geometry;
   KernelCost cost;
-  std::string hash;            ///< of the PTX; empty for cuBLAS
-  std::vector<Finding> check;  ///< what the verifier says of it
-  std::string origin;          ///< of the module: "compiled", "disk", ...; empty for cuBLAS
+  std::optional<GemvPlan> plan;              ///< of a planned kernel
+  std::optional<GemvPrediction> prediction;  ///< of the plan, for this device
+  std::string hash;                          ///< of the PTX; empty for cuBLAS
+  std::vector<Finding> check;                ///< what the verifier says of it
+  std::string origin;  ///< of the module: "compiled", "disk", ...; empty for cuBLAS
   /// Microseconds, in order: the launcher's stages from spec to loaded module, then ours.
   std::vector<std::pair<std::string, double>> stages;
   std::optional<emulator::Result> emulated;  ///< findings and counters, of the emulated device

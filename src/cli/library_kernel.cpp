@@ -25,6 +25,20 @@ std::string known_parameters(const CatalogEntry& kernel) {
   return text.empty() ? "none" : text;
 }
 
+std::uint64_t value_of(const ParameterInfo& parameter, const std::string& text) {
+  for (std::size_t i = 0; i < parameter.words.size(); ++i) {
+    if (parameter.words[i] == text) return i;
+  }
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  const bool number = parameter.words.empty() && error == std::errc{} && stop == end;
+  if (number && value >= parameter.least && value <= parameter.most) return value;
+  throw UsageError("-p " + std::string(parameter.name) + "=" + text + ": wants " +
+                   (parameter.words.empty() ? "a whole number in " : "one of ") +
+                   range_text(parameter));
+}
+
 // `k=4096` into the place of `k`.
 void assign(const CatalogEntry& kernel, std::vector<std::uint64_t>& values,
             const std::string& setting) {
@@ -37,13 +51,7 @@ void assign(const CatalogEntry& kernel, std::vector<std::uint64_t>& values,
   for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
     const ParameterInfo& parameter = kernel.parameters[i];
     if (parameter.name != name) continue;
-    const char* end = number.data() + number.size();
-    const auto [stop, error] = std::from_chars(number.data(), end, values[i]);
-    if (error != std::errc{} || stop != end || values[i] < parameter.least ||
-        values[i] > parameter.most) {
-      throw UsageError("-p " + name + "=" + number + ": wants a whole number in " +
-                       range_text(parameter));
-    }
+    values[i] = value_of(parameter, number);
     return;
   }
   throw UsageError("kernel '" + std::string(kernel.name) + "' has no parameter '" + name +
@@ -53,7 +61,19 @@ void assign(const CatalogEntry& kernel, std::vector<std::uint64_t>& values,
 }  // namespace
 
 std::string range_text(const ParameterInfo& parameter) {
-  return std::to_string(parameter.least) + ".." + std::to_string(parameter.most);
+  if (parameter.words.empty()) {
+    return std::to_string(parameter.least) + ".." + std::to_string(parameter.most);
+  }
+  std::string text;
+  for (const std::string_view word : parameter.words) {
+    text += (text.empty() ? "" : "|") + std::string(word);
+  }
+  return text;
+}
+
+std::string value_text(const ParameterInfo& parameter, std::uint64_t value) {
+  if (value < parameter.words.size()) return std::string(parameter.words[value]);
+  return std::to_string(value);
 }
 
 LibraryKernel library_kernel(const std::string& name, const std::vector<std::string>& settings) {

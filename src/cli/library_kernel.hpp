@@ -9,8 +9,10 @@
 
 namespace ptxgen::cli {
 
-/// "0..4294967295"
+/// "0..4294967295", "T|R"
 [[nodiscard]] std::string range_text(const ParameterInfo& parameter);
+/// A value as `-p` takes it: "4096", "T".
+[[nodiscard]] std::string value_text(const ParameterInfo& parameter, std::uint64_t value);
 
 /// A kernel with the values of its parameters, those that `-p` did not set at their defaults.
 struct LibraryKernel {

@@ -2,6 +2,7 @@
 #include <string>
 #include <type_traits>
 
+#include "kernels/catalog_gemv.hpp"
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/support/error.hpp"
 
@@ -83,22 +84,9 @@ constexpr auto kParameterInfo = [] {
 template <typename Spec>
 Spec spec_of(std::span<const std::uint64_t> values) {
   const auto& parameters = Description<Spec>::kParameters;
-  const auto refuse = [](std::string message) {
-    Error error(Stage::Build, "bad-parameter", std::move(message));
-    error.kernel = Spec::kName;
-    throw error.refresh();
-  };
-  if (values.size() != std::size(parameters)) {
-    refuse("takes " + std::to_string(std::size(parameters)) + " parameters, not " +
-           std::to_string(values.size()));
-  }
+  check_values(Spec::kName, kParameterInfo<Spec>, values);
   Spec spec;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const ParameterInfo& info = parameters[i].info;
-    if (values[i] < info.least || values[i] > info.most) {
-      refuse(std::string(info.name) + " is " + std::to_string(values[i]) + ", outside " +
-             std::to_string(info.least) + ".." + std::to_string(info.most));
-    }
     spec.*parameters[i].member = static_cast<std::uint32_t>(values[i]);
   }
   return spec;
@@ -114,15 +102,34 @@ constexpr CatalogEntry entry() {
           [](Values values, const ptx::Target& target) {
             return spec_of<Spec>(values).build(target).module();
           },
-          [](Values values) { return spec_of<Spec>(values).geometry(); },
+          [](Values values, const ptx::Target&) { return spec_of<Spec>(values).geometry(); },
           [](Values values) { return spec_of<Spec>(values).cost(); }};
 }
 
-constexpr CatalogEntry kCatalog[] = {entry<Copy>(),        entry<FmaRpt>(), entry<GemvCoalesced>(),
-                                     entry<GemvStrided>(), entry<Vadd>(),   entry<VaddBf16>(),
-                                     entry<VaddF16>()};
+constexpr CatalogEntry kCatalog[] = {entry<Copy>(),          entry<FmaRpt>(),      kGemvEntry,
+                                     entry<GemvCoalesced>(), entry<GemvStrided>(), entry<Vadd>(),
+                                     entry<VaddBf16>(),      entry<VaddF16>()};
 
 }  // namespace
+
+void check_values(std::string_view kernel, std::span<const ParameterInfo> parameters,
+                  std::span<const std::uint64_t> values) {
+  const auto refuse = [&](std::string message) {
+    Error error(Stage::Build, "bad-parameter", std::move(message));
+    error.kernel = kernel;
+    throw error.refresh();
+  };
+  if (values.size() != parameters.size()) {
+    refuse("takes " + std::to_string(parameters.size()) + " parameters, not " +
+           std::to_string(values.size()));
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const ParameterInfo& info = parameters[i];
+    if (values[i] >= info.least && values[i] <= info.most) continue;
+    refuse(std::string(info.name) + " is " + std::to_string(values[i]) + ", outside " +
+           std::to_string(info.least) + ".." + std::to_string(info.most));
+  }
+}
 
 std::span<const CatalogEntry> catalog() noexcept { return kCatalog; }
 

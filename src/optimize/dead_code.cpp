@@ -60,7 +60,7 @@ class Sweeper {
   Sweeper(Function& function, PassContext& context)
       : function_(function),
         context_(context),
-        facts_(function),
+        facts_(context.facts(function)),
         edits_(context.module(), function),
         kept_(function.body.size(), false),
         wanted_(facts_.versions.size(), false) {}
@@ -131,11 +131,7 @@ class Sweeper {
   }
 
   [[nodiscard]] bool writes_register(const Instruction& s) const {
-    bool writes = false;
-    analysis::for_each_access(function_, s, [&](const RegisterAccess& a) {
-      writes = writes || (a.write && facts_.index.find(a.reg) != kNone);
-    });
-    return writes;
+    return facts_.versions.writes(static_cast<std::uint32_t>(&s - function_.body.data()));
   }
 
   // Why an instruction must stay though nobody reads what it writes; empty if it need not.
@@ -221,6 +217,8 @@ class Sweeper {
   // Of what stays, only that is worth a word whose results nobody reads.
   void explain_kept(std::uint32_t i) {
     const Instruction& s = function_.body[i];
+    const Effect why = effect(s);
+    if (why.reason.empty()) return;
     bool writes = false, read = false;
     analysis::for_each_access(function_, s, [&](const RegisterAccess& a) {
       const std::uint32_t reg = a.write ? facts_.index.find(a.reg) : kNone;
@@ -230,7 +228,6 @@ class Sweeper {
       read = read || version == kNone || wanted_[version];
     });
     if (!writes || read) return;
-    const Effect why = effect(s);
     context_.decide(function_, i, false, why.reason,
                     context_.explains()
                         ? "nobody reads what is written by " + quoted(context_, function_, s) +

@@ -15,6 +15,27 @@ std::string elements(std::uint64_t count) {
 
 }  // namespace
 
+driver::CUdeviceptr allocate(const ContextCore& core, std::uint64_t bytes, std::string_view what) {
+  driver::CUdeviceptr address = 0;
+  const driver::CUresult result =
+      core.table().mem_alloc(&address, static_cast<std::size_t>(bytes));
+  if (result == driver::CUDA_SUCCESS) return address;
+  const FailedCall failed{&row_of(&Table::mem_alloc), result};
+  std::string doing = "while allocating " + std::to_string(bytes) + " bytes";
+  if (!what.empty()) doing += " " + std::string(what);
+  if (result != driver::CUDA_ERROR_OUT_OF_MEMORY) {
+    throw core.failure(Stage::Device, failed, doing);
+  }
+  std::size_t free = 0;
+  std::size_t total = 0;
+  if (core.table().mem_get_info(&free, &total) == driver::CUDA_SUCCESS) {
+    doing += "; " + std::to_string(free) + " of " + std::to_string(total) + " bytes are free";
+  }
+  Error error = core.failure(Stage::Device, failed, doing);
+  error.code = "out-of-memory";
+  throw error.refresh();
+}
+
 namespace detail {
 
 void throw_copy_size(std::uint64_t wanted, std::uint64_t has, std::uint64_t element) {
@@ -36,26 +57,8 @@ DeviceMemory::DeviceMemory(const Context& context, std::uint64_t bytes) : bytes_
   if (bytes == 0) return;
   owner_ = Hidden<Owner>::make(core.shared_from_this());
   const Current current(core, Stage::Device);
-  const driver::CUresult result =
-      core.table().mem_alloc(&owner_->handle, static_cast<std::size_t>(bytes));
-  if (result == driver::CUDA_SUCCESS) {
-    address_ = owner_->handle;
-    return;
-  }
-  owner_->handle = 0;
-  const FailedCall failed{&row_of(&Table::mem_alloc), result};
-  std::string doing = "while allocating " + std::to_string(bytes) + " bytes";
-  if (result != driver::CUDA_ERROR_OUT_OF_MEMORY) {
-    throw core.failure(Stage::Device, failed, doing);
-  }
-  std::size_t free = 0;
-  std::size_t total = 0;
-  if (core.table().mem_get_info(&free, &total) == driver::CUDA_SUCCESS) {
-    doing += "; " + std::to_string(free) + " of " + std::to_string(total) + " bytes are free";
-  }
-  Error error = core.failure(Stage::Device, failed, doing);
-  error.code = "out-of-memory";
-  throw error.refresh();
+  owner_->handle = allocate(core, bytes);
+  address_ = owner_->handle;
 }
 
 DeviceMemory::DeviceMemory(DeviceMemory&& other) noexcept

@@ -101,6 +101,12 @@ class ContextCore : public std::enable_shared_from_this<ContextCore> {
   }
   /// Whether a capture of our own runs that began in this stream.
   [[nodiscard]] bool capturing(driver::CUstream stream) const noexcept;
+  /// Whether streams of the host are used with this context, which may be captured without our
+  /// knowing, and draw others in.
+  [[nodiscard]] bool has_borrowed() const noexcept {
+    return has_borrowed_.load(std::memory_order_relaxed);
+  }
+  void note_borrowed() const noexcept { has_borrowed_.store(true, std::memory_order_relaxed); }
   /// What is launched while captures run lives as long as their graphs.
   void keep_for_captures(const std::shared_ptr<const void>& object) const;
 
@@ -144,6 +150,7 @@ class ContextCore : public std::enable_shared_from_this<ContextCore> {
   std::unique_ptr<DriverLog> driver_log_;
   driver::CUlogsCallbackHandle log_handle_ = nullptr;
 
+  mutable std::atomic<bool> has_borrowed_{false};
   mutable std::atomic<int> captures_running_{0};
   mutable std::mutex capture_mutex_;
   mutable std::vector<Capture> captures_;

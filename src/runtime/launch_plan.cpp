@@ -8,17 +8,22 @@
 namespace ptxgen::inline v0 {
 
 LaunchPlan::State::State(CachedModule of, const ContextCore& of_core, const LaunchRecord& what,
-                         std::span<const std::byte> arguments, const Stream& on)
+                         std::span<const std::byte> arguments, const Stream& on,
+                         std::shared_ptr<const Workspace> memory)
     : core(of_core),
       owner(of_core.shared_from_this()),
       module(std::move(of)),
+      workspace(std::move(memory)),
       stream(on.handle()),
+      reason(what.reason),
       record(what),
+      with_attributes(what.geometry.cluster != Dim3{} || what.geometry.programmatic),
       call(of_core.table().launch_kernel),
       function(module.function().handle()),
       block((arguments.size() + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t)),
       block_bytes(arguments.size()) {
   core.same(Stage::Launch, on.core(), "the stream");
+  record.reason = reason;
   module.function().allow(record.geometry);
   if (!arguments.empty()) std::memcpy(block.data(), arguments.data(), arguments.size());
   const auto tag = [](std::uintptr_t number) { return reinterpret_cast<void*>(number); };
@@ -60,17 +65,48 @@ void LaunchPlan::State::launch(driver::CUstream on) const {
   const Current current(core, Stage::Launch);
   if (core.capturing()) [[unlikely]] {
     module.function().keep_for_captures();
+    if (workspace != nullptr) core.keep_for_captures(workspace);
   }
   const LaunchGeometry& shape = record.geometry;
   const driver::CUresult result =
-      call(function, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x, shape.block.y,
-           shape.block.z, shape.dynamic_shared_bytes, on, nullptr,
-           const_cast<void**>(static_cast<void* const*>(extra)));
+      with_attributes ? launch_with_attributes(on)
+                      : call(function, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x,
+                             shape.block.y, shape.block.z, shape.dynamic_shared_bytes, on, nullptr,
+                             const_cast<void**>(static_cast<void* const*>(extra)));
   if (result != driver::CUDA_SUCCESS) [[unlikely]] {
     Error error = core.failure(Stage::Launch, {&row_of(&driver::Table::launch_kernel), result});
     error.kernel = record.kernel;
     throw error.refresh();
   }
+}
+
+driver::CUresult LaunchPlan::State::launch_with_attributes(driver::CUstream on) const {
+  const LaunchGeometry& shape = record.geometry;
+  driver::CUlaunchAttribute attributes[2] = {};
+  driver::CUlaunchConfig config{};
+  config.gridDimX = shape.grid.x;
+  config.gridDimY = shape.grid.y;
+  config.gridDimZ = shape.grid.z;
+  config.blockDimX = shape.block.x;
+  config.blockDimY = shape.block.y;
+  config.blockDimZ = shape.block.z;
+  config.sharedMemBytes = shape.dynamic_shared_bytes;
+  config.hStream = on;
+  config.attrs = attributes;
+  if (shape.cluster != Dim3{}) {
+    driver::CUlaunchAttribute& cluster = attributes[config.numAttrs++];
+    cluster.id = driver::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    cluster.value.clusterDim.x = shape.cluster.x;
+    cluster.value.clusterDim.y = shape.cluster.y;
+    cluster.value.clusterDim.z = shape.cluster.z;
+  }
+  if (shape.programmatic) {
+    driver::CUlaunchAttribute& programmatic = attributes[config.numAttrs++];
+    programmatic.id = driver::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    programmatic.value.programmaticStreamSerializationAllowed = 1;
+  }
+  return core.table().launch_kernel_ex(&config, function, nullptr,
+                                       const_cast<void**>(static_cast<void* const*>(extra)));
 }
 
 void LaunchPlan::State::launch_blas(driver::CUstream on) const {
@@ -96,10 +132,10 @@ void LaunchPlan::launch(const Stream& stream) const {
 const LaunchRecord& LaunchPlan::record() const noexcept { return state_->record; }
 
 LaunchPlan Launcher::State::freeze_block(CachedModule module, const LaunchRecord& record,
-                                         std::span<const std::byte> block,
-                                         const Stream& stream) const {
-  return LaunchPlan(
-      Hidden<LaunchPlan::State>::make(std::move(module), core, record, block, stream));
+                                         std::span<const std::byte> block, const Stream& stream,
+                                         std::shared_ptr<const Workspace> workspace) const {
+  return LaunchPlan(Hidden<LaunchPlan::State>::make(std::move(module), core, record, block, stream,
+                                                    std::move(workspace)));
 }
 
 LaunchPlan Launcher::State::freeze_blas(std::shared_ptr<const Cublas> library,

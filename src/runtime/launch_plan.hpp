@@ -5,20 +5,24 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "ptxgen/runtime/launcher.hpp"
 #include "runtime/core.hpp"
 #include "runtime/cublas.hpp"
 #include "runtime/launch_checks.hpp"
+#include "runtime/workspace.hpp"
 
 namespace ptxgen::inline v0 {
 
 /// Everything a launch needs, in the form in which the driver takes it.
 struct LaunchPlan::State {
-  /// A kernel. Throws as Function::allow. `stream`: where `launch()` goes.
+  /// A kernel. Throws as Function::allow. `stream`: where `launch()` goes. `workspace`, perhaps
+  /// null: what the arguments point at.
   State(CachedModule of, const ContextCore& core, const LaunchRecord& record,
-        std::span<const std::byte> arguments, const Stream& stream);
+        std::span<const std::byte> arguments, const Stream& stream,
+        std::shared_ptr<const Workspace> workspace);
   /// A product by cuBLAS.
   State(std::shared_ptr<const Cublas> library, const ContextCore& core, const LaunchRecord& record,
         std::array<std::uint64_t, 3> yax, std::uint32_t k, std::uint32_t n, const Stream& stream);
@@ -27,13 +31,18 @@ struct LaunchPlan::State {
   ~State();
 
   void launch(driver::CUstream on) const;
+  /// What a launch has to ask for by attributes.
+  [[nodiscard, gnu::noinline]] driver::CUresult launch_with_attributes(driver::CUstream on) const;
   [[gnu::noinline]] void launch_blas(driver::CUstream on) const;
 
   const ContextCore& core;
   const std::shared_ptr<const ContextCore> owner;
   const CachedModule module;
+  const std::shared_ptr<const Workspace> workspace;
   const driver::CUstream stream;
+  const std::string reason;  ///< the record's
   LaunchRecord record;
+  bool with_attributes = false;
   decltype(driver::Table::launch_kernel) call = nullptr;
   driver::CUfunction function = nullptr;
   std::vector<std::max_align_t> block;

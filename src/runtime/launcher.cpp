@@ -5,6 +5,7 @@
 
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/support/error.hpp"
+#include "kernels/catalog_gemv.hpp"
 #include "runtime/launcher_state.hpp"
 #include "support/hash.hpp"
 
@@ -62,6 +63,7 @@ Launcher::State::State(const Context& of, LauncherOptions given)
       options(resolved(std::move(given))),
       choice(options.gemv == GemvChoice::Auto ? ptxgen::gemv_choice(options.settings.gemv)
                                               : options.gemv),
+      gpu(gpu_of(of.device().info())),
       cache(of, cache_options(options), options.settings),
       pipeline{&of.device().target(), &options.passes, options.gates, &core.log(), &core.trace()} {
   const std::uint64_t passes = key_of_passes(options.passes, options.gates);
@@ -70,9 +72,9 @@ Launcher::State::State(const Context& of, LauncherOptions given)
     made.passes = passes;
     return made;
   };
-  keys = {key(Copy::kName),        key(FmaRpt::kName), key(GemvCoalesced::kName),
-          key(GemvStrided::kName), key(Vadd::kName),   key(VaddBf16::kName),
-          key(VaddF16::kName)};
+  keys = {key(Copy::kName),          key(FmaRpt::kName),      key(Gemv::kName),
+          key(GemvCoalesced::kName), key(GemvStrided::kName), key(Vadd::kName),
+          key(VaddBf16::kName),      key(VaddF16::kName)};
   if (!options.gates) {
     core.log().warn("the gates are off: kernels are loaded without being checked");
   }
@@ -179,60 +181,79 @@ Function Launcher::load(std::string_view ptx, std::string_view entry, std::strin
 // Ahead of time ---------------------------------------------------------------------------------
 
 Launcher::State::Wanted Launcher::State::wanted(const KernelRequest& request) const {
-  std::string_view name = request.kernel;
-  if (name == "gemv") {
-    name = choice == GemvChoice::Strided ? GemvStrided::kName : GemvCoalesced::kName;
-  }
-  Wanted wanted{{}, find_kernel(name), request.values, &pipeline};
-  if (wanted.kernel == nullptr) {
-    std::string names = "gemv";
-    for (const CatalogEntry& entry : catalog()) names += ", " + std::string(entry.name);
+  const CatalogEntry* const kernel = find_kernel(request.kernel);
+  if (kernel == nullptr) {
+    std::string names;
+    for (const CatalogEntry& entry : catalog()) {
+      names += (names.empty() ? "" : ", ") + std::string(entry.name);
+    }
     throw Error(Stage::Build, "no-kernel",
                 "there is no kernel '" + std::string(request.kernel) + "'; there are: " + names);
   }
   // Refuses values that are out of range, and shapes that leave nothing to launch.
-  const auto values = std::span(request.values).first(wanted.kernel->parameters.size());
-  static_cast<void>(wanted.kernel->geometry(values));
-  const auto at = [&](std::size_t i) { return static_cast<std::uint32_t>(request.values[i]); };
-  if (name == GemvCoalesced::kName) {
-    wanted.key = key_with_values(GemvCoalesced{at(0), at(1)});
-  } else if (name == GemvStrided::kName) {
-    wanted.key = key_with_values(GemvStrided{at(0), at(1)});
-  } else if (name == Vadd::kName) {
-    wanted.key = key_with_values(Vadd{});
-  } else if (name == VaddBf16::kName) {
-    wanted.key = key_with_values(VaddBf16{});
-  } else if (name == VaddF16::kName) {
-    wanted.key = key_with_values(VaddF16{});
-  } else if (name == Copy::kName) {
-    wanted.key = key_with_values(Copy{});
-  } else {
-    wanted.key = key_with_values(FmaRpt{});
+  const auto values = std::span(request.values).first(kernel->parameters.size());
+  if (kernel->name == Gemv::kName) return wanted(gemv_problem_of(values));
+  static_cast<void>(kernel->geometry(values, *pipeline.target));
+  const auto at = [&](std::size_t i) { return static_cast<std::uint32_t>(values[i]); };
+  ModuleKey key = keys.fma_rpt;
+  if (kernel->name == GemvCoalesced::kName) {
+    key = key_with_values(GemvCoalesced{at(0), at(1)});
+  } else if (kernel->name == GemvStrided::kName) {
+    key = key_with_values(GemvStrided{at(0), at(1)});
+  } else if (kernel->name == Vadd::kName) {
+    key = keys.vadd;
+  } else if (kernel->name == VaddBf16::kName) {
+    key = keys.vadd_bf16;
+  } else if (kernel->name == VaddF16::kName) {
+    key = keys.vadd_f16;
+  } else if (kernel->name == Copy::kName) {
+    key = keys.copy;
   }
-  return wanted;
+  return {key, kernel, request.values, nullptr, &pipeline};
+}
+
+Launcher::State::Wanted Launcher::State::wanted(const GemvProblem& problem) const {
+  check(problem);
+  if (plans_gemv()) {
+    const PlannedGemv& made =
+        planned(problem, {problem.y_alignment, problem.a_alignment, problem.x_alignment});
+    return {made.key, nullptr, {}, &made.plan, &pipeline};
+  }
+  need_plain(problem);
+  const std::array<std::uint64_t, 6> values = {problem.k, problem.n};
+  if (choice == GemvChoice::Cublas) return {};
+  if (choice == GemvChoice::Strided) {
+    return {key_with_values(GemvStrided{problem.k, problem.n}), find_kernel(GemvStrided::kName),
+            values, nullptr, &pipeline};
+  }
+  return {key_with_values(GemvCoalesced{problem.k, problem.n}), find_kernel(GemvCoalesced::kName),
+          values, nullptr, &pipeline};
+}
+
+void Launcher::State::prepare(std::span<const Wanted> wanted, PrepareProgress progress) const {
+  std::vector<ModuleCache::Request> requests;
+  requests.reserve(wanted.size());
+  const auto make = [](const void* one) { return static_cast<const Wanted*>(one)->text(); };
+  for (const Wanted& one : wanted) {
+    if (one.pipeline == nullptr) {
+      static_cast<void>(blas());
+    } else {
+      requests.push_back({one.key, {make, &one}});
+    }
+  }
+  cache.prepare(requests, options.module, progress);
 }
 
 void Launcher::prepare(std::span<const KernelRequest> kernels, PrepareProgress progress) const {
   std::vector<State::Wanted> wanted;
-  wanted.reserve(kernels.size());
-  bool blas = false;
-  for (const KernelRequest& request : kernels) {
-    const bool by_blas = request.kernel == "gemv" && state_->choice == GemvChoice::Cublas;
-    blas = blas || by_blas;
-    if (!by_blas) wanted.push_back(state_->wanted(request));
-  }
-  std::vector<ModuleCache::Request> requests;
-  requests.reserve(wanted.size());
-  for (const State::Wanted& one : wanted) {
-    const auto make = [](const void* object) {
-      const auto& it = *static_cast<const State::Wanted*>(object);
-      return it.pipeline->from_catalog(*it.kernel,
-                                       std::span(it.values).first(it.kernel->parameters.size()));
-    };
-    requests.push_back({one.key, {make, &one}});
-  }
-  if (blas) static_cast<void>(state_->blas());
-  state_->cache.prepare(requests, state_->options.module, progress);
+  for (const KernelRequest& request : kernels) wanted.push_back(state_->wanted(request));
+  state_->prepare(wanted, progress);
+}
+
+void Launcher::prepare(std::span<const GemvProblem> problems, PrepareProgress progress) const {
+  std::vector<State::Wanted> wanted;
+  for (const GemvProblem& problem : problems) wanted.push_back(state_->wanted(problem));
+  state_->prepare(wanted, progress);
 }
 
 }  // namespace ptxgen::inline v0

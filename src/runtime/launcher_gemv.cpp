@@ -1,30 +1,52 @@
-// src/runtime/launcher_gemv.cpp - GEMV, matmul, and which implementation serves them
+// src/runtime/launcher_gemv.cpp - GEMV and matmul: launches and frozen launches
 #include <limits>
 
 #include "ptxgen/support/error.hpp"
 #include "runtime/launcher_state.hpp"
+#include "runtime/owners.hpp"
 
 namespace ptxgen::inline v0 {
 
 namespace {
 
-struct ChoiceName {
-  GemvChoice choice;
-  std::string_view name;
-};
-constexpr ChoiceName kChoices[] = {{GemvChoice::Auto, "auto"},
-                                   {GemvChoice::Coalesced, "coalesced"},
-                                   {GemvChoice::Strided, "strided"},
-                                   {GemvChoice::Cublas, "cublas"}};
-
 constexpr std::string_view kBlasKernel = "cublasSgemv";
 constexpr std::string_view kAsked = "asked for";
-constexpr std::string_view kAutomatic = "auto: consecutive lanes read consecutive columns";
-constexpr std::string_view kFallback = "auto: the coalesced kernel could not be loaded";
+constexpr std::string_view kFallback = "auto: the planned kernel could not be loaded";
+constexpr std::string_view kGiven = "asked for: a plan of the caller's";
 constexpr std::string_view kRows = "matmul: no kernel for several rows yet, so a GEMV for each";
 
 std::string matmul_text(std::uint64_t m, std::uint64_t k, std::uint64_t n) {
   return "m = " + std::to_string(m) + ", " + shape_text(k, n);
+}
+
+GemvProblem plain(std::uint32_t k, std::uint32_t n) noexcept {
+  GemvProblem problem;
+  problem.k = k;
+  problem.n = n;
+  return problem;
+}
+
+GemvAddresses addresses(const DeviceSpan<f32>& y, const DeviceSpan<f32>& a,
+                        const DeviceSpan<f32>& x) noexcept {
+  return {.y = y.address.value, .a = a.address.value, .x = x.address.value};
+}
+
+GemvAddresses addresses(const GemvOperands& o) noexcept {
+  return {o.y.address,        o.a.address, o.x.address, o.bias.address,
+          o.residual.address, o.alpha,     o.beta,      o.constant_weights};
+}
+
+/// For a plan of the caller's: what it says counts.
+GemvAddresses addresses_of_plan(const GemvOperands& operands) noexcept {
+  GemvAddresses at = addresses(operands);
+  at.constant_weights = true;
+  return at;
+}
+
+auto block_of(const GemvAddresses& at, std::uint64_t workspace) {
+  using Address = DeviceAddress<b8>;
+  return Gemv::KernelType::pack(Address{at.y}, Address{at.a}, Address{at.x}, Address{at.bias},
+                                Address{at.residual}, Address{workspace}, at.alpha, at.beta);
 }
 
 }  // namespace
@@ -33,80 +55,128 @@ std::string shape_text(std::uint64_t k, std::uint64_t n) {
   return "k = " + std::to_string(k) + ", n = " + std::to_string(n);
 }
 
-std::string_view to_string(GemvChoice choice) noexcept {
-  for (const ChoiceName& row : kChoices) {
-    if (row.choice == choice) return row.name;
-  }
-  return "unknown";
-}
-
-GemvChoice gemv_choice(std::string_view name) {
-  std::string names;
-  for (const ChoiceName& row : kChoices) {
-    if (row.name == name) return row.choice;
-    names += (names.empty() ? "" : ", ") + std::string(row.name);
-  }
-  throw Error(Stage::Launch, "bad-choice",
-              "there is no GEMV '" + std::string(name) + "'; there are: " + names);
-}
-
-template <class OnKernel, class OnBlas>
-auto Launcher::State::serve_gemv(std::uint32_t k, std::uint32_t n, const Stream& stream,
+template <class OnPlan, class OnKernel, class OnBlas>
+auto Launcher::State::serve_gemv(const GemvProblem& problem, const GemvAddresses& at,
+                                 const Stream& stream, const OnPlan& on_plan,
                                  const OnKernel& on_kernel, const OnBlas& on_blas) const {
   switch (choice) {
     case GemvChoice::Coalesced:
-      return on_kernel(GemvCoalesced{k, n}, "coalesced", kAsked);
+      need_plain(problem);
+      return on_kernel(GemvCoalesced{problem.k, problem.n}, "coalesced", kAsked);
     case GemvChoice::Strided:
-      return on_kernel(GemvStrided{k, n}, "strided", kAsked);
+      need_plain(problem);
+      return on_kernel(GemvStrided{problem.k, problem.n}, "strided", kAsked);
     case GemvChoice::Cublas:
+      need_plain(problem);
       return on_blas(kAsked);
+    case GemvChoice::Direct:
+    case GemvChoice::Async:
+    case GemvChoice::Bulk:
+      return on_plan(planned(problem, at));
     case GemvChoice::Auto:
       break;
   }
-  if (!fell_back.load(std::memory_order_relaxed)) {
+  if (!fell_back.load(std::memory_order_relaxed) || !is_plain(problem)) {
     try {
-      return on_kernel(GemvCoalesced{k, n}, "coalesced", kAutomatic);
+      return on_plan(planned(problem, at));
     } catch (const Error& error) {
       // Only where the kernel cannot be had; what goes wrong with a launch is the caller's to know.
-      if (error.stage != Stage::Load || core.poisoned()) throw;
+      if (error.stage != Stage::Load || core.poisoned() || !is_plain(problem)) throw;
       fall_back(error, stream);
     }
   }
   return on_blas(kFallback);
 }
 
-LaunchRecord Launcher::State::gemv(const GemvArguments& arguments, const Stream& stream) const {
+CachedModule Launcher::State::module_of(const PlannedGemv& planned, const Stream& stream,
+                                        bool& cached) const {
+  CachedModule found = cache.find(planned.key);
+  cached = static_cast<bool>(found);
+  if (cached) [[likely]] {
+    return found;
+  }
+  refuse_capture(Gemv::kName, stream);
+  found = cache.get(planned.key, options.module, [&] { return pipeline.from_plan(planned.plan); });
+  remember_stages(Gemv::kName, found);
+  // Once for each time that it is loaded.
+  found.function().check(planned.geometry);
+  return found;
+}
+
+LaunchRecord Launcher::State::launch(const PlannedGemv& planned, const GemvAddresses& at,
+                                     const Stream& stream) const {
+  bool cached = false;
+  const CachedModule module = module_of(planned, stream, cached);
+  std::uint64_t workspace = 0;
+  if (!planned.need.none()) {
+    core.same(Stage::Launch, stream.core(), "the stream");
+    workspace = stream.is_borrowed() || may_be_captured(stream)
+                    ? workspaces.address(stream, planned.need, may_be_captured(stream))
+                    : StreamAccess::workspace(stream).address(core, planned.need);
+  }
+  const auto block = block_of(at, workspace);
+  LaunchGeometry geometry = planned.geometry;
+  geometry.programmatic = starts_early(planned, at);
+  if (planned.plain && !geometry.programmatic) {
+    launch_fitting(module.function(), stream, geometry, block.data(), block.size());
+  } else {
+    module.function().launch(stream, geometry, {block.data(), block.size()});
+  }
+  if (stream.is_borrowed()) [[unlikely]] {
+    keep_if_captured(module, stream);
+  }
+  return {Gemv::kName, planned.implementation, planned.reason, geometry, 1, cached};
+}
+
+LaunchPlan Launcher::State::freeze(const PlannedGemv& planned, const GemvAddresses& at,
+                                   const Stream& stream) const {
+  bool cached = false;
+  CachedModule module = module_of(planned, stream, cached);
+  std::shared_ptr<const Workspace> workspace;
+  std::uint64_t address = 0;
+  if (!planned.need.none()) {
+    workspace = std::make_shared<const Workspace>(core, core.shared_from_this(), planned.need);
+    address = workspace->address(planned.need);
+  }
+  const auto block = block_of(at, address);
+  LaunchGeometry geometry = planned.geometry;
+  geometry.programmatic = starts_early(planned, at);
+  return freeze_block(std::move(module),
+                      {Gemv::kName, planned.implementation, planned.reason, geometry, 1, cached},
+                      {block.data(), block.size()}, stream, std::move(workspace));
+}
+
+LaunchRecord Launcher::State::gemv(const GemvProblem& problem, const GemvAddresses& at,
+                                   const Stream& stream) const {
   return serve_gemv(
-      arguments.k, arguments.n, stream,
+      problem, at, stream, [&](const PlannedGemv& plan) { return launch(plan, at, stream); },
       [&](const auto& spec, std::string_view implementation, std::string_view reason) {
-        return run(spec, implementation, reason, stream, arguments.y.address, arguments.a.address,
-                   arguments.x.address, arguments.k, arguments.n);
+        using Address = DeviceAddress<f32>;
+        return run(spec, implementation, reason, stream, Address{at.y}, Address{at.a},
+                   Address{at.x}, problem.k, problem.n);
       },
       [&](std::string_view reason) {
         const bool ready = blas_ready.load(std::memory_order_acquire);
         core.same(Stage::Launch, stream.core(), "the stream");
-        gemv_by_blas(
-            core, *blas(stream), stream.handle(),
-            {arguments.y.address.value, arguments.a.address.value, arguments.x.address.value},
-            arguments.k, arguments.n);
+        gemv_by_blas(core, *blas(stream), stream.handle(), {at.y, at.a, at.x}, problem.k,
+                     problem.n);
         return LaunchRecord{kBlasKernel, "cublas", reason, {}, 1, ready};
       });
 }
 
-LaunchPlan Launcher::State::freeze_gemv(const GemvArguments& arguments,
+LaunchPlan Launcher::State::freeze_gemv(const GemvProblem& problem, const GemvAddresses& at,
                                         const Stream& stream) const {
-  const std::array<std::uint64_t, 3> yax = {arguments.y.address.value, arguments.a.address.value,
-                                            arguments.x.address.value};
   return serve_gemv(
-      arguments.k, arguments.n, stream,
+      problem, at, stream, [&](const PlannedGemv& plan) { return freeze(plan, at, stream); },
       [&](const auto& spec, std::string_view implementation, std::string_view reason) {
-        return freeze(spec, implementation, reason, stream, arguments.y.address,
-                      arguments.a.address, arguments.x.address, arguments.k, arguments.n);
+        using Address = DeviceAddress<f32>;
+        return freeze(spec, implementation, reason, stream, Address{at.y}, Address{at.a},
+                      Address{at.x}, problem.k, problem.n);
       },
       [&](std::string_view reason) {
         const bool ready = blas_ready.load(std::memory_order_acquire);
-        return freeze_blas(blas(stream), {kBlasKernel, "cublas", reason, {}, 1, ready}, yax,
-                           arguments.k, arguments.n, stream);
+        return freeze_blas(blas(stream), {kBlasKernel, "cublas", reason, {}, 1, ready},
+                           {at.y, at.a, at.x}, problem.k, problem.n, stream);
       });
 }
 
@@ -131,16 +201,14 @@ void Launcher::State::fall_back(const Error& error, const Stream& stream) const 
     throw both.refresh();
   }
   fell_back.store(true, std::memory_order_relaxed);
-  core.log().warn(
-      "gemv is served by cuBLAS from now on, the coalesced kernel could not be loaded: " +
-      std::string(error.what()));
+  core.log().warn("gemv is served by cuBLAS from now on, the planned kernel could not be loaded: " +
+                  std::string(error.what()));
 }
 
 void Launcher::State::refuse_emulated_blas() const {
   if (context.device().info().kind != DeviceKind::Emulator) return;
   throw Error(Stage::Launch, "no-cublas",
-              "cuBLAS needs a GPU, and this device is emulated; choose the GEMV coalesced or "
-              "strided");
+              "cuBLAS needs a GPU, and this device is emulated; choose the GEMV auto");
 }
 
 const std::shared_ptr<const Cublas>& Launcher::State::blas(const Stream& stream) const {
@@ -165,13 +233,41 @@ const std::shared_ptr<const Cublas>& Launcher::State::blas() const {
 LaunchRecord Launcher::gemv(DeviceSpan<f32> y, DeviceSpan<f32> a, DeviceSpan<f32> x,
                             std::uint32_t k, std::uint32_t n, const Stream& stream) const {
   check_gemv(y, a, x, k, n);
-  return state_->gemv({y, a, x, k, n}, stream);
+  return state_->gemv(plain(k, n), addresses(y, a, x), stream);
+}
+
+LaunchRecord Launcher::gemv(const GemvProblem& problem, const GemvOperands& operands,
+                            const Stream& stream) const {
+  check_gemv(problem, operands);
+  return state_->gemv(problem, addresses(operands), stream);
+}
+
+LaunchRecord Launcher::gemv(const GemvPlan& plan, const GemvOperands& operands,
+                            const Stream& stream) const {
+  check_gemv(plan.problem, operands);
+  PlannedGemv planned = state_->given_plan(plan, addresses(operands));
+  planned.reason = kGiven;
+  return state_->launch(planned, addresses_of_plan(operands), stream);
 }
 
 LaunchPlan Launcher::plan_gemv(DeviceSpan<f32> y, DeviceSpan<f32> a, DeviceSpan<f32> x,
                                std::uint32_t k, std::uint32_t n, const Stream& stream) const {
   check_gemv(y, a, x, k, n);
-  return state_->freeze_gemv({y, a, x, k, n}, stream);
+  return state_->freeze_gemv(plain(k, n), addresses(y, a, x), stream);
+}
+
+LaunchPlan Launcher::plan_gemv(const GemvProblem& problem, const GemvOperands& operands,
+                               const Stream& stream) const {
+  check_gemv(problem, operands);
+  return state_->freeze_gemv(problem, addresses(operands), stream);
+}
+
+LaunchPlan Launcher::plan_gemv(const GemvPlan& plan, const GemvOperands& operands,
+                               const Stream& stream) const {
+  check_gemv(plan.problem, operands);
+  PlannedGemv planned = state_->given_plan(plan, addresses(operands));
+  planned.reason = kGiven;
+  return state_->freeze(planned, addresses_of_plan(operands), stream);
 }
 
 LaunchRecord Launcher::matmul(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b,
@@ -186,11 +282,11 @@ LaunchRecord Launcher::matmul(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f
     throw Error(Stage::Launch, "empty-grid",
                 "m is 0, which leaves no block to launch; skip the launch for an empty output");
   }
-  if (m == 1) return state_->gemv({c, b, a, k, n}, stream);
+  if (m == 1) return state_->gemv(plain(k, n), addresses(c, b, a), stream);
   LaunchRecord record;
   for (std::uint64_t row = 0; row < m; ++row) {
-    const LaunchRecord one =
-        state_->gemv({c.subspan(row * n, n), b, a.subspan(row * k, k), k, n}, stream);
+    const LaunchRecord one = state_->gemv(
+        plain(k, n), addresses(c.subspan(row * n, n), b, a.subspan(row * k, k)), stream);
     if (row == 0) record = one;
   }
   record.implementation = "rows";

@@ -55,6 +55,14 @@ KernelText Pipeline::from_catalog(const CatalogEntry& kernel,
   return text;
 }
 
+KernelText Pipeline::from_plan(const GemvPlan& plan) const {
+  KernelText text;
+  text.entry = Gemv::kName;
+  stage(text.stages, "build", [&] { text.module = Gemv{plan}.build(*target).module(); });
+  finish(text);
+  return text;
+}
+
 KernelText Pipeline::from_module(const ptx::Module& module, std::string_view entry) const {
   KernelText text;
   text.entry = entry;

@@ -16,6 +16,8 @@
 #include "runtime/core.hpp"
 #include "runtime/cublas.hpp"
 #include "runtime/launch_checks.hpp"
+#include "runtime/planned_gemv.hpp"
+#include "runtime/workspace.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -59,6 +61,7 @@ struct Pipeline {
   /// Throws what building and gates throw.
   [[nodiscard]] KernelText from_catalog(const CatalogEntry& kernel,
                                         std::span<const std::uint64_t> values) const;
+  [[nodiscard]] KernelText from_plan(const GemvPlan& plan) const;
   /// A module that is there already.
   [[nodiscard]] KernelText from_module(const ptx::Module& module, std::string_view entry) const;
 
@@ -68,6 +71,20 @@ struct Pipeline {
   template <class Work>
   void stage(StageTimes& stages, std::string_view name, const Work& work) const;
 };
+
+/// Operands of a GEMV that have been checked: addresses and factors.
+struct GemvAddresses {
+  std::uint64_t y = 0, a = 0, x = 0, bias = 0, residual = 0;
+  float alpha = 1, beta = 0;
+  bool constant_weights = false;
+};
+
+/// Whether the problem is y = A^T x of f32 with tight rows: what the baselines and cublasSgemv do.
+[[nodiscard]] constexpr bool is_plain(const GemvProblem& p) noexcept {
+  return p.layout == GemvLayout::T && p.weights == GemvType::f32 && p.x == GemvType::f32 &&
+         p.y == GemvType::f32 && (p.lda == 0 || p.lda == p.n) && !p.scaled && !p.bias &&
+         !p.residual;
+}
 
 /// Queues `y = x^T A` by cuBLAS; y, a, x in this order. k may be 0.
 void gemv_by_blas(const ContextCore& core, const Cublas& library, driver::CUstream stream,
@@ -82,6 +99,9 @@ inline void check_gemv(const DeviceSpan<f32>& y, const DeviceSpan<f32>& a, const
       "gemv", Overlap::None, [&] { return shape_text(k, n); }, BufferArgument::of("y", y, n),
       BufferArgument::of("a", a, std::uint64_t{k} * n), BufferArgument::of("x", x, k));
 }
+/// Sizes, null pointers, alignment of elements, overlap, and operands that the problem has not.
+void check_gemv(const GemvProblem& problem, const GemvOperands& operands);
+
 template <class T>
 void check_vadd(const DeviceSpan<T>& c, const DeviceSpan<T>& a, const DeviceSpan<T>& b,
                 std::uint32_t n) {
@@ -99,12 +119,13 @@ struct Launcher::State {
   const Trace& trace;
   const LauncherOptions options;
   const GemvChoice choice;  ///< of the options, else of the settings
+  const ptx::Gpu gpu;       ///< what plans are made for
   mutable ModuleCache cache;
   const Pipeline pipeline;
 
   /// The keys of the library's kernels, without values.
   struct Keys {
-    ModuleKey copy, fma_rpt, gemv_coalesced, gemv_strided, vadd, vadd_bf16, vadd_f16;
+    ModuleKey copy, fma_rpt, gemv, gemv_coalesced, gemv_strided, vadd, vadd_bf16, vadd_f16;
   } keys;
   [[nodiscard]] const ModuleKey& key_of(const Copy&) const noexcept { return keys.copy; }
   [[nodiscard]] const ModuleKey& key_of(const FmaRpt&) const noexcept { return keys.fma_rpt; }
@@ -196,8 +217,8 @@ struct Launcher::State {
                         {block.data(), block.size()}, stream);
   }
   [[nodiscard]] LaunchPlan freeze_block(CachedModule module, const LaunchRecord& record,
-                                        std::span<const std::byte> block,
-                                        const Stream& stream) const;
+                                        std::span<const std::byte> block, const Stream& stream,
+                                        std::shared_ptr<const Workspace> workspace = nullptr) const;
 
   /// Values of the catalog's parameters, in its order.
   using CatalogValues = std::array<std::uint64_t, 2>;
@@ -228,27 +249,67 @@ struct Launcher::State {
   void keep_if_captured(const CachedModule& module, const Stream& stream) const;
   void remember_stages(std::string_view kernel, const CachedModule& module) const;
 
-  /// What a request of `prepare` asks for; "gemv" is replaced by what serves it, and by nothing
-  /// where that is cuBLAS.
+  /// What a request of `prepare` asks for; "gemv" is replaced by what serves it. Without a
+  /// pipeline: cuBLAS.
   struct Wanted {
     ModuleKey key;
     const CatalogEntry* kernel = nullptr;
-    std::array<std::uint64_t, 4> values{};
+    std::array<std::uint64_t, 6> values{};
+    const GemvPlan* plan = nullptr;  ///< instead of kernel and values
     const Pipeline* pipeline = nullptr;
+    [[nodiscard]] KernelText text() const {
+      if (plan != nullptr) return pipeline->from_plan(*plan);
+      return pipeline->from_catalog(*kernel, std::span(values).first(kernel->parameters.size()));
+    }
   };
   [[nodiscard]] Wanted wanted(const KernelRequest& request) const;
+  [[nodiscard]] Wanted wanted(const GemvProblem& problem) const;
 
-  // GEMV and its implementations. launcher_gemv.cpp.
-  struct GemvArguments {
-    DeviceSpan<f32> y, a, x;
-    std::uint32_t k = 0, n = 0;
-  };
-  LaunchRecord gemv(const GemvArguments& arguments, const Stream& stream) const;
-  [[nodiscard]] LaunchPlan freeze_gemv(const GemvArguments& arguments, const Stream& stream) const;
-  /// Calls `on_kernel(spec, implementation, reason)` or `on_blas(reason)`, as the choice says.
-  template <class OnKernel, class OnBlas>
-  auto serve_gemv(std::uint32_t k, std::uint32_t n, const Stream& stream, const OnKernel& on_kernel,
-                  const OnBlas& on_blas) const;
+  void prepare(std::span<const Wanted> wanted, PrepareProgress progress) const;
+
+  // GEMV and its implementations. launcher_gemv.cpp, launcher_choice.cpp.
+  LaunchRecord gemv(const GemvProblem& problem, const GemvAddresses& at,
+                    const Stream& stream) const;
+  [[nodiscard]] LaunchPlan freeze_gemv(const GemvProblem& problem, const GemvAddresses& at,
+                                       const Stream& stream) const;
+  /// Calls `on_plan(planned)`, `on_kernel(spec, implementation, reason)` or `on_blas(reason)`, as
+  /// the choice says.
+  template <class OnPlan, class OnKernel, class OnBlas>
+  auto serve_gemv(const GemvProblem& problem, const GemvAddresses& at, const Stream& stream,
+                  const OnPlan& on_plan, const OnKernel& on_kernel, const OnBlas& on_blas) const;
+  /// Whether the choice is a plan.
+  [[nodiscard]] bool plans_gemv() const noexcept;
+  /// Throws "bad-choice" for what the baselines and cuBLAS cannot do.
+  void need_plain(const GemvProblem& problem) const;
+
+  /// The plan of the choice for that problem with the alignments of these addresses.
+  [[nodiscard]] const PlannedGemv& planned(const GemvProblem& problem,
+                                           const GemvAddresses& at) const {
+    const std::uint64_t y = at.y | at.bias | at.residual;
+    const PlannedGemv* const found = plans.find(shape_of(problem, at.a, at.x, y));
+    if (found == nullptr) [[unlikely]] {
+      return choose_plan(normalised(problem, at.a, at.x, y));
+    }
+    return *found;
+  }
+  /// Throws what `check(problem)` throws, "empty-grid", "bad-choice".
+  [[nodiscard]] const PlannedGemv& choose_plan(const GemvProblem& problem) const;
+  [[nodiscard]] std::unique_ptr<PlannedGemv> tuned_plan(const GemvProblem& problem) const;
+  [[nodiscard]] std::unique_ptr<PlannedGemv> ranked_plan(const GemvProblem& problem) const;
+  /// A plan of the caller's. Throws as `check(plan, target)`, "misaligned".
+  [[nodiscard]] PlannedGemv given_plan(const GemvPlan& plan, const GemvAddresses& at) const;
+
+  [[nodiscard]] CachedModule module_of(const PlannedGemv& planned, const Stream& stream,
+                                       bool& cached) const;
+  LaunchRecord launch(const PlannedGemv& planned, const GemvAddresses& at,
+                      const Stream& stream) const;
+  /// Whether it may begin while the kernel before it in the stream still runs.
+  [[nodiscard]] bool starts_early(const PlannedGemv& planned,
+                                  const GemvAddresses& at) const noexcept {
+    return at.constant_weights && planned.plan.programmatic && table.launch_kernel_ex != nullptr;
+  }
+  [[nodiscard]] LaunchPlan freeze(const PlannedGemv& planned, const GemvAddresses& at,
+                                  const Stream& stream) const;
   [[nodiscard]] LaunchPlan freeze_blas(std::shared_ptr<const Cublas> library,
                                        const LaunchRecord& record, std::array<std::uint64_t, 3> yax,
                                        std::uint32_t k, std::uint32_t n,
@@ -259,11 +320,13 @@ struct Launcher::State {
   /// The same where nothing captures.
   [[nodiscard]] const std::shared_ptr<const Cublas>& blas() const;
   void refuse_emulated_blas() const;
-  /// `error`: why the coalesced kernel cannot be loaded. Returns if cuBLAS can serve in its place,
+  /// `error`: why the planned kernel cannot be loaded. Returns if cuBLAS can serve in its place,
   /// else throws `error` with cuBLAS's as a further cause.
   void fall_back(const Error& error, const Stream& stream) const;
 
   mutable std::atomic<bool> fell_back{false};
+  mutable PlannedGemvs plans;
+  mutable Workspaces workspaces;
 
   mutable std::mutex kept_mutex;
   mutable std::map<driver::CUfunction, CachedModule> kept;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/core.hpp"
+#include "runtime/workspace.hpp"
 #include "ptxgen/runtime/buffer.hpp"
 #include "ptxgen/runtime/device.hpp"
 #include "ptxgen/runtime/stream.hpp"
@@ -13,6 +14,11 @@
 namespace ptxgen::inline v0 {
 
 using SharedCore = std::shared_ptr<const ContextCore>;
+
+/// Device memory. The context is current. Throws `Error` (Stage::Device): "out-of-memory" with the
+/// free and total bytes, "driver-call". `what` ends the first words of the message, or is empty.
+[[nodiscard]] driver::CUdeviceptr allocate(const ContextCore& core, std::uint64_t bytes,
+                                           std::string_view what = {});
 
 /// An object of the driver that is let go of by the destructor.
 template <class Handle, Release kKind>
@@ -38,6 +44,12 @@ struct Stream::Owner {
   const SharedCore core;
   driver::CUstream handle = nullptr;
   bool borrowed = false;
+  StreamWorkspace workspace;  ///< not of a borrowed one: the host's stream outlives this object
+};
+struct StreamAccess {
+  [[nodiscard]] static StreamWorkspace& workspace(const Stream& stream) noexcept {
+    return stream.owner_->workspace;
+  }
 };
 struct Event::Owner : Owned<driver::CUevent, Release::Event> {
   using Owned::Owned;

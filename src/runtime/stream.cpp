@@ -34,6 +34,7 @@ Stream::Stream(const Context& context, Kind kind, int priority) : core_(&context
 Stream Stream::borrowed(const Context& context, driver::CUstream handle) {
   Stream stream;
   stream.core_ = &context.core();
+  stream.core_->note_borrowed();
   stream.owner_ = Hidden<Owner>::make(stream.core_->shared_from_this());
   stream.owner_->borrowed = true;
   stream.owner_->handle = handle;

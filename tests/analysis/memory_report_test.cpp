@@ -72,7 +72,7 @@ TEST_CASE("memory report: library kernels, each access as the emulator counts it
     const CatalogEntry& entry = *find_kernel(name);
     for (const char* target : {"sm_75", "sm_90"}) {
       const ptx::Module module = entry.build(values, ptx::target(target));
-      const LaunchGeometry geometry = entry.geometry(values);
+      const LaunchGeometry geometry = entry.geometry(values, ptx::target(target));
       MemoryRun one;
       one.ptx = ptx::print(module);
       one.grid = {geometry.grid.x, geometry.grid.y, geometry.grid.z};

@@ -153,6 +153,66 @@ TEST_CASE("gates stand before every load, and can be turned off", "[capi]") {
   CHECK(ptxgen_function_load(device, program, "k", &function) == PTXGEN_OK);
 }
 
+TEST_CASE("gemv_any takes layout, types and what is added", "[capi]") {
+  Setup setup;
+  ptxgen_device* const device = setup.device;
+  constexpr std::uint32_t k = 40;
+  constexpr std::uint32_t n = 33;
+  const std::vector<float> w = numbers(k * n, -1, 0.25f);
+  const std::vector<float> x = numbers(k, 0.5f, -0.125f);
+  const std::vector<float> bias = numbers(n, 3, 0.5f);
+  OwnedBuffer w_buffer, x_buffer, y_buffer, bias_buffer;
+  upload(device, w, w_buffer);
+  upload(device, x, x_buffer);
+  upload(device, std::vector<float>(n, -2), y_buffer);
+  upload(device, bias, bias_buffer);
+  ptxgen_gemv_problem problem{};
+  problem.struct_bytes = sizeof problem;
+  problem.k = k;
+  problem.n = n;
+  problem.layout = PTXGEN_GEMV_R;
+  problem.bias = 1;
+  problem.scaled = 1;
+  ptxgen_gemv_operands operands{};
+  operands.struct_bytes = sizeof operands;
+  operands.y = ptxgen_buffer_span(y_buffer);
+  operands.a = ptxgen_buffer_span(w_buffer);
+  operands.x = ptxgen_buffer_span(x_buffer);
+  operands.bias = ptxgen_buffer_span(bias_buffer);
+  operands.alpha = 2;
+  operands.beta = 4;
+  ptxgen_launch_record record{};
+  record.struct_bytes = sizeof record;
+  good(ptxgen_gemv_any(device, &problem, &operands, setup.stream, &record), device);
+  setup.finish();
+  std::vector<float> expected(n);
+  for (std::uint32_t j = 0; j < n; ++j) {
+    for (std::uint32_t i = 0; i < k; ++i) expected[j] += w[j * k + i] * x[i];
+    expected[j] = 2 * expected[j] + 4 * -2 + bias[j];
+  }
+  CHECK(download(y_buffer) == expected);
+  CHECK(std::string(record.kernel) == "gemv");
+
+  // The same, frozen: alpha and beta are not read where the problem is not scaled.
+  problem.scaled = 0;
+  OwnedPlan plan;
+  good(ptxgen_plan_gemv_any(device, &problem, &operands, setup.stream, &plan), device);
+  good(ptxgen_plan_launch(plan, nullptr), device);
+  setup.finish();
+  for (std::uint32_t j = 0; j < n; ++j) {
+    float sum = 0;
+    for (std::uint32_t i = 0; i < k; ++i) sum += w[j * k + i] * x[i];
+    expected[j] = sum + bias[j];
+  }
+  CHECK(download(y_buffer) == expected);
+
+  problem.layout = 2;
+  CHECK(ptxgen_gemv_any(device, &problem, &operands, setup.stream, nullptr) == PTXGEN_ERROR_USAGE);
+  CHECK(error_text(device).find("problem.layout is 2; it may be 0 to 1") != std::string::npos);
+  CHECK(ptxgen_gemv_any(device, nullptr, &operands, setup.stream, nullptr) == PTXGEN_ERROR_USAGE);
+  CHECK(ptxgen_gemv_any(device, &problem, nullptr, setup.stream, nullptr) == PTXGEN_ERROR_USAGE);
+}
+
 TEST_CASE("gemv, matmul, vadd, copy and fma_rpt compute what they say", "[capi]") {
   Setup setup;
   ptxgen_device* const device = setup.device;
@@ -179,7 +239,8 @@ TEST_CASE("gemv, matmul, vadd, copy and fma_rpt compute what they say", "[capi]"
   // All products and sums are exact in these numbers.
   CHECK(download(y_buffer) == expected);
   CHECK(std::string(record.kernel).find("gemv") == 0);
-  CHECK(std::string(record.implementation) == "coalesced");
+  CHECK(std::string(record.implementation) == "direct");
+  CHECK(std::string(record.reason).find("auto: ") == 0);
   CHECK(record.launches == 1);
   CHECK(record.cached == 0);
   CHECK(record.struct_bytes == sizeof record);

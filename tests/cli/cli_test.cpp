@@ -1,4 +1,5 @@
 // tests/cli/cli_test.cpp - the program's contract: products, findings, exit codes
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
@@ -66,25 +67,35 @@ TEST_CASE("list names every kernel with its parameters") {
     names.push_back(kernel.at("name"));
     CHECK_FALSE(kernel.at("doc").get<std::string>().empty());
     for (const json& parameter : kernel.at("parameters")) {
-      CHECK(parameter.at("type") == "u32");
-      CHECK(parameter.at("range").size() == 2);
-      CHECK(parameter.at("default") >= parameter.at("range")[0]);
-      CHECK(parameter.at("default") <= parameter.at("range")[1]);
       CHECK_FALSE(parameter.at("doc").get<std::string>().empty());
+      const json& range = parameter.at("range");
+      if (parameter.at("type") == "word") {
+        CHECK(std::find(range.begin(), range.end(), parameter.at("default")) != range.end());
+        continue;
+      }
+      CHECK(parameter.at("type") == "u32");
+      CHECK(range.size() == 2);
+      CHECK(parameter.at("default") >= range[0]);
+      CHECK(parameter.at("default") <= range[1]);
     }
     // Each one can be dumped as it is listed.
     CHECK(ptxgen_program({"dump", kernel.at("name")}).exit_code == 0);
   }
-  CHECK(names == std::vector<std::string>{"copy", "fma_rpt", "gemv_coalesced", "gemv_strided",
-                                          "vadd", "vadd_bf16", "vadd_f16"});
+  CHECK(names == std::vector<std::string>{"copy", "fma_rpt", "gemv", "gemv_coalesced",
+                                          "gemv_strided", "vadd", "vadd_bf16", "vadd_f16"});
   CHECK(contains(ptxgen_program({"list"}).out, "gemv_coalesced"));
+  CHECK(contains(ptxgen_program({"list"}).out, "    -p dtype=f32  word f32|f16|bf16  "));
+  CHECK(contains(ptxgen_program({"dump", "gemv", "-p", "layout=R", "-p", "dtype=bf16"}).out,
+                 ".entry gemv("));
+  CHECK(contains(ptxgen_program({"dump", "gemv", "-p", "dtype=f64"}).err,
+                 "-p dtype=f64: wants one of f32|f16|bf16"));
 }
 
 TEST_CASE("wrong calls of dump say what is possible") {
   auto result = ptxgen_program({"dump", "gemm"});
   CHECK(result.exit_code == 2);
-  CHECK(
-      contains(result.err, "there is no kernel 'gemm'; there are: copy, fma_rpt, gemv_coalesced"));
+  CHECK(contains(result.err,
+                 "there is no kernel 'gemm'; there are: copy, fma_rpt, gemv, gemv_coalesced"));
   result = ptxgen_program({"dump", "vadd", "-p", "m=3"});
   CHECK(result.exit_code == 2);
   CHECK(contains(result.err, "kernel 'vadd' has no parameter 'm'; it has: n (1..4294967295)"));

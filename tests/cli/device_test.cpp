@@ -175,7 +175,7 @@ TEST_CASE("gemv runs on a GPU, without findings and counters") {
   const json report = json::parse(result.out);
   CHECK(report.at("ok") == true);
   CHECK(report.at("device") == "cuda:0");
-  CHECK(report.at("plan").at("kernel") == "gemv_coalesced");
+  CHECK(report.at("plan").at("kernel") == "gemv");
   CHECK_FALSE(report.contains("counters"));
   CHECK(report.at("findings") == json::array());
   for (const char* stage : {"build", "gates", "print", "load", "run", "download"}) {

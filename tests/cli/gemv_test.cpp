@@ -23,8 +23,15 @@ TEST_CASE("gemv generates, runs and compares") {
   CHECK(report.at("nmse") < 1e-12);
   CHECK(report.at("max_error") > 0);
   CHECK(report.at("worst_error_over_bound") <= 1);
-  CHECK(report.at("plan").at("kernel") == "gemv_coalesced");
-  CHECK(report.at("plan").at("grid") == json({2, 1, 1}));
+  const json& plan = report.at("plan");
+  CHECK(plan.at("kernel") == "gemv");
+  CHECK(plan.at("implementation") == "direct");
+  CHECK(plan.at("reason").get<std::string>().substr(0, 6) == "auto: ");
+  CHECK(plan.at("grid") == json({plan.at("plan").at("blocks"), 1, 1}));
+  CHECK(plan.at("text").get<std::string>().substr(0, 7) == "direct ");
+  CHECK(plan.at("prediction").at("isolated_us") > 0);
+  CHECK(plan.at("workspace_bytes") == plan.at("prediction").at("workspace_bytes"));
+  CHECK(plan.at("layout") == "T");
   for (const char* stage : {"build", "passes", "gates", "print", "load", "rest", "inputs", "upload",
                             "run", "download", "reference", "compare"}) {
     CHECK(report.at("stages_us").at(stage).is_number());
@@ -55,7 +62,7 @@ TEST_CASE("gemv generates, runs and compares") {
   result = ptxgen_program({"gemv", "-p", "k=64", "-p", "n=64", "-p", "layout=T", "-p", "dtype=f32",
                            "--impl", "coalesced", "--gpu", "h200"});
   REQUIRE(result.exit_code == 0);
-  CHECK(contains(result.out, "y = x A             1x64 times 64x64, f32, seed 0\n"));
+  CHECK(contains(result.out, "y = A^T x           T f32 64x64, seed 0\n"));
   CHECK(contains(result.out, "kernel              gemv_coalesced ("));
   CHECK(contains(result.out, "NVIDIA H200"));
   CHECK(contains(result.out, "result              right: largest error "));
@@ -70,17 +77,22 @@ TEST_CASE("wrong calls of gemv say what is possible") {
     CHECK(result.out == "");
     CHECK(contains(result.err, message));
   };
-  refused({"-p", "layout=R"},
-          "-p layout=R: the library has no GEMV for W[n x k] yet; there is T, A[k x n] row-major");
   refused({"-p", "layout=X"}, "-p layout=X: wants T or R");
-  refused({"-p", "dtype=bf16"}, "-p dtype=bf16: the library has no such GEMV yet; there is f32");
+  refused({"-p", "dtype=bf16", "--x-type", "f16"},
+          "--x-type f16: with weights of bf16 it may be f32 or bf16");
+  refused({"--y-type", "bf16"}, "--y-type bf16: with weights of f32 it may be f32");
+  refused({"--alpha", "two"}, "--alpha two: wants a number");
+  refused({"-p", "layout=R", "--impl", "coalesced", "--bias"},
+          "the GEMV coalesced serves y = A^T x with layout T, f32 and tight rows only, not R f32 "
+          "4096x4096 bias; choose auto or direct");
   refused({"-p", "dtype=int"}, "-p dtype=int: wants f32, f16 or bf16");
   refused({"-p", "k=0"}, "-p k=0: wants a whole number in 1..4294967295");
   refused({"-p", "m=1"}, "gemv has no parameter 'm'; it has: k (1..4294967295)");
   refused({"-p", "k"}, "-p wants NAME=VALUE, not 'k'");
   refused({"--impl", "cublas"}, "cuBLAS needs a GPU, and this device is emulated");
   refused({"--impl", "best"},
-          "--impl best: there is no such GEMV; there are: auto, coalesced, strided, cublas");
+          "--impl best: there is no such GEMV; there are: auto, direct, async, bulk, coalesced, "
+          "strided, cublas");
   refused({"--target", "sm_99"}, "there is no target 'sm_99'; there are: sm_75");
   refused({"--device", "tpu"},
           "--device tpu: there is no such device; say auto, emulator or cuda:N");
@@ -109,6 +121,37 @@ TEST_CASE("gemv takes device, GPU and implementation from the environment where 
   CHECK(other.at("gpu") == "h200");
   CHECK(other.at("plan").at("target") == "sm_80");
   CHECK(other.at("ok") == true);
+}
+
+TEST_CASE("gemv serves every layout and type, with all that may be added") {
+  const auto report = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"gemv", "-p", "k=200", "-p", "n=96", "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto result = ptxgen_program(arguments);
+    INFO(result.err);
+    REQUIRE(result.exit_code == 0);
+    return json::parse(result.out);
+  };
+  for (const char* layout : {"layout=T", "layout=R"}) {
+    for (const char* type : {"f32", "f16", "bf16"}) {
+      const json plain = report({"-p", layout, "-p", std::string("dtype=") + type});
+      INFO(layout << " " << type);
+      CHECK(plain.at("ok") == true);
+      CHECK(plain.at("nmse") < 1e-12);
+      const json all =
+          report({"-p", layout, "-p", std::string("dtype=") + type, "-p", "lda=217", "--x-type",
+                  type, "--y-type", type, "--bias", "--residual", "--alpha", "0.5", "--beta=-2"});
+      CHECK(all.at("ok") == true);
+      CHECK(all.at("worst_error_over_bound") <= 1);
+      CHECK(all.at("plan").at("problem").at("lda") == 217);
+    }
+  }
+  // A target that is not the GPU's own, with sums that are split.
+  const json other = report({"-p", "k=20000", "--gpu", "h200", "--target", "sm_80"});
+  CHECK(other.at("ok") == true);
+  CHECK(other.at("plan").at("target") == "sm_80");
+  CHECK(other.at("plan").at("reason") == "built for --target");
+  CHECK(other.at("plan").at("workspace_bytes") > 0);
 }
 
 TEST_CASE("a second gemv takes its module from the cache folder") {

@@ -46,11 +46,12 @@ Problem random_problem(Shape shape, std::uint64_t seed, float low, float high) {
 
 std::uint64_t roundings(GemvChoice choice, Shape shape) {
   if (choice == GemvChoice::Strided) return GemvStrided{shape.k, shape.n}.roundings();
+  // The others add in one order or another, at worst one after the other.
   return std::max<std::uint64_t>(1, GemvCoalesced{shape.k, shape.n}.roundings());
 }
 
 std::vector<GemvChoice> choices(const Place& place) {
-  std::vector<GemvChoice> list = {GemvChoice::Coalesced, GemvChoice::Strided};
+  std::vector<GemvChoice> list = {GemvChoice::Direct, GemvChoice::Coalesced, GemvChoice::Strided};
   if (place.emulated()) return list;
   try {
     const Launcher launcher = place.with_gemv(GemvChoice::Cublas);

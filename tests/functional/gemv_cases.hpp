@@ -40,7 +40,8 @@ struct Problem {
 
 /// The longest path of roundings in a GEMV kernel's sum; cuBLAS is allowed the longest there is.
 [[nodiscard]] std::uint64_t roundings(GemvChoice choice, Shape shape);
-/// The choices that this device can serve: coalesced and strided, and cuBLAS where it is found.
+/// The choices that this device can serve: direct, coalesced and strided, and cuBLAS where it is
+/// found.
 [[nodiscard]] std::vector<GemvChoice> choices(const Place& place);
 
 /// Runs a GEMV through a launcher. The buffers lie between guard bytes that are checked afterwards

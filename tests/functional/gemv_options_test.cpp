@@ -5,6 +5,7 @@
 
 #include "functional/gemv_cases.hpp"
 #include "ptxgen/kernels.hpp"
+#include "ptxgen/kernels/gemv/kernel.hpp"
 #include "ptxgen/runtime/buffer.hpp"
 #include "ptxgen/support/error.hpp"
 
@@ -40,6 +41,13 @@ Error error_of(const Work& work) {
   return Error(Stage::Io, "no error", "");
 }
 
+GemvProblem aligned_problem(std::uint32_t k, std::uint32_t n) {
+  GemvProblem problem;
+  problem.k = k;
+  problem.n = n;
+  return problem;
+}
+
 struct Expected {
   GemvChoice choice;
   std::string_view kernel;
@@ -54,7 +62,8 @@ TEST_CASE("options and PTXGEN_GEMV choose the kernel, the record says which, res
   const auto [k, n] = problem.shape;
   const LaunchGeometry coalesced = GemvCoalesced{k, n}.geometry();
   const Expected all[] = {
-      {GemvChoice::Auto, "gemv_coalesced", "coalesced", coalesced},
+      {GemvChoice::Auto, "gemv", {}, {}},
+      {GemvChoice::Direct, "gemv", "direct", {}},
       {GemvChoice::Coalesced, "gemv_coalesced", "coalesced", coalesced},
       {GemvChoice::Strided, "gemv_strided", "strided", GemvStrided{k, n}.geometry()},
       {GemvChoice::Cublas, "cublasSgemv", "cublas", {}},
@@ -79,9 +88,11 @@ TEST_CASE("options and PTXGEN_GEMV choose the kernel, the record says which, res
         const Loaded memory(place, problem);
         const LaunchRecord record = launcher.gemv(memory.y, memory.a, memory.x, k, n, place.stream);
         CHECK(record.kernel == expected.kernel);
-        CHECK(record.implementation == expected.implementation);
+        const std::optional<GemvPlan> plan = launcher.gemv_plan(aligned_problem(k, n));
+        CHECK(plan.has_value() == (expected.kernel == "gemv"));
+        CHECK(record.implementation == (plan ? to_string(plan->path) : expected.implementation));
         CHECK_FALSE(record.reason.empty());
-        CHECK(record.geometry == expected.geometry);
+        CHECK(record.geometry == (plan ? Gemv{*plan}.geometry() : expected.geometry));
         CHECK(record.launches == 1);
         CHECK_FALSE(record.cached);
         check_gemv(problem, memory.result(place), roundings(expected.choice, problem.shape));
@@ -104,7 +115,8 @@ TEST_CASE(
     const Error error = error_of([&] { Launcher(place.context, options); });
     CHECK(error.code == "bad-choice");
     CHECK(error.message ==
-          "there is no GEMV 'fastest'; there are: auto, coalesced, strided, cublas");
+          "there is no GEMV 'fastest'; there are: auto, direct, async, bulk, coalesced, strided, "
+          "cublas");
   });
 }
 
@@ -116,8 +128,7 @@ TEST_CASE("cuBLAS on the emulated device is refused in words") {
       error_of([&] { launcher.gemv(memory.y, memory.a, memory.x, 4, 4, place.stream); });
   CHECK(error.stage == Stage::Launch);
   CHECK(error.code == "no-cublas");
-  CHECK(error.message ==
-        "cuBLAS needs a GPU, and this device is emulated; choose the GEMV coalesced or strided");
+  CHECK(error.message == "cuBLAS needs a GPU, and this device is emulated; choose the GEMV auto");
 }
 
 TEST_CASE("matmul with one row is the GEMV, with more rows a GEMV for each") {
@@ -134,8 +145,8 @@ TEST_CASE("matmul with one row is the GEMV, with more rows a GEMV for each") {
       Buffer<f32> c(place.context, std::uint64_t{m} * n);
       c.fill_bytes(0xff);
       const LaunchRecord record = place.launcher.matmul(c, a, b, m, n, k, place.stream);
-      CHECK(record.kernel == "gemv_coalesced");
-      CHECK(record.implementation == (m == 1 ? "coalesced" : "rows"));
+      CHECK(record.kernel == "gemv");
+      CHECK((record.implementation == "rows") == (m != 1));
       CHECK(record.launches == m);
       place.stream.synchronize();
       std::vector<float> result(c.size());
@@ -162,7 +173,7 @@ TEST_CASE("prepared launches are captured, a miss leaves the capture as it was")
     const Error error =
         error_of([&] { place.launcher.gemv(memory.y, memory.a, memory.x, 50, 59, place.stream); });
     CHECK(error.code == "capture-miss");
-    CHECK(error.kernel == "gemv_coalesced");
+    CHECK(error.kernel == "gemv");
     CHECK(error.message.find("prepare()") != std::string::npos);
     CHECK(place.stream.capturing());
     const Graph graph = place.stream.end_capture();

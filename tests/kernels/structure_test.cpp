@@ -100,6 +100,9 @@ TEST_CASE("one entry, named as the kernel, with its parameters in order") {
   const std::map<std::string, std::vector<std::string>> expected = {
       {"copy", {"in.u64", "out.u64", "n.u32"}},
       {"fma_rpt", {"in.u64", "out.u64", "n.s32", "k.s32", "a.f32", "b.f32"}},
+      {"gemv",
+       {"y.u64", "a.u64", "x.u64", "bias.u64", "residual.u64", "workspace.u64", "alpha.f32",
+        "beta.f32"}},
       {"gemv_coalesced", {"y_ptr.u64", "a_ptr.u64", "x_ptr.u64", "k_dim.u32", "n_dim.u32"}},
       {"gemv_strided", {"y_ptr.u64", "a_ptr.u64", "x_ptr.u64", "k_dim.u32", "n_dim.u32"}},
       {"vadd", {"a.u64", "b.u64", "c.u64", "n.u32"}},

@@ -143,12 +143,11 @@ TEST_CASE("auto falls back on cuBLAS once the kernel cannot be loaded, and says 
   for (int i = 0; i < 2; ++i) {
     const LaunchRecord record = rig.launcher.gemv(small.y, small.a, small.x, 3, 2, rig.stream);
     CHECK(record.implementation == "cublas");
-    CHECK(record.reason == "auto: the coalesced kernel could not be loaded");
+    CHECK(record.reason == "auto: the planned kernel could not be loaded");
   }
   CHECK(read(small.y) == small.expected);
   const std::string text = log.text();
-  const std::string said =
-      "gemv is served by cuBLAS from now on, the coalesced kernel could not be";
+  const std::string said = "gemv is served by cuBLAS from now on, the planned kernel could not be";
   CHECK(text.find(said) != std::string::npos);
   CHECK(text.find(said) == text.rfind(said));  // once
 }

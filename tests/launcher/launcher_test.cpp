@@ -132,7 +132,7 @@ TEST_CASE("prepare refuses kernels that do not exist and values out of range") {
   const Error error = error_of([&] { rig.launcher.prepare(unknown); });
   CHECK(error.code == "no-kernel");
   CHECK(error.message ==
-        "there is no kernel 'gemm'; there are: gemv, copy, fma_rpt, gemv_coalesced, gemv_strided, "
+        "there is no kernel 'gemm'; there are: copy, fma_rpt, gemv, gemv_coalesced, gemv_strided, "
         "vadd, vadd_bf16, vadd_f16");
   const KernelRequest zero[] = {{"gemv", {5, 0}}};
   CHECK(error_of([&] { rig.launcher.prepare(zero); }).code == "bad-parameter");

@@ -38,7 +38,8 @@ struct KernelCost {
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_read + bytes_written; }
 };
 
-/// One build-time parameter of a kernel: a shape or an option, always an unsigned number.
+/// One build-time parameter of a kernel: a shape or an option, always an unsigned number, which may
+/// have a word for each value.
 struct ParameterInfo {
   std::string_view name;
   std::string_view type;  ///< "u32"
@@ -46,6 +47,7 @@ struct ParameterInfo {
   std::uint64_t least = 0;
   std::uint64_t most = 0;
   std::string_view doc;
+  std::span<const std::string_view> words = {};  ///< of the values 0, 1, ..., or none
 };
 
 /// A kernel of the library, to be chosen by name. `values` are in the order of `parameters`; one is
@@ -56,7 +58,8 @@ struct CatalogEntry {
   std::string_view access_pattern;  ///< how consecutive lanes meet memory
   std::span<const ParameterInfo> parameters;
   ptx::Module (*build)(std::span<const std::uint64_t> values, const ptx::Target& target);
-  LaunchGeometry (*geometry)(std::span<const std::uint64_t> values);
+  /// The target is that of `build`: what is planned for a GPU depends on it.
+  LaunchGeometry (*geometry)(std::span<const std::uint64_t> values, const ptx::Target& target);
   KernelCost (*cost)(std::span<const std::uint64_t> values);
 };
 

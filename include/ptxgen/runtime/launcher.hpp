@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "ptxgen/optimize/pass.hpp"
 #include "ptxgen/runtime/buffer.hpp"
 #include "ptxgen/runtime/device.hpp"
+#include "ptxgen/runtime/gemv_operands.hpp"
 #include "ptxgen/runtime/module.hpp"
 #include "ptxgen/runtime/module_cache.hpp"
 #include "ptxgen/runtime/stream.hpp"
@@ -19,28 +21,38 @@
 
 namespace ptxgen::inline v0 {
 
-/// Which GEMV serves `gemv` and `matmul` with m == 1. The names of `to_string` are those of
-/// PTXGEN_GEMV and `--impl`.
+/// Which GEMV serves `gemv` and `matmul`. The names of `to_string` are those of PTXGEN_GEMV and
+/// `--impl`.
 enum class GemvChoice : std::uint8_t {
-  Auto,       ///< the coalesced family; cuBLAS if that cannot be loaded, and the log says so
-  Coalesced,  ///< only that
-  Strided,    ///< the baseline: the way back if the coalesced kernel is suspected
-  Cublas,     ///< cublasSgemv, loaded at run time; a GPU only
+  Auto,       ///< the plan for the problem and the device; cuBLAS if that cannot be loaded, and the
+              ///< log says so
+  Direct,     ///< the best plan of that path (`GemvPath`)
+  Async,      ///< the same
+  Bulk,       ///< the same
+  Coalesced,  ///< the baseline, one thread per column: layout T, f32, nothing beside y = A^T x
+  Strided,    ///< the other baseline, one warp per column: the same
+  Cublas,     ///< cublasSgemv, loaded at run time: the same; a GPU only
 };
 [[nodiscard]] std::string_view to_string(GemvChoice choice) noexcept;
 /// Throws `Error` (Stage::Launch, "bad-choice") listing the names.
 [[nodiscard]] GemvChoice gemv_choice(std::string_view name);
+/// "auto, direct, ...": all names, in the order of the enumeration.
+[[nodiscard]] std::string gemv_choice_names();
 
 /// A kernel of the catalog with its parameters' values, in the catalog's order; for `prepare`. The
-/// name "gemv", with k and n, stands for the kernel that `gemv` would use for that shape.
+/// name "gemv" (k, n, then layout and type as numbers of `GemvLayout` and `GemvType`) stands for
+/// the kernel that `gemv` would use for that shape, tight and aligned to 16 bytes.
 struct KernelRequest {
   std::string_view kernel;
-  std::array<std::uint64_t, 4> values{};
+  std::array<std::uint64_t, 6> values{};
 };
 
 struct LauncherOptions {
   /// Auto leaves the choice to the settings (PTXGEN_GEMV).
   GemvChoice gemv = GemvChoice::Auto;
+  /// Measured plans, asked before the planner where the choice is Auto; null: none. Must outlive
+  /// the launcher.
+  const GemvPlanSource* gemv_plans = nullptr;
   ModuleOptions module;
   /// The passes that a kernel goes through before it is loaded; what they decided is told at log
   /// level debug. The list `default` leaves the choice to the settings (PTXGEN_PASSES). For code
@@ -55,11 +67,12 @@ struct LauncherOptions {
   ModuleCacheOptions cache;
 };
 
-/// What a launch was, for tests, logs and curiosity. The texts live as long as the program.
+/// What a launch was, for tests, logs and curiosity. The texts live as long as the program, the
+/// reason of a planned GEMV as long as the launcher, or the frozen launch whose record it is in.
 struct LaunchRecord {
-  std::string_view kernel;  ///< "gemv_coalesced", "cublasSgemv"
-  /// "coalesced", "strided", "cublas"; "rows" where matmul called one of them for each row; empty
-  /// for kernels of which there is one.
+  std::string_view kernel;  ///< "gemv", "gemv_coalesced", "cublasSgemv"
+  /// "direct", "async", "bulk", "coalesced", "strided", "cublas"; "rows" where matmul called one of
+  /// them for each row; empty for kernels of which there is one.
   std::string_view implementation;
   std::string_view reason;  ///< why this one
   LaunchGeometry geometry;
@@ -69,7 +82,9 @@ struct LaunchRecord {
 
 /// A launch that was frozen: arguments, geometry and stream are fixed, all is checked. `launch`
 /// takes no lock, looks nothing up and allocates nothing (cuBLAS, where that was chosen, does as it
-/// likes). Keeps the module loaded; memory and stream are the caller's to keep.
+/// likes). Keeps the module loaded, and device memory for partial sums where the plan splits a sum;
+/// other memory and the stream are the caller's to keep. Launches on several streams write the same
+/// output: they are the caller's to order.
 ///
 /// Threads: `launch` from any thread.
 class LaunchPlan {
@@ -96,17 +111,23 @@ class LaunchPlan {
 /// Every call checks its arguments against the kernel's signature and throws `Error`
 /// (Stage::Launch) before anything is queued: "buffer-size" (a buffer is smaller than the shape
 /// needs; names the parameter), "null-pointer", "misaligned", "aliasing" (y overlaps a or x),
-/// "empty-grid", "launch-limits", "capture-miss" (the stream is being captured and the kernel is
-/// not loaded yet: `prepare` it first; the capture stays valid), "other-context" (a stream of
-/// another context), "no-cublas", "cublas-failed". A kernel that is not in memory is made ready
-/// first, which may throw what building, passes (Stage::Optimize), gates (Stage::Verify) and
+/// "arguments" (an operand that the problem has not), "bad-choice" (the chosen GEMV cannot serve
+/// the problem), "empty-grid", "launch-limits", "capture-miss" (the stream is being captured and
+/// the kernel is not loaded yet: `prepare` it first; the capture stays valid), "other-context" (a
+/// stream of another context), "no-cublas", "cublas-failed". A kernel that is not in memory is made
+/// ready first, which may throw what building, passes (Stage::Optimize), gates (Stage::Verify) and
 /// Module::load throw.
 ///
 /// Graphs keep the modules that were launched while they were captured; where the host captures a
 /// borrowed stream by itself, the launcher keeps them for its own lifetime.
 ///
-/// The cache knows GEMV kernels by shape, elementwise ones by name: their code is the same for
-/// every size.
+/// A GEMV plan that splits sums needs device memory for the parts: each stream has some, each plan
+/// that is frozen and each capture its own, allocated by the first launch that needs it
+/// ("out-of-memory") and kept as long as the stream, the plan, the graph. A stream of the host
+/// (`Stream::borrowed`) is known by its handle: before the host destroys it, its work must be done.
+///
+/// The cache knows GEMV kernels by shape and plan, elementwise ones by name: their code is the same
+/// for every size.
 ///
 /// Threads: all members from any thread at once. `context` must outlive the launcher, in its place.
 class Launcher {
@@ -121,6 +142,17 @@ class Launcher {
   /// k = 0 gives y = 0; n = 0 is refused.
   LaunchRecord gemv(DeviceSpan<f32> y, DeviceSpan<f32> a, DeviceSpan<f32> x, std::uint32_t k,
                     std::uint32_t n, const Stream& stream) const;
+  /// Any GEMV. The alignments in `problem` are not looked at, those of the addresses are: a plan is
+  /// made once for each problem and alignment. Throws what `check(problem)` throws, too.
+  LaunchRecord gemv(const GemvProblem& problem, const GemvOperands& operands,
+                    const Stream& stream) const;
+  /// By this plan, whatever the launcher's choice is; a programmatic one takes the weights for
+  /// constant. "misaligned" if an address has less than the
+  /// alignment that the plan says. Throws what `check(plan, target)` throws, too.
+  LaunchRecord gemv(const GemvPlan& plan, const GemvOperands& operands, const Stream& stream) const;
+  /// The plan by which `gemv` would launch that problem, its alignments as they are said; nothing
+  /// where the choice is no plan (coalesced, strided, cublas).
+  [[nodiscard]] std::optional<GemvPlan> gemv_plan(const GemvProblem& problem) const;
   /// `c[m x n] = a[m x k] b[k x n]`, all row-major f32. m == 1 is `gemv(c, b, a, k, n)`; more rows
   /// are served by the same kernel row by row.
   LaunchRecord matmul(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b, std::uint32_t m,
@@ -142,6 +174,10 @@ class Launcher {
   /// The same, frozen.
   [[nodiscard]] LaunchPlan plan_gemv(DeviceSpan<f32> y, DeviceSpan<f32> a, DeviceSpan<f32> x,
                                      std::uint32_t k, std::uint32_t n, const Stream& stream) const;
+  [[nodiscard]] LaunchPlan plan_gemv(const GemvProblem& problem, const GemvOperands& operands,
+                                     const Stream& stream) const;
+  [[nodiscard]] LaunchPlan plan_gemv(const GemvPlan& plan, const GemvOperands& operands,
+                                     const Stream& stream) const;
   [[nodiscard]] LaunchPlan plan_vadd(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b,
                                      std::uint32_t n, const Stream& stream) const;
 
@@ -165,6 +201,8 @@ class Launcher {
   /// `Error` after all have been tried: "no-kernel", "bad-parameter", or what making it ready
   /// throws.
   void prepare(std::span<const KernelRequest> kernels, PrepareProgress progress = {}) const;
+  /// The kernels that `gemv` would use for these problems, with the alignments that they say.
+  void prepare(std::span<const GemvProblem> problems, PrepareProgress progress = {}) const;
 
   /// What the GEMV choice came to: options, then settings.
   [[nodiscard]] GemvChoice gemv_choice() const noexcept;

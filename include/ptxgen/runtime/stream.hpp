@@ -49,6 +49,7 @@ class Stream {
   [[nodiscard]] bool is_borrowed() const noexcept { return borrowed_; }
 
  private:
+  friend struct StreamAccess;  // src/runtime
   Stream() = default;
   struct Owner;
   Hidden<Owner> owner_;

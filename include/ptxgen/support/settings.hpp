@@ -22,7 +22,7 @@ namespace ptxgen::inline v0 {
   X(device, "PTXGEN_DEVICE", "auto", "the device to use: auto, emulator or cuda:N")                \
   X(emulated_gpu, "PTXGEN_EMULATED_GPU", "h200", "the GPU that the emulated driver shows")         \
   X(emulated_ptx, "PTXGEN_EMULATED_PTX", "9.0", "the newest PTX version that it accepts")          \
-  X(gemv, "PTXGEN_GEMV", "auto", "the GEMV to use: auto, coalesced, strided or cublas")            \
+  X(gemv, "PTXGEN_GEMV", "auto", "the GEMV to use: auto, or one of the names of `gemv --impl`")    \
   X(passes, "PTXGEN_PASSES", "default", "the passes of a launcher, separated by commas, or none")  \
   X(log, "PTXGEN_LOG", "warn", "the log level: off, error, warn, info, debug or trace")            \
   X(trace, "PTXGEN_TRACE", "", "a file to write a Chrome trace of what the library does to")       \
