@@ -43,14 +43,17 @@ Report weight_report(const GemvCase& point, const std::string& text) {
   const auto operands = operands_of_lines(text);
   const GemvProblem& problem = point.plan.problem;
   const bool aligned = problem.leading_dimension() * bytes(problem.weights) % 32 == 0;
-  const bool whole = problem.k % point.plan.step_elements() == 0 || point.plan.warps_k == 1;
+  const bool whole = problem.k % point.plan.step_elements() == 0 ||
+                     (point.plan.warps_k == 1 && point.plan.path == GemvPath::Direct);
   Report report;
   analysis::MemoryReportOptions options;
   options.block = {point.plan.threads(), 1, 1};
   for (const ptx::Function& function : module.functions) {
     for (const auto& access : analysis::memory_report(module, function, options).accesses) {
       const auto found = operands.find(access.line);
-      if (found == operands.end() || found->second != "a") continue;
+      // Copies are not followed: the counters say what they move.
+      const bool copies = access.opcode.starts_with("cp.async");
+      if (copies || found == operands.end() || found->second != "a") continue;
       ++report.weights;
       const bool full = access.bytes == point.plan.load_bytes;
       const bool wanted = access.sectors.least == access.ideal_sectors &&
