@@ -487,7 +487,7 @@ class LaunchRun {
       for (std::uint32_t i = 0; i < blocks; ++i) {
         Cta& cta = *cluster.blocks[(i + random) % blocks];
         if (reporter_.stopped(cta.order)) cta.killed = true;
-        const BlockStop stop = has_left(cta) ? BlockStop::Done : run_block(cta);
+        const BlockStop stop = run_block(cta);
         if (cta.killed) {
           // Nobody can say what a cluster does of which a part is missing.
           for (Cta* each : cluster.blocks) each->killed = true;
@@ -541,6 +541,7 @@ class LaunchRun {
       }
       if (all_done || cta.killed) {
         deliver_all(cta);
+        if (cluster_size_ > 1 && !cta.killed && cta.races) cta.races->block_leaves(cta);
         return BlockStop::Done;
       }
       if (!ran || only_spins) {

@@ -87,6 +87,7 @@ Shares shares_by_hand(const GemvPlan& plan) {
       const std::uint64_t end = std::min(plan.first_unit(block + 1), (strip + 1) * plan.steps());
       if (begin < end) ++contributors;
     }
+    contributors /= plan.cluster;  // one of them hands the cluster's sums in
     if (contributors > 1) shares = {shares.strips + 1, shares.parts + contributors};
   }
   return shares;

@@ -37,13 +37,13 @@ constexpr std::uint64_t kMostWorkspace = std::uint64_t{5} << 18;  // 1.25 MiB
 // Collects the plans of one shape of blocks.
 class Collector {
  public:
-  Collector(const ptx::Gpu& gpu, std::vector<GemvPlan>& plans, bool clusters)
-      : gpu_(gpu), plans_(plans), clusters_(clusters) {}
+  Collector(const ptx::Gpu& gpu, std::vector<GemvPlan>& plans, std::uint16_t sm)
+      : gpu_(gpu), plans_(plans), sm_(sm) {}
 
   void add_partitions(GemvPlan plan) {
     ptx::BlockNeeds needs;
     needs.threads = plan.threads();
-    needs.registers = registers(plan);
+    needs.registers = registers(plan, sm_);
     needs.static_shared = plan.shared_bytes();
     fit_ = std::min(ptx::blocks_per_sm(gpu_, needs), kMostBlocksPerSm);
     if (fit_ == 0) return;
@@ -80,7 +80,7 @@ class Collector {
 
   // Neighbours along k that add their sums without the workspace.
   void add_clusters(GemvPlan plan) {
-    if (!clusters_ || plan.blocks % plan.strips() != 0) return;
+    if (sm_ < 90 || plan.blocks % plan.strips() != 0) return;
     const std::uint64_t split = plan.blocks / plan.strips();
     for (const std::uint32_t blocks : kClusters) {
       if (split % blocks != 0) continue;
@@ -91,7 +91,7 @@ class Collector {
 
   const ptx::Gpu& gpu_;
   std::vector<GemvPlan>& plans_;
-  bool clusters_;
+  std::uint16_t sm_;
   std::uint32_t fit_ = 0;
   std::ptrdiff_t first_ = 0;  // of the shape's plans
 };
@@ -161,7 +161,7 @@ std::vector<GemvPlan> candidates(const GemvProblem& problem, const ptx::Gpu& gpu
   plan.load_bytes = widest_load(problem);
   plan.programmatic = target.sm >= 90;
   check(problem);
-  Collector collector(gpu, plans, target.sm >= 90);
+  Collector collector(gpu, plans, target.sm);
   add_direct(plan, collector);
   if (target.sm >= 80 && target.sm < 90 && plan.load_bytes >= 4) add_async(plan, collector);
   plans.push_back(plainest(plan));

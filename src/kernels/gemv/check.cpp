@@ -105,6 +105,11 @@ void check_shared(const GemvPlan& plan, const ptx::Target& target) {
       plan.shared_bytes() <= target.shared_per_block_opt_in, "bad-plan", "shared memory",
       number(plan.shared_bytes()) + " B",
       "a block on " + name + " may have " + number(target.shared_per_block_opt_in) + " B" + cure);
+  const std::uint64_t fixed = plan.shared_bytes() - gemv::ring_bytes(plan);
+  demand(fixed <= target.shared_per_block, "bad-plan", "shared memory for sums",
+         number(fixed) + " B",
+         "a block on " + name + " may have " + number(target.shared_per_block) +
+             " B: take fewer warps_k, or fewer blocks in a cluster");
   // The system takes 1 KiB of each block.
   constexpr std::uint32_t kSystem = 1024;
   const std::uint32_t per_sm = ptx::limits(target.name).shared_per_sm / plan.blocks_per_sm;
