@@ -357,6 +357,12 @@ TEST_CASE("gemv family: path bulk") {
     padded.lda = 304;
     verify(bulk(plan_of(padded, 16, 1, 1, 4, 3), stages));
     verify(bulk(plan_of(problem(3000, 9, GemvLayout::R, GemvType::f16), 16, 1, 1, 2, 4), stages));
+    padded = problem(37, 259);
+    padded.lda = 260;
+    verify(bulk(plan_of(padded, 16, 1, 1, 4, 5), stages));
+    padded = problem(21, 3);
+    padded.lda = 8;
+    verify(bulk(plan_of(padded, 16, 1, 1, 4, 3), stages));
     GemvPlan plan = bulk(plan_of(problem(70, 300), 16, 1, 2, 4, 5), stages);
     clean(plan);
     plan.programmatic = true;

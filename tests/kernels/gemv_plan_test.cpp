@@ -392,6 +392,16 @@ TEST_CASE("gemv plan: plans that there are not") {
         }) ==
         "bad-plan: cluster is 2; it may divide the blocks of a strip, if all strips have the same "
         "number: here 5 blocks have 1 strip");
+  CHECK(
+      with([&](GemvPlan& p) {
+        p.problem = problem(100, 4096, GemvLayout::T, GemvType::bf16);
+        p.warps_out = 8;
+        p.unroll = 4;
+        p.blocks = 16;
+        p.cluster = 8;
+      }) ==
+      "bad-plan: shared memory for sums is 57344 B; a block on sm_90 may have 49152 B: take fewer "
+      "warps_k, or fewer blocks in a cluster");
   CHECK(with([](GemvPlan& p) { p.programmatic = true; }, "sm_89") ==
         "bad-plan: programmatic is true; that takes sm_90 or newer, and the target is sm_89");
   CHECK(with([](GemvPlan& p) { p.programmatic = true; }) == "fine");

@@ -55,7 +55,8 @@ std::vector<Text> texts() {
                                                : parameter.default_value);
     }
     const std::string ptx = ptx::print(entry.build(values, ptx::target("sm_80")));
-    all.push_back({std::string(entry.name), ptx, true, entry.geometry(values, ptx::target("sm_80"))});
+    all.push_back(
+        {std::string(entry.name), ptx, true, entry.geometry(values, ptx::target("sm_80"))});
   }
   return all;
 }

@@ -1,4 +1,4 @@
-// src/kernels/gemv/emit.hpp - the parts that the kernel of a GEMV plan is put together from
+// src/kernels/gemv/emit.hpp - what the pieces of the generator share
 #pragma once
 
 #include <cstdint>

@@ -133,7 +133,7 @@ void BulkRing::copy_step() {
   // The last strip may have fewer outputs.
   Number count = rows.count;
   Number row_bytes = rows.bytes;
-  if (n % plan.strip_outputs() != 0) {
+  if (plan.problem.n % plan.strip_outputs() != 0) {
     const Value<u32> before = k.mul_lo(strip, plan.strip_outputs());
     const Value<u32> left = k.sub(n, before);
     const Value<u32> outputs = k.min(left, plan.strip_outputs());
@@ -141,6 +141,12 @@ void BulkRing::copy_step() {
       count.emplace<1>(outputs);
     } else {
       row_bytes.emplace<1>(k.mul_lo(outputs, element));
+      // All columns of the last strip may be those of a lane that reads them itself.
+      if (n % plan.strip_outputs() == 0) {
+        const Pred some = outputs != 0u;
+        const Value<u32> all_rows = k.constant<u32>(rows.count);
+        count.emplace<1>(k.selp(all_rows, 0u, some));
+      }
     }
   }
   const Value<u32> size = value(k, row_bytes);
@@ -193,9 +199,10 @@ void BulkRing::run(const Segment& segment, const std::function<void()>& before,
     now_.emplace(at(ring_, from_, step_bytes(kit_.plan)).offset_bytes(mine_));
     body();
     k.bar_warp_sync();
-    k.if_(*kit_.lane == 0u, [&] {
+    const Place read = at(empty_, from_, kBarrierBytes);
+    k.guarded(*kit_.lane == 0u, [&] {
       k.emit(ptx::Op::mbarrier_arrive, {ptx::Modifier::shared, ptx::Modifier::type_b64},
-             {Operand::sink(), at(empty_, from_, kBarrierBytes)});
+             {Operand::sink(), read});
     });
     k.if_(producer_, [&] { request(); });
     advance(from_, there_);
