@@ -109,6 +109,7 @@ std::optional<AffineForm> AffineSolver::arithmetic(const Instruction& s,
     case Op::mov:
     case Op::cvta:
     case Op::cvta_to:
+    case Op::mapa:
       return x[0];
     case Op::add:
       return sum(x[0], x[1]);

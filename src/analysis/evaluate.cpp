@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "ptxgen/ptx/operand_specs.hpp"
+
 namespace ptxgen::inline v0::analysis {
 
 using namespace ptx;
@@ -106,8 +108,9 @@ class Evaluator {
         operands_(function.operands_of(instruction)),
         known_(known),
         names_(names) {
+    const OperandSpecs specs(function, instruction);
     for (std::size_t i = 0; i < operands_.size(); ++i) {
-      const OperandSpec* spec = operand_spec(function, instruction, i);
+      const OperandSpec* spec = specs[i];
       if (spec == nullptr || operands_[i].kind == OperandKind::Vector ||
           places_.size() <= sources_) {
         fits_ = false;
@@ -494,6 +497,17 @@ class Evaluator {
   unsigned width_ = 0;
 };
 
+// Without any value, results follow only from one register that stands twice, and for copies.
+bool may_follow(const Function& function, const Instruction& s,
+                std::span<const std::optional<u64>> known) {
+  if (s.op == Op::mov || s.op == Op::cvt_int) return true;
+  const auto operands = function.operands_of(s);
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    if (known[i] || (i > 1 && operands[i] == operands[i - 1])) return true;  // 0 is written
+  }
+  return false;
+}
+
 }  // namespace
 
 Outcome evaluate(const Function& function, const Instruction& instruction,
@@ -501,6 +515,7 @@ Outcome evaluate(const Function& function, const Instruction& instruction,
   if (instruction.kind != StatementKind::Instruction) return {};
   const unsigned flags = static_cast<unsigned>(info(instruction.op).flags);
   if ((flags & ~static_cast<unsigned>(Flag::Commutative)) != 0) return {};
+  if (!may_follow(function, instruction, known)) return {};
   return Evaluator(function, instruction, known, names).run();
 }
 

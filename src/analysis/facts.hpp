@@ -39,12 +39,18 @@ class Facts {
     return made(affine_, *module_, *function_, cfg(), index(), versions(), uniformity(), options_);
   }
 
- private:
+ protected:
+  [[nodiscard]] bool has_cfg() const noexcept { return cfg_.has_value(); }
+  [[nodiscard]] bool has_versions() const noexcept { return versions_.has_value(); }
+  [[nodiscard]] bool has_inductions() const noexcept { return inductions_.has_value(); }
+  [[nodiscard]] bool has_uniformity() const noexcept { return uniformity_.has_value(); }
   template <class T, class... Arguments>
   static const T& made(std::optional<T>& slot, Arguments&&... arguments) {
     if (!slot) slot.emplace(std::forward<Arguments>(arguments)...);
     return *slot;
   }
+
+ private:
   const ptx::Module* module_;
   const ptx::Function* function_;
   UniformityOptions options_;

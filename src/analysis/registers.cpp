@@ -22,14 +22,38 @@ RegisterIndex::RegisterIndex(const Function& function) {
   for (const Instruction& s : function.body)
     for_each_access(function, s, [&](const RegisterAccess& a) { add(a.reg); });
 
-  std::sort(registers_.begin(), registers_.end(), [](Register a, Register b) {
-    return a.decl.value != b.decl.value ? a.decl.value < b.decl.value : a.index < b.index;
-  });
-  registers_.erase(std::unique(registers_.begin(), registers_.end()), registers_.end());
-  registers_.shrink_to_fit();
+  in_order(declarations);
   first_.assign(declarations + 1, 0);
   for (const Register reg : registers_) ++first_[reg.decl.value + 1];
   for (std::size_t i = 0; i < declarations; ++i) first_[i + 1] += first_[i];
+}
+
+// Each once, by declaration and number.
+void RegisterIndex::in_order(std::size_t declarations) {
+  // Compilers number without gaps: then a mark for each number is all that it takes.
+  std::vector<std::size_t> first_mark(declarations + 1, 0);
+  for (const Register reg : registers_) {
+    std::size_t& most = first_mark[reg.decl.value + 1];
+    most = std::max(most, std::size_t{reg.index} + 1);
+  }
+  for (std::size_t i = 0; i < declarations; ++i) first_mark[i + 1] += first_mark[i];
+  if (first_mark[declarations] <= 4 * registers_.size()) {
+    std::vector<bool> named(first_mark[declarations], false);
+    for (const Register reg : registers_) named[first_mark[reg.decl.value] + reg.index] = true;
+    registers_.clear();
+    for (std::uint32_t decl = 0; decl < declarations; ++decl) {
+      for (std::size_t m = first_mark[decl]; m < first_mark[decl + 1]; ++m) {
+        if (named[m])
+          registers_.push_back({{decl}, static_cast<std::uint32_t>(m - first_mark[decl])});
+      }
+    }
+  } else {
+    std::sort(registers_.begin(), registers_.end(), [](Register a, Register b) {
+      return a.decl.value != b.decl.value ? a.decl.value < b.decl.value : a.index < b.index;
+    });
+    registers_.erase(std::unique(registers_.begin(), registers_.end()), registers_.end());
+  }
+  registers_.shrink_to_fit();
 }
 
 std::uint32_t RegisterIndex::find(Register reg) const noexcept {
@@ -56,25 +80,28 @@ std::uint32_t RegisterSet::count() const noexcept {
 
 RegisterUses::RegisterUses(const Function& function, const RegisterIndex& index)
     : first_(index.size() + std::size_t{1}, 0) {
-  const auto for_each = [&](auto&& fn) {
-    for (std::uint32_t i = 0; i < function.body.size(); ++i) {
-      const Instruction& s = function.body[i];
-      for (const bool write : {false, true}) {
-        for_each_access(function, s, [&](const RegisterAccess& a) {
-          if (a.write != write) return;
-          const std::uint32_t reg = index.find(a.reg);
-          if (reg == kNone) return;
-          const bool guarded = s.guard.present() && a.operand != kGuardPosition;
-          fn(reg, Use{i, write, a.component == 0, guarded});
-        });
-      }
-    }
+  struct Named {
+    std::uint32_t reg;
+    Use use;
   };
-  for_each([&](std::uint32_t reg, const Use&) { ++first_[reg + 1]; });
+  std::vector<Named> all, writes;
+  all.reserve(function.body.size() * 3);
+  for (std::uint32_t i = 0; i < function.body.size(); ++i) {
+    const Instruction& s = function.body[i];
+    writes.clear();
+    for_each_access(function, s, [&](const RegisterAccess& a) {
+      const std::uint32_t reg = index.find(a.reg);
+      if (reg == kNone) return;
+      ++first_[reg + 1];
+      const bool guarded = s.guard.present() && a.operand != kGuardPosition;
+      (a.write ? writes : all).push_back({reg, {i, a.write, a.component == 0, guarded}});
+    });
+    all.insert(all.end(), writes.begin(), writes.end());
+  }
   for (std::uint32_t i = 0; i < index.size(); ++i) first_[i + 1] += first_[i];
   std::vector<std::size_t> place(first_.begin(), first_.end() - 1);
-  uses_.resize(first_.back());
-  for_each([&](std::uint32_t reg, const Use& use) { uses_[place[reg]++] = use; });
+  uses_.resize(all.size());
+  for (const Named& named : all) uses_[place[named.reg]++] = named.use;
 }
 
 std::string to_text(const RegisterSet& set, const RegisterIndex& index, const Module& module,

@@ -38,7 +38,8 @@ class UniformitySolver {
         const std::uint32_t reg = open_registers_.back();
         open_registers_.pop_back();
         for (const RegisterUses::Use& use : uses_.of(reg)) {
-          if (!use.write) evaluate(use.statement);
+          // An open block will be gone through as a whole.
+          if (!use.write && !block_is_open_[cfg_.block_of(use.statement)]) evaluate(use.statement);
         }
       } else {
         const std::uint32_t block = open_blocks_.back();
@@ -61,9 +62,11 @@ class UniformitySolver {
     decided_.assign(blocks, Agreement::Grid);
     block_is_open_.assign(blocks, true);
     // What no thread comes to parts none, and writes nothing that anybody reads.
-    for (std::uint32_t b = 0; b < blocks; ++b) {
+    for (const std::uint32_t b : cfg_.order()) {
       if (cfg_.reachable(b)) open_blocks_.push_back(b);
     }
+    std::reverse(open_blocks_.begin(), open_blocks_.end());
+    own_.assign(function_.body.size(), false);
 
     for (const Variable& parameter : function_.parameters) {
       if (parameter.space == Space::Register)
@@ -137,7 +140,7 @@ class UniformitySolver {
 
   void evaluate(std::uint32_t statement) {
     const Instruction& s = function_.body[statement];
-    if (s.kind != StatementKind::Instruction) return;
+    if (s.kind != StatementKind::Instruction || own_[statement]) return;
     if (!cfg_.reachable(cfg_.block_of(statement))) return;
     const auto operands = function_.operands_of(s);
     work_ += 4 + operands.size() * 4;
@@ -146,8 +149,9 @@ class UniformitySolver {
     Agreement sources = Agreement::Grid;
     Agreement agreed = Agreement::Grid;  // of the operands that are not the threads' own votes
     bool writes = false;
+    const OperandSpecs specs(function_, s);
     for (std::size_t i = 0; i < operands.size(); ++i) {
-      const OperandSpec* spec = operand_spec(function_, s, i);
+      const OperandSpec* spec = specs[i];
       if (spec != nullptr &&
           (spec->role == OperandRole::Destination || spec->role == OperandRole::Returns)) {
         writes = true;
@@ -165,7 +169,10 @@ class UniformitySolver {
       lower_branch(block, least(guard, s.op == Op::brx_idx ? sources : Agreement::Grid));
 
     const bool carry_out = writes_carry(s);
-    if (!writes && !carry_out) return;
+    if (!writes && !carry_out) {
+      own_[statement] = whole.terminator != statement;
+      return;
+    }
     const bool together = !result_.split_[block];
     Agreement made = Agreement::None;
     switch (result_kind(module_, function_, s)) {
@@ -204,6 +211,7 @@ class UniformitySolver {
       if (a.write) lower(index_.find(a.reg), made);
     });
     if (carry_out) lower_carry(made);
+    own_[statement] = made == Agreement::None && whole.terminator != statement;
   }
 
   // The carry flag is a register that no operand names.
@@ -415,6 +423,7 @@ class UniformitySolver {
 
   std::vector<std::uint32_t> open_blocks_, open_registers_;
   std::vector<bool> block_is_open_;
+  std::vector<bool> own_;  // of each statement: all that it writes is None, and nothing follows
   std::vector<std::vector<std::uint32_t>> written_;  // by block: registers that may leave it
   std::vector<std::vector<std::uint64_t>> live_;     // by register: the blocks where it is live
   std::vector<std::uint32_t> names_;                 // for join

@@ -153,11 +153,10 @@ ResultKind result_kind(const Module& module, const Function& function,
       break;
   }
   const OpInfo& row = info(s.op);
-  if (reads_carry(s) || writes_carry(s)) return ResultKind::Computed;
   constexpr Flag kBeyond = Flag::ReadsMemory | Flag::WritesMemory | Flag::Barrier |
                            Flag::Convergent | Flag::Call | Flag::Volatile | Flag::Fence |
                            Flag::Asynchronous;
-  if (!has(row.flags, kBeyond)) return ResultKind::Computed;
+  if (!has(row.flags, kBeyond) || reads_carry(s) || writes_carry(s)) return ResultKind::Computed;
   if ((row.mnemonic != "ld" && row.mnemonic != "ldu") || has(row.flags, Flag::Volatile) ||
       has(row.flags, Flag::Convergent))
     return ResultKind::Own;

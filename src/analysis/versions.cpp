@@ -39,6 +39,9 @@ class VersionsBuilder {
       const std::uint32_t reg = index_.find({variable.decl, 0});
       if (reg != kNone) returned[reg] = true;
     }
+    result_.first_of_reg_.reserve(index_.size() + std::size_t{1});
+    result_.first_live_.reserve(index_.size() + std::size_t{1});
+    result_.versions_.reserve(function_.body.size() + index_.size());
     result_.first_of_reg_.push_back(0);
     result_.first_live_.push_back(0);
     result_.first_input_.push_back(0);
@@ -105,6 +108,9 @@ class VersionsBuilder {
     std::vector<std::uint32_t> reads, writes, whole;
     std::vector<std::uint8_t> partial;
     std::vector<std::uint32_t> count(index_.size() + std::size_t{1}, 0);
+    result_.first_read_.reserve(statements + std::size_t{1});
+    result_.first_write_.reserve(statements);
+    accesses.reserve(statements * std::size_t{3});
     for (std::uint32_t i = 0; i < statements; ++i) {
       result_.first_read_.push_back(static_cast<std::uint32_t>(accesses.size()));
       reads.clear(), writes.clear(), whole.clear();
@@ -354,6 +360,7 @@ class VersionsBuilder {
   void link() {
     const std::uint32_t versions = result_.size();
     auto& first_input = result_.first_input_;
+    first_input.reserve(versions + std::size_t{1});
     for (std::uint32_t v = 0; v < versions; ++v) {
       const Version& version = result_[v];
       std::size_t inputs = 0;

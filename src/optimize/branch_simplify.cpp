@@ -78,7 +78,7 @@ class Simplifier {
 
   // Guards and tables that constants decide.
   void settle() {
-    const CleanupFacts facts(function_);
+    const CleanupFacts facts(context_.facts(function_));
     const Places places(function_);
     for (std::uint32_t i = 0; i < function_.body.size(); ++i) {
       context_.visit();
@@ -146,7 +146,7 @@ class Simplifier {
     for (std::uint32_t i = 0; i < function_.body.size(); ++i)
       any = any || (is_branch(i) && last[target(i)] != target(i));
     if (!any) return;
-    const analysis::Cfg cfg(function_);
+    const analysis::Cfg& cfg = context_.facts(function_).cfg();
     const Scopes scopes(context_.module(), function_);
     for (std::uint32_t i = 0; i < function_.body.size(); ++i) {
       if (!is_branch(i)) continue;

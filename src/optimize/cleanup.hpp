@@ -3,25 +3,24 @@
 
 #include <string>
 
-#include "optimize/constants.hpp"
 #include "optimize/edits.hpp"
+#include "optimize/function_facts.hpp"
 #include "ptxgen/optimize/pass.hpp"
 
 namespace ptxgen::inline v0::optimize {
 
-/// Versions and constants of a function as it is now. It must not lose statements while this lives.
+/// Those of the shared facts that all cleanup passes read. The function must not lose statements
+/// while they are in use.
 struct CleanupFacts {
-  explicit CleanupFacts(const ptx::Function& function, bool names = true)
-      : cfg(function),
-        index(function),
-        versions(function, cfg, index),
-        constants(function, cfg, index, versions, names) {}
-  CleanupFacts(const CleanupFacts&) = delete;
-  CleanupFacts& operator=(const CleanupFacts&) = delete;
-  analysis::Cfg cfg;
-  analysis::RegisterIndex index;
-  analysis::Versions versions;
-  Constants constants;
+  explicit CleanupFacts(FunctionFacts& facts, bool names = true)
+      : cfg(facts.cfg()),
+        index(facts.index()),
+        versions(facts.versions()),
+        constants(facts.constants(names)) {}
+  const analysis::Cfg& cfg;
+  const analysis::RegisterIndex& index;
+  const analysis::Versions& versions;
+  const Constants& constants;
 };
 
 /// Whether every instruction is in the op table. If not, the pass leaves the function alone, since

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ptxgen/ptx/operand_specs.hpp"
+
 namespace ptxgen::inline v0::optimize {
 
 using namespace ptx;
@@ -19,6 +21,8 @@ Constants::Constants(const Function& function, const analysis::Cfg& cfg,
       versions_(versions),
       cells_(versions.size()),
       ways_(cfg.exit() + std::size_t{1}, 0),
+      settled_(function.body.size(), false),
+      nothing_known_(function.body.size(), false),
       names_(names) {
   number_edges();
   find_tables();
@@ -89,7 +93,7 @@ void Constants::solve() {
         }
         if (reader == kNone) reader = versions_[use.version].statement;
         const std::uint32_t block = cfg_.block_of(reader);
-        if (ways_[block] == 0) continue;
+        if (ways_[block] == 0 || (ways_[block] & kWaits) != 0) continue;
         visit_statement(reader);
         if (cfg_.blocks()[block].terminator == reader) visit_end(block);
       }
@@ -97,6 +101,7 @@ void Constants::solve() {
     }
     const std::uint32_t block = open_blocks_.back();
     open_blocks_.pop_back();
+    ways_[block] = static_cast<std::uint8_t>(ways_[block] & ~kWaits);
     for (std::uint32_t i = cfg_.blocks()[block].first; i < cfg_.blocks()[block].end; ++i)
       visit_statement(i);
     visit_end(block);
@@ -112,7 +117,9 @@ void Constants::enter(std::uint32_t block, std::uint32_t predecessor) {
   }
   if (ways_[block] != 0) return;
   ways_[block] = kExecuted;
-  if (block != cfg_.exit()) open_blocks_.push_back(block);
+  if (block == cfg_.exit()) return;
+  ways_[block] |= kWaits;
+  open_blocks_.push_back(block);
 }
 
 bool Constants::leads(std::uint32_t from, std::uint32_t to) const {
@@ -148,7 +155,8 @@ void Constants::visit_end(std::uint32_t block) {
   const bool varies = guard.state == State::Varies;
   if (varies || guard.bits != 0) {
     Cell index{State::Varies, 0};
-    if (function_.body[end].op == Op::brx_idx) index = operand(end, 0);
+    if (function_.body[end].op == Op::brx_idx)
+      index = operand(end, 0, operand_spec(function_, function_.body[end], 0));
     if (index.state == State::Constant) one_target_[block] = only_target(end, index.bits);
     const bool one = index.state == State::Constant && one_target_[block] != kNone;
     if (index.state != State::Undecided) open(block, one ? kOneTarget : kTaken);
@@ -183,10 +191,10 @@ GuardState Constants::guard(std::uint32_t statement) const {
 }
 
 // A source operand in its type.
-Constants::Cell Constants::operand(std::uint32_t statement, std::size_t i) const {
+Constants::Cell Constants::operand(std::uint32_t statement, std::size_t i,
+                                   const OperandSpec* spec) const {
   const Instruction& s = function_.body[statement];
   const Operand& o = function_.operands_of(s)[i];
-  const OperandSpec* spec = operand_spec(function_, s, i);
   if (spec == nullptr || spec->role == OperandRole::Destination || operand_elements(s, *spec) != 0)
     return {State::Varies, 0};
   const Type type = operand_type(s, *spec);
@@ -205,16 +213,28 @@ Constants::Cell Constants::operand(std::uint32_t statement, std::size_t i) const
 }
 
 std::optional<std::uint64_t> Constants::source(std::uint32_t statement, std::size_t i) const {
-  const Cell found = operand(statement, i);
+  const Cell found = operand(statement, i, operand_spec(function_, function_.body[statement], i));
   return found.state == State::Constant ? std::optional(found.bits) : std::nullopt;
 }
 
-Outcome Constants::outcome(std::uint32_t statement) const {
+std::optional<std::uint64_t> Constants::source(std::uint32_t statement, std::size_t i,
+                                               const OperandSpec& spec) const {
+  const Cell found = operand(statement, i, &spec);
+  return found.state == State::Constant ? std::optional(found.bits) : std::nullopt;
+}
+
+Outcome Constants::outcome(std::uint32_t statement, bool names) const {
   const Instruction& s = function_.body[statement];
   const std::size_t operands = function_.operands_of(s).size();
+  // No operand can have become known since.
+  if (nothing_known_[statement] && s.op != Op::mov && s.op != Op::cvt_int) return {};
+  const OperandSpecs specs(function_, s);
   known_.assign(operands, std::nullopt);
-  for (std::size_t i = 0; i < operands; ++i) known_[i] = source(statement, i);
-  return analysis::evaluate(function_, s, known_, names_);
+  for (std::size_t i = 0; i < operands; ++i) {
+    const Cell found = operand(statement, i, specs[i]);
+    if (found.state == State::Constant) known_[i] = found.bits;
+  }
+  return analysis::evaluate(function_, s, known_, names);
 }
 
 void Constants::lower(std::uint32_t version, Cell to) {
@@ -231,8 +251,9 @@ void Constants::lower(std::uint32_t version, Cell to) {
 
 void Constants::visit_statement(std::uint32_t statement) {
   const Instruction& s = function_.body[statement];
-  if (s.kind != StatementKind::Instruction) return;
+  if (s.kind != StatementKind::Instruction || settled_[statement]) return;
   const auto operands = function_.operands_of(s);
+  const OperandSpecs specs(function_, s);
   const Cell guard = guard_cell(statement);
   if (guard.state == State::Undecided) return;
   Outcome outcome;
@@ -242,18 +263,21 @@ void Constants::visit_statement(std::uint32_t statement) {
     known_.assign(operands.size(), std::nullopt);
     bool any_known = false, twice = false;
     for (std::size_t i = 0; i < operands.size(); ++i) {
-      const Cell found = operand(statement, i);
+      const Cell found = operand(statement, i, specs[i]);
       undecided = undecided || found.state == State::Undecided;
       if (found.state == State::Constant) known_[i] = found.bits;
       any_known = any_known || found.state == State::Constant;
-      twice = twice || (i != 0 && operands[i].kind == OperandKind::Register &&
+      twice = twice || (i > 1 && operands[i].kind == OperandKind::Register &&
                         operands[i] == operands[i - 1]);
     }
     if (undecided) return;
+    rests_on_names_ = rests_on_names_ || (twice && names_);
     // Values follow from values, or from one register that stands twice.
+    nothing_known_[statement] = !any_known && !twice;
     if (any_known || twice) outcome = analysis::evaluate(function_, s, known_, names_);
   }
   std::size_t destination = 0;
+  bool all_vary = true;
   const auto write = [&](const Operand& o, std::size_t i, std::size_t which) {
     if (o.kind != OperandKind::Register) return;
     const std::uint32_t reg = index_.find(o.as_register());
@@ -263,20 +287,21 @@ void Constants::visit_statement(std::uint32_t statement) {
     const unsigned own = width(o.as_register());
     if (outcome.kind == Outcome::Kind::Values && which < 2 && o.component == 0 && own != 0 &&
         own <= 64) {
-      const Type type = operand_type(s, *operand_spec(function_, s, i));
+      const Type type = operand_type(s, *specs[i]);
       made = {State::Constant,
               analysis::low_bits(analysis::extended(outcome.values[which], type), own)};
     }
     const std::uint32_t previous = versions_[version].previous;
     if (previous != kNone && o.component == 0 && guard.state == State::Constant) {
       lower(version, guard.bits != 0 ? made : cells_[previous]);
-      return;
+    } else {
+      lower(version, made);
+      if (previous != kNone) lower(version, cells_[previous]);
     }
-    lower(version, made);
-    if (previous != kNone) lower(version, cells_[previous]);
+    all_vary = all_vary && cells_[version].state == State::Varies;
   };
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    const OperandSpec* spec = operand_spec(function_, s, i);
+    const OperandSpec* spec = specs[i];
     if (spec == nullptr ||
         (spec->role != OperandRole::Destination && spec->role != OperandRole::Returns))
       continue;
@@ -286,6 +311,7 @@ void Constants::visit_statement(std::uint32_t statement) {
       write(operands[i], i, destination++);
     }
   }
+  settled_[statement] = all_vary;
 }
 
 }  // namespace ptxgen::inline v0::optimize

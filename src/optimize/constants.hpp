@@ -38,19 +38,32 @@ class Constants {
   }
   [[nodiscard]] GuardState guard(std::uint32_t statement) const;
   /// What an instruction computes where it is executed.
-  [[nodiscard]] analysis::Outcome outcome(std::uint32_t statement) const;
+  [[nodiscard]] analysis::Outcome outcome(std::uint32_t statement, bool names = true) const;
   /// The bits of a source operand in its type, `!` applied.
   [[nodiscard]] std::optional<std::uint64_t> source(std::uint32_t statement,
                                                     std::size_t operand) const;
+  /// The same for whoever has looked up what the op table says of it.
+  [[nodiscard]] std::optional<std::uint64_t> source(std::uint32_t statement, std::size_t operand,
+                                                    const ptx::OperandSpec& spec) const;
+
+  /// Whether it was used that two operands name one register.
+  [[nodiscard]] bool rests_on_names() const noexcept { return rests_on_names_; }
+  /// Whether another one, of the same function, says the same.
+  [[nodiscard]] bool same_as(const Constants& other) const noexcept {
+    return cells_ == other.cells_ && ways_ == other.ways_ && one_target_ == other.one_target_;
+  }
 
  private:
   enum class State : std::uint8_t { Undecided, Constant, Varies };
   struct Cell {
     State state = State::Undecided;
     std::uint64_t bits = 0;
+    friend bool operator==(const Cell&, const Cell&) = default;
   };
-  // Which ways lead out of a block that is executed; a bit, since a guard may be unknown.
-  static constexpr std::uint8_t kExecuted = 1, kTaken = 2, kFallsThrough = 4, kOneTarget = 8;
+  // Which ways lead out of a block that is executed; a bit, since a guard may be unknown. One that
+  // waits will be gone through as a whole.
+  static constexpr std::uint8_t kExecuted = 1, kTaken = 2, kFallsThrough = 4, kOneTarget = 8,
+                                kWaits = 16;
 
   void solve();
   void number_edges();
@@ -64,7 +77,8 @@ class Constants {
   void lower(std::uint32_t version, Cell to);
   [[nodiscard]] Cell cell(std::uint32_t statement, ptx::Register reg) const;
   [[nodiscard]] Cell guard_cell(std::uint32_t statement) const;
-  [[nodiscard]] Cell operand(std::uint32_t statement, std::size_t i) const;
+  [[nodiscard]] Cell operand(std::uint32_t statement, std::size_t i,
+                             const ptx::OperandSpec* spec) const;
   [[nodiscard]] unsigned width(ptx::Register reg) const;
 
   const ptx::Function& function_;
@@ -72,12 +86,14 @@ class Constants {
   const analysis::RegisterIndex& index_;
   const analysis::Versions& versions_;
   std::vector<Cell> cells_;
-  std::vector<std::uint8_t> ways_;                // of each block
+  std::vector<std::uint8_t> ways_;   // of each block
+  std::vector<bool> settled_;        // of each statement: whether all it writes varies
+  std::vector<bool> nothing_known_;  // of each statement: no source is, and none stands twice
   std::vector<std::uint32_t> first_edge_, edge_;  // of a block's successors: number among theirs
   // Of each label: its block, and the table that it names. Empty without brx.idx.
   std::vector<std::uint32_t> label_block_, table_;
   std::vector<std::uint32_t> one_target_;  // of each block, where that is the only way it takes
-  bool names_;
+  bool names_, rests_on_names_ = false;
   std::vector<std::uint32_t> open_versions_, open_blocks_;
   mutable std::vector<std::optional<std::uint64_t>> known_;
 };

@@ -2,6 +2,7 @@
 #include "optimize/cleanup.hpp"
 #include "optimize/scopes.hpp"
 #include "ptxgen/optimize/passes.hpp"
+#include "ptxgen/ptx/operand_specs.hpp"
 #include "ptxgen/ptx/verifier.hpp"
 
 namespace ptxgen::inline v0::optimize {
@@ -19,8 +20,8 @@ class Propagation {
   Propagation(Function& function, PassContext& context)
       : function_(function),
         context_(context),
-        facts_(function, false),
-        scopes_(context.module(), function),
+        facts_(context.facts(function), false),
+        scopes_(context.facts(function).scopes()),
         copies_(facts_.versions.size()) {}
 
   void run() {
@@ -48,8 +49,9 @@ class Propagation {
     guard(i);
     const Instruction& s = function_.body[i];
     last_ = {};
+    const OperandSpecs specs(function_, s);
     for (std::size_t o = 0; o < s.operand_count; ++o) {
-      const OperandSpec* spec = operand_spec(function_, s, o);
+      const OperandSpec* spec = specs[o];
       if (spec == nullptr || spec->role == OperandRole::Destination ||
           spec->role == OperandRole::Returns)
         continue;
@@ -82,7 +84,7 @@ class Propagation {
     const std::uint32_t version = reg == kNone ? kNone : facts_.versions.written(i, reg);
     if (version == kNone) return kNone;
     if (!only_computes(s)) return kNone;
-    const Outcome outcome = facts_.constants.outcome(i);
+    const Outcome outcome = facts_.constants.outcome(i, false);
     if (outcome.kind != Outcome::Kind::Source || outcome.count != 1) return kNone;
     copied_operand_ = outcome.source;
     const Operand& from = operands[copied_operand_];
@@ -161,7 +163,7 @@ class Propagation {
     // Integers that stand for the bits of a half or of packed values are hard to read, and not all
     // instructions take them.
     if (!integer && type != Type::f32 && type != Type::f64) return false;
-    const auto value = facts_.constants.source(i, at - s.first_operand);
+    const auto value = facts_.constants.source(i, at - s.first_operand, spec);
     if (!value) return false;
     return try_operand(i, at, constant_operand(type, *value), "constant-operand");
   }
@@ -207,7 +209,7 @@ class Propagation {
   Function& function_;
   PassContext& context_;
   CleanupFacts facts_;
-  Scopes scopes_;
+  const Scopes& scopes_;
   std::vector<Copied> copies_;  // of each version
   std::uint16_t copied_operand_ = 0;
   Copied last_;

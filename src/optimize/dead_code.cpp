@@ -60,7 +60,7 @@ class Sweeper {
   Sweeper(Function& function, PassContext& context)
       : function_(function),
         context_(context),
-        facts_(function),
+        facts_(context.facts(function)),
         edits_(context.module(), function),
         kept_(function.body.size(), false),
         wanted_(facts_.versions.size(), false) {}
@@ -131,11 +131,7 @@ class Sweeper {
   }
 
   [[nodiscard]] bool writes_register(const Instruction& s) const {
-    bool writes = false;
-    analysis::for_each_access(function_, s, [&](const RegisterAccess& a) {
-      writes = writes || (a.write && facts_.index.find(a.reg) != kNone);
-    });
-    return writes;
+    return facts_.versions.writes(static_cast<std::uint32_t>(&s - function_.body.data()));
   }
 
   // Why an instruction must stay though nobody reads what it writes; empty if it need not.
@@ -221,6 +217,8 @@ class Sweeper {
   // Of what stays, only that is worth a word whose results nobody reads.
   void explain_kept(std::uint32_t i) {
     const Instruction& s = function_.body[i];
+    const Effect why = effect(s);
+    if (why.reason.empty()) return;
     bool writes = false, read = false;
     analysis::for_each_access(function_, s, [&](const RegisterAccess& a) {
       const std::uint32_t reg = a.write ? facts_.index.find(a.reg) : kNone;
@@ -230,7 +228,6 @@ class Sweeper {
       read = read || version == kNone || wanted_[version];
     });
     if (!writes || read) return;
-    const Effect why = effect(s);
     context_.decide(function_, i, false, why.reason,
                     context_.explains()
                         ? "nobody reads what is written by " + quoted(context_, function_, s) +
@@ -247,10 +244,55 @@ class Sweeper {
   Skips skips_;
 };
 
+// What writes only registers that no statement at all reads goes without any analysis, chains of
+// such too where readers stand behind writers. The Sweeper would find the same; but analyses need
+// not be made of it, and made again when it is gone.
+void sweep_unnamed(Function& function, PassContext& context) {
+  const auto statements = static_cast<std::uint32_t>(function.body.size());
+  context.visit(statements);
+  const analysis::RegisterIndex& index = context.facts(function).index();
+  std::vector<std::uint32_t> readers(index.size(), 0);
+  for (const Variable& variable : function.returns) {
+    const std::uint32_t reg =
+        variable.space == Space::Register ? index.find({variable.decl, 0}) : kNone;
+    if (reg != kNone) ++readers[reg];
+  }
+  const auto for_each_read = [&](const Instruction& s, auto&& fn) {
+    analysis::for_each_access(function, s, [&](const RegisterAccess& a) {
+      const std::uint32_t reg = a.write ? kNone : index.find(a.reg);
+      if (reg != kNone) fn(reg);
+    });
+  };
+  for (const Instruction& s : function.body)
+    for_each_read(s, [&](std::uint32_t reg) { ++readers[reg]; });
+  Edits edits(context.module(), function);
+  for (std::uint32_t i = statements; i-- > 0;) {
+    const Instruction& s = function.body[i];
+    if (!only_computes(s)) continue;
+    bool writes = false, read = false;
+    analysis::for_each_access(function, s, [&](const RegisterAccess& a) {
+      const std::uint32_t reg = a.write ? index.find(a.reg) : kNone;
+      if (reg == kNone) return;
+      writes = true;
+      read = read || readers[reg] != 0;
+    });
+    if (!writes || read) continue;
+    context.decide(function, i, true, "unread");
+    edits.erase(i);
+    for_each_read(s, [&](std::uint32_t reg) { --readers[reg]; });
+  }
+  if (edits.empty()) return;
+  edits.apply();
+  context.changed();
+}
+
 }  // namespace
 
 void dead_code(Function& function, PassContext& context) {
-  if (understood(function, context)) Sweeper(function, context).run();
+  if (!understood(function, context)) return;
+  // Decisions are told with the numbers of the body as it was found.
+  if (!context.explains()) sweep_unnamed(function, context);
+  Sweeper(function, context).run();
 }
 
 }  // namespace ptxgen::inline v0::optimize

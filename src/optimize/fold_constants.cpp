@@ -29,7 +29,7 @@ class Folder {
   Folder(Function& function, PassContext& context)
       : function_(function),
         context_(context),
-        facts_(function),
+        facts_(context.facts(function)),
         edits_(context.module(), function) {}
 
   void run() {

@@ -10,9 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/facts.hpp"
 #include "optimize/edits.hpp"
-#include "optimize/scopes.hpp"
+#include "optimize/function_facts.hpp"
 #include "ptxgen/optimize/pass.hpp"
 #include "ptxgen/ptx/target.hpp"
 
@@ -152,10 +151,10 @@ class Fusion {
   PassContext& context_;
   const FusionRules& rules_;
   ptx::TargetName target_;
-  analysis::Cfg cfg_;
-  analysis::RegisterIndex index_;
-  analysis::Versions versions_;
-  Scopes scopes_;
+  const analysis::Cfg& cfg_;
+  const analysis::RegisterIndex& index_;
+  const analysis::Versions& versions_;
+  const Scopes& scopes_;
   struct Negative {
     std::uint32_t sum;  // before which it is made
     ptx::Operand reg;

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "optimize/function_facts.hpp"
 #include "ptxgen/optimize/passes.hpp"
 
 namespace ptxgen::inline v0::optimize {
@@ -53,10 +54,10 @@ class LoopSplit {
  private:
   // One round: at most one split in each nest of loops. False if nothing was split.
   bool once() {
-    analysis::Facts facts(context_.module(), function_);
+    FunctionFacts& facts = context_.facts(function_);
     context_.visit(function_.body.size());
     if (facts.cfg().loops().loops().empty()) return false;
-    const Scopes scopes(context_.module(), function_);
+    const Scopes& scopes = facts.scopes();
     std::vector<Candidate> candidates = find(facts, scopes);
     limit_growth(facts, candidates);
     Edits edits(context_.module(), function_);

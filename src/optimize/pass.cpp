@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <deque>
 #include <iterator>
 #include <set>
 #include <utility>
 
+#include "optimize/function_facts.hpp"
 #include "optimize/pass_list.hpp"
 #include "ptxgen/optimize/passes.hpp"
+#include "ptx/verify_functions.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"
 #include "ptxgen/support/error.hpp"
@@ -18,7 +21,7 @@ namespace ptxgen::inline v0::optimize {
 
 namespace {
 
-// The passes, in the order of the default pipeline.
+// The passes, in the order of the default pipeline behind its first look for dead code.
 constexpr PassInfo kPasses[] = {
     {"fma_fusion", "floating-point mul and add become fma", fma_fusion},
     {"mad_fusion", "integer mul and add become mad", mad_fusion},
@@ -29,9 +32,10 @@ constexpr PassInfo kPasses[] = {
     {"branch_simplify", "decided guards and branches go", branch_simplify},
 };
 
+// Dead code first: what it finds at once nobody else need look at.
 constexpr auto kNames = [] {
-  std::array<std::string_view, std::size(kPasses)> names;
-  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kPasses[i].name;
+  std::array<std::string_view, std::size(kPasses) + 1> names{"dead_code"};
+  for (std::size_t i = 1; i < names.size(); ++i) names[i] = kPasses[i - 1].name;
   return names;
 }();
 constexpr std::span<const std::string_view> kDefault = kNames;
@@ -70,7 +74,8 @@ std::size_t statements_of(const ptx::Module& module) {
 
 class Pipeline {
  public:
-  Pipeline(ptx::Module& module, const PassOptions& options, std::span<const PassInfo> passes)
+  Pipeline(ptx::Module& module, const PassOptions& options, std::span<const PassInfo> passes,
+           bool check_facts)
       : module_(module), options_(options), passes_(passes) {
     for (const Finding& finding : ptx::verify(module_)) {
       if (finding.severity == Severity::Error) refused_.insert(finding.kernel);
@@ -78,6 +83,7 @@ class Pipeline {
     for (const ptx::Function& function : module_.functions) {
       const bool left_alone = function.declaration || is_refused(module_.text(function.name));
       settled_.push_back(left_alone ? kAll : 0);
+      facts_.emplace_back(check_facts);
     }
   }
 
@@ -104,11 +110,13 @@ class Pipeline {
   }
 
   void to_fixed_point(const PassGroup& group) {
+    PassSet reported = 0;
     for (int round = 0; round < kMostRounds; ++round) {
       bool changed = false;
       for (const std::string_view member : group.passes) {
         const PassInfo& pass = *find_pass(passes_, member);
-        if (round == 0 || !is_settled(pass)) changed |= run(pass);
+        const bool first = (std::exchange(reported, reported | bit(pass)) & bit(pass)) == 0;
+        if (first || !is_settled(pass)) changed |= run(pass);
       }
       if (!changed) return;
     }
@@ -120,6 +128,7 @@ class Pipeline {
     entry.statements_before = statements_of(module_);
     if (options_.dump) entry.before = ptx::print(module_);
     const auto start = Clock::now();
+    changed_.assign(module_.functions.size(), false);
     for (std::size_t i = 0; i < module_.functions.size(); ++i) {
       if ((settled_[i] & bit(pass)) == 0) entry.changed |= run(pass, i, entry);
     }
@@ -136,16 +145,18 @@ class Pipeline {
 
   bool run(const PassInfo& pass, std::size_t function, PassReport& entry) {
     const bool others_changed = std::exchange(entry.changed, false);
-    PassContext context(module_, options_, entry);
+    PassContext context(module_, options_, entry, facts_[function]);
     pass.run(module_.functions[function], context);
     const bool changed = std::exchange(entry.changed, others_changed);
     settled_[function] = (changed ? 0 : settled_[function]) | bit(pass);
+    changed_[function] = changed;
+    if (context.outdated()) facts_[function].drop();
     return changed;
   }
 
   void verify(PassReport& entry) {
     const auto start = Clock::now();
-    const std::vector<Finding> findings = ptx::verify(module_);
+    const std::vector<Finding> findings = ptx::verify_functions(module_, changed_);
     entry.verify_microseconds = microseconds_since(start);
     for (const Finding& finding : findings) {
       if (finding.severity != Severity::Error || is_refused(finding.kernel)) continue;
@@ -174,6 +185,8 @@ class Pipeline {
   /// Of each function the passes that have nothing to do there: since they ran no other pass has
   /// changed it, and a second run of a pass changes nothing.
   std::vector<PassSet> settled_;
+  std::deque<SharedFacts> facts_;  // of each function
+  std::vector<bool> changed_;      // by the last pass, of each function
 };
 
 }  // namespace
@@ -192,6 +205,11 @@ std::uint64_t PassReport::refused() const noexcept {
 bool PipelineReport::changed() const noexcept {
   return std::any_of(passes.begin(), passes.end(),
                      [](const PassReport& pass) { return pass.changed; });
+}
+
+FunctionFacts& PassContext::facts(const ptx::Function& function) {
+  if (std::exchange(outdated_, false)) facts_->forget();
+  return facts_->of(*module_, function);
 }
 
 void PassContext::decide(const ptx::Function& function, std::uint32_t statement, bool fired,
@@ -232,13 +250,13 @@ PipelineReport run_passes(ptx::Module& module, const PassOptions& options) {
 }
 
 PipelineReport run_passes(ptx::Module& module, const PassOptions& options,
-                          std::span<const PassInfo> passes) {
+                          std::span<const PassInfo> passes, bool check_facts) {
   check_pass_names(options.passes);
   // A pass that throws must not leave half of its work; most runs change little, and copying a
   // module costs less than printing it.
   ptx::Module original = module;
   try {
-    Pipeline pipeline(module, options, passes);
+    Pipeline pipeline(module, options, passes, check_facts);
     for (const std::string& name : options.passes) pipeline.run(name);
     return std::move(pipeline.report);
   } catch (...) {

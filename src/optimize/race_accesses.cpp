@@ -218,6 +218,15 @@ Arrivals arrivals_of(const Function& function) {
   return found;
 }
 
+/// Whether a wait for the cluster stands right behind the arrival: what lies between the two would
+/// not be ordered.
+bool follows_arrival(const Function& function, std::uint32_t statement) {
+  if (statement == 0) return false;
+  const Instruction& before = function.body[statement - 1];
+  return is_instruction(before) && before.is(Op::barrier_cluster_arrive) &&
+         !before.guard.present() && before.get(Field::Order) != Modifier::relaxed;
+}
+
 Orders orders(analysis::Facts& facts, std::uint32_t statement, std::uint64_t threads,
               const Arrivals& arrivals) {
   const Function& function = facts.function();
@@ -232,6 +241,8 @@ Orders orders(analysis::Facts& facts, std::uint32_t statement, std::uint64_t thr
                        static_cast<std::uint32_t>(operands[0].value) == 0xffffffffu;
       return all ? Orders::Warp : Orders::Nothing;
     }
+    case Op::barrier_cluster_wait:
+      return follows_arrival(function, statement) ? Orders::Block : Orders::Nothing;
     case Op::bar_sync:
     case Op::barrier_sync:
       break;

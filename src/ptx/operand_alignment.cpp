@@ -1,6 +1,11 @@
 // src/ptx/operand_alignment.cpp - which operand of its row an operand is
 #include "ptx/operand_alignment.hpp"
 
+#include <bit>
+
+#include "ptx/row_shape.hpp"
+#include "ptxgen/ptx/operand_specs.hpp"
+
 namespace ptxgen::inline v0::ptx {
 
 namespace {
@@ -26,14 +31,37 @@ Type twice_as_wide(Type type) {
   }
 }
 
-// Whether every operand of the row is written: so it is most often.
-bool all_there(const Instruction& instruction, const OpInfo& row,
-               std::span<const Operand> operands) {
-  if (operands.size() != row.operand_count) return false;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
+// Whether just those operands are there that are so in any case.
+bool is_plain(const Instruction& instruction, std::span<const Operand> operands) {
+  const RowShape& shape = row_shape(instruction.op);
+  if (shape.more || operands.size() != shape.plain) return false;
+  for (const Operand& operand : operands) {
+    if (operand.joined) return false;
+  }
+  for (unsigned ties = shape.ties; ties != 0; ties &= ties - 1) {
+    if (instruction.modifiers[static_cast<std::size_t>(std::countr_zero(ties))] != Modifier::none)
+      return false;
+  }
+  return true;
+}
+
+// Whether the operands are the first of the row and what is behind them may be missing: so it is
+// most often. Optional ones among them only where all are there, since one may stand for another.
+bool in_order(const Instruction& instruction, const OpInfo& row,
+              std::span<const Operand> operands) {
+  const std::size_t count = operands.size();
+  if (count > row.operand_count) return false;
+  if (is_plain(instruction, operands)) return true;
+  const bool all = count == row.operand_count;
+  for (std::size_t i = 0; i < row.operand_count; ++i) {
     const OperandSpec& spec = row.operands[i];
-    if (operands[i].joined != spec.joined) return false;
-    if (spec.with != Field::Literal && !instruction.has(spec.with)) return false;
+    const bool there = i < count;
+    if (there && operands[i].joined != spec.joined) return false;
+    if (spec.with != Field::Literal) {
+      if (instruction.has(spec.with) != there) return false;
+    } else if (!all && spec.optional == there) {
+      return false;
+    }
   }
   return true;
 }
@@ -43,7 +71,7 @@ bool all_there(const Instruction& instruction, const OpInfo& row,
 bool align_operands(const Instruction& instruction, std::span<const Operand> operands,
                     OperandAlignment& out) noexcept {
   const OpInfo& row = info(instruction.op);
-  if (all_there(instruction, row, operands)) {
+  if (in_order(instruction, row, operands)) {
     for (std::size_t i = 0; i < operands.size(); ++i) out[i] = static_cast<std::uint8_t>(i);
     return true;
   }
@@ -77,9 +105,21 @@ const OperandSpec* operand_spec(const Function& function, const Instruction& ins
   OperandAlignment alignment;
   const auto operands = function.operands_of(instruction);
   const OpInfo& row = info(instruction.op);
-  if (i < operands.size() && all_there(instruction, row, operands)) return &row.operands[i];
+  if (i < operands.size() && in_order(instruction, row, operands)) return &row.operands[i];
   if (i >= operands.size() || !align_operands(instruction, operands, alignment)) return nullptr;
   return &row.operands[alignment[i]];
+}
+
+OperandSpecs::OperandSpecs(const Function& function, const Instruction& instruction) noexcept {
+  if (instruction.kind != StatementKind::Instruction) return;
+  const OpInfo& row = info(instruction.op);
+  const auto operands = function.operands_of(instruction);
+  in_order_ = in_order(instruction, row, operands);
+  if (!in_order_) {
+    if (!align_operands(instruction, operands, places_)) return;
+  }
+  specs_ = row.operands.data();
+  count_ = operands.size();
 }
 
 Type operand_type(const Instruction& instruction, const OperandSpec& spec) noexcept {

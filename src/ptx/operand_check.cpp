@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "ptx/operand_alignment.hpp"
 #include "ptx/requirements.hpp"
+#include "ptxgen/ptx/operand_specs.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"
 
@@ -55,17 +55,19 @@ class OperandCheck {
         instruction_(instruction),
         row_(info(instruction.op)) {}
 
-  InstructionFault run() {
+  InstructionFault run(bool words) {
     const auto operands = function_.operands_of(instruction_);
     if (instruction_.guard.present() &&
         function_.type_of(instruction_.guard.predicate) != Type::pred) {
       return fault("type-mismatch", "the guard of " + opcode() + " must be a .pred register");
     }
-    if (InstructionFault found = words_together(); !found.rule.empty()) return found;
-    OperandAlignment alignment;
-    if (!align_operands(instruction_, operands, alignment)) return wrong_count(operands.size());
+    if (words) {
+      if (InstructionFault found = words_together(); !found.rule.empty()) return found;
+    }
+    const OperandSpecs specs(function_, instruction_);
+    if (!specs.fit()) return wrong_count(operands.size());
     for (std::size_t i = 0; i < operands.size(); ++i) {
-      InstructionFault found = operand(row_.operands[alignment[i]], operands[i], i + 1);
+      InstructionFault found = operand(*specs[i], operands[i], i + 1);
       if (!found.rule.empty()) return found;
     }
     return {};
@@ -348,7 +350,12 @@ class OperandCheck {
 
 InstructionFault check_operands(const Module& module, const Function& function,
                                 const Instruction& instruction) {
-  return OperandCheck(module, function, instruction).run();
+  return OperandCheck(module, function, instruction).run(true);
+}
+
+InstructionFault check_places(const Module& module, const Function& function,
+                              const Instruction& instruction) {
+  return OperandCheck(module, function, instruction).run(false);
 }
 
 }  // namespace ptxgen::inline v0::ptx

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "ptx/row_shape.hpp"
+
 namespace ptxgen::inline v0::ptx {
 
 namespace {
@@ -451,6 +453,28 @@ constexpr Table decode_table() {
 
 constexpr Table kTable = decode_table();
 
+constexpr auto kShapes = [] {
+  std::array<RowShape, kRowCount> shapes{};
+  for (std::size_t r = 0; r < shapes.size(); ++r) {
+    const OpInfo& row = kTable.rows[r];
+    RowShape& shape = shapes[r];
+    bool plain = true;
+    for (std::size_t i = 0; i < row.operand_count; ++i) {
+      const OperandSpec& spec = row.operands[i];
+      const bool tied = spec.with != Field::Literal;
+      plain = plain && !tied && !spec.optional && !spec.joined;
+      if (plain) shape.plain = static_cast<std::uint8_t>(i + 1);
+      if (!plain && !tied && !spec.optional) shape.more = true;
+      if (!tied) continue;
+      for (std::size_t s = 0; s < row.slot_count; ++s) {
+        if (row.slots[s].field == spec.with)
+          shape.ties = static_cast<std::uint16_t>(shape.ties | 1u << s);
+      }
+    }
+  }
+  return shapes;
+}();
+
 // Rows ordered by mnemonic (table order within one), for lookup.
 constexpr auto kByMnemonic = [] {
   std::array<Op, kRowCount> sorted{};
@@ -524,6 +548,8 @@ Space space_of(Modifier modifier) noexcept {
       return Space::Generic;
   }
 }
+
+const RowShape& row_shape(Op op) noexcept { return kShapes[static_cast<std::size_t>(op)]; }
 
 std::span<const OpInfo> op_table() noexcept { return kTable.rows; }
 const OpInfo& info(Op op) noexcept { return kTable.rows[static_cast<std::size_t>(op)]; }

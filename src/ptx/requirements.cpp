@@ -145,6 +145,16 @@ TargetFault judge(const Function& function, const Instruction& instruction, Targ
   return result;
 }
 
+bool reads_special(const Function& function, const Instruction& instruction) noexcept {
+  const auto special = [](const Operand& o) { return o.kind == OperandKind::Special; };
+  const auto operands = function.operands_of(instruction);
+  return std::any_of(operands.begin(), operands.end(), [&](const Operand& o) {
+    if (o.kind != OperandKind::Vector) return special(o);
+    const auto elements = function.elements(o);
+    return std::any_of(elements.begin(), elements.end(), special);
+  });
+}
+
 TargetFault judge(const RegisterDecl& decl, TargetName target, Version version) {
   if (decl.type != Type::b128) return {};
   constexpr Requirement kWide{{8, 3}, 70, Variant::None};

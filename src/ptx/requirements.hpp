@@ -7,6 +7,7 @@
 
 #include "ptxgen/ptx/ir.hpp"
 #include "ptxgen/ptx/target.hpp"
+#include "ptxgen/ptx/verifier.hpp"
 
 namespace ptxgen::inline v0::ptx {
 
@@ -29,6 +30,13 @@ struct TargetFault {
 /// The row's needs under the instruction's modifiers, and those of special registers it reads.
 [[nodiscard]] TargetFault judge(const Function& function, const Instruction& instruction,
                                 TargetName target, Version version);
+
+/// Whether it reads a special register, which may need more than its words do.
+[[nodiscard]] bool reads_special(const Function& function, const Instruction& instruction) noexcept;
+
+/// `check_operands` of an instruction whose words are known to go together.
+[[nodiscard]] InstructionFault check_places(const Module& module, const Function& function,
+                                            const Instruction& instruction);
 
 /// What declarations need beyond the oldest PTX: `.b128`, bytes of an address in an initialiser.
 [[nodiscard]] TargetFault judge(const RegisterDecl& decl, TargetName target, Version version);

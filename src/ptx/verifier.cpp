@@ -2,6 +2,7 @@
 #include "ptxgen/ptx/verifier.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -9,6 +10,8 @@
 
 #include "ptx/order_words.hpp"
 #include "ptx/requirements.hpp"
+#include "ptx/verify_functions.hpp"
+#include "ptxgen/ptx/operand_specs.hpp"
 #include "ptxgen/ptx/printer.hpp"
 
 namespace ptxgen::inline v0::ptx {
@@ -17,15 +20,17 @@ namespace {
 
 class Verifier {
  public:
-  Verifier(const Module& module, const VerifyOptions& options)
-      : module_(module), options_(options) {}
+  Verifier(const Module& module, const VerifyOptions& options,
+           const std::vector<bool>* bodies = nullptr)
+      : module_(module), options_(options), bodies_(bodies) {}
 
   std::vector<Finding> run() {
     header();
     module_names();
     for (const Variable& variable : module_.variables) check_variable(variable);
     for (const Item& item : module_.items) {
-      if (item.kind == Item::Kind::Function) function(module_.functions[item.index]);
+      if (item.kind != Item::Kind::Function) continue;
+      if (bodies_ == nullptr || (*bodies_)[item.index]) function(module_.functions[item.index]);
     }
     entries();
     return std::move(findings_);
@@ -248,8 +253,9 @@ class Verifier {
     labels_placed(f, s);
     bool names_known = true;
     const auto operands = f.operands_of(s);
+    const OperandSpecs specs(f, s);
     for (std::size_t i = 0; i < operands.size(); ++i) {
-      const OperandSpec* spec = operand_spec(f, s, i);
+      const OperandSpec* spec = specs[i];
       const bool in_register =
           spec != nullptr &&
           (spec->role == OperandRole::Destination || spec->role == OperandRole::RegisterSource ||
@@ -257,20 +263,35 @@ class Verifier {
       names_known = operand_names(f, s, operands[i], in_register) && names_known;
     }
     if (s.kind != StatementKind::Instruction) return;
+    // Most opcodes were met before, and nothing stood against their words.
+    const Instruction*& alike = fine_[place_of_opcode(s)];
+    const bool fine = alike != nullptr && alike->op == s.op && alike->modifiers == s.modifiers;
+    bool places_fine = false;
     if (names_known) {
-      InstructionFault fault = check_operands(module_, f, s);
-      if (!fault.rule.empty()) {
+      InstructionFault fault = fine ? check_places(module_, f, s) : check_operands(module_, f, s);
+      places_fine = fault.rule.empty();
+      if (!places_fine) {
         report(fault.rule, std::move(fault.message), s, operand_cure(fault.rule));
       }
     }
     if (target_.sm == 0) return;
+    const bool special = reads_special(f, s);
+    if (fine && !special) return;
     TargetFault fault = judge(f, s, target_, module_.version);
+    if (fault.rule.empty() && places_fine && !special) alike = &s;
     if (fault.rule == "target-lacks") {
       report(fault.rule, std::move(fault.message), s,
              "build for a target that has it, or avoid the instruction");
     } else if (fault.rule == "version-too-low") {
       report(fault.rule, std::move(fault.message), s, "raise .version to " + text(fault.lowest));
     }
+  }
+
+  static std::size_t place_of_opcode(const Instruction& s) {
+    std::size_t sum = static_cast<std::size_t>(s.op);
+    for (std::size_t i = 0; i < kMaxModifiers; ++i)
+      sum += static_cast<std::size_t>(s.modifiers[i]) * (2 * i + 3);
+    return sum % kOpcodesKept;
   }
 
   // Of the reasons why no row takes an opcode, the one that can be told for certain.
@@ -361,8 +382,12 @@ class Verifier {
 
   const Module& module_;
   const VerifyOptions& options_;
+  const std::vector<bool>* bodies_;  // which functions are looked at, or all
   TargetName target_;
   const Function* function_ = nullptr;
+  // Instructions that the target has, with words that go together; by opcode, as many as fit.
+  static constexpr std::size_t kOpcodesKept = 128;
+  std::array<const Instruction*, kOpcodesKept> fine_{};
   std::vector<bool> placed_;  // labels of the function that stand somewhere
   std::vector<Finding> findings_;
 };
@@ -371,6 +396,11 @@ class Verifier {
 
 std::vector<Finding> verify(const Module& module, const VerifyOptions& options) {
   return Verifier(module, options).run();
+}
+
+std::vector<Finding> verify_functions(const Module& module, const std::vector<bool>& which) {
+  const VerifyOptions options;
+  return Verifier(module, options, &which).run();
 }
 
 }  // namespace ptxgen::inline v0::ptx

@@ -222,6 +222,21 @@ TEST_CASE("barriers at which only some meet order nothing") {
   CHECK(races(own_word(write + "  bar.red.popc.u32 %r4, 0, %p1;\n" + read)) == "");
 }
 
+TEST_CASE("the cluster's barrier is one of the block") {
+  const std::string write = "  st.shared.u32 [%r2], %r1;\n";
+  const std::string read = "  ld.shared.u32 %r3, [%r2+4];\n";
+  const std::string arrive = "  barrier.cluster.arrive;\n";
+  const std::string wait = "  barrier.cluster.wait;\n";
+  CHECK(races(own_word(write + arrive + wait + read)) == "");
+  CHECK(races(own_word(arrive + write + wait + read)) != "");
+  CHECK(races(own_word(write + arrive + "  @%p1 barrier.cluster.wait;\n" + read)) != "");
+  CHECK(races(own_word(write + "  @%p1 barrier.cluster.arrive;\n" + wait + read)) != "");
+  CHECK(races(own_word(write + "  barrier.cluster.arrive.relaxed;\n" + wait + read)) != "");
+  const std::string remote = "  mapa.shared::cluster.u32 %r3, %r2, 0;\n";
+  CHECK(races(own_word(remote + "  st.shared::cluster.u32 [%r3], %r1;\n" + arrive + wait + read)) ==
+        "");
+}
+
 TEST_CASE("a copy that nobody has waited for") {
   const auto copy = [](const std::string& wait) {
     return "  ld.param.u64 %rd1, [a];\n" +

@@ -10,6 +10,7 @@
 
 #include "ptxgen/analysis/cfg.hpp"
 #include "ptxgen/ptx/ir.hpp"
+#include "ptxgen/ptx/operand_specs.hpp"
 
 namespace ptxgen::inline v0::analysis {
 
@@ -37,6 +38,7 @@ void for_each_access(const ptx::Function& function, const ptx::Instruction& inst
   if (instruction.guard.present())
     fn(RegisterAccess{instruction.guard.predicate, false, 0, kGuardPosition});
   const auto operands = function.operands_of(instruction);
+  const ptx::OperandSpecs specs(function, instruction);
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const ptx::Operand& operand = operands[i];
     const bool group = operand.kind == OperandKind::Vector || operand.kind == OperandKind::List;
@@ -45,7 +47,7 @@ void for_each_access(const ptx::Function& function, const ptx::Instruction& inst
     if (memory) {
       fn(RegisterAccess{operand.as_register(), false, operand.component, i});
     } else if (group || operand.kind == OperandKind::Register) {
-      const ptx::OperandSpec* spec = ptx::operand_spec(function, instruction, i);
+      const ptx::OperandSpec* spec = specs[i];
       const bool write = spec != nullptr && (spec->role == ptx::OperandRole::Destination ||
                                              spec->role == ptx::OperandRole::Returns);
       if (!group) {
@@ -86,6 +88,7 @@ class RegisterIndex {
   }
 
  private:
+  void in_order(std::size_t declarations);
   std::vector<std::uint32_t> first_;  // of each declaration, and one more
   std::vector<ptx::Register> registers_;
 };

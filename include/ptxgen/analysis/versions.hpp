@@ -72,6 +72,10 @@ class Versions {
   [[nodiscard]] std::uint32_t read(std::uint32_t statement, std::uint32_t reg) const noexcept;
   /// The version that it writes, or ptx::kNone.
   [[nodiscard]] std::uint32_t written(std::uint32_t statement, std::uint32_t reg) const noexcept;
+  /// Whether it writes any.
+  [[nodiscard]] bool writes(std::uint32_t statement) const noexcept {
+    return first_write_[statement] != first_read_[statement + 1];
+  }
   /// Of a Phi: one version for each of `cfg.predecessors(block)`, in that order; ptx::kNone for an
   /// unreachable predecessor. A phi of block 0 has one more, the Entry.
   [[nodiscard]] std::span<const std::uint32_t> inputs(std::uint32_t phi) const noexcept;

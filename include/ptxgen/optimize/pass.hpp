@@ -77,17 +77,27 @@ struct PipelineReport {
   [[nodiscard]] bool changed() const noexcept;
 };
 
-/// What a pass works with, besides the function. One for each run of a pass on a module.
+class FunctionFacts;
+class SharedFacts;
+
+/// What a pass works with, besides the function. One for each run of a pass on a function.
 class PassContext {
  public:
-  PassContext(ptx::Module& module, const PassOptions& options, PassReport& report) noexcept
-      : module_(&module), options_(&options), report_(&report) {}
+  PassContext(ptx::Module& module, const PassOptions& options, PassReport& report,
+              SharedFacts& facts) noexcept
+      : module_(&module), options_(&options), report_(&report), facts_(&facts) {}
   [[nodiscard]] ptx::Module& module() const noexcept { return *module_; }
   [[nodiscard]] const PassOptions& options() const noexcept { return *options_; }
   /// Adds to the measure of work.
   void visit(std::uint64_t statements = 1) noexcept { report_->visits += statements; }
   /// The function was changed; to be called for every change.
-  void changed() noexcept { report_->changed = true; }
+  void changed() noexcept { report_->changed = outdated_ = true; }
+  /// The analyses of the function as it is now, those of earlier passes if none has changed it
+  /// since (src/optimize/function_facts.hpp). They stay as they are, and are valid, until this is
+  /// called again behind `changed`: when all changes that were announced have been made.
+  [[nodiscard]] FunctionFacts& facts(const ptx::Function& function);
+  /// Whether it was changed since its facts were asked for.
+  [[nodiscard]] bool outdated() const noexcept { return outdated_; }
   /// Whether decisions are wanted in words. Counting goes on without.
   [[nodiscard]] bool explains() const noexcept { return options_->explain; }
   /// Counts a candidate. `reason` must be a literal. The message is only kept if `explains()`.
@@ -98,6 +108,8 @@ class PassContext {
   ptx::Module* module_;
   const PassOptions* options_;
   PassReport* report_;
+  SharedFacts* facts_;
+  bool outdated_ = false;
 };
 
 /// A row of the list of passes.

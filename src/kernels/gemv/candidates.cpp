@@ -25,6 +25,7 @@ constexpr std::uint32_t kRows[] = {1, 2, 4};
 // Rings of cp.async: no registers hold what is on its way, so small steps do.
 constexpr std::uint32_t kRingUnrolls[] = {1, 2, 4};
 constexpr std::uint32_t kRingStages[] = {4, 8};
+constexpr std::uint32_t kClusters[] = {8, 4, 2};
 constexpr std::uint32_t kMostLoads = 16;  // of a lane: more take too many registers
 constexpr std::uint32_t kMostBlocksPerSm = 16;
 // Bytes in flight worth looking at, as multiples of what latency and bandwidth ask for.
@@ -36,12 +37,13 @@ constexpr std::uint64_t kMostWorkspace = std::uint64_t{5} << 18;  // 1.25 MiB
 // Collects the plans of one shape of blocks.
 class Collector {
  public:
-  Collector(const ptx::Gpu& gpu, std::vector<GemvPlan>& plans) : gpu_(gpu), plans_(plans) {}
+  Collector(const ptx::Gpu& gpu, std::vector<GemvPlan>& plans, std::uint16_t sm)
+      : gpu_(gpu), plans_(plans), sm_(sm) {}
 
   void add_partitions(GemvPlan plan) {
     ptx::BlockNeeds needs;
     needs.threads = plan.threads();
-    needs.registers = registers(plan);
+    needs.registers = registers(plan, sm_);
     needs.static_shared = plan.shared_bytes();
     fit_ = std::min(ptx::blocks_per_sm(gpu_, needs), kMostBlocksPerSm);
     if (fit_ == 0) return;
@@ -73,10 +75,23 @@ class Collector {
     if (plan.workspace_bytes() > kMostWorkspace) return;
     if (std::find(plans_.begin() + first_, plans_.end(), plan) != plans_.end()) return;
     plans_.push_back(plan);
+    add_clusters(plan);
+  }
+
+  // Neighbours along k that add their sums without the workspace.
+  void add_clusters(GemvPlan plan) {
+    if (sm_ < 90 || plan.blocks % plan.strips() != 0) return;
+    const std::uint64_t split = plan.blocks / plan.strips();
+    for (const std::uint32_t blocks : kClusters) {
+      if (split % blocks != 0) continue;
+      plan.cluster = blocks;
+      plans_.push_back(plan);
+    }
   }
 
   const ptx::Gpu& gpu_;
   std::vector<GemvPlan>& plans_;
+  std::uint16_t sm_;
   std::uint32_t fit_ = 0;
   std::ptrdiff_t first_ = 0;  // of the shape's plans
 };
@@ -146,7 +161,7 @@ std::vector<GemvPlan> candidates(const GemvProblem& problem, const ptx::Gpu& gpu
   plan.load_bytes = widest_load(problem);
   plan.programmatic = target.sm >= 90;
   check(problem);
-  Collector collector(gpu, plans);
+  Collector collector(gpu, plans, target.sm);
   add_direct(plan, collector);
   if (target.sm >= 80 && target.sm < 90 && plan.load_bytes >= 4) add_async(plan, collector);
   plans.push_back(plainest(plan));

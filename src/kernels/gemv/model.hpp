@@ -41,7 +41,7 @@ struct Division {
                               const Division& division) noexcept;
 
 /// Registers of a thread that the assembler needs at most, without spilling (registers.cpp).
-[[nodiscard]] std::uint32_t registers(const GemvPlan& plan) noexcept;
+[[nodiscard]] std::uint32_t registers(const GemvPlan& plan, std::uint16_t sm) noexcept;
 
 /// What the time of a launch is made of, in microseconds.
 struct Times {

@@ -37,7 +37,8 @@ double instructions_of_load(const GemvPlan& plan) noexcept {
   const bool narrow = plan.problem.weights != GemvType::f32;
   const double x_loads =
       plan.problem.layout == GemvLayout::R ? weights * bytes(plan.problem.x) / 16 / plan.rows : 1;
-  return 2 + weights * (narrow ? 2 : 1) + x_loads;
+  const double ring = plan.stages != 0 ? 3 : 0;  // copy, wait and load of its own
+  return 2 + ring + weights * (narrow ? 2 : 1) + x_loads;
 }
 
 // Of what each of four limits alone would take: near the largest where one is much larger, more
@@ -45,6 +46,11 @@ double instructions_of_load(const GemvPlan& plan) noexcept {
 double together(double a, double b, double c, double d) noexcept {
   const auto fourth = [](double value) { return value * value * value * value; };
   return std::sqrt(std::sqrt(fourth(a) + fourth(b) + fourth(c) + fourth(d)));
+}
+
+std::uint16_t sm_of(const ptx::Gpu& gpu) noexcept {
+  ptx::TargetName name;
+  return ptx::parse_target_name(gpu.target, name) ? name.sm : std::uint16_t{0};
 }
 
 // What a plan takes of a multiprocessor.
@@ -103,7 +109,8 @@ class Stream {
     const double x = problem.layout == GemvLayout::R
                          ? weights / bytes(problem.weights) * bytes(problem.x) / plan_.rows
                          : 0;
-    return (weights + x) / (kL1BytesInClock * kL1Share * gpu_.sms * gpu_.clock_mhz);
+    const double times = plan_.stages != 0 ? 3 : 1;  // into shared memory and out of it
+    return (times * weights + x) / (kL1BytesInClock * kL1Share * gpu_.sms * gpu_.clock_mhz);
   }
 
   const GemvPlan& plan_;
@@ -135,7 +142,7 @@ Forecast forecast(const GemvPlan& plan, const ptx::Gpu& gpu, const Weights& matr
   made.reductions = division.reductions;
   made.parts = division.parts;
   made.workspace_bytes = plan.workspace_bytes();
-  made.registers = registers(plan);
+  made.registers = registers(plan, sm_of(gpu));
   made.blocks_per_sm = fitting_blocks(plan, gpu, made.registers);
   if (made.blocks_per_sm == 0) return all;  // no target of the GPU allows such a plan
 

@@ -6,11 +6,54 @@
 
 namespace ptxgen::inline v0::gemv {
 
-std::uint32_t registers(const GemvPlan& plan) noexcept {
-  const std::uint32_t lane = lane_elements(plan);
-  const std::uint32_t loads = std::max(1u, plan.load_bytes / 4) * plan.unroll * plan.rows;
-  const std::uint32_t sums = plan.problem.layout == GemvLayout::T ? lane : plan.rows;
-  return std::min(255u, (28 + loads + sums + 7) / 8 * 8);
+namespace {
+
+// Beyond what a step's loads and sums take (`least_registers`): what ptxas 13.0 needed for random
+// and for planned kernels of all types on sm_75 to sm_120a, and a little more.
+constexpr std::uint32_t kAddresses = 6;
+constexpr std::uint32_t kSegments = 4;   // a block that goes from strip to strip
+constexpr std::uint32_t kExchange = 4;   // slots and tickets, kept over the sums
+constexpr std::uint32_t kAddParts = 28;  // partial sums being added, beside the sums themselves
+constexpr std::uint32_t kPartsAtOnce = 8;
+constexpr std::uint32_t kUnit = 8;  // registers are given to a thread in such portions
+
+// The plan as far as the matrix fills it: a row shorter than a step has fewer loads.
+GemvPlan filled(GemvPlan plan) noexcept {
+  const std::uint64_t load =
+      plan.problem.layout == GemvLayout::T ? 1 : 32 * std::uint64_t{lane_elements(plan)};
+  const std::uint64_t loads = std::max<std::uint64_t>(1, ceil_div(plan.problem.k, load));
+  plan.unroll = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.unroll, loads));
+  return plan;
+}
+
+// Where two lanes exchange halves of their elements of x (layout R, 32 bytes a lane), the assembler
+// exchanges all of a step's at once on targets before sm_90.
+std::uint32_t exchanged_factors(const GemvPlan& plan, std::uint16_t sm) noexcept {
+  const GemvProblem& problem = plan.problem;
+  const std::uint32_t lane_bytes = lane_elements(plan) * bytes(problem.x);
+  if (sm >= 90 || problem.layout != GemvLayout::R || lane_bytes != 32) return 0;
+  constexpr std::uint32_t kOthers = 8;
+  return 2 * filled(plan).unroll * lane_bytes / 4 + kOthers;
+}
+
+}  // namespace
+
+std::uint32_t registers(const GemvPlan& plan, std::uint16_t sm) noexcept {
+  const Items parts = items(plan);
+  const bool by_row = plan.problem.layout == GemvLayout::R;
+  const bool exchanges = uses_workspace(plan);
+  const bool loops = !parts.blocks_in_strip || plan.chunk_steps != 0;
+  std::uint32_t most = least_registers(filled(plan)) + kAddresses + (loops ? kSegments : 0) +
+                       (exchanges ? kExchange : 0) + exchanged_factors(plan, sm);
+  if (exchanges) {
+    const std::uint32_t sums = by_row ? 1 : lane_elements(plan);
+    const std::uint32_t vector = by_row ? 1 : std::min(lane_elements(plan), 4u);
+    const std::uint64_t units = sums / vector;
+    const std::uint64_t loads = std::min<std::uint64_t>(kPartsAtOnce, plan.most_parts() * units);
+    const auto loaded = static_cast<std::uint32_t>(loads) * vector;
+    most = std::max(most, loaded + sums + kAddParts);
+  }
+  return std::min(most_registers(plan), static_cast<std::uint32_t>(ceil_div(most, kUnit) * kUnit));
 }
 
 }  // namespace ptxgen::inline v0::gemv
