@@ -10,3 +10,4 @@
 #include "ptxgen/kernels/gemv_coalesced.hpp"
 #include "ptxgen/kernels/gemv_strided.hpp"
 #include "ptxgen/kernels/kernel.hpp"
+#include "ptxgen/kernels/read_stream.hpp"

@@ -1,12 +1,16 @@
 // src/cli/cmd_decode_estimate.cpp - ptxgen decode-estimate: tokens per second by the GEMVs
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/commands.hpp"
 #include "cli/decode_estimate.hpp"
 #include "cli/device_choice.hpp"
+#include "cli/gemv_bench/decode_chain.hpp"
+#include "cli/gemv_bench/run.hpp"
 #include "cli/gemv_problem.hpp"
 #include "cli/gemv_report.hpp"
+#include "cli/numbers.hpp"
 #include "cli/text_table.hpp"
 #include "ptxgen/support/settings.hpp"
 
@@ -20,7 +24,10 @@ struct Options {
   std::string gpu;
   std::string device;
   std::string output;
+  std::string n = "200";
+  std::uint64_t seed = 0;
   bool unfused = false;
+  bool measure = false;
   bool json = false;
 };
 
@@ -45,6 +52,51 @@ nlohmann::json model_json(const DecoderModel& model) {
           {"head_dim", model.head_dim},
           {"vocabulary", model.vocabulary},
           {"tied_head", model.tied_head}};
+}
+
+// The chain on the device that `--device` means, which must be a GPU.
+ChainMeasurement measured(const Options& options, const DecodeEstimate& estimate,
+                          const Settings& settings) {
+  const DeviceChoice choice = choose_device(options.device, {}, settings);
+  if (choice.emulator) {
+    throw UsageError("--measure: " + choice.from +
+                     " is the emulator here, whose times say nothing about a GPU; measure on a "
+                     "machine with one");
+  }
+  if (!options.gpu.empty()) {
+    throw UsageError("--measure and --gpu: what is measured is planned for the device itself");
+  }
+  const Device device = Device::open(choice.name, settings);
+  std::vector<ChainShape> shapes;
+  for (const EstimatedShape& row : estimate.shapes) {
+    shapes.push_back({row.choice.plan, row.shape.count, std::string(row.shape.name)});
+  }
+  return measure_chain(device, shapes, whole_number("--n", options.n, 1, 1'000'000),
+                       default_bench_options(device.info()).lead_bytes, options.seed, settings);
+}
+
+nlohmann::json chain_json(const ChainMeasurement& chain) {
+  return {{"us",
+           {{"n", chain.us.n},
+            {"median", chain.us.median},
+            {"ci_low", chain.us.low},
+            {"ci_high", chain.us.high},
+            {"p5", chain.us.p5},
+            {"p95", chain.us.p95}}},
+          {"tokens_per_s", chain.tokens_per_s()},
+          {"kernels", chain.kernels},
+          {"checked_launches", chain.checked},
+          {"right", chain.wrong.empty()},
+          {"wrong", chain.wrong}};
+}
+
+std::string as_text(const ChainMeasurement& chain, double predicted_us) {
+  if (!chain.wrong.empty()) return "measured: WRONG, " + chain.wrong + "\n";
+  return "measured: " + fixed(chain.us.median / 1e3, 3) + " ms (" + fixed(chain.us.low / 1e3, 3) +
+         "-" + fixed(chain.us.high / 1e3, 3) + ", " + std::to_string(chain.us.n) +
+         " launches of a graph of " + std::to_string(chain.kernels) +
+         " kernels): " + fixed(chain.tokens_per_s(), 0) + " tokens/s, predicted " +
+         fixed(100 * (predicted_us / chain.us.median - 1), 1) + " % off\n";
 }
 
 nlohmann::json as_json(const Options& options, const DecoderModel& model, const ptx::Gpu& gpu,
@@ -100,13 +152,23 @@ std::string as_text(const Options& options, const DecoderModel& model, const ptx
   return text;
 }
 
-void decode_command(const Options& options) {
+int decode_command(const Options& options) {
+  const Settings settings = Settings::from_environment();
   const DecoderModel& model = model_named(options.model);
   const GemvType weights = gemv_type("--dtype " + options.dtype, options.dtype);
-  const ptx::Gpu gpu = planned_gpu(options.gpu, options.device, Settings::from_environment());
+  const ptx::Gpu gpu = planned_gpu(options.gpu, options.device, settings);
   const DecodeEstimate estimate = estimate_decode(model, weights, !options.unfused, gpu);
-  write_output(options.output, options.json ? text_of(as_json(options, model, gpu, estimate))
-                                            : as_text(options, model, gpu, estimate));
+  std::optional<ChainMeasurement> chain;
+  if (options.measure) chain = measured(options, estimate, settings);
+  if (options.json) {
+    nlohmann::json document = as_json(options, model, gpu, estimate);
+    if (chain) document["measured"] = chain_json(*chain);
+    write_output(options.output, text_of(document));
+  } else {
+    write_output(options.output, as_text(options, model, gpu, estimate) +
+                                     (chain ? as_text(*chain, estimate.predicted_us) : ""));
+  }
+  return chain && !chain->wrong.empty() ? kFound : kDone;
 }
 
 }  // namespace
@@ -124,13 +186,14 @@ void add_decode_estimate(CLI::App& app, int& exit_code) {
                      "cuda:N: predict for that GPU by what it says of itself");
   command.add_flag("--unfused", options->unfused,
                    "q, k, v, gate and up as matrices of their own: 7 GEMVs a layer, not 4");
+  command.add_flag("--measure", options->measure,
+                   "measure the chain on the device, every GEMV with a matrix of its own");
+  command.add_option("--n", options->n, "tokens measured").capture_default_str();
+  command.add_option("--seed", options->seed, "of the random weights").capture_default_str();
   command.add_option("-o,--output", options->output, "write there instead of standard output");
   command.add_flag("--json", options->json,
                    "one JSON document: {\"model\",\"gpu\",\"shapes\",\"predicted_us\",..}");
-  command.callback([options, &exit_code] {
-    decode_command(*options);
-    exit_code = kDone;
-  });
+  command.callback([options, &exit_code] { exit_code = decode_command(*options); });
 }
 
 }  // namespace ptxgen::cli

@@ -31,6 +31,8 @@ void add_assemble(CLI::App& app, int& exit_code);
 void add_run(CLI::App& app, int& exit_code);
 void add_gemv(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
+void add_gemv_bench(CLI::App& app, int& exit_code);
+void add_tune(CLI::App& app, int& exit_code);
 void add_plan(CLI::App& app, int& exit_code);
 void add_decode_estimate(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);

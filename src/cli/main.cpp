@@ -28,6 +28,8 @@ int run(int argc, char** argv) {
   add_run(app, exit_code);
   add_gemv(app, exit_code);
   add_bench(app, exit_code);
+  add_gemv_bench(app, exit_code);
+  add_tune(app, exit_code);
   add_plan(app, exit_code);
   add_decode_estimate(app, exit_code);
   add_doctor(app, exit_code);

@@ -21,12 +21,6 @@ bool exists(const std::string& path) {
   return fs::symlink_status(path, error).type() != fs::file_type::not_found;
 }
 
-[[noreturn]] void throw_exists(const std::string& path) {
-  throw UsageError("--csv " + path +
-                   ": the file exists; choose another name, or replace it with "
-                   "--overwrite");
-}
-
 std::string counted(const std::string& path, unsigned number) {
   if (number == 1) return path;
   const fs::path whole(path);
@@ -38,31 +32,38 @@ std::string counted(const std::string& path, unsigned number) {
 
 }  // namespace
 
-NewFile NewFile::named(const std::string& path, bool overwrite) {
-  return {path, overwrite ? Taken::Replace : Taken::Refuse};
+NewFile NewFile::named(const std::string& path, bool overwrite, const std::string& option) {
+  return {path, overwrite ? Taken::Replace : Taken::Refuse, option};
 }
-NewFile NewFile::with_free_name(const std::string& path) { return {path, Taken::CountUp}; }
+NewFile NewFile::with_free_name(const std::string& path) { return {path, Taken::CountUp, "--csv"}; }
 
-NewFile::NewFile(std::string path, Taken taken)
-    : wanted_(std::move(path)), path_(wanted_), taken_(taken) {
+void NewFile::throw_exists() const {
+  throw UsageError(option_ + " " + path_ +
+                   ": the file exists; choose another name, or replace it with "
+                   "--overwrite");
+}
+
+NewFile::NewFile(std::string path, Taken taken, std::string option)
+    : option_(std::move(option)), wanted_(std::move(path)), path_(wanted_), taken_(taken) {
   std::error_code error;
   if (fs::is_directory(wanted_, error)) {
-    throw UsageError("--csv " + wanted_ + ": is a folder; name a file in it");
+    throw UsageError(option_ + " " + wanted_ + ": is a folder; name a file in it");
   }
-  if (taken_ == Taken::Refuse && exists(wanted_)) throw_exists(wanted_);
+  if (taken_ == Taken::Refuse && exists(wanted_)) throw_exists();
   for (unsigned i = 1; taken_ == Taken::CountUp && exists(path_); ++i) path_ = counted(wanted_, i);
   const std::string part = wanted_ + "." + std::to_string(process_id()) + ".part";
   FileSystem system;
   FileSystem::Handle handle{};
   if (const int status = system.create(part, handle)) {
-    throw UsageError("--csv " + wanted_ + ": cannot be written: " + errno_text(status));
+    throw UsageError(option_ + " " + wanted_ + ": cannot be written: " + errno_text(status));
   }
   (void)system.close(handle);
   part_ = part;
 }
 
 NewFile::NewFile(NewFile&& other) noexcept
-    : wanted_(std::move(other.wanted_)),
+    : option_(std::move(other.option_)),
+      wanted_(std::move(other.wanted_)),
       path_(std::move(other.path_)),
       part_(std::exchange(other.part_, {})),
       taken_(other.taken_) {}
@@ -84,7 +85,7 @@ void NewFile::publish(std::string_view content) {
       path_ = counted(wanted_, i);
       fs::create_hard_link(part_, path_, error);
     }
-    if (error == std::errc::file_exists) throw_exists(path_);
+    if (error == std::errc::file_exists) throw_exists();
     // A file system without hard links.
     if (error && !exists(path_)) fs::rename(part_, path_, error);
   }

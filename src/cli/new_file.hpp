@@ -12,7 +12,9 @@ namespace ptxgen::cli {
 class NewFile {
  public:
   /// Throws `UsageError` if the path cannot be written, or exists and `overwrite` is not said.
-  [[nodiscard]] static NewFile named(const std::string& path, bool overwrite);
+  /// `option` is how messages call it.
+  [[nodiscard]] static NewFile named(const std::string& path, bool overwrite,
+                                     const std::string& option = "--csv");
   /// `path`, or with -2, -3, ... before its extension: one that nobody has, at the end either.
   [[nodiscard]] static NewFile with_free_name(const std::string& path);
 
@@ -30,9 +32,10 @@ class NewFile {
 
  private:
   enum class Taken { Refuse, Replace, CountUp };
-  NewFile(std::string path, Taken taken);
+  NewFile(std::string path, Taken taken, std::string option);
+  [[noreturn]] void throw_exists() const;
 
-  std::string wanted_, path_, part_;
+  std::string option_, wanted_, path_, part_;
   Taken taken_;
 };
 

@@ -1,4 +1,4 @@
-// src/runtime/cublas.cpp - cublasSgemv of a cuBLAS found at run time
+// src/runtime/cublas.cpp - products of a cuBLAS found at run time
 #include "runtime/cublas.hpp"
 
 #include <limits>
@@ -13,6 +13,9 @@ namespace {
 
 constexpr int kSuccess = 0;
 constexpr int kNoTranspose = 0;  // CUBLAS_OP_N
+constexpr int kTranspose = 1;    // CUBLAS_OP_T
+constexpr int kCompute32 = 68;   // CUBLAS_COMPUTE_32F
+constexpr int kAnyAlgorithm = -1;
 
 // Values and names of cublasStatus_t.
 const char* status_name(int status) noexcept {
@@ -38,6 +41,19 @@ const char* status_name(int status) noexcept {
   }
 }
 
+// Values of cudaDataType.
+int cuda_type(GemvType type) noexcept {
+  switch (type) {
+    case GemvType::f16:
+      return 2;
+    case GemvType::bf16:
+      return 14;
+    case GemvType::f32:
+      break;
+  }
+  return 0;
+}
+
 void check(int status, const char* function) {
   if (status == kSuccess) return;
   Error error(
@@ -60,6 +76,7 @@ void Cublas::resolve() {
     throw Error(Stage::Launch, "no-cublas",
                 library_.path() + " is not a cuBLAS library: it has no function " + missing);
   }
+  (void)library_.resolve("cublasGemmEx", call_.gemm_ex);
 }
 
 Cublas::Cublas(const Settings& settings) : library_(DynamicLibrary::find(cublas_search(settings))) {
@@ -105,6 +122,47 @@ void Cublas::sgemv(driver::CUstream stream, std::uint64_t y, std::uint64_t a, st
   check(call_.sgemv_(handle_, kNoTranspose, rows, columns, &one, floats(a), rows, floats(x), 1,
                      &zero, floats(y), 1),
         "cublasSgemv");
+}
+
+void Cublas::product(Way way, driver::CUstream stream, std::uint64_t y, std::uint64_t a,
+                     std::uint64_t x, const GemvProblem& problem) const {
+  const auto refuse = [](const char* code, std::string message) {
+    throw Error(Stage::Launch, code, std::move(message));
+  };
+  constexpr std::uint64_t kMost = std::numeric_limits<int>::max();
+  if (problem.k > kMost || problem.n > kMost || problem.leading_dimension() > kMost) {
+    refuse("launch-limits",
+           "cuBLAS takes sizes up to " + std::to_string(kMost) + ", not " + to_text(problem));
+  }
+  if (problem.scaled || problem.bias || problem.residual || problem.k == 0 ||
+      problem.x != problem.weights || problem.y != problem.weights ||
+      (way == Way::Gemv && problem.weights != GemvType::f32)) {
+    refuse("bad-problem", "one call of cuBLAS cannot compute " + to_text(problem));
+  }
+  // Row-major is column-major transposed: layout T is BLAS's n x k matrix, layout R its k x n one.
+  const bool rows = problem.layout == GemvLayout::R;
+  const auto k = static_cast<int>(problem.k);
+  const auto n = static_cast<int>(problem.n);
+  const auto lda = static_cast<int>(problem.leading_dimension());
+  const int operation = rows ? kTranspose : kNoTranspose;
+  const float one = 1.0f;
+  const float zero = 0.0f;
+  const auto floats = [](std::uint64_t address) { return reinterpret_cast<float*>(address); };
+  const std::lock_guard lock(mutex_);
+  check(call_.set_stream(handle_, stream), "cublasSetStream");
+  if (way == Way::Gemv) {
+    check(call_.sgemv_(handle_, operation, rows ? k : n, rows ? n : k, &one, floats(a), lda,
+                       floats(x), 1, &zero, floats(y), 1),
+          "cublasSgemv");
+    return;
+  }
+  if (call_.gemm_ex == nullptr) {
+    refuse("no-cublas", library_.path() + " has no function cublasGemmEx");
+  }
+  const int type = cuda_type(problem.weights);
+  check(call_.gemm_ex(handle_, operation, kNoTranspose, n, 1, k, &one, floats(a), type, lda,
+                      floats(x), type, k, &zero, floats(y), type, n, kCompute32, kAnyAlgorithm),
+        "cublasGemmEx");
 }
 
 }  // namespace ptxgen::inline v0

@@ -1,4 +1,4 @@
-// src/runtime/cublas.hpp - cublasSgemv of a cuBLAS found at run time
+// src/runtime/cublas.hpp - products of a cuBLAS found at run time
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ptxgen/driver/api.hpp"
+#include "ptxgen/kernels/gemv/plan.hpp"
 #include "ptxgen/support/settings.hpp"
 #include "support/dynamic_library.hpp"
 
@@ -13,7 +14,7 @@ namespace ptxgen::inline v0 {
 
 /// A cuBLAS library and a handle of it in one context.
 ///
-/// Threads: `sgemv` from any thread; calls are queued one after the other.
+/// Threads: `sgemv` and `product` from any thread; calls are queued one after the other.
 class Cublas {
  public:
   /// Finds and opens the library and makes a handle in the context that is current, which must be
@@ -36,6 +37,18 @@ class Cublas {
   void sgemv(driver::CUstream stream, std::uint64_t y, std::uint64_t a, std::uint64_t x,
              std::uint32_t k, std::uint32_t n) const;
 
+  /// How `product` computes.
+  enum class Way : std::uint8_t {
+    Gemv,  ///< cublasSgemv, f32 only
+    Gemm,  ///< cublasGemmEx with one column, sums in f32
+  };
+  /// Queues the plain product of a problem (no alpha, beta, bias, residual; k not 0) whose weights,
+  /// x and y have one type. Throws `Error` (Stage::Launch): "launch-limits" beyond 2^31 - 1,
+  /// "no-cublas" where this library has no cublasGemmEx, "cublas-failed", "bad-problem" for what
+  /// that way cannot compute.
+  void product(Way way, driver::CUstream stream, std::uint64_t y, std::uint64_t a, std::uint64_t x,
+               const GemvProblem& problem) const;
+
  private:
   // cuBLAS's functions in our own words: a handle is opaque, a status an int, an operation an int.
 #define PTXGEN_CUBLAS_FUNCTIONS(X)                                                           \
@@ -49,6 +62,10 @@ class Cublas {
 #define PTXGEN_CUBLAS_MEMBER(field, symbol, parameters) int(*field) parameters = nullptr;
   struct Functions {
     PTXGEN_CUBLAS_FUNCTIONS(PTXGEN_CUBLAS_MEMBER)
+    int (*gemm_ex)(void* handle, int operation_a, int operation_b, int m, int n, int k,
+                   const void* alpha, const void* a, int type_a, int lda, const void* b, int type_b,
+                   int ldb, const void* beta, void* c, int type_c, int ldc, int compute_type,
+                   int algorithm) = nullptr;  // older libraries have another one
   };
 #undef PTXGEN_CUBLAS_MEMBER
   void resolve();

@@ -5,6 +5,7 @@
 #include "ptxgen/kernels/gemv/planner.hpp"
 #include "ptxgen/support/error.hpp"
 #include "runtime/launcher_state.hpp"
+#include "runtime/tuned_plans.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -143,9 +144,22 @@ void Launcher::State::need_plain(const GemvProblem& problem) const {
                                 to_text(problem) + "; choose auto or direct");
 }
 
+const GemvPlanSource* Launcher::State::measured_plans() const {
+  if (options.gemv_plans != nullptr) return options.gemv_plans;
+  // What a rehearsal left in the usual folder is nothing to go by.
+  const Device& device = context.device();
+  if (device.info().kind == DeviceKind::Emulator && options.settings.tuned.empty()) return nullptr;
+  std::call_once(tuned_read, [&] {
+    const std::string folder = tuned_folder(options.settings);
+    if (!folder.empty()) tuned = std::make_unique<const TunedPlans>(device, folder);
+  });
+  return tuned.get();
+}
+
 // A file of measured plans is no reason to stop: what cannot be used is told, and planned anew.
-std::unique_ptr<PlannedGemv> Launcher::State::tuned_plan(const GemvProblem& problem) const {
-  std::optional<TunedGemv> found = options.gemv_plans->find(problem);
+std::unique_ptr<PlannedGemv> Launcher::State::tuned_plan(const GemvPlanSource& source,
+                                                         const GemvProblem& problem) const {
+  std::optional<TunedGemv> found = source.find(problem);
   if (!found) return nullptr;
   const auto ignore = [&](const std::string& because) {
     core.log().warn("the measured plan for " + to_text(problem) + " is not used: " + because);
@@ -181,7 +195,8 @@ const PlannedGemv& Launcher::State::choose_plan(const GemvProblem& problem) cons
   }
   check(problem);
   std::unique_ptr<PlannedGemv> made;
-  if (choice == GemvChoice::Auto && options.gemv_plans != nullptr) made = tuned_plan(problem);
+  const GemvPlanSource* const source = choice == GemvChoice::Auto ? measured_plans() : nullptr;
+  if (source != nullptr) made = tuned_plan(*source, problem);
   if (made == nullptr) made = ranked_plan(problem);
   check(made->plan, *pipeline.target);
   made->shape = shape_of(problem, problem.a_alignment, problem.x_alignment, problem.y_alignment);

@@ -122,6 +122,9 @@ struct Launcher::State {
   const ptx::Gpu gpu;       ///< what plans are made for
   mutable ModuleCache cache;
   const Pipeline pipeline;
+  mutable std::once_flag tuned_read;
+  mutable std::unique_ptr<const GemvPlanSource>
+      tuned;  ///< of the settings' folder, once it is read
 
   /// The keys of the library's kernels, without values.
   struct Keys {
@@ -294,7 +297,10 @@ struct Launcher::State {
   }
   /// Throws what `check(problem)` throws, "empty-grid", "bad-choice".
   [[nodiscard]] const PlannedGemv& choose_plan(const GemvProblem& problem) const;
-  [[nodiscard]] std::unique_ptr<PlannedGemv> tuned_plan(const GemvProblem& problem) const;
+  /// The options' measured plans, else those of the folder that the settings name; null: none.
+  [[nodiscard]] const GemvPlanSource* measured_plans() const;
+  [[nodiscard]] std::unique_ptr<PlannedGemv> tuned_plan(const GemvPlanSource& source,
+                                                        const GemvProblem& problem) const;
   [[nodiscard]] std::unique_ptr<PlannedGemv> ranked_plan(const GemvProblem& problem) const;
   /// A plan of the caller's. Throws as `check(plan, target)`, "misaligned".
   [[nodiscard]] PlannedGemv given_plan(const GemvPlan& plan, const GemvAddresses& at) const;

@@ -60,6 +60,25 @@ with tempfile.TemporaryDirectory() as name:
     check("devices: emulator" in log, "the log has what the tests printed", log)
     check(json.loads((out / "gemv-auto-1x1.json").read_text(encoding="utf-8"))["ok"], "gemv's report")
 
+    # GEMV against the clock: everything runs and is checked, and what needs a GPU says so.
+    measured = work / "measured"
+    status, said, last = run(suite, measured, "--device", "emulator", "--only",
+                             "^(gemv-bench/|tune|decode/|counters/)")
+    check(status == 0, f"measuring exits with {status}", said)
+    check(last == "3 passed, 0 failed, 1 skipped", f"the last line is {last!r}", said)
+    bench = json.loads((measured / "gemv-bench/rehearsal/gemv-bench.json").read_text(encoding="utf-8"))
+    check(bench["right"] and len(bench["problems"]) == 4, "gemv-bench measured its problems")
+    check(json.loads((measured / "tune.json").read_text(encoding="utf-8"))["tuned"] >= 2, "plans")
+    check(len(list((measured / "tuned").glob("*.json"))) == 1, "a file of measured plans")
+    check((measured / "decode-qwen2.5-0.5b-f16.json").exists(), "tokens per second")
+    counted = json.loads((measured / "counters-R-f32-64x96-emulator.json").read_text(encoding="utf-8"))
+    check(counted["counters"]["shared_load"]["bank_conflicts"] == 0, "the emulator's counters")
+    summary = (measured / "summary.md").read_text(encoding="utf-8")
+    check("## Claims, gemv-bench/rehearsal" in summary, "the summary has the claims", summary)
+    check("| E1 | 4096 x 4096 f32 isolated: < 100 us | n/a |" in summary, "a verdict", summary)
+    usage = run(suite, "--help")[1]
+    check("bench-*.csv" in usage and "PTXGEN_STEP_SECONDS" in usage, "what it leaves", usage)
+
     # A GPU that is not there is skipped loudly; nothing is run.
     nothing = "/nonexistent/libcuda.so.1"
     status, said, last = run(suite, out, PTXGEN_LIBCUDA_PATH=nothing)

@@ -17,7 +17,7 @@ using namespace ptxgen::test;
 
 namespace {
 
-constexpr int kEveryDay = 600;
+constexpr int kEveryDay = 500;
 constexpr int kFull = 6000;
 
 /// The worst that was met, with the point where.
@@ -205,6 +205,10 @@ TEST_CASE("the grid holds what it is for") {
        {"k 1", "n 1", "odd", "offset 1", "offset 2", "offset 3", "residual y", "linear",
         "several strips a block", "blocks 7", "blocks 128", "blocks 132"}) {
     at_least(what, 4);
+  }
+  for (const char* what :
+       {"path async T", "path async R", "path bulk T", "path bulk R", "cluster", "programmatic"}) {
+    at_least(what, 20);
   }
   for (const char* what : {"lda", "chunk", "split"}) at_least(what, 30);
 }

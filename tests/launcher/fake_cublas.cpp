@@ -15,7 +15,7 @@ using namespace ptxgen::test;
 
 extern "C" {
 EXPORTED Hooks fake_cublas_hooks;
-Hooks fake_cublas_hooks = {nullptr, 0, 0};
+Hooks fake_cublas_hooks = {nullptr, 0, 0, nullptr};
 }
 
 namespace {
@@ -31,6 +31,10 @@ EXPORTED int cublasSetStream_v2(void* handle, void* stream);
 EXPORTED int cublasSgemv_v2(void* handle, int operation, int rows, int columns, const float* alpha,
                             const float* a, int lda, const float* x, int incx, const float* beta,
                             float* y, int incy);
+EXPORTED int cublasGemmEx(void* handle, int operation_a, int operation_b, int m, int n, int k,
+                          const void* alpha, const void* a, int type_a, int lda, const void* b,
+                          int type_b, int ldb, const void* beta, void* c, int type_c, int ldc,
+                          int compute_type, int algorithm);
 
 int cublasCreate_v2(void** handle) {
   if (fake_cublas_hooks.create_status != 0) return fake_cublas_hooks.create_status;
@@ -71,4 +75,30 @@ int cublasSgemv_v2(void* handle, int operation, int rows, int columns, const flo
                         y,
                         incy};
   return fake_cublas_hooks.product(&product);
+}
+
+int cublasGemmEx(void* handle, int operation_a, int operation_b, int m, int n, int k,
+                 const void* alpha, const void* a, int type_a, int lda, const void* b, int type_b,
+                 int ldb, const void* beta, void* c, int type_c, int ldc, int compute_type,
+                 int algorithm) {
+  const MatrixProduct product{static_cast<Handle*>(handle)->stream,
+                              operation_a,
+                              operation_b,
+                              m,
+                              n,
+                              k,
+                              *static_cast<const float*>(alpha),
+                              a,
+                              type_a,
+                              lda,
+                              b,
+                              type_b,
+                              ldb,
+                              *static_cast<const float*>(beta),
+                              c,
+                              type_c,
+                              ldc,
+                              compute_type,
+                              algorithm};
+  return fake_cublas_hooks.matrix_product(&product);
 }

@@ -17,11 +17,26 @@ struct Product {
   int incy;
 };
 
+/// The arguments of a cublasGemmEx.
+struct MatrixProduct {
+  void* stream;
+  int operation_a, operation_b, m, n, k;
+  float alpha;
+  const void* a;
+  int type_a, lda;
+  const void* b;
+  int type_b, ldb;
+  float beta;
+  void* c;
+  int type_c, ldc, compute_type, algorithm;
+};
+
 /// The fake's `fake_cublas_hooks`, which the test finds by name and fills.
 struct Hooks {
   int (*product)(const Product* product);  ///< its status is cublasSgemv's
   int create_status;
-  int handles;  ///< living
+  int handles;                                          ///< living
+  int (*matrix_product)(const MatrixProduct* product);  ///< its status is cublasGemmEx's
 };
 
 }  // namespace ptxgen::test

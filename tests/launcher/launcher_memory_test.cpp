@@ -69,6 +69,22 @@ TEST_CASE("ten thousand launches of what is loaded allocate nothing") {
   SECTION("gemv") {
     check_idle([&] { rig.launcher.gemv(y, a, x, 40, 50, rig.stream); });
   }
+  SECTION("gemv that splits its sums") {
+    GemvProblem problem;
+    problem.k = 100000;
+    problem.n = 8;
+    problem.layout = GemvLayout::R;
+    REQUIRE(rig.launcher.gemv_plan(problem).value().workspace_bytes() > 0);
+    const Buffer<f32> few(rig.context, 8);
+    const Buffer<f32> weights(rig.context, 800000);
+    const Buffer<f32> many(rig.context, 100000);
+    GemvOperands operands;
+    operands.y = few;
+    operands.a = weights;
+    operands.x = many;
+    check_idle([&] { rig.launcher.gemv(problem, operands, rig.stream); });
+    return;
+  }
   SECTION("matmul with one row") {
     check_idle([&] { rig.launcher.matmul(y, x, a, 1, 50, 40, rig.stream); });
   }

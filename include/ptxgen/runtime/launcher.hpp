@@ -50,8 +50,9 @@ struct KernelRequest {
 struct LauncherOptions {
   /// Auto leaves the choice to the settings (PTXGEN_GEMV).
   GemvChoice gemv = GemvChoice::Auto;
-  /// Measured plans, asked before the planner where the choice is Auto; null: none. Must outlive
-  /// the launcher.
+  /// Measured plans, asked before the planner where the choice is Auto. Must outlive the launcher.
+  /// Null: those that `ptxgen tune` left where the settings say (PTXGEN_TUNED; on the emulator only
+  /// if it is set), read once.
   const GemvPlanSource* gemv_plans = nullptr;
   ModuleOptions module;
   /// The passes that a kernel goes through before it is loaded; what they decided is told at log

@@ -24,6 +24,7 @@ namespace ptxgen::inline v0 {
   X(emulated_ptx, "PTXGEN_EMULATED_PTX", "9.0", "the newest PTX version that it accepts")          \
   X(gemv, "PTXGEN_GEMV", "auto", "the GEMV to use: auto, or one of the names of `gemv --impl`")    \
   X(passes, "PTXGEN_PASSES", "default", "the passes of a launcher, separated by commas, or none")  \
+  X(tuned, "PTXGEN_TUNED", "", "the folder of measured GEMV plans, or off")                        \
   X(log, "PTXGEN_LOG", "warn", "the log level: off, error, warn, info, debug or trace")            \
   X(trace, "PTXGEN_TRACE", "", "a file to write a Chrome trace of what the library does to")       \
   X(nvtx_path, "PTXGEN_NVTX_PATH", "", "the profiler library, libnvToolsExt.so.1")                 \
