@@ -68,7 +68,7 @@ def check_record(script, check):
         readme = os.path.join(root, "tests", "mutation", "README.md")
         empty = "\n".join(["Before", "", *script.TABLE, "| all | 0 | 0 | 0 | 0 |", "", "After", ""])
         script.write(readme, empty.encode())
-        advice = "; run the mutants with --record"
+        advice = "; run with --record, or --dry-run --record for `not run`"
         check("nothing was run", script.record_faults(root, lists), [
             "results.json: x: one: is not there" + advice,
             "results.json: x: two: is not there" + advice])

@@ -17,7 +17,8 @@ list is wrong. See README.md beside this file for the lists.
 --json       writes FILE as mutants are judged; what FILE says already and still holds is not redone
 --kills-hold what FILE says was killed is not redone while the mutant's own file is the same, though
              tests and other sources have changed
---record     writes what became of the mutants into results.json and README.md
+--record     writes what became of the mutants into results.json and README.md; with --dry-run only
+             that new ones were not run, and which are gone
 --workers    mutants that are judged side by side (and jobs of the first build); default: cores
 --timeout    of one program, at most (300); a program gets ten times what it takes unchanged, and 30 s
 --keep       works in FOLDER and leaves it, so that the next run builds less
@@ -320,7 +321,7 @@ def record_faults(root, lists):
     text = read(os.path.join(root, "tests", "mutation", "README.md")).decode()
     if "\n".join(table(record_)) not in text:
         faults.append(f"README.md: the table is not that of {RESULTS}")
-    return [f"{fault}; run the mutants with --record" for fault in faults]
+    return [f"{fault}; run with --record, or --dry-run --record for `{NOT_RUN}`" for fault in faults]
 
 
 def parsed():
@@ -350,6 +351,8 @@ def main():
         every = read_lists(root, [])
         lists = read_lists(root, [n for n in options.lists.split(",") if n])
         if options.dry_run:
+            if options.record:
+                record(root, every, [])
             faults = record_faults(root, every)
             if faults:
                 raise ListError("\n".join(faults))
