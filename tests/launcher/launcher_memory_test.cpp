@@ -39,6 +39,13 @@ driver::CUresult launch_nothing(driver::CUfunction, unsigned, unsigned, unsigned
   return driver::CUDA_SUCCESS;
 }
 
+// What has clusters goes this way.
+driver::CUresult launch_nothing_ex(const driver::CUlaunchConfig*, driver::CUfunction, void**,
+                                   void**) {
+  ++launches;
+  return driver::CUDA_SUCCESS;
+}
+
 // Calls of `launch` allocate and free nothing, in any thread of the process.
 template <class Launch>
 void check_idle(const Launch& launch) {
@@ -60,6 +67,7 @@ void check_idle(const Launch& launch) {
 TEST_CASE("ten thousand launches of what is loaded allocate nothing") {
   driver::Table table = driver::emulated::table();
   table.launch_kernel = launch_nothing;
+  table.launch_kernel_ex = launch_nothing_ex;
   Rig rig(plain_options(), table);
   const Buffer<f32> y(rig.context, 50);
   const Buffer<f32> a(rig.context, 2000);
