@@ -3,6 +3,8 @@
 // passes/gemv_coalesced/default is what a kernel pays before it is loaded: the whole default
 // pipeline with the verifier behind every pass that changed something, and a copy of the module.
 // Target: 150 us in the release build. passes/gemv_coalesced/copy is that copy alone.
+// gates/gemv_coalesced/before_load is what the gates in front of every load take on a miss of the
+// cache, the other rows of that name are single ones.
 // passes/nvcc is the largest text of the corpus, in statements per second. The rows of a benchmark
 // tell what the passes themselves and the verifier took of it, in microseconds.
 #include <benchmark/benchmark.h>
@@ -13,6 +15,7 @@
 #include <string>
 
 #include "ptxgen/kernels/gemv_coalesced.hpp"
+#include "ptxgen/optimize/gates.hpp"
 #include "ptxgen/optimize/pass.hpp"
 #include "ptxgen/ptx.hpp"
 
@@ -72,6 +75,26 @@ void copy(benchmark::State& state, const ptx::Module& original) {
   }
 }
 
+void run_gate(benchmark::State& state, const ptx::Module& module, const std::string& name) {
+  for (auto _ : state) {
+    for (const optimize::GateInfo& gate : optimize::all_gates()) {
+      const bool wanted = name == "before_load" ? gate.before_load : gate.name == name;
+      if (wanted) benchmark::DoNotOptimize(gate.run(module, {}));
+    }
+  }
+}
+
+void add_gates(const std::string& group, const ptx::Module& module) {
+  const auto named = [&](const std::string& name) {
+    benchmark::RegisterBenchmark(
+        ("gates/" + group + "/" + name).c_str(),
+        [&module, name](benchmark::State& state) { run_gate(state, module, name); })
+        ->Unit(benchmark::kMicrosecond);
+  };
+  named("before_load");
+  for (const optimize::GateInfo& gate : optimize::all_gates()) named(std::string(gate.name));
+}
+
 void add(const std::string& group, const ptx::Module& module) {
   const auto named = [&](const std::string& passes) {
     benchmark::RegisterBenchmark(
@@ -93,6 +116,7 @@ void add(const std::string& group, const ptx::Module& module) {
 int main(int argc, char** argv) {
   const ptx::Module small = gemv(), large = nvcc();
   add("gemv_coalesced", small);
+  add_gates("gemv_coalesced", small);
   add("nvcc", large);
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();

@@ -17,10 +17,6 @@ namespace {
 /// never goes on if nobody else can either. Far more than a loop that gives up in the end makes.
 constexpr std::uint32_t kVainWaits = 1u << 16;
 
-/// What the race check of global memory is told the barrier is: no shared offset, and the parity
-/// of the phase.
-constexpr std::uint64_t kBarrierObject = 0x8000'0000u;
-
 std::uint32_t statement_of(const Split& split) {
   const Code& code = *split.frame->code;
   return code.steps[code.segments[split.segment].control].statement;
@@ -58,7 +54,7 @@ void pass(Warp& warp, Split& split) {
   Cluster& cluster = *warp.cta->cluster;
   Context context = context_of(warp, split);
   for_each_check(*warp.cta, [&](Races& races) {
-    races.acquire(context, split.mask, kBarrierObject | ((cluster.phase - 1) & 1u),
+    races.acquire(context, split.mask, kClusterBarrierObject | ((cluster.phase - 1) & 1u),
                   cluster.blocks[0]);
   });
   go_on(split);
@@ -95,8 +91,9 @@ void complete(Cluster& cluster) {
   }
   // All have waited for the phase before this one: its object is for the next.
   Cta& first = *cluster.blocks[0];
-  for_each_check(first,
-                 [&](Races& races) { races.forget(kBarrierObject | (cluster.phase & 1u), first); });
+  for_each_check(first, [&](Races& races) {
+    races.forget(kClusterBarrierObject | (cluster.phase & 1u), first);
+  });
 }
 
 std::string missing_text(const MbarrierObject& object) {
@@ -193,7 +190,7 @@ void reach_cluster_barrier(Warp& warp, std::size_t index) {
     if (detail.action != ptx::Modifier::relaxed) {
       Context context = context_of(warp, split);
       for_each_check(*warp.cta, [&](Races& races) {
-        races.release(context, split.mask, kBarrierObject | (cluster.phase & 1u),
+        races.release(context, split.mask, kClusterBarrierObject | (cluster.phase & 1u),
                       cluster.blocks[0]);
       });
     }

@@ -21,8 +21,6 @@ struct MbarrierObject {
 
   static constexpr std::uint64_t kCount = (1u << 20) - 1;
   static constexpr std::uint64_t kBytes = (1u << 21) - 1;
-  /// PTX ISA, mbarrier: the range of the count of bytes, both ways.
-  static constexpr std::int32_t kMostBytes = (1 << 20) - 1;
 
   [[nodiscard]] static MbarrierObject unpacked(std::uint64_t word) noexcept {
     MbarrierObject made;

@@ -42,6 +42,10 @@ struct BulkWrite {
   std::uint32_t lane = 0;
 };
 
+/// The object of `Races::release` that stands for the barrier of a cluster; the lowest bit is the
+/// parity of the phase. No mbarrier's is as large.
+inline constexpr std::uint64_t kClusterBarrierObject = 0x8000'0000u;
+
 /// Happens-before in one block's shared memory, or in the global memory of a launch.
 /// Warps have vector clocks; barriers, mbarriers and release/acquire pairs join them.
 class Races {
@@ -98,6 +102,9 @@ class Races {
   /// A block begins or has ended (global only).
   virtual void block_begins(const Cta& cta) = 0;
   virtual void block_ends(const Cta& cta) = 0;
+  /// All threads of a block of a cluster have left: reports accesses of other blocks to its memory
+  /// that are not ordered before that (shared only).
+  virtual void block_leaves(Cta& cta) = 0;
   [[nodiscard]] virtual std::uint64_t overhead_bytes() const = 0;
 };
 

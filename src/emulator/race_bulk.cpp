@@ -7,15 +7,17 @@ namespace ptxgen::inline v0::emulator {
 
 void SharedRaces::bulk_write(Context& issuer, const BulkWrite& write) {
   if (write.bytes == 0) return;
-  if (order_.now() >= kLastTick) rebase();
+  SharedRaces& actor = of(issuer);
+  if (actor.order_.now() >= kLastTick) actor.rebase();
   std::uint64_t addresses[kLanes] = {};
   RaceAccess access;
   access.kind = RaceAccess::Kind::AsyncWrite;
   access.mask = 1u << write.lane;
   access.bytes = 4;
   access.addresses = addresses;
-  Now now{issuer, write.statement, access, write.warp, Mark::WeakWrite, true};
-  now.bulk = true;
+  Now now{issuer, write.statement, access,      write.warp, Mark::WeakWrite,
+          true,   actor.order_,    actor.rank_, true};
+  const bool own = &actor == this;
   const Stamp mine = stamp(kPendingTick, thread_of(write.warp, write.lane));
   const Stamp old = stamp(order_.floor() + 1, 0);
   const std::uint32_t read_old = (order_.floor() + 1) << 2;
@@ -23,7 +25,7 @@ void SharedRaces::bulk_write(Context& issuer, const BulkWrite& write) {
   const auto last = static_cast<std::uint32_t>((write.offset + write.bytes) / 4);
   for (std::uint32_t i = first; i < last; ++i) {
     addresses[write.lane] = std::uint64_t{i} * 4;
-    if (written_[i] == kSlow) {
+    if (written_[i] == kSlow || !own) {
       slow(now, i, access.mask, 0xf);
     } else if (written_[i] < old && read_[i] < read_old) {
       written_[i] = mine;
@@ -48,15 +50,17 @@ void SharedRaces::finish_bulk(const BulkWrite& write, Tick tick, std::uint32_t w
       written_[i] = done;
     } else if (written_[i] == kSlow) {
       for (Record& at : records_[reader_warps_[i]]) {
-        if (!at.pending || at.warp != write.warp || at.lanes != 1u << write.lane ||
-            at.statement != write.statement) {
+        if (!at.pending || at.block != write.issuer->rank || at.warp != write.warp ||
+            at.lanes != 1u << write.lane || at.statement != write.statement) {
           continue;
         }
+        at.block = static_cast<std::uint8_t>(rank_);
         at.pending = false;
         at.tick = tick;
         at.warp = static_cast<std::uint8_t>(warp);
         at.lanes = 1u << lane;
       }
+      simplify(i);
     }
   }
 }
@@ -66,7 +70,8 @@ void SharedRaces::bulk_observed(Context& context, std::uint32_t lane, const Bulk
   if (order_.now() >= kLastTick) rebase();
   const auto same = std::ranges::find_if(bulk_, [&](const BulkWrite& at) {
     return at.offset == write.offset && at.bytes == write.bytes &&
-           at.statement == write.statement && at.warp == write.warp && at.lane == write.lane;
+           at.statement == write.statement && at.issuer == write.issuer && at.warp == write.warp &&
+           at.lane == write.lane;
   });
   if (same != bulk_.end()) bulk_.erase(same);
   // A block of 32 warps leaves no number for the copy engine: then it is as if the thread that saw
@@ -75,7 +80,7 @@ void SharedRaces::bulk_observed(Context& context, std::uint32_t lane, const Bulk
   const std::uint32_t warp = room ? order_.engine() : context.warp->index;
   const std::uint32_t by = room ? 0 : lane;
   finish_bulk(write, order_.now(), warp, by);
-  sync_.release_access(order_, warp, 1u << by, order_.now(), object);
+  sync().release_access(order_, warp, 1u << by, order_.now(), object | tag_of(context.cta));
   order_.advance(warp);
 }
 

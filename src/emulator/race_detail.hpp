@@ -64,6 +64,7 @@ struct Conflict {
   bool same_warp = false;
   bool same_block = true;
   bool same_thread = false;
+  const Cta* owner = nullptr;  ///< of shared memory, where it is another block of the cluster
   bool vague = false;  ///< another thread of the same warp or block than `other`, which one is lost
   bool reversed = false;  ///< the finding is about `other`, met by the thread that acts now
   ptx::Modifier scope = ptx::Modifier::none;  ///< ScopeTooNarrow: what it is
@@ -99,6 +100,7 @@ struct Record {
   Tick tick = 0;
   std::uint32_t statement = kNoIndex;
   std::uint8_t warp = 0;
+  std::uint8_t block = 0;  ///< rank in the cluster
   std::uint8_t bytes = 0;  ///< a bit each
   Mark mark{};
   bool pending = false;  ///< asynchronous and not waited for

@@ -743,7 +743,9 @@ std::uint64_t key_of(std::uint64_t object, const Cta& owner) { return object ^ o
 
 void GlobalRaces::release(Context& context, std::uint32_t lanes, std::uint64_t object,
                           const Cta* owner) {
-  sync_.release(party(context, kNoIndex), lanes, key_of(object, owner ? *owner : *context.cta));
+  const SyncObjects::Party who = party(context, kNoIndex);
+  if (object >= kClusterBarrierObject) sync_.take_effect(who, lanes, ptx::Modifier::none);
+  sync_.release(who, lanes, key_of(object, owner ? *owner : *context.cta));
 }
 
 void GlobalRaces::acquire(Context& context, std::uint32_t lanes, std::uint64_t object,

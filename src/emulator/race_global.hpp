@@ -35,6 +35,7 @@ class GlobalRaces final : public Races {
   void restart(const Cta&) override {}
   void block_begins(const Cta& cta) override;
   void block_ends(const Cta& cta) override;
+  void block_leaves(Cta&) override {}
   [[nodiscard]] std::uint64_t overhead_bytes() const noexcept override;
 
  private:

@@ -180,6 +180,44 @@ std::uint32_t ThreadOrder::unordered_with(std::uint32_t warp, std::uint32_t lane
   return other == warp ? unknown & ~(1u << lane) : unknown;
 }
 
+std::uint32_t ThreadOrder::unknown_of(std::uint32_t warp, std::uint32_t lane, std::uint32_t block,
+                                      std::uint32_t other, std::uint32_t other_lanes,
+                                      Tick tick) const noexcept {
+  const ForeignPointer& foreign = group(warp, lane).foreign;
+  if (!foreign) return other_lanes;
+  const auto found = foreign->find(block);
+  return found == foreign->end() ? other_lanes : found->second.unknown(other, other_lanes, tick);
+}
+
+std::uint32_t ThreadOrder::unknown_to_all(std::uint32_t block, std::uint32_t other,
+                                          std::uint32_t other_lanes, Tick tick) const noexcept {
+  for (const Warp& warp : warps_) {
+    for (const Group& at : warp.groups) {
+      if (!at.foreign || other_lanes == 0) continue;
+      const auto found = at.foreign->find(block);
+      if (found != at.foreign->end()) {
+        other_lanes = found->second.unknown(other, other_lanes, tick);
+      }
+    }
+  }
+  return other_lanes;
+}
+
+void ThreadOrder::forget() noexcept {
+  now_ = 1;
+  floor_ = last_release_ = 0;
+  for (Warp& warp : warps_) {
+    warp.released = 0;
+    warp.groups.resize(1);
+    warp.groups[0] = {0xffffffffu, {}, nullptr};
+  }
+  for (auto& barrier : barriers_) {
+    if (!barrier) continue;
+    barrier->arrived.clear();
+    barrier->foreign = nullptr;
+  }
+}
+
 void ThreadOrder::part(std::uint32_t warp, std::uint32_t lanes) {
   std::vector<Group>& groups = warps_[warp].groups;
   const std::size_t count = groups.size();

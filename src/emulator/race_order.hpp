@@ -126,6 +126,17 @@ class ThreadOrder {
   [[nodiscard]] std::uint32_t unordered_with(std::uint32_t warp, std::uint32_t lane,
                                              std::uint32_t other, std::uint32_t other_lanes,
                                              Tick tick) const noexcept;
+  /// The same of a thread of another block.
+  [[nodiscard]] std::uint32_t unknown_of(std::uint32_t warp, std::uint32_t lane,
+                                         std::uint32_t block, std::uint32_t other,
+                                         std::uint32_t other_lanes, Tick tick) const noexcept;
+  /// Those that no thread of this block knows of.
+  [[nodiscard]] std::uint32_t unknown_to_all(std::uint32_t block, std::uint32_t other,
+                                             std::uint32_t other_lanes, Tick tick) const noexcept;
+  /// All threads of the block know everything of it up to `tick`.
+  void raise_floor(Tick tick) noexcept { floor_ = tick > floor_ ? tick : floor_; }
+  /// Nothing that was done so far is ordered with anything, and nobody asks: time begins anew.
+  void forget() noexcept;
   [[nodiscard]] const Known& known(std::uint32_t warp, std::uint32_t lane) const noexcept {
     return group(warp, lane).known;
   }

@@ -31,6 +31,11 @@ std::string global_name(const AddressSpace* space, std::uint64_t address) {
   return text + (found->name.empty() ? "an allocation at " + hex(found->start) : found->name);
 }
 
+/// " of block (1,0,0)" where it is not the thread's own.
+std::string of_owner(const Conflict& conflict) {
+  return conflict.owner == nullptr ? std::string() : " of block " + to_text(conflict.owner->id);
+}
+
 class ReporterSink final : public RaceSink {
  public:
   explicit ReporterSink(AddressSpace* space) : space_(space) {}
@@ -78,7 +83,7 @@ class ReporterSink final : public RaceSink {
           conflict, name(context.warp->first_thread + lane, context.cta->id, true),
           name(other.thread, block_position(grid.grid, other.cta), !conflict.same_block),
           grid.image->line(other.statement),
-          conflict.shared ? shared_name(grid, conflict.address)
+          conflict.shared ? shared_name(grid, conflict.address) + of_owner(conflict)
                           : global_name(space_, conflict.address));
     });
   }

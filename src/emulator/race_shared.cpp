@@ -8,11 +8,18 @@ namespace ptxgen::inline v0::emulator {
 
 SharedRaces::SharedRaces(const Cta& cta, std::shared_ptr<RaceSink> sink)
     : sink_(std::move(sink)),
-      order_(cta, 0),
-      sync_([](const auto&...) { return true; }),
+      order_(cta, cta.rank),
+      // Between blocks of a cluster: within one nobody asks.
+      sync_([](const SyncObjects::Party&, std::uint32_t, const Release& release,
+               ptx::Modifier scope, std::uint32_t) {
+        return release.scope != ptx::Modifier::cta && scope != ptx::Modifier::cta;
+      }),
       lane_sync_(cta.warps.size()),
       pending_(cta.warps.size()),
-      bytes_(cta.shared_bytes) {
+      bytes_(cta.shared_bytes),
+      cluster_(cta.cluster != nullptr && cta.cluster->blocks.size() > 1 ? cta.cluster : nullptr),
+      rank_(cta.rank),
+      cluster_floor_(order_.floor()) {
   const std::size_t granules = (cta.shared_bytes + 3) / 4;
   written_.resize(granules);
   read_.resize(granules);
@@ -27,16 +34,30 @@ std::unique_ptr<Races> make_shared_races(const Cta& cta, std::shared_ptr<RaceSin
 }
 
 SyncObjects::Party SharedRaces::party(Context& context, std::uint32_t statement) {
-  return {&context, statement, &order_, &lane_sync_[context.warp->index]};
+  SharedRaces& actor = of(context);
+  return {&context, statement, &actor.order_, &actor.lane_sync_[context.warp->index]};
 }
 
 void SharedRaces::access(Context& context, std::uint32_t statement, const RaceAccess& access) {
   if (access.mask == 0) return;
-  if (access.owner != nullptr && access.owner != context.cta) return;
-  if (order_.now() >= kLastTick) rebase();
+  SharedRaces& actor = of(context);
+  if (actor.order_.now() >= kLastTick) actor.rebase();
   const bool pending =
       access.kind == RaceAccess::Kind::AsyncRead || access.kind == RaceAccess::Kind::AsyncWrite;
-  Now now{context, statement, access, context.warp->index, mark_of(access), pending};
+  Now now{context,         statement, access,       context.warp->index,
+          mark_of(access), pending,   actor.order_, actor.rank_};
+  if (&actor != this) {
+    // By granule and with all that is known: these are few, and go over a network.
+    note_visit(now);
+    if (now.mark == Mark::WeakWrite) {
+      for_each_lane(access.mask,
+                    [&](unsigned lane) { range(now, 1u << lane, access.addresses[lane]); });
+    } else {
+      by_address(now);
+    }
+    if (is_strong(access)) synchronise(context, statement, access);
+    return;
+  }
   if (is_strong(access)) {
     by_address(now);
     synchronise(context, statement, access);
@@ -101,7 +122,7 @@ bool SharedRaces::read_broadcast(const Now& now, std::uint64_t address) {
 }
 
 void SharedRaces::synchronise(Context& context, std::uint32_t statement, const RaceAccess& access) {
-  sync_.strong_access(party(context, statement), access, 0);
+  sync().strong_access(party(context, statement), access, tag_of(access.owner));
 }
 
 // Runs: all granules at once, in loops that the compiler makes vector code of. They say no to
@@ -223,7 +244,7 @@ void SharedRaces::range(Now& now, std::uint32_t lanes, std::uint64_t address) {
     const std::uint64_t to = std::min(at + 4, address + bytes) - at;
     const auto mask = static_cast<std::uint8_t>((1u << to) - (1u << from));
     const auto granule = static_cast<std::uint32_t>(at / 4);
-    if (mask != 0xf || is_strong(now.mark) || written_[granule] == kSlow ||
+    if (mask != 0xf || is_strong(now.mark) || written_[granule] == kSlow || now.block != rank_ ||
         (now.pending && !is_write(now.mark))) {
       slow(now, granule, lanes, mask);
     } else if (is_write(now.mark)) {
@@ -240,6 +261,7 @@ void SharedRaces::check_last_write(Now& now, std::uint32_t granule, std::uint32_
   if (tick <= order_.floor()) return;
   const auto bits = static_cast<std::uint32_t>(last);
   Record other;
+  other.block = static_cast<std::uint8_t>(rank_);
   other.warp = static_cast<std::uint8_t>(bits >> 5 & 31u);
   const std::uint32_t code = bits >> 10 & 3u;
   const std::uint32_t first = bits & 31u;
@@ -310,6 +332,7 @@ void SharedRaces::write_granule(Now& now, std::uint32_t granule, std::uint32_t l
   const Tick tick = read_[granule] >> 2;
   if (tick > order_.floor()) {
     Record other;
+    other.block = static_cast<std::uint8_t>(rank_);
     other.lanes = reader_lanes_[granule];
     other.tick = tick;
     other.statement = read_statement_[granule];
@@ -357,19 +380,20 @@ Records& SharedRaces::expand(std::uint32_t granule) {
       record.tick = tick;
       record.statement = statement;
       record.warp = static_cast<std::uint8_t>(warp);
+      record.block = static_cast<std::uint8_t>(rank_);
       record.bytes = bytes_of_lane(code, part);
       record.mark = mark;
       record.pending = tick == kPendingTick;
       records.push_back(record);
     }
   };
-  if (const Tick tick = bits >> 12; tick > order_.floor()) {
+  if (const Tick tick = bits >> 12; tick > forgotten(rank_)) {
     const std::uint32_t code = bits >> 10 & 3u;
     const std::uint32_t width = code == 0 ? 1u : code == 1 ? 3u : 15u;
     add(bits >> 5 & 31u, width << (bits & 31u), tick, code, write_statement_[granule],
         Mark::WeakWrite);
   }
-  if (const Tick tick = read_[granule] >> 2; tick > order_.floor()) {
+  if (const Tick tick = read_[granule] >> 2; tick > forgotten(rank_)) {
     for_each_lane(reader_warps_[granule], [&](unsigned warp) {
       add(warp, reader_lanes_[granule], tick, read_[granule] & 3u, read_statement_[granule],
           Mark::WeakRead);
@@ -391,7 +415,10 @@ void SharedRaces::release_records(std::uint32_t granule) {
 void SharedRaces::simplify(std::uint32_t granule) {
   const Records& records = records_[reader_warps_[granule]];
   if (records.empty()) return release_records(granule);
-  if (records.size() != 1 || records[0].bytes != 0xf || is_strong(records[0].mark)) return;
+  if (records.size() != 1 || records[0].bytes != 0xf || is_strong(records[0].mark) ||
+      records[0].block != rank_) {
+    return;
+  }
   const Record only = records[0];
   if (only.pending && only.mark == Mark::WeakRead) return;
   if (only.mark == Mark::WeakWrite && !one_bit(only.lanes)) return;
@@ -411,17 +438,15 @@ void SharedRaces::simplify(std::uint32_t granule) {
 
 void SharedRaces::slow(Now& now, std::uint32_t granule, std::uint32_t lanes, std::uint8_t bytes) {
   Records& records = expand(granule);
-  const Tick floor = order_.floor();
-  std::erase_if(records, [floor](const Record& at) { return !at.pending && at.tick <= floor; });
+  std::erase_if(records,
+                [this](const Record& at) { return !at.pending && at.tick <= forgotten(at.block); });
   for (std::size_t i = 0; i < records.size(); ++i) {
     const Record& at = records[i];
     if ((at.bytes & bytes) == 0 || !conflict(now.mark, at.mark)) continue;
-    const std::uint32_t bad =
-        at.pending ? lanes : order_.unordered(now.warp, lanes, at.warp, at.lanes, at.tick);
+    const std::uint32_t bad = at.pending ? lanes : unordered(now, lanes, at);
     for_each_lane(bad, [&](unsigned lane) {
       if (at.mark == Mark::StrongWrite && seen_by_atomic(now, records, i, lane, bytes)) return;
-      const std::uint32_t who =
-          at.pending ? at.lanes : order_.unordered_with(now.warp, lane, at.warp, at.lanes, at.tick);
+      const std::uint32_t who = at.pending ? at.lanes : unordered_with(now, lane, at);
       report(now, granule, lane, at.bytes & bytes, at,
              static_cast<std::uint32_t>(std::countr_zero(who)));
     });
@@ -442,8 +467,7 @@ bool SharedRaces::seen_by_atomic(const Now& now, const Records& records, std::si
   const auto meant = static_cast<std::uint8_t>(records[index].bytes & bytes);
   for (std::size_t i = index + 1; i < records.size(); ++i) {
     const Record& at = records[i];
-    if (at.atomic && (at.bytes & meant) == meant &&
-        order_.unordered(now.warp, 1u << lane, at.warp, at.lanes, at.tick) == 0) {
+    if (at.atomic && (at.bytes & meant) == meant && unordered(now, 1u << lane, at) == 0) {
       return true;
     }
   }
@@ -457,19 +481,18 @@ void SharedRaces::insert(Now& now, Records& records, std::uint32_t lanes, std::u
   for (std::size_t i = 0; i < records.size(); ++i) {
     Record& at = records[i];
     if (merged == records.size() && at.atomic == atomic && at.warp == now.warp &&
-        at.mark == now.mark && at.bytes == bytes && !at.pending && !now.pending &&
-        at.tick > order_.released(now.warp) && now.mark != Mark::WeakWrite) {
+        at.block == now.block && at.mark == now.mark && at.bytes == bytes && !at.pending &&
+        !now.pending && at.tick > now.order.released(now.warp) && now.mark != Mark::WeakWrite) {
       // Nothing has been released in between: one record says it for both.
       at.lanes |= lanes;
-      at.tick = order_.now();
+      at.tick = now.order.now();
       at.statement = now.statement;
       merged = i;
       continue;
     }
     if ((at.bytes & bytes) == 0 || !covers(now.mark, at.mark)) continue;
     const bool gone =
-        now.mark == Mark::WeakWrite ||
-        (!at.pending && order_.unordered(now.warp, lanes, at.warp, at.lanes, at.tick) == 0);
+        now.mark == Mark::WeakWrite || (!at.pending && unordered(now, lanes, at) == 0);
     if (gone) at.bytes = static_cast<std::uint8_t>(at.bytes & ~bytes);
   }
   if (merged != records.size()) {
@@ -483,9 +506,10 @@ void SharedRaces::insert(Now& now, Records& records, std::uint32_t lanes, std::u
   if (records.size() >= kMost) records.erase(records.begin());
   Record made;
   made.lanes = lanes;
-  made.tick = order_.now();
+  made.tick = now.order.now();
   made.statement = now.statement;
   made.warp = static_cast<std::uint8_t>(now.warp);
+  made.block = static_cast<std::uint8_t>(now.block);
   made.bytes = bytes;
   made.mark = now.mark;
   made.pending = now.pending;
@@ -499,7 +523,7 @@ bool SharedRaces::wrote_already(const Now& now, std::uint32_t granule, std::uint
                                 std::uint8_t bytes, const Record& other,
                                 std::uint32_t other_lane) const {
   if (!is_write(now.mark) || !is_write(other.mark) || other.warp != now.warp ||
-      other.statement != now.statement || other_lane >= lane ||
+      other.block != now.block || other.statement != now.statement || other_lane >= lane ||
       (now.access.mask >> other_lane & 1u) == 0) {
     return false;
   }
@@ -512,7 +536,7 @@ bool SharedRaces::same_value(const Now& now, std::uint32_t granule, std::uint32_
                              std::uint8_t bytes, const Record& other, std::uint32_t other_lane,
                              bool same_access) const {
   if (now.mark != Mark::WeakWrite || !is_write(other.mark) || other.pending || now.pending ||
-      now.access.values == nullptr) {
+      now.access.values == nullptr || now.block != rank_) {
     return false;
   }
   const std::byte* mine = now.access.values + std::size_t{lane} * now.access.value_stride;
@@ -546,12 +570,15 @@ void SharedRaces::report(Now& now, std::uint32_t granule, std::uint32_t lane, st
   conflict.mine = now.mark;
   conflict.theirs = other.mark;
   conflict.async = other.pending || now.pending;
-  conflict.bulk = other.warp == order_.engine();
+  conflict.bulk = other.warp == order_.engine() && other.block == rank_;
+  if (now.block != rank_) conflict.owner = cluster_->blocks[rank_];
   conflict.same_access = same_access;
-  conflict.same_warp = other.warp == now.warp;
+  conflict.same_block = other.block == now.block;
+  conflict.same_warp = conflict.same_block && other.warp == now.warp;
   conflict.same_thread = conflict.same_warp && other_lane == lane;
   conflict.other.statement = other.statement;
-  conflict.other.cta = now.context.cta->linear;
+  conflict.other.cta =
+      conflict.same_block ? now.context.cta->linear : cluster_->blocks[other.block]->linear;
   conflict.other.thread = thread_of(other.warp, other_lane);
   if (conflict.bulk) conflict.other.thread = bulk_threads_[other.statement];
   sink_->found(now.context, now.statement, conflict);
@@ -562,7 +589,7 @@ void SharedRaces::report(Now& now, std::uint32_t granule, std::uint32_t lane, st
 void SharedRaces::barrier_arrive(Context& context, std::uint32_t id, std::uint32_t lanes,
                                  bool wait) {
   const SyncObjects::Party who = party(context, kNoIndex);
-  sync_.take_effect(who, lanes, ptx::Modifier::none);
+  sync().take_effect(who, lanes, ptx::Modifier::none);
   order_.barrier_arrive(context.warp->index, id, lanes, wait);
 }
 
@@ -574,18 +601,8 @@ void SharedRaces::warp_sync(Context& context, std::uint32_t lanes) {
 
 void SharedRaces::fence(Context& context, std::uint32_t lanes, ptx::Modifier order,
                         ptx::Modifier scope, std::uint32_t statement) {
-  sync_.fence(party(context, statement), lanes, order, scope);
+  sync().fence(party(context, statement), lanes, order, scope);
 }
-
-void SharedRaces::release(Context& context, std::uint32_t lanes, std::uint64_t object, const Cta*) {
-  sync_.release(party(context, kNoIndex), lanes, object);
-}
-
-void SharedRaces::acquire(Context& context, std::uint32_t lanes, std::uint64_t object, const Cta*) {
-  sync_.acquire(party(context, kNoIndex), lanes, object);
-}
-
-void SharedRaces::forget(std::uint64_t object, const Cta&) { sync_.forget(object); }
 
 void SharedRaces::complete(const Pending& pending, std::uint32_t warp) {
   Stamp& written = written_[pending.granule];
@@ -593,7 +610,9 @@ void SharedRaces::complete(const Pending& pending, std::uint32_t warp) {
     Records& records = records_[reader_warps_[pending.granule]];
     Records done;
     for (Record& at : records) {
-      if (!at.pending || at.warp != warp || (at.lanes >> pending.lane & 1u) == 0) continue;
+      if (!at.pending || at.warp != warp || at.block != rank_ ||
+          (at.lanes >> pending.lane & 1u) == 0)
+        continue;
       Record made = at;
       made.lanes = 1u << pending.lane;
       made.tick = order_.now();
@@ -638,9 +657,13 @@ void SharedRaces::restart(const Cta& cta) {
   lane_sync_.clear();
   lane_sync_.resize(cta.warps.size());
   pending_.resize(cta.warps.size());
+  cluster_floor_ = order_.floor();
+  arrivals_ = {};
+  visits_.clear();
 }
 
 void SharedRaces::rebase() {
+  if (cluster_ != nullptr) return forget_cluster();
   const Tick now = order_.now();
   const Tick by = std::max(order_.floor(), now - kKeptTicks);
   const auto shift = [by](Tick tick) { return tick > by ? tick - by : 0; };

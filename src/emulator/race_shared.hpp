@@ -35,6 +35,7 @@ class SharedRaces final : public Races {
   void restart(const Cta& cta) override;
   void block_begins(const Cta&) override {}
   void block_ends(const Cta&) override {}
+  void block_leaves(Cta& cta) override;
   [[nodiscard]] std::uint64_t overhead_bytes() const noexcept override;
 
   /// For tests: time goes on by so many ticks.
@@ -60,7 +61,9 @@ class SharedRaces final : public Races {
     std::uint32_t warp;
     Mark mark;
     bool pending;
-    bool bulk = false;  ///< of a copy engine: whose end is told by range
+    ThreadOrder& order;   ///< of the block that accesses
+    std::uint32_t block;  ///< its rank in the cluster
+    bool bulk = false;    ///< of a copy engine: whose end is told by range
     std::uint32_t reported_lane = kNoIndex;
     std::uint32_t reported_statement = kNoIndex;
   };
@@ -68,6 +71,42 @@ class SharedRaces final : public Races {
   [[nodiscard]] static Stamp stamp(Tick tick, std::uint32_t rest) noexcept {
     return static_cast<Stamp>(tick << 12 | rest);
   }
+  /// What another block of the cluster has done last to this one's memory, by one instruction.
+  struct Visit {
+    std::uint32_t block = 0;
+    std::uint32_t warp = 0;
+    std::uint32_t lanes = 0;
+    std::uint32_t statement = kNoIndex;
+    Tick tick = 0;
+    Mark mark{};
+    std::uint64_t address = 0;
+    std::uint32_t bytes = 0;
+  };
+  /// Arrivals at the barrier of the cluster, of a phase of one parity.
+  struct Arrivals {
+    std::uint32_t lanes = 0;
+    Tick first = 0;
+  };
+
+  // Clusters, race_cluster.cpp.
+  [[nodiscard]] SharedRaces& of_block(std::uint32_t rank) const noexcept;
+  [[nodiscard]] SharedRaces& of(const Context& context) noexcept;
+  /// The synchronisation objects of all blocks of the cluster.
+  [[nodiscard]] SyncObjects& sync() noexcept;
+  /// What keeps objects in the memory of different blocks apart; of no block is global memory.
+  [[nodiscard]] std::uint64_t tag_of(const Cta* owner) const noexcept;
+  /// Up to which tick all that the block's threads did is ordered before everything to come.
+  [[nodiscard]] Tick forgotten(std::uint32_t block) const noexcept {
+    return cluster_ == nullptr ? order_.floor() : of_block(block).cluster_floor_;
+  }
+  [[nodiscard]] std::uint32_t unordered(const Now& now, std::uint32_t lanes,
+                                        const Record& at) const;
+  [[nodiscard]] std::uint32_t unordered_with(const Now& now, std::uint32_t lane,
+                                             const Record& at) const;
+  void note_visit(const Now& now);
+  void forget_cluster();
+  void forget_all();
+
   [[nodiscard]] SyncObjects::Party party(Context& context, std::uint32_t statement);
   [[nodiscard]] bool read_broadcast(const Now& now, std::uint64_t address);
   [[nodiscard]] bool read_run(Now& now, std::uint32_t first, std::uint32_t count,
@@ -110,6 +149,11 @@ class SharedRaces final : public Races {
   std::vector<BulkWrite> bulk_;                       ///< that nobody has seen the end of
   std::unordered_map<std::uint32_t, std::uint32_t> bulk_threads_;  ///< that issued, by statement
   std::uint64_t bytes_ = 0;
+  const Cluster* cluster_ = nullptr;  ///< null: of one block
+  std::uint32_t rank_ = 0;
+  Tick cluster_floor_ = 0;              ///< see `forgotten`
+  std::array<Arrivals, 2> arrivals_{};  ///< by parity of the phase
+  std::vector<Visit> visits_;
   // By granule.
   std::vector<Stamp> written_;
   std::vector<std::uint32_t> read_;  ///< tick << 2 | code

@@ -45,6 +45,11 @@ std::string cure(const Conflict& conflict) {
   if (is_strong(conflict.mine) != is_strong(conflict.theirs)) {
     text = "make both of them atomic or relaxed, or ";
   }
+  if (!conflict.same_block && conflict.shared) {
+    return text +
+           "put a barrier of the cluster between them (barrier.cluster.arrive and .wait), or let "
+           "the second wait for an mbarrier at which the first arrives";
+  }
   if (!conflict.same_block) {
     return text +
            "let a fence.acq_rel.gpu and an atomic or relaxed flag lie between them (a fence before "
@@ -66,6 +71,13 @@ FindingText race_text(const Conflict& conflict, std::string_view thread,
   const std::string line =
       other_line == 0 ? std::string(" elsewhere") : " at line " + std::to_string(other_line);
   std::string message;
+  if (conflict.rule == Rule::ExitedBlock) {
+    message = std::string(thread) + " " + verb(conflict.mine, false) + " " + where +
+              "; nothing keeps that block, which left the kernel" + line + ", from leaving before";
+    return {std::move(message),
+            {"let all blocks of the cluster meet (barrier.cluster.arrive and .wait) after the last "
+             "access to each other's memory and before the first of them leaves"}};
+  }
   if (conflict.rule == Rule::ScopeTooNarrow) {
     message = "scope ." + scope_name(conflict.scope) + " of " + std::string(thread) +
               " does not hold " + std::string(other_thread) + line + ", and " + where +

@@ -27,6 +27,8 @@ constexpr std::uint32_t kMostStack = 1u << 24;
 constexpr std::size_t kMostSuspended = 4096;
 /// Turns of the warps of a block before the next block of its cluster has its own.
 constexpr std::uint64_t kClusterTurns = 4;
+/// Turns between two looks whether a block waits in vain.
+constexpr std::uint64_t kVainTurns = 64;
 
 /// SplitMix64: a well-mixed number for each counter value.
 std::uint64_t mixed(std::uint64_t value) {
@@ -487,7 +489,7 @@ class LaunchRun {
       for (std::uint32_t i = 0; i < blocks; ++i) {
         Cta& cta = *cluster.blocks[(i + random) % blocks];
         if (reporter_.stopped(cta.order)) cta.killed = true;
-        const BlockStop stop = has_left(cta) ? BlockStop::Done : run_block(cta);
+        const BlockStop stop = run_block(cta);
         if (cta.killed) {
           // Nobody can say what a cluster does of which a part is missing.
           for (Cta* each : cluster.blocks) each->killed = true;
@@ -503,12 +505,10 @@ class LaunchRun {
         if (std::ranges::none_of(cluster.blocks, [](const Cta* cta) { return can_go_on(*cta); })) {
           resolve_standstill(cluster);
         }
-      } else if (none_goes_on) {
-        if (waits_in_vain(cluster)) {
-          resolve_vain_wait(cluster);
-        } else if (total_ > 1) {
-          return BlockStop::Spins;
-        }
+      } else if (waits_in_vain(cluster)) {
+        resolve_vain_wait(cluster);
+      } else if (none_goes_on && total_ > 1) {
+        return BlockStop::Spins;
       }
     }
   }
@@ -541,6 +541,7 @@ class LaunchRun {
       }
       if (all_done || cta.killed) {
         deliver_all(cta);
+        if (cluster_size_ > 1 && !cta.killed && cta.races) cta.races->block_leaves(cta);
         return BlockStop::Done;
       }
       if (!ran || only_spins) {
@@ -554,6 +555,9 @@ class LaunchRun {
         } else if (total_ > 1) {
           return BlockStop::Spins;
         }
+      } else if (cluster_size_ == 1 && turn % kVainTurns == 0 && waits_in_vain(*cta.cluster)) {
+        // With short turns it hardly happens that all of them spin in the same one.
+        resolve_vain_wait(*cta.cluster);
       }
       if (turn >= last) return BlockStop::Yields;
     }

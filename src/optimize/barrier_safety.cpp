@@ -59,11 +59,13 @@ class Constants {
   std::vector<std::uint32_t> writes_;
 };
 
-/// The barriers of one function that uniformity alone does not show to be safe.
+/// The barriers of one function that uniformity alone does not show to be safe. Numbers, counts and
+/// masks are read in the function as it is written: folding keeps that values are equal, not which.
 class Suspects {
  public:
-  Suspects(const Subject& subject, const std::array<std::uint32_t, 3>& block)
-      : s_(subject), block_(block), constants_(subject.function, subject.index) {}
+  Suspects(const Subject& subject, const Subject& written,
+           const std::array<std::uint32_t, 3>& block)
+      : s_(subject), block_(block), constants_(written.function, written.index) {}
 
   std::vector<Doubt> find() {
     mark_behind_leaving_calls();
@@ -395,7 +397,7 @@ class Gate {
     analysis::Facts facts(module_, function, uniformity);
     Subject subject = subject_of(function, facts);
     if (subject.barriers.empty()) return;
-    std::vector<Doubt> doubts = Suspects(subject, block).find();
+    std::vector<Doubt> doubts = Suspects(subject, subject, block).find();
     if (doubts.empty()) return;
 
     // Conditions on the index may be the same for all threads of the block.
@@ -403,7 +405,7 @@ class Gate {
     fold_equal_values(folded, block[0] != 0 ? block : widest(function), block[0] != 0);
     analysis::Facts again(module_, folded, uniformity);
     const Subject sharper = subject_of(folded, again);
-    doubts = Suspects(sharper, block).find();
+    doubts = Suspects(sharper, subject, block).find();
     if (doubts.empty()) return;
     if (subject.uniformity.gave_up()) return report(subject, doubts, {}, false);
     find_deciders(subject);

@@ -22,6 +22,7 @@ Constants::Constants(const Function& function, const analysis::Cfg& cfg,
       cells_(versions.size()),
       ways_(cfg.exit() + std::size_t{1}, 0),
       settled_(function.body.size(), false),
+      nothing_known_(function.body.size(), false),
       names_(names) {
   number_edges();
   find_tables();
@@ -225,6 +226,8 @@ std::optional<std::uint64_t> Constants::source(std::uint32_t statement, std::siz
 Outcome Constants::outcome(std::uint32_t statement, bool names) const {
   const Instruction& s = function_.body[statement];
   const std::size_t operands = function_.operands_of(s).size();
+  // No operand can have become known since.
+  if (nothing_known_[statement] && s.op != Op::mov && s.op != Op::cvt_int) return {};
   const OperandSpecs specs(function_, s);
   known_.assign(operands, std::nullopt);
   for (std::size_t i = 0; i < operands; ++i) {
@@ -270,6 +273,7 @@ void Constants::visit_statement(std::uint32_t statement) {
     if (undecided) return;
     rests_on_names_ = rests_on_names_ || (twice && names_);
     // Values follow from values, or from one register that stands twice.
+    nothing_known_[statement] = !any_known && !twice;
     if (any_known || twice) outcome = analysis::evaluate(function_, s, known_, names_);
   }
   std::size_t destination = 0;

@@ -86,8 +86,9 @@ class Constants {
   const analysis::RegisterIndex& index_;
   const analysis::Versions& versions_;
   std::vector<Cell> cells_;
-  std::vector<std::uint8_t> ways_;                // of each block
-  std::vector<bool> settled_;                     // of each statement: whether all it writes varies
+  std::vector<std::uint8_t> ways_;   // of each block
+  std::vector<bool> settled_;        // of each statement: whether all it writes varies
+  std::vector<bool> nothing_known_;  // of each statement: no source is, and none stands twice
   std::vector<std::uint32_t> first_edge_, edge_;  // of a block's successors: number among theirs
   // Of each label: its block, and the table that it names. Empty without brx.idx.
   std::vector<std::uint32_t> label_block_, table_;

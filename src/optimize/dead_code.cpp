@@ -244,10 +244,55 @@ class Sweeper {
   Skips skips_;
 };
 
+// What writes only registers that no statement at all reads goes without any analysis, chains of
+// such too where readers stand behind writers. The Sweeper would find the same; but analyses need
+// not be made of it, and made again when it is gone.
+void sweep_unnamed(Function& function, PassContext& context) {
+  const auto statements = static_cast<std::uint32_t>(function.body.size());
+  context.visit(statements);
+  const analysis::RegisterIndex& index = context.facts(function).index();
+  std::vector<std::uint32_t> readers(index.size(), 0);
+  for (const Variable& variable : function.returns) {
+    const std::uint32_t reg =
+        variable.space == Space::Register ? index.find({variable.decl, 0}) : kNone;
+    if (reg != kNone) ++readers[reg];
+  }
+  const auto for_each_read = [&](const Instruction& s, auto&& fn) {
+    analysis::for_each_access(function, s, [&](const RegisterAccess& a) {
+      const std::uint32_t reg = a.write ? kNone : index.find(a.reg);
+      if (reg != kNone) fn(reg);
+    });
+  };
+  for (const Instruction& s : function.body)
+    for_each_read(s, [&](std::uint32_t reg) { ++readers[reg]; });
+  Edits edits(context.module(), function);
+  for (std::uint32_t i = statements; i-- > 0;) {
+    const Instruction& s = function.body[i];
+    if (!only_computes(s)) continue;
+    bool writes = false, read = false;
+    analysis::for_each_access(function, s, [&](const RegisterAccess& a) {
+      const std::uint32_t reg = a.write ? index.find(a.reg) : kNone;
+      if (reg == kNone) return;
+      writes = true;
+      read = read || readers[reg] != 0;
+    });
+    if (!writes || read) continue;
+    context.decide(function, i, true, "unread");
+    edits.erase(i);
+    for_each_read(s, [&](std::uint32_t reg) { --readers[reg]; });
+  }
+  if (edits.empty()) return;
+  edits.apply();
+  context.changed();
+}
+
 }  // namespace
 
 void dead_code(Function& function, PassContext& context) {
-  if (understood(function, context)) Sweeper(function, context).run();
+  if (!understood(function, context)) return;
+  // Decisions are told with the numbers of the body as it was found.
+  if (!context.explains()) sweep_unnamed(function, context);
+  Sweeper(function, context).run();
 }
 
 }  // namespace ptxgen::inline v0::optimize

@@ -150,7 +150,7 @@ class Pipeline {
     const bool changed = std::exchange(entry.changed, others_changed);
     settled_[function] = (changed ? 0 : settled_[function]) | bit(pass);
     changed_[function] = changed;
-    if (changed) facts_[function].drop();
+    if (context.outdated()) facts_[function].drop();
     return changed;
   }
 

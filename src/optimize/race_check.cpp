@@ -73,6 +73,7 @@ class ShapeCheck {
         witnesses_(facts_, accesses_, orders_, shape),
         rounds_(facts_, affine_, shape),
         access_forms_(accesses_.size()),
+        extents_(accesses_.size()),
         result_(result),
         witnessed_(witnessed) {}
 
@@ -126,7 +127,8 @@ class ShapeCheck {
     for (std::size_t x = 0; x < inside.size(); ++x) {
       for (std::size_t y = x; y < inside.size(); ++y) {
         const std::uint32_t a = inside[x], b = inside[y];
-        if (!accesses_[a].conflicts(accesses_[b]) || found_.count({a, b}) != 0) continue;
+        if (!accesses_[a].conflicts(accesses_[b]) || apart(a, b) || found_.count({a, b}) != 0)
+          continue;
         if (++comparisons_ > kMostComparisons) result_.incomplete = true;
         if (result_.incomplete) return;
         compare(segments, region, a, b, pairs);
@@ -140,6 +142,34 @@ class ShapeCheck {
     const std::uint32_t header = loops_[loop].header;
     return region.order(segments.of_block(header), segments.of(accesses_[a].statement),
                         segments.of(accesses_[b].statement));
+  }
+
+  /// The bytes of a variable that an access lies in, whoever executes it and whenever.
+  struct Extent {
+    bool known = false;
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+  };
+  const Extent& extent(std::uint32_t access) {
+    std::optional<Extent>& made = extents_[access];
+    if (made) return *made;
+    made.emplace();
+    const ThreadForm& address = form(access).address;
+    if (!address.known || address.elsewhere || !address.rest.empty() || address.values.empty())
+      return *made;
+    const auto [least, most] = std::minmax_element(address.values.begin(), address.values.end());
+    *made = {true, *least, *most + static_cast<std::int64_t>(accesses_[access].bytes)};
+    return *made;
+  }
+  /// Whether two accesses never meet, without a look at the threads: a ring in shared memory has
+  /// many places.
+  bool apart(std::uint32_t a, std::uint32_t b) {
+    if (a == b) return false;
+    if (++visits_ > kMostVisits) result_.incomplete = true;
+    const Extent& x = extent(a);
+    const Extent& y = extent(b);
+    return x.known && y.known && form(a).address.variable == form(b).address.variable &&
+           (x.end <= y.begin || y.end <= x.begin);
   }
 
   /// Whether threads that are in the same round of every loop agree on a symbol.
@@ -387,7 +417,9 @@ class ShapeCheck {
 
   void compare_with_copy(std::uint32_t copy, std::uint32_t other) {
     const auto key = std::minmax(copy, other);
-    if (!accesses_[copy].conflicts(accesses_[other]) || found_.count(key) != 0) return;
+    if (!accesses_[copy].conflicts(accesses_[other]) || apart(copy, other) ||
+        found_.count(key) != 0)
+      return;
     if (++comparisons_ > kMostComparisons) result_.incomplete = true;
     const Comparison comparison{&form(copy),
                                 &form(other),
@@ -416,6 +448,7 @@ class ShapeCheck {
   Witnesses witnesses_;
   Rounds rounds_;
   std::vector<std::optional<AccessForm>> access_forms_;
+  std::vector<std::optional<Extent>> extents_;
   RaceCheck& result_;
   const PairNumbers* witnessed_;  ///< pairs to look for a witness of; null: all
   std::vector<RacePair> pairs_;

@@ -17,8 +17,7 @@ std::string elements(std::uint64_t count) {
 
 driver::CUdeviceptr allocate(const ContextCore& core, std::uint64_t bytes, std::string_view what) {
   driver::CUdeviceptr address = 0;
-  const driver::CUresult result =
-      core.table().mem_alloc(&address, static_cast<std::size_t>(bytes));
+  const driver::CUresult result = core.table().mem_alloc(&address, static_cast<std::size_t>(bytes));
   if (result == driver::CUDA_SUCCESS) return address;
   const FailedCall failed{&row_of(&Table::mem_alloc), result};
   std::string doing = "while allocating " + std::to_string(bytes) + " bytes";

@@ -60,7 +60,7 @@ struct PlannedGemv {
   std::unique_ptr<const std::string> why;  ///< what `reason` is part of, where that is no literal
   std::string_view reason;
   std::string_view implementation;  ///< a literal
-  LaunchGeometry geometry;  ///< not programmatic
+  LaunchGeometry geometry;          ///< not programmatic
   ModuleKey key;
   WorkspaceNeed need;
   /// Within the device's limits, and without anything that a launch has to ask for: not checked

@@ -25,10 +25,10 @@ TEST_CASE("gemv generates, runs and compares") {
   CHECK(report.at("worst_error_over_bound") <= 1);
   const json& plan = report.at("plan");
   CHECK(plan.at("kernel") == "gemv");
-  CHECK(plan.at("implementation") == "direct");
+  CHECK(plan.at("implementation") == plan.at("plan").at("path"));
   CHECK(plan.at("reason").get<std::string>().substr(0, 6) == "auto: ");
   CHECK(plan.at("grid") == json({plan.at("plan").at("blocks"), 1, 1}));
-  CHECK(plan.at("text").get<std::string>().substr(0, 7) == "direct ");
+  CHECK(plan.at("text") == plan.at("plan").at("text"));
   CHECK(plan.at("prediction").at("isolated_us") > 0);
   CHECK(plan.at("workspace_bytes") == plan.at("prediction").at("workspace_bytes"));
   CHECK(plan.at("layout") == "T");

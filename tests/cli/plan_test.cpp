@@ -178,7 +178,7 @@ TEST_CASE("decode-estimate as text, and where the weights do not fit") {
       " matrix      k       n  count  MB each  us each  GB/s  us in all\n"
       "    qkv   8192   10240     80    167.8  ";
   CHECK(result.out.substr(0, head.size()) == head);
-  CHECK(contains(result.out, "\n139.01 GB of weights in 321 GEMVs, "));
+  CHECK(contains(result.out, "\n139.00 GB of weights in 321 GEMVs, "));
   CHECK(contains(result.out, "the weights do not fit into the 24 GB of this GPU\n"));
   CHECK(
       contains(result.out, " tokens/s at the 937 GB/s that a reader gets, 7 at the 1008 GB/s of"));

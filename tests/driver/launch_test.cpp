@@ -298,6 +298,79 @@ TEST_CASE("launch: occupancy through the table") {
         CUDA_ERROR_INVALID_CLUSTER_SIZE);
 }
 
+TEST_CASE("launch: clusters by attribute, by directive, and in a graph") {
+  Fixture f;
+  const auto text = [](const char* directive) {
+    return std::string(".version 7.8\n.target sm_90\n.address_size 64\n") +
+           ".visible .entry ranks(.param .u64 out) " + directive + R"( {
+  .reg .b32 %r<5>;
+  .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [out];
+  mov.u32 %r1, %ctaid.x;
+  mul.wide.u32 %rd2, %r1, 4;
+  add.u64 %rd3, %rd1, %rd2;
+  mov.u32 %r2, %cluster_ctarank;
+  mov.u32 %r3, %cluster_nctarank;
+  mad.lo.u32 %r4, %r3, 10, %r2;
+  st.global.u32 [%rd3], %r4;
+  ret;
+}
+)";
+  };
+  const CUfunction free = f.gpu.function(f.gpu.load(text("")), "ranks");
+  const CUfunction bound = f.gpu.function(f.gpu.load(text(".reqnctapercluster 2")), "ranks");
+  const CUfunction named = f.gpu.function(f.gpu.load(text(".explicitcluster")), "ranks");
+  CUdeviceptr out = f.gpu.allocate(16);
+  void* parameters[] = {&out};
+  CUstream stream = nullptr;
+  REQUIRE(f.gpu.api.stream_create(&stream, 0) == CUDA_SUCCESS);
+  const auto launch = [&](CUfunction function, unsigned cluster) {
+    CUlaunchAttribute size =
+        attribute(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, cluster, 1, 1);
+    CUlaunchConfig config{};
+    config.gridDimX = 4;
+    config.gridDimY = config.gridDimZ = 1;
+    config.blockDimX = config.blockDimY = config.blockDimZ = 1;
+    config.hStream = stream;
+    config.attrs = &size;
+    config.numAttrs = cluster != 0 ? 1 : 0;
+    return f.gpu.api.launch_kernel_ex(&config, function, parameters, nullptr);
+  };
+  const auto ranks = [&] {
+    std::array<std::uint32_t, 4> got{};
+    REQUIRE(f.gpu.api.stream_synchronize(stream) == CUDA_SUCCESS);
+    REQUIRE(f.gpu.api.memcpy_to_host(got.data(), out, sizeof got) == CUDA_SUCCESS);
+    REQUIRE(f.gpu.api.memset_d8(out, 0, 16) == CUDA_SUCCESS);
+    return got;
+  };
+  const std::array<std::uint32_t, 4> single{10, 10, 10, 10}, pairs{20, 21, 20, 21},
+      four{40, 41, 42, 43};
+  REQUIRE(launch(free, 0) == CUDA_SUCCESS);
+  CHECK(ranks() == single);
+  REQUIRE(launch(free, 4) == CUDA_SUCCESS);
+  CHECK(ranks() == four);
+  REQUIRE(launch(bound, 0) == CUDA_SUCCESS);
+  CHECK(ranks() == pairs);
+  CHECK(launch(bound, 4) == CUDA_ERROR_INVALID_CLUSTER_SIZE);
+  CHECK(launch(named, 0) == CUDA_ERROR_INVALID_CLUSTER_SIZE);
+  CHECK_THAT(f.gpu.log(), Contains("no size of clusters, which a kernel with .explicitcluster"));
+  REQUIRE(launch(named, 2) == CUDA_SUCCESS);
+  CHECK(ranks() == pairs);
+
+  CUgraph graph = nullptr;
+  CUgraphExec executable = nullptr;
+  REQUIRE(f.gpu.api.stream_begin_capture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL) == CUDA_SUCCESS);
+  REQUIRE(launch(free, 4) == CUDA_SUCCESS);
+  REQUIRE(f.gpu.api.stream_end_capture(stream, &graph) == CUDA_SUCCESS);
+  REQUIRE(f.gpu.api.graph_instantiate_with_flags(&executable, graph, 0) == CUDA_SUCCESS);
+  CHECK(ranks() == std::array<std::uint32_t, 4>{});
+  REQUIRE(f.gpu.api.graph_launch(executable, stream) == CUDA_SUCCESS);
+  CHECK(ranks() == four);
+  REQUIRE(f.gpu.api.graph_exec_destroy(executable) == CUDA_SUCCESS);
+  REQUIRE(f.gpu.api.graph_destroy(graph) == CUDA_SUCCESS);
+  REQUIRE(f.gpu.api.stream_destroy(stream) == CUDA_SUCCESS);
+}
+
 TEST_CASE("launch: attributes of functions that may be set") {
   Fixture f;
   const auto set = [&](CUfunction_attribute which, int value) {

@@ -340,6 +340,44 @@ TEST_CASE("gemv family: path async") {
   }
 }
 
+TEST_CASE("gemv family: path bulk") {
+  const auto bulk = [](GemvPlan plan, std::uint32_t stages) {
+    plan.path = GemvPath::Bulk;
+    plan.stages = stages;
+    return plan;
+  };
+  for (const std::uint32_t stages : {2u, 3u, 5u}) {
+    verify(bulk(plan_of(problem(64, 256), 16, 2, 1, 4, 1), stages));
+    verify(bulk(plan_of(problem(3, 256), 16, 2, 1, 4, 1), stages));
+    verify(bulk(plan_of(problem(70, 300), 16, 1, 2, 4, 5), stages));
+    verify(bulk(plan_of(problem(333, 128), 16, 1, 1, 4, 33), stages));
+    verify(bulk(plan_of(problem(1000, 21, GemvLayout::R), 16, 2, 2, 1, 7, 2), stages));
+    verify(bulk(plan_of(problem(1020, 6, GemvLayout::R), 16, 1, 4, 2, 2, 4), stages));
+    GemvProblem padded = problem(123, 298, GemvLayout::T, GemvType::bf16);
+    padded.lda = 304;
+    verify(bulk(plan_of(padded, 16, 1, 1, 4, 3), stages));
+    verify(bulk(plan_of(problem(3000, 9, GemvLayout::R, GemvType::f16), 16, 1, 1, 2, 4), stages));
+    padded = problem(37, 259);
+    padded.lda = 260;
+    verify(bulk(plan_of(padded, 16, 1, 1, 4, 5), stages));
+    padded = problem(21, 3);
+    padded.lda = 8;
+    verify(bulk(plan_of(padded, 16, 1, 1, 4, 3), stages));
+    GemvPlan plan = bulk(plan_of(problem(70, 300), 16, 1, 2, 4, 5), stages);
+    clean(plan);
+    plan.programmatic = true;
+    verify(plan);
+    clean(plan);
+    plan.chunk_steps = 2;
+    verify(plan);
+    clean(bulk(plan_of(problem(3000, 9, GemvLayout::R, GemvType::f16), 16, 1, 1, 2, 4), stages));
+    plan = bulk(plan_of(problem(70, 300), 16, 1, 2, 4, 12), stages);
+    plan.cluster = 2;
+    verify(plan);
+    clean(plan);
+  }
+}
+
 TEST_CASE("gemv family: clusters") {
   const auto clustered = [](GemvPlan plan, std::uint32_t cluster) {
     plan.cluster = cluster;

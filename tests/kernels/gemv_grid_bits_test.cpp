@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "gemv_grid_run.hpp"
+#include "ptx/dice.hpp"
 #include "ptxgen/optimize/pass.hpp"
 #include "support/harness.hpp"
 
@@ -261,9 +262,75 @@ TEST_CASE("zeros, infinities, NaN and the smallest numbers") {
   }
 }
 
+/// What an f32 sum of these numbers is, one after another.
+float sum_in_order(const std::vector<float>& parts) {
+  float sum = 0;
+  for (const float part : parts) sum = sum + part;
+  return sum;
+}
+
+TEST_CASE("parts are added in the order of k: of steps, chunks, stacked warps, blocks, clusters") {
+  std::size_t compared = 0;
+  for (unsigned variant = 0; variant < 60; ++variant) {
+    Dice dice(variant);
+    const bool columns = variant % 2 == 0;
+    GemvCase point = point_of(columns ? GemvLayout::T : GemvLayout::R, GemvType::f32, 1, 1);
+    GemvPlan& plan = point.plan;
+    plan.warps_out = 1;
+    plan.unroll = 1;
+    plan.load_bytes = columns ? 16 : 4;
+    constexpr std::uint32_t kStacks[] = {1, 1, 1, 4, 5, 8};
+    plan.warps_k = kStacks[variant / 2 % 6];
+    plan.cluster = variant % 3 == 2 ? 4 : 1;
+    const bool chunks = plan.cluster == 1 && variant % 4 < 2;
+    plan.chunk_steps = chunks ? 1 : 0;
+    // Each part is one number: a row of a column, or the first lane's weight of a row.
+    const std::uint32_t parts = plan.warps_k * plan.cluster * dice.between(1, 11);
+    const std::uint32_t wide = columns ? 1 : 32;
+    plan.problem.n = columns ? 128 : 3;
+    plan.problem.k = parts * wide;
+    plan.blocks = static_cast<std::uint32_t>(plan.units());
+    if (!admitted(plan, point.target)) continue;
+    INFO(to_text(point));
+    GemvData data = make_data(point);
+    std::fill(data.a.begin(), data.a.end(), std::byte{0});
+    std::vector<float> expected;
+    for (std::uint32_t j = 0; j < plan.problem.n; ++j) {
+      std::vector<float> numbers;
+      for (std::uint32_t p = 0; p < parts; ++p) {
+        // Of all sizes, so that any other order rounds to something else.
+        const auto mantissa = static_cast<float>(dice.between(1u << 23, (1u << 24) - 1));
+        const float number = std::ldexp(dice.chance(50) ? mantissa : -mantissa,
+                                        static_cast<int>(dice.below(16)) - 30);
+        numbers.push_back(number);
+        const std::size_t i = std::size_t{p} * wide;
+        const std::size_t index = columns ? i * plan.problem.n + j : j * plan.problem.k + i;
+        set_element(data.a, GemvType::f32, index, number);
+      }
+      // First the stacked warps of a block, then the blocks of a cluster, then the others.
+      for (const std::uint32_t together : {plan.warps_k, plan.cluster}) {
+        std::vector<float> sums;
+        for (std::size_t p = 0; p < numbers.size(); p += together) {
+          sums.push_back(
+              sum_in_order({numbers.begin() + static_cast<std::ptrdiff_t>(p),
+                            numbers.begin() + static_cast<std::ptrdiff_t>(p + together)}));
+        }
+        numbers = sums;
+      }
+      expected.push_back(sum_in_order(numbers));
+    }
+    for (std::uint32_t i = 0; i < plan.problem.k; ++i) set_element(data.x, GemvType::f32, i, 1.0f);
+    CHECK((GemvRunner(point, data).run().floats() == expected));
+    ++compared;
+  }
+  CHECK(compared >= 40);
+}
+
 TEST_CASE("a result beyond the 16-bit type becomes infinite, one halfway goes to even") {
-  for (const GemvType type : {GemvType::f16, GemvType::bf16}) {
+  for (unsigned variant = 0; variant < 4; ++variant) {
+    const GemvType type = variant % 2 == 0 ? GemvType::f16 : GemvType::bf16;
     GemvCase point = point_of(GemvLayout::R, type, 2, 5);
+    if (variant >= 2) point.target = "sm_75";  // which has no instruction that rounds to bf16
     GemvProblem& problem = point.plan.problem;
     problem.y = type;
     problem.x = GemvType::f32;

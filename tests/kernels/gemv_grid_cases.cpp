@@ -109,7 +109,7 @@ void draw_plan(GemvPlan& plan, GemvPath path, Dice& dice) {
   plan.cluster = 1;
   plan.blocks = 1;
   plan.chunk_steps = dice.chance(25) ? dice.between(1, 4) : 0;
-  if (dice.chance(20)) {
+  if (dice.chance(25)) {
     plan.cluster = 1u << dice.between(1, 3);
     plan.blocks = static_cast<std::uint32_t>(plan.strips() * plan.cluster * dice.between(1, 4));
   } else {

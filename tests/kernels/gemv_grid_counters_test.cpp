@@ -6,7 +6,6 @@
 #include <map>
 
 #include "gemv_grid_run.hpp"
-#include "ptxgen/analysis/memory_report.hpp"
 #include "support/harness.hpp"
 
 using namespace ptxgen;
@@ -14,32 +13,18 @@ using namespace ptxgen::test;
 
 namespace {
 
-/// The lines of the text that read weights.
-std::map<std::uint32_t, std::string> weight_lines(const GemvCase& point,
-                                                  const ptx::Module& module) {
-  std::map<std::uint32_t, std::string> lines;
-  analysis::MemoryReportOptions options;
-  options.block = {point.plan.threads(), 1, 1};
-  for (const ptx::Function& function : module.functions) {
-    for (const auto& access : analysis::memory_report(module, function, options).accesses) {
-      if (access.reads && access.address_text.starts_with("a[")) {
-        lines.emplace(access.line, access.opcode);
-      }
-    }
-  }
-  return lines;
-}
-
-emulator::MemoryCounters weights_read(const GemvCase& point, const GemvRunner& runner,
+/// Of all lines that read weights, by lanes or by copies.
+emulator::MemoryCounters weights_read(const GemvRunner& runner,
                                       const emulator::Counters& counters) {
   emulator::MemoryCounters total;
-  const auto lines = weight_lines(point, runner.program().module());
+  const auto lines = operands_of_lines(runner.ptx());
   for (const emulator::LineCounters& line : counters.lines) {
-    if (lines.count(line.line) == 0) continue;
+    const auto found = lines.find(line.line);
+    if (found == lines.end() || found->second != "a") continue;
     total.requests += line.memory.requests;
-    total.sectors += line.memory.sectors;
+    total.sectors += line.memory.sectors + line.bulk.sectors;
     total.ideal_sectors += line.memory.ideal_sectors;
-    total.bytes += line.memory.bytes;
+    total.bytes += line.memory.bytes + line.bulk.bytes;
   }
   return total;
 }
@@ -63,12 +48,15 @@ TEST_CASE("aligned matrices: each weight once, full sectors, no bank conflicts")
     // x, the operands of the epilogue and partial sums too: nothing is moved that nobody wants.
     CHECK(counters.global_load.sectors == counters.global_load.ideal_sectors);
     CHECK(counters.global_store.sectors == counters.global_store.ideal_sectors);
-    CHECK(counters.divergent_branches <=
-          point.plan.blocks * point.plan.warps_out * point.plan.warps_k * 4ull);
-    const emulator::MemoryCounters weights = weights_read(point, runner, counters);
+    // With bulk copies one thread of a block goes its own way for each step.
+    if (point.plan.path != GemvPath::Bulk) {
+      CHECK(counters.divergent_branches <=
+            point.plan.blocks * point.plan.warps_out * point.plan.warps_k * 4ull);
+    }
+    const emulator::MemoryCounters weights = weights_read(runner, counters);
     CHECK(weights.bytes == matrix);
     CHECK(weights.sectors * 32 == matrix);
-    if (point.plan.path == GemvPath::Direct) {
+    if (point.plan.path != GemvPath::Bulk) {
       CHECK(weights.requests * 32 * point.plan.load_bytes == matrix);
       CHECK(weights.sectors == weights.requests * 16);
     }
@@ -77,7 +65,9 @@ TEST_CASE("aligned matrices: each weight once, full sectors, no bank conflicts")
   }
   std::printf("gemv counters: %zu plans, each weight byte read once, 16 sectors a request\n",
               counted);
-  CHECK(paths[GemvPath::Direct] >= 12);
+  for (const GemvPath path : {GemvPath::Direct, GemvPath::Async, GemvPath::Bulk}) {
+    CHECK(paths[path] >= 12);
+  }
 }
 
 TEST_CASE("narrow loads: 8, 4 and 2 bytes a lane fill their sectors") {
@@ -99,7 +89,7 @@ TEST_CASE("narrow loads: 8, 4 and 2 bytes a lane fill their sectors") {
       GemvRunner runner(point, make_data(point));
       const GemvOutcome outcome = runner.run();
       CHECK(outcome.findings == "");
-      const emulator::MemoryCounters weights = weights_read(point, runner, outcome.counters);
+      const emulator::MemoryCounters weights = weights_read(runner, outcome.counters);
       CHECK(weights.sectors == weights.requests * load);
       CHECK(weights.sectors * 32 ==
             std::uint64_t{plan.problem.k} * plan.problem.n * bytes(plan.problem.weights));
@@ -117,7 +107,7 @@ TEST_CASE("on the whole grid no weight is read twice, and none is left out") {
     const GemvProblem& problem = point.plan.problem;
     GemvRunner runner(point, make_data(point));
     const GemvOutcome outcome = runner.run();
-    const emulator::MemoryCounters weights = weights_read(point, runner, outcome.counters);
+    const emulator::MemoryCounters weights = weights_read(runner, outcome.counters);
     CHECK(weights.bytes == std::uint64_t{problem.k} * problem.n * bytes(problem.weights));
     worst_conflicts = std::max(worst_conflicts, outcome.counters.shared_load.bank_conflicts +
                                                     outcome.counters.shared_store.bank_conflicts);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "ptx/dice.hpp"
+#include "ptxgen/ptx/printer.hpp"
 #include "support/half.hpp"
 
 namespace ptxgen::test {
@@ -137,6 +138,7 @@ GemvRunner::GemvRunner(const GemvCase& point, const GemvData& data, const ptx::M
     : point_(point),
       data_(data),
       device_(emulator::default_gpu(point.target)),
+      ptx_(ptx::print(module)),
       program_(emulator::Program::load(device_, module)) {
   const GemvProblem& problem = point_.plan.problem;
   a_ = place("a", data_.a.size(), point.a_offset * bytes(problem.weights));
@@ -220,6 +222,7 @@ GemvOutcome GemvRunner::run(const emulator::Options& options) {
   launch.kernel = Gemv::kName;
   launch.grid = {geometry.grid.x, geometry.grid.y, geometry.grid.z};
   launch.block = {geometry.block.x, geometry.block.y, geometry.block.z};
+  launch.cluster = {geometry.cluster.x, geometry.cluster.y, geometry.cluster.z};
   launch.dynamic_shared_bytes = geometry.dynamic_shared_bytes;
   launch.parameters = {arguments.data(), arguments.size()};
   emulator::Options all = options;
@@ -241,6 +244,62 @@ GemvOutcome GemvRunner::run(const emulator::Options& options) {
     made.findings += "tickets are not 0 behind the launch\n";
   }
   return made;
+}
+
+namespace {
+
+/// The 64-bit registers of a line, in order.
+std::vector<std::string> long_registers(std::string_view line) {
+  std::vector<std::string> found;
+  for (std::size_t at = line.find("%rd"); at != line.npos; at = line.find("%rd", at + 1)) {
+    std::size_t end = at + 3;
+    while (end < line.size() && line[end] >= '0' && line[end] <= '9') ++end;
+    found.emplace_back(line.substr(at, end - at));
+  }
+  return found;
+}
+
+/// The opcode behind a guard.
+std::string_view opcode_of(std::string_view line) {
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  if (line.starts_with('@')) line.remove_prefix(std::min(line.find(' ') + 1, line.size()));
+  return line.substr(0, line.find(' '));
+}
+
+}  // namespace
+
+std::map<std::uint32_t, std::string> operands_of_lines(std::string_view ptx) {
+  std::map<std::string, std::string> owners;  // of registers
+  std::map<std::uint32_t, std::string> lines;
+  const auto owner = [&](const std::string& reg) {
+    const auto found = owners.find(reg);
+    return found == owners.end() ? std::string() : found->second;
+  };
+  std::uint32_t number = 0;
+  for (std::size_t begin = 0; begin < ptx.size();) {
+    const std::size_t end = std::min(ptx.find('\n', begin), ptx.size());
+    const std::string_view line = ptx.substr(begin, end - begin);
+    begin = end + 1;
+    ++number;
+    const std::string_view opcode = opcode_of(line);
+    const std::vector<std::string> registers = long_registers(line);
+    if (registers.empty()) continue;
+    const std::size_t bracket = line.find('[');
+    if (opcode.starts_with("ld.param")) {
+      owners[registers[0]] = line.substr(bracket + 1, line.find(']') - bracket - 1);
+    } else if (bracket != line.npos && opcode.find("shared.") != 3) {
+      const std::string of = owner(long_registers(line.substr(bracket))[0]);
+      lines[number] = of.empty() ? "?" : of;
+    } else {
+      std::string of;
+      for (std::size_t i = 1; i < registers.size(); ++i) {
+        const std::string source = owner(registers[i]);
+        if (!source.empty()) of = of.empty() || of == source ? source : "?";
+      }
+      if (!of.empty()) owners[registers[0]] = of;
+    }
+  }
+  return lines;
 }
 
 }  // namespace ptxgen::test

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gemv_grid_cases.hpp"
@@ -61,7 +63,8 @@ class GemvRunner {
   /// One launch, with every check. The first finds y and the partial sums never written, later ones
   /// find NaN in both. Tickets stay as the last launch left them.
   [[nodiscard]] GemvOutcome run(const emulator::Options& options = {});
-  [[nodiscard]] const emulator::Program& program() const noexcept { return program_; }
+  /// What runs, as text.
+  [[nodiscard]] const std::string& ptx() const noexcept { return ptx_; }
 
  private:
   struct Buffer {
@@ -77,9 +80,14 @@ class GemvRunner {
   GemvCase point_;
   GemvData data_;
   emulator::Device device_;
+  std::string ptx_;
   emulator::Program program_;
   Buffer a_, x_, y_, bias_, residual_, workspace_;
   bool fresh_ = true;
 };
+
+/// For each line of a kernel's text that reaches global memory, or asks for it, the parameter that
+/// its address is made from; "?" if that is not one. Lines from 1.
+[[nodiscard]] std::map<std::uint32_t, std::string> operands_of_lines(std::string_view ptx);
 
 }  // namespace ptxgen::test

@@ -331,8 +331,17 @@ TEST_CASE("gemv plan: plans that there are not") {
         }) ==
         "bad-plan: strips * steps is 17179869184; it may be up to 2147483647: make strips "
         "or steps larger");
-  CHECK(with([](GemvPlan& p) { p.path = GemvPath::Bulk; }) ==
-        "bad-plan: path is bulk; there is no kernel for it yet: it may be direct or async");
+  const auto bulk = [](GemvPlan& p) {
+    p.path = GemvPath::Bulk;
+    p.stages = 4;
+  };
+  CHECK(with(bulk) == "fine");
+  CHECK(with(bulk, "sm_89") ==
+        "bad-plan: path is bulk; that takes sm_90 or newer, and the target is sm_89");
+  CHECK(with([&](GemvPlan& p) {
+          bulk(p);
+          p.load_bytes = 8;
+        }) == "bad-plan: load_bytes is 8; it can only be 16 with path bulk");
   const auto async = [](GemvPlan& p) {
     p.path = GemvPath::Async;
     p.stages = 4;
@@ -348,7 +357,7 @@ TEST_CASE("gemv plan: plans that there are not") {
           async(p);
           p.problem.weights = GemvType::bf16;
           p.load_bytes = 2;
-        }) == "bad-plan: load_bytes is 2; with path async it may be 4 to 16");
+        }) == "bad-plan: load_bytes is 2; it may be 4 to 16 with path async");
   CHECK(with([&](GemvPlan& p) {
           async(p);
           p.stages = 15;
@@ -383,6 +392,16 @@ TEST_CASE("gemv plan: plans that there are not") {
         }) ==
         "bad-plan: cluster is 2; it may divide the blocks of a strip, if all strips have the same "
         "number: here 5 blocks have 1 strip");
+  CHECK(
+      with([&](GemvPlan& p) {
+        p.problem = problem(100, 4096, GemvLayout::T, GemvType::bf16);
+        p.warps_out = 8;
+        p.unroll = 4;
+        p.blocks = 16;
+        p.cluster = 8;
+      }) ==
+      "bad-plan: shared memory for sums is 57344 B; a block on sm_90 may have 49152 B: take fewer "
+      "warps_k, or fewer blocks in a cluster");
   CHECK(with([](GemvPlan& p) { p.programmatic = true; }, "sm_89") ==
         "bad-plan: programmatic is true; that takes sm_90 or newer, and the target is sm_89");
   CHECK(with([](GemvPlan& p) { p.programmatic = true; }) == "fine");

@@ -92,8 +92,8 @@ TEST_CASE("predicted tails are those of the partition, element by element") {
     plan.load_bytes = widest_load(plan.problem);
     plan.warps_out = up_to(4);
     plan.warps_k = up_to(4);
-    plan.unroll = up_to(8);
-    if (plan.problem.layout == GemvLayout::R) plan.rows = up_to(4);
+    plan.unroll = up_to(4);
+    if (plan.problem.layout == GemvLayout::R) plan.rows = up_to(2);
     if (i % 5 == 0) plan.chunk_steps = up_to(4);
     const std::uint64_t chunks =
         plan.chunk_steps == 0
@@ -118,10 +118,10 @@ TEST_CASE("every candidate can be built, and stands where its time puts it") {
         CHECK_FALSE(candidate.why.empty());
         CHECK(candidate.prediction.blocks_per_sm >= candidate.plan.blocks_per_sm);
         CHECK(candidate.prediction.workspace_bytes <= 1310720);
-        // Times within 0.1 % are a tie.
+        // Times within 0.1 % are a tie, and a ring must be 1 % faster.
         if (i != 0) {
           CHECK(candidate.prediction.chained_us >=
-                ranking[i - 1].prediction.chained_us * (1 - 0.002));
+                ranking[i - 1].prediction.chained_us * (1 - 0.012));
         }
         for (std::size_t j = 0; j < i; ++j) CHECK_FALSE(ranking[j].plan == candidate.plan);
       }
@@ -149,7 +149,7 @@ TEST_CASE("there is a plan for every problem") {
   };
   const Size sizes[] = {{0, 1},          {1, 1},          {1, 4096},      {4096, 1},      {7, 13},
                         {4097, 4099},    {1u << 20, 3},   {3, 1u << 20},  {128, 1700000}, {31, 33},
-                        {2592, 1700000}, {0xffffffff, 1}, {1, 0xffffffff}};
+                        {2592, 1700000}, {0x7fffffff, 1}, {1, 0x7fffffff}};
   for (const Size size : sizes) {
     for (const GemvLayout layout : kLayouts) {
       for (const GemvType type : kTypes) {

@@ -1,5 +1,6 @@
 // tests/kernels/gemv_prediction_test.cpp - predictions against the emulator's counters
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <map>
 #include <random>
@@ -87,36 +88,54 @@ Shares shares_by_hand(const GemvPlan& plan) {
       const std::uint64_t end = std::min(plan.first_unit(block + 1), (strip + 1) * plan.steps());
       if (begin < end) ++contributors;
     }
+    contributors /= plan.cluster;  // one of them hands the cluster's sums in
     if (contributors > 1) shares = {shares.strips + 1, shares.parts + contributors};
   }
   return shares;
 }
 
-void compare(const GemvPlan& plan, const ptx::Gpu& gpu) {
+bool is_operand(std::string_view name) {
+  const std::string_view names[] = {"y", "a", "x", "bias", "residual", "workspace"};
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+// Whether every load could be told from the others.
+bool compare(const GemvPlan& plan, const ptx::Gpu& gpu) {
   INFO(to_text(plan.problem) << ": " << to_text(plan));
   const GemvPrediction said = predict(plan, gpu);
   const Launched launch = launched(plan, gpu.target);
   const emulator::Counters& did = launch.counters;
-  CHECK(said.bytes_read == did.global_load.bytes);
-  CHECK(said.bytes_written == did.global_store.bytes);
-  std::uint64_t requests = 0, sectors = 0, weights = 0, partial_sums = 0;
+  std::uint64_t read = did.bulk_load.bytes, written = 0;
+  std::uint64_t requests = did.bulk_load.copies, sectors = did.bulk_load.sectors;
+  std::uint64_t weights = did.bulk_load.bytes, partial_sums = 0;
+  bool all_known = true;
   const LineCounters* first_part = nullptr;
   for (const LineCounters& line : did.lines) {
-    const bool loads = line.opcode.starts_with("ld.global");
-    if (loads && launch.operand(line) == "a") {
+    const bool copies = line.opcode.starts_with("cp.async.c");
+    const bool loads = copies || line.opcode.starts_with("ld.global");
+    (loads ? read : written) += line.memory.bytes;
+    const std::string_view operand = copies ? "a" : launch.operand(line);
+    all_known = all_known && (!loads || is_operand(operand));
+    if (loads && operand == "a") {
       requests += line.memory.requests;
       sectors += line.memory.sectors;
       weights += line.memory.bytes;
-    } else if (loads && launch.operand(line) == "workspace") {
+    } else if (loads && operand == "workspace") {
       partial_sums += line.memory.bytes;
       if (first_part == nullptr) first_part = &line;
     }
   }
-  const GemvProblem& p = plan.problem;
-  CHECK(weights == std::uint64_t{p.k} * p.n * bytes(p.weights));
-  CHECK(said.weight_requests == requests);
-  CHECK(said.weight_sectors == sectors);
+  CHECK(said.bytes_read == read);
+  CHECK(said.bytes_written == written);
   CHECK(said.parts == did.atomics);  // a ticket for each
+  const GemvProblem& p = plan.problem;
+  // The memory report does not follow every address behind a ring's loop.
+  CHECK((all_known || plan.path == GemvPath::Async));
+  if (all_known) {
+    CHECK(weights == std::uint64_t{p.k} * p.n * bytes(p.weights));
+    CHECK(said.weight_requests == requests);
+    CHECK(said.weight_sectors == sectors);
+  }
   CHECK(said.parts * plan.strip_outputs() * 4 == partial_sums);
   const Shares shares = shares_by_hand(plan);
   CHECK(said.parts == shares.parts);
@@ -129,6 +148,7 @@ void compare(const GemvPlan& plan, const ptx::Gpu& gpu) {
   const double blocks = Gemv{plan}.geometry().grid.x;
   CHECK(said.waves == blocks / (said.blocks_per_sm * static_cast<double>(gpu.sms)));
   CHECK(said.workspace_bytes == plan.workspace_bytes());
+  return all_known;
 }
 
 const ptx::Gpu& gpu_for(std::size_t i) {
@@ -149,6 +169,7 @@ TEST_CASE("predictions are what the emulator counts: shapes, types, alignments, 
   };
   constexpr GemvType kTypes[] = {GemvType::f32, GemvType::f16, GemvType::bf16};
   const int plans = test::count(240, 3000);
+  std::array<int, 3> told_apart{};  // of each path
   for (int i = 0; i < plans; ++i) {
     GemvPlan plan;
     GemvProblem& p = plan.problem;
@@ -178,6 +199,12 @@ TEST_CASE("predictions are what the emulator counts: shapes, types, alignments, 
     if (p.layout == GemvLayout::R) plan.rows = one_of(1, 2, 4, 3);
     if (i % 7 == 0) plan.chunk_steps = up_to(3);
     plan.programmatic = sm >= 90 && random() % 2 == 0;
+    const bool bulk = sm >= 90 && plan.load_bytes == 16;
+    if (i % 5 < 2 && (bulk || (sm >= 80 && plan.load_bytes >= 4))) {
+      plan.path = bulk ? GemvPath::Bulk : GemvPath::Async;
+      plan.stages = one_of(2, 3, 4);
+      plan.unroll = one_of(1, 2, 3);
+    }
     const std::uint64_t steps = plan.chunk_steps == 0
                                     ? plan.steps()
                                     : (plan.steps() + plan.chunk_steps - 1) / plan.chunk_steps;
@@ -192,8 +219,9 @@ TEST_CASE("predictions are what the emulator counts: shapes, types, alignments, 
     if (sm >= 90 && plan.chunk_steps == 0 && of_strip != 0 && of_strip % 2 == 0) {
       plan.cluster = of_strip % 4 == 0 && random() % 2 == 0 ? 4 : 2;
     }
-    compare(plan, gpu);
+    if (compare(plan, gpu)) ++told_apart[static_cast<std::size_t>(plan.path)];
   }
+  for (const int count : told_apart) CHECK(count >= plans / 100);
 }
 
 TEST_CASE("the planner's own choices do what it says of them") {

@@ -39,6 +39,13 @@ driver::CUresult launch_nothing(driver::CUfunction, unsigned, unsigned, unsigned
   return driver::CUDA_SUCCESS;
 }
 
+// What has clusters goes this way.
+driver::CUresult launch_nothing_ex(const driver::CUlaunchConfig*, driver::CUfunction, void**,
+                                   void**) {
+  ++launches;
+  return driver::CUDA_SUCCESS;
+}
+
 // Calls of `launch` allocate and free nothing, in any thread of the process.
 template <class Launch>
 void check_idle(const Launch& launch) {
@@ -60,6 +67,7 @@ void check_idle(const Launch& launch) {
 TEST_CASE("ten thousand launches of what is loaded allocate nothing") {
   driver::Table table = driver::emulated::table();
   table.launch_kernel = launch_nothing;
+  table.launch_kernel_ex = launch_nothing_ex;
   Rig rig(plain_options(), table);
   const Buffer<f32> y(rig.context, 50);
   const Buffer<f32> a(rig.context, 2000);
@@ -68,6 +76,22 @@ TEST_CASE("ten thousand launches of what is loaded allocate nothing") {
   const std::uint64_t modules = rig.launcher.cache().statistics().modules;
   SECTION("gemv") {
     check_idle([&] { rig.launcher.gemv(y, a, x, 40, 50, rig.stream); });
+  }
+  SECTION("gemv that splits its sums") {
+    GemvProblem problem;
+    problem.k = 100000;
+    problem.n = 8;
+    problem.layout = GemvLayout::R;
+    REQUIRE(rig.launcher.gemv_plan(problem).value().workspace_bytes() > 0);
+    const Buffer<f32> few(rig.context, 8);
+    const Buffer<f32> weights(rig.context, 800000);
+    const Buffer<f32> many(rig.context, 100000);
+    GemvOperands operands;
+    operands.y = few;
+    operands.a = weights;
+    operands.x = many;
+    check_idle([&] { rig.launcher.gemv(problem, operands, rig.stream); });
+    return;
   }
   SECTION("matmul with one row") {
     check_idle([&] { rig.launcher.matmul(y, x, a, 1, 50, 40, rig.stream); });

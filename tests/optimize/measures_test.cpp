@@ -47,7 +47,7 @@ std::vector<Text> texts() {
     all.push_back({name, read(PTXGEN_CORPUS "/stored/" + name + ".ptx"), false});
   }
   for (const CatalogEntry& entry : catalog()) {
-    if (entry.name.substr(0, 4) != "gemv") continue;
+    if (entry.name.substr(0, 5) != "gemv_") continue;
     std::vector<std::uint64_t> values;
     for (const ParameterInfo& parameter : entry.parameters) {
       values.push_back(parameter.name == "k"   ? kRows
@@ -55,7 +55,8 @@ std::vector<Text> texts() {
                                                : parameter.default_value);
     }
     const std::string ptx = ptx::print(entry.build(values, ptx::target("sm_80")));
-    all.push_back({std::string(entry.name), ptx, true, entry.geometry(values, ptx::target("sm_80"))});
+    all.push_back(
+        {std::string(entry.name), ptx, true, entry.geometry(values, ptx::target("sm_80"))});
   }
   return all;
 }

@@ -233,8 +233,8 @@ TEST_CASE("the cluster's barrier is one of the block") {
   CHECK(races(own_word(write + "  @%p1 barrier.cluster.arrive;\n" + wait + read)) != "");
   CHECK(races(own_word(write + "  barrier.cluster.arrive.relaxed;\n" + wait + read)) != "");
   const std::string remote = "  mapa.shared::cluster.u32 %r3, %r2, 0;\n";
-  CHECK(races(own_word(remote + "  st.shared::cluster.u32 [%r3], %r1;\n" + arrive + wait +
-                       read)) == "");
+  CHECK(races(own_word(remote + "  st.shared::cluster.u32 [%r3], %r1;\n" + arrive + wait + read)) ==
+        "");
 }
 
 TEST_CASE("a copy that nobody has waited for") {

@@ -127,9 +127,9 @@ struct BlockBounds {
 /// `max`, `setp`, `selp` and guards give operations where they do not simplify. A generic address
 /// has the form of the address that it was made from, and one in another block of the cluster that
 /// of the same place in the own one. A register that a loop advances by the same amount in each
-/// round is its value before the loop, and that amount times the symbol Iteration; where paths meet,
-/// what all bring along is kept apart from the Rest, if lanes agree on the way. Everything else is a
-/// symbol of its own (Value, Phi).
+/// round is its value before the loop, and that amount times the symbol Iteration; where paths
+/// meet, what all bring along is kept apart from the Rest, if lanes agree on the way. Everything
+/// else is a symbol of its own (Value, Phi).
 ///
 /// Near-linear in the function: forms that grow beyond a fixed size become symbols. Refers to its
 /// arguments, which must not change while it lives.

@@ -268,9 +268,10 @@ class Memory : public Arithmetic {
   template <class P>
   static constexpr Form atomic_form(ptx::Op op, ptx::Modifier what, const Atomic& how) {
     using T = PointeeOf<P>;
-    static_assert(
-        kSame<SpaceOf<P>, Global> || kSame<SpaceOf<P>, Shared> || kSame<SpaceOf<P>, Generic>,
-        "atomic operations are on global and shared memory");
+    static_assert(SpaceOf<P>::kSpace == ptx::Space::Global ||
+                      SpaceOf<P>::kSpace == ptx::Space::Shared ||
+                      SpaceOf<P>::kSpace == ptx::Space::Generic,
+                  "atomic operations are on global and shared memory");
     const bool bits = what == ptx::Modifier::and_ || what == ptx::Modifier::or_ ||
                       what == ptx::Modifier::xor_ || what == ptx::Modifier::exch ||
                       what == ptx::Modifier::cas;

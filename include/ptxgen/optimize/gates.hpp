@@ -37,15 +37,15 @@ struct GateOptions {
 /// say. Where neither does, some shapes are tried: an error has to be one in all of them, a note is
 /// what is found in less than half.
 ///
-/// Barriers that all threads of the block come to order accesses, `bar.warp.sync` of all lanes those
-/// of a warp; an arrival at the cluster's barrier with the wait right behind it is a barrier of the
-/// block. A copy is done where its thread has waited for its group. What only some threads wait for
-/// (named barriers, masks, mbarriers, flags) is not followed, so that kernels which rely on it get
-/// warnings. Bulk copies and instructions outside the op table are not looked at; shared memory of
-/// another block of the cluster is taken for the block's own, and nothing is said about what blocks
-/// do to each other. Taken for granted: addresses do not wrap around and lie in the variable that
-/// they are made from, and numbers on which threads agree are below 2^31. Entries only; functions
-/// that they call are taken to access anything that they may.
+/// Barriers that all threads of the block come to order accesses, `bar.warp.sync` of all lanes
+/// those of a warp; an arrival at the cluster's barrier with the wait right behind it is a barrier
+/// of the block. A copy is done where its thread has waited for its group. What only some threads
+/// wait for (named barriers, masks, mbarriers, flags) is not followed, so that kernels which rely
+/// on it get warnings. Bulk copies and instructions outside the op table are not looked at; shared
+/// memory of another block of the cluster is taken for the block's own, and nothing is said about
+/// what blocks do to each other. Taken for granted: addresses do not wrap around and lie in the
+/// variable that they are made from, and numbers on which threads agree are below 2^31. Entries
+/// only; functions that they call are taken to access anything that they may.
 [[nodiscard]] std::vector<Finding> shared_race(const ptx::Module& module,
                                                const GateOptions& options = {});
 

@@ -96,6 +96,8 @@ class PassContext {
   /// since (src/optimize/function_facts.hpp). They stay as they are, and are valid, until this is
   /// called again behind `changed`: when all changes that were announced have been made.
   [[nodiscard]] FunctionFacts& facts(const ptx::Function& function);
+  /// Whether it was changed since its facts were asked for.
+  [[nodiscard]] bool outdated() const noexcept { return outdated_; }
   /// Whether decisions are wanted in words. Counting goes on without.
   [[nodiscard]] bool explains() const noexcept { return options_->explain; }
   /// Counts a candidate. `reason` must be a literal. The message is only kept if `explains()`.

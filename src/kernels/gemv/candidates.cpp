@@ -22,7 +22,7 @@ constexpr Warps kWarps[] = {{4, 1}, {2, 2}, {1, 4}, {8, 1}, {4, 2}, {2, 4}, {1, 
 // steps that do not divide evenly spread better over them.
 constexpr std::uint32_t kUnrolls[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16};
 constexpr std::uint32_t kRows[] = {1, 2, 4};
-// Rings of cp.async: no registers hold what is on its way, so small steps do.
+// Rings: no registers hold what is on its way, so small steps do.
 constexpr std::uint32_t kRingUnrolls[] = {1, 2, 4};
 constexpr std::uint32_t kRingStages[] = {4, 8};
 constexpr std::uint32_t kClusters[] = {8, 4, 2};
@@ -37,13 +37,13 @@ constexpr std::uint64_t kMostWorkspace = std::uint64_t{5} << 18;  // 1.25 MiB
 // Collects the plans of one shape of blocks.
 class Collector {
  public:
-  Collector(const ptx::Gpu& gpu, std::vector<GemvPlan>& plans, bool clusters)
-      : gpu_(gpu), plans_(plans), clusters_(clusters) {}
+  Collector(const ptx::Gpu& gpu, std::vector<GemvPlan>& plans, std::uint16_t sm)
+      : gpu_(gpu), plans_(plans), sm_(sm) {}
 
   void add_partitions(GemvPlan plan) {
     ptx::BlockNeeds needs;
     needs.threads = plan.threads();
-    needs.registers = registers(plan);
+    needs.registers = registers(plan, sm_);
     needs.static_shared = plan.shared_bytes();
     fit_ = std::min(ptx::blocks_per_sm(gpu_, needs), kMostBlocksPerSm);
     if (fit_ == 0) return;
@@ -80,7 +80,7 @@ class Collector {
 
   // Neighbours along k that add their sums without the workspace.
   void add_clusters(GemvPlan plan) {
-    if (!clusters_ || plan.blocks % plan.strips() != 0) return;
+    if (sm_ < 90 || plan.blocks % plan.strips() != 0) return;
     const std::uint64_t split = plan.blocks / plan.strips();
     for (const std::uint32_t blocks : kClusters) {
       if (split % blocks != 0) continue;
@@ -91,7 +91,7 @@ class Collector {
 
   const ptx::Gpu& gpu_;
   std::vector<GemvPlan>& plans_;
-  bool clusters_;
+  std::uint16_t sm_;
   std::uint32_t fit_ = 0;
   std::ptrdiff_t first_ = 0;  // of the shape's plans
 };
@@ -123,8 +123,8 @@ void add_direct(GemvPlan plan, Collector& collector) {
   }
 }
 
-void add_async(GemvPlan plan, Collector& collector) {
-  plan.path = GemvPath::Async;
+void add_rings(GemvPlan plan, GemvPath path, Collector& collector) {
+  plan.path = path;
   for (const Warps warps : kWarps) {
     if (warps.out * warps.k < 4) break;
     for (const std::uint32_t rows : rows_of(plan.problem.layout)) {
@@ -161,9 +161,13 @@ std::vector<GemvPlan> candidates(const GemvProblem& problem, const ptx::Gpu& gpu
   plan.load_bytes = widest_load(problem);
   plan.programmatic = target.sm >= 90;
   check(problem);
-  Collector collector(gpu, plans, target.sm >= 90);
+  Collector collector(gpu, plans, target.sm);
   add_direct(plan, collector);
-  if (target.sm >= 80 && target.sm < 90 && plan.load_bytes >= 4) add_async(plan, collector);
+  if (target.sm >= 90) {
+    if (plan.load_bytes == 16) add_rings(plan, GemvPath::Bulk, collector);
+  } else if (target.sm >= 80 && plan.load_bytes >= 4) {
+    add_rings(plan, GemvPath::Async, collector);
+  }
   plans.push_back(plainest(plan));
   return plans;
 }

@@ -105,6 +105,11 @@ void check_shared(const GemvPlan& plan, const ptx::Target& target) {
       plan.shared_bytes() <= target.shared_per_block_opt_in, "bad-plan", "shared memory",
       number(plan.shared_bytes()) + " B",
       "a block on " + name + " may have " + number(target.shared_per_block_opt_in) + " B" + cure);
+  const std::uint64_t fixed = plan.shared_bytes() - gemv::ring_bytes(plan);
+  demand(fixed <= target.shared_per_block, "bad-plan", "shared memory for sums",
+         number(fixed) + " B",
+         "a block on " + name + " may have " + number(target.shared_per_block) +
+             " B: take fewer warps_k, or fewer blocks in a cluster");
   // The system takes 1 KiB of each block.
   constexpr std::uint32_t kSystem = 1024;
   const std::uint32_t per_sm = ptx::limits(target.name).shared_per_sm / plan.blocks_per_sm;
@@ -132,15 +137,17 @@ void check_cluster(const GemvPlan& plan, const ptx::Target& target) {
 
 void check_target(const GemvPlan& plan, const ptx::Target& target) {
   const std::string name(target.name);
+  const std::string path(to_string(plan.path));
   const bool direct = plan.path == GemvPath::Direct;
-  demand(plan.path != GemvPath::Bulk, "bad-plan", "path", std::string(to_string(plan.path)),
-         "there is no kernel for it yet: it may be direct or async");
-  demand(direct || target.sm >= 80, "bad-plan", "path", std::string(to_string(plan.path)),
-         "that takes sm_80 or newer, and the target is " + name);
+  const bool bulk = plan.path == GemvPath::Bulk;
+  const std::uint32_t oldest = bulk ? 90 : direct ? 0 : 80;
+  demand(target.sm >= oldest, "bad-plan", "path", path,
+         "that takes sm_" + number(oldest) + " or newer, and the target is " + name);
   demand_range("stages", plan.stages, direct ? 0 : 2, direct ? 0 : kMostStages,
-               " with path " + std::string(to_string(plan.path)));
-  demand(direct || plan.load_bytes >= 4, "bad-plan", "load_bytes", number(plan.load_bytes),
-         "with path async it may be 4 to 16");
+               " with path " + path);
+  if (!direct) {
+    demand_range("load_bytes", plan.load_bytes, bulk ? 16 : 4, 16, " with path " + path);
+  }
   check_cluster(plan, target);
   demand(!plan.programmatic || target.sm >= 90, "bad-plan", "programmatic", "true",
          "that takes sm_90 or newer, and the target is " + name);

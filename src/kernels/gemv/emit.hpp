@@ -1,4 +1,4 @@
-// src/kernels/gemv/emit.hpp - the parts that the kernel of a GEMV plan is put together from
+// src/kernels/gemv/emit.hpp - what the pieces of the generator share
 #pragma once
 
 #include <cstdint>
@@ -35,13 +35,18 @@ using Number = std::variant<std::uint32_t, Value<u32>>;
                             std::uint64_t bytes);
 
 /// Where the variable points now, without a copy: good until it is moved.
-[[nodiscard]] Ptr<b8> here(const Var<Ptr<b8>>& p);
+template <class S>
+[[nodiscard]] Ptr<b8, S> here(const Var<Ptr<b8, S>>& p) {
+  return Ptr<b8, S>(detail::PointerData{p.core(), p.reg(), 0, 0});
+}
 /// `body` n times.
 void repeat(KernelBuilder& k, const Number& n, const std::function<void()>& body);
 /// `body` unless n is 0.
 void if_any(KernelBuilder& k, const Number& n, const std::function<void()>& body);
 /// Asks the L2 for the line at p.
 void prefetch(KernelBuilder& k, const Ptr<b8>& p);
+
+class BulkRing;
 
 /// Everything that stays the same from the kernel's first statement to its last. An operand that
 /// the problem does not have is not there.
@@ -56,6 +61,8 @@ struct Kit {
   std::optional<SharedArray<f32>> ranks;  ///< of a cluster's first block: the others' sums
   std::optional<SharedArray<u32>> verdict;
   std::optional<Ptr<b8, Shared>> ring;  ///< the thread's first load in the ring of path Async
+
+  BulkRing* bulk = nullptr;  ///< the ring of path Bulk
 
   // Where the thread stands. `across` counts the lanes of a strip's warps side by side.
   std::optional<Value<u32>> thread, lane, across;
@@ -89,6 +96,8 @@ using Sums = std::vector<Var<f32>>;
 void for_each_segment(Kit& kit, const std::function<void(const Segment&)>& body);
 /// Whether there may be more than one, that is, whether `body` is in a loop.
 [[nodiscard]] bool may_loop(const GemvPlan& plan);
+/// The first item of a block, or with `next` 1 that of the block behind it.
+[[nodiscard]] Value<u32> first_item_of(Kit& kit, const Value<u32>& block, std::uint32_t next);
 /// The first of them, for what is asked for before the others.
 [[nodiscard]] Segment first_segment(Kit& kit);
 /// Blocks (or chunks) that a strip's sums come from, and the first one's place in the workspace.
@@ -102,6 +111,10 @@ struct Parts {
 /// Emits `body` for the warp whose piece of the last step is neither full nor empty, if the
 /// segment has that step. `body` gets the elements of that piece.
 void if_tail(Kit& kit, const Segment& segment, const std::function<void(std::uint32_t)>& body);
+
+/// The same for everything that does not come by the ring of path Bulk: warps with full pieces of
+/// that step, too.
+void if_rest(Kit& kit, const Segment& segment, const std::function<void(std::uint32_t)>& body);
 
 // layout_t.cpp, layout_r.cpp
 void place_t(Kit& kit);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernels/gemv/emit.hpp"
+#include "kernels/gemv/ring_bulk.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -108,10 +109,16 @@ void request(Kit& kit) {
 void emit(Kit& kit) {
   KernelBuilder& k = kit.k;
   prepare(kit);
+  std::optional<BulkRing> bulk;
+  if (kit.plan.path == GemvPath::Bulk && kit.problem().k >= kit.plan.step_elements()) {
+    kit.bulk = &bulk.emplace(kit);
+  }
   // Blocks beyond the plan's have no units.
   const Pred planned = k.ctaid_x() < kit.plan.blocks;
+  // Weights do not depend on the kernel before this one.
+  if (bulk) k.if_(planned, [&] { bulk->fill(); });
   if (kit.plan.programmatic) {
-    k.if_(planned, [&] { request(kit); });
+    if (!bulk) k.if_(planned, [&] { request(kit); });
     k.emit(ptx::Op::griddepcontrol, {ptx::Modifier::wait}, {});
   }
   k.if_(planned, [&] {

@@ -3,6 +3,7 @@
 
 #include "kernels/gemv/emit.hpp"
 #include "kernels/gemv/ring_async.hpp"
+#include "kernels/gemv/ring_bulk.hpp"
 
 namespace ptxgen::inline v0::gemv {
 
@@ -240,6 +241,43 @@ void for_rows(Kit& kit, const Segment& segment, const std::function<void(std::ui
   if (some != 0) k.if_(first == full, [&] { body(some); });
 }
 
+// Full steps out of the ring; what is left at the end of k is read from memory.
+void add_bulk(Kit& kit, const Segment& segment, Sums& sums) {
+  KernelBuilder& k = kit.k;
+  const Place begin = place_of(kit, segment);
+  const std::uint32_t step = kit.plan.step_elements();
+  const std::uint32_t row_bytes = step * bytes(kit.problem().weights);
+  auto factors = k.var(begin.factors);
+  std::vector<Step> steps(kit.plan.unroll);
+  const auto load_x = [&] {
+    for (std::uint32_t u = 0; u < kit.plan.unroll; ++u) {
+      steps[u].factors.clear();
+      load_factors(kit, here(factors), u, steps[u]);
+    }
+  };
+  const auto add_step = [&] {
+    for_rows(kit, segment, [&](std::uint32_t rows) {
+      for (std::uint32_t u = 0; u < kit.plan.unroll; ++u) {
+        steps[u].rows.clear();
+        for (std::uint32_t row = 0; row < rows; ++row) {
+          steps[u].rows.push_back(
+              kit.bulk->load(row * std::uint64_t{row_bytes} + u * 32 * kit.plan.load_bytes));
+        }
+      }
+      for (const Step& part : steps) multiply(kit, part, kit.v, sums);
+    });
+    factors += std::uint64_t{step} * bytes(kit.problem().x);
+  };
+  if (kit.bulk != nullptr) kit.bulk->run(segment, load_x, add_step);
+  const Number count = BulkRing::steps_of(kit, segment);
+  for_rows(kit, segment, [&](std::uint32_t rows) {
+    if_rest(kit, segment, [&](std::uint32_t left) {
+      const Ptr<b8> weights = moved(k, begin.weights, count, row_bytes);
+      add_tail(kit, weights, here(factors), left, rows, sums);
+    });
+  });
+}
+
 }  // namespace
 
 void place_r(Kit& kit) {
@@ -273,6 +311,10 @@ void place_r(Kit& kit) {
 
 void accumulate_r(Kit& kit, const Segment& segment, Sums& sums) {
   if (kit.problem().k == 0) return;
+  if (kit.plan.path == GemvPath::Bulk) {
+    add_bulk(kit, segment, sums);
+    return;
+  }
   const Number steps = full_steps(kit, segment);
   for_rows(kit, segment, [&](std::uint32_t rows) { add_rows(kit, segment, steps, rows, sums); });
 }

@@ -3,6 +3,7 @@
 
 #include "kernels/gemv/emit.hpp"
 #include "kernels/gemv/ring_async.hpp"
+#include "kernels/gemv/ring_bulk.hpp"
 
 namespace ptxgen::inline v0::gemv {
 
@@ -107,6 +108,42 @@ void for_columns(Kit& kit, const Segment& segment, const std::function<void(std:
   if (full != n) k.if_(column == full, [&] { body(n % kit.v); });
 }
 
+// Full steps out of the ring for the lanes with full loads; the others read memory themselves, and
+// so do all what is left at the end of k.
+void add_bulk(Kit& kit, const Segment& segment, Sums& sums) {
+  KernelBuilder& k = kit.k;
+  const Place begin = place_of(kit, segment);
+  const std::uint64_t factor_bytes =
+      std::uint64_t{kit.plan.step_elements()} * bytes(kit.problem().x);
+  const std::uint32_t row_bytes = kit.plan.strip_outputs() * bytes(kit.problem().weights);
+  auto factors = k.var(begin.factors);
+  std::vector<Value<f32>> x;
+  const auto load_x = [&] { x = load_factors(kit, here(factors), kit.piece()); };
+  const auto add_step = [&] {
+    for_columns(kit, segment, [&](std::uint32_t columns) {
+      if (columns != kit.v) return;
+      std::vector<Floats> rows;
+      for (std::uint32_t row = 0; row < kit.piece(); ++row) {
+        rows.push_back(kit.bulk->load(std::uint64_t{row} * row_bytes));
+      }
+      multiply(kit, rows, x, columns, sums);
+    });
+    factors += factor_bytes;
+  };
+  if (kit.bulk != nullptr) kit.bulk->run(segment, load_x, add_step);
+  const Number steps = BulkRing::steps_of(kit, segment);
+  for_columns(kit, segment, [&](std::uint32_t columns) {
+    if (columns != kit.v) {
+      add_columns(kit, segment, full_steps(kit, segment), columns, sums);
+      return;
+    }
+    if_rest(kit, segment, [&](std::uint32_t rows) {
+      const Ptr<b8> weights = moved(k, begin.weights, steps, kit.plan.step_elements() * kit.pitch);
+      add_rows(kit, weights, here(factors), rows, columns, sums);
+    });
+  });
+}
+
 }  // namespace
 
 void place_t(Kit& kit) {
@@ -129,6 +166,10 @@ void place_t(Kit& kit) {
 
 void accumulate_t(Kit& kit, const Segment& segment, Sums& sums) {
   if (kit.problem().k == 0) return;
+  if (kit.plan.path == GemvPath::Bulk) {
+    add_bulk(kit, segment, sums);
+    return;
+  }
   const Number steps = full_steps(kit, segment);
   for_columns(kit, segment,
               [&](std::uint32_t columns) { add_columns(kit, segment, steps, columns, sums); });

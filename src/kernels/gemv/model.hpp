@@ -15,15 +15,15 @@ struct Traffic {
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;
 };
-/// The part of it that all plans of equal `load_bytes` have in common.
+/// Of the weights alone. All plans of equal `load_bytes` have them in common, but for bulk copies.
 struct Weights {
-  std::uint64_t requests = 0;
+  std::uint64_t requests = 0;  ///< copies, where they come in bulk
   std::uint64_t sectors = 0;
   std::uint64_t bytes = 0;
   /// Distinct 32-byte sectors of the matrix, as bytes: what DRAM moves.
   std::uint64_t matrix_bytes = 0;
 };
-[[nodiscard]] Weights weights(const GemvProblem& problem, std::uint32_t load_bytes) noexcept;
+[[nodiscard]] Weights weights(const GemvPlan& plan) noexcept;
 
 /// How the work falls on blocks and on multiprocessors; block b runs on multiprocessor b mod `sms`.
 struct Division {
@@ -41,7 +41,7 @@ struct Division {
                               const Division& division) noexcept;
 
 /// Registers of a thread that the assembler needs at most, without spilling (registers.cpp).
-[[nodiscard]] std::uint32_t registers(const GemvPlan& plan) noexcept;
+[[nodiscard]] std::uint32_t registers(const GemvPlan& plan, std::uint16_t sm) noexcept;
 
 /// What the time of a launch is made of, in microseconds.
 struct Times {

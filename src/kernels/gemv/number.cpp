@@ -73,10 +73,6 @@ Ptr<b8> moved(KernelBuilder& k, const Ptr<b8>& p, const Number& n, std::uint64_t
   return p.offset_bytes(k.mul_lo(k.cvt<u64>(running(n)), bytes));
 }
 
-Ptr<b8> here(const Var<Ptr<b8>>& p) {
-  return Ptr<b8>(detail::PointerData{p.core(), p.reg(), 0, 0});
-}
-
 void repeat(KernelBuilder& k, const Number& n, const std::function<void()>& body) {
   if (known(n) != nullptr) {
     k.for_(0u, *known(n), 1u, [&] { body(); });

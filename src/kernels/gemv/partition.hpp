@@ -49,6 +49,8 @@ struct Items {
 inline constexpr std::uint64_t kVerdictBytes = 16;
 /// Sums of a cluster's blocks behind the first, bytes.
 [[nodiscard]] std::uint64_t rank_bytes(const GemvPlan& plan) noexcept;
+/// Of path Bulk: two for each place of the ring.
+[[nodiscard]] std::uint64_t mbarrier_bytes(const GemvPlan& plan) noexcept;
 /// Dynamic shared memory, bytes: the ring of paths Async and Bulk.
 [[nodiscard]] std::uint64_t ring_bytes(const GemvPlan& plan) noexcept;
 /// Registers of a thread that let all loads of a step be on their way: what these bring, the sums,

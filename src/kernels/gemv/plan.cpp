@@ -49,6 +49,10 @@ std::uint64_t stack_bytes(const GemvPlan& plan) noexcept {
   return (std::uint64_t{plan.warps_k} - 1) * slot_bytes(plan);
 }
 
+std::uint64_t mbarrier_bytes(const GemvPlan& plan) noexcept {
+  return plan.path == GemvPath::Bulk ? std::uint64_t{16} * plan.stages : 0;
+}
+
 std::uint64_t ring_bytes(const GemvPlan& plan) noexcept { return step_bytes(plan) * plan.stages; }
 
 std::uint32_t least_registers(const GemvPlan& plan) noexcept {
@@ -168,7 +172,8 @@ std::uint64_t GemvPlan::most_parts() const noexcept {
 
 std::uint64_t GemvPlan::shared_bytes() const noexcept {
   const std::uint64_t verdict = gemv::uses_workspace(*this) ? gemv::kVerdictBytes : 0;
-  return gemv::stack_bytes(*this) + gemv::rank_bytes(*this) + verdict + gemv::ring_bytes(*this);
+  return gemv::stack_bytes(*this) + gemv::rank_bytes(*this) + verdict +
+         gemv::mbarrier_bytes(*this) + gemv::ring_bytes(*this);
 }
 
 std::uint64_t GemvPlan::ticket_bytes() const noexcept {

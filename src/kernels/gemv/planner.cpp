@@ -14,6 +14,7 @@ namespace ptxgen::inline v0 {
 namespace {
 
 constexpr std::size_t kShortList = 24;
+constexpr std::size_t kOfPath = 2;
 
 // A time with 10 binary digits: the model is no finer than 0.1 %, and what is equal for it goes by
 // what the plans take.
@@ -28,13 +29,18 @@ struct Ranked {
   gemv::Forecast forecast;
 };
 
+// What a ring must be faster by: its waits are not in the model.
+constexpr double kRingHandicap = 1.01;
+
 auto rank_of(const Ranked& ranked) {
   const GemvPlan& plan = ranked.plan;
   const GemvPrediction& made = ranked.forecast.prediction;
-  return std::tuple(made.blocks_per_sm == 0, coarse(made.chained_us), coarse(made.isolated_us),
-                    made.workspace_bytes, std::uint64_t{made.registers} * plan.threads(),
-                    plan.shared_bytes(), plan.blocks, plan.path, plan.warps_out, plan.warps_k,
-                    plan.rows, plan.unroll, plan.load_bytes, plan.cluster, plan.stages);
+  const double handicap = plan.path == GemvPath::Direct ? 1 : kRingHandicap;
+  return std::tuple(made.blocks_per_sm == 0, coarse(made.chained_us * handicap),
+                    coarse(made.isolated_us * handicap), made.workspace_bytes,
+                    std::uint64_t{made.registers} * plan.threads(), plan.shared_bytes(),
+                    plan.blocks, plan.path, plan.warps_out, plan.warps_k, plan.rows, plan.unroll,
+                    plan.load_bytes, plan.cluster, plan.stages);
 }
 
 void sort(std::vector<Ranked>& list) {
@@ -86,17 +92,20 @@ std::string reason(const Ranked& ranked, const ptx::Gpu& gpu) {
          " % of the time";
 }
 
-// The best of a sorted list that can be built, with exact divisions.
+// The best of a sorted list that can be built, with exact divisions; of every path the best two, if
+// only for a tuner to look at.
 std::vector<Ranked> short_list(std::vector<Ranked> list, const ptx::Gpu& gpu) {
   const ptx::Target& target = ptx::target(gpu.target);
+  std::array<std::size_t, 3> of_path{};
   std::vector<Ranked> kept;
   for (Ranked& ranked : list) {
+    std::size_t& count = of_path[static_cast<std::size_t>(ranked.plan.path)];
+    if (kept.size() >= kShortList && count >= kOfPath) continue;
     if (!gemv::can_be(ranked.plan, target)) continue;
-    ranked.forecast =
-        gemv::forecast(ranked.plan, gpu, gemv::weights(ranked.plan.problem, ranked.plan.load_bytes),
-                       gemv::divide(ranked.plan, gpu.sms));
+    ranked.forecast = gemv::forecast(ranked.plan, gpu, gemv::weights(ranked.plan),
+                                     gemv::divide(ranked.plan, gpu.sms));
     kept.push_back(std::move(ranked));
-    if (kept.size() == kShortList) break;
+    ++count;
   }
   return kept;
 }
@@ -104,9 +113,7 @@ std::vector<Ranked> short_list(std::vector<Ranked> list, const ptx::Gpu& gpu) {
 }  // namespace
 
 GemvPrediction predict(const GemvPlan& plan, const ptx::Gpu& gpu) {
-  return gemv::forecast(plan, gpu, gemv::weights(plan.problem, plan.load_bytes),
-                        gemv::divide(plan, gpu.sms))
-      .prediction;
+  return gemv::forecast(plan, gpu, gemv::weights(plan), gemv::divide(plan, gpu.sms)).prediction;
 }
 
 std::vector<GemvCandidate> rank_gemv_plans(const GemvProblem& problem, const ptx::Gpu& gpu) {
@@ -114,8 +121,10 @@ std::vector<GemvCandidate> rank_gemv_plans(const GemvProblem& problem, const ptx
   gemv::Weights weights;
   std::uint32_t load_bytes = 0;
   for (const GemvPlan& plan : gemv::candidates(problem, gpu)) {
-    if (plan.load_bytes != load_bytes)
-      weights = gemv::weights(problem, load_bytes = plan.load_bytes);
+    if (plan.load_bytes != load_bytes || plan.path == GemvPath::Bulk) {
+      weights = gemv::weights(plan);
+      load_bytes = plan.path == GemvPath::Bulk ? 0 : plan.load_bytes;
+    }
     list.push_back({plan, gemv::forecast(plan, gpu, weights, gemv::divide_roughly(plan, gpu.sms))});
   }
   sort(list);

@@ -29,6 +29,7 @@ constexpr double kIssueShare = 0.6;  // of the schedulers' slots that such a loo
 constexpr double kL1BytesInClock = 128;
 constexpr double kL1Share = 0.7;  // of that rate, for requests of mixed width
 constexpr double kSchedulers = 4;
+constexpr double kCopyClocks = 32;  // of the one thread that asks for bulk copies
 
 /// Instructions of a warp for one of its loads: the load itself and its share of the loop, an fma
 /// for each weight, a conversion for each 16-bit one, and its share of the loads of x.
@@ -37,7 +38,8 @@ double instructions_of_load(const GemvPlan& plan) noexcept {
   const bool narrow = plan.problem.weights != GemvType::f32;
   const double x_loads =
       plan.problem.layout == GemvLayout::R ? weights * bytes(plan.problem.x) / 16 / plan.rows : 1;
-  return 2 + weights * (narrow ? 2 : 1) + x_loads;
+  const double ring = plan.stages != 0 ? 3 : 0;  // copy, wait and load of its own
+  return 2 + ring + weights * (narrow ? 2 : 1) + x_loads;
 }
 
 // Of what each of four limits alone would take: near the largest where one is much larger, more
@@ -45,6 +47,11 @@ double instructions_of_load(const GemvPlan& plan) noexcept {
 double together(double a, double b, double c, double d) noexcept {
   const auto fourth = [](double value) { return value * value * value * value; };
   return std::sqrt(std::sqrt(fourth(a) + fourth(b) + fourth(c) + fourth(d)));
+}
+
+std::uint16_t sm_of(const ptx::Gpu& gpu) noexcept {
+  ptx::TargetName name;
+  return ptx::parse_target_name(gpu.target, name) ? name.sm : std::uint16_t{0};
 }
 
 // What a plan takes of a multiprocessor.
@@ -91,9 +98,11 @@ class Stream {
     return steps * step + pieces * piece + (rounds - 1) * kBlockStart;
   }
   [[nodiscard]] double issue() const noexcept {
-    const double loads = static_cast<double>(matrix_.requests);
     const double slots = gpu_.sms * kSchedulers * gpu_.clock_mhz * kIssueShare;
-    return loads * instructions_of_load(plan_) / slots;
+    const double loads = static_cast<double>(matrix_.bytes) / (32.0 * plan_.load_bytes);
+    const double copies = plan_.path == GemvPath::Bulk ? static_cast<double>(matrix_.requests) : 0;
+    return std::max(loads * instructions_of_load(plan_) / slots,
+                    copies * kCopyClocks / (gpu_.sms * gpu_.clock_mhz));
   }
   // Weights and x through the L1 caches: with layout R every lane needs its own part of x, for all
   // of a warp's rows at once.
@@ -103,7 +112,8 @@ class Stream {
     const double x = problem.layout == GemvLayout::R
                          ? weights / bytes(problem.weights) * bytes(problem.x) / plan_.rows
                          : 0;
-    return (weights + x) / (kL1BytesInClock * kL1Share * gpu_.sms * gpu_.clock_mhz);
+    const double times = plan_.stages != 0 ? 3 : 1;  // into shared memory and out of it
+    return (times * weights + x) / (kL1BytesInClock * kL1Share * gpu_.sms * gpu_.clock_mhz);
   }
 
   const GemvPlan& plan_;
@@ -135,7 +145,7 @@ Forecast forecast(const GemvPlan& plan, const ptx::Gpu& gpu, const Weights& matr
   made.reductions = division.reductions;
   made.parts = division.parts;
   made.workspace_bytes = plan.workspace_bytes();
-  made.registers = registers(plan);
+  made.registers = registers(plan, sm_of(gpu));
   made.blocks_per_sm = fitting_blocks(plan, gpu, made.registers);
   if (made.blocks_per_sm == 0) return all;  // no target of the GPU allows such a plan
 

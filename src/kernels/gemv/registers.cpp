@@ -26,18 +26,31 @@ GemvPlan filled(GemvPlan plan) noexcept {
   return plan;
 }
 
+// Where two lanes exchange halves of their elements of x (layout R, 32 bytes a lane), the assembler
+// exchanges all of a step's at once on targets before sm_90.
+std::uint32_t exchanged_factors(const GemvPlan& plan, std::uint16_t sm) noexcept {
+  const GemvProblem& problem = plan.problem;
+  const std::uint32_t lane_bytes = lane_elements(plan) * bytes(problem.x);
+  if (sm >= 90 || problem.layout != GemvLayout::R || lane_bytes != 32) return 0;
+  constexpr std::uint32_t kOthers = 8;
+  return 2 * filled(plan).unroll * lane_bytes / 4 + kOthers;
+}
+
 }  // namespace
 
-std::uint32_t registers(const GemvPlan& plan) noexcept {
+std::uint32_t registers(const GemvPlan& plan, std::uint16_t sm) noexcept {
   const Items parts = items(plan);
   const bool by_row = plan.problem.layout == GemvLayout::R;
   const bool exchanges = uses_workspace(plan);
   const bool loops = !parts.blocks_in_strip || plan.chunk_steps != 0;
   std::uint32_t most = least_registers(filled(plan)) + kAddresses + (loops ? kSegments : 0) +
-                       (exchanges ? kExchange : 0);
+                       (exchanges ? kExchange : 0) + exchanged_factors(plan, sm);
   if (exchanges) {
-    const std::uint32_t sums = by_row ? plan.rows : lane_elements(plan);
-    const std::uint32_t loaded = kPartsAtOnce * (by_row ? 1 : std::min(lane_elements(plan), 4u));
+    const std::uint32_t sums = by_row ? 1 : lane_elements(plan);
+    const std::uint32_t vector = by_row ? 1 : std::min(lane_elements(plan), 4u);
+    const std::uint64_t units = sums / vector;
+    const std::uint64_t loads = std::min<std::uint64_t>(kPartsAtOnce, plan.most_parts() * units);
+    const auto loaded = static_cast<std::uint32_t>(loads) * vector;
     most = std::max(most, loaded + sums + kAddParts);
   }
   return std::min(most_registers(plan), static_cast<std::uint32_t>(ceil_div(most, kUnit) * kUnit));

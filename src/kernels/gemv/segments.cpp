@@ -24,14 +24,6 @@ Value<u32> scaled(KernelBuilder& k, const Value<u32>& n, std::uint64_t most, std
   return k.cvt<u32>(result);
 }
 
-// The first item of a block, given as its number or the number before it.
-Value<u32> first_item_of(Kit& kit, const Value<u32>& block, std::uint32_t next) {
-  const Items parts = items(kit.plan);
-  const std::uint64_t common = std::gcd(parts.all, std::uint64_t{kit.plan.blocks});
-  const std::uint64_t all = parts.all / common;
-  return scaled(kit.k, block, kit.plan.blocks, all, all * next, kit.plan.blocks / common);
-}
-
 // The block that has an item, or the item `offset` items behind it.
 Value<u32> block_of(Kit& kit, const Value<u32>& item, std::uint64_t offset) {
   const Items parts = items(kit.plan);
@@ -94,6 +86,13 @@ bool is_one_range(const GemvPlan& plan) {
 bool is_one_item(const GemvPlan& plan) { return items(plan).all == plan.blocks; }
 
 }  // namespace
+
+Value<u32> first_item_of(Kit& kit, const Value<u32>& block, std::uint32_t next) {
+  const Items parts = items(kit.plan);
+  const std::uint64_t common = std::gcd(parts.all, std::uint64_t{kit.plan.blocks});
+  const std::uint64_t all = parts.all / common;
+  return scaled(kit.k, block, kit.plan.blocks, all, all * next, kit.plan.blocks / common);
+}
 
 bool may_loop(const GemvPlan& plan) { return !is_one_range(plan) && !is_one_item(plan); }
 
@@ -168,28 +167,46 @@ Number full_steps(Kit& kit, const Segment& segment) {
   return subtract(k, end, segment.first);
 }
 
-void if_tail(Kit& kit, const Segment& segment, const std::function<void(std::uint32_t)>& body) {
+namespace {
+
+// Emits `body` if the segment has its strip's last step.
+void if_last_step(Kit& kit, const Segment& segment, const std::function<void()>& body) {
   KernelBuilder& k = kit.k;
+  const std::uint32_t steps = narrow(kit.plan.steps());
+  const Number end = add(k, segment.first, segment.count);
+  if (known(end) == nullptr) {
+    k.if_(value(k, end) == steps, body);
+  } else if (*known(end) == steps) {
+    body();
+  }
+}
+
+void if_warp(Kit& kit, std::uint32_t warp, const std::function<void()>& body) {
+  if (kit.warp_k) {
+    kit.k.if_(*kit.warp_k == warp, body);
+  } else {
+    body();
+  }
+}
+
+}  // namespace
+
+void if_tail(Kit& kit, const Segment& segment, const std::function<void(std::uint32_t)>& body) {
   const std::uint32_t rest = kit.problem().k % kit.plan.step_elements();
   const std::uint32_t left = rest % kit.piece();
   if (left == 0) return;
-  const std::uint32_t steps = narrow(kit.plan.steps());
-  const Number end = add(k, segment.first, segment.count);
-  std::optional<Pred> mine;
-  if (known(end) == nullptr) {
-    mine.emplace(value(k, end) == steps);
-  } else if (*known(end) != steps) {
-    return;
-  }
-  if (kit.plan.warps_k > 1) {
-    const Pred warp = *kit.warp_k == rest / kit.piece();
-    const Pred both = mine ? *mine & warp : warp;
-    k.if_(both, [&] { body(left); });
-  } else if (mine) {
-    k.if_(*mine, [&] { body(left); });
-  } else {
-    body(left);
-  }
+  if_last_step(kit, segment, [&] { if_warp(kit, rest / kit.piece(), [&] { body(left); }); });
+}
+
+void if_rest(Kit& kit, const Segment& segment, const std::function<void(std::uint32_t)>& body) {
+  const std::uint32_t rest = kit.problem().k % kit.plan.step_elements();
+  const std::uint32_t full_warps = rest / kit.piece();
+  const std::uint32_t left = rest % kit.piece();
+  if (rest == 0) return;
+  if_last_step(kit, segment, [&] {
+    if (full_warps != 0) kit.k.if_(*kit.warp_k < full_warps, [&] { body(kit.piece()); });
+    if (left != 0) if_warp(kit, full_warps, [&] { body(left); });
+  });
 }
 
 }  // namespace ptxgen::inline v0::gemv

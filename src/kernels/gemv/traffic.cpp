@@ -28,33 +28,94 @@ Row row_of(std::uint64_t length, std::uint64_t lane) noexcept {
   return {length / (kWarp * lane), length % (kWarp * lane) / lane, length % lane};
 }
 
+// The full steps that bulk copies bring, row by row of each strip; nothing on other paths.
+struct Copies {
+  std::uint64_t rows = 0;      // of the matrix, in which there are copies
+  std::uint64_t elements = 0;  // of each row that they bring (layout R)
+  std::uint64_t of_row = 0;    // copies
+  std::uint64_t full = 0;      // of these with `bytes` each
+  std::uint64_t bytes = 0;
+  std::uint64_t last_bytes = 0;  // of one more
+};
+
+Copies copies_of(const GemvPlan& plan) noexcept {
+  Copies copies;
+  if (plan.path != GemvPath::Bulk) return copies;
+  const GemvProblem& problem = plan.problem;
+  const std::uint64_t element = bytes(problem.weights);
+  const std::uint64_t steps = problem.k / plan.step_elements();
+  if (steps == 0) return copies;
+  if (problem.layout == GemvLayout::R) {
+    copies.rows = problem.n;
+    copies.elements = steps * plan.step_elements();
+    copies.of_row = copies.full = steps;
+    copies.bytes = plan.step_elements() * element;
+    return copies;
+  }
+  // Columns that do not fill a load are left to their lane.
+  const std::uint64_t columns = problem.n - problem.n % lane_elements(plan);
+  copies.rows = steps * plan.step_elements();
+  copies.of_row = plan.strips();
+  copies.full = columns / plan.strip_outputs();
+  copies.bytes = plan.strip_outputs() * element;
+  copies.last_bytes = columns % plan.strip_outputs() * element;
+  return copies;
+}
+
+// Elements of x that lanes ask for: every lane that has columns, or the lanes of every warp that
+// has rows, all k of them; while it takes steps from a ring of bulk copies, every lane there is.
+std::uint64_t factors_read(const GemvPlan& plan) noexcept {
+  const GemvProblem& problem = plan.problem;
+  const std::uint64_t k = problem.k;
+  const bool by_lane = problem.layout == GemvLayout::T;
+  const std::uint64_t readers = ceil_div(problem.n, by_lane ? lane_elements(plan) : plan.rows);
+  if (plan.path != GemvPath::Bulk) return readers * k;
+  const std::uint64_t copied = k / plan.step_elements() * plan.step_elements();
+  const std::uint64_t all = plan.strips() * plan.warps_out * (by_lane ? kWarp : 1);
+  // A lane with fewer columns than a load goes through k once more by itself.
+  const std::uint64_t apart = by_lane && problem.n % lane_elements(plan) != 0 ? 1 : 0;
+  return all * copied + (readers - apart) * (k - copied) + apart * k;
+}
+
 }  // namespace
 
-Weights weights(const GemvProblem& problem, std::uint32_t load_bytes) noexcept {
-  const std::uint64_t rows = problem.layout == GemvLayout::T ? problem.k : problem.n;
-  const std::uint64_t length = problem.layout == GemvLayout::T ? problem.n : problem.k;
+Weights weights(const GemvPlan& plan) noexcept {
+  const GemvProblem& problem = plan.problem;
+  const bool by_lane = problem.layout == GemvLayout::T;
+  const std::uint64_t rows = by_lane ? problem.k : problem.n;
+  const std::uint64_t length = by_lane ? problem.n : problem.k;
   const std::uint64_t element = bytes(problem.weights);
   const std::uint64_t pitch = problem.leading_dimension() * element;
   const std::uint64_t start = problem.a_alignment < 16 ? problem.a_alignment : 0;
-  const Row row = row_of(length, load_bytes / element);
-  Weights made;
-  made.bytes = rows * length * element;
+  const Copies copies = copies_of(plan);
+  // What lanes load of a row: all of it, or with bulk copies what these leave.
+  const std::uint64_t left = by_lane ? length : length - copies.elements;
+  const std::uint64_t direct_rows = by_lane ? rows - copies.rows : rows;
+  const Row row = row_of(left, lane_elements(plan));
   // The elements behind the last whole vector: layout R has them side by side in one load, with
   // layout T they are the work of one lane, one load each.
-  const bool by_lane = problem.layout == GemvLayout::T;
   const std::uint64_t tail_loads = by_lane ? row.tail : std::min<std::uint64_t>(row.tail, 1);
-  made.requests = rows * (row.windows + (row.lanes != 0 ? 1 : 0) + tail_loads);
+  const std::uint64_t vector_loads = row.windows + (row.lanes != 0 ? 1 : 0);
+  Weights made;
+  made.bytes = rows * length * element;
+  made.requests = copies.rows * copies.of_row + direct_rows * vector_loads + rows * tail_loads;
   // Rows that begin at the same place of a sector are alike: at most 16 kinds.
   const std::uint64_t period = kSector / std::gcd(pitch, kSector);
   for (std::uint64_t kind = 0; kind < period && kind < rows; ++kind) {
+    const auto of_kind = [&](std::uint64_t all) {
+      return all > kind ? ceil_div(all - kind, period) : 0;
+    };
     const std::uint64_t offset = (start + kind * pitch) % kSector;
-    const std::uint64_t count = ceil_div(rows - kind, period);
-    const std::uint64_t behind = offset + row.lanes * load_bytes;
-    const std::uint64_t of_row = row.windows * sectors(offset, kWarp * load_bytes) +
-                                 sectors(offset, row.lanes * load_bytes) +
-                                 (by_lane ? row.tail : sectors(behind, row.tail * element));
-    made.sectors += count * of_row;
-    made.matrix_bytes += count * sectors(offset, length * element) * kSector;
+    const std::uint64_t direct = offset + (by_lane ? 0 : copies.elements * element);
+    const std::uint64_t behind = direct + row.lanes * plan.load_bytes;
+    const std::uint64_t vectors = row.windows * sectors(direct, kWarp * plan.load_bytes) +
+                                  sectors(direct, row.lanes * plan.load_bytes);
+    const std::uint64_t tail = by_lane ? row.tail : sectors(behind, row.tail * element);
+    const std::uint64_t copied =
+        copies.full * sectors(offset, copies.bytes) + sectors(offset, copies.last_bytes);
+    made.sectors += of_kind(copies.rows) * copied + of_kind(rows) * tail +
+                    (of_kind(rows) - (by_lane ? of_kind(copies.rows) : 0)) * vectors;
+    made.matrix_bytes += of_kind(rows) * sectors(offset, length * element) * kSector;
   }
   const std::uint64_t span = sectors(start, problem.matrix_elements() * element) * kSector;
   made.matrix_bytes = std::min(made.matrix_bytes, span);
@@ -63,18 +124,14 @@ Weights weights(const GemvProblem& problem, std::uint32_t load_bytes) noexcept {
 
 Traffic traffic(const GemvPlan& plan, const Weights& weights, const Division& division) noexcept {
   const GemvProblem& problem = plan.problem;
-  const std::uint64_t k = problem.k;
   const std::uint64_t n = problem.n;
-  // x by every lane that has columns, or once by the lanes of every warp that has rows.
-  const std::uint64_t readers =
-      ceil_div(n, problem.layout == GemvLayout::T ? lane_elements(plan) : plan.rows);
   const std::uint64_t operands =
       (problem.scaled ? 1u : 0u) + (problem.bias ? 1u : 0u) + (problem.residual ? 1u : 0u);
   // A part is the sums of a whole strip, whatever of it lies beyond n, and a ticket.
   const std::uint64_t parts = division.parts * plan.strip_outputs() * sizeof(float);
   Traffic traffic;
-  traffic.bytes_read =
-      weights.bytes + readers * k * bytes(problem.x) + operands * n * bytes(problem.y) + parts;
+  traffic.bytes_read = weights.bytes + factors_read(plan) * bytes(problem.x) +
+                       operands * n * bytes(problem.y) + parts;
   traffic.bytes_written = n * bytes(problem.y) + parts + division.parts * sizeof(std::uint32_t);
   return traffic;
 }

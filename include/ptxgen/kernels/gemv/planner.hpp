@@ -39,7 +39,8 @@ struct GemvCandidate {
 
 [[nodiscard]] GemvPrediction predict(const GemvPlan& plan, const ptx::Gpu& gpu);
 
-/// Candidates, the best first; at least one. Deterministic. Throws what `check` throws.
+/// Candidates, the best first: by chained time, then isolated time, then what they take; at least
+/// one. Deterministic. Throws what `check` throws.
 [[nodiscard]] std::vector<GemvCandidate> rank_gemv_plans(const GemvProblem& problem,
                                                          const ptx::Gpu& gpu);
 /// The first of them.
