@@ -106,6 +106,8 @@ int FileSystem::list(const std::string& folder, std::vector<FileInfo>& files) {
       failure = errno;
       break;
     }
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
     struct stat status = {};
     if (::fstatat(::dirfd(stream), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
     files.push_back(info_of(status));
