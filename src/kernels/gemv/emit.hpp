@@ -1,4 +1,4 @@
-// src/kernels/gemv/emit.hpp - the parts that the kernel of a GEMV plan is put together from
+// src/kernels/gemv/emit.hpp - parts of the kernel of a GEMV plan
 #pragma once
 
 #include <cstdint>
