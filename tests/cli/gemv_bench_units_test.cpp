@@ -7,6 +7,7 @@
 #include "cli/gemv_bench/run.hpp"
 #include "cli/gemv_bench/tune.hpp"
 #include "ptxgen/driver/emulated.hpp"
+#include "ptxgen/support/error.hpp"
 #include "runtime/core.hpp"
 #include "support/harness.hpp"
 
@@ -161,6 +162,26 @@ TEST_CASE("an arm that is wrong once has no times, and the others go on") {
                                                       })},
                                        {Metric::Chained});
     CHECK(results[0].wrong.starts_with("a launch of a chain with matrix 1 of 3: "));
+  }
+  SECTION("it cannot be launched, at once or in a capture") {
+    const auto refuse = [](const ArmSite&) -> bool {
+      throw Error(Stage::Launch, "cublas-failed", "cublasGemmEx says no");
+    };
+    std::uint64_t launches = 0;
+    const auto results = bench.measure(
+        {bench.wrapped(bench.planned(), "refused", refuse), bench.planned(),
+         bench.wrapped(bench.planned(), "not captured",
+                       [&](const ArmSite&) -> bool {
+                         if (++launches <= matrices + 1) return true;
+                         throw Error(Stage::Launch, "capture", "not while it is captured");
+                       })},
+        {Metric::Chained});
+    CHECK(results[0].failed == "cublasGemmEx says no");
+    CHECK(results[0].metrics.empty());
+    CHECK(results[1].failed.empty());
+    CHECK(results[1].find(Metric::Chained)->us.n == 3);
+    CHECK(results[2].failed == "not while it is captured");
+    CHECK(results[2].metrics.empty());
   }
   SECTION("a copy that copies nothing, a roofline that reads too little") {
     const auto lazy = [](const ArmSite&) { return false; };

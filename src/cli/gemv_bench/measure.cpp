@@ -6,6 +6,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "ptxgen/support/error.hpp"
+
 namespace ptxgen::cli {
 
 namespace {
@@ -14,6 +16,15 @@ using Clock = std::chrono::steady_clock;
 using HostBytes = std::vector<std::uint8_t>;
 
 constexpr std::uint64_t padded(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
+
+// A capture that something broke says so once more when it ends.
+void give_up_capture(const ptxgen::Stream& stream) {
+  try {
+    if (stream.capturing()) static_cast<void>(stream.end_capture());
+  } catch (const Error& error) {
+    if (error.code != "capture") throw;
+  }
+}
 
 // One arm while it is measured: its outputs and what they must be.
 class Runner {
@@ -94,7 +105,21 @@ class Runner {
     look_at_all("a launch in a stream", metric, stream);
   }
 
-  [[nodiscard]] bool right() const noexcept { return result_.wrong.empty(); }
+  // What a library cannot do for this problem is its own affair, not that of the other arms.
+  template <class Work>
+  void attempt(const Context& context, const ptxgen::Stream& stream, const Work& work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      if (context.poisoned()) throw;
+      result_.failed = error.message;
+      give_up_capture(stream);
+    }
+  }
+
+  [[nodiscard]] bool right() const noexcept {
+    return result_.wrong.empty() && result_.failed.empty();
+  }
   void keep(MetricResult metric, bool samples) {
     metric.us = statistics_of(metric.samples);
     if (!samples) metric.samples.clear();
@@ -231,13 +256,16 @@ std::vector<ArmResult> measure_arms(const Context& context, const GemvData& data
   runners.reserve(arms.size());
   for (Arm& arm : arms) runners.emplace_back(context, data, std::move(arm), verify);
   lead.queue(stream);
-  for (Runner& runner : runners) runner.warm_up(stream);
+  for (Runner& runner : runners) {
+    runner.attempt(context, stream, [&] { runner.warm_up(stream); });
+  }
 
   std::uint64_t turn = 0;
   for (const Metric metric : options.metrics) {
     if (metric == Metric::Chained) {
       for (Runner& runner : runners) {
-        if (runner.right()) runner.capture(stream);
+        if (!runner.right()) continue;
+        runner.attempt(context, stream, [&] { runner.capture(stream); });
       }
     }
     std::vector<MetricResult> results(runners.size());

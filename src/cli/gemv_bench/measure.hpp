@@ -34,12 +34,14 @@ struct MetricResult {
   std::vector<double> samples;  ///< in the order in which they were taken, if they are kept
 };
 
-/// What became of an arm. One that gave a wrong result anywhere has no times.
+/// What became of an arm. One that gave a wrong result anywhere, or cannot be launched, has no
+/// times.
 struct ArmResult {
-  Arm arm;            ///< without what queues it
-  std::string wrong;  ///< what was wrong: launch, matrix, how many elements; empty: nothing
-  double nmse = 0;    ///< the worst of the first results, against fp64
-  double worst = 0;   ///< their largest error / bound
+  Arm arm;             ///< without what queues it
+  std::string wrong;   ///< what was wrong: launch, matrix, how many elements; empty: nothing
+  std::string failed;  ///< what its first launch or its capture threw; empty: nothing
+  double nmse = 0;     ///< the worst of the first results, against fp64
+  double worst = 0;    ///< their largest error / bound
   std::vector<MetricResult> metrics;
   [[nodiscard]] const MetricResult* find(Metric metric) const noexcept;
 };
@@ -64,7 +66,7 @@ class Lead {
 /// with the first, and where they differ with fp64 again. Outputs are spoiled before each sample.
 ///
 /// `verify` gives the word sums of a copy (ArmMaker::roofline_arm of the matrix's bytes).
-/// Throws what launches throw.
+/// Throws what launches throw, once an arm's first has worked, and where the context is lost.
 [[nodiscard]] std::vector<ArmResult> measure_arms(const Context& context, const GemvData& data,
                                                   std::vector<Arm> arms, const Arm& verify,
                                                   const Lead& lead, const MeasureOptions& options);

@@ -36,8 +36,8 @@ Candidates candidates_of(const Context& context, const ArmMaker& maker, const Ge
 void take_results(TunedRecord& record, const std::vector<ArmResult>& results, Metric metric) {
   for (const ArmResult& result : results) {
     const MetricResult* const found = result.find(metric);
-    record.candidates.push_back(
-        {result.arm.detail, found == nullptr ? 0 : found->us.median, result.wrong});
+    record.candidates.push_back({result.arm.detail, found == nullptr ? 0 : found->us.median,
+                                 result.failed.empty() ? result.wrong : result.failed});
   }
   const ArmResult* const best = best_candidate(results, metric);
   if (best == nullptr) {
@@ -114,7 +114,7 @@ const ArmResult* best_candidate(const std::vector<ArmResult>& results, Metric me
   const ArmResult* best = nullptr;
   for (const ArmResult& result : results) {
     const MetricResult* const found = result.find(metric);
-    if (found == nullptr || !result.wrong.empty()) continue;
+    if (found == nullptr || !result.wrong.empty() || !result.failed.empty()) continue;
     if (first == nullptr) {
       first = best = &result;
       continue;
