@@ -77,9 +77,7 @@ class Lock {
         std::this_thread::sleep_for(kPause);
       }
     }
-    throw_io(
-        "locked", path,
-        "somebody else has been writing it for ten seconds; if nobody is, remove '" + path_ + "'");
+    throw_io("locked", path, "somebody else is writing it; if nobody is, remove '" + path_ + "'");
   }
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;

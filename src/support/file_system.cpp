@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <string_view>
 #include <system_error>
 
 namespace ptxgen::inline v0 {
@@ -106,6 +107,8 @@ int FileSystem::list(const std::string& folder, std::vector<FileInfo>& files) {
       failure = errno;
       break;
     }
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
     struct stat status = {};
     if (::fstatat(::dirfd(stream), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
     files.push_back(info_of(status));

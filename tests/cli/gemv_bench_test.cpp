@@ -87,8 +87,9 @@ TEST_CASE("every arm is measured for every problem, and every launch is checked"
     CHECK(problem.at("missing")[0].at("arm") == "cublas");
     CHECK(problem.at("missing")[0].at("why") == "cuBLAS needs a GPU, and this device is emulated");
   }
-  CHECK(problems ==
-        std::vector<std::string>{"T f32 96x64", "R f32 96x64", "T bf16 96x64", "R bf16 96x64"});
+  CHECK(problems == std::vector<std::string>{"T f32 512x256", "R f32 256x512",
+                                             "T bf16 512x256 x bf16 y bf16",
+                                             "R bf16 256x512 x bf16 y bf16"});
   // Nothing is claimed from times of the emulator; counts hold anywhere.
   REQUIRE(run.at("verdicts").size() == 27);
   for (const json& verdict : run.at("verdicts")) {

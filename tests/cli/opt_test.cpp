@@ -97,7 +97,7 @@ TEST_CASE("opt prints PTX and nothing else on standard output") {
   CHECK(result.exit_code == 0);
   CHECK(ptx::verify(ptx::parse(result.out)).empty());
   CHECK(contains(result.err, "fma_fusion: nothing changed"));
-  CHECK(contains(result.err, "\ndead_code: "));
+  CHECK(contains(result.err, "dead_code: "));
 }
 
 TEST_CASE("opt only warns of what the gates find") {

@@ -46,8 +46,8 @@ TEST_CASE("the emulator is nothing to tune for, unless it is a rehearsal") {
 TEST_CASE("a rehearsal leaves a file of records, which later ones add to") {
   const TemporaryDirectory folder;
   const auto run = [&](const std::string& shapes) {
-    const SubprocessResult result = tune({"--device", "emulator", "--rehearse", "--shapes", shapes,
-                                          "--folder", folder.path(), "--json"});
+    const SubprocessResult result = tune({"--device", "emulator", "--gpu", "h200", "--rehearse",
+                                          "--shapes", shapes, "--folder", folder.path(), "--json"});
     INFO(result.err);
     REQUIRE(result.exit_code == 0);
     return json::parse(result.out);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -404,6 +405,52 @@ TEST_CASE("gemv family: programmatic launches") {
     plan.programmatic = true;
     verify(plan);
     clean(plan);
+  }
+}
+
+TEST_CASE("gemv family: rows further apart than 4 GiB") {
+  // Memory that nobody writes takes no place on the host.
+  for (const GemvPath path : {GemvPath::Direct, GemvPath::Async, GemvPath::Bulk}) {
+    for (const GemvLayout layout : {GemvLayout::T, GemvLayout::R}) {
+      const bool t = layout == GemvLayout::T;
+      GemvProblem p = problem(t ? 3 : 256, t ? 256 : 3, layout);
+      p.lda = (std::uint64_t{1} << 30) + 4;
+      GemvPlan plan = plan_of(p, 16, t ? 2 : 1, 1, t ? 3 : 1, 1, t ? 1 : 3);
+      plan.path = path;
+      plan.stages = path == GemvPath::Direct ? 0 : 2;
+      INFO(to_text(p) << ": " << to_text(plan));
+      const auto kernel = Gemv{plan}.build(ptx::target("sm_90"));
+      emulator::Device device(emulator::default_gpu("sm_90"));
+      emulator::Program program = emulator::Program::load(device, kernel.module());
+      const std::uint64_t a = device.allocate(p.matrix_elements() * 4);
+      std::vector<float> row(256), x(p.k, 1.0f), y(p.n);
+      for (std::uint32_t r = 0; r < 3; ++r) {
+        for (std::uint32_t c = 0; c < 256; ++c) row[c] = static_cast<float>(c * (r + 1));
+        device.write(a + r * p.lda * 4, std::as_bytes(std::span(row)));
+      }
+      const std::uint64_t x_at = device.allocate(4 * p.k);
+      const std::uint64_t y_at = device.allocate(4 * p.n);
+      device.write(x_at, std::as_bytes(std::span(x)));
+      const auto block = Gemv::KernelType::pack(
+          DeviceAddress<b8>{y_at}, DeviceAddress<b8>{a}, DeviceAddress<b8>{x_at},
+          DeviceAddress<b8>{0}, DeviceAddress<b8>{0}, DeviceAddress<b8>{0}, 1.0f, 0.0f);
+      const LaunchGeometry geometry = Gemv{plan}.geometry();
+      emulator::Launch launch;
+      launch.kernel = "gemv";
+      launch.block = {geometry.block.x, 1, 1};
+      launch.dynamic_shared_bytes = geometry.dynamic_shared_bytes;
+      launch.parameters = {block.data(), block.size()};
+      const emulator::Result result = emulator::run(program, launch);
+      REQUIRE(result.status == emulator::Status::Ok);
+      device.read(y_at, std::as_writable_bytes(std::span(y)));
+      std::uint32_t wrong = 0;
+      for (std::uint32_t j = 0; j < p.n; ++j) {
+        wrong += y[j] == (t ? 6.0f * static_cast<float>(j) : static_cast<float>(32640 * (j + 1)))
+                     ? 0u
+                     : 1u;
+      }
+      CHECK(wrong == 0);
+    }
   }
 }
 

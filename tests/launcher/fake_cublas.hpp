@@ -33,10 +33,10 @@ struct MatrixProduct {
 
 /// The fake's `fake_cublas_hooks`, which the test finds by name and fills.
 struct Hooks {
-  int (*product)(const Product* product);  ///< its status is cublasSgemv's
-  int create_status;
-  int handles;                                          ///< living
-  int (*matrix_product)(const MatrixProduct* product);  ///< its status is cublasGemmEx's
+  int (*product)(const Product* product) = nullptr;  ///< its status is cublasSgemv's
+  int create_status = 0;
+  int handles = 0;                                                ///< living
+  int (*matrix_product)(const MatrixProduct* product) = nullptr;  ///< its status is cublasGemmEx's
 };
 
 }  // namespace ptxgen::test

@@ -196,7 +196,12 @@ std::string ArmMaker::cublas_version() const {
 }
 
 void ArmMaker::add_nvrtc(Arms& arms, const GemvProblem& problem) {
-  const GemvPlan plan = nvrtc_plan(planned(problem));
+  // The best plan that CUDA C++ can say as it is; what is tuned for a ring would not suit it.
+  std::vector<GemvCandidate> ranking = rank_gemv_plans(problem, gpu_);
+  const auto plain = std::find_if(ranking.begin(), ranking.end(), [](const GemvCandidate& one) {
+    return one.plan.path == GemvPath::Direct && one.plan.cluster == 1 && one.plan.chunk_steps == 0;
+  });
+  const GemvPlan plan = nvrtc_plan(plain == ranking.end() ? ranking.front().plan : plain->plan);
   arms.arms.push_back(nvrtc_arm(plan, false));
   // What the fixed order of the additions costs: only where there is something to add.
   if (plan.is_split() && problem.y == GemvType::f32) arms.arms.push_back(nvrtc_arm(plan, true));
@@ -210,11 +215,9 @@ Arm ArmMaker::nvrtc_arm(const GemvPlan& plan, bool atomic) {
   options.name = "gemv_nvrtc.cu";
   options.settings = settings_;
   const CudaProgram program = compile_cuda(nvrtc_gemv_source(), options);
-  // As the compiler made it: our passes would be to its favour or not. The gates it has passed.
-  ModuleOptions loading;
-  loading.gates = false;
+  // As the compiler made it: our passes would be to its favour or not.
   const Function function =
-      ptxgen::Module::load(context_, program.ptx, loading, options.name).function(kNvrtcGemvEntry);
+      ptxgen::Module::load(context_, program.ptx, {}, options.name).function(kNvrtcGemvEntry);
   LaunchGeometry geometry;
   geometry.grid = {plan.blocks, 1, 1};
   geometry.block = {plan.threads(), 1, 1};
@@ -235,7 +238,12 @@ Arm ArmMaker::nvrtc_arm(const GemvPlan& plan, bool atomic) {
 
 void ArmMaker::add_variants(Arms& arms, const GemvProblem& problem) {
   for (const PlanVariant& variant : plan_variants(planned(problem), gpu_)) {
-    arms.arms.push_back(plan_arm(variant.name, variant.plan));
+    try {
+      arms.arms.push_back(plan_arm(variant.name, variant.plan));
+    } catch (const Error& error) {
+      if (context_.poisoned()) throw;
+      arms.missing.push_back({variant.name, error.message});
+    }
   }
 }
 
@@ -287,7 +295,8 @@ std::vector<PlanVariant> plan_variants(const GemvPlan& plan, const ptx::Gpu& gpu
   base.rows = 1;
   base.warps_out = 4;
   base.warps_k = 2;
-  base.unroll = 8;
+  // 64 bytes a thread: 64 KiB for the 1024 threads of an SM, in few enough registers for them.
+  base.unroll = 4;
   const auto make = [&](std::string name, auto change) {
     PlanVariant variant{std::move(name), base};
     change(variant.plan);
@@ -300,9 +309,7 @@ std::vector<PlanVariant> plan_variants(const GemvPlan& plan, const ptx::Gpu& gpu
     return [load](GemvPlan& p) { p.load_bytes = load, p.unroll = 1, p.blocks_per_sm = 1; };
   };
   const auto full = [&](std::uint32_t load) {
-    return [load](GemvPlan& p) {
-      p.load_bytes = load, p.unroll = 8 * (16 / load), p.blocks_per_sm = 4;
-    };
+    return [load](GemvPlan& p) { p.load_bytes = load, p.unroll = 64 / load, p.blocks_per_sm = 4; };
   };
   const auto threads = [&](std::uint32_t warps) {
     return [warps](GemvPlan& p) { p.warps_k = warps / 4, p.blocks_per_sm = 32 / warps; };

@@ -2,9 +2,13 @@
 #include "cli/gemv_bench/data.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
-#include <utility>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
 
 #include "ptxgen/kernels/read_stream.hpp"
 #include "support/half.hpp"
@@ -54,6 +58,32 @@ std::uint32_t sum_of_words(std::span<const std::byte> bytes) {
   return ReadStream::reference(words);
 }
 
+// `work(i)` for each i below `count`, on all cores; throws what one of them threw.
+template <class Work>
+void for_all(std::uint64_t count, const Work& work) {
+  std::atomic<std::uint64_t> next{0};
+  std::mutex mutex;
+  std::exception_ptr failed;
+  const auto run = [&] {
+    try {
+      for (std::uint64_t i = next++; i < count; i = next++) work(i);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      failed = std::current_exception();
+    }
+  };
+  std::vector<std::thread> helpers;
+  const std::uint64_t cores = std::max(1u, std::thread::hardware_concurrency());
+  try {
+    while (helpers.size() + 1 < std::min(cores, count)) helpers.emplace_back(run);
+  } catch (const std::system_error&) {
+    // Fewer threads, then.
+  }
+  run();
+  for (std::thread& helper : helpers) helper.join();
+  if (failed) std::rethrow_exception(failed);
+}
+
 }  // namespace
 
 std::uint64_t matrix_bytes(const GemvProblem& problem) noexcept {
@@ -81,15 +111,17 @@ GemvData::GemvData(const Context& context, const GemvProblem& problem, const Rot
   x_ = Buffer<b8>(context, x.size());
   x_.write({reinterpret_cast<const std::uint8_t*>(x.data()), x.size()});
   Bytes all(rotation.bytes());
-  for (std::uint64_t i = 0; i < rotation.matrices; ++i) {
+  products_.resize(rotation.matrices);
+  word_sums_.resize(rotation.matrices);
+  // On a GPU's machine this takes longer than measuring.
+  for_all(rotation.matrices, [&](std::uint64_t i) {
     // Another seed for each matrix: products of equal matrices could not be told apart.
     const Bytes one =
         random_elements(problem.weights, problem.matrix_elements(), seed + i * 0x632be59bd9b4e019u);
     std::memcpy(all.data() + i * rotation.matrix_bytes, one.data(), one.size());
-    products_.push_back(
-        gemv_reference(problem, {.a = one, .x = x, .y = {}, .bias = {}, .residual = {}}));
-    word_sums_.push_back(sum_of_words(one));
-  }
+    products_[i] = gemv_reference(problem, {.a = one, .x = x, .y = {}, .bias = {}, .residual = {}});
+    word_sums_[i] = sum_of_words(one);
+  });
   a_ = Buffer<b8>(context, all.size());
   a_.write({reinterpret_cast<const std::uint8_t*>(all.data()), all.size()});
   // Copies of the default stream may still be on their way when our streams begin.

@@ -153,7 +153,7 @@ void Judge::elementary() {
   const double in_stream = planned(4096, Metric::Stream);
   const std::string rate = "4096 x 4096 f32, launched from the host: > 10000 products/s";
   if (in_stream == 0) {
-    skip("E4", rate, "not measured: --metrics stream");
+    skip("E4", rate, "not measured: --stream");
   } else {
     add("E4", rate, 1e6 / in_stream > 10000, number(1e6 / in_stream, 0) + " products/s");
   }
