@@ -200,8 +200,8 @@ class Runner {
 
   Next back_edge() {
     Split& current = split();
-    const std::uint32_t limit = current.polled ? kPollingBackEdges : kPlainBackEdges;
-    if (++current.back_edges < limit) return Next::Continue;
+    const bool polls = current.polled;
+    if (++current.back_edges < (polls ? kPollingBackEdges : kPlainBackEdges)) return Next::Continue;
     current.back_edges = 0;
     current.polled = false;
     // Others that stand ready go first; if none does, nothing changes but the turn of the warp.
@@ -213,7 +213,9 @@ class Runner {
       if (other.state == Split::State::Ready) least = std::min(least, other.penalty);
     }
     for (Split& other : warp_.splits) other.penalty -= std::min(least, other.penalty);
-    return pick(warp_) == index_ ? Next::Spins : Next::Reselect;
+    if (pick(warp_) == index_) return Next::Spins;
+    // Lanes that wait for another warp by turns would spend the turn of theirs among themselves.
+    return polls && ++vain_polls_ >= warp_.splits.size() ? Next::Turn : Next::Reselect;
   }
 
   Next branch_table(Context& context, const ControlDetail& detail, std::uint32_t lanes) {
@@ -404,6 +406,7 @@ class Runner {
 
   Warp& warp_;
   std::uint64_t quantum_;
+  std::size_t vain_polls_ = 0;  ///< loops that only looked, in this turn
   std::size_t index_ = 0;
 };
 

@@ -259,7 +259,7 @@ std::vector<GemvCase> gemv_aligned_cases() {
             plan.cluster = cluster;
             const bool columns = layout == GemvLayout::T;
             plan.problem.n = columns ? 2 * plan.strip_outputs() : 12;
-            plan.problem.k = plan.step_elements() * 16;
+            plan.problem.k = plan.step_elements() * cluster * split * (split == 1 ? 2 : 1);
             plan.blocks = static_cast<std::uint32_t>(plan.strips() * cluster * split);
             if (admitted(plan, point.target)) cases.push_back(point);
           }
