@@ -19,13 +19,26 @@ RegisterIndex::RegisterIndex(const Function& function) {
       if (variable.space == Space::Register && decl < declarations) add({{decl}, 0});
     }
   }
-  for (const Instruction& s : function.body)
-    for_each_access(function, s, [&](const RegisterAccess& a) { add(a.reg); });
+  const std::size_t beside = registers_.size();
+  first_access_.reserve(function.body.size() + 1);
+  first_access_.push_back(0);
+  accesses_.reserve(function.body.size() * 3);
+  registers_.reserve(beside + function.body.size() * 3);
+  for (const Instruction& s : function.body) {
+    for_each_access(function, s, [&](const RegisterAccess& a) {
+      if (a.reg.decl.value >= declarations) return;
+      registers_.push_back(a.reg);
+      accesses_.push_back({0, a.write, a.component, a.operand});
+    });
+    first_access_.push_back(static_cast<std::uint32_t>(accesses_.size()));
+  }
 
+  const std::vector<Register> named = registers_;
   in_order(declarations);
   first_.assign(declarations + 1, 0);
   for (const Register reg : registers_) ++first_[reg.decl.value + 1];
   for (std::size_t i = 0; i < declarations; ++i) first_[i + 1] += first_[i];
+  for (std::size_t i = 0; i < accesses_.size(); ++i) accesses_[i].reg = find(named[beside + i]);
 }
 
 // Each once, by declaration and number.
@@ -89,13 +102,11 @@ RegisterUses::RegisterUses(const Function& function, const RegisterIndex& index)
   for (std::uint32_t i = 0; i < function.body.size(); ++i) {
     const Instruction& s = function.body[i];
     writes.clear();
-    for_each_access(function, s, [&](const RegisterAccess& a) {
-      const std::uint32_t reg = index.find(a.reg);
-      if (reg == kNone) return;
-      ++first_[reg + 1];
+    for (const NumberedAccess& a : index.accesses(i)) {
+      ++first_[a.reg + 1];
       const bool guarded = s.guard.present() && a.operand != kGuardPosition;
-      (a.write ? writes : all).push_back({reg, {i, a.write, a.component == 0, guarded}});
-    });
+      (a.write ? writes : all).push_back({a.reg, {i, a.write, a.component == 0, guarded}});
+    }
     all.insert(all.end(), writes.begin(), writes.end());
   }
   for (std::uint32_t i = 0; i < index.size(); ++i) first_[i + 1] += first_[i];

@@ -207,9 +207,9 @@ class UniformitySolver {
     }
     // Where the guard does not hold the old value stays.
     made = least(made, guard);
-    for_each_access(function_, s, [&](const RegisterAccess& a) {
-      if (a.write) lower(index_.find(a.reg), made);
-    });
+    for (const NumberedAccess& a : index_.accesses(statement)) {
+      if (a.write) lower(a.reg, made);
+    }
     if (carry_out) lower_carry(made);
     own_[statement] = made == Agreement::None && whole.terminator != statement;
   }
@@ -342,13 +342,11 @@ class UniformitySolver {
     for (const std::uint32_t node : loops.nodes(outermost)) {
       if (node == cfg_.exit()) continue;
       for (std::uint32_t i = cfg_.blocks()[node].first; i < cfg_.blocks()[node].end; ++i) {
-        for_each_access(function_, function_.body[i], [&](const RegisterAccess& a) {
-          if (!a.write) return;
-          const std::uint32_t reg = index_.find(a.reg);
-          if (reg == kNone) return;
-          result_.chosen_[reg] = true;
-          lower(reg, to);
-        });
+        for (const NumberedAccess& a : index_.accesses(i)) {
+          if (!a.write) continue;
+          result_.chosen_[a.reg] = true;
+          lower(a.reg, to);
+        }
       }
       if (to < Agreement::Warp) split_from(node);
       if (cfg_.successors(node).size() > 1) lower_branch(node, to);

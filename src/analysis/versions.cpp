@@ -114,16 +114,15 @@ class VersionsBuilder {
     for (std::uint32_t i = 0; i < statements; ++i) {
       result_.first_read_.push_back(static_cast<std::uint32_t>(accesses.size()));
       reads.clear(), writes.clear(), whole.clear();
-      const Instruction& s = function_.body[i];
       if (cfg_.reachable(cfg_.block_of(i))) {
-        for_each_access(function_, s, [&](const RegisterAccess& a) {
-          const std::uint32_t reg = index_.find(a.reg);
-          if (reg == kNone) return;
-          (a.write ? writes : reads).push_back(reg);
-          if (a.write && a.component == 0 && !s.guard.present()) whole.push_back(reg);
-        });
+        const bool guarded = function_.body[i].guard.present();
+        for (const NumberedAccess& a : index_.accesses(i)) {
+          (a.write ? writes : reads).push_back(a.reg);
+          if (a.write && a.component == 0 && !guarded) whole.push_back(a.reg);
+        }
       }
       for (auto* list : {&reads, &writes, &whole}) {
+        if (list->size() < 2) continue;
         std::sort(list->begin(), list->end());
         list->erase(std::unique(list->begin(), list->end()), list->end());
       }
@@ -439,10 +438,17 @@ Versions::Versions(const Function& function, const Cfg& cfg, const RegisterIndex
 
 std::uint32_t Versions::find(std::uint32_t begin, std::uint32_t end,
                              std::uint32_t reg) const noexcept {
-  const auto from = accesses_.begin() + begin, to = accesses_.begin() + end;
-  const auto found = std::lower_bound(
-      from, to, reg, [](const Access& access, std::uint32_t r) { return access.reg < r; });
-  return found == to || found->reg != reg ? kNone : found->version;
+  // Few, unless a call or a matrix instruction names more than fit into a line of the cache.
+  constexpr std::uint32_t kFew = 8;
+  auto from = accesses_.begin() + begin;
+  const auto to = accesses_.begin() + end;
+  const auto before = [](const Access& access, std::uint32_t r) { return access.reg < r; };
+  if (end - begin > kFew) {
+    from = std::lower_bound(from, to, reg, before);
+  } else {
+    while (from != to && before(*from, reg)) ++from;
+  }
+  return from == to || from->reg != reg ? kNone : from->version;
 }
 
 std::uint32_t Versions::read(std::uint32_t statement, std::uint32_t reg) const noexcept {

@@ -226,7 +226,7 @@ std::optional<std::uint64_t> Constants::source(std::uint32_t statement, std::siz
 Outcome Constants::outcome(std::uint32_t statement, bool names) const {
   const Instruction& s = function_.body[statement];
   const std::size_t operands = function_.operands_of(s).size();
-  // No operand can have become known since.
+  // No operand can have become known since. The solver does not look at copies of what varies.
   if (nothing_known_[statement] && s.op != Op::mov && s.op != Op::cvt_int) return {};
   const OperandSpecs specs(function_, s);
   known_.assign(operands, std::nullopt);
@@ -272,9 +272,10 @@ void Constants::visit_statement(std::uint32_t statement) {
     }
     if (undecided) return;
     rests_on_names_ = rests_on_names_ || (twice && names_);
-    // Values follow from values, or from one register that stands twice.
-    nothing_known_[statement] = !any_known && !twice;
+    // Values follow from values, or from one register that stands twice; and what does not follow
+    // now does not either when less is known.
     if (any_known || twice) outcome = analysis::evaluate(function_, s, known_, names_);
+    nothing_known_[statement] = outcome.kind == Outcome::Kind::Unknown && (names_ || !twice);
   }
   std::size_t destination = 0;
   bool all_vary = true;

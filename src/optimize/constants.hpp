@@ -88,7 +88,7 @@ class Constants {
   std::vector<Cell> cells_;
   std::vector<std::uint8_t> ways_;   // of each block
   std::vector<bool> settled_;        // of each statement: whether all it writes varies
-  std::vector<bool> nothing_known_;  // of each statement: no source is, and none stands twice
+  std::vector<bool> nothing_known_;  // of each statement: nothing follows from its operands
   std::vector<std::uint32_t> first_edge_, edge_;  // of a block's successors: number among theirs
   // Of each label: its block, and the table that it names. Empty without brx.idx.
   std::vector<std::uint32_t> label_block_, table_;

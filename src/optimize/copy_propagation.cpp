@@ -1,4 +1,6 @@
 // src/optimize/copy_propagation.cpp - reads of a copy read what was copied
+#include <algorithm>
+
 #include "optimize/cleanup.hpp"
 #include "optimize/scopes.hpp"
 #include "ptxgen/optimize/passes.hpp"
@@ -46,6 +48,7 @@ class Propagation {
     // What the instruction copies is seen before its operands change.
     const std::uint32_t made = copy_made(i);
     const std::uint16_t source = made == kNone ? std::uint16_t{0} : copied_operand_;
+    if (made == kNone && !reads_known(i)) return;
     guard(i);
     const Instruction& s = function_.body[i];
     last_ = {};
@@ -65,6 +68,16 @@ class Propagation {
       if (made != kNone && o == source) last_ = now;
     }
     if (made != kNone && last_.version != kNone) copies_[made] = last_;
+  }
+
+  // Whether something that it reads is a copy or a constant.
+  [[nodiscard]] bool reads_known(std::uint32_t i) const {
+    const auto accesses = facts_.index.accesses(i);
+    return std::any_of(accesses.begin(), accesses.end(), [&](const analysis::NumberedAccess& a) {
+      const std::uint32_t version = a.write ? kNone : facts_.versions.read(i, a.reg);
+      return version != kNone &&
+             (copies_[version].version != kNone || facts_.constants.of(version));
+    });
   }
 
   [[nodiscard]] bool plain(const Operand& o) const {

@@ -7,7 +7,7 @@
 namespace ptxgen::inline v0::optimize {
 
 using namespace ptx;
-using analysis::RegisterAccess;
+using analysis::NumberedAccess;
 using Version = analysis::Version;
 
 namespace {
@@ -164,10 +164,9 @@ class Sweeper {
     kept_[i] = true;
     kept_open_.push_back(i);
     context_.visit();
-    analysis::for_each_access(function_, function_.body[i], [&](const RegisterAccess& a) {
-      const std::uint32_t reg = a.write ? kNone : facts_.index.find(a.reg);
-      if (reg != kNone) want(facts_.versions.read(i, reg));
-    });
+    for (const NumberedAccess& a : facts_.index.accesses(i)) {
+      if (!a.write) want(facts_.versions.read(i, a.reg));
+    }
   }
 
   void want(std::uint32_t version) {
@@ -220,13 +219,12 @@ class Sweeper {
     const Effect why = effect(s);
     if (why.reason.empty()) return;
     bool writes = false, read = false;
-    analysis::for_each_access(function_, s, [&](const RegisterAccess& a) {
-      const std::uint32_t reg = a.write ? facts_.index.find(a.reg) : kNone;
-      if (reg == kNone) return;
+    for (const NumberedAccess& a : facts_.index.accesses(i)) {
+      if (!a.write) continue;
       writes = true;
-      const std::uint32_t version = facts_.versions.written(i, reg);
+      const std::uint32_t version = facts_.versions.written(i, a.reg);
       read = read || version == kNone || wanted_[version];
-    });
+    }
     if (!writes || read) return;
     context_.decide(function_, i, false, why.reason,
                     context_.explains()
@@ -257,29 +255,22 @@ void sweep_unnamed(Function& function, PassContext& context) {
         variable.space == Space::Register ? index.find({variable.decl, 0}) : kNone;
     if (reg != kNone) ++readers[reg];
   }
-  const auto for_each_read = [&](const Instruction& s, auto&& fn) {
-    analysis::for_each_access(function, s, [&](const RegisterAccess& a) {
-      const std::uint32_t reg = a.write ? kNone : index.find(a.reg);
-      if (reg != kNone) fn(reg);
-    });
-  };
-  for (const Instruction& s : function.body)
-    for_each_read(s, [&](std::uint32_t reg) { ++readers[reg]; });
+  for (std::uint32_t i = 0; i < statements; ++i) {
+    for (const NumberedAccess& a : index.accesses(i)) readers[a.reg] += a.write ? 0 : 1;
+  }
   Edits edits(context.module(), function);
   for (std::uint32_t i = statements; i-- > 0;) {
-    const Instruction& s = function.body[i];
-    if (!only_computes(s)) continue;
+    if (!only_computes(function.body[i])) continue;
+    const auto accesses = index.accesses(i);
     bool writes = false, read = false;
-    analysis::for_each_access(function, s, [&](const RegisterAccess& a) {
-      const std::uint32_t reg = a.write ? index.find(a.reg) : kNone;
-      if (reg == kNone) return;
-      writes = true;
-      read = read || readers[reg] != 0;
-    });
+    for (const NumberedAccess& a : accesses) {
+      writes = writes || a.write;
+      read = read || (a.write && readers[a.reg] != 0);
+    }
     if (!writes || read) continue;
     context.decide(function, i, true, "unread");
     edits.erase(i);
-    for_each_read(s, [&](std::uint32_t reg) { --readers[reg]; });
+    for (const NumberedAccess& a : accesses) readers[a.reg] -= a.write ? 0 : 1;
   }
   if (edits.empty()) return;
   edits.apply();

@@ -166,7 +166,6 @@ class Folder {
   // A shorter instruction that is no move.
   void shorten(std::uint32_t i) {
     const Instruction& s = function_.body[i];
-    const std::vector<Operand> all = operands(i);
     if (s.op == Op::div || s.op == Op::rem) {
       if (facts_.constants.source(i, 2) == std::uint64_t{0}) by_zero(i);
       return;
@@ -174,6 +173,7 @@ class Folder {
     if (s.op == Op::mad && s.get(Field::MulPart) == Modifier::lo) {
       for (const std::size_t one : {std::size_t{1}, std::size_t{2}}) {
         if (facts_.constants.source(i, one) != std::uint64_t{1}) continue;
+        const std::vector<Operand> all = operands(i);
         put(i, edits_.make(Op::add, {as_modifier(s.type(0))}, {all[0], all[3 - one], all[3]}, i),
             false, "identity");
         return;
@@ -182,6 +182,7 @@ class Folder {
     const auto* form = std::find_if(std::begin(kPlainForms), std::end(kPlainForms),
                                     [&](const PlainForm& f) { return f.combined == s.op; });
     if (form == std::end(kPlainForms)) return;
+    const std::vector<Operand> all = operands(i);
     const auto with = facts_.constants.source(i, all.size() - 1);
     if (!with) return;
     // Where the predicate decides alone, evaluate() has said so; `xor` with true turns the result.

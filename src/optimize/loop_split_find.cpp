@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "analysis/ordinal.hpp"
+#include "analysis/uniformity_sources.hpp"
 #include "optimize/loop_split.hpp"
 
 namespace ptxgen::inline v0::optimize {
@@ -25,6 +26,8 @@ using ptx::OperandKind;
 namespace {
 
 constexpr std::size_t kMostOutcomes = 64;
+// Writes looked at before uniformity is asked.
+constexpr int kMostWritesFollowed = 16;
 
 bool is_integer_setp(const Instruction& s) {
   return s.is(Op::setp_unsigned) || s.is(Op::setp_signed) || s.is(Op::setp_bits);
@@ -268,12 +271,43 @@ class SplitCheck {
   }
 
   Agreement agreement() const {
+    if (of_lanes()) return Agreement::None;
     const auto operands = function_.operands_of(function_.body[statement_]);
     const auto of = [&](std::size_t n) {
       return analysis::agreement(facts_.module(), function_, facts_.index(), facts_.uniformity(),
                                  operands[n], facts_.options());
     };
     return std::min(of(operands.size() - 2), of(operands.size() - 1));
+  }
+  // Whether the few writes in front of the comparison show that it depends on what each lane has
+  // of its own, as the bound of a block's work does: uniformity would say None, but it costs as
+  // much as all else that is asked here.
+  bool of_lanes() const {
+    int budget = kMostWritesFollowed;
+    return of_lanes(statement_, budget);
+  }
+  bool of_lanes(std::uint32_t statement, int& budget) const {
+    const Instruction& s = function_.body[statement];
+    for (const Operand& o : function_.operands_of(s)) {
+      if (o.kind == OperandKind::Special &&
+          analysis::of_special(static_cast<ptx::SpecialRegister>(o.id), o.component,
+                               analysis::block_shape(function_, facts_.options())) ==
+              Agreement::None)
+        return true;
+    }
+    for (const analysis::NumberedAccess& a : facts_.index().accesses(statement)) {
+      if (a.write || a.operand == analysis::kGuardPosition) continue;
+      const std::uint32_t version = facts_.versions().read(statement, a.reg);
+      if (version == kNone || facts_.versions()[version].kind != analysis::Version::Kind::Write)
+        continue;
+      const std::uint32_t writer = facts_.versions()[version].statement;
+      if (budget-- <= 0) return false;
+      if (analysis::result_kind(facts_.module(), function_, function_.body[writer]) ==
+              analysis::ResultKind::Computed &&
+          of_lanes(writer, budget))
+        return true;
+    }
+    return false;
   }
   // With which threads the condition must agree: those that meet in the loop.
   Agreement needed() const {
@@ -297,7 +331,7 @@ class SplitCheck {
     return result;
   }
   void refuse_lanes() {
-    if (facts_.uniformity().gave_up()) {
+    if (!of_lanes() && facts_.uniformity().gave_up()) {
       refuse("uniformity-unknown",
              "the function is too tangled to tell whether threads agree about '" + text() +
                  "': a split needs that those of a warp do");

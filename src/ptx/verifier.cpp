@@ -212,6 +212,7 @@ class Verifier {
       for (const Variable& v : f.variables) check_variable(v);
       for (const RegisterDecl& decl : f.registers)
         needs(judge(decl, target_, module_.version), decl.line);
+      fine_.fill(nullptr);
       for (const Instruction& s : f.body) statement(f, s);
     }
     function_ = nullptr;
@@ -250,6 +251,11 @@ class Verifier {
       default:
         return;
     }
+    // Most opcodes were met before, and nothing stood against their words.
+    const Instruction*& alike = fine_[place_of_opcode(s)];
+    const bool fine = alike != nullptr && s.kind == StatementKind::Instruction &&
+                      alike->op == s.op && alike->modifiers == s.modifiers;
+    if (fine && alike_in_places(f, s, *alike)) return;
     labels_placed(f, s);
     bool names_known = true;
     const auto operands = f.operands_of(s);
@@ -263,9 +269,6 @@ class Verifier {
       names_known = operand_names(f, s, operands[i], in_register) && names_known;
     }
     if (s.kind != StatementKind::Instruction) return;
-    // Most opcodes were met before, and nothing stood against their words.
-    const Instruction*& alike = fine_[place_of_opcode(s)];
-    const bool fine = alike != nullptr && alike->op == s.op && alike->modifiers == s.modifiers;
     bool places_fine = false;
     if (names_known) {
       InstructionFault fault = fine ? check_places(module_, f, s) : check_operands(module_, f, s);
@@ -276,7 +279,10 @@ class Verifier {
     }
     if (target_.sm == 0) return;
     const bool special = reads_special(f, s);
-    if (fine && !special) return;
+    if (fine && !special) {
+      if (places_fine) alike = &s;
+      return;
+    }
     TargetFault fault = judge(f, s, target_, module_.version);
     if (fault.rule.empty() && places_fine && !special) alike = &s;
     if (fault.rule == "target-lacks") {
@@ -285,6 +291,36 @@ class Verifier {
     } else if (fault.rule == "version-too-low") {
       report(fault.rule, std::move(fault.message), s, "raise .version to " + text(fault.lowest));
     }
+  }
+
+  // Whether each operand is such as the other one's of that place: a register of the same
+  // declaration, or another constant. What holds of one instruction then holds of the other.
+  static bool alike_in_places(const Function& f, const Instruction& s, const Instruction& other) {
+    if (s.operand_count != other.operand_count || s.guard.present() != other.guard.present() ||
+        (s.guard.present() && s.guard.predicate.decl != other.guard.predicate.decl))
+      return false;
+    const auto ours = f.operands_of(s), theirs = f.operands_of(other);
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+      const Operand &a = ours[i], &b = theirs[i];
+      if (a.kind != b.kind || a.base != b.base || a.component != b.component ||
+          a.negated != b.negated || a.joined != b.joined)
+        return false;
+      switch (a.kind) {
+        case OperandKind::Register:
+          if (a.id != b.id) return false;
+          break;
+        case OperandKind::Memory:
+          if (a.base != OperandKind::Register || a.id != b.id) return false;
+          break;
+        case OperandKind::Integer:
+        case OperandKind::Float32:
+        case OperandKind::Float64:
+          break;
+        default:
+          return false;
+      }
+    }
+    return true;
   }
 
   static std::size_t place_of_opcode(const Instruction& s) {
@@ -385,7 +421,7 @@ class Verifier {
   const std::vector<bool>* bodies_;  // which functions are looked at, or all
   TargetName target_;
   const Function* function_ = nullptr;
-  // Instructions that the target has, with words that go together; by opcode, as many as fit.
+  // Instructions of the function that nothing stood against; by opcode, as many as fit.
   static constexpr std::size_t kOpcodesKept = 128;
   std::array<const Instruction*, kOpcodesKept> fine_{};
   std::vector<bool> placed_;  // labels of the function that stand somewhere

@@ -70,6 +70,14 @@ void for_each_register(const ptx::Function& function, const ptx::Instruction& in
                   [&](const RegisterAccess& a) { fn(a.reg, a.write, a.operand); });
 }
 
+/// A RegisterAccess with the register's number in a RegisterIndex.
+struct NumberedAccess {
+  std::uint32_t reg = 0;
+  bool write = false;
+  std::uint8_t component = 0;
+  std::size_t operand = 0;
+};
+
 /// Numbers 0 .. size()-1 for the registers that a function's instructions name, and for its
 /// parameters and results in registers: as many as occur, whatever the declarations say. In the
 /// order of declarations, then of numbers. Keeps no reference to the function.
@@ -86,11 +94,19 @@ class RegisterIndex {
   [[nodiscard]] ptx::Register operator[](std::uint32_t index) const noexcept {
     return registers_[index];
   }
+  /// What `for_each_access` told of a statement when the index was made, in that order; without
+  /// registers that are declared nowhere.
+  [[nodiscard]] std::span<const NumberedAccess> accesses(std::uint32_t statement) const noexcept {
+    return {accesses_.data() + first_access_[statement],
+            accesses_.data() + first_access_[statement + 1]};
+  }
 
  private:
   void in_order(std::size_t declarations);
   std::vector<std::uint32_t> first_;  // of each declaration, and one more
   std::vector<ptx::Register> registers_;
+  std::vector<std::uint32_t> first_access_;  // of each statement, and one more
+  std::vector<NumberedAccess> accesses_;
 };
 
 /// A set of registers by their numbers in a RegisterIndex.
