@@ -20,8 +20,9 @@ struct Part {
 constexpr Part kParts[] = {{"t4", "sm_75"},    {"a100", "sm_80"},   {"rtx4090", "sm_89"},
                            {"h200", "sm_90a"}, {"b200", "sm_100a"}, {"rtx5090", "sm_120a"}};
 
-// The launch with what the assembler says that a block takes: all that the plan has resident is, and
-// blocks come in no more waves than predicted; in fewer where the assembler needs fewer registers.
+// The launch with what the assembler says that a block takes: all that the plan has resident is,
+// and blocks come in no more waves than predicted; in fewer where the assembler needs fewer
+// registers.
 void check_waves(const GemvCandidate& choice, const ptx::Gpu& gpu, const Assembly& made) {
   const LaunchGeometry launch = Gemv{choice.plan}.geometry();
   ptx::BlockNeeds needs;
