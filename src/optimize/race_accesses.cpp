@@ -100,10 +100,23 @@ class CalledAccesses {
   std::uint8_t any_ = 0;
 };
 
-/// Whether the asynchronous proxy makes the access, which completes by way of an mbarrier.
-bool completes_by_mbarrier(const Instruction& s) {
+/// Whether an mbarrier or a bulk group tells when the access is done.
+bool is_counted(const Instruction& s) {
   return has(info(s.op).flags, Flag::Asynchronous) && s.op != Op::cp_async &&
          s.op != Op::cp_async_src_size && s.op != Op::cp_async_ignore_src;
+}
+
+// As much as a block may have of shared memory: what a bulk copy without a constant size may write.
+constexpr std::uint32_t kMostBytes = 1u << 20;
+
+/// The bytes that a bulk copy brings.
+SharedAccess bulk_copy(const Function& function, std::uint32_t statement) {
+  const Operand& size = function.operands_of(function.body[statement])[2];
+  const bool known = size.kind == OperandKind::Integer && size.value < kMostBytes;
+  return {.statement = statement,
+          .writes = true,
+          .done = SharedAccess::Done::Mbarrier,
+          .bytes = known ? static_cast<std::uint32_t>(size.value) : kMostBytes};
 }
 
 unsigned elements_of(const Instruction& s) {
@@ -131,7 +144,7 @@ void describe(const Function& function, const Instruction& s, SharedAccess& acce
   access.strong = is_strong(s, mnemonic);
   access.bytes = bytes(s.type()) * elements_of(s);
   if (mnemonic == "cp") {
-    access.asynchronous = true;
+    access.done = SharedAccess::Done::Group;
     const auto operands = function.operands_of(s);
     const bool sized = operands.size() > 2 && operands[2].kind == OperandKind::Integer;
     access.bytes = sized ? static_cast<std::uint32_t>(operands[2].value) : 16;
@@ -164,7 +177,9 @@ std::vector<SharedAccess> shared_accesses(const Module& module, const Function& 
   std::vector<SharedAccess> accesses;
   for (std::uint32_t i = 0; i < function.body.size(); ++i) {
     const Instruction& s = function.body[i];
-    if (!touches_memory(s) || completes_by_mbarrier(s)) continue;
+    if (s.is(Op::cp_async_bulk_load) || s.is(Op::cp_async_bulk_load_cta))
+      accesses.push_back(bulk_copy(function, i));
+    if (!touches_memory(s) || is_counted(s)) continue;
     const OpInfo& row = info(s.op);
     if (has(row.flags, Flag::Call)) {
       const std::uint8_t touched = called.by(function, s);

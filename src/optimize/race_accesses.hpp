@@ -19,8 +19,13 @@ struct SharedAccess {
   bool writes = false;
   /// Atomic, volatile, relaxed, acquire or release: such do not race with each other.
   bool strong = false;
-  /// The write happens some time before the next cp.async.wait_*.
-  bool asynchronous = false;
+  /// When the write has happened.
+  enum class Done : std::uint8_t {
+    AtOnce,
+    Group,     ///< some time before the thread has waited for a group of copies
+    Mbarrier,  ///< some time before the phase of an mbarrier ends that counts it
+  };
+  Done done = Done::AtOnce;
   /// Which bytes of memory is not known: a call, a matrix of some stride, a bulk store.
   bool anywhere = false;
   std::uint32_t bytes = 0;  ///< of each thread, from its address on
@@ -31,8 +36,9 @@ struct SharedAccess {
 };
 
 /// The accesses of a kernel in the order of the text. Calls count as an access to anything if the
-/// function called, or one that it calls, may touch shared memory. Not among them are bulk copies
-/// and red.async, which complete by way of an mbarrier, and instructions outside the op table.
+/// function called, or one that it calls, may touch shared memory. Of what an mbarrier counts only
+/// bulk copies from global memory are among them, and of the instructions outside the op table
+/// none.
 [[nodiscard]] std::vector<SharedAccess> shared_accesses(const ptx::Module& module,
                                                         const ptx::Function& function);
 

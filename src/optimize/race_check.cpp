@@ -10,6 +10,7 @@
 #include "analysis/uniformity_sources.hpp"
 #include "optimize/race_regions.hpp"
 #include "optimize/race_rounds.hpp"
+#include "optimize/race_waits.hpp"
 
 namespace ptxgen::inline v0::optimize {
 
@@ -72,6 +73,7 @@ class ShapeCheck {
         orders_(orders_of(facts_, forms_.threads())),
         witnesses_(facts_, accesses_, orders_, shape),
         rounds_(facts_, affine_, shape),
+        waits_(facts_, forms_, accesses_, budget_),
         access_forms_(accesses_.size()),
         extents_(accesses_.size()),
         result_(result),
@@ -88,7 +90,7 @@ class ShapeCheck {
       compare_all(false, Pairs::Different);
     }
     for (std::uint32_t i = 0; i < accesses_.size(); ++i) {
-      if (accesses_[i].asynchronous && accesses_[i].writes) compare_copy(i);
+      if (accesses_[i].done != SharedAccess::Done::AtOnce && accesses_[i].writes) compare_copy(i);
     }
     return std::move(pairs_);
   }
@@ -118,12 +120,13 @@ class ShapeCheck {
       for (const std::uint32_t segment : region.members())
         inside.insert(inside.end(), by_segment[segment].begin(), by_segment[segment].end());
       std::sort(inside.begin(), inside.end());
-      compare(segments, region, inside, pairs);
+      reached_.clear();
+      compare(segments, region, starts, inside, pairs);
     }
   }
 
-  void compare(const Segments& segments, Region& region, const std::vector<std::uint32_t>& inside,
-               Pairs pairs) {
+  void compare(const Segments& segments, Region& region, std::span<const std::uint32_t> starts,
+               const std::vector<std::uint32_t>& inside, Pairs pairs) {
     for (std::size_t x = 0; x < inside.size(); ++x) {
       for (std::size_t y = x; y < inside.size(); ++y) {
         const std::uint32_t a = inside[x], b = inside[y];
@@ -131,6 +134,12 @@ class ShapeCheck {
           continue;
         if (++comparisons_ > kMostComparisons) result_.incomplete = true;
         if (result_.incomplete) return;
+        if (is_bulk(a) || is_bulk(b)) {
+          // What a warp orders it has not waited for.
+          if (pairs != Pairs::SameWarp && !waited(segments, starts, a, b))
+            compare(segments, region, a, b, Pairs::Different);
+          continue;
+        }
         compare(segments, region, a, b, pairs);
       }
     }
@@ -224,6 +233,8 @@ class ShapeCheck {
     RacePair& pair = add(a, b, met);
     pair.in_warp = pairs == Pairs::SameWarp;
     pair.follows = leads(segments, region, accesses_[pair.first], accesses_[pair.second]);
+    pair.copying = is_bulk(a) || is_bulk(b);
+    if (pair.copying) return;
     const std::uint32_t home = segments.of(accesses_[a].statement);
     pair.same_value = writes_one_value(a, b, region.contains(home) && !region.leads(home, home));
     if (pair.same_value) return;
@@ -351,7 +362,8 @@ class ShapeCheck {
   bool writes_one_value(std::uint32_t a, std::uint32_t b, bool once) {
     const SharedAccess& x = accesses_[a];
     const SharedAccess& y = accesses_[b];
-    if (!x.writes || !y.writes || x.reads || y.reads || x.asynchronous || y.asynchronous)
+    if (!x.writes || !y.writes || x.reads || y.reads || x.done != SharedAccess::Done::AtOnce ||
+        y.done != SharedAccess::Done::AtOnce)
       return false;
     const Function& function = facts_.function();
     const auto operands = function.operands_of(function.body[x.statement]);
@@ -390,7 +402,7 @@ class ShapeCheck {
     const auto scan = [&](std::uint32_t from, std::uint32_t block, std::uint64_t groups) {
       for (std::uint32_t i = from; i < cfg.blocks()[block].end; ++i) {
         const Instruction& s = function.body[i];
-        if (waits_for(function, s, groups)) return;
+        if (is_bulk(copy) ? waits_.at(i, copy) : waits_for(function, s, groups)) return;
         if (s.is(Op::cp_async_commit_group) && !s.guard.present()) ++groups;
         const auto at = std::lower_bound(accesses_.begin(), accesses_.end(), i,
                                          [](const SharedAccess& access, std::uint32_t statement) {
@@ -399,8 +411,10 @@ class ShapeCheck {
         if (at == accesses_.end() || at->statement != i) continue;
         compare_with_copy(copy, static_cast<std::uint32_t>(at - accesses_.begin()));
       }
+      const std::uint32_t only = only_way(accesses_[copy].statement, block);
       for (const std::uint32_t to : cfg.successors(block)) {
-        if (to < seen.size() && !seen[to]) open.emplace(groups, to);
+        if (to < seen.size() && !seen[to] && (only == kNone || to == only))
+          open.emplace(groups, to);
       }
     };
     scan(accesses_[copy].statement + 1, cfg.block_of(accesses_[copy].statement), 0);
@@ -415,10 +429,28 @@ class ShapeCheck {
     }
   }
 
+  /// Where a thread goes on behind a block that has executed a guarded statement, if one and the
+  /// same value decides about both; else kNone.
+  std::uint32_t only_way(std::uint32_t statement, std::uint32_t block) {
+    const Function& function = facts_.function();
+    const analysis::Cfg& cfg = facts_.cfg();
+    const std::uint32_t end = cfg.blocks()[block].terminator;
+    const Guard& held = function.body[statement].guard;
+    if (end == kNone || !held.present() || !function.body[end].is(Op::bra)) return kNone;
+    const Guard& asked = function.body[end].guard;
+    if (!asked.present() || asked.predicate != held.predicate) return kNone;
+    const std::uint32_t reg = facts_.index().find(held.predicate);
+    const std::uint32_t version = facts_.versions().read(statement, reg);
+    if (version == kNone || version != facts_.versions().read(end, reg)) return kNone;
+    // In a loop it may be another value by then.
+    if (cfg.loops().innermost(facts_.versions()[version].block) != kNoNode) return kNone;
+    return held.negated == asked.negated ? cfg.successors(block).front() : block + 1;
+  }
+
   void compare_with_copy(std::uint32_t copy, std::uint32_t other) {
     const auto key = std::minmax(copy, other);
     if (!accesses_[copy].conflicts(accesses_[other]) || apart(copy, other) ||
-        found_.count(key) != 0)
+        found_.count(key) != 0 || (is_bulk(copy) && is_bulk(other)))
       return;
     if (++comparisons_ > kMostComparisons) result_.incomplete = true;
     const Comparison comparison{&form(copy),
@@ -438,6 +470,59 @@ class ShapeCheck {
     pair.not_known = unknown(met, copy, other);
   }
 
+  // Copies that an mbarrier counts ------------------------------------------------------------
+
+  [[nodiscard]] bool is_bulk(std::uint32_t access) const {
+    return accesses_[access].done == SharedAccess::Done::Mbarrier;
+  }
+
+  /// Of a bulk copy and another access that no barrier parts: whether each thread comes to the
+  /// other access from the region's start, and from there to the copy, by way of a wait at an
+  /// mbarrier, at first the copy's own. Two copies are never compared: who waits until a place is
+  /// free for one has not waited for the other, which may fill another place.
+  bool waited(const Segments& segments, std::span<const std::uint32_t> starts, std::uint32_t a,
+              std::uint32_t b) {
+    if (is_bulk(a) && is_bulk(b)) return true;
+    const std::uint32_t copy = is_bulk(a) ? a : b;
+    const std::uint32_t other = is_bulk(a) ? b : a;
+    const auto& from_start = reached(segments, copy, [&](std::vector<std::uint32_t>& from) {
+      for (const std::uint32_t segment : starts) from.push_back(segments.first(segment));
+    });
+    if (from_start[accesses_[other].statement]) return false;
+    const auto& from_other = reached(segments, other, [&](std::vector<std::uint32_t>& from) {
+      from.push_back(accesses_[other].statement + 1);
+    });
+    return !from_other[accesses_[copy].statement];
+  }
+
+  /// The statements of the region to which control may come from some of it without a wait: of a
+  /// copy at its mbarrier, of another access at any.
+  const std::vector<bool>& reached(const Segments& segments, std::uint32_t access,
+                                   const std::function<void(std::vector<std::uint32_t>&)>& start) {
+    std::vector<bool>& found = reached_[access];
+    if (!found.empty()) return found;
+    const auto statements = static_cast<std::uint32_t>(facts_.function().body.size());
+    found.assign(statements, false);
+    std::vector<std::uint32_t> open;
+    start(open);
+    std::erase(open, statements);
+    while (!open.empty()) {
+      std::uint32_t i = open.back();
+      open.pop_back();
+      const std::uint32_t segment = segments.of(i);
+      for (; i < segments.end(segment) && !found[i]; ++i) {
+        found[i] = true;
+        if (++visits_ > kMostVisits) result_.incomplete = true;
+        if (is_bulk(access) ? waits_.at(i, access) : waits_.at(i)) break;
+      }
+      if (i != segments.end(segment)) continue;
+      for (const std::uint32_t to : segments.successors(segment)) {
+        if (segments.first(to) < statements) open.push_back(segments.first(to));
+      }
+    }
+    return found;
+  }
+
   analysis::Facts facts_;
   analysis::Affine affine_;
   std::span<const analysis::Loop> loops_;
@@ -447,6 +532,8 @@ class ShapeCheck {
   std::vector<Orders> orders_;  ///< by statement
   Witnesses witnesses_;
   Rounds rounds_;
+  MbarrierWaits waits_;
+  std::map<std::uint32_t, std::vector<bool>> reached_;  ///< see `reached`, of the region
   std::vector<std::optional<AccessForm>> access_forms_;
   std::vector<std::optional<Extent>> extents_;
   RaceCheck& result_;

@@ -124,6 +124,11 @@ class Report {
                  : "this write and that" + other_place(pair) +
                        " put the same value into the same bytes; no barrier lies between";
     }
+    if (pair.copying && first.done == SharedAccess::Done::Mbarrier)
+      return "this copy may still be under way, or come too early, at the " + noun(second) +
+             other_place(pair) +
+             ", and may touch the same bytes; not every way between them leads by a wait at an "
+             "mbarrier";
     if (pair.copying)
       return "this copy may still be under way at the " + noun(second) + other_place(pair) +
              ", and may touch the same bytes; nothing waits for it before";
@@ -158,6 +163,11 @@ class Report {
   }
 
   std::string cure(const RacePair& pair) const {
+    if (pair.copying && check_.accesses[pair.first].done == SharedAccess::Done::Mbarrier)
+      return "before the bytes are touched: mbarrier.try_wait at the copy's mbarrier until its "
+             "phase "
+             "has ended, in each thread, or in one with bar.sync behind it; before they are copied "
+             "over: bar.sync, or a wait at an mbarrier at which all arrive who touch them";
     if (pair.copying) return "cp.async.wait_all (or wait_group 0), then bar.sync, before it";
     if (pair.in_warp)
       return "bar.warp.sync between the two, or bar.sync where all threads of the block come";

@@ -11,11 +11,6 @@ import shutil
 import signal
 import subprocess
 
-try:
-    import resource
-except ImportError:
-    resource = None
-
 SOURCES = ("src", "include")
 MEMORY = 8 << 30  # bytes that a mutant may write before it is taken for one that never ends
 LIBRARY = "CMakeFiles/ptxgen.dir/"  # its objects
@@ -42,12 +37,18 @@ def said_by(call, folder):
     return (run.stdout + run.stderr)[-4000:] if run.returncode else None
 
 
+def limited(command):
+    """The command with the limit on its memory, which has to be there before it begins: the emulator
+    reserves as many addresses as it gets, and a limit set behind that leaves it nothing to write."""
+    if os.name != "posix":
+        return command
+    return ["sh", "-c", f'ulimit -d {MEMORY >> 10} 2>/dev/null; exec "$0" "$@"', *command]
+
+
 def passes(command, folder, timeout):
     """(whether the program passes, how it ended, the end of what it printed)"""
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE,
+    process = subprocess.Popen(limited(command), cwd=folder, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, start_new_session=True)
-    if hasattr(resource, "prlimit"):
-        resource.prlimit(process.pid, resource.RLIMIT_DATA, (MEMORY, MEMORY))
     try:
         output, _ = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:

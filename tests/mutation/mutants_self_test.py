@@ -21,6 +21,10 @@ while part.LIMIT > 1:
 """
 PROGRAMS = {"check": CHECK, "broken": "import part_that_is_not_there\n", "blind": "",
             "unlinked": ""}
+if os.name == "posix":
+    PROGRAMS["limited"] = """import resource
+assert resource.getrlimit(resource.RLIMIT_DATA)[0] != resource.RLIM_INFINITY
+"""
 
 
 def mutant(name, find, replace, **more):
@@ -177,6 +181,9 @@ def run(script):
             check("the refusal", expected in str(error), True)
     check("who noticed", results([mutant("any", "a < b", "a > b")], ["blind", "check"])[0]["by"],
           "check")
+    if "limited" in PROGRAMS:
+        check("a limit on memory, before the program begins",
+              ends([mutant("any", "a < b", "a > b")], ["limited"]), [("any", "survived", False)])
     check_resumed(script, check, results, PythonTree)
     check_record(script, check)
 

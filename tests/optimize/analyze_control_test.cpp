@@ -80,6 +80,22 @@ loop_end:
 )") == "");
 }
 
+TEST_CASE("behind a label that something branches to, no loop was lost") {
+  CHECK(loops(R"(  ld.param.u32 %r1, [n];
+  mov.u32 %r2, 0;
+  setp.eq.u32 %p2, %r1, 7;
+  @%p2 bra BOTH;
+  st.shared.u32 [tile], 1;
+BOTH:
+  add.u32 %r2, %r2, 1;
+  setp.lt.u32 %p1, %r2, %r1;
+  @%p1 bra DONE;
+  st.shared.u32 [tile], 2;
+DONE:
+  ret;
+)") == "");
+}
+
 TEST_CASE("a loop without a way out") {
   CHECK(loops(R"(  mov.u32 %r2, 0;
 L:

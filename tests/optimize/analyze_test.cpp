@@ -259,6 +259,13 @@ TEST_CASE("sums that keep what they have") {
                        "  st.shared.f32 [other], %f3;\n"),
               "stale-accumulator") == "");
   CHECK(found(sum_loop("  add.f32 %f3, %f1, %f2;\n", store), "stale-accumulator") == "");
+  // What goes on from the sum is no sum: the product of a round, a test of it.
+  CHECK(found(sum_loop("  add.f32 %f3, %f1, %f2;\n  mul.f32 %f4, %f3, %f2;\n",
+                       "  st.shared.f32 [other], %f4;\n"),
+              "stale-accumulator") == "");
+  CHECK(found(sum_loop("  add.f32 %f3, %f1, %f2;\n  setp.gt.f32 %p2, %f3, 0f00000000;\n",
+                       "  @%p2 st.shared.f32 [other], %f1;\n"),
+              "stale-accumulator") == "");
   // Nothing changes from round to round.
   CHECK(found(sum_loop("  add.f32 %f3, %f1, %f1;\n", "  st.shared.f32 [other], %f3;\n"),
               "stale-accumulator") == "");

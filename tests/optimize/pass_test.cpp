@@ -9,6 +9,7 @@
 #include "ptxgen/optimize/pass.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/printer.hpp"
+#include "ptxgen/ptx/verifier.hpp"
 #include "ptxgen/support/error.hpp"
 
 namespace {
@@ -337,4 +338,16 @@ TEST_CASE("functions that the verifier refuses are left alone, and nobody is bla
   CHECK(report.passes.at(0).fired() == 1);
   CHECK(visited == std::vector<std::string>{"first"});
   CHECK(ptx::print(module).find("mov.u64 %r0, 3;") != std::string::npos);
+}
+
+TEST_CASE("nobody is blamed for what is wrong with the module itself") {
+  std::string text = kText;
+  text.replace(text.find("8.0"), 3, "6.0");
+  ptx::Module module = ptx::parse(text);
+  const std::vector<Finding> before = ptx::verify(module);
+  REQUIRE(before.size() == 1);
+  CHECK(before[0].rule == "version-too-low");
+  const auto list = list_with("dead_code", counts_up);
+  const PipelineReport report = run_passes(module, {.passes = {"dead_code"}}, list);
+  CHECK(report.passes.at(0).fired() == 2);
 }

@@ -38,6 +38,27 @@ TEST_CASE("a barrier whose number threads disagree about orders nothing") {
 
 TEST_CASE("where threads may arrive at any barrier without waiting, none orders") {
   CHECK_FALSE(races(kOwn + kWrite + "  bar.sync 0;\n" + kRead + "  bar.arrive %r9, 64;\n").empty());
+  CHECK_FALSE(races(kOwn + kWrite + "  bar.sync 1;\n" + kRead + "  bar.arrive 1, 64;\n").empty());
+  CHECK_FALSE(races(kOwn + kWrite + "  bar.sync %r9;\n" + kRead + "  bar.arrive 1, 64;\n").empty());
+  // At others they may.
+  CHECK(races(kOwn + kWrite + "  bar.sync 0;\n" + kRead + "  bar.arrive 1, 64;\n").empty());
+}
+
+TEST_CASE("behind the barriers of two arms is one place in time") {
+  const std::string arms = R"(  setp.lt.u32 %p1, %r1, 32;
+  @%p1 bra WRITES;
+  barrier.sync 0;
+  ld.shared.u32 %r3, [tile];
+  bra DONE;
+WRITES:
+  barrier.sync 0;
+  st.shared.u32 [%r2], %r1;
+DONE:
+)";
+  // The two may be barriers of other rounds, as far as counting goes, so that nothing is proved.
+  const std::string text = races(kOwn + arms);
+  CHECK(has(text, "warning: this write and the read at line 24"));
+  CHECK_FALSE(has(text, "error: "));
 }
 
 TEST_CASE("a copy writes as many bytes as it says") {
@@ -78,15 +99,21 @@ TEST_CASE("generic pointers point to shared memory only if some are made of its 
   CHECK_FALSE(races(kOwn + made).empty());
   const std::string parameter = "  st.u32 [%rd1], %r1;\n";
   CHECK(races(kOwn + parameter + kWrite).empty());
+  const std::string loaded = "  ld.global.u64 %rd3, [%rd1];\n  st.u32 [%rd3], %r1;\n";
+  CHECK(races(kOwn + loaded).empty());
+  CHECK_FALSE(races(kOwn + made.substr(0, made.find("  st")) + loaded).empty());
   // What comes from a parameter points elsewhere, whatever else is made.
   CHECK(races(kOwn + "  mov.u64 %rd2, tile;\n  cvta.shared.u64 %rd2, %rd2;\n" + parameter + kWrite)
             .empty());
+  // An access that says .shared points there wherever its address came from.
+  CHECK_FALSE(races(kOwn + "  st.shared.u32 [%rd1], %r1;\n").empty());
 }
 
-TEST_CASE("a call does what the functions do that its function calls") {
+TEST_CASE("a call does what the functions do that its function calls, and what those call") {
   const ptx::Module module = ptx::parse(
       ".version 8.7\n.target sm_90\n.address_size 64\n.shared .b32 s[64];\n"
-      ".func g()\n{\n  .reg .b32 %r<4>;\n  ld.shared.u32 %r1, [s];\n  ret;\n}\n"
+      ".func h()\n{\n  .reg .b32 %r<4>;\n  ld.shared.u32 %r1, [s];\n  ret;\n}\n"
+      ".func g()\n{\n  call h, ();\n  ret;\n}\n"
       ".func f()\n{\n  call g, ();\n  ret;\n}\n"
       ".visible .entry k()\n.reqntid 64, 1, 1\n{\n  .reg .b32 %r<4>;\n  mov.u32 %r1, %tid.x;\n"
       "  st.shared.u32 [s], %r1;\n  bar.sync 0;\n  st.shared.u32 [s], 1;\n  call f, ();\n"
@@ -139,6 +166,80 @@ TEST_CASE("three buffers in turn are not followed: a counter that wraps breaks t
                   .empty());
 }
 
+TEST_CASE("rounds of a loop are compared as far apart as its barrier lets threads be") {
+  // Row j is written, and row 2 - j read behind the barrier, for j from 0 to 2.
+  const std::string loop = R"(  mov.u32 %r5, 0;
+LOOP:
+  mad.lo.u32 %r6, %r5, 256, %r2;
+  st.shared.u32 [%r6], %r1;
+  bar.sync 0;
+  xor.b32 %r7, %r1, 1;
+  mov.u32 %r8, tile;
+  mad.lo.u32 %r7, %r7, 4, %r8;
+  sub.u32 %r8, 2, %r5;
+  mad.lo.u32 %r7, %r8, 256, %r7;
+  ld.shared.u32 %r3, [%r7];
+  add.u32 %r5, %r5, 1;
+  setp.lt.u32 %p1, %r5, 3;
+  @%p1 bra LOOP;
+)";
+  CHECK(races(kOwn + loop).empty());
+  // With a loop around it, row 0 is written again while the last round of before reads it.
+  CHECK_FALSE(races(kOwn + "  mov.u32 %r10, 0;\nOUTER:\n" + loop +
+                    "  add.u32 %r10, %r10, 1;\n  setp.lt.u32 %p2, %r10, %r9;\n"
+                    "  @%p2 bra OUTER;\n")
+                  .empty());
+}
+
+TEST_CASE("rounds of two loops are not followed side by side") {
+  CHECK_FALSE(races(kOwn + R"(  mov.u32 %r5, 0;
+ONE:
+  mad.lo.u32 %r6, %r5, 256, %r2;
+  st.shared.u32 [%r6], %r1;
+  bar.sync 0;
+  add.u32 %r5, %r5, 1;
+  setp.lt.u32 %p1, %r5, 3;
+  @%p1 bra ONE;
+  xor.b32 %r7, %r1, 1;
+  mov.u32 %r8, tile;
+  mad.lo.u32 %r7, %r7, 4, %r8;
+  mov.u32 %r5, 0;
+TWO:
+  mad.lo.u32 %r8, %r5, 256, %r7;
+  ld.shared.u32 %r3, [%r8];
+  bar.sync 0;
+  add.u32 %r5, %r5, 1;
+  setp.lt.u32 %p1, %r5, 3;
+  @%p1 bra TWO;
+)")
+                  .empty());
+}
+
+TEST_CASE("threads that have left a loop access nothing in its later rounds") {
+  const auto fill = [](const std::string& columns) {
+    return races(R"(  mov.u32 %r1, %tid.x;
+  mov.u32 %r9, tile;
+LOOP:
+  rem.u32 %r4, %r1, )" +
+                 columns + R"(;
+  mad.lo.u32 %r5, %r4, 4, %r9;
+  st.shared.u32 [%r5], %r1;
+  add.u32 %r1, %r1, 64;
+  setp.lt.u32 %p1, %r1, 100;
+  @%p1 bra LOOP;
+)");
+  };
+  CHECK(fill("100").empty());
+  CHECK_FALSE(fill("99").empty());
+}
+
+TEST_CASE("what each thread has loaded is another number for each") {
+  CHECK_FALSE(races(kOwn + "  mad.wide.u32 %rd2, %r1, 4, %rd1;\n  ld.global.u32 %r5, [%rd2];\n"
+                           "  mad.lo.u32 %r6, %r5, 4, %r2;\n  st.shared.u32 [%r6], %r1;\n")
+                  .empty());
+  CHECK(races(kOwn + "  mad.lo.u32 %r6, %r9, 4, %r2;\n  st.shared.u32 [%r6], %r1;\n").empty());
+}
+
 TEST_CASE("what is not known of two threads leaves a race possible, not proved") {
   const auto possible = [](const std::string& body) {
     const std::string text = races(kOwn + body);
@@ -155,5 +256,15 @@ TEST_CASE("what is not known of two threads leaves a race possible, not proved")
   possible(
       "  mov.u32 %r5, 0;\n  ld.global.u32 %r5, [%rd1];\n  mov.u32 %r6, tile;\n"
       "  mad.lo.u32 %r6, %r5, 4, %r6;\n" +
-      kWrite + "  ld.shared.u32 %r3, [%r6];\n");
+      kWrite + "  ld.shared.u32 %r3, [%r6];\n");  // Two threads that write one number, which only
+                                                  // running them tells.
+  possible(
+      "  mov.u32 %r5, 3;\n  add.u32 %r5, %r5, 4;\n  mov.u32 %r6, 7;\n"
+      "  setp.eq.u32 %p1, %r1, 0;\n  setp.eq.u32 %p2, %r1, 1;\n"
+      "  @%p1 st.shared.u32 [tile], %r5;\n  @%p2 st.shared.u32 [tile], %r6;\n");
+  // A barrier of the warp that is passed unless a parameter has one value.
+  possible(kWrite +
+           "  setp.eq.u32 %p1, %r9, 12345;\n  @%p1 bra SKIP;\n"
+           "  bar.warp.sync 0xffffffff;\nSKIP:\n  xor.b32 %r5, %r1, 1;\n  mov.u32 %r6, tile;\n"
+           "  mad.lo.u32 %r6, %r5, 4, %r6;\n  ld.shared.u32 %r3, [%r6];\n");
 }

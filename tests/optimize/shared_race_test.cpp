@@ -146,6 +146,35 @@ TEST_CASE("what depends on data is not shown") {
         "the other there is no barrier\n");
 }
 
+TEST_CASE("a barrier is missed between a write and a read behind it, nowhere else") {
+  const std::string somewhere = R"(  ld.param.u64 %rd1, [a];
+  ld.global.u32 %r5, [%rd1];
+  mov.u32 %r6, tile;
+  mad.lo.u32 %r6, %r5, 4, %r6;
+)";
+  // Behind a read, another write or an atomic operation the race is shared_race's alone.
+  for (const char* const pair : {"  ld.shared.u32 %r3, [%r6];\n  st.shared.u32 [%r2], %r1;\n",
+                                 "  st.shared.u32 [%r2], %r1;\n  st.shared.u32 [%r6], %r5;\n",
+                                 "  st.shared.u32 [%r2], %r1;\n"
+                                 "  atom.shared.add.u32 %r3, [%r6], 1;\n"}) {
+    CAPTURE(pair);
+    const std::string body = own_word(somewhere + pair);
+    CHECK(races(body).find("warning: ") != std::string::npos);
+    CHECK(missing(body) == "");
+  }
+  // With a loop around them the write comes before the read, too.
+  const std::string loop = R"(LOOP:
+  ld.shared.u32 %r3, [%r6];
+  st.shared.u32 [%r2], %r1;
+  add.u32 %r5, %r5, 1;
+  setp.lt.u32 %p1, %r5, 9;
+  @%p1 bra LOOP;
+)";
+  CHECK(missing(own_word(somewhere + loop)) ==
+        "25/24: warning: 'tile' is written here and read at line 24, and on some way from one to "
+        "the other there is no barrier\n");
+}
+
 TEST_CASE("conditions that depend on data leave a race possible") {
   const std::string body = own_word(R"(  ld.global.u32 %r5, [%rd1];
   setp.gt.u32 %p1, %r5, 3;
