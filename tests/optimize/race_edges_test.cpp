@@ -78,16 +78,23 @@ TEST_CASE("generic pointers point to shared memory only if some are made of its 
   CHECK_FALSE(races(kOwn + made).empty());
   const std::string parameter = "  st.u32 [%rd1], %r1;\n";
   CHECK(races(kOwn + parameter + kWrite).empty());
+  const std::string loaded = "  ld.global.u64 %rd3, [%rd1];\n  st.u32 [%rd3], %r1;\n" + kWrite;
+  CHECK(races(kOwn + loaded).empty());
+  CHECK_FALSE(races(kOwn + loaded + made).empty());
   // What comes from a parameter points elsewhere, whatever else is made.
   CHECK(races(kOwn + "  mov.u64 %rd2, tile;\n  cvta.shared.u64 %rd2, %rd2;\n" + parameter + kWrite)
             .empty());
+}
+
+TEST_CASE("a parameter may say where in shared memory, to what is no generic address") {
+  CHECK_FALSE(races(kOwn + "  st.shared.u32 [%rd1], %r1;\n").empty());
 }
 
 TEST_CASE("a call does what the functions do that its function calls") {
   const ptx::Module module = ptx::parse(
       ".version 8.7\n.target sm_90\n.address_size 64\n.shared .b32 s[64];\n"
       ".func g()\n{\n  .reg .b32 %r<4>;\n  ld.shared.u32 %r1, [s];\n  ret;\n}\n"
-      ".func f()\n{\n  call g, ();\n  ret;\n}\n"
+      ".func h()\n{\n  call g, ();\n  ret;\n}\n.func f()\n{\n  call h, ();\n  ret;\n}\n"
       ".visible .entry k()\n.reqntid 64, 1, 1\n{\n  .reg .b32 %r<4>;\n  mov.u32 %r1, %tid.x;\n"
       "  st.shared.u32 [s], %r1;\n  bar.sync 0;\n  st.shared.u32 [s], 1;\n  call f, ();\n"
       "  ret;\n}\n");
@@ -156,4 +163,9 @@ TEST_CASE("what is not known of two threads leaves a race possible, not proved")
       "  mov.u32 %r5, 0;\n  ld.global.u32 %r5, [%rd1];\n  mov.u32 %r6, tile;\n"
       "  mad.lo.u32 %r6, %r5, 4, %r6;\n" +
       kWrite + "  ld.shared.u32 %r3, [%r6];\n");
+  // Arms with a barrier each, of two numbers: no launch gets past them.
+  possible(
+      "  setp.lt.u32 %p1, %r1, 32;\n  @%p1 bra FIRST;\n  bar.sync 1;\n"
+      "  st.shared.u32 [%r2], %r1;\n  bra END;\nFIRST:\n  bar.sync 2;\n"
+      "  ld.shared.u32 %r3, [%r2+128];\nEND:\n");
 }
