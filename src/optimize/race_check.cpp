@@ -438,9 +438,9 @@ class ShapeCheck {
     const Guard& held = function.body[statement].guard;
     if (end == kNone || !held.present() || !function.body[end].is(Op::bra)) return kNone;
     const Guard& asked = function.body[end].guard;
-    if (!asked.present() || asked.predicate != held.predicate) return kNone;
     const std::uint32_t reg = facts_.index().find(held.predicate);
     const std::uint32_t version = facts_.versions().read(statement, reg);
+    // What a branch reads is its guard, so that this is the same predicate, too.
     if (version == kNone || version != facts_.versions().read(end, reg)) return kNone;
     // In a loop it may be another value by then.
     if (cfg.loops().innermost(facts_.versions()[version].block) != kNoNode) return kNone;

@@ -93,6 +93,11 @@ TEST_CASE("one thread may wait for all, if a barrier tells them") {
                     "MEET:\n  bar.sync 0;\n" + kRead + copy() +
                     "  add.u32 %r9, %r9, 1;\n  setp.lt.u32 %p4, %r9, 99;\n  @%p4 bra L;\n")
                   .empty());
+  // In the round behind the copy nobody waits, although barriers part all others from it.
+  CHECK_FALSE(races(kStart + "L:\n  setp.eq.u32 %p1, %r1, %r9;\n  @!%p1 bra MEET;\n" + wait("W") +
+                    "MEET:\n  bar.sync 0;\n" + kRead + "  bar.sync 0;\n" + copy() +
+                    "  add.u32 %r9, %r9, 64;\n  setp.lt.u32 %p4, %r9, 999;\n  @%p4 bra L;\n")
+                  .empty());
 }
 
 TEST_CASE("a wait counts at the copy's mbarrier, without a guard, if its answer is read") {
@@ -141,6 +146,12 @@ TEST_CASE("what orders a warp takes nothing from a wait before it") {
   CHECK(races(kStart + "L:\n" + copy() + wait("W") + "  bar.warp.sync 0xffffffff;\n" + kRead +
               "  bar.sync 0;\n  add.u32 %r9, %r9, 1;\n  setp.lt.u32 %p4, %r9, 99;\n"
               "  @%p4 bra L;\n") == "");
+}
+
+TEST_CASE("what orders a warp is no place from which a wait has to be on the way") {
+  CHECK(races(kStart + "L:\n" + copy() + wait("W") + "  bar.warp.sync 0xffffffff;\n" + kRead +
+              "  mbarrier.arrive.shared.b64 _, [%r5];\n" + wait("E", "%r5") +
+              "  add.u32 %r9, %r9, 1;\n  setp.lt.u32 %p4, %r9, 99;\n  @%p4 bra L;\n") == "");
 }
 
 TEST_CASE("a copy into the block's own window is one too") {

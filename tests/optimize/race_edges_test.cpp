@@ -191,6 +191,30 @@ LOOP:
                   .empty());
 }
 
+TEST_CASE("a test that some rounds pass by ends nothing for certain") {
+  // Up to 100 all words are others, and up to 400 they come again.
+  const auto rounds = [](const std::string& guard) {
+    return races(R"(  ld.param.u32 %r10, [n];
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r9, tile;
+  setp.gt.u32 %p3, %r10, 5;
+LOOP:
+  rem.u32 %r4, %r1, 100;
+  mad.lo.u32 %r5, %r4, 4, %r9;
+  st.shared.u32 [%r5], %r1;
+  add.u32 %r1, %r1, 64;
+)" + guard + R"(  setp.ge.u32 %p1, %r1, 100;
+  @%p1 bra DONE;
+SKIP:
+  setp.lt.u32 %p2, %r1, 400;
+  @%p2 bra LOOP;
+DONE:
+)");
+  };
+  CHECK(rounds("").empty());
+  CHECK_FALSE(rounds("  @%p3 bra SKIP;\n").empty());
+}
+
 TEST_CASE("rounds of two loops are not followed side by side") {
   CHECK_FALSE(races(kOwn + R"(  mov.u32 %r5, 0;
 ONE:
@@ -231,6 +255,27 @@ LOOP:
   };
   CHECK(fill("100").empty());
   CHECK_FALSE(fill("99").empty());
+}
+
+TEST_CASE("a number that each thread has another multiple of") {
+  CHECK_FALSE(races(kOwn + "  mad.lo.u32 %r5, %r1, %r9, %r1;\n  mov.u32 %r6, tile;\n"
+                           "  mad.lo.u32 %r6, %r5, 4, %r6;\n  st.shared.u32 [%r6], %r1;\n")
+                  .empty());
+}
+
+TEST_CASE("a counter times a number of the thread comes back as often as the counter does") {
+  const auto rounds = [](const std::string& row) {
+    return races(kOwn +
+                 "  mov.u32 %r5, 0;\nLOOP:\n  mul.lo.u32 %r6, %r5, %r1;\n"
+                 "  and.b32 %r6, %r6, 1;\n  mad.lo.u32 %r7, %r6, 256, %r2;\n"
+                 "  st.shared.u32 [%r7], %r1;\n  xor.b32 %r8, %r1, 1;\n  mov.u32 %r10, tile;\n"
+                 "  mad.lo.u32 %r8, %r8, 4, %r10;\n  mad.lo.u32 %r8, %r6, 256, %r8;\n"
+                 "  ld.shared.u32 %r3, [%r8+" +
+                 row +
+                 "];\n  add.u32 %r5, %r5, 1;\n  setp.lt.u32 %p1, %r5, %r9;\n  @%p1 bra LOOP;\n");
+  };
+  CHECK(rounds("512").empty());
+  CHECK_FALSE(rounds("256").empty());
 }
 
 TEST_CASE("what each thread has loaded is another number for each") {
