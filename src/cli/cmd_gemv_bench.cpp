@@ -5,8 +5,7 @@
 #include <optional>
 
 #include "cli/commands.hpp"
-#include "cli/device_choice.hpp"
-#include "cli/gemv_bench/run.hpp"
+#include "cli/gemv_bench/measuring.hpp"
 #include "cli/new_file.hpp"
 #include "cli/numbers.hpp"
 
@@ -15,18 +14,10 @@ namespace ptxgen::cli {
 namespace {
 
 struct Options {
-  std::string shapes;
-  std::string layout = "T,R";
-  std::string dtype = "f32,f16,bf16";
+  MeasuringWords measuring;
   std::string with = "cublas,nvrtc,roofline,copy";
-  std::string n;
   std::string rotation;
-  std::string chain;
   std::string lead;
-  std::string seconds;
-  std::uint64_t seed = 0;
-  std::string device;
-  std::string gpu;
   std::string out;
   std::string csv;
   std::string output;
@@ -42,15 +33,9 @@ struct Options {
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;
 
 BenchOptions bench_options(const Options& options, const DeviceInfo& device) {
-  BenchOptions made = default_bench_options(device);
-  const bool emulated = device.kind == DeviceKind::Emulator;
-  made.shapes =
-      bench_shapes(options.shapes.empty() ? (emulated ? "256x256" : "grid") : options.shapes);
-  made.layouts = bench_layouts(options.layout);
-  made.types = bench_types(options.dtype);
+  BenchOptions made = bench_options(options.measuring, device);
   made.arms = arm_choice(options.with);
   MeasureOptions& measure = made.measure;
-  if (!options.n.empty()) measure.samples = whole_number("--n", options.n, 1, 1'000'000);
   if (options.isolated || options.chained || options.stream) {
     measure.metrics.clear();
     if (options.isolated) measure.metrics.push_back(Metric::Isolated);
@@ -61,16 +46,8 @@ BenchOptions bench_options(const Options& options, const DeviceInfo& device) {
   if (!options.rotation.empty()) {
     made.rotation_bytes = whole_number("--rotation", options.rotation, 0, kMostBytes);
   }
-  if (!options.chain.empty()) {
-    made.least_chain =
-        static_cast<std::uint32_t>(whole_number("--chain", options.chain, 1, 1u << 20));
-  }
   if (!options.lead.empty()) made.lead_bytes = whole_number("--lead", options.lead, 16, kMostBytes);
-  if (!options.seconds.empty()) {
-    made.seconds = static_cast<double>(whole_number("--seconds", options.seconds, 0, 1'000'000));
-  }
   made.ceilings = !options.no_ceilings;
-  made.seed = options.seed;
   return made;
 }
 
@@ -123,21 +100,18 @@ void complain(const BenchRun& run) {
 
 void gemv_bench_command(const Options& options, int& exit_code) {
   const Settings settings = Settings::from_environment();
+  const MeasuringWords& words = options.measuring;
   const DeviceChoice choice =
-      choose_device(options.device, options.gpu.empty() ? "" : "--gpu", settings);
-  const ptx::Gpu gpu = chosen_gpu(options.gpu, choice, "sm_90");
+      choose_device(words.device, words.gpu.empty() ? "" : "--gpu", settings);
+  const ptx::Gpu gpu = chosen_gpu(words.gpu, choice, "sm_90");
   const Device device = open_device(choice, gpu, settings);
   const BenchOptions wanted = bench_options(options, device.info());
   Files files = files_of(options);
 
-  const bool chatty = is_terminal(Stream::Err);
-  const BenchProgress progress = [chatty](std::size_t done, std::size_t all,
-                                          const std::string& what) {
-    if (chatty) std::cerr << "\r[" << done << '/' << all << "] " << what << "\x1b[K" << std::flush;
-  };
+  ProgressLine line;
   const BenchRun run =
-      run_bench(device, machine_of(device, choice.name), wanted, settings, progress);
-  if (chatty) std::cerr << "\r\x1b[K" << std::flush;
+      run_bench(device, machine_of(device, choice.name), wanted, settings, line.shower());
+  line.end();
 
   const std::string json = json_of(run);
   const std::string page = page_of(run);
@@ -156,26 +130,16 @@ void add_gemv_bench(CLI::App& app, int& exit_code) {
   Command command(app, "gemv-bench",
                   "Measure GEMV beside cuBLAS, NVRTC, a roofline and a copy; check every result");
   command.footer("Example: ptxgen gemv-bench --shapes grid,llama-2-7b --out results");
-  command.add_option("--shapes", options->shapes,
-                     "grid, decode, a model or KxN, with commas between (default grid; emulator "
-                     "256x256)");
-  command.add_option("--layout", options->layout, "T, R").capture_default_str();
-  command.add_option("--dtype", options->dtype, "f32, f16, bf16").capture_default_str();
+  add_measuring(command, options->measuring);
   command.add_option("--with", options->with, "what is measured beside the plan: " + arm_words())
       .capture_default_str();
-  command.add_option("--n", options->n, "samples of each (default 200; emulator 5)");
   command.add_flag("--isolated", options->isolated, "single launches (default: and chains)");
   command.add_flag("--chained", options->chained, "chains of launches in a graph");
   command.add_flag("--stream", options->stream, "launches in a stream, by the host's clock");
   command.add_option("--rotation", options->rotation,
                      "bytes of all matrices of a problem (default 4 times the L2)");
-  command.add_option("--chain", options->chain, "launches of a chain (default 64; emulator 4)");
   command.add_option("--lead", options->lead,
                      "bytes read before each sample (default twice the L2)");
-  command.add_option("--seconds", options->seconds, "begin no problem after so many");
-  command.add_option("--seed", options->seed, "of the random inputs").capture_default_str();
-  command.add_option("--device", options->device, "auto, emulator or cuda:N");
-  command.add_option("--gpu", options->gpu, "the GPU to emulate: h200, ..., or sm_90 and the like");
   command.add_option("--out", options->out,
                      "a folder for gemv-bench.json, gemv-bench.csv and gemv-bench.md");
   command.add_option("--csv", options->csv, "one line for each problem, arm and metric");

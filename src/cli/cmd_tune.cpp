@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
-#include "cli/device_choice.hpp"
+#include "cli/gemv_bench/measuring.hpp"
 #include "cli/gemv_bench/tune.hpp"
 #include "cli/gemv_report.hpp"
 #include "cli/numbers.hpp"
@@ -17,17 +17,9 @@ namespace ptxgen::cli {
 namespace {
 
 struct Options {
-  std::string shapes;
-  std::string layout = "T,R";
-  std::string dtype = "f32,f16,bf16";
+  MeasuringWords measuring;
   std::string xy = "same,f32";
   std::string candidates = "8";
-  std::string n;
-  std::string chain;
-  std::string seconds;
-  std::uint64_t seed = 0;
-  std::string device;
-  std::string gpu;
   std::string folder;
   std::string output;
   bool rehearse = false;
@@ -46,33 +38,23 @@ std::vector<std::string> xy_of(const std::string& text) {
 }
 
 TuneOptions tune_options(const Options& options, const DeviceInfo& device) {
-  const bool emulated = device.kind == DeviceKind::Emulator;
-  const BenchOptions usual = default_bench_options(device);
+  const BenchOptions bench = bench_options(options.measuring, device);
   TuneOptions made;
-  made.problems = tune_problems(
-      bench_shapes(options.shapes.empty() ? (emulated ? "256x256" : "grid") : options.shapes),
-      bench_layouts(options.layout), bench_types(options.dtype), xy_of(options.xy));
+  made.problems = tune_problems(bench.shapes, bench.layouts, bench.types, xy_of(options.xy));
   made.candidates = whole_number("--candidates", options.candidates, 1, 1000);
   made.measure.metrics = {Metric::Chained};
-  made.measure.samples =
-      options.n.empty() ? usual.measure.samples : whole_number("--n", options.n, 1, 1'000'000);
-  made.rotation_bytes = usual.rotation_bytes;
-  made.least_chain = usual.least_chain;
-  if (!options.chain.empty()) {
-    made.least_chain =
-        static_cast<std::uint32_t>(whole_number("--chain", options.chain, 1, 1u << 20));
-  }
-  made.lead_bytes = usual.lead_bytes;
-  if (!options.seconds.empty()) {
-    made.seconds = static_cast<double>(whole_number("--seconds", options.seconds, 0, 1'000'000));
-  }
-  made.seed = options.seed;
+  made.measure.samples = bench.measure.samples;
+  made.rotation_bytes = bench.rotation_bytes;
+  made.least_chain = bench.least_chain;
+  made.lead_bytes = bench.lead_bytes;
+  made.seconds = bench.seconds;
+  made.seed = bench.seed;
   return made;
 }
 
 void refuse_emulator(const Options& options, const DeviceChoice& choice) {
   if (!choice.emulator) return;
-  if (options.rehearse && !options.device.empty()) return;
+  if (options.rehearse && !options.measuring.device.empty()) return;
   throw UsageError(
       "tune chooses by time, and the emulator's times say nothing about a GPU; run it on a machine "
       "with a GPU, or see that it works with --device emulator --rehearse");
@@ -125,10 +107,11 @@ nlohmann::json as_json(const std::vector<TunedRecord>& records, const std::strin
 
 void tune_command(const Options& options, int& exit_code) {
   const Settings settings = Settings::from_environment();
+  const MeasuringWords& words = options.measuring;
   const DeviceChoice choice =
-      choose_device(options.device, options.gpu.empty() ? "" : "--gpu", settings);
+      choose_device(words.device, words.gpu.empty() ? "" : "--gpu", settings);
   refuse_emulator(options, choice);
-  const ptx::Gpu gpu = chosen_gpu(options.gpu, choice, "sm_90");
+  const ptx::Gpu gpu = chosen_gpu(words.gpu, choice, "sm_90");
   const Device device = open_device(choice, gpu, settings);
   const TuneOptions wanted = tune_options(options, device.info());
   const std::string folder = options.folder.empty() ? tuned_folder(settings) : options.folder;
@@ -137,7 +120,7 @@ void tune_command(const Options& options, int& exit_code) {
         "there is no folder for measured plans: PTXGEN_TUNED is off, or no cache folder is known; "
         "say --folder");
   }
-  const bool chatty = is_terminal(Stream::Err);
+  ProgressLine line;
   std::vector<TunedRecord> records;
   std::string file;
   FileSystem files;
@@ -146,12 +129,8 @@ void tune_command(const Options& options, int& exit_code) {
     file = keep_tuned(folder, std::span(&record, 1), files);
     records.push_back(std::move(record));
   };
-  tune(device, wanted, settings, keep,
-       [chatty](std::size_t done, std::size_t all, const std::string& what) {
-         if (!chatty) return;
-         std::cerr << "\r[" << done << '/' << all << "] " << what << "\x1b[K" << std::flush;
-       });
-  if (chatty) std::cerr << "\r\x1b[K" << std::flush;
+  tune(device, wanted, settings, keep, line.shower());
+  line.end();
   for (const TunedRecord& record : records) {
     if (!record.plan)
       std::cerr << "ptxgen: " << to_text(record.problem) << ": " << record.failure << '\n';
@@ -173,20 +152,11 @@ void add_tune(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   Command command(app, "tune", "Measure the planner's short list; the launcher uses the best");
   command.footer("Example: ptxgen tune --shapes llama-2-7b --layout R --dtype bf16");
-  command.add_option("--shapes", options->shapes,
-                     "grid, decode, a model or KxN, with commas between (default grid)");
-  command.add_option("--layout", options->layout, "T, R").capture_default_str();
-  command.add_option("--dtype", options->dtype, "f32, f16, bf16").capture_default_str();
+  add_measuring(command, options->measuring);
   command.add_option("--xy", options->xy, "x and y: same as the weights, f32")
       .capture_default_str();
   command.add_option("--candidates", options->candidates, "of the planner's ranking")
       .capture_default_str();
-  command.add_option("--n", options->n, "samples of each (default 200; emulator 5)");
-  command.add_option("--chain", options->chain, "launches of a chain (default 64; emulator 4)");
-  command.add_option("--seconds", options->seconds, "begin no problem after so many");
-  command.add_option("--seed", options->seed, "of the random inputs").capture_default_str();
-  command.add_option("--device", options->device, "auto, emulator or cuda:N");
-  command.add_option("--gpu", options->gpu, "the GPU to emulate: h200, ..., or sm_90 and the like");
   command.add_option("--folder", options->folder,
                      "for the file of the device (default: PTXGEN_TUNED, else the cache's)");
   command.add_option("-o,--output", options->output, "write there instead of standard output");

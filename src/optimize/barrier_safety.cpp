@@ -24,7 +24,8 @@ constexpr std::size_t kMostDoubts = 100;
 /// What is known of a function without looking at who calls it.
 struct Summary {
   CallEffect effect;
-  bool known = false;
+  std::uint32_t numbers = 0;    ///< of its barriers, as bits, but those of each warp by itself
+  std::uint32_t elsewhere = 0;  ///< the same of the functions around it
 };
 
 bool is_instruction(const Instruction& s) { return s.kind == StatementKind::Instruction; }
@@ -58,6 +59,13 @@ class Constants {
   std::vector<std::optional<std::uint64_t>> values_;
   std::vector<std::uint32_t> writes_;
 };
+
+/// A barrier for 32 threads that they execute together: each warp that comes completes it, unless
+/// it is used for something else too. Where lanes may come apart, those of two warps may complete
+/// it.
+bool counts_a_warp(const Constants& constants, const Use& use) {
+  return use.aligned && use.count != nullptr && constants.of(*use.count) == 32u;
+}
 
 /// The barriers of one function that uniformity alone does not show to be safe. Numbers, counts and
 /// masks are read in the function as it is written: folding keeps that values are equal, not which.
@@ -185,17 +193,14 @@ class Suspects {
   /// A barrier for 32 threads that is used for nothing else: each warp completes it by itself.
   bool each_warp_alone(const Use& use) const {
     const auto number = use.kind == UseKind::Block ? constants_.of(*use.id) : std::nullopt;
-    if (!number || *number >= kBlockBarriers || !counts_a_warp(use)) return false;
+    if (!number || *number >= kBlockBarriers || !counts_a_warp(constants_, use)) return false;
+    if ((s_.elsewhere >> *number & 1) != 0) return false;
     return std::ranges::all_of(s_.barriers, [&](std::uint32_t barrier) {
       const Use other = use_of(s_.function, s_.function.body[barrier]);
-      if (other.kind == UseKind::None) return false;  // whatever the called function does
       if (other.kind != UseKind::Block) return true;
       const auto its = constants_.of(*other.id);
-      return (its && *its != *number) || counts_a_warp(other);
+      return (its && *its != *number) || counts_a_warp(constants_, other);
     });
-  }
-  bool counts_a_warp(const Use& use) const {
-    return use.waits && use.count != nullptr && constants_.of(*use.count) == 32u;
   }
   bool counts_all(const Operand& count) const {
     const auto number = constants_.of(count);
@@ -235,10 +240,11 @@ class Gate {
   std::vector<Finding> run() {
     if (!any_barrier()) return {};
     summarise();
-    for (const Function& function : module_.functions) {
-      if (function.body.empty()) continue;
+    find_numbers();
+    for (std::size_t f = 0; f < module_.functions.size(); ++f) {
+      if (module_.functions[f].body.empty()) continue;
       const std::size_t before = findings_.size();
-      check(function);
+      check(module_.functions[f], summaries_[f].elsewhere);
       std::stable_sort(findings_.begin() + static_cast<std::ptrdiff_t>(before), findings_.end(),
                        [](const Finding& a, const Finding& b) { return a.line < b.line; });
     }
@@ -336,10 +342,82 @@ class Gate {
     return false;
   }
 
+  // Numbers of barriers --------------------------------------------------------------------------
+
+  /// Threads of one block may be in several functions at once, and mean one barrier there.
+  void find_numbers() {
+    const std::size_t functions = module_.functions.size();
+    std::vector<std::vector<std::uint32_t>> callees(functions);
+    for (std::size_t f = 0; f < functions; ++f) {
+      summaries_[f].numbers = numbers_of(module_.functions[f]);
+      callees[f] = callees_of(module_.functions[f]);
+    }
+    for (std::uint32_t caller = 0; caller < functions; ++caller) {
+      if (callees[caller].empty()) continue;
+      const std::vector<std::uint32_t> reached = reached_from(caller, callees);
+      std::uint32_t once = 0, twice = 0;
+      for (const std::uint32_t f : reached) {
+        twice |= once & summaries_[f].numbers;
+        once |= summaries_[f].numbers;
+      }
+      for (const std::uint32_t f : reached)
+        summaries_[f].elsewhere |= twice | (once & ~summaries_[f].numbers);
+    }
+  }
+  static std::uint32_t numbers_of(const Function& function) {
+    std::uint32_t numbers = 0;
+    std::optional<analysis::RegisterIndex> index;
+    std::optional<Constants> constants;
+    for (const Instruction& s : function.body) {
+      const Use use = use_of(function, s);
+      if (use.kind != UseKind::Block) continue;
+      if (!index) constants.emplace(function, index.emplace(function));
+      const auto number = constants->of(*use.id);
+      if (!number)
+        numbers |= (1u << kBlockBarriers) - 1;
+      else if (*number < kBlockBarriers && !counts_a_warp(*constants, use))
+        numbers |= 1u << *number;
+    }
+    return numbers;
+  }
+  std::vector<std::uint32_t> callees_of(const Function& function) const {
+    std::vector<std::uint32_t> callees;
+    bool any = false;  // that has no name here
+    for (const Instruction& s : function.body) {
+      if (!is_instruction(s) || !has(info(s.op).flags, Flag::Call)) continue;
+      std::uint32_t number = 0;
+      if (callee_of(function, s, number) != nullptr)
+        callees.push_back(number);
+      else
+        any = true;
+    }
+    for (std::uint32_t f = 0; f < module_.functions.size() && any; ++f) {
+      if (!module_.functions[f].entry) callees.push_back(f);
+    }
+    return callees;
+  }
+  /// The function and those that it calls, and they.
+  static std::vector<std::uint32_t> reached_from(
+      std::uint32_t caller, const std::vector<std::vector<std::uint32_t>>& callees) {
+    std::vector<std::uint32_t> reached{caller};
+    std::vector<bool> seen(callees.size(), false);
+    seen[caller] = true;
+    for (std::size_t i = 0; i < reached.size(); ++i) {
+      for (const std::uint32_t f : callees[reached[i]]) {
+        if (seen[f]) continue;
+        seen[f] = true;
+        reached.push_back(f);
+      }
+    }
+    return reached;
+  }
+
   // A function -----------------------------------------------------------------------------------
 
-  Subject subject_of(const Function& function, analysis::Facts& facts) const {
+  Subject subject_of(const Function& function, analysis::Facts& facts,
+                     std::uint32_t elsewhere) const {
     Subject subject{module_, function, facts.cfg(), facts.index(), facts.uniformity(), {}, {}, {}};
+    subject.elsewhere = elsewhere;
     bool any_call = false;
     for (const Instruction& s : function.body)
       any_call = any_call || (is_instruction(s) && has(info(s.op).flags, Flag::Call));
@@ -385,7 +463,7 @@ class Gate {
     }
   }
 
-  void check(const Function& function) {
+  void check(const Function& function, std::uint32_t elsewhere) {
     bool any = false;
     for (const Instruction& s : function.body) {
       any = any || use_of(function, s).kind != UseKind::None ||
@@ -395,7 +473,7 @@ class Gate {
     const analysis::UniformityOptions uniformity{.block = options_.block};
     const std::array<std::uint32_t, 3> block = analysis::block_shape(function, uniformity);
     analysis::Facts facts(module_, function, uniformity);
-    Subject subject = subject_of(function, facts);
+    Subject subject = subject_of(function, facts, elsewhere);
     if (subject.barriers.empty()) return;
     std::vector<Doubt> doubts = Suspects(subject, subject, block).find();
     if (doubts.empty()) return;
@@ -404,7 +482,7 @@ class Gate {
     Function folded = function;
     fold_equal_values(folded, block[0] != 0 ? block : widest(function), block[0] != 0);
     analysis::Facts again(module_, folded, uniformity);
-    const Subject sharper = subject_of(folded, again);
+    const Subject sharper = subject_of(folded, again, elsewhere);
     doubts = Suspects(sharper, subject, block).find();
     if (doubts.empty()) return;
     if (subject.uniformity.gave_up()) return report(subject, doubts, {}, false);

@@ -50,6 +50,9 @@ struct Subject {
   std::vector<std::uint32_t> barriers;  ///< statements: barriers, calls that come to one
   std::vector<CallEffect> calls;        ///< by statement, empty if the function calls nothing
   std::vector<bool> decides;            ///< by block: its end decides whether control comes to one
+  /// Numbers of barriers, as bits, that functions around it use for more than a warp by itself:
+  /// those that it calls, its callers, and what else they call.
+  std::uint32_t elsewhere = 0;
 
   [[nodiscard]] CallEffect call(std::uint32_t statement) const {
     return calls.empty() ? CallEffect{} : calls[statement];

@@ -21,8 +21,8 @@ struct State {
   std::vector<std::uint8_t> blocked;   // by role: waits at its step
   std::vector<std::uint8_t> taken;     // by role: how many of `choices` it has followed
   std::vector<std::uint32_t> choices;  // of all, statement and way, in order
-  std::vector<std::uint32_t> ahead;    // by role: barriers that some of its warps may have left
-                                       // before others of them came
+  std::vector<std::uint32_t> ahead;    // by role: barriers that some of its warps or lanes may
+                                       // have left before others of them came
   std::array<std::uint16_t, kIds> came{};
   std::array<std::uint32_t, kIds> expected{};
 
@@ -58,8 +58,6 @@ class Search {
         if ((here >> r & 1) != 0)
           mates_[r] = static_cast<std::uint16_t>((mates_[r] | here) & ~(1u << r));
       }
-      // Lanes that the last warp lacks come with whoever of it comes first.
-      if (!within_warp && first + 32 > threads && (here & (here - 1)) != 0) possible_ = false;
     }
   }
 
@@ -107,22 +105,25 @@ class Search {
     if (!moved && !all_end) possible_ = false;
   }
 
-  /// The warps of a role come one by one. If more may come than a barrier counts, those of one role
-  /// may complete it with some of another.
+  /// The warps of a role come one by one, at a barrier that is not aligned its lanes. If more may
+  /// come than a barrier counts, those of one role may complete it with some of another.
   bool may_mix(const State& state) const {
     for (std::uint32_t id = 0; id < kIds; ++id) {
       std::uint64_t number = 0, expected = state.expected[id];
-      bool several_warps = false;
+      bool one_by_one = false;
       for (std::size_t r = 0; r < roles_.size(); ++r) {
         const Step& now = step(state, r);
         const bool comes = state.blocked[r] == 0 && now.kind == Step::Kind::Arrive && now.id == id;
         if (comes) expected = now.count;
-        if (comes && roles_[r].size > kWarp) several_warps = true;
+        if (comes && may_part(r, now)) one_by_one = true;
         if (comes || (state.came[id] >> r & 1) != 0) number += roles_[r].size;
       }
-      if (several_warps && number > expected) return true;
+      if (one_by_one && number > expected) return true;
     }
     return false;
+  }
+  bool may_part(std::size_t role, const Step& at) const {
+    return roles_[role].size > kWarp || !at.aligned;
   }
 
   void choose(const State& state, std::size_t role) {
@@ -181,7 +182,7 @@ class Search {
     if (expected != 0 && expected != now.count) return refuse();
     if (!now.waits && mates_[role] != 0) return refuse();
     if ((state.ahead[role] >> now.id & 1) != 0) return refuse();
-    if (!now.waits && roles_[role].size > kWarp) state.ahead[role] |= 1u << now.id;
+    if (!now.waits && may_part(role, now)) state.ahead[role] |= 1u << now.id;
     expected = now.count;
     came = static_cast<std::uint16_t>(came | 1u << role);
     if (now.waits)
@@ -202,7 +203,8 @@ class Search {
     const std::uint16_t came = state.came[id];
     for (std::size_t r = 0; r < roles_.size(); ++r) {
       if ((came >> r & 1) == 0) continue;
-      // The rest of the warp is there too, at the same statement if it is aligned.
+      // The rest of the warp is there too, at the same statement if it is aligned. So it is no
+      // matter with whom of the last warp the lanes come that it lacks.
       if (!within_warp_ && (mates_[r] & ~came) != 0) return false;
       if (state.blocked[r] == 0 || step(state, r).id != id) continue;
       const Step& now = step(state, r);

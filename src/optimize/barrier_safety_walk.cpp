@@ -399,9 +399,11 @@ class Walker {
         const std::uint32_t at = waits_at_[t];
         all_wait = all_wait && at != kNone && !is_warp_sync(at) && !arrived_threads_[t];
         if (at == kNone) continue;
-        if (is_aligned(at)) aligned_site = at;
-        // Lanes that need not be together arrive first, and may yet go on to the others.
-        loose = loose || !is_aligned(at);
+        const CallEffect call = s_.call(at);
+        if (is_aligned(at) && !call.barrier) aligned_site = at;
+        // Lanes that need not be together arrive first, and may yet go on to the others; so may
+        // those that come back from a call without having waited.
+        loose = loose || !is_aligned(at) || (call.barrier && !call.always);
         parted = parted || (site != kNone && site != at);
         site = at;
       }
@@ -448,6 +450,11 @@ class Walker {
         trouble(Trouble::Number, at, Threads().set(t), {});
         walk_.found = id;
         walk_.wanted = count;
+        return false;
+      }
+      // Threads in other functions may come to this barrier too, and are not seen here.
+      if (count != 0 && (s_.elsewhere >> id & 1) != 0) {
+        lost();
         return false;
       }
     } else if (use.kind == UseKind::None) {
@@ -662,7 +669,7 @@ class Walker {
     if (there.any()) {
       std::uint32_t t = first;
       while (!there[t]) ++t;
-      if (waits_at_[t] < site && is_aligned(waits_at_[t])) {
+      if (waits_at_[t] < site && is_aligned(waits_at_[t]) && !s_.call(waits_at_[t]).barrier) {
         site = waits_at_[t];
         return apart_from(first, site);
       }
@@ -685,12 +692,11 @@ class Walker {
         std::ranges::max_element(sites, {}, [](const auto& site) { return site.second.count(); });
     const std::uint32_t site = most->first;
     const Use use = use_of(f_, f_.body[site]);
-    // A call that may come to no barrier at all may do without the others; and who calls a function
-    // is not known here, so that nobody can say how many threads come.
-    const bool any_doubtful_call = std::ranges::any_of(sites, [&](const auto& at) {
-      return s_.call(at.first).barrier && !s_.call(at.first).always;
-    });
-    if (any_doubtful_call || (!f_.entry && use.count != nullptr)) return lost();
+    // A call may come to the barrier at which the others wait, or to none at all; and who calls a
+    // function is not known here, so that nobody can say how many threads come.
+    const bool any_call =
+        std::ranges::any_of(sites, [&](const auto& at) { return s_.call(at.first).barrier; });
+    if (any_call || (!f_.entry && use.count != nullptr)) return lost();
     Threads missing = all_ & ~most->second;
     if (use.kind == UseKind::Warp) missing &= lanes_of_the_warps_of(most->second) & ~left_;
     if (use.kind == UseKind::Block && use.count != nullptr) {

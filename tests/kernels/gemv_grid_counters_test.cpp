@@ -6,6 +6,8 @@
 #include <map>
 
 #include "gemv_grid_run.hpp"
+#include "gemv_operands.hpp"
+#include "ptxgen/ptx/parser.hpp"
 #include "support/harness.hpp"
 
 using namespace ptxgen;
@@ -17,7 +19,7 @@ namespace {
 emulator::MemoryCounters weights_read(const GemvRunner& runner,
                                       const emulator::Counters& counters) {
   emulator::MemoryCounters total;
-  const auto lines = operands_of_lines(runner.ptx());
+  const auto lines = operands_of_lines(ptx::parse(runner.ptx()));
   for (const emulator::LineCounters& line : counters.lines) {
     const auto found = lines.find(line.line);
     if (found == lines.end() || found->second != "a") continue;

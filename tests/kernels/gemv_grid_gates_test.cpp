@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "gemv_grid_run.hpp"
+#include "gemv_operands.hpp"
 #include "ptxgen/analysis/memory_report.hpp"
 #include "ptxgen/optimize/gates.hpp"
 #include "ptxgen/ptx/parser.hpp"
@@ -40,7 +41,7 @@ struct Report {
 /// step, each access is understood; the end of sums that only some warps have in full may not be.
 Report weight_report(const GemvCase& point, const std::string& text) {
   const ptx::Module module = ptx::parse(text);
-  const auto operands = operands_of_lines(text);
+  const auto operands = operands_of_lines(module);
   const GemvProblem& problem = point.plan.problem;
   const bool aligned = problem.leading_dimension() * bytes(problem.weights) % 32 == 0;
   const bool whole = problem.k % point.plan.step_elements() == 0 ||
@@ -110,7 +111,7 @@ TEST_CASE("with programmatic launch only weights are asked for before the wait")
         std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(wait), '\n') + 1);
     std::uint32_t number = 0;
     std::istringstream lines(text);
-    const auto operands = operands_of_lines(text);
+    const auto operands = operands_of_lines(ptx::parse(text));
     for (std::string line; std::getline(lines, line);) {
       const auto found = operands.find(++number);
       if (found == operands.end() || found->second == "a") continue;

@@ -86,8 +86,4 @@ class GemvRunner {
   bool fresh_ = true;
 };
 
-/// For each line of a kernel's text that reaches global memory, or asks for it, the parameter that
-/// its address is made from; "?" if that is not one. Lines from 1.
-[[nodiscard]] std::map<std::uint32_t, std::string> operands_of_lines(std::string_view ptx);
-
 }  // namespace ptxgen::test

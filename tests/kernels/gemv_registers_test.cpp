@@ -1,8 +1,10 @@
 // tests/kernels/gemv_registers_test.cpp - predicted registers against the assembler's report
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <string>
 
+#include "ptx/occupancy.hpp"
 #include "support/harness.hpp"
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/ptx.hpp"
@@ -18,6 +20,23 @@ struct Part {
 constexpr Part kParts[] = {{"t4", "sm_75"},    {"a100", "sm_80"},   {"rtx4090", "sm_89"},
                            {"h200", "sm_90a"}, {"b200", "sm_100a"}, {"rtx5090", "sm_120a"}};
 
+// The launch with what the assembler says that a block takes: all that the plan has resident is,
+// and blocks come in no more waves than predicted; in fewer where the assembler needs fewer
+// registers.
+void check_waves(const GemvCandidate& choice, const ptx::Gpu& gpu, const Assembly& made) {
+  const LaunchGeometry launch = Gemv{choice.plan}.geometry();
+  ptx::BlockNeeds needs;
+  needs.threads = launch.block.x * launch.block.y * launch.block.z;
+  needs.registers = made.registers;
+  needs.static_shared = made.shared;
+  needs.dynamic_shared = needs.most_dynamic_shared = launch.dynamic_shared_bytes;
+  const double resident = ptx::blocks_per_sm(gpu, needs);
+  const double waves = static_cast<double>(launch.grid.x) / (resident * gpu.sms);
+  INFO(resident << " blocks are resident, " << choice.prediction.blocks_per_sm << " predicted");
+  CHECK(resident >= choice.prediction.blocks_per_sm);
+  CHECK(std::ceil(waves) <= std::ceil(choice.prediction.waves));
+}
+
 void check_first_choice(const Assembler& assembler, const GemvProblem& problem, const Part& part,
                         double& most_above) {
   const ptx::Gpu& gpu = *ptx::find_gpu(part.gpu);
@@ -29,6 +48,7 @@ void check_first_choice(const Assembler& assembler, const GemvProblem& problem, 
   const Assembly made = assembler.assemble(
       ptx::print(Gemv{best.plan}.build(ptx::target(part.target)).module()), options);
   CHECK(made.spill_stores + made.spill_loads == 0);
+  check_waves(best, gpu, made);
   CHECK(made.registers <= best.prediction.registers);
   // They are given out in portions of 8: up to two of these, or a quarter of all.
   const std::uint32_t taken = (made.registers + 7) / 8 * 8;

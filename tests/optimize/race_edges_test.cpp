@@ -312,4 +312,9 @@ TEST_CASE("what is not known of two threads leaves a race possible, not proved")
            "  setp.eq.u32 %p1, %r9, 12345;\n  @%p1 bra SKIP;\n"
            "  bar.warp.sync 0xffffffff;\nSKIP:\n  xor.b32 %r5, %r1, 1;\n  mov.u32 %r6, tile;\n"
            "  mad.lo.u32 %r6, %r5, 4, %r6;\n  ld.shared.u32 %r3, [%r6];\n");
+  // Arms with a barrier each, of two numbers: no launch gets past them.
+  possible(
+      "  setp.lt.u32 %p1, %r1, 32;\n  @%p1 bra FIRST;\n  bar.sync 1;\n"
+      "  st.shared.u32 [%r2], %r1;\n  bra END;\nFIRST:\n  bar.sync 2;\n"
+      "  ld.shared.u32 %r3, [%r2+128];\nEND:\n");
 }

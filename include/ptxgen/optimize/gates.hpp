@@ -41,13 +41,13 @@ struct GateOptions {
 /// those of a warp; an arrival at the cluster's barrier with the wait right behind it is a barrier
 /// of the block. A copy is done where its thread has waited for its group. What only some threads
 /// wait for (named barriers, masks, mbarriers, flags) is not followed, so that kernels which rely
-/// on it get warnings. Of a bulk copy from global memory it is looked at whether threads wait at its
-/// mbarrier before they touch the bytes, and at some mbarrier before it overwrites what they
+/// on it get warnings. Of a bulk copy from global memory it is looked at whether threads wait at
+/// its mbarrier before they touch the bytes, and at some mbarrier before it overwrites what they
 /// touched; that each wait is for the right phase is taken for granted, and so is that copies keep
 /// off each other. Other bulk copies and instructions outside the op table are not looked at;
 /// shared memory of another block of the cluster is taken for the block's own, and nothing is said
-/// about what blocks do to each other. Taken for granted: addresses do not wrap around and lie in the
-/// variable that they are made from, and numbers on which threads agree are below 2^31. Entries
+/// about what blocks do to each other. Taken for granted: addresses do not wrap around and lie in
+/// the variable that they are made from, and numbers on which threads agree are below 2^31. Entries
 /// only; functions that they call are taken to access anything that they may.
 [[nodiscard]] std::vector<Finding> shared_race(const ptx::Module& module,
                                                const GateOptions& options = {});
