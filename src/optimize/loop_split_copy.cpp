@@ -31,11 +31,6 @@ SplitRefusal cannot_copy(analysis::Facts& facts, const Scopes& scopes, std::uint
   for (const std::uint32_t block : blocks) {
     for (std::uint32_t i = cfg.blocks()[block].first; i < cfg.blocks()[block].end; ++i) {
       const Instruction& s = function.body[i];
-      if (s.kind == StatementKind::Unknown) {
-        return {"unknown-instruction",
-                "the loop holds an instruction that is not in the op table, whose labels and "
-                "registers cannot be followed"};
-      }
       if (s.kind == StatementKind::Variable &&
           function.variables[s.variable].space != ptx::Space::Param) {
         return {"declares-memory",

@@ -485,7 +485,9 @@ class Splitter {
   // comparison read.
   bool can_step_back() const {
     const std::uint32_t reg = facts_.versions()[variable_.phi].reg;
-    return !test_.goes_on->value.is_next && test_.goes_on->value.offset == 0 &&
+    // The next value is no other case: that is the variable plus a constant, which is not 0, since
+    // loops with another step are split only if they test before it.
+    return test_.goes_on->value.offset == 0 &&
            facts_.versions().before(test_.branch, reg) == variable_.next &&
            scopes_.visible(facts_.index()[reg], test_.branch);
   }

@@ -226,6 +226,113 @@ MIDDLE:
 )") == "loop 0: header block 2, depth 1, irreducible\n");
 }
 
+// Wrap-around ---------------------------------------------------------------------------------
+
+namespace {
+
+bool wraps(const std::string& body) {
+  const std::string text =
+      text_of("  ld.param.u32 %r1, [n];\n  mov.u32 %r9, %ctaid.x;\n  mov.u32 %r8, %ctaid.y;\n" +
+              body + "END:\n  ret;\n");
+  INFO(text);
+  REQUIRE(text.find("turns from its test") != std::string::npos);
+  return text.find("may wrap around") != std::string::npos;
+}
+
+// A loop of %r2 that goes on while it compares as `goes_on` says with %r5, before or behind a step.
+std::string before(const std::string& goes_on, const std::string& step) {
+  return "TOP:\n  setp." + goes_on + " %p1, %r2, %r5;\n  @!%p1 bra END;\n  add.s32 %r2, %r2, " +
+         step + ";\n  bra TOP;\n";
+}
+std::string behind(const std::string& goes_on, const std::string& step) {
+  return "TOP:\n  add.s32 %r2, %r2, " + step + ";\n  setp." + goes_on +
+         " %p1, %r2, %r5;\n  @%p1 bra TOP;\n";
+}
+std::string unless(const std::string& comparison) {
+  return "  setp." + comparison + ";\n  @%p2 bra END;\n";
+}
+
+}  // namespace
+
+TEST_CASE("a step that is not known wraps unless the bound leaves room for it") {
+  // %r5 = start + (length - min(length, step)), from %r9 to %r1 by %r7.
+  const auto room = [](const std::string& length, const std::string& min, const std::string& guard,
+                       const std::string& loop) {
+    return wraps("  mov.u32 %r7, %ntid.x;\n" + guard + "  mov.u32 %r2, %r9;\n  sub.s32 %r3, " +
+                 length + ";\n  min.u32 %r4, " + min +
+                 ", %r7;\n  sub.s32 %r4, %r3, %r4;\n  add.s32 %r5, %r9, %r4;\n" + loop);
+  };
+  const std::string length = "%r1, %r9", guard = unless("gt.u32 %p2, %r9, %r1");
+  const std::string loop = before("lt.u32", "%r7");
+  CHECK_FALSE(room(length, "%r3", guard, loop));
+  CHECK(room(length, "%r3", guard, behind("lt.u32", "%r7")));
+  CHECK(room(length, "%r3", guard, before("le.u32", "%r7")));
+  CHECK(room(length, "%r8", guard, loop));
+  CHECK(room(length, "%r3", "", loop));
+  CHECK(room("%r1, %r8", "%r3", guard, loop));
+  CHECK(wraps("  mov.u32 %r7, %ntid.x;\n  mov.u32 %r2, 0;\n  mov.u32 %r5, %r1;\n" + loop));
+}
+
+TEST_CASE("a signed length from 0 has to be one") {
+  const auto length = [](const std::string& guard) {
+    return wraps("  mov.u32 %r7, %ntid.x;\n" + guard +
+                 "  mov.u32 %r2, 0;\n  min.u32 %r4, %r1, %r7;\n  sub.s32 %r5, %r1, %r4;\n" +
+                 before("lt.s32", "%r7"));
+  };
+  CHECK_FALSE(length(unless("lt.s32 %p2, %r1, 0")));
+  CHECK(length(""));
+}
+
+TEST_CASE("a bound that is a multiple of the step is hit") {
+  const auto until = [](const std::string& bound, const std::string& step, bool some = true) {
+    return wraps("  mov.u32 %r2, 0;\n" + bound + (some ? unless("eq.u32 %p2, %r5, 0") : "") +
+                 behind("ne.u32", step));
+  };
+  CHECK_FALSE(until("  and.b32 %r5, %r1, -4;\n", "4"));
+  CHECK(until("  and.b32 %r5, %r1, -4;\n", "4", false));  // 0 is passed by
+  CHECK(until("  and.b32 %r5, %r1, -2;\n", "4"));
+  CHECK(until("  and.b32 %r5, %r1, -8;\n", "6"));
+  const std::string rest = "  rem.u32 %r4, %r1, 6;\n  sub.s32 %r5, %r1, %r4;\n";
+  CHECK_FALSE(until(rest, "6"));
+  CHECK(until(rest, "4"));
+  // Below any bound there is a way past it.
+  CHECK(until("  mov.u32 %r5, %r1;\n", "4"));
+  CHECK_FALSE(until("  mov.u32 %r5, %r1;\n", "1"));
+}
+
+TEST_CASE("what bounds a bound holds in its own order of numbers") {
+  const auto up_to = [](const std::string& bound, const std::string& type) {
+    return wraps("  mov.u32 %r2, 0;\n" + bound + before("lt." + type, "4"));
+  };
+  CHECK_FALSE(up_to("  and.b32 %r5, %r1, 1022;\n", "s32"));
+  CHECK(up_to("  and.b32 %r5, %r1, -2;\n", "s32"));
+  const std::string same = "  mov.u32 %r5, %r1;\n";
+  CHECK_FALSE(up_to(same + unless("gt.u32 %p2, %r1, 100"), "u32"));
+  CHECK(up_to(same + unless("gt.s32 %p2, %r1, 100"), "u32"));
+}
+
+TEST_CASE("that the variable plus a constant is below a bound says nothing about the variable") {
+  CHECK(
+      wraps("  mov.u32 %r2, %r9;\nTOP:\n  add.s32 %r3, %r2, 8;\n  setp.ge.u32 %p1, %r3, %r1;\n"
+            "  @%p1 bra END;\n  add.s32 %r2, %r2, 1;\n  bra TOP;\n"));
+  CHECK_FALSE(
+      wraps("  mov.u32 %r2, %r9;\nTOP:\n  setp.ge.u32 %p1, %r2, %r1;\n"
+            "  @%p1 bra END;\n  add.s32 %r2, %r2, 1;\n  bra TOP;\n"));
+}
+
+TEST_CASE("a step of 0 is none") {
+  CHECK(text_of(R"(
+  mov.u32 %r2, 5;
+TOP:
+  add.s32 %r2, %r2, 0;
+  setp.lt.u32 %p1, %r2, 3;
+  @%p1 bra TOP;
+  ret;
+)") == "loop 0: header block 1, depth 1, 1 turn\n"
+       "  %r2 from 5 by 0\n"
+       "  test at block 1: goes on while %r2 < 3, unsigned\n");
+}
+
 TEST_CASE("turns_of at the ends of a type") {
   CHECK(turns_of(0, 1, Relation::Lt, 10, false, 32) == 11);
   CHECK(turns_of(0, 1, Relation::Lt, 0, false, 32) == 1);

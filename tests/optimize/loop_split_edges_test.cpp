@@ -167,5 +167,66 @@ TEST_CASE("a loop that falls into its start comes to the second loop there, not 
   CHECK(made.reasons == "split");
   const std::size_t head = made.text.find("\nHEAD:");
   REQUIRE(head != std::string::npos);
-  CHECK(made.text.rfind("bra $opt_", head) > made.text.rfind("add.s32 %r3", head));
+  const std::size_t jump = made.text.rfind("bra $opt_", head);
+  REQUIRE(jump != std::string::npos);
+  CHECK(jump > made.text.rfind("add.s32 %r3", head));
+}
+
+TEST_CASE("an outcome that only ends the loop decides nothing in it, whoever asks behind it") {
+  CHECK(split("TOP:\nst.global.u32 [%rd1], %r3;\nadd.s32 %r3, %r3, 1;\nsetp.lt.u32 %p2, %r3, "
+              "%r1;\n@%p2 bra TOP;\n@%p2 st.global.u32 [%rd1+8], %r3;\nret;\n")
+            .reasons == "");
+}
+
+TEST_CASE("an outcome that only chooses between inner loops decides nothing") {
+  const auto inner = [](const std::string& name) {
+    return name + ":\nld.shared.u32 %r5, [tile];\nsetp.ne.u32 %p6, %r5, 0;\n@%p6 bra " + name +
+           ";\n";
+  };
+  CHECK(split(over_n("setp.lt.u32 %p5, %r3, %r2;\n@%p5 bra TWO;\n" + inner("ONE") +
+                     "bra.uni NEXT;\n" + inner("TWO") + "NEXT:\n"))
+            .reasons == "");
+}
+
+TEST_CASE("braces that one turn does not close, that other blocks stand in, or around the test") {
+  const auto reasons = [](const std::string& body) {
+    return split("TOP:\n" + std::string(kGuarded) + body + "END:\nret;\n").reasons;
+  };
+  const std::string step = "add.s32 %r3, %r3, 1;\n";
+  const std::string test = "setp.ge.u32 %p2, %r3, %r1;\n@%p2 bra END;\n";
+  CHECK(reasons(test + step + "{\n.reg .b32 t;\nmov.u32 t, %r3;\n}\nbra.uni TOP;\n") == "split");
+  CHECK(reasons(test + step + "{\n.reg .b32 t;\nmov.u32 t, %r3;\nbra.uni TOP;\n}\n") == "scopes");
+  CHECK(reasons("{\n.reg .pred q;\n" + step + "setp.ge.u32 q, %r3, %r1;\n@q bra END;\n}\n" +
+                "bra.uni TOP;\n") == "scopes");
+  CHECK(reasons(test + step +
+                "{\nld.shared.u32 %r5, [tile];\nsetp.ne.u32 %p6, %r5, 0;\n@%p6 bra IN;\n"
+                "st.global.u32 [%rd1+4], %r5;\nret;\nIN:\nst.global.u32 [%rd1+8], %r5;\n}\n"
+                "bra.uni TOP;\n") == "scopes");
+}
+
+TEST_CASE("a test whose operands are others by the branch is kept in the first loop as well") {
+  const auto tests = [](const std::string& body, const std::string& test) {
+    const Made made = split("setp.le.u32 %p1, %r1, %r3;\n@%p1 bra END;\nTOP:\n" + body);
+    CHECK(made.reasons == "split");
+    CHECK(count_of(made.text, "sub") == 0);
+    return count_of(made.text, test);
+  };
+  const std::string ask(kGuarded);
+  const std::string end = "@%p2 bra TOP;\nEND:\nret;\n";
+  // The next value, which the variable's own register is not a step behind.
+  CHECK(tests(ask +
+                  "add.s32 %r5, %r3, 1;\nsetp.lt.u32 %p2, %r5, %r1;\nadd.s32 %r3, %r3, 1;\n"
+                  "mov.u32 %r5, 0;\n" +
+                  end,
+              "setp.lt.u32 %p2, %r5, %r1;") == 2);
+  // This value, which the variable's register still holds.
+  CHECK(tests("mov.u32 %r5, %r3;\nsetp.ge.u32 %p2, %r5, %r1;\nmov.u32 %r5, 0;\n@%p2 bra END;\n" +
+                  ask + "add.s32 %r3, %r3, 1;\nbra.uni TOP;\nEND:\nret;\n",
+              "setp.ge.u32 %p2, %r5, %r1;") == 2);
+  // The bound.
+  CHECK(tests(ask +
+                  "add.s32 %r3, %r3, 1;\nmov.u32 %r6, %r1;\nsetp.lt.u32 %p2, %r3, %r6;\n"
+                  "mov.u32 %r6, 0;\n" +
+                  end,
+              "setp.lt.u32 %p2, %r3, %r6;") == 2);
 }
