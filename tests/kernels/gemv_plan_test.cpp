@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "kernels/gemv/partition.hpp"
+#include "ptxgen/kernels/gemv/kernel.hpp"
 #include "ptxgen/kernels/gemv/plan.hpp"
+#include "ptxgen/ptx/ops.hpp"
 #include "ptxgen/support/error.hpp"
 
 using namespace ptxgen;
@@ -140,6 +142,20 @@ TEST_CASE("gemv plan: the bits of a chunked plan do not depend on its blocks") {
     CHECK(plan.most_parts() == 3);
     CHECK(plan.roundings() == 3 + 2);
   }
+}
+
+TEST_CASE("gemv plan: a ticket releases a block's sums and acquires those of the others") {
+  // The emulator takes the barrier behind the ticket for the fence that PTX asks for there.
+  const auto kernel = Gemv{plain(9, 2, 6)}.build(ptx::target("sm_80"));
+  const ptx::Function& function = kernel.module().functions.front();
+  int tickets = 0;
+  for (const ptx::Instruction& s : function.body) {
+    if (s.kind != ptx::StatementKind::Instruction || ptx::info(s.op).mnemonic != "atom") continue;
+    CHECK(s.get(ptx::Field::Order) == ptx::Modifier::acq_rel);
+    CHECK(s.get(ptx::Field::Scope) == ptx::Modifier::gpu);
+    ++tickets;
+  }
+  CHECK(tickets == 1);
 }
 
 TEST_CASE("gemv plan: what a strip and a step are") {
