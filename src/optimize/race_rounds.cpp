@@ -53,9 +53,8 @@ bool Rounds::look_at(const AffineForm& form, int depth, Sources& sources,
   for (const AffineTerm& term : form.terms) {
     for (const std::uint32_t symbol : term.symbols) {
       if (symbol == kNone) break;
-      // In a product with something else a number does not come back after so many rounds.
-      const std::uint64_t period = term.symbols[1] == kNone ? modulus : 0;
-      if (!look_at(symbol, depth, sources, period)) return false;
+      // In a product too: modulo a power of two, what comes back makes a product that does.
+      if (!look_at(symbol, depth, sources, modulus)) return false;
     }
   }
   return true;
