@@ -77,7 +77,13 @@ class ShapeCheck {
         access_forms_(accesses_.size()),
         extents_(accesses_.size()),
         result_(result),
-        witnessed_(witnessed) {}
+        witnessed_(witnessed) {
+    left_apart_.resize(loops_.size());
+    for (const analysis::AffineSymbol& symbol : affine_.symbols()) {
+      if (symbol.kind == analysis::AffineSymbol::Kind::Rounds)
+        left_apart_[symbol.id] = symbol.agreement < analysis::Agreement::Block;
+    }
+  }
 
   std::vector<RacePair> run() {
     const Function& function = facts_.function();
@@ -147,10 +153,17 @@ class ShapeCheck {
 
   /// How many rounds of a loop threads have begun that are at two accesses.
   Region::Order order(const Segments& segments, Region& region, std::uint32_t a, std::uint32_t b,
-                      std::uint32_t loop) const {
+                      std::uint32_t loop) {
+    // Who has left the loop may have done so after another number of rounds.
+    if (left_apart_[loop] && !(inside(a, loop) && inside(b, loop))) return Region::Order::Unknown;
     const std::uint32_t header = loops_[loop].header;
     return region.order(segments.of_block(header), segments.of(accesses_[a].statement),
                         segments.of(accesses_[b].statement));
+  }
+
+  [[nodiscard]] bool inside(std::uint32_t access, std::uint32_t loop) {
+    const analysis::Cfg& cfg = facts_.cfg();
+    return cfg.loops().contains(loop, cfg.block_of(accesses_[access].statement));
   }
 
   /// The bytes of a variable that an access lies in, whoever executes it and whenever.
@@ -437,11 +450,11 @@ class ShapeCheck {
     const std::uint32_t end = cfg.blocks()[block].terminator;
     const Guard& held = function.body[statement].guard;
     if (end == kNone || !held.present() || !function.body[end].is(Op::bra)) return kNone;
-    const Guard& asked = function.body[end].guard;
     const std::uint32_t reg = facts_.index().find(held.predicate);
     const std::uint32_t version = facts_.versions().read(statement, reg);
     // What a branch reads is its guard, so that this is the same predicate, too.
     if (version == kNone || version != facts_.versions().read(end, reg)) return kNone;
+    const Guard& asked = function.body[end].guard;
     // In a loop it may be another value by then.
     if (cfg.loops().innermost(facts_.versions()[version].block) != kNoNode) return kNone;
     return held.negated == asked.negated ? cfg.successors(block).front() : block + 1;
@@ -526,6 +539,7 @@ class ShapeCheck {
   analysis::Facts facts_;
   analysis::Affine affine_;
   std::span<const analysis::Loop> loops_;
+  std::vector<bool> left_apart_;  ///< loops that threads may leave after different rounds
   Shape shape_;
   ThreadForms forms_;
   const std::vector<SharedAccess>& accesses_;

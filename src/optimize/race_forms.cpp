@@ -247,6 +247,7 @@ ThreadForm ThreadForms::worked_out(const AffineForm& unexpanded) {
     const AffineSymbol& symbol = affine_.symbols()[key[0]];
     const bool alone = key[1] == kNone && factor == 1;
     if (alone && symbol.kind == AffineSymbol::Kind::Address && made.variable == kNone) {
+      if (symbol.id >= facts_.module().symbols.size()) return made;
       made.variable = symbol.id;
       continue;
     }
@@ -294,7 +295,7 @@ void ThreadForms::add_conditions(const SharedAccess& access, AccessForm& made) {
   const analysis::Cfg& cfg = facts_.cfg();
   const std::uint32_t home = cfg.block_of(access.statement);
   if (function.body[access.statement].guard.present())
-    add_condition(affine_.guard(access.statement), true, home, made, 0);
+    add_condition(affine_.guard(access.statement), true, made, 0);
   // Branches of which one way alone leads here.
   std::uint32_t below = home;
   for (int step = 0; step < 64; ++step) {
@@ -313,14 +314,13 @@ void ThreadForms::add_conditions(const SharedAccess& access, AccessForm& made) {
       });
       if (!only) continue;
       // The first successor is where the branch leads if the guard holds.
-      add_condition(affine_.guard(end), way == 0, home, made, 0);
+      add_condition(affine_.guard(end), way == 0, made, 0);
     }
     below = block;
   }
 }
 
-void ThreadForms::add_condition(const AffineForm& form, bool wanted, std::uint32_t block,
-                                AccessForm& made, int depth) {
+void ThreadForms::add_condition(const AffineForm& form, bool wanted, AccessForm& made, int depth) {
   if (const auto values = column(form)) {
     for (std::uint32_t t = 0; t < threads_; ++t) {
       if (((*values)[t] & 1) != (wanted ? 1 : 0)) made.may[t] = false;
@@ -333,31 +333,24 @@ void ThreadForms::add_condition(const AffineForm& form, bool wanted, std::uint32
   const AffineSymbol& symbol = affine_.symbols()[term.symbols[0]];
   const bool inner = wanted != ((form.constant & 1) != 0);
   if (const AffineForm* expansion = affine_.expansion(term.symbols[0]))
-    return add_condition(*expansion, inner, block, made, depth + 1);
+    return add_condition(*expansion, inner, made, depth + 1);
   if (symbol.kind != AffineSymbol::Kind::Operation) return;
   const bool both = (symbol.operation == AffineOperation::And && inner) ||
                     (symbol.operation == AffineOperation::Or && !inner);
   if (both) {
-    add_condition(affine_.form(symbol.operands[0]), inner, block, made, depth + 1);
-    add_condition(affine_.form(symbol.operands[1]), inner, block, made, depth + 1);
+    add_condition(affine_.form(symbol.operands[0]), inner, made, depth + 1);
+    add_condition(affine_.form(symbol.operands[1]), inner, made, depth + 1);
   } else if (symbol.operation == AffineOperation::Compare) {
-    add_comparison(symbol, inner, block, made);
+    add_comparison(symbol, inner, made);
   }
 }
 
-void ThreadForms::add_comparison(const AffineSymbol& compare, bool wanted, std::uint32_t block,
-                                 AccessForm& made) {
+void ThreadForms::add_comparison(const AffineSymbol& compare, bool wanted, AccessForm& made) {
   const AffineForm& a = affine_.form(compare.operands[0]);
   const AffineForm& b = affine_.form(compare.operands[1]);
   const ThreadForm difference = worked_out(analysis::Affine::difference(a, b));
   if (!difference.known || difference.variable != kNone || difference.rest.size() != 1) return;
   const auto& [key, coefficient] = difference.rest[0];
-  // What a loop counted up to when it was left is not what it counts up to elsewhere.
-  for (const std::uint32_t s : key) {
-    if (s == kNone) break;
-    const std::uint32_t loop = affine_.symbols()[s].loop;
-    if (loop != kNoNode && !facts_.cfg().loops().contains(loop, block)) return;
-  }
   made.conditions.push_back({difference.values, key, coefficient, compare.comparison, wanted});
 }
 

@@ -72,10 +72,8 @@ class ThreadForms {
                                  const std::array<Column, 3>& operands) const;
   [[nodiscard]] ThreadForm worked_out(const analysis::AffineForm& form);
   void add_conditions(const SharedAccess& access, AccessForm& made);
-  void add_condition(const analysis::AffineForm& form, bool holds, std::uint32_t block,
-                     AccessForm& made, int depth);
-  void add_comparison(const analysis::AffineSymbol& compare, bool holds, std::uint32_t block,
-                      AccessForm& made);
+  void add_condition(const analysis::AffineForm& form, bool holds, AccessForm& made, int depth);
+  void add_comparison(const analysis::AffineSymbol& compare, bool holds, AccessForm& made);
   /// Phi symbols replaced by what they stand for.
   [[nodiscard]] analysis::AffineForm expanded(const analysis::AffineForm& form) const;
   /// Symbols of variables that overlap have one number.

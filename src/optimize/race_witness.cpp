@@ -190,7 +190,7 @@ void Witnesses::execute(Run& run, std::uint32_t statement) {
   }
   if (single && function.entry && space_of(s.get(Field::Space)) == Space::Param &&
       kind(s.type()) != TypeKind::Float && operands[1].kind == OperandKind::Memory &&
-      operands[1].base == OperandKind::Symbol &&
+      operands[1].base == OperandKind::Symbol && operands[1].id < facts_.module().symbols.size() &&
       facts_.module().symbols[operands[1].id].kind == SymbolKind::Parameter) {
     // What takes 64 bits is a pointer as a rule, and none to shared memory.
     store(0, bits(s.type()) == 64 ? kPointer : analysis::low_bits(run.parameter, bits(s.type())));

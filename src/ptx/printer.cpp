@@ -76,7 +76,13 @@ class Printer {
     }
   }
 
+  // What the module has no name for is a question mark: findings show statements that are not
+  // valid.
   void register_name(const Function& function, Register reg) {
+    if (reg.decl.value >= function.registers.size()) {
+      out_ << '?';
+      return;
+    }
     const RegisterDecl& decl = function.registers[reg.decl.value];
     out_ << module_.text(decl.name);
     if (decl.numbered) out_.decimal(reg.index);
@@ -356,7 +362,10 @@ class Printer {
         list(o, '(', ')');
         break;
       case OperandKind::Label:
-        out_ << module_.text(function_->labels[o.id].name);
+        if (o.id < function_->labels.size())
+          out_ << module_.text(function_->labels[o.id].name);
+        else
+          out_ << '?';
         break;
       case OperandKind::Sink:
         out_ << '_';
@@ -369,7 +378,12 @@ class Printer {
     if (o.component != 0) out_ << '.' << "xyzw"[(o.component - 1) & 3];
   }
 
-  void symbol(SymbolId id) { out_ << module_.text(module_.symbols[id.value].name); }
+  void symbol(SymbolId id) {
+    if (id.value < module_.symbols.size())
+      out_ << module_.text(module_.symbols[id.value].name);
+    else
+      out_ << '?';
+  }
 
   void location(const Instruction& s) {
     const auto all = operands(s);

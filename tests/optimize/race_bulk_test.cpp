@@ -90,7 +90,7 @@ TEST_CASE("one thread may wait for all, if a barrier tells them") {
       races(kStart + copy() + "  @%p1 bra MEET;\n" + wait("W") + "MEET:\n  bar.sync 0;\n" + kRead)
           .empty());
   CHECK_FALSE(races(kStart + "L:\n  setp.eq.u32 %p1, %r1, %r9;\n  @!%p1 bra MEET;\n" + wait("W") +
-                    "MEET:\n  bar.sync 0;\n" + kRead + copy() +
+                    "MEET:\n  bar.sync 0;\n" + kRead + "  bar.sync 0;\n" + copy() +
                     "  add.u32 %r9, %r9, 1;\n  setp.lt.u32 %p4, %r9, 99;\n  @%p4 bra L;\n")
                   .empty());
   // In the round behind the copy nobody waits, although barriers part all others from it.
@@ -146,6 +146,10 @@ TEST_CASE("what orders a warp takes nothing from a wait before it") {
   CHECK(races(kStart + "L:\n" + copy() + wait("W") + "  bar.warp.sync 0xffffffff;\n" + kRead +
               "  bar.sync 0;\n  add.u32 %r9, %r9, 1;\n  setp.lt.u32 %p4, %r9, 99;\n"
               "  @%p4 bra L;\n") == "");
+  // With nothing but waits between one round and the next.
+  CHECK(races(kStart + "L:\n" + copy() + wait("W") + "  bar.warp.sync 0xffffffff;\n" + kRead +
+              "  mbarrier.arrive.shared.b64 _, [%r5];\n" + wait("E", "%r5") +
+              "  add.u32 %r9, %r9, 1;\n  setp.lt.u32 %p4, %r9, 99;\n  @%p4 bra L;\n") == "");
 }
 
 TEST_CASE("what orders a warp is no place from which a wait has to be on the way") {

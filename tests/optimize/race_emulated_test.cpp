@@ -191,3 +191,133 @@ TEST_CASE("what did not race in any launch is not proved") {
       "  mov.u32 %r5, 7;\n  setp.eq.u32 %p2, %r1, 0;\n  setp.eq.u32 %p3, %r1, 32;\n"
       "  @%p2 st.shared.u32 [tile], %r5;\n  @%p3 st.shared.u32 [tile], 7;\n");
 }
+
+TEST_CASE("a product of two loops' counters is not that of their first rounds") {
+  const auto loops = [](const std::string& factor) {
+    return "  mov.u32 %r5, 0;\nOUTER:\n  mov.u32 %r6, 0;\nINNER:\n  and.b32 %r7, %r5, 1;\n"
+           "  and.b32 %r8, %r6, 1;\n  mul.lo.u32 %r7, %r7, %r8;\n  mad.lo.u32 %r7, %r7, " +
+           factor +
+           ", %r2;\n  st.shared.u32 [%r7], %r1;\n  add.u32 %r6, %r6, 1;\n"
+           "  setp.lt.u32 %p2, %r6, 2;\n  @%p2 bra INNER;\n  add.u32 %r5, %r5, 1;\n"
+           "  setp.lt.u32 %p2, %r5, 2;\n  @%p2 bra OUTER;\n  xor.b32 %r8, %r1, 32;\n"
+           "  mad.lo.u32 %r8, %r8, 4, %r3;\n  ld.shared.u32 %r4, [%r8+256];\n";
+  };
+  CHECK(raced(loops("256"), 5));
+  CHECK_FALSE(gate(loops("256")).empty());
+  CHECK_FALSE(raced(loops("512"), 5));
+  CHECK(gate(loops("512")) == "");
+}
+
+TEST_CASE("a test that some rounds pass by ends no loop") {
+  const auto loop = [](const std::string& around) {
+    return "  mov.u32 %r5, 0;\nLOOP:\n  mad.lo.u32 %r7, %r5, 256, %r2;\n"
+           "  st.shared.u32 [%r7], %r1;\n" +
+           around +
+           "  setp.ge.u32 %p3, %r5, 2;\n  @%p3 bra OUT;\nPAST:\n  add.u32 %r5, %r5, 1;\n"
+           "  setp.lt.u32 %p4, %r5, 4;\n  @%p4 bra LOOP;\nOUT:\n  xor.b32 %r8, %r1, 32;\n"
+           "  mad.lo.u32 %r8, %r8, 4, %r3;\n  ld.shared.u32 %r4, [%r8+768];\n";
+  };
+  const std::string past = loop("  setp.gt.u32 %p2, %r9, 5;\n  @%p2 bra PAST;\n");
+  CHECK(raced(past, 9));
+  CHECK_FALSE(gate(past).empty());
+  CHECK_FALSE(raced(loop(""), 9));
+  CHECK(gate(loop("")) == "");
+}
+
+TEST_CASE("behind one barrier some threads begin the next round, some stay in theirs") {
+  // One of two buffers is written, the other one read; the first warp stays in the first round
+  // once.
+  const auto loop = [](const std::string& stays) {
+    return "  mov.u32 %r5, 0;\n  mov.u32 %r10, 0;\n  xor.b32 %r8, %r1, 32;\n"
+           "  mad.lo.u32 %r8, %r8, 4, %r3;\nROUND:\n  and.b32 %r6, %r5, 1;\n"
+           "  mad.lo.u32 %r7, %r6, 256, %r2;\n  xor.b32 %r6, %r6, 1;\n"
+           "  mad.lo.u32 %r11, %r6, 256, %r8;\nAGAIN:\n  st.shared.u32 [%r7], %r1;\n"
+           "  ld.shared.u32 %r4, [%r11];\n  bar.sync 0;\n  add.u32 %r10, %r10, 1;\n"
+           "  setp.ge.u32 %p2, %r10, 4;\n  @%p2 bra END;\n  setp.eq.and.u32 %p3, %r10, 1, " +
+           stays + ";\n  @%p3 bra AGAIN;\n  add.u32 %r5, %r5, 1;\n  bra ROUND;\nEND:\n";
+  };
+  CHECK(raced(loop("%p1"), 5));
+  CHECK_FALSE(gate(loop("%p1")).empty());
+}
+
+TEST_CASE("the remainder of a product comes back as that of its counter does") {
+  const auto loop = [](const std::string& read) {
+    return "  shr.u32 %r10, %r1, 5;\n  mov.u32 %r5, 0;\nLOOP:\n  mul.lo.u32 %r6, %r5, %r10;\n"
+           "  and.b32 %r6, %r6, 1;\n  mad.lo.u32 %r7, %r6, 256, %r2;\n"
+           "  st.shared.u32 [%r7], %r1;\n  add.u32 %r5, %r5, 1;\n  setp.lt.u32 %p2, %r5, %r9;\n"
+           "  @%p2 bra LOOP;\n  xor.b32 %r8, %r1, 32;\n  mad.lo.u32 %r8, %r8, 4, %r3;\n"
+           "  ld.shared.u32 %r4, [%r8+" +
+           read + "];\n";
+  };
+  CHECK(raced(loop("256"), 5));
+  CHECK_FALSE(gate(loop("256")).empty());
+  CHECK_FALSE(raced(loop("512"), 5));
+  CHECK(gate(loop("512")) == "");
+}
+
+TEST_CASE("threads that left different barriers may be in different rounds") {
+  // In each step one warp writes one of two buffers and stays in its round, the other one reads the
+  // other buffer and goes on to the next round.
+  const std::string steps = R"(  mov.u32 %r5, 0;
+  mov.u32 %r10, 0;
+  shr.u32 %r12, %r1, 5;
+  xor.b32 %r8, %r1, 32;
+  mad.lo.u32 %r8, %r8, 4, %r3;
+ROUND:
+  and.b32 %r6, %r5, 1;
+  mad.lo.u32 %r7, %r6, 256, %r2;
+  xor.b32 %r6, %r6, 1;
+  mad.lo.u32 %r11, %r6, 256, %r8;
+STEP:
+  setp.ge.u32 %p2, %r10, 2;
+  @%p2 bra END;
+  setp.eq.u32 %p3, %r12, %r10;
+  add.u32 %r10, %r10, 1;
+  @%p3 bra WRITES;
+  bar.sync 0;
+  ld.shared.u32 %r4, [%r11];
+  bar.sync 0;
+  add.u32 %r5, %r5, 1;
+  bra ROUND;
+WRITES:
+  bar.sync 0;
+  st.shared.u32 [%r7], %r1;
+  bar.sync 0;
+  bra STEP;
+END:
+)";
+  CHECK(raced(steps, 5));
+  CHECK_FALSE(gate(steps).empty());
+}
+
+TEST_CASE("threads that left a loop after different rounds do not agree on what it left behind") {
+  const auto left = [](const std::string& in_loop) {
+    return "  shr.u32 %r10, %r1, 5;\n  mov.u32 %r5, 0;\nLOOP:\n" + in_loop +
+           "  add.u32 %r5, %r5, 1;\n  setp.le.u32 %p2, %r5, %r10;\n  @%p2 bra LOOP;\n"
+           "  bar.sync 0;\n  mad.lo.u32 %r7, %r6, 256, %r2;\n  xor.b32 %r8, %r1, 32;\n"
+           "  mad.lo.u32 %r8, %r8, 4, %r3;\n  mad.lo.u32 %r8, %r6, 256, %r8;\n"
+           "  st.shared.u32 [%r7], %r1;\n  ld.shared.u32 %r4, [%r8+256];\n";
+  };
+  for (const char* in_loop :
+       {"  mov.u32 %r6, %r5;\n", "  and.b32 %r6, %r5, 1;\n", "  popc.b32 %r6, %r5;\n",
+        "  min.u32 %r6, %r5, %r9;\n", "  mul.lo.u32 %r6, %r5, %r5;\n"}) {
+    INFO(in_loop);
+    CHECK(raced(left(in_loop), 5));
+    CHECK_FALSE(gate(left(in_loop)).empty());
+  }
+}
+
+TEST_CASE("what a loop counted up to says who comes here, if all left it together") {
+  const auto either = [](const std::string& bound) {
+    return "  shr.u32 %r10, %r1, 5;\n  mov.u32 %r5, 0;\nLOOP:\n  setp.lt.u32 %p3, %r5, 1;\n"
+           "  add.u32 %r5, %r5, 1;\n  setp.le.u32 %p2, %r5, " +
+           bound +
+           ";\n  @%p2 bra LOOP;\n  bar.sync 0;\n  xor.b32 %r8, %r1, 32;\n"
+           "  mad.lo.u32 %r8, %r8, 4, %r3;\n  @%p3 st.shared.u32 [%r2], %r1;\n"
+           "  @!%p3 ld.shared.u32 %r4, [%r8];\n";
+  };
+  CHECK(raced(either("%r10"), 5));
+  CHECK_FALSE(gate(either("%r10")).empty());
+  CHECK_FALSE(raced(either("%r9"), 5));
+  CHECK(gate(either("%r9")) == "");
+}

@@ -377,7 +377,8 @@ TEST_CASE("more than can be compared is said") {
 
 TEST_CASE("the gate takes bodies that the verifier refuses") {
   const ptx::Module whole =
-      kernel(own_word("  st.shared.u32 [%r2], %r1;\n  bar.sync 0;\nLOOP:\n"
+      kernel(own_word("  ld.param.u32 %r9, [n];\n  setp.gt.u32 %p2, %r9, 3;\n"
+                      "  @%p2 st.shared.u32 [%r2], %r9;\n  bar.sync 0;\nLOOP:\n"
                       "  ld.shared.u32 %r3, [%r2+4];\n"
                       "  setp.lt.u32 %p1, %r3, 3;\n  @%p1 bra LOOP;\n"));
   for (std::size_t i = 0; i < whole.functions[0].operands.size(); ++i) {
@@ -396,6 +397,19 @@ TEST_CASE("the gate takes bodies that the verifier refuses") {
     module.functions[0].body[i].operand_count = 0;
     CHECK_NOTHROW(optimize::shared_race(module));
   }
+  // A register that is nowhere declared has no name.
+  ptx::Module module = whole;
+  const auto address =
+      std::find_if(module.functions[0].operands.begin(), module.functions[0].operands.end(),
+                   [](const ptx::Operand& operand) {
+                     return operand.kind == ptx::OperandKind::Memory &&
+                            operand.base == ptx::OperandKind::Register;
+                   });
+  REQUIRE(address != module.functions[0].operands.end());
+  address->id = 1000;
+  const std::vector<Finding> findings = optimize::shared_race(module);
+  REQUIRE_FALSE(findings.empty());
+  CHECK(findings[0].details[0] == "in: @%p2 st.shared.u32 [?], %r9;");
 }
 
 namespace {
