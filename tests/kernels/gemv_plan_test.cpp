@@ -4,10 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "kernels/gemv/emit.hpp"
 #include "kernels/gemv/partition.hpp"
 #include "ptxgen/kernels/gemv/kernel.hpp"
 #include "ptxgen/kernels/gemv/plan.hpp"
-#include "ptxgen/ptx/ops.hpp"
+#include "ptxgen/ptx.hpp"
 #include "ptxgen/support/error.hpp"
 
 using namespace ptxgen;
@@ -421,4 +422,26 @@ TEST_CASE("gemv plan: plans that there are not") {
   CHECK(with([](GemvPlan& p) { p.programmatic = true; }, "sm_89") ==
         "bad-plan: programmatic is true; that takes sm_90 or newer, and the target is sm_89");
   CHECK(with([](GemvPlan& p) { p.programmatic = true; }) == "fine");
+}
+
+TEST_CASE("gemv plan: a division by a number that is known is a product, as far as that is exact") {
+  const auto text = [](std::uint64_t most, std::uint64_t divisor) {
+    KernelBuilder k("k");
+    const auto y = k.param<Ptr<u32>>("y");
+    const auto n = k.param<u32>("n");
+    k.st(y, gemv::quotient(k, n, most, divisor));
+    return ptx::print(k.build().module());
+  };
+  const auto has = [](const std::string& where, const char* what) {
+    return where.find(what) != std::string::npos;
+  };
+  for (const std::uint64_t divisor : {3, 5, 6, 7, 96, 1000}) {
+    CAPTURE(divisor);
+    const std::string product = text(100'000, divisor);
+    CHECK(has(product, "mul.hi.u32"));
+    CHECK_FALSE(has(product, "div.u32"));
+  }
+  // The number that 1 / 7 is multiplied for takes 33 bits if every n is to be divided.
+  CHECK(has(text(0xffffffffu, 7), "div.u32"));
+  CHECK_FALSE(has(text(0xffffffffu, 8), "div.u32"));
 }
