@@ -125,6 +125,8 @@ RoundForms Rounds::worked_out(const SharedAccess& access, const AccessForm& form
     forms.fix(sources.iteration, round);
     AccessForm now = forms.of(access);
     if (round >= limit || !now.address.known || !now.address.rest.empty()) break;
+    // Addresses come back, who executes the access need not: it may be nobody in the first rounds.
+    if (made.periodic) now.may = form.may;
     for (std::size_t t = 0; t < goes_on.size(); ++t) now.may[t] = now.may[t] && goes_on[t];
     made.rounds.push_back(std::move(now));
     ThreadForms next(facts_, affine_, shape_);

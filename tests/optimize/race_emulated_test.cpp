@@ -321,3 +321,39 @@ TEST_CASE("what a loop counted up to says who comes here, if all left it togethe
   CHECK_FALSE(raced(either("%r9"), 5));
   CHECK(gate(either("%r9")) == "");
 }
+
+TEST_CASE("two buffers in turn that are not touched in the first rounds") {
+  const std::string late = R"(  xor.b32 %r8, %r1, 32;
+  mad.lo.u32 %r8, %r8, 4, %r3;
+  mov.u32 %r5, 0;
+LOOP:
+  and.b32 %r6, %r5, 1;
+  mad.lo.u32 %r7, %r6, 256, %r2;
+  mad.lo.u32 %r10, %r6, 256, %r8;
+  setp.ge.u32 %p2, %r5, 2;
+  @%p2 st.shared.u32 [%r7], %r1;
+  ld.shared.u32 %r4, [%r10];
+  bar.sync 0;
+  add.u32 %r5, %r5, 1;
+  setp.lt.u32 %p3, %r5, %r9;
+  @%p3 bra LOOP;
+)";
+  CHECK_FALSE(raced(late, 2));
+  CHECK(raced(late, 3));
+  CHECK_FALSE(gate(late).empty());
+  // Behind a loop of four rounds.
+  const std::string behind = R"(  mov.u32 %r5, 0;
+LOOP:
+  add.u32 %r5, %r5, 1;
+  setp.lt.u32 %p3, %r5, 4;
+  @%p3 bra LOOP;
+  and.b32 %r6, %r5, 1;
+  mad.lo.u32 %r7, %r6, 256, %r2;
+  st.shared.u32 [%r7], %r1;
+  xor.b32 %r8, %r1, 32;
+  mad.lo.u32 %r8, %r8, 4, %r3;
+  ld.shared.u32 %r4, [%r8];
+)";
+  CHECK(raced(behind, 5));
+  CHECK_FALSE(gate(behind).empty());
+}
