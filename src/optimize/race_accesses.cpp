@@ -109,6 +109,11 @@ bool is_counted(const Instruction& s) {
 // As much as a block may have of shared memory: what a bulk copy without a constant size may write.
 constexpr std::uint32_t kMostBytes = 1u << 20;
 
+/// Whether a bulk copy brings bytes from global memory, and has all operands that say which.
+bool is_bulk_load(const Instruction& s) {
+  return (s.is(Op::cp_async_bulk_load) || s.is(Op::cp_async_bulk_load_cta)) && s.operand_count > 3;
+}
+
 /// The bytes that a bulk copy brings.
 SharedAccess bulk_copy(const Function& function, std::uint32_t statement) {
   const Operand& size = function.operands_of(function.body[statement])[2];
@@ -177,8 +182,7 @@ std::vector<SharedAccess> shared_accesses(const Module& module, const Function& 
   std::vector<SharedAccess> accesses;
   for (std::uint32_t i = 0; i < function.body.size(); ++i) {
     const Instruction& s = function.body[i];
-    if (s.is(Op::cp_async_bulk_load) || s.is(Op::cp_async_bulk_load_cta))
-      accesses.push_back(bulk_copy(function, i));
+    if (is_bulk_load(s)) accesses.push_back(bulk_copy(function, i));
     if (!touches_memory(s) || is_counted(s)) continue;
     const OpInfo& row = info(s.op);
     if (has(row.flags, Flag::Call)) {

@@ -165,9 +165,8 @@ class Report {
   std::string cure(const RacePair& pair) const {
     if (pair.copying && check_.accesses[pair.first].done == SharedAccess::Done::Mbarrier)
       return "before the bytes are touched: mbarrier.try_wait at the copy's mbarrier until its "
-             "phase "
-             "has ended, in each thread, or in one with bar.sync behind it; before they are copied "
-             "over: bar.sync, or a wait at an mbarrier at which all arrive who touch them";
+             "phase has ended, in each thread, or in one with bar.sync behind it; before they are "
+             "copied over: bar.sync, or a wait at an mbarrier at which all arrive who touch them";
     if (pair.copying) return "cp.async.wait_all (or wait_group 0), then bar.sync, before it";
     if (pair.in_warp)
       return "bar.warp.sync between the two, or bar.sync where all threads of the block come";

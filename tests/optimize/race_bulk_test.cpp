@@ -164,6 +164,23 @@ TEST_CASE("a copy into the block's own window is one too") {
   CHECK_FALSE(races(own).empty());
 }
 
+TEST_CASE("copies and waits that lack operands are passed over") {
+  // The verifier refuses such a function; the gate must not read beyond it.
+  const auto cut = [](const std::string& body, ptx::Op op) {
+    ptx::Module module = kernel(body + "  ret;\n", ".reqntid 64, 1, 1");
+    int found = 0;
+    for (ptx::Instruction& s : module.functions.front().body) {
+      if (!s.is(op)) continue;
+      s.operand_count = 1;
+      ++found;
+    }
+    REQUIRE(found == 1);
+    return summary(optimize::shared_race(module));
+  };
+  CHECK(cut(kStart + copy() + kRead, ptx::Op::cp_async_bulk_load) == "");
+  CHECK_FALSE(cut(kStart + copy() + wait("W") + kRead, ptx::Op::mbarrier_try_wait_parity).empty());
+}
+
 TEST_CASE("two bulk copies are not compared") { CHECK(races(kStart + copy() + copy()) == ""); }
 
 TEST_CASE("no rule asks for a barrier where the wait at an mbarrier is missing") {
