@@ -23,7 +23,7 @@ bool MbarrierWaits::at(std::uint32_t statement) const {
       !s.is(Op::mbarrier_test_wait_parity) && !s.is(Op::mbarrier_test_wait))
     return false;
   if (s.guard.present()) return false;
-  if (s.operand_count <= kOfWait) return false;  // of a function that the verifier refuses
+  // Operands that do not fit the row count as read: such a wait has no answer.
   const auto accesses = facts_.index().accesses(statement);
   return std::any_of(accesses.begin(), accesses.end(), [&](const analysis::NumberedAccess& a) {
     const std::uint32_t answer = a.write ? facts_.versions().written(statement, a.reg) : kNone;
