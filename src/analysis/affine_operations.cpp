@@ -297,6 +297,13 @@ AffineForm AffineSolver::selected(const AffineForm& condition, const AffineForm&
                                   const AffineForm& no) {
   if (same_terms(yes, no)) return yes;
   if (condition.is_constant()) return condition.constant != 0 ? yes : no;
+  // What is advanced or not is a sum, of which lanes may agree on the second part.
+  const AffineForm apart = sum(yes, no, -1);
+  const bool one_term = apart.terms.size() + (apart.constant != 0 ? 1 : 0) == 1;
+  if (!no.is_constant() && one_term && is_number(condition, false)) {
+    const auto advanced = product(apart, widened(condition, yes.bits, false));
+    if (advanced) return sum(no, *advanced);
+  }
   const AffineForm operands[] = {condition, yes, no};
   return operation(Operation::Select, operands, yes.bits, false);
 }

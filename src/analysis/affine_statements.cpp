@@ -300,6 +300,17 @@ AffineForm AffineSolver::value_symbol(std::uint32_t version) {
   return symbol_form(value_symbols_[version], s.bits);
 }
 
+// Lanes may agree on a result (`tid.x / 32`) though they do not on its operands. Round a loop it
+// would have to be told in which round.
+void AffineSolver::agree(const AffineForm& form, Agreement agreement) {
+  if (form.constant != 0 || form.terms.size() != 1) return;
+  const AffineTerm& term = form.terms[0];
+  if (term.coefficient != 1 || term.symbols[1] != kNone) return;
+  AffineSymbol& s = r_.symbols_[term.symbols[0]];
+  if (s.kind == Kind::Operation && s.loop == kNoNode && !s.restless)
+    s.agreement = std::max(s.agreement, agreement);
+}
+
 AffineForm AffineSolver::written(std::uint32_t version) {
   const Version& v = versions_[version];
   if (v.kind != Version::Kind::Write) return value_symbol(version);
@@ -333,7 +344,10 @@ AffineForm AffineSolver::written(std::uint32_t version) {
   std::optional<AffineForm> made;
   if (found == 1) made = result(v.statement, at, element, width);
   if (!made || made->bits != width || too_complex(*made)) return value_symbol(version);
-  if (!v.partial) return *made;
+  if (!v.partial) {
+    agree(*made, uniformity_.of(v.reg));
+    return *made;
+  }
   if (v.previous == kNone || !s.guard.present()) return value_symbol(version);
   Operand predicate = Operand::reg(s.guard.predicate);
   const auto guard = operand(v.statement, predicate, 1);

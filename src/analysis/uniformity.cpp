@@ -2,7 +2,9 @@
 #include "ptxgen/analysis/uniformity.hpp"
 
 #include <algorithm>
+#include <optional>
 
+#include "analysis/lane_bits.hpp"
 #include "analysis/uniformity_sources.hpp"
 
 namespace ptxgen::inline v0::analysis {
@@ -55,6 +57,7 @@ class UniformitySolver {
   void start() {
     const std::size_t blocks = cfg_.blocks().size();
     result_.registers_.assign(index_.size(), Agreement::Grid);
+    bits_.assign(index_.size(), LaneBits{});
     result_.chosen_.assign(index_.size(), false);
     result_.branches_.assign(blocks, Agreement::Grid);
     result_.control_.assign(blocks, Agreement::Grid);
@@ -70,7 +73,7 @@ class UniformitySolver {
 
     for (const Variable& parameter : function_.parameters) {
       if (parameter.space == Space::Register)
-        lower(index_.find({parameter.decl, 0}), Agreement::None);
+        lower(index_.find({parameter.decl, 0}), Agreement::None, lane_bits(Agreement::None));
     }
     // What is written in each block and still wanted behind some block.
     written_.resize(blocks);
@@ -84,7 +87,7 @@ class UniformitySolver {
         // Alone in one block, it may still be read there from the time before.
         leaves_block = leaves_block || block != first_block || (!use.write && !written);
       }
-      if (!written) lower(reg, Agreement::None);
+      if (!written) lower(reg, Agreement::None, lane_bits(Agreement::None));
       if (!leaves_block) continue;
       std::uint32_t last = kNone;
       for (const RegisterUses::Use& use : uses_.of(reg)) {
@@ -118,10 +121,17 @@ class UniformitySolver {
     }
   }
 
-  void lower(std::uint32_t reg, Agreement to) {
-    if (reg == kNone || result_.registers_[reg] <= to) return;
-    result_.registers_[reg] = to;
+  void lower(std::uint32_t reg, Agreement to, LaneBits bits) {
+    if (reg == kNone) return;
+    const LaneBits lowered = bits_[reg].with(bits);
+    if (result_.registers_[reg] <= to && bits_[reg] == lowered) return;
+    result_.registers_[reg] = least(result_.registers_[reg], to);
+    bits_[reg] = lowered;
     open_registers_.push_back(reg);
+  }
+  // Of several values that agreed, one of which each thread has.
+  void lower(std::uint32_t reg, Agreement to) {
+    lower(reg, to, {lane_bits(to).differing, LaneBits::kAll});
   }
   void reopen(std::uint32_t block) {
     if (block_is_open_[block]) return;
@@ -138,6 +148,25 @@ class UniformitySolver {
     return agreement(module_, function_, index_, result_, o, options_);
   }
 
+  // An operand whose value agrees so far.
+  LaneSource source(const Operand& o, Agreement agreed) const {
+    switch (o.kind) {
+      case OperandKind::Integer:
+        return {lane_bits(static_cast<std::uint64_t>(o.offset())), true,
+                static_cast<std::uint64_t>(o.offset())};
+      case OperandKind::Special:
+        return {lane_bits(static_cast<SpecialRegister>(o.id), o.component, block_shape_)};
+      case OperandKind::Register: {
+        const std::uint32_t reg = index_.find(o.as_register());
+        if (reg == kNone || o.component != 0 || o.negated) break;
+        return {bits_[reg]};
+      }
+      default:
+        break;
+    }
+    return {lane_bits(agreed)};
+  }
+
   void evaluate(std::uint32_t statement) {
     const Instruction& s = function_.body[statement];
     if (s.kind != StatementKind::Instruction || own_[statement]) return;
@@ -149,6 +178,8 @@ class UniformitySolver {
     Agreement sources = Agreement::Grid;
     Agreement agreed = Agreement::Grid;  // of the operands that are not the threads' own votes
     bool writes = false;
+    std::array<LaneSource, 4> bits;
+    std::size_t read = 0;
     const OperandSpecs specs(function_, s);
     for (std::size_t i = 0; i < operands.size(); ++i) {
       const OperandSpec* spec = specs[i];
@@ -159,6 +190,8 @@ class UniformitySolver {
       }
       const Agreement v = value(operands[i]);
       sources = least(sources, v);
+      if (read < bits.size()) bits[read] = source(operands[i], v);
+      ++read;
       // The mask of a vote, the number and the threads of a barrier.
       if (spec == nullptr || (spec->type_source == TypeSource::Fixed && spec->fixed == Type::u32))
         agreed = least(agreed, v);
@@ -175,9 +208,13 @@ class UniformitySolver {
     }
     const bool together = !result_.split_[block];
     Agreement made = Agreement::None;
+    std::optional<LaneBits> low;
     switch (result_kind(module_, function_, s)) {
       case ResultKind::Computed:
         made = reads_carry(s) ? least(sources, carry_) : sources;
+        if (reads_carry(s) || carry_out || read > bits.size()) break;
+        low = lane_bits(s, std::span(bits).first(read));
+        if (low->differing == 0) made = std::max(made, Agreement::Warp);
         break;
       case ResultKind::Immutable:
         made = sources;
@@ -207,11 +244,14 @@ class UniformitySolver {
     }
     // Where the guard does not hold the old value stays.
     made = least(made, guard);
+    if (!low) low = lane_bits(made);
+    if (guard < Agreement::Warp) low->differing = LaneBits::kAll;
     for (const NumberedAccess& a : index_.accesses(statement)) {
-      if (a.write) lower(a.reg, made);
+      if (a.write) lower(a.reg, made, *low);
     }
     if (carry_out) lower_carry(made);
-    own_[statement] = made == Agreement::None && whole.terminator != statement;
+    own_[statement] = made == Agreement::None && *low == lane_bits(Agreement::None) &&
+                      whole.terminator != statement;
   }
 
   // The carry flag is a register that no operand names.
@@ -426,6 +466,7 @@ class UniformitySolver {
   std::vector<std::vector<std::uint64_t>> live_;     // by register: the blocks where it is live
   std::vector<std::uint32_t> names_;                 // for join
   std::vector<Agreement> decided_, irreducible_;
+  std::vector<LaneBits> bits_;  // by register
   Agreement carry_ = Agreement::Grid;
   bool carry_written_ = false;
   std::uint64_t work_ = 0;

@@ -131,6 +131,11 @@ TEST_CASE("affine: choices") {
   CHECK(form(both + "selp.b32 %r0, %r1, %r1, %p1;") == "tid.x");
   CHECK(form(both + "mov.u32 %r0, 8; @%p1 mov.u32 %r0, 12;") == "((tid.x < ctaid.x) ? 12 : 8)");
   CHECK(form(both + "mov.u32 %r0, 8; @!%p1 mov.u32 %r0, 8;") == "8");
+  // What is advanced or not is a sum.
+  CHECK(form(both + "mov.u32 %r0, %r1; @%p1 add.u32 %r0, %r1, 4;") ==
+        "tid.x + 4*(tid.x < ctaid.x)");
+  CHECK(form(both + "sub.u32 %r3, %r1, %r2; selp.b32 %r0, %r3, %r1, %p1;") ==
+        "tid.x - ctaid.x*(tid.x < ctaid.x)");
   CHECK(form("mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 64; selp.b32 %r0, 1, 2, %p1;") == "2");
   CHECK(form("mov.u32 %r1, %tid.x; setp.gt.s32 %p1, 64, %r1; selp.b32 %r0, 1, 2, %p1;") == "1");
   CHECK(form("mov.u32 %r1, %tid.x; min.u32 %r2, %r1, 63; max.s32 %r3, %r2, 0;"

@@ -80,6 +80,101 @@ TEST_CASE("rows of the block agree if the shape says so") {
   CHECK(Analysed(kernel("mov.u32 %r1, %tid.y;", ".reqntid 64, 4, 1")).of("%r1") == "warp");
 }
 
+TEST_CASE("lanes that differ in low bits agree where those are gone or do not matter") {
+  const UniformityOptions row{{256, 1, 1}};
+  const auto after = [&](std::string_view text, std::string_view name,
+                         const UniformityOptions& options) {
+    return Analysed("mov.u32 %r1, %tid.x;\nmov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ntid.x;\n" +
+                        std::string(text),
+                    options)
+        .of(name);
+  };
+  const auto in_row = [&](std::string_view text) { return after(text, "%r0", row); };
+  const auto choice = [&](std::string_view text) { return after(text, "%p0", row); };
+  CHECK(in_row("shr.u32 %r0, %r1, 5;") == "warp");
+  CHECK(in_row("shr.u32 %r0, %r1, 4;") == "none");
+  CHECK(in_row("shr.s32 %r0, %r1, 6;") == "warp");
+  CHECK(in_row("shr.u32 %r0, %r1, %r2;") == "none");
+  CHECK(in_row("shl.b32 %r4, %r1, 2; shr.u32 %r0, %r4, 7;") == "warp");
+  CHECK(in_row("shl.b32 %r4, %r1, 2; shr.u32 %r0, %r4, 6;") == "none");
+  CHECK(in_row("shl.b32 %r4, %r1, 28; shr.s32 %r0, %r4, 31;") == "none");
+  CHECK(in_row("shl.b32 %r4, %r1, 27; shr.s32 %r0, %r4, 32;") == "none");
+  CHECK(in_row("shl.b32 %r4, %r1, 12; cvt.s32.s16 %r5, %r4; shr.s32 %r0, %r5, 17;") == "none");
+  // Beyond the width nothing is left, which is not looked at.
+  CHECK(in_row("shr.u32 %r4, %r1, 4; shl.b32 %r0, %r4, 256;") == "none");
+  CHECK(in_row("and.b32 %r0, %r1, -32;") == "warp");
+  CHECK(in_row("and.b32 %r0, %r1, 224;") == "warp");
+  CHECK(in_row("and.b32 %r0, %r1, 48;") == "none");
+  CHECK(in_row("or.b32 %r4, %r1, 7; shr.u32 %r0, %r4, 5;") == "warp");
+  CHECK(in_row("xor.b32 %r4, %r1, %r2; shr.u32 %r0, %r4, 5;") == "warp");
+  CHECK(in_row("not.b32 %r4, %r1; shr.u32 %r0, %r4, 5;") == "warp");
+  CHECK(in_row("div.u32 %r0, %r1, 64;") == "warp");
+  CHECK(in_row("div.u32 %r0, %r1, 96;") == "warp");
+  CHECK(in_row("div.u32 %r0, %r1, 48;") == "none");
+  CHECK(in_row("div.u32 %r4, %r1, 48; shr.u32 %r0, %r4, 1;") == "warp");
+  CHECK(in_row("div.u32 %r4, %r1, 24; shr.u32 %r0, %r4, 1;") == "none");
+  CHECK(in_row("div.s32 %r0, %r1, 64;") == "none");  // rounds towards 0 from both sides
+  CHECK(in_row("rem.u32 %r4, %r1, 96; shr.u32 %r0, %r4, 5;") == "warp");
+  CHECK(in_row("rem.u32 %r4, %r1, 80; shr.u32 %r0, %r4, 5;") == "none");
+  CHECK(in_row("bfe.u32 %r0, %r1, 5, 2;") == "warp");
+  CHECK(in_row("bfe.u32 %r0, %r1, 4, 2;") == "none");
+  CHECK(in_row("min.u32 %r4, %r1, 64; shr.u32 %r0, %r4, 5;") == "warp");
+  CHECK(in_row("min.u32 %r4, %r1, 65; shr.u32 %r0, %r4, 5;") == "none");
+  CHECK(in_row("cvt.u64.u32 %rd1, %r1; shr.u64 %rd2, %rd1, 5; cvt.u32.u64 %r0, %rd2;") == "warp");
+  // What is added to them fills the bits that are 0, or carries.
+  CHECK(in_row("mad.lo.u32 %r4, %r2, %r3, %r1; shr.u32 %r0, %r4, 5;") == "warp");
+  CHECK(in_row("mad.lo.u32 %r4, %r2, 48, %r1; shr.u32 %r0, %r4, 5;") == "none");
+  CHECK(in_row("shl.b32 %r4, %r2, 6; shr.u32 %r5, %r4, 2; add.u32 %r6, %r5, %r1;"
+               "shr.u32 %r0, %r6, 5;") == "none");
+  CHECK(in_row("shl.b32 %r4, %r2, 3; and.b32 %r5, %r4, -8; add.u32 %r6, %r5, %r1;"
+               "shr.u32 %r0, %r6, 5;") == "none");
+  CHECK(in_row("add.u32 %r4, %r1, 64; shr.u32 %r0, %r4, 5;") == "warp");
+  CHECK(in_row("add.u32 %r4, %r1, 1; shr.u32 %r0, %r4, 5;") == "none");
+  CHECK(in_row("sub.u32 %r4, %r1, 64; shr.u32 %r0, %r4, 5;") == "warp");
+  CHECK(in_row("sub.u32 %r4, 64, %r1; shr.u32 %r0, %r4, 5;") == "none");
+  CHECK(in_row("mul.wide.u32 %rd1, %r2, 128; cvt.u64.u32 %rd2, %r1; add.u64 %rd3, %rd1, %rd2;"
+               "shr.u64 %rd4, %rd3, 5; cvt.u32.u64 %r0, %rd4;") == "warp");
+  CHECK(choice("setp.lt.u32 %p0, %r1, 32;") == "warp");
+  CHECK(choice("setp.lt.u32 %p0, %r1, 33;") == "none");
+  CHECK(choice("setp.ge.s32 %p0, %r1, 64;") == "warp");
+  CHECK(choice("setp.le.u32 %p0, %r1, 31;") == "warp");
+  CHECK(choice("setp.le.u32 %p0, %r1, 32;") == "none");
+  CHECK(choice("setp.gt.u32 %p0, %r1, 63;") == "warp");
+  CHECK(choice("setp.gt.u32 %p0, 64, %r1;") == "warp");
+  CHECK(choice("setp.lt.u32 %p0, 63, %r1;") == "warp");
+  CHECK(choice("setp.lt.u32 %p0, 64, %r1;") == "none");
+  CHECK(choice("setp.eq.u32 %p0, %r1, 32;") == "none");
+  CHECK(choice("shl.b32 %r4, %r2, 5; setp.lt.u32 %p0, %r1, %r4;") == "warp");
+  CHECK(choice("setp.lt.u32 %p0, %r1, %r2;") == "none");
+  CHECK(choice("setp.lt.u32 %p1, %r1, 7; setp.lt.and.u32 %p0, %r1, 32, %p1;") == "none");
+  CHECK(choice("setp.eq.u32 %p1, %r2, 7; setp.lt.and.u32 %p0, %r1, 32, %p1;") == "warp");
+  // A guard that parts lanes, and writes of which some disagree.
+  CHECK(in_row("setp.eq.u32 %p1, %r1, 7; mov.u32 %r0, 0; @%p1 shr.u32 %r0, %r1, 5;") == "none");
+  CHECK(in_row("setp.eq.u32 %p1, %r1, 7; mov.u32 %r4, 0; @%p1 mov.u32 %r4, 64;"
+               "shr.u32 %r0, %r4, 5;") == "none");
+  CHECK(in_row("mov.u32 %r4, %r1; shr.u32 %r0, %r4, 5; add.u32 %r4, %r4, 1;") == "none");
+
+  const auto warp_id = [&](const UniformityOptions& options, std::string_view shift = "5",
+                           std::string_view of = "%tid.x") {
+    return Analysed("mov.u32 %r1, " + std::string(of) + "; shr.u32 %r2, %r1, " +
+                        std::string(shift) + ";",
+                    options)
+        .of("%r2");
+  };
+  CHECK(warp_id({}) == "none");
+  CHECK(warp_id({{64, 4, 1}}) == "warp");
+  CHECK(warp_id({{48, 1, 1}}) == "warp");
+  CHECK(warp_id({{48, 2, 1}}) == "none");
+  CHECK(warp_id({{8, 16, 1}}, "3") == "warp");
+  CHECK(warp_id({{8, 16, 1}}, "2") == "none");
+  CHECK(warp_id({{8, 16, 1}}, "2", "%tid.y") == "warp");
+  CHECK(warp_id({{8, 16, 1}}, "1", "%tid.y") == "none");
+  CHECK(warp_id({{8, 3, 4}}, "2", "%tid.y") == "none");
+  CHECK(warp_id({{12, 16, 1}}, "5", "%tid.y") == "none");
+  CHECK(warp_id({}, "5", "%laneid") == "warp");
+  CHECK(warp_id({}, "4", "%laneid") == "none");
+}
+
 TEST_CASE("loads agree as far as address and memory allow") {
   const Analysed a(R"(
   ld.param.u32 %r1, [n];

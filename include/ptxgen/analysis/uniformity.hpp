@@ -36,10 +36,12 @@ struct UniformityOptions {
 /// lowest in `Cfg::order()` runs first and groups at the same statement become one. Where groups
 /// are run otherwise, only statements of blocks that are not `may_be_split` keep to this.
 ///
-/// A value agrees as far as what it is computed from. It does not where threads that a branch
-/// parted meet again, if it was written in between, nor behind a loop that threads leave at
-/// different times, if it was written in the loop. A register has the least agreement of all its
-/// writes. What may differ:
+/// A value agrees as far as what it is computed from, and in a warp where the bits in which its
+/// lanes differ are shifted or masked away or do not decide a comparison: `%tid.x / 32` and
+/// `%tid.x < 64` where the shape of the block is known, `%laneid & -32`. It does not where threads
+/// that a branch parted meet again, if it was written in between, nor behind a loop that threads
+/// leave at different times, if it was written in the loop. A register has the least agreement of
+/// all its writes. What may differ:
 ///   - %tid, %laneid, %lanemask_*, %smid, clocks and counters; %tid.y, %tid.z unless the shape of
 ///     the block makes them agree; %ctaid, %clusterid between blocks; addresses of shared memory
 ///     between blocks; addresses of local memory;
