@@ -67,6 +67,8 @@ json to_json(const emulator::Counters& counters) {
                {"divergent_branches", counters.divergent_branches},
                {"barriers", counters.barriers},
                {"atomics", counters.atomics},
+               {"blocks_per_sm", counters.blocks_per_sm},
+               {"waves", counters.waves},
                {"global_load", to_json(counters.global_load)},
                {"global_store", to_json(counters.global_store)},
                {"local_load", to_json(counters.local_load)},

@@ -158,6 +158,9 @@ std::string to_text(const Counters& counters) {
                   std::to_string(counters.divergent_branches) + " divergent");
   append_line(text, "barriers", std::to_string(counters.barriers));
   append_line(text, "atomics", std::to_string(counters.atomics));
+  append_line(text, "waves",
+              one_decimal(counters.waves) + " at most, with " +
+                  std::to_string(counters.blocks_per_sm) + " blocks at a time on an SM");
   const auto memory = [&](std::string_view name, const MemoryCounters& group) {
     if (group.requests != 0) append_line(text, name, described(group));
   };

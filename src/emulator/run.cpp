@@ -14,6 +14,7 @@
 #include "emulator/race.hpp"
 #include "emulator/report.hpp"
 #include "emulator/warp.hpp"
+#include "ptx/occupancy.hpp"
 #include "ptxgen/support/error.hpp"
 
 namespace ptxgen::inline v0::emulator {
@@ -289,7 +290,10 @@ class LaunchRun {
       if (result.printed.size() + part.text.size() > options.printf_bytes) break;
       result.printed += part.text;
     }
-    if (options.counters) result.counters = collect(image_, kernel_number_, workers_);
+    if (options.counters) {
+      result.counters = collect(image_, kernel_number_, workers_);
+      count_waves(result.counters);
+    }
     return result;
   }
 
@@ -300,6 +304,18 @@ class LaunchRun {
     Waits,   ///< of a cluster: none of its warps can go on by itself
     Yields,  ///< of a cluster: its turn is over
   };
+
+  void count_waves(Counters& counters) const {
+    const ptx::Gpu& gpu = grid_.space->gpu();
+    ptx::BlockNeeds needs;
+    needs.threads = static_cast<std::uint32_t>(grid_.block.count());
+    needs.registers = ptx::most_registers(gpu, *grid_.code->function);
+    needs.static_shared = grid_.kernel_image->static_shared_bytes;
+    needs.dynamic_shared = needs.most_dynamic_shared = grid_.dynamic_shared_bytes;
+    counters.blocks_per_sm = ptx::blocks_per_sm(gpu, needs);
+    const double places = static_cast<double>(counters.blocks_per_sm) * gpu.sms;
+    if (places != 0) counters.waves = static_cast<double>(grid_.grid.count()) / places;
+  }
 
   /// Every launch is a cooperative one: all its blocks can wait for each other.
   void provide_for_groups(std::uint32_t kernel) {

@@ -50,6 +50,41 @@ std::uint32_t blocks_per_sm(const Gpu& gpu, const BlockNeeds& needs) noexcept {
   return blocks;
 }
 
+std::uint32_t most_registers(std::uint32_t registers_per_sm, std::uint32_t threads,
+                             std::uint32_t blocks) noexcept {
+  const std::uint64_t warps = std::uint64_t{up(std::max(threads, 1u), kWarp) / kWarp} * blocks;
+  const std::uint64_t of_quarter = up<std::uint64_t>(std::max<std::uint64_t>(warps, 1), kQuarters) /
+                                   kQuarters;
+  const std::uint64_t of_warp = registers_per_sm / kQuarters / of_quarter;
+  return std::min(kMostRegisters, static_cast<std::uint32_t>(of_warp / kRegisterUnit *
+                                                             (kRegisterUnit / kWarp)));
+}
+
+std::uint32_t most_registers(const Gpu& gpu, const Function& function) noexcept {
+  std::uint32_t most = kMostRegisters, threads = 0, blocks = 1;
+  for (const Directive& directive : function.directives) {
+    switch (directive.kind) {
+      case DirectiveKind::maxnreg:
+        most = std::min<std::uint32_t>(most, directive.values[0]);
+        break;
+      case DirectiveKind::minnctapersm:
+        blocks = directive.values[0];
+        break;
+      case DirectiveKind::reqntid:
+      case DirectiveKind::maxntid:
+        threads = 1;
+        for (unsigned i = 0; i < directive.count; ++i) threads *= directive.values[i];
+        break;
+      default:
+        break;
+    }
+  }
+  if (threads == 0 || threads > kMostThreads) return most;
+  const std::uint32_t held = gpu.threads_per_sm / up(threads, kWarp);
+  if (blocks > std::min<std::uint32_t>(gpu.blocks_per_sm, held)) blocks = 1;
+  return std::min(most, most_registers(gpu.registers_per_sm, threads, blocks));
+}
+
 std::uint64_t available_dynamic_shared(const Gpu& gpu, const BlockNeeds& needs,
                                        std::uint32_t blocks) noexcept {
   if (blocks == 0) return 0;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "ptxgen/ptx/ir.hpp"
 #include "ptxgen/ptx/target.hpp"
 
 /// NVIDIA's occupancy rules, as the CUDA C++ Programming Guide (technical specifications per
@@ -28,6 +29,15 @@ struct BlockNeeds {
 /// are an upper bound of those that a compiler would allocate, and a launch is never refused for
 /// them.
 [[nodiscard]] std::uint32_t blocks_per_sm(const Gpu& gpu, const BlockNeeds& needs) noexcept;
+
+/// Registers of a thread with which `blocks` blocks of `threads` are on a multiprocessor together,
+/// at most 255: what an assembler keeps to for `.minnctapersm` (ptxas 13.0 did, to the register, for
+/// 3 to 10 blocks of 33 to 224 threads).
+[[nodiscard]] std::uint32_t most_registers(std::uint32_t registers_per_sm, std::uint32_t threads,
+                                           std::uint32_t blocks) noexcept;
+/// What a kernel's directives leave of them: `.maxnreg`; `.reqntid` or `.maxntid`, with
+/// `.minnctapersm` if the GPU can hold so many blocks. 255 without any.
+[[nodiscard]] std::uint32_t most_registers(const Gpu& gpu, const Function& function) noexcept;
 
 /// The most dynamic shared memory with which `blocks` such blocks are on one multiprocessor
 /// together, in bytes; 0 if none is left. `needs.dynamic_shared` and the opted-in limit are not

@@ -30,10 +30,10 @@ struct Launched {
 };
 
 // Operands of zeros, as far behind a sector as the alignments say.
-Launched launched(const GemvPlan& plan, std::string_view target) {
+Launched launched(const GemvPlan& plan, const ptx::Gpu& gpu) {
   const GemvProblem& p = plan.problem;
-  const std::string ptx = ptx::print(Gemv{plan}.build(ptx::target(target)).module());
-  emulator::Device device(emulator::default_gpu(target));
+  const std::string ptx = ptx::print(Gemv{plan}.build(ptx::target(gpu.target)).module());
+  emulator::Device device(gpu);
   emulator::Program program = emulator::Program::load(device, ptx);
   const auto place = [&](std::uint64_t size, std::uint32_t alignment) {
     const std::uint64_t off = alignment >= 16 ? 0 : alignment;
@@ -97,7 +97,7 @@ bool is_operand(std::string_view name) {
 void compare(const GemvPlan& plan, const ptx::Gpu& gpu) {
   INFO(to_text(plan.problem) << ": " << to_text(plan));
   const GemvPrediction said = predict(plan, gpu);
-  const Launched launch = launched(plan, gpu.target);
+  const Launched launch = launched(plan, gpu);
   const emulator::Counters& did = launch.counters;
   std::uint64_t read = did.bulk_load.bytes, written = 0;
   std::uint64_t requests = did.bulk_load.copies, sectors = did.bulk_load.sectors;
@@ -135,9 +135,8 @@ void compare(const GemvPlan& plan, const ptx::Gpu& gpu) {
   if (first_part != nullptr && plan.most_parts() <= 4) {
     CHECK(said.reductions * plan.warps_out == first_part->memory.requests);
   }
-  // What the launch's blocks come to.
-  const double blocks = Gemv{plan}.geometry().grid.x;
-  CHECK(said.waves == blocks / (said.blocks_per_sm * static_cast<double>(gpu.sms)));
+  CHECK(said.blocks_per_sm == did.blocks_per_sm);
+  CHECK(said.waves == did.waves);
   CHECK(said.workspace_bytes == plan.workspace_bytes());
 }
 

@@ -8,6 +8,7 @@
 
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/image.hpp"
+#include "ptx/occupancy.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/verifier.hpp"
 #include "ptxgen/support/error.hpp"
@@ -34,35 +35,18 @@ Registry& registry() {
   return made;
 }
 
-/// What a thread can have at most if a block of `threads` shall fit: what compilers keep to.
-int registers_for(const ptx::Gpu& gpu, std::uint64_t threads) {
-  const std::uint64_t each = gpu.registers_per_sm / std::max<std::uint64_t>(threads, 1);
-  return static_cast<int>(std::min<std::uint64_t>(each / 8 * 8, 255));
-}
-
 int registers_of(const emulator::Program& program, const emulator::Program::Kernel& kernel,
                  const ptx::Gpu& gpu, const JitOptions& options) {
-  int registers = static_cast<int>(std::min(kernel.registers_32bit, 255u));
-  const auto at_most = [&registers](std::uint64_t limit) {
-    registers = static_cast<int>(std::min<std::uint64_t>(static_cast<unsigned>(registers), limit));
-  };
+  std::uint32_t registers = kernel.registers_32bit;
+  const auto at_most = [&](std::uint32_t limit) { registers = std::min(registers, limit); };
   if (const ptx::Function* function = program.module().find_function(kernel.name)) {
-    for (const ptx::Directive& directive : function->directives) {
-      if (directive.kind == ptx::DirectiveKind::maxnreg) at_most(directive.values[0]);
-      if (directive.kind != ptx::DirectiveKind::maxntid &&
-          directive.kind != ptx::DirectiveKind::reqntid) {
-        continue;
-      }
-      std::uint64_t threads = 1;
-      for (unsigned i = 0; i < directive.count; ++i) threads *= directive.values[i];
-      at_most(static_cast<unsigned>(registers_for(gpu, threads)));
-    }
+    at_most(ptx::most_registers(gpu, *function));
   }
   if (options.max_registers != 0) at_most(options.max_registers);
   if (options.threads_per_block != 0) {
-    at_most(static_cast<unsigned>(registers_for(gpu, options.threads_per_block)));
+    at_most(ptx::most_registers(gpu.registers_per_sm, options.threads_per_block, 1));
   }
-  return std::max(registers, 1);
+  return static_cast<int>(std::max(registers, 1u));
 }
 
 std::unique_ptr<CUfunc_st> make_function(CUmodule owner, const emulator::Program::Kernel& kernel,

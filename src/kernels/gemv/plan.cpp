@@ -7,6 +7,7 @@
 #include <string>
 
 #include "kernels/gemv/partition.hpp"
+#include "ptx/occupancy.hpp"
 #include "ptxgen/ptx/limits.hpp"
 
 namespace ptxgen::inline v0 {
@@ -65,9 +66,7 @@ std::uint32_t least_registers(const GemvPlan& plan) noexcept {
 }
 
 std::uint32_t most_registers(const GemvPlan& plan) noexcept {
-  const ptx::Limits limits;
-  const std::uint32_t each = limits.registers_per_sm / (plan.threads() * plan.blocks_per_sm);
-  return std::min(limits.registers_per_thread, each / 8 * 8);
+  return ptx::most_registers(ptx::Limits{}.registers_per_sm, plan.threads(), plan.blocks_per_sm);
 }
 
 std::uint64_t rank_bytes(const GemvPlan& plan) noexcept {

@@ -146,7 +146,7 @@ Forecast forecast(const GemvPlan& plan, const ptx::Gpu& gpu, const Weights& matr
   made.parts = division.parts;
   made.workspace_bytes = plan.workspace_bytes();
   made.registers = registers(plan, sm_of(gpu));
-  made.blocks_per_sm = fitting_blocks(plan, gpu, made.registers);
+  made.blocks_per_sm = fitting_blocks(plan, gpu, most_registers(plan));
   if (made.blocks_per_sm == 0) return all;  // no target of the GPU allows such a plan
 
   const double sms = gpu.sms;

@@ -20,10 +20,13 @@ struct GemvPrediction {
   std::uint64_t reductions = 0;       ///< strips whose last contributor adds partial sums
   std::uint64_t parts = 0;            ///< partial sums of strips that go through the workspace
   std::uint64_t workspace_bytes = 0;
-  std::uint32_t registers = 0;  ///< of a thread: an upper bound that the assembler keeps to
-  // From the GPU's table row.
-  std::uint32_t blocks_per_sm = 0;  ///< that fit by threads, registers, shared memory
-  double waves = 0;                 ///< blocks / (blocks_per_sm * SMs)
+  /// Blocks that an SM holds at least: by threads, shared memory and the registers that the plan's
+  /// blocks_per_sm (`.minnctapersm`) leaves a thread.
+  std::uint32_t blocks_per_sm = 0;
+  double waves = 0;  ///< blocks / (blocks_per_sm * SMs); fewer where the assembler takes less
+  /// Of a thread: an estimate, for first choices from above and within a quarter or 16 of what
+  /// ptxas 13.0 takes.
+  std::uint32_t registers = 0;
   double tail_loss = 0;  ///< share of the time in which SMs stand idle since others have more bytes
   double bytes_in_flight_per_sm = 0;
   double bandwidth_gb_per_s = 0;  ///< what these sustain by Little's law, at most the GPU's
