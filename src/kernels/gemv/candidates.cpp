@@ -27,7 +27,6 @@ constexpr std::uint32_t kRingUnrolls[] = {1, 2, 4};
 constexpr std::uint32_t kRingStages[] = {4, 8};
 constexpr std::uint32_t kClusters[] = {8, 4, 2};
 constexpr std::uint32_t kMostLoads = 16;  // of a lane: more take too many registers
-constexpr std::uint32_t kMostBlocksPerSm = 16;
 // Bytes in flight worth looking at, as multiples of what latency and bandwidth ask for.
 constexpr double kLeastFlight = 0.75;
 constexpr double kMostFlight = 5;
@@ -45,7 +44,7 @@ class Collector {
     needs.threads = plan.threads();
     needs.registers = registers(plan, sm_);
     needs.static_shared = plan.shared_bytes();
-    fit_ = std::min(ptx::blocks_per_sm(gpu_, needs), kMostBlocksPerSm);
+    fit_ = ptx::blocks_per_sm(gpu_, needs);
     if (fit_ == 0) return;
     first_ = static_cast<std::ptrdiff_t>(plans_.size());
     const std::uint64_t strips = plan.strips();
