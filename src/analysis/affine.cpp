@@ -115,11 +115,15 @@ AffineForm Affine::expand(const AffineForm& form, std::uint32_t block) const {
         continue;
       }
     }
-    // Outside of a loop its rounds are over.
+    // Outside of a loop its rounds are over, for some threads earlier than for others.
     for (std::uint32_t& factor : term.symbols) {
-      if (factor == kNone || symbols_[factor].kind != Kind::Iteration) continue;
-      const std::uint32_t loop = symbols_[factor].id;
-      if (!cfg_->loops().contains(loop, block)) factor = rounds_[loop];
+      if (factor == kNone || symbols_[factor].loop == kNoNode) continue;
+      const AffineSymbol& s = symbols_[factor];
+      if (cfg_->loops().contains(s.loop, block)) continue;
+      if (s.kind == Kind::Iteration)
+        factor = rounds_[s.id];
+      else if (left_[factor] != kNone)
+        factor = left_[factor];
     }
     std::ranges::sort(term.symbols);
     alone.terms.push_back(term);

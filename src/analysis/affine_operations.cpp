@@ -70,7 +70,17 @@ std::uint32_t AffineSolver::new_symbol(const AffineSymbol& made) {
   r_.add_range();
   r_.expansions_.push_back(kNone);
   r_.expansion_assumes_.push_back(kNone);
-  return static_cast<std::uint32_t>(r_.symbols_.size() - 1);
+  r_.left_.push_back(kNone);
+  const auto number = static_cast<std::uint32_t>(r_.symbols_.size() - 1);
+  if (made.loop != kNoNode && leaving_[made.loop] < Agreement::Grid) {
+    AffineSymbol left = made;
+    left.agreement = least(left.agreement, leaving_[made.loop]);
+    left.loop = kNoNode;
+    left.restless = left.left = true;
+    r_.left_.back() = number + 1;
+    (void)new_symbol(left);
+  }
+  return number;
 }
 
 AffineForm AffineSolver::operation(Operation kind, std::span<const AffineForm> operands,
@@ -300,7 +310,7 @@ AffineForm AffineSolver::selected(const AffineForm& condition, const AffineForm&
   // What is advanced or not is a sum, of which lanes may agree on the second part.
   const AffineForm apart = sum(yes, no, -1);
   const bool one_term = apart.terms.size() + (apart.constant != 0 ? 1 : 0) == 1;
-  if (!no.is_constant() && one_term && is_number(condition, false)) {
+  if (yes.bits != 1 && !no.is_constant() && one_term) {
     const auto advanced = product(apart, widened(condition, yes.bits, false));
     if (advanced) return sum(no, *advanced);
   }

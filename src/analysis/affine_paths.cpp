@@ -36,6 +36,13 @@ void AffineSolver::solve() {
         rounds[loop] = least(rounds[loop], uniformity_.of_branch(block));
     }
   }
+  leaving_ = rounds;
+  for (std::uint32_t loop = 0; loop < forest.loops().size(); ++loop) {
+    for (std::uint32_t l = loop; l != kNoNode; l = forest.loops()[l].parent) {
+      const bool irreducible = forest.loops()[l].irreducible;
+      leaving_[loop] = least(leaving_[loop], irreducible ? Agreement::None : rounds[l]);
+    }
+  }
   for (std::uint32_t loop = 0; loop < forest.loops().size(); ++loop) {
     AffineSymbol s;
     s.kind = Kind::Iteration;

@@ -80,6 +80,7 @@ class AffineSolver {
   std::map<std::pair<std::uint32_t, bool>, std::uint32_t> assumption_numbers_;
   std::vector<std::uint32_t> value_symbols_;  // of each version
   std::vector<std::uint32_t> phi_symbols_;    // of each version
+  std::vector<Agreement> leaving_;            // of each loop: about leaving it and those around it
   std::vector<std::uint8_t> meeting_known_;   // of each block
   std::vector<Agreement> meeting_;
 };

@@ -300,15 +300,13 @@ AffineForm AffineSolver::value_symbol(std::uint32_t version) {
   return symbol_form(value_symbols_[version], s.bits);
 }
 
-// Lanes may agree on a result (`tid.x / 32`) though they do not on its operands. Round a loop it
-// would have to be told in which round.
+// Lanes may agree on a result (`tid.x / 32`) though they do not on its operands.
 void AffineSolver::agree(const AffineForm& form, Agreement agreement) {
   if (form.constant != 0 || form.terms.size() != 1) return;
   const AffineTerm& term = form.terms[0];
   if (term.coefficient != 1 || term.symbols[1] != kNone) return;
   AffineSymbol& s = r_.symbols_[term.symbols[0]];
-  if (s.kind == Kind::Operation && s.loop == kNoNode && !s.restless)
-    s.agreement = std::max(s.agreement, agreement);
+  if (s.kind == Kind::Operation) s.agreement = std::max(s.agreement, agreement);
 }
 
 AffineForm AffineSolver::written(std::uint32_t version) {

@@ -171,6 +171,9 @@ class Reporter {
   // Why lanes' addresses cannot be told from this symbol.
   std::string why(std::uint32_t symbol) const {
     const AffineSymbol& s = affine_.symbols()[symbol];
+    if (s.left)
+      return "depends on " + affine_.to_text(symbol_form(symbol, s.bits)) +
+             ", with which lanes may have left a loop in different rounds";
     if (s.id != kNone && (s.kind == Kind::Value || s.kind == Kind::Phi || s.kind == Kind::Rest))
       return "depends on " + origin(s.id);
     if (s.kind == Kind::Operation) {

@@ -136,6 +136,9 @@ TEST_CASE("affine: choices") {
         "tid.x + 4*(tid.x < ctaid.x)");
   CHECK(form(both + "sub.u32 %r3, %r1, %r2; selp.b32 %r0, %r3, %r1, %p1;") ==
         "tid.x - ctaid.x*(tid.x < ctaid.x)");
+  CHECK(form(both + "setp.lt.u32 %p2, %r1, 5; @%p2 mov.pred %p1, 0; mov.u32 %r3, %r2;"
+                    "@%p1 add.u32 %r3, %r2, 4; mov.u32 %r0, %r3;") ==
+        "4*((tid.x < 5) ? 0 : (tid.x < ctaid.x)) + ctaid.x");
   CHECK(form("mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 64; selp.b32 %r0, 1, 2, %p1;") == "2");
   CHECK(form("mov.u32 %r1, %tid.x; setp.gt.s32 %p1, 64, %r1; selp.b32 %r0, 1, 2, %p1;") == "1");
   CHECK(form("mov.u32 %r1, %tid.x; min.u32 %r2, %r1, 63; max.s32 %r3, %r2, 0;"

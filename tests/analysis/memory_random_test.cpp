@@ -42,6 +42,8 @@ class Generator {
       if (kind == 2) line("and.b32 %r11, %r0, 3;");
       if (kind == 3) line("min.u32 %r11, %r0, 4;");
       line("L:");
+      // A number that is no multiple of the rounds.
+      line("mad.lo.u32 %r12, %r12, 5, %r6;\n  and.b32 %r12, %r12, 31;");
       if (below(2) == 0)
         line("setp.ge.u32 %p9, %r10, %r11;\n@%p9 bra E;");
       else
@@ -112,7 +114,13 @@ class Generator {
     add("%r2", {0, 0, 32, 64, 7});
     add("%r10", {0, 1, 8, 40});
     add("%r7", {0, 0, 3});
-    switch (below(9)) {
+    switch (below(11)) {
+      case 9:
+        line("shr.u32 %r21, %r12, 1;\n  mad.lo.u32 %r20, %r21, 9, %r20;");
+        break;
+      case 8:
+        line("shr.u32 %r21, %r0, 5;\n  mad.lo.u32 %r20, %r21, %r6, %r20;");
+        break;
       case 0:
         line("and.b32 %r21, %r0, 7;\n  mad.lo.u32 %r20, %r21, 5, %r20;");
         break;

@@ -108,6 +108,37 @@ TEST_CASE("memory report: library kernels, each access as the emulator counts it
   CHECK(accesses > 300);
 }
 
+TEST_CASE("memory report: behind a loop lanes have what they left it with") {
+  const std::string loop = R"(
+  mov.u32 %r10, 1;
+  mov.u32 %r11, 0;
+LOOP:
+  mad.lo.u32 %r10, %r10, 3, 1;
+  and.b32 %r10, %r10, 255;
+  shr.u32 %r12, %r10, 1;
+  mov.u32 %r13, %r12;
+  ld.shared.u32 %r14, [%r5];
+  add.u32 %r11, %r11, 1;
+  setp.lt.u32 %p1, %r11, LIMIT;
+  @%p1 bra LOOP;
+  mul.wide.u32 %rd2, %r13, 4;
+  add.u64 %rd3, %rd0, %rd2;
+  ld.global.u32 %r15, [%rd3];
+)";
+  const auto until = [&](std::string_view limit) {
+    std::string text = loop;
+    text.replace(text.find("LIMIT"), 5, limit);
+    return verdicts(text);
+  };
+  const std::string shared = "broadcast: all lanes read the same 4 bytes, 1 wavefront\n";
+  CHECK(until("%r20") == shared + "broadcast: all lanes read the same 4 bytes, 1 sector\n");
+  CHECK(until("%r0") ==
+        "broadcast: all lanes read the same 4 bytes, 1 wavefront; for a full warp, lanes may be "
+        "masked\n"
+        "unknown: depends on (((3*%r10 + 1) mod 256)/2), with which lanes may have left a loop in "
+        "different rounds\n");
+}
+
 TEST_CASE("memory report: the coalesced GEMV is, the strided one is not, and by how much") {
   const auto report = [](std::string_view name) {
     const CatalogEntry& entry = *find_kernel(name);

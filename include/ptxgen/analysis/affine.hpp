@@ -55,6 +55,9 @@ struct AffineSymbol {
   std::uint8_t bits = 64;
   bool is_signed = false;
   bool restless = false;   ///< may change anywhere: not only in `loop`
+  /// As it was when the thread left the loop in which it changes; threads may leave in different
+  /// rounds.
+  bool left = false;
   std::uint8_t depth = 0;  ///< Operation: how deep operands are nested
   /// Between which threads that are at the same place together it is equal.
   Agreement agreement = Agreement::None;
@@ -225,6 +228,7 @@ class Affine {
   std::vector<AffineRange> ranges_;                // of each symbol, for `block_`
   std::vector<std::uint32_t> expansion_assumes_;   // of each symbol, that it does not wrap
   std::vector<std::uint32_t> iteration_, rounds_;  // symbols of each loop
+  std::vector<std::uint32_t> left_;  // of each symbol, what it is behind its loop; kNone: itself
   std::uint32_t unknown_ = ptx::kNone;
 };
 
