@@ -72,9 +72,8 @@ bool comparison_agrees(const Instruction& s, std::span<const LaneSource> x) {
 LaneBits compared(const Instruction& s, std::span<const LaneSource> x) {
   const bool integers = s.is(Op::setp_unsigned) || s.is(Op::setp_unsigned_bool) ||
                         s.is(Op::setp_signed) || s.is(Op::setp_signed_bool);
-  const bool agreed =
-      all_agree(x) || (integers && x.size() >= 2 && comparison_agrees(s, x) &&
-                       all_agree(x.subspan(2)));
+  const bool agreed = all_agree(x) || (integers && x.size() >= 2 && comparison_agrees(s, x) &&
+                                       all_agree(x.subspan(2)));
   return {agreed ? std::uint8_t{0} : kAll, 0};
 }
 
@@ -180,8 +179,7 @@ LaneBits lane_bits(const Instruction& s, std::span<const LaneSource> x) noexcept
     return unknown;
   const LaneBits made = integer(s, x);
   // In the highest bit, which a right shift repeats, no lane may differ alone.
-  return made.differing < bits(s.type()) || made.differing == 0 ? made
-                                                                : LaneBits{kAll, made.zeros};
+  return made.differing < bits(s.type()) || made.differing == 0 ? made : LaneBits{kAll, made.zeros};
 }
 
 }  // namespace ptxgen::inline v0::analysis

@@ -53,11 +53,11 @@ std::uint32_t blocks_per_sm(const Gpu& gpu, const BlockNeeds& needs) noexcept {
 std::uint32_t most_registers(std::uint32_t registers_per_sm, std::uint32_t threads,
                              std::uint32_t blocks) noexcept {
   const std::uint64_t warps = std::uint64_t{up(std::max(threads, 1u), kWarp) / kWarp} * blocks;
-  const std::uint64_t of_quarter = up<std::uint64_t>(std::max<std::uint64_t>(warps, 1), kQuarters) /
-                                   kQuarters;
+  const std::uint64_t of_quarter =
+      up<std::uint64_t>(std::max<std::uint64_t>(warps, 1), kQuarters) / kQuarters;
   const std::uint64_t of_warp = registers_per_sm / kQuarters / of_quarter;
-  return std::min(kMostRegisters, static_cast<std::uint32_t>(of_warp / kRegisterUnit *
-                                                             (kRegisterUnit / kWarp)));
+  return std::min(kMostRegisters,
+                  static_cast<std::uint32_t>(of_warp / kRegisterUnit * (kRegisterUnit / kWarp)));
 }
 
 std::uint32_t most_registers(const Gpu& gpu, const Function& function) noexcept {

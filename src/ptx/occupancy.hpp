@@ -31,8 +31,8 @@ struct BlockNeeds {
 [[nodiscard]] std::uint32_t blocks_per_sm(const Gpu& gpu, const BlockNeeds& needs) noexcept;
 
 /// Registers of a thread with which `blocks` blocks of `threads` are on a multiprocessor together,
-/// at most 255: what an assembler keeps to for `.minnctapersm` (ptxas 13.0 did, to the register, for
-/// 3 to 10 blocks of 33 to 224 threads).
+/// at most 255: what an assembler keeps to for `.minnctapersm` (ptxas 13.0 did, to the register,
+/// for 3 to 10 blocks of 33 to 224 threads).
 [[nodiscard]] std::uint32_t most_registers(std::uint32_t registers_per_sm, std::uint32_t threads,
                                            std::uint32_t blocks) noexcept;
 /// What a kernel's directives leave of them: `.maxnreg`; `.reqntid` or `.maxntid`, with

@@ -93,9 +93,8 @@ std::string random_body(Dice& dice, bool bits) {
     const char* const comparison = dice.pick<const char*>({"lt", "le", "gt", "ge"});
     text += std::string("setp.") + (bits ? comparison : "lt") +
             (bits && dice.chance(50) ? ".s32 %p0, " : ".u32 %p0, ");
-    text += bits && dice.chance(30)
-                ? constant + ", " + reg() + ";\n"
-                : reg() + ", " + (dice.chance(50) ? constant : reg()) + ";\n";
+    text += bits && dice.chance(30) ? constant + ", " + reg() + ";\n"
+                                    : reg() + ", " + (dice.chance(50) ? constant : reg()) + ";\n";
     if (dice.chance(8)) {
       text += "@%p0 ret;\n";
       continue;

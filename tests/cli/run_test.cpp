@@ -203,9 +203,9 @@ TEST_CASE("run --json has the documented fields and nothing else on standard out
   CHECK(keys(counters) == std::set<std::string>{"warp_instructions", "thread_instructions",
                                                 "opcodes", "warp_execution_efficiency", "branches",
                                                 "divergent_branches", "barriers", "atomics",
-                                                "blocks_per_sm", "waves",
-                                                "global_load", "global_store", "local_load",
-                                                "local_store", "shared_load", "shared_store"});
+                                                "blocks_per_sm", "waves", "global_load",
+                                                "global_store", "local_load", "local_store",
+                                                "shared_load", "shared_store"});
   for (const char* group : {"global_load", "global_store", "local_load", "local_store"}) {
     CHECK(keys(counters.at(group)) ==
           std::set<std::string>{"requests", "sectors", "ideal_sectors", "bytes"});

@@ -54,7 +54,7 @@ struct AffineSymbol {
   std::uint8_t component = 0;
   std::uint8_t bits = 64;
   bool is_signed = false;
-  bool restless = false;   ///< may change anywhere: not only in `loop`
+  bool restless = false;  ///< may change anywhere: not only in `loop`
   /// As it was when the thread left the loop in which it changes; threads may leave in different
   /// rounds.
   bool left = false;

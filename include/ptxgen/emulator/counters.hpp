@@ -86,8 +86,8 @@ struct Counters {
   BulkCounters bulk_store;  ///< shared to global memory, reductions too
   BulkCounters bulk_peer;   ///< shared memory to that of a block of the cluster; no sectors
   PeerCounters peer_load, peer_store;
-  /// Blocks that the GPU's multiprocessors hold at least: as threads, shared memory and the registers
-  /// that directives leave an assembler allow (without any, 255).
+  /// Blocks that the GPU's multiprocessors hold at least: as threads, shared memory and the
+  /// registers that directives leave an assembler allow (without any, 255).
   std::uint32_t blocks_per_sm = 0;
   double waves = 0;                 ///< blocks of the launch / (blocks_per_sm * SMs), at most
   std::vector<OpCount> opcodes;     ///< by mnemonic (`add`, `ld`), in alphabetical order
