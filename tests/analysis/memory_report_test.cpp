@@ -9,60 +9,9 @@
 
 using namespace ptxgen;
 using namespace ptxgen::analysis;
+using test::kernel;
 using test::MemoryRun;
-
-namespace {
-
-constexpr const char* kHead = R"(.version 8.7
-.target sm_90
-.address_size 64
-.global .align 16 .u32 counters[64];
-.const .align 16 .u32 table[64] = {1, 2, 3, 4};
-)";
-
-std::string kernel(std::string_view body, std::string_view directive) {
-  return std::string(kHead) + ".visible .entry k(.param .u64 a, .param .u32 n, .param .u32 s)\n" +
-         std::string(directive) + R"(
-{
-  .reg .pred %p<20>;
-  .reg .b16 %h<20>;
-  .reg .b32 %r<40>;
-  .reg .b64 %rd<20>;
-  .reg .f32 %f<20>;
-  .shared .align 16 .b8 tile[16384];
-  .local .align 16 .b8 own[256];
-  ld.param.u64 %rd0, [a];
-  ld.param.u32 %r20, [n];
-  ld.param.u32 %r21, [s];
-  mov.u32 %r0, %tid.x;
-  mov.u32 %r1, %tid.y;
-  mov.u32 %r2, %ctaid.x;
-  mov.u32 %r3, %ntid.x;
-  mov.u32 %r4, %laneid;
-  mov.u32 %r5, tile;
-  mov.u32 %r6, own;
-)" + std::string(body) +
-         "  ret;\n}\n";
-}
-
-// The report of one body, a verdict each line.
-std::string verdicts(std::string_view body, std::string_view directive = ".reqntid 128, 1, 1",
-                     const MemoryReportOptions& options = {}) {
-  const ptx::Module module = ptx::parse(kernel(body, directive));
-  std::string text;
-  for (const MemoryAccess& access : memory_report(module, module.functions[0], options).accesses)
-    text += verdict(access) + '\n';
-  return text;
-}
-
-std::string verdict_of(std::string_view body, std::string_view directive = ".reqntid 128, 1, 1",
-                       const MemoryReportOptions& options = {}) {
-  std::string text = verdicts(body, directive, options);
-  if (!text.empty()) text.pop_back();
-  return text;
-}
-
-}  // namespace
+using test::verdict_of;
 
 TEST_CASE("memory report: library kernels, each access as the emulator counts it") {
   std::size_t accesses = 0;
@@ -182,9 +131,8 @@ TEST_CASE("memory report: verdicts") {
         "unknown: depends on %r9, made by popc.b32 in line 26");
   CHECK(verdict_of("ld.u32 %r8, [%rd1];\n") ==
         "unknown: the state space of the generic address is not known");
-  CHECK(verdict_of("cvta.to.shared.u64 %rd1, %rd0;\n"
-                   "cp.async.ca.shared.global [%rd1], [%rd0], 4;\n") ==
-        "unknown: cp.async.ca.shared.global is not followed");
+  CHECK(verdict_of("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r8}, [%r5];") ==
+        "unknown: ldmatrix.sync.aligned.m8n8.x1.shared.b16 is not followed");
   // Shared memory.
   CHECK(verdict_of("mad.lo.u32 %r9, %r0, 4, %r5; ld.shared.u32 %r8, [%r9];") ==
         "no bank conflicts: 1 wavefront");
