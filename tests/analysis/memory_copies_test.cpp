@@ -98,6 +98,9 @@ TEST_CASE("memory report: cp.async reads global and writes shared memory") {
 
 TEST_CASE("memory report: verdicts on cp.async") {
   CHECK(verdict_of(lanes("16")) == std::string(kFull) + '\n' + kTile);
+  CHECK(verdict_of("cp.async.ca.shared.global [tile+4], [%rd0], 4;\n") ==
+        "broadcast: all lanes read the same 4 bytes, 1 sector\n"
+        "broadcast: all lanes write the same 4 bytes, 1 wavefront");
   // A policy of the L2 is no size.
   CHECK(verdict_of(kOwn + "cp.async.cg.shared.global.L2::cache_hint [%r9], [%rd1], 16, %rd2;") ==
         std::string(kFull) + '\n' + kTile);
@@ -354,6 +357,27 @@ TEST_CASE("memory report: what an engine does to shared memory is not followed")
         "unknown: st.bulk.weak.shared::cta is not followed");
   CHECK(verdict_of("cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%rd0], [%r5], 64, %h1;") ==
         "unknown: cp.async.bulk.global.shared::cta.bulk_group.cp_mask is not followed");
+}
+
+TEST_CASE("memory report: copies that lack operands, or copy what none can, are not followed") {
+  // The verifier refuses such functions; the report must not read beyond their operands.
+  const auto changed = [](std::string_view body, const auto& change) {
+    ptx::Module module = ptx::parse(kernel(body, ".reqntid 128, 1, 1"));
+    ptx::Function& function = module.functions.front();
+    for (ptx::Instruction& s : function.body) {
+      if (s.is(ptx::Op::cp_async) || s.is(ptx::Op::cp_async_bulk_store)) change(function, s);
+    }
+    const MemoryReport report = memory_report(module, function);
+    return report.accesses.empty() ? "" : verdict(report.accesses.back());
+  };
+  const auto cut = [](ptx::Function&, ptx::Instruction& s) { s.operand_count = 1; };
+  CHECK(changed(lanes("16"), cut) == "unknown: cp.async.cg.shared.global is not followed");
+  CHECK(changed(store("[%rd0]", "64"), cut) ==
+        "unknown: cp.async.bulk.global.shared::cta.bulk_group is not followed");
+  const auto odd = [](ptx::Function& function, ptx::Instruction& s) {
+    function.operands_of(s)[2].value = 3;
+  };
+  CHECK(changed(lanes("16"), odd) == "unknown: cp.async.cg.shared.global is not followed");
 }
 
 TEST_CASE("memory report: GEMV by way of cp.async, each access as the emulator counts it") {
