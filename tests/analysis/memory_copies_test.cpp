@@ -269,6 +269,9 @@ TEST_CASE("memory report: verdicts on bulk copies") {
         "broadcast: all lanes read the same 8 bytes, 1 sector\n"
         "coalesced: a copy moves 1 to 2 sectors of 32 bytes for 32 bytes wanted, by how the "
         "address is aligned, 100 % at best");
+  CHECK(verdict_of("ld.global.u64 %rd1, [%rd0];\n" + store("[%rd1]", "48")) ==
+        "broadcast: all lanes read the same 8 bytes, 1 sector\n"
+        "coalesced: a copy moves 2 sectors of 32 bytes for 48 bytes wanted, 100 %");
   CHECK(verdict_of(load("[%rd0]", "0")) ==
         "coalesced: a copy moves 0 sectors of 32 bytes for 0 bytes wanted, 100 %");
   CHECK(verdict_of("mov.u32 %r10, 64;\n" + load("[%rd0]", "%r10")) ==
