@@ -86,6 +86,9 @@ const AffineForm* Affine::expansion(std::uint32_t symbol) const noexcept {
 
 AffineForm Affine::expand(const AffineForm& form, std::uint32_t block) const {
   constexpr int kMostSteps = 64;
+  const auto inside = [&](std::uint32_t loop) {
+    return loop == kNoNode || cfg_->loops().contains(loop, block);
+  };
   AffineForm made = constant_form(form.constant, form.bits);
   assume(made, form);
   std::vector<AffineTerm> open = form.terms;
@@ -117,13 +120,12 @@ AffineForm Affine::expand(const AffineForm& form, std::uint32_t block) const {
     }
     // Outside of a loop its rounds are over, for some threads earlier than for others.
     for (std::uint32_t& factor : term.symbols) {
-      if (factor == kNone || symbols_[factor].loop == kNoNode) continue;
-      const AffineSymbol& s = symbols_[factor];
-      if (cfg_->loops().contains(s.loop, block)) continue;
-      if (s.kind == Kind::Iteration)
-        factor = rounds_[s.id];
-      else if (left_[factor] != kNone)
-        factor = left_[factor];
+      while (factor != kNone && !inside(symbols_[factor].loop)) {
+        const AffineSymbol& s = symbols_[factor];
+        const std::uint32_t behind = s.kind == Kind::Iteration ? rounds_[s.id] : left_[factor];
+        if (behind == kNone) break;
+        factor = behind;
+      }
     }
     std::ranges::sort(term.symbols);
     alone.terms.push_back(term);

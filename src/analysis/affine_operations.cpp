@@ -72,11 +72,11 @@ std::uint32_t AffineSolver::new_symbol(const AffineSymbol& made) {
   r_.expansion_assumes_.push_back(kNone);
   r_.left_.push_back(kNone);
   const auto number = static_cast<std::uint32_t>(r_.symbols_.size() - 1);
-  if (made.loop != kNoNode && leaving_[made.loop] < Agreement::Grid) {
+  if (made.loop != kNoNode && left_apart_[made.loop] && made.kind != Kind::Iteration) {
     AffineSymbol left = made;
+    left.left = true;
     left.agreement = least(left.agreement, leaving_[made.loop]);
-    left.loop = kNoNode;
-    left.restless = left.left = true;
+    left.loop = cfg_.loops().loops()[made.loop].parent;
     r_.left_.back() = number + 1;
     (void)new_symbol(left);
   }

@@ -25,24 +25,7 @@ void AffineSolver::solve() {
   meeting_.assign(cfg_.blocks().size(), Agreement::None);
   r_.versions_forms_.resize(versions_.size());
   r_.unknown_ = symbol({.kind = Kind::Value, .restless = true});
-  // How far threads agree when to leave a loop.
-  std::vector<Agreement> rounds(forest.loops().size(), Agreement::Grid);
-  for (std::uint32_t block = 0; block < cfg_.blocks().size(); ++block) {
-    for (const std::uint32_t next : cfg_.successors(block)) {
-      // Who leaves the function does not come to where it is read.
-      if (next == cfg_.exit()) continue;
-      for (std::uint32_t loop = forest.innermost(block);
-           loop != kNoNode && !forest.contains(loop, next); loop = forest.loops()[loop].parent)
-        rounds[loop] = least(rounds[loop], uniformity_.of_branch(block));
-    }
-  }
-  leaving_ = rounds;
-  for (std::uint32_t loop = 0; loop < forest.loops().size(); ++loop) {
-    for (std::uint32_t l = loop; l != kNoNode; l = forest.loops()[l].parent) {
-      const bool irreducible = forest.loops()[l].irreducible;
-      leaving_[loop] = least(leaving_[loop], irreducible ? Agreement::None : rounds[l]);
-    }
-  }
+  find_leaving();
   for (std::uint32_t loop = 0; loop < forest.loops().size(); ++loop) {
     AffineSymbol s;
     s.kind = Kind::Iteration;
@@ -51,9 +34,8 @@ void AffineSolver::solve() {
     s.loop = loop;
     r_.iteration_.push_back(symbol(s));
     s.kind = Kind::Rounds;
-    s.agreement = rounds[loop];
+    s.agreement = leaving_[loop];
     s.loop = forest.loops()[loop].parent;
-    if (forest.loops()[loop].irreducible) s.agreement = Agreement::None;
     r_.rounds_.push_back(symbol(s));
   }
   for (std::uint32_t v = 0; v < versions_.size(); ++v) {
@@ -108,6 +90,26 @@ void AffineSolver::solve() {
     }
   }
   leave(cfg_.exit());
+}
+
+void AffineSolver::find_leaving() {
+  const LoopForest& forest = cfg_.loops();
+  leaving_.assign(forest.loops().size(), Agreement::Grid);
+  for (std::uint32_t block = 0; block < cfg_.blocks().size(); ++block) {
+    for (const std::uint32_t next : cfg_.successors(block)) {
+      // Who leaves the function does not come to where it is read.
+      if (next == cfg_.exit()) continue;
+      for (std::uint32_t loop = forest.innermost(block);
+           loop != kNoNode && !forest.contains(loop, next); loop = forest.loops()[loop].parent)
+        leaving_[loop] = least(leaving_[loop], uniformity_.of_branch(block));
+    }
+  }
+  left_apart_.assign(forest.loops().size(), false);
+  for (std::uint32_t loop = 0; loop < forest.loops().size(); ++loop) {
+    if (forest.loops()[loop].irreducible) leaving_[loop] = Agreement::None;
+    for (std::uint32_t l = loop; l != kNoNode; l = forest.loops()[l].parent)
+      left_apart_[loop] = left_apart_[loop] || leaving_[l] < Agreement::Grid;
+  }
 }
 
 void AffineSolver::start_phi(std::uint32_t version) {

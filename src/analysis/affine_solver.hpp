@@ -57,6 +57,7 @@ class AffineSolver {
 
   // --- where paths meet (affine_paths.cpp)
   // --------------------------------------------------------
+  void find_leaving();
   void start_phi(std::uint32_t version);
   void finish_loop(std::uint32_t loop);
   void find_induction(std::uint32_t version, std::uint32_t loop);
@@ -80,7 +81,8 @@ class AffineSolver {
   std::map<std::pair<std::uint32_t, bool>, std::uint32_t> assumption_numbers_;
   std::vector<std::uint32_t> value_symbols_;  // of each version
   std::vector<std::uint32_t> phi_symbols_;    // of each version
-  std::vector<Agreement> leaving_;            // of each loop: about leaving it and those around it
+  std::vector<Agreement> leaving_;            // how far threads agree when to leave each loop
+  std::vector<bool> left_apart_;              // not in the whole grid, it or a loop around it
   std::vector<std::uint8_t> meeting_known_;   // of each block
   std::vector<Agreement> meeting_;
 };

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analysis/affine_values.hpp"
+#include "analysis/copies.hpp"
 #include "analysis/memory_counts.hpp"
 #include "ptxgen/analysis/memory_report.hpp"
 
@@ -61,6 +62,8 @@ class Launch {
   };
   struct Access {
     AffineForm address, guard;
+    AffineForm size;  // of a copy of which lanes say how much; what it means, `copy` says
+    std::optional<Copy> copy;
     Space space = Space::Global;
     std::uint32_t bytes = 0;
     std::size_t counts = 0;  // in made_.accesses
@@ -81,12 +84,19 @@ class Launch {
   void add(const MemoryAccess& access) {
     AccessCounts counts;
     counts.statement = access.statement;
-    counts.reason = access.bytes == 0 || access.space == Space::Generic ? access.reason : "";
+    const bool bulk = access.copy == CopyKind::Bulk;
+    counts.reason =
+        (access.bytes == 0 && !bulk) || access.space == Space::Generic ? access.reason : "";
     made_.accesses.push_back(counts);
     if (!counts.reason.empty()) return;
-    accesses_[cfg_.block_of(access.statement)].push_back(
-        {access.address, affine_.guard(access.statement), access.space, access.bytes,
-         made_.accesses.size() - 1});
+    Access one{access.address, affine_.guard(access.statement), {}, {}, access.space,
+               access.bytes,   made_.accesses.size() - 1};
+    if (bulk || access.shortened) {
+      one.copy = copy_of(function_, function_.body[access.statement]);
+      one.size = bulk ? affine_.of(access.statement, *one.copy->size)
+                      : source_form(affine_, access.statement, *one.copy);
+    }
+    accesses_[cfg_.block_of(access.statement)].push_back(std::move(one));
   }
 
   // --- symbols
@@ -111,6 +121,7 @@ class Launch {
       for (const Access& access : all) {
         want(access.address);
         want(access.guard);
+        want(access.size);
       }
     }
     for (const Block& block : cfg_.blocks()) {
@@ -340,7 +351,7 @@ class Launch {
   void request(const Access& access, std::uint32_t mask) {
     AccessCounts& counts = made_.accesses[access.counts];
     if (!counts.reason.empty()) return;
-    std::vector<LaneAddress> lanes;
+    std::map<std::uint32_t, std::vector<LaneAddress>> groups;  // by how many bytes lanes ask for
     for (std::uint32_t left = mask; left != 0; left &= left - 1) {
       lane_ = static_cast<std::uint32_t>(std::countr_zero(left));
       values_.forget();
@@ -361,16 +372,37 @@ class Launch {
         counts.reason = "a part of its address wraps around: " + affine_.to_text(access.address);
         return;
       }
-      lanes.push_back({lane_, *address});
+      std::uint32_t bytes = access.bytes;
+      if (access.copy) {
+        const auto size = values_.bits(access.size);
+        if (!size) {
+          counts.reason = "how many bytes it copies depends on more than indices and parameters: " +
+                          affine_.to_text(access.size);
+          return;
+        }
+        if (!hold(access.size)) {
+          counts.reason = "a part of its size wraps around: " + affine_.to_text(access.size);
+          return;
+        }
+        bytes =
+            access.copy->bulk ? static_cast<std::uint32_t>(*size) : access.copy->bytes_read(*size);
+      }
+      if (access.copy && access.copy->bulk)
+        add(counts, count_range(*address, bytes), bytes);
+      else if (bytes != 0)
+        groups[bytes].push_back({lane_, *address});
     }
-    if (lanes.empty()) return;
-    const RequestFigures figures = count_request(access.space, lanes, access.bytes);
+    for (const auto& [bytes, lanes] : groups)
+      add(counts, count_request(access.space, lanes, bytes), lanes.size() * bytes);
+  }
+
+  static void add(AccessCounts& counts, const RequestFigures& figures, std::uint64_t bytes) {
     ++counts.requests;
     counts.sectors += figures.sectors;
     counts.ideal_sectors += figures.ideal_sectors();
     counts.wavefronts += figures.wavefronts;
     counts.ideal_wavefronts += figures.phases;
-    counts.bytes += lanes.size() * access.bytes;
+    counts.bytes += bytes;
   }
 
   bool hold(const AffineForm& form) {

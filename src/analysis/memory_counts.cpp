@@ -76,4 +76,11 @@ RequestFigures count_request(Space space, std::span<const LaneAddress> lanes, st
   }
 }
 
+RequestFigures count_range(std::uint64_t address, std::uint64_t bytes) {
+  RequestFigures made;
+  made.distinct_bytes = bytes;
+  if (bytes != 0) made.sectors = (address % 32 + bytes + 31) / 32;
+  return made;
+}
+
 }  // namespace ptxgen::inline v0::analysis

@@ -28,5 +28,7 @@ struct RequestFigures {
 /// Lanes in ascending order, `bytes` each. Nothing of spaces other than these four.
 [[nodiscard]] RequestFigures count_request(ptx::Space space, std::span<const LaneAddress> lanes,
                                            std::uint32_t bytes);
+/// Of a copy of so many bytes of global memory from an address on.
+[[nodiscard]] RequestFigures count_range(std::uint64_t address, std::uint64_t bytes);
 
 }  // namespace ptxgen::inline v0::analysis

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analysis/affine_values.hpp"
+#include "analysis/copies.hpp"
 #include "analysis/facts.hpp"
 #include "analysis/memory_counts.hpp"
 #include "ptxgen/ptx/printer.hpp"
@@ -82,18 +83,82 @@ class Reporter {
     const OpInfo& row = info(s.op);
     const bool reads = has(row.flags, Flag::ReadsMemory),
                writes = has(row.flags, Flag::WritesMemory);
-    if ((!reads && !writes) || has(row.flags, Flag::Barrier)) return;
+    // Waiting threads ask as often as they have to: what objects of mbarriers see is not counted.
+    const bool barrier = has(row.flags, Flag::Barrier) || row.mnemonic == "mbarrier";
+    if ((!reads && !writes) || barrier) return;
+    if (const auto copy = copy_of(function_, s))
+      return copy->bulk ? look_at_bulk(statement, *copy) : look_at_copy(statement, *copy);
     const auto operands = function_.operands_of(s);
     const auto memory = std::ranges::find(operands, OperandKind::Memory, &Operand::kind);
     const Space space = space_of(s.get(Field::Space));
     if (memory == operands.end() || space == Space::Param) return;
+    MemoryAccess access = begin(statement, *memory, space);
+    access.reads = reads;
+    access.writes = writes;
+    const bool moves = row.mnemonic == "ld" || row.mnemonic == "ldu" || row.mnemonic == "st" ||
+                       row.mnemonic == "atom" || row.mnemonic == "red";
+    const std::uint32_t element = bytes(s.type());
+    // What goes to another block (st.async), or has no type (st.bulk), is no request of lanes.
+    if (moves && element != 0 && !has(row.flags, Flag::Asynchronous)) {
+      const Modifier vector = s.get(Field::Vector);
+      access.vector = vector == Modifier::v2   ? 2
+                      : vector == Modifier::v4 ? 4
+                      : vector == Modifier::v8 ? 8
+                                               : 1;
+      access.bytes = element * access.vector;
+      count(access, access.bytes);
+    } else {
+      access.reason = access.opcode + " is not followed";
+    }
+    finish(std::move(access));
+  }
+
+  // Both sides of a cp.async.
+  void look_at_copy(std::uint32_t statement, const Copy& copy) {
+    MemoryAccess read = begin(statement, *copy.from, copy.from_space);
+    read.reads = true;
+    read.copy = CopyKind::Lanes;
+    read.bytes = copy.lane_bytes();
+    if (copy.source != nullptr) {
+      const auto known = constant_of(source_form(affine_, statement, copy));
+      if (known)
+        read.bytes = copy.bytes_read(*known);
+      else
+        read.shortened = true;
+    }
+    if (read.bytes != 0) {
+      // Fewer bytes come from an address that is aligned for all of them.
+      count(read, copy.lane_bytes());
+      finish(std::move(read));
+    }
+    MemoryAccess write = begin(statement, *copy.to, copy.to_space);
+    write.writes = true;
+    write.copy = CopyKind::Lanes;
+    write.bytes = copy.lane_bytes();
+    count(write, write.bytes);
+    finish(std::move(write));
+  }
+
+  void look_at_bulk(std::uint32_t statement, const Copy& copy) {
+    const bool reads = copy.from_space == Space::Global, writes = copy.to_space == Space::Global;
+    if (!reads && !writes) return;
+    const Operand& side = reads ? *copy.from : *copy.to;
+    MemoryAccess access = begin(statement, side, Space::Global);
+    access.reads = reads || copy.combines;
+    access.writes = writes;
+    access.copy = CopyKind::Bulk;
+    access.lanes = 1;
+    count_copy(access, affine_.of(statement, *copy.size));
+    finish(std::move(access));
+  }
+
+  MemoryAccess begin(std::uint32_t statement, const Operand& memory, Space space) const {
+    const Instruction& s = function_.body[statement];
     MemoryAccess access;
     access.statement = statement;
     access.line = s.line;
     access.cpp = module_.site_of(s);
     access.opcode = opcode_of(module_, function_, s);
-    access.reads = reads;
-    access.writes = writes;
     access.space = space;
     const std::uint32_t block = affine_.cfg().block_of(statement);
     const LoopForest& loops = affine_.cfg().loops();
@@ -101,22 +166,14 @@ class Reporter {
       access.depth = loops.loops()[loop].depth;
     access.masked = affine_.uniformity().of_control(block) < Agreement::Warp ||
                     (s.guard.present() && !agrees(affine_.guard(statement)));
-    access.address = affine_.of(statement, *memory);
+    access.address = affine_.of(statement, memory);
     access.address_text = affine_.address_text(access.address);
     for (const std::uint32_t assumption : access.address.assumptions)
       access.assumptions.push_back(affine_.to_text(affine_.assumption(assumption)));
-    if (row.mnemonic == "ld" || row.mnemonic == "ldu" || row.mnemonic == "st" ||
-        row.mnemonic == "atom" || row.mnemonic == "red") {
-      const Modifier vector = s.get(Field::Vector);
-      access.vector = vector == Modifier::v2   ? 2
-                      : vector == Modifier::v4 ? 4
-                      : vector == Modifier::v8 ? 8
-                                               : 1;
-      access.bytes = bytes(s.type()) * access.vector;
-      count(access);
-    } else {
-      access.reason = access.opcode + " is not followed";
-    }
+    return access;
+  }
+
+  void finish(MemoryAccess access) {
     total(access);
     report_.accesses.push_back(std::move(access));
   }
@@ -128,6 +185,8 @@ class Reporter {
     ++all.accesses;
     if (!access.affine()) {
       ++all.unknown;
+    } else if (!access.size_text.empty()) {
+      ++all.unsized;
     } else if (access.space == Space::Shared) {
       all.bank_conflicts += access.wavefronts.least - access.ideal_wavefronts;
     } else if (access.space != Space::Const) {
@@ -241,7 +300,9 @@ class Reporter {
   // --- the figures
   // --------------------------------------------------------------------------------
 
-  void count(MemoryAccess& access) {
+  // What the bytes of all lanes come to. The hardware wants addresses that are multiples of
+  // `alignment`.
+  void count(MemoryAccess& access, std::uint32_t alignment) {
     if (!find_space(access)) {
       access.reason = "the state space of the generic address is not known";
       return;
@@ -266,7 +327,8 @@ class Reporter {
     }
     access.lane_step = step_text(parts.differing);
     access.apart_unknown = !multipliers.empty();
-    const std::uint64_t known = known_alignment(access, parts.agreeing);
+    const Common common{known_alignment(access, parts.agreeing),
+                        static_cast<std::uint64_t>(parts.agreeing.constant), alignment};
     const auto& size = report_.block;
     const std::uint64_t threads = std::uint64_t{size[0]} * size[1] * size[2];
     access.lanes = static_cast<std::uint32_t>(std::min<std::uint64_t>(threads, 32));
@@ -282,23 +344,65 @@ class Reporter {
         values_.forget();
         lanes.push_back(offset(parts.differing, multipliers));
       }
-      if (multipliers.empty() && !unseen(lanes, std::gcd(known, period(access.space)))) continue;
+      if (multipliers.empty() && !unseen(lanes, std::gcd(common.multiple, period(access.space))))
+        continue;
       const bool same = std::ranges::all_of(lanes, [&](const LaneOffset& one) {
         return one.own == lanes[0].own && one.factors == lanes[0].factors;
       });
       broadcast = broadcast && same;
-      count_warp(access, lanes, multipliers, known,
-                 static_cast<std::uint64_t>(parts.agreeing.constant), first == 0);
+      count_warp(access, lanes, multipliers, common, first == 0);
       if (parts.differing.terms.empty()) break;  // all warps are alike
     }
     classify(access, broadcast);
   }
+
+  // What lanes share of an address.
+  struct Common {
+    std::uint64_t multiple = 0;  // it is one of this, 0 if there is nothing of it,
+    std::uint64_t constant = 0;  // and this
+    std::uint32_t alignment = 1;
+  };
 
   // Whether no warp before had lanes as far apart, and as far from a multiple of `step`.
   bool unseen(const std::vector<LaneOffset>& lanes, std::uint64_t step) {
     std::vector<std::uint64_t> key{lanes[0].own % step};
     for (const LaneOffset& one : lanes) key.push_back(one.own - lanes[0].own);
     return seen_.insert(std::move(key)).second;
+  }
+
+  // A range of global memory that begins at a multiple of 16, as the copy engine wants it: at a
+  // sector, or in the middle of one.
+  void count_copy(MemoryAccess& access, const AffineForm& size) {
+    const std::uint64_t step =
+        std::gcd(known_alignment(access, access.address), period(Space::Global));
+    std::vector<std::uint64_t> starts;
+    for (std::uint64_t shift = 0; shift < period(Space::Global); shift += step)
+      starts.push_back((static_cast<std::uint64_t>(access.address.constant) + shift) %
+                       period(Space::Global));
+    const auto possible = [](std::uint64_t start) { return start % 16 == 0; };
+    // Where the copy would fault is of no interest, unless it always does.
+    if (std::ranges::any_of(starts, possible))
+      std::erase_if(starts, [&](std::uint64_t start) { return !possible(start); });
+    const auto constant = constant_of(size);
+    if (!constant) {
+      access.size_text = affine_.to_text(size);
+      if (std::ranges::all_of(starts, [](std::uint64_t start) { return start == 0; }))
+        access.pattern = AccessPattern::Coalesced;
+      else
+        access.reason = "copies " + access.size_text +
+                        " bytes, which is not a constant, and may begin within a sector";
+      return;
+    }
+    access.bytes = static_cast<std::uint32_t>(*constant);
+    bool first = true;
+    for (const std::uint64_t start : starts) {
+      const RequestFigures figures = count_range(start, access.bytes);
+      widen(access.sectors, {figures.sectors, figures.sectors}, first);
+      access.ideal_sectors = figures.ideal_sectors();
+      access.bytes_wanted = figures.distinct_bytes;
+      first = false;
+    }
+    classify(access, false);
   }
 
   static void widen(Spread& all, Spread one, bool first) {
@@ -308,15 +412,15 @@ class Reporter {
 
   // One warp: lanes with the same factors are together, each such group anywhere.
   void count_warp(MemoryAccess& access, const std::vector<LaneOffset>& lanes,
-                  std::span<const std::array<std::uint32_t, 3>> multipliers, std::uint64_t known,
-                  std::uint64_t constant, bool first) {
+                  std::span<const std::array<std::uint32_t, 3>> multipliers, const Common& common,
+                  bool first) {
     std::map<std::vector<std::uint64_t>, std::vector<LaneAddress>> groups;
     for (const LaneOffset& one : lanes)
-      groups[one.factors].push_back({one.lane, one.own + constant});
+      groups[one.factors].push_back({one.lane, one.own + common.constant});
     Spread sectors, wavefronts;
     std::uint64_t ideal_sectors = 0, distinct = 0, phases = 0;
     for (auto& [factors, group] : groups) {
-      std::uint64_t step = std::gcd(known, period(access.space));
+      std::uint64_t step = std::gcd(common.multiple, period(access.space));
       for (std::size_t i = 0; i < multipliers.size(); ++i) step = std::gcd(step, factors[i]);
       Spread group_sectors, group_wavefronts;
       bool any = false;
@@ -327,8 +431,7 @@ class Reporter {
         for (std::uint64_t shift = 0; shift < period(access.space); shift += step) {
           std::vector<LaneAddress> moved = group;
           for (LaneAddress& one : moved) one.address += shift + kFar;
-          if (aligned && moved[0].address % std::min<std::uint32_t>(access.bytes, 32) != 0)
-            continue;
+          if (aligned && moved[0].address % std::min(common.alignment, 32u) != 0) continue;
           figures = count_request(access.space, moved, access.bytes);
           widen(group_sectors, {figures.sectors, figures.sectors}, !any);
           widen(group_wavefronts, {figures.wavefronts, figures.wavefronts}, !any);

@@ -21,6 +21,18 @@ std::string_view to_string(AccessPattern pattern) noexcept {
   return "unknown";
 }
 
+std::string_view to_string(CopyKind kind) noexcept {
+  switch (kind) {
+    case CopyKind::Lanes:
+      return "lanes";
+    case CopyKind::Bulk:
+      return "bulk";
+    case CopyKind::None:
+      break;
+  }
+  return "none";
+}
+
 namespace {
 
 std::string counted(std::uint64_t count, std::string_view thing) {
@@ -50,7 +62,21 @@ std::string sectors(const MemoryAccess& access) {
          counted(access.bytes_wanted, "byte") + " wanted";
 }
 
+// Of one bulk copy that is understood.
+std::string copy_in_words(const MemoryAccess& access) {
+  if (!access.size_text.empty())
+    return "coalesced: a copy of " + access.size_text + " bytes begins at a sector, 100 %";
+  if (access.pattern == AccessPattern::Strided)
+    return "misaligned: a copy begins within a sector, " + sectors(access) + ", " +
+           std::to_string(access.sectors.least - access.ideal_sectors) + " more than needed";
+  return "coalesced: a copy moves " + sectors(access) +
+         (access.sectors.least == access.sectors.most
+              ? ", 100 %"
+              : ", by how the address is aligned, 100 % at best");
+}
+
 std::string in_words(const MemoryAccess& access) {
+  if (access.copy == CopyKind::Bulk && access.affine()) return copy_in_words(access);
   const bool shared = access.space == Space::Shared, constant = access.space == Space::Const;
   const std::string verb = access.writes ? (access.reads ? "update" : "write") : "read";
   switch (access.pattern) {
@@ -92,7 +118,10 @@ std::string place(const MemoryAccess& access) {
 
 std::string verdict(const MemoryAccess& access) {
   std::string text = in_words(access);
-  if (access.affine() && access.masked) text += "; for a full warp, lanes may be masked";
+  if (access.affine() && access.masked && access.copy != CopyKind::Bulk)
+    text += "; for a full warp, lanes may be masked";
+  if (access.affine() && access.shortened)
+    text += "; for copies in full, lanes may read fewer bytes";
   const auto& all = access.assumptions;
   for (std::size_t i = 0; i < all.size(); ++i)
     text += (i == 0 ? "; assuming that " : i + 1 == all.size() ? " and " : ", ") + all[i];
@@ -111,9 +140,10 @@ std::string to_text(const MemoryReport& report) {
   }
   const MemoryTotals& all = report.total;
   text += "  total, each access once: " + counted(all.accesses, "access") + ", " +
-          std::to_string(all.unknown) + " unknown; " + counted(all.bytes_wanted, "byte") +
-          " wanted, " + counted(all.bytes_moved, "byte") + " moved; " +
-          counted(all.bank_conflicts, "bank conflict") + '\n';
+          std::to_string(all.unknown) + " unknown" +
+          (all.unsized == 0 ? "" : ", " + std::to_string(all.unsized) + " of unknown size") + "; " +
+          counted(all.bytes_wanted, "byte") + " wanted, " + counted(all.bytes_moved, "byte") +
+          " moved; " + counted(all.bank_conflicts, "bank conflict") + '\n';
   const std::size_t plural = text.rfind(" accesss, ");
   if (plural != std::string::npos) text.replace(plural, 10, " accesses, ");
   return text;

@@ -35,6 +35,12 @@ void add(PeerCounters& to, const PeerCounters& from) {
   to.bytes += from.bytes;
 }
 
+/// It reads global memory and writes shared memory. What else does both is an atomic, a store here.
+bool copies_to_shared(const ptx::Instruction& s) {
+  return s.is(ptx::Op::cp_async) || s.is(ptx::Op::cp_async_src_size) ||
+         s.is(ptx::Op::cp_async_ignore_src);
+}
+
 /// The group of the launch to which a bulk copy belongs: by where its bytes come from.
 BulkCounters& bulk_of(Counters& all, const ptx::Instruction& statement) {
   if (ptx::space_of(statement.get(ptx::Field::Space)) == ptx::Space::Global) return all.bulk_store;
@@ -108,10 +114,11 @@ Counters collect(const Image& image, std::uint32_t kernel, std::span<const Worke
         add(sum.bulk, part.bulk);
         add(sum.peer, part.peer);
       }
-      add(detail.writes ? all.global_store : all.global_load, sum.memory);
+      const Image::Place place = image.place(detail.statement);
+      const bool stores = detail.writes && !copies_to_shared(*place.statement);
+      add(stores ? all.global_store : all.global_load, sum.memory);
       add(detail.writes ? all.local_store : all.local_load, sum.local);
       add(detail.writes ? all.shared_store : all.shared_load, sum.shared);
-      const Image::Place place = image.place(detail.statement);
       add(detail.writes ? all.peer_store : all.peer_load, sum.peer);
       if (sum.bulk.copies != 0) add(bulk_of(all, *place.statement), sum.bulk);
       LineCounters& line = lines[{place.function, place.statement}];

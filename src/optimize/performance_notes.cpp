@@ -13,6 +13,7 @@
 namespace ptxgen::inline v0::optimize {
 
 using analysis::AccessPattern;
+using analysis::CopyKind;
 using analysis::MemoryAccess;
 using analysis::MemoryReport;
 
@@ -47,22 +48,44 @@ Finding note(const ptx::Module& module, const MemoryReport& report, const Memory
   return finding;
 }
 
+std::string what_is_needed(const MemoryAccess& access) {
+  return std::to_string(access.sectors.least) + " sectors for " +
+         std::to_string(access.bytes_wanted) + " bytes, " + times(access.factor()) +
+         " times what is needed";
+}
+
+std::string cure_of_sectors(const MemoryAccess& access) {
+  if (access.space == ptx::Space::Local)
+    return "index the array by what lanes agree on, or keep it in registers or shared memory";
+  if (access.copy == CopyKind::Lanes)
+    return "let threads with neighbouring %tid.x copy neighbouring elements; where they go in "
+           "shared memory is free";
+  return "let threads with neighbouring %tid.x access neighbouring elements, or bring a tile into "
+         "shared memory first";
+}
+
 Finding uncoalesced(const ptx::Module& module, const MemoryReport& report,
                     const MemoryAccess& access) {
   Finding finding = note(module, report, access);
   finding.rule = "uncoalesced";
   finding.message = access.opcode + " of " + access.address_text +
                     " is not coalesced: " + apart(access) + "a warp moves " +
-                    std::to_string(access.sectors.least) + " sectors for " +
-                    std::to_string(access.bytes_wanted) + " bytes, " + times(access.factor()) +
-                    " times what is needed";
+                    what_is_needed(access);
   finding.details = {
       "rule: memory is moved in sectors of 32 bytes, however few of them a warp wants",
-      access.space == ptx::Space::Local
-          ? "cure: index the array by what lanes agree on, or keep it in registers or shared memory"
-          : "cure: let threads with neighbouring %tid.x access neighbouring elements, or bring a "
-            "tile into shared memory first",
-      shape(report)};
+      "cure: " + cure_of_sectors(access), shape(report)};
+  return finding;
+}
+
+Finding misaligned(const ptx::Module& module, const MemoryReport& report,
+                   const MemoryAccess& access) {
+  Finding finding = note(module, report, access);
+  finding.rule = "uncoalesced";
+  finding.message = access.opcode + " of " + access.address_text +
+                    " begins within a sector: a copy moves " + what_is_needed(access);
+  finding.details = {
+      "rule: memory is moved in sectors of 32 bytes, however few of them a copy wants",
+      "cure: begin copies at multiples of 32 bytes, or copy more at once"};
   return finding;
 }
 
@@ -138,7 +161,9 @@ std::vector<Finding> performance_notes(const ptx::Module& module, const GateOpti
     const MemoryReport report = analysis::memory_report(module, function, {.block = options.block});
     for (const MemoryAccess& access : report.accesses) {
       if (access.pattern != AccessPattern::Strided) continue;
-      if (access.space == ptx::Space::Shared) {
+      if (access.copy == CopyKind::Bulk) {
+        if (access.factor() >= kWasteful) all.push_back(misaligned(module, report, access));
+      } else if (access.space == ptx::Space::Shared) {
         all.push_back(conflict(module, report, access));
       } else if (access.space != ptx::Space::Const) {
         if (access.factor() >= kWasteful) all.push_back(uncoalesced(module, report, access));

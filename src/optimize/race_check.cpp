@@ -80,7 +80,7 @@ class ShapeCheck {
         witnessed_(witnessed) {
     left_apart_.resize(loops_.size());
     for (const analysis::AffineSymbol& symbol : affine_.symbols()) {
-      if (symbol.kind == analysis::AffineSymbol::Kind::Rounds)
+      if (symbol.kind == analysis::AffineSymbol::Kind::Rounds && !symbol.left)
         left_apart_[symbol.id] = symbol.agreement < analysis::Agreement::Block;
     }
   }
@@ -201,7 +201,7 @@ class ShapeCheck {
     if (symbol.restless || depth > 16) return false;
     if (symbol.agreement >= analysis::Agreement::Block || symbol.kind == Kind::Iteration)
       return true;
-    if (symbol.kind != Kind::Operation) return false;
+    if (symbol.kind != Kind::Operation || symbol.left) return false;
     for (const std::uint32_t operand : symbol.operands) {
       if (operand == kNone) continue;
       for (const analysis::AffineTerm& term : affine_.form(operand).terms) {

@@ -64,6 +64,7 @@ bool Rounds::look_at(std::uint32_t symbol, int depth, Sources& sources,
                      std::uint64_t modulus) const {
   if (depth > kMostDepth) return false;
   const AffineSymbol& s = affine_.symbols()[symbol];
+  if (s.left) return false;
   switch (s.kind) {
     case AffineSymbol::Kind::Thread:
     case AffineSymbol::Kind::Lane:

@@ -8,6 +8,7 @@
 #include "support/harness.hpp"
 
 using namespace ptxgen;
+using analysis::count_range;
 using analysis::count_request;
 using analysis::LaneAddress;
 
@@ -52,4 +53,17 @@ TEST_CASE("memory counts: constants, one word at a time") {
   CHECK(count_request(ptx::Space::Const, apart, 4).wavefronts == 3);
   CHECK(count_request(ptx::Space::Const, same, 16).wavefronts == 1);
   CHECK(count_request(ptx::Space::Generic, same, 16).sectors == 0);
+}
+
+TEST_CASE("memory counts: a range is a request of one lane") {
+  for (std::uint64_t at = 4096; at < 4096 + 64; at += 4) {
+    for (const std::uint32_t bytes : {0u, 4u, 16u, 32u, 48u, 4096u}) {
+      INFO(at << ' ' << bytes);
+      const LaneAddress lane[] = {{0, at}};
+      const auto range = count_range(at, bytes);
+      const auto request = count_request(ptx::Space::Global, lane, bytes);
+      CHECK(range.sectors == request.sectors);
+      CHECK(range.distinct_bytes == request.distinct_bytes);
+    }
+  }
 }

@@ -11,8 +11,8 @@ using test::MemoryRun;
 
 namespace {
 
-// A kernel of a loop with accesses to global, shared and local memory, at addresses made of random
-// pieces, behind random guards.
+// A kernel of a loop with accesses to global, shared and local memory, and copies between the first
+// two, at addresses made of random pieces, behind random guards.
 class Generator {
  public:
   explicit Generator(std::uint64_t seed) : random_(seed) {}
@@ -176,6 +176,60 @@ class Generator {
         break;
     }
     element();
+    const std::uint32_t kind = below(8);
+    if (kind == 0) {
+      copy(guard);
+    } else if (kind == 1) {
+      bulk_copy(guard);
+    } else {
+      load_or_store(guard);
+    }
+    if (branched) line(skip + ":");
+  }
+
+  // From an element to another one.
+  void copy(const std::string& guard) {
+    const std::uint32_t bytes = pick<std::uint32_t>({4, 8, 16});
+    line("mul.wide.u32 %rd5, %r20, " + number(bytes) + ";\n  add.u64 %rd5, %rd5, %rd0;");
+    if (below(2) == 0) element();
+    line("mov.u32 %r25, tile;\n  mad.lo.u32 %r25, %r20, " + number(bytes) + ", %r25;");
+    std::string source;
+    switch (below(7)) {
+      case 0:
+        source = ", " + number(below(bytes + 1));
+        break;
+      case 1:
+        source = ", %r7";
+        break;
+      case 2:
+        line("and.b32 %r26, %r8, 15;");
+        source = ", %r26";
+        break;
+      case 3:
+        line("setp.lt.u32 %p3, %r3, %r5;");
+        source = below(2) == 0 ? ", %p3" : ", !%p3";
+        break;
+      default:
+        break;
+    }
+    line(guard + (bytes == 16 && below(2) == 0 ? "cp.async.cg" : "cp.async.ca") +
+         ".shared.global [%r25], [%rd5+" + number(bytes * below(3)) + "], " + number(bytes) +
+         source + ";");
+  }
+
+  // To an element, from where does not matter.
+  void bulk_copy(const std::string& guard) {
+    line("mul.wide.u32 %rd5, %r20, 16;\n  add.u64 %rd5, %rd5, %rd1;\n  mov.u32 %r25, tile;");
+    std::string size = number(16 * below(9));
+    if (below(3) == 0) {
+      line(below(2) == 0 ? "shl.b32 %r26, %r7, 4;" : "and.b32 %r26, %r0, 48;");
+      size = "%r26";
+    }
+    line(guard + "cp.async.bulk.global.shared::cta.bulk_group [%rd5+" + number(16 * below(3)) +
+         "], [%r25], " + size + ";");
+  }
+
+  void load_or_store(const std::string& guard) {
     struct Shape {
       const char* type;
       const char* values;
@@ -220,7 +274,6 @@ class Generator {
     const std::string place = "[" + address + "+" + offset + "]";
     line(guard + (load ? "ld." : "st.") + space + "." + shape.type + " " +
          (load ? values + ", " + place : place + ", " + values) + ";");
-    if (branched) line(skip + ":");
   }
 
   std::mt19937_64 random_;
@@ -233,6 +286,7 @@ class Generator {
 TEST_CASE("memory report: random affine kernels as the emulator counts them") {
   const int cases = test::count(400, 8000);
   std::size_t exact = 0, inexact = 0, affine = 0, all = 0;
+  std::size_t lanes = 0, bulk = 0;  // copies that are affine
   std::uint64_t requests = 0;
   for (int i = 0; i < cases; ++i) {
     const std::uint64_t seed = test::seed() + static_cast<std::uint64_t>(i) * 7919;
@@ -247,11 +301,16 @@ TEST_CASE("memory report: random affine kernels as the emulator counts them") {
     for (const auto& access : compared.report.accesses) {
       ++all;
       affine += access.affine() ? 1 : 0;
+      lanes += access.affine() && access.copy == analysis::CopyKind::Lanes ? 1 : 0;
+      bulk += access.affine() && access.copy == analysis::CopyKind::Bulk ? 1 : 0;
     }
   }
   WARN("memory report: " << cases << " random kernels, " << exact << " of " << all
-                         << " accesses exact (" << affine << " called affine), " << requests
+                         << " accesses exact (" << affine << " called affine, " << lanes
+                         << " of them of cp.async, " << bulk << " bulk copies), " << requests
                          << " requests equal");
   CHECK(inexact == 0);
   CHECK(affine * 10 > all * 5);
+  CHECK(lanes * 20 > all);
+  CHECK(bulk * 20 > all);
 }

@@ -9,60 +9,9 @@
 
 using namespace ptxgen;
 using namespace ptxgen::analysis;
+using test::kernel;
 using test::MemoryRun;
-
-namespace {
-
-constexpr const char* kHead = R"(.version 8.7
-.target sm_90
-.address_size 64
-.global .align 16 .u32 counters[64];
-.const .align 16 .u32 table[64] = {1, 2, 3, 4};
-)";
-
-std::string kernel(std::string_view body, std::string_view directive) {
-  return std::string(kHead) + ".visible .entry k(.param .u64 a, .param .u32 n, .param .u32 s)\n" +
-         std::string(directive) + R"(
-{
-  .reg .pred %p<20>;
-  .reg .b16 %h<20>;
-  .reg .b32 %r<40>;
-  .reg .b64 %rd<20>;
-  .reg .f32 %f<20>;
-  .shared .align 16 .b8 tile[16384];
-  .local .align 16 .b8 own[256];
-  ld.param.u64 %rd0, [a];
-  ld.param.u32 %r20, [n];
-  ld.param.u32 %r21, [s];
-  mov.u32 %r0, %tid.x;
-  mov.u32 %r1, %tid.y;
-  mov.u32 %r2, %ctaid.x;
-  mov.u32 %r3, %ntid.x;
-  mov.u32 %r4, %laneid;
-  mov.u32 %r5, tile;
-  mov.u32 %r6, own;
-)" + std::string(body) +
-         "  ret;\n}\n";
-}
-
-// The report of one body, a verdict each line.
-std::string verdicts(std::string_view body, std::string_view directive = ".reqntid 128, 1, 1",
-                     const MemoryReportOptions& options = {}) {
-  const ptx::Module module = ptx::parse(kernel(body, directive));
-  std::string text;
-  for (const MemoryAccess& access : memory_report(module, module.functions[0], options).accesses)
-    text += verdict(access) + '\n';
-  return text;
-}
-
-std::string verdict_of(std::string_view body, std::string_view directive = ".reqntid 128, 1, 1",
-                       const MemoryReportOptions& options = {}) {
-  std::string text = verdicts(body, directive, options);
-  if (!text.empty()) text.pop_back();
-  return text;
-}
-
-}  // namespace
+using test::verdict_of;
 
 TEST_CASE("memory report: library kernels, each access as the emulator counts it") {
   std::size_t accesses = 0;
@@ -128,15 +77,41 @@ LOOP:
   const auto until = [&](std::string_view limit) {
     std::string text = loop;
     text.replace(text.find("LIMIT"), 5, limit);
-    return verdicts(text);
+    return verdict_of(text);
   };
   const std::string shared = "broadcast: all lanes read the same 4 bytes, 1 wavefront\n";
-  CHECK(until("%r20") == shared + "broadcast: all lanes read the same 4 bytes, 1 sector\n");
+  // An inner loop that all leave together, in an outer one that they do not.
+  const std::string nested = verdict_of(R"(
+  mov.u32 %r10, 1;
+  mov.u32 %r11, 0;
+OUTER:
+  mov.u32 %r12, 0;
+INNER:
+  mad.lo.u32 %r10, %r10, 3, 1;
+  and.b32 %r10, %r10, 255;
+  mov.u32 %r13, %r10;
+  add.u32 %r12, %r12, 1;
+  setp.lt.u32 %p1, %r12, %r21;
+  @%p1 bra INNER;
+  mul.wide.u32 %rd2, %r13, 4;
+  add.u64 %rd3, %rd0, %rd2;
+  ld.global.u32 %r15, [%rd3];
+  add.u32 %r11, %r11, 1;
+  setp.lt.u32 %p2, %r11, %r0;
+  @%p2 bra OUTER;
+  ld.global.u32 %r15, [%rd3];
+)");
+  CHECK(nested ==
+        "broadcast: all lanes read the same 4 bytes, 1 sector; for a full warp, lanes may be "
+        "masked\n"
+        "unknown: depends on ((3*%r10 + 1) mod 256), with which lanes may have left a loop in "
+        "different rounds");
+  CHECK(until("%r20") == shared + "broadcast: all lanes read the same 4 bytes, 1 sector");
   CHECK(until("%r0") ==
         "broadcast: all lanes read the same 4 bytes, 1 wavefront; for a full warp, lanes may be "
         "masked\n"
         "unknown: depends on (((3*%r10 + 1) mod 256)/2), with which lanes may have left a loop in "
-        "different rounds\n");
+        "different rounds");
 }
 
 TEST_CASE("memory report: the coalesced GEMV is, the strided one is not, and by how much") {
@@ -213,9 +188,8 @@ TEST_CASE("memory report: verdicts") {
         "unknown: depends on %r9, made by popc.b32 in line 26");
   CHECK(verdict_of("ld.u32 %r8, [%rd1];\n") ==
         "unknown: the state space of the generic address is not known");
-  CHECK(verdict_of("cvta.to.shared.u64 %rd1, %rd0;\n"
-                   "cp.async.ca.shared.global [%rd1], [%rd0], 4;\n") ==
-        "unknown: cp.async.ca.shared.global is not followed");
+  CHECK(verdict_of("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r8}, [%r5];") ==
+        "unknown: ldmatrix.sync.aligned.m8n8.x1.shared.b16 is not followed");
   // Shared memory.
   CHECK(verdict_of("mad.lo.u32 %r9, %r0, 4, %r5; ld.shared.u32 %r8, [%r9];") ==
         "no bank conflicts: 1 wavefront");

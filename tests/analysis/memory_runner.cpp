@@ -14,6 +14,13 @@ using namespace analysis;
 
 namespace {
 
+constexpr const char* kHead = R"(.version 8.7
+.target sm_90
+.address_size 64
+.global .align 16 .u32 counters[64];
+.const .align 16 .u32 table[64] = {1, 2, 3, 4};
+)";
+
 // What is said of one request holds for all of them, where every lane took part.
 void check_request(const MemoryAccess& access, const emulator::LineCounters& line,
                    std::ostringstream& differences) {
@@ -26,7 +33,10 @@ void check_request(const MemoryAccess& access, const emulator::LineCounters& lin
   const auto full = [&](std::uint64_t bytes, std::uint64_t requests) {
     return bytes == requests * access.lanes * access.bytes && requests > 0;
   };
-  if (access.space == ptx::Space::Shared) {
+  if (access.copy == CopyKind::Bulk) {
+    if (full(line.bulk.bytes, line.bulk.copies))
+      outside("sectors", line.bulk.sectors, access.sectors, line.bulk.copies);
+  } else if (access.space == ptx::Space::Shared) {
     if (full(line.shared.bytes, line.shared.requests))
       outside("wavefronts", line.shared.wavefronts, access.wavefronts, line.shared.requests);
   } else if (access.space != ptx::Space::Const) {
@@ -36,6 +46,41 @@ void check_request(const MemoryAccess& access, const emulator::LineCounters& lin
 }
 
 }  // namespace
+
+std::string kernel(std::string_view body, std::string_view directive) {
+  return std::string(kHead) + ".visible .entry k(.param .u64 a, .param .u32 n, .param .u32 s)\n" +
+         std::string(directive) + R"(
+{
+  .reg .pred %p<20>;
+  .reg .b16 %h<20>;
+  .reg .b32 %r<40>;
+  .reg .b64 %rd<20>;
+  .reg .f32 %f<20>;
+  .shared .align 16 .b8 tile[16384];
+  .local .align 16 .b8 own[256];
+  ld.param.u64 %rd0, [a];
+  ld.param.u32 %r20, [n];
+  ld.param.u32 %r21, [s];
+  mov.u32 %r0, %tid.x;
+  mov.u32 %r1, %tid.y;
+  mov.u32 %r2, %ctaid.x;
+  mov.u32 %r3, %ntid.x;
+  mov.u32 %r4, %laneid;
+  mov.u32 %r5, tile;
+  mov.u32 %r6, own;
+)" + std::string(body) +
+         "  ret;\n}\n";
+}
+
+std::string verdict_of(std::string_view body, std::string_view directive,
+                       const MemoryReportOptions& options) {
+  const ptx::Module module = ptx::parse(kernel(body, directive));
+  std::string text;
+  for (const MemoryAccess& access : memory_report(module, module.functions[0], options).accesses)
+    text += verdict(access) + '\n';
+  if (!text.empty()) text.pop_back();
+  return text;
+}
 
 MemoryComparison compare(const MemoryRun& run) {
   emulator::Device device(emulator::gpu_named("sm_90"));
@@ -58,7 +103,9 @@ MemoryComparison compare(const MemoryRun& run) {
   emulator::Options options;
   options.threads = 1;
   const emulator::Result result = emulator::run(
-      program, {kernel.name, dim(run.grid), dim(run.block), {1, 1, 1}, 0, parameters}, options);
+      program,
+      {kernel.name, dim(run.grid), dim(run.block), {1, 1, 1}, run.dynamic_shared_bytes, parameters},
+      options);
 
   MemoryComparison made;
   std::ostringstream differences;
@@ -94,7 +141,14 @@ MemoryComparison compare(const MemoryRun& run) {
       if (a != b)
         differences << place << ": " << a << ' ' << what << ", the emulator counts " << b << '\n';
     };
-    if (access.space == ptx::Space::Shared) {
+    if (access.copy == CopyKind::Bulk) {
+      differ("copies", mine.requests, line->bulk.copies);
+      differ("sectors", mine.sectors, line->bulk.sectors);
+      differ("bytes", mine.bytes, line->bulk.bytes);
+      // Called coalesced whatever the size.
+      if (access.affine() && !access.size_text.empty())
+        differ("sectors needed", mine.ideal_sectors, line->bulk.sectors);
+    } else if (access.space == ptx::Space::Shared) {
       differ("requests", mine.requests, line->shared.requests);
       differ("wavefronts", mine.wavefronts, line->shared.wavefronts);
       differ("ideal wavefronts", mine.ideal_wavefronts, line->shared.ideal_wavefronts);

@@ -113,6 +113,46 @@ TEST_CASE("explain takes any PTX, kernel by kernel") {
   CHECK(contains(read_file(written), "kernel second"));
 }
 
+TEST_CASE("explain shows both sides of a copy") {
+  TemporaryDirectory folder;
+  const std::string file = folder.file("copies.ptx");
+  write_file(file,
+             ".version 8.0\n.target sm_90\n.address_size 64\n"
+             ".visible .entry copies(.param .u64 p, .param .u32 n) .reqntid 64 {\n"
+             "  .reg .b64 %rd<4>; .reg .b32 %r<5>; .shared .align 16 .b8 tile[1024];\n"
+             "  ld.param.u64 %rd1, [p];\n  mov.u32 %r1, %tid.x;\n"
+             "  mad.wide.u32 %rd2, %r1, 16, %rd1;\n  mov.u32 %r2, tile;\n"
+             "  mad.lo.u32 %r3, %r1, 16, %r2;\n  ld.param.u32 %r4, [n];\n"
+             "  cp.async.cg.shared.global [%r3], [%rd2], 16, %r4;\n  shl.b32 %r4, %r4, 4;\n"
+             "  cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r2], %r4;\n  ret;\n}\n");
+  const json all = explained({file, "--passes", "none"});
+  const json& memory = all.at("kernels")[0].at("memory");
+  REQUIRE(memory.at("accesses").size() == 3);
+  const json& read = memory.at("accesses")[0];
+  const json& write = memory.at("accesses")[1];
+  const json& bulk = memory.at("accesses")[2];
+  CHECK(read.at("line") == 12);
+  CHECK(write.at("line") == 12);
+  CHECK(read.at("space") == "global");
+  CHECK(write.at("space") == "shared");
+  CHECK(read.at("copy") == "lanes");
+  CHECK(write.at("copy") == "lanes");
+  CHECK(read.at("shortened") == true);
+  CHECK(write.at("shortened") == false);
+  CHECK(read.at("size") == "");
+  CHECK(bulk.at("copy") == "bulk");
+  CHECK(bulk.at("size") == "16*n");
+  CHECK(bulk.at("bytes") == 0);
+  CHECK(bulk.at("pattern") == "coalesced");
+  CHECK(memory.at("total").at("unsized") == 1);
+  const auto text = ptxgen_program({"explain", file, "--passes", "none"});
+  CHECK(contains(text.out,
+                 "coalesced: 16 sectors of 32 bytes for 512 bytes wanted, 100 %; for "
+                 "copies in full, lanes may read fewer bytes\n"));
+  CHECK(contains(text.out, "    no bank conflicts: 4 wavefronts\n"));
+  CHECK(contains(text.out, "    coalesced: a copy of 16*n bytes begins at a sector, 100 %\n"));
+}
+
 TEST_CASE("wrong calls of explain say what is possible") {
   TemporaryDirectory folder;
   const std::string file = folder.file("two.ptx");

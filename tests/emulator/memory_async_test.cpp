@@ -42,6 +42,11 @@ TEST_CASE("cp.async of 16 bytes arrives when it is waited for") {
     const Result result = kernel.run();
     CHECK(findings_of(result).empty());
     CHECK(kernel.result<std::uint32_t>() == numbers(128));
+    // It reads global memory and writes shared memory.
+    CHECK(result.counters.global_load.bytes == 512);
+    CHECK(result.counters.global_store.bytes == 512);
+    CHECK(result.counters.shared_store.requests == 1);
+    CHECK(result.counters.shared_load.requests == 1);
   }
 }
 

@@ -90,6 +90,37 @@ TEST_CASE("notes: bank conflicts") {
             .find("a warp takes 2 wavefronts where 1 would do") != std::string::npos);
 }
 
+TEST_CASE("notes: copies") {
+  CHECK(said("mad.wide.u32 %rd1, %r0, 64, %rd0;\nmad.lo.u32 %r3, %r0, 128, %r1;\n"
+             "cp.async.ca.shared.global [%r3], [%rd1], 4;\n") ==
+        "k.ptx:17: note: cp.async.ca.shared.global of a[64*tid.x] is not coalesced: lanes are 64 "
+        "bytes apart, a warp moves 32 sectors for 128 bytes, 8 times what is needed "
+        "[uncoalesced]\n"
+        "    rule: memory is moved in sectors of 32 bytes, however few of them a warp wants\n"
+        "    cure: let threads with neighbouring %tid.x copy neighbouring elements; where they go "
+        "in shared memory is free\n"
+        "    for blocks of 128 x 1 x 1 threads\n"
+        "k.ptx:17: note: cp.async.ca.shared.global of tile[128*tid.x] has bank conflicts: lanes "
+        "are 128 bytes apart, a warp takes 32 wavefronts where 1 would do [bank-conflict]\n"
+        "    rule: shared memory has 32 banks of 4 bytes, and different words of one bank are "
+        "served one after another\n"
+        "    cure: make rows one element longer, or exchange columns by the number of their row\n"
+        "    for blocks of 128 x 1 x 1 threads\n");
+  CHECK(said("mad.wide.u32 %rd1, %r0, 16, %rd0;\nmad.lo.u32 %r3, %r0, 16, %r1;\n"
+             "cp.async.cg.shared.global [%r3], [%rd1], 16;\n") == "");
+  // A bulk copy is contiguous: at worst it takes a sector more, which few bytes do not pay for.
+  const auto store = [](const std::string& operands) {
+    return said("cp.async.bulk.global.shared::cta.bulk_group " + operands + ";\n");
+  };
+  CHECK(store("[%rd0+16], [%r1], 32") ==
+        "k.ptx:15: note: cp.async.bulk.global.shared::cta.bulk_group of a[16] begins within a "
+        "sector: a copy moves 2 sectors for 32 bytes, 2 times what is needed [uncoalesced]\n"
+        "    rule: memory is moved in sectors of 32 bytes, however few of them a copy wants\n"
+        "    cure: begin copies at multiples of 32 bytes, or copy more at once\n");
+  CHECK(store("[%rd0+16], [%r1], 64") == "");
+  CHECK(store("[%rd0], [%r1], 32") == "");
+}
+
 TEST_CASE("notes: of the library's kernels only the strided GEMV has one, at its call") {
   for (const CatalogEntry& entry : catalog()) {
     std::vector<std::uint64_t> values;

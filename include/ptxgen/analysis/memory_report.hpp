@@ -31,6 +31,15 @@ enum class AccessPattern : std::uint8_t {
 /// `coalesced` `broadcast` `strided` `unknown`.
 [[nodiscard]] std::string_view to_string(AccessPattern pattern) noexcept;
 
+/// Who moves the bytes of an access.
+enum class CopyKind : std::uint8_t {
+  None,   ///< a load, store or atomic
+  Lanes,  ///< `cp.async`: each lane has its part copied
+  Bulk,   ///< `cp.async.bulk`: a copy engine, for each thread by itself
+};
+/// `none` `lanes` `bulk`.
+[[nodiscard]] std::string_view to_string(CopyKind kind) noexcept;
+
 /// Over the warps of a block, and over what is not known of the address that they share.
 struct Spread {
   std::uint64_t least = 0;
@@ -38,8 +47,13 @@ struct Spread {
   friend bool operator==(const Spread&, const Spread&) = default;
 };
 
-/// One load, store or atomic of the text. Figures are those of one request: one execution by a warp
-/// all of whose lanes take part (`masked` says that some may not).
+/// One load, store or atomic of the text, or one side of an asynchronous copy. Figures are those of
+/// one request: one execution by a warp all of whose lanes take part (`masked` says that some may
+/// not) and copy in full (`shortened` says that they may not).
+///
+/// `cp.async` is two accesses of one statement: global memory is read, shared memory is written. Of
+/// a bulk copy there is the side in global memory alone, and figures are those of one copy: its
+/// engine moves whole ranges, and what that costs in shared memory is nobody's to count.
 struct MemoryAccess {
   std::uint32_t statement = 0;
   std::uint32_t line = 0;  ///< of the PTX text, 0 for built statements
@@ -49,12 +63,17 @@ struct MemoryAccess {
   /// known, a pointer in a parameter being taken for one to global memory.
   ptx::Space space = ptx::Space::Generic;
   bool reads = false;
-  bool writes = false;       ///< both: an atomic
-  std::uint32_t bytes = 0;   ///< of one lane
+  bool writes = false;  ///< both: an atomic
+  CopyKind copy = CopyKind::None;
+  std::uint32_t bytes = 0;   ///< of one lane; 0 if that is no constant, or not known
+  std::string size_text;     ///< of a bulk copy whose size is no constant: `4*n`
   std::uint32_t vector = 1;  ///< elements of one lane
-  std::uint32_t lanes = 32;  ///< of the request; fewer in a block of less than a warp
-  std::uint32_t depth = 0;   ///< of loops around it
-  bool masked = false;       ///< a guard or a branch may keep lanes of the warp from it
+  /// Of the request; fewer in a block of less than a warp, 1 of a bulk copy.
+  std::uint32_t lanes = 32;
+  std::uint32_t depth = 0;  ///< of loops around it
+  bool masked = false;      ///< a guard or a branch may keep lanes of the warp from it
+  /// `cp.async` with a src-size or ignore-src that is no constant: lanes may read fewer bytes.
+  bool shortened = false;
   AffineForm address;
   std::string address_text;  ///< `a[4*tid.x + 4*n*i]`
   std::string lane_step;     ///< bytes between neighbouring lanes: `4*n`; empty if that is no form
@@ -81,6 +100,7 @@ struct MemoryAccess {
 struct MemoryTotals {
   std::uint32_t accesses = 0;
   std::uint32_t unknown = 0;
+  std::uint32_t unsized = 0;  ///< bulk copies of a size that is no constant: in none of the bytes
   std::uint64_t bytes_wanted = 0;  ///< global and local
   Spread bytes_moved;              ///< likewise
   std::uint64_t bank_conflicts = 0;
@@ -95,9 +115,11 @@ struct MemoryReport {
   MemoryTotals total;
 };
 
-/// For a function with a body; near-linear in it. Parameters are left out, and so are copies by
-/// asynchronous engines and matrix loads (listed as Unknown). Counts as the emulator does
-/// (counters.hpp).
+/// For a function with a body; near-linear in it. Parameters are left out, and so are mbarriers,
+/// prefetches and bulk copies from shared memory to that of another block. Loads and stores of
+/// matrices, `st.async`, `red.async` and `st.bulk` are listed as Unknown. Of `cp.async` with a
+/// constant src-size the bytes read are counted, and a side that reads none is left out. Counts as
+/// the emulator does (counters.hpp).
 [[nodiscard]] MemoryReport memory_report(const ptx::Module& module, const ptx::Function& function,
                                          const MemoryReportOptions& options = {});
 /// The same for blocks as `affine` was made for, `options.block` not counted.
@@ -118,7 +140,8 @@ struct LaunchShape {
   std::span<const std::byte> parameters;
 };
 
-/// What one access does in a launch, all warps together.
+/// What one access does in a launch, all warps together. Bulk copies are requests of one lane each.
+/// Lanes that read different numbers of bytes by one `cp.async` are a request for each number.
 struct AccessCounts {
   std::uint32_t statement = 0;
   bool exact = false;
