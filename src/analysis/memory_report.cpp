@@ -19,6 +19,9 @@ using Kind = AffineSymbol::Kind;
 
 namespace {
 
+// Whether lanes are served one after another, not by sectors.
+bool takes_turns(Space space) { return space == Space::Shared || space == Space::Const; }
+
 std::string opcode_of(const Module& module, const Function& function, const Instruction& s) {
   std::string text = print(module, function, s);
   if (text.starts_with('@')) text.erase(0, text.find(' ') + 1);
@@ -402,6 +405,7 @@ class Reporter {
       access.bytes_wanted = figures.distinct_bytes;
       first = false;
     }
+    access.any_warp = access.sectors;
     classify(access, false);
   }
 
@@ -418,7 +422,7 @@ class Reporter {
     for (const LaneOffset& one : lanes)
       groups[one.factors].push_back({one.lane, one.own + common.constant});
     Spread sectors, wavefronts;
-    std::uint64_t ideal_sectors = 0, distinct = 0, phases = 0;
+    std::uint64_t distinct = 0, phases = 0;
     for (auto& [factors, group] : groups) {
       std::uint64_t step = std::gcd(common.multiple, period(access.space));
       for (std::size_t i = 0; i < multipliers.size(); ++i) step = std::gcd(step, factors[i]);
@@ -445,22 +449,27 @@ class Reporter {
       distinct += figures.distinct_bytes;
       phases += figures.phases;
     }
-    ideal_sectors = (distinct + 31) / 32;
-    widen(access.sectors, sectors, first);
-    widen(access.wavefronts, wavefronts, first);
-    access.ideal_sectors = std::max(access.ideal_sectors, ideal_sectors);
-    access.bytes_wanted = std::max(access.bytes_wanted, distinct);
-    access.ideal_wavefronts = std::max(access.ideal_wavefronts, phases);
+    const bool in_turns = takes_turns(access.space);
+    widen(access.any_warp, in_turns ? wavefronts : sectors, first);
+    MemoryAccess warp;
+    warp.space = access.space;
+    warp.sectors = sectors;
+    warp.wavefronts = wavefronts;
+    warp.ideal_sectors = (distinct + 31) / 32;
+    warp.ideal_wavefronts = phases;
+    if (!first && warp.factor() <= access.factor()) return;
+    access.sectors = sectors;
+    access.wavefronts = wavefronts;
+    access.ideal_sectors = warp.ideal_sectors;
+    access.ideal_wavefronts = phases;
+    access.bytes_wanted = distinct;
   }
 
   void classify(MemoryAccess& access, bool broadcast) {
-    const bool in_turns = access.space == Space::Shared || access.space == Space::Const;
-    const std::uint64_t least = in_turns ? access.wavefronts.least : access.sectors.least;
-    const std::uint64_t ideal = in_turns ? access.ideal_wavefronts : access.ideal_sectors;
     if (broadcast && access.lanes > 1 && access.space != Space::Local)
       access.pattern = AccessPattern::Broadcast;
     else
-      access.pattern = least <= ideal ? AccessPattern::Coalesced : AccessPattern::Strided;
+      access.pattern = access.factor() <= 1 ? AccessPattern::Coalesced : AccessPattern::Strided;
   }
 
   // The address is a constant and a multiple of this.
@@ -550,7 +559,7 @@ MemoryReport memory_report(const Module& module, const Function& function,
 }
 
 double MemoryAccess::factor() const noexcept {
-  const bool in_turns = space == Space::Shared || space == Space::Const;
+  const bool in_turns = takes_turns(space);
   const std::uint64_t least = in_turns ? wavefronts.least : sectors.least;
   const std::uint64_t ideal = in_turns ? ideal_wavefronts : ideal_sectors;
   return ideal == 0 ? 1 : static_cast<double>(least) / static_cast<double>(ideal);

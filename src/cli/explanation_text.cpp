@@ -86,6 +86,7 @@ json access_json(const analysis::MemoryAccess& access) {
           {"bytes_wanted", access.bytes_wanted},
           {"wavefronts", spread(access.wavefronts)},
           {"ideal_wavefronts", access.ideal_wavefronts},
+          {"any_warp", spread(access.any_warp)},
           {"factor", access.affine() ? json(access.factor()) : json(nullptr)},
           {"verdict", analysis::verdict(access)}};
 }

@@ -57,6 +57,23 @@ TEST_CASE("memory report: library kernels, each access as the emulator counts it
   CHECK(accesses > 300);
 }
 
+TEST_CASE("memory report: the warps of a block may differ") {
+  // Lanes of the second warp, and of all behind it, read what its first lane does.
+  const std::string limited =
+      "min.u32 %r6, %r0, 32;\nmul.wide.u32 %rd1, %r6, 32;\nadd.u64 %rd2, %rd0, %rd1;\n"
+      "ld.global.u32 %r8, [%rd2];\n";
+  CHECK(verdict_of(limited, ".reqntid 32, 1, 1") ==
+        "strided: lanes are 32 bytes apart, 32 sectors of 32 bytes for 128 bytes wanted, 8 times "
+        "what is needed");
+  const std::string first =
+      "strided: 32 sectors of 32 bytes for 128 bytes wanted, 8 times what is ";
+  CHECK(verdict_of(limited, ".reqntid 128, 1, 1") == first + "needed");
+  // In the other order.
+  CHECK(verdict_of("max.u32 %r6, %r0, 96;\nmul.wide.u32 %rd1, %r6, 32;\nadd.u64 %rd2, %rd0, %rd1;\n"
+                   "ld.global.u32 %r8, [%rd2];\n",
+                   ".reqntid 128, 1, 1") == first + "needed");
+}
+
 TEST_CASE("memory report: behind a loop lanes have what they left it with") {
   const std::string loop = R"(
   mov.u32 %r10, 1;

@@ -35,13 +35,13 @@ void check_request(const MemoryAccess& access, const emulator::LineCounters& lin
   };
   if (access.copy == CopyKind::Bulk) {
     if (full(line.bulk.bytes, line.bulk.copies))
-      outside("sectors", line.bulk.sectors, access.sectors, line.bulk.copies);
+      outside("sectors", line.bulk.sectors, access.any_warp, line.bulk.copies);
   } else if (access.space == ptx::Space::Shared) {
     if (full(line.shared.bytes, line.shared.requests))
-      outside("wavefronts", line.shared.wavefronts, access.wavefronts, line.shared.requests);
+      outside("wavefronts", line.shared.wavefronts, access.any_warp, line.shared.requests);
   } else if (access.space != ptx::Space::Const) {
     if (full(line.memory.bytes, line.memory.requests))
-      outside("sectors", line.memory.sectors, access.sectors, line.memory.requests);
+      outside("sectors", line.memory.sectors, access.any_warp, line.memory.requests);
   }
 }
 

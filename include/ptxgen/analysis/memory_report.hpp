@@ -40,7 +40,7 @@ enum class CopyKind : std::uint8_t {
 /// `none` `lanes` `bulk`.
 [[nodiscard]] std::string_view to_string(CopyKind kind) noexcept;
 
-/// Over the warps of a block, and over what is not known of the address that they share.
+/// Over what is not known of the address that lanes share.
 struct Spread {
   std::uint64_t least = 0;
   std::uint64_t most = 0;
@@ -83,6 +83,7 @@ struct MemoryAccess {
   AccessPattern pattern = AccessPattern::Unknown;
   std::string reason;  ///< of Unknown: `depends on %r5, loaded at line 12`
 
+  // Of the warp that wastes most.
   /// Global and local: 32-byte sectors moved, and how many the distinct bytes fill at least.
   Spread sectors;
   std::uint64_t ideal_sectors = 0;
@@ -90,6 +91,8 @@ struct MemoryAccess {
   /// Shared: wavefronts, of which `ideal_wavefronts` cannot be saved; constant: distinct words.
   Spread wavefronts;
   std::uint64_t ideal_wavefronts = 0;
+  /// Sectors, wavefronts or words of any warp of the block.
+  Spread any_warp;
 
   [[nodiscard]] bool affine() const noexcept { return pattern != AccessPattern::Unknown; }
   /// How many times more than needed is moved, or taken in turns: at the best alignment.
