@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "ptx/earlier_body.hpp"
 #include "ptx/order_words.hpp"
 #include "ptx/requirements.hpp"
 #include "ptx/verify_functions.hpp"
@@ -21,8 +22,8 @@ namespace {
 class Verifier {
  public:
   Verifier(const Module& module, const VerifyOptions& options,
-           const std::vector<bool>* bodies = nullptr)
-      : module_(module), options_(options), bodies_(bodies) {}
+           const std::vector<bool>* bodies = nullptr, const Module* before = nullptr)
+      : module_(module), options_(options), bodies_(bodies), before_(before) {}
 
   std::vector<Finding> run() {
     header();
@@ -30,7 +31,7 @@ class Verifier {
     for (const Variable& variable : module_.variables) check_variable(variable);
     for (const Item& item : module_.items) {
       if (item.kind != Item::Kind::Function) continue;
-      if (bodies_ == nullptr || (*bodies_)[item.index]) function(module_.functions[item.index]);
+      if (bodies_ == nullptr || (*bodies_)[item.index]) function(item.index);
     }
     entries();
     return std::move(findings_);
@@ -196,7 +197,8 @@ class Verifier {
 
   // Functions ---------------------------------------------------------------------------------
 
-  void function(const Function& f) {
+  void function(std::size_t index) {
+    const Function& f = module_.functions[index];
     function_ = &f;
     for (const Variable& parameter : f.parameters) check_variable(parameter);
     for (const Directive& directive : f.directives) {
@@ -213,7 +215,15 @@ class Verifier {
       for (const RegisterDecl& decl : f.registers)
         needs(judge(decl, target_, module_.version), decl.line);
       fine_.fill(nullptr);
-      for (const Instruction& s : f.body) statement(f, s);
+      EarlierBody earlier;
+      if (before_ != nullptr) earlier = EarlierBody(module_, *before_, index);
+      for (const Instruction& s : f.body) {
+        if (earlier.has(s)) {
+          labels_placed(f, s);
+        } else {
+          statement(f, s);
+        }
+      }
     }
     function_ = nullptr;
   }
@@ -419,6 +429,7 @@ class Verifier {
   const Module& module_;
   const VerifyOptions& options_;
   const std::vector<bool>* bodies_;  // which functions are looked at, or all
+  const Module* before_;             // the module when nothing stood against these, or nullptr
   TargetName target_;
   const Function* function_ = nullptr;
   // Instructions of the function that nothing stood against; by opcode, as many as fit.
@@ -434,9 +445,10 @@ std::vector<Finding> verify(const Module& module, const VerifyOptions& options) 
   return Verifier(module, options).run();
 }
 
-std::vector<Finding> verify_functions(const Module& module, const std::vector<bool>& which) {
+std::vector<Finding> verify_functions(const Module& module, const std::vector<bool>& which,
+                                      const Module& before) {
   const VerifyOptions options;
-  return Verifier(module, options, &which).run();
+  return Verifier(module, options, &which, &before).run();
 }
 
 }  // namespace ptxgen::inline v0::ptx
