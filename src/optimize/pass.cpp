@@ -112,6 +112,7 @@ class Pipeline {
 
   void to_fixed_point(const PassGroup& group) {
     PassSet reported = 0;
+    report.passes.reserve(report.passes.size() + group.passes.size());
     for (int round = 0; round < kMostRounds; ++round) {
       bool changed = false;
       for (const std::string_view member : group.passes) {
@@ -212,6 +213,11 @@ bool PipelineReport::changed() const noexcept {
 FunctionFacts& PassContext::facts(const ptx::Function& function) {
   if (std::exchange(outdated_, false)) facts_->forget();
   return facts_->of(*module_, function);
+}
+
+void PassContext::erased(std::span<const std::uint32_t> statements) {
+  report_->changed = true;
+  if (!outdated_) facts_->erased(statements);
 }
 
 void PassContext::decide(const ptx::Function& function, std::uint32_t statement, bool fired,
