@@ -12,7 +12,7 @@
 #include "ptx/order_words.hpp"
 #include "ptx/requirements.hpp"
 #include "ptx/verify_functions.hpp"
-#include "ptxgen/ptx/operand_specs.hpp"
+#include "support/scratch.hpp"
 #include "ptxgen/ptx/printer.hpp"
 
 namespace ptxgen::inline v0::ptx {
@@ -133,7 +133,8 @@ class Verifier {
   };
 
   void function_names(const Function& f) {
-    std::unordered_map<ScopedName, const RegisterDecl*, ScopedHash> seen;
+    Scratch scratch;
+    std::pmr::unordered_map<ScopedName, const RegisterDecl*, ScopedHash> seen(&scratch);
     const auto add = [&](std::string_view name, std::uint32_t scope, std::uint32_t line,
                          std::string_view what, const RegisterDecl* decl) {
       const ScopedName key{name, scope, decl != nullptr && decl->numbered};
@@ -170,7 +171,8 @@ class Verifier {
 
   void labels(const Function& f) {
     placed_.assign(f.labels.size(), false);
-    std::unordered_set<ScopedName, ScopedHash> seen;
+    Scratch scratch;
+    std::pmr::unordered_set<ScopedName, ScopedHash> seen(&scratch);
     for (const Instruction& s : f.body) {
       const bool table = s.kind == StatementKind::BranchTargets ||
                          s.kind == StatementKind::CallTargets ||
@@ -281,7 +283,7 @@ class Verifier {
     if (s.kind != StatementKind::Instruction) return;
     bool places_fine = false;
     if (names_known) {
-      InstructionFault fault = fine ? check_places(module_, f, s) : check_operands(module_, f, s);
+      InstructionFault fault = check_operands(module_, f, s, specs, !fine);
       places_fine = fault.rule.empty();
       if (!places_fine) {
         report(fault.rule, std::move(fault.message), s, operand_cure(fault.rule));
@@ -335,7 +337,7 @@ class Verifier {
 
   static std::size_t place_of_opcode(const Instruction& s) {
     std::size_t sum = static_cast<std::size_t>(s.op);
-    for (std::size_t i = 0; i < kMaxModifiers; ++i)
+    for (std::size_t i = 0; i < info(s.op).slot_count; ++i)
       sum += static_cast<std::size_t>(s.modifiers[i]) * (2 * i + 3);
     return sum % kOpcodesKept;
   }
