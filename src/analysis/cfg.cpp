@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "support/scratch.hpp"
+
 namespace ptxgen::inline v0::analysis {
 
 using namespace ptx;
@@ -17,15 +19,16 @@ bool ends_block(const Instruction& s) {
 
 // Where each label stands, and which labels branches lead to.
 struct Labels {
-  std::vector<std::uint32_t> place;
-  std::vector<std::uint32_t> table;  // the .branchtargets that a label names
-  std::vector<std::uint32_t> any;    // where a brx.idx without a table may lead
-  std::vector<bool> is_target;
+  ScratchVector<std::uint32_t> place;
+  ScratchVector<std::uint32_t> table;  // the .branchtargets that a label names
+  ScratchVector<std::uint32_t> any;    // where a brx.idx without a table may lead
+  ScratchVector<bool> is_target;
 
-  explicit Labels(const Function& function)
-      : place(function.labels.size(), kNone),
-        table(function.labels.size(), kNone),
-        is_target(function.labels.size(), false) {
+  Labels(const Function& function, Scratch& scratch)
+      : place(function.labels.size(), kNone, &scratch),
+        table(function.labels.size(), kNone, &scratch),
+        any(&scratch),
+        is_target(function.labels.size(), false, &scratch) {
     bool unknown_table = false;
     const auto known = [&](const Operand& o) {
       return o.kind == OperandKind::Label && o.id < place.size();
@@ -67,7 +70,8 @@ struct Labels {
 }  // namespace
 
 Cfg::Cfg(const Function& function) : block_of_(function.body.size(), 0) {
-  const Labels labels(function);
+  Scratch scratch;
+  const Labels labels(function, scratch);
   const std::uint32_t statements = static_cast<std::uint32_t>(function.body.size());
 
   blocks_.emplace_back();
@@ -94,7 +98,8 @@ Cfg::Cfg(const Function& function) : block_of_(function.body.size(), 0) {
     if (ends_block(s)) block.terminator = i;
   }
 
-  std::vector<Edge> edges;
+  ScratchVector<Edge> edges(&scratch);
+  edges.reserve(blocks_.size() * 2);
   for (std::uint32_t b = 0; b < blocks_.size(); ++b) {
     const auto lead_to = [&](const Operand& o) {
       const bool placed =

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "ptxgen/ptx/operand_specs.hpp"
-
 namespace ptxgen::inline v0::analysis {
 
 using namespace ptx;
@@ -102,13 +100,12 @@ u64 clamped(u64 value, bool from_signed, Type to) {
 // One instruction with its sources in order.
 class Evaluator {
  public:
-  Evaluator(const Function& function, const Instruction& instruction,
+  Evaluator(const Function& function, const Instruction& instruction, const OperandSpecs& specs,
             std::span<const std::optional<u64>> known, bool names)
       : s_(instruction),
         operands_(function.operands_of(instruction)),
         known_(known),
         names_(names) {
-    const OperandSpecs specs(function, instruction);
     for (std::size_t i = 0; i < operands_.size(); ++i) {
       const OperandSpec* spec = specs[i];
       if (spec == nullptr || operands_[i].kind == OperandKind::Vector ||
@@ -390,14 +387,13 @@ class Evaluator {
 
   // Source `k` is known, or nothing is found; `x` is the other one.
   [[nodiscard]] Outcome one_known(std::size_t x, std::size_t k) const {
-    const bool low = s_.get(Field::MulPart) == Modifier::lo;
     switch (s_.op) {
       case Op::add:
       case Op::sub:
         return is(k, 0) ? copy(x) : Outcome{};
       case Op::mul:
         if (is(k, 0)) return value(0);
-        return low && is(k, 1) ? copy(x) : Outcome{};
+        return is(k, 1) && s_.get(Field::MulPart) == Modifier::lo ? copy(x) : Outcome{};
       case Op::mul_wide:
         return is(k, 0) ? value(0) : Outcome{};
       case Op::mad:
@@ -512,11 +508,16 @@ bool may_follow(const Function& function, const Instruction& s,
 
 Outcome evaluate(const Function& function, const Instruction& instruction,
                  std::span<const std::optional<u64>> known, bool names) {
+  return evaluate(function, instruction, OperandSpecs(function, instruction), known, names);
+}
+
+Outcome evaluate(const Function& function, const Instruction& instruction,
+                 const OperandSpecs& specs, std::span<const std::optional<u64>> known, bool names) {
   if (instruction.kind != StatementKind::Instruction) return {};
   const unsigned flags = static_cast<unsigned>(info(instruction.op).flags);
   if ((flags & ~static_cast<unsigned>(Flag::Commutative)) != 0) return {};
   if (!may_follow(function, instruction, known)) return {};
-  return Evaluator(function, instruction, known, names).run();
+  return Evaluator(function, instruction, specs, known, names).run();
 }
 
 }  // namespace ptxgen::inline v0::analysis

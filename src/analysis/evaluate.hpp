@@ -7,6 +7,7 @@
 #include <span>
 
 #include "ptxgen/ptx/ir.hpp"
+#include "ptxgen/ptx/operand_specs.hpp"
 
 namespace ptxgen::inline v0::analysis {
 
@@ -34,6 +35,10 @@ struct Outcome {
 [[nodiscard]] Outcome evaluate(const ptx::Function& function, const ptx::Instruction& instruction,
                                std::span<const std::optional<std::uint64_t>> known,
                                bool names = true);
+/// The same for whoever has looked up what the op table says of the operands.
+[[nodiscard]] Outcome evaluate(const ptx::Function& function, const ptx::Instruction& instruction,
+                               const ptx::OperandSpecs& specs,
+                               std::span<const std::optional<std::uint64_t>> known, bool names);
 
 /// The bits of a constant as an operand of that type; nothing if it is none, or if the type does
 /// not say how it is meant.

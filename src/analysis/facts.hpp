@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "ptxgen/analysis/affine.hpp"
 #include "ptxgen/analysis/cfg.hpp"
@@ -40,6 +41,12 @@ class Facts {
   }
 
  protected:
+  /// The function has lost these statements and is otherwise as it was.
+  void erased(std::span<const std::uint32_t> statements) {
+    if (index_) index_->erase(*function_, statements);
+    cfg_.reset(), versions_.reset(), inductions_.reset(), uniformity_.reset(), affine_.reset();
+  }
+  [[nodiscard]] bool has_index() const noexcept { return index_.has_value(); }
   [[nodiscard]] bool has_cfg() const noexcept { return cfg_.has_value(); }
   [[nodiscard]] bool has_versions() const noexcept { return versions_.has_value(); }
   [[nodiscard]] bool has_inductions() const noexcept { return inductions_.has_value(); }

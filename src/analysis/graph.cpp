@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "support/scratch.hpp"
+
 namespace ptxgen::inline v0::analysis {
 
 namespace {
@@ -16,14 +18,16 @@ struct Step {
 
 Graph::Graph(std::uint32_t nodes, std::span<const Edge> edges)
     : nodes_(nodes), first_successor_(nodes + 1, 0), first_predecessor_(nodes + 1, 0) {
+  Scratch scratch;
   // By source, stable; then parallel edges are found by the last source that named a target.
   for (const Edge& edge : edges) ++first_successor_[edge.from + 1];
   for (std::uint32_t i = 0; i < nodes; ++i) first_successor_[i + 1] += first_successor_[i];
-  std::vector<std::uint32_t> place(first_successor_.begin(), first_successor_.end() - 1);
-  std::vector<std::uint32_t> targets(edges.size());
+  ScratchVector<std::uint32_t> place(first_successor_.begin(), first_successor_.end() - 1,
+                                     &scratch);
+  ScratchVector<std::uint32_t> targets(edges.size(), &scratch);
   for (const Edge& edge : edges) targets[place[edge.from]++] = edge.to;
 
-  std::vector<std::uint32_t> seen_from(nodes, kNoNode);
+  ScratchVector<std::uint32_t> seen_from(nodes, kNoNode, &scratch);
   successors_.reserve(edges.size());
   for (std::uint32_t from = 0, i = 0; from < nodes; ++from) {
     const std::uint32_t last = first_successor_[from + 1];
@@ -60,11 +64,15 @@ DominatorTree::DominatorTree(const Graph& graph, std::uint32_t root) : root_(roo
   if (root >= nodes) return;
 
   // Numbers in the order of a depth-first walk; `parent` and all below are such numbers.
-  std::vector<std::uint32_t> number(nodes, kNoNode), node_of, parent;
+  Scratch scratch;
+  ScratchVector<std::uint32_t> number(nodes, kNoNode, &scratch), node_of(&scratch),
+      parent(&scratch);
   node_of.reserve(nodes);
   parent.reserve(nodes);
   {
-    std::vector<Step> path{{root, 0}};
+    ScratchVector<Step> path(&scratch);
+    path.reserve(nodes);
+    path.push_back({root, 0});
     number[root] = 0;
     node_of.push_back(root);
     parent.push_back(0);
@@ -86,7 +94,9 @@ DominatorTree::DominatorTree(const Graph& graph, std::uint32_t root) : root_(roo
   const std::uint32_t reached = static_cast<std::uint32_t>(node_of.size());
 
   // Semi-dominators, with path compression over those that are done.
-  std::vector<std::uint32_t> semi(reached), label(reached), ancestor(parent), path;
+  ScratchVector<std::uint32_t> semi(reached, &scratch), label(reached, &scratch),
+      ancestor(parent, &scratch), path(&scratch);
+  path.reserve(reached);
   for (std::uint32_t i = 0; i < reached; ++i) semi[i] = label[i] = i;
   const auto least_above = [&](std::uint32_t v, std::uint32_t done_from) {
     if (v < done_from) return v;
@@ -111,7 +121,7 @@ DominatorTree::DominatorTree(const Graph& graph, std::uint32_t root) : root_(roo
     semi[w] = least;
   }
   // The immediate dominator is the nearest ancestor that is not below the semi-dominator.
-  std::vector<std::uint32_t>& above = parent;
+  ScratchVector<std::uint32_t>& above = parent;
   for (std::uint32_t w = 1; w < reached; ++w) {
     std::uint32_t candidate = above[w];
     while (candidate > semi[w]) candidate = above[candidate];
@@ -120,7 +130,7 @@ DominatorTree::DominatorTree(const Graph& graph, std::uint32_t root) : root_(roo
   }
 
   // Intervals: sizes of subtrees from the bottom, places from the top.
-  std::vector<std::uint32_t> size(reached, 1), used(reached, 0);
+  ScratchVector<std::uint32_t> size(reached, 1, &scratch), used(reached, 0, &scratch);
   for (std::uint32_t w = reached; w-- > 1;) size[above[w]] += size[w];
   for (std::uint32_t w = 0; w < reached; ++w) {
     const std::uint32_t node = node_of[w];

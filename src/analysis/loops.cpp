@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "support/scratch.hpp"
 #include "ptxgen/analysis/graph.hpp"
 
 namespace ptxgen::inline v0::analysis {
@@ -10,7 +11,7 @@ namespace {
 
 class Sets {
  public:
-  explicit Sets(std::uint32_t count) : parent_(count) {
+  Sets(std::uint32_t count, Scratch& scratch) : parent_(count, &scratch) {
     std::iota(parent_.begin(), parent_.end(), 0u);
   }
   std::uint32_t find(std::uint32_t x) noexcept {
@@ -23,7 +24,7 @@ class Sets {
   void hang(std::uint32_t below, std::uint32_t above) noexcept { parent_[below] = above; }
 
  private:
-  std::vector<std::uint32_t> parent_;
+  ScratchVector<std::uint32_t> parent_;
 };
 
 struct Step {
@@ -34,16 +35,23 @@ struct Step {
 // A depth-first walk: the order in which nodes are met, and for each edge that does not close a
 // cycle the lowest node of the tree above both its ends.
 struct Walk {
-  std::vector<std::uint32_t> met;      // nodes in the order in which they were met
-  std::vector<std::uint32_t> number;   // the inverse, kNoNode where nothing leads
-  std::vector<Edge> closing;           // edges to a node that the walk was still inside
-  std::vector<std::uint32_t> meeting;  // of edges[i], where its two ends meet in the tree
-  std::vector<Edge> edges;             // all others
+  ScratchVector<std::uint32_t> met;      // nodes in the order in which they were met
+  ScratchVector<std::uint32_t> number;   // the inverse, kNoNode where nothing leads
+  ScratchVector<Edge> closing;           // edges to a node that the walk was still inside
+  ScratchVector<std::uint32_t> meeting;  // of edges[i], where its two ends meet in the tree
+  ScratchVector<Edge> edges;             // all others
 
-  Walk(const Graph& graph, std::uint32_t root) : number(graph.size(), kNoNode) {
-    Sets finished(graph.size());
-    std::vector<bool> inside(graph.size(), false);
-    std::vector<Step> path;
+  Walk(const Graph& graph, std::uint32_t root, Scratch& scratch)
+      : met(&scratch),
+        number(graph.size(), kNoNode, &scratch),
+        closing(&scratch),
+        meeting(&scratch),
+        edges(&scratch) {
+    Sets finished(graph.size(), scratch);
+    ScratchVector<bool> inside(graph.size(), false, &scratch);
+    ScratchVector<Step> path(&scratch);
+    met.reserve(graph.size());
+    path.reserve(graph.size());
     const auto enter = [&](std::uint32_t node) {
       number[node] = static_cast<std::uint32_t>(met.size());
       met.push_back(node);
@@ -80,7 +88,8 @@ struct Walk {
 // Lists of numbers for each of several owners, built once.
 class Lists {
  public:
-  Lists(std::uint32_t owners, std::size_t entries) : head_(owners, kNoNode) {
+  Lists(std::uint32_t owners, std::size_t entries, Scratch& scratch)
+      : head_(owners, kNoNode, &scratch), next_(&scratch), value_(&scratch) {
     next_.reserve(entries);
     value_.reserve(entries);
   }
@@ -96,7 +105,7 @@ class Lists {
   }
 
  private:
-  std::vector<std::uint32_t> head_, next_, value_;
+  ScratchVector<std::uint32_t> head_, next_, value_;
 };
 
 // Blocks and loops as one tree, with jumps that make ancestors quick to find. Loop l is the item
@@ -104,11 +113,12 @@ class Lists {
 class Items {
  public:
   Items(std::uint32_t nodes, const std::vector<Loop>& loops,
-        const std::vector<std::uint32_t>& innermost)
-      : nodes_(nodes), root_(nodes + static_cast<std::uint32_t>(loops.size())) {
-    parent_.resize(root_ + 1, root_);
-    jump_.resize(root_ + 1, root_);
-    depth_.resize(root_ + 1, 0);
+        const std::vector<std::uint32_t>& innermost, Scratch& scratch)
+      : nodes_(nodes),
+        root_(nodes + static_cast<std::uint32_t>(loops.size())),
+        parent_(root_ + 1, root_, &scratch),
+        jump_(root_ + 1, root_, &scratch),
+        depth_(root_ + 1, 0, &scratch) {
     for (std::uint32_t l = 0; l < loops.size(); ++l)  // outer loops first
       hang(nodes_ + l, loops[l].parent == kNoNode ? root_ : nodes_ + loops[l].parent);
     for (std::uint32_t n = 0; n < nodes; ++n)
@@ -143,7 +153,7 @@ class Items {
   }
 
   std::uint32_t nodes_, root_;
-  std::vector<std::uint32_t> parent_, jump_, depth_;
+  ScratchVector<std::uint32_t> parent_, jump_, depth_;
 };
 
 }  // namespace
@@ -151,19 +161,20 @@ class Items {
 LoopForest::LoopForest(const Graph& graph, std::uint32_t root)
     : innermost_(graph.size(), kNoNode), position_(graph.size(), 0) {
   const std::uint32_t nodes = graph.size();
-  const Walk walk(graph, root);
+  Scratch scratch;
+  const Walk walk(graph, root, scratch);
   reachable_ = static_cast<std::uint32_t>(walk.met.size());
 
   // Havlak's nesting in Ramalingam's form: headers from the innermost outwards; an edge counts
   // from the moment both its ends lie below the header at hand, so each is looked at once.
   {
-    Lists closing(nodes, walk.closing.size()), meeting(nodes, walk.edges.size()),
-        before(nodes, walk.edges.size());
+    Lists closing(nodes, walk.closing.size(), scratch), meeting(nodes, walk.edges.size(), scratch),
+        before(nodes, walk.edges.size(), scratch);
     for (const Edge& edge : walk.closing) closing.add(edge.to, edge.from);
     for (std::uint32_t i = 0; i < walk.edges.size(); ++i) meeting.add(walk.meeting[i], i);
-    Sets collapsed(nodes);
-    std::vector<std::uint32_t> loop_of(nodes, kNoNode);  // of headers, numbered inside out
-    std::vector<std::uint32_t> seen_by(nodes, kNoNode), open;
+    Sets collapsed(nodes, scratch);
+    ScratchVector<std::uint32_t> loop_of(nodes, kNoNode, &scratch);  // headers', inside out
+    ScratchVector<std::uint32_t> seen_by(nodes, kNoNode, &scratch), open(&scratch);
     for (std::uint32_t i = reachable_; i-- > 0;) {
       const std::uint32_t header = walk.met[i];
       meeting.take(header, [&](std::uint32_t e) {
@@ -212,8 +223,8 @@ LoopForest::LoopForest(const Graph& graph, std::uint32_t root)
 
   // In each loop, and around all, the nodes and inner loops form a graph without cycles once the
   // edges to the header are left out. All these graphs are walked together.
-  const Items items(nodes, loops_, innermost_);
-  std::vector<Edge> between;
+  const Items items(nodes, loops_, innermost_, scratch);
+  ScratchVector<Edge> between(&scratch);
   between.reserve(walk.edges.size());
   const auto number_of = [&](std::uint32_t item) {
     return item < nodes ? item : loops_[item - nodes].header;
@@ -233,11 +244,11 @@ LoopForest::LoopForest(const Graph& graph, std::uint32_t root)
     return number_of(a.to) > number_of(b.to);
   });
   const Graph beside(items.root() + 1, between);
-  std::vector<std::uint32_t> next(items.root() + 1, kNoNode);   // the item behind it
-  std::vector<std::uint32_t> first(items.root() + 1, kNoNode);  // of a loop
+  ScratchVector<std::uint32_t> next(items.root() + 1, kNoNode, &scratch);   // the item behind it
+  ScratchVector<std::uint32_t> first(items.root() + 1, kNoNode, &scratch);  // of a loop
   {
-    std::vector<bool> met(items.root() + 1, false);
-    std::vector<Step> path;
+    ScratchVector<bool> met(items.root() + 1, false, &scratch);
+    ScratchVector<Step> path(&scratch);
     const auto order_region = [&](std::uint32_t region, std::uint32_t start) {
       met[start] = true;
       path.push_back({start, 0});
@@ -264,7 +275,8 @@ LoopForest::LoopForest(const Graph& graph, std::uint32_t root)
     }
   }
   order_.reserve(nodes);
-  std::vector<std::uint32_t> around;  // items to go on with behind the loops that we are in
+  // Items to go on with behind the loops that we are in.
+  ScratchVector<std::uint32_t> around(&scratch);
   for (std::uint32_t item = first[items.root()]; item != kNoNode || !around.empty();) {
     if (item == kNoNode) {
       const std::uint32_t done = around.back();
@@ -287,7 +299,7 @@ LoopForest::LoopForest(const Graph& graph, std::uint32_t root)
 
   // A loop that an edge enters elsewhere than at the header is irreducible. Going outwards from
   // the edge's end, loops that are marked already are passed over together.
-  Sets marked(static_cast<std::uint32_t>(loops_.size()) + 1);
+  Sets marked(static_cast<std::uint32_t>(loops_.size()) + 1, scratch);
   const auto outwards = [&](std::uint32_t loop) {
     while (loop != kNoNode) {
       const std::uint32_t top = marked.find(loop);
@@ -311,9 +323,11 @@ LoopForest::LoopForest(const Graph& graph, std::uint32_t root)
 }
 
 Graph reversed_with_exits(const Graph& graph, const LoopForest& forest, std::uint32_t exit) {
-  std::vector<Edge> edges;
-  std::vector<bool> leaves(graph.size(), false);
-  std::vector<std::uint32_t> open;
+  Scratch scratch;
+  ScratchVector<Edge> edges(&scratch);
+  ScratchVector<bool> leaves(graph.size(), false, &scratch);
+  ScratchVector<std::uint32_t> open(&scratch);
+  edges.reserve(graph.size() * std::size_t{2});
   const auto spread = [&](std::uint32_t from) {
     leaves[from] = true;
     open.push_back(from);

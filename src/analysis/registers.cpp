@@ -8,80 +8,98 @@ namespace ptxgen::inline v0::analysis {
 
 using namespace ptx;
 
+namespace {
+
+bool before(Register a, Register b) {
+  return a.decl.value != b.decl.value ? a.decl.value < b.decl.value : a.index < b.index;
+}
+
+}  // namespace
+
 RegisterIndex::RegisterIndex(const Function& function) {
-  const std::size_t declarations = function.registers.size();
-  const auto add = [&](Register reg) {
-    if (reg.decl.value < declarations) registers_.push_back(reg);
-  };
-  for (const auto* list : {&function.returns, &function.parameters}) {
-    for (const Variable& variable : *list) {
-      const std::uint32_t decl = variable.decl.value;
-      if (variable.space == Space::Register && decl < declarations) add({{decl}, 0});
-    }
-  }
-  const std::size_t beside = registers_.size();
+  std::vector<Register> named;
+  named.reserve(function.body.size() * 3);
+  accesses_.reserve(function.body.size() * 3);
   first_access_.reserve(function.body.size() + 1);
   first_access_.push_back(0);
-  accesses_.reserve(function.body.size() * 3);
-  registers_.reserve(beside + function.body.size() * 3);
   for (const Instruction& s : function.body) {
     for_each_access(function, s, [&](const RegisterAccess& a) {
-      if (a.reg.decl.value >= declarations) return;
-      registers_.push_back(a.reg);
+      if (a.reg.decl.value >= function.registers.size()) return;
+      named.push_back(a.reg);
       accesses_.push_back({0, a.write, a.component, a.operand});
     });
     first_access_.push_back(static_cast<std::uint32_t>(accesses_.size()));
   }
-
-  const std::vector<Register> named = registers_;
-  in_order(declarations);
-  first_.assign(declarations + 1, 0);
-  for (const Register reg : registers_) ++first_[reg.decl.value + 1];
-  for (std::size_t i = 0; i < declarations; ++i) first_[i + 1] += first_[i];
-  for (std::size_t i = 0; i < accesses_.size(); ++i) accesses_[i].reg = find(named[beside + i]);
+  number(std::move(named), function);
 }
 
-// Each once, by declaration and number.
-void RegisterIndex::in_order(std::size_t declarations) {
+void RegisterIndex::erase(const Function& function, std::span<const std::uint32_t> statements) {
+  std::vector<Register> named;
+  named.reserve(accesses_.size());
+  std::uint32_t left = 0, begin = 0;  // statements that stay; where accesses of the next one begin
+  for (std::uint32_t i = 0; i + 1 < first_access_.size(); ++i) {
+    const std::uint32_t end = first_access_[i + 1];
+    if (!statements.empty() && statements.front() == i) {
+      statements = statements.subspan(1);
+    } else {
+      for (std::uint32_t a = begin; a < end; ++a) {
+        accesses_[named.size()] = accesses_[a];
+        named.push_back(registers_[accesses_[a].reg]);
+      }
+      first_access_[++left] = static_cast<std::uint32_t>(named.size());
+    }
+    begin = end;
+  }
+  first_access_.resize(left + std::size_t{1});
+  accesses_.resize(named.size());
+  number(std::move(named), function);
+}
+
+// `named`: what the accesses name, one by one. Each gets a place once, by declaration and number.
+void RegisterIndex::number(std::vector<Register> named, const Function& function) {
+  const std::size_t declarations = function.registers.size();
+  for (const auto* list : {&function.returns, &function.parameters}) {
+    for (const Variable& variable : *list) {
+      const std::uint32_t decl = variable.decl.value;
+      if (variable.space == Space::Register && decl < declarations) named.push_back({{decl}, 0});
+    }
+  }
   // Compilers number without gaps: then a mark for each number is all that it takes.
   std::vector<std::size_t> first_mark(declarations + 1, 0);
-  for (const Register reg : registers_) {
+  for (const Register reg : named) {
     std::size_t& most = first_mark[reg.decl.value + 1];
     most = std::max(most, std::size_t{reg.index} + 1);
   }
   for (std::size_t i = 0; i < declarations; ++i) first_mark[i + 1] += first_mark[i];
-  if (first_mark[declarations] <= 4 * registers_.size()) {
-    std::vector<bool> named(first_mark[declarations], false);
-    for (const Register reg : registers_) named[first_mark[reg.decl.value] + reg.index] = true;
-    registers_.clear();
+  registers_.clear();
+  if (first_mark[declarations] <= 4 * named.size()) {
+    const auto mark_of = [&](Register reg) { return first_mark[reg.decl.value] + reg.index; };
+    std::vector<std::uint32_t> marks(first_mark[declarations], kNone);
+    for (const Register reg : named) marks[mark_of(reg)] = 0;
+    registers_.reserve(std::min(marks.size(), named.size()));
     for (std::uint32_t decl = 0; decl < declarations; ++decl) {
       for (std::size_t m = first_mark[decl]; m < first_mark[decl + 1]; ++m) {
-        if (named[m])
-          registers_.push_back({{decl}, static_cast<std::uint32_t>(m - first_mark[decl])});
+        if (marks[m] == kNone) continue;
+        marks[m] = size();
+        registers_.push_back({{decl}, static_cast<std::uint32_t>(m - first_mark[decl])});
       }
     }
+    for (std::size_t i = 0; i < accesses_.size(); ++i) accesses_[i].reg = marks[mark_of(named[i])];
   } else {
-    std::sort(registers_.begin(), registers_.end(), [](Register a, Register b) {
-      return a.decl.value != b.decl.value ? a.decl.value < b.decl.value : a.index < b.index;
-    });
+    registers_ = named;
+    std::sort(registers_.begin(), registers_.end(), before);
     registers_.erase(std::unique(registers_.begin(), registers_.end()), registers_.end());
+    registers_.shrink_to_fit();
+    for (std::size_t i = 0; i < accesses_.size(); ++i) accesses_[i].reg = search(named[i]);
   }
-  registers_.shrink_to_fit();
+  gapless_.assign(declarations, 0);
+  for (std::uint32_t i = size(); i-- > 0;)
+    gapless_[registers_[i].decl.value] = i - registers_[i].index;
 }
 
-std::uint32_t RegisterIndex::find(Register reg) const noexcept {
-  if (std::size_t{reg.decl.value} + 1 >= first_.size()) return kNone;
-  const std::uint32_t begin = first_[reg.decl.value];
-  const std::uint32_t end = first_[reg.decl.value + 1];
-  if (begin == end || reg.index < registers_[begin].index) return kNone;
-  // Compilers number without gaps: then the place is known.
-  const std::uint32_t guess =
-      begin + std::min(reg.index - registers_[begin].index, end - begin - 1);
-  if (registers_[guess].index == reg.index) return guess;
-  const auto found =
-      std::lower_bound(registers_.begin() + begin, registers_.begin() + end, reg.index,
-                       [](Register a, std::uint32_t index) { return a.index < index; });
-  if (found == registers_.begin() + end || found->index != reg.index) return kNone;
+std::uint32_t RegisterIndex::search(Register reg) const noexcept {
+  const auto found = std::lower_bound(registers_.begin(), registers_.end(), reg, before);
+  if (found == registers_.end() || *found != reg) return kNone;
   return static_cast<std::uint32_t>(found - registers_.begin());
 }
 

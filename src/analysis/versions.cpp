@@ -2,6 +2,9 @@
 #include "ptxgen/analysis/versions.hpp"
 
 #include <algorithm>
+#include <utility>
+
+#include "support/scratch.hpp"
 
 namespace ptxgen::inline v0::analysis {
 
@@ -27,13 +30,13 @@ class VersionsBuilder {
         cfg_(cfg),
         index_(index),
         nodes_(cfg.exit() + 1),
-        depth_(nodes_, 0),
-        state_(nodes_) {}
+        depth_(nodes_, 0, &scratch_),
+        state_(nodes_, &scratch_) {}
 
   void build() {
     shape();
     collect();
-    std::vector<bool> returned(index_.size(), false);
+    ScratchVector<bool> returned(index_.size(), false, &scratch_);
     for (const Variable& variable : function_.returns) {
       if (variable.space != Space::Register) continue;
       const std::uint32_t reg = index_.find({variable.decl, 0});
@@ -76,6 +79,7 @@ class VersionsBuilder {
     std::uint32_t block, begin, end;
     bool exposed;  // what the block begins with is wanted
     bool writes;
+    std::uint32_t in, out;  // versions at its start, and behind its last write
   };
 
   State& at(std::uint32_t node) {
@@ -105,33 +109,17 @@ class VersionsBuilder {
   void collect() {
     const auto statements = static_cast<std::uint32_t>(function_.body.size());
     std::vector<Versions::Access>& accesses = result_.accesses_;
-    std::vector<std::uint32_t> reads, writes, whole;
-    std::vector<std::uint8_t> partial;
-    std::vector<std::uint32_t> count(index_.size() + std::size_t{1}, 0);
+    ScratchVector<std::uint32_t> count(index_.size() + std::size_t{1}, 0, &scratch_);
     result_.first_read_.reserve(statements + std::size_t{1});
     result_.first_write_.reserve(statements);
     accesses.reserve(statements * std::size_t{3});
+    in_order_.reserve(statements * std::size_t{3});
     for (std::uint32_t i = 0; i < statements; ++i) {
+      const bool reachable = cfg_.reachable(cfg_.block_of(i));
       result_.first_read_.push_back(static_cast<std::uint32_t>(accesses.size()));
-      reads.clear(), writes.clear(), whole.clear();
-      if (cfg_.reachable(cfg_.block_of(i))) {
-        const bool guarded = function_.body[i].guard.present();
-        for (const NumberedAccess& a : index_.accesses(i)) {
-          (a.write ? writes : reads).push_back(a.reg);
-          if (a.write && a.component == 0 && !guarded) whole.push_back(a.reg);
-        }
-      }
-      for (auto* list : {&reads, &writes, &whole}) {
-        if (list->size() < 2) continue;
-        std::sort(list->begin(), list->end());
-        list->erase(std::unique(list->begin(), list->end()), list->end());
-      }
-      for (const std::uint32_t reg : reads) accesses.push_back({reg, kNone});
+      if (reachable) add_accesses(i, false);
       result_.first_write_.push_back(static_cast<std::uint32_t>(accesses.size()));
-      for (const std::uint32_t reg : writes) accesses.push_back({reg, kNone});
-      partial.resize(accesses.size(), 0);
-      for (std::size_t w = accesses.size() - writes.size(); w < accesses.size(); ++w)
-        partial[w] = !std::binary_search(whole.begin(), whole.end(), accesses[w].reg);
+      if (reachable) add_accesses(i, true);
     }
     result_.first_read_.push_back(static_cast<std::uint32_t>(accesses.size()));
 
@@ -139,9 +127,30 @@ class VersionsBuilder {
     for (std::uint32_t r = 0; r < index_.size(); ++r) count[r + 1] += count[r];
     first_event_ = count;
     events_.resize(accesses.size());
-    for (std::uint32_t i = 0; i < statements; ++i) {
-      for (std::uint32_t a = result_.first_read_[i]; a < result_.first_read_[i + 1]; ++a)
-        events_[count[accesses[a].reg]++] = {a, i, a >= result_.first_write_[i], partial[a] != 0};
+    for (const Event& event : in_order_) events_[count[accesses[event.access].reg]++] = event;
+  }
+
+  // What a statement reads, or writes: by register, each once.
+  void add_accesses(std::uint32_t statement, bool writes) {
+    named_.clear();
+    for (const NumberedAccess& a : index_.accesses(statement)) {
+      if (a.write == writes) named_.push_back(a);
+    }
+    if (named_.size() > 1) {
+      // Where a register is named whole and in parts, the whole one stands first and stays.
+      std::sort(named_.begin(), named_.end(), [](const NumberedAccess& a, const NumberedAccess& b) {
+        return a.reg != b.reg ? a.reg < b.reg : a.component < b.component;
+      });
+      const auto same = [](const NumberedAccess& a, const NumberedAccess& b) {
+        return a.reg == b.reg;
+      };
+      named_.erase(std::unique(named_.begin(), named_.end(), same), named_.end());
+    }
+    const bool guarded = function_.body[statement].guard.present();
+    for (const NumberedAccess& a : named_) {
+      in_order_.push_back({static_cast<std::uint32_t>(result_.accesses_.size()), statement, writes,
+                           writes && (guarded || a.component != 0)});
+      result_.accesses_.push_back({a.reg, kNone});
     }
   }
 
@@ -157,7 +166,7 @@ class VersionsBuilder {
   void number(std::uint32_t reg, bool returned) {
     ++stamp_;
     split(reg);
-    std::vector<std::uint32_t>& live = live_;
+    ScratchVector<std::uint32_t>& live = live_;
     live.clear();
     std::uint32_t writing = 0, writer = kNone;
     bool exposed = returned;
@@ -174,8 +183,8 @@ class VersionsBuilder {
     if (!simple && !live.empty()) place_phis();
     number_writes(reg);
     if (simple) {
-      const std::uint32_t version = writing == 0 ? entry_version : at(writer).out;
-      for (const Part& part : parts_) at(part.block).in = version;
+      const std::uint32_t version = writing == 0 ? entry_version : result_.size() - 1;
+      for (Part& part : parts_) part.in = version;
       if (returned) at(cfg_.exit()).in = version;
       result_.one_block_[reg] = 1;
     } else {
@@ -195,7 +204,7 @@ class VersionsBuilder {
       const Event& event = events_[e];
       const std::uint32_t block = cfg_.block_of(event.statement);
       if (parts_.empty() || parts_.back().block != block)
-        parts_.push_back({block, e, e, !event.write || event.partial, false});
+        parts_.push_back({block, e, e, !event.write || event.partial, false, kNone, kNone});
       parts_.back().end = e + 1;
       parts_.back().writes |= event.write;
     }
@@ -301,16 +310,16 @@ class VersionsBuilder {
         result_.inputs_.resize(result_.inputs_.size() + inputs, kNone);
       }
     };
-    for (const Part& part : parts_) {
-      phis_up_to(part.block);
-      for (std::uint32_t e = part.begin; e < part.end; ++e) {
+    for (Part& part : parts_) {
+      if (next_phi < phis_.size()) phis_up_to(part.block);
+      for (std::uint32_t e = part.begin; part.writes && e < part.end; ++e) {
         const Event& event = events_[e];
         if (!event.write) continue;
         const std::uint32_t version = add(Version::Kind::Write, reg, part.block);
         result_.versions_[version].statement = event.statement;
         result_.versions_[version].partial = event.partial;
         result_.accesses_[event.access].version = version;
-        at(part.block).out = version;
+        part.out = version;
       }
     }
     phis_up_to(cfg_.exit());
@@ -318,6 +327,9 @@ class VersionsBuilder {
   }
 
   void rename(std::uint32_t entry_version) {
+    for (const Part& part : parts_) {
+      if (part.writes) at(part.block).out = part.out;
+    }
     std::sort(live_.begin(), live_.end(), [&](std::uint32_t a, std::uint32_t b) {
       return cfg_.position(a) < cfg_.position(b);
     });
@@ -337,11 +349,12 @@ class VersionsBuilder {
       if (block == 0) result_.inputs_[to] = entry_version;
     }
     pending_inputs_.clear();
+    for (Part& part : parts_) part.in = at(part.block).in;
   }
 
   void resolve() {
     for (const Part& part : parts_) {
-      std::uint32_t version = at(part.block).in;
+      std::uint32_t version = part.in;
       for (std::uint32_t e = part.begin; e < part.end; ++e) {
         const Event& event = events_[e];
         Versions::Access& access = result_.accesses_[event.access];
@@ -370,36 +383,29 @@ class VersionsBuilder {
 
     auto& first = result_.first_use_;
     first.assign(versions + std::size_t{1}, 0);
+    ScratchVector<std::uint32_t> named_by(versions, &scratch_);  // of each version the last phi
     const auto for_each_use = [&](auto&& fn) {
       for (std::uint32_t i = 0; i < function_.body.size(); ++i) {
         for (std::uint32_t a = result_.first_read_[i]; a < result_.first_write_[i]; ++a)
           fn(result_.accesses_[a].version, VersionUse{i, kNone});
       }
       for (const Versions::Access& access : at_exit_) fn(access.version, VersionUse{kNone, kNone});
+      std::fill(named_by.begin(), named_by.end(), kNone);
       for (std::uint32_t v = 0; v < versions; ++v) {
         if (result_[v].previous != kNone) fn(result_[v].previous, VersionUse{kNone, v});
         for (const std::uint32_t input : result_.inputs(v)) {
-          if (input != kNone) fn(input, VersionUse{kNone, v});
+          // A phi may name one version several times: it counts once.
+          if (input != kNone && std::exchange(named_by[input], v) != v)
+            fn(input, VersionUse{kNone, v});
         }
       }
     };
-    // A phi may name one version several times: it counts once.
-    std::vector<VersionUse> last(versions);
-    std::vector<bool> seen(versions, false);
-    const auto once = [&](auto&& fn) {
-      std::fill(seen.begin(), seen.end(), false);
-      for_each_use([&](std::uint32_t version, VersionUse use) {
-        if (seen[version] && last[version] == use) return;
-        seen[version] = true;
-        last[version] = use;
-        fn(version, use);
-      });
-    };
-    once([&](std::uint32_t version, VersionUse) { ++first[version + 1]; });
+    for_each_use([&](std::uint32_t version, VersionUse) { ++first[version + 1]; });
     for (std::uint32_t v = 0; v < versions; ++v) first[v + 1] += first[v];
-    std::vector<std::uint32_t> place(first.begin(), first.end() - 1);
+    ScratchVector<std::uint32_t> place(first.begin(), first.end() - 1, &scratch_);
     result_.uses_.resize(first.back());
-    once([&](std::uint32_t version, VersionUse use) { result_.uses_[place[version]++] = use; });
+    for_each_use(
+        [&](std::uint32_t version, VersionUse use) { result_.uses_[place[version]++] = use; });
 
     auto& first_phi = result_.first_phi_;
     first_phi.assign(nodes_ + std::size_t{1}, 0);
@@ -419,17 +425,21 @@ class VersionsBuilder {
   const Cfg& cfg_;
   const RegisterIndex& index_;
   std::uint32_t nodes_;
-  std::vector<std::uint32_t> depth_;  // in the dominator tree
-  std::vector<Event> events_;
-  std::vector<std::uint32_t> first_event_;
-  std::vector<Versions::Access> at_exit_;
+  Scratch scratch_;
+  ScratchVector<std::uint32_t> depth_;              // in the dominator tree
+  ScratchVector<NumberedAccess> named_{&scratch_};  // by the statement at hand
+  ScratchVector<Event> in_order_{&scratch_};        // as statements have them
+  ScratchVector<Event> events_{&scratch_};          // by register
+  ScratchVector<std::uint32_t> first_event_{&scratch_};
+  ScratchVector<Versions::Access> at_exit_{&scratch_};
   // Of the register that is being done:
   std::uint32_t stamp_ = 0;
-  std::vector<State> state_;
-  std::vector<Part> parts_;
-  std::vector<Join> joins_;
-  std::vector<std::uint32_t> live_, phis_, bank_, open_;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> pending_inputs_;
+  ScratchVector<State> state_;
+  ScratchVector<Part> parts_{&scratch_};
+  ScratchVector<Join> joins_{&scratch_};
+  ScratchVector<std::uint32_t> live_{&scratch_}, phis_{&scratch_}, bank_{&scratch_},
+      open_{&scratch_};
+  ScratchVector<std::pair<std::uint32_t, std::uint32_t>> pending_inputs_{&scratch_};
 };
 
 Versions::Versions(const Function& function, const Cfg& cfg, const RegisterIndex& index) {

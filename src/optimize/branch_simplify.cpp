@@ -1,5 +1,7 @@
 // src/optimize/branch_simplify.cpp - decided guards, branches that lead nowhere new
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "optimize/cleanup.hpp"
 #include "optimize/scopes.hpp"
@@ -58,14 +60,14 @@ class Simplifier {
       thread();
       shorten();
       sweep_names();
-      edits_.apply();
+      apply();
       first_round_ = false;
     } while (changed_);
   }
 
  private:
   void fired(std::uint32_t i, std::string_view reason, std::string_view words) {
-    changed_ = true;
+    changed_ = moved_ = true;
     context_.changed();
     decide(i, true, reason, words);
   }
@@ -76,17 +78,27 @@ class Simplifier {
                         : std::string());
   }
 
+  void apply() {
+    moved_ = moved_ || !edits_.empty();
+    edits_.apply();
+  }
+  // Valid until it is asked for again. Most often nothing moves, and once is enough.
+  Places& places() {
+    if (!places_ || std::exchange(moved_, false)) places_.emplace(function_);
+    return *places_;
+  }
+
   // Guards and tables that constants decide.
   void settle() {
     const CleanupFacts facts(context_.facts(function_));
-    const Places places(function_);
+    const Places& places = this->places();
     for (std::uint32_t i = 0; i < function_.body.size(); ++i) {
       context_.visit();
       if (function_.body[i].kind != StatementKind::Instruction) continue;
       if (!facts.constants.executable(facts.cfg.block_of(i))) continue;
       if (settle_guard(i, facts.constants.guard(i))) settle_table(i, facts, places);
     }
-    edits_.apply();
+    apply();
   }
 
   // Whether the instruction is still there.
@@ -140,7 +152,7 @@ class Simplifier {
 
   // Branches to branches lead where those do.
   void thread() {
-    const Places places(function_);
+    const Places& places = this->places();
     const std::vector<std::uint32_t> last = ends_of_chains(places);
     bool any = false;
     for (std::uint32_t i = 0; i < function_.body.size(); ++i)
@@ -201,7 +213,7 @@ class Simplifier {
   // Branches to what comes next anyway. From the end, so that what goes is not in the way of what
   // stands before it.
   void shorten() {
-    Places places(function_);
+    Places& places = this->places();
     const Scopes scopes(context_.module(), function_);
     for (std::uint32_t i = static_cast<std::uint32_t>(function_.body.size()); i-- > 0;) {
       places.code[i] =
@@ -254,7 +266,7 @@ class Simplifier {
     if (std::any_of(items.begin(), items.end(),
                     [](const Item& item) { return item.kind == Item::Kind::Section; }))
       return;
-    const Places places(function_);
+    const Places& places = this->places();
     for (std::uint32_t i = 0; i < function_.body.size(); ++i) {
       const Instruction& s = function_.body[i];
       if (s.kind != StatementKind::Label && s.kind != StatementKind::BranchTargets) continue;
@@ -271,7 +283,8 @@ class Simplifier {
   Function& function_;
   PassContext& context_;
   Edits edits_;
-  bool changed_ = false, first_round_ = true;
+  std::optional<Places> places_;
+  bool changed_ = false, moved_ = false, first_round_ = true;
 };
 
 }  // namespace

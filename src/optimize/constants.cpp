@@ -33,6 +33,8 @@ Constants::Constants(const Function& function, const analysis::Cfg& cfg,
 // in the order of the blocks that they are.
 void Constants::number_edges() {
   std::vector<std::uint32_t> next(cfg_.exit() + std::size_t{1}, 0);
+  first_edge_.reserve(cfg_.exit() + std::size_t{1});
+  edge_.reserve(cfg_.exit() * std::size_t{2});
   first_edge_.push_back(0);
   for (std::uint32_t b = 0; b < cfg_.exit(); ++b) {
     for (const std::uint32_t to : cfg_.successors(b)) edge_.push_back(next[to]++);
@@ -195,8 +197,13 @@ Constants::Cell Constants::operand(std::uint32_t statement, std::size_t i,
                                    const OperandSpec* spec) const {
   const Instruction& s = function_.body[statement];
   const Operand& o = function_.operands_of(s)[i];
-  if (spec == nullptr || spec->role == OperandRole::Destination || operand_elements(s, *spec) != 0)
-    return {State::Varies, 0};
+  if (spec == nullptr || spec->role == OperandRole::Destination) return {State::Varies, 0};
+  Cell found{State::Varies, 0};
+  if (o.kind == OperandKind::Register) {
+    found = cell(statement, o.as_register());
+    if (found.state == State::Varies) return found;
+  }
+  if (operand_elements(s, *spec) != 0) return {State::Varies, 0};
   const Type type = operand_type(s, *spec);
   const unsigned wanted = bits(type);
   if (wanted == 0 || wanted > 64) return {State::Varies, 0};
@@ -206,7 +213,6 @@ Constants::Cell Constants::operand(std::uint32_t statement, std::size_t i,
   }
   const unsigned own = width(o.as_register());
   if (o.component != 0 || own < wanted || own > 64) return {State::Varies, 0};
-  Cell found = cell(statement, o.as_register());
   found.bits = analysis::low_bits(found.bits, wanted);
   if (o.negated) found.bits ^= 1;
   return found;
@@ -234,7 +240,7 @@ Outcome Constants::outcome(std::uint32_t statement, bool names) const {
     const Cell found = operand(statement, i, specs[i]);
     if (found.state == State::Constant) known_[i] = found.bits;
   }
-  return analysis::evaluate(function_, s, known_, names);
+  return analysis::evaluate(function_, s, specs, known_, names);
 }
 
 void Constants::lower(std::uint32_t version, Cell to) {
@@ -274,7 +280,7 @@ void Constants::visit_statement(std::uint32_t statement) {
     rests_on_names_ = rests_on_names_ || (twice && names_);
     // Values follow from values, or from one register that stands twice; and what does not follow
     // now does not either when less is known.
-    if (any_known || twice) outcome = analysis::evaluate(function_, s, known_, names_);
+    if (any_known || twice) outcome = analysis::evaluate(function_, s, specs, known_, names_);
     nothing_known_[statement] = outcome.kind == Outcome::Kind::Unknown && (names_ || !twice);
   }
   std::size_t destination = 0;

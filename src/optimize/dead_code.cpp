@@ -26,6 +26,7 @@ class Skips {
   }
   // A branch that skips the statement, taken out; kNone if there is none.
   std::uint32_t take(std::uint32_t statement) {
+    if (furthest_[1] <= statement) return ptx::kNone;
     const auto behind = std::partition_point(all_.begin(), all_.end(),
                                              [&](const Skip& s) { return s.branch < statement; });
     std::size_t node = leaves_ + static_cast<std::size_t>(behind - all_.begin());
@@ -74,7 +75,7 @@ class Sweeper {
       if (s.kind != StatementKind::Instruction || !executed(i)) continue;
       if (has_effect(s) && skipped_to(i) == kNone) keep(i);
     }
-    for (std::uint32_t v = 0; v < facts_.versions.size(); ++v) {
+    for (std::uint32_t v = 0; !function_.returns.empty() && v < facts_.versions.size(); ++v) {
       for (const analysis::VersionUse& use : facts_.versions.uses(v)) {
         if (use.returned()) want(v);
       }
@@ -150,7 +151,7 @@ class Sweeper {
       return {"volatile", "it does more than its operands show, or must happen as written"};
     if (has(flags, Flag::Convergent))
       return {"convergent", "lanes execute it together and the others may need this one"};
-    if (s.get(Field::CacheOperator) == Modifier::cv)
+    if (has(flags, Flag::ReadsMemory) && s.get(Field::CacheOperator) == Modifier::cv)
       return {"fetched-again", "`.cv` asks for the memory to be read"};
     if (has(flags, Flag::Branch | Flag::Terminator)) return {"control", "control depends on it"};
     return {};
@@ -259,6 +260,7 @@ void sweep_unnamed(Function& function, PassContext& context) {
     for (const NumberedAccess& a : index.accesses(i)) readers[a.reg] += a.write ? 0 : 1;
   }
   Edits edits(context.module(), function);
+  std::vector<std::uint32_t> erased;
   for (std::uint32_t i = statements; i-- > 0;) {
     if (!only_computes(function.body[i])) continue;
     const auto accesses = index.accesses(i);
@@ -270,11 +272,13 @@ void sweep_unnamed(Function& function, PassContext& context) {
     if (!writes || read) continue;
     context.decide(function, i, true, "unread");
     edits.erase(i);
+    erased.push_back(i);
     for (const NumberedAccess& a : accesses) readers[a.reg] -= a.write ? 0 : 1;
   }
   if (edits.empty()) return;
   edits.apply();
-  context.changed();
+  std::reverse(erased.begin(), erased.end());
+  context.erased(erased);
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ std::string FunctionFacts::outdated() {
     return "inductions";
   if (constants_ && !constants_->same_as(fresh.constants())) return "constants";
   if (nameless_ && !nameless_->same_as(fresh.constants(false))) return "constants without names";
+  if (has_index() && index() != fresh.index()) return "registers";
   return {};
 }
 

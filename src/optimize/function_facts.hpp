@@ -20,6 +20,13 @@ class FunctionFacts : public analysis::Facts {
   [[nodiscard]] const Constants& constants(bool names = true);
   [[nodiscard]] const Scopes& scopes() { return made(scopes_, module(), function()); }
 
+  /// The function has lost these statements and is otherwise as it was: what costs less to bring up
+  /// to date than to make again is kept.
+  void erased(std::span<const std::uint32_t> statements) {
+    Facts::erased(statements);
+    constants_.reset(), nameless_.reset(), scopes_.reset();
+  }
+
   /// The first analysis that was made and says something else than one that is made now; empty if
   /// none does. For tests: it costs all of them.
   [[nodiscard]] std::string outdated();
@@ -37,6 +44,10 @@ class SharedFacts {
   explicit SharedFacts(bool check = false) : check_(check) {}
   /// Valid until the next `of` behind a `forget`.
   FunctionFacts& of(const ptx::Module& module, const ptx::Function& function);
+  /// The function was changed: it lost these statements, and nothing else happened to it.
+  void erased(std::span<const std::uint32_t> statements) {
+    if (facts_ && current_) facts_->erased(statements);
+  }
   /// The function was changed.
   void forget() noexcept { current_ = false; }
   /// Gives the memory back; what was handed out is gone.

@@ -78,25 +78,25 @@ class LoopSplit {
     std::vector<Candidate> candidates;
     std::vector<std::vector<std::size_t>> of_loop(facts.cfg().loops().loops().size());
     SplitFinder finder(facts);
+    Candidate next;  // filled in anew where `look` finds one
     for (std::uint32_t i = 0; i < function_.body.size(); ++i) {
-      Candidate candidate;
-      candidate.statement = i;
-      if (!finder.look(i, candidate.plan, candidate.refusal)) continue;
-      if (!candidate.refused()) {
-        const auto& others = of_loop[candidate.plan.loop];
+      next.statement = i;
+      if (!finder.look(i, next.plan, next.refusal)) continue;
+      if (!next.refused()) {
+        const auto& others = of_loop[next.plan.loop];
         // So many different ones are beyond what a function may grow in any case.
         const auto known =
             others.begin() + static_cast<std::ptrdiff_t>(std::min(others.size(), kMostConditions));
         const auto same = std::find_if(others.begin(), known, [&](std::size_t n) {
-          return finder.same(candidates[n].plan, candidate.plan);
+          return finder.same(candidates[n].plan, next.plan);
         });
         if (same != known) {
-          candidates[*same].plan.compares.push_back(candidate.plan.compares[0]);
+          candidates[*same].plan.compares.push_back(next.plan.compares[0]);
           continue;
         }
-        of_loop[candidate.plan.loop].push_back(candidates.size());
+        of_loop[next.plan.loop].push_back(candidates.size());
       }
-      candidates.push_back(std::move(candidate));
+      candidates.push_back(std::move(next));
     }
     std::map<std::pair<std::uint32_t, std::uint32_t>, SplitRefusal> obstacles;
     for (Candidate& candidate : candidates) {

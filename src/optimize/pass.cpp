@@ -74,9 +74,10 @@ std::size_t statements_of(const ptx::Module& module) {
 
 class Pipeline {
  public:
-  Pipeline(ptx::Module& module, const PassOptions& options, std::span<const PassInfo> passes,
-           bool check_facts)
-      : module_(module), options_(options), passes_(passes) {
+  /// `original` is a copy of the module.
+  Pipeline(ptx::Module& module, const ptx::Module& original, const PassOptions& options,
+           std::span<const PassInfo> passes, bool check_facts)
+      : module_(module), original_(original), options_(options), passes_(passes) {
     for (const Finding& finding : ptx::verify(module_)) {
       if (finding.severity == Severity::Error) refused_.insert(finding.kernel);
     }
@@ -111,6 +112,7 @@ class Pipeline {
 
   void to_fixed_point(const PassGroup& group) {
     PassSet reported = 0;
+    report.passes.reserve(report.passes.size() + group.passes.size());
     for (int round = 0; round < kMostRounds; ++round) {
       bool changed = false;
       for (const std::string_view member : group.passes) {
@@ -156,7 +158,7 @@ class Pipeline {
 
   void verify(PassReport& entry) {
     const auto start = Clock::now();
-    const std::vector<Finding> findings = ptx::verify_functions(module_, changed_);
+    const std::vector<Finding> findings = ptx::verify_functions(module_, changed_, original_);
     entry.verify_microseconds = microseconds_since(start);
     for (const Finding& finding : findings) {
       if (finding.severity != Severity::Error || is_refused(finding.kernel)) continue;
@@ -178,6 +180,7 @@ class Pipeline {
   }
 
   ptx::Module& module_;
+  const ptx::Module& original_;
   const PassOptions& options_;
   std::span<const PassInfo> passes_;
   /// Functions that the verifier refused before any pass ran; an empty name: the module itself.
@@ -210,6 +213,11 @@ bool PipelineReport::changed() const noexcept {
 FunctionFacts& PassContext::facts(const ptx::Function& function) {
   if (std::exchange(outdated_, false)) facts_->forget();
   return facts_->of(*module_, function);
+}
+
+void PassContext::erased(std::span<const std::uint32_t> statements) {
+  report_->changed = true;
+  if (!outdated_) facts_->erased(statements);
 }
 
 void PassContext::decide(const ptx::Function& function, std::uint32_t statement, bool fired,
@@ -256,7 +264,7 @@ PipelineReport run_passes(ptx::Module& module, const PassOptions& options,
   // module costs less than printing it.
   ptx::Module original = module;
   try {
-    Pipeline pipeline(module, options, passes, check_facts);
+    Pipeline pipeline(module, original, options, passes, check_facts);
     for (const std::string& name : options.passes) pipeline.run(name);
     return std::move(pipeline.report);
   } catch (...) {

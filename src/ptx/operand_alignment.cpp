@@ -45,13 +45,12 @@ bool is_plain(const Instruction& instruction, std::span<const Operand> operands)
   return true;
 }
 
-// Whether the operands are the first of the row and what is behind them may be missing: so it is
-// most often. Optional ones among them only where all are there, since one may stand for another.
-bool in_order(const Instruction& instruction, const OpInfo& row,
-              std::span<const Operand> operands) {
+// Whether the operands are the first of the row and what is behind them may be missing. Optional
+// ones among them only where all are there, since one may stand for another.
+bool are_first(const Instruction& instruction, const OpInfo& row,
+               std::span<const Operand> operands) {
   const std::size_t count = operands.size();
   if (count > row.operand_count) return false;
-  if (is_plain(instruction, operands)) return true;
   const bool all = count == row.operand_count;
   for (std::size_t i = 0; i < row.operand_count; ++i) {
     const OperandSpec& spec = row.operands[i];
@@ -66,15 +65,15 @@ bool in_order(const Instruction& instruction, const OpInfo& row,
   return true;
 }
 
-}  // namespace
+// So it is most often.
+inline bool in_order(const Instruction& instruction, const OpInfo& row,
+                     std::span<const Operand> operands) {
+  return is_plain(instruction, operands) || are_first(instruction, row, operands);
+}
 
-bool align_operands(const Instruction& instruction, std::span<const Operand> operands,
-                    OperandAlignment& out) noexcept {
-  const OpInfo& row = info(instruction.op);
-  if (in_order(instruction, row, operands)) {
-    for (std::size_t i = 0; i < operands.size(); ++i) out[i] = static_cast<std::uint8_t>(i);
-    return true;
-  }
+// The same wherever operands that may be missing are.
+bool aligned(const Instruction& instruction, const OpInfo& row, std::span<const Operand> operands,
+             OperandAlignment& out) {
   const auto tied = [](const OperandSpec& spec) { return spec.with != Field::Literal; };
   const auto required = [&](const OperandSpec& spec) {
     return tied(spec) ? instruction.has(spec.with) : !spec.optional;
@@ -99,14 +98,25 @@ bool align_operands(const Instruction& instruction, std::span<const Operand> ope
   return next == operands.size();
 }
 
+}  // namespace
+
+bool align_operands(const Instruction& instruction, std::span<const Operand> operands,
+                    OperandAlignment& out) noexcept {
+  const OpInfo& row = info(instruction.op);
+  if (!in_order(instruction, row, operands)) return aligned(instruction, row, operands, out);
+  for (std::size_t i = 0; i < operands.size(); ++i) out[i] = static_cast<std::uint8_t>(i);
+  return true;
+}
+
 const OperandSpec* operand_spec(const Function& function, const Instruction& instruction,
                                 std::size_t i) noexcept {
   if (instruction.kind != StatementKind::Instruction) return nullptr;
   OperandAlignment alignment;
   const auto operands = function.operands_of(instruction);
   const OpInfo& row = info(instruction.op);
-  if (i < operands.size() && in_order(instruction, row, operands)) return &row.operands[i];
-  if (i >= operands.size() || !align_operands(instruction, operands, alignment)) return nullptr;
+  if (i >= operands.size()) return nullptr;
+  if (in_order(instruction, row, operands)) return &row.operands[i];
+  if (!aligned(instruction, row, operands, alignment)) return nullptr;
   return &row.operands[alignment[i]];
 }
 
@@ -115,9 +125,7 @@ OperandSpecs::OperandSpecs(const Function& function, const Instruction& instruct
   const OpInfo& row = info(instruction.op);
   const auto operands = function.operands_of(instruction);
   in_order_ = in_order(instruction, row, operands);
-  if (!in_order_) {
-    if (!align_operands(instruction, operands, places_)) return;
-  }
+  if (!in_order_ && !aligned(instruction, row, operands, places_)) return;
   specs_ = row.operands.data();
   count_ = operands.size();
 }

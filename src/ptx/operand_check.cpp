@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "ptx/requirements.hpp"
-#include "ptxgen/ptx/operand_specs.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"
 
@@ -55,7 +54,7 @@ class OperandCheck {
         instruction_(instruction),
         row_(info(instruction.op)) {}
 
-  InstructionFault run(bool words) {
+  InstructionFault run(const OperandSpecs& specs, bool words) {
     const auto operands = function_.operands_of(instruction_);
     if (instruction_.guard.present() &&
         function_.type_of(instruction_.guard.predicate) != Type::pred) {
@@ -64,7 +63,6 @@ class OperandCheck {
     if (words) {
       if (InstructionFault found = words_together(); !found.rule.empty()) return found;
     }
-    const OperandSpecs specs(function_, instruction_);
     if (!specs.fit()) return wrong_count(operands.size());
     for (std::size_t i = 0; i < operands.size(); ++i) {
       InstructionFault found = operand(*specs[i], operands[i], i + 1);
@@ -350,12 +348,13 @@ class OperandCheck {
 
 InstructionFault check_operands(const Module& module, const Function& function,
                                 const Instruction& instruction) {
-  return OperandCheck(module, function, instruction).run(true);
+  return check_operands(module, function, instruction, OperandSpecs(function, instruction), true);
 }
 
-InstructionFault check_places(const Module& module, const Function& function,
-                              const Instruction& instruction) {
-  return OperandCheck(module, function, instruction).run(false);
+InstructionFault check_operands(const Module& module, const Function& function,
+                                const Instruction& instruction, const OperandSpecs& specs,
+                                bool words) {
+  return OperandCheck(module, function, instruction).run(specs, words);
 }
 
 }  // namespace ptxgen::inline v0::ptx

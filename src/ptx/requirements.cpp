@@ -16,7 +16,8 @@ constexpr Version kAnyVersion{255, 255};
 // The words of one instruction, asked for many times.
 class Words {
  public:
-  explicit Words(const Instruction& instruction) : modifiers_(instruction.modifiers) {
+  explicit Words(const Instruction& instruction)
+      : modifiers_(instruction.modifiers.data(), info(instruction.op).slot_count) {
     for (const Modifier word : modifiers_) filter_ |= word_filter(word);
   }
 
@@ -29,7 +30,7 @@ class Words {
   }
 
  private:
-  const std::array<Modifier, kMaxModifiers>& modifiers_;
+  std::span<const Modifier> modifiers_;
   std::uint64_t filter_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "ptxgen/ptx/ir.hpp"
+#include "ptxgen/ptx/operand_specs.hpp"
 #include "ptxgen/ptx/target.hpp"
 #include "ptxgen/ptx/verifier.hpp"
 
@@ -34,9 +35,11 @@ struct TargetFault {
 /// Whether it reads a special register, which may need more than its words do.
 [[nodiscard]] bool reads_special(const Function& function, const Instruction& instruction) noexcept;
 
-/// `check_operands` of an instruction whose words are known to go together.
-[[nodiscard]] InstructionFault check_places(const Module& module, const Function& function,
-                                            const Instruction& instruction);
+/// `check_operands` for whoever has looked up what the row says of them; without `words`, of an
+/// instruction whose words are known to go together.
+[[nodiscard]] InstructionFault check_operands(const Module& module, const Function& function,
+                                              const Instruction& instruction,
+                                              const OperandSpecs& specs, bool words);
 
 /// What declarations need beyond the oldest PTX: `.b128`, bytes of an address in an initialiser.
 [[nodiscard]] TargetFault judge(const RegisterDecl& decl, TargetName target, Version version);

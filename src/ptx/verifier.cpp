@@ -8,10 +8,11 @@
 #include <unordered_set>
 #include <utility>
 
+#include "ptx/earlier_body.hpp"
 #include "ptx/order_words.hpp"
 #include "ptx/requirements.hpp"
 #include "ptx/verify_functions.hpp"
-#include "ptxgen/ptx/operand_specs.hpp"
+#include "support/scratch.hpp"
 #include "ptxgen/ptx/printer.hpp"
 
 namespace ptxgen::inline v0::ptx {
@@ -21,8 +22,8 @@ namespace {
 class Verifier {
  public:
   Verifier(const Module& module, const VerifyOptions& options,
-           const std::vector<bool>* bodies = nullptr)
-      : module_(module), options_(options), bodies_(bodies) {}
+           const std::vector<bool>* bodies = nullptr, const Module* before = nullptr)
+      : module_(module), options_(options), bodies_(bodies), before_(before) {}
 
   std::vector<Finding> run() {
     header();
@@ -30,7 +31,7 @@ class Verifier {
     for (const Variable& variable : module_.variables) check_variable(variable);
     for (const Item& item : module_.items) {
       if (item.kind != Item::Kind::Function) continue;
-      if (bodies_ == nullptr || (*bodies_)[item.index]) function(module_.functions[item.index]);
+      if (bodies_ == nullptr || (*bodies_)[item.index]) function(item.index);
     }
     entries();
     return std::move(findings_);
@@ -132,7 +133,8 @@ class Verifier {
   };
 
   void function_names(const Function& f) {
-    std::unordered_map<ScopedName, const RegisterDecl*, ScopedHash> seen;
+    Scratch scratch;
+    std::pmr::unordered_map<ScopedName, const RegisterDecl*, ScopedHash> seen(&scratch);
     const auto add = [&](std::string_view name, std::uint32_t scope, std::uint32_t line,
                          std::string_view what, const RegisterDecl* decl) {
       const ScopedName key{name, scope, decl != nullptr && decl->numbered};
@@ -169,7 +171,8 @@ class Verifier {
 
   void labels(const Function& f) {
     placed_.assign(f.labels.size(), false);
-    std::unordered_set<ScopedName, ScopedHash> seen;
+    Scratch scratch;
+    std::pmr::unordered_set<ScopedName, ScopedHash> seen(&scratch);
     for (const Instruction& s : f.body) {
       const bool table = s.kind == StatementKind::BranchTargets ||
                          s.kind == StatementKind::CallTargets ||
@@ -196,7 +199,8 @@ class Verifier {
 
   // Functions ---------------------------------------------------------------------------------
 
-  void function(const Function& f) {
+  void function(std::size_t index) {
+    const Function& f = module_.functions[index];
     function_ = &f;
     for (const Variable& parameter : f.parameters) check_variable(parameter);
     for (const Directive& directive : f.directives) {
@@ -213,7 +217,15 @@ class Verifier {
       for (const RegisterDecl& decl : f.registers)
         needs(judge(decl, target_, module_.version), decl.line);
       fine_.fill(nullptr);
-      for (const Instruction& s : f.body) statement(f, s);
+      EarlierBody earlier;
+      if (before_ != nullptr) earlier = EarlierBody(module_, *before_, index);
+      for (const Instruction& s : f.body) {
+        if (earlier.has(s)) {
+          labels_placed(f, s);
+        } else {
+          statement(f, s);
+        }
+      }
     }
     function_ = nullptr;
   }
@@ -271,7 +283,7 @@ class Verifier {
     if (s.kind != StatementKind::Instruction) return;
     bool places_fine = false;
     if (names_known) {
-      InstructionFault fault = fine ? check_places(module_, f, s) : check_operands(module_, f, s);
+      InstructionFault fault = check_operands(module_, f, s, specs, !fine);
       places_fine = fault.rule.empty();
       if (!places_fine) {
         report(fault.rule, std::move(fault.message), s, operand_cure(fault.rule));
@@ -325,7 +337,7 @@ class Verifier {
 
   static std::size_t place_of_opcode(const Instruction& s) {
     std::size_t sum = static_cast<std::size_t>(s.op);
-    for (std::size_t i = 0; i < kMaxModifiers; ++i)
+    for (std::size_t i = 0; i < info(s.op).slot_count; ++i)
       sum += static_cast<std::size_t>(s.modifiers[i]) * (2 * i + 3);
     return sum % kOpcodesKept;
   }
@@ -419,6 +431,7 @@ class Verifier {
   const Module& module_;
   const VerifyOptions& options_;
   const std::vector<bool>* bodies_;  // which functions are looked at, or all
+  const Module* before_;             // the module when nothing stood against these, or nullptr
   TargetName target_;
   const Function* function_ = nullptr;
   // Instructions of the function that nothing stood against; by opcode, as many as fit.
@@ -434,9 +447,10 @@ std::vector<Finding> verify(const Module& module, const VerifyOptions& options) 
   return Verifier(module, options).run();
 }
 
-std::vector<Finding> verify_functions(const Module& module, const std::vector<bool>& which) {
+std::vector<Finding> verify_functions(const Module& module, const std::vector<bool>& which,
+                                      const Module& before) {
   const VerifyOptions options;
-  return Verifier(module, options, &which).run();
+  return Verifier(module, options, &which, &before).run();
 }
 
 }  // namespace ptxgen::inline v0::ptx

@@ -1,6 +1,8 @@
 // tests/analysis/registers_test.cpp - register accesses and undefined registers
 #include <catch2/catch.hpp>
 
+#include <vector>
+
 #include "ptxgen/analysis.hpp"
 #include "ptxgen/ptx.hpp"
 #include "snippets.hpp"
@@ -52,6 +54,62 @@ TEST_CASE("accesses follow the op table") {
   CHECK(accesses("cp.async.ca.shared.global [%r1], [%rd1], 4;") == "-%r1:0 -%rd1:1");
   CHECK(accesses("mov.u32 %r1, %tid.x;") == "+%r1:0");
   CHECK(accesses("bar.sync 0;").empty());
+}
+
+TEST_CASE("an index from which statements are erased is that of what is left") {
+  const char* const text = R"(.version 8.7
+.target sm_90
+.address_size 64
+.func (.reg .b32 q) f(.reg .b32 x, .reg .b64 unread)
+{
+  .reg .b32 %r<4000000000>;
+  .reg .pred %p<2>;
+  setp.eq.u32 %p1, x, 0;
+  @%p1 add.u32 %r7, %r9, 1;
+  mov.u32 %r3999999999, %r7;
+  mov.u32 q, %r9;
+  ret;
+}
+.func dense()
+{
+  .reg .b32 %r<9>;
+  add.u32 %r1, %r2, %r3;
+  add.u32 %r4, %r1, %r6;
+  add.u32 %r8, %r4, %r4;
+  ret;
+}
+)";
+  const Module module = parse(text);
+  for (const Function& whole : module.functions) {
+    const std::size_t statements = whole.body.size();
+    for (std::uint32_t set = 0; set < 1u << statements; ++set) {
+      Function left = whole;
+      std::vector<std::uint32_t> erased;
+      left.body.clear();
+      for (std::uint32_t i = 0; i < statements; ++i) {
+        if ((set >> i & 1) != 0)
+          erased.push_back(i);
+        else
+          left.body.push_back(whole.body[i]);
+      }
+      RegisterIndex index(whole);
+      index.erase(left, erased);
+      CHECK(index == RegisterIndex(left));
+    }
+  }
+}
+
+TEST_CASE("registers are found by their numbers, with and without gaps") {
+  const Module module = kernel("add.u32 %r5, %r6, %r7;\nadd.u32 %r20, %r6, %r30;\nret;");
+  const Function& f = module.functions[0];
+  const RegisterIndex index(f);
+  REQUIRE(index.size() == 5);
+  for (std::uint32_t i = 0; i < index.size(); ++i) CHECK(index.find(index[i]) == i);
+  const DeclId decl = index[0].decl;
+  for (const std::uint32_t unnamed : {0u, 4u, 8u, 19u, 21u, 31u, 39u})
+    CHECK(index.find({decl, unnamed}) == kNone);
+  CHECK(index.find({{decl.value + 1}, 5}) == kNone);
+  CHECK(index.find({{1000}, 0}) == kNone);
 }
 
 TEST_CASE("vector registers, calls and indirect calls") {

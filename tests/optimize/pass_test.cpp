@@ -1,8 +1,10 @@
 // tests/optimize/pass_test.cpp - the pass manager: lists, reports, faulty passes
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "optimize/pass_list.hpp"
@@ -310,6 +312,123 @@ TEST_CASE("a pass that leaves what the verifier refuses is undone, and named") {
   CHECK(error.message ==
         "the pass dead_code left PTX that the verifier refuses: 'mov.u32' wants .u32 as operand 1, "
         "but '%r0' is .b64; this is a fault of the library: leave the pass out and report it");
+}
+
+namespace {
+
+// What the verifier need not look at again, because it stands where it stood, must be just that.
+constexpr const char* kSound = R"(.version 8.0
+.target sm_80
+.address_size 64
+.global .align 16 .u32 counter[4];
+.visible .entry k(.param .u64 out)
+{
+  .reg .b32 %r<6>;
+  .reg .pred %p<2>;
+  .reg .v2 .u32 pair;
+  .shared .align 16 .u32 box[4];
+  .local .align 16 .u32 own[4];
+  mov.u32 %r0, 1;
+  add.u32 %r1, %r0, 2;
+  @%p0 bra $L;
+  ld.shared::cta.u32 %r2, [box];
+  ld.global.u32 %r3, [counter];
+  ld.shared.v2.u32 pair, [box];
+  redux.sync.add.s32 %r4, %r1, -1;
+$L:
+  ret;
+}
+)";
+
+using Change = void (*)(ptx::Module&, ptx::Function&);
+Change change = nullptr;
+void makes_change(ptx::Function& function, PassContext& context) {
+  change(context.module(), function);
+  context.changed();
+}
+
+ptx::Instruction& first(ptx::Function& function, ptx::Op op) {
+  return *std::find_if(function.body.begin(), function.body.end(),
+                       [&](const ptx::Instruction& s) { return s.is(op); });
+}
+ptx::Symbol& symbol(ptx::Module& module, std::string_view name) {
+  return *std::find_if(module.symbols.begin(), module.symbols.end(),
+                       [&](const ptx::Symbol& s) { return module.text(s.name) == name; });
+}
+
+/// The rule for which the verifier refuses what the change leaves; empty if it does not.
+std::string rule_of(Change made) {
+  change = made;
+  ptx::Module module = ptx::parse(kSound);
+  try {
+    run_passes(module, {.passes = {"dead_code"}}, list_with("dead_code", makes_change));
+  } catch (const Error& error) {
+    return error.code;
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("no change hides from the verifier behind what stood there before") {
+  using ptx::Function;
+  using ptx::Module;
+  using ptx::Op;
+  using ptx::Operand;
+  // What only went, or was added, and nothing at all.
+  CHECK(rule_of([](Module&, Function&) {}).empty());
+  CHECK(rule_of([](Module&, Function& f) { f.body.erase(f.body.begin() + 2); }).empty());
+  CHECK(rule_of([](Module&, Function& f) { f.body.push_back(f.body.back()); }).empty());
+  // The statement itself.
+  CHECK(rule_of([](Module&, Function& f) { first(f, Op::add).op = Op::mov; }) == "bad-operand");
+  CHECK(rule_of([](Module&, Function& f) {
+          first(f, Op::mov).set(ptx::Field::Type, ptx::as_modifier(ptx::Type::f32));
+        }) == "type-mismatch");
+  CHECK(rule_of([](Module&, Function& f) { --first(f, Op::add).operand_count; }) == "bad-operand");
+  CHECK(rule_of([](Module&, Function& f) {
+          first(f, Op::add).first_operand = first(f, Op::ld).first_operand;
+        }) == "bad-operand");
+  CHECK(rule_of([](Module&, Function& f) {
+          first(f, Op::bra).guard.predicate = {{0}, 0};
+        }) == "type-mismatch");
+  CHECK(rule_of([](Module&, Function& f) {
+          f.operands_of(first(f, Op::add))[1] = Operand::f32(1.0f);
+        }) == "type-mismatch");
+  // One behind those that are the same.
+  CHECK(rule_of([](Module&, Function& f) {
+          f.body.push_back(first(f, Op::add));
+          --f.body.back().operand_count;
+        }) == "bad-operand");
+  // What it leads to.
+  CHECK(rule_of([](Module&, Function& f) {
+          std::erase_if(f.body, [](const ptx::Instruction& s) {
+            return s.kind == ptx::StatementKind::Label;
+          });
+        }) == "undefined-symbol");
+  CHECK(rule_of([](Module&, Function& f) { f.registers[0].type = ptx::Type::b64; }) ==
+        "type-mismatch");
+  CHECK(rule_of([](Module&, Function& f) { f.registers[2].vector = 4; }) == "bad-operand");
+  CHECK(rule_of([](Module&, Function& f) { f.variables[0].space = ptx::Space::Local; }) ==
+        "type-mismatch");
+  CHECK(rule_of([](Module& m, Function&) { m.variables[0].space = ptx::Space::Const; }) ==
+        "type-mismatch");
+  CHECK(rule_of([](Module& m, Function&) {
+          symbol(m, "box").kind = ptx::SymbolKind::Unresolved;
+        }) == "undefined-symbol");
+  CHECK(rule_of([](Module& m, Function&) { symbol(m, "box").index = 1; }) == "type-mismatch");
+  // What the module is for.
+  CHECK(rule_of([](Module& m, Function&) { m.version = {7, 0}; }) == "version-too-low");
+  CHECK(rule_of([](Module& m, Function&) { m.target = "sm_52"; }) == "target-lacks");
+}
+
+TEST_CASE("to have erased something is a change") {
+  ptx::Module module = ptx::parse(kText);
+  const auto list = list_with("dead_code", [](ptx::Function& function, PassContext& context) {
+    const std::uint32_t first = 0;
+    function.body.erase(function.body.begin());
+    context.erased({&first, 1});
+  });
+  CHECK(run_passes(module, {.passes = {"dead_code"}}, list).changed());
 }
 
 TEST_CASE("a pass that throws is undone") {

@@ -59,6 +59,21 @@ void other_source(ptx::Function& function, PassContext&) {
 }
 void without_end(ptx::Function& function, PassContext&) { function.body.pop_back(); }
 
+// Erases the sum, and tells of it or of its neighbour.
+void erases(ptx::Function& function, PassContext& context, std::uint32_t told) {
+  static_cast<void>(context.facts(function).constants());
+  function.body.erase(function.body.begin() + 1);
+  context.erased({&told, 1});
+}
+void without_sum(ptx::Function& function, PassContext& context) { erases(function, context, 1); }
+void other_told(ptx::Function& function, PassContext& context) { erases(function, context, 0); }
+void without_sum_after_change(ptx::Function& function, PassContext& context) {
+  static_cast<void>(context.facts(function).index());
+  other_source(function, context);
+  context.changed();
+  without_sum(function, context);
+}
+
 using Run = void (*)(ptx::Function&, PassContext&);
 
 // What fold_constants finds behind a pass that changed something, in a list of three.
@@ -115,6 +130,24 @@ TEST_CASE("a change that nobody was told of is found") {
 TEST_CASE("a change that was told of makes facts new, and none leaves them") {
   CHECK(message_of(asks_for_all, other_number_told).empty());
   CHECK(message_of(asks_for_all, quiet).empty());
+}
+
+TEST_CASE("facts outlive what was only erased, if it was that") {
+  CHECK(message_of(without_sum, quiet).empty());
+  CHECK(message_of(other_told, quiet) == "a pass left outdated facts: registers");
+  CHECK(message_of(without_sum_after_change, quiet).empty());
+  // The numbers of registers are those of the function as it is now.
+  ptx::Module module = ptx::parse(kText);
+  const PassOptions options;
+  PassReport report;
+  SharedFacts shared;
+  PassContext context(module, options, report, shared);
+  CHECK(context.facts(module.functions[0]).index().size() == 2);
+  without_sum(module.functions[0], context);
+  CHECK(report.changed);
+  CHECK_FALSE(context.outdated());
+  CHECK(context.facts(module.functions[0]).index().size() == 1);
+  CHECK(context.facts(module.functions[0]).outdated().empty());
 }
 
 TEST_CASE("a pass that asks again behind its change finds it") {

@@ -76,6 +76,7 @@ struct NumberedAccess {
   bool write = false;
   std::uint8_t component = 0;
   std::size_t operand = 0;
+  friend constexpr bool operator==(const NumberedAccess&, const NumberedAccess&) = default;
 };
 
 /// Numbers 0 .. size()-1 for the registers that a function's instructions name, and for its
@@ -90,7 +91,14 @@ class RegisterIndex {
     return static_cast<std::uint32_t>(registers_.size());
   }
   /// ptx::kNone if no instruction names it.
-  [[nodiscard]] std::uint32_t find(ptx::Register reg) const noexcept;
+  [[nodiscard]] std::uint32_t find(ptx::Register reg) const noexcept {
+    // Compilers number without gaps: then the place is known.
+    if (reg.decl.value < gapless_.size()) {
+      const std::uint32_t place = gapless_[reg.decl.value] + reg.index;
+      if (place < registers_.size() && registers_[place] == reg) return place;
+    }
+    return search(reg);
+  }
   [[nodiscard]] ptx::Register operator[](std::uint32_t index) const noexcept {
     return registers_[index];
   }
@@ -100,11 +108,17 @@ class RegisterIndex {
     return {accesses_.data() + first_access_[statement],
             accesses_.data() + first_access_[statement + 1]};
   }
+  /// Makes it that of the function without some of its statements, in the order of the body:
+  /// for whoever has erased them, and nothing else was changed.
+  void erase(const ptx::Function& function, std::span<const std::uint32_t> statements);
+  friend bool operator==(const RegisterIndex&, const RegisterIndex&) = default;
 
  private:
-  void in_order(std::size_t declarations);
-  std::vector<std::uint32_t> first_;  // of each declaration, and one more
+  void number(std::vector<ptx::Register> named, const ptx::Function& function);
+  [[nodiscard]] std::uint32_t search(ptx::Register reg) const noexcept;
   std::vector<ptx::Register> registers_;
+  // Of each declaration: where its number 0 would stand if those that stand were without gaps.
+  std::vector<std::uint32_t> gapless_;
   std::vector<std::uint32_t> first_access_;  // of each statement, and one more
   std::vector<NumberedAccess> accesses_;
 };

@@ -92,6 +92,9 @@ class PassContext {
   void visit(std::uint64_t statements = 1) noexcept { report_->visits += statements; }
   /// The function was changed; to be called for every change.
   void changed() noexcept { report_->changed = outdated_ = true; }
+  /// Instead of `changed`, when these statements, in their order, were erased and nothing else was
+  /// changed since the facts were asked for: they are brought up to date.
+  void erased(std::span<const std::uint32_t> statements);
   /// The analyses of the function as it is now, those of earlier passes if none has changed it
   /// since (src/optimize/function_facts.hpp). They stay as they are, and are valid, until this is
   /// called again behind `changed`: when all changes that were announced have been made.
