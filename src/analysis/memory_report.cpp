@@ -22,6 +22,10 @@ namespace {
 // Whether lanes are served one after another, not by sectors.
 bool takes_turns(Space space) { return space == Space::Shared || space == Space::Const; }
 
+double waste(const Spread& taken, std::uint64_t needed) {
+  return needed == 0 ? 1 : static_cast<double>(taken.least) / static_cast<double>(needed);
+}
+
 std::string opcode_of(const Module& module, const Function& function, const Instruction& s) {
   std::string text = print(module, function, s);
   if (text.starts_with('@')) text.erase(0, text.find(' ') + 1);
@@ -450,17 +454,13 @@ class Reporter {
       phases += figures.phases;
     }
     const bool in_turns = takes_turns(access.space);
-    widen(access.any_warp, in_turns ? wavefronts : sectors, first);
-    MemoryAccess warp;
-    warp.space = access.space;
-    warp.sectors = sectors;
-    warp.wavefronts = wavefronts;
-    warp.ideal_sectors = (distinct + 31) / 32;
-    warp.ideal_wavefronts = phases;
-    if (!first && warp.factor() <= access.factor()) return;
+    const std::uint64_t ideal_sectors = (distinct + 31) / 32;
+    const Spread& taken = in_turns ? wavefronts : sectors;
+    widen(access.any_warp, taken, first);
+    if (!first && waste(taken, in_turns ? phases : ideal_sectors) <= access.factor()) return;
     access.sectors = sectors;
     access.wavefronts = wavefronts;
-    access.ideal_sectors = warp.ideal_sectors;
+    access.ideal_sectors = ideal_sectors;
     access.ideal_wavefronts = phases;
     access.bytes_wanted = distinct;
   }
@@ -559,10 +559,7 @@ MemoryReport memory_report(const Module& module, const Function& function,
 }
 
 double MemoryAccess::factor() const noexcept {
-  const bool in_turns = takes_turns(space);
-  const std::uint64_t least = in_turns ? wavefronts.least : sectors.least;
-  const std::uint64_t ideal = in_turns ? ideal_wavefronts : ideal_sectors;
-  return ideal == 0 ? 1 : static_cast<double>(least) / static_cast<double>(ideal);
+  return takes_turns(space) ? waste(wavefronts, ideal_wavefronts) : waste(sectors, ideal_sectors);
 }
 
 }  // namespace ptxgen::inline v0::analysis
