@@ -83,3 +83,38 @@ TEST_CASE("first choices need no more registers than predicted, little fewer, an
   }
   WARN("predicted at most " << 100 * most_above << " % above the assembler's figure");
 }
+
+TEST_CASE("the assembler keeps to the registers that .minnctapersm leaves a thread") {
+  const Assembler assembler(Settings::from_environment());
+  if (!assembler.available()) {
+    return test::skip("no assembler: install the CUDA 13 toolkit's nvJitLink or ptxas");
+  }
+  struct Shape {
+    std::uint32_t threads, blocks;
+  };
+  // Whole warps, in quarters of the register file: mostly fewer than an equal share of all of it.
+  for (const Shape shape :
+       {Shape{96, 7}, {96, 6}, {96, 5}, {128, 5}, {160, 3}, {64, 9}, {33, 10}, {224, 3}}) {
+    std::string text =
+        ".version 8.0\n.target sm_90\n.address_size 64\n"
+        ".visible .entry k(.param .u64 a)\n.reqntid " +
+        std::to_string(shape.threads) + ", 1, 1\n.minnctapersm " + std::to_string(shape.blocks) +
+        "\n{\n.reg .f32 %f<160>;\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [a];\n";
+    // More values at once than the assembler may keep.
+    const auto access = [&](int i, bool load) {
+      const std::string place = "[%rd1+" + std::to_string(4 * i) + "]",
+                        value = "%f" + std::to_string(i);
+      text += load ? "ld.volatile.global.f32 " + value + ", " + place + ";\n"
+                   : "st.volatile.global.f32 " + place + ", " + value + ";\n";
+    };
+    for (int i = 0; i < 160; ++i) access(i, true);
+    for (int i = 160; i-- > 0;) access(i, false);
+    text += "ret;\n}\n";
+    AssembleOptions options;
+    options.target = "sm_90";
+    const ptx::Module module = ptx::parse(text);
+    INFO(shape.blocks << " blocks of " << shape.threads << " threads");
+    CHECK(assembler.assemble(text, options).registers ==
+          ptx::most_registers(*ptx::find_gpu("h200"), module.functions[0]));
+  }
+}
