@@ -479,9 +479,10 @@ CUresult mem_alloc_managed(CUdeviceptr* address, std::size_t bytes, unsigned fla
     if (address == nullptr || bytes == 0 || (flags != 1 && flags != 2)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    return refuse(CUDA_ERROR_NOT_SUPPORTED,
-                  "cuMemAllocManaged: emulated device memory has other addresses than host memory; "
-                  "use cuMemAlloc and copies, or cuMemHostAlloc and cuMemHostGetDevicePointer");
+    return refuse(
+        CUDA_ERROR_NOT_SUPPORTED,
+        "cuMemAllocManaged: the emulated driver has no managed memory; use cuMemAlloc and "
+        "copies, or cuMemHostAlloc, whose memory kernels reach as well");
   });
 }
 
