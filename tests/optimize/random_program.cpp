@@ -477,7 +477,7 @@ struct Renaming {
 
 // Prefixes and labels that begin, end or continue the names which passes make up:
 // `%opt_<type>_<n>_` for registers and `$opt_<n>` for labels.
-constexpr Renaming kPrefixesOfOurs[] = {{"%r", "%o"},    {"%f", "%opt"},      {"%ft", "%opt_f32_"},
+constexpr Renaming kPrefixesOfOurs[] = {{"%r", "%o"},    {"%f", "%opt"},    {"%ft", "%opt_f32_"},
                                         {"%d", "%opt_"}, {"%rt", "%opt_b"}, {"%p", "$opt_"},
                                         {"L", "$opt_1"}};
 constexpr Renaming kOursThemselves[] = {
