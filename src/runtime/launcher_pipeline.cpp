@@ -75,9 +75,7 @@ CachedModule Launcher::State::miss(const ModuleKey& key, std::string_view kernel
                                    CatalogValues values, const Stream& stream) const {
   refuse_capture(kernel, stream);
   const CatalogEntry& entry = *find_kernel(kernel);
-  const auto make = [&] {
-    return pipeline.from_catalog(entry, std::span(values).first(entry.parameters.size()));
-  };
+  const auto make = [&] { return pipeline.from_catalog(entry, parameter_values(entry, values)); };
   CachedModule module = cache.get(key, options.module, make);
   remember_stages(kernel, module);
   return module;
