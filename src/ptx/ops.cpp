@@ -284,14 +284,16 @@ class Decoder {
       }
       text.remove_prefix(1);
     }
+    const bool braces = text.starts_with('{');
     if (text.starts_with('[')) {
       role(OperandRole::Memory);
       spec.type_source = TypeSource::Any;
       text = text.substr(1, text.size() - 2);
-    } else if (text.starts_with('{')) {
+    } else if (braces) {
       text = text.substr(1, text.size() - 2);
     }
     const auto star = text.find('*');
+    spec.list_of_one = braces && star == std::string_view::npos;
     if (star != std::string_view::npos) {
       const std::string_view count = text.substr(star + 1);
       if (count == "v") {
