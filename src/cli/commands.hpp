@@ -1,6 +1,7 @@
 // src/cli/commands.hpp - the subcommands and what they share
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <stdexcept>
 #include <string>
@@ -39,8 +40,12 @@ void add_doctor(CLI::App& app, int& exit_code);
 
 // Files -----------------------------------------------------------------------------------------
 
-/// The whole file, or standard input for "-". Throws `Error` (stage io).
-[[nodiscard]] std::string read_input(const std::string& path);
+/// What a PTX text may have at most.
+constexpr std::uint64_t kMaxTextBytes = std::uint64_t{1} << 30;
+/// The whole file, or standard input for "-", of at most `max_bytes`. Throws `Error` (stage io), as
+/// `read_file`.
+[[nodiscard]] std::string read_input(const std::string& path,
+                                     std::uint64_t max_bytes = kMaxTextBytes);
 /// How messages call that input.
 [[nodiscard]] std::string input_name(const std::string& path);
 /// Writes to the file, or to standard output if `path` is empty or "-". Throws `Error` (stage io).

@@ -5,8 +5,8 @@
 #include <unistd.h>
 #endif
 
+#include <algorithm>
 #include <iostream>
-#include <iterator>
 
 #include "cli/commands.hpp"
 #include "ptxgen/support/error.hpp"
@@ -14,9 +14,9 @@
 
 namespace ptxgen::cli {
 
-std::string read_input(const std::string& path) {
-  if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
-  return read_file(path);
+std::string read_input(const std::string& path, std::uint64_t max_bytes) {
+  if (path != "-") return read_file(path, max_bytes);
+  return read_stream(std::cin, input_name(path), std::min(max_bytes, kMaxStreamBytes));
 }
 
 std::string input_name(const std::string& path) { return path == "-" ? "<stdin>" : path; }

@@ -1,9 +1,8 @@
 // src/cli/library_kernel.cpp - a kernel of the library, named on the command line
 #include "cli/library_kernel.hpp"
 
-#include <charconv>
-
 #include "cli/commands.hpp"
+#include "cli/numbers.hpp"
 
 namespace ptxgen::cli {
 
@@ -29,14 +28,9 @@ std::uint64_t value_of(const ParameterInfo& parameter, const std::string& text) 
   for (std::size_t i = 0; i < parameter.words.size(); ++i) {
     if (parameter.words[i] == text) return i;
   }
-  std::uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  const bool number = parameter.words.empty() && error == std::errc{} && stop == end;
-  if (number && value >= parameter.least && value <= parameter.most) return value;
-  throw UsageError("-p " + std::string(parameter.name) + "=" + text + ": wants " +
-                   (parameter.words.empty() ? "a whole number in " : "one of ") +
-                   range_text(parameter));
+  const std::string option = "-p " + std::string(parameter.name) + "=";
+  if (parameter.words.empty()) return whole_number(option, text, parameter.least, parameter.most);
+  throw UsageError(with_value(option, text) + ": expects one of " + range_text(parameter));
 }
 
 // `k=4096` into the place of `k`.

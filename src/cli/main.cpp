@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <iostream>
+#include <new>
 
 #include "cli/commands.hpp"
 #include "ptxgen/support/error.hpp"
@@ -52,6 +53,9 @@ int main(int argc, char** argv) {
     return run(argc, argv);
   } catch (const ptxgen::Error& error) {
     std::cerr << error.what() << '\n';
+    return kUsage;
+  } catch (const std::bad_alloc&) {
+    std::cerr << "ptxgen: this machine has too little memory for what was asked\n";
     return kUsage;
   } catch (const std::exception& error) {
     std::cerr << "ptxgen: " << error.what() << '\n';

@@ -103,7 +103,7 @@ class GpuArguments {
       if (spec.kind == emulator::ArgumentKind::Zero) memory.fill_bytes(0);
       return memory;
     }
-    const std::string content = read_input(spec.input);
+    const std::string content = read_input(spec.input, context.memory().total);
     if (content.empty()) {
       throw Error(Stage::Launch, "argument",
                   "argument " + std::to_string(index + 1) + " (parameter " + parameter +

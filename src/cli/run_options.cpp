@@ -2,9 +2,9 @@
 #include "cli/run_options.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "cli/commands.hpp"
+#include "cli/numbers.hpp"
 
 namespace ptxgen::cli {
 
@@ -13,17 +13,17 @@ namespace {
 // `X[,Y[,Z]]`
 emulator::Dim3 dimensions(const std::string& option, const std::string& text) {
   emulator::Dim3 size;
-  std::uint32_t* const parts[] = {&size.x, &size.y, &size.z};
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  for (std::uint32_t* part : parts) {
-    const auto [stop, code] = std::from_chars(at, end, *part);
-    if (code != std::errc{} || *part == 0) break;
-    if (stop == end) return size;
-    if (*stop != ',') break;
-    at = stop + 1;
+  std::string_view rest = text;
+  for (std::uint32_t* part : {&size.x, &size.y, &size.z}) {
+    const std::size_t comma = rest.find(',');
+    const auto value = parse_whole(rest.substr(0, comma), 1, 0xffffffff);
+    if (!value) break;
+    *part = static_cast<std::uint32_t>(*value);
+    if (comma == std::string_view::npos) return size;
+    rest.remove_prefix(comma + 1);
   }
-  throw UsageError(option + " " + text + ": wants X[,Y[,Z]], whole numbers from 1");
+  throw UsageError(option + " " + text +
+                   ": expects X[,Y[,Z]], whole numbers in 1..4294967295, or 2^E");
 }
 
 std::string comma_text(const emulator::Dim3& size) {

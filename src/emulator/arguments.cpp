@@ -16,9 +16,9 @@ std::string buffer_name(std::size_t index, const Program::Kernel::Parameter& par
   return "argument " + std::to_string(index + 1) + " (parameter " + parameter.name + ")";
 }
 
-std::string content_of(const std::string& path) {
-  if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
-  return read_file(path);
+std::string content_of(const std::string& path, std::uint64_t max_bytes) {
+  if (path != "-") return read_file(path, max_bytes);
+  return read_stream(std::cin, "<stdin>", std::min(max_bytes, kMaxStreamBytes));
 }
 
 // In pieces, so that a large buffer is never held twice.
@@ -86,7 +86,7 @@ Arguments::Arguments(Device& device, const Program::Kernel& kernel,
       std::string content;
       std::uint64_t bytes = spec.bytes;
       if (!spec.input.empty()) {
-        content = content_of(spec.input);
+        content = content_of(spec.input, device.gpu().memory_bytes);
         bytes = content.size();
         if (bytes == 0) {
           throw Error(Stage::Launch, "argument",

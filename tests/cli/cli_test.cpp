@@ -88,7 +88,7 @@ TEST_CASE("list names every kernel with its parameters") {
   CHECK(contains(ptxgen_program({"dump", "gemv", "-p", "layout=R", "-p", "dtype=bf16"}).out,
                  ".entry gemv("));
   CHECK(contains(ptxgen_program({"dump", "gemv", "-p", "dtype=f64"}).err,
-                 "-p dtype=f64: wants one of f32|f16|bf16"));
+                 "-p dtype=f64: expects one of f32|f16|bf16"));
 }
 
 TEST_CASE("wrong calls of dump say what is possible") {
@@ -101,7 +101,7 @@ TEST_CASE("wrong calls of dump say what is possible") {
   CHECK(contains(result.err, "kernel 'vadd' has no parameter 'm'; it has: n (1..4294967295)"));
   result = ptxgen_program({"dump", "vadd", "-p", "n=0"});
   CHECK(result.exit_code == 2);
-  CHECK(contains(result.err, "-p n=0: wants a whole number in 1..4294967295"));
+  CHECK(contains(result.err, "-p n=0: expects a whole number in 1..4294967295, or 2^E"));
   for (const char* value :
        {"n=4294967296", "n=99999999999999999999", "n=x", "n=-1", "n=", "n=1.5"}) {
     CHECK(ptxgen_program({"dump", "vadd", "-p", value}).exit_code == 2);

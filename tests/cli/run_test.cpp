@@ -574,10 +574,11 @@ TEST_CASE("wrong calls of run say what is possible") {
           "f.ptx has no entry to run");
   for (const char* bad : {"0", "1,0", "x", "1,", ",1", "1,2,3,4", "4294967296", "-1", "1.5"}) {
     refused({two, "--entry", "a", "--block", "1", std::string("--grid=") + bad},
-            std::string("--grid ") + bad + ": wants X[,Y[,Z]], whole numbers from 1");
+            std::string("--grid ") + bad +
+                ": expects X[,Y[,Z]], whole numbers in 1..4294967295, or 2^E");
   }
   refused({two, "--entry", "a", "--grid", "1", "--block", "0"},
-          "--block 0: wants X[,Y[,Z]], whole numbers from 1");
+          "--block 0: expects X[,Y[,Z]], whole numbers in 1..4294967295, or 2^E");
   refused({two, "--entry", "a", "--grid", "1"},
           "--block is missing, and the kernel requires no block size of its own");
   CHECK(ptxgen_program({"run", two, "--entry", "b", "--grid", "1"}).exit_code == 0);
@@ -633,7 +634,7 @@ TEST_CASE("wrong calls of run say what is possible") {
           "--cluster 4: the kernel's .reqnctapercluster is 2,1,1; leave --cluster out or say the "
           "same");
   refused({cluster, "--grid", "4", "--block", "1", "--cluster", "0"},
-          "--cluster 0: wants X[,Y[,Z]], whole numbers from 1");
+          "--cluster 0: expects X[,Y[,Z]], whole numbers in 1..4294967295, or 2^E");
 }
 
 TEST_CASE("an output file that cannot be written is an error, after the findings") {
