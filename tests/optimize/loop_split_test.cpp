@@ -268,6 +268,13 @@ TEST_CASE("guards of every relation, direction, sign and width") {
   }
 }
 
+TEST_CASE("a guard on the bound does not keep a sum with the variable from wrapping") {
+  const Made made = split(
+      "TOP:\nadd.s32 %r5, %r3, 7;\nsetp.lt.u32 %p5, %r5, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\n"
+      "add.s32 %r3, %r3, 4;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nret;\n");
+  CHECK(made.reasons == "may-wrap");
+}
+
 TEST_CASE("threads that meet in the loop must take the same side of its guard") {
   const std::string loop =
       "setp.lt.u32 %p5, %r3, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\n"
