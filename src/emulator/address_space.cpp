@@ -80,7 +80,12 @@ void AddressSpace::recycle_oldest() {
   const std::uint64_t bytes = allocations_[index]->bytes;
   forgotten_.push_back(std::move(allocations_[index]));
   allocations_.erase(allocations_.begin() + static_cast<std::ptrdiff_t>(index));
-  auto [block, added] = free_.emplace(start - red_zone(bytes) - kGlobalBase, span_of(bytes));
+  give_back(start - red_zone(bytes) - kGlobalBase, span_of(bytes));
+}
+
+void AddressSpace::give_back(std::uint64_t offset, std::uint64_t bytes) {
+  if (bytes == 0) return;
+  auto [block, added] = free_.emplace(offset, bytes);
   static_cast<void>(added);
   if (const auto next = std::next(block);
       next != free_.end() && block->first + block->second == next->first) {
@@ -96,24 +101,44 @@ void AddressSpace::recycle_oldest() {
   }
 }
 
-bool AddressSpace::place(std::uint64_t bytes, std::uint64_t& offset) {
-  if (bytes <= data_.size() - next_) {
-    offset = next_;
-    next_ += bytes;
+bool AddressSpace::place(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t& offset) {
+  const std::uint64_t span = span_of(bytes);
+  const std::uint64_t before = red_zone(bytes);
+  // The first place at or after `from` whose bytes behind the red zone are aligned.
+  const auto aligned = [&](std::uint64_t from) {
+    return rounded_up(from + before, alignment) - before;
+  };
+  const auto fits = [&](std::uint64_t first, std::uint64_t size) {
+    const std::uint64_t skipped = aligned(first) - first;
+    return skipped <= size && span <= size - skipped;
+  };
+  if (fits(next_, data_.size() - next_)) {
+    const std::uint64_t first = next_;
+    offset = aligned(first);
+    next_ = offset + span;
+    give_back(first, offset - first);
     return true;
   }
   for (;;) {
     for (auto block = free_.begin(); block != free_.end(); ++block) {
-      if (block->second < bytes) continue;
-      offset = block->first;
-      const std::uint64_t rest = block->second - bytes;
+      const auto [first, size] = *block;
+      if (!fits(first, size)) continue;
+      offset = aligned(first);
       free_.erase(block);
-      if (rest != 0) free_.emplace(offset + bytes, rest);
+      give_back(first, offset - first);
+      give_back(offset + span, first + size - (offset + span));
       return true;
     }
     if (quarantine_.empty()) return false;
     recycle_oldest();
   }
+}
+
+bool AddressSpace::unify() noexcept {
+  VirtualMemory moved = VirtualMemory::reserve(data_.size(), true, kGlobalBase);
+  if (!moved) return false;
+  data_ = std::move(moved);
+  return true;
 }
 
 void AddressSpace::out_of_memory(std::uint64_t bytes, std::string_view name) const {
@@ -130,7 +155,7 @@ void AddressSpace::out_of_memory(std::uint64_t bytes, std::string_view name) con
 }
 
 std::uint64_t AddressSpace::allocate(std::uint64_t bytes, std::string_view name,
-                                     AllocationKind kind) {
+                                     AllocationKind kind, std::uint64_t alignment) {
   bytes = std::max<std::uint64_t>(bytes, 1);
   auto made = std::make_unique<Allocation>();
   made->bytes = bytes;
@@ -140,7 +165,7 @@ std::uint64_t AddressSpace::allocate(std::uint64_t bytes, std::string_view name,
   const std::unique_lock lock(mutex_);
   if (kind != AllocationKind::Heap) forgotten_.clear();
   std::uint64_t offset = 0;
-  if (bytes > gpu_.memory_bytes - used_ || !place(span_of(bytes), offset)) {
+  if (bytes > gpu_.memory_bytes - used_ || !place(bytes, alignment, offset)) {
     out_of_memory(bytes, name);
   }
   const std::uint64_t inner = offset + red_zone(bytes);

@@ -56,9 +56,15 @@ class AddressSpace {
 
   [[nodiscard]] const ptx::Gpu& gpu() const noexcept { return gpu_; }
 
-  /// As Device::allocate. AllocationKind::Constant is read-only from the start.
+  /// As Device::allocate. AllocationKind::Constant is read-only from the start. `alignment`: a
+  /// power of two, at least kAllocationAlignment.
   [[nodiscard]] std::uint64_t allocate(std::uint64_t bytes, std::string_view name,
-                                       AllocationKind kind = AllocationKind::Buffer);
+                                       AllocationKind kind = AllocationKind::Buffer,
+                                       std::uint64_t alignment = kAllocationAlignment);
+  /// Moves the reservation to where the device addresses say, so that host(address) is the address
+  /// itself. Only before the first allocation. False, and nothing has changed, where that range is
+  /// taken: by another AddressSpace, a sanitizer, or the system.
+  bool unify() noexcept;
   /// As Device::free.
   void free(std::uint64_t address);
   /// As Device::protect.
@@ -113,7 +119,8 @@ class AddressSpace {
   };
   [[nodiscard]] const Allocation& inside(std::uint64_t address, std::uint64_t bytes,
                                          std::string_view what) const;
-  [[nodiscard]] bool place(std::uint64_t bytes, std::uint64_t& offset);
+  [[nodiscard]] bool place(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t& offset);
+  void give_back(std::uint64_t offset, std::uint64_t bytes);
   void recycle_oldest();
   [[nodiscard]] std::size_t after(std::uint64_t address) const noexcept;
   [[noreturn]] void out_of_memory(std::uint64_t bytes, std::string_view name) const;

@@ -22,8 +22,8 @@ namespace ptxgen::inline v0 {
 // range is given out, and become real when they are touched.
 namespace {
 
-void* reserve_pages(std::size_t bytes, bool) noexcept {
-  return VirtualAlloc(nullptr, bytes, MEM_RESERVE, PAGE_READWRITE);
+void* reserve_pages(std::size_t bytes, bool, void* at) noexcept {
+  return VirtualAlloc(at, bytes, MEM_RESERVE, PAGE_READWRITE);
 }
 void release_pages(void* data, std::size_t) noexcept { VirtualFree(data, 0, MEM_RELEASE); }
 void drop_pages(void* data, std::size_t bytes) noexcept {
@@ -52,13 +52,21 @@ std::uint64_t VirtualMemory::page_bytes() noexcept {
 
 namespace {
 
-void* reserve_pages(std::size_t bytes, bool huge_pages) noexcept {
+void* reserve_pages(std::size_t bytes, bool huge_pages, void* at) noexcept {
   int flags = MAP_PRIVATE | MAP_ANONYMOUS;
 #if defined(MAP_NORESERVE)
   flags |= MAP_NORESERVE;
 #endif
-  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+#if defined(MAP_FIXED_NOREPLACE)
+  if (at != nullptr) flags |= MAP_FIXED_NOREPLACE;
+#endif
+  void* data = mmap(at, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
   if (data == MAP_FAILED) return nullptr;
+  // Systems that do not know the flag take the address as a wish.
+  if (at != nullptr && data != at) {
+    munmap(data, bytes);
+    return nullptr;
+  }
 #if defined(MADV_NOHUGEPAGE)
   if (!huge_pages) static_cast<void>(madvise(data, bytes, MADV_NOHUGEPAGE));
 #endif
@@ -121,12 +129,14 @@ std::uint64_t VirtualMemory::page_bytes() noexcept {
 
 #endif
 
-VirtualMemory VirtualMemory::reserve(std::uint64_t bytes, bool huge_pages) noexcept {
+VirtualMemory VirtualMemory::reserve(std::uint64_t bytes, bool huge_pages,
+                                     std::uint64_t at) noexcept {
   VirtualMemory made;
   const std::uint64_t page = page_bytes();
   if (bytes == 0 || bytes > std::numeric_limits<std::size_t>::max() / 2 - page) return made;
   const std::uint64_t rounded = (bytes + page - 1) / page * page;
-  void* data = reserve_pages(static_cast<std::size_t>(rounded), huge_pages);
+  void* const wanted = reinterpret_cast<void*>(static_cast<std::uintptr_t>(at));
+  void* data = reserve_pages(static_cast<std::size_t>(rounded), huge_pages, wanted);
   if (data == nullptr) return made;
   made.data_ = static_cast<std::byte*>(data);
   made.bytes_ = rounded;

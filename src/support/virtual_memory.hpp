@@ -14,8 +14,10 @@ class VirtualMemory {
  public:
   VirtualMemory() = default;
   /// `bytes` (rounded up to pages). Empty if the system refuses. `huge_pages`: whether the system
-  /// may use large pages, which are faster for dense use and wasteful for sparse use.
-  [[nodiscard]] static VirtualMemory reserve(std::uint64_t bytes, bool huge_pages) noexcept;
+  /// may use large pages, which are faster for dense use and wasteful for sparse use. `at`: the
+  /// address it must have, a multiple of pages; empty if anything is there. 0: any.
+  [[nodiscard]] static VirtualMemory reserve(std::uint64_t bytes, bool huge_pages,
+                                             std::uint64_t at = 0) noexcept;
 
   VirtualMemory(VirtualMemory&& other) noexcept;
   VirtualMemory& operator=(VirtualMemory&& other) noexcept;

@@ -20,7 +20,7 @@ class FatbinBuilder {
   static constexpr std::uint64_t kFamily = 0x200000;
 
   FatbinBuilder& add(Kind kind, std::uint32_t sm, const std::string& content,
-                     std::uint64_t flags = 0) {
+                     std::uint64_t flags = 0, std::uint64_t unpacked = 0) {
     const bool compressed = (flags & (kZstd | kLz4)) != 0;
     const std::size_t padded = (content.size() + 8) / 8 * 8;
     const std::size_t header = kind == Ptx ? 80 : 64;
@@ -36,6 +36,7 @@ class FatbinBuilder {
     put<std::uint16_t>(at + 26, 9);
     put<std::uint32_t>(at + 28, sm);
     put<std::uint64_t>(at + 40, kFlags | flags);
+    put<std::uint64_t>(at + 56, unpacked);
     if (kind == Ptx) put<std::uint32_t>(at + 64, 72);
     std::memcpy(parts_.data() + at + header, content.data(), content.size());
     return *this;

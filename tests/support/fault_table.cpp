@@ -10,9 +10,9 @@ namespace {
 
 using namespace driver;
 
-constexpr std::array<const char*, 12> kObjects = {
-    "None",  "Context", "DeviceMemory", "HostMemory", "Registration", "Stream",
-    "Event", "Module",  "Link",         "Graph",      "GraphExec",    "LogCallback"};
+constexpr std::array<const char*, 14> kObjects = {
+    "None",   "Context", "DeviceMemory", "HostMemory", "Registration", "Stream",     "Event",
+    "Module", "Link",    "Graph",        "GraphExec",  "LogCallback",  "MemoryPool", "Library"};
 
 struct State {
   std::mutex mutex;

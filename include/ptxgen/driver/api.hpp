@@ -36,6 +36,8 @@ struct CUgraphDeviceUpdatableNode_st;
 struct CUlinkState_st;
 struct CUarray_st;
 struct CUlogsCallbackEntry_st;
+struct CUmemPoolHandle_st;
+struct CUlib_st;
 using CUcontext = CUctx_st*;
 using CUmodule = CUmod_st*;
 using CUfunction = CUfunc_st*;
@@ -49,6 +51,8 @@ using CUgraphDeviceNode = CUgraphDeviceUpdatableNode_st*;
 using CUlinkState = CUlinkState_st*;
 using CUarray = CUarray_st*;
 using CUlogsCallbackHandle = CUlogsCallbackEntry_st*;
+using CUmemoryPool = CUmemPoolHandle_st*;
+using CUlibrary = CUlib_st*;
 
 struct CUuuid {
   char bytes[16];
@@ -108,9 +112,57 @@ enum CUpointer_attribute : int {
   CU_POINTER_ATTRIBUTE_BUFFER_ID = 7,
   CU_POINTER_ATTRIBUTE_IS_MANAGED = 8,
   CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
+  CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE = 10,
   CU_POINTER_ATTRIBUTE_RANGE_START_ADDR = 11,
   CU_POINTER_ATTRIBUTE_RANGE_SIZE = 12,
   CU_POINTER_ATTRIBUTE_MAPPED = 13,
+  CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES = 14,
+  CU_POINTER_ATTRIBUTE_ACCESS_FLAGS = 16,
+  CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE = 17,
+};
+
+enum CUmemAllocationType : int {
+  CU_MEM_ALLOCATION_TYPE_INVALID = 0,
+  CU_MEM_ALLOCATION_TYPE_PINNED = 1,
+  CU_MEM_ALLOCATION_TYPE_MANAGED = 2,
+};
+enum CUmemAllocationHandleType : int { CU_MEM_HANDLE_TYPE_NONE = 0 };
+enum CUmemLocationType : int {
+  CU_MEM_LOCATION_TYPE_INVALID = 0,
+  CU_MEM_LOCATION_TYPE_DEVICE = 1,
+  CU_MEM_LOCATION_TYPE_HOST = 2,
+};
+enum CUmemAccess_flags : int {
+  CU_MEM_ACCESS_FLAGS_PROT_NONE = 0,
+  CU_MEM_ACCESS_FLAGS_PROT_READ = 1,
+  CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3,
+};
+enum CUmemPool_attribute : int {
+  CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES = 1,
+  CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC = 2,
+  CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES = 3,
+  CU_MEMPOOL_ATTR_RELEASE_THRESHOLD = 4,
+  CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT = 5,
+  CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH = 6,
+  CU_MEMPOOL_ATTR_USED_MEM_CURRENT = 7,
+  CU_MEMPOOL_ATTR_USED_MEM_HIGH = 8,
+};
+struct CUmemLocation {
+  CUmemLocationType type;
+  int id;
+};
+struct CUmemAccessDesc {
+  CUmemLocation location;
+  CUmemAccess_flags flags;
+};
+struct CUmemPoolProps {
+  CUmemAllocationType allocType;
+  CUmemAllocationHandleType handleTypes;
+  CUmemLocation location;
+  void* win32SecurityAttributes;
+  std::size_t maxSize;
+  unsigned short usage;
+  unsigned char reserved[54];
 };
 
 enum CUjit_option : int {
@@ -139,6 +191,10 @@ enum CUjitInputType : int {
   CU_JIT_INPUT_FATBINARY = 2,
   CU_JIT_INPUT_OBJECT = 3,
   CU_JIT_INPUT_LIBRARY = 4,
+};
+enum CUlibraryOption : int {
+  CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE = 0,
+  CU_LIBRARY_BINARY_IS_PRESERVED = 1,
 };
 enum CUmoduleLoadingMode : int { CU_MODULE_EAGER_LOADING = 1, CU_MODULE_LAZY_LOADING = 2 };
 enum CUfunctionLoadingState : int {

@@ -35,6 +35,8 @@ enum class Object : std::uint8_t {
   Graph,
   GraphExec,
   LogCallback,
+  MemoryPool,
+  Library,
 };
 /// Which count of living objects a successful call changes, and by how much.
 struct ObjectEffect {

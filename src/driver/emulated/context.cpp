@@ -17,6 +17,8 @@ CUctx_st::CUctx_st(CUdevice ordinal, const ptx::Gpu& gpu, unsigned its_flags, bo
       legacy(std::make_shared<CUstream_st>(this, 0u, 0)),
       per_thread(std::make_shared<CUstream_st>(this, 0u, 0)),
       options(emulated::default_options()) {
+  // The address of pinned memory is then the same for the host and for kernels.
+  memory.space().unify();
   limits = {{CU_LIMIT_STACK_SIZE, 1024},
             {CU_LIMIT_PRINTF_FIFO_SIZE, options.printf_bytes},
             {CU_LIMIT_MALLOC_HEAP_SIZE, std::size_t{8} << 20},
@@ -210,9 +212,16 @@ CUresult enter(CUcontext& context) {
   return result;
 }
 
+std::shared_ptr<CUctx_st> context_on(CUdevice device) {
+  std::shared_ptr<CUctx_st> context;
+  if (enter(context) == CUDA_SUCCESS && context->device == device) return context;
+  const std::lock_guard lock(primaries().mutex);
+  return primaries().at(device).context;
+}
+
 emulator::Options default_options() {
   emulator::Options options;
-  // A program that was written for hardware may well launch more than anybody wants to wait for.
+  // Programs written for hardware may launch more than a default budget allows.
   options.max_launch_instructions = 0;
   return options;
 }
@@ -324,6 +333,33 @@ CUresult ctx_destroy(CUcontext handle) {
     if (!stack().empty() && stack().back().handle == handle) stack().pop_back();
     end(context);
     return CUDA_SUCCESS;
+  });
+}
+
+CUresult ctx_attach(CUcontext* context, unsigned flags) {
+  return guarded([&] {
+    std::shared_ptr<CUctx_st> held;
+    if (const CUresult result = enter(held)) return result;
+    if (context == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    if (held->primary) return CUDA_ERROR_INVALID_CONTEXT;
+    const std::lock_guard lock(held->mutex);
+    ++held->attached;
+    *context = held.get();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult ctx_detach(CUcontext handle) {
+  return guarded([&] {
+    if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
+    if (stack().empty() || stack().back().handle != handle) return CUDA_ERROR_INVALID_CONTEXT;
+    const std::shared_ptr<CUctx_st> context = hold(handle);
+    if (!context || context->primary) return CUDA_ERROR_INVALID_CONTEXT;
+    {
+      const std::lock_guard lock(context->mutex);
+      if (--context->attached != 0) return CUDA_SUCCESS;
+    }
+    return ctx_destroy(handle);
   });
 }
 

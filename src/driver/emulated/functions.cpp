@@ -2,16 +2,16 @@
 #include <algorithm>
 
 #include "driver/emulated/entries.hpp"
-#include "driver/emulated/modules.hpp"
+#include "driver/emulated/libraries.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
 
 /// What every call on a function asks first.
-CUresult check(CUfunction function) {
+CUresult check(CUfunction& function) {
   CUcontext context = nullptr;
   if (const CUresult result = enter(context)) return result;
-  return living(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  return find_function(context, function);
 }
 
 /// The `.const` variables of the module.
@@ -144,6 +144,14 @@ CUresult set(CUfunc_st& function, CUfunction_attribute attribute, int value) {
 }
 
 }  // namespace
+
+CUresult get_attribute(const CUfunc_st& function, CUfunction_attribute attribute, int& value) {
+  return get(function, attribute, value);
+}
+
+CUresult set_attribute(CUfunc_st& function, CUfunction_attribute attribute, int value) {
+  return set(function, attribute, value);
+}
 
 namespace entries {
 

@@ -140,12 +140,8 @@ CUresult kernel_of(const CUDA_KERNEL_NODE_PARAMS* params, KernelLaunch& launch,
                    CUcontext& context) {
   if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
   if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (params->func == nullptr && params->kern != nullptr) {
-    return refuse(CUDA_ERROR_NOT_SUPPORTED,
-                  "a kernel node names a CUkernel; the emulated driver has CUfunction only");
-  }
   if (const CUresult result = make_launch(*params, launch); result != CUDA_SUCCESS) return result;
-  context = params->func->owner->context;
+  context = launch.function->owner->context;
   return CUDA_SUCCESS;
 }
 

@@ -18,8 +18,8 @@ using Magic8 = std::array<unsigned char, 8>;
 
 constexpr std::array<unsigned char, 4> kWrapperMagic{0xb1, 0x43, 0x62, 0x46};
 constexpr std::array<unsigned char, 4> kElfMagic{0x7f, 'E', 'L', 'F'};
-constexpr Magic8 kLinkedMagic{0x7f, 'P', 'T', 'X', 'L', 'N', 'K', 1};
-constexpr std::size_t kLinkedHeader = 16;
+constexpr Magic8 kLinkedMagic{0x7f, 'P', 'T', 'X', 'L', 'N', 'K', 2};
+constexpr std::size_t kLinkedHeader = 24;
 constexpr std::size_t kWrapperBytes = 24;
 /// As much of an ELF file as is looked at.
 constexpr std::size_t kElfHeader = 64;
@@ -87,39 +87,57 @@ std::string beginning(Bytes bytes) {
   return text;
 }
 
-ModuleImage refused(CUresult result, std::string why) { return {result, {}, std::move(why)}; }
+ModuleImage refused(CUresult result, std::string why) {
+  ModuleImage image;
+  image.result = result;
+  image.why = std::move(why);
+  return image;
+}
+
+/// PTX as it stands in the image.
+ModuleImage plain(std::string_view ptx) {
+  ModuleImage image;
+  image.ptx = ptx;
+  return image;
+}
 
 std::string_view text_of(Bytes bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   return text.substr(0, text.find('\0'));
 }
 
+ModuleImage text_of_part(const FatbinPart& part) {
+  if (part.compression == Compression::None) return plain(text_of(part.bytes));
+  ModuleImage image;
+  image.unpacked = std::make_shared<const std::string>(
+      decompress(part.compression, part.bytes, part.unpacked_bytes));
+  image.ptx = text_of(std::as_bytes(std::span(*image.unpacked)));
+  return image;
+}
+
 ModuleImage choose(Bytes container, const ptx::Gpu& gpu) {
   const FatbinPart* best = nullptr;
-  bool compressed = false;
   std::string all;
   const std::vector<FatbinPart> parts = fatbin_parts(container);
   for (const FatbinPart& part : parts) {
     if (part.kind == FatbinPart::Kind::Other) continue;
     const bool text = part.kind == FatbinPart::Kind::Ptx;
     all += (all.empty() ? "" : ", ") + std::string(text ? "PTX" : "a cubin") + " for " +
-           ptx::name(part.target) + (part.compressed ? ", compressed" : "");
+           ptx::name(part.target);
     if (!text || !runs_on(part.target, gpu)) continue;
-    compressed = compressed || part.compressed;
-    if (part.compressed) continue;
     if (best == nullptr || part.target.sm > best->target.sm ||
         (part.target.sm == best->target.sm && best->target.variant == ptx::Variant::None)) {
       best = &part;
     }
   }
-  if (best != nullptr) return {CUDA_SUCCESS, text_of(best->bytes), {}};
+  if (best != nullptr) return text_of_part(*best);
   const std::string gpu_text =
       "'" + std::string(gpu.name) + "' (" + std::string(gpu.target) + ", emulated)";
   std::string why = "the fat binary has nothing that can be loaded on " + gpu_text + "; it has " +
                     (all.empty() ? "no code at all" : all);
-  why += compressed ? "; compressed PTX is not read: build it with nvcc --no-compress"
-                    : "; PTX is what the emulated driver loads: add -gencode "
-                      "arch=compute_XX,code=compute_XX of no newer GPU, and --no-compress";
+  why +=
+      "; PTX is what the emulated driver loads: add -gencode arch=compute_XX,code=compute_XX "
+      "of no newer GPU";
   return refused(CUDA_ERROR_NO_BINARY_FOR_GPU, std::move(why));
 }
 
@@ -130,7 +148,7 @@ ModuleImage read_elf(Bytes bytes) {
   }
   return refused(CUDA_ERROR_NO_BINARY_FOR_GPU,
                  "the image is a cubin, machine code that the emulated driver cannot run; load "
-                 "PTX, which nvcc -ptx, NVRTC or a fat binary built with --no-compress give");
+                 "PTX, which nvcc -ptx, NVRTC or a fat binary with PTX give");
 }
 
 ModuleImage read_linked(Bytes bytes) {
@@ -138,13 +156,16 @@ ModuleImage read_linked(Bytes bytes) {
                      read<std::uint64_t>(bytes, 8) <= bytes.size() - kLinkedHeader;
   if (!whole) return refused(CUDA_ERROR_INVALID_IMAGE, "the linked image is cut off");
   const auto size = static_cast<std::size_t>(read<std::uint64_t>(bytes, 8));
-  return {CUDA_SUCCESS, text_of(bytes.subspan(kLinkedHeader, size)), {}};
+  ModuleImage found;
+  found.ptx = text_of(bytes.subspan(kLinkedHeader, size));
+  found.max_registers = static_cast<unsigned>(read<std::uint64_t>(bytes, 16));
+  return found;
 }
 
 ModuleImage read_text(Bytes bytes) {
   const std::string_view text = text_of(bytes);
   const std::string_view first = behind_blanks(text);
-  if (first.starts_with('.')) return {CUDA_SUCCESS, text, {}};
+  if (first.starts_with('.')) return plain(text);
   if (bytes.empty() || text.empty()) {
     return refused(CUDA_ERROR_INVALID_IMAGE, "the image is empty");
   }
@@ -157,7 +178,8 @@ ModuleImage read_text(Bytes bytes) {
 constexpr std::array<unsigned char, 4> kFatbinMagic{0x50, 0xed, 0x55, 0xba};
 constexpr std::size_t kFatbinHeader = 16;
 constexpr std::size_t kPartHeader = 64;
-constexpr std::uint64_t kFlagsCompressed = 0x2000 | 0x8000;
+constexpr std::uint64_t kFlagLz4 = 0x2000;
+constexpr std::uint64_t kFlagZstd = 0x8000;
 constexpr std::uint64_t kFlagArchitecture = 0x100000;
 constexpr std::uint64_t kFlagFamily = 0x200000;
 
@@ -177,6 +199,7 @@ FatbinPart part_at(Bytes bytes, std::size_t offset, std::uint64_t& size) {
   const auto packed = read<std::uint32_t>(bytes, offset + 16);
   const auto architecture = read<std::uint32_t>(bytes, offset + 28);
   const auto flags = read<std::uint64_t>(bytes, offset + 40);
+  const auto unpacked = read<std::uint64_t>(bytes, offset + 56);
   if (header < kPartHeader || header > left || stored > left - header) {
     damaged(offset, "the part claims " + std::to_string(header) + " bytes of header and " +
                         std::to_string(stored) + " of content, " + std::to_string(left) +
@@ -185,12 +208,21 @@ FatbinPart part_at(Bytes bytes, std::size_t offset, std::uint64_t& size) {
   FatbinPart part;
   if (kind == 1) part.kind = FatbinPart::Kind::Ptx;
   if (kind == 2) part.kind = FatbinPart::Kind::Cubin;
-  part.compressed = packed != 0 || (flags & kFlagsCompressed) != 0;
+  if ((flags & kFlagLz4) != 0) part.compression = Compression::Lz4;
+  if ((flags & kFlagZstd) != 0) part.compression = Compression::Zstd;
+  if (packed > stored) {
+    damaged(offset, "the part claims " + std::to_string(packed) + " compressed bytes in " +
+                        std::to_string(stored) + " of content");
+  }
   part.target.sm = static_cast<std::uint16_t>(std::min<std::uint32_t>(architecture, 0xffff));
   if ((flags & kFlagArchitecture) != 0) part.target.variant = ptx::Variant::Architecture;
   if ((flags & kFlagFamily) != 0) part.target.variant = ptx::Variant::Family;
   part.bytes =
       bytes.subspan(offset + static_cast<std::size_t>(header), static_cast<std::size_t>(stored));
+  if (part.compression != Compression::None) {
+    if (packed != 0) part.bytes = part.bytes.first(packed);
+    part.unpacked_bytes = unpacked;
+  }
   size = header + stored;
   return part;
 }
@@ -225,7 +257,9 @@ ModuleImage read_image(Bytes bytes, const ptx::Gpu& gpu) {
     if (begins_with(bytes, kLinkedMagic)) return read_linked(bytes);
     return read_text(bytes);
   } catch (const Error& error) {
-    return refused(CUDA_ERROR_INVALID_IMAGE, error.message);
+    return refused(
+        error.code == "missing-library" ? CUDA_ERROR_NO_BINARY_FOR_GPU : CUDA_ERROR_INVALID_IMAGE,
+        error.message);
   }
 }
 
@@ -252,11 +286,13 @@ Bytes image_at(const void* image) {
   return std::as_bytes(std::span(bytes, size));
 }
 
-std::vector<std::byte> linked_image(std::string_view ptx) {
+std::vector<std::byte> linked_image(std::string_view ptx, unsigned max_registers) {
   std::vector<std::byte> image(kLinkedHeader + ptx.size() + 1);
   const std::uint64_t size = ptx.size();
   std::memcpy(image.data(), kLinkedMagic.data(), kLinkedMagic.size());
+  const std::uint64_t registers = max_registers;
   std::memcpy(image.data() + 8, &size, sizeof size);
+  std::memcpy(image.data() + 16, &registers, sizeof registers);
   std::memcpy(image.data() + kLinkedHeader, ptx.data(), ptx.size());
   return image;
 }

@@ -109,6 +109,14 @@ CUresult JitOptions::take(CUjit_option option, void** value, std::string& why) {
   return CUDA_ERROR_INVALID_VALUE;
 }
 
+JitOptions JitOptions::without_buffers() const {
+  JitOptions copy;
+  copy.target = target;
+  copy.max_registers = max_registers;
+  copy.threads_per_block = threads_per_block;
+  return copy;
+}
+
 void JitOptions::add(std::string& log, std::string_view line) {
   log += line;
   if (!line.ends_with('\n')) log += '\n';

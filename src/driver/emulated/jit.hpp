@@ -35,6 +35,9 @@ class JitOptions {
   /// the time since `read` into CU_JIT_WALL_TIME, in ms. May be called again with longer logs.
   void finish() noexcept;
 
+  /// A copy for a compilation after the caller's call: nothing is written back.
+  [[nodiscard]] JitOptions without_buffers() const;
+
   std::optional<ptx::TargetName> target;  ///< CU_JIT_TARGET
   unsigned max_registers = 0;             ///< 0: not given
   unsigned threads_per_block = 0;         ///< 0: not given

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "driver/emulated/entries.hpp"
+#include "driver/emulated/libraries.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
@@ -187,9 +188,15 @@ CUresult take(const CUlaunchAttribute& attribute, LaunchRequest& request, const 
   return no(CUDA_ERROR_INVALID_VALUE, "is not known");
 }
 
-CUresult submit_launch(CUstream handle, const LaunchRequest& request) {
+constexpr const char* kNoFunction =
+    "a launch names no function that is loaded in the stream's context";
+
+CUresult submit_launch(CUstream handle, LaunchRequest request) {
   std::shared_ptr<CUstream_st> stream;
   if (const CUresult result = resolve(handle, stream)) return result;
+  if (const CUresult result = find_function(stream->context, request.function)) {
+    return result == CUDA_ERROR_INVALID_HANDLE ? refuse(result, kNoFunction) : result;
+  }
   KernelLaunch launch;
   if (const CUresult result = prepare_launch(stream->context, request, launch)) return result;
   return submit(stream, std::move(launch));
@@ -205,8 +212,7 @@ CUresult launch_all(CUstream stream, const LaunchRequest& request) {
 
 CUresult prepare_launch(CUcontext context, const LaunchRequest& request, KernelLaunch& launch) {
   if (!living(request.function) || request.function->owner->context != context) {
-    return refuse(CUDA_ERROR_INVALID_HANDLE,
-                  "a launch names no function that is loaded in the stream's context");
+    return refuse(CUDA_ERROR_INVALID_HANDLE, kNoFunction);
   }
   const CUfunc_st& function = *request.function;
   const Refusal refuse(function);
@@ -233,17 +239,25 @@ CUresult prepare_launch(CUcontext context, const LaunchRequest& request, KernelL
 }
 
 CUresult make_launch(const CUDA_KERNEL_NODE_PARAMS& parameters, KernelLaunch& launch) {
-  if (!living(parameters.func)) {
-    return refuse(CUDA_ERROR_INVALID_HANDLE, "a kernel node names no function that is loaded");
-  }
   LaunchRequest request;
-  request.function = parameters.func;
+  request.function =
+      parameters.func != nullptr ? parameters.func : reinterpret_cast<CUfunction>(parameters.kern);
+  CUcontext context = parameters.ctx;
+  if (context == nullptr || !living(context)) context = current();
+  CUresult found = CUDA_ERROR_INVALID_HANDLE;
+  if (context != nullptr || living(request.function)) {
+    found = find_function(context, request.function);
+  }
+  if (found == CUDA_ERROR_INVALID_HANDLE) {
+    return refuse(found, "a kernel node names no function that is loaded");
+  }
+  if (found != CUDA_SUCCESS) return found;
   request.grid = {parameters.gridDimX, parameters.gridDimY, parameters.gridDimZ};
   request.block = {parameters.blockDimX, parameters.blockDimY, parameters.blockDimZ};
   request.dynamic_shared_bytes = parameters.sharedMemBytes;
   request.kernel_params = parameters.kernelParams;
   request.extra = parameters.extra;
-  return prepare_launch(parameters.func->owner->context, request, launch);
+  return prepare_launch(request.function->owner->context, request, launch);
 }
 
 std::vector<std::uint32_t> parameter_offsets(CUfunction function) {
@@ -294,7 +308,9 @@ CUresult launch_kernel_ex(const CUlaunchConfig* config, CUfunction function, voi
     if (config == nullptr || (config->attrs == nullptr && config->numAttrs != 0)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    if (!living(function)) return CUDA_ERROR_INVALID_HANDLE;
+    std::shared_ptr<CUstream_st> stream;
+    if (const CUresult result = resolve(config->hStream, stream)) return result;
+    if (const CUresult result = find_function(stream->context, function)) return result;
     LaunchRequest request;
     request.function = function;
     request.grid = {config->gridDimX, config->gridDimY, config->gridDimZ};

@@ -65,7 +65,7 @@ CUresult add(CUlinkState_st& link, CUjitInputType type, std::span<const std::byt
   if (!readable && image.result != CUDA_SUCCESS) {
     return reject(link.options, CUDA_ERROR_NO_BINARY_FOR_GPU,
                   "link input '" + name + "' is " + name_of(type) +
-                      "; the emulated driver links PTX and fat binaries with uncompressed PTX");
+                      "; the emulated driver links PTX and fat binaries with PTX");
   }
   if (image.result != CUDA_SUCCESS) {
     // A text that is declared to be PTX is compiled, whatever it begins with.
@@ -101,7 +101,7 @@ CUresult complete(CUlinkState_st& link) {
   const std::string name = link.inputs.size() == 1 ? link.inputs.front().name : "<linked>";
   const CUresult result = try_ptx(link.gpu, text, name, link.options);
   link.options.finish();
-  if (result == CUDA_SUCCESS) link.image = linked_image(text);
+  if (result == CUDA_SUCCESS) link.image = linked_image(text, link.options.max_registers);
   return result;
 }
 

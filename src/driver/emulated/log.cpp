@@ -1,6 +1,7 @@
 // src/driver/emulated/log.cpp - the emulated driver's log
 #include <cstdio>
 #include <exception>
+#include <unordered_set>
 
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/state.hpp"
@@ -20,6 +21,7 @@ struct Logs {
   std::recursive_mutex mutex;
   std::vector<std::unique_ptr<CUlogsCallbackEntry_st>> callbacks;
   std::atomic<bool> to_standard_error{false};
+  std::unordered_set<std::string> written;  ///< to standard error
 };
 
 Logs& logs() {
@@ -35,6 +37,10 @@ void log(CUlogLevel level, const std::string& text) {
   const std::lock_guard lock(logs().mutex);
   if (logs().callbacks.empty()) {
     if (!logs().to_standard_error) return;
+    // A program that tries the same again, with every module that it loads, has one cause.
+    constexpr std::size_t kRemembered = 1000;
+    if (logs().written.contains(text)) return;
+    if (logs().written.size() < kRemembered) logs().written.insert(text);
     const char* const word = level == CU_LOG_LEVEL_ERROR ? "error" : "warning";
     std::fprintf(stderr, "ptxgen emulated driver: %s: %s\n", word, text.c_str());
     return;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "driver/emulated/entries.hpp"
+#include "driver/emulated/pools.hpp"
 #include "emulator/address_space.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
@@ -40,12 +41,22 @@ const CUctx_st::Block* pinned_at(const CUctx_st& context, std::uintptr_t address
   return &block;
 }
 
-CUresult allocate(CUctx_st& context, CUdeviceptr* address, std::uint64_t bytes) {
+/// A driver gives out whole pages of 2 MiB where it can; less begins where a texture may.
+std::uint64_t alignment_of(std::uint64_t bytes) {
+  constexpr std::uint64_t kLargePage = std::uint64_t{2} << 20;
+  constexpr std::uint64_t kTexture = 512;  ///< CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT
+  return bytes >= kLargePage ? kLargePage : kTexture;
+}
+
+CUresult allocate(CUctx_st& context, CUdeviceptr* address, std::uint64_t bytes,
+                  std::shared_ptr<PoolShare> share = nullptr) {
   const std::lock_guard memory_lock(context.memory_mutex);
   const std::lock_guard lock(context.mutex);
   const std::uint64_t id = ++context.blocks_made;
-  const std::uint64_t start = context.memory.allocate(bytes, "allocation " + std::to_string(id));
-  context.blocks[start] = {bytes, nullptr, start, 0, id};
+  const std::uint64_t start =
+      context.memory.space().allocate(bytes, "allocation " + std::to_string(id),
+                                      emulator::AllocationKind::Buffer, alignment_of(bytes));
+  context.blocks[start] = {bytes, nullptr, start, 0, id, std::move(share)};
   *address = start;
   return CUDA_SUCCESS;
 }
@@ -63,7 +74,8 @@ CUresult allocate_pinned(CUctx_st& context, void** memory, std::uint64_t bytes, 
   // What the host writes there is not seen by the emulator: nothing of it counts as unwritten.
   space.mark(start, whole);
   std::byte* const host = space.host(start) + skipped;
-  context.blocks[start + skipped] = {bytes, host, start, flags | kMemHostAllocDeviceMap, id};
+  context.blocks[start + skipped] = {bytes, host,   start, flags | kMemHostAllocDeviceMap,
+                                     id,    nullptr};
   context.pinned[number(host)] = start + skipped;
   context.pinned_bytes += whole;
   *memory = host;
@@ -183,6 +195,7 @@ struct Pointer {
   std::uint64_t id = 0;
   std::uint64_t start = 0;
   std::uint64_t bytes = 0;
+  std::shared_ptr<PoolShare> share;
 };
 
 /// False if the driver knows nothing of the address.
@@ -199,6 +212,7 @@ bool find_pointer(CUctx_st& context, CUdeviceptr address, Pointer& found) {
     found.bytes = extent.bytes;
     if (block == context.blocks.end()) return true;
     found.id = block->second.id;
+    found.share = block->second.share;
     if (block->second.host == nullptr) return true;
     found.type = CU_MEMORYTYPE_HOST;
     found.host = number(block->second.host) + (address - extent.start);
@@ -256,6 +270,19 @@ CUresult tell(const Pointer& pointer, CUpointer_attribute attribute, void* data)
     case CU_POINTER_ATTRIBUTE_MAPPED:
       put(data, int{1});
       break;
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+      put(data, int{0});
+      break;
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+      put(data, std::uint64_t{0});
+      break;
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+      put(data, static_cast<int>(CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+      break;
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+      // Null for what was not allocated from a pool.
+      put(data, pointer.share ? pointer.share->pool.get() : nullptr);
+      break;
     default:
       return CUDA_ERROR_INVALID_VALUE;
   }
@@ -271,6 +298,8 @@ CUresult tell_nothing(CUpointer_attribute attribute, void* data) {
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
       put(data, std::uint64_t{0});
       break;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
@@ -279,6 +308,8 @@ CUresult tell_nothing(CUpointer_attribute attribute, void* data) {
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
     case CU_POINTER_ATTRIBUTE_MAPPED:
       put(data, int{0});
       break;
@@ -286,6 +317,23 @@ CUresult tell_nothing(CUpointer_attribute attribute, void* data) {
       return CUDA_ERROR_INVALID_VALUE;
   }
   return CUDA_SUCCESS;
+}
+
+/// Stream-ordered memory of a pool; null: of the device's current one.
+CUresult allocate_from(std::shared_ptr<CUmemPoolHandle_st> pool, CUdeviceptr* address,
+                       std::size_t bytes, CUstream handle) {
+  return with_context([&](CUctx_st&) -> CUresult {
+    std::shared_ptr<CUstream_st> stream;
+    if (const CUresult result = resolve(handle, stream); result != CUDA_SUCCESS) return result;
+    if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (const CUresult result = not_in_capture(stream); result != CUDA_SUCCESS) return result;
+    const std::shared_ptr<CUctx_st> context = hold(stream->context);
+    if (!context) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    if (!pool) pool = current_pool(context->device);
+    std::shared_ptr<PoolShare> share;
+    if (const CUresult result = take_share(pool, context->device, bytes, share)) return result;
+    return allocate(*context, address, bytes, std::move(share));
+  });
 }
 
 CUresult host_alloc(void** memory, std::size_t bytes, unsigned flags) {
@@ -471,15 +519,15 @@ CUresult pointer_get_attributes(unsigned num_attributes, CUpointer_attribute* at
   });
 }
 
-CUresult mem_alloc_async(CUdeviceptr* address, std::size_t bytes, CUstream handle) {
-  return with_context([&](CUctx_st&) -> CUresult {
-    std::shared_ptr<CUstream_st> stream;
-    if (const CUresult result = resolve(handle, stream); result != CUDA_SUCCESS) return result;
-    if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-    if (const CUresult result = not_in_capture(stream); result != CUDA_SUCCESS) return result;
-    const std::shared_ptr<CUctx_st> context = hold(stream->context);
-    return context ? allocate(*context, address, bytes) : CUDA_ERROR_CONTEXT_IS_DESTROYED;
-  });
+CUresult mem_alloc_async(CUdeviceptr* address, std::size_t bytes, CUstream stream) {
+  return allocate_from(nullptr, address, bytes, stream);
+}
+
+CUresult mem_alloc_from_pool_async(CUdeviceptr* address, std::size_t bytes, CUmemoryPool handle,
+                                   CUstream stream) {
+  const std::shared_ptr<CUmemPoolHandle_st> pool = hold(handle);
+  if (!pool) return started() ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_INITIALIZED;
+  return allocate_from(pool, address, bytes, stream);
 }
 
 CUresult mem_free_async(CUdeviceptr address, CUstream handle) {

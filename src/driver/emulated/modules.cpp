@@ -191,11 +191,19 @@ CUresult load_image(CUmodule* handle, std::span<const std::byte> image, const st
     JitOptions& jit;
     ~Finish() { jit.finish(); }
   } const finish{options};
-  const ModuleImage found = read_image(image, context->memory.gpu());
+  return load_bytes(*context, image, name, options, *handle);
+}
+
+/// What the image has for a GPU; what it settles about the compilation is taken over.
+CUresult find_ptx(std::span<const std::byte> image, const ptx::Gpu& gpu, JitOptions& options,
+                  ModuleImage& found) {
+  found = read_image(image, gpu);
   if (found.result != CUDA_SUCCESS) {
-    return passed_on(options, 0, note(options, found.result, found.why));
+    const std::size_t before = options.error_log().size();
+    return passed_on(options, before, note(options, found.result, found.why));
   }
-  return load_module(context.get(), found.ptx, name, options, *handle);
+  if (options.max_registers == 0) options.max_registers = found.max_registers;
+  return CUDA_SUCCESS;
 }
 
 constexpr const char* kUnnamed = "<module>";
@@ -219,16 +227,53 @@ CUresult load_module(CUcontext context, std::string_view ptx, const std::string&
   return passed_on(options, before, result);
 }
 
-CUresult try_ptx(const ptx::Gpu& gpu, std::string_view ptx, const std::string& name,
-                 JitOptions& options) {
+CUresult load_bytes(CUctx_st& context, std::span<const std::byte> image, const std::string& name,
+                    JitOptions& options, CUmodule& loaded) {
+  ModuleImage found;
+  if (const CUresult result = find_ptx(image, context.memory.gpu(), options, found)) return result;
+  return load_module(&context, found.ptx, name, options, loaded);
+}
+
+namespace {
+
+CUresult try_text(const ptx::Gpu& gpu, std::string_view ptx, const std::string& name,
+                  JitOptions& options, const std::function<void(const CUmod_st&)>& look) {
   const std::size_t before = options.error_log().size();
   CUresult result = check_version(ptx, name, options);
   if (result == CUDA_SUCCESS) {
     emulator::Device device(gpu);
     std::unique_ptr<CUmod_st> made;
     result = compile(device, ptx, name, options, made, nullptr);
+    if (result == CUDA_SUCCESS && look) look(*made);
   }
   return passed_on(options, before, result);
+}
+
+}  // namespace
+
+CUresult try_ptx(const ptx::Gpu& gpu, std::string_view ptx, const std::string& name,
+                 JitOptions& options) {
+  return try_text(gpu, ptx, name, options, {});
+}
+
+CUresult try_bytes(const ptx::Gpu& gpu, std::span<const std::byte> image, const std::string& name,
+                   JitOptions& options, const std::function<void(const CUmod_st&)>& look) {
+  ModuleImage found;
+  if (const CUresult result = find_ptx(image, gpu, options, found)) return result;
+  return try_text(gpu, found.ptx, name, options, look);
+}
+
+bool unload_module(CUctx_st& context, CUmodule module) {
+  const std::lock_guard memory(context.memory_mutex);
+  // Of two threads that unload the same module one comes first.
+  if (!gone(module)) return false;
+  {
+    const std::lock_guard lock(registry().mutex);
+    registry().modules[&context].erase(module);
+  }
+  for (const auto& function : module->functions) gone(function.get());
+  delete module;
+  return true;
 }
 
 void unload_modules_of(CUcontext context) {
@@ -286,18 +331,13 @@ CUresult module_unload(CUmodule handle) {
     if (const CUresult result = enter(context)) return result;
     if (!living(handle)) return CUDA_ERROR_INVALID_HANDLE;
     if (const CUresult result = unsafe_during_capture()) return result;
+    if (handle->library != nullptr) {
+      return refuse(CUDA_ERROR_NOT_PERMITTED,
+                    "cuModuleUnload: the module belongs to a library; call cuLibraryUnload");
+    }
     context = handle->context;
     if (const CUresult result = wait_for_all(context)) return result;
-    const std::lock_guard memory(context->memory_mutex);
-    // Of two threads that unload the same module one comes first.
-    if (!gone(handle)) return CUDA_ERROR_INVALID_HANDLE;
-    {
-      const std::lock_guard lock(registry().mutex);
-      registry().modules[context].erase(handle);
-    }
-    for (const auto& function : handle->functions) gone(function.get());
-    delete handle;
-    return CUDA_SUCCESS;
+    return unload_module(*context, handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   });
 }
 

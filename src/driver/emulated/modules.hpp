@@ -2,7 +2,10 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
+#include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +30,12 @@ struct CUfunc_st {
   std::atomic<int> non_portable_cluster{0};
   std::atomic<int> cluster_policy{0};
 
+  // What the launch functions from before CUDA 4.0 left here (old_launch.cpp).
+  std::mutex old_mutex;
+  emulator::Dim3 old_block{0, 0, 0};
+  unsigned old_shared = 0;
+  std::vector<std::byte> old_parameters;
+
   [[nodiscard]] int static_shared() const noexcept {
     return static_cast<int>(kernel->static_shared_bytes);
   }
@@ -41,6 +50,7 @@ struct CUmod_st {
       : context(owner), program(std::move(loaded)) {}
 
   const CUcontext context;
+  CUlibrary library = nullptr;  ///< which made it, and which alone unloads it
   emulator::Program program;
   std::vector<std::unique_ptr<CUfunc_st>> functions;
 };
@@ -58,6 +68,23 @@ inline constexpr std::uint32_t kStaticShared = 48 * 1024;
 /// CUDA_ERROR_UNSUPPORTED_PTX_VERSION: newer than newest_ptx().
 [[nodiscard]] CUresult load_module(CUcontext context, std::string_view ptx, const std::string& name,
                                    JitOptions& options, CUmodule& loaded);
+
+/// The same for any image that the driver takes, chosen for the context's GPU. The caller finishes
+/// `options`.
+[[nodiscard]] CUresult load_bytes(CUctx_st& context, std::span<const std::byte> image,
+                                  const std::string& name, JitOptions& options, CUmodule& loaded);
+/// As `load_bytes` for a GPU without a context; keeps nothing, but shows `look` the module.
+[[nodiscard]] CUresult try_bytes(const ptx::Gpu& gpu, std::span<const std::byte> image,
+                                 const std::string& name, JitOptions& options,
+                                 const std::function<void(const CUmod_st&)>& look);
+/// Unloads a module, of which no work may be left; false if it is not loaded (any more).
+bool unload_module(CUctx_st& context, CUmodule module);
+
+/// What cuFuncGetAttribute and cuFuncSetAttribute do (functions.cpp).
+[[nodiscard]] CUresult get_attribute(const CUfunc_st& function, CUfunction_attribute attribute,
+                                     int& value);
+[[nodiscard]] CUresult set_attribute(CUfunc_st& function, CUfunction_attribute attribute,
+                                     int value);
 
 /// As `load_module`, but keeps nothing: for the linker. `gpu` may be another one.
 [[nodiscard]] CUresult try_ptx(const ptx::Gpu& gpu, std::string_view ptx, const std::string& name,

@@ -3,6 +3,7 @@
 
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/launch.hpp"
+#include "driver/emulated/libraries.hpp"
 #include "ptx/occupancy.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
@@ -27,10 +28,10 @@ std::uint32_t active_blocks(const CUfunc_st& function, std::uint64_t threads,
   return blocks_per_sm(gpu_of(function), needs_of(function, threads, dynamic));
 }
 
-CUresult check(CUfunction function) {
+CUresult check(CUfunction& function) {
   CUcontext context = nullptr;
   if (const CUresult result = enter(context)) return result;
-  return living(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  return find_function(context, function);
 }
 
 /// Clusters of so many blocks that are on the device at the same time. The blocks of a cluster are

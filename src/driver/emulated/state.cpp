@@ -24,6 +24,9 @@ enum class Kind : std::uint8_t {
   GraphNode,
   GraphExec,
   Link,
+  MemoryPool,
+  Library,
+  Kernel,
 };
 
 struct Living {
@@ -77,6 +80,11 @@ std::shared_ptr<CUevent_st> hold(CUevent handle) { return held(handle, Kind::Eve
 std::shared_ptr<CUgraph_st> hold(CUgraph handle) { return held(handle, Kind::Graph); }
 std::shared_ptr<CUgraphNode_st> hold(CUgraphNode handle) { return held(handle, Kind::GraphNode); }
 std::shared_ptr<CUgraphExec_st> hold(CUgraphExec handle) { return held(handle, Kind::GraphExec); }
+std::shared_ptr<CUmemPoolHandle_st> hold(CUmemoryPool handle) {
+  return held(handle, Kind::MemoryPool);
+}
+std::shared_ptr<CUlib_st> hold(CUlibrary handle) { return held(handle, Kind::Library); }
+std::shared_ptr<CUkern_st> hold(CUkernel handle) { return held(handle, Kind::Kernel); }
 
 void enroll(const std::shared_ptr<CUctx_st>& one) { enter_living(one.get(), Kind::Context, one); }
 void enroll(const std::shared_ptr<CUstream_st>& one) { enter_living(one.get(), Kind::Stream, one); }
@@ -88,6 +96,11 @@ void enroll(const std::shared_ptr<CUgraphNode_st>& one) {
 void enroll(const std::shared_ptr<CUgraphExec_st>& one) {
   enter_living(one.get(), Kind::GraphExec, one);
 }
+void enroll(const std::shared_ptr<CUmemPoolHandle_st>& one) {
+  enter_living(one.get(), Kind::MemoryPool, one);
+}
+void enroll(const std::shared_ptr<CUlib_st>& one) { enter_living(one.get(), Kind::Library, one); }
+void enroll(const std::shared_ptr<CUkern_st>& one) { enter_living(one.get(), Kind::Kernel, one); }
 
 bool living(CUcontext handle) { return is_living(handle, Kind::Context); }
 bool living(CUstream handle) { return is_living(handle, Kind::Stream); }

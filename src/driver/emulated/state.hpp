@@ -84,7 +84,8 @@ struct Empty {};
 using Operation = std::variant<Empty, KernelLaunch, Copy, Fill, HostCall, RecordEvent, WaitEvent,
                                FreeMemory, RunGraph>;
 
-struct Capture;  ///< graphs.hpp: a capture in progress, shared by the streams that were drawn in
+struct PoolShare;  ///< pools.hpp: what an allocation has of its memory pool
+struct Capture;    ///< graphs.hpp: a capture in progress, shared by the streams that were drawn in
 
 }  // namespace emulated
 
@@ -184,6 +185,7 @@ struct CUctx_st {
     std::uint64_t start = 0;    ///< of the emulator's allocation
     unsigned flags = 0;         ///< of cuMemHostAlloc
     std::uint64_t id = 0;
+    std::shared_ptr<emulated::PoolShare> share;  ///< stream-ordered memory: of its pool
   };
   std::map<CUdeviceptr, Block> blocks;
   std::map<std::uintptr_t, CUdeviceptr> pinned;  ///< host address -> block
@@ -202,7 +204,9 @@ struct CUctx_st {
   void (*report)(void*, const emulated::LaunchReport&) = nullptr;
   void* report_user = nullptr;
 
-  std::unordered_map<int, std::size_t> limits;  ///< CUlimit -> value
+  std::unordered_map<int, std::size_t> limits;           ///< CUlimit -> value
+  std::unordered_map<CUlibrary, CUmodule> of_libraries;  ///< their modules in this context
+  std::uint64_t attached = 1;  ///< cuCtxAttach and creation, less cuCtxDetach
   std::thread worker;
 };
 
@@ -219,12 +223,18 @@ namespace emulated {
 [[nodiscard]] std::shared_ptr<CUgraph_st> hold(CUgraph graph);
 [[nodiscard]] std::shared_ptr<CUgraphNode_st> hold(CUgraphNode node);
 [[nodiscard]] std::shared_ptr<CUgraphExec_st> hold(CUgraphExec executable);
+[[nodiscard]] std::shared_ptr<CUmemPoolHandle_st> hold(CUmemoryPool pool);
+[[nodiscard]] std::shared_ptr<CUlib_st> hold(CUlibrary library);
+[[nodiscard]] std::shared_ptr<CUkern_st> hold(CUkernel kernel);
 void enroll(const std::shared_ptr<CUctx_st>& context);
 void enroll(const std::shared_ptr<CUstream_st>& stream);
 void enroll(const std::shared_ptr<CUevent_st>& event);
 void enroll(const std::shared_ptr<CUgraph_st>& graph);
 void enroll(const std::shared_ptr<CUgraphNode_st>& node);
 void enroll(const std::shared_ptr<CUgraphExec_st>& executable);
+void enroll(const std::shared_ptr<CUmemPoolHandle_st>& pool);
+void enroll(const std::shared_ptr<CUlib_st>& library);
+void enroll(const std::shared_ptr<CUkern_st>& kernel);
 
 /// Whether the handle names a living object of its kind.
 [[nodiscard]] bool living(CUcontext context);
@@ -257,6 +267,8 @@ void forget_handles_of(CUcontext context);
 [[nodiscard]] CUresult enter(CUcontext& context);
 /// The same; the context stays while it is held.
 [[nodiscard]] CUresult enter(std::shared_ptr<CUctx_st>& context);
+/// The current context if it is of that device, else the device's primary one, or null.
+[[nodiscard]] std::shared_ptr<CUctx_st> context_on(CUdevice device);
 /// As cuCtxGetStreamPriorityRange tells them; without effect.
 inline constexpr int kLeastPriority = 0;
 inline constexpr int kGreatestPriority = -5;
@@ -289,7 +301,8 @@ CUresult guarded(Work&& work) noexcept {
 void log(CUlogLevel level, const std::string& text);
 /// Logs the text as an error and returns `result`.
 CUresult refuse(CUresult result, const std::string& text);
-/// Whether messages also go to standard error when nobody has registered; the stand-in sets it.
+/// Whether messages also go to standard error when nobody has registered; the stand-in sets it. A
+/// text is written there once, however often it is logged.
 void log_to_standard_error(bool on) noexcept;
 
 // streams.cpp -----------------------------------------------------------------------------------

@@ -1,6 +1,10 @@
 // src/driver/standin/older.cpp - older symbols in terms of newer ones, and hints
-#include <cstring>
+#include <dlfcn.h>
 
+#include <cstring>
+#include <string_view>
+
+#include "driver/emulated/state.hpp"
 #include "driver/standin/standin.hpp"
 
 namespace ptxgen::inline v0::driver {
@@ -15,6 +19,27 @@ CUDA_KERNEL_NODE_PARAMS with_new_members(const OldKernelNodeParams& old) {
   CUDA_KERNEL_NODE_PARAMS parameters{};
   std::memcpy(&parameters, &old, sizeof old);
   return parameters;
+}
+
+/// Whether code is NVRTC's or nvJitLink's, which ask for tables and compile as well without them.
+bool does_without_tables(const void* code) {
+  Dl_info found{};
+  if (dladdr(code, &found) == 0 || found.dli_fname == nullptr) return false;
+  std::string_view file = found.dli_fname;
+  file.remove_prefix(file.rfind('/') + 1);
+  return file.starts_with("libnvrtc") || file.starts_with("libnvJitLink");
+}
+
+CUresult refuse_tables() noexcept {
+  int version = 0;
+  (void)table().driver_get_version(&version);  // decides where the log goes
+  try {
+    return emulated::refuse(CUDA_ERROR_NOT_SUPPORTED,
+                            "cuGetExportTable: the emulated driver has no private tables; the CUDA "
+                            "runtime asks for them, and programs on the runtime do not run here");
+  } catch (...) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
 }
 
 /// What every call says that needs a context and does nothing more.
@@ -99,6 +124,13 @@ CUresult cuGraphExecKernelNodeSetParams(CUgraphExec executable, CUgraphNode node
   if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const CUDA_KERNEL_NODE_PARAMS newer = with_new_members(*parameters);
   return table().graph_exec_kernel_node_set_params(executable, node, &newer);
+}
+
+CUresult cuGetExportTable(const void** export_table, const CUuuid* id) {
+  if (export_table == nullptr || id == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *export_table = nullptr;
+  const void* const caller = __builtin_return_address(0);
+  return does_without_tables(caller) ? CUDA_ERROR_NOT_SUPPORTED : refuse_tables();
 }
 
 CUresult cuProfilerStart() { return need_context(); }

@@ -1,6 +1,5 @@
 // src/driver/standin/refused.cpp - functions of libcuda that are not emulated
 #include <string>
-#include <string_view>
 
 #include "driver/emulated/state.hpp"
 #include "driver/standin/standin.hpp"
@@ -13,11 +12,8 @@ CUresult refuse(const char* symbol) noexcept {
   int version = 0;
   (void)standin::table().driver_get_version(&version);
   try {
-    std::string text = std::string(symbol) + ": the emulated driver has no such function";
-    if (std::string_view(symbol) == "cuGetExportTable") {
-      text += "; the CUDA runtime asks for it, and programs on the runtime do not run here";
-    }
-    emulated::log(CU_LOG_LEVEL_ERROR, text);
+    emulated::log(CU_LOG_LEVEL_ERROR,
+                  std::string(symbol) + ": the emulated driver has no such function");
   } catch (...) {
     return CUDA_ERROR_OUT_OF_MEMORY;
   }

@@ -135,8 +135,8 @@ def part_images():
     loads(ptx, 0)
     loads(image("ptx.fatbin", "-fatbin", "--no-compress", both[0]), 0)
     loads(image("both.fatbin", "-fatbin", "--no-compress", *both), 0)
-    loads(image("packed.fatbin", "-fatbin", "-Xfatbin=-compress-all", both[0]), 209,
-          "--no-compress")
+    loads(image("default.fatbin", "-fatbin", both[0]), 0)
+    loads(image("packed.fatbin", "-fatbin", "-Xfatbin=-compress-all", both[0]), 0)
     loads(image("binary.fatbin", "-fatbin", "--no-compress", both[1]), 209)
     loads(image("saxpy.cubin", "-cubin", "-arch=sm_90"), 209, "cubin")
 
