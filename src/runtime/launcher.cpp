@@ -169,6 +169,14 @@ LaunchRecord Launcher::launch(const BuiltKernel& kernel, const LaunchGeometry& g
   return {kernel.name(), {}, {}, geometry, 1, cached};
 }
 
+LaunchRecord Launcher::launch(const Function& function, const LaunchGeometry& geometry,
+                              std::span<const std::byte> arguments, const Stream& stream,
+                              const LaunchOptions& options) const {
+  function.launch(stream, geometry, arguments, options);
+  if (stream.is_borrowed()) state_->keep_if_captured(function, stream);
+  return {function.name(), {}, {}, geometry, 1, true};
+}
+
 Function Launcher::load(const ptx::Module& module, std::string_view entry) const {
   bool cached = false;
   return state_->module_of(module, entry, nullptr, cached).function();

@@ -117,6 +117,12 @@ void Launcher::State::keep_if_captured(const CachedModule& module, const Stream&
   kept.try_emplace(module.function().handle(), module);
 }
 
+void Launcher::State::keep_if_captured(const Function& function, const Stream& stream) const {
+  if (!stream.capturing()) return;
+  const std::lock_guard lock(kept_mutex);
+  kept_functions.try_emplace(function.handle(), function);
+}
+
 void Launcher::State::remember_stages(std::string_view kernel, const CachedModule& module) const {
   const std::lock_guard lock(stages_mutex);
   last_stages.insert_or_assign(std::string(kernel), module.record().stages);

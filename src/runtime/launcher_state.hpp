@@ -230,6 +230,7 @@ struct Launcher::State {
   /// A host that captures a stream of its own gets a graph that we do not see: what is launched
   /// into it stays loaded for the launcher's lifetime.
   void keep_if_captured(const CachedModule& module, const Stream& stream) const;
+  void keep_if_captured(const Function& function, const Stream& stream) const;
   void remember_stages(std::string_view kernel, const CachedModule& module) const;
 
   /// What a request of `prepare` asks for; "gemv" is replaced by what serves it. Without a
@@ -316,6 +317,7 @@ struct Launcher::State {
 
   mutable std::mutex kept_mutex;
   mutable std::map<driver::CUfunction, CachedModule> kept;
+  mutable std::map<driver::CUfunction, Function> kept_functions;
 
   mutable std::mutex stages_mutex;
   mutable std::map<std::string, StageTimes, std::less<>> last_stages;
