@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "ptx/requirements.hpp"
+#include "ptx/row_shape.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"
 
@@ -299,20 +300,8 @@ class OperandCheck {
       return {};
     }
     if (o.base != OperandKind::Symbol) return {};
-    return address_of_symbol(space_of_address(spec), {o.id}, position);
-  }
-
-  // The space of the opcode that belongs to an address: the first space to the first address, the
-  // second to the second (`cp.async.ca.shared.global [to], [from], 4`), generic if there is none.
-  Space space_of_address(const OperandSpec& spec) const {
-    auto before = std::count_if(row_.operands.data(), &spec, [](const OperandSpec& earlier) {
-      return earlier.role == OperandRole::Memory;
-    });
-    for (const Modifier word : instruction_.modifiers) {
-      const Space space = space_of(word);
-      if (space != Space::Generic && before-- == 0) return space;
-    }
-    return Space::Generic;
+    return address_of_symbol(space_of(instruction_.get(address_field(row_, spec))), {o.id},
+                             position);
   }
 
   // `ld.shared [x]` of an `x` in .global would read an unrelated place of shared memory.
