@@ -210,7 +210,12 @@ CUresult enter(CUcontext& context) {
   return result;
 }
 
-emulator::Options default_options() { return {}; }
+emulator::Options default_options() {
+  emulator::Options options;
+  // A program that was written for hardware may well launch more than anybody wants to wait for.
+  options.max_launch_instructions = 0;
+  return options;
+}
 
 CUresult set_launch_options(CUcontext handle, const emulator::Options& options) {
   return guarded([&] {
