@@ -267,7 +267,7 @@ void bench_command(const Options& options, int& exit_code) {
   const DeviceChoice choice =
       choose_device(options.device, options.gpu.empty() ? "" : "--gpu", settings);
   const Plan plan = plan_of(options, choice.emulator);
-  const ptx::Gpu gpu = chosen_gpu(options.gpu, choice, "sm_90");
+  const ptx::Gpu gpu = chosen_gpu(options.gpu, choice, {});
   NewFile csv = options.csv.empty() ? NewFile::with_free_name(default_csv(options))
                                     : NewFile::named(options.csv, options.overwrite);
   const Device device = open_device(choice, gpu, settings);

@@ -208,8 +208,7 @@ void gemv_command(const Options& options, int& exit_code) {
   job.target = target_of(options);
   const DeviceChoice choice =
       choose_device(options.device, options.gpu.empty() ? "" : "--gpu", settings);
-  const ptx::Gpu gpu =
-      chosen_gpu(options.gpu, choice, options.target.empty() ? "sm_89" : options.target);
+  const ptx::Gpu gpu = chosen_gpu(options.gpu, choice, options.target);
   const Device device = open_device(choice, gpu, settings);
   const DeviceInfo& info = device.info();
   const GemvProblem& problem = job.problem;

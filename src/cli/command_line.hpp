@@ -65,4 +65,8 @@ class Command {
   CLI::App& app_;
 };
 
+/// What to say of a call that could not be read: a misspelt command or option and the nearest name.
+/// Empty where the parser's own message says more.
+[[nodiscard]] std::string misspelling(const CLI::App& app, int argc, char** argv);
+
 }  // namespace ptxgen::cli

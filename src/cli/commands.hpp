@@ -50,6 +50,9 @@ constexpr std::uint64_t kMaxTextBytes = std::uint64_t{1} << 30;
 [[nodiscard]] std::string input_name(const std::string& path);
 /// Writes to the file, or to standard output if `path` is empty or "-". Throws `Error` (stage io).
 void write_output(const std::string& path, std::string_view bytes);
+/// Throws `UsageError` that begins with `option` where a file of that name cannot be written: it is
+/// a folder or read-only, or its folder is missing or read-only. Nothing is created or changed.
+void check_writable(const std::string& option, const std::string& path);
 enum class Stream { Out, Err };
 /// Whether standard output or error is a terminal.
 [[nodiscard]] bool is_terminal(Stream stream) noexcept;

@@ -2,6 +2,7 @@
 #include "cli/library_kernel.hpp"
 
 #include "cli/commands.hpp"
+#include "cli/nearest.hpp"
 #include "cli/numbers.hpp"
 
 namespace ptxgen::cli {
@@ -48,8 +49,10 @@ void assign(const CatalogEntry& kernel, std::vector<std::uint64_t>& values,
     values[i] = value_of(parameter, number);
     return;
   }
-  throw UsageError("kernel '" + std::string(kernel.name) + "' has no parameter '" + name +
-                   "'; it has: " + known_parameters(kernel));
+  std::vector<std::string> names;
+  for (const ParameterInfo& parameter : kernel.parameters) names.emplace_back(parameter.name);
+  throw UsageError("kernel '" + std::string(kernel.name) + "' has no parameter '" + name + "'" +
+                   did_you_mean(name, names) + "; it has: " + known_parameters(kernel));
 }
 
 }  // namespace
@@ -74,7 +77,10 @@ LibraryKernel library_kernel(const std::string& name, const std::vector<std::str
   LibraryKernel kernel;
   kernel.entry = find_kernel(name);
   if (kernel.entry == nullptr) {
-    throw UsageError("there is no kernel '" + name + "'; there are: " + known_kernels());
+    std::vector<std::string> names;
+    for (const CatalogEntry& entry : catalog()) names.emplace_back(entry.name);
+    throw UsageError("there is no kernel '" + name + "'" + did_you_mean(name, names) +
+                     "; there are: " + known_kernels());
   }
   for (const ParameterInfo& parameter : kernel.entry->parameters) {
     kernel.values.push_back(parameter.default_value);

@@ -51,4 +51,19 @@ float real_number(std::string_view option, std::string_view text) {
   throw UsageError(with_value(option, text) + ": expects a number, as 0.5 or 1e-3");
 }
 
+emulator::Dim3 dimensions(std::string_view option, std::string_view text) {
+  emulator::Dim3 size;
+  std::string_view rest = text;
+  for (std::uint32_t* part : {&size.x, &size.y, &size.z}) {
+    const std::size_t comma = rest.find(',');
+    const auto value = parse_whole(rest.substr(0, comma), 1, 0xffffffff);
+    if (!value) break;
+    *part = static_cast<std::uint32_t>(*value);
+    if (comma == std::string_view::npos) return size;
+    rest.remove_prefix(comma + 1);
+  }
+  throw UsageError(with_value(option, text) +
+                   ": expects X[,Y[,Z]], whole numbers in 1..4294967295, or 2^E");
+}
+
 }  // namespace ptxgen::cli

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "ptxgen/emulator/emulator.hpp"
+
 namespace ptxgen::cli {
 
 /// A whole number in min..max, in decimal or as 2^E with E below 64; nothing for any other text.
@@ -17,6 +19,9 @@ namespace ptxgen::cli {
                                          std::uint64_t min, std::uint64_t max);
 /// A finite number. Throws `UsageError` that names the option.
 [[nodiscard]] float real_number(std::string_view option, std::string_view text);
+
+/// `X[,Y[,Z]]`, what is left out being 1. Throws `UsageError` that names the option.
+[[nodiscard]] emulator::Dim3 dimensions(std::string_view option, std::string_view text);
 
 /// What messages call an option and its value: "--n 0", "-p k=0".
 [[nodiscard]] std::string with_value(std::string_view option, std::string_view text);

@@ -37,7 +37,7 @@ TEST_CASE("gemv generates, runs and compares") {
     CHECK(report.at("stages_us").at(stage).is_number());
   }
   CHECK(report.at("device") == "emulator");
-  CHECK(report.at("gpu") == "rtx4090");
+  CHECK(report.at("gpu") == "h200");
   CHECK(report.at("module") == "compiled");
   const json& loads = report.at("counters").at("global_load");
   CHECK(loads.at("sectors") == loads.at("ideal_sectors"));
