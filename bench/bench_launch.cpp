@@ -182,10 +182,13 @@ void plan(benchmark::State& state, const Rig& rig) {
   measure(state, [&] { rig.plan.launch(); });
 }
 
-// The usual output, and the shortest processor time of each row for the sums at the end: nothing
-// here waits, and what else the machine does is not the launcher's.
-class Reporter : public benchmark::ConsoleReporter {
+// The output that --benchmark_format asks for, and the shortest processor time of each row for the
+// sums at the end: nothing here waits, and what else the machine does is not the launcher's.
+class Reporter : public benchmark::BenchmarkReporter {
  public:
+  explicit Reporter(benchmark::BenchmarkReporter& out) : out_(out) {}
+  bool ReportContext(const Context& context) override { return out_.ReportContext(context); }
+  void Finalize() override { out_.Finalize(); }
   void ReportRuns(const std::vector<Run>& runs) override {
     for (const Run& run : runs) {
       failed = failed || run.error_occurred;
@@ -194,10 +197,13 @@ class Reporter : public benchmark::ConsoleReporter {
       const auto [at, fresh] = best.emplace(run.run_name.function_name, ns);
       if (!fresh) at->second = std::min(at->second, ns);
     }
-    ConsoleReporter::ReportRuns(runs);
+    out_.ReportRuns(runs);
   }
   std::map<std::string, double> best;
   bool failed = false;
+
+ private:
+  benchmark::BenchmarkReporter& out_;
 };
 
 void print_difference(const Reporter& reporter, const char* name, double limit) {
@@ -219,7 +225,7 @@ int main(int argc, char** argv) {
   benchmark::RegisterBenchmark("launch/launcher_problem", launcher_problem, std::cref(rig));
   benchmark::RegisterBenchmark("launch/launcher_coalesced", launcher_coalesced, std::cref(rig));
   benchmark::RegisterBenchmark("launch/plan", plan, std::cref(rig));
-  Reporter reporter;
+  Reporter reporter(*benchmark::CreateDefaultDisplayReporter());
   benchmark::RunSpecifiedBenchmarks(&reporter);
   print_difference(reporter, "launch/launcher_gemv", 150);
   print_difference(reporter, "launch/launcher_problem", 150);

@@ -1,6 +1,8 @@
 // ptxgen/analysis.hpp - facts about PTX: control flow, dominators, loops, registers, uniformity
 #pragma once
 
+#include "ptxgen/support/language.hpp"
+
 #include "ptxgen/analysis/affine.hpp"
 #include "ptxgen/analysis/cfg.hpp"
 #include "ptxgen/analysis/graph.hpp"

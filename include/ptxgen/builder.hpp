@@ -1,6 +1,8 @@
 // ptxgen/builder.hpp - the typed kernel builder
 #pragma once
 
+#include "ptxgen/support/language.hpp"
+
 #include "ptxgen/builder/functions.hpp"
 #include "ptxgen/builder/kernel.hpp"
 #include "ptxgen/builder/kernel_builder.hpp"

@@ -1,6 +1,8 @@
 // ptxgen/emulator.hpp - running PTX on the CPU, with sanitizers and counters
 #pragma once
 
+#include "ptxgen/support/language.hpp"
+
 #include "ptxgen/emulator/arguments.hpp"
 #include "ptxgen/emulator/counters.hpp"
 #include "ptxgen/emulator/emulator.hpp"

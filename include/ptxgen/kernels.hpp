@@ -1,6 +1,8 @@
 // ptxgen/kernels.hpp - the library's kernels
 #pragma once
 
+#include "ptxgen/support/language.hpp"
+
 #include "ptxgen/kernels/elementwise.hpp"
 #include "ptxgen/kernels/gemv.hpp"
 #include "ptxgen/kernels/gemv/kernel.hpp"

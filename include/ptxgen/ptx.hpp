@@ -1,6 +1,8 @@
 // ptxgen/ptx.hpp - PTX: types, op table, IR, printer, parser, verifier, targets
 #pragma once
 
+#include "ptxgen/support/language.hpp"
+
 #include "ptxgen/ptx/finding.hpp"
 #include "ptxgen/ptx/ir.hpp"
 #include "ptxgen/ptx/ops.hpp"

@@ -1,6 +1,8 @@
 // ptxgen/ptxgen.hpp - the whole library in one include
 #pragma once
 
+#include "ptxgen/support/language.hpp"
+
 #include "ptxgen/analysis.hpp"
 #include "ptxgen/builder.hpp"
 #include "ptxgen/driver.hpp"

@@ -1,6 +1,8 @@
 // ptxgen/runtime.hpp - devices, modules, launches, assembling, compiling
 #pragma once
 
+#include "ptxgen/support/language.hpp"
+
 #include "ptxgen/runtime/assembler.hpp"
 #include "ptxgen/runtime/buffer.hpp"
 #include "ptxgen/runtime/compile.hpp"

@@ -1,6 +1,8 @@
 // ptxgen/support.hpp - errors, call sites, text buffers, log and trace
 #pragma once
 
+#include "ptxgen/support/language.hpp"
+
 #include "ptxgen/support/error.hpp"
 #include "ptxgen/support/log.hpp"
 #include "ptxgen/support/observe.hpp"

@@ -312,6 +312,30 @@ bool Inductions::starts(std::uint32_t loop, std::uint32_t variable, Relation rel
 }
 
 bool Inductions::wrap_excluded(std::uint32_t loop, const LoopTest& test, bool is_signed) const {
+  return wrap_excluded(loop, test, is_signed, ~std::uint64_t{0});
+}
+
+std::optional<std::uint64_t> Inductions::wrap_limit(std::uint32_t loop, const LoopTest& test,
+                                                    bool is_signed) const {
+  if (!test.goes_on || loops_[loop].entries.size() != 1) return std::nullopt;
+  const LoopComparison& c = *test.goes_on;
+  const Induction& variable = loops_[loop].variables[c.value.variable];
+  if (c.bound.kind != LoopTerm::Kind::Version || !variable.step.constant()) return std::nullopt;
+  const bool down = variable.down();
+  const Ordinal order{variable.bits, is_signed, down};
+  const Relation relation = down ? mirrored(c.relation) : c.relation;
+  if (relation != Relation::Lt && relation != Relation::Le) return std::nullopt;
+  const std::uint64_t step = (down ? 0 - variable.step.value : variable.step.value) & order.mask();
+  if (step == 0) return std::nullopt;
+  const std::uint64_t limit = order.mask() - step + (relation == Relation::Lt ? 1 : 0);
+  const Range known = range(loop, c.bound, variable.bits, is_signed);
+  if (order(down ? known.least : known.greatest) <= limit) return std::nullopt;
+  if (!wrap_excluded(loop, test, is_signed, limit)) return std::nullopt;
+  return order(limit);
+}
+
+bool Inductions::wrap_excluded(std::uint32_t loop, const LoopTest& test, bool is_signed,
+                               std::uint64_t assumed) const {
   if (!test.goes_on || !test.every_turn) return false;
   const LoopComparison& c = *test.goes_on;
   const Induction& variable = loops_[loop].variables[c.value.variable];
@@ -378,7 +402,8 @@ bool Inductions::wrap_excluded(std::uint32_t loop, const LoopTest& test, bool is
     });
   };
   for (const LoopTerm& bound : bounds) {
-    const std::uint64_t most = greatest(range(loop, bound, variable.bits, is_signed));
+    const std::uint64_t most =
+        std::min(assumed, greatest(range(loop, bound, variable.bits, is_signed)));
     bool later = false, first_in = false;  // values behind the first; the first
     switch (relation) {
       case Relation::Lt:

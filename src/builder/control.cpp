@@ -1,12 +1,16 @@
 // src/builder/control.cpp - labels, barriers, warp operations, any instruction, raw PTX
 #include "ptxgen/builder/control.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
 #include "builder/rows.hpp"
+#include "ptx/row_shape.hpp"
+#include "ptxgen/ptx/operand_specs.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/verifier.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -190,7 +194,12 @@ void Control::emit(ptx::Op op, std::span<const ptx::Modifier> words,
   std::array<const ptx::OperandSpec*, ptx::kMaxOperands> specs{};
   if (fit_row(form, {lowered.data(), count}, true, statement, &specs)) {
     for (std::size_t i = 0; i < count; ++i) {
-      check_element(operands[i], ptx::operand_type(statement, *specs[i]), specs[i]->relaxed, i);
+      const Operand& operand = operands[i];
+      if (specs[i]->role == ptx::OperandRole::Memory && operand.kind_ == Operand::Kind::Memory) {
+        check_space(statement, *specs[i], operand.space_, i, operand.argument_.site);
+      } else {
+        check_element(operand, ptx::operand_type(statement, *specs[i]), specs[i]->relaxed, i);
+      }
     }
   }
   append(form, {lowered.data(), count}, site, true);
@@ -226,6 +235,53 @@ void Control::check_element(const Operand& operand, ptx::Type wanted, bool relax
 }
 
 namespace {
+
+std::string opcode_of(const ptx::Instruction& statement) {
+  std::string text(ptx::info(statement.op).mnemonic);
+  for (const ptx::Modifier word : statement.modifiers) {
+    if (word != ptx::Modifier::none) text += "." + std::string(ptx::name(word));
+  }
+  return text;
+}
+
+// "shared memory", "any memory" of a generic pointer.
+std::string memory_of(ptx::Modifier space) {
+  return space == ptx::Modifier::none ? "any memory (it is generic)"
+                                      : std::string(ptx::name(space)) + " memory";
+}
+
+bool row_admits(const ptx::OpInfo& row, ptx::Field field, ptx::Modifier word) {
+  for (const ptx::ModifierSlot& slot : row.modifier_slots()) {
+    if (slot.field != field) continue;
+    if (word == ptx::Modifier::none) return slot.optional;
+    const auto admitted = ptx::words(slot);
+    return std::find(admitted.begin(), admitted.end(), word) != admitted.end();
+  }
+  return word == ptx::Modifier::none;
+}
+
+// What to write instead where an opcode expects an address in `wanted` and gets one in `given`.
+std::string space_cure(const ptx::Instruction& statement, ptx::Field field, ptx::Modifier wanted,
+                       ptx::Modifier given) {
+  const bool admitted = row_admits(ptx::info(statement.op), field, given);
+  std::string word;
+  if (admitted) {
+    word = given == ptx::Modifier::none ? "leave out the word ." + std::string(ptx::name(wanted))
+                                        : "write the word ." + std::string(ptx::name(given));
+    if (given != ptx::Modifier::none && wanted != ptx::Modifier::none) {
+      word += " in place of ." + std::string(ptx::name(wanted));
+    }
+  }
+  std::string pass;
+  if (wanted == ptx::Modifier::none) {
+    pass = "pass cvta(pointer), its generic address";
+  } else if (given == ptx::Modifier::none) {
+    pass = "pass the pointer that cvta_to<>() gives";
+  } else {
+    pass = "pass a pointer into " + memory_of(wanted);
+  }
+  return word.empty() ? pass : word + ", or " + pass;
+}
 
 std::string text_of(const ptx::Module& module, const ptx::Operand& operand) {
   char digits[24];
@@ -268,30 +324,66 @@ bool is_word(char c) {
 
 }  // namespace
 
-void Control::raw(std::string_view text, std::initializer_list<Operand> outputs,
-                  std::initializer_list<Operand> inputs, Site site) {
-  check_open(site);
-  if (guard_.present()) {
-    fail("bad-operand", "raw PTX cannot stand in guarded(): write the guard into the text", site);
-  }
-  Transaction transaction(*this);
+void Control::check_space(const ptx::Instruction& statement, const ptx::OperandSpec& spec,
+                          ptx::Modifier given, std::size_t place, Site site) {
+  const ptx::Field field = ptx::address_field(ptx::info(statement.op), spec);
+  const ptx::Modifier wanted = statement.get(field);
+  // Addresses of a block's own shared memory are addresses of its cluster's as well.
+  const bool fits = wanted == ptx::Modifier::shared_cta ? given == ptx::Modifier::shared
+                    : wanted == ptx::Modifier::shared_cluster
+                        ? ptx::space_of(given) == ptx::Space::Shared
+                        : wanted == given;
+  if (fits) return;
+  const std::string opcode = "'" + opcode_of(statement) + "'";
+  fail("space-mismatch",
+       "operand " + std::to_string(place + 1) + " of " + opcode + " is a pointer into " +
+           memory_of(given) + ", but " +
+           (wanted == ptx::Modifier::none
+                ? "the opcode names no state space and reads it as a generic address"
+                : "the opcode reads it as an address in ." + std::string(ptx::name(wanted))) +
+           "; rule: an address counts in one state space, which the opcode has to name; cure: " +
+           space_cure(statement, field, wanted, given),
+       site);
+}
+
+struct Control::RawOperands {
+  struct Pointer {
+    ptx::Operand operand;
+    ptx::Modifier space;
+    SourceLocation site;
+  };
   std::vector<std::string> names;
+  std::vector<Pointer> pointers;
+};
+
+Control::RawOperands Control::raw_operands(std::initializer_list<Operand> outputs,
+                                           std::initializer_list<Operand> inputs, Site site) {
+  RawOperands operands;
   for (const auto& list : {outputs, inputs}) {
     for (const Operand& operand : list) {
-      const bool output = names.size() < outputs.size();
+      const bool output = operands.names.size() < outputs.size();
       if (output && (operand.kind_ != Operand::Kind::Plain || !operand.argument_.variable)) {
         fail("bad-operand", "an output of raw() is a Var: a Value is computed only once", site);
       }
-      names.push_back(text_of(module_, lower(operand)));
+      const ptx::Operand lowered = lower(operand);
+      operands.names.push_back(text_of(module_, lowered));
+      if (operand.kind_ == Operand::Kind::Memory) {
+        operands.pointers.push_back({lowered, operand.space_, operand.argument_.site});
+      }
     }
   }
+  return operands;
+}
+
+std::string Control::replaced(std::string_view text, const RawOperands& operands, Site site) {
+  const std::vector<std::string>& names = operands.names;
   std::vector<bool> used(names.size());
-  std::string replaced;
+  std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool starts = text[i] == '$' && i + 1 < text.size() && text[i + 1] >= '0' &&
                         text[i + 1] <= '9' && (i == 0 || !is_word(text[i - 1]));
     if (!starts) {
-      replaced += text[i];
+      result += text[i];
       continue;
     }
     std::size_t number = 0;
@@ -300,25 +392,36 @@ void Control::raw(std::string_view text, std::initializer_list<Operand> outputs,
     }
     if (number >= names.size()) {
       fail("bad-operand",
-           "raw PTX names $" + std::to_string(number) + ", but has " +
-               std::to_string(names.size()) + " outputs and inputs",
+           "raw PTX names $" + std::to_string(number) + ", but the call has " +
+               count_text(names.size(), "operand") + ", outputs and inputs together",
            site);
     }
     used[number] = true;
-    replaced += names[number];
+    result += names[number];
   }
   for (std::size_t i = 0; i < used.size(); ++i) {
     if (!used[i]) {
       fail("bad-operand", "raw PTX does not use its operand $" + std::to_string(i), site);
     }
   }
-  if (replaced.find(".reg") != std::string::npos) replaced = "{\n" + replaced + "\n}";
+  if (result.find(".reg") != std::string::npos) result = "{\n" + result + "\n}";
+  return result;
+}
 
+void Control::insert(std::string_view text, std::initializer_list<Operand> outputs,
+                     std::initializer_list<Operand> inputs, bool unknown, Site site) {
+  check_open(site);
+  if (guard_.present()) {
+    fail("bad-operand", "raw PTX cannot stand in guarded(): write the guard into the text", site);
+  }
+  Transaction transaction(*this);
+  const RawOperands operands = raw_operands(outputs, inputs, site);
+  const std::string statements = replaced(text, operands, site);
   ptx::Function& f = function();
   const std::size_t first = f.body.size();
   const std::size_t symbols = module_.symbols.size();
   try {
-    ptx::parse_into(module_, 0, replaced);
+    ptx::parse_into(module_, 0, statements);
   } catch (Error& error) {
     error.stage = Stage::Build;
     error.site = site;
@@ -333,16 +436,42 @@ void Control::raw(std::string_view text, std::initializer_list<Operand> outputs,
            site);
     }
   }
+  check_inserted(first, operands, unknown, site);
+  transaction.keep();
+}
+
+void Control::check_inserted(std::size_t first, const RawOperands& operands, bool unknown,
+                             Site site) {
+  ptx::Function& f = function();
   const std::uint32_t number = add_site(site);
   for (std::size_t i = first; i < f.body.size(); ++i) {
-    f.body[i].site = number;
-    f.body[i].line = 0;
-    if (f.body[i].kind != ptx::StatementKind::Instruction) continue;
-    ptx::InstructionFault fault = ptx::check_operands(module_, f, f.body[i]);
-    if (fault.rule.empty()) fault = ptx::check_target(f, f.body[i], target_name_, {255, 255});
+    ptx::Instruction& statement = f.body[i];
+    statement.site = number;
+    statement.line = 0;
+    if (statement.kind == ptx::StatementKind::Unknown && !unknown) {
+      fail("unknown-instruction",
+           "raw PTX has an instruction that the op table lacks: '" +
+               std::string(module_.text(statement.text)) +
+               "'; rule: raw() takes what the table can check; cure: mend the spelling, or use "
+               "raw_unchecked() for an instruction newer than the table",
+           site);
+    }
+    if (statement.kind != ptx::StatementKind::Instruction) continue;
+    ptx::InstructionFault fault = ptx::check_operands(module_, f, statement);
+    if (fault.rule.empty()) fault = ptx::check_target(f, statement, target_name_, {255, 255});
     if (!fault.rule.empty()) fail(fault.rule, std::move(fault.message), site);
+    const ptx::OperandSpecs specs(f, statement);
+    for (std::size_t n = 0; n < statement.operand_count; ++n) {
+      if (specs[n] == nullptr || specs[n]->role != ptx::OperandRole::Memory) continue;
+      const ptx::Operand& address = f.operands_of(statement)[n];
+      for (const RawOperands::Pointer& pointer : operands.pointers) {
+        if (address.base == ptx::OperandKind::Register && address.id == pointer.operand.id &&
+            address.index == pointer.operand.index && address.value == pointer.operand.value) {
+          check_space(statement, *specs[n], pointer.space, n, pointer.site);
+        }
+      }
+    }
   }
-  transaction.keep();
 }
 
 }  // namespace detail

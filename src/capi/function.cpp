@@ -3,33 +3,11 @@
 #include <utility>
 
 #include "capi/objects.hpp"
-#include "ptxgen/ptx/names.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::capi;
 
 namespace ptxgen::inline v0::capi {
-
-Signature signature_of(const ptx::Module& module, const ptx::Function& entry) {
-  Signature signature;
-  std::uint64_t end = 0;
-  for (const ptx::Variable& variable : entry.parameters) {
-    const std::uint64_t alignment = std::max<std::uint32_t>(ptx::natural_alignment(variable), 1);
-    Parameter parameter;
-    parameter.name = module.text(variable.name);
-    // An array of bytes is a structure: only its size is known.
-    parameter.type =
-        variable.dimensions.empty() && variable.vector == 1 ? variable.type : ptx::Type::none;
-    end = (end + alignment - 1) / alignment * alignment;
-    parameter.offset = static_cast<std::uint32_t>(end);
-    parameter.size = static_cast<std::uint32_t>(ptx::size_in_bytes(variable));
-    parameter.pointer = variable.pointer;
-    parameter.space = variable.pointer_space;
-    end += parameter.size;
-    signature.parameters.push_back(std::move(parameter));
-  }
-  return signature;
-}
 
 namespace {
 
@@ -39,88 +17,39 @@ namespace {
   throw std::move(error.refresh());
 }
 
-bool is_float(ptx::Type type) noexcept {
+LaunchValue::Kind kind_of(ptxgen_type type) noexcept {
   switch (type) {
-    case ptx::Type::f16:
-    case ptx::Type::f16x2:
-    case ptx::Type::bf16:
-    case ptx::Type::bf16x2:
-    case ptx::Type::f32:
-    case ptx::Type::f64:
-      return true;
+    case PTXGEN_INTEGER:
+      return LaunchValue::Kind::Integer;
+    case PTXGEN_FLOAT:
+      return LaunchValue::Kind::Float;
+    case PTXGEN_POINTER:
+      return LaunchValue::Kind::Pointer;
     default:
-      return false;
+      return LaunchValue::Kind::Bytes;
   }
-}
-
-/// Types that hold bits of any meaning.
-bool is_untyped(ptx::Type type) noexcept {
-  switch (type) {
-    case ptx::Type::none:
-    case ptx::Type::b8:
-    case ptx::Type::b16:
-    case ptx::Type::b32:
-    case ptx::Type::b64:
-    case ptx::Type::b128:
-      return true;
-    default:
-      return false;
-  }
-}
-
-/// Why an argument of that kind is none for the parameter; empty: it is one.
-std::string_view mismatch(const Parameter& parameter, ptxgen_type type) noexcept {
-  if (type == PTXGEN_ANY) return {};
-  if (type == PTXGEN_POINTER) {
-    return parameter.size == 8 && !is_float(parameter.type) ? std::string_view{} : "a pointer";
-  }
-  if (parameter.pointer) return type == PTXGEN_FLOAT ? "a float" : std::string_view{};
-  if (is_untyped(parameter.type)) return {};
-  const bool wants_float = is_float(parameter.type);
-  if (type == PTXGEN_FLOAT && !wants_float) return "a float";
-  if (type == PTXGEN_INTEGER && wants_float) return "an integer";
-  return {};
-}
-
-std::string type_text(const Parameter& parameter) {
-  std::string text = parameter.type == ptx::Type::none
-                         ? std::to_string(parameter.size) + " bytes"
-                         : "." + std::string(ptx::name(parameter.type));
-  if (parameter.pointer) text += " (a pointer)";
-  return text;
 }
 
 }  // namespace
 
 std::vector<std::byte> pack(std::string_view kernel, const Signature& signature,
                             std::span<const ptxgen_argument> arguments) {
-  if (arguments.size() != signature.parameters.size()) {
-    refuse(kernel, std::to_string(arguments.size()) + " arguments were given, " +
-                       std::string(kernel) + " has " + std::to_string(signature.parameters.size()) +
-                       " parameters");
-  }
-  std::vector<std::byte> block(signature.size());
+  std::vector<LaunchValue> values;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const ptxgen_argument& argument = arguments[i];
-    const Parameter& parameter = signature.parameters[i];
-    const std::string which =
-        "argument " + std::to_string(i + 1) + " (parameter " + parameter.name + ")";
-    if (argument.value == nullptr) throw UsageError{"null", which + " has no value"};
+    const auto which = [&] {
+      const bool named = i < signature.parameters.size();
+      return "argument " + std::to_string(i + 1) +
+             (named ? " (parameter " + signature.parameters[i].name + ")" : "");
+    };
+    if (argument.value == nullptr) throw UsageError{"null", which() + " has no value"};
     if (argument.type < PTXGEN_ANY || argument.type > PTXGEN_POINTER) {
-      throw UsageError{"out-of-range", which + " has the type " + std::to_string(argument.type) +
+      throw UsageError{"out-of-range", which() + " has the type " + std::to_string(argument.type) +
                                            "; PTXGEN_ANY, _INTEGER, _FLOAT and _POINTER are types"};
     }
-    if (argument.bytes != parameter.size) {
-      refuse(kernel, which + " has " + std::to_string(argument.bytes) + " bytes, " +
-                         type_text(parameter) + " takes " + std::to_string(parameter.size));
-    }
-    if (const std::string_view is = mismatch(parameter, argument.type); !is.empty()) {
-      refuse(kernel,
-             which + " is " + std::string(is) + ", the kernel takes " + type_text(parameter));
-    }
-    std::memcpy(block.data() + parameter.offset, argument.value, parameter.size);
+    values.emplace_back(kind_of(argument.type), argument.value, argument.bytes);
   }
-  return block;
+  return pack_arguments(kernel, signature, values);
 }
 
 ptxgen_geometry to_c(const LaunchGeometry& geometry) noexcept {

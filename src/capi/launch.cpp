@@ -1,8 +1,8 @@
 // src/capi/launch.cpp - launches and plans of the library's kernels
-#include <algorithm>
 #include <utility>
 
 #include "capi/objects.hpp"
+#include "runtime/library_keys.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::capi;
@@ -203,10 +203,7 @@ ptxgen_status ptxgen_prepare(ptxgen_device* device, const ptxgen_kernel_request*
       const std::string_view name = need_text(request.kernel, "requests.kernel");
       const KernelValues chosen = kernel_values(
           name, need_array(request.parameters, request.parameter_count, "requests.parameters"));
-      KernelRequest one;
-      one.kernel = name;
-      std::copy(chosen.values.begin(), chosen.values.end(), one.values.begin());
-      wanted.push_back(one);
+      wanted.push_back(kernel_request(*chosen.kernel, chosen.values));
     }
     struct Told {
       ptxgen_progress_callback callback;

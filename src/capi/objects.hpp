@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "capi/handle.hpp"
+#include "ptxgen/runtime/arguments.hpp"
 #include "ptxgen/runtime/assembler.hpp"
 #include "ptxgen/runtime/buffer.hpp"
 #include "ptxgen/runtime/device.hpp"
@@ -50,9 +51,6 @@ struct KernelValues {
 };
 [[nodiscard]] KernelValues kernel_values(std::string_view kernel,
                                          std::span<const ptxgen_parameter> parameters);
-
-/// The parameters of an entry, with their places in the argument block.
-[[nodiscard]] Signature signature_of(const ptx::Module& module, const ptx::Function& entry);
 
 /// The only entry of the module, or the one of that name. Throws `Error` (Stage::Load,
 /// "not-found").

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/nearest.hpp"
 #include "ptxgen/runtime/assembler.hpp"
 #include "ptxgen/support/error.hpp"
 
@@ -14,14 +15,43 @@ namespace {
 struct Options {
   std::string file;
   std::string target;
+  std::string tool = "fewest";
   std::string output;
   bool json = false;
 };
 
+constexpr std::string_view kTools = "fewest, nvjitlink, ptxas or driver";
+
+AssemblerTool tool_named(const std::string& name) {
+  if (name == "fewest") return AssemblerTool::FewestRegisters;
+  if (name == "nvjitlink") return AssemblerTool::NvJitLink;
+  if (name == "ptxas") return AssemblerTool::Ptxas;
+  if (name == "driver") return AssemblerTool::Driver;
+  const std::vector<std::string> names = {"fewest", "nvjitlink", "ptxas", "driver"};
+  throw UsageError("--with " + name + ": expects " + std::string(kTools) +
+                   did_you_mean(name, names));
+}
+
+std::string titled(AssemblerTool tool, const std::string& version) {
+  return std::string(to_string(tool)) + (version.empty() ? "" : " " + version);
+}
+
+// ", which uses the fewest registers: 32 (nvJitLink 13.0: 47)", or empty.
+std::string others(const Assembly& result) {
+  std::string text;
+  for (const AssemblerFigures& figures : result.compared) {
+    if (figures.tool == result.tool) continue;
+    text += (text.empty() ? " (" : ", ") + titled(figures.tool, figures.tool_version) + ": " +
+            std::to_string(figures.registers);
+  }
+  if (text.empty()) return {};
+  return ", which uses the fewest registers: " + std::to_string(result.registers) + text + ")";
+}
+
 std::string described(const Assembly& result, const Options& options) {
   std::string text = input_name(options.file) + ": " + std::to_string(result.cubin.size()) +
-                     " bytes for " + options.target + " by " + std::string(to_string(result.tool)) +
-                     " " + result.tool_version + "\n";
+                     " bytes for " + options.target + " by " +
+                     titled(result.tool, result.tool_version) + others(result) + "\n";
   for (const KernelResources& kernel : result.kernels) {
     text += "  " + kernel.name + ": " + std::to_string(kernel.registers) + " registers, " +
             std::to_string(kernel.shared) + " bytes shared, " + std::to_string(kernel.constant) +
@@ -43,14 +73,22 @@ nlohmann::json as_json(const Assembly& result) {
                        {"shared", kernel.shared},
                        {"constant", kernel.constant}});
   }
+  nlohmann::json compared = nlohmann::json::array();
+  for (const AssemblerFigures& figures : result.compared) {
+    compared.push_back({{"tool", titled(figures.tool, figures.tool_version)},
+                        {"registers", figures.registers},
+                        {"spill_stores", figures.spill_stores},
+                        {"spill_loads", figures.spill_loads}});
+  }
   return {{"registers", result.registers},
           {"spill_stores", result.spill_stores},
           {"spill_loads", result.spill_loads},
           {"shared", result.shared},
           {"constant", result.constant},
-          {"tool", std::string(to_string(result.tool)) + " " + result.tool_version},
+          {"tool", titled(result.tool, result.tool_version)},
           {"log", result.log},
           {"bytes", result.cubin.size()},
+          {"compared", std::move(compared)},
           {"kernels", std::move(kernels)}};
 }
 
@@ -62,14 +100,21 @@ void add_assemble(CLI::App& app, int& exit_code) {
   command.footer("Example: ptxgen assemble kernel.ptx --target sm_90 -o kernel.cubin");
   command.add_option("file", options->file, "PTX file, - for standard input").required();
   command.add_option("--target", options->target, "target to assemble for").required();
+  command
+      .add_option(
+          "--with", options->tool,
+          "nvjitlink, ptxas or driver; fewest: nvJitLink and ptxas, and the cubin of the one "
+          "that uses the fewest registers")
+      .capture_default_str();
   command.add_option("-o,--output", options->output, "write the cubin there");
   command.add_flag("--json", options->json,
                    "one JSON document: registers, spills, shared, constant, tool, log");
   command.callback([options, &exit_code] {
     const std::string text = read_input(options->file);
     const Assembler assembler(Settings::from_environment());
-    const Assembly result =
-        assembler.assemble(text, {.target = options->target, .file = input_name(options->file)});
+    const Assembly result = assembler.assemble(text, {.target = options->target,
+                                                      .tool = tool_named(options->tool),
+                                                      .file = input_name(options->file)});
     const auto* bytes = reinterpret_cast<const char*>(result.cubin.data());
     if (options->output == "-") {
       if (options->json) throw UsageError("-o - and --json both want standard output");

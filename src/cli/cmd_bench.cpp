@@ -1,6 +1,5 @@
 // src/cli/cmd_bench.cpp - ptxgen bench: vadd, copy, fma_rpt against the clock
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <ctime>
 #include <iostream>
@@ -11,6 +10,7 @@
 #include "cli/bench_job.hpp"
 #include "cli/device_choice.hpp"
 #include "cli/new_file.hpp"
+#include "cli/numbers.hpp"
 #include "cli/run_report.hpp"
 #include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/support/error.hpp"
@@ -44,38 +44,15 @@ struct Options {
   bool json = false;
 };
 
-// A whole number, also as 2^E, in least..most.
-std::uint64_t whole(const std::string& option, std::string_view text, std::uint64_t least,
-                    std::uint64_t most) {
-  const auto digits = [](std::string_view part, std::uint64_t& value) {
-    const auto [stop, code] = std::from_chars(part.data(), part.data() + part.size(), value);
-    return code == std::errc{} && stop == part.data() + part.size();
-  };
-  std::uint64_t value = 0;
-  bool read = false;
-  if (text.starts_with("2^")) {
-    std::uint64_t exponent = 0;
-    read = digits(text.substr(2), exponent) && exponent < 64;
-    if (read) value = std::uint64_t{1} << exponent;
-  } else {
-    read = digits(text, value);
-  }
-  if (!read || value < least || value > most) {
-    throw UsageError(option + " " + std::string(text) + ": wants a whole number in " +
-                     std::to_string(least) + ".." + std::to_string(most) + ", or 2^E");
-  }
-  return value;
-}
-
 // "X" one value, "X..Y" X, 2 X, 4 X, ... up to Y.
 std::vector<std::uint64_t> range(const std::string& option, const std::string& text,
                                  std::uint64_t least) {
   const auto dots = text.find("..");
   const std::uint64_t first =
-      whole(option, std::string_view(text).substr(0, dots), least, kMostElements);
+      whole_number(option, std::string_view(text).substr(0, dots), least, kMostElements);
   if (dots == std::string::npos) return {first};
   const std::uint64_t last =
-      whole(option, std::string_view(text).substr(dots + 2), least, kMostElements);
+      whole_number(option, std::string_view(text).substr(dots + 2), least, kMostElements);
   if (first == 0 || last < first) {
     throw UsageError(option + " " + text +
                      ": a range X..Y runs from X over 2 X, 4 X, ... to Y, with 1 <= X <= Y");
@@ -83,15 +60,6 @@ std::vector<std::uint64_t> range(const std::string& option, const std::string& t
   std::vector<std::uint64_t> values;
   for (std::uint64_t value = first; value <= last; value *= 2) values.push_back(value);
   return values;
-}
-
-float real(const std::string& option, const std::string& text) {
-  float value = 0;
-  const auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc{} || stop != text.data() + text.size()) {
-    throw UsageError(option + " " + text + ": wants a number");
-  }
-  return value;
 }
 
 // What is to be measured: sizes and repetitions, all checked.
@@ -129,13 +97,15 @@ Plan plan_of(const Options& options, bool emulated) {
     throw UsageError("--n and --sweep: say one of them");
   }
   const std::string n = options.n.empty() ? (emulated ? "2^20" : "2^26") : options.n;
-  plan.sizes = options.sweep.empty() ? std::vector{whole("--n", n, 1, kMostElements)}
+  plan.sizes = options.sweep.empty() ? std::vector{whole_number("--n", n, 1, kMostElements)}
                                      : range("--sweep", options.sweep, 1);
   // The emulator takes as long for each launch as for the first.
-  job.iters = whole("--iters", options.iters.empty() ? (emulated ? "3" : "100") : options.iters, 1,
-                    1'000'000'000);
-  job.warmup = whole("--warmup", options.warmup.empty() ? (emulated ? "1" : "10") : options.warmup,
-                     0, 1'000'000'000);
+  job.iters =
+      whole_number("--iters", options.iters.empty() ? (emulated ? "3" : "100") : options.iters, 1,
+                   1'000'000'000);
+  job.warmup =
+      whole_number("--warmup", options.warmup.empty() ? (emulated ? "1" : "10") : options.warmup, 0,
+                   1'000'000'000);
   if (options.block < 32 || options.block > 1024 || options.block % 32 != 0) {
     throw UsageError("--block " + std::to_string(options.block) +
                      ": wants a multiple of 32 (a warp) in 32..1024");
@@ -149,8 +119,8 @@ Plan plan_of(const Options& options, bool emulated) {
   plan.repetitions =
       fma ? range("--fma-k", options.fma_k.empty() ? (emulated ? "128" : "1024") : options.fma_k, 0)
           : std::vector<std::uint64_t>{0};
-  job.a = real("--fma-a", options.fma_a.empty() ? "0.999" : options.fma_a);
-  job.b = real("--fma-b", options.fma_b.empty() ? "0.001" : options.fma_b);
+  job.a = real_number("--fma-a", options.fma_a.empty() ? "0.999" : options.fma_a);
+  job.b = real_number("--fma-b", options.fma_b.empty() ? "0.001" : options.fma_b);
   job.seed = options.seed;
   job.validate_all = options.validate_all;
   return plan;
@@ -297,7 +267,7 @@ void bench_command(const Options& options, int& exit_code) {
   const DeviceChoice choice =
       choose_device(options.device, options.gpu.empty() ? "" : "--gpu", settings);
   const Plan plan = plan_of(options, choice.emulator);
-  const ptx::Gpu gpu = chosen_gpu(options.gpu, choice, "sm_90");
+  const ptx::Gpu gpu = chosen_gpu(options.gpu, choice, {});
   NewFile csv = options.csv.empty() ? NewFile::with_free_name(default_csv(options))
                                     : NewFile::named(options.csv, options.overwrite);
   const Device device = open_device(choice, gpu, settings);

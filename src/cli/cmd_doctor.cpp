@@ -25,21 +25,22 @@ struct Answer {
   std::string driver;  // "libcuda", "stand-in", "none"
   std::string chosen;  // "cuda:0", "emulator"
   std::string why;
+  std::string default_gpu;  // modelled where neither --gpu nor a .target decides
 };
 
 Answer answer_of(const Diagnosis& diagnosis, const Settings& settings) {
   Answer answer;
   const driver::Libcuda libcuda = driver::find_libcuda(settings);
   answer.driver = libcuda.table == nullptr ? "none" : libcuda.emulated ? "stand-in" : "libcuda";
+  answer.default_gpu = settings.emulated_gpu;
   if (settings.device != "auto") {
     answer.chosen = settings.device;
     answer.why = "PTXGEN_DEVICE says so";
     return answer;
   }
   answer.chosen = diagnosis.gpus.empty() ? "emulator" : "cuda:0";
-  answer.why = diagnosis.gpus.empty() ? "no GPU was found, so it is an emulated " +
-                                            settings.emulated_gpu + " or what --gpu says"
-                                      : diagnosis.gpus.front().name;
+  answer.why =
+      diagnosis.gpus.empty() ? std::string("no GPU was found") : diagnosis.gpus.front().name;
   return answer;
 }
 
@@ -68,6 +69,8 @@ std::string described(const Diagnosis& diagnosis, const Answer& answer) {
                                                     : "no libcuda answers") +
           "\n";
   text += "device   without --device: " + answer.chosen + ": " + answer.why + "\n";
+  text += "model    without --gpu: the first GPU of the PTX's .target; where there is none, " +
+          answer.default_gpu + " (PTXGEN_EMULATED_GPU)\n";
   return text;
 }
 
@@ -92,6 +95,7 @@ nlohmann::json as_json(const Diagnosis& diagnosis, const Answer& answer) {
   return {{"pieces", std::move(pieces)},
           {"gpus", std::move(gpus)},
           {"driver", answer.driver},
+          {"default_gpu", answer.default_gpu},
           {"auto", {{"device", answer.chosen}, {"why", answer.why}}}};
 }
 

@@ -1,16 +1,14 @@
 // src/cli/cmd_explain.cpp - ptxgen explain: passes, memory, registers, occupancy
-#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "cli/commands.hpp"
+#include "cli/device_choice.hpp"
 #include "cli/explanation.hpp"
 #include "cli/library_kernel.hpp"
+#include "cli/numbers.hpp"
 #include "cli/pass_choice.hpp"
-#include "ptxgen/emulator/emulator.hpp"
 #include "ptxgen/ptx/parser.hpp"
-#include "ptxgen/support/error.hpp"
 
 namespace ptxgen::cli {
 
@@ -21,6 +19,7 @@ struct Options {
   std::vector<std::string> settings;
   std::string target;
   std::string gpu;
+  std::string block;
   std::string output;
   PassChoice passes;
   bool json = false;
@@ -30,35 +29,47 @@ bool is_file_name(const std::string& subject) {
   return subject == "-" || subject.find_first_of("./\\") != std::string::npos;
 }
 
-std::optional<ptx::Gpu> named_gpu(const Options& options) {
-  if (options.gpu.empty()) return {};
-  try {
-    return emulator::gpu_named(options.gpu);
-  } catch (const Error& error) {
-    throw UsageError("--gpu " + options.gpu + ": " + error.message);
+std::array<std::uint32_t, 3> block_of(const Options& options) {
+  const emulator::Dim3 block = dimensions("--block", options.block);
+  if (block.count() > 1024) {
+    throw UsageError("--block " + options.block + ": has " + std::to_string(block.count()) +
+                     " threads; a block has at most 1024");
   }
+  return {block.x, block.y, block.z};
+}
+
+Subject file_subject(const Options& options, const DeviceChoice& device) {
+  Subject subject;
+  if (!options.settings.empty()) throw UsageError("-p is for kernels of the library");
+  if (!options.target.empty()) throw UsageError("--target is for kernels of the library");
+  subject.name = input_name(options.subject);
+  subject.module = ptx::parse(read_input(options.subject), subject.name);
+  if (!options.block.empty()) subject.block = block_of(options);
+  subject.gpu = chosen_gpu(options.gpu, device, subject.module.target);
+  return subject;
+}
+
+Subject library_subject(const Options& options, const DeviceChoice& device) {
+  Subject subject;
+  if (!options.block.empty()) {
+    throw UsageError("--block is for PTX files; a kernel of the library has a block of its own");
+  }
+  subject.name = options.subject;
+  const LibraryKernel kernel = library_kernel(options.subject, options.settings);
+  subject.gpu = chosen_gpu(options.gpu, device, options.target);
+  const ptx::Target& target =
+      target_named(options.target.empty() ? std::string(subject.gpu.target) : options.target);
+  subject.module = kernel.entry->build(kernel.values, target);
+  subject.geometry = kernel.entry->geometry(kernel.values, target);
+  subject.cost = kernel.entry->cost(kernel.values);
+  return subject;
 }
 
 Subject subject_of(const Options& options) {
-  Subject subject;
-  subject.name = options.subject;
-  const std::optional<ptx::Gpu> gpu = named_gpu(options);
-  if (is_file_name(options.subject)) {
-    if (!options.settings.empty()) throw UsageError("-p is for kernels of the library");
-    if (!options.target.empty()) throw UsageError("--target is for kernels of the library");
-    subject.name = input_name(options.subject);
-    subject.module = ptx::parse(read_input(options.subject), subject.name);
-  } else {
-    const LibraryKernel kernel = library_kernel(options.subject, options.settings);
-    const std::string target = !options.target.empty() ? options.target
-                               : gpu                   ? std::string(gpu->target)
-                                                       : std::string("sm_89");
-    subject.module = kernel.entry->build(kernel.values, target_named(target));
-    subject.geometry = kernel.entry->geometry(kernel.values, target_named(target));
-    subject.cost = kernel.entry->cost(kernel.values);
-  }
-  subject.gpu = gpu ? *gpu : emulator::default_gpu(subject.module.target);
-  return subject;
+  DeviceChoice device;
+  device.default_gpu = Settings::from_environment().emulated_gpu;
+  return is_file_name(options.subject) ? file_subject(options, device)
+                                       : library_subject(options, device);
 }
 
 }  // namespace
@@ -74,6 +85,8 @@ void add_explain(CLI::App& app, int& exit_code) {
       .required();
   command.add_option("-p", options->settings, "NAME=VALUE, repeatable").one_value_each();
   command.add_option("--gpu", options->gpu, "the GPU to judge for: t4 to rtx5090, or sm_XX");
+  command.add_option("--block", options->block,
+                     "threads of a block, X[,Y[,Z]], for a PTX file that does not say it");
   command.add_option("--target", options->target, "the target to build a library kernel for");
   options->passes.add_to(command);
   command.add_option("-o,--output", options->output, "write there instead of standard output");

@@ -1,6 +1,5 @@
 // src/cli/cmd_gemv.cpp - ptxgen gemv: generate, check, run, compare
 #include <charconv>
-#include <cmath>
 #include <iostream>
 #include <memory>
 #include <new>
@@ -10,6 +9,7 @@
 #include "cli/gemv_job.hpp"
 #include "cli/gemv_problem.hpp"
 #include "cli/gemv_report.hpp"
+#include "cli/numbers.hpp"
 #include "cli/run_report.hpp"
 #include "ptxgen/emulator/profile.hpp"
 #include "ptxgen/support/error.hpp"
@@ -36,16 +36,6 @@ struct Options {
   bool strict = false;
 };
 
-float number_of(const char* option, const std::string& text) {
-  float value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, code] = std::from_chars(text.data(), end, value);
-  if (code != std::errc{} || stop != end || !std::isfinite(value)) {
-    throw UsageError(std::string(option) + " " + text + ": wants a number");
-  }
-  return value;
-}
-
 GemvJob job_of(const Options& options) {
   GemvJob job;
   job.problem = gemv_problem(options.settings);
@@ -63,8 +53,8 @@ GemvJob job_of(const Options& options) {
   problem.y = type("--y-type", options.y_type);
   problem.bias = options.bias;
   problem.residual = options.residual;
-  job.alpha = number_of("--alpha", options.alpha);
-  job.beta = number_of("--beta", options.beta);
+  job.alpha = real_number("--alpha", options.alpha);
+  job.beta = real_number("--beta", options.beta);
   problem.scaled = job.alpha != 1 || job.beta != 0;
   return job;
 }
@@ -218,8 +208,7 @@ void gemv_command(const Options& options, int& exit_code) {
   job.target = target_of(options);
   const DeviceChoice choice =
       choose_device(options.device, options.gpu.empty() ? "" : "--gpu", settings);
-  const ptx::Gpu gpu =
-      chosen_gpu(options.gpu, choice, options.target.empty() ? "sm_89" : options.target);
+  const ptx::Gpu gpu = chosen_gpu(options.gpu, choice, options.target);
   const Device device = open_device(choice, gpu, settings);
   const DeviceInfo& info = device.info();
   const GemvProblem& problem = job.problem;

@@ -103,7 +103,7 @@ void gemv_bench_command(const Options& options, int& exit_code) {
   const MeasuringWords& words = options.measuring;
   const DeviceChoice choice =
       choose_device(words.device, words.gpu.empty() ? "" : "--gpu", settings);
-  const ptx::Gpu gpu = chosen_gpu(words.gpu, choice, "sm_90");
+  const ptx::Gpu gpu = chosen_gpu(words.gpu, choice, {});
   const Device device = open_device(choice, gpu, settings);
   const BenchOptions wanted = bench_options(options, device.info());
   Files files = files_of(options);

@@ -3,6 +3,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/cuda_source.hpp"
+#include "cli/entry_name.hpp"
+#include "cli/printed_buffer.hpp"
 #include "cli/run_gpu.hpp"
 #include "cli/run_options.hpp"
 #include "cli/run_report.hpp"
@@ -84,6 +87,7 @@ struct Outcome {
   std::uint64_t seed = 0;
   emulator::Result result;
   std::vector<BufferContent> buffers;
+  std::vector<PrintedBuffer> printed;
 };
 
 std::vector<BufferContent> contents_of(const emulator::Device& device,
@@ -91,13 +95,28 @@ std::vector<BufferContent> contents_of(const emulator::Device& device,
                                        const emulator::Arguments& arguments, const Plan& plan) {
   std::vector<BufferContent> all;
   for (const emulator::Arguments::Buffer& buffer : arguments.buffers()) {
-    if (plan.specs[buffer.argument].kind == emulator::ArgumentKind::In) continue;
+    if (plan.specs[buffer.argument].is_readonly()) continue;
     BufferContent content;
     content.argument = buffer.argument;
     content.name = kernel.parameters[buffer.argument].name;
     content.bytes.resize(static_cast<std::size_t>(buffer.bytes));
     device.read(buffer.address, content.bytes);
     all.push_back(std::move(content));
+  }
+  return all;
+}
+
+std::vector<PrintedBuffer> printed_of(const emulator::Device& device,
+                                      const emulator::Program::Kernel& kernel,
+                                      const emulator::Arguments& arguments, const Plan& plan) {
+  std::vector<PrintedBuffer> all;
+  for (const emulator::Arguments::Buffer& buffer : arguments.buffers()) {
+    if (!plan.specs[buffer.argument].print) continue;
+    all.push_back(print_buffer(buffer.argument + 1, parameter_name(kernel, buffer.argument),
+                               buffer.type, buffer.shape,
+                               [&](std::uint64_t offset, std::span<std::byte> bytes) {
+                                 device.read(buffer.address + offset, bytes);
+                               }));
   }
   return all;
 }
@@ -125,7 +144,7 @@ Outcome run_schedule(const Plan& plan, const RunOptions& options, std::uint64_t 
   emulator::Options how = plan.options;
   how.seed = seed;
   how.progress = bar.sink();
-  Outcome outcome{kernel.name, seed, {}, {}};
+  Outcome outcome{kernel.name, seed, {}, {}, {}};
   try {
     outcome.result = emulator::run(program, launch, how);
   } catch (...) {
@@ -133,6 +152,7 @@ Outcome run_schedule(const Plan& plan, const RunOptions& options, std::uint64_t 
     throw;
   }
   write();
+  if (write_outputs) outcome.printed = printed_of(device, kernel, arguments, plan);
   if (options.schedules > 1) outcome.buffers = contents_of(device, kernel, arguments, plan);
   return outcome;
 }
@@ -270,6 +290,7 @@ nlohmann::json as_json(const Outcome& outcome, const Plan& plan, const RunOption
                          {"seconds", outcome.result.seconds},
                          {"counters", to_json(outcome.result.counters)}};
   if (options.profile) made["lines"] = lines_json(outcome.result.counters);
+  if (!outcome.printed.empty()) made["outputs"] = to_json(outcome.printed);
   made["device"] = "emulator";
   return made;
 }
@@ -282,7 +303,7 @@ void describe(const Outcome& outcome, const Plan& plan) {
     std::cerr << to_text(finding) << '\n';
     ++(finding.finding.severity == Severity::Error ? errors : notes);
   }
-  std::cerr << outcome.kernel << ": " << name_of(outcome.result.status);
+  std::cerr << demangled(outcome.kernel) << ": " << name_of(outcome.result.status);
   if (errors + notes != 0) std::cerr << ", " << errors << " errors, " << notes << " notes";
   std::cerr << "; " << outcome.result.counters.warp_instructions << " warp instructions, "
             << outcome.result.seconds << " s, emulating " << plan.gpu.name << '\n';
@@ -296,6 +317,7 @@ void run_on_emulator(const RunOptions& options, const Plan& plan, int& exit_code
     write_output(options.output, text_of(as_json(outcome, plan, options)));
   } else {
     write_output({}, result.printed);
+    for (const PrintedBuffer& buffer : outcome.printed) write_output({}, to_text(buffer));
     if (options.profile) {
       write_output(options.output, emulator::annotate(plan.text, result.counters));
     } else if (!options.output.empty()) {
@@ -320,6 +342,7 @@ nlohmann::json as_json(const GpuOutcome& outcome, const DeviceInfo& info,
                          {"registers", outcome.resources.registers},
                          {"local", outcome.resources.local},
                          {"shared", outcome.resources.static_shared}};
+  if (!outcome.buffers.empty()) made["outputs"] = to_json(outcome.buffers);
   if (!outcome.fault.empty()) made["fault"] = outcome.fault;
   return made;
 }
@@ -338,12 +361,31 @@ void run_on_device(const RunOptions& options, const Plan& plan, const ptx::Modul
   if (options.json) {
     write_output(options.output, text_of(as_json(outcome, device.info(), choice)));
   } else {
-    std::cerr << outcome.kernel << ": " << (outcome.fault.empty() ? "ok" : "fault") << "; "
-              << outcome.resources.registers << " registers, " << outcome.seconds << " s, on "
-              << device.info().name << " (" << choice.name << ")\n";
+    for (const PrintedBuffer& buffer : outcome.buffers) write_output({}, to_text(buffer));
+    std::cerr << demangled(outcome.kernel) << ": " << (outcome.fault.empty() ? "ok" : "fault")
+              << "; " << outcome.resources.registers << " registers, " << outcome.seconds
+              << " s, on " << device.info().name << " (" << choice.name << ")\n";
   }
   if (write_error) throw Error(*write_error);
   exit_code = outcome.fault.empty() ? kDone : kFound;
+}
+
+// The text to run. CUDA C++ is compiled for the device, or for the GPU to be emulated.
+void read_program(Plan& plan, const RunOptions& options, const DeviceChoice& choice) {
+  plan.file = input_name(options.file);
+  if (!is_cuda_source(options.file)) {
+    plan.text = read_input(options.file);
+    return;
+  }
+  const Settings settings = Settings::from_environment();
+  const std::string target = choice.emulator
+                                 ? std::string(chosen_gpu(options.gpu, choice, {}).target)
+                                 : Device::open(choice.name, settings).info().target;
+  CompiledSource compiled = compile_source(options.file, target, settings);
+  plan.text = std::move(compiled.ptx);
+  plan.file += ".ptx";
+  std::cerr << options.file << ": compiled by " << compiled.tool << " for " << target << '\n'
+            << compiled.log;
 }
 
 void run_command(const RunOptions& options, int& exit_code) {
@@ -355,14 +397,15 @@ void run_command(const RunOptions& options, int& exit_code) {
     plan.specs.push_back(emulator::parse_argument(text));
   }
   check_standard_input(options, plan);
-  plan.text = read_input(options.file);
-  plan.file = input_name(options.file);
+  check_outputs(options, plan.specs);
+  read_program(plan, options, choice);
   const ptx::Module module = ptx::parse(plan.text, plan.file);
   if (!choice.emulator) {
     run_on_device(options, plan, module, choice, exit_code);
     return;
   }
-  plan.gpu = chosen_gpu(options.gpu, choice, module.target);
+  // What was compiled here was compiled for the GPU that is emulated.
+  plan.gpu = chosen_gpu(options.gpu, choice, is_cuda_source(options.file) ? "" : module.target);
   run_on_emulator(options, plan, exit_code);
 }
 
@@ -379,11 +422,25 @@ void add_run(CLI::App& app, int& exit_code) {
       "  in:FILE              a read-only buffer with the file's bytes\n"
       "  out:BYTES:FILE       a buffer, not initialised, written to the file afterwards\n"
       "  inout:FILE:FILE2     a buffer with the bytes of the one, written to the other\n"
-      "  zero:BYTES:FILE      a buffer of zeros, written to the file afterwards\n\n"
-      "Example: ptxgen run vadd.ptx --grid 4 --block 256 --arg in:a.bin in:b.bin out:4096:c.bin "
-      "u32:1024");
-  command.add_option("file", options->file, "PTX file, - for standard input").required();
-  command.add_option("--entry", options->entry, "the kernel, if the file has several");
+      "  zero:BYTES:FILE      a buffer of zeros, written to the file afterwards\n"
+      "  npy:FILE             a read-only buffer with the elements of a NumPy file\n"
+      "  npy:FILE:FILE2       the same, written to another NumPy file afterwards\n"
+      "  npy:TYPE:SHAPE:FILE  a buffer, not initialised, written to a NumPy file\n"
+      "  random:TYPE:SHAPE[:SEED]         read-only; floats in [-1, 1), integers of full range\n"
+      "  iota:TYPE:SHAPE[:START[:STEP]]   read-only; START, START + STEP, ... (0, 1, 2, ...)\n"
+      "  fill:TYPE:SHAPE:VALUE            read-only; every element the same\n"
+      "  print:TYPE:SHAPE     a buffer, not initialised, printed afterwards\n"
+      "  print:SPEC           the buffer of an npy, random, iota or fill SPEC, printed afterwards\n"
+      "  TYPE is u8 to u64, s8 to s64, f16, bf16, f32 or f64; SHAPE is N, NxM, ...\n\n"
+      "Example: ptxgen run vadd.ptx --grid 4 --block 256 --arg random:f32:1024 iota:f32:1024 "
+      "print:f32:1024 u32:1024");
+  command
+      .add_option("file", options->file,
+                  "PTX file, - for standard input; CUDA C++ (*.cu) is compiled by NVRTC or nvcc")
+      .required();
+  command.add_option(
+      "--entry", options->entry,
+      "the kernel, if the file has several: its name, its C++ name or a piece of it");
   command.add_option("--grid", options->grid, "blocks: X[,Y[,Z]]").required();
   command.add_option(
       "--block", options->block,

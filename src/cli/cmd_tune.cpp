@@ -111,7 +111,7 @@ void tune_command(const Options& options, int& exit_code) {
   const DeviceChoice choice =
       choose_device(words.device, words.gpu.empty() ? "" : "--gpu", settings);
   refuse_emulator(options, choice);
-  const ptx::Gpu gpu = chosen_gpu(words.gpu, choice, "sm_90");
+  const ptx::Gpu gpu = chosen_gpu(words.gpu, choice, {});
   const Device device = open_device(choice, gpu, settings);
   const TuneOptions wanted = tune_options(options, device.info());
   const std::string folder = options.folder.empty() ? tuned_folder(settings) : options.folder;

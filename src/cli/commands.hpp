@@ -1,6 +1,7 @@
 // src/cli/commands.hpp - the subcommands and what they share
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <stdexcept>
 #include <string>
@@ -39,12 +40,19 @@ void add_doctor(CLI::App& app, int& exit_code);
 
 // Files -----------------------------------------------------------------------------------------
 
-/// The whole file, or standard input for "-". Throws `Error` (stage io).
-[[nodiscard]] std::string read_input(const std::string& path);
+/// What a PTX text may have at most.
+constexpr std::uint64_t kMaxTextBytes = std::uint64_t{1} << 30;
+/// The whole file, or standard input for "-", of at most `max_bytes`. Throws `Error` (stage io), as
+/// `read_file`.
+[[nodiscard]] std::string read_input(const std::string& path,
+                                     std::uint64_t max_bytes = kMaxTextBytes);
 /// How messages call that input.
 [[nodiscard]] std::string input_name(const std::string& path);
 /// Writes to the file, or to standard output if `path` is empty or "-". Throws `Error` (stage io).
 void write_output(const std::string& path, std::string_view bytes);
+/// Throws `UsageError` that begins with `option` where a file of that name cannot be written: it is
+/// a folder or read-only, or its folder is missing or read-only. Nothing is created or changed.
+void check_writable(const std::string& option, const std::string& path);
 enum class Stream { Out, Err };
 /// Whether standard output or error is a terminal.
 [[nodiscard]] bool is_terminal(Stream stream) noexcept;

@@ -2,6 +2,7 @@
 #include "cli/device_choice.hpp"
 
 #include "cli/commands.hpp"
+#include "cli/nearest.hpp"
 #include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/emulator/emulator.hpp"
 #include "ptxgen/support/error.hpp"
@@ -24,6 +25,7 @@ DeviceChoice choose_device(const std::string& given, std::string_view emulator_o
   const std::string name = given.empty() ? settings.device : given;
   DeviceChoice choice;
   choice.from = (given.empty() ? "PTXGEN_DEVICE=" : "--device ") + name;
+  choice.default_gpu = settings.emulated_gpu;
   if (name == "emulator") return choice;
   if (name.starts_with(kEmulated)) {
     choice.gpu = name.substr(kEmulated.size());
@@ -49,13 +51,24 @@ DeviceChoice choose_device(const std::string& given, std::string_view emulator_o
 }
 
 ptx::Gpu chosen_gpu(const std::string& given, const DeviceChoice& choice, std::string_view target) {
-  const std::string& name = given.empty() ? choice.gpu : given;
-  if (name.empty()) return emulator::default_gpu(target);
+  std::string name = given.empty() ? choice.gpu : given;
+  std::string from = given.empty() ? choice.from : "--gpu " + given;
+  if (name.empty()) {
+    if (!target.empty()) return emulator::default_gpu(target);
+    name = choice.default_gpu;
+    from = "PTXGEN_EMULATED_GPU=" + name;
+  }
+  return gpu_of_name(name, from);
+}
+
+ptx::Gpu gpu_of_name(const std::string& name, const std::string& from) {
   if (const ptx::Gpu* row = ptx::find_gpu(name)) return *row;
   try {
     return emulator::gpu_named(name);
   } catch (const Error& error) {
-    throw UsageError((given.empty() ? choice.from : "--gpu " + given) + ": " + error.message);
+    std::vector<std::string> names;
+    for (const ptx::Gpu& row : ptx::gpus()) names.emplace_back(row.name);
+    throw UsageError(from + ": " + error.message + did_you_mean(name, names));
   }
 }
 
@@ -73,7 +86,7 @@ Device open_device(const DeviceChoice& choice, const ptx::Gpu& gpu, const Settin
 ptx::Gpu planned_gpu(const std::string& gpu, const std::string& device, const Settings& settings) {
   const DeviceChoice choice = choose_device(device, gpu.empty() ? "" : "--gpu", settings);
   if (!choice.emulator) return gpu_of(open_device(choice, {}, settings).info());
-  return chosen_gpu(gpu.empty() && choice.gpu.empty() ? settings.emulated_gpu : gpu, choice, {});
+  return chosen_gpu(gpu, choice, {});
 }
 
 }  // namespace ptxgen::cli

@@ -16,6 +16,7 @@ struct DeviceChoice {
   std::string name = "emulator";  ///< "emulator", "cuda:0"
   std::string gpu;                ///< of PTXGEN_DEVICE=emulator:NAME, else empty
   std::string from;               ///< how messages call it: "--device cuda:0"
+  std::string default_gpu;        ///< Settings::emulated_gpu
 };
 
 /// `emulator_only` names an option that was given and that only the emulator can serve, or is
@@ -24,8 +25,13 @@ struct DeviceChoice {
 [[nodiscard]] DeviceChoice choose_device(const std::string& given, std::string_view emulator_only,
                                          const Settings& settings);
 
-/// The GPU that the emulator models: `--gpu`, the choice's own, or the default for a `.target`.
-/// Throws `UsageError` that lists the names.
+/// A GPU of the table, or a generic part ("sm_90"). Throws `UsageError` that begins with `from` and
+/// lists the names.
+[[nodiscard]] ptx::Gpu gpu_of_name(const std::string& name, const std::string& from);
+
+/// The GPU that the emulator models, the same for all commands: `--gpu`, the choice's own, the
+/// default for a `.target`, or where `target` is empty `Settings::emulated_gpu`. Throws as
+/// `gpu_of_name`.
 [[nodiscard]] ptx::Gpu chosen_gpu(const std::string& given, const DeviceChoice& choice,
                                   std::string_view target);
 

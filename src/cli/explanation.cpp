@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cli/commands.hpp"
 #include "optimize/limit_findings.hpp"
 #include "ptx/occupancy.hpp"
 #include "ptxgen/analysis/liveness.hpp"
@@ -23,7 +24,9 @@ std::optional<Assembly> assembled(const ptx::Module& module) {
   try {
     const Assembler assembler(Settings::from_environment());
     if (!assembler.available()) return {};
-    return assembler.assemble(ptx::print(module), {.target = module.target, .file = module.file});
+    return assembler.assemble(
+        ptx::print(module),
+        {.target = module.target, .tool = AssemblerTool::FewestRegisters, .file = module.file});
   } catch (const Error&) {
     // PTX that an assembler does not take, or a target that it does not know: an estimate is left.
     return {};
@@ -60,19 +63,36 @@ RegisterUse registers_of(const ptx::Module& module, const ptx::Function& functio
   return use;
 }
 
-/// Threads of a block where something says how many there are, else 0.
-std::array<std::uint32_t, 3> block_of(const ptx::Function& function,
-                                      const std::optional<LaunchGeometry>& geometry) {
-  if (geometry) return {geometry->block.x, geometry->block.y, geometry->block.z};
-  for (const ptx::DirectiveKind kind : {ptx::DirectiveKind::reqntid, ptx::DirectiveKind::maxntid}) {
-    for (const ptx::Directive& directive : function.directives) {
-      if (directive.kind != kind) continue;
-      std::array<std::uint32_t, 3> block{1, 1, 1};
-      for (std::size_t i = 0; i < directive.count; ++i) block[i] = directive.values[i];
-      return block;
-    }
+std::optional<std::array<std::uint32_t, 3>> declared_block(const ptx::Function& function,
+                                                           ptx::DirectiveKind kind) {
+  for (const ptx::Directive& directive : function.directives) {
+    if (directive.kind != kind) continue;
+    std::array<std::uint32_t, 3> block{1, 1, 1};
+    for (std::size_t i = 0; i < directive.count; ++i) block[i] = directive.values[i];
+    return block;
   }
-  return {0, 0, 0};
+  return {};
+}
+
+std::string comma_text(const std::array<std::uint32_t, 3>& block) {
+  return std::to_string(block[0]) + "," + std::to_string(block[1]) + "," + std::to_string(block[2]);
+}
+
+/// Threads of a block where something says how many there are, else 0.
+std::array<std::uint32_t, 3> block_of(const ptx::Function& function, const Subject& subject) {
+  if (subject.geometry) {
+    const Dim3& block = subject.geometry->block;
+    return {block.x, block.y, block.z};
+  }
+  const auto required = declared_block(function, ptx::DirectiveKind::reqntid);
+  if (subject.block && required && *subject.block != *required) {
+    throw UsageError("--block " + comma_text(*subject.block) + ": the kernel's .reqntid is " +
+                     comma_text(*required) + "; leave --block out, or give the same");
+  }
+  if (required) return *required;
+  if (subject.block) return *subject.block;
+  return declared_block(function, ptx::DirectiveKind::maxntid)
+      .value_or(std::array<std::uint32_t, 3>{0, 0, 0});
 }
 
 std::optional<Occupancy> occupancy_of(const ptx::Gpu& gpu, std::array<std::uint32_t, 3> block,
@@ -136,10 +156,10 @@ Explanation explain(Subject subject, const optimize::PassOptions& passes) {
     if (!function.entry || function.declaration) continue;
     KernelExplanation& kernel = all.kernels.emplace_back();
     kernel.name = module.text(function.name);
-    const std::array<std::uint32_t, 3> block = block_of(function, all.subject.geometry);
+    const std::array<std::uint32_t, 3> block = block_of(function, all.subject);
     // What the directives say of the block the report reads itself.
     analysis::MemoryReportOptions options;
-    if (all.subject.geometry) options.block = block;
+    if (all.subject.geometry || all.subject.block) options.block = block;
     kernel.memory = analysis::memory_report(module, function, options);
     kernel.registers = registers_of(module, function, assembly);
     kernel.static_shared = optimize::static_shared_bytes(module, i);

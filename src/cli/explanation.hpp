@@ -1,6 +1,7 @@
 // src/cli/explanation.hpp - what `explain` finds out about a module
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -20,6 +21,8 @@ struct Subject {
   /// Known of the library's kernels.
   std::optional<LaunchGeometry> geometry;
   std::optional<KernelCost> cost;
+  /// Of `--block`, before what the PTX's directives name.
+  std::optional<std::array<std::uint32_t, 3>> block;
 };
 
 /// Registers of a thread and where the number comes from.
@@ -63,6 +66,7 @@ struct Explanation {
   std::optional<Prediction> prediction;
 };
 
+/// Throws `UsageError` where the subject's block is not the one that the PTX requires.
 [[nodiscard]] Explanation explain(Subject subject, const optimize::PassOptions& passes);
 [[nodiscard]] std::string to_text(const Explanation& explanation);
 [[nodiscard]] nlohmann::json to_json(const Explanation& explanation);

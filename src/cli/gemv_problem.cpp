@@ -1,10 +1,10 @@
 // src/cli/gemv_problem.cpp - a GEMV as `-p` describes it
 #include "cli/gemv_problem.hpp"
 
-#include <charconv>
 #include <cstdint>
 
 #include "cli/commands.hpp"
+#include "cli/numbers.hpp"
 
 namespace ptxgen::cli {
 
@@ -31,16 +31,8 @@ Setting parts(const std::string& setting) {
   return {setting.substr(0, equals), setting.substr(equals + 1)};
 }
 
-std::uint64_t whole_number(const Setting& setting, std::uint64_t most) {
-  std::uint64_t value = 0;
-  const char* const begin = setting.value.data();
-  const char* const end = begin + setting.value.size();
-  const auto [stop, code] = std::from_chars(begin, end, value);
-  if (code != std::errc{} || stop != end || value == 0 || value > most) {
-    throw UsageError("-p " + setting.name + "=" + setting.value + ": wants a whole number in 1.." +
-                     std::to_string(most));
-  }
-  return value;
+std::uint64_t number_of(const Setting& setting, std::uint64_t max) {
+  return whole_number("-p " + setting.name + "=", setting.value, 1, max);
 }
 
 GemvLayout layout_of(const Setting& setting) {
@@ -73,11 +65,11 @@ GemvProblem gemv_problem(const std::vector<std::string>& settings) {
   for (const std::string& text : settings) {
     const Setting setting = parts(text);
     if (setting.name == "k") {
-      problem.k = static_cast<std::uint32_t>(whole_number(setting, kMost32));
+      problem.k = static_cast<std::uint32_t>(number_of(setting, kMost32));
     } else if (setting.name == "n") {
-      problem.n = static_cast<std::uint32_t>(whole_number(setting, kMost32));
+      problem.n = static_cast<std::uint32_t>(number_of(setting, kMost32));
     } else if (setting.name == "lda") {
-      problem.lda = whole_number(setting, kMostLda);
+      problem.lda = number_of(setting, kMostLda);
     } else if (setting.name == "layout") {
       problem.layout = layout_of(setting);
     } else if (setting.name == "dtype") {

@@ -1,9 +1,9 @@
 // src/cli/library_kernel.cpp - a kernel of the library, named on the command line
 #include "cli/library_kernel.hpp"
 
-#include <charconv>
-
 #include "cli/commands.hpp"
+#include "cli/nearest.hpp"
+#include "cli/numbers.hpp"
 
 namespace ptxgen::cli {
 
@@ -29,14 +29,9 @@ std::uint64_t value_of(const ParameterInfo& parameter, const std::string& text) 
   for (std::size_t i = 0; i < parameter.words.size(); ++i) {
     if (parameter.words[i] == text) return i;
   }
-  std::uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  const bool number = parameter.words.empty() && error == std::errc{} && stop == end;
-  if (number && value >= parameter.least && value <= parameter.most) return value;
-  throw UsageError("-p " + std::string(parameter.name) + "=" + text + ": wants " +
-                   (parameter.words.empty() ? "a whole number in " : "one of ") +
-                   range_text(parameter));
+  const std::string option = "-p " + std::string(parameter.name) + "=";
+  if (parameter.words.empty()) return whole_number(option, text, parameter.least, parameter.most);
+  throw UsageError(with_value(option, text) + ": expects one of " + range_text(parameter));
 }
 
 // `k=4096` into the place of `k`.
@@ -54,8 +49,10 @@ void assign(const CatalogEntry& kernel, std::vector<std::uint64_t>& values,
     values[i] = value_of(parameter, number);
     return;
   }
-  throw UsageError("kernel '" + std::string(kernel.name) + "' has no parameter '" + name +
-                   "'; it has: " + known_parameters(kernel));
+  std::vector<std::string> names;
+  for (const ParameterInfo& parameter : kernel.parameters) names.emplace_back(parameter.name);
+  throw UsageError("kernel '" + std::string(kernel.name) + "' has no parameter '" + name + "'" +
+                   did_you_mean(name, names) + "; it has: " + known_parameters(kernel));
 }
 
 }  // namespace
@@ -80,7 +77,10 @@ LibraryKernel library_kernel(const std::string& name, const std::vector<std::str
   LibraryKernel kernel;
   kernel.entry = find_kernel(name);
   if (kernel.entry == nullptr) {
-    throw UsageError("there is no kernel '" + name + "'; there are: " + known_kernels());
+    std::vector<std::string> names;
+    for (const CatalogEntry& entry : catalog()) names.emplace_back(entry.name);
+    throw UsageError("there is no kernel '" + name + "'" + did_you_mean(name, names) +
+                     "; there are: " + known_kernels());
   }
   for (const ParameterInfo& parameter : kernel.entry->parameters) {
     kernel.values.push_back(parameter.default_value);

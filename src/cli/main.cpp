@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <iostream>
+#include <new>
 
 #include "cli/commands.hpp"
 #include "ptxgen/support/error.hpp"
@@ -37,6 +38,11 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     // Help and version end here too, with success; CLI11's own codes are above 100.
+    const std::string misspelt = error.get_exit_code() == 0 ? "" : misspelling(app, argc, argv);
+    if (!misspelt.empty()) {
+      std::cerr << misspelt;
+      return kUsage;
+    }
     return app.exit(error, std::cout, std::cerr) == 0 ? kDone : kUsage;
   } catch (const UsageError& error) {
     std::cerr << "ptxgen: " << error.what() << "\nRun with --help for more information.\n";
@@ -52,6 +58,9 @@ int main(int argc, char** argv) {
     return run(argc, argv);
   } catch (const ptxgen::Error& error) {
     std::cerr << error.what() << '\n';
+    return kUsage;
+  } catch (const std::bad_alloc&) {
+    std::cerr << "ptxgen: this machine has too little memory for what was asked\n";
     return kUsage;
   } catch (const std::exception& error) {
     std::cerr << "ptxgen: " << error.what() << '\n';

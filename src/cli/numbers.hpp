@@ -1,32 +1,29 @@
-// src/cli/numbers.hpp - whole numbers of options
+// src/cli/numbers.hpp - numbers of options: one parser, range and message
 #pragma once
 
-#include <charconv>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
-#include "cli/commands.hpp"
+#include "ptxgen/emulator/emulator.hpp"
 
 namespace ptxgen::cli {
 
-/// A whole number in least..most, also as 2^E. Throws `UsageError` that names the option.
-[[nodiscard]] inline std::uint64_t whole_number(const std::string& option, const std::string& text,
-                                                std::uint64_t least, std::uint64_t most) {
-  const bool power = text.starts_with("2^");
-  const char* const begin = text.data() + (power ? 2 : 0);
-  const char* const end = text.data() + text.size();
-  std::uint64_t value = 0;
-  const auto [stop, code] = std::from_chars(begin, end, value);
-  bool read = code == std::errc{} && stop == end;
-  if (power && read) {
-    read = value < 64;
-    value = read ? std::uint64_t{1} << value : 0;
-  }
-  if (!read || value < least || value > most) {
-    throw UsageError(option + " " + text + ": wants a whole number in " + std::to_string(least) +
-                     ".." + std::to_string(most) + ", or 2^E");
-  }
-  return value;
-}
+/// A whole number in min..max, in decimal or as 2^E with E below 64; nothing for any other text.
+[[nodiscard]] std::optional<std::uint64_t> parse_whole(std::string_view text, std::uint64_t min,
+                                                       std::uint64_t max) noexcept;
+/// The same. Throws `UsageError` that names the option and the range; an `option` that ends in `=`
+/// is printed without a space before the text.
+[[nodiscard]] std::uint64_t whole_number(std::string_view option, std::string_view text,
+                                         std::uint64_t min, std::uint64_t max);
+/// A finite number. Throws `UsageError` that names the option.
+[[nodiscard]] float real_number(std::string_view option, std::string_view text);
+
+/// `X[,Y[,Z]]`, what is left out being 1. Throws `UsageError` that names the option.
+[[nodiscard]] emulator::Dim3 dimensions(std::string_view option, std::string_view text);
+
+/// What messages call an option and its value: "--n 0", "-p k=0".
+[[nodiscard]] std::string with_value(std::string_view option, std::string_view text);
 
 }  // namespace ptxgen::cli

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "cli/captured_output.hpp"
@@ -63,7 +64,11 @@ class GpuArguments {
         std::ranges::copy(specs[i].value, place);
         continue;
       }
-      buffers_.push_back({i, memory_for(context, specs[i], i, kernel.parameters[i].name)});
+      emulator::BufferContent content = emulator::buffer_content(
+          specs[i], i + 1, kernel.parameters[i].name, context.memory().total);
+      Buffer<u8> memory = memory_for(context, specs[i], content);
+      content.data.clear();
+      buffers_.push_back({i, parameter_name(kernel, i), std::move(content), std::move(memory)});
       const std::uint64_t address = buffers_.back().memory.address().value;
       for (unsigned b = 0; b < 8; ++b) place[b] = static_cast<std::byte>(address >> (8 * b));
     }
@@ -80,8 +85,11 @@ class GpuArguments {
     for (const Argument& buffer : buffers_) {
       const std::string& file = specs_[buffer.index].output;
       if (file.empty()) continue;
-      std::string bytes(static_cast<std::size_t>(buffer.memory.size()), '\0');
-      buffer.memory.read({reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()});
+      const std::string& header = buffer.content.output_header;
+      std::string bytes(header.size() + static_cast<std::size_t>(buffer.memory.size()), '\0');
+      std::ranges::copy(header, bytes.begin());
+      buffer.memory.read({reinterpret_cast<std::uint8_t*>(bytes.data()) + header.size(),
+                          bytes.size() - header.size()});
       try {
         write_output(file, bytes);
       } catch (const Error& error) {
@@ -90,27 +98,38 @@ class GpuArguments {
     }
   }
 
+  [[nodiscard]] std::vector<PrintedBuffer> printed() const {
+    std::vector<PrintedBuffer> all;
+    for (const Argument& buffer : buffers_) {
+      if (!specs_[buffer.index].print) continue;
+      std::vector<std::uint8_t> content(static_cast<std::size_t>(buffer.memory.size()));
+      buffer.memory.read(content);
+      all.push_back(print_buffer(buffer.index + 1, buffer.parameter, buffer.content.type,
+                                 buffer.content.shape,
+                                 [&](std::uint64_t offset, std::span<std::byte> bytes) {
+                                   std::memcpy(bytes.data(), content.data() + offset, bytes.size());
+                                 }));
+    }
+    return all;
+  }
+
  private:
   struct Argument {
     std::size_t index = 0;
+    std::string parameter;
+    emulator::BufferContent content;  // without its bytes
     Buffer<u8> memory;
   };
 
   static Buffer<u8> memory_for(const Context& context, const emulator::ArgumentSpec& spec,
-                               std::size_t index, const std::string& parameter) {
-    if (spec.input.empty()) {
-      Buffer<u8> memory(context, spec.bytes);
+                               const emulator::BufferContent& content) {
+    if (content.data.empty()) {
+      Buffer<u8> memory(context, content.bytes);
       if (spec.kind == emulator::ArgumentKind::Zero) memory.fill_bytes(0);
       return memory;
     }
-    const std::string content = read_input(spec.input);
-    if (content.empty()) {
-      throw Error(Stage::Launch, "argument",
-                  "argument " + std::to_string(index + 1) + " (parameter " + parameter +
-                      "): the file '" + spec.input + "' is empty; a buffer has at least 1 byte");
-    }
-    return Buffer<u8>(
-        context, std::span(reinterpret_cast<const std::uint8_t*>(content.data()), content.size()));
+    return Buffer<u8>(context, std::span(reinterpret_cast<const std::uint8_t*>(content.data.data()),
+                                         content.data.size()));
   }
 
   std::span<const emulator::ArgumentSpec> specs_;
@@ -156,6 +175,7 @@ GpuOutcome run_on_gpu(const Device& device, const RunOptions& options, std::stri
   outcome.printed = printed.text();
   if (outcome.fault.empty()) {
     arguments.write_outputs(write_error);
+    outcome.buffers = arguments.printed();
   } else {
     outcome.outputs_lost = arguments.has_outputs();
   }

@@ -5,7 +5,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "cli/printed_buffer.hpp"
 #include "cli/run_options.hpp"
 #include "ptxgen/runtime/device.hpp"
 #include "ptxgen/runtime/module.hpp"
@@ -19,7 +21,8 @@ struct GpuOutcome {
   std::string fault;          ///< what the driver says of a kernel that it stopped
   bool outputs_lost = false;  ///< there were output files to write, and the fault took the memory
   FunctionResources resources;
-  double seconds = 0;  ///< of the host, from launch to end
+  std::vector<PrintedBuffer> buffers;  ///< of `print:`, unless a fault took them
+  double seconds = 0;                  ///< of the host, from launch to end
 };
 
 /// One launch of the PTX through the driver, its output files written. `keep_printf` keeps device

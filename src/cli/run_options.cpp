@@ -2,29 +2,14 @@
 #include "cli/run_options.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "cli/commands.hpp"
+#include "cli/entry_name.hpp"
+#include "cli/numbers.hpp"
 
 namespace ptxgen::cli {
 
 namespace {
-
-// `X[,Y[,Z]]`
-emulator::Dim3 dimensions(const std::string& option, const std::string& text) {
-  emulator::Dim3 size;
-  std::uint32_t* const parts[] = {&size.x, &size.y, &size.z};
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  for (std::uint32_t* part : parts) {
-    const auto [stop, code] = std::from_chars(at, end, *part);
-    if (code != std::errc{} || *part == 0) break;
-    if (stop == end) return size;
-    if (*stop != ',') break;
-    at = stop + 1;
-  }
-  throw UsageError(option + " " + text + ": wants X[,Y[,Z]], whole numbers from 1");
-}
 
 std::string comma_text(const emulator::Dim3& size) {
   return std::to_string(size.x) + "," + std::to_string(size.y) + "," + std::to_string(size.z);
@@ -49,22 +34,28 @@ std::string_view emulator_only(const RunOptions& options) noexcept {
 
 const emulator::Program::Kernel& chosen_kernel(std::span<const emulator::Program::Kernel> kernels,
                                                const RunOptions& options) {
-  std::string names;
-  for (const emulator::Program::Kernel& kernel : kernels) {
-    names += (names.empty() ? "" : ", ") + kernel.name;
-  }
-  if (names.empty()) throw UsageError(input_name(options.file) + " has no entry to run");
-  if (options.entry.empty()) {
-    if (kernels.size() == 1) return kernels.front();
-    throw UsageError(input_name(options.file) +
-                     " has several entries, say which with --entry: " + names);
-  }
-  const auto kernel = std::ranges::find(kernels, options.entry, &emulator::Program::Kernel::name);
-  if (kernel == kernels.end()) {
-    throw UsageError("--entry " + options.entry + ": " + input_name(options.file) +
-                     " has no such entry; it has: " + names);
-  }
-  return *kernel;
+  std::vector<std::string> names;
+  for (const emulator::Program::Kernel& kernel : kernels) names.push_back(kernel.name);
+  return kernels[entry_index(names, options.entry, input_name(options.file))];
+}
+
+std::string parameter_name(const emulator::Program::Kernel& kernel, std::size_t index) {
+  const std::string& name = kernel.parameters[index].name;
+  return name.starts_with(kernel.name + "_") ? name.substr(kernel.name.size() + 1) : name;
+}
+
+void check_outputs(const RunOptions& options, std::span<const emulator::ArgumentSpec> specs) {
+  std::vector<std::string> paths;
+  const auto check = [&paths](const std::string& option, const std::string& path) {
+    if (path.empty() || path == "-") return;
+    check_writable(option, path);
+    if (std::ranges::find(paths, path) != paths.end()) {
+      throw UsageError(option + ": '" + path + "' is written twice; name another file");
+    }
+    paths.push_back(path);
+  };
+  check("-o", options.output);
+  for (const emulator::ArgumentSpec& spec : specs) check("--arg " + spec.text, spec.output);
 }
 
 emulator::Launch launch_of(const RunOptions& options, const emulator::Program::Kernel& kernel) {

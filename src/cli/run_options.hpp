@@ -44,6 +44,11 @@ struct RunOptions {
 /// The kernel that is meant. Throws `UsageError`.
 [[nodiscard]] const emulator::Program::Kernel& chosen_kernel(
     std::span<const emulator::Program::Kernel> kernels, const RunOptions& options);
+/// A parameter as people call it: `param_0` for what compilers name `KERNEL_param_0`.
+[[nodiscard]] std::string parameter_name(const emulator::Program::Kernel& kernel,
+                                         std::size_t index);
+/// Throws `UsageError` for an output file that cannot be written, or is written twice.
+void check_outputs(const RunOptions& options, std::span<const emulator::ArgumentSpec> specs);
 /// The launch without its arguments. Throws `UsageError`.
 [[nodiscard]] emulator::Launch launch_of(const RunOptions& options,
                                          const emulator::Program::Kernel& kernel);

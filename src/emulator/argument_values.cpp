@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "ptxgen/emulator/arguments.hpp"
+#include "emulator/argument_text.hpp"
 #include "ptxgen/support/error.hpp"
 
 namespace ptxgen::inline v0::emulator {
@@ -14,11 +14,11 @@ using ptx::Type;
 
 constexpr std::string_view kForms =
     "u8:VALUE to u64:VALUE, s8:VALUE to s64:VALUE, f16:VALUE, bf16:VALUE, f32:VALUE, f64:VALUE, "
-    "bytes:HEX, null, in:FILE, out:BYTES:FILE, inout:FILE:FILE2 or zero:BYTES:FILE";
+    "bytes:HEX, null, in:FILE, out:BYTES:FILE, inout:FILE:FILE2, zero:BYTES:FILE, npy:FILE, "
+    "random:TYPE:SHAPE, iota:TYPE:SHAPE, fill:TYPE:SHAPE:VALUE or print:TYPE:SHAPE";
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why) {
-  throw Error(Stage::Launch, "argument",
-              "argument '" + std::string(text) + "': " + std::string(why));
+  refuse_argument(text, why);
 }
 
 std::vector<std::byte> little_endian(std::uint64_t value, unsigned count) {
@@ -270,16 +270,6 @@ void sized_buffer(ArgumentSpec& spec, std::string_view rest) {
   if (spec.output.empty()) refuse(spec.text, "no file is named behind the last colon");
 }
 
-// The type of a VALUE prefix, or none.
-Type value_type(std::string_view prefix) {
-  constexpr Type kTypes[] = {Type::u8,  Type::u16, Type::u32, Type::u64,  Type::s8,  Type::s16,
-                             Type::s32, Type::s64, Type::f16, Type::bf16, Type::f32, Type::f64};
-  for (const Type type : kTypes) {
-    if (ptx::name(type) == prefix) return type;
-  }
-  return Type::none;
-}
-
 std::string declared(const Program::Kernel::Parameter& parameter) {
   std::string text = "." + std::string(ptx::name(parameter.type));
   const unsigned element = ptx::bytes(parameter.type);
@@ -315,6 +305,25 @@ std::string advice(const Program::Kernel::Parameter& parameter) {
 
 }  // namespace
 
+void refuse_argument(std::string_view spec, std::string_view why) {
+  throw Error(Stage::Launch, "argument",
+              "argument '" + std::string(spec) + "': " + std::string(why));
+}
+
+Type value_type(std::string_view prefix) noexcept {
+  constexpr Type kTypes[] = {Type::u8,  Type::u16, Type::u32, Type::u64,  Type::s8,  Type::s16,
+                             Type::s32, Type::s64, Type::f16, Type::bf16, Type::f32, Type::f64};
+  for (const Type type : kTypes) {
+    if (ptx::name(type) == prefix) return type;
+  }
+  return Type::none;
+}
+
+std::uint64_t value_bits(std::string_view spec, std::string_view value, Type type) {
+  const bool is_float = ptx::kind(type) == ptx::TypeKind::Float;
+  return is_float ? floating(spec, value, type) : integer(spec, value, type);
+}
+
 ArgumentSpec parse_argument(std::string_view text) {
   ArgumentSpec spec;
   spec.text = std::string(text);
@@ -331,9 +340,7 @@ ArgumentSpec parse_argument(std::string_view text) {
   if (spec.type != Type::none) {
     const bool is_float = ptx::kind(spec.type) == ptx::TypeKind::Float;
     spec.kind = is_float ? ArgumentKind::Float : ArgumentKind::Integer;
-    const std::uint64_t value =
-        is_float ? floating(text, rest, spec.type) : integer(text, rest, spec.type);
-    spec.value = little_endian(value, ptx::bytes(spec.type));
+    spec.value = little_endian(value_bits(text, rest, spec.type), ptx::bytes(spec.type));
   } else if (prefix == "bytes") {
     spec.kind = ArgumentKind::Bytes;
     spec.value = hex_bytes(text, rest);
@@ -354,6 +361,8 @@ ArgumentSpec parse_argument(std::string_view text) {
     }
     spec.input = std::string(rest.substr(0, last));
     spec.output = std::string(rest.substr(last + 1));
+  } else if (is_typed_buffer(prefix)) {
+    parse_typed_buffer(spec, prefix, rest);
   } else {
     refuse(text, "expected " + std::string(kForms));
   }

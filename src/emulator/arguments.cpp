@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iostream>
 #include <iterator>
 
 #include "ptxgen/support/error.hpp"
-#include "support/temporary_directory.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -16,16 +14,12 @@ std::string buffer_name(std::size_t index, const Program::Kernel::Parameter& par
   return "argument " + std::to_string(index + 1) + " (parameter " + parameter.name + ")";
 }
 
-std::string content_of(const std::string& path) {
-  if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
-  return read_file(path);
-}
-
 // In pieces, so that a large buffer is never held twice.
 void write_buffer(const Device& device, const Arguments::Buffer& buffer) {
   constexpr std::uint64_t kPiece = 1u << 20;
   std::vector<std::byte> piece(static_cast<std::size_t>(std::min(buffer.bytes, kPiece)));
   std::ofstream out(buffer.output, std::ios::binary | std::ios::trunc);
+  out << buffer.output_header;
   for (std::uint64_t at = 0; out && at < buffer.bytes; at += kPiece) {
     const std::span part(piece.data(),
                          static_cast<std::size_t>(std::min(kPiece, buffer.bytes - at)));
@@ -83,23 +77,14 @@ Arguments::Arguments(Device& device, const Program::Kernel& kernel,
         std::copy(spec.value.begin(), spec.value.end(), place);
         continue;
       }
-      std::string content;
-      std::uint64_t bytes = spec.bytes;
-      if (!spec.input.empty()) {
-        content = content_of(spec.input);
-        bytes = content.size();
-        if (bytes == 0) {
-          throw Error(Stage::Launch, "argument",
-                      "argument " + std::to_string(i + 1) + " (parameter " + parameter.name +
-                          "): the file '" + spec.input +
-                          "' is empty; a buffer has at least 1 byte");
-        }
-      }
-      const std::uint64_t address = device.allocate(bytes, buffer_name(i, parameter));
-      buffers_.push_back({i, address, bytes, spec.output});
-      if (!content.empty()) device.write(address, std::as_bytes(std::span(content)));
-      if (spec.kind == ArgumentKind::Zero) device.fill(address, std::byte{0}, bytes);
-      if (spec.kind == ArgumentKind::In) device.protect(address);
+      BufferContent content =
+          buffer_content(spec, i + 1, parameter.name, device.gpu().memory_bytes);
+      const std::uint64_t address = device.allocate(content.bytes, buffer_name(i, parameter));
+      buffers_.push_back({i, address, content.bytes, spec.output, content.type,
+                          std::move(content.shape), std::move(content.output_header)});
+      if (!content.data.empty()) device.write(address, std::as_bytes(std::span(content.data)));
+      if (spec.kind == ArgumentKind::Zero) device.fill(address, std::byte{0}, content.bytes);
+      if (spec.is_readonly()) device.protect(address);
       for (unsigned b = 0; b < 8; ++b) place[b] = static_cast<std::byte>(address >> (8 * b));
     }
   } catch (...) {

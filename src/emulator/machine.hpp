@@ -225,13 +225,15 @@ struct Grid {
   Options options;
   Dim3 grid, block, cluster;
   bool explicit_cluster = false;  ///< asked for by the kernel or by the launch
+  bool cooperative = false;
   std::uint32_t sms = 1;
   std::uint32_t dynamic_shared_bytes = 0;
   std::vector<std::byte> parameters;
   std::uint32_t local_stride = 0;
   /// What CUDA's cooperative groups find beside a kernel's own memory: the two words by which the
   /// blocks of a grid meet (its address is in %envreg1, the high half, and %envreg2), and a scratch
-  /// area behind the shared memory (%reserved_smem_offset_1). 0 where the kernel asks for neither.
+  /// area behind the shared memory (%reserved_smem_offset_1). 0 where the kernel asks for neither;
+  /// the workspace of a launch that is not cooperative, too.
   std::uint64_t grid_workspace = 0;
   std::uint32_t reserved_shared_start = 0;
   std::uint32_t reserved_shared_bytes = 0;

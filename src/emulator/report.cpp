@@ -51,6 +51,25 @@ void Reporter::stop_after(std::uint64_t order) noexcept {
   }
 }
 
+RunFinding Reporter::described(Rule rule) const {
+  RunFinding made;
+  made.rule = rule;
+  made.finding.rule = info(rule).name;
+  made.finding.severity = info(rule).severity;
+  made.finding.kernel = kernel_;
+  made.finding.file = image_.module.file;
+  return made;
+}
+
+RunFinding* Reporter::open_launch(std::uint64_t order, Rule rule) {
+  if (stopped(order)) return nullptr;
+  Entry& entry = entries_[Key{rule, kNoIndex, kNoIndex}];
+  ++entry.counts[order];
+  entry.order = order;
+  entry.finding = described(rule);
+  return &entry.finding;
+}
+
 RunFinding* Reporter::open(const Context& context, std::uint32_t statement, Rule rule,
                            unsigned lane, const OtherParty& other) {
   const std::uint64_t order = context.cta->order;
@@ -61,12 +80,7 @@ RunFinding* Reporter::open(const Context& context, std::uint32_t statement, Rule
   if (!is_new && order >= entry.order) return nullptr;
   entry.order = order;
   RunFinding& made = entry.finding;
-  made = RunFinding{};
-  made.rule = rule;
-  made.finding.rule = info(rule).name;
-  made.finding.severity = info(rule).severity;
-  made.finding.kernel = kernel_;
-  made.finding.file = image_.module.file;
+  made = described(rule);
   const Image::Place place = image_.place(statement);
   if (place.statement != nullptr) {
     made.finding.line = place.statement->line;

@@ -57,6 +57,15 @@ class Reporter {
     report(context, statement, rule, lane, OtherParty{}, std::forward<Text>(text));
   }
 
+  /// Reports for the launch as a whole, once the block that is `order` in the launch order has
+  /// ended. Thread-safe.
+  template <class Text>
+  void report_launch(std::uint64_t order, Rule rule, Text&& text) {
+    if (!watches(rule)) return;
+    const std::lock_guard lock(mutex_);
+    if (RunFinding* slot = open_launch(order, rule)) fill(*slot, std::forward<Text>(text)());
+  }
+
   /// A fault has ended the block that is `order` in the launch order: later ones do not begin, and
   /// what is found in those that already run is dropped, so that what is reported does not depend
   /// on the number of host threads.
@@ -81,6 +90,8 @@ class Reporter {
   /// Counts; returns the finding to be described, or nullptr. The lock is held.
   RunFinding* open(const Context& context, std::uint32_t statement, Rule rule, unsigned lane,
                    const OtherParty& other);
+  RunFinding* open_launch(std::uint64_t order, Rule rule);
+  [[nodiscard]] RunFinding described(Rule rule) const;
   static void fill(RunFinding& finding, FindingText&& text);
   [[nodiscard]] bool suppressed(const RunFinding& finding) const;
 

@@ -16,15 +16,6 @@ constexpr std::array kRules = {
 };
 static_assert(kRules.size() <= 32, "RuleSet holds 32 rules");
 
-std::string all_names() {
-  std::string text;
-  for (const RuleInfo& rule : kRules) {
-    if (!text.empty()) text += ", ";
-    text += rule.name;
-  }
-  return text;
-}
-
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) {
@@ -35,7 +26,7 @@ std::string_view trimmed(std::string_view text) {
 
 [[noreturn]] void unknown_rule(std::string_view name) {
   throw Error(Stage::Emulate, "unknown-rule",
-              "there is no rule '" + std::string(name) + "'; there are " + all_names());
+              "there is no rule '" + std::string(name) + "'; there are " + to_text(RuleSet::all()));
 }
 
 }  // namespace
@@ -87,6 +78,16 @@ RuleSet RuleSet::parse(std::string_view text) {
     if (comma == std::string_view::npos) return set;
     text.remove_prefix(comma + 1);
   }
+}
+
+std::string to_text(RuleSet set) {
+  std::string text;
+  for (std::size_t i = 0; i < kRules.size(); ++i) {
+    if (!set.has(static_cast<Rule>(i))) continue;
+    if (!text.empty()) text += ", ";
+    text += kRules[i].name;
+  }
+  return text;
 }
 
 Suppression parse_suppression(std::string_view text) {

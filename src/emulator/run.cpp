@@ -4,11 +4,13 @@
 #include <chrono>
 #include <cstdlib>
 #include <numeric>
+#include <optional>
 #include <thread>
 
 #include "emulator/address_space.hpp"
 #include "emulator/cluster.hpp"
 #include "emulator/counting.hpp"
+#include "emulator/launch_progress.hpp"
 #include "emulator/memory_bulk.hpp"
 #include "emulator/numerics.hpp"
 #include "emulator/race.hpp"
@@ -216,6 +218,7 @@ class LaunchRun {
     grid_.explicit_cluster = launch.cluster != Dim3{1, 1, 1} || kernel.required_cluster.x != 0 ||
                              kernel.explicit_cluster;
     cluster_size_ = static_cast<std::uint32_t>(grid_.cluster.count());
+    grid_.cooperative = launch.cooperative;
     grid_.dynamic_shared_bytes = launch.dynamic_shared_bytes;
     grid_.parameters.assign(launch.parameters.begin(), launch.parameters.end());
     std::uint32_t local = grid_.kernel_image->local_bytes;
@@ -227,6 +230,7 @@ class LaunchRun {
     provide_for_groups(static_cast<std::uint32_t>(number));
     total_ = launch.grid.count() / cluster_size_;
     order_ = BlockOrder(total_, options.seed);
+    progress_.emplace(grid_.options, reporter_, total_ * cluster_size_, cluster_size_);
     kernel_number_ = static_cast<std::uint32_t>(number);
   }
 
@@ -281,6 +285,7 @@ class LaunchRun {
     result.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     result.findings = reporter_.take();
+    result.unchecked = RuleSet::all().remove(options.checks).remove(Rule::Nondeterminism);
     const bool errors = std::ranges::any_of(result.findings, [](const RunFinding& finding) {
       return finding.finding.severity == Severity::Error;
     });
@@ -317,10 +322,11 @@ class LaunchRun {
     if (places != 0) counters.waves = static_cast<double>(grid_.grid.count()) / places;
   }
 
-  /// Every launch is a cooperative one: all its blocks can wait for each other.
+  /// What cooperative groups expect; without the workspace a grid's barrier traps, as on hardware.
   void provide_for_groups(std::uint32_t kernel) {
     using ptx::SpecialRegister;
-    if (names_special(image_, kernel, SpecialRegister::envreg1, SpecialRegister::envreg2)) {
+    if (grid_.cooperative &&
+        names_special(image_, kernel, SpecialRegister::envreg1, SpecialRegister::envreg2)) {
       grid_.grid_workspace = grid_.space->allocate(kGridWorkspace, "the workspace of the grid");
       grid_.space->fill(grid_.grid_workspace, std::byte{0}, kGridWorkspace);
     }
@@ -360,7 +366,9 @@ class LaunchRun {
         continue;
       }
       for (const auto& place : group->places) report_unfinished(place->cta);
-      for (const auto& place : group->places) end(*place);
+      std::uint64_t instructions = 0;
+      for (const auto& place : group->places) instructions += end(*place);
+      progress_->ended(group->places[0]->cta.order, instructions);
       idle.push_back(std::move(group));
     }
   }
@@ -468,18 +476,16 @@ class LaunchRun {
     }
   }
 
-  void end(Place& place) {
+  /// Returns the warp instructions that the block has executed.
+  std::uint64_t end(Place& place) {
     if (grid_.races) grid_.races->block_ends(place.cta);
-    const std::lock_guard lock(mutex_);
+    std::uint64_t instructions = 0;
+    for (const Warp& warp : place.cta.warps) instructions += warp.instructions;
     if (!place.cta.printed.empty()) {
+      const std::lock_guard lock(mutex_);
       printed_.push_back({place.cta.order, std::move(place.cta.printed)});
     }
-    ++done_;
-    const Progress& progress = grid_.options.progress;
-    const std::uint64_t blocks = total_ * cluster_size_;
-    if (progress.report != nullptr && (done_ == blocks || done_ % (blocks / 256 + 1) == 0)) {
-      progress.report(progress.user, done_, blocks);
-    }
+    return instructions;
   }
 
   BlockStop run_group(Group& group) {
@@ -540,6 +546,7 @@ class LaunchRun {
       bool only_spins = true;
       bool all_done = true;
       const std::uint64_t turn = cta.turn++;
+      if (turn != 0) progress_->running();
       const std::uint64_t random = seed == 0 ? 0 : mixed(seed ^ mixed(cta.order ^ (turn << 32)));
       if (cta.bulk != nullptr) deliver_due(cta);
       for (std::size_t i = 0; i < warps; ++i) {
@@ -600,8 +607,8 @@ class LaunchRun {
   BlockOrder order_{1, 0};
   std::vector<Worker> workers_;
   std::atomic<std::uint64_t> next_{0};
+  std::optional<LaunchProgress> progress_;
   std::mutex mutex_;
-  std::uint64_t done_ = 0;
   std::vector<Printed> printed_;
 };
 

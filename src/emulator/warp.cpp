@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <new>
 
+#include "emulator/grid_sync.hpp"
 #include "emulator/report.hpp"
 
 namespace ptxgen::inline v0::emulator {
@@ -22,6 +23,19 @@ bool before(const Split& a, const Split& b) {
 }
 
 constexpr std::size_t kNobody = ~std::size_t{0};
+
+FindingText trap_text(const Grid& grid, std::uint32_t statement) {
+  const Image::Place place = grid.image->place(statement);
+  if (!grid.cooperative && place.statement != nullptr &&
+      guards_grid_sync(*place.function, *place.statement)) {
+    return {
+        "the kernel stops itself here: its barrier of the whole grid (grid.sync) has no "
+        "workspace, since the launch is not cooperative",
+        {"launch it as a cooperative one (Launch::cooperative, cuLaunchCooperativeKernel, "
+         "cudaLaunchCooperativeKernel), or make a launch of each part between the barriers"}};
+  }
+  return {"the kernel stops itself here", {}};
+}
 
 std::size_t pick(const Warp& warp) {
   std::size_t best = kNobody;
@@ -381,9 +395,8 @@ class Runner {
 
   Next trap(Context& context, const Step& step, std::uint32_t lanes) {
     context.grid->reporter->report(context, step.statement, Rule::Trap,
-                                   static_cast<unsigned>(std::countr_zero(lanes)), [&] {
-                                     return FindingText{"the kernel stops itself here", {}};
-                                   });
+                                   static_cast<unsigned>(std::countr_zero(lanes)),
+                                   [&] { return trap_text(*context.grid, step.statement); });
     kill(*warp_.cta);
     return Next::Stop;
   }

@@ -5,6 +5,7 @@
 #include "kernels/catalog_gemv.hpp"
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -120,7 +121,7 @@ void check_values(std::string_view kernel, std::span<const ParameterInfo> parame
     throw error.refresh();
   };
   if (values.size() != parameters.size()) {
-    refuse("takes " + std::to_string(parameters.size()) + " parameters, not " +
+    refuse("takes " + count_text(parameters.size(), "parameter") + ", not " +
            std::to_string(values.size()));
   }
   for (std::size_t i = 0; i < values.size(); ++i) {

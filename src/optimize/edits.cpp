@@ -89,40 +89,15 @@ Instruction Edits::copy(const Instruction& instruction) {
   return copied;
 }
 
-// Names are searched for by counting up, from where the last search ended.
-ptx::NameId Edits::new_name(std::string_view stem, std::uint32_t& counter) {
-  for (;; ++counter) {
-    const std::string name = std::string(stem) + std::to_string(counter);
-    const ptx::NameId id = module_->names.intern(name);
-    const bool taken = std::any_of(function_->registers.begin(), function_->registers.end(),
-                                   [&](const ptx::RegisterDecl& decl) {
-                                     // A numbered declaration `%x<4>` also owns %x0 .. %x3.
-                                     const std::string_view text = module_->text(decl.name);
-                                     return decl.name == id ||
-                                            (decl.numbered && name.starts_with(text)) ||
-                                            text.starts_with(name);
-                                   }) ||
-                       std::any_of(function_->labels.begin(), function_->labels.end(),
-                                   [&](const ptx::Label& label) { return label.name == id; });
-    if (!taken) {
-      ++counter;
-      return id;
-    }
-  }
-}
-
 ptx::Register Edits::new_register(ptx::Type type) {
   auto found = std::find_if(declared_.begin(), declared_.end(),
                             [&](const Declared& d) { return d.type == type; });
   if (found == declared_.end()) {
-    ptx::RegisterDecl decl;
-    std::uint32_t number = 0;
     std::string stem = "%opt_";
     stem += ptx::name(ptx::as_modifier(type));
     stem += '_';
-    decl.name = new_name(stem, number);
-    // The number parts one run's declaration from the next; a letter keeps it from the registers'.
-    decl.name = module_->names.intern(std::string(module_->text(decl.name)) + "_");
+    ptx::RegisterDecl decl;
+    decl.name = FreshNames(*module_, *function_, stem).prefix();
     decl.type = type;
     decl.numbered = true;
     decl.count = 0;
@@ -134,33 +109,11 @@ ptx::Register Edits::new_register(ptx::Type type) {
   return {found->decl, decl.count++};
 }
 
-// A split names thousands of labels: what is taken is looked up, not searched for.
-ptx::NameId Edits::new_label_name() {
-  constexpr std::string_view kStem = "$opt_";
-  if (taken_.empty()) {
-    taken_.assign(module_->names.size() + 1, false);
-    for (const ptx::Label& label : function_->labels) taken_[label.name.value] = true;
-    for (const ptx::RegisterDecl& decl : function_->registers) {
-      const std::string_view text = module_->text(decl.name);
-      taken_[decl.name.value] = true;
-      // It may own any name that goes on with a number, or be one of the labels to come.
-      if (text.starts_with(kStem) || (decl.numbered && kStem.starts_with(text))) searches_ = true;
-    }
-  }
-  if (searches_) return new_name(kStem, next_label_name_);
-  for (;;) {
-    const ptx::NameId id =
-        module_->names.intern(std::string(kStem) + std::to_string(next_label_name_++));
-    if (id.value >= taken_.size()) taken_.resize(std::size_t{id.value} + 1, false);
-    if (taken_[id.value]) continue;
-    taken_[id.value] = true;
-    return id;
-  }
-}
-
 ptx::LabelId Edits::new_label(std::uint32_t scope) {
   ptx::Label label;
-  label.name = new_label_name();
+  // A split names thousands of labels, so the function is read once for all of them.
+  if (!label_names_) label_names_.emplace(*module_, *function_, "$opt_");
+  label.name = label_names_->name();
   label.scope = scope;
   function_->labels.push_back(label);
   return {static_cast<std::uint32_t>(function_->labels.size() - 1)};

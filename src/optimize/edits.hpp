@@ -3,10 +3,11 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
+#include "optimize/fresh_names.hpp"
 #include "ptxgen/ptx/ir.hpp"
 
 namespace ptxgen::inline v0::optimize {
@@ -65,8 +66,6 @@ class Edits {
   void add(std::uint32_t statement, Kind kind, const ptx::Instruction& instruction) {
     edits_.push_back({statement, kind, instruction});
   }
-  [[nodiscard]] ptx::NameId new_name(std::string_view stem, std::uint32_t& counter);
-  [[nodiscard]] ptx::NameId new_label_name();
 
   ptx::Module* module_;
   ptx::Function* function_;
@@ -76,9 +75,7 @@ class Edits {
     ptx::DeclId decl;
   };
   std::vector<Declared> declared_;
-  std::uint32_t next_register_name_ = 0, next_label_name_ = 0;
-  std::vector<bool> taken_;  // names that no new label may have
-  bool searches_ = false;    // registers have names like those of new labels
+  std::optional<FreshNames> label_names_;
 };
 
 }  // namespace ptxgen::inline v0::optimize

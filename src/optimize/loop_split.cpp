@@ -18,8 +18,8 @@ using ptx::Op;
 
 namespace {
 
-// A split makes two loops without its condition, so that few rounds suffice; this bounds what a
-// mistake costs.
+// A split makes two loops without its condition, and a guard one that can be split, so that few
+// rounds suffice; this bounds what a mistake costs.
 constexpr int kMostRounds = 64;
 
 constexpr std::size_t kMostConditions = 64;
@@ -209,9 +209,14 @@ class LoopSplit {
   void limit_growth(analysis::Facts& facts, std::vector<Candidate>& candidates) {
     const auto loops = facts.cfg().loops().loops();
     std::vector<std::uint32_t> own(loops.size(), 0), above(loops.size(), 0), most(loops.size(), 0);
+    std::vector<bool> guarded(loops.size(), false);
     for (const Candidate& candidate : candidates) {
-      if (!candidate.refused() && !candidate.plan.decided) ++own[candidate.plan.loop];
+      if (candidate.refused() || candidate.plan.decided) continue;
+      ++own[candidate.plan.loop];
+      guarded[candidate.plan.loop] = guarded[candidate.plan.loop] || candidate.plan.guard;
     }
+    // The loop as it was stays beside what is split.
+    for (std::size_t l = 0; l < loops.size(); ++l) own[l] += guarded[l] ? 1 : 0;
     for (std::size_t l = 0; l < loops.size(); ++l) {
       above[l] = own[l] + (loops[l].parent == kNoNode ? 0 : above[loops[l].parent]);
       most[l] = above[l];
@@ -292,6 +297,13 @@ class LoopSplit {
       message += " never changes the outcome: the condition always ";
       message += holds ? "holds" : "fails";
       context_.decide(function_, candidate.statement, true, "decided", std::move(message));
+      return;
+    }
+    if (candidate.plan.guard) {
+      message +=
+          " was copied behind a branch on its bound, so that in the copy its variable never "
+          "wraps around and the condition can split it";
+      context_.decide(function_, candidate.statement, true, "guarded", std::move(message));
       return;
     }
     message += " became two, the condition ";

@@ -30,6 +30,10 @@ struct SplitPlan {
   bool behind_test = false;            ///< a turn makes the test before it asks
   bool decided = false;                ///< it never changes: no second loop is needed
   bool outcome_is_first = false;       ///< decided: with the outcome of the first loop
+  /// The variable may wrap around unless the bound of the test is at most this (at least, if it
+  /// runs down): the loop is first written twice, behind a branch on the bound, and the copy that
+  /// runs within the limit is split next.
+  std::optional<std::uint64_t> guard;
 };
 
 /// Why a condition does not split its loop.
@@ -65,7 +69,8 @@ class SplitFinder {
 [[nodiscard]] std::vector<std::uint32_t> blocks_in_order(const analysis::Cfg& cfg,
                                                          std::uint32_t loop);
 
-/// Writes the loop of the plan twice, or only decides its comparisons.
+/// Writes the loop of the plan twice, or only decides its comparisons, or puts the plan's guard
+/// before the loop and a copy of it.
 void split(ptx::Module& module, ptx::Function& function, analysis::Facts& facts,
            const Scopes& scopes, Edits& edits, const SplitPlan& plan);
 

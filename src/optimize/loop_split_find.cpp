@@ -384,6 +384,7 @@ class SplitCheck {
       return;
     }
     if (!inductions_.wrap_excluded(plan_.loop, test, c.is_signed)) {
+      if (find_guard(test, variable)) return;
       if (!variable.step.constant()) {
         refuse("step-unknown",
                "the step of " + value_text() +
@@ -405,6 +406,33 @@ class SplitCheck {
       return;
     }
     settle(test, variable);
+  }
+
+  // Whether a limit of the test's bound, looked at before the loop, lets a copy of it be split.
+  bool find_guard(const LoopTest& test, const Induction& variable) {
+    const auto limit = inductions_.wrap_limit(plan_.loop, test, plan_.condition.is_signed);
+    if (!limit) return false;
+    // Threads that meet in the loop must choose the same copy.
+    const auto operands = function_.operands_of(function_.body[test.goes_on->statement]);
+    const std::size_t last = operands.size() - 1;
+    const Operand& bound = operands[test.goes_on->operand == last ? last - 1 : last];
+    if (analysis::agreement(facts_.module(), function_, facts_.index(), facts_.uniformity(), bound,
+                            facts_.options()) < needed()) {
+      return false;
+    }
+    const Ordinal ord = order(variable);
+    bound_limit_ = ord(*limit);
+    if (!offset_fits(test, variable)) return false;
+    const auto known = inductions_.range(plan_.loop, test.goes_on->bound, variable.bits,
+                                         plan_.condition.is_signed);
+    if (ord(ord.down ? known.greatest : known.least) > bound_limit_) {
+      refuse("beyond-guard", "the loop runs only where " + operand_text(bound) + " is beyond " +
+                                 number(*limit, variable.bits) + ", and there " + value_text() +
+                                 " may wrap around: this copy of it keeps the condition");
+      return true;
+    }
+    plan_.guard = limit;
+    return true;
   }
 
   std::uint32_t outcome_version() const {
@@ -474,8 +502,8 @@ class SplitCheck {
     };
     const auto start =
         ordered(inductions_.start_range(plan_.loop, goes_on.value.variable, is_signed));
-    const auto bound =
-        ordered(inductions_.range(plan_.loop, goes_on.bound, variable.bits, is_signed));
+    auto bound = ordered(inductions_.range(plan_.loop, goes_on.bound, variable.bits, is_signed));
+    bound.greatest = std::min(bound.greatest, bound_limit_);
     least = start.least;
     greatest = ord.mask();
     if (!variable.step.constant()) return;
@@ -555,6 +583,7 @@ class SplitCheck {
   std::uint32_t statement_;
   SplitPlan& plan_;
   SplitRefusal& refusal_;
+  std::uint64_t bound_limit_ = ~std::uint64_t{0};  // ordinal that a guard keeps the bound within
 };
 
 bool SplitFinder::look(std::uint32_t statement, SplitPlan& plan, SplitRefusal& refusal) {
@@ -575,7 +604,7 @@ bool SplitFinder::same(const SplitPlan& a, const SplitPlan& b) const {
   };
   return a.loop == b.loop && a.test == b.test && a.behind_test == b.behind_test &&
          a.strict == b.strict && a.decided == b.decided &&
-         a.outcome_is_first == b.outcome_is_first &&
+         a.outcome_is_first == b.outcome_is_first && a.guard == b.guard &&
          a.condition.is_signed == b.condition.is_signed &&
          a.condition.value.variable == b.condition.value.variable &&
          a.condition.value.offset == b.condition.value.offset &&

@@ -16,6 +16,15 @@
 //             goto out
 //     second: do { body, the condition false } while (value < bound)
 //
+// If the value may wrap around unless the bound is at most some limit, a first step writes
+//
+//     if (bound > limit) goto second
+//     first:  do { body } while (value < bound)
+//             goto out
+//     second: do { body } while (value < bound)
+//
+// and the next step splits the first of these loops as above.
+//
 // All sums are made in the order in which the loop runs, mapped to unsigned numbers (Ordinal), and
 // saturate: nothing wraps around. The second loop goes on from where the first one stopped, in the
 // same registers.
@@ -77,7 +86,7 @@ class Splitter {
         header_(cfg_.loops().loops()[plan.loop].header) {}
 
   void run() {
-    collect_decisions();
+    if (!plan_.guard) collect_decisions();
     find_dead(true);
     find_dead(false);
     if (plan_.decided) {
@@ -86,10 +95,16 @@ class Splitter {
     }
     find_entry();
     SplitFront front(edits_, at_, variable_.bits, like());
-    const SplitFront::Number bound = first_bound(front);
-    second_ = edits_.new_label(scope_);
-    if (!plan_.behind_test) enter_second(front);
-    copy(front, bound);
+    if (plan_.guard) {
+      second_ = edits_.new_label(scope_);
+      enter_guarded(front);
+      copy(front, {});
+    } else {
+      const SplitFront::Number bound = first_bound(front);
+      second_ = edits_.new_label(scope_);
+      if (!plan_.behind_test) enter_second(front);
+      copy(front, bound);
+    }
     edits_.insert_before(at_, edits_.place(second_, like()));
     in_place(false);
   }
@@ -367,6 +382,14 @@ class Splitter {
     front.put(jump_if(p, plan_.compares[0].first, second_));
   }
 
+  // Where the bound is beyond the guard, the loop runs as it was.
+  void enter_guarded(SplitFront& front) {
+    const ptx::Register beyond =
+        front.compare(setp(), type(), variable_.down() ? Modifier::lt : Modifier::gt,
+                      front.number(term(test_.goes_on->bound)), front.number(*plan_.guard));
+    front.put(jump_if(beyond, false, second_));
+  }
+
   // ---- the first loop: a copy
 
   void copy(SplitFront& front, const SplitFront::Number& bound) {
@@ -397,7 +420,7 @@ class Splitter {
   bool copy_statement(SplitFront& front, std::uint32_t block, std::uint32_t i,
                       const SplitFront::Number& bound) {
     const Instruction& s = function_.body[i];
-    if (!is_dead(block, true)) {
+    if (!plan_.guard && !is_dead(block, true)) {
       if (i == test_.goes_on->statement) compare_first(front, bound);
       if (i == test_.branch) return copy_test(front);
       if (drops_chain(i)) return true;
@@ -543,7 +566,7 @@ class Splitter {
   void name_labels() {
     block_label_.assign(blocks_.size(), LabelId{});
     copied_label(header_);
-    if (cfg_.successors(test_.block)[0] == test_.stays) copied_label(test_.stays);
+    if (!plan_.guard && cfg_.successors(test_.block)[0] == test_.stays) copied_label(test_.stays);
     for (std::size_t n = 0; n < blocks_.size(); ++n) {
       const Block& block = cfg_.blocks()[blocks_[n]];
       for (std::uint32_t i = block.first; i < block.end; ++i) {

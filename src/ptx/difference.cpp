@@ -210,7 +210,7 @@ class Comparison {
   void operand(const Operand& a, const Operand& b) const {
     require(a.kind == b.kind && a.base == b.base && a.component == b.component &&
                 a.negated == b.negated && a.joined == b.joined && a.is_unsigned == b.is_unsigned &&
-                a.zero_offset == b.zero_offset && a.value == b.value,
+                a.zero_offset == b.zero_offset && a.in_braces == b.in_braces && a.value == b.value,
             "an operand");
     const OperandKind names = a.kind == OperandKind::Memory ? a.base : a.kind;
     switch (names) {

@@ -162,4 +162,9 @@ unsigned operand_elements(const Instruction& instruction, const OperandSpec& spe
   }
 }
 
+bool takes_list_of_one(const Instruction& instruction, const OperandSpec& spec) noexcept {
+  if (spec.vector_from_slot) return !instruction.has(Field::Vector);
+  return spec.list_of_one && kind(operand_type(instruction, spec)) == TypeKind::Bits;
+}
+
 }  // namespace ptxgen::inline v0::ptx

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "ptx/requirements.hpp"
+#include "ptx/row_shape.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"
 
@@ -17,8 +18,9 @@ bool is_integer(TypeKind k) {
 
 // "Type Information for Instructions and Operands" of the PTX ISA: widths agree, and so do the
 // kinds, where untyped bits agree with everything and signedness does not matter. `relaxed`
-// operands (ld, st, cvt) may be wider registers.
-bool fits(Type reg, Type wanted, bool relaxed) {
+// operands (ld, st, cvt) may be wider registers; ptxas 13.0 takes integer registers for floats too
+// where `listed`, in the braces of ld, st and vector atomics.
+bool fits(Type reg, Type wanted, bool relaxed, bool listed = false) {
   if (wanted == Type::none || reg == wanted) return true;
   const TypeKind reg_kind = kind(reg);
   const TypeKind wanted_kind = kind(wanted);
@@ -37,7 +39,7 @@ bool fits(Type reg, Type wanted, bool relaxed) {
       return is_integer(reg_kind);
     case TypeKind::Float:
       // 16-bit floats live in any 16-bit register; nvcc, Triton and clang differ in which.
-      return reg_kind == TypeKind::Bits || (bits(wanted) == 16 && is_integer(reg_kind));
+      return reg_kind == TypeKind::Bits || ((listed || bits(wanted) == 16) && is_integer(reg_kind));
     case TypeKind::Packed:
       return is_integer(reg_kind) || reg_kind == TypeKind::Packed ||
              (wanted == Type::tf32 && reg == Type::f32);
@@ -153,15 +155,17 @@ class OperandCheck {
     const Type type = operand_type(instruction_, spec);
     const unsigned elements = operand_elements(instruction_, spec);
     if (elements != 0) return vector(spec, o, position, type, elements);
-    if (o.kind == OperandKind::Vector) return bad(position, "one operand, not a list in braces");
-    return scalar(spec, o, position, type);
+    if (o.kind == OperandKind::Vector || (o.in_braces && !takes_list_of_one(instruction_, spec))) {
+      return bad(position, "one operand, not a list in braces");
+    }
+    return scalar(spec, o, position, type, o.in_braces);
   }
 
   InstructionFault vector(const OperandSpec& spec, const Operand& o, std::size_t position,
                           Type type, unsigned elements) const {
     if (elements > 1 && o.kind == OperandKind::Register && o.component == 0 &&
         function_.registers[o.id].vector == elements) {
-      return scalar(spec, o, position, type);
+      return scalar(spec, o, position, type, false);
     }
     if (o.kind != OperandKind::Vector || o.index != elements) {
       return bad(position, elements == 1 ? "1 operand in braces"
@@ -169,7 +173,7 @@ class OperandCheck {
     }
     for (const Operand& element : function_.elements(o)) {
       if (element.kind == OperandKind::Vector) return bad(position, "braces without inner braces");
-      InstructionFault found = scalar(spec, element, position, type);
+      InstructionFault found = scalar(spec, element, position, type, true);
       if (!found.rule.empty()) return found;
     }
     return alike(o, position);
@@ -214,7 +218,7 @@ class OperandCheck {
   }
 
   InstructionFault scalar(const OperandSpec& spec, const Operand& o, std::size_t position,
-                          Type type) const {
+                          Type type, bool in_braces) const {
     // What is declared nowhere is reported as that, not as a wrong kind.
     if (is_unresolved(o)) return {};
     switch (o.kind) {
@@ -223,16 +227,16 @@ class OperandCheck {
       case OperandKind::Register: {
         if (spec.role == OperandRole::Immediate) return bad(position, "an integer constant");
         const Type own = function_.type_of(o.as_register());
-        if (fits(own, type, spec.relaxed)) return {};
+        if (fits(own, type, spec.relaxed, in_braces && spec.vector_from_slot)) return {};
         return fault("type-mismatch", opcode() + " wants ." + std::string(name(type)) +
                                           " as operand " + std::to_string(position) + ", but '" +
                                           name_of(module_, function_, o.as_register()) + "' is ." +
                                           std::string(name(own)));
       }
       case OperandKind::Special: {
-        // ptxas 13 reads special registers in mov and in cvt only.
-        if (spec.role != OperandRole::Value &&
-            !(spec.role == OperandRole::Source && spec.relaxed)) {
+        // ptxas 13 reads special registers in mov, in cvt, and in braces.
+        if (!in_braces && spec.role != OperandRole::Value &&
+            !(spec.role == OperandRole::Source && spec.relaxed && !spec.vector_from_slot)) {
           return bad(position, "an ordinary register (read special registers with mov)");
         }
         const SpecialInfo& special = info(static_cast<SpecialRegister>(o.id));
@@ -296,20 +300,8 @@ class OperandCheck {
       return {};
     }
     if (o.base != OperandKind::Symbol) return {};
-    return address_of_symbol(space_of_address(spec), {o.id}, position);
-  }
-
-  // The space of the opcode that belongs to an address: the first space to the first address, the
-  // second to the second (`cp.async.ca.shared.global [to], [from], 4`), generic if there is none.
-  Space space_of_address(const OperandSpec& spec) const {
-    auto before = std::count_if(row_.operands.data(), &spec, [](const OperandSpec& earlier) {
-      return earlier.role == OperandRole::Memory;
-    });
-    for (const Modifier word : instruction_.modifiers) {
-      const Space space = space_of(word);
-      if (space != Space::Generic && before-- == 0) return space;
-    }
-    return Space::Generic;
+    return address_of_symbol(space_of(instruction_.get(address_field(row_, spec))), {o.id},
+                             position);
   }
 
   // `ld.shared [x]` of an `x` in .global would read an unrelated place of shared memory.

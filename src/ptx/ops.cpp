@@ -127,6 +127,7 @@ struct Table {
   std::size_t pool_size = 0;
   std::array<Need, kNeedLimit> needs{};
   std::size_t need_size = 0;
+  std::array<std::uint16_t, kRowCount> source_addresses{};  ///< memory operands `:from`, as bits
 };
 
 class Decoder {
@@ -247,7 +248,14 @@ class Decoder {
       text = text.substr(0, question);
     }
     const auto colon = text.find(':');
-    if (colon != std::string_view::npos) {
+    if (colon != std::string_view::npos && text.starts_with('[')) {
+      if (field(info, text.substr(colon + 1)) != Field::SourceSpace || !has_source_space(info)) {
+        malformed_row(info.id, "an address may be ':from', where the row has that field");
+      }
+      table_.source_addresses[static_cast<std::size_t>(info.op)] |=
+          static_cast<std::uint16_t>(1u << (&spec - info.operands.data()));
+      text = text.substr(0, colon);
+    } else if (colon != std::string_view::npos) {
       decode_operand_type(info, spec, text.substr(colon + 1));
       text = text.substr(0, colon);
     } else if (info.type_count == 0) {
@@ -284,14 +292,16 @@ class Decoder {
       }
       text.remove_prefix(1);
     }
+    const bool braces = text.starts_with('{');
     if (text.starts_with('[')) {
       role(OperandRole::Memory);
       spec.type_source = TypeSource::Any;
       text = text.substr(1, text.size() - 2);
-    } else if (text.starts_with('{')) {
+    } else if (braces) {
       text = text.substr(1, text.size() - 2);
     }
     const auto star = text.find('*');
+    spec.list_of_one = braces && star == std::string_view::npos;
     if (star != std::string_view::npos) {
       const std::string_view count = text.substr(star + 1);
       if (count == "v") {
@@ -319,6 +329,13 @@ class Decoder {
       malformed_row(info.id, "operand names have one or two letters");
     std::copy(text.begin(), text.end(), spec.label);
     if (!role_given && (text.front() == 'd' || spec.joined)) spec.role = OperandRole::Destination;
+  }
+
+  static constexpr bool has_source_space(const OpInfo& info) {
+    for (std::size_t i = 0; i < info.slot_count; ++i) {
+      if (info.slots[i].field == Field::SourceSpace) return true;
+    }
+    return false;
   }
 
   constexpr void decode_operand_type(OpInfo& info, OperandSpec& spec, std::string_view text) {
@@ -458,6 +475,7 @@ constexpr auto kShapes = [] {
   for (std::size_t r = 0; r < shapes.size(); ++r) {
     const OpInfo& row = kTable.rows[r];
     RowShape& shape = shapes[r];
+    shape.from_source = kTable.source_addresses[r];
     bool plain = true;
     for (std::size_t i = 0; i < row.operand_count; ++i) {
       const OperandSpec& spec = row.operands[i];

@@ -94,6 +94,10 @@ class Fit {
       }
       return false;
     }
+    if (o.kind == OperandKind::Vector && o.index == 1 &&
+        takes_list_of_one(candidate_->prototype, spec)) {
+      return fits_plain(spec, function_.elements(o)[0], false);
+    }
     return fits_plain(spec, o, false);
   }
 

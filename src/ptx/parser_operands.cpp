@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "ptx/parser_state.hpp"
+#include "ptxgen/ptx/operand_specs.hpp"
 
 namespace ptxgen::inline v0::ptx::reading {
 
@@ -60,6 +61,7 @@ void Parser::read_instruction(const char* start) {
   const std::size_t pool = body_->operands.size();
   const std::size_t symbols = module_.symbols.size();
   operand_count_ = 0;
+  lists_of_one_ = 0;
   if (!(opcode.call ? read_call_operands() : read_operands(opcode))) {
     // Legal PTX beyond what an operand can say, such as the coordinates of a texture.
     body_->operands.resize(pool);
@@ -87,6 +89,25 @@ void Parser::finish_instruction(const Candidate& candidate, std::uint32_t line) 
     operand.reserved = 0;
   }
   append_operands(statement, {operands_.data(), operand_count_});
+  if (lists_of_one_ != 0) unwrap_list(statement);
+}
+
+// `{%r1}` where one operand needs no braces is that operand. It keeps them, since they let an
+// integer register take a float, except in a move: ptxas 13.0 crashes on `mov.b32 %r1, {%r2}`. Of
+// two lists of one, neither is a plain operand.
+void Parser::unwrap_list(Instruction& statement) {
+  const OperandSpecs specs(*body_, statement);
+  const auto operands = body_->operands_of(statement);
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    Operand& list = operands[i];
+    if (list.kind != OperandKind::Vector || list.index != 1 || specs[i] == nullptr ||
+        lists_of_one_ != 1 || !takes_list_of_one(statement, *specs[i]))
+      continue;
+    const bool joined = list.joined;
+    list = Operand(body_->elements(list)[0]);
+    list.joined = joined;
+    list.in_braces = specs[i]->vector_from_slot;
+  }
 }
 
 void Parser::keep_unknown(Cursor::Mark begin, std::string_view opcode) {
@@ -365,6 +386,7 @@ bool Parser::read_vector(Operand& out, char close) {
   }
   out.index = static_cast<std::uint32_t>(body_->operands.size() - first);
   out.id = out.index == 0 ? 0 : static_cast<std::uint32_t>(first);
+  if (out.index == 1 && close == '}') ++lists_of_one_;
   return true;
 }
 

@@ -119,6 +119,7 @@ class Parser {
   bool read_vector(Operand& out, char close);
   void read_label_operand(Operand& out, bool table);
   void finish_instruction(const Candidate& candidate, std::uint32_t line);
+  void unwrap_list(Instruction& statement);
   std::int64_t read_offset();
   std::uint8_t read_component();
   Register find_register(const char* start, const char* digits, const char* end);
@@ -180,6 +181,7 @@ class Parser {
   // The instruction being read.
   Guard guard_;
   std::size_t operand_count_ = 0;
+  unsigned lists_of_one_ = 0;  // how many operands are `{a}`
   std::array<Operand, 256> operands_;
 };
 

@@ -311,6 +311,14 @@ class Printer {
   }
 
   void operand(const Operand& o) {
+    if (o.in_braces) {
+      Operand inside = o;
+      inside.in_braces = false;
+      out_ << '{';
+      operand(inside);
+      out_ << '}';
+      return;
+    }
     if (o.negated) out_ << '!';
     switch (o.kind) {
       case OperandKind::None:

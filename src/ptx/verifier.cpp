@@ -315,7 +315,7 @@ class Verifier {
     for (std::size_t i = 0; i < ours.size(); ++i) {
       const Operand &a = ours[i], &b = theirs[i];
       if (a.kind != b.kind || a.base != b.base || a.component != b.component ||
-          a.negated != b.negated || a.joined != b.joined)
+          a.negated != b.negated || a.joined != b.joined || a.in_braces != b.in_braces)
         return false;
       switch (a.kind) {
         case OperandKind::Register:

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <tuple>
 #include <utility>
 
 #include "ptxgen/support/error.hpp"
@@ -25,6 +27,7 @@ namespace {
 std::string_view cure(AssemblerTool tool) {
   switch (tool) {
     case AssemblerTool::Automatic:
+    case AssemblerTool::FewestRegisters:
       break;
     case AssemblerTool::NvJitLink:
       return "install the CUDA toolkit's nvJitLink library, or set PTXGEN_NVJITLINK_PATH or "
@@ -155,8 +158,8 @@ void check(std::string_view ptx, const AssembleOptions& options) {
 }  // namespace
 
 std::string_view to_string(AssemblerTool tool) noexcept {
-  static constexpr std::array<std::string_view, 4> kNames = {"automatic", "nvJitLink", "ptxas",
-                                                             "driver"};
+  static constexpr std::array<std::string_view, 5> kNames = {"automatic", "nvJitLink", "ptxas",
+                                                             "driver", "fewest registers"};
   const auto index = static_cast<std::size_t>(tool);
   return index < kNames.size() ? kNames[index] : "unknown";
 }
@@ -188,8 +191,42 @@ AssemblerFinding Assembler::first_tool() const {
   return {};
 }
 
+Assembly Assembler::assemble_with_fewest(std::string_view ptx,
+                                         const AssembleOptions& options) const {
+  const auto cost = [](const Assembly& assembly) {
+    return std::tuple(assembly.registers, assembly.spill_stores + assembly.spill_loads);
+  };
+  std::optional<Assembly> best;
+  std::vector<AssemblerFigures> compared;
+  std::vector<Error> refusals;
+  AssembleOptions how = options;
+  for (const AssemblerFinding& tool : tools()) {
+    if (!tool.found || tool.tool == AssemblerTool::Driver) continue;
+    how.tool = tool.tool;
+    try {
+      Assembly made = assemble(ptx, how);
+      compared.push_back(
+          {made.tool, made.tool_version, made.registers, made.spill_stores, made.spill_loads});
+      if (!best || cost(made) < cost(*best)) best = std::move(made);
+    } catch (Error& error) {
+      refusals.push_back(std::move(error));
+    }
+  }
+  if (best) {
+    best->compared = std::move(compared);
+    return std::move(*best);
+  }
+  // A tool that understood the PTX and refused it says what is wrong; else others are tried.
+  for (Error& error : refusals) {
+    if (error.code != "unknown-target" && error.code != "no-assembler") throw Error(error);
+  }
+  how.tool = AssemblerTool::Automatic;
+  return assemble(ptx, how);
+}
+
 Assembly Assembler::assemble(std::string_view ptx, const AssembleOptions& options) const {
   check(ptx, options);
+  if (options.tool == AssemblerTool::FewestRegisters) return assemble_with_fewest(ptx, options);
   std::vector<AssemblerFinding> candidates = tools();
   if (options.tool != AssemblerTool::Automatic) {
     std::erase_if(candidates,
@@ -211,6 +248,7 @@ Assembly Assembler::assemble(std::string_view ptx, const AssembleOptions& option
         break;
       case AssemblerTool::Driver:
       case AssemblerTool::Automatic:
+      case AssemblerTool::FewestRegisters:
         outcome = tools_->driver.assemble(text, options);
         version = tools_->driver.version();
         break;

@@ -144,6 +144,7 @@ void check_cooperative(const ContextCore& core, const FunctionFacts& function,
 LaunchOptions asked(const LaunchGeometry& geometry, LaunchOptions options) {
   if (options.cluster == Dim3{}) options.cluster = geometry.cluster;
   options.programmatic |= geometry.programmatic;
+  options.cooperative |= geometry.cooperative;
   return options;
 }
 
@@ -275,6 +276,10 @@ Function::~Function() = default;
 
 std::string_view Function::name() const noexcept { return state_->facts->name; }
 const FunctionResources& Function::resources() const noexcept { return state_->facts->resources; }
+const Signature* Function::signature() const noexcept {
+  const std::optional<EntryFacts>& entry = state_->facts->entry;
+  return entry ? &entry->signature : nullptr;
+}
 driver::CUfunction Function::handle() const noexcept { return state_->facts->handle; }
 const ContextCore& Function::core() const noexcept { return state_->module->core(); }
 
@@ -296,6 +301,13 @@ void Function::allow(const LaunchGeometry& geometry, const LaunchOptions& option
   opt_in(core, *state_->facts, geometry.dynamic_shared_bytes);
 }
 
+std::vector<std::byte> Function::pack(std::span<const LaunchValue> arguments) const {
+  if (const Signature* known = signature()) return pack_arguments(name(), *known, arguments);
+  refuse(*state_->facts, "arguments",
+         "it was loaded from an image, which does not say what its parameters are; load the image "
+         "with its PTX, or lay the argument block out yourself (Kernel<...>::pack)");
+}
+
 void Function::keep_for_captures() const {
   if (core().capturing()) core().keep_for_captures(state_->module);
 }
@@ -308,10 +320,11 @@ void Function::launch(const Stream& stream, const LaunchGeometry& geometry,
   core.alive(Stage::Launch);
   core.same(Stage::Launch, stream.core(), "the stream");
   check_launch(core, function, geometry, options);
-  if (function.entry && function.entry->argument_bytes != arguments.size()) {
+  if (function.entry && function.entry->signature.size() != arguments.size()) {
     refuse(function, "arguments",
            "the arguments have " + std::to_string(arguments.size()) +
-               " bytes, the kernel's parameters " + std::to_string(function.entry->argument_bytes));
+               " bytes, the kernel's parameters " +
+               std::to_string(function.entry->signature.size()));
   }
   Span span(core.trace(), "launch", "runtime");
   span.argument("kernel", function.name);

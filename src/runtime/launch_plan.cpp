@@ -7,24 +7,26 @@
 
 namespace ptxgen::inline v0 {
 
-LaunchPlan::State::State(CachedModule of, const ContextCore& of_core, const LaunchRecord& what,
-                         std::span<const std::byte> arguments, const Stream& on,
-                         std::shared_ptr<const Workspace> memory)
+LaunchPlan::State::State(const Function& what_function, CachedModule of, const ContextCore& of_core,
+                         const LaunchRecord& what, std::span<const std::byte> arguments,
+                         const Stream& on, std::shared_ptr<const Workspace> memory)
     : core(of_core),
       owner(of_core.shared_from_this()),
+      kernel(what_function),
       module(std::move(of)),
       workspace(std::move(memory)),
       stream(on.handle()),
       reason(what.reason),
       record(what),
-      with_attributes(what.geometry.cluster != Dim3{} || what.geometry.programmatic),
+      with_attributes(what.geometry.cluster != Dim3{} || what.geometry.programmatic ||
+                      what.geometry.cooperative),
       call(of_core.table().launch_kernel),
-      function(module.function().handle()),
+      function(kernel->handle()),
       block((arguments.size() + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t)),
       block_bytes(arguments.size()) {
   core.same(Stage::Launch, on.core(), "the stream");
   record.reason = reason;
-  module.function().allow(record.geometry);
+  kernel->allow(record.geometry);
   if (!arguments.empty()) std::memcpy(block.data(), arguments.data(), arguments.size());
   const auto tag = [](std::uintptr_t number) { return reinterpret_cast<void*>(number); };
   extra[0] = tag(driver::kLaunchParamBufferPointer);
@@ -64,7 +66,7 @@ void LaunchPlan::State::launch(driver::CUstream on) const {
   }
   const Current current(core, Stage::Launch);
   if (core.capturing()) [[unlikely]] {
-    module.function().keep_for_captures();
+    kernel->keep_for_captures();
     if (workspace != nullptr) core.keep_for_captures(workspace);
   }
   const LaunchGeometry& shape = record.geometry;
@@ -82,7 +84,7 @@ void LaunchPlan::State::launch(driver::CUstream on) const {
 
 driver::CUresult LaunchPlan::State::launch_with_attributes(driver::CUstream on) const {
   const LaunchGeometry& shape = record.geometry;
-  driver::CUlaunchAttribute attributes[2] = {};
+  driver::CUlaunchAttribute attributes[3] = {};
   driver::CUlaunchConfig config{};
   config.gridDimX = shape.grid.x;
   config.gridDimY = shape.grid.y;
@@ -104,6 +106,11 @@ driver::CUresult LaunchPlan::State::launch_with_attributes(driver::CUstream on) 
     driver::CUlaunchAttribute& programmatic = attributes[config.numAttrs++];
     programmatic.id = driver::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
     programmatic.value.programmaticStreamSerializationAllowed = 1;
+  }
+  if (shape.cooperative) {
+    driver::CUlaunchAttribute& cooperative = attributes[config.numAttrs++];
+    cooperative.id = driver::CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+    cooperative.value.cooperative = 1;
   }
   return core.table().launch_kernel_ex(&config, function, nullptr,
                                        const_cast<void**>(static_cast<void* const*>(extra)));
@@ -134,8 +141,9 @@ const LaunchRecord& LaunchPlan::record() const noexcept { return state_->record;
 LaunchPlan Launcher::State::freeze_block(CachedModule module, const LaunchRecord& record,
                                          std::span<const std::byte> block, const Stream& stream,
                                          std::shared_ptr<const Workspace> workspace) const {
-  return LaunchPlan(Hidden<LaunchPlan::State>::make(std::move(module), core, record, block, stream,
-                                                    std::move(workspace)));
+  const Function function = module.function();
+  return LaunchPlan(Hidden<LaunchPlan::State>::make(function, std::move(module), core, record,
+                                                    block, stream, std::move(workspace)));
 }
 
 LaunchPlan Launcher::State::freeze_blas(std::shared_ptr<const Cublas> library,
@@ -153,6 +161,16 @@ LaunchPlan Launcher::plan(const BuiltKernel& kernel, const LaunchGeometry& geome
   CachedModule module = state_->module_of(kernel.module(), kernel.name(), &stream, cached);
   const LaunchRecord record{module.function().name(), {}, {}, geometry, 1, cached};
   return state_->freeze_block(std::move(module), record, arguments, stream);
+}
+
+LaunchPlan Launcher::plan(const Function& function, const LaunchGeometry& geometry,
+                          std::span<const std::byte> arguments, const Stream& stream) const {
+  if (const Signature* known = function.signature()) {
+    check_block(function.name(), *known, arguments);
+  }
+  const LaunchRecord record{function.name(), {}, {}, geometry, 1, true};
+  return LaunchPlan(Hidden<LaunchPlan::State>::make(function, CachedModule(), state_->core, record,
+                                                    arguments, stream, nullptr));
 }
 
 }  // namespace ptxgen::inline v0

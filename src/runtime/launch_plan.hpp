@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,10 +19,11 @@ namespace ptxgen::inline v0 {
 
 /// Everything a launch needs, in the form in which the driver takes it.
 struct LaunchPlan::State {
-  /// A kernel. Throws as Function::allow. `stream`: where `launch()` goes. `workspace`, perhaps
-  /// null: what the arguments point at.
-  State(CachedModule of, const ContextCore& core, const LaunchRecord& record,
-        std::span<const std::byte> arguments, const Stream& stream,
+  /// A kernel. Throws as Function::allow. `stream`: where `launch()` goes. `of`, perhaps empty: the
+  /// share of the cache that the function is from. `workspace`, perhaps null: what the arguments
+  /// point at.
+  State(const Function& kernel, CachedModule of, const ContextCore& core,
+        const LaunchRecord& record, std::span<const std::byte> arguments, const Stream& stream,
         std::shared_ptr<const Workspace> workspace);
   /// A product by cuBLAS.
   State(std::shared_ptr<const Cublas> library, const ContextCore& core, const LaunchRecord& record,
@@ -37,7 +39,8 @@ struct LaunchPlan::State {
 
   const ContextCore& core;
   const std::shared_ptr<const ContextCore> owner;
-  const CachedModule module;
+  const std::optional<Function> kernel;  ///< none: cuBLAS
+  const CachedModule module;             ///< keeps the module in the cache; empty for a `Function`
   const std::shared_ptr<const Workspace> workspace;
   const driver::CUstream stream;
   const std::string reason;  ///< the record's

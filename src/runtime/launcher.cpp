@@ -169,6 +169,14 @@ LaunchRecord Launcher::launch(const BuiltKernel& kernel, const LaunchGeometry& g
   return {kernel.name(), {}, {}, geometry, 1, cached};
 }
 
+LaunchRecord Launcher::launch(const Function& function, const LaunchGeometry& geometry,
+                              std::span<const std::byte> arguments, const Stream& stream,
+                              const LaunchOptions& options) const {
+  function.launch(stream, geometry, arguments, options);
+  if (stream.is_borrowed()) state_->keep_if_captured(function, stream);
+  return {function.name(), {}, {}, geometry, 1, true};
+}
+
 Function Launcher::load(const ptx::Module& module, std::string_view entry) const {
   bool cached = false;
   return state_->module_of(module, entry, nullptr, cached).function();
@@ -191,25 +199,10 @@ Launcher::State::Wanted Launcher::State::wanted(const KernelRequest& request) co
                 "there is no kernel '" + std::string(request.kernel) + "'; there are: " + names);
   }
   // Refuses values that are out of range, and shapes that leave nothing to launch.
-  const auto values = std::span(request.values).first(kernel->parameters.size());
+  const auto values = parameter_values(*kernel, request.values);
   if (kernel->name == Gemv::kName) return wanted(gemv_problem_of(values));
   static_cast<void>(kernel->geometry(values, *pipeline.target));
-  const auto at = [&](std::size_t i) { return static_cast<std::uint32_t>(values[i]); };
-  ModuleKey key = keys.fma_rpt;
-  if (kernel->name == GemvCoalesced::kName) {
-    key = key_with_values(GemvCoalesced{at(0), at(1)});
-  } else if (kernel->name == GemvStrided::kName) {
-    key = key_with_values(GemvStrided{at(0), at(1)});
-  } else if (kernel->name == Vadd::kName) {
-    key = keys.vadd;
-  } else if (kernel->name == VaddBf16::kName) {
-    key = keys.vadd_bf16;
-  } else if (kernel->name == VaddF16::kName) {
-    key = keys.vadd_f16;
-  } else if (kernel->name == Copy::kName) {
-    key = keys.copy;
-  }
-  return {key, kernel, request.values, nullptr, &pipeline};
+  return {keys.of(*kernel, values), kernel, request.values, nullptr, &pipeline};
 }
 
 Launcher::State::Wanted Launcher::State::wanted(const GemvProblem& problem) const {

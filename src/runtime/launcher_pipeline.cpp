@@ -75,9 +75,7 @@ CachedModule Launcher::State::miss(const ModuleKey& key, std::string_view kernel
                                    CatalogValues values, const Stream& stream) const {
   refuse_capture(kernel, stream);
   const CatalogEntry& entry = *find_kernel(kernel);
-  const auto make = [&] {
-    return pipeline.from_catalog(entry, std::span(values).first(entry.parameters.size()));
-  };
+  const auto make = [&] { return pipeline.from_catalog(entry, parameter_values(entry, values)); };
   CachedModule module = cache.get(key, options.module, make);
   remember_stages(kernel, module);
   return module;
@@ -117,6 +115,12 @@ void Launcher::State::keep_if_captured(const CachedModule& module, const Stream&
   if (!stream.capturing()) return;
   const std::lock_guard lock(kept_mutex);
   kept.try_emplace(module.function().handle(), module);
+}
+
+void Launcher::State::keep_if_captured(const Function& function, const Stream& stream) const {
+  if (!stream.capturing()) return;
+  const std::lock_guard lock(kept_mutex);
+  kept_functions.try_emplace(function.handle(), function);
 }
 
 void Launcher::State::remember_stages(std::string_view kernel, const CachedModule& module) const {

@@ -16,28 +16,11 @@
 #include "runtime/core.hpp"
 #include "runtime/cublas.hpp"
 #include "runtime/launch_checks.hpp"
+#include "runtime/library_keys.hpp"
 #include "runtime/planned_gemv.hpp"
 #include "runtime/workspace.hpp"
 
 namespace ptxgen::inline v0 {
-
-using KeyValues = std::array<std::uint64_t, 6>;
-
-/// The part of a kernel's value that its cache key has. GEMV kernels are kept by shape, since
-/// planning is by shape; elementwise code is the same for every size, and a size that was not met
-/// before must not cost a compilation.
-[[nodiscard]] constexpr KeyValues key_values(const GemvCoalesced& spec) noexcept {
-  return {spec.k, spec.n};
-}
-[[nodiscard]] constexpr KeyValues key_values(const GemvStrided& spec) noexcept {
-  return {spec.k, spec.n};
-}
-template <class T>
-[[nodiscard]] constexpr KeyValues key_values(const VaddOf<T>&) noexcept {
-  return {};
-}
-[[nodiscard]] constexpr KeyValues key_values(const Copy&) noexcept { return {}; }
-[[nodiscard]] constexpr KeyValues key_values(const FmaRpt&) noexcept { return {}; }
 
 /// Kernels whose launch keeps the limits of every device that the library knows, whatever the
 /// shape: at most 2^24 blocks of 256 threads, 1024 bytes of shared memory. They are not checked
@@ -126,10 +109,7 @@ struct Launcher::State {
   mutable std::unique_ptr<const GemvPlanSource>
       tuned;  ///< of the settings' folder, once it is read
 
-  /// The keys of the library's kernels, without values.
-  struct Keys {
-    ModuleKey copy, fma_rpt, gemv, gemv_coalesced, gemv_strided, vadd, vadd_bf16, vadd_f16;
-  } keys;
+  LibraryKeys keys;
   [[nodiscard]] const ModuleKey& key_of(const Copy&) const noexcept { return keys.copy; }
   [[nodiscard]] const ModuleKey& key_of(const FmaRpt&) const noexcept { return keys.fma_rpt; }
   [[nodiscard]] const ModuleKey& key_of(const GemvCoalesced&) const noexcept {
@@ -250,6 +230,7 @@ struct Launcher::State {
   /// A host that captures a stream of its own gets a graph that we do not see: what is launched
   /// into it stays loaded for the launcher's lifetime.
   void keep_if_captured(const CachedModule& module, const Stream& stream) const;
+  void keep_if_captured(const Function& function, const Stream& stream) const;
   void remember_stages(std::string_view kernel, const CachedModule& module) const;
 
   /// What a request of `prepare` asks for; "gemv" is replaced by what serves it. Without a
@@ -262,7 +243,7 @@ struct Launcher::State {
     const Pipeline* pipeline = nullptr;
     [[nodiscard]] KernelText text() const {
       if (plan != nullptr) return pipeline->from_plan(*plan);
-      return pipeline->from_catalog(*kernel, std::span(values).first(kernel->parameters.size()));
+      return pipeline->from_catalog(*kernel, parameter_values(*kernel, values));
     }
   };
   [[nodiscard]] Wanted wanted(const KernelRequest& request) const;
@@ -336,6 +317,7 @@ struct Launcher::State {
 
   mutable std::mutex kept_mutex;
   mutable std::map<driver::CUfunction, CachedModule> kept;
+  mutable std::map<driver::CUfunction, Function> kept_functions;
 
   mutable std::mutex stages_mutex;
   mutable std::map<std::string, StageTimes, std::less<>> last_stages;

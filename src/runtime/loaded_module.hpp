@@ -39,7 +39,7 @@ struct AlreadyGated {
 /// What the PTX says of a kernel and the driver does not.
 struct EntryFacts {
   std::string name;
-  std::uint32_t argument_bytes = 0;
+  Signature signature;
   bool waits = false;  ///< has griddepcontrol.wait, itself or in a function of the module
 };
 

@@ -40,12 +40,7 @@ std::vector<EntryFacts> entries_of(const ptx::Module& module) {
     EntryFacts& entry = entries.emplace_back();
     entry.name = module.text(function.name);
     entry.waits = helper_waits || waits(function);
-    std::uint64_t end = 0;
-    for (const ptx::Variable& parameter : function.parameters) {
-      const std::uint64_t alignment = std::max(1u, ptx::natural_alignment(parameter));
-      end = (end + alignment - 1) / alignment * alignment + ptx::size_in_bytes(parameter);
-    }
-    entry.argument_bytes = static_cast<std::uint32_t>(end);
+    entry.signature = signature_of(module, function);
   }
   return entries;
 }

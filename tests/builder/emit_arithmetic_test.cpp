@@ -113,7 +113,7 @@ TEST_CASE("bit methods emit their instruction") {
   EMIT("and.b32 %r10, %r0, 255;", k.and_(t.r, 255));
   EMIT("or.b64 %rd3, %rd0, %rd1;", k.or_(t.rd, t.rd1));
   EMIT("xor.b16 %rs3, %rs0, %rs1;", k.xor_(t.w, t.w1));
-  EMIT("and.b32 %r10, %r5, %r6;", k.and_(t.x2, t.x21));
+  EMIT("and.b32 %r10, %r8, %r9;", k.and_(t.b, t.b1));
   EMIT("and.pred %p2, %p0, %p1;", k.and_(t.p, t.p1));
   EMIT("not.b32 %r10, %r0;", k.not_(t.r));
   EMIT("not.pred %p2, %p0;", k.not_(t.p));

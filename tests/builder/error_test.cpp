@@ -103,6 +103,40 @@ TEST_CASE("emit checks words and operands against the row") {
           k.emit(ptx::Op::add, {ptx::Modifier::type_u32}, {t.r, t.p, t.r}));
 }
 
+TEST_CASE("emit takes pointers into the row's state space only") {
+  REFUSED("space-mismatch",
+          "operand 2 of 'ldmatrix.sync.aligned.m8n8.x1.b16' is a pointer into shared memory, but "
+          "the opcode names no state space and reads it as a generic address; rule: an address "
+          "counts in one state space, which the opcode has to name; cure: write the word .shared, "
+          "or pass cvta(pointer), its generic address",
+          const auto d = k.undefined<b32>();
+          before = snapshot(k); k.emit(ptx::Op::ldmatrix_x1, {}, {Vec{d}, t.sp}));
+  REFUSED("space-mismatch",
+          "operand 1 of 'prefetch.global.L2' is a pointer into shared memory, but the opcode reads "
+          "it as an address in .global; rule: an address counts in one state space, which the "
+          "opcode has to name; cure: pass a pointer into global memory",
+          k.emit(ptx::Op::prefetch, {ptx::Modifier::global, ptx::Modifier::L2}, {t.sp}));
+  REFUSED("space-mismatch",
+          "operand 2 of 'ld.shared.f32' is a pointer into any memory (it is generic), but the "
+          "opcode reads it as an address in .shared; rule: an address counts in one state space, "
+          "which the opcode has to name; cure: leave out the word .shared, or pass the pointer "
+          "that cvta_to<>() gives",
+          k.emit(ptx::Op::ld, {ptx::Modifier::shared, ptx::Modifier::type_f32}, {t.f, t.gp}));
+  REFUSED("space-mismatch",
+          "operand 2 of 'ld.shared.f32' is a pointer into global memory, but the opcode reads it "
+          "as an address in .shared; rule: an address counts in one state space, which the opcode "
+          "has to name; cure: write the word .global in place of .shared, or pass a pointer into "
+          "shared memory",
+          k.emit(ptx::Op::ld, {ptx::Modifier::shared, ptx::Modifier::type_f32}, {t.f, t.fp}));
+  // Both addresses of a copy, each against its own word.
+  REFUSED(
+      "space-mismatch",
+      "operand 2 of 'cp.async.ca.shared.global' is a pointer into shared memory, but the opcode "
+      "reads it as an address in .global; rule: an address counts in one state space, which "
+      "the opcode has to name; cure: pass a pointer into global memory",
+      k.emit(ptx::Op::cp_async, {ptx::Modifier::ca, ptx::Modifier::shared}, {t.sp, t.sp, 4}));
+}
+
 TEST_CASE("values of another kernel or of a closed body") {
   {
     KernelBuilder other("other");
@@ -218,7 +252,8 @@ TEST_CASE("barriers, copies, arrays and loops refuse nonsense") {
 }
 
 TEST_CASE("raw PTX is checked at the call") {
-  REFUSED("bad-operand", "raw PTX names $1, but has 1 outputs and inputs",
+  REFUSED("bad-operand",
+          "raw PTX names $1, but the call has 1 operand, outputs and inputs together",
           k.raw<u32>("add.u32 $0, $1, 1;", {}));
   REFUSED("bad-operand", "raw PTX does not use its operand $1",
           k.raw<u32>("mov.u32 $0, 1;", {t.r}));
@@ -233,6 +268,28 @@ TEST_CASE("raw PTX is checked at the call") {
   REFUSED_ON("sm_75", "target-lacks",
              "'redux.sync.add.u32' needs sm_80 or newer, the target is sm_75",
              k.raw<u32>("redux.sync.add.u32 $0, $1, -1;", {t.r}));
+}
+
+TEST_CASE("raw PTX holds what the op table knows, unless it is asked for unchecked") {
+  REFUSED("unknown-instruction",
+          "raw PTX has an instruction that the op table lacks: 'tanhh.approx.f32 %f3, %f0'; rule: "
+          "raw() takes what the table can check; cure: mend the spelling, or use raw_unchecked() "
+          "for an instruction newer than the table",
+          k.raw<f32>("tanhh.approx.f32 $0, $1;", {t.f}));
+  EMIT("newer.f32 %f3, %f0;", (void)k.raw_unchecked<f32>("newer.f32 $0, $1;", {t.f}));
+  // Beside it, everything is checked as ever.
+  REFUSED("type-mismatch", "'add.f64' wants .f64 as operand 1, but '%r10' is .b32",
+          k.raw_unchecked<u32>("newer.f32 $0, $1; add.f64 $0, $1, $1;", {t.r}));
+}
+
+TEST_CASE("raw PTX takes pointers into the state space of its opcodes only") {
+  EMIT("ld.shared.f32 %f3, [%r0+4];", (void)k.raw<f32>("ld.shared.f32 $0, $1;", {t.sp + 1}));
+  REFUSED("space-mismatch",
+          "operand 2 of 'ld.f32' is a pointer into shared memory, but the opcode names no state "
+          "space and reads it as a generic address; rule: an address counts in one state space, "
+          "which the opcode has to name; cure: write the word .shared, or pass cvta(pointer), its "
+          "generic address",
+          k.raw<f32>("ld.f32 $0, $1;", {t.sp}));
 }
 
 TEST_CASE("a body that throws leaves nothing of its structure behind") {

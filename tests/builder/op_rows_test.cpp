@@ -6,8 +6,11 @@
 #include <set>
 
 #include "ptx/op_line.hpp"
+#include "ptx/row_shape.hpp"
 #include "ptxgen/builder.hpp"
+#include "ptxgen/builder/cluster.hpp"
 #include "ptxgen/ptx.hpp"
+#include "ptxgen/ptx/operand_specs.hpp"
 
 using namespace ptxgen;
 using ptxgen::test::OpLine;
@@ -23,8 +26,9 @@ class Builder {
   KernelBuilder k;
 
   // False for what only text can name: variables, call lists, tables, registers of 8 and 128 bits.
+  // Addresses count in the state space `space`.
   bool translate(const ptx::Module& module, const ptx::Function& f, const ptx::Operand& o,
-                 std::vector<Operand>& out) {
+                 ptx::Modifier space, std::vector<Operand>& out) {
     using Kind = ptx::OperandKind;
     switch (o.kind) {
       case Kind::Register:
@@ -53,12 +57,7 @@ class Builder {
       }
       case Kind::Memory:
         if (o.base != Kind::Register) return false;
-        if (ptx::bits(f.type_of({{o.id}, o.index})) == 64) {
-          out.emplace_back(k.pointer<b32, Generic>(wide_).offset_bytes(o.offset()));
-        } else {
-          out.emplace_back(k.pointer<b32, Shared>(narrow_).offset_bytes(o.offset()));
-        }
-        break;
+        return pointer(space, o.offset(), out);
       case Kind::Vector:
         return vector(module, f, o, out);
       default:
@@ -66,6 +65,33 @@ class Builder {
     }
     if (o.joined) out.back() = out.back().joined();
     return true;
+  }
+
+  // False for parameters, which no pointer of the builder points to.
+  bool pointer(ptx::Modifier space, std::int64_t offset, std::vector<Operand>& out) {
+    switch (ptx::space_of(space)) {
+      case ptx::Space::Generic:
+        out.emplace_back(k.pointer<b32, Generic>(wide_).offset_bytes(offset));
+        return true;
+      case ptx::Space::Global:
+        out.emplace_back(k.pointer<b32, Global>(wide_).offset_bytes(offset));
+        return true;
+      case ptx::Space::Const:
+        out.emplace_back(k.pointer<b32, Const>(wide_).offset_bytes(offset));
+        return true;
+      case ptx::Space::Local:
+        out.emplace_back(k.pointer<b32, Local>(narrow_).offset_bytes(offset));
+        return true;
+      case ptx::Space::Shared:
+        if (space == ptx::Modifier::shared_cluster) {
+          out.emplace_back(k.pointer<b32, ClusterShared>(narrow_).offset_bytes(offset));
+        } else {
+          out.emplace_back(k.pointer<b32, Shared>(narrow_).offset_bytes(offset));
+        }
+        return true;
+      default:
+        return false;
+    }
   }
 
  private:
@@ -105,7 +131,7 @@ class Builder {
               std::vector<Operand>& out) {
     std::vector<Operand>& elements = vectors_.emplace_back();
     for (const ptx::Operand& element : f.elements(o)) {
-      if (!translate(module, f, element, elements)) return false;
+      if (!translate(module, f, element, ptx::Modifier::none, elements)) return false;
     }
     out.emplace_back(Vec(std::span<const Operand>(elements)));
     return true;
@@ -139,11 +165,22 @@ struct Line {
   const ptx::Target* lowest = nullptr;
 };
 
-// Emits the line's instruction. False if the builder has no operand for something in it.
-bool emit(Builder& b, const Line& line) {
+// The state space that the row gives the operand's address.
+ptx::Modifier space_of_operand(const Line& line, std::size_t place) {
+  const ptx::OperandSpecs specs(line.function(), *line.statement);
+  if (specs[place] == nullptr) return ptx::Modifier::none;
+  return line.statement->get(ptx::address_field(ptx::info(line.statement->op), *specs[place]));
+}
+
+// Emits the line's instruction, with a pointer into `elsewhere` as operand `place`. False if the
+// builder has no operand for something in it.
+bool emit(Builder& b, const Line& line, std::size_t place = ptx::kMaxOperands,
+          ptx::Modifier elsewhere = ptx::Modifier::none) {
   std::vector<Operand> operands;
   for (const ptx::Operand& o : line.function().operands_of(*line.statement)) {
-    if (!b.translate(line.module, line.function(), o, operands)) return false;
+    const std::size_t i = operands.size();
+    const ptx::Modifier space = i == place ? elsewhere : space_of_operand(line, i);
+    if (!b.translate(line.module, line.function(), o, space, operands)) return false;
   }
   const auto words = words_of(*line.statement);
   const auto now = [&] { b.k.emit(line.statement->op, words, operands); };
@@ -222,4 +259,38 @@ TEST_CASE("emit refuses at the call what the target lacks") {
     }
   }
   CHECK(refused > 300);
+}
+
+TEST_CASE("emit refuses pointers into another state space than the row's") {
+  constexpr ptx::Modifier kSpaces[] = {ptx::Modifier::none,   ptx::Modifier::global,
+                                       ptx::Modifier::shared, ptx::Modifier::shared_cluster,
+                                       ptx::Modifier::local,  ptx::Modifier::const_};
+  std::size_t refused = 0;
+  for (const OpLine& text : test::op_lines()) {
+    const Line line(text);
+    const auto operands = line.function().operands_of(*line.statement);
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (operands[i].kind != ptx::OperandKind::Memory) continue;
+      const ptx::Modifier own = space_of_operand(line, i);
+      for (const ptx::Modifier space : kSpaces) {
+        const bool same_memory = own == space || (ptx::space_of(own) == ptx::Space::Shared &&
+                                                  space == ptx::Modifier::shared);
+        if (same_memory) continue;
+        Builder b(line.lowest->name);
+        const std::size_t before = b.k.statement_count();
+        try {
+          if (!emit(b, line, i, space)) continue;
+          FAIL_CHECK(text.text << ": operand " << i + 1 << " was taken as a pointer into "
+                               << ptx::name(space));
+        } catch (const Error& error) {
+          INFO(text.text << ": " << error.message);
+          CHECK(error.code == "space-mismatch");
+          CHECK(error.message.starts_with("operand " + std::to_string(i + 1) + " of '"));
+          CHECK(b.k.statement_count() == before);
+          ++refused;
+        }
+      }
+    }
+  }
+  CHECK(refused > 1500);
 }

@@ -56,6 +56,12 @@ TEST_CASE("a warp reduction gives every lane the result") {
   t.k.warp_reduce(t.f, [&](const Value<f32>& a, const Value<f32>& b) { return a * b; });
   CHECK(t.k.statement_count() - first == 10);
   CHECK(t.k.last_statement() == "mul.rn.f32 %f12, %f10, %f11;");
+  // An element is loaded, once.
+  const std::size_t before_load = t.k.statement_count();
+  t.k.warp_reduce(t.fp[2]);
+  const std::string reduced = emitted(t.k, before_load);
+  CHECK(reduced.starts_with("ld.global.f32 "));
+  CHECK(reduced.find("ld.", 3) == std::string::npos);
 }
 
 TEST_CASE("arrays") {

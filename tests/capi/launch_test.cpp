@@ -546,7 +546,9 @@ TEST_CASE("arguments are checked against the signature", "[capi]") {
         "usage: argument 2 (parameter x) has the type 9; PTXGEN_ANY, _INTEGER, _FLOAT and "
         "_POINTER are types");
   CHECK(ptxgen_function_launch(function, &shape, right, 3, setup.stream) == PTXGEN_ERROR_LAUNCH);
-  CHECK(error_message(function) == "3 arguments were given, saxpy has 4 parameters");
+  CHECK(error_message(function) ==
+        "3 arguments were given, saxpy has 4 parameters: .u64 (a pointer) y, .u64 (a pointer) x, "
+        ".f32 a, .u32 n");
   CHECK(error_code(function) == "arguments");
   unsigned char block[24] = {};
   CHECK(ptxgen_function_launch_packed(function, &shape, block, 23, setup.stream) ==

@@ -145,11 +145,11 @@ TEST_CASE("wrong calls are refused, with nothing left behind") {
   const Folder folder;
   check_usage_error(folder, {"--op", "gemm"},
                     "--op gemm: there is no such benchmark; there are: vadd, copy, fma_rpt");
-  check_usage_error(folder, {"--n", "0"}, "--n 0: wants a whole number in 1..2147483647, or 2^E");
+  check_usage_error(folder, {"--n", "0"}, "--n 0: expects a whole number in 1..2147483647, or 2^E");
   check_usage_error(folder, {"--iters", "0"},
-                    "--iters 0: wants a whole number in 1..1000000000, or 2^E");
+                    "--iters 0: expects a whole number in 1..1000000000, or 2^E");
   check_usage_error(folder, {"--op", "fma_rpt", "--fma-k", "-1"},
-                    "--fma-k -1: wants a whole number in 0..2147483647, or 2^E");
+                    "--fma-k -1: expects a whole number in 0..2147483647, or 2^E");
   check_usage_error(folder, {"--block", "100"},
                     "--block 100: wants a multiple of 32 (a warp) in 32..1024");
   check_usage_error(folder, {"--block", "2048"},
@@ -168,7 +168,8 @@ TEST_CASE("wrong calls are refused, with nothing left behind") {
                     "<= Y");
   check_usage_error(folder, {"--fma-k", "5"},
                     "--fma-k, --fma-a and --fma-b are for --op fma_rpt, not vadd");
-  check_usage_error(folder, {"--op", "fma_rpt", "--fma-a", "x"}, "--fma-a x: wants a number");
+  check_usage_error(folder, {"--op", "fma_rpt", "--fma-a", "x"},
+                    "--fma-a x: expects a number, as 0.5 or 1e-3");
   check_usage_error(folder, {"--csv", "no/such/folder.csv"},
                     "--csv no/such/folder.csv: cannot be written: No such file or directory");
 }

@@ -88,20 +88,21 @@ TEST_CASE("list names every kernel with its parameters") {
   CHECK(contains(ptxgen_program({"dump", "gemv", "-p", "layout=R", "-p", "dtype=bf16"}).out,
                  ".entry gemv("));
   CHECK(contains(ptxgen_program({"dump", "gemv", "-p", "dtype=f64"}).err,
-                 "-p dtype=f64: wants one of f32|f16|bf16"));
+                 "-p dtype=f64: expects one of f32|f16|bf16"));
 }
 
 TEST_CASE("wrong calls of dump say what is possible") {
   auto result = ptxgen_program({"dump", "gemm"});
   CHECK(result.exit_code == 2);
   CHECK(contains(result.err,
-                 "there is no kernel 'gemm'; there are: copy, fma_rpt, gemv, gemv_coalesced"));
+                 "there is no kernel 'gemm'; did you mean 'gemv'?; there are: copy, fma_rpt, gemv, "
+                 "gemv_coalesced"));
   result = ptxgen_program({"dump", "vadd", "-p", "m=3"});
   CHECK(result.exit_code == 2);
   CHECK(contains(result.err, "kernel 'vadd' has no parameter 'm'; it has: n (1..4294967295)"));
   result = ptxgen_program({"dump", "vadd", "-p", "n=0"});
   CHECK(result.exit_code == 2);
-  CHECK(contains(result.err, "-p n=0: wants a whole number in 1..4294967295"));
+  CHECK(contains(result.err, "-p n=0: expects a whole number in 1..4294967295, or 2^E"));
   for (const char* value :
        {"n=4294967296", "n=99999999999999999999", "n=x", "n=-1", "n=", "n=1.5"}) {
     CHECK(ptxgen_program({"dump", "vadd", "-p", value}).exit_code == 2);
@@ -243,7 +244,16 @@ TEST_CASE("assemble reports resources, or plainly that there is nothing to assem
          {"registers", "spill_stores", "spill_loads", "shared", "constant", "tool", "log"}) {
       CHECK(resources.contains(key));
     }
+    CHECK(resources.at("compared").size() >= 1);
+    for (const json& tool : resources.at("compared")) {
+      CHECK(resources.at("registers") <= tool.at("registers"));
+    }
     CHECK(read_file(cubin).substr(1, 3) == "ELF");
   }
   CHECK(ptxgen_program({"assemble", file}).exit_code == 2);
+  const auto unknown = ptxgen_program({"assemble", file, "--target", "sm_89", "--with", "ptxsa"});
+  CHECK(unknown.exit_code == 2);
+  CHECK(
+      contains(unknown.err,
+               "--with ptxsa: expects fewest, nvjitlink, ptxas or driver; did you mean 'ptxas'?"));
 }

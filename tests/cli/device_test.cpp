@@ -156,7 +156,9 @@ TEST_CASE("wrong calls of run for a GPU say what is wrong") {
   refused(place.call("0", {"--device", "cuda:7"}), kLibcuda,
           "there is no device 7; the driver shows 1,");
   call[3] = "thrice";
-  refused(call, kLibcuda, "--entry thrice: " + place.ptx + " has no such entry; it has: twice");
+  refused(
+      call, kLibcuda,
+      "--entry thrice: " + place.ptx + " has no such entry; did you mean 'twice'?; it has: twice");
   call = place.call("0", {"--device", "cuda:0"});
   call[12] = "f32:0";
   refused(call, kLibcuda, "argument 4 (parameter bad, .u32)");
@@ -190,6 +192,29 @@ TEST_CASE("gemv runs on a GPU, without findings and counters") {
   CHECK(contains(result.err, "no-driver"));
 }
 
+TEST_CASE("one default GPU serves all commands whose subject names no target") {
+  const auto gpu_of = [](const std::string& variable, std::vector<std::string> call) {
+    call.insert(call.end(), {"--json"});
+    const json report = json::parse(with_environment({kNoLibcuda, variable}, call).out);
+    const json& gpu = report.at("gpu");
+    return gpu.is_object() ? gpu.at("name").get<std::string>() : gpu.get<std::string>();
+  };
+  const std::vector<std::vector<std::string>> calls = {
+      {"gemv", "-p", "k=64", "-p", "n=64"},
+      {"plan", "gemv", "-p", "k=64", "-p", "n=64"},
+      {"explain", "vadd"},
+      {"decode-estimate", "--model", "llama-2-7b"},
+  };
+  for (const std::vector<std::string>& call : calls) {
+    INFO(call.front());
+    CHECK(gpu_of("PTXGEN_EMULATED_GPU=", call) == "h200");
+    CHECK(gpu_of("PTXGEN_EMULATED_GPU=l40s", call) == "l40s");
+  }
+  const auto wrong = with_environment({kNoLibcuda, "PTXGEN_EMULATED_GPU=h20"}, calls.front());
+  CHECK(wrong.exit_code == 2);
+  CHECK(contains(wrong.err, "PTXGEN_EMULATED_GPU=h20: there is no GPU 'h20'; there are t4"));
+}
+
 TEST_CASE("doctor tells which driver answers and what auto is") {
   const auto report = [](std::vector<std::string> variables) {
     return json::parse(with_environment(std::move(variables), {"doctor", "--json"}).out);
@@ -200,6 +225,11 @@ TEST_CASE("doctor tells which driver answers and what auto is") {
   auto text = with_environment({kNoLibcuda, "PTXGEN_DEVICE=auto"}, {"doctor"}).out;
   CHECK(contains(text, "\ndriver   no libcuda answers\n"));
   CHECK(contains(text, "\ndevice   without --device: emulator: no GPU was found"));
+  CHECK(diagnosis.at("default_gpu") == "h200");
+  CHECK(
+      contains(text,
+               "\nmodel    without --gpu: the first GPU of the PTX's .target; where there is none, "
+               "h200 (PTXGEN_EMULATED_GPU)\n"));
   CHECK(report({kNoLibcuda, "PTXGEN_DEVICE=cuda:3"}).at("auto").at("device") == "cuda:3");
   if (kStandin.empty()) {
     test::skip_part("the stand-in for libcuda is not built (PTXGEN_BUILD_STANDIN)");

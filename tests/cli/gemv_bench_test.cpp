@@ -206,7 +206,7 @@ TEST_CASE("refusals say what is possible") {
   check_usage_error({"--with", "magma"},
                     "--with magma: there is no such thing to measure; there are: cublas, nvrtc, "
                     "roofline, copy, coalesced, strided, variants");
-  check_usage_error({"--n", "0"}, "--n 0: wants a whole number in 1..1000000, or 2^E");
+  check_usage_error({"--n", "0"}, "--n 0: expects a whole number in 1..1000000, or 2^E");
   check_usage_error({"--rotation", "2^41"},
-                    "--rotation 2^41: wants a whole number in 0..1099511627776, or 2^E");
+                    "--rotation 2^41: expects a whole number in 0..1099511627776, or 2^E");
 }

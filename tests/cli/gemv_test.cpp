@@ -37,7 +37,7 @@ TEST_CASE("gemv generates, runs and compares") {
     CHECK(report.at("stages_us").at(stage).is_number());
   }
   CHECK(report.at("device") == "emulator");
-  CHECK(report.at("gpu") == "rtx4090");
+  CHECK(report.at("gpu") == "h200");
   CHECK(report.at("module") == "compiled");
   const json& loads = report.at("counters").at("global_load");
   CHECK(loads.at("sectors") == loads.at("ideal_sectors"));
@@ -81,12 +81,12 @@ TEST_CASE("wrong calls of gemv say what is possible") {
   refused({"-p", "dtype=bf16", "--x-type", "f16"},
           "--x-type f16: with weights of bf16 it may be f32 or bf16");
   refused({"--y-type", "bf16"}, "--y-type bf16: with weights of f32 it may be f32");
-  refused({"--alpha", "two"}, "--alpha two: wants a number");
+  refused({"--alpha", "two"}, "--alpha two: expects a number, as 0.5 or 1e-3");
   refused({"-p", "layout=R", "--impl", "coalesced", "--bias"},
           "the GEMV coalesced serves y = A^T x with layout T, f32 and tight rows only, not R f32 "
           "4096x4096 bias; choose auto or direct");
   refused({"-p", "dtype=int"}, "-p dtype=int: wants f32, f16 or bf16");
-  refused({"-p", "k=0"}, "-p k=0: wants a whole number in 1..4294967295");
+  refused({"-p", "k=0"}, "-p k=0: expects a whole number in 1..4294967295, or 2^E");
   refused({"-p", "m=1"}, "gemv has no parameter 'm'; it has: k (1..4294967295)");
   refused({"-p", "k"}, "-p wants NAME=VALUE, not 'k'");
   refused({"--impl", "cublas"}, "cuBLAS needs a GPU, and this device is emulated");

@@ -108,14 +108,15 @@ TEST_CASE("plan refuses what it has no answer for, and says what it takes") {
         "ptxgen: there is no planner for 'vadd'; there is one for: gemv");
   CHECK(plan({"-p", "k"}) == "ptxgen: -p wants NAME=VALUE, not 'k'");
   CHECK(plan({"-p", "=1"}) == "ptxgen: -p wants NAME=VALUE, not '=1'");
-  CHECK(plan({"-p", "k=0"}) == "ptxgen: -p k=0: wants a whole number in 1..4294967295");
+  CHECK(plan({"-p", "k=0"}) == "ptxgen: -p k=0: expects a whole number in 1..4294967295, or 2^E");
   CHECK(plan({"-p", "n=4294967296"}) ==
-        "ptxgen: -p n=4294967296: wants a whole number in 1..4294967295");
-  CHECK(plan({"-p", "k=12x"}) == "ptxgen: -p k=12x: wants a whole number in 1..4294967295");
+        "ptxgen: -p n=4294967296: expects a whole number in 1..4294967295, or 2^E");
+  CHECK(plan({"-p", "k=12x"}) ==
+        "ptxgen: -p k=12x: expects a whole number in 1..4294967295, or 2^E");
   CHECK(plan({"-p", "layout=r"}) == "ptxgen: -p layout=r: wants T or R");
   CHECK(plan({"-p", "dtype=f64"}) == "ptxgen: -p dtype=f64: wants f32, f16 or bf16");
   CHECK(plan({"-p", "lda=5000000000"}) ==
-        "ptxgen: -p lda=5000000000: wants a whole number in 1..2147483648");
+        "ptxgen: -p lda=5000000000: expects a whole number in 1..2147483648, or 2^E");
   CHECK(plan({"-p", "lda=4095"}) ==
         "ptxgen: -p lda=4095: a row has 4096 elements (n, layout T); wants at least that");
   CHECK(plan({"-p", "lda=99", "-p", "k=100", "-p", "layout=R"}) ==

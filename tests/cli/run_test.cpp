@@ -566,7 +566,7 @@ TEST_CASE("wrong calls of run say what is possible") {
     CHECK(contains(result.err, message));
   };
   refused({two, "--grid", "1", "--block", "1"},
-          two + " has several entries, say which with --entry: a, b");
+          two + " has several entries, name one with --entry: a, b");
   refused({two, "--grid", "1", "--block", "1", "--entry", "c"},
           "--entry c: " + two + " has no such entry; it has: a, b");
   refused({place.with("f.ptx", std::string(kHead) + ".visible .func f() { ret; }\n"), "--grid", "1",
@@ -574,10 +574,11 @@ TEST_CASE("wrong calls of run say what is possible") {
           "f.ptx has no entry to run");
   for (const char* bad : {"0", "1,0", "x", "1,", ",1", "1,2,3,4", "4294967296", "-1", "1.5"}) {
     refused({two, "--entry", "a", "--block", "1", std::string("--grid=") + bad},
-            std::string("--grid ") + bad + ": wants X[,Y[,Z]], whole numbers from 1");
+            std::string("--grid ") + bad +
+                ": expects X[,Y[,Z]], whole numbers in 1..4294967295, or 2^E");
   }
   refused({two, "--entry", "a", "--grid", "1", "--block", "0"},
-          "--block 0: wants X[,Y[,Z]], whole numbers from 1");
+          "--block 0: expects X[,Y[,Z]], whole numbers in 1..4294967295, or 2^E");
   refused({two, "--entry", "a", "--grid", "1"},
           "--block is missing, and the kernel requires no block size of its own");
   CHECK(ptxgen_program({"run", two, "--entry", "b", "--grid", "1"}).exit_code == 0);
@@ -633,15 +634,15 @@ TEST_CASE("wrong calls of run say what is possible") {
           "--cluster 4: the kernel's .reqnctapercluster is 2,1,1; leave --cluster out or say the "
           "same");
   refused({cluster, "--grid", "4", "--block", "1", "--cluster", "0"},
-          "--cluster 0: wants X[,Y[,Z]], whole numbers from 1");
+          "--cluster 0: expects X[,Y[,Z]], whole numbers in 1..4294967295, or 2^E");
 }
 
 TEST_CASE("an output file that cannot be written is an error, after the findings") {
   const Place place;
   const std::string ptx = place.with("trap.ptx", kTrap);
-  const auto result = ptxgen_program({"run", ptx, "--grid", "1", "--block", "1", "--arg",
-                                      "out:4:" + place.file("no/such/folder"), "u32:1"});
+  const auto result = ptxgen_program(
+      {"run", ptx, "--grid", "1", "--block", "1", "--arg", "out:4:/dev/full", "u32:1"});
   CHECK(result.exit_code == 2);
   CHECK(contains(result.err, "[trap]"));
-  CHECK(contains(result.err, "no/such/folder: error: "));
+  CHECK(contains(result.err, "/dev/full: error: cannot write the file"));
 }

@@ -1,5 +1,5 @@
 // tests/compile_fail/double_literal_for_f32.cpp - a double literal is no f32
-// expect: operator*
+// expect: f32 takes float literals only: write 2.0f, not 2 or 2.0
 #include "ptxgen/builder.hpp"
 
 using namespace ptxgen;

@@ -1,5 +1,5 @@
 // tests/compile_fail/float_literal_for_integer.cpp - a float literal is no u32
-// expect: operator+
+// expect: integers take integer literals only: write 2, or convert<f32>() the value
 #include "ptxgen/builder.hpp"
 
 using namespace ptxgen;

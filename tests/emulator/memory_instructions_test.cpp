@@ -125,6 +125,25 @@ constexpr SpaceRow kSpaces[] = {
 
 }  // namespace
 
+TEST_CASE("a list of one is loaded and stored as the register alone") {
+  MemoryKernel kernel(
+      "add.u64 %rd1, %in, %t4;\nadd.u64 %rd2, %out, %t4;\nsetp.lt.u32 %p1, %t, 20;\n"
+      "mov.b32 %r1, 7;\n@%p1 ld.global.b32 { %r1 }, [ %rd1 + 0 ];\nmov.b32 %r2, {%r1};\n"
+      "mov.b32 {%r3}, %r2;\nst.global.b32 [ %rd2 + 0 ], { %r3 };\n"
+      "st.global.b32 [%rd2+128], {%tid.x};\n");
+  std::vector<std::uint32_t> in(32);
+  for (std::uint32_t i = 0; i < 32; ++i) in[i] = 100 + i;
+  kernel.input(in);
+  kernel.output(256);
+  const Result result = kernel.run();
+  CHECK(findings_of(result) == "");
+  const auto out = kernel.result<std::uint32_t>();
+  for (std::uint32_t i = 0; i < 32; ++i) {
+    CHECK(out[i] == (i < 20 ? 100 + i : 7));
+    CHECK(out[32 + i] == i);
+  }
+}
+
 TEST_CASE("ld of every type, width, pattern and space") {
   const auto bytes = random_bytes(2048);
   for (const SpaceRow& space : kSpaces) {

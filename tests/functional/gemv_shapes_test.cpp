@@ -76,7 +76,6 @@ TEST_CASE("9000 x 9000") {
     }
     check_everywhere(place, random_problem({9000, 9000}, 61, -1, 1));
   });
-  SUCCEED("every device was asked");
 }
 
 TEST_CASE("D10: a hundred random matrices lie within the error bound") {

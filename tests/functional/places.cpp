@@ -5,6 +5,8 @@
 #include <catch2/catch.hpp>
 #include <iostream>
 
+#include "support/comparisons.hpp"
+
 namespace ptxgen::functional {
 
 namespace {
@@ -74,7 +76,12 @@ void on_every_place(const std::function<void(Place&)>& work) {
   for (const std::string& name : places()) {
     INFO("device " << name);
     Place place(name);
+    const std::uint64_t compared = test::comparisons();
+    const std::uint64_t skipped = test::skips();
     work(place);
+    if (test::comparisons() == compared && test::skips() == skipped) {
+      FAIL("nothing was compared on " << name << ", and nothing said that it was skipped");
+    }
   }
 }
 

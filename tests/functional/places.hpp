@@ -32,7 +32,8 @@ struct Place {
 [[nodiscard]] const std::vector<std::string>& places();
 
 /// Runs `work` on each of them, with a context of its own; the device's name is in the messages of
-/// checks that fail.
+/// checks that fail. Work that compares nothing and skips no part fails; a case that skips its part
+/// on every device counts as skipped.
 void on_every_place(const std::function<void(Place&)>& work);
 
 }  // namespace ptxgen::functional

@@ -17,27 +17,126 @@ std::string text_of(const CatalogEntry& entry, std::string_view target) {
   return ptx::print(entry.build(values, ptx::target(target)));
 }
 
+// Compares with the golden file of that name, or writes it anew.
+void check_golden(const std::string& name, const std::string& text) {
+  const char* rewrite = std::getenv("PTXGEN_REWRITE_GOLDENS");
+  const std::string path = PTXGEN_GOLDENS "/" + name + ".ptx";
+  if (rewrite != nullptr && *rewrite == '1') std::ofstream(path, std::ios::binary) << text;
+  std::ifstream in(path, std::ios::binary);
+  const std::string golden{std::istreambuf_iterator<char>(in), {}};
+  INFO(path);
+  CHECK(text == golden);
+}
+
+struct GoldenPlan {
+  const char* name;
+  const char* target;
+  GemvPlan plan;
+};
+
+GemvProblem problem_of(GemvLayout layout, GemvType weights, GemvType x, GemvType y) {
+  GemvProblem problem;
+  problem.k = 1024;
+  problem.n = 4096;
+  problem.layout = layout;
+  problem.weights = weights;
+  problem.x = x;
+  problem.y = y;
+  return problem;
+}
+
+// Plans that no planner chose, so that their bytes change only where the kernel changes: each path
+// with each layout, each type, a split of every kind, each epilogue.
+std::vector<GoldenPlan> golden_plans() {
+  using enum GemvLayout;
+  using enum GemvPath;
+  using enum GemvType;
+  std::vector<GoldenPlan> plans;
+  const auto add = [&](const char* name, const char* target, GemvPath path,
+                       const GemvProblem& problem) -> GemvPlan& {
+    GemvPlan plan;
+    plan.problem = problem;
+    plan.path = path;
+    plan.unroll = 2;
+    plan.stages = path == Direct ? 0 : 3;
+    plans.push_back({name, target, plan});
+    return plans.back().plan;
+  };
+  {
+    GemvPlan& plan = add("direct_t_f32", "sm_75", Direct, problem_of(T, f32, f32, f32));
+    plan.blocks = static_cast<std::uint32_t>(plan.strips());
+  }
+  {
+    GemvPlan& plan = add("direct_r_f16", "sm_80", Direct, problem_of(R, f16, f16, f16));
+    plan.rows = 2;
+    plan.blocks = static_cast<std::uint32_t>(plan.strips());
+  }
+  {
+    GemvPlan& plan = add("direct_t_bf16_split", "sm_90", Direct, problem_of(T, bf16, f32, bf16));
+    plan.warps_k = 2;
+    plan.blocks = static_cast<std::uint32_t>(plan.strips()) * 3;
+  }
+  {
+    GemvProblem problem = problem_of(R, f32, f32, f32);
+    problem.scaled = problem.bias = problem.residual = true;
+    GemvPlan& plan = add("direct_r_f32_epilogue_chunks", "sm_89", Direct, problem);
+    plan.chunk_steps = 2;
+    plan.blocks = static_cast<std::uint32_t>(plan.strips()) * 2;
+  }
+  {
+    GemvPlan& plan = add("async_t_f16", "sm_80", Async, problem_of(T, f16, f32, f32));
+    plan.blocks = static_cast<std::uint32_t>(plan.strips());
+  }
+  {
+    GemvProblem problem = problem_of(R, bf16, bf16, f32);
+    problem.bias = true;
+    GemvPlan& plan = add("async_r_bf16_bias", "sm_89", Async, problem);
+    plan.blocks = static_cast<std::uint32_t>(plan.strips());
+  }
+  {
+    GemvPlan& plan = add("bulk_t_bf16", "sm_90", Bulk, problem_of(T, bf16, bf16, bf16));
+    plan.programmatic = true;
+    plan.blocks = static_cast<std::uint32_t>(plan.strips());
+  }
+  {
+    GemvPlan& plan = add("bulk_r_f32_cluster", "sm_90", Bulk, problem_of(R, f32, f32, f32));
+    plan.cluster = 2;
+    plan.blocks = static_cast<std::uint32_t>(plan.strips()) * 2;
+  }
+  {
+    GemvProblem problem = problem_of(R, f16, f16, f16);
+    problem.residual = true;
+    GemvPlan& plan = add("bulk_r_f16_residual", "sm_120", Bulk, problem);
+    plan.blocks = static_cast<std::uint32_t>(plan.strips());
+  }
+  return plans;
+}
+
 }  // namespace
 
 // The files hold for every compiler, optimisation level and process: each build of the tests
 // compares with the same bytes. PTXGEN_REWRITE_GOLDENS=1 writes them anew; read the difference
 // before it goes in.
 TEST_CASE("every kernel is its golden file") {
-  const char* rewrite = std::getenv("PTXGEN_REWRITE_GOLDENS");
   for (const CatalogEntry& entry : catalog()) {
     for (const std::string_view target : {"sm_75", "sm_89", "sm_90", "sm_120"}) {
-      const std::string path =
-          PTXGEN_GOLDENS "/" + std::string(entry.name) + "." + std::string(target) + ".ptx";
       const std::string text = text_of(entry, target);
       CHECK(text == text_of(entry, target));
-      // What the planner takes for a GPU is no matter of bytes.
+      // What the planner takes for a GPU is no matter of bytes; its plans are, see below.
       if (entry.name == "gemv") continue;
-      if (rewrite != nullptr && *rewrite == '1') std::ofstream(path, std::ios::binary) << text;
-      std::ifstream in(path, std::ios::binary);
-      const std::string golden{std::istreambuf_iterator<char>(in), {}};
-      INFO(path);
-      CHECK(text == golden);
+      check_golden(std::string(entry.name) + "." + std::string(target), text);
     }
+  }
+}
+
+TEST_CASE("each way to compute a GEMV is its golden file") {
+  for (const GoldenPlan& golden : golden_plans()) {
+    INFO(golden.name << ": " << to_text(golden.plan.problem) << ", " << to_text(golden.plan));
+    const ptx::Target& target = ptx::target(golden.target);
+    const ptx::Module module = Gemv{golden.plan}.build(target).module();
+    const std::string text = ptx::print(module);
+    CHECK(ptx::print(ptx::parse(text)) == text);
+    check_golden("gemv." + std::string(golden.name) + "." + golden.target, text);
   }
 }
 

@@ -70,7 +70,7 @@ class Writer {
     const std::string op = (s_.down ? "max" : "min") + type();
     const std::string end = literal(s_, s_.down ? least + room : most - room);
     const bool wide = s_.step != 1 || s_.offset != 0;
-    if (s_.form != SplitForm::Limit && (wide || s_.form == SplitForm::AtMost)) {
+    if (s_.clamped && s_.form != SplitForm::Limit && (wide || s_.form == SplitForm::AtMost)) {
       line(op + " %ub, %ub, " + end);
     }
     if (s_.form == SplitForm::Bottom || s_.offset != 0) line(op + " %lb, %lb, " + end);
@@ -214,7 +214,9 @@ int turns_of(const SplitShape& s, const SplitCase& c, int most) {
     return s.down ? (order(v) < order(to) ? to : v) : (order(v) > order(to) ? to : v);
   };
   const bool wide = s.step != 1 || s.offset != 0;
-  if (s.form != SplitForm::Limit && (wide || s.form == SplitForm::AtMost)) end = clamp(end);
+  if (s.clamped && s.form != SplitForm::Limit && (wide || s.form == SplitForm::AtMost)) {
+    end = clamp(end);
+  }
   if (s.form == SplitForm::Bottom || s.offset != 0) iv = clamp(iv);
   if (ahead(s) < 0) {
     const std::uint64_t to = s.down ? high - room : low + room;

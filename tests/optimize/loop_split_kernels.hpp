@@ -29,6 +29,7 @@ struct SplitShape {
   bool down = false, is_signed = false, swapped = false;
   bool predicated = false;    ///< guards and selp instead of branches
   bool constant_step = true;  ///< else read at run time (Limit)
+  bool clamped = true;        ///< the upper bound keeps the variable from wrapping around
   unsigned bits = 32;
   std::uint64_t step = 1;   ///< its size
   int relation = 0;         ///< lt le gt ge

@@ -24,7 +24,8 @@ optimize::PipelineReport split(ptx::Module& module) {
   return optimize::run_passes(module, options);
 }
 
-// Splits the loop of the shape, and compares what all cases leave.
+// Splits the loop of the shape, behind a guard if its bound is not clamped, and compares what all
+// cases leave.
 void check(const SplitShape& shape, const std::vector<SplitCase>& cases) {
   const std::string text = text_of(shape);
   const ptx::Module before = ptx::parse(text);
@@ -32,7 +33,7 @@ void check(const SplitShape& shape, const std::vector<SplitCase>& cases) {
   const optimize::PipelineReport report = split(after);
   INFO(text);
   INFO(optimize::to_text(report, after));
-  REQUIRE(report.passes[0].fired() == 1);
+  REQUIRE(report.passes[0].fired() == (shape.clamped ? 1 : 2));
   ptx::Module again = ptx::parse(ptx::print(after));
   REQUIRE_FALSE(split(again).changed());
   const std::string optimized = ptx::print(after);
@@ -110,6 +111,30 @@ TEST_CASE("every loop of a small type at both ends of its range and in the middl
     }
   });
   CHECK(n > 200);
+}
+
+TEST_CASE("a step other than 1 and bounds near which the variable wraps, and others") {
+  std::mt19937_64 dice(seed() + 3);
+  int n = 0;
+  for_each_shape([&](SplitShape shape) {
+    if (shape.form == SplitForm::NotEqual || shape.form == SplitForm::Limit) return;
+    shape.clamped = false;
+    for (const std::uint64_t step : {2u, 3u, 7u, 1u}) {
+      if (step == 1 && shape.form != SplitForm::AtMost) continue;
+      if (!full() && dice() % 3 != 0) continue;
+      shape.step = step;
+      shape.bits = ++n % 3 == 0 ? 64 : 32;
+      shape.predicated = n % 2 == 1;
+      std::vector<SplitCase> cases;
+      for (int i = 0; i < count(2000, 40000); ++i) {
+        const auto number = [&] { return small(shape, dice() % 3, dice() % 24, 24); };
+        const SplitCase c{number(), number(), number(), step};
+        if (turns_of(shape, c, kMostTurns) <= kMostTurns) cases.push_back(c);
+      }
+      check(shape, cases);
+    }
+  });
+  CHECK(n > 40);
 }
 
 TEST_CASE("bounds anywhere: the compared value far away from the loop, at the ends of the type") {

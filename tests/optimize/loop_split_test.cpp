@@ -189,16 +189,14 @@ TEST_CASE("a condition that never changes takes no second loop") {
 }
 
 TEST_CASE("a variable that may wrap around is refused") {
-  const Made by_four =
-      split("TOP:\n" + std::string(kGuarded) +
-            "add.s32 %r3, %r3, 4;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nret;\n");
-  CHECK(by_four.reasons == "may-wrap");
-  CHECK(by_four.messages ==
-        "%r3 may wrap around while the loop runs, and '%r3 lt %r2' may then change more than once: "
-        "let "
-        "the loop be entered only if its first value is within the bound, and test before the step "
-        "is "
-        "added where the step is not 1\n");
+  const Made unchecked = split(
+      "mov.u32 %r3, %r2;\nTOP:\nsetp.lt.u32 %p5, %r3, 9;\n@%p5 st.global.u32 [%rd1], %r3;\n"
+      "add.s32 %r3, %r3, 4;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nret;\n");
+  CHECK(unchecked.reasons == "may-wrap");
+  CHECK(unchecked.messages ==
+        "%r3 may wrap around while the loop runs, and '%r3 lt 9' may then change more than once: "
+        "let the loop be entered only if its first value is within the bound, and test before the "
+        "step is added where the step is not 1\n");
   const Made clamped =
       split("min.u32 %r1, %r1, 1000;\nTOP:\n" + std::string(kGuarded) +
             "add.s32 %r3, %r3, 4;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nret;\n");
@@ -207,6 +205,94 @@ TEST_CASE("a variable that may wrap around is refused") {
       "mov.u32 %r3, %r2;\nTOP:\nsetp.lt.u32 %p5, %r3, 9;\n@%p5 st.global.u32 [%rd1], "
       "%r3;\nadd.s32 %r3, %r3, 1;\nsetp.ne.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nret;\n");
   CHECK(not_equal.reasons == "may-wrap");
+}
+
+TEST_CASE("a step other than 1 and a bound near which the variable wraps: a guard on the bound") {
+  const Made made =
+      split("TOP:\n" + std::string(kGuarded) +
+            "add.s32 %r3, %r3, 4;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nEND:\nret;\n");
+  CHECK(made.reasons == "guarded split beyond-guard");
+  CHECK(made.messages ==
+        "the loop at line 16 was copied behind a branch on its bound, so that in the copy its "
+        "variable never wraps around and the condition can split it\n"
+        "the loop at line 16 became two, the condition true in the first and false in the second\n"
+        "the loop runs only where %r1 is beyond -4, and there %r3 may wrap around: this copy of it "
+        "keeps the condition\n");
+  CHECK(made.text.substr(made.text.find("TOP:")) == R"(TOP:
+    setp.gt.u32 %opt_pred_0_0, %r1, -4;
+    @%opt_pred_0_0 bra $opt_0;
+$opt_1:
+    min.u32 %opt_b32_0_0, %r1, %r2;
+    setp.lt.u32 %opt_pred_1_0, %r3, %r2;
+    @!%opt_pred_1_0 bra $opt_2;
+$opt_3:
+    st.global.u32 [%rd1], %r3;
+    add.s32 %r3, %r3, 4;
+    setp.lt.u32 %opt_pred_1_1, %r3, %opt_b32_0_0;
+    @%opt_pred_1_1 bra $opt_3;
+    setp.lt.u32 %opt_pred_1_2, %r3, %r1;
+    @%opt_pred_1_2 bra $opt_2;
+    bra $opt_4;
+$opt_2:
+    add.s32 %r3, %r3, 4;
+    setp.lt.u32 %p2, %r3, %r1;
+    @%p2 bra $opt_2;
+$opt_4:
+    bra END;
+$opt_0:
+    setp.lt.u32 %p5, %r3, %r2;
+    @%p5 st.global.u32 [%rd1], %r3;
+    add.s32 %r3, %r3, 4;
+    setp.lt.u32 %p2, %r3, %r1;
+    @%p2 bra $opt_0;
+END:
+    ret;
+}
+
+)");
+}
+
+TEST_CASE("guards of every relation, direction, sign and width") {
+  for (const char* word : {"lt", "le", "gt", "ge"}) {
+    for (const char* type : {"s32", "u32"}) {
+      const bool down = word[0] == 'g';
+      CAPTURE(word, type);
+      const std::string w(word), t(type);
+      const Made made = split("setp." + std::string(down ? "le." : "ge.") + t +
+                              " %p1, %r2, %r1;\n@%p1 bra END;\nmov.u32 %r3, %r2;\nTOP:\nsetp.lt." +
+                              t + " %p5, %r3, 99;\n@%p5 st.global.u32 [%rd1], %r3;\nadd.s32 %r3, " +
+                              "%r3, " + (down ? "-3" : "3") + ";\nsetp." + w + "." + t +
+                              " %p2, %r3, %r1;\n@%p2 bra TOP;\nEND:\nret;\n");
+      CHECK(made.reasons == "guarded split beyond-guard");
+    }
+  }
+}
+
+TEST_CASE("a guard on the bound does not keep a sum with the variable from wrapping") {
+  const Made made = split(
+      "TOP:\nadd.s32 %r5, %r3, 7;\nsetp.lt.u32 %p5, %r5, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\n"
+      "add.s32 %r3, %r3, 4;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nret;\n");
+  CHECK(made.reasons == "may-wrap");
+}
+
+TEST_CASE("threads that meet in the loop must take the same side of its guard") {
+  const std::string loop =
+      "setp.lt.u32 %p5, %r3, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\n"
+      "bar.warp.sync -1;\nadd.s32 %r3, %r3, 4;\n"
+      "setp.lt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nret;\n";
+  CHECK(split("TOP:\n" + loop).reasons == "guarded split beyond-guard");
+  CHECK(split("mov.u32 %r1, %tid.x;\nadd.u32 %r1, %r1, -9;\nTOP:\n" + loop).reasons == "may-wrap");
+}
+
+TEST_CASE("the loop beside its guarded copy counts for the growth limit") {
+  const std::string body =
+      "setp.lt.u32 %p5, %r3, %r2;\n@%p5 st.global.u32 [%rd1], %r3;\n"
+      "setp.lt.u32 %p6, %r3, 50;\n@%p6 st.global.u32 [%rd1+4], %r3;\n"
+      "add.s32 %r3, %r3, 4;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nret;\n";
+  optimize::PassOptions options = plain();
+  CHECK(split("TOP:\n" + body, options).reasons == "growth-limit growth-limit");
+  options.growth_limit = 8;
+  CHECK(split("TOP:\n" + body, options).reasons.find("guarded") == 0);
 }
 
 TEST_CASE("a step that is no constant, in a form that does not keep it in bounds") {

@@ -1,7 +1,11 @@
 // tests/optimize/random_program.cpp - random kernels that give passes work
 #include "random_program.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <iterator>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "loop_plan.hpp"
@@ -466,10 +470,53 @@ void Generator::iv_condition(Place place) {
   for (std::uint32_t i = 0; i < count; ++i) guarded(at);
 }
 
+/// A name of the generator and what it is called instead.
+struct Renaming {
+  std::string_view from, to;
+};
+
+// Prefixes and labels that begin, end or continue the names which passes make up:
+// `%opt_<type>_<n>_` for registers and `$opt_<n>` for labels.
+constexpr Renaming kPrefixesOfOurs[] = {{"%r", "%o"},    {"%f", "%opt"},    {"%ft", "%opt_f32_"},
+                                        {"%d", "%opt_"}, {"%rt", "%opt_b"}, {"%p", "$opt_"},
+                                        {"L", "$opt_1"}};
+constexpr Renaming kOursThemselves[] = {
+    {"%r", "%opt_b32_0_"},  {"%rt", "%opt_b32_1_"},   {"%f", "%opt_f32_0_"}, {"%w", "%opt_b64_"},
+    {"%p", "%opt_pred_0_"}, {"%hh", "%opt_f16x2_0_"}, {"L", "$opt_"}};
+
+bool is_name_character(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%';
+}
+
+// `%r3` and `%r<8>` are renamed with their numbers kept; other words stay.
+std::string renamed(std::string_view ptx, std::span<const Renaming> renamings) {
+  std::string made;
+  for (std::size_t at = 0; at < ptx.size();) {
+    std::size_t end = at;
+    while (end < ptx.size() && is_name_character(ptx[end])) ++end;
+    if (end == at) {
+      made += ptx[at++];
+      continue;
+    }
+    const std::string_view word = ptx.substr(at, end - at);
+    const std::string_view stem = word.substr(0, word.find_last_not_of("0123456789") + 1);
+    const auto found =
+        std::find_if(renamings.begin(), renamings.end(),
+                     [&](const Renaming& renaming) { return renaming.from == stem; });
+    made += found == renamings.end() ? stem : found->to;
+    made += word.substr(stem.size());
+    at = end;
+  }
+  return made;
+}
+
 }  // namespace
 
 RandomProgram random_program(std::uint64_t number, Flavour flavour) {
-  return Generator(number, flavour).run();
+  RandomProgram made = Generator(number, flavour).run();
+  if (number / 4 % 4 == 0) made.ptx = renamed(made.ptx, kPrefixesOfOurs);
+  if (number / 4 % 4 == 1) made.ptx = renamed(made.ptx, kOursThemselves);
+  return made;
 }
 
 }  // namespace ptxgen::test

@@ -70,6 +70,26 @@ TEST_CASE("vector registers and their components are read") {
   CHECK(lost(module).empty());
 }
 
+TEST_CASE("a list of one is the operand itself") {
+  CHECK(printed("@%p1 ld.global.b32 { %r1 }, [ %rd1 + 0 ]; st.shared.b32 [%r2], {%r1};") ==
+        "@%p1 ld.global.b32 {%r1}, [%rd1+0]; st.shared.b32 [%r2], {%r1};");
+  CHECK(printed("ldu.global.f32 {%f1}, [%rd1]; st.global.b32 [%rd1], {5};") ==
+        "ldu.global.f32 {%f1}, [%rd1]; st.global.b32 [%rd1], {5};");
+  // ptxas 13.0 crashes on braces around the source of a move.
+  CHECK(printed("mov.b32 {%r1}, %r2; mov.b32 %r1, {%r2}; mov.b64 %rd1, {%rd2};") ==
+        "mov.b32 %r1, %r2; mov.b32 %r1, %r2; mov.b64 %rd1, %rd2;");
+  const ptx::Module module = kernel_of("ld.global.b32 {%r3}, [%rd1]; mov.b32 {%r4}, {%r3};");
+  const ptx::Function& f = kernel(module);
+  const ptx::Operand loaded = f.operands_of(f.body[0])[0];
+  CHECK(loaded.kind == OperandKind::Register);
+  CHECK(loaded.index == 3);
+  CHECK(loaded.in_braces);
+  CHECK(f.operands_of(f.body[1])[0].kind == OperandKind::Vector);
+  CHECK(lost(module).empty());
+  CHECK(ptx::difference(kernel_of("ld.global.b32 {%r3}, [%rd1];"),
+                        kernel_of("ld.global.b32 %r3, [%rd1];")) != "");
+}
+
 TEST_CASE("guards are read") {
   CHECK(printed("@%p1 ret; @!%p2 bra L; @ ! %p3 ret; L: ret;") ==
         "@%p1 ret; @!%p2 bra L; @!%p3 ret; L: ret;");

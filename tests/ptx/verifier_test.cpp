@@ -136,6 +136,31 @@ TEST_CASE("bad-operand says what belongs there") {
                   kOperandCure));
 }
 
+TEST_CASE("a list of one stands where ptxas 13.0 takes it") {
+  CHECK(findings_of(kernel("ld.global.b32 {%r1}, [%rd1];\nst.shared.v2.b32 [%r1], {%tid.x, %r2};\n"
+                           "ld.global.f32 {%u1}, [%rd1];\nst.global.b32 [%rd1], {%tid.x};\n"
+                           "mov.b32 {%r1}, %r2;\nld.global.v2.f32 {%u1, %u2}, [%rd1];\n"
+                           "mov.b64 %rd1, {%tid.x, %r1};\nld.global.u8 {%u1}, [%rd1];\n")) == "");
+  const auto refused = [](std::string_view opcode, std::string_view place,
+                          const std::string& statement) {
+    return with_cure("a.ptx:12: error: '" + std::string(opcode) +
+                         "' wants one operand, not a list in braces as operand " +
+                         std::string(place) + " [bad-operand]\n    in: " + statement + "\n",
+                     kOperandCure);
+  };
+  CHECK(findings_of(kernel("mov.b32 {%r1}, {%r2};")) ==
+        refused("mov.b32", "1", "mov.b32 {%r1}, {%r2};"));
+  CHECK(findings_of(kernel("mov.u32 {%u1}, %u2;")) ==
+        refused("mov.u32", "1", "mov.u32 {%u1}, %u2;"));
+  CHECK(findings_of(kernel("add.u32 %u1, {%u2}, 1;")) ==
+        refused("add.u32", "2", "add.u32 %u1, {%u2}, 1;"));
+  CHECK(findings_of(kernel("st.global.b32 [%rd1], %tid.x;")) ==
+        with_cure("a.ptx:12: error: 'st.global.b32' wants an ordinary register (read special "
+                  "registers with mov) as operand 2 [bad-operand]\n    in: "
+                  "st.global.b32 [%rd1], %tid.x;\n",
+                  kOperandCure));
+}
+
 TEST_CASE("undefined names are told by what they look like") {
   CHECK(findings_of(kernel("add.u32 %r1, %r2, %r9;")) ==
         "a.ptx:12: error: register '%r9' is not declared [undefined-register]\n"

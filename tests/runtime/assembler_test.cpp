@@ -438,3 +438,35 @@ TEST_CASE("what can go wrong with the ptxas program", "[assembler]") {
     CHECK(error.log.size() > 4000 * 50);
   }
 }
+
+TEST_CASE("of two tools, the machine code with the fewest registers is taken", "[assembler]") {
+  const Assembler assembler(Settings::from_environment());
+  const std::vector<AssemblerTool> tools = tools_here(assembler);
+  if (tools.size() < 2) return skip("nvJitLink and ptxas are not both here");
+  const Assembly best =
+      assembler.assemble(two_kernels(), for_target("sm_90", AssemblerTool::FewestRegisters));
+  REQUIRE(best.compared.size() == tools.size());
+  for (std::size_t i = 0; i < tools.size(); ++i) {
+    const Assembly alone = assembler.assemble(two_kernels(), for_target("sm_90", tools[i]));
+    CHECK(best.compared[i].tool == tools[i]);
+    CHECK(best.compared[i].tool_version == alone.tool_version);
+    CHECK(best.compared[i].registers == alone.registers);
+    CHECK(best.registers <= alone.registers);
+    if (best.tool == tools[i]) CHECK(best.cubin == alone.cubin);
+  }
+}
+
+TEST_CASE("a tool that fails leaves the choice to the other", "[assembler]") {
+  const TemporaryDirectory folder;
+  const AssembleOptions options = for_target("sm_89", AssemblerTool::FewestRegisters);
+  // None but a ptxas that breaks: its own complaint.
+  CHECK(error_of(with_script(folder, "exit 4"), two_kernels(), options).code == "tool-failed");
+  CHECK(error_of(Assembler(bare_machine()), two_kernels(), options).code == "no-assembler");
+  Settings settings = Settings::from_environment();
+  settings.ptxas_path = folder.path();
+  const Assembler assembler(settings);
+  if (!assembler.tools().front().found) return skip_part("nvJitLink is not here");
+  const Assembly made = assembler.assemble(two_kernels(), options);
+  CHECK(made.tool == AssemblerTool::NvJitLink);
+  CHECK(made.compared.size() == 1);
+}

@@ -1,5 +1,6 @@
 // tests/support/main.cpp - the main function of every test program
 #define CATCH_CONFIG_RUNNER
+#include "support/comparisons.hpp"
 #include "support/harness.hpp"
 
 #include <catch2/catch.hpp>
@@ -17,7 +18,10 @@ constexpr int kExitSkipped = 77;
 
 // What the harness remembers of the run; tests are one process with one runner.
 struct Tally {
-  int skipped = 0;
+  int skipped = 0;          ///< cases
+  int hollow = 0;           ///< cases that compared nothing and did not say that they skip
+  std::uint64_t skips = 0;  ///< of cases and of parts
+  std::uint64_t comparisons = 0;
   Catch::Totals totals;
 };
 
@@ -29,12 +33,41 @@ Tally& tally() {
 class TotalsListener : public Catch::TestEventListenerBase {
  public:
   using TestEventListenerBase::TestEventListenerBase;
+  void testCaseStarting(Catch::TestCaseInfo const&) override {
+    comparisons_ = tally().comparisons;
+    skips_ = tally().skips;
+    skipped_ = tally().skipped;
+  }
+  bool assertionEnded(Catch::AssertionStats const& stats) override {
+    // SUCCEED says that a line was reached. rapidcheck says with it that a property held.
+    const Catch::AssertionResult& result = stats.assertionResult;
+    const bool property =
+        std::string_view(result.getSourceInfo().file).ends_with("rapidcheck/catch.h");
+    if (property || result.getTestMacroName() != "SUCCEED") ++tally().comparisons;
+    return true;
+  }
+  void testCaseEnded(Catch::TestCaseStats const& stats) override {
+    const bool compared = tally().comparisons != comparisons_;
+    if (compared || stats.aborting || tally().skipped != skipped_) return;
+    if (tally().skips != skips_) {
+      ++tally().skipped;  // all its parts were skipped
+      return;
+    }
+    ++tally().hollow;
+    std::cout << "\nin '" << stats.testInfo.name << "':\nFAILED: the case compares nothing; if it "
+              << "cannot run here, it has to say so with skip()" << std::endl;
+  }
   void testRunEnded(Catch::TestRunStats const& stats) override { tally().totals = stats.totals; }
+
+ private:
+  std::uint64_t comparisons_ = 0, skips_ = 0;
+  int skipped_ = 0;
 };
 
 CATCH_REGISTER_LISTENER(TotalsListener)
 
 void report_skip(std::string_view reason) {
+  ++tally().skips;
   // The line holds the reason alone, so that equal reasons of many cases can be told once.
   std::cout << "\nin '" << Catch::getResultCapture().getCurrentTestName() << "':\nSKIP: " << reason
             << std::endl;
@@ -68,7 +101,14 @@ void skip(std::string_view reason) {
   SUCCEED("skipped");
 }
 
-void skip_part(std::string_view reason) { report_skip(reason); }
+void skip_part(std::string_view reason) {
+  report_skip(reason);
+  // Where nothing else is compared the case counts as skipped, not as one without assertions.
+  SUCCEED("a part was skipped");
+}
+
+std::uint64_t comparisons() { return tally().comparisons; }
+std::uint64_t skips() { return tally().skips; }
 
 }  // namespace ptxgen::test
 
@@ -96,6 +136,7 @@ int main(int argc, char** argv) {
   const int status = session.run();
   const Catch::Totals& totals = tally().totals;
   if (status != 0 || totals.testCases.failed != 0 || totals.testCases.total() == 0) return 1;
+  if (tally().hollow != 0) return 1;
   if (tally().skipped != 0) {
     std::cout << tally().skipped << " of " << totals.testCases.total() << " cases skipped\n";
     return kExitSkipped;

@@ -132,6 +132,12 @@ class Inductions {
   /// or unsigned, while the loop runs: the value of every turn is the one before plus the step. For
   /// Ne also: values never go beyond the bound.
   [[nodiscard]] bool wrap_excluded(std::uint32_t loop, const LoopTest& test, bool is_signed) const;
+  /// The greatest bound of the test (the least, if the variable runs down) with which
+  /// `wrap_excluded` would hold: a branch before the loop that compares the bound with it makes it
+  /// hold. Nothing if a limit of the bound would not suffice, or if the loop is entered from
+  /// several places.
+  [[nodiscard]] std::optional<std::uint64_t> wrap_limit(std::uint32_t loop, const LoopTest& test,
+                                                        bool is_signed) const;
   /// Least and greatest number that a value can have where the loop is entered, as far as simple
   /// means and branches before the loop tell; ordered as signed (then in two's complement) or
   /// unsigned.
@@ -169,6 +175,9 @@ class Inductions {
     std::vector<LoopTest> tests;
     std::vector<Entry> entries;
   };
+  /// `wrap_excluded`, if the bound's ordinal were known to be at most `assumed`.
+  [[nodiscard]] bool wrap_excluded(std::uint32_t loop, const LoopTest& test, bool is_signed,
+                                   std::uint64_t assumed) const;
   [[nodiscard]] const ptx::Instruction* definition(std::uint32_t version) const;
   [[nodiscard]] std::uint32_t copied(std::uint32_t version) const;
   [[nodiscard]] std::uint32_t source(std::uint32_t version, std::size_t operand) const;

@@ -61,6 +61,12 @@ class Arithmetic : public Core {
     return {this, result({ptx::Op::mov, {ptx::as_modifier(kMoveType<T>)}}, T::kClass,
                          {argument<T>(literal, site)}, site)};
   }
+  /// Refused: a literal of another type.
+  template <class T, OtherLiteral<T> L>
+  Value<T> constant(L, Site = Site::current()) {
+    refuse_literal<T>();
+    return {this, ptx::Register{}};
+  }
   /// A copy in a register of its own.
   template <class A>
   Value<ElementOf<A>> mov(const A& a, Site site = Site::current()) {
@@ -94,7 +100,9 @@ class Arithmetic : public Core {
   template <class A, class B>
   auto rem(const A& a, const B& b, Site site = Site::current()) {
     using T = Common<A, B>;
-    static_assert(kIsComputable<T>, "rem is for integers");
+    static_assert(kIsComputable<T>,
+                  "rem (%) is for integers of 16 to 64 bits: for floats subtract the multiple, "
+                  "a - trunc(a / b) * b");
     return binary<T>({ptx::Op::rem, {kTypeWord<T>}}, a, b, site);
   }
   template <class A, class B>
@@ -197,23 +205,28 @@ class Arithmetic : public Core {
   }
   template <class T, class B>
   void and_inplace(Var<T>& d, const B& b, Site site = Site::current()) {
+    check_logic<T>();
     inplace<T>({ptx::Op::and_, {kBitsWord<T>}}, d, b, site);
   }
   template <class T, class B>
   void or_inplace(Var<T>& d, const B& b, Site site = Site::current()) {
+    check_logic<T>();
     inplace<T>({ptx::Op::or_, {kBitsWord<T>}}, d, b, site);
   }
   template <class T, class B>
   void xor_inplace(Var<T>& d, const B& b, Site site = Site::current()) {
+    check_logic<T>();
     inplace<T>({ptx::Op::xor_, {kBitsWord<T>}}, d, b, site);
   }
   template <class T, class B>
   void shl_inplace(Var<T>& d, const B& b, Site site = Site::current()) {
+    check_bits<T>();
     into({ptx::Op::shl, {kBitsWord<T>}}, d.reg(), {argument<T>(d, site), argument<u32>(b, site)},
          site);
   }
   template <class T, class B>
   void shr_inplace(Var<T>& d, const B& b, Site site = Site::current()) {
+    check_bits<T>();
     into({ptx::Op::shr, {kTypeWord<T>}}, d.reg(), {argument<T>(d, site), argument<u32>(b, site)},
          site);
   }
@@ -221,10 +234,12 @@ class Arithmetic : public Core {
   // Special functions.
   template <class A>
   auto rcp(const A& a, Float how = {}, Site site = Site::current()) {
+    check_float<Common<A>>();
     return unary<Common<A>>({ptx::Op::rcp_f32, float_words<Common<A>>(how)}, a, site);
   }
   template <class A>
   auto sqrt(const A& a, Float how = {}, Site site = Site::current()) {
+    check_float<Common<A>>();
     return unary<Common<A>>({ptx::Op::sqrt_f32, float_words<Common<A>>(how)}, a, site);
   }
   // `.approx` is the only form that PTX has of these; errors are in the ISA's description.
@@ -255,10 +270,11 @@ class Arithmetic : public Core {
   template <class A, class B>
   auto copysign(const A& sign, const B& magnitude, Site site = Site::current()) {
     using T = Common<A, B>;
+    check_float<T>();
     return binary<T>({ptx::Op::copysign, {kTypeWord<T>}}, sign, magnitude, site);
   }
 
-  // Bits. Any type of 16, 32 or 64 bits, and predicates for the first four.
+  // Bits: integers and bits of 16, 32 or 64, and predicates for the first four.
   template <class A, class B>
   auto and_(const A& a, const B& b, Site site = Site::current()) {
     return logic<Common<A, B>>(ptx::Op::and_, a, b, site);
@@ -274,6 +290,7 @@ class Arithmetic : public Core {
   template <class A>
   auto not_(const A& a, Site site = Site::current()) {
     using T = Common<A>;
+    check_logic<T>();
     Argument operand = argument<T>(a, site);
     if constexpr (kSame<T, pred>) operand = plain(operand);
     return Value<T>(this, result({ptx::Op::not_, {kBitsWord<T>}}, T::kClass, {operand}, site));
@@ -282,6 +299,7 @@ class Arithmetic : public Core {
   template <class A, class B>
   auto shl(const A& a, const B& amount, Site site = Site::current()) {
     using T = Common<A>;
+    check_bits<T>();
     return Value<T>(this, result({ptx::Op::shl, {kBitsWord<T>}}, T::kClass,
                                  {argument<T>(a, site), argument<u32>(amount, site)}, site));
   }
@@ -289,7 +307,7 @@ class Arithmetic : public Core {
   template <class A, class B>
   auto shr(const A& a, const B& amount, Site site = Site::current()) {
     using T = Common<A>;
-    static_assert(!kIsFloat<T>, "shr is for integers and bits");
+    check_bits<T>();
     return Value<T>(this, result({ptx::Op::shr, {kTypeWord<T>}}, T::kClass,
                                  {argument<T>(a, site), argument<u32>(amount, site)}, site));
   }
@@ -297,6 +315,8 @@ class Arithmetic : public Core {
   template <class A, class P, class L>
   auto bfe(const A& a, const P& position, const L& length, Site site = Site::current()) {
     using T = Common<A>;
+    check_bits<T, 32>();
+    static_assert(kIsInteger<T>, "bfe extends by the sign: bitcast<u32>() (s32, u64, s64) first");
     return Value<T>(this, result({ptx::Op::bfe, {kTypeWord<T>}}, T::kClass,
                                  {argument<T>(a, site), argument<u32>(position, site),
                                   argument<u32>(length, site)},
@@ -307,6 +327,7 @@ class Arithmetic : public Core {
   auto bfi(const A& a, const B& b, const P& position, const L& length,
            Site site = Site::current()) {
     using T = Common<A, B>;
+    check_bits<T, 32>();
     return Value<T>(this, result({ptx::Op::bfi, {kBitsWord<T>}}, T::kClass,
                                  {argument<T>(a, site), argument<T>(b, site),
                                   argument<u32>(position, site), argument<u32>(length, site)},
@@ -314,25 +335,32 @@ class Arithmetic : public Core {
   }
   template <class A>
   Value<u32> popc(const A& a, Site site = Site::current()) {
+    check_bits<Common<A>, 32>();
     return counted<Common<A>>(ptx::Op::popc, kBitsWord<Common<A>>, a, site);
   }
   template <class A>
   Value<u32> clz(const A& a, Site site = Site::current()) {
+    check_bits<Common<A>, 32>();
     return counted<Common<A>>(ptx::Op::clz, kBitsWord<Common<A>>, a, site);
   }
   template <class A>
   Value<u32> bfind(const A& a, Site site = Site::current()) {
+    check_bits<Common<A>, 32>();
+    static_assert(kIsInteger<Common<A>>,
+                  "bfind looks for the sign: bitcast<u32>() (s32, u64, s64) first");
     return counted<Common<A>>(ptx::Op::bfind, kTypeWord<Common<A>>, a, site);
   }
   template <class A>
   auto brev(const A& a, Site site = Site::current()) {
     using T = Common<A>;
+    check_bits<T, 32>();
     return unary<T>({ptx::Op::brev, {kBitsWord<T>}}, a, site);
   }
   /// Four bytes of b:a, picked by the four nibbles of `selector`. 32-bit types.
   template <class A, class B, class C>
   auto prmt(const A& a, const B& b, const C& selector, Site site = Site::current()) {
     using T = Common<A, B>;
+    check_bits<T, 32, 32>();
     return Value<T>(
         this,
         result({ptx::Op::prmt, {kBitsWord<T>}}, T::kClass,
@@ -342,6 +370,7 @@ class Arithmetic : public Core {
   template <class A, class B, class C>
   auto lop3(const A& a, const B& b, const C& c, std::uint8_t table, Site site = Site::current()) {
     using T = Common<A, B, C>;
+    check_bits<T, 32, 32>();
     return Value<T>(this, result({ptx::Op::lop3, {kBitsWord<T>}}, T::kClass,
                                  {argument<T>(a, site), argument<T>(b, site), argument<T>(c, site),
                                   argument<u32>(static_cast<unsigned>(table), site)},
@@ -391,6 +420,7 @@ class Arithmetic : public Core {
   template <class A, class B>
   auto selp(const A& a, const B& b, const In<pred>& p, Site site = Site::current()) {
     using T = Common<A, B>;
+    static_assert(!kSame<T, pred>, "selp picks numbers: combine predicates with &, | and !");
     return Value<T>(this, result({ptx::Op::selp, {ptx::as_modifier(kMoveType<T>)}}, T::kClass,
                                  {argument<T>(a, site), argument<T>(b, site), p}, site));
   }
@@ -456,6 +486,15 @@ class Arithmetic : public Core {
   }
 
  protected:
+  /// The operand as a value: a variable is copied, an element loaded.
+  template <class T, class A>
+  Value<T> value_of(const A& a, Site site) {
+    const Argument from = argument<T>(a, site);
+    if (from.core == nullptr || from.variable) {
+      return {this, move_to_new(this, T::kClass, kMoveType<T>, from)};
+    }
+    return {this, use(from).as_register()};
+  }
   template <class T, class A>
   Value<T> unary(const Form& form, const A& a, Site site) {
     return {this, result(form, T::kClass, {argument<T>(a, site)}, site)};
@@ -477,6 +516,7 @@ class Arithmetic : public Core {
   }
   template <class T, class A, class B>
   Value<T> logic(ptx::Op op, const A& a, const B& b, Site site) {
+    check_logic<T>();
     Argument left = argument<T>(a, site);
     Argument right = argument<T>(b, site);
     if constexpr (kSame<T, pred>) {
@@ -492,6 +532,7 @@ class Arithmetic : public Core {
   }
   template <class T, class A, class B, class C>
   Value<T> funnel(ptx::Modifier direction, const A& lo, const B& hi, const C& amount, Site site) {
+    check_bits<T, 32, 32>();
     return {
         this,
         result({ptx::Op::shf, {direction, ptx::Modifier::wrap, kBitsWord<T>}}, T::kClass,
@@ -499,9 +540,30 @@ class Arithmetic : public Core {
   }
 
  private:
+  /// Refuses types that bitwise instructions do not take.
+  template <class T, unsigned kMin = 16, unsigned kMax = 64>
+  static constexpr void check_bits() {
+    static_assert(!kIsFloat<T>,
+                  "floats have no bitwise operations: bitcast<b32>() (b16, b64) gives their bits, "
+                  "convert<u32>() the number");
+    static_assert(!kSame<T, pred>, "predicates are combined with &, |, ^ and !");
+    static_assert(
+        kIsFloat<T> || kSame<T, pred> || (kHasBits<T> && T::kBits >= kMin && T::kBits <= kMax),
+        "PTX has no such operation for integers of this width: convert<u32>() first");
+  }
+  template <class T>
+  static constexpr void check_logic() {
+    if constexpr (!kSame<T, pred>) check_bits<T>();
+  }
+  template <class T>
+  static constexpr void check_float() {
+    static_assert(kIsFloat<T>, "this operation is for floats: convert<f32>() the integer first");
+  }
   template <class T>
   static constexpr Form part_form(ptx::Op op, ptx::Modifier part) {
-    static_assert(kIsComputable<T>, "an integer of 16 to 64 bits is wanted");
+    static_assert(kIsComputable<T>,
+                  "mul_lo, mul_hi, mul_wide and mad are for integers of 16 to 64 bits: use mul and "
+                  "fma for floats, convert<u32>() 8-bit values, bitcast<u32>() bits");
     return {op, {part, kTypeWord<T>}};
   }
   template <class T>
@@ -534,7 +596,7 @@ class Arithmetic : public Core {
   }
   template <class T>
   static constexpr Form approx_form(ptx::Op op, bool ftz) {
-    static_assert(kIsFloat<T>, "a float is wanted");
+    check_float<T>();
     Words words{ptx::Modifier::approx, kTypeWord<T>};
     words.add_if(ftz, ptx::Modifier::ftz);
     return {op, words};
@@ -542,6 +604,9 @@ class Arithmetic : public Core {
   template <class T>
   static constexpr Form setp_form(Comparison comparison, bool ftz) {
     static_assert(!kSame<T, pred>, "predicates are combined with &, |, ^ and !, not compared");
+    static_assert(T::kBits != 8, "8-bit values are not compared: convert<u32>() them first");
+    static_assert(T::kKind != ptx::TypeKind::Packed,
+                  "pairs are compared half by half: unpack<f16>() them first");
     Words words{static_cast<ptx::Modifier>(comparison), kTypeWord<T>};
     words.add_if(ftz, ptx::Modifier::ftz);
     return {kIsFloat<T>                       ? ptx::Op::setp_f32

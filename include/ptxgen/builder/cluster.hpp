@@ -1,6 +1,8 @@
 // ptxgen/builder/cluster.hpp - clusters, mbarriers, bulk copies, programmatic launches
 #pragma once
 
+#include "ptxgen/support/language.hpp"
+
 #include "ptxgen/builder/kernel_builder.hpp"
 
 // Not part of ptxgen/builder.hpp: what kernels for sm_90 and later use is asked for by name. Every

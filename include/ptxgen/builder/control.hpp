@@ -24,6 +24,7 @@ class Operand {
   Operand(const P& p, SourceLocation at = SourceLocation::current())
       : kind_(Kind::Memory),
         pointer_(detail::PointerTraits<P>::data(p)),
+        space_(detail::SpaceOf<P>::kWord),
         narrow_(detail::SpaceOf<P>::kNarrow) {
     argument_.site = at;
   }
@@ -62,6 +63,7 @@ class Operand {
   detail::Argument argument_;
   ptx::Type element_ = ptx::Type::none;
   detail::PointerData pointer_;
+  ptx::Modifier space_ = ptx::Modifier::none;  ///< of the pointer; none: generic
   std::string_view label_;
   const Operand* elements_ = nullptr;
   std::size_t count_ = 0;
@@ -226,7 +228,9 @@ class Control : public Memory {
     return {this, new_register(T::kClass)};
   }
   /// Emits any row of the op table: its words in any order (words that are always there may be left
-  /// out) and its operands in the table's order. Everything is checked against the row at once.
+  /// out) and its operands in the table's order. Everything is checked against the row at once:
+  /// words, number of operands, their types, and the state spaces of pointers ("bad-operand",
+  /// "type-mismatch", "space-mismatch", "target-lacks").
   void emit(ptx::Op op, std::initializer_list<ptx::Modifier> words,
             std::initializer_list<Operand> operands, Site site = Site::current()) {
     emit(op, std::span(words.begin(), words.size()), std::span(operands.begin(), operands.size()),
@@ -236,9 +240,18 @@ class Control : public Memory {
             Site site = Site::current());
   /// PTX statements as text. `$0`, `$1`, ... stand for the outputs and, counting on, the inputs.
   /// Outputs are variables; registers that the text declares live in a scope of braces.
-  /// The text is parsed and checked at the call.
+  /// The text is parsed and checked at the call, as `emit` checks; "unknown-instruction" if it has
+  /// one that the op table lacks, which `raw_unchecked` takes.
   void raw(std::string_view text, std::initializer_list<Operand> outputs = {},
-           std::initializer_list<Operand> inputs = {}, Site site = Site::current());
+           std::initializer_list<Operand> inputs = {}, Site site = Site::current()) {
+    insert(text, outputs, inputs, false, site);
+  }
+  /// `raw` for instructions newer than the op table: they are printed as they are written, and no
+  /// pass, gate or emulator knows them. Everything else in the text is checked.
+  void raw_unchecked(std::string_view text, std::initializer_list<Operand> outputs = {},
+                     std::initializer_list<Operand> inputs = {}, Site site = Site::current()) {
+    insert(text, outputs, inputs, true, site);
+  }
   /// The same with one output, which is the result.
   template <class T>
   Value<T> raw(std::string_view text, std::initializer_list<Operand> inputs,
@@ -246,6 +259,15 @@ class Control : public Memory {
     Transaction transaction(*this);
     const Var<T> out(this, new_register(T::kClass));
     raw(text, {Operand(out, site)}, inputs, site);
+    transaction.keep();
+    return {this, out.reg()};
+  }
+  template <class T>
+  Value<T> raw_unchecked(std::string_view text, std::initializer_list<Operand> inputs,
+                         Site site = Site::current()) {
+    Transaction transaction(*this);
+    const Var<T> out(this, new_register(T::kClass));
+    raw_unchecked(text, {Operand(out, site)}, inputs, site);
     transaction.keep();
     return {this, out.reg()};
   }
@@ -279,6 +301,17 @@ class Control : public Memory {
  private:
   ptx::Operand lower(const Operand& operand);
   void check_element(const Operand& operand, ptx::Type wanted, bool relaxed, std::size_t place);
+  void check_space(const ptx::Instruction& statement, const ptx::OperandSpec& spec,
+                   ptx::Modifier given, std::size_t place, Site site);
+
+  // Text of raw(). Names of the operands, and the pointers among them.
+  struct RawOperands;
+  void insert(std::string_view text, std::initializer_list<Operand> outputs,
+              std::initializer_list<Operand> inputs, bool unknown, Site site);
+  [[nodiscard]] RawOperands raw_operands(std::initializer_list<Operand> outputs,
+                                         std::initializer_list<Operand> inputs, Site site);
+  [[nodiscard]] std::string replaced(std::string_view text, const RawOperands& operands, Site site);
+  void check_inserted(std::size_t first, const RawOperands& operands, bool unknown, Site site);
 };
 
 }  // namespace detail

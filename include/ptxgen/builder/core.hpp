@@ -199,11 +199,6 @@ class Transaction {
   bool kept_ = false;
 };
 
-template <class A>
-inline constexpr bool kIsRef = false;
-template <class T, class S>
-inline constexpr bool kIsRef<Ref<T, S>> = true;
-
 /// An operand of type T with the call's line. An element `p[i]` is loaded here; lists of these are
 /// written in braces, which fix the order of the loads.
 template <class T, class A>

@@ -300,7 +300,7 @@ class KernelBuilder : public detail::Control {
                                                              Site site = Site::current()) {
     using T = detail::Common<A>;
     detail::Transaction transaction(*this);
-    Value<T> sum(x);
+    Value<T> sum = value_of<T>(x, site);
     for (unsigned distance = 16; distance != 0; distance /= 2) {
       sum.rebind(combine(sum, shfl_bfly(sum, distance, kAllLanes, site)));
     }
@@ -343,6 +343,13 @@ class KernelBuilder : public detail::Control {
     const Value<u32> block = ctaid_z(site);
     const Value<u32> size = ntid_z(site);
     return mad_lo(block, size, tid_z(site), site);
+  }
+
+  /// Throws `Error` (Stage::Build) as every method does that finds a mistake: for functions that
+  /// build on this class. The kernel cannot be built any more.
+  [[noreturn]] void refuse(std::string_view code, std::string message,
+                           Site site = Site::current()) {
+    fail(code, std::move(message), site);
   }
 
   /// Ends the kernel: adds `ret` where control can reach the end, verifies everything, and sets
@@ -429,6 +436,12 @@ inline Pred operator&&(const In<pred>& a, const In<pred>& b) {
   return combine(ptx::Op::and_, a, b);
 }
 inline Pred operator||(const In<pred>& a, const In<pred>& b) { return combine(ptx::Op::or_, a, b); }
+inline Pred Operators<pred>::combine_and(const Pred& a, const In<pred>& b, SourceLocation site) {
+  return combine(ptx::Op::and_, {a, site}, b);
+}
+inline Pred Operators<pred>::combine_or(const Pred& a, const In<pred>& b, SourceLocation site) {
+  return combine(ptx::Op::or_, {a, site}, b);
+}
 
 }  // namespace detail
 

@@ -19,10 +19,17 @@ struct Index : Argument {
   ptx::Type type = ptx::Type::none;  ///< none for a C++ integer, which is in `operand.value`
 
   template <class A>
-  requires(kSame<ElementOf<A>, u32> || kSame<ElementOf<A>, s32> || kSame<ElementOf<A>, u64> ||
-           kSame<ElementOf<A>, s64>)
+  requires(!kIsRef<A> && (kSame<ElementOf<A>, u32> || kSame<ElementOf<A>, s32> ||
+                          kSame<ElementOf<A>, u64> || kSame<ElementOf<A>, s64>))
       Index(const A& i, SourceLocation at = SourceLocation::current())
   noexcept : Argument(In<ElementOf<A>>(i, at)), type(ElementOf<A>::kType) {}
+  /// Refused: the order of the two loads would be the C++ compiler's.
+  template <class T, class S>
+  Index(const Ref<T, S>&, SourceLocation = SourceLocation::current()) noexcept {
+    static_assert(kNever<T>,
+                  "an index is itself an element of memory: read it first, "
+                  "Value<u32> i = indices[n]; then x[i]");
+  }
   template <class L>
   requires kIsCppInteger<L> Index(L i, SourceLocation at = SourceLocation::current())
   noexcept : Argument{nullptr, ptx::Operand::integer(static_cast<std::int64_t>(i)), at} {}
@@ -151,6 +158,24 @@ class Ref : public detail::Operators<T> {
   // Load, combine, store; not atomic.
   void operator+=(const In<T>& value) &&;
   void operator*=(const In<T>& value) &&;
+
+  // Refused: an element that C++ keeps a name for.
+  operator Value<T>() const& {
+    detail::refuse_held_element<S>();
+    return {base_.data().core, ptx::Register{}};
+  }
+  template <class A>
+  void operator=(const A&) & {
+    detail::refuse_held_element<S>();
+  }
+  template <class A>
+  void operator+=(const A&) & {
+    detail::refuse_held_element<S>();
+  }
+  template <class A>
+  void operator*=(const A&) & {
+    detail::refuse_held_element<S>();
+  }
 
   /// Its address; emits the sum of pointer and index.
   [[nodiscard]] Ptr<T, S> pointer() const { return base_ + index_; }

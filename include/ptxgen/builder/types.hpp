@@ -94,6 +94,10 @@ struct Generic : detail::SpaceTag<ptx::Space::Generic, false, ptx::Modifier::non
 
 namespace detail {
 
+/// Holds for nothing: for an assertion in a template that is there to be refused.
+template <class...>
+inline constexpr bool kNever = false;
+
 template <class A, class B>
 inline constexpr bool kSame = false;
 template <class A>
@@ -136,6 +140,11 @@ inline constexpr bool kIsScalarFloat = T::kKind == ptx::TypeKind::Float;
 /// Integers that PTX computes with.
 template <class T>
 inline constexpr bool kIsComputable = kIsInteger<T>&& T::kBits >= 16;
+
+/// Integers and bits that bitwise instructions take.
+template <class T>
+inline constexpr bool kHasBits =
+    (kIsInteger<T> || T::kKind == ptx::TypeKind::Bits) && T::kBits >= 16 && T::kBits <= 64;
 
 template <class T>
 inline constexpr LiteralKind kLiteralKind =

@@ -68,6 +68,28 @@ concept LiteralOf = (kLiteralKind<T> == LiteralKind::Integer && kIsCppInteger<L>
                     (kLiteralKind<T> == LiteralKind::Float64 && kSame<L, double>) ||
                     (kSame<T, pred> && kSame<L, bool>);
 
+/// A C++ number that is no literal of T. Operands admit it so that the cure can be named.
+template <class L, class T>
+concept OtherLiteral = (kIsCppInteger<L> || kSame<L, float> || kSame<L, double> || kSame<L, bool> ||
+                        kSame<L, char>)&&!LiteralOf<L, T>;
+
+/// Refuses a literal, naming what to write.
+template <class T>
+constexpr void refuse_literal() {
+  constexpr LiteralKind kKind = kLiteralKind<T>;
+  static_assert(kKind != LiteralKind::Float32,
+                "f32 takes float literals only: write 2.0f, not 2 or 2.0");
+  static_assert(kKind != LiteralKind::Float64,
+                "f64 takes double literals only: write 2.0, not 2 or 2.0f");
+  static_assert(kKind != LiteralKind::Integer,
+                "integers take integer literals only: write 2, or convert<f32>() the value");
+  static_assert(!kSame<T, pred>,
+                "a predicate takes true or false only: compare the number, as in n != 0");
+  static_assert(kKind != LiteralKind::None || kSame<T, pred>,
+                "f16, bf16, pairs and 8-bit types have no literals: "
+                "convert<f16>(k.constant<f32>(2.0f)), or compute in f32 or u32");
+}
+
 /// The literal as an operand; kind None (reported by the call that uses it) if it is out of range.
 template <class T, class L>
 [[nodiscard]] inline ptx::Operand literal(L value) noexcept {
@@ -101,6 +123,14 @@ template <class T, class L>
   }
 }
 
+/// Refuses `auto x = p[i];`, whose x would be read anew at each use.
+template <class S>
+constexpr void refuse_held_element() {
+  static_assert(kNever<S>,
+                "an element p[i] was kept with auto, which holds no value: "
+                "write Value<f32> x = p[i]; (with the element's type), or use p[i] in place");
+}
+
 /// The element type of a value, variable or operand; void of anything else.
 template <class A>
 struct ElementOfImpl {
@@ -125,6 +155,11 @@ struct ElementOfImpl<Ref<T, S>> {
 template <class A>
 using ElementOf = typename ElementOfImpl<A>::type;
 
+template <class A>
+inline constexpr bool kIsRef = false;
+template <class T, class S>
+inline constexpr bool kIsRef<Ref<T, S>> = true;
+
 }  // namespace detail
 
 /// What an operation takes: a value, a variable (read on the spot), or a literal of the same type.
@@ -140,6 +175,16 @@ struct In : detail::Argument {
   template <detail::LiteralOf<T> L>
   In(L literal, SourceLocation at = SourceLocation::current()) noexcept
       : Argument{nullptr, detail::literal<T>(literal), at} {}
+  /// Refused: a literal of another type.
+  template <detail::OtherLiteral<T> L>
+  In(L, SourceLocation = SourceLocation::current()) noexcept {
+    detail::refuse_literal<T>();
+  }
+  /// Refused: an element that C++ keeps a name for.
+  template <class S>
+  In(const Ref<T, S>&, SourceLocation = SourceLocation::current()) noexcept {
+    detail::refuse_held_element<S>();
+  }
   In(const In& other) noexcept = default;
   In& operator=(const In&) = delete;
 
@@ -163,6 +208,13 @@ struct PredicateFor {
 };
 template <class T>
 using PredFor = typename PredicateFor<T>::type;
+
+/// Refuses `<` and the like on bits.
+template <class T>
+constexpr void check_ordered() {
+  static_assert(T::kKind != ptx::TypeKind::Bits,
+                "bits have no order: say how to read them with bitcast<u32>() (s32, f32)");
+}
 
 /// Operators of values, variables and elements; found through them only.
 template <class T>
@@ -213,15 +265,19 @@ struct Operators {
                                  a.site);
   }
   friend PredFor<T> operator<(const In<T>& a, const In<T>& b) {
+    check_ordered<T>();
     return builder_of(a, b).setp(Comparison::lt, a, b, false, a.site);
   }
   friend PredFor<T> operator<=(const In<T>& a, const In<T>& b) {
+    check_ordered<T>();
     return builder_of(a, b).setp(Comparison::le, a, b, false, a.site);
   }
   friend PredFor<T> operator>(const In<T>& a, const In<T>& b) {
+    check_ordered<T>();
     return builder_of(a, b).setp(Comparison::gt, a, b, false, a.site);
   }
   friend PredFor<T> operator>=(const In<T>& a, const In<T>& b) {
+    check_ordered<T>();
     return builder_of(a, b).setp(Comparison::ge, a, b, false, a.site);
   }
 };
@@ -234,6 +290,29 @@ struct Operators<pred> {
   friend Pred operator^(const In<pred>& a, const In<pred>& b);
   friend Pred operator&&(const In<pred>& a, const In<pred>& b);
   friend Pred operator||(const In<pred>& a, const In<pred>& b);
+  // Exact matches of an operand, which C++'s own operators for bool do not win against.
+  template <class P>
+  requires kSame<P, Pred>
+  friend P operator&&(const P& a, const In<pred>& b) { return combine_and(a, b, b.site); }
+  template <class P>
+  requires kSame<P, Pred>
+  friend P operator||(const P& a, const In<pred>& b) { return combine_or(a, b, b.site); }
+  template <class P>
+  requires kSame<P, Pred>
+  friend P operator&&(const P& a, bool b) { return combine_and(a, b, {}); }
+  template <class P>
+  requires kSame<P, Pred>
+  friend P operator||(const P& a, bool b) { return combine_or(a, b, {}); }
+  template <class P>
+  requires kSame<P, Pred>
+  friend P operator&&(bool a, const P& b) { return combine_and(b, a, {}); }
+  template <class P>
+  requires kSame<P, Pred>
+  friend P operator||(bool a, const P& b) { return combine_or(b, a, {}); }
+
+ private:
+  static Pred combine_and(const Pred& a, const In<pred>& b, SourceLocation site);
+  static Pred combine_or(const Pred& a, const In<pred>& b, SourceLocation site);
 };
 
 // Operands of different types are refused by name: `a + b` with an f32 and a u32 selects one of
@@ -260,9 +339,25 @@ detail::operands_differ_use_convert<A, B> operator*(const A&, const B&) = delete
 template <class A, class B>
 detail::operands_differ_use_convert<A, B> operator/(const A&, const B&) = delete;
 template <class A, class B>
+detail::operands_differ_use_convert<A, B> operator%(const A&, const B&) = delete;
+template <class A, class B>
+detail::operands_differ_use_convert<A, B> operator&(const A&, const B&) = delete;
+template <class A, class B>
+detail::operands_differ_use_convert<A, B> operator|(const A&, const B&) = delete;
+template <class A, class B>
+detail::operands_differ_use_convert<A, B> operator^(const A&, const B&) = delete;
+template <class A, class B>
 detail::operands_differ_use_convert<A, B> operator<(const A&, const B&) = delete;
 template <class A, class B>
+detail::operands_differ_use_convert<A, B> operator<=(const A&, const B&) = delete;
+template <class A, class B>
+detail::operands_differ_use_convert<A, B> operator>(const A&, const B&) = delete;
+template <class A, class B>
+detail::operands_differ_use_convert<A, B> operator>=(const A&, const B&) = delete;
+template <class A, class B>
 detail::operands_differ_use_convert<A, B> operator==(const A&, const B&) = delete;
+template <class A, class B>
+detail::operands_differ_use_convert<A, B> operator!=(const A&, const B&) = delete;
 
 /// A value of a kernel: computed once, by one instruction, and never changed. A small handle to
 /// copy around; copying it emits nothing. It cannot be assigned to: what changes is a `Var`.
@@ -313,6 +408,14 @@ class Value<pred> : public detail::Operators<pred> {
     negated_ = other.negated_;
   }
   [[nodiscard]] Value operator!() const noexcept { return {core_, register_, !negated_}; }
+  /// Refused: C++ decides while the kernel is built, the predicate is known when it runs.
+  template <class T = pred>
+  explicit operator bool() const {
+    static_assert(detail::kNever<T>,
+                  "C++ cannot branch on a predicate, which is known when the kernel runs: "
+                  "use k.if_(p, [&] {...}), k.while_, or k.selp(a, b, p) in place of p ? a : b");
+    return false;
+  }
 
   [[nodiscard]] ptx::Register reg() const noexcept { return register_; }
   [[nodiscard]] bool negated() const noexcept { return negated_; }

@@ -39,7 +39,7 @@ struct LaunchReport {
 /// What launches of a context are checked for and how they are scheduled. Applies to work that is
 /// queued later. Default: `default_options()`.
 CUresult set_launch_options(CUcontext context, const emulator::Options& options);
-/// All rules of emulator::RuleSet::defaults(), counters on, seed 0.
+/// All rules of emulator::RuleSet::defaults(), counters on, seed 0, no budget for the whole launch.
 [[nodiscard]] emulator::Options default_options();
 
 /// `report` is called after each launch by the context's own thread; it must not call the driver.

@@ -128,7 +128,9 @@ class Program {
   Hidden<Image> image_;
 };
 
-/// Progress of a launch: blocks done and blocks in all. Called from one thread at a time.
+/// Progress of a launch: blocks done and blocks in all. Called from one thread at a time: at the
+/// end, at each 256th part of the blocks, and otherwise about every 200 milliseconds, with the
+/// count of the call before where no block has ended since.
 struct Progress {
   void (*report)(void* user, std::uint64_t done, std::uint64_t total) = nullptr;
   void* user = nullptr;
@@ -141,6 +143,10 @@ struct Options {
   /// Which legal schedule: 0 is the plain one, blocks and warps in order.
   std::uint64_t seed = 0;
   std::uint64_t max_instructions = 100'000'000;  ///< for each warp
+  /// For the whole launch, in warp instructions; a block counts as at least 100. A launch that
+  /// exceeds it is stopped by `instruction-budget`, after the same block whatever `threads` is.
+  /// 0: no limit.
+  std::uint64_t max_launch_instructions = 20'000'000'000;
   /// Host threads, 0 for one a core.
   unsigned threads = 0;
   /// Blocks run in any order, at the same time, even where the result may depend on their order
@@ -157,6 +163,9 @@ struct Launch {
   Dim3 block;
   Dim3 cluster;  ///< {1,1,1} for none, or what the kernel asks for
   std::uint32_t dynamic_shared_bytes = 0;
+  /// As cuLaunchCooperativeKernel: the kernel finds the workspace by which all its blocks wait for
+  /// each other. Without it a grid-wide barrier (`grid.sync()` of cooperative groups) is an error.
+  bool cooperative = false;
   /// The parameter block: each parameter at its offset (Program::Kernel::parameters).
   std::span<const std::byte> parameters;
 };
@@ -189,6 +198,8 @@ struct Result {
   std::vector<RunFinding> findings;  ///< by block in launch order, then by line; merged
   std::string printed;               ///< device printf, by block in launch order
   Counters counters;
+  /// Rules that this run did not check. `nondeterminism` is of several runs, and in none of them.
+  RuleSet unchecked;
   double seconds = 0;  ///< of the host, execution only
 };
 

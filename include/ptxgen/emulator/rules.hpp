@@ -62,6 +62,9 @@ class RuleSet {
   std::uint32_t bits_ = 0;
 };
 
+/// The names of the rules of a set, in the order of rules.def, separated by ", ".
+[[nodiscard]] std::string to_text(RuleSet set);
+
 /// `RULE[:KERNEL[:LINE]]`: findings of that rule are not reported there. An empty kernel means
 /// every kernel, line 0 every line.
 struct Suppression {

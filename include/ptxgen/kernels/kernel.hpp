@@ -26,6 +26,8 @@ struct LaunchGeometry {
   /// Programmatic dependent launch: the kernel may begin while the one before it in the stream
   /// still runs, up to its `griddepcontrol.wait`, which it must have.
   bool programmatic = false;
+  /// All blocks are on the device at the same time, as a barrier of the whole grid requires.
+  bool cooperative = false;
   friend bool operator==(const LaunchGeometry&, const LaunchGeometry&) = default;
 };
 

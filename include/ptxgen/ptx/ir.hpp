@@ -91,6 +91,7 @@ struct Operand {
   bool is_unsigned : 1 = false;  ///< Integer: a literal above the signed range
   bool zero_offset : 1 = false;  ///< Memory: `[%r1+0]`, which ptxas 13 compiles otherwise than
                                  ///< `[%r1]` under `.target ..., debug`
+  bool in_braces : 1 = false;    ///< a list of one, `{%r1}`, where a plain operand may stand too
   std::uint32_t id = 0;
   std::uint32_t index = 0;
   std::uint32_t reserved = 0;
@@ -429,6 +430,10 @@ struct Module {
 /// How many operands in braces stand there, 0 for one without braces.
 [[nodiscard]] unsigned operand_elements(const Instruction& instruction,
                                         const OperandSpec& spec) noexcept;
+
+/// Whether such an operand, which needs no braces, may stand in braces of its own: `{%r1}`.
+[[nodiscard]] bool takes_list_of_one(const Instruction& instruction,
+                                     const OperandSpec& spec) noexcept;
 
 /// The name of a register as it is printed, `.x` of vector registers apart.
 [[nodiscard]] std::string name_of(const Module& module, const Function& function, Register reg);

@@ -90,6 +90,7 @@ struct OperandSpec {
   bool joined = false;          ///< second half of `d|p`
   bool relaxed = false;         ///< the register may be wider than the type (ld, st, cvt)
   bool sink = false;            ///< `_` may stand here
+  bool list_of_one = false;     ///< of untyped bits, it may stand in braces of its own
   char label[3] = {};           ///< name in the pattern, for messages and docs
 };
 

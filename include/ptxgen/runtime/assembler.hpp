@@ -18,14 +18,18 @@ enum class AssemblerTool : std::uint8_t {
   NvJitLink,  ///< libnvJitLink, in the process: 5 ms for a small kernel, ptxas takes 15 to 20
   Ptxas,      ///< the ptxas program
   Driver,     ///< cuLink of libcuda; needs a GPU, whose architecture limits the targets
+  /// nvJitLink and ptxas, as far as they are found: the machine code whose largest kernel uses the
+  /// fewer registers, then the one that spills less, then nvJitLink's. Where neither is found or
+  /// knows the target, as Automatic.
+  FewestRegisters,
 };
 
-/// "automatic", "nvJitLink", "ptxas", "driver".
+/// "automatic", "nvJitLink", "ptxas", "driver", "fewest registers".
 [[nodiscard]] std::string_view to_string(AssemblerTool tool) noexcept;
 
 struct AssembleOptions {
   std::string target;                             ///< "sm_89", "sm_90a", "sm_100f"
-  AssemblerTool tool = AssemblerTool::Automatic;  ///< anything but Automatic: only that one
+  AssemblerTool tool = AssemblerTool::Automatic;  ///< a single tool: only that one
   unsigned optimization = 3;                      ///< 0 (quickest to assemble) to 3, as ptxas -O
   unsigned max_registers = 0;                     ///< a thread; 0: no limit
   bool line_info = false;                         ///< keep `.loc` lines for profilers
@@ -51,6 +55,15 @@ struct KernelResources {
   std::uint64_t constant = 0;      ///< this kernel's constant banks; bank 0 holds its parameters
 };
 
+/// What one tool made of a module.
+struct AssemblerFigures {
+  AssemblerTool tool = AssemblerTool::Automatic;
+  std::string tool_version;
+  std::uint32_t registers = 0;     ///< of the kernel that uses most
+  std::uint64_t spill_stores = 0;  ///< as of Assembly
+  std::uint64_t spill_loads = 0;
+};
+
 /// A module in machine code.
 struct Assembly {
   std::vector<std::byte> cubin;
@@ -63,6 +76,7 @@ struct Assembly {
   AssemblerTool tool = AssemblerTool::Automatic;  ///< which one did it
   std::string tool_version;                       ///< "13.0" for nvJitLink, "13.0.88" for ptxas
   std::string log;  ///< all that the tool said, with its own figures and warnings
+  std::vector<AssemblerFigures> compared;  ///< FewestRegisters: what each tool came to
 };
 
 /// One tool, as it was found or not.
@@ -105,6 +119,8 @@ class Assembler {
 
  private:
   struct Tools;
+  [[nodiscard]] Assembly assemble_with_fewest(std::string_view ptx,
+                                              const AssembleOptions& options) const;
   Hidden<Tools> tools_;
 };
 

@@ -11,6 +11,7 @@
 
 #include "ptxgen/kernels/kernel.hpp"
 #include "ptxgen/optimize/pass.hpp"
+#include "ptxgen/runtime/arguments.hpp"
 #include "ptxgen/runtime/buffer.hpp"
 #include "ptxgen/runtime/device.hpp"
 #include "ptxgen/runtime/gemv_operands.hpp"
@@ -182,16 +183,88 @@ class Launcher {
   [[nodiscard]] LaunchPlan plan_vadd(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b,
                                      std::uint32_t n, const Stream& stream) const;
 
-  /// Any kernel of your own, through the same passes, gates and cache. `arguments` is its parameter
-  /// block (Kernel<...>::pack): "arguments" if it has another size than the signature says,
-  /// "misaligned" for a pointer between elements. The kernel's text is printed and hashed in each
-  /// call; to launch often, freeze a plan or `load` it once. The record's `kernel` lives as long as
-  /// `kernel`.
+  /// A kernel of your own, through the same passes, gates and cache:
+  ///     launcher.launch(saxpy, {.grid = {8}, .block = {128}}, stream, y, x, 2.0f, 1000u);
+  /// For a `Ptr<T>` pass a `Buffer<T>`, `DeviceSpan<T>` or `DeviceAddress<T>`, for a scalar exactly
+  /// its host type (float for f32, std::uint32_t for u32). Anything else does not compile, and the
+  /// message names position and types. "misaligned" for an address between elements.
+  ///
+  /// The kernel's text is printed and hashed in each call; to launch often, `load` it once, or
+  /// freeze a plan. The record's `kernel` lives as long as `kernel`.
+  template <class... P, class... A>
+  LaunchRecord launch(const Kernel<P...>& kernel, const LaunchGeometry& geometry,
+                      const Stream& stream, const A&... arguments) const {
+    const auto block = detail::pack_launch(detail::TypeList<P...>{}, arguments...);
+    return launch(kernel, geometry, {block.data(), block.size()}, stream);
+  }
+  /// A loaded kernel: `launcher.load(kernel)`.
+  template <class... P, class... A>
+  LaunchRecord launch(const LoadedKernel<P...>& kernel, const LaunchGeometry& geometry,
+                      const Stream& stream, const A&... arguments) const {
+    const auto block = detail::pack_launch(detail::TypeList<P...>{}, arguments...);
+    return launch(kernel.function(), geometry, {block.data(), block.size()}, stream);
+  }
+  /// A kernel whose signature is known at run time only: PTX of others, CUDA C++, a `BuiltKernel`.
+  /// The same arguments, and structures for parameters that are arrays of bytes, are checked when
+  /// they are passed: "arguments", naming position, parameter and both types.
+  template <class... A>
+  LaunchRecord launch(const Function& function, const LaunchGeometry& geometry,
+                      const Stream& stream, const A&... arguments) const {
+    const std::array<LaunchValue, sizeof...(A)> values = {LaunchValue(arguments)...};
+    return launch(function, geometry, function.pack(values), stream);
+  }
+  template <class... A>
   LaunchRecord launch(const BuiltKernel& kernel, const LaunchGeometry& geometry,
+                      const Stream& stream, const A&... arguments) const {
+    const std::array<LaunchValue, sizeof...(A)> values = {LaunchValue(arguments)...};
+    return launch(kernel, geometry, pack_arguments(kernel.name(), kernel.signature(), values),
+                  stream);
+  }
+  /// The same, frozen.
+  template <class... P, class... A>
+  [[nodiscard]] LaunchPlan plan(const Kernel<P...>& kernel, const LaunchGeometry& geometry,
+                                const Stream& stream, const A&... arguments) const {
+    const auto block = detail::pack_launch(detail::TypeList<P...>{}, arguments...);
+    return plan(kernel, geometry, {block.data(), block.size()}, stream);
+  }
+  template <class... P, class... A>
+  [[nodiscard]] LaunchPlan plan(const LoadedKernel<P...>& kernel, const LaunchGeometry& geometry,
+                                const Stream& stream, const A&... arguments) const {
+    const auto block = detail::pack_launch(detail::TypeList<P...>{}, arguments...);
+    return plan(kernel.function(), geometry, {block.data(), block.size()}, stream);
+  }
+  template <class... A>
+  [[nodiscard]] LaunchPlan plan(const Function& function, const LaunchGeometry& geometry,
+                                const Stream& stream, const A&... arguments) const {
+    const std::array<LaunchValue, sizeof...(A)> values = {LaunchValue(arguments)...};
+    return plan(function, geometry, function.pack(values), stream);
+  }
+  template <class... A>
+  [[nodiscard]] LaunchPlan plan(const BuiltKernel& kernel, const LaunchGeometry& geometry,
+                                const Stream& stream, const A&... arguments) const {
+    const std::array<LaunchValue, sizeof...(A)> values = {LaunchValue(arguments)...};
+    return plan(kernel, geometry, pack_arguments(kernel.name(), kernel.signature(), values),
+                stream);
+  }
+
+  /// The same with the argument block laid out by the caller (`Kernel<...>::pack`): "arguments" if
+  /// it has another size than the signature says, "misaligned" for a pointer between elements.
+  LaunchRecord launch(const BuiltKernel& kernel, const LaunchGeometry& geometry,
+                      std::span<const std::byte> arguments, const Stream& stream,
+                      const LaunchOptions& options = {}) const;
+  LaunchRecord launch(const Function& function, const LaunchGeometry& geometry,
                       std::span<const std::byte> arguments, const Stream& stream,
                       const LaunchOptions& options = {}) const;
   [[nodiscard]] LaunchPlan plan(const BuiltKernel& kernel, const LaunchGeometry& geometry,
                                 std::span<const std::byte> arguments, const Stream& stream) const;
+  [[nodiscard]] LaunchPlan plan(const Function& function, const LaunchGeometry& geometry,
+                                std::span<const std::byte> arguments, const Stream& stream) const;
+
+  /// A kernel of your own, ready to be launched as often as one likes: no text, no hash, no lookup.
+  template <class... P>
+  [[nodiscard]] LoadedKernel<P...> load(const Kernel<P...>& kernel) const {
+    return LoadedKernel<P...>(load(kernel.module(), kernel.name()));
+  }
   /// A function of a module from anywhere (compile_cuda, a file), through the same passes, gates,
   /// cache and loader. `entry` empty: its only kernel. Throws what `parse` throws, too.
   [[nodiscard]] Function load(const ptx::Module& module, std::string_view entry = {}) const;

@@ -9,6 +9,7 @@
 
 #include "ptxgen/builder/kernel.hpp"
 #include "ptxgen/kernels/kernel.hpp"
+#include "ptxgen/runtime/arguments.hpp"
 #include "ptxgen/runtime/device.hpp"
 #include "ptxgen/runtime/stream.hpp"
 
@@ -121,6 +122,9 @@ class Function {
 
   [[nodiscard]] std::string_view name() const noexcept;
   [[nodiscard]] const FunctionResources& resources() const noexcept;
+  /// Its parameters, as the PTX declares them; null if it was loaded from an image, or from PTX
+  /// that only the driver can read.
+  [[nodiscard]] const Signature* signature() const noexcept;
   /// Blocks of that many threads that fit a multiprocessor at once.
   [[nodiscard]] std::uint32_t blocks_per_multiprocessor(std::uint32_t threads,
                                                         std::uint32_t dynamic_shared = 0) const;
@@ -140,6 +144,9 @@ class Function {
   /// number of bytes than the parameters have), "other-context", "driver-call", "context-lost".
   void launch(const Stream& stream, const LaunchGeometry& geometry,
               std::span<const std::byte> arguments, const LaunchOptions& options = {}) const;
+  /// The argument block of a launch, each value checked against its parameter as `pack_arguments`
+  /// says. Throws `Error` (Stage::Launch, "arguments"), also where there is no `signature`.
+  [[nodiscard]] std::vector<std::byte> pack(std::span<const LaunchValue> arguments) const;
 
   [[nodiscard]] driver::CUfunction handle() const noexcept;
   [[nodiscard]] const ContextCore& core() const noexcept;
@@ -156,14 +163,17 @@ class Function {
 template <class... Args>
 class LoadedKernel {
  public:
+  /// A function that was loaded from that kernel (`Launcher::load`).
+  explicit LoadedKernel(Function loaded) noexcept : function_(static_cast<Function&&>(loaded)) {}
   LoadedKernel(const Context& context, const Kernel<Args...>& kernel,
                const ModuleOptions& options = {})
       : function_(Module::load(context, kernel.module(), options).function(kernel.name())) {}
 
   [[nodiscard]] const Function& function() const noexcept { return function_; }
+  /// Arguments as `Launcher::launch` takes them.
   template <class... A>
   void launch(const Stream& stream, const LaunchGeometry& geometry, const A&... arguments) const {
-    const auto block = Kernel<Args...>::pack(arguments...);
+    const auto block = detail::pack_launch(detail::TypeList<Args...>{}, arguments...);
     function_.launch(stream, geometry, {block.data(), block.size()});
   }
 

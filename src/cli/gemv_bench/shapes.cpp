@@ -2,11 +2,11 @@
 #include "cli/gemv_bench/shapes.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "cli/commands.hpp"
 #include "cli/gemv_problem.hpp"
+#include "cli/numbers.hpp"
 #include "ptxgen/kernels/gemv/models.hpp"
 
 namespace ptxgen::cli {
@@ -45,13 +45,13 @@ class Shapes {
 std::optional<BenchShape> sizes(std::string_view text) {
   const auto cross = text.find('x');
   if (cross == std::string_view::npos) return {};
-  const auto number = [](std::string_view part, std::uint32_t& value) {
-    const auto [stop, code] = std::from_chars(part.data(), part.data() + part.size(), value);
-    return code == std::errc{} && stop == part.data() + part.size() && value != 0;
-  };
+  constexpr std::uint64_t kMax = 0xffffffff;
+  const auto k = parse_whole(text.substr(0, cross), 1, kMax);
+  const auto n = parse_whole(text.substr(cross + 1), 1, kMax);
+  if (!k || !n) return {};
   BenchShape shape;
-  if (!number(text.substr(0, cross), shape.k) || !number(text.substr(cross + 1), shape.n))
-    return {};
+  shape.k = static_cast<std::uint32_t>(*k);
+  shape.n = static_cast<std::uint32_t>(*n);
   return shape;
 }
 

@@ -219,7 +219,12 @@ std::shared_ptr<CUctx_st> context_on(CUdevice device) {
   return primaries().at(device).context;
 }
 
-emulator::Options default_options() { return {}; }
+emulator::Options default_options() {
+  emulator::Options options;
+  // Programs written for hardware may launch more than a default budget allows.
+  options.max_launch_instructions = 0;
+  return options;
+}
 
 CUresult set_launch_options(CUcontext handle, const emulator::Options& options) {
   return guarded([&] {

@@ -96,6 +96,7 @@ CUresult run_kernel(CUcontext context, const KernelLaunch& launch) {
   request.block = launch.block;
   request.cluster = launch.cluster;
   request.dynamic_shared_bytes = launch.dynamic_shared_bytes;
+  request.cooperative = launch.cooperative;
   request.parameters = launch.arguments;
   emulator::Result result;
   try {

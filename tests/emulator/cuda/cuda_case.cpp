@@ -96,6 +96,7 @@ void CudaRun::launch_bytes(std::string_view kernel, emulator::Dim3 grid, emulato
   launch.grid = grid;
   launch.block = block;
   launch.dynamic_shared_bytes = shared_bytes;
+  launch.cooperative = cooperative;
   launch.parameters = block_of_parameters;
   emulator::Options options;
   options.seed = schedule_;

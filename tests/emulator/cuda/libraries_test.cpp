@@ -141,7 +141,9 @@ TEST_CASE("cuda: cooperative groups: grids, labels, scans") {
     const std::size_t n = 256;
     auto now = run.dice.integers<std::uint32_t>(n, 0, 1000);
     const auto a = run.input(now), b = run.output<std::uint32_t>(n);
+    run.cooperative = true;
     run.launch("grid_sync", {4}, {64}, a, b, 4);
+    run.cooperative = false;
     for (int round = 0; round < 4; ++round) {
       std::vector<std::uint32_t> next(n);
       for (std::size_t i = 0; i < n; ++i)

@@ -1,0 +1,19 @@
+// tests/compile_fail/typed_launch_buffer.cpp - a Ptr<f32> takes memory of f32
+// expect: an argument of the launch does not match its parameter
+// expect: LaunchArgument<1, Ptr<f32
+// expect: Buffer<f64
+#include "ptxgen/builder.hpp"
+#include "ptxgen/runtime/launcher.hpp"
+
+using namespace ptxgen;
+
+#ifdef WRONG
+using Memory = Buffer<f64>;
+#else
+using Memory = Buffer<f32>;
+#endif
+
+LaunchPlan freeze(const Launcher& launcher, const Kernel<Ptr<f32>>& kernel, const Stream& stream,
+                  const Memory& x) {
+  return launcher.plan(kernel, {}, stream, x);
+}
