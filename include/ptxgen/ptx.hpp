@@ -10,4 +10,5 @@
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/target.hpp"
 #include "ptxgen/ptx/types.hpp"
+#include "ptxgen/ptx/unknown.hpp"
 #include "ptxgen/ptx/verifier.hpp"

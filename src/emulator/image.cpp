@@ -96,10 +96,19 @@ class Placer {
     return variable.space == ptx::Space::Global || variable.space == ptx::Space::Const;
   }
 
+  bool is_defined(ptx::NameId name) const {
+    const auto& all = image_.module.variables;
+    return std::any_of(all.begin(), all.end(), [&](const ptx::Variable& other) {
+      return other.name == name && other.linkage != ptx::Linkage::Extern;
+    });
+  }
+
   std::uint64_t allocate(const ptx::Variable& variable, bool of_module) {
     if (!in_device_memory(variable)) return 0;
     const std::string name(image_.module.text(variable.name));
     if (variable.linkage == ptx::Linkage::Extern) {
+      // Its definition, which the name stands for, may be in the module too.
+      if (of_module && is_defined(variable.name)) return 0;
       refuse(image_.module, "unsupported",
              "variable '" + name + "' is declared .extern, and nothing here defines it",
              variable.line);
@@ -141,7 +150,7 @@ class Placer {
   }
 
   void fill(const ptx::Variable& variable, std::uint64_t address, const Placement& placement) {
-    if (!in_device_memory(variable)) return;
+    if (!in_device_memory(variable) || variable.linkage == ptx::Linkage::Extern) return;
     const std::uint64_t total = std::max<std::uint64_t>(ptx::size_in_bytes(variable), 1);
     // What has no initialiser is zero, as memory of a new allocation is.
     image_.space->mark(address, total);

@@ -397,16 +397,14 @@ struct AddCarry {
   }
 };
 
-/// The flag is the borrow here: 1 where the difference is negative.
-template <bool kBorrowIn>
-struct SubBorrow {
+/// a + ~b + flag: the flag is the carry of that sum, 0 where the difference is negative. The manual
+/// speaks of a borrow, but ptxas 13.0 makes of `sub.cc` and `addc` one IADD3 and one IADD3.X with
+/// the carry between them as it is, and folds constants alike.
+template <bool kCarryIn>
+struct SubCarry {
   template <class T>
   static void run(const LaneOp& op, const u64* s, u64* d) {
-    const u64 a = cut<T>(s[0]);
-    const u64 b = cut<T>(s[1]);
-    const u64 borrow = kBorrowIn ? s[2] & 1 : 0;
-    d[0] = cut<T>(a - b - borrow);
-    if (op.carry_out) d[1] = (a < b || (a == b && borrow != 0)) ? 1 : 0;
+    add_with_carry<T>(op, s[0], ~s[1], kCarryIn ? s[2] & 1 : 1, d);
   }
 };
 
@@ -560,9 +558,9 @@ LaneFunction integer_function(const LaneOp& op) {
     case Op::addc:
       return for_32_or_64<AddCarry<true>>(op.type);
     case Op::sub_cc:
-      return for_32_or_64<SubBorrow<false>>(op.type);
+      return for_32_or_64<SubCarry<false>>(op.type);
     case Op::subc:
-      return for_32_or_64<SubBorrow<true>>(op.type);
+      return for_32_or_64<SubCarry<true>>(op.type);
     case Op::mad_cc:
       return for_32_or_64<MadCarry<false>>(op.type);
     case Op::madc:

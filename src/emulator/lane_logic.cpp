@@ -65,10 +65,9 @@ void shr(const LaneOp& op, const u64* s, u64* d) {
   }
 }
 
-void mov(const LaneOp&, const u64* s, u64* d) { d[0] = s[0]; }
-void mov_b128(const LaneOp&, const u64* s, u64* d) {
-  d[0] = s[0];
-  d[1] = s[1];
+/// One word, two of 128 bits, or the elements of a vector.
+void mov(const LaneOp& op, const u64* s, u64* d) {
+  std::copy_n(s, op.type == Type::b128 ? 2 : op.source_count, d);
 }
 
 /// Parts of kWidth bits put together, as many as fill the type; a b128 fills two words.
@@ -154,7 +153,7 @@ LaneFunction logic_function(const LaneOp& op) {
     case Op::shr:
       return &shr;
     case Op::mov:
-      return op.type == Type::b128 ? &mov_b128 : &mov;
+      return &mov;
     case Op::mov_pack_b16_2:
       return &pack<8, 2>;
     case Op::mov_unpack_b16_2:

@@ -163,8 +163,11 @@ unsigned operand_elements(const Instruction& instruction, const OperandSpec& spe
 }
 
 bool takes_list_of_one(const Instruction& instruction, const OperandSpec& spec) noexcept {
-  if (spec.vector_from_slot) return !instruction.has(Field::Vector);
-  return spec.list_of_one && kind(operand_type(instruction, spec)) == TypeKind::Bits;
+  const bool untyped = kind(operand_type(instruction, spec)) == TypeKind::Bits;
+  if (!spec.vector_from_slot) return spec.list_of_one && untyped;
+  const Flag flags = info(instruction.op).flags;
+  const bool accesses = has(flags, Flag::ReadsMemory) || has(flags, Flag::WritesMemory);
+  return !instruction.has(Field::Vector) && (accesses || untyped);
 }
 
 }  // namespace ptxgen::inline v0::ptx

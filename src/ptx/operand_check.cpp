@@ -130,9 +130,7 @@ class OperandCheck {
   }
 
   InstructionFault operand(const OperandSpec& spec, const Operand& o, std::size_t position) const {
-    if (o.negated && spec.role != OperandRole::Predicate) {
-      return bad(position, "an operand without '!'");
-    }
+    if (o.negated && !may_be_negated(spec)) return bad(position, "an operand without '!'");
     switch (spec.role) {
       case OperandRole::Memory:
         return o.kind == OperandKind::Memory ? address(spec, o, position)
@@ -161,6 +159,13 @@ class OperandCheck {
     return scalar(spec, o, position, type, o.in_braces);
   }
 
+  // `xor.pred %p1, %p2, !%p3`: whatever reads a predicate.
+  bool may_be_negated(const OperandSpec& spec) const {
+    if (spec.role == OperandRole::Predicate) return true;
+    return (spec.role == OperandRole::Source || spec.role == OperandRole::Value) &&
+           operand_type(instruction_, spec) == Type::pred;
+  }
+
   InstructionFault vector(const OperandSpec& spec, const Operand& o, std::size_t position,
                           Type type, unsigned elements) const {
     if (elements > 1 && o.kind == OperandKind::Register && o.component == 0 &&
@@ -171,7 +176,12 @@ class OperandCheck {
       return bad(position, elements == 1 ? "1 operand in braces"
                                          : std::to_string(elements) + " operands in braces");
     }
-    for (const Operand& element : function_.elements(o)) {
+    const auto all = function_.elements(o);
+    if (std::all_of(all.begin(), all.end(),
+                    [](const Operand& element) { return element.kind == OperandKind::Sink; })) {
+      return bad(position, "a register among the operands in braces, not only '_',");
+    }
+    for (const Operand& element : all) {
       if (element.kind == OperandKind::Vector) return bad(position, "braces without inner braces");
       InstructionFault found = scalar(spec, element, position, type, true);
       if (!found.rule.empty()) return found;
@@ -218,25 +228,32 @@ class OperandCheck {
   }
 
   InstructionFault scalar(const OperandSpec& spec, const Operand& o, std::size_t position,
-                          Type type, bool in_braces) const {
+                          Type type, bool listed) const {
     // What is declared nowhere is reported as that, not as a wrong kind.
     if (is_unresolved(o)) return {};
     switch (o.kind) {
       case OperandKind::Sink:
-        return spec.sink ? InstructionFault{} : bad(position, "a register, not '_'");
+        // ptxas 13.0 drops elements of a load, not the whole of it.
+        return spec.sink && (!spec.vector_from_slot || (listed && !o.in_braces) ||
+                             has(row_.flags, Flag::WritesMemory))
+                   ? InstructionFault{}
+                   : bad(position, "a register, not '_'");
       case OperandKind::Register: {
         if (spec.role == OperandRole::Immediate) return bad(position, "an integer constant");
         const Type own = function_.type_of(o.as_register());
-        if (fits(own, type, spec.relaxed, in_braces && spec.vector_from_slot)) return {};
+        if (fits(own, type, spec.relaxed, listed && spec.vector_from_slot)) return {};
         return fault("type-mismatch", opcode() + " wants ." + std::string(name(type)) +
                                           " as operand " + std::to_string(position) + ", but '" +
                                           name_of(module_, function_, o.as_register()) + "' is ." +
                                           std::string(name(own)));
       }
       case OperandKind::Special: {
-        // ptxas 13 reads special registers in mov, in cvt, and in braces.
-        if (!in_braces && spec.role != OperandRole::Value &&
-            !(spec.role == OperandRole::Source && spec.relaxed && !spec.vector_from_slot)) {
+        // ptxas 13.0 reads them in mov and cvt, and in the braces of all but a vector move.
+        const bool alone =
+            spec.role == OperandRole::Value ||
+            (spec.role == OperandRole::Source && spec.relaxed && !spec.vector_from_slot);
+        const bool among = !spec.vector_from_slot || spec.relaxed;
+        if (listed ? !among && !o.in_braces : !alone) {
           return bad(position, "an ordinary register (read special registers with mov)");
         }
         const SpecialInfo& special = info(static_cast<SpecialRegister>(o.id));
@@ -254,7 +271,7 @@ class OperandCheck {
       case OperandKind::Float64:
         return constant(spec, o, position, type);
       case OperandKind::Symbol:
-        return spec.role == OperandRole::Value || type == Type::none
+        return (spec.role == OperandRole::Value && !listed) || type == Type::none
                    ? InstructionFault{}
                    : bad(position, "a register or constant, not the name of a symbol");
       case OperandKind::Label:
@@ -277,11 +294,19 @@ class OperandCheck {
       default:
         break;
     }
-    const TypeKind wanted = kind(type);
-    const bool wrong = floating ? (wanted == TypeKind::Unsigned || wanted == TypeKind::Signed ||
-                                   wanted == TypeKind::Predicate)
-                                : (type == Type::f32 || type == Type::f64);
-    if (!wrong) return {};
+    // Where a float is wanted a constant is converted; anywhere else it stands for its bits.
+    const bool converted = type == Type::f32 || type == Type::f64;
+    const unsigned width = o.kind == OperandKind::Float32 ? 32 : 64;
+    const bool fine = !floating ? !converted
+                                : converted || type == Type::none ||
+                                      (kind(type) == TypeKind::Bits && bits(type) == width);
+    if (fine) return {};
+    if (floating && kind(type) == TypeKind::Bits) {
+      return fault("type-mismatch", opcode() + " wants ." + std::string(name(type)) +
+                                        " as operand " + std::to_string(position) +
+                                        ", not a floating-point constant of " +
+                                        std::to_string(width) + " bits (a decimal one has 64)");
+    }
     return fault("type-mismatch", opcode() + " wants ." + std::string(name(type)) + " as operand " +
                                       std::to_string(position) + ", not " +
                                       (floating ? "a floating-point" : "an integer") + " constant");
@@ -298,6 +323,9 @@ class OperandCheck {
                                           "' is ." + std::string(name(own)));
       }
       return {};
+    }
+    if (o.base == OperandKind::Integer && space_of_address(spec) != Space::Local) {
+      return bad(position, "a register or a variable as address (a number is one in .local only)");
     }
     if (o.base != OperandKind::Symbol) return {};
     return address_of_symbol(space_of(instruction_.get(address_field(row_, spec))), {o.id},

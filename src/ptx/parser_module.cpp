@@ -282,11 +282,22 @@ void Parser::read_function(Linkage linkage, bool entry) {
       symbol.index = index;
     }
     read_body();
+  } else if (!entry && ends_declaration()) {
+    function.declaration = true;
   } else {
     cursor_.fail_expected("'{' or ';' behind the head of '" + std::string(text) + "'");
   }
   end_function();
   cursor_.kernel.clear();
+}
+
+// The `;` behind the declaration of a .func may be missing: what comes next begins something else.
+bool Parser::ends_declaration() {
+  const std::string_view word = cursor_.peek_word();
+  if (word.empty()) return cursor_.at_end();
+  return linkage_from_word(word) != Linkage::None || word == "func" || word == "entry" ||
+         word == "file" || word == "section" || word == "alias" ||
+         space_from_word(word) != Space::Generic;
 }
 
 void Parser::declare_function(std::uint32_t name, std::uint32_t index) {
@@ -341,7 +352,10 @@ void Parser::read_function_directives(Function& function) {
     const auto all = directives();
     const auto row = std::find_if(all.begin(), all.end(),
                                   [word](const DirectiveInfo& info) { return info.text == word; });
-    if (row == all.end()) cursor_.fail_expected("a directive of the function, '{' or ';'");
+    if (row == all.end()) {
+      if (!function.entry && ends_declaration()) return;
+      cursor_.fail_expected("a directive of the function, '{' or ';'");
+    }
     const char* place = cursor_.at;
     cursor_.take_word(word);
     Directive directive;

@@ -235,11 +235,16 @@ std::uint32_t OpcodeTable::add(std::string_view text, std::uint32_t hash) {
     ++opcode.count;
   };
   if (known) {
-    Words chosen{};
     const auto rows = ops_with_mnemonic(mnemonic);
-    for (const Op op : rows) consider(info(op), match_in_order(info(op), 0, found, chosen), chosen);
+    for (const Op op : rows) {
+      Words chosen{};
+      consider(info(op), match_in_order(info(op), 0, found, chosen), chosen);
+    }
     if (opcode.count == 0) {
-      for (const Op op : rows) consider(info(op), match_any_order(info(op), found, chosen), chosen);
+      for (const Op op : rows) {
+        Words chosen{};
+        consider(info(op), match_any_order(info(op), found, chosen), chosen);
+      }
     }
   }
   if (opcode.count > 0) {
@@ -249,6 +254,7 @@ std::uint32_t OpcodeTable::add(std::string_view text, std::uint32_t hash) {
       const auto bit = static_cast<std::uint16_t>(1u << i);
       if (row.operands[i].role == OperandRole::Label) opcode.label_places |= bit;
       if (row.operands[i].role == OperandRole::Table) opcode.table_places |= bit;
+      if (row.operands[i].role == OperandRole::Memory) opcode.memory_places |= bit;
     }
   }
   opcodes_.push_back(opcode);

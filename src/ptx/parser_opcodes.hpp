@@ -21,10 +21,11 @@ struct Opcode {
   const char* text = nullptr;
   std::uint32_t length = 0;
   std::uint32_t hash = 0;
-  std::uint32_t first = 0;         ///< into the candidates
-  std::uint16_t count = 0;         ///< 0: not in the op table
-  std::uint16_t label_places = 0;  ///< bit i: operand i is a label
-  std::uint16_t table_places = 0;  ///< bit i: operand i is the label of a table
+  std::uint32_t first = 0;          ///< into the candidates
+  std::uint16_t count = 0;          ///< 0: not in the op table
+  std::uint16_t label_places = 0;   ///< bit i: operand i is a label
+  std::uint16_t table_places = 0;   ///< bit i: operand i is the label of a table
+  std::uint16_t memory_places = 0;  ///< bit i: operand i is an address
   bool call = false;
 };
 

@@ -98,15 +98,16 @@ void Parser::finish_instruction(const Candidate& candidate, std::uint32_t line) 
 void Parser::unwrap_list(Instruction& statement) {
   const OperandSpecs specs(*body_, statement);
   const auto operands = body_->operands_of(statement);
+  const bool moves = statement.is(Op::mov);
   for (std::size_t i = 0; i < operands.size(); ++i) {
     Operand& list = operands[i];
     if (list.kind != OperandKind::Vector || list.index != 1 || specs[i] == nullptr ||
-        lists_of_one_ != 1 || !takes_list_of_one(statement, *specs[i]))
+        !takes_list_of_one(statement, *specs[i]) || (moves && lists_of_one_ != 1))
       continue;
     const bool joined = list.joined;
     list = Operand(body_->elements(list)[0]);
     list.joined = joined;
-    list.in_braces = specs[i]->vector_from_slot;
+    list.in_braces = !moves;
   }
 }
 
@@ -167,8 +168,14 @@ bool Parser::read_operands(const Opcode& opcode) {
     const unsigned bit = operand_count_ < kMaxOperands ? 1u << operand_count_ : 0;
     if (((opcode.label_places | opcode.table_places) & bit) != 0) {
       read_label_operand(operand, (opcode.table_places & bit) != 0);
-    } else if (!read_operand(operand)) {
-      return false;
+    } else {
+      indexed_ = false;
+      if (!read_operand(operand)) return false;
+      // `ld.shared.f32 %f1, a[2]`: an address, without brackets of its own.
+      if (indexed_ && operand.kind == OperandKind::Symbol && (opcode.memory_places & bit) != 0) {
+        operand.base = operand.kind;
+        operand.kind = OperandKind::Memory;
+      }
     }
     operand.joined = joined;
     ++operand_count_;
@@ -304,8 +311,30 @@ bool Parser::read_name(Operand& out) {
   out.id = symbol_of(view(start, p));
   names_[names_.find_or_add(view(start, p))].last_use = clock_;
   cursor_.skip();
-  if (*cursor_.at == '[') return false;
+  if (*cursor_.at == '[') return read_index(out);
   out.value = static_cast<std::uint64_t>(read_offset());
+  return true;
+}
+
+// `[n]` behind the name of an array. ptxas 13.0 adds n times the size of the type, whatever the
+// other dimensions and the vector are. False if the name is that of no array.
+bool Parser::read_index(Operand& out) {
+  const Symbol& symbol = module_.symbols[out.id];
+  const Variable* array = nullptr;
+  if (symbol.kind == SymbolKind::Variable) array = &module_.variables[symbol.index];
+  if (symbol.kind == SymbolKind::FunctionVariable) {
+    array = &module_.functions[symbol.function].variables[symbol.index];
+  }
+  if (array == nullptr || array->dimensions.empty()) return false;
+  ++cursor_.at;
+  cursor_.skip();
+  const char* place = cursor_.at;
+  const Constant index = read_constant(cursor_, "an index");
+  if (!index.integer())
+    cursor_.fail(place, "expected an integer as index, found " + cursor_.describe(place));
+  cursor_.expect(']', "behind the index");
+  out.value = index.bits * bytes(array->type);
+  indexed_ = true;
   return true;
 }
 
@@ -340,7 +369,13 @@ bool Parser::read_memory(Operand& out) {
   cursor_.skip();
   if (is(*cursor_.at, kNameStart) && !starts_warp_size(cursor_.at)) {
     const char* place = cursor_.at;
+    indexed_ = false;
     if (!read_name(out)) return false;
+    if (indexed_) {
+      cursor_.fail(place, "expected an address such as a+4, found an index in brackets; write " +
+                              std::string(module_.text(module_.symbols[out.id].name)) +
+                              "[n] without brackets around it");
+    }
     if (out.kind != OperandKind::Register && out.kind != OperandKind::Symbol) {
       cursor_.fail(place, "expected a register, a variable or a number as address, found " +
                               cursor_.describe(place));

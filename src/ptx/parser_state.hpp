@@ -73,6 +73,7 @@ class Parser {
   void read_function(Linkage linkage, bool entry);
   void read_function_directives(Function& function);
   void read_parameters(std::vector<Variable>& list, SymbolKind kind);
+  bool ends_declaration();
   void declare_function(std::uint32_t name, std::uint32_t index);
   void declare_module_variable(const Variable& variable);
 
@@ -115,6 +116,7 @@ class Parser {
   bool read_call_operands();
   bool read_operand(Operand& out);
   bool read_name(Operand& out);
+  bool read_index(Operand& out);
   bool read_memory(Operand& out);
   bool read_vector(Operand& out, char close);
   void read_label_operand(Operand& out, bool table);
@@ -182,6 +184,7 @@ class Parser {
   Guard guard_;
   std::size_t operand_count_ = 0;
   unsigned lists_of_one_ = 0;  // how many operands are `{a}`
+  bool indexed_ = false;       // the latest name was that of an array, with an index
   std::array<Operand, 256> operands_;
 };
 

@@ -27,9 +27,12 @@ class Printer {
     out_ << ".target " << module_.target;
     for (const std::string& option : module_.target_options) out_ << ", " << option;
     newline();
-    out_ << ".address_size ";
-    out_.decimal(module_.address_size);
-    newline();
+    // Texts below 2.3 do not know the directive.
+    if (!(module_.version < Version{2, 3}) || module_.address_size != Module{}.address_size) {
+      out_ << ".address_size ";
+      out_.decimal(module_.address_size);
+      newline();
+    }
     newline();
     for (const Item& item : module_.items) module_item(item);
   }

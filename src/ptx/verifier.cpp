@@ -14,6 +14,7 @@
 #include "ptx/verify_functions.hpp"
 #include "support/scratch.hpp"
 #include "ptxgen/ptx/printer.hpp"
+#include "ptxgen/ptx/unknown.hpp"
 
 namespace ptxgen::inline v0::ptx {
 
@@ -28,7 +29,10 @@ class Verifier {
   std::vector<Finding> run() {
     header();
     module_names();
-    for (const Variable& variable : module_.variables) check_variable(variable);
+    for (const Variable& variable : module_.variables) {
+      check_variable(variable);
+      declaration(variable, false);
+    }
     for (const Item& item : module_.items) {
       if (item.kind != Item::Kind::Function) continue;
       if (bodies_ == nullptr || (*bodies_)[item.index]) function(item.index);
@@ -91,7 +95,7 @@ class Verifier {
         const std::string_view name = module_.text(v.name);
         // A declaration (.extern) and its definition may stand together.
         const bool repeat = !variables.insert(name).second && v.linkage != Linkage::Extern;
-        if (repeat && !was_extern(item.index)) duplicate("variable", name, v.line);
+        if (repeat) defined_again(item.index);
         if (functions.count(name) != 0) duplicate("variable", name, v.line);
       } else if (item.kind == Item::Kind::Function) {
         const Function& f = module_.functions[item.index];
@@ -105,13 +109,31 @@ class Verifier {
     }
   }
 
-  bool was_extern(std::uint32_t index) const {
-    for (std::uint32_t i = 0; i < index; ++i) {
-      if (module_.variables[i].name == module_.variables[index].name) {
-        return module_.variables[i].linkage == Linkage::Extern;
-      }
+  // Behind a declaration, a definition that other modules see and that agrees with it.
+  void defined_again(std::uint32_t index) {
+    const Variable& v = module_.variables[index];
+    const auto first = std::find_if(module_.variables.begin(), module_.variables.end(),
+                                    [&](const Variable& other) { return other.name == v.name; });
+    const std::string name(module_.text(v.name));
+    if (first->linkage != Linkage::Extern) return duplicate("variable", name, v.line);
+    if (v.linkage == Linkage::None) {
+      report("bad-declaration", "'" + name + "' is .extern above, and not .visible here", v.line)
+          .details = {"rule: what is declared .extern is defined where other modules see it",
+                      "cure: define it .visible or .weak, or leave the declaration out"};
+    } else if (first->type != v.type || first->vector != v.vector || !same_extent(*first, v)) {
+      report("bad-declaration", "'" + name + "' has another type than where it is .extern", v.line)
+          .details = {"rule: a definition has the type of its declaration",
+                      "cure: write the same type and number of elements in both"};
     }
-    return false;
+  }
+
+  static bool same_extent(const Variable& declared, const Variable& defined) {
+    if (declared.dimensions.size() != defined.dimensions.size()) return false;
+    for (std::size_t i = 0; i < declared.dimensions.size(); ++i) {
+      const bool open = declared.dimensions[i] == 0 || defined.dimensions[i] == 0;
+      if (!open && declared.dimensions[i] != defined.dimensions[i]) return false;
+    }
+    return true;
   }
 
   void duplicate(std::string_view what, std::string_view name, std::uint32_t line) {
@@ -202,9 +224,15 @@ class Verifier {
   void function(std::size_t index) {
     const Function& f = module_.functions[index];
     function_ = &f;
-    for (const Variable& parameter : f.parameters) check_variable(parameter);
+    for (const auto* list : {&f.returns, &f.parameters}) {
+      for (const Variable& parameter : *list) {
+        check_variable(parameter);
+        declaration(parameter, !f.entry);
+      }
+    }
     for (const Directive& directive : f.directives) {
       const DirectiveInfo& row = info(directive.kind);
+      above_zero(f, directive);
       const Requirement& r = row.requirement;
       if (offers(target_, r) && !(module_.version < r.version)) continue;
       const TargetFault found =
@@ -213,7 +241,10 @@ class Verifier {
     }
     if (!f.declaration) {
       function_names(f);
-      for (const Variable& v : f.variables) check_variable(v);
+      for (const Variable& v : f.variables) {
+        check_variable(v);
+        declaration(v, false);
+      }
       for (const RegisterDecl& decl : f.registers)
         needs(judge(decl, target_, module_.version), decl.line);
       fine_.fill(nullptr);
@@ -247,14 +278,54 @@ class Verifier {
     }
   }
 
+  // What ptxas 13.0 refuses to declare. `open_ended`: a parameter may be of any length.
+  void declaration(const Variable& v, bool open_ended) {
+    const std::string subject = "'" + std::string(module_.text(v.name)) + "'";
+    const bool incomplete =
+        std::find(v.dimensions.begin(), v.dimensions.end(), 0u) != v.dimensions.end();
+    if (incomplete && v.linkage != Linkage::Extern && !v.initialised && !open_ended) {
+      report("bad-declaration", subject + " is an array without a size, and not .extern", v.line)
+          .details = {"rule: the size of an array is known where it is defined",
+                      "cure: write the number of elements, or initial values"};
+    } else if (incomplete && std::count(v.dimensions.begin() + 1, v.dimensions.end(), 0u) != 0) {
+      report("bad-declaration", subject + " lacks the size of a dimension behind the first", v.line)
+          .details = {"rule: only the first dimension of an array may be left open",
+                      "cure: write the number of elements"};
+    }
+    if (v.space == Space::Param && v.vector > 1 && v.dimensions.empty()) {
+      report("bad-declaration",
+             subject + " is a .v" + std::to_string(v.vector) + " in .param, which holds no vectors",
+             v.line)
+          .details = {"rule: parameters are scalars or arrays",
+                      "cure: declare an array of bytes with the vector's alignment"};
+    }
+  }
+
+  void above_zero(const Function& f, const Directive& directive) {
+    switch (directive.kind) {
+      case DirectiveKind::maxntid:
+      case DirectiveKind::reqntid:
+      case DirectiveKind::maxnreg:
+      case DirectiveKind::minnctapersm:
+        break;
+      default:
+        return;
+    }
+    const std::string text(info(directive.kind).text);
+    for (std::size_t i = 0; i < directive.count; ++i) {
+      if (directive.values[i] != 0) continue;
+      report("bad-declaration", "number " + std::to_string(i + 1) + " of '." + text + "' is 0",
+             f.line)
+          .details = {"rule: the numbers behind '." + text + "' are at least 1",
+                      "cure: write 1 where a dimension is not used"};
+      return;
+    }
+  }
+
   void statement(const Function& f, const Instruction& s) {
     switch (s.kind) {
       case StatementKind::Unknown:
-        if (wrong_order(s)) return;
-        report("unknown-instruction",
-               "'" + std::string(first_word(module_.text(s.text))) +
-                   "' is not in the op table; it is passed on as written and not checked",
-               s, {}, Severity::Warning);
+        if (!wrong_order(s)) unknown(f, s);
         return;
       case StatementKind::BranchTargets:
       case StatementKind::CallTargets:
@@ -352,6 +423,13 @@ class Verifier {
     return true;
   }
 
+  void unknown(const Function& f, const Instruction& s) {
+    UnknownFault fault = check_unknown(module_, f, s);
+    const bool certain = fault.rule != "unknown-instruction";
+    report(fault.rule, std::move(fault.message), s, fault.cure,
+           certain ? Severity::Error : Severity::Warning);
+  }
+
   static std::string_view operand_cure(std::string_view rule) {
     return rule == "type-mismatch"
                ? "use a register of that type or an untyped .bN of its width, or convert with cvt"
@@ -408,20 +486,21 @@ class Verifier {
     bool any_entry = false;
     bool any_function = false;
     for (const Function& f : module_.functions) {
-      if (f.declaration) continue;
       any_function = true;
+      if (f.declaration) continue;
       if (!f.entry) continue;
       any_entry = true;
       known += (known.empty() ? "" : ", ") + std::string(module_.text(f.name));
       wanted_found = wanted_found || module_.text(f.name) == options_.entry;
     }
     if (!any_entry) {
-      // A module of device functions, to be linked, is legal PTX.
-      const bool library = options_.entry.empty() && any_function;
+      // A module of device functions or data, to be linked, is legal PTX.
+      const bool library = options_.entry.empty() && (any_function || !module_.variables.empty());
       report("missing-entry",
-             library ? "the module has device functions but no .entry to launch"
-                     : "the module has no .entry to launch",
-             0, library ? Severity::Warning : Severity::Error);
+             !library       ? "the module has no .entry to launch"
+             : any_function ? "the module has device functions but no .entry to launch"
+                            : "the module has data but no .entry to launch",
+             0, library ? Severity::Note : Severity::Error);
     } else if (!options_.entry.empty() && !wanted_found) {
       report("entry-name",
              "there is no entry '" + std::string(options_.entry) + "'; the module has " + known, 0);

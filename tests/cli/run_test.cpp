@@ -523,7 +523,7 @@ TEST_CASE("options --gpu and --device choose what is modelled") {
 
 TEST_CASE("a carry that no instruction has set is 0, whatever ran before") {
   const Place place;
-  // Block 0 borrows, block 1 reads the carry all the same: PTX leaves open what it finds.
+  // Block 0 sets it, block 1 reads the carry all the same: PTX leaves open what it finds.
   const std::string ptx = place.with("carry.ptx", std::string(kHead) +
                                                       R"(.visible .entry k(.param .u64 out)
 {
@@ -534,7 +534,7 @@ ld.param.u64 %rd1, [out];
 mov.u32 %r1, %ctaid.x;
 setp.ne.u32 %p1, %r1, 0;
 @%p1 bra read;
-sub.cc.u32 %r2, 0, 1;
+sub.cc.u32 %r2, 1, 1;
 read:
 subc.u32 %r3, 10, 0;
 mul.wide.u32 %rd2, %r1, 4;
@@ -548,7 +548,7 @@ ret;
       {"run", ptx, "--grid", "4", "--block", "1", "--schedules", "20", "--arg", "out:16:" + out});
   INFO(result.err);
   CHECK(result.exit_code == 0);
-  CHECK(values_in<std::uint32_t>(out) == std::vector<std::uint32_t>{9, 10, 10, 10});
+  CHECK(values_in<std::uint32_t>(out) == std::vector<std::uint32_t>{10, 9, 9, 9});
 }
 
 TEST_CASE("wrong calls of run say what is possible") {

@@ -423,12 +423,15 @@ void check_carry(const std::string& opcode, const IntegerType& t, int operands, 
 TEST_CASE("the carry flag goes in and out of add, sub and mad") {
   for (const IntegerType& t : of_width({32, 64})) {
     check_carry("add", t, 3, true, [](const Sources& s) { return static_cast<u128>(s[0]) + s[1]; });
-    check_carry("sub", t, 3, true, [](const Sources& s) { return static_cast<u128>(s[0]) - s[1]; });
+    // A difference is a sum with the complement, so its flag is 1 where nothing is borrowed.
+    const u128 all = (u128{1} << t.width) - 1;
+    check_carry("sub", t, 3, true,
+                [=](const Sources& s) { return static_cast<u128>(s[0]) + (all - s[1]) + 1; });
     for (const bool writes : {false, true}) {
       check_carry("addc", t, 3, writes,
                   [](const Sources& s) { return static_cast<u128>(s[0]) + s[1] + s[2]; });
       check_carry("subc", t, 3, writes,
-                  [](const Sources& s) { return static_cast<u128>(s[0]) - s[1] - s[2]; });
+                  [=](const Sources& s) { return static_cast<u128>(s[0]) + (all - s[1]) + s[2]; });
       for (const unsigned from : {0u, t.width}) {
         const std::string part = from == 0 ? ".lo" : ".hi";
         const auto product = [&, from](const Sources& s) {
@@ -455,6 +458,16 @@ TEST_CASE("a chain of carries adds and multiplies long numbers") {
   CHECK(last({a >> 32, b >> 32, low[1]}) == 0xffffffff);
 
   const LaneRunner sub_first("sub.cc.u64 %rd0, %rd1, %rd2;");
-  CHECK(sub_first.run({0, 1}) == std::vector<u64>{~u64{0}, 1});
-  CHECK(sub_first.run({1, 1}) == std::vector<u64>{0, 0});
+  CHECK(sub_first.run({0, 1}) == std::vector<u64>{~u64{0}, 0});
+  CHECK(sub_first.run({1, 1}) == std::vector<u64>{0, 1});
+}
+
+// What ptxas 13.0 folds these constants to.
+TEST_CASE("sums and differences pass their flag on to each other as ptxas folds them") {
+  const LaneRunner add("add.cc.u32 %r0, %r1, %r2;"), sub("sub.cc.u32 %r0, %r1, %r2;");
+  const LaneRunner addc("addc.u32 %r0, %r1, %r2;"), subc("subc.u32 %r0, %r1, %r2;");
+  CHECK(addc({0, 0, sub.run({1, 2})[1]}) == 0);
+  CHECK(addc({0, 0, sub.run({2, 1})[1]}) == 1);
+  CHECK(subc({0, 0, add.run({1, 2})[1]}) == 0xffffffff);
+  CHECK(subc({0, 0, add.run({0xffffffff, 2})[1]}) == 0);
 }

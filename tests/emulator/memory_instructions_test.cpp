@@ -125,6 +125,47 @@ constexpr SpaceRow kSpaces[] = {
 
 }  // namespace
 
+TEST_CASE("vector moves, indexed addresses and negated predicates in logic run") {
+  MemoryKernel kernel(
+      ".reg .v2 .b32 %v, %w;\nadd.u64 %rd2, %out, %t16;\nadd.u32 %r1, %t, 100;\n"
+      "mov.v2.b32 {%r2, %r3}, {%t, %r1};\nmov.v2.b32 {%r2, %r3}, {%r3, %r2};\n"
+      "mov.v2.b32 %v, {%r2, %r3};\nmov.v2.u32 %w, %v;\nst.global.v2.b32 [%rd2], %w;\n"
+      "setp.lt.u32 %p1, %t, 20;\nsetp.lt.u32 %p2, %t, 10;\nxor.pred %p3, %p1, !%p2;\n"
+      "selp.u32 %r4, 1, 0, %p3;\nand.pred %p3, !%p2, %p1;\nnot.pred %p3, !%p3;\n"
+      "@%p3 add.u32 %r4, %r4, 2;\nmov.pred %p3, !%p1;\n@%p3 add.u32 %r4, %r4, 4;\n"
+      "st.shared.u32 cells[1], %r4;\nld.shared.u32 %r5, [cells+4];\n"
+      "st.global.v2.b32 [%rd2+8], {%r4, %r5};\n",
+      ".shared .u32 cells[4];");
+  kernel.input(std::vector<std::uint32_t>(1));
+  kernel.output(512);
+  Options options;
+  options.checks = RuleSet::none();  // all lanes write one cell
+  CHECK(kernel.run(32, 1, options).status == Status::Ok);
+  const auto out = kernel.result<std::uint32_t>();
+  for (std::uint32_t i = 0; i < 32; ++i) {
+    const bool p1 = i < 20, p2 = i < 10;
+    CHECK(out[4 * i] == i + 100);
+    CHECK(out[4 * i + 1] == i);
+    CHECK(out[4 * i + 2] == (p1 != !p2 ? 1u : 0u) + (!p2 && p1 ? 2u : 0u) + (p1 ? 0u : 4u));
+  }
+}
+
+TEST_CASE("a variable may be declared .extern and defined in one module") {
+  for (const char* variables : {".extern .global .u32 a[];\n.visible .global .u32 a[2] = {7, 8};",
+                                ".visible .global .u32 a[2] = {7, 8};\n.extern .global .u32 a[];",
+                                ".extern .global .u32 a[2];\n.extern .global .u32 a[];\n.visible "
+                                ".global .u32 a[2] = {7, 8};"}) {
+    MemoryKernel kernel(
+        "add.u64 %rd2, %out, %t4;\nld.global.u32 %r1, [a+4];\n"
+        "st.global.u32 [%rd2], %r1;\n",
+        variables);
+    kernel.input(std::vector<std::uint32_t>(1));
+    kernel.output(128);
+    CHECK(findings_of(kernel.run()) == "");
+    CHECK(kernel.result<std::uint32_t>() == std::vector<std::uint32_t>(32, 8));
+  }
+}
+
 TEST_CASE("a list of one is loaded and stored as the register alone") {
   MemoryKernel kernel(
       "add.u64 %rd1, %in, %t4;\nadd.u64 %rd2, %out, %t4;\nsetp.lt.u32 %p1, %t, 20;\n"

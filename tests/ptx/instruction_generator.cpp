@@ -177,7 +177,8 @@ bool FunctionGenerator::table_instruction() {
         continue;
       }
       Operand o;
-      if (spec.sink && spec.vector == 0 && !sink_used && dice_.chance(10)) {
+      const bool alone = spec.sink && spec.vector == 0 && !spec.vector_from_slot;
+      if (alone && !sink_used && dice_.chance(10)) {
         o = Operand::sink();
         sink_used = true;
       } else {
@@ -297,13 +298,16 @@ bool FunctionGenerator::operand(const OperandSpec& spec, const Instruction& inst
       return false;
   }
   const Type wanted = operand_type(instruction, spec);
-  if (spec.vector == 0) return scalar(spec, instruction.op, wanted, out);
+  const unsigned count = operand_elements(instruction, spec);
+  if (count == 0) return scalar(spec, instruction.op, wanted, out);
   OperandSpec element = spec;
-  if (element.role == OperandRole::Source) element.role = OperandRole::RegisterSource;
+  if (element.role == OperandRole::Source || element.role == OperandRole::Value) {
+    element.role = OperandRole::RegisterSource;
+  }
   std::vector<Operand> elements;
-  const std::uint32_t sink = spec.sink && dice_.chance(20) ? dice_.below(spec.vector) : spec.vector;
+  const std::uint32_t sink = spec.sink && dice_.chance(20) ? dice_.below(count) : count;
   Type like = Type::none;  // one type for all in braces
-  for (std::uint32_t i = 0; i < spec.vector; ++i) {
+  for (std::uint32_t i = 0; i < count; ++i) {
     Operand o = Operand::sink();
     if (i != sink) {
       if (!scalar(element, instruction.op, wanted, o, like)) return false;

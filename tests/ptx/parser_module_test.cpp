@@ -93,6 +93,29 @@ TEST_CASE("functions are read with all that they may have") {
   CHECK(module.functions[0].parameters[0].decl.value == 1);
 }
 
+TEST_CASE("the declaration of a function may end without a semicolon") {
+  const ptx::Module module = module_of(
+      ".extern .func (.param .b32 r) f(.param .b32 a)\n.extern .func g .noreturn\n.global .u32 x;\n"
+      ".func h()\n.visible .entry k() { ret; }\n");
+  REQUIRE(module.functions.size() == 4);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(module.functions[i].declaration);
+  CHECK(module.functions[1].directives.size() == 1);
+  CHECK_FALSE(module.functions[3].declaration);
+  CHECK(lost(module).empty());
+  CHECK(module_error(".extern .entry q()\n.entry k() { ret; }\n").starts_with("5:1: expected"));
+  CHECK(module_error(".func f() ret;").starts_with("4:11: expected '{' or ';'"));
+}
+
+TEST_CASE("texts below 2.3 are printed without .address_size") {
+  const auto printed_head = [](std::string_view version) {
+    const std::string text = ptx::print(
+        ptx::parse(".version " + std::string(version) + "\n.target sm_20\n.entry k() { ret; }\n"));
+    return text.substr(0, text.find(".entry"));
+  };
+  CHECK(printed_head("2.2") == ".version 2.2\n.target sm_20\n\n");
+  CHECK(printed_head("2.3") == ".version 2.3\n.target sm_20\n.address_size 64\n\n");
+}
+
 TEST_CASE("variables in bodies are read") {
   CHECK(printed(".local .align 8 .b8 d[16], e; .param .b32 q<3>; .extern .shared .b8 x[]; .shared "
                 ".u32 i = 3;") ==

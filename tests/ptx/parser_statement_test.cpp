@@ -90,6 +90,28 @@ TEST_CASE("a list of one is the operand itself") {
                         kernel_of("ld.global.b32 %r3, [%rd1];")) != "");
 }
 
+TEST_CASE("an index counts elements, as ptxas 13.0 reads it") {
+  constexpr std::string_view kArrays =
+      ".shared .f32 a[8]; .shared .v4 .f32 v[4]; .shared .f32 m[4][8]; .shared .b64 w[2]; ";
+  const auto read = [&](std::string_view statement) {
+    const std::string text = printed(std::string(kArrays) + std::string(statement));
+    return text.substr(text.rfind("; ", text.size() - 2) + 2);
+  };
+  CHECK(read("mov.u32 %r1, a[3];") == "mov.u32 %r1, a+12;");
+  CHECK(read("mov.u32 %r1, w [ 1 + 1 ];") == "mov.u32 %r1, w+16;");
+  CHECK(read("mov.u32 %r1, w[-1];") == "mov.u32 %r1, w+-8;");
+  // The other dimensions and the length of a vector do not count.
+  CHECK(read("mov.u32 %r1, m[3];") == "mov.u32 %r1, m+12;");
+  CHECK(read("mov.u32 %r1, v[3];") == "mov.u32 %r1, v+12;");
+  CHECK(read("mov.u64 %rd1, g[2];") == "mov.u64 %rd1, g+8;");
+  CHECK(read("ld.shared.f32 %f1, a[2];") == "ld.shared.f32 %f1, [a+8];");
+  CHECK(read("st.shared.f32 a[0], %f1;") == "st.shared.f32 [a], %f1;");
+  CHECK(body_error("ld.global.u32 %r1, [g[2]];") ==
+        "7:21: expected an address such as a+4, found an index in brackets; write g[n] without "
+        "brackets around it");
+  CHECK(body_error("mov.u64 %rd1, g[%r1];").starts_with("7:17: expected an index"));
+}
+
 TEST_CASE("guards are read") {
   CHECK(printed("@%p1 ret; @!%p2 bra L; @ ! %p3 ret; L: ret;") ==
         "@%p1 ret; @!%p2 bra L; @!%p3 ret; L: ret;");
@@ -229,7 +251,7 @@ TEST_CASE("an instruction outside the op table stays as written") {
 
 TEST_CASE("operands that the IR cannot hold make the instruction unknown, and leave no symbols") {
   const ptx::Module module =
-      kernel_of("ld.global.u32 %r1, [never, {%r2, nor_me}]; mov.u64 %rd1, g[1];");
+      kernel_of("ld.global.u32 %r1, [never, {%r2, nor_me}]; mov.u64 %rd1, k[1];");
   CHECK(kernel(module).body[0].kind == StatementKind::Unknown);
   CHECK(kernel(module).body[1].kind == StatementKind::Unknown);
   for (const ptx::Symbol& symbol : module.symbols)

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "ptxgen/ptx/parser.hpp"
+#include "ptxgen/ptx/unknown.hpp"
 #include "ptxgen/support/error.hpp"
 
 using namespace ptxgen;
@@ -194,7 +195,7 @@ TEST_CASE("duplicate-name knows scopes and numbered registers") {
   CHECK(findings_of(kernel("") + ".global .b32 g;\n") == duplicate(15, "variable 'g'"));
   CHECK(findings_of(kernel("") + ".visible .entry k() { ret; }\n") ==
         duplicate(15, "function 'k'"));
-  CHECK(findings_of(kernel("") + ".extern .global .b32 e;\n.global .b32 e;\n") == "");
+  CHECK(findings_of(kernel("") + ".extern .global .b32 e;\n.visible .global .b32 e;\n") == "");
 }
 
 TEST_CASE("target-lacks and version-too-low name what it takes") {
@@ -233,9 +234,10 @@ TEST_CASE("target-lacks and version-too-low name what it takes") {
 TEST_CASE("entries that are missing or have another name") {
   const std::string head = ".version 7.8\n.target sm_80\n.address_size 64\n";
   CHECK(findings_of(head) == "a.ptx: error: the module has no .entry to launch [missing-entry]\n");
-  CHECK(
-      findings_of(head + ".func f() { ret; }\n") ==
-      "a.ptx: warning: the module has device functions but no .entry to launch [missing-entry]\n");
+  CHECK(findings_of(head + ".func f() { ret; }\n") ==
+        "a.ptx: note: the module has device functions but no .entry to launch [missing-entry]\n");
+  CHECK(findings_of(head + ".const .u32 table[2] = {1, 2};\n") ==
+        "a.ptx: note: the module has data but no .entry to launch [missing-entry]\n");
   CHECK(findings_of(head + ".func f() { ret; }\n", {"", "k"}) ==
         "a.ptx: error: the module has no .entry to launch [missing-entry]\n");
   CHECK(findings_of(kernel("") + ".entry other() { ret; }\n", {"", "gemv"}) ==
@@ -248,6 +250,127 @@ TEST_CASE("unknown-instruction is a warning") {
         "a.ptx:12: warning: 'frobnicate.b32' is not in the op table; it is passed on as written "
         "and not "
         "checked [unknown-instruction]\n    in: frobnicate.b32 %r1, %r2;\n");
+}
+
+TEST_CASE("what can be said for certain of an unknown instruction is an error") {
+  CHECK(findings_of(kernel("frobnicate.f32 %u1, %f2;")) ==
+        "a.ptx:12: error: 'frobnicate.f32' is not in the op table, but its only type is .f32, and "
+        "operand 1, '%u1', is .u32 [type-mismatch]\n    in: frobnicate.f32 %u1, %f2;\n" +
+            std::string(kTypeCure));
+  CHECK(findings_of(kernel("frobnicate.f32 %r1, %u2;")).starts_with("a.ptx:12: warning: "));
+  CHECK(findings_of(kernel("mad.f32 %f1, %f2, %f3, %f1;")) ==
+        "a.ptx:12: error: 'mad.f32' lacks a rounding: one of .rn, .rz, .rm, .rp [bad-operand]\n"
+        "    in: mad.f32 %f1, %f2, %f3, %f1;\n    cure: write mad.rn.f32\n");
+  CHECK(findings_of(kernel("ld.globl.u32 %u1, [g];")) ==
+        "a.ptx:12: warning: 'ld.globl.u32' is not in the op table; it is passed on as written and "
+        "not checked [unknown-instruction]\n    in: ld.globl.u32 %u1, [g];\n"
+        "    cure: was '.global' meant, not '.globl'?\n");
+  // ptxas 13.0 takes it in texts for old targets.
+  CHECK(findings_of(".version 3.1\n.target sm_30\n.entry k() { .reg .f32 %f<2>;\nmad.f32 %f0, %f1, "
+                    "%f1, %f1; }\n")
+            .starts_with("a.ptx:4: warning: 'mad.f32' is not in the op table"));
+}
+
+TEST_CASE("one instruction's text can be judged alone") {
+  CHECK(check_opcode("ld.global.u32 %r1, [%rd1];").rule == "");
+  CHECK(check_opcode("add.s32 a, b, c;").rule == "");
+  const UnknownFault misspelt = check_opcode("ldd.global.u32 %r1, [%rd1];");
+  CHECK(misspelt.rule == "unknown-instruction");
+  CHECK(misspelt.message ==
+        "'ldd.global.u32' is not in the op table; it is passed on as written and not checked");
+  CHECK(misspelt.cure == "was 'ld' meant, not 'ldd'?");
+  CHECK(check_opcode("fma.f32 a, b, c, d;").message ==
+        "'fma.f32' lacks a rounding: one of .rn, .rz, .rm, .rp");
+  CHECK(check_opcode("add.u32.f32 a, b, c;").cure == "see the forms of 'add' in docs/isa.md");
+}
+
+// Each of them is refused by ptxas 13.0.
+TEST_CASE("operands that no assembler takes are refused") {
+  const auto message = [](const std::string& statement) {
+    const auto findings = verify(parse(kernel(statement), "a.ptx"));
+    REQUIRE(findings.size() == 1);
+    CHECK(findings[0].severity == Severity::Error);
+    return findings[0].message;
+  };
+  CHECK(message("shfl.sync.idx.b32 %r1, %r2, 1.0, 31, -1;") ==
+        "'shfl.sync.idx.b32' wants .b32 as operand 3, not a floating-point constant of 64 bits (a "
+        "decimal one has 64)");
+  CHECK(message("mov.b64 %rd1, 0f3F800000;") ==
+        "'mov.b64' wants .b64 as operand 2, not a floating-point constant of 32 bits (a decimal "
+        "one has 64)");
+  CHECK(message("ld.global.b32 _, [%rd1];") ==
+        "'ld.global.b32' wants a register, not '_' as operand 1");
+  CHECK(
+      message("ld.global.v2.b32 {_, _}, [%rd1];") ==
+      "'ld.global.v2.b32' wants a register among the operands in braces, not only '_', as operand "
+      "1");
+  CHECK(message("mov.b64 {_, _}, %rd1;") ==
+        "'mov.b64' wants a register among the operands in braces, not only '_', as operand 1");
+  for (const char* statement :
+       {"ld.global.u32 %u1, [16];", "st.shared.u32 [16], %u1;", "ld.u32 %u1, [16];",
+        "atom.global.add.u32 %u1, [16], 1;", "red.shared.add.u32 [16], 1;"}) {
+    CHECK(message(statement).find("wants a register or a variable as address (a number is one in "
+                                  ".local only) as operand") != std::string::npos);
+  }
+  CHECK(message("and.b32 %r1, !%r2, %r3;") ==
+        "'and.b32' wants an operand without '!' as operand 2");
+  CHECK(message("mov.v2.b32 {%r1, %r2}, {0, %tid.x};") ==
+        "'mov.v2.b32' wants an ordinary register (read special registers with mov) as operand 2");
+}
+
+// Each of them is taken by ptxas 13.0.
+TEST_CASE("operands that assemblers take are taken") {
+  CHECK(findings_of(kernel("shfl.sync.idx.b32 %r1, %r2, 0f00000000, 31, -1;\nmov.b64 %rd1, 1.0;\n"
+                           "ld.local.u32 %u1, [16];\nst.local.u32 [-16], %u1;\n"
+                           "ld.global.v2.b32 {_, %r1}, [%rd1];\natom.global.add.u32 _, [%rd1], 1;\n"
+                           "xor.pred %p1, %p2, !%p3;\nand.pred %p1, !%p2, 1;\nnot.pred %p1, !%p2;\n"
+                           "mov.pred %p1, !%p2;\nor.pred %p1, !%p2, !%p3;\n"
+                           "mov.v2.b32 {%r1, %r2}, {%r2, %r1};\nmov.v2.f64 {%fd1, %fd2}, {%fd2, "
+                           "%fd1};\nmov.v4.b32 {%r1, _, %r2, %r3}, {1, 2, 3, %u1};\n")) == "");
+}
+
+// ptxas 13.0 refuses the first of each pair and takes the second.
+TEST_CASE("declarations that no assembler takes are refused") {
+  const std::string head = ".version 7.8\n.target sm_80\n.address_size 64\n";
+  const auto found = [&](const std::string& text) {
+    std::string all;
+    for (const Finding& finding : verify(parse(head + text + ".entry q() { ret; }\n", "a.ptx"))) {
+      CHECK(finding.rule == "bad-declaration");
+      CHECK(finding.severity == Severity::Error);
+      all += finding.message;
+    }
+    return all;
+  };
+  CHECK(found(".entry k() .maxntid 32, 1, 0 { ret; }\n") == "number 3 of '.maxntid' is 0");
+  CHECK(found(".entry k() .maxntid 32, 1, 1 { ret; }\n") == "");
+  CHECK(found(".entry k() .reqntid 0 { ret; }\n") == "number 1 of '.reqntid' is 0");
+  CHECK(found(".entry k() .maxnreg 0 { ret; }\n") == "number 1 of '.maxnreg' is 0");
+  for (const std::string space : {".global", ".shared", ".const"}) {
+    CHECK(found(space + " .b8 a[];\n") == "'a' is an array without a size, and not .extern");
+    CHECK(found(".extern " + space + " .b8 a[];\n") == "");
+  }
+  CHECK(found(".global .b8 a[] = {1, 2};\n") == "");
+  CHECK(found(".extern .shared .b8 a[4][];\n") ==
+        "'a' lacks the size of a dimension behind the first");
+  CHECK(found(".extern .shared .b8 a[][4];\n") == "");
+  CHECK(found(".entry k() { .local .b8 a[]; ret; }\n") ==
+        "'a' is an array without a size, and not .extern");
+  CHECK(found(".entry k(.param .b8 a[]) { ret; }\n") ==
+        "'a' is an array without a size, and not .extern");
+  CHECK(found(".func f(.param .b8 a[]) { ret; }\n") == "");
+  CHECK(found(".entry k(.param .v2 .f32 a) { ret; }\n") ==
+        "'a' is a .v2 in .param, which holds no vectors");
+  CHECK(found(".func f(.reg .v2 .f32 a) { ret; }\n") == "");
+  CHECK(found(".extern .global .u32 a;\n.global .u32 a;\n") ==
+        "'a' is .extern above, and not .visible here");
+  CHECK(found(".extern .global .u32 a;\n.visible .global .u32 a = 3;\n") == "");
+  CHECK(found(".extern .global .u32 a;\n.weak .global .u32 a;\n") == "");
+  CHECK(found(".global .u32 a;\n.extern .global .u32 a;\n") == "");
+  CHECK(found(".extern .global .u32 a;\n.visible .global .u64 a;\n") ==
+        "'a' has another type than where it is .extern");
+  CHECK(found(".extern .global .b8 a[4];\n.visible .global .b8 a[8];\n") ==
+        "'a' has another type than where it is .extern");
+  CHECK(found(".extern .global .b8 a[];\n.visible .global .b8 a[8];\n") == "");
 }
 
 TEST_CASE("findings come in the order of the text, each with its kernel") {
