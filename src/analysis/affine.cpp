@@ -24,7 +24,9 @@ BlockBounds block_bounds(const Function& function, const UniformityOptions& opti
     if (directive.kind != DirectiveKind::maxntid || directive.count == 0) continue;
     std::array<std::uint32_t, 3> size{1, 1, 1};
     for (std::size_t i = 0; i < directive.count && i < 3; ++i) size[i] = directive.values[i];
-    if (size[0] != 0 && size[1] != 0 && size[2] != 0) return {BlockBounds::Kind::Bounded, size};
+    if (size[0] == 0 || size[1] == 0 || size[2] == 0) continue;
+    for (std::size_t i = 0; i < 3; ++i) size[i] = std::min(size[i], bounds.size[i]);
+    return {BlockBounds::Kind::Bounded, size};
   }
   return bounds;
 }

@@ -10,6 +10,7 @@
 #include "analysis/copies.hpp"
 #include "analysis/facts.hpp"
 #include "analysis/memory_counts.hpp"
+#include "analysis/uniformity_sources.hpp"
 #include "ptxgen/ptx/printer.hpp"
 
 namespace ptxgen::inline v0::analysis {
@@ -78,7 +79,7 @@ class Reporter {
     BlockBounds bounds = affine_.block();
     // Without a bound: rows of threads, which any warp of a one-dimensional block is.
     if (bounds.kind == BlockBounds::Kind::Unknown) bounds.size = {1024, 1, 1};
-    report_.block = bounds.size;
+    report_.block = largest_block(bounds.size);
     report_.block_assumed = bounds.kind != BlockBounds::Kind::Exact;
   }
 
@@ -551,7 +552,8 @@ MemoryReport memory_report(const Module& module, const Function& function,
   // Blocks are taken to be as large as they may be, so that %ntid is a number.
   const BlockBounds bounds = block_bounds(function, {.block = options.block});
   MemoryReportOptions shaped = options;
-  if (bounds.kind == BlockBounds::Kind::Bounded) shaped.block = bounds.size;
+  shaped.block = bounds.kind == BlockBounds::Kind::Unknown ? std::array<std::uint32_t, 3>{}
+                                                           : largest_block(bounds.size);
   Facts facts(module, function, {.block = shaped.block});
   MemoryReport report = memory_report(facts.affine(), shaped);
   report.block_assumed = bounds.kind != BlockBounds::Kind::Exact;

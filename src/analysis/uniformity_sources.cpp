@@ -1,21 +1,47 @@
 // src/analysis/uniformity_sources.cpp - how far values agree when they appear
 #include "analysis/uniformity_sources.hpp"
 
+#include "ptxgen/ptx/limits.hpp"
+
 namespace ptxgen::inline v0::analysis {
 
 using namespace ptx;
 
 std::array<std::uint32_t, 3> block_shape(const Function& function,
                                          const UniformityOptions& options) noexcept {
-  if (options.block[0] != 0)
-    return {options.block[0], std::max(1u, options.block[1]), std::max(1u, options.block[2])};
-  for (const Directive& directive : function.directives) {
-    if (directive.kind != DirectiveKind::reqntid || directive.count == 0) continue;
-    std::array<std::uint32_t, 3> shape{1, 1, 1};
-    for (std::size_t i = 0; i < directive.count && i < 3; ++i) shape[i] = directive.values[i];
-    return shape[0] == 0 ? std::array<std::uint32_t, 3>{} : shape;
+  std::array<std::uint32_t, 3> shape{};
+  if (options.block[0] != 0) {
+    shape = {options.block[0], std::max(1u, options.block[1]), std::max(1u, options.block[2])};
+  } else {
+    for (const Directive& directive : function.directives) {
+      if (directive.kind != DirectiveKind::reqntid || directive.count == 0) continue;
+      shape = {1, 1, 1};
+      for (std::size_t i = 0; i < directive.count && i < 3; ++i) shape[i] = directive.values[i];
+      break;
+    }
   }
-  return {};
+  return possible_block(shape) ? shape : std::array<std::uint32_t, 3>{};
+}
+
+bool possible_block(const std::array<std::uint32_t, 3>& shape) noexcept {
+  const Limits limits;
+  std::uint64_t threads = 1;
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (shape[i] == 0 || shape[i] > limits.block[i]) return false;
+    threads *= shape[i];
+  }
+  return threads <= limits.threads_per_block;
+}
+
+std::array<std::uint32_t, 3> largest_block(const std::array<std::uint32_t, 3>& bounds) noexcept {
+  const Limits limits;
+  std::array<std::uint32_t, 3> shape{1, 1, 1};
+  std::uint32_t left = limits.threads_per_block;
+  for (std::size_t i = 0; i < 3; ++i) {
+    shape[i] = std::clamp(bounds[i], 1u, std::min(limits.block[i], left));
+    left /= shape[i];
+  }
+  return shape;
 }
 
 Agreement of_special(SpecialRegister reg, unsigned component,

@@ -9,9 +9,16 @@ namespace ptxgen::inline v0::analysis {
 
 [[nodiscard]] inline Agreement least(Agreement a, Agreement b) noexcept { return std::min(a, b); }
 
-/// The shape of the block that options or `.reqntid` give; zeros if neither does.
+/// The shape of the block that options or `.reqntid` give; zeros if neither does, or if no GPU can
+/// launch such a block (`tile-limits` reports it).
 [[nodiscard]] std::array<std::uint32_t, 3> block_shape(const ptx::Function& function,
                                                        const UniformityOptions& options) noexcept;
+
+/// Whether a block of any GPU can have that shape.
+[[nodiscard]] bool possible_block(const std::array<std::uint32_t, 3>& shape) noexcept;
+/// The largest block that is no larger in any direction and that a GPU can launch, x first.
+[[nodiscard]] std::array<std::uint32_t, 3> largest_block(
+    const std::array<std::uint32_t, 3>& bounds) noexcept;
 
 /// A special register, component 0 for a scalar.
 [[nodiscard]] Agreement of_special(ptx::SpecialRegister reg, unsigned component,

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/run_options.hpp"
 #include "ptxgen/optimize/gates.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/target.hpp"
@@ -16,6 +17,7 @@ struct Options {
   std::string file;
   std::string target;
   std::string entry;
+  std::string block;
   std::string output;
   bool json = false;
   bool strict = false;
@@ -51,7 +53,12 @@ std::vector<Finding> check(const Options& options) {
     if (error.code != "syntax") throw;
     return {from(error)};
   }
-  return optimize::check(module, {.target = options.target, .entry = options.entry});
+  optimize::GateOptions gates{.target = options.target, .entry = options.entry};
+  if (!options.block.empty()) {
+    const emulator::Dim3 block = size_of_option("--block", options.block);
+    gates.block = {block.x, block.y, block.z};
+  }
+  return optimize::check(module, gates);
 }
 
 }  // namespace
@@ -64,6 +71,8 @@ void add_check(CLI::App& app, int& exit_code) {
   command.add_option("--target", options->target,
                      "check for this target instead of the file's own");
   command.add_option("--entry", options->entry, "the entry that must be there");
+  command.add_option("--block", options->block,
+                     "threads of a block: X[,Y[,Z]]; what is wrong with it for sure is an error");
   command.add_option("-o,--output", options->output, "write the findings there");
   command.add_flag("--json", options->json, "one JSON document: {\"findings\":[..]}");
   command.add_flag("--strict", options->strict, "exit with 1 for warnings too");

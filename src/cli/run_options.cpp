@@ -17,6 +17,10 @@ std::string comma_text(const emulator::Dim3& size) {
 
 }  // namespace
 
+emulator::Dim3 size_of_option(const std::string& option, const std::string& text) {
+  return dimensions(option, text);
+}
+
 std::string_view emulator_only(const RunOptions& options) noexcept {
   const RunOptions usual;
   if (options.profile) return "--profile";

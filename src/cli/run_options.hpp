@@ -38,6 +38,9 @@ struct RunOptions {
   bool strict = false;
 };
 
+/// `X[,Y[,Z]]` of an option. Throws `UsageError`.
+[[nodiscard]] emulator::Dim3 size_of_option(const std::string& option, const std::string& text);
+
 /// The first of the options given that only the emulator can serve, as messages call it, or empty.
 [[nodiscard]] std::string_view emulator_only(const RunOptions& options) noexcept;
 

@@ -6,6 +6,7 @@ namespace ptxgen::inline v0::optimize {
 
 std::vector<Finding> analyze(const ptx::Module& module, const GateOptions& options) {
   std::vector<Finding> all;
+  const SharedAccesses accesses(module);
   for (const ptx::Item& item : module.items) {
     if (item.kind != ptx::Item::Kind::Function) continue;
     const ptx::Function& function = module.functions[item.index];
@@ -17,7 +18,7 @@ std::vector<Finding> analyze(const ptx::Module& module, const GateOptions& optio
     find_stale_accumulators(findings);
     find_self_subtractions(findings);
     find_unchecked_bounds(findings, options);
-    find_missing_barriers(findings, options);
+    find_missing_barriers(findings, accesses, options);
     findings.take(all);
   }
   return all;

@@ -22,10 +22,11 @@ bool lacks_barrier(const RaceCheck& check, const RacePair& pair) {
 
 }  // namespace
 
-void find_missing_barriers(RuleFindings& findings, const GateOptions& options) {
+void find_missing_barriers(RuleFindings& findings, const SharedAccesses& accesses,
+                           const GateOptions& options) {
   const Function& function = findings.function();
   if (!function.entry) return;
-  const RaceCheck check = check_races(findings.module(), function, options);
+  const RaceCheck check = check_races(findings.module(), function, accesses, options);
   // One finding for each variable, and none for those of which shared_race has proved a race.
   std::set<std::uint32_t> told;
   for (const RacePair& pair : check.pairs) {

@@ -1,6 +1,7 @@
 // src/optimize/analyze_rules.hpp - the rules of the gate analyze
 #pragma once
 
+#include "optimize/race_accesses.hpp"
 #include "optimize/rule_findings.hpp"
 #include "ptxgen/optimize/gates.hpp"
 
@@ -20,7 +21,8 @@ void find_self_subtractions(RuleFindings& findings);
 void find_unchecked_bounds(RuleFindings& findings, const GateOptions& options);
 
 /// `missing-barrier`; of kernels only. What is proved to be a race is left to shared_race.
-void find_missing_barriers(RuleFindings& findings, const GateOptions& options);
+void find_missing_barriers(RuleFindings& findings, const SharedAccesses& accesses,
+                           const GateOptions& options);
 
 /// The version that a version is a plain copy of, over any number of moves.
 [[nodiscard]] std::uint32_t copied_version(analysis::Facts& facts, std::uint32_t version);

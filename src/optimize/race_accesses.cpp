@@ -56,50 +56,6 @@ const Function* callee_of(const Module& module, const Function& function, const 
   return nullptr;
 }
 
-/// For each function of the module, what calling it may do to shared memory.
-class CalledAccesses {
- public:
-  CalledAccesses(const Module& module, bool pointers) : module_(module) {
-    const auto& functions = module.functions;
-    touches_.resize(functions.size());
-    std::vector<std::vector<std::size_t>> callers(functions.size());
-    std::vector<std::size_t> open;
-    for (std::size_t i = 0; i < functions.size(); ++i) {
-      touches_[i] = touches_shared(functions[i], pointers);
-      for (const Instruction& s : functions[i].body) {
-        if (!is_instruction(s) || !has(info(s.op).flags, Flag::Call)) continue;
-        if (const Function* callee = callee_of(module, functions[i], s))
-          callers[static_cast<std::size_t>(callee - functions.data())].push_back(i);
-      }
-      if (touches_[i] != 0) open.push_back(i);
-      if (!functions[i].entry) any_ |= touches_[i];
-    }
-    while (!open.empty()) {
-      const std::size_t changed = open.back();
-      open.pop_back();
-      for (const std::size_t caller : callers[changed]) {
-        const std::uint8_t both = touches_[caller] | touches_[changed];
-        if (both == touches_[caller]) continue;
-        touches_[caller] = both;
-        open.push_back(caller);
-      }
-    }
-  }
-  [[nodiscard]] std::uint8_t by(const Function& function, const Instruction& call) const {
-    const Function* callee = callee_of(module_, function, call);
-    // A function behind a pointer may be any. One without a body is of the system, which keeps its
-    // hands off, or of another module.
-    return callee == nullptr
-               ? any_
-               : touches_[static_cast<std::size_t>(callee - module_.functions.data())];
-  }
-
- private:
-  const Module& module_;
-  std::vector<std::uint8_t> touches_;
-  std::uint8_t any_ = 0;
-};
-
 /// Whether an mbarrier or a bulk group tells when the access is done.
 bool is_counted(const Instruction& s) {
   return has(info(s.op).flags, Flag::Asynchronous) && s.op != Op::cp_async &&
@@ -176,9 +132,43 @@ void describe(const Function& function, const Instruction& s, SharedAccess& acce
 
 }  // namespace
 
-std::vector<SharedAccess> shared_accesses(const Module& module, const Function& function) {
-  const bool pointers = makes_shared_pointers(module);
-  const CalledAccesses called(module, pointers);
+SharedAccesses::SharedAccesses(const Module& module)
+    : module_(module), pointers_(makes_shared_pointers(module)) {
+  const auto& functions = module.functions;
+  touches_.resize(functions.size());
+  std::vector<std::vector<std::size_t>> callers(functions.size());
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    touches_[i] = touches_shared(functions[i], pointers_);
+    for (const Instruction& s : functions[i].body) {
+      if (!is_instruction(s) || !has(info(s.op).flags, Flag::Call)) continue;
+      if (const Function* callee = callee_of(module, functions[i], s))
+        callers[static_cast<std::size_t>(callee - functions.data())].push_back(i);
+    }
+    if (touches_[i] != 0) open.push_back(i);
+    if (!functions[i].entry) touched_by_any_ |= touches_[i];
+  }
+  while (!open.empty()) {
+    const std::size_t changed = open.back();
+    open.pop_back();
+    for (const std::size_t caller : callers[changed]) {
+      const std::uint8_t both = touches_[caller] | touches_[changed];
+      if (both == touches_[caller]) continue;
+      touches_[caller] = both;
+      open.push_back(caller);
+    }
+  }
+}
+
+std::uint8_t SharedAccesses::touched_by(const Function& function, const Instruction& call) const {
+  const Function* callee = callee_of(module_, function, call);
+  // A function called through a pointer may be any. One without a body is of the system, which does
+  // not touch shared memory, or of another module.
+  return callee == nullptr ? touched_by_any_
+                           : touches_[static_cast<std::size_t>(callee - module_.functions.data())];
+}
+
+std::vector<SharedAccess> SharedAccesses::of(const Function& function) const {
   std::vector<SharedAccess> accesses;
   for (std::uint32_t i = 0; i < function.body.size(); ++i) {
     const Instruction& s = function.body[i];
@@ -186,7 +176,7 @@ std::vector<SharedAccess> shared_accesses(const Module& module, const Function& 
     if (!touches_memory(s) || is_counted(s)) continue;
     const OpInfo& row = info(s.op);
     if (has(row.flags, Flag::Call)) {
-      const std::uint8_t touched = called.by(function, s);
+      const std::uint8_t touched = touched_by(function, s);
       if (touched == 0) continue;
       accesses.push_back({.statement = i,
                           .reads = (touched & kReads) != 0,
@@ -199,7 +189,7 @@ std::vector<SharedAccess> shared_accesses(const Module& module, const Function& 
     for (std::uint32_t k = 0; k < operands.size(); ++k) {
       if (operands[k].kind != OperandKind::Memory) continue;
       const Space space = space_of_address(s, number++);
-      const bool shared = space == Space::Shared || (space == Space::Generic && pointers);
+      const bool shared = space == Space::Shared || (space == Space::Generic && pointers_);
       if (!shared) continue;
       SharedAccess access;
       access.statement = i;

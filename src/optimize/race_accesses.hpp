@@ -35,12 +35,27 @@ struct SharedAccess {
   }
 };
 
-/// The accesses of a kernel in the order of the text. Calls count as an access to anything if the
-/// function called, or one that it calls, may touch shared memory. Of what an mbarrier counts only
-/// bulk copies from global memory are among them, and of the instructions outside the op table
-/// none.
-[[nodiscard]] std::vector<SharedAccess> shared_accesses(const ptx::Module& module,
-                                                        const ptx::Function& function);
+/// What the functions of a module do to shared memory. Looks at all of them once, so that asking
+/// for one kernel after the other takes time in proportion to the module. Refers to its argument.
+class SharedAccesses {
+ public:
+  explicit SharedAccesses(const ptx::Module& module);
+
+  /// The accesses of a kernel in the order of the text. Calls count as an access to anything if the
+  /// function called, or one that it calls, may touch shared memory. Of what an mbarrier counts
+  /// only bulk copies from global memory are among them, and of the instructions outside the op
+  /// table none.
+  [[nodiscard]] std::vector<SharedAccess> of(const ptx::Function& function) const;
+
+ private:
+  [[nodiscard]] std::uint8_t touched_by(const ptx::Function& function,
+                                        const ptx::Instruction& call) const;
+
+  const ptx::Module& module_;
+  bool pointers_ = false;              ///< generic addresses of shared memory are made somewhere
+  std::vector<std::uint8_t> touches_;  ///< by function: what calling it may do
+  std::uint8_t touched_by_any_ = 0;    ///< what any function that is no kernel may do
+};
 
 /// Which threads a statement orders, all accesses before it against all after it.
 enum class Orders : std::uint8_t { Nothing, Warp, Block };

@@ -27,7 +27,8 @@ constexpr std::uint64_t kMostThreadPairs = 16'000'000;
 constexpr std::uint64_t kMostVisits = 4'000'000;
 
 /// Blocks to try where neither options nor .reqntid say the shape: those whose dimensions the
-/// kernel asks for, as large as .maxntid allows, and small.
+/// kernel asks for, as large as .maxntid allows, and small. `.maxntid` bounds the threads, not the
+/// sides.
 std::vector<Shape> likely_shapes(const Function& function) {
   Shape most{0, 0, 0};
   for (const Directive& directive : function.directives) {
@@ -42,27 +43,20 @@ std::vector<Shape> likely_shapes(const Function& function) {
     if (reg != SpecialRegister::tid && reg != SpecialRegister::ntid) continue;
     asked[operand.component] = true;
   }
-  const std::uint64_t bound = std::uint64_t{most[0]} * most[1] * most[2];
-  if (bound > 1024) return {{1024, 1, 1}};
-  if (bound != 0 && (most[1] > 1 || most[2] > 1 || !(asked[2] || asked[3]))) return {most};
-  if (bound != 0) return {{static_cast<std::uint32_t>(bound), 1, 1}};
+  const bool bounded = most[0] != 0 && most[1] != 0 && most[2] != 0;
+  if (bounded) most = analysis::largest_block(most);
+  const std::uint32_t bound = bounded ? most[0] * most[1] * most[2] : 1024;
+  if (bounded && (most[1] > 1 || most[2] > 1 || !(asked[2] || asked[3]))) return {most};
+  if (bounded) return {{bound, 1, 1}};
   if (asked[3]) return {{8, 8, 8}, {4, 4, 4}, {32, 4, 4}};
   if (asked[2]) return {{32, 32, 1}, {16, 16, 1}, {32, 8, 1}, {8, 8, 1}, {32, 1, 1}};
   return {{1024, 1, 1}, {64, 1, 1}, {32, 1, 1}};
 }
 
-bool fits(const Shape& shape) {
-  const std::uint64_t threads = std::uint64_t{shape[0]} * shape[1] * shape[2];
-  return threads != 0 && threads <= 1024;
-}
-
-using PairNumbers = std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t>;
-
 /// One kernel in blocks of one shape.
 class ShapeCheck {
  public:
-  ShapeCheck(const Module& module, const Function& function, const Shape& shape, RaceCheck& result,
-             const PairNumbers* witnessed)
+  ShapeCheck(const Module& module, const Function& function, const Shape& shape, RaceCheck& result)
       : facts_(module, function, {.block = shape}),
         affine_(module, function, facts_.cfg(), facts_.index(), facts_.versions(),
                 facts_.uniformity(), {.block = shape}),
@@ -71,13 +65,13 @@ class ShapeCheck {
         forms_(facts_, affine_, shape),
         accesses_(result.accesses),
         orders_(orders_of(facts_, forms_.threads())),
-        witnesses_(facts_, accesses_, orders_, shape),
+        values_(facts_, affine_, shape),
+        witnesses_(facts_, accesses_, orders_, values_, shape),
         rounds_(facts_, affine_, shape),
         waits_(facts_, forms_, accesses_, budget_),
         access_forms_(accesses_.size()),
         extents_(accesses_.size()),
-        result_(result),
-        witnessed_(witnessed) {
+        result_(result) {
     left_apart_.resize(loops_.size());
     for (const analysis::AffineSymbol& symbol : affine_.symbols()) {
       if (symbol.kind == analysis::AffineSymbol::Kind::Rounds && !symbol.left)
@@ -239,25 +233,52 @@ class ShapeCheck {
                           accesses_[b].bytes,
                           pairs,
                           [&](const SymbolKey& key) { return same(segments, region, a, b, key); }};
-    Overlap met = overlap(comparison, budget_);
-    if (met.meeting == Meeting::Maybe) met = in_rounds(segments, region, a, b, pairs, met);
-    if (budget_ == 0) result_.incomplete = true;
+    const auto look = [&] {
+      Overlap met = overlap(comparison, budget_);
+      if (met.meeting == Meeting::Maybe) met = in_rounds(segments, region, a, b, comparison, met);
+      return met;
+    };
+    Overlap met = look();
     if (met.meeting == Meeting::No) return;
+    bool same_value = false;
+    if (const Classes* classes = stored_once(segments, region, a, b)) {
+      // Threads that store one value do no harm: a pair that does comes first.
+      comparison.harmless = classes;
+      const Overlap harm = look();
+      same_value = harm.meeting == Meeting::No;
+      if (!same_value) met = harm;
+    }
+    if (budget_ == 0) result_.incomplete = true;
     RacePair& pair = add(a, b, met);
     pair.in_warp = pairs == Pairs::SameWarp;
     pair.follows = leads(segments, region, accesses_[pair.first], accesses_[pair.second]);
     pair.copying = is_bulk(a) || is_bulk(b);
     if (pair.copying) return;
-    const std::uint32_t home = segments.of(accesses_[a].statement);
-    pair.same_value = writes_one_value(a, b, region.contains(home) && !region.leads(home, home));
+    pair.same_value = same_value || writes_one_constant(a, b);
     if (pair.same_value) return;
-    if (witnessed_ != nullptr && witnessed_->count({pair.first, pair.second}) == 0) return;
     pair.witness = witness(pair, met, pairs);
+  }
+
+  [[nodiscard]] bool only_stores(std::uint32_t access) const {
+    const SharedAccess& x = accesses_[access];
+    return x.writes && !x.reads && !x.anywhere && x.done == SharedAccess::Done::AtOnce &&
+           facts_.function().body[x.statement].operand_count >= 2;
+  }
+
+  /// By thread, what an instruction stores that each thread executes once before the next barrier;
+  /// null for anything else.
+  const Classes* stored_once(const Segments& segments, Region& region, std::uint32_t a,
+                             std::uint32_t b) {
+    if (a != b || !only_stores(a)) return nullptr;
+    const std::uint32_t home = segments.of(accesses_[a].statement);
+    if (!region.contains(home) || region.order(home, home, home) != Region::Order::Equal)
+      return nullptr;
+    return &values_.of(accesses_[a].statement, 1).of;
   }
 
   /// The same with everything that the rounds of one loop decide worked out, if that is possible.
   Overlap in_rounds(const Segments& segments, Region& region, std::uint32_t a, std::uint32_t b,
-                    Pairs pairs, const Overlap& before) {
+                    const Comparison& comparison, const Overlap& before) {
     const AccessForm& x = form(a);
     const AccessForm& y = form(b);
     if (!x.address.known || !y.address.known || x.address.variable != y.address.variable)
@@ -288,8 +309,8 @@ class ShapeCheck {
       AddressList all_a, all_b;
       for (std::size_t i = 0; i < rounds_a; ++i) list(form_a(i), all_a);
       for (std::size_t i = 0; i < rounds_b; ++i) list(form_b(i), all_b);
-      return overlap(all_a, accesses_[a].bytes, std::move(all_b), accesses_[b].bytes, pairs,
-                     budget_);
+      return overlap(all_a, accesses_[a].bytes, std::move(all_b), accesses_[b].bytes,
+                     comparison.pairs, budget_);
     }
     for (std::size_t i = 0; i < rounds_a; ++i) {
       std::size_t k = i;
@@ -300,8 +321,9 @@ class ShapeCheck {
       AddressList list_a, list_b;
       list(form_a(i), list_a);
       list(form_b(k % rounds_a), list_b);
-      const Overlap met = overlap(list_a, accesses_[a].bytes, std::move(list_b), accesses_[b].bytes,
-                                  pairs, budget_);
+      const Overlap met =
+          overlap(list_a, accesses_[a].bytes, std::move(list_b), accesses_[b].bytes,
+                  comparison.pairs, budget_, i == k ? comparison.harmless : nullptr);
       if (met.meeting != Meeting::No) return met;
     }
     return {};
@@ -370,25 +392,15 @@ class ShapeCheck {
     return {};
   }
 
-  /// Whether both only write, and the same: a constant, or one value for all threads, in an
-  /// instruction that is executed once before the next barrier.
-  bool writes_one_value(std::uint32_t a, std::uint32_t b, bool once) {
-    const SharedAccess& x = accesses_[a];
-    const SharedAccess& y = accesses_[b];
-    if (!x.writes || !y.writes || x.reads || y.reads || x.done != SharedAccess::Done::AtOnce ||
-        y.done != SharedAccess::Done::AtOnce)
-      return false;
+  /// Whether both only write, and the same constant.
+  bool writes_one_constant(std::uint32_t a, std::uint32_t b) const {
+    if (!only_stores(a) || !only_stores(b)) return false;
     const Function& function = facts_.function();
-    const auto operands = function.operands_of(function.body[x.statement]);
-    const auto others = function.operands_of(function.body[y.statement]);
-    if (x.anywhere || y.anywhere || operands.size() < 2 || others.size() < 2) return false;
-    const Operand& value = operands[1];
+    const Operand& value = function.operands_of(function.body[accesses_[a].statement])[1];
+    const Operand& other = function.operands_of(function.body[accesses_[b].statement])[1];
     const bool constant = value.kind == OperandKind::Integer ||
                           value.kind == OperandKind::Float32 || value.kind == OperandKind::Float64;
-    if (constant) return value == others[1] && x.bytes == y.bytes;
-    return a == b && once &&
-           analysis::agreement(facts_.module(), function, facts_.index(), facts_.uniformity(),
-                               value, facts_.options()) >= analysis::Agreement::Block;
+    return constant && value == other && accesses_[a].bytes == accesses_[b].bytes;
   }
 
   // Copies that are under way ---------------------------------------------------------------------
@@ -544,6 +556,7 @@ class ShapeCheck {
   ThreadForms forms_;
   const std::vector<SharedAccess>& accesses_;
   std::vector<Orders> orders_;  ///< by statement
+  ThreadValueClasses values_;
   Witnesses witnesses_;
   Rounds rounds_;
   MbarrierWaits waits_;
@@ -551,7 +564,6 @@ class ShapeCheck {
   std::vector<std::optional<AccessForm>> access_forms_;
   std::vector<std::optional<Extent>> extents_;
   RaceCheck& result_;
-  const PairNumbers* witnessed_;  ///< pairs to look for a witness of; null: all
   std::vector<RacePair> pairs_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> found_;
   std::uint64_t comparisons_ = 0;
@@ -559,37 +571,43 @@ class ShapeCheck {
   std::uint64_t budget_ = kMostThreadPairs;
 };
 
+/// The first shape that was tried in which a pair was not found; a single thread never races.
+Shape free_of(const std::vector<RacePair>& pairs, const std::vector<Shape>& shapes) {
+  for (const Shape& shape : shapes) {
+    const bool here = std::any_of(pairs.begin(), pairs.end(),
+                                  [&](const RacePair& pair) { return pair.shape == shape; });
+    if (!here) return shape;
+  }
+  return {1, 1, 1};
+}
+
 }  // namespace
 
-RaceCheck check_races(const Module& module, const Function& function, const GateOptions& options) {
+RaceCheck check_races(const Module& module, const Function& function,
+                      const SharedAccesses& accesses, const GateOptions& options) {
   RaceCheck result;
-  result.accesses = shared_accesses(module, function);
+  result.accesses = accesses.of(function);
   const bool writes = std::any_of(result.accesses.begin(), result.accesses.end(),
                                   [](const SharedAccess& access) { return access.writes; });
   if (!writes) return result;
   std::vector<Shape> shapes{analysis::block_shape(function, {.block = options.block})};
-  if (!fits(shapes[0])) {
+  if (shapes[0][0] == 0) {
     result.shape_known = false;
     shapes = likely_shapes(function);
   }
-  PairNumbers witnessed, seen;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, RacePair> pairs;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<RacePair>> found;
   for (const Shape& shape : shapes) {
-    // A witness counts only if there is one for every shape.
-    const PairNumbers before = witnessed;
-    const PairNumbers* wanted = shape == shapes[0] ? nullptr : &before;
-    for (RacePair& pair : ShapeCheck(module, function, shape, result, wanted).run()) {
-      const std::pair key{pair.first, pair.second};
-      ++seen[key];
-      if (pair.witness) ++witnessed[key];
-      const auto [at, made] = pairs.try_emplace(key, pair);
-      // What is proved, even for one shape, makes the better example.
-      if (!made && pair.witness && !at->second.witness) at->second = std::move(pair);
-    }
+    for (RacePair& pair : ShapeCheck(module, function, shape, result).run())
+      found[{pair.first, pair.second}].push_back(std::move(pair));
   }
-  for (auto& [key, pair] : pairs) {
-    if (witnessed[key] < shapes.size()) pair.witness.reset();
-    pair.unlikely = 2 * seen[key] <= shapes.size();
+  for (auto& [key, pairs] : found) {
+    // What is shown, even for one shape, makes the better example.
+    const auto shown = std::find_if(pairs.begin(), pairs.end(),
+                                    [](const RacePair& pair) { return pair.witness.has_value(); });
+    RacePair pair = shown != pairs.end() ? *shown : pairs.front();
+    pair.every_launch = result.shape_known && pair.witness && pair.witness->every_launch;
+    pair.unlikely = !pair.witness && 2 * pairs.size() <= shapes.size();
+    if (!result.shape_known) pair.harmless = free_of(pairs, shapes);
     result.pairs.push_back(std::move(pair));
   }
   return result;

@@ -184,18 +184,24 @@ ThreadForms::Column ThreadForms::operation(const AffineSymbol& symbol,
 
 // Forms ---------------------------------------------------------------------------------------
 
-std::uint32_t ThreadForms::variable_number(std::uint32_t symbol) const {
+std::uint32_t ThreadForms::variable_number(std::uint32_t symbol) {
   const Module& module = facts_.module();
   const auto unsized = [&](std::uint32_t id) {
     const Symbol& s = module.symbols[id];
     return s.kind == SymbolKind::Variable && module.variables[s.index].space == Space::Shared &&
            module.variables[s.index].linkage == Linkage::Extern;
   };
-  // All that is declared without a size begins at one place, where the sized variables end.
+  // All that is declared without a size begins at one place, where the sized variables end: the
+  // first of those that the function names stands for all.
   if (!unsized(symbol)) return symbol;
-  std::uint32_t first = 0;
-  while (!unsized(first)) ++first;
-  return first;
+  if (first_unsized_ != kNone) return first_unsized_;
+  first_unsized_ = symbol;
+  for (const Operand& operand : facts_.function().operands) {
+    const bool named = operand.kind == OperandKind::Symbol ||
+                       (operand.kind == OperandKind::Memory && operand.base == OperandKind::Symbol);
+    if (named && operand.id < first_unsized_ && unsized(operand.id)) first_unsized_ = operand.id;
+  }
+  return first_unsized_;
 }
 
 AffineForm ThreadForms::expanded(const AffineForm& form) const {

@@ -77,13 +77,14 @@ class ThreadForms {
   /// Phi symbols replaced by what they stand for.
   [[nodiscard]] analysis::AffineForm expanded(const analysis::AffineForm& form) const;
   /// Symbols of variables that overlap have one number.
-  [[nodiscard]] std::uint32_t variable_number(std::uint32_t symbol) const;
+  [[nodiscard]] std::uint32_t variable_number(std::uint32_t symbol);
 
   analysis::Facts& facts_;
   const analysis::Affine& affine_;
   std::array<std::uint32_t, 3> shape_;
   std::uint32_t threads_;
   std::map<std::uint32_t, std::optional<Column>> columns_;
+  std::uint32_t first_unsized_ = ptx::kNone;
 };
 
 }  // namespace ptxgen::inline v0::optimize

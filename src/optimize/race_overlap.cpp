@@ -19,7 +19,8 @@ namespace {
 constexpr SymbolKey kNoSymbols{kNone, kNone, kNone};
 constexpr std::int64_t kFar = std::numeric_limits<std::int32_t>::max();
 
-bool belongs(Pairs pairs, std::uint32_t a, std::uint32_t b) {
+bool belongs(Pairs pairs, const Classes* harmless, std::uint32_t a, std::uint32_t b) {
+  if (harmless != nullptr && (*harmless)[a] == (*harmless)[b]) return false;
   switch (pairs) {
     case Pairs::Different:
       return a != b;
@@ -111,7 +112,7 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> near_pair(const Compariso
     const std::int64_t high = address + static_cast<std::int64_t>(c.bytes_a);
     const auto take = [&](std::uint32_t t) {
       if (budget != 0) --budget;
-      if (budget != 0 && !belongs(c.pairs, s, t)) return false;
+      if (budget != 0 && !belongs(c.pairs, c.harmless, s, t)) return false;
       found = {s, t};
       return true;
     };
@@ -194,7 +195,7 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> solved(const Comparison& 
     if (!c.a->may[s]) continue;
     const Bounds mine = bounds_of(*c.a, s);
     for (std::uint32_t t = 0; t < c.b->may.size(); ++t) {
-      if (!c.b->may[t] || !belongs(c.pairs, s, t)) continue;
+      if (!c.b->may[t] || !belongs(c.pairs, c.harmless, s, t)) continue;
       if (budget == 0) return std::pair{s, t};
       --budget;
       Bounds both = mine;
@@ -234,7 +235,7 @@ Overlap made(Meeting meeting, const std::optional<std::pair<std::uint32_t, std::
 }  // namespace
 
 Overlap overlap(const AddressList& a, std::uint32_t bytes_a, AddressList b, std::uint32_t bytes_b,
-                Pairs pairs, std::uint64_t& budget) {
+                Pairs pairs, std::uint64_t& budget, const Classes* harmless) {
   std::sort(b.begin(), b.end());
   for (const auto& [address, s] : a) {
     const std::int64_t low = address - static_cast<std::int64_t>(bytes_b) + 1;
@@ -242,7 +243,7 @@ Overlap overlap(const AddressList& a, std::uint32_t bytes_a, AddressList b, std:
     auto at = std::lower_bound(b.begin(), b.end(), std::pair{low, std::uint32_t{0}});
     for (; at != b.end() && at->first < high; ++at) {
       if (budget != 0) --budget;
-      if (budget == 0 || belongs(pairs, s, at->second))
+      if (budget == 0 || belongs(pairs, harmless, s, at->second))
         return {Meeting::Possible, s, at->second, kNoSymbols};
     }
   }
@@ -258,7 +259,8 @@ Overlap overlap(const Comparison& c, std::uint64_t& budget) {
     // Anything may meet anything; but both have to be executed.
     for (std::uint32_t s = 0; s < c.a->may.size(); ++s) {
       for (std::uint32_t t = 0; c.a->may[s] && t < c.b->may.size(); ++t) {
-        if (c.b->may[t] && belongs(c.pairs, s, t)) return {Meeting::Maybe, s, t, kNoSymbols};
+        if (c.b->may[t] && belongs(c.pairs, c.harmless, s, t))
+          return {Meeting::Maybe, s, t, kNoSymbols};
       }
     }
     return {};

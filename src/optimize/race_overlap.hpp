@@ -31,6 +31,9 @@ struct Overlap {
   SymbolKey unknown{ptx::kNone, ptx::kNone, ptx::kNone};  ///< Maybe: what is not known, if one
 };
 
+/// Threads with equal numbers do each other no harm; null: there are none.
+using Classes = std::vector<std::uint64_t>;
+
 /// Where two accesses are compared.
 struct Comparison {
   const AccessForm* a = nullptr;
@@ -40,12 +43,14 @@ struct Comparison {
   Pairs pairs = Pairs::Different;
   /// Whether two threads find the same value of a product of symbols at the two accesses.
   std::function<bool(const SymbolKey&)> same;
+  const Classes* harmless = nullptr;
 };
 
 /// Addresses with the threads that access them.
 using AddressList = std::vector<std::pair<std::int64_t, std::uint32_t>>;
 [[nodiscard]] Overlap overlap(const AddressList& a, std::uint32_t bytes_a, AddressList b,
-                              std::uint32_t bytes_b, Pairs pairs, std::uint64_t& budget);
+                              std::uint32_t bytes_b, Pairs pairs, std::uint64_t& budget,
+                              const Classes* harmless = nullptr);
 
 /// `budget`: how many pairs of threads may still be looked at; is used up.
 [[nodiscard]] Overlap overlap(const Comparison& comparison, std::uint64_t& budget);

@@ -24,14 +24,18 @@ std::uint64_t size_of(const Variable& variable) {
 
 struct Witnesses::Run {
   std::uint32_t thread = 0;
-  std::uint64_t parameter = 0;
-  Event now;  ///< what is to be said of the next access
+  Bits parameter;  ///< nothing: they may be anything
+  Event now;       ///< what is to be said of the next access
   std::vector<Bits> registers;
+  std::vector<bool> visited;             ///< by block
+  std::uint32_t assumption_end = kNone;  ///< where the first guard that was taken to hold ends
+  bool assumed_outside = false;          ///< and that the thread has been there
 };
 
 Witnesses::Witnesses(analysis::Facts& facts, const std::vector<SharedAccess>& accesses,
-                     const std::vector<Orders>& orders, std::array<std::uint32_t, 3> shape)
-    : facts_(facts), accesses_(accesses), shape_(shape), orders_(orders) {
+                     const std::vector<Orders>& orders, ThreadValueClasses& values,
+                     std::array<std::uint32_t, 3> shape)
+    : facts_(facts), accesses_(accesses), shape_(shape), orders_(orders), values_(values) {
   const Function& function = facts.function();
   first_access_.assign(function.body.size() + 1, 0);
   for (const SharedAccess& access : accesses) ++first_access_[access.statement + 1];
@@ -79,29 +83,36 @@ void Witnesses::find_relevant() {
 
 void Witnesses::lay_out() {
   const Module& module = facts_.module();
-  bases_.resize(module.symbols.size());
-  std::uint64_t next = 0;
-  const auto place = [&](std::size_t id, const Variable& variable) {
-    if (variable.space != Space::Shared) return;
-    constexpr std::uint64_t kAlignment = 128;
-    bases_[id] = next;
-    next += (size_of(variable) + kAlignment - 1) / kAlignment * kAlignment;
-  };
-  std::vector<std::size_t> unsized;
-  for (std::size_t id = 0; id < module.symbols.size(); ++id) {
-    const Symbol& symbol = module.symbols[id];
-    if (symbol.kind == SymbolKind::Variable) {
-      const Variable& variable = module.variables[symbol.index];
-      if (variable.linkage == Linkage::Extern) {
-        if (variable.space == Space::Shared) unsized.push_back(id);
-      } else {
-        place(id, variable);
-      }
-    } else if (symbol.kind == SymbolKind::FunctionVariable) {
-      place(id, module.functions[symbol.function].variables[symbol.index]);
-    }
+  const Function& function = facts_.function();
+  // Only what the function names can be addressed in it.
+  for (const Operand& operand : function.operands) {
+    const bool named = operand.kind == OperandKind::Symbol ||
+                       (operand.kind == OperandKind::Memory && operand.base == OperandKind::Symbol);
+    if (named && operand.id < module.symbols.size()) bases_.emplace(operand.id, 0);
   }
-  for (const std::size_t id : unsized) bases_[id] = next;
+  std::uint64_t next = 0;
+  std::vector<std::uint32_t> unsized;
+  for (auto at = bases_.begin(); at != bases_.end();) {
+    const Variable* variable = analysis::variable_of(module, at->first);
+    if (variable == nullptr || variable->space != Space::Shared) {
+      at = bases_.erase(at);
+      continue;
+    }
+    if (variable->linkage == Linkage::Extern) {
+      unsized.push_back(at->first);
+    } else {
+      constexpr std::uint64_t kAlignment = 128;
+      at->second = next;
+      next += (size_of(*variable) + kAlignment - 1) / kAlignment * kAlignment;
+    }
+    ++at;
+  }
+  for (const std::uint32_t id : unsized) bases_[id] = next;
+}
+
+std::optional<std::uint64_t> Witnesses::base_of(std::uint32_t symbol) const {
+  const auto at = bases_.find(symbol);
+  return at == bases_.end() ? std::nullopt : std::optional(at->second);
 }
 
 // One thread ----------------------------------------------------------------------------------
@@ -136,9 +147,9 @@ Witnesses::Bits Witnesses::source(const Run& run, const Instruction& s,
       }
     }
     case OperandKind::Symbol:
-      return operand.id < bases_.size() && bases_[operand.id]
-                 ? Bits(analysis::low_bits(*bases_[operand.id] + operand.value, width))
-                 : Bits{};
+      if (const auto base = base_of(operand.id))
+        return analysis::low_bits(*base + operand.value, width);
+      return {};
     default:
       return analysis::constant_bits(operand, s.type());
   }
@@ -147,8 +158,8 @@ Witnesses::Bits Witnesses::source(const Run& run, const Instruction& s,
 Witnesses::Bits Witnesses::address(const Run& run, const Operand& operand) const {
   if (operand.base == OperandKind::Integer) return operand.value;
   if (operand.base == OperandKind::Symbol) {
-    if (operand.id >= bases_.size() || !bases_[operand.id]) return {};
-    return analysis::low_bits(*bases_[operand.id] + operand.value, 32);
+    const auto base = base_of(operand.id);
+    return base ? Bits(analysis::low_bits(*base + operand.value, 32)) : Bits{};
   }
   const std::uint32_t reg = facts_.index().find(operand.as_register());
   if (reg == kNone || operand.component != 0 || !run.registers[reg]) return {};
@@ -193,7 +204,8 @@ void Witnesses::execute(Run& run, std::uint32_t statement) {
       operands[1].base == OperandKind::Symbol && operands[1].id < facts_.module().symbols.size() &&
       facts_.module().symbols[operands[1].id].kind == SymbolKind::Parameter) {
     // What takes 64 bits is a pointer as a rule, and none to shared memory.
-    store(0, bits(s.type()) == 64 ? kPointer : analysis::low_bits(run.parameter, bits(s.type())));
+    if (!run.parameter) return store(0, {});
+    store(0, bits(s.type()) == 64 ? kPointer : analysis::low_bits(*run.parameter, bits(s.type())));
     return;
   }
   std::vector<Bits> known(operands.size());
@@ -258,20 +270,122 @@ void Witnesses::pass(Run& run, std::uint32_t statement) const {
   }
 }
 
-std::vector<Event> Witnesses::run(std::uint32_t thread, std::uint64_t parameter) {
+void Witnesses::forget_writes(Run& run, std::uint32_t statement) const {
+  const Function& function = facts_.function();
+  analysis::for_each_access(function, function.body[statement],
+                            [&](const analysis::RegisterAccess& access) {
+                              const std::uint32_t reg = facts_.index().find(access.reg);
+                              if (access.write && reg != kNone) run.registers[reg].reset();
+                            });
+}
+
+/// What control may come to from a block on before it comes to `end`.
+std::vector<std::uint32_t> Witnesses::blocks_before(std::uint32_t start, std::uint32_t end) const {
+  const analysis::Cfg& cfg = facts_.cfg();
+  std::vector<std::uint32_t> found;
+  if (start == end || start >= cfg.blocks().size()) return found;
+  std::vector<bool> seen(cfg.blocks().size());
+  seen[start] = true;
+  found.push_back(start);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    for (const std::uint32_t to : cfg.successors(found[i])) {
+      if (to == end || to >= cfg.blocks().size() || seen[to]) continue;
+      seen[to] = true;
+      found.push_back(to);
+    }
+  }
+  return found;
+}
+
+/// Whether there is an access in one of the blocks, or anything that orders threads.
+bool Witnesses::has_events(const std::vector<std::uint32_t>& blocks) const {
+  const Function& function = facts_.function();
+  return std::any_of(blocks.begin(), blocks.end(), [&](std::uint32_t block) {
+    const analysis::Block& range = facts_.cfg().blocks()[block];
+    for (std::uint32_t i = range.first; i < range.end; ++i) {
+      const Instruction& s = function.body[i];
+      if (s.kind == StatementKind::Unknown) return true;
+      if (s.kind != StatementKind::Instruction) continue;
+      if (first_access_[i] != first_access_[i + 1] || orders_[i] != Orders::Nothing || acquires(s))
+        return true;
+    }
+    return false;
+  });
+}
+
+/// Which way a branch goes is not known. Where all threads of the block go the same way and only
+/// one way leads to accesses, the launch is one of those in which they go it: such guards are taken
+/// to hold, each once, one within the other. Otherwise to where all ways meet again. False if that
+/// is not possible.
+bool Witnesses::decide(Run& run, std::uint32_t branch, std::uint32_t& at) {
+  const analysis::Cfg& cfg = facts_.cfg();
+  const std::uint32_t block = cfg.block_of(branch);
+  const std::uint32_t end = cfg.post_dominators().immediate(block);
+  const auto successors = cfg.successors(block);
+  if (successors.size() != 2) return false;
+  std::array<std::vector<std::uint32_t>, 2> ways;
+  for (std::size_t i = 0; i < 2; ++i) {
+    ways[i] = blocks_before(successors[i], end);
+    if (budget_ < ways[i].size()) return false;
+    budget_ -= ways[i].size();
+  }
+  const std::array<bool, 2> matters{has_events(ways[0]), has_events(ways[1])};
+  const bool together = facts_.uniformity().of_branch(block) >= analysis::Agreement::Block;
+  if (!run.parameter && together && matters[0] != matters[1]) {
+    const std::uint32_t to = successors[matters[0] ? 0 : 1];
+    // Another iteration is more than that the guard lets the block through.
+    if (run.visited[to] || run.assumed_outside) return false;
+    if (run.assumption_end == kNone) run.assumption_end = end;
+    at = cfg.blocks()[to].first;
+    return true;
+  }
+  if (end >= cfg.blocks().size()) return false;
+  for (const std::vector<std::uint32_t>& way : ways) {
+    if (!jump_over(run, way)) return false;
+  }
+  at = cfg.blocks()[end].first;
+  return true;
+}
+
+/// Some of the blocks may be executed, or none: what is accessed there is left out.
+bool Witnesses::jump_over(Run& run, const std::vector<std::uint32_t>& blocks) const {
+  const Function& function = facts_.function();
+  for (const std::uint32_t block : blocks) {
+    const analysis::Block& range = facts_.cfg().blocks()[block];
+    for (std::uint32_t i = range.first; i < range.end; ++i) {
+      const Instruction& s = function.body[i];
+      if (s.kind == StatementKind::Unknown) return false;
+      if (s.kind != StatementKind::Instruction) continue;
+      const bool leaves = has(info(s.op).flags, Flag::Terminator) && !s.is(Op::bra);
+      if (leaves || orders_[i] != Orders::Nothing || acquires(s)) return false;
+      forget_writes(run, i);
+    }
+  }
+  return true;
+}
+
+Witnesses::Trace Witnesses::run(std::uint32_t thread, Bits parameter) {
   const Function& function = facts_.function();
   const analysis::Cfg& cfg = facts_.cfg();
-  std::vector<Event> events;
+  Trace trace;
   Run state;
   state.thread = thread;
   state.parameter = parameter;
   state.registers.resize(facts_.index().size());
+  state.visited.resize(cfg.blocks().size());
   std::uint32_t at = 0;
-  for (std::uint32_t steps = 0; steps < kMostStatements && at < function.body.size(); ++steps) {
+  for (std::uint32_t steps = 0; steps < kMostStatements; ++steps) {
+    if (at >= function.body.size()) {
+      trace.complete = true;
+      break;
+    }
     if (budget_ == 0) break;
     --budget_;
     const Instruction& s = function.body[at];
     const std::uint32_t statement = at++;
+    const std::uint32_t block = cfg.block_of(statement);
+    state.visited[block] = true;
+    state.assumed_outside |= block == state.assumption_end;
     if (s.kind == StatementKind::Unknown) break;
     if (s.kind != StatementKind::Instruction) continue;
     Bits guard = 1;
@@ -281,39 +395,43 @@ std::vector<Event> Witnesses::run(std::uint32_t thread, std::uint64_t parameter)
       if (guard && s.guard.negated) *guard ^= 1;
     }
     const Flag flags = info(s.op).flags;
+    if (!guard && (s.is(Op::bra) || s.is(Op::ret) || s.is(Op::exit))) {
+      if (decide(state, statement, at)) continue;
+      break;
+    }
     // Where the way, or what orders the thread, is not known, nothing is any more.
     if (!guard && (has(flags, Flag::Terminator | Flag::Barrier | Flag::Fence | Flag::Call))) break;
     if (!guard) {
-      analysis::for_each_access(function, s, [&](const analysis::RegisterAccess& access) {
-        const std::uint32_t reg = facts_.index().find(access.reg);
-        if (access.write && reg != kNone) state.registers[reg].reset();
-      });
+      forget_writes(state, statement);
       continue;
     }
     if ((*guard & 1) == 0) continue;
     if (has(flags, Flag::Terminator)) {
+      trace.complete = s.is(Op::ret) || s.is(Op::exit);
       if (!s.is(Op::bra)) break;
-      const std::uint32_t to = cfg.successors(cfg.block_of(statement))[0];
+      const std::uint32_t to = cfg.successors(block)[0];
       if (to >= cfg.blocks().size()) break;
       at = cfg.blocks()[to].first;
       continue;
     }
-    record(state, statement, events);
+    record(state, statement, trace.events);
     pass(state, statement);
     if (relevant_[statement]) execute(state, statement);
   }
-  return events;
+  return trace;
 }
 
-const std::vector<Event>& Witnesses::events(std::uint32_t thread, std::uint64_t parameter) {
-  const auto [at, made] = events_.try_emplace({thread, parameter});
+const Witnesses::Trace& Witnesses::trace(std::uint32_t thread, Bits parameter) {
+  const auto [at, made] = traces_.try_emplace({thread, parameter});
   if (made) at->second = run(thread, parameter);
   return at->second;
 }
 
 // Two threads ---------------------------------------------------------------------------------
 
-bool Witnesses::race(const Event& a, const Event& b, bool same_warp) const {
+bool Witnesses::race(const Event& a, std::uint32_t first, const Event& b,
+                     std::uint32_t second) const {
+  const bool same_warp = first / 32 == second / 32;
   // Threads that came by different barriers need not be between the same two.
   if (a.interval != b.interval || a.barrier != b.barrier) return false;
   if (same_warp && (a.warp_interval != b.warp_interval || a.warp_barrier != b.warp_barrier))
@@ -327,40 +445,65 @@ bool Witnesses::race(const Event& a, const Event& b, bool same_warp) const {
   // Writing what is written already harms nobody.
   if (a.value && b.value) return *a.value != *b.value || a.address != b.address;
   const Function& function = facts_.function();
-  const auto operands = function.operands_of(function.body[x.statement]);
-  if (x.statement != y.statement || operands.size() < 2) return true;
-  return analysis::agreement(facts_.module(), function, facts_.index(), facts_.uniformity(),
-                             operands[1], facts_.options()) < analysis::Agreement::Block;
+  if (function.body[x.statement].operand_count < 2 || function.body[y.statement].operand_count < 2)
+    return true;
+  const ThreadClasses& one = values_.of(x.statement, 1);
+  if (x.statement == y.statement && one.of[first] == one.of[second]) return false;
+  // What the lanes of a warp have exchanged may be equal in a way that was not seen.
+  return !one.crosses_lanes && !values_.of(y.statement, 1).crosses_lanes;
+}
+
+std::optional<Witness> Witnesses::find_in(std::uint32_t first_access, std::uint32_t first_thread,
+                                          std::uint32_t second_access, std::uint32_t second_thread,
+                                          Bits parameter) {
+  const std::vector<Event>& a = trace(first_thread, parameter).events;
+  const std::vector<Event>& b = trace(second_thread, parameter).events;
+  // Intervals only grow along both lists.
+  std::size_t begin = 0;
+  for (const Event& x : a) {
+    if (x.access != first_access) continue;
+    while (begin < b.size() && b[begin].interval < x.interval) ++begin;
+    for (std::size_t i = begin; i < b.size() && b[i].interval == x.interval; ++i) {
+      if (b[i].access != second_access || !race(x, first_thread, b[i], second_thread)) continue;
+      Witness found;
+      found.every_launch = !parameter.has_value();
+      found.first_thread = first_thread;
+      found.second_thread = second_thread;
+      found.first_access = first_access;
+      found.second_access = second_access;
+      found.first_address = x.address;
+      found.second_address = b[i].address;
+      found.parameter = parameter.value_or(0);
+      for (const auto& [id, base] : bases_) {
+        if (base > x.address || (found.variable != kNone && base < found.variable_base)) continue;
+        found.variable = id;
+        found.variable_base = base;
+      }
+      return found;
+    }
+  }
+  return {};
 }
 
 std::optional<Witness> Witnesses::find(std::uint32_t first_access, std::uint32_t first_thread,
                                        std::uint32_t second_access, std::uint32_t second_thread) {
   if (first_thread == second_thread) return {};
-  const bool same_warp = first_thread / 32 == second_thread / 32;
+  const auto with = [&](Bits parameter) {
+    return find_in(first_access, first_thread, second_access, second_thread, parameter);
+  };
+  if (auto found = with({})) return found;
+  std::optional<Witness> found;
+  std::optional<std::uint64_t> harmless;
   for (const std::uint64_t parameter : kParameters) {
-    const std::vector<Event>& a = events(first_thread, parameter);
-    const std::vector<Event>& b = events(second_thread, parameter);
-    // Intervals only grow along both lists.
-    std::size_t begin = 0;
-    for (const Event& x : a) {
-      if (x.access != first_access) continue;
-      while (begin < b.size() && b[begin].interval < x.interval) ++begin;
-      for (std::size_t i = begin; i < b.size() && b[i].interval == x.interval; ++i) {
-        if (b[i].access != second_access || !race(x, b[i], same_warp)) continue;
-        Witness found{first_thread, second_thread, first_access, second_access,
-                      x.address,    b[i].address,  kNone,        0,
-                      parameter};
-        for (std::uint32_t id = 0; id < bases_.size(); ++id) {
-          if (!bases_[id] || *bases_[id] > x.address) continue;
-          if (found.variable != kNone && *bases_[id] < found.variable_base) continue;
-          found.variable = id;
-          found.variable_base = *bases_[id];
-        }
-        return found;
-      }
-    }
+    if (found && harmless) break;
+    auto made = with(parameter);
+    if (made && !found) found = std::move(made);
+    if (!made && !harmless && trace(first_thread, parameter).complete &&
+        trace(second_thread, parameter).complete)
+      harmless = parameter;
   }
-  return {};
+  if (found) found->harmless_parameter = harmless;
+  return found;
 }
 
 }  // namespace ptxgen::inline v0::optimize

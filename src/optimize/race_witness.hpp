@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "optimize/race_accesses.hpp"
+#include "optimize/race_values.hpp"
 
 namespace ptxgen::inline v0::optimize {
 
@@ -29,20 +30,27 @@ struct Event {
 
 /// A launch in which two accesses race.
 struct Witness {
+  /// They do in every launch with blocks of that shape in which the block comes to the accesses at
+  /// all, whatever the parameters and the grid are.
+  bool every_launch = false;
   std::uint32_t first_thread = 0, second_thread = 0;
   std::uint32_t first_access = 0, second_access = 0;
   std::uint64_t first_address = 0, second_address = 0;
   std::uint32_t variable = ptx::kNone;  ///< symbol of the variable that the first lies in
   std::uint64_t variable_base = 0;
   std::uint64_t parameter = 0;  ///< what all integer parameters were taken to be
+  /// The same where these two threads come to their end and do not race, if such was seen.
+  std::optional<std::uint64_t> harmless_parameter;
 };
 
-/// Runs threads of block 0 alone, with one value for every parameter, as far as the way does not
-/// depend on memory. Refers to its arguments.
+/// Runs threads of block 0 alone, as far as the way does not depend on memory: first with
+/// parameters that may be anything, then with one value for every parameter. Refers to its
+/// arguments.
 class Witnesses {
  public:
   Witnesses(analysis::Facts& facts, const std::vector<SharedAccess>& accesses,
-            const std::vector<Orders>& orders, std::array<std::uint32_t, 3> shape);
+            const std::vector<Orders>& orders, ThreadValueClasses& values,
+            std::array<std::uint32_t, 3> shape);
 
   /// A launch in which two threads that make the accesses race at them; looks at the pair of
   /// threads given. Nothing if none was found, which says nothing.
@@ -53,8 +61,22 @@ class Witnesses {
  private:
   using Bits = std::optional<std::uint64_t>;
   struct Run;
-  [[nodiscard]] std::vector<Event> run(std::uint32_t thread, std::uint64_t parameter);
-  [[nodiscard]] const std::vector<Event>& events(std::uint32_t thread, std::uint64_t parameter);
+  struct Trace {
+    std::vector<Event> events;
+    bool complete = false;  ///< the thread came to the end of the kernel
+  };
+  [[nodiscard]] Trace run(std::uint32_t thread, Bits parameter);
+  [[nodiscard]] const Trace& trace(std::uint32_t thread, Bits parameter);
+  void forget_writes(Run& run, std::uint32_t statement) const;
+  [[nodiscard]] std::vector<std::uint32_t> blocks_before(std::uint32_t start,
+                                                         std::uint32_t end) const;
+  [[nodiscard]] bool has_events(const std::vector<std::uint32_t>& blocks) const;
+  bool decide(Run& run, std::uint32_t branch, std::uint32_t& at);
+  bool jump_over(Run& run, const std::vector<std::uint32_t>& blocks) const;
+  [[nodiscard]] std::optional<Witness> find_in(std::uint32_t first_access,
+                                               std::uint32_t first_thread,
+                                               std::uint32_t second_access,
+                                               std::uint32_t second_thread, Bits parameter);
   [[nodiscard]] Bits source(const Run& run, const ptx::Instruction& s,
                             const ptx::Operand& operand) const;
   void pass(Run& run, std::uint32_t statement) const;
@@ -62,20 +84,23 @@ class Witnesses {
   void execute(Run& run, std::uint32_t statement);
   void record(Run& run, std::uint32_t statement, std::vector<Event>& events);
   [[nodiscard]] Bits address(const Run& run, const ptx::Operand& operand) const;
-  [[nodiscard]] bool race(const Event& a, const Event& b, bool same_warp) const;
+  [[nodiscard]] bool race(const Event& a, std::uint32_t first, const Event& b,
+                          std::uint32_t second) const;
   void lay_out();
+  [[nodiscard]] std::optional<std::uint64_t> base_of(std::uint32_t symbol) const;
   void find_relevant();
 
   analysis::Facts& facts_;
   const std::vector<SharedAccess>& accesses_;
   std::array<std::uint32_t, 3> shape_;
-  std::vector<Bits> bases_;                  ///< by symbol
-  std::vector<std::uint32_t> first_access_;  ///< by statement, and one more
-  const std::vector<Orders>& orders_;        ///< by statement
+  std::map<std::uint32_t, std::uint64_t> bases_;  ///< by symbol: shared variables of the function
+  std::vector<std::uint32_t> first_access_;       ///< by statement, and one more
+  const std::vector<Orders>& orders_;             ///< by statement
   /// Statements that addresses, guards and stored values hang on.
   std::vector<bool> relevant_;
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<Event>> events_;
-  std::uint64_t budget_ = 40'000;  ///< statements that may still be run
+  ThreadValueClasses& values_;
+  std::map<std::pair<std::uint32_t, Bits>, Trace> traces_;
+  std::uint64_t budget_ = 60'000;  ///< statements that may still be run
 };
 
 }  // namespace ptxgen::inline v0::optimize

@@ -41,11 +41,12 @@ class Report {
   void pair(const RacePair& pair, const std::vector<std::uint32_t>& others = {}) {
     const SharedAccess& first = check_.accesses[pair.first];
     const SharedAccess& second = check_.accesses[pair.second];
-    const Severity severity = pair.witness                       ? Severity::Error
+    const Severity severity = pair.every_launch                  ? Severity::Error
                               : pair.same_value || pair.unlikely ? Severity::Note
                                                                  : Severity::Warning;
-    Finding& finding = findings_.report(severity, "shared-race", first.statement,
-                                        pair.witness ? proved(pair) : possible(pair), {}, {});
+    Finding& finding =
+        findings_.report(severity, pair.same_value ? "race-same-value" : "shared-race",
+                         first.statement, pair.witness ? proved(pair) : possible(pair), {}, {});
     finding.other_line = findings_.at(second.statement).line;
     if (first.statement != second.statement)
       finding.details.push_back(
@@ -53,6 +54,8 @@ class Report {
           ptx::print(findings_.module(), findings_.function(), findings_.at(second.statement)));
     if (!others.empty()) finding.details.push_back("also with: " + places(others));
     if (!check_.shape_known || pair.witness) finding.details.push_back("launch: " + launch(pair));
+    if (pair.witness && !pair.every_launch)
+      finding.details.push_back("not in every launch: " + harmless(pair));
     if (!pair.witness && !pair.same_value) finding.details.push_back("not shown: " + doubt(pair));
     if (pair.same_value) return;
     finding.details.push_back("rule: " + std::string(kRule));
@@ -143,16 +146,30 @@ class Report {
            std::to_string(shape[2]) + " threads";
   }
 
+  static std::string parameters_text(std::uint64_t value) {
+    return std::to_string(value) + " for every size among the parameters";
+  }
+
   std::string launch(const RacePair& pair) const {
     std::string text = shape_text(pair.shape);
     const bool parameters = std::any_of(
         findings_.function().parameters.begin(), findings_.function().parameters.end(),
         [](const Variable& v) { return kind(v.type) != TypeKind::Float && !v.pointer; });
-    if (pair.witness && parameters)
-      text += ", for example with " + std::to_string(pair.witness->parameter) +
-              " for every size among the parameters";
-    if (!check_.shape_known) text += " (.reqntid would say the shape)";
+    if (pair.every_launch) {
+      text = "every launch with " + text;
+    } else if (pair.witness && !pair.witness->every_launch && parameters) {
+      text += ", for example with " + parameters_text(pair.witness->parameter);
+    }
+    if (!check_.shape_known) text += " (.reqntid or --block would say the shape)";
     return text;
+  }
+
+  std::string harmless(const RacePair& pair) const {
+    if (!check_.shape_known) return shape_text(pair.harmless) + " is free of it";
+    if (pair.witness->harmless_parameter)
+      return "with " + parameters_text(*pair.witness->harmless_parameter) +
+             " these two threads are free of it";
+    return "it depends on parameters";
   }
 
   std::string doubt(const RacePair& pair) const {
@@ -201,11 +218,12 @@ void report_with_others(Report& report, const RaceCheck& check, std::size_t i) {
 
 std::vector<Finding> shared_race(const Module& module, const GateOptions& options) {
   std::vector<Finding> all;
+  const SharedAccesses accesses(module);
   for (const Item& item : module.items) {
     if (item.kind != Item::Kind::Function) continue;
     const Function& function = module.functions[item.index];
     if (function.declaration || !function.entry) continue;
-    const RaceCheck check = check_races(module, function, options);
+    const RaceCheck check = check_races(module, function, accesses, options);
     if (check.pairs.empty() && !check.incomplete) continue;
     analysis::Facts facts(module, function, {.block = options.block});
     RuleFindings findings(facts);

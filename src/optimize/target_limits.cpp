@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "optimize/limit_findings.hpp"
@@ -56,18 +57,19 @@ class SharedMemory {
   explicit SharedMemory(const Module& module)
       : module_(module),
         uses_(module.functions.size()),
-        looked_at_(module.functions.size(), false) {}
+        looked_at_(module.functions.size(), false),
+        reached_by_(module.functions.size(), kNone),
+        counted_by_(module.variables.size(), kNone) {}
 
   std::uint64_t bytes_of(std::uint32_t entry) {
     Layout layout;
-    std::vector<bool> counted(module_.variables.size(), false);
     for (const std::uint32_t reached : reachable(entry)) {
       for (const ptx::Variable& variable : module_.functions[reached].variables) {
         if (variable.space == ptx::Space::Shared) layout.add(variable);
       }
       for (const std::uint32_t shared : uses_[reached].shared) {
-        if (!counted[shared]) layout.add(module_.variables[shared]);
-        counted[shared] = true;
+        if (std::exchange(counted_by_[shared], entry) != entry)
+          layout.add(module_.variables[shared]);
       }
     }
     return layout.bytes();
@@ -76,14 +78,12 @@ class SharedMemory {
  private:
   // The entry and what it may call.
   std::vector<std::uint32_t> reachable(std::uint32_t entry) {
-    std::vector<bool> seen(module_.functions.size(), false);
     std::vector<std::uint32_t> order{entry};
-    seen[entry] = true;
+    reached_by_[entry] = entry;
     for (std::size_t i = 0; i < order.size(); ++i) {
       for (const std::uint32_t called : uses_of(order[i]).called) {
-        if (called >= seen.size() || seen[called]) continue;
-        seen[called] = true;
-        order.push_back(called);
+        if (called >= reached_by_.size()) continue;
+        if (std::exchange(reached_by_[called], entry) != entry) order.push_back(called);
       }
     }
     return order;
@@ -122,6 +122,8 @@ class SharedMemory {
   const Module& module_;
   std::vector<Uses> uses_;
   std::vector<bool> looked_at_;
+  // The last entry that was asked about and that comes to the function, or counts the variable.
+  std::vector<std::uint32_t> reached_by_, counted_by_;
 };
 
 class Check {
@@ -171,6 +173,7 @@ class Check {
 
   void threads() {
     threads_.reset();
+    launch();
     const ptx::Directive* exact = directive(DirectiveKind::reqntid);
     const ptx::Directive* most = directive(DirectiveKind::maxntid);
     if (exact != nullptr && most != nullptr) {
@@ -210,6 +213,24 @@ class Check {
       return;
     }
     threads_ = count;
+  }
+
+  /// The block of the launch that is asked about, where one is.
+  void launch() {
+    const auto& shape = options_.block;
+    if (shape[0] == 0) return;
+    const std::uint64_t count = std::uint64_t{shape[0]} * std::max(1u, shape[1]);
+    const bool sides = shape[0] <= limits_.block[0] && shape[1] <= limits_.block[1] &&
+                       shape[2] <= limits_.block[2];
+    if (sides && count * std::max(1u, shape[2]) <= limits_.threads_per_block) return;
+    report(Severity::Error,
+           "is launched with a block of " + std::to_string(shape[0]) + "," +
+               std::to_string(shape[1]) + "," + std::to_string(shape[2]),
+           "a block has at most " + std::to_string(limits_.threads_per_block) +
+               " threads, at most " + std::to_string(limits_.block[0]) + " in x, " +
+               std::to_string(limits_.block[1]) + " in y and " + std::to_string(limits_.block[2]) +
+               " in z",
+           "launch it with a smaller block, and let each thread work on more elements");
   }
 
   void launched_otherwise(const std::array<std::uint64_t, 3>& given) {

@@ -12,12 +12,19 @@
 
 namespace ptxgen::inline v0::optimize {
 
+/// Who wrote the code.
+enum class CodeOrigin : std::uint8_t {
+  Foreign,  ///< a text from anywhere: what the manual allows is at most a warning
+  Built,    ///< KernelBuilder, which made the library's kernels too
+};
+
 struct GateOptions {
   std::string_view target{};  ///< check against this target instead of the module's, or empty
   std::string_view entry{};   ///< the entry that must exist, or empty
   /// Threads of a block in x, y, z where the launch is known; zeros otherwise. `.reqntid` says it
   /// too.
   std::array<std::uint32_t, 3> block{0, 0, 0};
+  CodeOrigin origin = CodeOrigin::Foreign;
 };
 
 // Each gate reads the module only, and says what it found in the order of the text. Functions that
@@ -31,11 +38,12 @@ struct GateOptions {
                                                   const GateOptions& options = {});
 
 /// Accesses to shared memory by different threads, one of them a write, that no barrier parts. Rule
-/// `shared-race`: an error if a launch is found in which two threads, named, access common bytes
-/// between the same two barriers; a warning where that could not be excluded; a note if both write
-/// the same value. No finding is a proof for launches with the block that `options` or `.reqntid`
-/// say. Where neither does, some shapes are tried: an error has to be one in all of them, a note is
-/// what is found in less than half.
+/// `shared-race`: an error if two threads, named, access common bytes between the same two barriers
+/// in every launch with a block of the known shape that comes to the accesses; a warning if they do
+/// in some launch, named beside one that is free of it, or where that could not be excluded. Note
+/// `race-same-value`: all write the same value. No finding is a proof for launches with the block
+/// that `options` or `.reqntid` say. Where neither does, some shapes are tried, and nothing is an
+/// error; what could not be shown and is found in less than half of them is a note.
 ///
 /// Barriers that all threads of the block come to order accesses, `bar.warp.sync` of all lanes
 /// those of a warp; an arrival at the cluster's barrier with the wait right behind it is a barrier
