@@ -6,5 +6,6 @@
 #include "ptxgen/emulator/arguments.hpp"
 #include "ptxgen/emulator/counters.hpp"
 #include "ptxgen/emulator/emulator.hpp"
+#include "ptxgen/emulator/groups.hpp"
 #include "ptxgen/emulator/profile.hpp"
 #include "ptxgen/emulator/rules.hpp"

@@ -114,18 +114,14 @@ RegisterSet maybe_undefined(const Function& function, const Cfg& cfg, const Regi
     });
   }
   // What is computed from one of them. Addresses are followed too: a load through an undefined
-  // address gives anything.
+  // address gives anything. So are guards: with an undefined one nobody knows whether the old value
+  // stays.
   while (!open.empty()) {
     const std::uint32_t reg = open.back();
     open.pop_back();
     for (const Use& use : uses.of(reg)) {
       if (use.write) continue;
       const Instruction& s = function.body[use.statement];
-      bool as_operand = false;
-      for_each_access(function, s, [&](const RegisterAccess& a) {
-        as_operand = as_operand || (!a.write && a.operand != kGuardPosition && a.reg == index[reg]);
-      });
-      if (!as_operand) continue;
       for_each_access(function, s, [&](const RegisterAccess& a) {
         if (a.write) insert(index.find(a.reg));
       });

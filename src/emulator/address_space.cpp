@@ -249,6 +249,34 @@ const Allocation* AddressSpace::nearest(std::uint64_t address, std::uint64_t wit
   return best;
 }
 
+bool AddressSpace::mapped(std::uint64_t address, std::uint64_t bytes, bool writes) const {
+  const std::uint64_t offset = address - kGlobalBase;
+  if (address < kGlobalBase || offset > data_.size() || bytes > data_.size() - offset) return false;
+  const std::shared_lock lock(mutex_);
+  const auto page_has_one = [&](std::uint64_t page) {
+    for (std::size_t i = after(page + kPageBytes - 1); i-- > 0;) {
+      const Allocation& each = *allocations_[i];
+      if (each.start + each.bytes <= page) return false;
+      const bool writable = !each.read_only && each.kind != AllocationKind::Constant;
+      if (!each.freed && (writable || !writes)) return true;
+    }
+    return false;
+  };
+  const std::uint64_t first = address / kPageBytes * kPageBytes;
+  const std::uint64_t last = (address + bytes - 1) / kPageBytes * kPageBytes;
+  return page_has_one(first) && (first == last || page_has_one(last));
+}
+
+std::byte* AddressSpace::slack(std::uint64_t address, std::uint64_t bytes, bool writes) {
+  static_cast<void>(data_.commit(address - kGlobalBase, bytes));
+  const Allocation* const found = writes ? find(address) : nullptr;
+  if (found != nullptr && !found->freed) {
+    const std::uint64_t own = std::min(bytes, found->bytes - (address - found->start));
+    mark_written<true>(written(), address - kGlobalBase, own);
+  }
+  return host(address);
+}
+
 const Allocation& AddressSpace::inside(std::uint64_t address, std::uint64_t bytes,
                                        std::string_view what) const {
   const Allocation* const allocation = find(address);

@@ -75,6 +75,9 @@ class AddressSpace {
   /// The allocation, living or freed, whose first or last byte is closest to an address, if that is
   /// less than `within` bytes away; a living one if two are as close.
   [[nodiscard]] const Allocation* nearest(std::uint64_t address, std::uint64_t within) const;
+  /// Whether a GPU has memory at these bytes though no allocation holds them all: they lie in pages
+  /// (kPageBytes) with a living allocation, to be written with a writable one.
+  [[nodiscard]] bool mapped(std::uint64_t address, std::uint64_t bytes, bool writes) const;
   /// Grows whenever an allocation goes: what was found before is to be looked up again.
   [[nodiscard]] std::uint64_t generation() const noexcept {
     return __atomic_load_n(&generation_, __ATOMIC_ACQUIRE);
@@ -85,6 +88,8 @@ class AddressSpace {
   [[nodiscard]] std::byte* host(std::uint64_t address) const noexcept {
     return data_.data() + (address - kGlobalBase);
   }
+  /// The same for `mapped` bytes; what an allocation holds of them becomes written if `writes`.
+  [[nodiscard]] std::byte* slack(std::uint64_t address, std::uint64_t bytes, bool writes);
   /// Bit `address - kGlobalBase` says whether the byte was ever written (written_bits.hpp).
   [[nodiscard]] std::uint64_t* written() const noexcept {
     return reinterpret_cast<std::uint64_t*>(written_.data());

@@ -1,6 +1,7 @@
 // src/emulator/barrier.cpp - CTA barriers, and blocks in which nobody can go on
 #include <algorithm>
 
+#include "emulator/address_space.hpp"
 #include "emulator/cluster.hpp"
 #include "emulator/race.hpp"
 #include "emulator/report.hpp"
@@ -39,22 +40,66 @@ bool is_full(const Cta& cta, const BarrierState& state) {
   return there >= state.expected;
 }
 
+/// Since sm_70 a barrier waits for the threads that have not left the kernel.
+bool barriers_count_exited(const Cta& cta) {
+  ptx::TargetName target;
+  const auto before_70 = [&](std::string_view name) {
+    return ptx::parse_target_name(name, target) && target.sm < 70;
+  };
+  return before_70(cta.grid->image->module.target) || before_70(cta.grid->space->gpu().target);
+}
+
+FindingText left_text(const Warp& left, std::uint32_t lanes, bool passed, bool counted) {
+  const auto count = static_cast<std::uint32_t>(std::popcount(lanes));
+  const std::string threads = std::to_string(count) + (count == 1 ? " thread" : " threads") +
+                              " of warp " + std::to_string(left.index);
+  if (passed) {
+    return {threads +
+                " skipped this barrier, which counts all threads of the block, and left "
+                "the kernel later",
+            {"rule: all threads of a block execute the same barrier",
+             "move the barrier out of the branch or loop that some threads do not take"}};
+  }
+  FindingText text{threads +
+                       " left the kernel before this barrier, which counts all threads of "
+                       "the block",
+                   {}};
+  if (counted) {
+    text.severity = Severity::Error;
+    text.details.emplace_back("rule: before sm_70 a barrier waits for them too");
+  } else {
+    text.details.emplace_back(
+        "rule: from sm_70 on a barrier waits only for the threads that are left");
+  }
+  text.details.emplace_back(
+      "let every thread reach the barrier and guard the work instead of leaving early");
+  return text;
+}
+
 void report_left(Cta& cta, Warp& waiting, Split& split, const Warp& left) {
   Context context = context_of(waiting, split);
   const unsigned lane = first_lane(split.mask);
+  const std::uint32_t passed = left.exited & left.passed_barrier;
+  const std::uint32_t lanes = passed != 0 ? passed : left.exited;
   OtherParty other;
   other.statement = left.exit_statement;
   other.cta = cta.linear;
-  other.thread = left.first_thread + first_lane(left.exited);
+  other.thread = left.first_thread + first_lane(lanes);
   cta.grid->reporter->report(
-      context, statement_of(split), Rule::BarrierDivergence, lane, other, [&] {
-        const std::uint32_t count = static_cast<std::uint32_t>(std::popcount(left.exited));
-        return FindingText{
-            std::to_string(count) + (count == 1 ? " thread" : " threads") + " of warp " +
-                std::to_string(left.index) +
-                " left the kernel before this barrier, which counts all threads of the block",
-            {"let every thread reach the barrier and guard the work instead of leaving early"}};
-      });
+      context, statement_of(split),
+      passed != 0 ? Rule::BarrierDivergence : Rule::ExitedBeforeBarrier, lane, other,
+      [&] { return left_text(left, lanes, passed != 0, barriers_count_exited(cta)); });
+}
+
+/// The warp to blame where threads have left before a barrier: one that skipped it, else any.
+const Warp* find_left(const Cta& cta) {
+  const Warp* found = nullptr;
+  for (const Warp& warp : cta.warps) {
+    if (warp.exited == 0) continue;
+    if ((warp.exited & warp.passed_barrier) != 0) return &warp;
+    if (found == nullptr) found = &warp;
+  }
+  return found;
 }
 
 /// Lets everybody go on who waits at a barrier.
@@ -62,20 +107,12 @@ void complete(Cta& cta, std::uint32_t id) {
   BarrierState& state = cta.barriers[id];
   if (cta.races) cta.races->barrier_complete(cta, id);
   if (cta.grid->races) cta.grid->races->barrier_complete(cta, id);
-  const bool left = state.all && std::ranges::any_of(
-                                     cta.warps, [](const Warp& warp) { return warp.exited != 0; });
-  bool reported = false;
+  const Warp* left = state.all ? find_left(cta) : nullptr;
   for (Warp& warp : cta.warps) {
     for (Split& split : warp.splits) {
       if (split.state != Split::State::Barrier || !split.arrived || split.barrier != id) continue;
-      if (left && !reported) {
-        for (const Warp& other : cta.warps) {
-          if (other.exited == 0) continue;
-          report_left(cta, warp, split, other);
-          break;
-        }
-        reported = true;
-      }
+      if (left != nullptr) report_left(cta, warp, split, *left);
+      left = nullptr;
       const ControlDetail& detail = detail_of(split);
       if (detail.result.present()) {
         std::uint64_t value = state.set;
@@ -292,6 +329,11 @@ bool resolve_parted_barrier(Warp& warp) {
         });
   }
   return true;
+}
+
+void note_follower(Warp& warp, const Split& split) {
+  const Segment& segment = split.frame->code->segments[split.segment];
+  if (segment.follows_barrier) warp.passed_barrier |= split.mask;
 }
 
 void recheck_barriers(Cta& cta) {

@@ -5,12 +5,15 @@
 #include "emulator/lane_steps.hpp"
 #include "emulator/report.hpp"
 #include "emulator/warp.hpp"
+#include "emulator/written_bits.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
 
 /// Local memory that a call takes at least, for what the hardware saves on its stack.
 constexpr std::uint32_t kCallBytes = 64;
+/// A shadow without undefined bits.
+constexpr std::uint64_t kDefined = ~std::uint64_t{0};
 
 /// Special registers that another block of the same launch sees otherwise.
 bool differs_by_block(ptx::SpecialRegister which) {
@@ -83,6 +86,31 @@ void mark(const PlaceBytes& place, std::uint32_t bytes, bool value) {
   }
 }
 
+/// Nothing of the register is defined any more, for some lanes.
+void forget(Frame& frame, const Code::Shadow& shadow, std::uint32_t lanes) {
+  Context context;
+  context.frame = frame.registers;
+  Slot slot;
+  slot.lane_bytes = shadow.lane_bytes;
+  const std::uint32_t stride = shadow.lane_bytes == 0 ? 4u : shadow.lane_bytes * kLanes;
+  for (std::uint32_t at = 0; at < shadow.bytes; at += stride) {
+    slot.offset = shadow.offset + at;
+    for_each_lane(lanes, [&](unsigned lane) {
+      set_lane(context, slot, lane, 0);
+      if (shadow.lane_bytes == 16) context.lanes<std::uint64_t>(slot.offset)[2 * lane + 1] = 0;
+    });
+  }
+}
+
+/// A mask of the bytes of `bits` that are all ones.
+std::uint64_t full_bytes(std::uint64_t bits) {
+  std::uint64_t mask = 0;
+  for (unsigned i = 0; i < 8; ++i) {
+    if ((bits >> (8 * i) & 0xff) == 0xff) mask |= std::uint64_t{1} << i;
+  }
+  return mask;
+}
+
 /// Copies values from places of one activation to places of another, for some lanes.
 void transfer(Warp& warp, std::uint32_t lanes, const Frame& from,
               const std::vector<ValuePlace>& sources, const Frame& to,
@@ -97,15 +125,18 @@ void transfer(Warp& warp, std::uint32_t lanes, const Frame& from,
     const ValuePlace& target = targets[i];
     const std::uint32_t bytes = std::min(source.bytes, target.bytes);
     for_each_lane(lanes, [&](unsigned lane) {
+      const std::uint64_t defined =
+          source.shadow.present() ? get_lane(source_context, source.shadow, lane) : kDefined;
       if (source.slot.present() && target.slot.present()) {
         set_lane(target_context, target.slot, lane, get_lane(source_context, source.slot, lane));
+        if (target.shadow.present()) set_lane(target_context, target.shadow, lane, defined);
         return;
       }
       if (source.slot.present()) {
         const std::uint64_t value = get_lane(source_context, source.slot, lane);
         const PlaceBytes place = memory_of(cta, warp, lane, to.local_base + target.offset);
         std::memcpy(place.memory, &value, std::min<std::size_t>(bytes, sizeof value));
-        mark(place, bytes, true);
+        put_written(place.written, place.first, full_bytes(defined), std::clamp(bytes, 1u, 8u));
         return;
       }
       const PlaceBytes place = memory_of(cta, warp, lane, from.local_base + source.offset);
@@ -113,6 +144,8 @@ void transfer(Warp& warp, std::uint32_t lanes, const Frame& from,
         std::uint64_t value = 0;
         std::memcpy(&value, place.memory, std::min<std::size_t>(bytes, sizeof value));
         set_lane(target_context, target.slot, lane, value);
+        // What is passed in memory was stored there; whether it was defined then is not followed.
+        if (target.shadow.present()) set_lane(target_context, target.shadow, lane, kDefined);
         return;
       }
       const PlaceBytes target_place = memory_of(cta, warp, lane, to.local_base + target.offset);
@@ -139,8 +172,8 @@ Frame* acquire_frame(Warp& warp, const Code& code, std::uint32_t local_base) {
     // No rule watches who reads a carry that was never set, so it is 0 and not an earlier block's.
     const FrameHead head;
     std::memcpy(frame->registers, &head, sizeof head);
-    for (const std::uint32_t mask : code.defined_masks) {
-      *reinterpret_cast<std::uint32_t*>(frame->registers + mask) = 0;
+    for (const Code::Shadow& shadow : code.shadows) {
+      std::memset(frame->registers + shadow.offset, 0, shadow.bytes);
     }
     return frame;
   }
@@ -191,9 +224,7 @@ bool enter_function(Warp& warp, Split& split, const Code& callee) {
   Frame* frame = warp.splits.size() > 1 ? find_activation(warp, callee, caller, detail) : nullptr;
   if (frame != nullptr) {
     reinterpret_cast<FrameHead*>(frame->registers)->carry &= ~split.mask;
-    for (const std::uint32_t mask : callee.defined_masks) {
-      *reinterpret_cast<std::uint32_t*>(frame->registers + mask) &= ~split.mask;
-    }
+    for (const Code::Shadow& shadow : callee.shadows) forget(*frame, shadow, split.mask);
   } else {
     frame = acquire_frame(warp, callee, base);
     frame->caller = &caller;

@@ -101,6 +101,8 @@ struct MemoryDetail {
   std::uint8_t deciding_in_thread = 0xff;
   std::uint8_t deciding = 0xff;
   bool uncounted = false;  ///< no sectors: constant memory
+  /// Loads: which bytes `.pragma "used_bytes_mask"` names, where it does not name all; else 0.
+  std::uint32_t used_bytes = 0;
 };
 
 /// What a control step does, at the end of a segment.
@@ -122,7 +124,8 @@ enum class Control : std::uint8_t {
 /// An argument, parameter or return value of a call: a slot, or bytes of thread-local memory from
 /// the frame's local base on.
 struct ValuePlace {
-  Slot slot;  ///< absent: in memory
+  Slot slot;    ///< absent: in memory
+  Slot shadow;  ///< of the slot, see TrackDetail::Value
   std::uint32_t offset = 0;
   std::uint32_t bytes = 0;
 };
@@ -159,6 +162,9 @@ struct Segment {
   std::uint32_t next = 0;             ///< the segment behind it in the text
   Control kind = Control::Next;
   bool polls = false;  ///< has an access by which a thread waits for others
+  /// Stores something, and follows a barrier on every path: lanes that come here without their warp
+  /// have skipped the barrier, unlike those that leave the kernel before it.
+  bool follows_barrier = false;
 };
 
 /// What a frame's slots hold before the function begins.
@@ -175,22 +181,37 @@ struct FrameValue {
   std::uint64_t value = 0;
 };
 
-/// What becomes of undefined registers when a statement is executed. Only for statements that name
-/// registers which analysis::maybe_undefined cannot clear; a step of its own in front of them.
+/// What becomes of undefined bits of registers when a statement is executed. Only for statements
+/// that name registers which analysis::maybe_undefined cannot clear; a step of its own in front of
+/// them.
 struct TrackDetail {
   enum class Kind : std::uint8_t {
-    All,      ///< the results are defined where all sources are
-    Select,   ///< selp: where the chosen source is
-    Defines,  ///< the results are defined: loads, calls, values of other lanes
+    Defines,   ///< the results are defined: loads, calls, values of other lanes
+    Any,       ///< an undefined bit of any source makes the results undefined
+    Elements,  ///< the same, element by element of a packed type
+    Pack,      ///< cvt to a packed type: each source makes an element
+    Carries,   ///< an undefined bit reaches all higher ones: integer addition, multiplication
+    Moves,     ///< `function` moves the bits of the `data` sources, the others choose where to
+    Logic,     ///< by `table`: bits that another source decides do not matter
+    Select,    ///< selp
   };
-  Kind kind = Kind::All;
-  std::vector<std::uint32_t> sources;  ///< frame offsets of masks of defined lanes
-  std::vector<std::uint32_t> results;
-  std::uint32_t chosen[2] = {kNoIndex, kNoIndex};  ///< Select: of a and b, kNoIndex: defined
-  Slot chooser;                                    ///< Select
+  /// A register, and the bits of it that are defined, which have the same form.
+  struct Value {
+    Slot slot;
+    Slot shadow;  ///< absent: all are
+  };
+  Kind kind = Kind::Defines;
+  std::uint8_t elements = 1;  ///< Elements, Pack
+  std::uint8_t table = 0;     ///< Logic: the result for each row; source 0 is the row's lowest bit
+  std::uint64_t data = 0;     ///< Moves: a bit for each source
+  LaneOp op;
+  LaneFunction function = nullptr;
+  std::vector<Value> sources;
+  std::vector<Value> results;
+  Slot guard;  ///< shadow of the guard, where an undefined one makes the results undefined
   /// What must be defined here, and why it matters.
   struct Use {
-    std::uint32_t mask = 0;    ///< frame offset
+    Value value;
     std::string name;          ///< "%r5"
     std::string_view role;     ///< "decides a branch"
     bool only_global = false;  ///< a stored value: matters where `base` + `offset` is global memory
@@ -214,7 +235,13 @@ struct Code {
   std::deque<MemoryDetail> memory;  ///< elements keep their addresses: steps point to them
   std::vector<ControlDetail> controls;
   std::vector<TrackDetail> tracks;
-  std::vector<std::uint32_t> defined_masks;  ///< frame offsets, zero when the function begins
+  /// TrackDetail::Value::shadow of whole registers, zero (undefined) when the function begins.
+  struct Shadow {
+    std::uint32_t offset = 0;
+    std::uint32_t bytes = 0;
+    std::uint8_t lane_bytes = 0;
+  };
+  std::vector<Shadow> shadows;
   std::vector<FrameValue> frame_values;
   std::vector<ValuePlace> parameters;  ///< of a device function
   std::vector<ValuePlace> returns;

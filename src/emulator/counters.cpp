@@ -7,7 +7,6 @@
 #include "ptxgen/ptx/printer.hpp"
 
 namespace ptxgen::inline v0::emulator {
-namespace {
 
 void add(MemoryCounters& to, const MemoryCounters& from) {
   to.requests += from.requests;
@@ -34,6 +33,8 @@ void add(PeerCounters& to, const PeerCounters& from) {
   to.requests += from.requests;
   to.bytes += from.bytes;
 }
+
+namespace {
 
 /// It reads global memory and writes shared memory. What else does both is an atomic, a store here.
 bool copies_to_shared(const ptx::Instruction& s) {

@@ -78,9 +78,16 @@ Slot Decoder::declared_slot(ptx::Register reg) {
   slot.lane_bytes = static_cast<std::uint8_t>(predicate ? 0 : lane_bytes_of(bits));
   slot.bits = slot.register_bits = static_cast<std::uint8_t>(bits);
   // Numbered registers are declared by the thousand and used by the dozen.
-  std::uint32_t& offset = registers_[register_index_.find(reg)];
+  const std::uint32_t index = register_index_.find(reg);
+  std::uint32_t& offset = registers_[index];
   if (offset == kNoIndex) {
-    offset = grow_frame(predicate ? 4 : slot.lane_bytes * kLanes * decl.vector);
+    const std::uint32_t bytes = predicate ? 4u : slot.lane_bytes * kLanes * decl.vector;
+    const bool followed = undefined_.contains(index);
+    offset = grow_frame(followed ? 2 * bytes : bytes);
+    if (followed) {
+      shadows_.emplace(offset, bytes);
+      code_.shadows.push_back({offset + bytes, bytes, slot.lane_bytes});
+    }
   }
   slot.offset = offset;
   return slot;
@@ -366,6 +373,7 @@ void Decoder::place() {
       ValuePlace place;
       if (variable.decl.value != ptx::kNone) {
         place.slot = declared_slot({variable.decl, 0});
+        place.shadow = shadow_of(place.slot);
         place.bytes = place.slot.lane_bytes == 0 ? 1u : place.slot.register_bits / 8u;
       } else {
         place.bytes = static_cast<std::uint32_t>(
@@ -424,6 +432,7 @@ void Decoder::lane_step() {
     check.immediate = detail.sources[1].lane_bytes;
     add(check);
   }
+  track_lane(detail);
   Step made = step();
   made.run = choose_lane_handler(detail, made);
   made.detail = static_cast<std::uint32_t>(code_.lanes.size());

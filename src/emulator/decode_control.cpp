@@ -1,6 +1,8 @@
 // src/emulator/decode_control.cpp - segments, branches, calls, barriers, warp-wide rows
 #include <algorithm>
+#include <charconv>
 #include <numeric>
+#include <span>
 
 #include "emulator/decoder.hpp"
 #include "emulator/lane_steps.hpp"
@@ -32,6 +34,21 @@ bool waits_for_lanes(const ptx::Instruction& instruction) {
 bool goes_straight_on(const ptx::Instruction& instruction) {
   const Execution execution = execution_of(instruction.op);
   return !waits_for_lanes(instruction) && execution != Execution::Control;
+}
+
+/// `.pragma "used_bytes_mask N"` (PTX ISA 8.3): the next instruction, if it is a load, needs only
+/// the bytes whose bits are set. nvcc prints N in decimal.
+void read_used_bytes(std::string_view pragma, std::uint32_t& mask) {
+  constexpr std::string_view kName = "used_bytes_mask";
+  if (!pragma.starts_with(kName)) return;
+  pragma.remove_prefix(kName.size());
+  while (pragma.starts_with(' ') || pragma.starts_with('\t')) pragma.remove_prefix(1);
+  const bool hex = pragma.starts_with("0x") || pragma.starts_with("0X");
+  if (hex) pragma.remove_prefix(2);
+  std::uint32_t value = 0;
+  const char* const end = pragma.data() + pragma.size();
+  const auto [at, error] = std::from_chars(pragma.data(), end, value, hex ? 16 : 10);
+  if (error == std::errc{} && at == end && value != 0) mask = value;
 }
 
 bool in_shared(const ptx::Instruction& instruction) {
@@ -106,6 +123,9 @@ void Decoder::decode() {
     if (instruction_->kind == ptx::StatementKind::Unknown) {
       refuse("it is not in the table of instructions that ptxgen knows");
     }
+    if (instruction_->kind == ptx::StatementKind::Pragma) {
+      read_used_bytes(image_.module.text(instruction_->text), used_bytes_);
+    }
     if (instruction_->kind != ptx::StatementKind::Instruction) continue;
     // What waits for other lanes has a segment of its own, so that lanes which come one after
     // another meet at its beginning.
@@ -129,6 +149,7 @@ void Decoder::decode() {
     }
     track_step();
     control_step();
+    used_bytes_ = 0xffffffffu;
   }
   // Control that falls off the end returns.
   static const ptx::Instruction nothing{};
@@ -146,7 +167,34 @@ void Decoder::decode() {
   code_.entry = 0;
   for (std::uint32_t s = 0; s < code_.segments.size(); ++s) code_.segments[s].next = s + 1;
   resolve_labels();
+  mark_followers();
   order_segments();
+}
+
+/// Segment::follows_barrier.
+void Decoder::mark_followers() {
+  const auto& body = function().body;
+  std::vector<std::uint32_t> barriers;  // statements
+  for (const Segment& segment : code_.segments) {
+    const ControlDetail& detail = code_.controls[segment.detail];
+    if (detail.kind != Control::Barrier || !detail.barrier.present()) continue;
+    barriers.push_back(code_.steps[segment.control].statement - code_.first_statement);
+  }
+  if (barriers.empty()) return;
+  for (Segment& segment : code_.segments) {
+    const auto statements =
+        std::span(code_.segment_statements).subspan(segment.first_statement, segment.instructions);
+    const auto stores = [&](std::uint32_t statement) {
+      return ptx::has(ptx::info(body[statement].op).flags, ptx::Flag::WritesMemory);
+    };
+    if (std::ranges::none_of(statements, stores)) continue;
+    const std::uint32_t block = cfg_.block_of(statements.front());
+    segment.follows_barrier = std::ranges::any_of(barriers, [&](std::uint32_t barrier) {
+      const std::uint32_t from = cfg_.block_of(barrier);
+      return from == block ? barrier < statements.front()
+                           : cfg_.post_dominators().dominates(block, from);
+    });
+  }
 }
 
 /// Numbers the segments in the order in which lanes that run the lowest first meet earliest.
@@ -296,6 +344,7 @@ ValuePlace Decoder::value_place(const ptx::Operand& operand, std::uint32_t bytes
                              ? function().type_of(operand.as_register())
                              : ptx::untyped(8 * std::max(bytes, 1u));
   place.slot = source(operand, type);
+  place.shadow = shadow_of(place.slot);
   if (place.bytes == 0) place.bytes = place.slot.lane_bytes;
   return place;
 }

@@ -1,4 +1,5 @@
 // src/emulator/decode_memory.cpp - memory, matrix memory and asynchronous rows to steps
+#include <algorithm>
 #include <string_view>
 
 #include "emulator/decoder.hpp"
@@ -6,6 +7,7 @@
 #include "emulator/memory_steps.hpp"
 #include "emulator/vector/isa.hpp"
 #include "emulator/support_table.hpp"
+#include "emulator/written_bits.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -182,6 +184,13 @@ class MemoryDecoder {
     detail_.deciding = deciding.anywhere;
     if (detail_.space == ptx::Space::Param && !detail_.base.present()) {
       return decoder_.add(finish(&run_load_parameter));
+    }
+    const unsigned bytes = unsigned{detail_.element_bytes} * detail_.elements;
+    const auto all = static_cast<std::uint32_t>(low_mask(std::min(bytes, 32u)));
+    const std::uint32_t used = decoder_.used_bytes() & all;
+    if (used != 0 && used != all) {
+      detail_.used_bytes = used;
+      return decoder_.add(finish(&run_load));
     }
     const Handler fast = hot(false);
     decoder_.add(finish(fast != nullptr ? fast : &run_load));

@@ -94,6 +94,8 @@ class Decoder {
     std::uint8_t anywhere = 0;
   };
   [[nodiscard]] Deciding deciding_results() const;
+  /// The bytes of a load that are used, as a `.pragma` in front of it says.
+  [[nodiscard]] std::uint32_t used_bytes() const noexcept { return used_bytes_; }
   [[nodiscard]] std::uint32_t new_memory_counter() { return image_.memory_counter_count++; }
 
  private:
@@ -101,16 +103,22 @@ class Decoder {
   void lane_step();
   void warp_step();     // decode_control.cpp
   void control_step();  // decode_control.cpp
-  /// decode_track.cpp: a step in front of an instruction that names possibly undefined registers.
-  void track_step();
-  /// Frame offset of the mask of lanes in which a register is defined; kNoIndex if it always is.
-  [[nodiscard]] std::uint32_t defined_mask(ptx::Register reg);
+  // decode_track.cpp: steps in front of instructions that name possibly undefined registers.
+  void track_step();                        ///< of what lane_step() does not decode
+  void track_lane(const LaneDetail& lane);  ///< of what it does
+  void track_stored(TrackDetail& detail);
+  void add_track(TrackDetail&& detail, bool guard_first);
+  [[nodiscard]] Slot shadow_of(const Slot& slot) const;
+  [[nodiscard]] TrackDetail::Value tracked(const Slot& slot) const;
+  [[nodiscard]] Slot guard_shadow();
+  [[nodiscard]] std::vector<Slot> components(ptx::Register reg, std::uint8_t component);
   void barrier_step(ControlDetail& detail);
   void call_step(ControlDetail& detail);
   void begin_segment();
   void end_segment(ControlDetail&& detail);
   void resolve_labels();
   void order_segments();
+  void mark_followers();
   [[nodiscard]] std::uint32_t grow_frame(unsigned bytes);
   [[nodiscard]] Slot frame_value(FrameValue::Kind kind, std::uint64_t value, std::uint8_t component,
                                  unsigned bits);
@@ -129,11 +137,12 @@ class Decoder {
   std::vector<std::uint32_t> local_offset_;  ///< by function variable (.local, .param)
   std::vector<std::uint32_t> segment_of_label_;
   bool open_ = false;  ///< a segment has begun
+  std::uint32_t used_bytes_ = 0xffffffffu;
   analysis::Cfg cfg_;
   analysis::RegisterIndex register_index_;
   analysis::RegisterSet undefined_;  ///< that may be, see analysis::maybe_undefined
   DecidingRegisters deciding_;
-  std::vector<std::uint32_t> defined_masks_;   ///< by number in register_index_
+  std::map<std::uint32_t, std::uint32_t> shadows_;  ///< frame offset -> bytes, the shadow behind
   std::vector<std::uint32_t> segment_blocks_;  ///< position of each segment's block in the order
 };
 

@@ -83,7 +83,9 @@ struct Warp {
   std::uint32_t lanes = 0;                  ///< that exist (the last warp may be partial)
   std::uint32_t exited = 0;                 ///< that have left the kernel
   std::uint32_t exit_statement = kNoIndex;  ///< where the last of them did
-  std::uint32_t first_thread = 0;           ///< 32 * index
+  /// Lanes that have run a Segment::follows_barrier since the warp last reconverged.
+  std::uint32_t passed_barrier = 0;
+  std::uint32_t first_thread = 0;  ///< 32 * index
   std::uint64_t instructions = 0;
   std::uint64_t seen_instructions = 0;  ///< when the scheduler last asked
   /// The last wait for an mbarrier that was in vain, and how many there have been one behind the
@@ -147,6 +149,7 @@ struct Cta {
   std::vector<Warp> warps;
   std::byte* shared = nullptr;  ///< static, then dynamic
   std::uint32_t shared_bytes = 0;
+  std::uint32_t shared_slack = 0;           ///< bytes after it, of no variable
   std::uint64_t* shared_written = nullptr;  ///< a bit for each byte
   std::byte* local = nullptr;               ///< thread by thread, local_stride bytes each
   std::uint32_t local_stride = 0;

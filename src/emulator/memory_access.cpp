@@ -42,6 +42,21 @@ void check_alignment(Part& part, ptx::Space space) {
   });
 }
 
+/// A load of which only some bytes count: each run of them is an access of its own.
+void watch_used(const Part& part, Races& races, const RaceAccess& whole) {
+  for (std::uint64_t left = part.request.used; left != 0;) {
+    const auto first = static_cast<unsigned>(std::countr_zero(left));
+    const auto count = static_cast<unsigned>(std::countr_one(left >> first));
+    left &= ~(low_mask(count) << first);
+    std::array<std::uint64_t, 32> addresses = part.address;
+    for (std::uint64_t& address : addresses) address += first;
+    RaceAccess run = whole;
+    run.addresses = addresses.data();
+    run.bytes = static_cast<std::uint8_t>(count);
+    races.access(part.context, part.step.statement, run);
+  }
+}
+
 /// `others`: what watches the other memory, and has to know what this access synchronises.
 void hook_races(Part& part, Races* races, Races* others = nullptr, const Cta* owner = nullptr) {
   const bool strong =
@@ -60,7 +75,11 @@ void hook_races(Part& part, Races* races, Races* others = nullptr, const Cta* ow
   access.value_stride = part.request.value_stride;
   access.ticket = part.request.ticket;
   access.owner = owner;
-  if (races != nullptr) races->access(part.context, part.step.statement, access);
+  if (races != nullptr && part.request.used == 0) {
+    races->access(part.context, part.step.statement, access);
+  } else if (races != nullptr) {
+    watch_used(part, *races, access);
+  }
   if (others != nullptr) others->synchronise(part.context, part.step.statement, access);
 }
 
@@ -73,6 +92,15 @@ void count(Part& part, ptx::Space space) {
 /// Whether bytes that matter were never written; `deciding` as in MemoryDetail.
 bool lacks_bytes(const std::uint64_t* words, std::uint64_t first, const AccessRequest& request,
                  const MemoryDetail& detail, std::uint8_t deciding) noexcept {
+  if (request.used != 0) {
+    const std::uint64_t missing =
+        request.used & ~written_mask(words, first, request.bytes) & low_mask(request.bytes);
+    for (unsigned i = 0; i < detail.elements; ++i) {
+      const std::uint64_t own = missing >> (i * detail.element_bytes);
+      if ((deciding >> i & 1) != 0 && (own & low_mask(detail.element_bytes)) != 0) return true;
+    }
+    return false;
+  }
   if (all_written(words, first, request.bytes)) return false;
   if (deciding == 0xff || detail.elements == 1) return deciding != 0;
   for (unsigned i = 0; i < detail.elements; ++i) {
@@ -80,6 +108,17 @@ bool lacks_bytes(const std::uint64_t* words, std::uint64_t first, const AccessRe
     if (!all_written(words, first + i * detail.element_bytes, detail.element_bytes)) return true;
   }
   return false;
+}
+
+/// Lanes that have missed, but reach memory of no allocation; no other rule watches it.
+template <class Host>
+void reach_slack(Part& part, ptx::Space space, std::uint32_t lanes, Host&& host) {
+  const std::uint32_t own = part.mask;
+  part.mask = lanes;
+  check_alignment(part, space);
+  for_each_lane(part.mask, [&](unsigned lane) { part.out.host[lane] = host(lane); });
+  part.out.mask |= part.mask;
+  part.mask = own;
 }
 
 void reach_global(Part& part, ptx::Space space) {
@@ -92,6 +131,15 @@ void reach_global(Part& part, ptx::Space space) {
       part.detail.counter == kNoIndex ? nullptr : view.counters + part.detail.counter;
   LastAllocation& last = counters != nullptr ? counters->last : local;
   if (last.generation != memory.generation()) last = {};
+  std::uint32_t slack = 0;
+  const auto missed = [&](unsigned lane) {
+    if (report_bounds(
+            {context, part.step, part.detail, request, space, lane, part.address[lane]}) &&
+        context.grid->options.mapped_pages) {
+      slack |= 1u << lane;
+    }
+    part.mask &= ~(1u << lane);
+  };
   for_each_lane(part.mask, [&](unsigned lane) {
     const std::uint64_t address = part.address[lane];
     const auto fault = [&](auto&& report) {
@@ -101,14 +149,19 @@ void reach_global(Part& part, ptx::Space space) {
     if (address - last.start >= last.bytes) {
       const std::uint64_t generation = memory.generation();
       const Allocation* const found = memory.find(address);
-      if (found == nullptr || found->freed) return fault(report_bounds);
+      if (found == nullptr || found->freed) return missed(lane);
       last = {found->start, found->bytes, generation,
               !found->read_only && found->kind != AllocationKind::Constant};
     }
-    if (request.bytes > last.bytes - (address - last.start)) return fault(report_bounds);
+    if (request.needed() > last.bytes - (address - last.start)) return missed(lane);
     if (request.writes && !last.writable) return fault(report_readonly);
   });
   check_alignment(part, space);
+  if (slack != 0) {
+    reach_slack(part, space, slack, [&](unsigned lane) {
+      return memory.slack(part.address[lane], request.bytes, request.writes && request.mark);
+    });
+  }
   const bool check_written = view.check_written && request.reads && request.check_written;
   for_each_lane(part.mask, [&](unsigned lane) {
     const std::uint64_t offset = part.address[lane] - kGlobalBase;
@@ -127,18 +180,23 @@ void reach_global(Part& part, ptx::Space space) {
   count(part, ptx::Space::Global);
 }
 
-/// Bounds of memory that begins at offset 0.
-void check_offsets(Part& part, ptx::Space space, std::uint64_t size) {
+/// Bounds of memory that begins at offset 0. Returns the lanes that have missed it by so little
+/// that a GPU has memory there.
+std::uint32_t check_offsets(Part& part, ptx::Space space, std::uint64_t size) {
+  std::uint32_t mapped = 0;
   const std::uint64_t window = window_start(space);
   for_each_lane(part.mask, [&](unsigned lane) {
     std::uint64_t& address = part.address[lane];
     // Code from real compilers mixes both: cvta.to.shared takes the window off, but a generic
     // address truncated or not reaches ld.shared as well.
     if (in_window(address, window)) address -= window;
-    if (address < size && part.request.bytes <= size - address) return;
-    report_bounds({part.context, part.step, part.detail, part.request, space, lane, address});
+    if (address < size && part.request.needed() <= size - address) return;
+    if (report_bounds({part.context, part.step, part.detail, part.request, space, lane, address})) {
+      mapped |= 1u << lane;
+    }
     part.mask &= ~(1u << lane);
   });
+  return part.context.grid->options.mapped_pages ? mapped : 0;
 }
 
 /// The addresses of `part.mask` are offsets in the shared memory of one block of the cluster.
@@ -179,7 +237,8 @@ void reach_peers(Part& part) {
     if (!part.detail.cluster) return report_not_own(fault);
     if (has_left(*owner)) return report_exited(fault);
     if (address >= owner->shared_bytes || part.request.bytes > owner->shared_bytes - address) {
-      return report_bounds(fault);
+      static_cast<void>(report_bounds(fault));
+      return;
     }
     if (context.worker->memory.check_aligned && address % part.request.alignment != 0) {
       return report_misaligned(fault);
@@ -214,8 +273,12 @@ void reach_shared(Part& part) {
     reach_peers(part);
     if (part.mask == 0) return;
   }
-  check_offsets(part, ptx::Space::Shared, cta.shared_bytes);
+  const std::uint32_t slack = check_offsets(part, ptx::Space::Shared, cta.shared_bytes);
   check_alignment(part, ptx::Space::Shared);
+  if (slack != 0) {
+    reach_slack(part, ptx::Space::Shared, slack,
+                [&](unsigned lane) { return cta.shared + part.address[lane]; });
+  }
   reach_block(part, cta);
   count(part, ptx::Space::Shared);
 }
@@ -225,7 +288,7 @@ void reach_local(Part& part) {
   Cta& cta = *context.cta;
   const AccessRequest& request = part.request;
   const std::uint64_t stride = cta.local_stride;
-  check_offsets(part, ptx::Space::Local, local_end(context));
+  static_cast<void>(check_offsets(part, ptx::Space::Local, local_end(context)));
   check_alignment(part, ptx::Space::Local);
   const bool check_written = context.worker->memory.check_written && request.reads &&
                              request.check_written && !part.detail.is_param;
@@ -246,7 +309,7 @@ void reach_local(Part& part) {
 void reach_param(Part& part) {
   Context& context = part.context;
   const std::vector<std::byte>& block = context.grid->parameters;
-  check_offsets(part, ptx::Space::Param, block.size());
+  static_cast<void>(check_offsets(part, ptx::Space::Param, block.size()));
   if (part.request.writes) {
     for_each_lane(part.mask, [&](unsigned lane) {
       report_readonly({context, part.step, part.detail, part.request, ptx::Space::Param, lane,

@@ -32,6 +32,12 @@ struct AccessRequest {
   bool count = true;         ///< sectors and wavefronts
   bool mark = true;          ///< writes: the bytes are written now (cp.async: later)
   bool check_written = true;
+  /// Loads: the bytes that matter, where not all do (MemoryDetail::used_bytes); 0: all.
+  std::uint32_t used = 0;
+  /// Bytes up to the last one that matters.
+  [[nodiscard]] unsigned needed() const noexcept {
+    return used == 0 ? bytes : static_cast<unsigned>(std::bit_width(used));
+  }
 };
 
 /// Where the lanes of an access found memory.

@@ -74,7 +74,7 @@ struct End {
     const Fault fault{context, step, detail, asked, ptx::Space::Global, lane, address};
     const Allocation* const found = context.grid->space->find(address);
     if (found == nullptr || found->freed || bytes > found->bytes - (address - found->start)) {
-      report_bounds(fault);
+      static_cast<void>(report_bounds(fault));
       return false;
     }
     if (writes && (found->read_only || found->kind == AllocationKind::Constant)) {
@@ -92,7 +92,7 @@ struct End {
     const Cta* const other = owner != context.cta ? owner : nullptr;
     const Fault fault{context, step, detail, asked, ptx::Space::Shared, lane, address, other};
     if (!found || address > owner->shared_bytes || bytes > owner->shared_bytes - address) {
-      report_bounds(fault);
+      static_cast<void>(report_bounds(fault));
       return false;
     }
     if (other != nullptr && !cluster) {

@@ -4,6 +4,7 @@
 #include "emulator/address_space.hpp"
 #include "emulator/report.hpp"
 #include "emulator/written_bits.hpp"
+#include "ptx/occupancy.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -149,10 +150,46 @@ std::uint64_t size_of(const Fault& fault) {
   }
 }
 
+/// What was missed, as a cause: no address and no size in it.
+std::string subject_of(const Fault& fault) {
+  if (fault.space == ptx::Space::Shared) {
+    for (const auto& variable : fault.context.grid->kernel_image->shared_variables) {
+      if (fault.address - variable.offset < variable.bytes) {
+        return "shared variable '" + variable.name + "'";
+      }
+    }
+  }
+  if (window_start(fault.space) != 0) return std::string(space_text(fault.space));
+  const Allocation* const near = fault.context.grid->space->nearest(fault.address, kNear);
+  if (near == nullptr) return std::string(space_text(fault.space));
+  return near->name.empty() ? "the allocation at " + hex(near->start) : near->name;
+}
+
 template <class Text>
-void report(const Fault& fault, Rule rule, Text&& text) {
-  fault.context.grid->reporter->report(fault.context, fault.step.statement, rule, fault.lane,
-                                       std::forward<Text>(text));
+void report(const Fault& fault, Rule rule, Text&& text, bool mapped = false) {
+  fault.context.grid->reporter->report_access(fault.context, fault.step.statement, rule, fault.lane,
+                                              mapped, [&] {
+                                                FindingText made = text();
+                                                made.subject = subject_of(fault);
+                                                return made;
+                                              });
+}
+
+/// Bytes of shared memory that a block has with what rounds it up to the unit of the GPU.
+std::uint64_t shared_with_slack(const Fault& fault) {
+  const std::uint64_t unit = ptx::shared_unit(fault.context.grid->space->gpu());
+  return (size_of(fault) + unit - 1) / unit * unit;
+}
+
+/// Outside of what a kernel may touch, but where a GPU has memory.
+bool is_mapped(const Fault& fault) {
+  const std::uint64_t bytes = fault.request.bytes;
+  if (fault.space == ptx::Space::Shared) {
+    const std::uint64_t end = shared_with_slack(fault);
+    return fault.address < end && bytes <= end - fault.address;
+  }
+  if (window_start(fault.space) != 0) return false;
+  return fault.context.grid->space->mapped(fault.address, bytes, fault.request.writes);
 }
 
 /// "byte 16 of argument 2 'y' (4096 bytes)" and the like, or empty.
@@ -174,12 +211,14 @@ std::string place(const Fault& fault) {
 
 }  // namespace
 
-void report_bounds(const Fault& fault) {
+bool report_bounds(const Fault& fault) {
+  const bool mapped = is_mapped(fault);
   if (window_start(fault.space) != 0) {
     const std::uint64_t size = size_of(fault);
     if (fault.address < size || fault.address - size < kNear) {
-      report(fault, Rule::OutOfBounds, [&] { return missed_offset(fault, size); });
-      return;
+      report(
+          fault, Rule::OutOfBounds, [&] { return missed_offset(fault, size); }, mapped);
+      return mapped;
     }
     report(fault, Rule::InvalidAddress, [&] {
       FindingText text;
@@ -193,14 +232,17 @@ void report_bounds(const Fault& fault) {
       add_symbol(fault, text);
       return text;
     });
-    return;
+    return mapped;
   }
   const Allocation* const near = fault.context.grid->space->nearest(fault.address, kNear);
   if (near == nullptr) {
-    report(fault, Rule::InvalidAddress, [&] { return invalid(fault); });
+    report(
+        fault, Rule::InvalidAddress, [&] { return invalid(fault); }, mapped);
   } else {
-    report(fault, Rule::OutOfBounds, [&] { return missed(fault, *near); });
+    report(
+        fault, Rule::OutOfBounds, [&] { return missed(fault, *near); }, mapped);
   }
+  return mapped;
 }
 
 void report_misaligned(const Fault& fault) {

@@ -19,8 +19,9 @@ struct Fault {
   const Cta* owner = nullptr;  ///< of shared memory, where it is another block of the cluster
 };
 
-/// Rule out-of-bounds if an allocation is near or was freed, else invalid-address.
-void report_bounds(const Fault& fault);
+/// Rule out-of-bounds if an allocation is near or was freed, else invalid-address. True if the
+/// bytes are of no allocation but mapped on a GPU (RunFinding::mapped).
+bool report_bounds(const Fault& fault);
 void report_misaligned(const Fault& fault);
 void report_readonly(const Fault& fault);
 void report_unwritten(const Fault& fault);

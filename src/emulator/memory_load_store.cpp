@@ -10,6 +10,14 @@ namespace {
 
 constexpr std::byte kZeros[16] = {};
 
+/// The bytes that count; the others may lie where nothing is, and are 0.
+void load_used(std::byte* to, const std::byte* from, const AccessRequest& request) {
+  for (unsigned i = 0; i < request.bytes; ++i) {
+    to[i] = std::byte{0};
+    if ((request.used >> i & 1u) != 0) load_bytes(to + i, from + i, 1);
+  }
+}
+
 }  // namespace
 
 void run_load(Context& context, const Step& step) {
@@ -25,12 +33,17 @@ void run_load(Context& context, const Step& step) {
   request.bytes = request.alignment = unsigned{detail.element_bytes} * detail.elements;
   request.reads = true;
   request.kind = RaceAccess::Kind::Read;
+  request.used = detail.used_bytes;
   Reach found;
   reach(context, step, detail, request, found);
   for_each_lane(mask, [&](unsigned lane) {
     const bool reached = (found.mask >> lane & 1u) != 0;
     std::byte data[kMostLaneBytes];
-    if (reached) load_bytes(data, found.host[lane], request.bytes);
+    if (reached && request.used != 0) {
+      load_used(data, found.host[lane], request);
+    } else if (reached) {
+      load_bytes(data, found.host[lane], request.bytes);
+    }
     for (std::size_t i = 0; i < detail.data.size(); ++i) {
       set_element(context, detail.data[i], lane, reached ? data + i * detail.element_bytes : kZeros,
                   detail.element_bytes);

@@ -5,6 +5,10 @@
 #include <array>
 #include <cstdio>
 #include <map>
+#include <tuple>
+
+#include "emulator/counting.hpp"
+#include "ptxgen/ptx/source_map.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -80,6 +84,54 @@ void append_right(std::string& text, std::string_view cell, std::size_t width) {
   text += cell;
 }
 
+/// The columns in front of a line, as wide as their widest cell.
+class Margin {
+ public:
+  Margin() {
+    for (std::size_t i = 0; i < kColumns.size(); ++i) widths_[i] = kColumns[i].least;
+  }
+  void widen(const Row& row) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths_[i] = std::max(widths_[i], row[i].size());
+  }
+  [[nodiscard]] std::size_t width() const {
+    std::size_t sum = 2 * (kColumns.size() - 1);
+    for (const std::size_t width : widths_) sum += width;
+    return sum;
+  }
+  void append_head(std::string& text, std::string_view what) const {
+    Row head;
+    for (std::size_t i = 0; i < kColumns.size(); ++i) head[i] = kColumns[i].head;
+    append(text, head);
+    text += " | ";
+    text += what;
+    text += '\n';
+    text.append(width(), '-');
+    text += "-+-";
+    text.append(what.size(), '-');
+    text += '\n';
+  }
+  void append(std::string& text, const Row& row) const {
+    for (std::size_t i = 0; i < kColumns.size(); ++i) {
+      if (i != 0) text += "  ";
+      append_right(text, row[i], widths_[i]);
+    }
+  }
+
+ private:
+  std::array<std::size_t, kColumns.size()> widths_{};
+};
+
+LineSum sum_of(const SourceCounters& line) {
+  LineSum sum;
+  sum.executions = line.executions;
+  sum.lanes = line.thread_executions;
+  sum.divergent = line.divergent;
+  sum.branch = line.divergent != 0;
+  sum.memory = line.memory;
+  sum.shared = line.shared;
+  return sum;
+}
+
 std::string percent(double share) { return one_decimal(100.0 * share) + " %"; }
 
 void append_line(std::string& text, std::string_view name, std::string_view value) {
@@ -107,26 +159,12 @@ std::string described(const SharedCounters& group) {
 
 std::string annotate(std::string_view ptx, const Counters& counters) {
   std::map<std::uint32_t, Row> rows;
-  std::array<std::size_t, kColumns.size()> widths{};
-  for (std::size_t i = 0; i < kColumns.size(); ++i) widths[i] = kColumns[i].least;
+  Margin margin;
   for (const auto& [line, sum] : sums_of(counters)) {
-    const Row& row = rows.emplace(line, row_of(sum)).first->second;
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    margin.widen(rows.emplace(line, row_of(sum)).first->second);
   }
-  std::size_t margin = 2 * (kColumns.size() - 1);
-  for (const std::size_t width : widths) margin += width;
-
   std::string text;
-  const auto append_row = [&](const auto& cell_of) {
-    for (std::size_t i = 0; i < kColumns.size(); ++i) {
-      if (i != 0) text += "  ";
-      append_right(text, cell_of(i), widths[i]);
-    }
-  };
-  append_row([](std::size_t i) { return kColumns[i].head; });
-  text += " | PTX\n";
-  text.append(margin, '-');
-  text += "-+----\n";
+  margin.append_head(text, "PTX");
   std::uint32_t number = 0;
   while (!ptx.empty()) {
     ++number;
@@ -135,9 +173,9 @@ std::string annotate(std::string_view ptx, const Counters& counters) {
     ptx.remove_prefix(end == std::string_view::npos ? ptx.size() : end + 1);
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (const auto row = rows.find(number); row != rows.end()) {
-      append_row([&](std::size_t i) { return std::string_view(row->second[i]); });
+      margin.append(text, row->second);
     } else {
-      text.append(margin, ' ');
+      text.append(margin.width(), ' ');
     }
     text += " |";
     if (!line.empty()) text += " ";
@@ -190,6 +228,55 @@ std::string to_text(const Counters& counters) {
   };
   peer("loads from the cluster", counters.peer_load);
   peer("stores to the cluster", counters.peer_store);
+  return text;
+}
+
+std::vector<SourceCounters> by_source(const Counters& counters, const ptx::Module& module) {
+  using Place = std::pair<std::string, std::uint32_t>;
+  std::map<std::string_view, std::map<std::uint32_t, Place>> functions;  // PTX line -> source
+  for (const ptx::Function& function : module.functions) {
+    if (function.declaration) continue;
+    const ptx::SourceMap map(module, function);
+    std::map<std::uint32_t, Place>& places = functions[module.text(function.name)];
+    for (std::size_t i = 0; i < function.body.size(); ++i) {
+      if (function.body[i].kind != ptx::StatementKind::Instruction) continue;
+      SourcePosition position = map.position(i);
+      places.try_emplace(function.body[i].line, std::move(position.file), position.line);
+    }
+  }
+  std::map<Place, SourceCounters> sums;
+  for (const LineCounters& line : counters.lines) {
+    const Place& place = functions[line.function][line.line];
+    SourceCounters& sum = sums[place];
+    sum.file = place.first;
+    sum.line = place.second;
+    ++sum.instructions;
+    sum.executions += line.executions;
+    sum.thread_executions += line.thread_executions;
+    sum.predicated_on += line.predicated_on;
+    sum.divergent += line.divergent;
+    add(sum.memory, line.memory);
+    add(sum.shared, line.shared);
+    add(sum.bulk, line.bulk);
+    add(sum.peer, line.peer);
+  }
+  std::vector<SourceCounters> all;
+  for (auto& [place, sum] : sums) all.push_back(std::move(sum));
+  return all;
+}
+
+std::string to_text(std::span<const SourceCounters> lines) {
+  if (lines.empty()) return {};
+  Margin margin;
+  for (const SourceCounters& line : lines) margin.widen(row_of(sum_of(line)));
+  std::string text;
+  margin.append_head(text, "source line");
+  for (const SourceCounters& line : lines) {
+    margin.append(text, row_of(sum_of(line)));
+    text += " | ";
+    text += line.line == 0 ? "(no source line)" : line.file + ":" + std::to_string(line.line);
+    text += '\n';
+  }
   return text;
 }
 

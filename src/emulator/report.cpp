@@ -5,6 +5,8 @@
 #include <bit>
 #include <charconv>
 
+#include "ptxgen/ptx/source_map.hpp"
+
 namespace ptxgen::inline v0::emulator {
 namespace {
 
@@ -15,18 +17,14 @@ Dim3 block_position(const Dim3& grid, std::uint64_t linear) {
           static_cast<std::uint32_t>(linear / plane)};
 }
 
-/// The `.loc` in force at a statement: the last one before it in the text.
-void find_source(const ptx::Module& module, const ptx::Function& function,
-                 const ptx::Instruction& statement, Finding& finding) {
-  for (const ptx::Instruction* at = &statement; at >= function.body.data(); --at) {
-    if (at->kind != ptx::StatementKind::Location) continue;
-    const auto operands = function.operands_of(*at);
-    for (const ptx::SourceFile& file : module.files) {
-      if (file.number == operands[0].value) finding.source_file = module.text(file.path);
-    }
-    finding.source_line = static_cast<std::uint32_t>(operands[1].value);
-    return;
-  }
+/// ", source a.cu:7" of the other party, or empty.
+std::string source_of(const Finding& finding) {
+  const SourcePosition& source = finding.other_source;
+  return source.known() ? ", source " + source.file + ":" + std::to_string(source.line) : "";
+}
+
+std::size_t statement_index(const Image::Place& place) {
+  return static_cast<std::size_t>(place.statement - place.function->body.data());
 }
 
 }  // namespace
@@ -71,10 +69,10 @@ RunFinding* Reporter::open_launch(std::uint64_t order, Rule rule) {
 }
 
 RunFinding* Reporter::open(const Context& context, std::uint32_t statement, Rule rule,
-                           unsigned lane, const OtherParty& other) {
+                           unsigned lane, const OtherParty& other, bool mapped) {
   const std::uint64_t order = context.cta->order;
   if (stopped(order)) return nullptr;
-  const auto [at, is_new] = entries_.try_emplace(Key{rule, statement, other.statement});
+  const auto [at, is_new] = entries_.try_emplace(Key{rule, statement, other.statement, mapped});
   Entry& entry = at->second;
   ++entry.counts[order];
   if (!is_new && order >= entry.order) return nullptr;
@@ -87,7 +85,7 @@ RunFinding* Reporter::open(const Context& context, std::uint32_t statement, Rule
     if (made.finding.line < image_.sites_by_line.size()) {
       made.finding.cpp = image_.sites_by_line[made.finding.line];
     }
-    find_source(image_.module, *place.function, *place.statement, made.finding);
+    ptx::SourceMap(image_.module, *place.function).fill(made.finding, statement_index(place));
   }
   const Dim3& block = context.grid->block;
   made.block = context.cta->id;
@@ -98,6 +96,12 @@ RunFinding* Reporter::open(const Context& context, std::uint32_t statement, Rule
     made.other.line = image_.line(other.statement);
     made.other.block = block_position(context.grid->grid, other.cta);
     made.other.thread = thread_position(block, other.thread);
+    made.finding.other_line = made.other.line;
+    const Image::Place there = image_.place(other.statement);
+    if (there.statement != nullptr) {
+      made.finding.other_source =
+          ptx::SourceMap(image_.module, *there.function).position(statement_index(there));
+    }
   }
   return &made;
 }
@@ -105,6 +109,8 @@ RunFinding* Reporter::open(const Context& context, std::uint32_t statement, Rule
 void Reporter::fill(RunFinding& finding, FindingText&& text) {
   finding.finding.message = std::move(text.message);
   finding.finding.details = std::move(text.details);
+  finding.finding.subject = std::move(text.subject);
+  if (text.severity) finding.finding.severity = *text.severity;
 }
 
 bool Reporter::suppressed(const RunFinding& finding) const {
@@ -144,7 +150,7 @@ std::string to_text(const RunFinding& finding) {
   if (finding.has_other) {
     details.push_back("the other: thread " + to_text(finding.other.thread) + " of block " +
                       to_text(finding.other.block) + ", line " +
-                      std::to_string(finding.other.line));
+                      std::to_string(finding.other.line) + source_of(finding.finding));
   }
   if (finding.count > 1) {
     details.push_back("found " + std::to_string(finding.count) + " times; this is the first");

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -29,6 +30,8 @@ struct OtherParty {
 struct FindingText {
   std::string message;
   std::vector<std::string> details;
+  std::string subject = {};               ///< Finding::subject
+  std::optional<Severity> severity = {};  ///< where it is not the rule's
 };
 
 /// Collects findings of all workers. Equal ones (rule, statement, other statement) are one finding
@@ -56,6 +59,18 @@ class Reporter {
               Text&& text) {
     report(context, statement, rule, lane, OtherParty{}, std::forward<Text>(text));
   }
+  /// An access outside of allocations, `mapped` as in RunFinding; those that are and those that are
+  /// not are findings of their own.
+  template <class Text>
+  void report_access(const Context& context, std::uint32_t statement, Rule rule, unsigned lane,
+                     bool mapped, Text&& text) {
+    if (!watches(rule)) return;
+    const std::lock_guard lock(mutex_);
+    if (RunFinding* slot = open(context, statement, rule, lane, OtherParty{}, mapped)) {
+      slot->mapped = mapped;
+      fill(*slot, std::forward<Text>(text)());
+    }
+  }
 
   /// Reports for the launch as a whole, once the block that is `order` in the launch order has
   /// ended. Thread-safe.
@@ -81,7 +96,7 @@ class Reporter {
   [[nodiscard]] std::vector<RunFinding> take();
 
  private:
-  using Key = std::tuple<Rule, std::uint32_t, std::uint32_t>;  ///< with both statements
+  using Key = std::tuple<Rule, std::uint32_t, std::uint32_t, bool>;  ///< both statements, mapped
   struct Entry {
     RunFinding finding;
     std::uint64_t order = 0;                        ///< of the block that is described
@@ -89,7 +104,7 @@ class Reporter {
   };
   /// Counts; returns the finding to be described, or nullptr. The lock is held.
   RunFinding* open(const Context& context, std::uint32_t statement, Rule rule, unsigned lane,
-                   const OtherParty& other);
+                   const OtherParty& other, bool mapped = false);
   RunFinding* open_launch(std::uint64_t order, Rule rule);
   [[nodiscard]] RunFinding described(Rule rule) const;
   static void fill(RunFinding& finding, FindingText&& text);

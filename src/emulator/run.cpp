@@ -396,8 +396,10 @@ class LaunchRun {
                            ? grid_.reserved_shared_start + grid_.reserved_shared_bytes
                            : grid_.kernel_image->static_shared_bytes + grid_.dynamic_shared_bytes;
     cta.local_stride = grid_.local_stride;
-    // 64 bytes more, so that a vector may be read whole at the end.
-    place->shared = zeroed<std::byte>(cta.shared_bytes + 64);
+    // 64 bytes more, so that a vector may be read whole at the end, and what a GPU has behind it
+    // (Options::mapped_pages).
+    cta.shared_slack = static_cast<std::uint32_t>(ptx::shared_unit(grid_.space->gpu()));
+    place->shared = zeroed<std::byte>(cta.shared_bytes + cta.shared_slack + 64);
     place->shared_written = zeroed<std::uint64_t>(cta.shared_bytes / 64 + 2);
     place->local = zeroed<std::byte>(std::size_t{cta.threads} * cta.local_stride + 64);
     place->local_written =
@@ -447,7 +449,7 @@ class LaunchRun {
     cta.barriers = {};
     cta.turn = 0;
     if (cta.shared_bytes != 0) {
-      std::memset(cta.shared, 0, cta.shared_bytes);
+      std::memset(cta.shared, 0, cta.shared_bytes + cta.shared_slack);
       std::memset(cta.shared_written, 0, (cta.shared_bytes / 64 + 1) * sizeof(std::uint64_t));
       if (grid_.reserved_shared_bytes != 0) {
         // The driver hands it over zeroed.

@@ -66,6 +66,7 @@ std::size_t merge(Warp& warp, std::size_t index) {
 
 /// Parts lanes from a split: they get one of their own, at `segment`.
 void part(Warp& warp, std::size_t index, std::uint32_t lanes, std::uint32_t segment) {
+  if (warp.splits.size() == 1) warp.passed_barrier = 0;
   Split other = warp.splits[index];
   other.mask = lanes;
   other.segment = segment;
@@ -74,6 +75,13 @@ void part(Warp& warp, std::size_t index, std::uint32_t lanes, std::uint32_t segm
   other.forced = false;
   warp.splits[index].mask &= ~lanes;
   warp.splits.push_back(other);
+}
+
+/// Runs the steps of a segment; returns its last one, the control step. A function of its own, so
+/// that its loop keeps its registers whatever stands around it.
+__attribute__((noinline)) const Step* run_steps(Context& context, const Step* step) {
+  for (; step->run != nullptr; ++step) step->run(context, *step);
+  return step;
 }
 
 /// What the run loop does after a control step.
@@ -117,6 +125,7 @@ class Runner {
       if (warp_.splits.size() > 1) {
         index_ = merge(warp_, index_);
         if (pick(warp_) != index_) return Next::Reselect;
+        if (warp_.splits.size() > 1) note_follower(warp_, split());
       }
       Split& current = split();
       const Code& code = *current.frame->code;
@@ -133,8 +142,7 @@ class Runner {
       }
       if (segment.polls) current.polled = true;
       warp_.instructions += segment.instructions;
-      const Step* step = code.steps.data() + segment.first;
-      for (; step->run != nullptr; ++step) step->run(context, *step);
+      const Step* const step = run_steps(context, code.steps.data() + segment.first);
       if (warp_.instructions > budget) return over_budget(context, *step);
       if (warp_.cta->killed) return Next::Stop;
       const Next next = control(context, *step, segment);
@@ -449,6 +457,7 @@ void start_warp(Warp& warp) {
   warp.splits.clear();
   warp.exited = 0;
   warp.exit_statement = kNoIndex;
+  warp.passed_barrier = 0;
   warp.instructions = 0;
   warp.seen_instructions = ~std::uint64_t{0};  // not what the block before left
   warp.vain = {};

@@ -31,6 +31,8 @@ void kill(Cta& cta);
 
 /// The split has come to a barrier with all its lanes. It waits, or goes on to the next segment.
 void reach_barrier(Warp& warp, std::size_t split);
+/// A split of a diverged warp runs its segment: see Warp::passed_barrier.
+void note_follower(Warp& warp, const Split& split);
 /// Looks again at barriers that wait for all threads, after lanes have left the kernel.
 void recheck_barriers(Cta& cta);
 /// No warp of the block can go on: lets somebody go on who waits for lanes that never come, and

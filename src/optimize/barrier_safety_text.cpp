@@ -3,6 +3,7 @@
 
 #include "optimize/barrier_safety.hpp"
 #include "ptxgen/ptx/printer.hpp"
+#include "ptxgen/ptx/source_map.hpp"
 
 namespace ptxgen::inline v0::optimize::barriers {
 
@@ -200,16 +201,7 @@ Finding start(const Subject& s, std::uint32_t barrier, Severity severity) {
   finding.line = statement.line;
   finding.kernel = s.module.text(s.function.name);
   finding.cpp = s.module.site_of(statement);
-  for (std::uint32_t i = barrier; i-- > 0;) {
-    const Instruction& location = s.function.body[i];
-    if (location.kind != StatementKind::Location) continue;
-    const auto operands = s.function.operands_of(location);
-    for (const SourceFile& file : s.module.files) {
-      if (file.number == operands[0].value) finding.source_file = s.module.text(file.path);
-    }
-    finding.source_line = static_cast<std::uint32_t>(operands[1].value);
-    break;
-  }
+  SourceMap(s.module, s.function).fill(finding, barrier);
   finding.details.push_back("in: " + construct(s, barrier));
   return finding;
 }

@@ -2,6 +2,20 @@
 #include "ptxgen/ptx/finding.hpp"
 
 namespace ptxgen::inline v0 {
+namespace {
+
+// "half.hpp:20 in 'f(int)', called at a.cu:7"
+std::string to_text(const std::vector<SourcePosition>& stack) {
+  std::string text;
+  for (const SourcePosition& position : stack) {
+    if (!text.empty()) text += ", called at ";
+    text += position.file + ":" + std::to_string(position.line);
+    if (!position.function.empty()) text += " in '" + position.function + "'";
+  }
+  return text;
+}
+
+}  // namespace
 
 std::string_view to_string(Severity severity) noexcept {
   switch (severity) {
@@ -29,6 +43,7 @@ std::string to_text(const Finding& finding) {
   if (!finding.source_file.empty()) {
     text += "\n    source " + finding.source_file + ":" + std::to_string(finding.source_line);
   }
+  if (!finding.inlined.empty()) text += "\n    inlined: " + to_text(finding.inlined);
   return text;
 }
 

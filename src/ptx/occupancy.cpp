@@ -17,14 +17,14 @@ std::uint16_t architecture(const Gpu& gpu) noexcept {
   return parse_target_name(gpu.target, name) ? name.sm : std::uint16_t{0};
 }
 
-std::uint64_t shared_unit(const Gpu& gpu) noexcept { return architecture(gpu) >= 80 ? 128 : 256; }
-
 template <class T>
 constexpr T up(T value, T unit) noexcept {
   return (value + unit - 1) / unit * unit;
 }
 
 }  // namespace
+
+std::uint64_t shared_unit(const Gpu& gpu) noexcept { return architecture(gpu) >= 80 ? 128 : 256; }
 
 std::uint32_t reserved_shared(const Gpu& gpu) noexcept {
   return architecture(gpu) >= 80 ? 1024 : 0;

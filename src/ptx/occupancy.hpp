@@ -45,6 +45,8 @@ struct BlockNeeds {
 [[nodiscard]] std::uint64_t available_dynamic_shared(const Gpu& gpu, const BlockNeeds& needs,
                                                      std::uint32_t blocks) noexcept;
 
+/// Shared memory is given to blocks in units of so many bytes.
+[[nodiscard]] std::uint64_t shared_unit(const Gpu& gpu) noexcept;
 /// Bytes of shared memory in each block that the system keeps.
 [[nodiscard]] std::uint32_t reserved_shared(const Gpu& gpu) noexcept;
 

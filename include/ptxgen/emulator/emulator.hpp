@@ -152,6 +152,10 @@ struct Options {
   /// Blocks run in any order, at the same time, even where the result may depend on their order
   /// (float atomics, atomics whose result is used, relaxed, acquire and volatile accesses).
   bool parallel = false;
+  /// Accesses outside of a buffer or shared array, but inside memory that a GPU maps with it
+  /// (RunFinding::mapped), reach that memory, as on hardware; it belongs to no allocation.
+  /// Otherwise such loads give 0 and such stores do nothing. The finding is the same.
+  bool mapped_pages = false;
   std::uint32_t stack_bytes = 65536;  ///< local memory of a thread for calls
   std::uint32_t printf_bytes = 1u << 20;
   Progress progress;
@@ -170,6 +174,10 @@ struct Launch {
   std::span<const std::byte> parameters;
 };
 
+/// What a GPU maps around a buffer: cuMemGetAllocationGranularity answers 2 MiB on all GPUs since
+/// Pascal, and smaller allocations share such a page.
+inline constexpr std::uint64_t kPageBytes = std::uint64_t{1} << 21;
+
 /// A finding of a run: what, where, by whom.
 struct RunFinding {
   Rule rule{};
@@ -185,6 +193,9 @@ struct RunFinding {
   bool has_other = false;
   Other other;
   std::uint64_t count = 1;  ///< equal findings that were merged
+  /// The access lies outside of its buffer or shared array, but inside memory that a GPU maps with
+  /// it (kPageBytes, the shared memory granule): hardware does not fault.
+  bool mapped = false;
 };
 
 enum class Status : std::uint8_t {

@@ -29,12 +29,13 @@ CUresult judge(const KernelLaunch& launch, const emulator::Result& result) {
   std::string fault_text;
   for (const emulator::RunFinding& finding : result.findings) {
     std::string text = to_text(finding) + place_of(launch);
-    const CUresult code = fault_of(finding.rule);
+    const bool passes = finding.mapped && launch.options.mapped_pages;
+    const CUresult code = passes ? CUDA_SUCCESS : fault_of(finding.rule);
     if (code != CUDA_SUCCESS && fault == CUDA_SUCCESS) {
       fault = code;
       fault_text = std::move(text);
     } else {
-      log(code != CUDA_SUCCESS ? CU_LOG_LEVEL_ERROR : CU_LOG_LEVEL_WARNING, text);
+      log(code != CUDA_SUCCESS || passes ? CU_LOG_LEVEL_ERROR : CU_LOG_LEVEL_WARNING, text);
     }
   }
   if (fault == CUDA_SUCCESS && result.status == emulator::Status::Fault) {
@@ -72,6 +73,7 @@ CUresult fault_of(emulator::Rule rule) noexcept {
     case Rule::GlobalRace:
     case Rule::ScopeTooNarrow:
     case Rule::BarrierDivergence:
+    case Rule::ExitedBeforeBarrier:
     case Rule::SyncMask:
     case Rule::UnfinishedCopy:
     case Rule::Nondeterminism:
