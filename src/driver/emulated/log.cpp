@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <mutex>
+#include <unordered_set>
 
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/state.hpp"
@@ -26,6 +27,7 @@ struct Logs {
   std::condition_variable left;  ///< a callback has returned
   std::vector<Entry> callbacks;
   std::atomic<bool> to_standard_error{false};
+  std::unordered_set<std::string> written;  ///< to standard error
 };
 
 Logs& logs() {
@@ -47,6 +49,15 @@ void call(const Entry& entry, CUlogLevel level, const std::string& text) {
   logs().left.notify_all();
 }
 
+/// A program that tries the same again, with every module that it loads, has one cause.
+bool is_new(const std::string& text) {
+  constexpr std::size_t kRemembered = 1000;
+  const std::lock_guard lock(logs().mutex);
+  if (logs().written.contains(text)) return false;
+  if (logs().written.size() < kRemembered) logs().written.insert(text);
+  return true;
+}
+
 }  // namespace
 
 void log_to_standard_error(bool on) noexcept { logs().to_standard_error = on; }
@@ -59,7 +70,7 @@ void log(CUlogLevel level, const std::string& text) {
     callbacks = logs().callbacks;
     for (const Entry& entry : callbacks) ++entry->running;
   }
-  if (callbacks.empty() && logs().to_standard_error) {
+  if (callbacks.empty() && logs().to_standard_error && is_new(text)) {
     const char* const word = level == CU_LOG_LEVEL_ERROR ? "error" : "warning";
     std::fprintf(stderr, "ptxgen emulated driver: %s: %s\n", word, text.c_str());
   }

@@ -231,16 +231,6 @@ CUresult try_ptx(const ptx::Gpu& gpu, std::string_view ptx, const std::string& n
   return passed_on(options, before, result);
 }
 
-CUresult annotate(CUmodule module, ModuleNotes notes) {
-  return guarded([&] {
-    if (!living(module)) return CUDA_ERROR_INVALID_HANDLE;
-    std::optional<ModuleNotes> old(std::move(notes));
-    const std::lock_guard memory(module->context->memory_mutex);
-    std::swap(module->notes, old);
-    return CUDA_SUCCESS;
-  });
-}
-
 void unload_modules_of(CUcontext context) {
   std::unordered_set<CUmodule> modules;
   {

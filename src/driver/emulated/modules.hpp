@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,7 +43,7 @@ struct CUmod_st {
   const CUcontext context;
   emulator::Program program;
   std::vector<std::unique_ptr<CUfunc_st>> functions;
-  std::optional<emulated::ModuleNotes> notes;  ///< guarded by the context's `memory_mutex`
+  std::shared_ptr<const emulated::ModuleNotes> notes;  ///< guarded by the context's `memory_mutex`
 };
 
 namespace emulated {

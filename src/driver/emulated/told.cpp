@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <mutex>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "driver/emulated/modules.hpp"
 #include "ptxgen/ptx/printer.hpp"
@@ -119,7 +121,7 @@ std::vector<ToldFinding> told_of(const KernelLaunch& launch, const emulator::Res
   std::vector<ToldFinding> all;
   if (result.findings.empty()) return all;
   const CUmod_st& module = *launch.function->owner;
-  const ModuleNotes* const notes = module.notes ? &*module.notes : nullptr;
+  const ModuleNotes* const notes = module.notes.get();
   const Statements statements(module.program.module());
   for (const emulator::RunFinding& raw : result.findings) {
     ToldFinding& told = all.emplace_back();
@@ -139,6 +141,16 @@ std::vector<ToldFinding> told_of(const KernelLaunch& launch, const emulator::Res
     told.text = text_of(told, raw, notes, other) + place_of(launch);
   }
   return all;
+}
+
+CUresult annotate(CUmodule module, ModuleNotes notes) {
+  return guarded([&] {
+    if (!living(module)) return CUDA_ERROR_INVALID_HANDLE;
+    auto kept = std::make_shared<const ModuleNotes>(std::move(notes));
+    const std::lock_guard memory(module->context->memory_mutex);
+    module->notes.swap(kept);  // the old ones go after the lock
+    return CUDA_SUCCESS;
+  });
 }
 
 }  // namespace ptxgen::inline v0::driver::emulated
