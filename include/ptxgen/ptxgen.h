@@ -181,6 +181,9 @@ typedef struct ptxgen_device_options {
   int32_t line_info;
   /// Not 0: every kernel is compiled anew, past our cache and the driver's: for measurements.
   int32_t cold;
+  /// Not 0: errors that the emulated device finds are returned by the next call that waits
+  /// (PTXGEN_STRICT=1): PTXGEN_ERROR_LAUNCH, with the rule as code. The device stays usable.
+  int32_t strict;
 } ptxgen_device_options;
 
 enum { PTXGEN_DEVICE_CUDA = 0, PTXGEN_DEVICE_EMULATOR = 1 };
@@ -235,6 +238,65 @@ PTXGEN_API ptxgen_status ptxgen_device_poisoned(const ptxgen_device* device,
 /// Destroys the device's primary context for the whole process, whoever uses it.
 PTXGEN_API ptxgen_status ptxgen_device_reset(const char* name,
                                              const ptxgen_device_options* options) PTXGEN_NOEXCEPT;
+
+// ---- findings -----------------------------------------------------------------------------------
+
+/// What launches on the emulated device were found to do wrong: races, reads of what no thread has
+/// written, accesses out of bounds. On a GPU there are none. Each is also logged at once, errors at
+/// level error, warnings at warn.
+enum { PTXGEN_FINDING_ERROR = 0, PTXGEN_FINDING_WARNING = 1, PTXGEN_FINDING_NOTE = 2 };
+
+/// One finding of one launch. Equal findings of a launch are one, with a count.
+typedef struct ptxgen_finding {
+  size_t struct_bytes;
+  uint64_t launch;   ///< as in ptxgen_launch_record
+  uint64_t count;    ///< how often it happened in the launch
+  int32_t severity;  ///< PTXGEN_FINDING_...
+  int32_t fault;     ///< not 0: it stopped the kernel, the context is lost
+  const char* rule;  ///< a short name that does not change: "uninitialized-read"
+  const char* message;
+  const char* kernel;
+  const char* statement;  ///< of the PTX
+  const char* file;       ///< of the builder call, else of the PTX that came from a file, or empty
+  uint32_t line;          ///< in it, or 0
+  const char* text;       ///< all of it, as it is logged
+  uint32_t grid[3];       ///< of the launch
+  uint32_t block[3];
+  uint32_t block_index[3];   ///< of the first thread that did it
+  uint32_t thread_index[3];  ///< in that block
+} ptxgen_finding;
+
+/// A list of findings, as they were when it was made.
+typedef struct ptxgen_findings ptxgen_findings;
+
+/// The device's findings since they were cleared, at most the first 1,000: those of the kernels
+/// that were loaded through this handle's device.
+PTXGEN_API ptxgen_status ptxgen_findings_create(const ptxgen_device* device,
+                                                ptxgen_findings** findings) PTXGEN_NOEXCEPT;
+PTXGEN_API void ptxgen_findings_free(ptxgen_findings* findings) PTXGEN_NOEXCEPT;
+/// 0 for NULL.
+PTXGEN_API size_t ptxgen_findings_count(const ptxgen_findings* findings) PTXGEN_NOEXCEPT;
+/// The one of that index, from 0; its texts live as long as the list. PTXGEN_ERROR_USAGE
+/// ("out-of-range") beyond the last.
+PTXGEN_API ptxgen_status ptxgen_findings_get(const ptxgen_findings* findings, size_t index,
+                                             ptxgen_finding* finding) PTXGEN_NOEXCEPT;
+
+/// How many findings there were since they were cleared, those beyond the first 1,000 included.
+/// Each pointer may be NULL.
+PTXGEN_API ptxgen_status ptxgen_device_count_findings(const ptxgen_device* device, uint64_t* errors,
+                                                      uint64_t* warnings,
+                                                      uint64_t* notes) PTXGEN_NOEXCEPT;
+PTXGEN_API ptxgen_status ptxgen_device_clear_findings(ptxgen_device* device) PTXGEN_NOEXCEPT;
+
+/// Called by a thread of the device for each finding, before any call that waits for the launch
+/// returns. `finding` and its texts are valid during the call. Launches, copies and waits are
+/// refused inside.
+typedef void (*ptxgen_finding_callback)(void* user, const ptxgen_finding* finding);
+/// Replaces the callback of the device; NULL: none. It must be callable until the device's last
+/// handle is gone.
+PTXGEN_API ptxgen_status ptxgen_device_on_finding(ptxgen_device* device,
+                                                  ptxgen_finding_callback callback,
+                                                  void* user) PTXGEN_NOEXCEPT;
 
 // ---- memory -------------------------------------------------------------------------------------
 
@@ -507,6 +569,8 @@ typedef struct ptxgen_launch_record {
   ptxgen_geometry geometry;
   uint32_t launches;
   int32_t cached;  ///< the kernel was in memory already
+  /// The launch's number, for findings; the last one's of several. 0 on a GPU, and in a capture.
+  uint64_t launch;
 } ptxgen_launch_record;
 
 /// All check sizes, alignment and overlap of their arguments before anything is queued (codes

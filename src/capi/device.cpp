@@ -31,6 +31,7 @@ Settings settings_from(const ptxgen_device_options& options) {
     }
     settings.*found->value = value;
   }
+  if (options.strict != 0) settings.strict = "1";
   return settings;
 }
 

@@ -48,6 +48,7 @@ enum class Kind : std::uint32_t {
   Function,
   Plan,
   Image,
+  Findings,
 };
 [[nodiscard]] std::string_view to_string(Kind kind) noexcept;
 

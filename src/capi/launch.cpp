@@ -63,6 +63,7 @@ void write_record(ptxgen_launch_record* to, const LaunchRecord& from) {
   out.geometry = to_c(from.geometry);
   out.launches = from.launches;
   out.cached = from.cached ? 1 : 0;
+  out.launch = from.launch;
   write_struct(to, out, "record");
 }
 

@@ -11,6 +11,7 @@
 #include "ptxgen/runtime/assembler.hpp"
 #include "ptxgen/runtime/buffer.hpp"
 #include "ptxgen/runtime/device.hpp"
+#include "ptxgen/runtime/findings.hpp"
 #include "ptxgen/runtime/launcher.hpp"
 #include "ptxgen/runtime/module.hpp"
 #include "ptxgen/runtime/stream.hpp"
@@ -163,4 +164,12 @@ struct ptxgen_image : ptxgen::capi::Handle {
   std::string tool;
 
   explicit ptxgen_image(ptxgen::Assembly made);
+};
+
+struct ptxgen_findings : ptxgen::capi::Handle {
+  static constexpr auto kKind = ptxgen::capi::Kind::Findings;
+  const std::vector<ptxgen::LaunchFinding> list;
+
+  explicit ptxgen_findings(std::vector<ptxgen::LaunchFinding> found)
+      : Handle(kKind), list(std::move(found)) {}
 };

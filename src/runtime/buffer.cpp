@@ -108,6 +108,7 @@ void DeviceMemory::read(std::uint64_t at, void* to, std::uint64_t bytes,
   const auto size = static_cast<std::size_t>(bytes);
   if (stream == nullptr) {
     core.enter_and_call(Stage::Device, &Table::memcpy_to_host, to, address_ + at, size);
+    core.waited();
     return;
   }
   core.same(Stage::Device, stream->core(), "the stream");

@@ -27,6 +27,7 @@ void Context::synchronize() const {
   core_->alive(Stage::Launch);
   const Current current(*core_, Stage::Launch);
   core_->call(Stage::Launch, &Table::ctx_synchronize);
+  core_->waited();
 }
 
 Context::Memory Context::memory() const {

@@ -2,7 +2,10 @@
 #include "runtime/core.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
+
+#include "driver/emulated/notes.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -11,14 +14,79 @@ using driver::Table;
 namespace {
 /// More than any log of ours; what a host never asks for must not grow for ever.
 constexpr std::size_t kLongestDriverLog = std::size_t{4} << 20;
+
+std::uint64_t mark_of(std::thread::id thread) noexcept {
+  return std::uint64_t{1} << (std::hash<std::thread::id>{}(thread) % 64);
+}
 }  // namespace
 
-std::string ContextCore::DriverLog::take() {
+// Device names of the stand-in library end so (docs/driver.md).
+ContextCore::DriverLog::DriverLog(const Device& device)
+    : emulated(device.info().kind == DeviceKind::Emulator),
+      standin(!emulated && device.info().name.ends_with("(emulated)") ? &device.table() : nullptr),
+      findings(device.finding_store().shared_from_this()) {}
+
+void ContextCore::DriverLog::receive(driver::CUlogLevel level, std::string_view text) {
+  while (text.ends_with('\0') || text.ends_with('\n')) text.remove_suffix(1);
+  // Findings of launches come by another way, with their launch.
+  if (emulated && driver::emulated::in_report()) return;
+  driver::CUcontext context = nullptr;
+  const bool report =
+      standin != nullptr && standin->ctx_get_current(&context) == driver::CUDA_ERROR_NOT_PERMITTED;
+  report ? add_report(level, text) : add(text);
+}
+
+void ContextCore::DriverLog::add_report(driver::CUlogLevel level, std::string_view text) {
+  {
+    // Of several the last one is what a fault's error carries.
+    const std::thread::id self = std::this_thread::get_id();
+    const std::lock_guard lock(mutex);
+    std::erase_if(messages, [&](const Message& message) {
+      if (message.thread != self) return false;
+      bytes -= message.text.size();
+      return true;
+    });
+  }
+  add(text);
+  findings->told(level == driver::CU_LOG_LEVEL_ERROR ? LogLevel::Error : LogLevel::Warn, text);
+}
+
+void ContextCore::DriverLog::add(std::string_view text) {
+  const std::thread::id thread = std::this_thread::get_id();
   const std::lock_guard lock(mutex);
-  std::string taken = std::exchange(text, {});
+  if (bytes + text.size() > kLongestDriverLog) {
+    ++dropped;
+    return;
+  }
+  messages.push_back({thread, std::string(text)});
+  bytes += text.size();
+  threads |= mark_of(thread);
+}
+
+std::string ContextCore::DriverLog::take(bool all) {
+  const std::thread::id self = std::this_thread::get_id();
+  std::string taken;
+  const std::lock_guard lock(mutex);
+  std::erase_if(messages, [&](const Message& message) {
+    if (!all && message.thread != self) return false;
+    taken += message.text + "\n";
+    bytes -= message.text.size();
+    return true;
+  });
   if (dropped != 0) taken += "(" + std::to_string(dropped) + " later messages were dropped)\n";
   dropped = 0;
+  std::uint64_t left = 0;
+  for (const Message& message : messages) left |= mark_of(message.thread);
+  threads = left;
   return taken;
+}
+
+void ContextCore::DriverLog::forget_own() noexcept {
+  if ((threads.load(std::memory_order_relaxed) & mark_of(std::this_thread::get_id())) == 0) return;
+  try {
+    static_cast<void>(take(false));
+  } catch (...) {  // without memory they stay
+  }
 }
 
 std::shared_ptr<const ContextCore> ContextCore::open(const Device& device) {
@@ -35,19 +103,15 @@ void ContextCore::collect_driver_log() {
   if (table().logs_register_callback == nullptr || table().logs_unregister_callback == nullptr) {
     return;
   }
-  driver_log_ = std::make_unique<DriverLog>();
-  // Called by whatever thread has something to say, maybe under locks of the driver: nothing of
-  // ours but the collector's own lock is touched.
-  const driver::CUlogsCallback collect = [](void* data, driver::CUlogLevel, char* message,
+  driver_log_ = std::make_unique<DriverLog>(device_);
+  // Called by whatever thread has something to say, with a GPU maybe under locks of the driver:
+  // nothing of ours but the collector's own lock is touched then.
+  const driver::CUlogsCallback collect = [](void* data, driver::CUlogLevel level, char* message,
                                             std::size_t length) noexcept {
-    auto& log = *static_cast<DriverLog*>(data);
-    const std::lock_guard lock(log.mutex);
-    if (log.text.size() + length > kLongestDriverLog) {
-      ++log.dropped;
-      return;
+    try {
+      static_cast<DriverLog*>(data)->receive(level, {message, length});
+    } catch (...) {  // no memory: errors are poorer without it, that is all
     }
-    while (length != 0 && (message[length - 1] == '\0' || message[length - 1] == '\n')) --length;
-    log.text.append(message, length).push_back('\n');
   };
   const driver::CUresult result =
       table().logs_register_callback(collect, driver_log_.get(), &log_handle_);
@@ -66,9 +130,11 @@ bool ContextCore::twice(const Attempt& attempt) const noexcept {
   const FailedCall first = attempt();
   if (!first) return true;
   const FailedCall second = attempt();
-  // A lost context takes everything along; its fault was reported where it was met.
-  const bool known = is_sticky(first.result) && fault_.load() == first.result;
   try {
+    // A lost context takes everything along; its fault was reported where it was met, and that of
+    // an emulated device when it happened.
+    const bool known = is_sticky(first.result) &&
+                       (fault_.load() == first.result || emulated_fault().code == first.result);
     log().write(known ? LogLevel::Debug : LogLevel::Warn, [&] {
       return first.text() + " in a clean-up; " +
              (second ? "tried again in vain: " + second.text() : "tried again, that worked");
@@ -100,32 +166,45 @@ ContextCore::~ContextCore() {
 
 Error ContextCore::failure(Stage stage, const FailedCall& failed, std::string_view doing) const {
   Error error = driver_error(stage, failed, doing);
-  if (driver_log_ != nullptr) error.log = driver_log_->take();
-  if (is_sticky(failed.result)) {
-    const std::lock_guard lock(fault_mutex_);
-    if (poisoned()) {
-      error.code = "context-lost";
-      error.message += "; the context was lost before: " + fault_text_;
-      if (error.log.empty()) error.log = fault_log_;
-    } else {
-      error.code = failed.result == driver::CUDA_ERROR_CONTEXT_IS_DESTROYED ? "context-lost"
-                                                                            : "device-fault";
-      error.stage = Stage::Launch;
-      fault_text_ = failed.text();
-      fault_log_ = error.log;
-      fault_.store(failed.result, std::memory_order_release);
-    }
-  }
+  const bool sticky = is_sticky(failed.result);
+  const bool emulated = device_.info().kind == DeviceKind::Emulator;
+  // A GPU's fault may have been logged by a thread of its driver.
+  if (driver_log_ != nullptr) error.log = driver_log_->take(sticky && !emulated);
+  if (sticky) meet_fault(error, failed);
   return std::move(error.refresh());
+}
+
+driver::emulated::FaultNote ContextCore::emulated_fault() const {
+  if (device_.info().kind != DeviceKind::Emulator) return {};
+  return driver::emulated::fault_note(handle_);
+}
+
+void ContextCore::meet_fault(Error& error, const FailedCall& failed) const {
+  const driver::emulated::FaultNote fault = emulated_fault();
+  if (fault.code == failed.result) describe_fault(error, fault);
+  const std::lock_guard lock(fault_mutex_);
+  if (poisoned()) {
+    error.code = "context-lost";
+    error.message += "; the context was lost before: " + first_fault_->message;
+    if (error.log.empty()) error.log = first_fault_->log;
+    return;
+  }
+  error.code =
+      failed.result == driver::CUDA_ERROR_CONTEXT_IS_DESTROYED ? "context-lost" : "device-fault";
+  error.stage = Stage::Launch;
+  first_fault_ = error;
+  first_fault_->message = failed.text();
+  fault_.store(failed.result, std::memory_order_release);
 }
 
 void ContextCore::throw_lost(Stage stage) const {
   const std::lock_guard lock(fault_mutex_);
-  Error error(stage, "context-lost",
-              "the context was lost: " + fault_text_ +
-                  "; let go of everything made from it, call Context::reset and start afresh");
+  Error error = *first_fault_;
+  error.stage = stage;
+  error.code = "context-lost";
+  error.message = "the context was lost: " + first_fault_->message +
+                  "; let go of everything made from it, call Context::reset and start afresh";
   error.driver_status = fault_.load();
-  error.log = fault_log_;
   throw error.refresh();
 }
 

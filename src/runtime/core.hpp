@@ -5,10 +5,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "runtime/driver_error.hpp"
+#include "runtime/finding_store.hpp"
 #include "ptxgen/runtime/device.hpp"
 #include "ptxgen/support/log.hpp"
 #include "ptxgen/support/trace.hpp"
@@ -64,9 +67,19 @@ class ContextCore : public std::enable_shared_from_this<ContextCore> {
     }
   }
   /// The Error for a call that failed: "device-fault" for the first fault that poisons the context,
-  /// "context-lost" for later ones, else "driver-call". Takes along what the driver logged.
+  /// "context-lost" for later ones, else "driver-call". Takes along what the driver logged during
+  /// the call, and of a fault, what the context is known to be poisoned with.
   [[nodiscard]] Error failure(Stage stage, const FailedCall& failed,
                               std::string_view doing = {}) const;
+  /// Before a call: what the driver has logged in this thread is not about it.
+  void before_call() const noexcept {
+    if (driver_log_ != nullptr && driver_log_->threads.load(std::memory_order_relaxed) != 0)
+        [[unlikely]] {
+      driver_log_->forget_own();
+    }
+  }
+  /// After a call that has waited for work: throws what strict mode has found (FindingStore).
+  void waited() const { device_.finding_store().check(); }
   /// Throws `Error` ("driver-too-old") naming the function unless the table has it.
   template <class... P>
   void need(Stage stage, TableMember<P...> member, std::string_view what) const {
@@ -79,7 +92,7 @@ class ContextCore : public std::enable_shared_from_this<ContextCore> {
     }
   }
 
-  /// Both for synchronising calls and copies: `alive`, `Current` and the call in one.
+  /// Both for waiting calls and copies: `alive`, `Current` and the call in one.
   template <class... P, class... A>
   void enter_and_call(Stage stage, TableMember<P...> member, A... arguments) const;
 
@@ -120,11 +133,31 @@ class ContextCore : public std::enable_shared_from_this<ContextCore> {
     Release kind;
     std::uint64_t handle;
   };
+  /// What the driver logs, by the thread in which it does: that of the call that it is about, or
+  /// one of its own.
   struct DriverLog {
+    struct Message {
+      std::thread::id thread;
+      std::string text;
+    };
+    explicit DriverLog(const Device& device);
+    /// What the driver's callback gets.
+    void receive(driver::CUlogLevel level, std::string_view text);
+    void add(std::string_view text);
+    /// A finding of a launch on the stand-in, told by a thread of its own.
+    void add_report(driver::CUlogLevel level, std::string_view text);
+    /// Takes what this thread has logged, or all.
+    [[nodiscard]] std::string take(bool all);
+    void forget_own() noexcept;
+
+    const bool emulated;
+    const driver::Table* const standin;  ///< null: another driver
+    const std::shared_ptr<FindingStore> findings;
+    std::atomic<std::uint64_t> threads{0};  ///< a bit for each thread that has messages
     std::mutex mutex;
-    std::string text;
+    std::vector<Message> messages;
+    std::size_t bytes = 0;
     std::size_t dropped = 0;
-    [[nodiscard]] std::string take();
   };
 
   [[noreturn]] void throw_lost(Stage stage) const;
@@ -137,6 +170,10 @@ class ContextCore : public std::enable_shared_from_this<ContextCore> {
   template <class Attempt>
   bool twice(const Attempt& attempt) const noexcept;
   void collect_driver_log();
+  /// What the emulated device has poisoned the context with; none on a GPU.
+  [[nodiscard]] driver::emulated::FaultNote emulated_fault() const;
+  /// Fills in what is known of a fault, and remembers the first.
+  void meet_fault(Error& error, const FailedCall& failed) const;
 
   const Device device_;
   driver::CUdevice ordinal_ = 0;
@@ -144,8 +181,7 @@ class ContextCore : public std::enable_shared_from_this<ContextCore> {
 
   mutable std::atomic<driver::CUresult> fault_{driver::CUDA_SUCCESS};
   mutable std::mutex fault_mutex_;
-  mutable std::string fault_text_;  ///< the first fault in words
-  mutable std::string fault_log_;   ///< what the driver logged by then
+  mutable std::optional<Error> first_fault_;
 
   std::unique_ptr<DriverLog> driver_log_;
   driver::CUlogsCallbackHandle log_handle_ = nullptr;
@@ -168,6 +204,7 @@ class Current {
   }
   /// For destructors: `failed()` says whether it went wrong.
   explicit Current(const ContextCore& core) noexcept : core_(core) {
+    core.before_call();
     const driver::Table& table = core.table();
     driver::CUcontext now = nullptr;
     driver::CUresult result = table.ctx_get_current(&now);

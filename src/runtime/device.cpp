@@ -110,6 +110,8 @@ Device Device::open(const Table& table, int ordinal, DeviceKind kind, const Sett
   facts->log = open_log(settings);
   facts->trace = open_trace(settings, facts->log);
   facts->dump_folder = settings.temp_dir;
+  facts->findings =
+      std::make_shared<FindingStore>(facts->log, is_on("PTXGEN_STRICT", settings.strict));
   must(table, Stage::Device, &Table::init, 0u);
   int count = 0;
   must(table, Stage::Device, &Table::device_get_count, &count);
@@ -150,6 +152,22 @@ const ptx::Target& Device::target() const noexcept { return *state_->facts->targ
 const Log& Device::log() const noexcept { return state_->facts->log; }
 const Trace& Device::trace() const noexcept { return state_->facts->trace; }
 const std::string& Device::dump_folder() const noexcept { return state_->facts->dump_folder; }
+
+FindingStore& Device::finding_store() const noexcept { return *state_->facts->findings; }
+std::vector<LaunchFinding> Device::findings() const {
+  return finding_store().select([](const LaunchFinding&) { return true; });
+}
+std::vector<LaunchFinding> Device::findings(std::string_view kernel) const {
+  return finding_store().select([&](const LaunchFinding& one) { return one.kernel == kernel; });
+}
+std::vector<LaunchFinding> Device::findings(std::uint64_t launch) const {
+  return finding_store().select([&](const LaunchFinding& one) { return one.launch == launch; });
+}
+FindingCounts Device::finding_counts() const { return finding_store().counts(); }
+void Device::clear_findings() const { finding_store().clear(); }
+void Device::on_finding(FindingSink sink) const { finding_store().set_sink(sink); }
+bool Device::strict() const noexcept { return finding_store().strict(); }
+
 driver::CUdevice Device::driver_ordinal() const noexcept { return state_->facts->device; }
 
 }  // namespace ptxgen::inline v0

@@ -1,4 +1,5 @@
 // src/runtime/device_names.cpp - devices by name: auto, cuda:N, emulator
+#include <atomic>
 #include <charconv>
 #include <optional>
 
@@ -87,13 +88,23 @@ Libcuda start_libcuda(const Settings& settings) {
   return cuda;
 }
 
+/// True for the first caller of the process.
+bool first_time() noexcept {
+  static std::atomic<bool> told{false};
+  return !told.exchange(true);
+}
+
 Device open_automatic(const Settings& settings) {
   const Libcuda cuda = start_libcuda(settings);
   if (cuda.devices > 0) return Device::open(*cuda.table, 0, DeviceKind::Cuda, settings);
-  open_log(settings).write(cuda.found ? LogLevel::Warn : LogLevel::Info, [&] {
-    return "no GPU, so the emulated " + settings.emulated_gpu + " is used: " + cuda.problem.message;
+  Device emulator = open_emulator(settings.emulated_gpu, settings);
+  emulator.log().write(first_time() ? LogLevel::Warn : LogLevel::Debug, [&] {
+    return "no GPU, so device 'auto' is the emulated " + settings.emulated_gpu +
+           ": results are right, times say nothing about a GPU; PTXGEN_DEVICE=emulator chooses it "
+           "without this message (" +
+           cuda.problem.message + ")";
   });
-  return open_emulator(settings.emulated_gpu, settings);
+  return emulator;
 }
 
 /// The N of "cuda:N"; "cuda" is 0.

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "runtime/finding_store.hpp"
 #include "ptxgen/runtime/device.hpp"
 #include "ptxgen/support/trace.hpp"
 
@@ -17,6 +18,7 @@ struct DeviceFacts {
   Log log;
   Trace trace;
   std::string dump_folder;
+  std::shared_ptr<FindingStore> findings;
 };
 
 struct Device::State {

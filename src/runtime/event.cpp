@@ -25,6 +25,7 @@ driver::CUevent Event::handle() const noexcept { return owner_->handle; }
 void Event::synchronize() const {
   const Span span(owner_->core->trace(), "wait", "runtime");
   owner_->core->enter_and_call(Stage::Launch, &Table::event_synchronize, owner_->handle);
+  owner_->core->waited();
 }
 
 bool Event::done() const {

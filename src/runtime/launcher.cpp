@@ -60,6 +60,7 @@ Launcher::State::State(const Context& of, LauncherOptions given)
       core(of.core()),
       table(core.table()),
       trace(core.trace()),
+      emulated(of.device().info().kind == DeviceKind::Emulator),
       options(resolved(std::move(given))),
       choice(options.gemv == GemvChoice::Auto ? ptxgen::gemv_choice(options.settings.gemv)
                                               : options.gemv),
@@ -166,7 +167,7 @@ LaunchRecord Launcher::launch(const BuiltKernel& kernel, const LaunchGeometry& g
   const CachedModule module = state_->module_of(kernel.module(), kernel.name(), &stream, cached);
   module.function().launch(stream, geometry, arguments, options);
   if (stream.is_borrowed()) state_->keep_if_captured(module, stream);
-  return {kernel.name(), {}, {}, geometry, 1, cached};
+  return {kernel.name(), {}, {}, geometry, 1, cached, state_->launched()};
 }
 
 LaunchRecord Launcher::launch(const Function& function, const LaunchGeometry& geometry,
@@ -174,7 +175,7 @@ LaunchRecord Launcher::launch(const Function& function, const LaunchGeometry& ge
                               const LaunchOptions& options) const {
   function.launch(stream, geometry, arguments, options);
   if (stream.is_borrowed()) state_->keep_if_captured(function, stream);
-  return {function.name(), {}, {}, geometry, 1, true};
+  return {function.name(), {}, {}, geometry, 1, true, state_->launched()};
 }
 
 Function Launcher::load(const ptx::Module& module, std::string_view entry) const {

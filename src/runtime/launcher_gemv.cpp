@@ -125,7 +125,7 @@ LaunchRecord Launcher::State::launch(const PlannedGemv& planned, const GemvAddre
   if (stream.is_borrowed()) [[unlikely]] {
     keep_if_captured(module, stream);
   }
-  return {Gemv::kName, planned.implementation, planned.reason, geometry, 1, cached};
+  return {Gemv::kName, planned.implementation, planned.reason, geometry, 1, cached, launched()};
 }
 
 LaunchPlan Launcher::State::freeze(const PlannedGemv& planned, const GemvAddresses& at,
@@ -288,6 +288,7 @@ LaunchRecord Launcher::matmul(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f
     const LaunchRecord one = state_->gemv(
         plain(k, n), addresses(c.subspan(row * n, n), b, a.subspan(row * k, k)), stream);
     if (row == 0) record = one;
+    record.launch = one.launch;
   }
   record.implementation = "rows";
   record.reason = kRows;

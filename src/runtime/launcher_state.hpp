@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/runtime/launcher.hpp"
 #include "runtime/core.hpp"
@@ -100,6 +101,7 @@ struct Launcher::State {
   const ContextCore& core;
   const driver::Table& table;
   const Trace& trace;
+  const bool emulated;
   const LauncherOptions options;
   const GemvChoice choice;  ///< of the options, else of the settings
   const ptx::Gpu gpu;       ///< what plans are made for
@@ -155,9 +157,13 @@ struct Launcher::State {
     if (stream.is_borrowed()) [[unlikely]] {
       keep_if_captured(module, stream);
     }
-    return {Spec::kName, implementation, reason, geometry, 1, cached};
+    return {Spec::kName, implementation, reason, geometry, 1, cached, launched()};
   }
 
+  /// The number of the launch that this thread has just queued (LaunchRecord::launch).
+  [[nodiscard]] std::uint64_t launched() const noexcept {
+    return emulated ? driver::emulated::last_launch() : 0;
+  }
   /// Function::launch without the checks of the geometry.
   void launch_fitting(const Function& function, const Stream& stream,
                       const LaunchGeometry& geometry, const std::byte* arguments,

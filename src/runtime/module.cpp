@@ -7,6 +7,7 @@
 
 #include "runtime/gates.hpp"
 #include "runtime/loaded_module.hpp"
+#include "driver/emulated/notes.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "support/process_ids.hpp"
 
@@ -66,6 +67,27 @@ ModulePointer timed_load(const ContextCore& core, const Image& image, const Modu
   return made;
 }
 
+/// On the emulated device: where the lines of the text come from, and who hears of launches.
+void annotate(const ContextCore& core, driver::CUmodule module, const PtxSource& source) {
+  const Device& device = core.device();
+  if (device.info().kind != DeviceKind::Emulator) return;
+  driver::emulated::ModuleNotes notes;
+  notes.listener = device.finding_store().shared_from_this();
+  if (source.module != nullptr) {
+    const ptx::Module& from = *source.module;
+    notes.file = source.lines != nullptr ? from.file : std::string(source.file);
+    for (const ptx::Function& function : from.functions) {
+      for (const ptx::Instruction& statement : function.body) {
+        const std::uint32_t line = line_of(source, function, statement);
+        if (line == 0) continue;
+        if (line >= notes.places.size()) notes.places.resize(line + 1);
+        notes.places[line] = {from.site_of(statement), statement.line};
+      }
+    }
+  }
+  static_cast<void>(driver::emulated::annotate(module, std::move(notes)));
+}
+
 // What only our own PTX and what we can read of others' goes through.
 void pass_gates(const ContextCore& core, const PtxSource& source, const ModuleOptions& options) {
   if (!options.gates) {
@@ -92,6 +114,7 @@ ModulePointer load_text(const Context& context, const PtxSource& source,
   JitOutcome outcome;
   ModulePointer made = timed_load(core, text, options, outcome);
   if (made == nullptr) throw jit_error(core, source, std::move(outcome));
+  annotate(core, made->module.handle, source);
   made->entries = std::move(entries);
   return made;
 }
@@ -107,6 +130,7 @@ ModulePointer load_machine_code(const Context& context, std::span<const std::byt
   JitOutcome outcome;
   ModulePointer made = timed_load(core, image, {}, outcome);
   if (made == nullptr) throw jit_error(core, {}, std::move(outcome));
+  annotate(core, made->module.handle, {});
   made->entries = std::move(entries);
   return made;
 }

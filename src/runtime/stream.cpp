@@ -61,6 +61,7 @@ Stream::~Stream() = default;
 void Stream::synchronize() const {
   const Span span(core_->trace(), "wait", "runtime");
   core_->enter_and_call(Stage::Launch, &Table::stream_synchronize, handle_);
+  core_->waited();
 }
 
 bool Stream::done() const {

@@ -34,6 +34,7 @@ using OwnedModule = Owned<ptxgen_module, ptxgen_module_free>;
 using OwnedFunction = Owned<ptxgen_function, ptxgen_function_free>;
 using OwnedPlan = Owned<ptxgen_plan, ptxgen_plan_free>;
 using OwnedImage = Owned<ptxgen_image, ptxgen_image_free>;
+using OwnedFindings = Owned<ptxgen_findings, ptxgen_findings_free>;
 using OwnedError = Owned<ptxgen_error, ptxgen_error_free>;
 
 /// The whole text of a handle's last error.

@@ -177,12 +177,12 @@ TEST_CASE("fault: a barrier that cannot be completed is 702") {
   check_fault("waits", CUDA_ERROR_LAUNCH_TIMEOUT, "[barrier-deadlock]", 64);
 }
 
-TEST_CASE("fault: a race is a warning and poisons nothing") {
+TEST_CASE("fault: a race is logged as the error that it is, and poisons nothing") {
   Fixture f;
   CHECK(f.run("races", 64) == CUDA_SUCCESS);
   const std::string log = f.gpu.log();
-  CHECK_THAT(log, Contains("W ") && Contains("[shared-race]") && Contains("<module>:"));
-  CHECK_THAT(log, !Contains("E "));
+  CHECK_THAT(log, Contains("E <module>:") && Contains("[shared-race]\n    st.shared.u32 [cell], "));
+  CHECK_THAT(log, !Contains("the context cannot be used any more"));
   CHECK(f.seen.fault == CUDA_SUCCESS);
   CHECK(f.seen.findings > 0);
   CHECK(f.run("fine") == CUDA_SUCCESS);

@@ -1,6 +1,7 @@
 // ptxgen/driver/emulated.hpp - the Driver API on the CPU emulator
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,15 @@ namespace ptxgen::inline v0::driver::emulated {
 void set_newest_ptx(int version) noexcept;
 [[nodiscard]] int newest_ptx() noexcept;
 
+/// A finding of a launch as it is told: with C++ calls, and without the number of a PTX line that
+/// the caller has never seen.
+struct ToldFinding {
+  emulator::RunFinding found;
+  std::string statement;  ///< the PTX statement
+  std::string text;       ///< all of it, with the launch
+  bool fault = false;     ///< it stopped the kernel
+};
+
 /// One launch that has ended, or been stopped by a fault. The references live during the call only.
 struct LaunchReport {
   std::string_view kernel;
@@ -34,6 +44,8 @@ struct LaunchReport {
   emulator::Dim3 block;
   const emulator::Result& result;
   CUresult fault = CUDA_SUCCESS;  ///< what the context was poisoned with, if it was
+  std::uint64_t number = 0;  ///< as `last_launch` gave it; each launch of the process has another
+  std::span<const ToldFinding> told = {};  ///< the result's findings, in their order
 };
 
 /// What launches of a context are checked for and how they are scheduled. Applies to work that is
@@ -42,10 +54,15 @@ CUresult set_launch_options(CUcontext context, const emulator::Options& options)
 /// All rules of emulator::RuleSet::defaults(), counters on, seed 0, no budget for the whole launch.
 [[nodiscard]] emulator::Options default_options();
 
-/// `report` is called after each launch by the context's own thread; it must not call the driver.
+/// `report` is called after each launch by the context's own thread; calls of the driver are
+/// answered with CUDA_ERROR_NOT_PERMITTED.
 /// A null `report` ends that. Returns after a call in progress has ended.
 CUresult observe_launches(CUcontext context, void (*report)(void* user, const LaunchReport& launch),
                           void* user);
+
+/// The number of the last launch that this thread has queued, 0 before the first and after one that
+/// was captured.
+[[nodiscard]] std::uint64_t last_launch() noexcept;
 
 /// The code with which hardware answers what a finding says (out-of-bounds: 700, misaligned: 716,
 /// assert: 710, ...), or CUDA_SUCCESS where hardware would not notice.

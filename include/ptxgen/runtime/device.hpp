@@ -14,7 +14,10 @@
 
 namespace ptxgen::inline v0 {
 
-class Trace;        // ptxgen/support/trace.hpp
+struct FindingCounts;  // ptxgen/runtime/findings.hpp
+struct LaunchFinding;  // ptxgen/runtime/findings.hpp
+class FindingStore;    // src/runtime/finding_store.hpp
+class Trace;           // ptxgen/support/trace.hpp
 class ContextCore;  // src/runtime/core.hpp: table, handle, log; shared by all that a context makes
 
 enum class DeviceKind : std::uint8_t {
@@ -63,18 +66,31 @@ struct DeviceInfo {
 /// L2 and target counts in both cases. Names are those of a row, or of the target.
 [[nodiscard]] ptx::Gpu gpu_of(const DeviceInfo& info) noexcept;
 
+/// A receiver of findings. `found` is called by a thread of the emulated device as soon as a launch
+/// has ended, before anything that waits for it returns, and never while the library holds a lock:
+/// it may read and clear findings, but what it calls of the driver (launches, copies, waits) is
+/// refused. What it throws is swallowed.
+struct FindingSink {
+  void (*found)(void* user, const LaunchFinding& finding) = nullptr;
+  void* user = nullptr;
+  /// Called once, after the last `found`. May be null.
+  void (*release)(void* user) noexcept = nullptr;
+};
+
 /// A device that was opened: its driver's table and what it can do. A cheap value.
 ///
 /// Threads: const members from any thread.
 class Device {
  public:
-  /// "auto": the first device of libcuda, else the emulator, and the log says so. "cuda:N":
-  /// libcuda's device N. "emulator": the GPU of `settings.emulated_gpu`; "emulator:NAME": that
-  /// one of the GPU table. An empty name takes `settings.device`.
-  /// Throws `Error` (Stage::Device): "bad-device" (no such name; lists what is possible),
-  /// "no-driver" (the log lists the places tried), "no-device" (what the driver shows instead),
-  /// "unsupported-device" (older than all targets), "driver-call" for a driver that fails.
-  /// Messages go to the default log, at the settings' level, and spans where the settings say.
+  /// "auto": the first device of libcuda, else the emulator, and the log says so, once a process,
+  /// at level warn; PTXGEN_DEVICE=emulator, or the name "emulator", chooses it in silence.
+  /// "cuda:N": libcuda's device N. "emulator": the GPU of `settings.emulated_gpu`; "emulator:NAME":
+  /// that one of the GPU table. An empty name takes `settings.device`. Throws `Error`
+  /// (Stage::Device): "bad-device" (no such name; lists what is possible), "no-driver" (the log
+  /// lists the places tried), "no-device" (what the driver shows instead), "unsupported-device"
+  /// (older than all targets), "bad-setting", "driver-call" for a driver that fails. Messages go to
+  /// the default log, at the settings' level, and spans where the settings say. `settings.strict` =
+  /// "1": findings of severity error are thrown by the next call that waits.
   [[nodiscard]] static Device open(std::string_view name = {},
                                    const Settings& settings = Settings::from_environment());
   /// A device behind any table, which must outlive it: for tests and for tracing wrappers.
@@ -99,6 +115,28 @@ class Device {
   [[nodiscard]] const Trace& trace() const noexcept;
   /// The folder in which PTX that a driver refused is left for inspection.
   [[nodiscard]] const std::string& dump_folder() const noexcept;
+  /// What launches on the emulated device were found to do wrong; empty for a GPU. Errors are
+  /// logged at once at level error, warnings at warn, notes at info, each with kernel, C++ line and
+  /// PTX statement. A cause that was logged before is logged again after 10, 100, ... launches
+  /// only. The first 1,000 findings are kept until they are cleared. Copies of a device share them.
+  /// Include ptxgen/runtime/findings.hpp.
+  [[nodiscard]] std::vector<LaunchFinding> findings() const;
+  /// Those of the kernels of that name.
+  [[nodiscard]] std::vector<LaunchFinding> findings(std::string_view kernel) const;
+  /// Those of one launch (`LaunchRecord::launch`).
+  [[nodiscard]] std::vector<LaunchFinding> findings(std::uint64_t launch) const;
+  [[nodiscard]] FindingCounts finding_counts() const;
+  /// Forgets them: the next of every cause is logged in full.
+  void clear_findings() const;
+  /// Every finding from now on is also handed to `sink`, which replaces the one before; one without
+  /// `found` ends it. A call to the old one that has begun in another thread may still run.
+  void on_finding(FindingSink sink) const;
+  /// Whether findings of severity error are thrown (PTXGEN_STRICT): once each, by the next
+  /// `synchronize` of a stream, an event or a context, or read of a buffer that waits, as `Error`
+  /// (Stage::Launch) with the rule as its code. The context stays usable.
+  [[nodiscard]] bool strict() const noexcept;
+
+  [[nodiscard]] FindingStore& finding_store() const noexcept;
   /// The driver's own CUdevice.
   [[nodiscard]] driver::CUdevice driver_ordinal() const noexcept;
 

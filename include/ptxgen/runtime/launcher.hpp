@@ -80,6 +80,9 @@ struct LaunchRecord {
   LaunchGeometry geometry;
   std::uint32_t launches = 1;  ///< more than one where matmul goes row by row
   bool cached = false;         ///< the module was in memory already
+  /// The launch's number, for `Device::findings`: the last one's where there were several. 0 on a
+  /// GPU, and where the launch was captured.
+  std::uint64_t launch = 0;
 };
 
 /// A launch that was frozen: arguments, geometry and stream are fixed, all is checked. `launch`

@@ -103,7 +103,13 @@ CUresult with_memory(CUcontext context, Work&& work) {
       problem = error.message;
     }
   }
-  log(CU_LOG_LEVEL_ERROR, "a queued operation failed: " + problem);
+  problem = "a queued operation failed: " + problem;
+  log(CU_LOG_LEVEL_ERROR, problem);
+  FaultNote note;
+  note.code = CUDA_ERROR_ILLEGAL_ADDRESS;
+  note.finding.text = std::move(problem);
+  const std::lock_guard lock(context->mutex);
+  if (context->fault_note.code == CUDA_SUCCESS) context->fault_note = std::move(note);
   return CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
@@ -140,14 +146,18 @@ struct Executing {
 
 bool in_host_function() noexcept { return inside_host_function; }
 
+NoCalls::NoCalls() noexcept : before_(std::exchange(inside_host_function, true)) {}
+NoCalls::~NoCalls() { inside_host_function = before_; }
+
+bool in_report() noexcept { return inside_host_function; }
+
 void run_host_function(const HostCall& call, CUresult status) {
-  inside_host_function = true;
+  const NoCalls none;
   if (call.callback != nullptr) {
     call.callback(call.stream, status, call.user);
   } else if (status == CUDA_SUCCESS) {
     call.work(call.user);
   }
-  inside_host_function = false;
 }
 
 CUresult execute(CUcontext context, const Operation& operation) {

@@ -1,48 +1,79 @@
 // src/driver/emulated/faults.cpp - running a kernel; what its findings mean to the driver
 #include <cstdio>
 
-#include "driver/emulated/launch.hpp"
+#include "driver/emulated/modules.hpp"
+#include "driver/emulated/told.hpp"
 #include "ptxgen/support/error.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
 
-std::string words(const emulator::Dim3& size) {
-  return "(" + std::to_string(size.x) + "," + std::to_string(size.y) + "," +
-         std::to_string(size.z) + ")";
+std::string lost_text(CUresult fault) {
+  return "\n    the context cannot be used any more: " + result_name(fault) + " (" +
+         std::to_string(static_cast<int>(fault)) + ")";
 }
 
-std::string place_of(const KernelLaunch& launch) {
-  return "\n    in a launch of kernel '" + launch.function->kernel->name + "', grid " +
-         words(launch.grid) + ", block " + words(launch.block);
+/// Keeps what the context is going to be poisoned with. The first fault stays.
+void note_fault(CUcontext context, FaultNote note) {
+  const std::lock_guard lock(context->mutex);
+  if (context->fault_note.code == CUDA_SUCCESS) context->fault_note = std::move(note);
 }
 
-CUresult poison(CUresult fault, const std::string& text) {
-  return refuse(fault, text + "\n    the context cannot be used any more: " + result_name(fault) +
-                           " (" + std::to_string(static_cast<int>(fault)) + ")");
+/// A launch that the emulator gave up, for a reason that is no finding.
+CUresult give_up(CUcontext context, const KernelLaunch& launch, const std::string& why) {
+  FaultNote note;
+  note.code = CUDA_ERROR_LAUNCH_FAILED;
+  note.kernel = launch.function->kernel->name;
+  note.finding.text = why + place_of(launch);
+  const std::string text = note.finding.text + lost_text(note.code);
+  note_fault(context, std::move(note));
+  const NoCalls none;
+  return refuse(CUDA_ERROR_LAUNCH_FAILED, text);
 }
 
-/// Says what was found. The fault is that of the first finding, in the order of the launch, which
-/// hardware would have stopped at.
-CUresult judge(const KernelLaunch& launch, const emulator::Result& result) {
-  CUresult fault = CUDA_SUCCESS;
-  std::string fault_text;
-  for (const emulator::RunFinding& finding : result.findings) {
-    std::string text = to_text(finding) + place_of(launch);
-    const bool passes = finding.mapped && launch.options.mapped_pages;
-    const CUresult code = passes ? CUDA_SUCCESS : fault_of(finding.rule);
-    if (code != CUDA_SUCCESS && fault == CUDA_SUCCESS) {
-      fault = code;
-      fault_text = std::move(text);
-    } else {
-      log(code != CUDA_SUCCESS || passes ? CU_LOG_LEVEL_ERROR : CU_LOG_LEVEL_WARNING, text);
-    }
+/// The fault is that of the first finding, in the order of the launch, which hardware would have
+/// stopped at.
+FaultNote fault_in(const KernelLaunch& launch, const emulator::Result& result,
+                   std::span<ToldFinding> told) {
+  FaultNote note;
+  note.kernel = launch.function->kernel->name;
+  for (ToldFinding& finding : told) {
+    finding.fault = finding.fault && note.code == CUDA_SUCCESS;
+    if (!finding.fault) continue;
+    note.code = fault_of(finding.found.rule);
+    note.finding = finding;
   }
-  if (fault == CUDA_SUCCESS && result.status == emulator::Status::Fault) {
-    fault = CUDA_ERROR_LAUNCH_FAILED;
-    fault_text = "the kernel was stopped" + place_of(launch);
+  if (note.code == CUDA_SUCCESS && result.status == emulator::Status::Fault) {
+    note.code = CUDA_ERROR_LAUNCH_FAILED;
+    note.finding.text = "the kernel was stopped" + place_of(launch);
   }
-  return fault == CUDA_SUCCESS ? fault : poison(fault, fault_text);
+  return note;
+}
+
+/// To the driver's log, the fault last.
+void log_findings(std::span<const ToldFinding> told, const FaultNote& fault) {
+  for (const ToldFinding& finding : told) {
+    if (finding.fault) continue;
+    const bool error = finding.found.finding.severity == Severity::Error;
+    log(error ? CU_LOG_LEVEL_ERROR : CU_LOG_LEVEL_WARNING, finding.text);
+  }
+  if (fault.code == CUDA_SUCCESS) return;
+  log(CU_LOG_LEVEL_ERROR, fault.finding.text + lost_text(fault.code));
+}
+
+/// To whoever watches the module or the context.
+void report(CUcontext context, const LaunchReport& launch, LaunchListener* listener) {
+  if (listener != nullptr) listener->ended(launch);
+  // Whoever takes the observer away waits for this lock, and so for a call in progress.
+  const std::lock_guard reporting(context->report_mutex);
+  decltype(context->report) call = nullptr;
+  void* user = nullptr;
+  {
+    const std::lock_guard lock(context->mutex);
+    call = context->report;
+    user = context->report_user;
+  }
+  if (call != nullptr) call(user, launch);
 }
 
 }  // namespace
@@ -105,29 +136,35 @@ CUresult run_kernel(CUcontext context, const KernelLaunch& launch) {
     result = emulator::run(launch.function->owner->program, request, launch.options);
   } catch (const Error& error) {
     memory.unlock();
-    return poison(CUDA_ERROR_LAUNCH_FAILED, error.describe() + place_of(launch));
+    return give_up(context, launch, error.describe());
   } catch (const std::exception& error) {
     memory.unlock();
-    return poison(CUDA_ERROR_LAUNCH_FAILED, error.what() + place_of(launch));
+    return give_up(context, launch, error.what());
   }
+  std::vector<ToldFinding> told = told_of(launch, result);
+  const std::shared_ptr<LaunchListener> listener =
+      launch.function->owner->notes ? launch.function->owner->notes->listener : nullptr;
   memory.unlock();  // who listens to the log or watches launches may wait for other threads
   if (!result.printed.empty()) {
     // Hardware keeps it until the next synchronisation; nothing can come in between here.
     (void)std::fwrite(result.printed.data(), 1, result.printed.size(), stdout);
     (void)std::fflush(stdout);
   }
-  const CUresult fault = judge(launch, result);
-  // Whoever takes the observer away waits for this lock, and so for a call in progress.
-  const std::lock_guard reporting(context->report_mutex);
-  decltype(context->report) report = nullptr;
-  void* user = nullptr;
-  {
-    const std::lock_guard lock(context->mutex);
-    report = context->report;
-    user = context->report_user;
-  }
-  if (report != nullptr) report(user, {request.kernel, launch.grid, launch.block, result, fault});
-  return fault;
+  const FaultNote fault = fault_in(launch, result, told);
+  if (fault.code != CUDA_SUCCESS) note_fault(context, fault);
+  const NoCalls none;
+  log_findings(told, fault);
+  const std::uint64_t number = launch.number != 0 ? launch.number : next_launch_number();
+  report(context, {request.kernel, launch.grid, launch.block, result, fault.code, number, told},
+         listener.get());
+  return fault.code;
+}
+
+FaultNote fault_note(CUcontext handle) {
+  const std::shared_ptr<CUctx_st> context = hold(handle);
+  if (!context) return {};
+  const std::lock_guard lock(context->mutex);
+  return context->fault_note;
 }
 
 }  // namespace ptxgen::inline v0::driver::emulated

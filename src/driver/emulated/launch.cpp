@@ -12,6 +12,8 @@ namespace {
 
 using emulator::Dim3;
 
+thread_local std::uint64_t last_number = 0;
+
 std::string words(const Dim3& size) {
   return "(" + std::to_string(size.x) + "," + std::to_string(size.y) + "," +
          std::to_string(size.z) + ")";
@@ -199,6 +201,9 @@ CUresult submit_launch(CUstream handle, LaunchRequest request) {
   }
   KernelLaunch launch;
   if (const CUresult result = prepare_launch(stream->context, request, launch)) return result;
+  // A node gets its numbers when it runs.
+  const bool captured = stream->capturing.load(std::memory_order_acquire);
+  last_number = launch.number = captured ? 0 : next_launch_number();
   return submit(stream, std::move(launch));
 }
 
@@ -209,6 +214,13 @@ CUresult launch_all(CUstream stream, const LaunchRequest& request) {
 }
 
 }  // namespace
+
+std::uint64_t next_launch_number() noexcept {
+  static std::atomic<std::uint64_t> numbers{0};
+  return ++numbers;
+}
+
+std::uint64_t last_launch() noexcept { return last_number; }
 
 CUresult prepare_launch(CUcontext context, const LaunchRequest& request, KernelLaunch& launch) {
   if (!living(request.function) || request.function->owner->context != context) {

@@ -1,6 +1,9 @@
 // src/driver/emulated/log.cpp - the emulated driver's log
+#include <algorithm>
+#include <condition_variable>
 #include <cstdio>
 #include <exception>
+#include <mutex>
 #include <unordered_set>
 
 #include "driver/emulated/entries.hpp"
@@ -8,18 +11,22 @@
 
 namespace ptxgen::inline v0::driver {
 
+/// A registered callback, and how many threads are in it.
 struct CUlogsCallbackEntry_st {
-  CUlogsCallback callback = nullptr;
-  void* user = nullptr;
+  const CUlogsCallback callback;
+  void* const user;
+  int running = 0;  ///< guarded by the log's mutex
 };
 
 namespace emulated {
 namespace {
 
+using Entry = std::shared_ptr<CUlogsCallbackEntry_st>;
+
 struct Logs {
-  /// Recursive: a callback may make a call that logs.
-  std::recursive_mutex mutex;
-  std::vector<std::unique_ptr<CUlogsCallbackEntry_st>> callbacks;
+  std::mutex mutex;
+  std::condition_variable left;  ///< a callback has returned
+  std::vector<Entry> callbacks;
   std::atomic<bool> to_standard_error{false};
   std::unordered_set<std::string> written;  ///< to standard error
 };
@@ -29,29 +36,46 @@ Logs& logs() {
   return *the_logs;
 }
 
+/// The callbacks that this thread is in, which it may take away from within.
+thread_local std::vector<const CUlogsCallbackEntry_st*> inside;
+
+/// Calls one that is counted as running, without a lock.
+void call(const Entry& entry, CUlogLevel level, const std::string& text) {
+  std::string message = text;  // theirs to write into
+  inside.push_back(entry.get());
+  entry->callback(entry->user, level, message.data(), message.size());
+  inside.pop_back();
+  const std::lock_guard lock(logs().mutex);
+  --entry->running;
+  logs().left.notify_all();
+}
+
+/// A program that tries the same again, with every module that it loads, has one cause.
+bool is_new(const std::string& text) {
+  constexpr std::size_t kRemembered = 1000;
+  const std::lock_guard lock(logs().mutex);
+  if (logs().written.contains(text)) return false;
+  if (logs().written.size() < kRemembered) logs().written.insert(text);
+  return true;
+}
+
 }  // namespace
 
 void log_to_standard_error(bool on) noexcept { logs().to_standard_error = on; }
 
 void log(CUlogLevel level, const std::string& text) {
-  const std::lock_guard lock(logs().mutex);
-  if (logs().callbacks.empty()) {
-    if (!logs().to_standard_error) return;
-    // A program that tries the same again, with every module that it loads, has one cause.
-    constexpr std::size_t kRemembered = 1000;
-    if (logs().written.contains(text)) return;
-    if (logs().written.size() < kRemembered) logs().written.insert(text);
+  // Callbacks may come and go meanwhile, by their own doing.
+  std::vector<Entry> callbacks;
+  {
+    const std::lock_guard lock(logs().mutex);
+    callbacks = logs().callbacks;
+    for (const Entry& entry : callbacks) ++entry->running;
+  }
+  if (callbacks.empty() && logs().to_standard_error && is_new(text)) {
     const char* const word = level == CU_LOG_LEVEL_ERROR ? "error" : "warning";
     std::fprintf(stderr, "ptxgen emulated driver: %s: %s\n", word, text.c_str());
-    return;
   }
-  // Callbacks may come and go meanwhile, by their own doing.
-  std::vector<CUlogsCallbackEntry_st> callbacks;
-  for (const auto& one : logs().callbacks) callbacks.push_back(*one);
-  for (const CUlogsCallbackEntry_st& one : callbacks) {
-    std::string message = text;  // theirs to write into
-    one.callback(one.user, level, message.data(), message.size());
-  }
+  for (const Entry& entry : callbacks) call(entry, level, text);
 }
 
 namespace entries {
@@ -61,8 +85,8 @@ CUresult logs_register_callback(CUlogsCallback callback_func, void* user_data,
   return guarded([&] {
     if (callback_func == nullptr) return CUDA_ERROR_INVALID_VALUE;
     const std::lock_guard lock(logs().mutex);
-    logs().callbacks.push_back(std::make_unique<CUlogsCallbackEntry_st>());
-    *logs().callbacks.back() = {callback_func, user_data};
+    logs().callbacks.push_back(
+        std::make_shared<CUlogsCallbackEntry_st>(CUlogsCallbackEntry_st{callback_func, user_data}));
     if (callback_out != nullptr) *callback_out = logs().callbacks.back().get();
     return CUDA_SUCCESS;
   });
@@ -70,10 +94,15 @@ CUresult logs_register_callback(CUlogsCallback callback_func, void* user_data,
 
 CUresult logs_unregister_callback(CUlogsCallbackHandle callback) {
   return guarded([&] {
-    const std::lock_guard lock(logs().mutex);
-    const auto removed =
-        std::erase_if(logs().callbacks, [&](const auto& one) { return one.get() == callback; });
-    return removed != 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    std::unique_lock lock(logs().mutex);
+    const auto found = std::ranges::find(logs().callbacks, callback, &Entry::get);
+    if (found == logs().callbacks.end()) return CUDA_ERROR_INVALID_VALUE;
+    const Entry entry = *found;
+    logs().callbacks.erase(found);
+    // When this returns, no thread is in it any more but this one.
+    const auto mine = std::ranges::count(inside, entry.get());
+    logs().left.wait(lock, [&] { return entry->running == mine; });
+    return CUDA_SUCCESS;
   });
 }
 

@@ -53,6 +53,7 @@ struct CUmod_st {
   CUlibrary library = nullptr;  ///< which made it, and which alone unloads it
   emulator::Program program;
   std::vector<std::unique_ptr<CUfunc_st>> functions;
+  std::shared_ptr<const emulated::ModuleNotes> notes;  ///< guarded by the context's `memory_mutex`
 };
 
 namespace emulated {

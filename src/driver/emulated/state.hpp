@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "driver/emulated/notes.hpp"
 #include "ptxgen/driver/emulated.hpp"
 
 /// Handles of the API are addresses of these structures. A handle that a caller passes is looked up
@@ -36,6 +37,7 @@ struct KernelLaunch {
   bool cooperative = false;
   std::vector<std::byte> arguments;  ///< the parameter block
   emulator::Options options;         ///< as they were when the launch was queued
+  std::uint64_t number = 0;          ///< 0, for a node of a graph: gets one each time it runs
 };
 
 /// A place in host or device memory, or, of kind Unified, either, found out by the address.
@@ -203,6 +205,7 @@ struct CUctx_st {
   std::mutex report_mutex;
   void (*report)(void*, const emulated::LaunchReport&) = nullptr;
   void* report_user = nullptr;
+  emulated::FaultNote fault_note;  ///< what `fault` was found to be; set before `fault`
 
   std::unordered_map<int, std::size_t> limits;           ///< CUlimit -> value
   std::unordered_map<CUlibrary, CUmodule> of_libraries;  ///< their modules in this context
@@ -284,6 +287,18 @@ CUresult result_of_exception() noexcept;
 [[nodiscard]] bool in_host_function() noexcept;
 /// Calls a function of the caller on the worker; what it calls of the API is not permitted.
 void run_host_function(const HostCall& call, CUresult status);
+/// While one lives, calls of the API by this thread are not permitted: around functions of the
+/// caller that the worker calls, which would wait for themselves.
+class NoCalls {
+ public:
+  NoCalls() noexcept;
+  NoCalls(const NoCalls&) = delete;
+  NoCalls& operator=(const NoCalls&) = delete;
+  ~NoCalls();
+
+ private:
+  bool before_;
+};
 
 template <class Work>
 CUresult guarded(Work&& work) noexcept {
@@ -296,8 +311,8 @@ CUresult guarded(Work&& work) noexcept {
 }
 
 /// The driver's log: callbacks registered with cuLogsRegisterCallback, and standard error if there
-/// is none and the stand-in library runs. Callbacks run one at a time; not to be called with a lock
-/// held that an API function takes.
+/// is none and the stand-in library runs. Callbacks run without a lock, those of several threads at
+/// the same time; not to be called with a lock held that an API function takes.
 void log(CUlogLevel level, const std::string& text);
 /// Logs the text as an error and returns `result`.
 CUresult refuse(CUresult result, const std::string& text);
@@ -339,6 +354,8 @@ void unload_modules_of(CUcontext context);
 /// Runs a kernel with the context's memory held; findings go to the log and the observer. Returns
 /// the fault.
 [[nodiscard]] CUresult run_kernel(CUcontext context, const KernelLaunch& launch);
+/// A number that no other launch of the process has.
+[[nodiscard]] std::uint64_t next_launch_number() noexcept;
 /// Checks a launch as cuLaunchKernel does and packs its arguments: for kernel nodes of graphs.
 [[nodiscard]] CUresult make_launch(const CUDA_KERNEL_NODE_PARAMS& parameters, KernelLaunch& launch);
 /// Where the function's parameters begin in `KernelLaunch::arguments`, in their order.

@@ -1,0 +1,113 @@
+// src/capi/findings.cpp - findings of launches on the emulated device
+#include "ptxgen/runtime/findings.hpp"
+
+#include <algorithm>
+
+#include "capi/objects.hpp"
+
+using namespace ptxgen;
+using namespace ptxgen::capi;
+
+namespace {
+
+void write(std::uint32_t (&to)[3], const Dim3& from) noexcept {
+  to[0] = from.x;
+  to[1] = from.y;
+  to[2] = from.z;
+}
+
+/// Its texts are those of `from`.
+ptxgen_finding to_c(const LaunchFinding& from) noexcept {
+  static_assert(static_cast<int>(Severity::Error) == PTXGEN_FINDING_ERROR &&
+                static_cast<int>(Severity::Warning) == PTXGEN_FINDING_WARNING &&
+                static_cast<int>(Severity::Note) == PTXGEN_FINDING_NOTE);
+  const Finding& finding = from.finding;
+  const bool built = finding.cpp.known();
+  ptxgen_finding out{};
+  out.struct_bytes = sizeof out;
+  out.launch = from.launch;
+  out.count = from.count;
+  out.severity = static_cast<std::int32_t>(finding.severity);
+  out.fault = from.fault ? 1 : 0;
+  out.rule = finding.rule.c_str();
+  out.message = finding.message.c_str();
+  out.kernel = from.kernel.c_str();
+  out.statement = from.statement.c_str();
+  out.file = built ? finding.cpp.file : finding.file.c_str();
+  out.line = built ? finding.cpp.line : finding.line;
+  out.text = from.text.c_str();
+  write(out.grid, from.grid);
+  write(out.block, from.block);
+  write(out.block_index, from.block_index);
+  write(out.thread_index, from.thread_index);
+  return out;
+}
+
+/// What a sink of ours needs to reach a callback of C.
+struct Receiver {
+  ptxgen_finding_callback callback;
+  void* user;
+};
+
+}  // namespace
+
+extern "C" {
+
+ptxgen_status ptxgen_findings_create(const ptxgen_device* device,
+                                     ptxgen_findings** findings) noexcept {
+  return guarded(device, [&] {
+    ptxgen_findings*& result = need_result(findings, "findings");
+    result = new ptxgen_findings(need(device, "device").runtime->device.findings());
+  });
+}
+
+void ptxgen_findings_free(ptxgen_findings* findings) noexcept { delete findings; }
+
+size_t ptxgen_findings_count(const ptxgen_findings* findings) noexcept {
+  return findings == nullptr || !findings->is(Kind::Findings) ? 0 : findings->list.size();
+}
+
+ptxgen_status ptxgen_findings_get(const ptxgen_findings* findings, size_t index,
+                                  ptxgen_finding* finding) noexcept {
+  return guarded(findings, [&] {
+    const std::vector<LaunchFinding>& list = need(findings, "findings").list;
+    if (index >= list.size()) {
+      throw UsageError{"out-of-range", "index is " + std::to_string(index) + "; the list has " +
+                                           std::to_string(list.size()) + " findings"};
+    }
+    write_struct(finding, to_c(list[index]), "finding");
+  });
+}
+
+ptxgen_status ptxgen_device_count_findings(const ptxgen_device* device, uint64_t* errors,
+                                           uint64_t* warnings, uint64_t* notes) noexcept {
+  return guarded(device, [&] {
+    const FindingCounts counts = need(device, "device").runtime->device.finding_counts();
+    if (errors != nullptr) *errors = counts.errors;
+    if (warnings != nullptr) *warnings = counts.warnings;
+    if (notes != nullptr) *notes = counts.notes;
+  });
+}
+
+ptxgen_status ptxgen_device_clear_findings(ptxgen_device* device) noexcept {
+  return guarded(device, [&] { need(device, "device").runtime->device.clear_findings(); });
+}
+
+ptxgen_status ptxgen_device_on_finding(ptxgen_device* device, ptxgen_finding_callback callback,
+                                       void* user) noexcept {
+  return guarded(device, [&] {
+    const Device& of = need(device, "device").runtime->device;
+    if (callback == nullptr) return of.on_finding({});
+    FindingSink sink;
+    sink.user = new Receiver{callback, user};
+    sink.found = [](void* receiver, const LaunchFinding& finding) {
+      const auto& to = *static_cast<const Receiver*>(receiver);
+      const ptxgen_finding seen = to_c(finding);
+      to.callback(to.user, &seen);
+    };
+    sink.release = [](void* receiver) noexcept { delete static_cast<Receiver*>(receiver); };
+    of.on_finding(sink);
+  });
+}
+
+}  // extern "C"

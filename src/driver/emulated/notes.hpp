@@ -1,0 +1,55 @@
+// src/driver/emulated/notes.hpp - what the library and the emulated driver tell each other
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ptxgen/driver/emulated.hpp"
+#include "ptxgen/support/source_location.hpp"
+
+/// PTX text is all that a driver gets. What is known beyond it goes beside: the text that is tested
+/// is the text that ships.
+namespace ptxgen::inline v0::driver::emulated {
+
+/// Is told of every launch of the modules that it was given to (`annotate`).
+class LaunchListener {
+ public:
+  LaunchListener() = default;
+  LaunchListener(const LaunchListener&) = delete;
+  LaunchListener& operator=(const LaunchListener&) = delete;
+  virtual ~LaunchListener() = default;
+  /// Called by the context's own thread after the launch and before anything that waits for it
+  /// goes on, without a lock. Calls of the driver are answered with CUDA_ERROR_NOT_PERMITTED.
+  virtual void ended(const LaunchReport& launch) noexcept = 0;
+};
+
+/// What a loader knows of a module and its PTX text does not say.
+struct ModuleNotes {
+  std::string file;  ///< that the lines of `places` belong to; empty: to no file
+  struct Place {
+    SourceLocation cpp;      ///< the builder call
+    std::uint32_t line = 0;  ///< in `file`
+  };
+  std::vector<Place> places;                 ///< of the text's lines, from line 0 (none) on
+  std::shared_ptr<LaunchListener> listener;  ///< may be null
+};
+/// Gives the notes to a module of this driver, for launches from now on. CUDA_ERROR_INVALID_HANDLE:
+/// there is no such module.
+CUresult annotate(CUmodule module, ModuleNotes notes);
+
+/// Whether this thread is one of a context that is telling of a launch: what the driver logs in it
+/// are findings, and calls of the driver are answered with CUDA_ERROR_NOT_PERMITTED.
+[[nodiscard]] bool in_report() noexcept;
+
+/// The fault that a context is poisoned with.
+struct FaultNote {
+  CUresult code = CUDA_SUCCESS;
+  std::string kernel;
+  ToldFinding finding;  ///< `text` is set in any case
+};
+/// Code CUDA_SUCCESS: the context is healthy, or there is none.
+[[nodiscard]] FaultNote fault_note(CUcontext context);
+
+}  // namespace ptxgen::inline v0::driver::emulated
