@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstdio>
-#include <exception>
 #include <mutex>
 #include <unordered_set>
 
