@@ -324,12 +324,12 @@ class OperandCheck {
       }
       return {};
     }
-    if (o.base == OperandKind::Integer && space_of_address(spec) != Space::Local) {
+    const Space space = space_of(instruction_.get(address_field(row_, spec)));
+    if (o.base == OperandKind::Integer && space != Space::Local) {
       return bad(position, "a register or a variable as address (a number is one in .local only)");
     }
     if (o.base != OperandKind::Symbol) return {};
-    return address_of_symbol(space_of(instruction_.get(address_field(row_, spec))), {o.id},
-                             position);
+    return address_of_symbol(space, {o.id}, position);
   }
 
   // `ld.shared [x]` of an `x` in .global would read an unrelated place of shared memory.
