@@ -2,9 +2,10 @@
 //
 // Items are lane-instructions: what `thread_instructions` counts, taken from a counting run before.
 // They are divided by elapsed time, not by processor time, so that rows with several host threads
-// mean the same. checked = default rules and counters, bare = neither, race = every rule and
-// counters; one host thread unless the name says otherwise. The result of the counting run is
-// compared with CPU code, and the buffers after the timed runs with that.
+// mean the same. checked = default rules and counters, bare = neither, no_global = as checked
+// without the rules about races in global memory; one host thread unless the name says otherwise.
+// The result of the counting run is compared with CPU code, and the buffers after the timed runs
+// with that.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -209,18 +210,22 @@ void add(const char* name, Checked (*make)(), const emulator::Options& options) 
 int main(int argc, char** argv) {
   const RuleSet none = RuleSet::none();
   const RuleSet usual = RuleSet::defaults();
-  const RuleSet all = RuleSet::all();
+  const RuleSet no_global =
+      RuleSet(usual).remove(emulator::Rule::GlobalRace).remove(emulator::Rule::ScopeTooNarrow);
   add("gemv4096/checked", gemv<GemvCoalesced>, how(usual, true, 1));
   add("gemv4096/bare", gemv<GemvCoalesced>, how(none, false, 1));
-  add("gemv4096/race", gemv<GemvCoalesced>, how(all, true, 1));
+  add("gemv4096/no_global", gemv<GemvCoalesced>, how(no_global, true, 1));
   add("fma_loop/bare", fma_loop, how(none, false, 1));
   add("gemv4096/checked/2cores", gemv<GemvCoalesced>, how(usual, true, 2));
+  add("gemv4096/no_global/2cores", gemv<GemvCoalesced>, how(no_global, true, 2));
   add("gemv4096_strided/checked", gemv<GemvStrided>, how(usual, true, 1));
   add("gemv4096_strided/bare", gemv<GemvStrided>, how(none, false, 1));
   add("fma_loop/checked", fma_loop, how(usual, true, 1));
   add("vadd/checked", vector_add, how(usual, true, 1));
   add("vadd/bare", vector_add, how(none, false, 1));
-  add("vadd/race", vector_add, how(all, true, 1));
+  add("vadd/no_global", vector_add, how(no_global, true, 1));
+  add("vadd/checked/2cores", vector_add, how(usual, true, 2));
+  add("vadd/no_global/2cores", vector_add, how(no_global, true, 2));
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();

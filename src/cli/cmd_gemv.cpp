@@ -135,7 +135,10 @@ nlohmann::json as_json(const GemvOutcome& outcome, const GemvJob& job, const Pla
                          {"stages_us", std::move(stages)},
                          {"findings", std::move(findings)}};
   if (!outcome.fault.empty()) made["fault"] = outcome.fault;
-  if (outcome.emulated) made["counters"] = to_json(outcome.emulated->counters);
+  if (outcome.emulated) {
+    made["counters"] = to_json(outcome.emulated->counters);
+    made["unchecked"] = to_json(outcome.emulated->unchecked);
+  }
   return made;
 }
 
@@ -184,7 +187,8 @@ std::string described(const GemvOutcome& outcome, const GemvJob& job, const Plac
   }
   if (outcome.emulated) {
     row("status", std::string(status_of(outcome)) + ", " +
-                      std::to_string(outcome.emulated->findings.size()) + " findings");
+                      std::to_string(outcome.emulated->findings.size()) + " findings" +
+                      not_checked(outcome.emulated->unchecked));
     text += emulator::to_text(outcome.emulated->counters);
   }
   for (const auto& [name, microseconds] : outcome.stages) {

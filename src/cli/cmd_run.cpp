@@ -286,6 +286,7 @@ nlohmann::json as_json(const Outcome& outcome, const Plan& plan, const RunOption
                          {"schedules", options.schedules},
                          {"status", name_of(outcome.result.status)},
                          {"findings", to_json(outcome.result.findings)},
+                         {"unchecked", to_json(outcome.result.unchecked)},
                          {"printf", outcome.result.printed},
                          {"seconds", outcome.result.seconds},
                          {"counters", to_json(outcome.result.counters)}};
@@ -306,7 +307,8 @@ void describe(const Outcome& outcome, const Plan& plan) {
   std::cerr << demangled(outcome.kernel) << ": " << name_of(outcome.result.status);
   if (errors + notes != 0) std::cerr << ", " << errors << " errors, " << notes << " notes";
   std::cerr << "; " << outcome.result.counters.warp_instructions << " warp instructions, "
-            << outcome.result.seconds << " s, emulating " << plan.gpu.name << '\n';
+            << outcome.result.seconds << " s, emulating " << plan.gpu.name
+            << not_checked(outcome.result.unchecked) << '\n';
 }
 
 void run_on_emulator(const RunOptions& options, const Plan& plan, int& exit_code) {

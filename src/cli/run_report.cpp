@@ -50,6 +50,18 @@ json to_json(const std::vector<emulator::RunFinding>& findings) {
   return list;
 }
 
+json to_json(emulator::RuleSet rules) {
+  json list = json::array();
+  for (std::size_t i = 0; i < emulator::rules().size(); ++i) {
+    if (rules.has(static_cast<emulator::Rule>(i))) list.push_back(emulator::rules()[i].name);
+  }
+  return list;
+}
+
+std::string not_checked(emulator::RuleSet rules) {
+  return rules.empty() ? std::string() : "; not checked: " + emulator::to_text(rules);
+}
+
 ExitCode verdict(const std::vector<emulator::RunFinding>& findings, bool strict) {
   std::vector<Finding> all;
   for (const emulator::RunFinding& finding : findings) all.push_back(finding.finding);

@@ -18,6 +18,10 @@ namespace ptxgen::cli {
 /// kFound if there is an error (or, when strict, a warning).
 [[nodiscard]] ExitCode verdict(const std::vector<emulator::RunFinding>& findings, bool strict);
 
+/// The names of rules, a list.
+[[nodiscard]] nlohmann::json to_json(emulator::RuleSet rules);
+/// "; not checked: RULE, RULE", or nothing for none.
+[[nodiscard]] std::string not_checked(emulator::RuleSet rules);
 /// The `counters` of `run` and `gemv`.
 [[nodiscard]] nlohmann::json to_json(const emulator::Counters& counters);
 /// The `lines` of `run --profile`.

@@ -250,6 +250,8 @@ struct Code {
   std::uint32_t kernel = 0;       ///< Image::kernels
 };
 
+struct RaceMemo;  // store_targets.hpp
+
 /// A decoded module with its variables placed.
 class Image {
  public:
@@ -284,7 +286,8 @@ class Image {
     /// Whether results may depend on the order of blocks (see Options::parallel).
     bool order_dependent = false;
     bool recursive = false;
-    std::uint32_t local_bytes = 0;  ///< of a thread, calls included unless recursive
+    std::uint32_t local_bytes = 0;                ///< of a thread, calls included unless recursive
+    mutable std::shared_ptr<RaceMemo> race_memo;  ///< made by the first launch that asks
   };
   std::vector<KernelImage> kernel_images;
   std::vector<std::uint32_t> first_statement;  ///< by Module::functions

@@ -179,6 +179,7 @@ struct LastAllocation {
   std::uint64_t bytes = 0;  ///< 0: none yet
   std::uint64_t generation = 0;
   bool writable = false;
+  bool watched = false;  ///< by the global race check
 };
 
 /// Counters of one memory instruction; of shared memory where it reached that.

@@ -70,6 +70,7 @@ void hook_races(Part& part, Races* races, Races* others = nullptr, const Cta* ow
   access.scope = part.detail.scope;
   access.mask = part.mask;
   access.bytes = static_cast<std::uint8_t>(part.request.bytes);
+  access.unit = part.detail.elements > 1 ? part.detail.element_bytes : std::uint8_t{0};
   access.addresses = part.address.data();
   access.values = part.request.values;
   access.value_stride = part.request.value_stride;
@@ -140,6 +141,8 @@ void reach_global(Part& part, ptx::Space space) {
     }
     part.mask &= ~(1u << lane);
   };
+  Races* const races = context.grid->races.get();
+  bool watched = false;
   for_each_lane(part.mask, [&](unsigned lane) {
     const std::uint64_t address = part.address[lane];
     const auto fault = [&](auto&& report) {
@@ -151,10 +154,13 @@ void reach_global(Part& part, ptx::Space space) {
       const Allocation* const found = memory.find(address);
       if (found == nullptr || found->freed) return missed(lane);
       last = {found->start, found->bytes, generation,
-              !found->read_only && found->kind != AllocationKind::Constant};
+              !found->read_only && found->kind != AllocationKind::Constant,
+              races != nullptr && races->watches(found->start)};
     }
     if (request.needed() > last.bytes - (address - last.start)) return missed(lane);
     if (request.writes && !last.writable) return fault(report_readonly);
+    if (request.writes && races != nullptr && !last.watched) throw Replay{true};
+    watched |= last.watched;
   });
   check_alignment(part, space);
   if (slack != 0) {
@@ -171,7 +177,8 @@ void reach_global(Part& part, ptx::Space space) {
     }
     part.out.host[lane] = memory.host(part.address[lane]);
   });
-  hook_races(part, context.grid->races.get(), context.cta->races.get());
+  // Where no thread writes, nothing is released either.
+  if (watched || races == nullptr) hook_races(part, races, context.cta->races.get());
   if (request.writes && request.mark) {
     for_each_lane(part.mask, [&](unsigned lane) {
       mark_written<true>(memory.written(), part.address[lane] - kGlobalBase, request.bytes);

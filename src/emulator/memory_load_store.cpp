@@ -150,6 +150,7 @@ void note_access(Context& context, const Step& step, const std::uint64_t address
   access.mask = mask;
   access.shape = shape;
   access.bytes = static_cast<std::uint8_t>(bytes);
+  access.unit = detail.elements > 1 ? detail.element_bytes : std::uint8_t{0};
   access.addresses = addresses;
   access.values = values;
   access.value_stride = bytes;

@@ -17,6 +17,7 @@ struct RaceAccess {
   ptx::Modifier scope = ptx::Modifier::none;  ///< none: cta for shared, gpu for atomics
   std::uint32_t mask = 0;
   std::uint8_t bytes = 4;  ///< of each lane
+  std::uint8_t unit = 0;   ///< bytes of an element, of which a vector has several; 0: `bytes`
   /// What is known of the addresses of all 32 lanes: each `bytes` behind the one before, or equal.
   enum class Shape : std::uint8_t { Unknown, Neighbours, Equal };
   Shape shape = Shape::Unknown;
@@ -46,15 +47,33 @@ struct BulkWrite {
 /// parity of the phase. No mbarrier's is as large.
 inline constexpr std::uint64_t kClusterBarrierObject = 0x8000'0000u;
 
+/// How the global memory of a launch is checked.
+struct RacePlan {
+  unsigned workers = 1;
+  bool all = true;  ///< all memory is watched
+  /// Else: what the launch is expected to write. What no thread writes is in no race.
+  std::vector<Device::Extent> watched;
+  /// Whether the check may turn out not to be exact. Then it throws `Replay`.
+  [[nodiscard]] bool provisional() const noexcept { return workers > 1 || !all; }
+};
+
+/// Thrown by a provisional check: workers have met a race, which one alone is to describe, since
+/// what is reported does not depend on their number; or memory is written that is not watched. The
+/// launch is to be undone and run again.
+struct Replay {
+  bool unwatched = false;
+};
+
 /// Happens-before in one block's shared memory, or in the global memory of a launch.
 /// Warps have vector clocks; barriers, mbarriers and release/acquire pairs join them.
 class Races {
  public:
   /// For the shared memory of one block. The rules are `shared-race` and `race-same-value`.
   static std::unique_ptr<Races> for_shared(const Cta& cta);
-  /// For a launch. The rules are `global-race` and `scope-too-narrow`. Not thread-safe: such a
-  /// launch runs on one worker.
-  static std::unique_ptr<Races> for_global(const Grid& grid, AddressSpace& space);
+  /// For a launch. The rules are `global-race` and `scope-too-narrow`. Thread-safe as far as each
+  /// worker (Context::worker, Cta::worker) has its own blocks, and blocks of different workers do
+  /// not synchronise with each other.
+  static std::unique_ptr<Races> for_global(AddressSpace& space, const RacePlan& plan);
   virtual ~Races() = default;
 
   /// Checks and records an access; reports what races with it, once for each pair of statements.
@@ -105,6 +124,13 @@ class Races {
   /// All threads of a block of a cluster have left: reports accesses of other blocks to its memory
   /// that are not ordered before that (shared only).
   virtual void block_leaves(Cta& cta) = 0;
+  /// Whether accesses to memory at this address are to be told (global only). A write of other
+  /// memory throws `Replay`.
+  [[nodiscard]] virtual bool watches(std::uint64_t) const noexcept { return true; }
+  /// Makes global memory what it was before the launch (provisional checks only).
+  virtual void undo() noexcept {}
+  /// False if it has given up: more than it can keep.
+  [[nodiscard]] virtual bool complete() const noexcept { return true; }
   [[nodiscard]] virtual std::uint64_t overhead_bytes() const = 0;
 };
 

@@ -16,7 +16,7 @@ void SharedRaces::bulk_write(Context& issuer, const BulkWrite& write) {
   access.bytes = 4;
   access.addresses = addresses;
   Now now{issuer, write.statement, access,      write.warp, Mark::WeakWrite,
-          true,   actor.order_,    actor.rank_, true};
+          true,   actor.order_,    actor.rank_, 4,          true};
   const bool own = &actor == this;
   const Stamp mine = stamp(kPendingTick, thread_of(write.warp, write.lane));
   const Stamp old = stamp(order_.floor() + 1, 0);

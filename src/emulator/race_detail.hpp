@@ -34,8 +34,15 @@ enum class Mark : std::uint8_t { WeakRead, WeakWrite, StrongRead, StrongWrite };
 [[nodiscard]] constexpr bool is_strong(Mark mark) noexcept {
   return mark == Mark::StrongRead || mark == Mark::StrongWrite;
 }
+/// For accesses that overlap completely.
 [[nodiscard]] constexpr bool conflict(Mark a, Mark b) noexcept {
   return (is_write(a) || is_write(b)) && !(is_strong(a) && is_strong(b));
+}
+/// For accesses that overlap: strong ones of different width race as weak ones do, since only those
+/// that overlap completely are morally strong (PTX ISA, memory consistency model).
+[[nodiscard]] constexpr bool mixes_widths(Mark a, std::uint8_t a_unit, Mark b,
+                                          std::uint8_t b_unit) noexcept {
+  return (is_write(a) || is_write(b)) && is_strong(a) && is_strong(b) && a_unit != b_unit;
 }
 /// Whether all that conflicts with `old` conflicts with `now` too.
 [[nodiscard]] constexpr bool covers(Mark now, Mark old) noexcept {
@@ -46,6 +53,10 @@ static_assert(!covers(Mark::StrongWrite, Mark::WeakRead));
 
 [[nodiscard]] bool is_strong(const RaceAccess& access) noexcept;
 [[nodiscard]] Mark mark_of(const RaceAccess& access) noexcept;
+/// Bytes of an element.
+[[nodiscard]] constexpr std::uint8_t unit_of(const RaceAccess& access) noexcept {
+  return access.unit != 0 ? access.unit : access.bytes;
+}
 [[nodiscard]] bool acquires(ptx::Modifier order) noexcept;
 [[nodiscard]] bool releases(ptx::Modifier order) noexcept;
 
@@ -64,6 +75,7 @@ struct Conflict {
   bool same_warp = false;
   bool same_block = true;
   bool same_thread = false;
+  bool mixed = false;          ///< both are strong, with elements of different size
   const Cta* owner = nullptr;  ///< of shared memory, where it is another block of the cluster
   bool vague = false;  ///< another thread of the same warp or block than `other`, which one is lost
   bool reversed = false;  ///< the finding is about `other`, met by the thread that acts now
@@ -90,9 +102,13 @@ class RaceSink {
 
 [[nodiscard]] std::unique_ptr<Races> make_shared_races(const Cta& cta,
                                                        std::shared_ptr<RaceSink> sink);
-class GlobalShadow;  // race_global.hpp
+class GlobalShadow;  // race_shadow.hpp
+/// `space` holds what is to be copied before a provisional check lets it be written; may be null
+/// where a plan is not provisional.
 [[nodiscard]] std::unique_ptr<Races> make_global_races(std::shared_ptr<GlobalShadow> shadow,
-                                                       std::shared_ptr<RaceSink> sink);
+                                                       std::shared_ptr<RaceSink> sink,
+                                                       AddressSpace* space = nullptr,
+                                                       const RacePlan& plan = {});
 
 /// One access, or several equal ones by lanes of a warp, to some of the 4 bytes of a granule.
 struct Record {
@@ -103,8 +119,9 @@ struct Record {
   std::uint8_t block = 0;  ///< rank in the cluster
   std::uint8_t bytes = 0;  ///< a bit each
   Mark mark{};
-  bool pending = false;  ///< asynchronous and not waited for
-  bool atomic = false;   ///< a read-modify-write
+  bool pending = false;   ///< asynchronous and not waited for
+  bool atomic = false;    ///< a read-modify-write
+  std::uint8_t unit = 0;  ///< of a strong access: bytes of an element
 };
 
 /// What a cell cannot hold: a list of accesses, exact.

@@ -156,6 +156,12 @@ const ThreadOrder::Group& ThreadOrder::group(std::uint32_t warp,
   return groups[0];
 }
 
+void ThreadOrder::begin(const Cta& cta, std::uint32_t number) {
+  number_ = number;
+  now_ = 1;
+  restart(cta);
+}
+
 std::uint32_t ThreadOrder::unordered(std::uint32_t warp, std::uint32_t lanes, std::uint32_t other,
                                      std::uint32_t other_lanes, Tick tick) const noexcept {
   if (tick <= floor_) return 0;

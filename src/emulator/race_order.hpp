@@ -160,6 +160,8 @@ class ThreadOrder {
              const std::function<bool(const Release&)>& reaches);
   /// Only before the first access of a new block.
   void restart(const Cta& cta);
+  /// The same with another number, as a new object has it: time begins anew.
+  void begin(const Cta& cta, std::uint32_t number);
   void rebase(Tick by) noexcept;
 
  private:

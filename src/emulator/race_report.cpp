@@ -97,11 +97,12 @@ std::unique_ptr<Races> Races::for_shared(const Cta& cta) {
   return make_shared_races(cta, std::make_shared<ReporterSink>(nullptr));
 }
 
-std::unique_ptr<Races> Races::for_global(const Grid&, AddressSpace& space) {
+std::unique_ptr<Races> Races::for_global(AddressSpace& space, const RacePlan& plan) {
   if (!space.race_shadow()) {
     space.race_shadow() = std::make_shared<GlobalShadow>(kGlobalBase, space.reserved_bytes());
   }
-  return make_global_races(space.race_shadow(), std::make_shared<ReporterSink>(&space));
+  return make_global_races(space.race_shadow(), std::make_shared<ReporterSink>(&space), &space,
+                           plan);
 }
 
 }  // namespace ptxgen::inline v0::emulator

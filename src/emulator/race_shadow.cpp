@@ -16,6 +16,11 @@ GlobalShadow::GlobalShadow(std::uint64_t base, std::uint64_t bytes) : base_(base
                   "without global-race and scope-too-narrow");
     }
   }
+  saved_memory_ = VirtualMemory::reserve((bytes / kPageBytes + 2) * sizeof(std::uint32_t), false);
+  touched_memory_ = VirtualMemory::reserve(granules / kStep + 1, false);
+  if (!saved_memory_ || !touched_memory_ || !touched_memory_.commit(0, touched_memory_.size())) {
+    throw Error(Stage::Emulate, "out-of-memory", "no address space for the global race check");
+  }
   const auto words = [](VirtualMemory& memory) {
     return reinterpret_cast<std::uint32_t*>(memory.data());
   };
@@ -23,32 +28,41 @@ GlobalShadow::GlobalShadow(std::uint64_t base, std::uint64_t bytes) : base_(base
   write_info = words(memory_[1]);
   read = words(memory_[2]);
   read_info = words(memory_[3]);
+  saved_ = words(saved_memory_);
   line_written = words(memory_[4]);
   line_write_info = words(memory_[5]);
   line_read = words(memory_[6]);
   line_read_info = words(memory_[7]);
-  touched_.resize(granules / kStep + 1);
+  touched_ = reinterpret_cast<std::uint8_t*>(touched_memory_.data());
 }
 
-void GlobalShadow::touch(std::uint64_t granule, std::uint64_t count) {
-  for (std::uint64_t at = granule / kStep; at <= (granule + count - 1) / kStep; ++at) {
-    if (touched_[at]) continue;
-    touched_[at] = true;
-    bool ok = true;
-    for (std::size_t i = 0; i < memory_.size(); ++i) {
-      const std::uint64_t count_of = i < 4 ? kStep : kStep / kLineGranules;
-      ok &= memory_[i].commit(at * count_of * 4, count_of * 4);
-      touched_bytes_ += count_of * sizeof(std::uint32_t);
-    }
-    if (!ok) {
-      throw Error(Stage::Emulate, "out-of-memory", "no memory for the global race check");
-    }
+void GlobalShadow::commit(std::uint64_t step) {
+  const std::lock_guard lock(mutex_);
+  if (touched_[step] != 0) return;
+  bool ok = true;
+  for (std::size_t i = 0; i < memory_.size(); ++i) {
+    const std::uint64_t count = i < 4 ? kStep : kStep / kLineGranules;
+    ok &= memory_[i].commit(step * count * 4, count * 4);
+    touched_bytes_ += count * sizeof(std::uint32_t);
   }
+  // Pages of 4 KiB have a word each.
+  const std::uint64_t pages = kStep * 4 / kPageBytes;
+  ok &= saved_memory_.commit(step * pages * 4, pages * 4);
+  if (!ok) throw Error(Stage::Emulate, "out-of-memory", "no memory for the global race check");
+  __atomic_store_n(&touched_[step], std::uint8_t{1}, __ATOMIC_RELEASE);
+}
+
+std::uint32_t GlobalShadow::next_epoch() {
+  if (++epoch_ == 0) {
+    saved_memory_.reset(0, saved_memory_.size());
+    epoch_ = 1;
+  }
+  return epoch_;
 }
 
 void GlobalShadow::reset() {
   for (VirtualMemory& memory : memory_) memory.reset(0, memory.size());
-  touched_.assign(touched_.size(), false);
+  touched_memory_.reset(0, touched_memory_.size());
   touched_bytes_ = 0;
   next_id = 1;
 }

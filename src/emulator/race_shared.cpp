@@ -44,8 +44,8 @@ void SharedRaces::access(Context& context, std::uint32_t statement, const RaceAc
   if (actor.order_.now() >= kLastTick) actor.rebase();
   const bool pending =
       access.kind == RaceAccess::Kind::AsyncRead || access.kind == RaceAccess::Kind::AsyncWrite;
-  Now now{context,         statement, access,       context.warp->index,
-          mark_of(access), pending,   actor.order_, actor.rank_};
+  Now now{context, statement,    access,      context.warp->index, mark_of(access),
+          pending, actor.order_, actor.rank_, unit_of(access)};
   if (&actor != this) {
     // By granule and with all that is known: these are few, and go over a network.
     note_visit(now);
@@ -442,7 +442,10 @@ void SharedRaces::slow(Now& now, std::uint32_t granule, std::uint32_t lanes, std
                 [this](const Record& at) { return !at.pending && at.tick <= forgotten(at.block); });
   for (std::size_t i = 0; i < records.size(); ++i) {
     const Record& at = records[i];
-    if ((at.bytes & bytes) == 0 || !conflict(now.mark, at.mark)) continue;
+    if ((at.bytes & bytes) == 0) continue;
+    if (!conflict(now.mark, at.mark) && !mixes_widths(now.mark, now.unit, at.mark, at.unit)) {
+      continue;
+    }
     const std::uint32_t bad = at.pending ? lanes : unordered(now, lanes, at);
     for_each_lane(bad, [&](unsigned lane) {
       if (at.mark == Mark::StrongWrite && seen_by_atomic(now, records, i, lane, bytes)) return;
@@ -481,8 +484,9 @@ void SharedRaces::insert(Now& now, Records& records, std::uint32_t lanes, std::u
   for (std::size_t i = 0; i < records.size(); ++i) {
     Record& at = records[i];
     if (merged == records.size() && at.atomic == atomic && at.warp == now.warp &&
-        at.block == now.block && at.mark == now.mark && at.bytes == bytes && !at.pending &&
-        !now.pending && at.tick > now.order.released(now.warp) && now.mark != Mark::WeakWrite) {
+        at.block == now.block && at.mark == now.mark && at.unit == now.unit && at.bytes == bytes &&
+        !at.pending && !now.pending && at.tick > now.order.released(now.warp) &&
+        now.mark != Mark::WeakWrite) {
       // Nothing has been released in between: one record says it for both.
       at.lanes |= lanes;
       at.tick = now.order.now();
@@ -514,6 +518,7 @@ void SharedRaces::insert(Now& now, Records& records, std::uint32_t lanes, std::u
   made.mark = now.mark;
   made.pending = now.pending;
   made.atomic = atomic;
+  made.unit = now.unit;
   records.push_back(made);
 }
 
@@ -569,6 +574,7 @@ void SharedRaces::report(Now& now, std::uint32_t granule, std::uint32_t lane, st
   conflict.address = now.access.addresses[lane];
   conflict.mine = now.mark;
   conflict.theirs = other.mark;
+  conflict.mixed = is_strong(now.mark) && is_strong(other.mark);
   conflict.async = other.pending || now.pending;
   conflict.bulk = other.warp == order_.engine() && other.block == rank_;
   if (now.block != rank_) conflict.owner = cluster_->blocks[rank_];

@@ -61,9 +61,10 @@ class SharedRaces final : public Races {
     std::uint32_t warp;
     Mark mark;
     bool pending;
-    ThreadOrder& order;   ///< of the block that accesses
-    std::uint32_t block;  ///< its rank in the cluster
-    bool bulk = false;    ///< of a copy engine: whose end is told by range
+    ThreadOrder& order;     ///< of the block that accesses
+    std::uint32_t block;    ///< its rank in the cluster
+    std::uint8_t unit = 0;  ///< bytes of an element
+    bool bulk = false;      ///< of a copy engine: whose end is told by range
     std::uint32_t reported_lane = kNoIndex;
     std::uint32_t reported_statement = kNoIndex;
   };

@@ -41,6 +41,11 @@ std::string cure(const Conflict& conflict) {
     return conflict.rule == Rule::RaceSameValue ? "let one thread write it"
                                                 : "let one thread write it, or use an atomic";
   }
+  if (conflict.mixed) {
+    return "let all atomic, volatile and relaxed accesses to these bytes have one width: those "
+           "that "
+           "overlap in part only race as plain ones do";
+  }
   std::string text;
   if (is_strong(conflict.mine) != is_strong(conflict.theirs)) {
     text = "make both of them atomic or relaxed, or ";
@@ -83,9 +88,14 @@ FindingText race_text(const Conflict& conflict, std::string_view thread,
               " does not hold " + std::string(other_thread) + line + ", and " + where +
               " need the two to be in one scope";
   } else {
-    message = std::string(thread) + " " + verb(conflict.mine, false) + " " + where + ", which " +
-              (conflict.vague ? "another thread than " : "") + std::string(other_thread) +
-              (conflict.vague ? " (one of several readers) " : " ");
+    message = std::string(thread) + " " + verb(conflict.mine, false) + " " + where + ", which ";
+    if (conflict.vague) {
+      // Who they are is not kept, but that there is another one than the writer.
+      return {message + "several threads " + verb(conflict.theirs, true) + line + ", " +
+                  std::string(other_thread) + " the first of them; nothing orders the two accesses",
+              {cure(conflict)}};
+    }
+    message += std::string(other_thread) + " ";
     if (conflict.same_access) {
       message += conflict.rule == Rule::RaceSameValue
                      ? "writes with the same instruction, the same value"
@@ -99,7 +109,9 @@ FindingText race_text(const Conflict& conflict, std::string_view thread,
       message += verb(conflict.theirs, true) + line +
                  "; one of the two is an asynchronous copy that nobody has waited for";
     } else {
-      message += verb(conflict.theirs, true) + line + "; nothing orders the two";
+      message += verb(conflict.theirs, true) + line;
+      if (conflict.mixed) message += " with another width";
+      message += "; nothing orders the two";
     }
   }
   return {std::move(message), {cure(conflict)}};

@@ -10,6 +10,7 @@
 #include "emulator/address_space.hpp"
 #include "emulator/cluster.hpp"
 #include "emulator/counting.hpp"
+#include "emulator/launch_plan.hpp"
 #include "emulator/launch_progress.hpp"
 #include "emulator/memory_bulk.hpp"
 #include "emulator/numerics.hpp"
@@ -201,7 +202,8 @@ struct Group {
 
 class LaunchRun {
  public:
-  LaunchRun(const Program& program, const Launch& launch, const Options& options)
+  /// `exact`: see plan_launch.
+  LaunchRun(const Program& program, const Launch& launch, const Options& options, bool exact)
       : image_(program.image()), reporter_(image_, options, launch.kernel) {
     const Program::Kernel& kernel = *program.find_kernel(launch.kernel);
     const auto number = static_cast<std::size_t>(&kernel - program.kernels().data());
@@ -224,14 +226,13 @@ class LaunchRun {
     std::uint32_t local = grid_.kernel_image->local_bytes;
     if (grid_.kernel_image->recursive) local += std::min(options.stack_bytes, kMostStack);
     grid_.local_stride = (local + 63) / 64 * 64;
-    if (options.checks.has(Rule::GlobalRace) || options.checks.has(Rule::ScopeTooNarrow)) {
-      grid_.races = Races::for_global(grid_, *grid_.space);
-    }
     provide_for_groups(static_cast<std::uint32_t>(number));
     total_ = launch.grid.count() / cluster_size_;
     order_ = BlockOrder(total_, options.seed);
     progress_.emplace(grid_.options, reporter_, total_ * cluster_size_, cluster_size_);
     kernel_number_ = static_cast<std::uint32_t>(number);
+    plan_ = plan_launch(grid_, kernel_number_, total_, exact);
+    if (plan_.races) watch_races();
   }
 
   LaunchRun(const LaunchRun&) = delete;
@@ -240,15 +241,17 @@ class LaunchRun {
     if (grid_.grid_workspace != 0) grid_.space->free(grid_.grid_workspace);
   }
 
+  /// Nothing of the launch has happened, and the next ones know why.
+  void undo(const Replay& replay) {
+    grid_.races->undo();
+    remember(grid_, kernel_number_, replay);
+  }
+
+  /// Throws `Replay` if the launch is to be undone and run again, exactly.
   Result run(const ptx::Gpu& gpu) {
     grid_.sms = gpu.sms;
     const Options& options = grid_.options;
-    // What depends on the order of blocks runs them in the seed's order, one after another; so does
-    // the global race check, whose clocks are those of one worker.
-    const bool ordered = (grid_.kernel_image->order_dependent && !options.parallel) || grid_.races;
-    unsigned threads = options.threads != 0 ? options.threads : std::thread::hardware_concurrency();
-    threads = ordered ? 1 : std::max(1u, threads);
-    threads = static_cast<unsigned>(std::min<std::uint64_t>(threads, total_));
+    const unsigned threads = plan_.threads;
     workers_.resize(threads);
     for (unsigned i = 0; i < threads; ++i) {
       Worker& worker = workers_[i];
@@ -272,7 +275,7 @@ class LaunchRun {
             work(workers_[i]);
           } catch (...) {
             failures[i] = std::current_exception();
-            next_.store(total_);
+            abandoned_.store(true, std::memory_order_relaxed);
           }
         });
       }
@@ -286,6 +289,10 @@ class LaunchRun {
         std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     result.findings = reporter_.take();
     result.unchecked = RuleSet::all().remove(options.checks).remove(Rule::Nondeterminism);
+    for (const Rule rule : {Rule::GlobalRace, Rule::ScopeTooNarrow}) {
+      const bool gave_up = grid_.races && !grid_.races->complete();
+      if (plan_.unchecked.has(rule) || gave_up) result.unchecked.add(rule);
+    }
     const bool errors = std::ranges::any_of(result.findings, [](const RunFinding& finding) {
       return finding.finding.severity == Severity::Error;
     });
@@ -309,6 +316,16 @@ class LaunchRun {
     Waits,   ///< of a cluster: none of its warps can go on by itself
     Yields,  ///< of a cluster: its turn is over
   };
+
+  void watch_races() {
+    try {
+      grid_.races = Races::for_global(*grid_.space, plan_.watch);
+    } catch (const Error&) {
+      // The system gives no addresses for the shadow: the launch goes on and says so.
+      plan_.races = false;
+      plan_.unchecked = RuleSet().add(Rule::GlobalRace).add(Rule::ScopeTooNarrow);
+    }
+  }
 
   void count_waves(Counters& counters) const {
     const ptx::Gpu& gpu = grid_.space->gpu();
@@ -343,7 +360,7 @@ class LaunchRun {
     const numerics::HostFloatState float_state;
     std::deque<std::unique_ptr<Group>> suspended;
     std::vector<std::unique_ptr<Group>> idle;
-    for (;;) {
+    while (!abandoned_.load(std::memory_order_relaxed)) {
       std::unique_ptr<Group> group;
       const bool may_begin = suspended.size() < kMostSuspended / cluster_size_;
       std::uint64_t order = may_begin ? next_.fetch_add(1) : total_;
@@ -549,6 +566,7 @@ class LaunchRun {
       bool all_done = true;
       const std::uint64_t turn = cta.turn++;
       if (turn != 0) progress_->running();
+      cta.killed |= abandoned_.load(std::memory_order_relaxed);
       const std::uint64_t random = seed == 0 ? 0 : mixed(seed ^ mixed(cta.order ^ (turn << 32)));
       if (cta.bulk != nullptr) deliver_due(cta);
       for (std::size_t i = 0; i < warps; ++i) {
@@ -608,7 +626,9 @@ class LaunchRun {
   std::uint32_t kernel_number_ = 0;
   BlockOrder order_{1, 0};
   std::vector<Worker> workers_;
+  LaunchPlan plan_;
   std::atomic<std::uint64_t> next_{0};
+  std::atomic<bool> abandoned_{false};  ///< another worker has failed
   std::optional<LaunchProgress> progress_;
   std::mutex mutex_;
   std::vector<Printed> printed_;
@@ -619,7 +639,15 @@ class LaunchRun {
 Result run(Program& program, const Launch& launch, const Options& options) {
   const ptx::Gpu& gpu = program.image().space->gpu();
   check(program, launch, gpu);
-  return LaunchRun(program, launch, options).run(gpu);
+  {
+    LaunchRun first(program, launch, options, false);
+    try {
+      return first.run(gpu);
+    } catch (const Replay& replay) {
+      first.undo(replay);
+    }
+  }
+  return LaunchRun(program, launch, options, true).run(gpu);
 }
 
 }  // namespace ptxgen::inline v0::emulator

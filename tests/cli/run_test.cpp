@@ -189,14 +189,15 @@ TEST_CASE("run --json has the documented fields and nothing else on standard out
   CHECK(result.err == "");
   const json report = json::parse(result.out);
   CHECK(keys(report) == std::set<std::string>{"kernel", "gpu", "device", "seed", "schedules",
-                                              "status", "findings", "printf", "seconds",
-                                              "counters"});
+                                              "status", "findings", "unchecked", "printf",
+                                              "seconds", "counters"});
   CHECK(report.at("kernel") == "scale");
   CHECK(report.at("gpu") == "rtx4090");
   CHECK(report.at("seed") == 3);
   CHECK(report.at("schedules") == 1);
   CHECK(report.at("status") == "ok");
   CHECK(report.at("findings") == json::array());
+  CHECK(report.at("unchecked") == json::array());
   CHECK(report.at("printf") == "");
   CHECK(report.at("seconds").is_number());
   const json& counters = report.at("counters");
@@ -362,6 +363,50 @@ TEST_CASE("findings go to standard error as text, or into the JSON") {
       place.with("known.txt", "# known\n\nout-of-bounds:scale:20\nout-of-bounds:scale:22\n");
   CHECK(code({"--suppressions", list}) == 0);
   CHECK(code({"--strict"}) == 1);
+}
+
+TEST_CASE("a sum by all threads without an atomic is found unasked") {
+  const Place place;
+  // out[0] += in[i]; the load of the sum is line 15, its store line 17.
+  const std::string ptx = place.with("sum.ptx", std::string(kHead) + R"(
+.visible .entry sum(.param .u64 out, .param .u64 in)
+{
+.reg .b32 %r<8>;
+.reg .b64 %rd<6>;
+mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;
+mad.lo.s32 %r4, %r1, %r2, %r3;
+ld.param.u64 %rd1, [out]; ld.param.u64 %rd2, [in];
+mul.wide.u32 %rd3, %r4, 4;
+add.s64 %rd4, %rd2, %rd3;
+ld.global.u32 %r5, [%rd4];
+ld.global.u32 %r6, [%rd1];
+add.u32 %r6, %r6, %r5;
+st.global.u32 [%rd1], %r6;
+ret;
+}
+)");
+  std::string bytes(4 * 128, '\0');
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i / 4);
+  const std::string in = place.with("in.bin", bytes);
+  const std::vector<std::string> call = {"run",     ptx,  "--grid", "2",
+                                         "--block", "64", "--arg",  "zero:4:" + place.file("out"),
+                                         "in:" + in};
+  auto result = ptxgen_program(call);
+  CHECK(result.exit_code == 1);
+  INFO(result.err);
+  CHECK(contains(result.err, ptx + ":17: error: "));
+  CHECK(contains(result.err, "writes with the same instruction, another value [global-race]\n"));
+  CHECK(contains(result.err, "let one thread write it, or use an atomic"));
+  CHECK_FALSE(contains(result.err, "not checked"));
+  auto without = call;
+  without.insert(without.end(), {"--no-check", "global-race,scope-too-narrow"});
+  result = ptxgen_program(without);
+  CHECK(result.exit_code == 0);
+  CHECK(contains(result.err, "; not checked: global-race, scope-too-narrow\n"));
+  without.push_back("--json");
+  result = ptxgen_program(without);
+  CHECK(result.exit_code == 0);
+  CHECK(json::parse(result.out).at("unchecked") == json({"global-race", "scope-too-narrow"}));
 }
 
 TEST_CASE("a fault gives status fault, exit code 1, and the output files all the same") {

@@ -84,6 +84,29 @@ loop:
   st.global.u32 [%rd1], %r2;
   ret;
 }
+.visible .entry sums(.param .u64 p) {
+  .reg .b32 %r<3>;
+  .reg .b64 %rd<2>;
+  ld.param.u64 %rd1, [p];
+  ld.global.u32 %r1, [%rd1];
+  mov.u32 %r2, %tid.x;
+  add.u32 %r1, %r1, %r2;
+  st.global.u32 [%rd1], %r1;
+  ret;
+}
+.visible .entry grid(.param .u64 p) {
+  .reg .pred %q<2>;
+  .reg .b32 %r<3>;
+  .reg .b64 %rd<2>;
+  mov.u32 %r1, %envreg2;
+  mov.u32 %r2, %envreg1;
+  mov.b64 %rd1, {%r1, %r2};
+  setp.ne.s64 %q1, %rd1, 0;
+  @%q1 bra there;
+  trap;
+there:
+  ret;
+}
 .visible .entry fine(.param .u64 p) {
   .reg .b64 %rd<2>;
   ld.param.u64 %rd1, [p];
@@ -153,6 +176,31 @@ void check_fault(const char* kernel, CUresult code, const char* words, unsigned 
 }
 
 }  // namespace
+
+TEST_CASE("faults: a sum by all threads without an atomic is logged unasked, and no fault") {
+  Fixture f;
+  const std::array<std::uint32_t, 64> zeros{};
+  REQUIRE(f.gpu.api.memcpy_to_device(f.memory, zeros.data(), sizeof zeros) == CUDA_SUCCESS);
+  CHECK(f.run("sums", 64) == CUDA_SUCCESS);
+  CHECK(f.seen.findings >= 1);
+  const std::string log = f.gpu.log();
+  CHECK_THAT(log,
+             Contains("[global-race]") && Contains("let one thread write it, or use an atomic"));
+  CHECK_THAT(log, Contains("in a launch of kernel 'sums', grid (1,1,1), block (64,1,1)"));
+}
+
+TEST_CASE("faults: a barrier of the grid needs a cooperative launch") {
+  Fixture f;
+  std::array<void*, 1> parameters{&f.memory};
+  const CUfunction grid = f.gpu.function(f.module, "grid");
+  REQUIRE(f.gpu.api.launch_cooperative_kernel(grid, 2, 1, 1, 32, 1, 1, 0, nullptr,
+                                              parameters.data()) == CUDA_SUCCESS);
+  CHECK(f.gpu.api.ctx_synchronize() == CUDA_SUCCESS);
+  CHECK(f.gpu.log().empty());
+  CHECK(f.run("grid") == CUDA_ERROR_LAUNCH_FAILED);
+  CHECK_THAT(f.gpu.log(), Contains("its barrier of the whole grid (grid.sync) has no workspace, "
+                                   "since the launch is not cooperative"));
+}
 
 TEST_CASE("fault: out of bounds is 700, with the sanitizer's words") {
   check_fault("beyond", CUDA_ERROR_ILLEGAL_ADDRESS, "[out-of-bounds]");

@@ -316,6 +316,9 @@ TEST_CASE("128 bits, and vectors with sinks or the same register twice") {
 
 TEST_CASE("stores of every type in every pattern: the highest lane stays") {
   const auto bytes = random_bytes(2048);
+  // Which lane stays is another matter than that they race.
+  Options options;
+  options.checks.remove(Rule::GlobalRace);
   for (const TypeRow& type : types()) {
     for (const PatternRow& pattern : kPatterns) {
       const unsigned width = type.widths.back();
@@ -328,7 +331,7 @@ TEST_CASE("stores of every type in every pattern: the highest lane stays") {
                           " [%rd2], " + register_name(type, width, 3) + ";\n");
       kernel.input(bytes);
       kernel.output(512);
-      const Result result = kernel.run();
+      const Result result = kernel.run(32, 1, options);
       REQUIRE(result.status == Status::Ok);
       std::vector<std::uint8_t> expected(512, 0);
       for (std::uint32_t t = 0; t < 32; ++t) {

@@ -490,3 +490,78 @@ TEST_CASE("random traces in global memory report no race that is none", "[race]"
   // Where several lanes have read and some of them have synchronised, doubt remains.
   CHECK(missed * 1000 <= races);
 }
+
+TEST_CASE("strong accesses of different width race where they overlap in part", "[race]") {
+  struct Pair {
+    Kind first;
+    unsigned first_bytes;
+    std::uint64_t first_at;
+    Kind second;
+    unsigned second_bytes;
+    std::uint64_t second_at;
+    bool races;
+  };
+  constexpr Pair kPairs[] = {
+      // The same bytes.
+      {Kind::Write, 4, 0, Kind::Read, 4, 0, false},
+      {Kind::Atomic, 8, 0, Kind::Read, 8, 0, false},
+      {Kind::Atomic, 8, 0, Kind::Atomic, 8, 0, false},
+      {Kind::Write, 2, 2, Kind::Atomic, 2, 2, false},
+      {Kind::Write, 1, 3, Kind::Read, 1, 3, false},
+      {Kind::Atomic, 16, 0, Kind::Atomic, 16, 0, false},
+      // None in common.
+      {Kind::Write, 2, 0, Kind::Read, 2, 2, false},
+      {Kind::Write, 8, 0, Kind::Read, 4, 8, false},
+      {Kind::Read, 8, 0, Kind::Read, 4, 0, false},
+      // Some.
+      {Kind::Atomic, 8, 0, Kind::Read, 4, 0, true},
+      {Kind::Atomic, 8, 0, Kind::Read, 4, 4, true},
+      {Kind::Read, 4, 4, Kind::Atomic, 8, 0, true},
+      {Kind::Atomic, 8, 0, Kind::Atomic, 4, 4, true},
+      {Kind::Write, 4, 0, Kind::Write, 8, 0, true},
+      {Kind::Write, 4, 0, Kind::Read, 1, 1, true},
+      {Kind::Read, 1, 1, Kind::Write, 4, 0, true},
+      {Kind::Write, 1, 1, Kind::Read, 4, 0, true},
+      {Kind::Read, 4, 0, Kind::Write, 2, 2, true},
+      {Kind::Write, 2, 2, Kind::Atomic, 4, 0, true},
+      {Kind::Write, 1, 3, Kind::Write, 2, 2, true},
+      {Kind::Atomic, 16, 0, Kind::Read, 8, 8, true},
+      {Kind::Read, 8, 8, Kind::Atomic, 16, 0, true},
+  };
+  for (const Pair& pair : kPairs) {
+    CAPTURE(pair.first_bytes, pair.first_at, pair.second_bytes, pair.second_at);
+    for (const bool same_block : {false, true}) {
+      Run run(2);
+      run.global(pair.first, 1, 1, pair.first_bytes, strided(pair.first_at, 0), Modifier::relaxed,
+                 Modifier::gpu);
+      run.block(same_block ? 0 : 1).warp(1);
+      run.global(pair.second, 2, 1, pair.second_bytes, strided(pair.second_at, 0),
+                 Modifier::relaxed, Modifier::gpu);
+      if (pair.races) {
+        CHECK(run.only(2, 1).conflict.mixed);
+      } else {
+        run.clean();
+      }
+    }
+    // A barrier between them, as ever.
+    Run run(1);
+    run.global(pair.first, 1, 1, pair.first_bytes, strided(pair.first_at, 0), Modifier::relaxed,
+               Modifier::gpu);
+    run.barrier();
+    run.warp(1).global(pair.second, 2, 1, pair.second_bytes, strided(pair.second_at, 0),
+                       Modifier::relaxed, Modifier::gpu);
+    run.clean();
+  }
+}
+
+TEST_CASE("strong readers of several widths", "[race]") {
+  // Who is ordered before the writer is in no race with it, whatever another reader's width.
+  Run run(2);
+  run.block(0).warp(0).global(Kind::Read, 1, 1, 4, strided(0, 0), Modifier::relaxed, Modifier::gpu);
+  run.warp(1).global(Kind::Read, 2, 1, 2, strided(0, 0), Modifier::relaxed, Modifier::gpu);
+  run.barrier();
+  run.warp(0).global(Kind::Write, 3, 1, 4, strided(0, 0), Modifier::relaxed, Modifier::gpu);
+  run.clean();
+  run.block(1).global(Kind::Read, 4, 1, 4, strided(0, 0), Modifier::relaxed, Modifier::gpu);
+  run.clean();
+}

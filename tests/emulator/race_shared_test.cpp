@@ -522,3 +522,39 @@ TEST_CASE("shadow memory is small", "[race]") {
   RaceRunner run(1, 8, 48 * 1024);
   CHECK(run.shared_races().overhead_bytes() <= 7 * 48 * 1024);
 }
+
+TEST_CASE("strong accesses to shared memory of different width", "[race]") {
+  struct Pair {
+    Kind first;
+    unsigned first_bytes;
+    std::uint64_t first_at;
+    Kind second;
+    unsigned second_bytes;
+    std::uint64_t second_at;
+    bool races;
+  };
+  constexpr Pair kPairs[] = {
+      {Kind::Write, 4, 0, Kind::Read, 4, 0, false},   {Kind::Atomic, 8, 0, Kind::Read, 8, 0, false},
+      {Kind::Write, 2, 2, Kind::Atomic, 2, 2, false}, {Kind::Write, 2, 0, Kind::Read, 2, 2, false},
+      {Kind::Read, 8, 0, Kind::Read, 4, 0, false},    {Kind::Atomic, 8, 0, Kind::Read, 4, 4, true},
+      {Kind::Read, 4, 4, Kind::Atomic, 8, 0, true},   {Kind::Write, 4, 0, Kind::Write, 8, 0, true},
+      {Kind::Write, 1, 3, Kind::Write, 2, 2, true},   {Kind::Read, 1, 1, Kind::Write, 4, 0, true},
+  };
+  for (const Pair& pair : kPairs) {
+    CAPTURE(pair.first_bytes, pair.first_at, pair.second_bytes, pair.second_at);
+    RaceRunner run(1, 2);
+    run.shared(pair.first, 1, 1, pair.first_bytes, strided(pair.first_at, 0), Modifier::relaxed);
+    run.warp(1).shared(pair.second, 2, 1, pair.second_bytes, strided(pair.second_at, 0),
+                       Modifier::relaxed);
+    const auto found = run.take();
+    CHECK(found.empty() == !pair.races);
+    for (const auto& each : found) {
+      CHECK(each.conflict.mixed);
+      CHECK(each.conflict.rule == Rule::SharedRace);
+    }
+    run.barrier();
+    run.warp(0).shared(pair.second, 2, 1, pair.second_bytes, strided(pair.second_at, 0),
+                       Modifier::relaxed);
+    clean(run);
+  }
+}

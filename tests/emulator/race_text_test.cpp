@@ -50,4 +50,22 @@ TEST_CASE("messages name both accesses and the cure", "[race]") {
   CHECK(text().details[0] ==
         "wait for the copy (cp.async.wait_group, cp.async.wait_all or its mbarrier) before its "
         "bytes are touched, and put bar.sync 0 behind that for the other threads");
+  conflict.async = false;
+  conflict.vague = true;
+  conflict.theirs = Mark::WeakRead;
+  CHECK(text({}).message ==
+        "thread (3,0,0) of block (0,0,0) writes 4 bytes at shared offset 0x40, which several "
+        "threads read at line 41, thread (35,0,0) the first of them; nothing orders the two "
+        "accesses");
+  conflict.vague = false;
+  conflict.mixed = true;
+  conflict.mine = Mark::StrongWrite;
+  conflict.theirs = Mark::StrongRead;
+  CHECK(text({}).message ==
+        "thread (3,0,0) of block (0,0,0) changes (atomic, volatile or relaxed) 4 bytes at shared "
+        "offset 0x40, which thread (35,0,0) read (volatile, relaxed or acquire) at line 41 with "
+        "another width; nothing orders the two");
+  CHECK(text().details[0] ==
+        "let all atomic, volatile and relaxed accesses to these bytes have one width: those that "
+        "overlap in part only race as plain ones do");
 }

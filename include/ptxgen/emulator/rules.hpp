@@ -34,7 +34,7 @@ class RuleSet {
   constexpr RuleSet() = default;  ///< none
   [[nodiscard]] static RuleSet none() noexcept { return {}; }
   [[nodiscard]] static RuleSet all() noexcept;
-  /// All but `global-race` and `scope-too-narrow`.
+  /// What rules.def has on by default: all of them.
   [[nodiscard]] static RuleSet defaults() noexcept;
   /// `all`, `default`, `none`, or names separated by commas. Throws `Error` (Stage::Emulate, code
   /// "unknown-rule") that lists the names.

@@ -356,6 +356,8 @@ __attribute__((no_sanitize("thread"))) inline bool access_global(Context& contex
   const LastAllocation& last = counters.last;
   if (last.generation != __atomic_load_n(view.generation, __ATOMIC_ACQUIRE)) return false;
   if (Store && !last.writable) return false;
+  const bool races = view.global_races && last.watched;
+  if (Store && view.global_races && !races) return false;
   const u64* const lanes = reinterpret_cast<const u64*>(context.frame + step.source[0]);
   if (mask == 0xffffffffu) {
     const Pattern pattern = pattern_of<kWidth>(lanes);
@@ -369,7 +371,7 @@ __attribute__((no_sanitize("thread"))) inline bool access_global(Context& contex
       if constexpr (!Store) {
         if (view.check_written && !all_written(view.written, offset, length)) return false;
       }
-      if (view.global_races) {
+      if (races) {
         u64 reached[32];
         for (u32 lane = 0; lane < 32; ++lane) reached[lane] = lanes[lane] + detail.offset;
         alignas(16) std::byte values[32 * kWidth];
@@ -392,7 +394,7 @@ __attribute__((no_sanitize("thread"))) inline bool access_global(Context& contex
       return true;
     }
   }
-  if (mask == 0xffffffffu && !view.global_races) {
+  if (mask == 0xffffffffu && !races) {
     const u64 gap = lanes[1] - lanes[0];
     const u64 distance = gap >> 63 != 0 ? u64{0} - gap : gap;
     if (distance >= kWidth && distance < (u64{1} << 32) && evenly_apart(lanes, gap)) {
@@ -433,7 +435,7 @@ __attribute__((no_sanitize("thread"))) inline bool access_global(Context& contex
     }
     if (missing != 0) return false;
   }
-  if (view.global_races) {
+  if (races) {
     u64 by_lane[32];
     for (u32 i = 0; i < count; ++i) by_lane[active[i]] = addresses[i];
     alignas(16) std::byte values[32 * kWidth];
