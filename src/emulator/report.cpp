@@ -61,7 +61,7 @@ RunFinding Reporter::described(Rule rule) const {
 
 RunFinding* Reporter::open_launch(std::uint64_t order, Rule rule) {
   if (stopped(order)) return nullptr;
-  Entry& entry = entries_[Key{rule, kNoIndex, kNoIndex}];
+  Entry& entry = entries_[Key{rule, kNoIndex, kNoIndex, false}];
   ++entry.counts[order];
   entry.order = order;
   entry.finding = described(rule);

@@ -28,7 +28,8 @@ bool only_computes(const Instruction& instruction) {
 }
 
 Type move_type(Type reg) {
-  for (const Modifier word : words(info(Op::mov).slots[0])) {
+  const OpInfo& row = info(Op::mov);
+  for (const Modifier word : words(row.slots[row.type_slots[0]])) {
     if (word == as_modifier(reg)) return reg;
   }
   return untyped(bits(reg));

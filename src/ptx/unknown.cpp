@@ -1,4 +1,4 @@
-// src/ptx/unknown.cpp - what can be said of an instruction outside the op table
+// src/ptx/unknown.cpp - what is certain about instructions outside the op table
 #include <algorithm>
 #include <array>
 #include <numeric>

@@ -165,7 +165,7 @@ class Writer {
       const std::string p = uniform_condition();
       if (!chance(20)) return p;
       const std::string q = uniform_condition(), both = new_p();
-      line(any("and", "or", "xor") + ".pred " + both + ", " + p + ", " + q);
+      line(any("and", "or", "xor") + ".pred " + both + ", " + p + (chance(30) ? ", !" : ", ") + q);
       return both;
     }
     switch (pick(8)) {
@@ -175,7 +175,7 @@ class Writer {
         return vote_condition();
       case 2: {
         const std::string p = index_condition(), q = uniform_condition(), both = new_p();
-        line(any("and", "or") + ".pred " + both + ", " + p + ", " + q);
+        line(any("and", "or") + ".pred " + both + ", " + p + (chance(30) ? ", !" : ", ") + q);
         return both;
       }
       case 3:

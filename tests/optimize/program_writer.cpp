@@ -292,6 +292,11 @@ void ProgramWriter::integer() {
       return line(at + dice_.pick(kThree) + " " + pool(Kind::R) + ", " + source(Kind::R) + ", " +
                   held(Kind::R) + ", " + held(Kind::R) + ";");
     case 7:
+      if (const std::string a = pool(Kind::R), b = pool(Kind::R); a != b && dice_.chance(40)) {
+        const std::string from = held(Kind::R);
+        return line(at + "mov.v2.b32 {" + a + ", " + b + "}, {" + from + ", " + held(Kind::R) +
+                    "};");
+      }
       return line(at + "selp.b32 " + pool(Kind::R) + ", " + source(Kind::R) + ", " +
                   source(Kind::R) + ", " + predicate() + ";");
     case 8: {
@@ -373,6 +378,15 @@ void ProgramWriter::constants() {
       const std::string p = new_predicate();
       line("setp." + compare_words() + " " + p + ", " + known(Kind::R) + ", " + constant(Kind::R) +
            ";");
+      if (dice_.chance(50)) {
+        constexpr const char* kLogic[] = {"and", "or", "xor"};
+        const auto maybe_not = [&] { return dice_.chance(50) ? ", !" : ", "; };
+        const char* logic = dice_.pick(kLogic);
+        const std::string first = maybe_not() + p;
+        line(std::string(logic) + ".pred " + p + first + maybe_not() +
+             (dice_.chance(30) ? p : predicate()) + ";");
+        if (dice_.chance(30)) line("not.pred " + p + ", !" + p + ";");
+      }
       line(at + "selp.b32 " + pool(Kind::R) + ", " + held(Kind::R) + ", " + source(Kind::R) + ", " +
            p + ";");
       return line("@" + p + " add.u32 " + pool(Kind::R) + ", " + held(Kind::R) + ", 1;");

@@ -22,7 +22,8 @@ struct UnknownFault {
                                          const Instruction& instruction);
 
 /// The same from an instruction's text alone ("ld.globl.u32 %r1, [%rd1];", without guard): for code
-/// that is not in a module yet. Says nothing of operands. An empty rule: the opcode is in the table.
+/// that is not in a module yet. Says nothing of operands. An empty rule: the opcode is in the
+/// table.
 [[nodiscard]] UnknownFault check_opcode(std::string_view instruction);
 
 }  // namespace ptxgen::inline v0::ptx
