@@ -311,3 +311,82 @@ TEST_CASE("a graph is printed as dot") {
   PTXGEN_CHECK_RESULT(driver.graph_debug_dot_print(letters.graph, "/no/such/folder/x.dot", 0),
                       CUDA_ERROR_OPERATING_SYSTEM);
 }
+
+TEST_CASE("graphs keep objects of the caller alive, copies and launches of graphs too") {
+  DriverFixture fixture;
+  const Table& driver = fixture.driver;
+  std::promise<void> destroyed;
+  auto gone = destroyed.get_future();
+  const auto is_gone = [&](int milliseconds) {
+    return gone.wait_for(std::chrono::milliseconds(milliseconds)) == std::future_status::ready;
+  };
+  CUuserObject object = nullptr;
+  const CUhostFn destroy = [](void* user) { static_cast<std::promise<void>*>(user)->set_value(); };
+  PTXGEN_CHECK_RESULT(driver.user_object_create(&object, &destroyed, destroy, 1, 0),
+                      CUDA_ERROR_INVALID_VALUE);
+  PTXGEN_OK(driver.user_object_create(&object, &destroyed, destroy, 2,
+                                      CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+  CUgraph graph = nullptr;
+  CUgraph clone = nullptr;
+  CUgraphExec executable = nullptr;
+  PTXGEN_OK(driver.graph_create(&graph, 0));
+  // One reference of the caller's becomes the graph's, the other is given up.
+  PTXGEN_OK(driver.graph_retain_user_object(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
+  PTXGEN_OK(driver.user_object_release(object, 1));
+  PTXGEN_OK(driver.graph_retain_user_object(graph, object, 3, 0));
+  PTXGEN_CHECK_RESULT(driver.graph_release_user_object(graph, object, 5), CUDA_ERROR_INVALID_VALUE);
+  PTXGEN_OK(driver.graph_release_user_object(graph, object, 3));
+  PTXGEN_OK(driver.graph_clone(&clone, graph));
+  PTXGEN_OK(driver.graph_destroy(graph));
+  PTXGEN_OK(driver.graph_instantiate_with_flags(&executable, clone, 0));
+  PTXGEN_OK(driver.graph_destroy(clone));
+  CHECK_FALSE(is_gone(1));
+  PTXGEN_OK(driver.user_object_retain(object, 1));
+  PTXGEN_OK(driver.user_object_release(object, 1));
+  const CUstream stream = fixture.make_stream();
+  Gate gate(driver, stream);
+  PTXGEN_OK(driver.graph_launch(executable, stream));
+  PTXGEN_OK(driver.graph_exec_destroy(executable));
+  CHECK_FALSE(is_gone(1));
+  gate.open();
+  PTXGEN_OK(driver.stream_synchronize(stream));
+  CHECK(is_gone(10000));
+  PTXGEN_CHECK_RESULT(driver.user_object_release(object, 1), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("nodes are found in clones, graphs inside nodes are given out") {
+  DriverFixture fixture;
+  const Table& driver = fixture.driver;
+  CUgraph graph = nullptr;
+  CUgraph inner = nullptr;
+  CUgraph clone = nullptr;
+  CUgraphNode empty = nullptr;
+  CUgraphNode child = nullptr;
+  CUgraphNode found = nullptr;
+  PTXGEN_OK(driver.graph_create(&inner, 0));
+  PTXGEN_OK(driver.graph_add_empty_node(&empty, inner, nullptr, 0));
+  PTXGEN_OK(driver.graph_create(&graph, 0));
+  PTXGEN_OK(driver.graph_add_child_graph_node(&child, graph, nullptr, 0, inner));
+  PTXGEN_OK(driver.graph_clone(&clone, graph));
+  PTXGEN_OK(driver.graph_node_find_in_clone(&found, child, clone));
+  CHECK(found != child);
+  CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
+  PTXGEN_OK(driver.graph_node_get_type(found, &type));
+  CHECK(type == CU_GRAPH_NODE_TYPE_GRAPH);
+  PTXGEN_CHECK_RESULT(driver.graph_node_find_in_clone(&found, empty, clone),
+                      CUDA_ERROR_INVALID_VALUE);
+  CUgraph held = nullptr;
+  CUgraph again = nullptr;
+  PTXGEN_OK(driver.graph_child_graph_node_get_graph(child, &held));
+  PTXGEN_OK(driver.graph_child_graph_node_get_graph(child, &again));
+  CHECK(held == again);
+  CHECK(held != inner);
+  std::size_t nodes = 0;
+  PTXGEN_OK(driver.graph_get_nodes(held, nullptr, &nodes));
+  CHECK(nodes == 1);
+  PTXGEN_OK(driver.graph_destroy(graph));
+  // It went with the node that it belongs to.
+  PTXGEN_CHECK_RESULT(driver.graph_get_nodes(held, nullptr, &nodes), CUDA_ERROR_INVALID_VALUE);
+  PTXGEN_OK(driver.graph_destroy(clone));
+  PTXGEN_OK(driver.graph_destroy(inner));
+}

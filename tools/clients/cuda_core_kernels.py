@@ -104,13 +104,28 @@ def events():
 
 
 @check
-def linked():
-    from cuda.core import Linker, LinkerOptions
+def ptx_from_elsewhere():
     from cuda.core import ObjectCode
-    text = compiled().code
-    del Linker, LinkerOptions
-    code = ObjectCode.from_ptx(text)
-    assert code.get_kernel("scale") is not None
+    assert ObjectCode.from_ptx(compiled().code).get_kernel("scale") is not None
+
+
+@check
+def graph_of_launches():
+    from cuda.core import LegacyPinnedMemoryResource
+    buffer = LegacyPinnedMemoryResource().allocate(4 * 32)
+    x = array(buffer, 32, np.float32)
+    x[:] = 1
+    kernel = compiled().get_kernel("scale")
+    builder = device.create_graph_builder().begin_building()
+    for factor in (2, 3):
+        launch(builder, LaunchConfig(grid=1, block=32), kernel, buffer, np.float32(factor),
+               np.int32(32))
+    graph = builder.end_building().complete()
+    for _ in range(2):
+        graph.launch(stream)
+    stream.sync()
+    same(x, np.full(32, 36, np.float32))
+    buffer.close()
 
 
 run()

@@ -38,6 +38,7 @@ struct CUarray_st;
 struct CUlogsCallbackEntry_st;
 struct CUmemPoolHandle_st;
 struct CUlib_st;
+struct CUuserObject_st;
 using CUcontext = CUctx_st*;
 using CUmodule = CUmod_st*;
 using CUfunction = CUfunc_st*;
@@ -53,6 +54,7 @@ using CUarray = CUarray_st*;
 using CUlogsCallbackHandle = CUlogsCallbackEntry_st*;
 using CUmemoryPool = CUmemPoolHandle_st*;
 using CUlibrary = CUlib_st*;
+using CUuserObject = CUuserObject_st*;
 
 struct CUuuid {
   char bytes[16];
@@ -325,6 +327,8 @@ enum CUstreamCaptureStatus : int {
   CU_STREAM_CAPTURE_STATUS_ACTIVE = 1,
   CU_STREAM_CAPTURE_STATUS_INVALIDATED = 2,
 };
+enum CUuserObject_flags : int { CU_USER_OBJECT_NO_DESTRUCTOR_SYNC = 1 };
+enum CUuserObjectRetain_flags : int { CU_GRAPH_USER_OBJECT_MOVE = 1 };
 enum CUgraphNodeType : int {
   CU_GRAPH_NODE_TYPE_KERNEL = 0,
   CU_GRAPH_NODE_TYPE_MEMCPY = 1,

@@ -13,6 +13,7 @@ std::shared_ptr<const Executable> program_of(const CUgraph_st& graph) {
   std::vector<CUgraphNode> order;
   if (!put_in_order(graph, order)) return nullptr;
   auto program = std::make_shared<Executable>();
+  program->user_objects.insert(graph.user_objects.begin(), graph.user_objects.end());
   for (const CUgraphNode node : order) {
     Executable::Step step{node->operation, node->context, nullptr};
     if (node->child) {
@@ -147,6 +148,7 @@ Difference compare(const CUgraph_st& own, const CUgraph_st& graph) {
 
 /// Takes over what the nodes do. The origins stay: handles of the first graph still mean them.
 void take_over(CUgraph_st& own, const CUgraph_st& graph) {
+  own.user_objects = UserObjects(graph.user_objects);
   for (std::size_t i = 0; i < own.nodes.size(); ++i) {
     own.nodes[i]->operation = graph.nodes[i]->operation;
     if (own.nodes[i]->child) take_over(*own.nodes[i]->child, *graph.nodes[i]->child);

@@ -33,6 +33,7 @@ std::shared_ptr<CUgraphNode_st> append(CUgraph_st& graph, CUgraphNodeType type, 
 std::shared_ptr<CUgraph_st> copy_of(const CUgraph_st& graph) {
   auto copy = std::make_shared<CUgraph_st>();
   copy->next_number = graph.next_number;
+  copy->user_objects.insert(graph.user_objects.begin(), graph.user_objects.end());
   std::unordered_map<CUgraphNode, CUgraphNode> twin;
   for (const std::shared_ptr<CUgraphNode_st>& node : graph.nodes) {
     auto made = std::make_shared<CUgraphNode_st>(*node);
@@ -71,7 +72,10 @@ bool put_in_order(const CUgraph_st& graph, std::vector<CUgraphNode>& order) {
 }
 
 void remove_handles(CUgraph_st& graph) {
-  for (const std::shared_ptr<CUgraphNode_st>& node : graph.nodes) gone(node.get());
+  for (const std::shared_ptr<CUgraphNode_st>& node : graph.nodes) {
+    gone(node.get());
+    if (node->child) remove_handles(*node->child);
+  }
   gone(&graph);
 }
 
@@ -500,7 +504,33 @@ CUresult graph_destroy_node(CUgraphNode handle) {
       std::erase_if(other->edges, [&](const auto& edge) { return edge.from == handle; });
     }
     std::erase_if(graph.nodes, [&](const auto& one) { return one.get() == handle; });
+    if (node.child) remove_handles(*node.child);
     gone(handle);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult graph_node_find_in_clone(CUgraphNode* node, CUgraphNode original_node,
+                                  CUgraph cloned_graph) {
+  return with_graph(cloned_graph, [&](const CUgraph_st& graph) {
+    if (node == nullptr || original_node == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const auto found = std::ranges::find_if(
+        graph.nodes, [&](const auto& one) { return one->origin == original_node; });
+    if (found == graph.nodes.end()) return CUDA_ERROR_INVALID_VALUE;
+    *node = found->get();
+    return CUDA_SUCCESS;
+  });
+}
+
+/// The graph inside belongs to the node, and goes with it.
+CUresult graph_child_graph_node_get_graph(CUgraphNode handle, CUgraph* graph) {
+  return with_node(handle, [&](const CUgraphNode_st& node) {
+    if (graph == nullptr || !node.child) return CUDA_ERROR_INVALID_VALUE;
+    if (!living(node.child.get())) {
+      for (const std::shared_ptr<CUgraphNode_st>& one : node.child->nodes) enroll(one);
+      enroll(node.child);
+    }
+    *graph = node.child.get();
     return CUDA_SUCCESS;
   });
 }

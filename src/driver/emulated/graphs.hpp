@@ -2,6 +2,7 @@
 #pragma once
 
 #include "driver/emulated/state.hpp"
+#include "driver/emulated/user_objects.hpp"
 
 namespace ptxgen::inline v0::driver {
 
@@ -12,7 +13,7 @@ struct CUgraphNode_st {
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
   emulated::Operation operation;
   CUcontext context = nullptr;        ///< whose memory the operation works on
-  std::shared_ptr<CUgraph_st> child;  ///< its own copy; nobody has a handle of it
+  std::shared_ptr<CUgraph_st> child;  ///< its own copy; living once it was asked for
   /// In the copy that an executable graph keeps: the node that it was made from.
   CUgraphNode origin = nullptr;
 
@@ -29,6 +30,7 @@ struct CUgraph_st {
   std::vector<std::shared_ptr<CUgraphNode_st>> nodes;  ///< by number
   std::uint64_t next_number = 0;
   bool capturing = false;  ///< belongs to a capture in progress
+  emulated::UserObjects user_objects;
 };
 
 struct CUgraphExec_st {
@@ -46,6 +48,7 @@ struct Executable {
   };
   std::vector<Step> steps;  ///< in an order that the edges allow
   std::vector<std::shared_ptr<CUevent_st>> records;
+  UserObjects user_objects;  ///< kept while a launch is under way
 };
 
 struct Capture {

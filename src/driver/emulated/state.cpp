@@ -27,6 +27,7 @@ enum class Kind : std::uint8_t {
   MemoryPool,
   Library,
   Kernel,
+  UserObject,
 };
 
 struct Living {
@@ -85,6 +86,9 @@ std::shared_ptr<CUmemPoolHandle_st> hold(CUmemoryPool handle) {
 }
 std::shared_ptr<CUlib_st> hold(CUlibrary handle) { return held(handle, Kind::Library); }
 std::shared_ptr<CUkern_st> hold(CUkernel handle) { return held(handle, Kind::Kernel); }
+std::shared_ptr<CUuserObject_st> hold(CUuserObject handle) {
+  return held(handle, Kind::UserObject);
+}
 
 void enroll(const std::shared_ptr<CUctx_st>& one) { enter_living(one.get(), Kind::Context, one); }
 void enroll(const std::shared_ptr<CUstream_st>& one) { enter_living(one.get(), Kind::Stream, one); }
@@ -101,6 +105,9 @@ void enroll(const std::shared_ptr<CUmemPoolHandle_st>& one) {
 }
 void enroll(const std::shared_ptr<CUlib_st>& one) { enter_living(one.get(), Kind::Library, one); }
 void enroll(const std::shared_ptr<CUkern_st>& one) { enter_living(one.get(), Kind::Kernel, one); }
+void enroll(const std::shared_ptr<CUuserObject_st>& one) {
+  enter_living(one.get(), Kind::UserObject, one);
+}
 
 bool living(CUcontext handle) { return is_living(handle, Kind::Context); }
 bool living(CUstream handle) { return is_living(handle, Kind::Stream); }

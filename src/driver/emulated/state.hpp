@@ -229,6 +229,7 @@ namespace emulated {
 [[nodiscard]] std::shared_ptr<CUmemPoolHandle_st> hold(CUmemoryPool pool);
 [[nodiscard]] std::shared_ptr<CUlib_st> hold(CUlibrary library);
 [[nodiscard]] std::shared_ptr<CUkern_st> hold(CUkernel kernel);
+[[nodiscard]] std::shared_ptr<CUuserObject_st> hold(CUuserObject object);
 void enroll(const std::shared_ptr<CUctx_st>& context);
 void enroll(const std::shared_ptr<CUstream_st>& stream);
 void enroll(const std::shared_ptr<CUevent_st>& event);
@@ -238,6 +239,7 @@ void enroll(const std::shared_ptr<CUgraphExec_st>& executable);
 void enroll(const std::shared_ptr<CUmemPoolHandle_st>& pool);
 void enroll(const std::shared_ptr<CUlib_st>& library);
 void enroll(const std::shared_ptr<CUkern_st>& kernel);
+void enroll(const std::shared_ptr<CUuserObject_st>& object);
 
 /// Whether the handle names a living object of its kind.
 [[nodiscard]] bool living(CUcontext context);
