@@ -210,7 +210,11 @@ CUresult enter(CUcontext& context) {
   return result;
 }
 
-emulator::Options default_options() { return {}; }
+emulator::Options default_options() {
+  emulator::Options options;
+  options.mapped_pages = !strict_faults();
+  return options;
+}
 
 CUresult set_launch_options(CUcontext handle, const emulator::Options& options) {
   return guarded([&] {

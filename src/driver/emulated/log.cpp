@@ -20,6 +20,7 @@ struct Logs {
   std::recursive_mutex mutex;
   std::vector<std::unique_ptr<CUlogsCallbackEntry_st>> callbacks;
   std::atomic<bool> to_standard_error{false};
+  std::atomic<bool> strict{false};
 };
 
 Logs& logs() {
@@ -30,6 +31,10 @@ Logs& logs() {
 }  // namespace
 
 void log_to_standard_error(bool on) noexcept { logs().to_standard_error = on; }
+
+void make_faults_strict(bool on) noexcept { logs().strict = on; }
+
+bool strict_faults() noexcept { return logs().strict; }
 
 void log(CUlogLevel level, const std::string& text) {
   const std::lock_guard lock(logs().mutex);

@@ -291,6 +291,10 @@ void log(CUlogLevel level, const std::string& text);
 CUresult refuse(CUresult result, const std::string& text);
 /// Whether messages also go to standard error when nobody has registered; the stand-in sets it.
 void log_to_standard_error(bool on) noexcept;
+/// Whether contexts made from now on fault where hardware would not (PTXGEN_STRICT): accesses
+/// outside of an allocation in a mapped page; the stand-in sets it.
+void make_faults_strict(bool on) noexcept;
+[[nodiscard]] bool strict_faults() noexcept;
 
 // streams.cpp -----------------------------------------------------------------------------------
 
