@@ -21,6 +21,7 @@ namespace ptxgen::inline v0 {
   X(cache_lower_dir, "PTXGEN_CACHE_LOWER_DIR", "", "compiled kernels that are only read")          \
   X(device, "PTXGEN_DEVICE", "auto", "the device to use: auto, emulator or cuda:N")                \
   X(emulated_gpu, "PTXGEN_EMULATED_GPU", "h200", "the GPU that the emulated driver shows")         \
+  X(strict, "PTXGEN_STRICT", "0", "1: errors found on the emulated device are thrown")             \
   X(emulated_ptx, "PTXGEN_EMULATED_PTX", "9.0", "the newest PTX version that it accepts")          \
   X(gemv, "PTXGEN_GEMV", "auto", "the GEMV to use: auto, or one of the names of `gemv --impl`")    \
   X(passes, "PTXGEN_PASSES", "default", "the passes of a launcher, separated by commas, or none")  \
