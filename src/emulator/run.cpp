@@ -417,7 +417,7 @@ class LaunchRun {
     // (Options::mapped_pages).
     cta.shared_slack = static_cast<std::uint32_t>(ptx::shared_unit(grid_.space->gpu()));
     place->shared = zeroed<std::byte>(cta.shared_bytes + cta.shared_slack + 64);
-    place->shared_written = zeroed<std::uint64_t>(cta.shared_bytes / 64 + 2);
+    place->shared_written = zeroed<std::uint64_t>((cta.shared_bytes + cta.shared_slack) / 64 + 2);
     place->local = zeroed<std::byte>(std::size_t{cta.threads} * cta.local_stride + 64);
     place->local_written =
         zeroed<std::uint64_t>(std::size_t{cta.threads} * (cta.local_stride / 64) + 1);

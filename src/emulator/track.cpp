@@ -25,9 +25,21 @@ std::uint64_t undefined_bits(const Context& context, const Value& value, unsigne
 /// Every bit from the lowest of `bits` on.
 std::uint64_t from_lowest(std::uint64_t bits) noexcept { return ~(bits & (~bits + 1)) + 1; }
 
+// Tables of rows with one or two sources.
+constexpr std::uint8_t kAnd = 0x8;
+constexpr std::uint8_t kOr = 0xe;
+constexpr std::uint8_t kXor = 0x6;
+constexpr std::uint8_t kNot = 0x1;
+
 /// Bits of a lookup table's result that differ between values which undefined bits could have.
 std::uint64_t logic(std::uint8_t table, std::size_t sources, const std::uint64_t* values,
                     const std::uint64_t* undefined) noexcept {
+  if (sources <= 2) {
+    const std::uint64_t either = undefined[0] | (sources > 1 ? undefined[1] : 0);
+    if (table == kXor || table == kNot) return either;
+    if (table == kAnd) return either & (undefined[0] | values[0]) & (undefined[1] | values[1]);
+    if (table == kOr) return either & (undefined[0] | ~values[0]) & (undefined[1] | ~values[1]);
+  }
   std::uint64_t may_be[2] = {0, 0};
   for (unsigned row = 0; row < 1u << sources; ++row) {
     std::uint64_t possible = kAll;
@@ -142,29 +154,119 @@ void check_use(Context& context, const Step& step, const TrackDetail& detail,
   set_defined(context, use.value, undefined, true);
 }
 
-void compute_results(Context& context, const TrackDetail& detail, std::uint32_t lanes) {
-  std::uint64_t values[kMostLaneWords];
-  std::uint64_t undefined[kMostLaneWords];
-  std::uint64_t results[kMostLaneWords];
-  for_each_lane(lanes, [&](unsigned lane) {
-    for (std::size_t i = 0; i < detail.sources.size(); ++i) {
-      const Value& source = detail.sources[i];
-      values[i] = get_lane(context, source.slot, lane) & low(source.slot.bits);
-      undefined[i] = undefined_bits(context, source, lane);
+/// Lanes of a value, zero-extended; of a predicate 0 or 1.
+void load_lanes(const Context& context, const Slot& slot, std::uint64_t* to) {
+  const std::uint64_t mask = low(slot.bits);
+  switch (slot.lane_bytes) {
+    case 4: {
+      const std::uint32_t* from = context.lanes<std::uint32_t>(slot.offset);
+      for (unsigned lane = 0; lane < kLanes; ++lane) to[lane] = from[lane] & mask;
+      break;
     }
-    undefined_results(detail, values, undefined, results);
-    for (std::size_t i = 0; i < detail.results.size(); ++i) {
-      const Value& result = detail.results[i];
-      if (!result.shadow.present()) continue;
-      std::uint64_t bits = results[i];
-      // As the value is extended into a wider register.
-      if (result.slot.is_signed && result.slot.bits < result.slot.register_bits &&
-          (bits >> (result.slot.bits - 1u) & 1u) != 0) {
-        bits |= ~low(result.slot.bits);
+    case 8: {
+      const std::uint64_t* from = context.lanes<std::uint64_t>(slot.offset);
+      for (unsigned lane = 0; lane < kLanes; ++lane) to[lane] = from[lane] & mask;
+      break;
+    }
+    default:
+      for (unsigned lane = 0; lane < kLanes; ++lane) {
+        to[lane] = get_lane(context, slot, lane) & mask;
       }
-      set_lane(context, result.shadow, lane, ~bits);
+  }
+}
+
+void load_undefined(const Context& context, const Value& value, std::uint64_t* to) {
+  if (!value.shadow.present()) {
+    std::fill_n(to, kLanes, 0);
+    return;
+  }
+  load_lanes(context, value.shadow, to);
+  const std::uint64_t mask = low(value.slot.bits);
+  for (unsigned lane = 0; lane < kLanes; ++lane) to[lane] ^= mask;
+}
+
+/// Makes `undefined` the undefined bits of a result, for some lanes.
+void store_undefined(const Context& context, const Value& result, std::uint32_t lanes,
+                     std::uint64_t* undefined) {
+  if (!result.shadow.present()) return;
+  if (result.slot.is_signed && result.slot.bits < result.slot.register_bits) {
+    // As the value is extended into a wider register.
+    const std::uint64_t sign = std::uint64_t{1} << (result.slot.bits - 1u);
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      undefined[lane] = (undefined[lane] ^ sign) - sign;
     }
+  }
+  if (lanes == 0xffffffffu && result.shadow.lane_bytes == 4) {
+    std::uint32_t* to = context.lanes<std::uint32_t>(result.shadow.offset);
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+      to[lane] = ~static_cast<std::uint32_t>(undefined[lane]);
+  } else if (lanes == 0xffffffffu && result.shadow.lane_bytes == 8) {
+    std::uint64_t* to = context.lanes<std::uint64_t>(result.shadow.offset);
+    for (unsigned lane = 0; lane < kLanes; ++lane) to[lane] = ~undefined[lane];
+  } else {
+    for_each_lane(lanes,
+                  [&](unsigned lane) { set_lane(context, result.shadow, lane, ~undefined[lane]); });
+  }
+}
+
+/// Whether the kind makes all bits of its result undefined where the lowest bit of a source is.
+bool spreads_everywhere(TrackDetail::Kind kind) noexcept {
+  return kind == TrackDetail::Kind::Any || kind == TrackDetail::Kind::Carries;
+}
+
+/// Whether no lane has a defined bit: what is carried around a loop and never given a value.
+bool none_defined(const Context& context, const Value& value) {
+  if (!value.shadow.present() || value.slot.bits < 32) return false;
+  if (value.shadow.lane_bytes == 4) {
+    const std::uint32_t* lanes = context.lanes<std::uint32_t>(value.shadow.offset);
+    return std::all_of(lanes, lanes + kLanes, [](std::uint32_t bits) { return bits == 0; });
+  }
+  if (value.shadow.lane_bytes == 8) {
+    const std::uint64_t* lanes = context.lanes<std::uint64_t>(value.shadow.offset);
+    return std::all_of(lanes, lanes + kLanes, [](std::uint64_t bits) { return bits == 0; });
+  }
+  return false;
+}
+
+void compute_results(Context& context, const TrackDetail& detail, std::uint32_t lanes) {
+  const std::size_t sources = detail.sources.size();
+  if (spreads_everywhere(detail.kind) &&
+      std::ranges::any_of(detail.sources,
+                          [&](const Value& source) { return none_defined(context, source); })) {
+    for (const Value& result : detail.results) set_defined(context, result, lanes, false);
+    return;
+  }
+  std::uint64_t values[kMostLaneWords][kLanes];
+  std::uint64_t undefined[kMostLaneWords][kLanes];
+  std::uint64_t results[kMostLaneWords][kLanes];
+  std::uint64_t found = 0;
+  for (std::size_t i = 0; i < sources; ++i) {
+    load_undefined(context, detail.sources[i], undefined[i]);
+    for_each_lane(lanes, [&](unsigned lane) { found |= undefined[i][lane]; });
+  }
+  if (found == 0) {
+    for (const Value& result : detail.results) set_defined(context, result, lanes, true);
+    return;
+  }
+  for (std::size_t i = 0; i < sources && !spreads_everywhere(detail.kind); ++i) {
+    load_lanes(context, detail.sources[i].slot, values[i]);
+  }
+  for (std::size_t i = 0; i < detail.results.size(); ++i) std::fill_n(results[i], kLanes, 0);
+  std::uint64_t own_values[kMostLaneWords] = {};
+  std::uint64_t own[kMostLaneWords];
+  std::uint64_t made[kMostLaneWords];
+  for_each_lane(lanes, [&](unsigned lane) {
+    std::uint64_t any = 0;
+    for (std::size_t i = 0; i < sources; ++i) any |= own[i] = undefined[i][lane];
+    if (any != 0 && !spreads_everywhere(detail.kind)) {
+      for (std::size_t i = 0; i < sources; ++i) own_values[i] = values[i][lane];
+    }
+    undefined_results(detail, own_values, own, made);
+    for (std::size_t i = 0; i < detail.results.size(); ++i) results[i][lane] = made[i];
   });
+  for (std::size_t i = 0; i < detail.results.size(); ++i) {
+    store_undefined(context, detail.results[i], lanes, results[i]);
+  }
 }
 
 }  // namespace

@@ -218,7 +218,7 @@ L:
   setp.lt.u32 %p1, %r1, 9;
   @%p1 bra L;
 )") == "%p1 %r1 %r2");
-  // A guarded write is none; a guard chooses, it does not flow.
+  // A guarded write is none; an undefined guard leaves open which value the target has.
   CHECK(undefined(R"(
   @%p1 mov.u32 %r1, 1;
   mov.u32 %r2, %r1;
@@ -227,7 +227,7 @@ L:
   mov.u32 %r1, 0;
   @%p1 mov.u32 %r1, 1;
   mov.u32 %r2, %r1;
-)") == "%p1");
+)") == "%p1 %r1 %r2");
   // Through an address.
   CHECK(undefined("ld.global.u32 %r1, [%rd1];") == "%r1 %rd1");
   CHECK(undefined("mov.b64 %rd1, {%r1, %r2}; mov.u32 %r3, 1;") == "%r1 %r2 %rd1");

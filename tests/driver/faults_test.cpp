@@ -19,7 +19,35 @@ const std::string kKernels = ptx_module(R"(
 .visible .entry beyond(.param .u64 p) {
   .reg .b64 %rd<2>;
   ld.param.u64 %rd1, [p];
-  st.global.u32 [%rd1+256], 1;
+  st.global.u32 [%rd1+2162688], 1;
+  ret;
+}
+.visible .entry past_end(.param .u64 p) {
+  .reg .b32 %r<3>;
+  .reg .b64 %rd<2>;
+  ld.param.u64 %rd1, [p];
+  st.global.u32 [%rd1+1572868], 5;
+  ld.global.u32 %r1, [%rd1+1572868];
+  add.u32 %r2, %r1, 1;
+  st.global.u32 [%rd1], %r2;
+  ret;
+}
+.visible .entry past_shared(.param .u64 p) {
+  .reg .b32 %r<3>;
+  .reg .b64 %rd<2>;
+  .shared .align 4 .b8 tile[64];
+  ld.param.u64 %rd1, [p];
+  mov.u32 %r1, tile;
+  st.shared.u32 [%r1+64], 5;
+  ld.shared.u32 %r2, [%r1+124];
+  st.global.u32 [%rd1], %r2;
+  ret;
+}
+.visible .entry far_shared(.param .u64 p) {
+  .reg .b32 %r<2>;
+  .shared .align 4 .b8 far_tile[64];
+  mov.u32 %r1, far_tile;
+  st.shared.u32 [%r1+128], 5;
   ret;
 }
 .visible .entry nothing(.param .u64 p) {
@@ -137,7 +165,7 @@ struct Fixture {
 
   Fixture() {
     module = gpu.load(kKernels);
-    memory = gpu.allocate(256);
+    memory = gpu.allocate(1572864);  // ends in the first page of 2 MiB
     REQUIRE(emulated::observe_launches(gpu.context, observe, &seen) == CUDA_SUCCESS);
     emulator::Options options = emulated::default_options();
     options.max_instructions = 10000;
@@ -205,6 +233,36 @@ TEST_CASE("faults: a barrier of the grid needs a cooperative launch") {
 TEST_CASE("fault: out of bounds is 700, with the sanitizer's words") {
   check_fault("beyond", CUDA_ERROR_ILLEGAL_ADDRESS, "[out-of-bounds]");
 }
+TEST_CASE("fault: beyond a block's shared memory is 700") {
+  check_fault("far_shared", CUDA_ERROR_ILLEGAL_ADDRESS, "[out-of-bounds]");
+}
+
+TEST_CASE("an access in a mapped page or the block's granule is a finding and no fault") {
+  for (const char* kernel : {"past_end", "past_shared"}) {
+    INFO(kernel);
+    Fixture f;
+    CHECK(f.run(kernel) == CUDA_SUCCESS);
+    const std::string log = f.gpu.log();
+    CHECK_THAT(log, Contains("E ") && Contains("[out-of-bounds]"));
+    CHECK_THAT(log, !Contains("cannot be used any more"));
+    CHECK(f.seen.fault == CUDA_SUCCESS);
+    CHECK(f.seen.findings > 0);
+    // What was stored there is there.
+    std::uint32_t value = 0;
+    REQUIRE(f.gpu.api.memcpy_to_host(&value, f.memory, 4) == CUDA_SUCCESS);
+    CHECK(value == (kernel == std::string_view("past_end") ? 6 : 0));
+    CHECK(f.run("fine") == CUDA_SUCCESS);
+
+    Fixture strict;
+    emulator::Options options = emulated::default_options();
+    CHECK(options.mapped_pages);
+    options.mapped_pages = false;
+    REQUIRE(emulated::set_launch_options(strict.gpu.context, options) == CUDA_SUCCESS);
+    CHECK(strict.run(kernel) == CUDA_ERROR_ILLEGAL_ADDRESS);
+    CHECK_THAT(strict.gpu.log(), Contains("cannot be used any more"));
+  }
+}
+
 TEST_CASE("fault: a null pointer is 700") {
   check_fault("nothing", CUDA_ERROR_ILLEGAL_ADDRESS, "a null pointer [invalid-address]");
 }

@@ -91,6 +91,21 @@ TEST_CASE("shared memory is mapped up to the granule of the GPU") {
   CHECK(run(128) == std::pair(false, std::uint32_t{0}));
 }
 
+TEST_CASE("an asynchronous copy and an atomic reach mapped shared memory too") {
+  MemoryKernel kernel(
+      "mov.u32 %r1, tile;\ncp.async.ca.shared.global [%r1+112], [%in], 16;\n"
+      "cp.async.wait_all;\natom.shared.add.u32 %r2, [%r1+112], 5;\n"
+      "ld.shared.u32 %r3, [%r1+112];\nst.global.u32 [%out], %r3;\n",
+      ".shared .align 16 .b8 tile[100];\n");
+  kernel.input(std::vector<std::uint32_t>(4, 7));
+  kernel.output(4);
+  const Result result = kernel.run(1, 1, as_hardware());
+  INFO(findings_of(result));
+  CHECK(result.findings.size() == 3);
+  for (const RunFinding& found : result.findings) CHECK(found.mapped);
+  CHECK(kernel.result<std::uint32_t>()[0] == 12);
+}
+
 TEST_CASE("bytes of a load that a pragma says are not used are not looked at") {
   const std::string load = "ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%in];\n";
   const std::string rest = "add.u32 %r5, %r1, %r2; st.global.u32 [%out], %r5;\n";

@@ -124,8 +124,8 @@ BarrierRun BarrierProgram::run(std::array<std::uint32_t, 3> block, std::uint32_t
   launch.block = {block[0], block[1], block[2]};
   launch.parameters = parameters;
   emulator::Options options;
-  options.checks =
-      emulator::RuleSet::parse("barrier-divergence,barrier-deadlock,sync-mask,instruction-budget");
+  options.checks = emulator::RuleSet::parse(
+      "barrier-divergence,exited-before-barrier,barrier-deadlock,sync-mask,instruction-budget");
   options.counters = false;
   options.seed = seed;
   options.threads = 1;
@@ -136,6 +136,7 @@ BarrierRun BarrierProgram::run(std::array<std::uint32_t, 3> block, std::uint32_t
     if (finding.rule == emulator::Rule::InstructionBudget) outcome.over_budget = true;
     // Other instructions of a warp are no barriers.
     outcome.fault = outcome.fault || finding.rule == emulator::Rule::BarrierDivergence ||
+                    finding.rule == emulator::Rule::ExitedBeforeBarrier ||
                     finding.rule == emulator::Rule::BarrierDeadlock ||
                     (mask && is_warp_sync_[finding.finding.line]);
     outcome.other_mask = outcome.other_mask || (mask && !is_warp_sync_[finding.finding.line]);

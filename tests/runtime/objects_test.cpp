@@ -359,10 +359,11 @@ TEST_CASE("a fault in a kernel: the finding in the error, and a new start") {
   {
     const Context context(f.device);
     const Stream stream(context);
-    Buffer<f32> buffer(context, 4);
+    // The load is past the end, and past the pages of 2 MiB that are mapped for the buffer.
+    Buffer<f32> buffer(context, 393216);
     const Function function = Module::load(context,
                                            kernel_text("ld.param.u64 %rd0, [p];\n"
-                                                       "ld.global.f32 %f1, [%rd0+4096];\n"
+                                                       "ld.global.f32 %f1, [%rd0+2162688];\n"
                                                        "st.global.f32 [%rd0], %f1;\nret;"),
                                            {}, "faulty.ptx")
                                   .function("f");
@@ -374,7 +375,7 @@ TEST_CASE("a fault in a kernel: the finding in the error, and a new start") {
     CHECK(fault->driver_status == 700);
     CHECK(contains(fault->log, "out-of-bounds"));
     CHECK(context.poisoned());
-    std::vector<float> back(4);
+    std::vector<float> back(393216);
     const auto later = error_of([&] { buffer.read(back); });
     REQUIRE(later);
     CHECK(later->code == "context-lost");

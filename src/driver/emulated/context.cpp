@@ -223,6 +223,7 @@ emulator::Options default_options() {
   emulator::Options options;
   // Programs written for hardware may launch more than a default budget allows.
   options.max_launch_instructions = 0;
+  options.mapped_pages = !strict_faults();
   return options;
 }
 

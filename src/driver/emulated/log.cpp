@@ -28,6 +28,7 @@ struct Logs {
   std::vector<Entry> callbacks;
   std::atomic<bool> to_standard_error{false};
   std::unordered_set<std::string> written;  ///< to standard error
+  std::atomic<bool> strict{false};
 };
 
 Logs& logs() {
@@ -61,6 +62,10 @@ bool is_new(const std::string& text) {
 }  // namespace
 
 void log_to_standard_error(bool on) noexcept { logs().to_standard_error = on; }
+
+void make_faults_strict(bool on) noexcept { logs().strict = on; }
+
+bool strict_faults() noexcept { return logs().strict; }
 
 void log(CUlogLevel level, const std::string& text) {
   // Callbacks may come and go meanwhile, by their own doing.

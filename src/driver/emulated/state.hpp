@@ -321,6 +321,10 @@ CUresult refuse(CUresult result, const std::string& text);
 /// Whether messages also go to standard error when nobody has registered; the stand-in sets it. A
 /// text is written there once, however often it is logged.
 void log_to_standard_error(bool on) noexcept;
+/// Whether contexts made from now on fault where hardware would not (PTXGEN_STRICT): accesses
+/// outside of an allocation in a mapped page; the stand-in sets it.
+void make_faults_strict(bool on) noexcept;
+[[nodiscard]] bool strict_faults() noexcept;
 
 // streams.cpp -----------------------------------------------------------------------------------
 

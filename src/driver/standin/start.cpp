@@ -45,6 +45,7 @@ struct Problem {
 
 Problem apply(const Settings& settings) {
   emulated::log_to_standard_error(settings.log != "off");
+  emulated::make_faults_strict(settings.strict == "1");
   const std::optional<int> version = ptx_version(settings.emulated_ptx);
   if (!version) {
     return {CUDA_ERROR_INVALID_VALUE, "PTXGEN_EMULATED_PTX=" + settings.emulated_ptx +
