@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "analysis/uniformity_sources.hpp"
+#include "ptxgen/ptx/target.hpp"
 
 namespace ptxgen::inline v0::optimize {
 
@@ -19,6 +21,7 @@ namespace {
 constexpr std::uint64_t kMostWork = 2'000'000;
 
 constexpr std::uint64_t kBlockBarriers = 16;
+constexpr std::uint16_t kFirstToWaitForLive = 70;  // sm: exited threads no longer count
 constexpr std::size_t kMostDoubts = 100;
 
 /// What is known of a function without looking at who calls it.
@@ -352,9 +355,10 @@ class Gate {
       summaries_[f].numbers = numbers_of(module_.functions[f]);
       callees[f] = callees_of(module_.functions[f]);
     }
+    std::vector<std::uint32_t> reached_by(functions, kNone);
     for (std::uint32_t caller = 0; caller < functions; ++caller) {
       if (callees[caller].empty()) continue;
-      const std::vector<std::uint32_t> reached = reached_from(caller, callees);
+      const std::vector<std::uint32_t> reached = reached_from(caller, callees, reached_by);
       std::uint32_t once = 0, twice = 0;
       for (const std::uint32_t f : reached) {
         twice |= once & summaries_[f].numbers;
@@ -396,17 +400,16 @@ class Gate {
     }
     return callees;
   }
-  /// The function and those that it calls, and they.
+  /// The function and those that it calls, and they. `reached_by`: by function, the last caller
+  /// that was found to come to it.
   static std::vector<std::uint32_t> reached_from(
-      std::uint32_t caller, const std::vector<std::vector<std::uint32_t>>& callees) {
+      std::uint32_t caller, const std::vector<std::vector<std::uint32_t>>& callees,
+      std::vector<std::uint32_t>& reached_by) {
     std::vector<std::uint32_t> reached{caller};
-    std::vector<bool> seen(callees.size(), false);
-    seen[caller] = true;
+    reached_by[caller] = caller;
     for (std::size_t i = 0; i < reached.size(); ++i) {
       for (const std::uint32_t f : callees[reached[i]]) {
-        if (seen[f]) continue;
-        seen[f] = true;
-        reached.push_back(f);
+        if (std::exchange(reached_by[f], caller) != caller) reached.push_back(f);
       }
     }
     return reached;
@@ -492,11 +495,43 @@ class Gate {
       const Launch launch{.block = block, .exact = true};
       const Walk walked = walk(subject, launch, work);
       if (walked.end == Walk::End::Finished && walked.exact &&
-          all_orders_finish(subject, walked, launch))
+          all_orders_finish(subject, walked, launch)) {
+        Seen exits;
+        add_exits(exits, subject, walked, launch, strict_about_exits());
+        for (auto& [barrier, finding] : exits.findings) findings_.push_back(std::move(finding));
         return;
+      }
       if (roles_agree(subject, sharper, block)) return;
     }
+    for (Doubt& doubt : doubts) doubt.exits = only_exits(subject, doubt);
     report(subject, doubts, shapes(function, block), block[0] != 0);
+  }
+
+  /// Whether threads that leave before a barrier are an error: where the barrier waits for them
+  /// for ever, and in code that has no reason to rely on that it does not.
+  bool strict_about_exits() const {
+    TargetName target;
+    const std::string_view name =
+        options_.target.empty() ? std::string_view(module_.target) : options_.target;
+    const bool waits = parse_target_name(name, target) && target.sm < kFirstToWaitForLive;
+    return waits || options_.origin == CodeOrigin::Built;
+  }
+
+  /// Whether threads that do not come to the barrier can only leave the kernel: each branch at
+  /// which they part has a way that leads to no barrier, and to no instruction that waits for the
+  /// lanes of a warp. Where the lanes of one warp part, those that leave must not do anything else
+  /// first.
+  static bool only_exits(const Subject& subject, const Doubt& doubt) {
+    if (!subject.function.entry || doubt.why != Doubt::Why::Control || doubt.deciders.empty())
+      return false;
+    // A mask or a number of threads may name some of those that leave.
+    const Use use = use_of(subject.function, subject.function.body[doubt.barrier]);
+    if (use.kind != UseKind::Block || use.count != nullptr) return false;
+    return std::ranges::all_of(doubt.deciders, [&](std::uint32_t decider) {
+      const bool whole_warps =
+          subject.uniformity.of_branch(subject.cfg.block_of(decider)) >= Agreement::Warp;
+      return leaves_before(subject, decider, doubt.barrier, whole_warps);
+    });
   }
 
   /// The shape that holds every block of the function, along x only.
@@ -507,9 +542,10 @@ class Gate {
     std::uint64_t most = kMostThreads;
     for (const Directive& directive : function.directives) {
       if (directive.kind != DirectiveKind::maxntid) continue;
-      std::uint64_t threads = 1;
-      for (std::size_t i = 0; i < directive.count && i < 3; ++i) threads *= directive.values[i];
-      if (threads != 0) most = std::min(most, threads);
+      std::array<std::uint32_t, 3> bounds{1, 1, 1};
+      for (std::size_t i = 0; i < directive.count && i < 3; ++i) bounds[i] = directive.values[i];
+      const std::array<std::uint32_t, 3> block = analysis::largest_block(bounds);
+      most = std::min(most, std::uint64_t{block[0]} * block[1] * block[2]);
     }
     return static_cast<std::uint32_t>(most);
   }
@@ -531,59 +567,119 @@ class Gate {
     });
   }
 
-  /// Walks through launches, and writes down where they come to a stop.
-  static std::map<std::uint32_t, Finding> find_errors(
-      const Subject& subject, const std::vector<std::array<std::uint32_t, 3>>& shapes, bool exact,
-      std::map<std::uint32_t, std::uint32_t>& decided_at) {
-    std::map<std::uint32_t, Finding> errors;
-    for (const auto& shape : shapes) {
-      std::uint64_t work = kMostWork;
-      bool stuck = false;
-      for (const std::uint64_t parameter : {33u, 1u, 17u, 0u, 100u, 1000000u}) {
-        if (stuck && &shape != &shapes.front()) break;
-        const Launch launch{.block = shape, .exact = exact, .parameter = parameter};
-        const Walk walked = walk(subject, launch, work);
-        if (walked.end != Walk::End::Stuck) continue;
-        stuck = true;
-        if (&shape != &shapes.front() || errors.contains(walked.barrier)) continue;
-        errors.emplace(walked.barrier, proved(subject, walked, launch));
-        if (walked.decider != kNone) decided_at.emplace(walked.decider, walked.barrier);
-      }
-      if (stuck) continue;
-      decided_at.clear();
-      return {};
+  /// What walks through launches came to.
+  struct Seen {
+    std::map<std::uint32_t, Finding> findings;          ///< by barrier
+    std::map<std::uint32_t, std::uint32_t> decided_at;  ///< by decider: the barrier of a finding
+
+    std::set<std::uint32_t> barriers;  ///< that have been told, each with a finding or at one
+
+    void add(std::uint32_t barrier, std::uint32_t decider, Finding finding) {
+      barriers.insert(barrier);
+      findings.emplace(barrier, std::move(finding));
+      if (decider != kNone) decided_at.emplace(decider, barrier);
     }
-    return errors;
+  };
+
+  /// Walks through launches, and writes down where they come to a stop: an error where the shape is
+  /// known and nothing but the thread's index decides, so that no launch goes well. Of shapes that
+  /// are not known each has to come to one.
+  static Seen find_stops(const Subject& subject,
+                         const std::vector<std::array<std::uint32_t, 3>>& shapes, bool exact) {
+    Seen seen;
+    for (const auto& shape : shapes) {
+      bool stuck = false;
+      each_walk(subject, shape, exact, [&](const Walk& walked, const Launch& launch) {
+        if (walked.end != Walk::End::Stuck) return true;
+        stuck = true;
+        if (&shape != &shapes.front()) return false;
+        if (!seen.findings.contains(walked.barrier))
+          seen.add(walked.barrier, walked.decider,
+                   proved(subject, walked, launch, exact && walked.exact));
+        return true;
+      });
+      if (!stuck) return {};
+    }
+    return seen;
+  }
+
+  /// The same for barriers that threads have left the kernel before. Of shapes that are not known
+  /// each has to come to one for an error.
+  static Seen find_exits(const Subject& subject,
+                         const std::vector<std::array<std::uint32_t, 3>>& shapes, bool exact,
+                         bool strict) {
+    Seen seen;
+    bool every_shape = true;
+    for (const auto& shape : shapes) {
+      bool any = false;
+      each_walk(subject, shape, exact, [&](const Walk& walked, const Launch& launch) {
+        any = any || !walked.exits.empty();
+        add_exits(seen, subject, walked, launch, strict);
+        return true;
+      });
+      every_shape = every_shape && any;
+    }
+    for (auto& [barrier, finding] : seen.findings) {
+      if (!every_shape) finding.severity = Severity::Warning;
+    }
+    return seen;
+  }
+
+  static void add_exits(Seen& seen, const Subject& subject, const Walk& walked,
+                        const Launch& launch, bool strict) {
+    for (const Walk& exit : walked.exits) {
+      if (!seen.barriers.insert(exit.barrier).second) continue;
+      const auto at = seen.decided_at.find(exit.decider);
+      if (at != seen.decided_at.end())
+        add_place(seen.findings.at(at->second), subject, exit.barrier);
+      else
+        seen.add(exit.barrier, exit.decider, proved(subject, exit, launch, strict));
+    }
+  }
+  /// One fault of control often parts the threads before several barriers: it is told once.
+  static void add_place(Finding& finding, const Subject& subject, std::uint32_t barrier) {
+    const std::string line = std::to_string(subject.function.body[barrier].line);
+    finding.details.push_back("the same at: the barrier at line " + line);
+  }
+
+  template <class Fn>
+  static void each_walk(const Subject& subject, const std::array<std::uint32_t, 3>& shape,
+                        bool exact, Fn&& fn) {
+    std::uint64_t work = kMostWork;
+    for (const std::uint64_t parameter : {33u, 1u, 17u, 0u, 100u, 1000000u}) {
+      const Launch launch{.block = shape, .exact = exact, .parameter = parameter};
+      if (!fn(walk(subject, launch, work), launch)) return;
+    }
   }
 
   void report(const Subject& subject, const std::vector<Doubt>& doubts,
               const std::vector<std::array<std::uint32_t, 3>>& shapes, bool exact) {
-    std::map<std::uint32_t, std::uint32_t> decided_at;  // by decider: the barrier of an error
-    std::map<std::uint32_t, Finding> errors = find_errors(subject, shapes, exact, decided_at);
-    // One fault of control often parts the threads before several barriers: it is told once.
+    Seen stops = find_stops(subject, shapes, exact);
+    Seen exits = find_exits(subject, shapes, exact, strict_about_exits());
     std::map<std::vector<std::uint32_t>, Finding> warnings;
-    const auto also = [&](Finding& finding, std::uint32_t barrier) {
-      const std::string line = std::to_string(subject.function.body[barrier].line);
-      finding.details.push_back("the same at: the barrier at line " + line);
+    const auto told = [&](Seen& seen, const Doubt& doubt) {
+      if (seen.barriers.contains(doubt.barrier)) return true;
+      const auto at = std::ranges::find_if(
+          doubt.deciders, [&](std::uint32_t decider) { return seen.decided_at.contains(decider); });
+      if (at == doubt.deciders.end()) return false;
+      add_place(seen.findings.at(seen.decided_at.at(*at)), subject, doubt.barrier);
+      return true;
     };
     for (const Doubt& doubt : doubts) {
-      if (errors.contains(doubt.barrier)) continue;
-      const auto told = std::ranges::find_if(
-          doubt.deciders, [&](std::uint32_t decider) { return decided_at.contains(decider); });
-      if (told != doubt.deciders.end()) {
-        also(errors.at(decided_at.at(*told)), doubt.barrier);
-        continue;
-      }
+      if (told(stops, doubt) || (doubt.exits && told(exits, doubt))) continue;
       std::vector<std::uint32_t> key = doubt.deciders;
       if (key.empty()) key = {doubt.barrier, kNone};
       if (doubt.why == Doubt::Why::Unknown) key = {kNone};
       const auto known = warnings.find(key);
       if (known != warnings.end())
-        also(known->second, doubt.barrier);
+        add_place(known->second, subject, doubt.barrier);
       else
         warnings.emplace(std::move(key), doubted(subject, doubt));
     }
-    for (auto& [barrier, finding] : errors) findings_.push_back(std::move(finding));
+    for (auto& [barrier, finding] : stops.findings) findings_.push_back(std::move(finding));
+    for (auto& [barrier, finding] : exits.findings) {
+      if (!stops.barriers.contains(barrier)) findings_.push_back(std::move(finding));
+    }
     for (auto& [deciders, finding] : warnings) findings_.push_back(std::move(finding));
   }
 
@@ -596,6 +692,48 @@ class Gate {
 }  // namespace
 
 namespace barriers {
+
+bool leaves_before(const Subject& subject, std::uint32_t decider, std::uint32_t barrier,
+                   bool whole_warps) {
+  const analysis::Cfg& cfg = subject.cfg;
+  const std::uint32_t home = cfg.block_of(barrier);
+  const auto follows = [&](std::uint32_t statement) {
+    const std::uint32_t block = cfg.block_of(statement);
+    return block == home ? statement > barrier : cfg.post_dominators().dominates(block, home);
+  };
+  const auto stops = [&](std::uint32_t first, std::uint32_t end) {
+    for (std::uint32_t i = first; i < end; ++i) {
+      const Instruction& s = subject.function.body[i];
+      if (!is_instruction(s)) continue;
+      const Flag flags = info(s.op).flags;
+      if (has(flags, Flag::Convergent | Flag::Call | Flag::Barrier)) return true;
+      if (!whole_warps && has(flags, Flag::WritesMemory) && follows(i)) return true;
+    }
+    return false;
+  };
+  const auto leads_out = [&](std::uint32_t start) {
+    std::vector<bool> seen(cfg.blocks().size(), false);
+    std::vector<std::uint32_t> open;
+    const auto enter = [&](std::uint32_t next) {
+      if (next == cfg.exit() || seen[next]) return;
+      seen[next] = true;
+      open.push_back(next);
+    };
+    enter(start);
+    while (!open.empty()) {
+      const std::uint32_t at = open.back();
+      open.pop_back();
+      if (stops(cfg.blocks()[at].first, cfg.blocks()[at].end)) return false;
+      for (const std::uint32_t next : cfg.successors(at)) enter(next);
+    }
+    return true;
+  };
+  const std::uint32_t block = cfg.block_of(decider);
+  const auto successors = cfg.successors(block);
+  if (cfg.blocks()[block].terminator == decider) return std::ranges::any_of(successors, leads_out);
+  // A guard on the barrier itself: the others go on behind it.
+  return !stops(decider + 1, cfg.blocks()[block].end) && std::ranges::all_of(successors, leads_out);
+}
 
 Use use_of(const Function& function, const Instruction& s) {
   Use use;

@@ -59,6 +59,13 @@ struct Subject {
   }
 };
 
+/// Whether threads that part from others at a statement, and do not come to the barrier, may go a
+/// way on which they wait for nobody until they leave. Unless they are whole warps, it also must
+/// not lead over a store that follows the barrier for the others: such threads skip the barrier,
+/// they do not leave before it.
+[[nodiscard]] bool leaves_before(const Subject& subject, std::uint32_t decider,
+                                 std::uint32_t barrier, bool whole_warps);
+
 /// A launch to walk through: what a kernel may be given.
 struct Launch {
   std::array<std::uint32_t, 3> block{0, 0, 0};
@@ -92,7 +99,8 @@ enum class Trouble : std::uint8_t {
 struct Walk {
   enum class End : std::uint8_t { Finished, Stuck, Lost };
   End end = End::Lost;
-  bool exact = true;  ///< no choice of the way hung on anything but the thread's index
+  bool left_before = false;  ///< Left: the others go on from sm_70 on
+  bool exact = true;         ///< no choice of the way hung on anything but the thread's index
   // Where it is stuck:
   Trouble trouble{};
   std::uint32_t barrier = ptx::kNone;  ///< the statement at which threads wait
@@ -104,6 +112,9 @@ struct Walk {
   Threads turned;                      ///< at the decider: those whose guard held
   std::uint64_t wanted = 0;            ///< TooFew, Counts, Number
   std::uint64_t found = 0;             ///< the same
+  /// Barriers before which threads had left the kernel, each once, as if it were stuck there: from
+  /// sm_70 on the others go on.
+  std::vector<Walk> exits;
   // Where it came to its end: what each thread did, as numbers in `stories`.
   std::vector<std::uint16_t> story_of;
   std::vector<std::vector<Arrival>> stories;
@@ -164,8 +175,10 @@ class IndexValues {
 [[nodiscard]] std::string describe(const Threads& threads,
                                    const std::array<std::uint32_t, 3>& block);
 
-/// A barrier that is in trouble, for good.
-[[nodiscard]] Finding proved(const Subject& subject, const Walk& walk, const Launch& launch);
+/// A barrier that is in trouble in a launch. An error; without `sure`, which says that no launch of
+/// the kernel is free of it, a warning.
+[[nodiscard]] Finding proved(const Subject& subject, const Walk& walk, const Launch& launch,
+                             bool sure);
 /// A barrier that could not be shown to be safe.
 struct Doubt {
   std::uint32_t barrier = ptx::kNone;
@@ -181,6 +194,7 @@ struct Doubt {
     Unknown,  ///< an instruction that is not known
   } why = Why::Control;
   bool shape_known = false;
+  bool exits = false;  ///< Control: who does not come leaves the kernel, and waits nowhere
 };
 [[nodiscard]] Finding doubted(const Subject& subject, const Doubt& doubt);
 

@@ -192,11 +192,15 @@ std::vector<std::uint32_t> add_origins(const Subject& s, std::uint32_t statement
   return loads;
 }
 
-Finding start(const Subject& s, std::uint32_t barrier, Severity severity) {
+constexpr std::string_view kExitRule =
+    "rule: on sm_70 and later a barrier waits for the threads that have not left the kernel, on "
+    "older GPUs it never completes";
+
+Finding start(const Subject& s, std::uint32_t barrier, Severity severity, bool exits) {
   Finding finding;
   const Instruction& statement = s.function.body[barrier];
   finding.severity = severity;
-  finding.rule = "barrier-divergence";
+  finding.rule = exits ? "exited-before-barrier" : "barrier-divergence";
   finding.file = s.module.file;
   finding.line = statement.line;
   finding.kernel = s.module.text(s.function.name);
@@ -262,15 +266,22 @@ std::string describe(const Threads& threads, const std::array<std::uint32_t, 3>&
          "),";
 }
 
-Finding proved(const Subject& s, const Walk& walk, const Launch& launch) {
-  Finding finding = start(s, walk.barrier, Severity::Error);
+Finding proved(const Subject& s, const Walk& walk, const Launch& launch, bool sure) {
+  const bool exits = walk.left_before;
+  Finding finding = start(s, walk.barrier, sure ? Severity::Error : Severity::Warning, exits);
   const std::string who = walk.missing.any() ? describe(walk.missing, launch.block) : "";
   const std::string verb = walk.missing.count() == 1 ? "s" : "";
   std::string& text = finding.message;
   text = whom_it_waits_for(s, walk.barrier);
   switch (walk.trouble) {
     case Trouble::Left:
-      text += ", but " + who + (s.function.entry ? " leave" : " return") + verb +
+      text += ", but " + who;
+      if (s.function.entry && !walk.left_before) {
+        text += std::string(walk.missing.count() == 1 ? " skips" : " skip") + " it and leave" +
+                verb + " the kernel later, at " + where(s, walk.other);
+        break;
+      }
+      text += (s.function.entry ? " leave" : " return") + verb +
               (s.function.entry ? " the kernel at " : " at ") + where(s, walk.other) + " before it";
       break;
     case Trouble::Elsewhere:
@@ -326,12 +337,13 @@ Finding proved(const Subject& s, const Walk& walk, const Launch& launch) {
     if (!walk.exact) seen += " with parameters of " + number(launch.parameter);
     finding.details.push_back(seen);
   }
+  if (exits) finding.details.emplace_back(kExitRule);
   finding.details.push_back(cure_for(s, walk));
   return finding;
 }
 
 Finding doubted(const Subject& s, const Doubt& doubt) {
-  Finding finding = start(s, doubt.barrier, Severity::Warning);
+  Finding finding = start(s, doubt.barrier, Severity::Warning, doubt.exits);
   const Use use = use_of(s.function, s.function.body[doubt.barrier]);
   std::string& text = finding.message;
   text = whom_it_waits_for(s, doubt.barrier);
@@ -345,13 +357,22 @@ Finding doubted(const Subject& s, const Doubt& doubt) {
         break;
       }
       finding.other_line = s.function.body[doubt.deciders[0]].line;
-      text += ", and threads may part at " + where(s, doubt.deciders[0]);
+      text += doubt.exits ? ", and threads may leave the kernel before it by way of "
+                          : ", and threads may part at ";
+      text += where(s, doubt.deciders[0]);
       for (const std::uint32_t decider : doubt.deciders) {
         finding.details.push_back("they may part at " + quoted(s, decider));
         for (const std::uint32_t load : add_origins(s, decider, chooses_by(s, decider), finding)) {
           if (text.find(" by what ") == std::string::npos)
             text += " by what " + where(s, load) + " gives";
         }
+      }
+      if (doubt.exits) {
+        finding.details.emplace_back(kExitRule);
+        cure =
+            "cure: let every thread reach the barrier, and predicate the accesses instead of "
+            "leaving early";
+        break;
       }
       cure =
           "cure: choose by a value that all its threads agree on, such as a parameter or the "

@@ -219,4 +219,43 @@ void ThreadValues::forget(std::uint32_t statement, const Threads& threads) {
   });
 }
 
+std::optional<std::uint64_t> index_value(SpecialRegister reg, unsigned component,
+                                         std::uint32_t thread,
+                                         const std::array<std::uint32_t, 3>& block,
+                                         bool shape_known) {
+  const std::uint32_t lane = thread % 32;
+  switch (reg) {
+    case SpecialRegister::tid:
+      if (component == 4) return 0;
+      if (component == 1) return thread % block[0];
+      if (!shape_known) return std::nullopt;
+      if (component == 2) return thread / block[0] % block[1];
+      if (component == 3) return thread / block[0] / block[1];
+      return std::nullopt;
+    case SpecialRegister::ntid:
+      if (!shape_known) return std::nullopt;
+      if (component == 4) return 1;
+      return component >= 1 && component <= 3 ? std::optional<std::uint64_t>(block[component - 1])
+                                              : std::nullopt;
+    case SpecialRegister::laneid:
+      if (!shape_known) return std::nullopt;
+      return lane;
+    case SpecialRegister::warpid:
+      if (!shape_known) return std::nullopt;
+      return thread / 32;
+    case SpecialRegister::lanemask_eq:
+      return shape_known ? std::optional<std::uint64_t>(1u << lane) : std::nullopt;
+    case SpecialRegister::lanemask_lt:
+      return shape_known ? std::optional<std::uint64_t>((1u << lane) - 1) : std::nullopt;
+    case SpecialRegister::lanemask_le:
+      return shape_known ? std::optional<std::uint64_t>((2u << lane) - 1) : std::nullopt;
+    case SpecialRegister::lanemask_gt:
+      return shape_known ? std::optional<std::uint64_t>(~((2u << lane) - 1)) : std::nullopt;
+    case SpecialRegister::lanemask_ge:
+      return shape_known ? std::optional<std::uint64_t>(~((1u << lane) - 1)) : std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
 }  // namespace ptxgen::inline v0::optimize::barriers

@@ -16,6 +16,7 @@ constexpr std::uint32_t kCallId = kBarriers + 1;  // of calls that come to a bar
 constexpr std::size_t kMostStories = 64;
 constexpr std::size_t kLongestStory = 512;
 constexpr std::size_t kMostParts = 4096;
+constexpr std::size_t kMostExits = 16;
 
 struct Group {
   std::uint32_t statement = 0;
@@ -552,8 +553,13 @@ class Walker {
         return false;
       }
       if (!cluster && gone.any()) {
-        trouble(Trouble::Left, barrier.statement, barrier.threads, gone);
-        return false;
+        // Who returns from a function has not left the kernel, and who goes around a barrier that
+        // the rest of its warp executes together may come too late to have left before.
+        if (!f_.entry || goes_around(barrier, gone)) {
+          trouble(Trouble::Left, barrier.statement, barrier.threads, gone);
+          return false;
+        }
+        note_exit(barrier.statement, barrier.threads, gone);
       }
       if (arrivals(barrier) > barrier.expected && !cluster) {
         // More than it counts have come: which of them it lets go hangs on the order.
@@ -637,48 +643,76 @@ class Walker {
                const Threads& missing) {
     ended_ = true;
     walk_.end = Walk::End::Stuck;
-    walk_.trouble = kind;
-    walk_.barrier = barrier;
-    walk_.waiting = waiting;
-    walk_.missing = missing;
+    describe(walk_, kind, barrier, waiting, missing);
+  }
+
+  /// Whether lanes that left have skipped a barrier that the rest of their warp executes together.
+  bool goes_around(const Arrived& barrier, const Threads& gone) const {
+    if (!is_aligned(barrier.statement) || s_.call(barrier.statement).barrier) return false;
+    for (std::uint32_t t = 0; t < threads_; ++t) {
+      if (!gone[t]) continue;
+      const std::uint32_t first = t / 32 * 32;
+      for (std::uint32_t mate = first; mate < warp_end(first); ++mate) {
+        if (!barrier.threads[mate]) continue;
+        const Parting* parting = parting_of(mate, t);
+        if (parting == nullptr || !leaves_before(s_, parting->statement, barrier.statement, false))
+          return true;
+        break;
+      }
+    }
+    return false;
+  }
+  /// Where two threads parted last, or null.
+  const Parting* parting_of(std::uint32_t one, std::uint32_t other) const {
+    for (auto parting = partings_.rbegin(); parting != partings_.rend(); ++parting) {
+      if ((parting->turned[one] && parting->stayed[other]) ||
+          (parting->stayed[one] && parting->turned[other]))
+        return &*parting;
+    }
+    return nullptr;
+  }
+
+  /// Threads left before a barrier that the others come to, who go on.
+  void note_exit(std::uint32_t barrier, const Threads& waiting, const Threads& missing) {
+    const bool known =
+        std::ranges::any_of(walk_.exits, [&](const Walk& exit) { return exit.barrier == barrier; });
+    if (known || walk_.exits.size() == kMostExits) return;
+    Walk& exit = walk_.exits.emplace_back();
+    exit.end = Walk::End::Stuck;
+    exit.left_before = true;
+    exit.exact = walk_.exact;
+    describe(exit, Trouble::Left, barrier, waiting, missing);
+  }
+
+  void describe(Walk& walk, Trouble kind, std::uint32_t barrier, const Threads& waiting,
+                const Threads& missing) const {
+    walk.trouble = kind;
+    walk.barrier = barrier;
+    walk.waiting = waiting;
+    walk.missing = missing;
     if (missing.none()) return;
     std::uint32_t gone = 0;
     while (!missing[gone]) ++gone;
-    walk_.others_left = left_[gone];
-    walk_.other = left_[gone] ? left_at_[gone] : waits_at_[gone];
+    walk.others_left = left_[gone];
+    walk.other = left_[gone] ? left_at_[gone] : waits_at_[gone];
     std::uint32_t here = 0;
     while (here < threads_ && !waiting[here]) ++here;
-    for (auto parting = partings_.rbegin(); parting != partings_.rend(); ++parting) {
-      const bool one = parting->turned[here] && parting->stayed[gone];
-      const bool two = parting->stayed[here] && parting->turned[gone];
-      if (!one && !two) continue;
-      walk_.decider = parting->statement;
-      walk_.turned = parting->turned;
-      return;
-    }
+    const Parting* parting = here < threads_ ? parting_of(here, gone) : nullptr;
+    if (parting == nullptr) return;
+    walk.decider = parting->statement;
+    walk.turned = parting->turned;
   }
 
   /// Lanes of a warp wait at different statements, one of them aligned.
   void apart(std::uint32_t first, std::uint32_t site) {
-    Threads here, there;
-    for (std::uint32_t t = first; t < warp_end(first); ++t) {
-      if (left_[t]) continue;
-      (waits_at_[t] == site ? here : there).set(t);
-    }
     // The first in the text is the one to speak of.
-    if (there.any()) {
-      std::uint32_t t = first;
-      while (!there[t]) ++t;
-      if (waits_at_[t] < site && is_aligned(waits_at_[t]) && !s_.call(waits_at_[t]).barrier) {
-        site = waits_at_[t];
-        return apart_from(first, site);
-      }
-    }
-    trouble(Trouble::Apart, site, here, there);
-  }
-  void apart_from(std::uint32_t first, std::uint32_t site) {
+    std::uint32_t t = first;
+    while (t < warp_end(first) && (left_[t] || waits_at_[t] == site)) ++t;
+    if (t < warp_end(first) && waits_at_[t] < site && is_aligned(waits_at_[t]) &&
+        !s_.call(waits_at_[t]).barrier)
+      site = waits_at_[t];
     Threads here, there;
-    for (std::uint32_t t = first; t < warp_end(first); ++t) {
+    for (t = first; t < warp_end(first); ++t) {
       if (!left_[t]) (waits_at_[t] == site ? here : there).set(t);
     }
     trouble(Trouble::Apart, site, here, there);
@@ -724,9 +758,12 @@ class Walker {
       for_each_thread(others, threads_, [&](std::uint32_t t) { walk_.found = arrived_at_[t]; });
       return;
     }
+    // Nobody waits for those that have left the kernel: the others hold it up.
+    const Threads elsewhere = missing & ~left_;
+    const bool left = elsewhere.none() || !f_.entry;
     const Threads gone = missing & left_;
-    trouble(gone.any() ? Trouble::Left : Trouble::Elsewhere, site, most->second,
-            gone.any() ? gone : missing);
+    trouble(left && gone.any() ? Trouble::Left : Trouble::Elsewhere, site, most->second,
+            left && gone.any() ? gone : elsewhere);
   }
 
   const Subject& s_;
@@ -753,45 +790,6 @@ class Walker {
 
 Walk walk(const Subject& subject, const Launch& launch, std::uint64_t& work) {
   return Walker(subject, launch, work).run();
-}
-
-std::optional<std::uint64_t> index_value(SpecialRegister reg, unsigned component,
-                                         std::uint32_t thread,
-                                         const std::array<std::uint32_t, 3>& block,
-                                         bool shape_known) {
-  const std::uint32_t lane = thread % 32;
-  switch (reg) {
-    case SpecialRegister::tid:
-      if (component == 4) return 0;
-      if (component == 1) return thread % block[0];
-      if (!shape_known) return std::nullopt;
-      if (component == 2) return thread / block[0] % block[1];
-      if (component == 3) return thread / block[0] / block[1];
-      return std::nullopt;
-    case SpecialRegister::ntid:
-      if (!shape_known) return std::nullopt;
-      if (component == 4) return 1;
-      return component >= 1 && component <= 3 ? std::optional<std::uint64_t>(block[component - 1])
-                                              : std::nullopt;
-    case SpecialRegister::laneid:
-      if (!shape_known) return std::nullopt;
-      return lane;
-    case SpecialRegister::warpid:
-      if (!shape_known) return std::nullopt;
-      return thread / 32;
-    case SpecialRegister::lanemask_eq:
-      return shape_known ? std::optional<std::uint64_t>(1u << lane) : std::nullopt;
-    case SpecialRegister::lanemask_lt:
-      return shape_known ? std::optional<std::uint64_t>((1u << lane) - 1) : std::nullopt;
-    case SpecialRegister::lanemask_le:
-      return shape_known ? std::optional<std::uint64_t>((2u << lane) - 1) : std::nullopt;
-    case SpecialRegister::lanemask_gt:
-      return shape_known ? std::optional<std::uint64_t>(~((2u << lane) - 1)) : std::nullopt;
-    case SpecialRegister::lanemask_ge:
-      return shape_known ? std::optional<std::uint64_t>(~((1u << lane) - 1)) : std::nullopt;
-    default:
-      return std::nullopt;
-  }
 }
 
 }  // namespace ptxgen::inline v0::optimize::barriers

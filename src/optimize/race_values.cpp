@@ -35,11 +35,6 @@ std::uint64_t number_of(const Instruction& s) {
   return number;
 }
 
-bool is_full_mask(const Operand& operand) {
-  return operand.kind == OperandKind::Integer &&
-         static_cast<std::uint32_t>(operand.value) == 0xffffffffu;
-}
-
 bool is_ordered(const Instruction& s) {
   const Modifier order = s.get(Field::Order);
   return order != Modifier::none && order != Modifier::weak;
@@ -332,7 +327,8 @@ void ThreadValueClasses::exchange(const Instruction& s, std::uint32_t statement,
   const auto operands = function.operands_of(s);
   const Agreement control = facts_.uniformity().of_control(facts_.cfg().block_of(statement));
   const bool together = control >= Agreement::Warp && !s.guard.present() && threads_ % 32 == 0 &&
-                        operands.size() >= 3 && is_full_mask(operands.back());
+                        operands.size() >= 3 &&
+                        constant_of(statement, operands.back()) == 0xffffffffu;
   const bool reduces =
       analysis::result_kind(facts_.module(), function, s) == ResultKind::Collective;
   if (together && s.op == Op::shfl_sync) return shuffle(s, statement, version, made);
@@ -357,22 +353,36 @@ void ThreadValueClasses::shuffle(const Instruction& s, std::uint32_t statement,
                                  std::uint32_t version, Column& made) {
   const Function& function = facts_.function();
   const auto operands = function.operands_of(s);
-  const Operand& b = operands[operands.size() - 3];
-  const Operand& c = operands[operands.size() - 2];
+  if (operands.size() < 5) return separate(made, Agreement::None);
+  const auto b = constant_of(statement, operands[operands.size() - 3]);
+  const auto c = constant_of(statement, operands[operands.size() - 2]);
   // Of the predicate that says whether the lane was in range nothing is claimed.
   const bool value =
       operands[0].kind == OperandKind::Register &&
       facts_.index().find(operands[0].as_register()) == facts_.versions()[version].reg;
-  if (operands.size() < 5 || !value || b.kind != OperandKind::Integer ||
-      c.kind != OperandKind::Integer)
-    return separate(made, Agreement::None);
+  if (!value || !b || !c) return separate(made, Agreement::None);
   const Column values = of_operand(statement, operands[operands.size() - 4]);
   for (std::uint32_t t = 0; t < threads_; ++t) {
-    const std::uint32_t from =
-        source_lane(s.get(Field::ShuffleMode), t % 32, static_cast<std::uint32_t>(b.value),
-                    static_cast<std::uint32_t>(c.value));
+    const std::uint32_t from = source_lane(s.get(Field::ShuffleMode), t % 32, *b, *c);
     made[t] = values[t / 32 * 32 + from];
   }
+}
+
+/// A constant, or a register that a move of one has written: so nvcc prints masks and distances.
+std::optional<std::uint32_t> ThreadValueClasses::constant_of(std::uint32_t statement,
+                                                             const Operand& operand) {
+  if (operand.kind == OperandKind::Integer) return static_cast<std::uint32_t>(operand.value);
+  if (operand.kind != OperandKind::Register) return {};
+  const std::uint32_t reg = facts_.index().find(operand.as_register());
+  const std::uint32_t version = reg == kNone ? kNone : facts_.versions().read(statement, reg);
+  if (version == kNone) return {};
+  const Version& v = facts_.versions()[version];
+  if (v.kind != Version::Kind::Write || v.partial) return {};
+  const Function& function = facts_.function();
+  const Instruction& s = function.body[v.statement];
+  const auto operands = function.operands_of(s);
+  if (!s.is(Op::mov) || operands.size() != 2 || operands[1].kind != OperandKind::Integer) return {};
+  return static_cast<std::uint32_t>(operands[1].value);
 }
 
 ThreadValueClasses::Column ThreadValueClasses::of_operand(std::uint32_t statement,

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "optimize/race_forms.hpp"
@@ -46,6 +47,8 @@ class ThreadValueClasses {
   void shuffle(const ptx::Instruction& s, std::uint32_t statement, std::uint32_t version,
                Column& made);
   [[nodiscard]] Column of_operand(std::uint32_t statement, const ptx::Operand& operand);
+  [[nodiscard]] std::optional<std::uint32_t> constant_of(std::uint32_t statement,
+                                                         const ptx::Operand& operand);
   /// Threads that do not agree to that degree get different numbers.
   void separate(Column& column, analysis::Agreement agreed) const;
   [[nodiscard]] Column constant(std::uint64_t value) const { return Column(threads_, value); }

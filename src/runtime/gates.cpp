@@ -17,12 +17,19 @@ bool is_error(const Finding& finding) { return finding.severity == Severity::Err
 
 using Gates = std::span<const optimize::GateInfo>;
 
+bool is_built(const ptx::Module& module) {
+  return std::all_of(module.functions.begin(), module.functions.end(),
+                     [](const ptx::Function& function) { return function.line == 0; });
+}
+
 std::vector<Finding> all_findings(Gates gates, const ptx::Module& module, const Trace& trace) {
   std::vector<Finding> findings;
+  optimize::GateOptions options;
+  if (is_built(module)) options.origin = optimize::CodeOrigin::Built;
   for (const optimize::GateInfo& gate : gates) {
     if (!gate.before_load) continue;
     const Span span(trace, gate.name, "gates");
-    std::vector<Finding> found = gate.run(module, {});
+    std::vector<Finding> found = gate.run(module, options);
     const bool stop = std::any_of(found.begin(), found.end(), is_error);
     findings.insert(findings.end(), std::make_move_iterator(found.begin()),
                     std::make_move_iterator(found.end()));
@@ -43,11 +50,6 @@ ptx::Module with_lines(const ptx::Module& module, std::string& text) {
     }
   }
   return copy;
-}
-
-bool is_built(const ptx::Module& module) {
-  return std::all_of(module.functions.begin(), module.functions.end(),
-                     [](const ptx::Function& function) { return function.line == 0; });
 }
 
 [[noreturn]] void refuse(const Gated& gated, std::string_view text, const Finding& finding,

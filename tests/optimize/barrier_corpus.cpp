@@ -11,6 +11,15 @@ namespace {
 
 constexpr std::uint32_t kWords = 1024;
 
+/// Everything but what has nothing to do with barriers.
+const emulator::RuleSet kChecks = [] {
+  emulator::RuleSet rules = emulator::RuleSet::all();
+  rules.remove(emulator::RuleSet::parse(
+      "out-of-bounds,misaligned,uninitialized-read,write-to-readonly,shared-race,global-race,"
+      "scope-too-narrow,nondeterminism,race-same-value,exited-lane-in-mask,division-by-zero"));
+  return rules;
+}();
+
 std::string trimmed(std::string text) {
   while (!text.empty() && text.front() == ' ') text.erase(0, 1);
   while (!text.empty() && text.back() == ' ') text.pop_back();
@@ -29,6 +38,10 @@ BarrierCase read_head(const std::string& line) {
     words >> word;
     if (word == "error") {
       made.verdict = BarrierCase::Verdict::Error;
+    } else if (word == "exits") {
+      made.verdict = BarrierCase::Verdict::Exits;
+    } else if (word == "leaves") {
+      made.run = BarrierCase::Run::Leaves;
     } else if (word == "warning") {
       made.verdict = BarrierCase::Verdict::Warning;
     } else if (word == "clean") {
@@ -124,8 +137,7 @@ BarrierRun BarrierProgram::run(std::array<std::uint32_t, 3> block, std::uint32_t
   launch.block = {block[0], block[1], block[2]};
   launch.parameters = parameters;
   emulator::Options options;
-  options.checks = emulator::RuleSet::parse(
-      "barrier-divergence,exited-before-barrier,barrier-deadlock,sync-mask,instruction-budget");
+  options.checks = kChecks;
   options.counters = false;
   options.seed = seed;
   options.threads = 1;
@@ -134,9 +146,10 @@ BarrierRun BarrierProgram::run(std::array<std::uint32_t, 3> block, std::uint32_t
   for (const emulator::RunFinding& finding : emulator::run(program_, launch, options).findings) {
     const bool mask = finding.rule == emulator::Rule::SyncMask;
     if (finding.rule == emulator::Rule::InstructionBudget) outcome.over_budget = true;
+    const bool left = finding.rule == emulator::Rule::ExitedBeforeBarrier;
+    outcome.left = outcome.left || left;
     // Other instructions of a warp are no barriers.
     outcome.fault = outcome.fault || finding.rule == emulator::Rule::BarrierDivergence ||
-                    finding.rule == emulator::Rule::ExitedBeforeBarrier ||
                     finding.rule == emulator::Rule::BarrierDeadlock ||
                     (mask && is_warp_sync_[finding.finding.line]);
     outcome.other_mask = outcome.other_mask || (mask && !is_warp_sync_[finding.finding.line]);

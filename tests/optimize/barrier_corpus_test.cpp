@@ -5,6 +5,8 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <set>
+#include <string_view>
 
 #include "optimize/barrier_corpus.hpp"
 #include "ptxgen/optimize/gates.hpp"
@@ -36,21 +38,29 @@ void judge(const std::string& file, std::size_t least) {
     const std::vector<Finding> findings = optimize::barrier_safety(module, options);
     BarrierCase::Verdict verdict = BarrierCase::Verdict::Clean;
     for (const Finding& finding : findings) {
-      CHECK(finding.rule == "barrier-divergence");
+      const bool exits = finding.rule == "exited-before-barrier";
+      CHECK((exits || finding.rule == "barrier-divergence"));
       CHECK(finding.line != 0);
-      verdict =
-          std::max(verdict, finding.severity == Severity::Error ? BarrierCase::Verdict::Error
-                                                                : BarrierCase::Verdict::Warning);
+      verdict = std::max(verdict, finding.severity == Severity::Error ? BarrierCase::Verdict::Error
+                                  : exits                             ? BarrierCase::Verdict::Exits
+                                          : BarrierCase::Verdict::Warning);
     }
     INFO(findings_of(findings));
     CHECK(static_cast<int>(verdict) == static_cast<int>(test.verdict));
     if (test.run == BarrierCase::Run::CannotRun) continue;
     BarrierProgram program(test.ptx);
     BarrierRun run;
-    for (std::uint64_t seed = 0; seed < 50 && !run.fault; ++seed)
+    bool left = false;
+    for (std::uint64_t seed = 0; seed < 50 && !run.fault; ++seed) {
       run = program.run(test.block, test.n, seed);
+      left = left || run.left;
+    }
     INFO(run.findings);
-    CHECK(run.fault == (test.run == BarrierCase::Run::Fails));
+    // What fails may show as threads that left before the others came.
+    const bool fails = test.run == BarrierCase::Run::Fails;
+    CHECK((run.fault || (fails && left)) == fails);
+    if (test.run != BarrierCase::Run::Fails) CHECK(left == (test.run == BarrierCase::Run::Leaves));
+    if (test.verdict == BarrierCase::Verdict::Exits) CHECK(test.run != BarrierCase::Run::Fails);
     CHECK_FALSE(run.over_budget);
     // What is called safe must not fail, and what is called wrong must.
     if (test.verdict == BarrierCase::Verdict::Clean) CHECK(test.run == BarrierCase::Run::Passes);
@@ -78,7 +88,7 @@ std::string texts_of(const std::string& file) {
 
 TEST_CASE("every message about a barrier reads as it should") {
   const bool rewrite = std::getenv("PTXGEN_REWRITE_GOLDENS") != nullptr;
-  for (const char* name : {"errors", "warnings", "functions"}) {
+  for (const char* name : {"errors", "exits", "warnings", "functions"}) {
     const std::string file = std::string(BARRIER_CORPUS) + "/" + name;
     const std::string text = texts_of(file + ".txt");
     if (rewrite) std::ofstream(file + ".golden") << text;
@@ -90,7 +100,33 @@ TEST_CASE("every message about a barrier reads as it should") {
 }
 
 TEST_CASE("barriers that some threads miss are errors, and fail when run") {
-  judge("errors.txt", 60);
+  judge("errors.txt", 25);
+}
+TEST_CASE("threads that leave before a barrier are a warning, an error in code that we built") {
+  judge("exits.txt", 30);
+  int errors = 0;
+  for (const BarrierCase& test : read_barrier_cases(std::string(BARRIER_CORPUS) + "/exits.txt")) {
+    INFO(test.name);
+    ptx::Module module = ptx::parse(test.ptx);
+    const auto severities = [&](optimize::CodeOrigin origin, std::string_view target) {
+      optimize::GateOptions options{.target = target, .origin = origin};
+      if (test.shape == BarrierCase::Shape::Given) options.block = test.block;
+      std::set<std::string> found;
+      for (const Finding& finding : optimize::barrier_safety(module, options)) {
+        found.insert(std::string(to_string(finding.severity)) + " " + finding.rule);
+      }
+      return found;
+    };
+    using Found = std::set<std::string>;
+    const Found warning{"warning exited-before-barrier"}, error{"error exited-before-barrier"};
+    CHECK(severities(optimize::CodeOrigin::Foreign, "sm_70") == warning);
+    const Found built = severities(optimize::CodeOrigin::Built, "sm_90");
+    CHECK(severities(optimize::CodeOrigin::Foreign, "sm_61") == built);
+    // What depends on loaded data stays a warning.
+    if (test.run == BarrierCase::Run::Leaves && built == error) ++errors;
+    if (test.run != BarrierCase::Run::Leaves) CHECK(built == warning);
+  }
+  CHECK(errors >= 25);
 }
 TEST_CASE("barriers that cannot be shown safe are warnings") { judge("warnings.txt", 35); }
 TEST_CASE("barriers that all threads come to are not reported") { judge("clean.txt", 50); }

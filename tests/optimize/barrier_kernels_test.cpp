@@ -83,7 +83,11 @@ TEST_CASE("GEMM and attention with barriers in their loops pass, and fail with a
       const std::vector<Finding> findings =
           optimize::barrier_safety(ptx::parse(wrong), {.block = block});
       INFO(findings_of(findings));
-      CHECK(any_error(findings));
+      REQUIRE_FALSE(findings.empty());
+      CHECK(findings[0].rule == "exited-before-barrier");
+      CHECK(findings[0].severity == Severity::Warning);
+      CHECK(any_error(optimize::barrier_safety(
+          ptx::parse(wrong), {.block = block, .origin = optimize::CodeOrigin::Built})));
       CHECK(findings[0].message.find("leave the kernel at line") != std::string::npos);
     }
     // M = 17 at a tile of 16, N = 33 at one of 32, one row, one column; queries of length 17.
@@ -117,7 +121,7 @@ TEST_CASE("barriers of every kernel of the library are safe") {
 }
 
 TEST_CASE("defects at barriers are reported, their look-alikes are not") {
-  int clean = 0, errors = 0, warnings = 0;
+  int clean = 0, errors = 0, left = 0, warnings = 0;
   for (const DefectCase& test : read_cases(DEFECTS_FOLDER, ".ptx")) {
     INFO(test.name);
     const ptx::Module module = ptx::parse(test.text, test.name);
@@ -140,14 +144,18 @@ TEST_CASE("defects at barriers are reported, their look-alikes are not") {
       CHECK(any_error(findings) == (test.name.find("mask_warp_sync") != std::string::npos));
     } else if (test.text.find("mbarrier.") == std::string::npos) {
       CHECK_FALSE(findings.empty());
-      any_error(findings) ? ++errors : ++warnings;
+      const bool exits = std::ranges::all_of(
+          findings, [](const Finding& finding) { return finding.rule == "exited-before-barrier"; });
+      any_error(findings) ? ++errors : exits ? ++left : ++warnings;
     }
   }
   std::cout << "defect corpus: " << clean << " clean kernels without findings, " << errors
-            << " defects at barriers are errors, " << warnings << " warnings\n";
+            << " defects at barriers are errors, " << left << " threads that leave before, "
+            << warnings << " warnings\n";
   CHECK(clean > 150);
-  CHECK(errors >= 25);
-  CHECK(warnings == 1);  // the loop that ends by loaded data
+  CHECK(errors >= 10);
+  CHECK(errors + left >= 25);
+  CHECK(warnings <= 1);
 }
 
 TEST_CASE("compilers' kernels are no errors at the gate") {

@@ -220,6 +220,14 @@ TEST_CASE("one value of a warp in one word is no more than a note") {
               ", 31, -1;\n  mov.b32 %f2, %r5;\n  add.f32 %f1, %f2, %f1;\n";
   }
   CHECK(note(load + floats + "  mov.b32 %r3, %f1;\n" + store) == same);
+  // Masks and distances in registers, and a predicate beside the value, as nvcc prints it.
+  std::string registers = "  mov.u32 %r10, 31;\n  mov.u32 %r11, -1;\n";
+  for (const char* step : {"16", "8", "4", "2", "1"}) {
+    registers += std::string("  mov.u32 %r12, ") + step +
+                 ";\n  shfl.sync.bfly.b32 %r5|%p3, %r3, %r12, %r10, %r11;\n"
+                 "  add.s32 %r3, %r5, %r3;\n";
+  }
+  CHECK(note(load + registers + store) == same);
   // Groups of eight lanes, each with a word of its own.
   const std::string groups = R"(  shr.u32 %r4, %r1, 3;
   mov.u32 %r2, tile;

@@ -31,9 +31,13 @@ struct GateOptions {
 // the verifier refuses may be given; nothing is claimed about them.
 
 /// Barriers that not all threads which they count can reach together. Rule `barrier-divergence`: an
-/// error where it depends on the thread's index in a way that the analysis can follow, a warning
-/// where it cannot be shown to be safe. No finding is a proof: no execution deadlocks or diverges
-/// at a barrier of the function.
+/// error where it depends on the thread's index alone in a block of known shape, a warning where it
+/// is so in some launch or cannot be shown to be safe. Rule `exited-before-barrier`: threads leave
+/// the kernel before a barrier that others come to, which waits for them on GPUs before sm_70 only:
+/// an error there and in code that was built, a warning otherwise.
+///
+/// When it reports nothing, no execution deadlocks or diverges at a barrier of the function,
+/// provided that functions without a body come to none. mbarriers are not looked at.
 [[nodiscard]] std::vector<Finding> barrier_safety(const ptx::Module& module,
                                                   const GateOptions& options = {});
 
@@ -41,9 +45,10 @@ struct GateOptions {
 /// `shared-race`: an error if two threads, named, access common bytes between the same two barriers
 /// in every launch with a block of the known shape that comes to the accesses; a warning if they do
 /// in some launch, named beside one that is free of it, or where that could not be excluded. Note
-/// `race-same-value`: all write the same value. No finding is a proof for launches with the block
-/// that `options` or `.reqntid` say. Where neither does, some shapes are tried, and nothing is an
-/// error; what could not be shown and is found in less than half of them is a note.
+/// `race-same-value`: all write the same value. When it reports nothing, no launch with the block
+/// that `options` or `.reqntid` give has a race, under the assumptions below. Where neither does,
+/// some shapes are tried, and nothing is an error; what could not be shown and is found in less
+/// than half of them is a note.
 ///
 /// Barriers that all threads of the block come to order accesses, `bar.warp.sync` of all lanes
 /// those of a warp; an arrival at the cluster's barrier with the wait right behind it is a barrier
