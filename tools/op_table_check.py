@@ -310,6 +310,9 @@ def match_operands(row, taken, operands, table):
             parts = [t for t, _ in split_operands(text[1:-1])]
             if len(parts) != count or not all(fits(p, spec, wanted, table) for p in parts):
                 return False
+        elif text.startswith("{") and (spec.braces or spec.count == "v"):
+            if not fits(text[1:-1].strip(), spec, wanted, table):
+                return False
         elif text[0] in "{[(" or not fits(text, spec, wanted, table):
             return False
     return at == len(operands)
