@@ -4,6 +4,7 @@
 
 #include "capi/objects.hpp"
 #include "ptxgen/ptx/names.hpp"
+#include "support/count.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::capi;
@@ -84,7 +85,7 @@ std::string_view mismatch(const Parameter& parameter, ptxgen_type type) noexcept
 
 std::string type_text(const Parameter& parameter) {
   std::string text = parameter.type == ptx::Type::none
-                         ? std::to_string(parameter.size) + " bytes"
+                         ? count_text(parameter.size, "byte")
                          : "." + std::string(ptx::name(parameter.type));
   if (parameter.pointer) text += " (a pointer)";
   return text;
@@ -95,9 +96,9 @@ std::string type_text(const Parameter& parameter) {
 std::vector<std::byte> pack(std::string_view kernel, const Signature& signature,
                             std::span<const ptxgen_argument> arguments) {
   if (arguments.size() != signature.parameters.size()) {
-    refuse(kernel, std::to_string(arguments.size()) + " arguments were given, " +
-                       std::string(kernel) + " has " + std::to_string(signature.parameters.size()) +
-                       " parameters");
+    refuse(kernel, count_text(arguments.size(), "argument") + " were given, " +
+                       std::string(kernel) + " has " +
+                       count_text(signature.parameters.size(), "parameter"));
   }
   std::vector<std::byte> block(signature.size());
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -111,7 +112,7 @@ std::vector<std::byte> pack(std::string_view kernel, const Signature& signature,
                                            "; PTXGEN_ANY, _INTEGER, _FLOAT and _POINTER are types"};
     }
     if (argument.bytes != parameter.size) {
-      refuse(kernel, which + " has " + std::to_string(argument.bytes) + " bytes, " +
+      refuse(kernel, which + " has " + count_text(argument.bytes, "byte") + ", " +
                          type_text(parameter) + " takes " + std::to_string(parameter.size));
     }
     if (const std::string_view is = mismatch(parameter, argument.type); !is.empty()) {
@@ -295,8 +296,8 @@ ptxgen_status ptxgen_function_launch_packed(const ptxgen_function* function,
     const auto given = need_array(static_cast<const std::byte*>(block), bytes, "block");
     const Stream& on = need(stream, "stream").stream();
     if (of.signature && bytes != of.signature->size()) {
-      refuse(of.name, "the block has " + std::to_string(bytes) + " bytes, the " +
-                          std::to_string(of.signature->parameters.size()) + " parameters of " +
+      refuse(of.name, "the block has " + count_text(bytes, "byte") + ", the " +
+                          count_text(of.signature->parameters.size(), "parameter") + " of " +
                           of.name + " take " + std::to_string(of.signature->size()));
     }
     of.function.launch(on, launch.geometry, given, launch.options);
