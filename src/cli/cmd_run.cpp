@@ -286,8 +286,8 @@ void describe(const Outcome& outcome, const Plan& plan) {
   std::cerr << outcome.kernel << ": " << name_of(outcome.result.status);
   if (errors + notes != 0)
     std::cerr << ", " << count_text(errors, "error") << ", " << count_text(notes, "note");
-  std::cerr << "; " << outcome.result.counters.warp_instructions << " warp instructions, "
-            << outcome.result.seconds << " s, emulating " << plan.gpu.name << '\n';
+  std::cerr << "; " << count_text(outcome.result.counters.warp_instructions, "warp instruction")
+            << ", " << outcome.result.seconds << " s, emulating " << plan.gpu.name << '\n';
 }
 
 void run_on_emulator(const RunOptions& options, const Plan& plan, int& exit_code) {
