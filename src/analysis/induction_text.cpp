@@ -1,5 +1,6 @@
 // src/analysis/induction_text.cpp - variables and tests of loops in words
 #include "ptxgen/analysis/induction.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::analysis {
 
@@ -44,7 +45,7 @@ class Text {
   std::string turns(const TripCount& count) const {
     switch (count.kind) {
       case TripCount::Kind::Constant:
-        return std::to_string(count.turns) + (count.turns == 1 ? " turn" : " turns");
+        return count_text(count.turns, "turn");
       case TripCount::Kind::Symbolic:
         return count.wrap_excluded ? "turns from its test" : "turns from its test, may wrap around";
       case TripCount::Kind::Unknown:

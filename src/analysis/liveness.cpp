@@ -1,5 +1,6 @@
 // src/analysis/liveness.cpp - live registers and the pressure they make
 #include "ptxgen/analysis/liveness.hpp"
+#include "support/count.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -249,7 +250,7 @@ std::string to_text(const Liveness& liveness, const Cfg& cfg, const Module& modu
   const auto point = [&](const PressurePoint& p) {
     if (p.statement == kNone) return std::string("nothing is live");
     std::string text =
-        std::to_string(p.pressure.words()) + " words at statement " + std::to_string(p.statement);
+        count_text(p.pressure.words(), "word") + " at statement " + std::to_string(p.statement);
     if (const std::uint32_t line = function.body[p.statement].line; line != 0)
       text += " (line " + std::to_string(line) + ")";
     std::string_view separator = ": ";

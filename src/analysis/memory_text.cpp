@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ptxgen/analysis/memory_report.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::analysis {
 
@@ -35,13 +36,9 @@ std::string_view to_string(CopyKind kind) noexcept {
 
 namespace {
 
-std::string counted(std::uint64_t count, std::string_view thing) {
-  return std::to_string(count) + ' ' + std::string(thing) + (count == 1 ? "" : "s");
-}
-
 std::string counted(const Spread& spread, std::string_view thing) {
-  if (spread.least == spread.most) return counted(spread.least, thing);
-  return std::to_string(spread.least) + " to " + counted(spread.most, thing);
+  if (spread.least == spread.most) return count_text(spread.least, thing);
+  return std::to_string(spread.least) + " to " + count_text(spread.most, thing);
 }
 
 // One digit behind the point, if it is not 0.
@@ -59,7 +56,7 @@ std::string apart(const MemoryAccess& access) {
 
 std::string sectors(const MemoryAccess& access) {
   return counted(access.sectors, "sector") + " of 32 bytes for " +
-         counted(access.bytes_wanted, "byte") + " wanted";
+         count_text(access.bytes_wanted, "byte") + " wanted";
 }
 
 // Of one bulk copy that is understood.
@@ -83,7 +80,8 @@ std::string in_words(const MemoryAccess& access) {
     case AccessPattern::Unknown:
       return "unknown: " + access.reason;
     case AccessPattern::Broadcast:
-      return "broadcast: all lanes " + verb + " the same " + counted(access.bytes, "byte") + ", " +
+      return "broadcast: all lanes " + verb + " the same " + count_text(access.bytes, "byte") +
+             ", " +
              (shared     ? counted(access.wavefronts, "wavefront")
               : constant ? "at once"
                          : counted(access.sectors, "sector"));
@@ -139,13 +137,11 @@ std::string to_text(const MemoryReport& report) {
     text += "    " + verdict(access) + '\n';
   }
   const MemoryTotals& all = report.total;
-  text += "  total, each access once: " + counted(all.accesses, "access") + ", " +
+  text += "  total, each access once: " + count_text(all.accesses, "access") + ", " +
           std::to_string(all.unknown) + " unknown" +
           (all.unsized == 0 ? "" : ", " + std::to_string(all.unsized) + " of unknown size") + "; " +
-          counted(all.bytes_wanted, "byte") + " wanted, " + counted(all.bytes_moved, "byte") +
-          " moved; " + counted(all.bank_conflicts, "bank conflict") + '\n';
-  const std::size_t plural = text.rfind(" accesss, ");
-  if (plural != std::string::npos) text.replace(plural, 10, " accesses, ");
+          count_text(all.bytes_wanted, "byte") + " wanted, " + counted(all.bytes_moved, "byte") +
+          " moved; " + count_text(all.bank_conflicts, "bank conflict") + '\n';
   return text;
 }
 

@@ -41,8 +41,8 @@ void check_barrier(unsigned id, unsigned threads, bool counted, std::string& pro
   if (id >= kBarriers) {
     problem = "barrier " + std::to_string(id) + " does not exist: a block has barriers 0 to 15";
   } else if (counted && (threads == 0 || threads % kWarp != 0)) {
-    problem = "a barrier counts whole warps: " + std::to_string(threads) +
-              " threads is no multiple of 32";
+    problem =
+        "a barrier counts whole warps: " + count_text(threads, "thread") + " is no multiple of 32";
   }
 }
 

@@ -8,6 +8,7 @@
 #include "ptx/order_words.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::detail {
 
@@ -369,8 +370,8 @@ void Core::append(const Form& form, std::span<const ptx::Operand> operands, Sour
   ptx::Instruction statement;
   if (!(exact_row ? fit_row(form, operands, true, statement)
                   : find_row(form, operands, statement))) {
-    std::string message = "'" + opcode_text(form) + "' with " + std::to_string(operands.size()) +
-                          (operands.size() == 1 ? " operand" : " operands");
+    std::string message =
+        "'" + opcode_text(form) + "' with " + count_text(operands.size(), "operand");
     const ptx::OpInfo& row = ptx::info(form.op);
     const auto rows = ptx::ops_with_mnemonic(row.mnemonic);
     const auto syntax = [](const ptx::OpInfo& r) {

@@ -7,6 +7,7 @@
 
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -168,20 +169,19 @@ detail::PointerData KernelBuilder::declare_array(ptx::Space space, ptx::Type typ
   }
   if (count == 0 || count > most / bytes || before + count * bytes > most) {
     fail("too-large",
-         "array '" + std::string(name) + "' of " + std::to_string(count) + " elements of " +
-             std::to_string(bytes) + " bytes" +
-             (before != 0 ? ", beside " + std::to_string(before) + " bytes" : "") + ": " +
+         "array '" + std::string(name) + "' of " + count_text(count, "element") + " of " +
+             count_text(bytes, "byte") +
+             (before != 0 ? ", beside " + count_text(before, "byte") : "") + ": " +
              (space == ptx::Space::Shared
-                  ? "a block of " + module_.target + " has 1 to " + std::to_string(most) +
-                        " bytes of static shared memory; more is dynamic_shared()"
-                  : "a thread has 1 to " + std::to_string(most) + " bytes of local memory"),
+                  ? "a block of " + module_.target + " has 1 to " + count_text(most, "byte") +
+                        " of static shared memory; more is dynamic_shared()"
+                  : "a thread has 1 to " + count_text(most, "byte") + " of local memory"),
          site);
   }
   if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment % bytes != 0) {
     fail("bad-operand",
-         "an alignment of " + std::to_string(alignment) +
-             " bytes: it must be a power of two and a multiple of the element's " +
-             std::to_string(bytes),
+         "an alignment of " + count_text(alignment, "byte") +
+             ": it must be a power of two and a multiple of the element's " + std::to_string(bytes),
          site);
   }
   detail::Transaction transaction(*this);

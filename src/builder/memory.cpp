@@ -1,5 +1,6 @@
 // src/builder/memory.cpp - addresses, pointer arithmetic, asynchronous copies
 #include "ptxgen/builder/memory.hpp"
+#include "support/count.hpp"
 
 #include <limits>
 #include <utility>
@@ -37,7 +38,7 @@ Argument Core::address(const PointerData& pointer, unsigned bytes, bool narrow,
   if (pointer.alignment % bytes == 0 && pointer.alignment != 0 &&
       pointer.offset % static_cast<std::int64_t>(bytes) != 0) {
     fail("misaligned",
-         "an access of " + std::to_string(bytes) + " bytes at offset " +
+         "an access of " + count_text(bytes, "byte") + " at offset " +
              std::to_string(pointer.offset) + " of an array aligned to " +
              std::to_string(pointer.alignment) + ": its address must be a multiple of " +
              std::to_string(bytes),

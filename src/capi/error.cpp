@@ -5,6 +5,7 @@
 
 #include "capi/handle.hpp"
 #include "ptxgen/version.hpp"
+#include "support/count.hpp"
 
 using namespace ptxgen;
 using capi::Failure;
@@ -157,8 +158,8 @@ void throw_struct_bytes(std::size_t bytes, std::string_view name) {
 }
 
 void throw_newer_struct(std::size_t bytes, std::size_t known, std::string_view name) {
-  throw UsageError{"struct-bytes", std::string(name) + " has " + std::to_string(bytes) +
-                                       " bytes, this library (" + kVersion + ") knows " +
+  throw UsageError{"struct-bytes", std::string(name) + " has " + count_text(bytes, "byte") +
+                                       ", this library (" + kVersion + ") knows " +
                                        std::to_string(known) +
                                        ", and a field behind those is set; use a newer library"};
 }

@@ -224,8 +224,8 @@ ptxgen_status ptxgen_function_launch_packed(const ptxgen_function* function,
     const auto given = need_array(static_cast<const std::byte*>(block), bytes, "block");
     const Stream& on = need(stream, "stream").stream();
     if (of.signature && bytes != of.signature->size()) {
-      refuse(of.name, "the block has " + std::to_string(bytes) + " bytes, the " +
-                          std::to_string(of.signature->parameters.size()) + " parameters of " +
+      refuse(of.name, "the block has " + count_text(bytes, "byte") + ", the " +
+                          count_text(of.signature->parameters.size(), "parameter") + " of " +
                           of.name + " take " + std::to_string(of.signature->size()));
     }
     of.function.launch(on, launch.geometry, given, launch.options);

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "capi/objects.hpp"
+#include "support/count.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::capi;
@@ -14,8 +15,8 @@ void check_range(const ptxgen_buffer& buffer, std::uint64_t offset, std::uint64_
   const std::uint64_t has = buffer.memory.bytes();
   if (offset <= has && bytes <= has - offset) return;
   throw Error(Stage::Device, "out-of-bounds",
-              std::to_string(bytes) + " bytes from offset " + std::to_string(offset) + " of " +
-                  std::string(name) + " leave its " + std::to_string(has) + " bytes");
+              count_text(bytes, "byte") + " from offset " + std::to_string(offset) + " of " +
+                  std::string(name) + " leave its " + count_text(has, "byte"));
 }
 
 /// The stream that may be left out.

@@ -14,6 +14,7 @@
 #include "cli/run_report.hpp"
 #include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::cli {
 
@@ -131,9 +132,9 @@ void check_memory(const Plan& plan, const Context& context, const std::string& d
   const std::uint64_t wanted = buffer_bytes(plan.job, most);
   const std::uint64_t free = context.memory().free;
   if (wanted <= free) return;
-  throw UsageError("n = " + std::to_string(most) + ": the buffers take " + std::to_string(wanted) +
-                   " bytes, and " + device + " has " + std::to_string(free) +
-                   " bytes free; the largest n is " +
+  throw UsageError("n = " + std::to_string(most) + ": the buffers take " +
+                   count_text(wanted, "byte") + ", and " + device + " has " +
+                   count_text(free, "byte") + " free; the largest n is " +
                    std::to_string(free / buffer_bytes(plan.job, 1)));
 }
 

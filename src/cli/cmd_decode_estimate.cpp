@@ -13,6 +13,7 @@
 #include "cli/numbers.hpp"
 #include "cli/text_table.hpp"
 #include "ptxgen/support/settings.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::cli {
 
@@ -93,9 +94,9 @@ nlohmann::json chain_json(const ChainMeasurement& chain) {
 std::string as_text(const ChainMeasurement& chain, double predicted_us) {
   if (!chain.wrong.empty()) return "measured: WRONG, " + chain.wrong + "\n";
   return "measured: " + fixed(chain.us.median / 1e3, 3) + " ms (" + fixed(chain.us.low / 1e3, 3) +
-         "-" + fixed(chain.us.high / 1e3, 3) + ", " + std::to_string(chain.us.n) +
-         " launches of a graph of " + std::to_string(chain.kernels) +
-         " kernels): " + fixed(chain.tokens_per_s(), 0) + " tokens/s, predicted " +
+         "-" + fixed(chain.us.high / 1e3, 3) + ", " + count_text(chain.us.n, "launch") +
+         " of a graph of " + count_text(chain.kernels, "kernel") +
+         "): " + fixed(chain.tokens_per_s(), 0) + " tokens/s, predicted " +
          fixed(100 * (predicted_us / chain.us.median - 1), 1) + " % off\n";
 }
 

@@ -13,6 +13,7 @@
 #include "cli/run_report.hpp"
 #include "ptxgen/emulator/profile.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::cli {
 
@@ -168,8 +169,8 @@ std::string described(const GemvOutcome& outcome, const GemvJob& job, const Plac
   const std::string built = outcome.hash.empty() ? "" : ", PTX for " + outcome.target;
   row(place.emulated ? "emulated on" : "run on", place.name + built);
   if (!outcome.hash.empty()) {
-    row("launch", std::to_string(geometry.grid.x) + " blocks of " +
-                      std::to_string(geometry.block.x) + " threads");
+    row("launch",
+        count_text(geometry.grid.x, "block") + " of " + count_text(geometry.block.x, "thread"));
     row("PTX", outcome.hash);
     row("module", outcome.origin);
   }
@@ -181,9 +182,8 @@ std::string described(const GemvOutcome& outcome, const GemvJob& job, const Plac
     row("result", "none, the kernel was stopped");
   }
   if (comparison.outside != 0) {
-    row("", std::to_string(comparison.outside) + " of " + std::to_string(job.problem.n) +
-                " elements lie outside their bound, the worst has the bound " +
-                number(comparison.bound));
+    row("", std::to_string(comparison.outside) + " of " + count_text(job.problem.n, "element") +
+                " lie outside their bound, the worst has the bound " + number(comparison.bound));
   }
   if (outcome.emulated) {
     row("status", std::string(status_of(outcome)) + ", " +
@@ -221,8 +221,8 @@ void gemv_command(const Options& options, int& exit_code) {
                           (problem.layout == GemvLayout::T ? problem.k : problem.n);
   if (elements * bytes(problem.weights) > static_cast<double>(info.limits.memory_bytes)) {
     throw UsageError("-p k=" + std::to_string(problem.k) + " -p n=" + std::to_string(problem.n) +
-                     ": A does not fit into the " + std::to_string(info.limits.memory_bytes) +
-                     " bytes of " + (choice.emulator ? std::string(gpu.name) : info.name));
+                     ": A does not fit into the " + count_text(info.limits.memory_bytes, "byte") +
+                     " of " + (choice.emulator ? std::string(gpu.name) : info.name));
   }
   const Place place{choice.name, choice.emulator ? std::string(gpu.name) : info.name,
                     choice.emulator ? std::string(gpu.full_name) : info.name, choice.emulator};
@@ -232,7 +232,7 @@ void gemv_command(const Options& options, int& exit_code) {
     outcome = run_gemv(device, job, settings);
   } catch (const std::bad_alloc&) {
     throw UsageError("this machine has too little memory for a matrix of " +
-                     std::to_string(problem.matrix_elements()) + " elements");
+                     count_text(problem.matrix_elements(), "element"));
   }
   exit_code = exit_code_of(outcome, options.strict);
   if (options.json) {

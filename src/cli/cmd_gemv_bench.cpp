@@ -8,6 +8,7 @@
 #include "cli/gemv_bench/measuring.hpp"
 #include "cli/new_file.hpp"
 #include "cli/numbers.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::cli {
 
@@ -93,7 +94,7 @@ void complain(const BenchRun& run) {
     }
   }
   if (!run.left_out.empty()) {
-    say(std::to_string(run.left_out.size()) + " problems were left out, the first is " +
+    say(count_text(run.left_out.size(), "problem") + " were left out, the first is " +
         run.left_out.front() + ": no time was left, or the device was lost");
   }
 }

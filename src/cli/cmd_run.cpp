@@ -13,6 +13,7 @@
 #include "ptxgen/emulator/profile.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::cli {
 
@@ -217,7 +218,7 @@ emulator::RunFinding difference(const Outcome& first, const Outcome& second, con
   made.finding.kernel = first.kernel;
   made.finding.message = "argument " + std::to_string(a.argument + 1) + " (parameter " + a.name +
                          ") depends on the schedule: " + std::to_string(differing) + " of " +
-                         std::to_string(a.bytes.size()) + " bytes differ";
+                         count_text(a.bytes.size(), "byte") + " differ";
   made.finding.details = {
       "first at offset " + std::to_string(offset) + "; bytes from " + std::to_string(word) + ": " +
           hex_bytes(a.bytes, word, count) + " with --seed " + std::to_string(first.seed) + ", " +
@@ -305,9 +306,10 @@ void describe(const Outcome& outcome, const Plan& plan) {
     ++(finding.finding.severity == Severity::Error ? errors : notes);
   }
   std::cerr << demangled(outcome.kernel) << ": " << name_of(outcome.result.status);
-  if (errors + notes != 0) std::cerr << ", " << errors << " errors, " << notes << " notes";
-  std::cerr << "; " << outcome.result.counters.warp_instructions << " warp instructions, "
-            << outcome.result.seconds << " s, emulating " << plan.gpu.name
+  if (errors + notes != 0)
+    std::cerr << ", " << count_text(errors, "error") << ", " << count_text(notes, "note");
+  std::cerr << "; " << count_text(outcome.result.counters.warp_instructions, "warp instruction")
+            << ", " << outcome.result.seconds << " s, emulating " << plan.gpu.name
             << not_checked(outcome.result.unchecked) << '\n';
 }
 

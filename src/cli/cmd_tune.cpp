@@ -11,6 +11,7 @@
 #include "cli/numbers.hpp"
 #include "cli/text_table.hpp"
 #include "runtime/tuned_json.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::cli {
 
@@ -73,7 +74,7 @@ struct Summary {
   }
   [[nodiscard]] std::string text() const {
     return "the planner's first choice is within 3 % of the best measured for " +
-           std::to_string(near) + " of " + std::to_string(tuned) + " problems";
+           std::to_string(near) + " of " + count_text(tuned, "problem");
   }
 };
 

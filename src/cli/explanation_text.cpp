@@ -4,6 +4,7 @@
 
 #include "cli/explanation.hpp"
 #include "cli/pass_choice.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::cli {
 
@@ -35,7 +36,7 @@ std::string indented(const std::string& text) {
 std::string registers_text(const RegisterUse& registers) {
   std::string text = std::to_string(registers.count) + " a thread (" + registers.source + ")";
   if (registers.assembled && registers.spill_stores + registers.spill_loads != 0) {
-    text += ", spills " + std::to_string(registers.spill_stores) + " bytes stored, " +
+    text += ", spills " + count_text(registers.spill_stores, "byte") + " stored, " +
             std::to_string(registers.spill_loads) + " loaded";
   }
   if (registers.most_alive != 0) {
@@ -50,9 +51,9 @@ std::string registers_text(const RegisterUse& registers) {
 std::string occupancy_text(const KernelExplanation& kernel) {
   if (!kernel.occupancy) return "not known: nothing says how many threads a block has";
   const Occupancy& is = *kernel.occupancy;
-  return std::to_string(is.blocks) + " blocks of " + std::to_string(is.threads) +
-         " threads on a multiprocessor, " + std::to_string(is.warps) + " of " +
-         std::to_string(is.most_warps) + " warps (" + rounded(percent(is)) + " %), limited by " +
+  return count_text(is.blocks, "block") + " of " + count_text(is.threads, "thread") +
+         " on a multiprocessor, " + std::to_string(is.warps) + " of " +
+         count_text(is.most_warps, "warp") + " (" + rounded(percent(is)) + " %), limited by " +
          is.limited_by;
 }
 
@@ -141,13 +142,13 @@ std::string to_text(const Explanation& explanation) {
   for (const KernelExplanation& kernel : explanation.kernels) {
     text += "\nkernel " + kernel.name + "\n" + indented(analysis::to_text(kernel.memory));
     text += "  registers: " + registers_text(kernel.registers) + "\n";
-    text += "  shared memory: " + std::to_string(kernel.static_shared) + " bytes static, " +
+    text += "  shared memory: " + count_text(kernel.static_shared, "byte") + " static, " +
             std::to_string(kernel.dynamic_shared) + " dynamic\n";
     text += "  occupancy: " + occupancy_text(kernel) + "\n";
   }
   if (explanation.prediction) {
     text += "\nprediction: at least " + rounded(explanation.prediction->microseconds) +
-            " us, for " + std::to_string(explanation.prediction->bytes) + " bytes at " +
+            " us, for " + count_text(explanation.prediction->bytes, "byte") + " at " +
             rounded(subject.gpu.bandwidth_gb_per_s) + " GB/s\n";
   }
   return text;

@@ -5,6 +5,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/numbers.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::cli {
 
@@ -46,8 +47,8 @@ void check_lda(const GemvProblem& problem) {
   const bool by_column = problem.layout == GemvLayout::T;
   const std::uint64_t row = by_column ? problem.n : problem.k;
   if (problem.lda == 0 || problem.lda >= row) return;
-  throw UsageError("-p lda=" + std::to_string(problem.lda) + ": a row has " + std::to_string(row) +
-                   " elements (" + (by_column ? "n, layout T" : "k, layout R") +
+  throw UsageError("-p lda=" + std::to_string(problem.lda) + ": a row has " +
+                   count_text(row, "element") + " (" + (by_column ? "n, layout T" : "k, layout R") +
                    "); wants at least that");
 }
 

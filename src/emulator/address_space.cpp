@@ -8,6 +8,7 @@
 #include "emulator/race_shadow.hpp"
 #include "emulator/written_bits.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -148,8 +149,8 @@ void AddressSpace::out_of_memory(std::uint64_t bytes, std::string_view name) con
                std::to_string(gpu_.memory_bytes) + " bytes of the GPU '" + std::string(gpu_.name) +
                "' are free";
   } else {
-    message += "the system gave this process only " + std::to_string(data_.size()) +
-               " bytes of addresses for device memory; raise the limit (ulimit -v)";
+    message += "the system gave this process only " + count_text(data_.size(), "byte") +
+               " of addresses for device memory; raise the limit (ulimit -v)";
   }
   throw Error(Stage::Emulate, "out-of-memory", message);
 }
@@ -285,16 +286,16 @@ const Allocation& AddressSpace::inside(std::uint64_t address, std::uint64_t byte
     return *allocation;
   }
   std::string message =
-      std::string(what) + " of " + std::to_string(bytes) + " bytes at " + hex(address) + " ";
+      std::string(what) + " of " + count_text(bytes, "byte") + " at " + hex(address) + " ";
   if (allocation == nullptr) {
     message += "lies in no allocation";
   } else if (allocation->freed) {
     message += "lies in " + called(allocation->name) + ", which was freed";
   } else {
     message += "goes " +
-               std::to_string(bytes - (allocation->bytes - (address - allocation->start))) +
-               " bytes past the end of " + called(allocation->name) + " (" +
-               std::to_string(allocation->bytes) + " bytes)";
+               count_text(bytes - (allocation->bytes - (address - allocation->start)), "byte") +
+               " past the end of " + called(allocation->name) + " (" +
+               count_text(allocation->bytes, "byte") + ")";
   }
   throw Error(Stage::Emulate, "out-of-bounds", message);
 }

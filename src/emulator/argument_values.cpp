@@ -6,6 +6,7 @@
 
 #include "emulator/argument_text.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -279,9 +280,7 @@ std::string declared(const Program::Kernel::Parameter& parameter) {
   return text;
 }
 
-std::string count_of(std::uint64_t bytes) {
-  return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
-}
+std::string count_of(std::uint64_t bytes) { return count_text(bytes, "byte"); }
 
 // What to write for a parameter.
 std::string advice(const Program::Kernel::Parameter& parameter) {

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "ptxgen/support/error.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -44,12 +45,9 @@ void check_arguments(const Program::Kernel& kernel, std::span<const ArgumentSpec
       names += (names.empty() ? " (" : ", ") + parameter.name;
     }
     if (!names.empty()) names += ")";
-    const auto counted = [](std::size_t count, std::string_view noun) {
-      return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
-    };
     Error error(Stage::Launch, "argument",
-                counted(specs.size(), "argument") + " given, the kernel has " +
-                    counted(kernel.parameters.size(), "parameter") + names +
+                count_text(specs.size(), "argument") + " given, the kernel has " +
+                    count_text(kernel.parameters.size(), "parameter") + names +
                     "; give one for each, in their order");
     error.kernel = kernel.name;
     throw error.refresh();

@@ -6,6 +6,7 @@
 #include "emulator/race.hpp"
 #include "emulator/report.hpp"
 #include "emulator/warp.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -51,8 +52,8 @@ bool barriers_count_exited(const Cta& cta) {
 
 FindingText left_text(const Warp& left, std::uint32_t lanes, bool passed, bool counted) {
   const auto count = static_cast<std::uint32_t>(std::popcount(lanes));
-  const std::string threads = std::to_string(count) + (count == 1 ? " thread" : " threads") +
-                              " of warp " + std::to_string(left.index);
+  const std::string threads =
+      count_text(count, "thread") + " of warp " + std::to_string(left.index);
   if (passed) {
     return {threads +
                 " skipped this barrier, which counts all threads of the block, and left "
@@ -148,12 +149,11 @@ void arrive(Warp& warp, std::size_t index) {
       counts_all ? std::uint64_t{warps_of(cta)} * kLanes : get_lane(context, detail.count, lane);
   if (id >= kBarriers || count == 0 || count % kLanes != 0) {
     reporter.report(context, statement, Rule::BarrierDivergence, lane, [&] {
-      return FindingText{
-          id >= kBarriers
-              ? "there is no barrier " + std::to_string(id) + "; a block has barriers 0 to 15"
-              : "a barrier for " + std::to_string(count) +
-                    " threads; the number must be a positive multiple of 32",
-          {}};
+      return FindingText{id >= kBarriers ? "there is no barrier " + std::to_string(id) +
+                                               "; a block has barriers 0 to 15"
+                                         : "a barrier for " + count_text(count, "thread") +
+                                               "; the number must be a positive multiple of 32",
+                         {}};
     });
     kill(cta);
     return;
@@ -171,7 +171,7 @@ void arrive(Warp& warp, std::size_t index) {
     }
     reporter.report(context, statement, Rule::BarrierDivergence, lane, other, [&] {
       return FindingText{"comes to barrier " + std::to_string(id) + " with " +
-                             std::to_string(expected) + " threads, where others wait for " +
+                             count_text(expected, "thread") + ", where others wait for " +
                              std::to_string(state.expected),
                          {"all threads of one use of a barrier must name the same number"}};
     });
@@ -235,17 +235,17 @@ std::string describe_wait(const Split& split, const Warp& warp) {
   const Cta& cta = *warp.cta;
   std::string text = "warp " + std::to_string(warp.index) + ", ";
   const auto lanes = static_cast<unsigned>(std::popcount(split.mask));
-  text += std::to_string(lanes) + (lanes == 1 ? " thread" : " threads") + " from thread " +
+  text += count_text(lanes, "thread") + " from thread " +
           to_text(thread_position(cta.grid->block, warp.first_thread + first_lane(split.mask))) +
           " on, at line " + std::to_string(cta.grid->image->line(statement_of(split)));
   if (split.state == Split::State::Barrier && split.barrier == kClusterBarrier) {
     const ClusterArrivals there = arrivals_of(*cta.cluster);
     text += ": the barrier of the cluster, " + std::to_string(there.arrived) + " of " +
-            std::to_string(there.threads) + " threads are there";
+            count_text(there.threads, "thread") + " are there";
   } else if (split.state == Split::State::Barrier) {
     const BarrierState& state = cta.barriers[split.barrier];
     text += ": barrier " + std::to_string(split.barrier) + ", " + std::to_string(state.arrived) +
-            " of " + std::to_string(state.expected) + " threads are there";
+            " of " + count_text(state.expected, "thread") + " are there";
   } else {
     text += ": lanes of its member mask are missing";
   }
@@ -389,8 +389,8 @@ bool force_somebody(Cta& cta) {
       reporter.report(
           context, statement_of(split), Rule::BarrierDivergence, first_lane(split.mask), [&] {
             return FindingText{std::to_string(std::popcount(split.mask)) + " of " +
-                                   std::to_string(std::popcount(warp.live())) +
-                                   " threads of warp " + std::to_string(warp.index) +
+                                   count_text(std::popcount(warp.live()), "thread") + " of warp " +
+                                   std::to_string(warp.index) +
                                    " come to this aligned barrier, the others wait elsewhere",
                                {"all threads of a warp must execute the same bar.sync"}};
           });
@@ -417,7 +417,7 @@ void report_too_few(Cta& cta) {
       cta.grid->reporter->report(
           context, statement_of(split), Rule::BarrierDivergence, first_lane(split.mask), [&] {
             return FindingText{"barrier " + std::to_string(split.barrier) + " counts " +
-                                   std::to_string(state.expected) + " threads, and only " +
+                                   count_text(state.expected, "thread") + ", and only " +
                                    std::to_string(left) + " are left that could come",
                                {}};
           });

@@ -6,6 +6,7 @@
 #include "emulator/report.hpp"
 #include "emulator/warp.hpp"
 #include "emulator/written_bits.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -212,8 +213,8 @@ bool enter_function(Warp& warp, Split& split, const Code& callee) {
           return FindingText{
               "calling '" + std::string(cta.grid->image->module.text(callee.function->name)) +
                   "' at depth " + std::to_string(caller.depth + 1) + " needs " +
-                  std::to_string(base + callee.local_bytes) +
-                  " bytes of local memory; a thread has " + std::to_string(cta.local_stride),
+                  count_text(base + callee.local_bytes, "byte") +
+                  " of local memory; a thread has " + std::to_string(cta.local_stride),
               {"bound the recursion, or raise the stack (Options::stack_bytes)"}};
         });
     kill(cta);

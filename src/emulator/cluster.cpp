@@ -9,6 +9,7 @@
 #include "emulator/race.hpp"
 #include "emulator/report.hpp"
 #include "emulator/warp.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -99,12 +100,11 @@ void complete(Cluster& cluster) {
 std::string missing_text(const MbarrierObject& object) {
   std::string text;
   if (object.pending != 0) {
-    text = std::to_string(object.pending) + " of " + std::to_string(object.expected) +
-           (object.expected == 1 ? " arrival" : " arrivals");
+    text = std::to_string(object.pending) + " of " + count_text(object.expected, "arrival");
   }
   if (object.bytes != 0) {
     if (!text.empty()) text += " and ";
-    text += std::to_string(object.bytes < 0 ? -object.bytes : object.bytes) + " bytes";
+    text += count_text(object.bytes < 0 ? -object.bytes : object.bytes, "byte");
   }
   if (text.empty()) return "nothing is missing, it waits for a phase that comes later";
   text += object.pending + static_cast<std::uint32_t>(object.bytes != 0) == 1 && object.bytes == 0

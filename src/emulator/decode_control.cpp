@@ -9,6 +9,7 @@
 #include "emulator/support_table.hpp"
 #include "emulator/warp_steps.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -404,7 +405,7 @@ void Decoder::call_step(ControlDetail& detail) {
   collect(returns, detail.returns, target != nullptr ? &target->returns : nullptr);
   if (target != nullptr && (detail.arguments.size() != target->parameters.size() ||
                             detail.returns.size() != target->returns.size())) {
-    refuse("it passes " + std::to_string(detail.arguments.size()) + " arguments and takes " +
+    refuse("it passes " + count_text(detail.arguments.size(), "argument") + " and takes " +
            std::to_string(detail.returns.size()) + " results, where the function has " +
            std::to_string(target->parameters.size()) + " and " +
            std::to_string(target->returns.size()));

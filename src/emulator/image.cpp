@@ -12,6 +12,7 @@
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -116,7 +117,7 @@ class Placer {
     const std::uint64_t bytes = std::max<std::uint64_t>(ptx::size_in_bytes(variable), 1);
     if (bytes > device_.gpu().memory_bytes) {
       refuse(image_.module, "out-of-memory",
-             "variable '" + name + "' has " + std::to_string(bytes) + " bytes, the GPU has " +
+             "variable '" + name + "' has " + count_text(bytes, "byte") + ", the GPU has " +
                  std::to_string(device_.gpu().memory_bytes),
              variable.line);
     }
@@ -320,7 +321,7 @@ class KernelLoader {
       if (bytes > kMostShared || offset + bytes > kMostShared) {
         refuse(module_, "unsupported",
                "shared variable '" + std::string(module_.text(variable.name)) + "' has " +
-                   std::to_string(bytes) + " bytes, more than any GPU has",
+                   count_text(bytes, "byte") + ", more than any GPU has",
                variable.line);
       }
       this_().shared_variables.push_back({std::string(module_.text(variable.name)),
@@ -389,7 +390,7 @@ class KernelLoader {
     if (most > kMostLocal) {
       refuse(module_, "unsupported",
              "a thread of kernel '" + image_.kernels.back().name + "' needs " +
-                 std::to_string(most) + " bytes of local memory; at most " +
+                 count_text(most, "byte") + " of local memory; at most " +
                  std::to_string(kMostLocal) + " are possible",
              module_.functions[entry_].line);
     }

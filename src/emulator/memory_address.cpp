@@ -3,6 +3,7 @@
 #include "emulator/memory_access.hpp"
 #include "emulator/memory_steps.hpp"
 #include "emulator/report.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::emulator {
 
@@ -58,7 +59,7 @@ void run_map_peer(Context& context, const Step& step) {
       context.grid->reporter->report(context, step.statement, Rule::InvalidAddress, lane, [&] {
         return FindingText{
             "maps an address to rank " + std::to_string(rank) + " of a cluster of " +
-                std::to_string(blocks.size()) + (blocks.size() == 1 ? " block" : " blocks"),
+                count_text(blocks.size(), "block"),
             {"ranks go from 0 to %cluster_nctarank - 1; launch with a cluster size"}};
       });
     } else if (find_owner(context, address, owner)) {

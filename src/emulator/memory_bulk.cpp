@@ -12,6 +12,7 @@
 #include "emulator/memory_steps.hpp"
 #include "emulator/report.hpp"
 #include "emulator/written_bits.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -234,7 +235,7 @@ bool check_size(Context& context, const Step& step, unsigned lane, std::uint64_t
   if (bytes % kUnit == 0) return true;
   context.grid->reporter->report(context, step.statement, Rule::Misaligned, lane, [&] {
     return FindingText{
-        "thread copies " + std::to_string(bytes) + " bytes in bulk, which is no multiple of 16",
+        "thread copies " + count_text(bytes, "byte") + " in bulk, which is no multiple of 16",
         {"round the size up, and pad what is copied, or copy the rest with ld "
          "and st"}};
   });

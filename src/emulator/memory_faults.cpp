@@ -5,6 +5,7 @@
 #include "emulator/report.hpp"
 #include "emulator/written_bits.hpp"
 #include "ptx/occupancy.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -14,9 +15,7 @@ constexpr std::uint64_t kNear = std::uint64_t{1} << 20;
 /// Below it an address is null plus a small offset.
 constexpr std::uint64_t kNullPage = 1u << 16;
 
-std::string bytes_text(std::uint64_t count) {
-  return std::to_string(count) + (count == 1 ? " byte" : " bytes");
-}
+std::string bytes_text(std::uint64_t count) { return count_text(count, "byte"); }
 
 std::string_view space_text(ptx::Space space) {
   switch (space) {

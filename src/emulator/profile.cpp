@@ -1,5 +1,6 @@
 // src/emulator/profile.cpp - the counters of a launch as text
 #include "ptxgen/emulator/profile.hpp"
+#include "support/count.hpp"
 
 #include <algorithm>
 #include <array>
@@ -142,17 +143,16 @@ void append_line(std::string& text, std::string_view name, std::string_view valu
 }
 
 std::string described(const MemoryCounters& group) {
-  return std::to_string(group.requests) + " requests, " + std::to_string(group.sectors) +
+  return count_text(group.requests, "request") + ", " + std::to_string(group.sectors) +
          " sectors where " + std::to_string(group.ideal_sectors) + " would do (" +
-         percent(Counters::coalescing_efficiency(group)) + "), " + std::to_string(group.bytes) +
-         " bytes";
+         percent(Counters::coalescing_efficiency(group)) + "), " + count_text(group.bytes, "byte");
 }
 
 std::string described(const SharedCounters& group) {
-  return std::to_string(group.requests) + " requests, " + std::to_string(group.wavefronts) +
+  return count_text(group.requests, "request") + ", " + std::to_string(group.wavefronts) +
          " wavefronts where " + std::to_string(group.ideal_wavefronts) + " would do, " +
-         std::to_string(group.bank_conflicts) + " bank conflicts, " + std::to_string(group.bytes) +
-         " bytes";
+         std::to_string(group.bank_conflicts) + " bank conflicts, " +
+         count_text(group.bytes, "byte");
 }
 
 }  // namespace
@@ -198,7 +198,7 @@ std::string to_text(const Counters& counters) {
   append_line(text, "atomics", std::to_string(counters.atomics));
   append_line(text, "waves",
               one_decimal(counters.waves) + " at most, with " +
-                  std::to_string(counters.blocks_per_sm) + " blocks at a time on an SM");
+                  count_text(counters.blocks_per_sm, "block") + " at a time on an SM");
   const auto memory = [&](std::string_view name, const MemoryCounters& group) {
     if (group.requests != 0) append_line(text, name, described(group));
   };
@@ -214,17 +214,16 @@ std::string to_text(const Counters& counters) {
   const auto bulk = [&](std::string_view name, const BulkCounters& group, bool sectors) {
     if (group.copies == 0) return;
     append_line(text, name,
-                std::to_string(group.copies) + " copies, " + std::to_string(group.bytes) +
-                    " bytes" + (sectors ? ", " + std::to_string(group.sectors) + " sectors" : ""));
+                std::to_string(group.copies) + " copies, " + count_text(group.bytes, "byte") +
+                    (sectors ? ", " + std::to_string(group.sectors) + " sectors" : ""));
   };
   bulk("bulk loads", counters.bulk_load, true);
   bulk("bulk stores", counters.bulk_store, true);
   bulk("bulk copies in the cluster", counters.bulk_peer, false);
   const auto peer = [&](std::string_view name, const PeerCounters& group) {
     if (group.requests == 0) return;
-    append_line(
-        text, name,
-        std::to_string(group.requests) + " requests, " + std::to_string(group.bytes) + " bytes");
+    append_line(text, name,
+                count_text(group.requests, "request") + ", " + count_text(group.bytes, "byte"));
   };
   peer("loads from the cluster", counters.peer_load);
   peer("stores to the cluster", counters.peer_store);

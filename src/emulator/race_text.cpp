@@ -2,6 +2,7 @@
 #include <string>
 
 #include "emulator/race_detail.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -70,7 +71,7 @@ std::string cure(const Conflict& conflict) {
 FindingText race_text(const Conflict& conflict, std::string_view thread,
                       std::string_view other_thread, std::uint32_t other_line,
                       std::string_view name) {
-  std::string where = std::to_string(conflict.bytes) + (conflict.bytes == 1 ? " byte" : " bytes") +
+  std::string where = count_text(conflict.bytes, "byte") +
                       (conflict.shared ? " at shared offset " : " at ") + hex(conflict.address);
   if (!name.empty()) where += " (" + std::string(name) + ")";
   const std::string line =

@@ -19,6 +19,7 @@
 #include "emulator/warp.hpp"
 #include "ptx/occupancy.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -116,13 +117,13 @@ void check(const Program& program, const Launch& launch, const ptx::Gpu& gpu) {
                         .static_shared_bytes} +
       launch.dynamic_shared_bytes;
   limit(shared <= gpu.shared_per_block,
-        std::to_string(shared) + " bytes of shared memory (" +
+        count_text(shared, "byte") + " of shared memory (" +
             std::to_string(launch.dynamic_shared_bytes) + " of them dynamic); a block of '" +
             std::string(gpu.name) + "' can have " + std::to_string(gpu.shared_per_block));
   if (launch.parameters.size() != kernel->parameter_bytes) {
     refuse(program, launch, "parameters",
-           "the parameter block has " + std::to_string(launch.parameters.size()) +
-               " bytes, the kernel's parameters take " + std::to_string(kernel->parameter_bytes));
+           "the parameter block has " + count_text(launch.parameters.size(), "byte") +
+               ", the kernel's parameters take " + std::to_string(kernel->parameter_bytes));
   }
 }
 

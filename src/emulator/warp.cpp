@@ -6,6 +6,7 @@
 
 #include "emulator/grid_sync.hpp"
 #include "emulator/report.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -376,12 +377,12 @@ class Runner {
       context.grid->reporter->report(
           context, step.statement, Rule::InvalidAddress,
           static_cast<unsigned>(std::countr_zero(same)), [&] {
-            return FindingText{
-                callee == nullptr
-                    ? "calls " + hex(address) + ", where no function is"
-                    : "calls a function that takes " + std::to_string(callee->parameters.size()) +
-                          " parameters with " + std::to_string(detail.arguments.size()),
-                {}};
+            return FindingText{callee == nullptr
+                                   ? "calls " + hex(address) + ", where no function is"
+                                   : "calls a function that takes " +
+                                         count_text(callee->parameters.size(), "parameter") +
+                                         " with " + std::to_string(detail.arguments.size()),
+                               {}};
           });
       kill(*warp_.cta);
       return Next::Stop;
@@ -414,12 +415,11 @@ class Runner {
     context.grid->reporter->report(
         context, step.statement, Rule::InstructionBudget,
         static_cast<unsigned>(std::countr_zero(context.active)), [&] {
-          return FindingText{
-              "warp " + std::to_string(warp_.index) + " has executed more than " +
-                  std::to_string(budget) +
-                  " instructions and was about to go on here; its loop may never end",
-              {"raise the budget (--max-instructions, Options::max_instructions) if "
-               "the kernel is just long"}};
+          return FindingText{"warp " + std::to_string(warp_.index) + " has executed more than " +
+                                 count_text(budget, "instruction") +
+                                 " and was about to go on here; its loop may never end",
+                             {"raise the budget (--max-instructions, Options::max_instructions) if "
+                              "the kernel is just long"}};
         });
     kill(*warp_.cta);
     return Next::Stop;

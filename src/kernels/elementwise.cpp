@@ -12,6 +12,7 @@
 #include "kernels/words.hpp"
 #include "ptxgen/builder.hpp"
 #include "support/half.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -199,7 +200,7 @@ template <class Spec>
 LaunchGeometry geometry_of(const Spec& spec, std::uint32_t element_bytes) {
   if (spec.threads == 0 || spec.threads > kElementwiseMostThreads) {
     Error error(Stage::Launch, "bad-block",
-                "a block of " + std::to_string(spec.threads) + " threads; it may have 1 to " +
+                "a block of " + count_text(spec.threads, "thread") + "; it may have 1 to " +
                     std::to_string(kElementwiseMostThreads));
     error.kernel = Spec::kName;
     throw error.refresh();

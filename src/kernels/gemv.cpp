@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ptxgen/support/error.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -14,7 +15,7 @@ GemvReference gemv_reference(std::span<const float> a, std::span<const float> x,
   if (a.size() != elements || x.size() != k) {
     throw Error(Stage::Launch, "bad-size",
                 "a GEMV of k = " + std::to_string(k) + ", n = " + std::to_string(n) + " needs " +
-                    std::to_string(elements) + " elements in A and " + std::to_string(k) +
+                    count_text(elements, "element") + " in A and " + std::to_string(k) +
                     " in x, not " + std::to_string(a.size()) + " and " + std::to_string(x.size()));
   }
   GemvReference reference{std::vector<double>(n), std::vector<double>(n)};

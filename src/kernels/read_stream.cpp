@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ptxgen/builder.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -90,9 +91,8 @@ ReadStream::KernelType ReadStream::build(const ptx::Target& target) const {
 
 LaunchGeometry ReadStream::geometry() const {
   if (threads == 0 || threads % 32 != 0 || threads > kMostThreads) {
-    refuse("bad-block", "a block of " + std::to_string(threads) +
-                            " threads; it may have a multiple of 32 up to " +
-                            std::to_string(kMostThreads));
+    refuse("bad-block", "a block of " + count_text(threads, "thread") +
+                            "; it may have a multiple of 32 up to " + std::to_string(kMostThreads));
   }
   if (blocks == 0) {
     refuse("empty-grid", "a grid of no blocks reads nothing; two for each SM are a good number");

@@ -5,6 +5,7 @@
 
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::optimize {
 
@@ -297,7 +298,7 @@ Refusal Fusion::check_operand(const Operand& operand, std::uint32_t from, std::u
     }
     case Change::TooFar:
       return refuse("too-far", [&] {
-        return "more than " + std::to_string(kMostBlocks) + " blocks lie between " + quote(from) +
+        return "more than " + count_text(kMostBlocks, "block") + " lie between " + quote(from) +
                " and the sum, too many to see whether " + name(operand) +
                " is written there; multiply nearer to the sum to have them fused";
       });

@@ -7,6 +7,7 @@
 
 #include "optimize/function_facts.hpp"
 #include "ptxgen/optimize/passes.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::optimize {
 
@@ -168,12 +169,11 @@ class LoopSplit {
                            "the hint of the condition, its loop or its kernel is 0: no split"};
       return;
     }
-    candidate.refusal = {
-        "unprofitable",
-        "the condition decides about " + std::to_string(largest) +
-            " instructions at most, none of which touches memory, works with other threads or "
-            "branches, and the threshold is " +
-            std::to_string(least_threshold)};
+    candidate.refusal = {"unprofitable",
+                         "the condition decides about " + count_text(largest, "instruction") +
+                             " at most, none of which touches memory, works with other threads or "
+                             "branches, and the threshold is " +
+                             std::to_string(least_threshold)};
   }
 
   // The larger of the two sides of a branch: blocks that are come to through that side only.

@@ -9,6 +9,7 @@
 #include "ptxgen/optimize/gates.hpp"
 #include "ptxgen/ptx/limits.hpp"
 #include "ptxgen/ptx/printer.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::optimize {
 
@@ -50,7 +51,7 @@ Finding note(const ptx::Module& module, const MemoryReport& report, const Memory
 
 std::string what_is_needed(const MemoryAccess& access) {
   return std::to_string(access.sectors.least) + " sectors for " +
-         std::to_string(access.bytes_wanted) + " bytes, " + times(access.factor()) +
+         count_text(access.bytes_wanted, "byte") + ", " + times(access.factor()) +
          " times what is needed";
 }
 
@@ -112,14 +113,13 @@ struct Allowance {
 };
 
 Allowance allowance(const ptx::Function& function, const ptx::Limits& limits) {
-  Allowance least{
-      limits.registers_per_thread,
-      "a thread has at most " + std::to_string(limits.registers_per_thread) + " registers"};
+  Allowance least{limits.registers_per_thread,
+                  "a thread has at most " + count_text(limits.registers_per_thread, "register")};
   for (const ptx::Directive& directive : function.directives) {
     const std::uint32_t value = directive.values[0];
     if (directive.kind != ptx::DirectiveKind::maxnreg || value == 0) continue;
     if (value < least.registers) {
-      least = {value, ".maxnreg allows a thread " + std::to_string(value) + " registers"};
+      least = {value, ".maxnreg allows a thread " + count_text(value, "register")};
     }
   }
   return least;
@@ -136,8 +136,8 @@ void add_pressure(std::vector<Finding>& findings, const ptx::Module& module,
   Finding finding;
   finding.severity = Severity::Note;
   finding.rule = "register-pressure";
-  finding.message = std::to_string(most.pressure.words()) +
-                    " registers of 32 bits are alive at once here, where kernel '" +
+  finding.message = count_text(most.pressure.words(), "register") +
+                    " of 32 bits are alive at once here, where kernel '" +
                     std::string(module.text(function.name)) + "' needs most";
   finding.file = module.file;
   finding.line = statement.line;

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "ptxgen/optimize/pass.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::optimize {
 
@@ -34,7 +35,7 @@ std::string to_text(const PipelineReport& report, const ptx::Module&) {
     text += std::string(pass.name) + ": " + (pass.changed ? "changed" : "nothing changed");
     add_counts(text, pass);
     if (pass.statements_before != pass.statements_after) {
-      text += ", " + std::to_string(pass.statements_before) + " statements to " +
+      text += ", " + count_text(pass.statements_before, "statement") + " to " +
               std::to_string(pass.statements_after);
     }
     char time[32];

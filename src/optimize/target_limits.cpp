@@ -8,6 +8,7 @@
 #include "optimize/limit_findings.hpp"
 #include "ptxgen/optimize/gates.hpp"
 #include "ptxgen/ptx/limits.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::optimize {
 
@@ -274,7 +275,7 @@ class Check {
     } else if (blocks > limits_.blocks_per_sm) {
       report(Severity::Warning, asks,
              "a multiprocessor of " + std::string(target_text_) + " holds at most " +
-                 std::to_string(limits_.blocks_per_sm) + " blocks",
+                 count_text(limits_.blocks_per_sm, "block"),
              "make it at most " + std::to_string(limits_.blocks_per_sm) +
                  ": an assembler ignores a larger one");
     } else if (directive(DirectiveKind::reqntid) == nullptr &&
@@ -287,7 +288,7 @@ class Check {
           Severity::Warning,
           asks + " of " + text(*threads_) + " threads, " + text(blocks * *threads_) + " together",
           "a multiprocessor of " + std::string(target_text_) + " holds at most " +
-              std::to_string(limits_.threads_per_sm) + " threads",
+              count_text(limits_.threads_per_sm, "thread"),
           "make it at most " + std::to_string(limits_.threads_per_sm / *threads_) +
               ": an assembler ignores a larger one");
     }
@@ -305,8 +306,8 @@ class Check {
     if (layout.bytes() <= limits_.constant_bytes) return;
     Finding finding = limit_finding(
         Severity::Error, "the module has " + text(layout.bytes()) + " bytes of .const variables",
-        "a module has at most " + std::to_string(limits_.constant_bytes) +
-            " bytes of constant memory",
+        "a module has at most " + count_text(limits_.constant_bytes, "byte") +
+            " of constant memory",
         "put the larger tables into .global memory");
     finding.file = module_.file;
     findings_.push_back(std::move(finding));
@@ -320,10 +321,10 @@ class Check {
     const bool newer = layout.bytes() <= ptx::parameter_bytes({255, 0});
     report(Severity::Error, "has " + text(layout.bytes()) + " bytes of parameters",
            "a kernel in PTX " + std::to_string(module_.version.major) + "." +
-               std::to_string(module_.version.minor) + " has at most " + std::to_string(most) +
-               " bytes of them",
+               std::to_string(module_.version.minor) + " has at most " + count_text(most, "byte") +
+               " of them",
            newer ? "raise .version to 8.1, which allows " +
-                       std::to_string(ptx::parameter_bytes({255, 0})) + " bytes"
+                       count_text(ptx::parameter_bytes({255, 0}), "byte")
                  : "pass a pointer to them");
   }
 
@@ -375,14 +376,14 @@ Finding static_shared_finding(std::string_view kernel, std::uint64_t bytes,
   Finding finding = limit_finding(
       Severity::Error,
       "kernel '" + std::string(kernel) + "' has " + text(bytes) + " bytes of static shared memory",
-      "a block has at most " + std::to_string(target.shared_per_block) +
-          " bytes of static shared memory on every target",
+      "a block has at most " + count_text(target.shared_per_block, "byte") +
+          " of static shared memory on every target",
       bytes <= target.shared_per_block_opt_in
           ? "declare it as .extern .shared and ask for the bytes at launch: " +
                 std::string(target.name) + " has up to " +
                 std::to_string(target.shared_per_block_opt_in)
           : "make the arrays smaller: " + std::string(target.name) + " has at most " +
-                std::to_string(target.shared_per_block_opt_in) + " bytes, dynamic ones included");
+                count_text(target.shared_per_block_opt_in, "byte") + ", dynamic ones included");
   finding.kernel = kernel;
   return finding;
 }

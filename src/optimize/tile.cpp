@@ -10,6 +10,7 @@
 #include "optimize/limit_findings.hpp"
 #include "ptxgen/ptx/limits.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::optimize {
 
@@ -103,7 +104,7 @@ class ShapeCheck {
       report("it has " + (all == kTooMany ? "2^64 or more" : std::to_string(all)) +
                  " elements, beyond the limit at dim " + std::to_string(i) + ", which is " +
                  text(tile_.shape[i]),
-             "a tile has at most " + std::to_string(most) + " elements",
+             "a tile has at most " + count_text(most, "element"),
              "make dim " + std::to_string(i) + " at most " +
                  std::to_string(std::bit_floor(most / product)) +
                  (i + 1 == tile_.shape.size() ? "" : " and the dims behind it 1"));
@@ -183,32 +184,32 @@ class ResourceCheck {
     if (kernel_.block == std::array<std::uint64_t, 3>{0, 0, 0}) return;
     for (std::size_t i = 0; i < 3; ++i) {
       const std::uint64_t count = kernel_.block[i];
-      const std::string side = "a block has " + std::to_string(count) + " threads in " + "xyz"[i];
+      const std::string side = "a block has " + count_text(count, "thread") + " in " + "xyz"[i];
       if (count == 0) {
         report(side, "a block has at least 1 thread along each side", "make it 1");
       } else if (count > limits_.block[i]) {
         report(side,
-               std::string("a block has at most ") + std::to_string(limits_.block[i]) +
-                   " threads in " + "xyz"[i],
+               std::string("a block has at most ") + count_text(limits_.block[i], "thread") +
+                   " in " + "xyz"[i],
                "make it at most " + std::to_string(limits_.block[i]));
       }
     }
     if (!findings_.empty()) return;
     threads_ = kernel_.block[0] * kernel_.block[1] * kernel_.block[2];
     if (threads_ <= limits_.threads_per_block) return;
-    report("a block has " + std::to_string(threads_) + " threads",
-           "a block has at most " + std::to_string(limits_.threads_per_block) + " threads",
-           "make it at most " + std::to_string(limits_.threads_per_block) +
-               " threads, and let each work on more elements");
+    report("a block has " + count_text(threads_, "thread"),
+           "a block has at most " + count_text(limits_.threads_per_block, "thread"),
+           "make it at most " + count_text(limits_.threads_per_block, "thread") +
+               ", and let each work on more elements");
     threads_ = 0;
   }
 
   void registers() {
     const std::uint64_t own = kernel_.registers_per_thread;
     if (own > limits_.registers_per_thread) {
-      report("a thread has " + std::to_string(own) + " registers",
-             "a thread has at most " + std::to_string(limits_.registers_per_thread) +
-                 " registers of 32 bits",
+      report("a thread has " + count_text(own, "register"),
+             "a thread has at most " + count_text(limits_.registers_per_thread, "register") +
+                 " of 32 bits",
              "keep less alive at once; the assembler spills the rest to local memory");
       return;
     }
@@ -217,10 +218,10 @@ class ResourceCheck {
     const std::uint64_t taken = (threads_ + 31) / 32 * 32 * ((own + 7) / 8 * 8);
     if (taken <= limits_.registers_per_block) return;
     const std::uint64_t fitting = limits_.registers_per_block / ((threads_ + 31) / 32 * 32) / 8 * 8;
-    report(std::to_string(threads_) + " threads of " + std::to_string(own) + " registers take " +
+    report(count_text(threads_, "thread") + " of " + count_text(own, "register") + " take " +
                std::to_string(taken),
-           "a block has at most " + std::to_string(limits_.registers_per_block) + " registers",
-           "with that many threads at most " + std::to_string(fitting) + " registers fit");
+           "a block has at most " + count_text(limits_.registers_per_block, "register"),
+           "with that many threads at most " + count_text(fitting, "register") + " fit");
   }
 
   void static_shared() {
@@ -235,8 +236,8 @@ class ResourceCheck {
     report(std::to_string(kernel_.static_shared_bytes) + " static and " +
                std::to_string(kernel_.dynamic_shared_bytes) + " dynamic bytes of shared memory",
            "a block on " + std::string(target_.name) + " has at most " +
-               std::to_string(target_.shared_per_block_opt_in) +
-               " bytes, static and dynamic "
+               count_text(target_.shared_per_block_opt_in, "byte") +
+               ", static and dynamic "
                "together",
            "make the tiles smaller, or keep fewer of them at once");
   }
@@ -250,7 +251,7 @@ class ResourceCheck {
     if (sum <= there) return;
     report("its shared tiles take " + (sum == kTooMany ? "2^64 or more" : std::to_string(sum)) +
                " bytes",
-           "the tiles lie in the kernel's " + std::to_string(there) + " bytes of shared memory",
+           "the tiles lie in the kernel's " + count_text(there, "byte") + " of shared memory",
            "declare or launch with as many bytes as the tiles and their padding take");
   }
 

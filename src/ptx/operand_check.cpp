@@ -7,6 +7,7 @@
 #include "ptx/row_shape.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::ptx {
 
@@ -86,10 +87,9 @@ class OperandCheck {
       ++most;
       if (!spec.optional || spec.with != Field::Literal) ++least;
     }
-    std::string wanted = std::to_string(least);
-    if (most != least) wanted += " to " + std::to_string(most);
-    return fault("bad-operand",
-                 opcode() + " takes " + wanted + " operands, not " + std::to_string(count));
+    std::string wanted = count_text(most, "operand");
+    if (most != least) wanted = std::to_string(least) + " to " + wanted;
+    return fault("bad-operand", opcode() + " takes " + wanted + ", not " + std::to_string(count));
   }
 
   InstructionFault words_together() const {

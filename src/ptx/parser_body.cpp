@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "ptx/parser_state.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::ptx::reading {
 
@@ -271,7 +272,7 @@ void Parser::read_table(std::uint32_t label_name, StatementKind kind) {
   const auto first = static_cast<std::uint32_t>(body_->operands.size());
   do {
     if (operands.size() == kMostTargets) {
-      cursor_.fail(cursor_.at, "expected fewer than " + std::to_string(kMostTargets) + " targets");
+      cursor_.fail(cursor_.at, "expected fewer than " + count_text(kMostTargets, "target"));
     }
     const std::string_view text = cursor_.name(branches ? "a label" : "the name of a function");
     if (branches) {

@@ -15,6 +15,7 @@
 #include "support/scratch.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/unknown.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::ptx {
 
@@ -269,7 +270,7 @@ class Verifier {
     if (v.alignment != 0 && (v.alignment & (v.alignment - 1)) != 0) {
       report("bad-operand",
              "alignment of '" + std::string(module_.text(v.name)) + "' is " +
-                 std::to_string(v.alignment) + " bytes, which is not a power of two",
+                 count_text(v.alignment, "byte") + ", which is not a power of two",
              v.line);
     }
     needs(judge(v, target_, module_.version), v.line);

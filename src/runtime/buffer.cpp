@@ -2,6 +2,7 @@
 #include "ptxgen/runtime/buffer.hpp"
 
 #include "runtime/owners.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -9,9 +10,7 @@ using driver::Table;
 
 namespace {
 
-std::string elements(std::uint64_t count) {
-  return std::to_string(count) + (count == 1 ? " element" : " elements");
-}
+std::string elements(std::uint64_t count) { return count_text(count, "element"); }
 
 }  // namespace
 
@@ -20,7 +19,7 @@ driver::CUdeviceptr allocate(const ContextCore& core, std::uint64_t bytes, std::
   const driver::CUresult result = core.table().mem_alloc(&address, static_cast<std::size_t>(bytes));
   if (result == driver::CUDA_SUCCESS) return address;
   const FailedCall failed{&row_of(&Table::mem_alloc), result};
-  std::string doing = "while allocating " + std::to_string(bytes) + " bytes";
+  std::string doing = "while allocating " + count_text(bytes, "byte");
   if (!what.empty()) doing += " " + std::string(what);
   if (result != driver::CUDA_ERROR_OUT_OF_MEMORY) {
     throw core.failure(Stage::Device, failed, doing);
@@ -28,7 +27,7 @@ driver::CUdeviceptr allocate(const ContextCore& core, std::uint64_t bytes, std::
   std::size_t free = 0;
   std::size_t total = 0;
   if (core.table().mem_get_info(&free, &total) == driver::CUDA_SUCCESS) {
-    doing += "; " + std::to_string(free) + " of " + std::to_string(total) + " bytes are free";
+    doing += "; " + std::to_string(free) + " of " + count_text(total, "byte") + " are free";
   }
   Error error = core.failure(Stage::Device, failed, doing);
   error.code = "out-of-memory";
@@ -40,8 +39,7 @@ namespace detail {
 void throw_copy_size(std::uint64_t wanted, std::uint64_t has, std::uint64_t element) {
   throw Error(Stage::Device, "copy-size",
               "a copy of " + elements(wanted) + " and a buffer of " + elements(has) + " of " +
-                  std::to_string(element) + (element == 1 ? " byte" : " bytes") +
-                  ": they must be equal");
+                  count_text(element, "byte") + ": they must be equal");
 }
 
 void throw_subspan(std::uint64_t first, std::uint64_t count, std::uint64_t has) {

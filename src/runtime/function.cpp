@@ -3,6 +3,7 @@
 #include <array>
 
 #include "runtime/loaded_module.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -45,15 +46,14 @@ void check_extent(const FunctionFacts& function, const char* what, const Dim3& w
 void check_threads(const FunctionFacts& function, const Dim3& block, const DeviceLimits& limits) {
   const std::uint64_t threads = volume(block);
   if (threads > limits.threads_per_block) {
-    refuse_limits(function, "a block of " + dims(block) + " has " + std::to_string(threads) +
-                                " threads, the device allows " +
-                                std::to_string(limits.threads_per_block));
+    refuse_limits(function, "a block of " + dims(block) + " has " + count_text(threads, "thread") +
+                                ", the device allows " + std::to_string(limits.threads_per_block));
   }
   const FunctionResources& uses = function.resources;
   if (threads > uses.most_threads) {
-    refuse_limits(function, "a block of " + dims(block) + " has " + std::to_string(threads) +
-                                " threads, the kernel with its " + std::to_string(uses.registers) +
-                                " registers a thread and its directives allows " +
+    refuse_limits(function, "a block of " + dims(block) + " has " + count_text(threads, "thread") +
+                                ", the kernel with its " + count_text(uses.registers, "register") +
+                                " a thread and its directives allows " +
                                 std::to_string(uses.most_threads));
   }
 }
@@ -64,7 +64,7 @@ void check_shared(const FunctionFacts& function, std::uint32_t dynamic,
   const std::uint64_t most = std::max(limits.shared_per_block_opt_in, limits.shared_per_block);
   if (fixed + dynamic <= most) return;
   refuse_limits(function,
-                "a block needs " + std::to_string(fixed + dynamic) + " bytes of shared memory: " +
+                "a block needs " + count_text(fixed + dynamic, "byte") + " of shared memory: " +
                     std::to_string(fixed) + " static and " + std::to_string(dynamic) +
                     " dynamic; the device allows " + std::to_string(most) + " beside the " +
                     std::to_string(limits.reserved_shared_per_block) + " that it reserves");
@@ -94,9 +94,9 @@ void check_cluster(const ContextCore& core, const FunctionFacts& function, const
   core.need(Stage::Launch, &Table::launch_kernel_ex, "a launch with clusters");
   const std::uint64_t blocks = volume(cluster);
   if (blocks == 0 || blocks > kPortableCluster) {
-    refuse_limits(function, "a cluster of " + dims(cluster) + " has " + std::to_string(blocks) +
-                                " blocks; 1 to " + std::to_string(kPortableCluster) +
-                                " are possible");
+    refuse_limits(function, "a cluster of " + dims(cluster) + " has " +
+                                count_text(blocks, "block") + "; 1 to " +
+                                std::to_string(kPortableCluster) + " are possible");
   }
   if (grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0) {
     refuse_limits(function, "a grid of " + dims(grid) + " cannot be divided into clusters of " +
@@ -135,8 +135,9 @@ void check_cooperative(const ContextCore& core, const FunctionFacts& function,
       std::uint64_t{blocks_at_once(core, function, threads, geometry.dynamic_shared_bytes)} *
       limits.multiprocessors;
   if (volume(geometry.grid) > most) {
-    refuse_limits(function, "a cooperative launch of " + std::to_string(volume(geometry.grid)) +
-                                " blocks, the device holds " + std::to_string(most) + " at once");
+    refuse_limits(function, "a cooperative launch of " +
+                                count_text(volume(geometry.grid), "block") + ", the device holds " +
+                                std::to_string(most) + " at once");
   }
 }
 

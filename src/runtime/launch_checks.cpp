@@ -6,6 +6,7 @@
 
 #include "ptxgen/ptx/types.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -19,13 +20,13 @@ std::string hexadecimal(std::uint64_t value) {
 
 std::string elements_text(std::uint64_t count, std::uint32_t element) {
   const bool counts = count <= std::numeric_limits<std::uint64_t>::max() / element;
-  return std::to_string(count) + (count == 1 ? " element" : " elements") +
-         (counts ? " (" + std::to_string(count * element) + " bytes)" : " (more than 2^64 bytes)");
+  return count_text(count, "element") +
+         (counts ? " (" + count_text(count * element, "byte") + ")" : " (more than 2^64 bytes)");
 }
 
 std::string place_text(const BufferArgument& buffer) {
   return std::string(buffer.name) + " at " + hexadecimal(buffer.address) + " (" +
-         std::to_string(buffer.needs * buffer.element) + " bytes)";
+         count_text(buffer.needs * buffer.element, "byte") + ")";
 }
 
 [[noreturn]] void refuse(std::string_view kernel, const char* code, std::string message) {
@@ -83,10 +84,9 @@ void check_block(std::string_view kernel, const Signature& signature,
                  std::span<const std::byte> arguments) {
   if (arguments.size() != signature.size()) {
     refuse(kernel, "arguments",
-           "the argument block has " + std::to_string(arguments.size()) +
-               " bytes, but the kernel's " + std::to_string(signature.parameters.size()) +
-               " parameters take " + std::to_string(signature.size()) +
-               "; lay it out with Kernel<...>::pack");
+           "the argument block has " + count_text(arguments.size(), "byte") +
+               ", but the kernel's " + count_text(signature.parameters.size(), "parameter") +
+               " take " + std::to_string(signature.size()) + "; lay it out with Kernel<...>::pack");
   }
   for (const Parameter& parameter : signature.parameters) {
     if (!parameter.pointer || parameter.size != sizeof(std::uint64_t)) continue;

@@ -1,11 +1,14 @@
 // src/runtime/launcher_choice.cpp - which GEMV serves a problem, by which plan
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <limits>
 
 #include "ptxgen/kernels/gemv/planner.hpp"
 #include "ptxgen/support/error.hpp"
 #include "runtime/launcher_state.hpp"
 #include "runtime/tuned_plans.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -33,7 +36,7 @@ const ChoiceName& row_of_choice(GemvChoice choice) noexcept {
 }
 
 /// The most of a planner's reason that a record has.
-constexpr std::size_t kMostReason = 150;
+constexpr std::size_t kMostReason = 190;  // ptxgen_launch_record has 192 characters
 
 std::string shortened(std::string text) {
   if (text.size() <= kMostReason) return text;
@@ -46,6 +49,16 @@ std::unique_ptr<PlannedGemv> with_reason(PlannedGemv planned, std::string reason
   planned.why = std::make_unique<const std::string>(shortened(std::move(reason)));
   planned.reason = *planned.why;
   return std::make_unique<PlannedGemv>(std::move(planned));
+}
+
+// Why this plan, then what keeps it from being faster.
+std::string reason_of(GemvChoice choice, const GemvCandidate& candidate) {
+  std::array<char, 32> time{};
+  std::snprintf(time.data(), time.size(), "%.1f us", candidate.prediction.chained_us);
+  const std::string chosen = choice == GemvChoice::Auto
+                                 ? "auto: fastest plan"
+                                 : "asked for: fastest " + std::string(to_string(choice)) + " plan";
+  return chosen + " by prediction, " + time.data() + "; its limit: " + candidate.why;
 }
 
 [[noreturn]] void refuse_gemv(const char* code, std::string message) {
@@ -179,9 +192,8 @@ std::unique_ptr<PlannedGemv> Launcher::State::ranked_plan(const GemvProblem& pro
   const ChoiceName& row = row_of_choice(choice);
   for (GemvCandidate& candidate : rank_gemv_plans(problem, gpu)) {
     if (choice != GemvChoice::Auto && candidate.plan.path != row.path) continue;
-    const std::string_view chosen = choice == GemvChoice::Auto ? "auto: " : "asked for: ";
     return with_reason(planned_gemv(candidate.plan, keys.gemv, context.device().info().limits),
-                       std::string(chosen) + candidate.why);
+                       reason_of(choice, candidate));
   }
   refuse_gemv("bad-choice", "no plan of path " + std::string(row.name) + " serves " +
                                 to_text(problem) + " on " + context.device().info().name + ", " +
@@ -211,8 +223,8 @@ PlannedGemv Launcher::State::given_plan(const GemvPlan& plan, const GemvAddresse
     const std::uint32_t needs = std::min(alignment, 16u);
     if (addresses % needs == 0) return;
     refuse_gemv("misaligned", std::string(name) + " is not aligned to the " +
-                                  std::to_string(needs) +
-                                  " bytes that the plan says; make a plan for less");
+                                  count_text(needs, "byte") +
+                                  " that the plan says; make a plan for less");
   };
   aligned("a", at.a, plan.problem.a_alignment);
   aligned("x", at.x, plan.problem.x_alignment);

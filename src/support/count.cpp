@@ -16,8 +16,4 @@ std::string plural_of(std::string_view noun) {
   return std::string(noun) + "s";
 }
 
-std::string count_text(std::uint64_t count, std::string_view noun) {
-  return std::to_string(count) + " " + (count == 1 ? std::string(noun) : plural_of(noun));
-}
-
 }  // namespace ptxgen::inline v0

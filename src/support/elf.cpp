@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ptxgen/support/error.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -24,7 +25,7 @@ std::span<const std::byte> slice(std::span<const std::byte> file, std::uint64_t 
                                  std::uint64_t size, const std::string& what) {
   if (offset > file.size() || size > file.size() - offset) {
     fail(what + " needs bytes " + std::to_string(offset) + " to " + std::to_string(offset + size) +
-         " of a file of " + std::to_string(file.size()) + " bytes");
+         " of a file of " + count_text(file.size(), "byte"));
   }
   return file.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(size));
 }

@@ -343,8 +343,8 @@ TEST_CASE("matrix functions refuse what the hardware cannot do, and leave the ke
                 [](KernelBuilder& k, const auto& tile, const auto&) {
                   (void)ldmatrix<FragmentA<m16n8k16, f16>>(k, tile.base(), 20);
                 }) ==
-        "misaligned: ldmatrix: rows 20 elements apart are 40 bytes apart; rule: each row that a "
-        "lane addresses is aligned to 16 bytes; cure: pad the rows to a multiple of 8 elements");
+        "misaligned: ldmatrix: rows 40 bytes apart (stride 20); rule: each row that a lane "
+        "addresses is aligned to 16 bytes; cure: pad the stride to a multiple of 8");
   CHECK(refused("sm_80",
                 [](KernelBuilder& k, const auto&, const auto& bytes) {
                   (void)ldmatrix<FragmentA<m16n8k32, s8>>(k, bytes.base(), 32,

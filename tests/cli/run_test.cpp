@@ -419,7 +419,7 @@ TEST_CASE("a fault gives status fault, exit code 1, and the output files all the
   CHECK(result.exit_code == 1);
   CHECK(contains(result.err, ptx + ":12: error: "));
   CHECK(contains(result.err, "[trap]"));
-  CHECK(contains(result.err, "\ntraps: fault, 1 errors, 0 notes; "));
+  CHECK(contains(result.err, "\ntraps: fault, 1 error, 0 notes; "));
   CHECK(values_in<std::uint32_t>(out) == std::vector<std::uint32_t>{7});
   call.push_back("--json");
   result = ptxgen_program(call);

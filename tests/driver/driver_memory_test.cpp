@@ -196,7 +196,7 @@ TEST_CASE("copies go where they should, and nowhere else") {
   PTXGEN_CHECK_RESULT(driver.memcpy_to_device(a, nullptr, 1), CUDA_ERROR_INVALID_VALUE);
   PTXGEN_CHECK_RESULT(driver.memcpy_to_device(a + 1, host.data(), 1000), CUDA_ERROR_INVALID_VALUE);
   CHECK_THAT(fixture.log, Catch::Contains("cuMemcpyHtoD: 1000 bytes at 0x") &&
-                              Catch::Contains("go 1 bytes past the end of the allocation at 0x"));
+                              Catch::Contains("go 1 byte past the end of the allocation at 0x"));
   PTXGEN_CHECK_RESULT(driver.memcpy_to_host(other.data(), 4096, 8), CUDA_ERROR_INVALID_VALUE);
   CHECK_THAT(fixture.log, Catch::Contains("lie in no allocation of the current context"));
   PTXGEN_CHECK_RESULT(driver.memcpy_within_device(a, b + 999, 2), CUDA_ERROR_INVALID_VALUE);

@@ -87,7 +87,7 @@ TEST_CASE("host copies outside of an allocation are refused with its name") {
   const auto data = pattern(101);
   CHECK_THAT(message_of([&] { device.write(address, data); }, "out-of-bounds"),
              Catch::Contains("write of 101 bytes at 0x") &&
-                 Catch::Contains("goes 1 bytes past the end of argument 2 'y' (100 bytes)"));
+                 Catch::Contains("goes 1 byte past the end of argument 2 'y' (100 bytes)"));
   std::vector<std::byte> back(8);
   CHECK_THAT(message_of([&] { device.read(address + 100, back); }, "out-of-bounds"),
              Catch::Contains("lies in no allocation"));

@@ -8,7 +8,8 @@ Fails when a file of the tree breaks one of these rules:
            too much or must stay inside (docs: architecture, style)
   header   the first line is not `// path/file.cpp - purpose in under ten words`
   length   800 lines or more, and no `long because ...` in the header line
-  paths    a path that exists on one machine only, or a name of a private package host"""
+  paths    a path that exists on one machine only, or a name of a private package host
+  plural   a plural made by hand in src, where count_text (support/count.hpp) makes it"""
 import re
 import subprocess
 import sys
@@ -40,6 +41,8 @@ FOR_HOSTS = ("include/ptxgen/log_spdlog.hpp",)
 # a file in it is not; /home/me stands for anybody's.
 MACHINE_PATHS = re.compile(r"(?<![\w.$}/-])/(?:(?:wo" r"rk|ro" r"ot|mn" r"t)\b(?![\w-]*\.hpp)"
                            r"|tm" r"p/\w|ho" r"me/(?!me\b))")
+# `count == 1 ? " byte" : " bytes"` and `count == 1 ? "" : "s"`.
+HAND_MADE_PLURAL = re.compile(r'== 1 \? (?:" ?(\w+)\b[^"]*" : " ?\1e?s\b|"" : "e?s")')
 PRIVATE_HOSTS = re.compile("|".join(["arti" "factory", "ne" "xus\\.", "127\\.0\\." "0\\.1"]))
 
 
@@ -86,6 +89,11 @@ def check_file(path, text):
             if found := pattern.search(line):
                 yield number, "paths", (f"'{found.group()}' means something on one machine only; "
                                         "use a relative path or an option")
+
+    if suffix in CODE and path.startswith("src/"):
+        for number, line in enumerate(lines, 1):
+            if HAND_MADE_PLURAL.search(line):
+                yield number, "plural", "write count_text(count, \"noun\") of support/count.hpp"
 
     if suffix in CODE + SCRIPT or Path(path).name == "CMakeLists.txt":
         yield from check_header_line(path, lines, "//" if suffix in CODE else "#")
@@ -190,6 +198,9 @@ def self_test():
         "docs/l.md": ("paths", "built in /" + "work/main\n"),
         "scripts/m": ("paths", "#!/bin/bash\ncd /" + "tmp/x\n"),
         "docs/o.md": ("paths", "see /" + "home/ann/x\n"),
+        "src/ptx/p.cpp": ("plural", "// src/ptx/p.cpp - x\n"
+                          "auto t = number(n) + (n == 1 ? \" byte\" : \" bytes\");\n"),
+        "src/ptx/q.cpp": ("plural", "// src/ptx/q.cpp - x\nauto s = n == 1 ? \"\" : \"s\";\n"),
         "docs/n.md": ("paths", "see https://arti" + "factory.example/\n"),
     }
     right = {

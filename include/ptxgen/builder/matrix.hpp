@@ -375,11 +375,11 @@ template <class T>
 void check_rows(KernelBuilder& k, unsigned stride, std::string_view what, SourceLocation site) {
   if (stride * T::kBytes % kMatrixRowBytes == 0) return;
   k.refuse("misaligned",
-           std::string(what) + ": rows " + std::to_string(stride) + " elements apart are " +
-               std::to_string(stride * T::kBytes) +
-               " bytes apart; rule: each row that a lane addresses is aligned to 16 bytes; cure: "
-               "pad the rows to a multiple of " +
-               std::to_string(kMatrixRowBytes / T::kBytes) + " elements",
+           std::string(what) + ": rows " + std::to_string(stride * T::kBytes) +
+               " bytes apart (stride " + std::to_string(stride) +
+               "); rule: each row that a lane addresses is aligned to 16 bytes; cure: pad the "
+               "stride to a multiple of " +
+               std::to_string(kMatrixRowBytes / T::kBytes),
            site);
 }
 

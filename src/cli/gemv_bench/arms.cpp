@@ -14,6 +14,7 @@
 #include "ptxgen/support/error.hpp"
 #include "runtime/core.hpp"
 #include "runtime/cublas.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::cli {
 
@@ -54,8 +55,8 @@ Arm baseline(const Context& context, const Launcher& launcher, const char* name,
   const Function function = launcher.load(kernel.module(), kernel.name());
   const LaunchGeometry geometry = spec.geometry();
   Arm arm = product(name, problem);
-  arm.detail = std::to_string(geometry.grid.x) + " blocks of " + std::to_string(geometry.block.x) +
-               " threads";
+  arm.detail =
+      count_text(geometry.grid.x, "block") + " of " + count_text(geometry.block.x, "thread");
   arm.exactness = {roundings, false};
   arm.queue = [=](const ptxgen::Stream& stream, const ArmSite& at) {
     const auto block = Spec::KernelType::pack(DeviceAddress<f32>{at.y}, DeviceAddress<f32>{at.a},
@@ -260,8 +261,8 @@ Arm ArmMaker::roofline_arm(std::uint64_t bytes) const {
   const LaunchGeometry geometry = spec.geometry();
   Arm arm;
   arm.name = "roofline";
-  arm.detail = std::to_string(spec.blocks) + " blocks of " + std::to_string(spec.threads) +
-               " threads, " + std::to_string(ReadStream::kUnroll) + " loads of 16 B in flight";
+  arm.detail = count_text(spec.blocks, "block") + " of " + count_text(spec.threads, "thread") +
+               ", " + count_text(ReadStream::kUnroll, "load") + " of 16 B in flight";
   arm.result = Arm::Result::WordSums;
   arm.slot_bytes = std::uint64_t{4} * spec.warps();
   arm.bytes = bytes;

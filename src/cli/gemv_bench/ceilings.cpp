@@ -7,6 +7,7 @@
 #include "ptxgen/builder.hpp"
 #include "ptxgen/kernels/read_stream.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::cli {
 
@@ -78,8 +79,7 @@ struct Memory {
 };
 
 std::string megabytes(std::uint64_t bytes) {
-  return bytes >= 1'000'000 ? std::to_string(bytes / 1'000'000) + " MB"
-                            : std::to_string(bytes) + " bytes";
+  return bytes >= 1'000'000 ? std::to_string(bytes / 1'000'000) + " MB" : count_text(bytes, "byte");
 }
 
 std::vector<Ceiling> memory_ceilings(const Context& context, const ArmMaker& maker,

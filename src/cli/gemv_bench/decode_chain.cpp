@@ -7,6 +7,7 @@
 
 #include "ptxgen/support/error.hpp"
 #include "runtime/core.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::cli {
 
@@ -71,8 +72,7 @@ class Weights {
       first_.assign(all.data(), all.data() + arm_.slot_bytes);
       const ProductCheck check =
           check_product(problem_.y, std::as_bytes(std::span(first_)), reference_, arm_.exactness);
-      if (!check.ok())
-        return says(0, std::to_string(check.outside) + " outputs outside their bound");
+      if (!check.ok()) return says(0, count_text(check.outside, "output") + " outside their bound");
     }
     for (std::uint32_t i = 0; i < count_; ++i) {
       if (std::memcmp(all.data() + i * y_stride_, first_.data(), first_.size()) != 0) {
@@ -101,7 +101,7 @@ void refuse_too_large(const Context& context, std::uint64_t bytes) {
   const std::uint64_t free = context.memory().free;
   if (bytes <= free / 20 * 19) return;
   throw Error(Stage::Device, "out-of-memory",
-              "the weights have " + std::to_string(bytes) + " bytes, and of the device's memory " +
+              "the weights have " + count_text(bytes, "byte") + ", and of the device's memory " +
                   std::to_string(free) + " are free; measure a smaller type or model");
 }
 

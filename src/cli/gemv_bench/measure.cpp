@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "ptxgen/support/error.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::cli {
 
@@ -197,8 +198,8 @@ class Runner {
 
   void condemn(const char* what, std::uint64_t matrix, const ProductCheck& check) {
     condemn_text(what, matrix,
-                 std::to_string(check.outside) + " of " + std::to_string(data_.problem().n) +
-                     " outputs lie outside their error bound");
+                 std::to_string(check.outside) + " of " + count_text(data_.problem().n, "output") +
+                     " lie outside their error bound");
   }
   void condemn_text(const char* what, std::uint64_t matrix, const std::string& how) {
     result_.wrong = std::string(what) + " with matrix " +

@@ -3,6 +3,7 @@
 
 #include "cli/gemv_bench/results.hpp"
 #include "cli/gemv_report.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::cli {
 
@@ -45,8 +46,8 @@ std::string head(const BenchRun& run) {
   text += row({"NVRTC", machine.nvrtc.empty() ? "not used" : machine.nvrtc});
   text += row({"cuBLAS", machine.cublas.empty() ? "not used" : machine.cublas});
   text += row({"started", machine.started});
-  text += "\nEach figure is the median of " + std::to_string(run.samples) +
-          " samples in microseconds for a launch, in brackets the interval that covers the median "
+  text += "\nEach figure is the median of " + count_text(run.samples, "sample") +
+          " in microseconds for a launch, in brackets the interval that covers the median "
           "with 95 % or more. Arms take turns, matrices rotate through " +
           fixed(static_cast<double>(run.rotation_bytes) * 1e-6, 1) + " MB, data is random (seed " +
           std::to_string(run.seed) + "), and every timed result was checked.\n";
@@ -92,7 +93,7 @@ std::string problem(const ShapeResult& shape) {
   std::string text = "\n### " + to_text(shape.problem) + "\n\n" + shape.shape.who + "; " +
                      fixed(static_cast<double>(shape.bytes()) * 1e-6, 1) + " MB, " +
                      std::to_string(shape.rotation.matrices) + " matrices, chains of " +
-                     std::to_string(shape.rotation.chain) + " launches";
+                     count_text(shape.rotation.chain, "launch");
   text += shape.rotation.cold() ? ".\n" : "; memory did not suffice for a cold rotation.\n";
   if (!shape.failed.empty()) text += "\nFailed: " + shape.failed + "\n";
   text +=
@@ -120,8 +121,7 @@ std::string missing(const BenchRun& run) {
   }
   std::string text;
   for (const auto& [reason, count] : reasons) {
-    text += "- " + reason + " (" + std::to_string(count) +
-            (count == 1 ? " problem)\n" : " problems)\n");
+    text += "- " + reason + " (" + count_text(count, "problem") + ")\n";
   }
   for (const std::string& one : run.left_out) text += "- " + one + ": no time was left\n";
   return text.empty() ? text : "\n## Not measured\n\n" + text;

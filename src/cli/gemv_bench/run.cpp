@@ -8,6 +8,7 @@
 
 #include "ptxgen/support/error.hpp"
 #include "ptxgen/version.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::cli {
 
@@ -49,7 +50,7 @@ ShapeResult measure_problem(const Context& context, ArmMaker& maker, const Lead&
     result.failed = error.what();
   } catch (const std::bad_alloc&) {
     result.failed = "this machine has too little memory for " +
-                    std::to_string(result.rotation.bytes()) + " bytes of matrices";
+                    count_text(result.rotation.bytes(), "byte") + " of matrices";
   }
   return result;
 }

@@ -5,6 +5,7 @@
 #include "cli/gemv_bench/results.hpp"
 #include "cli/gemv_report.hpp"
 #include "ptxgen/kernels/gemv/models.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::cli {
 
@@ -324,7 +325,7 @@ void Judge::cublas_goals() {
   add("P4a", never, least.value >= 1, number(least.value) + " times at least, " + least.where);
   const double middle = statistics_of(gains).median;
   add("P4b", median, middle >= 1.25,
-      number(middle) + " over " + std::to_string(gains.size()) + " problems");
+      number(middle) + " over " + count_text(gains.size(), "problem"));
   if (small.count == 0) {
     skip("P4c", twice, "no such matrix was measured");
   } else {

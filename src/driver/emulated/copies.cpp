@@ -5,6 +5,7 @@
 
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/memory.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
@@ -206,7 +207,7 @@ CUresult check_fill(CUctx_st& context, const char* call, const Fill& fill) {
   if (fill.to % fill.element_bytes != 0 || fill.pitch % fill.element_bytes != 0) {
     return refuse(CUDA_ERROR_INVALID_VALUE,
                   std::string(call) + ": address and pitch must be multiples of the " +
-                      std::to_string(fill.element_bytes) + " bytes of an element");
+                      count_text(fill.element_bytes, "byte") + " of an element");
   }
   return check_range(context, call, fill.to, bytes);
 }

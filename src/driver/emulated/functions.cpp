@@ -3,6 +3,8 @@
 
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/libraries.hpp"
+#include "driver/emulated/modules.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
@@ -97,10 +99,10 @@ CUresult set_dynamic_shared(CUfunc_st& function, int value) {
     return CUDA_SUCCESS;
   }
   return refuse(CUDA_ERROR_INVALID_VALUE,
-                std::to_string(value) + " bytes of dynamic shared memory for kernel '" +
+                count_text(value, "byte") + " of dynamic shared memory for kernel '" +
                     function.kernel->name + "', which has " +
-                    std::to_string(function.static_shared()) +
-                    " bytes of its own; a block can have " + std::to_string(optin) + " in all");
+                    count_text(function.static_shared(), "byte") +
+                    " of its own; a block can have " + std::to_string(optin) + " in all");
 }
 
 CUresult set_cluster(const CUfunc_st& function, std::atomic<int>& part, std::uint32_t declared,

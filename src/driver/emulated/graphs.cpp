@@ -9,6 +9,7 @@
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/memory.hpp"
 #include "driver/emulated/modules.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 
@@ -241,11 +242,11 @@ struct Describe {
   }
   std::string operator()(const Copy& copy) const {
     return "copy " + std::to_string(copy.width) + "x" + std::to_string(copy.height) + "x" +
-           std::to_string(copy.depth) + " bytes";
+           count_text(copy.depth, "byte");
   }
   std::string operator()(const Fill& fill) const {
     return "fill " + std::to_string(fill.width) + "x" + std::to_string(fill.height) + " of " +
-           std::to_string(fill.element_bytes) + " bytes with " + std::to_string(fill.value);
+           count_text(fill.element_bytes, "byte") + " with " + std::to_string(fill.value);
   }
   std::string operator()(const HostCall&) const { return "host function"; }
   std::string operator()(const RecordEvent&) const { return "record event"; }

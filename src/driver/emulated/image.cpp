@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "ptxgen/support/error.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
@@ -236,7 +237,7 @@ std::vector<FatbinPart> fatbin_parts(Bytes container) {
   const std::size_t header = read<std::uint16_t>(container, 6);
   const auto content = read<std::uint64_t>(container, 8);
   if (header < kFatbinHeader || header > container.size() || content > container.size() - header) {
-    damaged(0, "the container claims " + std::to_string(header) + " bytes of header and " +
+    damaged(0, "the container claims " + count_text(header, "byte") + " of header and " +
                    std::to_string(content) + " of content, it has " +
                    std::to_string(container.size()) + " in all");
   }

@@ -6,6 +6,7 @@
 
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/libraries.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
@@ -63,8 +64,8 @@ CUresult check_sizes(const LaunchRequest& request, const Refusal& refuse) {
   if (request.dynamic_shared_bytes > most) {
     const std::uint32_t optin = function.owner->context->memory.gpu().shared_per_block;
     return refuse(CUDA_ERROR_INVALID_VALUE,
-                  std::to_string(request.dynamic_shared_bytes) +
-                      " bytes of dynamic shared memory; it may have " + std::to_string(most) +
+                  count_text(request.dynamic_shared_bytes, "byte") +
+                      " of dynamic shared memory; it may have " + std::to_string(most) +
                       ", and up to " +
                       std::to_string(optin - function.kernel->static_shared_bytes) +
                       " after CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES is set");
@@ -102,8 +103,8 @@ CUresult check_cluster(const LaunchRequest& request, const Refusal& refuse, Dim3
       grid.z % cluster.z != 0) {
     return refuse(CUDA_ERROR_INVALID_CLUSTER_SIZE,
                   "clusters of " + words(cluster) + " blocks in a grid of " + words(grid) +
-                      "; a cluster has at most " + std::to_string(most) +
-                      " blocks and divides the grid");
+                      "; a cluster has at most " + count_text(most, "block") +
+                      " and divides the grid");
   }
   return CUDA_SUCCESS;
 }
@@ -146,7 +147,7 @@ CUresult copy_arguments(const LaunchRequest& request, const Refusal& refuse,
   }
   if (from == nullptr || bytes < block.size()) {
     return refuse(CUDA_ERROR_INVALID_VALUE,
-                  "its parameters take " + std::to_string(block.size()) + " bytes and " +
+                  "its parameters take " + count_text(block.size(), "byte") + " and " +
                       (from == nullptr ? std::string("none") : std::to_string(bytes)) +
                       " were given");
   }
@@ -235,8 +236,8 @@ CUresult prepare_launch(CUcontext context, const LaunchRequest& request, KernelL
         resident_blocks(function, request.block.count(), request.dynamic_shared_bytes);
     if (request.grid.count() > most) {
       return refuse(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
-                    "a cooperative grid of " + std::to_string(request.grid.count()) +
-                        " blocks; the device holds " + std::to_string(most) + " of them at a time");
+                    "a cooperative grid of " + count_text(request.grid.count(), "block") +
+                        "; the device holds " + std::to_string(most) + " of them at a time");
     }
   }
   if (const CUresult result = copy_arguments(request, refuse, launch.arguments)) return result;

@@ -8,6 +8,7 @@
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/pools.hpp"
 #include "emulator/address_space.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
@@ -146,16 +147,16 @@ CUresult check_range(CUctx_st& context, const char* call, CUdeviceptr address,
   if (bytes == 0) return CUDA_SUCCESS;
   const emulator::Device::Extent extent = extent_of(context, address);
   const std::string what =
-      std::string(call) + ": " + std::to_string(bytes) + " bytes at " + at(address);
+      std::string(call) + ": " + count_text(bytes, "byte") + " at " + at(address);
   if (extent.bytes == 0) {
     return refuse(CUDA_ERROR_INVALID_VALUE, what + " lie in no allocation of the current context");
   }
   const std::uint64_t left = extent.bytes - (address - extent.start);
   if (bytes > left) {
-    return refuse(CUDA_ERROR_INVALID_VALUE, what + " go " + std::to_string(bytes - left) +
-                                                " bytes past the end of the allocation at " +
+    return refuse(CUDA_ERROR_INVALID_VALUE, what + " go " + count_text(bytes - left, "byte") +
+                                                " past the end of the allocation at " +
                                                 at(extent.start) + " of " +
-                                                std::to_string(extent.bytes) + " bytes");
+                                                count_text(extent.bytes, "byte"));
   }
   return CUDA_SUCCESS;
 }

@@ -13,6 +13,7 @@
 #include "ptxgen/ptx/verifier.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/temporary_directory.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0::driver {
 
@@ -127,11 +128,11 @@ void describe(const CUmod_st& module, JitOptions& options) {
   for (const auto& function : module.functions) {
     const emulator::Program::Kernel& kernel = *function->kernel;
     options.info("ptxas info    : Function properties for " + kernel.name);
-    options.info("    " + std::to_string(kernel.local_bytes) +
-                 " bytes stack frame, 0 bytes spill stores, 0 bytes spill loads");
-    std::string used = "ptxas info    : Used " + std::to_string(function->registers) + " registers";
+    options.info("    " + count_text(kernel.local_bytes, "byte") +
+                 " stack frame, 0 bytes spill stores, 0 bytes spill loads");
+    std::string used = "ptxas info    : Used " + count_text(function->registers, "register");
     if (kernel.static_shared_bytes != 0) {
-      used += ", " + std::to_string(kernel.static_shared_bytes) + " bytes smem";
+      used += ", " + count_text(kernel.static_shared_bytes, "byte") + " smem";
     }
     options.info(used);
   }
@@ -151,8 +152,8 @@ CUresult compile(emulator::Device& device, std::string_view ptx, const std::stri
       return note(options, CUDA_ERROR_INVALID_PTX,
                   message(name, 0, "error  ",
                           "kernel '" + kernel.name + "' declares " +
-                              std::to_string(kernel.static_shared_bytes) +
-                              " bytes of shared memory; " + std::to_string(kStaticShared) +
+                              count_text(kernel.static_shared_bytes, "byte") +
+                              " of shared memory; " + std::to_string(kStaticShared) +
                               " are possible, more only as dynamic shared memory"));
     }
     made->functions.push_back(make_function(made.get(), kernel, device.gpu(), options));

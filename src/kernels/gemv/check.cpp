@@ -7,6 +7,7 @@
 #include "ptxgen/kernels/gemv/plan.hpp"
 #include "ptxgen/ptx/limits.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -75,9 +76,9 @@ void check_block(const GemvPlan& plan, const ptx::Target& target) {
   demand_range("warps_out * warps_k", plan.warps_out * plan.warps_k, 1, warps);
   const std::uint32_t fit =
       std::min<std::uint32_t>(limits.blocks_per_sm, limits.threads_per_sm / plan.threads());
-  demand_range(
-      "blocks_per_sm", plan.blocks_per_sm, 1, fit,
-      " with blocks of " + number(plan.threads()) + " threads on " + std::string(target.name));
+  demand_range("blocks_per_sm", plan.blocks_per_sm, 1, fit,
+               " with blocks of " + count_text(plan.threads(), "thread") + " on " +
+                   std::string(target.name));
   demand(gemv::least_registers(plan) <= gemv::most_registers(plan), "bad-plan",
          "registers of a thread", number(gemv::least_registers(plan)),
          "with " + number(plan.blocks_per_sm) + " x " + number(plan.threads()) +
@@ -86,16 +87,13 @@ void check_block(const GemvPlan& plan, const ptx::Target& target) {
 }
 
 void check_partition(const GemvPlan& plan) {
-  const auto counted = [](std::uint64_t count, const std::string& what) {
-    return number(count) + " " + what + (count == 1 ? "" : "s");
-  };
   demand(plan.units() <= kMostUnits, "bad-plan", "strips * steps", number(plan.units()),
          "it may be up to " + number(kMostUnits) + ": make strips or steps larger");
   const std::uint64_t steps =
       plan.chunk_steps == 0 ? plan.steps() : gemv::ceil_div(plan.steps(), plan.chunk_steps);
   demand_range("blocks", plan.blocks, 1, plan.strips() * steps,
-               " with " + counted(plan.strips(), "strip") + " of " +
-                   counted(steps, plan.chunk_steps == 0 ? "step" : "chunk"));
+               " with " + count_text(plan.strips(), "strip") + " of " +
+                   count_text(steps, plan.chunk_steps == 0 ? "step" : "chunk"));
 }
 
 void check_shared(const GemvPlan& plan, const ptx::Target& target) {
@@ -116,8 +114,8 @@ void check_shared(const GemvPlan& plan, const ptx::Target& target) {
   const std::uint32_t most = per_sm > kSystem ? per_sm - kSystem : 0;
   demand(plan.shared_bytes() <= most, "bad-plan", "shared memory",
          number(plan.shared_bytes()) + " B",
-         "with " + number(plan.blocks_per_sm) + " blocks on an SM of " + name + " each may have " +
-             number(most) + " B" + cure);
+         "with " + count_text(plan.blocks_per_sm, "block") + " on an SM of " + name +
+             " each may have " + number(most) + " B" + cure);
 }
 
 void check_cluster(const GemvPlan& plan, const ptx::Target& target) {
@@ -131,8 +129,7 @@ void check_cluster(const GemvPlan& plan, const ptx::Target& target) {
   demand(plan.blocks % strips == 0 && plan.blocks / strips % plan.cluster == 0, "bad-plan",
          "cluster", number(plan.cluster),
          "it may divide the blocks of a strip, if all strips have the same number: here " +
-             number(plan.blocks) + " blocks have " + number(strips) +
-             (strips == 1 ? " strip" : " strips"));
+             count_text(plan.blocks, "block") + " have " + count_text(strips, "strip"));
 }
 
 void check_target(const GemvPlan& plan, const ptx::Target& target) {
@@ -167,12 +164,12 @@ void check(const GemvProblem& problem) {
   check_type("x", problem.x, problem.weights);
   check_type("y", problem.y, problem.weights);
   demand(problem.lda == 0 || problem.lda >= row, "bad-problem", "lda", number(problem.lda),
-         "it may be 0, or at least the " + number(row) + " elements of a row");
+         "it may be 0, or at least the " + count_text(row, "element") + " of a row");
   const std::uint64_t most = (std::uint64_t{1} << kMostMatrixLog2) / bytes(problem.weights) /
                              std::max<std::uint64_t>(1, rows);
   demand(problem.leading_dimension() <= most, "bad-problem", "lda",
          number(problem.leading_dimension()),
-         "with " + number(rows) + " rows it may be up to " + number(most) +
+         "with " + count_text(rows, "row") + " it may be up to " + number(most) +
              ": a matrix may have 2^" + number(kMostMatrixLog2) + " B");
   check_alignment("a_alignment", problem.a_alignment, problem.weights);
   check_alignment("x_alignment", problem.x_alignment, problem.x);

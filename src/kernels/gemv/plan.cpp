@@ -9,6 +9,7 @@
 #include "kernels/gemv/partition.hpp"
 #include "ptx/occupancy.hpp"
 #include "ptxgen/ptx/limits.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -231,19 +232,17 @@ std::string to_text(const GemvPlan& plan) {
   const std::uint64_t strips = plan.strips();
   std::string text = std::string(to_string(plan.path)) + " " + number(plan.load_bytes) + " B, " +
                      number(plan.warps_out) + "x" + number(plan.warps_k) + " warps, ";
-  if (plan.rows != 1) text += number(plan.rows) + " rows, ";
-  text += number(plan.unroll) + " in flight, " + number(plan.blocks) +
-          (plan.blocks == 1 ? " block (" : " blocks (");
+  if (plan.rows != 1) text += count_text(plan.rows, "row") + ", ";
+  text += number(plan.unroll) + " in flight, " + count_text(plan.blocks, "block") + " (";
   if (plan.blocks % strips == 0) {
     text += number(plan.blocks / strips) + " per strip)";
   } else if (strips % plan.blocks == 0) {
-    text += number(strips / plan.blocks) + " strips each)";
+    text += count_text(strips / plan.blocks, "strip") + " each)";
   } else {
-    text += number(strips) + " strips in line)";
+    text += count_text(strips, "strip") + " in line)";
   }
   if (plan.chunk_steps != 0) {
-    text +=
-        ", chunks of " + number(plan.chunk_steps) + (plan.chunk_steps == 1 ? " step" : " steps");
+    text += ", chunks of " + count_text(plan.chunk_steps, "step");
   }
   if (plan.cluster != 1) text += ", clusters of " + number(plan.cluster);
   if (plan.stages != 0) text += ", " + number(plan.stages) + " stages";

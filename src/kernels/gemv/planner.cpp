@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "kernels/gemv/model.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -54,10 +55,6 @@ std::string decimal(double value, int digits) {
   return text.data();
 }
 
-std::string counted(std::uint64_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 // What costs most beyond the bytes at the rate of a reader.
 std::string reason(const Ranked& ranked, const ptx::Gpu& gpu) {
   const GemvPlan& plan = ranked.plan;
@@ -70,14 +67,14 @@ std::string reason(const Ranked& ranked, const ptx::Gpu& gpu) {
   const std::string read_rate = "the read rate";
   const std::string share = decimal(100 * times.memory / times.stream, 0) + " % of " + read_rate;
   if (times.reduction > std::max(slow, tail)) {
-    return counted(made.parts, "partial sum") + " of " + counted(made.reductions, "strip") +
+    return count_text(made.parts, "partial sum") + " of " + count_text(made.reductions, "strip") +
            " are added at the end, " + decimal(times.reduction, 1) + " us; " + flight +
            " on each SM reach " + share;
   }
   if (tail > slow) {
     return std::to_string(gpu.sms) + " SMs idle " + decimal(100 * made.tail_loss, 1) +
-           " % of the time: " + counted(plan.units(), "unit") + " of equal size in " +
-           counted(plan.blocks, "block");
+           " % of the time: " + count_text(plan.units(), "unit") + " of equal size in " +
+           count_text(plan.blocks, "block");
   }
   if (made.bytes_in_flight_per_sm < wanted) {
     return flight + " on each SM, and " + decimal(wanted / 1024, 1) + " KiB are needed for " +
@@ -85,7 +82,7 @@ std::string reason(const Ranked& ranked, const ptx::Gpu& gpu) {
            std::to_string(gpu.dram_latency_ns) + " ns";
   }
   if (made.waves > 1) {
-    return counted(plan.blocks, "block") + " come to " + decimal(made.waves, 1) +
+    return count_text(plan.blocks, "block") + " come to " + decimal(made.waves, 1) +
            " waves, each starts with nothing in flight; " + flight + " on each SM reach " + share;
   }
   return flight + " on each SM reach " + share + ", SMs idle " + decimal(100 * made.tail_loss, 1) +

@@ -6,6 +6,7 @@
 #include "ptxgen/kernels/gemv/kernel.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/half.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -28,7 +29,7 @@ void demand_size(std::string_view name, std::span<const std::byte> array, std::u
   if (array.size() == wanted) return;
   throw Error(Stage::Launch, "bad-size",
               std::string(name) + " has " + std::to_string(array.size()) + " B; " +
-                  std::to_string(elements) + " elements of " + std::string(to_string(type)) +
+                  count_text(elements, "element") + " of " + std::string(to_string(type)) +
                   " have " + std::to_string(wanted) + " B");
 }
 
