@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/finding_text.hpp"
 #include "ptxgen/optimize/gates.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/target.hpp"
@@ -19,6 +20,7 @@ struct Options {
   std::string output;
   bool json = false;
   bool strict = false;
+  bool all = false;
 };
 
 // In `check`, PTX that cannot be parsed is a finding like any other.
@@ -51,7 +53,10 @@ std::vector<Finding> check(const Options& options) {
     if (error.code != "syntax") throw;
     return {from(error)};
   }
-  return optimize::check(module, {.target = options.target, .entry = options.entry});
+  std::vector<Finding> findings =
+      optimize::check(module, {.target = options.target, .entry = options.entry});
+  fill_sources(findings, module);
+  return findings;
 }
 
 }  // namespace
@@ -65,16 +70,19 @@ void add_check(CLI::App& app, int& exit_code) {
                      "check for this target instead of the file's own");
   command.add_option("--entry", options->entry, "the entry that must be there");
   command.add_option("-o,--output", options->output, "write the findings there");
-  command.add_flag("--json", options->json, "one JSON document: {\"findings\":[..]}");
+  command.add_flag("--json", options->json,
+                   "one JSON document: {\"findings\":[..],\"groups\":[..]}");
+  command.add_flag("--all", options->all,
+                   "every finding; without it those of one source line and cause are one entry");
   command.add_flag("--strict", options->strict, "exit with 1 for warnings too");
   command.callback([options, &exit_code] {
     const std::vector<Finding> findings = check(*options);
     if (options->json) {
-      write_output(options->output, text_of(to_json(findings)));
+      nlohmann::json document = to_json(findings);
+      document["groups"] = groups_json(findings);
+      write_output(options->output, text_of(document));
     } else {
-      std::string text;
-      for (const Finding& finding : findings) text += to_text(finding) + "\n";
-      write_output(options->output, text);
+      write_output(options->output, findings_text(findings, options->all));
     }
     exit_code = verdict(findings, options->strict);
   });
