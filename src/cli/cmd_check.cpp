@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/finding_text.hpp"
 #include "cli/run_options.hpp"
 #include "ptxgen/optimize/gates.hpp"
 #include "ptxgen/ptx/parser.hpp"
@@ -21,6 +22,7 @@ struct Options {
   std::string output;
   bool json = false;
   bool strict = false;
+  bool all = false;
 };
 
 // In `check`, PTX that cannot be parsed is a finding like any other.
@@ -58,7 +60,9 @@ std::vector<Finding> check(const Options& options) {
     const emulator::Dim3 block = size_of_option("--block", options.block);
     gates.block = {block.x, block.y, block.z};
   }
-  return optimize::check(module, gates);
+  std::vector<Finding> findings = optimize::check(module, gates);
+  fill_sources(findings, module);
+  return findings;
 }
 
 }  // namespace
@@ -74,16 +78,19 @@ void add_check(CLI::App& app, int& exit_code) {
   command.add_option("--block", options->block,
                      "threads of a block: X[,Y[,Z]]; what is wrong with it for sure is an error");
   command.add_option("-o,--output", options->output, "write the findings there");
-  command.add_flag("--json", options->json, "one JSON document: {\"findings\":[..]}");
+  command.add_flag("--json", options->json,
+                   "one JSON document: {\"findings\":[..],\"groups\":[..]}");
+  command.add_flag("--all", options->all,
+                   "every finding; without it those of one source line and cause are one entry");
   command.add_flag("--strict", options->strict, "exit with 1 for warnings too");
   command.callback([options, &exit_code] {
     const std::vector<Finding> findings = check(*options);
     if (options->json) {
-      write_output(options->output, text_of(to_json(findings)));
+      nlohmann::json document = to_json(findings);
+      document["groups"] = groups_json(findings);
+      write_output(options->output, text_of(document));
     } else {
-      std::string text;
-      for (const Finding& finding : findings) text += to_text(finding) + "\n";
-      write_output(options->output, text);
+      write_output(options->output, findings_text(findings, options->all));
     }
     exit_code = verdict(findings, options->strict);
   });

@@ -23,6 +23,7 @@ struct Options {
   std::string output;
   PassChoice passes;
   bool json = false;
+  bool all = false;
 };
 
 bool is_file_name(const std::string& subject) {
@@ -89,6 +90,8 @@ void add_explain(CLI::App& app, int& exit_code) {
                      "threads of a block, X[,Y[,Z]], for a PTX file that does not say it");
   command.add_option("--target", options->target, "the target to build a library kernel for");
   options->passes.add_to(command);
+  command.add_flag("--all", options->all,
+                   "every decision of the passes; without it three of each kind");
   command.add_option("-o,--output", options->output, "write there instead of standard output");
   command.add_flag("--json", options->json,
                    "one JSON document: {\"target\",\"gpu\",\"passes\",\"kernels\",\"prediction\"}");
@@ -96,8 +99,8 @@ void add_explain(CLI::App& app, int& exit_code) {
     optimize::PassOptions passes = options->passes.options();
     passes.explain = true;
     const Explanation explanation = explain(subject_of(*options), passes);
-    write_output(options->output,
-                 options->json ? text_of(to_json(explanation)) : to_text(explanation));
+    write_output(options->output, options->json ? text_of(to_json(explanation))
+                                                : to_text(explanation, options->all));
     exit_code = kDone;
   });
 }

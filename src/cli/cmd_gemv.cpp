@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/device_choice.hpp"
+#include "cli/finding_text.hpp"
 #include "cli/gemv_job.hpp"
 #include "cli/gemv_problem.hpp"
 #include "cli/gemv_report.hpp"
@@ -239,12 +240,8 @@ void gemv_command(const Options& options, int& exit_code) {
     write_output(options.output, text_of(as_json(outcome, job, place)));
     return;
   }
-  for (const Finding& finding : outcome.check) std::cerr << to_text(finding) << '\n';
-  if (outcome.emulated) {
-    for (const emulator::RunFinding& finding : outcome.emulated->findings) {
-      std::cerr << to_text(finding) << '\n';
-    }
-  }
+  std::cerr << findings_text(outcome.check, false);
+  if (outcome.emulated) std::cerr << findings_text(outcome.emulated->findings, false);
   if (!outcome.fault.empty()) std::cerr << outcome.fault << '\n';
   write_output(options.output, described(outcome, job, place));
 }

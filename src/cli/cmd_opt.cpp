@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/finding_text.hpp"
 #include "cli/pass_choice.hpp"
 #include "ptxgen/optimize/gates.hpp"
 #include "ptxgen/ptx/parser.hpp"
@@ -20,6 +21,7 @@ struct Options {
   bool explain = false;
   bool dump = false;
   bool json = false;
+  bool all = false;
 };
 
 // What a reader of the log wants to see of `--dump`: the text after each pass that changed it.
@@ -37,18 +39,20 @@ void opt(const Options& options) {
   const optimize::PipelineReport report = optimize::run_passes(module, how);
   const std::string text = ptx::print(module);
   // The lines of findings are those of the text that was read.
-  const std::vector<Finding> findings = optimize::check(module);
+  std::vector<Finding> findings = optimize::check(module);
+  fill_sources(findings, module);
   if (!options.output.empty() || !options.json) write_output(options.output, text);
   if (options.json) {
     nlohmann::json document = to_json(findings);
+    document["groups"] = groups_json(findings);
     document["ptx"] = text;
     document["passes"] = to_json(report);
     write_output({}, text_of(document));
     return;
   }
   if (options.dump) print_dumps(report);
-  if (options.explain) std::cerr << optimize::to_text(report, module);
-  for (const Finding& finding : findings) std::cerr << to_text(finding) << '\n';
+  if (options.explain) std::cerr << passes_text(report, module, options.all);
+  std::cerr << findings_text(findings, options.all);
 }
 
 }  // namespace
@@ -63,6 +67,9 @@ void add_opt(CLI::App& app, int& exit_code) {
   command.add_option("-o,--output", options->output, "write the PTX there");
   command.add_flag("--explain", options->explain,
                    "say on standard error what each pass did, and why not more");
+  command.add_flag("--all", options->all,
+                   "every decision and finding; without it three decisions of each kind, and "
+                   "findings of one source line and cause as one");
   command.add_flag("--dump", options->dump, "show the PTX after each pass that changed it");
   command.add_flag("--json", options->json,
                    "one JSON document: {\"ptx\",\"passes\":[..],\"findings\":[..]}");

@@ -5,6 +5,7 @@
 
 #include "cli/cuda_source.hpp"
 #include "cli/entry_name.hpp"
+#include "cli/finding_text.hpp"
 #include "cli/printed_buffer.hpp"
 #include "cli/run_gpu.hpp"
 #include "cli/run_options.hpp"
@@ -54,6 +55,7 @@ emulator::Options run_options(const RunOptions& given) {
     }
   }
   options.max_instructions = given.max_instructions;
+  options.max_launch_instructions = given.max_launch_instructions;
   options.parallel = given.parallel;
   return options;
 }
@@ -292,22 +294,18 @@ nlohmann::json as_json(const Outcome& outcome, const Plan& plan, const RunOption
                          {"seconds", outcome.result.seconds},
                          {"counters", to_json(outcome.result.counters)}};
   if (options.profile) made["lines"] = lines_json(outcome.result.counters);
+  made["groups"] = groups_json(outcome.result.findings);
   if (!outcome.printed.empty()) made["outputs"] = to_json(outcome.printed);
   made["device"] = "emulator";
   return made;
 }
 
 // Findings and a last line for people, on standard error.
-void describe(const Outcome& outcome, const Plan& plan) {
-  std::uint64_t errors = 0;
-  std::uint64_t notes = 0;
-  for (const emulator::RunFinding& finding : outcome.result.findings) {
-    std::cerr << to_text(finding) << '\n';
-    ++(finding.finding.severity == Severity::Error ? errors : notes);
-  }
+void describe(const Outcome& outcome, const Plan& plan, bool all) {
+  std::cerr << findings_text(outcome.result.findings, all);
+  const std::string summary = findings_summary(outcome.result.findings);
   std::cerr << demangled(outcome.kernel) << ": " << name_of(outcome.result.status);
-  if (errors + notes != 0)
-    std::cerr << ", " << count_text(errors, "error") << ", " << count_text(notes, "note");
+  if (!summary.empty()) std::cerr << ", " << summary;
   std::cerr << "; " << count_text(outcome.result.counters.warp_instructions, "warp instruction")
             << ", " << outcome.result.seconds << " s, emulating " << plan.gpu.name
             << not_checked(outcome.result.unchecked) << '\n';
@@ -327,7 +325,7 @@ void run_on_emulator(const RunOptions& options, const Plan& plan, int& exit_code
     } else if (!options.output.empty()) {
       write_output(options.output, emulator::to_text(result.counters));
     }
-    describe(outcome, plan);
+    describe(outcome, plan, options.all);
   }
   if (write_error) throw Error(*write_error);
   exit_code =
@@ -461,9 +459,17 @@ void add_run(CLI::App& app, int& exit_code) {
   command.add_option("--max-instructions", options->max_instructions, "for each warp")
       .range(std::uint64_t{1}, ~std::uint64_t{0})
       .capture_default_str();
+  command
+      .add_option("--max-launch-instructions", options->max_launch_instructions,
+                  "for all warps together; 0: no limit")
+      .capture_default_str();
+  command.add_flag("--cooperative", options->cooperative,
+                   "launch as cuLaunchCooperativeKernel does, for grid-wide barriers (grid.sync)");
   command.add_flag("--parallel", options->parallel,
                    "blocks run in any order even where the result may depend on it");
   command.add_flag("--profile", options->profile, "print the PTX annotated with counters");
+  command.add_flag("--all", options->all,
+                   "every finding; without it those of one source line and cause are one entry");
   command.add_option("--check", options->check, "all, default, none, or RULE,..")
       .capture_default_str();
   command.add_option("--no-check", options->no_check, "RULE,.. not to be watched").one_value_each();

@@ -68,7 +68,8 @@ struct Explanation {
 
 /// Throws `UsageError` where the subject's block is not the one that the PTX requires.
 [[nodiscard]] Explanation explain(Subject subject, const optimize::PassOptions& passes);
-[[nodiscard]] std::string to_text(const Explanation& explanation);
+/// `all`: every decision of every pass.
+[[nodiscard]] std::string to_text(const Explanation& explanation, bool all);
 [[nodiscard]] nlohmann::json to_json(const Explanation& explanation);
 
 }  // namespace ptxgen::cli

@@ -134,11 +134,11 @@ json kernel_json(const KernelExplanation& kernel) {
 
 }  // namespace
 
-std::string to_text(const Explanation& explanation) {
+std::string to_text(const Explanation& explanation, bool all) {
   const Subject& subject = explanation.subject;
   std::string text = subject.name + " for " + subject.module.target + ", judged for " +
                      std::string(subject.gpu.full_name) + "\n\npasses\n" +
-                     indented(optimize::to_text(explanation.passes, subject.module));
+                     indented(passes_text(explanation.passes, subject.module, all));
   for (const KernelExplanation& kernel : explanation.kernels) {
     text += "\nkernel " + kernel.name + "\n" + indented(analysis::to_text(kernel.memory));
     text += "  registers: " + registers_text(kernel.registers) + "\n";

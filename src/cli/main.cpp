@@ -4,6 +4,7 @@
 #include <iostream>
 #include <new>
 
+#include "cli/command_tree.hpp"
 #include "cli/commands.hpp"
 #include "ptxgen/support/error.hpp"
 #include "ptxgen/version.hpp"
@@ -34,6 +35,8 @@ int run(int argc, char** argv) {
   add_plan(app, exit_code);
   add_decode_estimate(app, exit_code);
   add_doctor(app, exit_code);
+  add_manual(app, exit_code);
+  add_completion(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

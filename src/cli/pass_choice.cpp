@@ -2,7 +2,9 @@
 #include "cli/pass_choice.hpp"
 
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "cli/commands.hpp"
 #include "ptxgen/support/error.hpp"
@@ -88,6 +90,26 @@ json to_json(const optimize::PipelineReport& report) {
   json passes = json::array();
   for (const optimize::PassReport& pass : report.passes) passes.push_back(to_json(pass));
   return passes;
+}
+
+std::string passes_text(const optimize::PipelineReport& report, const ptx::Module& module,
+                        bool all) {
+  if (all) return optimize::to_text(report, module);
+  constexpr std::size_t kShown = 3;
+  optimize::PipelineReport shown = report;
+  std::size_t hidden = 0;
+  for (optimize::PassReport& pass : shown.passes) {
+    std::map<std::pair<bool, std::string>, std::size_t> seen;
+    hidden += std::erase_if(pass.decisions, [&](const optimize::Decision& decision) {
+      return ++seen[{decision.fired, std::string(decision.reason)}] > kShown;
+    });
+  }
+  std::string text = optimize::to_text(shown, module);
+  if (hidden != 0) {
+    text += "not shown: " + std::to_string(hidden) + " decision" + (hidden == 1 ? "" : "s") +
+            " of the same kinds; --all shows every one\n";
+  }
+  return text;
 }
 
 }  // namespace ptxgen::cli

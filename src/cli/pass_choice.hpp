@@ -23,5 +23,8 @@ struct PassChoice {
 
 /// `[{"name","changed","decisions":[..]}]` and counts, times and sizes of each.
 [[nodiscard]] nlohmann::json to_json(const optimize::PipelineReport& report);
+/// What each pass did; at most three decisions of a pass for each reason, unless `all`.
+[[nodiscard]] std::string passes_text(const optimize::PipelineReport& report,
+                                      const ptx::Module& module, bool all);
 
 }  // namespace ptxgen::cli

@@ -158,6 +158,7 @@ GpuOutcome run_on_gpu(const Device& device, const RunOptions& options, std::stri
                                 launch.dynamic_shared_bytes};
   LaunchOptions how;
   how.cluster = runtime_size(launch.cluster);
+  how.cooperative = options.cooperative;
 
   GpuOutcome outcome;
   outcome.kernel = kernel.name;

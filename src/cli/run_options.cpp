@@ -28,6 +28,9 @@ std::string_view emulator_only(const RunOptions& options) noexcept {
   if (options.seed != usual.seed) return "--seed";
   if (options.parallel) return "--parallel";
   if (options.max_instructions != usual.max_instructions) return "--max-instructions";
+  if (options.max_launch_instructions != usual.max_launch_instructions) {
+    return "--max-launch-instructions";
+  }
   if (options.check != usual.check) return "--check";
   if (!options.no_check.empty()) return "--no-check";
   if (!options.suppress.empty()) return "--suppress";
@@ -83,6 +86,7 @@ emulator::Launch launch_of(const RunOptions& options, const emulator::Program::K
     }
   }
   launch.dynamic_shared_bytes = options.shared_bytes;
+  launch.cooperative = options.cooperative;
   return launch;
 }
 

@@ -24,8 +24,11 @@ struct RunOptions {
   std::uint64_t seed = 0;
   std::uint64_t schedules = 1;
   std::uint64_t max_instructions = emulator::Options{}.max_instructions;
+  std::uint64_t max_launch_instructions = emulator::Options{}.max_launch_instructions;
+  bool cooperative = false;
   bool parallel = false;
   bool profile = false;
+  bool all = false;
   std::string check = "default";
   std::vector<std::string> no_check;
   std::vector<std::string> suppress;

@@ -27,6 +27,23 @@ json to_json(const emulator::SharedCounters& group) {
           {"bank_conflicts", group.bank_conflicts}};
 }
 
+// "12 s", "3 min", "7 h", "200 days".
+std::string duration_text(double seconds) {
+  struct Unit {
+    double seconds;
+    double until;
+    const char* name;
+  };
+  constexpr Unit kUnits[] = {
+      {1, 120, " s"}, {60, 120, " min"}, {3600, 48, " h"}, {86400, 1e18, " days"}};
+  for (const Unit& unit : kUnits) {
+    const double count = seconds / unit.seconds;
+    if (count < unit.until)
+      return std::to_string(static_cast<std::uint64_t>(count + 0.5)) + unit.name;
+  }
+  return "more than a lifetime";
+}
+
 }  // namespace
 
 json to_json(const emulator::RunFinding& finding) {
@@ -132,17 +149,26 @@ std::string_view name_of(emulator::Status status) noexcept {
   return "fault";
 }
 
+std::string progress_text(std::uint64_t done, std::uint64_t total, double seconds) {
+  std::string text = std::to_string(done) + " of " + std::to_string(total) + " blocks after " +
+                     duration_text(seconds);
+  if (done == 0) return text;
+  const double share =
+      static_cast<double>(total - std::min(done, total)) / static_cast<double>(done);
+  return text + ", about " + duration_text(seconds * share) + " left";
+}
+
 ProgressBar::ProgressBar(std::string label)
-    // A short run ends before its bar would be looked at.
-    : label_(std::move(label)),
-      next_(std::chrono::steady_clock::now() + std::chrono::milliseconds(300)) {}
+    : label_(std::move(label)), begin_(Clock::now()), terminal_(is_terminal(Stream::Err)) {
+  // A short run ends before its bar would be looked at.
+  next_ = begin_ + (terminal_ ? std::chrono::milliseconds(300) : std::chrono::milliseconds(2000));
+}
 
 ProgressBar::~ProgressBar() {
   if (shown_) std::cerr << "\r\x1b[K" << std::flush;
 }
 
 emulator::Progress ProgressBar::sink() noexcept {
-  if (!is_terminal(Stream::Err)) return {};
   return {[](void* user, std::uint64_t done, std::uint64_t total) {
             static_cast<ProgressBar*>(user)->show(done, total);
           },
@@ -150,14 +176,22 @@ emulator::Progress ProgressBar::sink() noexcept {
 }
 
 void ProgressBar::show(std::uint64_t done, std::uint64_t total) {
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = Clock::now();
   if (now < next_ || total == 0) return;
+  const double seconds = std::chrono::duration<double>(now - begin_).count();
+  if (!terminal_) {
+    next_ = begin_ + 2 * (now - begin_);
+    if (done == total) return;
+    std::cerr << label_ << ": " << progress_text(done, total, seconds)
+              << "; --max-launch-instructions limits a run" << std::endl;
+    return;
+  }
   next_ = now + std::chrono::milliseconds(100);
   constexpr std::size_t kWidth = 40;
   const double share = static_cast<double>(std::min(done, total)) / static_cast<double>(total);
   const auto full = static_cast<std::size_t>(share * static_cast<double>(kWidth));
   std::cerr << '\r' << label_ << " [" << std::string(full, '#') << std::string(kWidth - full, '.')
-            << "] " << done << '/' << total << " blocks\x1b[K" << std::flush;
+            << "] " << progress_text(done, total, seconds) << "\x1b[K" << std::flush;
   shown_ = true;
 }
 

@@ -30,7 +30,11 @@ namespace ptxgen::cli {
 /// "ok", "findings" or "fault".
 [[nodiscard]] std::string_view name_of(emulator::Status status) noexcept;
 
-/// A bar on standard error while it lives, if that is a terminal; nothing else.
+/// "12 of 4096 blocks after 2 s, about 11 min left".
+[[nodiscard]] std::string progress_text(std::uint64_t done, std::uint64_t total, double seconds);
+
+/// How far a launch is, on standard error: a bar where that is a terminal; else a line after 2, 4,
+/// 8, ... seconds.
 class ProgressBar {
  public:
   explicit ProgressBar(std::string label);
@@ -44,8 +48,12 @@ class ProgressBar {
  private:
   void show(std::uint64_t done, std::uint64_t total);
 
+  using Clock = std::chrono::steady_clock;
+
   std::string label_;
-  std::chrono::steady_clock::time_point next_;
+  Clock::time_point begin_;
+  Clock::time_point next_;
+  bool terminal_;
   bool shown_ = false;
 };
 

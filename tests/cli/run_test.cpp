@@ -190,7 +190,7 @@ TEST_CASE("run --json has the documented fields and nothing else on standard out
   const json report = json::parse(result.out);
   CHECK(keys(report) == std::set<std::string>{"kernel", "gpu", "device", "seed", "schedules",
                                               "status", "findings", "unchecked", "printf",
-                                              "seconds", "counters"});
+                                              "seconds", "counters", "groups"});
   CHECK(report.at("kernel") == "scale");
   CHECK(report.at("gpu") == "rtx4090");
   CHECK(report.at("seed") == 3);
@@ -313,7 +313,7 @@ TEST_CASE("findings go to standard error as text, or into the JSON") {
   CHECK(contains(result.err, ptx + ":22: error: "));
   CHECK(contains(result.err, "[out-of-bounds]\n"));
   CHECK(contains(result.err, "thread (0,0,0) of block (2,0,0)"));
-  CHECK(contains(result.err, "\nscale: findings, 2 errors, 0 notes; "));
+  CHECK(contains(result.err, "\nscale: findings, 2 errors; "));
   CHECK(read_file(y).size() == 32);
 
   auto with_json = call;
@@ -419,7 +419,7 @@ TEST_CASE("a fault gives status fault, exit code 1, and the output files all the
   CHECK(result.exit_code == 1);
   CHECK(contains(result.err, ptx + ":12: error: "));
   CHECK(contains(result.err, "[trap]"));
-  CHECK(contains(result.err, "\ntraps: fault, 1 error, 0 notes; "));
+  CHECK(contains(result.err, "\ntraps: fault, 1 error; "));
   CHECK(values_in<std::uint32_t>(out) == std::vector<std::uint32_t>{7});
   call.push_back("--json");
   result = ptxgen_program(call);

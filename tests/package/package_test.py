@@ -89,6 +89,34 @@ for path in exported:
     for word in ("spdlog", "fmt", "nlohmann", "CLI11", str(source), str(work)):
         check(word not in text, f"{path.name} speaks of {word}")
 
+# Documents and examples, linked to each other as in the source tree.
+documents = next(prefix.glob("share/doc/*/README.md"), None)
+check(documents is not None, "README.md is not installed")
+folder = documents.parent
+for name in ("LICENSE", "CHANGELOG.md"):
+    check((folder / name).is_file(), f"{name} is not installed")
+links = re.findall(r"\]\(((?:docs|examples)/[^)#]+)\)", documents.read_text())
+check(len(links) >= 12, f"README.md links to few documents: {links}")
+for link in links:
+    check((folder / link).exists(), f"README.md links to {link}, which is not installed")
+for path in (*source.glob("docs/*.md"), *source.glob("examples/**/*.*")):
+    if path.is_file() and "__pycache__" not in path.parts:
+        check((folder / path.relative_to(source)).is_file(), f"{path.name} is not installed")
+
+# The program with its manual, completions and plot scripts, where it is built.
+if "PTXGEN_BUILD_CLI:BOOL=ON" in (built / "CMakeCache.txt").read_text():
+    check(run(prefix / "bin/ptxgen", "--version").strip(), "the program does not run")
+    page = (prefix / "share/man/man1/ptxgen.1").read_text()
+    check(page == run(prefix / "bin/ptxgen", "manual"), "the manual page is not the program's")
+    for shell, place in (("bash", "share/bash-completion/completions/ptxgen"),
+                         ("zsh", "share/zsh/site-functions/_ptxgen"),
+                         ("fish", "share/fish/vendor_completions.d/ptxgen.fish")):
+        check((prefix / place).read_text() == run(prefix / "bin/ptxgen", "completion", shell),
+              f"the completion of {shell} is not the program's")
+    for script in ("ptxgen-plot-bench", "ptxgen-plot-gemv"):
+        check("usage: " in run(sys.executable, prefix / "bin" / script, "--help"),
+              f"{script} does not run")
+
 # The stand-in for libcuda, where it is built.
 standin = next(prefix.glob("lib*/**/ptxgen/libcuda.so.1"), None)
 if standin is not None:
