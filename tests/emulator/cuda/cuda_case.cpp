@@ -100,6 +100,7 @@ void CudaRun::launch_bytes(std::string_view kernel, emulator::Dim3 grid, emulato
   launch.parameters = block_of_parameters;
   emulator::Options options;
   options.seed = schedule_;
+  options.checks = watched;
   const emulator::Result result = emulator::run(program_, launch, options);
   ++launches_;
   printed_ = result.printed;

@@ -66,8 +66,9 @@ class CudaRun {
  public:
   CudaRun(std::string name, std::string_view target, std::string_view ptx, std::uint64_t schedule);
 
-  Dice dice;                 ///< for the inputs
-  bool cooperative = false;  ///< of the launches to come
+  Dice dice;                                                  ///< for the inputs
+  bool cooperative = false;                                   ///< of the launches to come
+  emulator::RuleSet watched = emulator::RuleSet::defaults();  ///< in the launches to come
 
   /// A new buffer with these elements.
   template <class T>

@@ -322,6 +322,9 @@ TEST_CASE("cuda: cuRAND on the device") {
 
 TEST_CASE("cuda: functions and atomics of half and bfloat16") {
   run_case({"half_functions.cu"}, [](CudaRun& run) {
+    // Where there is no instruction for it, cuda_fp16.h reads the word plainly before its loop of
+    // compare-and-swap: a race by the memory model.
+    run.watched.remove(ptxgen::emulator::Rule::GlobalRace);
     const std::size_t threads = 32, n = 2 * threads;
     std::vector<std::uint16_t> in;
     for (std::size_t i = 0; i < n; ++i) {
