@@ -615,7 +615,7 @@ class Gate {
       each_walk(subject, shape, exact, [&](const Walk& walked, const Launch& launch) {
         any = any || !walked.exits.empty();
         add_exits(seen, subject, walked, launch, strict);
-        return true;
+        return !any || &shape == &shapes.front();
       });
       every_shape = every_shape && any;
     }
@@ -648,7 +648,9 @@ class Gate {
     std::uint64_t work = kMostWork;
     for (const std::uint64_t parameter : {33u, 1u, 17u, 0u, 100u, 1000000u}) {
       const Launch launch{.block = shape, .exact = exact, .parameter = parameter};
-      if (!fn(walk(subject, launch, work), launch)) return;
+      const Walk walked = walk(subject, launch, work);
+      // Where no parameter decides the others would show the same.
+      if (!fn(walked, launch) || (walked.exact && walked.end != Walk::End::Lost)) return;
     }
   }
 
