@@ -91,6 +91,7 @@ struct Outcome {
   emulator::Result result;
   std::vector<BufferContent> buffers;
   std::vector<PrintedBuffer> printed;
+  std::vector<emulator::SourceCounters> sources;
 };
 
 std::vector<BufferContent> contents_of(const emulator::Device& device,
@@ -147,7 +148,7 @@ Outcome run_schedule(const Plan& plan, const RunOptions& options, std::uint64_t 
   emulator::Options how = plan.options;
   how.seed = seed;
   how.progress = bar.sink();
-  Outcome outcome{kernel.name, seed, {}, {}, {}};
+  Outcome outcome{kernel.name, seed, {}, {}, {}, {}};
   try {
     outcome.result = emulator::run(program, launch, how);
   } catch (...) {
@@ -156,6 +157,9 @@ Outcome run_schedule(const Plan& plan, const RunOptions& options, std::uint64_t 
   }
   write();
   if (write_outputs) outcome.printed = printed_of(device, kernel, arguments, plan);
+  if (options.profile_source) {
+    outcome.sources = emulator::by_source(outcome.result.counters, program.module());
+  }
   if (options.schedules > 1) outcome.buffers = contents_of(device, kernel, arguments, plan);
   return outcome;
 }
@@ -295,6 +299,7 @@ nlohmann::json as_json(const Outcome& outcome, const Plan& plan, const RunOption
                          {"counters", to_json(outcome.result.counters)}};
   if (options.profile) made["lines"] = lines_json(outcome.result.counters);
   made["groups"] = groups_json(outcome.result.findings);
+  if (options.profile_source) made["sources"] = sources_json(outcome.sources);
   if (!outcome.printed.empty()) made["outputs"] = to_json(outcome.printed);
   made["device"] = "emulator";
   return made;
@@ -320,7 +325,9 @@ void run_on_emulator(const RunOptions& options, const Plan& plan, int& exit_code
   } else {
     write_output({}, result.printed);
     for (const PrintedBuffer& buffer : outcome.printed) write_output({}, to_text(buffer));
-    if (options.profile) {
+    if (options.profile_source) {
+      write_output(options.output, emulator::to_text(outcome.sources));
+    } else if (options.profile) {
       write_output(options.output, emulator::annotate(plan.text, result.counters));
     } else if (!options.output.empty()) {
       write_output(options.output, emulator::to_text(result.counters));
@@ -468,6 +475,8 @@ void add_run(CLI::App& app, int& exit_code) {
   command.add_flag("--parallel", options->parallel,
                    "blocks run in any order even where the result may depend on it");
   command.add_flag("--profile", options->profile, "print the PTX annotated with counters");
+  command.add_flag("--profile-source", options->profile_source,
+                   "print the counters by source line, where the PTX has .loc");
   command.add_flag("--all", options->all,
                    "every finding; without it those of one source line and cause are one entry");
   command.add_option("--check", options->check, "all, default, none, or RULE,..")

@@ -5,14 +5,11 @@
 #include <span>
 #include <string>
 
-#include "ptxgen/emulator/emulator.hpp"
-#include "ptxgen/ptx/finding.hpp"
+#include "ptxgen/emulator/groups.hpp"
+#include "ptxgen/ptx/groups.hpp"
 
 namespace ptxgen::cli {
 
-/// Findings have one cause where severity, rule, kernel and source line are the same. Without
-/// `.loc` the C++ builder call stands for the source line, and without that the two PTX lines.
-///
 /// One entry for each cause, each with a final newline, at most 20 of them, errors before warnings
 /// before notes where some are left out; then a line that says how many. With `all` every finding.
 [[nodiscard]] std::string findings_text(std::span<const Finding> findings, bool all);

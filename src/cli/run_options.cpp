@@ -24,6 +24,7 @@ emulator::Dim3 size_of_option(const std::string& option, const std::string& text
 std::string_view emulator_only(const RunOptions& options) noexcept {
   const RunOptions usual;
   if (options.profile) return "--profile";
+  if (options.profile_source) return "--profile-source";
   if (options.schedules != usual.schedules) return "--schedules";
   if (options.seed != usual.seed) return "--seed";
   if (options.parallel) return "--parallel";

@@ -28,6 +28,7 @@ struct RunOptions {
   bool cooperative = false;
   bool parallel = false;
   bool profile = false;
+  bool profile_source = false;
   bool all = false;
   std::string check = "default";
   std::vector<std::string> no_check;

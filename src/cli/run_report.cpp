@@ -137,6 +137,23 @@ json lines_json(const emulator::Counters& counters) {
   return lines;
 }
 
+json sources_json(std::span<const emulator::SourceCounters> sources) {
+  json list = json::array();
+  for (const emulator::SourceCounters& source : sources) {
+    json made = {{"file", source.file},
+                 {"line", source.line},
+                 {"instructions", source.instructions},
+                 {"executions", source.executions},
+                 {"thread_executions", source.thread_executions},
+                 {"predicated_on", source.predicated_on},
+                 {"divergent", source.divergent}};
+    if (source.memory.requests != 0) made["memory"] = to_json(source.memory);
+    if (source.shared.requests != 0) made["shared"] = to_json(source.shared);
+    list.push_back(std::move(made));
+  }
+  return list;
+}
+
 std::string_view name_of(emulator::Status status) noexcept {
   switch (status) {
     case emulator::Status::Ok:

@@ -3,12 +3,14 @@
 
 #include <chrono>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/commands.hpp"
 #include "ptxgen/emulator/emulator.hpp"
+#include "ptxgen/emulator/profile.hpp"
 
 namespace ptxgen::cli {
 
@@ -26,6 +28,9 @@ namespace ptxgen::cli {
 [[nodiscard]] nlohmann::json to_json(const emulator::Counters& counters);
 /// The `lines` of `run --profile`.
 [[nodiscard]] nlohmann::json lines_json(const emulator::Counters& counters);
+
+/// The `sources` of `run --profile-source`.
+[[nodiscard]] nlohmann::json sources_json(std::span<const emulator::SourceCounters> sources);
 
 /// "ok", "findings" or "fault".
 [[nodiscard]] std::string_view name_of(emulator::Status status) noexcept;
