@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "capi/objects.hpp"
+#include "support/count.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::capi;

@@ -102,10 +102,14 @@ MemoryComparison compare(const MemoryRun& run) {
   };
   emulator::Options options;
   options.threads = 1;
-  const emulator::Result result = emulator::run(
-      program,
-      {kernel.name, dim(run.grid), dim(run.block), {1, 1, 1}, run.dynamic_shared_bytes, parameters},
-      options);
+  const emulator::Result result = emulator::run(program,
+                                                {.kernel = kernel.name,
+                                                 .grid = dim(run.grid),
+                                                 .block = dim(run.block),
+                                                 .cluster = {1, 1, 1},
+                                                 .dynamic_shared_bytes = run.dynamic_shared_bytes,
+                                                 .parameters = parameters},
+                                                options);
 
   MemoryComparison made;
   std::ostringstream differences;
