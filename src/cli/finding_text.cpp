@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ptxgen/ptx/source_map.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::cli {
 
@@ -25,17 +26,13 @@ struct Entry {
   std::string text;
 };
 
-std::string counted(std::size_t count, std::string_view noun) {
-  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
-}
-
 // "2 errors, 1 note"
 std::string counts_text(const std::function<std::size_t(Severity)>& count) {
   std::string text;
   for (const Severity severity : kSeverities) {
     const std::size_t number = count(severity);
     if (number == 0) continue;
-    text += (text.empty() ? "" : ", ") + counted(number, to_string(severity));
+    text += (text.empty() ? "" : ", ") + count_text(number, to_string(severity));
   }
   return text;
 }

@@ -8,6 +8,7 @@
 
 #include "cli/commands.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/count.hpp"
 
 namespace ptxgen::cli {
 
@@ -106,7 +107,7 @@ std::string passes_text(const optimize::PipelineReport& report, const ptx::Modul
   }
   std::string text = optimize::to_text(shown, module);
   if (hidden != 0) {
-    text += "not shown: " + std::to_string(hidden) + " decision" + (hidden == 1 ? "" : "s") +
+    text += "not shown: " + count_text(hidden, "decision") +
             " of the same kinds; --all shows every one\n";
   }
   return text;

@@ -56,8 +56,7 @@ std::string more_of(const FindingGroup& group, std::span<const Finding> findings
   std::vector<std::uint32_t> lines;
   for (const std::size_t member : group.members) lines.push_back(findings[member].line);
   std::ranges::sort(lines);
-  const auto same = std::ranges::unique(lines);
-  lines.erase(same.begin(), same.end());
+  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
   std::string text = std::to_string(group.members.size()) + " findings of this cause, at PTX line";
   if (lines.size() > 1) text += "s";
   for (std::size_t i = 0; i < std::min(lines.size(), kMaxLines); ++i) {

@@ -233,7 +233,7 @@ TEST_CASE("output paths are checked before the run") {
   CHECK_FALSE(std::filesystem::exists(twice));
 }
 
-TEST_CASE("--entry takes C++ names and pieces of names") {
+TEST_CASE("option --entry takes C++ names and pieces of names") {
   const Place place;
   std::string text = doubling("f32", "4", "_Z5scalePfS_");
   const auto add = [&text](const std::string& entry) {
