@@ -610,7 +610,7 @@ void SharedRaces::fence(Context& context, std::uint32_t lanes, ptx::Modifier ord
   sync().fence(party(context, statement), lanes, order, scope);
 }
 
-void SharedRaces::complete(const Pending& pending, std::uint32_t warp) {
+void SharedRaces::complete_copy(const Pending& pending, std::uint32_t warp) {
   Stamp& written = written_[pending.granule];
   if (written == kSlow) {
     Records& records = records_[reader_warps_[pending.granule]];
@@ -635,7 +635,7 @@ void SharedRaces::complete(const Pending& pending, std::uint32_t warp) {
   if (bits >> 12 != kPendingTick || (bits >> 5 & 31u) != warp) return;
   if (code != 0) {
     expand(pending.granule);
-    return complete(pending, warp);
+    return complete_copy(pending, warp);
   }
   if ((bits & 31u) == pending.lane) written = stamp(order_.now(), bits & 0xfffu);
 }
@@ -645,7 +645,7 @@ void SharedRaces::async_complete(Context& context, std::uint32_t lanes, std::uin
   if (order_.now() >= kLastTick) rebase();
   std::erase_if(pending_[warp], [&](const Pending& at) {
     if ((lanes >> at.lane & 1u) == 0 || at.ticket > through) return false;
-    complete(at, warp);
+    complete_copy(at, warp);
     return true;
   });
 }
@@ -653,7 +653,7 @@ void SharedRaces::async_complete(Context& context, std::uint32_t lanes, std::uin
 void SharedRaces::restart(const Cta& cta) {
   if (order_.now() >= kLastTick) rebase();
   for (std::size_t warp = 0; warp < pending_.size(); ++warp) {
-    for (const Pending& at : pending_[warp]) complete(at, static_cast<std::uint32_t>(warp));
+    for (const Pending& at : pending_[warp]) complete_copy(at, static_cast<std::uint32_t>(warp));
     pending_[warp].clear();
   }
   for (const BulkWrite& at : bulk_) finish_bulk(at, order_.now(), 0, 0);

@@ -137,7 +137,7 @@ class SharedRaces final : public Races {
   [[nodiscard]] bool wrote_already(const Now& now, std::uint32_t granule, std::uint32_t lane,
                                    std::uint8_t bytes, const Record& other,
                                    std::uint32_t other_lane) const;
-  void complete(const Pending& pending, std::uint32_t warp);
+  void complete_copy(const Pending& pending, std::uint32_t warp);
   /// The bytes of a bulk copy are written, at `tick` by a thread of its own.
   void finish_bulk(const BulkWrite& write, Tick tick, std::uint32_t warp, std::uint32_t lane);
   void rebase();

@@ -1,4 +1,5 @@
 // src/emulator/race_text.cpp - what the findings about races say
+#include <optional>
 #include <string>
 
 #include "emulator/race_detail.hpp"
@@ -66,6 +67,19 @@ std::string cure(const Conflict& conflict) {
                      : "put bar.sync 0 between them");
 }
 
+/// A plain read of what another thread changes by an atomic or volatile access gives the old or the
+/// new value on every GPU; loops around atomicCAS begin with one. Data that it is to guard race by
+/// themselves.
+std::optional<Severity> severity_of(const Conflict& conflict) {
+  const auto is = [&](Mark one, Mark other) {
+    return (conflict.mine == one && conflict.theirs == other) ||
+           (conflict.mine == other && conflict.theirs == one);
+  };
+  if (conflict.rule != Rule::GlobalRace || conflict.mixed) return std::nullopt;
+  if (!is(Mark::WeakRead, Mark::StrongWrite)) return std::nullopt;
+  return Severity::Warning;
+}
+
 }  // namespace
 
 FindingText race_text(const Conflict& conflict, std::string_view thread,
@@ -94,7 +108,9 @@ FindingText race_text(const Conflict& conflict, std::string_view thread,
       // Who they are is not kept, but that there is another one than the writer.
       return {message + "several threads " + verb(conflict.theirs, true) + line + ", " +
                   std::string(other_thread) + " the first of them; nothing orders the two accesses",
-              {cure(conflict)}};
+              {cure(conflict)},
+              {},
+              severity_of(conflict)};
     }
     message += std::string(other_thread) + " ";
     if (conflict.same_access) {
@@ -115,7 +131,7 @@ FindingText race_text(const Conflict& conflict, std::string_view thread,
       message += "; nothing orders the two";
     }
   }
-  return {std::move(message), {cure(conflict)}};
+  return {std::move(message), {cure(conflict)}, {}, severity_of(conflict)};
 }
 
 }  // namespace ptxgen::inline v0::emulator

@@ -200,4 +200,18 @@ TEST_CASE("random kernels leave the same on one worker and on four") {
   CHECK(raced > kernels / 4);
 }
 
+TEST_CASE("a plain read before a loop around an atomic is a warning, a plain write an error") {
+  const std::string_view compare_and_swap =
+      "ld.global.u32 %r5, [%b];\nAGAIN:\nadd.u32 %r6, %r5, 1;\n"
+      "atom.global.cas.b32 %r7, [%b], %r5, %r6;\nsetp.ne.u32 %q1, %r7, %r5;\nmov.u32 %r5, %r7;\n"
+      "@%q1 bra AGAIN;";
+  const Ran guide = run_alike(compare_and_swap, 3);
+  CHECK(guide.result.status == emulator::Status::Ok);
+  CHECK(guide.findings.find("warning: ") != std::string::npos);
+  CHECK(guide.findings.find("[global-race]") != std::string::npos);
+  CHECK(guide.findings.find("error: ") == std::string::npos);
+  const Ran written = run_alike("atom.global.add.u32 %r7, [%b], 1;\nst.global.u32 [%b], %r4;", 3);
+  CHECK(written.findings.find("error: ") != std::string::npos);
+}
+
 }  // namespace ptxgen::test

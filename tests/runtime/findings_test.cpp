@@ -359,7 +359,7 @@ TEST_CASE("PTX from a file is named by its own lines, also after the passes") {
   CaughtLog log;
   const Gpu gpu;
   const std::string text = kernel_text(
-      "ld.param.u64 %rd0, [p];\ncvta.to.global.u64 %rd1, %rd0;\nst.global.f32 [%rd1+4096], "
+      "ld.param.u64 %rd0, [p];\ncvta.to.global.u64 %rd1, %rd0;\nst.global.f32 [%rd1+4194304], "
       "0f3f800000;\nret;");
   const Function function = gpu.launcher.load(text, "f", "mine.ptx");
   gpu.launcher.launch(function, kWarp, gpu.stream, gpu.out);
