@@ -69,8 +69,8 @@ double work(const optimize::GateInfo& gate, const ptx::Module& module) {
 
 TEST_CASE("gates look at a module of many kernels in linear time") {
   constexpr double kTimes = 16;
-  const ptx::Module small = ptx::parse(kernels(20));
-  const ptx::Module large = ptx::parse(kernels(20 * static_cast<unsigned>(kTimes)));
+  const ptx::Module small = ptx::parse(kernels(10));
+  const ptx::Module large = ptx::parse(kernels(10 * static_cast<unsigned>(kTimes)));
   for (const optimize::GateInfo& gate : optimize::all_gates()) {
     const double first = work(gate, small), second = work(gate, large);
     INFO(gate.name << ": " << first << " s, " << second << " s for " << kTimes << " times as much");
