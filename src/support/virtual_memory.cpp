@@ -14,6 +14,15 @@
 #include <unistd.h>
 #endif
 
+// The thread sanitizer of gcc 12 turns a fixed address that it keeps for itself into address 0.
+#if defined(__SANITIZE_THREAD__)
+#define PTXGEN_THREAD_SANITIZER
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define PTXGEN_THREAD_SANITIZER
+#endif
+#endif
+
 namespace ptxgen::inline v0 {
 
 #if defined(_WIN32)
@@ -57,7 +66,7 @@ void* reserve_pages(std::size_t bytes, bool huge_pages, void* at) noexcept {
 #if defined(MAP_NORESERVE)
   flags |= MAP_NORESERVE;
 #endif
-#if defined(MAP_FIXED_NOREPLACE)
+#if defined(MAP_FIXED_NOREPLACE) && !defined(PTXGEN_THREAD_SANITIZER)
   if (at != nullptr) flags |= MAP_FIXED_NOREPLACE;
 #endif
   void* data = mmap(at, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
