@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "support/count.hpp"
+
 namespace ptxgen::inline v0 {
 
 namespace {
@@ -174,7 +176,7 @@ void FindingStore::throw_pending() const {
   const LaunchFinding& first = pending.front();
   more += pending.size() - 1;
   std::string message = first.finding.message;
-  if (more != 0) message += "; " + std::to_string(more) + " more errors are in the log";
+  if (more != 0) message += "; the log has " + count_text(more, "more error");
   message += "; thrown because PTXGEN_STRICT is 1";
   Error error(Stage::Launch, first.finding.rule, std::move(message));
   error.kernel = first.kernel;
