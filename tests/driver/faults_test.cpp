@@ -122,6 +122,12 @@ loop:
   st.global.u32 [%rd1], %r1;
   ret;
 }
+.visible .entry same(.param .u64 p) {
+  .reg .b64 %rd<2>;
+  ld.param.u64 %rd1, [p];
+  st.global.u32 [%rd1], 7;
+  ret;
+}
 .visible .entry grid(.param .u64 p) {
   .reg .pred %q<2>;
   .reg .b32 %r<3>;
@@ -215,6 +221,13 @@ TEST_CASE("faults: a sum by all threads without an atomic is logged unasked, and
   CHECK_THAT(log,
              Contains("[global-race]") && Contains("let one thread write it, or use an atomic"));
   CHECK_THAT(log, Contains("in a launch of kernel 'sums', grid (1,1,1), block (64,1,1)"));
+}
+
+TEST_CASE("faults: a note is a finding of the launch, and not in the log") {
+  Fixture f;
+  CHECK(f.run("same", 64) == CUDA_SUCCESS);
+  CHECK(f.seen.findings == 1);
+  CHECK(f.gpu.log().empty());
 }
 
 TEST_CASE("faults: a barrier of the grid needs a cooperative launch") {

@@ -53,9 +53,10 @@ FaultNote fault_in(const KernelLaunch& launch, const emulator::Result& result,
 /// To the driver's log, the fault last.
 void log_findings(std::span<const ToldFinding> told, const FaultNote& fault) {
   for (const ToldFinding& finding : told) {
-    if (finding.fault) continue;
-    const bool error = finding.found.finding.severity == Severity::Error;
-    log(error ? CU_LOG_LEVEL_ERROR : CU_LOG_LEVEL_WARNING, finding.text);
+    // The driver's log has no level for notes; LaunchReport has them.
+    const Severity severity = finding.found.finding.severity;
+    if (finding.fault || severity == Severity::Note) continue;
+    log(severity == Severity::Error ? CU_LOG_LEVEL_ERROR : CU_LOG_LEVEL_WARNING, finding.text);
   }
   if (fault.code == CUDA_SUCCESS) return;
   log(CU_LOG_LEVEL_ERROR, fault.finding.text + lost_text(fault.code));
