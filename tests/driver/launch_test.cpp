@@ -230,8 +230,7 @@ TEST_CASE("launch: unloading waits for what is queued") {
   std::uint64_t got = 0;
   CHECK(f.gpu.api.memcpy_to_host(&got, out, 8) == CUDA_SUCCESS);
   CHECK(got == 3);
-  // The blocks of a launch write the same bytes, with the same value: a note.
-  CHECK_THAT(f.gpu.log(), Contains("note: ") && !Contains("error: "));
+  CHECK(f.gpu.log().empty());  // the blocks write the same bytes, with the same value: a note
 }
 
 TEST_CASE("launch: occupancy through the table") {
