@@ -3,10 +3,22 @@
 #include <cstdint>
 #include <cstdlib>
 #include <span>
+#include <string_view>
 
 #include "driver/emulated/image.hpp"
 
-// What is found lies inside the input, whatever its headers say; what is not found has a reason.
+namespace {
+
+/// Where the text of an image must lie: in what was decompressed, or else in the image itself.
+std::string_view text_source(const ptxgen::driver::emulated::ModuleImage& image,
+                             std::span<const std::byte> bytes) {
+  if (image.unpacked != nullptr) return *image.unpacked;
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+// What is found lies inside its source, whatever the headers say; what is not found has a reason.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ptxgen;
   namespace emulated = driver::emulated;
@@ -17,8 +29,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (image.why.empty() || !image.ptx.empty()) std::abort();
       continue;
     }
-    const char* const begin = reinterpret_cast<const char*>(data);
-    if (image.ptx.data() < begin || image.ptx.data() + image.ptx.size() > begin + size) {
+    const std::string_view source = text_source(image, bytes);
+    if (image.ptx.data() < source.data() ||
+        image.ptx.data() + image.ptx.size() > source.data() + source.size()) {
       std::abort();
     }
     (void)emulated::ptx_version(image.ptx);
