@@ -11,11 +11,11 @@
 #include <memory>
 #include <string>
 
-#include "ptxgen/kernels/gemv_coalesced.hpp"
+#include "ptxgen/kernels/gemv/coalesced.hpp"
 #include "ptxgen/ptx/printer.hpp"
-#include "ptxgen/runtime/assembler.hpp"
+#include "ptxgen/runtime/assemble/assembler.hpp"
 #include "ptxgen/support/error.hpp"
-#include "runtime/cache_core.hpp"
+#include "runtime/cache/cache_core.hpp"
 #include "support/temporary_directory.hpp"
 
 namespace {

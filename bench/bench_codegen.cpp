@@ -13,9 +13,9 @@
 #include <iterator>
 #include <string>
 
-#include "ptxgen/kernels/gemv_coalesced.hpp"
+#include "ptxgen/kernels/gemv/coalesced.hpp"
 #include "ptxgen/ptx.hpp"
-#include "ptxgen/runtime/nvrtc.hpp"
+#include "ptxgen/runtime/assemble/nvrtc.hpp"
 #include "ptxgen/support/error.hpp"
 #include "ptxgen/support/text_buffer.hpp"
 

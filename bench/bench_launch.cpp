@@ -20,8 +20,8 @@
 
 #include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/kernels.hpp"
-#include "ptxgen/runtime/buffer.hpp"
-#include "ptxgen/runtime/launcher.hpp"
+#include "ptxgen/runtime/device/buffer.hpp"
+#include "ptxgen/runtime/launch/launcher.hpp"
 
 namespace {
 

@@ -14,8 +14,8 @@
 #include <iterator>
 #include <string>
 
-#include "ptxgen/kernels/gemv_coalesced.hpp"
-#include "ptxgen/optimize/gates.hpp"
+#include "ptxgen/kernels/gemv/coalesced.hpp"
+#include "ptxgen/check/gates.hpp"
 #include "ptxgen/optimize/pass.hpp"
 #include "ptxgen/ptx.hpp"
 
@@ -77,7 +77,7 @@ void copy(benchmark::State& state, const ptx::Module& original) {
 
 void run_gate(benchmark::State& state, const ptx::Module& module, const std::string& name) {
   for (auto _ : state) {
-    for (const optimize::GateInfo& gate : optimize::all_gates()) {
+    for (const gates::GateInfo& gate : gates::all_gates()) {
       const bool wanted = name == "before_load" ? gate.before_load : gate.name == name;
       if (wanted) benchmark::DoNotOptimize(gate.run(module, {}));
     }
@@ -92,7 +92,7 @@ void add_gates(const std::string& group, const ptx::Module& module) {
         ->Unit(benchmark::kMicrosecond);
   };
   named("before_load");
-  for (const optimize::GateInfo& gate : optimize::all_gates()) named(std::string(gate.name));
+  for (const gates::GateInfo& gate : gates::all_gates()) named(std::string(gate.name));
 }
 
 void add(const std::string& group, const ptx::Module& module) {

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include <ptxgen/kernels/gemv_coalesced.hpp>
+#include <ptxgen/kernels/gemv/coalesced.hpp>
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <ptxgen/runtime/launcher.hpp>
+#include <ptxgen/runtime/launch/launcher.hpp>
 
 /// A weight matrix on the host: `[rows x columns]`, row-major, f32. A row belongs to an input.
 struct Matrix {

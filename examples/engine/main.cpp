@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <vector>
 
-#include <ptxgen/runtime/launcher.hpp>
+#include <ptxgen/runtime/launch/launcher.hpp>
 #include <ptxgen/support/error.hpp>
 
 #include "layer.hpp"

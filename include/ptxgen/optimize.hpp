@@ -1,9 +1,7 @@
-// ptxgen/optimize.hpp - passes over the IR, and the gates
+// ptxgen/optimize.hpp - passes over the IR
 #pragma once
 
 #include "ptxgen/support/language.hpp"
 
-#include "ptxgen/optimize/gates.hpp"
 #include "ptxgen/optimize/pass.hpp"
 #include "ptxgen/optimize/passes.hpp"
-#include "ptxgen/optimize/tile.hpp"

@@ -5,6 +5,7 @@
 
 #include "ptxgen/analysis.hpp"
 #include "ptxgen/builder.hpp"
+#include "ptxgen/check.hpp"
 #include "ptxgen/driver.hpp"
 #include "ptxgen/emulator.hpp"
 #include "ptxgen/kernels.hpp"

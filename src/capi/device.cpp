@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "capi/objects.hpp"
-#include "ptxgen/runtime/module_cache.hpp"
+#include "ptxgen/runtime/cache/module_cache.hpp"
 #include "ptxgen/support/log.hpp"
 
 using namespace ptxgen;

@@ -1,5 +1,5 @@
 // src/capi/findings.cpp - findings of launches on the emulated device
-#include "ptxgen/runtime/findings.hpp"
+#include "ptxgen/runtime/device/findings.hpp"
 
 #include <algorithm>
 

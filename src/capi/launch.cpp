@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "capi/objects.hpp"
-#include "runtime/library_keys.hpp"
+#include "runtime/launch/library_keys.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::capi;

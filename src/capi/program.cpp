@@ -5,8 +5,8 @@
 #include "capi/objects.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/printer.hpp"
-#include "ptxgen/runtime/compile.hpp"
-#include "runtime/gates.hpp"
+#include "ptxgen/runtime/assemble/compile.hpp"
+#include "runtime/module/gates.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::capi;

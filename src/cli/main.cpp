@@ -4,8 +4,8 @@
 #include <iostream>
 #include <new>
 
-#include "cli/command_tree.hpp"
-#include "cli/commands.hpp"
+#include "cli/args/command_tree.hpp"
+#include "cli/commands/commands.hpp"
 #include "ptxgen/support/error.hpp"
 #include "ptxgen/version.hpp"
 

@@ -2,7 +2,7 @@
 #include <string>
 #include <type_traits>
 
-#include "kernels/catalog_gemv.hpp"
+#include "kernels/gemv/catalog_gemv.hpp"
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"

@@ -3,7 +3,7 @@
 
 #include "ptxgen/analysis/liveness.hpp"
 #include "ptxgen/ptx.hpp"
-#include "ptxgen/runtime/assembler.hpp"
+#include "ptxgen/runtime/assemble/assembler.hpp"
 #include "random_functions.hpp"
 #include "snippets.hpp"
 #include "support/harness.hpp"

@@ -6,7 +6,7 @@
 
 #include "ptxgen/builder.hpp"
 #include "ptxgen/ptx.hpp"
-#include "ptxgen/runtime/assembler.hpp"
+#include "ptxgen/runtime/assemble/assembler.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/harness.hpp"
 

@@ -1,5 +1,5 @@
 // tests/cli/bench_rules_test.cpp - work models, samples, validation, CSV lines of the benchmark
-#include "cli/bench_rules.hpp"
+#include "cli/commands/bench_rules.hpp"
 
 #include <bit>
 #include <catch2/catch.hpp>

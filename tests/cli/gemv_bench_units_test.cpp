@@ -2,13 +2,13 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "cli/commands.hpp"
+#include "cli/commands/commands.hpp"
 #include "cli/gemv_bench/decode_chain.hpp"
 #include "cli/gemv_bench/run.hpp"
 #include "cli/gemv_bench/tune.hpp"
 #include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/support/error.hpp"
-#include "runtime/core.hpp"
+#include "runtime/device/core.hpp"
 #include "support/harness.hpp"
 
 using namespace ptxgen;

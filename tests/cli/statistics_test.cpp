@@ -1,5 +1,5 @@
 // tests/cli/statistics_test.cpp - medians and intervals with known values
-#include "cli/statistics.hpp"
+#include "cli/output/statistics.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -3,7 +3,7 @@
 // expect: LaunchArgument<1, Ptr<f32
 // expect: Buffer<f64
 #include "ptxgen/builder.hpp"
-#include "ptxgen/runtime/launcher.hpp"
+#include "ptxgen/runtime/launch/launcher.hpp"
 
 using namespace ptxgen;
 

@@ -2,7 +2,7 @@
 // expect: the launch has another number of arguments than the kernel has parameters
 // expect: LaunchArgumentCount<1, 2>
 #include "ptxgen/builder.hpp"
-#include "ptxgen/runtime/launcher.hpp"
+#include "ptxgen/runtime/launch/launcher.hpp"
 
 using namespace ptxgen;
 

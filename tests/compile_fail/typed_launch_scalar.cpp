@@ -3,7 +3,7 @@
 // expect gcc: LaunchArgument<2, f32, double>
 // expect: LaunchArgument<3, u32, int>
 #include "ptxgen/builder.hpp"
-#include "ptxgen/runtime/launcher.hpp"
+#include "ptxgen/runtime/launch/launcher.hpp"
 
 using namespace ptxgen;
 

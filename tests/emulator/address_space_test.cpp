@@ -5,8 +5,8 @@
 #include <thread>
 #include <vector>
 
-#include "emulator/address_space.hpp"
-#include "emulator/written_bits.hpp"
+#include "emulator/memory/address_space.hpp"
+#include "emulator/memory/written_bits.hpp"
 #include "ptxgen/support/error.hpp"
 
 using namespace ptxgen;

@@ -1,5 +1,5 @@
 // tests/emulator/approximation_test.cpp - .approx rows within their documented bounds
-#include "emulator/approximations.hpp"
+#include "emulator/lane/approximations.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ptxgen/emulator/arguments.hpp"
+#include "ptxgen/emulator/host/arguments.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/temporary_directory.hpp"
 

@@ -1,5 +1,5 @@
 // tests/emulator/arguments_test.cpp - argument specs: values, forms, what is refused
-#include "ptxgen/emulator/arguments.hpp"
+#include "ptxgen/emulator/host/arguments.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -4,7 +4,7 @@
 #include <set>
 #include <random>
 
-#include "emulator/access_counts.hpp"
+#include "emulator/memory/access_counts.hpp"
 #include "support/harness.hpp"
 
 using namespace ptxgen::emulator;

@@ -8,7 +8,7 @@
 #include "emulator/defect_corpus.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/verifier.hpp"
-#include "ptxgen/runtime/assembler.hpp"
+#include "ptxgen/runtime/assemble/assembler.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/harness.hpp"
 

@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "emulator/defect_corpus.hpp"
-#include "ptxgen/emulator/arguments.hpp"
+#include "ptxgen/emulator/host/arguments.hpp"
 
 namespace ptxgen::test {
 namespace {

@@ -33,7 +33,7 @@ void check_rule(emulator::Rule rule, bool clean) {
 #define PTXGEN_RULE(id, name, severity, on, doc)                                   \
   TEST_CASE("defects are found: " name) { check_rule(emulator::Rule::id, false); } \
   TEST_CASE("look-alikes are clean: " name) { check_rule(emulator::Rule::id, true); }
-#include "ptxgen/emulator/rules.def"
+#include "ptxgen/emulator/report/rules.def"
 
 TEST_CASE("the runner notices what is missing, misplaced or too much") {
   const DefectCase defect = read_case(

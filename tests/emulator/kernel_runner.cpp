@@ -5,12 +5,12 @@
 #include <map>
 #include <span>
 
-#include "emulator/code.hpp"
-#include "emulator/lane_steps.hpp"
-#include "emulator/memory_steps.hpp"
+#include "emulator/decode/code.hpp"
+#include "emulator/lane/steps.hpp"
+#include "emulator/memory/steps.hpp"
 #include "emulator/vector/isa.hpp"
 #include "ptx/dice.hpp"
-#include "ptxgen/emulator/profile.hpp"
+#include "ptxgen/emulator/report/profile.hpp"
 
 namespace ptxgen::test {
 namespace {

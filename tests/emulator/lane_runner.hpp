@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "emulator/lane.hpp"
+#include "emulator/lane/lane.hpp"
 
 namespace ptxgen::test {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/lane.hpp"
+#include "emulator/lane/lane.hpp"
 
 namespace ptxgen::test {
 

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "emulator/access_counts.hpp"
+#include "emulator/memory/access_counts.hpp"
 #include "emulator/memory_kernels.hpp"
 #include "support/harness.hpp"
 

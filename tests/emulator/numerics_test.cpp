@@ -1,5 +1,5 @@
 // tests/emulator/numerics_test.cpp - scalar floating point against a multi-precision reference
-#include "emulator/numerics.hpp"
+#include "emulator/lane/numerics.hpp"
 
 #include <catch2/catch.hpp>
 #include <ios>

@@ -5,7 +5,7 @@
 #include <random>
 #include <set>
 
-#include "emulator/race_global.hpp"
+#include "emulator/race/global.hpp"
 #include "race_runner.hpp"
 #include "support/harness.hpp"
 

@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-#include "emulator/race_detail.hpp"
+#include "emulator/race/detail.hpp"
 #include "race_runner.hpp"
 #include "support/harness.hpp"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "emulator/race_global.hpp"
+#include "emulator/race/global.hpp"
 
 namespace ptxgen::test {
 

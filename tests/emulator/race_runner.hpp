@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "emulator/race_detail.hpp"
+#include "emulator/race/detail.hpp"
 
 namespace ptxgen::test {
 

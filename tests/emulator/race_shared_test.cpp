@@ -1,7 +1,7 @@
 // tests/emulator/race_shared_test.cpp - races in shared memory: scenarios with known verdicts
 #include <catch2/catch.hpp>
 
-#include "emulator/race_shared.hpp"
+#include "emulator/race/shared.hpp"
 #include "race_runner.hpp"
 
 using namespace ptxgen;

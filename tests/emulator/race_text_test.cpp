@@ -1,7 +1,7 @@
 // tests/emulator/race_text_test.cpp - what findings about races say
 #include <catch2/catch.hpp>
 
-#include "emulator/race_detail.hpp"
+#include "emulator/race/detail.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::emulator;

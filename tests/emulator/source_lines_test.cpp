@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "emulator/memory_kernels.hpp"
-#include "ptxgen/emulator/groups.hpp"
-#include "ptxgen/emulator/profile.hpp"
+#include "ptxgen/emulator/report/groups.hpp"
+#include "ptxgen/emulator/report/profile.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::emulator;

@@ -5,7 +5,7 @@
 #include <optional>
 #include <random>
 
-#include "emulator/track.hpp"
+#include "emulator/machine/track.hpp"
 #include "lane_runner.hpp"
 #include "support/harness.hpp"
 

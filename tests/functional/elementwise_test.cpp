@@ -7,7 +7,7 @@
 
 #include "functional/gemv_cases.hpp"
 #include "ptxgen/kernels.hpp"
-#include "ptxgen/runtime/buffer.hpp"
+#include "ptxgen/runtime/device/buffer.hpp"
 #include "support/harness.hpp"
 
 using namespace ptxgen;

@@ -3,7 +3,7 @@
 
 #include "functional/gemv_cases.hpp"
 #include "ptxgen/builder.hpp"
-#include "ptxgen/runtime/buffer.hpp"
+#include "ptxgen/runtime/device/buffer.hpp"
 #include "ptxgen/support/error.hpp"
 
 using namespace ptxgen;

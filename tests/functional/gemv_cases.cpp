@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "ptxgen/kernels.hpp"
-#include "ptxgen/runtime/buffer.hpp"
+#include "ptxgen/runtime/device/buffer.hpp"
 #include "ptxgen/support/error.hpp"
 
 namespace ptxgen::functional {

@@ -8,7 +8,7 @@
 #include "functional/gemv_cases.hpp"
 #include "ptxgen/builder.hpp"
 #include "ptxgen/kernels.hpp"
-#include "ptxgen/runtime/buffer.hpp"
+#include "ptxgen/runtime/device/buffer.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::functional;

@@ -6,7 +6,7 @@
 #include "functional/gemv_cases.hpp"
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/kernels/gemv/kernel.hpp"
-#include "ptxgen/runtime/buffer.hpp"
+#include "ptxgen/runtime/device/buffer.hpp"
 #include "ptxgen/support/error.hpp"
 
 using namespace ptxgen;

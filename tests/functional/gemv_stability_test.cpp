@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "functional/gemv_cases.hpp"
-#include "ptxgen/runtime/buffer.hpp"
+#include "ptxgen/runtime/device/buffer.hpp"
 #include "support/harness.hpp"
 
 using namespace ptxgen;

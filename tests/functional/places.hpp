@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "ptxgen/runtime/device.hpp"
-#include "ptxgen/runtime/launcher.hpp"
-#include "ptxgen/runtime/stream.hpp"
+#include "ptxgen/runtime/device/device.hpp"
+#include "ptxgen/runtime/launch/launcher.hpp"
+#include "ptxgen/runtime/device/stream.hpp"
 
 namespace ptxgen::functional {
 

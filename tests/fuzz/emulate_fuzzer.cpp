@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "ptxgen/emulator/emulator.hpp"
-#include "ptxgen/emulator/profile.hpp"
+#include "ptxgen/emulator/report/profile.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/support/error.hpp"
 

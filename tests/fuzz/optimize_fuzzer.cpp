@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ptxgen/optimize/gates.hpp"
+#include "ptxgen/check/gates.hpp"
 #include "ptxgen/optimize/pass.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/printer.hpp"
@@ -37,7 +37,7 @@ std::size_t errors(const std::vector<Finding>& findings) {
 }
 
 void judge(const ptx::Module& module) {
-  for (const optimize::GateInfo& gate : optimize::all_gates()) {
+  for (const gates::GateInfo& gate : gates::all_gates()) {
     for (const Finding& finding : gate.run(module, {})) {
       require(!finding.rule.empty() && !finding.message.empty(), "a finding says something",
               std::string(gate.name));

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-# tests/house/check_tree.py - floors, file headers, file length, machine paths
+# tests/house/check_tree.py - layers, file headers, file length, machine paths
 """usage: check_tree.py SOURCE_DIR | --self-test
 
 Fails when a file of the tree breaks one of these rules:
-  floor    a room includes a room above it or beside it on the same floor
+  layer    a module includes a module of an upper or the same layer (docs/architecture.md)
   include  an include that leaves its folder by `..`, or a public header that includes what costs
            too much or must stay inside (docs: architecture, style)
   header   the first line is not `// path/file.cpp - purpose in under ten words`
@@ -16,18 +16,24 @@ import sys
 import tempfile
 from pathlib import Path
 
-# Upper floors may include lower ones; rooms on one floor do not know each other. `all` is the
-# umbrella over the whole library; tests may include anything.
-FLOORS = {
-    "support": 0,
-    "ptx": 1,
-    "analysis": 2,
-    "builder": 3, "optimize": 3, "emulator": 3,
-    "kernels": 4, "driver": 4,
-    "runtime": 5,
-    "cli": 6, "capi": 6, "examples": 6, "bench": 6,
-    "all": 5.5,  # below the faces, which may include it
-}
+LAYER_TABLE = "docs/architecture.md"
+LAYER_ROW = re.compile(r"^\| (\d+) \| ([^|]+) \|", re.M)
+
+
+def read_layers(source):
+    """Module -> layer from the table of docs/architecture.md. Upper layers may include lower ones;
+    modules of one layer do not include each other. `all` is the umbrella header over the whole
+    library, below those that may include it; tests may include anything."""
+    layers = {}
+    for layer, folders in LAYER_ROW.findall((source / LAYER_TABLE).read_text(encoding="utf-8")):
+        for folder in re.findall(r"`([\w/]+)`", folders):
+            layers[Path(folder).name] = int(layer)
+    if len(layers) < 2:
+        raise SystemExit(f"{LAYER_TABLE} has no table of layers: rows '| 3 | `src/builder` | ... |'")
+    layers["all"] = max(layers.values()) - 0.5
+    return layers
+
+
 MAX_LINES = 800
 CODE = (".cpp", ".hpp", ".h", ".cu", ".inc")
 SCRIPT = (".py", ".cmake", ".sh")
@@ -46,8 +52,8 @@ HAND_MADE_PLURAL = re.compile(r'== 1 \? (?:" ?(\w+)\b[^"]*" : " ?\1e?s\b|"" : "e
 PRIVATE_HOSTS = re.compile("|".join(["arti" "factory", "ne" "xus\\.", "127\\.0\\." "0\\.1"]))
 
 
-def room_of(path):
-    """The room that a file of the tree belongs to, or None where no floor applies."""
+def module_of(path):
+    """The module that a file of the tree belongs to, or None where no layer applies."""
     parts = Path(path).parts
     if parts[:2] == ("include", "ptxgen"):
         if len(parts) > 3:
@@ -65,19 +71,19 @@ def room_of(path):
     return None
 
 
-def included_room(path, name):
-    """The room that `#include "name"` in the file `path` leads to, or None for others' headers."""
+def included_module(name, layers):
+    """The module that `#include "name"` leads to, or None for others' headers."""
     parts = Path(name).parts
     if parts[0] == "ptxgen":
-        return room_of(Path("include") / name)
+        return module_of(Path("include") / name)
     if parts[0] == "src" and len(parts) > 2:
         return parts[1]
-    if len(parts) > 1 and parts[0] in FLOORS:  # include path src/
+    if len(parts) > 1 and parts[0] in layers:  # include path src/
         return parts[0]
     return None
 
 
-def check_file(path, text):
+def check_file(path, text, layers):
     """Findings of one file as (line, rule, message)."""
     suffix = Path(path).suffix
     lines = text.split("\n")
@@ -102,7 +108,7 @@ def check_file(path, text):
                 f"{len(lines)} lines, a file has fewer than {MAX_LINES}: split it, or say in the "
                 "header line 'long because ...'")
     if suffix in CODE:
-        yield from check_includes(path, lines)
+        yield from check_includes(path, lines, layers)
 
 
 def check_header_line(path, lines, comment):
@@ -120,8 +126,8 @@ def check_header_line(path, lines, comment):
         yield first + 1, "header", f"the purpose has {len(purpose.split())} words, ten are the most"
 
 
-def check_includes(path, lines):
-    room = room_of(path)
+def check_includes(path, lines, layers):
+    module = module_of(path)
     public = path.startswith("include/") and path not in FOR_HOSTS
     for number, line in enumerate(lines, 1):
         found = re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line)
@@ -136,16 +142,16 @@ def check_includes(path, lines):
             yield number, "include", f"<{name}> does not belong into a public header"
         if public and "/" in name and not name.startswith("ptxgen/"):
             yield number, "include", f"'{name}' is not installed with the public headers"
-        other = included_room(path, name)
-        if room is None or other is None or room == other:
+        other = included_module(name, layers)
+        if module is None or other is None or module == other:
             continue
-        if room not in FLOORS or other not in FLOORS:
-            unknown = room if room not in FLOORS else other
-            yield number, "floor", f"no floor is known for '{unknown}'"
-        elif FLOORS[other] >= FLOORS[room]:
-            where = "above" if FLOORS[other] > FLOORS[room] else "beside"
-            yield number, "floor", (f"{room} (floor {FLOORS[room]}) includes '{name}' of {other} "
-                                    f"(floor {FLOORS[other]}), a room {where} it")
+        if module not in layers or other not in layers:
+            unknown = module if module not in layers else other
+            yield number, "layer", f"'{unknown}' has no row in the table of {LAYER_TABLE}"
+        elif layers[other] >= layers[module]:
+            where = "an upper one" if layers[other] > layers[module] else "the same one"
+            yield number, "layer", (f"{module} (layer {layers[module]}) includes '{name}' of {other} "
+                                    f"(layer {layers[other]}): a layer may not include {where}")
 
 
 def files_of(source):
@@ -164,6 +170,7 @@ def files_of(source):
 
 def check_tree(source):
     findings = []
+    layers = read_layers(source)
     checked = 0
     for name in files_of(source):
         try:
@@ -172,22 +179,32 @@ def check_tree(source):
             continue  # seeds of a fuzzer and the like
         checked += 1
         findings += [f"{name}:{line}: {message} [{rule}]"
-                     for line, rule, message in check_file(name, text)]
+                     for line, rule, message in check_file(name, text, layers)]
     return checked, findings
+
+
+SELF_TEST_LAYERS = """| 6 | `src/cli`, `src/capi` | x |
+| 5 | `src/runtime` | x |
+| 4 | `src/kernels` | x |
+| 3 | `src/builder` | x |
+| 3 | `src/optimize` | x |
+| 1 | `src/ptx` | x |
+| 0 | `src/support` | x |
+"""
 
 
 def self_test():
     """Every rule must find its violation, and nothing else."""
     wrong = {
-        "src/ptx/a.cpp": ("floor", "// src/ptx/a.cpp - x\n#include \"ptxgen/builder/b.hpp\"\n"),
-        "src/builder/b.cpp": ("floor", "// src/builder/b.cpp - x\n"
+        "src/ptx/a.cpp": ("layer", "// src/ptx/a.cpp - x\n#include \"ptxgen/builder/b.hpp\"\n"),
+        "src/builder/b.cpp": ("layer", "// src/builder/b.cpp - x\n"
                               "#include \"optimize/pass.hpp\"\n"),
-        "src/kernels/c.cpp": ("floor", "// src/kernels/c.cpp - x\n#include <ptxgen/runtime.hpp>\n"),
-        "include/ptxgen/ptx/d.hpp": ("floor", "// ptxgen/ptx/d.hpp - x\n"
+        "src/kernels/c.cpp": ("layer", "// src/kernels/c.cpp - x\n#include <ptxgen/runtime.hpp>\n"),
+        "include/ptxgen/ptx/d.hpp": ("layer", "// ptxgen/ptx/d.hpp - x\n"
                                      "#include \"ptxgen/ptxgen.hpp\"\n"),
         "src/runtime/e.cpp": ("include", "// src/runtime/e.cpp - x\n#include \"../cli/x.hpp\"\n"),
         "include/ptxgen/f.hpp": ("include", "// ptxgen/f.hpp - x\n#include <functional>\n"),
-        "include/ptxgen/log_spdlog.hpp": ("floor", "// ptxgen/log_spdlog.hpp - x\n"
+        "include/ptxgen/log_spdlog.hpp": ("layer", "// ptxgen/log_spdlog.hpp - x\n"
                                           "#include \"ptxgen/ptx/ir.hpp\"\n"),
         "include/ptxgen/ptx/g.hpp": ("include", "// ptxgen/ptx/g.hpp - x\n#include <fmt/core.h>\n"),
         "src/ptx/h.cpp": ("header", "// src/ptx/other.cpp - x\n"),
@@ -222,11 +239,13 @@ def self_test():
     for cases, is_wrong in ((wrong, True), (right, False)):
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder)
+            (root / LAYER_TABLE).parent.mkdir(parents=True)
+            (root / LAYER_TABLE).write_text(SELF_TEST_LAYERS)
             for name, content in cases.items():
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
                 (root / name).write_text(content[1] if is_wrong else content)
             checked, findings = check_tree(root)
-            if checked != len(cases):
+            if checked != len(cases) + 1:  # and the table
                 failures.append(f"{len(cases)} files were written and {checked} were checked")
             for name, content in cases.items():
                 mine = [text for text in findings if text.startswith(name + ":")]

@@ -4,7 +4,7 @@
 #include "support/harness.hpp"
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/ptx.hpp"
-#include "ptxgen/runtime/assembler.hpp"
+#include "ptxgen/runtime/assemble/assembler.hpp"
 #include "ptxgen/support/error.hpp"
 
 using namespace ptxgen;

@@ -9,7 +9,7 @@
 
 #include "ptxgen/emulator.hpp"
 #include "ptxgen/kernels.hpp"
-#include "ptxgen/optimize/gates.hpp"
+#include "ptxgen/check/gates.hpp"
 #include "support/half.hpp"
 #include "support/harness.hpp"
 
@@ -186,7 +186,7 @@ void verify(const GemvPlan& plan, std::string_view target = "sm_90") {
 void clean(const GemvPlan& plan, std::string_view target = "sm_90") {
   const auto kernel = Gemv{plan}.build(ptx::target(target));
   std::string found;
-  for (const Finding& finding : optimize::check(kernel.module())) found += to_text(finding) + "\n";
+  for (const Finding& finding : gates::run(kernel.module())) found += to_text(finding) + "\n";
   INFO(to_text(plan.problem) << ": " << to_text(plan));
   CHECK(found == "");
 }

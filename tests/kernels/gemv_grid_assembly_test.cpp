@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "gemv_grid_run.hpp"
-#include "ptxgen/runtime/assembler.hpp"
+#include "ptxgen/runtime/assemble/assembler.hpp"
 #include "support/harness.hpp"
 
 using namespace ptxgen;

@@ -9,7 +9,7 @@
 #include "gemv_grid_run.hpp"
 #include "gemv_operands.hpp"
 #include "ptxgen/analysis/memory_report.hpp"
-#include "ptxgen/optimize/gates.hpp"
+#include "ptxgen/check/gates.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "support/harness.hpp"
 
@@ -19,9 +19,9 @@ using namespace ptxgen::test;
 namespace {
 
 /// Errors and warnings of all gates that stand in front of a load.
-std::string complaints(const ptx::Module& module, const optimize::GateOptions& options) {
+std::string complaints(const ptx::Module& module, const gates::GateOptions& options) {
   std::string text;
-  for (const optimize::GateInfo& gate : optimize::all_gates()) {
+  for (const gates::GateInfo& gate : gates::all_gates()) {
     if (!gate.before_load) continue;
     for (const Finding& finding : gate.run(module, options)) {
       if (finding.severity == Severity::Note) continue;
@@ -82,7 +82,7 @@ TEST_CASE("every plan of the grid passes every gate, its weights are read coales
     INFO(to_text(point));
     const auto kernel = Gemv{point.plan}.build(ptx::target(point.target));
     const ptx::Module& module = kernel.module();
-    optimize::GateOptions options;
+    gates::GateOptions options;
     options.block = {point.plan.threads(), 1, 1};
     CHECK(complaints(module, options) == "");
     // A block of which nothing is told is what `.reqntid` says.

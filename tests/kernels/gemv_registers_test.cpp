@@ -8,7 +8,7 @@
 #include "support/harness.hpp"
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/ptx.hpp"
-#include "ptxgen/runtime/assembler.hpp"
+#include "ptxgen/runtime/assemble/assembler.hpp"
 
 using namespace ptxgen;
 

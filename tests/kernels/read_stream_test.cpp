@@ -1,5 +1,5 @@
 // tests/kernels/read_stream_test.cpp - every byte is read once, nothing else is
-#include "ptxgen/kernels/read_stream.hpp"
+#include "ptxgen/kernels/elementwise/read_stream.hpp"
 
 #include <bit>
 #include <catch2/catch.hpp>

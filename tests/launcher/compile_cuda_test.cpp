@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 
 #include "launcher/rig.hpp"
-#include "ptxgen/runtime/compile.hpp"
-#include "ptxgen/runtime/nvrtc.hpp"
+#include "ptxgen/runtime/assemble/compile.hpp"
+#include "ptxgen/runtime/assemble/nvrtc.hpp"
 #include "support/harness.hpp"
 
 using namespace ptxgen;

@@ -3,8 +3,8 @@
 
 #include "launcher/fake_cublas.hpp"
 #include "launcher/rig.hpp"
-#include "runtime/core.hpp"
-#include "runtime/cublas.hpp"
+#include "runtime/device/core.hpp"
+#include "runtime/launch/cublas.hpp"
 #include "support/dynamic_library.hpp"
 
 using namespace ptxgen;

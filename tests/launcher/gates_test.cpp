@@ -5,7 +5,7 @@
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "rig.hpp"
-#include "runtime/launcher_state.hpp"
+#include "runtime/launch/launcher_state.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::test;

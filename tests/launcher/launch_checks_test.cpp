@@ -4,7 +4,7 @@
 
 #include "ptxgen/builder.hpp"
 #include "ptxgen/support/error.hpp"
-#include "runtime/launch_checks.hpp"
+#include "runtime/launch/launch_checks.hpp"
 
 using namespace ptxgen;
 

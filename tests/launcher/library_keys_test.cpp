@@ -1,5 +1,5 @@
 // tests/launcher/library_keys_test.cpp - each kernel of the catalog has its own key
-#include "runtime/library_keys.hpp"
+#include "runtime/launch/library_keys.hpp"
 
 #include <catch2/catch.hpp>
 #include <functional>
@@ -76,7 +76,7 @@ TEST_CASE("a kernel of the catalog without a key is refused by name") {
   CHECK(refusal([&] { (void)keys.of(unlisted, defaults_of(unlisted)); }) ==
         "softmax: no-key: the catalog has the kernel 'softmax', but the launcher has no cache key "
         "for it, and another kernel's key would launch that kernel; add it to LibraryKeys "
-        "(src/runtime/library_keys.hpp), or build it and use Launcher::load");
+        "(src/runtime/launch/library_keys.hpp), or build it and use Launcher::load");
 }
 
 TEST_CASE("values beyond what a launch or request holds are refused") {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "ptxgen/driver/emulated.hpp"
-#include "ptxgen/runtime/buffer.hpp"
-#include "ptxgen/runtime/launcher.hpp"
+#include "ptxgen/runtime/device/buffer.hpp"
+#include "ptxgen/runtime/launch/launcher.hpp"
 #include "ptxgen/support/error.hpp"
 #include "ptxgen/support/log.hpp"
 

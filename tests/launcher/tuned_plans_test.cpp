@@ -1,5 +1,5 @@
 // tests/launcher/tuned_plans_test.cpp - measured plans: files, merging, damage, use
-#include "runtime/tuned_plans.hpp"
+#include "runtime/launch/tuned_plans.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -10,7 +10,7 @@
 #include "fusion_cases.hpp"
 #include "ptxgen/builder.hpp"
 #include "ptxgen/emulator/emulator.hpp"
-#include "ptxgen/runtime/assembler.hpp"
+#include "ptxgen/runtime/assemble/assembler.hpp"
 #include "support/cubin.hpp"
 #include "support/harness.hpp"
 

@@ -16,7 +16,7 @@
 #include "ptxgen/optimize/pass.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/printer.hpp"
-#include "ptxgen/runtime/assembler.hpp"
+#include "ptxgen/runtime/assemble/assembler.hpp"
 #include "support/cubin.hpp"
 #include "support/harness.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "fusion_reference.hpp"
 #include "ptxgen/analysis/cfg.hpp"
-#include "ptxgen/optimize/gates.hpp"
+#include "ptxgen/check/gates.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/printer.hpp"
 
@@ -53,8 +53,8 @@ std::string second_run(ptx::Module module, const std::string& pass, const std::s
 }
 
 std::string barrier_findings(const ptx::Module& before, const ptx::Module& after) {
-  if (!optimize::barrier_safety(before).empty()) return {};
-  const std::vector<Finding> found = optimize::barrier_safety(after);
+  if (!gates::barrier_safety(before).empty()) return {};
+  const std::vector<Finding> found = gates::barrier_safety(after);
   return found.empty() ? "" : "a safe barrier is not safe any more: " + to_text(found.front());
 }
 

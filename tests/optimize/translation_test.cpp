@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <string>
 
-#include "ptxgen/runtime/assembler.hpp"
+#include "ptxgen/runtime/assemble/assembler.hpp"
 #include "support/harness.hpp"
 #include "translation.hpp"
 

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "ptxgen/emulator/emulator.hpp"
-#include "ptxgen/optimize/gates.hpp"
+#include "ptxgen/check/gates.hpp"
 #include "ptxgen/optimize/pass.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/printer.hpp"
@@ -177,10 +177,10 @@ ptx::Module checked_module(const std::string& text, const std::string& file, std
 
 std::string gate_errors(const ptx::Module& module, const ProducerLaunch& launch) {
   std::string found;
-  optimize::GateOptions options;
+  gates::GateOptions options;
   options.entry = launch.entry;
   options.block = launch.block;
-  for (const optimize::GateInfo& gate : optimize::all_gates()) {
+  for (const gates::GateInfo& gate : gates::all_gates()) {
     if (!gate.before_load) continue;
     for (const Finding& finding : gate.run(module, options)) {
       if (finding.severity == Severity::Error && finding.kernel == launch.entry)

@@ -5,7 +5,7 @@
 
 #include "program.hpp"
 #include "ptxgen/ptx/ir.hpp"
-#include "ptxgen/runtime/assembler.hpp"
+#include "ptxgen/runtime/assemble/assembler.hpp"
 
 namespace ptxgen::test {
 

@@ -9,7 +9,7 @@
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/verifier.hpp"
 #include "ptxgen/support/error.hpp"
-#include "ptxgen/runtime/assembler.hpp"
+#include "ptxgen/runtime/assemble/assembler.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::ptx;

@@ -14,7 +14,7 @@
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"
-#include "ptxgen/runtime/assembler.hpp"
+#include "ptxgen/runtime/assemble/assembler.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/cubin.hpp"
 #include "support/harness.hpp"

@@ -1,7 +1,7 @@
 // tests/runtime/assembler_driver_test.cpp - assembling through a driver's linker
 #include <catch2/catch.hpp>
 
-#include "ptxgen/runtime/assembler.hpp"
+#include "ptxgen/runtime/assemble/assembler.hpp"
 #include "ptxgen/support/error.hpp"
 #include "runtime/samples.hpp"
 #include "support/harness.hpp"

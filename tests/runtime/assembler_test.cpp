@@ -1,5 +1,5 @@
 // tests/runtime/assembler_test.cpp - assembling with what this machine has
-#include "ptxgen/runtime/assembler.hpp"
+#include "ptxgen/runtime/assemble/assembler.hpp"
 
 #include <catch2/catch.hpp>
 #include <functional>

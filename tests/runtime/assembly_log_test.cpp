@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "runtime/assembler_tools.hpp"
+#include "runtime/assemble/assembler_tools.hpp"
 
 using namespace ptxgen;
 

@@ -1,7 +1,7 @@
 // tests/runtime/auto_device_test.cpp - the message that auto means the emulator
 #include <catch2/catch.hpp>
 
-#include "ptxgen/runtime/device.hpp"
+#include "ptxgen/runtime/device/device.hpp"
 #include "runtime/object_support.hpp"
 
 using namespace ptxgen;

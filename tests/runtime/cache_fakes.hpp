@@ -10,7 +10,7 @@
 #include <string>
 
 #include "ptxgen/support/error.hpp"
-#include "runtime/cache_core.hpp"
+#include "runtime/cache/cache_core.hpp"
 #include "runtime/cache_files.hpp"
 
 namespace ptxgen::test {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/disk_cache.hpp"
+#include "runtime/cache/disk_cache.hpp"
 #include "support/file_system.hpp"
 
 namespace ptxgen::test {

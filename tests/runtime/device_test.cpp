@@ -7,8 +7,8 @@
 #include "runtime/object_support.hpp"
 #include "support/scripted_driver.hpp"
 #include "ptxgen/driver/emulated.hpp"
-#include "ptxgen/runtime/buffer.hpp"
-#include "ptxgen/runtime/module.hpp"
+#include "ptxgen/runtime/device/buffer.hpp"
+#include "ptxgen/runtime/module/module.hpp"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "runtime/cache_files.hpp"
-#include "runtime/cache_key.hpp"
+#include "runtime/cache/cache_key.hpp"
 #include "support/hash.hpp"
 #include "support/temporary_directory.hpp"
 

@@ -1,5 +1,5 @@
 // tests/runtime/doctor_test.cpp - findings with nothing, with fakes, with this machine
-#include "ptxgen/runtime/doctor.hpp"
+#include "ptxgen/runtime/device/doctor.hpp"
 
 #include <catch2/catch.hpp>
 #include <filesystem>

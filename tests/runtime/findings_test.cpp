@@ -1,5 +1,5 @@
 // tests/runtime/findings_test.cpp - findings of launches: logged, kept, handed on, thrown
-#include "ptxgen/runtime/findings.hpp"
+#include "ptxgen/runtime/device/findings.hpp"
 
 #include <catch2/catch.hpp>
 #include <functional>

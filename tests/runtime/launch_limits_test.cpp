@@ -5,7 +5,7 @@
 
 #include "runtime/object_support.hpp"
 #include "support/scripted_driver.hpp"
-#include "ptxgen/runtime/module.hpp"
+#include "ptxgen/runtime/module/module.hpp"
 
 namespace {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "ptxgen/driver/emulated.hpp"
-#include "ptxgen/kernels/gemv_coalesced.hpp"
+#include "ptxgen/kernels/gemv/coalesced.hpp"
 #include "ptxgen/ptx/printer.hpp"
-#include "ptxgen/runtime/module_cache.hpp"
+#include "ptxgen/runtime/cache/module_cache.hpp"
 #include "ptxgen/support/error.hpp"
 #include "ptxgen/support/log.hpp"
 #include "support/temporary_directory.hpp"

@@ -8,9 +8,9 @@
 #include "runtime/object_support.hpp"
 #include "support/scripted_driver.hpp"
 #include "support/temporary_directory.hpp"
-#include "ptxgen/kernels/elementwise.hpp"
+#include "ptxgen/kernels/elementwise/elementwise.hpp"
 #include "ptxgen/ptx/parser.hpp"
-#include "ptxgen/runtime/module.hpp"
+#include "ptxgen/runtime/module/module.hpp"
 
 namespace {
 

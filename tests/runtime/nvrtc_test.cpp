@@ -1,5 +1,5 @@
 // tests/runtime/nvrtc_test.cpp - CUDA C++ to PTX
-#include "ptxgen/runtime/nvrtc.hpp"
+#include "ptxgen/runtime/assemble/nvrtc.hpp"
 
 #include <catch2/catch.hpp>
 #include <optional>

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ptxgen/runtime/device.hpp"
+#include "ptxgen/runtime/device/device.hpp"
 #include "ptxgen/support/error.hpp"
 #include "ptxgen/support/log.hpp"
 

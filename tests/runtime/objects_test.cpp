@@ -11,9 +11,9 @@
 #include "support/fault_table.hpp"
 #include "support/harness.hpp"
 #include "ptxgen/driver/emulated.hpp"
-#include "ptxgen/kernels/elementwise.hpp"
-#include "ptxgen/runtime/buffer.hpp"
-#include "ptxgen/runtime/module.hpp"
+#include "ptxgen/kernels/elementwise/elementwise.hpp"
+#include "ptxgen/runtime/device/buffer.hpp"
+#include "ptxgen/runtime/module/module.hpp"
 
 namespace {
 

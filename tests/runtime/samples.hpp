@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ptxgen/runtime/assembler.hpp"
+#include "ptxgen/runtime/assemble/assembler.hpp"
 
 namespace ptxgen::test {
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ptxgen/emulator/counters.hpp"
-#include "ptxgen/emulator/rules.hpp"
+#include "ptxgen/emulator/report/counters.hpp"
+#include "ptxgen/emulator/report/rules.hpp"
 #include "ptxgen/ptx/ir.hpp"
 #include "ptxgen/ptx/target.hpp"
 #include "ptxgen/support/hidden.hpp"

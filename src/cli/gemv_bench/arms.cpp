@@ -4,16 +4,16 @@
 #include <algorithm>
 #include <array>
 
-#include "cli/commands.hpp"
+#include "cli/commands/commands.hpp"
 #include "cli/gemv_bench/nvrtc_gemv.hpp"
-#include "ptxgen/kernels/gemv_coalesced.hpp"
-#include "ptxgen/kernels/gemv_strided.hpp"
-#include "ptxgen/kernels/read_stream.hpp"
-#include "ptxgen/runtime/compile.hpp"
-#include "ptxgen/runtime/nvrtc.hpp"
+#include "ptxgen/kernels/gemv/coalesced.hpp"
+#include "ptxgen/kernels/gemv/strided.hpp"
+#include "ptxgen/kernels/elementwise/read_stream.hpp"
+#include "ptxgen/runtime/assemble/compile.hpp"
+#include "ptxgen/runtime/assemble/nvrtc.hpp"
 #include "ptxgen/support/error.hpp"
-#include "runtime/core.hpp"
-#include "runtime/cublas.hpp"
+#include "runtime/device/core.hpp"
+#include "runtime/launch/cublas.hpp"
 #include "support/count.hpp"
 
 namespace ptxgen::cli {

@@ -10,7 +10,7 @@
 
 #include "cli/gemv_bench/data.hpp"
 #include "ptxgen/kernels/gemv/planner.hpp"
-#include "ptxgen/runtime/launcher.hpp"
+#include "ptxgen/runtime/launch/launcher.hpp"
 
 namespace ptxgen::inline v0 {
 class Cublas;

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "ptxgen/builder.hpp"
-#include "ptxgen/kernels/read_stream.hpp"
+#include "ptxgen/kernels/elementwise/read_stream.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
 

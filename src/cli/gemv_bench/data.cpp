@@ -10,7 +10,7 @@
 #include <system_error>
 #include <thread>
 
-#include "ptxgen/kernels/read_stream.hpp"
+#include "ptxgen/kernels/elementwise/read_stream.hpp"
 #include "support/half.hpp"
 #include "support/random_values.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "cli/gemv_bench/shapes.hpp"
 #include "ptxgen/kernels/gemv/kernel.hpp"
-#include "ptxgen/runtime/buffer.hpp"
+#include "ptxgen/runtime/device/buffer.hpp"
 
 namespace ptxgen::cli {
 

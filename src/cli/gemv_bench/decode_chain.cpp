@@ -6,7 +6,7 @@
 #include <deque>
 
 #include "ptxgen/support/error.hpp"
-#include "runtime/core.hpp"
+#include "runtime/device/core.hpp"
 #include "support/count.hpp"
 
 namespace ptxgen::cli {

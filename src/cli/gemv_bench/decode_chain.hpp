@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/gemv_bench/measure.hpp"
-#include "cli/statistics.hpp"
+#include "cli/output/statistics.hpp"
 #include "ptxgen/support/settings.hpp"
 
 namespace ptxgen::cli {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/gemv_bench/arms.hpp"
-#include "cli/statistics.hpp"
+#include "cli/output/statistics.hpp"
 
 namespace ptxgen::cli {
 

@@ -4,8 +4,8 @@
 #include <iostream>
 #include <utility>
 
-#include "cli/commands.hpp"
-#include "cli/numbers.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/args/numbers.hpp"
 
 namespace ptxgen::cli {
 

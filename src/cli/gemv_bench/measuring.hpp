@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "cli/command_line.hpp"
-#include "cli/device_choice.hpp"
+#include "cli/args/command_line.hpp"
+#include "cli/args/device_choice.hpp"
 #include "cli/gemv_bench/run.hpp"
 
 namespace ptxgen::cli {

@@ -2,7 +2,7 @@
 #include <map>
 
 #include "cli/gemv_bench/results.hpp"
-#include "cli/gemv_report.hpp"
+#include "cli/output/gemv_report.hpp"
 #include "support/count.hpp"
 
 namespace ptxgen::cli {

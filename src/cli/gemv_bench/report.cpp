@@ -2,9 +2,9 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands.hpp"
+#include "cli/commands/commands.hpp"
 #include "cli/gemv_bench/results.hpp"
-#include "cli/gemv_report.hpp"
+#include "cli/output/gemv_report.hpp"
 
 namespace ptxgen::cli {
 

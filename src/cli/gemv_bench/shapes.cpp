@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "cli/commands.hpp"
-#include "cli/gemv_problem.hpp"
-#include "cli/numbers.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/args/gemv_problem.hpp"
+#include "cli/args/numbers.hpp"
 #include "ptxgen/kernels/gemv/models.hpp"
 
 namespace ptxgen::cli {

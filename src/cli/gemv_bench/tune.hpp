@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/gemv_bench/run.hpp"
-#include "runtime/tuned_plans.hpp"
+#include "runtime/launch/tuned_plans.hpp"
 
 namespace ptxgen::cli {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "cli/gemv_bench/results.hpp"
-#include "cli/gemv_report.hpp"
+#include "cli/output/gemv_report.hpp"
 #include "ptxgen/kernels/gemv/models.hpp"
 #include "support/count.hpp"
 

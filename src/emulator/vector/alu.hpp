@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "emulator/code.hpp"
+#include "emulator/decode/code.hpp"
 
 namespace ptxgen::inline v0::emulator {
 

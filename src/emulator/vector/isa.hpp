@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "emulator/code.hpp"
-#include "emulator/memory_steps.hpp"
+#include "emulator/decode/code.hpp"
+#include "emulator/memory/steps.hpp"
 
 namespace ptxgen::inline v0::emulator {
 

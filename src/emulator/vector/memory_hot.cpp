@@ -7,9 +7,9 @@
 // A handler does an access here if everything about it is usual; else, having changed nothing, it
 // calls the one that can do everything (memory_load_store.cpp).
 
-#include "emulator/memory_steps.hpp"
+#include "emulator/memory/steps.hpp"
 #include "emulator/vector/isa_parts.hpp"
-#include "emulator/written_bits.hpp"
+#include "emulator/memory/written_bits.hpp"
 
 #ifndef PTXGEN_ISA_NAMESPACE
 #define PTXGEN_ISA_NAMESPACE isa_baseline

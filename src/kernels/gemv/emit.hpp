@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/gemv/partition.hpp"
-#include "kernels/words.hpp"
+#include "kernels/parts/words.hpp"
 #include "ptxgen/builder.hpp"
 #include "ptxgen/kernels/gemv/plan.hpp"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "ptxgen/builder/kernel.hpp"
-#include "ptxgen/kernels/gemv.hpp"
+#include "ptxgen/kernels/gemv/gemv.hpp"
 #include "ptxgen/kernels/gemv/plan.hpp"
 #include "ptxgen/kernels/kernel.hpp"
 

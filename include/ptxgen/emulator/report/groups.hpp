@@ -1,0 +1,19 @@
+// ptxgen/emulator/report/groups.hpp - findings of a run, one entry for each cause
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ptxgen/emulator/emulator.hpp"
+#include "ptxgen/ptx/groups.hpp"
+
+namespace ptxgen::inline v0::emulator {
+
+/// As `group_findings`; a group's count is the sum of its members' (RunFinding::count).
+[[nodiscard]] std::vector<FindingGroup> group_findings(std::span<const RunFinding> findings);
+
+/// The text of the group's example, and how many findings it stands for.
+[[nodiscard]] std::string to_text(const FindingGroup& group, std::span<const RunFinding> findings);
+
+}  // namespace ptxgen::inline v0::emulator

@@ -1,0 +1,26 @@
+// ptxgen/kernels/gemv/gemv.hpp - what the GEMV kernels share
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace ptxgen::inline v0 {
+
+/// The exact result of a GEMV, as far as fp64 goes, and what error bounds are made of.
+struct GemvReference {
+  std::vector<double> y;          ///< y[j] = sum over i of A[i*n + j] * x[i]
+  std::vector<double> magnitude;  ///< sum over i of |A[i*n + j] * x[i]|
+};
+
+/// `A[k x n]` row-major f32, `x[k]` f32. Throws `Error` (stage launch, "bad-size") if the spans do
+/// not hold k * n and k elements.
+[[nodiscard]] GemvReference gemv_reference(std::span<const float> a, std::span<const float> x,
+                                           std::uint32_t k, std::uint32_t n);
+
+/// How far an f32 result may lie from the exact one: gamma * magnitude with gamma = c u / (1 - c
+/// u), u = 2^-24, c the number of roundings on the longest path of the summation (Higham, Accuracy
+/// and Stability of Numerical Algorithms, section 3.1).
+[[nodiscard]] double gemv_error_bound(double magnitude, std::uint64_t roundings) noexcept;
+
+}  // namespace ptxgen::inline v0

@@ -1,0 +1,235 @@
+// ptxgen/runtime/cache/module_cache.hpp - loaded modules by what they were made from
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ptxgen/ptx/ir.hpp"
+#include "ptxgen/runtime/device/device.hpp"
+#include "ptxgen/runtime/module/module.hpp"
+#include "ptxgen/support/hidden.hpp"
+#include "ptxgen/support/settings.hpp"
+#include "ptxgen/support/trace.hpp"
+
+namespace ptxgen::inline v0 {
+
+struct CacheEntry;  // src/runtime/cache/module_store.hpp
+class CacheCore;    // src/runtime/cache/cache_core.hpp
+
+/// Told of each kernel that is ready. Called from one thread at a time.
+struct PrepareProgress {
+  void (*report)(void* user, std::size_t done, std::size_t total) = nullptr;
+  void* user = nullptr;
+};
+
+/// Every input that can change a loaded module, as plain data: what the memory layer looks up.
+/// Device numbers, pointers, times and the environment are no inputs. Start from `ModuleCache::key`
+/// and set `values`, `plan` and `passes`.
+struct ModuleKey {
+  std::array<std::uint64_t, 2> kernel{};  ///< which kernel: of its name, or of its whole text
+  std::array<std::uint64_t, 6> values{};  ///< its spec's value (shape, constants), then zeros
+  std::uint64_t plan = 0;                 ///< what a planner chose, packed by the caller
+  std::uint64_t passes = 0;               ///< passes and gates, packed by the caller
+  std::uint64_t target = 0;               ///< sm and variant that the kernel is built for
+  std::uint64_t options = 0;              ///< ModuleOptions after normalisation
+  std::uint64_t device = 0;               ///< the device's class: what plans depend on
+  friend bool operator==(const ModuleKey&, const ModuleKey&) = default;
+};
+static_assert(sizeof(ModuleKey) == 13 * sizeof(std::uint64_t), "hashed as bytes: no padding");
+
+/// A kernel as text, made on a miss.
+struct KernelText {
+  std::string ptx;
+  std::string entry;   ///< the kernel in it
+  ptx::Module module;  ///< what the text was printed from, for messages; may be empty
+  StageTimes stages;   ///< what making it took: "build", "passes", "gates", "print"
+};
+
+/// Makes the text: `make(object)`. Called at most once for each miss, without a lock held, by
+/// `prepare` in another thread. An `Error` that it throws reaches everybody who waits for the
+/// kernel; anything else reaches them as `Error` (Stage::Cache, "maker-failed"). It must not ask
+/// for its own key.
+struct KernelMaker {
+  KernelText (*make)(const void* object) = nullptr;
+  const void* object = nullptr;
+};
+
+/// What a module came from.
+enum class CacheLayer : std::uint8_t {
+  Compiled,     ///< nothing was found: assembled, or compiled by the driver
+  Disk,         ///< the cache folder
+  LowerFolder,  ///< the read-only folder below it
+  DriverHint,   ///< the driver compiled nothing, as far as its empty log shows: its own cache
+};
+/// "compiled", "disk", "lower-folder", "driver".
+[[nodiscard]] std::string_view to_string(CacheLayer layer) noexcept;
+
+/// How a module was made ready.
+struct LoadRecord {
+  CacheLayer layer = CacheLayer::Compiled;
+  std::string generator;  ///< "nvJitLink 13.0", or "driver" where that compiles the text
+  std::string ptx_hash;   ///< of the text, 32 hexadecimal digits; also the dumped PTX's name
+  /// From spec to loaded module: those of the text, then "disk" (looking for the entry), "assemble"
+  /// and "load", as far as they were needed.
+  StageTimes stages;
+  std::uint64_t image_bytes = 0;  ///< of what was loaded
+};
+
+/// A share in a loaded module, which is not unloaded before the last share is gone. Cheap to copy.
+///
+/// Threads: as a pointer; what it leads to may be used from any thread at once.
+class CachedModule {
+ public:
+  CachedModule() noexcept = default;
+  CachedModule(const CachedModule& other) noexcept;
+  CachedModule(CachedModule&& other) noexcept
+      : entry_(std::exchange(other.entry_, nullptr)), function_(other.function_) {}
+  CachedModule& operator=(CachedModule other) noexcept {
+    std::swap(entry_, other.entry_);
+    std::swap(function_, other.function_);
+    return *this;
+  }
+  ~CachedModule() {
+    if (entry_ != nullptr) release();
+  }
+
+  [[nodiscard]] explicit operator bool() const noexcept { return entry_ != nullptr; }
+  /// Neither may be called on an empty one.
+  [[nodiscard]] const Function& function() const noexcept { return *function_; }
+  [[nodiscard]] const LoadRecord& record() const noexcept;
+
+ private:
+  friend class CacheCore;
+  explicit CachedModule(CacheEntry* entry) noexcept;
+  void release() noexcept;
+
+  CacheEntry* entry_ = nullptr;
+  const Function* function_ = nullptr;
+};
+
+/// Which layers take part.
+enum class CacheMode : std::uint8_t {
+  ReadWrite,
+  ReadOnly,    ///< the disk is read and never changed
+  MemoryOnly,  ///< no disk
+  Off,         ///< no memory either: every call compiles
+};
+/// "on", "read-only", "memory", "off"; the values of PTXGEN_CACHE.
+[[nodiscard]] std::string_view to_string(CacheMode mode) noexcept;
+/// Throws `Error` (Stage::Cache, "bad-cache-mode") listing the names.
+[[nodiscard]] CacheMode cache_mode(std::string_view name);
+
+struct ModuleCacheOptions {
+  CacheMode mode = CacheMode::ReadWrite;
+  /// Loaded modules kept; more only as long as they are in use.
+  std::size_t most_modules = 1024;
+  std::string folder;                                   ///< empty: no disk layer of our own
+  std::string lower_folder;                             ///< read behind `folder`, never changed
+  std::uint64_t disk_bytes = std::uint64_t{512} << 20;  ///< budget of `folder`
+  bool per_host = false;  ///< a folder of its own for each host name, for homes that hosts share
+  /// Threads of `prepare`; 0: as many as the machine has processors.
+  unsigned threads = 0;
+
+  /// Mode, folder and lower folder as the settings say (PTXGEN_CACHE, PTXGEN_CACHE_DIR,
+  /// PTXGEN_CACHE_LOWER_DIR).
+  [[nodiscard]] static ModuleCacheOptions from(const Settings& settings);
+};
+
+/// Counted since the cache was made.
+struct CacheStatistics {
+  std::uint64_t hits = 0;      ///< found in memory
+  std::uint64_t misses = 0;    ///< made ready by the caller that asked
+  std::uint64_t waits = 0;     ///< got what another thread was making ready
+  std::uint64_t compiles = 0;  ///< misses that no layer of ours served
+  std::uint64_t disk_hits = 0;
+  std::uint64_t lower_hits = 0;    ///< of the disk hits, those of the lower folder
+  std::uint64_t driver_hints = 0;  ///< of the compiles, those for which CacheLayer::DriverHint
+  std::uint64_t failures = 0;      ///< misses that ended in an error
+  std::uint64_t evictions = 0;
+  std::uint64_t deferred_unloads = 0;  ///< that waited for the end of a capture
+  std::uint64_t disk_stores = 0;
+  std::uint64_t disk_bad_entries = 0;
+  std::uint64_t disk_evictions = 0;
+  std::uint64_t disk_failures =
+      0;                      ///< calls to the system that failed, none of which stopped a run
+  std::uint64_t modules = 0;  ///< in memory now
+  /// Since the last `prepare` ended; 0 proves that it covered all that was launched.
+  std::uint64_t compiles_since_prepare = 0;
+  std::uint64_t misses_since_prepare = 0;
+};
+
+/// Modules of one context. A module that is there costs one hash of plain data and one lookup under
+/// a shared lock, no allocation. One that is not is made once, however many threads ask, with no
+/// lock held; all get it, or the same `Error`, and a later call tries again.
+///
+/// Below the memory lies a folder of images that processes share (PTXGEN_CACHE_DIR): machine code
+/// where there is an assembler for the device, else the PTX. It never stops a run: what is damaged
+/// is dropped, made anew and told once as a warning of the context's log.
+///
+/// `ModuleOptions::cold` goes past all of this and past the driver's own cache, which is keyed by
+/// the text and gets one that is different each time; nothing is kept.
+///
+/// Threads: all members from any thread at once.
+class ModuleCache {
+ public:
+  /// `context` must outlive the cache, in its place.
+  explicit ModuleCache(const Context& context,
+                       const Settings& settings = Settings::from_environment());
+  ModuleCache(const Context& context, const ModuleCacheOptions& options,
+              const Settings& settings = Settings::from_environment());
+  ModuleCache(ModuleCache&&) noexcept;
+  ModuleCache& operator=(ModuleCache&&) noexcept;
+  ~ModuleCache();
+
+  /// The key of a kernel known by a name that no other kernel has, for the context's device and
+  /// target. For loops: make it once, copy it and set `values`.
+  [[nodiscard]] ModuleKey key(std::string_view kernel, const ModuleOptions& options = {}) const;
+  /// The key of a kernel known by its text only.
+  [[nodiscard]] ModuleKey key_of_text(std::string_view ptx,
+                                      const ModuleOptions& options = {}) const;
+
+  /// What is in memory under that key, else an empty share. Only what is found is counted.
+  [[nodiscard]] CachedModule find(const ModuleKey& key) const noexcept;
+  /// The module of that key; `maker` is asked for its text if it is not in memory. `options` must
+  /// be those of the key. Throws what `maker` throws, and `Error` (Stage::Load) as Module::load.
+  [[nodiscard]] CachedModule get(const ModuleKey& key, const ModuleOptions& options,
+                                 KernelMaker maker);
+  /// The same for anything that can be called without arguments and returns a KernelText.
+  template <class Make>
+  requires requires(const Make& make) { KernelText(make()); }
+  [[nodiscard]] CachedModule get(const ModuleKey& key, const ModuleOptions& options,
+                                 const Make& make) {
+    const auto call = [](const void* object) -> KernelText {
+      return (*static_cast<const Make*>(object))();
+    };
+    return get(key, options, KernelMaker{call, &make});
+  }
+
+  struct Request {
+    ModuleKey key;
+    KernelMaker maker;
+  };
+  /// Makes modules ready, several at once; nothing is launched. Throws the first `Error`, in the
+  /// order of the list, after all have been tried.
+  void prepare(std::span<const Request> requests, const ModuleOptions& options = {},
+               PrepareProgress progress = {});
+
+  [[nodiscard]] CacheStatistics statistics() const;
+  /// Empties the memory; modules in use stay loaded until they are not. For a context that is about
+  /// to be reset.
+  void clear();
+  /// The folder of the disk layer; empty: none.
+  [[nodiscard]] const std::string& folder() const noexcept;
+
+ private:
+  struct State;
+  Hidden<State> state_;
+};
+
+}  // namespace ptxgen::inline v0

@@ -1,0 +1,297 @@
+// ptxgen/runtime/launch/launcher.hpp - from a kernel's spec and device memory to a launch
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ptxgen/kernels/kernel.hpp"
+#include "ptxgen/optimize/pass.hpp"
+#include "ptxgen/runtime/launch/arguments.hpp"
+#include "ptxgen/runtime/device/buffer.hpp"
+#include "ptxgen/runtime/device/device.hpp"
+#include "ptxgen/runtime/launch/gemv_operands.hpp"
+#include "ptxgen/runtime/module/module.hpp"
+#include "ptxgen/runtime/cache/module_cache.hpp"
+#include "ptxgen/runtime/device/stream.hpp"
+#include "ptxgen/support/trace.hpp"
+
+namespace ptxgen::inline v0 {
+
+/// Which GEMV serves `gemv` and `matmul`. The names of `to_string` are those of PTXGEN_GEMV and
+/// `--impl`.
+enum class GemvChoice : std::uint8_t {
+  Auto,       ///< the plan for the problem and the device; cuBLAS if that cannot be loaded, and the
+              ///< log says so
+  Direct,     ///< the best plan of that path (`GemvPath`)
+  Async,      ///< the same
+  Bulk,       ///< the same
+  Coalesced,  ///< the baseline, one thread per column: layout T, f32, nothing beside y = A^T x
+  Strided,    ///< the other baseline, one warp per column: the same
+  Cublas,     ///< cublasSgemv, loaded at run time: the same; a GPU only
+};
+[[nodiscard]] std::string_view to_string(GemvChoice choice) noexcept;
+/// Throws `Error` (Stage::Launch, "bad-choice") listing the names.
+[[nodiscard]] GemvChoice gemv_choice(std::string_view name);
+/// "auto, direct, ...": all names, in the order of the enumeration.
+[[nodiscard]] std::string gemv_choice_names();
+
+/// A kernel of the catalog with its parameters' values, in the catalog's order; for `prepare`. The
+/// name "gemv" (k, n, then layout and type as numbers of `GemvLayout` and `GemvType`) stands for
+/// the kernel that `gemv` would use for that shape, tight and aligned to 16 bytes.
+struct KernelRequest {
+  std::string_view kernel;
+  std::array<std::uint64_t, 6> values{};
+};
+
+struct LauncherOptions {
+  /// Auto leaves the choice to the settings (PTXGEN_GEMV).
+  GemvChoice gemv = GemvChoice::Auto;
+  /// Measured plans, asked before the planner where the choice is Auto. Must outlive the launcher.
+  /// Null: those that `ptxgen tune` left where the settings say (PTXGEN_TUNED; on the emulator only
+  /// if it is set), read once.
+  const GemvPlanSource* gemv_plans = nullptr;
+  ModuleOptions module;
+  /// The passes that a kernel goes through before it is loaded; what they decided is told at log
+  /// level debug. The list `default` leaves the choice to the settings (PTXGEN_PASSES). For code
+  /// that must round as it is written: `passes.contract = false`.
+  optimize::PassOptions passes;
+  /// The gates that a kernel passes before it is loaded. Turning them off is logged.
+  bool gates = true;
+  /// The GEMV choice and where cuBLAS is looked for.
+  Settings settings = Settings::from_environment();
+  /// The module cache. What is left open here, an empty folder or the mode ReadWrite, is as the
+  /// settings say.
+  ModuleCacheOptions cache;
+};
+
+/// What a launch was, for tests, logs and curiosity. The texts live as long as the program, the
+/// reason of a planned GEMV as long as the launcher, or the frozen launch whose record it is in.
+struct LaunchRecord {
+  std::string_view kernel;  ///< "gemv", "gemv_coalesced", "cublasSgemv"
+  /// "direct", "async", "bulk", "coalesced", "strided", "cublas"; "rows" where matmul called one of
+  /// them for each row; empty for kernels of which there is one.
+  std::string_view implementation;
+  std::string_view reason;  ///< why this one
+  LaunchGeometry geometry;
+  std::uint32_t launches = 1;  ///< more than one where matmul goes row by row
+  bool cached = false;         ///< the module was in memory already
+  /// The launch's number, for `Device::findings`: the last one's where there were several. 0 on a
+  /// GPU, and where the launch was captured.
+  std::uint64_t launch = 0;
+};
+
+/// A launch that was frozen: arguments, geometry and stream are fixed, all is checked. `launch`
+/// takes no lock, looks nothing up and allocates nothing (cuBLAS, where that was chosen, does as it
+/// likes). Keeps the module loaded, and device memory for partial sums where the plan splits a sum;
+/// other memory and the stream are the caller's to keep. Launches on several streams write the same
+/// output: they are the caller's to order.
+///
+/// Threads: `launch` from any thread.
+class LaunchPlan {
+ public:
+  LaunchPlan(LaunchPlan&&) noexcept;
+  LaunchPlan& operator=(LaunchPlan&&) noexcept;
+  ~LaunchPlan();
+
+  /// Throws `Error` (Stage::Launch) as Function::launch.
+  void launch() const;
+  /// On another stream of the same context.
+  void launch(const Stream& stream) const;
+  [[nodiscard]] const LaunchRecord& record() const noexcept;
+
+ private:
+  friend class Launcher;
+  struct State;
+  explicit LaunchPlan(Hidden<State> state);
+  Hidden<State> state_;
+};
+
+/// Launches the library's kernels: spec -> cache -> passes and gates -> load -> launch.
+///
+/// Every call checks its arguments against the kernel's signature and throws `Error`
+/// (Stage::Launch) before anything is queued: "buffer-size" (a buffer is smaller than the shape
+/// needs; names the parameter), "null-pointer", "misaligned", "aliasing" (y overlaps a or x),
+/// "arguments" (an operand that the problem has not), "bad-choice" (the chosen GEMV cannot serve
+/// the problem), "empty-grid", "launch-limits", "capture-miss" (the stream is being captured and
+/// the kernel is not loaded yet: `prepare` it first; the capture stays valid), "other-context" (a
+/// stream of another context), "no-cublas", "cublas-failed". A kernel that is not in memory is made
+/// ready first, which may throw what building, passes (Stage::Optimize), gates (Stage::Verify) and
+/// Module::load throw.
+///
+/// Graphs keep the modules that were launched while they were captured; where the host captures a
+/// borrowed stream by itself, the launcher keeps them for its own lifetime.
+///
+/// A GEMV plan that splits sums needs device memory for the parts: each stream has some, each plan
+/// that is frozen and each capture its own, allocated by the first launch that needs it
+/// ("out-of-memory") and kept as long as the stream, the plan, the graph. A stream of the host
+/// (`Stream::borrowed`) is known by its handle: before the host destroys it, its work must be done.
+///
+/// The cache knows GEMV kernels by shape and plan, elementwise ones by name: their code is the same
+/// for every size.
+///
+/// Threads: all members from any thread at once. `context` must outlive the launcher, in its place.
+class Launcher {
+ public:
+  /// Throws `Error`: "bad-choice", and (Stage::Optimize) "unknown-pass".
+  explicit Launcher(const Context& context, LauncherOptions options = {});
+  Launcher(Launcher&&) noexcept;
+  Launcher& operator=(Launcher&&) noexcept;
+  ~Launcher();
+
+  /// `y[j] = sum over i of a[i*n + j] * x[i]`: a is `[k x n]` row-major, x has k elements, y n.
+  /// k = 0 gives y = 0; n = 0 is refused.
+  LaunchRecord gemv(DeviceSpan<f32> y, DeviceSpan<f32> a, DeviceSpan<f32> x, std::uint32_t k,
+                    std::uint32_t n, const Stream& stream) const;
+  /// Any GEMV. The alignments in `problem` are not looked at, those of the addresses are: a plan is
+  /// made once for each problem and alignment. Throws what `check(problem)` throws, too.
+  LaunchRecord gemv(const GemvProblem& problem, const GemvOperands& operands,
+                    const Stream& stream) const;
+  /// By this plan, whatever the launcher's choice is; a programmatic one takes the weights for
+  /// constant. "misaligned" if an address has less than the
+  /// alignment that the plan says. Throws what `check(plan, target)` throws, too.
+  LaunchRecord gemv(const GemvPlan& plan, const GemvOperands& operands, const Stream& stream) const;
+  /// The plan by which `gemv` would launch that problem, its alignments as they are said; nothing
+  /// where the choice is no plan (coalesced, strided, cublas).
+  [[nodiscard]] std::optional<GemvPlan> gemv_plan(const GemvProblem& problem) const;
+  /// `c[m x n] = a[m x k] b[k x n]`, all row-major f32. m == 1 is `gemv(c, b, a, k, n)`; more rows
+  /// are served by the same kernel row by row.
+  LaunchRecord matmul(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b, std::uint32_t m,
+                      std::uint32_t n, std::uint32_t k, const Stream& stream) const;
+  /// `c[i] = a[i] + b[i]` for i in [0, n); c may be a or b.
+  LaunchRecord vadd(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b, std::uint32_t n,
+                    const Stream& stream) const;
+  LaunchRecord vadd(DeviceSpan<f16> c, DeviceSpan<f16> a, DeviceSpan<f16> b, std::uint32_t n,
+                    const Stream& stream) const;
+  LaunchRecord vadd(DeviceSpan<bf16> c, DeviceSpan<bf16> a, DeviceSpan<bf16> b, std::uint32_t n,
+                    const Stream& stream) const;
+  /// `out[i] = in[i]` for i in [0, n), bit for bit; the two do not overlap.
+  LaunchRecord copy(DeviceSpan<b32> out, DeviceSpan<b32> in, std::uint32_t n,
+                    const Stream& stream) const;
+  /// `acc = in[i]; k times: acc = fma(acc, a, b); out[i] = acc`; out may be in.
+  LaunchRecord fma_rpt(DeviceSpan<f32> out, DeviceSpan<f32> in, std::int32_t n, std::int32_t k,
+                       float a, float b, const Stream& stream) const;
+
+  /// The same, frozen.
+  [[nodiscard]] LaunchPlan plan_gemv(DeviceSpan<f32> y, DeviceSpan<f32> a, DeviceSpan<f32> x,
+                                     std::uint32_t k, std::uint32_t n, const Stream& stream) const;
+  [[nodiscard]] LaunchPlan plan_gemv(const GemvProblem& problem, const GemvOperands& operands,
+                                     const Stream& stream) const;
+  [[nodiscard]] LaunchPlan plan_gemv(const GemvPlan& plan, const GemvOperands& operands,
+                                     const Stream& stream) const;
+  [[nodiscard]] LaunchPlan plan_vadd(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b,
+                                     std::uint32_t n, const Stream& stream) const;
+
+  /// A kernel of your own, through the same passes, gates and cache:
+  ///     launcher.launch(saxpy, {.grid = {8}, .block = {128}}, stream, y, x, 2.0f, 1000u);
+  /// For a `Ptr<T>` pass a `Buffer<T>`, `DeviceSpan<T>` or `DeviceAddress<T>`, for a scalar exactly
+  /// its host type (float for f32, std::uint32_t for u32). Anything else does not compile, and the
+  /// message names position and types. "misaligned" for an address between elements.
+  ///
+  /// The kernel's text is printed and hashed in each call; to launch often, `load` it once, or
+  /// freeze a plan. The record's `kernel` lives as long as `kernel`.
+  template <class... P, class... A>
+  LaunchRecord launch(const Kernel<P...>& kernel, const LaunchGeometry& geometry,
+                      const Stream& stream, const A&... arguments) const {
+    const auto block = detail::pack_launch(detail::TypeList<P...>{}, arguments...);
+    return launch(kernel, geometry, {block.data(), block.size()}, stream);
+  }
+  /// A loaded kernel: `launcher.load(kernel)`.
+  template <class... P, class... A>
+  LaunchRecord launch(const LoadedKernel<P...>& kernel, const LaunchGeometry& geometry,
+                      const Stream& stream, const A&... arguments) const {
+    const auto block = detail::pack_launch(detail::TypeList<P...>{}, arguments...);
+    return launch(kernel.function(), geometry, {block.data(), block.size()}, stream);
+  }
+  /// A kernel whose signature is known at run time only: PTX of others, CUDA C++, a `BuiltKernel`.
+  /// The same arguments, and structures for parameters that are arrays of bytes, are checked when
+  /// they are passed: "arguments", naming position, parameter and both types.
+  template <class... A>
+  LaunchRecord launch(const Function& function, const LaunchGeometry& geometry,
+                      const Stream& stream, const A&... arguments) const {
+    const std::array<LaunchValue, sizeof...(A)> values = {LaunchValue(arguments)...};
+    return launch(function, geometry, function.pack(values), stream);
+  }
+  template <class... A>
+  LaunchRecord launch(const BuiltKernel& kernel, const LaunchGeometry& geometry,
+                      const Stream& stream, const A&... arguments) const {
+    const std::array<LaunchValue, sizeof...(A)> values = {LaunchValue(arguments)...};
+    return launch(kernel, geometry, pack_arguments(kernel.name(), kernel.signature(), values),
+                  stream);
+  }
+  /// The same, frozen.
+  template <class... P, class... A>
+  [[nodiscard]] LaunchPlan plan(const Kernel<P...>& kernel, const LaunchGeometry& geometry,
+                                const Stream& stream, const A&... arguments) const {
+    const auto block = detail::pack_launch(detail::TypeList<P...>{}, arguments...);
+    return plan(kernel, geometry, {block.data(), block.size()}, stream);
+  }
+  template <class... P, class... A>
+  [[nodiscard]] LaunchPlan plan(const LoadedKernel<P...>& kernel, const LaunchGeometry& geometry,
+                                const Stream& stream, const A&... arguments) const {
+    const auto block = detail::pack_launch(detail::TypeList<P...>{}, arguments...);
+    return plan(kernel.function(), geometry, {block.data(), block.size()}, stream);
+  }
+  template <class... A>
+  [[nodiscard]] LaunchPlan plan(const Function& function, const LaunchGeometry& geometry,
+                                const Stream& stream, const A&... arguments) const {
+    const std::array<LaunchValue, sizeof...(A)> values = {LaunchValue(arguments)...};
+    return plan(function, geometry, function.pack(values), stream);
+  }
+  template <class... A>
+  [[nodiscard]] LaunchPlan plan(const BuiltKernel& kernel, const LaunchGeometry& geometry,
+                                const Stream& stream, const A&... arguments) const {
+    const std::array<LaunchValue, sizeof...(A)> values = {LaunchValue(arguments)...};
+    return plan(kernel, geometry, pack_arguments(kernel.name(), kernel.signature(), values),
+                stream);
+  }
+
+  /// The same with the argument block laid out by the caller (`Kernel<...>::pack`): "arguments" if
+  /// it has another size than the signature says, "misaligned" for a pointer between elements.
+  LaunchRecord launch(const BuiltKernel& kernel, const LaunchGeometry& geometry,
+                      std::span<const std::byte> arguments, const Stream& stream,
+                      const LaunchOptions& options = {}) const;
+  LaunchRecord launch(const Function& function, const LaunchGeometry& geometry,
+                      std::span<const std::byte> arguments, const Stream& stream,
+                      const LaunchOptions& options = {}) const;
+  [[nodiscard]] LaunchPlan plan(const BuiltKernel& kernel, const LaunchGeometry& geometry,
+                                std::span<const std::byte> arguments, const Stream& stream) const;
+  [[nodiscard]] LaunchPlan plan(const Function& function, const LaunchGeometry& geometry,
+                                std::span<const std::byte> arguments, const Stream& stream) const;
+
+  /// A kernel of your own, ready to be launched as often as one likes: no text, no hash, no lookup.
+  template <class... P>
+  [[nodiscard]] LoadedKernel<P...> load(const Kernel<P...>& kernel) const {
+    return LoadedKernel<P...>(load(kernel.module(), kernel.name()));
+  }
+  /// A function of a module from anywhere (compile_cuda, a file), through the same passes, gates,
+  /// cache and loader. `entry` empty: its only kernel. Throws what `parse` throws, too.
+  [[nodiscard]] Function load(const ptx::Module& module, std::string_view entry = {}) const;
+  [[nodiscard]] Function load(std::string_view ptx, std::string_view entry = {},
+                              std::string_view file = "<ptx>") const;
+
+  /// Builds and loads kernels ahead of time, several at once; nothing is launched. Throws the first
+  /// `Error` after all have been tried: "no-kernel", "bad-parameter", or what making it ready
+  /// throws.
+  void prepare(std::span<const KernelRequest> kernels, PrepareProgress progress = {}) const;
+  /// The kernels that `gemv` would use for these problems, with the alignments that they say.
+  void prepare(std::span<const GemvProblem> problems, PrepareProgress progress = {}) const;
+
+  /// What the GEMV choice came to: options, then settings.
+  [[nodiscard]] GemvChoice gemv_choice() const noexcept;
+  /// The stages of the kernel's last miss ("build", "passes", "gates", "print", then the cache's),
+  /// for `--json`; empty if it never missed.
+  [[nodiscard]] StageTimes stages(std::string_view kernel) const;
+  [[nodiscard]] const ModuleCache& cache() const noexcept;
+  [[nodiscard]] ModuleCache& cache() noexcept;
+
+ private:
+  struct State;
+  Hidden<State> state_;
+};
+
+}  // namespace ptxgen::inline v0

@@ -1,0 +1,179 @@
+// src/check/analyze/performance_notes.cpp - notes on memory traffic and registers
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "analysis/facts.hpp"
+#include "ptxgen/analysis/liveness.hpp"
+#include "ptxgen/analysis/memory_report.hpp"
+#include "ptxgen/check/gates.hpp"
+#include "ptxgen/ptx/limits.hpp"
+#include "ptxgen/ptx/printer.hpp"
+#include "support/count.hpp"
+
+namespace ptxgen::inline v0::gates {
+
+using analysis::AccessPattern;
+using analysis::CopyKind;
+using analysis::MemoryAccess;
+using analysis::MemoryReport;
+
+namespace {
+
+// From here on a note is worth a reader's time: half of what is moved is not wanted.
+constexpr double kWasteful = 2;
+
+std::string times(double value) {
+  const auto tenths = static_cast<std::uint64_t>(std::llround(value * 10));
+  return std::to_string(tenths / 10) + (tenths % 10 == 0 ? "" : '.' + std::to_string(tenths % 10));
+}
+
+std::string apart(const MemoryAccess& access) {
+  return access.lane_step.empty() ? "" : "lanes are " + access.lane_step + " bytes apart, ";
+}
+
+std::string shape(const MemoryReport& report) {
+  const auto& size = report.block;
+  return "for blocks of " + std::to_string(size[0]) + " x " + std::to_string(size[1]) + " x " +
+         std::to_string(size[2]) + " threads" +
+         (report.block_assumed ? ", assumed since the kernel requires none" : "");
+}
+
+Finding note(const ptx::Module& module, const MemoryReport& report, const MemoryAccess& access) {
+  Finding finding;
+  finding.severity = Severity::Note;
+  finding.file = module.file;
+  finding.line = access.line;
+  finding.kernel = report.function;
+  finding.cpp = access.cpp;
+  return finding;
+}
+
+std::string what_is_needed(const MemoryAccess& access) {
+  return std::to_string(access.sectors.least) + " sectors for " +
+         count_text(access.bytes_wanted, "byte") + ", " + times(access.factor()) +
+         " times what is needed";
+}
+
+std::string cure_of_sectors(const MemoryAccess& access) {
+  if (access.space == ptx::Space::Local)
+    return "index the array by what lanes agree on, or keep it in registers or shared memory";
+  if (access.copy == CopyKind::Lanes)
+    return "let threads with neighbouring %tid.x copy neighbouring elements; where they go in "
+           "shared memory is free";
+  return "let threads with neighbouring %tid.x access neighbouring elements, or bring a tile into "
+         "shared memory first";
+}
+
+Finding uncoalesced(const ptx::Module& module, const MemoryReport& report,
+                    const MemoryAccess& access) {
+  Finding finding = note(module, report, access);
+  finding.rule = "uncoalesced";
+  finding.message = access.opcode + " of " + access.address_text +
+                    " is not coalesced: " + apart(access) + "a warp moves " +
+                    what_is_needed(access);
+  finding.details = {
+      "rule: memory is moved in sectors of 32 bytes, however few of them a warp wants",
+      "cure: " + cure_of_sectors(access), shape(report)};
+  return finding;
+}
+
+Finding misaligned(const ptx::Module& module, const MemoryReport& report,
+                   const MemoryAccess& access) {
+  Finding finding = note(module, report, access);
+  finding.rule = "uncoalesced";
+  finding.message = access.opcode + " of " + access.address_text +
+                    " begins within a sector: a copy moves " + what_is_needed(access);
+  finding.details = {
+      "rule: memory is moved in sectors of 32 bytes, however few of them a copy wants",
+      "cure: begin copies at multiples of 32 bytes, or copy more at once"};
+  return finding;
+}
+
+Finding conflict(const ptx::Module& module, const MemoryReport& report,
+                 const MemoryAccess& access) {
+  Finding finding = note(module, report, access);
+  finding.rule = "bank-conflict";
+  finding.message = access.opcode + " of " + access.address_text +
+                    " has bank conflicts: " + apart(access) + "a warp takes " +
+                    std::to_string(access.wavefronts.least) + " wavefronts where " +
+                    std::to_string(access.ideal_wavefronts) + " would do";
+  finding.details = {
+      "rule: shared memory has 32 banks of 4 bytes, and different words of one bank are served one "
+      "after another",
+      "cure: make rows one element longer, or exchange columns by the number of their row",
+      shape(report)};
+  return finding;
+}
+
+// Registers that a thread of the kernel may have, and what says so.
+struct Allowance {
+  std::uint32_t registers = 0;
+  std::string words;
+};
+
+Allowance allowance(const ptx::Function& function, const ptx::Limits& limits) {
+  Allowance least{limits.registers_per_thread,
+                  "a thread has at most " + count_text(limits.registers_per_thread, "register")};
+  for (const ptx::Directive& directive : function.directives) {
+    const std::uint32_t value = directive.values[0];
+    if (directive.kind != ptx::DirectiveKind::maxnreg || value == 0) continue;
+    if (value < least.registers) {
+      least = {value, ".maxnreg allows a thread " + count_text(value, "register")};
+    }
+  }
+  return least;
+}
+
+void add_pressure(std::vector<Finding>& findings, const ptx::Module& module,
+                  const ptx::Function& function, std::string_view target) {
+  analysis::Facts facts(module, function);
+  const analysis::Liveness liveness(function, facts.cfg(), facts.index());
+  const analysis::PressurePoint& most = liveness.maximum();
+  const Allowance allowed = allowance(function, ptx::limits(target));
+  if (most.statement == ptx::kNone || most.pressure.words() <= allowed.registers) return;
+  const ptx::Instruction& statement = function.body[most.statement];
+  Finding finding;
+  finding.severity = Severity::Note;
+  finding.rule = "register-pressure";
+  finding.message = count_text(most.pressure.words(), "register") +
+                    " of 32 bits are alive at once here, where kernel '" +
+                    std::string(module.text(function.name)) + "' needs most";
+  finding.file = module.file;
+  finding.line = statement.line;
+  finding.kernel = module.text(function.name);
+  finding.cpp = module.site_of(statement);
+  finding.details = {
+      "in: " + ptx::print(module, function, statement),
+      "rule: " + allowed.words +
+          "; an assembler that finds no better order spills "
+          "the rest to local memory",
+      "cure: compute values nearer to where they are used, or work on fewer at once"};
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+std::vector<Finding> performance_notes(const ptx::Module& module, const GateOptions& options) {
+  std::vector<Finding> all;
+  for (const ptx::Function& function : module.functions) {
+    if (function.declaration) continue;
+    const MemoryReport report = analysis::memory_report(module, function, {.block = options.block});
+    for (const MemoryAccess& access : report.accesses) {
+      if (access.pattern != AccessPattern::Strided) continue;
+      if (access.copy == CopyKind::Bulk) {
+        if (access.factor() >= kWasteful) all.push_back(misaligned(module, report, access));
+      } else if (access.space == ptx::Space::Shared) {
+        all.push_back(conflict(module, report, access));
+      } else if (access.space != ptx::Space::Const) {
+        if (access.factor() >= kWasteful) all.push_back(uncoalesced(module, report, access));
+      }
+    }
+    if (!function.entry) continue;
+    add_pressure(all, module, function,
+                 options.target.empty() ? std::string_view(module.target) : options.target);
+  }
+  return all;
+}
+
+}  // namespace ptxgen::inline v0::gates

@@ -1,0 +1,45 @@
+// src/check/gates.cpp - the list of gates
+#include "ptxgen/check/gates.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "ptxgen/ptx/verifier.hpp"
+
+namespace ptxgen::inline v0::gates {
+
+namespace {
+
+std::vector<Finding> verify(const ptx::Module& module, const GateOptions& options) {
+  return ptx::verify(module, {.target = options.target, .entry = options.entry});
+}
+
+constexpr GateInfo kGates[] = {
+    {"verify", "legal PTX for its target", verify},
+    {"target_limits", "directives and variables within the target's limits", target_limits},
+    {"barrier_safety", "all threads that a barrier counts come to it", barrier_safety},
+    {"shared_race", "accesses to shared memory that no barrier parts", shared_race},
+    {"analyze", "legal PTX that is likely a mistake", analyze, false},
+    {"performance_notes", "accesses and registers that cost more than they need", performance_notes,
+     false},
+};
+
+bool is_error(const Finding& finding) { return finding.severity == Severity::Error; }
+
+}  // namespace
+
+std::span<const GateInfo> all_gates() noexcept { return kGates; }
+
+std::vector<Finding> run(const ptx::Module& module, const GateOptions& options) {
+  std::vector<Finding> all;
+  for (const GateInfo& gate : kGates) {
+    std::vector<Finding> found = gate.run(module, options);
+    const bool stop = gate.run == verify && std::any_of(found.begin(), found.end(), is_error);
+    all.insert(all.end(), std::make_move_iterator(found.begin()),
+               std::make_move_iterator(found.end()));
+    if (stop) break;
+  }
+  return all;
+}
+
+}  // namespace ptxgen::inline v0::gates

@@ -1,0 +1,616 @@
+// src/check/shared_race/check.cpp - pairs of accesses to shared memory that may race
+#include "check/shared_race/check.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <queue>
+#include <set>
+
+#include "analysis/uniformity_sources.hpp"
+#include "check/shared_race/regions.hpp"
+#include "check/shared_race/rounds.hpp"
+#include "check/shared_race/waits.hpp"
+
+namespace ptxgen::inline v0::gates {
+
+using namespace ptx;
+using analysis::kNoNode;
+
+namespace {
+
+using Shape = std::array<std::uint32_t, 3>;
+
+// Beyond these a kernel is not compared to its end.
+constexpr std::uint64_t kMostComparisons = 20'000;
+constexpr std::uint64_t kMostThreadPairs = 16'000'000;
+constexpr std::uint64_t kMostVisits = 4'000'000;
+
+/// Blocks to try where neither options nor .reqntid say the shape: those whose dimensions the
+/// kernel asks for, as large as .maxntid allows, and small. `.maxntid` bounds the threads, not the
+/// sides.
+std::vector<Shape> likely_shapes(const Function& function) {
+  Shape most{0, 0, 0};
+  for (const Directive& directive : function.directives) {
+    if (directive.kind != DirectiveKind::maxntid || directive.count == 0) continue;
+    most = {1, 1, 1};
+    for (std::size_t i = 0; i < directive.count && i < 3; ++i) most[i] = directive.values[i];
+  }
+  std::array<bool, 4> asked{};
+  for (const Operand& operand : function.operands) {
+    if (operand.kind != OperandKind::Special || operand.component > 3) continue;
+    const auto reg = static_cast<SpecialRegister>(operand.id);
+    if (reg != SpecialRegister::tid && reg != SpecialRegister::ntid) continue;
+    asked[operand.component] = true;
+  }
+  const bool bounded = most[0] != 0 && most[1] != 0 && most[2] != 0;
+  if (bounded) most = analysis::largest_block(most);
+  const std::uint32_t bound = bounded ? most[0] * most[1] * most[2] : 1024;
+  if (bounded && (most[1] > 1 || most[2] > 1 || !(asked[2] || asked[3]))) return {most};
+  if (bounded) return {{bound, 1, 1}};
+  if (asked[3]) return {{8, 8, 8}, {4, 4, 4}, {32, 4, 4}};
+  if (asked[2]) return {{32, 32, 1}, {16, 16, 1}, {32, 8, 1}, {8, 8, 1}, {32, 1, 1}};
+  return {{1024, 1, 1}, {64, 1, 1}, {32, 1, 1}};
+}
+
+/// One kernel in blocks of one shape.
+class ShapeCheck {
+ public:
+  ShapeCheck(const Module& module, const Function& function, const Shape& shape, RaceCheck& result)
+      : facts_(module, function, {.block = shape}),
+        affine_(module, function, facts_.cfg(), facts_.index(), facts_.versions(),
+                facts_.uniformity(), {.block = shape}),
+        loops_(facts_.cfg().loops().loops()),
+        shape_(shape),
+        forms_(facts_, affine_, shape),
+        accesses_(result.accesses),
+        orders_(orders_of(facts_, forms_.threads())),
+        values_(facts_, affine_, shape),
+        witnesses_(facts_, accesses_, orders_, values_, shape),
+        rounds_(facts_, affine_, shape),
+        waits_(facts_, forms_, accesses_, budget_),
+        access_forms_(accesses_.size()),
+        extents_(accesses_.size()),
+        result_(result) {
+    left_apart_.resize(loops_.size());
+    for (const analysis::AffineSymbol& symbol : affine_.symbols()) {
+      if (symbol.kind == analysis::AffineSymbol::Kind::Rounds && !symbol.left)
+        left_apart_[symbol.id] = symbol.agreement < analysis::Agreement::Block;
+    }
+  }
+
+  std::vector<RacePair> run() {
+    const Function& function = facts_.function();
+    const bool in_warps = std::any_of(function.body.begin(), function.body.end(),
+                                      [](const Instruction& s) { return s.is(Op::bar_warp_sync); });
+    if (in_warps) {
+      compare_all(false, Pairs::OtherWarps);
+      compare_all(true, Pairs::SameWarp);
+    } else {
+      compare_all(false, Pairs::Different);
+    }
+    for (std::uint32_t i = 0; i < accesses_.size(); ++i) {
+      if (accesses_[i].done != SharedAccess::Done::AtOnce && accesses_[i].writes) compare_copy(i);
+    }
+    return std::move(pairs_);
+  }
+
+ private:
+  const AccessForm& form(std::uint32_t access) {
+    std::optional<AccessForm>& made = access_forms_[access];
+    if (!made) made = forms_.of(accesses_[access]);
+    return *made;
+  }
+
+  void compare_all(bool warps, Pairs pairs) {
+    const Segments segments(facts_, orders_, warps);
+    std::vector<std::vector<std::uint32_t>> by_segment(segments.count());
+    for (std::uint32_t i = 0; i < accesses_.size(); ++i) {
+      if (facts_.cfg().reachable(facts_.cfg().block_of(accesses_[i].statement)))
+        by_segment[segments.of(accesses_[i].statement)].push_back(i);
+    }
+    std::vector<std::uint32_t> marks(segments.count());
+    std::uint32_t number = 0;
+    for (const auto& starts : segments.starts()) {
+      Region region(segments, starts, marks, ++number);
+      visits_ += region.members().size();
+      if (visits_ > kMostVisits) result_.incomplete = true;
+      if (result_.incomplete) return;
+      std::vector<std::uint32_t> inside;
+      for (const std::uint32_t segment : region.members())
+        inside.insert(inside.end(), by_segment[segment].begin(), by_segment[segment].end());
+      std::sort(inside.begin(), inside.end());
+      reached_.clear();
+      compare(segments, region, starts, inside, pairs);
+    }
+  }
+
+  void compare(const Segments& segments, Region& region, std::span<const std::uint32_t> starts,
+               const std::vector<std::uint32_t>& inside, Pairs pairs) {
+    for (std::size_t x = 0; x < inside.size(); ++x) {
+      for (std::size_t y = x; y < inside.size(); ++y) {
+        const std::uint32_t a = inside[x], b = inside[y];
+        if (!accesses_[a].conflicts(accesses_[b]) || apart(a, b) || found_.count({a, b}) != 0)
+          continue;
+        if (++comparisons_ > kMostComparisons) result_.incomplete = true;
+        if (result_.incomplete) return;
+        if (is_bulk(a) || is_bulk(b)) {
+          // What a warp orders it has not waited for.
+          if (pairs != Pairs::SameWarp && !waited(segments, starts, a, b))
+            compare(segments, region, a, b, Pairs::Different);
+          continue;
+        }
+        compare(segments, region, a, b, pairs);
+      }
+    }
+  }
+
+  /// How many rounds of a loop threads have begun that are at two accesses.
+  Region::Order order(const Segments& segments, Region& region, std::uint32_t a, std::uint32_t b,
+                      std::uint32_t loop) {
+    // Who has left the loop may have done so after another number of rounds.
+    if (left_apart_[loop] && !(inside(a, loop) && inside(b, loop))) return Region::Order::Unknown;
+    const std::uint32_t header = loops_[loop].header;
+    return region.order(segments.of_block(header), segments.of(accesses_[a].statement),
+                        segments.of(accesses_[b].statement));
+  }
+
+  [[nodiscard]] bool inside(std::uint32_t access, std::uint32_t loop) {
+    const analysis::Cfg& cfg = facts_.cfg();
+    return cfg.loops().contains(loop, cfg.block_of(accesses_[access].statement));
+  }
+
+  /// The bytes of a variable that an access lies in, whoever executes it and whenever.
+  struct Extent {
+    bool known = false;
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+  };
+  const Extent& extent(std::uint32_t access) {
+    std::optional<Extent>& made = extents_[access];
+    if (made) return *made;
+    made.emplace();
+    const ThreadForm& address = form(access).address;
+    if (!address.known || address.elsewhere || !address.rest.empty() || address.values.empty())
+      return *made;
+    const auto [least, most] = std::minmax_element(address.values.begin(), address.values.end());
+    *made = {true, *least, *most + static_cast<std::int64_t>(accesses_[access].bytes)};
+    return *made;
+  }
+  /// Whether two accesses never meet, without a look at the threads: a ring in shared memory has
+  /// many places.
+  bool apart(std::uint32_t a, std::uint32_t b) {
+    if (a == b) return false;
+    if (++visits_ > kMostVisits) result_.incomplete = true;
+    const Extent& x = extent(a);
+    const Extent& y = extent(b);
+    return x.known && y.known && form(a).address.variable == form(b).address.variable &&
+           (x.end <= y.begin || y.end <= x.begin);
+  }
+
+  /// Whether threads that are in the same round of every loop agree on a symbol.
+  bool agrees(std::uint32_t id, int depth) const {
+    using Kind = analysis::AffineSymbol::Kind;
+    const analysis::AffineSymbol& symbol = forms_.symbol(id);
+    if (symbol.restless || depth > 16) return false;
+    if (symbol.agreement >= analysis::Agreement::Block || symbol.kind == Kind::Iteration)
+      return true;
+    if (symbol.kind != Kind::Operation || symbol.left) return false;
+    for (const std::uint32_t operand : symbol.operands) {
+      if (operand == kNone) continue;
+      for (const analysis::AffineTerm& term : affine_.form(operand).terms) {
+        for (const std::uint32_t factor : term.symbols) {
+          if (factor != kNone && !agrees(factor, depth + 1)) return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  /// Whether two threads of the region find the same value of a product of symbols.
+  bool same(const Segments& segments, Region& region, std::uint32_t a, std::uint32_t b,
+            const SymbolKey& key) {
+    for (const std::uint32_t id : key) {
+      if (id == kNone) break;
+      const analysis::AffineSymbol& symbol = forms_.symbol(id);
+      if (!agrees(id, 0)) return false;
+      // It changes with each round of its loop, and of those around that.
+      int depth = 0;
+      for (std::uint32_t l = symbol.loop; l != kNoNode; l = loops_[l].parent) {
+        if (++depth > 64) return false;
+        if (order(segments, region, a, b, l) != Region::Order::Equal) return false;
+      }
+    }
+    return true;
+  }
+
+  void compare(const Segments& segments, Region& region, std::uint32_t a, std::uint32_t b,
+               Pairs pairs) {
+    if (form(a).address.elsewhere || form(b).address.elsewhere) return;
+    Comparison comparison{&form(a),
+                          &form(b),
+                          accesses_[a].bytes,
+                          accesses_[b].bytes,
+                          pairs,
+                          [&](const SymbolKey& key) { return same(segments, region, a, b, key); }};
+    const auto look = [&] {
+      Overlap met = overlap(comparison, budget_);
+      if (met.meeting == Meeting::Maybe) met = in_rounds(segments, region, a, b, comparison, met);
+      return met;
+    };
+    Overlap met = look();
+    if (met.meeting == Meeting::No) return;
+    bool same_value = false;
+    if (const Classes* classes = stored_once(segments, region, a, b)) {
+      // Threads that store one value do no harm: a pair that does comes first.
+      comparison.harmless = classes;
+      const Overlap harm = look();
+      same_value = harm.meeting == Meeting::No;
+      if (!same_value) met = harm;
+    }
+    if (budget_ == 0) result_.incomplete = true;
+    RacePair& pair = add(a, b, met);
+    pair.in_warp = pairs == Pairs::SameWarp;
+    pair.follows = leads(segments, region, accesses_[pair.first], accesses_[pair.second]);
+    pair.copying = is_bulk(a) || is_bulk(b);
+    if (pair.copying) return;
+    pair.same_value = same_value || writes_one_constant(a, b);
+    if (pair.same_value) return;
+    pair.witness = witness(pair, met, pairs);
+  }
+
+  [[nodiscard]] bool only_stores(std::uint32_t access) const {
+    const SharedAccess& x = accesses_[access];
+    return x.writes && !x.reads && !x.anywhere && x.done == SharedAccess::Done::AtOnce &&
+           facts_.function().body[x.statement].operand_count >= 2;
+  }
+
+  /// By thread, what an instruction stores that each thread executes once before the next barrier;
+  /// null for anything else.
+  const Classes* stored_once(const Segments& segments, Region& region, std::uint32_t a,
+                             std::uint32_t b) {
+    if (a != b || !only_stores(a)) return nullptr;
+    const std::uint32_t home = segments.of(accesses_[a].statement);
+    if (!region.contains(home) || region.order(home, home, home) != Region::Order::Equal)
+      return nullptr;
+    return &values_.of(accesses_[a].statement, 1).of;
+  }
+
+  /// The same with everything that the rounds of one loop decide worked out, if that is possible.
+  Overlap in_rounds(const Segments& segments, Region& region, std::uint32_t a, std::uint32_t b,
+                    const Comparison& comparison, const Overlap& before) {
+    const AccessForm& x = form(a);
+    const AccessForm& y = form(b);
+    if (!x.address.known || !y.address.known || x.address.variable != y.address.variable)
+      return before;
+    const RoundForms* first = x.address.rest.empty() ? nullptr : rounds_.of(accesses_[a], x);
+    const RoundForms* second = y.address.rest.empty() ? nullptr : rounds_.of(accesses_[b], y);
+    if ((first == nullptr && !x.address.rest.empty()) ||
+        (second == nullptr && !y.address.rest.empty()))
+      return before;
+    const std::size_t rounds_a = first == nullptr ? 1 : first->rounds.size();
+    const std::size_t rounds_b = second == nullptr ? 1 : second->rounds.size();
+    const auto list = [](const AccessForm& form, AddressList& made) {
+      for (std::uint32_t t = 0; t < form.may.size(); ++t) {
+        if (form.may[t]) made.emplace_back(form.address.values[t], t);
+      }
+    };
+    const auto form_a = [&](std::size_t i) -> const AccessForm& {
+      return first == nullptr ? x : first->rounds[i];
+    };
+    const auto form_b = [&](std::size_t i) -> const AccessForm& {
+      return second == nullptr ? y : second->rounds[i];
+    };
+    Region::Order how = Region::Order::Unknown;
+    if (first != nullptr && second != nullptr && first->loop == second->loop &&
+        rounds_a == rounds_b && first->periodic == second->periodic)
+      how = rounds_apart(segments, region, a, b, first->loop);
+    if (how == Region::Order::Unknown) {
+      AddressList all_a, all_b;
+      for (std::size_t i = 0; i < rounds_a; ++i) list(form_a(i), all_a);
+      for (std::size_t i = 0; i < rounds_b; ++i) list(form_b(i), all_b);
+      return overlap(all_a, accesses_[a].bytes, std::move(all_b), accesses_[b].bytes,
+                     comparison.pairs, budget_);
+    }
+    for (std::size_t i = 0; i < rounds_a; ++i) {
+      std::size_t k = i;
+      if (how == Region::Order::Before) k = i + 1;
+      if (how == Region::Order::Behind) k = i + rounds_a - 1;
+      const bool wraps = how == Region::Order::Before ? k >= rounds_a : i == 0 && k != i;
+      if (wraps && !first->periodic) continue;
+      AddressList list_a, list_b;
+      list(form_a(i), list_a);
+      list(form_b(k % rounds_a), list_b);
+      const Overlap met =
+          overlap(list_a, accesses_[a].bytes, std::move(list_b), accesses_[b].bytes,
+                  comparison.pairs, budget_, i == k ? comparison.harmless : nullptr);
+      if (met.meeting != Meeting::No) return met;
+    }
+    return {};
+  }
+
+  /// How many rounds of the loop threads at the accesses are apart, if they agree on the number.
+  Region::Order rounds_apart(const Segments& segments, Region& region, std::uint32_t a,
+                             std::uint32_t b, std::uint32_t loop) {
+    int depth = 0;
+    for (std::uint32_t l = loops_[loop].parent; l != kNoNode; l = loops_[l].parent) {
+      if (++depth > 64 || order(segments, region, a, b, l) != Region::Order::Equal)
+        return Region::Order::Unknown;
+    }
+    return order(segments, region, a, b, loop);
+  }
+
+  static bool leads(const Segments& segments, const Region& region, const SharedAccess& from,
+                    const SharedAccess& to) {
+    const std::uint32_t a = segments.of(from.statement), b = segments.of(to.statement);
+    return (a == b && from.statement < to.statement) || region.leads(a, b);
+  }
+
+  RacePair& add(std::uint32_t a, std::uint32_t b, const Overlap& met) {
+    found_.insert({a, b});
+    RacePair& pair = pairs_.emplace_back();
+    // The write comes first.
+    const bool swap = !accesses_[a].writes;
+    pair.first = swap ? b : a;
+    pair.second = swap ? a : b;
+    pair.shape = shape_;
+    pair.variable = form(pair.first).address.variable;
+    pair.not_known = unknown(met, a, b);
+    return pair;
+  }
+
+  std::string unknown(const Overlap& met, std::uint32_t a, std::uint32_t b) const {
+    if (met.meeting == Meeting::Possible) return {};
+    const auto is_call = [&](std::uint32_t i) {
+      return has(info(facts_.function().body[accesses_[i].statement].op).flags, Flag::Call);
+    };
+    if (is_call(a) || is_call(b)) return "what the function that is called does";
+    if (met.unknown[0] == kNone) return "which bytes are accessed";
+    analysis::AffineForm form;
+    form.terms.push_back({1, met.unknown});
+    return affine_.to_text(form);
+  }
+
+  std::optional<Witness> witness(const RacePair& pair, const Overlap& met, Pairs pairs) {
+    const bool swapped = pair.second < pair.first;
+    const std::uint32_t last = forms_.threads() - 1;
+    const std::pair<std::uint32_t, std::uint32_t> candidates[] = {
+        {swapped ? met.second : met.first, swapped ? met.first : met.second},
+        {0, 1},
+        {1, 0},
+        {0, 32},
+        {32, 0},
+        {0, last},
+        {last, 0}};
+    for (const auto& [first, second] : candidates) {
+      if (first > last || second > last || first == second) continue;
+      const bool same_warp = first / 32 == second / 32;
+      if ((pairs == Pairs::OtherWarps && same_warp) || (pairs == Pairs::SameWarp && !same_warp))
+        continue;
+      if (auto found = witnesses_.find(pair.first, first, pair.second, second)) return found;
+    }
+    return {};
+  }
+
+  /// Whether both only write, and the same constant.
+  bool writes_one_constant(std::uint32_t a, std::uint32_t b) const {
+    if (!only_stores(a) || !only_stores(b)) return false;
+    const Function& function = facts_.function();
+    const Operand& value = function.operands_of(function.body[accesses_[a].statement])[1];
+    const Operand& other = function.operands_of(function.body[accesses_[b].statement])[1];
+    const bool constant = value.kind == OperandKind::Integer ||
+                          value.kind == OperandKind::Float32 || value.kind == OperandKind::Float64;
+    return constant && value == other && accesses_[a].bytes == accesses_[b].bytes;
+  }
+
+  // Copies that are under way ---------------------------------------------------------------------
+
+  /// Behind `groups` groups of the thread that were made since, its own among them: whether the
+  /// statement waits until it is done.
+  static bool waits_for(const Function& function, const Instruction& s, std::uint64_t groups) {
+    if (s.guard.present()) return false;
+    if (s.is(Op::cp_async_wait_all)) return true;
+    const auto operands = function.operands_of(s);
+    if (!s.is(Op::cp_async_wait_group) || operands.empty()) return false;
+    return operands[0].kind == OperandKind::Integer && operands[0].value < groups;
+  }
+
+  /// Everything that control may come to before the copy was waited for, barriers or not, conflicts
+  /// with it, in the thread itself too. Blocks by the fewest groups with which control comes there:
+  /// with more it comes no further.
+  void compare_copy(std::uint32_t copy) {
+    const Function& function = facts_.function();
+    const analysis::Cfg& cfg = facts_.cfg();
+    std::vector<bool> seen(cfg.blocks().size());
+    using Visit = std::pair<std::uint64_t, std::uint32_t>;  // groups, block
+    std::priority_queue<Visit, std::vector<Visit>, std::greater<>> open;
+    const auto scan = [&](std::uint32_t from, std::uint32_t block, std::uint64_t groups) {
+      for (std::uint32_t i = from; i < cfg.blocks()[block].end; ++i) {
+        const Instruction& s = function.body[i];
+        if (is_bulk(copy) ? waits_.at(i, copy) : waits_for(function, s, groups)) return;
+        if (s.is(Op::cp_async_commit_group) && !s.guard.present()) ++groups;
+        const auto at = std::lower_bound(accesses_.begin(), accesses_.end(), i,
+                                         [](const SharedAccess& access, std::uint32_t statement) {
+                                           return access.statement < statement;
+                                         });
+        if (at == accesses_.end() || at->statement != i) continue;
+        compare_with_copy(copy, static_cast<std::uint32_t>(at - accesses_.begin()));
+      }
+      const std::uint32_t only = only_way(accesses_[copy].statement, block);
+      for (const std::uint32_t to : cfg.successors(block)) {
+        if (to < seen.size() && !seen[to] && (only == kNone || to == only))
+          open.emplace(groups, to);
+      }
+    };
+    scan(accesses_[copy].statement + 1, cfg.block_of(accesses_[copy].statement), 0);
+    while (!open.empty() && !result_.incomplete) {
+      const auto [groups, block] = open.top();
+      open.pop();
+      if (seen[block]) continue;
+      seen[block] = true;
+      visits_ += 1;
+      if (visits_ > kMostVisits) result_.incomplete = true;
+      scan(cfg.blocks()[block].first, block, groups);
+    }
+  }
+
+  /// Where a thread goes on behind a block that has executed a guarded statement, if one and the
+  /// same value decides about both; else kNone.
+  std::uint32_t only_way(std::uint32_t statement, std::uint32_t block) {
+    const Function& function = facts_.function();
+    const analysis::Cfg& cfg = facts_.cfg();
+    const std::uint32_t end = cfg.blocks()[block].terminator;
+    const Guard& held = function.body[statement].guard;
+    if (end == kNone || !held.present() || !function.body[end].is(Op::bra)) return kNone;
+    const std::uint32_t reg = facts_.index().find(held.predicate);
+    const std::uint32_t version = facts_.versions().read(statement, reg);
+    // What a branch reads is its guard, so that this is the same predicate, too.
+    if (version == kNone || version != facts_.versions().read(end, reg)) return kNone;
+    const Guard& asked = function.body[end].guard;
+    // In a loop it may be another value by then.
+    if (cfg.loops().innermost(facts_.versions()[version].block) != kNoNode) return kNone;
+    return held.negated == asked.negated ? cfg.successors(block).front() : block + 1;
+  }
+
+  void compare_with_copy(std::uint32_t copy, std::uint32_t other) {
+    const auto key = std::minmax(copy, other);
+    if (!accesses_[copy].conflicts(accesses_[other]) || apart(copy, other) ||
+        found_.count(key) != 0 || (is_bulk(copy) && is_bulk(other)))
+      return;
+    if (++comparisons_ > kMostComparisons) result_.incomplete = true;
+    const Comparison comparison{&form(copy),
+                                &form(other),
+                                accesses_[copy].bytes,
+                                accesses_[other].bytes,
+                                Pairs::All,
+                                [](const SymbolKey&) { return false; }};
+    const Overlap met = overlap(comparison, budget_);
+    if (met.meeting == Meeting::No) return;
+    found_.insert(key);
+    RacePair& pair = pairs_.emplace_back();
+    pair.first = copy;
+    pair.second = other;
+    pair.shape = shape_;
+    pair.copying = true;
+    pair.not_known = unknown(met, copy, other);
+  }
+
+  // Copies that an mbarrier counts ------------------------------------------------------------
+
+  [[nodiscard]] bool is_bulk(std::uint32_t access) const {
+    return accesses_[access].done == SharedAccess::Done::Mbarrier;
+  }
+
+  /// Of a bulk copy and another access that no barrier parts: whether each thread comes to the
+  /// other access from the region's start, and from there to the copy, by way of a wait at an
+  /// mbarrier, at first the copy's own. Two copies are never compared: who waits until a place is
+  /// free for one has not waited for the other, which may fill another place.
+  bool waited(const Segments& segments, std::span<const std::uint32_t> starts, std::uint32_t a,
+              std::uint32_t b) {
+    if (is_bulk(a) && is_bulk(b)) return true;
+    const std::uint32_t copy = is_bulk(a) ? a : b;
+    const std::uint32_t other = is_bulk(a) ? b : a;
+    const auto& from_start = reached(segments, copy, [&](std::vector<std::uint32_t>& from) {
+      for (const std::uint32_t segment : starts) from.push_back(segments.first(segment));
+    });
+    if (from_start[accesses_[other].statement]) return false;
+    const auto& from_other = reached(segments, other, [&](std::vector<std::uint32_t>& from) {
+      from.push_back(accesses_[other].statement + 1);
+    });
+    return !from_other[accesses_[copy].statement];
+  }
+
+  /// The statements of the region to which control may come from some of it without a wait: of a
+  /// copy at its mbarrier, of another access at any.
+  const std::vector<bool>& reached(const Segments& segments, std::uint32_t access,
+                                   const std::function<void(std::vector<std::uint32_t>&)>& start) {
+    std::vector<bool>& found = reached_[access];
+    if (!found.empty()) return found;
+    const auto statements = static_cast<std::uint32_t>(facts_.function().body.size());
+    found.assign(statements, false);
+    std::vector<std::uint32_t> open;
+    start(open);
+    std::erase(open, statements);
+    while (!open.empty()) {
+      std::uint32_t i = open.back();
+      open.pop_back();
+      const std::uint32_t segment = segments.of(i);
+      for (; i < segments.end(segment) && !found[i]; ++i) {
+        found[i] = true;
+        if (++visits_ > kMostVisits) result_.incomplete = true;
+        if (is_bulk(access) ? waits_.at(i, access) : waits_.at(i)) break;
+      }
+      if (i != segments.end(segment)) continue;
+      for (const std::uint32_t to : segments.successors(segment)) {
+        if (segments.first(to) < statements) open.push_back(segments.first(to));
+      }
+    }
+    return found;
+  }
+
+  analysis::Facts facts_;
+  analysis::Affine affine_;
+  std::span<const analysis::Loop> loops_;
+  std::vector<bool> left_apart_;  ///< loops that threads may leave after different rounds
+  Shape shape_;
+  ThreadForms forms_;
+  const std::vector<SharedAccess>& accesses_;
+  std::vector<Orders> orders_;  ///< by statement
+  ThreadValueClasses values_;
+  Witnesses witnesses_;
+  Rounds rounds_;
+  MbarrierWaits waits_;
+  std::map<std::uint32_t, std::vector<bool>> reached_;  ///< see `reached`, of the region
+  std::vector<std::optional<AccessForm>> access_forms_;
+  std::vector<std::optional<Extent>> extents_;
+  RaceCheck& result_;
+  std::vector<RacePair> pairs_;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> found_;
+  std::uint64_t comparisons_ = 0;
+  std::uint64_t visits_ = 0;
+  std::uint64_t budget_ = kMostThreadPairs;
+};
+
+/// The first shape that was tried in which a pair was not found; a single thread never races.
+Shape free_of(const std::vector<RacePair>& pairs, const std::vector<Shape>& shapes) {
+  for (const Shape& shape : shapes) {
+    const bool here = std::any_of(pairs.begin(), pairs.end(),
+                                  [&](const RacePair& pair) { return pair.shape == shape; });
+    if (!here) return shape;
+  }
+  return {1, 1, 1};
+}
+
+}  // namespace
+
+RaceCheck check_races(const Module& module, const Function& function,
+                      const SharedAccesses& accesses, const GateOptions& options) {
+  RaceCheck result;
+  result.accesses = accesses.of(function);
+  const bool writes = std::any_of(result.accesses.begin(), result.accesses.end(),
+                                  [](const SharedAccess& access) { return access.writes; });
+  if (!writes) return result;
+  std::vector<Shape> shapes{analysis::block_shape(function, {.block = options.block})};
+  if (shapes[0][0] == 0) {
+    result.shape_known = false;
+    shapes = likely_shapes(function);
+  }
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<RacePair>> found;
+  for (const Shape& shape : shapes) {
+    for (RacePair& pair : ShapeCheck(module, function, shape, result).run())
+      found[{pair.first, pair.second}].push_back(std::move(pair));
+  }
+  for (auto& [key, pairs] : found) {
+    // What is shown, even for one shape, makes the better example.
+    const auto shown = std::find_if(pairs.begin(), pairs.end(),
+                                    [](const RacePair& pair) { return pair.witness.has_value(); });
+    RacePair pair = shown != pairs.end() ? *shown : pairs.front();
+    pair.every_launch = result.shape_known && pair.witness && pair.witness->every_launch;
+    pair.unlikely = !pair.witness && 2 * pairs.size() <= shapes.size();
+    if (!result.shape_known) pair.harmless = free_of(pairs, shapes);
+    result.pairs.push_back(std::move(pair));
+  }
+  return result;
+}
+
+}  // namespace ptxgen::inline v0::gates

@@ -1,0 +1,363 @@
+// src/check/shared_race/forms.cpp - addresses and conditions, thread by thread
+#include "check/shared_race/forms.hpp"
+
+#include <algorithm>
+
+#include "analysis/affine_forms.hpp"
+
+namespace ptxgen::inline v0::gates {
+
+using namespace ptx;
+using analysis::AffineForm;
+using analysis::AffineOperation;
+using analysis::AffineSymbol;
+using analysis::AffineTerm;
+using analysis::kNoNode;
+
+namespace {
+
+constexpr SymbolKey kNoSymbols{kNone, kNone, kNone};
+/// Operations within operations; deeper ones stay symbols.
+constexpr int kMostDepth = 24;
+
+std::int64_t sum(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+std::int64_t product(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+}
+
+std::int64_t number(std::int64_t value, unsigned bits, bool is_signed) {
+  const auto pattern = static_cast<std::uint64_t>(value);
+  return is_signed ? analysis::low_bits(pattern, bits)
+                   : static_cast<std::int64_t>(analysis::pattern(pattern, bits));
+}
+
+bool holds(Modifier comparison, std::int64_t a, std::int64_t b, bool is_signed) {
+  const bool less =
+      is_signed ? a < b : static_cast<std::uint64_t>(a) < static_cast<std::uint64_t>(b);
+  switch (comparison) {
+    case Modifier::lt:
+      return less;
+    case Modifier::le:
+      return less || a == b;
+    case Modifier::gt:
+      return !less && a != b;
+    case Modifier::ge:
+      return !less;
+    case Modifier::ne:
+      return a != b;
+    default:
+      return a == b;
+  }
+}
+
+Space space_of_symbol(const Module& module, std::uint32_t id) {
+  const Symbol& symbol = module.symbols[id];
+  if (symbol.kind == SymbolKind::Variable) return module.variables[symbol.index].space;
+  if (symbol.kind == SymbolKind::FunctionVariable)
+    return module.functions[symbol.function].variables[symbol.index].space;
+  return Space::Generic;
+}
+
+}  // namespace
+
+ThreadForms::ThreadForms(analysis::Facts& facts, const analysis::Affine& affine,
+                         std::array<std::uint32_t, 3> shape)
+    : facts_(facts),
+      affine_(affine),
+      shape_(shape),
+      threads_(std::max(1u, shape[0] * shape[1] * shape[2])) {}
+
+// Values --------------------------------------------------------------------------------------
+
+const ThreadForms::Column* ThreadForms::column(std::uint32_t symbol) {
+  const auto known = columns_.find(symbol);
+  if (known != columns_.end()) return known->second ? &*known->second : nullptr;
+  const AffineSymbol& s = affine_.symbols()[symbol];
+  std::optional<Column> made;
+  if (s.kind == AffineSymbol::Kind::Thread || s.kind == AffineSymbol::Kind::Lane) {
+    Column values(threads_);
+    for (std::uint32_t t = 0; t < threads_; ++t) {
+      const std::array<std::uint32_t, 3> at{t % shape_[0], t / shape_[0] % shape_[1],
+                                            t / shape_[0] / shape_[1]};
+      values[t] = s.kind == AffineSymbol::Kind::Lane ? t % 32 : at[s.component % 3];
+    }
+    made = std::move(values);
+  } else if (s.kind == AffineSymbol::Kind::BlockShape) {
+    made = Column(threads_, shape_[s.component % 3]);
+  } else if (const AffineForm* expansion = affine_.expansion(symbol)) {
+    columns_[symbol] = std::nullopt;  // not to come here again by way of itself
+    made = column(*expansion);
+  } else if (s.kind == AffineSymbol::Kind::Operation && s.depth <= kMostDepth) {
+    std::array<Column, 3> operands;
+    bool all = true;
+    for (std::size_t i = 0; i < 3 && all; ++i) {
+      if (s.operands[i] == kNone) continue;
+      std::optional<Column> operand = column(affine_.form(s.operands[i]));
+      all = operand.has_value();
+      if (all) operands[i] = std::move(*operand);
+    }
+    if (all) made = operation(s, operands);
+  }
+  std::optional<Column>& kept = columns_[symbol];
+  kept = std::move(made);
+  return kept ? &*kept : nullptr;
+}
+
+std::optional<ThreadForms::Column> ThreadForms::column(const AffineForm& form) {
+  Column values(threads_, form.constant);
+  for (const AffineTerm& term : form.terms) {
+    Column factors(threads_, term.coefficient);
+    for (const std::uint32_t symbol : term.symbols) {
+      if (symbol == kNone) break;
+      const Column* known = column(symbol);
+      if (known == nullptr) return std::nullopt;
+      for (std::uint32_t t = 0; t < threads_; ++t) factors[t] = product(factors[t], (*known)[t]);
+    }
+    for (std::uint32_t t = 0; t < threads_; ++t) values[t] = sum(values[t], factors[t]);
+  }
+  for (std::int64_t& value : values)
+    value = analysis::low_bits(static_cast<std::uint64_t>(value), form.bits);
+  return values;
+}
+
+ThreadForms::Column ThreadForms::operation(const AffineSymbol& symbol,
+                                           const std::array<Column, 3>& operands) const {
+  Column made(threads_);
+  std::array<unsigned, 3> width{64, 64, 64};
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (symbol.operands[i] != kNone) width[i] = affine_.form(symbol.operands[i]).bits;
+  }
+  for (std::uint32_t t = 0; t < threads_; ++t) {
+    const auto value = [&](std::size_t i, bool is_signed) {
+      return operands[i].empty() ? 0 : number(operands[i][t], width[i], is_signed);
+    };
+    const std::int64_t a = value(0, symbol.is_signed), b = value(1, symbol.is_signed);
+    const auto bits_a = static_cast<std::uint64_t>(value(0, false));
+    const auto bits_b = static_cast<std::uint64_t>(value(1, false));
+    std::int64_t result = 0;
+    switch (symbol.operation) {
+      case AffineOperation::Quotient:
+        result = bits_b == 0 ? 0 : static_cast<std::int64_t>(bits_a / bits_b);
+        break;
+      case AffineOperation::Remainder:
+        result = bits_b == 0 ? 0 : static_cast<std::int64_t>(bits_a % bits_b);
+        break;
+      case AffineOperation::Minimum:
+        result = holds(Modifier::lt, a, b, symbol.is_signed) ? a : b;
+        break;
+      case AffineOperation::Maximum:
+        result = holds(Modifier::lt, a, b, symbol.is_signed) ? b : a;
+        break;
+      case AffineOperation::And:
+        result = static_cast<std::int64_t>(bits_a & bits_b);
+        break;
+      case AffineOperation::Or:
+        result = static_cast<std::int64_t>(bits_a | bits_b);
+        break;
+      case AffineOperation::Xor:
+        result = static_cast<std::int64_t>(bits_a ^ bits_b);
+        break;
+      case AffineOperation::ShiftLeft:
+        result = bits_b >= symbol.bits ? 0 : static_cast<std::int64_t>(bits_a << bits_b);
+        break;
+      case AffineOperation::ShiftRight:
+        if (symbol.is_signed)
+          result = a >> std::min<std::uint64_t>(bits_b, 63);
+        else
+          result = bits_b >= symbol.bits ? 0 : static_cast<std::int64_t>(bits_a >> bits_b);
+        break;
+      case AffineOperation::Compare:
+        result = holds(symbol.comparison, a, b, symbol.is_signed) ? 1 : 0;
+        break;
+      case AffineOperation::Select:
+        result = bits_a != 0 ? value(1, true) : value(2, true);
+        break;
+      case AffineOperation::None:
+        break;
+    }
+    made[t] = number(result, symbol.bits, symbol.is_signed);
+  }
+  return made;
+}
+
+// Forms ---------------------------------------------------------------------------------------
+
+std::uint32_t ThreadForms::variable_number(std::uint32_t symbol) {
+  const Module& module = facts_.module();
+  const auto unsized = [&](std::uint32_t id) {
+    const Symbol& s = module.symbols[id];
+    return s.kind == SymbolKind::Variable && module.variables[s.index].space == Space::Shared &&
+           module.variables[s.index].linkage == Linkage::Extern;
+  };
+  // All that is declared without a size begins at one place, where the sized variables end: the
+  // first of those that the function names stands for all.
+  if (!unsized(symbol)) return symbol;
+  if (first_unsized_ != kNone) return first_unsized_;
+  first_unsized_ = symbol;
+  for (const Operand& operand : facts_.function().operands) {
+    const bool named = operand.kind == OperandKind::Symbol ||
+                       (operand.kind == OperandKind::Memory && operand.base == OperandKind::Symbol);
+    if (named && operand.id < first_unsized_ && unsized(operand.id)) first_unsized_ = operand.id;
+  }
+  return first_unsized_;
+}
+
+AffineForm ThreadForms::expanded(const AffineForm& form) const {
+  AffineForm made = form;
+  for (int step = 0; step < 16; ++step) {
+    const auto at = std::find_if(made.terms.begin(), made.terms.end(), [&](const AffineTerm& term) {
+      return term.symbols[1] == kNone && affine_.expansion(term.symbols[0]) != nullptr;
+    });
+    if (at == made.terms.end()) break;
+    const AffineTerm term = *at;
+    made.terms.erase(at);
+    made = analysis::sum(made, analysis::resized(*affine_.expansion(term.symbols[0]), made.bits),
+                         term.coefficient);
+  }
+  return made;
+}
+
+ThreadForm ThreadForms::worked_out(const AffineForm& unexpanded) {
+  const AffineForm form = expanded(unexpanded);
+  ThreadForm made;
+  made.values.assign(threads_, form.constant);
+  std::map<SymbolKey, std::int64_t> rest;
+  for (const AffineTerm& term : form.terms) {
+    Column factors(threads_, term.coefficient);
+    SymbolKey key = kNoSymbols;
+    std::size_t unknown = 0;
+    for (const std::uint32_t symbol : term.symbols) {
+      if (symbol == kNone) break;
+      const Column* known = column(symbol);
+      if (known == nullptr) {
+        key[unknown++] = symbol;
+        continue;
+      }
+      for (std::uint32_t t = 0; t < threads_; ++t) factors[t] = product(factors[t], (*known)[t]);
+    }
+    if (unknown == 0) {
+      for (std::uint32_t t = 0; t < threads_; ++t) made.values[t] = sum(made.values[t], factors[t]);
+      continue;
+    }
+    // A factor that differs between threads makes of the rest something else for each of them.
+    if (std::adjacent_find(factors.begin(), factors.end(), std::not_equal_to<>()) != factors.end())
+      return made;
+    rest[key] = sum(rest[key], factors[0]);
+  }
+  for (const auto& [key, coefficient] : rest) {
+    const std::int64_t factor =
+        analysis::low_bits(static_cast<std::uint64_t>(coefficient), form.bits);
+    if (factor == 0) continue;
+    const AffineSymbol& symbol = affine_.symbols()[key[0]];
+    const bool alone = key[1] == kNone && factor == 1;
+    if (alone && symbol.kind == AffineSymbol::Kind::Address && made.variable == kNone) {
+      if (symbol.id >= facts_.module().symbols.size()) return made;
+      made.variable = symbol.id;
+      continue;
+    }
+    made.elsewhere |= alone && symbol.kind == AffineSymbol::Kind::Parameter && symbol.bits == 64;
+    made.rest.emplace_back(key, factor);
+  }
+  for (std::int64_t& value : made.values)
+    value = analysis::low_bits(static_cast<std::uint64_t>(value), form.bits);
+  if (made.variable != kNone) {
+    made.elsewhere = space_of_symbol(facts_.module(), made.variable) != Space::Shared;
+    made.variable = variable_number(made.variable);
+  }
+  made.known = true;
+  return made;
+}
+
+// Conditions ----------------------------------------------------------------------------------
+
+AccessForm ThreadForms::of(const SharedAccess& access) {
+  AccessForm made;
+  made.may.assign(threads_, true);
+  for (std::uint32_t t = 0; t < threads_; ++t) {
+    if ((access.lanes >> (t % 32) & 1u) == 0) made.may[t] = false;
+  }
+  const Function& function = facts_.function();
+  const Instruction& s = function.body[access.statement];
+  add_conditions(access, made);
+  if (!access.anywhere || access.bytes != 0)
+    made.address =
+        worked_out(affine_.of(access.statement, function.operands_of(s)[access.operand]));
+  // Only a generic address may point anywhere else.
+  if (space_of(s.get(Field::Space)) != Space::Generic) made.address.elsewhere = false;
+  // Addresses of the window fit 32 bits, whatever register holds them.
+  for (std::int64_t& value : made.address.values)
+    value = analysis::low_bits(static_cast<std::uint64_t>(value), 32);
+  if (access.anywhere) {
+    made.address.values.assign(threads_, 0);
+    made.address.rest.assign(1, {kNoSymbols, 1});
+  }
+  return made;
+}
+
+void ThreadForms::add_conditions(const SharedAccess& access, AccessForm& made) {
+  const Function& function = facts_.function();
+  const analysis::Cfg& cfg = facts_.cfg();
+  const std::uint32_t home = cfg.block_of(access.statement);
+  if (function.body[access.statement].guard.present())
+    add_condition(affine_.guard(access.statement), true, made, 0);
+  // Branches of which one way alone leads here.
+  std::uint32_t below = home;
+  for (int step = 0; step < 64; ++step) {
+    const std::uint32_t block = cfg.dominators().immediate(below);
+    if (block == kNoNode || block >= cfg.blocks().size()) break;
+    const std::uint32_t end = cfg.blocks()[block].terminator;
+    const auto successors = cfg.successors(block);
+    const bool decides = end != kNone && function.body[end].guard.present() &&
+                         successors.size() == 2 && function.body[end].op != Op::brx_idx;
+    for (std::size_t way = 0; decides && way < 2; ++way) {
+      const std::uint32_t to = successors[way];
+      if (!cfg.dominators().dominates(to, home)) continue;
+      const auto from = cfg.predecessors(to);
+      const bool only = std::all_of(from.begin(), from.end(), [&](std::uint32_t p) {
+        return p == block || cfg.dominators().dominates(to, p);
+      });
+      if (!only) continue;
+      // The first successor is where the branch leads if the guard holds.
+      add_condition(affine_.guard(end), way == 0, made, 0);
+    }
+    below = block;
+  }
+}
+
+void ThreadForms::add_condition(const AffineForm& form, bool wanted, AccessForm& made, int depth) {
+  if (const auto values = column(form)) {
+    for (std::uint32_t t = 0; t < threads_; ++t) {
+      if (((*values)[t] & 1) != (wanted ? 1 : 0)) made.may[t] = false;
+    }
+    return;
+  }
+  if (form.terms.size() != 1 || depth > 8) return;
+  const AffineTerm& term = form.terms[0];
+  if (term.symbols[1] != kNone || (term.coefficient & 1) == 0) return;
+  const AffineSymbol& symbol = affine_.symbols()[term.symbols[0]];
+  const bool inner = wanted != ((form.constant & 1) != 0);
+  if (const AffineForm* expansion = affine_.expansion(term.symbols[0]))
+    return add_condition(*expansion, inner, made, depth + 1);
+  if (symbol.kind != AffineSymbol::Kind::Operation) return;
+  const bool both = (symbol.operation == AffineOperation::And && inner) ||
+                    (symbol.operation == AffineOperation::Or && !inner);
+  if (both) {
+    add_condition(affine_.form(symbol.operands[0]), inner, made, depth + 1);
+    add_condition(affine_.form(symbol.operands[1]), inner, made, depth + 1);
+  } else if (symbol.operation == AffineOperation::Compare) {
+    add_comparison(symbol, inner, made);
+  }
+}
+
+void ThreadForms::add_comparison(const AffineSymbol& compare, bool wanted, AccessForm& made) {
+  const AffineForm& a = affine_.form(compare.operands[0]);
+  const AffineForm& b = affine_.form(compare.operands[1]);
+  const ThreadForm difference = worked_out(analysis::Affine::difference(a, b));
+  if (!difference.known || difference.variable != kNone || difference.rest.size() != 1) return;
+  const auto& [key, coefficient] = difference.rest[0];
+  made.conditions.push_back({difference.values, key, coefficient, compare.comparison, wanted});
+}
+
+}  // namespace ptxgen::inline v0::gates

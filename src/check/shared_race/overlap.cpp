@@ -1,0 +1,279 @@
+// src/check/shared_race/overlap.cpp - whether two accesses by different threads can meet
+#include "check/shared_race/overlap.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "analysis/affine_forms.hpp"
+
+namespace ptxgen::inline v0::gates {
+
+using namespace ptx;
+
+namespace {
+
+constexpr SymbolKey kNoSymbols{kNone, kNone, kNone};
+constexpr std::int64_t kFar = std::numeric_limits<std::int32_t>::max();
+
+bool belongs(Pairs pairs, const Classes* harmless, std::uint32_t a, std::uint32_t b) {
+  if (harmless != nullptr && (*harmless)[a] == (*harmless)[b]) return false;
+  switch (pairs) {
+    case Pairs::Different:
+      return a != b;
+    case Pairs::OtherWarps:
+      return a / 32 != b / 32;
+    case Pairs::SameWarp:
+      return a != b && a / 32 == b / 32;
+    case Pairs::All:
+      break;
+  }
+  return true;
+}
+
+/// What remains of the difference of two addresses beside the numbers of the threads.
+struct Remainder {
+  SymbolKey single = kNoSymbols;  ///< the only thing left that both threads agree on
+  std::int64_t coefficient = 0;
+  bool only_single = true;
+  std::uint64_t divisor = 0;  ///< of everything left; 0 if nothing is
+};
+
+Remainder remainder_of(const Comparison& c) {
+  Remainder left;
+  std::map<SymbolKey, std::pair<std::int64_t, std::int64_t>> terms;
+  for (const auto& [key, coefficient] : c.a->address.rest) terms[key].first = coefficient;
+  for (const auto& [key, coefficient] : c.b->address.rest) terms[key].second = coefficient;
+  const auto add = [&](std::int64_t coefficient) {
+    const auto size = static_cast<std::uint64_t>(coefficient < 0 ? -coefficient : coefficient);
+    left.divisor = std::gcd(left.divisor, size);
+  };
+  for (const auto& [key, both] : terms) {
+    if (key != kNoSymbols && c.same(key)) {
+      const std::int64_t difference = both.first - both.second;
+      if (difference == 0) continue;
+      add(difference);
+      left.only_single &= left.single == kNoSymbols;
+      left.single = key;
+      left.coefficient = difference;
+    } else {
+      add(both.first);
+      add(both.second);
+      left.only_single = false;
+      if (left.single == kNoSymbols) left.single = key;
+    }
+  }
+  return left;
+}
+
+/// Threads by address, to find those within reach of another.
+class ByAddress {
+ public:
+  ByAddress(const AccessForm& form, std::uint64_t modulus) {
+    for (std::uint32_t t = 0; t < form.may.size(); ++t) {
+      if (form.may[t]) entries_.emplace_back(reduced(form.address.values[t], modulus), t);
+    }
+    std::sort(entries_.begin(), entries_.end());
+  }
+  static std::int64_t reduced(std::int64_t value, std::uint64_t modulus) {
+    if (modulus == 0) return value;
+    const auto m = static_cast<std::int64_t>(modulus);
+    const std::int64_t rest = value % m;
+    return rest < 0 ? rest + m : rest;
+  }
+  /// Calls `fn(thread)` for addresses from `low` to below `high`, until it says true.
+  template <class Fn>
+  bool any(std::int64_t low, std::int64_t high, Fn&& fn) const {
+    auto at = std::lower_bound(entries_.begin(), entries_.end(), std::pair{low, std::uint32_t{0}});
+    for (; at != entries_.end() && at->first < high; ++at) {
+      if (fn(at->second)) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::vector<std::pair<std::int64_t, std::uint32_t>> entries_;
+};
+
+/// The first pair whose addresses are near enough, counted modulo `modulus` (0: exactly).
+std::optional<std::pair<std::uint32_t, std::uint32_t>> near_pair(const Comparison& c,
+                                                                 std::uint64_t modulus,
+                                                                 std::uint64_t& budget) {
+  const ByAddress others(*c.b, modulus);
+  const auto m = static_cast<std::int64_t>(modulus);
+  std::optional<std::pair<std::uint32_t, std::uint32_t>> found;
+  for (std::uint32_t s = 0; s < c.a->may.size() && !found && budget != 0; ++s) {
+    if (!c.a->may[s]) continue;
+    const std::int64_t address = ByAddress::reduced(c.a->address.values[s], modulus);
+    const std::int64_t low = address - static_cast<std::int64_t>(c.bytes_b) + 1;
+    const std::int64_t high = address + static_cast<std::int64_t>(c.bytes_a);
+    const auto take = [&](std::uint32_t t) {
+      if (budget != 0) --budget;
+      if (budget != 0 && !belongs(c.pairs, c.harmless, s, t)) return false;
+      found = {s, t};
+      return true;
+    };
+    if (modulus == 0) {
+      others.any(low, high, take);
+    } else if (high - low >= m) {
+      others.any(0, m, take);
+    } else {
+      if (others.any(std::max<std::int64_t>(low, 0), std::min(high, m), take)) break;
+      if (low < 0 && others.any(low + m, m, take)) break;
+      if (high > m) others.any(0, high - m, take);
+    }
+  }
+  return found;
+}
+
+// One symbol ----------------------------------------------------------------------------------
+
+std::int64_t floor_divided(std::int64_t a, std::int64_t b) {
+  if (b < 0) return floor_divided(-a, -b);
+  return analysis::floor_quotient(a, b);
+}
+std::int64_t ceiling_divided(std::int64_t a, std::int64_t b) { return -floor_divided(-a, b); }
+
+/// The values that a symbol may have.
+struct Bounds {
+  std::int64_t least = -kFar;
+  std::int64_t most = kFar;
+
+  void at_least(std::int64_t value) { least = std::max(least, value); }
+  void at_most(std::int64_t value) { most = std::min(most, value); }
+  [[nodiscard]] bool none() const noexcept { return least > most; }
+
+  /// low <= factor * symbol <= high.
+  void keep(std::int64_t factor, std::int64_t low, std::int64_t high) {
+    if (factor > 0) {
+      at_least(ceiling_divided(low, factor));
+      at_most(floor_divided(high, factor));
+    } else {
+      at_least(ceiling_divided(high, factor));
+      at_most(floor_divided(low, factor));
+    }
+  }
+  void keep(const ThreadCondition& condition, std::uint32_t thread) {
+    const std::int64_t value = condition.values[thread];
+    const std::int64_t factor = condition.coefficient;
+    switch (condition.comparison) {
+      case Modifier::lt:  // value + factor * symbol < 0
+        return condition.holds ? keep(factor, -kFar, -value - 1) : keep(factor, -value, kFar);
+      case Modifier::le:
+        return condition.holds ? keep(factor, -kFar, -value) : keep(factor, -value + 1, kFar);
+      case Modifier::eq:
+        if (condition.holds) keep(factor, -value, -value);
+        return;
+      case Modifier::ne:
+        if (!condition.holds) keep(factor, -value, -value);
+        return;
+      default:
+        return;
+    }
+  }
+};
+
+/// Looks for two threads and one value of the symbol with which both execute their access, at
+/// common bytes.
+std::optional<std::pair<std::uint32_t, std::uint32_t>> solved(const Comparison& c,
+                                                              const SymbolKey& key,
+                                                              std::int64_t coefficient,
+                                                              std::uint64_t& budget) {
+  const auto bounds_of = [&](const AccessForm& form, std::uint32_t thread) {
+    Bounds bounds;
+    for (const ThreadCondition& condition : form.conditions) {
+      if (condition.key == key) bounds.keep(condition, thread);
+    }
+    return bounds;
+  };
+  std::vector<Bounds> others;
+  for (std::uint32_t t = 0; t < c.b->may.size(); ++t) others.push_back(bounds_of(*c.b, t));
+  for (std::uint32_t s = 0; s < c.a->may.size(); ++s) {
+    if (!c.a->may[s]) continue;
+    const Bounds mine = bounds_of(*c.a, s);
+    for (std::uint32_t t = 0; t < c.b->may.size(); ++t) {
+      if (!c.b->may[t] || !belongs(c.pairs, c.harmless, s, t)) continue;
+      if (budget == 0) return std::pair{s, t};
+      --budget;
+      Bounds both = mine;
+      both.at_least(others[t].least);
+      both.at_most(others[t].most);
+      // -bytes_a < a - b < bytes_b, where a - b = difference + coefficient * symbol.
+      const std::int64_t difference = c.a->address.values[s] - c.b->address.values[t];
+      const std::int64_t low = 1 - static_cast<std::int64_t>(c.bytes_a) - difference;
+      const std::int64_t high = static_cast<std::int64_t>(c.bytes_b) - 1 - difference;
+      if (coefficient != 0) {
+        both.keep(coefficient, low, high);
+      } else if (low > 0 || high < 0) {
+        continue;
+      }
+      if (!both.none()) return std::pair{s, t};
+    }
+  }
+  return std::nullopt;
+}
+
+/// A symbol that conditions of both accesses are about, in place of one in their addresses.
+SymbolKey common_condition(const Comparison& c) {
+  for (const ThreadCondition& x : c.a->conditions) {
+    for (const ThreadCondition& y : c.b->conditions) {
+      if (x.key == y.key && c.same(x.key)) return x.key;
+    }
+  }
+  return kNoSymbols;
+}
+
+Overlap made(Meeting meeting, const std::optional<std::pair<std::uint32_t, std::uint32_t>>& threads,
+             const SymbolKey& unknown = kNoSymbols) {
+  if (!threads) return {};
+  return {meeting, threads->first, threads->second, unknown};
+}
+
+}  // namespace
+
+Overlap overlap(const AddressList& a, std::uint32_t bytes_a, AddressList b, std::uint32_t bytes_b,
+                Pairs pairs, std::uint64_t& budget, const Classes* harmless) {
+  std::sort(b.begin(), b.end());
+  for (const auto& [address, s] : a) {
+    const std::int64_t low = address - static_cast<std::int64_t>(bytes_b) + 1;
+    const std::int64_t high = address + static_cast<std::int64_t>(bytes_a);
+    auto at = std::lower_bound(b.begin(), b.end(), std::pair{low, std::uint32_t{0}});
+    for (; at != b.end() && at->first < high; ++at) {
+      if (budget != 0) --budget;
+      if (budget == 0 || belongs(pairs, harmless, s, at->second))
+        return {Meeting::Possible, s, at->second, kNoSymbols};
+    }
+  }
+  return {};
+}
+
+Overlap overlap(const Comparison& c, std::uint64_t& budget) {
+  const ThreadForm& a = c.a->address;
+  const ThreadForm& b = c.b->address;
+  const bool known = a.known && b.known;
+  if (known && a.variable != b.variable && a.variable != kNone && b.variable != kNone) return {};
+  if (!known || a.variable != b.variable) {
+    // Anything may meet anything; but both have to be executed.
+    for (std::uint32_t s = 0; s < c.a->may.size(); ++s) {
+      for (std::uint32_t t = 0; c.a->may[s] && t < c.b->may.size(); ++t) {
+        if (c.b->may[t] && belongs(c.pairs, c.harmless, s, t))
+          return {Meeting::Maybe, s, t, kNoSymbols};
+      }
+    }
+    return {};
+  }
+  const Remainder left = remainder_of(c);
+  if (left.divisor == 0) {
+    const auto threads = near_pair(c, 0, budget);
+    const SymbolKey key = threads ? common_condition(c) : kNoSymbols;
+    return made(Meeting::Possible, key == kNoSymbols ? threads : solved(c, key, 0, budget));
+  }
+  const auto threads = near_pair(c, left.divisor, budget);
+  if (!threads || !left.only_single) return made(Meeting::Maybe, threads, left.single);
+  return made(Meeting::Maybe, solved(c, left.single, left.coefficient, budget), left.single);
+}
+
+}  // namespace ptxgen::inline v0::gates

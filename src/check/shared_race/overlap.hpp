@@ -1,0 +1,58 @@
+// src/check/shared_race/overlap.hpp - whether two accesses by different threads can meet
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "check/shared_race/forms.hpp"
+
+namespace ptxgen::inline v0::gates {
+
+/// Which pairs of threads are asked about.
+enum class Pairs : std::uint8_t {
+  Different,   ///< any two
+  OtherWarps,  ///< of two warps
+  SameWarp,    ///< of one warp
+  All,         ///< and a thread with itself, where a copy is still under way
+};
+
+enum class Meeting : std::uint8_t {
+  No,        ///< proved: no two such threads access a common byte
+  Maybe,     ///< an address or a condition is not known well enough
+  Possible,  ///< they do, if both execute their access
+};
+
+struct Overlap {
+  Meeting meeting = Meeting::No;
+  std::uint32_t first = 0;   ///< an example: thread of the first access
+  std::uint32_t second = 0;  ///< and of the second
+  SymbolKey unknown{ptx::kNone, ptx::kNone, ptx::kNone};  ///< Maybe: what is not known, if one
+};
+
+/// Threads with equal numbers do each other no harm; null: there are none.
+using Classes = std::vector<std::uint64_t>;
+
+/// Where two accesses are compared.
+struct Comparison {
+  const AccessForm* a = nullptr;
+  const AccessForm* b = nullptr;
+  std::uint32_t bytes_a = 0;
+  std::uint32_t bytes_b = 0;
+  Pairs pairs = Pairs::Different;
+  /// Whether two threads find the same value of a product of symbols at the two accesses.
+  std::function<bool(const SymbolKey&)> same;
+  const Classes* harmless = nullptr;
+};
+
+/// Addresses with the threads that access them.
+using AddressList = std::vector<std::pair<std::int64_t, std::uint32_t>>;
+[[nodiscard]] Overlap overlap(const AddressList& a, std::uint32_t bytes_a, AddressList b,
+                              std::uint32_t bytes_b, Pairs pairs, std::uint64_t& budget,
+                              const Classes* harmless = nullptr);
+
+/// `budget`: how many pairs of threads may still be looked at; is used up.
+[[nodiscard]] Overlap overlap(const Comparison& comparison, std::uint64_t& budget);
+
+}  // namespace ptxgen::inline v0::gates

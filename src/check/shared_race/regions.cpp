@@ -1,0 +1,63 @@
+// src/check/shared_race/regions.cpp - what threads may run between two barriers
+#include "check/shared_race/regions.hpp"
+
+namespace ptxgen::inline v0::gates {
+
+Region::Region(const Segments& segments, std::span<const std::uint32_t> starts,
+               std::vector<std::uint32_t>& marks, std::uint32_t number)
+    : segments_(&segments), starts_(starts.begin(), starts.end()), marks_(&marks), number_(number) {
+  const auto enter = [&](std::uint32_t segment) {
+    if (marks[segment] == number) return;
+    marks[segment] = number;
+    members_.push_back(segment);
+  };
+  for (const std::uint32_t start : starts_) enter(start);
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    for (const std::uint32_t to : segments.successors(members_[i])) enter(to);
+  }
+}
+
+std::vector<bool> Region::flood(std::span<const std::uint32_t> from, std::uint32_t without) const {
+  std::vector<bool> reached(segments_->count());
+  std::vector<std::uint32_t> open;
+  for (const std::uint32_t segment : from) {
+    if (segment == without || reached[segment]) continue;
+    reached[segment] = true;
+    open.push_back(segment);
+  }
+  while (!open.empty()) {
+    const std::uint32_t segment = open.back();
+    open.pop_back();
+    for (const std::uint32_t to : segments_->successors(segment)) {
+      if (to == without || reached[to]) continue;
+      reached[to] = true;
+      open.push_back(to);
+    }
+  }
+  return reached;
+}
+
+Region::Order Region::order(std::uint32_t changing, std::uint32_t first, std::uint32_t second) {
+  // Threads that began at different barriers need not be in the same round of a loop.
+  if (starts_.size() > 1) return Order::Unknown;
+  if (!contains(changing)) return Order::Equal;
+  const auto [at, made] = changes_.try_emplace(changing);
+  Change& change = at->second;
+  if (made) {
+    change.reached_past = flood(starts_, changing);
+    change.reached_behind = flood({&changing, 1}, ptx::kNone);
+    change.repeated = flood(segments_->successors(changing), ptx::kNone)[changing];
+  }
+  if (change.repeated) return Order::Unknown;
+  const auto before = [&](std::uint32_t s) {
+    return change.reached_past[s] && !change.reached_behind[s];
+  };
+  const auto behind = [&](std::uint32_t s) { return !change.reached_past[s]; };
+  if (before(first) && before(second)) return Order::Equal;
+  if (behind(first) && behind(second)) return Order::Equal;
+  if (before(first) && behind(second)) return Order::Before;
+  if (behind(first) && before(second)) return Order::Behind;
+  return Order::Unknown;
+}
+
+}  // namespace ptxgen::inline v0::gates

@@ -1,0 +1,180 @@
+// src/check/shared_race/rounds.cpp - accesses of a loop, round by round
+#include "check/shared_race/rounds.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "analysis/affine_forms.hpp"
+
+namespace ptxgen::inline v0::gates {
+
+using namespace ptx;
+using analysis::AffineForm;
+using analysis::AffineOperation;
+using analysis::AffineSymbol;
+using analysis::AffineTerm;
+
+namespace {
+
+constexpr std::uint64_t kMostRounds = 256;
+constexpr std::uint64_t kMostAddresses = 65'536;
+constexpr int kMostDepth = 24;
+
+bool in_relation(analysis::Relation relation, std::int64_t a, std::int64_t b, bool is_signed) {
+  const bool less =
+      is_signed ? a < b : static_cast<std::uint64_t>(a) < static_cast<std::uint64_t>(b);
+  switch (relation) {
+    case analysis::Relation::Lt:
+      return less;
+    case analysis::Relation::Le:
+      return less || a == b;
+    case analysis::Relation::Gt:
+      return !less && a != b;
+    case analysis::Relation::Ge:
+      return !less;
+    case analysis::Relation::Eq:
+      return a == b;
+    case analysis::Relation::Ne:
+      return a != b;
+  }
+  return true;
+}
+
+}  // namespace
+
+Rounds::Rounds(analysis::Facts& facts, const analysis::Affine& affine,
+               std::array<std::uint32_t, 3> shape)
+    : facts_(facts), affine_(affine), shape_(shape) {}
+
+// What an address hangs on ----------------------------------------------------------------------
+
+bool Rounds::look_at(const AffineForm& form, int depth, Sources& sources,
+                     std::uint64_t modulus) const {
+  for (const AffineTerm& term : form.terms) {
+    for (const std::uint32_t symbol : term.symbols) {
+      if (symbol == kNone) break;
+      // In a product too: its remainder is that of the remainders of its factors.
+      if (!look_at(symbol, depth, sources, modulus)) return false;
+    }
+  }
+  return true;
+}
+
+bool Rounds::look_at(std::uint32_t symbol, int depth, Sources& sources,
+                     std::uint64_t modulus) const {
+  if (depth > kMostDepth) return false;
+  const AffineSymbol& s = affine_.symbols()[symbol];
+  if (s.left) return false;
+  switch (s.kind) {
+    case AffineSymbol::Kind::Thread:
+    case AffineSymbol::Kind::Lane:
+    case AffineSymbol::Kind::BlockShape:
+      return true;
+    case AffineSymbol::Kind::Iteration:
+      if (sources.iteration != kNone && sources.iteration != symbol) return false;
+      sources.iteration = symbol;
+      sources.periodic &= modulus != 0;
+      sources.period = std::max(sources.period, modulus);
+      return true;
+    default:
+      break;
+  }
+  if (const AffineForm* expansion = affine_.expansion(symbol))
+    return look_at(*expansion, depth + 1, sources, modulus);
+  if (s.kind != AffineSymbol::Kind::Operation) return false;
+  std::uint64_t inner = 0;
+  if (s.operation == AffineOperation::Remainder) {
+    const AffineForm& divisor = affine_.form(s.operands[1]);
+    const auto value = static_cast<std::uint64_t>(divisor.constant);
+    if (divisor.is_constant() && std::has_single_bit(value)) inner = value;
+  }
+  for (const std::uint32_t operand : s.operands) {
+    if (operand != kNone && !look_at(affine_.form(operand), depth + 1, sources, inner))
+      return false;
+  }
+  return true;
+}
+
+// Rounds ----------------------------------------------------------------------------------------
+
+const RoundForms* Rounds::of(const SharedAccess& access, const AccessForm& form) {
+  const auto [at, made] = known_.try_emplace(access.statement);
+  if (made) at->second = worked_out(access, form);
+  return at->second.rounds.empty() ? nullptr : &at->second;
+}
+
+RoundForms Rounds::worked_out(const SharedAccess& access, const AccessForm& form) {
+  RoundForms made;
+  if (!form.address.known || access.anywhere) return made;
+  Sources sources;
+  for (const auto& [key, coefficient] : form.address.rest) {
+    for (const std::uint32_t symbol : key) {
+      if (symbol == kNone) break;
+      if (!look_at(symbol, 0, sources, 0)) return made;
+    }
+  }
+  if (sources.iteration == kNone) return made;
+  made.loop = affine_.symbols()[sources.iteration].id;
+  made.periodic = sources.periodic;
+  const std::uint64_t limit =
+      std::min(kMostRounds, kMostAddresses / std::max<std::uint64_t>(form.may.size(), 1));
+  if (made.periodic && sources.period > limit) return made;
+  std::vector<bool> goes_on(form.may.size(), true);
+  for (std::uint64_t round = 0; !made.periodic || round < sources.period; ++round) {
+    if (std::find(goes_on.begin(), goes_on.end(), true) == goes_on.end()) return made;
+    ThreadForms forms(facts_, affine_, shape_);
+    forms.fix(sources.iteration, round);
+    AccessForm now = forms.of(access);
+    if (round >= limit || !now.address.known || !now.address.rest.empty()) break;
+    // Addresses come back, who executes the access need not: it may be nobody in the first rounds.
+    if (made.periodic) now.may = form.may;
+    for (std::size_t t = 0; t < goes_on.size(); ++t) now.may[t] = now.may[t] && goes_on[t];
+    made.rounds.push_back(std::move(now));
+    ThreadForms next(facts_, affine_, shape_);
+    next.fix(sources.iteration, round + 1);
+    if (!made.periodic && !leave_out_ended(made.loop, forms, next, goes_on)) break;
+  }
+  if (!made.periodic) made.rounds.clear();
+  return made;
+}
+
+bool Rounds::leave_out_ended(std::uint32_t loop, ThreadForms& forms, ThreadForms& next,
+                             std::vector<bool>& goes_on) {
+  if (!inductions_)
+    inductions_.emplace(facts_.function(), facts_.cfg(), facts_.index(), facts_.versions());
+  const std::uint32_t header = facts_.cfg().loops().loops()[loop].header;
+  bool tested = false;
+  for (const analysis::LoopTest& test : inductions_->tests(loop)) {
+    if (!test.every_turn || !test.goes_on) continue;
+    const analysis::LoopComparison& comparison = *test.goes_on;
+    const analysis::Induction& variable = inductions_->of(loop)[comparison.value.variable];
+    // What the counter is at the test: counted from this round, or from the next.
+    const bool of_next = comparison.value.is_next && !variable.step.constant();
+    const auto counter = (of_next ? next : forms).values(affine_.of_version(variable.phi, header));
+    if (!counter) continue;
+    const unsigned bits = variable.bits;
+    std::vector<std::int64_t> bound(goes_on.size(),
+                                    static_cast<std::int64_t>(comparison.bound.value));
+    if (comparison.bound.kind == analysis::LoopTerm::Kind::Version) {
+      const auto known = forms.values(affine_.of_version(comparison.bound.version, header));
+      if (!known) continue;
+      bound = *known;
+    } else if (!comparison.bound.constant()) {
+      continue;
+    }
+    tested = true;
+    for (std::size_t t = 0; t < goes_on.size(); ++t) {
+      const std::uint64_t now = static_cast<std::uint64_t>((*counter)[t]) + comparison.value.offset;
+      const auto number = [&](std::uint64_t value) {
+        return comparison.is_signed ? analysis::low_bits(value, bits)
+                                    : static_cast<std::int64_t>(analysis::pattern(value, bits));
+      };
+      if (!in_relation(comparison.relation, number(now),
+                       number(static_cast<std::uint64_t>(bound[t])), comparison.is_signed))
+        goes_on[t] = false;
+    }
+  }
+  return tested;
+}
+
+}  // namespace ptxgen::inline v0::gates

@@ -1,0 +1,330 @@
+// src/cli/commands/bench.cpp - ptxgen bench: vadd, copy, fma_rpt against the clock
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <iostream>
+#include <memory>
+#include <new>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/bench_job.hpp"
+#include "cli/args/device_choice.hpp"
+#include "cli/output/new_file.hpp"
+#include "cli/args/numbers.hpp"
+#include "cli/output/run_report.hpp"
+#include "ptxgen/driver/emulated.hpp"
+#include "ptxgen/support/error.hpp"
+#include "support/count.hpp"
+
+namespace ptxgen::cli {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t kMostElements = (std::uint64_t{1} << 31) - 1;  // the s32 n of fma_rpt
+
+struct Options {
+  std::string op = "vadd";
+  std::string n;
+  std::string sweep;
+  std::string iters;
+  std::string warmup;
+  std::uint64_t block = 256;
+  std::uint64_t grid = 0;
+  std::string dtype = "fp32";
+  std::string fma_k;
+  std::string fma_a;
+  std::string fma_b;
+  std::uint64_t seed = 0;
+  std::string device;
+  std::string gpu;
+  std::string csv;
+  bool overwrite = false;
+  bool validate_all = false;
+  bool json = false;
+};
+
+// "X" one value, "X..Y" X, 2 X, 4 X, ... up to Y.
+std::vector<std::uint64_t> range(const std::string& option, const std::string& text,
+                                 std::uint64_t least) {
+  const auto dots = text.find("..");
+  const std::uint64_t first =
+      whole_number(option, std::string_view(text).substr(0, dots), least, kMostElements);
+  if (dots == std::string::npos) return {first};
+  const std::uint64_t last =
+      whole_number(option, std::string_view(text).substr(dots + 2), least, kMostElements);
+  if (first == 0 || last < first) {
+    throw UsageError(option + " " + text +
+                     ": a range X..Y runs from X over 2 X, 4 X, ... to Y, with 1 <= X <= Y");
+  }
+  std::vector<std::uint64_t> values;
+  for (std::uint64_t value = first; value <= last; value *= 2) values.push_back(value);
+  return values;
+}
+
+// What is to be measured: sizes and repetitions, all checked.
+struct Plan {
+  BenchJob job;
+  std::vector<std::uint64_t> sizes;
+  std::vector<std::uint64_t> repetitions;  // one 0 for other ops than fma_rpt
+};
+
+BenchOp op_of(const Options& options) {
+  if (const auto op = bench_op(options.op)) return *op;
+  throw UsageError("--op " + options.op +
+                   ": there is no such benchmark; there are: vadd, copy, "
+                   "fma_rpt");
+}
+
+BenchType type_of(const Options& options, BenchOp op) {
+  const auto type = bench_type(options.dtype);
+  if (!type) {
+    throw UsageError("--dtype " + options.dtype + ": wants fp32, fp16 or bf16");
+  }
+  if (*type != BenchType::F32 && op != BenchOp::Vadd) {
+    throw UsageError("--dtype " + options.dtype + ": " + options.op +
+                     " is measured in fp32 only; fp16 and bf16 are for vadd");
+  }
+  return *type;
+}
+
+Plan plan_of(const Options& options, bool emulated) {
+  Plan plan;
+  BenchJob& job = plan.job;
+  job.op = op_of(options);
+  job.type = type_of(options, job.op);
+  if (!options.n.empty() && !options.sweep.empty()) {
+    throw UsageError("--n and --sweep: say one of them");
+  }
+  const std::string n = options.n.empty() ? (emulated ? "2^20" : "2^26") : options.n;
+  plan.sizes = options.sweep.empty() ? std::vector{whole_number("--n", n, 1, kMostElements)}
+                                     : range("--sweep", options.sweep, 1);
+  // The emulator takes as long for each launch as for the first.
+  job.iters =
+      whole_number("--iters", options.iters.empty() ? (emulated ? "3" : "100") : options.iters, 1,
+                   1'000'000'000);
+  job.warmup =
+      whole_number("--warmup", options.warmup.empty() ? (emulated ? "1" : "10") : options.warmup, 0,
+                   1'000'000'000);
+  if (options.block < 32 || options.block > 1024 || options.block % 32 != 0) {
+    throw UsageError("--block " + std::to_string(options.block) +
+                     ": wants a multiple of 32 (a warp) in 32..1024");
+  }
+  job.block = static_cast<std::uint32_t>(options.block);
+  job.grid = static_cast<std::uint32_t>(options.grid);
+  const bool fma = job.op == BenchOp::FmaRpt;
+  if (!fma && !(options.fma_k.empty() && options.fma_a.empty() && options.fma_b.empty())) {
+    throw UsageError("--fma-k, --fma-a and --fma-b are for --op fma_rpt, not " + options.op);
+  }
+  plan.repetitions =
+      fma ? range("--fma-k", options.fma_k.empty() ? (emulated ? "128" : "1024") : options.fma_k, 0)
+          : std::vector<std::uint64_t>{0};
+  job.a = real_number("--fma-a", options.fma_a.empty() ? "0.999" : options.fma_a);
+  job.b = real_number("--fma-b", options.fma_b.empty() ? "0.001" : options.fma_b);
+  job.seed = options.seed;
+  job.validate_all = options.validate_all;
+  return plan;
+}
+
+void check_memory(const Plan& plan, const Context& context, const std::string& device) {
+  const std::uint64_t most = *std::max_element(plan.sizes.begin(), plan.sizes.end());
+  const std::uint64_t wanted = buffer_bytes(plan.job, most);
+  const std::uint64_t free = context.memory().free;
+  if (wanted <= free) return;
+  throw UsageError("n = " + std::to_string(most) + ": the buffers take " +
+                   count_text(wanted, "byte") + ", and " + device + " has " +
+                   count_text(free, "byte") + " free; the largest n is " +
+                   std::to_string(free / buffer_bytes(plan.job, 1)));
+}
+
+std::string default_csv(const Options& options) {
+  const std::time_t now = std::time(nullptr);
+  char stamp[32];
+  std::strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", std::gmtime(&now));
+  return "bench-" + options.op + "-" + stamp + ".csv";
+}
+
+// Device and driver as the reports name them.
+struct Place {
+  std::string device;
+  std::string gpu;
+  std::string driver;
+  std::string timing;
+  bool emulated = true;
+};
+
+Place place_of(const Device& device, const DeviceChoice& choice) {
+  const DeviceInfo& info = device.info();
+  const std::string version = std::to_string(info.driver_version / 1000) + "." +
+                              std::to_string(info.driver_version % 1000 / 10);
+  return {choice.name, info.name, (choice.emulator ? "emulated " : "") + version,
+          choice.emulator ? "host" : "cuda_events", choice.emulator};
+}
+
+constexpr std::string_view kEmulatedNote =
+    "these rates are the emulator's on this host; they say nothing about a GPU";
+
+json row_json(const BenchRow& row) {
+  const std::uint64_t bytes = bytes_model(row.work);
+  const std::uint64_t flops = flops_model(row.work);
+  json made = {{"op", to_string(row.work.op)},
+               {"dtype", to_string(row.work.type)},
+               {"n", row.work.n},
+               {"block", row.block},
+               {"grid", row.grid},
+               {"iters", row.iters},
+               {"warmup", row.warmup},
+               {"time_ms_total", row.time_ms_total},
+               {"bytes_model", bytes},
+               {"flops_model", flops},
+               {"achieved_gbs", achieved(bytes, row.iters, row.time_ms_total)},
+               {"achieved_gflops", achieved(flops, row.iters, row.time_ms_total)},
+               {"validated", row.validation.ok()},
+               {"compared", row.validation.compared},
+               {"wrong", row.validation.wrong},
+               {"max_error", row.validation.max_error},
+               {"ptx_hash", row.ptx_hash},
+               {"timing_source", row.timing_source},
+               {"fma_k", nullptr},
+               {"fma_a", nullptr},
+               {"fma_b", nullptr}};
+  if (row.work.op == BenchOp::FmaRpt) {
+    made["fma_k"] = row.work.k;
+    made["fma_a"] = row.fma_a;
+    made["fma_b"] = row.fma_b;
+  }
+  return made;
+}
+
+std::string table_line(const BenchRow& row) {
+  char text[160];
+  const double each = row.time_ms_total / static_cast<double>(row.iters) * 1e3;
+  std::snprintf(
+      text, sizeof text, "%-8s %-5s %11llu %7llu %12.2f %10.2f %11.2f  %s\n",
+      std::string(to_string(row.work.op)).c_str(), std::string(to_string(row.work.type)).c_str(),
+      static_cast<unsigned long long>(row.work.n), static_cast<unsigned long long>(row.work.k),
+      each, achieved(bytes_model(row.work), row.iters, row.time_ms_total),
+      achieved(flops_model(row.work), row.iters, row.time_ms_total),
+      row.validation.ok() ? "right" : "WRONG");
+  return text;
+}
+constexpr std::string_view kTableHead =
+    "op       dtype           n       k    us/launch       GB/s     GFLOP/s  result\n";
+
+// What went wrong, one line for each row, on standard error.
+void complain(const BenchRow& row) {
+  if (row.validation.ok()) return;
+  std::cerr << "ptxgen: " << to_string(row.work.op) << " with n = " << row.work.n << ": "
+            << row.validation.wrong << " of " << row.validation.compared
+            << " elements looked at are wrong, the first is " << row.validation.first_wrong
+            << ", the largest error " << row.validation.max_error << '\n';
+}
+
+std::vector<BenchRow> measure_all(const Plan& plan, const Context& context, const Place& place) {
+  const Launcher launcher(context);
+  std::vector<BenchRow> rows;
+  const bool chatty = is_terminal(Stream::Err);
+  const std::size_t total = plan.sizes.size() * plan.repetitions.size();
+  for (const std::uint64_t n : plan.sizes) {
+    for (const std::uint64_t k : plan.repetitions) {
+      if (chatty) {
+        std::cerr << "\r[" << rows.size() + 1 << '/' << total << "] n = " << n << "\x1b[K"
+                  << std::flush;
+      }
+      BenchRow& row = rows.emplace_back(measure(launcher, context, plan.job, n, k));
+      row.device = place.gpu;
+      row.driver = place.driver;
+      row.timing_source = place.timing;
+    }
+  }
+  if (chatty) std::cerr << "\r\x1b[K" << std::flush;
+  return rows;
+}
+
+void report(const Options& options, const Place& place, const std::vector<BenchRow>& rows,
+            const std::string& csv) {
+  if (options.json) {
+    json list = json::array();
+    for (const BenchRow& row : rows) list.push_back(row_json(row));
+    json document = {{"device", place.device},     {"gpu", place.gpu},
+                     {"driver", place.driver},     {"csv", csv},
+                     {"emulated", place.emulated}, {"rows", list}};
+    if (place.emulated) document["note"] = kEmulatedNote;
+    write_output({}, text_of(document));
+    return;
+  }
+  std::string text;
+  if (is_terminal(Stream::Out)) {
+    text = place.gpu + ", driver " + place.driver + "\n" + std::string(kTableHead);
+    for (const BenchRow& row : rows) text += table_line(row);
+  }
+  write_output({}, text + csv + "\n");
+  if (place.emulated) std::cerr << "note: " << kEmulatedNote << '\n';
+}
+
+void bench_command(const Options& options, int& exit_code) {
+  const Settings settings = Settings::from_environment();
+  const DeviceChoice choice =
+      choose_device(options.device, options.gpu.empty() ? "" : "--gpu", settings);
+  const Plan plan = plan_of(options, choice.emulator);
+  const ptx::Gpu gpu = chosen_gpu(options.gpu, choice, {});
+  NewFile csv = options.csv.empty() ? NewFile::with_free_name(default_csv(options))
+                                    : NewFile::named(options.csv, options.overwrite);
+  const Device device = open_device(choice, gpu, settings);
+  const Place place = place_of(device, choice);
+  const Context context(device);
+  check_memory(plan, context, place.gpu);
+
+  std::vector<BenchRow> rows;
+  try {
+    rows = measure_all(plan, context, place);
+  } catch (const std::bad_alloc&) {
+    throw UsageError("this machine has too little memory for the inputs of n = " +
+                     std::to_string(plan.sizes.back()) + "; choose a smaller n");
+  }
+  std::string text(csv_header());
+  for (const BenchRow& row : rows) text += csv_line(row);
+  csv.publish(text);
+  for (const BenchRow& row : rows) complain(row);
+  report(options, place, rows, csv.path());
+  const bool right = std::all_of(rows.begin(), rows.end(),
+                                 [](const BenchRow& row) { return row.validation.ok(); });
+  exit_code = right ? kDone : kFound;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  Command command(app, "bench",
+                  "Measure vadd, copy or fma_rpt, check the result, write a CSV file");
+  command.footer("Example: ptxgen bench --op copy --sweep 2^10..2^28 --csv copy.csv");
+  command.add_option("--op", options->op, "vadd, copy or fma_rpt").capture_default_str();
+  command.add_option("--n", options->n, "elements, also as 2^E (default 2^26; emulator 2^20)");
+  command.add_option("--sweep", options->sweep, "X..Y instead of --n: X, 2 X, 4 X, ... up to Y");
+  command.add_option("--iters", options->iters, "launches measured (default 100; emulator 3)");
+  command.add_option("--warmup", options->warmup, "launches before (default 10; emulator 1)");
+  command.add_option("--block", options->block, "threads of a block, a multiple of 32")
+      .capture_default_str();
+  command.add_option("--grid", options->grid, "blocks; 0: as many as have 16 bytes for each thread")
+      .range(0, 0x7fffffff)
+      .capture_default_str();
+  command.add_option("--dtype", options->dtype, "fp32; fp16 and bf16 for vadd")
+      .capture_default_str();
+  command.add_option("--fma-k", options->fma_k,
+                     "repetitions of fma_rpt, or X..Y (default 1024; emulator 128)");
+  command.add_option("--fma-a", options->fma_a, "factor of fma_rpt (default 0.999)");
+  command.add_option("--fma-b", options->fma_b, "summand of fma_rpt (default 0.001)");
+  command.add_option("--seed", options->seed, "of the random inputs").capture_default_str();
+  command.add_option("--device", options->device, "auto, emulator or cuda:N");
+  command.add_option("--gpu", options->gpu, "the GPU to emulate: h200, ..., or sm_90 and the like");
+  command.add_option("--csv", options->csv, "where to (default: a new name in this folder)");
+  command.add_flag("--overwrite", options->overwrite, "replace the file of --csv");
+  command.add_flag("--validate-all", options->validate_all,
+                   "look at every element instead of 1024 and the last");
+  command.add_flag("--json", options->json, "one JSON document instead of the table");
+  command.callback([options, &exit_code] { bench_command(*options, exit_code); });
+}
+
+}  // namespace ptxgen::cli

@@ -1,0 +1,279 @@
+// src/cli/commands/gemv.cpp - ptxgen gemv: generate, check, run, compare
+#include <charconv>
+#include <iostream>
+#include <memory>
+#include <new>
+#include <nlohmann/json.hpp>
+
+#include "cli/args/device_choice.hpp"
+#include "cli/output/finding_text.hpp"
+#include "cli/commands/gemv_job.hpp"
+#include "cli/args/gemv_problem.hpp"
+#include "cli/output/gemv_report.hpp"
+#include "cli/args/numbers.hpp"
+#include "cli/output/run_report.hpp"
+#include "ptxgen/emulator/report/profile.hpp"
+#include "ptxgen/support/error.hpp"
+#include "support/count.hpp"
+
+namespace ptxgen::cli {
+
+namespace {
+
+struct Options {
+  std::vector<std::string> settings;
+  std::string x_type = "f32";
+  std::string y_type = "f32";
+  bool bias = false;
+  bool residual = false;
+  std::string alpha = "1";
+  std::string beta = "0";
+  std::string impl = "auto";
+  std::uint64_t seed = 0;
+  std::string target;
+  std::string gpu;
+  std::string device;
+  std::string output;
+  bool json = false;
+  bool strict = false;
+};
+
+GemvJob job_of(const Options& options) {
+  GemvJob job;
+  job.problem = gemv_problem(options.settings);
+  GemvProblem& problem = job.problem;
+  const auto type = [&](std::string_view option, const std::string& name) {
+    const GemvType said = gemv_type(std::string(option) + " " + name, name);
+    if (said == GemvType::f32 || said == problem.weights) return said;
+    throw UsageError(std::string(option) + " " + name + ": with weights of " +
+                     std::string(to_string(problem.weights)) + " it may be f32" +
+                     (problem.weights == GemvType::f32
+                          ? std::string()
+                          : " or " + std::string(to_string(problem.weights))));
+  };
+  problem.x = type("--x-type", options.x_type);
+  problem.y = type("--y-type", options.y_type);
+  problem.bias = options.bias;
+  problem.residual = options.residual;
+  job.alpha = real_number("--alpha", options.alpha);
+  job.beta = real_number("--beta", options.beta);
+  problem.scaled = job.alpha != 1 || job.beta != 0;
+  return job;
+}
+
+GemvChoice choice_of(const Options& options) {
+  try {
+    return gemv_choice(options.impl);
+  } catch (const Error&) {
+    throw UsageError("--impl " + options.impl +
+                     ": there is no such GEMV; there are: " + gemv_choice_names());
+  }
+}
+
+const ptx::Target* target_of(const Options& options) {
+  if (options.target.empty()) return nullptr;
+  const ptx::Target* const target = ptx::find_target(options.target);
+  if (target != nullptr) return target;
+  std::string known;
+  for (const ptx::Target& row : ptx::targets()) known += " " + std::string(row.name);
+  throw UsageError("there is no target '" + options.target + "'; there are:" + known);
+}
+
+// What was run on, in the words of the report.
+struct Place {
+  std::string device;  // "emulator", "cuda:0"
+  std::string gpu;     // "h200"; what the driver calls a real one
+  std::string name;    // "NVIDIA H200"
+  bool emulated = true;
+};
+
+std::string_view status_of(const GemvOutcome& outcome) {
+  if (outcome.emulated) return name_of(outcome.emulated->status);
+  return outcome.fault.empty() ? "ok" : "fault";
+}
+
+nlohmann::json plan_json(const GemvOutcome& outcome, const GemvProblem& problem) {
+  const LaunchGeometry& geometry = outcome.geometry;
+  nlohmann::json made = {{"kernel", outcome.kernel},
+                         {"implementation", outcome.implementation},
+                         {"reason", outcome.reason},
+                         {"target", outcome.target},
+                         {"layout", to_string(problem.layout)},
+                         {"dtype", to_string(problem.weights)},
+                         {"problem", to_json(problem)},
+                         {"grid", {geometry.grid.x, geometry.grid.y, geometry.grid.z}},
+                         {"block", {geometry.block.x, geometry.block.y, geometry.block.z}},
+                         {"cluster", geometry.cluster.x},
+                         {"bytes", outcome.cost.bytes()},
+                         {"flops", outcome.cost.flops}};
+  if (outcome.plan) made["plan"] = to_json(*outcome.plan);
+  if (outcome.plan) made["text"] = to_text(*outcome.plan);
+  if (outcome.plan) made["workspace_bytes"] = outcome.plan->workspace_bytes();
+  if (outcome.prediction) made["prediction"] = to_json(*outcome.prediction);
+  return made;
+}
+
+nlohmann::json as_json(const GemvOutcome& outcome, const GemvJob& job, const Place& place) {
+  nlohmann::json stages = nlohmann::json::object();
+  for (const auto& [name, microseconds] : outcome.stages) stages[name] = microseconds;
+  nlohmann::json findings = nlohmann::json::array();
+  if (outcome.emulated) findings = to_json(outcome.emulated->findings);
+  for (const Finding& finding : outcome.check) findings.push_back(to_json(finding));
+  nlohmann::json made = {{"nmse", outcome.comparison.nmse},
+                         {"max_error", outcome.comparison.max_error},
+                         {"bound", outcome.comparison.bound},
+                         {"worst_error_over_bound", outcome.comparison.worst},
+                         {"outside_bound", outcome.comparison.outside},
+                         {"ok", outcome.ok},
+                         {"k", job.problem.k},
+                         {"n", job.problem.n},
+                         {"seed", job.seed},
+                         {"device", place.device},
+                         {"gpu", place.gpu},
+                         {"status", status_of(outcome)},
+                         {"plan", plan_json(outcome, job.problem)},
+                         {"ptx_hash", outcome.hash},
+                         {"module", outcome.origin},
+                         {"stages_us", std::move(stages)},
+                         {"findings", std::move(findings)}};
+  if (!outcome.fault.empty()) made["fault"] = outcome.fault;
+  if (outcome.emulated) {
+    made["counters"] = to_json(outcome.emulated->counters);
+    made["unchecked"] = to_json(outcome.emulated->unchecked);
+  }
+  return made;
+}
+
+std::string number(double value) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, 4);
+  return {text, end.ptr};
+}
+
+std::string described(const GemvOutcome& outcome, const GemvJob& job, const Place& place) {
+  std::string text;
+  const auto row = [&text](std::string_view name, const std::string& value) {
+    text += name;
+    text.append(name.size() < 20 ? 20 - name.size() : 1, ' ');
+    text += value + "\n";
+  };
+  const LaunchGeometry& geometry = outcome.geometry;
+  const Comparison& comparison = outcome.comparison;
+  row(job.problem.layout == GemvLayout::T ? "y = A^T x" : "y = W x",
+      to_text(job.problem) + ", seed " + std::to_string(job.seed));
+  row("kernel", outcome.kernel + " (" + outcome.reason + ")");
+  if (outcome.plan) row("plan", to_text(*outcome.plan));
+  if (outcome.prediction) {
+    row("predicted", fixed(outcome.prediction->isolated_us, 2) + " us, " +
+                         fixed(outcome.prediction->chained_us, 2) + " us in a chain");
+  }
+  const std::string built = outcome.hash.empty() ? "" : ", PTX for " + outcome.target;
+  row(place.emulated ? "emulated on" : "run on", place.name + built);
+  if (!outcome.hash.empty()) {
+    row("launch",
+        count_text(geometry.grid.x, "block") + " of " + count_text(geometry.block.x, "thread"));
+    row("PTX", outcome.hash);
+    row("module", outcome.origin);
+  }
+  if (outcome.fault.empty()) {
+    row("result", std::string(outcome.ok ? "right" : "WRONG") + ": largest error " +
+                      number(comparison.max_error) + ", at most " + number(100 * comparison.worst) +
+                      " % of the error bound, nmse " + number(comparison.nmse));
+  } else {
+    row("result", "none, the kernel was stopped");
+  }
+  if (comparison.outside != 0) {
+    row("", std::to_string(comparison.outside) + " of " + count_text(job.problem.n, "element") +
+                " lie outside their bound, the worst has the bound " + number(comparison.bound));
+  }
+  if (outcome.emulated) {
+    row("status", std::string(status_of(outcome)) + ", " +
+                      std::to_string(outcome.emulated->findings.size()) + " findings" +
+                      not_checked(outcome.emulated->unchecked));
+    text += emulator::to_text(outcome.emulated->counters);
+  }
+  for (const auto& [name, microseconds] : outcome.stages) {
+    row("time, " + name, number(microseconds / 1000) + " ms");
+  }
+  return text;
+}
+
+int exit_code_of(const GemvOutcome& outcome, bool strict) {
+  if (!outcome.ok) return kFound;
+  const ExitCode check = verdict(outcome.check, strict);
+  if (check != kDone || !outcome.emulated) return check;
+  return verdict(outcome.emulated->findings, strict);
+}
+
+void gemv_command(const Options& options, int& exit_code) {
+  const Settings settings = Settings::from_environment();
+  GemvJob job = job_of(options);
+  job.choice = choice_of(options);
+  job.seed = options.seed;
+  job.target = target_of(options);
+  const DeviceChoice choice =
+      choose_device(options.device, options.gpu.empty() ? "" : "--gpu", settings);
+  const ptx::Gpu gpu = chosen_gpu(options.gpu, choice, options.target);
+  const Device device = open_device(choice, gpu, settings);
+  const DeviceInfo& info = device.info();
+  const GemvProblem& problem = job.problem;
+  // Rows may be so far apart that their number of elements does not fit 64 bits.
+  const double elements = static_cast<double>(problem.leading_dimension()) *
+                          (problem.layout == GemvLayout::T ? problem.k : problem.n);
+  if (elements * bytes(problem.weights) > static_cast<double>(info.limits.memory_bytes)) {
+    throw UsageError("-p k=" + std::to_string(problem.k) + " -p n=" + std::to_string(problem.n) +
+                     ": A does not fit into the " + count_text(info.limits.memory_bytes, "byte") +
+                     " of " + (choice.emulator ? std::string(gpu.name) : info.name));
+  }
+  const Place place{choice.name, choice.emulator ? std::string(gpu.name) : info.name,
+                    choice.emulator ? std::string(gpu.full_name) : info.name, choice.emulator};
+
+  GemvOutcome outcome;
+  try {
+    outcome = run_gemv(device, job, settings);
+  } catch (const std::bad_alloc&) {
+    throw UsageError("this machine has too little memory for a matrix of " +
+                     count_text(problem.matrix_elements(), "element"));
+  }
+  exit_code = exit_code_of(outcome, options.strict);
+  if (options.json) {
+    write_output(options.output, text_of(as_json(outcome, job, place)));
+    return;
+  }
+  std::cerr << findings_text(outcome.check, false);
+  if (outcome.emulated) std::cerr << findings_text(outcome.emulated->findings, false);
+  if (!outcome.fault.empty()) std::cerr << outcome.fault << '\n';
+  write_output(options.output, described(outcome, job, place));
+}
+
+}  // namespace
+
+void add_gemv(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  Command command(
+      app, "gemv",
+      "The main job: generate y = A^T x or y = W x, check it, load it, run it, compare with fp64");
+  command.footer("Example: ptxgen gemv -p k=4096 -p n=4096 --json");
+  command.add_option("-p", options->settings, std::string(kGemvSettingsHelp)).one_value_each();
+  command.add_option("--x-type", options->x_type, "of x: f32, or as the weights")
+      .capture_default_str();
+  command.add_option("--y-type", options->y_type, "of y, bias, residual: f32, or as the weights")
+      .capture_default_str();
+  command.add_flag("--bias", options->bias, "add n random elements");
+  command.add_flag("--residual", options->residual, "add n random elements");
+  command.add_option("--alpha", options->alpha, "multiplies the sums").capture_default_str();
+  command.add_option("--beta", options->beta, "multiplies the old y, which is added")
+      .capture_default_str();
+  command.add_option("--impl", options->impl, gemv_choice_names()).capture_default_str();
+  command.add_option("--seed", options->seed, "of the random inputs").capture_default_str();
+  command.add_option("--target", options->target, "generate for it (default: the GPU's own)");
+  command.add_option("--gpu", options->gpu, "the GPU to emulate: h200, ..., or sm_90 and the like");
+  command.add_option("--device", options->device, "auto, emulator or cuda:N");
+  command.add_option("-o,--output", options->output, "write there instead of standard output");
+  command.add_flag("--json", options->json,
+                   "one JSON document: nmse, max_error, bound, ok, plan, stages_us, counters");
+  command.add_flag("--strict", options->strict, "exit with 1 for warnings too");
+  command.callback([options, &exit_code] { gemv_command(*options, exit_code); });
+}
+
+}  // namespace ptxgen::cli

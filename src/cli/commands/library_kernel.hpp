@@ -1,0 +1,29 @@
+// src/cli/commands/library_kernel.hpp - a kernel of the library, named on the command line
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ptxgen/kernels/kernel.hpp"
+
+namespace ptxgen::cli {
+
+/// "0..4294967295", "T|R"
+[[nodiscard]] std::string range_text(const ParameterInfo& parameter);
+/// A value as `-p` takes it: "4096", "T".
+[[nodiscard]] std::string value_text(const ParameterInfo& parameter, std::uint64_t value);
+
+/// A kernel with the values of its parameters, those that `-p` did not set at their defaults.
+struct LibraryKernel {
+  const CatalogEntry* entry = nullptr;
+  std::vector<std::uint64_t> values;
+};
+
+/// Throws `UsageError` that lists what there is.
+[[nodiscard]] LibraryKernel library_kernel(const std::string& name,
+                                           const std::vector<std::string>& settings);
+/// The row of the target table. Throws `UsageError` that lists the names.
+[[nodiscard]] const ptx::Target& target_named(const std::string& name);
+
+}  // namespace ptxgen::cli

@@ -1,0 +1,310 @@
+// src/emulator/decode/code.hpp - a program decoded for 32 lanes at a time
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emulator/lane/lane.hpp"
+#include "ptxgen/emulator/emulator.hpp"
+#include "ptxgen/ptx/ir.hpp"
+
+namespace ptxgen::inline v0::emulator {
+
+inline constexpr unsigned kLanes = 32;
+inline constexpr std::uint32_t kNoIndex = 0xffffffffu;
+
+struct Context;
+struct Step;
+/// Executes one step for the lanes of `context.active` whose guard holds.
+using Handler = void (*)(Context& context, const Step& step);
+
+/// Where 32 lanes of a register, a constant or a special register lie: bytes from the start of the
+/// frame. Registers of up to 32 bits have lanes of 4 bytes, zero-extended; 64-bit ones of 8 bytes;
+/// 128-bit ones of 16; a predicate is one 32-bit mask (width 0).
+struct Slot {
+  std::uint32_t offset = kNoIndex;  ///< kNoIndex: `_`, nothing is stored
+  std::uint8_t lane_bytes = 4;      ///< 4, 8, 16, or 0 for a predicate
+  std::uint8_t bits = 32;           ///< of the operand, 1 for a predicate
+  std::uint8_t register_bits = 32;  ///< of the register; wider than `bits` for ld, st, cvt
+  bool is_signed = false;           ///< results narrower than the register are sign-extended
+  bool negated = false;             ///< `!p`
+  [[nodiscard]] bool present() const noexcept { return offset != kNoIndex; }
+};
+
+/// The first bytes of every frame.
+struct FrameHead {
+  std::uint32_t always = 0xffffffffu;  ///< the guard of steps without one
+  std::uint32_t carry = 0;             ///< condition code register, a bit for each lane
+  std::uint32_t unused[14] = {};
+};
+static_assert(sizeof(FrameHead) == 64);
+
+/// One instruction, ready to run. A step whose `run` is null ends its segment (see Segment).
+struct Step {
+  Handler run = nullptr;
+  std::uint32_t guard = offsetof(FrameHead, always);  ///< frame offset of a predicate
+  std::uint32_t guard_flip = 0;                       ///< all ones for `@!p`
+  std::uint32_t result = kNoIndex;                    ///< frame offset of the only destination
+  std::array<std::uint32_t, 3> source{};              ///< frame offsets
+  std::uint32_t detail = 0;     ///< index into the table of Code that the handler uses
+  std::uint32_t statement = 0;  ///< Code::first_statement + index in Function::body
+  std::uint64_t immediate = 0;
+};
+
+/// Any lane-wise row through its LaneFunction; what has no vector handler runs like this.
+struct LaneDetail {
+  LaneOp op;
+  LaneFunction function = nullptr;
+  MatrixFunction matrix = nullptr;  ///< instead, for all lanes at once
+  std::vector<Slot> sources;
+  std::vector<Slot> results;
+};
+
+/// ld, st, atom, red, cp.async, ldmatrix...: everything that touches memory.
+struct MemoryDetail {
+  ptx::Op op{};
+  ptx::Space space = ptx::Space::Generic;  ///< Param: of the kernel; of functions it is Local
+  ptx::Modifier order =
+      ptx::Modifier::none;  ///< weak/none volatile relaxed acquire release acq_rel
+  ptx::Modifier scope = ptx::Modifier::none;
+  ptx::Modifier action = ptx::Modifier::none;  ///< atom, red: add min cas ...
+  ptx::Type type = ptx::Type::none;            ///< of one element
+  std::uint8_t element_bytes = 4;
+  std::uint8_t elements = 1;  ///< 2, 4, 8 for vectors
+  bool writes = false;
+  bool reads = false;
+  bool cluster = false;   ///< may reach shared memory of other blocks: generic, .shared::cluster
+  bool is_param = false;  ///< .param of a device function: thread-local bytes, not counted
+  Slot base;              ///< address register, absent for absolute or symbol addresses
+  bool base_is_64bit = true;
+  std::uint64_t offset = 0;  ///< added to the base, or the whole address
+  /// What the symbol of the operand is, for messages: "shared variable 'tile'". Empty for none.
+  std::string symbol;
+  std::vector<Slot> data;     ///< destinations of loads and atom; values of stores
+  std::vector<Slot> sources;  ///< further sources in the order written (atom b, c; sizes; strides)
+  LaneOp lane;
+  MatrixLayout layout = nullptr;
+  Slot second_base;  ///< cp.async: the global source address
+  std::uint64_t second_offset = 0;
+  std::uint32_t statement = 0;       ///< as Step::statement
+  std::uint32_t counter = kNoIndex;  ///< index into Worker::memory_counters
+  /// For vector/memory_hot.cpp: frame offsets of `data`, bits of the registers loaded into.
+  std::uint32_t data_offset[8] = {};
+  std::uint32_t register_mask = 0xffffffffu;
+  /// Loads: the elements, bit by bit, of which never written bytes matter; where they come from the
+  /// thread's local memory, and elsewhere.
+  std::uint8_t deciding_in_thread = 0xff;
+  std::uint8_t deciding = 0xff;
+  bool uncounted = false;  ///< no sectors: constant memory
+  /// Loads: which bytes `.pragma "used_bytes_mask"` names, where it does not name all; else 0.
+  std::uint32_t used_bytes = 0;
+};
+
+/// What a control step does, at the end of a segment.
+enum class Control : std::uint8_t {
+  Next,         ///< falls into the next segment
+  Branch,       ///< to `target`, else on
+  BranchTable,  ///< brx.idx
+  Call,
+  CallIndirect,
+  CallSystem,  ///< vprintf, __assertfail, malloc, free
+  Return,
+  Exit,
+  Barrier,   ///< CTA barriers: sync, arrive, red
+  WarpSync,  ///< bar.warp.sync and everything else with a member mask
+  Trap,
+  Poll,  ///< nanosleep, mbarrier try_wait, polling loads: a good place to let others run
+};
+
+/// An argument, parameter or return value of a call: a slot, or bytes of thread-local memory from
+/// the frame's local base on.
+struct ValuePlace {
+  Slot slot;    ///< absent: in memory
+  Slot shadow;  ///< of the slot, see TrackDetail::Value
+  std::uint32_t offset = 0;
+  std::uint32_t bytes = 0;
+};
+
+/// Details of control steps.
+struct ControlDetail {
+  Control kind = Control::Next;
+  std::uint32_t target = kNoIndex;     ///< segment
+  std::vector<std::uint32_t> targets;  ///< BranchTable: segments; CallIndirect: functions
+  std::uint32_t callee = kNoIndex;     ///< index into Image::codes
+  std::string system;                  ///< CallSystem: the name
+  ptx::Op op{};
+  ptx::Modifier action =
+      ptx::Modifier::none;  ///< Barrier: and or popc of .red; order of a cluster's
+  bool aligned = true;
+  bool arrive = false;                     ///< Barrier: does not wait
+  Slot barrier, count, predicate, result;  ///< Barrier; no `barrier` is that of the cluster
+  Slot index;                              ///< BranchTable, CallIndirect
+  Slot members;                            ///< WarpSync: the member mask
+  Handler together = nullptr;              ///< WarpSync: what the lanes do once all are there
+  std::vector<ValuePlace> arguments;       ///< Call: in the caller's frame
+  std::vector<ValuePlace> returns;
+  bool backward = false;  ///< Branch: the target does not come later in reverse post-order
+};
+
+/// Straight-line steps that end with a control step; every place where lanes may meet begins one.
+/// Segments are numbered in reverse post-order, so that the lowest runs first.
+struct Segment {
+  std::uint32_t first = 0;            ///< step
+  std::uint32_t control = 0;          ///< step, the last one
+  std::uint32_t detail = 0;           ///< ControlDetail
+  std::uint32_t instructions = 0;     ///< PTX instructions in it (a Next step is none)
+  std::uint32_t first_statement = 0;  ///< of them, in Code::segment_statements
+  std::uint32_t next = 0;             ///< the segment behind it in the text
+  Control kind = Control::Next;
+  bool polls = false;  ///< has an access by which a thread waits for others
+  /// Stores something, and follows a barrier on every path: lanes that come here without their warp
+  /// have skipped the barrier, unlike those that leave the kernel before it.
+  bool follows_barrier = false;
+};
+
+/// What a frame's slots hold before the function begins.
+struct FrameValue {
+  enum class Kind : std::uint8_t {
+    Constant,
+    Special,       ///< value: SpecialRegister, `component`
+    LocalAddress,  ///< value + the frame's local base, in every lane (offset in the window)
+    GenericLocal,  ///< the same as a generic address
+  };
+  Kind kind = Kind::Constant;
+  Slot slot;
+  std::uint8_t component = 0;
+  std::uint64_t value = 0;
+};
+
+/// What becomes of undefined bits of registers when a statement is executed. Only for statements
+/// that name registers which analysis::maybe_undefined cannot clear; a step of its own in front of
+/// them.
+struct TrackDetail {
+  enum class Kind : std::uint8_t {
+    Defines,   ///< the results are defined: loads, calls, values of other lanes
+    Any,       ///< an undefined bit of any source makes the results undefined
+    Elements,  ///< the same, element by element of a packed type
+    Pack,      ///< cvt to a packed type: each source makes an element
+    Carries,   ///< an undefined bit reaches all higher ones: integer addition, multiplication
+    Moves,     ///< `function` moves the bits of the `data` sources, the others choose where to
+    Logic,     ///< by `table`: bits that another source decides do not matter
+    Select,    ///< selp
+  };
+  /// A register, and the bits of it that are defined, which have the same form.
+  struct Value {
+    Slot slot;
+    Slot shadow;  ///< absent: all are
+  };
+  Kind kind = Kind::Defines;
+  std::uint8_t elements = 1;  ///< Elements, Pack
+  std::uint8_t table = 0;     ///< Logic: the result for each row; source 0 is the row's lowest bit
+  std::uint64_t data = 0;     ///< Moves: a bit for each source
+  LaneOp op;
+  LaneFunction function = nullptr;
+  std::vector<Value> sources;
+  std::vector<Value> results;
+  Slot guard;  ///< shadow of the guard, where an undefined one makes the results undefined
+  /// What must be defined here, and why it matters.
+  struct Use {
+    Value value;
+    std::string name;          ///< "%r5"
+    std::string_view role;     ///< "decides a branch"
+    bool only_global = false;  ///< a stored value: matters where `base` + `offset` is global memory
+  };
+  std::vector<Use> uses;
+  Slot base;
+  std::uint64_t offset = 0;
+};
+
+/// One function, decoded.
+struct Code {
+  const ptx::Function* function = nullptr;
+  std::uint32_t index = 0;            ///< in Image::codes
+  std::uint32_t first_statement = 0;  ///< number of its first statement in the whole program
+  std::uint32_t first_segment = 0;    ///< the same for segments
+  std::vector<Step> steps;
+  std::vector<Segment> segments;
+  std::vector<std::uint32_t> segment_statements;  ///< indices in Function::body
+  std::uint32_t entry = 0;                        ///< segment
+  std::vector<LaneDetail> lanes;
+  std::deque<MemoryDetail> memory;  ///< elements keep their addresses: steps point to them
+  std::vector<ControlDetail> controls;
+  std::vector<TrackDetail> tracks;
+  /// TrackDetail::Value::shadow of whole registers, zero (undefined) when the function begins.
+  struct Shadow {
+    std::uint32_t offset = 0;
+    std::uint32_t bytes = 0;
+    std::uint8_t lane_bytes = 0;
+  };
+  std::vector<Shadow> shadows;
+  std::vector<FrameValue> frame_values;
+  std::vector<ValuePlace> parameters;  ///< of a device function
+  std::vector<ValuePlace> returns;
+  std::uint32_t frame_bytes = 0;
+  std::uint32_t local_bytes = 0;  ///< .local and .param variables of one activation
+  std::uint32_t kernel = 0;       ///< Image::kernels
+};
+
+struct RaceMemo;  // store_targets.hpp
+
+/// A decoded module with its variables placed.
+class Image {
+ public:
+  Image() = default;
+  Image(const Image&) = delete;
+  Image& operator=(const Image&) = delete;
+  ~Image();  ///< frees its variables
+
+  ptx::Module module;
+  std::vector<SourceLocation> sites_by_line;  ///< C++ call of each PTX line, or empty
+  std::vector<std::unique_ptr<Code>> codes;   ///< each function once for each kernel that calls it
+  std::vector<Program::Kernel> kernels;
+  struct VariableAddress {
+    std::string name;
+    ptx::Space space;
+    std::uint64_t address;
+    std::uint64_t bytes;
+  };
+  std::vector<VariableAddress> variables;  ///< module-level .global and .const
+  /// What differs from kernel to kernel; as `kernels`.
+  struct KernelImage {
+    std::uint32_t code = kNoIndex;                ///< the entry's
+    std::vector<std::uint32_t> code_of_function;  ///< Module::functions -> codes, or kNoIndex
+    /// Shared memory by name, for messages: sorted by offset.
+    struct SharedVariable {
+      std::string name;
+      std::uint32_t offset;
+      std::uint32_t bytes;
+    };
+    std::vector<SharedVariable> shared_variables;
+    std::uint32_t static_shared_bytes = 0;
+    /// Whether results may depend on the order of blocks (see Options::parallel).
+    bool order_dependent = false;
+    bool recursive = false;
+    std::uint32_t local_bytes = 0;                ///< of a thread, calls included unless recursive
+    mutable std::shared_ptr<RaceMemo> race_memo;  ///< made by the first launch that asks
+  };
+  std::vector<KernelImage> kernel_images;
+  std::vector<std::uint32_t> first_statement;  ///< by Module::functions
+  std::uint32_t statement_count = 0;
+  std::uint32_t segment_count = 0;
+  std::uint32_t memory_counter_count = 0;
+  AddressSpace* space = nullptr;
+  std::vector<std::uint64_t> allocations;  ///< of variables
+
+  /// The function and statement behind a number.
+  struct Place {
+    const ptx::Function* function = nullptr;
+    const ptx::Instruction* statement = nullptr;
+  };
+  [[nodiscard]] Place place(std::uint32_t statement) const noexcept;
+  /// The 1-based PTX line behind a statement number.
+  [[nodiscard]] std::uint32_t line(std::uint32_t statement) const noexcept;
+};
+
+}  // namespace ptxgen::inline v0::emulator

@@ -1,0 +1,443 @@
+// src/emulator/decode/decode.cpp - operands, registers and lane-wise steps
+#include <bit>
+
+#include "emulator/decode/decoder.hpp"
+#include "emulator/lane/steps.hpp"
+#include "emulator/machine/machine.hpp"
+#include "ptxgen/ptx/printer.hpp"
+#include "ptxgen/support/error.hpp"
+
+namespace ptxgen::inline v0::emulator {
+namespace {
+
+constexpr std::uint32_t kFrameAlignment = 64;
+
+std::uint32_t rounded_up(std::uint32_t value, std::uint32_t alignment) {
+  return (value + alignment - 1) / alignment * alignment;
+}
+
+unsigned lane_bytes_of(unsigned bits) {
+  if (bits <= 32) return 4;
+  return bits == 64 ? 8 : 16;
+}
+
+unsigned bits_of(ptx::Type type) {
+  if (ptx::kind(type) == ptx::TypeKind::Predicate) return 1;
+  const unsigned bits = ptx::bits(type);
+  return bits == 0 ? 64 : bits;
+}
+
+std::uint64_t low_bits(std::uint64_t value, unsigned bits) {
+  return bits >= 64 ? value : value & ((std::uint64_t{1} << bits) - 1);
+}
+
+}  // namespace
+
+Decoder::Decoder(Image& image, const Placement& placement, Code& code)
+    : image_(image), placement_(placement), code_(code) {
+  code_.frame_bytes = sizeof(FrameHead);
+  cfg_ = analysis::Cfg(function());
+  register_index_ = analysis::RegisterIndex(function());
+  registers_.assign(register_index_.size(), kNoIndex);
+  undefined_ = analysis::maybe_undefined(function(), cfg_, register_index_);
+  deciding_ = DecidingRegisters(function(), register_index_);
+  local_offset_.assign(function().variables.size(), kNoIndex);
+}
+
+std::span<const ptx::Operand> Decoder::operands() const noexcept {
+  return function().operands_of(*instruction_);
+}
+
+void Decoder::refuse(std::string_view reason) const {
+  Error error(Stage::Load, "unsupported",
+              "the emulator does not run '" + ptx::print(image_.module, function(), *instruction_) +
+                  "': " + std::string(reason));
+  error.kernel = std::string(image_.module.text(function().name));
+  error.file = image_.module.file;
+  error.line = instruction_->line;
+  throw error.refresh();
+}
+
+std::uint32_t Decoder::grow_frame(unsigned bytes) {
+  const std::uint32_t offset = rounded_up(code_.frame_bytes, bytes >= 64 ? kFrameAlignment : 4);
+  // Addresses within a frame are 32 bits; PTX of a sane size stays far below.
+  if (offset > 0x7fff0000u - bytes) {
+    throw Error(Stage::Load, "unsupported",
+                "function '" + std::string(image_.module.text(function().name)) +
+                    "' uses more registers than the emulator can hold");
+  }
+  code_.frame_bytes = offset + bytes;
+  return offset;
+}
+
+Slot Decoder::declared_slot(ptx::Register reg) {
+  const ptx::RegisterDecl& decl = function().registers[reg.decl.value];
+  const bool predicate = ptx::kind(decl.type) == ptx::TypeKind::Predicate;
+  const unsigned bits = bits_of(decl.type);
+  Slot slot;
+  slot.lane_bytes = static_cast<std::uint8_t>(predicate ? 0 : lane_bytes_of(bits));
+  slot.bits = slot.register_bits = static_cast<std::uint8_t>(bits);
+  // Numbered registers are declared by the thousand and used by the dozen.
+  const std::uint32_t index = register_index_.find(reg);
+  std::uint32_t& offset = registers_[index];
+  if (offset == kNoIndex) {
+    const std::uint32_t bytes = predicate ? 4u : slot.lane_bytes * kLanes * decl.vector;
+    const bool followed = undefined_.contains(index);
+    offset = grow_frame(followed ? 2 * bytes : bytes);
+    if (followed) {
+      shadows_.emplace(offset, bytes);
+      code_.shadows.push_back({offset + bytes, bytes, slot.lane_bytes});
+    }
+  }
+  slot.offset = offset;
+  return slot;
+}
+
+Slot Decoder::register_slot(const ptx::Operand& operand, ptx::Type type) {
+  Slot slot = declared_slot(operand.as_register());
+  if (operand.component > 0) {
+    slot.offset += static_cast<std::uint32_t>(operand.component - 1) * slot.lane_bytes * kLanes;
+  }
+  slot.negated = operand.negated;
+  if (type != ptx::Type::none && slot.lane_bytes != 0) {
+    slot.bits = static_cast<std::uint8_t>(std::min<unsigned>(bits_of(type), slot.register_bits));
+    slot.is_signed = ptx::kind(type) == ptx::TypeKind::Signed;
+  }
+  return slot;
+}
+
+Slot Decoder::frame_value(FrameValue::Kind kind, std::uint64_t value, std::uint8_t component,
+                          unsigned bits) {
+  const auto key = std::tuple(static_cast<int>(kind), value, static_cast<int>(component), bits);
+  if (const auto found = values_.find(key); found != values_.end()) return found->second;
+  Slot slot;
+  slot.lane_bytes = static_cast<std::uint8_t>(bits == 1 ? 0 : lane_bytes_of(bits));
+  slot.bits = slot.register_bits = static_cast<std::uint8_t>(bits);
+  slot.offset = grow_frame(bits == 1 ? 4 : slot.lane_bytes * kLanes);
+  code_.frame_values.push_back({kind, slot, component, value});
+  values_.emplace(key, slot);
+  return slot;
+}
+
+Slot Decoder::constant(std::uint64_t bits, unsigned width) {
+  return frame_value(FrameValue::Kind::Constant, low_bits(bits, width), 0, width);
+}
+
+Slot Decoder::symbol_slot(const ptx::Operand& operand, ptx::Type type) {
+  const unsigned width = bits_of(type);
+  const ptx::Symbol& symbol = image_.module.symbols[operand.id];
+  switch (symbol.kind) {
+    case ptx::SymbolKind::Function:
+      return constant(kFunctionWindow + 16 * std::uint64_t{symbol.index} + operand.value, width);
+    case ptx::SymbolKind::Variable:
+      return constant(placement_.module_variables[symbol.index] + operand.value, width);
+    case ptx::SymbolKind::FunctionVariable: {
+      const ptx::Variable& variable = function().variables[symbol.index];
+      if (variable.space == ptx::Space::Local || variable.space == ptx::Space::Param) {
+        return frame_value(FrameValue::Kind::LocalAddress,
+                           local_offset_[symbol.index] + operand.value, 0, width);
+      }
+      const auto owner = static_cast<std::size_t>(code_.function - image_.module.functions.data());
+      return constant(placement_.function_variables[owner][symbol.index] + operand.value, width);
+    }
+    case ptx::SymbolKind::Parameter:
+      if (function().entry) {
+        const auto& kernel = image_.kernels[code_.kernel];
+        return constant(kernel.parameters[symbol.index].offset + operand.value, width);
+      }
+      return frame_value(FrameValue::Kind::LocalAddress,
+                         code_.parameters[symbol.index].offset + operand.value, 0, width);
+    case ptx::SymbolKind::Return:
+      return frame_value(FrameValue::Kind::LocalAddress,
+                         code_.returns[symbol.index].offset + operand.value, 0, width);
+    case ptx::SymbolKind::Unresolved:
+      break;
+  }
+  refuse("the symbol '" + std::string(image_.module.text(symbol.name)) + "' is declared nowhere");
+}
+
+Slot Decoder::source(const ptx::Operand& operand, ptx::Type type) {
+  switch (operand.kind) {
+    case ptx::OperandKind::Register:
+      return register_slot(operand, type);
+    case ptx::OperandKind::Special: {
+      const auto which = static_cast<ptx::SpecialRegister>(operand.id);
+      const unsigned width = ptx::info(which).type == ptx::Type::pred
+                                 ? 1
+                                 : std::max(bits_of(type), bits_of(ptx::info(which).type));
+      Slot slot = frame_value(FrameValue::Kind::Special, operand.id, operand.component, width);
+      slot.bits = static_cast<std::uint8_t>(std::min(width, bits_of(type)));
+      slot.negated = operand.negated;
+      if (reads_clock(which)) {
+        Step tick = step();
+        tick.run = &update_clock;
+        tick.result = slot.offset;
+        tick.immediate = operand.id;
+        tick.detail = slot.lane_bytes;
+        code_.steps.push_back(tick);
+      }
+      return slot;
+    }
+    case ptx::OperandKind::Integer:
+      return constant(operand.value, bits_of(type));
+    case ptx::OperandKind::Float32:
+      if (ptx::bits(type) == 64) {
+        const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(operand.value));
+        return constant(std::bit_cast<std::uint64_t>(static_cast<double>(value)), 64);
+      }
+      return constant(operand.value, bits_of(type));
+    case ptx::OperandKind::Float64:
+      if (ptx::bits(type) == 32) {
+        const auto value = static_cast<float>(std::bit_cast<double>(operand.value));
+        return constant(std::bit_cast<std::uint32_t>(value), 32);
+      }
+      return constant(operand.value, bits_of(type));
+    case ptx::OperandKind::Symbol:
+      return symbol_slot(operand, type);
+    default:
+      refuse("an operand of this kind is not known here");
+  }
+}
+
+Slot Decoder::destination(const ptx::Operand& operand, ptx::Type type) {
+  if (operand.kind == ptx::OperandKind::Sink) {
+    Slot none;
+    none.bits = static_cast<std::uint8_t>(bits_of(type));
+    none.lane_bytes = static_cast<std::uint8_t>(none.bits == 1 ? 0 : lane_bytes_of(none.bits));
+    return none;
+  }
+  if (operand.kind != ptx::OperandKind::Register) refuse("the destination is no register");
+  return register_slot(operand, type);
+}
+
+void Decoder::sources(const ptx::Operand& operand, ptx::Type type, std::vector<Slot>& out) {
+  if (operand.kind == ptx::OperandKind::Vector) {
+    for (const ptx::Operand& element : function().elements(operand)) sources(element, type, out);
+    return;
+  }
+  // A vector register stands for all its components.
+  if (operand.kind == ptx::OperandKind::Register && operand.component == 0) {
+    const unsigned vector = function().registers[operand.id].vector;
+    if (vector > 1) {
+      for (unsigned i = 1; i <= vector; ++i) {
+        ptx::Operand part = operand;
+        part.component = static_cast<std::uint8_t>(i);
+        out.push_back(source(part, type));
+      }
+      return;
+    }
+  }
+  out.push_back(source(operand, type));
+}
+
+void Decoder::destinations(const ptx::Operand& operand, ptx::Type type, std::vector<Slot>& out) {
+  if (operand.kind == ptx::OperandKind::Vector) {
+    for (const ptx::Operand& element : function().elements(operand)) {
+      destinations(element, type, out);
+    }
+    return;
+  }
+  if (operand.kind == ptx::OperandKind::Register && operand.component == 0) {
+    const unsigned vector = function().registers[operand.id].vector;
+    if (vector > 1) {
+      for (unsigned i = 1; i <= vector; ++i) {
+        ptx::Operand part = operand;
+        part.component = static_cast<std::uint8_t>(i);
+        out.push_back(destination(part, type));
+      }
+      return;
+    }
+  }
+  out.push_back(destination(operand, type));
+}
+
+void Decoder::check_elements(const ptx::Operand& operand, const ptx::OperandSpec& spec) const {
+  const auto width = [&](const ptx::Operand& each) -> unsigned {
+    if (each.kind != ptx::OperandKind::Register || each.component != 0) return 1;
+    return std::max<unsigned>(function().registers[each.id].vector, 1);
+  };
+  bool fits = width(operand) == 1 || width(operand) == ptx::operand_elements(*instruction_, spec);
+  if (operand.kind == ptx::OperandKind::Vector) {
+    for (const ptx::Operand& element : function().elements(operand)) fits &= width(element) == 1;
+  }
+  if (!fits) refuse("a vector register stands where it takes one of another width");
+}
+
+Decoder::Address Decoder::address(const ptx::Operand& operand) {
+  Address made;
+  made.offset = operand.value;
+  const ptx::Module& module = image_.module;
+  if (operand.kind != ptx::OperandKind::Memory) refuse("an address in brackets is expected");
+  if (operand.base == ptx::OperandKind::Register) {
+    ptx::Operand base = operand;
+    base.kind = ptx::OperandKind::Register;
+    made.base = register_slot(base, ptx::Type::none);
+    if (made.base.lane_bytes != 4 && made.base.lane_bytes != 8) {
+      refuse("an address register has 32 or 64 bits");
+    }
+    made.base_is_64bit = made.base.lane_bytes == 8;
+    return made;
+  }
+  if (operand.base == ptx::OperandKind::Integer) return made;
+  const ptx::Symbol& symbol = module.symbols[operand.id];
+  const std::string name = "'" + std::string(module.text(symbol.name)) + "'";
+  const auto local = [&](std::uint64_t offset, std::string_view what) {
+    made.base = frame_value(FrameValue::Kind::LocalAddress, 0, 0, 64);
+    made.offset += offset;
+    made.symbol = std::string(what) + " " + name;
+    made.base_is_64bit = true;
+  };
+  switch (symbol.kind) {
+    case ptx::SymbolKind::Variable: {
+      const ptx::Variable& variable = module.variables[symbol.index];
+      made.space = variable.space;
+      made.offset += placement_.module_variables[symbol.index];
+      made.symbol = std::string(ptx::name(variable.space)) + " variable " + name;
+      return made;
+    }
+    case ptx::SymbolKind::FunctionVariable: {
+      const ptx::Variable& variable = function().variables[symbol.index];
+      made.space = variable.space;
+      if (variable.space == ptx::Space::Local || variable.space == ptx::Space::Param) {
+        made.function_param = variable.space == ptx::Space::Param;
+        local(local_offset_[symbol.index],
+              made.function_param ? "parameter variable" : "local variable");
+        return made;
+      }
+      const auto owner = static_cast<std::size_t>(code_.function - module.functions.data());
+      made.offset += placement_.function_variables[owner][symbol.index];
+      made.symbol = std::string(ptx::name(variable.space)) + " variable " + name;
+      return made;
+    }
+    case ptx::SymbolKind::Parameter:
+      made.space = ptx::Space::Param;
+      if (function().entry) {
+        made.offset += image_.kernels[code_.kernel].parameters[symbol.index].offset;
+        made.symbol = "parameter " + name;
+        return made;
+      }
+      made.function_param = true;
+      local(code_.parameters[symbol.index].offset, "parameter");
+      return made;
+    case ptx::SymbolKind::Return:
+      made.space = ptx::Space::Param;
+      made.function_param = true;
+      local(code_.returns[symbol.index].offset, "return value");
+      return made;
+    case ptx::SymbolKind::Function:
+    case ptx::SymbolKind::Unresolved:
+      break;
+  }
+  refuse("the symbol " + name + " has no address in memory");
+}
+
+Step Decoder::step() const {
+  Step made;
+  made.statement = code_.first_statement + statement_;
+  const ptx::Guard& guard = instruction_->guard;
+  if (guard.present()) {
+    // The register has its place by now: decode() has asked for it.
+    made.guard = registers_[register_index_.find(guard.predicate)];
+    made.guard_flip = guard.negated ? 0xffffffffu : 0;
+  }
+  return made;
+}
+
+void Decoder::add(const Step& step) { code_.steps.push_back(step); }
+
+void Decoder::place() {
+  std::uint32_t offset = 0;
+  const auto memory = [&](const ptx::Variable& variable) {
+    const std::uint64_t bytes = ptx::size_in_bytes(variable);
+    const std::uint32_t alignment = std::max<std::uint32_t>(ptx::natural_alignment(variable), 1);
+    if (bytes > (1u << 24) || alignment > 4096) {
+      throw Error(Stage::Load, "unsupported",
+                  "variable '" + std::string(image_.module.text(variable.name)) +
+                      "' of function '" + std::string(image_.module.text(function().name)) +
+                      "' is larger than a thread's local memory can be (16 MiB)");
+    }
+    offset = rounded_up(offset, alignment);
+    const std::uint32_t place = offset;
+    offset += static_cast<std::uint32_t>(bytes);
+    if (offset > (1u << 24)) {
+      throw Error(Stage::Load, "unsupported",
+                  "the local variables of function '" +
+                      std::string(image_.module.text(function().name)) +
+                      "' are larger than a thread's local memory can be (16 MiB)");
+    }
+    return place;
+  };
+  const auto places = [&](const std::vector<ptx::Variable>& variables,
+                          std::vector<ValuePlace>& out) {
+    for (const ptx::Variable& variable : variables) {
+      ValuePlace place;
+      if (variable.decl.value != ptx::kNone) {
+        place.slot = declared_slot({variable.decl, 0});
+        place.shadow = shadow_of(place.slot);
+        place.bytes = place.slot.lane_bytes == 0 ? 1u : place.slot.register_bits / 8u;
+      } else {
+        place.bytes = static_cast<std::uint32_t>(
+            std::min<std::uint64_t>(ptx::size_in_bytes(variable), 1u << 25));
+        place.offset = memory(variable);
+      }
+      out.push_back(place);
+    }
+  };
+  if (!function().entry) {
+    places(function().returns, code_.returns);
+    places(function().parameters, code_.parameters);
+  }
+  for (std::size_t i = 0; i < function().variables.size(); ++i) {
+    const ptx::Variable& variable = function().variables[i];
+    if (variable.space == ptx::Space::Local || variable.space == ptx::Space::Param) {
+      local_offset_[i] = memory(variable);
+    }
+  }
+  code_.local_bytes = rounded_up(offset, 16);
+}
+
+void Decoder::lane_step() {
+  LaneDetail detail;
+  detail.function = lane_function(*instruction_, detail.op);
+  if (detail.function == nullptr) detail.matrix = matrix_function(*instruction_, detail.op);
+  const auto ops = operands();
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const ptx::OperandSpec* spec = ptx::operand_spec(function(), *instruction_, i);
+    if (spec == nullptr) refuse("its operands do not fit its row of the op table");
+    const ptx::Type type = ptx::operand_type(*instruction_, *spec);
+    check_elements(ops[i], *spec);
+    if (spec->role == ptx::OperandRole::Destination) {
+      destinations(ops[i], type, detail.results);
+    } else {
+      sources(ops[i], type, detail.sources);
+    }
+  }
+  split_wide_slots(detail.sources);
+  split_wide_slots(detail.results);
+  if (detail.sources.size() > kMostLaneWords || detail.results.size() > kMostLaneWords) {
+    refuse("it has more operands than the emulator provides for");
+  }
+  detail.op.source_count = static_cast<std::uint8_t>(detail.sources.size());
+  detail.op.result_count = static_cast<std::uint8_t>(detail.results.size());
+  Slot carry;
+  carry.offset = offsetof(FrameHead, carry);
+  carry.lane_bytes = 0;
+  carry.bits = carry.register_bits = 1;
+  if (reads_carry(instruction_->op)) detail.sources.push_back(carry);
+  if (detail.op.carry_out) detail.results.push_back(carry);
+  if (instruction_->op == ptx::Op::div || instruction_->op == ptx::Op::rem) {
+    Step check = step();
+    check.run = &check_divisor;
+    check.source[0] = detail.sources[1].offset;
+    check.immediate = detail.sources[1].lane_bytes;
+    add(check);
+  }
+  track_lane(detail);
+  Step made = step();
+  made.run = choose_lane_handler(detail, made);
+  made.detail = static_cast<std::uint32_t>(code_.lanes.size());
+  code_.lanes.push_back(std::move(detail));
+  add(made);
+}
+
+}  // namespace ptxgen::inline v0::emulator

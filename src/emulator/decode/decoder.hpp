@@ -1,0 +1,149 @@
+// src/emulator/decode/decoder.hpp - from statements to steps
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "emulator/decode/code.hpp"
+#include "ptxgen/analysis/cfg.hpp"
+#include "ptxgen/analysis/registers.hpp"
+
+namespace ptxgen::inline v0::emulator {
+
+/// Where things of the module lie; filled before functions are decoded.
+struct Placement {
+  /// Module::variables by index: address in its space (global: device address; shared: offset;
+  /// const: device address too, since constant memory is read-only global memory here).
+  std::vector<std::uint64_t> module_variables;
+  /// Functions' own .shared, .const and .global variables: [function][variable].
+  std::vector<std::vector<std::uint64_t>> function_variables;
+};
+
+/// The registers whose values matter by themselves: an address, a guard, what a branch or a
+/// computation asks for, what is stored to global memory. The others are only copied, masked and
+/// stored: padding, and the words of bit fields before the first of these is set.
+class DecidingRegisters {
+ public:
+  DecidingRegisters() = default;
+  DecidingRegisters(const ptx::Function& function, const analysis::RegisterIndex& index);
+  /// For what comes from the thread's own memory: a store to a generic address does not matter.
+  [[nodiscard]] bool in_thread(std::uint32_t number) const noexcept {
+    return in_thread_.contains(number);
+  }
+  /// For what comes from elsewhere: a store to a generic address does.
+  [[nodiscard]] bool anywhere(std::uint32_t number) const noexcept {
+    return anywhere_.contains(number);
+  }
+
+ private:
+  analysis::RegisterSet in_thread_;
+  analysis::RegisterSet anywhere_;
+};
+
+/// Decodes one function. The parts for memory instructions are in decode_memory.cpp.
+class Decoder {
+ public:
+  Decoder(Image& image, const Placement& placement, Code& code);
+
+  /// Gives parameters, return values and local variables their places. For all functions of a
+  /// kernel before the first is decoded, since calls ask for the callee's.
+  void place();
+  /// Throws `Error` (Stage::Load, code "unsupported") with instruction, line and reason.
+  void decode();
+
+  // What the parts use.
+
+  /// Where an operand's 32 lanes lie, for a source of that type: a register, or a slot of the frame
+  /// that holds the constant, special register or address of a symbol.
+  [[nodiscard]] Slot source(const ptx::Operand& operand, ptx::Type type);
+  /// A destination register; absent for `_`.
+  [[nodiscard]] Slot destination(const ptx::Operand& operand, ptx::Type type);
+  /// All elements of an operand, braces flattened.
+  void sources(const ptx::Operand& operand, ptx::Type type, std::vector<Slot>& out);
+  void destinations(const ptx::Operand& operand, ptx::Type type, std::vector<Slot>& out);
+  /// Refuses a vector register where its row has another number of elements.
+  void check_elements(const ptx::Operand& operand, const ptx::OperandSpec& spec) const;
+  /// `[base+offset]` of a memory operand: base register, or the address of a symbol and its space.
+  struct Address {
+    Slot base;  ///< absent if the address is known
+    bool base_is_64bit = true;
+    std::uint64_t offset = 0;
+    ptx::Space space = ptx::Space::Generic;  ///< of the symbol, Generic if there is none
+    bool function_param = false;  ///< a .param of a device function: thread-local, from the frame
+    std::string symbol;           ///< "shared variable 'tile'", or empty
+  };
+  [[nodiscard]] Address address(const ptx::Operand& operand);
+  /// A step for the current instruction, with guard and statement filled in.
+  [[nodiscard]] Step step() const;
+  void add(const Step& step);
+  [[noreturn]] void refuse(std::string_view reason) const;
+
+  [[nodiscard]] const ptx::Instruction& instruction() const noexcept { return *instruction_; }
+  [[nodiscard]] std::span<const ptx::Operand> operands() const noexcept;
+  [[nodiscard]] const ptx::Function& function() const noexcept { return *code_.function; }
+  [[nodiscard]] Code& code() noexcept { return code_; }
+  [[nodiscard]] Image& image() noexcept { return image_; }
+  /// Slot of a 32- or 64-bit constant in all lanes.
+  [[nodiscard]] Slot constant(std::uint64_t bits, unsigned width);
+  /// Bit by bit for the results of a load: whether never written bytes of it matter.
+  struct Deciding {
+    std::uint8_t in_thread = 0;
+    std::uint8_t anywhere = 0;
+  };
+  [[nodiscard]] Deciding deciding_results() const;
+  /// The bytes of a load that are used, as a `.pragma` in front of it says.
+  [[nodiscard]] std::uint32_t used_bytes() const noexcept { return used_bytes_; }
+  [[nodiscard]] std::uint32_t new_memory_counter() { return image_.memory_counter_count++; }
+
+ private:
+  void memory_step();  // decode_memory.cpp: Execution::Memory, MatrixMemory and Async rows
+  void lane_step();
+  void warp_step();     // decode_control.cpp
+  void control_step();  // decode_control.cpp
+  // decode_track.cpp: steps in front of instructions that name possibly undefined registers.
+  void track_step();                        ///< of what lane_step() does not decode
+  void track_lane(const LaneDetail& lane);  ///< of what it does
+  void track_stored(TrackDetail& detail);
+  void add_track(TrackDetail&& detail, bool guard_first);
+  [[nodiscard]] Slot shadow_of(const Slot& slot) const;
+  [[nodiscard]] TrackDetail::Value tracked(const Slot& slot) const;
+  [[nodiscard]] Slot guard_shadow();
+  [[nodiscard]] std::vector<Slot> components(ptx::Register reg, std::uint8_t component);
+  void barrier_step(ControlDetail& detail);
+  void call_step(ControlDetail& detail);
+  void begin_segment();
+  void end_segment(ControlDetail&& detail);
+  void resolve_labels();
+  void order_segments();
+  void mark_followers();
+  [[nodiscard]] std::uint32_t grow_frame(unsigned bytes);
+  [[nodiscard]] Slot frame_value(FrameValue::Kind kind, std::uint64_t value, std::uint8_t component,
+                                 unsigned bits);
+  [[nodiscard]] Slot symbol_slot(const ptx::Operand& operand, ptx::Type type);
+  [[nodiscard]] Slot register_slot(const ptx::Operand& operand, ptx::Type type);
+  [[nodiscard]] Slot declared_slot(ptx::Register reg);
+  [[nodiscard]] ValuePlace value_place(const ptx::Operand& operand, std::uint32_t bytes);
+
+  Image& image_;
+  const Placement& placement_;
+  Code& code_;
+  const ptx::Instruction* instruction_ = nullptr;
+  std::uint32_t statement_ = 0;           ///< in the function
+  std::vector<std::uint32_t> registers_;  ///< frame offset, by number in register_index_
+  std::map<std::tuple<int, std::uint64_t, int, unsigned>, Slot> values_;
+  std::vector<std::uint32_t> local_offset_;  ///< by function variable (.local, .param)
+  std::vector<std::uint32_t> segment_of_label_;
+  bool open_ = false;  ///< a segment has begun
+  std::uint32_t used_bytes_ = 0xffffffffu;
+  analysis::Cfg cfg_;
+  analysis::RegisterIndex register_index_;
+  analysis::RegisterSet undefined_;  ///< that may be, see analysis::maybe_undefined
+  DecidingRegisters deciding_;
+  std::map<std::uint32_t, std::uint32_t> shadows_;  ///< frame offset -> bytes, the shadow behind
+  std::vector<std::uint32_t> segment_blocks_;  ///< position of each segment's block in the order
+};
+
+}  // namespace ptxgen::inline v0::emulator

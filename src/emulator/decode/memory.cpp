@@ -1,0 +1,399 @@
+// src/emulator/decode/memory.cpp - memory, matrix memory and asynchronous rows to steps
+#include <algorithm>
+#include <string_view>
+
+#include "emulator/decode/decoder.hpp"
+#include "emulator/memory/access.hpp"
+#include "emulator/memory/steps.hpp"
+#include "emulator/vector/isa.hpp"
+#include "emulator/decode/support_table.hpp"
+#include "emulator/memory/written_bits.hpp"
+
+namespace ptxgen::inline v0::emulator {
+namespace {
+
+/// The operands of one instruction by what they are; cache hints are left out.
+struct Parts {
+  std::vector<Slot> results;
+  std::vector<Slot> sources;
+  std::vector<std::uint64_t> constants;  ///< integers that must be constants, in order
+  std::vector<Slot> fragments;           ///< sources in braces of a fixed size
+  std::vector<Decoder::Address> addresses;
+};
+
+Parts parts_of(Decoder& decoder) {
+  Parts made;
+  const auto operands = decoder.operands();
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const ptx::OperandSpec* const spec =
+        ptx::operand_spec(decoder.function(), decoder.instruction(), i);
+    if (spec == nullptr) decoder.refuse("its operands do not fit its row of the op table");
+    if (spec->with == ptx::Field::CacheHint) continue;
+    const ptx::Type type = ptx::operand_type(decoder.instruction(), *spec);
+    decoder.check_elements(operands[i], *spec);
+    switch (spec->role) {
+      case ptx::OperandRole::Destination:
+        decoder.destinations(operands[i], type, made.results);
+        break;
+      case ptx::OperandRole::Memory:
+        made.addresses.push_back(decoder.address(operands[i]));
+        break;
+      case ptx::OperandRole::Immediate:
+        made.constants.push_back(operands[i].value);
+        break;
+      default:
+        decoder.sources(operands[i], type, spec->vector > 0 ? made.fragments : made.sources);
+        break;
+    }
+  }
+  return made;
+}
+
+unsigned elements_of(const ptx::Instruction& instruction) {
+  switch (instruction.get(ptx::Field::Vector)) {
+    case ptx::Modifier::v2:
+      return 2;
+    case ptx::Modifier::v4:
+      return 4;
+    case ptx::Modifier::v8:
+      return 8;
+    default:
+      return 1;
+  }
+}
+
+}  // namespace
+
+/// Decodes one instruction of the rows that touch memory.
+class MemoryDecoder {
+ public:
+  explicit MemoryDecoder(Decoder& decoder)
+      : decoder_(decoder), instruction_(decoder.instruction()), parts_(parts_of(decoder)) {
+    detail_.op = instruction_.op;
+    detail_.order = instruction_.get(ptx::Field::Order);
+    detail_.scope = instruction_.get(ptx::Field::Scope);
+    detail_.action = instruction_.get(ptx::Field::AtomicOp);
+    detail_.type = instruction_.type(0);
+    detail_.element_bytes = static_cast<std::uint8_t>(ptx::bytes(detail_.type));
+    detail_.elements = static_cast<std::uint8_t>(elements_of(instruction_));
+  }
+
+  void decode() {
+    const std::string_view mnemonic = ptx::info(instruction_.op).mnemonic;
+    if (execution_of(instruction_.op) == Execution::Refused) refuse();
+    if (instruction_.op == ptx::Op::st_async) return store_async();
+    if (mnemonic == "ld" || mnemonic == "ldu") return load();
+    if (mnemonic == "st") return store();
+    if (mnemonic == "atom" || mnemonic == "red") return atomic();
+    if (mnemonic == "cvta" || mnemonic == "isspacep" || mnemonic == "createpolicy") {
+      return address();
+    }
+    if (mnemonic == "mapa" || mnemonic == "getctarank") return peer();
+    if (mnemonic == "fence" || mnemonic == "membar") return fence();
+    if (mnemonic == "mbarrier") return barrier();
+    if (mnemonic == "cp") return copy();
+    if (execution_of(instruction_.op) == Execution::MatrixMemory) return matrix();
+    refuse();
+  }
+
+ private:
+  /// The first address operand; its space as the instruction and the symbol say.
+  void take_address(const Decoder::Address& address) {
+    detail_.base = address.base;
+    detail_.base_is_64bit = address.base_is_64bit;
+    detail_.offset = address.offset;
+    detail_.symbol = address.symbol;
+    detail_.space = ptx::space_of(instruction_.get(ptx::Field::Space));
+    // Without a space an address is generic, but that of a symbol is known to lie in its own.
+    if (detail_.space == ptx::Space::Generic) detail_.space = address.space;
+    if (address.function_param) {
+      detail_.space = ptx::Space::Local;
+      detail_.is_param = true;
+    } else if (detail_.space == ptx::Space::Param && !decoder_.function().entry) {
+      detail_.space = ptx::Space::Local;
+      detail_.is_param = true;
+    }
+    detail_.cluster = instruction_.get(ptx::Field::Space) == ptx::Modifier::shared_cluster ||
+                      detail_.space == ptx::Space::Generic;
+    detail_.uncounted = detail_.space == ptx::Space::Const || detail_.is_param;
+  }
+
+  Step finish(Handler run) {
+    const bool counts = detail_.space != ptx::Space::Param && !detail_.is_param;
+    if (counts) detail_.counter = decoder_.new_memory_counter();
+    Step step = decoder_.step();
+    step.run = run;
+    step.detail = static_cast<std::uint32_t>(decoder_.code().memory.size());
+    step.source[1] = detail_.counter;
+    detail_.statement = step.statement;
+    if (detail_.base.present()) step.source[0] = detail_.base.offset;
+    decoder_.code().memory.push_back(std::move(detail_));
+    step.immediate = reinterpret_cast<std::uintptr_t>(&decoder_.code().memory.back());
+    return step;
+  }
+
+  /// A handler of vector/memory_hot.cpp, or nullptr.
+  Handler hot(bool is_store) {
+    const bool global = detail_.space == ptx::Space::Global ||
+                        detail_.space == ptx::Space::Generic ||
+                        (detail_.space == ptx::Space::Const && !is_store);
+    if (!global && detail_.space != ptx::Space::Shared) return nullptr;
+    // Relaxed and stronger accesses are points where other warps may go on.
+    if (detail_.order != ptx::Modifier::none && detail_.order != ptx::Modifier::weak) {
+      return nullptr;
+    }
+    if (detail_.data.size() > std::size(detail_.data_offset)) return nullptr;
+    for (std::size_t i = 0; i < detail_.data.size(); ++i) {
+      const Slot& slot = detail_.data[i];
+      if (!slot.present() || slot.lane_bytes != detail_.data[0].lane_bytes ||
+          slot.register_bits != detail_.data[0].register_bits) {
+        return nullptr;
+      }
+      // A vector that loads a register twice, or into its own address, is for the other handler.
+      for (std::size_t k = 0; !is_store && k < i; ++k) {
+        if (detail_.data[k].offset == slot.offset) return nullptr;
+      }
+      detail_.data_offset[i] = slot.offset;
+    }
+    if (!detail_.base.present()) {
+      // A known address: the same in all lanes.
+      detail_.base = decoder_.constant(detail_.offset, 64);
+      detail_.base_is_64bit = true;
+      detail_.offset = 0;
+    }
+    const Slot& first = detail_.data.front();
+    detail_.register_mask =
+        first.register_bits >= 32 ? 0xffffffffu : (std::uint32_t{1} << first.register_bits) - 1;
+    HotAccess access;
+    access.store = is_store;
+    access.shared = detail_.space == ptx::Space::Shared;
+    access.element_bytes = detail_.element_bytes;
+    access.elements = detail_.elements;
+    access.lane_bytes = first.lane_bytes;
+    access.is_signed = first.is_signed && first.register_bits > detail_.element_bytes * 8u;
+    access.base_is_64bit = detail_.base.lane_bytes == 8;
+    return handlers(best_isa()).memory(access);
+  }
+
+  void load() {
+    take_address(parts_.addresses.at(0));
+    detail_.reads = true;
+    detail_.data = std::move(parts_.results);
+    const Decoder::Deciding deciding = decoder_.deciding_results();
+    detail_.deciding_in_thread = deciding.in_thread;
+    detail_.deciding = deciding.anywhere;
+    if (detail_.space == ptx::Space::Param && !detail_.base.present()) {
+      return decoder_.add(finish(&run_load_parameter));
+    }
+    const unsigned bytes = unsigned{detail_.element_bytes} * detail_.elements;
+    const auto all = static_cast<std::uint32_t>(low_mask(std::min(bytes, 32u)));
+    const std::uint32_t used = decoder_.used_bytes() & all;
+    if (used != 0 && used != all) {
+      detail_.used_bytes = used;
+      return decoder_.add(finish(&run_load));
+    }
+    const Handler fast = hot(false);
+    decoder_.add(finish(fast != nullptr ? fast : &run_load));
+  }
+
+  void store() {
+    take_address(parts_.addresses.at(0));
+    detail_.writes = true;
+    detail_.data = std::move(parts_.sources);
+    const Handler fast = hot(true);
+    decoder_.add(finish(fast != nullptr ? fast : &run_store));
+  }
+
+  void atomic() {
+    take_address(parts_.addresses.at(0));
+    detail_.reads = detail_.writes = true;
+    detail_.data = std::move(parts_.results);
+    detail_.sources = std::move(parts_.sources);
+    decoder_.add(finish(&run_atomic));
+  }
+
+  /// Rows without an access to memory.
+  void address() {
+    detail_.data = std::move(parts_.results);
+    detail_.sources = std::move(parts_.sources);
+    detail_.space = ptx::space_of(instruction_.get(ptx::Field::Space));
+    if (detail_.space == ptx::Space::Param && !decoder_.function().entry) {
+      detail_.space = ptx::Space::Local;
+    }
+    detail_.cluster = instruction_.get(ptx::Field::Space) == ptx::Modifier::shared_cluster;
+    const bool converts = instruction_.op == ptx::Op::cvta || instruction_.op == ptx::Op::cvta_to;
+    if (converts && window_start(detail_.space) == 0 && detail_.data[0].lane_bytes == 8 &&
+        detail_.sources[0].lane_bytes == 8) {
+      // Global and constant addresses are generic ones.
+      Step move = decoder_.step();
+      move.run = handlers(best_isa()).alu(Alu::Mov64);
+      move.result = detail_.data[0].offset;
+      move.source.fill(detail_.sources[0].offset);
+      return decoder_.add(move);
+    }
+    Handler run = &run_policy;
+    if (instruction_.op == ptx::Op::cvta) run = &run_to_generic;
+    if (instruction_.op == ptx::Op::cvta_to) run = &run_from_generic;
+    if (instruction_.op == ptx::Op::isspacep) run = &run_is_space;
+    plain(run);
+  }
+
+  void fence() {
+    // Fences between proxies, and of initialised mbarriers in a cluster, order nothing that is not
+    // ordered here anyway.
+    if (instruction_.op != ptx::Op::fence && instruction_.op != ptx::Op::membar) return;
+    if (instruction_.op == ptx::Op::membar) {
+      // PTX ISA, membar: .cta, .gl, .sys are fence.sc.cta, .gpu, .sys.
+      detail_.order = ptx::Modifier::sc;
+      if (detail_.scope == ptx::Modifier::gl) detail_.scope = ptx::Modifier::gpu;
+    } else if (detail_.order == ptx::Modifier::none) {
+      detail_.order = ptx::Modifier::acq_rel;
+    }
+    plain(&run_fence);
+  }
+
+  /// [a], with the object's order kept apart: the object orders more than its own bytes.
+  void barrier() {
+    if (instruction_.op == ptx::Op::mbarrier_pending_count) {
+      detail_.data = std::move(parts_.results);
+      detail_.sources = std::move(parts_.sources);
+      return plain(&run_pending_count);
+    }
+    take_address(parts_.addresses.at(0));
+    detail_.action = detail_.order;
+    detail_.order = ptx::Modifier::relaxed;
+    detail_.scope = ptx::Modifier::cta;
+    detail_.element_bytes = 8;
+    detail_.reads = detail_.writes = true;
+    detail_.data = std::move(parts_.results);
+    detail_.sources = std::move(parts_.sources);
+    detail_.lane.extra = instruction_.has(ptx::Field::NoInc) ? 1 : 0;
+    decoder_.add(finish(&run_mbarrier));
+  }
+
+  void copy() {
+    switch (instruction_.op) {
+      case ptx::Op::cp_async:
+      case ptx::Op::cp_async_src_size:
+      case ptx::Op::cp_async_ignore_src: {
+        take_address(parts_.addresses.at(0));
+        const Decoder::Address& from = parts_.addresses.at(1);
+        detail_.second_base = from.base;
+        detail_.second_offset = from.offset;
+        const std::uint64_t bytes = parts_.constants.at(0);
+        if (bytes != 4 && bytes != 8 && bytes != 16) {
+          decoder_.refuse("it copies 4, 8 or 16 bytes, not " + std::to_string(bytes));
+        }
+        detail_.element_bytes = static_cast<std::uint8_t>(bytes);
+        detail_.reads = detail_.writes = true;
+        detail_.sources = std::move(parts_.sources);
+        return decoder_.add(finish(&run_copy_async));
+      }
+      case ptx::Op::cp_async_bulk_load:
+      case ptx::Op::cp_async_bulk_load_cta:
+      case ptx::Op::cp_async_bulk_shared:
+      case ptx::Op::cp_async_bulk_store:
+        return bulk_copy();
+      case ptx::Op::cp_async_bulk_prefetch:
+        return;  // nothing is cached here
+      case ptx::Op::cp_async_bulk_commit_group:
+        return plain(&run_commit_bulk);
+      case ptx::Op::cp_async_bulk_wait_group:
+        detail_.second_offset = parts_.constants.at(0);
+        return plain(&run_wait_bulk);
+      case ptx::Op::cp_async_commit_group:
+        return plain(&run_commit_group);
+      case ptx::Op::cp_async_wait_group:
+        detail_.second_offset = parts_.constants.at(0);
+        return plain(&run_wait_group);
+      case ptx::Op::cp_async_wait_all:
+        return plain(&run_wait_group);
+      case ptx::Op::cp_async_mbarrier_arrive:
+        return barrier();
+      default:
+        refuse();
+    }
+  }
+
+  void bulk_copy() {
+    take_address(parts_.addresses.at(0));
+    const bool store = instruction_.op == ptx::Op::cp_async_bulk_store;
+    if (store && instruction_.has(ptx::Field::CopyMask)) {
+      decoder_.refuse("the emulator does not run byte masks of bulk copies yet");
+    }
+    const Decoder::Address& from = parts_.addresses.at(1);
+    detail_.second_base = from.base;
+    detail_.second_offset = from.offset;
+    detail_.sources = std::move(parts_.sources);
+    if (!store) {
+      const Decoder::Address& barrier = parts_.addresses.at(2);
+      detail_.sources.insert(detail_.sources.begin() + 1,
+                             barrier.base.present() ? barrier.base : decoder_.constant(0, 64));
+      detail_.lane.extra = static_cast<std::uint32_t>(barrier.offset);
+    }
+    detail_.element_bytes = 16;
+    detail_.reads = detail_.writes = true;
+    decoder_.add(finish(&run_copy_bulk));
+  }
+
+  void store_async() {
+    take_address(parts_.addresses.at(0));
+    detail_.cluster = true;
+    detail_.space = ptx::Space::Shared;
+    const Decoder::Address& barrier = parts_.addresses.at(1);
+    detail_.second_base = barrier.base;
+    detail_.second_offset = barrier.offset;
+    detail_.writes = true;
+    detail_.data = std::move(parts_.sources);
+    if (detail_.data.empty()) detail_.data = std::move(parts_.fragments);
+    decoder_.add(finish(&run_store_async));
+  }
+
+  /// mapa, getctarank: &a is a shared address in a register, or a variable.
+  void peer() {
+    detail_.data = std::move(parts_.results);
+    detail_.sources = std::move(parts_.sources);
+    detail_.space = ptx::space_of(instruction_.get(ptx::Field::Space));
+    plain(instruction_.op == ptx::Op::mapa ? &run_map_peer : &run_peer_rank);
+  }
+
+  void matrix() {
+    take_address(parts_.addresses.at(0));
+    detail_.layout = matrix_layout(instruction_, detail_.lane);
+    if (detail_.layout == nullptr) refuse();
+    detail_.reads = !parts_.results.empty();
+    detail_.writes = !detail_.reads;
+    detail_.data = std::move(detail_.reads ? parts_.results : parts_.fragments);
+    detail_.sources = std::move(parts_.sources);
+    const std::string_view mnemonic = ptx::info(instruction_.op).mnemonic;
+    if (mnemonic == "ldmatrix" || mnemonic == "stmatrix") {
+      detail_.element_bytes = 1;
+      detail_.elements = 16;
+    }
+    if (detail_.data.size() > 16) decoder_.refuse("it has more registers than any fragment");
+    decoder_.add(finish(&run_matrix));
+  }
+
+  void plain(Handler run) {
+    Step step = decoder_.step();
+    step.run = run;
+    step.detail = static_cast<std::uint32_t>(decoder_.code().memory.size());
+    detail_.statement = step.statement;
+    decoder_.code().memory.push_back(std::move(detail_));
+    decoder_.add(step);
+  }
+
+  [[noreturn]] void refuse() {
+    const std::string_view reason = refusal_reason(instruction_.op);
+    decoder_.refuse(reason.empty() ? "the emulator does not have this instruction" : reason);
+  }
+
+  Decoder& decoder_;
+  const ptx::Instruction& instruction_;
+  Parts parts_;
+  MemoryDetail detail_;
+};
+
+void Decoder::memory_step() { MemoryDecoder(*this).decode(); }
+
+}  // namespace ptxgen::inline v0::emulator

@@ -1,0 +1,428 @@
+// src/emulator/machine/barrier.cpp - CTA barriers, and blocks in which nobody can go on
+#include <algorithm>
+
+#include "emulator/memory/address_space.hpp"
+#include "emulator/machine/cluster.hpp"
+#include "emulator/race/race.hpp"
+#include "emulator/report/report.hpp"
+#include "emulator/machine/warp.hpp"
+#include "support/count.hpp"
+
+namespace ptxgen::inline v0::emulator {
+namespace {
+
+const ControlDetail& detail_of(const Split& split) {
+  const Code& code = *split.frame->code;
+  return code.controls[code.segments[split.segment].detail];
+}
+
+std::uint32_t statement_of(const Split& split) {
+  const Code& code = *split.frame->code;
+  return code.steps[code.segments[split.segment].control].statement;
+}
+
+unsigned first_lane(std::uint32_t lanes) {
+  return static_cast<unsigned>(std::countr_zero(lanes | 0x80000000u));
+}
+
+std::uint32_t warps_of(const Cta& cta) { return static_cast<std::uint32_t>(cta.warps.size()); }
+
+/// Whether a barrier has all the threads that it counts. One for the whole block does not wait for
+/// threads that have left the kernel, before or after others of their warp arrived.
+bool is_full(const Cta& cta, const BarrierState& state) {
+  if (!state.all) return state.arrived >= state.expected;
+  std::uint32_t there = 0;
+  for (const Warp& warp : cta.warps) {
+    const std::uint32_t lanes = state.lanes[warp.index];
+    if (lanes != 0 || warp.done()) {
+      there += static_cast<std::uint32_t>(std::popcount(lanes | ~warp.live()));
+    }
+  }
+  return there >= state.expected;
+}
+
+/// Since sm_70 a barrier waits for the threads that have not left the kernel.
+bool barriers_count_exited(const Cta& cta) {
+  ptx::TargetName target;
+  const auto before_70 = [&](std::string_view name) {
+    return ptx::parse_target_name(name, target) && target.sm < 70;
+  };
+  return before_70(cta.grid->image->module.target) || before_70(cta.grid->space->gpu().target);
+}
+
+FindingText left_text(const Warp& left, std::uint32_t lanes, bool passed, bool counted) {
+  const auto count = static_cast<std::uint32_t>(std::popcount(lanes));
+  const std::string threads =
+      count_text(count, "thread") + " of warp " + std::to_string(left.index);
+  if (passed) {
+    return {threads +
+                " skipped this barrier, which counts all threads of the block, and left "
+                "the kernel later",
+            {"rule: all threads of a block execute the same barrier",
+             "move the barrier out of the branch or loop that some threads do not take"}};
+  }
+  FindingText text{threads +
+                       " left the kernel before this barrier, which counts all threads of "
+                       "the block",
+                   {}};
+  if (counted) {
+    text.severity = Severity::Error;
+    text.details.emplace_back("rule: before sm_70 a barrier waits for them too");
+  } else {
+    text.details.emplace_back(
+        "rule: from sm_70 on a barrier waits only for the threads that are left");
+  }
+  text.details.emplace_back(
+      "let every thread reach the barrier and guard the work instead of leaving early");
+  return text;
+}
+
+void report_left(Cta& cta, Warp& waiting, Split& split, const Warp& left) {
+  Context context = context_of(waiting, split);
+  const unsigned lane = first_lane(split.mask);
+  const std::uint32_t passed = left.exited & left.passed_barrier;
+  const std::uint32_t lanes = passed != 0 ? passed : left.exited;
+  OtherParty other;
+  other.statement = left.exit_statement;
+  other.cta = cta.linear;
+  other.thread = left.first_thread + first_lane(lanes);
+  cta.grid->reporter->report(
+      context, statement_of(split),
+      passed != 0 ? Rule::BarrierDivergence : Rule::ExitedBeforeBarrier, lane, other,
+      [&] { return left_text(left, lanes, passed != 0, barriers_count_exited(cta)); });
+}
+
+/// The warp to blame where threads have left before a barrier: one that skipped it, else any.
+const Warp* find_left(const Cta& cta) {
+  const Warp* found = nullptr;
+  for (const Warp& warp : cta.warps) {
+    if (warp.exited == 0) continue;
+    if ((warp.exited & warp.passed_barrier) != 0) return &warp;
+    if (found == nullptr) found = &warp;
+  }
+  return found;
+}
+
+/// Lets everybody go on who waits at a barrier.
+void complete(Cta& cta, std::uint32_t id) {
+  BarrierState& state = cta.barriers[id];
+  if (cta.races) cta.races->barrier_complete(cta, id);
+  if (cta.grid->races) cta.grid->races->barrier_complete(cta, id);
+  const Warp* left = state.all ? find_left(cta) : nullptr;
+  for (Warp& warp : cta.warps) {
+    for (Split& split : warp.splits) {
+      if (split.state != Split::State::Barrier || !split.arrived || split.barrier != id) continue;
+      if (left != nullptr) report_left(cta, warp, split, *left);
+      left = nullptr;
+      const ControlDetail& detail = detail_of(split);
+      if (detail.result.present()) {
+        std::uint64_t value = state.set;
+        if (detail.action == ptx::Modifier::and_) value = state.set == state.voted;
+        if (detail.action == ptx::Modifier::or_) value = state.set != 0;
+        const Context context = context_of(warp, split);
+        for_each_lane(split.mask,
+                      [&](unsigned lane) { set_lane(context, detail.result, lane, value); });
+      }
+      split.state = Split::State::Ready;
+      split.arrived = false;
+      split.segment = split.frame->code->segments[split.segment].next;
+    }
+  }
+  state.arrived = state.expected = state.set = state.voted = 0;
+  state.all = false;
+  state.statement = kNoIndex;
+  std::ranges::fill(state.lanes, 0u);
+}
+
+/// The split's lanes arrive. It waits unless that completes the barrier or it only arrives.
+void arrive(Warp& warp, std::size_t index) {
+  Cta& cta = *warp.cta;
+  Split& split = warp.splits[index];
+  const ControlDetail& detail = detail_of(split);
+  Context context = context_of(warp, split);
+  Reporter& reporter = *cta.grid->reporter;
+  const std::uint32_t statement = statement_of(split);
+  const unsigned lane = first_lane(split.mask);
+  const std::uint64_t id = get_lane(context, detail.barrier, lane);
+  const bool counts_all = !detail.count.present();
+  const std::uint64_t count =
+      counts_all ? std::uint64_t{warps_of(cta)} * kLanes : get_lane(context, detail.count, lane);
+  if (id >= kBarriers || count == 0 || count % kLanes != 0) {
+    reporter.report(context, statement, Rule::BarrierDivergence, lane, [&] {
+      return FindingText{id >= kBarriers ? "there is no barrier " + std::to_string(id) +
+                                               "; a block has barriers 0 to 15"
+                                         : "a barrier for " + count_text(count, "thread") +
+                                               "; the number must be a positive multiple of 32",
+                         {}};
+    });
+    kill(cta);
+    return;
+  }
+  BarrierState& state = cta.barriers[id];
+  if (state.lanes.size() != cta.warps.size()) state.lanes.assign(cta.warps.size(), 0);
+  const auto expected = static_cast<std::uint32_t>(count);
+  if (state.expected != 0 && state.expected != expected) {
+    OtherParty other{state.statement, cta.linear, 0};
+    for (const Warp& there : cta.warps) {
+      if (state.lanes[there.index] != 0) {
+        other.thread = there.first_thread + first_lane(state.lanes[there.index]);
+        break;
+      }
+    }
+    reporter.report(context, statement, Rule::BarrierDivergence, lane, other, [&] {
+      return FindingText{"comes to barrier " + std::to_string(id) + " with " +
+                             count_text(expected, "thread") + ", where others wait for " +
+                             std::to_string(state.expected),
+                         {"all threads of one use of a barrier must name the same number"}};
+    });
+  }
+  if (state.expected == 0) {
+    state.expected = expected;
+    state.statement = statement;
+  }
+  state.all |= counts_all;
+  if (context.counting) ++context.worker->barriers;
+  if (cta.races) {
+    cta.races->barrier_arrive(context, static_cast<std::uint32_t>(id), split.mask, !detail.arrive);
+  }
+  if (cta.grid->races) {
+    cta.grid->races->barrier_arrive(context, static_cast<std::uint32_t>(id), split.mask,
+                                    !detail.arrive);
+  }
+  // A warp counts as 32 threads; the ones it lacks come with the first.
+  if (state.lanes[warp.index] == 0) {
+    state.arrived += static_cast<std::uint32_t>(std::popcount(~warp.live()));
+    if (detail.aligned && !counts_all && warp.exited != 0) report_left(cta, warp, split, warp);
+  }
+  state.lanes[warp.index] |= split.mask;
+  state.arrived += static_cast<std::uint32_t>(std::popcount(split.mask));
+  if (detail.predicate.present()) {
+    for_each_lane(split.mask, [&](unsigned each) {
+      state.set += get_lane(context, detail.predicate, each) != 0 ? 1 : 0;
+      ++state.voted;
+    });
+  }
+  if (detail.arrive) {
+    split.state = Split::State::Ready;
+    split.segment = split.frame->code->segments[split.segment].next;
+  } else {
+    split.state = Split::State::Barrier;
+    split.arrived = true;
+    split.barrier = static_cast<std::uint32_t>(id);
+  }
+  if (is_full(cta, state)) complete(cta, static_cast<std::uint32_t>(id));
+}
+
+/// The lanes of a split that name the same barrier and number of threads as its first.
+std::uint32_t lanes_of_one_barrier(Warp& warp, Split& split) {
+  const ControlDetail& detail = detail_of(split);
+  const Context context = context_of(warp, split);
+  const unsigned first = first_lane(split.mask);
+  const auto names = [&](unsigned lane) {
+    return std::pair(get_lane(context, detail.barrier, lane),
+                     detail.count.present() ? get_lane(context, detail.count, lane) : 0);
+  };
+  std::uint32_t same = 0;
+  for_each_lane(split.mask, [&](unsigned lane) {
+    if (names(lane) == names(first)) same |= 1u << lane;
+  });
+  return same;
+}
+
+}  // namespace
+
+std::string describe_wait(const Split& split, const Warp& warp) {
+  const Cta& cta = *warp.cta;
+  std::string text = "warp " + std::to_string(warp.index) + ", ";
+  const auto lanes = static_cast<unsigned>(std::popcount(split.mask));
+  text += count_text(lanes, "thread") + " from thread " +
+          to_text(thread_position(cta.grid->block, warp.first_thread + first_lane(split.mask))) +
+          " on, at line " + std::to_string(cta.grid->image->line(statement_of(split)));
+  if (split.state == Split::State::Barrier && split.barrier == kClusterBarrier) {
+    const ClusterArrivals there = arrivals_of(*cta.cluster);
+    text += ": the barrier of the cluster, " + std::to_string(there.arrived) + " of " +
+            count_text(there.threads, "thread") + " are there";
+  } else if (split.state == Split::State::Barrier) {
+    const BarrierState& state = cta.barriers[split.barrier];
+    text += ": barrier " + std::to_string(split.barrier) + ", " + std::to_string(state.arrived) +
+            " of " + count_text(state.expected, "thread") + " are there";
+  } else {
+    text += ": lanes of its member mask are missing";
+  }
+  return text;
+}
+
+void reach_barrier(Warp& warp, std::size_t index) {
+  Split& split = warp.splits[index];
+  const ControlDetail& detail = detail_of(split);
+  if (detail.aligned && split.mask != warp.live() && !split.forced) {
+    // The rest of the warp may still come; resolve_parted_barrier decides when it cannot.
+    split.state = Split::State::Barrier;
+    split.arrived = false;
+    return;
+  }
+  split.forced = false;
+  if (!detail.barrier.present()) return reach_cluster_barrier(warp, index);
+  const std::uint32_t same = lanes_of_one_barrier(warp, split);
+  if (same != split.mask) {
+    if (detail.aligned) {
+      Context context = context_of(warp, split);
+      const unsigned lane = first_lane(split.mask & ~same);
+      context.grid->reporter->report(
+          context, statement_of(split), Rule::BarrierDivergence, lane, [&] {
+            return FindingText{
+                "the lanes of a warp name different barriers or numbers of threads: barrier " +
+                    std::to_string(get_lane(context, detail.barrier, first_lane(same))) +
+                    ", and barrier " + std::to_string(get_lane(context, detail.barrier, lane)),
+                {"all threads of a warp must come to one barrier; use barrier.sync without "
+                 ".aligned where they do not"}};
+          });
+      kill(*warp.cta);
+      return;
+    }
+    // The others come here again by themselves.
+    Split others = split;
+    others.mask &= ~same;
+    split.mask = same;
+    warp.splits.push_back(others);
+  }
+  arrive(warp, index);
+}
+
+bool resolve_parted_barrier(Warp& warp) {
+  if (warp.splits.empty()) return false;
+  const Split* first = nullptr;
+  for (const Split& split : warp.splits) {
+    if (split.state != Split::State::Barrier || split.arrived) return false;
+    if (first == nullptr) first = &split;
+  }
+  if (warp.splits.size() == 1 && first->mask == warp.live()) {
+    // The lanes it waited for have left the kernel; complete() says so.
+    warp.splits[0].state = Split::State::Ready;
+    return true;
+  }
+  Cta& cta = *warp.cta;
+  // Where lanes of one warp stand at different barrier instructions, each way goes on by itself,
+  // as current hardware does.
+  for (std::size_t i = 0; i < warp.splits.size(); ++i) {
+    Split& split = warp.splits[i];
+    split.forced = true;
+    split.state = Split::State::Ready;
+    if (i + 1 != warp.splits.size() && warp.splits.size() > 1) continue;
+    const Split& other_split = i == 0 ? split : warp.splits[0];
+    Context context = context_of(warp, split);
+    OtherParty other;
+    if (i != 0) {
+      other.statement = statement_of(other_split);
+      other.cta = cta.linear;
+      other.thread = warp.first_thread + first_lane(other_split.mask);
+    }
+    cta.grid->reporter->report(
+        context, statement_of(split), Rule::BarrierDivergence, first_lane(split.mask), other, [&] {
+          return FindingText{"the threads of warp " + std::to_string(warp.index) +
+                                 " come to an aligned barrier apart: " +
+                                 std::to_string(std::popcount(split.mask)) + " of " +
+                                 std::to_string(std::popcount(warp.live())) + " come here",
+                             {"all threads of a warp must execute the same bar.sync; move it out "
+                              "of the branch, or "
+                              "use barrier.sync without .aligned and count the threads"}};
+        });
+  }
+  return true;
+}
+
+void note_follower(Warp& warp, const Split& split) {
+  const Segment& segment = split.frame->code->segments[split.segment];
+  if (segment.follows_barrier) warp.passed_barrier |= split.mask;
+}
+
+void recheck_barriers(Cta& cta) {
+  for (std::uint32_t id = 0; id < kBarriers; ++id) {
+    BarrierState& state = cta.barriers[id];
+    if (state.expected != 0 && state.all && is_full(cta, state)) complete(cta, id);
+  }
+  recheck_cluster_barrier(*cta.cluster);
+}
+
+bool force_somebody(Cta& cta) {
+  Reporter& reporter = *cta.grid->reporter;
+  // Lanes that wait for others of a member mask: those never come.
+  bool forced = false;
+  for (Warp& warp : cta.warps) {
+    for (Split& split : warp.splits) {
+      if (split.state != Split::State::WarpSync) continue;
+      Context context = context_of(warp, split);
+      const ControlDetail& detail = detail_of(split);
+      const unsigned lane = first_lane(split.mask);
+      const std::uint32_t members =
+          detail.members.present()
+              ? static_cast<std::uint32_t>(get_lane(context, detail.members, lane))
+              : warp.lanes;
+      const std::uint32_t missing = members & warp.live() & ~split.mask;
+      OtherParty other;
+      for (const Split& there : warp.splits) {
+        if ((there.mask & missing) == 0) continue;
+        other.statement = statement_of(there);
+        other.cta = cta.linear;
+        other.thread = warp.first_thread + first_lane(there.mask & missing);
+        break;
+      }
+      reporter.report(context, statement_of(split), Rule::SyncMask, lane, other, [&] {
+        return FindingText{
+            "the member mask " + hex(members) + " names lane " +
+                std::to_string(first_lane(missing)) + " (lanes missing: " + hex(missing) +
+                "), which never comes to this instruction",
+            {"name only the lanes that execute it, for example by activemask before the branch, or "
+             "move it where all lanes pass"}};
+      });
+      split.forced = true;
+      split.state = Split::State::Ready;
+      forced = true;
+    }
+    if (forced) return true;
+  }
+  for (Warp& warp : cta.warps) {
+    for (std::size_t i = 0; i < warp.splits.size(); ++i) {
+      Split& split = warp.splits[i];
+      if (split.state != Split::State::Barrier || split.arrived) continue;
+      Context context = context_of(warp, split);
+      reporter.report(
+          context, statement_of(split), Rule::BarrierDivergence, first_lane(split.mask), [&] {
+            return FindingText{std::to_string(std::popcount(split.mask)) + " of " +
+                                   count_text(std::popcount(warp.live()), "thread") + " of warp " +
+                                   std::to_string(warp.index) +
+                                   " come to this aligned barrier, the others wait elsewhere",
+                               {"all threads of a warp must execute the same bar.sync"}};
+          });
+      split.forced = true;
+      split.state = Split::State::Ready;
+      return true;
+    }
+  }
+  return false;
+}
+
+void report_too_few(Cta& cta) {
+  for (Warp& warp : cta.warps) {
+    for (Split& split : warp.splits) {
+      if (split.state != Split::State::Barrier || split.barrier >= kBarriers) continue;
+      const BarrierState& state = cta.barriers[split.barrier];
+      // With the threads that are left the barrier could not be filled.
+      std::uint32_t left = 0;
+      for (const Warp& other : cta.warps) {
+        left += other.done() && state.lanes[other.index] == 0 ? 0 : kLanes;
+      }
+      if (left >= state.expected) continue;
+      Context context = context_of(warp, split);
+      cta.grid->reporter->report(
+          context, statement_of(split), Rule::BarrierDivergence, first_lane(split.mask), [&] {
+            return FindingText{"barrier " + std::to_string(split.barrier) + " counts " +
+                                   count_text(state.expected, "thread") + ", and only " +
+                                   std::to_string(left) + " are left that could come",
+                               {}};
+          });
+    }
+  }
+}
+
+}  // namespace ptxgen::inline v0::emulator

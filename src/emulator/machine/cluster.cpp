@@ -1,0 +1,306 @@
+// src/emulator/machine/cluster.cpp - blocks that run together, and when none goes on
+#include "emulator/machine/cluster.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "emulator/memory/barrier.hpp"
+#include "emulator/memory/bulk.hpp"
+#include "emulator/race/race.hpp"
+#include "emulator/report/report.hpp"
+#include "emulator/machine/warp.hpp"
+#include "support/count.hpp"
+
+namespace ptxgen::inline v0::emulator {
+namespace {
+
+/// Waits for mbarriers in vain, one behind the other, after which a warp is taken for one that
+/// never goes on if nobody else can either. Far more than a loop that gives up in the end makes.
+constexpr std::uint32_t kVainWaits = 1u << 16;
+
+std::uint32_t statement_of(const Split& split) {
+  const Code& code = *split.frame->code;
+  return code.steps[code.segments[split.segment].control].statement;
+}
+
+const ControlDetail& detail_of(const Split& split) {
+  const Code& code = *split.frame->code;
+  return code.controls[code.segments[split.segment].detail];
+}
+
+unsigned first_lane(std::uint32_t lanes) {
+  return static_cast<unsigned>(std::countr_zero(lanes | 0x80000000u));
+}
+
+Cluster::Arrivals& arrivals_at(const Warp& warp) {
+  Cluster& cluster = *warp.cta->cluster;
+  return cluster.warps[warp.cta->rank * warp.cta->warps.size() + warp.index];
+}
+
+template <class F>
+void for_each_check(Cta& cta, F&& f) {
+  if (cta.races) f(*cta.races);
+  if (cta.grid->races) f(*cta.grid->races);
+}
+
+void go_on(Split& split) {
+  split.state = Split::State::Ready;
+  split.arrived = false;
+  split.segment = split.frame->code->segments[split.segment].next;
+}
+
+/// The lanes of a split have waited for the phase that was completed last.
+void pass(Warp& warp, Split& split) {
+  arrivals_at(warp).open &= ~split.mask;
+  Cluster& cluster = *warp.cta->cluster;
+  Context context = context_of(warp, split);
+  for_each_check(*warp.cta, [&](Races& races) {
+    races.acquire(context, split.mask, kClusterBarrierObject | ((cluster.phase - 1) & 1u),
+                  cluster.blocks[0]);
+  });
+  go_on(split);
+}
+
+void misused(Warp& warp, Split& split, std::string_view what, std::uint32_t lanes) {
+  Context context = context_of(warp, split);
+  context.grid->reporter->report(
+      context, statement_of(split), Rule::BarrierDivergence, first_lane(lanes), [&] {
+        return FindingText{std::string(what),
+                           {"let every thread alternate between barrier.cluster.arrive and "
+                            "barrier.cluster.wait"}};
+      });
+  kill(*warp.cta);
+}
+
+void complete(Cluster& cluster) {
+  for (Cta* cta : cluster.blocks) {
+    for (Warp& warp : cta->warps) {
+      Cluster::Arrivals& at = arrivals_at(warp);
+      at.open |= at.arrived & ~warp.exited;
+      at.arrived = 0;
+    }
+  }
+  ++cluster.phase;
+  for (Cta* cta : cluster.blocks) {
+    for (Warp& warp : cta->warps) {
+      for (Split& split : warp.splits) {
+        const bool waits = split.state == Split::State::Barrier && split.arrived &&
+                           split.barrier == kClusterBarrier;
+        if (waits) pass(warp, split);
+      }
+    }
+  }
+  // All have waited for the phase before this one: its object is for the next.
+  Cta& first = *cluster.blocks[0];
+  for_each_check(first, [&](Races& races) {
+    races.forget(kClusterBarrierObject | (cluster.phase & 1u), first);
+  });
+}
+
+std::string missing_text(const MbarrierObject& object) {
+  std::string text;
+  if (object.pending != 0) {
+    text = std::to_string(object.pending) + " of " + count_text(object.expected, "arrival");
+  }
+  if (object.bytes != 0) {
+    if (!text.empty()) text += " and ";
+    text += count_text(object.bytes < 0 ? -object.bytes : object.bytes, "byte");
+  }
+  if (text.empty()) return "nothing is missing, it waits for a phase that comes later";
+  text += object.pending + static_cast<std::uint32_t>(object.bytes != 0) == 1 && object.bytes == 0
+              ? " is missing"
+              : " are missing";
+  if (object.bytes < 0) text += ": more bytes have come than were expected";
+  return text;
+}
+
+/// "..., at line 9: waits for the phase of parity 0 of the mbarrier at shared offset 0x0".
+std::string describe_vain(const Warp& warp) {
+  const Cta& cta = *warp.cta;
+  const Warp::VainWait& vain = warp.vain;
+  std::string text = "warp " + std::to_string(warp.index) + ", thread " +
+                     to_text(thread_position(cta.grid->block, warp.first_thread + vain.lane)) +
+                     ", at line " + std::to_string(cta.grid->image->line(vain.statement)) +
+                     ": waits for the phase of parity " + (vain.parity ? "1" : "0") +
+                     " of the mbarrier at shared offset " + hex(vain.object);
+  for (const auto& variable : cta.grid->kernel_image->shared_variables) {
+    if (vain.object - variable.offset < variable.bytes) {
+      text += " (shared variable '" + variable.name + "')";
+    }
+  }
+  std::uint64_t word = 0;
+  std::memcpy(&word, cta.shared + vain.object, 8);
+  const MbarrierObject object = MbarrierObject::unpacked(word);
+  text += "; the phase that runs there has parity " + std::string(object.parity ? "1" : "0") +
+          ", " + missing_text(object);
+  return text;
+}
+
+bool is_in_vain(const Warp& warp) noexcept { return warp.vain.in_a_row >= kVainWaits; }
+
+/// Who waits for what: of all blocks, or with "block (1,0,0), " in front where there are several.
+std::vector<std::string> waiters_of(const Cluster& cluster) {
+  std::vector<std::string> waiters;
+  for (const Cta* cta : cluster.blocks) {
+    const std::string block =
+        cluster.blocks.size() > 1 ? "block " + to_text(cta->id) + ", " : std::string();
+    for (const Warp& warp : cta->warps) {
+      for (const Split& split : warp.splits) {
+        if (split.state != Split::State::Ready)
+          waiters.push_back(block + describe_wait(split, warp));
+      }
+      if (!warp.done() && is_in_vain(warp)) waiters.push_back(block + describe_vain(warp));
+    }
+  }
+  return waiters;
+}
+
+std::string whole(const Cluster& cluster) {
+  return cluster.blocks.size() > 1 ? "cluster " + to_text(cluster.id)
+                                   : "block " + to_text(cluster.blocks[0]->id);
+}
+
+}  // namespace
+
+bool can_go_on(const Warp& warp) noexcept {
+  return std::ranges::any_of(warp.splits, [](const Split& split) {
+    return split.state == Split::State::Ready || !split.arrived;
+  });
+}
+
+bool can_go_on(const Cta& cta) noexcept {
+  return std::ranges::any_of(cta.warps, [](const Warp& warp) {
+    return std::ranges::any_of(
+        warp.splits, [](const Split& split) { return split.state == Split::State::Ready; });
+  });
+}
+
+void reach_cluster_barrier(Warp& warp, std::size_t index) {
+  Split& split = warp.splits[index];
+  Cluster& cluster = *warp.cta->cluster;
+  Cluster::Arrivals& at = arrivals_at(warp);
+  const ControlDetail& detail = detail_of(split);
+  warp.vain.in_a_row = 0;
+  if (detail.arrive) {
+    if (const std::uint32_t twice = split.mask & (at.arrived | at.open)) {
+      return misused(warp, split,
+                     "arrives at the barrier of the cluster again without having waited for it",
+                     twice);
+    }
+    if (detail.action != ptx::Modifier::relaxed) {
+      Context context = context_of(warp, split);
+      for_each_check(*warp.cta, [&](Races& races) {
+        races.release(context, split.mask, kClusterBarrierObject | (cluster.phase & 1u),
+                      cluster.blocks[0]);
+      });
+    }
+    at.arrived |= split.mask;
+    go_on(split);
+    return recheck_cluster_barrier(cluster);
+  }
+  if (const std::uint32_t never = split.mask & ~(at.arrived | at.open)) {
+    return misused(warp, split, "waits at the barrier of the cluster without having arrived there",
+                   never);
+  }
+  const std::uint32_t later = split.mask & at.arrived;
+  if (later != 0 && later != split.mask) {
+    Split others = split;
+    others.mask = later;
+    split.mask &= ~later;
+    pass(warp, split);
+    others.state = Split::State::Barrier;
+    others.arrived = true;
+    others.barrier = kClusterBarrier;
+    warp.splits.push_back(others);
+    return;
+  }
+  if (later == 0) return pass(warp, split);
+  split.state = Split::State::Barrier;
+  split.arrived = true;
+  split.barrier = kClusterBarrier;
+}
+
+void recheck_cluster_barrier(Cluster& cluster) {
+  const std::size_t warps = cluster.blocks[0]->warps.size();
+  bool any = false;
+  for (std::size_t i = 0; i < cluster.warps.size(); ++i) {
+    const Warp& warp = cluster.blocks[i / warps]->warps[i % warps];
+    const std::uint32_t arrived = cluster.warps[i].arrived;
+    if ((warp.live() & ~arrived) != 0) return;
+    any |= arrived != 0;
+  }
+  if (any) complete(cluster);
+}
+
+ClusterArrivals arrivals_of(const Cluster& cluster) noexcept {
+  ClusterArrivals sum;
+  for (const Cta* cta : cluster.blocks) {
+    for (const Warp& warp : cta->warps) {
+      const std::uint32_t arrived = arrivals_at(warp).arrived & warp.live();
+      sum.arrived += static_cast<std::uint32_t>(std::popcount(arrived));
+      sum.threads += static_cast<std::uint32_t>(std::popcount(warp.live()));
+    }
+  }
+  return sum;
+}
+
+bool waits_in_vain(const Cluster& cluster) noexcept {
+  bool any = false;
+  for (const Cta* cta : cluster.blocks) {
+    if (cta->bulk != nullptr && is_under_way(*cta)) return false;
+    for (const Warp& warp : cta->warps) {
+      if (warp.done()) continue;
+      if (is_in_vain(warp)) {
+        any = true;
+      } else if (can_go_on(warp)) {
+        return false;
+      }
+    }
+  }
+  return any;
+}
+
+void resolve_vain_wait(Cluster& cluster) {
+  for (Cta* cta : cluster.blocks) {
+    for (Warp& warp : cta->warps) {
+      if (warp.done() || !is_in_vain(warp)) continue;
+      Context context = context_of(warp, warp.splits[0]);
+      cta->grid->reporter->report(
+          context, warp.vain.statement, Rule::BarrierDeadlock, warp.vain.lane, [&] {
+            std::vector<std::string> details = waiters_of(cluster);
+            details.emplace_back(
+                "count the arrivals that mbarrier.init is told of, and expect exactly the bytes "
+                "that the copies of the phase bring");
+            return FindingText{"no thread of " + whole(cluster) +
+                                   " can go on; an mbarrier is waited for that nobody completes",
+                               std::move(details)};
+          });
+      return kill(*cta);
+    }
+  }
+}
+
+void resolve_standstill(Cluster& cluster) {
+  for (Cta* cta : cluster.blocks) {
+    if (force_somebody(*cta)) return;
+  }
+  // All that are left wait at barriers that will never be complete.
+  for (Cta* cta : cluster.blocks) report_too_few(*cta);
+  for (Cta* cta : cluster.blocks) {
+    for (Warp& warp : cta->warps) {
+      if (warp.splits.empty()) continue;
+      Split& split = warp.splits[0];
+      Context context = context_of(warp, split);
+      cta->grid->reporter->report(
+          context, statement_of(split), Rule::BarrierDeadlock, first_lane(split.mask), [&] {
+            return FindingText{
+                "no thread of " + whole(cluster) + " can go on; all that are left wait",
+                waiters_of(cluster)};
+          });
+      return kill(*cta);
+    }
+  }
+  kill(*cluster.blocks[0]);
+}
+
+}  // namespace ptxgen::inline v0::emulator

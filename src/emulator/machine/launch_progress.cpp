@@ -1,0 +1,85 @@
+// src/emulator/machine/launch_progress.cpp - how far a launch has come, and its budget
+#include "emulator/machine/launch_progress.hpp"
+
+#include <algorithm>
+
+namespace ptxgen::inline v0::emulator {
+namespace {
+
+/// What a block counts as at least: it costs about as much to begin and to end.
+constexpr std::uint64_t kMinBlockInstructions = 100;
+constexpr std::chrono::milliseconds kInterval{200};
+/// Parts of the blocks after each of which progress is told, however fast they run.
+constexpr std::uint64_t kParts = 256;
+
+/// `spent` for `done` of `all`, for all of them; saturates.
+std::uint64_t extrapolated(std::uint64_t spent, std::uint64_t done, std::uint64_t all) {
+  const double whole =
+      static_cast<double>(spent) / static_cast<double>(done) * static_cast<double>(all);
+  return whole < 1.8e19 ? static_cast<std::uint64_t>(whole) : ~std::uint64_t{0};
+}
+
+}  // namespace
+
+LaunchProgress::LaunchProgress(const Options& options, Reporter& reporter, std::uint64_t blocks,
+                               std::uint32_t group)
+    : options_(options), reporter_(reporter), blocks_(blocks), group_(group), told_(Clock::now()) {}
+
+void LaunchProgress::ended(std::uint64_t order, std::uint64_t instructions) {
+  const std::lock_guard lock(mutex_);
+  done_ += group_;
+  if (options_.max_launch_instructions != 0) spend(order, instructions);
+  if (options_.progress.report == nullptr) return;
+  const auto now = Clock::now();
+  const std::uint64_t part = blocks_ / kParts + 1;
+  if (done_ >= blocks_ || done_ / part != (done_ - group_) / part || now - told_ >= kInterval) {
+    tell(now);
+  }
+}
+
+void LaunchProgress::running() {
+  if (options_.progress.report == nullptr) return;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return;
+  const auto now = Clock::now();
+  if (now - told_ >= kInterval) tell(now);
+}
+
+void LaunchProgress::tell(Clock::time_point now) {
+  told_ = now;
+  options_.progress.report(options_.progress.user, done_, blocks_);
+}
+
+void LaunchProgress::spend(std::uint64_t order, std::uint64_t instructions) {
+  instructions = std::max(instructions, kMinBlockInstructions * group_);
+  if (order != next_) {
+    ahead_.emplace(order, instructions);
+    return;
+  }
+  for (;;) {
+    next_ += group_;
+    spent_ += instructions;
+    if (spent_ > options_.max_launch_instructions && !exceeded_ && next_ < blocks_) {
+      exceeded_ = true;
+      const std::uint64_t last = next_ - 1;
+      reporter_.report_launch(last, Rule::InstructionBudget, [&]() -> FindingText {
+        return {
+            "the launch was stopped after " + std::to_string(next_) + " of " +
+                std::to_string(blocks_) + " blocks: they have executed " + std::to_string(spent_) +
+                " warp instructions (a block counts as at least " +
+                std::to_string(kMinBlockInstructions) + "), more than the budget of " +
+                std::to_string(options_.max_launch_instructions) + " for a launch",
+            {"all blocks would need about " + std::to_string(extrapolated(spent_, next_, blocks_)),
+             "launch a smaller grid, or raise the budget "
+             "(Options::max_launch_instructions, 0 for none)"}};
+      });
+      reporter_.stop_after(last);
+    }
+    const auto following = ahead_.find(next_);
+    if (following == ahead_.end()) return;
+    instructions = following->second;
+    ahead_.erase(following);
+  }
+}
+
+}  // namespace ptxgen::inline v0::emulator

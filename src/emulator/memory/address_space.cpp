@@ -1,0 +1,358 @@
+// src/emulator/memory/address_space.cpp - the global memory of an emulated GPU
+#include "emulator/memory/address_space.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "emulator/race/shadow.hpp"
+#include "emulator/memory/written_bits.hpp"
+#include "ptxgen/support/error.hpp"
+#include "support/count.hpp"
+
+namespace ptxgen::inline v0::emulator {
+namespace {
+
+constexpr std::uint64_t kUnknownMemory = std::uint64_t{64} << 30;  ///< of a GPU without a figure
+constexpr std::uint64_t kLeastReservation = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMostReservation = std::uint64_t{16} << 40;
+
+constexpr std::uint64_t rounded_up(std::uint64_t value, std::uint64_t alignment) {
+  return (value + alignment - 1) / alignment * alignment;
+}
+
+/// Bytes that belong to nobody, behind and before an allocation. Addresses are free, pages are not:
+/// a large array may have a wide one, which catches a wrong stride too, a small one a narrow one.
+constexpr std::uint64_t red_zone(std::uint64_t bytes) {
+  return rounded_up(std::clamp<std::uint64_t>(bytes / 4, 256, std::uint64_t{1} << 20),
+                    kAllocationAlignment);
+}
+
+std::uint64_t span_of(std::uint64_t bytes) {
+  return rounded_up(bytes, kAllocationAlignment) + 2 * red_zone(bytes);
+}
+
+std::string hex(std::uint64_t value) {
+  std::string digits;
+  do {
+    digits.insert(digits.begin(), "0123456789abcdef"[value % 16]);
+    value /= 16;
+  } while (value != 0);
+  return "0x" + digits;
+}
+
+std::string called(std::string_view name) {
+  return name.empty() ? std::string("an allocation") : std::string(name);
+}
+
+}  // namespace
+
+AddressSpace::AddressSpace(const ptx::Gpu& gpu) : gpu_(gpu) {
+  if (gpu_.memory_bytes == 0) gpu_.memory_bytes = kUnknownMemory;
+  // A quarter more than the GPU has, for red zones and blocks in quarantine.
+  std::uint64_t bytes = gpu_.memory_bytes;
+  bytes += std::max<std::uint64_t>(bytes / 4, std::uint64_t{16} << 30);
+  bytes = std::min(rounded_up(bytes, std::uint64_t{1} << 20), kMostReservation);
+  // A system may limit how many addresses a process has (ulimit -v, strict overcommit): then
+  // take what there is.
+  for (; bytes >= kLeastReservation; bytes /= 2) {
+    data_ = VirtualMemory::reserve(bytes, true);
+    if (!data_) continue;
+    // One word more, so that reading 64 bits from any bit on stays inside.
+    written_ = VirtualMemory::reserve(data_.size() / 8 + 64, false);
+    if (written_) return;
+    data_ = VirtualMemory();
+  }
+  throw Error(Stage::Emulate, "out-of-memory",
+              "the system gives this process no addresses for device memory; at least 64 MiB are "
+              "needed, raise the limit (ulimit -v)");
+}
+
+std::size_t AddressSpace::after(std::uint64_t address) const noexcept {
+  const auto found = std::ranges::upper_bound(
+      allocations_, address, {}, [](const std::unique_ptr<Allocation>& one) { return one->start; });
+  return static_cast<std::size_t>(found - allocations_.begin());
+}
+
+void AddressSpace::recycle_oldest() {
+  const std::uint64_t start = quarantine_.front();
+  quarantine_.pop_front();
+  const std::size_t index = after(start) - 1;
+  const std::uint64_t bytes = allocations_[index]->bytes;
+  forgotten_.push_back(std::move(allocations_[index]));
+  allocations_.erase(allocations_.begin() + static_cast<std::ptrdiff_t>(index));
+  give_back(start - red_zone(bytes) - kGlobalBase, span_of(bytes));
+}
+
+void AddressSpace::give_back(std::uint64_t offset, std::uint64_t bytes) {
+  if (bytes == 0) return;
+  auto [block, added] = free_.emplace(offset, bytes);
+  static_cast<void>(added);
+  if (const auto next = std::next(block);
+      next != free_.end() && block->first + block->second == next->first) {
+    block->second += next->second;
+    free_.erase(next);
+  }
+  if (block != free_.begin()) {
+    const auto before = std::prev(block);
+    if (before->first + before->second == block->first) {
+      before->second += block->second;
+      free_.erase(block);
+    }
+  }
+}
+
+bool AddressSpace::place(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t& offset) {
+  const std::uint64_t span = span_of(bytes);
+  const std::uint64_t before = red_zone(bytes);
+  // The first place at or after `from` whose bytes behind the red zone are aligned.
+  const auto aligned = [&](std::uint64_t from) {
+    return rounded_up(from + before, alignment) - before;
+  };
+  const auto fits = [&](std::uint64_t first, std::uint64_t size) {
+    const std::uint64_t skipped = aligned(first) - first;
+    return skipped <= size && span <= size - skipped;
+  };
+  if (fits(next_, data_.size() - next_)) {
+    const std::uint64_t first = next_;
+    offset = aligned(first);
+    next_ = offset + span;
+    give_back(first, offset - first);
+    return true;
+  }
+  for (;;) {
+    for (auto block = free_.begin(); block != free_.end(); ++block) {
+      const auto [first, size] = *block;
+      if (!fits(first, size)) continue;
+      offset = aligned(first);
+      free_.erase(block);
+      give_back(first, offset - first);
+      give_back(offset + span, first + size - (offset + span));
+      return true;
+    }
+    if (quarantine_.empty()) return false;
+    recycle_oldest();
+  }
+}
+
+bool AddressSpace::unify() noexcept {
+  VirtualMemory moved = VirtualMemory::reserve(data_.size(), true, kGlobalBase);
+  if (!moved) return false;
+  data_ = std::move(moved);
+  return true;
+}
+
+void AddressSpace::out_of_memory(std::uint64_t bytes, std::string_view name) const {
+  std::string message = called(name) + " of " + std::to_string(bytes) + " bytes does not fit: ";
+  if (bytes > gpu_.memory_bytes - used_) {
+    message += std::to_string(gpu_.memory_bytes - used_) + " of " +
+               std::to_string(gpu_.memory_bytes) + " bytes of the GPU '" + std::string(gpu_.name) +
+               "' are free";
+  } else {
+    message += "the system gave this process only " + count_text(data_.size(), "byte") +
+               " of addresses for device memory; raise the limit (ulimit -v)";
+  }
+  throw Error(Stage::Emulate, "out-of-memory", message);
+}
+
+std::uint64_t AddressSpace::allocate(std::uint64_t bytes, std::string_view name,
+                                     AllocationKind kind, std::uint64_t alignment) {
+  bytes = std::max<std::uint64_t>(bytes, 1);
+  auto made = std::make_unique<Allocation>();
+  made->bytes = bytes;
+  made->name = std::string(name);
+  made->kind = kind;
+  made->read_only = kind == AllocationKind::Constant;
+  const std::unique_lock lock(mutex_);
+  if (kind != AllocationKind::Heap) forgotten_.clear();
+  std::uint64_t offset = 0;
+  if (bytes > gpu_.memory_bytes - used_ || !place(bytes, alignment, offset)) {
+    out_of_memory(bytes, name);
+  }
+  const std::uint64_t inner = offset + red_zone(bytes);
+  if (!data_.commit(inner, bytes) || !written_.commit(inner / 8, bytes / 8 + 16)) {
+    out_of_memory(bytes, name);
+  }
+  const std::uint64_t start = kGlobalBase + inner;
+  made->start = start;
+  used_ += bytes;
+  allocations_.insert(allocations_.begin() + static_cast<std::ptrdiff_t>(after(start)),
+                      std::move(made));
+  return start;
+}
+
+void AddressSpace::free(std::uint64_t address) {
+  const std::unique_lock lock(mutex_);
+  const std::size_t index = after(address);
+  Allocation* const allocation = index == 0 ? nullptr : allocations_[index - 1].get();
+  if (allocation == nullptr || allocation->start != address || allocation->freed) {
+    std::string message = "free of " + hex(address) + ": ";
+    if (allocation != nullptr && allocation->start == address) {
+      message += called(allocation->name) + " was freed already";
+    } else if (allocation != nullptr && !allocation->freed && allocation->holds(address)) {
+      message += "it is byte " + std::to_string(address - allocation->start) + " of " +
+                 called(allocation->name) + "; free takes the start, " + hex(allocation->start);
+    } else {
+      message += "no allocation starts there";
+    }
+    throw Error(Stage::Emulate, "invalid-address", message);
+  }
+  allocation->freed = true;
+  __atomic_fetch_add(&generation_, 1, __ATOMIC_ACQ_REL);
+  used_ -= allocation->bytes;
+  quarantine_.push_back(address);
+  const std::uint64_t offset = address - kGlobalBase;
+  const std::uint64_t whole = rounded_up(allocation->bytes, kAllocationAlignment);
+  data_.reset(offset, whole);
+  written_.reset(offset / 8, whole / 8);
+}
+
+void AddressSpace::protect(std::uint64_t address) {
+  const std::unique_lock lock(mutex_);
+  const std::size_t index = after(address);
+  if (index == 0 || allocations_[index - 1]->start != address || allocations_[index - 1]->freed) {
+    throw Error(Stage::Emulate, "invalid-address",
+                "protect of " + hex(address) + ": no allocation starts there");
+  }
+  allocations_[index - 1]->read_only = true;
+  // A worker may have it in its cache as writable.
+  __atomic_fetch_add(&generation_, 1, __ATOMIC_ACQ_REL);
+}
+
+const Allocation* AddressSpace::find(std::uint64_t address) const {
+  const std::shared_lock lock(mutex_);
+  const std::size_t index = after(address);
+  if (index == 0 || !allocations_[index - 1]->holds(address)) return nullptr;
+  return allocations_[index - 1].get();
+}
+
+const Allocation* AddressSpace::nearest(std::uint64_t address, std::uint64_t within) const {
+  const std::shared_lock lock(mutex_);
+  const std::size_t index = after(address);
+  const Allocation* best = nullptr;
+  std::uint64_t distance = within;
+  if (index > 0) {
+    const Allocation& before = *allocations_[index - 1];
+    if (before.holds(address)) return &before;
+    const std::uint64_t past = address - (before.start + before.bytes) + 1;
+    if (past <= distance) {
+      best = &before;
+      distance = past;
+    }
+  }
+  if (index < allocations_.size()) {
+    const Allocation& behind = *allocations_[index];
+    const std::uint64_t missing = behind.start - address;
+    if (missing < distance || (missing == distance && (best == nullptr || best->freed))) {
+      best = &behind;
+    }
+  }
+  return best;
+}
+
+bool AddressSpace::mapped(std::uint64_t address, std::uint64_t bytes, bool writes) const {
+  const std::uint64_t offset = address - kGlobalBase;
+  if (address < kGlobalBase || offset > data_.size() || bytes > data_.size() - offset) return false;
+  const std::shared_lock lock(mutex_);
+  const auto page_has_one = [&](std::uint64_t page) {
+    for (std::size_t i = after(page + kPageBytes - 1); i-- > 0;) {
+      const Allocation& each = *allocations_[i];
+      if (each.start + each.bytes <= page) return false;
+      const bool writable = !each.read_only && each.kind != AllocationKind::Constant;
+      if (!each.freed && (writable || !writes)) return true;
+    }
+    return false;
+  };
+  const std::uint64_t first = address / kPageBytes * kPageBytes;
+  const std::uint64_t last = (address + bytes - 1) / kPageBytes * kPageBytes;
+  return page_has_one(first) && (first == last || page_has_one(last));
+}
+
+std::byte* AddressSpace::slack(std::uint64_t address, std::uint64_t bytes, bool writes) {
+  static_cast<void>(data_.commit(address - kGlobalBase, bytes));
+  const Allocation* const found = writes ? find(address) : nullptr;
+  if (found != nullptr && !found->freed) {
+    const std::uint64_t own = std::min(bytes, found->bytes - (address - found->start));
+    mark_written<true>(written(), address - kGlobalBase, own);
+  }
+  return host(address);
+}
+
+const Allocation& AddressSpace::inside(std::uint64_t address, std::uint64_t bytes,
+                                       std::string_view what) const {
+  const Allocation* const allocation = find(address);
+  if (allocation != nullptr && !allocation->freed &&
+      bytes <= allocation->bytes - (address - allocation->start)) {
+    return *allocation;
+  }
+  std::string message =
+      std::string(what) + " of " + count_text(bytes, "byte") + " at " + hex(address) + " ";
+  if (allocation == nullptr) {
+    message += "lies in no allocation";
+  } else if (allocation->freed) {
+    message += "lies in " + called(allocation->name) + ", which was freed";
+  } else {
+    message += "goes " +
+               count_text(bytes - (allocation->bytes - (address - allocation->start)), "byte") +
+               " past the end of " + called(allocation->name) + " (" +
+               count_text(allocation->bytes, "byte") + ")";
+  }
+  throw Error(Stage::Emulate, "out-of-bounds", message);
+}
+
+void AddressSpace::write(std::uint64_t address, std::span<const std::byte> bytes) {
+  if (bytes.empty()) return;
+  static_cast<void>(inside(address, bytes.size(), "write"));
+  std::memcpy(host(address), bytes.data(), bytes.size());
+  mark_written<true>(written(), address - kGlobalBase, bytes.size());
+}
+
+void AddressSpace::read(std::uint64_t address, std::span<std::byte> bytes) const {
+  if (bytes.empty()) return;
+  static_cast<void>(inside(address, bytes.size(), "read"));
+  std::memcpy(bytes.data(), host(address), bytes.size());
+}
+
+void AddressSpace::fill(std::uint64_t address, std::byte value, std::uint64_t bytes) {
+  if (bytes == 0) return;
+  static_cast<void>(inside(address, bytes, "fill"));
+  std::memset(host(address), std::to_integer<int>(value), static_cast<std::size_t>(bytes));
+  mark_written<true>(written(), address - kGlobalBase, bytes);
+}
+
+void AddressSpace::mark(std::uint64_t address, std::uint64_t bytes) {
+  if (bytes == 0) return;
+  static_cast<void>(inside(address, bytes, "mark"));
+  mark_written<true>(written(), address - kGlobalBase, bytes);
+}
+
+void AddressSpace::copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
+  if (bytes == 0) return;
+  static_cast<void>(inside(from, bytes, "copy from"));
+  static_cast<void>(inside(to, bytes, "copy to"));
+  std::memmove(host(to), host(from), static_cast<std::size_t>(bytes));
+  // The ranges may overlap at any distance: take all bits out before the first is put back.
+  std::vector<std::uint64_t> bits(static_cast<std::size_t>((bytes + 63) / 64));
+  const auto count_at = [&](std::size_t i) {
+    return std::min<std::uint64_t>(64, bytes - 64 * std::uint64_t{i});
+  };
+  for (std::size_t i = 0; i < bits.size(); ++i) {
+    bits[i] = written_mask(written(), from - kGlobalBase + 64 * std::uint64_t{i}, count_at(i));
+  }
+  for (std::size_t i = 0; i < bits.size(); ++i) {
+    put_written(written(), to - kGlobalBase + 64 * std::uint64_t{i}, bits[i], count_at(i));
+  }
+}
+
+std::uint64_t AddressSpace::used_bytes() const {
+  const std::shared_lock lock(mutex_);
+  return used_;
+}
+
+std::uint64_t AddressSpace::overhead_bytes() const noexcept {
+  const std::shared_lock lock(mutex_);
+  return written_.resident_bytes(0, next_ / 8) + allocations_.size() * sizeof(Allocation) +
+         (race_shadow_ ? race_shadow_->bytes() : 0);
+}
+
+}  // namespace ptxgen::inline v0::emulator

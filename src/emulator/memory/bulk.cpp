@@ -1,0 +1,511 @@
+// src/emulator/memory/bulk.cpp - bulk copies: checks, when they happen, who waits for them
+#include "emulator/memory/bulk.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "emulator/memory/address_space.hpp"
+#include "emulator/memory/access.hpp"
+#include "emulator/memory/async.hpp"
+#include "emulator/memory/barrier.hpp"
+#include "emulator/memory/faults.hpp"
+#include "emulator/memory/steps.hpp"
+#include "emulator/report/report.hpp"
+#include "emulator/memory/written_bits.hpp"
+#include "support/count.hpp"
+
+namespace ptxgen::inline v0::emulator {
+namespace {
+
+using Kind = BulkCopy::Kind;
+
+constexpr std::uint32_t kUnit = 16;       ///< bytes: addresses and sizes are multiples of it
+constexpr std::uint64_t kMostDelay = 12;  ///< turns that a copy of another seed may take longer
+constexpr std::uint64_t kSectorBytes = 32;
+
+std::uint64_t mixed(std::uint64_t value) {
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
+  return value ^ (value >> 31);
+}
+
+BulkCopies& copies_of(Cta& cta) {
+  if (cta.bulk == nullptr) cta.bulk = std::make_shared<BulkCopies>();
+  return *cta.bulk;
+}
+
+/// For findings and race checks in the name of the thread that has issued a copy.
+Context issuer_of(Cta& cta, const BulkCopy& copy) {
+  Context context;
+  context.warp = &cta.warps[copy.warp];
+  context.cta = &cta;
+  context.worker = cta.worker;
+  context.grid = cta.grid;
+  context.counting = cta.grid->options.counters;
+  return context;
+}
+
+/// One lane's end of a copy while it is checked.
+struct End {
+  Context& context;
+  const Step& step;
+  const MemoryDetail& detail;
+  unsigned lane;
+  std::uint32_t bytes;
+  bool writes;
+
+  [[nodiscard]] AccessRequest request(std::uint32_t alignment = kUnit) const {
+    AccessRequest made;
+    made.mask = 1u << lane;
+    made.bytes = bytes;
+    made.alignment = alignment;
+    made.reads = !writes;
+    made.writes = writes;
+    return made;
+  }
+  [[nodiscard]] bool aligned(ptx::Space space, std::uint64_t address, const Cta* owner,
+                             std::uint32_t alignment = kUnit) const {
+    if (address % alignment == 0) return true;
+    const AccessRequest asked = request(alignment);
+    report_misaligned({context, step, detail, asked, space, lane, address, owner});
+    return false;
+  }
+  [[nodiscard]] bool global(std::uint64_t address) const {
+    const AccessRequest asked = request();
+    const Fault fault{context, step, detail, asked, ptx::Space::Global, lane, address};
+    const Allocation* const found = context.grid->space->find(address);
+    if (found == nullptr || found->freed || bytes > found->bytes - (address - found->start)) {
+      static_cast<void>(report_bounds(fault));
+      return false;
+    }
+    if (writes && (found->read_only || found->kind == AllocationKind::Constant)) {
+      report_readonly(fault);
+      return false;
+    }
+    return aligned(ptx::Space::Global, address, nullptr);
+  }
+  /// `address` becomes the offset in the owner's memory.
+  [[nodiscard]] bool shared(std::uint64_t& address, Cta*& owner, bool cluster,
+                            std::uint32_t alignment = kUnit) const {
+    const AccessRequest asked = request(alignment);
+    const bool found = find_owner(context, address, owner);
+    if (!found) owner = context.cta;
+    const Cta* const other = owner != context.cta ? owner : nullptr;
+    const Fault fault{context, step, detail, asked, ptx::Space::Shared, lane, address, other};
+    if (!found || address > owner->shared_bytes || bytes > owner->shared_bytes - address) {
+      static_cast<void>(report_bounds(fault));
+      return false;
+    }
+    if (other != nullptr && !cluster) {
+      report_not_own(fault);
+      return false;
+    }
+    if (other != nullptr && has_left(*owner)) {
+      report_exited(fault);
+      return false;
+    }
+    return aligned(ptx::Space::Shared, address, other, alignment);
+  }
+};
+
+/// Tells a race check of a range, as accesses of the lane of a unit each.
+void tell_range(Races* races, const End& end, RaceAccess::Kind kind, std::uint64_t from,
+                std::uint64_t ticket) {
+  if (races == nullptr) return;
+  std::uint64_t addresses[32] = {};
+  RaceAccess access;
+  access.kind = kind;
+  access.mask = 1u << end.lane;
+  access.bytes = kUnit;
+  access.addresses = addresses;
+  access.ticket = ticket;
+  for (std::uint32_t done = 0; done < end.bytes; done += kUnit) {
+    addresses[end.lane] = from + done;
+    races->access(end.context, end.step.statement, access);
+  }
+}
+
+void count_copy(Context& context, const MemoryDetail& detail, const BulkCopy& copy,
+                std::uint64_t global) {
+  AccessCounters* const counters = counters_of(context, detail);
+  if (counters == nullptr) return;
+  ++counters->bulk.copies;
+  counters->bulk.bytes += copy.bytes;
+  if (global == 0 || copy.bytes == 0) return;
+  counters->bulk.sectors += (global + copy.bytes - 1) / kSectorBytes - global / kSectorBytes + 1;
+}
+
+void enqueue(Context& context, const Step& step, const MemoryDetail& detail, unsigned lane,
+             BulkCopy& copy) {
+  BulkCopies& all = copies_of(*context.cta);
+  const std::uint64_t seed = context.grid->options.seed;
+  copy.step = &step;
+  copy.detail = &detail;
+  copy.warp = context.warp->index;
+  copy.lane = lane;
+  const std::uint64_t random = seed ^ mixed(context.cta->order + 1) ^ mixed(++all.tickets << 20);
+  copy.due = context.cta->turn + 1 + (seed == 0 ? 0 : mixed(random) % kMostDelay);
+  all.pending.push_back(copy);
+}
+
+/// The bytes of a copy into global memory or into a block's, and which of them were ever written.
+template <bool Concurrent>
+void move_bytes(const BulkCopy& copy, std::byte* to, std::uint64_t* written, std::uint64_t first) {
+  for (std::uint32_t done = 0; done < copy.bytes;) {
+    const std::uint32_t bytes = std::min(copy.bytes - done, kUnit);
+    std::byte data[kUnit];
+    load_bytes(data, copy.from + done, bytes);
+    store_bytes(to + done, data, bytes);
+    done += bytes;
+  }
+  if (copy.bytes == 0) return;
+  if (copy.from_written == nullptr || all_written(copy.from_written, copy.from_first, copy.bytes)) {
+    mark_written<Concurrent>(written, first, copy.bytes);
+    return;
+  }
+  for (std::uint32_t i = 0; i < copy.bytes; ++i) {
+    if (all_written(copy.from_written, copy.from_first + i, 1)) {
+      mark_written<Concurrent>(written, first + i, 1);
+    }
+  }
+}
+
+void deliver_to_block(Cta& cta, const BulkCopy& copy, Cta& target) {
+  Context context = issuer_of(cta, copy);
+  const End end{context, *copy.step, *copy.detail, copy.lane, copy.bytes, true};
+  const AccessRequest asked = end.request();
+  const Cta* const other = &target != &cta ? &target : nullptr;
+  if (other != nullptr && has_left(target)) {
+    report_exited(
+        {context, *copy.step, *copy.detail, asked, ptx::Space::Shared, copy.lane, copy.to, other});
+    return;
+  }
+  if (copy.from != nullptr) {
+    move_bytes<false>(copy, target.shared + copy.to, target.shared_written, copy.to);
+    BulkCopies::Arrived came;
+    came.write = {&target, copy.to, copy.bytes, copy.step->statement, &cta, copy.warp, copy.lane};
+    came.barrier = copy.barrier;
+    copies_of(target).arrived.push_back(came);
+  }
+  if (!complete_bytes(target, copy.barrier, copy.bytes)) {
+    report_no_object({context, *copy.step, *copy.detail, asked, ptx::Space::Shared, copy.lane,
+                      copy.barrier, other});
+  }
+}
+
+void deliver(Cta& cta, BulkCopy& copy) {
+  if (copy.kind == Kind::Store) {
+    AddressSpace& space = *cta.grid->space;
+    move_bytes<true>(copy, space.host(copy.to), space.written(), copy.to - kGlobalBase);
+    copy.done = true;
+    cta.bulk->stores.push_back(copy);
+    return;
+  }
+  if (copy.kind == Kind::Value) copy.from = copy.value.data();
+  for_each_lane(copy.blocks,
+                [&](unsigned rank) { deliver_to_block(cta, copy, *cta.cluster->blocks[rank]); });
+}
+
+void deliver_at(Cta& cta, std::size_t index) {
+  std::vector<BulkCopy>& pending = cta.bulk->pending;
+  BulkCopy copy = pending[index];
+  pending.erase(pending.begin() + static_cast<std::ptrdiff_t>(index));
+  deliver(cta, copy);
+}
+
+/// Where the mbarrier of a copy lies: in the same block as what it counts the bytes of.
+bool find_barrier(Context& context, const Step& step, const MemoryDetail& detail, unsigned lane,
+                  std::uint64_t address, const Cta& block, std::uint64_t& offset) {
+  const End end{context, step, detail, lane, 8, true};
+  Cta* owner = nullptr;
+  offset = address;
+  if (!end.shared(offset, owner, true, 8)) return false;
+  if (owner == &block) return true;
+  context.grid->reporter->report(context, step.statement, Rule::InvalidAddress, lane, [&] {
+    return FindingText{
+        "the copy writes shared memory of rank " + std::to_string(block.rank) +
+            " of the cluster, its mbarrier lies in that of rank " + std::to_string(owner->rank),
+        {"give both the same rank: mapa with one rank for the destination and for the mbarrier"}};
+  });
+  return false;
+}
+
+/// Whether a size is one that can be copied in bulk.
+bool check_size(Context& context, const Step& step, unsigned lane, std::uint64_t bytes) {
+  if (bytes % kUnit == 0) return true;
+  context.grid->reporter->report(context, step.statement, Rule::Misaligned, lane, [&] {
+    return FindingText{
+        "thread copies " + count_text(bytes, "byte") + " in bulk, which is no multiple of 16",
+        {"round the size up, and pad what is copied, or copy the rest with ld "
+         "and st"}};
+  });
+  return false;
+}
+
+/// Ranks of the cluster that a multicast names, the address taken in each of them.
+std::uint32_t ranks_of(const Context& context, const MemoryDetail& detail, unsigned lane) {
+  const auto named = static_cast<std::uint32_t>(get_lane(context, detail.sources[2], lane));
+  const auto blocks = static_cast<std::uint32_t>(context.cta->cluster->blocks.size());
+  const std::uint32_t all = (1u << blocks) - 1;
+  return named & 0xffffu & all;
+}
+
+void tell_write(Context& context, const Step& step, const BulkCopy& copy, unsigned lane) {
+  for_each_lane(copy.blocks, [&](unsigned rank) {
+    Cta& target = *context.cta->cluster->blocks[rank];
+    if (target.races == nullptr || copy.bytes == 0) return;
+    target.races->bulk_write(context, {&target, copy.to, copy.bytes, step.statement, context.cta,
+                                       context.warp->index, lane});
+  });
+}
+
+/// Global or own shared memory to that of a block of the cluster.
+void copy_to_shared(Context& context, const Step& step, const MemoryDetail& detail, unsigned lane,
+                    std::uint64_t to, std::uint64_t from, std::uint64_t barrier) {
+  const bool from_global = detail.op != ptx::Op::cp_async_bulk_shared;
+  BulkCopy copy;
+  copy.kind = from_global ? Kind::Load : Kind::Peer;
+  copy.bytes = static_cast<std::uint32_t>(get_lane(context, detail.sources[0], lane));
+  const End target{context, step, detail, lane, copy.bytes, true};
+  const End source{context, step, detail, lane, copy.bytes, false};
+  Cta* owner = nullptr;
+  Cta* own = nullptr;
+  bool good = check_size(context, step, lane, copy.bytes);
+  good = good && target.shared(to, owner, detail.cluster);
+  if (owner == nullptr) owner = context.cta;
+  if (!find_barrier(context, step, detail, lane, barrier, *owner, copy.barrier)) return;
+  const std::uint64_t asked_from = from;
+  good = good && (from_global ? source.global(from) : source.shared(from, own, false));
+  copy.to = to;
+  copy.blocks = detail.sources.size() > 2 ? ranks_of(context, detail, lane) : 1u << owner->rank;
+  if (good) {
+    copy.ticket = AsyncCopies::of(context).new_ticket();
+    if (from_global) {
+      copy.from = context.grid->space->host(from);
+      copy.from_written = context.grid->space->written();
+      copy.from_first = from - kGlobalBase;
+      tell_range(context.grid->races.get(), source, RaceAccess::Kind::AsyncRead, from, copy.ticket);
+    } else {
+      copy.from = context.cta->shared + from;
+      copy.from_written = context.cta->shared_written;
+      copy.from_first = from;
+      tell_range(context.cta->races.get(), source, RaceAccess::Kind::Read, from, copy.ticket);
+    }
+    tell_write(context, step, copy, lane);
+    count_copy(context, detail, copy, from_global ? asked_from : 0);
+  }
+  // After a finding only the mbarrier is told, lest a deadlock be found as well.
+  enqueue(context, step, detail, lane, copy);
+}
+
+void copy_to_global(Context& context, const Step& step, const MemoryDetail& detail, unsigned lane,
+                    std::uint64_t to, std::uint64_t from) {
+  BulkCopy copy;
+  copy.kind = Kind::Store;
+  copy.bytes = static_cast<std::uint32_t>(get_lane(context, detail.sources[0], lane));
+  const End target{context, step, detail, lane, copy.bytes, true};
+  const End source{context, step, detail, lane, copy.bytes, false};
+  Cta* own = nullptr;
+  if (!check_size(context, step, lane, copy.bytes) || !source.shared(from, own, false) ||
+      !target.global(to)) {
+    return;
+  }
+  copy.ticket = AsyncCopies::of(context).new_ticket();
+  copy.from = context.cta->shared + from;
+  copy.from_written = context.cta->shared_written;
+  copy.from_first = from;
+  copy.to = to;
+  tell_range(context.cta->races.get(), source, RaceAccess::Kind::AsyncRead, from, copy.ticket);
+  tell_range(context.grid->races.get(), target, RaceAccess::Kind::AsyncWrite, to, copy.ticket);
+  count_copy(context, detail, copy, to);
+  enqueue(context, step, detail, lane, copy);
+}
+
+std::uint32_t& groups_of(Context& context, unsigned lane) {
+  BulkCopies& all = copies_of(*context.cta);
+  all.groups.resize(context.cta->warps.size() * kLanes, 0);
+  return all.groups[context.warp->first_thread + lane];
+}
+
+}  // namespace
+
+void run_copy_bulk(Context& context, const Step& step) {
+  const MemoryDetail& detail = context.code->memory[step.detail];
+  const std::uint32_t mask = context.mask(step);
+  if (mask == 0) return;
+  if (context.worker->memory.counters == nullptr) make_memory_view(context);
+  context.warp->vain.in_a_row = 0;
+  std::uint64_t to[32];
+  std::uint64_t from[32];
+  std::uint64_t barrier[32];
+  compute_addresses(context, detail.base, detail.offset, to);
+  compute_addresses(context, detail.second_base, detail.second_offset, from);
+  if (detail.op == ptx::Op::cp_async_bulk_store) {
+    for_each_lane(mask, [&](unsigned lane) {
+      copy_to_global(context, step, detail, lane, to[lane], from[lane]);
+    });
+    return;
+  }
+  compute_addresses(context, detail.sources[1], detail.lane.extra, barrier);
+  for_each_lane(mask, [&](unsigned lane) {
+    copy_to_shared(context, step, detail, lane, to[lane], from[lane], barrier[lane]);
+  });
+}
+
+void run_store_async(Context& context, const Step& step) {
+  const MemoryDetail& detail = context.code->memory[step.detail];
+  const std::uint32_t mask = context.mask(step);
+  if (mask == 0) return;
+  if (context.worker->memory.counters == nullptr) make_memory_view(context);
+  context.warp->vain.in_a_row = 0;
+  std::uint64_t to[32];
+  std::uint64_t barrier[32];
+  compute_addresses(context, detail.base, detail.offset, to);
+  compute_addresses(context, detail.second_base, detail.second_offset, barrier);
+  for_each_lane(mask, [&](unsigned lane) {
+    BulkCopy copy;
+    copy.kind = Kind::Value;
+    copy.bytes = std::uint32_t{detail.element_bytes} * detail.elements;
+    const End target{context, step, detail, lane, copy.bytes, true};
+    Cta* owner = nullptr;
+    copy.to = to[lane];
+    if (!target.shared(copy.to, owner, true, copy.bytes) ||
+        !find_barrier(context, step, detail, lane, barrier[lane], *owner, copy.barrier)) {
+      return;
+    }
+    for (std::size_t i = 0; i < detail.data.size(); ++i) {
+      get_element(context, detail.data[i], lane, copy.value.data() + i * detail.element_bytes,
+                  detail.element_bytes);
+    }
+    copy.blocks = 1u << owner->rank;
+    tell_write(context, step, copy, lane);
+    count_copy(context, detail, copy, 0);
+    enqueue(context, step, detail, lane, copy);
+  });
+}
+
+void run_commit_bulk(Context& context, const Step& step) {
+  for_each_lane(context.mask(step), [&](unsigned lane) {
+    const std::uint32_t group = groups_of(context, lane)++;
+    BulkCopies& all = *context.cta->bulk;
+    for (std::vector<BulkCopy>* list : {&all.pending, &all.stores}) {
+      for (BulkCopy& copy : *list) {
+        if (copy.kind != Kind::Store || copy.committed || copy.lane != lane ||
+            copy.warp != context.warp->index) {
+          continue;
+        }
+        copy.committed = true;
+        copy.group = group;
+      }
+    }
+  });
+}
+
+void run_wait_bulk(Context& context, const Step& step) {
+  const MemoryDetail& detail = context.code->memory[step.detail];
+  for_each_lane(context.mask(step), [&](unsigned lane) {
+    const std::uint64_t groups = groups_of(context, lane);
+    BulkCopies& all = *context.cta->bulk;
+    const auto meant = [&](const BulkCopy& copy) {
+      return copy.kind == Kind::Store && copy.committed && copy.lane == lane &&
+             copy.warp == context.warp->index && copy.group + detail.second_offset < groups;
+    };
+    for (std::size_t i = 0; i < all.pending.size();) {
+      if (meant(all.pending[i])) {
+        deliver_at(*context.cta, i);
+      } else {
+        ++i;
+      }
+    }
+    std::uint64_t through = 0;
+    for (const BulkCopy& copy : all.stores) {
+      if (meant(copy)) through = std::max(through, copy.ticket);
+    }
+    std::erase_if(all.stores, meant);
+    if (through != 0 && context.cta->races) {
+      context.cta->races->async_complete(context, 1u << lane, through);
+    }
+  });
+}
+
+void deliver_due(Cta& cta) {
+  for (std::size_t i = 0; i < cta.bulk->pending.size();) {
+    if (cta.bulk->pending[i].due <= cta.turn) {
+      deliver_at(cta, i);
+    } else {
+      ++i;
+    }
+  }
+}
+
+bool deliver_next(Cta& cta) {
+  const std::vector<BulkCopy>& pending = cta.bulk->pending;
+  if (pending.empty()) return false;
+  const auto first = std::ranges::min_element(pending, {}, &BulkCopy::due);
+  deliver_at(cta, static_cast<std::size_t>(first - pending.begin()));
+  return true;
+}
+
+void deliver_all(Cta& cta) {
+  if (cta.bulk == nullptr) return;
+  while (deliver_next(cta)) {
+  }
+}
+
+bool is_under_way(const Cta& cta) noexcept {
+  return cta.bulk != nullptr && !cta.bulk->pending.empty();
+}
+
+void phase_ended(Cta& owner, std::uint64_t offset) {
+  for (BulkCopies::Arrived& came : owner.bulk->arrived) {
+    if (came.barrier == offset) came.phase_ended = true;
+  }
+}
+
+void observe_copies(Context& context, unsigned lane, std::uint64_t offset, std::uint64_t object) {
+  std::vector<BulkCopies::Arrived>& arrived = context.cta->bulk->arrived;
+  std::erase_if(arrived, [&](const BulkCopies::Arrived& came) {
+    if (!came.phase_ended || came.barrier != offset) return false;
+    if (context.cta->races && came.write.bytes != 0) {
+      context.cta->races->bulk_observed(context, lane, came.write, object);
+    }
+    return true;
+  });
+}
+
+void report_unfinished(Cta& cta) {
+  if (cta.bulk == nullptr) return;
+  BulkCopies& all = *cta.bulk;
+  const auto report = [&](Cta& issuer, std::uint32_t statement, std::uint32_t warp,
+                          std::uint32_t lane, const char* what, const char* cure) {
+    BulkCopy copy;
+    copy.warp = warp;
+    const Context context = issuer_of(issuer, copy);
+    cta.grid->reporter->report(context, statement, Rule::UnfinishedCopy, lane, [&] {
+      return FindingText{what, {cure}};
+    });
+  };
+  if (!cta.killed) {
+    for (const BulkCopies::Arrived& came : all.arrived) {
+      const BulkWrite& write = came.write;
+      report(*cta.cluster->blocks[write.issuer->rank], write.statement, write.warp, write.lane,
+             "nobody waits for this bulk copy before its block leaves the kernel; it could write "
+             "what is another block's memory by then",
+             "let a thread of the block wait for the mbarrier of the copy "
+             "(mbarrier.try_wait.parity)");
+    }
+    for (const BulkCopy& copy : all.stores) {
+      report(cta, copy.step->statement, copy.warp, copy.lane,
+             "the thread does not wait for this bulk copy before its block leaves the kernel; it "
+             "could read what is another block's memory by then",
+             "end with cp.async.bulk.commit_group and cp.async.bulk.wait_group.read 0");
+    }
+  }
+  all.pending.clear();
+  all.stores.clear();
+  all.arrived.clear();
+  std::ranges::fill(all.groups, 0u);
+  all.tickets = 0;
+}
+
+}  // namespace ptxgen::inline v0::emulator

@@ -1,0 +1,92 @@
+// src/emulator/race/run.cpp - accesses without gaps, for both race checks
+#include "emulator/race/detail.hpp"
+
+namespace ptxgen::inline v0::emulator {
+namespace {
+
+constexpr RunTable make_table(unsigned bytes) {
+  RunTable table;
+  table.code = bytes == 1 ? 2 : bytes == 2 ? 1 : 0;
+  for (std::uint32_t i = 0; i < 128; ++i) {
+    const std::uint32_t lane = i * 4 / bytes;
+    const std::uint32_t width = bytes >= 4 ? 1 : 4 / bytes;
+    if (lane >= kLanes) break;
+    table.first[i] = lane | table.code << 10;
+    table.lanes[i] = ((1u << width) - 1u) << lane;
+  }
+  return table;
+}
+
+constexpr std::array<RunTable, 5> kTables = {make_table(1), make_table(2), make_table(4),
+                                             make_table(8), make_table(16)};
+
+}  // namespace
+
+const RunTable& run_table(unsigned bytes) noexcept {
+  return kTables[static_cast<unsigned>(std::countr_zero(bytes | 16u))];
+}
+
+bool all_equal(const RaceAccess& access) noexcept {
+  if (access.mask != 0xffffffffu) return false;
+  if (access.shape == RaceAccess::Shape::Equal) return true;
+  if (access.shape == RaceAccess::Shape::Neighbours) return false;
+  const std::uint64_t first = access.addresses[0];
+  std::uint64_t different = 0;
+  for (std::uint32_t lane = 1; lane < kLanes; ++lane) different |= access.addresses[lane] ^ first;
+  return different == 0;
+}
+
+AddressGroups group_by_address(const RaceAccess& access) noexcept {
+  AddressGroups groups;
+  if (all_equal(access)) {
+    groups.address[0] = access.addresses[0];
+    groups.lanes[0] = access.mask;
+    groups.count = 1;
+    return groups;
+  }
+  std::array<std::uint8_t, 64> table{};
+  for_each_lane(access.mask, [&](unsigned lane) {
+    const std::uint64_t address = access.addresses[lane];
+    for (std::uint64_t at = address / access.bytes;; ++at) {
+      std::uint8_t& entry = table[at % 64];
+      if (entry == 0) {
+        groups.address[groups.count] = address;
+        groups.lanes[groups.count] = 1u << lane;
+        entry = static_cast<std::uint8_t>(++groups.count);
+        return;
+      }
+      if (groups.address[entry - 1u] == address) {
+        groups.lanes[entry - 1u] |= 1u << lane;
+        return;
+      }
+    }
+  });
+  return groups;
+}
+
+bool is_run(const RaceAccess& access, std::uint32_t& count) noexcept {
+  const std::uint32_t mask = access.mask;
+  const std::uint64_t bytes = access.bytes;
+  if ((mask & (mask + 1)) != 0 || mask == 0 || !one_bit(access.bytes) || bytes > 16) {
+    return false;
+  }
+  if (access.shape == RaceAccess::Shape::Equal && mask != 1) return false;
+  const std::uint64_t base = access.addresses[0];
+  count = kLanes - static_cast<std::uint32_t>(std::countl_zero(mask));
+  if (((base | (count * bytes)) & 3u) != 0) return false;
+  if (access.shape == RaceAccess::Shape::Neighbours) return true;
+  std::uint64_t wrong = 0;
+  if (mask == 0xffffffffu) {
+    // The usual case, with a count that the compiler knows.
+    for (std::uint64_t lane = 0; lane < kLanes; ++lane) {
+      wrong |= access.addresses[lane] ^ (base + lane * bytes);
+    }
+  } else {
+    for (std::uint64_t lane = 0; lane < count; ++lane) {
+      wrong |= access.addresses[lane] ^ (base + lane * bytes);
+    }
+  }
+  return wrong == 0;
+}
+
+}  // namespace ptxgen::inline v0::emulator

@@ -1,0 +1,169 @@
+// src/emulator/race/shared.hpp - races in one block's shared memory
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "emulator/race/sync.hpp"
+
+namespace ptxgen::inline v0::emulator {
+
+/// The shadow has a cell for each 4-byte granule: the last write, and the readers since. A cell is
+/// exact as long as accesses are weak, whole granules (or runs of smaller ones), and readers are
+/// all lanes of a set in all warps of a set; anything else makes a list of records of it, until a
+/// barrier or a write makes it simple again.
+class SharedRaces final : public Races {
+ public:
+  SharedRaces(const Cta& cta, std::shared_ptr<RaceSink> sink);
+
+  void access(Context& context, std::uint32_t statement, const RaceAccess& access) override;
+  void synchronise(Context& context, std::uint32_t statement, const RaceAccess& access) override;
+  void barrier_arrive(Context& context, std::uint32_t id, std::uint32_t lanes, bool wait) override;
+  void barrier_complete(Cta& cta, std::uint32_t id) override;
+  void warp_sync(Context& context, std::uint32_t lanes) override;
+  void fence(Context& context, std::uint32_t lanes, ptx::Modifier order, ptx::Modifier scope,
+             std::uint32_t statement) override;
+  void release(Context& context, std::uint32_t lanes, std::uint64_t object,
+               const Cta* owner) override;
+  void acquire(Context& context, std::uint32_t lanes, std::uint64_t object,
+               const Cta* owner) override;
+  void forget(std::uint64_t object, const Cta& owner) override;
+  void bulk_write(Context& issuer, const BulkWrite& write) override;
+  void bulk_observed(Context& context, std::uint32_t lane, const BulkWrite& write,
+                     std::uint64_t object) override;
+  void async_complete(Context& context, std::uint32_t lanes, std::uint64_t through) override;
+  void restart(const Cta& cta) override;
+  void block_begins(const Cta&) override {}
+  void block_ends(const Cta&) override {}
+  void block_leaves(Cta& cta) override;
+  [[nodiscard]] std::uint64_t overhead_bytes() const noexcept override;
+
+  /// For tests: time goes on by so many ticks.
+  void skip_time(Tick ticks);
+
+ private:
+  // A stamp: tick << 12 | code << 10 | warp << 5 | lane. See RunTable for the code.
+  using Stamp = std::int32_t;
+  static constexpr Tick kPendingTick = 0x7fffe;
+  static constexpr Stamp kSlow = 0x7fffffff;  ///< the cell is records_[reader_warps_[granule]]
+  static constexpr Tick kLastTick = 0x7ff00;
+  static constexpr Tick kKeptTicks = 1u << 17;
+  struct Pending {
+    std::uint32_t granule = 0;
+    std::uint32_t lane = 0;
+    std::uint64_t ticket = 0;
+  };
+  /// One access while it is looked at.
+  struct Now {
+    Context& context;
+    std::uint32_t statement;
+    const RaceAccess& access;
+    std::uint32_t warp;
+    Mark mark;
+    bool pending;
+    ThreadOrder& order;     ///< of the block that accesses
+    std::uint32_t block;    ///< its rank in the cluster
+    std::uint8_t unit = 0;  ///< bytes of an element
+    bool bulk = false;      ///< of a copy engine: whose end is told by range
+    std::uint32_t reported_lane = kNoIndex;
+    std::uint32_t reported_statement = kNoIndex;
+  };
+
+  [[nodiscard]] static Stamp stamp(Tick tick, std::uint32_t rest) noexcept {
+    return static_cast<Stamp>(tick << 12 | rest);
+  }
+  /// What another block of the cluster has done last to this one's memory, by one instruction.
+  struct Visit {
+    std::uint32_t block = 0;
+    std::uint32_t warp = 0;
+    std::uint32_t lanes = 0;
+    std::uint32_t statement = kNoIndex;
+    Tick tick = 0;
+    Mark mark{};
+    std::uint64_t address = 0;
+    std::uint32_t bytes = 0;
+  };
+  /// Arrivals at the barrier of the cluster, of a phase of one parity.
+  struct Arrivals {
+    std::uint32_t lanes = 0;
+    Tick first = 0;
+  };
+
+  // Clusters, race_cluster.cpp.
+  [[nodiscard]] SharedRaces& of_block(std::uint32_t rank) const noexcept;
+  [[nodiscard]] SharedRaces& of(const Context& context) noexcept;
+  /// The synchronisation objects of all blocks of the cluster.
+  [[nodiscard]] SyncObjects& sync() noexcept;
+  /// What keeps objects in the memory of different blocks apart; of no block is global memory.
+  [[nodiscard]] std::uint64_t tag_of(const Cta* owner) const noexcept;
+  /// Up to which tick all that the block's threads did is ordered before everything to come.
+  [[nodiscard]] Tick forgotten(std::uint32_t block) const noexcept {
+    return cluster_ == nullptr ? order_.floor() : of_block(block).cluster_floor_;
+  }
+  [[nodiscard]] std::uint32_t unordered(const Now& now, std::uint32_t lanes,
+                                        const Record& at) const;
+  [[nodiscard]] std::uint32_t unordered_with(const Now& now, std::uint32_t lane,
+                                             const Record& at) const;
+  void note_visit(const Now& now);
+  void forget_cluster();
+  void forget_all();
+
+  [[nodiscard]] SyncObjects::Party party(Context& context, std::uint32_t statement);
+  [[nodiscard]] bool read_broadcast(const Now& now, std::uint64_t address);
+  [[nodiscard]] bool read_run(Now& now, std::uint32_t first, std::uint32_t count,
+                              const RunTable& table);
+  [[nodiscard]] bool write_run(Now& now, std::uint32_t first, std::uint32_t count,
+                               const RunTable& table);
+  void by_address(Now& now);
+  void range(Now& now, std::uint32_t lanes, std::uint64_t address);
+  void read_granule(Now& now, std::uint32_t granule, std::uint32_t lanes);
+  void write_granule(Now& now, std::uint32_t granule, std::uint32_t lane);
+  /// Whether these warps have released nothing since `tick`: then what they did at that time may be
+  /// stamped anew.
+  [[nodiscard]] bool unreleased(std::uint32_t warps, Tick tick) const noexcept;
+  void check_last_write(Now& now, std::uint32_t granule, std::uint32_t lanes);
+  void slow(Now& now, std::uint32_t granule, std::uint32_t lanes, std::uint8_t bytes);
+  [[nodiscard]] bool seen_by_atomic(const Now& now, const Records& records, std::size_t index,
+                                    std::uint32_t lane, std::uint8_t bytes) const;
+  void insert(Now& now, Records& records, std::uint32_t lanes, std::uint8_t bytes);
+  Records& expand(std::uint32_t granule);
+  void simplify(std::uint32_t granule);
+  void release_records(std::uint32_t granule);
+  void report(Now& now, std::uint32_t granule, std::uint32_t lane, std::uint8_t bytes,
+              const Record& other, std::uint32_t other_lane);
+  [[nodiscard]] bool same_value(const Now& now, std::uint32_t granule, std::uint32_t lane,
+                                std::uint8_t bytes, const Record& other, std::uint32_t other_lane,
+                                bool same_access) const;
+  [[nodiscard]] bool wrote_already(const Now& now, std::uint32_t granule, std::uint32_t lane,
+                                   std::uint8_t bytes, const Record& other,
+                                   std::uint32_t other_lane) const;
+  void complete_copy(const Pending& pending, std::uint32_t warp);
+  /// The bytes of a bulk copy are written, at `tick` by a thread of its own.
+  void finish_bulk(const BulkWrite& write, Tick tick, std::uint32_t warp, std::uint32_t lane);
+  void rebase();
+
+  std::shared_ptr<RaceSink> sink_;
+  ThreadOrder order_;
+  SyncObjects sync_;
+  std::vector<std::unique_ptr<LaneSync>> lane_sync_;  ///< by warp
+  std::vector<std::vector<Pending>> pending_;         ///< by warp
+  std::vector<BulkWrite> bulk_;                       ///< that nobody has seen the end of
+  std::unordered_map<std::uint32_t, std::uint32_t> bulk_threads_;  ///< that issued, by statement
+  std::uint64_t bytes_ = 0;
+  const Cluster* cluster_ = nullptr;  ///< null: of one block
+  std::uint32_t rank_ = 0;
+  Tick cluster_floor_ = 0;              ///< see `forgotten`
+  std::array<Arrivals, 2> arrivals_{};  ///< by parity of the phase
+  std::vector<Visit> visits_;
+  // By granule.
+  std::vector<Stamp> written_;
+  std::vector<std::uint32_t> read_;  ///< tick << 2 | code
+  std::vector<std::uint32_t> reader_warps_;
+  std::vector<std::uint32_t> reader_lanes_;
+  std::vector<std::uint32_t> write_statement_;
+  std::vector<std::uint32_t> read_statement_;
+  std::vector<Records> records_;
+  std::vector<std::uint32_t> free_records_;
+};
+
+}  // namespace ptxgen::inline v0::emulator

@@ -1,0 +1,265 @@
+// src/emulator/race/sync.cpp - release and acquire through memory
+#include "emulator/race/sync.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace ptxgen::inline v0::emulator {
+
+bool is_strong(const RaceAccess& access) noexcept {
+  return access.kind == RaceAccess::Kind::Atomic ||
+         (access.order != ptx::Modifier::none && access.order != ptx::Modifier::weak);
+}
+
+Mark mark_of(const RaceAccess& access) noexcept {
+  const bool writes =
+      access.kind != RaceAccess::Kind::Read && access.kind != RaceAccess::Kind::AsyncRead;
+  if (is_strong(access)) return writes ? Mark::StrongWrite : Mark::StrongRead;
+  return writes ? Mark::WeakWrite : Mark::WeakRead;
+}
+
+bool acquires(ptx::Modifier order) noexcept {
+  return order == ptx::Modifier::acquire || order == ptx::Modifier::acq_rel ||
+         order == ptx::Modifier::sc;
+}
+
+bool releases(ptx::Modifier order) noexcept {
+  return order == ptx::Modifier::release || order == ptx::Modifier::acq_rel ||
+         order == ptx::Modifier::sc;
+}
+
+namespace {
+
+int width(ptx::Modifier scope) noexcept {
+  switch (scope) {
+    case ptx::Modifier::cta:
+      return 0;
+    case ptx::Modifier::cluster:
+      return 1;
+    case ptx::Modifier::sys:
+      return 3;
+    default:
+      return 2;  // gpu, gl, not said
+  }
+}
+
+/// One release that says what a chain says, so that a lock that is taken a million times does not
+/// make a chain of a million.
+std::shared_ptr<Release> flatten(const Release& chain) {
+  auto flat = std::make_shared<Release>();
+  auto all = std::make_shared<Foreign>();
+  static const std::vector<std::uint32_t> whole(32, 0xffffffffu);
+  for (const Release* at = &chain; at != nullptr; at = at->before.get()) {
+    if (width(at->scope) < width(ptx::Modifier::gpu)) continue;
+    (*all)[at->block].join(at->known, whole);
+    if (!at->foreign) continue;
+    for (const auto& [block, known] : *at->foreign) (*all)[block].join(known, whole);
+  }
+  flat->block = chain.block;
+  flat->cta = chain.cta;
+  flat->thread = chain.thread;
+  flat->statement = chain.statement;
+  flat->foreign = std::move(all);
+  return flat;
+}
+
+}  // namespace
+
+ptx::Modifier narrower(ptx::Modifier a, ptx::Modifier b) noexcept {
+  return width(b) < width(a) ? b : a;
+}
+
+void SyncObjects::learn(const Party& party, std::uint32_t lanes, const Release& release,
+                        ptx::Modifier scope, std::uint32_t statement) {
+  const auto lane = static_cast<std::uint32_t>(std::countr_zero(lanes | 0x80000000u));
+  party.order->learn(party.warp(), lanes, release, [&](const Release& at) {
+    return at.block == party.order->number() || reaches_(party, lane, at, scope, statement);
+  });
+}
+
+void SyncObjects::leave(const Party& party, const RaceAccess& access, std::uint32_t lane,
+                        std::uint64_t key) {
+  const bool atomic = access.kind == RaceAccess::Kind::Atomic;
+  const LaneSync::Fence* fence = *party.lanes ? &(*party.lanes)->fence[lane] : nullptr;
+  if (fence != nullptr && !fence->release) fence = nullptr;
+  if (!releases(access.order) && fence == nullptr) {
+    // A store ends what was released there; a read-modify-write hands it on.
+    if (!atomic && !objects_.empty()) objects_.erase(key);
+    return;
+  }
+  auto made = std::make_shared<Release>();
+  if (releases(access.order)) {
+    party.order->publish(party.warp(), 1u << lane, *made);
+    made->scope = access.scope;
+    made->statement = party.statement;
+  } else {
+    made->block = fence->release->block;
+    made->known = fence->release->known;
+    made->foreign = fence->release->foreign;
+    made->known.add(party.warp(), 1u << lane, fence->tick, party.order->warp_lanes());
+    const bool fence_is_narrower = width(fence->scope) <= width(access.scope);
+    made->scope = fence_is_narrower ? fence->scope : access.scope;
+    made->statement = fence_is_narrower ? fence->statement : party.statement;
+  }
+  made->cta = party.context->cta->linear;
+  made->thread = thread_of(party.warp(), lane);
+  ReleasePointer& object = objects_[key];
+  if (atomic && object) {
+    if (object->block == made->block && width(object->scope) == width(made->scope)) {
+      // Of the same block: one node says it for both.
+      made->known.join(object->known, party.order->warp_lanes());
+      made->foreign = join(made->foreign, object->foreign);
+      made->before = object->before;
+      made->depth = object->depth;
+    } else {
+      made->before = object;
+      made->depth = object->depth + 1;
+    }
+    const std::size_t width_of_map =
+        made->before && made->before->foreign ? made->before->foreign->size() : 0;
+    if (made->depth > 64 + width_of_map) made = flatten(*made);
+  }
+  object = std::move(made);
+}
+
+void SyncObjects::strong_access(const Party& party, const RaceAccess& access, std::uint64_t tag) {
+  const bool reads =
+      access.kind == RaceAccess::Kind::Read || access.kind == RaceAccess::Kind::Atomic;
+  const bool writes =
+      access.kind == RaceAccess::Kind::Write || access.kind == RaceAccess::Kind::Atomic;
+  // Nobody has ever released anything: most kernels.
+  if (objects_.empty() && !(writes && (releases(access.order) || *party.lanes))) return;
+  bool released = false;
+  for_each_lane(access.mask, [&](unsigned lane) {
+    const std::uint64_t key = (access.addresses[lane] & ~std::uint64_t{3}) | tag;
+    const auto found = objects_.find(key);
+    if (reads && found != objects_.end()) {
+      const ReleasePointer release = found->second;
+      if (acquires(access.order)) {
+        learn(party, 1u << lane, *release, access.scope, party.statement);
+      } else {
+        if (!*party.lanes) *party.lanes = std::make_unique<LaneSync>();
+        auto& seen = (*party.lanes)->seen[lane];
+        const auto same = std::ranges::find(seen, key, &LaneSync::Seen::object);
+        LaneSync::Seen& entry = same != seen.end() ? *same : seen.emplace_back();
+        entry = {key, release, access.scope, party.statement};
+      }
+    }
+    if (writes) {
+      leave(party, access, lane, key);
+      released = true;
+    }
+  });
+  if (released) party.order->advance(party.warp());
+}
+
+void SyncObjects::take_effect(const Party& party, std::uint32_t lanes, ptx::Modifier scope) {
+  if (!*party.lanes) return;
+  for_each_lane(lanes, [&](unsigned lane) {
+    std::vector<LaneSync::Seen> seen = std::move((*party.lanes)->seen[lane]);
+    (*party.lanes)->seen[lane].clear();
+    for (const LaneSync::Seen& at : seen) {
+      const bool read_is_narrower = width(at.scope) < width(scope);
+      learn(party, 1u << lane, *at.release, read_is_narrower ? at.scope : scope,
+            read_is_narrower ? at.statement : party.statement);
+    }
+  });
+}
+
+void SyncObjects::fence(const Party& party, std::uint32_t lanes, ptx::Modifier order,
+                        ptx::Modifier scope) {
+  if (order != ptx::Modifier::release) take_effect(party, lanes, scope);
+  if (order == ptx::Modifier::acquire) return;
+  if (!*party.lanes) *party.lanes = std::make_unique<LaneSync>();
+  const Known* last = nullptr;
+  std::shared_ptr<Release> snapshot;
+  for_each_lane(lanes, [&](unsigned lane) {
+    const Known* known = &party.order->known(party.warp(), lane);
+    if (known != last) {
+      snapshot = std::make_shared<Release>();
+      party.order->snapshot(party.warp(), lane, *snapshot);
+      last = known;
+    }
+    LaneSync::Fence& fence = (*party.lanes)->fence[lane];
+    fence.tick = party.order->now();
+    fence.release = snapshot;
+    fence.scope = scope;
+    fence.statement = party.statement;
+  });
+  party.order->advance(party.warp());
+}
+
+void SyncObjects::release(const Party& party, std::uint32_t lanes, std::uint64_t object) {
+  std::shared_ptr<Release>& at = named_[object];
+  if (!at) at = std::make_shared<Release>();
+  Release mine;
+  party.order->publish(party.warp(), lanes, mine);
+  if (at->known.empty()) at->block = mine.block;
+  if (at->block == mine.block) {
+    at->known.join(mine.known, party.order->warp_lanes());
+  } else {
+    // Of another block of the cluster.
+    auto more = std::make_shared<Foreign>();
+    (*more)[mine.block] = std::move(mine.known);
+    at->foreign = join(at->foreign, ForeignPointer(more));
+  }
+  at->foreign = join(at->foreign, mine.foreign);
+  party.order->advance(party.warp());
+}
+
+void SyncObjects::release_access(const ThreadOrder& order, std::uint32_t warp, std::uint32_t lanes,
+                                 Tick tick, std::uint64_t object) {
+  std::shared_ptr<Release>& at = named_[object];
+  if (!at) at = std::make_shared<Release>();
+  if (at->known.empty()) at->block = order.number();
+  if (at->block == order.number()) {
+    at->known.add(warp, lanes, tick, order.warp_lanes());
+    return;
+  }
+  Release mine;
+  mine.known.add(warp, lanes, tick, order.warp_lanes());
+  auto more = std::make_shared<Foreign>();
+  (*more)[order.number()] = std::move(mine.known);
+  at->foreign = join(at->foreign, ForeignPointer(more));
+}
+
+void SyncObjects::acquire(const Party& party, std::uint32_t lanes, std::uint64_t object) {
+  const auto found = named_.find(object);
+  if (found != named_.end()) {
+    learn(party, lanes, *found->second, ptx::Modifier::none, party.statement);
+  }
+}
+
+void SyncObjects::clear() {
+  objects_.clear();
+  named_.clear();
+}
+
+void SyncObjects::rebase(Tick by, std::vector<std::unique_ptr<LaneSync>>& warps) {
+  // Releases are shared and read-only but here, where nobody else looks at them.
+  std::set<const Release*> done;
+  const auto shift = [&](const Release* release) {
+    for (const Release* at = release; at != nullptr; at = at->before.get()) {
+      if (!done.insert(at).second) return;
+      const_cast<Release*>(at)->known.rebase(by);
+    }
+  };
+  for (const auto& [key, release] : objects_) shift(release.get());
+  for (const auto& [key, release] : named_) shift(release.get());
+  for (const auto& warp : warps) {
+    if (!warp) continue;
+    for (LaneSync::Fence& fence : warp->fence) {
+      fence.tick = fence.tick > by ? fence.tick - by : 0;
+      shift(fence.release.get());
+    }
+    for (const auto& seen : warp->seen) {
+      for (const LaneSync::Seen& at : seen) shift(at.release.get());
+    }
+  }
+}
+
+std::uint64_t SyncObjects::bytes() const noexcept {
+  return (objects_.size() + named_.size()) * (sizeof(Release) + 64);
+}
+
+}  // namespace ptxgen::inline v0::emulator

@@ -1,0 +1,81 @@
+// src/emulator/race/sync.hpp - release and acquire through memory
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "emulator/race/detail.hpp"
+
+namespace ptxgen::inline v0::emulator {
+
+/// The state of fences, and what relaxed reads have seen, of the lanes of a warp.
+struct LaneSync {
+  struct Fence {
+    Tick tick = 0;                           ///< of the fence
+    std::shared_ptr<const Release> release;  ///< what was known then; null: no fence yet
+    ptx::Modifier scope = ptx::Modifier::none;
+    std::uint32_t statement = kNoIndex;
+  };
+  struct Seen {
+    std::uint64_t object = 0;
+    ReleasePointer release;
+    ptx::Modifier scope = ptx::Modifier::none;
+    std::uint32_t statement = kNoIndex;
+  };
+  std::array<Fence, kLanes> fence;
+  std::array<std::vector<Seen>, kLanes> seen;
+};
+
+/// Release and acquire through memory, by address, for one block's shared memory or for a launch's
+/// global memory; and through named objects.
+class SyncObjects {
+ public:
+  struct Party {
+    Context* context = nullptr;
+    std::uint32_t statement = kNoIndex;
+    ThreadOrder* order = nullptr;
+    std::unique_ptr<LaneSync>* lanes = nullptr;  ///< of the warp
+    [[nodiscard]] std::uint32_t warp() const noexcept { return context->warp->index; }
+  };
+  /// Whether a release reaches an acquire of some scope; if it does not, it is noted, so that a
+  /// race can be put down to it.
+  using Reaches = std::function<bool(const Party& party, std::uint32_t lane, const Release& release,
+                                     ptx::Modifier scope, std::uint32_t statement)>;
+  explicit SyncObjects(Reaches reaches) : reaches_(std::move(reaches)) {}
+
+  /// A strong access, after it was recorded: takes over what it reads, leaves what it writes.
+  /// `tag` keeps addresses of different memories apart.
+  void strong_access(const Party& party, const RaceAccess& access, std::uint64_t tag);
+  void fence(const Party& party, std::uint32_t lanes, ptx::Modifier order, ptx::Modifier scope);
+  /// What relaxed reads have seen takes effect.
+  void take_effect(const Party& party, std::uint32_t lanes, ptx::Modifier scope);
+  void release(const Party& party, std::uint32_t lanes, std::uint64_t object);
+  void acquire(const Party& party, std::uint32_t lanes, std::uint64_t object);
+  /// Accesses of lanes at `tick` go into a named object, and nothing else of these lanes.
+  void release_access(const ThreadOrder& order, std::uint32_t warp, std::uint32_t lanes, Tick tick,
+                      std::uint64_t object);
+  /// What was released into a named object is not there any more.
+  void forget(std::uint64_t object) { named_.erase(object); }
+  void clear();
+  /// Takes ticks off everything; `warps` are all that there are.
+  void rebase(Tick by, std::vector<std::unique_ptr<LaneSync>>& warps);
+  [[nodiscard]] std::uint64_t bytes() const noexcept;
+
+ private:
+  void learn(const Party& party, std::uint32_t lanes, const Release& release, ptx::Modifier scope,
+             std::uint32_t statement);
+  void leave(const Party& party, const RaceAccess& access, std::uint32_t lane, std::uint64_t key);
+
+  Reaches reaches_;
+  std::unordered_map<std::uint64_t, ReleasePointer> objects_;          ///< by address
+  std::unordered_map<std::uint64_t, std::shared_ptr<Release>> named_;  ///< release(), acquire()
+};
+
+/// The narrower of two scopes; none counts as gpu.
+[[nodiscard]] ptx::Modifier narrower(ptx::Modifier a, ptx::Modifier b) noexcept;
+
+}  // namespace ptxgen::inline v0::emulator

@@ -1,0 +1,154 @@
+// src/emulator/report/counters.cpp - from what workers counted to what a launch did
+#include "emulator/report/counting.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "ptxgen/ptx/printer.hpp"
+
+namespace ptxgen::inline v0::emulator {
+
+void add(MemoryCounters& to, const MemoryCounters& from) {
+  to.requests += from.requests;
+  to.sectors += from.sectors;
+  to.ideal_sectors += from.ideal_sectors;
+  to.bytes += from.bytes;
+}
+
+void add(SharedCounters& to, const SharedCounters& from) {
+  to.requests += from.requests;
+  to.wavefronts += from.wavefronts;
+  to.ideal_wavefronts += from.ideal_wavefronts;
+  to.bank_conflicts += from.bank_conflicts;
+  to.bytes += from.bytes;
+}
+
+void add(BulkCounters& to, const BulkCounters& from) {
+  to.copies += from.copies;
+  to.bytes += from.bytes;
+  to.sectors += from.sectors;
+}
+
+void add(PeerCounters& to, const PeerCounters& from) {
+  to.requests += from.requests;
+  to.bytes += from.bytes;
+}
+
+namespace {
+
+/// It reads global memory and writes shared memory. What else does both is an atomic, a store here.
+bool copies_to_shared(const ptx::Instruction& s) {
+  return s.is(ptx::Op::cp_async) || s.is(ptx::Op::cp_async_src_size) ||
+         s.is(ptx::Op::cp_async_ignore_src);
+}
+
+/// The group of the launch to which a bulk copy belongs: by where its bytes come from.
+BulkCounters& bulk_of(Counters& all, const ptx::Instruction& statement) {
+  if (ptx::space_of(statement.get(ptx::Field::Space)) == ptx::Space::Global) return all.bulk_store;
+  const bool from_global = statement.get(ptx::Field::SourceSpace) == ptx::Modifier::global;
+  return from_global ? all.bulk_load : all.bulk_peer;
+}
+
+/// "ld.global.v4.f32": the opcode of a statement as it is printed.
+std::string opcode_of(const ptx::Module& module, const ptx::Function& function,
+                      const ptx::Instruction& statement) {
+  std::string text = ptx::print(module, function, statement);
+  if (text.starts_with('@')) text.erase(0, text.find_first_of(" \t") + 1);
+  return text.substr(0, text.find_first_of(" \t;"));
+}
+
+}  // namespace
+
+double Counters::warp_execution_efficiency() const noexcept {
+  if (warp_instructions == 0) return 0;
+  return static_cast<double>(thread_instructions) / (32.0 * static_cast<double>(warp_instructions));
+}
+
+double Counters::coalescing_efficiency(const MemoryCounters& group) noexcept {
+  if (group.sectors == 0) return 1;
+  return static_cast<double>(group.ideal_sectors) / static_cast<double>(group.sectors);
+}
+
+Counters collect(const Image& image, std::uint32_t kernel, std::span<const Worker> workers) {
+  Counters all;
+  std::map<std::string_view, std::uint64_t> opcodes;
+  std::map<std::pair<const ptx::Function*, const ptx::Instruction*>, LineCounters> lines;
+  for (const auto& code : image.codes) {
+    if (code->kernel != kernel) continue;
+    for (std::uint32_t s = 0; s < code->segments.size(); ++s) {
+      const Segment& segment = code->segments[s];
+      std::uint64_t executions = 0;
+      std::uint64_t lanes = 0;
+      std::uint64_t divergent = 0;
+      for (const Worker& worker : workers) {
+        executions += worker.segment_executions[code->first_segment + s];
+        lanes += worker.segment_lanes[code->first_segment + s];
+        divergent += worker.branch_divergent[code->first_segment + s];
+      }
+      all.warp_instructions += executions * segment.instructions;
+      all.thread_instructions += lanes * segment.instructions;
+      for (std::uint32_t i = 0; i < segment.instructions; ++i) {
+        const std::uint32_t number = code->segment_statements[segment.first_statement + i];
+        const ptx::Instruction& statement = code->function->body[number];
+        const ptx::OpInfo& row = ptx::info(statement.op);
+        opcodes[row.mnemonic] += executions;
+        LineCounters& line = lines[{code->function, &statement}];
+        line.executions += executions;
+        line.thread_executions += lanes;
+        line.predicated_on += lanes;
+        if (ptx::has(row.flags, ptx::Flag::Branch)) {
+          all.branches += executions;
+          all.divergent_branches += divergent;
+          line.divergent += divergent;
+        }
+        if (row.mnemonic == "atom" || row.mnemonic == "red") all.atomics += executions;
+      }
+    }
+    for (const MemoryDetail& detail : code->memory) {
+      if (detail.counter == kNoIndex) continue;
+      AccessCounters sum;
+      for (const Worker& worker : workers) {
+        const AccessCounters& part = worker.memory_counters[detail.counter];
+        add(sum.memory, part.memory);
+        add(sum.local, part.local);
+        add(sum.shared, part.shared);
+        add(sum.bulk, part.bulk);
+        add(sum.peer, part.peer);
+      }
+      const Image::Place place = image.place(detail.statement);
+      const bool stores = detail.writes && !copies_to_shared(*place.statement);
+      add(stores ? all.global_store : all.global_load, sum.memory);
+      add(detail.writes ? all.local_store : all.local_load, sum.local);
+      add(detail.writes ? all.shared_store : all.shared_load, sum.shared);
+      add(detail.writes ? all.peer_store : all.peer_load, sum.peer);
+      if (sum.bulk.copies != 0) add(bulk_of(all, *place.statement), sum.bulk);
+      LineCounters& line = lines[{place.function, place.statement}];
+      add(line.bulk, sum.bulk);
+      add(line.peer, sum.peer);
+      add(line.memory, sum.memory);
+      add(line.memory, sum.local);
+      add(line.shared, sum.shared);
+    }
+    for (std::uint32_t i = 0; i < code->function->body.size(); ++i) {
+      const auto found = lines.find({code->function, &code->function->body[i]});
+      if (found == lines.end()) continue;
+      for (const Worker& worker : workers) {
+        found->second.predicated_on -= worker.predicated_off[code->first_statement + i];
+      }
+    }
+  }
+  for (const Worker& worker : workers) all.barriers += worker.barriers;
+  for (const auto& [mnemonic, executions] : opcodes) {
+    if (executions > 0) all.opcodes.push_back({std::string(mnemonic), executions});
+  }
+  for (auto& [where, line] : lines) {
+    line.line = where.second->line;
+    line.opcode = opcode_of(image.module, *where.first, *where.second);
+    line.function = std::string(image.module.text(where.first->name));
+    all.lines.push_back(std::move(line));
+  }
+  std::ranges::stable_sort(all.lines, {}, &LineCounters::line);
+  return all;
+}
+
+}  // namespace ptxgen::inline v0::emulator

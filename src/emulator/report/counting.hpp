@@ -1,0 +1,19 @@
+// src/emulator/report/counting.hpp - from what workers counted to what a launch did
+#pragma once
+
+#include <span>
+
+#include "emulator/machine/machine.hpp"
+
+namespace ptxgen::inline v0::emulator {
+
+void add(MemoryCounters& to, const MemoryCounters& from);
+void add(SharedCounters& to, const SharedCounters& from);
+void add(BulkCounters& to, const BulkCounters& from);
+void add(PeerCounters& to, const PeerCounters& from);
+
+/// Sums of all workers after a launch of `Image::kernels[kernel]`.
+[[nodiscard]] Counters collect(const Image& image, std::uint32_t kernel,
+                               std::span<const Worker> workers);
+
+}  // namespace ptxgen::inline v0::emulator

@@ -1,0 +1,162 @@
+// src/emulator/report/report.cpp - findings of a run: merged, suppressed, put in order
+#include "emulator/report/report.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+
+#include "ptxgen/ptx/source_map.hpp"
+
+namespace ptxgen::inline v0::emulator {
+namespace {
+
+Dim3 block_position(const Dim3& grid, std::uint64_t linear) {
+  const std::uint64_t plane = std::uint64_t{grid.x} * grid.y;
+  return {static_cast<std::uint32_t>(linear % grid.x),
+          static_cast<std::uint32_t>(linear / grid.x % grid.y),
+          static_cast<std::uint32_t>(linear / plane)};
+}
+
+/// ", source a.cu:7" of the other party, or empty.
+std::string source_of(const Finding& finding) {
+  const SourcePosition& source = finding.other_source;
+  return source.known() ? ", source " + source.file + ":" + std::to_string(source.line) : "";
+}
+
+std::size_t statement_index(const Image::Place& place) {
+  return static_cast<std::size_t>(place.statement - place.function->body.data());
+}
+
+}  // namespace
+
+std::string hex(std::uint64_t value) {
+  char digits[20] = "0x";
+  const auto end = std::to_chars(digits + 2, digits + sizeof digits, value, 16).ptr;
+  return {digits, end};
+}
+
+std::string to_text(const Dim3& position) {
+  return "(" + std::to_string(position.x) + "," + std::to_string(position.y) + "," +
+         std::to_string(position.z) + ")";
+}
+
+Reporter::Reporter(const Image& image, const Options& options, std::string_view kernel)
+    : image_(image), options_(options), kernel_(kernel) {}
+
+void Reporter::stop_after(std::uint64_t order) noexcept {
+  std::uint64_t last = last_.load();
+  while (order < last && !last_.compare_exchange_weak(last, order)) {
+  }
+}
+
+RunFinding Reporter::described(Rule rule) const {
+  RunFinding made;
+  made.rule = rule;
+  made.finding.rule = info(rule).name;
+  made.finding.severity = info(rule).severity;
+  made.finding.kernel = kernel_;
+  made.finding.file = image_.module.file;
+  return made;
+}
+
+RunFinding* Reporter::open_launch(std::uint64_t order, Rule rule) {
+  if (stopped(order)) return nullptr;
+  Entry& entry = entries_[Key{rule, kNoIndex, kNoIndex, false}];
+  ++entry.counts[order];
+  entry.order = order;
+  entry.finding = described(rule);
+  return &entry.finding;
+}
+
+RunFinding* Reporter::open(const Context& context, std::uint32_t statement, Rule rule,
+                           unsigned lane, const OtherParty& other, bool mapped) {
+  const std::uint64_t order = context.cta->order;
+  if (stopped(order)) return nullptr;
+  const auto [at, is_new] = entries_.try_emplace(Key{rule, statement, other.statement, mapped});
+  Entry& entry = at->second;
+  ++entry.counts[order];
+  if (!is_new && order >= entry.order) return nullptr;
+  entry.order = order;
+  RunFinding& made = entry.finding;
+  made = described(rule);
+  const Image::Place place = image_.place(statement);
+  if (place.statement != nullptr) {
+    made.finding.line = place.statement->line;
+    if (made.finding.line < image_.sites_by_line.size()) {
+      made.finding.cpp = image_.sites_by_line[made.finding.line];
+    }
+    ptx::SourceMap(image_.module, *place.function).fill(made.finding, statement_index(place));
+  }
+  const Dim3& block = context.grid->block;
+  made.block = context.cta->id;
+  made.thread = thread_position(block, context.warp->first_thread + lane);
+  made.has_thread = true;
+  if (other.statement != kNoIndex) {
+    made.has_other = true;
+    made.other.line = image_.line(other.statement);
+    made.other.block = block_position(context.grid->grid, other.cta);
+    made.other.thread = thread_position(block, other.thread);
+    made.finding.other_line = made.other.line;
+    const Image::Place there = image_.place(other.statement);
+    if (there.statement != nullptr) {
+      made.finding.other_source =
+          ptx::SourceMap(image_.module, *there.function).position(statement_index(there));
+    }
+  }
+  return &made;
+}
+
+void Reporter::fill(RunFinding& finding, FindingText&& text) {
+  finding.finding.message = std::move(text.message);
+  finding.finding.details = std::move(text.details);
+  finding.finding.subject = std::move(text.subject);
+  if (text.severity) finding.finding.severity = *text.severity;
+}
+
+bool Reporter::suppressed(const RunFinding& finding) const {
+  return std::ranges::any_of(options_.suppressions, [&](const Suppression& s) {
+    return s.rule == finding.rule && (s.kernel.empty() || s.kernel == finding.finding.kernel) &&
+           (s.line == 0 || s.line == finding.finding.line ||
+            (finding.has_other && s.line == finding.other.line));
+  });
+}
+
+std::vector<RunFinding> Reporter::take() {
+  std::vector<const Entry*> kept;
+  for (auto& [key, entry] : entries_) {
+    if (stopped(entry.order) || suppressed(entry.finding)) continue;
+    entry.finding.count = 0;
+    for (const auto& [order, count] : entry.counts) {
+      if (!stopped(order)) entry.finding.count += count;
+    }
+    kept.push_back(&entry);
+  }
+  std::ranges::stable_sort(kept, [](const Entry* a, const Entry* b) {
+    return std::tuple(a->order, a->finding.finding.line) <
+           std::tuple(b->order, b->finding.finding.line);
+  });
+  std::vector<RunFinding> all;
+  for (const Entry* entry : kept) all.push_back(entry->finding);
+  return all;
+}
+
+std::string to_text(const RunFinding& finding) {
+  Finding shown = finding.finding;
+  std::vector<std::string> details;
+  if (finding.has_thread) {
+    details.push_back("by thread " + to_text(finding.thread) + " of block " +
+                      to_text(finding.block));
+  }
+  if (finding.has_other) {
+    details.push_back("the other: thread " + to_text(finding.other.thread) + " of block " +
+                      to_text(finding.other.block) + ", line " +
+                      std::to_string(finding.other.line) + source_of(finding.finding));
+  }
+  if (finding.count > 1) {
+    details.push_back("found " + std::to_string(finding.count) + " times; this is the first");
+  }
+  shown.details.insert(shown.details.begin(), details.begin(), details.end());
+  return ptxgen::to_text(shown);
+}
+
+}  // namespace ptxgen::inline v0::emulator

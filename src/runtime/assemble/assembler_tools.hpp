@@ -1,0 +1,118 @@
+// src/runtime/assemble/assembler_tools.hpp - the three tools behind Assembler
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "ptxgen/driver/table.hpp"
+#include "ptxgen/runtime/assemble/assembler.hpp"
+#include "support/toolkit.hpp"
+#include "support/dynamic_library.hpp"
+
+namespace ptxgen::inline v0 {
+
+enum class ToolVerdict : std::uint8_t {
+  Accepted,
+  Rejected,
+  UnknownTarget,
+  Unusable,
+  TimedOut,
+  Failed
+};
+
+/// What a tool made of one PTX text.
+struct ToolOutcome {
+  ToolVerdict verdict = ToolVerdict::Failed;
+  std::vector<std::byte> cubin;  ///< if accepted
+  std::string log;               ///< whole
+  std::string reason;            ///< for messages, when the log does not say it
+  int status = 0;                ///< the tool's own status, 0 if it accepted
+};
+
+/// nvJitLink's functions, in our own words: every handle is opaque, every status an int, 0 is good.
+class NvJitLinkTool {
+ public:
+  explicit NvJitLinkTool(const Settings& settings);
+  [[nodiscard]] AssemblerFinding finding() const;
+  /// `ptx` ends with a zero byte behind its last character.
+  [[nodiscard]] ToolOutcome assemble(const std::string& ptx, const AssembleOptions& options) const;
+
+ private:
+  using Handle = void*;
+  [[nodiscard]] bool resolve_all();
+  [[nodiscard]] std::string read_log(Handle handle, int (*size)(Handle, std::size_t*),
+                                     int (*read)(Handle, char*)) const;
+
+  DynamicLibrary library_;
+  std::string version_;
+  std::string problem_;
+  int (*create_)(Handle*, std::uint32_t, const char* const*) = nullptr;
+  int (*destroy_)(Handle*) = nullptr;
+  int (*add_data_)(Handle, int, const void*, std::size_t, const char*) = nullptr;
+  int (*complete_)(Handle) = nullptr;
+  int (*cubin_size_)(Handle, std::size_t*) = nullptr;
+  int (*cubin_)(Handle, void*) = nullptr;
+  int (*error_size_)(Handle, std::size_t*) = nullptr;
+  int (*error_)(Handle, char*) = nullptr;
+  int (*info_size_)(Handle, std::size_t*) = nullptr;
+  int (*info_)(Handle, char*) = nullptr;
+};
+
+class PtxasTool {
+ public:
+  explicit PtxasTool(const Settings& settings);
+  [[nodiscard]] AssemblerFinding finding() const;
+  [[nodiscard]] std::string version() const;  ///< runs ptxas once
+  [[nodiscard]] ToolOutcome assemble(const std::string& ptx, const AssembleOptions& options) const;
+
+ private:
+  FoundProgram program_;
+  std::string temp_dir_;
+  mutable std::once_flag version_once_;
+  mutable std::string version_;
+};
+
+class DriverTool {
+ public:
+  explicit DriverTool(const Settings& settings);
+  [[nodiscard]] AssemblerFinding finding() const;
+  [[nodiscard]] std::string version() const;
+  [[nodiscard]] ToolOutcome assemble(const std::string& ptx, const AssembleOptions& options) const;
+
+ private:
+  struct Buffers;
+  void start() const;
+  [[nodiscard]] ToolOutcome attempt(const std::string& ptx, const AssembleOptions& options,
+                                    Buffers& buffers) const;
+  [[nodiscard]] std::string status_text(const std::string& call, driver::CUresult status) const;
+
+  driver::Libcuda libcuda_;
+  int ordinal_ = 0;
+  mutable std::once_flag started_;
+  mutable driver::CUdevice device_ = 0;
+  mutable std::string problem_;
+  mutable int problem_status_ = 0;
+  mutable std::string version_;
+};
+
+/// The part of a log that says something is wrong.
+struct LogComplaint {
+  std::uint32_t line = 0;  ///< 1-based line of the PTX, 0 if the tool names none
+  std::string text;        ///< the tool's words without the prefix; empty if there is no complaint
+};
+
+/// The first error of a log; one that names a line goes before one that does not.
+[[nodiscard]] LogComplaint first_complaint(const std::string& log);
+/// All errors that name a line, in the log's order and each line once; else the first one.
+[[nodiscard]] std::vector<LogComplaint> all_complaints(const std::string& log);
+
+/// Fills the figures of `assembly` from its log and, for what the log lacks, from its cubin.
+void read_resources(Assembly& assembly);
+
+/// sm_ + number + optional a or f; false for anything else.
+[[nodiscard]] bool is_target_name(const std::string& target);
+
+}  // namespace ptxgen::inline v0

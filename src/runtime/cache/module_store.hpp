@@ -1,0 +1,137 @@
+// src/runtime/cache/module_store.hpp - the memory layer: lookup, single flight, eviction
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "ptxgen/runtime/cache/module_cache.hpp"
+#include "ptxgen/support/error.hpp"
+
+namespace ptxgen::inline v0 {
+
+/// What a device keeps for a loaded module; destroying it unloads.
+class LoadedPayload {
+ public:
+  LoadedPayload() = default;
+  LoadedPayload(const LoadedPayload&) = delete;
+  LoadedPayload& operator=(const LoadedPayload&) = delete;
+  virtual ~LoadedPayload() = default;
+  /// The kernel; null only where there is no device (tests).
+  [[nodiscard]] virtual const Function* function() const noexcept { return nullptr; }
+};
+
+class UnloadQueue;
+
+/// One loaded module and what is known of it. Counted references: one of the store while the entry
+/// is in its table, one of each share.
+struct CacheEntry {
+  std::unique_ptr<LoadedPayload> payload;
+  LoadRecord record;
+
+  std::atomic<std::uint32_t> users{1};
+  std::atomic<std::uint64_t> hits{0};
+  std::atomic<std::uint64_t> last_used{0};  // the store's clock
+  std::shared_ptr<UnloadQueue> unloads;     // gets the entry with its last reference
+  CacheEntry* next = nullptr;               // in that queue
+};
+
+/// Where modules go that nobody holds any more: unloaded at once, or later while `may_unload` says
+/// no (a capture runs: unloading would break it). Lives as long as any entry.
+class UnloadQueue {
+ public:
+  explicit UnloadQueue(std::function<bool()> may_unload) : may_unload_(std::move(may_unload)) {}
+  UnloadQueue(const UnloadQueue&) = delete;
+  UnloadQueue& operator=(const UnloadQueue&) = delete;
+  ~UnloadQueue();
+
+  /// Takes an entry without users. No lock is held while a module is unloaded.
+  void take(CacheEntry* entry) noexcept;
+  /// Unloads what waits, if that is allowed now.
+  void flush() noexcept;
+  [[nodiscard]] std::uint64_t deferred() const noexcept { return deferred_; }
+
+ private:
+  [[nodiscard]] bool may_unload() const noexcept;
+
+  std::function<bool()> may_unload_;
+  std::mutex mutex_;
+  CacheEntry* waiting_ = nullptr;  // guarded by mutex_
+  std::atomic<std::uint64_t> deferred_{0};
+};
+
+/// Adds and gives back a reference.
+void retain(CacheEntry* entry) noexcept;
+void release(CacheEntry* entry) noexcept;
+
+struct StoreStatistics {
+  std::uint64_t hits = 0;
+  std::uint64_t misses = 0;
+  std::uint64_t waits = 0;
+  std::uint64_t failures = 0;
+  std::uint64_t evictions = 0;
+  std::uint64_t deferred_unloads = 0;
+  std::uint64_t modules = 0;
+};
+
+/// Entries by key. All entries that members return carry a reference for the caller.
+///
+/// Threads: all members from any thread at once. No member calls `make`, unloads or waits with the
+/// table locked.
+class ModuleStore {
+ public:
+  using Make = std::function<std::unique_ptr<CacheEntry>()>;
+
+  ModuleStore(std::size_t most, std::function<bool()> may_unload);
+  ModuleStore(const ModuleStore&) = delete;
+  ModuleStore& operator=(const ModuleStore&) = delete;
+  /// No other thread may be in a member.
+  ~ModuleStore();
+
+  /// Null if it is not there. One hash, one lookup under the shared lock, no allocation.
+  [[nodiscard]] CacheEntry* find(const ModuleKey& key) noexcept;
+  /// The entry; where it is missing, `make` makes it, in one thread for each key while the others
+  /// wait. What it throws all of them get, each a copy: an `Error` as it is, anything else as the
+  /// message of one (Stage::Cache, "maker-failed").
+  [[nodiscard]] CacheEntry* get(const ModuleKey& key, const Make& make);
+  /// An entry that is not kept.
+  [[nodiscard]] CacheEntry* adopt(std::unique_ptr<CacheEntry> entry);
+  void clear() noexcept;
+  [[nodiscard]] StoreStatistics statistics();
+
+ private:
+  struct KeyHash {
+    std::size_t operator()(const ModuleKey& key) const noexcept;
+  };
+  /// A miss that is being served.
+  struct Flight {
+    std::mutex mutex;
+    std::condition_variable landed;
+    bool done = false;
+    CacheEntry* entry = nullptr;  // with a reference of the flight's own
+    std::optional<Error> error;
+    ~Flight();
+  };
+
+  [[nodiscard]] CacheEntry* find_counted(const ModuleKey& key) noexcept;
+  [[nodiscard]] static CacheEntry* wait_for(Flight& flight);
+  void land(const ModuleKey& key, const std::shared_ptr<Flight>& flight, CacheEntry* entry);
+  [[nodiscard]] CacheEntry* evict_one(const CacheEntry* but_not);
+
+  const std::size_t most_;
+  const std::shared_ptr<UnloadQueue> unloads_;
+  std::atomic<std::uint64_t> clock_{1};  // goes on with each entry that is put in
+  std::shared_mutex mutex_;              // guards the two tables and retired_hits_
+  std::unordered_map<ModuleKey, CacheEntry*, KeyHash> entries_;
+  std::unordered_map<ModuleKey, std::shared_ptr<Flight>, KeyHash> flights_;
+  std::uint64_t retired_hits_ = 0;  // of entries that are not in the table any more
+  std::atomic<std::uint64_t> misses_{0}, waits_{0}, failures_{0}, evictions_{0};
+};
+
+}  // namespace ptxgen::inline v0

@@ -1,0 +1,72 @@
+// src/runtime/device/device_gpu.cpp - a device as the planner models it
+#include <cmath>
+
+#include "ptxgen/ptx/limits.hpp"
+#include "ptxgen/runtime/device/device.hpp"
+
+namespace ptxgen::inline v0 {
+
+namespace {
+
+constexpr double kSameBandwidth = 0.05;
+
+std::uint16_t sm_of(const ptx::Gpu& gpu) noexcept {
+  ptx::TargetName name;
+  return ptx::parse_target_name(gpu.target, name) ? name.sm : std::uint16_t{0};
+}
+
+// Emulated devices can have any memory size: that says nothing.
+const ptx::Gpu* row_of(const DeviceInfo& info) noexcept {
+  for (const ptx::Gpu& row : ptx::gpus()) {
+    if (sm_of(row) != info.sm || row.sms != info.limits.multiprocessors) continue;
+    const double off = std::abs(info.limits.bandwidth_gb_per_s - row.bandwidth_gb_per_s);
+    if (off <= kSameBandwidth * row.bandwidth_gb_per_s) return &row;
+  }
+  return nullptr;
+}
+
+// What no device says, for a part that is in no row.
+ptx::Gpu made_of(const DeviceInfo& info) noexcept {
+  constexpr std::uint16_t kLatency = 700;
+  ptx::Gpu gpu;
+  gpu.dram_latency_ns = kLatency;
+  gpu.bandwidth_gb_per_s = info.limits.bandwidth_gb_per_s;
+  const ptx::Gpu* const relative = ptx::first_gpu_of(info.target);
+  if (relative == nullptr) return gpu;
+  gpu.dram_latency_ns = relative->dram_latency_ns;
+  gpu.read_share = relative->read_share;
+  if (gpu.bandwidth_gb_per_s == 0) {
+    gpu.bandwidth_gb_per_s =
+        relative->bandwidth_gb_per_s * info.limits.multiprocessors / relative->sms;
+  }
+  return gpu;
+}
+
+}  // namespace
+
+ptx::Gpu gpu_of(const DeviceInfo& info) noexcept {
+  const ptx::Gpu* const row = row_of(info);
+  ptx::Gpu gpu = row != nullptr ? *row : made_of(info);
+  const ptx::Target* const target = ptx::find_target(info.target);
+  if (target != nullptr) gpu.target = target->name;
+  if (row == nullptr) gpu.name = gpu.full_name = gpu.target;
+  const DeviceLimits& limits = info.limits;
+  const ptx::Limits& known = ptx::limits(info.target);
+  const auto told = [](std::uint32_t value, std::uint32_t otherwise) {
+    return value != 0 ? value : otherwise;
+  };
+  gpu.sms = static_cast<std::uint16_t>(told(limits.multiprocessors, gpu.sms));
+  gpu.clock_mhz = told(limits.clock_khz / 1000, gpu.clock_mhz);
+  gpu.memory_bytes = limits.memory_bytes;
+  gpu.l2_bytes = limits.l2_bytes;
+  gpu.shared_per_sm = told(limits.shared_per_multiprocessor, known.shared_per_sm);
+  gpu.shared_per_block = limits.shared_per_block_opt_in;
+  gpu.registers_per_sm = told(limits.registers_per_multiprocessor, known.registers_per_sm);
+  gpu.threads_per_sm =
+      static_cast<std::uint16_t>(told(limits.threads_per_multiprocessor, known.threads_per_sm));
+  gpu.blocks_per_sm =
+      static_cast<std::uint16_t>(told(limits.blocks_per_multiprocessor, known.blocks_per_sm));
+  return gpu;
+}
+
+}  // namespace ptxgen::inline v0

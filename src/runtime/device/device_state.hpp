@@ -1,0 +1,37 @@
+// src/runtime/device/device_state.hpp - what copies of a Device share
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "runtime/device/finding_store.hpp"
+#include "ptxgen/runtime/device/device.hpp"
+#include "ptxgen/support/trace.hpp"
+
+namespace ptxgen::inline v0 {
+
+struct DeviceFacts {
+  const driver::Table* table = nullptr;
+  driver::CUdevice device = 0;
+  DeviceInfo info;
+  const ptx::Target* target = nullptr;
+  Log log;
+  Trace trace;
+  std::string dump_folder;
+  std::shared_ptr<FindingStore> findings;
+};
+
+struct Device::State {
+  std::shared_ptr<const DeviceFacts> facts;
+};
+
+/// Asks a device that cuInit and cuDeviceGet have given for everything that DeviceInfo says but its
+/// target. Throws `Error` (Stage::Device, "driver-call").
+[[nodiscard]] DeviceInfo ask_device(const driver::Table& table, driver::CUdevice device,
+                                    int ordinal, DeviceKind kind);
+
+/// The newest base target that a device of that capability runs and its driver compiles for, or
+/// null.
+[[nodiscard]] const ptx::Target* target_for(std::uint16_t sm, int newest_ptx) noexcept;
+
+}  // namespace ptxgen::inline v0

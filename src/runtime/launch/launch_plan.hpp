@@ -1,0 +1,60 @@
+// src/runtime/launch/launch_plan.hpp - a frozen launch
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ptxgen/runtime/launch/launcher.hpp"
+#include "runtime/device/core.hpp"
+#include "runtime/launch/cublas.hpp"
+#include "runtime/launch/launch_checks.hpp"
+#include "runtime/launch/workspace.hpp"
+
+namespace ptxgen::inline v0 {
+
+/// Everything a launch needs, in the form in which the driver takes it.
+struct LaunchPlan::State {
+  /// A kernel. Throws as Function::allow. `stream`: where `launch()` goes. `of`, perhaps empty: the
+  /// share of the cache that the function is from. `workspace`, perhaps null: what the arguments
+  /// point at.
+  State(const Function& kernel, CachedModule of, const ContextCore& core,
+        const LaunchRecord& record, std::span<const std::byte> arguments, const Stream& stream,
+        std::shared_ptr<const Workspace> workspace);
+  /// A product by cuBLAS.
+  State(std::shared_ptr<const Cublas> library, const ContextCore& core, const LaunchRecord& record,
+        std::array<std::uint64_t, 3> yax, std::uint32_t k, std::uint32_t n, const Stream& stream);
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State();
+
+  void launch(driver::CUstream on) const;
+  /// What a launch has to ask for by attributes.
+  [[nodiscard, gnu::noinline]] driver::CUresult launch_with_attributes(driver::CUstream on) const;
+  [[gnu::noinline]] void launch_blas(driver::CUstream on) const;
+
+  const ContextCore& core;
+  const std::shared_ptr<const ContextCore> owner;
+  const std::optional<Function> kernel;  ///< none: cuBLAS
+  const CachedModule module;             ///< keeps the module in the cache; empty for a `Function`
+  const std::shared_ptr<const Workspace> workspace;
+  const driver::CUstream stream;
+  const std::string reason;  ///< the record's
+  LaunchRecord record;
+  bool with_attributes = false;
+  decltype(driver::Table::launch_kernel) call = nullptr;
+  driver::CUfunction function = nullptr;
+  std::vector<std::max_align_t> block;
+  std::size_t block_bytes = 0;
+  void* extra[5] = {};
+
+  std::shared_ptr<const Cublas> blas;
+  std::array<std::uint64_t, 3> yax{};
+  std::uint32_t k = 0, n = 0;
+};
+
+}  // namespace ptxgen::inline v0

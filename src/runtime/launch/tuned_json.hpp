@@ -1,0 +1,16 @@
+// src/runtime/launch/tuned_json.hpp - a measured plan as JSON
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "runtime/launch/tuned_plans.hpp"
+
+namespace ptxgen::inline v0 {
+
+/// All members of the record by their names; `text` beside problem and plan is for people.
+[[nodiscard]] nlohmann::json tuned_json(const TunedRecord& record);
+/// The same back. Throws `nlohmann::json::exception` or `Error` for what is missing, has another
+/// type or is out of range.
+[[nodiscard]] TunedRecord tuned_record(const nlohmann::json& json);
+
+}  // namespace ptxgen::inline v0

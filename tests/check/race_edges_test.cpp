@@ -1,0 +1,320 @@
+// tests/check/race_edges_test.cpp - edges of what orders accesses and where they go
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "rule_snippets.hpp"
+
+using namespace ptxgen;
+using namespace ptxgen::test;
+
+namespace {
+
+std::string races(const std::string& body) {
+  const ptx::Module module = kernel(body + "  ret;\n", ".reqntid 64, 1, 1");
+  for (const Finding& finding : ptx::verify(module)) {
+    if (finding.severity == Severity::Error) FAIL(to_text(finding));
+  }
+  return summary(gates::shared_race(module));
+}
+bool has(const std::string& text, const char* what) { return text.find(what) != std::string::npos; }
+
+/// %r1 the number of the thread, %r2 the address of its word of `tile`, %r9 and %rd1 parameters.
+const std::string kOwn = R"(  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, tile;
+  mad.lo.u32 %r2, %r1, 4, %r2;
+  ld.param.u32 %r9, [n];
+  ld.param.u64 %rd1, [a];
+)";
+const std::string kWrite = "  st.shared.u32 [%r2], %r1;\n";
+const std::string kRead = "  ld.shared.u32 %r3, [%r2+4];\n";
+
+}  // namespace
+
+TEST_CASE("a barrier whose number threads disagree about orders nothing") {
+  CHECK(races(kOwn + "  and.b32 %r5, %r9, 7;\n" + kWrite + "  bar.sync %r5;\n" + kRead).empty());
+  CHECK_FALSE(
+      races(kOwn + "  and.b32 %r5, %r1, 1;\n" + kWrite + "  bar.sync %r5;\n" + kRead).empty());
+}
+
+TEST_CASE("where threads may arrive at any barrier without waiting, none orders") {
+  CHECK_FALSE(races(kOwn + kWrite + "  bar.sync 0;\n" + kRead + "  bar.arrive %r9, 64;\n").empty());
+  CHECK_FALSE(races(kOwn + kWrite + "  bar.sync 1;\n" + kRead + "  bar.arrive 1, 64;\n").empty());
+  CHECK_FALSE(races(kOwn + kWrite + "  bar.sync %r9;\n" + kRead + "  bar.arrive 1, 64;\n").empty());
+  // At others they may.
+  CHECK(races(kOwn + kWrite + "  bar.sync 0;\n" + kRead + "  bar.arrive 1, 64;\n").empty());
+}
+
+TEST_CASE("behind the barriers of two arms is one place in time") {
+  const std::string arms = R"(  setp.lt.u32 %p1, %r1, 32;
+  @%p1 bra WRITES;
+  barrier.sync 0;
+  ld.shared.u32 %r3, [tile];
+  bra DONE;
+WRITES:
+  barrier.sync 0;
+  st.shared.u32 [%r2], %r1;
+DONE:
+)";
+  // The two may be barriers of other rounds, as far as counting goes, so that nothing is proved.
+  const std::string text = races(kOwn + arms);
+  CHECK(has(text, "warning: this write and the read at line 24"));
+  CHECK_FALSE(has(text, "error: "));
+}
+
+TEST_CASE("a copy writes as many bytes as it says") {
+  const auto copies = [](const std::string& pitch) {
+    return races(kOwn + "  mov.u32 %r6, tile;\n  mad.lo.u32 %r6, %r1, " + pitch +
+                 ", %r6;\n  cp.async.cg.shared.global [%r6], [%rd1], 16;\n"
+                 "  cp.async.wait_all;\n");
+  };
+  CHECK(copies("16").empty());
+  CHECK_FALSE(copies("8").empty());
+}
+
+TEST_CASE("a wait under a guard waits for nothing") {
+  const auto copy = [](const std::string& guard) {
+    return races(kOwn +
+                 "  setp.gt.u32 %p1, %r9, 3;\n  cp.async.ca.shared.global [%r2], [%rd1], 4;\n" +
+                 guard + "cp.async.wait_all;\n  bar.sync 0;\n" + kRead);
+  };
+  CHECK(copy("  ").empty());
+  CHECK_FALSE(copy("  @%p1 ").empty());
+}
+
+TEST_CASE("ldmatrix reads the rows that its first lanes name") {
+  const auto read = [](const std::string& count, const std::string& result) {
+    return races(kOwn +
+                 "  mov.u32 %r6, tile;\n  mad.lo.u32 %r6, %r1, 16, %r6;\n"
+                 "  setp.eq.u32 %p1, %r1, 0;\n  @%p1 st.shared.u32 [tile+128], 7;\n"
+                 "  ldmatrix.sync.aligned.m8n8." +
+                 count + ".shared.b16 {" + result + "}, [%r6];\n");
+  };
+  CHECK(read("x1", "%r10").empty());
+  CHECK_FALSE(read("x2", "%r10, %r11").empty());
+}
+
+TEST_CASE("generic pointers point to shared memory only if some are made of its addresses") {
+  const std::string made =
+      "  mov.u64 %rd2, tile;\n  cvta.shared.u64 %rd2, %rd2;\n  st.u32 [%rd2], %r1;\n";
+  CHECK_FALSE(races(kOwn + made).empty());
+  const std::string parameter = "  st.u32 [%rd1], %r1;\n";
+  CHECK(races(kOwn + parameter + kWrite).empty());
+  const std::string loaded = "  ld.global.u64 %rd3, [%rd1];\n  st.u32 [%rd3], %r1;\n";
+  CHECK(races(kOwn + loaded).empty());
+  CHECK_FALSE(races(kOwn + made.substr(0, made.find("  st")) + loaded).empty());
+  // What comes from a parameter points elsewhere, whatever else is made.
+  CHECK(races(kOwn + "  mov.u64 %rd2, tile;\n  cvta.shared.u64 %rd2, %rd2;\n" + parameter + kWrite)
+            .empty());
+  // An access that says .shared points there wherever its address came from.
+  CHECK_FALSE(races(kOwn + "  st.shared.u32 [%rd1], %r1;\n").empty());
+}
+
+TEST_CASE("a call does what the functions do that its function calls, and what those call") {
+  const ptx::Module module = ptx::parse(
+      ".version 8.7\n.target sm_90\n.address_size 64\n.shared .b32 s[64];\n"
+      ".func h()\n{\n  .reg .b32 %r<4>;\n  ld.shared.u32 %r1, [s];\n  ret;\n}\n"
+      ".func g()\n{\n  call h, ();\n  ret;\n}\n"
+      ".func f()\n{\n  call g, ();\n  ret;\n}\n"
+      ".visible .entry k()\n.reqntid 64, 1, 1\n{\n  .reg .b32 %r<4>;\n  mov.u32 %r1, %tid.x;\n"
+      "  st.shared.u32 [s], %r1;\n  bar.sync 0;\n  st.shared.u32 [s], 1;\n  call f, ();\n"
+      "  ret;\n}\n");
+  CHECK(has(summary(gates::shared_race(module)), "this write and the read at line"));
+}
+
+TEST_CASE("one value for all threads is the same only if it is written once") {
+  CHECK(has(races(kOwn + "  st.shared.u32 [tile], %r9;\n"), "note: "));
+  const std::string rounds = races(kOwn +
+                                   "  mov.u32 %r5, 0;\nLOOP:\n  st.shared.u32 [tile], %r5;\n"
+                                   "  add.u32 %r5, %r5, 1;\n  setp.lt.u32 %p1, %r5, %r9;\n"
+                                   "  @%p1 bra LOOP;\n");
+  CHECK_FALSE(rounds.empty());
+  CHECK_FALSE(has(rounds, "note: "));
+  const std::string two = races(kOwn +
+                                "  add.u32 %r5, %r9, 1;\n  setp.eq.u32 %p1, %r1, 0;\n"
+                                "  setp.eq.u32 %p2, %r1, 1;\n  @%p1 st.shared.u32 [tile], %r9;\n"
+                                "  @%p2 st.shared.u32 [tile], %r5;\n");
+  CHECK_FALSE(two.empty());
+  CHECK_FALSE(has(two, "note: "));
+}
+
+TEST_CASE("all variables without a size begin at one place") {
+  const ptx::Module module = ptx::parse(
+      ".version 8.7\n.target sm_90\n.address_size 64\n.extern .shared .align 16 .b8 x[];\n"
+      ".extern .shared .align 16 .b8 y[];\n.visible .entry k()\n.reqntid 64, 1, 1\n{\n"
+      "  .reg .b32 %r<9>;\n  mov.u32 %r1, %tid.x;\n  mov.u32 %r2, x;\n"
+      "  mad.lo.u32 %r2, %r1, 4, %r2;\n  st.shared.u32 [%r2], %r1;\n  mov.u32 %r3, y;\n"
+      "  mad.lo.u32 %r3, %r1, 4, %r3;\n  ld.shared.u32 %r4, [%r3+4];\n  ret;\n}\n");
+  CHECK_FALSE(summary(gates::shared_race(module)).empty());
+}
+
+TEST_CASE("that two conditions do not hold together says nothing about either") {
+  CHECK_FALSE(races(kOwn + "  setp.lt.u32 %p1, %r1, 63;\n  setp.gt.u32 %p2, %r9, 5;\n"
+                           "  and.pred %p3, %p1, %p2;\n  @!%p3 st.shared.u32 [tile], %r1;\n")
+                  .empty());
+  CHECK(races(kOwn + "  setp.lt.u32 %p1, %r1, 63;\n  setp.gt.u32 %p2, %r9, 5;\n"
+                     "  or.pred %p3, %p1, %p2;\n  @!%p3 st.shared.u32 [tile], %r1;\n")
+            .empty());
+}
+
+TEST_CASE("three buffers in turn are not followed: a counter that wraps breaks the turn") {
+  CHECK_FALSE(races(kOwn + "  mov.u32 %r5, 0;\nLOOP:\n  rem.u32 %r6, %r5, 3;\n"
+                           "  mad.lo.u32 %r7, %r6, 256, %r2;\n  st.shared.u32 [%r7], %r1;\n"
+                           "  bar.sync 0;\n  xor.b32 %r8, %r1, 1;\n  mov.u32 %r10, tile;\n"
+                           "  mad.lo.u32 %r8, %r8, 4, %r10;\n  mad.lo.u32 %r8, %r6, 256, %r8;\n"
+                           "  ld.shared.u32 %r3, [%r8];\n  add.u32 %r5, %r5, 1;\n"
+                           "  setp.lt.u32 %p1, %r5, %r9;\n  @%p1 bra LOOP;\n")
+                  .empty());
+}
+
+TEST_CASE("rounds of a loop are compared as far apart as its barrier lets threads be") {
+  // Row j is written, and row 2 - j read behind the barrier, for j from 0 to 2.
+  const std::string loop = R"(  mov.u32 %r5, 0;
+LOOP:
+  mad.lo.u32 %r6, %r5, 256, %r2;
+  st.shared.u32 [%r6], %r1;
+  bar.sync 0;
+  xor.b32 %r7, %r1, 1;
+  mov.u32 %r8, tile;
+  mad.lo.u32 %r7, %r7, 4, %r8;
+  sub.u32 %r8, 2, %r5;
+  mad.lo.u32 %r7, %r8, 256, %r7;
+  ld.shared.u32 %r3, [%r7];
+  add.u32 %r5, %r5, 1;
+  setp.lt.u32 %p1, %r5, 3;
+  @%p1 bra LOOP;
+)";
+  CHECK(races(kOwn + loop).empty());
+  // With a loop around it, row 0 is written again while the last round of before reads it.
+  CHECK_FALSE(races(kOwn + "  mov.u32 %r10, 0;\nOUTER:\n" + loop +
+                    "  add.u32 %r10, %r10, 1;\n  setp.lt.u32 %p2, %r10, %r9;\n"
+                    "  @%p2 bra OUTER;\n")
+                  .empty());
+}
+
+TEST_CASE("a test that some rounds pass by ends nothing for certain") {
+  // Up to 100 all words are others, and up to 400 they come again.
+  const auto rounds = [](const std::string& guard) {
+    return races(R"(  ld.param.u32 %r10, [n];
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r9, tile;
+  setp.gt.u32 %p3, %r10, 5;
+LOOP:
+  rem.u32 %r4, %r1, 100;
+  mad.lo.u32 %r5, %r4, 4, %r9;
+  st.shared.u32 [%r5], %r1;
+  add.u32 %r1, %r1, 64;
+)" + guard + R"(  setp.ge.u32 %p1, %r1, 100;
+  @%p1 bra DONE;
+SKIP:
+  setp.lt.u32 %p2, %r1, 400;
+  @%p2 bra LOOP;
+DONE:
+)");
+  };
+  CHECK(rounds("").empty());
+  CHECK_FALSE(rounds("  @%p3 bra SKIP;\n").empty());
+}
+
+TEST_CASE("rounds of two loops are not followed side by side") {
+  CHECK_FALSE(races(kOwn + R"(  mov.u32 %r5, 0;
+ONE:
+  mad.lo.u32 %r6, %r5, 256, %r2;
+  st.shared.u32 [%r6], %r1;
+  bar.sync 0;
+  add.u32 %r5, %r5, 1;
+  setp.lt.u32 %p1, %r5, 3;
+  @%p1 bra ONE;
+  xor.b32 %r7, %r1, 1;
+  mov.u32 %r8, tile;
+  mad.lo.u32 %r7, %r7, 4, %r8;
+  mov.u32 %r5, 0;
+TWO:
+  mad.lo.u32 %r8, %r5, 256, %r7;
+  ld.shared.u32 %r3, [%r8];
+  bar.sync 0;
+  add.u32 %r5, %r5, 1;
+  setp.lt.u32 %p1, %r5, 3;
+  @%p1 bra TWO;
+)")
+                  .empty());
+}
+
+TEST_CASE("threads that have left a loop access nothing in its later rounds") {
+  const auto fill = [](const std::string& columns) {
+    return races(R"(  mov.u32 %r1, %tid.x;
+  mov.u32 %r9, tile;
+LOOP:
+  rem.u32 %r4, %r1, )" +
+                 columns + R"(;
+  mad.lo.u32 %r5, %r4, 4, %r9;
+  st.shared.u32 [%r5], %r1;
+  add.u32 %r1, %r1, 64;
+  setp.lt.u32 %p1, %r1, 100;
+  @%p1 bra LOOP;
+)");
+  };
+  CHECK(fill("100").empty());
+  CHECK_FALSE(fill("99").empty());
+}
+
+TEST_CASE("a number that each thread has another multiple of") {
+  CHECK_FALSE(races(kOwn + "  mad.lo.u32 %r5, %r1, %r9, %r1;\n  mov.u32 %r6, tile;\n"
+                           "  mad.lo.u32 %r6, %r5, 4, %r6;\n  st.shared.u32 [%r6], %r1;\n")
+                  .empty());
+}
+
+TEST_CASE("a counter times a number of the thread comes back as often as the counter does") {
+  const auto rounds = [](const std::string& row) {
+    return races(kOwn +
+                 "  mov.u32 %r5, 0;\nLOOP:\n  mul.lo.u32 %r6, %r5, %r1;\n"
+                 "  and.b32 %r6, %r6, 1;\n  mad.lo.u32 %r7, %r6, 256, %r2;\n"
+                 "  st.shared.u32 [%r7], %r1;\n  xor.b32 %r8, %r1, 1;\n  mov.u32 %r10, tile;\n"
+                 "  mad.lo.u32 %r8, %r8, 4, %r10;\n  mad.lo.u32 %r8, %r6, 256, %r8;\n"
+                 "  ld.shared.u32 %r3, [%r8+" +
+                 row +
+                 "];\n  add.u32 %r5, %r5, 1;\n  setp.lt.u32 %p1, %r5, %r9;\n  @%p1 bra LOOP;\n");
+  };
+  CHECK(rounds("512").empty());
+  CHECK_FALSE(rounds("256").empty());
+}
+
+TEST_CASE("what each thread has loaded is another number for each") {
+  CHECK_FALSE(races(kOwn + "  mad.wide.u32 %rd2, %r1, 4, %rd1;\n  ld.global.u32 %r5, [%rd2];\n"
+                           "  mad.lo.u32 %r6, %r5, 4, %r2;\n  st.shared.u32 [%r6], %r1;\n")
+                  .empty());
+  CHECK(races(kOwn + "  mad.lo.u32 %r6, %r9, 4, %r2;\n  st.shared.u32 [%r6], %r1;\n").empty());
+}
+
+TEST_CASE("what is not known of two threads leaves a race possible, not proved") {
+  const auto possible = [](const std::string& body) {
+    const std::string text = races(kOwn + body);
+    INFO(text);
+    CHECK(has(text, "warning: "));
+    CHECK_FALSE(has(text, "error: "));
+  };
+  // A fence may order one behind the other.
+  possible(kWrite + "  membar.cta;\n" + kRead);
+  // A barrier that is passed or not.
+  possible("  ld.global.u32 %r5, [%rd1];\n  setp.gt.u32 %p1, %r5, 3;\n" + kWrite +
+           "  @%p1 bar.sync 2;\n" + kRead);
+  // An address that was loaded, in a register that held a constant before.
+  possible(
+      "  mov.u32 %r5, 0;\n  ld.global.u32 %r5, [%rd1];\n  mov.u32 %r6, tile;\n"
+      "  mad.lo.u32 %r6, %r5, 4, %r6;\n" +
+      kWrite + "  ld.shared.u32 %r3, [%r6];\n");  // Two threads that write one number, which only
+                                                  // running them tells.
+  possible(
+      "  mov.u32 %r5, 3;\n  add.u32 %r5, %r5, 4;\n  mov.u32 %r6, 7;\n"
+      "  setp.eq.u32 %p1, %r1, 0;\n  setp.eq.u32 %p2, %r1, 1;\n"
+      "  @%p1 st.shared.u32 [tile], %r5;\n  @%p2 st.shared.u32 [tile], %r6;\n");
+  // A barrier of the warp that is passed unless a parameter has one value.
+  possible(kWrite +
+           "  setp.eq.u32 %p1, %r9, 12345;\n  @%p1 bra SKIP;\n"
+           "  bar.warp.sync 0xffffffff;\nSKIP:\n  xor.b32 %r5, %r1, 1;\n  mov.u32 %r6, tile;\n"
+           "  mad.lo.u32 %r6, %r5, 4, %r6;\n  ld.shared.u32 %r3, [%r6];\n");
+  // Arms with a barrier each, of two numbers: no launch gets past them.
+  possible(
+      "  setp.lt.u32 %p1, %r1, 32;\n  @%p1 bra FIRST;\n  bar.sync 1;\n"
+      "  st.shared.u32 [%r2], %r1;\n  bra END;\nFIRST:\n  bar.sync 2;\n"
+      "  ld.shared.u32 %r3, [%r2+128];\nEND:\n");
+}
