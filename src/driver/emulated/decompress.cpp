@@ -1,9 +1,11 @@
 // src/driver/emulated/decompress.cpp - LZ4 and zstd, from the system's libraries
 #include "driver/emulated/decompress.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "ptxgen/support/error.hpp"
+#include "support/count.hpp"
 #include "support/dynamic_library.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
@@ -83,11 +85,24 @@ void unpack_zstd(std::span<const std::byte> packed, std::string& to) {
 
 }  // namespace
 
+std::uint64_t max_unpacked_bytes(Compression method, std::size_t packed_bytes) noexcept {
+  constexpr std::uint64_t kLz4BytesPerByte = 255;
+  constexpr std::uint64_t kZstdBlock = std::uint64_t{128} << 10;
+  constexpr std::uint64_t kZstdSmallestBlock = 4;
+  const std::uint64_t packed = std::min<std::uint64_t>(packed_bytes, kMaxUnpackedBytes);
+  const std::uint64_t bound = method == Compression::Lz4
+                                  ? packed * kLz4BytesPerByte
+                                  : (packed / kZstdSmallestBlock + 1) * kZstdBlock;
+  return std::min(bound, kMaxUnpackedBytes);
+}
+
 std::string decompress(Compression method, std::span<const std::byte> packed,
                        std::uint64_t unpacked_bytes) {
-  if (unpacked_bytes > kMaxUnpackedBytes) {
+  if (unpacked_bytes > max_unpacked_bytes(method, packed.size())) {
     damaged(method == Compression::Lz4 ? kLz4 : kZstd,
-            "its header says that it holds " + std::to_string(unpacked_bytes) + " bytes");
+            "its header says that " + count_text(packed.size(), "byte") + " hold " +
+                std::to_string(unpacked_bytes) + " bytes; the format packs at most " +
+                std::to_string(max_unpacked_bytes(method, packed.size())) + " into them");
   }
   std::string unpacked(static_cast<std::size_t>(unpacked_bytes), '\0');
   if (method == Compression::Lz4) {
