@@ -515,7 +515,7 @@ typedef struct ptxgen_function_info {
   uint32_t local;          ///< a thread: stack and spills
   uint32_t static_shared;  ///< a block
   uint32_t constant;
-  uint32_t most_threads;    ///< a block can have
+  uint32_t max_threads;     ///< a block can have
   uint32_t ptx_version;     ///< 10 * major + minor
   uint32_t binary_version;  ///< 90: sm_90
   /// Known for functions of programs, not of images.

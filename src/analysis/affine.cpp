@@ -87,7 +87,7 @@ const AffineForm* Affine::expansion(std::uint32_t symbol) const noexcept {
 }
 
 AffineForm Affine::expand(const AffineForm& form, std::uint32_t block) const {
-  constexpr int kMostSteps = 64;
+  constexpr int kMaxSteps = 64;
   const auto inside = [&](std::uint32_t loop) {
     return loop == kNoNode || cfg_->loops().contains(loop, block);
   };
@@ -100,7 +100,7 @@ AffineForm Affine::expand(const AffineForm& form, std::uint32_t block) const {
     std::size_t at = 0;
     while (at < 3 && (term.symbols[at] == kNone || expansions_[term.symbols[at]] == kNone)) ++at;
     AffineForm alone = constant_form(0, form.bits);
-    if (at < 3 && step < kMostSteps) {
+    if (at < 3 && step < kMaxSteps) {
       const std::uint32_t phi = term.symbols[at];
       const AffineForm& stands_for = forms_[expansions_[phi]];
       AffineForm others = constant_form(0, form.bits);

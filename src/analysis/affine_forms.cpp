@@ -9,10 +9,10 @@ namespace ptxgen::inline v0::analysis {
 
 namespace {
 
-constexpr std::size_t kMostTerms = 16;
-constexpr std::size_t kMostAssumptions = 8;
-constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::size_t kMaxTerms = 16;
+constexpr std::size_t kMaxAssumptions = 8;
+constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 
 std::int64_t times(std::int64_t a, std::int64_t b, unsigned bits) noexcept {
   return low_bits(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b), bits);
@@ -116,7 +116,7 @@ AffineForm resized(const AffineForm& a, unsigned bits) {
 }
 
 bool too_big(const AffineForm& form) noexcept {
-  return form.terms.size() > kMostTerms || form.assumptions.size() > kMostAssumptions;
+  return form.terms.size() > kMaxTerms || form.assumptions.size() > kMaxAssumptions;
 }
 
 void assume(AffineForm& form, std::uint32_t assumption) {
@@ -150,14 +150,14 @@ std::uint64_t common_factor(const AffineForm& form) noexcept {
 }
 
 std::optional<std::int64_t> checked_sum(std::int64_t a, std::int64_t b) noexcept {
-  if (b > 0 ? a > kMost - b : a < kLeast - b) return std::nullopt;
+  if (b > 0 ? a > kMax - b : a < kMin - b) return std::nullopt;
   return a + b;
 }
 
 std::optional<std::int64_t> checked_product(std::int64_t a, std::int64_t b) noexcept {
   if (a == 0 || b == 0) return 0;
   // The quotient of the least number by -1 is out of range itself.
-  if ((a == -1 && b == kLeast) || (b == -1 && a == kLeast)) return std::nullopt;
+  if ((a == -1 && b == kMin) || (b == -1 && a == kMin)) return std::nullopt;
   const auto made =
       static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
   if (made / b != a) return std::nullopt;
@@ -173,7 +173,7 @@ AffineRange operator+(const AffineRange& a, const AffineRange& b) noexcept {
 
 AffineRange operator*(const AffineRange& a, const AffineRange& b) noexcept {
   if (!a.known || !b.known) return {};
-  AffineRange made{true, kMost, kLeast};
+  AffineRange made{true, kMax, kMin};
   for (const std::int64_t x : {a.least, a.most}) {
     for (const std::int64_t y : {b.least, b.most}) {
       const auto corner = checked_product(x, y);
@@ -186,7 +186,7 @@ AffineRange operator*(const AffineRange& a, const AffineRange& b) noexcept {
 }
 
 AffineRange range_of_width(unsigned bits, bool is_signed) noexcept {
-  if (bits >= 64) return is_signed ? AffineRange{true, kLeast, kMost} : AffineRange{};
+  if (bits >= 64) return is_signed ? AffineRange{true, kMin, kMax} : AffineRange{};
   const std::int64_t size = std::int64_t{1} << bits;
   return is_signed ? AffineRange{true, -size / 2, size / 2 - 1} : AffineRange{true, 0, size - 1};
 }

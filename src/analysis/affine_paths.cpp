@@ -267,7 +267,7 @@ Agreement AffineSolver::agreement_of(const AffineTerm& term) const {
 Agreement AffineSolver::of_meeting(std::uint32_t block) {
   if (meeting_known_[block] != 0) return meeting_[block];
   meeting_known_[block] = 1;
-  constexpr std::size_t kMostBlocks = 128;
+  constexpr std::size_t kMaxBlocks = 128;
   const std::uint32_t top = cfg_.dominators().immediate(block);
   Agreement found = Agreement::Grid;
   std::vector<std::uint32_t> open, seen;
@@ -281,12 +281,12 @@ Agreement AffineSolver::of_meeting(std::uint32_t block) {
     if (ways > 1) found = least(found, uniformity_.of_branch(node));
   };
   for (const std::uint32_t node : cfg_.predecessors(block)) reach(node);
-  while (!open.empty() && seen.size() <= kMostBlocks) {
+  while (!open.empty() && seen.size() <= kMaxBlocks) {
     const std::uint32_t node = open.back();
     open.pop_back();
     for (const std::uint32_t next : cfg_.predecessors(node)) reach(next);
   }
-  if (seen.size() > kMostBlocks || top == kNoNode || uniformity_.gave_up()) found = Agreement::None;
+  if (seen.size() > kMaxBlocks || top == kNoNode || uniformity_.gave_up()) found = Agreement::None;
   return meeting_[block] = found;
 }
 

@@ -98,7 +98,7 @@ DominatorTree::DominatorTree(const Graph& graph, std::uint32_t root) : root_(roo
       ancestor(parent, &scratch), path(&scratch);
   path.reserve(reached);
   for (std::uint32_t i = 0; i < reached; ++i) semi[i] = label[i] = i;
-  const auto least_above = [&](std::uint32_t v, std::uint32_t done_from) {
+  const auto min_above = [&](std::uint32_t v, std::uint32_t done_from) {
     if (v < done_from) return v;
     path.clear();
     for (std::uint32_t u = v; ancestor[u] >= done_from; u = ancestor[u]) path.push_back(u);
@@ -115,7 +115,7 @@ DominatorTree::DominatorTree(const Graph& graph, std::uint32_t root) : root_(roo
     std::uint32_t least = parent[w];
     for (const std::uint32_t before : graph.predecessors(node_of[w])) {
       if (number[before] == kNoNode) continue;
-      const std::uint32_t candidate = semi[least_above(number[before], w + 1)];
+      const std::uint32_t candidate = semi[min_above(number[before], w + 1)];
       least = std::min(least, candidate);
     }
     semi[w] = least;

@@ -19,7 +19,7 @@ namespace {
 // Chains of copies and additions are followed so far, and so many branches above a loop: enough
 // for what compilers write, and a bound on the work for what nobody should.
 constexpr int kLongestChain = 24;
-constexpr int kMostGuards = 24;
+constexpr int kMaxGuards = 24;
 
 std::uint64_t mask_of(unsigned bits) { return Ordinal{bits, false, false}.mask(); }
 
@@ -300,7 +300,7 @@ class InductionReader {
       entry.input = i;
       fact(entry.facts, from, header);
       std::uint32_t below = from;
-      for (int n = 0; n < kMostGuards; ++n) {
+      for (int n = 0; n < kMaxGuards; ++n) {
         const std::uint32_t above = cfg_.dominators().immediate(below);
         if (above == kNoNode) break;
         // The branch has decided only if there is no other way to the block below it.

@@ -19,12 +19,12 @@ namespace {
 class Launch {
  public:
   Launch(const Affine& affine, const MemoryReport& report, const LaunchShape& shape,
-         std::uint64_t most_steps)
+         std::uint64_t max_steps)
       : affine_(affine),
         cfg_(affine.cfg()),
         function_(affine.function()),
         shape_(shape),
-        steps_left_(most_steps),
+        steps_left_(max_steps),
         values_(affine, Leaf{this}) {
     for (const MemoryAccess& access : report.accesses) add(access);
   }
@@ -432,8 +432,8 @@ class Launch {
 }  // namespace
 
 LaunchCounts count_accesses(const Affine& affine, const MemoryReport& report,
-                            const LaunchShape& launch, std::uint64_t most_steps) {
-  return Launch(affine, report, launch, most_steps).run();
+                            const LaunchShape& launch, std::uint64_t max_steps) {
+  return Launch(affine, report, launch, max_steps).run();
 }
 
 }  // namespace ptxgen::inline v0::analysis

@@ -13,7 +13,7 @@ using Kind = AffineSymbol::Kind;
 
 namespace {
 
-constexpr std::uint64_t kMostThreads = 4096;
+constexpr std::uint64_t kMaxThreads = 4096;
 
 using Index = std::array<std::uint32_t, 3>;
 
@@ -45,7 +45,7 @@ class Question {
     const std::uint64_t threads =
         std::uint64_t{block.size[0]} * block.size[1] * std::uint64_t{block.size[2]};
     if (block.kind == BlockBounds::Kind::Unknown) return {};
-    if (threads > kMostThreads || threads == 0) return {};
+    if (threads > kMaxThreads || threads == 0) return {};
     if (a.bytes == 0 || b.bytes == 0) return {Overlap::Never, {}, {}};
     if (!affine_.assumptions_hold(a.address, block)) return {};
     if (!affine_.assumptions_hold(b.address, block)) return {};

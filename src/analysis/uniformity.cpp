@@ -14,7 +14,7 @@ using namespace ptx;
 namespace {
 
 // Steps after which the solver gives up: about a second.
-constexpr std::uint64_t kMostWork = 300'000'000;
+constexpr std::uint64_t kMaxWork = 300'000'000;
 
 }  // namespace
 
@@ -34,7 +34,7 @@ class UniformitySolver {
   void solve() {
     start();
     while (!result_.gave_up_ && (!open_blocks_.empty() || !open_registers_.empty())) {
-      if (work_ > kMostWork) {
+      if (work_ > kMaxWork) {
         give_up();
       } else if (!open_registers_.empty()) {
         const std::uint32_t reg = open_registers_.back();
@@ -283,7 +283,7 @@ class UniformitySolver {
       for (std::uint32_t next : cfg_.successors(branch)) {
         for (; next != meet && next != kNoNode && next != cfg_.exit();
              next = cfg_.post_dominators().immediate(next)) {
-          if (++work_ > kMostWork) return give_up();
+          if (++work_ > kMaxWork) return give_up();
           if (result_.control_[next] <= to) continue;
           result_.control_[next] = to;
           reopen(next);
@@ -319,13 +319,13 @@ class UniformitySolver {
     };
     // The name of a successor is not its own as a join: it may become one as well.
     for (const std::uint32_t next : cfg_.successors(branch)) arrive(next, next + nodes);
-    while (!open.empty() && work_ <= kMostWork) {
+    while (!open.empty() && work_ <= kMaxWork) {
       const std::uint32_t node = open.back();
       open.pop_back();
       for (const std::uint32_t next : cfg_.successors(node)) arrive(next, names_[node]);
     }
     for (const std::uint32_t node : region) names_[node] = kNone;
-    if (work_ > kMostWork) return give_up();
+    if (work_ > kMaxWork) return give_up();
 
     // Who comes round and then goes another way than before meets those who did so at once: they
     // bring values of different times round.

@@ -25,7 +25,7 @@ using detail::ForLoop;
 
 namespace {
 
-constexpr std::uint64_t kMostCopies = 1024;
+constexpr std::uint64_t kMaxCopies = 1024;
 
 bool is_literal(const Argument& a) { return a.core == nullptr; }
 std::uint64_t literal(const Argument& a) { return a.operand.value; }
@@ -81,7 +81,7 @@ ForLoop KernelBuilder::for_begin(ptx::Type type, detail::RegisterClass register_
   loop.begin = stable(begin, register_class, type);
   loop.end = stable(end, register_class, type);
   loop.step = stable(step, register_class, type);
-  if (factor == 0 || factor > kMostCopies) {
+  if (factor == 0 || factor > kMaxCopies) {
     fail("bad-operand", "an unroll factor is 1 to 1024, not " + std::to_string(factor), site);
   }
   if (is_literal(loop.step)) {
@@ -110,7 +110,7 @@ ForLoop KernelBuilder::for_begin(ptx::Type type, detail::RegisterClass register_
     loop.constant = true;
     loop.next_constant = literal(loop.begin);
     if (main <= 1) {  // straight copies only
-      if (turns > kMostCopies) {
+      if (turns > kMaxCopies) {
         fail("too-large",
              "a loop of one turn that emits its body " + std::to_string(turns) +
                  " times: choose a smaller unroll factor",

@@ -176,7 +176,7 @@ ptxgen_status ptxgen_function_get_info(const ptxgen_function* function,
     out.local = resources.local;
     out.static_shared = resources.static_shared;
     out.constant = resources.constant;
-    out.most_threads = resources.most_threads;
+    out.max_threads = resources.max_threads;
     out.ptx_version = resources.ptx_version;
     out.binary_version = resources.binary_version;
     if (of.signature) {

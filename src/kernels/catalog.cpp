@@ -11,8 +11,8 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::uint64_t kMost32 = 0xffffffffu;
-constexpr std::uint64_t kMost31 = 0x7fffffffu;  // s32 parameters, and the largest grid
+constexpr std::uint64_t kMax32 = 0xffffffffu;
+constexpr std::uint64_t kMax31 = 0x7fffffffu;  // s32 parameters, and the largest grid
 
 constexpr std::string_view kWideAccess =
     "coalesced: consecutive lanes on consecutive 16 bytes, or elements where these are misaligned";
@@ -32,7 +32,7 @@ struct Description<Copy> {
   static constexpr std::string_view kDoc = "out[i] = in[i], 4-byte elements bit for bit";
   static constexpr std::string_view kAccess = kWideAccess;
   static constexpr Parameter<Copy> kParameters[] = {
-      {{"n", "u32", 1u << 20, 1, kMost32, "elements"}, &Copy::n}};
+      {{"n", "u32", 1u << 20, 1, kMax32, "elements"}, &Copy::n}};
 };
 
 template <>
@@ -40,8 +40,8 @@ struct Description<FmaRpt> {
   static constexpr std::string_view kDoc = "out[i] = in[i] after k times x = fma(x, a, b), f32";
   static constexpr std::string_view kAccess = kWideAccess;
   static constexpr Parameter<FmaRpt> kParameters[] = {
-      {{"n", "u32", 1u << 20, 1, kMost31, "elements"}, &FmaRpt::n},
-      {{"k", "u32", 128, 0, kMost31, "fused multiply-adds per element"}, &FmaRpt::k}};
+      {{"n", "u32", 1u << 20, 1, kMax31, "elements"}, &FmaRpt::n},
+      {{"k", "u32", 128, 0, kMax31, "fused multiply-adds per element"}, &FmaRpt::k}};
 };
 
 template <>
@@ -51,8 +51,8 @@ struct Description<GemvCoalesced> {
   static constexpr std::string_view kAccess =
       "coalesced: consecutive lanes read consecutive columns of a row; x through a shared tile";
   static constexpr Parameter<GemvCoalesced> kParameters[] = {
-      {{"k", "u32", 4096, 0, kMost32, "rows of A, elements of x"}, &GemvCoalesced::k},
-      {{"n", "u32", 4096, 1, kMost32, "columns of A, elements of y"}, &GemvCoalesced::n}};
+      {{"k", "u32", 4096, 0, kMax32, "rows of A, elements of x"}, &GemvCoalesced::k},
+      {{"n", "u32", 4096, 1, kMax32, "columns of A, elements of y"}, &GemvCoalesced::n}};
 };
 
 template <>
@@ -61,8 +61,8 @@ struct Description<GemvStrided> {
   static constexpr std::string_view kAccess =
       "strided: consecutive lanes read one column, n * 4 bytes apart; the uncoalesced baseline";
   static constexpr Parameter<GemvStrided> kParameters[] = {
-      {{"k", "u32", 4096, 0, kMost32, "rows of A, elements of x"}, &GemvStrided::k},
-      {{"n", "u32", 4096, 1, kMost31, "columns of A, elements of y"}, &GemvStrided::n}};
+      {{"k", "u32", 4096, 0, kMax32, "rows of A, elements of x"}, &GemvStrided::k},
+      {{"n", "u32", 4096, 1, kMax31, "columns of A, elements of y"}, &GemvStrided::n}};
 };
 
 template <class T>
@@ -72,7 +72,7 @@ struct Description<VaddOf<T>> {
                                                                    : "c[i] = a[i] + b[i], bf16";
   static constexpr std::string_view kAccess = kWideAccess;
   static constexpr Parameter<VaddOf<T>> kParameters[] = {
-      {{"n", "u32", 1u << 20, 1, kMost32, "elements"}, &VaddOf<T>::n}};
+      {{"n", "u32", 1u << 20, 1, kMax32, "elements"}, &VaddOf<T>::n}};
 };
 
 template <typename Spec>

@@ -48,7 +48,7 @@ constexpr PassGroup kGroups[] = {
 };
 
 // Passes shorten a function or settle something for good; this bounds what a mistake costs.
-constexpr int kMostRounds = 64;
+constexpr int kMaxRounds = 64;
 
 const PassInfo* find_pass(std::span<const PassInfo> passes, std::string_view name) {
   const auto found = std::find_if(passes.begin(), passes.end(),
@@ -113,7 +113,7 @@ class Pipeline {
   void to_fixed_point(const PassGroup& group) {
     PassSet reported = 0;
     report.passes.reserve(report.passes.size() + group.passes.size());
-    for (int round = 0; round < kMostRounds; ++round) {
+    for (int round = 0; round < kMaxRounds; ++round) {
       bool changed = false;
       for (const std::string_view member : group.passes) {
         const PassInfo& pass = *find_pass(passes_, member);

@@ -83,10 +83,10 @@ Type Instruction::type(std::size_t index) const noexcept {
 }
 
 std::uint64_t size_in_bytes(const Variable& variable) noexcept {
-  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t size = std::uint64_t{bytes(variable.type)} * variable.vector;
   for (const std::uint64_t dimension : variable.dimensions) {
-    if (dimension != 0 && size > kMost / dimension) return kMost;
+    if (dimension != 0 && size > kMax / dimension) return kMax;
     size *= dimension;
   }
   return size;

@@ -9,8 +9,8 @@ namespace {
 constexpr std::uint32_t kWarp = 32;
 constexpr std::uint32_t kRegisterUnit = 256;
 constexpr std::uint32_t kQuarters = 4;
-constexpr std::uint32_t kMostRegisters = 255;
-constexpr std::uint32_t kMostThreads = 1024;
+constexpr std::uint32_t kMaxRegisters = 255;
+constexpr std::uint32_t kMaxThreads = 1024;
 
 std::uint16_t architecture(const Gpu& gpu) noexcept {
   TargetName name;
@@ -31,15 +31,15 @@ std::uint32_t reserved_shared(const Gpu& gpu) noexcept {
 }
 
 std::uint32_t blocks_per_sm(const Gpu& gpu, const BlockNeeds& needs) noexcept {
-  if (needs.threads == 0 || needs.threads > kMostThreads) return 0;
+  if (needs.threads == 0 || needs.threads > kMaxThreads) return 0;
   const std::uint64_t own = needs.static_shared + needs.dynamic_shared;
-  if (own > gpu.shared_per_block || needs.dynamic_shared > needs.most_dynamic_shared) return 0;
+  if (own > gpu.shared_per_block || needs.dynamic_shared > needs.max_dynamic_shared) return 0;
 
   const std::uint32_t warps = (needs.threads + kWarp - 1) / kWarp;
   std::uint32_t blocks =
       std::min<std::uint32_t>(gpu.blocks_per_sm, gpu.threads_per_sm / kWarp / warps);
 
-  if (const std::uint32_t registers = std::min(needs.registers, kMostRegisters); registers != 0) {
+  if (const std::uint32_t registers = std::min(needs.registers, kMaxRegisters); registers != 0) {
     const std::uint32_t of_warp = up(registers * kWarp, kRegisterUnit);
     const std::uint32_t warps_held = gpu.registers_per_sm / kQuarters / of_warp * kQuarters;
     blocks = std::min(blocks, std::max(1u, warps_held / warps));
@@ -50,18 +50,18 @@ std::uint32_t blocks_per_sm(const Gpu& gpu, const BlockNeeds& needs) noexcept {
   return blocks;
 }
 
-std::uint32_t most_registers(std::uint32_t registers_per_sm, std::uint32_t threads,
-                             std::uint32_t blocks) noexcept {
+std::uint32_t max_registers(std::uint32_t registers_per_sm, std::uint32_t threads,
+                            std::uint32_t blocks) noexcept {
   const std::uint64_t warps = std::uint64_t{up(std::max(threads, 1u), kWarp) / kWarp} * blocks;
   const std::uint64_t of_quarter =
       up<std::uint64_t>(std::max<std::uint64_t>(warps, 1), kQuarters) / kQuarters;
   const std::uint64_t of_warp = registers_per_sm / kQuarters / of_quarter;
-  return std::min(kMostRegisters,
+  return std::min(kMaxRegisters,
                   static_cast<std::uint32_t>(of_warp / kRegisterUnit * (kRegisterUnit / kWarp)));
 }
 
-std::uint32_t most_registers(const Gpu& gpu, const Function& function) noexcept {
-  std::uint32_t most = kMostRegisters, threads = 0, blocks = 1;
+std::uint32_t max_registers(const Gpu& gpu, const Function& function) noexcept {
+  std::uint32_t most = kMaxRegisters, threads = 0, blocks = 1;
   for (const Directive& directive : function.directives) {
     switch (directive.kind) {
       case DirectiveKind::maxnreg:
@@ -79,10 +79,10 @@ std::uint32_t most_registers(const Gpu& gpu, const Function& function) noexcept 
         break;
     }
   }
-  if (threads == 0 || threads > kMostThreads) return most;
+  if (threads == 0 || threads > kMaxThreads) return most;
   const std::uint32_t held = gpu.threads_per_sm / up(threads, kWarp);
   if (blocks > std::min<std::uint32_t>(gpu.blocks_per_sm, held)) blocks = 1;
-  return std::min(most, most_registers(gpu.registers_per_sm, threads, blocks));
+  return std::min(most, max_registers(gpu.registers_per_sm, threads, blocks));
 }
 
 std::uint64_t available_dynamic_shared(const Gpu& gpu, const BlockNeeds& needs,

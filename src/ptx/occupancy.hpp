@@ -14,10 +14,10 @@ namespace ptxgen::inline v0::ptx {
 /// What a kernel takes.
 struct BlockNeeds {
   std::uint32_t threads = 0;
-  std::uint32_t registers = 0;            ///< 32-bit registers of a thread
-  std::uint64_t static_shared = 0;        ///< bytes
-  std::uint64_t dynamic_shared = 0;       ///< bytes
-  std::uint64_t most_dynamic_shared = 0;  ///< opted in to, bytes
+  std::uint32_t registers = 0;           ///< 32-bit registers of a thread
+  std::uint64_t static_shared = 0;       ///< bytes
+  std::uint64_t dynamic_shared = 0;      ///< bytes
+  std::uint64_t max_dynamic_shared = 0;  ///< opted in to, bytes
 };
 
 /// Blocks of such a kernel that are on one multiprocessor at a time; 0 if a block does not fit.
@@ -33,11 +33,11 @@ struct BlockNeeds {
 /// Registers of a thread with which `blocks` blocks of `threads` are on a multiprocessor together,
 /// at most 255: what an assembler keeps to for `.minnctapersm` (ptxas 13.0 did, to the register,
 /// for 3 to 10 blocks of 33 to 224 threads).
-[[nodiscard]] std::uint32_t most_registers(std::uint32_t registers_per_sm, std::uint32_t threads,
-                                           std::uint32_t blocks) noexcept;
+[[nodiscard]] std::uint32_t max_registers(std::uint32_t registers_per_sm, std::uint32_t threads,
+                                          std::uint32_t blocks) noexcept;
 /// What a kernel's directives leave of them: `.maxnreg`; `.reqntid` or `.maxntid`, with
 /// `.minnctapersm` if the GPU can hold so many blocks. 255 without any.
-[[nodiscard]] std::uint32_t most_registers(const Gpu& gpu, const Function& function) noexcept;
+[[nodiscard]] std::uint32_t max_registers(const Gpu& gpu, const Function& function) noexcept;
 
 /// The most dynamic shared memory with which `blocks` such blocks are on one multiprocessor
 /// together, in bytes; 0 if none is left. `needs.dynamic_shared` and the opted-in limit are not

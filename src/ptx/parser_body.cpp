@@ -8,8 +8,8 @@ namespace ptxgen::inline v0::ptx::reading {
 
 namespace {
 
-constexpr std::uint64_t kMost32 = std::numeric_limits<std::uint32_t>::max();
-constexpr std::size_t kMostTargets = std::numeric_limits<std::uint16_t>::max();
+constexpr std::uint64_t kMax32 = std::numeric_limits<std::uint32_t>::max();
+constexpr std::size_t kMaxTargets = std::numeric_limits<std::uint16_t>::max();
 
 }  // namespace
 
@@ -177,7 +177,7 @@ void Parser::read_location() {
     cursor_.skip();
     const char* place = cursor_.at;
     const Constant value = read_literal(cursor_, what);
-    if (!value.integer() || value.bits > kMost32) {
+    if (!value.integer() || value.bits > kMax32) {
       cursor_.fail(place, "expected " + std::string(what) + ", found " + cursor_.describe(place));
     }
     operands_[count++] = Operand::integer(static_cast<std::int64_t>(value.bits));
@@ -271,8 +271,8 @@ void Parser::read_table(std::uint32_t label_name, StatementKind kind) {
   const bool branches = kind == StatementKind::BranchTargets;
   const auto first = static_cast<std::uint32_t>(body_->operands.size());
   do {
-    if (operands.size() == kMostTargets) {
-      cursor_.fail(cursor_.at, "expected fewer than " + count_text(kMostTargets, "target"));
+    if (operands.size() == kMaxTargets) {
+      cursor_.fail(cursor_.at, "expected fewer than " + count_text(kMaxTargets, "target"));
     }
     const std::string_view text = cursor_.name(branches ? "a label" : "the name of a function");
     if (branches) {

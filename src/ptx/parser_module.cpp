@@ -8,8 +8,8 @@ namespace ptxgen::inline v0::ptx::reading {
 
 namespace {
 
-constexpr std::uint64_t kMost32 = std::numeric_limits<std::uint32_t>::max();
-constexpr std::uint64_t kMost64 = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t kMax32 = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t kMax64 = std::numeric_limits<std::uint64_t>::max();
 
 Linkage linkage_from_word(std::string_view word) {
   if (word == "visible") return Linkage::Visible;
@@ -166,14 +166,13 @@ void Parser::declare_module_variable(const Variable& variable) {
 
 void Parser::read_file_directive() {
   SourceFile file;
-  file.number =
-      static_cast<std::uint32_t>(read_number(cursor_, "a number behind '.file'", kMost32));
+  file.number = static_cast<std::uint32_t>(read_number(cursor_, "a number behind '.file'", kMax32));
   file.path = intern(cursor_.string());
   if (cursor_.accept(',')) {
     file.has_time = true;
-    file.timestamp = read_number(cursor_, "a time stamp", kMost64);
+    file.timestamp = read_number(cursor_, "a time stamp", kMax64);
     cursor_.expect(',', "behind the time stamp");
-    file.size = read_number(cursor_, "a file size", kMost64);
+    file.size = read_number(cursor_, "a file size", kMax64);
   }
   module_.items.push_back(
       {Item::Kind::File, static_cast<std::uint32_t>(module_.files.size()), {}, {}});
@@ -360,13 +359,13 @@ void Parser::read_function_directives(Function& function) {
     cursor_.take_word(word);
     Directive directive;
     directive.kind = static_cast<DirectiveKind>(row - all.begin());
-    while (directive.count < row->most_values) {
+    while (directive.count < row->max_values) {
       if (directive.count > 0 && !cursor_.accept(',')) break;
       directive.values[directive.count++] = static_cast<std::uint32_t>(
-          read_number(cursor_, "a number behind '." + std::string(row->text) + "'", kMost32));
+          read_number(cursor_, "a number behind '." + std::string(row->text) + "'", kMax32));
     }
-    if (directive.count < row->least_values) {
-      cursor_.fail(place, "expected " + std::to_string(row->least_values) + " numbers behind '." +
+    if (directive.count < row->min_values) {
+      cursor_.fail(place, "expected " + std::to_string(row->min_values) + " numbers behind '." +
                               std::string(row->text) + "', found " +
                               std::to_string(directive.count));
     }

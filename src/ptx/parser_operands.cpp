@@ -11,9 +11,9 @@ namespace ptxgen::inline v0::ptx::reading {
 
 namespace {
 
-constexpr std::size_t kMostOperands = 255;
+constexpr std::size_t kMaxWrittenOperands = 255;
 // Digits of the largest register number, and of none behind it.
-constexpr std::ptrdiff_t kMostDigits = 10;
+constexpr std::ptrdiff_t kMaxDigits = 10;
 
 constexpr std::string_view kSpecialText[] = {
 #define PTXGEN_SPECIAL(id, text, type, components, major, minor, sm) text,
@@ -159,7 +159,7 @@ bool Parser::read_operands(const Opcode& opcode) {
   if (cursor_.accept(';')) return true;
   bool joined = false;
   for (;;) {
-    if (operand_count_ == kMostOperands) {
+    if (operand_count_ == kMaxWrittenOperands) {
       cursor_.fail(cursor_.at, "expected at most 255 operands of '" +
                                    std::string(opcode.text, opcode.length) + "'");
     }
@@ -436,7 +436,7 @@ Register Parser::find_register(const char* start, const char* digits, const char
     name.last_use = clock_;
     return {{name.exact}, 0};
   }
-  if (name.prefix == kNone || end - digits > kMostDigits) return {};
+  if (name.prefix == kNone || end - digits > kMaxDigits) return {};
   const std::uint64_t number = number_of(digits, end);
   if (number >= body_->registers[name.prefix].count) return {};
   name.last_prefix_use = clock_;
@@ -455,7 +455,7 @@ Register Parser::find_odd_register(const char* start, const char* digits, const 
     best_name = whole;
   }
   bool prefixed = false;
-  for (const char* p = std::max(digits, end - kMostDigits); p < end; ++p) {
+  for (const char* p = std::max(digits, end - kMaxDigits); p < end; ++p) {
     const std::uint32_t found = names_.find(start, static_cast<std::size_t>(p - start));
     if (found == kNone || names_[found].prefix == kNone) continue;
     const std::uint32_t decl = names_[found].prefix;
@@ -478,7 +478,7 @@ Register Parser::find_odd_register(const char* start, const char* digits, const 
 
 // Remembers the use of a name that numbered registers declared later could claim.
 void Parser::touch_odd(const char* start, const char* digits, const char* end) {
-  for (const char* p = std::max(digits, end - kMostDigits); p < end && is(*p, kDigit); ++p) {
+  for (const char* p = std::max(digits, end - kMaxDigits); p < end && is(*p, kDigit); ++p) {
     Name& prefix = names_[names_.find_or_add(view(start, p))];
     const auto number =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(number_of(p, end), kNone - 1));
@@ -504,7 +504,7 @@ std::uint32_t Parser::symbol_of(std::string_view text) {
 // The symbol of a variable declared as `name<range>`, kNone if it is none.
 std::uint32_t Parser::ranged_symbol(std::string_view text) {
   const char* end = text.data() + text.size();
-  for (const char* p = end; p - 1 > text.data() && is(p[-1], kDigit) && end - p < kMostDigits;) {
+  for (const char* p = end; p - 1 > text.data() && is(p[-1], kDigit) && end - p < kMaxDigits;) {
     --p;
     const std::uint32_t found = names_.find(text.data(), static_cast<std::size_t>(p - text.data()));
     if (found == kNone || names_[found].ranged == kNone) continue;

@@ -9,8 +9,8 @@ namespace ptxgen::inline v0::ptx::reading {
 
 namespace {
 
-constexpr std::uint64_t kMost32 = std::numeric_limits<std::uint32_t>::max();
-constexpr std::uint64_t kMost64 = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t kMax32 = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t kMax64 = std::numeric_limits<std::uint64_t>::max();
 
 std::uint8_t vector_of(std::string_view word) {
   if (word == "v2") return 2;
@@ -41,7 +41,7 @@ Type Parser::read_type_word(std::string_view word) {
 std::uint32_t Parser::read_alignment() {
   const char* place = cursor_.at;
   const auto value =
-      static_cast<std::uint32_t>(read_number(cursor_, "an alignment in bytes", kMost32));
+      static_cast<std::uint32_t>(read_number(cursor_, "an alignment in bytes", kMax32));
   if (!std::has_single_bit(value)) {
     cursor_.fail(place,
                  "expected an alignment that is a power of two, found " + std::to_string(value));
@@ -60,7 +60,7 @@ void Parser::read_attribute(Variable& variable) {
       std::string text;
       for (;;) {
         const char* start = cursor_.at;
-        (void)read_number(cursor_, "a number of the unified identifier", kMost64);
+        (void)read_number(cursor_, "a number of the unified identifier", kMax64);
         text.append(start, cursor_.at);
         if (!cursor_.accept(',')) break;
         cursor_.skip();
@@ -130,7 +130,7 @@ void Parser::read_declarator(Variable& variable, bool range_allowed) {
   if (range_allowed && cursor_.accept('<')) {
     const char* place = cursor_.at;
     const Constant count = read_literal(cursor_, "the number of variables behind '<'");
-    if (!count.integer() || count.bits == 0 || count.bits > kMost32) {
+    if (!count.integer() || count.bits == 0 || count.bits > kMax32) {
       cursor_.fail(place, "expected a number of variables from 1 to 4294967295, found " +
                               cursor_.describe(place));
     }
@@ -143,7 +143,7 @@ void Parser::read_declarator(Variable& variable, bool range_allowed) {
       continue;
     }
     const char* place = cursor_.at;
-    const std::uint64_t count = read_number(cursor_, "a number of elements", kMost64);
+    const std::uint64_t count = read_number(cursor_, "a number of elements", kMax64);
     // 0 stands for `[]`, which is something else.
     if (count == 0) cursor_.fail(place, "expected at least one element, found 0");
     variable.dimensions.push_back(count);
@@ -231,7 +231,7 @@ void Parser::read_initial_symbol(Variable& variable, InitialValue value, std::st
 void Parser::check_initial_count(const Variable& variable, const char* place) {
   std::uint64_t room = variable.vector;
   for (const std::uint64_t dimension : variable.dimensions) {
-    if (dimension == 0 || room > kMost64 / dimension) return;
+    if (dimension == 0 || room > kMax64 / dimension) return;
     room *= dimension;
   }
   const auto found = static_cast<std::uint64_t>(
@@ -271,7 +271,7 @@ void Parser::read_registers() {
       cursor_.skip();
       const char* number = cursor_.at;
       const Constant count = read_literal(cursor_, "the number of registers behind '<'");
-      if (!count.integer() || count.bits > kMost32) {
+      if (!count.integer() || count.bits > kMax32) {
         cursor_.fail(number, "expected a number of registers up to 4294967295, found " +
                                  cursor_.describe(number));
       }

@@ -15,7 +15,7 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr int kMostFiles = 99;
+constexpr int kMaxFiles = 99;
 
 [[noreturn]] void fail(const std::string& path, const std::string& what) {
   Error error(Stage::Io, "write", "cannot write " + path + ": " + what);
@@ -26,7 +26,7 @@ constexpr int kMostFiles = 99;
 }  // namespace
 
 ExclusiveFile ExclusiveFile::open_first_free(const std::string& path) {
-  for (int i = 1; i <= kMostFiles; ++i) {
+  for (int i = 1; i <= kMaxFiles; ++i) {
     ExclusiveFile file;
     file.path_ = i == 1 ? path : path + "." + std::to_string(i);
     file.descriptor_ = open(file.path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
@@ -36,7 +36,7 @@ ExclusiveFile ExclusiveFile::open_first_free(const std::string& path) {
     // File systems without locks: better one file for two writers than none.
     if (errno != EWOULDBLOCK) return file;
   }
-  fail(path, "it and its first " + std::to_string(kMostFiles) + " successors are being written");
+  fail(path, "it and its first " + std::to_string(kMaxFiles) + " successors are being written");
 }
 
 ExclusiveFile::ExclusiveFile(ExclusiveFile&& other) noexcept

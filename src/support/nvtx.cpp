@@ -40,7 +40,7 @@ using Pop = int (*)();
 
 // One slot for each function of a module; slot 0 means nothing in any of them.
 constexpr std::array<unsigned, 7> kModuleSizes = {0, 16, 9, 15, 7, 16, 7};
-constexpr std::size_t kMostSlots = 16;
+constexpr std::size_t kMaxSlots = 16;
 constexpr int kCore = 1;
 constexpr int kCore2 = 5;
 constexpr int kRangePushA = 9;
@@ -51,8 +51,8 @@ constexpr int kDomainCreateA = 12;
 
 /// The functions that a profiler fills in, and the pointers to them that it is shown.
 struct Slots {
-  std::array<std::array<AnyFunction, kMostSlots>, kModuleSizes.size()> functions{};
-  std::array<std::array<AnyFunction*, kMostSlots + 1>, kModuleSizes.size()> shown{};
+  std::array<std::array<AnyFunction, kMaxSlots>, kModuleSizes.size()> functions{};
+  std::array<std::array<AnyFunction*, kMaxSlots + 1>, kModuleSizes.size()> shown{};
 };
 
 }  // namespace

@@ -22,8 +22,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kMostArguments = 8;
-constexpr std::size_t kMostArgumentBytes = 256;
+constexpr std::size_t kMaxArguments = 8;
+constexpr std::size_t kMaxArgumentBytes = 256;
 
 struct Argument {
   std::string name;
@@ -232,10 +232,10 @@ bool Span::recording() const noexcept {
 }
 
 void Span::add(std::string_view name, std::string_view value) noexcept {
-  if (!recording() || open_->event.arguments.size() == kMostArguments) return;
+  if (!recording() || open_->event.arguments.size() == kMaxArguments) return;
   try {
-    open_->event.arguments.push_back({std::string(name.substr(0, kMostArgumentBytes)),
-                                      std::string(value.substr(0, kMostArgumentBytes))});
+    open_->event.arguments.push_back({std::string(name.substr(0, kMaxArgumentBytes)),
+                                      std::string(value.substr(0, kMaxArgumentBytes))});
   } catch (...) {
     // The span is worth having without it.
   }

@@ -52,7 +52,7 @@ bool holds(const Shape& s, std::uint64_t a, std::uint64_t b) {
   return false;
 }
 
-constexpr std::uint64_t kMost = 3000;
+constexpr std::uint64_t kMax = 3000;
 
 struct Run {
   std::uint64_t turns = 0;  // how often the test was made
@@ -65,7 +65,7 @@ Run interpret(const Shape& s) {
   std::uint64_t value = s.start;
   const bool down = (s.step >> (s.bits - 1) & 1) != 0;
   const Ordinal order{s.bits, s.is_signed, down};
-  while (run.turns < kMost) {
+  while (run.turns < kMax) {
     const std::uint64_t next = (value + s.step) & mask(s);
     ++run.turns;
     if (!holds(s, s.form == Form::Bottom ? next : value, s.bound)) {
@@ -185,7 +185,7 @@ TEST_CASE("constant trip counts are those of the loop, near the ends of the type
     if (s.form == Form::Top) --truth.turns;  // the last test lets no turn begin
     if (predicted.count.kind != TripCount::Kind::Constant) continue;
     ++constant;
-    if (predicted.count.turns > kMost) {
+    if (predicted.count.turns > kMax) {
       CHECK_FALSE(truth.ended);
       continue;
     }

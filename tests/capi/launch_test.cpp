@@ -470,7 +470,7 @@ TEST_CASE("own PTX is loaded, looked into and launched", "[capi]") {
   good(ptxgen_function_get_info(function, &info), function);
   CHECK(std::string(info.name) == "saxpy");
   CHECK(info.registers > 0);
-  CHECK(info.most_threads >= 32);
+  CHECK(info.max_threads >= 32);
   CHECK(info.signature_known == 1);
   CHECK(info.argument_count == 4);
   CHECK(info.argument_bytes == 24);

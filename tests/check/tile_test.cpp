@@ -181,8 +181,8 @@ TEST_CASE("paddings count in bytes, not in elements") {
         "tile 't' of shape [32, 32]: the padding of dim 1 is -1\n"
         "  rule: a padding is a number of elements, 0 or more\n"
         "  cure: the nearest legal padding is 0\n");
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  tile.padding = {kMost, kMost};
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  tile.padding = {kMax, kMax};
   CHECK(bytes(tile) == std::numeric_limits<std::uint64_t>::max());
   CHECK(bytes(Tile{.element = ptx::Type::f16, .shape = {}}) == 2);
   CHECK(bytes(Tile{.element = ptx::Type::u4, .shape = {2, 2}}) == 2);
@@ -213,8 +213,8 @@ TEST_CASE("what a kernel takes against what the target has") {
         "kernel 'k': a block has 0 threads in y\n"
         "  rule: a block has at least 1 thread along each side\n"
         "  cure: make it 1\n");
-  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-  CHECK(validate(KernelTiles{.kernel = "k", .block = {kMost, kMost, kMost}}, target).size() == 3);
+  constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
+  CHECK(validate(KernelTiles{.kernel = "k", .block = {kMax, kMax, kMax}}, target).size() == 3);
   CHECK(check({.kernel = "k", .registers_per_thread = 256}) ==
         "kernel 'k': a thread has 256 registers\n"
         "  rule: a thread has at most 255 registers of 32 bits\n"
@@ -232,10 +232,9 @@ TEST_CASE("what a kernel takes against what the target has") {
         "kernel 'k': 1024 static and 101376 dynamic bytes of shared memory\n"
         "  rule: a block on sm_89 has at most 101376 bytes, static and dynamic together\n"
         "  cure: make the tiles smaller, or keep fewer of them at once\n");
-  CHECK(
-      validate(KernelTiles{.kernel = "k", .static_shared_bytes = 1, .dynamic_shared_bytes = kMost},
-               target)
-          .size() == 1);
+  CHECK(validate(KernelTiles{.kernel = "k", .static_shared_bytes = 1, .dynamic_shared_bytes = kMax},
+                 target)
+            .size() == 1);
   kernel = {.kernel = "k",
             .tiles = {{.name = "a", .shape = {32, 32}, .storage = TileStorage::Shared},
                       {.name = "b", .shape = {256, 256}}},

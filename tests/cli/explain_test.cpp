@@ -53,7 +53,7 @@ TEST_CASE("explain says how a kernel of the library meets memory") {
   CHECK(uncoalesced == 1);
   CHECK(kernel.at("occupancy").at("threads") == 32);
   CHECK(kernel.at("occupancy").at("blocks_per_sm") == 32);
-  CHECK(kernel.at("occupancy").at("most_warps") == 64);
+  CHECK(kernel.at("occupancy").at("max_warps") == 64);
   CHECK(kernel.at("occupancy").at("limited_by") == "blocks");
 
   const json coalesced = explained({"gemv_coalesced"});
@@ -64,7 +64,7 @@ TEST_CASE("explain says how a kernel of the library meets memory") {
   CHECK(coalesced.at("kernels")[0].at("shared") == json{{"static", 1024}, {"dynamic", 0}});
   // 4 (k n + k + n) bytes, at the datasheet's bandwidth.
   CHECK(coalesced.at("prediction").at("bytes") == 4ull * (4096ull * 4096 + 4096 + 4096));
-  CHECK(coalesced.at("prediction").at("least_microseconds").get<double>() ==
+  CHECK(coalesced.at("prediction").at("min_microseconds").get<double>() ==
         Approx(4.0 * (4096.0 * 4096 + 8192) / 4800 / 1000));
   const json small = explained({"gemv_coalesced", "-p", "k=16", "-p", "n=32"});
   CHECK(small.at("prediction").at("bytes") == 4 * (16 * 32 + 16 + 32));

@@ -20,7 +20,7 @@ std::uint32_t blocks(std::string_view gpu, std::uint32_t threads, std::uint32_t 
   needs.registers = registers;
   needs.static_shared = static_shared;
   needs.dynamic_shared = dynamic_shared;
-  needs.most_dynamic_shared = 232448;
+  needs.max_dynamic_shared = 232448;
   return blocks_per_sm(*ptx::find_gpu(gpu), needs);
 }
 

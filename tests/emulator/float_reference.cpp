@@ -29,12 +29,12 @@ double value_of(const FloatFormat& format, std::uint64_t bits) {
   if (magnitude > format.infinity()) return std::nan("");
   if (magnitude == format.infinity()) return sign * HUGE_VAL;
   const auto exponent = static_cast<int>(magnitude >> format.fraction_bits);
-  const std::uint64_t fraction = magnitude & (format.least_normal() - 1);
+  const std::uint64_t fraction = magnitude & (format.min_normal() - 1);
   if (exponent == 0) {
     return sign *
            std::ldexp(static_cast<double>(fraction), 1 - format.bias() - format.fraction_bits);
   }
-  return sign * std::ldexp(static_cast<double>(fraction | format.least_normal()),
+  return sign * std::ldexp(static_cast<double>(fraction | format.min_normal()),
                            exponent - format.bias() - format.fraction_bits);
 }
 
@@ -178,7 +178,7 @@ std::uint64_t reference_from_integer(const FloatFormat&, Towards, std::uint64_t,
 
 std::vector<std::uint64_t> corners(const FloatFormat& format) {
   std::vector<std::uint64_t> all;
-  const std::uint64_t least = format.least_normal();
+  const std::uint64_t least = format.min_normal();
   const std::uint64_t infinity = format.infinity();
   for (const std::uint64_t magnitude : {std::uint64_t{0},
                                         std::uint64_t{1},
@@ -216,7 +216,7 @@ std::uint64_t FloatDice::bits() {
 
 std::uint64_t FloatDice::any(const FloatFormat& format) {
   const std::uint64_t random = bits();
-  std::uint64_t fraction = bits() & (format.least_normal() - 1);
+  std::uint64_t fraction = bits() & (format.min_normal() - 1);
   const auto low = static_cast<int>(below(static_cast<std::uint64_t>(format.fraction_bits) + 1));
   // Fractions: any, few leading bits (exact results, ties), ones at the end (carries).
   switch (random & 3) {
@@ -225,7 +225,7 @@ std::uint64_t FloatDice::any(const FloatFormat& format) {
       break;
     case 2:
       fraction |= (std::uint64_t{1} << low) - 1;
-      fraction &= format.least_normal() - 1;
+      fraction &= format.min_normal() - 1;
       break;
     default:
       break;
@@ -270,8 +270,8 @@ std::uint64_t FloatDice::partner(const FloatFormat& format, std::uint64_t a) {
     case 2: {
       const std::uint64_t steps = static_cast<std::uint64_t>(format.fraction_bits) - 1 + below(4);
       const std::uint64_t down = steps << format.fraction_bits;
-      result = (magnitude & ~(format.least_normal() - 1)) - down +
-               (below(2) == 0 ? below(3) : bits() & (format.least_normal() - 1));
+      result = (magnitude & ~(format.min_normal() - 1)) - down +
+               (below(2) == 0 ? below(3) : bits() & (format.min_normal() - 1));
       break;
     }
     case 3:  // a few binades away

@@ -20,7 +20,7 @@ struct FloatFormat {
   [[nodiscard]] constexpr std::uint64_t infinity() const {
     return ((std::uint64_t{1} << exponent_bits) - 1) << fraction_bits;
   }
-  [[nodiscard]] constexpr std::uint64_t least_normal() const {
+  [[nodiscard]] constexpr std::uint64_t min_normal() const {
     return std::uint64_t{1} << fraction_bits;
   }
   [[nodiscard]] constexpr std::uint64_t one() const {

@@ -19,7 +19,7 @@ struct RandomKernel {
 inline constexpr std::uint32_t kInputWords = 256;  ///< of `in`, read only
 inline constexpr std::uint32_t kOutputWords = 8;   ///< of `out`, for each thread
 inline constexpr std::uint32_t kSumWords = 8;      ///< of `sum`, added to by all threads
-inline constexpr std::uint32_t kMostBlockThreads = 160;
+inline constexpr std::uint32_t kMaxBlockThreads = 160;
 
 enum class RaceKind : std::uint8_t {
   None,    ///< whatever the schedule, the same bytes and no finding

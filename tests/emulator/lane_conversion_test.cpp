@@ -65,7 +65,7 @@ std::vector<std::uint64_t> sources_of(const FloatFormat& f) {
       const std::uint64_t exponent =
           static_cast<std::uint64_t>(f.bias()) - 2 +
           dice.below(std::min<std::uint64_t>(68, static_cast<std::uint64_t>(f.bias())));
-      bits = (bits & (f.sign() | (f.least_normal() - 1))) | exponent << f.fraction_bits;
+      bits = (bits & (f.sign() | (f.min_normal() - 1))) | exponent << f.fraction_bits;
       // Bits below one half away, so that halves and integers are met.
       const auto whole = static_cast<int>(exponent) - f.bias();
       const int drop = f.fraction_bits - whole - 1;

@@ -96,8 +96,8 @@ std::vector<IntegerType> of_width(std::initializer_list<unsigned> widths) {
 
 std::vector<IntegerType> signed_types() { return {kIntegers[3], kIntegers[4], kIntegers[5]}; }
 
-const i128 kLeast32 = -(static_cast<i128>(1) << 31);
-const i128 kMost32 = (static_cast<i128>(1) << 31) - 1;
+const i128 kMin32 = -(static_cast<i128>(1) << 31);
+const i128 kMax32 = (static_cast<i128>(1) << 31) - 1;
 
 }  // namespace
 
@@ -113,19 +113,19 @@ TEST_CASE("add and sub of every width wrap around") {
 TEST_CASE("add, sub, mad.hi and mad24.hi clamp with .sat") {
   const IntegerType t = kIntegers[4];
   check_line("add.sat.s32 %r0, %r1, %r2;", [&](const Sources& s) {
-    return clamped(value(s[0], t) + value(s[1], t), kLeast32, kMost32, 32);
+    return clamped(value(s[0], t) + value(s[1], t), kMin32, kMax32, 32);
   });
   check_line("sub.sat.s32 %r0, %r1, %r2;", [&](const Sources& s) {
-    return clamped(value(s[0], t) - value(s[1], t), kLeast32, kMost32, 32);
+    return clamped(value(s[0], t) - value(s[1], t), kMin32, kMax32, 32);
   });
   check_line("mad.hi.sat.s32 %r0, %r1, %r2, %r3;", [&](const Sources& s) {
     const u64 high = product_bits(value(s[0], t), value(s[1], t), 32, 32);
-    return clamped(value(high, t) + value(s[2], t), kLeast32, kMost32, 32);
+    return clamped(value(high, t) + value(s[2], t), kMin32, kMax32, 32);
   });
   const IntegerType t24 = {"s24", 24, true};
   check_line("mad24.hi.sat.s32 %r0, %r1, %r2, %r3;", [&](const Sources& s) {
     const u64 high = product_bits(value(s[0] & 0xffffff, t24), value(s[1] & 0xffffff, t24), 16, 32);
-    return clamped(value(high, t) + value(s[2], t), kLeast32, kMost32, 32);
+    return clamped(value(high, t) + value(s[2], t), kMin32, kMax32, 32);
   });
   CHECK(LaneRunner("add.sat.s32 %r0, %r1, %r2;")({0x7fffffff, 1}) == 0x7fffffff);
   CHECK(LaneRunner("sub.sat.s32 %r0, %r1, %r2;")({0x80000000, 1}) == 0x80000000);

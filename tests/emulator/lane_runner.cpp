@@ -10,7 +10,7 @@ namespace ptxgen::test {
 namespace {
 
 constexpr std::uint64_t kUnwritten = 0x5a5a'1234'a5a5'4321u;
-constexpr std::size_t kMostWords = 64;
+constexpr std::size_t kMaxWords = 64;
 
 /// splitmix64: the same numbers everywhere.
 std::uint64_t random_bits(std::uint64_t number) {
@@ -90,7 +90,7 @@ std::vector<std::uint64_t> LaneRunner::run(const std::vector<std::uint64_t>& sou
     INFO(text_);
     REQUIRE(sources.size() == source_widths_.size());
   }
-  std::vector<std::uint64_t> results(kMostWords, kUnwritten);
+  std::vector<std::uint64_t> results(kMaxWords, kUnwritten);
   function_(op_, sources.data(), results.data());
   for (std::size_t i = 0; i < result_widths_.size(); ++i) {
     if (results[i] != (results[i] & mask(result_widths_[i]))) {
@@ -98,7 +98,7 @@ std::vector<std::uint64_t> LaneRunner::run(const std::vector<std::uint64_t>& sou
       CHECK(results[i] == (results[i] & mask(result_widths_[i])));
     }
   }
-  for (std::size_t i = result_widths_.size(); i < kMostWords; ++i) {
+  for (std::size_t i = result_widths_.size(); i < kMaxWords; ++i) {
     if (results[i] != kUnwritten) {
       INFO(text_ << ": writes result " << i);
       CHECK(results[i] == kUnwritten);

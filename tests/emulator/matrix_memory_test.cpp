@@ -171,10 +171,10 @@ Registers loaded(const std::string& what, const std::string& layout, const Wmma&
                      stored(matrix, type, columns, natural + padding, 64));
 }
 
-std::int64_t least_of(const std::string& type) {
+std::int64_t min_of(const std::string& type) {
   return type[0] == 'u' || type == "b1" ? 0 : type == "s8" ? -128 : type == "s4" ? -8 : -5;
 }
-std::int64_t most_of(const std::string& type) {
+std::int64_t max_of(const std::string& type) {
   return type == "u8"   ? 255
          : type == "s8" ? 127
          : type == "u4" ? 15
@@ -200,8 +200,8 @@ TEST_CASE("wmma loads, multiplies and stores every shape, type and layout") {
                                  : w.d_type + "." + w.a_type + "." + w.a_type + "." + w.c_type) +
               w.end;
           INFO(text);
-          const Matrix a = random_matrix(w.m, w.k, least_of(w.a_type), most_of(w.a_type));
-          const Matrix b = random_matrix(w.k, w.n, least_of(w.a_type), most_of(w.a_type));
+          const Matrix a = random_matrix(w.m, w.k, min_of(w.a_type), max_of(w.a_type));
+          const Matrix b = random_matrix(w.k, w.n, min_of(w.a_type), max_of(w.a_type));
           const Matrix c = random_matrix(w.m, w.n, -100, 100);
           Registers sources = loaded("a", a_layout, w, a, w.a_type, padding);
           const Registers of_b = loaded("b", b_layout, w, b, w.a_type, padding);

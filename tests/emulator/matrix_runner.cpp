@@ -119,7 +119,7 @@ std::vector<emulator::MatrixPiece> pieces_of(const std::string& text,
   const emulator::MatrixLayout layout = emulator::matrix_layout(*instructions[0], op);
   REQUIRE(layout != nullptr);
   const std::vector<std::uint64_t> strides(32, stride);
-  std::vector<emulator::MatrixPiece> pieces(emulator::kMostMatrixPieces);
+  std::vector<emulator::MatrixPiece> pieces(emulator::kMaxMatrixPieces);
   const unsigned count = layout(op, addresses.data(), strides.data(), pieces.data());
   REQUIRE(count <= pieces.size());
   pieces.resize(count);

@@ -94,7 +94,7 @@ namespace {
 
 // 16-bit sums: equal bits, or both NaN.
 template <class T>
-void check_halves(Place& place, std::uint32_t n, std::uint16_t most_finite) {
+void check_halves(Place& place, std::uint32_t n, std::uint16_t max_finite) {
   INFO(VaddOf<T>::kName << ", n = " << n);
   Numbers numbers(n);
   std::vector<std::uint16_t> a(n);
@@ -110,7 +110,7 @@ void check_halves(Place& place, std::uint32_t n, std::uint16_t most_finite) {
   place.stream.synchronize();
   std::vector<std::uint16_t> got(n);
   sum.read(got);
-  const auto is_nan = [&](std::uint16_t bits) { return (bits & 0x7fffu) > most_finite + 1u; };
+  const auto is_nan = [&](std::uint16_t bits) { return (bits & 0x7fffu) > max_finite + 1u; };
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < n; ++i) {
     wrong += !(got[i] == expected[i] || (is_nan(got[i]) && is_nan(expected[i])));

@@ -125,11 +125,11 @@ TEST_CASE("D8: numbers from 1e6 to 1e7 stay finite and within the bound") {
 
 TEST_CASE("D8: sums beyond the largest number are infinite, with their sign") {
   on_every_place([](Place& place) {
-    constexpr float kMost = std::numeric_limits<float>::max();
+    constexpr float kMax = std::numeric_limits<float>::max();
     // Columns: over the top, just not, over the bottom.
-    const Problem problem{{2, 3}, {kMost, kMost, -kMost, kMost, 0, -kMost}, {1, 1}};
+    const Problem problem{{2, 3}, {kMax, kMax, -kMax, kMax, 0, -kMax}, {1, 1}};
     with_every_choice(place, problem, [&](GemvChoice, const std::vector<float>& y) {
-      CHECK(y == std::vector<float>{kInf, kMost, -kInf});
+      CHECK(y == std::vector<float>{kInf, kMax, -kInf});
     });
   });
 }
@@ -142,17 +142,17 @@ TEST_CASE("D9: numbers from 1e-6 to 1e-5 lie within the bound") {
 
 TEST_CASE("D9: subnormal numbers are neither flushed on the way in nor on the way out") {
   on_every_place([](Place& place) {
-    constexpr float kLeast = std::numeric_limits<float>::denorm_min();
+    constexpr float kMin = std::numeric_limits<float>::denorm_min();
     const Problem problem{{3, 4},
-                          {kLeast, 0x1p-130f, -0x1p-140f, 0x1p-100f,  //
-                           kLeast, 0x1p-131f, 0x1p-141f, 0x1p-100f,   //
-                           0, 0, kLeast, 0},
+                          {kMin, 0x1p-130f, -0x1p-140f, 0x1p-100f,  //
+                           kMin, 0x1p-131f, 0x1p-141f, 0x1p-100f,   //
+                           0, 0, kMin, 0},
                           {1, 1, 1}};
     for (const GemvChoice choice : {GemvChoice::Coalesced, GemvChoice::Strided}) {
       INFO("gemv " << to_string(choice));
       const std::vector<float> y = run_guarded(place, place.with_gemv(choice), problem);
-      CHECK(y == std::vector<float>{2 * kLeast, 0x1p-130f + 0x1p-131f,
-                                    -0x1p-140f + 0x1p-141f + kLeast, 0x1p-99f});
+      CHECK(y == std::vector<float>{2 * kMin, 0x1p-130f + 0x1p-131f, -0x1p-140f + 0x1p-141f + kMin,
+                                    0x1p-99f});
     }
     // Products below the smallest number are rounded to it or to zero, sums of them exactly.
     check_everywhere(place, random_problem({100, 33}, 11, -0x1p-70f, 0x1p-70f));

@@ -10,7 +10,7 @@ using namespace ptxgen::functional;
 namespace {
 
 // How many elements of a matrix an everyday run spends on one shape.
-std::uint64_t most_elements(const Place& place) {
+std::uint64_t max_elements(const Place& place) {
   if (test::full()) return std::uint64_t{1} << 32;
   return place.emulated() ? 1u << 17 : 1u << 22;
 }
@@ -26,7 +26,7 @@ TEST_CASE("shapes from 1 to 9000: ones, tile edges, odd, prime") {
     for (const std::uint32_t k : kSizes) {
       for (const std::uint32_t n : kSizes) {
         ++seed;
-        if (std::uint64_t{k} * n > most_elements(place)) continue;
+        if (std::uint64_t{k} * n > max_elements(place)) continue;
         check_everywhere(place, random_problem({k, n}, seed));
         ++shapes;
       }
@@ -87,7 +87,7 @@ TEST_CASE("D10: a hundred random matrices lie within the error bound") {
                         numbers.whole(1, i % 4 == 1   ? 9000u
                                          : i % 4 == 0 ? 20u
                                                       : 400u)};
-      if (std::uint64_t{shape.k} * shape.n > 4 * most_elements(place)) continue;
+      if (std::uint64_t{shape.k} * shape.n > 4 * max_elements(place)) continue;
       INFO("matrix " << i << ", seed " << test::seed());
       check_everywhere(place, random_problem(shape, numbers.bits(), -3, 3));
     }

@@ -23,9 +23,9 @@ namespace emulator = ptxgen::emulator;
 namespace ptx = ptxgen::ptx;
 
 constexpr std::uint64_t kBufferBytes = 4096;
-constexpr std::size_t kMostParameters = 16;
-constexpr std::uint64_t kMostInstructions = 8'000;
-constexpr std::size_t kMostKernels = 3;
+constexpr std::size_t kMaxParameters = 16;
+constexpr std::uint64_t kMaxInstructions = 8'000;
+constexpr std::size_t kMaxKernels = 3;
 
 void require(bool holds, std::string_view what, std::string_view detail) {
   if (holds) return;
@@ -80,8 +80,7 @@ Setting setting_from(Choices& choices) {
                         : (flags >> 6 & 1u) == 0 ? emulator::RuleSet::defaults()
                                                  : emulator::RuleSet::none();
   // So many for all warps together, on slow builds too.
-  made.options.max_instructions =
-      std::max<std::uint64_t>(20, kMostInstructions / made.grid.count());
+  made.options.max_instructions = std::max<std::uint64_t>(20, kMaxInstructions / made.grid.count());
   made.options.stack_bytes = 4096;
   made.options.printf_bytes = 4096;
   return made;
@@ -91,7 +90,7 @@ Setting setting_from(Choices& choices) {
 std::vector<std::byte> parameters_for(const emulator::Program::Kernel& kernel,
                                       emulator::Device& device, Choices& choices) {
   std::vector<std::byte> block(kernel.parameter_bytes);
-  const std::size_t count = std::min(kernel.parameters.size(), kMostParameters);
+  const std::size_t count = std::min(kernel.parameters.size(), kMaxParameters);
   for (std::size_t i = 0; i < count; ++i) {
     const emulator::Program::Kernel::Parameter& parameter = kernel.parameters[i];
     const std::uint8_t choice = choices.next();
@@ -156,7 +155,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     emulator::Program program = emulator::Program::load(device, text, "fuzzed");
     std::size_t runs = 0;
     for (const emulator::Program::Kernel& kernel : program.kernels()) {
-      if (++runs > kMostKernels) break;
+      if (++runs > kMaxKernels) break;
       launch(program, kernel, device, choices);
     }
   } catch (const ptxgen::Error& error) {

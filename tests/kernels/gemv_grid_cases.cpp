@@ -15,7 +15,7 @@ constexpr std::uint32_t kExtents[] = {1,    2,    3,    5,    7,    8,    12,   
                                       33,   37,   63,   64,   65,   96,   97,   100, 127, 128, 129,
                                       131,  200,  251,  255,  256,  257,  384,  509, 512, 521, 1000,
                                       1021, 1024, 1031, 1536, 2048, 2053, 4093, 4096};
-constexpr std::uint32_t kMostWeights = 24'000;
+constexpr std::uint32_t kMaxWeights = 24'000;
 
 constexpr const char* kTargets[] = {"sm_90", "sm_75",  "sm_80",   "sm_89",  "sm_90a",
                                     "sm_86", "sm_100", "sm_103a", "sm_120", "sm_121f"};
@@ -42,7 +42,7 @@ void draw_shape(GemvProblem& problem, Dice& dice) {
   do {
     problem.k = dice.chance(1) ? 0 : dice.pick(kExtents);
     problem.n = dice.pick(kExtents);
-  } while (std::uint64_t{problem.k} * problem.n > kMostWeights);
+  } while (std::uint64_t{problem.k} * problem.n > kMaxWeights);
   const std::uint32_t row = problem.layout == GemvLayout::T ? problem.n : problem.k;
   problem.lda = 0;
   if (dice.chance(30)) problem.lda = row + dice.between(1, 9);

@@ -48,9 +48,9 @@ std::string wrong(const GemvPlan& plan) {
   if (plan.is_split() != (most > 1)) return "is_split";
   const std::uint64_t chunks =
       plan.chunk_steps == 0 ? 0 : (plan.steps() + plan.chunk_steps - 1) / plan.chunk_steps;
-  if (plan.most_parts() != (plan.chunk_steps != 0 ? chunks : most / plan.cluster))
-    return "most_parts";
-  if ((plan.workspace_bytes() != 0) != (plan.most_parts() > 1)) return "whether it has a workspace";
+  if (plan.max_parts() != (plan.chunk_steps != 0 ? chunks : most / plan.cluster))
+    return "max_parts";
+  if ((plan.workspace_bytes() != 0) != (plan.max_parts() > 1)) return "whether it has a workspace";
   if (plan.workspace_bytes() == 0) return "";
   std::uint64_t parts = 0;
   for (const std::uint64_t of_strip : blocks) {

@@ -41,7 +41,7 @@ GemvPlan plain(std::uint32_t steps, std::uint32_t strips, std::uint32_t blocks,
 // The blocks that have units of each strip, and the place of each one's sums, found by walking.
 struct Walk {
   std::vector<std::set<std::uint64_t>> blocks, slots;
-  std::uint64_t most_units = 0;
+  std::uint64_t max_units = 0;
 };
 Walk walk(const GemvPlan& plan) {
   Walk found;
@@ -58,7 +58,7 @@ Walk walk(const GemvPlan& plan) {
                                 : plan.blocks % plan.strips() == 0 ? block
                                                                    : block + strip);
     }
-    found.most_units = std::max(found.most_units, end - plan.first_unit(block));
+    found.max_units = std::max(found.max_units, end - plan.first_unit(block));
   }
   return found;
 }
@@ -113,7 +113,7 @@ TEST_CASE("gemv plan: blocks, strips, parts and places as found by walking the u
             for (const std::uint64_t slot : found.slots[s]) REQUIRE(all.insert(slot).second);
           }
           REQUIRE(plan.is_split() == split);
-          REQUIRE(plan.most_parts() == most);
+          REQUIRE(plan.max_parts() == most);
           if (most > 1) {
             REQUIRE(*all.rbegin() < gemv::slots(plan));
             REQUIRE(plan.workspace_bytes() == plan.ticket_bytes() + 128 * gemv::slots(plan));
@@ -140,7 +140,7 @@ TEST_CASE("gemv plan: the bits of a chunked plan do not depend on its blocks") {
     const GemvPlan plan = plain(8, 3, blocks, 3);
     // Every block begins at a chunk.
     for (std::uint32_t b = 0; b <= blocks; ++b) REQUIRE(plan.first_unit(b) % 8 % 3 == 0);
-    CHECK(plan.most_parts() == 3);
+    CHECK(plan.max_parts() == 3);
     CHECK(plan.roundings() == 3 + 2);
   }
 }
@@ -167,7 +167,7 @@ TEST_CASE("gemv plan: what a strip and a step are") {
   CHECK(plan.strip_outputs() == 512);
   CHECK(plan.step_elements() == 8);
   CHECK(plan.units() == 8 * 512);
-  CHECK(plan.most_parts() == 33);
+  CHECK(plan.max_parts() == 33);
   CHECK(plan.workspace_bytes() == 32 + 264 * 2048);
   CHECK(plan.bytes_in_flight() == 128 * 8 * 16);
   CHECK(plan.shared_bytes() == 16);

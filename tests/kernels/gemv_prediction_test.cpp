@@ -132,7 +132,7 @@ void compare(const GemvPlan& plan, const ptx::Gpu& gpu) {
   CHECK(said.parts == shares.parts);
   CHECK(said.reductions == shares.strips);
   // Where all parts of a strip are on their way at once, each reduction runs that code once.
-  if (first_part != nullptr && plan.most_parts() <= 4) {
+  if (first_part != nullptr && plan.max_parts() <= 4) {
     CHECK(said.reductions * plan.warps_out == first_part->memory.requests);
   }
   CHECK(said.blocks_per_sm == did.blocks_per_sm);

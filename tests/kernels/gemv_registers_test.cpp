@@ -29,7 +29,7 @@ void check_waves(const GemvCandidate& choice, const ptx::Gpu& gpu, const Assembl
   needs.threads = launch.block.x * launch.block.y * launch.block.z;
   needs.registers = made.registers;
   needs.static_shared = made.shared;
-  needs.dynamic_shared = needs.most_dynamic_shared = launch.dynamic_shared_bytes;
+  needs.dynamic_shared = needs.max_dynamic_shared = launch.dynamic_shared_bytes;
   const double resident = ptx::blocks_per_sm(gpu, needs);
   const double waves = static_cast<double>(launch.grid.x) / (resident * gpu.sms);
   INFO(resident << " blocks are resident, " << choice.prediction.blocks_per_sm << " predicted");
@@ -38,7 +38,7 @@ void check_waves(const GemvCandidate& choice, const ptx::Gpu& gpu, const Assembl
 }
 
 void check_first_choice(const Assembler& assembler, const GemvProblem& problem, const Part& part,
-                        double& most_above) {
+                        double& max_above) {
   const ptx::Gpu& gpu = *ptx::find_gpu(part.gpu);
   CHECK(gpu.target == part.target);
   const GemvCandidate best = rank_gemv_plans(problem, gpu).front();
@@ -58,7 +58,7 @@ void check_first_choice(const Assembler& assembler, const GemvProblem& problem, 
                          ptx::target(part.target).sm < 90;
   if (exchanges) return;
   CHECK(best.prediction.registers <= std::max(taken + 16, taken * 5 / 4));
-  most_above = std::max(most_above, best.prediction.registers / static_cast<double>(taken) - 1);
+  max_above = std::max(max_above, best.prediction.registers / static_cast<double>(taken) - 1);
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ TEST_CASE("first choices need no more registers than predicted, little fewer, an
   if (!assembler.available()) {
     return test::skip("no assembler: install the CUDA 13 toolkit's nvJitLink or ptxas");
   }
-  double most_above = 0;
+  double max_above = 0;
   for (const Part& part : kParts) {
     for (const GemvLayout layout : {GemvLayout::T, GemvLayout::R}) {
       for (const GemvType type : {GemvType::f32, GemvType::f16, GemvType::bf16}) {
@@ -77,11 +77,11 @@ TEST_CASE("first choices need no more registers than predicted, little fewer, an
         problem.weights = type;
         problem.k = 4096;
         problem.n = type == GemvType::f32 ? 4096 : 11008;
-        check_first_choice(assembler, problem, part, most_above);
+        check_first_choice(assembler, problem, part, max_above);
       }
     }
   }
-  WARN("predicted at most " << 100 * most_above << " % above the assembler's figure");
+  WARN("predicted at most " << 100 * max_above << " % above the assembler's figure");
 }
 
 TEST_CASE("the assembler keeps to the registers that .minnctapersm leaves a thread") {
@@ -115,6 +115,6 @@ TEST_CASE("the assembler keeps to the registers that .minnctapersm leaves a thre
     const ptx::Module module = ptx::parse(text);
     INFO(shape.blocks << " blocks of " << shape.threads << " threads");
     CHECK(assembler.assemble(text, options).registers ==
-          ptx::most_registers(*ptx::find_gpu("h200"), module.functions[0]));
+          ptx::max_registers(*ptx::find_gpu("h200"), module.functions[0]));
   }
 }

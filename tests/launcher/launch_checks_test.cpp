@@ -82,8 +82,8 @@ TEST_CASE("an output may be an input itself where that is allowed, but no shifte
 }
 
 TEST_CASE("sizes near the end of addresses do not wrap around") {
-  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-  CHECK(refusal(span(kMost - 7, kMost), span(kA, 35), span(kX, 5)) ==
+  constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
+  CHECK(refusal(span(kMax - 7, kMax), span(kA, 35), span(kX, 5)) ==
         "buffer-size: y at 0xfffffffffffffff8 would end beyond the last address: k = 5, n = 7 "
         "needs 7 elements (28 bytes)");
   const std::uint64_t k = 0xffffffffu;

@@ -73,7 +73,7 @@ std::string body_of(const Shape& shape, const std::string& type, const Words& mu
 
 std::uint64_t flushed(const FloatFormat& f, std::uint64_t bits, bool ftz) {
   const std::uint64_t magnitude = bits & (f.sign() - 1);
-  return ftz && magnitude < f.least_normal() ? bits & f.sign() : bits;
+  return ftz && magnitude < f.min_normal() ? bits & f.sign() : bits;
 }
 std::uint64_t clamped(const FloatFormat& f, std::uint64_t bits, bool sat) {
   if (!sat) return bits;

@@ -15,7 +15,7 @@ namespace {
 
 using namespace ptxgen;
 
-constexpr double kLeastVisits = 0.9;  // of a pass, for each statement of the large text
+constexpr double kMinVisits = 0.9;  // of a pass, for each statement of the large text
 
 std::string number(unsigned n) { return std::to_string(n); }
 
@@ -170,7 +170,7 @@ void check_linear(const char* shape, const std::function<std::string(unsigned)>&
       return static_cast<double>(w.visits) / static_cast<double>(w.statements);
     };
     // Every pass looks at something, and at ten times as much in ten times as much.
-    CHECK(per_statement(third) > kLeastVisits);
+    CHECK(per_statement(third) > kMinVisits);
     CHECK(per_statement(second) < 1.5 * per_statement(first) + 1);
     CHECK(per_statement(third) < 1.2 * per_statement(second) + 1);
     CHECK(third.rounds <= first.rounds + 4);

@@ -11,7 +11,7 @@ using namespace ptxgen::test;
 
 namespace {
 
-constexpr int kMostTurns = 80;
+constexpr int kMaxTurns = 80;
 
 std::uint64_t mask(const SplitShape& s) {
   return s.bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << s.bits) - 1;
@@ -103,7 +103,7 @@ TEST_CASE("every loop of a small type at both ends of its range and in the middl
             const SplitCase c{small(shape, window, i % size, size),
                               small(shape, window, i / size % size, size),
                               small(shape, window, i / size / size, size), step};
-            if (turns_of(shape, c, kMostTurns) <= kMostTurns) cases.push_back(c);
+            if (turns_of(shape, c, kMaxTurns) <= kMaxTurns) cases.push_back(c);
           }
           check(shape, cases);
         }
@@ -129,7 +129,7 @@ TEST_CASE("a step other than 1 and bounds near which the variable wraps, and oth
       for (int i = 0; i < count(2000, 40000); ++i) {
         const auto number = [&] { return small(shape, dice() % 3, dice() % 24, 24); };
         const SplitCase c{number(), number(), number(), step};
-        if (turns_of(shape, c, kMostTurns) <= kMostTurns) cases.push_back(c);
+        if (turns_of(shape, c, kMaxTurns) <= kMaxTurns) cases.push_back(c);
       }
       check(shape, cases);
     }
@@ -161,7 +161,7 @@ TEST_CASE("bounds anywhere: the compared value far away from the loop, at the en
       if (roll(2) == 0)
         c.s = (c.lb + (shape.down ? 0 - roll(30) : roll(30)) * shape.step + roll(3) - 1) &
               mask(shape);
-      if (turns_of(shape, c, kMostTurns) <= kMostTurns) cases.push_back(c);
+      if (turns_of(shape, c, kMaxTurns) <= kMaxTurns) cases.push_back(c);
     }
     check(shape, cases);
   });
@@ -185,7 +185,7 @@ TEST_CASE("a step that is known at run time only, in the builder's form") {
       c.step = steps[roll(8)];
       if (roll(2) == 0) c.ub = (c.lb + roll(60)) & mask(shape);
       if (roll(2) == 0) c.s = (c.lb + roll(60)) & mask(shape);
-      if (turns_of(shape, c, kMostTurns) <= kMostTurns) cases.push_back(c);
+      if (turns_of(shape, c, kMaxTurns) <= kMaxTurns) cases.push_back(c);
     }
     check(shape, cases);
   });

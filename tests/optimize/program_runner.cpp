@@ -8,7 +8,7 @@ namespace ptxgen::test {
 
 namespace {
 
-constexpr std::uint64_t kMostInstructions = 40'000;  // of a warp; programs run far fewer
+constexpr std::uint64_t kMaxInstructions = 40'000;  // of a warp; programs run far fewer
 
 bool is_barrier(std::string_view opcode) { return opcode.rfind("bar", 0) == 0; }
 
@@ -60,7 +60,7 @@ ProgramOutcome run_program(const RandomProgram& program, std::string_view ptx, b
   launch.parameters = std::as_bytes(std::span(parameters));
   emulator::Options options;
   options.threads = 1;
-  options.max_instructions = kMostInstructions;
+  options.max_instructions = kMaxInstructions;
   options.checks = all_checks ? emulator::RuleSet::all() : emulator::RuleSet::none();
   const emulator::Result result = emulator::run(loaded, launch, options);
 

@@ -47,8 +47,8 @@ class FakeDevice : public CacheBackend {
   struct Loaded : LoadedPayload {
     Loaded(FakeDevice& of, std::string what) : device(of), content(std::move(what)) {
       const int now = ++device.live;
-      int most = device.most_live;
-      while (most < now && !device.most_live.compare_exchange_weak(most, now)) continue;
+      int most = device.max_live;
+      while (most < now && !device.max_live.compare_exchange_weak(most, now)) continue;
     }
     ~Loaded() override { --device.live; }
     FakeDevice& device;
@@ -64,7 +64,7 @@ class FakeDevice : public CacheBackend {
   bool empty_log = false;
 
   std::atomic<bool> capturing{false};
-  std::atomic<int> assembles{0}, image_loads{0}, text_loads{0}, live{0}, most_live{0};
+  std::atomic<int> assembles{0}, image_loads{0}, text_loads{0}, live{0}, max_live{0};
 
   Generator generator(const ModuleOptions&) override { return tool; }
   std::string target(const KernelText&) override { return target_name; }

@@ -86,14 +86,14 @@ class HookedFiles : public FileSystem {
   }
   std::int64_t now_s() override { return FileSystem::now_s() + now_offset_s; }
 
-  std::size_t most_at_once = std::size_t{1} << 30;  ///< bytes that one read or write moves
+  std::size_t max_at_once = std::size_t{1} << 30;  ///< bytes that one read or write moves
 
  private:
   int hook(std::string_view call) {
     ++calls[std::string(call)];
     return before ? before(call) : 0;
   }
-  [[nodiscard]] std::size_t limit(std::size_t bytes) const { return std::min(bytes, most_at_once); }
+  [[nodiscard]] std::size_t limit(std::size_t bytes) const { return std::min(bytes, max_at_once); }
 };
 
 /// A disk cache whose warnings are kept.

@@ -122,7 +122,7 @@ TEST_CASE("A folder that cannot be written is told once and not tried for each k
 TEST_CASE("A full disk is told once, leaves no file behind, and is used again when there is room") {
   const TemporaryDirectory folder;
   const WatchedCache cache(in_folder(folder.path()));
-  cache.files->most_at_once = 20;  // a part of the entry still fits
+  cache.files->max_at_once = 20;  // a part of the entry still fits
   int writes = 0;
   cache.files->before = [&](std::string_view call) {
     return call == "write" && ++writes % 3 == 0 ? ENOSPC : 0;

@@ -56,7 +56,7 @@ TEST_CASE("A writer killed before any call, or within a write, leaves whole entr
       }
       const int end = in_child([&] {
         const WatchedCache cache(in_folder(folder));
-        cache.files->most_at_once = 1000;
+        cache.files->max_at_once = 1000;
         int call = 0;
         cache.files->before = [&](std::string_view) {
           if (call++ == fatal) ::raise(SIGKILL);

@@ -88,7 +88,7 @@ TEST_CASE("Nothing is read back after a store, and no folder is looked through f
 TEST_CASE("Reads and writes that come in pieces make whole entries") {
   const TemporaryDirectory folder;
   const WatchedCache cache(in_folder(folder.path()));
-  cache.files->most_at_once = 7;
+  cache.files->max_at_once = 7;
   const std::string image(1000, 'x');
   CHECK(cache.store("k", image));
   CHECK(cache.load("k") == image);

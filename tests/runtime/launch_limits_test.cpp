@@ -13,7 +13,7 @@ using namespace ptxgen;
 using namespace ptxgen::test;
 
 constexpr std::uint32_t kDefault = 48 * 1024;
-constexpr std::uint32_t kMost = 227 * 1024;
+constexpr std::uint32_t kMax = 227 * 1024;
 
 /// A kernel `f` with a parameter of 8 bytes on the scripted driver.
 struct Fixture {
@@ -83,8 +83,8 @@ TEST_CASE("shared memory: opting in where the total needs it") {
   CHECK(f.driver.opted_in.empty());
   CHECK(f.launch_shared(kDefault) == "no error");
   CHECK(f.driver.opted_in == std::vector<int>{kDefault});
-  CHECK(f.launch_shared(kMost - 1) == "no error");
-  CHECK(f.launch_shared(kMost) ==
+  CHECK(f.launch_shared(kMax - 1) == "no error");
+  CHECK(f.launch_shared(kMax) ==
         "launch-limits: a block needs 232449 bytes of shared memory: 1 static and 232448 dynamic; "
         "the device allows 232448 beside the 0 that it reserves");
 }
@@ -95,8 +95,8 @@ TEST_CASE("shared memory: the driver's own part counts for opting in") {
   CHECK(f.driver.opted_in.empty());
   CHECK(f.launch_shared(kDefault - 1023) == "no error");
   CHECK(f.driver.opted_in == std::vector<int>{kDefault - 1023});
-  CHECK(f.launch_shared(kMost) == "no error");
-  CHECK(contains(f.launch_shared(kMost + 1),
+  CHECK(f.launch_shared(kMax) == "no error");
+  CHECK(contains(f.launch_shared(kMax + 1),
                  "0 static and 232449 dynamic; the device allows 232448 beside the 1024"));
 }
 

@@ -163,7 +163,7 @@ TEST_CASE("Nothing of the cache is unloaded while a stream is captured") {
   Settings settings = settings_with({});
   ModuleCacheOptions options;
   options.mode = CacheMode::MemoryOnly;
-  options.most_modules = 1;
+  options.max_modules = 1;
   const Device device = Device::open("emulator", settings);
   const Context context(device);
   ModuleCache cache(context, options, settings);

@@ -136,7 +136,7 @@ TEST_CASE("A hit allocates nothing") {
 
 TEST_CASE("10 000 kernels through a cache of 64 leave 64 loaded") {
   CacheCoreOptions options;
-  options.most_modules = 64;
+  options.max_modules = 64;
   const FakeCache cache(options);
   const std::uint64_t distinct = 10000;
   for (std::uint64_t i = 0; i < distinct; ++i) {
@@ -146,7 +146,7 @@ TEST_CASE("10 000 kernels through a cache of 64 leave 64 loaded") {
   }
   CHECK(cache.device->assembles == static_cast<int>(distinct));
   CHECK(cache.device->live == 64);
-  CHECK(cache.device->most_live <= 65);  // the new one is loaded before the old one goes
+  CHECK(cache.device->max_live <= 65);  // the new one is loaded before the old one goes
   const CacheStatistics seen = cache->statistics();
   CHECK(seen.modules == 64);
   CHECK(seen.evictions == distinct - 64);
@@ -158,7 +158,7 @@ TEST_CASE("10 000 kernels through a cache of 64 leave 64 loaded") {
 
 TEST_CASE("A module in use stays loaded and findable whatever comes after it") {
   CacheCoreOptions options;
-  options.most_modules = 4;
+  options.max_modules = 4;
   const FakeCache cache(options);
   CachedModule held = cache.get(0);
   for (std::uint64_t i = 1; i < 20; ++i) (void)cache.get(i);
@@ -175,7 +175,7 @@ TEST_CASE("A module in use stays loaded and findable whatever comes after it") {
 
 TEST_CASE("All in use at once may be more than the bound; what is let go of is unloaded") {
   CacheCoreOptions options;
-  options.most_modules = 4;
+  options.max_modules = 4;
   const FakeCache cache(options);
   {
     std::vector<CachedModule> held;
@@ -188,7 +188,7 @@ TEST_CASE("All in use at once may be more than the bound; what is let go of is u
 
 TEST_CASE("Nothing is unloaded while a capture runs") {
   CacheCoreOptions options;
-  options.most_modules = 2;
+  options.max_modules = 2;
   const FakeCache cache(options);
   CachedModule held = cache.get(0);
   cache.device->capturing = true;
@@ -243,7 +243,7 @@ TEST_CASE("Flipping any bit of any field of the memory key is a miss") {
 
 TEST_CASE("Threads that get, hold, evict and clear at once agree about what lives") {
   CacheCoreOptions options;
-  options.most_modules = 8;
+  options.max_modules = 8;
   auto cache = std::make_unique<FakeCache>(options);
   const auto device = cache->device;
   std::atomic<int> wrong{0};

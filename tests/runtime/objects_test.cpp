@@ -186,7 +186,7 @@ TEST_CASE("a function keeps its module, its module the context") {
     sum.reset();
     second.launch(*stream);
     stream.reset();
-    CHECK(function.resources().most_threads > 0);
+    CHECK(function.resources().max_threads > 0);
     CHECK(second.right());
   }
   CHECK(f.watched.leaked() == "");

@@ -166,11 +166,11 @@ struct LaunchCounts {
 /// parameters only. Lanes of a warp that are at the same place go on together, the one that is
 /// furthest behind first.
 ///
-/// Variables are taken to lie at multiples of 32 bytes. Not complete beyond `most_steps` (blocks of
+/// Variables are taken to lie at multiples of 32 bytes. Not complete beyond `max_steps` (blocks of
 /// statements executed by a warp), or where a branch depends on something else; then the branch is
 /// named.
 [[nodiscard]] LaunchCounts count_accesses(const Affine& affine, const MemoryReport& report,
                                           const LaunchShape& launch,
-                                          std::uint64_t most_steps = 1'000'000);
+                                          std::uint64_t max_steps = 1'000'000);
 
 }  // namespace ptxgen::inline v0::analysis

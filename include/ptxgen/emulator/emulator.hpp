@@ -110,9 +110,9 @@ class Program {
     std::uint32_t local_bytes = 0;      ///< a thread, calls not counted
     std::uint32_t registers_32bit = 0;  ///< declared, not allocated
     Dim3 required_block{0, 0, 0};       ///< .reqntid, or all zero
-    std::uint32_t most_threads = 1024;  ///< .maxntid
+    std::uint32_t max_threads = 1024;   ///< .maxntid
     Dim3 required_cluster{0, 0, 0};     ///< .reqnctapercluster, or all zero
-    std::uint32_t most_cluster = 16;    ///< blocks, .maxclusterrank
+    std::uint32_t max_cluster = 16;     ///< blocks, .maxclusterrank
     bool explicit_cluster = false;      ///< .explicitcluster
   };
   [[nodiscard]] std::span<const Kernel> kernels() const noexcept;

@@ -300,8 +300,8 @@ enum class DirectiveKind : std::uint8_t {
 /// A row of directives.def.
 struct DirectiveInfo {
   std::string_view text;
-  std::uint8_t least_values;
-  std::uint8_t most_values;
+  std::uint8_t min_values;
+  std::uint8_t max_values;
   Requirement requirement;
 };
 [[nodiscard]] const DirectiveInfo& info(DirectiveKind directive) noexcept;

@@ -18,11 +18,11 @@ using analysis::Agreement;
 namespace {
 
 // Results of threads that walks through launches may compute for one function: some milliseconds.
-constexpr std::uint64_t kMostWork = 2'000'000;
+constexpr std::uint64_t kMaxWork = 2'000'000;
 
 constexpr std::uint64_t kBlockBarriers = 16;
 constexpr std::uint16_t kFirstToWaitForLive = 70;  // sm: exited threads no longer count
-constexpr std::size_t kMostDoubts = 100;
+constexpr std::size_t kMaxDoubts = 100;
 
 /// What is known of a function without looking at who calls it.
 struct Summary {
@@ -89,7 +89,7 @@ class Suspects {
       doubt.shape_known = block_[0] != 0;
       if (doubtful(doubt, barrier, block)) found.push_back(std::move(doubt));
       // Each takes its time to tell, and nobody reads more.
-      if (found.size() == kMostDoubts) break;
+      if (found.size() == kMaxDoubts) break;
     }
     return found;
   }
@@ -491,7 +491,7 @@ class Gate {
     if (subject.uniformity.gave_up()) return report(subject, doubts, {}, false);
     find_deciders(subject);
     if (function.entry && block[0] != 0) {
-      std::uint64_t work = kMostWork;
+      std::uint64_t work = kMaxWork;
       const Launch launch{.block = block, .exact = true};
       const Walk walked = walk(subject, launch, work);
       if (walked.end == Walk::End::Finished && walked.exact &&
@@ -536,10 +536,10 @@ class Gate {
 
   /// The shape that holds every block of the function, along x only.
   static std::array<std::uint32_t, 3> widest(const Function& function) {
-    return {most_threads(function), 1, 1};
+    return {max_threads(function), 1, 1};
   }
-  static std::uint32_t most_threads(const Function& function) {
-    std::uint64_t most = kMostThreads;
+  static std::uint32_t max_threads(const Function& function) {
+    std::uint64_t most = kMaxThreads;
     for (const Directive& directive : function.directives) {
       if (directive.kind != DirectiveKind::maxntid) continue;
       std::array<std::uint32_t, 3> bounds{1, 1, 1};
@@ -555,8 +555,8 @@ class Gate {
   static std::vector<std::array<std::uint32_t, 3>> shapes(
       const Function& function, const std::array<std::uint32_t, 3>& block) {
     if (block[0] != 0) return {block};
-    const std::uint32_t most = most_threads(function);
-    if (most < kMostThreads) return {{most, 1, 1}};
+    const std::uint32_t most = max_threads(function);
+    if (most < kMaxThreads) return {{most, 1, 1}};
     if (reads_tid_beyond_x(function)) return {{32, 4, 1}, {16, 16, 1}, {8, 8, 4}};
     return {{128, 1, 1}, {64, 1, 1}, {256, 1, 1}, {512, 1, 1}, {1024, 1, 1}};
   }
@@ -645,7 +645,7 @@ class Gate {
   template <class Fn>
   static void each_walk(const Subject& subject, const std::array<std::uint32_t, 3>& shape,
                         bool exact, Fn&& fn) {
-    std::uint64_t work = kMostWork;
+    std::uint64_t work = kMaxWork;
     for (const std::uint64_t parameter : {33u, 1u, 17u, 0u, 100u, 1000000u}) {
       const Launch launch{.block = shape, .exact = exact, .parameter = parameter};
       const Walk walked = walk(subject, launch, work);

@@ -13,9 +13,9 @@
 
 namespace ptxgen::inline v0::gates::barriers {
 
-inline constexpr std::uint32_t kMostThreads = 1024;
+inline constexpr std::uint32_t kMaxThreads = 1024;
 /// Threads of one block, by x, then y, then z.
-using Threads = std::bitset<kMostThreads>;
+using Threads = std::bitset<kMaxThreads>;
 
 enum class UseKind : std::uint8_t { None, Block, Warp, Cluster };
 

@@ -11,7 +11,7 @@ using namespace ptx;
 namespace {
 
 // Cells of the table of values: 8 bytes each.
-constexpr std::size_t kMostCells = std::size_t{1} << 22;
+constexpr std::size_t kMaxCells = std::size_t{1} << 22;
 
 bool all_equal(const std::vector<std::uint64_t>& values) {
   return std::ranges::adjacent_find(values, std::ranges::not_equal_to{}) == values.end();
@@ -26,7 +26,7 @@ IndexValues::IndexValues(const Function& function, const analysis::RegisterIndex
       exact_(exact),
       threads_(block[0] * block[1] * block[2]),
       values_(index.size()) {
-  if (threads_ == 0 || threads_ > kMostThreads) return;
+  if (threads_ == 0 || threads_ > kMaxThreads) return;
   std::vector<std::uint32_t> writes(index.size(), 0);
   for (const Instruction& s : function.body) {
     analysis::for_each_access(function, s, [&](const analysis::RegisterAccess& a) {
@@ -39,7 +39,7 @@ IndexValues::IndexValues(const Function& function, const analysis::RegisterIndex
     const LaneOp op = lane_op(function, s);
     if (!op.known) continue;
     const auto operands = function.operands_of(s);
-    std::vector<std::uint64_t> sources[kMostSources];
+    std::vector<std::uint64_t> sources[kMaxSources];
     bool known = true;
     for (std::size_t i = 0; i < op.sources && known; ++i)
       known = operand(operands[op.results + i], sources[i]);
@@ -48,11 +48,11 @@ IndexValues::IndexValues(const Function& function, const analysis::RegisterIndex
                         (operands[i].kind == OperandKind::Register && operands[i].component == 0 &&
                          writes[index.find(operands[i].as_register())] == 1));
     }
-    if (!known || cells > kMostCells) continue;
+    if (!known || cells > kMaxCells) continue;
     cells += std::size_t{threads_} * 2;
     std::vector<std::uint64_t> made(threads_), second(threads_);
     for (std::uint32_t t = 0; t < threads_ && known; ++t) {
-      std::uint64_t in[kMostSources] = {};
+      std::uint64_t in[kMaxSources] = {};
       for (std::size_t i = 0; i < op.sources; ++i) in[i] = sources[i][t];
       const LaneResult result = compute(op, in);
       known = result.known;
@@ -95,7 +95,7 @@ bool IndexValues::operand(const Operand& o, std::vector<std::uint64_t>& out) con
 void fold_equal_values(Function& function, const std::array<std::uint32_t, 3>& block, bool exact) {
   const analysis::RegisterIndex index(function);
   const IndexValues values(function, index, block, exact);
-  if (values.threads() == 0 || values.threads() > kMostThreads) return;
+  if (values.threads() == 0 || values.threads() > kMaxThreads) return;
   // A thread that comes to a read without the write has some other value there.
   const analysis::RegisterSet undefined = analysis::maybe_undefined(function);
   for (const Instruction& s : function.body) {

@@ -119,7 +119,7 @@ LaneOp lane_op(const Function& function, const Instruction& s) {
     if (spec->role == OperandRole::Destination) ++written;
   }
   made.results = static_cast<std::uint8_t>(written);
-  if (operands.size() - written > kMostSources || written == 0 || written > 2) return made;
+  if (operands.size() - written > kMaxSources || written == 0 || written > 2) return made;
   made.sources = static_cast<std::uint8_t>(operands.size() - written);
   switch (s.op) {
     case Op::and_:

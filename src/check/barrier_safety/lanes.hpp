@@ -9,7 +9,7 @@
 namespace ptxgen::inline v0::gates::barriers {
 
 /// The most sources that an instruction computed here reads.
-inline constexpr std::size_t kMostSources = 4;
+inline constexpr std::size_t kMaxSources = 4;
 
 /// What a thread computes with an instruction, decoded once for many threads.
 struct LaneOp {

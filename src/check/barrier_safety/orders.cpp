@@ -9,9 +9,9 @@ namespace ptxgen::inline v0::gates::barriers {
 
 namespace {
 
-constexpr std::size_t kMostRoles = 16;
-constexpr std::size_t kMostStates = 20000;
-constexpr std::size_t kMostAhead = 4;
+constexpr std::size_t kMaxRoles = 16;
+constexpr std::size_t kMaxStates = 20000;
+constexpr std::size_t kMaxAhead = 4;
 constexpr std::uint32_t kIds = 18;
 constexpr std::uint32_t kWarp = 32;
 
@@ -62,7 +62,7 @@ class Search {
   }
 
   bool run() {
-    if (!possible_ || roles_.empty() || roles_.size() > kMostRoles) return false;
+    if (!possible_ || roles_.empty() || roles_.size() > kMaxRoles) return false;
     State start;
     for (const Role& role : roles_) start.at.push_back(role.first);
     start.blocked.assign(roles_.size(), 0);
@@ -80,7 +80,7 @@ class Search {
  private:
   void add(State state) {
     if (!seen_.insert(state.key()).second) return;
-    if (seen_.size() > kMostStates) possible_ = false;
+    if (seen_.size() > kMaxStates) possible_ = false;
     open_.push_back(std::move(state));
   }
 
@@ -160,7 +160,7 @@ class Search {
         follow(state, way);
       return;
     }
-    if (state.choices.size() >= kMostAhead || now.next.size() > 16) {
+    if (state.choices.size() >= kMaxAhead || now.next.size() > 16) {
       possible_ = false;
       return;
     }

@@ -11,8 +11,8 @@ using analysis::Agreement;
 
 namespace {
 
-constexpr std::size_t kMostRoles = 16;
-constexpr std::size_t kMostSteps = 2000;
+constexpr std::size_t kMaxRoles = 16;
+constexpr std::size_t kMaxSteps = 2000;
 constexpr std::uint32_t kJoin = 17;  // the number that stands for a whole warp's meeting
 
 /// A place where the way, or what a barrier means, hangs on the thread's index: the value there.
@@ -30,7 +30,7 @@ class Roles {
         threads_(block[0] * block[1] * block[2]) {}
 
   bool agree() {
-    if (threads_ == 0 || threads_ > kMostThreads || sharper_.uniformity.gave_up()) return false;
+    if (threads_ == 0 || threads_ > kMaxThreads || sharper_.uniformity.gave_up()) return false;
     if (!find_turnings() || !find_roles()) return false;
     // That all choose the same at a uniform branch helps, but only so far as nobody runs ahead.
     return all_views_agree(true) || all_views_agree(false);
@@ -112,7 +112,7 @@ class Roles {
         for (const auto& [statement, turning] : *list) way.push_back(turning.values[t]);
       }
       by_way[std::move(way)].set(t);
-      if (by_way.size() > kMostRoles) return false;
+      if (by_way.size() > kMaxRoles) return false;
     }
     for (const auto& [way, threads] : by_way) members_.push_back(threads);
     return true;
@@ -172,7 +172,7 @@ class Roles {
     const auto found = steps_.find(at);
     if (found != steps_.end()) return found->second;
     const auto made = static_cast<std::uint32_t>(role.steps.size());
-    if (made >= kMostSteps) failed_ = true;
+    if (made >= kMaxSteps) failed_ = true;
     steps_.emplace(at, made);
     role.steps.emplace_back();
     if (at < s_.function.body.size()) open_.emplace_back(at, made);

@@ -12,7 +12,7 @@ using analysis::Agreement;
 
 namespace {
 
-constexpr std::size_t kMostOrigins = 8;
+constexpr std::size_t kMaxOrigins = 8;
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
@@ -129,7 +129,7 @@ class Origins {
   std::vector<std::uint32_t> of(Register reg, std::uint32_t before) {
     std::vector<std::uint32_t> found;
     std::vector<std::pair<Register, std::uint32_t>> open{{reg, before}};
-    for (std::size_t i = 0; i < open.size() && found.size() < kMostOrigins; ++i) {
+    for (std::size_t i = 0; i < open.size() && found.size() < kMaxOrigins; ++i) {
       const auto [wanted, at] = open[i];
       const std::uint32_t writer = writer_of(wanted, at);
       if (writer == kNone || std::ranges::find(found, writer) != found.end()) continue;

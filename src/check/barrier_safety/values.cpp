@@ -13,7 +13,7 @@ using analysis::RegisterAccess;
 namespace {
 
 // Values of all threads: 9 bytes each.
-constexpr std::size_t kMostCells = std::size_t{1} << 22;
+constexpr std::size_t kMaxCells = std::size_t{1} << 22;
 
 }  // namespace
 
@@ -25,7 +25,7 @@ ThreadValues::ThreadValues(const Subject& subject, const Launch& launch)
       slots_(subject.index.size(), kNone) {
   find_wanted();
   const std::size_t cells = std::size_t{slot_count_} * threads_;
-  fits_ = cells <= kMostCells;
+  fits_ = cells <= kMaxCells;
   if (!fits_) return;
   values_.assign(cells, 0);
   marks_.assign(cells, Mark::Unknown);
@@ -152,7 +152,7 @@ void ThreadValues::execute(std::uint32_t number, const Threads& threads, const T
     } else if (parameter) {
       made = {launch_.parameter, Mark::Sampled};
     } else if (op.known) {
-      std::uint64_t sources[kMostSources] = {};
+      std::uint64_t sources[kMaxSources] = {};
       Mark mark = guard.mark;
       for (std::size_t i = 0; i < op.sources; ++i) {
         const Value in = of(operands[op.results + i], t);

@@ -13,10 +13,10 @@ namespace {
 constexpr std::uint32_t kBarriers = 16;
 constexpr std::uint32_t kClusterId = kBarriers;
 constexpr std::uint32_t kCallId = kBarriers + 1;  // of calls that come to a barrier
-constexpr std::size_t kMostStories = 64;
+constexpr std::size_t kMaxStories = 64;
 constexpr std::size_t kLongestStory = 512;
-constexpr std::size_t kMostParts = 4096;
-constexpr std::size_t kMostExits = 16;
+constexpr std::size_t kMaxParts = 4096;
+constexpr std::size_t kMaxExits = 16;
 
 struct Group {
   std::uint32_t statement = 0;
@@ -46,7 +46,7 @@ class Walker {
         threads_(launch.threads()) {}
 
   Walk run() {
-    if (threads_ == 0 || threads_ > kMostThreads || f_.body.empty()) return std::move(walk_);
+    if (threads_ == 0 || threads_ > kMaxThreads || f_.body.empty()) return std::move(walk_);
     values_.emplace(s_, launch_);
     if (!values_->fits()) return std::move(walk_);
     waits_at_.assign(threads_, kNone);
@@ -111,8 +111,8 @@ class Walker {
   void part(std::uint32_t statement, const Threads& turned, const Threads& stayed) {
     if (turned.none() || stayed.none()) return;
     // The youngest are what matters; a hostile loop must not fill the memory.
-    if (partings_.size() == kMostParts)
-      partings_.erase(partings_.begin(), partings_.begin() + kMostParts / 2);
+    if (partings_.size() == kMaxParts)
+      partings_.erase(partings_.begin(), partings_.begin() + kMaxParts / 2);
     partings_.push_back({statement, turned, stayed});
   }
 
@@ -631,7 +631,7 @@ class Walker {
       const auto known = std::ranges::find(walk_.stories, story_[t]);
       walk_.story_of[t] = static_cast<std::uint16_t>(known - walk_.stories.begin());
       if (known != walk_.stories.end()) continue;
-      if (walk_.stories.size() == kMostStories) {
+      if (walk_.stories.size() == kMaxStories) {
         walk_.exact = false;
         return;
       }
@@ -676,7 +676,7 @@ class Walker {
   void note_exit(std::uint32_t barrier, const Threads& waiting, const Threads& missing) {
     const bool known =
         std::ranges::any_of(walk_.exits, [&](const Walk& exit) { return exit.barrier == barrier; });
-    if (known || walk_.exits.size() == kMostExits) return;
+    if (known || walk_.exits.size() == kMaxExits) return;
     Walk& exit = walk_.exits.emplace_back();
     exit.end = Walk::End::Stuck;
     exit.left_before = true;

@@ -63,7 +63,7 @@ bool is_counted(const Instruction& s) {
 }
 
 // As much as a block may have of shared memory: what a bulk copy without a constant size may write.
-constexpr std::uint32_t kMostBytes = 1u << 20;
+constexpr std::uint32_t kMaxBytes = 1u << 20;
 
 /// Whether a bulk copy brings bytes from global memory, and has all operands that say which.
 bool is_bulk_load(const Instruction& s) {
@@ -73,11 +73,11 @@ bool is_bulk_load(const Instruction& s) {
 /// The bytes that a bulk copy brings.
 SharedAccess bulk_copy(const Function& function, std::uint32_t statement) {
   const Operand& size = function.operands_of(function.body[statement])[2];
-  const bool known = size.kind == OperandKind::Integer && size.value < kMostBytes;
+  const bool known = size.kind == OperandKind::Integer && size.value < kMaxBytes;
   return {.statement = statement,
           .writes = true,
           .done = SharedAccess::Done::Mbarrier,
-          .bytes = known ? static_cast<std::uint32_t>(size.value) : kMostBytes};
+          .bytes = known ? static_cast<std::uint32_t>(size.value) : kMaxBytes};
 }
 
 unsigned elements_of(const Instruction& s) {

@@ -22,9 +22,9 @@ namespace {
 using Shape = std::array<std::uint32_t, 3>;
 
 // Beyond these a kernel is not compared to its end.
-constexpr std::uint64_t kMostComparisons = 20'000;
-constexpr std::uint64_t kMostThreadPairs = 16'000'000;
-constexpr std::uint64_t kMostVisits = 4'000'000;
+constexpr std::uint64_t kMaxComparisons = 20'000;
+constexpr std::uint64_t kMaxThreadPairs = 16'000'000;
+constexpr std::uint64_t kMaxVisits = 4'000'000;
 
 /// Blocks to try where neither options nor .reqntid say the shape: those whose dimensions the
 /// kernel asks for, as large as .maxntid allows, and small. `.maxntid` bounds the threads, not the
@@ -114,7 +114,7 @@ class ShapeCheck {
     for (const auto& starts : segments.starts()) {
       Region region(segments, starts, marks, ++number);
       visits_ += region.members().size();
-      if (visits_ > kMostVisits) result_.incomplete = true;
+      if (visits_ > kMaxVisits) result_.incomplete = true;
       if (result_.incomplete) return;
       std::vector<std::uint32_t> inside;
       for (const std::uint32_t segment : region.members())
@@ -132,7 +132,7 @@ class ShapeCheck {
         const std::uint32_t a = inside[x], b = inside[y];
         if (!accesses_[a].conflicts(accesses_[b]) || apart(a, b) || found_.count({a, b}) != 0)
           continue;
-        if (++comparisons_ > kMostComparisons) result_.incomplete = true;
+        if (++comparisons_ > kMaxComparisons) result_.incomplete = true;
         if (result_.incomplete) return;
         if (is_bulk(a) || is_bulk(b)) {
           // What a warp orders it has not waited for.
@@ -181,7 +181,7 @@ class ShapeCheck {
   /// many places.
   bool apart(std::uint32_t a, std::uint32_t b) {
     if (a == b) return false;
-    if (++visits_ > kMostVisits) result_.incomplete = true;
+    if (++visits_ > kMaxVisits) result_.incomplete = true;
     const Extent& x = extent(a);
     const Extent& y = extent(b);
     return x.known && y.known && form(a).address.variable == form(b).address.variable &&
@@ -449,7 +449,7 @@ class ShapeCheck {
       if (seen[block]) continue;
       seen[block] = true;
       visits_ += 1;
-      if (visits_ > kMostVisits) result_.incomplete = true;
+      if (visits_ > kMaxVisits) result_.incomplete = true;
       scan(cfg.blocks()[block].first, block, groups);
     }
   }
@@ -477,7 +477,7 @@ class ShapeCheck {
     if (!accesses_[copy].conflicts(accesses_[other]) || apart(copy, other) ||
         found_.count(key) != 0 || (is_bulk(copy) && is_bulk(other)))
       return;
-    if (++comparisons_ > kMostComparisons) result_.incomplete = true;
+    if (++comparisons_ > kMaxComparisons) result_.incomplete = true;
     const Comparison comparison{&form(copy),
                                 &form(other),
                                 accesses_[copy].bytes,
@@ -537,7 +537,7 @@ class ShapeCheck {
       const std::uint32_t segment = segments.of(i);
       for (; i < segments.end(segment) && !found[i]; ++i) {
         found[i] = true;
-        if (++visits_ > kMostVisits) result_.incomplete = true;
+        if (++visits_ > kMaxVisits) result_.incomplete = true;
         if (is_bulk(access) ? waits_.at(i, access) : waits_.at(i)) break;
       }
       if (i != segments.end(segment)) continue;
@@ -568,7 +568,7 @@ class ShapeCheck {
   std::set<std::pair<std::uint32_t, std::uint32_t>> found_;
   std::uint64_t comparisons_ = 0;
   std::uint64_t visits_ = 0;
-  std::uint64_t budget_ = kMostThreadPairs;
+  std::uint64_t budget_ = kMaxThreadPairs;
 };
 
 /// The first shape that was tried in which a pair was not found; a single thread never races.

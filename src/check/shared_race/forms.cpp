@@ -18,7 +18,7 @@ namespace {
 
 constexpr SymbolKey kNoSymbols{kNone, kNone, kNone};
 /// Operations within operations; deeper ones stay symbols.
-constexpr int kMostDepth = 24;
+constexpr int kMaxDepth = 24;
 
 std::int64_t sum(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
@@ -89,7 +89,7 @@ const ThreadForms::Column* ThreadForms::column(std::uint32_t symbol) {
   } else if (const AffineForm* expansion = affine_.expansion(symbol)) {
     columns_[symbol] = std::nullopt;  // not to come here again by way of itself
     made = column(*expansion);
-  } else if (s.kind == AffineSymbol::Kind::Operation && s.depth <= kMostDepth) {
+  } else if (s.kind == AffineSymbol::Kind::Operation && s.depth <= kMaxDepth) {
     std::array<Column, 3> operands;
     bool all = true;
     for (std::size_t i = 0; i < 3 && all; ++i) {

@@ -16,9 +16,9 @@ using analysis::AffineTerm;
 
 namespace {
 
-constexpr std::uint64_t kMostRounds = 256;
-constexpr std::uint64_t kMostAddresses = 65'536;
-constexpr int kMostDepth = 24;
+constexpr std::uint64_t kMaxRounds = 256;
+constexpr std::uint64_t kMaxAddresses = 65'536;
+constexpr int kMaxDepth = 24;
 
 bool in_relation(analysis::Relation relation, std::int64_t a, std::int64_t b, bool is_signed) {
   const bool less =
@@ -62,7 +62,7 @@ bool Rounds::look_at(const AffineForm& form, int depth, Sources& sources,
 
 bool Rounds::look_at(std::uint32_t symbol, int depth, Sources& sources,
                      std::uint64_t modulus) const {
-  if (depth > kMostDepth) return false;
+  if (depth > kMaxDepth) return false;
   const AffineSymbol& s = affine_.symbols()[symbol];
   if (s.left) return false;
   switch (s.kind) {
@@ -117,7 +117,7 @@ RoundForms Rounds::worked_out(const SharedAccess& access, const AccessForm& form
   made.loop = affine_.symbols()[sources.iteration].id;
   made.periodic = sources.periodic;
   const std::uint64_t limit =
-      std::min(kMostRounds, kMostAddresses / std::max<std::uint64_t>(form.may.size(), 1));
+      std::min(kMaxRounds, kMaxAddresses / std::max<std::uint64_t>(form.may.size(), 1));
   if (made.periodic && sources.period > limit) return made;
   std::vector<bool> goes_on(form.may.size(), true);
   for (std::uint64_t round = 0; !made.periodic || round < sources.period; ++round) {

@@ -14,7 +14,7 @@ namespace {
 /// Sizes that kernels are launched with: many rounds, uneven ends, few and none.
 constexpr std::uint64_t kParameters[] = {4096, 1000, 257, 64, 33, 7, 1, 0};
 constexpr std::uint64_t kPointer = 0x7f00'0000'0000;
-constexpr std::uint32_t kMostStatements = 4000;
+constexpr std::uint32_t kMaxStatements = 4000;
 
 std::uint64_t size_of(const Variable& variable) {
   return std::min<std::uint64_t>(size_in_bytes(variable), 1u << 24);
@@ -374,7 +374,7 @@ Witnesses::Trace Witnesses::run(std::uint32_t thread, Bits parameter) {
   state.registers.resize(facts_.index().size());
   state.visited.resize(cfg.blocks().size());
   std::uint32_t at = 0;
-  for (std::uint32_t steps = 0; steps < kMostStatements; ++steps) {
+  for (std::uint32_t steps = 0; steps < kMaxStatements; ++steps) {
     if (at >= function.body.size()) {
       trace.complete = true;
       break;

@@ -11,9 +11,9 @@ namespace ptxgen::cli {
 
 namespace {
 
-constexpr std::uint64_t kMost32 = 0xffffffff;
+constexpr std::uint64_t kMax32 = 0xffffffff;
 // A matrix of 2^32 rows then still has a size in 64 bits.
-constexpr std::uint64_t kMostLda = std::uint64_t{1} << 31;
+constexpr std::uint64_t kMaxLda = std::uint64_t{1} << 31;
 
 constexpr std::string_view kParameters =
     "k (1..4294967295), n (1..4294967295), layout (T or R), dtype (f32, f16 or bf16), lda "
@@ -66,11 +66,11 @@ GemvProblem gemv_problem(const std::vector<std::string>& settings) {
   for (const std::string& text : settings) {
     const Setting setting = parts(text);
     if (setting.name == "k") {
-      problem.k = static_cast<std::uint32_t>(number_of(setting, kMost32));
+      problem.k = static_cast<std::uint32_t>(number_of(setting, kMax32));
     } else if (setting.name == "n") {
-      problem.n = static_cast<std::uint32_t>(number_of(setting, kMost32));
+      problem.n = static_cast<std::uint32_t>(number_of(setting, kMax32));
     } else if (setting.name == "lda") {
-      problem.lda = number_of(setting, kMostLda);
+      problem.lda = number_of(setting, kMaxLda);
     } else if (setting.name == "layout") {
       problem.layout = layout_of(setting);
     } else if (setting.name == "dtype") {

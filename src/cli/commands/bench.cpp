@@ -22,7 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kMostElements = (std::uint64_t{1} << 31) - 1;  // the s32 n of fma_rpt
+constexpr std::uint64_t kMaxElements = (std::uint64_t{1} << 31) - 1;  // the s32 n of fma_rpt
 
 struct Options {
   std::string op = "vadd";
@@ -50,10 +50,10 @@ std::vector<std::uint64_t> range(const std::string& option, const std::string& t
                                  std::uint64_t least) {
   const auto dots = text.find("..");
   const std::uint64_t first =
-      whole_number(option, std::string_view(text).substr(0, dots), least, kMostElements);
+      whole_number(option, std::string_view(text).substr(0, dots), least, kMaxElements);
   if (dots == std::string::npos) return {first};
   const std::uint64_t last =
-      whole_number(option, std::string_view(text).substr(dots + 2), least, kMostElements);
+      whole_number(option, std::string_view(text).substr(dots + 2), least, kMaxElements);
   if (first == 0 || last < first) {
     throw UsageError(option + " " + text +
                      ": a range X..Y runs from X over 2 X, 4 X, ... to Y, with 1 <= X <= Y");
@@ -98,7 +98,7 @@ Plan plan_of(const Options& options, bool emulated) {
     throw UsageError("--n and --sweep: say one of them");
   }
   const std::string n = options.n.empty() ? (emulated ? "2^20" : "2^26") : options.n;
-  plan.sizes = options.sweep.empty() ? std::vector{whole_number("--n", n, 1, kMostElements)}
+  plan.sizes = options.sweep.empty() ? std::vector{whole_number("--n", n, 1, kMaxElements)}
                                      : range("--sweep", options.sweep, 1);
   // The emulator takes as long for each launch as for the first.
   job.iters =

@@ -41,9 +41,9 @@ RegisterUse estimate(const ptx::Function& function) {
   RegisterUse use;
   use.source = "estimate: alive at once in the PTX, no assembler took it";
   if (most.statement == ptx::kNone) return use;
-  use.most_alive = most.pressure.words();
-  use.most_alive_line = function.body[most.statement].line;
-  use.count = std::min(use.most_alive, 255u);
+  use.max_alive = most.pressure.words();
+  use.max_alive_line = function.body[most.statement].line;
+  use.count = std::min(use.max_alive, 255u);
   return use;
 }
 
@@ -105,7 +105,7 @@ std::optional<Occupancy> occupancy_of(const ptx::Gpu& gpu, std::array<std::uint3
   occupancy.threads = needs.threads;
   occupancy.blocks = blocks_per_sm(gpu, needs);
   occupancy.warps = occupancy.blocks * ((needs.threads + kWarp - 1) / kWarp);
-  occupancy.most_warps = gpu.threads_per_sm / kWarp;
+  occupancy.max_warps = gpu.threads_per_sm / kWarp;
   // Whatever lets more blocks in when it is taken away is what keeps them out.
   BlockNeeds free = needs;
   free.registers = 0;

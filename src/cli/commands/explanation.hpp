@@ -32,15 +32,15 @@ struct RegisterUse {
   bool assembled = false;
   std::uint64_t spill_stores = 0;
   std::uint64_t spill_loads = 0;
-  std::uint32_t most_alive = 0;  ///< 32-bit registers alive at once in the text
-  std::uint32_t most_alive_line = 0;
+  std::uint32_t max_alive = 0;  ///< 32-bit registers alive at once in the text
+  std::uint32_t max_alive_line = 0;
 };
 
 struct Occupancy {
   std::uint32_t threads = 0;  ///< of a block
   std::uint32_t blocks = 0;   ///< on a multiprocessor at once
   std::uint32_t warps = 0;
-  std::uint32_t most_warps = 0;
+  std::uint32_t max_warps = 0;
   std::string limited_by;  ///< "registers", "shared memory", "threads", "blocks"
 };
 

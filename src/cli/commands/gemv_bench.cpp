@@ -31,7 +31,7 @@ struct Options {
   bool json = false;
 };
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 40;
 
 BenchOptions bench_options(const Options& options, const DeviceInfo& device) {
   BenchOptions made = bench_options(options.measuring, device);
@@ -45,9 +45,9 @@ BenchOptions bench_options(const Options& options, const DeviceInfo& device) {
   }
   measure.keep_samples = options.keep_samples;
   if (!options.rotation.empty()) {
-    made.rotation_bytes = whole_number("--rotation", options.rotation, 0, kMostBytes);
+    made.rotation_bytes = whole_number("--rotation", options.rotation, 0, kMaxBytes);
   }
-  if (!options.lead.empty()) made.lead_bytes = whole_number("--lead", options.lead, 16, kMostBytes);
+  if (!options.lead.empty()) made.lead_bytes = whole_number("--lead", options.lead, 16, kMaxBytes);
   made.ceilings = !options.no_ceilings;
   return made;
 }

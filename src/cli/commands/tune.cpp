@@ -46,7 +46,7 @@ TuneOptions tune_options(const Options& options, const DeviceInfo& device) {
   made.measure.metrics = {Metric::Chained};
   made.measure.samples = bench.measure.samples;
   made.rotation_bytes = bench.rotation_bytes;
-  made.least_chain = bench.least_chain;
+  made.min_chain = bench.min_chain;
   made.lead_bytes = bench.lead_bytes;
   made.seconds = bench.seconds;
   made.seed = bench.seed;

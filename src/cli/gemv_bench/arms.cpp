@@ -227,7 +227,7 @@ Arm ArmMaker::nvrtc_arm(const GemvPlan& plan, bool atomic) {
   Arm arm = product(atomic ? "nvrtc-atomic" : "nvrtc", plan.problem);
   arm.detail =
       "NVRTC " + nvrtc_version_ + ", " + to_text(plan) + (atomic ? ", parts by atomicAdd" : "");
-  arm.exactness = {plan.roundings() + plan.most_parts(), false};
+  arm.exactness = {plan.roundings() + plan.max_parts(), false};
   if (atomic) arm.spoil = 0;
   arm.queue = [=](const ptxgen::Stream& stream, const ArmSite& at) {
     const std::array<std::uint64_t, 5> block = {at.y, at.a, at.x, parts->address().value,

@@ -31,8 +31,7 @@ BenchOptions bench_options(const MeasuringWords& words, const DeviceInfo& device
   made.types = bench_types(words.dtype);
   if (!words.n.empty()) made.measure.samples = whole_number("--n", words.n, 1, 1'000'000);
   if (!words.chain.empty()) {
-    made.least_chain =
-        static_cast<std::uint32_t>(whole_number("--chain", words.chain, 1, 1u << 20));
+    made.min_chain = static_cast<std::uint32_t>(whole_number("--chain", words.chain, 1, 1u << 20));
   }
   if (!words.seconds.empty()) {
     made.seconds = static_cast<double>(whole_number("--seconds", words.seconds, 0, 1'000'000));

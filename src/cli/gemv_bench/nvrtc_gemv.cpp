@@ -178,7 +178,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     const bool whole = from == 0 && to == STEPS;
     const u32 first_block = block_of(strip * STEPS);
     const u32 contributors = block_of(strip * STEPS + STEPS - 1) - first_block + 1;
-    float* const own = parts + (strip * MOST_PARTS + (blockIdx.x - first_block)) * kStrip;
+    float* const own = parts + (strip * MAX_PARTS + (blockIdx.x - first_block)) * kStrip;
     for (u32 i = threadIdx.x; i < kStrip; i += kThreads) {
       float total = stacked[0][i];
 #pragma unroll
@@ -205,7 +205,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
       __syncthreads();
       if (is_last) {
         __threadfence();
-        const float* const all = parts + strip * MOST_PARTS * kStrip;
+        const float* const all = parts + strip * MAX_PARTS * kStrip;
         for (u32 i = threadIdx.x; i < kStrip; i += kThreads) {
           const u64 j = strip * kStrip + i;
           if (j >= N) continue;
@@ -255,13 +255,13 @@ std::vector<std::string> nvrtc_options(const GemvPlan& plan, bool atomic) {
           define("BLOCKS", plan.blocks) + "ull",
           define("STRIPS", plan.strips()),
           define("STEPS", plan.steps()) + "ull",
-          define("MOST_PARTS", plan.most_parts()) + "ull",
+          define("MAX_PARTS", plan.max_parts()) + "ull",
           define("ATOMIC", atomic ? 1 : 0)};
 }
 
 std::uint64_t nvrtc_parts_bytes(const GemvPlan& plan) {
   if (!plan.is_split()) return 16;
-  return plan.strips() * plan.most_parts() * plan.strip_outputs() * 4;
+  return plan.strips() * plan.max_parts() * plan.strip_outputs() * 4;
 }
 
 }  // namespace ptxgen::cli

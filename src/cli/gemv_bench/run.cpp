@@ -38,7 +38,7 @@ ShapeResult measure_problem(const Context& context, ArmMaker& maker, const Lead&
   ShapeResult result;
   result.shape = shape;
   result.problem = problem;
-  result.rotation = rotation_of(matrix_bytes(problem), options.rotation_bytes, options.least_chain,
+  result.rotation = rotation_of(matrix_bytes(problem), options.rotation_bytes, options.min_chain,
                                 room_for_matrices(context, options));
   try {
     const GemvData data(context, problem, result.rotation, options.seed);
@@ -63,7 +63,7 @@ BenchOptions default_bench_options(const DeviceInfo& device) {
   options.types = {GemvType::f32, GemvType::f16, GemvType::bf16};
   if (device.kind == DeviceKind::Emulator) {
     options.measure.samples = 5;
-    options.least_chain = 4;
+    options.min_chain = 4;
     options.lead_bytes = 4096;
     options.ceiling_sizes = {std::uint64_t{1} << 16, std::uint64_t{1} << 14, 4};
     return options;

@@ -19,7 +19,7 @@ struct BenchOptions {
   std::vector<std::string> arms;  ///< beside "planned", as arm_choice gives them
   MeasureOptions measure;
   std::uint64_t rotation_bytes = 0;  ///< of all matrices of a problem together, at least
-  std::uint32_t least_chain = 64;
+  std::uint32_t min_chain = 64;
   std::uint64_t lead_bytes = 0;  ///< read before each sample
   bool ceilings = true;
   CeilingSizes ceiling_sizes;

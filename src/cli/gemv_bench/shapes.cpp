@@ -120,7 +120,7 @@ std::vector<GemvType> bench_types(const std::string& text) {
                            [](const std::string& word) { return gemv_type("--dtype", word); });
 }
 
-Rotation rotation_of(std::uint64_t bytes, std::uint64_t wanted_bytes, std::uint32_t least_chain,
+Rotation rotation_of(std::uint64_t bytes, std::uint64_t wanted_bytes, std::uint32_t min_chain,
                      std::uint64_t room) noexcept {
   Rotation rotation;
   rotation.wanted_bytes = wanted_bytes;
@@ -130,7 +130,7 @@ Rotation rotation_of(std::uint64_t bytes, std::uint64_t wanted_bytes, std::uint3
   const std::uint64_t fit = std::max<std::uint64_t>(1, room / rotation.matrix_bytes);
   rotation.matrices = std::min(wanted, fit);
   const std::uint64_t rounds =
-      std::max<std::uint64_t>(1, (least_chain + rotation.matrices - 1) / rotation.matrices);
+      std::max<std::uint64_t>(1, (min_chain + rotation.matrices - 1) / rotation.matrices);
   rotation.chain = static_cast<std::uint32_t>(rounds * rotation.matrices);
   return rotation;
 }

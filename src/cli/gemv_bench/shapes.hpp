@@ -42,8 +42,8 @@ struct Rotation {
 };
 
 /// The fewest matrices, at least two, that together have `wanted_bytes`, but no more than fit into
-/// `room` bytes and at least one; and the fewest whole rounds of at least `least_chain` launches.
+/// `room` bytes and at least one; and the fewest whole rounds of at least `min_chain` launches.
 [[nodiscard]] Rotation rotation_of(std::uint64_t bytes, std::uint64_t wanted_bytes,
-                                   std::uint32_t least_chain, std::uint64_t room) noexcept;
+                                   std::uint32_t min_chain, std::uint64_t room) noexcept;
 
 }  // namespace ptxgen::cli

@@ -65,7 +65,7 @@ TunedRecord tune_problem(const Context& context, const ArmMaker& maker, const Le
   record.samples = options.measure.samples;
   try {
     const Rotation rotation = rotation_of(matrix_bytes(problem), options.rotation_bytes,
-                                          options.least_chain, context.memory().free / 10 * 9);
+                                          options.min_chain, context.memory().free / 10 * 9);
     const GemvData data(context, problem, rotation, options.seed);
     Candidates candidates = candidates_of(context, maker, problem, options.candidates);
     record.candidates = candidates.failed;

@@ -16,7 +16,7 @@ struct TuneOptions {
   std::size_t candidates = 8;  ///< of the planner's ranking, from its first on
   MeasureOptions measure;      ///< one metric: that decides
   std::uint64_t rotation_bytes = 0;
-  std::uint32_t least_chain = 64;
+  std::uint32_t min_chain = 64;
   std::uint64_t lead_bytes = 0;
   std::uint64_t seed = 0;
   double seconds = 0;  ///< begin no problem after so many; 0: no limit

@@ -20,7 +20,7 @@ std::string rounded(double number) {
 }
 
 double percent(const Occupancy& occupancy) {
-  return occupancy.most_warps == 0 ? 0 : 100.0 * occupancy.warps / occupancy.most_warps;
+  return occupancy.max_warps == 0 ? 0 : 100.0 * occupancy.warps / occupancy.max_warps;
 }
 
 std::string indented(const std::string& text) {
@@ -39,10 +39,10 @@ std::string registers_text(const RegisterUse& registers) {
     text += ", spills " + count_text(registers.spill_stores, "byte") + " stored, " +
             std::to_string(registers.spill_loads) + " loaded";
   }
-  if (registers.most_alive != 0) {
-    text += ", at most " + std::to_string(registers.most_alive) + " alive at once";
-    if (registers.most_alive_line != 0) {
-      text += ", in line " + std::to_string(registers.most_alive_line);
+  if (registers.max_alive != 0) {
+    text += ", at most " + std::to_string(registers.max_alive) + " alive at once";
+    if (registers.max_alive_line != 0) {
+      text += ", in line " + std::to_string(registers.max_alive_line);
     }
   }
   return text;
@@ -53,7 +53,7 @@ std::string occupancy_text(const KernelExplanation& kernel) {
   const Occupancy& is = *kernel.occupancy;
   return count_text(is.blocks, "block") + " of " + count_text(is.threads, "thread") +
          " on a multiprocessor, " + std::to_string(is.warps) + " of " +
-         count_text(is.most_warps, "warp") + " (" + rounded(percent(is)) + " %), limited by " +
+         count_text(is.max_warps, "warp") + " (" + rounded(percent(is)) + " %), limited by " +
          is.limited_by;
 }
 
@@ -114,7 +114,7 @@ json kernel_json(const KernelExplanation& kernel) {
   if (kernel.occupancy) {
     const Occupancy& is = *kernel.occupancy;
     occupancy = {{"threads", is.threads},  {"blocks_per_sm", is.blocks},
-                 {"warps", is.warps},      {"most_warps", is.most_warps},
+                 {"warps", is.warps},      {"max_warps", is.max_warps},
                  {"percent", percent(is)}, {"limited_by", is.limited_by}};
   }
   const RegisterUse& registers = kernel.registers;
@@ -126,8 +126,8 @@ json kernel_json(const KernelExplanation& kernel) {
             {"assembled", registers.assembled},
             {"spill_stores", registers.spill_stores},
             {"spill_loads", registers.spill_loads},
-            {"most_alive", registers.most_alive},
-            {"most_alive_line", registers.most_alive_line}}},
+            {"max_alive", registers.max_alive},
+            {"max_alive_line", registers.max_alive_line}}},
           {"shared", {{"static", kernel.static_shared}, {"dynamic", kernel.dynamic_shared}}},
           {"occupancy", std::move(occupancy)}};
 }
@@ -163,7 +163,7 @@ json to_json(const Explanation& explanation) {
   json prediction = nullptr;
   if (explanation.prediction) {
     prediction = {{"bytes", explanation.prediction->bytes},
-                  {"least_microseconds", explanation.prediction->microseconds},
+                  {"min_microseconds", explanation.prediction->microseconds},
                   {"bandwidth_gb_per_s", subject.gpu.bandwidth_gb_per_s}};
   }
   return {{"subject", subject.name},

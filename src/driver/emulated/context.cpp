@@ -442,11 +442,11 @@ CUresult ctx_get_api_version(CUcontext handle, unsigned* version) {
   });
 }
 
-CUresult ctx_get_stream_priority_range(int* least_priority, int* greatest_priority) {
+CUresult ctx_get_stream_priority_range(int* min_priority, int* greatest_priority) {
   return guarded([&] {
     std::shared_ptr<CUctx_st> context;
     if (const CUresult result = enter(context); result != CUDA_SUCCESS) return result;
-    if (least_priority != nullptr) *least_priority = kLeastPriority;
+    if (min_priority != nullptr) *min_priority = kMinPriority;
     if (greatest_priority != nullptr) *greatest_priority = kGreatestPriority;
     return CUDA_SUCCESS;
   });

@@ -36,7 +36,7 @@ bool has_directive(const CUfunc_st& function, ptx::DirectiveKind kind) {
 CUresult get(const CUfunc_st& function, CUfunction_attribute attribute, int& value) {
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-      value = function.most_threads();
+      value = function.max_threads();
       return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
       value = function.static_shared();
@@ -64,7 +64,7 @@ CUresult get(const CUfunc_st& function, CUfunction_attribute attribute, int& val
       value = 0;
       return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-      value = function.most_dynamic_shared;
+      value = function.max_dynamic_shared;
       return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
       value = function.carveout;
@@ -95,7 +95,7 @@ CUresult get(const CUfunc_st& function, CUfunction_attribute attribute, int& val
 CUresult set_dynamic_shared(CUfunc_st& function, int value) {
   const int optin = static_cast<int>(function.owner->context->memory.gpu().shared_per_block);
   if (value >= 0 && value <= optin - function.static_shared()) {
-    function.most_dynamic_shared = value;
+    function.max_dynamic_shared = value;
     return CUDA_SUCCESS;
   }
   return refuse(CUDA_ERROR_INVALID_VALUE,

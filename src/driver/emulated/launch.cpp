@@ -49,9 +49,9 @@ CUresult check_sizes(const LaunchRequest& request, const Refusal& refuse) {
                       " threads; every dimension is at least 1, at most (1024,1024,64), and 1024 "
                       "threads in all");
   }
-  if (block.count() > static_cast<unsigned>(function.most_threads())) {
+  if (block.count() > static_cast<unsigned>(function.max_threads())) {
     return refuse(CUDA_ERROR_INVALID_VALUE, "a block of " + words(block) + " threads; at most " +
-                                                std::to_string(function.most_threads()) +
+                                                std::to_string(function.max_threads()) +
                                                 " by its .maxntid or .reqntid");
   }
   const Dim3& required = function.kernel->required_block;
@@ -60,7 +60,7 @@ CUresult check_sizes(const LaunchRequest& request, const Refusal& refuse) {
         CUDA_ERROR_INVALID_VALUE,
         "a block of " + words(block) + " threads; its .reqntid asks for " + words(required));
   }
-  const auto most = static_cast<std::uint32_t>(function.most_dynamic_shared.load());
+  const auto most = static_cast<std::uint32_t>(function.max_dynamic_shared.load());
   if (request.dynamic_shared_bytes > most) {
     const std::uint32_t optin = function.owner->context->memory.gpu().shared_per_block;
     return refuse(CUDA_ERROR_INVALID_VALUE,
@@ -97,7 +97,7 @@ CUresult check_cluster(const LaunchRequest& request, const Refusal& refuse, Dim3
                                                 "' has none, they came with sm_90");
   }
   const std::uint64_t portable = function.non_portable_cluster != 0 ? 16 : 8;
-  const std::uint64_t most = std::min<std::uint64_t>(portable, function.kernel->most_cluster);
+  const std::uint64_t most = std::min<std::uint64_t>(portable, function.kernel->max_cluster);
   const Dim3& grid = request.grid;
   if (cluster.count() > most || grid.x % cluster.x != 0 || grid.y % cluster.y != 0 ||
       grid.z % cluster.z != 0) {

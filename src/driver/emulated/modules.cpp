@@ -17,10 +17,10 @@
 
 namespace ptxgen::inline v0::driver {
 
-int CUfunc_st::most_threads() const noexcept {
+int CUfunc_st::max_threads() const noexcept {
   const std::uint64_t required = kernel->required_block.count();
-  return static_cast<int>(required != 0 ? std::min<std::uint64_t>(required, kernel->most_threads)
-                                        : kernel->most_threads);
+  return static_cast<int>(required != 0 ? std::min<std::uint64_t>(required, kernel->max_threads)
+                                        : kernel->max_threads);
 }
 
 namespace emulated {
@@ -41,11 +41,11 @@ int registers_of(const emulator::Program& program, const emulator::Program::Kern
   std::uint32_t registers = kernel.registers_32bit;
   const auto at_most = [&](std::uint32_t limit) { registers = std::min(registers, limit); };
   if (const ptx::Function* function = program.module().find_function(kernel.name)) {
-    at_most(ptx::most_registers(gpu, *function));
+    at_most(ptx::max_registers(gpu, *function));
   }
   if (options.max_registers != 0) at_most(options.max_registers);
   if (options.threads_per_block != 0) {
-    at_most(ptx::most_registers(gpu.registers_per_sm, options.threads_per_block, 1));
+    at_most(ptx::max_registers(gpu.registers_per_sm, options.threads_per_block, 1));
   }
   return static_cast<int>(std::max(registers, 1u));
 }
@@ -58,7 +58,7 @@ std::unique_ptr<CUfunc_st> make_function(CUmodule owner, const emulator::Program
   made->registers = registers_of(owner->program, kernel, gpu, options);
   ptx::TargetName name;
   if (ptx::parse_target_name(gpu.target, name)) made->binary_version = name.sm;
-  made->most_dynamic_shared = static_cast<int>(kStaticShared) - made->static_shared();
+  made->max_dynamic_shared = static_cast<int>(kStaticShared) - made->static_shared();
   made->cluster_width = static_cast<int>(kernel.required_cluster.x);
   made->cluster_height = static_cast<int>(kernel.required_cluster.y);
   made->cluster_depth = static_cast<int>(kernel.required_cluster.z);

@@ -24,7 +24,7 @@ struct CUfunc_st {
   /// allocated, only a compiler knows.
   int registers = 0;
   int binary_version = 0;  ///< 10 * major + minor of the GPU
-  std::atomic<int> most_dynamic_shared{0};
+  std::atomic<int> max_dynamic_shared{0};
   std::atomic<int> carveout{-1};
   std::atomic<int> cluster_width{0}, cluster_height{0}, cluster_depth{0};
   std::atomic<int> non_portable_cluster{0};
@@ -40,7 +40,7 @@ struct CUfunc_st {
     return static_cast<int>(kernel->static_shared_bytes);
   }
   /// Beyond which a launch fails.
-  [[nodiscard]] int most_threads() const noexcept;
+  [[nodiscard]] int max_threads() const noexcept;
 };
 
 /// A module, of the context that was current when it was loaded. Its program reaches into the

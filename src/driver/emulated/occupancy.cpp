@@ -17,14 +17,14 @@ ptx::BlockNeeds needs_of(const CUfunc_st& function, std::uint64_t threads, std::
   needs.registers = static_cast<std::uint32_t>(function.registers);
   needs.static_shared = function.kernel->static_shared_bytes;
   needs.dynamic_shared = dynamic;
-  needs.most_dynamic_shared = static_cast<std::uint32_t>(function.most_dynamic_shared.load());
+  needs.max_dynamic_shared = static_cast<std::uint32_t>(function.max_dynamic_shared.load());
   return needs;
 }
 
 /// Blocks on one multiprocessor; 0 also for blocks that a launch would refuse.
 std::uint32_t active_blocks(const CUfunc_st& function, std::uint64_t threads,
                             std::uint64_t dynamic) {
-  if (threads > static_cast<unsigned>(function.most_threads())) return 0;
+  if (threads > static_cast<unsigned>(function.max_threads())) return 0;
   return blocks_per_sm(gpu_of(function), needs_of(function, threads, dynamic));
 }
 
@@ -39,8 +39,8 @@ CUresult check(CUfunction& function) {
 /// taken to be even, in pairs, at most 18 each, as on H100.
 std::uint64_t active_clusters(const ptx::Gpu& gpu, std::uint64_t blocks_on_one,
                               std::uint64_t size) {
-  constexpr std::uint64_t kMostInGpc = 18;
-  const std::uint64_t gpcs = (gpu.sms + kMostInGpc - 1) / kMostInGpc;
+  constexpr std::uint64_t kMaxInGpc = 18;
+  const std::uint64_t gpcs = (gpu.sms + kMaxInGpc - 1) / kMaxInGpc;
   const std::uint64_t pairs = gpu.sms / 2u;
   std::uint64_t clusters = 0;
   for (std::uint64_t gpc = 0; gpc < gpcs; ++gpc) {
@@ -115,7 +115,7 @@ CUresult occupancy_max_potential_block_size(int* min_grid_size, int* block_size,
       return CUDA_ERROR_INVALID_VALUE;
     }
     constexpr int kWarp = 32;
-    int most = function->most_threads();
+    int most = function->max_threads();
     if (block_size_limit != 0) most = std::min(most, block_size_limit);
     std::uint64_t best_threads = 0;
     *min_grid_size = 0;
@@ -165,7 +165,7 @@ CUresult occupancy_max_potential_cluster_size(int* cluster_size, CUfunction func
     const std::uint32_t blocks =
         active_blocks(*function, threads_of(*config), config->sharedMemBytes);
     const int most = std::min(function->non_portable_cluster != 0 ? 16 : 8,
-                              static_cast<int>(function->kernel->most_cluster));
+                              static_cast<int>(function->kernel->max_cluster));
     for (int size = 2; size <= most; size *= 2) {
       if (active_clusters(gpu, blocks, static_cast<unsigned>(size)) > 0) *cluster_size = size;
     }

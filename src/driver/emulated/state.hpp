@@ -275,7 +275,7 @@ void forget_handles_of(CUcontext context);
 /// The current context if it is of that device, else the device's primary one, or null.
 [[nodiscard]] std::shared_ptr<CUctx_st> context_on(CUdevice device);
 /// As cuCtxGetStreamPriorityRange tells them; without effect.
-inline constexpr int kLeastPriority = 0;
+inline constexpr int kMinPriority = 0;
 inline constexpr int kGreatestPriority = -5;
 /// The GPU of an ordinal, or null. Lives for the process.
 [[nodiscard]] const ptx::Gpu* gpu_of(CUdevice device);

@@ -213,7 +213,7 @@ CUresult make_stream(CUstream* stream, unsigned flags, int priority) {
   if (const CUresult result = enter(context); result != CUDA_SUCCESS) return result;
   if (stream == nullptr || flags > CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
   const auto made = std::make_shared<CUstream_st>(
-      context.get(), flags, std::clamp(priority, kGreatestPriority, kLeastPriority));
+      context.get(), flags, std::clamp(priority, kGreatestPriority, kMinPriority));
   enroll(made);
   *stream = made.get();
   return CUDA_SUCCESS;
@@ -243,7 +243,7 @@ CUresult check_capture(const std::shared_ptr<CUstream_st>& stream) {
 }  // namespace
 
 CUresult stream_create(CUstream* stream, unsigned flags) {
-  return guarded([&] { return make_stream(stream, flags, kLeastPriority); });
+  return guarded([&] { return make_stream(stream, flags, kMinPriority); });
 }
 
 CUresult stream_create_with_priority(CUstream* stream, unsigned flags, int priority) {

@@ -414,7 +414,7 @@ void Decoder::lane_step() {
   }
   split_wide_slots(detail.sources);
   split_wide_slots(detail.results);
-  if (detail.sources.size() > kMostLaneWords || detail.results.size() > kMostLaneWords) {
+  if (detail.sources.size() > kMaxLaneWords || detail.results.size() > kMaxLaneWords) {
     refuse("it has more operands than the emulator provides for");
   }
   detail.op.source_count = static_cast<std::uint8_t>(detail.sources.size());

@@ -18,10 +18,10 @@ namespace ptxgen::inline v0::emulator {
 namespace {
 
 /// Shared memory of all blocks on any GPU is smaller; sums stay far from overflow.
-constexpr std::uint64_t kMostShared = 1u << 24;
+constexpr std::uint64_t kMaxShared = 1u << 24;
 /// Local memory of a thread: CUDA C++ Programming Guide, technical specifications per compute
 /// capability.
-constexpr std::uint64_t kMostLocal = 512u << 10;
+constexpr std::uint64_t kMaxLocal = 512u << 10;
 
 std::uint64_t rounded_up(std::uint64_t value, std::uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
@@ -292,11 +292,10 @@ class KernelLoader {
       const Dim3 all{part(0), part(1), part(2)};
       if (directive.kind == ptx::DirectiveKind::reqntid) kernel.required_block = all;
       if (directive.kind == ptx::DirectiveKind::maxntid) {
-        kernel.most_threads =
-            static_cast<std::uint32_t>(std::min<std::uint64_t>(all.count(), 1024));
+        kernel.max_threads = static_cast<std::uint32_t>(std::min<std::uint64_t>(all.count(), 1024));
       }
       if (directive.kind == ptx::DirectiveKind::reqnctapercluster) kernel.required_cluster = all;
-      if (directive.kind == ptx::DirectiveKind::maxclusterrank) kernel.most_cluster = part(0);
+      if (directive.kind == ptx::DirectiveKind::maxclusterrank) kernel.max_cluster = part(0);
       kernel.explicit_cluster |= directive.kind == ptx::DirectiveKind::explicitcluster;
     }
     image_.kernels.push_back(std::move(kernel));
@@ -318,7 +317,7 @@ class KernelLoader {
       }
       offset = rounded_up(offset, alignment);
       address = offset;
-      if (bytes > kMostShared || offset + bytes > kMostShared) {
+      if (bytes > kMaxShared || offset + bytes > kMaxShared) {
         refuse(module_, "unsupported",
                "shared variable '" + std::string(module_.text(variable.name)) + "' has " +
                    count_text(bytes, "byte") + ", more than any GPU has",
@@ -387,11 +386,11 @@ class KernelLoader {
       stack.pop_back();
     }
     const std::uint64_t most = need[this_().code];
-    if (most > kMostLocal) {
+    if (most > kMaxLocal) {
       refuse(module_, "unsupported",
              "a thread of kernel '" + image_.kernels.back().name + "' needs " +
                  count_text(most, "byte") + " of local memory; at most " +
-                 std::to_string(kMostLocal) + " are possible",
+                 std::to_string(kMaxLocal) + " are possible",
              module_.functions[entry_].line);
     }
     this_().local_bytes = static_cast<std::uint32_t>(most);

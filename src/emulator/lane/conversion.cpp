@@ -192,8 +192,8 @@ u64 exponent_code(const LaneOp& op, Bits<F> a) noexcept {
   if (is_nan<F>(a)) return kUe8m0Nan;
   const auto magnitude = static_cast<Bits<F>>(a & F::kMagnitude);
   u64 code = magnitude >> F::kFractionBits;
-  constexpr Bits<F> kLeast = F::kLeastNormal >> 1;  // 2^-127, code 0
-  const bool inexact = (magnitude & (F::kLeastNormal - 1)) != 0 && magnitude > kLeast;
+  constexpr Bits<F> kMin = F::kMinNormal >> 1;  // 2^-127, code 0
+  const bool inexact = (magnitude & (F::kMinNormal - 1)) != 0 && magnitude > kMin;
   if (rounding_of(op.rounding) == Rounding::Up && inexact) ++code;
   return op.satfinite ? std::min<u64>(code, kUe8m0Nan - 1) : code;
 }
@@ -207,7 +207,7 @@ void exponents_of_bf16(const LaneOp& op, const u64* sources, u64* results) {
 }
 u64 power_from_code(u64 code) noexcept {
   if (code == kUe8m0Nan) return BF16::kNan;
-  return code == 0 ? BF16::kLeastNormal >> 1 : code << BF16::kFractionBits;
+  return code == 0 ? BF16::kMinNormal >> 1 : code << BF16::kFractionBits;
 }
 void powers_as_bf16(const LaneOp&, const u64* sources, u64* results) {
   results[0] = power_from_code(sources[0] >> 8 & 0xff) << 16 | power_from_code(sources[0] & 0xff);

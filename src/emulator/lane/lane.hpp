@@ -75,7 +75,7 @@ struct MatrixPiece {
   std::uint8_t offset = 0;        ///< byte within the register
   std::uint8_t bytes = 0;         ///< 1, 2, 4 or 8; for 4-bit and 1-bit elements whole bytes
 };
-inline constexpr unsigned kMostMatrixPieces = 512;
+inline constexpr unsigned kMaxMatrixPieces = 512;
 /// Which pieces such an instruction moves. `addresses[lane]`: the address operand, offset added;
 /// `strides[lane]`: the stride operand in elements, 0 if none is written. Returns how many pieces.
 using MatrixLayout = unsigned (*)(const LaneOp& op, const std::uint64_t addresses[32],

@@ -61,10 +61,10 @@ struct Format {
   using Bits = std::conditional_t<(kWidth > 32), std::uint64_t,
                                   std::conditional_t<(kWidth > 16), std::uint32_t, std::uint16_t>>;
   static constexpr int kBias = (1 << (exponent_bits - 1)) - 1;
-  static constexpr int kLeastExponent = 1 - kBias;  ///< of a normal number
+  static constexpr int kMinExponent = 1 - kBias;  ///< of a normal number
   static constexpr Bits kSign = static_cast<Bits>(Bits{1} << (kWidth - 1));
   static constexpr Bits kMagnitude = static_cast<Bits>(kSign - 1);
-  static constexpr Bits kLeastNormal = static_cast<Bits>(Bits{1} << fraction_bits);
+  static constexpr Bits kMinNormal = static_cast<Bits>(Bits{1} << fraction_bits);
   /// Infinity, or what would be infinity in a format without.
   static constexpr Bits kInfinity =
       static_cast<Bits>(((Bits{1} << exponent_bits) - 1) << fraction_bits);
@@ -110,14 +110,14 @@ constexpr bool is_negative(typename F::Bits bits) noexcept {
 template <class F>
 constexpr bool is_subnormal(typename F::Bits bits) noexcept {
   const auto magnitude = static_cast<typename F::Bits>(bits & F::kMagnitude);
-  return magnitude != 0 && magnitude < F::kLeastNormal;
+  return magnitude != 0 && magnitude < F::kMinNormal;
 }
 
 /// Subnormals become zero of their sign.
 template <class F>
 constexpr typename F::Bits flushed(typename F::Bits bits) noexcept {
-  return (bits & F::kMagnitude) < F::kLeastNormal ? static_cast<typename F::Bits>(bits & F::kSign)
-                                                  : bits;
+  return (bits & F::kMagnitude) < F::kMinNormal ? static_cast<typename F::Bits>(bits & F::kSign)
+                                                : bits;
 }
 template <class F>
 constexpr typename F::Bits flushed(typename F::Bits bits, bool ftz) noexcept {
@@ -186,12 +186,12 @@ constexpr Number<Work> unpack(typename F::Bits bits) noexcept {
   if (is_nan<F>(bits)) return {Kind::Nan, negative, 0, 0};
   if (is_infinite<F>(bits)) return {Kind::Infinite, negative, 0, 0};
   const int biased = static_cast<int>(magnitude >> F::kFractionBits);
-  const Work fraction = magnitude & (F::kLeastNormal - 1u);
+  const Work fraction = magnitude & (F::kMinNormal - 1u);
   if (biased == 0) {
-    return normalised<Work>(negative, F::kLeastExponent - F::kFractionBits, fraction);
+    return normalised<Work>(negative, F::kMinExponent - F::kFractionBits, fraction);
   }
   return {Kind::Finite, negative, biased - F::kBias,
-          (fraction | F::kLeastNormal) << (kTop<Work> - F::kFractionBits)};
+          (fraction | F::kMinNormal) << (kTop<Work> - F::kFractionBits)};
 }
 
 /// Whether a magnitude that lies above its last place is rounded up.
@@ -233,8 +233,8 @@ struct Cut {
 template <class F, class Work>
 constexpr Cut<Work> cut(const Number<Work>& number) noexcept {
   int drop = kTop<Work> - F::kFractionBits;
-  const bool subnormal = number.exponent < F::kLeastExponent;
-  if (subnormal) drop += std::min(F::kLeastExponent - number.exponent, F::kFractionBits + 2);
+  const bool subnormal = number.exponent < F::kMinExponent;
+  if (subnormal) drop += std::min(F::kMinExponent - number.exponent, F::kFractionBits + 2);
   const auto kept = static_cast<u64>(number.significand >> drop);
   const u64 exponent =
       subnormal ? 0 : static_cast<u64>(number.exponent + F::kBias - 1) << F::kFractionBits;
@@ -273,7 +273,7 @@ constexpr typename F::Bits pack_stochastic(const Number<Work>& number, u32 rando
   if (number.kind != Kind::Finite) return pack<F>(number, Rounding::Zero, satfinite);
   const auto [low, dropped, rest] = cut<F>(number);
   // `cut` stops dropping once nothing is kept; far below that, fewer bits reach the random ones.
-  const int below = F::kLeastExponent - number.exponent - (F::kFractionBits + 2);
+  const int below = F::kMinExponent - number.exponent - (F::kFractionBits + 2);
   const Work tail = rest >> std::clamp(below, 0, kTop<Work>);
   const u64 code = low + static_cast<u64>(((tail >> (dropped - count)) + random) >> count);
   const Bits sign = number.negative ? F::kSign : Bits{0};

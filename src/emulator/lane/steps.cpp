@@ -32,8 +32,8 @@ std::uint64_t source_bits(const Context& context, const Slot& slot, unsigned lan
 
 void run_lane_by_lane(Context& context, const Step& step) {
   const LaneDetail& detail = context.code->lanes[step.detail];
-  std::uint64_t sources[kMostLaneWords + 1];
-  std::uint64_t results[kMostLaneWords + 1] = {};
+  std::uint64_t sources[kMaxLaneWords + 1];
+  std::uint64_t results[kMaxLaneWords + 1] = {};
   for_each_lane(context.mask(step), [&](unsigned lane) {
     for (std::size_t i = 0; i < detail.sources.size(); ++i) {
       sources[i] = source_bits(context, detail.sources[i], lane);
@@ -48,8 +48,8 @@ void run_lane_by_lane(Context& context, const Step& step) {
 
 void run_matrix(Context& context, const Step& step) {
   const LaneDetail& detail = context.code->lanes[step.detail];
-  std::uint64_t sources[kMostLaneWords][kLanes];
-  std::uint64_t results[kMostLaneWords][kLanes];
+  std::uint64_t sources[kMaxLaneWords][kLanes];
+  std::uint64_t results[kMaxLaneWords][kLanes];
   const std::uint32_t mask = context.mask(step);
   for (std::size_t i = 0; i < detail.sources.size(); ++i) {
     for (unsigned lane = 0; lane < kLanes; ++lane) {

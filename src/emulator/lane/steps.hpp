@@ -10,7 +10,7 @@ namespace ptxgen::inline v0::emulator {
 struct Warp;
 
 /// Most 64-bit words of sources or results of one row.
-inline constexpr std::size_t kMostLaneWords = 48;
+inline constexpr std::size_t kMaxLaneWords = 48;
 
 /// The handler for a decoded lane-wise row: a vector one where there is one for this instruction,
 /// which then finds its operands in `step`; else one that calls the LaneFunction lane by lane.

@@ -36,7 +36,7 @@ inline constexpr std::uint64_t kWindowBytes = 0x0000'0001'0000'0000;
 /// (r + 1) * kPeerBytes, and below kPeerBytes lies the block's own.
 inline constexpr std::uint64_t kPeerBytes = std::uint64_t{1} << 24;
 /// Blocks that a cluster may have; up to `kPortableCluster` on every device with clusters.
-inline constexpr std::uint32_t kMostCluster = 16;
+inline constexpr std::uint32_t kMaxCluster = 16;
 inline constexpr std::uint32_t kPortableCluster = 8;
 /// Addresses of functions, as taken by `mov`: kFunctionWindow + 16 * index in Module::functions.
 inline constexpr std::uint64_t kFunctionWindow = 0x0000'7300'0000'0000;

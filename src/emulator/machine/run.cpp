@@ -27,9 +27,9 @@ namespace {
 /// Segments a warp runs before the next has its turn, in the plain schedule.
 constexpr std::uint64_t kTurn = 1u << 16;
 /// Local memory for calls, so that sums stay far from overflow.
-constexpr std::uint32_t kMostStack = 1u << 24;
+constexpr std::uint32_t kMaxStack = 1u << 24;
 /// Blocks of one worker that wait for others of the grid at the same time.
-constexpr std::size_t kMostSuspended = 4096;
+constexpr std::size_t kMaxSuspended = 4096;
 /// Turns of the warps of a block before the next block of its cluster has its own.
 constexpr std::uint64_t kClusterTurns = 4;
 /// Turns between two looks whether a block waits in vain.
@@ -88,10 +88,9 @@ void check(const Program& program, const Launch& launch, const ptx::Gpu& gpu) {
         "a block of " + to_text(block) +
             " threads; at most (1024,1024,64) and 1024 in all are "
             "possible");
-  limit(block.count() <= kernel->most_threads,
+  limit(block.count() <= kernel->max_threads,
         "a block of " + to_text(block) + " threads has " + std::to_string(block.count()) +
-            ", more than the " + std::to_string(kernel->most_threads) +
-            " of the kernel's .maxntid");
+            ", more than the " + std::to_string(kernel->max_threads) + " of the kernel's .maxntid");
   limit(kernel->required_block.x == 0 || kernel->required_block == block,
         "a block of " + to_text(block) + " threads where the kernel's .reqntid asks for " +
             to_text(kernel->required_block));
@@ -100,11 +99,11 @@ void check(const Program& program, const Launch& launch, const ptx::Gpu& gpu) {
         "clusters of " + to_text(launch.cluster) +
             " blocks where the kernel's .reqnctapercluster asks for " + to_text(required));
   const Dim3 cluster = cluster_of(*kernel, launch);
-  const std::uint32_t most = std::min(kernel->most_cluster, kMostCluster);
-  limit(cluster.count() > 0 && cluster.count() <= most,
-        "clusters of " + to_text(cluster) + " blocks; 1 to " + std::to_string(most) +
-            (most < kMostCluster ? " are possible by the kernel's .maxclusterrank"
-                                 : " are possible"));
+  const std::uint32_t most = std::min(kernel->max_cluster, kMaxCluster);
+  limit(
+      cluster.count() > 0 && cluster.count() <= most,
+      "clusters of " + to_text(cluster) + " blocks; 1 to " + std::to_string(most) +
+          (most < kMaxCluster ? " are possible by the kernel's .maxclusterrank" : " are possible"));
   limit(cluster.count() == 1 || has_clusters(gpu), "clusters of " + to_text(cluster) +
                                                        " blocks; '" + std::string(gpu.name) +
                                                        "' has no clusters, which came with sm_90");
@@ -225,7 +224,7 @@ class LaunchRun {
     grid_.dynamic_shared_bytes = launch.dynamic_shared_bytes;
     grid_.parameters.assign(launch.parameters.begin(), launch.parameters.end());
     std::uint32_t local = grid_.kernel_image->local_bytes;
-    if (grid_.kernel_image->recursive) local += std::min(options.stack_bytes, kMostStack);
+    if (grid_.kernel_image->recursive) local += std::min(options.stack_bytes, kMaxStack);
     grid_.local_stride = (local + 63) / 64 * 64;
     provide_for_groups(static_cast<std::uint32_t>(number));
     total_ = launch.grid.count() / cluster_size_;
@@ -332,9 +331,9 @@ class LaunchRun {
     const ptx::Gpu& gpu = grid_.space->gpu();
     ptx::BlockNeeds needs;
     needs.threads = static_cast<std::uint32_t>(grid_.block.count());
-    needs.registers = ptx::most_registers(gpu, *grid_.code->function);
+    needs.registers = ptx::max_registers(gpu, *grid_.code->function);
     needs.static_shared = grid_.kernel_image->static_shared_bytes;
-    needs.dynamic_shared = needs.most_dynamic_shared = grid_.dynamic_shared_bytes;
+    needs.dynamic_shared = needs.max_dynamic_shared = grid_.dynamic_shared_bytes;
     counters.blocks_per_sm = ptx::blocks_per_sm(gpu, needs);
     const double places = static_cast<double>(counters.blocks_per_sm) * gpu.sms;
     if (places != 0) counters.waves = static_cast<double>(grid_.grid.count()) / places;
@@ -363,7 +362,7 @@ class LaunchRun {
     std::vector<std::unique_ptr<Group>> idle;
     while (!abandoned_.load(std::memory_order_relaxed)) {
       std::unique_ptr<Group> group;
-      const bool may_begin = suspended.size() < kMostSuspended / cluster_size_;
+      const bool may_begin = suspended.size() < kMaxSuspended / cluster_size_;
       std::uint64_t order = may_begin ? next_.fetch_add(1) : total_;
       if (order < total_ && !reporter_.stopped(order * cluster_size_)) {
         if (idle.empty()) {

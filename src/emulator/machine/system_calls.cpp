@@ -171,19 +171,18 @@ class Formatter {
 
   /// Digits or `*`. A number of thousands is a broken format, not a page of blanks.
   bool number(std::string_view& format, std::int32_t& value) {
-    constexpr std::int32_t kMost = 4096;
+    constexpr std::int32_t kMax = 4096;
     if (format.front() == '*') {
       format.remove_prefix(1);
       std::uint64_t given = 0;
       if (!next(4, given)) return false;
-      value =
-          std::clamp(static_cast<std::int32_t>(static_cast<std::uint32_t>(given)), -kMost, kMost);
+      value = std::clamp(static_cast<std::int32_t>(static_cast<std::uint32_t>(given)), -kMax, kMax);
       return true;
     }
     value = 0;
     for (; !format.empty() && format.front() >= '0' && format.front() <= '9';
          format.remove_prefix(1)) {
-      value = std::min(kMost, value * 10 + (format.front() - '0'));
+      value = std::min(kMax, value * 10 + (format.front() - '0'));
     }
     return true;
   }

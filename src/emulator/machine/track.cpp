@@ -236,9 +236,9 @@ void compute_results(Context& context, const TrackDetail& detail, std::uint32_t 
     for (const Value& result : detail.results) set_defined(context, result, lanes, false);
     return;
   }
-  std::uint64_t values[kMostLaneWords][kLanes];
-  std::uint64_t undefined[kMostLaneWords][kLanes];
-  std::uint64_t results[kMostLaneWords][kLanes];
+  std::uint64_t values[kMaxLaneWords][kLanes];
+  std::uint64_t undefined[kMaxLaneWords][kLanes];
+  std::uint64_t results[kMaxLaneWords][kLanes];
   std::uint64_t found = 0;
   for (std::size_t i = 0; i < sources; ++i) {
     load_undefined(context, detail.sources[i], undefined[i]);
@@ -252,9 +252,9 @@ void compute_results(Context& context, const TrackDetail& detail, std::uint32_t 
     load_lanes(context, detail.sources[i].slot, values[i]);
   }
   for (std::size_t i = 0; i < detail.results.size(); ++i) std::fill_n(results[i], kLanes, 0);
-  std::uint64_t own_values[kMostLaneWords] = {};
-  std::uint64_t own[kMostLaneWords];
-  std::uint64_t made[kMostLaneWords];
+  std::uint64_t own_values[kMaxLaneWords] = {};
+  std::uint64_t own[kMaxLaneWords];
+  std::uint64_t made[kMaxLaneWords];
   for_each_lane(lanes, [&](unsigned lane) {
     std::uint64_t any = 0;
     for (std::size_t i = 0; i < sources; ++i) any |= own[i] = undefined[i][lane];
@@ -300,7 +300,7 @@ void undefined_results(const TrackDetail& detail, const std::uint64_t* values,
       results[0] = undefined[(values[2] & 1) != 0 ? 0 : 1];
       break;
     case Kind::Moves: {
-      std::uint64_t moved[kMostLaneWords];
+      std::uint64_t moved[kMaxLaneWords];
       for (std::size_t i = 0; i < sources; ++i) {
         const bool data = (detail.data >> std::min<std::size_t>(i, 63) & 1) != 0;
         if (!data && undefined[i] != 0) return fill(true);

@@ -28,11 +28,11 @@ using Words = const u64 (*)[32];
 using Results = u64 (*)[32];
 
 constexpr unsigned kLanes = 32;
-constexpr unsigned kMostRows = 32;
-constexpr unsigned kMostColumns = 32;
-constexpr unsigned kMostFloatDepth = 16;
-constexpr unsigned kMostIntegerDepth = 64;
-constexpr unsigned kMostBitWords = 256 / 32;
+constexpr unsigned kMaxRows = 32;
+constexpr unsigned kMaxColumns = 32;
+constexpr unsigned kMaxFloatDepth = 16;
+constexpr unsigned kMaxIntegerDepth = 64;
+constexpr unsigned kMaxBitWords = 256 / 32;
 
 // LaneOp::extra: m, n, k, then the type of d; `type`, `type2`, `type3` those of a, b, c.
 u32 packed(const MatrixShape& shape, Type d) {
@@ -129,8 +129,8 @@ void set_float_of_d(Type type, Results d, unsigned lane, unsigned index, double 
 
 /// sum = a * b, for eight columns at a time: as many as a few vector registers hold.
 template <class Number, unsigned kDepth>
-void multiply(const MatrixShape& shape, const Number (&a)[kMostRows][kDepth],
-              const Number (&b)[kDepth][kMostColumns], Number (&sum)[kMostRows][kMostColumns]) {
+void multiply(const MatrixShape& shape, const Number (&a)[kMaxRows][kDepth],
+              const Number (&b)[kDepth][kMaxColumns], Number (&sum)[kMaxRows][kMaxColumns]) {
   for (unsigned first = 0; first < shape.n; first += 8) {
     for (unsigned row = 0; row < shape.m; ++row) {
       Number part[8] = {};
@@ -148,8 +148,8 @@ void mma_float(const LaneOp& op, Words s, Results d) {
   const MatrixShape shape = shape_of(op);
   const Fragments f = fragments_of(op, shape);
   const unsigned width = 32 / f.per_register;
-  double a[kMostRows][kMostFloatDepth];
-  double b[kMostFloatDepth][kMostColumns];
+  double a[kMaxRows][kMaxFloatDepth];
+  double b[kMaxFloatDepth][kMaxColumns];
   for (unsigned r = 0; r < f.registers_of_a; ++r) {
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       const Place at = shape.place_in_a(f.per_register, lane, r);
@@ -167,7 +167,7 @@ void mma_float(const LaneOp& op, Words s, Results d) {
       }
     }
   }
-  double sum[kMostRows][kMostColumns];
+  double sum[kMaxRows][kMaxColumns];
   multiply(shape, a, b, sum);
   for (unsigned i = 0; i < shape.elements_of_c(); ++i) {
     for (unsigned lane = 0; lane < kLanes; ++lane) {
@@ -229,8 +229,8 @@ void mma_quads(const LaneOp& op, Words s, Results d) {
 void mma_double(const LaneOp& op, Words s, Results d) {
   const MatrixShape shape = shape_of(op);
   const Fragments f = fragments_of(op, shape);
-  u64 a[kMostRows][kMostFloatDepth];
-  u64 b[kMostFloatDepth][kMostColumns];
+  u64 a[kMaxRows][kMaxFloatDepth];
+  u64 b[kMaxFloatDepth][kMaxColumns];
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     for (unsigned r = 0; r < f.registers_of_a; ++r) {
       const Place at = shape.place_in_a(1, lane, r);
@@ -292,8 +292,8 @@ void mma_integer(const LaneOp& op, Words s, Results d) {
   const MatrixShape shape = shape_of(op);
   const Fragments f = fragments_of(op, shape);
   const unsigned width = 32 / f.per_register;
-  std::int32_t a[kMostRows][kMostIntegerDepth];
-  std::int32_t b[kMostIntegerDepth][kMostColumns];
+  std::int32_t a[kMaxRows][kMaxIntegerDepth];
+  std::int32_t b[kMaxIntegerDepth][kMaxColumns];
   for (unsigned r = 0; r < f.registers_of_a; ++r) {
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       const Place at = shape.place_in_a(f.per_register, lane, r);
@@ -312,7 +312,7 @@ void mma_integer(const LaneOp& op, Words s, Results d) {
     }
   }
   // 64 products of two bytes are far from the ends of 32 bits.
-  std::int32_t sum[kMostRows][kMostColumns];
+  std::int32_t sum[kMaxRows][kMaxColumns];
   multiply(shape, a, b, sum);
   for (unsigned i = 0; i < shape.elements_of_c(); ++i) {
     for (unsigned lane = 0; lane < kLanes; ++lane) {
@@ -326,8 +326,8 @@ void mma_integer(const LaneOp& op, Words s, Results d) {
 void mma_bits(const LaneOp& op, Words s, Results d) {
   const MatrixShape shape = shape_of(op);
   const Fragments f = fragments_of(op, shape);
-  u32 a[kMostRows][kMostBitWords];
-  u32 b[kMostColumns][kMostBitWords];
+  u32 a[kMaxRows][kMaxBitWords];
+  u32 b[kMaxColumns][kMaxBitWords];
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     for (unsigned r = 0; r < f.registers_of_a; ++r) {
       const Place at = shape.place_in_a(32, lane, r);

@@ -231,7 +231,7 @@ void reach_block(Part& part, Cta& cta) {
 /// Lanes that reach the shared memory of other blocks of the cluster.
 void reach_peers(Part& part) {
   Context& context = part.context;
-  std::array<std::uint32_t, kMostCluster> lanes_of{};
+  std::array<std::uint32_t, kMaxCluster> lanes_of{};
   for_each_lane(part.mask, [&](unsigned lane) {
     std::uint64_t address = part.address[lane];
     Cta* owner = nullptr;

@@ -12,7 +12,7 @@
 namespace ptxgen::inline v0::emulator {
 
 /// Largest access of one lane, `.v8.b32` and `.v4.b64`.
-inline constexpr unsigned kMostLaneBytes = 32;
+inline constexpr unsigned kMaxLaneBytes = 32;
 
 /// What a warp asks of memory. Order of events for each lane: bounds, alignment, read-only
 /// (writes), written-bits (reads; set by writes), race hook, counters. The bytes themselves are
@@ -21,7 +21,7 @@ struct AccessRequest {
   ptx::Space space = ptx::Space::Generic;
   const std::uint64_t* addresses = nullptr;  ///< 32, as the instruction computes them
   std::uint32_t mask = 0;
-  unsigned bytes = 4;  ///< of each lane, 1 to kMostLaneBytes
+  unsigned bytes = 4;  ///< of each lane, 1 to kMaxLaneBytes
   unsigned alignment = 4;
   bool reads = false;
   bool writes = false;

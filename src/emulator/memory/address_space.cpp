@@ -14,8 +14,8 @@ namespace ptxgen::inline v0::emulator {
 namespace {
 
 constexpr std::uint64_t kUnknownMemory = std::uint64_t{64} << 30;  ///< of a GPU without a figure
-constexpr std::uint64_t kLeastReservation = std::uint64_t{64} << 20;
-constexpr std::uint64_t kMostReservation = std::uint64_t{16} << 40;
+constexpr std::uint64_t kMinReservation = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxReservation = std::uint64_t{16} << 40;
 
 constexpr std::uint64_t rounded_up(std::uint64_t value, std::uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
@@ -52,10 +52,10 @@ AddressSpace::AddressSpace(const ptx::Gpu& gpu) : gpu_(gpu) {
   // A quarter more than the GPU has, for red zones and blocks in quarantine.
   std::uint64_t bytes = gpu_.memory_bytes;
   bytes += std::max<std::uint64_t>(bytes / 4, std::uint64_t{16} << 30);
-  bytes = std::min(rounded_up(bytes, std::uint64_t{1} << 20), kMostReservation);
+  bytes = std::min(rounded_up(bytes, std::uint64_t{1} << 20), kMaxReservation);
   // A system may limit how many addresses a process has (ulimit -v, strict overcommit): then
   // take what there is.
-  for (; bytes >= kLeastReservation; bytes /= 2) {
+  for (; bytes >= kMinReservation; bytes /= 2) {
     data_ = VirtualMemory::reserve(bytes, true);
     if (!data_) continue;
     // One word more, so that reading 64 bits from any bit on stays inside.

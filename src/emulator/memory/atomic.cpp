@@ -24,12 +24,12 @@ constexpr std::uint16_t kNan16 = 0x7fff;
 template <int ExponentBits>
 double widened(std::uint16_t bits) noexcept {
   constexpr int kFraction = 15 - ExponentBits;
-  constexpr int kMost = (1 << ExponentBits) - 1;
-  constexpr int kBias = kMost / 2;
-  const int exponent = bits >> kFraction & kMost;
+  constexpr int kMax = (1 << ExponentBits) - 1;
+  constexpr int kBias = kMax / 2;
+  const int exponent = bits >> kFraction & kMax;
   const int fraction = bits & ((1 << kFraction) - 1);
   const double sign = (bits & 0x8000u) != 0 ? -1.0 : 1.0;
-  if (exponent == kMost) {
+  if (exponent == kMax) {
     return fraction != 0 ? std::nan("") : sign * INFINITY;
   }
   if (exponent == 0) return sign * std::ldexp(fraction, 1 - kBias - kFraction);
@@ -41,18 +41,18 @@ double widened(std::uint16_t bits) noexcept {
 template <int ExponentBits>
 std::uint16_t narrowed(double value) noexcept {
   constexpr int kFraction = 15 - ExponentBits;
-  constexpr int kMost = (1 << ExponentBits) - 1;
-  constexpr int kBias = kMost / 2;
+  constexpr int kMax = (1 << ExponentBits) - 1;
+  constexpr int kBias = kMax / 2;
   if (std::isnan(value)) return kNan16;
   const auto sign = static_cast<std::uint16_t>(std::signbit(value) ? 0x8000u : 0u);
   const double size = std::fabs(value);
   if (size == 0) return sign;
-  if (std::isinf(size)) return static_cast<std::uint16_t>(sign | kMost << kFraction);
+  if (std::isinf(size)) return static_cast<std::uint16_t>(sign | kMax << kFraction);
   const int exponent = std::max(std::ilogb(size), 1 - kBias);
   // In units of the last place; a carry out of the fraction goes into the exponent by itself.
   const double units = std::nearbyint(std::ldexp(size, kFraction - exponent));
   const auto code = static_cast<int>(units) + ((exponent + kBias - 1) << kFraction);
-  return static_cast<std::uint16_t>(sign | std::min(code, kMost << kFraction));
+  return static_cast<std::uint16_t>(sign | std::min(code, kMax << kFraction));
 }
 
 template <int ExponentBits>

@@ -19,8 +19,8 @@ namespace {
 
 using Kind = BulkCopy::Kind;
 
-constexpr std::uint32_t kUnit = 16;       ///< bytes: addresses and sizes are multiples of it
-constexpr std::uint64_t kMostDelay = 12;  ///< turns that a copy of another seed may take longer
+constexpr std::uint32_t kUnit = 16;      ///< bytes: addresses and sizes are multiples of it
+constexpr std::uint64_t kMaxDelay = 12;  ///< turns that a copy of another seed may take longer
 constexpr std::uint64_t kSectorBytes = 32;
 
 std::uint64_t mixed(std::uint64_t value) {
@@ -144,7 +144,7 @@ void enqueue(Context& context, const Step& step, const MemoryDetail& detail, uns
   copy.warp = context.warp->index;
   copy.lane = lane;
   const std::uint64_t random = seed ^ mixed(context.cta->order + 1) ^ mixed(++all.tickets << 20);
-  copy.due = context.cta->turn + 1 + (seed == 0 ? 0 : mixed(random) % kMostDelay);
+  copy.due = context.cta->turn + 1 + (seed == 0 ? 0 : mixed(random) % kMaxDelay);
   all.pending.push_back(copy);
 }
 

@@ -38,7 +38,7 @@ void run_load(Context& context, const Step& step) {
   reach(context, step, detail, request, found);
   for_each_lane(mask, [&](unsigned lane) {
     const bool reached = (found.mask >> lane & 1u) != 0;
-    std::byte data[kMostLaneBytes];
+    std::byte data[kMaxLaneBytes];
     if (reached && request.used != 0) {
       load_used(data, found.host[lane], request);
     } else if (reached) {
@@ -70,7 +70,7 @@ void run_store(Context& context, const Step& step) {
   request.bytes = request.alignment = unsigned{detail.element_bytes} * detail.elements;
   request.writes = true;
   request.kind = RaceAccess::Kind::Write;
-  std::byte values[32][kMostLaneBytes];
+  std::byte values[32][kMaxLaneBytes];
   for_each_lane(mask, [&](unsigned lane) {
     for (std::size_t i = 0; i < detail.data.size(); ++i) {
       get_element(context, detail.data[i], lane, values[lane] + i * detail.element_bytes,
@@ -78,7 +78,7 @@ void run_store(Context& context, const Step& step) {
     }
   });
   request.values = values[0];
-  request.value_stride = kMostLaneBytes;
+  request.value_stride = kMaxLaneBytes;
   Reach found;
   reach(context, step, detail, request, found);
   // In the order of lanes: of several that write the same bytes the highest stays, which PTX

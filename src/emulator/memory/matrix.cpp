@@ -111,7 +111,7 @@ class Matrix {
                      [](const MatrixPiece& a, const MatrixPiece& b) {
                        return a.word != b.word ? a.word < b.word : a.offset < b.offset;
                      });
-    std::array<ByteSpan, kMostMatrixPieces> spans;
+    std::array<ByteSpan, kMaxMatrixPieces> spans;
     std::size_t span_count = 0;
     std::uint64_t touched = 0;
     ptx::Space space = detail_.space;
@@ -181,7 +181,7 @@ class Matrix {
   unsigned count_ = 0;
   std::uint64_t addresses_[32];
   std::uint64_t strides_[32];
-  std::array<MatrixPiece, kMostMatrixPieces> pieces_;
+  std::array<MatrixPiece, kMaxMatrixPieces> pieces_;
   std::byte registers_[16][32][8];  ///< [data register][lane]
   WavefrontCount wavefronts_;
 };

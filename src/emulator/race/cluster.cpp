@@ -7,7 +7,7 @@
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-constexpr std::size_t kMostVisits = 4096;
+constexpr std::size_t kMaxVisits = 4096;
 
 }  // namespace
 
@@ -60,7 +60,7 @@ void SharedRaces::note_visit(const Now& now) {
     at.tick = tick;
     return;
   }
-  if (visits_.size() >= kMostVisits) return;
+  if (visits_.size() >= kMaxVisits) return;
   visits_.push_back({now.block, now.warp, now.access.mask, now.statement, tick, now.mark,
                      now.access.addresses[first], now.access.bytes});
 }

@@ -7,7 +7,7 @@ namespace ptxgen::inline v0::emulator {
 
 namespace {
 
-constexpr std::size_t kMostMissed = 256;
+constexpr std::size_t kMaxMissed = 256;
 
 bool reaches_blocks(const Grid& grid, ptx::Modifier scope, std::uint64_t a, std::uint64_t b) {
   if (scope == ptx::Modifier::cta) return false;
@@ -36,7 +36,7 @@ GlobalRaces::GlobalRaces(std::shared_ptr<RaceTeam> team, std::shared_ptr<RaceSin
         const bool mine = !reaches_blocks(grid, scope, release.cta, cta.linear);
         if (!theirs && !mine) return true;
         Block& block = block_of(cta);
-        if (block.missed.size() < kMostMissed) {
+        if (block.missed.size() < kMaxMissed) {
           Missed missed;
           missed.known = release.known;
           missed.block = release.block;
@@ -101,7 +101,7 @@ std::uint32_t GlobalRaces::era_of(Block& block, const Cta& cta) {
   block.era_tick = block.order.now();
   block.era = next_id_++;
   eras_.push_back({cta.linear, block.order.number(), block.era_tick});
-  full_ = eras_.size() >= kMostEras;
+  full_ = eras_.size() >= kMaxEras;
   return block.era;
 }
 

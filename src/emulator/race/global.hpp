@@ -65,7 +65,7 @@ class GlobalRaces final : public Races {
 
   using Entry = RaceTeam::Entry;
   /// Eras that a worker keeps at most: 2 GiB.
-  static constexpr std::size_t kMostEras = std::size_t{1} << 27;
+  static constexpr std::size_t kMaxEras = std::size_t{1} << 27;
 
   /// What an id means: a block at a time of its own.
   struct Era {

@@ -6,7 +6,7 @@
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-constexpr std::size_t kMostEntries = 64;
+constexpr std::size_t kMaxEntries = 64;
 
 /// What a cell knows of a unit of 1 or 2 bytes.
 constexpr std::uint8_t kNarrowUnit = 3;
@@ -257,7 +257,7 @@ void GlobalRaces::write_granule(Now& now, std::uint64_t granule, std::uint32_t l
     if (!strong || at.strong) at.bytes = static_cast<std::uint8_t>(at.bytes & ~bytes);
   }
   std::erase_if(entries, [](const Entry& at) { return at.bytes == 0; });
-  if (entries.size() >= kMostEntries) entries.erase(entries.begin());
+  if (entries.size() >= kMaxEntries) entries.erase(entries.begin());
   entries.push_back({now.era, lanes, now.statement, static_cast<std::uint8_t>(now.warp), bytes,
                      now.unit, strong, now.narrow});
 }

@@ -478,7 +478,7 @@ bool SharedRaces::seen_by_atomic(const Now& now, const Records& records, std::si
 }
 
 void SharedRaces::insert(Now& now, Records& records, std::uint32_t lanes, std::uint8_t bytes) {
-  constexpr std::size_t kMost = 512;  // beyond any kernel that was ever seen
+  constexpr std::size_t kMax = 512;  // beyond any kernel that was ever seen
   const bool atomic = now.access.kind == RaceAccess::Kind::Atomic;
   std::size_t merged = records.size();
   for (std::size_t i = 0; i < records.size(); ++i) {
@@ -507,7 +507,7 @@ void SharedRaces::insert(Now& now, Records& records, std::uint32_t lanes, std::u
   const bool done = merged != records.size();
   std::erase_if(records, [](const Record& at) { return at.bytes == 0; });
   if (done) return;
-  if (records.size() >= kMost) records.erase(records.begin());
+  if (records.size() >= kMax) records.erase(records.begin());
   Record made;
   made.lanes = lanes;
   made.tick = now.order.now();

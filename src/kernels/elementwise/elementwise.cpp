@@ -26,7 +26,7 @@ constexpr unsigned kWideBytes = 16;
 template <class Wide, class Single>
 void spread(KernelBuilder& k, const Value<u32>& n, const Value<u64>& addresses, unsigned group_log2,
             Wide&& wide, Single&& single) {
-  k.max_threads(kElementwiseMostThreads);
+  k.max_threads(kElementwiseMaxThreads);
   const Value<u32> thread = k.global_thread_x();
   const Value<u32> block_threads = k.ntid_x();
   const Value<u32> blocks = k.nctaid_x();
@@ -198,10 +198,10 @@ void fma_rpt(KernelBuilder& k, Ptr<f32> in, Ptr<f32> out, Value<s32> n, Value<s3
 // One thread for each 16 bytes, or one for each of the 3 elements that may be all there is.
 template <class Spec>
 LaunchGeometry geometry_of(const Spec& spec, std::uint32_t element_bytes) {
-  if (spec.threads == 0 || spec.threads > kElementwiseMostThreads) {
+  if (spec.threads == 0 || spec.threads > kElementwiseMaxThreads) {
     Error error(Stage::Launch, "bad-block",
                 "a block of " + count_text(spec.threads, "thread") + "; it may have 1 to " +
-                    std::to_string(kElementwiseMostThreads));
+                    std::to_string(kElementwiseMaxThreads));
     error.kernel = Spec::kName;
     throw error.refresh();
   }

@@ -29,7 +29,7 @@ void add_words(Var<u32>& sum, const Words& words) {
 }
 
 void body(KernelBuilder& k, const Load& how, Ptr<b8> in, Ptr<u32> sums, Value<u64> groups) {
-  k.max_threads(ReadStream::kMostThreads);
+  k.max_threads(ReadStream::kMaxThreads);
   const Value<u32> thread = k.global_thread_x();
   const Value<u32> block_threads = k.ntid_x();
   const Value<u32> grid_blocks = k.nctaid_x();
@@ -90,9 +90,9 @@ ReadStream::KernelType ReadStream::build(const ptx::Target& target) const {
 }
 
 LaunchGeometry ReadStream::geometry() const {
-  if (threads == 0 || threads % 32 != 0 || threads > kMostThreads) {
+  if (threads == 0 || threads % 32 != 0 || threads > kMaxThreads) {
     refuse("bad-block", "a block of " + count_text(threads, "thread") +
-                            "; it may have a multiple of 32 up to " + std::to_string(kMostThreads));
+                            "; it may have a multiple of 32 up to " + std::to_string(kMaxThreads));
   }
   if (blocks == 0) {
     refuse("empty-grid", "a grid of no blocks reads nothing; two for each SM are a good number");

@@ -26,12 +26,12 @@ constexpr std::uint32_t kRows[] = {1, 2, 4};
 constexpr std::uint32_t kRingUnrolls[] = {1, 2, 4};
 constexpr std::uint32_t kRingStages[] = {4, 8};
 constexpr std::uint32_t kClusters[] = {8, 4, 2};
-constexpr std::uint32_t kMostLoads = 16;  // of a lane: more take too many registers
+constexpr std::uint32_t kMaxLoads = 16;  // of a lane: more take too many registers
 // Bytes in flight worth looking at, as multiples of what latency and bandwidth ask for.
-constexpr double kLeastFlight = 0.75;
-constexpr double kMostFlight = 5;
-constexpr std::uint64_t kMostBlocks = std::uint64_t{1} << 20;
-constexpr std::uint64_t kMostWorkspace = std::uint64_t{5} << 18;  // 1.25 MiB
+constexpr double kMinFlight = 0.75;
+constexpr double kMaxFlight = 5;
+constexpr std::uint64_t kMaxBlocks = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMaxWorkspace = std::uint64_t{5} << 18;  // 1.25 MiB
 
 // Collects the plans of one shape of blocks.
 class Collector {
@@ -54,8 +54,8 @@ class Collector {
     add(plan, strips);
     const double each = static_cast<double>(plan.bytes_in_flight());
     const double wanted = bytes_in_flight_wanted(gpu_);
-    const auto least = static_cast<std::uint64_t>(kLeastFlight * wanted / each);
-    const auto most = static_cast<std::uint64_t>(kMostFlight * wanted / each) + 1;
+    const auto least = static_cast<std::uint64_t>(kMinFlight * wanted / each);
+    const auto most = static_cast<std::uint64_t>(kMaxFlight * wanted / each) + 1;
     for (std::uint64_t m = std::clamp<std::uint64_t>(least, 1, fit_);
          m <= std::min<std::uint64_t>(most, fit_); ++m) {
       add(plan, sms * m);
@@ -67,11 +67,11 @@ class Collector {
 
  private:
   void add(GemvPlan plan, std::uint64_t blocks) {
-    if (blocks == 0 || blocks > std::min(kMostBlocks, plan.units())) return;
+    if (blocks == 0 || blocks > std::min(kMaxBlocks, plan.units())) return;
     plan.blocks = static_cast<std::uint32_t>(blocks);
     plan.blocks_per_sm =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(fit_, ceil_div(blocks, gpu_.sms)));
-    if (plan.workspace_bytes() > kMostWorkspace) return;
+    if (plan.workspace_bytes() > kMaxWorkspace) return;
     if (std::find(plans_.begin() + first_, plans_.end(), plan) != plans_.end()) return;
     plans_.push_back(plan);
     add_clusters(plan);
@@ -111,7 +111,7 @@ void add_direct(GemvPlan plan, Collector& collector) {
   for (const Warps warps : kWarps) {
     for (const std::uint32_t rows : rows_of(plan.problem.layout)) {
       for (const std::uint32_t unroll : kUnrolls) {
-        if (rows * unroll > kMostLoads) break;
+        if (rows * unroll > kMaxLoads) break;
         plan.warps_out = warps.out;
         plan.warps_k = warps.k;
         plan.rows = rows;

@@ -13,12 +13,12 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::uint32_t kMostElements = 0x7fffffff;
-constexpr std::uint64_t kMostUnits = 0x7fffffff;
-constexpr unsigned kMostMatrixLog2 = 47;
-constexpr std::uint32_t kMostLoads = 32;
-constexpr std::uint32_t kMostRows = 8;
-constexpr std::uint32_t kMostStages = 32;
+constexpr std::uint32_t kMaxElements = 0x7fffffff;
+constexpr std::uint64_t kMaxUnits = 0x7fffffff;
+constexpr unsigned kMaxMatrixLog2 = 47;
+constexpr std::uint32_t kMaxLoads = 32;
+constexpr std::uint32_t kMaxRows = 8;
+constexpr std::uint32_t kMaxStages = 32;
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
@@ -62,9 +62,9 @@ void check_loads(const GemvPlan& plan) {
          "it may be a power of two from " + number(element) + ", an element, to " + number(widest) +
              ", to which the address of every row is aligned");
   const bool r = plan.problem.layout == GemvLayout::R;
-  demand_range("rows", plan.rows, 1, r ? kMostRows : 1, r ? "" : " with layout T");
-  demand_range("unroll", plan.unroll, 1, kMostLoads);
-  demand_range("rows * unroll", plan.rows * plan.unroll, 1, kMostLoads,
+  demand_range("rows", plan.rows, 1, r ? kMaxRows : 1, r ? "" : " with layout T");
+  demand_range("unroll", plan.unroll, 1, kMaxLoads);
+  demand_range("rows * unroll", plan.rows * plan.unroll, 1, kMaxLoads,
                ", the loads that a lane may have on their way");
 }
 
@@ -79,16 +79,16 @@ void check_block(const GemvPlan& plan, const ptx::Target& target) {
   demand_range("blocks_per_sm", plan.blocks_per_sm, 1, fit,
                " with blocks of " + count_text(plan.threads(), "thread") + " on " +
                    std::string(target.name));
-  demand(gemv::least_registers(plan) <= gemv::most_registers(plan), "bad-plan",
-         "registers of a thread", number(gemv::least_registers(plan)),
+  demand(gemv::min_registers(plan) <= gemv::max_registers(plan), "bad-plan",
+         "registers of a thread", number(gemv::min_registers(plan)),
          "with " + number(plan.blocks_per_sm) + " x " + number(plan.threads()) +
-             " threads on an SM it may have " + number(gemv::most_registers(plan)) +
+             " threads on an SM it may have " + number(gemv::max_registers(plan)) +
              ": take fewer loads (unroll, rows), threads or blocks_per_sm");
 }
 
 void check_partition(const GemvPlan& plan) {
-  demand(plan.units() <= kMostUnits, "bad-plan", "strips * steps", number(plan.units()),
-         "it may be up to " + number(kMostUnits) + ": make strips or steps larger");
+  demand(plan.units() <= kMaxUnits, "bad-plan", "strips * steps", number(plan.units()),
+         "it may be up to " + number(kMaxUnits) + ": make strips or steps larger");
   const std::uint64_t steps =
       plan.chunk_steps == 0 ? plan.steps() : gemv::ceil_div(plan.steps(), plan.chunk_steps);
   demand_range("blocks", plan.blocks, 1, plan.strips() * steps,
@@ -140,7 +140,7 @@ void check_target(const GemvPlan& plan, const ptx::Target& target) {
   const std::uint32_t oldest = bulk ? 90 : direct ? 0 : 80;
   demand(target.sm >= oldest, "bad-plan", "path", path,
          "that takes sm_" + number(oldest) + " or newer, and the target is " + name);
-  demand_range("stages", plan.stages, direct ? 0 : 2, direct ? 0 : kMostStages,
+  demand_range("stages", plan.stages, direct ? 0 : 2, direct ? 0 : kMaxStages,
                " with path " + path);
   if (!direct) {
     demand_range("load_bytes", plan.load_bytes, bulk ? 16 : 4, 16, " with path " + path);
@@ -157,20 +157,20 @@ void check(const GemvProblem& problem) {
   const bool t = problem.layout == GemvLayout::T;
   const std::uint64_t row = t ? problem.n : problem.k;
   const std::uint64_t rows = t ? problem.k : problem.n;
-  demand(problem.k <= kMostElements, "bad-problem", "k", number(problem.k),
-         "it may be 0 to " + number(kMostElements));
-  demand(problem.n >= 1 && problem.n <= kMostElements, "bad-problem", "n", number(problem.n),
-         "it may be 1 to " + number(kMostElements));
+  demand(problem.k <= kMaxElements, "bad-problem", "k", number(problem.k),
+         "it may be 0 to " + number(kMaxElements));
+  demand(problem.n >= 1 && problem.n <= kMaxElements, "bad-problem", "n", number(problem.n),
+         "it may be 1 to " + number(kMaxElements));
   check_type("x", problem.x, problem.weights);
   check_type("y", problem.y, problem.weights);
   demand(problem.lda == 0 || problem.lda >= row, "bad-problem", "lda", number(problem.lda),
          "it may be 0, or at least the " + count_text(row, "element") + " of a row");
-  const std::uint64_t most = (std::uint64_t{1} << kMostMatrixLog2) / bytes(problem.weights) /
+  const std::uint64_t most = (std::uint64_t{1} << kMaxMatrixLog2) / bytes(problem.weights) /
                              std::max<std::uint64_t>(1, rows);
   demand(problem.leading_dimension() <= most, "bad-problem", "lda",
          number(problem.leading_dimension()),
          "with " + count_text(rows, "row") + " it may be up to " + number(most) +
-             ": a matrix may have 2^" + number(kMostMatrixLog2) + " B");
+             ": a matrix may have 2^" + number(kMaxMatrixLog2) + " B");
   check_alignment("a_alignment", problem.a_alignment, problem.weights);
   check_alignment("x_alignment", problem.x_alignment, problem.x);
   check_alignment("y_alignment", problem.y_alignment, problem.y);

@@ -81,7 +81,7 @@ Division divide(const GemvPlan& plan, std::uint32_t sms) {
     ++division.parts;
   }
   division.parts /= plan.cluster;
-  if (plan.cluster > 1 && plan.most_parts() <= 1) division.reductions = division.parts = 0;
+  if (plan.cluster > 1 && plan.max_parts() <= 1) division.reductions = division.parts = 0;
   count_chunks(division, plan, all);
   division.busiest_bytes = *std::max_element(bytes.begin(), bytes.end());
   return division;

@@ -55,9 +55,9 @@ inline constexpr std::uint64_t kVerdictBytes = 16;
 [[nodiscard]] std::uint64_t ring_bytes(const GemvPlan& plan) noexcept;
 /// Registers of a thread that let all loads of a step be on their way: what these bring, the sums,
 /// and what addresses and conversions take (measured with ptxas; with fewer it spills).
-[[nodiscard]] std::uint32_t least_registers(const GemvPlan& plan) noexcept;
+[[nodiscard]] std::uint32_t min_registers(const GemvPlan& plan) noexcept;
 /// Registers that a thread may have where `blocks_per_sm` blocks are to fit, at most 255.
-[[nodiscard]] std::uint32_t most_registers(const GemvPlan& plan) noexcept;
+[[nodiscard]] std::uint32_t max_registers(const GemvPlan& plan) noexcept;
 /// Weights of one step, bytes, as they lie in registers or in a ring.
 [[nodiscard]] std::uint64_t step_bytes(const GemvPlan& plan) noexcept;
 

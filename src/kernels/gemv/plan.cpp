@@ -34,7 +34,7 @@ std::uint64_t first_item(const Items& items, std::uint64_t blocks, std::uint64_t
   return block * (items.all / blocks) + block * (items.all % blocks) / blocks;
 }
 
-bool uses_workspace(const GemvPlan& plan) noexcept { return plan.most_parts() > 1; }
+bool uses_workspace(const GemvPlan& plan) noexcept { return plan.max_parts() > 1; }
 
 std::uint64_t slots(const GemvPlan& plan) noexcept {
   const Items parts = items(plan);
@@ -57,7 +57,7 @@ std::uint64_t mbarrier_bytes(const GemvPlan& plan) noexcept {
 
 std::uint64_t ring_bytes(const GemvPlan& plan) noexcept { return step_bytes(plan) * plan.stages; }
 
-std::uint32_t least_registers(const GemvPlan& plan) noexcept {
+std::uint32_t min_registers(const GemvPlan& plan) noexcept {
   constexpr std::uint32_t kOthers = 20;
   const bool r = plan.problem.layout == GemvLayout::R;
   const std::uint32_t factors = plan.unroll * (r ? lane_elements(plan) : 1);
@@ -66,8 +66,8 @@ std::uint32_t least_registers(const GemvPlan& plan) noexcept {
          (factors * bytes(plan.problem.x) + 3) / 4 + sums + kOthers;
 }
 
-std::uint32_t most_registers(const GemvPlan& plan) noexcept {
-  return ptx::most_registers(ptx::Limits{}.registers_per_sm, plan.threads(), plan.blocks_per_sm);
+std::uint32_t max_registers(const GemvPlan& plan) noexcept {
+  return ptx::max_registers(ptx::Limits{}.registers_per_sm, plan.threads(), plan.blocks_per_sm);
 }
 
 std::uint64_t rank_bytes(const GemvPlan& plan) noexcept {
@@ -154,7 +154,7 @@ bool GemvPlan::is_split() const noexcept {
 // floor(((u + 1) * blocks - 1) / units). With r = s * blocks mod strips the strip's blocks are
 // ceil((r + blocks) / strips) - floor((r * steps + blocks - 1) / units). r takes the multiples of
 // gcd(blocks, strips); both terms grow with it, so the most are where the first has just grown.
-std::uint64_t GemvPlan::most_parts() const noexcept {
+std::uint64_t GemvPlan::max_parts() const noexcept {
   const gemv::Items parts = gemv::items(*this);
   if (chunk_steps != 0) return parts.per_strip;
   if (!is_split()) return 1;
@@ -203,7 +203,7 @@ std::uint64_t GemvPlan::roundings() const noexcept {
   const std::uint64_t epilogue =
       (problem.scaled ? 2u : 0u) + (problem.bias ? 1u : 0u) + (problem.residual ? 1u : 0u);
   return std::min<std::uint64_t>(problem.k, lane) + (r ? 5 : 0) + (warps_k - 1) + (cluster - 1) +
-         (most_parts() - 1) + epilogue;
+         (max_parts() - 1) + epilogue;
 }
 
 std::string to_text(const GemvProblem& problem) {

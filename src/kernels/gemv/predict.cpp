@@ -126,7 +126,7 @@ class Stream {
 double reduction_us(const GemvPlan& plan, const Division& division) noexcept {
   double us = plan.cluster > 1 ? kClusterSum : 0;
   if (division.reductions != 0) {
-    us += kTicket + kPartsRound * static_cast<double>(ceil_div(plan.most_parts(), kPartsAtOnce));
+    us += kTicket + kPartsRound * static_cast<double>(ceil_div(plan.max_parts(), kPartsAtOnce));
   }
   return us;
 }
@@ -146,7 +146,7 @@ Forecast forecast(const GemvPlan& plan, const ptx::Gpu& gpu, const Weights& matr
   made.parts = division.parts;
   made.workspace_bytes = plan.workspace_bytes();
   made.registers = registers(plan, sm_of(gpu));
-  made.blocks_per_sm = fitting_blocks(plan, gpu, most_registers(plan));
+  made.blocks_per_sm = fitting_blocks(plan, gpu, max_registers(plan));
   if (made.blocks_per_sm == 0) return all;  // no target of the GPU allows such a plan
 
   const double sms = gpu.sms;

@@ -20,7 +20,7 @@ namespace {
 
 // A register that is read at the sum only for its product must hold its value on the way there;
 // where that leads through more blocks nobody looks.
-constexpr std::size_t kMostBlocks = 64;
+constexpr std::size_t kMaxBlocks = 64;
 
 bool plain_register(const Operand& operand) {
   return operand.kind == OperandKind::Register && operand.component == 0;
@@ -145,7 +145,7 @@ Product Fusion::find(std::uint32_t sum, std::uint32_t operand_number) const {
   product.operand = operand_number;
   const Operand* operand = &this->operand(sum, operand_number);
   std::uint32_t reader = sum;
-  while (product.count < Product::kMostStatements) {
+  while (product.count < Product::kMaxStatements) {
     if (!plain_register(*operand)) return {};
     const std::uint32_t version = value(reader, *operand);
     if (version == kNone || versions_[version].kind != Version::Kind::Write) return {};
@@ -298,7 +298,7 @@ Refusal Fusion::check_operand(const Operand& operand, std::uint32_t from, std::u
     }
     case Change::TooFar:
       return refuse("too-far", [&] {
-        return "more than " + count_text(kMostBlocks, "block") + " lie between " + quote(from) +
+        return "more than " + count_text(kMaxBlocks, "block") + " lie between " + quote(from) +
                " and the sum, too many to see whether " + name(operand) +
                " is written there; multiply nearer to the sum to have them fused";
       });
@@ -357,7 +357,7 @@ Fusion::Change Fusion::change(std::uint32_t reg, std::uint32_t from, std::uint32
       writer = writer_in(reg, block, begin, cfg_.blocks()[block].end);
       if (writer != kNone) return Change::Written;
       if (block == first) continue;
-      if (blocks.size() == kMostBlocks) return Change::TooFar;
+      if (blocks.size() == kMaxBlocks) return Change::TooFar;
       blocks.push_back(block);
     }
   }
@@ -479,14 +479,14 @@ class FusionRound {
 
   // A product on one of several ways.
   Refusal several_definitions(std::uint32_t sum) const {
-    constexpr std::size_t kMostInputs = 8;
+    constexpr std::size_t kMaxInputs = 8;
     for (std::size_t side = 1; side <= 2; ++side) {
       const Operand& operand = fusion_.operand(sum, side);
       if (!plain_register(operand)) continue;
       const std::uint32_t version = fusion_.value(sum, operand);
       if (version == kNone || fusion_.versions_[version].kind != Version::Kind::Phi) continue;
       const auto inputs = fusion_.versions_.inputs(version);
-      for (const std::uint32_t input : inputs.first(std::min(inputs.size(), kMostInputs))) {
+      for (const std::uint32_t input : inputs.first(std::min(inputs.size(), kMaxInputs))) {
         if (input == kNone || fusion_.versions_[input].kind != Version::Kind::Write) continue;
         const std::uint32_t writer = fusion_.versions_[input].statement;
         if (!rules_.pair(fusion_.at(writer), fusion_.at(sum))) continue;
@@ -560,7 +560,7 @@ namespace {
 
 // Each round but the first was made possible by the one before it. Chains of such are short; this
 // bounds what a made-up one costs.
-constexpr int kMostRounds = 64;
+constexpr int kMaxRounds = 64;
 
 // Whether any sum reads a register that some product, or a copy or negation, writes. Most functions
 // are spared the analyses by it. False too where an operand is missing, which the verifier refuses.
@@ -602,10 +602,10 @@ void fuse(ptx::Function& function, PassContext& context, const FusionRules& rule
   std::vector<Verdict> verdicts;
   std::vector<Instruction> original;   // from the second round on: the body as it was found, and
   std::vector<std::uint32_t> origins;  // what each statement of the present body was in it
-  for (int number = 0; number < kMostRounds; ++number) {
+  for (int number = 0; number < kMaxRounds; ++number) {
     FusionRound round(function, context, rules);
     round.run();
-    const bool last = !round.again() || number + 1 == kMostRounds;
+    const bool last = !round.again() || number + 1 == kMaxRounds;
     for (Verdict verdict : round.verdicts()) {
       if (!verdict.fired && !last) continue;
       if (!origins.empty()) {

@@ -30,9 +30,9 @@ struct Refusal {
 /// A multiplication that a sum reads, perhaps through copies and negations.
 struct Product {
   /// The statements between the two, the one next to the sum first, then the multiplication.
-  static constexpr std::size_t kMostStatements = 5;
-  std::array<std::uint32_t, kMostStatements> statements{};
-  std::array<std::uint32_t, kMostStatements> versions{};  ///< what each writes and the next reads
+  static constexpr std::size_t kMaxStatements = 5;
+  std::array<std::uint32_t, kMaxStatements> statements{};
+  std::array<std::uint32_t, kMaxStatements> versions{};  ///< what each writes and the next reads
   std::uint32_t count = 0;
   std::uint32_t operand = 0;  ///< of the sum: 1 or 2
   bool negated = false;       ///< an odd number of negations

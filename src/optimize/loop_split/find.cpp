@@ -25,9 +25,9 @@ using ptx::OperandKind;
 
 namespace {
 
-constexpr std::size_t kMostOutcomes = 64;
+constexpr std::size_t kMaxOutcomes = 64;
 // Writes looked at before uniformity is asked.
-constexpr int kMostWritesFollowed = 16;
+constexpr int kMaxWritesFollowed = 16;
 
 bool is_integer_setp(const Instruction& s) {
   return s.is(Op::setp_unsigned) || s.is(Op::setp_signed) || s.is(Op::setp_bits);
@@ -78,7 +78,7 @@ std::vector<SplitOutcome> outcomes_of(analysis::Facts& facts, std::uint32_t loop
       const bool copy = reader.is(Op::not_) || reader.is(Op::mov);
       const auto all = function.operands_of(reader);
       if (copy && !guards && !reader.guard.present() && !all[1].negated &&
-          found.size() < kMostOutcomes) {
+          found.size() < kMaxOutcomes) {
         add(use.statement, all[0], from.negated != reader.is(Op::not_));
       } else {
         found[i].kept = true;
@@ -283,7 +283,7 @@ class SplitCheck {
   // of its own, as the bound of a block's work does: uniformity would say None, but it costs as
   // much as all else that is asked here.
   bool of_lanes() const {
-    int budget = kMostWritesFollowed;
+    int budget = kMaxWritesFollowed;
     return of_lanes(statement_, budget);
   }
   bool of_lanes(std::uint32_t statement, int& budget) const {

@@ -21,9 +21,9 @@ namespace {
 
 // A split makes two loops without its condition, and a guard one that can be split, so that few
 // rounds suffice; this bounds what a mistake costs.
-constexpr int kMostRounds = 64;
+constexpr int kMaxRounds = 64;
 
-constexpr std::size_t kMostConditions = 64;
+constexpr std::size_t kMaxConditions = 64;
 
 // Instructions whose region is worth a split whatever its size: they touch memory, work with other
 // threads, or branch.
@@ -47,7 +47,7 @@ class LoopSplit {
   LoopSplit(Function& function, PassContext& context) : function_(function), context_(context) {}
 
   void run() {
-    for (int round = 0; round < kMostRounds; ++round) {
+    for (int round = 0; round < kMaxRounds; ++round) {
       if (!once()) return;
     }
   }
@@ -87,7 +87,7 @@ class LoopSplit {
         const auto& others = of_loop[next.plan.loop];
         // So many different ones are beyond what a function may grow in any case.
         const auto known =
-            others.begin() + static_cast<std::ptrdiff_t>(std::min(others.size(), kMostConditions));
+            others.begin() + static_cast<std::ptrdiff_t>(std::min(others.size(), kMaxConditions));
         const auto same = std::find_if(others.begin(), known, [&](std::size_t n) {
           return finder.same(candidates[n].plan, next.plan);
         });
@@ -139,12 +139,12 @@ class LoopSplit {
     const SplitPlan& plan = candidate.plan;
     const std::int16_t of_loop = hint_of_loop(facts, plan);
     std::uint32_t largest = 0;
-    std::int16_t least_threshold = 0;
+    std::int16_t min_threshold = 0;
     std::uint32_t plain = 0;  // guarded instructions and readers, taken together
     bool heavy = false;
     const auto wants = [&](std::int16_t threshold, std::uint32_t size, bool weighty) {
       if (threshold <= 0) return false;
-      if (least_threshold == 0 || threshold < least_threshold) least_threshold = threshold;
+      if (min_threshold == 0 || threshold < min_threshold) min_threshold = threshold;
       largest = std::max(largest, size);
       return threshold == 1 || weighty || size >= static_cast<std::uint32_t>(threshold);
     };
@@ -164,7 +164,7 @@ class LoopSplit {
       }
     }
     if (plain != 0 && wants(of_loop, plain, heavy)) return;
-    if (least_threshold == 0) {
+    if (min_threshold == 0) {
       candidate.refusal = {"hint-zero",
                            "the hint of the condition, its loop or its kernel is 0: no split"};
       return;
@@ -173,7 +173,7 @@ class LoopSplit {
                          "the condition decides about " + count_text(largest, "instruction") +
                              " at most, none of which touches memory, works with other threads or "
                              "branches, and the threshold is " +
-                             std::to_string(least_threshold)};
+                             std::to_string(min_threshold)};
   }
 
   // The larger of the two sides of a branch: blocks that are come to through that side only.

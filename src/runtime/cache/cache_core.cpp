@@ -65,7 +65,7 @@ CacheCore::CacheCore(CacheCoreOptions options, std::shared_ptr<CacheBackend> bac
     : options_(std::move(options)),
       backend_(std::move(backend)),
       disk_(disk_options(options_), std::move(files)),
-      store_(options_.most_modules, [keep = backend_] { return keep->may_unload(); }) {}
+      store_(options_.max_modules, [keep = backend_] { return keep->may_unload(); }) {}
 
 CachedModule CacheCore::find(const ModuleKey& key) noexcept {
   return CachedModule(store_.find(key));

@@ -63,7 +63,7 @@ class CacheBackend {
 
 struct CacheCoreOptions {
   CacheMode mode = CacheMode::ReadWrite;
-  std::size_t most_modules = 1024;
+  std::size_t max_modules = 1024;
   unsigned threads = 0;
   DiskCacheOptions disk;
   Trace trace;

@@ -102,7 +102,7 @@ std::string host_name() {
 CacheCoreOptions core_options(const ModuleCacheOptions& options, const ContextCore& context) {
   CacheCoreOptions core;
   core.mode = options.mode;
-  core.most_modules = options.most_modules;
+  core.max_modules = options.max_modules;
   core.threads = options.threads;
   core.disk.folder = options.folder;
   if (options.per_host && !core.disk.folder.empty()) core.disk.folder += "/" + host_name();

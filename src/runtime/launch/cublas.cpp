@@ -105,10 +105,10 @@ Cublas::~Cublas() {
 
 void Cublas::sgemv(driver::CUstream stream, std::uint64_t y, std::uint64_t a, std::uint64_t x,
                    std::uint32_t k, std::uint32_t n) const {
-  constexpr std::uint32_t kMost = std::numeric_limits<int>::max();
-  if (k > kMost || n > kMost) {
+  constexpr std::uint32_t kMax = std::numeric_limits<int>::max();
+  if (k > kMax || n > kMax) {
     throw Error(Stage::Launch, "launch-limits",
-                "cublasSgemv takes sizes up to " + std::to_string(kMost) +
+                "cublasSgemv takes sizes up to " + std::to_string(kMax) +
                     ", not k = " + std::to_string(k) + ", n = " + std::to_string(n) +
                     "; choose the GEMV coalesced");
   }
@@ -129,10 +129,10 @@ void Cublas::product(Way way, driver::CUstream stream, std::uint64_t y, std::uin
   const auto refuse = [](const char* code, std::string message) {
     throw Error(Stage::Launch, code, std::move(message));
   };
-  constexpr std::uint64_t kMost = std::numeric_limits<int>::max();
-  if (problem.k > kMost || problem.n > kMost || problem.leading_dimension() > kMost) {
+  constexpr std::uint64_t kMax = std::numeric_limits<int>::max();
+  if (problem.k > kMax || problem.n > kMax || problem.leading_dimension() > kMax) {
     refuse("launch-limits",
-           "cuBLAS takes sizes up to " + std::to_string(kMost) + ", not " + to_text(problem));
+           "cuBLAS takes sizes up to " + std::to_string(kMax) + ", not " + to_text(problem));
   }
   if (problem.scaled || problem.bias || problem.residual || problem.k == 0 ||
       problem.x != problem.weights || problem.y != problem.weights ||

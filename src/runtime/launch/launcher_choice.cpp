@@ -36,12 +36,12 @@ const ChoiceName& row_of_choice(GemvChoice choice) noexcept {
 }
 
 /// The most of a planner's reason that a record has.
-constexpr std::size_t kMostReason = 190;  // ptxgen_launch_record has 192 characters
+constexpr std::size_t kMaxReason = 190;  // ptxgen_launch_record has 192 characters
 
 std::string shortened(std::string text) {
-  if (text.size() <= kMostReason) return text;
-  const std::size_t end = text.rfind(' ', kMostReason - 4);
-  text.resize(end == std::string::npos ? kMostReason - 4 : end);
+  if (text.size() <= kMaxReason) return text;
+  const std::size_t end = text.rfind(' ', kMaxReason - 4);
+  text.resize(end == std::string::npos ? kMaxReason - 4 : end);
   return text + " ...";
 }
 
@@ -80,9 +80,9 @@ BufferArgument argument(std::string_view name, const DeviceRange& range, GemvTyp
 std::uint64_t matrix_elements(const GemvProblem& problem) noexcept {
   const std::uint64_t lda = problem.leading_dimension();
   const std::uint64_t rows = problem.layout == GemvLayout::T ? problem.k : problem.n;
-  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-  if (lda >> 31 != 0 && rows != 0 && lda > kMost / rows) [[unlikely]] {
-    return kMost;
+  constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
+  if (lda >> 31 != 0 && rows != 0 && lda > kMax / rows) [[unlikely]] {
+    return kMax;
   }
   return problem.matrix_elements();
 }

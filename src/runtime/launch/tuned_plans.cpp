@@ -17,7 +17,7 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{64} << 20;
 
 std::string path_in(const std::string& folder, const std::string& name) {
   return folder.ends_with('/') ? folder + name : folder + "/" + name;
@@ -30,14 +30,14 @@ int read_whole(FileSystem& files, const std::string& path, std::string& content)
   if (const int status = files.open(path, handle)) return status == ENOENT ? 0 : status;
   FileInfo info;
   int status = files.info(handle, info);
-  if (status == 0 && (!info.regular || info.bytes > kMostBytes)) status = EFBIG;
+  if (status == 0 && (!info.regular || info.bytes > kMaxBytes)) status = EFBIG;
   while (status == 0) {
     std::array<std::byte, 1 << 16> piece;
     std::size_t got = 0;
     status = files.read(handle, piece, got);
     if (status != 0 || got == 0) break;
     content.append(reinterpret_cast<const char*>(piece.data()), got);
-    if (content.size() > kMostBytes) status = EFBIG;
+    if (content.size() > kMaxBytes) status = EFBIG;
   }
   static_cast<void>(files.close(handle));
   return status;

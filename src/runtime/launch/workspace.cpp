@@ -12,7 +12,7 @@ using driver::Table;
 
 namespace {
 
-constexpr WorkspaceNeed kLeast = {4096, 65536};
+constexpr WorkspaceNeed kMin = {4096, 65536};
 
 /// While it lives, captures of other streams, also of other threads, allow this thread to allocate
 /// and to wait.
@@ -88,7 +88,7 @@ std::uint64_t StreamWorkspace::grow(const ContextCore& core, WorkspaceNeed need)
   if (now != nullptr && now->holds(need)) return now->address(need);
   // Twice as much each time: all that were outgrown have together less than the last one.
   const auto up = [](std::uint64_t wanted) { return std::bit_ceil(wanted); };
-  WorkspaceNeed next = larger(kLeast, need);
+  WorkspaceNeed next = larger(kMin, need);
   if (now != nullptr) next = larger(next, now->size());
   next = {up(next.tickets), up(next.parts)};
   all_.reserve(all_.size() + 1);
@@ -122,7 +122,7 @@ std::uint64_t Workspaces::of_capture(const Stream& stream, WorkspaceNeed need) {
     }
   }
   const auto made =
-      std::make_shared<const Workspace>(core, core.shared_from_this(), larger(kLeast, need));
+      std::make_shared<const Workspace>(core, core.shared_from_this(), larger(kMin, need));
   if (core.capturing()) core.keep_for_captures(made);
   const bool hosts = stream.is_borrowed() || !core.capturing() ||
                      (core.has_borrowed() && !core.capturing(stream.handle()));

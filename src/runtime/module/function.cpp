@@ -50,11 +50,11 @@ void check_threads(const FunctionFacts& function, const Dim3& block, const Devic
                                 ", the device allows " + std::to_string(limits.threads_per_block));
   }
   const FunctionResources& uses = function.resources;
-  if (threads > uses.most_threads) {
+  if (threads > uses.max_threads) {
     refuse_limits(function, "a block of " + dims(block) + " has " + count_text(threads, "thread") +
                                 ", the kernel with its " + count_text(uses.registers, "register") +
                                 " a thread and its directives allows " +
-                                std::to_string(uses.most_threads));
+                                std::to_string(uses.max_threads));
   }
 }
 
@@ -176,7 +176,7 @@ FunctionResources ask_resources(const ContextCore& core, driver::CUfunction func
   uses.local = attribute(core, function, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
   uses.static_shared = attribute(core, function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
   uses.constant = attribute(core, function, CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES);
-  uses.most_threads = attribute(core, function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  uses.max_threads = attribute(core, function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
   uses.ptx_version = attribute(core, function, CU_FUNC_ATTRIBUTE_PTX_VERSION);
   uses.binary_version = attribute(core, function, CU_FUNC_ATTRIBUTE_BINARY_VERSION);
   return uses;

@@ -8,7 +8,7 @@ namespace ptxgen::inline v0 {
 namespace {
 
 /// More complaints than anybody reads; the log has them all.
-constexpr std::size_t kMostComplaints = 16;
+constexpr std::size_t kMaxComplaints = 16;
 
 std::string dotted(int version) {
   return std::to_string(version / 10) + "." + std::to_string(version % 10);
@@ -84,7 +84,7 @@ Error jit_error(const ContextCore& core, const PtxSource& source, JitOutcome out
     return finished(core, source, std::move(error));
   }
   const std::vector<LogComplaint> complaints = all_complaints(outcome.error);
-  for (std::size_t i = 0; i < complaints.size() && i < kMostComplaints; ++i) {
+  for (std::size_t i = 0; i < complaints.size() && i < kMaxComplaints; ++i) {
     const LogComplaint& complaint = complaints[i];
     if (i == 0) {
       error.message += "; " + complaint.text;

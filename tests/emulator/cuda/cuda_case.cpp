@@ -28,7 +28,7 @@ std::string target_of(const Build& build) { return "sm_" + std::to_string(build.
 
 // sm_80 as most people build, and one of the other ways, another one for every seed.
 std::vector<Build> builds_of_this_run(const CudaCase& which) {
-  std::vector<Build> builds = builds_from(which.least_sm);
+  std::vector<Build> builds = builds_from(which.min_sm);
   if (full() || builds.size() <= 2) return builds;
   const std::size_t other = 1 + number_of(which.file, seed()) % (builds.size() - 1);
   return {builds[0], builds[other]};

@@ -187,7 +187,7 @@ class CudaRun {
 /// A kernel file of the folder kernels/ and the first architecture that has what it needs.
 struct CudaCase {
   std::string_view file;
-  unsigned least_sm = 75;
+  unsigned min_sm = 75;
 };
 
 /// Compiles the file and runs `host` for each build of this run (sm_75, sm_80, sm_90, each with

@@ -37,10 +37,10 @@ std::string content_or_nothing(const fs::path& path) {
 
 }  // namespace
 
-std::vector<Build> builds_from(unsigned least_sm) {
+std::vector<Build> builds_from(unsigned min_sm) {
   std::vector<Build> builds;
   for (const unsigned sm : {80u, 75u, 90u}) {
-    if (sm < least_sm) continue;
+    if (sm < min_sm) continue;
     for (const std::string_view variant : {"default", "O0", "debug"}) {
       builds.push_back({sm, variant});
     }

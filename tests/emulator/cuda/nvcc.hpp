@@ -13,8 +13,8 @@ struct Build {
   std::string_view variant;  ///< "default", "O0", "debug"
 };
 
-/// The builds that a kernel can have which needs at least `least_sm`, in a fixed order.
-[[nodiscard]] std::vector<Build> builds_from(unsigned least_sm);
+/// The builds that a kernel can have which needs at least `min_sm`, in a fixed order.
+[[nodiscard]] std::vector<Build> builds_from(unsigned min_sm);
 
 /// The nvcc of this machine and the PTX that it made.
 class Nvcc {

@@ -14,11 +14,11 @@ namespace ptxgen::inline v0 {
 // bytes at a time, consecutive lanes on consecutive 16 bytes, so that a warp's access is 512 bytes
 // of 16 sectors; at most one more element for each of the first threads is left. Otherwise elements
 // one by one, consecutive lanes on consecutive elements. A thread goes on to what lies one grid
-// further as long as there is some: any grid and any block of up to kMostThreads threads computes
+// further as long as there is some: any grid and any block of up to kMaxThreads threads computes
 // everything.
 
 /// The largest block that the elementwise kernels may be launched with.
-inline constexpr std::uint32_t kElementwiseMostThreads = 1024;
+inline constexpr std::uint32_t kElementwiseMaxThreads = 1024;
 
 /// `c[i] = a[i] + b[i]` for i in [0, n), elements T: f32, f16 or bf16, each sum rounded once to
 /// nearest even. Entry `vadd`, `vadd_f16` or `vadd_bf16` `(a, b, c, n)`: buffers of n elements,

@@ -25,7 +25,7 @@ struct ReadStream {
   std::uint32_t blocks = 1;         ///< of the grid; two for each SM keep a big GPU busy
 
   static constexpr std::string_view kName = "read_stream";
-  static constexpr std::uint32_t kMostThreads = 1024;
+  static constexpr std::uint32_t kMaxThreads = 1024;
   static constexpr std::uint32_t kUnroll = 8;
   using KernelType = Kernel<Ptr<b8>, Ptr<u32>, u64>;
 

@@ -115,7 +115,7 @@ struct GemvPlan {
   /// Whether some strip is the work of several blocks.
   [[nodiscard]] bool is_split() const noexcept;
   /// The most partial sums that an output is made of (contributors, or chunks).
-  [[nodiscard]] std::uint64_t most_parts() const noexcept;
+  [[nodiscard]] std::uint64_t max_parts() const noexcept;
   /// Static and dynamic shared memory of a block, bytes.
   [[nodiscard]] std::uint64_t shared_bytes() const noexcept;
   /// Device memory for partial sums and tickets, bytes, aligned to 16; 0 if nothing is split. The

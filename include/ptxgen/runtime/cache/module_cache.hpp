@@ -128,7 +128,7 @@ enum class CacheMode : std::uint8_t {
 struct ModuleCacheOptions {
   CacheMode mode = CacheMode::ReadWrite;
   /// Loaded modules kept; more only as long as they are in use.
-  std::size_t most_modules = 1024;
+  std::size_t max_modules = 1024;
   std::string folder;                                   ///< empty: no disk layer of our own
   std::string lower_folder;                             ///< read behind `folder`, never changed
   std::uint64_t disk_bytes = std::uint64_t{512} << 20;  ///< budget of `folder`

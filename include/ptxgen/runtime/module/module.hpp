@@ -35,7 +35,7 @@ struct FunctionResources {
   std::uint32_t local = 0;          ///< a thread: stack and spills
   std::uint32_t static_shared = 0;  ///< a block
   std::uint32_t constant = 0;
-  std::uint32_t most_threads = 0;    ///< a block can have
+  std::uint32_t max_threads = 0;     ///< a block can have
   std::uint32_t ptx_version = 0;     ///< 10 * major + minor
   std::uint32_t binary_version = 0;  ///< 90: sm_90
 };

@@ -18,7 +18,7 @@ extern "C" __global__ void append(const float* keys, const int* sequence_of, con
 }
 
 extern "C" __global__ void score(const float* queries, const int* lengths, const int* page_table,
-                                 const __half* pages, float* scores, int most_tokens, Shape s) {
+                                 const __half* pages, float* scores, int max_tokens, Shape s) {
   const int sequence = blockIdx.x, head = blockIdx.y;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
   for (int t = warp; t < lengths[sequence]; t += warps) {
@@ -29,6 +29,6 @@ extern "C" __global__ void score(const float* queries, const int* lengths, const
     for (int i = lane; i < s.width; i += 32)
       sum += queries[(sequence * s.heads + head) * s.width + i] * __half2float(row[i]);
     for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
-    if (lane == 0) scores[(sequence * s.heads + head) * most_tokens + t] = sum;
+    if (lane == 0) scores[(sequence * s.heads + head) * max_tokens + t] = sum;
   }
 }
