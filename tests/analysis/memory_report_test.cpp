@@ -287,7 +287,7 @@ TEST_CASE("memory report: C++ calls and depth of loops") {
   REQUIRE(report.accesses.size() == 13);
   for (const MemoryAccess& access : report.accesses) {
     CHECK(access.cpp.known());
-    CHECK(std::string(access.cpp.file).find("gemv_coalesced.cpp") != std::string::npos);
+    CHECK(std::string(access.cpp.file).find("gemv/coalesced.cpp") != std::string::npos);
     CHECK(access.line == 0);
   }
   CHECK(report.accesses[0].depth == 1);

@@ -134,7 +134,7 @@ TEST_CASE("notes: of the library's kernels only the strided GEMV has one, at its
           "ld.global.f32 of a_ptr[4*n_dim*tid.x + 4*ctaid.x + 128*n_dim*i] is not coalesced: lanes "
           "are 4*n_dim bytes apart, a warp moves 32 sectors for 128 bytes, 8 times what is needed");
     CHECK(found[0].cpp.known());
-    CHECK(std::string(found[0].cpp.file).find("gemv_strided.cpp") != std::string::npos);
+    CHECK(std::string(found[0].cpp.file).find("gemv/strided.cpp") != std::string::npos);
   }
 }
 
