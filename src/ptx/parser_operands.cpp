@@ -443,8 +443,9 @@ Register Parser::find_register(const char* start, const char* digits, const char
   return {{name.prefix}, static_cast<std::uint32_t>(number)};
 }
 
-// The same where a name may be split in several ways: of `%r12`, `%r` or `%r1` may be the prefix,
-// or it may be a name of its own. The innermost declaration counts.
+// The same where a name may be split in several ways: `%r12` may be a name of its own, or number 12
+// of `%r`; the innermost declaration counts. ptxas reads it as number 2 of `%r1` never. Here it is,
+// if it has no other meaning, for the verifier to refuse it.
 Register Parser::find_odd_register(const char* start, const char* digits, const char* end) {
   Register best;
   std::uint32_t best_name = kNone;
@@ -461,7 +462,8 @@ Register Parser::find_odd_register(const char* start, const char* digits, const 
     const std::uint32_t decl = names_[found].prefix;
     const std::uint64_t number = number_of(p, end);
     if (number >= body_->registers[decl].count) continue;
-    if (best_name != kNone && scope_of(best.decl.value) >= scope_of(decl)) continue;
+    if (best_name != kNone && (p != digits || scope_of(best.decl.value) >= scope_of(decl)))
+      continue;
     best = {{decl}, static_cast<std::uint32_t>(number)};
     best_name = found;
     prefixed = true;

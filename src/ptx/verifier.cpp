@@ -192,6 +192,54 @@ class Verifier {
     labels(f);
   }
 
+  static bool ends_in_digit(std::string_view name) {
+    return !name.empty() && name.back() >= '0' && name.back() <= '9';
+  }
+
+  // ptxas 13.0 accepts `.reg .b32 %a1<14>`, but resolves `%a13` as number 13 of `%a` only.
+  void unusable_prefixes(const Function& f) {
+    std::vector<bool> unusable(f.registers.size(), false);
+    bool any = false;
+    for (std::size_t i = 0; i < f.registers.size(); ++i) {
+      const RegisterDecl& decl = f.registers[i];
+      unusable[i] = decl.numbered && ends_in_digit(module_.text(decl.name));
+      any = any || unusable[i];
+    }
+    if (!any) return;
+    for (const Instruction& s : f.body) {
+      const auto refuse = [&](Register reg) {
+        const auto decl = reg.decl.value;
+        if (decl < unusable.size() && unusable[decl]) unusable_prefix(f.registers[decl], reg, s);
+        if (decl < unusable.size()) unusable[decl] = false;  // reported
+      };
+      if (s.guard.present()) refuse(s.guard.predicate);
+      for (const Operand& o : f.operands_of(s)) {
+        if (o.kind == OperandKind::Register || o.base == OperandKind::Register)
+          refuse(o.as_register());
+        if (o.kind != OperandKind::Vector && o.kind != OperandKind::List) continue;
+        for (const Operand& element : f.elements(o)) {
+          if (element.kind == OperandKind::Register) refuse(element.as_register());
+        }
+      }
+    }
+  }
+
+  void unusable_prefix(const RegisterDecl& decl, Register reg, const Instruction& s) {
+    const std::string prefix(module_.text(decl.name));
+    const std::string name = prefix + std::to_string(reg.index);
+    const std::size_t digits = name.find_last_not_of("0123456789") + 1;
+    report("undefined-register",
+           "register '" + name + "' is not declared by '" + prefix + "<" +
+               std::to_string(decl.count) + ">', whose prefix ends in a digit",
+           s,
+           "end the prefix in another character: '" + prefix + "_<" + std::to_string(decl.count) +
+               ">'");
+    auto& details = findings_.back().details;
+    details.insert(details.begin() + 1, "rule: all digits at the end of a name are its number: '" +
+                                            name + "' is number " + name.substr(digits) + " of '" +
+                                            name.substr(0, digits) + "'");
+  }
+
   void labels(const Function& f) {
     placed_.assign(f.labels.size(), false);
     Scratch scratch;
@@ -248,6 +296,7 @@ class Verifier {
       }
       for (const RegisterDecl& decl : f.registers)
         needs(judge(decl, target_, module_.version), decl.line);
+      unusable_prefixes(f);
       fine_.fill(nullptr);
       EarlierBody earlier;
       if (before_ != nullptr) earlier = EarlierBody(module_, *before_, index);

@@ -51,8 +51,8 @@ constexpr const char* kRace =
     R"([error] first_bug.cpp:23: error: thread (32,0,0) of block (0,0,0) reads 4 bytes at 0x10000000600 (byte 0 of allocation 2), which thread (31,0,0) wrote at first_bug.cpp:24; nothing orders the two [global-race]
     ld.global.f32 %f1, [%rd1];
     by thread (32,0,0) of block (0,0,0)
-    found 32 times; this is the first
     the other: thread (31,0,0) of block (0,0,0), st.global.f32 [%rd1], %f2; at first_bug.cpp:24
+    found 32 times; this is the first
     put bar.sync 0 between them
     in a launch of kernel 'total', grid (1,1,1), block (64,1,1)
 )";

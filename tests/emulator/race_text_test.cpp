@@ -14,7 +14,8 @@ TEST_CASE("messages name both accesses and the cure", "[race]") {
   conflict.mine = Mark::WeakWrite;
   conflict.theirs = Mark::WeakRead;
   const auto text = [&](std::string_view name = "shared variable 'tile'") {
-    return race_text(conflict, "thread (3,0,0) of block (0,0,0)", "thread (35,0,0)", 41, name);
+    return race_text(conflict, "thread (3,0,0) of block (0,0,0)", "thread (35,0,0)", "at line 41",
+                     name);
   };
   CHECK(text().message ==
         "thread (3,0,0) of block (0,0,0) writes 4 bytes at shared offset 0x40 (shared variable "

@@ -373,6 +373,30 @@ TEST_CASE("declarations that no assembler takes are refused") {
   CHECK(found(".extern .global .b8 a[];\n.visible .global .b8 a[8];\n") == "");
 }
 
+// What ptxas 13.0 accepts and refuses.
+TEST_CASE("numbered registers whose prefix ends in a digit cannot be used") {
+  CHECK(findings_of(kernel(".reg .b32 %a1<14>;")) == "");
+  const std::string refused =
+      "    rule: all digits at the end of a name are its number: '%a113' is number 113 of '%a'\n"
+      "    cure: end the prefix in another character: '%a1_<14>'\n";
+  const std::string head =
+      "a.ptx:13: error: register '%a113' is not declared by '%a1<14>', whose prefix ends in a "
+      "digit [undefined-register]\n";
+  CHECK(findings_of(kernel(".reg .b32 %a1<14>;\nadd.u32 %a113, %r2, 1;\nmov.u32 %a11, %a12;")) ==
+        head + "    in: add.u32 %a113, %r2, 1;\n" + refused);
+  CHECK(findings_of(kernel(".reg .b64 %a1<14>;\nld.global.b32 %r1, [%a113];")) ==
+        head + "    in: ld.global.b32 %r1, [%a113];\n" + refused);
+  CHECK(findings_of(kernel(".reg .f32 %a1<14>;\nst.global.v2.f32 [g], {%f1, %a113};")) ==
+        head + "    in: st.global.v2.f32 [g], {%f1, %a113};\n" + refused);
+  CHECK(findings_of(kernel(".reg .pred %a1<14>;\n@%a113 bra L;\nL:")) ==
+        head + "    in: @%a113 bra L;\n" + refused);
+  CHECK(findings_of(kernel(".reg .b32 %a1b<14>;\nmov.u32 %a1b13, 1;")) == "");
+  // The same name is that of a register which ptxas means, also of an outer block.
+  CHECK(findings_of(kernel(".reg .b32 %a<20>; .reg .f32 %a1<14>;\nmov.u32 %a13, 1;")) == "");
+  CHECK(findings_of(kernel(".reg .u32 %a<20>;\n{ .reg .f32 %a1<14>; mov.u32 %a13, 1; }")) == "");
+  CHECK(findings_of(kernel(".reg .f32 %a1<14>;\n{ .reg .u32 %a10; mov.u32 %a10, 1; }")) == "");
+}
+
 TEST_CASE("findings come in the order of the text, each with its kernel") {
   const auto findings =
       verify(parse(kernel("add.u32 %r1, %r2, %f3;\nadd.u32 %r1, %r9, 1;\nbra away;"), "a.ptx"));

@@ -1,6 +1,7 @@
 // tests/runtime/findings_test.cpp - findings of launches: logged, kept, handed on, thrown
 #include "ptxgen/runtime/device/findings.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <functional>
 #include <thread>
@@ -122,6 +123,32 @@ TEST_CASE("findings are objects, by launch and kernel") {
   copy.clear_findings();
   CHECK(gpu.device.findings().empty());
   CHECK(gpu.device.finding_counts().all() == 0);
+}
+
+TEST_CASE("statements of one source line with one cause are one entry of the log") {
+  CaughtLog log;
+  const Gpu gpu;
+  constexpr int kLine = __LINE__ + 5;
+  const auto kernel = build_kernel("twice", "sm_80", params(param<Ptr<f32>>("out")),
+                                   [](KernelBuilder& k, Ptr<f32> out) {
+                                     const auto tile = k.shared<f32>(64);
+                                     const Value<u32> t = k.tid_x();
+                                     const Value<f32> x = tile[t], y = tile[t + 32];
+                                     out[t] = x + y;
+                                   });
+  for (int i = 0; i < 2; ++i) gpu.launcher.launch(kernel, kWarp, gpu.stream, gpu.out);
+  gpu.stream.synchronize();
+  const std::vector<std::string> lines = log.take();
+  REQUIRE(lines.size() == 1);
+  CHECK_THAT(lines[0], StartsWith(here(kLine) + ": error: ") && Contains("\n    ld.shared.f32 "));
+  CHECK_THAT(lines[0], Contains("\n    2 findings of this cause, 64 times in all; this is the "
+                                "first\n") &&
+                           !Contains("found 32 times"));
+  // Each of them is an object.
+  const std::vector<LaunchFinding> all = gpu.device.findings();
+  REQUIRE(all.size() == 4);
+  CHECK(all[0].statement != all[1].statement);
+  CHECK_THAT(all[1].text, Contains("\n    found 32 times; this is the first\n"));
 }
 
 TEST_CASE("one cause is logged once, then after 10, 100, ... launches") {
@@ -373,6 +400,14 @@ TEST_CASE("PTX from a file is named by its own lines, also after the passes") {
 TEST_CASE("the other party of a race is shown with its statement and its C++ line") {
   CaughtLog log;
   const Gpu gpu;
+  std::vector<driver::emulated::ReportedFinding> reported;
+  REQUIRE(driver::emulated::observe_launches(
+              gpu.context.handle(),
+              [](void* user, const driver::emulated::LaunchReport& launch) {
+                static_cast<std::vector<driver::emulated::ReportedFinding>*>(user)->assign(
+                    launch.findings.begin(), launch.findings.end());
+              },
+              &reported) == driver::CUDA_SUCCESS);
   auto options = driver::emulated::default_options();
   options.checks = emulator::RuleSet::all();
   REQUIRE(driver::emulated::set_launch_options(gpu.context.handle(), options) ==
@@ -387,6 +422,19 @@ TEST_CASE("the other party of a race is shown with its statement and its C++ lin
   gpu.stream.synchronize();
   REQUIRE(driver::emulated::set_launch_options(
               gpu.context.handle(), driver::emulated::default_options()) == driver::CUDA_SUCCESS);
+  REQUIRE(driver::emulated::observe_launches(gpu.context.handle(), nullptr, nullptr) ==
+          driver::CUDA_SUCCESS);
+  const auto race = std::ranges::find(reported, emulator::Rule::GlobalRace,
+                                      [](const auto& one) { return one.found.rule; });
+  REQUIRE(race != reported.end());
+  for (const driver::emulated::FindingStatement* place : {&race->statement, &race->other}) {
+    CHECK(place->ptx_line != 0);
+    CHECK(std::string(place->cpp.file) == __FILE__);
+    CHECK((static_cast<int>(place->cpp.line) == kRaceLine - 1 ||
+           static_cast<int>(place->cpp.line) == kRaceLine));
+    CHECK(place->line == 0);
+    CHECK_THAT(place->text, Contains(".global.f32 "));
+  }
   std::string races;
   for (const LaunchFinding& one : gpu.device.findings("sum")) {
     if (one.finding.rule == "global-race") races += one.text + "\n";

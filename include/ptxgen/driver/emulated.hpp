@@ -7,6 +7,7 @@
 
 #include "ptxgen/driver/table.hpp"
 #include "ptxgen/emulator/emulator.hpp"
+#include "ptxgen/emulator/report/groups.hpp"
 #include "ptxgen/ptx/target.hpp"
 
 /// A driver whose GPUs are emulated. It behaves as libcuda does: contexts are current per thread,
@@ -28,13 +29,27 @@ namespace ptxgen::inline v0::driver::emulated {
 void set_newest_ptx(int version) noexcept;
 [[nodiscard]] int newest_ptx() noexcept;
 
-/// A finding of a launch as it is told: with C++ calls, and without the number of a PTX line that
-/// the caller has never seen.
-struct ToldFinding {
-  emulator::RunFinding found;
-  std::string statement;  ///< the PTX statement
-  std::string text;       ///< all of it, with the launch
-  bool fault = false;     ///< it stopped the kernel
+/// A statement that a finding names, in the terms of the loaded text and of the caller.
+struct FindingStatement {
+  std::uint32_t ptx_line = 0;  ///< in the text that was loaded, 0 if unknown
+  SourceLocation cpp;          ///< the builder call, if known
+  std::uint32_t line = 0;      ///< in the caller's own PTX, 0 if there is none
+  std::string text;            ///< the PTX statement
+};
+
+/// A finding of a launch in the terms of its caller.
+struct ReportedFinding {
+  emulator::RunFinding found;  ///< file, lines and C++ call are the caller's, or unknown
+  FindingStatement statement;
+  FindingStatement other;  ///< of the other party
+  std::string text;        ///< all of it, with the launch
+  bool fault = false;      ///< the context is lost by it
+};
+
+/// Findings of a launch with one source line and cause (`group_findings`): one entry of the log.
+struct FindingEntry {
+  FindingGroup group;  ///< of `LaunchReport::findings`
+  std::string text;    ///< of the example, with the count
 };
 
 /// One launch that has ended, or been stopped by a fault. The references live during the call only.
@@ -45,7 +60,8 @@ struct LaunchReport {
   const emulator::Result& result;
   CUresult fault = CUDA_SUCCESS;  ///< what the context was poisoned with, if it was
   std::uint64_t number = 0;  ///< as `last_launch` gave it; each launch of the process has another
-  std::span<const ToldFinding> told = {};  ///< the result's findings, in their order
+  std::span<const ReportedFinding> findings = {};  ///< the result's, in their order
+  std::span<const FindingEntry> entries = {};      ///< a fault is an entry of its own, the last
 };
 
 /// What launches of a context are checked for and how they are scheduled. Applies to work that is

@@ -490,10 +490,11 @@ class Gate {
     if (doubts.empty()) return;
     if (subject.uniformity.gave_up()) return report(subject, doubts, {}, false);
     find_deciders(subject);
+    Walk walked;
     if (function.entry && block[0] != 0) {
       std::uint64_t work = kMaxWork;
       const Launch launch{.block = block, .exact = true};
-      const Walk walked = walk(subject, launch, work);
+      walked = walk(subject, launch, work);
       if (walked.end == Walk::End::Finished && walked.exact &&
           all_orders_finish(subject, walked, launch)) {
         Seen exits;
@@ -504,7 +505,8 @@ class Gate {
       if (roles_agree(subject, sharper, block)) return;
     }
     for (Doubt& doubt : doubts) doubt.exits = only_exits(subject, doubt);
-    report(subject, doubts, shapes(function, block), block[0] != 0);
+    report(subject, doubts, shapes(function, block), block[0] != 0,
+           stands_for_all(walked) ? &walked : nullptr);
   }
 
   /// Whether threads that leave before a barrier are an error: where the barrier waits for them
@@ -581,48 +583,45 @@ class Gate {
     }
   };
 
-  /// Walks through launches, and writes down where they come to a stop: an error where the shape is
-  /// known and nothing but the thread's index decides, so that no launch goes well. Of shapes that
-  /// are not known each has to come to one.
-  static Seen find_stops(const Subject& subject,
-                         const std::vector<std::array<std::uint32_t, 3>>& shapes, bool exact) {
-    Seen seen;
-    for (const auto& shape : shapes) {
-      bool stuck = false;
-      each_walk(subject, shape, exact, [&](const Walk& walked, const Launch& launch) {
-        if (walked.end != Walk::End::Stuck) return true;
-        stuck = true;
-        if (&shape != &shapes.front()) return false;
-        if (!seen.findings.contains(walked.barrier))
-          seen.add(walked.barrier, walked.decider,
-                   proved(subject, walked, launch, exact && walked.exact));
-        return true;
-      });
-      if (!stuck) return {};
-    }
-    return seen;
-  }
+  /// What walks through launches show, each launch walked once for both.
+  struct Walked {
+    Seen stops;
+    Seen exits;
+  };
 
-  /// The same for barriers that threads have left the kernel before. Of shapes that are not known
-  /// each has to come to one for an error.
-  static Seen find_exits(const Subject& subject,
-                         const std::vector<std::array<std::uint32_t, 3>>& shapes, bool exact,
-                         bool strict) {
-    Seen seen;
-    bool every_shape = true;
+  /// Where walks through launches come to a stop: an error where the shape is known and nothing but
+  /// the thread's index decides, so that no launch completes. And the barriers that threads have
+  /// left the kernel before. Of shapes that are not known each has to show one, or there are no
+  /// stops, and exits are warnings. `first`: a walk through the first shape that no parameter
+  /// decides, or null.
+  static Walked walk_launches(const Subject& subject,
+                              const std::vector<std::array<std::uint32_t, 3>>& shapes, bool exact,
+                              bool strict, const Walk* first) {
+    Walked found;
+    bool every_stops = true, every_exits = true;
     for (const auto& shape : shapes) {
-      bool any = false;
-      each_walk(subject, shape, exact, [&](const Walk& walked, const Launch& launch) {
-        any = any || !walked.exits.empty();
-        add_exits(seen, subject, walked, launch, strict);
-        return !any || &shape == &shapes.front();
-      });
-      every_shape = every_shape && any;
+      const bool example = &shape == &shapes.front();  // the others only confirm it
+      bool stuck = false, exits = false;
+      const auto see = [&](const Walk& walked, const Launch& launch) {
+        if (walked.end == Walk::End::Stuck) {
+          stuck = true;
+          if (example && !found.stops.findings.contains(walked.barrier))
+            found.stops.add(walked.barrier, walked.decider,
+                            proved(subject, walked, launch, exact && walked.exact));
+        }
+        if (example || !exits) add_exits(found.exits, subject, walked, launch, strict);
+        exits = exits || !walked.exits.empty();
+        return example || !exits || (every_stops && !stuck);
+      };
+      each_walk(subject, shape, exact, example ? first : nullptr, see);
+      every_stops = every_stops && stuck;
+      every_exits = every_exits && exits;
     }
-    for (auto& [barrier, finding] : seen.findings) {
-      if (!every_shape) finding.severity = Severity::Warning;
+    if (!every_stops) found.stops = {};
+    for (auto& [barrier, finding] : found.exits.findings) {
+      if (!every_exits) finding.severity = Severity::Warning;
     }
-    return seen;
+    return found;
   }
 
   static void add_exits(Seen& seen, const Subject& subject, const Walk& walked,
@@ -642,22 +641,29 @@ class Gate {
     finding.details.push_back("the same at: the barrier at line " + line);
   }
 
+  /// Whether no parameter decides: walks with others would show the same.
+  static bool stands_for_all(const Walk& walked) {
+    return walked.exact && walked.end != Walk::End::Lost;
+  }
   template <class Fn>
   static void each_walk(const Subject& subject, const std::array<std::uint32_t, 3>& shape,
-                        bool exact, Fn&& fn) {
+                        bool exact, const Walk* first, Fn&& fn) {
     std::uint64_t work = kMaxWork;
     for (const std::uint64_t parameter : {33u, 1u, 17u, 0u, 100u, 1000000u}) {
       const Launch launch{.block = shape, .exact = exact, .parameter = parameter};
+      if (first != nullptr) {
+        (void)fn(*first, launch);
+        return;
+      }
       const Walk walked = walk(subject, launch, work);
-      // Where no parameter decides the others would show the same.
-      if (!fn(walked, launch) || (walked.exact && walked.end != Walk::End::Lost)) return;
+      if (!fn(walked, launch) || stands_for_all(walked)) return;
     }
   }
 
   void report(const Subject& subject, const std::vector<Doubt>& doubts,
-              const std::vector<std::array<std::uint32_t, 3>>& shapes, bool exact) {
-    Seen stops = find_stops(subject, shapes, exact);
-    Seen exits = find_exits(subject, shapes, exact, strict_about_exits());
+              const std::vector<std::array<std::uint32_t, 3>>& shapes, bool exact,
+              const Walk* first = nullptr) {
+    auto [stops, exits] = walk_launches(subject, shapes, exact, strict_about_exits(), first);
     std::map<std::vector<std::uint32_t>, Finding> warnings;
     const auto told = [&](Seen& seen, const Doubt& doubt) {
       if (seen.barriers.contains(doubt.barrier)) return true;

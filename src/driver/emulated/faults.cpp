@@ -1,15 +1,18 @@
 // src/driver/emulated/faults.cpp - running a kernel; what its findings mean to the driver
+#include <algorithm>
 #include <cstdio>
 
 #include "driver/emulated/modules.hpp"
-#include "driver/emulated/told.hpp"
+#include "driver/emulated/reported.hpp"
 #include "ptxgen/support/error.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
 
-std::string lost_text(CUresult fault) {
-  return "\n    the context cannot be used any more: " + result_name(fault) + " (" +
+std::string lost_text(CUresult fault, bool strict = false) {
+  return (strict ? "\n    PTXGEN_STRICT=1: an error is a fault, also where hardware would go on"
+                 : "") +
+         std::string("\n    the context cannot be used any more: ") + result_name(fault) + " (" +
          std::to_string(static_cast<int>(fault)) + ")";
 }
 
@@ -24,42 +27,42 @@ CUresult give_up(CUcontext context, const KernelLaunch& launch, const std::strin
   FaultNote note;
   note.code = CUDA_ERROR_LAUNCH_FAILED;
   note.kernel = launch.function->kernel->name;
-  note.finding.text = why + place_of(launch);
+  note.finding.text = why + launch_text(launch);
   const std::string text = note.finding.text + lost_text(note.code);
   note_fault(context, std::move(note));
   const NoCalls none;
   return refuse(CUDA_ERROR_LAUNCH_FAILED, text);
 }
 
-/// The fault is that of the first finding, in the order of the launch, which hardware would have
-/// stopped at.
 FaultNote fault_in(const KernelLaunch& launch, const emulator::Result& result,
-                   std::span<ToldFinding> told) {
+                   std::span<const ReportedFinding> findings) {
   FaultNote note;
   note.kernel = launch.function->kernel->name;
-  for (ToldFinding& finding : told) {
-    finding.fault = finding.fault && note.code == CUDA_SUCCESS;
-    if (!finding.fault) continue;
-    note.code = fault_of(finding.found.rule);
-    note.finding = finding;
+  const auto fault = std::ranges::find_if(findings, &ReportedFinding::fault);
+  if (fault != findings.end()) {
+    note.code = fault_code(*fault);
+    note.finding = *fault;
   }
   if (note.code == CUDA_SUCCESS && result.status == emulator::Status::Fault) {
     note.code = CUDA_ERROR_LAUNCH_FAILED;
-    note.finding.text = "the kernel was stopped" + place_of(launch);
+    note.finding.text = "the kernel was stopped" + launch_text(launch);
   }
   return note;
 }
 
 /// To the driver's log, the fault last.
-void log_findings(std::span<const ToldFinding> told, const FaultNote& fault) {
-  for (const ToldFinding& finding : told) {
+void log_findings(std::span<const ReportedFinding> findings, std::span<const FindingEntry> entries,
+                  const FaultNote& fault) {
+  for (const FindingEntry& entry : entries) {
+    const ReportedFinding& example = findings[entry.group.example];
     // The driver's log has no level for notes; LaunchReport has them.
-    const Severity severity = finding.found.finding.severity;
-    if (finding.fault || severity == Severity::Note) continue;
-    log(severity == Severity::Error ? CU_LOG_LEVEL_ERROR : CU_LOG_LEVEL_WARNING, finding.text);
+    const Severity severity = example.found.finding.severity;
+    if (example.fault || severity == Severity::Note) continue;
+    log(severity == Severity::Error ? CU_LOG_LEVEL_ERROR : CU_LOG_LEVEL_WARNING, entry.text);
   }
   if (fault.code == CUDA_SUCCESS) return;
-  log(CU_LOG_LEVEL_ERROR, fault.finding.text + lost_text(fault.code));
+  const bool strict = fault.finding.fault && fault_of(fault.finding.found.rule) == CUDA_SUCCESS;
+  log(CU_LOG_LEVEL_ERROR, fault.finding.text + lost_text(fault.code, strict));
 }
 
 /// To whoever watches the module or the context.
@@ -142,7 +145,8 @@ CUresult run_kernel(CUcontext context, const KernelLaunch& launch) {
     memory.unlock();
     return give_up(context, launch, error.what());
   }
-  std::vector<ToldFinding> told = told_of(launch, result);
+  const std::vector<ReportedFinding> findings = report_findings(launch, result);
+  const std::vector<FindingEntry> entries = group_entries(launch, findings);
   const std::shared_ptr<LaunchListener> listener =
       launch.function->owner->notes ? launch.function->owner->notes->listener : nullptr;
   memory.unlock();  // who listens to the log or watches launches may wait for other threads
@@ -151,12 +155,13 @@ CUresult run_kernel(CUcontext context, const KernelLaunch& launch) {
     (void)std::fwrite(result.printed.data(), 1, result.printed.size(), stdout);
     (void)std::fflush(stdout);
   }
-  const FaultNote fault = fault_in(launch, result, told);
+  const FaultNote fault = fault_in(launch, result, findings);
   if (fault.code != CUDA_SUCCESS) note_fault(context, fault);
   const NoCalls none;
-  log_findings(told, fault);
+  log_findings(findings, entries, fault);
   const std::uint64_t number = launch.number != 0 ? launch.number : next_launch_number();
-  report(context, {request.kernel, launch.grid, launch.block, result, fault.code, number, told},
+  report(context,
+         {request.kernel, launch.grid, launch.block, result, fault.code, number, findings, entries},
          listener.get());
   return fault.code;
 }

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "emulator/report/origins.hpp"
 #include "ptxgen/driver/emulated.hpp"
-#include "ptxgen/support/source_location.hpp"
 
 /// PTX text is all that a driver gets. What is known beyond it goes beside: the text that is tested
 /// is the text that ships.
@@ -27,12 +27,7 @@ class LaunchListener {
 
 /// What a loader knows of a module and its PTX text does not say.
 struct ModuleNotes {
-  std::string file;  ///< that the lines of `places` belong to; empty: to no file
-  struct Place {
-    SourceLocation cpp;      ///< the builder call
-    std::uint32_t line = 0;  ///< in `file`
-  };
-  std::vector<Place> places;                 ///< of the text's lines, from line 0 (none) on
+  emulator::Origins origins;
   std::shared_ptr<LaunchListener> listener;  ///< may be null
 };
 /// Gives the notes to a module of this driver, for launches from now on. CUDA_ERROR_INVALID_HANDLE:
@@ -47,7 +42,7 @@ CUresult annotate(CUmodule module, ModuleNotes notes);
 struct FaultNote {
   CUresult code = CUDA_SUCCESS;
   std::string kernel;
-  ToldFinding finding;  ///< `text` is set in any case
+  ReportedFinding finding;  ///< `text` is set in any case
 };
 /// Code CUDA_SUCCESS: the context is healthy, or there is none.
 [[nodiscard]] FaultNote fault_note(CUcontext context);

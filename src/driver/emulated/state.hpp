@@ -321,8 +321,8 @@ CUresult refuse(CUresult result, const std::string& text);
 /// Whether messages also go to standard error when nobody has registered; the stand-in sets it. A
 /// text is written there once, however often it is logged.
 void log_to_standard_error(bool on) noexcept;
-/// Whether contexts made from now on fault where hardware would not (PTXGEN_STRICT): accesses
-/// outside of an allocation in a mapped page; the stand-in sets it.
+/// Whether every error that is found is a fault (PTXGEN_STRICT), also where hardware would go on;
+/// the stand-in sets it. For contexts made from now on.
 void make_faults_strict(bool on) noexcept;
 [[nodiscard]] bool strict_faults() noexcept;
 

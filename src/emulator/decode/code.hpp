@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "emulator/lane/lane.hpp"
+#include "emulator/report/origins.hpp"
 #include "ptxgen/emulator/emulator.hpp"
 #include "ptxgen/ptx/ir.hpp"
 
@@ -261,8 +262,9 @@ class Image {
   ~Image();  ///< frees its variables
 
   ptx::Module module;
-  std::vector<SourceLocation> sites_by_line;  ///< C++ call of each PTX line, or empty
-  std::vector<std::unique_ptr<Code>> codes;   ///< each function once for each kernel that calls it
+  std::vector<SourceLocation> sites_by_line;       ///< C++ call of each PTX line, or empty
+  mutable std::shared_ptr<const Origins> origins;  ///< null: texts name PTX lines
+  std::vector<std::unique_ptr<Code>> codes;  ///< each function once for each kernel that calls it
   std::vector<Program::Kernel> kernels;
   struct VariableAddress {
     std::string name;
@@ -305,6 +307,8 @@ class Image {
   [[nodiscard]] Place place(std::uint32_t statement) const noexcept;
   /// The 1-based PTX line behind a statement number.
   [[nodiscard]] std::uint32_t line(std::uint32_t statement) const noexcept;
+  /// "at line 9", or "at a.cpp:12" with `origins`; empty if they do not know the line.
+  [[nodiscard]] std::string at_text(std::uint32_t statement) const;
 };
 
 }  // namespace ptxgen::inline v0::emulator

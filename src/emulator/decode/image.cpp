@@ -495,6 +495,28 @@ Device::Extent Program::variable(std::string_view name) const noexcept {
   return {found->address, found->bytes};
 }
 
+Origins::Place Origins::at(std::uint32_t line) const {
+  return line < places.size() ? places[line] : Place{};
+}
+
+std::string Origins::text(std::uint32_t line) const {
+  const Place place = at(line);
+  if (place.cpp.known()) return std::string(place.cpp.file) + ":" + std::to_string(place.cpp.line);
+  if (file.empty() || place.line == 0) return {};
+  return file + ":" + std::to_string(place.line);
+}
+
+void set_origins(const Program& program, std::shared_ptr<const Origins> origins) {
+  program.image().origins = std::move(origins);
+}
+
+std::string Image::at_text(std::uint32_t statement) const {
+  const std::uint32_t ptx_line = line(statement);
+  if (origins == nullptr) return "at line " + std::to_string(ptx_line);
+  const std::string place = origins->text(ptx_line);
+  return place.empty() ? std::string() : "at " + place;
+}
+
 const ptx::Module& Program::module() const noexcept { return image_->module; }
 const Image& Program::image() const noexcept { return *image_; }
 

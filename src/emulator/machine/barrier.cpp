@@ -237,7 +237,9 @@ std::string describe_wait(const Split& split, const Warp& warp) {
   const auto lanes = static_cast<unsigned>(std::popcount(split.mask));
   text += count_text(lanes, "thread") + " from thread " +
           to_text(thread_position(cta.grid->block, warp.first_thread + first_lane(split.mask))) +
-          " on, at line " + std::to_string(cta.grid->image->line(statement_of(split)));
+          " on";
+  const std::string at = cta.grid->image->at_text(statement_of(split));
+  if (!at.empty()) text += ", " + at;
   if (split.state == Split::State::Barrier && split.barrier == kClusterBarrier) {
     const ClusterArrivals there = arrivals_of(*cta.cluster);
     text += ": the barrier of the cluster, " + std::to_string(there.arrived) + " of " +

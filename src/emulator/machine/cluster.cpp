@@ -118,11 +118,12 @@ std::string missing_text(const MbarrierObject& object) {
 std::string describe_vain(const Warp& warp) {
   const Cta& cta = *warp.cta;
   const Warp::VainWait& vain = warp.vain;
+  const std::string at = cta.grid->image->at_text(vain.statement);
   std::string text = "warp " + std::to_string(warp.index) + ", thread " +
                      to_text(thread_position(cta.grid->block, warp.first_thread + vain.lane)) +
-                     ", at line " + std::to_string(cta.grid->image->line(vain.statement)) +
-                     ": waits for the phase of parity " + (vain.parity ? "1" : "0") +
-                     " of the mbarrier at shared offset " + hex(vain.object);
+                     (at.empty() ? "" : ", ") + at + ": waits for the phase of parity " +
+                     (vain.parity ? "1" : "0") + " of the mbarrier at shared offset " +
+                     hex(vain.object);
   for (const auto& variable : cta.grid->kernel_image->shared_variables) {
     if (vain.object - variable.offset < variable.bytes) {
       text += " (shared variable '" + variable.name + "')";

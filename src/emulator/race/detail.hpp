@@ -93,11 +93,11 @@ class RaceSink {
                                                  std::uint64_t address) = 0;
 };
 
-/// The text of a finding. `other_line`: PTX line of the other party. `name`: what the address lies
-/// in ("shared variable 'tile'"), or empty. `thread` and `other_thread`: "thread (1,0,0) of block
-/// (0,0,0)".
+/// The text of a finding. `other_place`: of the other party ("at line 9"), or empty. `name`: what
+/// the address lies in ("shared variable 'tile'"), or empty. `thread` and `other_thread`: "thread
+/// (1,0,0) of block (0,0,0)".
 [[nodiscard]] FindingText race_text(const Conflict& conflict, std::string_view thread,
-                                    std::string_view other_thread, std::uint32_t other_line,
+                                    std::string_view other_thread, std::string_view other_place,
                                     std::string_view name);
 
 [[nodiscard]] std::unique_ptr<Races> make_shared_races(const Cta& cta,

@@ -82,7 +82,8 @@ class ReporterSink final : public RaceSink {
       return race_text(
           conflict, name(context.warp->first_thread + lane, context.cta->id, true),
           name(other.thread, block_position(grid.grid, other.cta), !conflict.same_block),
-          grid.image->line(other.statement),
+          grid.image->line(other.statement) == 0 ? "elsewhere"
+                                                 : grid.image->at_text(other.statement),
           conflict.shared ? shared_name(grid, conflict.address) + of_owner(conflict)
                           : global_name(space_, conflict.address));
     });

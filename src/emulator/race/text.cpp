@@ -83,30 +83,29 @@ std::optional<Severity> severity_of(const Conflict& conflict) {
 }  // namespace
 
 FindingText race_text(const Conflict& conflict, std::string_view thread,
-                      std::string_view other_thread, std::uint32_t other_line,
+                      std::string_view other_thread, std::string_view other_place,
                       std::string_view name) {
   std::string where = count_text(conflict.bytes, "byte") +
                       (conflict.shared ? " at shared offset " : " at ") + hex(conflict.address);
   if (!name.empty()) where += " (" + std::string(name) + ")";
-  const std::string line =
-      other_line == 0 ? std::string(" elsewhere") : " at line " + std::to_string(other_line);
+  const std::string place = other_place.empty() ? std::string() : " " + std::string(other_place);
   std::string message;
   if (conflict.rule == Rule::ExitedBlock) {
     message = std::string(thread) + " " + verb(conflict.mine, false) + " " + where +
-              "; nothing keeps that block, which left the kernel" + line + ", from leaving before";
+              "; nothing keeps that block, which left the kernel" + place + ", from leaving before";
     return {std::move(message),
             {"let all blocks of the cluster meet (barrier.cluster.arrive and .wait) after the last "
              "access to each other's memory and before the first of them leaves"}};
   }
   if (conflict.rule == Rule::ScopeTooNarrow) {
     message = "scope ." + scope_name(conflict.scope) + " of " + std::string(thread) +
-              " does not hold " + std::string(other_thread) + line + ", and " + where +
+              " does not hold " + std::string(other_thread) + place + ", and " + where +
               " need the two to be in one scope";
   } else {
     message = std::string(thread) + " " + verb(conflict.mine, false) + " " + where + ", which ";
     if (conflict.vague) {
       // Who they are is not kept, but that there is another one than the writer.
-      return {message + "several threads " + verb(conflict.theirs, true) + line + ", " +
+      return {message + "several threads " + verb(conflict.theirs, true) + place + ", " +
                   std::string(other_thread) + " the first of them; nothing orders the two accesses",
               {cure(conflict)},
               {},
@@ -118,15 +117,15 @@ FindingText race_text(const Conflict& conflict, std::string_view thread,
                      ? "writes with the same instruction, the same value"
                      : "writes with the same instruction, another value";
     } else if (conflict.rule == Rule::RaceSameValue) {
-      message += verb(conflict.theirs, true) + line + ", the same value; nothing orders the two";
+      message += verb(conflict.theirs, true) + place + ", the same value; nothing orders the two";
     } else if (conflict.bulk) {
-      message += verb(conflict.theirs, true) + line +
+      message += verb(conflict.theirs, true) + place +
                  " by a bulk copy; this thread has not waited for its mbarrier";
     } else if (conflict.async) {
-      message += verb(conflict.theirs, true) + line +
+      message += verb(conflict.theirs, true) + place +
                  "; one of the two is an asynchronous copy that nobody has waited for";
     } else {
-      message += verb(conflict.theirs, true) + line;
+      message += verb(conflict.theirs, true) + place;
       if (conflict.mixed) message += " with another width";
       message += "; nothing orders the two";
     }

@@ -17,10 +17,15 @@ Dim3 block_position(const Dim3& grid, std::uint64_t linear) {
           static_cast<std::uint32_t>(linear / plane)};
 }
 
-/// ", source a.cu:7" of the other party, or empty.
-std::string source_of(const Finding& finding) {
-  const SourcePosition& source = finding.other_source;
-  return source.known() ? ", source " + source.file + ":" + std::to_string(source.line) : "";
+/// "the other: thread (0,0,0) of block (0,0,0), line 8, source a.cu:7".
+std::string other_text(const RunFinding& finding, const StatementText& other) {
+  std::string text = "the other: thread " + to_text(finding.other.thread) + " of block " +
+                     to_text(finding.other.block);
+  if (!other.statement.empty()) text += ", " + other.statement;
+  if (!other.place.empty()) text += (other.statement.empty() ? ", " : " at ") + other.place;
+  const SourcePosition& source = finding.finding.other_source;
+  if (source.known()) text += ", source " + source.file + ":" + std::to_string(source.line);
+  return text;
 }
 
 std::size_t statement_index(const Image::Place& place) {
@@ -140,23 +145,30 @@ std::vector<RunFinding> Reporter::take() {
   return all;
 }
 
-std::string to_text(const RunFinding& finding) {
+std::string to_text(const RunFinding& finding, const StatementText& own,
+                    const StatementText& other) {
   Finding shown = finding.finding;
+  if (!own.place.empty()) {
+    shown.file = own.place;
+    shown.line = 0;
+    shown.cpp = {};
+  }
   std::vector<std::string> details;
+  if (!own.statement.empty()) details.push_back(own.statement);
   if (finding.has_thread) {
     details.push_back("by thread " + to_text(finding.thread) + " of block " +
                       to_text(finding.block));
   }
-  if (finding.has_other) {
-    details.push_back("the other: thread " + to_text(finding.other.thread) + " of block " +
-                      to_text(finding.other.block) + ", line " +
-                      std::to_string(finding.other.line) + source_of(finding.finding));
-  }
+  if (finding.has_other) details.push_back(other_text(finding, other));
   if (finding.count > 1) {
     details.push_back("found " + std::to_string(finding.count) + " times; this is the first");
   }
   shown.details.insert(shown.details.begin(), details.begin(), details.end());
   return ptxgen::to_text(shown);
+}
+
+std::string to_text(const RunFinding& finding) {
+  return to_text(finding, {}, {"line " + std::to_string(finding.other.line), {}});
 }
 
 }  // namespace ptxgen::inline v0::emulator

@@ -26,6 +26,15 @@ struct OtherParty {
 /// "(3,0,0)".
 [[nodiscard]] std::string to_text(const Dim3& position);
 
+/// A statement that the text of a finding names.
+struct StatementText {
+  std::string place;      ///< "a.cpp:12", "line 9", or empty
+  std::string statement;  ///< as PTX, or empty
+};
+/// The one form of findings. Where `own` has a place it stands for file, line and C++ call.
+[[nodiscard]] std::string to_text(const RunFinding& finding, const StatementText& own,
+                                  const StatementText& other);
+
 /// What the texts of a finding are, made only when it is new.
 struct FindingText {
   std::string message;

@@ -48,7 +48,7 @@ void ContextCore::DriverLog::add_report(driver::CUlogLevel level, std::string_vi
     });
   }
   add(text);
-  findings->told(level == driver::CU_LOG_LEVEL_ERROR ? LogLevel::Error : LogLevel::Warn, text);
+  findings->log_text(level == driver::CU_LOG_LEVEL_ERROR ? LogLevel::Error : LogLevel::Warn, text);
 }
 
 void ContextCore::DriverLog::add(std::string_view text) {

@@ -29,28 +29,35 @@ LogLevel level_of(Severity severity) noexcept {
 Dim3 dim3_of(const emulator::Dim3& size) noexcept { return {size.x, size.y, size.z}; }
 
 LaunchFinding finding_of(const driver::emulated::LaunchReport& launch,
-                         const driver::emulated::ToldFinding& told) {
+                         const driver::emulated::ReportedFinding& reported) {
   LaunchFinding made;
   made.launch = launch.number;
   made.kernel = launch.kernel;
   made.grid = dim3_of(launch.grid);
   made.block = dim3_of(launch.block);
-  made.finding = told.found.finding;
-  made.statement = told.statement;
-  made.block_index = dim3_of(told.found.block);
-  made.thread_index = dim3_of(told.found.thread);
-  made.count = told.found.count;
-  made.fault = told.fault;
-  made.text = told.text;
+  made.finding = reported.found.finding;
+  made.statement = reported.statement.text;
+  made.block_index = dim3_of(reported.found.block);
+  made.thread_index = dim3_of(reported.found.thread);
+  made.count = reported.found.count;
+  made.fault = reported.fault;
+  made.text = reported.text;
   return made;
 }
 
+/// Of a statement, by the builder call or else by line and text of the PTX.
+std::string place_key(const driver::emulated::FindingStatement& statement) {
+  const SourceLocation& cpp = statement.cpp;
+  if (cpp.known()) return std::string(cpp.file) + ':' + std::to_string(cpp.line);
+  return std::to_string(statement.ptx_line) + ' ' + statement.text;
+}
+
 /// What is the same for all launches of a kernel that do the same thing wrong.
-std::string cause_of(const driver::emulated::LaunchReport& launch, std::size_t index) {
-  const emulator::RunFinding& raw = launch.result.findings[index];
-  return std::string(launch.kernel) + '\n' + raw.finding.rule + '\n' +
-         std::to_string(raw.finding.line) + '\n' + launch.told[index].statement +
-         (raw.has_other ? '\n' + std::to_string(raw.other.line) : std::string());
+std::string cause_of(const driver::emulated::LaunchReport& launch,
+                     const driver::emulated::ReportedFinding& finding) {
+  return std::string(launch.kernel) + '\n' + finding.found.finding.rule + '\n' +
+         finding.found.finding.subject + '\n' + place_key(finding.statement) +
+         (finding.found.has_other ? '\n' + place_key(finding.other) : std::string());
 }
 
 bool is_power_of_ten(std::uint64_t n) noexcept {
@@ -69,7 +76,7 @@ std::string again_text(const LaunchFinding& finding, std::uint64_t launches) {
 
 }  // namespace
 
-FindingStore::Message FindingStore::keep(const LaunchFinding& finding, const std::string& cause) {
+void FindingStore::keep(const LaunchFinding& finding) {
   const Severity severity = finding.finding.severity;
   (severity == Severity::Error     ? counts_.errors
    : severity == Severity::Warning ? counts_.warnings
@@ -79,6 +86,11 @@ FindingStore::Message FindingStore::keep(const LaunchFinding& finding, const std
   } else {
     ++counts_.dropped;
   }
+}
+
+FindingStore::Message FindingStore::message_of(const LaunchFinding& finding,
+                                               const std::string& cause) {
+  const Severity severity = finding.finding.severity;
   if (strict_ && severity == Severity::Error && !finding.fault) {
     if (pending_.size() < kMaxPending) {
       pending_.push_back(finding);
@@ -99,7 +111,7 @@ std::uint64_t FindingStore::count_cause(const std::string& cause) {
   return counted ? ++launches_by_cause_[cause] : 1;
 }
 
-void FindingStore::told(LogLevel level, std::string_view text) {
+void FindingStore::log_text(LogLevel level, std::string_view text) {
   bool first = false;
   {
     const std::lock_guard lock(mutex_);
@@ -109,17 +121,30 @@ void FindingStore::told(LogLevel level, std::string_view text) {
 }
 
 void FindingStore::ended(const driver::emulated::LaunchReport& launch) noexcept {
-  for (std::size_t i = 0; i < launch.told.size(); ++i) {
+  for (const driver::emulated::FindingEntry& entry : launch.entries) {
     try {
-      const LaunchFinding finding = finding_of(launch, launch.told[i]);
+      const auto& example = launch.findings[entry.group.example];
+      LaunchFinding finding = finding_of(launch, example);
+      finding.text = entry.text;
       Message message;
+      {
+        const std::lock_guard lock(mutex_);
+        message = message_of(finding, cause_of(launch, example));
+      }
+      log_.write(message.level, message.text);
+    } catch (...) {
+      // No memory for it.
+    }
+  }
+  for (const driver::emulated::ReportedFinding& reported : launch.findings) {
+    try {
+      const LaunchFinding finding = finding_of(launch, reported);
       std::shared_ptr<const Sink> sink;
       {
         const std::lock_guard lock(mutex_);
-        message = keep(finding, cause_of(launch, i));
+        keep(finding);
         sink = sink_;
       }
-      log_.write(message.level, message.text);
       if (sink != nullptr) sink->sink.found(sink->sink.user, finding);
     } catch (...) {
       // No memory for it, or the sink threw.
@@ -196,7 +221,7 @@ void describe_fault(Error& error, const driver::emulated::FaultNote& fault) {
   error.site = finding.cpp;
   error.file = finding.file;
   error.line = finding.line;
-  error.excerpt = fault.finding.statement;
+  error.excerpt = fault.finding.statement.text;
   error.log = fault.finding.text;
 }
 

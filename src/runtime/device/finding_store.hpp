@@ -30,8 +30,8 @@ class FindingStore : public driver::emulated::LaunchListener,
 
   void ended(const driver::emulated::LaunchReport& launch) noexcept override;
 
-  /// A finding of which only the text is known, told by the stand-in library: it is logged.
-  void told(LogLevel level, std::string_view text);
+  /// Logs a finding of which only the text is known, as the stand-in library logs it.
+  void log_text(LogLevel level, std::string_view text);
 
   [[nodiscard]] std::vector<LaunchFinding> select(
       const std::function<bool(const LaunchFinding&)>& wanted) const;
@@ -57,13 +57,15 @@ class FindingStore : public driver::emulated::LaunchListener,
     }
     const FindingSink sink;
   };
-  /// What is to be said of a finding, if anything.
   struct Message {
     LogLevel level = LogLevel::Off;
     std::string text;
   };
-  [[nodiscard]] Message keep(const LaunchFinding& finding, const std::string& cause);
-  /// In how many launches that cause has been met by now. With the lock held.
+  /// Counts a finding and keeps it as an object. With the lock held, as the next two.
+  void keep(const LaunchFinding& finding);
+  /// What the log gets of an entry; in strict mode an error is kept to be thrown.
+  [[nodiscard]] Message message_of(const LaunchFinding& finding, const std::string& cause);
+  /// In how many launches that cause has been met by now.
   [[nodiscard]] std::uint64_t count_cause(const std::string& cause);
   void throw_pending() const;
 

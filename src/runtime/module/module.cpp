@@ -75,13 +75,14 @@ void annotate(const ContextCore& core, driver::CUmodule module, const PtxSource&
   notes.listener = device.finding_store().shared_from_this();
   if (source.module != nullptr) {
     const ptx::Module& from = *source.module;
-    notes.file = source.lines != nullptr ? from.file : std::string(source.file);
+    emulator::Origins& origins = notes.origins;
+    origins.file = source.lines != nullptr ? from.file : std::string(source.file);
     for (const ptx::Function& function : from.functions) {
       for (const ptx::Instruction& statement : function.body) {
         const std::uint32_t line = line_of(source, function, statement);
         if (line == 0) continue;
-        if (line >= notes.places.size()) notes.places.resize(line + 1);
-        notes.places[line] = {from.site_of(statement), statement.line};
+        if (line >= origins.places.size()) origins.places.resize(line + 1);
+        origins.places[line] = {from.site_of(statement), statement.line};
       }
     }
   }

@@ -7,6 +7,7 @@ part `threads`  the same built for per-thread default streams
 part `images`   fat binaries and cubins made by nvcc
 part `python`   stranger.py, which needs no toolkit
 part `settings` PTXGEN_EMULATED_GPU, PTXGEN_EMULATED_PTX, PTXGEN_LOG
+part `strict`   strict.py with and without PTXGEN_STRICT
 
 Exit status 77 and a line SKIP where the toolkit or a C compiler is missing."""
 import argparse
@@ -18,7 +19,7 @@ import sys
 from pathlib import Path
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("part", choices=["c", "threads", "images", "python", "settings"])
+parser.add_argument("part", choices=["c", "threads", "images", "python", "settings", "strict"])
 parser.add_argument("--standin", required=True, help="the folder of our libcuda.so.1")
 parser.add_argument("--work", required=True)
 options = parser.parse_args()
@@ -179,5 +180,25 @@ def part_settings():
     check("cuMemcpy3D_v2: the emulated driver has no such function" in done.stderr, done.stderr)
 
 
+FINDING = r"""ptxgen emulated driver: error: <module>:11: error: thread reads 4 bytes at offset 0x4 of \
+shared memory, byte 4 of shared variable 'tile' .* \[uninitialized-read\]
+    ld\.shared\.b32 %r2, \[%r1\+4\];
+    by thread \(0,0,0\) of block \(0,0,0\)
+""".replace("\\\n", "")
+STRICT = """
+    PTXGEN_STRICT=1: an error is a fault, also where hardware would go on
+    the context cannot be used any more: CUDA_ERROR_LAUNCH_FAILED (719)
+"""
+
+
+def part_strict():
+    for value, printed in (("0", "0 0 0 0\n"), ("1", "0 719 719 719\n")):
+        done = on_standin(sys.executable, here / "strict.py", PTXGEN_STRICT=value)
+        print(f"PTXGEN_STRICT={value}: {done.stdout}{done.stderr}", end="")
+        check(done.stdout == printed, f"expected {printed!r}")
+        check(re.match(FINDING, done.stderr), f"the log does not begin with\n{FINDING}")
+        check(done.stderr.endswith(STRICT) == (value == "1"), f"the log ends otherwise:\n{STRICT}")
+
+
 {"c": part_c, "threads": part_threads, "images": part_images, "python": part_python,
- "settings": part_settings}[options.part]()
+ "settings": part_settings, "strict": part_strict}[options.part]()
