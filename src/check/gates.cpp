@@ -17,8 +17,8 @@ std::vector<Finding> verify(const ptx::Module& module, const GateOptions& option
 constexpr GateInfo kGates[] = {
     {"verify", "legal PTX for its target", verify},
     {"target_limits", "directives and variables within the target's limits", target_limits},
-    {"barrier_safety", "all threads that a barrier counts come to it", barrier_safety},
-    {"shared_race", "accesses to shared memory that no barrier parts", shared_race},
+    {"barrier_safety", "all threads that a barrier counts reach it", barrier_safety},
+    {"shared_race", "accesses to shared memory that no barrier separates", shared_race},
     {"analyze", "legal PTX that is likely a mistake", analyze, false},
     {"performance_notes", "accesses and registers that cost more than they need", performance_notes,
      false},

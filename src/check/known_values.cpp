@@ -23,11 +23,14 @@ RegisterRow::RegisterRow(const Function& function, const Instruction& instructio
                          const OperandSpecs& specs)
     : evaluator_(function, instruction, specs), operands_(instruction.operand_count) {
   const ScalarRow& row = evaluator_.row();
-  for (std::size_t i = 0; i < row.sources(); ++i)
+  for (std::size_t i = 0; i < row.sources(); ++i) {
     source_types_[i] = operand_type(instruction, *specs[row.operand(i)]);
+    source_masks_[i] = low_bits(~std::uint64_t{0}, bits(source_types_[i]));
+  }
   const auto operands = function.operands_of(instruction);
   for (std::size_t i = 0; i < row.destinations(); ++i) {
-    results_[i].type = operand_type(instruction, *specs[i]);
+    const Type type = operand_type(instruction, *specs[i]);
+    results_[i] = {bits(type), kind(type) == TypeKind::Signed, 0};
     if (operands[i].kind == OperandKind::Register && operands[i].id < function.registers.size())
       results_[i].register_bits = bits(function.registers[operands[i].id].type);
   }
@@ -35,30 +38,36 @@ RegisterRow::RegisterRow(const Function& function, const Instruction& instructio
 
 std::optional<ScalarRow::Results> RegisterRow::operator()(std::span<const Value> sources) const {
   const ScalarRow& row = evaluator_.row();
-  std::array<std::uint64_t, ScalarRow::kMaxSources> known{};
+  std::array<std::uint64_t, ScalarRow::kMaxSources> known;
   bool all = true;
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    known[i] = low_bits(sources[i].bits, bits(source_types_[i]));
+    known[i] = sources[i].bits & source_masks_[i];
     all = all && sources[i].mark != Mark::Unknown;
   }
-  std::optional<ScalarRow::Results> results;
-  if (all) {
-    results = row(known);
-  } else {
-    std::array<std::optional<std::uint64_t>, kMaxOperands> some;
-    for (std::size_t i = 0; i < sources.size(); ++i) {
-      if (sources[i].mark != Mark::Unknown) some[row.operand(i)] = known[i];
-    }
-    const analysis::Outcome outcome = evaluator_(std::span(some).first(operands_));
-    if (outcome.kind == analysis::Outcome::Kind::Values) results = outcome.values;
-  }
+  std::optional<ScalarRow::Results> results = all ? row(known) : partly_known(sources, known);
   if (!results) return results;
   // Narrow results are extended to their register, which may be wider.
   for (std::size_t i = 0; i < row.destinations(); ++i) {
     const Destination& to = results_[i];
-    (*results)[i] = low_bits(analysis::extended((*results)[i], to.type), to.register_bits);
+    if (to.bits != 0)
+      (*results)[i] = low_bits(extended((*results)[i], to.bits, to.is_signed), to.register_bits);
   }
   return results;
+}
+
+std::optional<ScalarRow::Results> RegisterRow::partly_known(
+    std::span<const Value> sources, std::span<const std::uint64_t> bits) const {
+  std::array<std::optional<std::uint64_t>, kMaxOperands> known;
+  bool any = false;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    if (sources[i].mark == Mark::Unknown) continue;
+    known[evaluator_.row().operand(i)] = bits[i];
+    any = true;
+  }
+  if (!any && sources.size() < 2) return {};
+  const analysis::Outcome outcome = evaluator_(std::span(known).first(operands_));
+  if (outcome.kind != analysis::Outcome::Kind::Values) return {};
+  return outcome.values;
 }
 
 NeededRegisters::NeededRegisters(const Function& function, const analysis::RegisterIndex& index,
@@ -111,22 +120,20 @@ KnownValues::KnownValues(const Module& module, const Function& function,
   marks_.assign(cells, Mark::Unknown);
 }
 
-std::size_t KnownValues::cell(Register reg, std::uint32_t thread) const {
+std::size_t KnownValues::first_cell(Register reg) const {
   const std::uint32_t at = index_.find(reg);
   if (at == kNone || needed_.slots[at] == kNone) return kNoCell;
-  return std::size_t{needed_.slots[at]} * count_ + (thread - first_);
+  return std::size_t{needed_.slots[at]} * count_;
 }
 
 Value KnownValues::register_value(Register reg, std::uint32_t thread) const {
-  const std::size_t at = cell(reg, thread);
-  return at == kNoCell ? Value{} : Value{values_[at], marks_[at]};
+  const std::size_t first = first_cell(reg);
+  return first == kNoCell ? Value{} : get(first, thread);
 }
 
 void KnownValues::write(Register reg, std::uint32_t thread, Value value) {
-  const std::size_t at = cell(reg, thread);
-  if (at == kNoCell) return;
-  values_[at] = value.bits;
-  marks_[at] = value.mark;
+  const std::size_t first = first_cell(reg);
+  if (first != kNoCell) set(first, thread, value);
 }
 
 Value KnownValues::of(const Operand& operand, std::uint32_t thread) const {
@@ -191,14 +198,45 @@ std::optional<Value> KnownValues::parameter(const Instruction& statement) const 
   return {};
 }
 
-Value KnownValues::computed(const RegisterRow& row, std::span<const Operand> operands,
-                            std::uint32_t thread, Mark guard, Value& second) const {
+/// Looks up the sources and destinations of a statement for all threads.
+void KnownValues::look_up(const Instruction& statement, const RegisterRow& row) {
+  const auto operands = function_.operands_of(statement);
+  for (std::size_t i = 0; i < row.sources(); ++i) {
+    Source& source = sources_[i];
+    source = {.operand = &operands[row.destinations() + i]};
+    const Operand& operand = *source.operand;
+    if (const auto constant = row.constant(operand, i)) {
+      source.constant = {*constant, Mark::Exact};
+      source.operand = nullptr;
+    } else if (operand.kind == OperandKind::Register && operand.component == 0) {
+      source.first = first_cell(operand.as_register());
+      source.negated = operand.negated;
+      if (source.first == kNoCell) source.operand = nullptr;  // unknown
+    }
+  }
+  writes_.clear();
+  analysis::for_each_access(function_, statement, [&](const RegisterAccess& a) {
+    if (!a.write) return;
+    const std::size_t first = first_cell(a.reg);
+    const bool plain = a.component == 0 && operands[a.operand].kind == OperandKind::Register;
+    if (first != kNoCell) writes_.push_back({first, plain ? a.operand : kMaxOperands});
+  });
+}
+
+Value KnownValues::source(const Source& source, std::uint32_t thread) const {
+  if (source.operand == nullptr) return source.constant;
+  if (source.first == kNoCell) return of(*source.operand, thread);
+  Value value = get(source.first, thread);
+  if (source.negated) value.bits = value.bits == 0 ? 1 : 0;
+  return value;
+}
+
+Value KnownValues::computed(const RegisterRow& row, std::uint32_t thread, Mark guard,
+                            Value& second) const {
   std::array<Value, ScalarRow::kMaxSources> sources;
   Mark mark = guard;
   for (std::size_t i = 0; i < row.sources(); ++i) {
-    const Operand& operand = operands[row.destinations() + i];
-    const auto constant = row.constant(operand, i);
-    sources[i] = constant ? Value{*constant, Mark::Exact} : of(operand, thread);
+    sources[i] = source(sources_[i], thread);
     if (sources[i].mark != Mark::Unknown) mark = std::max(mark, sources[i].mark);
   }
   const auto results = row(std::span(sources).first(row.sources()));
@@ -214,6 +252,7 @@ void KnownValues::execute(std::uint32_t number, const Threads& threads, const Th
     if (vote(statement, threads, left)) return;
   }
   const RegisterRow row(function_, statement);
+  look_up(statement, row);
   // The shared window's addresses are taken as generic addresses too.
   const bool address = launch_.shared != nullptr && operands.size() == 2 &&
                        (statement.op == Op::cvta || statement.op == Op::cvta_to);
@@ -221,38 +260,30 @@ void KnownValues::execute(std::uint32_t number, const Threads& threads, const Th
   for_each(threads, [&](std::uint32_t t) {
     const Value guard = holds(statement.guard, t);
     if (guard.mark != Mark::Unknown && guard.bits == 0) {
-      // What stays was chosen by the guard.
-      analysis::for_each_access(function_, statement, [&](const RegisterAccess& a) {
-        if (!a.write) return;
-        Value old = register_value(a.reg, t);
+      // The guard decided that the old values stay.
+      for (const Write& to : writes_) {
+        Value old = get(to.first, t);
         old.mark = std::max(old.mark, guard.mark);
-        write(a.reg, t, old);
-      });
+        set(to.first, t, old);
+      }
       return;
     }
-    Value first, second;
+    std::array<Value, 2> results;
     if (guard.mark == Mark::Unknown) {
       // Either the old value or the new one.
     } else if (loaded) {
-      first = *loaded;
+      results[0] = *loaded;
     } else if (address) {
-      first = of(operands[1], t);
+      results[0] = of(operands[1], t);
     } else if (row) {
-      first = computed(row, operands, t, guard.mark, second);
+      results[0] = computed(row, t, guard.mark, results[1]);
     }
-    analysis::for_each_access(function_, statement, [&](const RegisterAccess& a) {
-      if (!a.write) return;
-      const bool plain = a.component == 0 && operands[a.operand].kind == OperandKind::Register;
-      write(a.reg, t,
-            !plain           ? Value{}
-            : a.operand == 0 ? first
-            : a.operand == 1 ? second
-                             : Value{});
-    });
+    for (const Write& to : writes_)
+      set(to.first, t, to.result < results.size() ? results[to.result] : Value{});
   });
 }
 
-/// A vote of lanes that are all there.
+/// A vote of all lanes in its mask.
 bool KnownValues::vote(const Instruction& statement, const Threads& threads, const Threads& left) {
   const auto operands = function_.operands_of(statement);
   if (count_ != launch_.launch.threads() || statement.guard.present() || operands.size() != 3 ||

@@ -79,11 +79,16 @@ class RegisterRow {
   RegisterRow(const ptx::Function& function, const ptx::Instruction& instruction,
               const ptx::OperandSpecs& specs);
 
+  [[nodiscard]] std::optional<ptx::ScalarRow::Results> partly_known(
+      std::span<const Value> sources, std::span<const std::uint64_t> bits) const;
+
   analysis::Evaluator evaluator_;
   std::size_t operands_;
   std::array<ptx::Type, ptx::ScalarRow::kMaxSources> source_types_{};
+  std::array<std::uint64_t, ptx::ScalarRow::kMaxSources> source_masks_{};
   struct Destination {
-    ptx::Type type = ptx::Type::none;
+    unsigned bits = 0;
+    bool is_signed = false;
     unsigned register_bits = 0;
   };
   std::array<Destination, 2> results_{};
@@ -102,9 +107,9 @@ struct NeededRegisters {
 /// What is known of a launch besides `Launch`, by the purpose of the execution.
 struct KnownLaunch {
   Launch launch = {};
-  bool parameters = true;                ///< whether parameters are known at all
+  bool parameters = true;                     ///< whether parameters are known at all
   std::optional<std::uint64_t> pointer = {};  ///< the value of 64-bit parameters, if another
-  bool grid = true;                      ///< whether %nctaid is known
+  bool grid = true;                           ///< whether %nctaid is known
   /// By symbol: window addresses of shared variables. Without them no address is known.
   const std::map<std::uint32_t, std::uint64_t>* shared = nullptr;
 };
@@ -135,12 +140,35 @@ class KnownValues {
       if (threads[t]) fn(t);
     }
   }
-  [[nodiscard]] std::size_t cell(ptx::Register reg, std::uint32_t thread) const;
+  /// A source of the statement in execution, looked up for all threads.
+  struct Source {
+    const ptx::Operand* operand = nullptr;  ///< null: `constant`
+    Value constant = {};
+    std::size_t first = ~std::size_t{0};  ///< a register: its first cell
+    bool negated = false;
+  };
+  struct Write {
+    std::size_t first;   ///< the register's first cell
+    std::size_t result;  ///< number of the destination, or more: unknown
+  };
+  /// The cell of a needed register in the first thread.
+  [[nodiscard]] std::size_t first_cell(ptx::Register reg) const;
+  [[nodiscard]] Value get(std::size_t first, std::uint32_t thread) const {
+    const std::size_t cell = first + (thread - first_);
+    return {values_[cell], marks_[cell]};
+  }
+  void set(std::size_t first, std::uint32_t thread, Value value) {
+    const std::size_t cell = first + (thread - first_);
+    values_[cell] = value.bits;
+    marks_[cell] = value.mark;
+  }
+  void look_up(const ptx::Instruction& statement, const RegisterRow& row);
+  [[nodiscard]] Value source(const Source& source, std::uint32_t thread) const;
   [[nodiscard]] Value register_value(ptx::Register reg, std::uint32_t thread) const;
   [[nodiscard]] Value special(const ptx::Operand& operand, std::uint32_t thread) const;
   [[nodiscard]] std::optional<Value> parameter(const ptx::Instruction& statement) const;
-  [[nodiscard]] Value computed(const RegisterRow& row, std::span<const ptx::Operand> operands,
-                               std::uint32_t thread, Mark guard, Value& second) const;
+  [[nodiscard]] Value computed(const RegisterRow& row, std::uint32_t thread, Mark guard,
+                               Value& second) const;
   bool vote(const ptx::Instruction& statement, const Threads& threads, const Threads& left);
 
   const ptx::Module& module_;
@@ -152,6 +180,8 @@ class KnownValues {
   bool fits_;
   std::vector<std::uint64_t> values_;
   std::vector<Mark> marks_;
+  std::array<Source, ptx::ScalarRow::kMaxSources> sources_;
+  std::vector<Write> writes_;
 };
 
 }  // namespace ptxgen::inline v0::gates

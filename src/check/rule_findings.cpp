@@ -1,6 +1,8 @@
 // src/check/rule_findings.cpp - findings about statements of one function
 #include "check/rule_findings.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -19,9 +21,9 @@ Finding& RuleFindings::report(Severity severity, std::string_view rule, std::uin
   finding.line = s.line;
   finding.kernel = module().text(function().name);
   finding.cpp = module().site_of(s);
-  finding.details.push_back("in: " + ptx::print(module(), function(), s));
-  if (!reason.empty()) finding.details.push_back("rule: " + std::string(reason));
-  if (!cure.empty()) finding.details.push_back("cure: " + std::string(cure));
+  finding.details.push_back(fmt::format("in: {}", ptx::print(module(), function(), s)));
+  if (!reason.empty()) finding.details.push_back(fmt::format("rule: {}", reason));
+  if (!cure.empty()) finding.details.push_back(fmt::format("cure: {}", cure));
   entries_.push_back({statement, std::move(finding)});
   return entries_.back().finding;
 }
@@ -35,7 +37,7 @@ void RuleFindings::take(std::vector<Finding>& out) {
 
 std::string RuleFindings::place(std::uint32_t statement) const {
   const std::uint32_t line = at(statement).line;
-  return line != 0 ? "line " + std::to_string(line) : "statement " + std::to_string(statement);
+  return line != 0 ? fmt::format("line {}", line) : fmt::format("statement {}", statement);
 }
 
 std::string RuleFindings::name(const ptx::Operand& operand) const {

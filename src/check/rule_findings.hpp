@@ -12,7 +12,7 @@
 
 namespace ptxgen::inline v0::gates {
 
-/// Collects what rules find in one function, and hands it over in the order of the text.
+/// Collects the findings of one function and returns them in the order of the text.
 class RuleFindings {
  public:
   explicit RuleFindings(analysis::Facts& facts) : facts_(&facts) {}
@@ -24,11 +24,11 @@ class RuleFindings {
     return function().body[statement];
   }
 
-  /// A finding about a statement: the construct, the rule behind it and the cure become its further
-  /// lines. Valid until the next call.
+  /// Adds a finding about a statement, with the construct, its rule and the cure as details. The
+  /// reference is valid until the next call.
   Finding& report(Severity severity, std::string_view rule, std::uint32_t statement,
                   std::string message, std::string_view reason, std::string_view cure);
-  /// Appends everything to `out`, by statement, then in the order in which it was reported.
+  /// Moves all findings to `out`, ordered by statement, then by time of report.
   void take(std::vector<Finding>& out);
 
   /// `line 12`, or `statement 7` in code that was built and has no lines.

@@ -36,8 +36,8 @@ k_loop:
   @%p1 bra k_loop_end;
 k_loop_end:
   ret;
-)") == "22/18: warning: %r2 is advanced at line 20 and compared as the counter of a loop is, but "
-       "this branch leads forward to 'k_loop_end', and nothing leads back to 'k_loop' at line "
+)") == "22/18: warning: %r2 is advanced at line 20 and compared like a loop counter, but "
+       "this branch leads forward to 'k_loop_end', and no branch leads back to 'k_loop' at line "
        "18\n");
 }
 
@@ -53,8 +53,8 @@ TOP:
   st.shared.u32 [tile], 2;
 DONE:
   ret;
-)") == "23/18: warning: %r2 is advanced at line 22 and compared as the counter of a loop is, but "
-       "this branch leads forward to 'DONE', and nothing leads back to 'TOP' at line 18\n");
+)") == "23/18: warning: %r2 is advanced at line 22 and compared like a loop counter, but "
+       "this branch leads forward to 'DONE', and no branch leads back to 'TOP' at line 18\n");
 }
 
 TEST_CASE("names of labels mean nothing") {
@@ -102,7 +102,7 @@ L:
   add.u32 %r2, %r2, 1;
   st.shared.u32 [tile], %r2;
   bra L;
-)") == "20/17: warning: nothing leads out of the loop that this branch closes; it begins at line "
+)") == "20/17: warning: no path leaves the loop that this branch closes; the loop begins at line "
        "17\n");
   CHECK(loops(R"(L:
   trap;
@@ -130,17 +130,17 @@ std::string counted(const std::string& start, const std::string& step, const std
 
 TEST_CASE("a counter that runs away from its bound") {
   CHECK(loops(counted("0", "add.u32 %r2, %r2, 1", "setp.ge.u32 %p1, %r2, %r1", "@%p1")) ==
-        "22/18: warning: the loop goes on while %r2 is not below %r1, but each round adds 1: it "
-        "ends after its first round, or runs far too long\n");
+        "22/18: warning: the loop continues while %r2 is not below %r1, but each iteration adds 1: "
+        "it ends after its first iteration or runs far too long\n");
   CHECK(loops(counted("0", "add.s32 %r2, %r2, 4", "setp.lt.s32 %p1, %r2, %r1", "@!%p1")) ==
-        "22/18: warning: the loop goes on while %r2 is not below %r1, but each round adds 4: it "
-        "ends after its first round, or runs far too long\n");
+        "22/18: warning: the loop continues while %r2 is not below %r1, but each iteration adds 4: "
+        "it ends after its first iteration or runs far too long\n");
   CHECK(loops(counted("100", "sub.s32 %r2, %r2, 2", "setp.gt.s32 %p1, %r1, %r2", "@%p1")) ==
-        "22/18: warning: the loop goes on while %r2 is below %r1, but each round takes off 2: it "
-        "ends after its first round, or runs far too long\n");
+        "22/18: warning: the loop continues while %r2 is below %r1, but each iteration subtracts "
+        "2: it ends after its first iteration or runs far too long\n");
   CHECK(loops(counted("0", "add.s32 %r2, %r2, 1", "setp.le.s32 %p1, %r2, 10", "@!%p1")) ==
-        "22/18: warning: the loop goes on while %r2 is above 10, but each round adds 1: it ends "
-        "after its first round, or runs far too long\n");
+        "22/18: warning: the loop continues while %r2 is above 10, but each iteration adds 1: it "
+        "ends after its first iteration or runs far too long\n");
 }
 
 TEST_CASE("counters that come to their bound") {

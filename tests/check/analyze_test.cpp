@@ -49,7 +49,7 @@ TEST_CASE("a finding of the analyzer has the construct, the rule and the cure") 
       "<ptx>:18: error: this .shared access takes its address from %rd2, a generic address made by "
       "cvta at line 17 [shared-64bit-address]\n"
       "    in: ld.shared.f32 %f1, [%rd2];\n"
-      "    rule: an address of a .shared access lies in the shared window, which begins at 0; a "
+      "    rule: an address of a .shared access is in the shared window, which begins at 0; a "
       "generic address of the same byte is another number\n"
       "    cure: convert it with cvta.to.shared.u64, or leave .shared out");
   CHECK(findings[0].kernel == "k");
@@ -219,25 +219,25 @@ LOOP:
 }  // namespace
 
 TEST_CASE("a sum that begins anew in each round") {
-  CHECK(
-      found(sum_loop("  add.f32 %f3, %f1, %f2;\n", "  st.shared.f32 [other], %f3;\n"),
-            "stale-accumulator") ==
-      "23/19: warning: %f3 is computed in each round of the loop at line 20 from %f1, which keeps "
-      "its value from line 19: behind the loop only the last round counts\n");
-  CHECK(
-      found(sum_loop("  fma.rn.f32 %f3, %f2, %f2, %f1;\n", "  st.shared.f32 [other], %f3;\n"),
-            "stale-accumulator") ==
-      "23/19: warning: %f3 is computed in each round of the loop at line 20 from %f1, which keeps "
-      "its value from line 19: behind the loop only the last round counts\n");
+  CHECK(found(sum_loop("  add.f32 %f3, %f1, %f2;\n", "  st.shared.f32 [other], %f3;\n"),
+              "stale-accumulator") ==
+        "23/19: warning: %f3 is computed in each iteration of the loop at line 20 from %f1, which "
+        "keeps "
+        "its value from line 19: after the loop only the last iteration counts\n");
+  CHECK(found(sum_loop("  fma.rn.f32 %f3, %f2, %f2, %f1;\n", "  st.shared.f32 [other], %f3;\n"),
+              "stale-accumulator") ==
+        "23/19: warning: %f3 is computed in each iteration of the loop at line 20 from %f1, which "
+        "keeps "
+        "its value from line 19: after the loop only the last iteration counts\n");
 }
 
 TEST_CASE("a sum in several steps that begins anew in each round") {
   const std::string steps =
       "  add.f32 %f3, %f1, %f2;\n  add.f32 %f4, %f3, %f2;\n  add.f32 %f5, %f4, %f2;\n";
-  CHECK(
-      found(sum_loop(steps, "  st.shared.f32 [other], %f5;\n"), "stale-accumulator") ==
-      "23/19: warning: %f3 is computed in each round of the loop at line 20 from %f1, which keeps "
-      "its value from line 19: behind the loop only the last round counts\n");
+  CHECK(found(sum_loop(steps, "  st.shared.f32 [other], %f5;\n"), "stale-accumulator") ==
+        "23/19: warning: %f3 is computed in each iteration of the loop at line 20 from %f1, which "
+        "keeps "
+        "its value from line 19: after the loop only the last iteration counts\n");
 }
 
 TEST_CASE("a maximum that forgets, and an integer sum") {

@@ -15,8 +15,8 @@ TEST_CASE(
   const std::vector<Finding> findings = gates::barrier_safety(module, {});
   REQUIRE(findings.size() == 1);
   CHECK(to_text(findings[0]) ==
-        "k.ptx:8: warning: bar.sync 0 waits for all threads of the block, and nothing is known of "
-        "this function's threads: it holds an instruction that is not known, or is too large "
+        "k.ptx:8: warning: bar.sync 0 waits for all threads of the block, and this function "
+        "cannot be analyzed: it has an unknown instruction or is too large "
         "[barrier-divergence]\n"
         "    in: bar.sync 0");
 }

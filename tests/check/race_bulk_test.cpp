@@ -60,19 +60,20 @@ TEST_CASE("a finding about a bulk copy says which access, which rule and what to
   const std::vector<Finding> findings = findings_of(kStart + copy() + kRead);
   REQUIRE(findings.size() == 1);
   CHECK(to_text(findings[0]) ==
-        "<ptx>:29: warning: this copy may still be under way, or come too early, at the read at "
-        "line 30, and may touch the same bytes; not every way between them leads by a wait at an "
-        "mbarrier [shared-race]\n"
+        "<ptx>:29: warning: this copy may be in progress, or start too early, at the read at "
+        "line 30, and may touch the same bytes; not every path between them waits at an mbarrier "
+        "[shared-race]\n"
         "    in: @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r6], "
         "[%rd1], 256, [%r4];\n"
         "    other: line 30: ld.shared.u32 %r3, [%r2];\n"
-        "    not shown: whether two such threads come here between the same two barriers, which "
-        "depends on conditions\n"
+        "    not shown: that two such threads are here between the same two barriers; it depends "
+        "on conditions\n"
         "    rule: between two barriers the threads of a block run in any order, and so do those "
         "of one warp\n"
-        "    cure: before the bytes are touched: mbarrier.try_wait at the copy's mbarrier until "
-        "its phase has ended, in each thread, or in one with bar.sync behind it; before they are "
-        "copied over: bar.sync, or a wait at an mbarrier at which all arrive who touch them");
+        "    cure: before the bytes are accessed: mbarrier.try_wait at the copy's mbarrier until "
+        "its phase has ended, in each thread, or in one followed by bar.sync; before they are "
+        "overwritten: bar.sync, or a wait at an mbarrier at which all threads that access them "
+        "arrive");
 }
 
 TEST_CASE("one thread may wait for all, if a barrier tells them") {

@@ -47,7 +47,7 @@ TEST_CASE("a neighbour's word without a barrier") {
   CHECK(
       races(body) ==
       "19/20: error: thread (1,0,0) writes bytes 4..7 of 'tile', and thread (0,0,0) reads them at "
-      "line 20; no barrier lies between\n");
+      "line 20; no barrier separates them\n");
   CHECK(missing(body) == "");
   const std::string barrier =
       own_word("  st.shared.u32 [%r2], %r1;\n  bar.sync 0;\n  ld.shared.u32 %r3, [%r2+4];\n");
@@ -63,14 +63,14 @@ TEST_CASE("a finding about a race says where, which launch, which rule and what 
   CHECK(
       to_text(findings[0]) ==
       "<ptx>:19: error: thread (2,0,0) writes bytes 8..11 of 'tile', and thread (0,0,0) reads "
-      "bytes 8..15 of 'tile' at line 20; no barrier lies between [shared-race]\n"
+      "bytes 8..15 of 'tile' at line 20; no barrier separates them [shared-race]\n"
       "    in: st.shared.u32 [%r2], %r1;\n"
       "    other: line 20: ld.shared.v2.u32 {%r3, %r4}, [%r2+8];\n"
       "    launch: every launch with a block of 64 x 1 x 1 threads\n"
       "    rule: between two barriers the threads of a block run in any order, and so do those of "
       "one warp\n"
-      "    cure: bar.sync between the two, where all threads of the block come; in a loop also "
-      "between one round and the next");
+      "    cure: bar.sync between the two, where all threads of the block pass; in a loop also "
+      "between two iterations");
   CHECK(findings[0].kernel == "k");
 }
 
@@ -90,15 +90,15 @@ TEST_CASE("a block read in reverse: the shape decides how much is known") {
   CHECK(
       to_text(open.at(0)) ==
       "<ptx>:19: warning: thread (0,0,0) writes bytes 0..3 of 'tile', and thread (255,0,0) "
-      "reads them at line 23; no barrier lies between [shared-race]\n"
+      "reads them at line 23; no barrier separates them [shared-race]\n"
       "    in: st.shared.u32 [%r2], %r1;\n"
       "    other: line 23: ld.shared.u32 %r3, [%r5];\n"
-      "    launch: a block of 1024 x 1 x 1 threads (.reqntid or --block would say the shape)\n"
-      "    not in every launch: a block of 64 x 1 x 1 threads is free of it\n"
+      "    launch: a block of 1024 x 1 x 1 threads (.reqntid or --block would give the shape)\n"
+      "    not in every launch: a block of 64 x 1 x 1 threads does not have this race\n"
       "    rule: between two barriers the threads of a block run in any order, and so do those of "
       "one warp\n"
-      "    cure: bar.sync between the two, where all threads of the block come; in a loop also "
-      "between one round and the next");
+      "    cure: bar.sync between the two, where all threads of the block pass; in a loop also "
+      "between two iterations");
 }
 
 TEST_CASE("an error is one in every launch that the guards let through") {
@@ -137,8 +137,7 @@ TEST_CASE("an error is one in every launch that the guards let through") {
   const std::vector<Finding> findings = gates::shared_race(kernel(pitch, ".reqntid 16, 16, 1"));
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].severity == Severity::Warning);
-  CHECK(details(findings[0], "launch").find("these two threads are free of it") !=
-        std::string::npos);
+  CHECK(details(findings[0], "launch").find("these two threads do not race") != std::string::npos);
 }
 
 TEST_CASE("kernels for one thread, and ranks in blocks of three dimensions") {
@@ -170,8 +169,8 @@ TEST_CASE("kernels for one thread, and ranks in blocks of three dimensions") {
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].severity == Severity::Warning);
   CHECK(details(findings[0], "launch") ==
-        "launch: a block of 8 x 8 x 8 threads (.reqntid or --block would say the shape)\n"
-        "not in every launch: a block of 1 x 1 x 1 threads is free of it\n");
+        "launch: a block of 8 x 8 x 8 threads (.reqntid or --block would give the shape)\n"
+        "not in every launch: a block of 1 x 1 x 1 threads does not have this race\n");
 }
 
 TEST_CASE("one value of a warp in one word is no more than a note") {
@@ -253,10 +252,10 @@ TEST_CASE("one value of a warp in one word is no more than a note") {
 TEST_CASE("two threads write one word") {
   CHECK(races("  mov.u32 %r1, %tid.x;\n  st.shared.u32 [tile], %r1;\n  ret;\n") ==
         "17/17: error: thread (0,0,0) writes bytes 0..3 of 'tile', and by the same instruction "
-        "thread (1,0,0) writes them; no barrier lies between\n");
+        "thread (1,0,0) writes them; no barrier separates them\n");
   CHECK(races("  st.shared.u32 [tile], 7;\n  ret;\n") ==
-        "16/16: note: threads write the same value to the same bytes here; no barrier lies "
-        "between\n");
+        "16/16: note: threads write the same value to the same bytes here; no barrier separates "
+        "them\n");
   CHECK(races("  mov.u32 %r1, %tid.x;\n  atom.shared.add.u32 %r2, [tile], %r1;\n  ret;\n") == "");
   CHECK(races("  mov.u32 %r1, %tid.x;\n  st.volatile.shared.u32 [tile], %r1;\n  ret;\n") == "");
 }
@@ -270,7 +269,7 @@ NEXT:
   CHECK(
       races(own_word(one + "  ld.shared.u32 %r3, [tile];\n")) ==
       "21/23: error: thread (0,0,0) writes bytes 0..3 of 'tile', and thread (1,0,0) reads them at "
-      "line 23; no barrier lies between\n");
+      "line 23; no barrier separates them\n");
   CHECK(races(own_word(one + "  bar.sync 0;\n  ld.shared.u32 %r3, [tile];\n")) == "");
   CHECK(races(own_word(one + "  @!%p1 ld.shared.u32 %r3, [tile];\n")) == "");
 }
@@ -282,14 +281,14 @@ TEST_CASE("lanes of a warp are ordered by bar.warp.sync alone") {
   CHECK(races(own_word(write + sync + read), ".reqntid 32, 1, 1") == "");
   CHECK(races(own_word(write + sync + read)) ==
         "19/21: error: thread (32,0,0) writes bytes 128..131 of 'tile', and thread (31,0,0) reads "
-        "them at line 21; no barrier lies between\n");
+        "them at line 21; no barrier separates them\n");
   CHECK(races(own_word(write + "  shfl.sync.idx.b32 %r4, %r1, 0, 31, 0xffffffff;\n" + read),
               ".reqntid 32, 1, 1") != "");
   const ptx::Module module = kernel(own_word(sync + write + read), ".reqntid 32, 1, 1");
   const std::vector<Finding> findings = gates::shared_race(module);
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].details.back() ==
-        "cure: bar.warp.sync between the two, or bar.sync where all threads of the block come");
+        "cure: bar.warp.sync between the two, or bar.sync where all threads of the block pass");
 }
 
 TEST_CASE("what depends on data is not shown") {
@@ -301,7 +300,7 @@ TEST_CASE("what depends on data is not shown") {
   ld.shared.u32 %r3, [%r2];
 )");
   CHECK(races("  ld.param.u64 %rd1, [a];\n" + body) ==
-        "23/23: warning: threads may write the same bytes here; no barrier lies between\n");
+        "23/23: warning: threads may write the same bytes here; no barrier separates them\n");
   CHECK(missing("  ld.param.u64 %rd1, [a];\n" + body) == "");
   const std::string both = own_word(R"(  ld.global.u32 %r5, [%rd1];
   mov.u32 %r6, tile;
@@ -316,18 +315,18 @@ TEST_CASE("what depends on data is not shown") {
   CHECK(
       to_text(findings[0]) ==
       "<ptx>:23: warning: this write and the read at line 24 may touch the same bytes in two "
-      "threads; no barrier lies between [shared-race]\n"
+      "threads; no barrier separates them [shared-race]\n"
       "    in: st.shared.u32 [%r2], %r1;\n"
       "    other: line 24: ld.shared.u32 %r3, [%r6];\n"
       "    also with: line 25\n"
       "    not shown: that the addresses differ; they depend on %r5\n"
       "    rule: between two barriers the threads of a block run in any order, and so do those of "
       "one warp\n"
-      "    cure: bar.sync between the two, where all threads of the block come; in a loop also "
-      "between one round and the next");
+      "    cure: bar.sync between the two, where all threads of the block pass; in a loop also "
+      "between two iterations");
   CHECK(missing("  ld.param.u64 %rd1, [a];\n" + both) ==
-        "23/24: warning: 'tile' is written here and read at line 24, and on some way from one to "
-        "the other there is no barrier\n");
+        "23/24: warning: 'tile' is written here and read at line 24, and some path between them "
+        "has no barrier\n");
 }
 
 TEST_CASE("a barrier is missed between a write and a read behind it, nowhere else") {
@@ -355,8 +354,8 @@ TEST_CASE("a barrier is missed between a write and a read behind it, nowhere els
   @%p1 bra LOOP;
 )";
   CHECK(missing(own_word(somewhere + loop)) ==
-        "25/24: warning: 'tile' is written here and read at line 24, and on some way from one to "
-        "the other there is no barrier\n");
+        "25/24: warning: 'tile' is written here and read at line 24, and some path between them "
+        "has no barrier\n");
 }
 
 TEST_CASE("conditions that depend on data leave a race possible") {
@@ -369,12 +368,11 @@ TEST_CASE("conditions that depend on data leave a race possible") {
   const std::vector<Finding> findings = gates::shared_race(module);
   CHECK(summary(findings) ==
         "22/23: warning: this write and the read at line 23 may touch the same bytes in two "
-        "threads; no barrier lies between\n");
+        "threads; no barrier separates them\n");
   REQUIRE(findings.size() == 1);
-  CHECK(
-      findings[0].details[2] ==
-      "not shown: whether two such threads come here between the same two barriers, which depends "
-      "on conditions");
+  CHECK(findings[0].details[2] ==
+        "not shown: that two such threads are here between the same two barriers; it depends on "
+        "conditions");
 }
 
 TEST_CASE("a tree of sums is in order, with all its barriers") {
@@ -406,9 +404,9 @@ TEST_CASE("both barriers of a tile loop are needed, each round") {
   CHECK(races(loop(barrier, "")).find("22/24: warning: thread (3,0,0) writes bytes 12..15") == 0);
   const ptx::Module module = kernel(loop(barrier, ""), ".reqntid 64, 1, 1");
   CHECK(details(gates::shared_race(module)[0], "launch") ==
-        "launch: a block of 64 x 1 x 1 threads, for example with 4096 for every size among the "
-        "parameters\nnot in every launch: with 1 for every size among the parameters these two "
-        "threads are free of it\n");
+        "launch: a block of 64 x 1 x 1 threads, for example with 4096 for every integer "
+        "parameter\nnot in every launch: with 1 for every integer parameter these two threads do "
+        "not race\n");
 }
 
 TEST_CASE("a block whose shape is not known is tried in several") {
@@ -416,7 +414,7 @@ TEST_CASE("a block whose shape is not known is tried in several") {
   CHECK(races(body, "") ==
         "19/20: warning: thread (1,0,0) writes bytes 4..7 of 'tile', and thread (0,0,0) reads them "
         "at "
-        "line 20; no barrier lies between\n");
+        "line 20; no barrier separates them\n");
   // Only a block of more than one warp races, and only one that is wider than high.
   const std::string warp = own_word(
       "  st.shared.u32 [%r2], %r1;\n  bar.warp.sync 0xffffffff;\n  ld.shared.u32 %r3, [%r2+4];\n");
@@ -425,11 +423,11 @@ TEST_CASE("a block whose shape is not known is tried in several") {
   CHECK(
       summary(findings) ==
       "19/21: warning: thread (32,0,0) writes bytes 128..131 of 'tile', and thread (31,0,0) reads "
-      "them at line 21; no barrier lies between\n");
+      "them at line 21; no barrier separates them\n");
   REQUIRE(findings.size() == 1);
   CHECK(details(findings[0], "launch") ==
-        "launch: a block of 1024 x 1 x 1 threads (.reqntid or --block would say the shape)\n"
-        "not in every launch: a block of 32 x 1 x 1 threads is free of it\n");
+        "launch: a block of 1024 x 1 x 1 threads (.reqntid or --block would give the shape)\n"
+        "not in every launch: a block of 32 x 1 x 1 threads does not have this race\n");
 }
 
 TEST_CASE("barriers at which only some meet order nothing") {
@@ -478,10 +476,9 @@ TEST_CASE("a copy that nobody has waited for") {
   CHECK(races(copy(group + "  @%p1 bra $S;\n" + group + "$S:\n  cp.async.wait_group 1;\n")) != "");
   const ptx::Module module = kernel(copy(""), ".reqntid 64, 1, 1");
   const std::vector<Finding> findings = gates::shared_race(module);
-  CHECK(
-      summary(findings) ==
-      "20/22: warning: this copy may still be under way at the read at line 22, and may touch the "
-      "same bytes; nothing waits for it before\n");
+  CHECK(summary(findings) ==
+        "20/22: warning: this copy may be in progress at the read at line 22, and may touch the "
+        "same bytes; no wait for it comes before\n");
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].details.back() ==
         "cure: cp.async.wait_all (or wait_group 0), then bar.sync, before it");
@@ -499,21 +496,21 @@ TEST_CASE("what a function does is not followed") {
   const std::vector<Finding> findings = gates::shared_race(module("  ld.shared.u32 %r1, [s];\n"));
   CHECK(
       summary(findings) ==
-      "14/14: note: threads write the same value to the same bytes here; no barrier lies between\n"
+      "14/14: note: threads write the same value to the same bytes here; no barrier separates "
+      "them\n"
       "14/15: warning: this write and the read at line 15 may touch the same bytes in two threads; "
-      "no barrier lies between\n");
+      "no barrier separates them\n");
   REQUIRE(findings.size() == 2);
-  CHECK(
-      findings[1].details[2] ==
-      "not shown: that the addresses differ; they depend on what the function that is called does");
+  CHECK(findings[1].details[2] ==
+        "not shown: that the addresses differ; they depend on the function that is called");
   CHECK(gates::shared_race(module("  mov.u32 %r1, 5;\n")).size() == 1);
 }
 
 TEST_CASE("the same constant from two places") {
   CHECK(races(own_word("  setp.eq.u32 %p1, %r1, 0;\n  setp.eq.u32 %p2, %r1, 1;\n"
                        "  @%p1 st.shared.u32 [tile], 1;\n  @%p2 st.shared.u32 [tile], 1;\n")) ==
-        "21/22: note: this write and that at line 22 put the same value into the same bytes; no "
-        "barrier lies between\n");
+        "21/22: note: this write and the write at line 22 store the same value to the same bytes; "
+        "no barrier separates them\n");
   CHECK(races("  st.shared.u32 [tile], 1;\n  st.shared.u32 [tile], 2;\n  ret;\n")
             .find("16/17: error: ") != std::string::npos);
 }

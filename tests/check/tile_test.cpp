@@ -124,7 +124,7 @@ TEST_CASE("more than 2^24 elements, whatever the product wraps to") {
         "tile 't' of shape [4294967296, 4294967296]: it has 2^64 or more elements, beyond the "
         "limit at dim 0, which is 4294967296\n"
         "  rule: a tile has at most 16777216 elements\n"
-        "  cure: make dim 0 at most 16777216 and the dims behind it 1\n");
+        "  cure: make dim 0 at most 16777216 and the dims after it 1\n");
   CHECK(said(grid_tile({16, std::int64_t{1} << 62}), kWide) ==
         "tile 't' of shape [16, 4611686018427387904]: it has 2^64 or more elements, beyond the "
         "limit at dim 1, which is 4611686018427387904\n"
@@ -160,7 +160,7 @@ TEST_CASE("caps of the levels") {
                             std::to_string(row.cap * 2) + "\n  rule: a dim of a " +
                             std::string(to_string(row.level)) + "'s tile is at most " + cap +
                             "\n  cure: the nearest legal dim is " + cap +
-                            "; let it go round a loop for the rest\n");
+                            "; process the rest in a loop\n");
   }
   // They are defaults.
   CHECK(said(Tile{.name = "t", .shape = {512}}, {.dim = {512, 512, 512}}) == "");
@@ -243,7 +243,7 @@ TEST_CASE("what a kernel takes against what the target has") {
   kernel.tiles[0].padding = {0, 1};
   CHECK(check(kernel) ==
         "kernel 'k': its shared tiles take 4224 bytes\n"
-        "  rule: the tiles lie in the kernel's 4096 bytes of shared memory\n"
+        "  rule: the tiles are in the kernel's 4096 bytes of shared memory\n"
         "  cure: declare or launch with as many bytes as the tiles and their padding take\n");
 }
 

@@ -1,4 +1,4 @@
-// ptxgen/check/tile.hpp - tiles that a kernel works on, checked against limits
+// ptxgen/check/tile.hpp - limits of the tiles of a kernel
 #pragma once
 
 #include <array>
@@ -12,30 +12,30 @@
 
 namespace ptxgen::inline v0::gates {
 
-/// Who works on a tile together.
+/// The threads that work on a tile together.
 enum class TileLevel : std::uint8_t { Grid, Block, Warp };
 [[nodiscard]] std::string_view to_string(TileLevel level) noexcept;
 
-/// Where its elements lie while they are worked on.
+/// Where its elements are stored.
 enum class TileStorage : std::uint8_t { Global, Shared, Registers };
 
-/// A dim of a shape that is known only when the kernel runs. Views may have such dims, tiles not.
+/// A dim of a shape that is known only when the kernel runs. Allowed in views, not in tiles.
 inline constexpr std::int64_t kDynamicDim = INT64_MIN;
 
-/// A tile: a block of elements with a shape that is known when the kernel is built. Plain data.
+/// A block of elements with a shape that is known when the kernel is built.
 struct Tile {
-  std::string_view name{};  ///< what messages call it: "x"
+  std::string_view name{};  ///< for messages: "x"
   TileLevel level = TileLevel::Block;
   ptx::Type element = ptx::Type::f32;
-  /// Elements along each dim, the last one the fastest; no dims for a scalar.
+  /// Elements along each dim, the last one varies fastest; no dims for a scalar.
   std::vector<std::int64_t> shape{};
-  /// Elements left free behind each dim in memory (`[32][33]` is a shape of 32, 32 with a padding
-  /// of 0, 1), or no entries for none.
+  /// Unused elements after each dim in memory (`[32][33]` is a shape of 32, 32 with a padding of
+  /// 0, 1), or empty.
   std::vector<std::int64_t> padding{};
   TileStorage storage = TileStorage::Global;
 };
 
-/// What a kernel's tiles and its block take. Zero means that it is not known, and is not checked.
+/// Resources of a kernel's tiles and block. Zero means unknown; it is not checked.
 struct KernelTiles {
   std::string_view kernel{};
   std::vector<Tile> tiles{};
@@ -45,31 +45,30 @@ struct KernelTiles {
   std::uint64_t registers_per_thread = 0;  ///< 32-bit
 };
 
-/// The caps of the specification. They are defaults, for whoever has better ones.
+/// Limits of tiles; the defaults are those of the specification.
 struct TileCaps {
   std::uint64_t elements = std::uint64_t{1} << 24;   ///< of a tile
   std::array<std::uint64_t, 3> dim{16384, 256, 32};  ///< along one dim, by TileLevel
 };
 
-/// Elements of a tile without its padding; UINT64_MAX where that is more than 64 bits hold, or a
-/// dim is negative or dynamic.
+/// Elements of a tile without its padding; UINT64_MAX if the number exceeds 64 bits or a dim is
+/// negative or dynamic.
 [[nodiscard]] std::uint64_t elements(const Tile& tile) noexcept;
 /// Bytes of a tile with its padding; UINT64_MAX likewise.
 [[nodiscard]] std::uint64_t bytes(const Tile& tile) noexcept;
 
 /// The rules of a shape: every dim is positive and a power of two, the number of elements is within
 /// `caps`, elements of 4 bits fill whole bytes, every dim is within the cap of the level, paddings
-/// are not negative. The first of these rules that is broken is reported for each dim that breaks
-/// it; the later ones would only repeat it. Rule `tile-limits`; each message names dim, value,
-/// limit, and the nearest legal choice.
+/// are not negative. Only the first broken rule is reported, once for each dim that breaks it. Rule
+/// `tile-limits`; each message names dim, value, limit, and the nearest legal choice.
 [[nodiscard]] std::vector<Finding> validate(const Tile& tile, const TileCaps& caps = {});
 
-/// The tiles' shapes, and what the kernel takes against what the target has: threads of a block,
-/// registers, shared bytes static and in all, shared tiles within the shared bytes.
+/// Checks the tiles' shapes, and the kernel's resources against the target's limits: threads of a
+/// block, registers, static and total shared bytes, shared tiles within the shared bytes.
 [[nodiscard]] std::vector<Finding> validate(const KernelTiles& kernel, const ptx::Target& target,
                                             const TileCaps& caps = {});
 
-/// Throws `Error` (Stage::Build, "tile-limits") with the first finding; all of them are in its log.
+/// Throws `Error` (Stage::Build, "tile-limits") with the first finding and all findings in its log.
 void require_valid(const KernelTiles& kernel, const ptx::Target& target, const TileCaps& caps = {});
 
 }  // namespace ptxgen::inline v0::gates

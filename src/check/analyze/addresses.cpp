@@ -1,4 +1,6 @@
 // src/check/analyze/addresses.cpp - the rule shared-64bit-address
+#include <fmt/format.h>
+
 #include <string>
 
 #include "check/analyze/rules.hpp"
@@ -10,7 +12,7 @@ namespace {
 using namespace ptx;
 using analysis::Version;
 
-/// What an address may be made of.
+/// Origins of an address.
 enum Origin : std::uint8_t {
   kNothing = 0,
   kWindow = 1,     ///< an address in the shared window
@@ -19,7 +21,7 @@ enum Origin : std::uint8_t {
   kParameter = 8,  ///< a parameter of the kernel, which holds generic addresses
 };
 
-/// Follows addresses forward from where they are made. Bits are only added: linear.
+/// Follows addresses forward from their origins. Bits are only added, so the time is linear.
 class Origins {
  public:
   explicit Origins(const RuleFindings& findings)
@@ -44,7 +46,7 @@ class Origins {
   }
 
   [[nodiscard]] std::uint8_t of(std::uint32_t version) const noexcept { return origins_[version]; }
-  /// The statement that made the generic address or loaded the parameter.
+  /// The statement that created the generic address or loaded the parameter.
   [[nodiscard]] std::uint32_t made(std::uint32_t version) const noexcept { return made_[version]; }
 
  private:
@@ -75,7 +77,7 @@ class Origins {
   }
   void add(std::uint32_t v, std::uint8_t bits, std::uint32_t made) {
     if ((bits & (kGeneric | kOther | kParameter)) != 0 && made_[v] == kNone) made_[v] = made;
-    // What is known to be wrong is the better example.
+    // Prefers an origin that is known to be wrong as the example.
     if ((bits & (kGeneric | kOther)) != 0 && (origins_[v] & (kGeneric | kOther)) == 0)
       made_[v] = made;
     origins_[v] |= bits;
@@ -99,7 +101,7 @@ class Origins {
     return Space::Generic;
   }
 
-  /// The kernel's parameter that is loaded whole, or nullptr.
+  /// The kernel parameter that is loaded in full, or nullptr.
   const Variable* loaded_parameter(const Instruction& s) const {
     if (!function_.entry || !has(info(s.op).flags, Flag::ReadsMemory)) return nullptr;
     if (space_of(s.get(Field::Space)) != Space::Param || bits(s.type()) != 64) return nullptr;
@@ -122,11 +124,11 @@ class Origins {
       return add(v, shared ? kWindow : kOther, statement);
     }
     if (const Variable* parameter = loaded_parameter(s)) {
-      // OpenCL hands shared memory to a kernel by its window address.
+      // OpenCL passes shared memory to a kernel by its window address.
       const bool window = parameter->pointer && parameter->pointer_space == Space::Shared;
       return add(v, window ? kWindow : kParameter, statement);
     }
-    // Where else an operand can be an address that the result is near to.
+    // Other operands that may be the base address of the result.
     const std::string_view mnemonic = info(s.op).mnemonic;
     if (mnemonic == "mov" || mnemonic == "cvt" || mnemonic == "sub") {
       if (operands.size() > 1) from_operand(v, statement, operands[1]);
@@ -147,7 +149,7 @@ class Origins {
 };
 
 constexpr std::string_view kRule =
-    "an address of a .shared access lies in the shared window, which begins at 0; a generic "
+    "an address of a .shared access is in the shared window, which begins at 0; a generic "
     "address "
     "of the same byte is another number";
 
@@ -157,7 +159,7 @@ const Operand* wide_base(const Function& function, const Instruction& s) {
     return nullptr;
   constexpr Flag kMemory = Flag::ReadsMemory | Flag::WritesMemory;
   if (!has(info(s.op).flags, kMemory)) return nullptr;
-  // The first address is the one in `.space`; that of `.from` comes behind it.
+  // The first address is the one in `.space`; that of `.from` follows it.
   for (const Operand& operand : function.operands_of(s)) {
     if (operand.kind != OperandKind::Memory) continue;
     const bool wide = operand.base == OperandKind::Register &&
@@ -169,14 +171,15 @@ const Operand* wide_base(const Function& function, const Instruction& s) {
 
 void report_wrong(RuleFindings& findings, std::uint32_t statement, const Operand& base,
                   std::uint8_t origin, std::uint32_t made) {
-  std::string message = "this .shared access takes its address from " + findings.name(base);
-  const std::string place = made == kNone ? "" : " at " + findings.place(made);
+  std::string message =
+      fmt::format("this .shared access takes its address from {}", findings.name(base));
+  const std::string place = made == kNone ? "" : fmt::format(" at {}", findings.place(made));
   if ((origin & kGeneric) != 0) {
-    message += ", a generic address made by cvta" + place;
+    message += fmt::format(", a generic address made by cvta{}", place);
   } else if ((origin & kOther) != 0) {
-    message += ", an address outside of shared memory made" + place;
+    message += fmt::format(", an address outside of shared memory made{}", place);
   } else {
-    message += ", a pointer from the kernel's parameters loaded" + place;
+    message += fmt::format(", a pointer from the kernel's parameters loaded{}", place);
   }
   const bool shared = (origin & kGeneric) != 0;
   Finding& finding =
@@ -214,9 +217,11 @@ void find_shared_64bit_addresses(RuleFindings& findings) {
   }
   if (first_wide == kNone) return;
   const Operand& base = *wide_base(function, function.body[first_wide]);
-  std::string message = "this .shared access is addressed through the 64-bit register " +
-                        findings.name(base) + "; 32 bits hold every address of the window";
-  if (wide > 1) message += "; so are " + std::to_string(wide - 1) + " more in this function";
+  std::string message = fmt::format(
+      "this .shared access is addressed through the 64-bit register {}; 32 bits hold every address "
+      "of the window",
+      findings.name(base));
+  if (wide > 1) message += fmt::format("; so are {} more in this function", wide - 1);
   findings.report(Severity::Note, "shared-64bit-address", first_wide, std::move(message), {},
                   "mov.u32 gives the address of a shared variable in half the registers");
 }

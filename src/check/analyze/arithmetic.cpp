@@ -1,4 +1,6 @@
 // src/check/analyze/arithmetic.cpp - the rules self-subtract and stale-accumulator
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
@@ -54,18 +56,20 @@ void check_subtraction(RuleFindings& findings, std::uint32_t statement) {
   if (source != copied_version(facts, b)) return;
   std::string message;
   if (a == b) {
-    message = findings.name(operands[1]) + " is subtracted from itself";
+    message = fmt::format("{} is subtracted from itself", findings.name(operands[1]));
   } else {
-    message = findings.name(operands[2]) + " is subtracted from " + findings.name(operands[1]) +
-              ", a copy of the same value";
+    message = fmt::format("{} is subtracted from {}, a copy of the same value",
+                          findings.name(operands[2]), findings.name(operands[1]));
   }
   const Version& version = facts.versions()[source];
   const std::uint32_t written =
       version.kind == Version::Kind::Write ? version.statement : std::uint32_t{kNone};
-  if (written != kNone) message += " as written at " + findings.place(written);
+  if (written != kNone) message += fmt::format(" as written at {}", findings.place(written));
   Finding& finding = findings.report(
-      Severity::Warning, "self-subtract", statement, message + ": the difference is always 0",
-      "two names of one register are one value; what it held before is gone once it is overwritten",
+      Severity::Warning, "self-subtract", statement,
+      fmt::format("{}: the difference is always 0", message),
+      "copies of one register are one value; the old value is lost when the register is "
+      "overwritten",
       "copy the old value into a register of its own before the new one is written");
   if (written != kNone) finding.other_line = findings.at(written).line;
 }
@@ -116,8 +120,8 @@ class StaleAccumulators {
     return v.kind != Version::Kind::Entry && in_loop(v.block);
   }
 
-  /// What a sum begins with: a constant written before the loop, or for floating point also what
-  /// was loaded there.
+  /// The initial value of a sum: a constant written before the loop, or a floating-point load
+  /// there.
   bool starts_sum(const Instruction& s, std::uint32_t initial) const {
     const Version& v = versions_[initial];
     if (v.kind != Version::Kind::Write || v.partial || in_loop(v.block)) return false;
@@ -131,7 +135,7 @@ class StaleAccumulators {
     return kind(s.type()) == TypeKind::Float && info(made.op).mnemonic == "ld";
   }
 
-  /// Whether another operand than that at `place` changes from round to round.
+  /// Whether an operand other than that at `place` changes between iterations.
   bool varies(std::uint32_t statement, std::size_t place) const {
     const auto operands = function_.operands_of(function_.body[statement]);
     for (std::size_t i = 1; i < operands.size(); ++i) {
@@ -142,8 +146,8 @@ class StaleAccumulators {
     return false;
   }
 
-  /// Whether nothing in the loop sees the result, but something behind it does. A sum of several
-  /// terms in a row (an unrolled loop) counts as one.
+  /// Whether the result is read after the loop and not within it. Consecutive sums of several terms
+  /// (an unrolled loop) count as one.
   bool is_lost(std::uint32_t statement) {
     for (int step = 0; step < 256; ++step) {
       const Operand& result = function_.operands_of(function_.body[statement])[0];
@@ -190,12 +194,13 @@ class StaleAccumulators {
     const std::uint32_t header = cfg_.blocks()[loops_.loops()[loop_].header].first;
     Finding& finding = findings_.report(
         Severity::Warning, "stale-accumulator", statement,
-        findings_.name(result) + " is computed in each round of the loop at " +
-            findings_.place(header) + " from " + findings_.name(sum) +
-            ", which keeps its value from " + findings_.place(begun) +
-            ": behind the loop only the last round counts",
-        "a sum over the rounds of a loop has to be read and written in the same register",
-        "write the result to " + findings_.name(sum) + ", and use that behind the loop");
+        fmt::format(
+            "{} is computed in each iteration of the loop at {} from {}, which keeps its value "
+            "from {}: after the loop only the last iteration counts",
+            findings_.name(result), findings_.place(header), findings_.name(sum),
+            findings_.place(begun)),
+        "a sum over the iterations of a loop must be read from and written to the same register",
+        fmt::format("write the result to {}, and use that after the loop", findings_.name(sum)));
     finding.other_line = findings_.at(begun).line;
   }
 

@@ -1,4 +1,6 @@
 // src/check/analyze/barriers.cpp - the rule missing-barrier
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <string>
@@ -12,7 +14,7 @@ using namespace ptx;
 
 namespace {
 
-/// A write that a read follows, with nothing between the two that would make it visible.
+/// A write followed by a read with nothing between the two that makes the write visible.
 bool lacks_barrier(const RaceCheck& check, const RacePair& pair) {
   const SharedAccess& write = check.accesses[pair.first];
   const SharedAccess& read = check.accesses[pair.second];
@@ -27,26 +29,25 @@ void find_missing_barriers(RuleFindings& findings, const SharedAccesses& accesse
   const Function& function = findings.function();
   if (!function.entry) return;
   const RaceCheck check = check_races(findings.module(), function, accesses, options);
-  // One finding for each variable, and none for those of which shared_race has proved a race.
-  std::set<std::uint32_t> told;
+  // One finding for each variable without a race that shared_race proved.
+  std::set<std::uint32_t> reported;
   for (const RacePair& pair : check.pairs) {
-    if (pair.witness) told.insert(pair.variable);
+    if (pair.witness) reported.insert(pair.variable);
   }
   for (const RacePair& pair : check.pairs) {
-    if (!lacks_barrier(check, pair) || !told.insert(pair.variable).second) continue;
-    const std::string what = pair.variable == kNone
-                                 ? std::string("shared memory")
-                                 : "'" +
-                                       std::string(findings.module().text(
-                                           findings.module().symbols[pair.variable].name)) +
-                                       "'";
+    if (!lacks_barrier(check, pair) || !reported.insert(pair.variable).second) continue;
+    const std::string what =
+        pair.variable == kNone
+            ? std::string("shared memory")
+            : fmt::format("'{}'",
+                          findings.module().text(findings.module().symbols[pair.variable].name));
     const std::uint32_t read = check.accesses[pair.second].statement;
     Finding& finding = findings.report(
         Severity::Warning, "missing-barrier", check.accesses[pair.first].statement,
-        what + " is written here and read at " + findings.place(read) +
-            ", and on some way from one to the other there is no barrier",
-        "what a thread writes to shared memory is seen by the others behind the next barrier",
-        "bar.sync between the two, where all threads of the block come");
+        fmt::format("{} is written here and read at {}, and some path between them has no barrier",
+                    what, findings.place(read)),
+        "a thread's writes to shared memory are visible to other threads after the next barrier",
+        "bar.sync between the two, where all threads of the block pass");
     finding.other_line = findings.at(read).line;
   }
 }

@@ -1,4 +1,6 @@
 // src/check/analyze/bounds.cpp - the rule unchecked-bounds
+#include <fmt/format.h>
+
 #include <string>
 
 #include "check/analyze/rules.hpp"
@@ -10,15 +12,15 @@ namespace {
 using namespace ptx;
 using analysis::Version;
 
-/// What a value is computed from.
+/// Sources of a value.
 enum Index : std::uint8_t {
   kConstant = 0,
   kThread = 1,  ///< the thread's number in its block
   kBlock = 2,   ///< the block's number in the grid
 };
 
-/// Follows the numbers of threads and blocks through arithmetic, not through memory. Bits are only
-/// added: linear.
+/// Follows thread and block indices through arithmetic, not through memory. Bits are only added, so
+/// the time is linear.
 class Indices {
  public:
   explicit Indices(const RuleFindings& findings)
@@ -47,7 +49,7 @@ class Indices {
     }
   }
 
-  /// Of the register that an operand, or its address, names.
+  /// Of the register in an operand or its address.
   [[nodiscard]] std::uint8_t of(std::uint32_t statement, const Operand& operand) const {
     if (operand.kind == OperandKind::Special) return of_special(operand);
     const bool named =
@@ -97,8 +99,8 @@ class Indices {
     return is_bounded(row.mnemonic, made) ? std::uint8_t{kConstant} : made;
   }
 
-  /// Whether the result keeps within bounds of its own: clamped, or the whole index cut to some
-  /// bits. The number of the thread alone has few bits anyway, and cutting it says nothing.
+  /// Whether the operation bounds its result: a clamp, or a cut of the whole index to some bits.
+  /// The thread index alone is small anyway, so cutting it is no check.
   static bool is_bounded(std::string_view mnemonic, std::uint8_t made) {
     if (mnemonic == "min" || mnemonic == "selp") return true;
     return (made & kBlock) != 0 && (mnemonic == "and" || mnemonic == "rem" || mnemonic == "bfe");
@@ -110,7 +112,7 @@ class Indices {
   std::vector<std::uint8_t> bits_;
 };
 
-/// Which blocks control comes to only if a comparison of an index allows it.
+/// Blocks that control reaches only if a comparison of an index allows it.
 std::vector<bool> guarded_blocks(const RuleFindings& findings, const Indices& indices) {
   const Function& function = findings.function();
   const analysis::Cfg& cfg = findings.facts().cfg();
@@ -168,9 +170,9 @@ void find_unchecked_bounds(RuleFindings& findings, const GateOptions& options) {
     for (const Operand& operand : function.operands_of(s)) {
       if (operand.kind != OperandKind::Memory) continue;
       const std::uint8_t made = indices.of(i, operand);
-      // Blocks are as many as the launch wants, each with an element of its own.
+      // The launch decides the number of blocks.
       if ((made & kThread) == 0) continue;
-      // The number of the thread alone goes no further than the block that was declared.
+      // The thread index alone stays within the declared block.
       if (few_threads && (made & kBlock) == 0) continue;
       if (!cfg.reachable(cfg.block_of(i)) || guarded[cfg.block_of(i)]) continue;
       if (s.guard.present() && indices.of(i, s.guard.predicate) != kConstant) continue;
@@ -183,19 +185,19 @@ void find_unchecked_bounds(RuleFindings& findings, const GateOptions& options) {
     }
   }
   if (first == kNone) return;
-  std::string message = "the address " + findings.name(*base) +
-                        " depends on the thread's index, which nothing compares with a bound";
+  std::string message = fmt::format(
+      "the address {} depends on the thread's index, which nothing compares with a bound",
+      findings.name(*base));
   if (count > 1) {
-    message += "; so do those of " + std::to_string(count - 1) + " more access" +
-               (count > 2 ? "es" : "") + " of this kernel";
+    message += fmt::format("; so do those of {} more access{} of this kernel", count - 1,
+                           (count > 2 ? "es" : ""));
   }
   findings.report(
       Severity::Warning, "unchecked-bounds", first, std::move(message),
       over_grid
           ? "a grid is whole blocks: unless the size is a multiple of the block, the last block "
             "has threads beyond it"
-          : "how many threads a block has is up to the launch, where neither .reqntid nor "
-            ".maxntid says it",
+          : "without .reqntid and .maxntid the launch decides how many threads a block has",
       "compare the index with the size, and guard the access or branch around it (around work, not "
       "around barriers)");
 }

@@ -1,4 +1,6 @@
 // src/check/analyze/loops.cpp - the rule loop-branch-direction
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -16,9 +18,8 @@ using analysis::Version;
 using analysis::VersionUse;
 
 constexpr std::string_view kLoopRule =
-    "a loop goes on by a branch back to its start, taken as long as its condition holds, and ends "
-    "by "
-    "running on behind it";
+    "a loop continues by a branch back to its start while its condition holds, and ends by falling "
+    "through after it";
 
 class LoopBranches {
  public:
@@ -32,7 +33,7 @@ class LoopBranches {
 
   void run() {
     check_loops();
-    check_lost_loops();
+    check_missing_branches();
   }
 
  private:
@@ -100,13 +101,13 @@ class LoopBranches {
   void report_endless(std::uint32_t loop, std::uint32_t end) {
     Finding& finding = findings_.report(
         Severity::Warning, "loop-branch-direction", end,
-        "nothing leads out of the loop that this branch closes; it begins at " +
-            findings_.place(header_of(loop)),
-        kLoopRule, "branch back under a condition, or branch to what stands behind the loop");
+        fmt::format("no path leaves the loop that this branch closes; the loop begins at {}",
+                    findings_.place(header_of(loop))),
+        kLoopRule, "branch back under a condition, or branch to the statement after the loop");
     finding.other_line = at(header_of(loop)).line;
   }
 
-  /// What a bottom-tested loop goes on by, if that compares a counter with something fixed.
+  /// Checks the condition of a bottom-tested loop that compares a counter with a fixed bound.
   void check_direction(std::uint32_t loop, std::uint32_t end) {
     const Instruction& branch = at(end);
     if (!branch.is(Op::bra) || !branch.guard.present()) return;
@@ -146,8 +147,8 @@ class LoopBranches {
     return s.kind == StatementKind::Instruction &&
            (s.op == Op::setp_signed || s.op == Op::setp_unsigned);
   }
-  /// A counter that goes away from its bound. Downwards and unsigned, `i < n` ends below zero,
-  /// which is a way to count down.
+  /// Whether a counter moves away from its bound. An unsigned countdown by `i < n` is legal: it
+  /// ends when the counter wraps below zero.
   static bool runs_away(bool above, bool below, std::int64_t step, bool is_signed) {
     return step > 0 ? above : below && is_signed;
   }
@@ -161,7 +162,7 @@ class LoopBranches {
                                 !loops_.contains(loop, versions_[version].block));
   }
 
-  /// By how much a counter grows in each round: a phi of the header, read before or behind the
+  /// The increment of a counter per iteration: a phi of the header, read before or after the
   /// additions of constants that lead back to it.
   std::optional<std::int64_t> step_of(std::uint32_t loop, std::uint32_t statement,
                                       const Operand& operand) const {
@@ -222,15 +223,16 @@ class LoopBranches {
                         const Operand& bound, std::int64_t step, std::string_view side) {
     Finding& finding = findings_.report(
         Severity::Warning, "loop-branch-direction", end,
-        "the loop goes on while " + findings_.name(counter) + " is " + std::string(side) + " " +
-            text(bound) + ", but each round " +
-            (step > 0 ? "adds " + std::to_string(step) : "takes off " + std::to_string(-step)) +
-            ": it ends after its first round, or runs far too long",
-        kLoopRule, "turn the comparison round, or negate the guard of the branch");
+        fmt::format("the loop continues while {} is {} {}, but each iteration {}: it ends after "
+                    "its first iteration or runs far too long",
+                    findings_.name(counter), side, text(bound),
+                    step > 0 ? fmt::format("adds {}", step) : fmt::format("subtracts {}", -step)),
+        kLoopRule, "invert the comparison, or negate the guard of the branch");
     finding.other_line = at(header_of(loop)).line;
   }
 
-  // What was to be a loop ------------------------------------------------------------------------
+  // Loops without a branch back
+  // ------------------------------------------------------------------------
 
   /// Labels that no branch, table or debug statement names.
   std::vector<bool> named_labels() const {
@@ -246,7 +248,7 @@ class LoopBranches {
   }
 
   /// `L: .. add i, i, 1; setp p, i, n; @p bra END; .. END:` where nothing leads back to L.
-  void check_lost_loops() {
+  void check_missing_branches() {
     const std::vector<bool> named = named_labels();
     std::uint32_t start = kNone;
     for (std::uint32_t i = 0; i < function_.body.size(); ++i) {
@@ -257,14 +259,13 @@ class LoopBranches {
       } else if (start != kNone && advances(i, start)) {
         const std::uint32_t branch = forward_branch(i);
         if (branch == kNone) continue;
-        report_lost(start, i, branch);
+        report_missing_branch(start, i, branch);
         start = kNone;
       }
     }
   }
 
-  /// Whether a counter that began before `start` is advanced here, and nothing but comparisons sees
-  /// the result.
+  /// Whether a counter from before `start` is advanced here, and only comparisons read the result.
   bool advances(std::uint32_t statement, std::uint32_t start) const {
     const Instruction& s = at(statement);
     if (!(s.is(Op::add) || s.is(Op::sub)) || s.guard.present()) return false;
@@ -287,7 +288,7 @@ class LoopBranches {
     return is_tested(before, start) || is_tested(after, start);
   }
 
-  /// Whether a branch behind `start` depends on a comparison of the version.
+  /// Whether a branch after `start` depends on a comparison of the version.
   bool is_tested(std::uint32_t version, std::uint32_t start) const {
     for (const VersionUse& use : versions_.uses(version)) {
       if (use.statement == kNone || use.statement < start) continue;
@@ -312,19 +313,19 @@ class LoopBranches {
     return end;
   }
 
-  void report_lost(std::uint32_t start, std::uint32_t advance, std::uint32_t branch) {
+  void report_missing_branch(std::uint32_t start, std::uint32_t advance, std::uint32_t branch) {
     const auto operands = function_.operands_of(at(advance));
     const auto label = [&](std::uint32_t statement) {
       const Operand& operand = function_.operands_of(at(statement))[0];
-      return "'" + std::string(findings_.module().text(function_.labels[operand.id].name)) + "'";
+      return fmt::format("'{}'", findings_.module().text(function_.labels[operand.id].name));
     };
     Finding& finding = findings_.report(
         Severity::Warning, "loop-branch-direction", branch,
-        findings_.name(operands[0]) + " is advanced at " + findings_.place(advance) +
-            " and compared as the counter of a loop is, but this branch leads forward to " +
-            label(branch) + ", and nothing leads back to " + label(start) + " at " +
-            findings_.place(start),
-        kLoopRule, "branch to " + label(start) + " while the loop is to go on");
+        fmt::format("{} is advanced at {} and compared like a loop counter, but this "
+                    "branch leads forward to {}, and no branch leads back to {} at {}",
+                    findings_.name(operands[0]), findings_.place(advance), label(branch),
+                    label(start), findings_.place(start)),
+        kLoopRule, fmt::format("branch to {} while the loop continues", label(start)));
     finding.other_line = at(start).line;
   }
 

@@ -1,4 +1,6 @@
 // src/check/analyze/performance_notes.cpp - notes on memory traffic and registers
+#include <fmt/format.h>
+
 #include <cmath>
 #include <string>
 #include <vector>
@@ -20,7 +22,7 @@ using analysis::MemoryReport;
 
 namespace {
 
-// From here on a note is worth a reader's time: half of what is moved is not wanted.
+// Notes begin where half of the moved bytes are unused.
 constexpr double kWasteful = 2;
 
 std::string times(double value) {
@@ -29,14 +31,14 @@ std::string times(double value) {
 }
 
 std::string apart(const MemoryAccess& access) {
-  return access.lane_step.empty() ? "" : "lanes are " + access.lane_step + " bytes apart, ";
+  return access.lane_step.empty() ? ""
+                                  : fmt::format("lanes are {} bytes apart, ", access.lane_step);
 }
 
 std::string shape(const MemoryReport& report) {
   const auto& size = report.block;
-  return "for blocks of " + std::to_string(size[0]) + " x " + std::to_string(size[1]) + " x " +
-         std::to_string(size[2]) + " threads" +
-         (report.block_assumed ? ", assumed since the kernel requires none" : "");
+  return fmt::format("for blocks of {} x {} x {} threads{}", size[0], size[1], size[2],
+                     (report.block_assumed ? ", assumed since the kernel requires none" : ""));
 }
 
 Finding note(const ptx::Module& module, const MemoryReport& report, const MemoryAccess& access) {
@@ -50,9 +52,8 @@ Finding note(const ptx::Module& module, const MemoryReport& report, const Memory
 }
 
 std::string what_is_needed(const MemoryAccess& access) {
-  return std::to_string(access.sectors.least) + " sectors for " +
-         count_text(access.bytes_wanted, "byte") + ", " + times(access.factor()) +
-         " times what is needed";
+  return fmt::format("{} sectors for {}, {} times what is needed", access.sectors.least,
+                     count_text(access.bytes_wanted, "byte"), times(access.factor()));
 }
 
 std::string cure_of_sectors(const MemoryAccess& access) {
@@ -69,12 +70,11 @@ Finding uncoalesced(const ptx::Module& module, const MemoryReport& report,
                     const MemoryAccess& access) {
   Finding finding = note(module, report, access);
   finding.rule = "uncoalesced";
-  finding.message = access.opcode + " of " + access.address_text +
-                    " is not coalesced: " + apart(access) + "a warp moves " +
-                    what_is_needed(access);
+  finding.message = fmt::format("{} of {} is not coalesced: {}a warp moves {}", access.opcode,
+                                access.address_text, apart(access), what_is_needed(access));
   finding.details = {
       "rule: memory is moved in sectors of 32 bytes, however few of them a warp wants",
-      "cure: " + cure_of_sectors(access), shape(report)};
+      fmt::format("cure: {}", cure_of_sectors(access)), shape(report)};
   return finding;
 }
 
@@ -82,8 +82,8 @@ Finding misaligned(const ptx::Module& module, const MemoryReport& report,
                    const MemoryAccess& access) {
   Finding finding = note(module, report, access);
   finding.rule = "uncoalesced";
-  finding.message = access.opcode + " of " + access.address_text +
-                    " begins within a sector: a copy moves " + what_is_needed(access);
+  finding.message = fmt::format("{} of {} begins within a sector: a copy moves {}", access.opcode,
+                                access.address_text, what_is_needed(access));
   finding.details = {
       "rule: memory is moved in sectors of 32 bytes, however few of them a copy wants",
       "cure: begin copies at multiples of 32 bytes, or copy more at once"};
@@ -94,10 +94,9 @@ Finding conflict(const ptx::Module& module, const MemoryReport& report,
                  const MemoryAccess& access) {
   Finding finding = note(module, report, access);
   finding.rule = "bank-conflict";
-  finding.message = access.opcode + " of " + access.address_text +
-                    " has bank conflicts: " + apart(access) + "a warp takes " +
-                    std::to_string(access.wavefronts.least) + " wavefronts where " +
-                    std::to_string(access.ideal_wavefronts) + " would do";
+  finding.message = fmt::format(
+      "{} of {} has bank conflicts: {}a warp takes {} wavefronts where {} would do", access.opcode,
+      access.address_text, apart(access), access.wavefronts.least, access.ideal_wavefronts);
   finding.details = {
       "rule: shared memory has 32 banks of 4 bytes, and different words of one bank are served one "
       "after another",
@@ -106,20 +105,21 @@ Finding conflict(const ptx::Module& module, const MemoryReport& report,
   return finding;
 }
 
-// Registers that a thread of the kernel may have, and what says so.
+// Registers that a thread of the kernel may have, and the rule that limits them.
 struct Allowance {
   std::uint32_t registers = 0;
   std::string words;
 };
 
 Allowance allowance(const ptx::Function& function, const ptx::Limits& limits) {
-  Allowance least{limits.registers_per_thread,
-                  "a thread has at most " + count_text(limits.registers_per_thread, "register")};
+  Allowance least{
+      limits.registers_per_thread,
+      fmt::format("a thread has at most {}", count_text(limits.registers_per_thread, "register"))};
   for (const ptx::Directive& directive : function.directives) {
     const std::uint32_t value = directive.values[0];
     if (directive.kind != ptx::DirectiveKind::maxnreg || value == 0) continue;
     if (value < least.registers) {
-      least = {value, ".maxnreg allows a thread " + count_text(value, "register")};
+      least = {value, fmt::format(".maxnreg allows a thread {}", count_text(value, "register"))};
     }
   }
   return least;
@@ -136,18 +136,18 @@ void add_pressure(std::vector<Finding>& findings, const ptx::Module& module,
   Finding finding;
   finding.severity = Severity::Note;
   finding.rule = "register-pressure";
-  finding.message = count_text(most.pressure.words(), "register") +
-                    " of 32 bits are alive at once here, where kernel '" +
-                    std::string(module.text(function.name)) + "' needs most";
+  finding.message =
+      fmt::format("{} of 32 bits are alive at once here, where kernel '{}' needs most",
+                  count_text(most.pressure.words(), "register"), module.text(function.name));
   finding.file = module.file;
   finding.line = statement.line;
   finding.kernel = module.text(function.name);
   finding.cpp = module.site_of(statement);
   finding.details = {
-      "in: " + ptx::print(module, function, statement),
-      "rule: " + allowed.words +
-          "; an assembler that finds no better order spills "
-          "the rest to local memory",
+      fmt::format("in: {}", ptx::print(module, function, statement)),
+      fmt::format(
+          "rule: {}; an assembler that finds no better order spills the rest to local memory",
+          allowed.words),
       "cure: compute values nearer to where they are used, or work on fewer at once"};
   findings.push_back(std::move(finding));
 }

@@ -1,6 +1,8 @@
 // src/check/barrier_safety/barrier_safety.cpp - the gate barrier_safety
 #include "check/barrier_safety/barrier_safety.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -17,23 +19,23 @@ using analysis::Agreement;
 
 namespace {
 
-// Results of threads that walks through launches may compute for one function: some milliseconds.
+// Results of threads that the walks of one function may compute: some milliseconds.
 constexpr std::uint64_t kMaxWork = 2'000'000;
 
 constexpr std::uint64_t kBlockBarriers = 16;
 constexpr std::uint16_t kFirstToWaitForLive = 70;  // sm: exited threads no longer count
 constexpr std::size_t kMaxDoubts = 100;
 
-/// What is known of a function without looking at who calls it.
+/// Facts about a function that do not depend on its callers.
 struct Summary {
   CallEffect effect;
-  std::uint32_t numbers = 0;    ///< of its barriers, as bits, but those of each warp by itself
-  std::uint32_t elsewhere = 0;  ///< the same of the functions around it
+  std::uint32_t numbers = 0;    ///< of its barriers, as bits, without those of one warp alone
+  std::uint32_t elsewhere = 0;  ///< the same for related functions
 };
 
 bool is_instruction(const Instruction& s) { return s.kind == StatementKind::Instruction; }
 
-/// A register that is written once, by a move of a constant, or a constant.
+/// Constants, and registers whose only write is a move of a constant.
 class Constants {
  public:
   Constants(const Function& function, const analysis::RegisterIndex& index)
@@ -63,15 +65,14 @@ class Constants {
   std::vector<std::uint32_t> writes_;
 };
 
-/// A barrier for 32 threads that they execute together: each warp that comes completes it, unless
-/// it is used for something else too. Where lanes may come apart, those of two warps may complete
-/// it.
+/// An aligned barrier for 32 threads: each warp that arrives completes it, unless the number has
+/// other uses. At a barrier that is not aligned, lanes of two warps may complete it.
 bool counts_a_warp(const Constants& constants, const Use& use) {
   return use.aligned && use.count != nullptr && constants.of(*use.count) == 32u;
 }
 
 /// The barriers of one function that uniformity alone does not show to be safe. Numbers, counts and
-/// masks are read in the function as it is written: folding keeps that values are equal, not which.
+/// masks are read from the original function: folding keeps the equality of values, not the values.
 class Suspects {
  public:
   Suspects(const Subject& subject, const Subject& written,
@@ -79,7 +80,7 @@ class Suspects {
       : s_(subject), block_(block), constants_(written.function, written.index) {}
 
   std::vector<Doubt> find() {
-    mark_behind_leaving_calls();
+    mark_after_leaving_calls();
     std::vector<Doubt> found;
     for (const std::uint32_t barrier : s_.barriers) {
       const std::uint32_t block = s_.cfg.block_of(barrier);
@@ -88,7 +89,7 @@ class Suspects {
       doubt.barrier = barrier;
       doubt.shape_known = block_[0] != 0;
       if (doubtful(doubt, barrier, block)) found.push_back(std::move(doubt));
-      // Each takes its time to tell, and nobody reads more.
+      // Each report costs time, and more are not readable.
       if (found.size() == kMaxDoubts) break;
     }
     return found;
@@ -115,7 +116,7 @@ class Suspects {
     const bool alone = each_warp_alone(use);
     if (use.kind == UseKind::Warp || (use.kind == UseKind::None && !call.barrier) || alone)
       needed = Agreement::Warp;
-    if (parted(doubt, statement, block, needed)) {
+    if (diverges(doubt, statement, block, needed)) {
       doubt.why = use.kind == UseKind::None ? Doubt::Why::Call : Doubt::Why::Control;
       return true;
     }
@@ -126,27 +127,27 @@ class Suspects {
     }
     if (use.kind == UseKind::Cluster) {
       doubt.why = Doubt::Why::Cluster;
-      return blocks_part(doubt, statement, block);
+      return blocks_diverge(doubt, statement, block);
     }
     if (use.kind == UseKind::None) {
       doubt.why = Doubt::Why::Left;
-      return behind_leaving_[block];
+      return after_leaving_call_[block];
     }
     doubt.why = Doubt::Why::Left;
-    if (alone) return behind_leaving_[block];
+    if (alone) return after_leaving_call_[block];
     doubt.why = Doubt::Why::Number;
     if (agreement(*use.id) < Agreement::Block) return true;
     if (constants_.of(*use.id).value_or(0) >= kBlockBarriers) return true;
     doubt.why = Doubt::Why::Count;
     if (use.count != nullptr && !counts_all(*use.count)) return true;
-    // Who only arrives may run ahead, and be counted twice for one that is still to come.
+    // A thread that only arrives may run ahead and arrive twice, in place of another thread.
     if (!use.waits) return true;
     doubt.why = Doubt::Why::Left;
-    return behind_leaving_[block];
+    return after_leaving_call_[block];
   }
 
-  bool parted(Doubt& doubt, const Instruction& statement, std::uint32_t block,
-              Agreement needed) const {
+  bool diverges(Doubt& doubt, const Instruction& statement, std::uint32_t block,
+                Agreement needed) const {
     const Agreement guard = of_guard(statement.guard);
     if (s_.uniformity.of_control(block) >= needed && guard >= needed) return false;
     for (const std::uint32_t decider : s_.cfg.deciders(block)) {
@@ -157,9 +158,9 @@ class Suspects {
     return true;
   }
 
-  /// Blocks of a cluster may go different ways, as long as those that turn away leave for good:
-  /// nobody waits for threads that have left.
-  bool blocks_part(Doubt& doubt, const Instruction& statement, std::uint32_t block) const {
+  /// Blocks of a cluster may diverge if those that avoid the barrier leave for good: no barrier
+  /// waits for threads that have left.
+  bool blocks_diverge(Doubt& doubt, const Instruction& statement, std::uint32_t block) const {
     if (of_guard(statement.guard) < Agreement::Grid) doubt.deciders.push_back(doubt.barrier);
     for (const std::uint32_t decider : s_.cfg.deciders(block)) {
       if (s_.uniformity.of_branch(decider) >= Agreement::Grid) continue;
@@ -173,17 +174,17 @@ class Suspects {
   }
   bool reaches_cluster_barrier(std::uint32_t start) const {
     if (start == s_.cfg.exit()) return false;
-    std::vector<bool> wanted(s_.cfg.blocks().size(), false), seen(wanted);
+    std::vector<bool> targets(s_.cfg.blocks().size(), false), seen(targets);
     for (const std::uint32_t barrier : s_.barriers) {
       if (use_of(s_.function, s_.function.body[barrier]).kind != UseKind::Block)
-        wanted[s_.cfg.block_of(barrier)] = true;
+        targets[s_.cfg.block_of(barrier)] = true;
     }
     std::vector<std::uint32_t> open{start};
     seen[start] = true;
     while (!open.empty()) {
       const std::uint32_t at = open.back();
       open.pop_back();
-      if (wanted[at]) return true;
+      if (targets[at]) return true;
       for (const std::uint32_t next : s_.cfg.successors(at)) {
         if (next == s_.cfg.exit() || seen[next]) continue;
         seen[next] = true;
@@ -193,7 +194,7 @@ class Suspects {
     return false;
   }
 
-  /// A barrier for 32 threads that is used for nothing else: each warp completes it by itself.
+  /// A barrier for 32 threads without other uses: each warp completes it alone.
   bool each_warp_alone(const Use& use) const {
     const auto number = use.kind == UseKind::Block ? constants_.of(*use.id) : std::nullopt;
     if (!number || *number >= kBlockBarriers || !counts_a_warp(constants_, use)) return false;
@@ -211,18 +212,18 @@ class Suspects {
     return number && threads != 0 && (*number & 0xffffffffu) == (threads + 31) / 32 * 32;
   }
 
-  void mark_behind_leaving_calls() {
-    behind_leaving_.assign(s_.cfg.blocks().size(), false);
+  void mark_after_leaving_calls() {
+    after_leaving_call_.assign(s_.cfg.blocks().size(), false);
     std::vector<std::uint32_t> open;
     for (std::uint32_t i = 0; i < s_.calls.size(); ++i) {
       if (s_.calls[i].leaves) open.push_back(s_.cfg.block_of(i));
     }
-    // The block of the call itself too, whatever stands first in it: it is a rare thing.
+    // Includes the whole block of the call: precise enough for a rare case.
     while (!open.empty()) {
       const std::uint32_t at = open.back();
       open.pop_back();
-      if (behind_leaving_[at]) continue;
-      behind_leaving_[at] = true;
+      if (after_leaving_call_[at]) continue;
+      after_leaving_call_[at] = true;
       for (const std::uint32_t next : s_.cfg.successors(at)) {
         if (next != s_.cfg.exit()) open.push_back(next);
       }
@@ -232,7 +233,7 @@ class Suspects {
   const Subject& s_;
   std::array<std::uint32_t, 3> block_;
   Constants constants_;
-  std::vector<bool> behind_leaving_;
+  std::vector<bool> after_leaving_call_;
 };
 
 class Gate {
@@ -282,11 +283,11 @@ class Gate {
     return nullptr;
   }
 
-  /// What a call may do. A function without a body here is taken for one without barriers.
+  /// What a call may do. A function without a body here is assumed to have no barriers.
   CallEffect effect_of(const Function& function, const Instruction& s) const {
     std::uint32_t number = 0;
     if (callee_of(function, s, number) != nullptr) return summaries_[number].effect;
-    // Any function that the module has, one of which it may be.
+    // An indirect call may call any function of the module.
     CallEffect all;
     for (std::size_t f = 0; f < module_.functions.size(); ++f) {
       if (module_.functions[f].entry) continue;
@@ -297,7 +298,7 @@ class Gate {
     return all;
   }
 
-  // Effects only grow, so that recursion ends.
+  // Effects only grow, so the iteration ends.
   void summarise() {
     bool changed = true;
     while (changed) {
@@ -328,7 +329,7 @@ class Gate {
     }
   }
 
-  /// Whether every thread that enters comes to a barrier for the whole block.
+  /// Whether every thread that enters reaches a barrier for the whole block.
   bool always_waits(const Function& function) const {
     const analysis::Cfg cfg(function);
     for (std::uint32_t i = 0; i < function.body.size(); ++i) {
@@ -347,7 +348,7 @@ class Gate {
 
   // Numbers of barriers --------------------------------------------------------------------------
 
-  /// Threads of one block may be in several functions at once, and mean one barrier there.
+  /// Threads of one block may use one barrier number in several functions at once.
   void find_numbers() {
     const std::size_t functions = module_.functions.size();
     std::vector<std::vector<std::uint32_t>> callees(functions);
@@ -386,7 +387,7 @@ class Gate {
   }
   std::vector<std::uint32_t> callees_of(const Function& function) const {
     std::vector<std::uint32_t> callees;
-    bool any = false;  // that has no name here
+    bool any = false;  // an indirect call
     for (const Instruction& s : function.body) {
       if (!is_instruction(s) || !has(info(s.op).flags, Flag::Call)) continue;
       std::uint32_t number = 0;
@@ -400,8 +401,8 @@ class Gate {
     }
     return callees;
   }
-  /// The function and those that it calls, and they. `reached_by`: by function, the last caller
-  /// that was found to come to it.
+  /// The function and its direct and indirect callees. `reached_by`: by function, the last caller
+  /// that reaches it.
   static std::vector<std::uint32_t> reached_from(
       std::uint32_t caller, const std::vector<std::vector<std::uint32_t>>& callees,
       std::vector<std::uint32_t>& reached_by) {
@@ -438,17 +439,17 @@ class Gate {
     return subject;
   }
 
-  /// As Cfg::deciders of all barriers together, in one go.
+  /// The deciders of all barriers (`Cfg::deciders`), found together.
   static void find_deciders(Subject& subject) {
     const analysis::Cfg& cfg = subject.cfg;
     const auto blocks = static_cast<std::uint32_t>(cfg.blocks().size());
     subject.decides.assign(blocks, false);
-    std::vector<std::vector<std::uint32_t>> branches(blocks);  // that decide about a block
+    std::vector<std::vector<std::uint32_t>> branches(blocks);  // deciders of each block
     for (std::uint32_t b = 0; b < blocks; ++b) {
       if (cfg.successors(b).size() < 2) continue;
-      const std::uint32_t meet = cfg.post_dominators().immediate(b);
+      const std::uint32_t join = cfg.post_dominators().immediate(b);
       for (std::uint32_t next : cfg.successors(b)) {
-        for (; next != meet && next != analysis::kNoNode && next != cfg.exit();
+        for (; next != join && next != analysis::kNoNode && next != cfg.exit();
              next = cfg.post_dominators().immediate(next))
           branches[next].push_back(b);
       }
@@ -458,7 +459,7 @@ class Gate {
     while (!open.empty()) {
       const std::uint32_t at = open.back();
       open.pop_back();
-      // Each list is looked at once.
+      // Each list is visited once.
       for (const std::uint32_t branch : std::exchange(branches[at], {})) {
         if (!subject.decides[branch]) open.push_back(branch);
         subject.decides[branch] = true;
@@ -481,7 +482,7 @@ class Gate {
     std::vector<Doubt> doubts = Suspects(subject, subject, block).find();
     if (doubts.empty()) return;
 
-    // Conditions on the index may be the same for all threads of the block.
+    // Conditions on the index may be equal in all threads of the block.
     Function folded = function;
     fold_equal_values(folded, block[0] != 0 ? block : widest(function), block[0] != 0);
     analysis::Facts again(module_, folded, uniformity);
@@ -506,11 +507,11 @@ class Gate {
     }
     for (Doubt& doubt : doubts) doubt.exits = only_exits(subject, doubt);
     report(subject, doubts, shapes(function, block), block[0] != 0,
-           stands_for_all(walked) ? &walked : nullptr);
+           independent_of_parameters(walked) ? &walked : nullptr);
   }
 
-  /// Whether threads that leave before a barrier are an error: where the barrier waits for them
-  /// for ever, and in code that has no reason to rely on that it does not.
+  /// Whether threads that leave before a barrier are an error: on targets where the barrier waits
+  /// for them, and in code from the builder, which does not rely on exits.
   bool strict_about_exits() const {
     TargetName target;
     const std::string_view name =
@@ -519,10 +520,9 @@ class Gate {
     return waits || options_.origin == CodeOrigin::Built;
   }
 
-  /// Whether threads that do not come to the barrier can only leave the kernel: each branch at
-  /// which they part has a way that leads to no barrier, and to no instruction that waits for the
-  /// lanes of a warp. Where the lanes of one warp part, those that leave must not do anything else
-  /// first.
+  /// Whether threads that do not reach the barrier can only leave the kernel: each branch at which
+  /// they diverge has a path without barriers and without instructions that wait for the lanes of a
+  /// warp. If lanes of one warp diverge, those that leave must not do anything else first.
   static bool only_exits(const Subject& subject, const Doubt& doubt) {
     if (!subject.function.entry || doubt.why != Doubt::Why::Control || doubt.deciders.empty())
       return false;
@@ -536,29 +536,29 @@ class Gate {
     });
   }
 
-  /// The shape that holds every block of the function, along x only.
+  /// A shape with the maximum of threads, along x only.
   static std::array<std::uint32_t, 3> widest(const Function& function) {
     return {max_threads(function), 1, 1};
   }
   static std::uint32_t max_threads(const Function& function) {
-    std::uint64_t most = kMaxThreads;
+    std::uint64_t max = kMaxThreads;
     for (const Directive& directive : function.directives) {
       if (directive.kind != DirectiveKind::maxntid) continue;
       std::array<std::uint32_t, 3> bounds{1, 1, 1};
       for (std::size_t i = 0; i < directive.count && i < 3; ++i) bounds[i] = directive.values[i];
       const std::array<std::uint32_t, 3> block = analysis::largest_block(bounds);
-      most = std::min(most, std::uint64_t{block[0]} * block[1] * block[2]);
+      max = std::min(max, std::uint64_t{block[0]} * block[1] * block[2]);
     }
-    return static_cast<std::uint32_t>(most);
+    return static_cast<std::uint32_t>(max);
   }
 
-  /// Shapes of blocks in all of which a fault must show where the shape is not known: a kernel that
-  /// goes well with some usual shape may be launched with no other.
+  /// If the shape is not known, shapes in all of which a fault must show: a kernel that is correct
+  /// with some usual shape may only be launched with that one.
   static std::vector<std::array<std::uint32_t, 3>> shapes(
       const Function& function, const std::array<std::uint32_t, 3>& block) {
     if (block[0] != 0) return {block};
-    const std::uint32_t most = max_threads(function);
-    if (most < kMaxThreads) return {{most, 1, 1}};
+    const std::uint32_t max = max_threads(function);
+    if (max < kMaxThreads) return {{max, 1, 1}};
     if (reads_tid_beyond_x(function)) return {{32, 4, 1}, {16, 16, 1}, {8, 8, 4}};
     return {{128, 1, 1}, {64, 1, 1}, {256, 1, 1}, {512, 1, 1}, {1024, 1, 1}};
   }
@@ -569,12 +569,12 @@ class Gate {
     });
   }
 
-  /// What walks through launches came to.
+  /// Findings of walks.
   struct Seen {
     std::map<std::uint32_t, Finding> findings;          ///< by barrier
     std::map<std::uint32_t, std::uint32_t> decided_at;  ///< by decider: the barrier of a finding
 
-    std::set<std::uint32_t> barriers;  ///< that have been told, each with a finding or at one
+    std::set<std::uint32_t> barriers;  ///< reported, each by its own finding or within another
 
     void add(std::uint32_t barrier, std::uint32_t decider, Finding finding) {
       barriers.insert(barrier);
@@ -583,17 +583,17 @@ class Gate {
     }
   };
 
-  /// What walks through launches show, each launch walked once for both.
+  /// Findings of walks of several launches.
   struct Walked {
     Seen stops;
     Seen exits;
   };
 
-  /// Where walks through launches come to a stop: an error where the shape is known and nothing but
-  /// the thread's index decides, so that no launch completes. And the barriers that threads have
-  /// left the kernel before. Of shapes that are not known each has to show one, or there are no
-  /// stops, and exits are warnings. `first`: a walk through the first shape that no parameter
-  /// decides, or null.
+  /// Deadlocks of walks: errors if the shape is known and branches depend on the thread's index
+  /// alone, so that no launch completes. And barriers before which threads leave the kernel. If the
+  /// shape is not known, a deadlock counts only if every shape has one, and exits are warnings
+  /// unless every shape has one. `first`: a walk of the first shape that depends on no parameter,
+  /// or null.
   static Walked walk_launches(const Subject& subject,
                               const std::vector<std::array<std::uint32_t, 3>>& shapes, bool exact,
                               bool strict, const Walk* first) {
@@ -603,7 +603,7 @@ class Gate {
       const bool example = &shape == &shapes.front();  // the others only confirm it
       bool stuck = false, exits = false;
       const auto see = [&](const Walk& walked, const Launch& launch) {
-        if (walked.end == Walk::End::Stuck) {
+        if (walked.end == Walk::End::Deadlock) {
           stuck = true;
           if (example && !found.stops.findings.contains(walked.barrier))
             found.stops.add(walked.barrier, walked.decider,
@@ -635,15 +635,15 @@ class Gate {
         seen.add(exit.barrier, exit.decider, proved(subject, exit, launch, strict));
     }
   }
-  /// One fault of control often parts the threads before several barriers: it is told once.
+  /// One divergent branch often affects several barriers: it is reported once.
   static void add_place(Finding& finding, const Subject& subject, std::uint32_t barrier) {
-    const std::string line = std::to_string(subject.function.body[barrier].line);
-    finding.details.push_back("the same at: the barrier at line " + line);
+    finding.details.push_back(
+        fmt::format("the same at: the barrier at line {}", subject.function.body[barrier].line));
   }
 
-  /// Whether no parameter decides: walks with others would show the same.
-  static bool stands_for_all(const Walk& walked) {
-    return walked.exact && walked.end != Walk::End::Lost;
+  /// Whether walks with other parameters would give the same result.
+  static bool independent_of_parameters(const Walk& walked) {
+    return walked.exact && walked.end != Walk::End::GaveUp;
   }
   template <class Fn>
   static void each_walk(const Subject& subject, const std::array<std::uint32_t, 3>& shape,
@@ -656,7 +656,7 @@ class Gate {
         return;
       }
       const Walk walked = walk(subject, launch, work);
-      if (!fn(walked, launch) || stands_for_all(walked)) return;
+      if (!fn(walked, launch) || independent_of_parameters(walked)) return;
     }
   }
 
@@ -665,7 +665,7 @@ class Gate {
               const Walk* first = nullptr) {
     auto [stops, exits] = walk_launches(subject, shapes, exact, strict_about_exits(), first);
     std::map<std::vector<std::uint32_t>, Finding> warnings;
-    const auto told = [&](Seen& seen, const Doubt& doubt) {
+    const auto reported = [&](Seen& seen, const Doubt& doubt) {
       if (seen.barriers.contains(doubt.barrier)) return true;
       const auto at = std::ranges::find_if(
           doubt.deciders, [&](std::uint32_t decider) { return seen.decided_at.contains(decider); });
@@ -674,7 +674,7 @@ class Gate {
       return true;
     };
     for (const Doubt& doubt : doubts) {
-      if (told(stops, doubt) || (doubt.exits && told(exits, doubt))) continue;
+      if (reported(stops, doubt) || (doubt.exits && reported(exits, doubt))) continue;
       std::vector<std::uint32_t> key = doubt.deciders;
       if (key.empty()) key = {doubt.barrier, kNone};
       if (doubt.why == Doubt::Why::Unknown) key = {kNone};
@@ -739,7 +739,7 @@ bool leaves_before(const Subject& subject, std::uint32_t decider, std::uint32_t 
   const std::uint32_t block = cfg.block_of(decider);
   const auto successors = cfg.successors(block);
   if (cfg.blocks()[block].terminator == decider) return std::ranges::any_of(successors, leads_out);
-  // A guard on the barrier itself: the others go on behind it.
+  // A guard on the barrier itself: the others continue after it.
   return !stops(decider + 1, cfg.blocks()[block].end) && std::ranges::all_of(successors, leads_out);
 }
 
@@ -747,7 +747,7 @@ Use use_of(const Function& function, const Instruction& s) {
   Use use;
   if (!is_instruction(s)) return use;
   const OpInfo& row = info(s.op);
-  // setmaxnreg and mbarriers are not among them.
+  // Other rows with this flag are setmaxnreg and mbarriers.
   if (!has(row.flags, Flag::Barrier) || (row.mnemonic != "bar" && row.mnemonic != "barrier"))
     return use;
   use.kind = s.get(Field::Scope) == Modifier::cluster ? UseKind::Cluster

@@ -99,7 +99,7 @@ void fold_equal_values(Function& function, const std::array<std::uint32_t, 3>& b
   const analysis::RegisterIndex index(function);
   const IndexValues values(function, index, block, exact);
   if (values.threads() == 0 || values.threads() > kMaxThreads) return;
-  // A thread that comes to a read without the write has some other value there.
+  // A thread that reaches a read without the write has another value there.
   const analysis::RegisterSet undefined = analysis::maybe_undefined(function);
   for (const Instruction& s : function.body) {
     if (s.kind != StatementKind::Instruction || s.guard.present()) continue;

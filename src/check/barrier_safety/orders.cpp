@@ -1,4 +1,4 @@
-// src/check/barrier_safety/orders.cpp - every order in which threads come to barriers
+// src/check/barrier_safety/orders.cpp - all orders of arrivals at barriers
 #include "check/barrier_safety/orders.hpp"
 
 #include <algorithm>
@@ -15,14 +15,14 @@ constexpr std::size_t kMaxAhead = 4;
 constexpr std::uint32_t kIds = 18;
 constexpr std::uint32_t kWarp = 32;
 
-/// A point of time: where each role stands, who has come to which barrier.
+/// The step of each role, and the arrivals at each barrier.
 struct State {
   std::vector<std::uint32_t> at;       // by role: its step
   std::vector<std::uint8_t> blocked;   // by role: waits at its step
   std::vector<std::uint8_t> taken;     // by role: how many of `choices` it has followed
-  std::vector<std::uint32_t> choices;  // of all, statement and way, in order
+  std::vector<std::uint32_t> choices;  // of all roles: statement and successor, in order
   std::vector<std::uint32_t> ahead;    // by role: barriers that some of its warps or lanes may
-                                       // have left before others of them came
+                                       // have passed before others of them arrived
   std::array<std::uint16_t, kIds> came{};
   std::array<std::uint32_t, kIds> expected{};
 
@@ -89,7 +89,7 @@ class Search {
   }
 
   void expand(const State& state) {
-    // A choice is nobody else's business, whoever moves before or after.
+    // A choice does not affect other roles, so its order does not matter.
     bool moved = false, all_end = true;
     for (std::size_t r = 0; r < roles_.size(); ++r) {
       const Step& now = step(state, r);
@@ -105,8 +105,8 @@ class Search {
     if (!moved && !all_end) possible_ = false;
   }
 
-  /// The warps of a role come one by one, at a barrier that is not aligned its lanes. If more may
-  /// come than a barrier counts, those of one role may complete it with some of another.
+  /// The warps of a role arrive one by one, its lanes too if the barrier is not aligned. If more
+  /// may arrive than the barrier counts, threads of one role may complete it with some of another.
   bool may_mix(const State& state) const {
     for (std::uint32_t id = 0; id < kIds; ++id) {
       std::uint64_t number = 0, expected = state.expected[id];
@@ -115,14 +115,14 @@ class Search {
         const Step& now = step(state, r);
         const bool comes = state.blocked[r] == 0 && now.kind == Step::Kind::Arrive && now.id == id;
         if (comes) expected = now.count;
-        if (comes && may_part(r, now)) one_by_one = true;
+        if (comes && may_arrive_separately(r, now)) one_by_one = true;
         if (comes || (state.came[id] >> r & 1) != 0) number += roles_[r].size;
       }
       if (one_by_one && number > expected) return true;
     }
     return false;
   }
-  bool may_part(std::size_t role, const Step& at) const {
+  bool may_arrive_separately(std::size_t role, const Step& at) const {
     return roles_[role].size > kWarp || !at.aligned;
   }
 
@@ -136,38 +136,38 @@ class Search {
       }
       return;
     }
-    const auto follow = [&](State after, std::uint32_t way) {
-      after.at[role] = now.next[way];
+    const auto follow = [&](State after, std::uint32_t branch) {
+      after.at[role] = now.next[branch];
       ++after.taken[role];
-      // What everybody has followed is forgotten; those at their end have followed all.
-      std::uint8_t least = 0xff;
+      // Choices that all roles have followed are dropped; roles at their end have followed all.
+      std::uint8_t min = 0xff;
       for (std::size_t r = 0; r < roles_.size(); ++r) {
-        if (step(after, r).kind != Step::Kind::End) least = std::min(least, after.taken[r]);
+        if (step(after, r).kind != Step::Kind::End) min = std::min(min, after.taken[r]);
       }
-      if (least != 0xff && least > 0) {
-        after.choices.erase(after.choices.begin(), after.choices.begin() + least);
+      if (min != 0xff && min > 0) {
+        after.choices.erase(after.choices.begin(), after.choices.begin() + min);
         for (std::uint8_t& number : after.taken)
-          number = static_cast<std::uint8_t>(number - std::min(number, least));
+          number = static_cast<std::uint8_t>(number - std::min(number, min));
       }
       add(std::move(after));
     };
     if (state.taken[role] < state.choices.size()) {
       const std::uint32_t choice = state.choices[state.taken[role]];
-      const std::uint32_t way = choice & 0xf;
-      if (choice >> 4 != now.statement || way >= now.next.size())
+      const std::uint32_t branch = choice & 0xf;
+      if (choice >> 4 != now.statement || branch >= now.next.size())
         possible_ = false;
       else
-        follow(state, way);
+        follow(state, branch);
       return;
     }
     if (state.choices.size() >= kMaxAhead || now.next.size() > 16) {
       possible_ = false;
       return;
     }
-    for (std::uint32_t way = 0; way < now.next.size(); ++way) {
+    for (std::uint32_t branch = 0; branch < now.next.size(); ++branch) {
       State after = state;
-      after.choices.push_back(now.statement << 4 | way);
-      follow(std::move(after), way);
+      after.choices.push_back(now.statement << 4 | branch);
+      follow(std::move(after), branch);
     }
   }
 
@@ -176,13 +176,13 @@ class Search {
     State state = before;
     std::uint16_t& came = state.came[now.id];
     std::uint32_t& expected = state.expected[now.id];
-    // One that has come already, other numbers, more than are counted: then it would hang on the
-    // order who completes what.
+    // After a repeated arrival, another count or too many arrivals the order would decide which
+    // threads complete the barrier.
     if ((came >> role & 1) != 0) return refuse();
     if (expected != 0 && expected != now.count) return refuse();
     if (!now.waits && mates_[role] != 0) return refuse();
     if ((state.ahead[role] >> now.id & 1) != 0) return refuse();
-    if (!now.waits && may_part(role, now)) state.ahead[role] |= 1u << now.id;
+    if (!now.waits && may_arrive_separately(role, now)) state.ahead[role] |= 1u << now.id;
     expected = now.count;
     came = static_cast<std::uint16_t>(came | 1u << role);
     if (now.waits)
@@ -203,8 +203,8 @@ class Search {
     const std::uint16_t came = state.came[id];
     for (std::size_t r = 0; r < roles_.size(); ++r) {
       if ((came >> r & 1) == 0) continue;
-      // The rest of the warp is there too, at the same statement if it is aligned. So it is no
-      // matter with whom of the last warp the lanes come that it lacks.
+      // The rest of the warp must have arrived too, at the same statement if it is aligned. The
+      // missing lanes of the last warp may then count for any of its roles.
       if (!within_warp_ && (mates_[r] & ~came) != 0) return false;
       if (state.blocked[r] == 0 || step(state, r).id != id) continue;
       const Step& now = step(state, r);
@@ -246,18 +246,18 @@ bool every_order_ends(std::vector<Role> roles, std::uint32_t threads, bool withi
 bool all_orders_finish(const Subject& subject, const Walk& walk, const Launch& launch) {
   const std::uint32_t threads = launch.threads();
   const std::uint32_t rounded = (threads + 31) / 32 * 32;
-  // A barrier for all threads is complete when all are there, in whatever order they come.
-  const bool counted = std::ranges::any_of(walk.stories, [](const std::vector<Arrival>& story) {
-    return std::ranges::any_of(story, [](const Arrival& arrival) { return arrival.count != 0; });
+  // A barrier for all threads completes in every order.
+  const bool counted = std::ranges::any_of(walk.traces, [](const std::vector<Arrival>& trace) {
+    return std::ranges::any_of(trace, [](const Arrival& arrival) { return arrival.count != 0; });
   });
   if (!counted) return true;
-  std::vector<Role> roles(walk.stories.size());
-  for (std::uint32_t t = 0; t < threads; ++t) roles[walk.story_of[t]].threads.set(t);
+  std::vector<Role> roles(walk.traces.size());
+  for (std::uint32_t t = 0; t < threads; ++t) roles[walk.trace_of[t]].threads.set(t);
   for (std::size_t r = 0; r < roles.size(); ++r) {
     Role& role = roles[r];
     role.size = static_cast<std::uint32_t>(role.threads.count());
     if (role.threads[threads - 1]) role.size += rounded - threads;
-    for (const Arrival& arrival : walk.stories[r]) {
+    for (const Arrival& arrival : walk.traces[r]) {
       const Use use = use_of(subject.function, subject.function.body[arrival.statement]);
       Step step;
       step.kind = Step::Kind::Arrive;

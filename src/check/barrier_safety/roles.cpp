@@ -1,4 +1,4 @@
-// src/check/barrier_safety/roles.cpp - threads whose ways follow from their index
+// src/check/barrier_safety/roles.cpp - threads whose control depends on their index alone
 #include <algorithm>
 #include <map>
 
@@ -13,10 +13,10 @@ namespace {
 
 constexpr std::size_t kMaxRoles = 16;
 constexpr std::size_t kMaxSteps = 2000;
-constexpr std::uint32_t kJoin = 17;  // the number that stands for a whole warp's meeting
+constexpr std::uint32_t kJoin = 17;  // the barrier number for a whole warp
 
-/// A place where the way, or what a barrier means, hangs on the thread's index: the value there.
-struct Turning {
+/// Values that depend on the thread's index and decide a branch, or a barrier's number or count.
+struct IndexDependence {
   std::vector<std::uint64_t> values;  ///< by thread
 };
 
@@ -31,8 +31,8 @@ class Roles {
 
   bool agree() {
     if (threads_ == 0 || threads_ > kMaxThreads || sharper_.uniformity.gave_up()) return false;
-    if (!find_turnings() || !find_roles()) return false;
-    // That all choose the same at a uniform branch helps, but only so far as nobody runs ahead.
+    if (!find_dependences() || !find_roles()) return false;
+    // Equal choices at uniform branches help only while no role runs far ahead.
     return all_views_agree(true) || all_views_agree(false);
   }
 
@@ -53,68 +53,69 @@ class Roles {
     return !any_warp_sync_ || warps_agree();
   }
 
-  bool known(const Operand& o, Turning& turning) const {
+  bool known(const Operand& o, IndexDependence& dependence) const {
     if (o.kind == OperandKind::Register) {
       const std::uint32_t reg = s_.index.find(o.as_register());
       if (reg == kNone || undefined_.contains(reg)) return false;
     }
-    return values_.operand(o, turning.values);
+    return values_.operand(o, dependence.values);
   }
   Agreement of_guard(const Instruction& s) const {
     if (!s.guard.present()) return Agreement::Grid;
     const std::uint32_t reg = sharper_.index.find(s.guard.predicate);
     return reg == kNone ? Agreement::None : sharper_.uniformity.of(reg);
   }
-  bool guard_turning(std::uint32_t statement, Turning& turning) const {
+  bool guard_dependence(std::uint32_t statement, IndexDependence& dependence) const {
     const Instruction& s = s_.function.body[statement];
-    if (!known(Operand::reg(s.guard.predicate), turning)) return false;
-    for (std::uint64_t& value : turning.values) value = (value != 0) != s.guard.negated ? 1 : 0;
+    if (!known(Operand::reg(s.guard.predicate), dependence)) return false;
+    for (std::uint64_t& value : dependence.values) value = (value != 0) != s.guard.negated ? 1 : 0;
     return true;
   }
 
-  bool find_turnings() {
+  bool find_dependences() {
     for (std::uint32_t b = 0; b < s_.cfg.blocks().size(); ++b) {
       if (!s_.decides[b] || s_.cfg.successors(b).size() < 2) continue;
       if (sharper_.uniformity.of_branch(b) >= Agreement::Block) continue;
       const std::uint32_t terminator = s_.cfg.blocks()[b].terminator;
       if (s_.function.body[terminator].op == Op::brx_idx) return false;
-      if (!guard_turning(terminator, turnings_[terminator])) return false;
+      if (!guard_dependence(terminator, dependences_[terminator])) return false;
     }
     for (const std::uint32_t barrier : s_.barriers) {
       if (!s_.cfg.reachable(s_.cfg.block_of(barrier))) continue;
       const Instruction& statement = s_.function.body[barrier];
       const Use use = use_of(s_.function, statement);
       if (use.kind == UseKind::None || use.kind == UseKind::Cluster) return false;
-      if (of_guard(statement) < Agreement::Block && !guard_turning(barrier, turnings_[barrier]))
+      if (of_guard(statement) < Agreement::Block &&
+          !guard_dependence(barrier, dependences_[barrier]))
         return false;
       any_warp_sync_ = any_warp_sync_ || use.kind == UseKind::Warp;
       if (!known(*use.id, ids_[barrier])) return false;
       if (use.count != nullptr && !known(*use.count, counts_[barrier])) return false;
     }
-    return !behind_leaving_call() && !(any_warp_sync_ && any_other_meeting());
+    return !any_leaving_call() && !(any_warp_sync_ && any_other_convergent());
   }
-  /// Votes, shuffles and the like: lanes may wait for each other there too.
-  bool any_other_meeting() const {
+  /// Votes, shuffles and the like: lanes may wait for each other at them too.
+  bool any_other_convergent() const {
     return std::ranges::any_of(s_.function.body, [&](const Instruction& s) {
       return s.kind == StatementKind::Instruction && has(info(s.op).flags, Flag::Convergent) &&
              use_of(s_.function, s).kind == UseKind::None;
     });
   }
-  bool behind_leaving_call() const {
+  bool any_leaving_call() const {
     return std::ranges::any_of(s_.calls, [](const CallEffect& call) { return call.leaves; });
   }
 
   bool find_roles() {
-    std::map<std::vector<std::uint64_t>, Threads> by_way;
+    std::map<std::vector<std::uint64_t>, Threads> by_path;
     for (std::uint32_t t = 0; t < threads_; ++t) {
-      std::vector<std::uint64_t> way;
-      for (const auto* list : {&turnings_, &ids_, &counts_}) {
-        for (const auto& [statement, turning] : *list) way.push_back(turning.values[t]);
+      std::vector<std::uint64_t> path;
+      for (const auto* list : {&dependences_, &ids_, &counts_}) {
+        for (const auto& [statement, dependence] : *list) path.push_back(dependence.values[t]);
       }
-      by_way[std::move(way)].set(t);
-      if (by_way.size() > kMaxRoles) return false;
+      by_path[std::move(path)].set(t);
+      if (by_path.size() > kMaxRoles) return false;
     }
-    for (const auto& [way, threads] : by_way) members_.push_back(threads);
+    for (const auto& [path, threads] : by_path) members_.push_back(threads);
     return true;
   }
 
@@ -137,13 +138,13 @@ class Roles {
     return !failed_;
   }
 
-  /// The step that control comes to from a statement on; found by following decided branches.
+  /// The next step from a statement on; follows branches that the index decides.
   std::uint32_t step_at(std::uint32_t statement, Role& role) {
     std::uint32_t at = statement;
     std::size_t hops = 0;
     while (at < s_.function.body.size()) {
       if (++hops > s_.function.body.size() + s_.cfg.blocks().size() + 8) {
-        failed_ = true;  // round and round without a barrier
+        failed_ = true;  // an endless loop without a barrier
         return 0;
       }
       const std::uint32_t block = s_.cfg.block_of(at);
@@ -158,8 +159,8 @@ class Roles {
         next = successors[0];
       } else if (!s_.decides[block]) {
         next = s_.cfg.post_dominators().immediate(block);
-      } else if (const auto turning = turnings_.find(at); turning != turnings_.end()) {
-        next = decided(at, turning->second.values[lead_] != 0);
+      } else if (const auto dependence = dependences_.find(at); dependence != dependences_.end()) {
+        next = decided(at, dependence->second.values[lead_] != 0);
       } else {
         break;  // a choice
       }
@@ -184,19 +185,19 @@ class Roles {
     const auto successors = s_.cfg.successors(block);
     if (s_.function.body[terminator].op == Op::bra) return successors[holds ? 0 : 1];
     // ret and exit: the exit is the first successor, the next block the other.
-    return holds ? s_.cfg.exit() : behind(terminator);
+    return holds ? s_.cfg.exit() : block_after(terminator);
   }
-  std::uint32_t behind(std::uint32_t statement) const {
+  std::uint32_t block_after(std::uint32_t statement) const {
     return statement + 1 < s_.function.body.size() ? s_.cfg.block_of(statement + 1) : s_.cfg.exit();
   }
 
   bool is_event(std::uint32_t statement) const {
     const Use use = use_of(s_.function, s_.function.body[statement]);
     if (use.kind == UseKind::None) return false;
-    // In the block's view lanes pass warp syncs at will; in a warp's view arrivals hold up nobody.
+    // The block's view ignores warp syncs; the warp's view ignores arrivals, which do not wait.
     if (within_warp_ ? !use.waits : use.kind == UseKind::Warp) return false;
-    const auto turning = turnings_.find(statement);
-    return turning == turnings_.end() || turning->second.values[lead_] != 0;
+    const auto dependence = dependences_.find(statement);
+    return dependence == dependences_.end() || dependence->second.values[lead_] != 0;
   }
 
   void fill(std::uint32_t at, std::uint32_t number, Role& role) {
@@ -213,8 +214,8 @@ class Roles {
                                 ? step_at(static_cast<std::uint32_t>(s_.function.body.size()), role)
                                 : step_at(s_.cfg.blocks()[next].first, role));
       }
-    } else if (statement.guard.present() && !turnings_.contains(at)) {
-      // All come here or none does; a fresh step for those who do.
+    } else if (statement.guard.present() && !dependences_.contains(at)) {
+      // All threads execute it or none; a new step for the first case.
       step.kind = Step::Kind::Choice;
       const auto arrival = static_cast<std::uint32_t>(role.steps.size());
       role.steps.emplace_back();
@@ -237,7 +238,7 @@ class Roles {
     step.waits = use.waits;
     step.aligned = use.aligned;
     const std::uint64_t id = ids_[at].values[lead_] & 0xffffffffu;
-    if (within_warp_) return make_meeting(step, use, id, role);
+    if (within_warp_) return make_warp_arrival(step, use, id, role);
     const std::uint64_t rounded = (std::uint64_t{threads_} + 31) / 32 * 32;
     const std::uint64_t count =
         use.count == nullptr ? rounded : counts_[at].values[lead_] & 0xffffffffu;
@@ -248,8 +249,8 @@ class Roles {
 
   // One warp -------------------------------------------------------------------------------------
 
-  /// In a warp's view: lanes meet at a mask, or all of them at a barrier of the block.
-  void make_meeting(Step& step, const Use& use, std::uint64_t id, const Role& role) {
+  /// In a warp's view: lanes reconverge by a mask, or all of them at a barrier of the block.
+  void make_warp_arrival(Step& step, const Use& use, std::uint64_t id, const Role& role) {
     if (use.kind != UseKind::Warp) {
       step.id = kJoin;
       step.count = lanes_here_;
@@ -294,9 +295,9 @@ class Roles {
   analysis::RegisterSet undefined_;
   std::uint32_t threads_;
   bool any_warp_sync_ = false;
-  std::map<std::uint32_t, Turning> turnings_, ids_, counts_;  // by statement
-  std::vector<Threads> members_;                              // by role
-  std::map<std::uint32_t, std::uint32_t> steps_;              // by statement, of the role at work
+  std::map<std::uint32_t, IndexDependence> dependences_, ids_, counts_;  // by statement
+  std::vector<Threads> members_;                                         // by role
+  std::map<std::uint32_t, std::uint32_t> steps_;  // by statement, of the role at work
   std::vector<std::pair<std::uint32_t, std::uint32_t>> open_;
   std::uint32_t lead_ = 0;
   bool within_warp_ = false;

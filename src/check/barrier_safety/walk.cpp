@@ -1,8 +1,8 @@
-// src/check/barrier_safety/walk.cpp - a block walked through a function
+// src/check/barrier_safety/walk.cpp - runs the threads of a block up to their barriers
 #include <algorithm>
 #include <map>
 
-#include "check/barrier_safety/barrier_safety.hpp"
+#include "check/barrier_safety/walk_state.hpp"
 
 namespace ptxgen::inline v0::gates::barriers {
 
@@ -12,29 +12,10 @@ namespace {
 
 constexpr std::uint32_t kBarriers = 16;
 constexpr std::uint32_t kClusterId = kBarriers;
-constexpr std::uint32_t kCallId = kBarriers + 1;  // of calls that come to a barrier
-constexpr std::size_t kMaxStories = 64;
-constexpr std::size_t kLongestStory = 512;
-constexpr std::size_t kMaxParts = 4096;
+constexpr std::uint32_t kCallId = kBarriers + 1;  // of calls that reach a barrier
+constexpr std::size_t kMaxTraces = 64;
+constexpr std::size_t kMaxTraceLength = 512;
 constexpr std::size_t kMaxExits = 16;
-
-struct Group {
-  std::uint32_t statement = 0;
-  Threads threads;
-};
-
-/// Two sides that went different ways.
-struct Parting {
-  std::uint32_t statement = 0;
-  Threads turned, stayed;
-};
-
-struct Arrived {
-  std::uint64_t expected = 0;  ///< 0: nobody is there
-  std::uint32_t statement = kNone;
-  bool all = false;
-  Threads threads;
-};
 
 /// Registers that branches and barriers read.
 std::vector<std::uint32_t> roots(const Subject& subject) {
@@ -60,18 +41,14 @@ class Walker {
         launch_(launch),
         work_(work),
         threads_(launch.threads()),
-        needed_(f_, s_.index, roots(subject)) {}
+        needed_(f_, s_.index, roots(subject)),
+        state_(threads_ <= kMaxThreads ? threads_ : 0) {}
 
   Walk run() {
     if (threads_ == 0 || threads_ > kMaxThreads || f_.body.empty()) return std::move(walk_);
     values_.emplace(s_.module, f_, s_.index, needed_, KnownLaunch{.launch = launch_});
     if (!values_->fits()) return std::move(walk_);
-    waits_at_.assign(threads_, kNone);
-    arrived_at_.assign(threads_, 0);
-    left_at_.assign(threads_, kNone);
-    story_.resize(threads_);
-    for (std::uint32_t t = 0; t < threads_; ++t) all_.set(t);
-    groups_.push_back({0, all_});
+    groups_.push_back({0, state_.all});
     while (!ended_) {
       if (!groups_.empty())
         run_group();
@@ -82,15 +59,15 @@ class Walker {
   }
 
  private:
-  void lost() {
+  void give_up() {
     ended_ = true;
-    walk_.end = Walk::End::Lost;
+    walk_.end = Walk::End::GaveUp;
   }
 
   void spend(std::uint64_t results) {
     if (work_ < results) {
       work_ = 0;
-      lost();
+      give_up();
     } else {
       work_ -= results;
     }
@@ -120,17 +97,10 @@ class Walker {
   }
   void leave(const Threads& threads, std::uint32_t statement) {
     for_each_thread(threads, threads_, [&](std::uint32_t t) {
-      left_at_[t] = statement == kNone ? static_cast<std::uint32_t>(f_.body.size() - 1) : statement;
+      state_.left_at[t] =
+          statement == kNone ? static_cast<std::uint32_t>(f_.body.size() - 1) : statement;
     });
-    left_ |= threads;
-  }
-
-  void part(std::uint32_t statement, const Threads& turned, const Threads& stayed) {
-    if (turned.none() || stayed.none()) return;
-    // The youngest are what matters; a hostile loop must not fill the memory.
-    if (partings_.size() == kMaxParts)
-      partings_.erase(partings_.begin(), partings_.begin() + kMaxParts / 2);
-    partings_.push_back({statement, turned, stayed});
+    state_.left |= threads;
   }
 
   void run_group() {
@@ -142,7 +112,7 @@ class Walker {
     const analysis::Block& range = s_.cfg.blocks()[block];
     for (std::uint32_t i = group.statement; i < range.end && !ended_; ++i) {
       const Instruction& statement = f_.body[i];
-      if (statement.kind == StatementKind::Unknown) return lost();
+      if (statement.kind == StatementKind::Unknown) return give_up();
       if (statement.kind != StatementKind::Instruction) continue;
       if (i == range.terminator) {
         spend(group.threads.count());
@@ -151,67 +121,66 @@ class Walker {
       if (!event(i, group.threads)) return;
       if (group.threads.none()) return;
       if (!needed_.statements[i]) continue;
-      values_->execute(i, group.threads, left_);
+      values_->execute(i, group.threads, state_.left);
       spend(group.threads.count());
     }
-    // A block that only falls through must not loop for nothing: falling through goes forward.
     if (!ended_) put(range.end, group.threads);
   }
 
-  /// The threads that come to a barrier wait there, the others go on.
+  /// Stops the threads that reach a barrier; the others continue.
   bool event(std::uint32_t number, Threads& threads) {
     const Instruction& statement = f_.body[number];
     if (statement.op == Op::trap) {
-      lost();
+      give_up();
       return false;
     }
     const Use use = use_of(f_, statement);
     const CallEffect call = s_.call(number);
     if (call.leaves) {
-      lost();
+      give_up();
       return false;
     }
     const bool of_warps =
         call.warp || (has(info(statement.op).flags, Flag::Convergent) && use.kind == UseKind::None);
-    // Lanes of a warp that come to such an instruction apart wait for each other, or never meet.
+    // Divergent lanes of a warp wait for each other at such an instruction, or never reconverge.
     if (of_warps && !whole_warps(threads)) {
       if (call.warp) {
-        lost();
+        give_up();
         return false;
       }
       walk_.exact = false;
     }
     if (use.kind == UseKind::None && !call.barrier) return true;
-    Threads turned, stayed;
-    if (!split(statement.guard, threads, turned, stayed, true)) return false;
-    part(number, turned, stayed);
-    for_each_thread(turned, threads_, [&](std::uint32_t t) { waits_at_[t] = number; });
-    waiting_ |= turned;
-    threads = stayed;
-    if (turned.none()) return true;
-    // They go on with the next statement later, together with the others perhaps.
-    put(number + 1, stayed);
+    Threads taken, not_taken;
+    if (!split(statement.guard, threads, taken, not_taken, true)) return false;
+    branches_.add(number, taken, not_taken);
+    for_each_thread(taken, threads_, [&](std::uint32_t t) { state_.waits_at[t] = number; });
+    state_.waiting |= taken;
+    threads = not_taken;
+    if (taken.none()) return true;
+    // They continue with the next statement later, perhaps together with other threads.
+    put(number + 1, not_taken);
     threads.reset();
     return false;
   }
 
   bool whole_warps(const Threads& threads) const {
-    return (lanes_of_the_warps_of(threads) & ~left_ & ~threads).none();
+    return (lanes_of_the_warps_of(threads) & ~state_.left & ~threads).none();
   }
 
-  /// By a guard. False if the walk has lost its way. `matters`: more than what is not wanted hangs
-  /// on it.
-  bool split(const Guard& guard, const Threads& threads, Threads& turned, Threads& stayed,
+  /// Splits threads by a guard. False if the walk gives up. `matters`: a needed value depends on
+  /// the guard.
+  bool split(const Guard& guard, const Threads& threads, Threads& taken, Threads& not_taken,
              bool matters) {
     bool known = true, exact = true;
     for_each_thread(threads, threads_, [&](std::uint32_t t) {
       const Value held = values_->holds(guard, t);
       known = known && held.mark != Mark::Unknown;
       exact = exact && held.mark == Mark::Exact;
-      (held.bits != 0 ? turned : stayed).set(t);
+      (held.bits != 0 ? taken : not_taken).set(t);
     });
     if (!known) {
-      lost();
+      give_up();
       return false;
     }
     if (matters && !exact) walk_.exact = false;
@@ -232,29 +201,29 @@ class Walker {
     const bool table = statement.op == Op::brx_idx;
     const Operand* index = table ? &f_.operands_of(statement)[0] : nullptr;
     if (!all_known(statement.guard, index, threads)) return jump_over(block, number, threads);
-    Threads turned, stayed;
-    if (!split(statement.guard, threads, turned, stayed, way_matters(block))) return;
+    Threads taken, not_taken;
+    if (!split(statement.guard, threads, taken, not_taken, path_matters(block))) return;
     if (table) {
       const auto targets = s_.cfg.successors(block);
       // Without a guard every successor is one of the table's.
-      if (statement.guard.present() || targets.empty()) return lost();
-      return by_table(block, number, *index, turned);
+      if (statement.guard.present() || targets.empty()) return give_up();
+      return by_table(block, number, *index, taken);
     }
-    part(number, turned, stayed);
+    branches_.add(number, taken, not_taken);
     if (statement.op == Op::bra) {
       put_block(s_.cfg.successors(block).empty() ? s_.cfg.exit() : s_.cfg.successors(block)[0],
-                turned, number);
+                taken, number);
     } else {
-      leave(turned, number);
+      leave(taken, number);
     }
-    put(number + 1, stayed);
+    put(number + 1, not_taken);
   }
 
-  // Entries of a table may name one block several times, so successors cannot be counted.
+  // A table may name one block several times, so entries are not successors.
   void by_table(std::uint32_t block, std::uint32_t number, const Operand& index,
                 const Threads& threads) {
     std::vector<std::uint32_t> targets = table_targets(number);
-    if (targets.empty()) return lost();
+    if (targets.empty()) return give_up();
     std::map<std::uint32_t, Threads> by_target;
     bool exact = true;
     for_each_thread(threads, threads_, [&](std::uint32_t t) {
@@ -262,15 +231,15 @@ class Walker {
       exact = exact && at.mark == Mark::Exact;
       by_target[targets[std::min<std::uint64_t>(at.bits & 0xffffffffu, targets.size() - 1)]].set(t);
     });
-    if (!exact && way_matters(block)) walk_.exact = false;
+    if (!exact && path_matters(block)) walk_.exact = false;
     Threads rest = threads;
     for (const auto& [target, group] : by_target) {
       rest &= ~group;
-      part(number, group, rest);
+      branches_.add(number, group, rest);
       put(target, group);
     }
   }
-  /// First statements behind the labels of a brx.idx, in order; empty if they are not found.
+  /// The targets of a brx.idx in table order; empty if the table is not found.
   std::vector<std::uint32_t> table_targets(std::uint32_t number) const {
     std::vector<std::uint32_t> targets;
     const std::uint32_t name = f_.operands_of(f_.body[number])[1].id;
@@ -291,10 +260,10 @@ class Walker {
     return targets;
   }
 
-  /// The way hangs on something unknown. If no barrier hangs on it too, the threads are taken to
-  /// where the ways meet again, and nothing is known of what was written in between.
+  /// The branch depends on something unknown. If no barrier depends on the branch, the threads
+  /// continue where the paths reconverge, and the values written in between become unknown.
   void jump_over(std::uint32_t block, std::uint32_t number, const Threads& threads) {
-    if (s_.decides[block]) return lost();
+    if (s_.decides[block]) return give_up();
     for (const std::uint32_t inside : region_of(block)) {
       const analysis::Block& range = s_.cfg.blocks()[inside];
       spend(range.end - range.first);
@@ -306,27 +275,27 @@ class Walker {
     }
     put_block(s_.cfg.post_dominators().immediate(block), threads, number);
   }
-  /// The blocks between the end of one and where all ways from there meet again.
+  /// The blocks between the end of a block and its immediate post-dominator.
   std::vector<std::uint32_t> region_of(std::uint32_t block) const {
-    const std::uint32_t meet = s_.cfg.post_dominators().immediate(block);
+    const std::uint32_t join = s_.cfg.post_dominators().immediate(block);
     std::vector<std::uint32_t> region;
     std::vector<bool> seen(s_.cfg.blocks().size(), false);
-    const auto add_behind = [&](std::uint32_t from) {
+    const auto add_successors = [&](std::uint32_t from) {
       for (const std::uint32_t next : s_.cfg.successors(from)) {
-        if (next == meet || next == s_.cfg.exit() || seen[next]) continue;
+        if (next == join || next == s_.cfg.exit() || seen[next]) continue;
         seen[next] = true;
         region.push_back(next);
       }
     };
-    add_behind(block);
-    for (std::size_t i = 0; i < region.size(); ++i) add_behind(region[i]);
+    add_successors(block);
+    for (std::size_t i = 0; i < region.size(); ++i) add_successors(region[i]);
     return region;
   }
-  /// Whether something that is wanted hangs on which way is gone from the end of a block.
-  bool way_matters(std::uint32_t block) {
+  /// Whether a needed value depends on the branch at the end of a block.
+  bool path_matters(std::uint32_t block) {
     if (s_.decides[block]) return true;
-    if (way_matters_.empty()) way_matters_.assign(s_.cfg.blocks().size(), -1);
-    std::int8_t& known = way_matters_[block];
+    if (path_matters_.empty()) path_matters_.assign(s_.cfg.blocks().size(), -1);
+    std::int8_t& known = path_matters_[block];
     if (known >= 0) return known != 0;
     known = 0;
     for (const std::uint32_t inside : region_of(block)) {
@@ -343,52 +312,52 @@ class Walker {
 
   std::uint32_t warp_end(std::uint32_t first) const { return std::min(first + 32, threads_); }
 
-  /// Nobody runs: whoever may go on does, or the walk is at its end.
+  /// No thread runs: completes barriers, or ends the walk.
   void resolve() {
-    if (waiting_.none()) return finish();
+    if (state_.waiting.none()) return finish();
     if (release_warp_syncs()) return;
     if (ended_) return;
     if (arrive_at_barriers()) return;
     if (ended_) return;
     if (complete_barriers()) return;
-    if (!ended_) stuck();
+    if (!ended_) report_deadlock();
   }
 
-  void go_on(const Threads& threads) {
-    std::map<std::uint32_t, Threads> behind;
+  void resume(const Threads& threads) {
+    std::map<std::uint32_t, Threads> by_statement;
     for_each_thread(threads, threads_, [&](std::uint32_t t) {
-      behind[waits_at_[t] + 1].set(t);
-      waits_at_[t] = kNone;
+      by_statement[state_.waits_at[t] + 1].set(t);
+      state_.waits_at[t] = kNone;
     });
-    waiting_ &= ~threads;
-    arrived_threads_ &= ~threads;
-    for (const auto& [statement, group] : behind) put(statement, group);
+    state_.waiting &= ~threads;
+    state_.arrived &= ~threads;
+    for (const auto& [statement, group] : by_statement) put(statement, group);
   }
 
   bool release_warp_syncs() {
     Threads released;
     for (std::uint32_t first = 0; first < threads_; first += 32) {
       for (std::uint32_t t = first; t < warp_end(first); ++t) {
-        if (waits_at_[t] == kNone || released[t]) continue;
-        const Use use = use_of(f_, f_.body[waits_at_[t]]);
+        if (state_.waits_at[t] == kNone || released[t]) continue;
+        const Use use = use_of(f_, f_.body[state_.waits_at[t]]);
         if (use.kind != UseKind::Warp) continue;
         const Value mask = values_->of(*use.id, t);
         if (mask.mark == Mark::Unknown) {
-          lost();
+          give_up();
           return false;
         }
         if (mask.mark != Mark::Exact) walk_.exact = false;
         const auto named = static_cast<std::uint32_t>(mask.bits);
         if ((named >> (t - first) & 1) == 0) {
-          trouble(Trouble::Unnamed, waits_at_[t], Threads().set(t), {});
-          walk_.wanted = named;
+          trouble(Trouble::Unnamed, state_.waits_at[t], Threads().set(t), {});
+          walk_.expected = named;
           return false;
         }
         Threads there;
         bool complete = true;
         for (std::uint32_t other = first; other < warp_end(first); ++other) {
-          if ((named >> (other - first) & 1) == 0 || left_[other]) continue;
-          const bool waits = waits_at_[other] != kNone && same_mask(other, named);
+          if ((named >> (other - first) & 1) == 0 || state_.left[other]) continue;
+          const bool waits = state_.waits_at[other] != kNone && same_mask(other, named);
           complete = complete && waits;
           if (waits) there.set(other);
         }
@@ -396,48 +365,48 @@ class Walker {
       }
     }
     if (released.none()) return false;
-    go_on(released);
+    resume(released);
     return true;
   }
   bool same_mask(std::uint32_t thread, std::uint32_t named) const {
-    const Use use = use_of(f_, f_.body[waits_at_[thread]]);
+    const Use use = use_of(f_, f_.body[state_.waits_at[thread]]);
     if (use.kind != UseKind::Warp) return false;
     const Value mask = values_->of(*use.id, thread);
     return mask.mark != Mark::Unknown && static_cast<std::uint32_t>(mask.bits) == named;
   }
 
-  /// Whole warps arrive at aligned barriers, lanes at others. Whether somebody did something new.
+  /// Whole warps arrive at aligned barriers, single lanes at others. Returns whether any did.
   bool arrive_at_barriers() {
     bool moved = false;
     for (std::uint32_t first = 0; first < threads_ && !ended_; first += 32) {
-      bool all_wait = true, parted = false, loose = false;
+      bool all_wait = true, diverged = false, loose = false;
       std::uint32_t site = kNone, aligned_site = kNone;
       for (std::uint32_t t = first; t < warp_end(first); ++t) {
-        if (left_[t]) continue;
-        const std::uint32_t at = waits_at_[t];
-        all_wait = all_wait && at != kNone && !is_warp_sync(at) && !arrived_threads_[t];
+        if (state_.left[t]) continue;
+        const std::uint32_t at = state_.waits_at[t];
+        all_wait = all_wait && at != kNone && !is_warp_sync(at) && !state_.arrived[t];
         if (at == kNone) continue;
         const CallEffect call = s_.call(at);
         if (is_aligned(at) && !call.barrier) aligned_site = at;
-        // Lanes that need not be together arrive first, and may yet go on to the others; so may
-        // those that come back from a call without having waited.
+        // Lanes at barriers that are not aligned arrive first, and may yet reach the other
+        // barrier; so may lanes that return from a call without having waited.
         loose = loose || !is_aligned(at) || (call.barrier && !call.always);
-        parted = parted || (site != kNone && site != at);
+        diverged = diverged || (site != kNone && site != at);
         site = at;
       }
-      if (aligned_site != kNone && all_wait && parted && !loose) {
-        apart(first, aligned_site);
+      if (aligned_site != kNone && all_wait && diverged && !loose) {
+        report_diverged_warp(first, aligned_site);
         return false;
       }
       bool arrived = false;
       for (std::uint32_t t = first; t < warp_end(first) && !ended_; ++t) {
-        const std::uint32_t at = waits_at_[t];
-        if (at == kNone || arrived_threads_[t] || is_warp_sync(at)) continue;
-        if (is_aligned(at) && (parted || !all_wait)) continue;
+        const std::uint32_t at = state_.waits_at[t];
+        if (at == kNone || state_.arrived[t] || is_warp_sync(at)) continue;
+        if (is_aligned(at) && (diverged || !all_wait)) continue;
         arrived = arrive(t) || arrived;
       }
-      // One warp after the other: what it completes it completes before the next one comes.
-      if (arrived && !ended_) moved = let_arrivers_go() || moved;
+      // Warps arrive one by one: a barrier that one completes is free before the next arrives.
+      if (arrived && !ended_) moved = release_arrivers() || moved;
     }
     return moved;
   }
@@ -449,7 +418,7 @@ class Walker {
   }
 
   bool arrive(std::uint32_t t) {
-    const std::uint32_t at = waits_at_[t];
+    const std::uint32_t at = state_.waits_at[t];
     const Use use = use_of(f_, f_.body[at]);
     std::uint64_t id = use.kind == UseKind::Cluster ? kClusterId : 0;
     std::uint64_t count = 0;
@@ -458,7 +427,7 @@ class Walker {
       const Value wanted =
           use.count != nullptr ? values_->of(*use.count, t) : Value{0, Mark::Exact};
       if (number.mark == Mark::Unknown || wanted.mark == Mark::Unknown) {
-        lost();
+        give_up();
         return false;
       }
       if (number.mark != Mark::Exact || wanted.mark != Mark::Exact) walk_.exact = false;
@@ -466,80 +435,82 @@ class Walker {
       count = wanted.bits & 0xffffffffu;
       if (id >= kBarriers || (use.count != nullptr && (count == 0 || count % 32 != 0))) {
         trouble(Trouble::Number, at, Threads().set(t), {});
-        walk_.found = id;
-        walk_.wanted = count;
+        walk_.actual = id;
+        walk_.expected = count;
         return false;
       }
-      // Threads in other functions may come to this barrier too, and are not seen here.
+      // Threads in other functions may arrive at this barrier too; they are not simulated.
       if (count != 0 && (s_.elsewhere >> id & 1) != 0) {
-        lost();
+        give_up();
         return false;
       }
     } else if (use.kind == UseKind::None) {
       id = kCallId;
     }
     if (is_aligned(at) && !same_in_warp(t, at, id)) return false;
-    Arrived& barrier = arrived_[id];
+    BarrierArrivals& barrier = barriers_[id];
     const std::uint64_t expected = count == 0 ? rounded() : count;
     if (barrier.expected != 0 && barrier.expected != expected) {
       trouble(Trouble::Counts, at, Threads().set(t), barrier.threads);
       walk_.other = barrier.statement;
-      walk_.wanted = expected;
-      walk_.found = barrier.expected;
+      walk_.expected = expected;
+      walk_.actual = barrier.expected;
       return false;
     }
     if (barrier.threads[t]) {
-      // Comes a second time before the first use is complete: what that means hangs on the order.
-      lost();
+      // A second arrival before the first use is complete: the result depends on the order.
+      give_up();
       return false;
     }
     if (barrier.expected == 0) barrier.statement = at;
     barrier.expected = expected;
     barrier.all = barrier.all || count == 0;
     barrier.threads.set(t);
-    arrived_threads_.set(t);
-    arrived_at_[t] = static_cast<std::uint32_t>(id);
-    if (story_[t].size() < kLongestStory)
-      story_[t].push_back({at, static_cast<std::uint32_t>(id), static_cast<std::uint32_t>(count)});
+    state_.arrived.set(t);
+    state_.barrier_of[t] = static_cast<std::uint32_t>(id);
+    if (state_.traces[t].size() < kMaxTraceLength)
+      state_.traces[t].push_back(
+          {at, static_cast<std::uint32_t>(id), static_cast<std::uint32_t>(count)});
     else
-      too_long_ = true;
+      state_.trace_too_long = true;
     return true;
   }
-  /// Lanes of one warp must mean one barrier where they execute it together.
+  /// Lanes of one warp must name one barrier when they execute it together.
   bool same_in_warp(std::uint32_t t, std::uint32_t at, std::uint64_t id) {
     for (std::uint32_t other = t / 32 * 32; other < t; ++other) {
-      if (waits_at_[other] != at || !arrived_threads_[other] || arrived_at_[other] == id) continue;
+      if (state_.waits_at[other] != at || !state_.arrived[other] || state_.barrier_of[other] == id)
+        continue;
       trouble(Trouble::Numbers, at, Threads().set(other), Threads().set(t));
-      walk_.wanted = arrived_at_[other];
-      walk_.found = id;
+      walk_.expected = state_.barrier_of[other];
+      walk_.actual = id;
       return false;
     }
     return true;
   }
   std::uint64_t rounded() const { return (std::uint64_t{threads_} + 31) / 32 * 32; }
 
-  /// Those who only arrive go on at once, unless they have just completed a barrier.
-  bool let_arrivers_go() {
+  /// Threads at an arrive continue at once, unless they have just completed a barrier.
+  bool release_arrivers() {
     Threads free;
-    for_each_thread(arrived_threads_, threads_, [&](std::uint32_t t) {
-      const Use use = use_of(f_, f_.body[waits_at_[t]]);
+    for_each_thread(state_.arrived, threads_, [&](std::uint32_t t) {
+      const Use use = use_of(f_, f_.body[state_.waits_at[t]]);
       if (use.kind != UseKind::None && !use.waits) free.set(t);
     });
     const bool completed = complete_barriers();
-    free &= waiting_;
-    if (free.any()) go_on(free);
+    free &= state_.waiting;
+    if (free.any()) resume(free);
     return completed || free.any();
   }
 
-  std::uint64_t arrivals(const Arrived& barrier) const {
+  std::uint64_t arrivals(const BarrierArrivals& barrier) const {
     std::uint64_t number = barrier.threads.count();
-    // A warp counts as 32 threads: the ones that it lacks come with it, and those that left the
-    // kernel too.
+    // A warp counts as 32 threads, including lanes beyond the block and lanes that left the
+    // kernel.
     for (std::uint32_t first = 0; first < threads_; first += 32) {
       std::uint32_t there = 0, gone = 32 - (warp_end(first) - first);
       for (std::uint32_t t = first; t < warp_end(first); ++t) {
         there += barrier.threads[t] ? 1u : 0u;
-        gone += left_[t] && !barrier.threads[t] ? 1u : 0u;
+        gone += state_.left[t] && !barrier.threads[t] ? 1u : 0u;
       }
       if (there != 0) number += gone;
     }
@@ -548,58 +519,59 @@ class Walker {
 
   bool complete_barriers() {
     bool moved = false;
-    for (std::uint64_t id = 0; id < arrived_.size() && !ended_; ++id) {
-      Arrived& barrier = arrived_[id];
+    for (std::uint64_t id = 0; id < barriers_.size() && !ended_; ++id) {
+      BarrierArrivals& barrier = barriers_[id];
       if (barrier.expected == 0) continue;
       const bool cluster = id == kClusterId;
-      const Threads live = all_ & ~left_;
+      const Threads live = state_.all & ~state_.left;
       if (cluster || barrier.all) {
         if ((live & ~barrier.threads).any()) continue;
       } else if (arrivals(barrier) < barrier.expected) {
         continue;
       }
       if (id == kCallId && !one_call(barrier)) {
-        lost();
+        give_up();
         return false;
       }
-      Threads gone = left_ & ~barrier.threads;
+      Threads gone = state_.left & ~barrier.threads;
       if (!barrier.all && !cluster) gone = lanes_of_the_warps_of(barrier.threads) & gone;
       if (gone.any() && !barrier.all && !is_aligned(barrier.statement)) {
-        // Lanes that left count as come or not, as they left before the others came or after.
-        lost();
+        // Whether lanes that left count depends on whether they left before the others arrived.
+        give_up();
         return false;
       }
       if (!cluster && gone.any()) {
-        // Who returns from a function has not left the kernel, and who goes around a barrier that
-        // the rest of its warp executes together may come too late to have left before.
-        if (!f_.entry || goes_around(barrier, gone)) {
+        // A return from a function does not leave the kernel. Lanes that skip a barrier which the
+        // rest of their warp executes together may leave too late to count as gone.
+        if (!f_.entry || skips_barrier(barrier, gone)) {
           trouble(Trouble::Left, barrier.statement, barrier.threads, gone);
           return false;
         }
         note_exit(barrier.statement, barrier.threads, gone);
       }
       if (arrivals(barrier) > barrier.expected && !cluster) {
-        // More than it counts have come: which of them it lets go hangs on the order.
-        lost();
+        // More threads than the barrier counts: the order decides which of them it releases.
+        give_up();
         return false;
       }
-      // Who only arrived may by now wait at another one.
+      // Threads that only arrived may wait at another barrier by now.
       Threads free;
-      for_each_thread(barrier.threads & arrived_threads_, threads_, [&](std::uint32_t t) {
-        if (arrived_at_[t] == id) free.set(t);
+      for_each_thread(barrier.threads & state_.arrived, threads_, [&](std::uint32_t t) {
+        if (state_.barrier_of[t] == id) free.set(t);
       });
       reduce(barrier.threads, free);
-      barrier = Arrived{};
-      go_on(free);
+      barrier = BarrierArrivals{};
+      resume(free);
       moved = true;
     }
     return moved;
   }
-  /// All have come to the same call. What happens in it is judged there.
-  bool one_call(const Arrived& barrier) const {
-    bool same = s_.call(barrier.statement).always || (left_ & all_).none();
-    for_each_thread(barrier.threads, threads_,
-                    [&](std::uint32_t t) { same = same && waits_at_[t] == barrier.statement; });
+  /// Whether all arrived at the same call. The called function is checked by itself.
+  bool one_call(const BarrierArrivals& barrier) const {
+    bool same = s_.call(barrier.statement).always || (state_.left & state_.all).none();
+    for_each_thread(barrier.threads, threads_, [&](std::uint32_t t) {
+      same = same && state_.waits_at[t] == barrier.statement;
+    });
     return same;
   }
   Threads lanes_of_the_warps_of(const Threads& threads) const {
@@ -612,13 +584,13 @@ class Walker {
     return lanes;
   }
 
-  /// What bar.red gives to those who came.
+  /// The results of bar.red.
   void reduce(const Threads& came, const Threads& waiting) {
     std::uint64_t set = 0, votes = 0;
-    // Arrivals without a vote are no matter, and votes of others are not kept.
+    // Votes of threads that only arrived are not kept.
     Mark mark = came == waiting ? Mark::Exact : Mark::Unknown;
     for_each_thread(waiting, threads_, [&](std::uint32_t t) {
-      const Use use = use_of(f_, f_.body[waits_at_[t]]);
+      const Use use = use_of(f_, f_.body[state_.waits_at[t]]);
       if (use.vote == nullptr) return;
       const Value own = values_->of(*use.vote, t);
       mark = std::max(mark, own.mark);
@@ -627,7 +599,7 @@ class Walker {
     });
     if (votes == 0) return;
     for_each_thread(waiting, threads_, [&](std::uint32_t t) {
-      const Instruction& statement = f_.body[waits_at_[t]];
+      const Instruction& statement = f_.body[state_.waits_at[t]];
       const Use use = use_of(f_, statement);
       if (use.result == nullptr || use.result->kind != OperandKind::Register) return;
       const Modifier action = statement.get(Field::BoolOp);
@@ -642,60 +614,51 @@ class Walker {
 
   void finish() {
     ended_ = true;
-    walk_.end = too_long_ ? Walk::End::Lost : Walk::End::Finished;
-    walk_.story_of.assign(threads_, 0);
+    walk_.end = state_.trace_too_long ? Walk::End::GaveUp : Walk::End::Finished;
+    walk_.trace_of.assign(threads_, 0);
     for (std::uint32_t t = 0; t < threads_; ++t) {
-      const auto known = std::ranges::find(walk_.stories, story_[t]);
-      walk_.story_of[t] = static_cast<std::uint16_t>(known - walk_.stories.begin());
-      if (known != walk_.stories.end()) continue;
-      if (walk_.stories.size() == kMaxStories) {
+      const auto known = std::ranges::find(walk_.traces, state_.traces[t]);
+      walk_.trace_of[t] = static_cast<std::uint16_t>(known - walk_.traces.begin());
+      if (known != walk_.traces.end()) continue;
+      if (walk_.traces.size() == kMaxTraces) {
         walk_.exact = false;
         return;
       }
-      walk_.stories.push_back(std::move(story_[t]));
+      walk_.traces.push_back(std::move(state_.traces[t]));
     }
   }
 
   void trouble(Trouble kind, std::uint32_t barrier, const Threads& waiting,
                const Threads& missing) {
     ended_ = true;
-    walk_.end = Walk::End::Stuck;
+    walk_.end = Walk::End::Deadlock;
     describe(walk_, kind, barrier, waiting, missing);
   }
 
-  /// Whether lanes that left have skipped a barrier that the rest of their warp executes together.
-  bool goes_around(const Arrived& barrier, const Threads& gone) const {
+  /// Whether lanes that left had skipped a barrier that the rest of their warp executes together.
+  bool skips_barrier(const BarrierArrivals& barrier, const Threads& gone) const {
     if (!is_aligned(barrier.statement) || s_.call(barrier.statement).barrier) return false;
     for (std::uint32_t t = 0; t < threads_; ++t) {
       if (!gone[t]) continue;
       const std::uint32_t first = t / 32 * 32;
       for (std::uint32_t mate = first; mate < warp_end(first); ++mate) {
         if (!barrier.threads[mate]) continue;
-        const Parting* parting = parting_of(mate, t);
-        if (parting == nullptr || !leaves_before(s_, parting->statement, barrier.statement, false))
+        const DivergentBranch* divergence = branches_.last(mate, t);
+        if (divergence == nullptr ||
+            !leaves_before(s_, divergence->statement, barrier.statement, false))
           return true;
         break;
       }
     }
     return false;
   }
-  /// Where two threads parted last, or null.
-  const Parting* parting_of(std::uint32_t one, std::uint32_t other) const {
-    for (auto parting = partings_.rbegin(); parting != partings_.rend(); ++parting) {
-      if ((parting->turned[one] && parting->stayed[other]) ||
-          (parting->stayed[one] && parting->turned[other]))
-        return &*parting;
-    }
-    return nullptr;
-  }
-
-  /// Threads left before a barrier that the others come to, who go on.
+  /// Records that threads left before a barrier that the others completed.
   void note_exit(std::uint32_t barrier, const Threads& waiting, const Threads& missing) {
     const bool known =
         std::ranges::any_of(walk_.exits, [&](const Walk& exit) { return exit.barrier == barrier; });
     if (known || walk_.exits.size() == kMaxExits) return;
     Walk& exit = walk_.exits.emplace_back();
-    exit.end = Walk::End::Stuck;
+    exit.end = Walk::End::Deadlock;
     exit.left_before = true;
     exit.exact = walk_.exact;
     describe(exit, Trouble::Left, barrier, waiting, missing);
@@ -710,76 +673,78 @@ class Walker {
     if (missing.none()) return;
     std::uint32_t gone = 0;
     while (!missing[gone]) ++gone;
-    walk.others_left = left_[gone];
-    walk.other = left_[gone] ? left_at_[gone] : waits_at_[gone];
+    walk.others_left = state_.left[gone];
+    walk.other = state_.left[gone] ? state_.left_at[gone] : state_.waits_at[gone];
     std::uint32_t here = 0;
     while (here < threads_ && !waiting[here]) ++here;
-    const Parting* parting = here < threads_ ? parting_of(here, gone) : nullptr;
-    if (parting == nullptr) return;
-    walk.decider = parting->statement;
-    walk.turned = parting->turned;
+    const DivergentBranch* divergence = here < threads_ ? branches_.last(here, gone) : nullptr;
+    if (divergence == nullptr) return;
+    walk.decider = divergence->statement;
+    walk.taken = divergence->taken;
   }
 
   /// Lanes of a warp wait at different statements, one of them aligned.
-  void apart(std::uint32_t first, std::uint32_t site) {
-    // The first in the text is the one to speak of.
+  void report_diverged_warp(std::uint32_t first, std::uint32_t site) {
+    // Reports the barrier that is first in the text.
     std::uint32_t t = first;
-    while (t < warp_end(first) && (left_[t] || waits_at_[t] == site)) ++t;
-    if (t < warp_end(first) && waits_at_[t] < site && is_aligned(waits_at_[t]) &&
-        !s_.call(waits_at_[t]).barrier)
-      site = waits_at_[t];
+    while (t < warp_end(first) && (state_.left[t] || state_.waits_at[t] == site)) ++t;
+    if (t < warp_end(first) && state_.waits_at[t] < site && is_aligned(state_.waits_at[t]) &&
+        !s_.call(state_.waits_at[t]).barrier)
+      site = state_.waits_at[t];
     Threads here, there;
     for (t = first; t < warp_end(first); ++t) {
-      if (!left_[t]) (waits_at_[t] == site ? here : there).set(t);
+      if (!state_.left[t]) (state_.waits_at[t] == site ? here : there).set(t);
     }
-    trouble(Trouble::Apart, site, here, there);
+    trouble(Trouble::Diverged, site, here, there);
   }
 
-  void stuck() {
+  void report_deadlock() {
     // The barrier with the most threads, then the first in the text.
     std::map<std::uint32_t, Threads> sites;
-    for_each_thread(waiting_, threads_, [&](std::uint32_t t) { sites[waits_at_[t]].set(t); });
-    const auto most =
+    for_each_thread(state_.waiting, threads_,
+                    [&](std::uint32_t t) { sites[state_.waits_at[t]].set(t); });
+    const auto largest =
         std::ranges::max_element(sites, {}, [](const auto& site) { return site.second.count(); });
-    const std::uint32_t site = most->first;
+    const std::uint32_t site = largest->first;
     const Use use = use_of(f_, f_.body[site]);
-    // A call may come to the barrier at which the others wait, or to none at all; and who calls a
-    // function is not known here, so that nobody can say how many threads come.
+    // A call may reach the barrier at which the others wait, or none. The callers of a function
+    // are not known here, so neither is the number of threads that arrive.
     const bool any_call =
         std::ranges::any_of(sites, [&](const auto& at) { return s_.call(at.first).barrier; });
-    if (any_call || (!f_.entry && use.count != nullptr)) return lost();
-    Threads missing = all_ & ~most->second;
-    if (use.kind == UseKind::Warp) missing &= lanes_of_the_warps_of(most->second) & ~left_;
+    if (any_call || (!f_.entry && use.count != nullptr)) return give_up();
+    Threads missing = state_.all & ~largest->second;
+    if (use.kind == UseKind::Warp) missing &= lanes_of_the_warps_of(largest->second) & ~state_.left;
     if (use.kind == UseKind::Block && use.count != nullptr) {
       std::uint32_t t = 0;
-      while (!most->second[t]) ++t;
-      const Arrived& barrier = arrived_[values_->of(*use.id, t).bits & 0xf];
+      while (!largest->second[t]) ++t;
+      const BarrierArrivals& barrier = barriers_[values_->of(*use.id, t).bits & 0xf];
       const Threads came = barrier.threads;
       const std::uint64_t wanted = values_->of(*use.count, t).bits & 0xffffffffu;
       const std::uint64_t number = arrivals(barrier);
-      trouble(Trouble::TooFew, site, most->second, all_ & ~came);
-      walk_.wanted = wanted;
-      walk_.found = number;
+      trouble(Trouble::TooFew, site, largest->second, state_.all & ~came);
+      walk_.expected = wanted;
+      walk_.actual = number;
       return;
     }
     if (missing.none()) {
-      // All are here, at barriers of different numbers.
+      // All threads are here, at barriers of different numbers.
       std::uint32_t one = 0;
-      while (!most->second[one]) ++one;
+      while (!largest->second[one]) ++one;
       Threads same, others;
-      for_each_thread(most->second, threads_, [&](std::uint32_t t) {
-        (arrived_at_[t] == arrived_at_[one] ? same : others).set(t);
+      for_each_thread(largest->second, threads_, [&](std::uint32_t t) {
+        (state_.barrier_of[t] == state_.barrier_of[one] ? same : others).set(t);
       });
       trouble(Trouble::Numbers, site, same, others);
-      walk_.wanted = arrived_at_[one];
-      for_each_thread(others, threads_, [&](std::uint32_t t) { walk_.found = arrived_at_[t]; });
+      walk_.expected = state_.barrier_of[one];
+      for_each_thread(others, threads_,
+                      [&](std::uint32_t t) { walk_.actual = state_.barrier_of[t]; });
       return;
     }
-    // Nobody waits for those that have left the kernel: the others hold it up.
-    const Threads elsewhere = missing & ~left_;
+    // A barrier does not wait for threads that have left the kernel, only for the others.
+    const Threads elsewhere = missing & ~state_.left;
     const bool left = elsewhere.none() || !f_.entry;
-    const Threads gone = missing & left_;
-    trouble(left && gone.any() ? Trouble::Left : Trouble::Elsewhere, site, most->second,
+    const Threads gone = missing & state_.left;
+    trouble(left && gone.any() ? Trouble::Left : Trouble::Elsewhere, site, largest->second,
             left && gone.any() ? gone : elsewhere);
   }
 
@@ -790,16 +755,12 @@ class Walker {
   std::uint32_t threads_;
   NeededRegisters needed_;
   std::optional<KnownValues> values_;
-  std::vector<std::int8_t> way_matters_;  // by block, -1 not known
+  std::vector<std::int8_t> path_matters_;  // by block, -1 not known
 
   std::vector<Group> groups_;
-  Threads all_, waiting_, left_, arrived_threads_;
-  std::vector<std::uint32_t> waits_at_, left_at_;  // by thread: statements
-  std::vector<std::uint32_t> arrived_at_;          // by thread: the number of the barrier
-  std::array<Arrived, kBarriers + 2> arrived_;
-  std::vector<Parting> partings_;
-  std::vector<std::vector<Arrival>> story_;
-  bool too_long_ = false;
+  ThreadProgress state_;
+  std::array<BarrierArrivals, kBarriers + 2> barriers_;  // by number
+  DivergentBranches branches_;
   bool ended_ = false;
   Walk walk_;
 };

@@ -11,7 +11,7 @@
 
 namespace ptxgen::inline v0::gates {
 
-/// A finding of the rule, with `rule` and `cure` as its further lines.
+/// A finding of the rule with `rule` and `cure` as details.
 [[nodiscard]] inline Finding limit_finding(Severity severity, std::string what, std::string rule,
                                            std::string cure) {
   Finding finding;
@@ -26,7 +26,7 @@ namespace ptxgen::inline v0::gates {
 /// call, and the module's that either names. Saturates at 2^64-1.
 [[nodiscard]] std::uint64_t static_shared_bytes(const ptx::Module& module, std::uint32_t entry);
 
-/// More static shared memory than a block may have, which is less than dynamic.
+/// More static shared memory than a block may have; the dynamic limit is higher.
 [[nodiscard]] Finding static_shared_finding(std::string_view kernel, std::uint64_t bytes,
                                             const ptx::Target& target);
 

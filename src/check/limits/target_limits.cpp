@@ -1,4 +1,6 @@
 // src/check/limits/target_limits.cpp - the gate target_limits
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -25,7 +27,7 @@ std::string text(std::uint64_t number) {
   return number == kTooMany ? "2^64 or more" : std::to_string(number);
 }
 
-/// Bytes of variables one behind the other, each where its alignment lets it lie.
+/// Bytes of consecutive variables, each aligned.
 class Layout {
  public:
   void add(const ptx::Variable& variable) noexcept {
@@ -46,10 +48,10 @@ class Layout {
   std::uint64_t end_ = 0;
 };
 
-/// What a function names and calls, itself.
+/// Variables and functions that a function names directly.
 struct Uses {
   std::vector<std::uint32_t> shared;  // of the module's variables
-  std::vector<std::uint32_t> called;  // functions, and those whose address it takes
+  std::vector<std::uint32_t> called;  // functions called or with their address taken
 };
 
 /// The static shared memory of kernels.
@@ -123,7 +125,7 @@ class SharedMemory {
   const Module& module_;
   std::vector<Uses> uses_;
   std::vector<bool> looked_at_;
-  // The last entry that was asked about and that comes to the function, or counts the variable.
+  // By function or variable, the last entry that reaches it.
   std::vector<std::uint32_t> reached_by_, counted_by_;
 };
 
@@ -187,36 +189,38 @@ class Check {
     if (exact != nullptr) launched_otherwise(sides(*exact));
   }
 
-  // A block that must be too large can never be launched; one that may be, can be smaller.
+  // .reqntid beyond the limit can never be launched; with .maxntid the block may be smaller.
   void block(const ptx::Directive& directive, std::string_view word, Severity severity) {
     const std::array<std::uint64_t, 3> given = sides(directive);
     const std::string name(word);
     if (std::find(given.begin(), given.end(), 0u) != given.end()) {
-      report(Severity::Error, name + " has a 0", "a block has at least 1 thread along each side",
-             "make it 1");
+      report(Severity::Error, fmt::format("{} has a 0", name),
+             "a block has at least 1 thread along each side", "make it 1");
       return;
     }
     for (std::size_t i = 0; i < 3; ++i) {
       if (given[i] <= limits_.block[i]) continue;
       const std::string most = std::to_string(limits_.block[i]);
-      report(severity, name + " asks for " + text(given[i]) + " threads in " + "xyz"[i],
-             "a block has at most " + most + " threads in " + "xyz"[i], "make it at most " + most);
+      report(severity, fmt::format("{} asks for {} threads in {}", name, text(given[i]), "xyz"[i]),
+             fmt::format("a block has at most {} threads in {}", most, "xyz"[i]),
+             fmt::format("make it at most {}", most));
       return;
     }
     const std::uint64_t count = product(given);
     const std::string most = std::to_string(limits_.threads_per_block);
     if (count > limits_.threads_per_block) {
-      report(severity, name + " asks for " + text(count) + " threads",
-             "a block has at most " + most + " threads",
-             severity == Severity::Error
-                 ? "make it at most " + most + " threads, and let each work on more elements"
-                 : "make it at most " + most + ": an assembler ignores a larger bound");
+      report(
+          severity, fmt::format("{} asks for {} threads", name, text(count)),
+          fmt::format("a block has at most {} threads", most),
+          severity == Severity::Error
+              ? fmt::format("make it at most {} threads, and let each work on more elements", most)
+              : fmt::format("make it at most {}: an assembler ignores a larger bound", most));
       return;
     }
     threads_ = count;
   }
 
-  /// The block of the launch that is asked about, where one is.
+  /// The block of the launch, if the options give one.
   void launch() {
     const auto& shape = options_.block;
     if (shape[0] == 0) return;
@@ -225,27 +229,24 @@ class Check {
                        shape[2] <= limits_.block[2];
     if (sides && count * std::max(1u, shape[2]) <= limits_.threads_per_block) return;
     report(Severity::Error,
-           "is launched with a block of " + std::to_string(shape[0]) + "," +
-               std::to_string(shape[1]) + "," + std::to_string(shape[2]),
-           "a block has at most " + std::to_string(limits_.threads_per_block) +
-               " threads, at most " + std::to_string(limits_.block[0]) + " in x, " +
-               std::to_string(limits_.block[1]) + " in y and " + std::to_string(limits_.block[2]) +
-               " in z",
+           fmt::format("is launched with a block of {},{},{}", shape[0], shape[1], shape[2]),
+           fmt::format("a block has at most {} threads, at most {} in x, {} in y and {} in z",
+                       limits_.threads_per_block, limits_.block[0], limits_.block[1],
+                       limits_.block[2]),
            "launch it with a smaller block, and let each thread work on more elements");
   }
 
   void launched_otherwise(const std::array<std::uint64_t, 3>& given) {
     if (options_.block == std::array<std::uint32_t, 3>{0, 0, 0}) return;
     const auto triple = [](const auto& sides) {
-      return std::to_string(sides[0]) + "," + std::to_string(sides[1]) + "," +
-             std::to_string(sides[2]);
+      return fmt::format("{},{},{}", sides[0], sides[1], sides[2]);
     };
     if (std::equal(given.begin(), given.end(), options_.block.begin())) return;
     report(Severity::Error,
-           "is launched with a block of " + triple(options_.block) + ", and its .reqntid is " +
-               triple(given),
+           fmt::format("is launched with a block of {}, and its .reqntid is {}",
+                       triple(options_.block), triple(given)),
            "a kernel with .reqntid runs in blocks of exactly that shape",
-           "launch it with " + triple(given));
+           fmt::format("launch it with {}", triple(given)));
   }
 
   // Registers and blocks ----------------------------------------------------------------------
@@ -258,9 +259,10 @@ class Check {
       report(Severity::Error, ".maxnreg is 0", "a thread has at least 1 register",
              "leave it out, or make it 16 or more");
     } else if (most->values[0] > limits_.registers_per_thread) {
-      report(Severity::Warning, ".maxnreg asks for " + text(most->values[0]) + " registers",
-             "a thread has at most " + limit + " registers",
-             "make it at most " + limit + ": an assembler ignores a larger bound");
+      report(Severity::Warning,
+             fmt::format(".maxnreg asks for {} registers", text(most->values[0])),
+             fmt::format("a thread has at most {} registers", limit),
+             fmt::format("make it at most {}: an assembler ignores a larger bound", limit));
     }
   }
 
@@ -268,29 +270,29 @@ class Check {
     const ptx::Directive* least = directive(DirectiveKind::minnctapersm);
     if (least == nullptr) return;
     const std::uint64_t blocks = least->values[0];
-    const std::string asks = ".minnctapersm asks for " + text(blocks) + " blocks";
+    const std::string asks = fmt::format(".minnctapersm asks for {} blocks", text(blocks));
     if (blocks == 0) {
       report(Severity::Error, ".minnctapersm is 0", "a multiprocessor holds at least 1 block",
              "leave it out");
     } else if (blocks > limits_.blocks_per_sm) {
       report(Severity::Warning, asks,
-             "a multiprocessor of " + std::string(target_text_) + " holds at most " +
-                 count_text(limits_.blocks_per_sm, "block"),
-             "make it at most " + std::to_string(limits_.blocks_per_sm) +
-                 ": an assembler ignores a larger one");
+             fmt::format("a multiprocessor of {} holds at most {}", target_text_,
+                         count_text(limits_.blocks_per_sm, "block")),
+             fmt::format("make it at most {}: an assembler ignores a larger one",
+                         limits_.blocks_per_sm));
     } else if (directive(DirectiveKind::reqntid) == nullptr &&
                directive(DirectiveKind::maxntid) == nullptr) {
-      report(Severity::Warning, asks + " of unknown size",
+      report(Severity::Warning, fmt::format("{} of unknown size", asks),
              "without .maxntid or .reqntid an assembler ignores it",
              "say with .maxntid how many threads a block has at most");
     } else if (threads_ && blocks * *threads_ > limits_.threads_per_sm) {
-      report(
-          Severity::Warning,
-          asks + " of " + text(*threads_) + " threads, " + text(blocks * *threads_) + " together",
-          "a multiprocessor of " + std::string(target_text_) + " holds at most " +
-              count_text(limits_.threads_per_sm, "thread"),
-          "make it at most " + std::to_string(limits_.threads_per_sm / *threads_) +
-              ": an assembler ignores a larger one");
+      report(Severity::Warning,
+             fmt::format("{} of {} threads, {} together", asks, text(*threads_),
+                         text(blocks * *threads_)),
+             fmt::format("a multiprocessor of {} holds at most {}", target_text_,
+                         count_text(limits_.threads_per_sm, "thread")),
+             fmt::format("make it at most {}: an assembler ignores a larger one",
+                         limits_.threads_per_sm / *threads_));
     }
   }
 
@@ -305,9 +307,10 @@ class Check {
     }
     if (layout.bytes() <= limits_.constant_bytes) return;
     Finding finding = limit_finding(
-        Severity::Error, "the module has " + text(layout.bytes()) + " bytes of .const variables",
-        "a module has at most " + count_text(limits_.constant_bytes, "byte") +
-            " of constant memory",
+        Severity::Error,
+        fmt::format("the module has {} bytes of .const variables", text(layout.bytes())),
+        fmt::format("a module has at most {} of constant memory",
+                    count_text(limits_.constant_bytes, "byte")),
         "put the larger tables into .global memory");
     finding.file = module_.file;
     findings_.push_back(std::move(finding));
@@ -319,12 +322,11 @@ class Check {
     const std::uint32_t most = ptx::parameter_bytes(module_.version);
     if (layout.bytes() <= most) return;
     const bool newer = layout.bytes() <= ptx::parameter_bytes({255, 0});
-    report(Severity::Error, "has " + text(layout.bytes()) + " bytes of parameters",
-           "a kernel in PTX " + std::to_string(module_.version.major) + "." +
-               std::to_string(module_.version.minor) + " has at most " + count_text(most, "byte") +
-               " of them",
-           newer ? "raise .version to 8.1, which allows " +
-                       count_text(ptx::parameter_bytes({255, 0}), "byte")
+    report(Severity::Error, fmt::format("has {} bytes of parameters", text(layout.bytes())),
+           fmt::format("a kernel in PTX {}.{} has at most {} of them", module_.version.major,
+                       module_.version.minor, count_text(most, "byte")),
+           newer ? fmt::format("raise .version to 8.1, which allows {}",
+                               count_text(ptx::parameter_bytes({255, 0}), "byte"))
                  : "pass a pointer to them");
   }
 
@@ -349,7 +351,7 @@ class Check {
   }
 
   void report(Severity severity, const std::string& what, std::string rule, std::string cure) {
-    Finding finding = limit_finding(severity, "kernel '" + std::string(name()) + "' " + what,
+    Finding finding = limit_finding(severity, fmt::format("kernel '{}' {}", name(), what),
                                     std::move(rule), std::move(cure));
     place(finding);
     findings_.push_back(std::move(finding));
@@ -360,7 +362,7 @@ class Check {
   const std::string_view target_text_;
   const ptx::Limits& limits_;
   const Function* function_ = nullptr;
-  std::optional<std::uint64_t> threads_;  // of a block, where directives say and it is possible
+  std::optional<std::uint64_t> threads_;  // of a block, if directives give a valid number
   SharedMemory shared_;
   std::vector<Finding> findings_;
 };
@@ -375,15 +377,15 @@ Finding static_shared_finding(std::string_view kernel, std::uint64_t bytes,
                               const ptx::Target& target) {
   Finding finding = limit_finding(
       Severity::Error,
-      "kernel '" + std::string(kernel) + "' has " + text(bytes) + " bytes of static shared memory",
-      "a block has at most " + count_text(target.shared_per_block, "byte") +
-          " of static shared memory on every target",
+      fmt::format("kernel '{}' has {} bytes of static shared memory", kernel, text(bytes)),
+      fmt::format("a block has at most {} of static shared memory on every target",
+                  count_text(target.shared_per_block, "byte")),
       bytes <= target.shared_per_block_opt_in
-          ? "declare it as .extern .shared and ask for the bytes at launch: " +
-                std::string(target.name) + " has up to " +
-                std::to_string(target.shared_per_block_opt_in)
-          : "make the arrays smaller: " + std::string(target.name) + " has at most " +
-                count_text(target.shared_per_block_opt_in, "byte") + ", dynamic ones included");
+          ? fmt::format(
+                "declare it as .extern .shared and ask for the bytes at launch: {} has up to {}",
+                target.name, target.shared_per_block_opt_in)
+          : fmt::format("make the arrays smaller: {} has at most {}, dynamic ones included",
+                        target.name, count_text(target.shared_per_block_opt_in, "byte")));
   finding.kernel = kernel;
   return finding;
 }

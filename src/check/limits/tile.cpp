@@ -1,5 +1,7 @@
-// src/check/limits/tile.cpp - whether tiles keep the rules of shapes and targets
+// src/check/limits/tile.cpp - rules of tile shapes and targets
 #include "ptxgen/check/tile.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
@@ -35,16 +37,16 @@ std::string shape_text(const Tile& tile) {
   for (std::size_t i = 0; i < tile.shape.size(); ++i) {
     shape += (i == 0 ? "" : ", ") + text(tile.shape[i]);
   }
-  return shape + "]";
+  return fmt::format("{}]", shape);
 }
 
-/// The checks of one tile. Each says whether it found nothing.
+/// The checks of one tile. Each returns whether it found nothing.
 class ShapeCheck {
  public:
   ShapeCheck(const Tile& tile, const TileCaps& caps) : tile_(tile), caps_(caps) {}
 
   std::vector<Finding> run() {
-    // In this order, since each rule counts on the ones before it.
+    // In this order, since each rule relies on the ones before it.
     (void)(positive() && powers() && count() && whole_bytes() && level() && paddings());
     return std::move(findings_);
   }
@@ -62,12 +64,12 @@ class ShapeCheck {
   void dim_positive(std::size_t i, std::int64_t dim) {
     if (dim > 0) return;
     if (dim == kDynamicDim) {
-      report("dim " + std::to_string(i) + " is dynamic",
+      report(fmt::format("dim {} is dynamic", i),
              "a tile's shape is known when the kernel is built",
              "choose a power of two, and let the bounds cut off the last tile");
       return;
     }
-    report("dim " + std::to_string(i) + " is " + text(dim), "every dim of a tile is at least 1",
+    report(fmt::format("dim {} is {}", i, text(dim)), "every dim of a tile is at least 1",
            "the nearest legal dim is 1");
   }
 
@@ -82,12 +84,11 @@ class ShapeCheck {
     } else if (const std::uint64_t above = below * 2; above > cap) {
       cure += std::to_string(below);
     } else if (value - below == above - value) {
-      cure =
-          "the nearest legal dims are " + std::to_string(below) + " and " + std::to_string(above);
+      cure = fmt::format("the nearest legal dims are {} and {}", below, above);
     } else {
       cure += std::to_string(value - below < above - value ? below : above);
     }
-    report("dim " + std::to_string(i) + " is " + text(dim) + ", which is not a power of two",
+    report(fmt::format("dim {} is {}, which is not a power of two", i, text(dim)),
            "every dim of a tile is a power of two", cure);
   }
 
@@ -101,13 +102,12 @@ class ShapeCheck {
         continue;
       }
       const std::uint64_t all = elements(tile_);
-      report("it has " + (all == kTooMany ? "2^64 or more" : std::to_string(all)) +
-                 " elements, beyond the limit at dim " + std::to_string(i) + ", which is " +
-                 text(tile_.shape[i]),
-             "a tile has at most " + count_text(most, "element"),
-             "make dim " + std::to_string(i) + " at most " +
-                 std::to_string(std::bit_floor(most / product)) +
-                 (i + 1 == tile_.shape.size() ? "" : " and the dims behind it 1"));
+      report(fmt::format("it has {} elements, beyond the limit at dim {}, which is {}",
+                         (all == kTooMany ? "2^64 or more" : std::to_string(all)), i,
+                         text(tile_.shape[i])),
+             fmt::format("a tile has at most {}", count_text(most, "element")),
+             fmt::format("make dim {} at most {}{}", i, std::bit_floor(most / product),
+                         (i + 1 == tile_.shape.size() ? "" : " and the dims after it 1")));
       return false;
     }
     return true;
@@ -120,43 +120,42 @@ class ShapeCheck {
     const std::size_t last = tile_.shape.size() - 1;
     const std::int64_t in_byte = 8 / bits;
     if (tile_.shape[last] % in_byte == 0) return true;
-    report("dim " + std::to_string(last) + " is " + text(tile_.shape[last]) + ", and an element ." +
-               std::string(ptx::name(tile_.element)) + " has " + std::to_string(bits) + " bits",
+    report(fmt::format("dim {} is {}, and an element .{} has {} bits", last,
+                       text(tile_.shape[last]), ptx::name(tile_.element), bits),
            "the last dim of a tile fills whole bytes",
-           "the nearest legal dim is " + std::to_string(in_byte));
+           fmt::format("the nearest legal dim is {}", in_byte));
     return false;
   }
 
   void dim_level(std::size_t i, std::int64_t dim) {
     const std::uint64_t cap = caps_.dim[static_cast<std::size_t>(tile_.level)];
     if (static_cast<std::uint64_t>(dim) <= cap) return;
-    report("dim " + std::to_string(i) + " is " + text(dim),
-           "a dim of a " + std::string(to_string(tile_.level)) + "'s tile is at most " +
-               std::to_string(cap),
-           "the nearest legal dim is " + std::to_string(std::bit_floor(cap)) +
-               "; let it go round a loop for the rest");
+    report(fmt::format("dim {} is {}", i, text(dim)),
+           fmt::format("a dim of a {}'s tile is at most {}", to_string(tile_.level), cap),
+           fmt::format("the nearest legal dim is {}; process the rest in a loop",
+                       std::bit_floor(cap)));
   }
 
   bool paddings() {
     if (!tile_.padding.empty() && tile_.padding.size() != tile_.shape.size()) {
-      report("it has " + std::to_string(tile_.padding.size()) + " paddings for " +
-                 std::to_string(tile_.shape.size()) + " dims",
-             "each dim has a padding, or none has", "give one for each dim, 0 where there is none");
+      report(
+          fmt::format("it has {} paddings for {} dims", tile_.padding.size(), tile_.shape.size()),
+          "each dim has a padding, or none has", "give one for each dim, 0 where there is none");
       return false;
     }
     for (std::size_t i = 0; i < tile_.padding.size(); ++i) {
       if (tile_.padding[i] >= 0) continue;
-      report("the padding of dim " + std::to_string(i) + " is " + text(tile_.padding[i]),
+      report(fmt::format("the padding of dim {} is {}", i, text(tile_.padding[i])),
              "a padding is a number of elements, 0 or more", "the nearest legal padding is 0");
     }
     return findings_.empty();
   }
 
   void report(std::string what, std::string rule, std::string cure) {
-    findings_.push_back(limit_finding(Severity::Error,
-                                      "tile '" + std::string(tile_.name) + "' of shape " +
-                                          shape_text(tile_) + ": " + std::move(what),
-                                      std::move(rule), std::move(cure)));
+    findings_.push_back(limit_finding(
+        Severity::Error,
+        fmt::format("tile '{}' of shape {}: {}", tile_.name, shape_text(tile_), std::move(what)),
+        std::move(rule), std::move(cure)));
   }
 
   const Tile& tile_;
@@ -164,7 +163,7 @@ class ShapeCheck {
   std::vector<Finding> findings_;
 };
 
-/// The checks of what a kernel takes.
+/// The checks of a kernel's resources.
 class ResourceCheck {
  public:
   ResourceCheck(const KernelTiles& kernel, const ptx::Target& target)
@@ -184,44 +183,46 @@ class ResourceCheck {
     if (kernel_.block == std::array<std::uint64_t, 3>{0, 0, 0}) return;
     for (std::size_t i = 0; i < 3; ++i) {
       const std::uint64_t count = kernel_.block[i];
-      const std::string side = "a block has " + count_text(count, "thread") + " in " + "xyz"[i];
+      const std::string side =
+          fmt::format("a block has {} in {}", count_text(count, "thread"), "xyz"[i]);
       if (count == 0) {
         report(side, "a block has at least 1 thread along each side", "make it 1");
       } else if (count > limits_.block[i]) {
         report(side,
-               std::string("a block has at most ") + count_text(limits_.block[i], "thread") +
-                   " in " + "xyz"[i],
-               "make it at most " + std::to_string(limits_.block[i]));
+               fmt::format("{}{} in {}", "a block has at most ",
+                           count_text(limits_.block[i], "thread"), "xyz"[i]),
+               fmt::format("make it at most {}", limits_.block[i]));
       }
     }
     if (!findings_.empty()) return;
     threads_ = kernel_.block[0] * kernel_.block[1] * kernel_.block[2];
     if (threads_ <= limits_.threads_per_block) return;
-    report("a block has " + count_text(threads_, "thread"),
-           "a block has at most " + count_text(limits_.threads_per_block, "thread"),
-           "make it at most " + count_text(limits_.threads_per_block, "thread") +
-               ", and let each work on more elements");
+    report(fmt::format("a block has {}", count_text(threads_, "thread")),
+           fmt::format("a block has at most {}", count_text(limits_.threads_per_block, "thread")),
+           fmt::format("make it at most {}, and let each work on more elements",
+                       count_text(limits_.threads_per_block, "thread")));
     threads_ = 0;
   }
 
   void registers() {
     const std::uint64_t own = kernel_.registers_per_thread;
     if (own > limits_.registers_per_thread) {
-      report("a thread has " + count_text(own, "register"),
-             "a thread has at most " + count_text(limits_.registers_per_thread, "register") +
-                 " of 32 bits",
+      report(fmt::format("a thread has {}", count_text(own, "register")),
+             fmt::format("a thread has at most {} of 32 bits",
+                         count_text(limits_.registers_per_thread, "register")),
              "keep less alive at once; the assembler spills the rest to local memory");
       return;
     }
     if (threads_ == 0 || own == 0) return;
-    // They are given out by warps, in steps of 8 a thread.
+    // Hardware allocates registers by warp, in steps of 8 per thread.
     const std::uint64_t taken = (threads_ + 31) / 32 * 32 * ((own + 7) / 8 * 8);
     if (taken <= limits_.registers_per_block) return;
     const std::uint64_t fitting = limits_.registers_per_block / ((threads_ + 31) / 32 * 32) / 8 * 8;
-    report(count_text(threads_, "thread") + " of " + count_text(own, "register") + " take " +
-               std::to_string(taken),
-           "a block has at most " + count_text(limits_.registers_per_block, "register"),
-           "with that many threads at most " + count_text(fitting, "register") + " fit");
+    report(
+        fmt::format("{} of {} take {}", count_text(threads_, "thread"), count_text(own, "register"),
+                    taken),
+        fmt::format("a block has at most {}", count_text(limits_.registers_per_block, "register")),
+        fmt::format("with that many threads at most {} fit", count_text(fitting, "register")));
   }
 
   void static_shared() {
@@ -233,12 +234,10 @@ class ResourceCheck {
   void all_shared() {
     const std::uint64_t all = plus(kernel_.static_shared_bytes, kernel_.dynamic_shared_bytes);
     if (all <= target_.shared_per_block_opt_in) return;
-    report(std::to_string(kernel_.static_shared_bytes) + " static and " +
-               std::to_string(kernel_.dynamic_shared_bytes) + " dynamic bytes of shared memory",
-           "a block on " + std::string(target_.name) + " has at most " +
-               count_text(target_.shared_per_block_opt_in, "byte") +
-               ", static and dynamic "
-               "together",
+    report(fmt::format("{} static and {} dynamic bytes of shared memory",
+                       kernel_.static_shared_bytes, kernel_.dynamic_shared_bytes),
+           fmt::format("a block on {} has at most {}, static and dynamic together", target_.name,
+                       count_text(target_.shared_per_block_opt_in, "byte")),
            "make the tiles smaller, or keep fewer of them at once");
   }
 
@@ -249,16 +248,17 @@ class ResourceCheck {
     }
     const std::uint64_t there = plus(kernel_.static_shared_bytes, kernel_.dynamic_shared_bytes);
     if (sum <= there) return;
-    report("its shared tiles take " + (sum == kTooMany ? "2^64 or more" : std::to_string(sum)) +
-               " bytes",
-           "the tiles lie in the kernel's " + count_text(there, "byte") + " of shared memory",
-           "declare or launch with as many bytes as the tiles and their padding take");
+    report(
+        fmt::format("its shared tiles take {} bytes",
+                    (sum == kTooMany ? "2^64 or more" : std::to_string(sum))),
+        fmt::format("the tiles are in the kernel's {} of shared memory", count_text(there, "byte")),
+        "declare or launch with as many bytes as the tiles and their padding take");
   }
 
   void report(std::string what, std::string rule, std::string cure) {
-    Finding finding = limit_finding(
-        Severity::Error, "kernel '" + std::string(kernel_.kernel) + "': " + std::move(what),
-        std::move(rule), std::move(cure));
+    Finding finding = limit_finding(Severity::Error,
+                                    fmt::format("kernel '{}': {}", kernel_.kernel, std::move(what)),
+                                    std::move(rule), std::move(cure));
     finding.kernel = kernel_.kernel;
     findings_.push_back(std::move(finding));
   }
@@ -319,11 +319,11 @@ void require_valid(const KernelTiles& kernel, const ptx::Target& target, const T
   if (findings.empty()) return;
   const Finding& first = findings.front();
   std::string message = first.message;
-  for (const std::string& detail : first.details) message += "; " + detail;
+  for (const std::string& detail : first.details) message += fmt::format("; {}", detail);
   Error error(Stage::Build, "tile-limits", std::move(message));
   error.kernel = kernel.kernel;
   error.target = target.name;
-  for (const Finding& finding : findings) error.log += to_text(finding) + "\n";
+  for (const Finding& finding : findings) error.log += fmt::format("{}\n", to_text(finding));
   throw error.refresh();
 }
 

@@ -1,4 +1,4 @@
-// src/check/shared_race/accesses.cpp - accesses to shared memory, and what parts them
+// src/check/shared_race/accesses.cpp - accesses to shared memory, and barriers between them
 #include "check/shared_race/accesses.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ Space space_of_address(const Instruction& s, unsigned number) {
   return space_of(s.get(number == 0 ? Field::Space : Field::SourceSpace));
 }
 
-/// Whether generic addresses of shared memory are made anywhere in the module.
+/// Whether the module has generic addresses of shared memory.
 bool makes_shared_pointers(const Module& module) {
   for (const Function& function : module.functions) {
     for (const Instruction& s : function.body) {
@@ -31,7 +31,7 @@ bool makes_shared_pointers(const Module& module) {
   return false;
 }
 
-/// What a function may do to shared memory by itself.
+/// Accesses of a function to shared memory, without its calls.
 constexpr std::uint8_t kReads = 1, kWrites = 2;
 std::uint8_t touches_shared(const Function& function, bool pointers) {
   std::uint8_t found = 0;
@@ -56,21 +56,21 @@ const Function* callee_of(const Module& module, const Function& function, const 
   return nullptr;
 }
 
-/// Whether an mbarrier or a bulk group tells when the access is done.
+/// Whether an mbarrier or a bulk group signals the completion of the access.
 bool is_counted(const Instruction& s) {
   return has(info(s.op).flags, Flag::Asynchronous) && s.op != Op::cp_async &&
          s.op != Op::cp_async_src_size && s.op != Op::cp_async_ignore_src;
 }
 
-// As much as a block may have of shared memory: what a bulk copy without a constant size may write.
+// The bound of shared memory, for bulk copies without a constant size.
 constexpr std::uint32_t kMaxBytes = 1u << 20;
 
-/// Whether a bulk copy brings bytes from global memory, and has all operands that say which.
+/// Whether it is a bulk copy from global memory with all its operands.
 bool is_bulk_load(const Instruction& s) {
   return (s.is(Op::cp_async_bulk_load) || s.is(Op::cp_async_bulk_load_cta)) && s.operand_count > 3;
 }
 
-/// The bytes that a bulk copy brings.
+/// The bytes that a bulk copy writes.
 SharedAccess bulk_copy(const Function& function, std::uint32_t statement) {
   const Operand& size = function.operands_of(function.body[statement])[2];
   const bool known = size.kind == OperandKind::Integer && size.value < kMaxBytes;
@@ -99,7 +99,7 @@ bool is_strong(const Instruction& s, std::string_view mnemonic) {
   return order != Modifier::none && order != Modifier::weak;
 }
 
-/// Sizes, and what else depends on the kind of instruction.
+/// Sets the fields that depend on the kind of instruction.
 void describe(const Function& function, const Instruction& s, SharedAccess& access) {
   const std::string_view mnemonic = info(s.op).mnemonic;
   access.strong = is_strong(s, mnemonic);
@@ -121,7 +121,7 @@ void describe(const Function& function, const Instruction& s, SharedAccess& acce
     }
   } else if (mnemonic == "mbarrier") {
     access.bytes = 8;
-    // What uses an object is ordered by it; what makes one is a write as any other.
+    // Uses of an mbarrier are ordered by it; its initialization is an ordinary write.
     access.strong = s.op != Op::mbarrier_init && s.op != Op::mbarrier_inval;
   } else if (mnemonic != "ld" && mnemonic != "st" && mnemonic != "atom" && mnemonic != "red" &&
              mnemonic != "ldu") {
@@ -162,8 +162,8 @@ SharedAccesses::SharedAccesses(const Module& module)
 
 std::uint8_t SharedAccesses::touched_by(const Function& function, const Instruction& call) const {
   const Function* callee = callee_of(module_, function, call);
-  // A function called through a pointer may be any. One without a body is of the system, which does
-  // not touch shared memory, or of another module.
+  // An indirect call may call any function. A function without a body belongs to the system, which
+  // does not access shared memory, or to another module.
   return callee == nullptr ? touched_by_any_
                            : touches_[static_cast<std::size_t>(callee - module_.functions.data())];
 }
@@ -206,7 +206,7 @@ std::vector<SharedAccess> SharedAccesses::of(const Function& function) const {
 
 namespace {
 
-/// Barriers at which threads arrive without waiting: they are no meeting of all.
+/// Barriers at which threads arrive without waiting; they do not order the block.
 struct Arrivals {
   bool any = false;
   bool unknown = false;  ///< at a barrier whose number is no constant
@@ -227,8 +227,8 @@ Arrivals arrivals_of(const Function& function) {
   return found;
 }
 
-/// Whether a wait for the cluster stands right behind the arrival: what lies between the two would
-/// not be ordered.
+/// Whether a wait for the cluster directly follows the arrival: accesses between the two would not
+/// be ordered.
 bool follows_arrival(const Function& function, std::uint32_t statement) {
   if (statement == 0) return false;
   const Instruction& before = function.body[statement - 1];
@@ -306,8 +306,8 @@ Segments::Segments(analysis::Facts& facts, const std::vector<Orders>& orders, bo
   const Function& function = facts.function();
   const analysis::Cfg& cfg = facts.cfg();
   segment_of_.resize(function.body.size());
-  std::vector<std::uint32_t> behind;  // segments that stand behind a barrier
-  std::vector<std::uint32_t> parted;  // ... that not all threads come to together
+  std::vector<std::uint32_t> together_after;   // segments after a barrier that all threads reach
+  std::vector<std::uint32_t> divergent_after;  // ... that some threads may reach
   std::vector<std::uint32_t> last_of_block;
   for (std::uint32_t b = 0; b < cfg.blocks().size(); ++b) {
     const analysis::Block& block = cfg.blocks()[b];
@@ -323,12 +323,12 @@ Segments::Segments(analysis::Facts& facts, const std::vector<Orders>& orders, bo
       const bool together =
           facts.uniformity().of_control(b) >=
           (ordered == Orders::Block ? analysis::Agreement::Block : analysis::Agreement::Warp);
-      (together ? behind : parted).push_back(count() - 1);
+      (together ? together_after : divergent_after).push_back(count() - 1);
     }
     end_.push_back(block.end);
     last_of_block.push_back(count() - 1);
   }
-  // Control goes on from the last segment of a block only.
+  // Only the last segment of a block has successors.
   first_successor_.assign(count() + 1, 0);
   std::size_t b = 0;
   for (std::uint32_t segment = 0; segment < count(); ++segment) {
@@ -341,8 +341,8 @@ Segments::Segments(analysis::Facts& facts, const std::vector<Orders>& orders, bo
   }
   first_successor_[count()] = static_cast<std::uint32_t>(successors_.size());
   starts_.push_back({0});
-  for (const std::uint32_t segment : behind) starts_.push_back({segment});
-  if (!parted.empty()) starts_.push_back(std::move(parted));
+  for (const std::uint32_t segment : together_after) starts_.push_back({segment});
+  if (!divergent_after.empty()) starts_.push_back(std::move(divergent_after));
 }
 
 }  // namespace ptxgen::inline v0::gates

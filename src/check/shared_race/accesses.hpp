@@ -1,4 +1,4 @@
-// src/check/shared_race/accesses.hpp - accesses to shared memory, and what parts them
+// src/check/shared_race/accesses.hpp - accesses to shared memory, and barriers between them
 #pragma once
 
 #include <array>
@@ -14,19 +14,19 @@ namespace ptxgen::inline v0::gates {
 /// One instruction that reads or writes the shared memory of its block.
 struct SharedAccess {
   std::uint32_t statement = 0;
-  std::uint32_t operand = 0;  ///< which of its operands is the address
+  std::uint32_t operand = 0;  ///< number of the address operand
   bool reads = false;
   bool writes = false;
-  /// Atomic, volatile, relaxed, acquire or release: such do not race with each other.
+  /// Atomic, volatile, relaxed, acquire or release: these do not race with each other.
   bool strong = false;
-  /// When the write has happened.
+  /// When the write is complete.
   enum class Done : std::uint8_t {
     AtOnce,
-    Group,     ///< some time before the thread has waited for a group of copies
-    Mbarrier,  ///< some time before the phase of an mbarrier ends that counts it
+    Group,     ///< at the latest when the thread has waited for a group of copies
+    Mbarrier,  ///< at the latest when a phase of its mbarrier ends
   };
   Done done = Done::AtOnce;
-  /// Which bytes of memory is not known: a call, a matrix of some stride, a bulk store.
+  /// The bytes are not known: a call, a matrix with a stride, a bulk store.
   bool anywhere = false;
   std::uint32_t bytes = 0;  ///< of each thread, from its address on
   std::uint32_t lanes = 0xffffffffu;
@@ -35,16 +35,16 @@ struct SharedAccess {
   }
 };
 
-/// What the functions of a module do to shared memory. Looks at all of them once, so that asking
-/// for one kernel after the other takes time in proportion to the module. Refers to its argument.
+/// Shared memory accesses of the functions of a module. Scans all functions once, so queries for
+/// all kernels take linear time. Refers to its argument.
 class SharedAccesses {
  public:
   explicit SharedAccesses(const ptx::Module& module);
 
-  /// The accesses of a kernel in the order of the text. Calls count as an access to anything if the
-  /// function called, or one that it calls, may touch shared memory. Of what an mbarrier counts
-  /// only bulk copies from global memory are among them, and of the instructions outside the op
-  /// table none.
+  /// The accesses of a kernel in the order of the text. A call is an access to unknown bytes if the
+  /// called function, or one that it calls, may access shared memory. Asynchronous accesses that an
+  /// mbarrier counts are omitted except bulk copies from global memory, as are instructions outside
+  /// the op table.
   [[nodiscard]] std::vector<SharedAccess> of(const ptx::Function& function) const;
 
  private:
@@ -52,22 +52,21 @@ class SharedAccesses {
                                         const ptx::Instruction& call) const;
 
   const ptx::Module& module_;
-  bool pointers_ = false;              ///< generic addresses of shared memory are made somewhere
-  std::vector<std::uint8_t> touches_;  ///< by function: what calling it may do
-  std::uint8_t touched_by_any_ = 0;    ///< what any function that is no kernel may do
+  bool pointers_ = false;              ///< the module has generic addresses of shared memory
+  std::vector<std::uint8_t> touches_;  ///< by function: the effect of a call
+  std::uint8_t touched_by_any_ = 0;    ///< the effect of an indirect call
 };
 
-/// Which threads a statement orders, all accesses before it against all after it.
+/// The threads whose earlier accesses a statement orders before their later ones.
 enum class Orders : std::uint8_t { Nothing, Warp, Block };
 
-/// What each statement orders. A guarded barrier, one that counts some threads, at which some only
-/// arrive, or whose number threads may not agree on, and flags in memory, order nothing as far as
-/// this analysis goes. `threads`: in a block, 0 if unknown.
+/// What each statement orders. Nothing: guarded barriers, barriers for some threads, barriers with
+/// arrivals that do not wait or with a number on which threads may not agree, and flags in memory.
+/// `threads`: of a block, 0 if unknown.
 [[nodiscard]] std::vector<Orders> orders_of(analysis::Facts& facts, std::uint64_t threads);
 
-/// A kernel cut into segments, in which control runs without passing what orders the threads of a
-/// block (or, in the other cut, of a warp). What is between one barrier and the next is a region: a
-/// segment in which it begins, and all that can be reached from there.
+/// A kernel cut into segments at the barriers of a block (or also of a warp). The code between two
+/// barriers is a region: a segment in which it begins, and all segments reachable from there.
 class Segments {
  public:
   /// Cuts at statements that order a block, and if `warps`, a warp too.
@@ -91,9 +90,9 @@ class Segments {
     return first_[segment];
   }
   [[nodiscard]] std::uint32_t end(std::uint32_t segment) const noexcept { return end_[segment]; }
-  /// Where regions begin: each a list of segments in which threads may begin together. The kernel's
-  /// first statement; behind each barrier; and behind all barriers together that threads of a block
-  /// may come to by different ways.
+  /// The starts of regions, each a list of segments in which threads may start together: the
+  /// kernel's first statement; after each barrier; and after all barriers together that threads of
+  /// a block may reach on different paths.
   [[nodiscard]] const std::vector<std::vector<std::uint32_t>>& starts() const noexcept {
     return starts_;
   }

@@ -9,7 +9,7 @@
 
 #include "analysis/uniformity_sources.hpp"
 #include "check/shared_race/regions.hpp"
-#include "check/shared_race/rounds.hpp"
+#include "check/shared_race/iterations.hpp"
 #include "check/shared_race/waits.hpp"
 
 namespace ptxgen::inline v0::gates {
@@ -21,20 +21,20 @@ namespace {
 
 using Shape = std::array<std::uint32_t, 3>;
 
-// Beyond these a kernel is not compared to its end.
+// Limits of the comparison of one kernel.
 constexpr std::uint64_t kMaxComparisons = 20'000;
 constexpr std::uint64_t kMaxThreadPairs = 16'000'000;
 constexpr std::uint64_t kMaxVisits = 4'000'000;
 
-/// Blocks to try where neither options nor .reqntid say the shape: those whose dimensions the
-/// kernel asks for, as large as .maxntid allows, and small. `.maxntid` bounds the threads, not the
-/// sides.
+/// Shapes to try if neither options nor .reqntid give one: with the dimensions that the kernel
+/// reads, as large as .maxntid allows, and small. `.maxntid` bounds the number of threads, not each
+/// dimension.
 std::vector<Shape> likely_shapes(const Function& function) {
-  Shape most{0, 0, 0};
+  Shape max{0, 0, 0};
   for (const Directive& directive : function.directives) {
     if (directive.kind != DirectiveKind::maxntid || directive.count == 0) continue;
-    most = {1, 1, 1};
-    for (std::size_t i = 0; i < directive.count && i < 3; ++i) most[i] = directive.values[i];
+    max = {1, 1, 1};
+    for (std::size_t i = 0; i < directive.count && i < 3; ++i) max[i] = directive.values[i];
   }
   std::array<bool, 4> asked{};
   for (const Operand& operand : function.operands) {
@@ -43,10 +43,10 @@ std::vector<Shape> likely_shapes(const Function& function) {
     if (reg != SpecialRegister::tid && reg != SpecialRegister::ntid) continue;
     asked[operand.component] = true;
   }
-  const bool bounded = most[0] != 0 && most[1] != 0 && most[2] != 0;
-  if (bounded) most = analysis::largest_block(most);
-  const std::uint32_t bound = bounded ? most[0] * most[1] * most[2] : 1024;
-  if (bounded && (most[1] > 1 || most[2] > 1 || !(asked[2] || asked[3]))) return {most};
+  const bool bounded = max[0] != 0 && max[1] != 0 && max[2] != 0;
+  if (bounded) max = analysis::largest_block(max);
+  const std::uint32_t bound = bounded ? max[0] * max[1] * max[2] : 1024;
+  if (bounded && (max[1] > 1 || max[2] > 1 || !(asked[2] || asked[3]))) return {max};
   if (bounded) return {{bound, 1, 1}};
   if (asked[3]) return {{8, 8, 8}, {4, 4, 4}, {32, 4, 4}};
   if (asked[2]) return {{32, 32, 1}, {16, 16, 1}, {32, 8, 1}, {8, 8, 1}, {32, 1, 1}};
@@ -67,15 +67,15 @@ class ShapeCheck {
         orders_(orders_of(facts_, forms_.threads())),
         values_(facts_, affine_, shape),
         witnesses_(facts_, accesses_, orders_, values_, shape),
-        rounds_(facts_, affine_, shape),
+        iterations_(facts_, affine_, shape),
         waits_(facts_, forms_, accesses_, budget_),
         access_forms_(accesses_.size()),
         extents_(accesses_.size()),
         result_(result) {
-    left_apart_.resize(loops_.size());
+    divergent_exits_.resize(loops_.size());
     for (const analysis::AffineSymbol& symbol : affine_.symbols()) {
       if (symbol.kind == analysis::AffineSymbol::Kind::Rounds && !symbol.left)
-        left_apart_[symbol.id] = symbol.agreement < analysis::Agreement::Block;
+        divergent_exits_[symbol.id] = symbol.agreement < analysis::Agreement::Block;
     }
   }
 
@@ -130,12 +130,12 @@ class ShapeCheck {
     for (std::size_t x = 0; x < inside.size(); ++x) {
       for (std::size_t y = x; y < inside.size(); ++y) {
         const std::uint32_t a = inside[x], b = inside[y];
-        if (!accesses_[a].conflicts(accesses_[b]) || apart(a, b) || found_.count({a, b}) != 0)
+        if (!accesses_[a].conflicts(accesses_[b]) || disjoint(a, b) || found_.count({a, b}) != 0)
           continue;
         if (++comparisons_ > kMaxComparisons) result_.incomplete = true;
         if (result_.incomplete) return;
         if (is_bulk(a) || is_bulk(b)) {
-          // What a warp orders it has not waited for.
+          // The order within a warp does not wait for copies.
           if (pairs != Pairs::SameWarp && !waited(segments, starts, a, b))
             compare(segments, region, a, b, Pairs::Different);
           continue;
@@ -145,11 +145,12 @@ class ShapeCheck {
     }
   }
 
-  /// How many rounds of a loop threads have begun that are at two accesses.
+  /// The order of the iterations of a loop in which threads are at two accesses.
   Region::Order order(const Segments& segments, Region& region, std::uint32_t a, std::uint32_t b,
                       std::uint32_t loop) {
-    // Who has left the loop may have done so after another number of rounds.
-    if (left_apart_[loop] && !(inside(a, loop) && inside(b, loop))) return Region::Order::Unknown;
+    // Threads that have left the loop may have done so after different numbers of iterations.
+    if (divergent_exits_[loop] && !(inside(a, loop) && inside(b, loop)))
+      return Region::Order::Unknown;
     const std::uint32_t header = loops_[loop].header;
     return region.order(segments.of_block(header), segments.of(accesses_[a].statement),
                         segments.of(accesses_[b].statement));
@@ -160,7 +161,7 @@ class ShapeCheck {
     return cfg.loops().contains(loop, cfg.block_of(accesses_[access].statement));
   }
 
-  /// The bytes of a variable that an access lies in, whoever executes it and whenever.
+  /// The bytes of a variable that an access touches, in all threads and iterations.
   struct Extent {
     bool known = false;
     std::int64_t begin = 0;
@@ -173,13 +174,13 @@ class ShapeCheck {
     const ThreadForm& address = form(access).address;
     if (!address.known || address.elsewhere || !address.rest.empty() || address.values.empty())
       return *made;
-    const auto [least, most] = std::minmax_element(address.values.begin(), address.values.end());
-    *made = {true, *least, *most + static_cast<std::int64_t>(accesses_[access].bytes)};
+    const auto [min, max] = std::minmax_element(address.values.begin(), address.values.end());
+    *made = {true, *min, *max + static_cast<std::int64_t>(accesses_[access].bytes)};
     return *made;
   }
-  /// Whether two accesses never meet, without a look at the threads: a ring in shared memory has
-  /// many places.
-  bool apart(std::uint32_t a, std::uint32_t b) {
+  /// Whether the extents of two accesses are disjoint: a quick test, since a ring buffer in shared
+  /// memory has many slots.
+  bool disjoint(std::uint32_t a, std::uint32_t b) {
     if (a == b) return false;
     if (++visits_ > kMaxVisits) result_.incomplete = true;
     const Extent& x = extent(a);
@@ -188,7 +189,7 @@ class ShapeCheck {
            (x.end <= y.begin || y.end <= x.begin);
   }
 
-  /// Whether threads that are in the same round of every loop agree on a symbol.
+  /// Whether threads in the same iteration of every loop agree on a symbol.
   bool agrees(std::uint32_t id, int depth) const {
     using Kind = analysis::AffineSymbol::Kind;
     const analysis::AffineSymbol& symbol = forms_.symbol(id);
@@ -207,14 +208,14 @@ class ShapeCheck {
     return true;
   }
 
-  /// Whether two threads of the region find the same value of a product of symbols.
+  /// Whether two threads of the region have the same value of a product of symbols.
   bool same(const Segments& segments, Region& region, std::uint32_t a, std::uint32_t b,
             const SymbolKey& key) {
     for (const std::uint32_t id : key) {
       if (id == kNone) break;
       const analysis::AffineSymbol& symbol = forms_.symbol(id);
       if (!agrees(id, 0)) return false;
-      // It changes with each round of its loop, and of those around that.
+      // It changes with each iteration of its loop and of the enclosing loops.
       int depth = 0;
       for (std::uint32_t l = symbol.loop; l != kNoNode; l = loops_[l].parent) {
         if (++depth > 64) return false;
@@ -234,29 +235,30 @@ class ShapeCheck {
                           pairs,
                           [&](const SymbolKey& key) { return same(segments, region, a, b, key); }};
     const auto look = [&] {
-      Overlap met = overlap(comparison, budget_);
-      if (met.meeting == Meeting::Maybe) met = in_rounds(segments, region, a, b, comparison, met);
-      return met;
+      Overlap found = overlap(comparison, budget_);
+      if (found.conflict == Conflict::Maybe)
+        found = by_iteration(segments, region, a, b, comparison, found);
+      return found;
     };
-    Overlap met = look();
-    if (met.meeting == Meeting::No) return;
+    Overlap found = look();
+    if (found.conflict == Conflict::No) return;
     bool same_value = false;
     if (const Classes* classes = stored_once(segments, region, a, b)) {
-      // Threads that store one value do no harm: a pair that does comes first.
+      // Threads that store one value are harmless: prefers a pair of threads that is not.
       comparison.harmless = classes;
       const Overlap harm = look();
-      same_value = harm.meeting == Meeting::No;
-      if (!same_value) met = harm;
+      same_value = harm.conflict == Conflict::No;
+      if (!same_value) found = harm;
     }
     if (budget_ == 0) result_.incomplete = true;
-    RacePair& pair = add(a, b, met);
+    RacePair& pair = add(a, b, found);
     pair.in_warp = pairs == Pairs::SameWarp;
     pair.follows = leads(segments, region, accesses_[pair.first], accesses_[pair.second]);
     pair.copying = is_bulk(a) || is_bulk(b);
     if (pair.copying) return;
     pair.same_value = same_value || writes_one_constant(a, b);
     if (pair.same_value) return;
-    pair.witness = witness(pair, met, pairs);
+    pair.witness = witness(pair, found, pairs);
   }
 
   [[nodiscard]] bool only_stores(std::uint32_t access) const {
@@ -265,8 +267,8 @@ class ShapeCheck {
            facts_.function().body[x.statement].operand_count >= 2;
   }
 
-  /// By thread, what an instruction stores that each thread executes once before the next barrier;
-  /// null for anything else.
+  /// By thread, the value that an instruction stores which each thread executes once before the
+  /// next barrier; null for other accesses.
   const Classes* stored_once(const Segments& segments, Region& region, std::uint32_t a,
                              std::uint32_t b) {
     if (a != b || !only_stores(a)) return nullptr;
@@ -276,62 +278,64 @@ class ShapeCheck {
     return &values_.of(accesses_[a].statement, 1).of;
   }
 
-  /// The same with everything that the rounds of one loop decide worked out, if that is possible.
-  Overlap in_rounds(const Segments& segments, Region& region, std::uint32_t a, std::uint32_t b,
-                    const Comparison& comparison, const Overlap& before) {
+  /// The overlap with addresses computed for each iteration of one loop, if possible.
+  Overlap by_iteration(const Segments& segments, Region& region, std::uint32_t a, std::uint32_t b,
+                       const Comparison& comparison, const Overlap& before) {
     const AccessForm& x = form(a);
     const AccessForm& y = form(b);
     if (!x.address.known || !y.address.known || x.address.variable != y.address.variable)
       return before;
-    const RoundForms* first = x.address.rest.empty() ? nullptr : rounds_.of(accesses_[a], x);
-    const RoundForms* second = y.address.rest.empty() ? nullptr : rounds_.of(accesses_[b], y);
+    const IterationForms* first =
+        x.address.rest.empty() ? nullptr : iterations_.of(accesses_[a], x);
+    const IterationForms* second =
+        y.address.rest.empty() ? nullptr : iterations_.of(accesses_[b], y);
     if ((first == nullptr && !x.address.rest.empty()) ||
         (second == nullptr && !y.address.rest.empty()))
       return before;
-    const std::size_t rounds_a = first == nullptr ? 1 : first->rounds.size();
-    const std::size_t rounds_b = second == nullptr ? 1 : second->rounds.size();
+    const std::size_t iterations_a = first == nullptr ? 1 : first->iterations.size();
+    const std::size_t iterations_b = second == nullptr ? 1 : second->iterations.size();
     const auto list = [](const AccessForm& form, AddressList& made) {
       for (std::uint32_t t = 0; t < form.may.size(); ++t) {
         if (form.may[t]) made.emplace_back(form.address.values[t], t);
       }
     };
     const auto form_a = [&](std::size_t i) -> const AccessForm& {
-      return first == nullptr ? x : first->rounds[i];
+      return first == nullptr ? x : first->iterations[i];
     };
     const auto form_b = [&](std::size_t i) -> const AccessForm& {
-      return second == nullptr ? y : second->rounds[i];
+      return second == nullptr ? y : second->iterations[i];
     };
     Region::Order how = Region::Order::Unknown;
     if (first != nullptr && second != nullptr && first->loop == second->loop &&
-        rounds_a == rounds_b && first->periodic == second->periodic)
-      how = rounds_apart(segments, region, a, b, first->loop);
+        iterations_a == iterations_b && first->periodic == second->periodic)
+      how = iteration_order(segments, region, a, b, first->loop);
     if (how == Region::Order::Unknown) {
       AddressList all_a, all_b;
-      for (std::size_t i = 0; i < rounds_a; ++i) list(form_a(i), all_a);
-      for (std::size_t i = 0; i < rounds_b; ++i) list(form_b(i), all_b);
+      for (std::size_t i = 0; i < iterations_a; ++i) list(form_a(i), all_a);
+      for (std::size_t i = 0; i < iterations_b; ++i) list(form_b(i), all_b);
       return overlap(all_a, accesses_[a].bytes, std::move(all_b), accesses_[b].bytes,
                      comparison.pairs, budget_);
     }
-    for (std::size_t i = 0; i < rounds_a; ++i) {
+    for (std::size_t i = 0; i < iterations_a; ++i) {
       std::size_t k = i;
       if (how == Region::Order::Before) k = i + 1;
-      if (how == Region::Order::Behind) k = i + rounds_a - 1;
-      const bool wraps = how == Region::Order::Before ? k >= rounds_a : i == 0 && k != i;
+      if (how == Region::Order::After) k = i + iterations_a - 1;
+      const bool wraps = how == Region::Order::Before ? k >= iterations_a : i == 0 && k != i;
       if (wraps && !first->periodic) continue;
       AddressList list_a, list_b;
       list(form_a(i), list_a);
-      list(form_b(k % rounds_a), list_b);
-      const Overlap met =
+      list(form_b(k % iterations_a), list_b);
+      const Overlap found =
           overlap(list_a, accesses_[a].bytes, std::move(list_b), accesses_[b].bytes,
                   comparison.pairs, budget_, i == k ? comparison.harmless : nullptr);
-      if (met.meeting != Meeting::No) return met;
+      if (found.conflict != Conflict::No) return found;
     }
     return {};
   }
 
-  /// How many rounds of the loop threads at the accesses are apart, if they agree on the number.
-  Region::Order rounds_apart(const Segments& segments, Region& region, std::uint32_t a,
-                             std::uint32_t b, std::uint32_t loop) {
+  /// By how many iterations of the loop threads at the accesses differ, if it is a fixed number.
+  Region::Order iteration_order(const Segments& segments, Region& region, std::uint32_t a,
+                                std::uint32_t b, std::uint32_t loop) {
     int depth = 0;
     for (std::uint32_t l = loops_[loop].parent; l != kNoNode; l = loops_[l].parent) {
       if (++depth > 64 || order(segments, region, a, b, l) != Region::Order::Equal)
@@ -346,7 +350,7 @@ class ShapeCheck {
     return (a == b && from.statement < to.statement) || region.leads(a, b);
   }
 
-  RacePair& add(std::uint32_t a, std::uint32_t b, const Overlap& met) {
+  RacePair& add(std::uint32_t a, std::uint32_t b, const Overlap& found) {
     found_.insert({a, b});
     RacePair& pair = pairs_.emplace_back();
     // The write comes first.
@@ -355,27 +359,27 @@ class ShapeCheck {
     pair.second = swap ? a : b;
     pair.shape = shape_;
     pair.variable = form(pair.first).address.variable;
-    pair.not_known = unknown(met, a, b);
+    pair.not_known = unknown(found, a, b);
     return pair;
   }
 
-  std::string unknown(const Overlap& met, std::uint32_t a, std::uint32_t b) const {
-    if (met.meeting == Meeting::Possible) return {};
+  std::string unknown(const Overlap& found, std::uint32_t a, std::uint32_t b) const {
+    if (found.conflict == Conflict::Possible) return {};
     const auto is_call = [&](std::uint32_t i) {
       return has(info(facts_.function().body[accesses_[i].statement].op).flags, Flag::Call);
     };
-    if (is_call(a) || is_call(b)) return "what the function that is called does";
-    if (met.unknown[0] == kNone) return "which bytes are accessed";
+    if (is_call(a) || is_call(b)) return "the function that is called";
+    if (found.unknown[0] == kNone) return "the bytes that are accessed";
     analysis::AffineForm form;
-    form.terms.push_back({1, met.unknown});
+    form.terms.push_back({1, found.unknown});
     return affine_.to_text(form);
   }
 
-  std::optional<Witness> witness(const RacePair& pair, const Overlap& met, Pairs pairs) {
+  std::optional<Witness> witness(const RacePair& pair, const Overlap& found, Pairs pairs) {
     const bool swapped = pair.second < pair.first;
     const std::uint32_t last = forms_.threads() - 1;
     const std::pair<std::uint32_t, std::uint32_t> candidates[] = {
-        {swapped ? met.second : met.first, swapped ? met.first : met.second},
+        {swapped ? found.second : found.first, swapped ? found.first : found.second},
         {0, 1},
         {1, 0},
         {0, 32},
@@ -387,7 +391,7 @@ class ShapeCheck {
       const bool same_warp = first / 32 == second / 32;
       if ((pairs == Pairs::OtherWarps && same_warp) || (pairs == Pairs::SameWarp && !same_warp))
         continue;
-      if (auto found = witnesses_.find(pair.first, first, pair.second, second)) return found;
+      if (auto made = witnesses_.find(pair.first, first, pair.second, second)) return made;
     }
     return {};
   }
@@ -403,10 +407,10 @@ class ShapeCheck {
     return constant && value == other && accesses_[a].bytes == accesses_[b].bytes;
   }
 
-  // Copies that are under way ---------------------------------------------------------------------
+  // Copies in progress ---------------------------------------------------------------------
 
-  /// Behind `groups` groups of the thread that were made since, its own among them: whether the
-  /// statement waits until it is done.
+  /// Whether the statement waits for a copy after which the thread has committed `groups` groups,
+  /// the copy's own included.
   static bool waits_for(const Function& function, const Instruction& s, std::uint64_t groups) {
     if (s.guard.present()) return false;
     if (s.is(Op::cp_async_wait_all)) return true;
@@ -415,9 +419,9 @@ class ShapeCheck {
     return operands[0].kind == OperandKind::Integer && operands[0].value < groups;
   }
 
-  /// Everything that control may come to before the copy was waited for, barriers or not, conflicts
-  /// with it, in the thread itself too. Blocks by the fewest groups with which control comes there:
-  /// with more it comes no further.
+  /// Compares a copy with all accesses that control may reach before a wait for the copy, across
+  /// barriers and in the same thread too. Visits blocks with the fewest groups first: more groups
+  /// reach no more blocks.
   void compare_copy(std::uint32_t copy) {
     const Function& function = facts_.function();
     const analysis::Cfg& cfg = facts_.cfg();
@@ -436,7 +440,7 @@ class ShapeCheck {
         if (at == accesses_.end() || at->statement != i) continue;
         compare_with_copy(copy, static_cast<std::uint32_t>(at - accesses_.begin()));
       }
-      const std::uint32_t only = only_way(accesses_[copy].statement, block);
+      const std::uint32_t only = only_successor(accesses_[copy].statement, block);
       for (const std::uint32_t to : cfg.successors(block)) {
         if (to < seen.size() && !seen[to] && (only == kNone || to == only))
           open.emplace(groups, to);
@@ -454,9 +458,9 @@ class ShapeCheck {
     }
   }
 
-  /// Where a thread goes on behind a block that has executed a guarded statement, if one and the
-  /// same value decides about both; else kNone.
-  std::uint32_t only_way(std::uint32_t statement, std::uint32_t block) {
+  /// The successor of a block in threads that have executed a guarded statement, if the block's
+  /// branch has the same guard; else kNone.
+  std::uint32_t only_successor(std::uint32_t statement, std::uint32_t block) {
     const Function& function = facts_.function();
     const analysis::Cfg& cfg = facts_.cfg();
     const std::uint32_t end = cfg.blocks()[block].terminator;
@@ -464,17 +468,17 @@ class ShapeCheck {
     if (end == kNone || !held.present() || !function.body[end].is(Op::bra)) return kNone;
     const std::uint32_t reg = facts_.index().find(held.predicate);
     const std::uint32_t version = facts_.versions().read(statement, reg);
-    // What a branch reads is its guard, so that this is the same predicate, too.
+    // A branch reads only its guard, so this is the same predicate.
     if (version == kNone || version != facts_.versions().read(end, reg)) return kNone;
     const Guard& asked = function.body[end].guard;
-    // In a loop it may be another value by then.
+    // In a loop the value may have changed.
     if (cfg.loops().innermost(facts_.versions()[version].block) != kNoNode) return kNone;
     return held.negated == asked.negated ? cfg.successors(block).front() : block + 1;
   }
 
   void compare_with_copy(std::uint32_t copy, std::uint32_t other) {
     const auto key = std::minmax(copy, other);
-    if (!accesses_[copy].conflicts(accesses_[other]) || apart(copy, other) ||
+    if (!accesses_[copy].conflicts(accesses_[other]) || disjoint(copy, other) ||
         found_.count(key) != 0 || (is_bulk(copy) && is_bulk(other)))
       return;
     if (++comparisons_ > kMaxComparisons) result_.incomplete = true;
@@ -484,15 +488,15 @@ class ShapeCheck {
                                 accesses_[other].bytes,
                                 Pairs::All,
                                 [](const SymbolKey&) { return false; }};
-    const Overlap met = overlap(comparison, budget_);
-    if (met.meeting == Meeting::No) return;
+    const Overlap found = overlap(comparison, budget_);
+    if (found.conflict == Conflict::No) return;
     found_.insert(key);
     RacePair& pair = pairs_.emplace_back();
     pair.first = copy;
     pair.second = other;
     pair.shape = shape_;
     pair.copying = true;
-    pair.not_known = unknown(met, copy, other);
+    pair.not_known = unknown(found, copy, other);
   }
 
   // Copies that an mbarrier counts ------------------------------------------------------------
@@ -501,10 +505,10 @@ class ShapeCheck {
     return accesses_[access].done == SharedAccess::Done::Mbarrier;
   }
 
-  /// Of a bulk copy and another access that no barrier parts: whether each thread comes to the
-  /// other access from the region's start, and from there to the copy, by way of a wait at an
-  /// mbarrier, at first the copy's own. Two copies are never compared: who waits until a place is
-  /// free for one has not waited for the other, which may fill another place.
+  /// Of a bulk copy and another access that no barrier separates: whether each path from the
+  /// region's start to the other access waits at the copy's mbarrier, and each path from there to
+  /// the copy waits at some mbarrier. Two copies are never compared: a wait for a free slot of one
+  /// is not a wait for the other, which may fill another slot.
   bool waited(const Segments& segments, std::span<const std::uint32_t> starts, std::uint32_t a,
               std::uint32_t b) {
     if (is_bulk(a) && is_bulk(b)) return true;
@@ -520,8 +524,8 @@ class ShapeCheck {
     return !from_other[accesses_[copy].statement];
   }
 
-  /// The statements of the region to which control may come from some of it without a wait: of a
-  /// copy at its mbarrier, of another access at any.
+  /// The statements of the region that control may reach from its start points without a wait: at
+  /// the copy's mbarrier for a copy, at any mbarrier for another access.
   const std::vector<bool>& reached(const Segments& segments, std::uint32_t access,
                                    const std::function<void(std::vector<std::uint32_t>&)>& start) {
     std::vector<bool>& found = reached_[access];
@@ -551,14 +555,14 @@ class ShapeCheck {
   analysis::Facts facts_;
   analysis::Affine affine_;
   std::span<const analysis::Loop> loops_;
-  std::vector<bool> left_apart_;  ///< loops that threads may leave after different rounds
+  std::vector<bool> divergent_exits_;  ///< loops that threads may leave in different iterations
   Shape shape_;
   ThreadForms forms_;
   const std::vector<SharedAccess>& accesses_;
   std::vector<Orders> orders_;  ///< by statement
   ThreadValueClasses values_;
   Witnesses witnesses_;
-  Rounds rounds_;
+  LoopIterations iterations_;
   MbarrierWaits waits_;
   std::map<std::uint32_t, std::vector<bool>> reached_;  ///< see `reached`, of the region
   std::vector<std::optional<AccessForm>> access_forms_;
@@ -571,7 +575,7 @@ class ShapeCheck {
   std::uint64_t budget_ = kMaxThreadPairs;
 };
 
-/// The first shape that was tried in which a pair was not found; a single thread never races.
+/// The first shape tried without the pair; a single thread never races.
 Shape free_of(const std::vector<RacePair>& pairs, const std::vector<Shape>& shapes) {
   for (const Shape& shape : shapes) {
     const bool here = std::any_of(pairs.begin(), pairs.end(),
@@ -601,7 +605,7 @@ RaceCheck check_races(const Module& module, const Function& function,
       found[{pair.first, pair.second}].push_back(std::move(pair));
   }
   for (auto& [key, pairs] : found) {
-    // What is shown, even for one shape, makes the better example.
+    // Prefers a pair with a witness as the example.
     const auto shown = std::find_if(pairs.begin(), pairs.end(),
                                     [](const RacePair& pair) { return pair.witness.has_value(); });
     RacePair pair = shown != pairs.end() ? *shown : pairs.front();

@@ -14,35 +14,35 @@
 
 namespace ptxgen::inline v0::gates {
 
-/// Two accesses that no barrier parts and that may touch the same bytes.
+/// Two accesses that no barrier separates and that may touch the same bytes.
 struct RacePair {
   std::uint32_t first = 0;   ///< number among the accesses: the write, or the first of two
   std::uint32_t second = 0;  ///< the same as `first` for two threads at one instruction
-  std::array<std::uint32_t, 3> shape{};     ///< a block in which they may
-  std::optional<Witness> witness;           ///< a launch in which they do
-  bool every_launch = false;                ///< and they do in every launch that may be
-  std::array<std::uint32_t, 3> harmless{};  ///< a block that is free of it, zeros if none is known
-  std::string not_known;                    ///< without: what would have to be known, or empty
-  bool in_warp = false;                     ///< bar.warp.sync would do
+  std::array<std::uint32_t, 3> shape{};     ///< a block in which they may race
+  std::optional<Witness> witness;           ///< a launch in which they race
+  bool every_launch = false;                ///< they race in every launch
+  std::array<std::uint32_t, 3> harmless{};  ///< a block without this race, zeros if none is known
+  std::string not_known;                    ///< no witness: what the addresses depend on, or empty
+  bool in_warp = false;                     ///< bar.warp.sync would suffice
   bool same_value = false;                  ///< both write one value
-  bool unlikely = false;                    ///< most of the shapes that were tried are free of it
-  bool follows = false;                     ///< control may go from the first to the second
+  bool unlikely = false;                    ///< more than half of the tried shapes have no race
+  bool follows = false;                     ///< the second may follow the first
   std::uint32_t variable = ptx::kNone;      ///< symbol of the variable that is accessed, if known
-  bool copying = false;                     ///< the first is a cp.async that nobody has waited for
+  bool copying = false;                     ///< the first is a copy without a wait
 };
 
 struct RaceCheck {
   std::vector<SharedAccess> accesses;
   std::vector<RacePair> pairs;  ///< by the first access, then by the second
   bool shape_known = true;      ///< otherwise several were tried
-  bool incomplete = false;      ///< there was too much to compare
+  bool incomplete = false;      ///< too much to compare
 };
 
-/// Looks at one kernel. Where the shape of a block is not known, tries some, each by itself: what
-/// is found then is never of every launch, as a block of one thread is free of races.
+/// Checks one kernel. If the shape of a block is not known, tries several, each by itself; such a
+/// race is never one of every launch, since a block of one thread has none.
 ///
-/// Assumes that addresses do not wrap around, that what is addressed from a variable lies in it,
-/// and that threads agree on no number from 2^31 on.
+/// Assumes that addresses do not wrap around, that an address derived from a variable is within it,
+/// and that values on which threads agree are below 2^31.
 [[nodiscard]] RaceCheck check_races(const ptx::Module& module, const ptx::Function& function,
                                     const SharedAccesses& accesses, const GateOptions& options);
 

@@ -1,4 +1,4 @@
-// src/check/shared_race/forms.cpp - addresses and conditions, thread by thread
+// src/check/shared_race/forms.cpp - addresses and conditions by thread
 #include "check/shared_race/forms.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using analysis::kNoNode;
 namespace {
 
 constexpr SymbolKey kNoSymbols{kNone, kNone, kNone};
-/// Operations within operations; deeper ones stay symbols.
+/// Maximum nesting of operations; deeper ones stay symbols.
 constexpr int kMaxDepth = 24;
 
 std::int64_t sum(std::int64_t a, std::int64_t b) {
@@ -75,7 +75,7 @@ const ThreadForms::Column* ThreadForms::column(std::uint32_t symbol) {
   } else if (s.kind == AffineSymbol::Kind::BlockShape) {
     made = Column(threads_, shape_[s.component % 3]);
   } else if (const AffineForm* expansion = affine_.expansion(symbol)) {
-    columns_[symbol] = std::nullopt;  // not to come here again by way of itself
+    columns_[symbol] = std::nullopt;  // ends a recursion through the symbol itself
     made = column(*expansion);
   } else if (s.kind == AffineSymbol::Kind::Operation && s.depth <= kMaxDepth) {
     std::array<Column, 3> operands;
@@ -179,8 +179,8 @@ std::uint32_t ThreadForms::variable_number(std::uint32_t symbol) {
     return s.kind == SymbolKind::Variable && module.variables[s.index].space == Space::Shared &&
            module.variables[s.index].linkage == Linkage::Extern;
   };
-  // All that is declared without a size begins at one place, where the sized variables end: the
-  // first of those that the function names stands for all.
+  // All variables without a size begin at one address, after the sized ones: the first of them that
+  // the function names represents all.
   if (!unsized(symbol)) return symbol;
   if (first_unsized_ != kNone) return first_unsized_;
   first_unsized_ = symbol;
@@ -207,7 +207,7 @@ AffineForm ThreadForms::expanded(const AffineForm& form) const {
   return made;
 }
 
-ThreadForm ThreadForms::worked_out(const AffineForm& unexpanded) {
+ThreadForm ThreadForms::computed(const AffineForm& unexpanded) {
   const AffineForm form = expanded(unexpanded);
   ThreadForm made;
   made.values.assign(threads_, form.constant);
@@ -229,7 +229,7 @@ ThreadForm ThreadForms::worked_out(const AffineForm& unexpanded) {
       for (std::uint32_t t = 0; t < threads_; ++t) made.values[t] = sum(made.values[t], factors[t]);
       continue;
     }
-    // A factor that differs between threads makes of the rest something else for each of them.
+    // With a factor that differs between threads the rest differs between them too.
     if (std::adjacent_find(factors.begin(), factors.end(), std::not_equal_to<>()) != factors.end())
       return made;
     rest[key] = sum(rest[key], factors[0]);
@@ -270,9 +270,8 @@ AccessForm ThreadForms::of(const SharedAccess& access) {
   const Instruction& s = function.body[access.statement];
   add_conditions(access, made);
   if (!access.anywhere || access.bytes != 0)
-    made.address =
-        worked_out(affine_.of(access.statement, function.operands_of(s)[access.operand]));
-  // Only a generic address may point anywhere else.
+    made.address = computed(affine_.of(access.statement, function.operands_of(s)[access.operand]));
+  // Only a generic address may point outside the window.
   if (space_of(s.get(Field::Space)) != Space::Generic) made.address.elsewhere = false;
   // Addresses of the window fit 32 bits, whatever register holds them.
   for (std::int64_t& value : made.address.values)
@@ -290,7 +289,7 @@ void ThreadForms::add_conditions(const SharedAccess& access, AccessForm& made) {
   const std::uint32_t home = cfg.block_of(access.statement);
   if (function.body[access.statement].guard.present())
     add_condition(affine_.guard(access.statement), true, made, 0);
-  // Branches of which one way alone leads here.
+  // Branches with exactly one successor that leads here.
   std::uint32_t below = home;
   for (int step = 0; step < 64; ++step) {
     const std::uint32_t block = cfg.dominators().immediate(below);
@@ -307,7 +306,7 @@ void ThreadForms::add_conditions(const SharedAccess& access, AccessForm& made) {
         return p == block || cfg.dominators().dominates(to, p);
       });
       if (!only) continue;
-      // The first successor is where the branch leads if the guard holds.
+      // The first successor is the target of the branch.
       add_condition(affine_.guard(end), way == 0, made, 0);
     }
     below = block;
@@ -342,7 +341,7 @@ void ThreadForms::add_condition(const AffineForm& form, bool wanted, AccessForm&
 void ThreadForms::add_comparison(const AffineSymbol& compare, bool wanted, AccessForm& made) {
   const AffineForm& a = affine_.form(compare.operands[0]);
   const AffineForm& b = affine_.form(compare.operands[1]);
-  const ThreadForm difference = worked_out(analysis::Affine::difference(a, b));
+  const ThreadForm difference = computed(analysis::Affine::difference(a, b));
   if (!difference.known || difference.variable != kNone || difference.rest.size() != 1) return;
   const auto& [key, coefficient] = difference.rest[0];
   made.conditions.push_back({difference.values, key, coefficient, compare.comparison, wanted});

@@ -1,4 +1,4 @@
-// src/check/shared_race/overlap.cpp - whether two accesses by different threads can meet
+// src/check/shared_race/overlap.cpp - overlap of two accesses by different threads
 #include "check/shared_race/overlap.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using namespace ptx;
 namespace {
 
 constexpr SymbolKey kNoSymbols{kNone, kNone, kNone};
-constexpr std::int64_t kFar = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kUnbounded = std::numeric_limits<std::int32_t>::max();
 
 bool belongs(Pairs pairs, const Classes* harmless, std::uint32_t a, std::uint32_t b) {
   if (harmless != nullptr && (*harmless)[a] == (*harmless)[b]) return false;
@@ -34,12 +34,12 @@ bool belongs(Pairs pairs, const Classes* harmless, std::uint32_t a, std::uint32_
   return true;
 }
 
-/// What remains of the difference of two addresses beside the numbers of the threads.
+/// The symbols in the difference of two addresses.
 struct Remainder {
-  SymbolKey single = kNoSymbols;  ///< the only thing left that both threads agree on
+  SymbolKey single = kNoSymbols;  ///< a symbol on which both threads agree, or any unknown one
   std::int64_t coefficient = 0;
   bool only_single = true;
-  std::uint64_t divisor = 0;  ///< of everything left; 0 if nothing is
+  std::uint64_t divisor = 0;  ///< of all coefficients; 0 if there are none
 };
 
 Remainder remainder_of(const Comparison& c) {
@@ -69,7 +69,7 @@ Remainder remainder_of(const Comparison& c) {
   return left;
 }
 
-/// Threads by address, to find those within reach of another.
+/// Threads sorted by address.
 class ByAddress {
  public:
   ByAddress(const AccessForm& form, std::uint64_t modulus) {
@@ -84,7 +84,7 @@ class ByAddress {
     const std::int64_t rest = value % m;
     return rest < 0 ? rest + m : rest;
   }
-  /// Calls `fn(thread)` for addresses from `low` to below `high`, until it says true.
+  /// Calls `fn(thread)` for addresses from `low` to below `high`, until it returns true.
   template <class Fn>
   bool any(std::int64_t low, std::int64_t high, Fn&& fn) const {
     auto at = std::lower_bound(entries_.begin(), entries_.end(), std::pair{low, std::uint32_t{0}});
@@ -98,7 +98,7 @@ class ByAddress {
   std::vector<std::pair<std::int64_t, std::uint32_t>> entries_;
 };
 
-/// The first pair whose addresses are near enough, counted modulo `modulus` (0: exactly).
+/// The first pair whose bytes overlap modulo `modulus` (0: exactly).
 std::optional<std::pair<std::uint32_t, std::uint32_t>> near_pair(const Comparison& c,
                                                                  std::uint64_t modulus,
                                                                  std::uint64_t& budget) {
@@ -137,14 +137,14 @@ std::int64_t floor_divided(std::int64_t a, std::int64_t b) {
 }
 std::int64_t ceiling_divided(std::int64_t a, std::int64_t b) { return -floor_divided(-a, b); }
 
-/// The values that a symbol may have.
+/// The range of a symbol.
 struct Bounds {
-  std::int64_t least = -kFar;
-  std::int64_t most = kFar;
+  std::int64_t min = -kUnbounded;
+  std::int64_t max = kUnbounded;
 
-  void at_least(std::int64_t value) { least = std::max(least, value); }
-  void at_most(std::int64_t value) { most = std::min(most, value); }
-  [[nodiscard]] bool none() const noexcept { return least > most; }
+  void at_least(std::int64_t value) { min = std::max(min, value); }
+  void at_most(std::int64_t value) { max = std::min(max, value); }
+  [[nodiscard]] bool none() const noexcept { return min > max; }
 
   /// low <= factor * symbol <= high.
   void keep(std::int64_t factor, std::int64_t low, std::int64_t high) {
@@ -161,9 +161,11 @@ struct Bounds {
     const std::int64_t factor = condition.coefficient;
     switch (condition.comparison) {
       case Modifier::lt:  // value + factor * symbol < 0
-        return condition.holds ? keep(factor, -kFar, -value - 1) : keep(factor, -value, kFar);
+        return condition.holds ? keep(factor, -kUnbounded, -value - 1)
+                               : keep(factor, -value, kUnbounded);
       case Modifier::le:
-        return condition.holds ? keep(factor, -kFar, -value) : keep(factor, -value + 1, kFar);
+        return condition.holds ? keep(factor, -kUnbounded, -value)
+                               : keep(factor, -value + 1, kUnbounded);
       case Modifier::eq:
         if (condition.holds) keep(factor, -value, -value);
         return;
@@ -176,8 +178,8 @@ struct Bounds {
   }
 };
 
-/// Looks for two threads and one value of the symbol with which both execute their access, at
-/// common bytes.
+/// Looks for two threads and a value of the symbol for which both execute their accesses to common
+/// bytes.
 std::optional<std::pair<std::uint32_t, std::uint32_t>> solved(const Comparison& c,
                                                               const SymbolKey& key,
                                                               std::int64_t coefficient,
@@ -193,14 +195,14 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> solved(const Comparison& 
   for (std::uint32_t t = 0; t < c.b->may.size(); ++t) others.push_back(bounds_of(*c.b, t));
   for (std::uint32_t s = 0; s < c.a->may.size(); ++s) {
     if (!c.a->may[s]) continue;
-    const Bounds mine = bounds_of(*c.a, s);
+    const Bounds own = bounds_of(*c.a, s);
     for (std::uint32_t t = 0; t < c.b->may.size(); ++t) {
       if (!c.b->may[t] || !belongs(c.pairs, c.harmless, s, t)) continue;
       if (budget == 0) return std::pair{s, t};
       --budget;
-      Bounds both = mine;
-      both.at_least(others[t].least);
-      both.at_most(others[t].most);
+      Bounds both = own;
+      both.at_least(others[t].min);
+      both.at_most(others[t].max);
       // -bytes_a < a - b < bytes_b, where a - b = difference + coefficient * symbol.
       const std::int64_t difference = c.a->address.values[s] - c.b->address.values[t];
       const std::int64_t low = 1 - static_cast<std::int64_t>(c.bytes_a) - difference;
@@ -216,7 +218,7 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> solved(const Comparison& 
   return std::nullopt;
 }
 
-/// A symbol that conditions of both accesses are about, in place of one in their addresses.
+/// A symbol in conditions of both accesses, if their addresses have none.
 SymbolKey common_condition(const Comparison& c) {
   for (const ThreadCondition& x : c.a->conditions) {
     for (const ThreadCondition& y : c.b->conditions) {
@@ -226,10 +228,11 @@ SymbolKey common_condition(const Comparison& c) {
   return kNoSymbols;
 }
 
-Overlap made(Meeting meeting, const std::optional<std::pair<std::uint32_t, std::uint32_t>>& threads,
+Overlap made(Conflict conflict,
+             const std::optional<std::pair<std::uint32_t, std::uint32_t>>& threads,
              const SymbolKey& unknown = kNoSymbols) {
   if (!threads) return {};
-  return {meeting, threads->first, threads->second, unknown};
+  return {conflict, threads->first, threads->second, unknown};
 }
 
 }  // namespace
@@ -244,7 +247,7 @@ Overlap overlap(const AddressList& a, std::uint32_t bytes_a, AddressList b, std:
     for (; at != b.end() && at->first < high; ++at) {
       if (budget != 0) --budget;
       if (budget == 0 || belongs(pairs, harmless, s, at->second))
-        return {Meeting::Possible, s, at->second, kNoSymbols};
+        return {Conflict::Possible, s, at->second, kNoSymbols};
     }
   }
   return {};
@@ -256,11 +259,11 @@ Overlap overlap(const Comparison& c, std::uint64_t& budget) {
   const bool known = a.known && b.known;
   if (known && a.variable != b.variable && a.variable != kNone && b.variable != kNone) return {};
   if (!known || a.variable != b.variable) {
-    // Anything may meet anything; but both have to be executed.
+    // Any bytes may overlap, but both accesses must be executed.
     for (std::uint32_t s = 0; s < c.a->may.size(); ++s) {
       for (std::uint32_t t = 0; c.a->may[s] && t < c.b->may.size(); ++t) {
         if (c.b->may[t] && belongs(c.pairs, c.harmless, s, t))
-          return {Meeting::Maybe, s, t, kNoSymbols};
+          return {Conflict::Maybe, s, t, kNoSymbols};
       }
     }
     return {};
@@ -269,11 +272,11 @@ Overlap overlap(const Comparison& c, std::uint64_t& budget) {
   if (left.divisor == 0) {
     const auto threads = near_pair(c, 0, budget);
     const SymbolKey key = threads ? common_condition(c) : kNoSymbols;
-    return made(Meeting::Possible, key == kNoSymbols ? threads : solved(c, key, 0, budget));
+    return made(Conflict::Possible, key == kNoSymbols ? threads : solved(c, key, 0, budget));
   }
   const auto threads = near_pair(c, left.divisor, budget);
-  if (!threads || !left.only_single) return made(Meeting::Maybe, threads, left.single);
-  return made(Meeting::Maybe, solved(c, left.single, left.coefficient, budget), left.single);
+  if (!threads || !left.only_single) return made(Conflict::Maybe, threads, left.single);
+  return made(Conflict::Maybe, solved(c, left.single, left.coefficient, budget), left.single);
 }
 
 }  // namespace ptxgen::inline v0::gates

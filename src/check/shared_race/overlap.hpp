@@ -1,4 +1,4 @@
-// src/check/shared_race/overlap.hpp - whether two accesses by different threads can meet
+// src/check/shared_race/overlap.hpp - overlap of two accesses by different threads
 #pragma once
 
 #include <cstdint>
@@ -10,38 +10,38 @@
 
 namespace ptxgen::inline v0::gates {
 
-/// Which pairs of threads are asked about.
+/// Which pairs of threads are compared.
 enum class Pairs : std::uint8_t {
   Different,   ///< any two
   OtherWarps,  ///< of two warps
   SameWarp,    ///< of one warp
-  All,         ///< and a thread with itself, where a copy is still under way
+  All,         ///< and a thread with itself, for copies in progress
 };
 
-enum class Meeting : std::uint8_t {
+enum class Conflict : std::uint8_t {
   No,        ///< proved: no two such threads access a common byte
   Maybe,     ///< an address or a condition is not known well enough
-  Possible,  ///< they do, if both execute their access
+  Possible,  ///< two threads do, if both execute their access
 };
 
 struct Overlap {
-  Meeting meeting = Meeting::No;
+  Conflict conflict = Conflict::No;
   std::uint32_t first = 0;   ///< an example: thread of the first access
   std::uint32_t second = 0;  ///< and of the second
-  SymbolKey unknown{ptx::kNone, ptx::kNone, ptx::kNone};  ///< Maybe: what is not known, if one
+  SymbolKey unknown{ptx::kNone, ptx::kNone, ptx::kNone};  ///< Maybe: an unknown symbol, if any
 };
 
-/// Threads with equal numbers do each other no harm; null: there are none.
+/// Classes of threads that do not race with each other, by thread.
 using Classes = std::vector<std::uint64_t>;
 
-/// Where two accesses are compared.
+/// Two accesses to compare.
 struct Comparison {
   const AccessForm* a = nullptr;
   const AccessForm* b = nullptr;
   std::uint32_t bytes_a = 0;
   std::uint32_t bytes_b = 0;
   Pairs pairs = Pairs::Different;
-  /// Whether two threads find the same value of a product of symbols at the two accesses.
+  /// Whether a product of symbols has the same value in two threads at the two accesses.
   std::function<bool(const SymbolKey&)> same;
   const Classes* harmless = nullptr;
 };
@@ -52,7 +52,7 @@ using AddressList = std::vector<std::pair<std::int64_t, std::uint32_t>>;
                               std::uint32_t bytes_b, Pairs pairs, std::uint64_t& budget,
                               const Classes* harmless = nullptr);
 
-/// `budget`: how many pairs of threads may still be looked at; is used up.
+/// `budget`: pairs of threads that may still be compared; is used up.
 [[nodiscard]] Overlap overlap(const Comparison& comparison, std::uint64_t& budget);
 
 }  // namespace ptxgen::inline v0::gates

@@ -1,4 +1,4 @@
-// src/check/shared_race/regions.cpp - what threads may run between two barriers
+// src/check/shared_race/regions.cpp - code between two barriers
 #include "check/shared_race/regions.hpp"
 
 namespace ptxgen::inline v0::gates {
@@ -38,25 +38,25 @@ std::vector<bool> Region::flood(std::span<const std::uint32_t> from, std::uint32
 }
 
 Region::Order Region::order(std::uint32_t changing, std::uint32_t first, std::uint32_t second) {
-  // Threads that began at different barriers need not be in the same round of a loop.
+  // Threads that started at different barriers may be in different iterations of a loop.
   if (starts_.size() > 1) return Order::Unknown;
   if (!contains(changing)) return Order::Equal;
   const auto [at, made] = changes_.try_emplace(changing);
   Change& change = at->second;
   if (made) {
-    change.reached_past = flood(starts_, changing);
-    change.reached_behind = flood({&changing, 1}, ptx::kNone);
+    change.reached_without = flood(starts_, changing);
+    change.reached_after = flood({&changing, 1}, ptx::kNone);
     change.repeated = flood(segments_->successors(changing), ptx::kNone)[changing];
   }
   if (change.repeated) return Order::Unknown;
   const auto before = [&](std::uint32_t s) {
-    return change.reached_past[s] && !change.reached_behind[s];
+    return change.reached_without[s] && !change.reached_after[s];
   };
-  const auto behind = [&](std::uint32_t s) { return !change.reached_past[s]; };
+  const auto after = [&](std::uint32_t s) { return !change.reached_without[s]; };
   if (before(first) && before(second)) return Order::Equal;
-  if (behind(first) && behind(second)) return Order::Equal;
-  if (before(first) && behind(second)) return Order::Before;
-  if (behind(first) && before(second)) return Order::Behind;
+  if (after(first) && after(second)) return Order::Equal;
+  if (before(first) && after(second)) return Order::Before;
+  if (after(first) && before(second)) return Order::After;
   return Order::Unknown;
 }
 

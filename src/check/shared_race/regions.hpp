@@ -1,4 +1,4 @@
-// src/check/shared_race/regions.hpp - what threads may run between two barriers
+// src/check/shared_race/regions.hpp - code between two barriers
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace ptxgen::inline v0::gates {
 
-/// What threads that began together may run before any of them comes to the next barrier. Of the
-/// regions of one function only the newest is to be asked anything.
+/// The code that threads which start together may execute before any of them reaches the next
+/// barrier. Of the regions of one function only the newest may be queried.
 class Region {
  public:
-  /// `marks`: one for each segment, kept from region to region, zeros at first; `number`: another
-  /// for each region, not 0.
+  /// `marks`: one for each segment, shared by all regions, initially 0; `number`: unique to the
+  /// region, not 0.
   Region(const Segments& segments, std::span<const std::uint32_t> starts,
          std::vector<std::uint32_t>& marks, std::uint32_t number);
 
@@ -24,9 +24,9 @@ class Region {
   [[nodiscard]] bool contains(std::uint32_t segment) const noexcept {
     return (*marks_)[segment] == number_;
   }
-  /// How often threads at two segments have come to a third since the region began: those at the
-  /// first as often as those at the second, or once less, or once more.
-  enum class Order : std::uint8_t { Equal, Before, Behind, Unknown };
+  /// How often threads at two segments have passed a third one since the region began: those at the
+  /// first as often as those at the second, once less (Before), or once more (After).
+  enum class Order : std::uint8_t { Equal, Before, After, Unknown };
   [[nodiscard]] Order order(std::uint32_t changing, std::uint32_t first, std::uint32_t second);
   /// Whether control may go from the end of one segment to another without leaving the region.
   [[nodiscard]] bool leads(std::uint32_t from, std::uint32_t to) const {
@@ -35,9 +35,9 @@ class Region {
 
  private:
   struct Change {
-    bool repeated = false;             ///< control may come to it twice
-    std::vector<bool> reached_past;    ///< what the region reaches without it
-    std::vector<bool> reached_behind;  ///< what it reaches from there
+    bool repeated = false;              ///< control may reach it twice
+    std::vector<bool> reached_without;  ///< segments that the region reaches without it
+    std::vector<bool> reached_after;    ///< segments that the region reaches from there
   };
   [[nodiscard]] std::vector<bool> flood(std::span<const std::uint32_t> from,
                                         std::uint32_t without) const;

@@ -1,4 +1,6 @@
 // src/check/shared_race/shared_race.cpp - the gate shared_race
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
@@ -16,20 +18,15 @@ using namespace ptx;
 constexpr std::string_view kRule =
     "between two barriers the threads of a block run in any order, and so do those of one warp";
 
-std::string thread_text(std::uint32_t thread, const std::array<std::uint32_t, 3>& shape) {
-  return "thread (" + std::to_string(thread % shape[0]) + "," +
-         std::to_string(thread / shape[0] % shape[1]) + "," +
-         std::to_string(thread / shape[0] / shape[1]) + ")";
+using Shape = std::array<std::uint32_t, 3>;
+
+std::string thread_text(std::uint32_t thread, const Shape& shape) {
+  return fmt::format("thread ({},{},{})", thread % shape[0], thread / shape[0] % shape[1],
+                     thread / shape[0] / shape[1]);
 }
 
-std::string verb(const SharedAccess& access, bool third_person) {
-  const std::string_view word = access.reads && access.writes ? "change"
-                                : access.writes               ? "write"
-                                                              : "read";
-  return std::string(word) + (third_person ? "s" : "");
-}
-
-std::string noun(const SharedAccess& access) {
+/// What the access does, as a noun or a verb.
+std::string_view kind_text(const SharedAccess& access) {
   return access.reads && access.writes ? "change" : access.writes ? "write" : "read";
 }
 
@@ -37,7 +34,7 @@ class Report {
  public:
   Report(RuleFindings& findings, const RaceCheck& check) : findings_(findings), check_(check) {}
 
-  /// `others`: further partners of the same access, about which the same could be said.
+  /// `others`: second accesses of further pairs with the same text.
   void pair(const RacePair& pair, const std::vector<std::uint32_t>& others = {}) {
     const SharedAccess& first = check_.accesses[pair.first];
     const SharedAccess& second = check_.accesses[pair.second];
@@ -49,17 +46,19 @@ class Report {
                          first.statement, pair.witness ? proved(pair) : possible(pair), {}, {});
     finding.other_line = findings_.at(second.statement).line;
     if (first.statement != second.statement)
-      finding.details.push_back(
-          "other: " + findings_.place(second.statement) + ": " +
-          ptx::print(findings_.module(), findings_.function(), findings_.at(second.statement)));
-    if (!others.empty()) finding.details.push_back("also with: " + places(others));
-    if (!check_.shape_known || pair.witness) finding.details.push_back("launch: " + launch(pair));
+      finding.details.push_back(fmt::format(
+          "other: {}: {}", findings_.place(second.statement),
+          ptx::print(findings_.module(), findings_.function(), findings_.at(second.statement))));
+    if (!others.empty()) finding.details.push_back(fmt::format("also with: {}", places(others)));
+    if (!check_.shape_known || pair.witness)
+      finding.details.push_back(fmt::format("launch: {}", launch(pair)));
     if (pair.witness && !pair.every_launch)
-      finding.details.push_back("not in every launch: " + harmless(pair));
-    if (!pair.witness && !pair.same_value) finding.details.push_back("not shown: " + doubt(pair));
+      finding.details.push_back(fmt::format("not in every launch: {}", harmless(pair)));
+    if (!pair.witness && !pair.same_value)
+      finding.details.push_back(fmt::format("not shown: {}", doubt(pair)));
     if (pair.same_value) return;
-    finding.details.push_back("rule: " + std::string(kRule));
-    finding.details.push_back("cure: " + cure(pair));
+    finding.details.push_back(fmt::format("rule: {}", kRule));
+    finding.details.push_back(fmt::format("cure: {}", cure(pair)));
   }
 
   void incomplete() {
@@ -67,9 +66,10 @@ class Report {
     const auto& accesses = check_.accesses;
     Finding& finding = findings_.report(
         Severity::Warning, "shared-race", accesses.front().statement,
-        "this kernel has too many accesses to shared memory between barriers to compare all of "
-        "them: races of '" +
-            std::string(findings_.module().text(function.name)) + "' are not excluded",
+        fmt::format(
+            "this kernel has too many accesses to shared memory between barriers to compare "
+            "all of them: races of '{}' are not excluded",
+            findings_.module().text(function.name)),
         {}, "split the kernel, or run it on the emulator, which finds races as they happen");
     finding.other_line = findings_.at(accesses.back().statement).line;
   }
@@ -85,69 +85,72 @@ class Report {
   }
 
   std::string other_place(const RacePair& pair) const {
-    return " at " + findings_.place(check_.accesses[pair.second].statement);
+    return findings_.place(check_.accesses[pair.second].statement);
   }
 
   /// `bytes 4..7 of 'tile'`.
   std::string bytes(const Witness& witness, std::uint64_t address, std::uint32_t count) const {
     const std::uint64_t first = address - witness.variable_base;
-    std::string text = "bytes " + std::to_string(first) + ".." + std::to_string(first + count - 1);
-    if (witness.variable != kNone) {
-      const Symbol& symbol = findings_.module().symbols[witness.variable];
-      text += " of '" + std::string(findings_.module().text(symbol.name)) + "'";
-    }
-    return text;
+    const std::string text = fmt::format("bytes {}..{}", first, first + count - 1);
+    if (witness.variable == kNone) return text;
+    const Symbol& symbol = findings_.module().symbols[witness.variable];
+    return fmt::format("{} of '{}'", text, findings_.module().text(symbol.name));
   }
 
   std::string proved(const RacePair& pair) const {
     const Witness& witness = *pair.witness;
     const SharedAccess& first = check_.accesses[pair.first];
     const SharedAccess& second = check_.accesses[pair.second];
-    std::string text = thread_text(witness.first_thread, pair.shape) + " " + verb(first, true) +
-                       " " + bytes(witness, witness.first_address, first.bytes);
-    const std::string other = thread_text(witness.second_thread, pair.shape);
     const bool same_bytes =
         witness.first_address == witness.second_address && first.bytes == second.bytes;
-    const std::string what =
+    const std::string other_bytes =
         same_bytes ? "them" : bytes(witness, witness.second_address, second.bytes);
-    if (first.statement == second.statement) {
-      text += ", and by the same instruction " + other + " " + verb(second, true) + " " + what;
-    } else {
-      text += ", and " + other + " " + verb(second, true) + " " + what + other_place(pair);
-    }
-    return text + "; no barrier lies between";
+    const bool one = first.statement == second.statement;
+    return fmt::format("{} {}s {}, and {}{} {}s {}{}; no barrier separates them",
+                       thread_text(witness.first_thread, pair.shape), kind_text(first),
+                       bytes(witness, witness.first_address, first.bytes),
+                       one ? "by the same instruction " : "",
+                       thread_text(witness.second_thread, pair.shape), kind_text(second),
+                       other_bytes, one ? "" : " at " + other_place(pair));
   }
 
   std::string possible(const RacePair& pair) const {
     const SharedAccess& first = check_.accesses[pair.first];
     const SharedAccess& second = check_.accesses[pair.second];
     const bool one = first.statement == second.statement;
-    if (pair.same_value) {
-      return one ? "threads write the same value to the same bytes here; no barrier lies between"
-                 : "this write and that" + other_place(pair) +
-                       " put the same value into the same bytes; no barrier lies between";
-    }
+    if (pair.same_value && one)
+      return "threads write the same value to the same bytes here; no barrier separates them";
+    if (pair.same_value)
+      return fmt::format(
+          "this write and the write at {} store the same value to the same bytes; "
+          "no barrier separates them",
+          other_place(pair));
     if (pair.copying && first.done == SharedAccess::Done::Mbarrier)
-      return "this copy may still be under way, or come too early, at the " + noun(second) +
-             other_place(pair) +
-             ", and may touch the same bytes; not every way between them leads by a wait at an "
-             "mbarrier";
+      return fmt::format(
+          "this copy may be in progress, or start too early, at the {} at {}, and "
+          "may touch the same bytes; not every path between them waits at an "
+          "mbarrier",
+          kind_text(second), other_place(pair));
     if (pair.copying)
-      return "this copy may still be under way at the " + noun(second) + other_place(pair) +
-             ", and may touch the same bytes; nothing waits for it before";
+      return fmt::format(
+          "this copy may be in progress at the {} at {}, and may touch the same "
+          "bytes; no wait for it comes before",
+          kind_text(second), other_place(pair));
     if (one)
-      return "threads may " + verb(first, false) + " the same bytes here; no barrier lies between";
-    return "this " + noun(first) + " and the " + noun(second) + other_place(pair) +
-           " may touch the same bytes in two threads; no barrier lies between";
+      return fmt::format("threads may {} the same bytes here; no barrier separates them",
+                         kind_text(first));
+    return fmt::format(
+        "this {} and the {} at {} may touch the same bytes in two threads; no "
+        "barrier separates them",
+        kind_text(first), kind_text(second), other_place(pair));
   }
 
-  static std::string shape_text(const std::array<std::uint32_t, 3>& shape) {
-    return "a block of " + std::to_string(shape[0]) + " x " + std::to_string(shape[1]) + " x " +
-           std::to_string(shape[2]) + " threads";
+  static std::string shape_text(const Shape& shape) {
+    return fmt::format("a block of {} x {} x {} threads", shape[0], shape[1], shape[2]);
   }
 
   static std::string parameters_text(std::uint64_t value) {
-    return std::to_string(value) + " for every size among the parameters";
+    return fmt::format("{} for every integer parameter", value);
   }
 
   std::string launch(const RacePair& pair) const {
@@ -156,46 +159,48 @@ class Report {
         findings_.function().parameters.begin(), findings_.function().parameters.end(),
         [](const Variable& v) { return kind(v.type) != TypeKind::Float && !v.pointer; });
     if (pair.every_launch) {
-      text = "every launch with " + text;
+      text = fmt::format("every launch with {}", text);
     } else if (pair.witness && !pair.witness->every_launch && parameters) {
-      text += ", for example with " + parameters_text(pair.witness->parameter);
+      text += fmt::format(", for example with {}", parameters_text(pair.witness->parameter));
     }
-    if (!check_.shape_known) text += " (.reqntid or --block would say the shape)";
+    if (!check_.shape_known) text += " (.reqntid or --block would give the shape)";
     return text;
   }
 
   std::string harmless(const RacePair& pair) const {
-    if (!check_.shape_known) return shape_text(pair.harmless) + " is free of it";
+    if (!check_.shape_known)
+      return fmt::format("{} does not have this race", shape_text(pair.harmless));
     if (pair.witness->harmless_parameter)
-      return "with " + parameters_text(*pair.witness->harmless_parameter) +
-             " these two threads are free of it";
+      return fmt::format("with {} these two threads do not race",
+                         parameters_text(*pair.witness->harmless_parameter));
     return "it depends on parameters";
   }
 
   std::string doubt(const RacePair& pair) const {
     if (pair.not_known.empty())
-      return "whether two such threads come here between the same two barriers, which depends on "
+      return "that two such threads are here between the same two barriers; it depends on "
              "conditions";
-    return "that the addresses differ; they depend on " + pair.not_known;
+    return fmt::format("that the addresses differ; they depend on {}", pair.not_known);
   }
 
-  std::string cure(const RacePair& pair) const {
+  std::string_view cure(const RacePair& pair) const {
     if (pair.copying && check_.accesses[pair.first].done == SharedAccess::Done::Mbarrier)
-      return "before the bytes are touched: mbarrier.try_wait at the copy's mbarrier until its "
-             "phase has ended, in each thread, or in one with bar.sync behind it; before they are "
-             "copied over: bar.sync, or a wait at an mbarrier at which all arrive who touch them";
+      return "before the bytes are accessed: mbarrier.try_wait at the copy's mbarrier until its "
+             "phase has ended, in each thread, or in one followed by bar.sync; before they are "
+             "overwritten: bar.sync, or a wait at an mbarrier at which all threads that access "
+             "them arrive";
     if (pair.copying) return "cp.async.wait_all (or wait_group 0), then bar.sync, before it";
     if (pair.in_warp)
-      return "bar.warp.sync between the two, or bar.sync where all threads of the block come";
-    return "bar.sync between the two, where all threads of the block come; in a loop also between "
-           "one round and the next";
+      return "bar.warp.sync between the two, or bar.sync where all threads of the block pass";
+    return "bar.sync between the two, where all threads of the block pass; in a loop also between "
+           "two iterations";
   }
 
   RuleFindings& findings_;
   const RaceCheck& check_;
 };
 
-/// Reports a pair; those that are not proved together with later ones of the same access.
+/// Reports a pair; a pair that is not proved together with later ones of the same access.
 void report_with_others(Report& report, const RaceCheck& check, std::size_t i) {
   const RacePair& pair = check.pairs[i];
   const auto alike = [&](const RacePair& other) {
@@ -203,7 +208,7 @@ void report_with_others(Report& report, const RaceCheck& check, std::size_t i) {
            other.same_value == pair.same_value && other.copying == pair.copying &&
            other.unlikely == pair.unlikely;
   };
-  // Pairs stand in the order of their first access.
+  // Pairs are in the order of their first access.
   for (std::size_t before = i; before-- > 0 && check.pairs[before].first == pair.first;) {
     if (alike(check.pairs[before])) return;
   }

@@ -1,4 +1,4 @@
-// src/check/shared_race/values.cpp - which threads of a block store the same value
+// src/check/shared_race/values.cpp - threads of a block that store the same value
 #include "check/shared_race/values.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using analysis::Version;
 
 namespace {
 
-// Loops make classes finer until nothing changes; code whose loops need longer is not followed.
+// Iterations until the classes of loops must be stable; code that needs more is not followed.
 constexpr int kMaxIterations = 12;
 constexpr std::size_t kMaxVersions = 4000;
 
@@ -40,7 +40,7 @@ bool is_ordered(const Instruction& s) {
   return order != Modifier::none && order != Modifier::weak;
 }
 
-/// The lane from which `shfl.sync` reads, as the manual has it.
+/// The source lane of `shfl.sync`, as in the PTX manual.
 std::uint32_t source_lane(Modifier mode, std::uint32_t lane, std::uint32_t b, std::uint32_t c) {
   const std::uint32_t segment = c >> 8 & 31u, clamp = c & 31u;
   const std::uint32_t last = (lane & segment) | (clamp & ~segment), first = lane & segment;
@@ -62,7 +62,7 @@ std::uint32_t source_lane(Modifier mode, std::uint32_t lane, std::uint32_t b, st
   }
 }
 
-/// Equal numbers stay equal, as small ones.
+/// Renumbers classes with small numbers.
 std::size_t renumber(std::vector<std::uint64_t>& column) {
   std::map<std::uint64_t, std::uint64_t> numbers;
   for (std::uint64_t& value : column) value = numbers.emplace(value, numbers.size()).first->second;
@@ -112,9 +112,9 @@ const ThreadClasses& ThreadValueClasses::of(std::uint32_t statement, std::uint32
   return classes;
 }
 
-// What a value is made of ---------------------------------------------------------------------
+// Sources of a value ------------------------------------------------------------------------------
 
-/// Values that the index of the thread decides, or that all threads share.
+/// Values that depend on the thread index alone, or that all threads share.
 bool ThreadValueClasses::known_at_once(std::uint32_t version) {
   if (columns_.contains(version)) return true;
   const Version& v = facts_.versions()[version];
@@ -155,7 +155,7 @@ void ThreadValueClasses::add_inputs(std::uint32_t version, std::vector<std::uint
       });
 }
 
-/// Computes the column of a version and of all that it is made of. False if that is too much.
+/// Computes the columns of a version and of its sources. False if that is too much work.
 bool ThreadValueClasses::follow(std::uint32_t version) {
   if (known_at_once(version)) return true;
   struct Open {
@@ -190,8 +190,8 @@ bool ThreadValueClasses::follow(std::uint32_t version) {
   return true;
 }
 
-/// `order`: inputs first, but for loops. Values that loops carry are taken for equal in all threads
-/// at first, and told apart as far as their inputs are, until nothing changes.
+/// `order`: inputs first, except in loops. Values carried by loops start with one class for all
+/// threads, which is split like the classes of their inputs until nothing changes.
 void ThreadValueClasses::solve(const std::vector<std::uint32_t>& order) {
   std::map<std::uint32_t, std::size_t> classes;  // of each phi
   for (const std::uint32_t version : order) {
@@ -201,7 +201,7 @@ void ThreadValueClasses::solve(const std::vector<std::uint32_t>& order) {
   }
   bool changed = true;
   for (int i = 0; changed && i < kMaxIterations; ++i) {
-    // The first time inputs of phis may be missing.
+    // In the first pass inputs of phis may be missing.
     changed = i == 0 && !classes.empty();
     const std::uint64_t results = order.size() * std::uint64_t{threads_};
     if (work_ < results) break;
@@ -219,7 +219,7 @@ void ThreadValueClasses::solve(const std::vector<std::uint32_t>& order) {
     }
   }
   if (!changed) return;
-  // Not at its end: nothing is claimed.
+  // No fixed point: all threads differ.
   for (const std::uint32_t version : order) {
     Column column = constant(mix(6, version));
     separate(column, Agreement::None);
@@ -246,7 +246,7 @@ ThreadValueClasses::Column ThreadValueClasses::of_phi(std::uint32_t version) {
   for (const std::uint32_t input : facts_.versions().inputs(version)) {
     if (input == kNone) continue;
     const auto column = columns_.find(input);
-    // Of a loop, the first time: taken for equal in all threads, as the phi itself.
+    // A loop input in the first pass: one class, like the phi itself.
     for (std::uint32_t t = 0; t < threads_; ++t)
       made[t] = mix(made[t], column == columns_.end() ? 0 : column->second[t]);
   }
@@ -258,7 +258,7 @@ ThreadValueClasses::Column ThreadValueClasses::of_write(std::uint32_t version) {
   const Version& v = facts_.versions()[version];
   const Function& function = facts_.function();
   const Instruction& s = function.body[v.statement];
-  // Which of its results: an instruction may write several registers.
+  // The number of the result: an instruction may write several registers.
   std::uint64_t result = 0, place = 0;
   analysis::for_each_access(function, s, [&](const analysis::RegisterAccess& access) {
     if (!access.write) return;
@@ -320,7 +320,7 @@ void ThreadValueClasses::of_sources(const Instruction& s, std::uint32_t statemen
   }
 }
 
-/// What lanes of a warp give each other; anything else that is a thread's own.
+/// Exchanges between lanes of a warp; results of other instructions differ in all threads.
 void ThreadValueClasses::exchange(const Instruction& s, std::uint32_t statement,
                                   std::uint32_t version, Column& made) {
   const Function& function = facts_.function();
@@ -340,7 +340,7 @@ void ThreadValueClasses::exchange(const Instruction& s, std::uint32_t statement,
   Column values = of_operand(statement, operands[operands.size() - 2]);
   for (std::uint32_t first = 0; first < threads_; first += 32) {
     const auto warp = values.begin() + first;
-    // A vote's result by lane is a matter of order, a reduction's is not.
+    // The result of a vote depends on the order of lanes, that of a reduction does not.
     if (s.op != Op::vote_sync_ballot && s.op != Op::match_all) std::sort(warp, warp + 32);
     std::uint64_t all = made[first];
     for (std::uint32_t lane = 0; lane < 32; ++lane) all = mix(all, values[first + lane]);
@@ -356,7 +356,7 @@ void ThreadValueClasses::shuffle(const Instruction& s, std::uint32_t statement,
   if (operands.size() < 5) return separate(made, Agreement::None);
   const auto b = constant_of(statement, operands[operands.size() - 3]);
   const auto c = constant_of(statement, operands[operands.size() - 2]);
-  // Of the predicate that says whether the lane was in range nothing is claimed.
+  // The predicate that the source lane was in range is not followed.
   const bool value =
       operands[0].kind == OperandKind::Register &&
       facts_.index().find(operands[0].as_register()) == facts_.versions()[version].reg;
@@ -368,7 +368,7 @@ void ThreadValueClasses::shuffle(const Instruction& s, std::uint32_t statement,
   }
 }
 
-/// A constant, or a register that a move of one has written: so nvcc prints masks and distances.
+/// A constant, or a register written by a move of one, as nvcc prints masks and distances.
 std::optional<std::uint32_t> ThreadValueClasses::constant_of(std::uint32_t statement,
                                                              const Operand& operand) {
   if (operand.kind == OperandKind::Integer) return static_cast<std::uint32_t>(operand.value);

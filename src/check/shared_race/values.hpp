@@ -11,25 +11,26 @@
 
 namespace ptxgen::inline v0::gates {
 
-/// What is known of one value, for all threads of a block.
+/// Classes of threads with equal values.
 struct ThreadClasses {
   /// By thread: equal numbers mean equal values in threads that are in the same iteration of all
   /// loops. Different numbers mean nothing.
   std::vector<std::uint64_t> of;
-  /// Shuffles, votes or reductions of a warp take part: values that seem different may be equal.
+  /// Depends on shuffles, votes or reductions of a warp: different classes may have equal values.
   bool crosses_lanes = false;
 };
 
-/// Follows values from thread to thread: what the index, parameters and loads from equal addresses
-/// give, what arithmetic makes of it, and what the lanes of a warp exchange (`redux.sync`, and
-/// butterflies of `shfl.sync` with commutative operations). Assumes that loads from one address
-/// between the same two barriers find one value. Refers to its arguments.
+/// Follows values through arithmetic from the thread's index, parameters and loads from equal
+/// addresses, and through exchanges of a warp's lanes (`redux.sync`, and butterflies of `shfl.sync`
+/// with commutative operations). Assumes that loads from one address between the same two barriers
+/// give one value. Refers to its arguments.
 class ThreadValueClasses {
  public:
   ThreadValueClasses(analysis::Facts& facts, const analysis::Affine& affine,
                      std::array<std::uint32_t, 3> shape);
 
-  /// Of an operand that a statement reads. Beyond a fixed amount of work all threads differ.
+  /// Of an operand that a statement reads. Beyond a fixed amount of work every thread has its own
+  /// class.
   [[nodiscard]] const ThreadClasses& of(std::uint32_t statement, std::uint32_t operand);
 
  private:
@@ -49,7 +50,7 @@ class ThreadValueClasses {
   [[nodiscard]] Column of_operand(std::uint32_t statement, const ptx::Operand& operand);
   [[nodiscard]] std::optional<std::uint32_t> constant_of(std::uint32_t statement,
                                                          const ptx::Operand& operand);
-  /// Threads that do not agree to that degree get different numbers.
+  /// Gives different numbers to threads that do not agree to that degree.
   void separate(Column& column, analysis::Agreement agreed) const;
   [[nodiscard]] Column constant(std::uint64_t value) const { return Column(threads_, value); }
 

@@ -1,4 +1,4 @@
-// src/check/shared_race/waits.cpp - where threads have waited at an mbarrier
+// src/check/shared_race/waits.cpp - waits at mbarriers
 #include "check/shared_race/waits.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ using namespace ptx;
 
 namespace {
 
-// Places of the mbarrier among the operands.
+// Operand numbers of the mbarrier.
 constexpr std::uint32_t kOfWait = 1;
 constexpr std::uint32_t kOfCopy = 3;
 
@@ -23,7 +23,7 @@ bool MbarrierWaits::at(std::uint32_t statement) const {
       !s.is(Op::mbarrier_test_wait_parity) && !s.is(Op::mbarrier_test_wait))
     return false;
   if (s.guard.present()) return false;
-  // Operands that do not fit the row count as read: such a wait has no answer.
+  // Operands that do not fit the row count as read: such a wait has no result.
   const auto accesses = facts_.index().accesses(statement);
   return std::any_of(accesses.begin(), accesses.end(), [&](const analysis::NumberedAccess& a) {
     const std::uint32_t answer = a.write ? facts_.versions().written(statement, a.reg) : kNone;
@@ -42,7 +42,7 @@ bool MbarrierWaits::at(std::uint32_t statement, std::uint32_t copy) {
                                 size,
                                 Pairs::All,
                                 [](const SymbolKey&) { return false; }};
-    found->second = overlap(comparison, budget_).meeting != Meeting::No;
+    found->second = overlap(comparison, budget_).conflict != Conflict::No;
   }
   return found->second;
 }

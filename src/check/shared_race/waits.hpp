@@ -1,4 +1,4 @@
-// src/check/shared_race/waits.hpp - where threads have waited at an mbarrier
+// src/check/shared_race/waits.hpp - waits at mbarriers
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,18 @@
 
 namespace ptxgen::inline v0::gates {
 
-/// Waits at mbarriers, and which of them may be for a bulk copy. Which phase is waited for is not
-/// looked at. Refers to its arguments.
+/// Waits at mbarriers, and which of them may be for a bulk copy. The phase is not checked. Refers
+/// to its arguments.
 class MbarrierWaits {
  public:
-  /// `budget`: how many pairs of threads may still be looked at; is used up.
+  /// `budget`: pairs of threads that may still be compared; is used up.
   MbarrierWaits(analysis::Facts& facts, ThreadForms& forms, std::span<const SharedAccess> accesses,
                 std::uint64_t& budget)
       : facts_(facts), forms_(forms), accesses_(accesses), budget_(budget) {}
 
-  /// Whether the statement asks, of every thread that comes to it, whether a phase has ended, and
-  /// something depends on the answer.
+  /// Whether the statement tests in every thread whether a phase has ended, and the result is used.
   [[nodiscard]] bool at(std::uint32_t statement) const;
-  /// The same where the mbarrier may be that of a bulk copy, by its number among the accesses.
+  /// The same for an mbarrier that may be that of a bulk copy (its number among the accesses).
   [[nodiscard]] bool at(std::uint32_t statement, std::uint32_t copy);
 
  private:

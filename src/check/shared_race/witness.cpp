@@ -1,4 +1,4 @@
-// src/check/shared_race/witness.cpp - two threads run by hand, to prove a race
+// src/check/shared_race/witness.cpp - executes two threads to prove a race
 #include "check/shared_race/witness.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ using namespace ptx;
 
 namespace {
 
-/// Sizes that kernels are launched with: many rounds, uneven ends, few and none.
+/// Typical sizes: many iterations, a partial last one, few, none.
 constexpr std::uint64_t kParameters[] = {4096, 1000, 257, 64, 33, 7, 1, 0};
 constexpr std::uint64_t kPointer = 0x7f00'0000'0000;
 constexpr std::uint32_t kMaxStatements = 4000;
@@ -22,13 +22,13 @@ std::uint64_t size_of(const Variable& variable) {
 
 struct Witnesses::Run {
   std::uint32_t thread;
-  Bits parameter;  ///< nothing: they may be anything
-  Event now = {};  ///< what is to be said of the next access
+  Bits parameter;  ///< nothing: unknown
+  Event now = {};  ///< fields of the next access
   Threads self;    ///< the thread alone
   KnownValues values;
   std::vector<bool> visited;             ///< by block
-  std::uint32_t assumption_end = kNone;  ///< where the first guard that was taken to hold ends
-  bool assumed_outside = false;          ///< and that the thread has been there
+  std::uint32_t assumption_end = kNone;  ///< where the first assumed guard ends
+  bool assumed_outside = false;          ///< the thread has reached that point
 };
 
 Witnesses::Witnesses(analysis::Facts& facts, const std::vector<SharedAccess>& accesses,
@@ -67,7 +67,7 @@ std::vector<std::uint32_t> Witnesses::roots() const {
 void Witnesses::lay_out() {
   const Module& module = facts_.module();
   const Function& function = facts_.function();
-  // Only what the function names can be addressed in it.
+  // A function can only address variables that it names.
   for (const Operand& operand : function.operands) {
     const bool named = operand.kind == OperandKind::Symbol ||
                        (operand.kind == OperandKind::Memory && operand.base == OperandKind::Symbol);
@@ -138,7 +138,7 @@ void Witnesses::record(Run& run, std::uint32_t statement, std::vector<Event>& ev
   }
 }
 
-/// Whether it may order the thread behind what another has done.
+/// Whether it may order the thread after accesses of another thread.
 bool Witnesses::acquires(const Instruction& s) {
   const OpInfo& row = info(s.op);
   if (has(row.flags, Flag::Barrier | Flag::Call) || row.mnemonic == "mbarrier") return true;
@@ -168,7 +168,7 @@ void Witnesses::pass(Run& run, std::uint32_t statement) const {
   }
 }
 
-/// What control may come to from a block on before it comes to `end`.
+/// The blocks that control may reach from `start` before `end`.
 std::vector<std::uint32_t> Witnesses::blocks_before(std::uint32_t start, std::uint32_t end) const {
   const analysis::Cfg& cfg = facts_.cfg();
   std::vector<std::uint32_t> found;
@@ -186,7 +186,7 @@ std::vector<std::uint32_t> Witnesses::blocks_before(std::uint32_t start, std::ui
   return found;
 }
 
-/// Whether there is an access in one of the blocks, or anything that orders threads.
+/// Whether one of the blocks has an access, or an instruction that orders threads.
 bool Witnesses::has_events(const std::vector<std::uint32_t>& blocks) const {
   const Function& function = facts_.function();
   return std::any_of(blocks.begin(), blocks.end(), [&](std::uint32_t block) {
@@ -202,41 +202,41 @@ bool Witnesses::has_events(const std::vector<std::uint32_t>& blocks) const {
   });
 }
 
-/// Which way a branch goes is not known. Where all threads of the block go the same way and only
-/// one way leads to accesses, the launch is one of those in which they go it: such guards are taken
-/// to hold, each once, one within the other. Otherwise to where all ways meet again. False if that
-/// is not possible.
+/// Continues after a branch with an unknown condition. If all threads of the block take the same
+/// path and only one path has accesses, assumes a launch that takes this path; such guards are
+/// assumed once each, one nested in the other. Otherwise continues where the paths reconverge.
+/// False if that is not possible.
 bool Witnesses::decide(Run& run, std::uint32_t branch, std::uint32_t& at) {
   const analysis::Cfg& cfg = facts_.cfg();
   const std::uint32_t block = cfg.block_of(branch);
   const std::uint32_t end = cfg.post_dominators().immediate(block);
   const auto successors = cfg.successors(block);
   if (successors.size() != 2) return false;
-  std::array<std::vector<std::uint32_t>, 2> ways;
+  std::array<std::vector<std::uint32_t>, 2> paths;
   for (std::size_t i = 0; i < 2; ++i) {
-    ways[i] = blocks_before(successors[i], end);
-    if (budget_ < ways[i].size()) return false;
-    budget_ -= ways[i].size();
+    paths[i] = blocks_before(successors[i], end);
+    if (budget_ < paths[i].size()) return false;
+    budget_ -= paths[i].size();
   }
-  const std::array<bool, 2> matters{has_events(ways[0]), has_events(ways[1])};
+  const std::array<bool, 2> matters{has_events(paths[0]), has_events(paths[1])};
   const bool together = facts_.uniformity().of_branch(block) >= analysis::Agreement::Block;
   if (!run.parameter && together && matters[0] != matters[1]) {
     const std::uint32_t to = successors[matters[0] ? 0 : 1];
-    // Another iteration is more than that the guard lets the block through.
+    // Assuming a guard again would assume another iteration.
     if (run.visited[to] || run.assumed_outside) return false;
     if (run.assumption_end == kNone) run.assumption_end = end;
     at = cfg.blocks()[to].first;
     return true;
   }
   if (end >= cfg.blocks().size()) return false;
-  for (const std::vector<std::uint32_t>& way : ways) {
-    if (!jump_over(run, way)) return false;
+  for (const std::vector<std::uint32_t>& path : paths) {
+    if (!jump_over(run, path)) return false;
   }
   at = cfg.blocks()[end].first;
   return true;
 }
 
-/// Some of the blocks may be executed, or none: what is accessed there is left out.
+/// Skips blocks that may be executed or not, with their accesses.
 bool Witnesses::jump_over(Run& run, const std::vector<std::uint32_t>& blocks) const {
   const Function& function = facts_.function();
   for (const std::uint32_t block : blocks) {
@@ -290,7 +290,7 @@ Witnesses::Trace Witnesses::run(std::uint32_t thread, Bits parameter) {
       if (decide(state, statement, at)) continue;
       break;
     }
-    // Where the way, or what orders the thread, is not known, nothing is any more.
+    // Stops if control, or the order of the thread, is unknown.
     if (!known && (has(flags, Flag::Terminator | Flag::Barrier | Flag::Fence | Flag::Call))) break;
     if (!known) {
       state.values.forget(statement, state.self);
@@ -323,7 +323,7 @@ const Witnesses::Trace& Witnesses::trace(std::uint32_t thread, Bits parameter) {
 bool Witnesses::race(const Event& a, std::uint32_t first, const Event& b,
                      std::uint32_t second) const {
   const bool same_warp = first / 32 == second / 32;
-  // Threads that came by different barriers need not be between the same two.
+  // Threads that passed different barriers may not be between the same two.
   if (a.interval != b.interval || a.barrier != b.barrier) return false;
   if (same_warp && (a.warp_interval != b.warp_interval || a.warp_barrier != b.warp_barrier))
     return false;
@@ -333,14 +333,14 @@ bool Witnesses::race(const Event& a, std::uint32_t first, const Event& b,
   const SharedAccess& y = accesses_[b.access];
   if (a.address + x.bytes <= b.address || b.address + y.bytes <= a.address) return false;
   if (!(x.writes && y.writes)) return true;
-  // Writing what is written already harms nobody.
+  // Equal values at one address are harmless.
   if (a.value && b.value) return *a.value != *b.value || a.address != b.address;
   const Function& function = facts_.function();
   if (function.body[x.statement].operand_count < 2 || function.body[y.statement].operand_count < 2)
     return true;
   const ThreadClasses& one = values_.of(x.statement, 1);
   if (x.statement == y.statement && one.of[first] == one.of[second]) return false;
-  // What the lanes of a warp have exchanged may be equal in a way that was not seen.
+  // Values that lanes exchanged may be equal although their classes differ.
   return !one.crosses_lanes && !values_.of(y.statement, 1).crosses_lanes;
 }
 
@@ -349,7 +349,7 @@ std::optional<Witness> Witnesses::find_in(std::uint32_t first_access, std::uint3
                                           Bits parameter) {
   const std::vector<Event>& a = trace(first_thread, parameter).events;
   const std::vector<Event>& b = trace(second_thread, parameter).events;
-  // Intervals only grow along both lists.
+  // Intervals grow along both lists.
   std::size_t begin = 0;
   for (const Event& x : a) {
     if (x.access != first_access) continue;

@@ -1,4 +1,4 @@
-// src/check/shared_race/witness.hpp - two threads run by hand, to prove a race
+// src/check/shared_race/witness.hpp - executes two threads to prove a race
 #pragma once
 
 #include <array>
@@ -14,47 +14,46 @@
 
 namespace ptxgen::inline v0::gates {
 
-/// What a thread did at one access.
+/// One access that a thread executed.
 struct Event {
-  std::uint32_t access = 0;            ///< number among the accesses
-  std::uint32_t interval = 0;          ///< how many barriers of the block the thread had passed
-  std::uint32_t barrier = ptx::kNone;  ///< the last of them
-  std::uint32_t warp_interval = 0;     ///< and of the warp
-  std::uint32_t warp_barrier = ptx::kNone;  ///< likewise
+  std::uint32_t access = 0;                 ///< number among the accesses
+  std::uint32_t interval = 0;               ///< number of block barriers passed before
+  std::uint32_t barrier = ptx::kNone;       ///< the last one
+  std::uint32_t warp_interval = 0;          ///< the same for warp barriers
+  std::uint32_t warp_barrier = ptx::kNone;  ///< the last one
   std::uint64_t address = 0;                ///< in a layout of the kernel's shared variables
   std::optional<std::uint64_t> value;       ///< that was written, if it is known
-  /// Since the last barrier nothing else may have ordered it behind another thread's accesses:
-  /// acquire patterns, mbarriers, calls, or in one warp a bar.warp.sync of some lanes.
+  /// Since the last barrier nothing else may have ordered it after another thread's accesses: no
+  /// acquire pattern, mbarrier or call, or in one warp no bar.warp.sync of some lanes.
   bool unordered = true;
   bool unordered_in_warp = true;
 };
 
 /// A launch in which two accesses race.
 struct Witness {
-  /// They do in every launch with blocks of that shape in which the block comes to the accesses at
-  /// all, whatever the parameters and the grid are.
+  /// They race in every launch with blocks of that shape in which the block reaches the accesses,
+  /// for any parameters and grid.
   bool every_launch = false;
   std::uint32_t first_thread = 0, second_thread = 0;
   std::uint32_t first_access = 0, second_access = 0;
   std::uint64_t first_address = 0, second_address = 0;
-  std::uint32_t variable = ptx::kNone;  ///< symbol of the variable that the first lies in
+  std::uint32_t variable = ptx::kNone;  ///< symbol of the variable of the first access
   std::uint64_t variable_base = 0;
-  std::uint64_t parameter = 0;  ///< what all integer parameters were taken to be
-  /// The same where these two threads come to their end and do not race, if such was seen.
+  std::uint64_t parameter = 0;  ///< assumed value of all integer parameters
+  /// A value for which these two threads finish without a race, if one was found.
   std::optional<std::uint64_t> harmless_parameter;
 };
 
-/// Runs threads of block 0 alone, as far as the way does not depend on memory: first with
-/// parameters that may be anything, then with one value for every parameter. Refers to its
-/// arguments.
+/// Executes single threads of block 0 while control does not depend on memory: first with unknown
+/// parameters, then with one value for every parameter. Refers to its arguments.
 class Witnesses {
  public:
   Witnesses(analysis::Facts& facts, const std::vector<SharedAccess>& accesses,
             const std::vector<Orders>& orders, ThreadValueClasses& values,
             std::array<std::uint32_t, 3> shape);
 
-  /// A launch in which two threads that make the accesses race at them; looks at the pair of
-  /// threads given. Nothing if none was found, which says nothing.
+  /// A launch in which these two threads race at these accesses. Nothing if none was found; a race
+  /// is still possible then.
   [[nodiscard]] std::optional<Witness> find(std::uint32_t first_access, std::uint32_t first_thread,
                                             std::uint32_t second_access,
                                             std::uint32_t second_thread);
@@ -64,7 +63,7 @@ class Witnesses {
   struct Run;
   struct Trace {
     std::vector<Event> events;
-    bool complete = false;  ///< the thread came to the end of the kernel
+    bool complete = false;  ///< the thread finished the kernel
   };
   [[nodiscard]] Trace run(std::uint32_t thread, Bits parameter);
   [[nodiscard]] const Trace& trace(std::uint32_t thread, Bits parameter);

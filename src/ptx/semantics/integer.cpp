@@ -478,6 +478,7 @@ ScalarFunction for_halves(Type type) {
 
 }  // namespace
 
+// long because it has one case for each row
 ScalarFunction integer_function(const ScalarOp& op) noexcept {
   switch (op.op) {
     case Op::add_sat:

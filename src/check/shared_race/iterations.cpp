@@ -1,10 +1,11 @@
-// src/check/shared_race/rounds.cpp - accesses of a loop, round by round
-#include "check/shared_race/rounds.hpp"
+// src/check/shared_race/iterations.cpp - accesses of a loop by iteration
+#include "check/shared_race/iterations.hpp"
 
 #include <algorithm>
 #include <bit>
 
 #include "analysis/affine_forms.hpp"
+#include "ptx/semantics/compare.hpp"
 
 namespace ptxgen::inline v0::gates {
 
@@ -16,52 +17,40 @@ using analysis::AffineTerm;
 
 namespace {
 
-constexpr std::uint64_t kMaxRounds = 256;
+constexpr std::uint64_t kMaxIterations = 256;
 constexpr std::uint64_t kMaxAddresses = 65'536;
 constexpr int kMaxDepth = 24;
 
 bool in_relation(analysis::Relation relation, std::int64_t a, std::int64_t b, bool is_signed) {
-  const bool less =
-      is_signed ? a < b : static_cast<std::uint64_t>(a) < static_cast<std::uint64_t>(b);
-  switch (relation) {
-    case analysis::Relation::Lt:
-      return less;
-    case analysis::Relation::Le:
-      return less || a == b;
-    case analysis::Relation::Gt:
-      return !less && a != b;
-    case analysis::Relation::Ge:
-      return !less;
-    case analysis::Relation::Eq:
-      return a == b;
-    case analysis::Relation::Ne:
-      return a != b;
-  }
-  return true;
+  constexpr Modifier kComparisons[] = {Modifier::lt, Modifier::le, Modifier::gt,
+                                       Modifier::ge, Modifier::eq, Modifier::ne};
+  return holds(kComparisons[static_cast<unsigned>(relation)],
+               ordering(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b),
+                        is_signed ? Type::s64 : Type::u64));
 }
 
 }  // namespace
 
-Rounds::Rounds(analysis::Facts& facts, const analysis::Affine& affine,
-               std::array<std::uint32_t, 3> shape)
+LoopIterations::LoopIterations(analysis::Facts& facts, const analysis::Affine& affine,
+                               std::array<std::uint32_t, 3> shape)
     : facts_(facts), affine_(affine), shape_(shape) {}
 
-// What an address hangs on ----------------------------------------------------------------------
+// Dependences of an address -----------------------------------------------------------------------
 
-bool Rounds::look_at(const AffineForm& form, int depth, Sources& sources,
-                     std::uint64_t modulus) const {
+bool LoopIterations::look_at(const AffineForm& form, int depth, Sources& sources,
+                             std::uint64_t modulus) const {
   for (const AffineTerm& term : form.terms) {
     for (const std::uint32_t symbol : term.symbols) {
       if (symbol == kNone) break;
-      // In a product too: its remainder is that of the remainders of its factors.
+      // Also in a product: its remainder follows from the remainders of its factors.
       if (!look_at(symbol, depth, sources, modulus)) return false;
     }
   }
   return true;
 }
 
-bool Rounds::look_at(std::uint32_t symbol, int depth, Sources& sources,
-                     std::uint64_t modulus) const {
+bool LoopIterations::look_at(std::uint32_t symbol, int depth, Sources& sources,
+                             std::uint64_t modulus) const {
   if (depth > kMaxDepth) return false;
   const AffineSymbol& s = affine_.symbols()[symbol];
   if (s.left) return false;
@@ -95,16 +84,16 @@ bool Rounds::look_at(std::uint32_t symbol, int depth, Sources& sources,
   return true;
 }
 
-// Rounds ----------------------------------------------------------------------------------------
+// Iterations ------------------------------------------------------------------------------------
 
-const RoundForms* Rounds::of(const SharedAccess& access, const AccessForm& form) {
+const IterationForms* LoopIterations::of(const SharedAccess& access, const AccessForm& form) {
   const auto [at, made] = known_.try_emplace(access.statement);
-  if (made) at->second = worked_out(access, form);
-  return at->second.rounds.empty() ? nullptr : &at->second;
+  if (made) at->second = computed(access, form);
+  return at->second.iterations.empty() ? nullptr : &at->second;
 }
 
-RoundForms Rounds::worked_out(const SharedAccess& access, const AccessForm& form) {
-  RoundForms made;
+IterationForms LoopIterations::computed(const SharedAccess& access, const AccessForm& form) {
+  IterationForms made;
   if (!form.address.known || access.anywhere) return made;
   Sources sources;
   for (const auto& [key, coefficient] : form.address.rest) {
@@ -117,29 +106,29 @@ RoundForms Rounds::worked_out(const SharedAccess& access, const AccessForm& form
   made.loop = affine_.symbols()[sources.iteration].id;
   made.periodic = sources.periodic;
   const std::uint64_t limit =
-      std::min(kMaxRounds, kMaxAddresses / std::max<std::uint64_t>(form.may.size(), 1));
+      std::min(kMaxIterations, kMaxAddresses / std::max<std::uint64_t>(form.may.size(), 1));
   if (made.periodic && sources.period > limit) return made;
   std::vector<bool> goes_on(form.may.size(), true);
-  for (std::uint64_t round = 0; !made.periodic || round < sources.period; ++round) {
+  for (std::uint64_t iteration = 0; !made.periodic || iteration < sources.period; ++iteration) {
     if (std::find(goes_on.begin(), goes_on.end(), true) == goes_on.end()) return made;
     ThreadForms forms(facts_, affine_, shape_);
-    forms.fix(sources.iteration, round);
+    forms.fix(sources.iteration, iteration);
     AccessForm now = forms.of(access);
-    if (round >= limit || !now.address.known || !now.address.rest.empty()) break;
-    // Addresses come back, who executes the access need not: it may be nobody in the first rounds.
+    if (iteration >= limit || !now.address.known || !now.address.rest.empty()) break;
+    // The addresses repeat, but the set of threads need not: early iterations may have none.
     if (made.periodic) now.may = form.may;
     for (std::size_t t = 0; t < goes_on.size(); ++t) now.may[t] = now.may[t] && goes_on[t];
-    made.rounds.push_back(std::move(now));
+    made.iterations.push_back(std::move(now));
     ThreadForms next(facts_, affine_, shape_);
-    next.fix(sources.iteration, round + 1);
-    if (!made.periodic && !leave_out_ended(made.loop, forms, next, goes_on)) break;
+    next.fix(sources.iteration, iteration + 1);
+    if (!made.periodic && !drop_ended_threads(made.loop, forms, next, goes_on)) break;
   }
-  if (!made.periodic) made.rounds.clear();
+  if (!made.periodic) made.iterations.clear();
   return made;
 }
 
-bool Rounds::leave_out_ended(std::uint32_t loop, ThreadForms& forms, ThreadForms& next,
-                             std::vector<bool>& goes_on) {
+bool LoopIterations::drop_ended_threads(std::uint32_t loop, ThreadForms& forms, ThreadForms& next,
+                                        std::vector<bool>& goes_on) {
   if (!inductions_)
     inductions_.emplace(facts_.function(), facts_.cfg(), facts_.index(), facts_.versions());
   const std::uint32_t header = facts_.cfg().loops().loops()[loop].header;
@@ -148,7 +137,7 @@ bool Rounds::leave_out_ended(std::uint32_t loop, ThreadForms& forms, ThreadForms
     if (!test.every_turn || !test.goes_on) continue;
     const analysis::LoopComparison& comparison = *test.goes_on;
     const analysis::Induction& variable = inductions_->of(loop)[comparison.value.variable];
-    // What the counter is at the test: counted from this round, or from the next.
+    // The counter at the test: its value in this iteration, or in the next.
     const bool of_next = comparison.value.is_next && !variable.step.constant();
     const auto counter = (of_next ? next : forms).values(affine_.of_version(variable.phi, header));
     if (!counter) continue;

@@ -1,0 +1,57 @@
+// src/check/shared_race/iterations.hpp - accesses of a loop by iteration
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "check/shared_race/forms.hpp"
+#include "ptxgen/analysis/induction.hpp"
+
+namespace ptxgen::inline v0::gates {
+
+/// An access in each iteration of a loop, whose address depends on the iteration and the thread
+/// alone.
+struct IterationForms {
+  std::uint32_t loop = analysis::kNoNode;
+  std::vector<AccessForm> iterations;  ///< without unknown symbols
+  /// The addresses repeat after these; otherwise there are no more iterations.
+  bool periodic = false;
+};
+
+/// Computes accesses for every iteration of a loop with few iterations. Refers to its arguments.
+class LoopIterations {
+ public:
+  LoopIterations(analysis::Facts& facts, const analysis::Affine& affine,
+                 std::array<std::uint32_t, 3> shape);
+
+  /// Null if the address depends on several loops or on anything else, or if there are too many
+  /// iterations.
+  [[nodiscard]] const IterationForms* of(const SharedAccess& access, const AccessForm& form);
+
+ private:
+  /// What the symbols of an address depend on, besides the thread.
+  struct Sources {
+    std::uint32_t iteration = ptx::kNone;  ///< the Iteration symbol of one loop
+    bool periodic = true;                  ///< only on its remainder by `period`
+    std::uint64_t period = 1;
+  };
+  bool look_at(const analysis::AffineForm& form, int depth, Sources& sources,
+               std::uint64_t modulus) const;
+  bool look_at(std::uint32_t symbol, int depth, Sources& sources, std::uint64_t modulus) const;
+  [[nodiscard]] IterationForms computed(const SharedAccess& access, const AccessForm& form);
+  /// Removes the threads that leave the loop after this iteration; false if that is not known.
+  /// `forms` and `next`: of this iteration and the next.
+  bool drop_ended_threads(std::uint32_t loop, ThreadForms& forms, ThreadForms& next,
+                          std::vector<bool>& goes_on);
+
+  analysis::Facts& facts_;
+  const analysis::Affine& affine_;
+  std::array<std::uint32_t, 3> shape_;
+  std::optional<analysis::Inductions> inductions_;
+  std::map<std::uint32_t, IterationForms> known_;  ///< by statement
+};
+
+}  // namespace ptxgen::inline v0::gates
