@@ -1,4 +1,4 @@
-# tools/clients/clients.py - the clients from PyPI and their environment on the emulated driver
+# tools/clients/clients.py - clients from PyPI, their environment on the stand-in
 import argparse
 import ctypes.util
 import os

@@ -1,7 +1,7 @@
 # tools/clients/suite_plugin.py - tells run_suite of every test as it begins and ends
 """A plugin of pytest. PTXGEN_SUITE_REPORT names a file that gets one line of JSON for each step. Tests
-that the file already tells of are left out; after a failure the session ends, so that the test which
-follows begins in a new process, with a new context."""
+that the file already tells of are left out. After a failure the session ends, so that the test which
+follows begins in a new process, with a new context, unless PTXGEN_SUITE_TOGETHER is set."""
 import json
 import os
 
@@ -53,5 +53,5 @@ def pytest_runtest_logreport(report):
 
 
 def pytest_runtest_protocol(item, nextitem):
-    if failed:
+    if failed and not os.environ["PTXGEN_SUITE_TOGETHER"]:
         item.session.shouldstop = "a test failed; the rest runs in a new process"
