@@ -40,6 +40,12 @@ const Conversion* conversion_of(Type type) {
   return found == std::end(kToIndex) ? nullptr : found;
 }
 
+// ptxas 13.0 takes the address of an element with these; elsewhere it wants a register.
+bool takes_address(const Opcode& opcode) {
+  const std::string_view text(opcode.text, opcode.length);
+  return text.starts_with("mov.") || text.starts_with("cvta.");
+}
+
 constexpr std::string_view kStem = "%element";
 
 // The longest run of '_' behind the stem in the text.
@@ -107,7 +113,7 @@ Register Parser::read_index_register(const char* place) {
     cursor_.fail(place, "expected a register of an integer or bit type as index, found " +
                             cursor_.describe(place));
   }
-  if (!index_may_vary_) {
+  if (indexing_ == nullptr || !(indexing_address_ || takes_address(*indexing_))) {
     cursor_.fail(place,
                  "expected a constant index here, found " + cursor_.describe(place) +
                      "; an element that a register chooses can be an address (ld, st) or the "

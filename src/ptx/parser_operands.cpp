@@ -40,12 +40,6 @@ std::string_view view(const char* first, const char* last) {
   return {first, static_cast<std::size_t>(last - first)};
 }
 
-// ptxas 13.0 takes the address of an element with these; elsewhere it wants a register.
-bool takes_address(const Opcode& opcode) {
-  const std::string_view text(opcode.text, opcode.length);
-  return text.starts_with("mov.") || text.starts_with("cvta.");
-}
-
 std::uint64_t number_of(const char* digits, const char* end) {
   std::uint64_t number = 0;
   for (; digits != end; ++digits) number = number * 10 + static_cast<std::uint64_t>(*digits - '0');
@@ -179,9 +173,11 @@ bool Parser::read_operands(const Opcode& opcode) {
     } else {
       const bool memory = (opcode.memory_places & bit) != 0;
       indexed_ = false;
-      index_may_vary_ = memory || takes_address(opcode);
-      if (!read_operand(operand)) return false;
-      index_may_vary_ = false;
+      indexing_ = &opcode;
+      indexing_address_ = memory;
+      const bool fits = read_operand(operand);
+      indexing_ = nullptr;
+      if (!fits) return false;
       // `ld.shared.f32 %f1, a[2]`: an address, without brackets of its own.
       if (indexed_ && memory &&
           (operand.kind == OperandKind::Symbol || operand.kind == OperandKind::Register)) {
@@ -395,7 +391,7 @@ bool Parser::read_memory(Operand& out) {
 // Behind `{` or `(`, to `close`. The elements go to the function's pool.
 bool Parser::read_vector(Operand& out, char close) {
   out.kind = close == ')' ? OperandKind::List : OperandKind::Vector;
-  index_may_vary_ = false;
+  indexing_ = nullptr;
   const std::size_t first = body_->operands.size();
   if (close != ')' || !cursor_.accept(close)) {
     for (;;) {

@@ -192,9 +192,10 @@ class Parser {
   // The instruction being read.
   Guard guard_;
   std::size_t operand_count_ = 0;
-  unsigned lists_of_one_ = 0;    // how many operands are `{a}`
-  bool indexed_ = false;         // the latest name was that of an array, with an index
-  bool index_may_vary_ = false;  // the index of an array may be a register
+  unsigned lists_of_one_ = 0;         // how many operands are `{a}`
+  bool indexed_ = false;              // the latest name was that of an array, with an index
+  const Opcode* indexing_ = nullptr;  // whose operand is being read, null within braces
+  bool indexing_address_ = false;     // that operand is an address
   std::array<Operand, 256> operands_;
 };
 
