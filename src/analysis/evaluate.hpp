@@ -1,4 +1,4 @@
-// src/analysis/evaluate.hpp - what instructions without effects compute from known sources
+// src/analysis/evaluate.hpp - results of instructions without effects from known sources
 #pragma once
 
 #include <array>
@@ -6,8 +6,8 @@
 #include <optional>
 #include <span>
 
-#include "ptxgen/ptx/ir.hpp"
-#include "ptxgen/ptx/operand_specs.hpp"
+#include "ptx/semantics/bits.hpp"
+#include "ptx/semantics/scalar.hpp"
 
 namespace ptxgen::inline v0::analysis {
 
@@ -25,17 +25,38 @@ struct Outcome {
   std::array<std::uint64_t, 2> values{};
 };
 
-/// Integer arithmetic, comparison, selection, logic, shifts, moves and conversion between integers.
-/// `known[i]`: of operand i (0 the first as written), where it is a source and known, the bits of
-/// its operand type, zero-extended, a predicate 0 or 1 with `!` applied. What does not depend on
-/// unknown sources is found too (`x * 0`, `x - x`, `selp` of equals); what PTX leaves open
-/// (division by zero) is unknown, and so is everything with effects. Exact: the emulator computes
-/// the same.
-/// Without `names`, that two operands name one register says nothing.
+/// One instruction, looked up once and evaluated on many sets of sources. Rows: integer arithmetic,
+/// bit fields, logic, shifts, comparison, selection, moves and conversion between integers, as
+/// `ptx/semantics` defines them. Refers to the function.
+class Evaluator {
+ public:
+  Evaluator(const ptx::Function& function, const ptx::Instruction& instruction,
+            const ptx::OperandSpecs& specs);
+
+  /// `known[i]`: if operand i (0 the first as written) is a source and known, the bits of its
+  /// operand type, zero-extended, a predicate 0 or 1 with `!` applied. Also finds results that do
+  /// not depend on unknown sources (`x * 0`, `x - x`, `selp` of equals). Results that PTX leaves
+  /// undefined (division by zero) are unknown, and so is every instruction with effects. Exact:
+  /// the emulator computes the same. Without `names`, two operands that name one register are not
+  /// assumed to be equal.
+  [[nodiscard]] Outcome operator()(std::span<const std::optional<std::uint64_t>> known,
+                                   bool names = true) const;
+  /// The row, for callers that know all sources.
+  [[nodiscard]] const ptx::ScalarRow& row() const noexcept { return row_; }
+
+ private:
+  [[nodiscard]] bool may_follow(std::span<const std::optional<std::uint64_t>> known) const;
+
+  const ptx::Instruction* instruction_;
+  std::span<const ptx::Operand> operands_;
+  ptx::ScalarRow row_;
+};
+
+/// Evaluates an instruction once.
 [[nodiscard]] Outcome evaluate(const ptx::Function& function, const ptx::Instruction& instruction,
                                std::span<const std::optional<std::uint64_t>> known,
                                bool names = true);
-/// The same for whoever has looked up what the op table says of the operands.
+/// The same for callers that have the operand specifications.
 [[nodiscard]] Outcome evaluate(const ptx::Function& function, const ptx::Instruction& instruction,
                                const ptx::OperandSpecs& specs,
                                std::span<const std::optional<std::uint64_t>> known, bool names);
@@ -44,10 +65,7 @@ struct Outcome {
 /// not say how it is meant.
 [[nodiscard]] std::optional<std::uint64_t> constant_bits(const ptx::Operand& operand,
                                                          ptx::Type type);
-/// The lowest `width` bits.
-[[nodiscard]] constexpr std::uint64_t low_bits(std::uint64_t bits, unsigned width) noexcept {
-  return width >= 64 ? bits : bits & ((std::uint64_t{1} << width) - 1);
-}
+using ptx::low_bits;
 /// The value of the lowest bits, extended to 64 bits by the type's rule.
 [[nodiscard]] std::uint64_t extended(std::uint64_t bits, ptx::Type type) noexcept;
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "check/analyze/rules.hpp"
+#include "ptx/semantics/compare.hpp"
 
 namespace ptxgen::inline v0::gates {
 
@@ -105,13 +106,6 @@ class LoopBranches {
     finding.other_line = at(header_of(loop)).line;
   }
 
-  struct Condition {
-    std::uint32_t compare = kNone;  ///< the setp
-    Modifier comparison = Modifier::none;
-    bool counter_first = true;
-    std::int64_t step = 0;
-  };
-
   /// What a bottom-tested loop goes on by, if that compares a counter with something fixed.
   void check_direction(std::uint32_t loop, std::uint32_t end) {
     const Instruction& branch = at(end);
@@ -133,10 +127,17 @@ class LoopBranches {
       const std::optional<std::int64_t> step = step_of(loop, compare, operands[i]);
       if (!step || *step == 0 || !fixed(loop, compare, operands[3 - i])) continue;
       Modifier comparison = setp.get(Field::Comparison);
-      if (!goes_on_if) comparison = inverse(comparison);
       if (i == 2) comparison = mirrored(comparison);
-      if (runs_away(comparison, *step, kind(setp.type()) == TypeKind::Signed))
-        report_direction(loop, end, operands[i], operands[3 - i], *step, comparison);
+      const auto goes_on = [&](Ordering counter) {
+        return holds(comparison, counter) == goes_on_if;
+      };
+      const bool above = goes_on(Ordering::Greater), equal = goes_on(Ordering::Equal);
+      if (above == goes_on(Ordering::Less)) return;  // tests for equality
+      if (runs_away(above, !above, *step, kind(setp.type()) == TypeKind::Signed))
+        report_direction(loop, end, operands[i], operands[3 - i], *step,
+                         above   ? (equal ? "not below" : "above")
+                         : equal ? "not above"
+                                 : "below");
       return;
     }
   }
@@ -145,49 +146,9 @@ class LoopBranches {
     return s.kind == StatementKind::Instruction &&
            (s.op == Op::setp_signed || s.op == Op::setp_unsigned);
   }
-  static Modifier inverse(Modifier comparison) {
-    switch (comparison) {
-      case Modifier::lt:
-      case Modifier::lo:
-        return Modifier::ge;
-      case Modifier::le:
-      case Modifier::ls:
-        return Modifier::gt;
-      case Modifier::gt:
-      case Modifier::hi:
-        return Modifier::le;
-      case Modifier::ge:
-      case Modifier::hs:
-        return Modifier::lt;
-      default:
-        return Modifier::none;
-    }
-  }
-  static Modifier mirrored(Modifier comparison) {
-    switch (comparison) {
-      case Modifier::lt:
-      case Modifier::lo:
-        return Modifier::gt;
-      case Modifier::le:
-      case Modifier::ls:
-        return Modifier::ge;
-      case Modifier::gt:
-      case Modifier::hi:
-        return Modifier::lt;
-      case Modifier::ge:
-      case Modifier::hs:
-        return Modifier::le;
-      default:
-        return Modifier::none;
-    }
-  }
   /// A counter that goes away from its bound. Downwards and unsigned, `i < n` ends below zero,
   /// which is a way to count down.
-  static bool runs_away(Modifier comparison, std::int64_t step, bool is_signed) {
-    const bool above = comparison == Modifier::gt || comparison == Modifier::ge ||
-                       comparison == Modifier::hi || comparison == Modifier::hs;
-    const bool below = comparison == Modifier::lt || comparison == Modifier::le ||
-                       comparison == Modifier::lo || comparison == Modifier::ls;
+  static bool runs_away(bool above, bool below, std::int64_t step, bool is_signed) {
     return step > 0 ? above : below && is_signed;
   }
 
@@ -252,33 +213,17 @@ class LoopBranches {
     return {};
   }
 
-  static std::string_view words(Modifier comparison) {
-    switch (comparison) {
-      case Modifier::gt:
-      case Modifier::hi:
-        return "above";
-      case Modifier::ge:
-      case Modifier::hs:
-        return "not below";
-      case Modifier::lt:
-      case Modifier::lo:
-        return "below";
-      default:
-        return "not above";
-    }
-  }
-
   std::string text(const Operand& operand) const {
     return operand.kind == OperandKind::Integer ? std::to_string(operand.offset())
                                                 : findings_.name(operand);
   }
 
   void report_direction(std::uint32_t loop, std::uint32_t end, const Operand& counter,
-                        const Operand& bound, std::int64_t step, Modifier comparison) {
+                        const Operand& bound, std::int64_t step, std::string_view side) {
     Finding& finding = findings_.report(
         Severity::Warning, "loop-branch-direction", end,
-        "the loop goes on while " + findings_.name(counter) + " is " +
-            std::string(words(comparison)) + " " + text(bound) + ", but each round " +
+        "the loop goes on while " + findings_.name(counter) + " is " + std::string(side) + " " +
+            text(bound) + ", but each round " +
             (step > 0 ? "adds " + std::to_string(step) : "takes off " + std::to_string(-step)) +
             ": it ends after its first round, or runs far too long",
         kLoopRule, "turn the comparison round, or negate the guard of the branch");

@@ -2,20 +2,16 @@
 #pragma once
 
 #include <array>
-#include <bitset>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/facts.hpp"
+#include "check/known_values.hpp"
 #include "ptxgen/check/gates.hpp"
 
 namespace ptxgen::inline v0::gates::barriers {
-
-inline constexpr std::uint32_t kMaxThreads = 1024;
-/// Threads of one block, by x, then y, then z.
-using Threads = std::bitset<kMaxThreads>;
 
 enum class UseKind : std::uint8_t { None, Block, Warp, Cluster };
 
@@ -65,15 +61,6 @@ struct Subject {
 /// they do not leave before it.
 [[nodiscard]] bool leaves_before(const Subject& subject, std::uint32_t decider,
                                  std::uint32_t barrier, bool whole_warps);
-
-/// A launch to walk through: what a kernel may be given.
-struct Launch {
-  std::array<std::uint32_t, 3> block{0, 0, 0};
-  bool exact = false;           ///< every launch has this shape
-  std::uint64_t parameter = 0;  ///< the value of every parameter
-  std::uint32_t ctaid = 0;
-  [[nodiscard]] std::uint32_t threads() const { return block[0] * block[1] * block[2]; }
-};
 
 /// One arrival of some threads at a barrier, as they come to it.
 struct Arrival {
@@ -156,12 +143,6 @@ class IndexValues {
   std::uint32_t threads_;
   std::vector<std::vector<std::uint64_t>> values_;
 };
-
-/// A special register of one thread; nullopt if it does not follow from the index and the shape.
-[[nodiscard]] std::optional<std::uint64_t> index_value(ptx::SpecialRegister reg, unsigned component,
-                                                       std::uint32_t thread,
-                                                       const std::array<std::uint32_t, 3>& block,
-                                                       bool shape_known);
 
 /// Whether roles that follow from the index alone, with control that is otherwise uniform, bring
 /// exactly the threads to each barrier that it counts, in every order and however often uniform

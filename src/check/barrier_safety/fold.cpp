@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "check/barrier_safety/barrier_safety.hpp"
-#include "check/barrier_safety/lanes.hpp"
 
 namespace ptxgen::inline v0::gates::barriers {
 
@@ -36,34 +35,38 @@ IndexValues::IndexValues(const Function& function, const analysis::RegisterIndex
   std::size_t cells = 0;
   for (const Instruction& s : function.body) {
     if (s.kind != StatementKind::Instruction || s.guard.present()) continue;
-    const LaneOp op = lane_op(function, s);
-    if (!op.known) continue;
+    const RegisterRow row(function, s);
+    if (!row) continue;
     const auto operands = function.operands_of(s);
-    std::vector<std::uint64_t> sources[kMaxSources];
+    std::array<std::vector<std::uint64_t>, ScalarRow::kMaxSources> sources;
     bool known = true;
-    for (std::size_t i = 0; i < op.sources && known; ++i)
-      known = operand(operands[op.results + i], sources[i]);
-    for (std::size_t i = 0; i < op.results; ++i) {
+    for (std::size_t i = 0; i < row.sources() && known; ++i) {
+      const Operand& source = operands[row.destinations() + i];
+      if (const auto constant = row.constant(source, i))
+        sources[i].assign(threads_, *constant);
+      else
+        known = operand(source, sources[i]);
+    }
+    for (std::size_t i = 0; i < row.destinations(); ++i) {
       known = known && (operands[i].kind == OperandKind::Sink ||
                         (operands[i].kind == OperandKind::Register && operands[i].component == 0 &&
                          writes[index.find(operands[i].as_register())] == 1));
     }
     if (!known || cells > kMaxCells) continue;
     cells += std::size_t{threads_} * 2;
-    std::vector<std::uint64_t> made(threads_), second(threads_);
+    std::array<std::vector<std::uint64_t>, 2> results;
+    for (std::vector<std::uint64_t>& result : results) result.resize(threads_);
     for (std::uint32_t t = 0; t < threads_ && known; ++t) {
-      std::uint64_t in[kMaxSources] = {};
-      for (std::size_t i = 0; i < op.sources; ++i) in[i] = sources[i][t];
-      const LaneResult result = compute(op, in);
-      known = result.known;
-      made[t] = result.value;
-      second[t] = result.second;
+      std::array<Value, ScalarRow::kMaxSources> in;
+      for (std::size_t i = 0; i < row.sources(); ++i) in[i] = {sources[i][t], Mark::Exact};
+      const auto made = row(std::span(in).first(row.sources()));
+      known = made.has_value();
+      for (std::size_t i = 0; i < 2 && known; ++i) results[i][t] = (*made)[i];
     }
-    if (!known) continue;
-    if (operands[0].kind == OperandKind::Register)
-      values_[index.find(operands[0].as_register())] = std::move(made);
-    if (op.results == 2 && operands[1].kind == OperandKind::Register)
-      values_[index.find(operands[1].as_register())] = std::move(second);
+    for (std::size_t i = 0; i < row.destinations() && known; ++i) {
+      if (operands[i].kind == OperandKind::Register)
+        values_[index.find(operands[i].as_register())] = std::move(results[i]);
+    }
   }
 }
 
@@ -99,12 +102,12 @@ void fold_equal_values(Function& function, const std::array<std::uint32_t, 3>& b
   // A thread that comes to a read without the write has some other value there.
   const analysis::RegisterSet undefined = analysis::maybe_undefined(function);
   for (const Instruction& s : function.body) {
-    if (s.kind != StatementKind::Instruction || s.guard.present() || !lane_op(function, s).known)
-      continue;
-    const LaneOp op = lane_op(function, s);
+    if (s.kind != StatementKind::Instruction || s.guard.present()) continue;
+    const RegisterRow row(function, s);
+    if (!row) continue;
     auto operands = function.operands_of(s);
     bool equal = true;
-    for (std::size_t i = 0; i < op.results; ++i) {
+    for (std::size_t i = 0; i < row.destinations(); ++i) {
       if (operands[i].kind == OperandKind::Sink) continue;
       const std::uint32_t reg =
           operands[i].kind == OperandKind::Register ? index.find(operands[i].as_register()) : kNone;
@@ -112,7 +115,7 @@ void fold_equal_values(Function& function, const std::array<std::uint32_t, 3>& b
               !undefined.contains(reg);
     }
     if (!equal) continue;
-    for (std::size_t i = op.results; i < operands.size(); ++i) {
+    for (std::size_t i = row.destinations(); i < operands.size(); ++i) {
       operands[i] = Operand::integer(0);
     }
   }

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "check/barrier_safety/values.hpp"
+#include "check/barrier_safety/barrier_safety.hpp"
 
 namespace ptxgen::inline v0::gates::barriers {
 
@@ -36,6 +36,22 @@ struct Arrived {
   Threads threads;
 };
 
+/// Registers that branches and barriers read.
+std::vector<std::uint32_t> roots(const Subject& subject) {
+  std::vector<std::uint32_t> found;
+  const auto add_reads = [&](std::uint32_t statement) {
+    analysis::for_each_access(subject.function, subject.function.body[statement],
+                              [&](const analysis::RegisterAccess& a) {
+                                if (!a.write) found.push_back(subject.index.find(a.reg));
+                              });
+  };
+  for (const analysis::Block& block : subject.cfg.blocks()) {
+    if (block.terminator != kNone) add_reads(block.terminator);
+  }
+  for (const std::uint32_t barrier : subject.barriers) add_reads(barrier);
+  return found;
+}
+
 class Walker {
  public:
   Walker(const Subject& subject, const Launch& launch, std::uint64_t& work)
@@ -43,11 +59,12 @@ class Walker {
         f_(subject.function),
         launch_(launch),
         work_(work),
-        threads_(launch.threads()) {}
+        threads_(launch.threads()),
+        needed_(f_, s_.index, roots(subject)) {}
 
   Walk run() {
     if (threads_ == 0 || threads_ > kMaxThreads || f_.body.empty()) return std::move(walk_);
-    values_.emplace(s_, launch_);
+    values_.emplace(s_.module, f_, s_.index, needed_, KnownLaunch{.launch = launch_});
     if (!values_->fits()) return std::move(walk_);
     waits_at_.assign(threads_, kNone);
     arrived_at_.assign(threads_, 0);
@@ -133,7 +150,7 @@ class Walker {
       }
       if (!event(i, group.threads)) return;
       if (group.threads.none()) return;
-      if (!values_->computes(i)) continue;
+      if (!needed_.statements[i]) continue;
       values_->execute(i, group.threads, left_);
       spend(group.threads.count());
     }
@@ -282,7 +299,7 @@ class Walker {
       const analysis::Block& range = s_.cfg.blocks()[inside];
       spend(range.end - range.first);
       for (std::uint32_t i = range.first; i < range.end; ++i) {
-        if (!values_->computes(i)) continue;
+        if (!needed_.statements[i]) continue;
         values_->forget(i, threads);
         spend(threads.count());
       }
@@ -316,7 +333,7 @@ class Walker {
       const analysis::Block& range = s_.cfg.blocks()[inside];
       spend(range.end - range.first);
       for (std::uint32_t i = range.first; i < range.end; ++i) {
-        if (values_->computes(i)) known = 1;
+        if (needed_.statements[i]) known = 1;
       }
     }
     return known != 0;
@@ -771,7 +788,8 @@ class Walker {
   const Launch& launch_;
   std::uint64_t& work_;
   std::uint32_t threads_;
-  std::optional<ThreadValues> values_;
+  NeededRegisters needed_;
+  std::optional<KnownValues> values_;
   std::vector<std::int8_t> way_matters_;  // by block, -1 not known
 
   std::vector<Group> groups_;

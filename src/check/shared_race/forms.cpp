@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/affine_forms.hpp"
+#include "ptx/semantics/compare.hpp"
 
 namespace ptxgen::inline v0::gates {
 
@@ -34,22 +35,9 @@ std::int64_t number(std::int64_t value, unsigned bits, bool is_signed) {
 }
 
 bool holds(Modifier comparison, std::int64_t a, std::int64_t b, bool is_signed) {
-  const bool less =
-      is_signed ? a < b : static_cast<std::uint64_t>(a) < static_cast<std::uint64_t>(b);
-  switch (comparison) {
-    case Modifier::lt:
-      return less;
-    case Modifier::le:
-      return less || a == b;
-    case Modifier::gt:
-      return !less && a != b;
-    case Modifier::ge:
-      return !less;
-    case Modifier::ne:
-      return a != b;
-    default:
-      return a == b;
-  }
+  return ptx::holds(comparison,
+                    ordering(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b),
+                             is_signed ? Type::s64 : Type::u64));
 }
 
 Space space_of_symbol(const Module& module, std::uint32_t id) {

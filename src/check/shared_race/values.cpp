@@ -5,7 +5,7 @@
 #include <set>
 
 #include "analysis/uniformity_sources.hpp"
-#include "check/barrier_safety/barrier_safety.hpp"
+#include "check/known_values.hpp"
 
 namespace ptxgen::inline v0::gates {
 
@@ -406,7 +406,7 @@ ThreadValueClasses::Column ThreadValueClasses::of_operand(std::uint32_t statemen
       Column made = constant(mix(8, operand.id * 8u + operand.component));
       const auto reg = static_cast<SpecialRegister>(operand.id);
       for (std::uint32_t t = 0; t < threads_; ++t) {
-        const auto known = barriers::index_value(reg, operand.component, t, shape_, true);
+        const auto known = index_value(reg, operand.component, t, shape_, true);
         if (!known) {
           separate(made, analysis::of_special(reg, operand.component, shape_));
           return made;

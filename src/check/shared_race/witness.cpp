@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "analysis/evaluate.hpp"
-
 namespace ptxgen::inline v0::gates {
 
 using namespace ptx;
@@ -23,10 +21,11 @@ std::uint64_t size_of(const Variable& variable) {
 }  // namespace
 
 struct Witnesses::Run {
-  std::uint32_t thread = 0;
+  std::uint32_t thread;
   Bits parameter;  ///< nothing: they may be anything
-  Event now;       ///< what is to be said of the next access
-  std::vector<Bits> registers;
+  Event now = {};  ///< what is to be said of the next access
+  Threads self;    ///< the thread alone
+  KnownValues values;
   std::vector<bool> visited;             ///< by block
   std::uint32_t assumption_end = kNone;  ///< where the first guard that was taken to hold ends
   bool assumed_outside = false;          ///< and that the thread has been there
@@ -35,50 +34,34 @@ struct Witnesses::Run {
 Witnesses::Witnesses(analysis::Facts& facts, const std::vector<SharedAccess>& accesses,
                      const std::vector<Orders>& orders, ThreadValueClasses& values,
                      std::array<std::uint32_t, 3> shape)
-    : facts_(facts), accesses_(accesses), shape_(shape), orders_(orders), values_(values) {
+    : facts_(facts),
+      accesses_(accesses),
+      shape_(shape),
+      orders_(orders),
+      needed_(facts.function(), facts.index(), roots()),
+      values_(values) {
   const Function& function = facts.function();
   first_access_.assign(function.body.size() + 1, 0);
   for (const SharedAccess& access : accesses) ++first_access_[access.statement + 1];
   for (std::size_t i = 0; i < function.body.size(); ++i) first_access_[i + 1] += first_access_[i];
   lay_out();
-  find_relevant();
 }
 
-void Witnesses::find_relevant() {
+std::vector<std::uint32_t> Witnesses::roots() const {
   const Function& function = facts_.function();
   const analysis::RegisterIndex& index = facts_.index();
-  const analysis::RegisterUses uses(function, index);
-  relevant_.assign(function.body.size(), false);
-  std::vector<bool> needed(index.size());
-  std::vector<std::uint32_t> open;
-  const auto need = [&](Register reg) {
-    const std::uint32_t number = index.find(reg);
-    if (number == kNone || needed[number]) return;
-    needed[number] = true;
-    open.push_back(number);
-  };
-  const auto need_sources = [&](std::uint32_t statement) {
-    analysis::for_each_access(function, function.body[statement],
-                              [&](const analysis::RegisterAccess& access) {
-                                if (!access.write) need(access.reg);
+  std::vector<std::uint32_t> found;
+  for (const Instruction& s : function.body) {
+    if (s.kind == StatementKind::Instruction && s.guard.present())
+      found.push_back(index.find(s.guard.predicate));
+  }
+  for (const SharedAccess& access : accesses_) {
+    analysis::for_each_access(function, function.body[access.statement],
+                              [&](const analysis::RegisterAccess& a) {
+                                if (!a.write) found.push_back(index.find(a.reg));
                               });
-  };
-  for (std::uint32_t i = 0; i < function.body.size(); ++i) {
-    const Instruction& s = function.body[i];
-    if (s.kind == StatementKind::Instruction && s.guard.present()) need(s.guard.predicate);
   }
-  for (const SharedAccess& access : accesses_) need_sources(access.statement);
-  while (!open.empty()) {
-    const std::uint32_t reg = open.back();
-    open.pop_back();
-    for (const analysis::RegisterUses::Use& use : uses.of(reg)) {
-      if (!use.write || relevant_[use.statement]) continue;
-      relevant_[use.statement] = true;
-      // What is loaded is not known, whatever the address.
-      const Instruction& s = function.body[use.statement];
-      if (!has(info(s.op).flags, Flag::ReadsMemory)) need_sources(use.statement);
-    }
-  }
+  return found;
 }
 
 void Witnesses::lay_out() {
@@ -117,54 +100,24 @@ std::optional<std::uint64_t> Witnesses::base_of(std::uint32_t symbol) const {
 
 // One thread ----------------------------------------------------------------------------------
 
-Witnesses::Bits Witnesses::source(const Run& run, const Instruction& s,
-                                  const Operand& operand) const {
-  const unsigned width = bits(s.type());
-  switch (operand.kind) {
-    case OperandKind::Register: {
-      const std::uint32_t reg = facts_.index().find(operand.as_register());
-      if (reg == kNone || operand.component != 0) return {};
-      Bits value = run.registers[reg];
-      if (value && operand.negated) *value ^= 1;
-      return value;
-    }
-    case OperandKind::Special: {
-      const std::uint32_t c = operand.component;
-      const std::array<std::uint64_t, 3> at{run.thread % shape_[0],
-                                            run.thread / shape_[0] % shape_[1],
-                                            run.thread / shape_[0] / shape_[1]};
-      switch (static_cast<SpecialRegister>(operand.id)) {
-        case SpecialRegister::tid:
-          return c >= 1 && c <= 3 ? Bits(at[c - 1]) : Bits{};
-        case SpecialRegister::ntid:
-          return c >= 1 && c <= 3 ? Bits(shape_[c - 1]) : Bits{};
-        case SpecialRegister::ctaid:
-          return c >= 1 && c <= 3 ? Bits(0) : Bits{};
-        case SpecialRegister::laneid:
-          return run.thread % 32;
-        default:
-          return {};
-      }
-    }
-    case OperandKind::Symbol:
-      if (const auto base = base_of(operand.id))
-        return analysis::low_bits(*base + operand.value, width);
-      return {};
-    default:
-      return analysis::constant_bits(operand, s.type());
-  }
-}
-
 Witnesses::Bits Witnesses::address(const Run& run, const Operand& operand) const {
   if (operand.base == OperandKind::Integer) return operand.value;
   if (operand.base == OperandKind::Symbol) {
     const auto base = base_of(operand.id);
-    return base ? Bits(analysis::low_bits(*base + operand.value, 32)) : Bits{};
+    return base ? Bits(low_bits(*base + operand.value, 32)) : Bits{};
   }
-  const std::uint32_t reg = facts_.index().find(operand.as_register());
-  if (reg == kNone || operand.component != 0 || !run.registers[reg]) return {};
-  if (*run.registers[reg] >= kPointer / 2) return {};
-  return analysis::low_bits(*run.registers[reg] + operand.value, 32);
+  if (operand.component != 0) return {};
+  const Value base = run.values.of(Operand::reg(operand.as_register()), run.thread);
+  if (base.mark == Mark::Unknown || base.bits >= kPointer / 2) return {};
+  return low_bits(base.bits + operand.value, 32);
+}
+
+/// What a store of one element writes.
+Witnesses::Bits Witnesses::stored(const Run& run, const Instruction& s, const Operand& operand) {
+  if (const auto constant = analysis::constant_bits(operand, s.type())) return constant;
+  const Value value = run.values.of(operand, run.thread);
+  if (value.mark == Mark::Unknown || s.type() == Type::none) return {};
+  return low_bits(value.bits, bits(s.type()));
 }
 
 void Witnesses::record(Run& run, std::uint32_t statement, std::vector<Event>& events) {
@@ -180,63 +133,8 @@ void Witnesses::record(Run& run, std::uint32_t statement, std::vector<Event>& ev
     event.access = i;
     event.address = *at;
     if (access.writes && !access.reads && operands.size() > 1)
-      event.value = source(run, s, operands[1]);
+      event.value = stored(run, s, operands[1]);
     events.push_back(event);
-  }
-}
-
-void Witnesses::execute(Run& run, std::uint32_t statement) {
-  const Function& function = facts_.function();
-  const Instruction& s = function.body[statement];
-  const auto operands = function.operands_of(s);
-  const auto store = [&](std::size_t i, Bits value) {
-    if (i >= operands.size() || operands[i].kind != OperandKind::Register) return;
-    const std::uint32_t reg = facts_.index().find(operands[i].as_register());
-    if (reg != kNone && operands[i].component == 0) run.registers[reg] = value;
-  };
-  const bool single = operands.size() == 2 && operands[0].kind == OperandKind::Register;
-  if (single && (s.is(Op::cvta) || s.is(Op::cvta_to) || s.is(Op::mov))) {
-    store(0, source(run, s, operands[1]));
-    return;
-  }
-  if (single && function.entry && space_of(s.get(Field::Space)) == Space::Param &&
-      kind(s.type()) != TypeKind::Float && operands[1].kind == OperandKind::Memory &&
-      operands[1].base == OperandKind::Symbol && operands[1].id < facts_.module().symbols.size() &&
-      facts_.module().symbols[operands[1].id].kind == SymbolKind::Parameter) {
-    // What takes 64 bits is a pointer as a rule, and none to shared memory.
-    if (!run.parameter) return store(0, {});
-    store(0, bits(s.type()) == 64 ? kPointer : analysis::low_bits(*run.parameter, bits(s.type())));
-    return;
-  }
-  std::vector<Bits> known(operands.size());
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const OperandSpec* spec = operand_spec(function, s, i);
-    if (spec == nullptr || spec->role == OperandRole::Destination) continue;
-    const Type type = operand_type(s, *spec);
-    Bits value = source(run, s, operands[i]);
-    if (operands[i].kind == OperandKind::Integer)
-      value = analysis::constant_bits(operands[i], type);
-    if (value && type != Type::none)
-      value = analysis::low_bits(*value, type == Type::pred ? 1 : bits(type));
-    known[i] = value;
-  }
-  const analysis::Outcome outcome = analysis::evaluate(function, s, known);
-  analysis::for_each_access(function, s, [&](const analysis::RegisterAccess& access) {
-    const std::uint32_t reg = facts_.index().find(access.reg);
-    if (access.write && reg != kNone) run.registers[reg].reset();
-  });
-  switch (outcome.kind) {
-    case analysis::Outcome::Kind::Values:
-      for (std::size_t i = 0; i < outcome.count && i < 2; ++i) store(i, outcome.values[i]);
-      break;
-    case analysis::Outcome::Kind::Source:
-      store(0, known[outcome.source]);
-      break;
-    case analysis::Outcome::Kind::Opposite:
-      store(0, known[outcome.source] ? Bits(*known[outcome.source] ^ 1) : Bits{});
-      break;
-    case analysis::Outcome::Kind::Unknown:
-      break;
   }
 }
 
@@ -268,15 +166,6 @@ void Witnesses::pass(Run& run, std::uint32_t statement) const {
   } else if (acquires(s)) {
     now.unordered = now.unordered_in_warp = false;
   }
-}
-
-void Witnesses::forget_writes(Run& run, std::uint32_t statement) const {
-  const Function& function = facts_.function();
-  analysis::for_each_access(function, function.body[statement],
-                            [&](const analysis::RegisterAccess& access) {
-                              const std::uint32_t reg = facts_.index().find(access.reg);
-                              if (access.write && reg != kNone) run.registers[reg].reset();
-                            });
 }
 
 /// What control may come to from a block on before it comes to `end`.
@@ -358,7 +247,7 @@ bool Witnesses::jump_over(Run& run, const std::vector<std::uint32_t>& blocks) co
       if (s.kind != StatementKind::Instruction) continue;
       const bool leaves = has(info(s.op).flags, Flag::Terminator) && !s.is(Op::bra);
       if (leaves || orders_[i] != Orders::Nothing || acquires(s)) return false;
-      forget_writes(run, i);
+      run.values.forget(i, run.self);
     }
   }
   return true;
@@ -368,11 +257,17 @@ Witnesses::Trace Witnesses::run(std::uint32_t thread, Bits parameter) {
   const Function& function = facts_.function();
   const analysis::Cfg& cfg = facts_.cfg();
   Trace trace;
-  Run state;
-  state.thread = thread;
-  state.parameter = parameter;
-  state.registers.resize(facts_.index().size());
-  state.visited.resize(cfg.blocks().size());
+  const KnownLaunch launch{
+      .launch = {.block = shape_, .exact = true, .parameter = parameter.value_or(0)},
+      .parameters = parameter.has_value(),
+      .pointer = kPointer,
+      .grid = false,
+      .shared = &bases_};
+  Run state{.thread = thread,
+            .parameter = parameter,
+            .self = Threads().set(thread),
+            .values = {facts_.module(), function, facts_.index(), needed_, launch, thread},
+            .visited = std::vector<bool>(cfg.blocks().size())};
   std::uint32_t at = 0;
   for (std::uint32_t steps = 0; steps < kMaxStatements; ++steps) {
     if (at >= function.body.size()) {
@@ -388,24 +283,20 @@ Witnesses::Trace Witnesses::run(std::uint32_t thread, Bits parameter) {
     state.assumed_outside |= block == state.assumption_end;
     if (s.kind == StatementKind::Unknown) break;
     if (s.kind != StatementKind::Instruction) continue;
-    Bits guard = 1;
-    if (s.guard.present()) {
-      const std::uint32_t reg = facts_.index().find(s.guard.predicate);
-      guard = reg == kNone ? Bits{} : state.registers[reg];
-      if (guard && s.guard.negated) *guard ^= 1;
-    }
+    const Value guard = state.values.holds(s.guard, thread);
+    const bool known = guard.mark != Mark::Unknown;
     const Flag flags = info(s.op).flags;
-    if (!guard && (s.is(Op::bra) || s.is(Op::ret) || s.is(Op::exit))) {
+    if (!known && (s.is(Op::bra) || s.is(Op::ret) || s.is(Op::exit))) {
       if (decide(state, statement, at)) continue;
       break;
     }
     // Where the way, or what orders the thread, is not known, nothing is any more.
-    if (!guard && (has(flags, Flag::Terminator | Flag::Barrier | Flag::Fence | Flag::Call))) break;
-    if (!guard) {
-      forget_writes(state, statement);
+    if (!known && (has(flags, Flag::Terminator | Flag::Barrier | Flag::Fence | Flag::Call))) break;
+    if (!known) {
+      state.values.forget(statement, state.self);
       continue;
     }
-    if ((*guard & 1) == 0) continue;
+    if (guard.bits == 0) continue;
     if (has(flags, Flag::Terminator)) {
       trace.complete = s.is(Op::ret) || s.is(Op::exit);
       if (!s.is(Op::bra)) break;
@@ -416,7 +307,7 @@ Witnesses::Trace Witnesses::run(std::uint32_t thread, Bits parameter) {
     }
     record(state, statement, trace.events);
     pass(state, statement);
-    if (relevant_[statement]) execute(state, statement);
+    if (needed_.statements[statement]) state.values.execute(statement, state.self, {});
   }
   return trace;
 }
@@ -487,7 +378,8 @@ std::optional<Witness> Witnesses::find_in(std::uint32_t first_access, std::uint3
 
 std::optional<Witness> Witnesses::find(std::uint32_t first_access, std::uint32_t first_thread,
                                        std::uint32_t second_access, std::uint32_t second_thread) {
-  if (first_thread == second_thread) return {};
+  if (first_thread == second_thread || std::max(first_thread, second_thread) >= kMaxThreads)
+    return {};
   const auto with = [&](Bits parameter) {
     return find_in(first_access, first_thread, second_access, second_thread, parameter);
   };

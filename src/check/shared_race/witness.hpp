@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "check/known_values.hpp"
 #include "check/shared_race/accesses.hpp"
 #include "check/shared_race/values.hpp"
 
@@ -67,7 +68,6 @@ class Witnesses {
   };
   [[nodiscard]] Trace run(std::uint32_t thread, Bits parameter);
   [[nodiscard]] const Trace& trace(std::uint32_t thread, Bits parameter);
-  void forget_writes(Run& run, std::uint32_t statement) const;
   [[nodiscard]] std::vector<std::uint32_t> blocks_before(std::uint32_t start,
                                                          std::uint32_t end) const;
   [[nodiscard]] bool has_events(const std::vector<std::uint32_t>& blocks) const;
@@ -77,18 +77,17 @@ class Witnesses {
                                                std::uint32_t first_thread,
                                                std::uint32_t second_access,
                                                std::uint32_t second_thread, Bits parameter);
-  [[nodiscard]] Bits source(const Run& run, const ptx::Instruction& s,
-                            const ptx::Operand& operand) const;
+  [[nodiscard]] static Bits stored(const Run& run, const ptx::Instruction& s,
+                                   const ptx::Operand& operand);
   void pass(Run& run, std::uint32_t statement) const;
   [[nodiscard]] static bool acquires(const ptx::Instruction& instruction);
-  void execute(Run& run, std::uint32_t statement);
   void record(Run& run, std::uint32_t statement, std::vector<Event>& events);
   [[nodiscard]] Bits address(const Run& run, const ptx::Operand& operand) const;
   [[nodiscard]] bool race(const Event& a, std::uint32_t first, const Event& b,
                           std::uint32_t second) const;
   void lay_out();
   [[nodiscard]] std::optional<std::uint64_t> base_of(std::uint32_t symbol) const;
-  void find_relevant();
+  [[nodiscard]] std::vector<std::uint32_t> roots() const;
 
   analysis::Facts& facts_;
   const std::vector<SharedAccess>& accesses_;
@@ -96,8 +95,7 @@ class Witnesses {
   std::map<std::uint32_t, std::uint64_t> bases_;  ///< by symbol: shared variables of the function
   std::vector<std::uint32_t> first_access_;       ///< by statement, and one more
   const std::vector<Orders>& orders_;             ///< by statement
-  /// Statements that addresses, guards and stored values hang on.
-  std::vector<bool> relevant_;
+  NeededRegisters needed_;                        ///< for addresses, guards and stored values
   ThreadValueClasses& values_;
   std::map<std::pair<std::uint32_t, Bits>, Trace> traces_;
   std::uint64_t budget_ = 60'000;  ///< statements that may still be run

@@ -23,25 +23,6 @@ using Bits = typename F::Bits;
 
 // ---- integers ----
 
-void convert_integer(const LaneOp& op, const u64* sources, u64* results) {
-  results[0] = cut_to(extended(sources[0], op.type2), integer_width(op.type));
-}
-
-/// An integer (two's complement if `negative_possible`) clamped to a type of `width` bits.
-constexpr u64 clamped(u64 value, bool source_signed, unsigned width, bool to_signed) noexcept {
-  const u64 top = u64{1} << (width - 1);
-  const u64 most = to_signed ? top - 1 : cut_to(~u64{0}, width);
-  if (source_signed && static_cast<std::int64_t>(value) < 0) {
-    if (!to_signed) return 0;
-    return cut_to(0 - std::min(0 - value, top), width);
-  }
-  return std::min(value, most);
-}
-void saturate_integer(const LaneOp& op, const u64* sources, u64* results) {
-  results[0] = clamped(extended(sources[0], op.type2), is_signed(op.type2), integer_width(op.type),
-                       is_signed(op.type));
-}
-
 /// Widths of the small types that cvt.pack writes.
 constexpr unsigned packed_width(Type type) noexcept {
   switch (type) {
@@ -64,8 +45,8 @@ constexpr bool packed_signed(Type type) noexcept {
 u64 packed_pair(const LaneOp& op, const u64* sources) noexcept {
   const unsigned width = packed_width(op.type);
   const bool to_signed = packed_signed(op.type);
-  const u64 high = clamped(extended(sources[0], Type::s32), true, width, to_signed);
-  const u64 low = clamped(extended(sources[1], Type::s32), true, width, to_signed);
+  const u64 high = ptx::clamped(extended(sources[0], Type::s32), true, width, to_signed);
+  const u64 low = ptx::clamped(extended(sources[1], Type::s32), true, width, to_signed);
   return high << width | low;
 }
 void pack_integers(const LaneOp& op, const u64* sources, u64* results) {
@@ -73,7 +54,7 @@ void pack_integers(const LaneOp& op, const u64* sources, u64* results) {
 }
 void pack_integers_and_shift(const LaneOp& op, const u64* sources, u64* results) {
   const u64 above = sources[2] << (2 * packed_width(op.type));
-  results[0] = cut_to(above | packed_pair(op, sources), 32);
+  results[0] = low_bits(above | packed_pair(op, sources), 32);
 }
 
 // ---- between floats and integers ----
@@ -143,7 +124,7 @@ void convert_pair(const LaneOp& op, const u64* sources, u64* results) {
 template <class To, int to_stride, class From, int from_stride>
 void convert_packed(const LaneOp& op, const u64* sources, u64* results) {
   const auto part = [&](int index) -> u64 {
-    const u64 bits = cut_to(sources[0] >> (index * from_stride), From::kWidth);
+    const u64 bits = low_bits(sources[0] >> (index * from_stride), From::kWidth);
     return converted<To, From>(op, static_cast<Bits<From>>(bits));
   };
   results[0] = part(1) << to_stride | part(0);
@@ -160,7 +141,7 @@ template <class To>
 void convert_pair_stochastically(const LaneOp& op, const u64* sources, u64* results) {
   constexpr int kRandomBits = F32::kFractionBits - To::kFractionBits;
   const auto random = [&](int shift) {
-    return static_cast<u32>(cut_to(sources[2] >> shift, kRandomBits));
+    return static_cast<u32>(low_bits(sources[2] >> shift, kRandomBits));
   };
   results[0] = converted_stochastically<To>(op, sources[0], random(16), kRandomBits) << 16 |
                converted_stochastically<To>(op, sources[1], random(0), kRandomBits);
@@ -215,17 +196,6 @@ void powers_as_bf16(const LaneOp&, const u64* sources, u64* results) {
 
 LaneFunction integer_conversion(const LaneOp& op) {
   switch (op.op) {
-    case Op::cvt_int:
-      return &convert_integer;
-    case Op::cvt_sat_u8:
-    case Op::cvt_sat_u16:
-    case Op::cvt_sat_u32:
-    case Op::cvt_sat_u64:
-    case Op::cvt_sat_s8:
-    case Op::cvt_sat_s16:
-    case Op::cvt_sat_s32:
-    case Op::cvt_sat_s64:
-      return &saturate_integer;
     case Op::cvt_pack:
       return &pack_integers;
     case Op::cvt_pack_shift:

@@ -27,40 +27,10 @@ constexpr numerics::Rounding rounding_of(ptx::Modifier word) noexcept {
   }
 }
 
-/// Integer types in registers: width in bits, and whether signed.
-constexpr unsigned integer_width(ptx::Type type) noexcept {
-  using ptx::Type;
-  switch (type) {
-    case Type::u8:
-    case Type::s8:
-      return 8;
-    case Type::u16:
-    case Type::s16:
-    case Type::b16:
-      return 16;
-    case Type::u32:
-    case Type::s32:
-    case Type::b32:
-      return 32;
-    default:
-      return 64;
-  }
-}
-constexpr bool is_signed(ptx::Type type) noexcept {
-  using ptx::Type;
-  return type == Type::s8 || type == Type::s16 || type == Type::s32 || type == Type::s64;
-}
-/// The lowest `width` bits.
-constexpr std::uint64_t cut_to(std::uint64_t bits, unsigned width) noexcept {
-  return width >= 64 ? bits : bits & ((std::uint64_t{1} << width) - 1);
-}
-/// An integer register's value, sign or zero extended to 64 bits.
-constexpr std::uint64_t extended(std::uint64_t bits, ptx::Type type) noexcept {
-  const unsigned width = integer_width(type);
-  const std::uint64_t value = cut_to(bits, width);
-  if (!is_signed(type) || (value >> (width - 1) & 1) == 0) return value;
-  return value | ~cut_to(~std::uint64_t{0}, width);
-}
+using ptx::extended;
+using ptx::integer_width;
+using ptx::is_signed;
+using ptx::low_bits;
 
 /// Element number `index` of a register that holds one or two of a format.
 template <class F>

@@ -21,6 +21,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "ptx/semantics/compare.hpp"
+
 namespace ptxgen::inline v0::emulator::numerics {
 
 __extension__ using u128 = unsigned __int128;
@@ -472,7 +474,7 @@ constexpr typename F::Bits rounded_to_integral(typename F::Bits bits, Rounding r
 
 // ---- comparison ----
 
-enum class Order : std::uint8_t { Less, Equal, Greater, Unordered };
+using ptx::Ordering;
 
 /// A signed key in the order of the values; both zeros are 0.
 template <class F>
@@ -481,11 +483,11 @@ constexpr std::int64_t order_key(typename F::Bits bits) noexcept {
   return is_negative<F>(bits) ? -magnitude : magnitude;
 }
 template <class F>
-constexpr Order compared(typename F::Bits a, typename F::Bits b) noexcept {
-  if (is_nan<F>(a) || is_nan<F>(b)) return Order::Unordered;
+constexpr Ordering compared(typename F::Bits a, typename F::Bits b) noexcept {
+  if (is_nan<F>(a) || is_nan<F>(b)) return Ordering::Unordered;
   const std::int64_t x = order_key<F>(a);
   const std::int64_t y = order_key<F>(b);
-  return x < y ? Order::Less : x == y ? Order::Equal : Order::Greater;
+  return x < y ? Ordering::Less : x == y ? Ordering::Equal : Ordering::Greater;
 }
 
 /// The smaller or larger one. -0 is below +0; one NaN gives the other operand, or with

@@ -101,7 +101,7 @@ MatrixLayout matrix_layout(const ptx::Instruction& instruction, LaneOp& op) {
       execution_of(instruction.op) != Execution::MatrixMemory) {
     return nullptr;
   }
-  fill_lane_op(instruction, op);
+  op = ptx::scalar_op(instruction);
   const Modifier matrices = instruction.get(ptx::Field::MatrixCount);
   if (matrices != Modifier::none) {
     op.extra = matrices == Modifier::x4 ? 4 : matrices == Modifier::x2 ? 2 : 1;

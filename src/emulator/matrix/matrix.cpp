@@ -386,7 +386,7 @@ MatrixFunction matrix_function(const ptx::Instruction& instruction, LaneOp& op) 
       execution_of(instruction.op) != Execution::Matrix) {
     return nullptr;
   }
-  fill_lane_op(instruction, op);
+  op = ptx::scalar_op(instruction);
   if (instruction.op == Op::movmatrix) return &movmatrix;
 
   // Types as written: d a b c, or d c where a and b are f16.

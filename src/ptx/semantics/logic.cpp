@@ -1,28 +1,25 @@
-// src/emulator/lane/logic.cpp - logic, shifts, moves and permutation of one lane
+// src/ptx/semantics/logic.cpp - logic, shifts, moves and permutation
 #include <algorithm>
 
-#include "emulator/lane/lane.hpp"
+#include "ptx/semantics/scalar.hpp"
 
-namespace ptxgen::inline v0::emulator {
+namespace ptxgen::inline v0::ptx {
 namespace {
 
-using ptx::Modifier;
-using ptx::Op;
-using ptx::Type;
 using u64 = std::uint64_t;
 using u32 = std::uint32_t;
 
 /// The bits that a register of that type has; of a predicate the lowest.
 u64 mask_of(Type type) {
-  const unsigned width = ptx::bits(type);
+  const unsigned width = bits(type);
   return width >= 64 ? ~u64{0} : (u64{1} << width) - 1;
 }
 
-void and_bits(const LaneOp&, const u64* s, u64* d) { d[0] = s[0] & s[1]; }
-void or_bits(const LaneOp&, const u64* s, u64* d) { d[0] = s[0] | s[1]; }
-void xor_bits(const LaneOp&, const u64* s, u64* d) { d[0] = s[0] ^ s[1]; }
-void not_bits(const LaneOp& op, const u64* s, u64* d) { d[0] = ~s[0] & mask_of(op.type); }
-void cnot(const LaneOp&, const u64* s, u64* d) { d[0] = s[0] == 0 ? 1 : 0; }
+void and_bits(const ScalarOp&, const u64* s, u64* d) { d[0] = s[0] & s[1]; }
+void or_bits(const ScalarOp&, const u64* s, u64* d) { d[0] = s[0] | s[1]; }
+void xor_bits(const ScalarOp&, const u64* s, u64* d) { d[0] = s[0] ^ s[1]; }
+void not_bits(const ScalarOp& op, const u64* s, u64* d) { d[0] = ~s[0] & mask_of(op.type); }
+void cnot(const ScalarOp&, const u64* s, u64* d) { d[0] = s[0] == 0 ? 1 : 0; }
 
 /// Bit number (a:b:c) of the table, for each bit of a, b and c: the sum of the table's minterms.
 u64 table_lookup(u64 a, u64 b, u64 c, u64 table) {
@@ -34,29 +31,29 @@ u64 table_lookup(u64 a, u64 b, u64 c, u64 table) {
   return static_cast<u32>(result);
 }
 
-void lop3(const LaneOp&, const u64* s, u64* d) { d[0] = table_lookup(s[0], s[1], s[2], s[3]); }
+void lop3(const ScalarOp&, const u64* s, u64* d) { d[0] = table_lookup(s[0], s[1], s[2], s[3]); }
 
-void lop3_bool(const LaneOp& op, const u64* s, u64* d) {
+void lop3_bool(const ScalarOp& op, const u64* s, u64* d) {
   d[0] = table_lookup(s[0], s[1], s[2], s[3]);
   const u64 any = d[0] != 0 ? 1 : 0;
   d[1] = op.boolean == Modifier::and_ ? any & s[4] : any | s[4];
 }
 
-void shf(const LaneOp& op, const u64* s, u64* d) {
+void shf(const ScalarOp& op, const u64* s, u64* d) {
   const u64 both = static_cast<u64>(static_cast<u32>(s[1])) << 32 | static_cast<u32>(s[0]);
   const u64 count = op.clamp ? std::min<u64>(static_cast<u32>(s[2]), 32) : s[2] & 31;
   d[0] = static_cast<u32>(op.mode == Modifier::l ? both << count >> 32 : both >> count);
 }
 
-void shl(const LaneOp& op, const u64* s, u64* d) {
+void shl(const ScalarOp& op, const u64* s, u64* d) {
   const u64 count = static_cast<u32>(s[1]);
-  d[0] = count >= ptx::bits(op.type) ? 0 : s[0] << count & mask_of(op.type);
+  d[0] = count >= bits(op.type) ? 0 : s[0] << count & mask_of(op.type);
 }
 
-void shr(const LaneOp& op, const u64* s, u64* d) {
-  const u64 width = ptx::bits(op.type);
+void shr(const ScalarOp& op, const u64* s, u64* d) {
+  const u64 width = bits(op.type);
   const u64 count = static_cast<u32>(s[1]);
-  const bool fills = ptx::kind(op.type) == ptx::TypeKind::Signed && (s[0] >> (width - 1) & 1) != 0;
+  const bool fills = kind(op.type) == TypeKind::Signed && (s[0] >> (width - 1) & 1) != 0;
   const u64 sign = fills ? mask_of(op.type) : 0;
   if (count >= width) {
     d[0] = sign;
@@ -66,13 +63,13 @@ void shr(const LaneOp& op, const u64* s, u64* d) {
 }
 
 /// One word, two of 128 bits, or the elements of a vector.
-void mov(const LaneOp& op, const u64* s, u64* d) {
+void mov(const ScalarOp& op, const u64* s, u64* d) {
   std::copy_n(s, op.type == Type::b128 ? 2 : op.source_count, d);
 }
 
 /// Parts of kWidth bits put together, as many as fill the type; a b128 fills two words.
 template <unsigned kWidth, unsigned kParts>
-void pack(const LaneOp&, const u64* s, u64* d) {
+void pack(const ScalarOp&, const u64* s, u64* d) {
   constexpr unsigned kPerWord = std::min(kParts, 64 / kWidth);
   for (unsigned word = 0; word < kParts / kPerWord; ++word) {
     u64 bits = 0;
@@ -85,7 +82,7 @@ void pack(const LaneOp&, const u64* s, u64* d) {
 }
 
 template <unsigned kWidth, unsigned kParts>
-void unpack(const LaneOp&, const u64* s, u64* d) {
+void unpack(const ScalarOp&, const u64* s, u64* d) {
   constexpr unsigned kPerWord = std::min(kParts, 64 / kWidth);
   for (unsigned i = 0; i < kParts; ++i) {
     const u64 part = s[i / kPerWord] >> i % kPerWord * kWidth;
@@ -111,7 +108,7 @@ unsigned picked_byte(Modifier mode, unsigned control, unsigned i) {
   }
 }
 
-void prmt(const LaneOp& op, const u64* s, u64* d) {
+void prmt(const ScalarOp& op, const u64* s, u64* d) {
   const u64 both = static_cast<u64>(static_cast<u32>(s[1])) << 32 | static_cast<u32>(s[0]);
   u64 result = 0;
   for (unsigned i = 0; i < 4; ++i) {
@@ -130,7 +127,7 @@ void prmt(const LaneOp& op, const u64* s, u64* d) {
 
 }  // namespace
 
-LaneFunction logic_function(const LaneOp& op) {
+ScalarFunction logic_function(const ScalarOp& op) noexcept {
   switch (op.op) {
     case Op::and_:
       return &and_bits;
@@ -189,4 +186,4 @@ LaneFunction logic_function(const LaneOp& op) {
   }
 }
 
-}  // namespace ptxgen::inline v0::emulator
+}  // namespace ptxgen::inline v0::ptx

@@ -1,6 +1,6 @@
-// src/emulator/lane/integer.cpp - integer and extended-precision arithmetic of one lane
+// src/ptx/semantics/integer.cpp - integer and extended-precision arithmetic
 //
-// Where PTX leaves a result open, the emulator chooses:
+// Where PTX leaves a result undefined:
 // - x / 0 is all ones, signed and unsigned; x % 0 is x.
 // - The most negative number / -1 is itself, and its remainder is 0 (as on hardware).
 // - fns with a base above 31 finds nothing (all ones).
@@ -9,14 +9,11 @@
 #include <limits>
 #include <type_traits>
 
-#include "emulator/lane/lane.hpp"
+#include "ptx/semantics/scalar.hpp"
 
-namespace ptxgen::inline v0::emulator {
+namespace ptxgen::inline v0::ptx {
 namespace {
 
-using ptx::Modifier;
-using ptx::Op;
-using ptx::Type;
 using u64 = std::uint64_t;
 using s64 = std::int64_t;
 using u32 = std::uint32_t;
@@ -69,7 +66,7 @@ constexpr u64 high(u64 a, u64 b) {
 }
 
 template <class T>
-constexpr u64 part_of_product(const LaneOp& op, u64 a, u64 b) {
+constexpr u64 part_of_product(const ScalarOp& op, u64 a, u64 b) {
   return op.mode == Modifier::hi ? high<T>(a, b) : cut<T>(a * b);
 }
 
@@ -82,28 +79,28 @@ constexpr u64 clamped_s32(s64 value) {
 
 struct Add {
   template <class T>
-  static void run(const LaneOp&, const u64* s, u64* d) {
+  static void run(const ScalarOp&, const u64* s, u64* d) {
     d[0] = cut<T>(s[0] + s[1]);
   }
 };
 
 struct Sub {
   template <class T>
-  static void run(const LaneOp&, const u64* s, u64* d) {
+  static void run(const ScalarOp&, const u64* s, u64* d) {
     d[0] = cut<T>(s[0] - s[1]);
   }
 };
 
 struct Mul {
   template <class T>
-  static void run(const LaneOp& op, const u64* s, u64* d) {
+  static void run(const ScalarOp& op, const u64* s, u64* d) {
     d[0] = part_of_product<T>(op, s[0], s[1]);
   }
 };
 
 struct Mad {
   template <class T>
-  static void run(const LaneOp& op, const u64* s, u64* d) {
+  static void run(const ScalarOp& op, const u64* s, u64* d) {
     d[0] = cut<T>(part_of_product<T>(op, s[0], s[1]) + s[2]);
   }
 };
@@ -112,7 +109,7 @@ struct Mad {
 template <bool kAdds>
 struct Wide {
   template <class T>
-  static void run(const LaneOp&, const u64* s, u64* d) {
+  static void run(const ScalarOp&, const u64* s, u64* d) {
     using Result = std::conditional_t<kBits<T> == 16, u32, u64>;
     const u64 product = extended<T>(s[0]) * extended<T>(s[1]);
     d[0] = static_cast<Result>(kAdds ? product + s[2] : product);
@@ -121,7 +118,7 @@ struct Wide {
 
 struct Sad {
   template <class T>
-  static void run(const LaneOp&, const u64* s, u64* d) {
+  static void run(const ScalarOp&, const u64* s, u64* d) {
     const bool less = as<T>(s[0]) < as<T>(s[1]);
     d[0] = cut<T>(s[2] + (less ? s[1] - s[0] : s[0] - s[1]));
   }
@@ -134,7 +131,7 @@ constexpr bool is_minus_one(u64 bits) {
 
 struct Div {
   template <class T>
-  static void run(const LaneOp&, const u64* s, u64* d) {
+  static void run(const ScalarOp&, const u64* s, u64* d) {
     if (as<T>(s[1]) == 0) {
       d[0] = cut<T>(~u64{0});
     } else if (is_minus_one<T>(s[1])) {
@@ -147,7 +144,7 @@ struct Div {
 
 struct Rem {
   template <class T>
-  static void run(const LaneOp&, const u64* s, u64* d) {
+  static void run(const ScalarOp&, const u64* s, u64* d) {
     if (as<T>(s[1]) == 0) {
       d[0] = cut<T>(s[0]);
     } else if (is_minus_one<T>(s[1])) {
@@ -160,14 +157,14 @@ struct Rem {
 
 struct Abs {
   template <class T>
-  static void run(const LaneOp&, const u64* s, u64* d) {
+  static void run(const ScalarOp&, const u64* s, u64* d) {
     d[0] = cut<T>(as<T>(s[0]) < 0 ? 0 - s[0] : s[0]);
   }
 };
 
 struct Neg {
   template <class T>
-  static void run(const LaneOp&, const u64* s, u64* d) {
+  static void run(const ScalarOp&, const u64* s, u64* d) {
     d[0] = cut<T>(0 - s[0]);
   }
 };
@@ -175,7 +172,7 @@ struct Neg {
 template <bool kMax>
 struct Extreme {
   template <class T>
-  static void run(const LaneOp& op, const u64* s, u64* d) {
+  static void run(const ScalarOp& op, const u64* s, u64* d) {
     T result = kMax ? std::max(as<T>(s[0]), as<T>(s[1])) : std::min(as<T>(s[0]), as<T>(s[1]));
     if (op.relu && std::is_signed_v<T>) result = std::max(result, T{0});
     d[0] = cut<T>(result);
@@ -186,7 +183,7 @@ struct Extreme {
 template <class Operation>
 struct Halves {
   template <class T>
-  static void run(const LaneOp& op, const u64* s, u64* d) {
+  static void run(const ScalarOp& op, const u64* s, u64* d) {
     const u64 low[2] = {cut<T>(s[0]), cut<T>(s[1])};
     const u64 upper[2] = {cut<T>(s[0] >> 16), cut<T>(s[1] >> 16)};
     u64 results[2] = {};
@@ -198,21 +195,21 @@ struct Halves {
 
 struct Popc {
   template <class T>
-  static void run(const LaneOp&, const u64* s, u64* d) {
+  static void run(const ScalarOp&, const u64* s, u64* d) {
     d[0] = static_cast<u64>(std::popcount(as<T>(s[0])));
   }
 };
 
 struct Clz {
   template <class T>
-  static void run(const LaneOp&, const u64* s, u64* d) {
+  static void run(const ScalarOp&, const u64* s, u64* d) {
     d[0] = static_cast<u64>(std::countl_zero(as<T>(s[0])));
   }
 };
 
 struct Bfind {
   template <class T>
-  static void run(const LaneOp& op, const u64* s, u64* d) {
+  static void run(const ScalarOp& op, const u64* s, u64* d) {
     using U = std::make_unsigned_t<T>;
     const U bits = static_cast<U>(as<T>(s[0]) < 0 ? ~s[0] : s[0]);
     const unsigned zeros = static_cast<unsigned>(std::countl_zero(bits));
@@ -224,7 +221,7 @@ struct Bfind {
   }
 };
 
-void fns(const LaneOp&, const u64* s, u64* d) {
+void fns(const ScalarOp&, const u64* s, u64* d) {
   const u64 mask = cut<u32>(s[0]);
   const u64 base = cut<u32>(s[1]);
   const s64 offset = as<s32>(s[2]);
@@ -244,7 +241,7 @@ void fns(const LaneOp&, const u64* s, u64* d) {
 
 struct Brev {
   template <class T>
-  static void run(const LaneOp&, const u64* s, u64* d) {
+  static void run(const ScalarOp&, const u64* s, u64* d) {
     u64 x = s[0];
     x = (x >> 1 & 0x5555555555555555u) | (x & 0x5555555555555555u) << 1;
     x = (x >> 2 & 0x3333333333333333u) | (x & 0x3333333333333333u) << 2;
@@ -261,7 +258,7 @@ constexpr u64 ones(u64 count) { return count >= 64 ? ~u64{0} : (u64{1} << count)
 
 struct Bfe {
   template <class T>
-  static void run(const LaneOp&, const u64* s, u64* d) {
+  static void run(const ScalarOp&, const u64* s, u64* d) {
     const u64 position = s[1] & 0xff;
     const u64 length = s[2] & 0xff;
     const u64 last = kBits<T> - 1;
@@ -277,7 +274,7 @@ struct Bfe {
 
 struct Bfi {
   template <class T>
-  static void run(const LaneOp&, const u64* s, u64* d) {
+  static void run(const ScalarOp&, const u64* s, u64* d) {
     const u64 position = s[2] & 0xff;
     const u64 length = s[3] & 0xff;
     if (position >= kBits<T>) {
@@ -289,7 +286,7 @@ struct Bfi {
   }
 };
 
-void bmsk(const LaneOp& op, const u64* s, u64* d) {
+void bmsk(const ScalarOp& op, const u64* s, u64* d) {
   u64 first = cut<u32>(s[0]);
   u64 count = cut<u32>(s[1]);
   if (op.clamp) {
@@ -303,7 +300,7 @@ void bmsk(const LaneOp& op, const u64* s, u64* d) {
 }
 
 template <class T>
-void szext(const LaneOp& op, const u64* s, u64* d) {
+void szext(const ScalarOp& op, const u64* s, u64* d) {
   u64 width = cut<u32>(s[1]);
   if (!op.clamp) width &= 31;
   if (width >= 32) {
@@ -323,7 +320,7 @@ constexpr s64 low24(u64 bits) {
 }
 
 template <class T>
-constexpr u64 product24(const LaneOp& op, const u64* s) {
+constexpr u64 product24(const ScalarOp& op, const u64* s) {
   const s64 product = low24<T>(s[0]) * low24<T>(s[1]);
   return cut<u32>(op.mode == Modifier::hi ? product >> 16 : product);
 }
@@ -331,24 +328,24 @@ constexpr u64 product24(const LaneOp& op, const u64* s) {
 template <bool kAdds>
 struct Mul24 {
   template <class T>
-  static void run(const LaneOp& op, const u64* s, u64* d) {
+  static void run(const ScalarOp& op, const u64* s, u64* d) {
     d[0] = cut<u32>(product24<T>(op, s) + (kAdds ? s[2] : 0));
   }
 };
 
-void add_sat(const LaneOp&, const u64* s, u64* d) {
+void add_sat(const ScalarOp&, const u64* s, u64* d) {
   d[0] = clamped_s32(s64{as<s32>(s[0])} + as<s32>(s[1]));
 }
 
-void sub_sat(const LaneOp&, const u64* s, u64* d) {
+void sub_sat(const ScalarOp&, const u64* s, u64* d) {
   d[0] = clamped_s32(s64{as<s32>(s[0])} - as<s32>(s[1]));
 }
 
-void mad_sat(const LaneOp&, const u64* s, u64* d) {
+void mad_sat(const ScalarOp&, const u64* s, u64* d) {
   d[0] = clamped_s32(s64{as<s32>(high<s32>(s[0], s[1]))} + as<s32>(s[2]));
 }
 
-void mad24_sat(const LaneOp& op, const u64* s, u64* d) {
+void mad24_sat(const ScalarOp& op, const u64* s, u64* d) {
   d[0] = clamped_s32(s64{as<s32>(product24<s32>(op, s))} + as<s32>(s[2]));
 }
 
@@ -362,7 +359,7 @@ constexpr s64 half_of(Type type, u64 bits, unsigned i) {
                            : s64{as<std::uint16_t>(bits >> 16 * i)};
 }
 
-void dp4a(const LaneOp& op, const u64* s, u64* d) {
+void dp4a(const ScalarOp& op, const u64* s, u64* d) {
   u64 sum = s[2];
   for (unsigned i = 0; i < 4; ++i) {
     sum += static_cast<u64>(byte_of(op.type, s[0], i) * byte_of(op.type2, s[1], i));
@@ -370,7 +367,7 @@ void dp4a(const LaneOp& op, const u64* s, u64* d) {
   d[0] = cut<u32>(sum);
 }
 
-void dp2a(const LaneOp& op, const u64* s, u64* d) {
+void dp2a(const ScalarOp& op, const u64* s, u64* d) {
   const unsigned first = op.mode == Modifier::hi ? 2 : 0;
   u64 sum = s[2];
   for (unsigned i = 0; i < 2; ++i) {
@@ -381,7 +378,7 @@ void dp2a(const LaneOp& op, const u64* s, u64* d) {
 
 /// a + b + carry, as unsigned numbers of the width of T whatever its sign; the carry behind d.
 template <class T>
-void add_with_carry(const LaneOp& op, u64 a, u64 b, u64 carry, u64* d) {
+void add_with_carry(const ScalarOp& op, u64 a, u64 b, u64 carry, u64* d) {
   const u64 first = cut<T>(a);
   const u64 partial = cut<T>(first + cut<T>(b));
   const u64 sum = cut<T>(partial + carry);
@@ -392,7 +389,7 @@ void add_with_carry(const LaneOp& op, u64 a, u64 b, u64 carry, u64* d) {
 template <bool kCarryIn>
 struct AddCarry {
   template <class T>
-  static void run(const LaneOp& op, const u64* s, u64* d) {
+  static void run(const ScalarOp& op, const u64* s, u64* d) {
     add_with_carry<T>(op, s[0], s[1], kCarryIn ? s[2] & 1 : 0, d);
   }
 };
@@ -403,7 +400,7 @@ struct AddCarry {
 template <bool kCarryIn>
 struct SubCarry {
   template <class T>
-  static void run(const LaneOp& op, const u64* s, u64* d) {
+  static void run(const ScalarOp& op, const u64* s, u64* d) {
     add_with_carry<T>(op, s[0], ~s[1], kCarryIn ? s[2] & 1 : 1, d);
   }
 };
@@ -411,13 +408,13 @@ struct SubCarry {
 template <bool kCarryIn>
 struct MadCarry {
   template <class T>
-  static void run(const LaneOp& op, const u64* s, u64* d) {
+  static void run(const ScalarOp& op, const u64* s, u64* d) {
     add_with_carry<T>(op, part_of_product<T>(op, s[0], s[1]), s[2], kCarryIn ? s[3] & 1 : 0, d);
   }
 };
 
 template <class Operation>
-LaneFunction for_signed(Type type) {
+ScalarFunction for_signed(Type type) {
   switch (type) {
     case Type::s16:
       return &Operation::template run<std::int16_t>;
@@ -431,7 +428,7 @@ LaneFunction for_signed(Type type) {
 }
 
 template <class Operation>
-LaneFunction for_integer(Type type) {
+ScalarFunction for_integer(Type type) {
   switch (type) {
     case Type::u16:
       return &Operation::template run<std::uint16_t>;
@@ -446,17 +443,17 @@ LaneFunction for_integer(Type type) {
 
 /// u16 u32 s16 s32: what has a product twice as wide.
 template <class Operation>
-LaneFunction for_narrow(Type type) {
-  return ptx::bits(type) == 64 ? nullptr : for_integer<Operation>(type);
+ScalarFunction for_narrow(Type type) {
+  return bits(type) == 64 ? nullptr : for_integer<Operation>(type);
 }
 
 template <class Operation>
-LaneFunction for_32_or_64(Type type) {
-  return ptx::bits(type) == 16 ? nullptr : for_integer<Operation>(type);
+ScalarFunction for_32_or_64(Type type) {
+  return bits(type) == 16 ? nullptr : for_integer<Operation>(type);
 }
 
 template <class Operation>
-LaneFunction for_bits(Type type) {
+ScalarFunction for_bits(Type type) {
   switch (type) {
     case Type::b32:
       return &Operation::template run<u32>;
@@ -468,7 +465,7 @@ LaneFunction for_bits(Type type) {
 }
 
 template <class Operation>
-LaneFunction for_halves(Type type) {
+ScalarFunction for_halves(Type type) {
   switch (type) {
     case Type::u16x2:
       return &Halves<Operation>::template run<std::uint16_t>;
@@ -481,7 +478,7 @@ LaneFunction for_halves(Type type) {
 
 }  // namespace
 
-LaneFunction integer_function(const LaneOp& op) {
+ScalarFunction integer_function(const ScalarOp& op) noexcept {
   switch (op.op) {
     case Op::add_sat:
       return &add_sat;
@@ -570,4 +567,4 @@ LaneFunction integer_function(const LaneOp& op) {
   }
 }
 
-}  // namespace ptxgen::inline v0::emulator
+}  // namespace ptxgen::inline v0::ptx
