@@ -9,7 +9,7 @@
 #include "ptxgen/kernels/gemv/coalesced.hpp"
 #include "ptxgen/kernels/gemv/strided.hpp"
 #include "ptxgen/kernels/elementwise/read_stream.hpp"
-#include "ptxgen/runtime/assemble/compile.hpp"
+#include "ptxgen/runtime/module/compile.hpp"
 #include "ptxgen/runtime/assemble/nvrtc.hpp"
 #include "ptxgen/support/error.hpp"
 #include "runtime/device/core.hpp"

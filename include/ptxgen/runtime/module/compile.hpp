@@ -1,4 +1,4 @@
-// ptxgen/runtime/assemble/compile.hpp - CUDA C++ text as a module of ours
+// ptxgen/runtime/module/compile.hpp - CUDA C++ text to a module
 #pragma once
 
 #include <string>
@@ -11,32 +11,31 @@
 namespace ptxgen::inline v0 {
 
 struct CudaOptions {
-  /// What is compiled for, "sm_90"; also the target of the PTX.
+  /// Architecture to compile for and target of the PTX: "sm_90".
   std::string target = "sm_75";
   /// Further options of NVRTC: "--use_fast_math", "-I/my/headers", "-DTILE=32".
   std::vector<std::string> nvrtc;
-  /// What messages call the program.
+  /// The program's name in messages.
   std::string name = "source.cu";
-  /// The gates that kernels of the library pass too.
+  /// Whether the gates check the module.
   bool gates = true;
-  /// Where NVRTC is looked for. The toolkit's own headers (cuda_fp16.h, ...) are found where they
-  /// lie beside it.
+  /// Where to search for NVRTC. The toolkit's headers (cuda_fp16.h, ...) are found next to it.
   Settings settings = Settings::from_environment();
 };
 
-/// A CUDA C++ program that was compiled, read and checked; Launcher::load loads it.
+/// A CUDA C++ program, compiled, parsed and checked; Launcher::load loads it.
 struct CudaProgram {
   ptx::Module module;
   std::string ptx;  ///< NVRTC's own text
-  std::string log;  ///< its warnings; whole
+  std::string log;  ///< NVRTC's complete output
 };
 
-/// CUDA C++ through NVRTC, our parser and our gates. Give kernels `extern "C"`, or their names are
-/// C++'s mangled ones.
+/// Compiles CUDA C++ with NVRTC, then parses and checks the PTX. Declare kernels `extern "C"`;
+/// otherwise their names are mangled.
 ///
 /// Throws `Error`: (Stage::Build) "no-nvrtc", "missing-header" naming the header and the folders
-/// searched, "nvrtc-rejected" with line, excerpt and whole log, "nvrtc-failed"; (Stage::Verify)
-/// what the gates find.
+/// searched, "nvrtc-rejected" with line, excerpt and complete log, "nvrtc-failed"; (Stage::Verify)
+/// findings of the gates.
 [[nodiscard]] CudaProgram compile_cuda(std::string_view source, const CudaOptions& options = {});
 
 }  // namespace ptxgen::inline v0

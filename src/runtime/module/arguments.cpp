@@ -1,11 +1,13 @@
-// src/runtime/launch/launch_arguments.cpp - signatures of PTX entries, argument blocks checked at
-// run time
+// src/runtime/module/arguments.cpp - signatures of PTX entries, argument blocks
 #include <algorithm>
 #include <cstring>
 
+#include <fmt/format.h>
+
 #include "ptxgen/ptx/names.hpp"
-#include "ptxgen/runtime/launch/arguments.hpp"
+#include "ptxgen/runtime/module/arguments.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/join.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -38,7 +40,7 @@ namespace {
   throw std::move(error.refresh());
 }
 
-/// f16 and its kin: the host passes their bit pattern.
+/// f16 and similar: the host passes their bits.
 bool is_half(ptx::Type type) noexcept {
   return type == ptx::Type::f16 || type == ptx::Type::f16x2 || type == ptx::Type::bf16 ||
          type == ptx::Type::bf16x2;
@@ -48,7 +50,7 @@ bool is_float(ptx::Type type) noexcept {
   return is_half(type) || type == ptx::Type::f32 || type == ptx::Type::f64;
 }
 
-/// Types that hold bits of any meaning.
+/// Untyped bits.
 bool is_untyped(ptx::Type type) noexcept {
   switch (type) {
     case ptx::Type::none:
@@ -80,7 +82,7 @@ std::string mismatch(const Parameter& parameter, const LaunchValue& value) {
       return is_untyped(parameter.type) || is_float(parameter.type) ? "" : "a float";
     case Kind::Integer:
       if (parameter.pointer || is_untyped(parameter.type) || !is_float(parameter.type)) return {};
-      // Two bytes of integer are how a host without such a type passes a half.
+      // A host without a half type passes a half as a 2-byte integer.
       return is_half(parameter.type) ? "" : "an integer";
   }
   return {};
@@ -88,20 +90,18 @@ std::string mismatch(const Parameter& parameter, const LaunchValue& value) {
 
 std::string type_text(const Parameter& parameter) {
   std::string text = parameter.type == ptx::Type::none
-                         ? std::to_string(parameter.size) + " bytes"
+                         ? fmt::format("{} bytes", parameter.size)
                          : "." + std::string(ptx::name(parameter.type));
   if (!parameter.pointer) return text;
   const bool known = parameter.element != ptx::Type::none;
-  return text + (known ? " (a pointer to ." + std::string(ptx::name(parameter.element)) + ")"
+  return text + (known ? fmt::format(" (a pointer to .{})", ptx::name(parameter.element))
                        : " (a pointer)");
 }
 
 std::string list_text(const Signature& signature) {
-  std::string text;
-  for (const Parameter& parameter : signature.parameters) {
-    text += (text.empty() ? "" : ", ") + type_text(parameter) + " " + parameter.name;
-  }
-  return text;
+  return join_text(signature.parameters, ", ", [](const Parameter& parameter) {
+    return fmt::format("{} {}", type_text(parameter), parameter.name);
+  });
 }
 
 }  // namespace
@@ -110,23 +110,24 @@ std::vector<std::byte> pack_arguments(std::string_view kernel, const Signature& 
                                       std::span<const LaunchValue> arguments) {
   if (arguments.size() != signature.parameters.size()) {
     const std::string list = list_text(signature);
-    refuse(kernel, std::to_string(arguments.size()) + " arguments were given, " +
-                       std::string(kernel) + " has " + std::to_string(signature.parameters.size()) +
-                       " parameters" + (list.empty() ? "" : ": " + list));
+    refuse(kernel,
+           fmt::format("{} arguments were given, {} has {} parameters{}", arguments.size(), kernel,
+                       signature.parameters.size(), list.empty() ? "" : ": " + list));
   }
   std::vector<std::byte> block(signature.size());
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const LaunchValue& argument = arguments[i];
     const Parameter& parameter = signature.parameters[i];
     const auto which = [&] {
-      return "argument " + std::to_string(i + 1) + " (parameter " + parameter.name + ")";
+      return fmt::format("argument {} (parameter {})", i + 1, parameter.name);
     };
     if (argument.bytes() != parameter.size) {
-      refuse(kernel, which() + " has " + std::to_string(argument.bytes()) + " bytes, " +
-                         type_text(parameter) + " takes " + std::to_string(parameter.size));
+      refuse(kernel, fmt::format("{} has {} bytes, {} takes {}", which(), argument.bytes(),
+                                 type_text(parameter), parameter.size));
     }
     if (const std::string is = mismatch(parameter, argument); !is.empty()) {
-      refuse(kernel, which() + " is " + is + ", the kernel takes " + type_text(parameter));
+      refuse(kernel,
+             fmt::format("{} is {}, the kernel takes {}", which(), is, type_text(parameter)));
     }
     std::memcpy(block.data() + parameter.offset, argument.data(), parameter.size);
   }

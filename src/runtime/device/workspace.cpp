@@ -1,10 +1,11 @@
-// src/runtime/launch/workspace.cpp - device memory for partial sums of split GEMVs
-#include "runtime/launch/workspace.hpp"
+// src/runtime/device/workspace.cpp - device memory for partial sums of split GEMVs
+#include "runtime/device/workspace.hpp"
 
 #include <algorithm>
 #include <bit>
 
-#include "runtime/device/owners.hpp"
+#include "runtime/device/owned.hpp"
+#include "runtime/device/stream_owner.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -14,8 +15,7 @@ namespace {
 
 constexpr WorkspaceNeed kMin = {4096, 65536};
 
-/// While it lives, captures of other streams, also of other threads, allow this thread to allocate
-/// and to wait.
+/// Allows this thread to allocate and to wait during captures of other streams and threads.
 class Relaxed {
  public:
   explicit Relaxed(const ContextCore& core) : core_(core) { exchange(); }
@@ -25,7 +25,7 @@ class Relaxed {
 
  private:
   void exchange() noexcept {
-    // Without the function there is nothing to relax: an allocation may break a capture then.
+    // Older drivers lack the function: an allocation may then invalidate a capture.
     if (core_.table().thread_exchange_stream_capture_mode == nullptr) return;
     static_cast<void>(core_.table().thread_exchange_stream_capture_mode(&mode_));
   }
@@ -37,7 +37,7 @@ WorkspaceNeed larger(WorkspaceNeed a, WorkspaceNeed b) {
   return {std::max(a.tickets, b.tickets), std::max(a.parts, b.parts)};
 }
 
-/// Of the capture that the stream takes part in; 0 if the driver is too old to say.
+/// Number of the stream's capture; 0 if the driver is too old.
 std::uint64_t capture_number(const Stream& stream) {
   const ContextCore& core = stream.core();
   const Current current(core, Stage::Launch);
@@ -66,27 +66,27 @@ Workspace::Workspace(const ContextCore& core, std::shared_ptr<const ContextCore>
   if (holds.tickets == 0) return;
   driver::CUstream stream = nullptr;
   try {
-    // A stream of its own: others may be captured, or have much to do.
+    // A separate stream: others may be captured or busy.
     core.call(Stage::Device, &Table::stream_create, &stream,
               static_cast<unsigned>(driver::CU_STREAM_NON_BLOCKING));
     core.call(Stage::Device, &Table::memset_d32_async, base_, 0u,
               static_cast<std::size_t>(holds.tickets / 4), stream);
     core.call(Stage::Device, &Table::stream_synchronize, stream);
   } catch (...) {
-    if (stream != nullptr) core.let_go(Release::Stream, stream);
-    core.let_go(Release::Memory, base_);
+    if (stream != nullptr) core.release(Release::Stream, stream);
+    core.release(Release::Memory, base_);
     throw;
   }
-  core.let_go(Release::Stream, stream);
+  core.release(Release::Stream, stream);
 }
 
-Workspace::~Workspace() { core_.let_go(Release::Memory, base_); }
+Workspace::~Workspace() { core_.release(Release::Memory, base_); }
 
 std::uint64_t StreamWorkspace::grow(const ContextCore& core, WorkspaceNeed need) {
   const std::lock_guard lock(mutex_);
   const Workspace* const now = now_.load(std::memory_order_relaxed);
   if (now != nullptr && now->holds(need)) return now->address(need);
-  // Twice as much each time: all that were outgrown have together less than the last one.
+  // Doubling: all outgrown workspaces together are smaller than the last.
   const auto up = [](std::uint64_t wanted) { return std::bit_ceil(wanted); };
   WorkspaceNeed next = larger(kMin, need);
   if (now != nullptr) next = larger(next, now->size());
@@ -108,8 +108,8 @@ StreamWorkspace& Workspaces::of_host(driver::CUstream handle) {
   return *found;
 }
 
-// Each stream of a capture has its own, as branches of a graph run beside each other; and what a
-// graph has no plain launch uses, nor another graph.
+// Each stream of a capture has its own workspace, because branches of a graph run concurrently.
+// Plain launches and other graphs do not use it.
 std::uint64_t Workspaces::of_capture(const Stream& stream, WorkspaceNeed need) {
   const ContextCore& core = stream.core();
   const CapturedStream key{capture_number(stream), stream.handle()};
@@ -140,7 +140,7 @@ std::uint64_t Workspaces::address(const Stream& stream, WorkspaceNeed need, bool
 
 bool may_be_captured(const Stream& stream) {
   const ContextCore& core = stream.core();
-  // A stream of ours can be drawn into a capture of the host's by an event.
+  // An event can draw a stream of ours into a capture of the host.
   if (!core.capturing() && !core.has_borrowed()) return false;
   return stream.capturing();
 }

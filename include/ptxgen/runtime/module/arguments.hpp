@@ -1,4 +1,4 @@
-// ptxgen/runtime/launch/arguments.hpp - typed arguments of a launch
+// ptxgen/runtime/module/arguments.hpp - typed arguments of a launch
 #pragma once
 
 #include <array>
@@ -17,7 +17,8 @@ namespace ptxgen::inline v0 {
 
 namespace detail {
 
-/// What an argument is passed as: device memory as its address, anything else as it is.
+/// The value that is passed for an argument: the address for device memory, anything else
+/// unchanged.
 template <class T>
 [[nodiscard]] const T& passed(const T& argument) noexcept {
   return argument;
@@ -31,8 +32,8 @@ template <class T>
   return argument.address;
 }
 
-/// One argument of a typed launch. A mismatch names position, parameter type and argument type in
-/// the name of this class.
+/// One argument of a typed launch. On a mismatch the compiler's message shows position, parameter
+/// type and argument type as arguments of this template.
 template <std::size_t kPosition, class ParameterType, class ArgumentType>
 struct LaunchArgument {
   using Passed = std::remove_cvref_t<decltype(passed(std::declval<const ArgumentType&>()))>;
@@ -45,7 +46,8 @@ struct LaunchArgument {
       "u32: 1u, not 1)");
 };
 
-/// The counts of a typed launch. A mismatch names both in the name of this class.
+/// The counts of a typed launch. On a mismatch the compiler's message shows both as arguments of
+/// this template.
 template <std::size_t kArguments, std::size_t kParameters>
 struct LaunchArgumentCount {
   static constexpr bool kFits = kArguments == kParameters;
@@ -75,13 +77,13 @@ template <class... P, class... A>
 
 }  // namespace detail
 
-/// One argument of a launch whose kernel is known at run time only: a view of the caller's value,
-/// which must outlive it. Made implicitly from device memory (`Buffer`, `DeviceSpan`,
-/// `DeviceAddress`), numbers, and structures that can be copied byte by byte.
+/// One argument of a launch whose kernel is known only at run time: a view of the caller's value,
+/// which must outlive it. Implicitly convertible from device memory (`Buffer`, `DeviceSpan`,
+/// `DeviceAddress`), numbers, and trivially copyable structures.
 class LaunchValue {
  public:
   enum class Kind : std::uint8_t {
-    Bytes,    ///< of any meaning: only the size is checked
+    Bytes,    ///< any type: only the size is checked
     Integer,  ///< signed or unsigned; the bit pattern of f16 and bf16 too
     Float,    ///< float or double
     Pointer,  ///< an address in device memory
@@ -106,14 +108,14 @@ class LaunchValue {
                                                            : Kind::Bytes),
         bytes_(sizeof(T)),
         value_(&value) {}
-  /// `bytes` bytes at `value`, as languages without these types have them. `value` is not null.
+  /// `bytes` bytes at `value`, for languages without these types. `value` is not null.
   LaunchValue(Kind kind, const void* value, std::size_t bytes) noexcept
       : kind_(kind), bytes_(bytes), value_(value) {}
 
   [[nodiscard]] Kind kind() const noexcept { return kind_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] const void* data() const noexcept { return value_ != nullptr ? value_ : &address_; }
-  /// Of what a pointer points to; none: not known.
+  /// Element type of a pointer; none: unknown.
   [[nodiscard]] ptx::Type element() const noexcept { return element_; }
 
  private:
@@ -124,13 +126,13 @@ class LaunchValue {
   const void* value_ = nullptr;
 };
 
-/// The parameters of an entry as its head declares them, with their places in the argument block.
-/// PTX does not tell what a pointer points to, and an array of bytes is a structure: type `none`.
+/// The declared parameters of an entry with their offsets in the argument block. PTX does not give
+/// the element type of a pointer (`none`), and an array of bytes is a structure.
 [[nodiscard]] Signature signature_of(const ptx::Module& module, const ptx::Function& entry);
 
 /// The argument block of a launch. Throws `Error` (Stage::Launch, "arguments") naming position,
-/// parameter and both types: another number of arguments, another size, a float for an integer or
-/// the other way round, memory of other elements than a built kernel's pointer has.
+/// parameter and both types: a wrong number of arguments, a wrong size, a float for an integer or
+/// the reverse, or memory of another element type than a built kernel's pointer has.
 [[nodiscard]] std::vector<std::byte> pack_arguments(std::string_view kernel,
                                                     const Signature& signature,
                                                     std::span<const LaunchValue> arguments);

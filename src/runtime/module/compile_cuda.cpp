@@ -1,13 +1,16 @@
-// src/runtime/assemble/compile_cuda.cpp - CUDA C++ text as a module of ours
-#include "ptxgen/runtime/assemble/compile.hpp"
+// src/runtime/module/compile_cuda.cpp - CUDA C++ text to a module
+#include "ptxgen/runtime/module/compile.hpp"
 
 #include <filesystem>
+
+#include <fmt/format.h>
 
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/target.hpp"
 #include "ptxgen/runtime/assemble/nvrtc.hpp"
 #include "ptxgen/support/error.hpp"
 #include "runtime/module/gates.hpp"
+#include "support/join.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -15,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Folders that may hold the toolkit's headers: of the toolkit the user names, then of NVRTC's own.
+// Folders with the toolkit's headers: of the user's toolkit, then of NVRTC's.
 std::vector<std::string> header_folders(const Settings& settings, const Nvrtc& nvrtc) {
   std::vector<fs::path> candidates;
   if (!settings.cuda_path.empty()) candidates.push_back(fs::path(settings.cuda_path) / "include");
@@ -41,14 +44,15 @@ std::string missing_header(const std::string& log) {
 
 [[noreturn]] void refuse_header(Error error, const std::string& header,
                                 const std::vector<std::string>& arguments) {
-  std::string folders;
+  std::vector<std::string> folders;
   for (const std::string& argument : arguments) {
-    if (argument.starts_with("-I")) folders += (folders.empty() ? "" : ", ") + argument.substr(2);
+    if (argument.starts_with("-I")) folders.push_back(argument.substr(2));
   }
   error.code = "missing-header";
-  error.message =
-      error.file + " includes " + header + ", which is in none of the folders searched (" +
-      (folders.empty() ? "there are none" : folders) + "); add \"-I/its/folder\" to the options";
+  error.message = fmt::format(
+      "{} includes {}, which is in none of the folders searched ({}); add \"-I/its/folder\" to the "
+      "options",
+      error.file, header, folders.empty() ? "none" : join_text(folders));
   throw error.refresh();
 }
 
