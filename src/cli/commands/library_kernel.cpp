@@ -2,8 +2,8 @@
 #include "cli/commands/library_kernel.hpp"
 
 #include "cli/commands/commands.hpp"
-#include "cli/args/nearest.hpp"
-#include "cli/args/numbers.hpp"
+#include "cli_common/nearest.hpp"
+#include "cli_common/numbers.hpp"
 
 namespace ptxgen::cli {
 
