@@ -283,7 +283,7 @@ TEST_CASE("fault: constant memory is 700 to write") {
   check_fault("readonly", CUDA_ERROR_ILLEGAL_ADDRESS, "[write-to-readonly]");
 }
 TEST_CASE("fault: a misaligned address is 716") {
-  check_fault("crooked", CUDA_ERROR_MISALIGNED_ADDRESS, "no multiple of 4");
+  check_fault("crooked", CUDA_ERROR_MISALIGNED_ADDRESS, "not a multiple of 4");
 }
 TEST_CASE("fault: trap is 719") { check_fault("stops", CUDA_ERROR_LAUNCH_FAILED, "[trap]"); }
 TEST_CASE("fault: a failed assertion is 710") {

@@ -90,9 +90,9 @@ TEST_CASE("host copies outside of an allocation are refused with its name") {
                  Catch::Contains("goes 1 byte past the end of argument 2 'y' (100 bytes)"));
   std::vector<std::byte> back(8);
   CHECK_THAT(message_of([&] { device.read(address + 100, back); }, "out-of-bounds"),
-             Catch::Contains("lies in no allocation"));
+             Catch::Contains("is outside of all allocations"));
   CHECK_THAT(message_of([&] { device.fill(16, std::byte{0}, 4); }, "out-of-bounds"),
-             Catch::Contains("fill of 4 bytes at 0x10 lies in no allocation"));
+             Catch::Contains("fill of 4 bytes at 0x10 is outside of all allocations"));
   // A size that wraps around must not look small.
   CHECK_THAT(message_of([&] { device.copy(address, address, ~std::uint64_t{0}); }, "out-of-bounds"),
              Catch::Contains("copy from of"));

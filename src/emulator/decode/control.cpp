@@ -1,4 +1,6 @@
 // src/emulator/decode/control.cpp - segments, branches, calls, barriers, warp-wide rows
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <numeric>
@@ -122,7 +124,7 @@ void Decoder::decode() {
       continue;
     }
     if (instruction_->kind == ptx::StatementKind::Unknown) {
-      refuse("it is not in the table of instructions that ptxgen knows");
+      refuse("it is not in ptxgen's table of instructions");
     }
     if (instruction_->kind == ptx::StatementKind::Pragma) {
       read_used_bytes(image_.module.text(instruction_->text), used_bytes_);
@@ -259,7 +261,7 @@ void Decoder::control_step() {
         if (table[0].id != ops[1].id) continue;
         for (const ptx::Operand& target : table.subspan(1)) detail.targets.push_back(target.id);
       }
-      if (detail.targets.empty()) refuse("its table of targets is not there");
+      if (detail.targets.empty()) refuse("its table of targets is missing");
       break;
     }
     case Op::call:
@@ -358,25 +360,26 @@ void Decoder::call_step(ControlDetail& detail) {
   const auto ops = operands();
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const ptx::OperandSpec* spec = ptx::operand_spec(function(), *instruction_, i);
-    if (spec == nullptr) refuse("its operands do not fit its row of the op table");
+    if (spec == nullptr) refuse("its operands do not match its row of the op table");
     if (spec->role == ptx::OperandRole::Callee) callee = &ops[i];
     if (spec->role == ptx::OperandRole::Returns) returns = &ops[i];
     if (spec->role == ptx::OperandRole::Arguments) arguments = &ops[i];
   }
-  if (callee == nullptr) refuse("it names no function");
+  if (callee == nullptr) refuse("it does not name a function");
 
   const ptx::Function* target = nullptr;
   if (callee->kind == ptx::OperandKind::Symbol) {
     const ptx::Symbol& symbol = image_.module.symbols[callee->id];
     if (symbol.kind != ptx::SymbolKind::Function) {
-      refuse("'" + std::string(image_.module.text(symbol.name)) + "' is no function");
+      refuse(fmt::format("'{}' is not a function", image_.module.text(symbol.name)));
     }
     target = &image_.module.functions[symbol.index];
     const std::string name(image_.module.text(target->name));
     if (target->declaration) {
       if (!is_system_function(name)) {
-        refuse("the function '" + name + "' is declared and not defined; the emulator provides " +
-               system_function_names());
+        refuse(
+            fmt::format("the function '{}' is declared but not defined; the emulator provides {}",
+                        name, system_function_names()));
       }
       detail.kind = Control::CallSystem;
       detail.system = name;
@@ -405,10 +408,10 @@ void Decoder::call_step(ControlDetail& detail) {
   collect(returns, detail.returns, target != nullptr ? &target->returns : nullptr);
   if (target != nullptr && (detail.arguments.size() != target->parameters.size() ||
                             detail.returns.size() != target->returns.size())) {
-    refuse("it passes " + count_text(detail.arguments.size(), "argument") + " and takes " +
-           std::to_string(detail.returns.size()) + " results, where the function has " +
-           std::to_string(target->parameters.size()) + " and " +
-           std::to_string(target->returns.size()));
+    refuse(fmt::format("it passes {} and takes {}, but the function has {} and {}",
+                       count_text(detail.arguments.size(), "argument"),
+                       count_text(detail.returns.size(), "result"), target->parameters.size(),
+                       target->returns.size()));
   }
 }
 
@@ -423,7 +426,7 @@ void Decoder::warp_step() {
     const auto ops = operands();
     for (std::size_t i = 0; i < ops.size(); ++i) {
       const ptx::OperandSpec* spec = ptx::operand_spec(function(), *instruction_, i);
-      if (spec == nullptr) refuse("its operands do not fit its row of the op table");
+      if (spec == nullptr) refuse("its operands do not match its row of the op table");
       const ptx::Type type = ptx::operand_type(*instruction_, *spec);
       check_elements(ops[i], *spec);
       if (spec->role == ptx::OperandRole::Destination) {

@@ -1,4 +1,6 @@
 // src/emulator/decode/decode.cpp - operands, registers and lane-wise steps
+#include <fmt/format.h>
+
 #include <bit>
 
 #include "emulator/decode/decoder.hpp"
@@ -50,8 +52,8 @@ std::span<const ptx::Operand> Decoder::operands() const noexcept {
 
 void Decoder::refuse(std::string_view reason) const {
   Error error(Stage::Load, "unsupported",
-              "the emulator does not run '" + ptx::print(image_.module, function(), *instruction_) +
-                  "': " + std::string(reason));
+              fmt::format("the emulator does not run '{}': {}",
+                          ptx::print(image_.module, function(), *instruction_), reason));
   error.kernel = std::string(image_.module.text(function().name));
   error.file = image_.module.file;
   error.line = instruction_->line;
@@ -63,8 +65,8 @@ std::uint32_t Decoder::grow_frame(unsigned bytes) {
   // Addresses within a frame are 32 bits; PTX of a sane size stays far below.
   if (offset > 0x7fff0000u - bytes) {
     throw Error(Stage::Load, "unsupported",
-                "function '" + std::string(image_.module.text(function().name)) +
-                    "' uses more registers than the emulator can hold");
+                fmt::format("function '{}' uses more registers than the emulator can hold",
+                            image_.module.text(function().name)));
   }
   code_.frame_bytes = offset + bytes;
   return offset;
@@ -153,7 +155,7 @@ Slot Decoder::symbol_slot(const ptx::Operand& operand, ptx::Type type) {
     case ptx::SymbolKind::Unresolved:
       break;
   }
-  refuse("the symbol '" + std::string(image_.module.text(symbol.name)) + "' is declared nowhere");
+  refuse(fmt::format("the symbol '{}' is not declared", image_.module.text(symbol.name)));
 }
 
 Slot Decoder::source(const ptx::Operand& operand, ptx::Type type) {
@@ -195,7 +197,7 @@ Slot Decoder::source(const ptx::Operand& operand, ptx::Type type) {
     case ptx::OperandKind::Symbol:
       return symbol_slot(operand, type);
     default:
-      refuse("an operand of this kind is not known here");
+      refuse("it has an operand of an unknown kind");
   }
 }
 
@@ -206,7 +208,7 @@ Slot Decoder::destination(const ptx::Operand& operand, ptx::Type type) {
     none.lane_bytes = static_cast<std::uint8_t>(none.bits == 1 ? 0 : lane_bytes_of(none.bits));
     return none;
   }
-  if (operand.kind != ptx::OperandKind::Register) refuse("the destination is no register");
+  if (operand.kind != ptx::OperandKind::Register) refuse("the destination is not a register");
   return register_slot(operand, type);
 }
 
@@ -260,20 +262,20 @@ void Decoder::check_elements(const ptx::Operand& operand, const ptx::OperandSpec
   if (operand.kind == ptx::OperandKind::Vector) {
     for (const ptx::Operand& element : function().elements(operand)) fits &= width(element) == 1;
   }
-  if (!fits) refuse("a vector register stands where it takes one of another width");
+  if (!fits) refuse("it has a vector operand of the wrong width");
 }
 
 Decoder::Address Decoder::address(const ptx::Operand& operand) {
   Address made;
   made.offset = operand.value;
   const ptx::Module& module = image_.module;
-  if (operand.kind != ptx::OperandKind::Memory) refuse("an address in brackets is expected");
+  if (operand.kind != ptx::OperandKind::Memory) refuse("it expects an address in brackets");
   if (operand.base == ptx::OperandKind::Register) {
     ptx::Operand base = operand;
     base.kind = ptx::OperandKind::Register;
     made.base = register_slot(base, ptx::Type::none);
     if (made.base.lane_bytes != 4 && made.base.lane_bytes != 8) {
-      refuse("an address register has 32 or 64 bits");
+      refuse("its address register does not have 32 or 64 bits");
     }
     made.base_is_64bit = made.base.lane_bytes == 8;
     return made;
@@ -328,7 +330,7 @@ Decoder::Address Decoder::address(const ptx::Operand& operand) {
     case ptx::SymbolKind::Unresolved:
       break;
   }
-  refuse("the symbol " + name + " has no address in memory");
+  refuse(fmt::format("the symbol {} has no address in memory", name));
 }
 
 Step Decoder::step() const {
@@ -351,19 +353,21 @@ void Decoder::place() {
     const std::uint64_t bytes = ptx::size_in_bytes(variable);
     const std::uint32_t alignment = std::max<std::uint32_t>(ptx::natural_alignment(variable), 1);
     if (bytes > (1u << 24) || alignment > 4096) {
-      throw Error(Stage::Load, "unsupported",
-                  "variable '" + std::string(image_.module.text(variable.name)) +
-                      "' of function '" + std::string(image_.module.text(function().name)) +
-                      "' is larger than a thread's local memory can be (16 MiB)");
+      throw Error(
+          Stage::Load, "unsupported",
+          fmt::format("variable '{}' of function '{}' is larger than the maximum local "
+                      "memory of a thread (16 MiB)",
+                      image_.module.text(variable.name), image_.module.text(function().name)));
     }
     offset = rounded_up(offset, alignment);
     const std::uint32_t place = offset;
     offset += static_cast<std::uint32_t>(bytes);
     if (offset > (1u << 24)) {
-      throw Error(Stage::Load, "unsupported",
-                  "the local variables of function '" +
-                      std::string(image_.module.text(function().name)) +
-                      "' are larger than a thread's local memory can be (16 MiB)");
+      throw Error(
+          Stage::Load, "unsupported",
+          fmt::format("the local variables of function '{}' are larger than the maximum local "
+                      "memory of a thread (16 MiB)",
+                      image_.module.text(function().name)));
     }
     return place;
   };
@@ -403,7 +407,7 @@ void Decoder::lane_step() {
   const auto ops = operands();
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const ptx::OperandSpec* spec = ptx::operand_spec(function(), *instruction_, i);
-    if (spec == nullptr) refuse("its operands do not fit its row of the op table");
+    if (spec == nullptr) refuse("its operands do not match its row of the op table");
     const ptx::Type type = ptx::operand_type(*instruction_, *spec);
     check_elements(ops[i], *spec);
     if (spec->role == ptx::OperandRole::Destination) {
@@ -415,7 +419,7 @@ void Decoder::lane_step() {
   split_wide_slots(detail.sources);
   split_wide_slots(detail.results);
   if (detail.sources.size() > kMaxLaneWords || detail.results.size() > kMaxLaneWords) {
-    refuse("it has more operands than the emulator provides for");
+    refuse("it has more operands than the emulator supports");
   }
   detail.op.source_count = static_cast<std::uint8_t>(detail.sources.size());
   detail.op.result_count = static_cast<std::uint8_t>(detail.results.size());

@@ -1,4 +1,6 @@
 // src/emulator/decode/image.cpp - loading: variables get addresses, functions are decoded
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -53,13 +55,14 @@ void check(const ptx::Module& module, const ptx::Gpu& gpu) {
       (wanted.sm > offered.sm ||
        (wanted.variant == ptx::Variant::Architecture && wanted.sm != offered.sm))) {
     refuse(module, "target",
-           "the PTX is for " + module.target + " and the emulated GPU '" + std::string(gpu.name) +
-               "' is " + std::string(gpu.target) + "; choose another GPU, or PTX for this one",
+           fmt::format("the PTX is for {}, but the emulated GPU '{}' is {}; choose another GPU, or "
+                       "PTX for this one",
+                       module.target, gpu.name, gpu.target),
            module.target_line);
   }
 }
 
-/// Puts the module's variables into memory.
+/// Allocates the module's variables.
 class Placer {
  public:
   Placer(Image& image, Device& device) : image_(image), device_(device) {}
@@ -108,22 +111,23 @@ class Placer {
     if (!in_device_memory(variable)) return 0;
     const std::string name(image_.module.text(variable.name));
     if (variable.linkage == ptx::Linkage::Extern) {
-      // Its definition, which the name stands for, may be in the module too.
+      // The module may also contain its definition.
       if (of_module && is_defined(variable.name)) return 0;
-      refuse(image_.module, "unsupported",
-             "variable '" + name + "' is declared .extern, and nothing here defines it",
-             variable.line);
+      refuse(
+          image_.module, "unsupported",
+          fmt::format("variable '{}' is declared .extern, but the module does not define it", name),
+          variable.line);
     }
     const std::uint64_t bytes = std::max<std::uint64_t>(ptx::size_in_bytes(variable), 1);
     if (bytes > device_.gpu().memory_bytes) {
       refuse(image_.module, "out-of-memory",
-             "variable '" + name + "' has " + count_text(bytes, "byte") + ", the GPU has " +
-                 std::to_string(device_.gpu().memory_bytes),
+             fmt::format("variable '{}' has {}, the GPU has {}", name, count_text(bytes, "byte"),
+                         device_.gpu().memory_bytes),
              variable.line);
     }
     const bool constant = variable.space == ptx::Space::Const;
     const std::uint64_t address =
-        image_.space->allocate(bytes, "variable '" + name + "'",
+        image_.space->allocate(bytes, fmt::format("variable '{}'", name),
                                constant ? AllocationKind::Constant : AllocationKind::Variable);
     if (of_module) image_.variables.push_back({name, variable.space, address, bytes});
     image_.allocations.push_back(address);
@@ -272,7 +276,7 @@ class KernelLoader {
       offset = rounded_up(offset, std::max<std::uint32_t>(ptx::natural_alignment(variable), 1));
       if (bytes > 32764 || offset + bytes > 32764) {
         refuse(module_, "unsupported",
-               "the parameters of kernel '" + kernel.name + "' take more than 32764 bytes",
+               fmt::format("the parameters of kernel '{}' take more than 32764 bytes", kernel.name),
                variable.line);
       }
       kernel.parameters.push_back({std::string(module_.text(variable.name)), variable.type,
@@ -319,8 +323,8 @@ class KernelLoader {
       address = offset;
       if (bytes > kMaxShared || offset + bytes > kMaxShared) {
         refuse(module_, "unsupported",
-               "shared variable '" + std::string(module_.text(variable.name)) + "' has " +
-                   count_text(bytes, "byte") + ", more than any GPU has",
+               fmt::format("shared variable '{}' has {}, more than any GPU has",
+                           module_.text(variable.name), count_text(bytes, "byte")),
                variable.line);
       }
       this_().shared_variables.push_back({std::string(module_.text(variable.name)),
@@ -388,9 +392,8 @@ class KernelLoader {
     const std::uint64_t most = need[this_().code];
     if (most > kMaxLocal) {
       refuse(module_, "unsupported",
-             "a thread of kernel '" + image_.kernels.back().name + "' needs " +
-                 count_text(most, "byte") + " of local memory; at most " +
-                 std::to_string(kMaxLocal) + " are possible",
+             fmt::format("a thread of kernel '{}' needs {} of local memory; the maximum is {}",
+                         image_.kernels.back().name, count_text(most, "byte"), kMaxLocal),
              module_.functions[entry_].line);
     }
     this_().local_bytes = static_cast<std::uint32_t>(most);

@@ -1,4 +1,6 @@
 // src/emulator/decode/memory.cpp - memory, matrix memory and asynchronous rows to steps
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 
@@ -27,7 +29,7 @@ Parts parts_of(Decoder& decoder) {
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const ptx::OperandSpec* const spec =
         ptx::operand_spec(decoder.function(), decoder.instruction(), i);
-    if (spec == nullptr) decoder.refuse("its operands do not fit its row of the op table");
+    if (spec == nullptr) decoder.refuse("its operands do not match its row of the op table");
     if (spec->with == ptx::Field::CacheHint) continue;
     const ptx::Type type = ptx::operand_type(decoder.instruction(), *spec);
     decoder.check_elements(operands[i], *spec);
@@ -282,7 +284,7 @@ class MemoryDecoder {
         detail_.second_offset = from.offset;
         const std::uint64_t bytes = parts_.constants.at(0);
         if (bytes != 4 && bytes != 8 && bytes != 16) {
-          decoder_.refuse("it copies 4, 8 or 16 bytes, not " + std::to_string(bytes));
+          decoder_.refuse(fmt::format("it copies {} bytes; 4, 8 and 16 are allowed", bytes));
         }
         detail_.element_bytes = static_cast<std::uint8_t>(bytes);
         detail_.reads = detail_.writes = true;
@@ -319,7 +321,7 @@ class MemoryDecoder {
     take_address(parts_.addresses.at(0));
     const bool store = instruction_.op == ptx::Op::cp_async_bulk_store;
     if (store && instruction_.has(ptx::Field::CopyMask)) {
-      decoder_.refuse("the emulator does not run byte masks of bulk copies yet");
+      decoder_.refuse("the emulator does not support byte masks of bulk copies");
     }
     const Decoder::Address& from = parts_.addresses.at(1);
     detail_.second_base = from.base;

@@ -98,9 +98,10 @@ void check_divisor(Context& context, const Step& step) {
   for_each_lane(context.mask(step), [&](unsigned lane) {
     if (get_lane(context, divisor, lane) != 0) return;
     context.grid->reporter->report(context, step.statement, Rule::DivisionByZero, lane, [] {
-      return FindingText{"divides an integer by zero; PTX leaves the result open",
-                         {"test the divisor first; here the quotient has all bits set and the "
-                          "remainder is the dividend"}};
+      return FindingText{
+          "divides an integer by zero; PTX does not specify the result",
+          {"test the divisor first; the emulator returns a quotient with all bits set and the "
+           "dividend as remainder"}};
     });
   });
 }

@@ -1,4 +1,6 @@
 // src/emulator/machine/barrier.cpp - CTA barriers, and blocks in which nobody can go on
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "emulator/memory/address_space.hpp"
@@ -52,28 +54,27 @@ bool barriers_count_exited(const Cta& cta) {
 
 FindingText left_text(const Warp& left, std::uint32_t lanes, bool passed, bool counted) {
   const auto count = static_cast<std::uint32_t>(std::popcount(lanes));
-  const std::string threads =
-      count_text(count, "thread") + " of warp " + std::to_string(left.index);
+  const std::string threads = fmt::format("{} of warp {}", count_text(count, "thread"), left.index);
   if (passed) {
-    return {threads +
-                " skipped this barrier, which counts all threads of the block, and left "
-                "the kernel later",
-            {"rule: all threads of a block execute the same barrier",
-             "move the barrier out of the branch or loop that some threads do not take"}};
+    return {
+        fmt::format("{} skipped this barrier, which expects all threads of the block, and exited "
+                    "later",
+                    threads),
+        {"rule: all threads of a block execute the same barrier",
+         "move the barrier out of the branch or loop that some threads do not take"}};
   }
-  FindingText text{threads +
-                       " left the kernel before this barrier, which counts all threads of "
-                       "the block",
-                   {}};
+  FindingText text{
+      fmt::format("{} exited before this barrier, which expects all threads of the block", threads),
+      {}};
   if (counted) {
     text.severity = Severity::Error;
-    text.details.emplace_back("rule: before sm_70 a barrier waits for them too");
+    text.details.emplace_back("rule: before sm_70 a barrier waits for exited threads too");
   } else {
     text.details.emplace_back(
-        "rule: from sm_70 on a barrier waits only for the threads that are left");
+        "rule: from sm_70 on a barrier waits only for the threads that have not exited");
   }
   text.details.emplace_back(
-      "let every thread reach the barrier and guard the work instead of leaving early");
+      "let every thread reach the barrier, and guard the work instead of exiting early");
   return text;
 }
 
@@ -149,11 +150,12 @@ void arrive(Warp& warp, std::size_t index) {
       counts_all ? std::uint64_t{warps_of(cta)} * kLanes : get_lane(context, detail.count, lane);
   if (id >= kBarriers || count == 0 || count % kLanes != 0) {
     reporter.report(context, statement, Rule::BarrierDivergence, lane, [&] {
-      return FindingText{id >= kBarriers ? "there is no barrier " + std::to_string(id) +
-                                               "; a block has barriers 0 to 15"
-                                         : "a barrier for " + count_text(count, "thread") +
-                                               "; the number must be a positive multiple of 32",
-                         {}};
+      return FindingText{
+          id >= kBarriers
+              ? fmt::format("there is no barrier {}; a block has barriers 0 to 15", id)
+              : fmt::format("a barrier for {}; the count must be a positive multiple of 32",
+                            count_text(count, "thread")),
+          {}};
     });
     kill(cta);
     return;
@@ -170,10 +172,11 @@ void arrive(Warp& warp, std::size_t index) {
       }
     }
     reporter.report(context, statement, Rule::BarrierDivergence, lane, other, [&] {
-      return FindingText{"comes to barrier " + std::to_string(id) + " with " +
-                             count_text(expected, "thread") + ", where others wait for " +
-                             std::to_string(state.expected),
-                         {"all threads of one use of a barrier must name the same number"}};
+      return FindingText{
+          fmt::format(
+              "arrives at barrier {} with a count of {}, where other threads arrived with {}", id,
+              count_text(expected, "thread"), state.expected),
+          {"all threads of one barrier phase must give the same thread count"}};
     });
   }
   if (state.expected == 0) {
@@ -233,21 +236,21 @@ std::uint32_t lanes_of_one_barrier(Warp& warp, Split& split) {
 
 std::string describe_wait(const Split& split, const Warp& warp) {
   const Cta& cta = *warp.cta;
-  std::string text = "warp " + std::to_string(warp.index) + ", ";
-  const auto lanes = static_cast<unsigned>(std::popcount(split.mask));
-  text += count_text(lanes, "thread") + " from thread " +
-          to_text(thread_position(cta.grid->block, warp.first_thread + first_lane(split.mask))) +
-          " on, at line " + std::to_string(cta.grid->image->line(statement_of(split)));
+  std::string text = fmt::format(
+      "warp {}, {} from thread {} on, at line {}", warp.index,
+      count_text(static_cast<unsigned>(std::popcount(split.mask)), "thread"),
+      to_text(thread_position(cta.grid->block, warp.first_thread + first_lane(split.mask))),
+      cta.grid->image->line(statement_of(split)));
   if (split.state == Split::State::Barrier && split.barrier == kClusterBarrier) {
     const ClusterArrivals there = arrivals_of(*cta.cluster);
-    text += ": the barrier of the cluster, " + std::to_string(there.arrived) + " of " +
-            count_text(there.threads, "thread") + " are there";
+    text += fmt::format(": the cluster barrier, {} of {} have arrived", there.arrived,
+                        count_text(there.threads, "thread"));
   } else if (split.state == Split::State::Barrier) {
     const BarrierState& state = cta.barriers[split.barrier];
-    text += ": barrier " + std::to_string(split.barrier) + ", " + std::to_string(state.arrived) +
-            " of " + count_text(state.expected, "thread") + " are there";
+    text += fmt::format(": barrier {}, {} of {} have arrived", split.barrier, state.arrived,
+                        count_text(state.expected, "thread"));
   } else {
-    text += ": lanes of its member mask are missing";
+    text += ": waits for lanes of its member mask";
   }
   return text;
 }
@@ -271,11 +274,13 @@ void reach_barrier(Warp& warp, std::size_t index) {
       context.grid->reporter->report(
           context, statement_of(split), Rule::BarrierDivergence, lane, [&] {
             return FindingText{
-                "the lanes of a warp name different barriers or numbers of threads: barrier " +
-                    std::to_string(get_lane(context, detail.barrier, first_lane(same))) +
-                    ", and barrier " + std::to_string(get_lane(context, detail.barrier, lane)),
-                {"all threads of a warp must come to one barrier; use barrier.sync without "
-                 ".aligned where they do not"}};
+                fmt::format(
+                    "the lanes of a warp give different barriers or thread counts: barrier {} "
+                    "and barrier {}",
+                    get_lane(context, detail.barrier, first_lane(same)),
+                    get_lane(context, detail.barrier, lane)),
+                {"all threads of a warp must arrive at the same barrier; otherwise use "
+                 "barrier.sync without .aligned"}};
           });
       kill(*warp.cta);
       return;
@@ -319,13 +324,14 @@ bool resolve_parted_barrier(Warp& warp) {
     }
     cta.grid->reporter->report(
         context, statement_of(split), Rule::BarrierDivergence, first_lane(split.mask), other, [&] {
-          return FindingText{"the threads of warp " + std::to_string(warp.index) +
-                                 " come to an aligned barrier apart: " +
-                                 std::to_string(std::popcount(split.mask)) + " of " +
-                                 std::to_string(std::popcount(warp.live())) + " come here",
-                             {"all threads of a warp must execute the same bar.sync; move it out "
-                              "of the branch, or "
-                              "use barrier.sync without .aligned and count the threads"}};
+          return FindingText{
+              fmt::format(
+                  "warp {} arrives at an aligned barrier while diverged: {} of {} threads are "
+                  "here",
+                  warp.index, std::popcount(split.mask), std::popcount(warp.live())),
+              {"all threads of a warp must execute the same bar.sync; move it out of the branch, "
+               "or "
+               "use barrier.sync without .aligned and give the thread count"}};
         });
   }
   return true;
@@ -369,11 +375,12 @@ bool force_somebody(Cta& cta) {
       }
       reporter.report(context, statement_of(split), Rule::SyncMask, lane, other, [&] {
         return FindingText{
-            "the member mask " + hex(members) + " names lane " +
-                std::to_string(first_lane(missing)) + " (lanes missing: " + hex(missing) +
-                "), which never comes to this instruction",
+            fmt::format(
+                "the member mask {} names lane {} (lanes missing: {}), which never executes "
+                "this instruction",
+                hex(members), first_lane(missing), hex(missing)),
             {"name only the lanes that execute it, for example by activemask before the branch, or "
-             "move it where all lanes pass"}};
+             "move it to where all lanes execute it"}};
       });
       split.forced = true;
       split.state = Split::State::Ready;
@@ -388,11 +395,12 @@ bool force_somebody(Cta& cta) {
       Context context = context_of(warp, split);
       reporter.report(
           context, statement_of(split), Rule::BarrierDivergence, first_lane(split.mask), [&] {
-            return FindingText{std::to_string(std::popcount(split.mask)) + " of " +
-                                   count_text(std::popcount(warp.live()), "thread") + " of warp " +
-                                   std::to_string(warp.index) +
-                                   " come to this aligned barrier, the others wait elsewhere",
-                               {"all threads of a warp must execute the same bar.sync"}};
+            return FindingText{
+                fmt::format("{} of {} of warp {} arrive at this aligned barrier; the others "
+                            "wait elsewhere",
+                            std::popcount(split.mask),
+                            count_text(std::popcount(warp.live()), "thread"), warp.index),
+                {"all threads of a warp must execute the same bar.sync"}};
           });
       split.forced = true;
       split.state = Split::State::Ready;
@@ -416,10 +424,10 @@ void report_too_few(Cta& cta) {
       Context context = context_of(warp, split);
       cta.grid->reporter->report(
           context, statement_of(split), Rule::BarrierDivergence, first_lane(split.mask), [&] {
-            return FindingText{"barrier " + std::to_string(split.barrier) + " counts " +
-                                   count_text(state.expected, "thread") + ", and only " +
-                                   std::to_string(left) + " are left that could come",
-                               {}};
+            return FindingText{
+                fmt::format("barrier {} expects {}, but only {} can arrive", split.barrier,
+                            count_text(state.expected, "thread"), left),
+                {}};
           });
     }
   }

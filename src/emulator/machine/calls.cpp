@@ -1,4 +1,6 @@
 // src/emulator/machine/calls.cpp - device functions: activations, arguments, results
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <new>
 
@@ -211,10 +213,9 @@ bool enter_function(Warp& warp, Split& split, const Code& callee) {
         context, step.statement, Rule::StackOverflow,
         static_cast<unsigned>(std::countr_zero(split.mask)), [&] {
           return FindingText{
-              "calling '" + std::string(cta.grid->image->module.text(callee.function->name)) +
-                  "' at depth " + std::to_string(caller.depth + 1) + " needs " +
-                  count_text(base + callee.local_bytes, "byte") +
-                  " of local memory; a thread has " + std::to_string(cta.local_stride),
+              fmt::format("calling '{}' at depth {} needs {} of local memory; a thread has {}",
+                          cta.grid->image->module.text(callee.function->name), caller.depth + 1,
+                          count_text(base + callee.local_bytes, "byte"), cta.local_stride),
               {"bound the recursion, or raise the stack (Options::stack_bytes)"}};
         });
     kill(cta);

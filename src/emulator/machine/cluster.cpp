@@ -1,6 +1,8 @@
 // src/emulator/machine/cluster.cpp - blocks that run together, and when none goes on
 #include "emulator/machine/cluster.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -100,17 +102,17 @@ void complete(Cluster& cluster) {
 std::string missing_text(const MbarrierObject& object) {
   std::string text;
   if (object.pending != 0) {
-    text = std::to_string(object.pending) + " of " + count_text(object.expected, "arrival");
+    text = fmt::format("{} of {}", object.pending, count_text(object.expected, "arrival"));
   }
   if (object.bytes != 0) {
     if (!text.empty()) text += " and ";
     text += count_text(object.bytes < 0 ? -object.bytes : object.bytes, "byte");
   }
-  if (text.empty()) return "nothing is missing, it waits for a phase that comes later";
+  if (text.empty()) return "nothing is missing: it waits for a later phase";
   text += object.pending + static_cast<std::uint32_t>(object.bytes != 0) == 1 && object.bytes == 0
               ? " is missing"
               : " are missing";
-  if (object.bytes < 0) text += ": more bytes have come than were expected";
+  if (object.bytes < 0) text += ": more bytes arrived than were expected";
   return text;
 }
 
@@ -118,21 +120,22 @@ std::string missing_text(const MbarrierObject& object) {
 std::string describe_vain(const Warp& warp) {
   const Cta& cta = *warp.cta;
   const Warp::VainWait& vain = warp.vain;
-  std::string text = "warp " + std::to_string(warp.index) + ", thread " +
-                     to_text(thread_position(cta.grid->block, warp.first_thread + vain.lane)) +
-                     ", at line " + std::to_string(cta.grid->image->line(vain.statement)) +
-                     ": waits for the phase of parity " + (vain.parity ? "1" : "0") +
-                     " of the mbarrier at shared offset " + hex(vain.object);
+  std::string text = fmt::format(
+      "warp {}, thread {}, at line {}: waits for the phase of parity {:d} of the mbarrier at "
+      "shared "
+      "offset {}",
+      warp.index, to_text(thread_position(cta.grid->block, warp.first_thread + vain.lane)),
+      cta.grid->image->line(vain.statement), vain.parity, hex(vain.object));
   for (const auto& variable : cta.grid->kernel_image->shared_variables) {
     if (vain.object - variable.offset < variable.bytes) {
-      text += " (shared variable '" + variable.name + "')";
+      text += fmt::format(" (shared variable '{}')", variable.name);
     }
   }
   std::uint64_t word = 0;
   std::memcpy(&word, cta.shared + vain.object, 8);
   const MbarrierObject object = MbarrierObject::unpacked(word);
-  text += "; the phase that runs there has parity " + std::string(object.parity ? "1" : "0") +
-          ", " + missing_text(object);
+  text +=
+      fmt::format("; its current phase has parity {:d}, {}", object.parity, missing_text(object));
   return text;
 }
 
@@ -143,7 +146,7 @@ std::vector<std::string> waiters_of(const Cluster& cluster) {
   std::vector<std::string> waiters;
   for (const Cta* cta : cluster.blocks) {
     const std::string block =
-        cluster.blocks.size() > 1 ? "block " + to_text(cta->id) + ", " : std::string();
+        cluster.blocks.size() > 1 ? fmt::format("block {}, ", to_text(cta->id)) : std::string();
     for (const Warp& warp : cta->warps) {
       for (const Split& split : warp.splits) {
         if (split.state != Split::State::Ready)
@@ -183,8 +186,7 @@ void reach_cluster_barrier(Warp& warp, std::size_t index) {
   warp.vain.in_a_row = 0;
   if (detail.arrive) {
     if (const std::uint32_t twice = split.mask & (at.arrived | at.open)) {
-      return misused(warp, split,
-                     "arrives at the barrier of the cluster again without having waited for it",
+      return misused(warp, split, "arrives at the cluster barrier again without a wait in between",
                      twice);
     }
     if (detail.action != ptx::Modifier::relaxed) {
@@ -199,8 +201,7 @@ void reach_cluster_barrier(Warp& warp, std::size_t index) {
     return recheck_cluster_barrier(cluster);
   }
   if (const std::uint32_t never = split.mask & ~(at.arrived | at.open)) {
-    return misused(warp, split, "waits at the barrier of the cluster without having arrived there",
-                   never);
+    return misused(warp, split, "waits at the cluster barrier without having arrived", never);
   }
   const std::uint32_t later = split.mask & at.arrived;
   if (later != 0 && later != split.mask) {
@@ -269,11 +270,13 @@ void resolve_vain_wait(Cluster& cluster) {
           context, warp.vain.statement, Rule::BarrierDeadlock, warp.vain.lane, [&] {
             std::vector<std::string> details = waiters_of(cluster);
             details.emplace_back(
-                "count the arrivals that mbarrier.init is told of, and expect exactly the bytes "
-                "that the copies of the phase bring");
-            return FindingText{"no thread of " + whole(cluster) +
-                                   " can go on; an mbarrier is waited for that nobody completes",
-                               std::move(details)};
+                "give mbarrier.init the number of arrivals, and expect exactly the bytes that the "
+                "copies of the phase write");
+            return FindingText{
+                fmt::format("no thread of {} can proceed; the mbarrier that is waited for "
+                            "is never completed",
+                            whole(cluster)),
+                std::move(details)};
           });
       return kill(*cta);
     }
@@ -294,7 +297,8 @@ void resolve_standstill(Cluster& cluster) {
       cta->grid->reporter->report(
           context, statement_of(split), Rule::BarrierDeadlock, first_lane(split.mask), [&] {
             return FindingText{
-                "no thread of " + whole(cluster) + " can go on; all that are left wait",
+                fmt::format("no thread of {} can proceed; all remaining threads wait",
+                            whole(cluster)),
                 waiters_of(cluster)};
           });
       return kill(*cta);

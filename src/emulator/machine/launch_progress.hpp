@@ -28,7 +28,7 @@ class LaunchProgress {
  private:
   using Clock = std::chrono::steady_clock;
   void spend(std::uint64_t order, std::uint64_t instructions);
-  void tell(Clock::time_point now);
+  void report(Clock::time_point now);
 
   const Options& options_;
   Reporter& reporter_;
@@ -36,7 +36,7 @@ class LaunchProgress {
   std::uint32_t group_;
   std::mutex mutex_;
   std::uint64_t done_ = 0;
-  Clock::time_point told_;
+  Clock::time_point last_report_;
   std::uint64_t next_ = 0;                        ///< the first order that has not ended
   std::uint64_t spent_ = 0;                       ///< by all before `next_`
   std::map<std::uint64_t, std::uint64_t> ahead_;  ///< what later ones have spent, by order

@@ -1,4 +1,6 @@
 // src/emulator/machine/run.cpp - a launch: blocks over host threads, in the seed's order
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -62,67 +64,89 @@ bool has_clusters(const ptx::Gpu& gpu) {
   return ptx::parse_target_name(gpu.target, target) && target.sm >= 90;
 }
 
+/// Throws if a limit does not hold.
+class LaunchLimits {
+ public:
+  LaunchLimits(const Program& program, const Launch& launch) : program_(program), launch_(launch) {}
+
+  void check_grid() const {
+    const Dim3& grid = launch_.grid;
+    require(grid.x > 0 && grid.y > 0 && grid.z > 0,
+            "a grid of {} blocks is empty; every dimension must be at least 1", to_text(grid));
+    require(grid.x <= 0x7fffffffu && grid.y <= 65535 && grid.z <= 65535,
+            "a grid of {} blocks; the maximum is (2147483647,65535,65535)", to_text(grid));
+  }
+  void check_block(const Program::Kernel& kernel) const {
+    const Dim3& block = launch_.block;
+    require(block.x > 0 && block.y > 0 && block.z > 0,
+            "a block of {} threads is empty; every dimension must be at least 1", to_text(block));
+    require(block.x <= 1024 && block.y <= 1024 && block.z <= 64 && block.count() <= 1024,
+            "a block of {} threads; the maximum is (1024,1024,64), and 1024 in all",
+            to_text(block));
+    require(block.count() <= kernel.max_threads,
+            "a block of {} threads has {}, more than the {} of the kernel's .maxntid",
+            to_text(block), block.count(), kernel.max_threads);
+    require(kernel.required_block.x == 0 || kernel.required_block == block,
+            "a block of {} threads, but the kernel's .reqntid requires {}", to_text(block),
+            to_text(kernel.required_block));
+  }
+  void check_cluster(const Program::Kernel& kernel, const ptx::Gpu& gpu) const {
+    const Dim3& grid = launch_.grid;
+    const Dim3& required = kernel.required_cluster;
+    require(required.x == 0 || launch_.cluster == Dim3{1, 1, 1} || launch_.cluster == required,
+            "clusters of {} blocks, but the kernel's .reqnctapercluster requires {}",
+            to_text(launch_.cluster), to_text(required));
+    const Dim3 cluster = cluster_of(kernel, launch_);
+    const std::uint32_t max_blocks = std::min(kernel.max_cluster, kMaxCluster);
+    require(cluster.count() > 0 && cluster.count() <= max_blocks,
+            "clusters of {} blocks; 1 to {} are allowed{}", to_text(cluster), max_blocks,
+            max_blocks < kMaxCluster ? " by the kernel's .maxclusterrank" : "");
+    require(cluster.count() == 1 || has_clusters(gpu),
+            "clusters of {} blocks; '{}' has no clusters, which need sm_90", to_text(cluster),
+            gpu.name);
+    require(grid.x % cluster.x == 0 && grid.y % cluster.y == 0 && grid.z % cluster.z == 0,
+            "a grid of {} blocks cannot be divided into clusters of {}", to_text(grid),
+            to_text(cluster));
+  }
+  void check_shared(std::uint32_t static_bytes, const ptx::Gpu& gpu) const {
+    const std::uint64_t bytes = std::uint64_t{static_bytes} + launch_.dynamic_shared_bytes;
+    require(bytes <= gpu.shared_per_block,
+            "{} of shared memory ({} of them dynamic); a block of '{}' can have {}",
+            count_text(bytes, "byte"), launch_.dynamic_shared_bytes, gpu.name,
+            gpu.shared_per_block);
+  }
+
+ private:
+  template <class... Values>
+  void require(bool holds, fmt::format_string<Values...> message, Values&&... values) const {
+    if (holds) return;
+    refuse(program_, launch_, "launch-limits",
+           fmt::format(message, std::forward<Values>(values)...));
+  }
+
+  const Program& program_;
+  const Launch& launch_;
+};
+
 void check(const Program& program, const Launch& launch, const ptx::Gpu& gpu) {
   const Program::Kernel* kernel = program.find_kernel(launch.kernel);
   if (kernel == nullptr) {
-    std::string names;
-    for (const Program::Kernel& each : program.kernels()) {
-      names += (names.empty() ? "" : ", ") + each.name;
-    }
+    std::vector<std::string_view> names;
+    for (const Program::Kernel& each : program.kernels()) names.push_back(each.name);
     refuse(program, launch, "not-found",
-           "there is no kernel '" + std::string(launch.kernel) + "'; the module has " +
-               (names.empty() ? "none" : names));
+           fmt::format("there is no kernel '{}'; the module has {}", launch.kernel,
+                       names.empty() ? "none" : fmt::to_string(fmt::join(names, ", "))));
   }
-  const auto limit = [&](bool good, const std::string& message) {
-    if (!good) refuse(program, launch, "launch-limits", message);
-  };
-  const Dim3& grid = launch.grid;
-  const Dim3& block = launch.block;
-  limit(grid.x > 0 && grid.y > 0 && grid.z > 0,
-        "a grid of " + to_text(grid) + " blocks is empty; every dimension must be at least 1");
-  limit(grid.x <= 0x7fffffffu && grid.y <= 65535 && grid.z <= 65535,
-        "a grid of " + to_text(grid) + " blocks; at most (2147483647,65535,65535) are possible");
-  limit(block.x > 0 && block.y > 0 && block.z > 0,
-        "a block of " + to_text(block) + " threads is empty; every dimension must be at least 1");
-  limit(block.x <= 1024 && block.y <= 1024 && block.z <= 64 && block.count() <= 1024,
-        "a block of " + to_text(block) +
-            " threads; at most (1024,1024,64) and 1024 in all are "
-            "possible");
-  limit(block.count() <= kernel->max_threads,
-        "a block of " + to_text(block) + " threads has " + std::to_string(block.count()) +
-            ", more than the " + std::to_string(kernel->max_threads) + " of the kernel's .maxntid");
-  limit(kernel->required_block.x == 0 || kernel->required_block == block,
-        "a block of " + to_text(block) + " threads where the kernel's .reqntid asks for " +
-            to_text(kernel->required_block));
-  const Dim3& required = kernel->required_cluster;
-  limit(required.x == 0 || launch.cluster == Dim3{1, 1, 1} || launch.cluster == required,
-        "clusters of " + to_text(launch.cluster) +
-            " blocks where the kernel's .reqnctapercluster asks for " + to_text(required));
-  const Dim3 cluster = cluster_of(*kernel, launch);
-  const std::uint32_t most = std::min(kernel->max_cluster, kMaxCluster);
-  limit(
-      cluster.count() > 0 && cluster.count() <= most,
-      "clusters of " + to_text(cluster) + " blocks; 1 to " + std::to_string(most) +
-          (most < kMaxCluster ? " are possible by the kernel's .maxclusterrank" : " are possible"));
-  limit(cluster.count() == 1 || has_clusters(gpu), "clusters of " + to_text(cluster) +
-                                                       " blocks; '" + std::string(gpu.name) +
-                                                       "' has no clusters, which came with sm_90");
-  limit(grid.x % cluster.x == 0 && grid.y % cluster.y == 0 && grid.z % cluster.z == 0,
-        "a grid of " + to_text(grid) + " blocks cannot be divided into clusters of " +
-            to_text(cluster));
-  const std::uint64_t shared =
-      std::uint64_t{program.image()
-                        .kernel_images[static_cast<std::size_t>(kernel - program.kernels().data())]
-                        .static_shared_bytes} +
-      launch.dynamic_shared_bytes;
-  limit(shared <= gpu.shared_per_block,
-        count_text(shared, "byte") + " of shared memory (" +
-            std::to_string(launch.dynamic_shared_bytes) + " of them dynamic); a block of '" +
-            std::string(gpu.name) + "' can have " + std::to_string(gpu.shared_per_block));
+  const LaunchLimits limits(program, launch);
+  limits.check_grid();
+  limits.check_block(*kernel);
+  limits.check_cluster(*kernel, gpu);
+  const auto index = static_cast<std::size_t>(kernel - program.kernels().data());
+  limits.check_shared(program.image().kernel_images[index].static_shared_bytes, gpu);
   if (launch.parameters.size() != kernel->parameter_bytes) {
     refuse(program, launch, "parameters",
-           "the parameter block has " + count_text(launch.parameters.size(), "byte") +
-               ", the kernel's parameters take " + std::to_string(kernel->parameter_bytes));
+           fmt::format("the parameter block has {}, the kernel's parameters take {}",
+                       count_text(launch.parameters.size(), "byte"), kernel->parameter_bytes));
   }
 }
 

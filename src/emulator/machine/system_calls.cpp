@@ -1,4 +1,6 @@
 // src/emulator/machine/system_calls.cpp - vprintf, __assertfail, malloc, free
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -274,8 +276,8 @@ void print(const Context& context, std::uint32_t statement, const ControlDetail&
   if (!good) {
     context.grid->reporter->report(context, statement, Rule::InvalidAddress, lane, [&] {
       return FindingText{
-          "printf is called with a format or arguments that are not in memory, or "
-          "with a conversion that it does not know",
+          "printf is called with an invalid pointer to its format or arguments, or with an unknown "
+          "conversion",
           {}};
     });
     give_back(context, detail, lane, static_cast<std::uint64_t>(-1));
@@ -297,9 +299,8 @@ void fail_assertion(const Context& context, std::uint32_t statement, const Contr
     static_cast<void>(guest_string(context, lane, argument(context, detail, 1, lane), file));
     static_cast<void>(guest_string(context, lane, argument(context, detail, 3, lane), function));
     const auto line = static_cast<std::uint32_t>(argument(context, detail, 2, lane));
-    return FindingText{"assertion '" + message + "' failed in " + function + ", " + file + ":" +
-                           std::to_string(line),
-                       {}};
+    return FindingText{
+        fmt::format("assertion '{}' failed in {}, {}:{}", message, function, file, line), {}};
   });
 }
 
@@ -344,7 +345,8 @@ bool call_system(Context& context, std::uint32_t statement, const ControlDetail&
         context.grid->space->free(address);
       } catch (const Error& error) {
         context.grid->reporter->report(context, statement, Rule::InvalidAddress, lane, [&] {
-          return FindingText{"free is called with " + hex(address) + ": " + error.message, {}};
+          return FindingText{fmt::format("free is called with {}: {}", hex(address), error.message),
+                             {}};
         });
       }
     }

@@ -1,6 +1,8 @@
 // src/emulator/machine/track.cpp - which bits of registers are defined
 #include "emulator/machine/track.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "emulator/lane/steps.hpp"
@@ -144,11 +146,14 @@ void check_use(Context& context, const Step& step, const TrackDetail& detail,
   const std::uint64_t bits = undefined_bits(context, use.value, first);
   context.grid->reporter->report(context, step.statement, Rule::UninitializedRead, first, [&] {
     const bool part = bits != low(use.value.slot.bits);
-    return FindingText{(part ? "a part of register " : "register ") + use.name + " " +
-                           std::string(use.role) + ", and the thread has never given it a value" +
-                           (part ? " (bits " + hex(bits) + ")" : ""),
-                       {"give it a value on every path that leads here"},
-                       "register " + use.name};
+    return FindingText{
+        part
+            ? fmt::format("part of register {} {} and was never written by the thread "
+                          "(bits {})",
+                          use.name, use.role, hex(bits))
+            : fmt::format("register {} {} and was never written by the thread", use.name, use.role),
+        {"write it on every path to this instruction"},
+        "register " + use.name};
   });
   // Said once; what follows from it is not news.
   set_defined(context, use.value, undefined, true);

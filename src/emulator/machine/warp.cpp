@@ -1,6 +1,8 @@
 // src/emulator/machine/warp.cpp - runs the splits of a warp
 #include "emulator/machine/warp.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <new>
 
@@ -30,12 +32,13 @@ FindingText trap_text(const Grid& grid, std::uint32_t statement) {
   if (!grid.cooperative && place.statement != nullptr &&
       guards_grid_sync(*place.function, *place.statement)) {
     return {
-        "the kernel stops itself here: its barrier of the whole grid (grid.sync) has no "
-        "workspace, since the launch is not cooperative",
-        {"launch it as a cooperative one (Launch::cooperative, cuLaunchCooperativeKernel, "
-         "cudaLaunchCooperativeKernel), or make a launch of each part between the barriers"}};
+        "the kernel traps here: its grid barrier (grid.sync) has no workspace because the launch "
+        "is not cooperative",
+        {"launch it as a cooperative kernel (Launch::cooperative, cuLaunchCooperativeKernel, "
+         "cudaLaunchCooperativeKernel), or split it into one launch for each part between the "
+         "barriers"}};
   }
-  return {"the kernel stops itself here", {}};
+  return {"the kernel traps here", {}};
 }
 
 std::size_t pick(const Warp& warp) {
@@ -285,10 +288,11 @@ class Runner {
       if ((members & live & ~lanes) == 0) complete |= 1u << lane;
       if (((members >> lane) & 1u) == 0) {
         reporter.report(context, step.statement, Rule::SyncMask, lane, [&] {
-          return FindingText{"lane " + std::to_string(lane) +
-                                 " executes this with the member mask " + hex(members) +
-                                 ", which does not name it",
-                             {"every lane that executes a .sync instruction must be in its mask"}};
+          return FindingText{
+              fmt::format("lane {} executes this with the member mask {}, which does "
+                          "not include it",
+                          lane, hex(members)),
+              {"every lane that executes a .sync instruction must be in its mask"}};
         });
       }
     });
@@ -314,9 +318,11 @@ class Runner {
       const auto gone = static_cast<unsigned>(std::countr_zero(named & warp_.exited));
       reporter.report(context, step.statement, Rule::ExitedLaneInMask,
                       static_cast<unsigned>(std::countr_zero(lanes)), [&] {
-                        return FindingText{"the member mask " + hex(named) + " names lane " +
-                                               std::to_string(gone) + ", which has left the kernel",
-                                           {}};
+                        return FindingText{
+                            fmt::format("the member mask {} names lane {}, which has "
+                                        "exited",
+                                        hex(named), gone),
+                            {}};
                       });
     }
     split().forced = false;
@@ -377,12 +383,13 @@ class Runner {
       context.grid->reporter->report(
           context, step.statement, Rule::InvalidAddress,
           static_cast<unsigned>(std::countr_zero(same)), [&] {
-            return FindingText{callee == nullptr
-                                   ? "calls " + hex(address) + ", where no function is"
-                                   : "calls a function that takes " +
-                                         count_text(callee->parameters.size(), "parameter") +
-                                         " with " + std::to_string(detail.arguments.size()),
-                               {}};
+            return FindingText{
+                callee == nullptr
+                    ? fmt::format("calls {}, which is not the address of a function", hex(address))
+                    : fmt::format("calls a function of {} with {}",
+                                  count_text(callee->parameters.size(), "parameter"),
+                                  count_text(detail.arguments.size(), "argument")),
+                {}};
           });
       kill(*warp_.cta);
       return Next::Stop;
@@ -415,11 +422,12 @@ class Runner {
     context.grid->reporter->report(
         context, step.statement, Rule::InstructionBudget,
         static_cast<unsigned>(std::countr_zero(context.active)), [&] {
-          return FindingText{"warp " + std::to_string(warp_.index) + " has executed more than " +
-                                 count_text(budget, "instruction") +
-                                 " and was about to go on here; its loop may never end",
-                             {"raise the budget (--max-instructions, Options::max_instructions) if "
-                              "the kernel is just long"}};
+          return FindingText{
+              fmt::format("warp {} has executed more than {} and is stopped here; its "
+                          "loop may never end",
+                          warp_.index, count_text(budget, "instruction")),
+              {"raise the budget (--max-instructions, Options::max_instructions) if "
+               "the kernel is just long"}};
         });
     kill(*warp_.cta);
     return Next::Stop;

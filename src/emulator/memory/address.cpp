@@ -1,5 +1,7 @@
 // src/emulator/memory/address.cpp - address conversions, policies, fences
 #include "emulator/memory/address_space.hpp"
+
+#include <fmt/format.h>
 #include "emulator/memory/access.hpp"
 #include "emulator/memory/steps.hpp"
 #include "emulator/report/report.hpp"
@@ -58,9 +60,9 @@ void run_map_peer(Context& context, const Step& step) {
     if (rank >= blocks.size()) {
       context.grid->reporter->report(context, step.statement, Rule::InvalidAddress, lane, [&] {
         return FindingText{
-            "maps an address to rank " + std::to_string(rank) + " of a cluster of " +
-                count_text(blocks.size(), "block"),
-            {"ranks go from 0 to %cluster_nctarank - 1; launch with a cluster size"}};
+            fmt::format("maps an address to rank {} of a cluster of {}", rank,
+                        count_text(blocks.size(), "block")),
+            {"ranks go from 0 to %cluster_nctarank - 1; launch with a larger cluster"}};
       });
     } else if (find_owner(context, address, owner)) {
       address += window + (rank + 1) * kPeerBytes;

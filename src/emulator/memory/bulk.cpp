@@ -1,6 +1,8 @@
 // src/emulator/memory/bulk.cpp - bulk copies: checks, when they happen, who waits for them
 #include "emulator/memory/bulk.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -223,9 +225,11 @@ bool find_barrier(Context& context, const Step& step, const MemoryDetail& detail
   if (owner == &block) return true;
   context.grid->reporter->report(context, step.statement, Rule::InvalidAddress, lane, [&] {
     return FindingText{
-        "the copy writes shared memory of rank " + std::to_string(block.rank) +
-            " of the cluster, its mbarrier lies in that of rank " + std::to_string(owner->rank),
-        {"give both the same rank: mapa with one rank for the destination and for the mbarrier"}};
+        fmt::format(
+            "the copy writes shared memory of rank {} of the cluster, but its mbarrier is in "
+            "that of rank {}",
+            block.rank, owner->rank),
+        {"use mapa with the same rank for the destination and the mbarrier"}};
   });
   return false;
 }
@@ -234,10 +238,9 @@ bool find_barrier(Context& context, const Step& step, const MemoryDetail& detail
 bool check_size(Context& context, const Step& step, unsigned lane, std::uint64_t bytes) {
   if (bytes % kUnit == 0) return true;
   context.grid->reporter->report(context, step.statement, Rule::Misaligned, lane, [&] {
-    return FindingText{
-        "thread copies " + count_text(bytes, "byte") + " in bulk, which is no multiple of 16",
-        {"round the size up, and pad what is copied, or copy the rest with ld "
-         "and st"}};
+    return FindingText{fmt::format("thread copies {} in bulk, which is not a multiple of 16",
+                                   count_text(bytes, "byte")),
+                       {"round the size up and pad the data, or copy the rest with ld and st"}};
   });
   return false;
 }
@@ -489,15 +492,15 @@ void report_unfinished(Cta& cta) {
     for (const BulkCopies::Arrived& came : all.arrived) {
       const BulkWrite& write = came.write;
       report(*cta.cluster->blocks[write.issuer->rank], write.statement, write.warp, write.lane,
-             "nobody waits for this bulk copy before its block leaves the kernel; it could write "
-             "what is another block's memory by then",
-             "let a thread of the block wait for the mbarrier of the copy "
+             "no thread waits for this bulk copy before its block exits; the copy may then write "
+             "memory of another block",
+             "wait for the mbarrier of the copy in a thread of the block "
              "(mbarrier.try_wait.parity)");
     }
     for (const BulkCopy& copy : all.stores) {
       report(cta, copy.step->statement, copy.warp, copy.lane,
-             "the thread does not wait for this bulk copy before its block leaves the kernel; it "
-             "could read what is another block's memory by then",
+             "the thread does not wait for this bulk copy before its block exits; the copy may "
+             "then read memory of another block",
              "end with cp.async.bulk.commit_group and cp.async.bulk.wait_group.read 0");
     }
   }

@@ -1,4 +1,4 @@
-// src/emulator/report/counters.cpp - from what workers counted to what a launch did
+// src/emulator/report/counters.cpp - sums the counters of workers for a launch
 #include "emulator/report/counting.hpp"
 
 #include <algorithm>
@@ -36,20 +36,20 @@ void add(PeerCounters& to, const PeerCounters& from) {
 
 namespace {
 
-/// It reads global memory and writes shared memory. What else does both is an atomic, a store here.
+/// cp.async reads global and writes shared memory. Atomics, which also do both, count as stores.
 bool copies_to_shared(const ptx::Instruction& s) {
   return s.is(ptx::Op::cp_async) || s.is(ptx::Op::cp_async_src_size) ||
          s.is(ptx::Op::cp_async_ignore_src);
 }
 
-/// The group of the launch to which a bulk copy belongs: by where its bytes come from.
+/// The counter group of a bulk copy, by its source and destination.
 BulkCounters& bulk_of(Counters& all, const ptx::Instruction& statement) {
   if (ptx::space_of(statement.get(ptx::Field::Space)) == ptx::Space::Global) return all.bulk_store;
   const bool from_global = statement.get(ptx::Field::SourceSpace) == ptx::Modifier::global;
   return from_global ? all.bulk_load : all.bulk_peer;
 }
 
-/// "ld.global.v4.f32": the opcode of a statement as it is printed.
+/// The printed opcode of a statement: "ld.global.v4.f32".
 std::string opcode_of(const ptx::Module& module, const ptx::Function& function,
                       const ptx::Instruction& statement) {
   std::string text = ptx::print(module, function, statement);

@@ -1,4 +1,4 @@
-// src/emulator/report/counting.hpp - from what workers counted to what a launch did
+// src/emulator/report/counting.hpp - sums the counters of workers for a launch
 #pragma once
 
 #include <span>

@@ -1,6 +1,8 @@
 // src/emulator/report/report.cpp - findings of a run: merged, suppressed, put in order
 #include "emulator/report/report.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -17,10 +19,10 @@ Dim3 block_position(const Dim3& grid, std::uint64_t linear) {
           static_cast<std::uint32_t>(linear / plane)};
 }
 
-/// ", source a.cu:7" of the other party, or empty.
+/// ", source a.cu:7" of the other thread, or empty.
 std::string source_of(const Finding& finding) {
   const SourcePosition& source = finding.other_source;
-  return source.known() ? ", source " + source.file + ":" + std::to_string(source.line) : "";
+  return source.known() ? fmt::format(", source {}:{}", source.file, source.line) : "";
 }
 
 std::size_t statement_index(const Image::Place& place) {
@@ -36,8 +38,7 @@ std::string hex(std::uint64_t value) {
 }
 
 std::string to_text(const Dim3& position) {
-  return "(" + std::to_string(position.x) + "," + std::to_string(position.y) + "," +
-         std::to_string(position.z) + ")";
+  return fmt::format("({},{},{})", position.x, position.y, position.z);
 }
 
 Reporter::Reporter(const Image& image, const Options& options, std::string_view kernel)
@@ -144,16 +145,16 @@ std::string to_text(const RunFinding& finding) {
   Finding shown = finding.finding;
   std::vector<std::string> details;
   if (finding.has_thread) {
-    details.push_back("by thread " + to_text(finding.thread) + " of block " +
-                      to_text(finding.block));
+    details.push_back(
+        fmt::format("by thread {} of block {}", to_text(finding.thread), to_text(finding.block)));
   }
   if (finding.has_other) {
-    details.push_back("the other: thread " + to_text(finding.other.thread) + " of block " +
-                      to_text(finding.other.block) + ", line " +
-                      std::to_string(finding.other.line) + source_of(finding.finding));
+    details.push_back(fmt::format("the other: thread {} of block {}, line {}{}",
+                                  to_text(finding.other.thread), to_text(finding.other.block),
+                                  finding.other.line, source_of(finding.finding)));
   }
   if (finding.count > 1) {
-    details.push_back("found " + std::to_string(finding.count) + " times; this is the first");
+    details.push_back(fmt::format("found {} times; this is the first", finding.count));
   }
   shown.details.insert(shown.details.begin(), details.begin(), details.end());
   return ptxgen::to_text(shown);

@@ -1,6 +1,8 @@
 // src/emulator/report/rules.cpp - the rules of a run, sets of them, suppressions
 #include "ptxgen/emulator/report/rules.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -25,8 +27,9 @@ std::string_view trimmed(std::string_view text) {
 }
 
 [[noreturn]] void unknown_rule(std::string_view name) {
-  throw Error(Stage::Emulate, "unknown-rule",
-              "there is no rule '" + std::string(name) + "'; there are " + to_text(RuleSet::all()));
+  throw Error(
+      Stage::Emulate, "unknown-rule",
+      fmt::format("there is no rule '{}'; the rules are {}", name, to_text(RuleSet::all())));
 }
 
 }  // namespace
@@ -104,8 +107,9 @@ Suppression parse_suppression(std::string_view text) {
   const auto [end, code] = std::from_chars(line.data(), line.data() + line.size(), made.line);
   if (code != std::errc{} || end != line.data() + line.size() || made.line == 0) {
     throw Error(Stage::Emulate, "bad-suppression",
-                "'" + std::string(line) + "' in the suppression '" + std::string(text) +
-                    "' is no line number; write RULE[:KERNEL[:LINE]]");
+                fmt::format("'{}' in the suppression '{}' is not a line number; write "
+                            "RULE[:KERNEL[:LINE]]",
+                            line, text));
   }
   return made;
 }
