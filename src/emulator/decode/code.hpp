@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "emulator/lane/lane.hpp"
@@ -65,44 +66,111 @@ struct LaneDetail {
   std::vector<Slot> results;
 };
 
-/// ld, st, atom, red, cp.async, ldmatrix...: everything that touches memory.
+/// An address operand: `base + offset` in each lane.
+struct AddressOperand {
+  Slot base;                 ///< absent: the offset is the address
+  std::uint64_t offset = 0;  ///< bytes
+};
+
+/// atom, red
+struct AtomicDetail {
+  ptx::Modifier operation = ptx::Modifier::none;  ///< add min cas ...
+  ptx::Type type = ptx::Type::none;               ///< of one element
+};
+
+/// ldmatrix, stmatrix, wmma.load, wmma.store
+struct MatrixDetail {
+  MatrixLayout layout = nullptr;
+  LaneOp lane;
+};
+
+/// cp.async. MemoryDetail::address is the shared destination, `sources[0]` the optional size or
+/// ignore-src predicate.
+struct AsyncCopyDetail {
+  AddressOperand from;  ///< global
+};
+
+/// cp.async.bulk and st.async. MemoryDetail::address is the destination.
+struct BulkDetail {
+  enum class Kind : std::uint8_t {
+    Load,   ///< global to shared memory, of several blocks with multicast
+    Peer,   ///< shared memory of the block to that of a block of the cluster
+    Store,  ///< shared to global memory
+    Value,  ///< st.async: from registers
+  };
+  Kind kind = Kind::Load;
+  AddressOperand from;     ///< not Value
+  AddressOperand barrier;  ///< the mbarrier; not Store
+  Slot bytes;              ///< size; not Value
+  Slot ranks;              ///< Load: the multicast mask; absent: one block
+};
+
+/// cp.async.wait_group, cp.async.wait_all, cp.async.bulk.wait_group
+struct WaitGroupDetail {
+  std::uint64_t max_pending = 0;  ///< groups that may stay unfinished
+  bool all = false;               ///< also copies that are not committed
+};
+
+/// mbarrier rows and cp.async.mbarrier.arrive
+struct MbarrierDetail {
+  enum class Action : std::uint8_t {
+    Init,
+    Invalidate,
+    Arrive,
+    ExpectBytes,
+    CompleteBytes,
+    Test,        ///< test_wait, try_wait
+    CopyArrive,  ///< cp.async.mbarrier.arrive
+  };
+  Action action = Action::Arrive;
+  bool drop = false;           ///< Arrive: .arrive_drop
+  bool expects_bytes = false;  ///< Arrive: .expect_tx, the operand is bytes
+  bool parity = false;         ///< Test: the operand is a parity, not a state
+  bool no_increment = false;   ///< CopyArrive: .noinc
+  bool relaxed = false;        ///< orders no memory
+};
+
+/// A memory instruction: what all of them have, and `kind` with the rest.
 struct MemoryDetail {
-  ptx::Op op{};
   ptx::Space space = ptx::Space::Generic;  ///< Param: of the kernel; of functions it is Local
   ptx::Modifier order =
       ptx::Modifier::none;  ///< weak/none volatile relaxed acquire release acq_rel
   ptx::Modifier scope = ptx::Modifier::none;
-  ptx::Modifier action = ptx::Modifier::none;  ///< atom, red: add min cas ...
-  ptx::Type type = ptx::Type::none;            ///< of one element
   std::uint8_t element_bytes = 4;
-  std::uint8_t elements = 1;  ///< 2, 4, 8 for vectors
+  std::uint8_t elements = 1;  ///< 2, 4, 8 for vectors; 16 for ldmatrix and stmatrix
   bool writes = false;
   bool reads = false;
-  bool cluster = false;   ///< may reach shared memory of other blocks: generic, .shared::cluster
-  bool is_param = false;  ///< .param of a device function: thread-local bytes, not counted
-  Slot base;              ///< address register, absent for absolute or symbol addresses
-  bool base_is_64bit = true;
-  std::uint64_t offset = 0;  ///< added to the base, or the whole address
-  /// What the symbol of the operand is, for messages: "shared variable 'tile'". Empty for none.
+  bool cluster = false;    ///< may reach shared memory of other blocks: generic, .shared::cluster
+  bool is_param = false;   ///< .param of a device function: thread-local bytes, not counted
+  bool uncounted = false;  ///< no sectors: constant memory
+  AddressOperand address;
+  /// The symbol of the address operand, for messages: "shared variable 'tile'". Empty for none.
   std::string symbol;
-  std::vector<Slot> data;     ///< destinations of loads and atom; values of stores
-  std::vector<Slot> sources;  ///< further sources in the order written (atom b, c; sizes; strides)
-  LaneOp lane;
-  MatrixLayout layout = nullptr;
-  Slot second_base;  ///< cp.async: the global source address
-  std::uint64_t second_offset = 0;
+  std::vector<Slot> data;            ///< destinations of loads and atom; values of stores
+  std::vector<Slot> sources;         ///< further sources in the order written (atom b, c; strides)
   std::uint32_t statement = 0;       ///< as Step::statement
   std::uint32_t counter = kNoIndex;  ///< index into Worker::memory_counters
-  /// For vector/memory_hot.cpp: frame offsets of `data`, bits of the registers loaded into.
-  std::uint32_t data_offset[8] = {};
-  std::uint32_t register_mask = 0xffffffffu;
-  /// Loads: the elements, bit by bit, of which never written bytes matter; where they come from the
-  /// thread's local memory, and elsewhere.
-  std::uint8_t deciding_in_thread = 0xff;
-  std::uint8_t deciding = 0xff;
-  bool uncounted = false;  ///< no sectors: constant memory
-  /// Loads: which bytes `.pragma "used_bytes_mask"` names, where it does not name all; else 0.
-  std::uint32_t used_bytes = 0;
+  /// For vector/memory_hot.cpp.
+  struct Registers {
+    std::uint32_t offset[8] = {};      ///< frame offsets of `data`
+    std::uint32_t mask = 0xffffffffu;  ///< bits of the registers loaded into
+  } registers;
+  /// Loads: what must have been written before.
+  struct RequiredBytes {
+    /// A bit for each element of which never written bytes matter; loaded from the thread's local
+    /// memory, and from other memory.
+    std::uint8_t local_elements = 0xff;
+    std::uint8_t elements = 0xff;
+    std::uint32_t used = 0;  ///< bytes that `.pragma "used_bytes_mask"` names; 0: all
+  } required;
+  std::variant<std::monostate, AtomicDetail, MatrixDetail, AsyncCopyDetail, BulkDetail,
+               WaitGroupDetail, MbarrierDetail>
+      kind;
+
+  template <class Kind>
+  [[nodiscard]] const Kind& as() const noexcept {
+    return *std::get_if<Kind>(&kind);
+  }
 };
 
 /// What a control step does, at the end of a segment.

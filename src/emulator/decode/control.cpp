@@ -129,32 +129,43 @@ void Decoder::decode() {
     if (instruction_->kind == ptx::StatementKind::Pragma) {
       read_used_bytes(image_.module.text(instruction_->text), used_bytes_);
     }
-    if (instruction_->kind != ptx::StatementKind::Instruction) continue;
-    // What waits for other lanes has a segment of its own, so that lanes which come one after
-    // another meet at its beginning.
-    if (open_ && waits_for_lanes(*instruction_) && code_.segments.back().instructions > 0) {
-      end_segment({});
-    }
-    if (!open_) begin_segment();
-    ++code_.segments.back().instructions;
-    code_.segment_statements.push_back(statement_);
-    if (instruction_->guard.present()) {
-      static_cast<void>(declared_slot(instruction_->guard.predicate));
-    }
-    if (looks_at_others(*instruction_)) code_.segments.back().polls = true;
-    if (execution_of(instruction_->op) == Execution::Refused) {
-      refuse(refusal_reason(instruction_->op));
-    }
-    if (instruction_->guard.present() && goes_straight_on(*instruction_)) {
-      Step off = step();
-      off.run = &count_predicated_off;
-      add(off);
-    }
-    track_step();
-    control_step();
-    used_bytes_ = 0xffffffffu;
+    if (instruction_->kind == ptx::StatementKind::Instruction) decode_instruction();
   }
-  // Control that falls off the end returns.
+  end_function();
+  for (std::uint32_t s = 0; s < code_.segments.size(); ++s) code_.segments[s].next = s + 1;
+  resolve_labels();
+  mark_followers();
+  order_segments();
+}
+
+void Decoder::decode_instruction() {
+  // An instruction that waits for other lanes begins a segment, where diverged lanes reconverge.
+  if (open_ && waits_for_lanes(*instruction_) && code_.segments.back().instructions > 0) {
+    end_segment({});
+  }
+  if (!open_) begin_segment();
+  ++code_.segments.back().instructions;
+  code_.segment_statements.push_back(statement_);
+  if (instruction_->guard.present()) {
+    static_cast<void>(declared_slot(instruction_->guard.predicate));
+  }
+  if (looks_at_others(*instruction_)) code_.segments.back().polls = true;
+  if (execution_of(instruction_->op) == Execution::Refused) {
+    refuse(refusal_reason(instruction_->op));
+  }
+  if (instruction_->guard.present() && goes_straight_on(*instruction_)) {
+    Step off = step();
+    off.run = &count_predicated_off;
+    add(off);
+  }
+  track_step();
+  control_step();
+  used_bytes_ = 0xffffffffu;
+}
+
+/// Control that falls off the end returns.
+void Decoder::end_function() {
+  const auto& body = function().body;
   static const ptx::Instruction nothing{};
   instruction_ = &nothing;
   if (open_ && !body.empty()) {
@@ -168,10 +179,6 @@ void Decoder::decode() {
   fall.kind = function().entry ? Control::Exit : Control::Return;
   end_segment(std::move(fall));
   code_.entry = 0;
-  for (std::uint32_t s = 0; s < code_.segments.size(); ++s) code_.segments[s].next = s + 1;
-  resolve_labels();
-  mark_followers();
-  order_segments();
 }
 
 /// Segment::follows_barrier.
@@ -246,24 +253,14 @@ void Decoder::resolve_labels() {
 
 void Decoder::control_step() {
   ControlDetail detail;
-  const auto ops = operands();
   switch (instruction_->op) {
     case Op::bra:
       detail.kind = Control::Branch;
-      detail.target = ops[0].id;
+      detail.target = operands()[0].id;
       break;
-    case Op::brx_idx: {
-      detail.kind = Control::BranchTable;
-      detail.index = source(ops[0], ptx::Type::u32);
-      for (const ptx::Instruction& statement : function().body) {
-        if (statement.kind != ptx::StatementKind::BranchTargets) continue;
-        const auto table = function().operands_of(statement);
-        if (table[0].id != ops[1].id) continue;
-        for (const ptx::Operand& target : table.subspan(1)) detail.targets.push_back(target.id);
-      }
-      if (detail.targets.empty()) refuse("its table of targets is missing");
+    case Op::brx_idx:
+      branch_table_step(detail);
       break;
-    }
     case Op::call:
       call_step(detail);
       break;
@@ -293,17 +290,34 @@ void Decoder::control_step() {
       break;
     case Op::barrier_cluster_arrive:
     case Op::barrier_cluster_wait:
-      detail.kind = Control::Barrier;
-      detail.op = instruction_->op;
-      detail.aligned = instruction_->has(ptx::Field::Aligned);
-      detail.arrive = instruction_->op == Op::barrier_cluster_arrive;
-      detail.action = instruction_->get(ptx::Field::Order);
+      cluster_barrier_step(detail);
       break;
     default:
       warp_step();
       return;
   }
   end_segment(std::move(detail));
+}
+
+void Decoder::branch_table_step(ControlDetail& detail) {
+  const auto ops = operands();
+  detail.kind = Control::BranchTable;
+  detail.index = source(ops[0], ptx::Type::u32);
+  for (const ptx::Instruction& statement : function().body) {
+    if (statement.kind != ptx::StatementKind::BranchTargets) continue;
+    const auto table = function().operands_of(statement);
+    if (table[0].id != ops[1].id) continue;
+    for (const ptx::Operand& target : table.subspan(1)) detail.targets.push_back(target.id);
+  }
+  if (detail.targets.empty()) refuse("its table of targets is missing");
+}
+
+void Decoder::cluster_barrier_step(ControlDetail& detail) {
+  detail.kind = Control::Barrier;
+  detail.op = instruction_->op;
+  detail.aligned = instruction_->has(ptx::Field::Aligned);
+  detail.arrive = instruction_->op == Op::barrier_cluster_arrive;
+  detail.action = instruction_->get(ptx::Field::Order);
 }
 
 void Decoder::barrier_step(ControlDetail& detail) {
@@ -352,6 +366,23 @@ ValuePlace Decoder::value_place(const ptx::Operand& operand, std::uint32_t bytes
   return place;
 }
 
+std::vector<ValuePlace> Decoder::call_values(const ptx::Operand* list,
+                                             const std::vector<ptx::Variable>* declared) {
+  std::vector<ValuePlace> values;
+  if (list == nullptr) return values;
+  const auto elements =
+      list->kind == ptx::OperandKind::List ? function().elements(*list) : std::span(list, 1);
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    std::uint32_t bytes = 0;
+    if (declared != nullptr && i < declared->size()) {
+      bytes = static_cast<std::uint32_t>(
+          std::min<std::uint64_t>(ptx::size_in_bytes((*declared)[i]), 1u << 24));
+    }
+    values.push_back(value_place(elements[i], bytes));
+  }
+  return values;
+}
+
 void Decoder::call_step(ControlDetail& detail) {
   detail.kind = Control::Call;
   const ptx::Operand* callee = nullptr;
@@ -390,22 +421,8 @@ void Decoder::call_step(ControlDetail& detail) {
     detail.kind = Control::CallIndirect;
     detail.index = source(*callee, ptx::Type::u64);
   }
-  const auto collect = [&](const ptx::Operand* list, std::vector<ValuePlace>& out,
-                           const std::vector<ptx::Variable>* declared) {
-    if (list == nullptr) return;
-    const auto elements =
-        list->kind == ptx::OperandKind::List ? function().elements(*list) : std::span(list, 1);
-    for (std::size_t i = 0; i < elements.size(); ++i) {
-      std::uint32_t bytes = 0;
-      if (declared != nullptr && i < declared->size()) {
-        bytes = static_cast<std::uint32_t>(
-            std::min<std::uint64_t>(ptx::size_in_bytes((*declared)[i]), 1u << 24));
-      }
-      out.push_back(value_place(elements[i], bytes));
-    }
-  };
-  collect(arguments, detail.arguments, target != nullptr ? &target->parameters : nullptr);
-  collect(returns, detail.returns, target != nullptr ? &target->returns : nullptr);
+  detail.arguments = call_values(arguments, target != nullptr ? &target->parameters : nullptr);
+  detail.returns = call_values(returns, target != nullptr ? &target->returns : nullptr);
   if (target != nullptr && (detail.arguments.size() != target->parameters.size() ||
                             detail.returns.size() != target->returns.size())) {
     refuse(fmt::format("it passes {} and takes {}, but the function has {} and {}",

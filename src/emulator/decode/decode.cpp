@@ -266,71 +266,66 @@ void Decoder::check_elements(const ptx::Operand& operand, const ptx::OperandSpec
 }
 
 Decoder::Address Decoder::address(const ptx::Operand& operand) {
-  Address made;
-  made.offset = operand.value;
-  const ptx::Module& module = image_.module;
   if (operand.kind != ptx::OperandKind::Memory) refuse("it expects an address in brackets");
+  Address address;
+  address.offset = operand.value;
   if (operand.base == ptx::OperandKind::Register) {
     ptx::Operand base = operand;
     base.kind = ptx::OperandKind::Register;
-    made.base = register_slot(base, ptx::Type::none);
-    if (made.base.lane_bytes != 4 && made.base.lane_bytes != 8) {
+    address.base = register_slot(base, ptx::Type::none);
+    if (address.base.lane_bytes != 4 && address.base.lane_bytes != 8) {
       refuse("its address register does not have 32 or 64 bits");
     }
-    made.base_is_64bit = made.base.lane_bytes == 8;
-    return made;
+  } else if (operand.base != ptx::OperandKind::Integer) {
+    symbol_address(image_.module.symbols[operand.id], address);
   }
-  if (operand.base == ptx::OperandKind::Integer) return made;
-  const ptx::Symbol& symbol = module.symbols[operand.id];
-  const std::string name = "'" + std::string(module.text(symbol.name)) + "'";
-  const auto local = [&](std::uint64_t offset, std::string_view what) {
-    made.base = frame_value(FrameValue::Kind::LocalAddress, 0, 0, 64);
-    made.offset += offset;
-    made.symbol = std::string(what) + " " + name;
-    made.base_is_64bit = true;
+  return address;
+}
+
+/// `address.offset` is the offset from the symbol.
+void Decoder::symbol_address(const ptx::Symbol& symbol, Address& address) {
+  const ptx::Module& module = image_.module;
+  const std::string_view name = module.text(symbol.name);
+  const auto in_space = [&](ptx::Space space, std::uint64_t start) {
+    address.space = space;
+    address.offset += start;
+    address.symbol = fmt::format("{} variable '{}'", ptx::name(space), name);
+  };
+  const auto in_frame = [&](ptx::Space space, std::uint64_t start, std::string_view kind) {
+    address.space = space;
+    address.function_param = space == ptx::Space::Param;
+    address.base = frame_value(FrameValue::Kind::LocalAddress, 0, 0, 64);
+    address.offset += start;
+    address.symbol = fmt::format("{} '{}'", kind, name);
   };
   switch (symbol.kind) {
-    case ptx::SymbolKind::Variable: {
-      const ptx::Variable& variable = module.variables[symbol.index];
-      made.space = variable.space;
-      made.offset += placement_.module_variables[symbol.index];
-      made.symbol = std::string(ptx::name(variable.space)) + " variable " + name;
-      return made;
-    }
+    case ptx::SymbolKind::Variable:
+      return in_space(module.variables[symbol.index].space,
+                      placement_.module_variables[symbol.index]);
     case ptx::SymbolKind::FunctionVariable: {
-      const ptx::Variable& variable = function().variables[symbol.index];
-      made.space = variable.space;
-      if (variable.space == ptx::Space::Local || variable.space == ptx::Space::Param) {
-        made.function_param = variable.space == ptx::Space::Param;
-        local(local_offset_[symbol.index],
-              made.function_param ? "parameter variable" : "local variable");
-        return made;
+      const ptx::Space space = function().variables[symbol.index].space;
+      if (space == ptx::Space::Local || space == ptx::Space::Param) {
+        return in_frame(space, local_offset_[symbol.index],
+                        space == ptx::Space::Param ? "parameter variable" : "local variable");
       }
       const auto owner = static_cast<std::size_t>(code_.function - module.functions.data());
-      made.offset += placement_.function_variables[owner][symbol.index];
-      made.symbol = std::string(ptx::name(variable.space)) + " variable " + name;
-      return made;
+      return in_space(space, placement_.function_variables[owner][symbol.index]);
     }
     case ptx::SymbolKind::Parameter:
-      made.space = ptx::Space::Param;
-      if (function().entry) {
-        made.offset += image_.kernels[code_.kernel].parameters[symbol.index].offset;
-        made.symbol = "parameter " + name;
-        return made;
+      if (!function().entry) {
+        return in_frame(ptx::Space::Param, code_.parameters[symbol.index].offset, "parameter");
       }
-      made.function_param = true;
-      local(code_.parameters[symbol.index].offset, "parameter");
-      return made;
+      address.space = ptx::Space::Param;
+      address.offset += image_.kernels[code_.kernel].parameters[symbol.index].offset;
+      address.symbol = fmt::format("parameter '{}'", name);
+      return;
     case ptx::SymbolKind::Return:
-      made.space = ptx::Space::Param;
-      made.function_param = true;
-      local(code_.returns[symbol.index].offset, "return value");
-      return made;
+      return in_frame(ptx::Space::Param, code_.returns[symbol.index].offset, "return value");
     case ptx::SymbolKind::Function:
     case ptx::SymbolKind::Unresolved:
       break;
   }
-  refuse(fmt::format("the symbol {} has no address in memory", name));
+  refuse(fmt::format("the symbol '{}' has no address in memory", name));
 }
 
 Step Decoder::step() const {

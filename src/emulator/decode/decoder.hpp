@@ -69,7 +69,6 @@ class Decoder {
   /// `[base+offset]` of a memory operand: base register, or the address of a symbol and its space.
   struct Address {
     Slot base;  ///< absent if the address is known
-    bool base_is_64bit = true;
     std::uint64_t offset = 0;
     ptx::Space space = ptx::Space::Generic;  ///< of the symbol, Generic if there is none
     bool function_param = false;  ///< a .param of a device function: thread-local, from the frame
@@ -112,7 +111,14 @@ class Decoder {
   [[nodiscard]] TrackDetail::Value tracked(const Slot& slot) const;
   [[nodiscard]] Slot guard_shadow();
   [[nodiscard]] std::vector<Slot> components(ptx::Register reg, std::uint8_t component);
+  void decode_instruction();
+  void end_function();
+  void symbol_address(const ptx::Symbol& symbol, Address& address);
+  void branch_table_step(ControlDetail& detail);
   void barrier_step(ControlDetail& detail);
+  void cluster_barrier_step(ControlDetail& detail);
+  [[nodiscard]] std::vector<ValuePlace> call_values(const ptx::Operand* list,
+                                                    const std::vector<ptx::Variable>* declared);
   void call_step(ControlDetail& detail);
   void begin_segment();
   void end_segment(ControlDetail&& detail);

@@ -135,49 +135,68 @@ void complete(Cta& cta, std::uint32_t id) {
   std::ranges::fill(state.lanes, 0u);
 }
 
+/// Thread count of a barrier: that of its operand, or all threads of the block, in whole warps.
+std::uint64_t thread_count(const Context& context, const ControlDetail& detail, unsigned lane) {
+  if (detail.count.present()) return get_lane(context, detail.count, lane);
+  return std::uint64_t{warps_of(*context.cta)} * kLanes;
+}
+
+/// Reports a barrier that does not exist, or an impossible thread count. False if there is neither.
+bool report_invalid(Context& context, std::uint32_t statement, unsigned lane, std::uint64_t id,
+                    std::uint64_t count) {
+  if (id < kBarriers && count != 0 && count % kLanes == 0) return false;
+  context.grid->reporter->report(context, statement, Rule::BarrierDivergence, lane, [&] {
+    return FindingText{
+        id >= kBarriers
+            ? fmt::format("there is no barrier {}; a block has barriers 0 to 15", id)
+            : fmt::format("a barrier for {}; the count must be a positive multiple of 32",
+                          count_text(count, "thread")),
+        {}};
+  });
+  return true;
+}
+
+/// Reports an arrival with another thread count than that of the current phase.
+void report_other_count(Context& context, std::uint32_t statement, unsigned lane, std::uint64_t id,
+                        std::uint32_t count) {
+  const Cta& cta = *context.cta;
+  const BarrierState& state = cta.barriers[id];
+  OtherParty other{state.statement, cta.linear, 0};
+  for (const Warp& warp : cta.warps) {
+    if (state.lanes[warp.index] != 0) {
+      other.thread = warp.first_thread + first_lane(state.lanes[warp.index]);
+      break;
+    }
+  }
+  context.grid->reporter->report(context, statement, Rule::BarrierDivergence, lane, other, [&] {
+    return FindingText{
+        fmt::format("arrives at barrier {} with a count of {}, where other threads arrived with {}",
+                    id, count_text(count, "thread"), state.expected),
+        {"all threads of one barrier phase must give the same thread count"}};
+  });
+}
+
 /// The split's lanes arrive. It waits unless that completes the barrier or it only arrives.
 void arrive(Warp& warp, std::size_t index) {
   Cta& cta = *warp.cta;
   Split& split = warp.splits[index];
   const ControlDetail& detail = detail_of(split);
   Context context = context_of(warp, split);
-  Reporter& reporter = *cta.grid->reporter;
   const std::uint32_t statement = statement_of(split);
   const unsigned lane = first_lane(split.mask);
-  const std::uint64_t id = get_lane(context, detail.barrier, lane);
+  const std::uint64_t wide_id = get_lane(context, detail.barrier, lane);
   const bool counts_all = !detail.count.present();
-  const std::uint64_t count =
-      counts_all ? std::uint64_t{warps_of(cta)} * kLanes : get_lane(context, detail.count, lane);
-  if (id >= kBarriers || count == 0 || count % kLanes != 0) {
-    reporter.report(context, statement, Rule::BarrierDivergence, lane, [&] {
-      return FindingText{
-          id >= kBarriers
-              ? fmt::format("there is no barrier {}; a block has barriers 0 to 15", id)
-              : fmt::format("a barrier for {}; the count must be a positive multiple of 32",
-                            count_text(count, "thread")),
-          {}};
-    });
+  const std::uint64_t count = thread_count(context, detail, lane);
+  if (report_invalid(context, statement, lane, wide_id, count)) {
     kill(cta);
     return;
   }
+  const auto id = static_cast<std::uint32_t>(wide_id);
+  const auto expected = static_cast<std::uint32_t>(count);
   BarrierState& state = cta.barriers[id];
   if (state.lanes.size() != cta.warps.size()) state.lanes.assign(cta.warps.size(), 0);
-  const auto expected = static_cast<std::uint32_t>(count);
   if (state.expected != 0 && state.expected != expected) {
-    OtherParty other{state.statement, cta.linear, 0};
-    for (const Warp& there : cta.warps) {
-      if (state.lanes[there.index] != 0) {
-        other.thread = there.first_thread + first_lane(state.lanes[there.index]);
-        break;
-      }
-    }
-    reporter.report(context, statement, Rule::BarrierDivergence, lane, other, [&] {
-      return FindingText{
-          fmt::format(
-              "arrives at barrier {} with a count of {}, where other threads arrived with {}", id,
-              count_text(expected, "thread"), state.expected),
-          {"all threads of one barrier phase must give the same thread count"}};
-    });
+    report_other_count(context, statement, lane, id, expected);
   }
   if (state.expected == 0) {
     state.expected = expected;
@@ -185,14 +204,10 @@ void arrive(Warp& warp, std::size_t index) {
   }
   state.all |= counts_all;
   if (context.counting) ++context.worker->barriers;
-  if (cta.races) {
-    cta.races->barrier_arrive(context, static_cast<std::uint32_t>(id), split.mask, !detail.arrive);
+  for (Races* const races : {cta.races.get(), cta.grid->races.get()}) {
+    if (races != nullptr) races->barrier_arrive(context, id, split.mask, !detail.arrive);
   }
-  if (cta.grid->races) {
-    cta.grid->races->barrier_arrive(context, static_cast<std::uint32_t>(id), split.mask,
-                                    !detail.arrive);
-  }
-  // A warp counts as 32 threads; the ones it lacks come with the first.
+  // A warp counts as 32 threads; the first arrival counts the missing ones.
   if (state.lanes[warp.index] == 0) {
     state.arrived += static_cast<std::uint32_t>(std::popcount(~warp.live()));
     if (detail.aligned && !counts_all && warp.exited != 0) report_left(cta, warp, split, warp);
@@ -205,15 +220,15 @@ void arrive(Warp& warp, std::size_t index) {
       ++state.voted;
     });
   }
+  split.arrived = !detail.arrive;
   if (detail.arrive) {
     split.state = Split::State::Ready;
     split.segment = split.frame->code->segments[split.segment].next;
   } else {
     split.state = Split::State::Barrier;
-    split.arrived = true;
-    split.barrier = static_cast<std::uint32_t>(id);
+    split.barrier = id;
   }
-  if (is_full(cta, state)) complete(cta, static_cast<std::uint32_t>(id));
+  if (is_full(cta, state)) complete(cta, id);
 }
 
 /// The lanes of a split that name the same barrier and number of threads as its first.
@@ -259,7 +274,7 @@ void reach_barrier(Warp& warp, std::size_t index) {
   Split& split = warp.splits[index];
   const ControlDetail& detail = detail_of(split);
   if (detail.aligned && split.mask != warp.live() && !split.forced) {
-    // The rest of the warp may still come; resolve_parted_barrier decides when it cannot.
+    // The rest of the warp may still come; resolve_divergent_barrier decides when it cannot.
     split.state = Split::State::Barrier;
     split.arrived = false;
     return;
@@ -294,7 +309,7 @@ void reach_barrier(Warp& warp, std::size_t index) {
   arrive(warp, index);
 }
 
-bool resolve_parted_barrier(Warp& warp) {
+bool resolve_divergent_barrier(Warp& warp) {
   if (warp.splits.empty()) return false;
   const Split* first = nullptr;
   for (const Split& split : warp.splits) {
@@ -337,7 +352,7 @@ bool resolve_parted_barrier(Warp& warp) {
   return true;
 }
 
-void note_follower(Warp& warp, const Split& split) {
+void note_passed_barrier(Warp& warp, const Split& split) {
   const Segment& segment = split.frame->code->segments[split.segment];
   if (segment.follows_barrier) warp.passed_barrier |= split.mask;
 }
@@ -350,7 +365,7 @@ void recheck_barriers(Cta& cta) {
   recheck_cluster_barrier(*cta.cluster);
 }
 
-bool force_somebody(Cta& cta) {
+bool release_stuck_split(Cta& cta) {
   Reporter& reporter = *cta.grid->reporter;
   // Lanes that wait for others of a member mask: those never come.
   bool forced = false;

@@ -34,8 +34,8 @@ constexpr std::uint32_t kMaxStack = 1u << 24;
 constexpr std::size_t kMaxSuspended = 4096;
 /// Turns of the warps of a block before the next block of its cluster has its own.
 constexpr std::uint64_t kClusterTurns = 4;
-/// Turns between two looks whether a block waits in vain.
-constexpr std::uint64_t kVainTurns = 64;
+/// Turns between two looks whether a block waits in poll.
+constexpr std::uint64_t kPollCheckRounds = 64;
 
 /// SplitMix64: a well-mixed number for each counter value.
 std::uint64_t mixed(std::uint64_t value) {
@@ -488,7 +488,7 @@ class LaunchRun {
     cta.killed = false;
     cta.printed.clear();
     cta.barriers = {};
-    cta.turn = 0;
+    cta.schedule_round = 0;
     if (cta.shared_bytes != 0) {
       std::memset(cta.shared, 0, cta.shared_bytes + cta.shared_slack);
       std::memset(cta.shared_written, 0, (cta.shared_bytes / 64 + 1) * sizeof(std::uint64_t));
@@ -550,7 +550,7 @@ class LaunchRun {
       bool none_goes_on = true;
       const Cta& first = *cluster.blocks[0];
       const std::uint64_t random =
-          seed == 0 ? 0 : mixed(seed ^ mixed(first.order ^ (first.turn << 32)) ^ 1);
+          seed == 0 ? 0 : mixed(seed ^ mixed(first.order ^ (first.schedule_round << 32)) ^ 1);
       for (std::uint32_t i = 0; i < blocks; ++i) {
         Cta& cta = *cluster.blocks[(i + random) % blocks];
         if (reporter_.stopped(cta.order)) cta.killed = true;
@@ -567,11 +567,11 @@ class LaunchRun {
       if (all_done) return BlockStop::Done;
       if (all_wait) {
         // A block that was done with its turn may have released others meanwhile.
-        if (std::ranges::none_of(cluster.blocks, [](const Cta* cta) { return can_go_on(*cta); })) {
-          resolve_standstill(cluster);
+        if (std::ranges::none_of(cluster.blocks, [](const Cta* cta) { return can_run(*cta); })) {
+          resolve_deadlock(cluster);
         }
-      } else if (waits_in_vain(cluster)) {
-        resolve_vain_wait(cluster);
+      } else if (only_polls(cluster)) {
+        end_polling(cluster);
       } else if (none_goes_on && total_ > 1) {
         return BlockStop::Spins;
       }
@@ -583,12 +583,13 @@ class LaunchRun {
   BlockStop run_block(Cta& cta) {
     const std::uint64_t seed = grid_.options.seed;
     const auto warps = cta.warps.size();
-    const std::uint64_t last = cluster_size_ == 1 ? ~std::uint64_t{0} : cta.turn + kClusterTurns;
+    const std::uint64_t last =
+        cluster_size_ == 1 ? ~std::uint64_t{0} : cta.schedule_round + kClusterTurns;
     for (;;) {
       bool ran = false;
       bool only_spins = true;
       bool all_done = true;
-      const std::uint64_t turn = cta.turn++;
+      const std::uint64_t turn = cta.schedule_round++;
       if (turn != 0) progress_->running();
       cta.killed |= abandoned_.load(std::memory_order_relaxed);
       const std::uint64_t random = seed == 0 ? 0 : mixed(seed ^ mixed(cta.order ^ (turn << 32)));
@@ -598,11 +599,11 @@ class LaunchRun {
         if (cta.killed) return BlockStop::Done;
         if (warp.done()) continue;
         all_done = false;
-        if (!can_go_on(warp)) continue;
+        if (!can_run(warp)) continue;
         // Other seeds let warps change after a few segments.
         const std::uint64_t quantum = seed == 0 ? kTurn : 1 + mixed(random + i) % 64;
         const WarpStop stop = run_warp(warp, quantum);
-        if (stop == WarpStop::Waits && !moved(warp)) continue;
+        if (stop == WarpStop::Blocked && !moved(warp)) continue;
         ran = true;
         only_spins &= stop == WarpStop::Spins;
       }
@@ -616,15 +617,15 @@ class LaunchRun {
         if (cta.bulk != nullptr && deliver_next(cta)) continue;
         if (cluster_size_ > 1) return ran ? BlockStop::Spins : BlockStop::Waits;
         if (!ran) {
-          resolve_standstill(*cta.cluster);
-        } else if (waits_in_vain(*cta.cluster)) {
-          resolve_vain_wait(*cta.cluster);
+          resolve_deadlock(*cta.cluster);
+        } else if (only_polls(*cta.cluster)) {
+          end_polling(*cta.cluster);
         } else if (total_ > 1) {
           return BlockStop::Spins;
         }
-      } else if (cluster_size_ == 1 && turn % kVainTurns == 0 && waits_in_vain(*cta.cluster)) {
+      } else if (cluster_size_ == 1 && turn % kPollCheckRounds == 0 && only_polls(*cta.cluster)) {
         // With short turns it hardly happens that all of them spin in the same one.
-        resolve_vain_wait(*cta.cluster);
+        end_polling(*cta.cluster);
       }
       if (turn >= last) return BlockStop::Yields;
     }

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kNames = {"vprintf", "__assertfail", "malloc", "free"};
 /// Longest string that a kernel may pass; beyond it something is wrong.
-constexpr std::size_t kLongestString = 1u << 16;
+constexpr std::size_t kMaxStringBytes = 1u << 16;
 
 /// Host bytes behind a generic address, or nullptr if they are not all there.
 const std::byte* guest_bytes(const Context& context, unsigned lane, std::uint64_t address,
@@ -54,7 +54,7 @@ bool guest_string(const Context& context, unsigned lane, std::uint64_t address, 
   out.clear();
   // Longer and longer pieces, while they are all there; then byte by byte to the end.
   std::size_t piece = 64;
-  while (out.size() < kLongestString) {
+  while (out.size() < kMaxStringBytes) {
     const std::byte* bytes = guest_bytes(context, lane, address + out.size(), piece);
     if (bytes == nullptr) {
       if (piece == 1) return false;
@@ -84,8 +84,8 @@ std::uint64_t argument(const Context& context, const ControlDetail& detail, std:
   return value;
 }
 
-void give_back(const Context& context, const ControlDetail& detail, unsigned lane,
-               std::uint64_t value) {
+void set_return_value(const Context& context, const ControlDetail& detail, unsigned lane,
+                      std::uint64_t value) {
   if (detail.returns.empty()) return;
   const ValuePlace& place = detail.returns[0];
   if (place.slot.present()) {
@@ -280,13 +280,13 @@ void print(const Context& context, std::uint32_t statement, const ControlDetail&
           "conversion",
           {}};
     });
-    give_back(context, detail, lane, static_cast<std::uint64_t>(-1));
+    set_return_value(context, detail, lane, static_cast<std::uint64_t>(-1));
     return;
   }
   std::string& printed = context.cta->printed;
   // As the device's own buffer: what does not fit is lost.
   if (printed.size() + text.size() <= context.grid->options.printf_bytes) printed += text;
-  give_back(context, detail, lane, static_cast<std::uint64_t>(count));
+  set_return_value(context, detail, lane, static_cast<std::uint64_t>(count));
 }
 
 void fail_assertion(const Context& context, std::uint32_t statement, const ControlDetail& detail,
@@ -337,7 +337,7 @@ bool call_system(Context& context, std::uint32_t statement, const ControlDetail&
       } catch (const Error&) {
         address = 0;  // as malloc says that there is no memory left
       }
-      give_back(context, detail, lane, address);
+      set_return_value(context, detail, lane, address);
     } else {
       const std::uint64_t address = argument(context, detail, 0, lane);
       if (address == 0) return;

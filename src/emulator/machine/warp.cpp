@@ -25,7 +25,7 @@ bool before(const Split& a, const Split& b) {
   return a.segment < b.segment;
 }
 
-constexpr std::size_t kNobody = ~std::size_t{0};
+constexpr std::size_t kNoSplit = ~std::size_t{0};
 
 FindingText trap_text(const Grid& grid, std::uint32_t statement) {
   const Image::Place place = grid.image->place(statement);
@@ -42,11 +42,11 @@ FindingText trap_text(const Grid& grid, std::uint32_t statement) {
 }
 
 std::size_t pick(const Warp& warp) {
-  std::size_t best = kNobody;
+  std::size_t best = kNoSplit;
   for (std::size_t i = 0; i < warp.splits.size(); ++i) {
     const Split& split = warp.splits[i];
     if (split.state != Split::State::Ready) continue;
-    if (best == kNobody || before(split, warp.splits[best])) best = i;
+    if (best == kNoSplit || before(split, warp.splits[best])) best = i;
   }
   return best;
 }
@@ -63,7 +63,7 @@ std::size_t merge(Warp& warp, std::size_t index) {
     mine.state = Split::State::Ready;
     warp.splits.erase(warp.splits.begin() + static_cast<std::ptrdiff_t>(i));
     if (i < index) --index;
-    i = kNobody;  // from the start: indices have moved
+    i = kNoSplit;  // from the start: indices have moved
   }
   return index;
 }
@@ -99,9 +99,9 @@ class Runner {
     for (;;) {
       if (warp_.cta->killed || warp_.done()) return WarpStop::Done;
       index_ = pick(warp_);
-      if (index_ == kNobody) {
-        if (resolve_parted_barrier(warp_)) continue;
-        return WarpStop::Waits;
+      if (index_ == kNoSplit) {
+        if (resolve_divergent_barrier(warp_)) continue;
+        return WarpStop::Blocked;
       }
       switch (run_split()) {
         case Next::Stop:
@@ -129,7 +129,7 @@ class Runner {
       if (warp_.splits.size() > 1) {
         index_ = merge(warp_, index_);
         if (pick(warp_) != index_) return Next::Reselect;
-        if (warp_.splits.size() > 1) note_follower(warp_, split());
+        if (warp_.splits.size() > 1) note_passed_barrier(warp_, split());
       }
       Split& current = split();
       const Code& code = *current.frame->code;
@@ -241,7 +241,7 @@ class Runner {
     for (Split& other : warp_.splits) other.penalty -= std::min(least, other.penalty);
     if (pick(warp_) == index_) return Next::Spins;
     // Lanes that wait for another warp by turns would spend the turn of theirs among themselves.
-    return polls && ++vain_polls_ >= warp_.splits.size() ? Next::Turn : Next::Reselect;
+    return polls && ++failed_polls_ >= warp_.splits.size() ? Next::Turn : Next::Reselect;
   }
 
   Next branch_table(Context& context, const ControlDetail& detail, std::uint32_t lanes) {
@@ -298,7 +298,7 @@ class Runner {
     });
     std::uint32_t acting = lanes;
     if (complete == 0 && detail.op == ptx::Op::bar_warp_sync && !split().forced) {
-      if (const std::uint32_t met = meet_elsewhere(lanes, live)) {
+      if (const std::uint32_t met = sync_across_splits(lanes, live)) {
         // What orders memory is told of all of them at once.
         acting = met;
         complete = lanes;
@@ -335,7 +335,7 @@ class Runner {
 
   /// bar.warp.sync: lanes with one mask meet wherever each of them executes it. Those that wait at
   /// others go on. Returns all that have met, or 0 if some are still to come.
-  std::uint32_t meet_elsewhere(std::uint32_t lanes, std::uint32_t live) {
+  std::uint32_t sync_across_splits(std::uint32_t lanes, std::uint32_t live) {
     const auto mask_of = [&](const Split& at, unsigned lane) {
       const Code& code = *at.frame->code;
       const ControlDetail& other = code.controls[code.segments[at.segment].detail];
@@ -347,16 +347,16 @@ class Runner {
     };
     const std::uint32_t members = mask_of(split(), static_cast<unsigned>(std::countr_zero(lanes)));
     std::uint32_t there = lanes;
-    const auto waits_with_us = [&](const Split& other) {
+    const auto same_sync = [&](const Split& other) {
       return other.state == Split::State::WarpSync &&
              mask_of(other, static_cast<unsigned>(std::countr_zero(other.mask))) == members;
     };
     for (const Split& other : warp_.splits) {
-      if (waits_with_us(other)) there |= other.mask;
+      if (same_sync(other)) there |= other.mask;
     }
     if ((members & live & ~there) != 0) return 0;
     for (Split& other : warp_.splits) {
-      if (!waits_with_us(other)) continue;
+      if (!same_sync(other)) continue;
       other.state = Split::State::Ready;
       other.segment = other.frame->code->segments[other.segment].next;
     }
@@ -435,7 +435,7 @@ class Runner {
 
   Warp& warp_;
   std::uint64_t quantum_;
-  std::size_t vain_polls_ = 0;  ///< loops that only looked, in this turn
+  std::size_t failed_polls_ = 0;  ///< loops that only looked, in this turn
   std::size_t index_ = 0;
 };
 
@@ -468,7 +468,7 @@ void start_warp(Warp& warp) {
   warp.passed_barrier = 0;
   warp.instructions = 0;
   warp.seen_instructions = ~std::uint64_t{0};  // not what the block before left
-  warp.vain = {};
+  warp.failed_poll = {};
   Frame* frame = acquire_frame(warp, *warp.cta->grid->code, 0);
   frame->caller = nullptr;
   frame->depth = 0;

@@ -122,6 +122,63 @@ void reach_slack(Part& part, ptx::Space space, std::uint32_t lanes, Host&& host)
   part.mask = own;
 }
 
+/// Bounds and read-only allocations of global memory.
+class GlobalCheck {
+ public:
+  GlobalCheck(Part& part, ptx::Space space)
+      : part_(part),
+        space_(space),
+        memory_(*part.context.grid->space),
+        races_(part.context.grid->races.get()) {}
+
+  /// `last`: the allocation that the instruction accessed last. Removes failing lanes from the
+  /// mask.
+  void run(LastAllocation& last) {
+    const AccessRequest& request = part_.request;
+    if (last.generation != memory_.generation()) last = {};
+    for_each_lane(part_.mask, [&](unsigned lane) {
+      const std::uint64_t address = part_.address[lane];
+      if (address - last.start >= last.bytes && !find(address, last)) return out_of_bounds(lane);
+      if (request.needed() > last.bytes - (address - last.start)) return out_of_bounds(lane);
+      if (request.writes && !last.writable) {
+        report_readonly(fault(lane));
+        part_.mask &= ~(1u << lane);
+        return;
+      }
+      if (request.writes && races_ != nullptr && !last.watched) throw Replay{true};
+      watched |= last.watched;
+    });
+  }
+
+  std::uint32_t slack = 0;  ///< out of bounds, but in memory that a GPU maps
+  bool watched = false;     ///< by the race check
+
+ private:
+  [[nodiscard]] Fault fault(unsigned lane) const {
+    return {part_.context, part_.step, part_.detail,       part_.request,
+            space_,        lane,       part_.address[lane]};
+  }
+  bool find(std::uint64_t address, LastAllocation& last) const {
+    const std::uint64_t generation = memory_.generation();
+    const Allocation* const found = memory_.find(address);
+    if (found == nullptr || found->freed) return false;
+    last = {found->start, found->bytes, generation,
+            !found->read_only && found->kind != AllocationKind::Constant,
+            races_ != nullptr && races_->watches(found->start)};
+    return true;
+  }
+  void out_of_bounds(unsigned lane) {
+    const bool mapped = report_bounds(fault(lane));
+    if (mapped && part_.context.grid->options.mapped_pages) slack |= 1u << lane;
+    part_.mask &= ~(1u << lane);
+  }
+
+  Part& part_;
+  ptx::Space space_;
+  AddressSpace& memory_;
+  Races* races_;
+};
+
 void reach_global(Part& part, ptx::Space space) {
   Context& context = part.context;
   AddressSpace& memory = *context.grid->space;
@@ -130,55 +187,27 @@ void reach_global(Part& part, ptx::Space space) {
   LastAllocation local;
   AccessCounters* const counters =
       part.detail.counter == kNoIndex ? nullptr : view.counters + part.detail.counter;
-  LastAllocation& last = counters != nullptr ? counters->last : local;
-  if (last.generation != memory.generation()) last = {};
-  std::uint32_t slack = 0;
-  const auto missed = [&](unsigned lane) {
-    if (report_bounds(
-            {context, part.step, part.detail, request, space, lane, part.address[lane]}) &&
-        context.grid->options.mapped_pages) {
-      slack |= 1u << lane;
-    }
-    part.mask &= ~(1u << lane);
-  };
-  Races* const races = context.grid->races.get();
-  bool watched = false;
-  for_each_lane(part.mask, [&](unsigned lane) {
-    const std::uint64_t address = part.address[lane];
-    const auto fault = [&](auto&& report) {
-      report(Fault{context, part.step, part.detail, request, space, lane, address});
-      part.mask &= ~(1u << lane);
-    };
-    if (address - last.start >= last.bytes) {
-      const std::uint64_t generation = memory.generation();
-      const Allocation* const found = memory.find(address);
-      if (found == nullptr || found->freed) return missed(lane);
-      last = {found->start, found->bytes, generation,
-              !found->read_only && found->kind != AllocationKind::Constant,
-              races != nullptr && races->watches(found->start)};
-    }
-    if (request.needed() > last.bytes - (address - last.start)) return missed(lane);
-    if (request.writes && !last.writable) return fault(report_readonly);
-    if (request.writes && races != nullptr && !last.watched) throw Replay{true};
-    watched |= last.watched;
-  });
+  GlobalCheck check(part, space);
+  check.run(counters != nullptr ? counters->last : local);
   check_alignment(part, space);
-  if (slack != 0) {
-    reach_slack(part, space, slack, [&](unsigned lane) {
+  if (check.slack != 0) {
+    reach_slack(part, space, check.slack, [&](unsigned lane) {
       return memory.slack(part.address[lane], request.bytes, request.writes && request.mark);
     });
   }
   const bool check_written = view.check_written && request.reads && request.check_written;
   for_each_lane(part.mask, [&](unsigned lane) {
     const std::uint64_t offset = part.address[lane] - kGlobalBase;
-    if (check_written &&
-        lacks_bytes(memory.written(), offset, request, part.detail, part.detail.deciding)) {
+    if (check_written && lacks_bytes(memory.written(), offset, request, part.detail,
+                                     part.detail.required.elements)) {
       report_unwritten({context, part.step, part.detail, request, space, lane, part.address[lane]});
     }
     part.out.host[lane] = memory.host(part.address[lane]);
   });
-  // Where no thread writes, nothing is released either.
-  if (watched || races == nullptr) hook_races(part, races, context.cta->races.get());
+  // Without writes by any thread there is no release to record.
+  if (check.watched || context.grid->races == nullptr) {
+    hook_races(part, context.grid->races.get(), context.cta->races.get());
+  }
   if (request.writes && request.mark) {
     for_each_lane(part.mask, [&](unsigned lane) {
       mark_written<true>(memory.written(), part.address[lane] - kGlobalBase, request.bytes);
@@ -213,8 +242,8 @@ void reach_block(Part& part, Cta& cta) {
       part.context.worker->memory.check_written && request.reads && request.check_written;
   for_each_lane(part.mask, [&](unsigned lane) {
     const std::uint64_t offset = part.address[lane];
-    if (check_written &&
-        lacks_bytes(cta.shared_written, offset, request, part.detail, part.detail.deciding)) {
+    if (check_written && lacks_bytes(cta.shared_written, offset, request, part.detail,
+                                     part.detail.required.elements)) {
       report_unwritten({part.context, part.step, part.detail, request, ptx::Space::Shared, lane,
                         offset, &cta != part.context.cta ? &cta : nullptr});
     }
@@ -302,7 +331,7 @@ void reach_local(Part& part) {
   for_each_lane(part.mask, [&](unsigned lane) {
     const std::uint64_t place = (context.warp->first_thread + lane) * stride + part.address[lane];
     if (check_written && lacks_bytes(cta.local_written, place, request, part.detail,
-                                     part.detail.deciding_in_thread)) {
+                                     part.detail.required.local_elements)) {
       report_unwritten(
           {context, part.step, part.detail, request, ptx::Space::Local, lane, part.address[lane]});
     }
@@ -439,8 +468,10 @@ void make_memory_view(Context& context) {
   view.counters = worker.memory_counters.data();
 }
 
-void compute_addresses(const Context& context, const Slot& base, std::uint64_t offset,
+void compute_addresses(const Context& context, const AddressOperand& operand,
                        std::uint64_t addresses[32]) {
+  const Slot& base = operand.base;
+  const std::uint64_t offset = operand.offset;
   if (!base.present()) {
     std::fill_n(addresses, 32, offset);
   } else if (base.lane_bytes == 8) {

@@ -32,7 +32,7 @@ struct AccessRequest {
   bool count = true;         ///< sectors and wavefronts
   bool mark = true;          ///< writes: the bytes are written now (cp.async: later)
   bool check_written = true;
-  /// Loads: the bytes that matter, where not all do (MemoryDetail::used_bytes); 0: all.
+  /// Loads: the bytes that matter, where not all do (MemoryDetail::RequiredBytes); 0: all.
   std::uint32_t used = 0;
   /// Bytes up to the last one that matters.
   [[nodiscard]] unsigned needed() const noexcept {
@@ -59,8 +59,8 @@ void reach(Context& context, const Step& step, const MemoryDetail& detail,
 /// False, and nothing changed, if it is none of a block of the cluster.
 [[nodiscard]] bool find_owner(const Context& context, std::uint64_t& address, Cta*& owner) noexcept;
 
-/// `base + offset` of 32 lanes; `base` absent: the offset itself.
-void compute_addresses(const Context& context, const Slot& base, std::uint64_t offset,
+/// The addresses of 32 lanes.
+void compute_addresses(const Context& context, const AddressOperand& operand,
                        std::uint64_t addresses[32]);
 
 /// Adds one request to the counters of the instruction, as `space` says.

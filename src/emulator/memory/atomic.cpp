@@ -188,9 +188,10 @@ void run_atomic(Context& context, const Step& step) {
   const std::uint32_t mask = context.mask(step);
   if (mask == 0) return;
   const MemoryDetail& detail = context.code->memory[step.detail];
-  context.warp->vain.in_a_row = 0;
+  const AtomicDetail& atomic = detail.as<AtomicDetail>();
+  context.warp->failed_poll.consecutive = 0;
   std::uint64_t addresses[32];
-  compute_addresses(context, detail.base, detail.offset, addresses);
+  compute_addresses(context, detail.address, addresses);
   AccessRequest request;
   request.space = detail.space;
   request.addresses = addresses;
@@ -206,7 +207,7 @@ void run_atomic(Context& context, const Step& step) {
     const bool reached = (found.mask >> lane & 1u) != 0;
     const ptx::Space space =
         detail.space == ptx::Space::Generic ? window_of(addresses[lane]) : detail.space;
-    const Change change{detail.action, detail.type, space == ptx::Space::Global};
+    const Change change{atomic.operation, atomic.type, space == ptx::Space::Global};
     for (unsigned i = 0; i < detail.elements; ++i) {
       std::byte old[16] = {};
       if (reached) {
@@ -214,11 +215,11 @@ void run_atomic(Context& context, const Step& step) {
         std::byte b[16] = {};
         std::byte c[16] = {};
         get_element(context, detail.sources[i], lane, b, bytes);
-        if (detail.action == Modifier::cas) {
+        if (atomic.operation == Modifier::cas) {
           get_element(context, detail.sources[1], lane, c, bytes);
         }
         if (bytes == 16) {
-          update_wide(*context.grid->space, memory, detail.action, b, c, old);
+          update_wide(*context.grid->space, memory, atomic.operation, b, c, old);
         } else {
           std::uint64_t b_bits = 0;
           std::uint64_t c_bits = 0;

@@ -9,7 +9,7 @@
 #include "emulator/memory/address_space.hpp"
 #include "emulator/memory/access.hpp"
 #include "emulator/memory/async.hpp"
-#include "emulator/memory/barrier.hpp"
+#include "emulator/memory/mbarrier.hpp"
 #include "emulator/memory/faults.hpp"
 #include "emulator/memory/steps.hpp"
 #include "emulator/report/report.hpp"
@@ -19,7 +19,7 @@
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-using Kind = BulkCopy::Kind;
+using Kind = BulkDetail::Kind;
 
 constexpr std::uint32_t kUnit = 16;      ///< bytes: addresses and sizes are multiples of it
 constexpr std::uint64_t kMaxDelay = 12;  ///< turns that a copy of another seed may take longer
@@ -111,8 +111,8 @@ struct End {
 };
 
 /// Tells a race check of a range, as accesses of the lane of a unit each.
-void tell_range(Races* races, const End& end, RaceAccess::Kind kind, std::uint64_t from,
-                std::uint64_t ticket) {
+void notify_range(Races* races, const End& end, RaceAccess::Kind kind, std::uint64_t from,
+                  std::uint64_t ticket) {
   if (races == nullptr) return;
   std::uint64_t addresses[32] = {};
   RaceAccess access;
@@ -146,7 +146,7 @@ void enqueue(Context& context, const Step& step, const MemoryDetail& detail, uns
   copy.warp = context.warp->index;
   copy.lane = lane;
   const std::uint64_t random = seed ^ mixed(context.cta->order + 1) ^ mixed(++all.tickets << 20);
-  copy.due = context.cta->turn + 1 + (seed == 0 ? 0 : mixed(random) % kMaxDelay);
+  copy.due = context.cta->schedule_round + 1 + (seed == 0 ? 0 : mixed(random) % kMaxDelay);
   all.pending.push_back(copy);
 }
 
@@ -199,7 +199,6 @@ void deliver(Cta& cta, BulkCopy& copy) {
   if (copy.kind == Kind::Store) {
     AddressSpace& space = *cta.grid->space;
     move_bytes<true>(copy, space.host(copy.to), space.written(), copy.to - kGlobalBase);
-    copy.done = true;
     cta.bulk->stores.push_back(copy);
     return;
   }
@@ -246,14 +245,14 @@ bool check_size(Context& context, const Step& step, unsigned lane, std::uint64_t
 }
 
 /// Ranks of the cluster that a multicast names, the address taken in each of them.
-std::uint32_t ranks_of(const Context& context, const MemoryDetail& detail, unsigned lane) {
-  const auto named = static_cast<std::uint32_t>(get_lane(context, detail.sources[2], lane));
+std::uint32_t ranks_of(const Context& context, const BulkDetail& bulk, unsigned lane) {
+  const auto named = static_cast<std::uint32_t>(get_lane(context, bulk.ranks, lane));
   const auto blocks = static_cast<std::uint32_t>(context.cta->cluster->blocks.size());
   const std::uint32_t all = (1u << blocks) - 1;
   return named & 0xffffu & all;
 }
 
-void tell_write(Context& context, const Step& step, const BulkCopy& copy, unsigned lane) {
+void notify_write(Context& context, const Step& step, const BulkCopy& copy, unsigned lane) {
   for_each_lane(copy.blocks, [&](unsigned rank) {
     Cta& target = *context.cta->cluster->blocks[rank];
     if (target.races == nullptr || copy.bytes == 0) return;
@@ -265,10 +264,11 @@ void tell_write(Context& context, const Step& step, const BulkCopy& copy, unsign
 /// Global or own shared memory to that of a block of the cluster.
 void copy_to_shared(Context& context, const Step& step, const MemoryDetail& detail, unsigned lane,
                     std::uint64_t to, std::uint64_t from, std::uint64_t barrier) {
-  const bool from_global = detail.op != ptx::Op::cp_async_bulk_shared;
+  const BulkDetail& bulk = detail.as<BulkDetail>();
+  const bool from_global = bulk.kind == Kind::Load;
   BulkCopy copy;
-  copy.kind = from_global ? Kind::Load : Kind::Peer;
-  copy.bytes = static_cast<std::uint32_t>(get_lane(context, detail.sources[0], lane));
+  copy.kind = bulk.kind;
+  copy.bytes = static_cast<std::uint32_t>(get_lane(context, bulk.bytes, lane));
   const End target{context, step, detail, lane, copy.bytes, true};
   const End source{context, step, detail, lane, copy.bytes, false};
   Cta* owner = nullptr;
@@ -280,21 +280,22 @@ void copy_to_shared(Context& context, const Step& step, const MemoryDetail& deta
   const std::uint64_t asked_from = from;
   good = good && (from_global ? source.global(from) : source.shared(from, own, false));
   copy.to = to;
-  copy.blocks = detail.sources.size() > 2 ? ranks_of(context, detail, lane) : 1u << owner->rank;
+  copy.blocks = bulk.ranks.present() ? ranks_of(context, bulk, lane) : 1u << owner->rank;
   if (good) {
     copy.ticket = AsyncCopies::of(context).new_ticket();
     if (from_global) {
       copy.from = context.grid->space->host(from);
       copy.from_written = context.grid->space->written();
       copy.from_first = from - kGlobalBase;
-      tell_range(context.grid->races.get(), source, RaceAccess::Kind::AsyncRead, from, copy.ticket);
+      notify_range(context.grid->races.get(), source, RaceAccess::Kind::AsyncRead, from,
+                   copy.ticket);
     } else {
       copy.from = context.cta->shared + from;
       copy.from_written = context.cta->shared_written;
       copy.from_first = from;
-      tell_range(context.cta->races.get(), source, RaceAccess::Kind::Read, from, copy.ticket);
+      notify_range(context.cta->races.get(), source, RaceAccess::Kind::Read, from, copy.ticket);
     }
-    tell_write(context, step, copy, lane);
+    notify_write(context, step, copy, lane);
     count_copy(context, detail, copy, from_global ? asked_from : 0);
   }
   // After a finding only the mbarrier is told, lest a deadlock be found as well.
@@ -305,7 +306,7 @@ void copy_to_global(Context& context, const Step& step, const MemoryDetail& deta
                     std::uint64_t to, std::uint64_t from) {
   BulkCopy copy;
   copy.kind = Kind::Store;
-  copy.bytes = static_cast<std::uint32_t>(get_lane(context, detail.sources[0], lane));
+  copy.bytes = static_cast<std::uint32_t>(get_lane(context, detail.as<BulkDetail>().bytes, lane));
   const End target{context, step, detail, lane, copy.bytes, true};
   const End source{context, step, detail, lane, copy.bytes, false};
   Cta* own = nullptr;
@@ -318,8 +319,8 @@ void copy_to_global(Context& context, const Step& step, const MemoryDetail& deta
   copy.from_written = context.cta->shared_written;
   copy.from_first = from;
   copy.to = to;
-  tell_range(context.cta->races.get(), source, RaceAccess::Kind::AsyncRead, from, copy.ticket);
-  tell_range(context.grid->races.get(), target, RaceAccess::Kind::AsyncWrite, to, copy.ticket);
+  notify_range(context.cta->races.get(), source, RaceAccess::Kind::AsyncRead, from, copy.ticket);
+  notify_range(context.grid->races.get(), target, RaceAccess::Kind::AsyncWrite, to, copy.ticket);
   count_copy(context, detail, copy, to);
   enqueue(context, step, detail, lane, copy);
 }
@@ -337,19 +338,20 @@ void run_copy_bulk(Context& context, const Step& step) {
   const std::uint32_t mask = context.mask(step);
   if (mask == 0) return;
   if (context.worker->memory.counters == nullptr) make_memory_view(context);
-  context.warp->vain.in_a_row = 0;
+  context.warp->failed_poll.consecutive = 0;
   std::uint64_t to[32];
   std::uint64_t from[32];
   std::uint64_t barrier[32];
-  compute_addresses(context, detail.base, detail.offset, to);
-  compute_addresses(context, detail.second_base, detail.second_offset, from);
-  if (detail.op == ptx::Op::cp_async_bulk_store) {
+  const BulkDetail& bulk = detail.as<BulkDetail>();
+  compute_addresses(context, detail.address, to);
+  compute_addresses(context, bulk.from, from);
+  if (bulk.kind == Kind::Store) {
     for_each_lane(mask, [&](unsigned lane) {
       copy_to_global(context, step, detail, lane, to[lane], from[lane]);
     });
     return;
   }
-  compute_addresses(context, detail.sources[1], detail.lane.extra, barrier);
+  compute_addresses(context, bulk.barrier, barrier);
   for_each_lane(mask, [&](unsigned lane) {
     copy_to_shared(context, step, detail, lane, to[lane], from[lane], barrier[lane]);
   });
@@ -360,11 +362,11 @@ void run_store_async(Context& context, const Step& step) {
   const std::uint32_t mask = context.mask(step);
   if (mask == 0) return;
   if (context.worker->memory.counters == nullptr) make_memory_view(context);
-  context.warp->vain.in_a_row = 0;
+  context.warp->failed_poll.consecutive = 0;
   std::uint64_t to[32];
   std::uint64_t barrier[32];
-  compute_addresses(context, detail.base, detail.offset, to);
-  compute_addresses(context, detail.second_base, detail.second_offset, barrier);
+  compute_addresses(context, detail.address, to);
+  compute_addresses(context, detail.as<BulkDetail>().barrier, barrier);
   for_each_lane(mask, [&](unsigned lane) {
     BulkCopy copy;
     copy.kind = Kind::Value;
@@ -381,7 +383,7 @@ void run_store_async(Context& context, const Step& step) {
                   detail.element_bytes);
     }
     copy.blocks = 1u << owner->rank;
-    tell_write(context, step, copy, lane);
+    notify_write(context, step, copy, lane);
     count_copy(context, detail, copy, 0);
     enqueue(context, step, detail, lane, copy);
   });
@@ -405,13 +407,13 @@ void run_commit_bulk(Context& context, const Step& step) {
 }
 
 void run_wait_bulk(Context& context, const Step& step) {
-  const MemoryDetail& detail = context.code->memory[step.detail];
+  const auto& wait = context.code->memory[step.detail].as<WaitGroupDetail>();
   for_each_lane(context.mask(step), [&](unsigned lane) {
     const std::uint64_t groups = groups_of(context, lane);
     BulkCopies& all = *context.cta->bulk;
     const auto meant = [&](const BulkCopy& copy) {
       return copy.kind == Kind::Store && copy.committed && copy.lane == lane &&
-             copy.warp == context.warp->index && copy.group + detail.second_offset < groups;
+             copy.warp == context.warp->index && copy.group + wait.max_pending < groups;
     };
     for (std::size_t i = 0; i < all.pending.size();) {
       if (meant(all.pending[i])) {
@@ -433,7 +435,7 @@ void run_wait_bulk(Context& context, const Step& step) {
 
 void deliver_due(Cta& cta) {
   for (std::size_t i = 0; i < cta.bulk->pending.size();) {
-    if (cta.bulk->pending[i].due <= cta.turn) {
+    if (cta.bulk->pending[i].due <= cta.schedule_round) {
       deliver_at(cta, i);
     } else {
       ++i;
@@ -453,27 +455,6 @@ void deliver_all(Cta& cta) {
   if (cta.bulk == nullptr) return;
   while (deliver_next(cta)) {
   }
-}
-
-bool is_under_way(const Cta& cta) noexcept {
-  return cta.bulk != nullptr && !cta.bulk->pending.empty();
-}
-
-void phase_ended(Cta& owner, std::uint64_t offset) {
-  for (BulkCopies::Arrived& came : owner.bulk->arrived) {
-    if (came.barrier == offset) came.phase_ended = true;
-  }
-}
-
-void observe_copies(Context& context, unsigned lane, std::uint64_t offset, std::uint64_t object) {
-  std::vector<BulkCopies::Arrived>& arrived = context.cta->bulk->arrived;
-  std::erase_if(arrived, [&](const BulkCopies::Arrived& came) {
-    if (!came.phase_ended || came.barrier != offset) return false;
-    if (context.cta->races && came.write.bytes != 0) {
-      context.cta->races->bulk_observed(context, lane, came.write, object);
-    }
-    return true;
-  });
 }
 
 void report_unfinished(Cta& cta) {

@@ -25,7 +25,7 @@ void run_load(Context& context, const Step& step) {
   if (mask == 0) return;
   const MemoryDetail& detail = context.code->memory[step.detail];
   std::uint64_t addresses[32];
-  compute_addresses(context, detail.base, detail.offset, addresses);
+  compute_addresses(context, detail.address, addresses);
   AccessRequest request;
   request.space = detail.space;
   request.addresses = addresses;
@@ -33,7 +33,7 @@ void run_load(Context& context, const Step& step) {
   request.bytes = request.alignment = unsigned{detail.element_bytes} * detail.elements;
   request.reads = true;
   request.kind = RaceAccess::Kind::Read;
-  request.used = detail.used_bytes;
+  request.used = detail.required.used;
   Reach found;
   reach(context, step, detail, request, found);
   for_each_lane(mask, [&](unsigned lane) {
@@ -53,7 +53,7 @@ void run_load(Context& context, const Step& step) {
   if (detail.order != ptx::Modifier::none && detail.order != ptx::Modifier::weak &&
       context.split != nullptr) {
     context.split->polled = true;
-    context.warp->vain.in_a_row = 0;
+    context.warp->failed_poll.consecutive = 0;
   }
 }
 
@@ -62,7 +62,7 @@ void run_store(Context& context, const Step& step) {
   if (mask == 0) return;
   const MemoryDetail& detail = context.code->memory[step.detail];
   std::uint64_t addresses[32];
-  compute_addresses(context, detail.base, detail.offset, addresses);
+  compute_addresses(context, detail.address, addresses);
   AccessRequest request;
   request.space = detail.space;
   request.addresses = addresses;
@@ -93,14 +93,14 @@ void run_load_parameter(Context& context, const Step& step) {
   const MemoryDetail& detail = context.code->memory[step.detail];
   const std::vector<std::byte>& block = context.grid->parameters;
   const unsigned bytes = unsigned{detail.element_bytes} * detail.elements;
-  if (detail.offset > block.size() || bytes > block.size() - detail.offset ||
-      detail.offset % bytes != 0) {
+  const std::uint64_t offset = detail.address.offset;
+  if (offset > block.size() || bytes > block.size() - offset || offset % bytes != 0) {
     run_load(context, step);
     return;
   }
   for (std::size_t i = 0; i < detail.data.size(); ++i) {
     const Slot& slot = detail.data[i];
-    const std::byte* const from = block.data() + detail.offset + i * detail.element_bytes;
+    const std::byte* const from = block.data() + offset + i * detail.element_bytes;
     if (!slot.present()) continue;
     std::uint64_t bits = 0;
     std::memcpy(&bits, from, std::min<std::size_t>(detail.element_bytes, 8));
