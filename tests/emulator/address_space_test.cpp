@@ -5,8 +5,8 @@
 #include <thread>
 #include <vector>
 
-#include "emulator/memory/address_space.hpp"
-#include "emulator/memory/written_bits.hpp"
+#include "emulator/state/address_space.hpp"
+#include "emulator/state/written_bits.hpp"
 #include "ptxgen/support/error.hpp"
 
 using namespace ptxgen;

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "emulator/decode/support_table.hpp"
+#include "emulator/state/support_table.hpp"
 #include "emulator/machine/warp_steps.hpp"
 #include "lane_runner.hpp"
 #include "ptx/op_line.hpp"

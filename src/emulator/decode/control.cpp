@@ -7,9 +7,9 @@
 #include <span>
 
 #include "emulator/decode/decoder.hpp"
-#include "emulator/lane/steps.hpp"
-#include "emulator/decode/support_table.hpp"
 #include "emulator/machine/warp_steps.hpp"
+#include "emulator/state/support_table.hpp"
+#include "emulator/vector/lane_steps.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
 
@@ -472,7 +472,7 @@ void Decoder::warp_step() {
   const bool is_matrix = matrix_function(*instruction_, op) != nullptr;
   if (is_matrix || lane_function(*instruction_, op) != nullptr) {
     lane_step();
-  } else if (has_no_effect(instruction_->op)) {
+  } else if (execution_of(instruction_->op) == Execution::NoEffect) {
     return;
   } else {
     memory_step();

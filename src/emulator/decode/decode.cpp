@@ -4,8 +4,8 @@
 #include <bit>
 
 #include "emulator/decode/decoder.hpp"
-#include "emulator/lane/steps.hpp"
-#include "emulator/machine/machine.hpp"
+#include "emulator/state/machine.hpp"
+#include "emulator/vector/lane_steps.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/support/error.hpp"
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "emulator/decode/code.hpp"
+#include "emulator/state/code.hpp"
 #include "ptxgen/analysis/cfg.hpp"
 #include "ptxgen/analysis/registers.hpp"
 

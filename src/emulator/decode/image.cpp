@@ -6,10 +6,10 @@
 #include <cstring>
 #include <set>
 
-#include "emulator/memory/address_space.hpp"
 #include "emulator/decode/decoder.hpp"
-#include "emulator/machine/machine.hpp"
 #include "emulator/machine/warp_steps.hpp"
+#include "emulator/state/address_space.hpp"
+#include "emulator/state/machine.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"

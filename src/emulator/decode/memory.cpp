@@ -5,11 +5,11 @@
 #include <string_view>
 
 #include "emulator/decode/decoder.hpp"
-#include "emulator/memory/access.hpp"
+#include "emulator/state/windows.hpp"
 #include "emulator/memory/steps.hpp"
+#include "emulator/state/support_table.hpp"
+#include "emulator/state/written_bits.hpp"
 #include "emulator/vector/isa.hpp"
-#include "emulator/decode/support_table.hpp"
-#include "emulator/memory/written_bits.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {

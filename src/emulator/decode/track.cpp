@@ -1,9 +1,9 @@
 // src/emulator/decode/track.cpp - steps that follow undefined registers
 #include "emulator/decode/decoder.hpp"
-#include "emulator/lane/steps.hpp"
-#include "emulator/decode/support_table.hpp"
 #include "emulator/machine/track.hpp"
 #include "emulator/machine/warp_steps.hpp"
+#include "emulator/state/support_table.hpp"
+#include "emulator/vector/lane_steps.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {

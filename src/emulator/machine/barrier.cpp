@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "emulator/memory/address_space.hpp"
 #include "emulator/machine/cluster.hpp"
+#include "emulator/machine/warp.hpp"
 #include "emulator/race/race.hpp"
 #include "emulator/report/report.hpp"
-#include "emulator/machine/warp.hpp"
+#include "emulator/state/address_space.hpp"
 #include "support/count.hpp"
 
 namespace ptxgen::inline v0::emulator {

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <new>
 
-#include "emulator/lane/steps.hpp"
-#include "emulator/report/report.hpp"
 #include "emulator/machine/warp.hpp"
-#include "emulator/memory/written_bits.hpp"
+#include "emulator/report/report.hpp"
+#include "emulator/state/written_bits.hpp"
+#include "emulator/vector/lane_steps.hpp"
 #include "support/count.hpp"
 
 namespace ptxgen::inline v0::emulator {

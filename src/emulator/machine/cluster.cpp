@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "emulator/memory/mbarrier.hpp"
+#include "emulator/machine/warp.hpp"
 #include "emulator/memory/bulk_queue.hpp"
+#include "emulator/memory/mbarrier.hpp"
 #include "emulator/race/race.hpp"
 #include "emulator/report/report.hpp"
-#include "emulator/machine/warp.hpp"
 #include "support/count.hpp"
 
 namespace ptxgen::inline v0::emulator {

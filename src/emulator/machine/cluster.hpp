@@ -1,7 +1,7 @@
 // src/emulator/machine/cluster.hpp - cluster barriers and deadlocks
 #pragma once
 
-#include "emulator/machine/machine.hpp"
+#include "emulator/state/machine.hpp"
 
 namespace ptxgen::inline v0::emulator {
 

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <thread>
 
-#include "emulator/memory/address_space.hpp"
 #include "emulator/race/store_targets.hpp"
+#include "emulator/state/address_space.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {

@@ -9,16 +9,16 @@
 #include <optional>
 #include <thread>
 
-#include "emulator/memory/address_space.hpp"
+#include "emulator/lane/numerics.hpp"
 #include "emulator/machine/cluster.hpp"
-#include "emulator/report/counting.hpp"
 #include "emulator/machine/launch_plan.hpp"
 #include "emulator/machine/launch_progress.hpp"
-#include "emulator/memory/bulk.hpp"
-#include "emulator/lane/numerics.hpp"
-#include "emulator/race/race.hpp"
-#include "emulator/report/report.hpp"
 #include "emulator/machine/warp.hpp"
+#include "emulator/memory/bulk.hpp"
+#include "emulator/race/race.hpp"
+#include "emulator/report/counting.hpp"
+#include "emulator/report/report.hpp"
+#include "emulator/state/address_space.hpp"
 #include "ptx/occupancy.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"

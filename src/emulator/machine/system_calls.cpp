@@ -6,11 +6,11 @@
 #include <bit>
 #include <cstdio>
 
-#include "emulator/memory/address_space.hpp"
-#include "emulator/memory/access.hpp"
-#include "emulator/report/report.hpp"
 #include "emulator/machine/warp.hpp"
 #include "emulator/machine/warp_steps.hpp"
+#include "emulator/state/windows.hpp"
+#include "emulator/report/report.hpp"
+#include "emulator/state/address_space.hpp"
 #include "ptxgen/support/error.hpp"
 
 namespace ptxgen::inline v0::emulator {

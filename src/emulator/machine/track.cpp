@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "emulator/lane/steps.hpp"
-#include "emulator/memory/access.hpp"
+#include "emulator/state/windows.hpp"
 #include "emulator/report/report.hpp"
+#include "emulator/vector/lane_steps.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {

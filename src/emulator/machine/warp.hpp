@@ -1,7 +1,7 @@
 // src/emulator/machine/warp.hpp - a warp's lanes along their paths, and where they wait
 #pragma once
 
-#include "emulator/machine/machine.hpp"
+#include "emulator/state/machine.hpp"
 
 namespace ptxgen::inline v0::emulator {
 

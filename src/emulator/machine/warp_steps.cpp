@@ -5,10 +5,9 @@
 #include <bit>
 #include <cmath>
 
-#include "emulator/machine/machine.hpp"
 #include "emulator/race/race.hpp"
 #include "emulator/report/report.hpp"
-#include "emulator/decode/support_table.hpp"
+#include "emulator/state/machine.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -295,7 +294,5 @@ const WarpRow* find_warp_row(Op op) noexcept {
   }
   return nullptr;
 }
-
-bool has_no_effect(Op op) noexcept { return execution_of(op) == Execution::NoEffect; }
 
 }  // namespace ptxgen::inline v0::emulator

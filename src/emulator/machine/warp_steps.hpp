@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "emulator/decode/code.hpp"
+#include "emulator/state/code.hpp"
 
 namespace ptxgen::inline v0::emulator {
 
@@ -17,9 +17,6 @@ struct WarpRow {
 };
 /// nullptr for other rows.
 [[nodiscard]] const WarpRow* find_warp_row(ptx::Op op) noexcept;
-
-/// Rows that change nothing a program could see here: prefetches, hints, pmevent, griddepcontrol.
-[[nodiscard]] bool has_no_effect(ptx::Op op) noexcept;
 
 /// vprintf, __assertfail, malloc, free: functions that the emulator provides.
 [[nodiscard]] bool is_system_function(std::string_view name) noexcept;

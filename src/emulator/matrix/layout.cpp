@@ -1,6 +1,6 @@
 // src/emulator/matrix/layout.cpp - where ldmatrix, stmatrix and wmma move which piece
 #include "emulator/matrix/matrix.hpp"
-#include "emulator/decode/support_table.hpp"
+#include "emulator/state/support_table.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {

@@ -14,7 +14,7 @@
 #include <limits>
 #include <string_view>
 
-#include "emulator/decode/support_table.hpp"
+#include "emulator/state/support_table.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {

@@ -1,5 +1,5 @@
 // src/emulator/memory/address.cpp - address conversions, policies, fences
-#include "emulator/memory/address_space.hpp"
+#include "emulator/state/address_space.hpp"
 
 #include <fmt/format.h>
 #include "emulator/memory/access.hpp"

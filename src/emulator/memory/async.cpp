@@ -6,7 +6,7 @@
 
 #include "emulator/memory/access.hpp"
 #include "emulator/memory/steps.hpp"
-#include "emulator/memory/written_bits.hpp"
+#include "emulator/state/written_bits.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <mutex>
 
-#include "emulator/memory/address_space.hpp"
 #include "emulator/memory/access.hpp"
 #include "emulator/memory/steps.hpp"
+#include "emulator/state/address_space.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {

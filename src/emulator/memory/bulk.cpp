@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <cstring>
 
-#include "emulator/memory/address_space.hpp"
 #include "emulator/memory/access.hpp"
 #include "emulator/memory/async.hpp"
-#include "emulator/memory/mbarrier.hpp"
 #include "emulator/memory/faults.hpp"
+#include "emulator/memory/mbarrier.hpp"
 #include "emulator/memory/steps.hpp"
 #include "emulator/report/report.hpp"
-#include "emulator/memory/written_bits.hpp"
+#include "emulator/state/address_space.hpp"
+#include "emulator/state/written_bits.hpp"
 #include "support/count.hpp"
 
 namespace ptxgen::inline v0::emulator {

@@ -3,9 +3,10 @@
 
 #include <fmt/format.h>
 
-#include "emulator/memory/address_space.hpp"
 #include "emulator/report/report.hpp"
-#include "emulator/memory/written_bits.hpp"
+#include "emulator/state/address_space.hpp"
+#include "emulator/state/windows.hpp"
+#include "emulator/state/written_bits.hpp"
 #include "ptx/occupancy.hpp"
 #include "support/count.hpp"
 

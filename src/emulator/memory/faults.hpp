@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "emulator/memory/access.hpp"
+#include "emulator/memory/request.hpp"
 
 namespace ptxgen::inline v0::emulator {
 

@@ -1,8 +1,8 @@
 // src/emulator/memory/load_store.cpp - ld and st for any mask, space and width
 #include <algorithm>
 
-#include "emulator/memory/access_counts.hpp"
 #include "emulator/memory/access.hpp"
+#include "emulator/memory/access_counts.hpp"
 #include "emulator/memory/steps.hpp"
 
 namespace ptxgen::inline v0::emulator {

@@ -3,8 +3,8 @@
 #include <array>
 #include <cstring>
 
-#include "emulator/memory/access_counts.hpp"
 #include "emulator/memory/access.hpp"
+#include "emulator/memory/access_counts.hpp"
 #include "emulator/memory/steps.hpp"
 
 namespace ptxgen::inline v0::emulator {

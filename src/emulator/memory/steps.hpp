@@ -1,9 +1,9 @@
 // src/emulator/memory/steps.hpp - handlers of memory instructions
 #pragma once
 
-#include "emulator/decode/code.hpp"
-#include "emulator/machine/machine.hpp"
 #include "emulator/race/race.hpp"
+#include "emulator/state/code.hpp"
+#include "emulator/state/machine.hpp"
 
 namespace ptxgen::inline v0::emulator {
 

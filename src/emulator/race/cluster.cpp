@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "emulator/race/shared.hpp"
-#include "emulator/machine/warp.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {

@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "emulator/race/race.hpp"
 #include "emulator/race/order.hpp"
+#include "emulator/race/race.hpp"
 #include "emulator/report/report.hpp"
 
 namespace ptxgen::inline v0::emulator {

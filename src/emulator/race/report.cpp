@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "emulator/memory/address_space.hpp"
 #include "emulator/race/global.hpp"
+#include "emulator/state/address_space.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {

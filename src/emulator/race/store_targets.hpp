@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "emulator/decode/code.hpp"
+#include "emulator/state/code.hpp"
 
 namespace ptxgen::inline v0::emulator {
 

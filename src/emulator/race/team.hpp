@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "emulator/memory/address_space.hpp"
 #include "emulator/race/detail.hpp"
-#include "emulator/race/shadow.hpp"
+#include "emulator/state/address_space.hpp"
+#include "emulator/state/race_shadow.hpp"
 
 namespace ptxgen::inline v0::emulator {
 

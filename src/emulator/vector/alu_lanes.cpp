@@ -3,7 +3,7 @@
 // Compiled once for each instruction set, in a namespace of its own; memory_hot.cpp says what must
 // not stand in such a file.
 
-#include "emulator/machine/machine.hpp"
+#include "emulator/state/machine.hpp"
 #include "emulator/vector/isa_parts.hpp"
 
 #ifndef PTXGEN_ISA_NAMESPACE

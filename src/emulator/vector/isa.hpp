@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "emulator/decode/code.hpp"
 #include "emulator/memory/steps.hpp"
+#include "emulator/state/code.hpp"
 
 namespace ptxgen::inline v0::emulator {
 

@@ -8,8 +8,8 @@
 // (memory/load_store.cpp).
 
 #include "emulator/memory/steps.hpp"
+#include "emulator/state/written_bits.hpp"
 #include "emulator/vector/isa_parts.hpp"
-#include "emulator/memory/written_bits.hpp"
 
 #ifndef PTXGEN_ISA_NAMESPACE
 #define PTXGEN_ISA_NAMESPACE isa_baseline

@@ -1,4 +1,4 @@
-// src/emulator/memory/written_bits.hpp - one bit a byte: was it ever written
+// src/emulator/state/written_bits.hpp - one bit a byte: was it ever written
 #pragma once
 
 #include <bit>

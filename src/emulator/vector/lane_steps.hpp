@@ -1,9 +1,9 @@
-// src/emulator/lane/steps.hpp - running lane-wise rows for a whole warp
+// src/emulator/vector/lane_steps.hpp - running lane-wise rows for a whole warp
 #pragma once
 
 #include <vector>
 
-#include "emulator/decode/code.hpp"
+#include "emulator/state/code.hpp"
 
 namespace ptxgen::inline v0::emulator {
 

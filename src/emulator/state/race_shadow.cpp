@@ -1,5 +1,5 @@
-// src/emulator/race/shadow.cpp - who touched which bytes of device memory last
-#include "emulator/race/shadow.hpp"
+// src/emulator/state/race_shadow.cpp - who touched which bytes of device memory last
+#include "emulator/state/race_shadow.hpp"
 
 #include "ptxgen/support/error.hpp"
 

@@ -1,4 +1,4 @@
-// src/emulator/decode/code.hpp - a program decoded for 32 lanes at a time
+// src/emulator/state/code.hpp - a program decoded for 32 lanes at a time
 #pragma once
 
 #include <array>

@@ -1,10 +1,10 @@
-// src/emulator/lane/steps.cpp - running lane-wise rows for a whole warp
-#include "emulator/lane/steps.hpp"
+// src/emulator/vector/lane_steps.cpp - running lane-wise rows for a whole warp
+#include "emulator/vector/lane_steps.hpp"
 
 #include <bit>
 
-#include "emulator/machine/machine.hpp"
 #include "emulator/report/report.hpp"
+#include "emulator/state/machine.hpp"
 #include "emulator/vector/alu.hpp"
 
 namespace ptxgen::inline v0::emulator {

@@ -1,4 +1,4 @@
-// src/emulator/memory/address_space.hpp - the global memory of an emulated GPU
+// src/emulator/state/address_space.hpp - the global memory of an emulated GPU
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "emulator/machine/machine.hpp"
+#include "emulator/state/machine.hpp"
 #include "ptxgen/emulator/emulator.hpp"
 #include "support/virtual_memory.hpp"
 

@@ -1,4 +1,4 @@
-// src/emulator/decode/support_table.hpp - which part runs a row, or why none does
+// src/emulator/state/support_table.hpp - which part runs a row, or why none does
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// src/emulator/race/shadow.hpp - who touched which bytes of device memory last
+// src/emulator/state/race_shadow.hpp - who touched which bytes of device memory last
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// src/emulator/memory/address_space.cpp - the global memory of an emulated GPU
-#include "emulator/memory/address_space.hpp"
+// src/emulator/state/address_space.cpp - the global memory of an emulated GPU
+#include "emulator/state/address_space.hpp"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include <cstring>
 #include <mutex>
 
-#include "emulator/race/shadow.hpp"
-#include "emulator/memory/written_bits.hpp"
+#include "emulator/state/race_shadow.hpp"
+#include "emulator/state/written_bits.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
 

@@ -1,5 +1,5 @@
-// src/emulator/decode/support_table.cpp - which part runs a row, or why none does
-#include "emulator/decode/support_table.hpp"
+// src/emulator/state/support_table.cpp - which part runs a row, or why none does
+#include "emulator/state/support_table.hpp"
 
 #include <array>
 

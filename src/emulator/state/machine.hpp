@@ -1,4 +1,4 @@
-// src/emulator/machine/machine.hpp - warps, blocks and workers while a launch runs
+// src/emulator/state/machine.hpp - warps, blocks and workers while a launch runs
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "emulator/decode/code.hpp"
+#include "emulator/state/code.hpp"
 
 namespace ptxgen::inline v0::emulator {
 
