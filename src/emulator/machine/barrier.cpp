@@ -1,4 +1,4 @@
-// src/emulator/machine/barrier.cpp - CTA barriers, and blocks in which nobody can go on
+// src/emulator/machine/barrier.cpp - CTA barriers, and blocks that cannot proceed
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,8 +29,8 @@ unsigned first_lane(std::uint32_t lanes) {
 
 std::uint32_t warps_of(const Cta& cta) { return static_cast<std::uint32_t>(cta.warps.size()); }
 
-/// Whether a barrier has all the threads that it counts. One for the whole block does not wait for
-/// threads that have left the kernel, before or after others of their warp arrived.
+/// Whether all expected threads have arrived. A barrier of the whole block does not wait for exited
+/// threads, whether they exited before or after others of their warp arrived.
 bool is_full(const Cta& cta, const BarrierState& state) {
   if (!state.all) return state.arrived >= state.expected;
   std::uint32_t there = 0;
@@ -43,7 +43,7 @@ bool is_full(const Cta& cta, const BarrierState& state) {
   return there >= state.expected;
 }
 
-/// Since sm_70 a barrier waits for the threads that have not left the kernel.
+/// From sm_70 on a barrier waits only for threads that have not exited.
 bool barriers_count_exited(const Cta& cta) {
   ptx::TargetName target;
   const auto before_70 = [&](std::string_view name) {
@@ -52,7 +52,7 @@ bool barriers_count_exited(const Cta& cta) {
   return before_70(cta.grid->image->module.target) || before_70(cta.grid->space->gpu().target);
 }
 
-FindingText left_text(const Warp& left, std::uint32_t lanes, bool passed, bool counted) {
+FindingText exited_text(const Warp& left, std::uint32_t lanes, bool passed, bool counted) {
   const auto count = static_cast<std::uint32_t>(std::popcount(lanes));
   const std::string threads = fmt::format("{} of warp {}", count_text(count, "thread"), left.index);
   if (passed) {
@@ -78,7 +78,7 @@ FindingText left_text(const Warp& left, std::uint32_t lanes, bool passed, bool c
   return text;
 }
 
-void report_left(Cta& cta, Warp& waiting, Split& split, const Warp& left) {
+void report_exited_before(Cta& cta, Warp& waiting, Split& split, const Warp& left) {
   Context context = context_of(waiting, split);
   const unsigned lane = first_lane(split.mask);
   const std::uint32_t passed = left.exited & left.passed_barrier;
@@ -90,11 +90,11 @@ void report_left(Cta& cta, Warp& waiting, Split& split, const Warp& left) {
   cta.grid->reporter->report(
       context, statement_of(split),
       passed != 0 ? Rule::BarrierDivergence : Rule::ExitedBeforeBarrier, lane, other,
-      [&] { return left_text(left, lanes, passed != 0, barriers_count_exited(cta)); });
+      [&] { return exited_text(left, lanes, passed != 0, barriers_count_exited(cta)); });
 }
 
-/// The warp to blame where threads have left before a barrier: one that skipped it, else any.
-const Warp* find_left(const Cta& cta) {
+/// The warp to report when threads exited before a barrier: one that skipped it, else any.
+const Warp* find_exited(const Cta& cta) {
   const Warp* found = nullptr;
   for (const Warp& warp : cta.warps) {
     if (warp.exited == 0) continue;
@@ -104,17 +104,17 @@ const Warp* find_left(const Cta& cta) {
   return found;
 }
 
-/// Lets everybody go on who waits at a barrier.
+/// Releases all threads that wait at a barrier.
 void complete(Cta& cta, std::uint32_t id) {
   BarrierState& state = cta.barriers[id];
   if (cta.races) cta.races->barrier_complete(cta, id);
   if (cta.grid->races) cta.grid->races->barrier_complete(cta, id);
-  const Warp* left = state.all ? find_left(cta) : nullptr;
+  const Warp* exited = state.all ? find_exited(cta) : nullptr;
   for (Warp& warp : cta.warps) {
     for (Split& split : warp.splits) {
       if (split.state != Split::State::Barrier || !split.arrived || split.barrier != id) continue;
-      if (left != nullptr) report_left(cta, warp, split, *left);
-      left = nullptr;
+      if (exited != nullptr) report_exited_before(cta, warp, split, *exited);
+      exited = nullptr;
       const ControlDetail& detail = detail_of(split);
       if (detail.result.present()) {
         std::uint64_t value = state.set;
@@ -210,7 +210,8 @@ void arrive(Warp& warp, std::size_t index) {
   // A warp counts as 32 threads; the first arrival counts the missing ones.
   if (state.lanes[warp.index] == 0) {
     state.arrived += static_cast<std::uint32_t>(std::popcount(~warp.live()));
-    if (detail.aligned && !counts_all && warp.exited != 0) report_left(cta, warp, split, warp);
+    if (detail.aligned && !counts_all && warp.exited != 0)
+      report_exited_before(cta, warp, split, warp);
   }
   state.lanes[warp.index] |= split.mask;
   state.arrived += static_cast<std::uint32_t>(std::popcount(split.mask));
@@ -231,7 +232,7 @@ void arrive(Warp& warp, std::size_t index) {
   if (is_full(cta, state)) complete(cta, id);
 }
 
-/// The lanes of a split that name the same barrier and number of threads as its first.
+/// The lanes of a split with the same barrier and thread count as its first lane.
 std::uint32_t lanes_of_one_barrier(Warp& warp, Split& split) {
   const ControlDetail& detail = detail_of(split);
   const Context context = context_of(warp, split);
@@ -274,7 +275,7 @@ void reach_barrier(Warp& warp, std::size_t index) {
   Split& split = warp.splits[index];
   const ControlDetail& detail = detail_of(split);
   if (detail.aligned && split.mask != warp.live() && !split.forced) {
-    // The rest of the warp may still come; resolve_divergent_barrier decides when it cannot.
+    // The rest of the warp may still arrive; otherwise resolve_divergent_barrier decides.
     split.state = Split::State::Barrier;
     split.arrived = false;
     return;
@@ -300,7 +301,7 @@ void reach_barrier(Warp& warp, std::size_t index) {
       kill(*warp.cta);
       return;
     }
-    // The others come here again by themselves.
+    // The other lanes execute this barrier again.
     Split others = split;
     others.mask &= ~same;
     split.mask = same;
@@ -317,13 +318,12 @@ bool resolve_divergent_barrier(Warp& warp) {
     if (first == nullptr) first = &split;
   }
   if (warp.splits.size() == 1 && first->mask == warp.live()) {
-    // The lanes it waited for have left the kernel; complete() says so.
+    // The missing lanes have exited; complete() reports it.
     warp.splits[0].state = Split::State::Ready;
     return true;
   }
   Cta& cta = *warp.cta;
-  // Where lanes of one warp stand at different barrier instructions, each way goes on by itself,
-  // as current hardware does.
+  // Splits of a warp at different barrier instructions proceed separately, as on current hardware.
   for (std::size_t i = 0; i < warp.splits.size(); ++i) {
     Split& split = warp.splits[i];
     split.forced = true;
@@ -367,7 +367,7 @@ void recheck_barriers(Cta& cta) {
 
 bool release_stuck_split(Cta& cta) {
   Reporter& reporter = *cta.grid->reporter;
-  // Lanes that wait for others of a member mask: those never come.
+  // Splits that wait for lanes of a member mask that never arrive.
   bool forced = false;
   for (Warp& warp : cta.warps) {
     for (Split& split : warp.splits) {
@@ -430,7 +430,7 @@ void report_too_few(Cta& cta) {
     for (Split& split : warp.splits) {
       if (split.state != Split::State::Barrier || split.barrier >= kBarriers) continue;
       const BarrierState& state = cta.barriers[split.barrier];
-      // With the threads that are left the barrier could not be filled.
+      // The remaining threads cannot complete the barrier.
       std::uint32_t left = 0;
       for (const Warp& other : cta.warps) {
         left += other.done() && state.lanes[other.index] == 0 ? 0 : kLanes;

@@ -1,4 +1,4 @@
-// src/emulator/machine/launch_progress.cpp - how far a launch has come, and its budget
+// src/emulator/machine/launch_progress.cpp - progress and instruction budget of a launch
 #include "emulator/machine/launch_progress.hpp"
 
 #include <fmt/format.h>

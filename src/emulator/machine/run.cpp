@@ -1,4 +1,4 @@
-// src/emulator/machine/run.cpp - a launch: blocks over host threads, in the seed's order
+// src/emulator/machine/run.cpp - runs a launch: blocks on host threads, in the seed's order
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,15 +26,15 @@
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-/// Segments a warp runs before the next has its turn, in the plain schedule.
-constexpr std::uint64_t kTurn = 1u << 16;
-/// Local memory for calls, so that sums stay far from overflow.
+/// Segments that a warp runs before the next warp, in the schedule of seed 0.
+constexpr std::uint64_t kQuantum = 1u << 16;
+/// Maximum local memory for calls; keeps sums far from overflow.
 constexpr std::uint32_t kMaxStack = 1u << 24;
-/// Blocks of one worker that wait for others of the grid at the same time.
+/// Maximum blocks of one worker that wait for other blocks of the grid.
 constexpr std::size_t kMaxSuspended = 4096;
-/// Turns of the warps of a block before the next block of its cluster has its own.
-constexpr std::uint64_t kClusterTurns = 4;
-/// Turns between two looks whether a block waits in poll.
+/// Scheduling rounds of a block before the next block of its cluster runs.
+constexpr std::uint64_t kClusterRounds = 4;
+/// Scheduling rounds between two checks for a block that only polls.
 constexpr std::uint64_t kPollCheckRounds = 64;
 
 /// SplitMix64: a well-mixed number for each counter value.
@@ -53,7 +53,7 @@ std::uint64_t mixed(std::uint64_t value) {
   throw error.refresh();
 }
 
-/// The blocks of a cluster: what the launch asks for, or else the kernel.
+/// The cluster size: that of the launch, else that of the kernel.
 Dim3 cluster_of(const Program::Kernel& kernel, const Launch& launch) {
   const bool from_kernel = launch.cluster == Dim3{1, 1, 1} && kernel.required_cluster.x != 0;
   return from_kernel ? kernel.required_cluster : launch.cluster;
@@ -150,8 +150,8 @@ void check(const Program& program, const Launch& launch, const ptx::Gpu& gpu) {
   }
 }
 
-/// The launch order of a seed: block number `order` is `at(order)`. An affine permutation, so that
-/// nothing is stored however large the grid is.
+/// The launch order of a seed: the block at position `order` is `at(order)`. An affine permutation,
+/// which needs no memory.
 class BlockOrder {
  public:
   BlockOrder(std::uint64_t count, std::uint64_t seed) : count_(count) {
@@ -184,7 +184,7 @@ struct Free {
 template <class T>
 using Zeroed = std::unique_ptr<T, Free>;
 
-/// Zeroed memory that costs nothing until it is touched.
+/// Zeroed memory, committed when accessed.
 template <class T>
 Zeroed<T> zeroed(std::size_t count) {
   Zeroed<T> made(static_cast<T*>(std::calloc(std::max<std::size_t>(count, 1), sizeof(T))));
@@ -192,9 +192,9 @@ Zeroed<T> zeroed(std::size_t count) {
   return made;
 }
 
-/// Of a kernel that names it: as much as sm_80 and later keep for the system.
+/// Reserved shared memory of a kernel that uses it: the system reserve of sm_80 and later.
 constexpr std::uint32_t kReservedShared = 1024;
-/// The grid's workspace: its size and the barrier of its blocks, 32 bits each.
+/// The grid workspace: its size and the grid barrier, 32 bits each.
 constexpr std::uint64_t kGridWorkspace = 8;
 
 bool names_special(const Image& image, std::uint32_t kernel, ptx::SpecialRegister first,
@@ -209,7 +209,7 @@ bool names_special(const Image& image, std::uint32_t kernel, ptx::SpecialRegiste
   });
 }
 
-/// A block and what it owns; used for one block after another.
+/// A block and its memory; reused for one block after another.
 struct Place {
   Cta cta;
   Zeroed<std::byte> shared;
@@ -218,7 +218,7 @@ struct Place {
   Zeroed<std::uint64_t> local_written;
 };
 
-/// The blocks of a cluster; one where a launch has no clusters.
+/// The blocks of a cluster; a single block in a launch without clusters.
 struct Group {
   Cluster cluster;
   std::vector<std::unique_ptr<Place>> places;  ///< by rank
@@ -265,13 +265,13 @@ class LaunchRun {
     if (grid_.grid_workspace != 0) grid_.space->free(grid_.grid_workspace);
   }
 
-  /// Nothing of the launch has happened, and the next ones know why.
+  /// Undoes the launch, and records why for later launches.
   void undo(const Replay& replay) {
     grid_.races->undo();
     remember(grid_, kernel_number_, replay);
   }
 
-  /// Throws `Replay` if the launch is to be undone and run again, exactly.
+  /// Throws `Replay` if the launch must be undone and run again with an exact race check.
   Result run(const ptx::Gpu& gpu) {
     grid_.sms = gpu.sms;
     const Options& options = grid_.options;
@@ -336,16 +336,16 @@ class LaunchRun {
  private:
   enum class BlockStop : std::uint8_t {
     Done,
-    Spins,   ///< all its warps only look whether others have gone on
-    Waits,   ///< of a cluster: none of its warps can go on by itself
-    Yields,  ///< of a cluster: its turn is over
+    Spins,    ///< all its warps poll other blocks
+    Blocked,  ///< in a cluster: no warp can proceed by itself
+    Yields,   ///< in a cluster: its rounds are used up
   };
 
   void watch_races() {
     try {
       grid_.races = Races::for_global(*grid_.space, plan_.watch);
     } catch (const Error&) {
-      // The system gives no addresses for the shadow: the launch goes on and says so.
+      // No address space for the shadow: run without the check, and report that.
       plan_.races = false;
       plan_.unchecked = RuleSet().add(Rule::GlobalRace).add(Rule::ScopeTooNarrow);
     }
@@ -363,7 +363,7 @@ class LaunchRun {
     if (places != 0) counters.waves = static_cast<double>(grid_.grid.count()) / places;
   }
 
-  /// What cooperative groups expect; without the workspace a grid's barrier traps, as on hardware.
+  /// Memory for cooperative groups. Without the workspace a grid barrier traps, as on hardware.
   void provide_for_groups(std::uint32_t kernel) {
     using ptx::SpecialRegister;
     if (grid_.cooperative &&
@@ -437,7 +437,7 @@ class LaunchRun {
                            ? grid_.reserved_shared_start + grid_.reserved_shared_bytes
                            : grid_.kernel_image->static_shared_bytes + grid_.dynamic_shared_bytes;
     cta.local_stride = grid_.local_stride;
-    // 64 bytes more, so that a vector may be read whole at the end, and what a GPU has behind it
+    // 64 bytes more for full vector reads at the end, and the memory that a GPU maps after it
     // (Options::mapped_pages).
     cta.shared_slack = static_cast<std::uint32_t>(ptx::shared_unit(grid_.space->gpu()));
     place->shared = zeroed<std::byte>(cta.shared_bytes + cta.shared_slack + 64);
@@ -493,7 +493,7 @@ class LaunchRun {
       std::memset(cta.shared, 0, cta.shared_bytes + cta.shared_slack);
       std::memset(cta.shared_written, 0, (cta.shared_bytes / 64 + 1) * sizeof(std::uint64_t));
       if (grid_.reserved_shared_bytes != 0) {
-        // The driver hands it over zeroed.
+        // The driver initialises it with zeros.
         std::memset(cta.shared_written + grid_.reserved_shared_start / 64, 0xff,
                     grid_.reserved_shared_bytes / 8);
       }
@@ -519,7 +519,7 @@ class LaunchRun {
     }
   }
 
-  /// Returns the warp instructions that the block has executed.
+  /// Returns the executed warp instructions of the block.
   std::uint64_t end(Place& place) {
     if (grid_.races) grid_.races->block_ends(place.cta);
     std::uint64_t instructions = 0;
@@ -540,14 +540,14 @@ class LaunchRun {
     return run_cluster(group.cluster);
   }
 
-  /// Runs the blocks of a cluster in turns, until they are done or only look at other clusters.
+  /// Runs the blocks of a cluster alternately, until they are done or only poll other clusters.
   BlockStop run_cluster(Cluster& cluster) {
     const std::uint64_t seed = grid_.options.seed;
     const auto blocks = static_cast<std::uint32_t>(cluster.blocks.size());
     for (;;) {
       bool all_done = true;
       bool all_wait = true;
-      bool none_goes_on = true;
+      bool all_stuck = true;
       const Cta& first = *cluster.blocks[0];
       const std::uint64_t random =
           seed == 0 ? 0 : mixed(seed ^ mixed(first.order ^ (first.schedule_round << 32)) ^ 1);
@@ -556,43 +556,43 @@ class LaunchRun {
         if (reporter_.stopped(cta.order)) cta.killed = true;
         const BlockStop stop = run_block(cta);
         if (cta.killed) {
-          // Nobody can say what a cluster does of which a part is missing.
+          // A cluster without one of its blocks has no defined behaviour.
           for (Cta* each : cluster.blocks) each->killed = true;
           return BlockStop::Done;
         }
         all_done &= stop == BlockStop::Done;
-        all_wait &= stop == BlockStop::Done || stop == BlockStop::Waits;
-        none_goes_on &= stop != BlockStop::Yields;
+        all_wait &= stop == BlockStop::Done || stop == BlockStop::Blocked;
+        all_stuck &= stop != BlockStop::Yields;
       }
       if (all_done) return BlockStop::Done;
       if (all_wait) {
-        // A block that was done with its turn may have released others meanwhile.
+        // A later block may have released an earlier one.
         if (std::ranges::none_of(cluster.blocks, [](const Cta* cta) { return can_run(*cta); })) {
           resolve_deadlock(cluster);
         }
       } else if (only_polls(cluster)) {
         end_polling(cluster);
-      } else if (none_goes_on && total_ > 1) {
+      } else if (all_stuck && total_ > 1) {
         return BlockStop::Spins;
       }
     }
   }
 
-  /// Runs a block until it is done, or all its warps only look whether others have gone on; one of
-  /// a cluster for a turn.
+  /// Runs a block until it is done or all its warps only poll other blocks; in a cluster for at
+  /// most kClusterRounds.
   BlockStop run_block(Cta& cta) {
     const std::uint64_t seed = grid_.options.seed;
     const auto warps = cta.warps.size();
     const std::uint64_t last =
-        cluster_size_ == 1 ? ~std::uint64_t{0} : cta.schedule_round + kClusterTurns;
+        cluster_size_ == 1 ? ~std::uint64_t{0} : cta.schedule_round + kClusterRounds;
     for (;;) {
       bool ran = false;
       bool only_spins = true;
       bool all_done = true;
-      const std::uint64_t turn = cta.schedule_round++;
-      if (turn != 0) progress_->running();
+      const std::uint64_t round = cta.schedule_round++;
+      if (round != 0) progress_->running();
       cta.killed |= abandoned_.load(std::memory_order_relaxed);
-      const std::uint64_t random = seed == 0 ? 0 : mixed(seed ^ mixed(cta.order ^ (turn << 32)));
+      const std::uint64_t random = seed == 0 ? 0 : mixed(seed ^ mixed(cta.order ^ (round << 32)));
       if (cta.bulk != nullptr) deliver_due(cta);
       for (std::size_t i = 0; i < warps; ++i) {
         Warp& warp = cta.warps[(i + random) % warps];
@@ -600,8 +600,8 @@ class LaunchRun {
         if (warp.done()) continue;
         all_done = false;
         if (!can_run(warp)) continue;
-        // Other seeds let warps change after a few segments.
-        const std::uint64_t quantum = seed == 0 ? kTurn : 1 + mixed(random + i) % 64;
+        // Other seeds switch warps after a few segments.
+        const std::uint64_t quantum = seed == 0 ? kQuantum : 1 + mixed(random + i) % 64;
         const WarpStop stop = run_warp(warp, quantum);
         if (stop == WarpStop::Blocked && !moved(warp)) continue;
         ran = true;
@@ -613,9 +613,9 @@ class LaunchRun {
         return BlockStop::Done;
       }
       if (!ran || only_spins) {
-        // What is under way arrives before anything is said of those who wait for it.
+        // Deliver pending copies before reporting warps that wait for them.
         if (cta.bulk != nullptr && deliver_next(cta)) continue;
-        if (cluster_size_ > 1) return ran ? BlockStop::Spins : BlockStop::Waits;
+        if (cluster_size_ > 1) return ran ? BlockStop::Spins : BlockStop::Blocked;
         if (!ran) {
           resolve_deadlock(*cta.cluster);
         } else if (only_polls(*cta.cluster)) {
@@ -623,15 +623,15 @@ class LaunchRun {
         } else if (total_ > 1) {
           return BlockStop::Spins;
         }
-      } else if (cluster_size_ == 1 && turn % kPollCheckRounds == 0 && only_polls(*cta.cluster)) {
-        // With short turns it hardly happens that all of them spin in the same one.
+      } else if (cluster_size_ == 1 && round % kPollCheckRounds == 0 && only_polls(*cta.cluster)) {
+        // With short quanta, all warps rarely spin in the same round.
         end_polling(*cta.cluster);
       }
-      if (turn >= last) return BlockStop::Yields;
+      if (round >= last) return BlockStop::Yields;
     }
   }
 
-  /// Whether a warp that waits has executed anything since it was last asked.
+  /// Whether a waiting warp has executed anything since the last call.
   static bool moved(Warp& warp) {
     const bool changed = warp.instructions != warp.seen_instructions;
     warp.seen_instructions = warp.instructions;

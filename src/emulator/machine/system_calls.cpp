@@ -17,10 +17,10 @@ namespace ptxgen::inline v0::emulator {
 namespace {
 
 constexpr std::array<std::string_view, 4> kNames = {"vprintf", "__assertfail", "malloc", "free"};
-/// Longest string that a kernel may pass; beyond it something is wrong.
+/// Maximum length of a string argument.
 constexpr std::size_t kMaxStringBytes = 1u << 16;
 
-/// Host bytes behind a generic address, or nullptr if they are not all there.
+/// Host bytes of a generic address, or nullptr if some do not exist.
 const std::byte* guest_bytes(const Context& context, unsigned lane, std::uint64_t address,
                              std::uint64_t bytes) {
   const Cta& cta = *context.cta;
@@ -49,10 +49,10 @@ const std::byte* guest_bytes(const Context& context, unsigned lane, std::uint64_
   return context.grid->space->host(address);
 }
 
-/// A zero-terminated string; false if it runs out of memory.
+/// Reads a zero-terminated string; false if memory ends before the zero.
 bool guest_string(const Context& context, unsigned lane, std::uint64_t address, std::string& out) {
   out.clear();
-  // Longer and longer pieces, while they are all there; then byte by byte to the end.
+  // In pieces of 64 bytes; at the end of memory in smaller ones.
   std::size_t piece = 64;
   while (out.size() < kMaxStringBytes) {
     const std::byte* bytes = guest_bytes(context, lane, address + out.size(), piece);
@@ -105,13 +105,12 @@ void set_return_value(const Context& context, const ControlDetail& detail, unsig
 
 /// One conversion of a format string, without length modifiers: "%-8.3f".
 struct Conversion {
-  std::string text;  ///< flags, width and precision, `*` filled in
+  std::string text;  ///< flags, width and precision, with `*` replaced
   char kind = 0;
   bool is_long = false;  ///< 64-bit integer
 };
 
-/// Formats as the host's printf, argument by argument: a kernel's format is not trusted with a
-/// host argument list.
+/// Formats with the host's printf, one argument at a time: the kernel's format is not trusted.
 class Formatter {
  public:
   Formatter(const Context& context, unsigned lane, std::uint64_t arguments)
@@ -137,8 +136,7 @@ class Formatter {
   }
 
  private:
-  /// Flags, width, precision, length, conversion: what the host is given has that form, whatever
-  /// the kernel's format has.
+  /// Flags, width, precision, length, conversion. The host gets only this form.
   bool parse(std::string_view& format, Conversion& conversion) {
     const auto at = [&](std::string_view set) {
       return !format.empty() && set.find(format.front()) != std::string_view::npos;
@@ -159,7 +157,7 @@ class Formatter {
       format.remove_prefix(1);
       value = 0;
       if (at("*0123456789") && !number(format, value)) return false;
-      // A negative precision is as none.
+      // A negative precision counts as none.
       if (value >= 0) conversion.text += '.' + std::to_string(value);
     }
     for (; at("hlLjzt"); format.remove_prefix(1)) {
@@ -171,14 +169,15 @@ class Formatter {
     return true;
   }
 
-  /// Digits or `*`. A number of thousands is a broken format, not a page of blanks.
+  /// Digits or `*`, clamped to kMax.
   bool number(std::string_view& format, std::int32_t& value) {
     constexpr std::int32_t kMax = 4096;
     if (format.front() == '*') {
       format.remove_prefix(1);
-      std::uint64_t given = 0;
-      if (!next(4, given)) return false;
-      value = std::clamp(static_cast<std::int32_t>(static_cast<std::uint32_t>(given)), -kMax, kMax);
+      std::uint64_t requested = 0;
+      if (!next(4, requested)) return false;
+      value =
+          std::clamp(static_cast<std::int32_t>(static_cast<std::uint32_t>(requested)), -kMax, kMax);
       return true;
     }
     value = 0;
@@ -284,7 +283,7 @@ void print(const Context& context, std::uint32_t statement, const ControlDetail&
     return;
   }
   std::string& printed = context.cta->printed;
-  // As the device's own buffer: what does not fit is lost.
+  // As in the device's buffer, excess output is lost.
   if (printed.size() + text.size() <= context.grid->options.printf_bytes) printed += text;
   set_return_value(context, detail, lane, static_cast<std::uint64_t>(count));
 }
@@ -335,7 +334,7 @@ bool call_system(Context& context, std::uint32_t statement, const ControlDetail&
         address = context.grid->space->allocate(argument(context, detail, 0, lane), "device heap",
                                                 AllocationKind::Heap);
       } catch (const Error&) {
-        address = 0;  // as malloc says that there is no memory left
+        address = 0;  // as malloc without memory
       }
       set_return_value(context, detail, lane, address);
     } else {

@@ -13,9 +13,9 @@
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-/// Back edges after which a split that looks at what others write lets them run.
+/// Back edges after which a split that polls memory lets other splits run.
 constexpr std::uint32_t kPollingBackEdges = 16;
-/// The same for a loop without such accesses, which may still wait for a plain store.
+/// The same for a loop without polling accesses, which may wait for a plain store.
 constexpr std::uint32_t kPlainBackEdges = 1u << 16;
 
 /// Whether `a` runs before `b`.
@@ -51,25 +51,25 @@ std::size_t pick(const Warp& warp) {
   return best;
 }
 
-/// Joins the split with others that stand at the same place. Returns where it is now.
+/// Merges the split with others at the same place. Returns its new index.
 std::size_t merge(Warp& warp, std::size_t index) {
   for (std::size_t i = 0; i < warp.splits.size(); ++i) {
     if (i == index) continue;
-    Split& mine = warp.splits[index];
+    Split& own = warp.splits[index];
     Split& other = warp.splits[i];
-    if (other.frame != mine.frame || other.segment != mine.segment || other.arrived) continue;
-    mine.mask |= other.mask;
-    mine.penalty = std::min(mine.penalty, other.penalty);
-    mine.state = Split::State::Ready;
+    if (other.frame != own.frame || other.segment != own.segment || other.arrived) continue;
+    own.mask |= other.mask;
+    own.penalty = std::min(own.penalty, other.penalty);
+    own.state = Split::State::Ready;
     warp.splits.erase(warp.splits.begin() + static_cast<std::ptrdiff_t>(i));
     if (i < index) --index;
-    i = kNoSplit;  // from the start: indices have moved
+    i = kNoSplit;  // restart: indices have changed
   }
   return index;
 }
 
-/// Parts lanes from a split: they get one of their own, at `segment`.
-void part(Warp& warp, std::size_t index, std::uint32_t lanes, std::uint32_t segment) {
+/// Moves lanes of a split to a new split at `segment`.
+void split_off(Warp& warp, std::size_t index, std::uint32_t lanes, std::uint32_t segment) {
   if (warp.splits.size() == 1) warp.passed_barrier = 0;
   Split other = warp.splits[index];
   other.mask = lanes;
@@ -81,15 +81,15 @@ void part(Warp& warp, std::size_t index, std::uint32_t lanes, std::uint32_t segm
   warp.splits.push_back(other);
 }
 
-/// Runs the steps of a segment; returns its last one, the control step. A function of its own, so
-/// that its loop keeps its registers whatever stands around it.
+/// Runs the steps of a segment; returns the last one, the control step. Not inlined: the loop keeps
+/// its registers.
 __attribute__((noinline)) const Step* run_steps(Context& context, const Step* step) {
   for (; step->run != nullptr; ++step) step->run(context, *step);
   return step;
 }
 
 /// What the run loop does after a control step.
-enum class Next : std::uint8_t { Continue, Reselect, Turn, Spins, Stop };
+enum class Next : std::uint8_t { Continue, Reselect, Yield, Spins, Stop };
 
 class Runner {
  public:
@@ -106,7 +106,7 @@ class Runner {
       switch (run_split()) {
         case Next::Stop:
           return WarpStop::Done;
-        case Next::Turn:
+        case Next::Yield:
           return WarpStop::Yields;
         case Next::Spins:
           return WarpStop::Spins;
@@ -151,7 +151,7 @@ class Runner {
       if (warp_.cta->killed) return Next::Stop;
       const Next next = control(context, *step, segment);
       if (next != Next::Continue) return next;
-      if (--quantum_ == 0) return Next::Turn;
+      if (--quantum_ == 0) return Next::Yield;
     }
   }
 
@@ -172,7 +172,7 @@ class Runner {
       current.segment = segment.next;
       return Next::Continue;
     }
-    if (lanes != current.mask) part(warp_, index_, current.mask & ~lanes, segment.next);
+    if (lanes != current.mask) split_off(warp_, index_, current.mask & ~lanes, segment.next);
     context.split = &split();
     context.active = lanes;
     switch (segment.kind) {
@@ -218,7 +218,7 @@ class Runner {
       if (context.counting) {
         ++context.worker->branch_divergent[context.code->first_segment + current.segment];
       }
-      part(warp_, index_, on, segment.next);
+      split_off(warp_, index_, on, segment.next);
     }
     split().segment = detail.target;
     return detail.backward ? back_edge() : Next::Continue;
@@ -230,30 +230,30 @@ class Runner {
     if (++current.back_edges < (polls ? kPollingBackEdges : kPlainBackEdges)) return Next::Continue;
     current.back_edges = 0;
     current.polled = false;
-    // Others that stand ready go first; if none does, nothing changes but the turn of the warp.
-    std::uint32_t most = current.penalty;
-    for (const Split& other : warp_.splits) most = std::max(most, other.penalty);
-    current.penalty = most + 1;
-    std::uint32_t least = current.penalty;
+    // Other ready splits run first; if there are none, the warp yields.
+    std::uint32_t max_penalty = current.penalty;
+    for (const Split& other : warp_.splits) max_penalty = std::max(max_penalty, other.penalty);
+    current.penalty = max_penalty + 1;
+    std::uint32_t min_penalty = current.penalty;
     for (const Split& other : warp_.splits) {
-      if (other.state == Split::State::Ready) least = std::min(least, other.penalty);
+      if (other.state == Split::State::Ready) min_penalty = std::min(min_penalty, other.penalty);
     }
-    for (Split& other : warp_.splits) other.penalty -= std::min(least, other.penalty);
+    for (Split& other : warp_.splits) other.penalty -= std::min(min_penalty, other.penalty);
     if (pick(warp_) == index_) return Next::Spins;
-    // Lanes that wait for another warp by turns would spend the turn of theirs among themselves.
-    return polls && ++failed_polls_ >= warp_.splits.size() ? Next::Turn : Next::Reselect;
+    // Splits that all poll another warp must not use up the quantum of their warp.
+    return polls && ++failed_polls_ >= warp_.splits.size() ? Next::Yield : Next::Reselect;
   }
 
   Next branch_table(Context& context, const ControlDetail& detail, std::uint32_t lanes) {
-    // Lanes of each target get a split of their own; the first keeps this one.
+    // The lanes of each target get a new split; those of the first target keep this one.
     std::uint32_t rest = lanes;
     const auto target_of = [&](unsigned lane) {
       const std::uint64_t index = get_lane(context, detail.index, lane);
-      // PTX leaves an index beyond the table open; the last entry is as good as any.
+      // An index beyond the table is undefined in PTX; take the last entry.
       return detail.targets[std::min<std::uint64_t>(index, detail.targets.size() - 1)];
     };
     const std::uint32_t first = target_of(static_cast<unsigned>(std::countr_zero(rest)));
-    bool parted = false;
+    bool diverged = false;
     while (rest != 0) {
       const std::uint32_t target = target_of(static_cast<unsigned>(std::countr_zero(rest)));
       std::uint32_t same = 0;
@@ -261,12 +261,12 @@ class Runner {
         if (target_of(lane) == target) same |= 1u << lane;
       });
       if (target != first) {
-        part(warp_, index_, same, target);
-        parted = true;
+        split_off(warp_, index_, same, target);
+        diverged = true;
       }
       rest &= ~same;
     }
-    if (parted && context.counting) {
+    if (diverged && context.counting) {
       ++context.worker->branch_divergent[context.code->first_segment + split().segment];
     }
     split().segment = first;
@@ -298,15 +298,15 @@ class Runner {
     });
     std::uint32_t acting = lanes;
     if (complete == 0 && detail.op == ptx::Op::bar_warp_sync && !split().forced) {
-      if (const std::uint32_t met = sync_across_splits(lanes, live)) {
-        // What orders memory is told of all of them at once.
-        acting = met;
+      if (const std::uint32_t synced = sync_across_splits(lanes, live)) {
+        // The race checks learn of all lanes at once.
+        acting = synced;
         complete = lanes;
       }
     }
     if (complete != lanes && !split().forced) {
       if (complete != 0) {
-        part(warp_, index_, lanes & ~complete, split().segment);
+        split_off(warp_, index_, lanes & ~complete, split().segment);
         warp_.splits.back().state = Split::State::WarpSync;
         lanes = acting = complete;
       } else {
@@ -333,8 +333,8 @@ class Runner {
     return Next::Continue;
   }
 
-  /// bar.warp.sync: lanes with one mask meet wherever each of them executes it. Those that wait at
-  /// others go on. Returns all that have met, or 0 if some are still to come.
+  /// bar.warp.sync: lanes with the same mask synchronise at different instructions. Releases the
+  /// lanes that wait at others. Returns all synchronised lanes, or 0 if some have not arrived.
   std::uint32_t sync_across_splits(std::uint32_t lanes, std::uint32_t live) {
     const auto mask_of = [&](const Split& at, unsigned lane) {
       const Code& code = *at.frame->code;
@@ -371,8 +371,8 @@ class Runner {
     for_each_lane(lanes, [&](unsigned lane) {
       if (get_lane(context, detail.index, lane) == address) same |= 1u << lane;
     });
-    // The others come to this call again, by themselves.
-    if (same != lanes) part(warp_, index_, lanes & ~same, split().segment);
+    // The other lanes execute this call again.
+    if (same != lanes) split_off(warp_, index_, lanes & ~same, split().segment);
     const auto& codes = context.grid->kernel_image->code_of_function;
     const std::uint64_t number = (address - kFunctionWindow) / 16;
     const bool valid = address >= kFunctionWindow && address % 16 == 0 && number < codes.size() &&
@@ -401,7 +401,7 @@ class Runner {
   Next leave(std::uint32_t lanes, std::uint32_t statement) {
     exit_lanes(warp_, split(), lanes, statement);
     warp_.splits.erase(warp_.splits.begin() + static_cast<std::ptrdiff_t>(index_));
-    // Who waited for these lanes looks again.
+    // Splits that waited for these lanes check again.
     for (Split& other : warp_.splits) {
       if (other.state == Split::State::WarpSync) other.state = Split::State::Ready;
     }
@@ -435,7 +435,7 @@ class Runner {
 
   Warp& warp_;
   std::uint64_t quantum_;
-  std::size_t failed_polls_ = 0;  ///< loops that only looked, in this turn
+  std::size_t failed_polls_ = 0;  ///< loops with only failed polls, in this quantum
   std::size_t index_ = 0;
 };
 
@@ -467,7 +467,7 @@ void start_warp(Warp& warp) {
   warp.exit_statement = kNoIndex;
   warp.passed_barrier = 0;
   warp.instructions = 0;
-  warp.seen_instructions = ~std::uint64_t{0};  // not what the block before left
+  warp.seen_instructions = ~std::uint64_t{0};  // not the value of the previous block
   warp.failed_poll = {};
   Frame* frame = acquire_frame(warp, *warp.cta->grid->code, 0);
   frame->caller = nullptr;
