@@ -18,8 +18,8 @@ namespace {
 
 using ptx::Op;
 
-/// The loads, atomics and waits by which a thread can wait for what another one does.
-bool looks_at_others(const ptx::Instruction& instruction) {
+/// Loads, atomics and waits by which a thread can wait for another one.
+bool polls_others(const ptx::Instruction& instruction) {
   const ptx::OpInfo& row = ptx::info(instruction.op);
   if (instruction.op == Op::nanosleep) return true;
   if (row.mnemonic == "atom" || row.mnemonic == "mbarrier") return true;
@@ -33,8 +33,8 @@ bool waits_for_lanes(const ptx::Instruction& instruction) {
   return ptx::has(flags, ptx::Flag::Barrier) || ptx::has(flags, ptx::Flag::Convergent);
 }
 
-/// Whether it is a step among others, whatever its lanes do.
-bool goes_straight_on(const ptx::Instruction& instruction) {
+/// Whether it is a step inside a segment.
+bool is_straight_line(const ptx::Instruction& instruction) {
   const Execution execution = execution_of(instruction.op);
   return !waits_for_lanes(instruction) && execution != Execution::Control;
 }
@@ -60,7 +60,7 @@ bool in_shared(const ptx::Instruction& instruction) {
 
 }  // namespace
 
-/// Whether what the instruction does to global memory shows the order in which blocks come to it.
+/// Whether the access to global memory shows the order in which blocks execute it.
 bool depends_on_block_order(const ptx::Function& function, const ptx::Instruction& instruction) {
   const ptx::OpInfo& row = ptx::info(instruction.op);
   const bool atomic = row.mnemonic == "atom";
@@ -99,7 +99,7 @@ void Decoder::end_segment(ControlDetail&& detail) {
   if (detail.kind == Control::Next) last.statement = code_.first_statement + statement_;
   last.run = nullptr;
   if (detail.kind == Control::WarpSync && detail.together != nullptr) {
-    // The step that the parts have made carries the operands.
+    // The step already has the operands.
     last = code_.steps.back();
     last.run = nullptr;
     code_.steps.pop_back();
@@ -149,11 +149,11 @@ void Decoder::decode_instruction() {
   if (instruction_->guard.present()) {
     static_cast<void>(declared_slot(instruction_->guard.predicate));
   }
-  if (looks_at_others(*instruction_)) code_.segments.back().polls = true;
+  if (polls_others(*instruction_)) code_.segments.back().polls = true;
   if (execution_of(instruction_->op) == Execution::Refused) {
     refuse(refusal_reason(instruction_->op));
   }
-  if (instruction_->guard.present() && goes_straight_on(*instruction_)) {
+  if (instruction_->guard.present() && is_straight_line(*instruction_)) {
     Step off = step();
     off.run = &count_predicated_off;
     add(off);
@@ -207,7 +207,7 @@ void Decoder::mark_followers() {
   }
 }
 
-/// Numbers the segments in the order in which lanes that run the lowest first meet earliest.
+/// Numbers the segments in the order of blocks: running the lowest first reconverges lanes early.
 void Decoder::order_segments() {
   const auto count = static_cast<std::uint32_t>(code_.segments.size());
   std::vector<std::uint32_t> order(count);
@@ -238,7 +238,7 @@ void Decoder::order_segments() {
 }
 
 void Decoder::resolve_labels() {
-  // Until here targets are labels.
+  // Targets are labels so far.
   for (std::uint32_t s = 0; s < code_.segments.size(); ++s) {
     ControlDetail& detail = code_.controls[code_.segments[s].detail];
     if (detail.kind == Control::Branch) {
@@ -477,7 +477,7 @@ void Decoder::warp_step() {
   } else {
     memory_step();
   }
-  // Rows that all lanes of a warp execute together wait for them first.
+  // Rows that all lanes of a warp execute together synchronise first.
   if (ptx::has(row.flags, ptx::Flag::Convergent) && instruction_->op != Op::activemask) {
     detail.together = code_.steps.back().run;
     end_segment(std::move(detail));

@@ -62,7 +62,7 @@ void Decoder::refuse(std::string_view reason) const {
 
 std::uint32_t Decoder::grow_frame(unsigned bytes) {
   const std::uint32_t offset = rounded_up(code_.frame_bytes, bytes >= 64 ? kFrameAlignment : 4);
-  // Addresses within a frame are 32 bits; PTX of a sane size stays far below.
+  // Offsets in a frame are 32 bits, far more than real kernels need.
   if (offset > 0x7fff0000u - bytes) {
     throw Error(Stage::Load, "unsupported",
                 fmt::format("function '{}' uses more registers than the emulator can hold",
@@ -79,7 +79,7 @@ Slot Decoder::declared_slot(ptx::Register reg) {
   Slot slot;
   slot.lane_bytes = static_cast<std::uint8_t>(predicate ? 0 : lane_bytes_of(bits));
   slot.bits = slot.register_bits = static_cast<std::uint8_t>(bits);
-  // Numbered registers are declared by the thousand and used by the dozen.
+  // Of the thousands of declared numbered registers few are used.
   const std::uint32_t index = register_index_.find(reg);
   std::uint32_t& offset = registers_[index];
   if (offset == kNoIndex) {
@@ -217,7 +217,7 @@ void Decoder::sources(const ptx::Operand& operand, ptx::Type type, std::vector<S
     for (const ptx::Operand& element : function().elements(operand)) sources(element, type, out);
     return;
   }
-  // A vector register stands for all its components.
+  // A vector register means all its components.
   if (operand.kind == ptx::OperandKind::Register && operand.component == 0) {
     const unsigned vector = function().registers[operand.id].vector;
     if (vector > 1) {
@@ -333,7 +333,7 @@ Step Decoder::step() const {
   made.statement = code_.first_statement + statement_;
   const ptx::Guard& guard = instruction_->guard;
   if (guard.present()) {
-    // The register has its place by now: decode() has asked for it.
+    // decode_instruction() has placed the register.
     made.guard = registers_[register_index_.find(guard.predicate)];
     made.guard_flip = guard.negated ? 0xffffffffu : 0;
   }

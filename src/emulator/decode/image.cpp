@@ -1,4 +1,4 @@
-// src/emulator/decode/image.cpp - loading: variables get addresses, functions are decoded
+// src/emulator/decode/image.cpp - loads modules: places variables, decodes functions
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-/// Shared memory of all blocks on any GPU is smaller; sums stay far from overflow.
+/// More than any GPU's shared memory; keeps sums far from overflow.
 constexpr std::uint64_t kMaxShared = 1u << 24;
 /// Local memory of a thread: CUDA C++ Programming Guide, technical specifications per compute
 /// capability.
@@ -157,10 +157,10 @@ class Placer {
   void fill(const ptx::Variable& variable, std::uint64_t address, const Placement& placement) {
     if (!in_device_memory(variable) || variable.linkage == ptx::Linkage::Extern) return;
     const std::uint64_t total = std::max<std::uint64_t>(ptx::size_in_bytes(variable), 1);
-    // What has no initialiser is zero, as memory of a new allocation is.
+    // Variables without an initialiser are zero, as new allocations are.
     image_.space->mark(address, total);
     const std::uint64_t element = ptx::bytes(variable.type);
-    // Bytes of what a brace at each depth encloses.
+    // Bytes inside a brace at each depth.
     std::vector<std::uint64_t> enclosed;
     std::uint64_t size = element * variable.vector;
     if (variable.vector > 1) enclosed.push_back(size);
@@ -199,7 +199,7 @@ class Placer {
   Device& device_;
 };
 
-/// Functions that a kernel may run: those it names, and all whose address is taken anywhere.
+/// Functions that a kernel may call: those it names, and all whose address is taken.
 std::set<std::uint32_t> reachable(const ptx::Module& module, std::uint32_t entry) {
   std::set<std::uint32_t> found;
   std::vector<std::uint32_t> work{entry};
@@ -432,14 +432,14 @@ Image::~Image() {
     try {
       space->free(address);
     } catch (const Error&) {
-      // The host has freed it already; nothing is left to do.
+      // The host has already freed it.
     }
   }
 }
 
 Image::Place Image::place(std::uint32_t statement) const noexcept {
   const auto after = std::ranges::upper_bound(first_statement, statement);
-  // Functions without a body have no statements of their own: the last that begins here is it.
+  // Functions without a body have no statements: take the last that begins here.
   if (after == first_statement.begin()) return {};
   const auto f = static_cast<std::size_t>(after - first_statement.begin() - 1);
   const ptx::Function& function = module.functions[f];

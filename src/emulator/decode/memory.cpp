@@ -14,7 +14,7 @@
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-/// The operands of one instruction by what they are; cache hints are left out.
+/// The operands of one instruction by role, without cache hints.
 struct Parts {
   std::vector<Slot> results;
   std::vector<Slot> sources;
@@ -185,7 +185,7 @@ class MemoryDecoder {
                         detail_.space == ptx::Space::Generic ||
                         (detail_.space == ptx::Space::Const && !is_store);
     if (!global && detail_.space != ptx::Space::Shared) return nullptr;
-    // Relaxed and stronger accesses are points where other warps may go on.
+    // Relaxed and stronger accesses let other warps run.
     if (detail_.order != ptx::Modifier::none && detail_.order != ptx::Modifier::weak) {
       return nullptr;
     }
@@ -196,7 +196,7 @@ class MemoryDecoder {
           slot.register_bits != detail_.data[0].register_bits) {
         return nullptr;
       }
-      // A vector that loads a register twice, or into its own address, is for the other handler.
+      // The general handler runs vectors that load a register twice.
       for (std::size_t k = 0; !is_store && k < i; ++k) {
         if (detail_.data[k].offset == slot.offset) return nullptr;
       }
@@ -270,7 +270,7 @@ class MemoryDecoder {
     const bool converts = instruction_.op == ptx::Op::cvta || instruction_.op == ptx::Op::cvta_to;
     if (converts && window_start(detail_.space) == 0 && detail_.data[0].lane_bytes == 8 &&
         detail_.sources[0].lane_bytes == 8) {
-      // Global and constant addresses are generic ones.
+      // Global and constant addresses equal their generic addresses.
       Step move = decoder_.step();
       move.run = handlers(best_isa()).alu(Alu::Mov64);
       move.result = detail_.data[0].offset;
@@ -338,7 +338,7 @@ class MemoryDecoder {
       case ptx::Op::cp_async_bulk_store:
         return bulk_copy();
       case ptx::Op::cp_async_bulk_prefetch:
-        return;  // nothing is cached here
+        return;  // the emulator has no caches
       case ptx::Op::cp_async_bulk_commit_group:
         return plain(&run_commit_bulk);
       case ptx::Op::cp_async_bulk_wait_group:

@@ -1,4 +1,4 @@
-// src/emulator/state/support_table.cpp - which part runs a row, or why none does
+// src/emulator/state/support_table.cpp - how each row is executed, or why it is refused
 #include "emulator/state/support_table.hpp"
 
 #include <array>

@@ -13,7 +13,7 @@ namespace {
 using ptx::Op;
 using ptx::SpecialRegister;
 
-/// A result of `slot.bits` bits as its register holds it.
+/// A result of `slot.bits` bits, extended to its register.
 std::uint64_t extended(const Slot& slot, std::uint64_t value) {
   if (slot.bits >= 64) return value;
   const unsigned unused = 64u - slot.bits;
@@ -123,7 +123,7 @@ bool reads_clock(SpecialRegister which) noexcept {
 }
 
 void update_clock(Context& context, const Step& step) {
-  // Time is what the warp has executed: runs are repeatable, and it never stands still.
+  // Time is the number of executed instructions: repeatable and increasing.
   const std::uint64_t now = ++context.warp->instructions;
   const auto which = static_cast<SpecialRegister>(step.immediate);
   const bool high = which == SpecialRegister::clock_hi || which == SpecialRegister::globaltimer_hi;
