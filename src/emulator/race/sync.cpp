@@ -43,8 +43,8 @@ int width(ptx::Modifier scope) noexcept {
   }
 }
 
-/// One release that says what a chain says, so that a lock that is taken a million times does not
-/// make a chain of a million.
+/// Merges a chain into one release: a lock taken a million times must not make a chain of a
+/// million.
 std::shared_ptr<Release> flatten(const Release& chain) {
   auto flat = std::make_shared<Release>();
   auto all = std::make_shared<Foreign>();
@@ -83,7 +83,7 @@ void SyncObjects::leave(const Party& party, const RaceAccess& access, std::uint3
   const LaneSync::Fence* fence = *party.lanes ? &(*party.lanes)->fence[lane] : nullptr;
   if (fence != nullptr && !fence->release) fence = nullptr;
   if (!releases(access.order) && fence == nullptr) {
-    // A store ends what was released there; a read-modify-write hands it on.
+    // A store ends the release sequence; a read-modify-write continues it.
     if (!atomic && !objects_.empty()) objects_.erase(key);
     return;
   }
@@ -106,7 +106,7 @@ void SyncObjects::leave(const Party& party, const RaceAccess& access, std::uint3
   ReleasePointer& object = objects_[key];
   if (atomic && object) {
     if (object->block == made->block && width(object->scope) == width(made->scope)) {
-      // Of the same block: one node says it for both.
+      // Of the same block: one node for both.
       made->known.join(object->known, party.order->warp_lanes());
       made->foreign = join(made->foreign, object->foreign);
       made->before = object->before;
@@ -127,7 +127,7 @@ void SyncObjects::strong_access(const Party& party, const RaceAccess& access, st
       access.kind == RaceAccess::Kind::Read || access.kind == RaceAccess::Kind::Atomic;
   const bool writes =
       access.kind == RaceAccess::Kind::Write || access.kind == RaceAccess::Kind::Atomic;
-  // Nobody has ever released anything: most kernels.
+  // No release so far: most kernels.
   if (objects_.empty() && !(writes && (releases(access.order) || *party.lanes))) return;
   bool released = false;
   for_each_lane(access.mask, [&](unsigned lane) {
@@ -236,7 +236,7 @@ void SyncObjects::clear() {
 }
 
 void SyncObjects::rebase(Tick by, std::vector<std::unique_ptr<LaneSync>>& warps) {
-  // Releases are shared and read-only but here, where nobody else looks at them.
+  // Releases are shared and read-only, except here: no other reference exists.
   std::set<const Release*> done;
   const auto shift = [&](const Release* release) {
     for (const Release* at = release; at != nullptr; at = at->before.get()) {
