@@ -637,7 +637,7 @@ TEST_CASE("wrong calls of run say what is possible") {
   refused({two, "--entry", "a", "--grid", "1", "--block", "1", "--no-check", "x"},
           "--no-check x: there is no rule 'x'");
   refused({two, "--entry", "a", "--grid", "1", "--block", "1", "--suppress", "trap:a:x"},
-          "--suppress trap:a:x: 'x' in the suppression 'trap:a:x' is no line number");
+          "--suppress trap:a:x: 'x' in the suppression 'trap:a:x' is not a line number");
   const std::string known = place.with("known.txt", "trap\nnothing\n");
   refused({two, "--entry", "a", "--grid", "1", "--block", "1", "--suppressions", known},
           known + ":2: error: there is no rule 'nothing'");

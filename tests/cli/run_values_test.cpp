@@ -197,7 +197,7 @@ TEST_CASE("specs of typed buffers that are wrong say what to write") {
   refused("random:f33:4", "'f33' is not a TYPE, which is u8, u16");
   refused("random:f32", "the SHAPE is missing; write random:TYPE:SHAPE[:SEED]");
   refused("random:f32:4x", "'4x' is not a SHAPE, which is N, NxM, ... with numbers of at least 1");
-  refused("random:f32:0", "'0' is no SHAPE");
+  refused("random:f32:0", "'0' is not a SHAPE");
   refused("random:f32:4:1:2", "nothing follows the SEED");
   refused("random:f32:4:-1", "a .u64 value is between 0 and");
   refused("fill:f32:4", "the VALUE is missing; write fill:TYPE:SHAPE:VALUE");
@@ -205,7 +205,7 @@ TEST_CASE("specs of typed buffers that are wrong say what to write") {
   refused("iota:f32:4:1:2:3", "nothing follows the STEP");
   refused("npy:", "the FILE is missing; write npy:FILE, npy:FILE:FILE2 or npy:TYPE:SHAPE:FILE");
   refused("npy:bf16:4:y.npy", "NumPy has no bf16; use u16 for its bits");
-  refused("print:in:x.bin", "'in' is no TYPE");
+  refused("print:in:x.bin", "'in' is not a TYPE");
   refused("fill:f64:99999999999:0", "has 799999999992 bytes, the GPU has");
 }
 

@@ -239,8 +239,8 @@ TEST_CASE("faults: a barrier of the grid needs a cooperative launch") {
   CHECK(f.gpu.api.ctx_synchronize() == CUDA_SUCCESS);
   CHECK(f.gpu.log().empty());
   CHECK(f.run("grid") == CUDA_ERROR_LAUNCH_FAILED);
-  CHECK_THAT(f.gpu.log(), Contains("its barrier of the whole grid (grid.sync) has no workspace, "
-                                   "since the launch is not cooperative"));
+  CHECK_THAT(f.gpu.log(), Contains("its grid barrier (grid.sync) has no workspace "
+                                   "because the launch is not cooperative"));
 }
 
 TEST_CASE("fault: out of bounds is 700, with the sanitizer's words") {

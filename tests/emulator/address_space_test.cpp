@@ -98,14 +98,14 @@ TEST_CASE("host copies outside of an allocation are refused with its name") {
              Catch::Contains("copy from of"));
   device.free(address);
   CHECK_THAT(message_of([&] { device.write(address, back); }, "out-of-bounds"),
-             Catch::Contains("lies in argument 2 'y', which was freed"));
+             Catch::Contains("is in argument 2 'y', which was freed"));
 }
 
 TEST_CASE("free takes the start of a living allocation and nothing else") {
   Device device(small_gpu(1u << 28));
   const std::uint64_t address = device.allocate(512, "buffer 'w'");
   CHECK_THAT(message_of([&] { device.free(address + 4); }, "invalid-address"),
-             Catch::Contains("it is byte 4 of buffer 'w'; free takes the start"));
+             Catch::Contains("it is byte 4 of buffer 'w'; pass the start"));
   CHECK_THAT(message_of([&] { device.free(0); }, "invalid-address"),
              Catch::Contains("free of 0x0: no allocation starts there"));
   device.free(address);

@@ -99,7 +99,7 @@ TEST_CASE("integers are decimal, negative or hexadecimal") {
         "argument 'u8:0x100': expected at most 2 hexadecimal digits after 0x");
   for (const auto* bad : {"u32:", "u32:-", "u32:1.5", "u32:abc", "u32: 1", "u32:1 ", "u32:+1",
                           "u32:0x", "u32:nan", "s32:--1", "s32:1e3"}) {
-    CHECK(error_of(bad).find("is no integer; write it in decimal or as 0x and digits") !=
+    CHECK(error_of(bad).find("is not an integer; write it in decimal or as 0x and digits") !=
           std::string::npos);
   }
 }
@@ -144,7 +144,7 @@ TEST_CASE("floats are decimal, special or a bit pattern") {
         "argument 'f16:0x10000': expected at most 4 hexadecimal digits after 0x");
   for (const auto* bad : {"f32:", "f32:-", "f32:.", "f32:e5", "f32:1e", "f32:1f", "f32:infinity",
                           "f32:-nan", "f32:+1", "f32:1.2.3", "f32: 1", "f32:--1"}) {
-    CHECK(error_of(bad).find("is no number; write a decimal number, nan, inf, -inf, or 0x") !=
+    CHECK(error_of(bad).find("is not a number; write a decimal number, nan, inf, -inf, or 0x") !=
           std::string::npos);
   }
 }
@@ -227,7 +227,7 @@ TEST_CASE("bytes, null and buffers") {
         "argument 'out:0:f': '0' is not a size in bytes, a number of at least 1; write "
         "out:BYTES:FILE");
   CHECK(error_of("zero:x:f").find("write zero:BYTES:FILE") != std::string::npos);
-  CHECK(error_of("out:-5:f").find("'-5' is no size") != std::string::npos);
+  CHECK(error_of("out:-5:f").find("'-5' is not a size") != std::string::npos);
   CHECK(error_of("out:8:") == "argument 'out:8:': the file after the last colon is missing");
   for (const auto* bad : {"inout:a", "inout::b", "inout:a:", "inout:"}) {
     CHECK(error_of(bad).find("write inout:FILE:FILE2") != std::string::npos);

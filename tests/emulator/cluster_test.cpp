@@ -159,14 +159,14 @@ TEST_CASE("a cluster size that the kernel asks for") {
         "launch-limits: clusters of (8,1,1) blocks; 1 to 4 are allowed by the kernel's "
         ".maxclusterrank");
   CHECK(launch("", {32, 1, 1}, {32, 1, 1}) ==
-        "launch-limits: clusters of (32,1,1) blocks; 1 to 16 are possible");
+        "launch-limits: clusters of (32,1,1) blocks; 1 to 16 are allowed");
   Device old(default_gpu("sm_80"));
   Program program = Program::load(
       old, ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n");
   Launch made;
   made.kernel = "k";
   made.grid = made.cluster = {2, 1, 1};
-  CHECK_THROWS_WITH(run(program, made), Catch::Contains("has no clusters, which came with sm_90"));
+  CHECK_THROWS_WITH(run(program, made), Catch::Contains("has no clusters, which need sm_90"));
 }
 
 TEST_CASE("the barrier of a cluster counts all its threads, and those that have left not") {
@@ -229,8 +229,8 @@ TEST_CASE("accesses to other blocks' memory that go wrong") {
     kernel.set_cluster({2, 1, 1});
     CHECK_THAT(findings_of(kernel.run(1, 2)),
                Catch::Contains("thread reads 4 bytes at offset 0x0 of shared memory of block "
-                               "(1,0,0), rank 1 of the cluster; the instruction is for the "
-                               "block's own shared memory [invalid-address]"));
+                               "(1,0,0), rank 1 of the cluster; the instruction accesses only "
+                               "the block's own shared memory [invalid-address]"));
   }
   SECTION("beyond the end") {
     MemoryKernel kernel(std::string(kNeighbour) + kFill + kSync +

@@ -49,8 +49,8 @@ TEST_CASE("messages name both accesses and the cure", "[race]") {
       "thread (3,0,0) of block (0,0,0) writes 4 bytes at shared offset 0x40, which thread (35,0,0) "
       "wrote at line 41; one of the two is an asynchronous copy that no thread has waited for");
   CHECK(text().details[0] ==
-        "wait for the copy (cp.async.wait_group, cp.async.wait_all or its mbarrier) before its "
-        "bytes are touched, and put bar.sync 0 behind that for the other threads");
+        "wait for the copy (cp.async.wait_group, cp.async.wait_all or its mbarrier) before "
+        "accessing its bytes, and put bar.sync 0 after the wait for the other threads");
   conflict.async = false;
   conflict.vague = true;
   conflict.theirs = Mark::WeakRead;

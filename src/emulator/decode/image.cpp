@@ -389,14 +389,14 @@ class KernelLoader {
       state[current] = 2;
       stack.pop_back();
     }
-    const std::uint64_t most = need[this_().code];
-    if (most > kMaxLocal) {
+    const std::uint64_t bytes_needed = need[this_().code];
+    if (bytes_needed > kMaxLocal) {
       refuse(module_, "unsupported",
              fmt::format("a thread of kernel '{}' needs {} of local memory; the maximum is {}",
-                         image_.kernels.back().name, count_text(most, "byte"), kMaxLocal),
+                         image_.kernels.back().name, count_text(bytes_needed, "byte"), kMaxLocal),
              module_.functions[entry_].line);
     }
-    this_().local_bytes = static_cast<std::uint32_t>(most);
+    this_().local_bytes = static_cast<std::uint32_t>(bytes_needed);
     image_.kernels.back().local_bytes = image_.codes[this_().code]->local_bytes;
   }
 
@@ -459,17 +459,17 @@ Program& Program::operator=(Program&&) noexcept = default;
 Program::~Program() = default;
 
 Program Program::load(Device& device, std::string_view ptx, std::string_view file) {
-  Program made;
-  made.image_ = Hidden<Image>::make();
-  made.image_->module = ptx::parse(ptx, file);
-  load_image(*made.image_, device);
-  return made;
+  Program result;
+  result.image_ = Hidden<Image>::make();
+  result.image_->module = ptx::parse(ptx, file);
+  load_image(*result.image_, device);
+  return result;
 }
 
 Program Program::load(Device& device, const ptx::Module& module) {
-  Program made;
-  made.image_ = Hidden<Image>::make();
-  Image& image = *made.image_;
+  Program result;
+  result.image_ = Hidden<Image>::make();
+  Image& image = *result.image_;
   ptx::LineMap lines;
   const std::string text = ptx::print(module, &lines);
   image.module = ptx::parse(text, module.file.empty() ? "<built>" : module.file);
@@ -482,7 +482,7 @@ Program Program::load(Device& device, const ptx::Module& module) {
     }
   }
   load_image(image, device);
-  return made;
+  return result;
 }
 
 std::span<const Program::Kernel> Program::kernels() const noexcept { return image_->kernels; }

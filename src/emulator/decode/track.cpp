@@ -43,12 +43,12 @@ unsigned elements_of(ptx::Type type) {
 
 /// Converts a lop3 table from the first input highest to the first input lowest.
 std::uint8_t reversed_table(std::uint64_t table) {
-  unsigned made = 0;
+  unsigned result = 0;
   for (unsigned row = 0; row < 8; ++row) {
     const unsigned other = (row & 1u) << 2 | (row & 2u) | row >> 2;
-    made |= static_cast<unsigned>(table >> other & 1u) << row;
+    result |= static_cast<unsigned>(table >> other & 1u) << row;
   }
-  return static_cast<std::uint8_t>(made);
+  return static_cast<std::uint8_t>(result);
 }
 
 bool choose_logic(const ptx::Instruction& instruction, const ptx::Operand* table,
@@ -155,12 +155,12 @@ Slot Decoder::shadow_of(const Slot& slot) const {
 TrackDetail::Value Decoder::tracked(const Slot& slot) const { return {slot, shadow_of(slot)}; }
 
 void Decoder::add_track(TrackDetail&& detail, bool guard_first) {
-  Step made = step();
-  made.run = &track;
-  made.detail = static_cast<std::uint32_t>(code_.tracks.size());
-  made.immediate = guard_first ? 1 : 0;
+  Step result = step();
+  result.run = &track;
+  result.detail = static_cast<std::uint32_t>(code_.tracks.size());
+  result.immediate = guard_first ? 1 : 0;
   code_.tracks.push_back(std::move(detail));
-  add(made);
+  add(result);
 }
 
 Slot Decoder::guard_shadow() {

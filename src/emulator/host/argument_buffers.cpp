@@ -26,7 +26,7 @@ struct NpyRow {
   std::string_view name;
   Type type;
 };
-// bf16 is no type of NumPy's own. Bytes have no order, which `|` says; `=` is this machine's.
+// NumPy has no bf16. `|` is no byte order, `=` that of the host.
 constexpr NpyRow kNpyTypes[] = {
     {"|u1", Type::u8},  {"<u2", Type::u16}, {"<u4", Type::u32}, {"<u8", Type::u64},
     {"|i1", Type::s8},  {"<i2", Type::s16}, {"<i4", Type::s32}, {"<i8", Type::s64},
@@ -47,7 +47,7 @@ Type npy_type(std::string_view name) noexcept {
   return Type::none;
 }
 
-// What a form looks like, for messages.
+// The form of a spec, for messages.
 std::string_view form_of(std::string_view prefix) {
   if (prefix == "random") return "random:TYPE:SHAPE[:SEED]";
   if (prefix == "iota") return "iota:TYPE:SHAPE[:START[:STEP]]";
@@ -143,7 +143,7 @@ void read_random(ArgumentSpec& spec, Fields fields) {
   if (!fields.empty()) fields.refuse("nothing follows the SEED");
 }
 
-// One of that type, or 0.
+// The value 1 of that type, or 0.
 std::uint64_t bits_of(Type type, std::string_view value) { return value_bits(value, value, type); }
 
 void read_iota(ArgumentSpec& spec, Fields fields) {
@@ -162,7 +162,7 @@ void read_fill(ArgumentSpec& spec, Fields fields) {
   spec.first = value_bits(spec.text, fields.rest(), spec.type);
 }
 
-// The words of splitmix64, whose state is a plain sum.
+// Word `i` of splitmix64, whose state is a sum.
 std::uint64_t random_word(std::uint64_t seed, std::uint64_t index) noexcept {
   std::uint64_t word = seed + (index + 1) * 0x9e3779b97f4a7c15u;
   word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9u;
@@ -203,7 +203,7 @@ std::uint64_t element(const ArgumentSpec& spec, std::uint64_t seed, std::uint64_
     case ArgumentKind::Random: {
       const std::uint64_t word = random_word(seed, i);
       if (!is_float) return word;
-      // 24 bits are exact in f32, 53 in f64.
+      // f32 holds 24 bits exactly, f64 53.
       return spec.type == Type::f64
                  ? as_bits(static_cast<double>(word >> 11) * 0x1p-52 - 1, spec.type)
                  : as_bits(static_cast<double>(word >> 40) * 0x1p-23 - 1, spec.type);

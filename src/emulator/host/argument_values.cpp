@@ -1,4 +1,4 @@
-// src/emulator/host/argument_values.cpp - argument specs: their text, their values, what they fit
+// src/emulator/host/argument_values.cpp - parses argument specs and checks them
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ bool is_hex(std::string_view text) {
   return text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
 }
 
-// Digits of a number below 2^64, all of the text.
+// Parses the whole text as digits of a number below 2^64.
 bool digits(std::string_view text, int base, std::uint64_t& value) {
   if (text.empty()) return false;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value, base);
@@ -84,7 +84,7 @@ struct Decimal {
   long exponent = 0;
 };
 
-// False if the text is no decimal number without sign.
+// False if the text is not an unsigned decimal number.
 bool read_decimal(std::string_view text, Decimal& out) {
   std::size_t at = 0;
   bool seen = false;
@@ -113,7 +113,7 @@ bool read_decimal(std::string_view text, Decimal& out) {
     long shift = 0;
     const auto [end, code] = std::from_chars(power.data(), power.data() + power.size(), shift);
     if (power.empty() || end != power.data() + power.size()) return false;
-    // Beyond any exponent that matters, yet far from overflow in the sum below.
+    // Beyond any valid exponent, yet far from overflow in the sum below.
     constexpr long kFar = 1'000'000'000;
     if (code == std::errc::result_out_of_range) shift = power.starts_with('-') ? -kFar : kFar;
     out.exponent += std::max(-kFar, std::min(kFar, shift));
@@ -130,8 +130,8 @@ int compare(const Decimal& a, const Decimal& b) {
   return a.digits.compare(b.digits);
 }
 
-// All digits of a finite, positive double; none of ours has more than 160 of them, being a value
-// half way between two of a narrow format.
+// All digits of a finite, positive double. Values half way between two of a narrow format have at
+// most 160 digits.
 Decimal exact(double value) {
   char text[256];
   const auto result =
@@ -141,15 +141,15 @@ Decimal exact(double value) {
   return decimal;
 }
 
-// A binary format narrower than f32's or equal in range.
+// A binary format narrower than f32, or with its range.
 struct Format {
   unsigned mantissa_bits;  // without the implied one
   int lowest_exponent;     // of a normal number
   int highest_exponent;
 };
 
-// The bits of a positive decimal number in a format, rounded once; ~0 if beyond its range. `near`
-// is the double next to it.
+// The bits of a positive decimal number in a format, rounded once; ~0 if beyond its range. `near`:
+// the nearest double.
 std::uint64_t round_to(const Format& format, const Decimal& decimal, double near) {
   if (near == 0) return 0;
   int exponent = std::ilogb(near);
@@ -160,12 +160,12 @@ std::uint64_t round_to(const Format& format, const Decimal& decimal, double near
   const double rest = units - whole;
   bool up = rest > 0.5;
   if (rest == 0.5) {
-    // The double may have been rounded to the middle: what was written decides.
+    // The double may have been rounded to the middle: compare the decimal number.
     const int side = compare(decimal, exact(near));
     up = side > 0 || (side == 0 && std::fmod(whole, 2.0) != 0);
   }
   if (up) whole += 1;
-  // A carry out of the mantissa raises the exponent by itself.
+  // A carry out of the mantissa increments the exponent.
   const auto mantissa = static_cast<std::uint64_t>(whole);
   const std::uint64_t one = 1ull << format.mantissa_bits;
   if (mantissa < one) return mantissa;

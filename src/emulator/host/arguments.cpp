@@ -17,7 +17,7 @@ std::string buffer_name(std::size_t index, const Program::Kernel::Parameter& par
   return fmt::format("argument {} (parameter {})", index + 1, parameter.name);
 }
 
-// In pieces, so that a large buffer is never held twice.
+// In pieces, to avoid a second copy of a large buffer.
 void write_buffer(const Device& device, const Arguments::Buffer& buffer) {
   constexpr std::uint64_t kPiece = 1u << 20;
   std::vector<std::byte> piece(static_cast<std::size_t>(std::min(buffer.bytes, kPiece)));
@@ -100,7 +100,7 @@ void Arguments::release() noexcept {
     try {
       device_->free(buffer.address);
     } catch (const Error&) {
-      // Somebody freed it already; nothing is left to do.
+      // It was already freed.
     }
   }
   buffers_.clear();

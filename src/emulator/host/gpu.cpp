@@ -1,4 +1,4 @@
-// src/emulator/host/gpu.cpp - which GPU is modelled
+// src/emulator/host/gpu.cpp - the modelled GPU
 #include "ptxgen/emulator/emulator.hpp"
 
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-/// A middling part: round figures, only the limits of the architecture are exact.
+/// A generic GPU: round figures; only the limits of the architecture are exact.
 ptx::Gpu generic(const ptx::Target& target) {
   ptx::Gpu gpu;
   gpu.name = target.name;

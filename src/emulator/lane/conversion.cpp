@@ -30,12 +30,12 @@ void convert_integer(const LaneOp& op, const u64* sources, u64* results) {
 /// An integer (two's complement if `negative_possible`) clamped to a type of `width` bits.
 constexpr u64 clamped(u64 value, bool source_signed, unsigned width, bool to_signed) noexcept {
   const u64 top = u64{1} << (width - 1);
-  const u64 most = to_signed ? top - 1 : cut_to(~u64{0}, width);
+  const u64 max = to_signed ? top - 1 : cut_to(~u64{0}, width);
   if (source_signed && static_cast<std::int64_t>(value) < 0) {
     if (!to_signed) return 0;
     return cut_to(0 - std::min(0 - value, top), width);
   }
-  return std::min(value, most);
+  return std::min(value, max);
 }
 void saturate_integer(const LaneOp& op, const u64* sources, u64* results) {
   results[0] = clamped(extended(sources[0], op.type2), is_signed(op.type2), integer_width(op.type),

@@ -75,11 +75,11 @@ struct PlaceBytes {
 
 PlaceBytes memory_of(const Cta& cta, const Warp& warp, unsigned lane, std::uint32_t offset) {
   const std::uint64_t thread = warp.first_thread + lane;
-  PlaceBytes made;
-  made.memory = cta.local + thread * cta.local_stride + offset;
-  made.written = cta.local_written + thread * (cta.local_stride / 64);
-  made.first = offset;
-  return made;
+  PlaceBytes result;
+  result.memory = cta.local + thread * cta.local_stride + offset;
+  result.written = cta.local_written + thread * (cta.local_stride / 64);
+  result.first = offset;
+  return result;
 }
 
 void mark(const PlaceBytes& place, std::uint32_t bytes, bool value) {
@@ -180,14 +180,15 @@ Frame* acquire_frame(Warp& warp, const Code& code, std::uint32_t local_base) {
     }
     return frame;
   }
-  Frame& made = warp.frames.emplace_back();
-  made.code = &code;
-  made.registers = static_cast<std::byte*>(::operator new (code.frame_bytes, std::align_val_t{64}));
-  std::memset(made.registers, 0, code.frame_bytes);
+  Frame& result = warp.frames.emplace_back();
+  result.code = &code;
+  result.registers =
+      static_cast<std::byte*>(::operator new (code.frame_bytes, std::align_val_t{64}));
+  std::memset(result.registers, 0, code.frame_bytes);
   const FrameHead head;
-  std::memcpy(made.registers, &head, sizeof head);
-  fill_frame(warp, made, local_base, true);
-  return &made;
+  std::memcpy(result.registers, &head, sizeof head);
+  fill_frame(warp, result, local_base, true);
+  return &result;
 }
 
 /// The activation of other lanes at the same call of the same caller, or nullptr.

@@ -1,4 +1,4 @@
-// src/emulator/machine/run.cpp - runs a launch: blocks on host threads, in the seed's order
+// src/emulator/machine/run.cpp - runs a launch: blocks on host threads
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -63,27 +63,27 @@ void shuffle(Context& context, const Step& step) {
     const auto c = static_cast<std::uint32_t>(get_lane(context, detail.sources[2], lane));
     const std::uint32_t clamp = c & 31u;
     const std::uint32_t segment = (c >> 8) & 31u;
-    const std::uint32_t most = (lane & segment) | (clamp & ~segment & 31u);
-    const std::uint32_t least = lane & segment;
+    const std::uint32_t max_lane = (lane & segment) | (clamp & ~segment & 31u);
+    const std::uint32_t min_lane = lane & segment;
     std::uint32_t from = lane;
     bool valid = false;
     switch (mode) {
       case Modifier::up:
         valid = static_cast<std::int32_t>(lane) - static_cast<std::int32_t>(b) >=
-                static_cast<std::int32_t>(most);
+                static_cast<std::int32_t>(max_lane);
         from = lane - b;
         break;
       case Modifier::down:
         from = lane + b;
-        valid = from <= most;
+        valid = from <= max_lane;
         break;
       case Modifier::bfly:
         from = lane ^ b;
-        valid = from <= most;
+        valid = from <= max_lane;
         break;
       default:
-        from = least | (b & ~segment & 31u);
-        valid = from <= most;
+        from = min_lane | (b & ~segment & 31u);
+        valid = from <= max_lane;
         break;
     }
     if (!valid) from = lane;

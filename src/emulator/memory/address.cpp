@@ -21,7 +21,7 @@ void run_from_generic(Context& context, const Step& step) {
   const MemoryDetail& detail = context.code->memory[step.detail];
   for_each_lane(context.mask(step), [&](unsigned lane) {
     const std::uint64_t address = get_lane(context, detail.sources[0], lane);
-    // An address of another space stays as it is, so that its use is found and can be explained.
+    // Keep an address of another space unchanged: its use is reported.
     const bool inside = window_of(address) == detail.space;
     set_lane(context, detail.data[0], lane,
              inside ? address - window_start(detail.space) : address);

@@ -15,12 +15,12 @@ namespace {
 using ptx::Modifier;
 using ptx::Type;
 
-// The one NaN that a float operation of PTX yields.
+// The canonical NaN of PTX's float operations.
 constexpr std::uint32_t kNan32 = 0x7fffffffu;
 constexpr std::uint64_t kNan64 = 0xfff8'0000'0000'0000u;
 constexpr std::uint16_t kNan16 = 0x7fff;
 
-/// The value of a 16-bit float with so many exponent bits.
+/// The value of a 16-bit float with `ExponentBits` exponent bits.
 template <int ExponentBits>
 double widened(std::uint16_t bits) noexcept {
   constexpr int kFraction = 15 - ExponentBits;
@@ -49,7 +49,7 @@ std::uint16_t narrowed(double value) noexcept {
   if (size == 0) return sign;
   if (std::isinf(size)) return static_cast<std::uint16_t>(sign | kMax << kFraction);
   const int exponent = std::max(std::ilogb(size), 1 - kBias);
-  // In units of the last place; a carry out of the fraction goes into the exponent by itself.
+  // In units of the last place; a carry out of the fraction increments the exponent.
   const double units = std::nearbyint(std::ldexp(size, kFraction - exponent));
   const auto code = static_cast<int>(units) + ((exponent + kBias - 1) << kFraction);
   return static_cast<std::uint16_t>(sign | std::min(code, kMax << kFraction));
@@ -60,7 +60,7 @@ std::uint16_t half_op(Modifier action, std::uint16_t a, std::uint16_t b) noexcep
   const double x = widened<ExponentBits>(a);
   const double y = widened<ExponentBits>(b);
   if (action == Modifier::add) return narrowed<ExponentBits>(x + y);
-  // min and max give the number if the other is none, and -0 is below +0.
+  // min and max of a number and a NaN give the number; -0 is below +0.
   if (std::isnan(x) && std::isnan(y)) return kNan16;
   if (std::isnan(x)) return b;
   if (std::isnan(y)) return a;
@@ -129,7 +129,7 @@ T integer_op(Modifier action, bool is_signed, T a, T b, T c) noexcept {
   }
 }
 
-/// What the new value of an element is.
+/// Computes the new value of an element.
 struct Change {
   Modifier action;
   Type type;
@@ -151,7 +151,7 @@ struct Change {
   }
 };
 
-/// Several workers may update a global word at the same time; shared memory has one.
+/// Several workers may update a global word concurrently; only one accesses shared memory.
 template <class T>
 T update(std::byte* memory, const Change& change, bool concurrent, std::uint64_t b,
          std::uint64_t c) noexcept {
@@ -170,7 +170,7 @@ T update(std::byte* memory, const Change& change, bool concurrent, std::uint64_t
   return old;
 }
 
-/// 16 bytes: exch and cas. Under a lock of the device, since not every host has such an atomic.
+/// 16 bytes: exch and cas. Locked, since not every host has 16-byte atomics.
 void update_wide(AddressSpace& space, std::byte* memory, Modifier action, const std::byte* b,
                  const std::byte* c, std::byte* old) {
   const std::scoped_lock lock(space.wide_atomics());

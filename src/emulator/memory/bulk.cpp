@@ -1,4 +1,4 @@
-// src/emulator/memory/bulk.cpp - bulk copies: checks, when they happen, who waits for them
+// src/emulator/memory/bulk.cpp - checks and delivery of bulk copies
 #include "emulator/memory/bulk.hpp"
 
 #include <fmt/format.h>
@@ -21,8 +21,9 @@ namespace {
 
 using Kind = BulkDetail::Kind;
 
-constexpr std::uint32_t kUnit = 16;      ///< bytes: addresses and sizes are multiples of it
-constexpr std::uint64_t kMaxDelay = 12;  ///< turns that a copy of another seed may take longer
+constexpr std::uint32_t kUnit = 16;  ///< bytes: addresses and sizes are multiples of it
+constexpr std::uint64_t kMaxDelay =
+    12;  ///< maximum additional scheduling rounds of a copy, for seeds other than 0
 constexpr std::uint64_t kSectorBytes = 32;
 
 std::uint64_t mixed(std::uint64_t value) {
@@ -36,7 +37,7 @@ BulkCopies& copies_of(Cta& cta) {
   return *cta.bulk;
 }
 
-/// For findings and race checks in the name of the thread that has issued a copy.
+/// The context of the thread that issued a copy, for findings and race checks.
 Context issuer_of(Cta& cta, const BulkCopy& copy) {
   Context context;
   context.warp = &cta.warps[copy.warp];
@@ -47,8 +48,8 @@ Context issuer_of(Cta& cta, const BulkCopy& copy) {
   return context;
 }
 
-/// One lane's end of a copy while it is checked.
-struct End {
+/// Source or destination of one lane's copy, for its checks.
+struct CopySide {
   Context& context;
   const Step& step;
   const MemoryDetail& detail;
@@ -57,13 +58,13 @@ struct End {
   bool writes;
 
   [[nodiscard]] AccessRequest request(std::uint32_t alignment = kUnit) const {
-    AccessRequest made;
-    made.mask = 1u << lane;
-    made.bytes = bytes;
-    made.alignment = alignment;
-    made.reads = !writes;
-    made.writes = writes;
-    return made;
+    AccessRequest result;
+    result.mask = 1u << lane;
+    result.bytes = bytes;
+    result.alignment = alignment;
+    result.reads = !writes;
+    result.writes = writes;
+    return result;
   }
   [[nodiscard]] bool aligned(ptx::Space space, std::uint64_t address, const Cta* owner,
                              std::uint32_t alignment = kUnit) const {
@@ -110,20 +111,20 @@ struct End {
   }
 };
 
-/// Tells a race check of a range, as accesses of the lane of a unit each.
-void notify_range(Races* races, const End& end, RaceAccess::Kind kind, std::uint64_t from,
+/// Reports a range to a race check, as accesses of one unit each.
+void notify_range(Races* races, const CopySide& side, RaceAccess::Kind kind, std::uint64_t from,
                   std::uint64_t ticket) {
   if (races == nullptr) return;
   std::uint64_t addresses[32] = {};
   RaceAccess access;
   access.kind = kind;
-  access.mask = 1u << end.lane;
+  access.mask = 1u << side.lane;
   access.bytes = kUnit;
   access.addresses = addresses;
   access.ticket = ticket;
-  for (std::uint32_t done = 0; done < end.bytes; done += kUnit) {
-    addresses[end.lane] = from + done;
-    races->access(end.context, end.step.statement, access);
+  for (std::uint32_t done = 0; done < side.bytes; done += kUnit) {
+    addresses[side.lane] = from + done;
+    races->access(side.context, side.step.statement, access);
   }
 }
 
@@ -150,7 +151,7 @@ void enqueue(Context& context, const Step& step, const MemoryDetail& detail, uns
   all.pending.push_back(copy);
 }
 
-/// The bytes of a copy into global memory or into a block's, and which of them were ever written.
+/// Copies bytes and their written bits to global memory or to a block's shared memory.
 template <bool Concurrent>
 void move_bytes(const BulkCopy& copy, std::byte* to, std::uint64_t* written, std::uint64_t first) {
   for (std::uint32_t done = 0; done < copy.bytes;) {
@@ -174,8 +175,8 @@ void move_bytes(const BulkCopy& copy, std::byte* to, std::uint64_t* written, std
 
 void deliver_to_block(Cta& cta, const BulkCopy& copy, Cta& target) {
   Context context = issuer_of(cta, copy);
-  const End end{context, *copy.step, *copy.detail, copy.lane, copy.bytes, true};
-  const AccessRequest asked = end.request();
+  const CopySide side{context, *copy.step, *copy.detail, copy.lane, copy.bytes, true};
+  const AccessRequest asked = side.request();
   const Cta* const other = &target != &cta ? &target : nullptr;
   if (other != nullptr && has_left(target)) {
     report_exited(
@@ -184,10 +185,11 @@ void deliver_to_block(Cta& cta, const BulkCopy& copy, Cta& target) {
   }
   if (copy.from != nullptr) {
     move_bytes<false>(copy, target.shared + copy.to, target.shared_written, copy.to);
-    BulkCopies::Arrived came;
-    came.write = {&target, copy.to, copy.bytes, copy.step->statement, &cta, copy.warp, copy.lane};
-    came.barrier = copy.barrier;
-    copies_of(target).arrived.push_back(came);
+    BulkCopies::Arrived arrived;
+    arrived.write = {&target, copy.to,   copy.bytes, copy.step->statement,
+                     &cta,    copy.warp, copy.lane};
+    arrived.barrier = copy.barrier;
+    copies_of(target).arrived.push_back(arrived);
   }
   if (!complete_bytes(target, copy.barrier, copy.bytes)) {
     report_no_object({context, *copy.step, *copy.detail, asked, ptx::Space::Shared, copy.lane,
@@ -214,13 +216,13 @@ void deliver_at(Cta& cta, std::size_t index) {
   deliver(cta, copy);
 }
 
-/// Where the mbarrier of a copy lies: in the same block as what it counts the bytes of.
+/// Finds the mbarrier of a copy, which must be in the destination block.
 bool find_barrier(Context& context, const Step& step, const MemoryDetail& detail, unsigned lane,
                   std::uint64_t address, const Cta& block, std::uint64_t& offset) {
-  const End end{context, step, detail, lane, 8, true};
+  const CopySide side{context, step, detail, lane, 8, true};
   Cta* owner = nullptr;
   offset = address;
-  if (!end.shared(offset, owner, true, 8)) return false;
+  if (!side.shared(offset, owner, true, 8)) return false;
   if (owner == &block) return true;
   context.grid->reporter->report(context, step.statement, Rule::InvalidAddress, lane, [&] {
     return FindingText{
@@ -233,7 +235,7 @@ bool find_barrier(Context& context, const Step& step, const MemoryDetail& detail
   return false;
 }
 
-/// Whether a size is one that can be copied in bulk.
+/// Whether a size is valid for a bulk copy.
 bool check_size(Context& context, const Step& step, unsigned lane, std::uint64_t bytes) {
   if (bytes % kUnit == 0) return true;
   context.grid->reporter->report(context, step.statement, Rule::Misaligned, lane, [&] {
@@ -244,7 +246,7 @@ bool check_size(Context& context, const Step& step, unsigned lane, std::uint64_t
   return false;
 }
 
-/// Ranks of the cluster that a multicast names, the address taken in each of them.
+/// The destination ranks of a multicast.
 std::uint32_t ranks_of(const Context& context, const BulkDetail& bulk, unsigned lane) {
   const auto named = static_cast<std::uint32_t>(get_lane(context, bulk.ranks, lane));
   const auto blocks = static_cast<std::uint32_t>(context.cta->cluster->blocks.size());
@@ -261,7 +263,7 @@ void notify_write(Context& context, const Step& step, const BulkCopy& copy, unsi
   });
 }
 
-/// Global or own shared memory to that of a block of the cluster.
+/// Copies global or own shared memory to the shared memory of a block of the cluster.
 void copy_to_shared(Context& context, const Step& step, const MemoryDetail& detail, unsigned lane,
                     std::uint64_t to, std::uint64_t from, std::uint64_t barrier) {
   const BulkDetail& bulk = detail.as<BulkDetail>();
@@ -269,8 +271,8 @@ void copy_to_shared(Context& context, const Step& step, const MemoryDetail& deta
   BulkCopy copy;
   copy.kind = bulk.kind;
   copy.bytes = static_cast<std::uint32_t>(get_lane(context, bulk.bytes, lane));
-  const End target{context, step, detail, lane, copy.bytes, true};
-  const End source{context, step, detail, lane, copy.bytes, false};
+  const CopySide target{context, step, detail, lane, copy.bytes, true};
+  const CopySide source{context, step, detail, lane, copy.bytes, false};
   Cta* owner = nullptr;
   Cta* own = nullptr;
   bool good = check_size(context, step, lane, copy.bytes);
@@ -298,7 +300,7 @@ void copy_to_shared(Context& context, const Step& step, const MemoryDetail& deta
     notify_write(context, step, copy, lane);
     count_copy(context, detail, copy, from_global ? asked_from : 0);
   }
-  // After a finding only the mbarrier is told, lest a deadlock be found as well.
+  // After a finding, only complete the bytes at the mbarrier, to avoid a deadlock finding.
   enqueue(context, step, detail, lane, copy);
 }
 
@@ -307,8 +309,8 @@ void copy_to_global(Context& context, const Step& step, const MemoryDetail& deta
   BulkCopy copy;
   copy.kind = Kind::Store;
   copy.bytes = static_cast<std::uint32_t>(get_lane(context, detail.as<BulkDetail>().bytes, lane));
-  const End target{context, step, detail, lane, copy.bytes, true};
-  const End source{context, step, detail, lane, copy.bytes, false};
+  const CopySide target{context, step, detail, lane, copy.bytes, true};
+  const CopySide source{context, step, detail, lane, copy.bytes, false};
   Cta* own = nullptr;
   if (!check_size(context, step, lane, copy.bytes) || !source.shared(from, own, false) ||
       !target.global(to)) {
@@ -371,7 +373,7 @@ void run_store_async(Context& context, const Step& step) {
     BulkCopy copy;
     copy.kind = Kind::Value;
     copy.bytes = std::uint32_t{detail.element_bytes} * detail.elements;
-    const End target{context, step, detail, lane, copy.bytes, true};
+    const CopySide target{context, step, detail, lane, copy.bytes, true};
     Cta* owner = nullptr;
     copy.to = to[lane];
     if (!target.shared(copy.to, owner, true, copy.bytes) ||
@@ -411,12 +413,12 @@ void run_wait_bulk(Context& context, const Step& step) {
   for_each_lane(context.mask(step), [&](unsigned lane) {
     const std::uint64_t groups = groups_of(context, lane);
     BulkCopies& all = *context.cta->bulk;
-    const auto meant = [&](const BulkCopy& copy) {
+    const auto waited_for = [&](const BulkCopy& copy) {
       return copy.kind == Kind::Store && copy.committed && copy.lane == lane &&
              copy.warp == context.warp->index && copy.group + wait.max_pending < groups;
     };
     for (std::size_t i = 0; i < all.pending.size();) {
-      if (meant(all.pending[i])) {
+      if (waited_for(all.pending[i])) {
         deliver_at(*context.cta, i);
       } else {
         ++i;
@@ -424,9 +426,9 @@ void run_wait_bulk(Context& context, const Step& step) {
     }
     std::uint64_t through = 0;
     for (const BulkCopy& copy : all.stores) {
-      if (meant(copy)) through = std::max(through, copy.ticket);
+      if (waited_for(copy)) through = std::max(through, copy.ticket);
     }
-    std::erase_if(all.stores, meant);
+    std::erase_if(all.stores, waited_for);
     if (through != 0 && context.cta->races) {
       context.cta->races->async_complete(context, 1u << lane, through);
     }
@@ -461,17 +463,17 @@ void report_unfinished(Cta& cta) {
   if (cta.bulk == nullptr) return;
   BulkCopies& all = *cta.bulk;
   const auto report = [&](Cta& issuer, std::uint32_t statement, std::uint32_t warp,
-                          std::uint32_t lane, const char* what, const char* cure) {
+                          std::uint32_t lane, const char* message, const char* remedy) {
     BulkCopy copy;
     copy.warp = warp;
     const Context context = issuer_of(issuer, copy);
     cta.grid->reporter->report(context, statement, Rule::UnfinishedCopy, lane, [&] {
-      return FindingText{what, {cure}};
+      return FindingText{message, {remedy}};
     });
   };
   if (!cta.killed) {
-    for (const BulkCopies::Arrived& came : all.arrived) {
-      const BulkWrite& write = came.write;
+    for (const BulkCopies::Arrived& copy : all.arrived) {
+      const BulkWrite& write = copy.write;
       report(*cta.cluster->blocks[write.issuer->rank], write.statement, write.warp, write.lane,
              "no thread waits for this bulk copy before its block exits; the copy may then write "
              "memory of another block",

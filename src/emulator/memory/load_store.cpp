@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::byte kZeros[16] = {};
 
-/// The bytes that count; the others may lie where nothing is, and are 0.
+/// Loads the used bytes; the others may be inaccessible, and become 0.
 void load_used(std::byte* to, const std::byte* from, const AccessRequest& request) {
   for (unsigned i = 0; i < request.bytes; ++i) {
     to[i] = std::byte{0};
@@ -49,7 +49,7 @@ void run_load(Context& context, const Step& step) {
                   detail.element_bytes);
     }
   });
-  // A load that another thread's store is waited for with: a good place to let that one run.
+  // The load may wait for a store of another thread: let other warps run.
   if (detail.order != ptx::Modifier::none && detail.order != ptx::Modifier::weak &&
       context.split != nullptr) {
     context.split->polled = true;
@@ -81,8 +81,7 @@ void run_store(Context& context, const Step& step) {
   request.value_stride = kMaxLaneBytes;
   Reach found;
   reach(context, step, detail, request, found);
-  // In the order of lanes: of several that write the same bytes the highest stays, which PTX
-  // leaves open.
+  // In the order of lanes: the highest lane wins, which PTX does not specify.
   for_each_lane(found.mask,
                 [&](unsigned lane) { store_bytes(found.host[lane], values[lane], request.bytes); });
 }

@@ -20,7 +20,7 @@ void Known::add(std::uint32_t warp, std::uint32_t lanes, Tick tick,
   if (tick <= floor_ || (!base_.empty() && tick <= base_[warp])) return;
   if (lanes != all[warp]) {
     std::uint32_t covered = lanes;
-    Tick least = tick;
+    Tick min_tick = tick;
     for (Extra& extra : extras_) {
       if (extra.warp != warp) continue;
       if (extra.tick >= tick) {
@@ -38,14 +38,14 @@ void Known::add(std::uint32_t warp, std::uint32_t lanes, Tick tick,
         merged = true;
       }
       covered |= extra.lanes;
-      least = std::min(least, extra.tick);
+      min_tick = std::min(min_tick, extra.tick);
     }
     if (!merged) extras_.push_back({warp, lanes, tick});
     if (covered != all[warp]) {
       std::erase_if(extras_, [](const Extra& extra) { return extra.lanes == 0; });
       return;
     }
-    tick = least;
+    tick = min_tick;
   }
   // The whole warp is known up to `tick`.
   if (base_.empty()) base_.assign(all.size(), floor_);

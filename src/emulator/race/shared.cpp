@@ -508,18 +508,18 @@ void SharedRaces::insert(Now& now, Records& records, std::uint32_t lanes, std::u
   std::erase_if(records, [](const Record& at) { return at.bytes == 0; });
   if (done) return;
   if (records.size() >= kMax) records.erase(records.begin());
-  Record made;
-  made.lanes = lanes;
-  made.tick = now.order.now();
-  made.statement = now.statement;
-  made.warp = static_cast<std::uint8_t>(now.warp);
-  made.block = static_cast<std::uint8_t>(now.block);
-  made.bytes = bytes;
-  made.mark = now.mark;
-  made.pending = now.pending;
-  made.atomic = atomic;
-  made.unit = now.unit;
-  records.push_back(made);
+  Record result;
+  result.lanes = lanes;
+  result.tick = now.order.now();
+  result.statement = now.statement;
+  result.warp = static_cast<std::uint8_t>(now.warp);
+  result.block = static_cast<std::uint8_t>(now.block);
+  result.bytes = bytes;
+  result.mark = now.mark;
+  result.pending = now.pending;
+  result.atomic = atomic;
+  result.unit = now.unit;
+  records.push_back(result);
 }
 
 // Reports.
@@ -619,12 +619,12 @@ void SharedRaces::complete_copy(const Pending& pending, std::uint32_t warp) {
       if (!at.pending || at.warp != warp || at.block != rank_ ||
           (at.lanes >> pending.lane & 1u) == 0)
         continue;
-      Record made = at;
-      made.lanes = 1u << pending.lane;
-      made.tick = order_.now();
-      made.pending = false;
-      done.push_back(made);
-      at.lanes &= ~made.lanes;
+      Record result = at;
+      result.lanes = 1u << pending.lane;
+      result.tick = order_.now();
+      result.pending = false;
+      done.push_back(result);
+      at.lanes &= ~result.lanes;
     }
     std::erase_if(records, [](const Record& at) { return at.lanes == 0; });
     records.insert(records.end(), done.begin(), done.end());

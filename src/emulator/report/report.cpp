@@ -51,13 +51,13 @@ void Reporter::stop_after(std::uint64_t order) noexcept {
 }
 
 RunFinding Reporter::described(Rule rule) const {
-  RunFinding made;
-  made.rule = rule;
-  made.finding.rule = info(rule).name;
-  made.finding.severity = info(rule).severity;
-  made.finding.kernel = kernel_;
-  made.finding.file = image_.module.file;
-  return made;
+  RunFinding result;
+  result.rule = rule;
+  result.finding.rule = info(rule).name;
+  result.finding.severity = info(rule).severity;
+  result.finding.kernel = kernel_;
+  result.finding.file = image_.module.file;
+  return result;
 }
 
 RunFinding* Reporter::open_launch(std::uint64_t order, Rule rule) {
@@ -78,33 +78,33 @@ RunFinding* Reporter::open(const Context& context, std::uint32_t statement, Rule
   ++entry.counts[order];
   if (!is_new && order >= entry.order) return nullptr;
   entry.order = order;
-  RunFinding& made = entry.finding;
-  made = described(rule);
+  RunFinding& result = entry.finding;
+  result = described(rule);
   const Image::Place place = image_.place(statement);
   if (place.statement != nullptr) {
-    made.finding.line = place.statement->line;
-    if (made.finding.line < image_.sites_by_line.size()) {
-      made.finding.cpp = image_.sites_by_line[made.finding.line];
+    result.finding.line = place.statement->line;
+    if (result.finding.line < image_.sites_by_line.size()) {
+      result.finding.cpp = image_.sites_by_line[result.finding.line];
     }
-    ptx::SourceMap(image_.module, *place.function).fill(made.finding, statement_index(place));
+    ptx::SourceMap(image_.module, *place.function).fill(result.finding, statement_index(place));
   }
   const Dim3& block = context.grid->block;
-  made.block = context.cta->id;
-  made.thread = thread_position(block, context.warp->first_thread + lane);
-  made.has_thread = true;
+  result.block = context.cta->id;
+  result.thread = thread_position(block, context.warp->first_thread + lane);
+  result.has_thread = true;
   if (other.statement != kNoIndex) {
-    made.has_other = true;
-    made.other.line = image_.line(other.statement);
-    made.other.block = block_position(context.grid->grid, other.cta);
-    made.other.thread = thread_position(block, other.thread);
-    made.finding.other_line = made.other.line;
+    result.has_other = true;
+    result.other.line = image_.line(other.statement);
+    result.other.block = block_position(context.grid->grid, other.cta);
+    result.other.thread = thread_position(block, other.thread);
+    result.finding.other_line = result.other.line;
     const Image::Place there = image_.place(other.statement);
     if (there.statement != nullptr) {
-      made.finding.other_source =
+      result.finding.other_source =
           ptx::SourceMap(image_.module, *there.function).position(statement_index(there));
     }
   }
-  return &made;
+  return &result;
 }
 
 void Reporter::fill(RunFinding& finding, FindingText&& text) {

@@ -94,24 +94,24 @@ std::string to_text(RuleSet set) {
 }
 
 Suppression parse_suppression(std::string_view text) {
-  Suppression made;
+  Suppression result;
   const std::size_t first = text.find(':');
   const std::string_view name = trimmed(text.substr(0, first));
-  if (!find_rule(name, made.rule)) unknown_rule(name);
-  if (first == std::string_view::npos) return made;
+  if (!find_rule(name, result.rule)) unknown_rule(name);
+  if (first == std::string_view::npos) return result;
   std::string_view rest = text.substr(first + 1);
   const std::size_t second = rest.find(':');
-  made.kernel = std::string(trimmed(rest.substr(0, second)));
-  if (second == std::string_view::npos) return made;
+  result.kernel = std::string(trimmed(rest.substr(0, second)));
+  if (second == std::string_view::npos) return result;
   const std::string_view line = trimmed(rest.substr(second + 1));
-  const auto [end, code] = std::from_chars(line.data(), line.data() + line.size(), made.line);
-  if (code != std::errc{} || end != line.data() + line.size() || made.line == 0) {
+  const auto [end, code] = std::from_chars(line.data(), line.data() + line.size(), result.line);
+  if (code != std::errc{} || end != line.data() + line.size() || result.line == 0) {
     throw Error(Stage::Emulate, "bad-suppression",
                 fmt::format("'{}' in the suppression '{}' is not a line number; write "
                             "RULE[:KERNEL[:LINE]]",
                             line, text));
   }
-  return made;
+  return result;
 }
 
 std::vector<Suppression> parse_suppressions(std::string_view text, std::string_view file) {

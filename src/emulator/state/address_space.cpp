@@ -15,7 +15,8 @@
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-constexpr std::uint64_t kUnknownMemory = std::uint64_t{64} << 30;  ///< of a GPU without a figure
+constexpr std::uint64_t kUnknownMemory = std::uint64_t{64}
+                                         << 30;  ///< of a GPU of unknown memory size
 constexpr std::uint64_t kMinReservation = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMaxReservation = std::uint64_t{16} << 40;
 
@@ -42,16 +43,15 @@ std::string called(std::string_view name) {
 
 AddressSpace::AddressSpace(const ptx::Gpu& gpu) : gpu_(gpu) {
   if (gpu_.memory_bytes == 0) gpu_.memory_bytes = kUnknownMemory;
-  // A quarter more than the GPU has, for red zones and blocks in quarantine.
+  // A quarter more than the memory of the GPU, for red zones and quarantine.
   std::uint64_t bytes = gpu_.memory_bytes;
   bytes += std::max<std::uint64_t>(bytes / 4, std::uint64_t{16} << 30);
   bytes = std::min(rounded_up(bytes, std::uint64_t{1} << 20), kMaxReservation);
-  // A system may limit how many addresses a process has (ulimit -v, strict overcommit): then
-  // take what there is.
+  // If the system limits the addresses of a process (ulimit -v, strict overcommit), take fewer.
   for (; bytes >= kMinReservation; bytes /= 2) {
     data_ = VirtualMemory::reserve(bytes, true);
     if (!data_) continue;
-    // One word more, so that reading 64 bits from any bit on stays inside.
+    // One word more for 64-bit reads from the last bit.
     written_ = VirtualMemory::reserve(data_.size() / 8 + 64, false);
     if (written_) return;
     data_ = VirtualMemory();
@@ -98,7 +98,7 @@ void AddressSpace::give_back(std::uint64_t offset, std::uint64_t bytes) {
 bool AddressSpace::place(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t& offset) {
   const std::uint64_t span = span_of(bytes);
   const std::uint64_t before = red_zone(bytes);
-  // The first place at or after `from` whose bytes behind the red zone are aligned.
+  // The first offset from `from` on with aligned bytes after the red zone.
   const auto aligned = [&](std::uint64_t from) {
     return rounded_up(from + before, alignment) - before;
   };
@@ -151,11 +151,11 @@ void AddressSpace::out_of_memory(std::uint64_t bytes, std::string_view name) con
 std::uint64_t AddressSpace::allocate(std::uint64_t bytes, std::string_view name,
                                      AllocationKind kind, std::uint64_t alignment) {
   bytes = std::max<std::uint64_t>(bytes, 1);
-  auto made = std::make_unique<Allocation>();
-  made->bytes = bytes;
-  made->name = std::string(name);
-  made->kind = kind;
-  made->read_only = kind == AllocationKind::Constant;
+  auto result = std::make_unique<Allocation>();
+  result->bytes = bytes;
+  result->name = std::string(name);
+  result->kind = kind;
+  result->read_only = kind == AllocationKind::Constant;
   const std::unique_lock lock(mutex_);
   if (kind != AllocationKind::Heap) forgotten_.clear();
   std::uint64_t offset = 0;
@@ -167,10 +167,10 @@ std::uint64_t AddressSpace::allocate(std::uint64_t bytes, std::string_view name,
     out_of_memory(bytes, name);
   }
   const std::uint64_t start = kGlobalBase + inner;
-  made->start = start;
+  result->start = start;
   used_ += bytes;
   allocations_.insert(allocations_.begin() + static_cast<std::ptrdiff_t>(after(start)),
-                      std::move(made));
+                      std::move(result));
   return start;
 }
 
@@ -208,7 +208,7 @@ void AddressSpace::protect(std::uint64_t address) {
                 fmt::format("protect of {:#x}: no allocation starts there", address));
   }
   allocations_[index - 1]->read_only = true;
-  // A worker may have it in its cache as writable.
+  // Workers may have cached it as writable.
   __atomic_fetch_add(&generation_, 1, __ATOMIC_ACQ_REL);
 }
 
@@ -323,7 +323,7 @@ void AddressSpace::copy(std::uint64_t to, std::uint64_t from, std::uint64_t byte
   static_cast<void>(inside(from, bytes, "copy from"));
   static_cast<void>(inside(to, bytes, "copy to"));
   std::memmove(host(to), host(from), static_cast<std::size_t>(bytes));
-  // The ranges may overlap at any distance: take all bits out before the first is put back.
+  // The ranges may overlap: read all bits before writing the first.
   std::vector<std::uint64_t> bits(static_cast<std::size_t>((bytes + 63) / 64));
   const auto count_at = [&](std::size_t i) {
     return std::min<std::uint64_t>(64, bytes - 64 * std::uint64_t{i});
