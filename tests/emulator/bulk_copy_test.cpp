@@ -219,8 +219,9 @@ TEST_CASE("a bulk copy checks its addresses and its size") {
                           operands, ", [%r2];\n", kWait}));
   };
   CHECK(copy("[%r1], [%in], 64") == "");
-  CHECK_THAT(copy("[%r1], [%in+8], 64"),
-             Catch::Contains("thread reads 64 bytes at 0x10000000108, which is not a multiple of 16"));
+  CHECK_THAT(
+      copy("[%r1], [%in+8], 64"),
+      Catch::Contains("thread reads 64 bytes at 0x10000000108, which is not a multiple of 16"));
   CHECK_THAT(copy("[%r1+4], [%in], 64"),
              Catch::Contains("thread writes 64 bytes at offset 0x4 of shared memory, which is not "
                              "a multiple of 16"));
