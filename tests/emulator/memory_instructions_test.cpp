@@ -431,7 +431,7 @@ TEST_CASE("local memory belongs to each thread") {
   // Byte 11 was never written, and is part of the 4 bytes at 8.
   CHECK_THAT(findings_of(result),
              Catch::Contains("thread reads 4 bytes at offset 0x8 of the thread's local memory, "
-                             "which nobody has written") &&
+                             "which was never written") &&
                  Catch::Contains("uninitialized-read"));
   CHECK(result.findings.size() == 1);
   const auto values = kernel.result<std::uint32_t>();

@@ -5,7 +5,7 @@
 
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/state.hpp"
-#include "emulator/memory/address_space.hpp"
+#include "emulator/state/address_space.hpp"
 
 namespace ptxgen::inline v0::driver {
 

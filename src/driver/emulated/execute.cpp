@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "driver/emulated/state.hpp"
-#include "emulator/memory/address_space.hpp"
+#include "emulator/state/address_space.hpp"
 #include "ptxgen/driver/table.hpp"
 #include "ptxgen/support/error.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/pools.hpp"
-#include "emulator/memory/address_space.hpp"
+#include "emulator/state/address_space.hpp"
 #include "support/count.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {

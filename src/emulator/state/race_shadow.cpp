@@ -1,5 +1,5 @@
-// src/emulator/race/shadow.cpp - who touched which bytes of device memory last
-#include "emulator/race/shadow.hpp"
+// src/emulator/state/race_shadow.cpp - who touched which bytes of device memory last
+#include "emulator/state/race_shadow.hpp"
 
 #include "ptxgen/support/error.hpp"
 
@@ -11,9 +11,10 @@ GlobalShadow::GlobalShadow(std::uint64_t base, std::uint64_t bytes) : base_(base
     memory_[i] = VirtualMemory::reserve(
         (i < 4 ? granules : granules / kLineGranules + 1) * sizeof(std::uint32_t), false);
     if (!memory_[i]) {
-      throw Error(Stage::Emulate, "out-of-memory",
-                  "no address space for the global race check: four times the device's memory; run "
-                  "without global-race and scope-too-narrow");
+      throw Error(
+          Stage::Emulate, "out-of-memory",
+          "no address space for the global race check, which reserves four times the device's "
+          "memory; run without global-race and scope-too-narrow");
     }
   }
   saved_memory_ = VirtualMemory::reserve((bytes / kPageBytes + 2) * sizeof(std::uint32_t), false);

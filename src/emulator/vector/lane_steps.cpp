@@ -1,10 +1,10 @@
-// src/emulator/lane/steps.cpp - running lane-wise rows for a whole warp
-#include "emulator/lane/steps.hpp"
+// src/emulator/vector/lane_steps.cpp - running lane-wise rows for a whole warp
+#include "emulator/vector/lane_steps.hpp"
 
 #include <bit>
 
-#include "emulator/machine/machine.hpp"
 #include "emulator/report/report.hpp"
+#include "emulator/state/machine.hpp"
 #include "emulator/vector/alu.hpp"
 
 namespace ptxgen::inline v0::emulator {
@@ -13,7 +13,7 @@ namespace {
 using ptx::Op;
 using ptx::SpecialRegister;
 
-/// A result of `slot.bits` bits as its register holds it.
+/// A result of `slot.bits` bits, extended to its register.
 std::uint64_t extended(const Slot& slot, std::uint64_t value) {
   if (slot.bits >= 64) return value;
   const unsigned unused = 64u - slot.bits;
@@ -98,9 +98,10 @@ void check_divisor(Context& context, const Step& step) {
   for_each_lane(context.mask(step), [&](unsigned lane) {
     if (get_lane(context, divisor, lane) != 0) return;
     context.grid->reporter->report(context, step.statement, Rule::DivisionByZero, lane, [] {
-      return FindingText{"divides an integer by zero; PTX leaves the result open",
-                         {"test the divisor first; here the quotient has all bits set and the "
-                          "remainder is the dividend"}};
+      return FindingText{
+          "divides an integer by zero; PTX does not specify the result",
+          {"test the divisor first; the emulator returns a quotient with all bits set and the "
+           "dividend as remainder"}};
     });
   });
 }
@@ -122,7 +123,7 @@ bool reads_clock(SpecialRegister which) noexcept {
 }
 
 void update_clock(Context& context, const Step& step) {
-  // Time is what the warp has executed: runs are repeatable, and it never stands still.
+  // Time is the number of executed instructions: repeatable and increasing.
   const std::uint64_t now = ++context.warp->instructions;
   const auto which = static_cast<SpecialRegister>(step.immediate);
   const bool high = which == SpecialRegister::clock_hi || which == SpecialRegister::globaltimer_hi;

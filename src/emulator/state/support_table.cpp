@@ -1,5 +1,5 @@
-// src/emulator/decode/support_table.cpp - which part runs a row, or why none does
-#include "emulator/decode/support_table.hpp"
+// src/emulator/state/support_table.cpp - how each row is executed, or why it is refused
+#include "emulator/state/support_table.hpp"
 
 #include <array>
 
@@ -11,33 +11,33 @@ using ptx::Op;
 constexpr std::string_view kSeveralDevices =
     "needs multicast memory of several devices; the emulator has one device";
 constexpr std::string_view kAsyncReductions =
-    "asynchronous reductions are not run by the emulator yet; use red.shared::cluster or a loop of "
+    "asynchronous reductions are not supported by the emulator; use red.shared::cluster or a loop "
+    "of "
     "red";
 constexpr std::string_view kRestrictedFences =
-    "fences that are restricted to shared memory are not run by the emulator yet; use the fence "
+    "fences that are restricted to shared memory are not supported by the emulator; use the fence "
     "without .sync_restrict";
-constexpr std::string_view kStack =
-    "threads have no stack that grows while they run in the emulator yet; use a .local array";
-constexpr std::string_view kTensorMaps = "tensor maps are not run by the emulator yet";
+constexpr std::string_view kStack = "the emulator has no dynamic stack; use a .local array";
+constexpr std::string_view kTensorMaps = "tensor maps are not supported by the emulator";
 constexpr std::string_view kAsyncStores =
-    "asynchronous stores are not run by the emulator yet; use st or red with .release";
+    "asynchronous stores are not supported by the emulator; use st or red with .release";
 constexpr std::string_view kBulkStore =
-    "bulk stores are not run by the emulator yet; use a loop of st";
+    "bulk stores are not supported by the emulator; use a loop of st";
 constexpr std::string_view kFp8Mma =
-    "8-bit float matrices are not run by the emulator yet; use f16 or bf16";
+    "8-bit float matrices are not supported by the emulator; use f16 or bf16";
 constexpr std::string_view kNarrowMma =
-    "8-, 6- and 4-bit float matrices are not run by the emulator yet; use f16 or bf16";
+    "8-, 6- and 4-bit float matrices are not supported by the emulator; use f16 or bf16";
 constexpr std::string_view kBlockScale =
-    "block-scaled matrices are not run by the emulator yet; use f16 or bf16";
+    "block-scaled matrices are not supported by the emulator; use f16 or bf16";
 constexpr std::string_view kSparse =
-    "sparse matrices are not run by the emulator yet; use mma without .sp";
+    "sparse matrices are not supported by the emulator; use mma without .sp";
 constexpr std::string_view kByteMatrices =
-    "matrices of 8-bit and narrower elements are not moved by the emulator yet; use .m8n8 with "
+    "matrices of 8-bit and narrower elements are not supported by the emulator; use .m8n8 with "
     ".b16";
 constexpr std::string_view kWarpgroups =
-    "warpgroup matrices are not run by the emulator yet; use mma";
+    "warpgroup matrices are not supported by the emulator; use mma";
 constexpr std::string_view kClusterLaunch =
-    "needs cluster launch control, which the emulator does not run yet";
+    "needs cluster launch control, which the emulator does not support";
 
 /// Rows from one to another of the table, in its order.
 struct Range {

@@ -1,19 +1,22 @@
-// src/emulator/memory/address_space.cpp - the global memory of an emulated GPU
-#include "emulator/memory/address_space.hpp"
+// src/emulator/state/address_space.cpp - the global memory of an emulated GPU
+#include "emulator/state/address_space.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 #include <mutex>
 
-#include "emulator/race/shadow.hpp"
-#include "emulator/memory/written_bits.hpp"
+#include "emulator/state/race_shadow.hpp"
+#include "emulator/state/written_bits.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-constexpr std::uint64_t kUnknownMemory = std::uint64_t{64} << 30;  ///< of a GPU without a figure
+constexpr std::uint64_t kUnknownMemory = std::uint64_t{64}
+                                         << 30;  ///< of a GPU of unknown memory size
 constexpr std::uint64_t kMinReservation = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMaxReservation = std::uint64_t{16} << 40;
 
@@ -21,8 +24,8 @@ constexpr std::uint64_t rounded_up(std::uint64_t value, std::uint64_t alignment)
   return (value + alignment - 1) / alignment * alignment;
 }
 
-/// Bytes that belong to nobody, behind and before an allocation. Addresses are free, pages are not:
-/// a large array may have a wide one, which catches a wrong stride too, a small one a narrow one.
+/// Bytes of the red zones before and after an allocation. Addresses cost nothing, pages do: a large
+/// allocation has wide red zones, which also catch a wrong stride, a small one narrow ones.
 constexpr std::uint64_t red_zone(std::uint64_t bytes) {
   return rounded_up(std::clamp<std::uint64_t>(bytes / 4, 256, std::uint64_t{1} << 20),
                     kAllocationAlignment);
@@ -30,15 +33,6 @@ constexpr std::uint64_t red_zone(std::uint64_t bytes) {
 
 std::uint64_t span_of(std::uint64_t bytes) {
   return rounded_up(bytes, kAllocationAlignment) + 2 * red_zone(bytes);
-}
-
-std::string hex(std::uint64_t value) {
-  std::string digits;
-  do {
-    digits.insert(digits.begin(), "0123456789abcdef"[value % 16]);
-    value /= 16;
-  } while (value != 0);
-  return "0x" + digits;
 }
 
 std::string called(std::string_view name) {
@@ -49,16 +43,15 @@ std::string called(std::string_view name) {
 
 AddressSpace::AddressSpace(const ptx::Gpu& gpu) : gpu_(gpu) {
   if (gpu_.memory_bytes == 0) gpu_.memory_bytes = kUnknownMemory;
-  // A quarter more than the GPU has, for red zones and blocks in quarantine.
+  // A quarter more than the memory of the GPU, for red zones and quarantine.
   std::uint64_t bytes = gpu_.memory_bytes;
   bytes += std::max<std::uint64_t>(bytes / 4, std::uint64_t{16} << 30);
   bytes = std::min(rounded_up(bytes, std::uint64_t{1} << 20), kMaxReservation);
-  // A system may limit how many addresses a process has (ulimit -v, strict overcommit): then
-  // take what there is.
+  // If the system limits the addresses of a process (ulimit -v, strict overcommit), take fewer.
   for (; bytes >= kMinReservation; bytes /= 2) {
     data_ = VirtualMemory::reserve(bytes, true);
     if (!data_) continue;
-    // One word more, so that reading 64 bits from any bit on stays inside.
+    // One word more for 64-bit reads from the last bit.
     written_ = VirtualMemory::reserve(data_.size() / 8 + 64, false);
     if (written_) return;
     data_ = VirtualMemory();
@@ -105,7 +98,7 @@ void AddressSpace::give_back(std::uint64_t offset, std::uint64_t bytes) {
 bool AddressSpace::place(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t& offset) {
   const std::uint64_t span = span_of(bytes);
   const std::uint64_t before = red_zone(bytes);
-  // The first place at or after `from` whose bytes behind the red zone are aligned.
+  // The first offset from `from` on with aligned bytes after the red zone.
   const auto aligned = [&](std::uint64_t from) {
     return rounded_up(from + before, alignment) - before;
   };
@@ -143,26 +136,26 @@ bool AddressSpace::unify() noexcept {
 }
 
 void AddressSpace::out_of_memory(std::uint64_t bytes, std::string_view name) const {
-  std::string message = called(name) + " of " + std::to_string(bytes) + " bytes does not fit: ";
-  if (bytes > gpu_.memory_bytes - used_) {
-    message += std::to_string(gpu_.memory_bytes - used_) + " of " +
-               std::to_string(gpu_.memory_bytes) + " bytes of the GPU '" + std::string(gpu_.name) +
-               "' are free";
-  } else {
-    message += "the system gave this process only " + count_text(data_.size(), "byte") +
-               " of addresses for device memory; raise the limit (ulimit -v)";
-  }
-  throw Error(Stage::Emulate, "out-of-memory", message);
+  const std::string reason =
+      bytes > gpu_.memory_bytes - used_
+          ? fmt::format("{} of {} bytes of the GPU '{}' are free", gpu_.memory_bytes - used_,
+                        gpu_.memory_bytes, gpu_.name)
+          : fmt::format(
+                "the system gave this process only {} of addresses for device memory; raise "
+                "the limit (ulimit -v)",
+                count_text(data_.size(), "byte"));
+  throw Error(Stage::Emulate, "out-of-memory",
+              fmt::format("{} of {} bytes does not fit: {}", called(name), bytes, reason));
 }
 
 std::uint64_t AddressSpace::allocate(std::uint64_t bytes, std::string_view name,
                                      AllocationKind kind, std::uint64_t alignment) {
   bytes = std::max<std::uint64_t>(bytes, 1);
-  auto made = std::make_unique<Allocation>();
-  made->bytes = bytes;
-  made->name = std::string(name);
-  made->kind = kind;
-  made->read_only = kind == AllocationKind::Constant;
+  auto result = std::make_unique<Allocation>();
+  result->bytes = bytes;
+  result->name = std::string(name);
+  result->kind = kind;
+  result->read_only = kind == AllocationKind::Constant;
   const std::unique_lock lock(mutex_);
   if (kind != AllocationKind::Heap) forgotten_.clear();
   std::uint64_t offset = 0;
@@ -174,10 +167,10 @@ std::uint64_t AddressSpace::allocate(std::uint64_t bytes, std::string_view name,
     out_of_memory(bytes, name);
   }
   const std::uint64_t start = kGlobalBase + inner;
-  made->start = start;
+  result->start = start;
   used_ += bytes;
   allocations_.insert(allocations_.begin() + static_cast<std::ptrdiff_t>(after(start)),
-                      std::move(made));
+                      std::move(result));
   return start;
 }
 
@@ -186,25 +179,25 @@ void AddressSpace::free(std::uint64_t address) {
   const std::size_t index = after(address);
   Allocation* const allocation = index == 0 ? nullptr : allocations_[index - 1].get();
   if (allocation == nullptr || allocation->start != address || allocation->freed) {
-    std::string message = "free of " + hex(address) + ": ";
+    std::string reason = "no allocation starts there";
     if (allocation != nullptr && allocation->start == address) {
-      message += called(allocation->name) + " was freed already";
+      reason = fmt::format("{} was freed already", called(allocation->name));
     } else if (allocation != nullptr && !allocation->freed && allocation->holds(address)) {
-      message += "it is byte " + std::to_string(address - allocation->start) + " of " +
-                 called(allocation->name) + "; free takes the start, " + hex(allocation->start);
-    } else {
-      message += "no allocation starts there";
+      reason =
+          fmt::format("it is byte {} of {}; pass the start, {:#x}", address - allocation->start,
+                      called(allocation->name), allocation->start);
     }
-    throw Error(Stage::Emulate, "invalid-address", message);
+    throw Error(Stage::Emulate, "invalid-address",
+                fmt::format("free of {:#x}: {}", address, reason));
   }
   allocation->freed = true;
   __atomic_fetch_add(&generation_, 1, __ATOMIC_ACQ_REL);
   used_ -= allocation->bytes;
   quarantine_.push_back(address);
   const std::uint64_t offset = address - kGlobalBase;
-  const std::uint64_t whole = rounded_up(allocation->bytes, kAllocationAlignment);
-  data_.reset(offset, whole);
-  written_.reset(offset / 8, whole / 8);
+  const std::uint64_t size = rounded_up(allocation->bytes, kAllocationAlignment);
+  data_.reset(offset, size);
+  written_.reset(offset / 8, size / 8);
 }
 
 void AddressSpace::protect(std::uint64_t address) {
@@ -212,10 +205,10 @@ void AddressSpace::protect(std::uint64_t address) {
   const std::size_t index = after(address);
   if (index == 0 || allocations_[index - 1]->start != address || allocations_[index - 1]->freed) {
     throw Error(Stage::Emulate, "invalid-address",
-                "protect of " + hex(address) + ": no allocation starts there");
+                fmt::format("protect of {:#x}: no allocation starts there", address));
   }
   allocations_[index - 1]->read_only = true;
-  // A worker may have it in its cache as writable.
+  // Workers may have cached it as writable.
   __atomic_fetch_add(&generation_, 1, __ATOMIC_ACQ_REL);
 }
 
@@ -241,10 +234,10 @@ const Allocation* AddressSpace::nearest(std::uint64_t address, std::uint64_t wit
     }
   }
   if (index < allocations_.size()) {
-    const Allocation& behind = *allocations_[index];
-    const std::uint64_t missing = behind.start - address;
+    const Allocation& next = *allocations_[index];
+    const std::uint64_t missing = next.start - address;
     if (missing < distance || (missing == distance && (best == nullptr || best->freed))) {
-      best = &behind;
+      best = &next;
     }
   }
   return best;
@@ -285,19 +278,18 @@ const Allocation& AddressSpace::inside(std::uint64_t address, std::uint64_t byte
       bytes <= allocation->bytes - (address - allocation->start)) {
     return *allocation;
   }
-  std::string message =
-      std::string(what) + " of " + count_text(bytes, "byte") + " at " + hex(address) + " ";
-  if (allocation == nullptr) {
-    message += "lies in no allocation";
-  } else if (allocation->freed) {
-    message += "lies in " + called(allocation->name) + ", which was freed";
-  } else {
-    message += "goes " +
-               count_text(bytes - (allocation->bytes - (address - allocation->start)), "byte") +
-               " past the end of " + called(allocation->name) + " (" +
-               count_text(allocation->bytes, "byte") + ")";
+  std::string reason = "is outside of all allocations";
+  if (allocation != nullptr && allocation->freed) {
+    reason = fmt::format("is in {}, which was freed", called(allocation->name));
+  } else if (allocation != nullptr) {
+    reason =
+        fmt::format("goes {} past the end of {} ({})",
+                    count_text(bytes - (allocation->bytes - (address - allocation->start)), "byte"),
+                    called(allocation->name), count_text(allocation->bytes, "byte"));
   }
-  throw Error(Stage::Emulate, "out-of-bounds", message);
+  throw Error(
+      Stage::Emulate, "out-of-bounds",
+      fmt::format("{} of {} at {:#x} {}", what, count_text(bytes, "byte"), address, reason));
 }
 
 void AddressSpace::write(std::uint64_t address, std::span<const std::byte> bytes) {
@@ -331,7 +323,7 @@ void AddressSpace::copy(std::uint64_t to, std::uint64_t from, std::uint64_t byte
   static_cast<void>(inside(from, bytes, "copy from"));
   static_cast<void>(inside(to, bytes, "copy to"));
   std::memmove(host(to), host(from), static_cast<std::size_t>(bytes));
-  // The ranges may overlap at any distance: take all bits out before the first is put back.
+  // The ranges may overlap: read all bits before writing the first.
   std::vector<std::uint64_t> bits(static_cast<std::size_t>((bytes + 63) / 64));
   const auto count_at = [&](std::size_t i) {
     return std::min<std::uint64_t>(64, bytes - 64 * std::uint64_t{i});

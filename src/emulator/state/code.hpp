@@ -1,4 +1,4 @@
-// src/emulator/decode/code.hpp - a program decoded for 32 lanes at a time
+// src/emulator/state/code.hpp - a program decoded for 32 lanes at a time
 #pragma once
 
 #include <array>
@@ -7,10 +7,11 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "emulator/lane/lane.hpp"
-#include "emulator/report/origins.hpp"
+#include "emulator/state/origins.hpp"
 #include "ptxgen/emulator/emulator.hpp"
 #include "ptxgen/ptx/ir.hpp"
 
@@ -24,9 +25,9 @@ struct Step;
 /// Executes one step for the lanes of `context.active` whose guard holds.
 using Handler = void (*)(Context& context, const Step& step);
 
-/// Where 32 lanes of a register, a constant or a special register lie: bytes from the start of the
-/// frame. Registers of up to 32 bits have lanes of 4 bytes, zero-extended; 64-bit ones of 8 bytes;
-/// 128-bit ones of 16; a predicate is one 32-bit mask (width 0).
+/// The place of 32 lanes of a register, a constant or a special register: bytes from the start of
+/// the frame. Registers of up to 32 bits have lanes of 4 bytes, zero-extended; 64-bit ones of 8
+/// bytes; 128-bit ones of 16; a predicate is one 32-bit mask (width 0).
 struct Slot {
   std::uint32_t offset = kNoIndex;  ///< kNoIndex: `_`, nothing is stored
   std::uint8_t lane_bytes = 4;      ///< 4, 8, 16, or 0 for a predicate
@@ -57,7 +58,7 @@ struct Step {
   std::uint64_t immediate = 0;
 };
 
-/// Any lane-wise row through its LaneFunction; what has no vector handler runs like this.
+/// A lane-wise row without a vector handler: runs its LaneFunction.
 struct LaneDetail {
   LaneOp op;
   LaneFunction function = nullptr;
@@ -66,50 +67,117 @@ struct LaneDetail {
   std::vector<Slot> results;
 };
 
-/// ld, st, atom, red, cp.async, ldmatrix...: everything that touches memory.
+/// An address operand: `base + offset` in each lane.
+struct AddressOperand {
+  Slot base;                 ///< absent: the offset is the address
+  std::uint64_t offset = 0;  ///< bytes
+};
+
+/// atom, red
+struct AtomicDetail {
+  ptx::Modifier operation = ptx::Modifier::none;  ///< add min cas ...
+  ptx::Type type = ptx::Type::none;               ///< of one element
+};
+
+/// ldmatrix, stmatrix, wmma.load, wmma.store
+struct MatrixDetail {
+  MatrixLayout layout = nullptr;
+  LaneOp lane;
+};
+
+/// cp.async. MemoryDetail::address is the shared destination, `sources[0]` the optional size or
+/// ignore-src predicate.
+struct AsyncCopyDetail {
+  AddressOperand from;  ///< global
+};
+
+/// cp.async.bulk and st.async. MemoryDetail::address is the destination.
+struct BulkDetail {
+  enum class Kind : std::uint8_t {
+    Load,   ///< global to shared memory, of several blocks with multicast
+    Peer,   ///< shared memory of the block to that of a block of the cluster
+    Store,  ///< shared to global memory
+    Value,  ///< st.async: from registers
+  };
+  Kind kind = Kind::Load;
+  AddressOperand from;     ///< not Value
+  AddressOperand barrier;  ///< the mbarrier; not Store
+  Slot bytes;              ///< size; not Value
+  Slot ranks;              ///< Load: the multicast mask; absent: one block
+};
+
+/// cp.async.wait_group, cp.async.wait_all, cp.async.bulk.wait_group
+struct WaitGroupDetail {
+  std::uint64_t max_pending = 0;  ///< groups that may stay unfinished
+  bool all = false;               ///< also copies that are not committed
+};
+
+/// mbarrier rows and cp.async.mbarrier.arrive
+struct MbarrierDetail {
+  enum class Action : std::uint8_t {
+    Init,
+    Invalidate,
+    Arrive,
+    ExpectBytes,
+    CompleteBytes,
+    Test,        ///< test_wait, try_wait
+    CopyArrive,  ///< cp.async.mbarrier.arrive
+  };
+  Action action = Action::Arrive;
+  bool drop = false;           ///< Arrive: .arrive_drop
+  bool expects_bytes = false;  ///< Arrive: .expect_tx, the operand is bytes
+  bool parity = false;         ///< Test: the operand is a parity, not a state
+  bool no_increment = false;   ///< CopyArrive: .noinc
+  bool relaxed = false;        ///< orders no memory
+};
+
+/// A memory instruction: what all of them have, and `kind` with the rest.
 struct MemoryDetail {
-  ptx::Op op{};
   ptx::Space space = ptx::Space::Generic;  ///< Param: of the kernel; of functions it is Local
   ptx::Modifier order =
       ptx::Modifier::none;  ///< weak/none volatile relaxed acquire release acq_rel
   ptx::Modifier scope = ptx::Modifier::none;
-  ptx::Modifier action = ptx::Modifier::none;  ///< atom, red: add min cas ...
-  ptx::Type type = ptx::Type::none;            ///< of one element
   std::uint8_t element_bytes = 4;
-  std::uint8_t elements = 1;  ///< 2, 4, 8 for vectors
+  std::uint8_t elements = 1;  ///< 2, 4, 8 for vectors; 16 for ldmatrix and stmatrix
   bool writes = false;
   bool reads = false;
-  bool cluster = false;   ///< may reach shared memory of other blocks: generic, .shared::cluster
-  bool is_param = false;  ///< .param of a device function: thread-local bytes, not counted
-  Slot base;              ///< address register, absent for absolute or symbol addresses
-  bool base_is_64bit = true;
-  std::uint64_t offset = 0;  ///< added to the base, or the whole address
-  /// What the symbol of the operand is, for messages: "shared variable 'tile'". Empty for none.
+  bool cluster = false;    ///< may reach shared memory of other blocks: generic, .shared::cluster
+  bool is_param = false;   ///< .param of a device function: thread-local bytes, not counted
+  bool uncounted = false;  ///< no sectors: constant memory
+  AddressOperand address;
+  /// The symbol of the address operand, for messages: "shared variable 'tile'". Empty for none.
   std::string symbol;
-  std::vector<Slot> data;     ///< destinations of loads and atom; values of stores
-  std::vector<Slot> sources;  ///< further sources in the order written (atom b, c; sizes; strides)
-  LaneOp lane;
-  MatrixLayout layout = nullptr;
-  Slot second_base;  ///< cp.async: the global source address
-  std::uint64_t second_offset = 0;
+  std::vector<Slot> data;            ///< destinations of loads and atom; values of stores
+  std::vector<Slot> sources;         ///< further sources in the order written (atom b, c; strides)
   std::uint32_t statement = 0;       ///< as Step::statement
   std::uint32_t counter = kNoIndex;  ///< index into Worker::memory_counters
-  /// For vector/memory_hot.cpp: frame offsets of `data`, bits of the registers loaded into.
-  std::uint32_t data_offset[8] = {};
-  std::uint32_t register_mask = 0xffffffffu;
-  /// Loads: the elements, bit by bit, of which never written bytes matter; where they come from the
-  /// thread's local memory, and elsewhere.
-  std::uint8_t deciding_in_thread = 0xff;
-  std::uint8_t deciding = 0xff;
-  bool uncounted = false;  ///< no sectors: constant memory
-  /// Loads: which bytes `.pragma "used_bytes_mask"` names, where it does not name all; else 0.
-  std::uint32_t used_bytes = 0;
+  /// For vector/memory_hot.cpp.
+  struct Registers {
+    std::uint32_t offset[8] = {};      ///< frame offsets of `data`
+    std::uint32_t mask = 0xffffffffu;  ///< bits of the registers loaded into
+  } registers;
+  /// Loads: what must have been written before.
+  struct RequiredBytes {
+    /// A bit for each element of which never written bytes matter; loaded from the thread's local
+    /// memory, and from other memory.
+    std::uint8_t local_elements = 0xff;
+    std::uint8_t elements = 0xff;
+    std::uint32_t used = 0;  ///< bytes that `.pragma "used_bytes_mask"` names; 0: all
+  } required;
+  std::variant<std::monostate, AtomicDetail, MatrixDetail, AsyncCopyDetail, BulkDetail,
+               WaitGroupDetail, MbarrierDetail>
+      kind;
+
+  template <class Kind>
+  [[nodiscard]] const Kind& as() const noexcept {
+    return *std::get_if<Kind>(&kind);
+  }
 };
 
 /// What a control step does, at the end of a segment.
 enum class Control : std::uint8_t {
-  Next,         ///< falls into the next segment
-  Branch,       ///< to `target`, else on
+  Next,         ///< continues with the next segment
+  Branch,       ///< to `target`, else the next segment
   BranchTable,  ///< brx.idx
   Call,
   CallIndirect,
@@ -117,9 +185,9 @@ enum class Control : std::uint8_t {
   Return,
   Exit,
   Barrier,   ///< CTA barriers: sync, arrive, red
-  WarpSync,  ///< bar.warp.sync and everything else with a member mask
+  WarpSync,  ///< bar.warp.sync and other rows with a member mask
   Trap,
-  Poll,  ///< nanosleep, mbarrier try_wait, polling loads: a good place to let others run
+  Poll,  ///< nanosleep, mbarrier try_wait, polling loads: lets others run
 };
 
 /// An argument, parameter or return value of a call: a slot, or bytes of thread-local memory from
@@ -146,29 +214,29 @@ struct ControlDetail {
   Slot barrier, count, predicate, result;  ///< Barrier; no `barrier` is that of the cluster
   Slot index;                              ///< BranchTable, CallIndirect
   Slot members;                            ///< WarpSync: the member mask
-  Handler together = nullptr;              ///< WarpSync: what the lanes do once all are there
+  Handler together = nullptr;              ///< WarpSync: runs when all lanes have arrived
   std::vector<ValuePlace> arguments;       ///< Call: in the caller's frame
   std::vector<ValuePlace> returns;
-  bool backward = false;  ///< Branch: the target does not come later in reverse post-order
+  bool backward = false;  ///< Branch: the target is not later in reverse post-order
 };
 
-/// Straight-line steps that end with a control step; every place where lanes may meet begins one.
-/// Segments are numbered in reverse post-order, so that the lowest runs first.
+/// Straight-line steps that end with a control step. Every place where lanes may reconverge begins
+/// a segment. Segments are numbered in reverse post-order; the lowest runs first.
 struct Segment {
   std::uint32_t first = 0;            ///< step
   std::uint32_t control = 0;          ///< step, the last one
   std::uint32_t detail = 0;           ///< ControlDetail
   std::uint32_t instructions = 0;     ///< PTX instructions in it (a Next step is none)
   std::uint32_t first_statement = 0;  ///< of them, in Code::segment_statements
-  std::uint32_t next = 0;             ///< the segment behind it in the text
+  std::uint32_t next = 0;             ///< the next segment in the text
   Control kind = Control::Next;
-  bool polls = false;  ///< has an access by which a thread waits for others
-  /// Stores something, and follows a barrier on every path: lanes that come here without their warp
-  /// have skipped the barrier, unlike those that leave the kernel before it.
+  bool polls = false;  ///< has an access that may wait for other threads
+  /// Has a store, and is after a barrier on every path: lanes that execute it without their warp
+  /// have skipped the barrier, unlike lanes that exit before it.
   bool follows_barrier = false;
 };
 
-/// What a frame's slots hold before the function begins.
+/// The initial value of a slot of a frame.
 struct FrameValue {
   enum class Kind : std::uint8_t {
     Constant,
@@ -182,24 +250,23 @@ struct FrameValue {
   std::uint64_t value = 0;
 };
 
-/// What becomes of undefined bits of registers when a statement is executed. Only for statements
-/// that name registers which analysis::maybe_undefined cannot clear; a step of its own in front of
-/// them.
+/// How a statement propagates undefined bits of registers: a step in front of statements whose
+/// registers may be undefined (analysis::maybe_undefined).
 struct TrackDetail {
   enum class Kind : std::uint8_t {
     Defines,   ///< the results are defined: loads, calls, values of other lanes
     Any,       ///< an undefined bit of any source makes the results undefined
     Elements,  ///< the same, element by element of a packed type
     Pack,      ///< cvt to a packed type: each source makes an element
-    Carries,   ///< an undefined bit reaches all higher ones: integer addition, multiplication
-    Moves,     ///< `function` moves the bits of the `data` sources, the others choose where to
-    Logic,     ///< by `table`: bits that another source decides do not matter
+    Carries,   ///< an undefined bit makes all higher ones undefined: integer add, mul
+    Moves,     ///< `function` moves bits of the `data` sources; the others select where
+    Logic,     ///< by `table`: bits that do not affect the result may be undefined
     Select,    ///< selp
   };
-  /// A register, and the bits of it that are defined, which have the same form.
+  /// A register and its defined bits, in the same layout.
   struct Value {
     Slot slot;
-    Slot shadow;  ///< absent: all are
+    Slot shadow;  ///< absent: all bits are defined
   };
   Kind kind = Kind::Defines;
   std::uint8_t elements = 1;  ///< Elements, Pack
@@ -209,13 +276,13 @@ struct TrackDetail {
   LaneFunction function = nullptr;
   std::vector<Value> sources;
   std::vector<Value> results;
-  Slot guard;  ///< shadow of the guard, where an undefined one makes the results undefined
-  /// What must be defined here, and why it matters.
+  Slot guard;  ///< shadow of the guard, if it may be undefined
+  /// A value that must be defined, and why.
   struct Use {
     Value value;
     std::string name;          ///< "%r5"
     std::string_view role;     ///< "decides a branch"
-    bool only_global = false;  ///< a stored value: matters where `base` + `offset` is global memory
+    bool only_global = false;  ///< a stored value: only if `base` + `offset` is global memory
   };
   std::vector<Use> uses;
   Slot base;
@@ -251,9 +318,9 @@ struct Code {
   std::uint32_t kernel = 0;       ///< Image::kernels
 };
 
-struct RaceMemo;  // store_targets.hpp
+struct RaceMemo;  // race/store_targets.hpp
 
-/// A decoded module with its variables placed.
+/// A decoded module whose variables are allocated.
 class Image {
  public:
   Image() = default;
@@ -273,7 +340,7 @@ class Image {
     std::uint64_t bytes;
   };
   std::vector<VariableAddress> variables;  ///< module-level .global and .const
-  /// What differs from kernel to kernel; as `kernels`.
+  /// The parts of a kernel; indices as `kernels`.
   struct KernelImage {
     std::uint32_t code = kNoIndex;                ///< the entry's
     std::vector<std::uint32_t> code_of_function;  ///< Module::functions -> codes, or kNoIndex
@@ -289,7 +356,7 @@ class Image {
     bool order_dependent = false;
     bool recursive = false;
     std::uint32_t local_bytes = 0;                ///< of a thread, calls included unless recursive
-    mutable std::shared_ptr<RaceMemo> race_memo;  ///< made by the first launch that asks
+    mutable std::shared_ptr<RaceMemo> race_memo;  ///< made by the first launch that needs it
   };
   std::vector<KernelImage> kernel_images;
   std::vector<std::uint32_t> first_statement;  ///< by Module::functions
@@ -299,13 +366,13 @@ class Image {
   AddressSpace* space = nullptr;
   std::vector<std::uint64_t> allocations;  ///< of variables
 
-  /// The function and statement behind a number.
+  /// The function and statement of a statement number.
   struct Place {
     const ptx::Function* function = nullptr;
     const ptx::Instruction* statement = nullptr;
   };
   [[nodiscard]] Place place(std::uint32_t statement) const noexcept;
-  /// The 1-based PTX line behind a statement number.
+  /// The 1-based PTX line of a statement number.
   [[nodiscard]] std::uint32_t line(std::uint32_t statement) const noexcept;
   /// "at line 9", or "at a.cpp:12" with `origins`; empty if they do not know the line.
   [[nodiscard]] std::string at_text(std::uint32_t statement) const;

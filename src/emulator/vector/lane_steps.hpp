@@ -1,37 +1,37 @@
-// src/emulator/lane/steps.hpp - running lane-wise rows for a whole warp
+// src/emulator/vector/lane_steps.hpp - running lane-wise rows for a whole warp
 #pragma once
 
 #include <vector>
 
-#include "emulator/decode/code.hpp"
+#include "emulator/state/code.hpp"
 
 namespace ptxgen::inline v0::emulator {
 
 struct Warp;
 
-/// Most 64-bit words of sources or results of one row.
+/// Maximum 64-bit words of sources or results of one row.
 inline constexpr std::size_t kMaxLaneWords = 48;
 
-/// The handler for a decoded lane-wise row: a vector one where there is one for this instruction,
-/// which then finds its operands in `step`; else one that calls the LaneFunction lane by lane.
+/// The handler of a decoded lane-wise row: a vector handler, whose operands are in `step`, or one
+/// that calls the LaneFunction lane by lane.
 [[nodiscard]] Handler choose_lane_handler(const LaneDetail& detail, Step& step);
 
 /// A 128-bit slot becomes two of 64 bits, the low one first.
 void split_wide_slots(std::vector<Slot>& slots);
 
-/// Counts the lanes for which the guard of the step does not hold.
+/// Counts the lanes whose guard is false.
 void count_predicated_off(Context& context, const Step& step);
 
-/// Notes integer divisions by zero. Step: source[0] the divisor, `immediate` its lane bytes.
+/// Reports integer divisions by zero. Step: source[0] the divisor, `immediate` its lane bytes.
 void check_divisor(Context& context, const Step& step);
 
 [[nodiscard]] bool reads_carry(ptx::Op op) noexcept;
-/// %clock and its like, whose value is new at each read.
+/// %clock and others whose value changes at each read.
 [[nodiscard]] bool reads_clock(ptx::SpecialRegister which) noexcept;
 /// Step: `immediate` the special register, `result` its slot, `detail` the slot's lane bytes.
 void update_clock(Context& context, const Step& step);
 
-/// What a special register holds that does not change while the warp runs.
+/// The value of a special register that does not change while the warp runs.
 [[nodiscard]] std::uint64_t special_value(const Warp& warp, ptx::SpecialRegister which,
                                           std::uint8_t component, unsigned lane) noexcept;
 

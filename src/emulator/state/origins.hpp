@@ -1,4 +1,4 @@
-// src/emulator/report/origins.hpp - where the statements of a loaded text come from
+// src/emulator/state/origins.hpp - where the statements of a loaded text come from
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// src/emulator/memory/written_bits.hpp - one bit a byte: was it ever written
+// src/emulator/state/written_bits.hpp - a written bit for each byte
 #pragma once
 
 #include <bit>
@@ -6,12 +6,12 @@
 
 namespace ptxgen::inline v0::emulator {
 
-// Neighbouring bytes of global memory may be written by two host threads at the same time, so that
-// a word of bits is changed by an atomic or, and only if it lacks a bit: most stores find all bits
-// set and change nothing. `Concurrent` says whether other host threads may touch the words at all.
+// Two host threads may write neighbouring bytes of global memory concurrently: words of bits are
+// changed by an atomic or, and only if a bit is not set, which is rare. `Concurrent`: whether other
+// host threads may access the words.
 //
-// Internal linkage on purpose: files compiled for one instruction set include this, and the linker
-// must not take their copy for a file compiled for another.
+// Internal linkage: files compiled for one instruction set include this, and the linker must not
+// use their copy in files compiled for another.
 
 /// The low `count` bits, 1 to 64.
 static inline std::uint64_t low_mask(std::uint64_t count) noexcept {
@@ -74,7 +74,7 @@ static inline void mark_written(std::uint64_t* words, std::uint64_t first,
   mark_word<Concurrent>(word, low_mask(count));
 }
 
-/// Makes the low `count` (1 to 64) bits of `bits` the bits from `first` on.
+/// Stores the low `count` (1 to 64) bits of `bits` from bit `first` on.
 static inline void put_written(std::uint64_t* words, std::uint64_t first, std::uint64_t bits,
                                std::uint64_t count) noexcept {
   std::uint64_t* word = words + first / 64;

@@ -1,4 +1,4 @@
-// src/emulator/memory/address_space.hpp - the global memory of an emulated GPU
+// src/emulator/state/address_space.hpp - the global memory of an emulated GPU
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "emulator/machine/machine.hpp"
+#include "emulator/state/machine.hpp"
 #include "ptxgen/emulator/emulator.hpp"
 #include "support/virtual_memory.hpp"
 
@@ -20,7 +20,7 @@ namespace ptxgen::inline v0::emulator {
 
 inline constexpr std::uint64_t kAllocationAlignment = 256;
 
-class GlobalShadow;  // race_shadow.hpp
+class GlobalShadow;  // state/race_shadow.hpp
 
 enum class AllocationKind : std::uint8_t {
   Buffer,    ///< of the host
@@ -32,23 +32,23 @@ enum class AllocationKind : std::uint8_t {
 struct Allocation {
   std::uint64_t start = 0;
   std::uint64_t bytes = 0;
-  std::string name;  ///< what findings call it, may be empty
+  std::string name;  ///< for findings, may be empty
   AllocationKind kind = AllocationKind::Buffer;
   bool read_only = false;
   bool freed = false;
   [[nodiscard]] bool holds(std::uint64_t address) const noexcept { return address - start < bytes; }
 };
 
-/// All device memory is one reservation, so that the host address of a byte is one addition; a
-/// second one has a bit for each byte, which says whether it was ever written. Around each
-/// allocation lie bytes that belong to none; freed ones stay unused until nothing else is left.
+/// All device memory is one reservation of addresses: a host address is a device address plus a
+/// constant. A second reservation has a written bit for each byte. Allocations have red zones;
+/// freed ones are reused last.
 ///
-/// Threads: `allocate` with AllocationKind::Heap, `free`, `find` and `nearest` from any; everything
-/// else as emulator::Device says. What `find` returns lives until the next `allocate` of another
-/// kind.
+/// Thread safety: `allocate` with AllocationKind::Heap, `free`, `find` and `nearest` from any
+/// thread; everything else as emulator::Device. The result of `find` is valid until the next
+/// `allocate` of another kind.
 class AddressSpace {
  public:
-  /// Throws `Error` (Stage::Emulate, code "out-of-memory") if the system gives no addresses at all.
+  /// Throws `Error` (Stage::Emulate, code "out-of-memory") if the system gives no address space.
   explicit AddressSpace(const ptx::Gpu& gpu);
   AddressSpace(const AddressSpace&) = delete;
   AddressSpace& operator=(const AddressSpace&) = delete;
@@ -61,24 +61,24 @@ class AddressSpace {
   [[nodiscard]] std::uint64_t allocate(std::uint64_t bytes, std::string_view name,
                                        AllocationKind kind = AllocationKind::Buffer,
                                        std::uint64_t alignment = kAllocationAlignment);
-  /// Moves the reservation to where the device addresses say, so that host(address) is the address
-  /// itself. Only before the first allocation. False, and nothing has changed, where that range is
-  /// taken: by another AddressSpace, a sanitizer, or the system.
+  /// Moves the reservation to the device addresses: host(address) becomes the address itself. Only
+  /// before the first allocation. False, with nothing changed, if that range is in use by another
+  /// AddressSpace, a sanitizer, or the system.
   bool unify() noexcept;
   /// As Device::free.
   void free(std::uint64_t address);
   /// As Device::protect.
   void protect(std::uint64_t address);
 
-  /// The allocation, living or freed, that holds an address, or nullptr.
+  /// The allocation, live or freed, that holds an address, or nullptr.
   [[nodiscard]] const Allocation* find(std::uint64_t address) const;
-  /// The allocation, living or freed, whose first or last byte is closest to an address, if that is
-  /// less than `within` bytes away; a living one if two are as close.
+  /// The allocation, live or freed, whose first or last byte is closest to an address, if less than
+  /// `within` bytes away; of two at the same distance the live one.
   [[nodiscard]] const Allocation* nearest(std::uint64_t address, std::uint64_t within) const;
-  /// Whether a GPU has memory at these bytes though no allocation holds them all: they lie in pages
-  /// (kPageBytes) with a living allocation, to be written with a writable one.
+  /// Whether a GPU maps these bytes although no allocation holds them all: each of their pages
+  /// (kPageBytes) has a live allocation, for writes a writable one.
   [[nodiscard]] bool mapped(std::uint64_t address, std::uint64_t bytes, bool writes) const;
-  /// Grows whenever an allocation goes: what was found before is to be looked up again.
+  /// Increases when an allocation is freed or protected: earlier lookups are outdated.
   [[nodiscard]] std::uint64_t generation() const noexcept {
     return __atomic_load_n(&generation_, __ATOMIC_ACQUIRE);
   }
@@ -88,17 +88,17 @@ class AddressSpace {
   [[nodiscard]] std::byte* host(std::uint64_t address) const noexcept {
     return data_.data() + (address - kGlobalBase);
   }
-  /// The same for `mapped` bytes; what an allocation holds of them becomes written if `writes`.
+  /// The same for `mapped` bytes. With `writes`, marks those of an allocation as written.
   [[nodiscard]] std::byte* slack(std::uint64_t address, std::uint64_t bytes, bool writes);
-  /// Bit `address - kGlobalBase` says whether the byte was ever written (written_bits.hpp).
+  /// Bit `address - kGlobalBase`: whether the byte was ever written (written_bits.hpp).
   [[nodiscard]] std::uint64_t* written() const noexcept {
     return reinterpret_cast<std::uint64_t*>(written_.data());
   }
   /// Device addresses are kGlobalBase .. kGlobalBase + reserved_bytes().
   [[nodiscard]] std::uint64_t reserved_bytes() const noexcept { return data_.size(); }
-  /// Bytes of all living allocations.
+  /// Bytes of all live allocations.
   [[nodiscard]] std::uint64_t used_bytes() const;
-  /// Beyond it nothing was ever allocated.
+  /// The end of all addresses ever allocated.
   [[nodiscard]] std::uint64_t end() const noexcept { return kGlobalBase + next_; }
 
   void write(std::uint64_t address, std::span<const std::byte> bytes);
@@ -108,19 +108,19 @@ class AddressSpace {
   /// Marks bytes as initialised without changing them.
   void mark(std::uint64_t address, std::uint64_t bytes);
 
-  /// Held while 16 bytes are updated as one.
+  /// Locked by 16-byte atomics.
   [[nodiscard]] std::mutex& wide_atomics() const noexcept { return wide_atomics_; }
 
-  /// Who touched which byte last; null until a launch asks for it.
+  /// Shadow of the global race check; null until a launch needs it.
   [[nodiscard]] std::shared_ptr<GlobalShadow>& race_shadow() noexcept { return race_shadow_; }
 
-  /// Of the written-bits, allocation records and race shadow included.
+  /// Host bytes of written bits, allocation records and race shadow.
   [[nodiscard]] std::uint64_t overhead_bytes() const noexcept;
 
  private:
   struct Block {
-    std::uint64_t offset = 0;  ///< of the red zone before it
-    std::uint64_t bytes = 0;   ///< red zones included
+    std::uint64_t offset = 0;  ///< start of the red zone before it
+    std::uint64_t bytes = 0;   ///< with red zones
   };
   [[nodiscard]] const Allocation& inside(std::uint64_t address, std::uint64_t bytes,
                                          std::string_view what) const;
@@ -134,15 +134,15 @@ class AddressSpace {
   VirtualMemory data_;
   VirtualMemory written_;
   std::shared_ptr<GlobalShadow> race_shadow_;
-  std::uint64_t next_ = 0;        ///< offset of what was never given out
-  std::uint64_t used_ = 0;        ///< bytes of living allocations
+  std::uint64_t next_ = 0;        ///< offset of addresses never allocated
+  std::uint64_t used_ = 0;        ///< bytes of live allocations
   std::uint64_t generation_ = 1;  ///< accessed atomically
   mutable std::shared_mutex mutex_;
   mutable std::mutex wide_atomics_;
-  std::vector<std::unique_ptr<Allocation>> allocations_;  ///< sorted by start, freed ones too
+  std::vector<std::unique_ptr<Allocation>> allocations_;  ///< sorted by start, with freed ones
   std::deque<std::uint64_t> quarantine_;                  ///< starts, oldest first
   std::map<std::uint64_t, std::uint64_t> free_;           ///< offset -> bytes, of recycled blocks
-  std::vector<std::unique_ptr<Allocation>> forgotten_;    ///< recycled, someone may look at them
+  std::vector<std::unique_ptr<Allocation>> forgotten_;    ///< recycled, but may still be referenced
 };
 
 }  // namespace ptxgen::inline v0::emulator

@@ -1,4 +1,4 @@
-// src/emulator/race/shadow.hpp - who touched which bytes of device memory last
+// src/emulator/state/race_shadow.hpp - last accesses to device memory, for races
 #pragma once
 
 #include <array>
@@ -13,10 +13,10 @@
 
 namespace ptxgen::inline v0::emulator {
 
-/// What is remembered of each 4-byte granule of device memory: 16 bytes, committed when touched,
-/// never cleared; and of each line of 32 granules, 16 more, so that what a warp reads or writes as
-/// a whole line costs one look and not 32. Ids grow from launch to launch; what is older than a
-/// launch's first one was before it.
+/// The last accesses to each 4-byte granule of device memory, in 16 bytes that are committed on
+/// first use and never cleared; and to each line of 32 granules, in 16 more: an access of a warp to
+/// a whole line costs one check instead of 32. Ids increase over launches; ids below a launch's
+/// first one are of earlier launches.
 class GlobalShadow {
  public:
   /// Throws `Error` (Stage::Emulate, code "out-of-memory").
@@ -31,7 +31,7 @@ class GlobalShadow {
   [[nodiscard]] std::uint64_t address(std::uint64_t granule) const noexcept {
     return base_ + granule * 4;
   }
-  /// To be called before granules are touched. From any thread.
+  /// Call before using granules. Thread-safe.
   void touch(std::uint64_t granule, std::uint64_t count) {
     for (std::uint64_t at = granule / kStep; at <= (granule + count - 1) / kStep; ++at) {
       if (__atomic_load_n(&touched_[at], __ATOMIC_ACQUIRE) == 0) commit(at);
@@ -41,29 +41,29 @@ class GlobalShadow {
   std::uint32_t* write_info = nullptr;  ///< see GlobalRaces
   std::uint32_t* read = nullptr;        ///< id of the first of the last reads
   std::uint32_t* read_info = nullptr;
-  /// By line: what holds for all its granules, whatever theirs say; or that theirs are valid; or,
-  /// if the id is old, that nothing of it was touched in this launch.
+  /// By line: the access of all its granules, whatever their own entries; or that the entries of
+  /// the granules are valid; an old id: no access in this launch.
   std::uint32_t* line_written = nullptr;
   std::uint32_t* line_write_info = nullptr;
   std::uint32_t* line_read = nullptr;
   std::uint32_t* line_read_info = nullptr;
   std::atomic<std::uint32_t> next_id{1};
-  /// Memory for copies, kept from launch to launch: a system takes longer to give it than a copy.
+  /// Memory for copies, kept between launches: allocating it takes longer than copying.
   std::vector<std::unique_ptr<std::byte[]>> spare;
-  /// Forgets everything; when ids run out.
+  /// Removes all accesses, when ids run out.
   void reset();
   [[nodiscard]] std::uint64_t bytes() const noexcept { return touched_bytes_; }
 
   static constexpr std::uint64_t kLineGranules = 32;
-  /// Of device memory, for copies of what a launch changes: the launch, by its epoch, that has
-  /// copied a page last.
+  /// Pages of device memory, which a launch copies before writing: the epoch of the last launch
+  /// that copied a page.
   static constexpr std::uint64_t kPageBytes = 4096;
   [[nodiscard]] std::uint32_t next_epoch();
   [[nodiscard]] std::uint32_t saved(std::uint64_t page) const noexcept { return saved_[page]; }
   void set_saved(std::uint64_t page, std::uint32_t epoch) noexcept { saved_[page] = epoch; }
 
  private:
-  static constexpr std::uint64_t kStep = 16384;  ///< granules that are touched at once
+  static constexpr std::uint64_t kStep = 16384;  ///< granules committed at once
   std::uint64_t base_;
   std::uint64_t bytes_;
   std::array<VirtualMemory, 8> memory_;

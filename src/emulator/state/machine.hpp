@@ -1,4 +1,4 @@
-// src/emulator/machine/machine.hpp - warps, blocks and workers while a launch runs
+// src/emulator/state/machine.hpp - warps, blocks and workers while a launch runs
 #pragma once
 
 #include <array>
@@ -10,35 +10,34 @@
 #include <unordered_map>
 #include <vector>
 
-#include "emulator/decode/code.hpp"
+#include "emulator/state/code.hpp"
 
 namespace ptxgen::inline v0::emulator {
 
-class AsyncCopies;  // memory_async.hpp
-class BulkCopies;   // memory_bulk.hpp
-class Races;        // race.hpp
-class Reporter;     // report.hpp
+class AsyncCopies;  // memory/async.hpp
+struct BulkCopies;  // memory/bulk_queue.hpp
+class Races;        // race/race.hpp
+class Reporter;     // report/report.hpp
 struct Cta;
 struct Warp;
 struct Worker;
 struct Grid;
 
-// Generic addresses: what lies in these windows is shared and local memory, the rest is global.
-// The bases are ours; the hardware's differ from one driver to the next.
-/// The first device address. Far above null and everything a kernel may take for an address by
-/// mistake.
+// Generic addresses outside of these windows are global. The bases are the emulator's own;
+// hardware has others, which differ between drivers.
+/// The first device address, far above null and small integers.
 inline constexpr std::uint64_t kGlobalBase = 0x0000'0100'0000'0000;
 inline constexpr std::uint64_t kSharedWindow = 0x0000'7000'0000'0000;
 inline constexpr std::uint64_t kLocalWindow = 0x0000'7100'0000'0000;
 inline constexpr std::uint64_t kParamWindow = 0x0000'7200'0000'0000;  ///< kernel parameters
 inline constexpr std::uint64_t kWindowBytes = 0x0000'0001'0000'0000;
 /// Shared memory of the blocks of a cluster, in the shared window: that of rank r begins at
-/// (r + 1) * kPeerBytes, and below kPeerBytes lies the block's own.
+/// (r + 1) * kPeerBytes; the block's own is below kPeerBytes.
 inline constexpr std::uint64_t kPeerBytes = std::uint64_t{1} << 24;
-/// Blocks that a cluster may have; up to `kPortableCluster` on every device with clusters.
+/// Maximum blocks of a cluster; every device with clusters supports `kPortableCluster`.
 inline constexpr std::uint32_t kMaxCluster = 16;
 inline constexpr std::uint32_t kPortableCluster = 8;
-/// Addresses of functions, as taken by `mov`: kFunctionWindow + 16 * index in Module::functions.
+/// Addresses of functions (`mov` of a function): kFunctionWindow + 16 * index in Module::functions.
 inline constexpr std::uint64_t kFunctionWindow = 0x0000'7300'0000'0000;
 
 /// One activation of a function by some lanes of a warp.
@@ -48,92 +47,91 @@ struct Frame {
   Frame* caller = nullptr;
   std::uint32_t return_segment = 0;  ///< in the caller
   std::uint32_t call_detail = 0;     ///< the caller's ControlDetail
-  std::uint32_t lanes = 0;           ///< that are in it or in something it called
-  std::uint32_t local_base = 0;      ///< where its local variables begin, in each thread
+  std::uint32_t lanes = 0;           ///< in this activation or in one that it called
+  std::uint32_t local_base = 0;      ///< start of its local variables in each thread's local memory
   std::uint32_t depth = 0;
-  std::uint64_t filled_for = ~std::uint64_t{0};  ///< Cta::order whose special registers it holds
+  std::uint64_t filled_for = ~std::uint64_t{0};  ///< Cta::order of its special register values
   Frame() = default;
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
   ~Frame();
 };
 
-/// Lanes of a warp that stand at the same place.
+/// Lanes of a warp that are at the same place in the code.
 struct Split {
   enum class State : std::uint8_t {
     Ready,
-    Barrier,   ///< waits at a CTA barrier; if it has not `arrived`, for the rest of its warp
+    Barrier,   ///< waits at a barrier, or, if not `arrived`, for the rest of its warp
     WarpSync,  ///< waits for the lanes of its member mask
   };
   Frame* frame = nullptr;
-  std::uint32_t segment = 0;  ///< where it goes on
+  std::uint32_t segment = 0;  ///< to execute next
   std::uint32_t mask = 0;
-  std::uint32_t penalty = 0;  ///< grows while it spins, so that others get their turn
+  std::uint32_t penalty = 0;  ///< grows while it spins, so that other splits run
   std::uint32_t back_edges = 0;
   State state = State::Ready;
-  bool polled = false;        ///< has looked at memory others write, since the last back edge
-  bool arrived = false;       ///< Barrier: counted already
-  std::uint32_t barrier = 0;  ///< Barrier: which, or kClusterBarrier
-  bool forced = false;        ///< goes on at a sync without the lanes that never come
+  bool polled = false;        ///< has polled memory since the last back edge
+  bool arrived = false;       ///< Barrier: already counted
+  std::uint32_t barrier = 0;  ///< Barrier: id, or kClusterBarrier
+  bool forced = false;        ///< continues at a sync without the missing lanes
 };
 
 struct Warp {
   Cta* cta = nullptr;
   std::uint32_t index = 0;                  ///< in the block
-  std::uint32_t lanes = 0;                  ///< that exist (the last warp may be partial)
-  std::uint32_t exited = 0;                 ///< that have left the kernel
-  std::uint32_t exit_statement = kNoIndex;  ///< where the last of them did
+  std::uint32_t lanes = 0;                  ///< existing lanes (the last warp may be partial)
+  std::uint32_t exited = 0;                 ///< lanes that have exited
+  std::uint32_t exit_statement = kNoIndex;  ///< of the last exit
   /// Lanes that have run a Segment::follows_barrier since the warp last reconverged.
   std::uint32_t passed_barrier = 0;
   std::uint32_t first_thread = 0;  ///< 32 * index
   std::uint64_t instructions = 0;
-  std::uint64_t seen_instructions = 0;  ///< when the scheduler last asked
-  /// The last wait for an mbarrier that was in vain, and how many there have been one behind the
-  /// other with nothing else that others could notice, or that could end it, in between.
-  struct VainWait {
-    std::uint32_t in_a_row = 0;
+  std::uint64_t seen_instructions = 0;  ///< at the scheduler's last check
+  /// The last failed poll of an mbarrier. `consecutive` counts failed polls without an access in
+  /// between that another thread could notice, or that could end the wait.
+  struct FailedPoll {
+    std::uint32_t consecutive = 0;
     std::uint32_t statement = kNoIndex;
     std::uint32_t lane = 0;
     std::uint64_t object = 0;        ///< shared offset
-    std::uint64_t instructions = 0;  ///< of the warp, then
-    bool parity = false;             ///< that is waited for
-  } vain;
-  std::vector<Split> splits;  ///< without those that have exited
+    std::uint64_t instructions = 0;  ///< Warp::instructions at the poll
+    bool parity = false;             ///< of the awaited phase
+  } failed_poll;
+  std::vector<Split> splits;  ///< of lanes that have not exited
   std::deque<Frame> frames;
   std::vector<Frame*> free_frames;
   [[nodiscard]] bool done() const noexcept { return exited == lanes; }
-  /// Lanes that have not left the kernel.
+  /// Lanes that have not exited.
   [[nodiscard]] std::uint32_t live() const noexcept { return lanes & ~exited; }
 };
 
 inline constexpr unsigned kBarriers = 16;  ///< of a block
-/// Split::barrier of those who wait for the barrier of the cluster.
+/// Split::barrier of splits at the cluster barrier.
 inline constexpr std::uint32_t kClusterBarrier = kBarriers;
 
-/// One CTA barrier. Arrivals are counted in threads; a whole warp counts as 32 however many
-/// threads it has, as on hardware.
+/// One CTA barrier. It counts threads; as on hardware, a warp counts as 32 even if it has fewer.
 struct BarrierState {
   std::uint32_t arrived = 0;
-  std::uint32_t expected = 0;          ///< 0: nobody has come yet
-  bool all = false;                    ///< every thread of the block is expected
-  std::uint32_t statement = kNoIndex;  ///< the first to come
-  std::vector<std::uint32_t> lanes;    ///< by warp: lanes that have arrived
+  std::uint32_t expected = 0;          ///< 0: no arrival yet
+  bool all = false;                    ///< expects every thread of the block
+  std::uint32_t statement = kNoIndex;  ///< of the first arrival
+  std::vector<std::uint32_t> lanes;    ///< by warp: arrived lanes
   std::uint32_t set = 0;               ///< .red: threads with a true predicate
   std::uint32_t voted = 0;             ///< .red: threads that gave a predicate
 };
 
-/// Blocks that run together, on one worker; one block where nobody asks for more.
+/// Blocks that run together on one worker; a single block in a launch without clusters.
 struct Cluster {
   Dim3 id{0, 0, 0};
   std::vector<Cta*> blocks;  ///< by rank
-  /// The barrier: of each warp (rank * warps of a block + warp) the lanes that have arrived in the
-  /// phase that runs, and those whose phase is complete and that have not waited yet.
+  /// The cluster barrier, by warp (rank * warps of a block + warp): lanes that have arrived in the
+  /// current phase, and lanes whose phase is complete but that have not waited yet.
   struct Arrivals {
     std::uint32_t arrived = 0;
     std::uint32_t open = 0;
   };
   std::vector<Arrivals> warps;
-  std::uint64_t phase = 0;  ///< completed so far
+  std::uint64_t phase = 0;  ///< completed phases
 };
 
 /// A block while it runs.
@@ -155,16 +153,16 @@ struct Cta {
   std::uint32_t local_stride = 0;
   std::uint64_t* local_written =
       nullptr;                         ///< a bit for each byte, local_stride / 64 words a thread
-  std::unique_ptr<Races> races;        ///< shared memory; null if nobody asks
+  std::unique_ptr<Races> races;        ///< of shared memory; null if not checked
   std::shared_ptr<AsyncCopies> async;  ///< made by the first cp.async
   std::shared_ptr<BulkCopies> bulk;    ///< made by the first cp.async.bulk
-  std::uint64_t turn = 0;              ///< of the scheduler
+  std::uint64_t schedule_round = 0;    ///< in which each warp of the block runs once
   std::array<BarrierState, kBarriers> barriers;
   bool killed = false;  ///< a fault has ended it
   std::string printed;
 };
 
-/// Whether all threads of a block have left the kernel, or a fault has ended it.
+/// Whether all threads of a block have exited, or a fault has ended it.
 [[nodiscard]] inline bool has_left(const Cta& cta) noexcept {
   if (cta.killed) return true;
   for (const Warp& warp : cta.warps) {
@@ -173,7 +171,7 @@ struct Cta {
   return true;
 }
 
-/// The allocation that a memory instruction reached last; plain data for vector/memory_hot.cpp.
+/// The allocation that a memory instruction accessed last; plain data for vector/memory_hot.cpp.
 struct LastAllocation {
   std::uint64_t start = 0;
   std::uint64_t bytes = 0;  ///< 0: none yet
@@ -182,7 +180,7 @@ struct LastAllocation {
   bool watched = false;  ///< by the global race check
 };
 
-/// Counters of one memory instruction; of shared memory where it reached that.
+/// Counters of one memory instruction.
 struct AccessCounters {
   MemoryCounters memory;  ///< global
   MemoryCounters local;
@@ -192,10 +190,10 @@ struct AccessCounters {
   PeerCounters peer;
 };
 
-/// What handlers that are compiled for one instruction set see of a worker: plain data, because
-/// inline functions of the standard library must not be compiled there. Made by the first access.
+/// The part of a worker that handlers of one instruction set use. Plain data: inline functions of
+/// the standard library must not be instantiated there. Filled by the first access.
 struct MemoryView {
-  AccessCounters* counters = nullptr;  ///< Worker::memory_counters; null: not made yet
+  AccessCounters* counters = nullptr;  ///< Worker::memory_counters; null: not filled yet
   std::byte* global = nullptr;         ///< host address of kGlobalBase
   std::uint64_t* written = nullptr;    ///< AddressSpace::written
   const std::uint64_t* generation = nullptr;
@@ -218,7 +216,7 @@ struct Worker {
   std::uint64_t barriers = 0;                   ///< CTA barriers executed by warps
 };
 
-/// A launch while it runs; read-only for workers but where said.
+/// A launch while it runs; read-only for workers unless noted.
 struct Grid {
   const Image* image = nullptr;
   const Program::Kernel* kernel = nullptr;
@@ -228,26 +226,26 @@ struct Grid {
   Reporter* reporter = nullptr;  ///< has its own lock
   Options options;
   Dim3 grid, block, cluster;
-  bool explicit_cluster = false;  ///< asked for by the kernel or by the launch
+  bool explicit_cluster = false;  ///< requested by the kernel or the launch
   bool cooperative = false;
   std::uint32_t sms = 1;
   std::uint32_t dynamic_shared_bytes = 0;
   std::vector<std::byte> parameters;
   std::uint32_t local_stride = 0;
-  /// What CUDA's cooperative groups find beside a kernel's own memory: the two words by which the
-  /// blocks of a grid meet (its address is in %envreg1, the high half, and %envreg2), and a scratch
-  /// area behind the shared memory (%reserved_smem_offset_1). 0 where the kernel asks for neither;
-  /// the workspace of a launch that is not cooperative, too.
+  /// Memory that CUDA's cooperative groups expect: the two words of the grid barrier (address in
+  /// %envreg1, the high half, and %envreg2), and a scratch area after the shared memory
+  /// (%reserved_smem_offset_1). 0 where the kernel uses neither; the workspace is 0 too unless the
+  /// launch is cooperative.
   std::uint64_t grid_workspace = 0;
   std::uint32_t reserved_shared_start = 0;
   std::uint32_t reserved_shared_bytes = 0;
-  std::unique_ptr<Races> races;  ///< global memory; null if nobody asks
+  std::unique_ptr<Races> races;  ///< of global memory; null if not checked
 };
 
-/// What a handler sees.
+/// State that a handler works on.
 struct Context {
   std::byte* frame = nullptr;  ///< registers of the current activation
-  std::uint32_t active = 0;    ///< lanes of the split that runs
+  std::uint32_t active = 0;    ///< lanes of the running split
   bool counting = false;
   const Code* code = nullptr;
   Warp* warp = nullptr;
@@ -307,8 +305,7 @@ inline void set_lane(const Context& context, const Slot& slot, unsigned lane,
   }
 }
 
-/// Where the local memory of the activations that a thread is in ends; what a caller has lies below
-/// what its callee has.
+/// The end of the local memory of a thread's activations. A caller's memory is below its callee's.
 [[nodiscard]] inline std::uint64_t local_end(const Context& context) noexcept {
   return std::uint64_t{context.activation->local_base} + context.code->local_bytes;
 }
