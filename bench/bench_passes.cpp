@@ -5,6 +5,8 @@
 // Target: 150 us in the release build. passes/gemv_coalesced/copy is that copy alone.
 // gates/gemv_coalesced/before_load is what the gates in front of every load take on a miss of the
 // cache, the other rows of that name are single ones.
+// gates/kernels_10 and gates/kernels_160 run each gate on modules of 10 and 160 kernels; the column
+// us_per_kernel shows whether a gate's work is linear in the number of kernels.
 // passes/nvcc is the largest text of the corpus, in statements per second. The rows of a benchmark
 // tell what the passes themselves and the verifier took of it, in microseconds.
 #include <benchmark/benchmark.h>
@@ -34,6 +36,41 @@ ptx::Module nvcc() {
   }
   std::ifstream in(largest, std::ios::binary);
   return ptx::parse(std::string(std::istreambuf_iterator<char>(in), {}));
+}
+
+/// Kernels with everything that gates follow: shared memory of their own and of the module, a
+/// barrier under a condition, a call, an access that is not coalesced.
+std::string kernels(unsigned count) {
+  std::string text =
+      ".version 8.0\n.target sm_80\n.address_size 64\n"
+      ".extern .shared .align 16 .b8 dynamic[];\n.shared .b32 common[64];\n"
+      ".func f()\n{\n  st.shared.b32 [common], 1;\n  ret;\n}\n";
+  for (unsigned i = 0; i < count; ++i) {
+    text += ".visible .entry k" + std::to_string(i) + "(.param .u64 p, .param .u32 n)\n{\n" +
+            R"(  .reg .b32 %r<9>;
+  .reg .b64 %rd<6>;
+  .reg .pred %p<2>;
+  .shared .b32 tile[64];
+  ld.param.u64 %rd1, [p];
+  ld.param.u32 %r5, [n];
+  mov.u32 %r1, %tid.x;
+  mul.wide.u32 %rd3, %r1, 256;
+  add.s64 %rd4, %rd1, %rd3;
+  ld.global.b32 %r6, [%rd4];
+  mov.u32 %r2, tile;
+  mad.lo.u32 %r4, %r1, 4, %r2;
+  st.shared.b32 [%r4], %r6;
+  st.shared.b32 [dynamic], %r6;
+  setp.lt.u32 %p1, %r1, %r5;
+  @%p1 bar.sync 0;
+  ld.shared.b32 %r7, [%r4+4];
+  st.global.b32 [%rd4], %r7;
+  call f, ();
+  ret;
+}
+)";
+  }
+  return text;
 }
 
 std::size_t statements_of(const ptx::Module& module) {
@@ -82,6 +119,9 @@ void run_gate(benchmark::State& state, const ptx::Module& module, const std::str
       if (wanted) benchmark::DoNotOptimize(gate.run(module, {}));
     }
   }
+  state.counters["us_per_kernel"] =
+      benchmark::Counter(1e-6 * static_cast<double>(state.iterations() * module.functions.size()),
+                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
 void add_gates(const std::string& group, const ptx::Module& module) {
@@ -115,8 +155,11 @@ void add(const std::string& group, const ptx::Module& module) {
 
 int main(int argc, char** argv) {
   const ptx::Module small = gemv(), large = nvcc();
+  const ptx::Module few = ptx::parse(kernels(10)), many = ptx::parse(kernels(160));
   add("gemv_coalesced", small);
   add_gates("gemv_coalesced", small);
+  add_gates("kernels_10", few);
+  add_gates("kernels_160", many);
   add("nvcc", large);
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();

@@ -8,7 +8,7 @@ if(NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   mark_as_advanced(PTXGEN_CCACHE)
   if(PTXGEN_CCACHE)
     # Sources have absolute paths, so what one build folder compiled serves the others.
-    set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env;CCACHE_NOHASHDIR=1;${PTXGEN_CCACHE}")
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env;CCACHE_NOHASHDIR=1;CCACHE_SLOPPINESS=pch_defines,time_macros;${PTXGEN_CCACHE}")
   endif()
 endif()
 

@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
     const std::string text = kernel.ptx();
     std::cout << text;
 
-    // What was printed is what a driver would get: read it back and look at it.
+    // The printed text is what a driver would get: parse it and inspect the module.
     const ptx::Module module = ptx::parse(text, "gemv_coalesced.ptx");
     std::size_t fused = 0;
     for (const ptx::Instruction& statement : module.functions[0].body) {

@@ -1,8 +1,8 @@
-// examples/first_bug.cpp - two mistakes that the emulated device finds
+// examples/first_bug.cpp - two bugs that the emulated device finds
 //
-// `total` lets all threads add to one element, `reverse` fills all but one element of its tile. On
-// a GPU both run without a word and give wrong numbers. Here both are named unasked: rule, C++
-// line, PTX statement, thread. With PTXGEN_STRICT=1 the first call that waits throws.
+// In `total` all threads add to one element; `reverse` fills all but one element of its tile. On a
+// GPU both run silently and give wrong numbers. The emulated device reports both with rule, C++
+// line, PTX statement and thread. With PTXGEN_STRICT=1 the first call that waits throws.
 #include <cstdio>
 #include <vector>
 
@@ -21,7 +21,7 @@ auto total_kernel(const Device& device) {
                       [](KernelBuilder& k, Ptr<f32> out, Ptr<f32> in) {
                         const Value<f32> element = in[k.tid_x()];
                         const Value<f32> sum = out[0];
-                        out[0] = sum + element;  // every thread: what the others added is lost
+                        out[0] = sum + element;  // every thread: the others' sums are lost
                       });
 }
 

@@ -1,8 +1,8 @@
-// examples/first_kernel.cpp - a kernel of your own, with both storeys
+// examples/first_kernel.cpp - a user-defined kernel with both levels of the API
 //
 // Row-wise softmax: out[r][i] = exp(x[r][i] - max(x[r])) / sum(exp(x[r] - max)), one warp per row.
-// The upper storey says what is meant (operators, if_, for_, warp_reduce), the lower one which
-// instruction it shall be (k.ex2, k.ld with a cache operator). Prints the PTX.
+// The high-level API has operators, if_, for_ and warp_reduce; the instruction-level API selects
+// the instruction (k.ex2, k.ld with a cache operator). Prints the PTX.
 #include <cstdio>
 #include <limits>
 
@@ -20,11 +20,11 @@ void softmax(KernelBuilder& k, Ptr<f32> out, Ptr<f32> x, Value<u32> columns) {
   k.required_threads(kWarp);
   const Value<u32> lane = k.tid_x();
   const Value<u32> row = k.ctaid_x();
-  const Value<u64> start = k.mul_wide(row, columns);  // 64 bits: rows * columns may pass 2^32
+  const Value<u64> start = k.mul_wide(row, columns);  // 64 bits: rows * columns may exceed 2^32
   const Ptr<f32> input = x + start;
   const Ptr<f32> output = out + start;
 
-  // A Var changes; what is read from it into a Value is a copy.
+  // A Var is mutable; reading it into a Value copies it.
   auto max = k.var<f32>(-std::numeric_limits<float>::infinity());
   k.for_(lane, columns, kWarp, [&](Value<u32> i) { k.max_inplace(max, input[i]); });
   const Value<f32> row_max = k.warp_reduce(max, Reduce::Max);
@@ -49,7 +49,7 @@ int main() {
         params(param<Ptr<f32>>("out"), param<Ptr<f32>>("x"), param<u32>("columns")), softmax);
     std::fputs(kernel.ptx().c_str(), stdout);
 
-    // The kernel's type is its signature: another argument, or another order, does not compile.
+    // The kernel's type is its signature: wrong arguments do not compile.
     const auto arguments =
         kernel.pack(DeviceAddress<f32>{0x7f0000000000}, DeviceAddress<f32>{0}, std::uint32_t{1000});
     std::printf("// %s takes %zu arguments in %zu bytes\n", std::string(kernel.name()).c_str(),

@@ -2,8 +2,8 @@
  *
  * usage: gemv_c [DEVICE]     DEVICE: auto (default), emulator, cuda:0, ...
  *
- * What an engine in C does: open a device, put weights into its memory, make the kernels of all shapes
- * ready before the first request, freeze the launch, repeat it, read the result.
+ * The steps of an engine in C: open a device, upload weights, load the kernels of all shapes before
+ * the first request, plan the launch, repeat it, read the result.
  */
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 enum { K = 300, N = 500, TOKENS = 4 };
 
-/* Everything that is freed at the end, whatever happened. */
+/* Everything that is freed at the end. */
 struct engine {
   ptxgen_device* device;
   ptxgen_stream* stream;
@@ -26,7 +26,7 @@ struct engine {
   float* host_weights;
 };
 
-/* Tells what went wrong; `handle` is the first handle of the call that failed, or NULL. */
+/* Prints the error; `handle` is the first handle of the call that failed, or NULL. */
 static int failed(const char* doing, const void* handle) {
   char text[4096];
   ptxgen_last_error_text(handle, text, sizeof text);
@@ -105,7 +105,7 @@ static int run_token(struct engine* engine, int token) {
   if (ptxgen_buffer_read(engine->y, 0, y, sizeof y, engine->stream) != PTXGEN_OK) {
     return failed("read", engine->y);
   }
-  /* A fault of the kernel shows here. */
+  /* A fault in the kernel is reported here. */
   if (ptxgen_stream_synchronize(engine->stream) != PTXGEN_OK) {
     return failed("run", engine->stream);
   }
@@ -118,7 +118,7 @@ static int run_token(struct engine* engine, int token) {
   return wrong != 0;
 }
 
-/* The PTX behind it, for whoever wants to read it. */
+/* Prints the size of the kernel's PTX. */
 static int show_ptx(struct engine* engine) {
   const ptxgen_parameter shape[] = {{"k", K}, {"n", N}};
   size_t bytes = 0;

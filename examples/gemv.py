@@ -71,7 +71,7 @@ class PtxgenError(RuntimeError):
 class Library:
     """libptxgen_c. Functions are called by their names without the prefix; one that fails raises."""
 
-    # Those that return a status. The others are called through `c`.
+    # Functions that return a status. The others are called through `c`.
     SIGNATURES = {
         "device_open": (c_char_p, c_void_p, POINTER(c_void_p)),
         "buffer_create": (c_void_p, c_uint64, POINTER(c_void_p)),
@@ -140,7 +140,7 @@ def main():
     record = Record(struct_bytes=sizeof(Record))
     ptxgen.gemv(device, y_span, a_span, x_span, k, n, stream, byref(record))
 
-    # A kernel of one's own, as text, behind it in the same stream.
+    # A user-defined kernel as text, after it in the same stream.
     program, scale = c_void_p(), c_void_p()
     ptxgen.program_parse(SCALE, len(SCALE), b"scale.ptx", byref(program))
     ptxgen.function_load(device, program, None, byref(scale))
@@ -159,7 +159,7 @@ def main():
     print(f"ptxgen {ptxgen.c.ptxgen_version_string().decode()}: {record.kernel.decode()}, "
           f"y[0] = {y[0]}, {wrong} of {n} wrong")
 
-    # What an error looks like.
+    # An error.
     try:
         ptxgen.gemv(device, y_span, a_span, x_span, k + 1, n, stream, None)
         print("a buffer that is too small was not noticed")

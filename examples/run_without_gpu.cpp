@@ -1,8 +1,8 @@
 // examples/run_without_gpu.cpp - a kernel run, checked and measured with no GPU
 //
-// A block-wise sum through shared memory: built, run by the emulator, compared, its counters read.
-// Then the same kernel without its barrier: the emulator names both threads of the race, their PTX
-// lines and the C++ calls that made them.
+// Builds a block-wise sum through shared memory, runs it on the emulator, checks the result and
+// reads the counters. Then the same kernel without its barrier: the emulator reports both threads
+// of the race, their PTX lines and the C++ calls that built them.
 #include <cstdio>
 #include <string>
 #include <vector>

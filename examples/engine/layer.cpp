@@ -1,4 +1,4 @@
-// examples/engine/layer.cpp - a feed-forward block: its weights, and what it computes
+// examples/engine/layer.cpp - a feed-forward block
 #include "layer.hpp"
 
 #include <cmath>
@@ -38,7 +38,7 @@ Matrix make_weights(std::string name, std::uint32_t rows, std::uint32_t columns,
 
 std::vector<double> reference_block(const Matrix& up, const Matrix& down,
                                     const std::vector<double>& hidden, std::vector<double>& bound) {
-  // y = m^T x with the error that x brings along and the error of the sum.
+  // y = m^T x with the error of x and the error of the sum.
   const auto product = [](const Matrix& m, const std::vector<double>& x,
                           std::vector<double>& error) {
     std::vector<double> y(m.columns), inherited(m.columns), magnitude(m.columns);

@@ -1,4 +1,4 @@
-// examples/engine/layer.hpp - a feed-forward block: its weights, and what it computes
+// examples/engine/layer.hpp - a feed-forward block
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ struct Matrix {
   std::vector<float> values;
 };
 
-/// Weights as a trained network has them: normally distributed around 0 with a spread of
-/// 1 / sqrt(rows), a few of them far outside. The same for the same seed, on every machine.
+/// Weights like those of a trained network: normally distributed around 0 with a standard deviation
+/// of 1 / sqrt(rows) and a few outliers. Equal seeds give equal weights on every machine.
 Matrix make_weights(std::string name, std::uint32_t rows, std::uint32_t columns,
                     std::uint64_t seed);
 
-/// `hidden += down^T (up^T hidden)` in host memory and double precision: what the device's result
-/// is compared with. `bound` gets how far an f32 result may lie from each element.
+/// `hidden += down^T (up^T hidden)` on the host in double precision, the reference of the device's
+/// result. `bound` gets the error bound of an f32 result for each element.
 std::vector<double> reference_block(const Matrix& up, const Matrix& down,
                                     const std::vector<double>& hidden, std::vector<double>& bound);
 
@@ -30,7 +30,7 @@ class Block {
  public:
   Block(const ptxgen::Context& context, const Matrix& up, const Matrix& down);
 
-  /// The kernels that `run` will ask for, for Launcher::prepare.
+  /// The kernels of `run`, for Launcher::prepare.
   [[nodiscard]] std::vector<ptxgen::KernelRequest> kernels() const;
   /// Queues `hidden += down^T (up^T hidden)`.
   void run(const ptxgen::Launcher& launcher, ptxgen::DeviceSpan<ptxgen::f32> hidden,

@@ -1,8 +1,8 @@
 // examples/engine/main.cpp - decodes tokens with ptxgen as an engine would
 //
-// Open a device, upload weights, make all kernels ready ahead of time, write one decoding step down
-// as a graph, launch it for each token, and look at every number that comes back. Runs on a GPU
-// where there is one and on the emulated device elsewhere (PTXGEN_DEVICE chooses).
+// Opens a device, uploads weights, loads all kernels ahead of time, captures one decoding step as a
+// graph, launches it for each token, and checks every number of the result. Runs on a GPU if there
+// is one, else on the emulated device (PTXGEN_DEVICE selects it).
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -44,7 +44,7 @@ std::vector<float> embedding(int token) {
   return values;
 }
 
-// Elements that lie farther from the exact result than the sums' roundings can explain.
+// Elements whose error exceeds the bound of the sums' roundings.
 std::size_t wrong_elements(const Model& model, int token, const std::vector<float>& result) {
   const std::vector<float> start = embedding(token);
   std::vector<double> exact(start.begin(), start.end());
@@ -58,7 +58,7 @@ std::size_t wrong_elements(const Model& model, int token, const std::vector<floa
   return wrong;
 }
 
-// A mistake is refused before anything is queued, and says what is wrong: the engine goes on.
+// An invalid call is refused before anything is queued, with an error message: the engine goes on.
 bool mistakes_are_refused(const Launcher& launcher, const Buffer<f32>& hidden,
                           const Stream& stream) {
   try {
@@ -124,7 +124,7 @@ int main() {
   try {
     return decode();
   } catch (const Error& error) {
-    // What an engine would log: stage, code, call site, PTX lines, the driver's own words.
+    // An engine would log stage, code, call site, PTX lines and the driver's log.
     std::fprintf(stderr, "engine: %s\n", error.what());
     return 1;
   }

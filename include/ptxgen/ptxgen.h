@@ -3,31 +3,28 @@
 // Build GPU kernels at run time as PTX, load them through the CUDA Driver API or on an embedded
 // emulator, and launch them. C99. Link libptxgen_c (CMake: ptxgen::c).
 //
-// Handles. Everything is a handle to an opaque object that a function of this header made and that
-// `..._free` gives back. A handle keeps what it depends on: handles of one device can be freed in
-// any order, the device's among them; memory, modules and the context go when the last one that
-// needs them does. `..._free(NULL)` does nothing. A handle that was freed must not be used.
+// Handles. Functions of this header create opaque objects; `..._free` releases them. A handle keeps
+// what it depends on alive: handles of one device, the device's among them, can be freed in any
+// order; memory, modules and the context are released with the last handle that needs them.
+// `..._free(NULL)` does nothing. Do not use a handle after it was freed.
 //
-// Status. Functions return PTXGEN_OK (0) or another ptxgen_status; results come through the last
-// parameters and are untouched after a failure, except that handles are set to NULL. Numbers
-// and names do not change. No function ends the process, and no C++ exception leaves the library.
+// Status. Functions return PTXGEN_OK (0) or another ptxgen_status. Results are written to the last
+// parameters; a failure leaves them unchanged, except that handles are set to NULL. Status numbers
+// and names are stable. No function ends the process, and no C++ exception leaves the library.
 //
-// Errors. A call that fails keeps what went wrong on its first handle, until another call fails on
-// it: ptxgen_last_error(handle). Only where there is no handle (NULL was given, or the function
-// takes none) it is kept for the thread: ptxgen_last_error(NULL). A call that succeeds changes
-// nothing.
+// Errors. A call that fails stores its error on its first handle: ptxgen_last_error(handle).
+// Without a handle (NULL was given, or the function takes none) the error is stored for the thread:
+// ptxgen_last_error(NULL). The next failure replaces it; a successful call does not.
 //
 // Threads. Functions may be called from any thread. Different handles are independent. One handle
-// may be used from several threads at once, except that nobody may use it while it is freed, that
-// writes, reads and launches which touch the same memory must be ordered by streams or events, and
-// that ptxgen_last_error(handle) is the last error of any of these threads: the status that a call
-// returned is always its own. Callbacks are called without a lock held and may call this library;
-// they must not throw through it.
+// may be used from several threads at once, but no thread may use it while it is freed; order
+// writes, reads and launches that access the same memory by streams or events. The returned status
+// is always that of the call; ptxgen_last_error(handle) is the last error of any thread. Callbacks
+// are called with no lock held and may call this library; they must not throw.
 //
-// Structures begin with `struct_bytes`, which the caller sets to sizeof the structure before the
-// call, input and output alike; later versions append fields. What is zero is the default.
-// Text is UTF-8. Sizes are bytes unless said otherwise. Strings that are returned live as long as
-// the handle they come from.
+// Structures begin with `struct_bytes`. The caller sets it to sizeof the structure before the call,
+// for input and output; later versions append fields. Zero fields mean the default. Text is UTF-8.
+// Sizes are bytes unless stated otherwise. Returned strings live as long as their handle.
 #ifndef PTXGEN_PTXGEN_H
 #define PTXGEN_PTXGEN_H
 
@@ -55,18 +52,18 @@ extern "C" {
 
 // ---- version ------------------------------------------------------------------------------------
 
-/// The library's version that this header belongs to.
+/// Version of the library that this header belongs to.
 #define PTXGEN_VERSION_MAJOR 0
 #define PTXGEN_VERSION_MINOR 1
 #define PTXGEN_VERSION_PATCH 0
-/// Raised by one when a function or a field is added. What is there stays.
+/// Incremented when a function or a field is added. Nothing is removed.
 #define PTXGEN_C_API 1
 
-/// Of the library that is running. Each pointer may be NULL.
+/// Version of the running library. Each pointer may be NULL.
 PTXGEN_API void ptxgen_version(int* major, int* minor, int* patch) PTXGEN_NOEXCEPT;
 /// "0.1.0"
 PTXGEN_API const char* ptxgen_version_string(void) PTXGEN_NOEXCEPT;
-/// Its PTXGEN_C_API: at least the header's, or functions may be missing.
+/// PTXGEN_C_API of the running library; if it is less than the header's, functions may be missing.
 PTXGEN_API int ptxgen_c_api(void) PTXGEN_NOEXCEPT;
 
 // ---- status and errors --------------------------------------------------------------------------
@@ -74,19 +71,19 @@ PTXGEN_API int ptxgen_c_api(void) PTXGEN_NOEXCEPT;
 typedef int32_t ptxgen_status;
 enum {
   PTXGEN_OK = 0,
-  PTXGEN_ERROR_BUILD = 1,     ///< making PTX: a kernel's parameters, CUDA C++ source
-  PTXGEN_ERROR_VERIFY = 2,    ///< PTX that is wrong: syntax, types, targets, gates
-  PTXGEN_ERROR_OPTIMIZE = 3,  ///< a pass
+  PTXGEN_ERROR_BUILD = 1,     ///< building PTX: a kernel's parameters, CUDA C++ source
+  PTXGEN_ERROR_VERIFY = 2,    ///< invalid PTX: syntax, types, targets, gates
+  PTXGEN_ERROR_OPTIMIZE = 3,  ///< optimisation passes
   PTXGEN_ERROR_ASSEMBLE = 4,  ///< PTX to machine code
-  PTXGEN_ERROR_LOAD = 5,      ///< the driver does not take a module
-  PTXGEN_ERROR_LAUNCH = 6,    ///< arguments, limits, capture; also a fault of a kernel that ran
+  PTXGEN_ERROR_LOAD = 5,      ///< the driver rejects a module
+  PTXGEN_ERROR_LAUNCH = 6,    ///< arguments, limits, capture; also a fault in a kernel
   PTXGEN_ERROR_CACHE = 7,     ///< the module cache
   PTXGEN_ERROR_EMULATE = 8,   ///< the emulator itself
   PTXGEN_ERROR_DEVICE = 9,    ///< drivers, devices, memory, streams
   PTXGEN_ERROR_IO = 10,       ///< files and programs
-  PTXGEN_ERROR_USAGE = 11,    ///< a call that this header does not allow: NULL, out of range
+  PTXGEN_ERROR_USAGE = 11,    ///< an invalid call: NULL, out of range
   PTXGEN_ERROR_MEMORY = 12,   ///< the host is out of memory
-  PTXGEN_ERROR_INTERNAL = 13  ///< a mistake of the library
+  PTXGEN_ERROR_INTERNAL = 13  ///< a bug of the library
 };
 
 /// "ok", "build", ... "internal"; "unknown" for other numbers.
@@ -94,22 +91,22 @@ PTXGEN_API const char* ptxgen_status_name(ptxgen_status status) PTXGEN_NOEXCEPT;
 
 typedef struct ptxgen_error ptxgen_error;
 
-/// The last error of a handle of any kind, or of this thread for NULL; NULL if there was none. The
-/// caller's own copy, to be given back with ptxgen_error_free.
+/// The last error of a handle of any kind, or of this thread for NULL; NULL if there was none.
+/// Returns a copy; free it with ptxgen_error_free.
 PTXGEN_API ptxgen_error* ptxgen_last_error(const void* handle) PTXGEN_NOEXCEPT;
 PTXGEN_API void ptxgen_error_free(ptxgen_error* error) PTXGEN_NOEXCEPT;
-/// The same as one text, without a copy to give back: writes as much of ptxgen_error_text as fits
-/// and a final 0, and returns the length of the whole text. `buffer` may be NULL if `bytes` is 0.
+/// The same as text: writes ptxgen_error_text, truncated to `bytes` with a final 0, and returns the
+/// length of the full text. `buffer` may be NULL if `bytes` is 0.
 PTXGEN_API size_t ptxgen_last_error_text(const void* handle, char* buffer,
                                          size_t bytes) PTXGEN_NOEXCEPT;
 
-/// The fields of an error; empty texts and 0 for what does not apply, and for NULL.
+/// The fields of an error; empty text or 0 if a field does not apply, and for NULL.
 PTXGEN_API ptxgen_status ptxgen_error_status(const ptxgen_error* error) PTXGEN_NOEXCEPT;
-/// A short name for programs that does not change: "not-found", "capture-miss", ...
+/// A stable short name for programs: "not-found", "capture-miss", ...
 PTXGEN_API const char* ptxgen_error_code(const ptxgen_error* error) PTXGEN_NOEXCEPT;
-/// One sentence for people.
+/// One sentence for users.
 PTXGEN_API const char* ptxgen_error_message(const ptxgen_error* error) PTXGEN_NOEXCEPT;
-/// Everything that is known, lines with the message first and the log last.
+/// All fields as lines, the message first and the log last.
 PTXGEN_API const char* ptxgen_error_text(const ptxgen_error* error) PTXGEN_NOEXCEPT;
 PTXGEN_API const char* ptxgen_error_kernel(const ptxgen_error* error) PTXGEN_NOEXCEPT;
 /// "sm_90, PTX 8.0"
@@ -121,7 +118,7 @@ PTXGEN_API uint32_t ptxgen_error_column(const ptxgen_error* error) PTXGEN_NOEXCE
 PTXGEN_API const char* ptxgen_error_excerpt(const ptxgen_error* error) PTXGEN_NOEXCEPT;
 /// The CUresult, or a tool's exit status.
 PTXGEN_API int ptxgen_error_driver_status(const ptxgen_error* error) PTXGEN_NOEXCEPT;
-/// The driver's or tool's log, whole.
+/// The complete log of the driver or tool.
 PTXGEN_API const char* ptxgen_error_log(const ptxgen_error* error) PTXGEN_NOEXCEPT;
 
 // ---- log ----------------------------------------------------------------------------------------
@@ -140,9 +137,9 @@ enum {
 typedef void (*ptxgen_log_callback)(void* user, ptxgen_log_level level, const char* message,
                                     size_t bytes);
 
-/// Sends what devices opened from now on have to say to `callback` instead of standard error. NULL:
-/// back to standard error, at the level of PTXGEN_LOG. Devices keep the callback that they were
-/// opened with: it must be callable until their last handle is gone.
+/// Sends messages of devices opened later to `callback` instead of standard error. NULL: to
+/// standard error, at the level of PTXGEN_LOG. A device keeps the callback it was opened with; it
+/// must stay callable until the device's last handle is freed.
 PTXGEN_API ptxgen_status ptxgen_set_log(ptxgen_log_level level, ptxgen_log_callback callback,
                                         void* user) PTXGEN_NOEXCEPT;
 
@@ -167,19 +164,19 @@ typedef struct ptxgen_setting {
 
 typedef struct ptxgen_device_options {
   size_t struct_bytes;
-  /// In place of the environment's values.
+  /// Override values of the environment.
   const ptxgen_setting* settings;
   size_t setting_count;
-  /// Not 0: the environment is not looked at, `settings` is all there is.
+  /// Not 0: the environment is ignored, only `settings` count.
   int32_t ignore_environment;
-  /// Not 0: kernels are loaded without the checks of verifier and gates, and the log says so.
+  /// Not 0: kernels are loaded without verifier and gates, with a warning in the log.
   int32_t no_gates;
-  /// How the driver's compiler is to work; `optimization` counts only with `set_optimization`.
+  /// Options of the driver's compiler; `optimization` needs `set_optimization`.
   uint32_t max_registers;
   int32_t set_optimization;
   uint32_t optimization;
   int32_t line_info;
-  /// Not 0: every kernel is compiled anew, past our cache and the driver's: for measurements.
+  /// Not 0: every load compiles, bypassing the module cache and the driver's: for measurements.
   int32_t cold;
   /// Not 0: errors that the emulated device finds are returned by the next call that waits
   /// (PTXGEN_STRICT=1): PTXGEN_ERROR_LAUNCH, with the rule as code. The device stays usable.
@@ -191,17 +188,17 @@ enum { PTXGEN_DEVICE_CUDA = 0, PTXGEN_DEVICE_EMULATOR = 1 };
 typedef struct ptxgen_device_info {
   size_t struct_bytes;
   int32_t kind;            ///< PTXGEN_DEVICE_...
-  int32_t ordinal;         ///< of its driver
+  int32_t ordinal;         ///< in its driver
   char name[256];          ///< "NVIDIA H200"
-  char target[32];         ///< what kernels are built for: "sm_90"
+  char target[32];         ///< target of generated kernels: "sm_90"
   uint32_t sm;             ///< 90: compute capability 9.0
   int32_t driver_version;  ///< 13000 is 13.0
-  int32_t newest_ptx;      ///< that the driver takes, 10 * major + minor; 0: not known
+  int32_t newest_ptx;      ///< newest PTX version of the driver, 10 * major + minor; 0: unknown
   uint32_t multiprocessors;
   uint32_t threads_per_block;
   uint32_t threads_per_multiprocessor;
-  uint32_t block[3];  ///< most threads in x, y, z
-  uint32_t grid[3];   ///< most blocks in x, y, z
+  uint32_t block[3];  ///< maximum threads in x, y, z
+  uint32_t grid[3];   ///< maximum blocks in x, y, z
   uint32_t shared_per_block;
   uint32_t shared_per_block_opt_in;
   uint32_t shared_per_multiprocessor;
@@ -216,73 +213,72 @@ typedef struct ptxgen_device_info {
 
 /// Opens a device with its context, module cache and launcher. `name`: "auto" (libcuda's first
 /// device, else the emulator), "cuda:N", "emulator", "emulator:GPU" (h200, rtx4090, ...); NULL or
-/// "": PTXGEN_DEVICE. `options` may be NULL. Each call makes a cache of its own.
+/// "": PTXGEN_DEVICE. `options` may be NULL. Each call creates a new cache.
 PTXGEN_API ptxgen_status ptxgen_device_open(const char* name, const ptxgen_device_options* options,
                                             ptxgen_device** device) PTXGEN_NOEXCEPT;
 PTXGEN_API void ptxgen_device_free(ptxgen_device* device) PTXGEN_NOEXCEPT;
-/// The devices that could be opened, libcuda's first: their number, and the first `capacity` of
-/// them. `infos` may be NULL if `capacity` is 0; `struct_bytes` of the first counts for all.
+/// The devices that can be opened, libcuda's first: writes their number and the first `capacity` of
+/// them. `infos` may be NULL if `capacity` is 0; `struct_bytes` of the first applies to all.
 PTXGEN_API ptxgen_status ptxgen_list_devices(ptxgen_device_info* infos, size_t capacity,
                                              size_t* count) PTXGEN_NOEXCEPT;
 PTXGEN_API ptxgen_status ptxgen_device_get_info(const ptxgen_device* device,
                                                 ptxgen_device_info* info) PTXGEN_NOEXCEPT;
 PTXGEN_API ptxgen_status ptxgen_device_memory(const ptxgen_device* device, uint64_t* free_bytes,
                                               uint64_t* total_bytes) PTXGEN_NOEXCEPT;
-/// Waits for all work of the device's context. A fault of a kernel shows here at the latest:
-/// PTXGEN_ERROR_LAUNCH, code "device-fault".
+/// Waits for all work of the device's context. Reports a fault in a kernel that no earlier call
+/// reported: PTXGEN_ERROR_LAUNCH, code "device-fault".
 PTXGEN_API ptxgen_status ptxgen_device_synchronize(const ptxgen_device* device) PTXGEN_NOEXCEPT;
-/// Whether a fault has made the context unusable: then free everything that was made from the
-/// device and the device, call ptxgen_device_reset and open it again.
+/// Whether a fault has made the context unusable. To recover, free everything made from the device
+/// and the device, call ptxgen_device_reset and open it again.
 PTXGEN_API ptxgen_status ptxgen_device_poisoned(const ptxgen_device* device,
                                                 int32_t* poisoned) PTXGEN_NOEXCEPT;
-/// Destroys the device's primary context for the whole process, whoever uses it.
+/// Destroys the device's primary context for the whole process, whether in use or not.
 PTXGEN_API ptxgen_status ptxgen_device_reset(const char* name,
                                              const ptxgen_device_options* options) PTXGEN_NOEXCEPT;
 
 // ---- findings -----------------------------------------------------------------------------------
 
-/// What launches on the emulated device were found to do wrong: races, reads of what no thread has
-/// written, accesses out of bounds. On a GPU there are none. Each is also logged at once, errors at
-/// level error, warnings at warn.
+/// Findings of launches on the emulated device: races, uninitialised reads, accesses out of bounds.
+/// A GPU has none. Each is also logged at once, errors at level error, warnings at warn.
 enum { PTXGEN_FINDING_ERROR = 0, PTXGEN_FINDING_WARNING = 1, PTXGEN_FINDING_NOTE = 2 };
 
-/// One finding of one launch. Equal findings of a launch are one, with a count.
+/// One finding of one launch. Equal findings of a launch are one with a count.
 typedef struct ptxgen_finding {
   size_t struct_bytes;
   uint64_t launch;   ///< as in ptxgen_launch_record
   uint64_t count;    ///< how often it happened in the launch
   int32_t severity;  ///< PTXGEN_FINDING_...
-  int32_t fault;     ///< not 0: it stopped the kernel, the context is lost
-  const char* rule;  ///< a short name that does not change: "uninitialized-read"
+  int32_t fault;     ///< not 0: it stopped the kernel; the context is lost
+  const char* rule;  ///< a stable short name: "uninitialized-read"
   const char* message;
   const char* kernel;
-  const char* statement;  ///< of the PTX
-  const char* file;       ///< of the builder call, else of the PTX that came from a file, or empty
-  uint32_t line;          ///< in it, or 0
-  const char* text;       ///< all of it, as it is logged
+  const char* statement;  ///< the PTX statement
+  const char* file;       ///< of the builder call, else the PTX file, or empty
+  uint32_t line;          ///< in `file`, or 0
+  const char* text;       ///< the complete text, as logged
   uint32_t grid[3];       ///< of the launch
   uint32_t block[3];
-  uint32_t block_index[3];   ///< of the first thread that did it
+  uint32_t block_index[3];   ///< of the first thread
   uint32_t thread_index[3];  ///< in that block
 } ptxgen_finding;
 
-/// A list of findings, as they were when it was made.
+/// A snapshot of the findings.
 typedef struct ptxgen_findings ptxgen_findings;
 
-/// The device's findings since they were cleared, at most the first 1,000: those of the kernels
-/// that were loaded through this handle's device.
+/// The findings of kernels loaded through this device since they were cleared, at most the first
+/// 1,000.
 PTXGEN_API ptxgen_status ptxgen_findings_create(const ptxgen_device* device,
                                                 ptxgen_findings** findings) PTXGEN_NOEXCEPT;
 PTXGEN_API void ptxgen_findings_free(ptxgen_findings* findings) PTXGEN_NOEXCEPT;
 /// 0 for NULL.
 PTXGEN_API size_t ptxgen_findings_count(const ptxgen_findings* findings) PTXGEN_NOEXCEPT;
-/// The one of that index, from 0; its texts live as long as the list. PTXGEN_ERROR_USAGE
-/// ("out-of-range") beyond the last.
+/// The finding of that index, from 0; its texts live as long as the list. PTXGEN_ERROR_USAGE
+/// ("out-of-range") for a larger index.
 PTXGEN_API ptxgen_status ptxgen_findings_get(const ptxgen_findings* findings, size_t index,
                                              ptxgen_finding* finding) PTXGEN_NOEXCEPT;
 
-/// How many findings there were since they were cleared, those beyond the first 1,000 included.
-/// Each pointer may be NULL.
+/// Counts of all findings since they were cleared, including those beyond the first 1,000. Each
+/// pointer may be NULL.
 PTXGEN_API ptxgen_status ptxgen_device_count_findings(const ptxgen_device* device, uint64_t* errors,
                                                       uint64_t* warnings,
                                                       uint64_t* notes) PTXGEN_NOEXCEPT;
@@ -292,16 +288,16 @@ PTXGEN_API ptxgen_status ptxgen_device_clear_findings(ptxgen_device* device) PTX
 /// returns. `finding` and its texts are valid during the call. Launches, copies and waits are
 /// refused inside.
 typedef void (*ptxgen_finding_callback)(void* user, const ptxgen_finding* finding);
-/// Replaces the callback of the device; NULL: none. It must be callable until the device's last
-/// handle is gone.
+/// Replaces the callback of the device; NULL: none. It must stay callable until the device's last
+/// handle is freed.
 PTXGEN_API ptxgen_status ptxgen_device_on_finding(ptxgen_device* device,
                                                   ptxgen_finding_callback callback,
                                                   void* user) PTXGEN_NOEXCEPT;
 
 // ---- memory -------------------------------------------------------------------------------------
 
-/// Device memory, from wherever it comes: a buffer of this library, or the application's own
-/// allocation in the device's primary context. Its owner keeps it until all work on it is done.
+/// Device memory: a buffer of this library, or an allocation of the application in the device's
+/// primary context. It must live until all work on it is done.
 typedef struct ptxgen_span {
   uint64_t address;
   uint64_t bytes;
@@ -314,9 +310,9 @@ PTXGEN_API void ptxgen_buffer_free(ptxgen_buffer* buffer) PTXGEN_NOEXCEPT;
 /// Address and size; zeros for NULL.
 PTXGEN_API ptxgen_span ptxgen_buffer_span(const ptxgen_buffer* buffer) PTXGEN_NOEXCEPT;
 
-/// Copies and fills check that they stay inside (code "out-of-bounds"). Without a stream (NULL) the
-/// call returns when the copy is done; with one the copy is queued, and the host memory must live,
-/// and not change, until the stream has come there.
+/// Copies and fills check bounds (code "out-of-bounds"). Without a stream (NULL) the call is
+/// synchronous; with one the copy is queued, and the host memory must stay valid and unchanged
+/// until the copy has run.
 PTXGEN_API ptxgen_status ptxgen_buffer_write(ptxgen_buffer* buffer, uint64_t offset,
                                              const void* from, uint64_t bytes,
                                              const ptxgen_stream* stream) PTXGEN_NOEXCEPT;
@@ -338,15 +334,14 @@ enum { PTXGEN_STREAM_NON_BLOCKING = 0, PTXGEN_STREAM_BLOCKING = 1 };
 
 PTXGEN_API ptxgen_status ptxgen_stream_create(ptxgen_device* device, int32_t kind, int32_t priority,
                                               ptxgen_stream** stream) PTXGEN_NOEXCEPT;
-/// A stream of the application (CUstream, cudaStream_t) or NULL for the default stream; the
-/// application stays its owner.
+/// A stream that the application owns (CUstream, cudaStream_t), or NULL for the default stream.
 PTXGEN_API ptxgen_status ptxgen_stream_borrow(ptxgen_device* device, void* cuda_stream,
                                               ptxgen_stream** stream) PTXGEN_NOEXCEPT;
 PTXGEN_API void ptxgen_stream_free(ptxgen_stream* stream) PTXGEN_NOEXCEPT;
 /// The CUstream; NULL for the default stream and for NULL.
 PTXGEN_API void* ptxgen_stream_cuda(const ptxgen_stream* stream) PTXGEN_NOEXCEPT;
 PTXGEN_API ptxgen_status ptxgen_stream_synchronize(const ptxgen_stream* stream) PTXGEN_NOEXCEPT;
-/// Whether everything that was queued is done.
+/// Whether all queued work is done.
 PTXGEN_API ptxgen_status ptxgen_stream_done(const ptxgen_stream* stream,
                                             int32_t* done) PTXGEN_NOEXCEPT;
 PTXGEN_API ptxgen_status ptxgen_stream_wait(const ptxgen_stream* stream,
@@ -360,23 +355,23 @@ PTXGEN_API void ptxgen_event_free(ptxgen_event* event) PTXGEN_NOEXCEPT;
 PTXGEN_API ptxgen_status ptxgen_event_synchronize(const ptxgen_event* event) PTXGEN_NOEXCEPT;
 PTXGEN_API ptxgen_status ptxgen_event_done(const ptxgen_event* event,
                                            int32_t* done) PTXGEN_NOEXCEPT;
-/// From `start` to `end`; host time on the emulated device.
+/// Time from `start` to `end`; host time on the emulated device.
 PTXGEN_API ptxgen_status ptxgen_event_milliseconds(const ptxgen_event* start,
                                                    const ptxgen_event* end,
                                                    float* milliseconds) PTXGEN_NOEXCEPT;
 
 enum { PTXGEN_CAPTURE_THREAD = 0, PTXGEN_CAPTURE_GLOBAL = 1, PTXGEN_CAPTURE_RELAXED = 2 };
 
-/// Until ptxgen_stream_end_capture the stream's work is written down instead of run. Kernels that
-/// are launched then must be loaded already: ptxgen_prepare; else the launch fails with the code
-/// "capture-miss", and the capture goes on.
+/// Until ptxgen_stream_end_capture the stream's work is recorded instead of run. Kernels launched
+/// meanwhile must be loaded before (ptxgen_prepare); otherwise the launch fails with the code
+/// "capture-miss", and the capture stays valid.
 PTXGEN_API ptxgen_status ptxgen_stream_begin_capture(const ptxgen_stream* stream,
                                                      int32_t mode) PTXGEN_NOEXCEPT;
 PTXGEN_API ptxgen_status ptxgen_stream_end_capture(const ptxgen_stream* stream,
                                                    ptxgen_graph** graph) PTXGEN_NOEXCEPT;
 PTXGEN_API ptxgen_status ptxgen_stream_capturing(const ptxgen_stream* stream,
                                                  int32_t* capturing) PTXGEN_NOEXCEPT;
-/// Runs all that was captured, again and again. Buffers must still be there.
+/// Queues the captured work; may be repeated. Its buffers must still exist.
 PTXGEN_API ptxgen_status ptxgen_graph_launch(const ptxgen_graph* graph,
                                              const ptxgen_stream* stream) PTXGEN_NOEXCEPT;
 /// 0 for NULL.
@@ -389,19 +384,19 @@ typedef struct ptxgen_kernel_info {
   size_t struct_bytes;
   const char* name;            ///< also the entry's name in the PTX
   const char* doc;             ///< what it computes
-  const char* access_pattern;  ///< how consecutive lanes meet memory
+  const char* access_pattern;  ///< how consecutive lanes access memory
   size_t parameter_count;
 } ptxgen_kernel_info;
 
-/// A parameter of building a kernel: a shape or an option, always an unsigned number.
+/// A build-time parameter of a kernel: a shape or an option, always an unsigned number.
 typedef struct ptxgen_parameter_info {
   size_t struct_bytes;
   const char* name;
   const char* type;
   const char* doc;
   uint64_t default_value;
-  uint64_t least;
-  uint64_t most;
+  uint64_t min;
+  uint64_t max;
 } ptxgen_parameter_info;
 
 typedef struct ptxgen_parameter {
@@ -418,18 +413,18 @@ PTXGEN_API ptxgen_status ptxgen_kernel_get_parameter(size_t kernel, size_t param
 
 // ---- programs: PTX that is not loaded yet -------------------------------------------------------
 
-/// Builds a kernel of the library by name; parameters that are left out take their defaults.
-/// `target` ("sm_90") may be NULL where there is a device, and the device NULL where there is a
-/// target.
+/// Builds a kernel of the library by name; omitted parameters have their defaults. One of `device`
+/// and `target` ("sm_90") may be NULL.
 PTXGEN_API ptxgen_status ptxgen_program_build(ptxgen_device* device, const char* target,
                                               const char* kernel,
                                               const ptxgen_parameter* parameters,
                                               size_t parameter_count,
                                               ptxgen_program** program) PTXGEN_NOEXCEPT;
-/// PTX text of any producer, parsed and verified. `file` is its name in messages, or NULL.
+/// Parses and verifies PTX text of any producer. `file` is its name in messages, or NULL.
 PTXGEN_API ptxgen_status ptxgen_program_parse(const char* ptx, size_t bytes, const char* file,
                                               ptxgen_program** program) PTXGEN_NOEXCEPT;
-/// CUDA C++ through NVRTC, for the device's target; kernels want extern "C". `options` are NVRTC's.
+/// Compiles CUDA C++ with NVRTC for the device's target. Declare kernels extern "C". `options` are
+/// NVRTC's.
 PTXGEN_API ptxgen_status ptxgen_program_compile_cuda(ptxgen_device* device, const char* source,
                                                      size_t bytes, const char* file,
                                                      const char* const* options,
@@ -437,10 +432,10 @@ PTXGEN_API ptxgen_status ptxgen_program_compile_cuda(ptxgen_device* device, cons
                                                      ptxgen_program** program) PTXGEN_NOEXCEPT;
 PTXGEN_API void ptxgen_program_free(ptxgen_program* program) PTXGEN_NOEXCEPT;
 
-/// The PTX as it will be loaded; "" for NULL. `bytes` may be NULL.
+/// The program's PTX; "" for NULL. `bytes` may be NULL.
 PTXGEN_API const char* ptxgen_program_ptx(const ptxgen_program* program,
                                           size_t* bytes) PTXGEN_NOEXCEPT;
-/// What the compiler had to say; "" where there was none.
+/// The compiler's log; "" if there is none.
 PTXGEN_API const char* ptxgen_program_log(const ptxgen_program* program) PTXGEN_NOEXCEPT;
 /// Its kernels; NULL for an index that is too large.
 PTXGEN_API size_t ptxgen_program_entry_count(const ptxgen_program* program) PTXGEN_NOEXCEPT;
@@ -455,15 +450,15 @@ typedef struct ptxgen_geometry {
   uint32_t dynamic_shared_bytes;
   uint32_t cluster[3];   ///< blocks; 0 counts as 1
   int32_t cooperative;   ///< all blocks run at the same time
-  int32_t programmatic;  ///< may begin before its predecessor ends; needs griddepcontrol.wait
+  int32_t programmatic;  ///< may start before its predecessor ends; needs griddepcontrol.wait
 } ptxgen_geometry;
 
 /// Geometry of a program made by ptxgen_program_build.
 PTXGEN_API ptxgen_status ptxgen_program_geometry(const ptxgen_program* program,
                                                  ptxgen_geometry* geometry) PTXGEN_NOEXCEPT;
 
-/// Machine code of the whole program, through nvJitLink, ptxas or the driver. `target` as in
-/// ptxgen_program_build; with a device its settings say where the tools are looked for.
+/// Assembles the whole program with nvJitLink, ptxas or the driver. `target` as in
+/// ptxgen_program_build; a device's settings say where to search for the tools.
 PTXGEN_API ptxgen_status ptxgen_program_assemble(const ptxgen_program* program,
                                                  ptxgen_device* device, const char* target,
                                                  ptxgen_image** image) PTXGEN_NOEXCEPT;
@@ -471,10 +466,10 @@ typedef struct ptxgen_image_info {
   size_t struct_bytes;
   const void* data;  ///< the cubin; lives as long as the image
   size_t bytes;
-  uint32_t registers;  ///< a thread, of the kernel that uses most
+  uint32_t registers;  ///< per thread, of the kernel that uses most
   uint64_t spill_stores;
   uint64_t spill_loads;
-  uint64_t shared;  ///< static, a block, of the kernel that uses most
+  uint64_t shared;  ///< static, per block, of the kernel that uses most
   const char* tool;
   const char* log;
 } ptxgen_image_info;
@@ -487,7 +482,8 @@ PTXGEN_API void ptxgen_image_free(ptxgen_image* image) PTXGEN_NOEXCEPT;
 /// Loads all of a program: its kernels share their global variables. Not cached.
 PTXGEN_API ptxgen_status ptxgen_module_load(ptxgen_device* device, const ptxgen_program* program,
                                             ptxgen_module** module) PTXGEN_NOEXCEPT;
-/// A cubin, or another image that the driver takes; arguments of its functions cannot be checked.
+/// Loads a cubin, or another image that the driver accepts; arguments of its functions are not
+/// checked.
 PTXGEN_API ptxgen_status ptxgen_module_load_image(ptxgen_device* device, const void* image,
                                                   size_t bytes,
                                                   ptxgen_module** module) PTXGEN_NOEXCEPT;
@@ -498,11 +494,11 @@ PTXGEN_API ptxgen_status ptxgen_module_function(const ptxgen_module* module, con
 /// Address and size of a .global or .const variable.
 PTXGEN_API ptxgen_status ptxgen_module_variable(const ptxgen_module* module, const char* name,
                                                 ptxgen_span* variable) PTXGEN_NOEXCEPT;
-/// What the driver's compiler said; "" for NULL.
+/// The log of the driver's compiler; "" for NULL.
 PTXGEN_API const char* ptxgen_module_log(const ptxgen_module* module) PTXGEN_NOEXCEPT;
 
-/// One kernel of a program, through gates and module cache: the same text is compiled once. `entry`
-/// may be NULL where there is one kernel only.
+/// Loads one kernel of a program through gates and module cache: the same text is compiled once.
+/// `entry` may be NULL if the program has one kernel.
 PTXGEN_API ptxgen_status ptxgen_function_load(ptxgen_device* device, const ptxgen_program* program,
                                               const char* entry,
                                               ptxgen_function** function) PTXGEN_NOEXCEPT;
@@ -511,11 +507,11 @@ PTXGEN_API void ptxgen_function_free(ptxgen_function* function) PTXGEN_NOEXCEPT;
 typedef struct ptxgen_function_info {
   size_t struct_bytes;
   const char* name;
-  uint32_t registers;      ///< a thread; on the emulator those that are declared
-  uint32_t local;          ///< a thread: stack and spills
-  uint32_t static_shared;  ///< a block
+  uint32_t registers;      ///< per thread; on the emulator the declared ones
+  uint32_t local;          ///< per thread: stack and spills
+  uint32_t static_shared;  ///< per block
   uint32_t constant;
-  uint32_t max_threads;     ///< a block can have
+  uint32_t max_threads;     ///< maximum of a block
   uint32_t ptx_version;     ///< 10 * major + minor
   uint32_t binary_version;  ///< 90: sm_90
   /// Known for functions of programs, not of images.
@@ -525,7 +521,7 @@ typedef struct ptxgen_function_info {
 } ptxgen_function_info;
 PTXGEN_API ptxgen_status ptxgen_function_get_info(const ptxgen_function* function,
                                                   ptxgen_function_info* info) PTXGEN_NOEXCEPT;
-/// Blocks of `threads` threads that fit a multiprocessor at once.
+/// Resident blocks of `threads` threads per multiprocessor.
 PTXGEN_API ptxgen_status ptxgen_function_occupancy(const ptxgen_function* function,
                                                    uint32_t threads, uint32_t dynamic_shared_bytes,
                                                    uint32_t* blocks) PTXGEN_NOEXCEPT;
@@ -538,7 +534,7 @@ enum {
   PTXGEN_POINTER = 3  ///< 8 bytes, an address of device memory
 };
 
-/// One argument of a launch: where its value is, how large it is, and what it is.
+/// One argument of a launch: address, size and kind of its value.
 typedef struct ptxgen_argument {
   const void* value;
   uint32_t bytes;
@@ -552,7 +548,7 @@ PTXGEN_API ptxgen_status ptxgen_function_launch(const ptxgen_function* function,
                                                 const ptxgen_geometry* geometry,
                                                 const ptxgen_argument* arguments, size_t count,
                                                 const ptxgen_stream* stream) PTXGEN_NOEXCEPT;
-/// The same with the parameters as one block, laid out as the PTX declares them.
+/// The same with the parameters as one block in the layout of the PTX.
 PTXGEN_API ptxgen_status ptxgen_function_launch_packed(const ptxgen_function* function,
                                                        const ptxgen_geometry* geometry,
                                                        const void* block, size_t bytes,
@@ -560,50 +556,51 @@ PTXGEN_API ptxgen_status ptxgen_function_launch_packed(const ptxgen_function* fu
 
 // ---- launching the library's kernels ------------------------------------------------------------
 
-/// What a launch was.
+/// Description of a launch.
 typedef struct ptxgen_launch_record {
   size_t struct_bytes;
   char kernel[64];          ///< "gemv"
   char implementation[32];  ///< "direct", "coalesced", "cublas", ..., or empty
-  char reason[192];         ///< why this one
+  char reason[192];         ///< reason for the choice
   ptxgen_geometry geometry;
   uint32_t launches;
   int32_t cached;  ///< the kernel was in memory already
-  /// The launch's number, for findings; the last one's of several. 0 on a GPU, and in a capture.
+  /// The launch's number, for findings; of several launches, the last one's. 0 on a GPU and in a
+  /// capture.
   uint64_t launch;
 } ptxgen_launch_record;
 
-/// All check sizes, alignment and overlap of their arguments before anything is queued (codes
-/// "buffer-size", "null-pointer", "misaligned", "aliasing"). `record` may be NULL.
+/// All functions check sizes, alignment and overlap of their arguments before they queue anything
+/// (codes "buffer-size", "null-pointer", "misaligned", "aliasing"). `record` may be NULL.
 /// y[j] = sum over i of a[i*n + j] * x[i]; a is k x n f32, row-major, x has k elements, y n.
 PTXGEN_API ptxgen_status ptxgen_gemv(ptxgen_device* device, ptxgen_span y, ptxgen_span a,
                                      ptxgen_span x, uint32_t k, uint32_t n,
                                      const ptxgen_stream* stream,
                                      ptxgen_launch_record* record) PTXGEN_NOEXCEPT;
 
-/// Types of elements, and how a matrix lies in memory.
+/// Element types and matrix layouts.
 enum { PTXGEN_F32 = 0, PTXGEN_F16 = 1, PTXGEN_BF16 = 2 };
 enum {
   PTXGEN_GEMV_T = 0,  ///< A[k x n] row-major: y[j] = sum over i of A[i * lda + j] * x[i]
   PTXGEN_GEMV_R = 1   ///< W[n x k] row-major: y[j] = sum over i of W[j * lda + i] * x[i]
 };
 
-/// y = alpha * sum + beta * y + bias + residual, as far as these are asked for; sums are f32.
+/// y = alpha * sum + beta * y + bias + residual, each term optional; sums are f32.
 typedef struct ptxgen_gemv_problem {
   size_t struct_bytes;
   uint32_t k;        ///< elements of x
   uint32_t n;        ///< elements of y, bias and residual
   int32_t layout;    ///< PTXGEN_GEMV_...
   int32_t weights;   ///< PTXGEN_F32, ...
-  int32_t x;         ///< PTXGEN_F32, or as the weights
+  int32_t x;         ///< PTXGEN_F32, or the weights' type
   int32_t y;         ///< of y, bias and residual: the same
-  uint64_t lda;      ///< elements from row to row; 0: as long as a row
-  int32_t scaled;    ///< not 0: alpha and beta count; otherwise they are 1 and 0
+  uint64_t lda;      ///< elements from row to row; 0: the row length
+  int32_t scaled;    ///< not 0: alpha and beta are used; otherwise 1 and 0
   int32_t bias;      ///< not 0: n elements are added
   int32_t residual;  ///< not 0: n elements are added; may be y itself
 } ptxgen_gemv_problem;
 
-/// What the problem has not is left zero.
+/// Leave operands that the problem does not have zero.
 typedef struct ptxgen_gemv_operands {
   size_t struct_bytes;
   ptxgen_span y;
@@ -613,10 +610,10 @@ typedef struct ptxgen_gemv_operands {
   ptxgen_span residual;
   float alpha;
   float beta;
-  int32_t constant_weights;  ///< not 0: nothing queued before in the stream writes `a`
+  int32_t constant_weights;  ///< not 0: no earlier work of the stream writes `a`
 } ptxgen_gemv_operands;
 
-/// Any GEMV; ptxgen_gemv is the case of layout T, f32 and nothing beside the product.
+/// Any GEMV; ptxgen_gemv is the case of layout T, f32 and the plain product.
 PTXGEN_API ptxgen_status ptxgen_gemv_any(ptxgen_device* device, const ptxgen_gemv_problem* problem,
                                          const ptxgen_gemv_operands* operands,
                                          const ptxgen_stream* stream,
@@ -640,7 +637,7 @@ PTXGEN_API ptxgen_status ptxgen_fma_rpt(ptxgen_device* device, ptxgen_span out, 
                                         const ptxgen_stream* stream,
                                         ptxgen_launch_record* record) PTXGEN_NOEXCEPT;
 
-/// A launch that is checked and fixed once and then repeated without lock, lookup or allocation.
+/// A launch that is checked once and then repeated without lock, lookup or allocation.
 PTXGEN_API ptxgen_status ptxgen_plan_gemv(ptxgen_device* device, ptxgen_span y, ptxgen_span a,
                                           ptxgen_span x, uint32_t k, uint32_t n,
                                           const ptxgen_stream* stream,
@@ -662,8 +659,8 @@ PTXGEN_API void ptxgen_plan_free(ptxgen_plan* plan) PTXGEN_NOEXCEPT;
 
 // ---- cache --------------------------------------------------------------------------------------
 
-/// A kernel to be made ready. "gemv" with k, n, layout and dtype stands for what ptxgen_gemv and
-/// ptxgen_gemv_any would use for that shape, tight, x and y f32, aligned to 16 bytes.
+/// A kernel to load. "gemv" with k, n, layout and dtype is the kernel that ptxgen_gemv and
+/// ptxgen_gemv_any use for that shape with tight rows, x and y f32, and 16-byte alignment.
 typedef struct ptxgen_kernel_request {
   const char* kernel;
   const ptxgen_parameter* parameters;
@@ -673,7 +670,7 @@ typedef struct ptxgen_kernel_request {
 /// Called after each kernel, from one thread at a time.
 typedef void (*ptxgen_progress_callback)(void* user, size_t done, size_t total);
 
-/// Builds and loads kernels ahead of time, several at once; nothing is launched.
+/// Builds and loads kernels ahead of time, in parallel; launches nothing.
 PTXGEN_API ptxgen_status ptxgen_prepare(ptxgen_device* device,
                                         const ptxgen_kernel_request* requests, size_t count,
                                         ptxgen_progress_callback callback,
@@ -683,30 +680,30 @@ PTXGEN_API ptxgen_status ptxgen_prepare(ptxgen_device* device,
 typedef struct ptxgen_cache_statistics {
   size_t struct_bytes;
   uint64_t hits;      ///< found in memory
-  uint64_t misses;    ///< made ready by the caller that asked
-  uint64_t waits;     ///< got what another thread was making ready
+  uint64_t misses;    ///< loaded by the calling thread
+  uint64_t waits;     ///< waited for another thread to load it
   uint64_t compiles;  ///< misses that neither memory nor disk served
   uint64_t disk_hits;
   uint64_t failures;  ///< misses that ended in an error
   uint64_t evictions;
   uint64_t modules;                 ///< in memory now
-  uint64_t compiles_since_prepare;  ///< 0 proves that ptxgen_prepare covered all that was launched
+  uint64_t compiles_since_prepare;  ///< 0: ptxgen_prepare covered every launch
   uint64_t misses_since_prepare;
 } ptxgen_cache_statistics;
 
 PTXGEN_API ptxgen_status ptxgen_cache_get_statistics(
     const ptxgen_device* device, ptxgen_cache_statistics* statistics) PTXGEN_NOEXCEPT;
-/// Forgets the modules in memory; those in use stay loaded until they are not.
+/// Empties the memory layer; modules in use stay loaded until they are released.
 PTXGEN_API ptxgen_status ptxgen_cache_clear(ptxgen_device* device) PTXGEN_NOEXCEPT;
 /// The folder of the disk layer; "" for none and for NULL.
 PTXGEN_API const char* ptxgen_cache_folder(const ptxgen_device* device) PTXGEN_NOEXCEPT;
 
 typedef struct ptxgen_stage_time {
-  const char* stage;  ///< "build", "gates", "print", "disk", "assemble", "load"; lives for good
+  const char* stage;  ///< "build", "gates", "print", "disk", "assemble", "load"; never freed
   double microseconds;
 } ptxgen_stage_time;
 
-/// The stages of the kernel's last miss, in their order: their number, and the first `capacity`.
+/// The stages of the kernel's last miss, in order: writes their number and the first `capacity`.
 PTXGEN_API ptxgen_status ptxgen_stages(const ptxgen_device* device, const char* kernel,
                                        ptxgen_stage_time* stages, size_t capacity,
                                        size_t* count) PTXGEN_NOEXCEPT;

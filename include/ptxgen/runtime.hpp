@@ -5,7 +5,7 @@
 
 #include "ptxgen/runtime/assemble/assembler.hpp"
 #include "ptxgen/runtime/device/buffer.hpp"
-#include "ptxgen/runtime/assemble/compile.hpp"
+#include "ptxgen/runtime/module/compile.hpp"
 #include "ptxgen/runtime/device/device.hpp"
 #include "ptxgen/runtime/device/doctor.hpp"
 #include "ptxgen/runtime/launch/gemv_operands.hpp"

@@ -2,9 +2,12 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "capi/objects.hpp"
 #include "ptxgen/runtime/cache/module_cache.hpp"
 #include "ptxgen/support/log.hpp"
+#include "support/join.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::capi;
@@ -22,12 +25,9 @@ Settings settings_from(const ptxgen_device_options& options) {
       return field.variable == variable;
     });
     if (found == fields.end()) {
-      std::string known;
-      for (const SettingField& field : fields) {
-        known += (known.empty() ? "" : ", ") + std::string(field.variable);
-      }
       throw UsageError{"bad-setting",
-                       "there is no setting '" + std::string(variable) + "'; there are: " + known};
+                       fmt::format("there is no setting '{}'; there are: {}", variable,
+                                   join_text(fields, ", ", &SettingField::variable))};
     }
     settings.*found->value = value;
   }
@@ -54,7 +54,7 @@ LauncherOptions launcher_options(const ptxgen_device_options& from, const Settin
     if (from.optimization > 4) {
       throw UsageError{
           "out-of-range",
-          "options.optimization is " + std::to_string(from.optimization) + "; it goes from 0 to 4"};
+          fmt::format("options.optimization is {}; valid levels are 0 to 4", from.optimization)};
     }
     options.module.optimization = from.optimization;
   }
@@ -92,7 +92,7 @@ ptxgen_device_info to_c(const DeviceInfo& from) noexcept {
   return info;
 }
 
-/// What a Log of ours needs to reach a callback of C.
+/// Adapter from Log to a C callback.
 struct Receiver {
   ptxgen_log_callback callback;
   void* user;
@@ -108,7 +108,7 @@ ptxgen_status ptxgen_set_log(ptxgen_log_level level, ptxgen_log_callback callbac
     if (callback == nullptr) return reset_default_log();
     if (level < PTXGEN_LOG_OFF || level > PTXGEN_LOG_TRACE) {
       throw UsageError{"out-of-range",
-                       "level is " + std::to_string(level) + "; it goes from 0 (off) to 5 (trace)"};
+                       fmt::format("level is {}; valid levels are 0 (off) to 5 (trace)", level)};
     }
     LogSink sink;
     sink.user = new Receiver{callback, user};
@@ -144,7 +144,7 @@ ptxgen_status ptxgen_list_devices(ptxgen_device_info* infos, size_t capacity,
     const std::vector<DeviceInfo> devices = Device::list(Settings::from_environment());
     const std::size_t stride = capacity == 0 ? 0 : infos->struct_bytes;
     for (std::size_t i = 0; i < std::min(capacity, devices.size()); ++i) {
-      // The caller's elements have the caller's size, which may not be ours.
+      // The caller's elements have the caller's size, which may differ from the library's.
       auto* const place = reinterpret_cast<ptxgen_device_info*>(
           reinterpret_cast<unsigned char*>(infos) + i * stride);
       if (i != 0) std::memcpy(static_cast<void*>(place), &stride, sizeof stride);

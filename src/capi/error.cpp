@@ -1,7 +1,9 @@
-// src/capi/error.cpp - failures as status codes and texts
+// src/capi/error.cpp - errors as status codes and texts
 #include <algorithm>
 #include <new>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "capi/handle.hpp"
 #include "ptxgen/version.hpp"
@@ -35,7 +37,7 @@ static_assert(status_of(Stage::Io) == PTXGEN_ERROR_IO);
 static_assert(PTXGEN_VERSION_MAJOR == kVersionMajor && PTXGEN_VERSION_MINOR == kVersionMinor &&
               PTXGEN_VERSION_PATCH == kVersionPatch);
 
-/// Calls without a handle leave their failure here.
+/// The failures of calls without a handle.
 std::shared_ptr<const Failure>& thread_slot() noexcept {
   thread_local std::shared_ptr<const Failure> failure;
   return failure;
@@ -44,7 +46,7 @@ std::shared_ptr<const Failure>& thread_slot() noexcept {
 std::shared_ptr<const Failure> plain(ptxgen_status status, std::string code, std::string message) {
   auto failure = std::make_shared<Failure>();
   failure->status = status;
-  failure->text = "error: " + message + " [" + code + "]";
+  failure->text = fmt::format("error: {} [{}]", message, code);
   failure->code = std::move(code);
   failure->message = std::move(message);
   return failure;
@@ -84,13 +86,13 @@ std::shared_ptr<const Failure> current() {
   }
 }
 
-/// Made in advance, for when there is no memory left to make one.
+/// Preallocated for out-of-memory errors.
 const std::shared_ptr<const Failure>& no_memory() {
   static const std::shared_ptr<const Failure> failure =
       plain(PTXGEN_ERROR_MEMORY, "out-of-host-memory", "the host is out of memory");
   return failure;
 }
-[[maybe_unused]] const bool kMadeInAdvance = no_memory() != nullptr;
+[[maybe_unused]] const bool kPreallocated = no_memory() != nullptr;
 
 }  // namespace
 
@@ -143,7 +145,7 @@ void throw_wrong_handle(const Handle* handle, Kind wanted, std::string_view name
     message += "no handle, or was freed";
   }
   throw UsageError{handle == nullptr ? "null" : "wrong-handle",
-                   message + "; a " + std::string(to_string(wanted)) + " is needed"};
+                   fmt::format("{}; expected a {}", message, to_string(wanted))};
 }
 
 void throw_null(std::string_view name) { throw UsageError{"null", std::string(name) + " is NULL"}; }
@@ -153,15 +155,18 @@ std::string_view need_text(const char* text, std::string_view name) {
 }
 
 void throw_struct_bytes(std::size_t bytes, std::string_view name) {
-  throw UsageError{"struct-bytes", std::string(name) + ".struct_bytes is " + std::to_string(bytes) +
-                                       "; set it to sizeof the structure before the call"};
+  throw UsageError{
+      "struct-bytes",
+      fmt::format("{}.struct_bytes is {}; set it to sizeof the structure before the call", name,
+                  bytes)};
 }
 
 void throw_newer_struct(std::size_t bytes, std::size_t known, std::string_view name) {
-  throw UsageError{"struct-bytes", std::string(name) + " has " + count_text(bytes, "byte") +
-                                       ", this library (" + kVersion + ") knows " +
-                                       std::to_string(known) +
-                                       ", and a field behind those is set; use a newer library"};
+  throw UsageError{
+      "struct-bytes",
+      fmt::format(
+          "{} has {}, this library ({}) knows {}, and a later field is set; use a newer library",
+          name, count_text(bytes, "byte"), kVersion, known)};
 }
 
 }  // namespace ptxgen::inline v0::capi

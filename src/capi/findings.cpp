@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "capi/objects.hpp"
 
 using namespace ptxgen;
@@ -43,7 +45,7 @@ ptxgen_finding to_c(const LaunchFinding& from) noexcept {
   return out;
 }
 
-/// What a sink of ours needs to reach a callback of C.
+/// Adapter from FindingSink to a C callback.
 struct Receiver {
   ptxgen_finding_callback callback;
   void* user;
@@ -72,8 +74,8 @@ ptxgen_status ptxgen_findings_get(const ptxgen_findings* findings, size_t index,
   return guarded(findings, [&] {
     const std::vector<LaunchFinding>& list = need(findings, "findings").list;
     if (index >= list.size()) {
-      throw UsageError{"out-of-range", "index is " + std::to_string(index) + "; the list has " +
-                                           std::to_string(list.size()) + " findings"};
+      throw UsageError{"out-of-range",
+                       fmt::format("index is {}; the list has {} findings", index, list.size())};
     }
     write_struct(finding, to_c(list[index]), "finding");
   });

@@ -2,6 +2,8 @@
 #include <cstddef>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "capi/objects.hpp"
 #include "support/count.hpp"
 
@@ -40,13 +42,16 @@ std::vector<std::byte> pack(std::string_view kernel, const Signature& signature,
     const ptxgen_argument& argument = arguments[i];
     const auto which = [&] {
       const bool named = i < signature.parameters.size();
-      return "argument " + std::to_string(i + 1) +
-             (named ? " (parameter " + signature.parameters[i].name + ")" : "");
+      return fmt::format("argument {}{}", i + 1,
+                         named ? fmt::format(" (parameter {})", signature.parameters[i].name) : "");
     };
     if (argument.value == nullptr) throw UsageError{"null", which() + " has no value"};
     if (argument.type < PTXGEN_ANY || argument.type > PTXGEN_POINTER) {
-      throw UsageError{"out-of-range", which() + " has the type " + std::to_string(argument.type) +
-                                           "; PTXGEN_ANY, _INTEGER, _FLOAT and _POINTER are types"};
+      throw UsageError{
+          "out-of-range",
+          fmt::format(
+              "{} has the type {}; valid types are PTXGEN_ANY, _INTEGER, _FLOAT and _POINTER",
+              which(), argument.type)};
     }
     values.emplace_back(kind_of(argument.type), argument.value, argument.bytes);
   }
@@ -208,8 +213,8 @@ ptxgen_status ptxgen_function_launch(const ptxgen_function* function,
     const Stream& on = need(stream, "stream").stream();
     if (!of.signature) {
       throw UsageError{"no-signature", of.name +
-                                           " was loaded from an image, which does not say what its "
-                                           "parameters are; use ptxgen_function_launch_packed"};
+                                           " was loaded from an image, whose parameters are "
+                                           "unknown; use ptxgen_function_launch_packed"};
     }
     const std::vector<std::byte> block = pack(of.name, *of.signature, given);
     of.function.launch(on, launch.geometry, block, launch.options);
@@ -225,9 +230,10 @@ ptxgen_status ptxgen_function_launch_packed(const ptxgen_function* function,
     const auto given = need_array(static_cast<const std::byte*>(block), bytes, "block");
     const Stream& on = need(stream, "stream").stream();
     if (of.signature && bytes != of.signature->size()) {
-      refuse(of.name, "the block has " + count_text(bytes, "byte") + ", the " +
-                          count_text(of.signature->parameters.size(), "parameter") + " of " +
-                          of.name + " take " + std::to_string(of.signature->size()));
+      refuse(of.name,
+             fmt::format("the block has {}, the {} of {} take {}", count_text(bytes, "byte"),
+                         count_text(of.signature->parameters.size(), "parameter"), of.name,
+                         of.signature->size()));
     }
     of.function.launch(on, launch.geometry, given, launch.options);
   });

@@ -1,4 +1,4 @@
-// src/capi/handle.hpp - what all handles are, and how calls end
+// src/capi/handle.hpp - handles, and the boundary of calls
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 
 namespace ptxgen::inline v0::capi {
 
-/// What a failed call leaves behind. Never changes once it is made.
+/// The error of a failed call. Immutable.
 struct Failure {
   ptxgen_status status = PTXGEN_ERROR_INTERNAL;
   std::string code;
@@ -31,7 +31,7 @@ struct Failure {
   std::string log;
 };
 
-/// A call that the header does not allow. Becomes PTXGEN_ERROR_USAGE.
+/// An invalid call. Becomes PTXGEN_ERROR_USAGE.
 struct UsageError {
   std::string code;
   std::string message;
@@ -52,16 +52,16 @@ enum class Kind : std::uint32_t {
 };
 [[nodiscard]] std::string_view to_string(Kind kind) noexcept;
 
-/// The first base of every handle, so that a `const void*` of the C API leads to it.
+/// The first base of every handle, so a `const void*` of the C API points to it.
 class Handle {
  public:
   explicit Handle(Kind kind) noexcept : mark_(kMark | static_cast<std::uint32_t>(kind)) {}
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
-  /// Not virtual: an object with a table of functions would not begin with its base.
+  /// Not virtual: an object with a vtable would not begin with this base.
   ~Handle() { mark_.store(0, std::memory_order_relaxed); }
 
-  /// Whether this is a handle at all, as far as its first bytes show; and one of that kind.
+  /// Whether its first bytes are those of a handle, and of one of that kind.
   [[nodiscard]] bool valid() const noexcept { return (mark() & kMarkBits) == kMark; }
   [[nodiscard]] bool is(Kind kind) const noexcept {
     return mark() == (kMark | static_cast<std::uint32_t>(kind));
@@ -83,13 +83,13 @@ class Handle {
   mutable std::shared_ptr<const Failure> failure_;
 };
 
-/// The handle that a call's failure is kept on; null: the thread.
+/// The handle that stores a call's failure; null: the thread.
 [[nodiscard]] const Handle* slot(const void* handle) noexcept;
 
-/// The exception being handled, kept on `handle` or in the thread; its status.
+/// Stores the exception being handled on `handle` or in the thread; returns its status.
 [[nodiscard]] ptxgen_status keep_current_exception(const Handle* handle) noexcept;
 
-/// Runs a call's body: no exception leaves it.
+/// Runs a call's body and catches all exceptions.
 template <class Body>
 [[nodiscard]] ptxgen_status guarded(const void* first_handle, const Body& body) noexcept {
   try {
@@ -125,7 +125,7 @@ template <class T>
   return {first, count};
 }
 
-/// Where a new handle goes: null until there is one.
+/// Output parameter of a new handle: null until it exists.
 template <class T>
 [[nodiscard]] T*& need_result(T** place, std::string_view name) {
   T*& result = need_place(place, name);
@@ -136,8 +136,8 @@ template <class T>
 [[noreturn]] void throw_struct_bytes(std::size_t bytes, std::string_view name);
 [[noreturn]] void throw_newer_struct(std::size_t bytes, std::size_t known, std::string_view name);
 
-/// The caller's structure, of whatever version: missing fields are zero, and fields that this
-/// library does not know must be.
+/// The caller's structure of any version: missing fields are zero, and fields unknown to this
+/// library must be zero.
 template <class T>
 [[nodiscard]] T read_struct(const T* from, std::string_view name) {
   T value{};
@@ -154,7 +154,7 @@ template <class T>
   return value;
 }
 
-/// Fills as much of the caller's structure as it has; `struct_bytes` stays.
+/// Fills the fields that the caller's structure has; `struct_bytes` stays.
 template <class T>
 void write_struct(T* to, T value, std::string_view name) {
   std::size_t bytes = 0;
@@ -167,7 +167,7 @@ void write_struct(T* to, T value, std::string_view name) {
   }
 }
 
-/// As much of `text` as fits, and a final 0.
+/// `text`, truncated, with a final 0.
 template <std::size_t kBytes>
 void write_text(char (&to)[kBytes], std::string_view text) noexcept {
   const std::size_t bytes = text.size() < kBytes - 1 ? text.size() : kBytes - 1;

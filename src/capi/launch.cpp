@@ -1,6 +1,8 @@
 // src/capi/launch.cpp - launches and plans of the library's kernels
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "capi/objects.hpp"
 #include "runtime/launch/library_keys.hpp"
 
@@ -15,10 +17,10 @@ DeviceSpan<T> elements(ptxgen_span span) noexcept {
 }
 
 template <class E>
-E word(std::int32_t value, std::int32_t most, const char* name) {
-  if (value < 0 || value > most) {
-    throw UsageError{"out-of-range", std::string(name) + " is " + std::to_string(value) +
-                                         "; it may be 0 to " + std::to_string(most)};
+E enumerator(std::int32_t value, std::int32_t limit, const char* name) {
+  if (value < 0 || value > limit) {
+    throw UsageError{"out-of-range",
+                     fmt::format("{} is {}; it may be 0 to {}", name, value, limit)};
   }
   return static_cast<E>(value);
 }
@@ -28,10 +30,10 @@ GemvProblem problem_of(const ptxgen_gemv_problem* given) {
   GemvProblem problem;
   problem.k = from.k;
   problem.n = from.n;
-  problem.layout = word<GemvLayout>(from.layout, PTXGEN_GEMV_R, "problem.layout");
-  problem.weights = word<GemvType>(from.weights, PTXGEN_BF16, "problem.weights");
-  problem.x = word<GemvType>(from.x, PTXGEN_BF16, "problem.x");
-  problem.y = word<GemvType>(from.y, PTXGEN_BF16, "problem.y");
+  problem.layout = enumerator<GemvLayout>(from.layout, PTXGEN_GEMV_R, "problem.layout");
+  problem.weights = enumerator<GemvType>(from.weights, PTXGEN_BF16, "problem.weights");
+  problem.x = enumerator<GemvType>(from.x, PTXGEN_BF16, "problem.x");
+  problem.y = enumerator<GemvType>(from.y, PTXGEN_BF16, "problem.y");
   problem.lda = from.lda;
   problem.scaled = from.scaled != 0;
   problem.bias = from.bias != 0;
@@ -67,7 +69,7 @@ void write_record(ptxgen_launch_record* to, const LaunchRecord& from) {
   write_struct(to, out, "record");
 }
 
-/// A record that could not be written must be refused before the launch, not after it.
+/// Checks the record before the launch: an invalid one must not fail after it.
 void check_record(const ptxgen_launch_record* record) {
   if (record == nullptr) return;
   std::size_t bytes = 0;
@@ -75,7 +77,7 @@ void check_record(const ptxgen_launch_record* record) {
   if (bytes < sizeof bytes || bytes > 65536) throw_struct_bytes(bytes, "record");
 }
 
-/// One launch by the launcher: `run(launcher, stream)` gives the record.
+/// One launch by the launcher: `run(launcher, stream)` returns the record.
 template <class Run>
 ptxgen_status launch(ptxgen_device* device, const ptxgen_stream* stream,
                      ptxgen_launch_record* record, const Run& run) noexcept {

@@ -1,4 +1,4 @@
-// src/capi/objects.hpp - what the handles hold
+// src/capi/objects.hpp - the objects of handles
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "capi/handle.hpp"
-#include "ptxgen/runtime/launch/arguments.hpp"
+#include "ptxgen/runtime/module/arguments.hpp"
 #include "ptxgen/runtime/assemble/assembler.hpp"
 #include "ptxgen/runtime/device/buffer.hpp"
 #include "ptxgen/runtime/device/device.hpp"
@@ -18,7 +18,7 @@
 
 namespace ptxgen::inline v0::capi {
 
-/// A device with all that makes it work. Everything made from it shares it, so that handles can be
+/// A device with its context, cache and launcher. Handles made from it share it, so they can be
 /// freed in any order.
 struct Runtime {
   Settings settings;
@@ -45,7 +45,7 @@ struct SharedStream {
 /// The program's options for the driver and the caller's structure.
 [[nodiscard]] Settings settings_from(const ptxgen_device_options& options);
 
-/// What the catalog's kernel of that name is built with; its row.
+/// The row of the catalog's kernel and its parameter values.
 struct KernelValues {
   const CatalogEntry* kernel = nullptr;
   std::vector<std::uint64_t> values;

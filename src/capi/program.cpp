@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "capi/objects.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/printer.hpp"
-#include "ptxgen/runtime/assemble/compile.hpp"
+#include "ptxgen/runtime/module/compile.hpp"
 #include "runtime/module/gates.hpp"
 
 using namespace ptxgen;
@@ -15,31 +17,13 @@ namespace ptxgen::inline v0::capi {
 
 KernelValues kernel_values(std::string_view kernel, std::span<const ptxgen_parameter> parameters) {
   KernelValues chosen;
-  chosen.kernel = find_kernel(kernel);
-  if (chosen.kernel == nullptr) {
-    std::string names;
-    for (const CatalogEntry& entry : catalog()) {
-      names += (names.empty() ? "" : ", ") + std::string(entry.name);
-    }
-    throw Error(Stage::Build, "no-kernel",
-                "there is no kernel '" + std::string(kernel) + "'; there are: " + names);
+  chosen.kernel = &kernel_named(kernel);
+  for (const ParameterInfo& info : chosen.kernel->parameters) {
+    chosen.values.push_back(info.default_value);
   }
-  const auto known = chosen.kernel->parameters;
-  for (const ParameterInfo& info : known) chosen.values.push_back(info.default_value);
   for (const ptxgen_parameter& parameter : parameters) {
     const std::string_view name = need_text(parameter.name, "parameters.name");
-    const auto found = std::find_if(known.begin(), known.end(),
-                                    [&](const ParameterInfo& info) { return info.name == name; });
-    if (found == known.end()) {
-      std::string names;
-      for (const ParameterInfo& info : known) {
-        names += (names.empty() ? "" : ", ") + std::string(info.name);
-      }
-      throw Error(
-          Stage::Build, "bad-parameter",
-          std::string(kernel) + " has no parameter '" + std::string(name) + "'; it has: " + names);
-    }
-    chosen.values[static_cast<std::size_t>(found - known.begin())] = parameter.value;
+    chosen.values[parameter_index(*chosen.kernel, name)] = parameter.value;
   }
   return chosen;
 }
@@ -52,17 +36,17 @@ const ptx::Function& entry_of(const ptx::Module& module, std::string_view name) 
     const std::string_view its = module.text(function.name);
     if (its == name) return function;
     names += (names.empty() ? "" : ", ") + std::string(its);
-    // More than one: none is meant by an empty name.
+    // An empty name is ambiguous if there are several.
     only = names == its ? &function : nullptr;
   }
   if (name.empty() && only != nullptr) return *only;
-  throw Error(
-      Stage::Load, "not-found",
-      name.empty()
-          ? (names.empty() ? std::string("the program has no kernel")
-                           : "the program has several kernels; name one of " + names)
-          : "there is no kernel '" + std::string(name) + "'; " +
-                (names.empty() ? std::string("the program has none") : "there are: " + names));
+  throw Error(Stage::Load, "not-found",
+              name.empty()
+                  ? (names.empty() ? std::string("the program has no kernel")
+                                   : "the program has several kernels; name one of " + names)
+                  : fmt::format("there is no kernel '{}'; {}", name,
+                                names.empty() ? std::string("the program has none")
+                                              : "there are: " + names));
 }
 
 }  // namespace ptxgen::inline v0::capi
@@ -77,11 +61,11 @@ ptxgen_program::ptxgen_program(ptx::Module parsed)
 ptxgen_image::ptxgen_image(Assembly made)
     : Handle(kKind),
       assembly(std::move(made)),
-      tool(std::string(ptxgen::to_string(assembly.tool)) + " " + assembly.tool_version) {}
+      tool(fmt::format("{} {}", ptxgen::to_string(assembly.tool), assembly.tool_version)) {}
 
 namespace {
 
-/// The target that was named, else the device's.
+/// The named target, else the device's.
 const ptx::Target& target_for(const ptxgen_device* device, const char* target) {
   if (target != nullptr) return ptx::target(target);
   if (device == nullptr) throw UsageError{"null", "device and target are NULL; give one of them"};
@@ -90,8 +74,8 @@ const ptx::Target& target_for(const ptxgen_device* device, const char* target) {
 
 const CatalogEntry& catalog_entry(std::size_t kernel) {
   if (kernel >= catalog().size()) {
-    throw UsageError{"out-of-range", "kernel is " + std::to_string(kernel) + "; there are " +
-                                         std::to_string(catalog().size())};
+    throw UsageError{"out-of-range",
+                     fmt::format("kernel is {}; there are {}", kernel, catalog().size())};
   }
   return catalog()[kernel];
 }
@@ -118,14 +102,13 @@ ptxgen_status ptxgen_kernel_get_parameter(size_t kernel, size_t parameter,
   return guarded(nullptr, [&] {
     const CatalogEntry& entry = catalog_entry(kernel);
     if (parameter >= entry.parameters.size()) {
-      throw UsageError{"out-of-range", "parameter is " + std::to_string(parameter) + "; " +
-                                           std::string(entry.name) + " has " +
-                                           std::to_string(entry.parameters.size())};
+      throw UsageError{"out-of-range", fmt::format("parameter is {}; {} has {}", parameter,
+                                                   entry.name, entry.parameters.size())};
     }
     const ParameterInfo& from = entry.parameters[parameter];
     write_struct(info,
                  ptxgen_parameter_info{0, from.name.data(), from.type.data(), from.doc.data(),
-                                       from.default_value, from.least, from.most},
+                                       from.default_value, from.min, from.max},
                  "info");
   });
 }
@@ -204,8 +187,7 @@ ptxgen_status ptxgen_program_geometry(const ptxgen_program* program,
     const ptxgen_program& of = need(program, "program");
     if (!of.geometry) {
       throw UsageError{"no-geometry",
-                       "the program was not made by ptxgen_program_build; its author knows how it "
-                       "is launched"};
+                       "only programs of ptxgen_program_build have a known geometry"};
     }
     write_struct(geometry, to_c(*of.geometry), "geometry");
   });

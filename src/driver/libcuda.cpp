@@ -12,8 +12,7 @@ namespace {
 
 using GetProcAddress = decltype(Table::get_proc_address);
 
-/// The address of a function as the driver gives it to programs of the version in `since`; null if
-/// it has none.
+/// The function's address for programs of the version in `since`; null if the driver has none.
 void* ask_driver(GetProcAddress get_proc_address, const FunctionInfo& function) {
   void* entry = nullptr;
   CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
@@ -44,7 +43,7 @@ const char* fill(const DynamicLibrary& library, Table& table) {
   return missing;
 }
 
-/// What a file turned out to be.
+/// Result of examining a file.
 struct Loaded {
   Table table;
   std::string problem;  ///< empty: usable
@@ -59,12 +58,12 @@ std::unique_ptr<const Loaded> load(const DynamicLibrary& library) {
     loaded->problem = "is not a usable driver: it has no function " + std::string(missing);
     return loaded;
   }
-  // Asked before cuInit, which belongs to the user of the table; a stub answers nothing else.
+  // Queried before cuInit, which the user of the table calls; a stub answers no other call.
   int version = 0;
   if (loaded->table.driver_get_version(&version) == CUDA_ERROR_STUB_LIBRARY) {
     loaded->problem =
-        "is the toolkit's stub for linking, not a driver; install the NVIDIA driver, or take the "
-        "stubs folder out of LD_LIBRARY_PATH";
+        "is the toolkit's stub for linking, not a driver; install the NVIDIA driver, or remove the "
+        "stubs folder from LD_LIBRARY_PATH";
   }
   return loaded;
 }
@@ -83,7 +82,7 @@ LoadedFiles& loaded_files() {
 }  // namespace
 
 Libcuda find_libcuda(const Settings& settings) {
-  // Held while the library is opened too: two threads that ask at once open it one after the other.
+  // Also held while the library is opened, so concurrent callers open it once.
   LoadedFiles& files = loaded_files();
   const std::lock_guard lock(files.mutex);
   const DynamicLibrary library = DynamicLibrary::find(libcuda_search(settings));

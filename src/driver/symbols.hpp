@@ -22,8 +22,8 @@ struct Symbol {
   return symbol.substr(0, symbol.rfind("_v"));
 }
 
-/// What a cuGetProcAddress over `symbols` finds: the newest of that name that programs of `version`
-/// know; else null, with the reason in `status`.
+/// Implements cuGetProcAddress over `symbols`: the newest symbol of that name for programs of
+/// `version`; else null, with the reason in `status`.
 [[nodiscard]] const Symbol* find_symbol(std::span<const Symbol> symbols, std::string_view name,
                                         int version,
                                         CUdriverProcAddressQueryResult& status) noexcept;

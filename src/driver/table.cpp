@@ -1,8 +1,10 @@
-// src/driver/table.cpp - rows and words of the Driver API
+// src/driver/table.cpp - rows and texts of the Driver API
 #include "ptxgen/driver/table.hpp"
 
 #include <algorithm>
 #include <iterator>
+
+#include <fmt/format.h>
 
 namespace ptxgen::inline v0::driver {
 namespace {
@@ -51,14 +53,13 @@ std::span<const FunctionInfo> functions() noexcept { return kFunctions; }
 
 std::string result_name(CUresult result) {
   const ResultInfo* const info = find_result(result);
-  return info != nullptr ? info->name : "CUresult " + std::to_string(static_cast<int>(result));
+  return info != nullptr ? info->name : fmt::format("CUresult {}", static_cast<int>(result));
 }
 
 std::string result_text(CUresult result) {
   const ResultInfo* const info = find_result(result);
   if (info == nullptr) return result_name(result);
-  return std::string(info->name) + " (" + std::to_string(static_cast<int>(result)) +
-         "): " + info->words;
+  return fmt::format("{} ({}): {}", info->name, static_cast<int>(result), info->words);
 }
 
 std::string result_text(const Table& table, CUresult result) {
@@ -69,7 +70,7 @@ std::string result_text(const Table& table, CUresult result) {
       name == nullptr) {
     return result_text(result);
   }
-  std::string text = std::string(name) + " (" + std::to_string(static_cast<int>(result)) + ")";
+  std::string text = fmt::format("{} ({})", name, static_cast<int>(result));
   if (table.get_error_string != nullptr && table.get_error_string(result, &words) == CUDA_SUCCESS &&
       words != nullptr) {
     text += ": " + std::string(words);
@@ -78,7 +79,7 @@ std::string result_text(const Table& table, CUresult result) {
 }
 
 std::string version_text(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
 int newest_ptx(int driver_version) noexcept {

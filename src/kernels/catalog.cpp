@@ -1,11 +1,14 @@
-// src/kernels/catalog.cpp - the kernels by name
+// src/kernels/catalog.cpp - the catalog of kernels
 #include <string>
 #include <type_traits>
+
+#include <fmt/format.h>
 
 #include "kernels/gemv/catalog_gemv.hpp"
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
+#include "support/join.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -17,7 +20,7 @@ constexpr std::uint64_t kMax31 = 0x7fffffffu;  // s32 parameters, and the larges
 constexpr std::string_view kWideAccess =
     "coalesced: consecutive lanes on consecutive 16 bytes, or elements where these are misaligned";
 
-// One parameter of a kernel value: what the catalog says of it and the member it sets.
+// One parameter of a kernel spec: its metadata and the member it sets.
 template <typename Spec>
 struct Parameter {
   ParameterInfo info;
@@ -121,14 +124,13 @@ void check_values(std::string_view kernel, std::span<const ParameterInfo> parame
     throw error.refresh();
   };
   if (values.size() != parameters.size()) {
-    refuse("takes " + count_text(parameters.size(), "parameter") + ", not " +
-           std::to_string(values.size()));
+    refuse(
+        fmt::format("takes {}, not {}", count_text(parameters.size(), "parameter"), values.size()));
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
     const ParameterInfo& info = parameters[i];
-    if (values[i] >= info.least && values[i] <= info.most) continue;
-    refuse(std::string(info.name) + " is " + std::to_string(values[i]) + ", outside " +
-           std::to_string(info.least) + ".." + std::to_string(info.most));
+    if (values[i] >= info.min && values[i] <= info.max) continue;
+    refuse(fmt::format("{} is {}, outside {}..{}", info.name, values[i], info.min, info.max));
   }
 }
 
@@ -139,6 +141,22 @@ const CatalogEntry* find_kernel(std::string_view name) noexcept {
     if (entry.name == name) return &entry;
   }
   return nullptr;
+}
+
+const CatalogEntry& kernel_named(std::string_view name) {
+  if (const CatalogEntry* const found = find_kernel(name)) return *found;
+  throw Error(Stage::Build, "no-kernel",
+              fmt::format("there is no kernel '{}'; there are: {}", name,
+                          join_text(kCatalog, ", ", &CatalogEntry::name)));
+}
+
+std::size_t parameter_index(const CatalogEntry& kernel, std::string_view name) {
+  for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
+    if (kernel.parameters[i].name == name) return i;
+  }
+  throw Error(Stage::Build, "bad-parameter",
+              fmt::format("{} has no parameter '{}'; it has: {}", kernel.name, name,
+                          join_text(kernel.parameters, ", ", &ParameterInfo::name)));
 }
 
 }  // namespace ptxgen::inline v0

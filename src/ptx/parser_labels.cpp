@@ -52,6 +52,7 @@ void Parser::begin_function(std::uint32_t index) {
   label_previous_.clear();
   references_.clear();
   odd_registers_ = 0;
+  first_element_register_ = kNone;
   shared_label_names_ = false;
 }
 

@@ -60,11 +60,13 @@ void Parser::read_instruction(const char* start) {
   }
   const std::size_t pool = body_->operands.size();
   const std::size_t symbols = module_.symbols.size();
+  const std::size_t statements = body_->body.size();
   operand_count_ = 0;
   lists_of_one_ = 0;
   if (!(opcode.call ? read_call_operands() : read_operands(opcode))) {
     // Legal PTX beyond what an operand can say, such as the coordinates of a texture.
     body_->operands.resize(pool);
+    body_->body.resize(statements);
     for (; module_.symbols.size() > symbols; module_.symbols.pop_back()) {
       std::uint32_t& bound = names_[unresolved_.back()].global;
       if (bound == module_.symbols.size() - 1) bound = kNone;
@@ -169,10 +171,16 @@ bool Parser::read_operands(const Opcode& opcode) {
     if (((opcode.label_places | opcode.table_places) & bit) != 0) {
       read_label_operand(operand, (opcode.table_places & bit) != 0);
     } else {
+      const bool memory = (opcode.memory_places & bit) != 0;
       indexed_ = false;
-      if (!read_operand(operand)) return false;
+      indexing_ = &opcode;
+      indexing_address_ = memory;
+      const bool fits = read_operand(operand);
+      indexing_ = nullptr;
+      if (!fits) return false;
       // `ld.shared.f32 %f1, a[2]`: an address, without brackets of its own.
-      if (indexed_ && operand.kind == OperandKind::Symbol && (opcode.memory_places & bit) != 0) {
+      if (indexed_ && memory &&
+          (operand.kind == OperandKind::Symbol || operand.kind == OperandKind::Register)) {
         operand.base = operand.kind;
         operand.kind = OperandKind::Memory;
       }
@@ -316,28 +324,6 @@ bool Parser::read_name(Operand& out) {
   return true;
 }
 
-// `[n]` behind the name of an array. ptxas 13.0 adds n times the size of the type, whatever the
-// other dimensions and the vector are. False if the name is that of no array.
-bool Parser::read_index(Operand& out) {
-  const Symbol& symbol = module_.symbols[out.id];
-  const Variable* array = nullptr;
-  if (symbol.kind == SymbolKind::Variable) array = &module_.variables[symbol.index];
-  if (symbol.kind == SymbolKind::FunctionVariable) {
-    array = &module_.functions[symbol.function].variables[symbol.index];
-  }
-  if (array == nullptr || array->dimensions.empty()) return false;
-  ++cursor_.at;
-  cursor_.skip();
-  const char* place = cursor_.at;
-  const Constant index = read_constant(cursor_, "an index");
-  if (!index.integer())
-    cursor_.fail(place, "expected an integer as index, found " + cursor_.describe(place));
-  cursor_.expect(']', "behind the index");
-  out.value = index.bits * bytes(array->type);
-  indexed_ = true;
-  return true;
-}
-
 // `.x` and the like, behind a register.
 std::uint8_t Parser::read_component() {
   constexpr std::string_view kLetters = "xyzwrgba";
@@ -405,6 +391,7 @@ bool Parser::read_memory(Operand& out) {
 // Behind `{` or `(`, to `close`. The elements go to the function's pool.
 bool Parser::read_vector(Operand& out, char close) {
   out.kind = close == ')' ? OperandKind::List : OperandKind::Vector;
+  indexing_ = nullptr;
   const std::size_t first = body_->operands.size();
   if (close != ')' || !cursor_.accept(close)) {
     for (;;) {

@@ -116,7 +116,6 @@ class Parser {
   bool read_call_operands();
   bool read_operand(Operand& out);
   bool read_name(Operand& out);
-  bool read_index(Operand& out);
   bool read_memory(Operand& out);
   bool read_vector(Operand& out, char close);
   void read_label_operand(Operand& out, bool table);
@@ -130,6 +129,14 @@ class Parser {
   std::uint32_t symbol_of(std::string_view name);
   std::uint32_t ranged_symbol(std::string_view name);
   void keep_unknown(Cursor::Mark start, std::string_view opcode);
+
+  // parser_index.cpp: elements of arrays.
+  bool read_index(Operand& out);
+  Register read_index_register(const char* place);
+  void add_element_address(Operand& out, const Variable& array, Register index,
+                           std::uint64_t added);
+  void add_computation(std::string_view opcode, std::span<const Operand> operands);
+  void add_element_register(Type type, std::string_view word);
 
   // parser_labels.cpp: label references, and taking over a function that exists.
   void resolve_labels();
@@ -174,7 +181,9 @@ class Parser {
   std::vector<std::uint32_t>
       unresolved_;  // names in the order in which symbols were added for them
   std::vector<std::unique_ptr<char[]>> opcode_texts_;  // opcodes put together from several words
-  std::uint32_t clock_ = 1;          // number of the statement being read, over all functions
+  std::uint32_t clock_ = 1;       // number of the statement being read, over all functions
+  std::size_t element_tail_ = 0;  // how many '_' make the names of those registers new; 0: unknown
+  std::uint32_t first_element_register_ = kNone;  // of three that hold addresses of elements
   std::uint32_t odd_registers_ = 0;  // registers whose own name, or prefix, ends in a digit
   bool shared_label_names_ = false;  // some name is that of several labels
 
@@ -183,8 +192,10 @@ class Parser {
   // The instruction being read.
   Guard guard_;
   std::size_t operand_count_ = 0;
-  unsigned lists_of_one_ = 0;  // how many operands are `{a}`
-  bool indexed_ = false;       // the latest name was that of an array, with an index
+  unsigned lists_of_one_ = 0;         // how many operands are `{a}`
+  bool indexed_ = false;              // the latest name was that of an array, with an index
+  const Opcode* indexing_ = nullptr;  // whose operand is being read, null within braces
+  bool indexing_address_ = false;     // that operand is an address
   std::array<Operand, 256> operands_;
 };
 

@@ -104,7 +104,7 @@ TEST_CASE("a wrong device, setting or option is told", "[capi]") {
   options.set_optimization = 1;
   options.optimization = 9;
   CHECK(ptxgen_device_open("emulator", &options, &device) == PTXGEN_ERROR_USAGE);
-  CHECK(error_message(nullptr) == "options.optimization is 9; it goes from 0 to 4");
+  CHECK(error_message(nullptr) == "options.optimization is 9; valid levels are 0 to 4");
   CHECK(ptxgen_device_reset("toaster", nullptr) == PTXGEN_ERROR_DEVICE);
   CHECK(device.handle == nullptr);
 }

@@ -155,8 +155,8 @@ TEST_CASE("structures of other versions are read and written as far as they go",
   const Thing thing;
   CHECK(guarded(&thing, [&] { (void)read_struct(&newer.sample, "options"); }) ==
         PTXGEN_ERROR_USAGE);
-  CHECK(text_of(&thing).find("options has 24 bytes, this library (0.1.0) knows 16, and a field "
-                             "behind those is set; use a newer library") != std::string::npos);
+  CHECK(text_of(&thing).find("options has 24 bytes, this library (0.1.0) knows 16, and a later "
+                             "field is set; use a newer library") != std::string::npos);
   Sample older{offsetof(Sample, second), 1, 77};
   CHECK(read_struct(&older, "options").first == 1);
   CHECK(read_struct(&older, "options").second == 0);

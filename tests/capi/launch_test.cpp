@@ -53,9 +53,8 @@ TEST_CASE("the library's kernels can be listed and built by name", "[capi]") {
       CHECK(std::strlen(parameter.doc) > 3);
       const std::string type = parameter.type;
       CHECK((type == "u32" || type == "word"));
-      CHECK((parameter.least <= parameter.default_value &&
-             parameter.default_value <= parameter.most));
-      parameters.push_back({parameter.name, std::min<std::uint64_t>(33, parameter.most)});
+      CHECK((parameter.min <= parameter.default_value && parameter.default_value <= parameter.max));
+      parameters.push_back({parameter.name, std::min<std::uint64_t>(33, parameter.max)});
     }
     OwnedProgram program;
     good(ptxgen_program_build(nullptr, "sm_80", info.name, parameters.data(), parameters.size(),
@@ -543,8 +542,8 @@ TEST_CASE("arguments are checked against the signature", "[capi]") {
   CHECK(refused(1, argument(nullptr, 8, PTXGEN_POINTER)) ==
         "usage: argument 2 (parameter x) has no value");
   CHECK(refused(1, argument(&address, 8, 9)) ==
-        "usage: argument 2 (parameter x) has the type 9; PTXGEN_ANY, _INTEGER, _FLOAT and "
-        "_POINTER are types");
+        "usage: argument 2 (parameter x) has the type 9; valid types are PTXGEN_ANY, _INTEGER, "
+        "_FLOAT and _POINTER");
   CHECK(ptxgen_function_launch(function, &shape, right, 3, setup.stream) == PTXGEN_ERROR_LAUNCH);
   CHECK(error_message(function) ==
         "3 arguments were given, saxpy has 4 parameters: .u64 (a pointer) y, .u64 (a pointer) x, "

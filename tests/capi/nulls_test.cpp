@@ -147,10 +147,10 @@ TEST_CASE("a handle of another kind is refused by name", "[capi]") {
     return reinterpret_cast<ptxgen_stream*>(handle.handle);
   };
   CHECK(ptxgen_stream_synchronize(as_stream(buffer)) == PTXGEN_ERROR_USAGE);
-  CHECK(error_message(buffer) == "stream is the handle of a buffer; a stream is needed");
+  CHECK(error_message(buffer) == "stream is the handle of a buffer; expected a stream");
   char bytes[16] = {};
   CHECK(ptxgen_buffer_write(buffer, 0, bytes, 16, as_stream(program)) == PTXGEN_ERROR_USAGE);
-  CHECK(error_message(buffer) == "stream is the handle of a program; a stream is needed");
+  CHECK(error_message(buffer) == "stream is the handle of a program; expected a stream");
   CHECK(ptxgen_stream_cuda(as_stream(buffer)) == nullptr);
   CHECK(ptxgen_graph_nodes(reinterpret_cast<ptxgen_graph*>(buffer.handle)) == 0);
   CHECK(std::string(ptxgen_cache_folder(reinterpret_cast<ptxgen_device*>(buffer.handle))).empty());

@@ -154,7 +154,7 @@ TEST_CASE("wrong calls of run for a GPU say what is wrong") {
   };
   refused(call, kNoLibcuda, "[no-driver]");
   refused(place.call("0", {"--device", "cuda:7"}), kLibcuda,
-          "there is no device 7; the driver shows 1,");
+          "there is no device 7; the driver has 1,");
   call[3] = "thrice";
   refused(
       call, kLibcuda,

@@ -45,7 +45,7 @@ TEST_CASE("a barrier of the grid needs --cooperative") {
                                    "--block", "1", "--arg",  "print:u32:1"};
   auto result = ptxgen_program(call);
   CHECK(result.exit_code == 1);
-  CHECK(contains(result.err, "since the launch is not cooperative [trap]"));
+  CHECK(contains(result.err, "because the launch is not cooperative [trap]"));
   call.emplace_back("--cooperative");
   result = ptxgen_program(call);
   INFO(result.err);

@@ -296,7 +296,7 @@ TEST_CASE("run --profile prints the PTX behind its counters") {
   call.erase(call.end() - 3);
   CHECK(ptxgen_program(call).out == "");
   CHECK(contains(read_file(place.file("profile.txt")),
-                 "global loads        2 requests, 5 sectors where 5 would do (100.0 %), 160 "
+                 "global loads        2 requests, 5 sectors, ideally 5 (100.0 %), 160 "
                  "bytes\n"));
 }
 
@@ -633,11 +633,11 @@ TEST_CASE("wrong calls of run say what is possible") {
           "[launch-limits]");
   refused({two, "--entry", "a", "--block", "1"}, "--grid is required");
   refused({two, "--entry", "a", "--grid", "1", "--block", "1", "--check", "everything"},
-          "--check everything: there is no rule 'everything'; there are out-of-bounds, ");
+          "--check everything: there is no rule 'everything'; the rules are out-of-bounds, ");
   refused({two, "--entry", "a", "--grid", "1", "--block", "1", "--no-check", "x"},
           "--no-check x: there is no rule 'x'");
   refused({two, "--entry", "a", "--grid", "1", "--block", "1", "--suppress", "trap:a:x"},
-          "--suppress trap:a:x: 'x' in the suppression 'trap:a:x' is no line number");
+          "--suppress trap:a:x: 'x' in the suppression 'trap:a:x' is not a line number");
   const std::string known = place.with("known.txt", "trap\nnothing\n");
   refused({two, "--entry", "a", "--grid", "1", "--block", "1", "--suppressions", known},
           known + ":2: error: there is no rule 'nothing'");

@@ -194,18 +194,18 @@ TEST_CASE("specs of typed buffers that are wrong say what to write") {
     CHECK(result.exit_code == 2);
     CHECK(contains(result.err, message));
   };
-  refused("random:f33:4", "'f33' is no TYPE, which is u8, u16");
+  refused("random:f33:4", "'f33' is not a TYPE, which is u8, u16");
   refused("random:f32", "the SHAPE is missing; write random:TYPE:SHAPE[:SEED]");
-  refused("random:f32:4x", "'4x' is no SHAPE, which is N, NxM, ... with numbers of at least 1");
-  refused("random:f32:0", "'0' is no SHAPE");
+  refused("random:f32:4x", "'4x' is not a SHAPE, which is N, NxM, ... with numbers of at least 1");
+  refused("random:f32:0", "'0' is not a SHAPE");
   refused("random:f32:4:1:2", "nothing follows the SEED");
-  refused("random:f32:4:-1", "a .u64 value lies between 0 and");
+  refused("random:f32:4:-1", "a .u64 value is between 0 and");
   refused("fill:f32:4", "the VALUE is missing; write fill:TYPE:SHAPE:VALUE");
-  refused("fill:u8:4:256", "a .u8 value lies between 0 and 255");
+  refused("fill:u8:4:256", "a .u8 value is between 0 and 255");
   refused("iota:f32:4:1:2:3", "nothing follows the STEP");
   refused("npy:", "the FILE is missing; write npy:FILE, npy:FILE:FILE2 or npy:TYPE:SHAPE:FILE");
-  refused("npy:bf16:4:y.npy", "NumPy has no bf16; take u16 for its bits");
-  refused("print:in:x.bin", "'in' is no TYPE");
+  refused("npy:bf16:4:y.npy", "NumPy has no bf16; use u16 for its bits");
+  refused("print:in:x.bin", "'in' is not a TYPE");
   refused("fill:f64:99999999999:0", "has 799999999992 bytes, the GPU has");
 }
 

@@ -40,10 +40,10 @@ Output output_of(const std::string& command) {
 }
 
 constexpr const char* kUninitialized =
-    R"(first_bug.cpp:39: error: thread reads 4 bytes at offset 0xfc of shared memory, byte 252 of shared variable 'tile' (256 bytes), which nobody has written [uninitialized-read]
+    R"(first_bug.cpp:39: error: thread reads 4 bytes at offset 0xfc of shared memory, byte 252 of shared variable 'tile' (256 bytes), which was never written [uninitialized-read]
     ld.shared.f32 %f1, [%r4];
     by thread (0,0,0) of block (0,0,0)
-    write it first, and if another thread does, put a barrier between the two
+    write it first; if another thread writes it, put a barrier between the write and the read
     in a launch of kernel 'reverse', grid (1,1,1), block (64,1,1)
 )";
 

@@ -198,7 +198,7 @@ TEST_CASE("copies go where they should, and nowhere else") {
   CHECK_THAT(fixture.log, Catch::Contains("cuMemcpyHtoD: 1000 bytes at 0x") &&
                               Catch::Contains("go 1 byte past the end of the allocation at 0x"));
   PTXGEN_CHECK_RESULT(driver.memcpy_to_host(other.data(), 4096, 8), CUDA_ERROR_INVALID_VALUE);
-  CHECK_THAT(fixture.log, Catch::Contains("lie in no allocation of the current context"));
+  CHECK_THAT(fixture.log, Catch::Contains("are in no allocation of the current context"));
   PTXGEN_CHECK_RESULT(driver.memcpy_within_device(a, b + 999, 2), CUDA_ERROR_INVALID_VALUE);
 }
 

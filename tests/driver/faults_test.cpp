@@ -239,8 +239,8 @@ TEST_CASE("faults: a barrier of the grid needs a cooperative launch") {
   CHECK(f.gpu.api.ctx_synchronize() == CUDA_SUCCESS);
   CHECK(f.gpu.log().empty());
   CHECK(f.run("grid") == CUDA_ERROR_LAUNCH_FAILED);
-  CHECK_THAT(f.gpu.log(), Contains("its barrier of the whole grid (grid.sync) has no workspace, "
-                                   "since the launch is not cooperative"));
+  CHECK_THAT(f.gpu.log(), Contains("its grid barrier (grid.sync) has no workspace "
+                                   "because the launch is not cooperative"));
 }
 
 TEST_CASE("fault: out of bounds is 700, with the sanitizer's words") {
@@ -283,7 +283,7 @@ TEST_CASE("fault: constant memory is 700 to write") {
   check_fault("readonly", CUDA_ERROR_ILLEGAL_ADDRESS, "[write-to-readonly]");
 }
 TEST_CASE("fault: a misaligned address is 716") {
-  check_fault("crooked", CUDA_ERROR_MISALIGNED_ADDRESS, "no multiple of 4");
+  check_fault("crooked", CUDA_ERROR_MISALIGNED_ADDRESS, "not a multiple of 4");
 }
 TEST_CASE("fault: trap is 719") { check_fault("stops", CUDA_ERROR_LAUNCH_FAILED, "[trap]"); }
 TEST_CASE("fault: a failed assertion is 710") {

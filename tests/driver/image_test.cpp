@@ -155,16 +155,16 @@ TEST_CASE("image: damaged compressed PTX is refused with what is wrong") {
       "\x30"
       "abc";
   CHECK_THAT(why(three, FatbinBuilder::kLz4, 4),
-             Contains("3 bytes come out of it, and its header says 4"));
+             Contains("it decompresses to 3 bytes, its header says 4"));
   for (const std::uint64_t flag : {FatbinBuilder::kLz4, FatbinBuilder::kZstd}) {
     CHECK_THAT(why(three, flag, std::uint64_t{1} << 40),
                Contains("its header says that 4 bytes hold 1099511627776 bytes; the format packs"));
   }
   // What no block of this size can hold is refused before memory is taken for it.
   CHECK_THAT(why(three, FatbinBuilder::kLz4, 4 * 255 + 1),
-             Contains("4 bytes hold 1021 bytes; the format packs at most 1020 into them"));
+             Contains("4 bytes decompress to 1021 bytes; the format allows at most 1020"));
   CHECK_THAT(why(three, FatbinBuilder::kZstd, 3 << 17),
-             Contains("4 bytes hold 393216 bytes; the format packs at most 262144 into them"));
+             Contains("4 bytes decompress to 393216 bytes; the format allows at most 262144"));
   std::string file = stored("default");
   file[16 + 16 + 1] = '\x7f';  // size of the compressed bytes
   CHECK_THAT(read_image(bytes(file), gpu("h200")).why,

@@ -137,7 +137,7 @@ TEST_CASE("launch: sizes beyond the limits are refused at the call") {
   refused(f.store, {1, 1, 1}, {1025, 1, 1}, "a block of (1025,1,1)");
   refused(f.store, {1, 1, 1}, {1024, 2, 1}, "1024 threads in all");
   refused(f.plain, {1, 1, 1}, {257, 1, 1}, "at most 256");
-  refused(exact, {1, 1, 1}, {128, 1, 1}, "its .reqntid asks for (64,2,1)");
+  refused(exact, {1, 1, 1}, {128, 1, 1}, "its .reqntid requires (64,2,1)");
   CHECK(f.launch(f.plain, {1, 1, 1}, {256, 1, 1}) == CUDA_SUCCESS);
   CHECK(f.launch(exact, {1, 1, 1}, {64, 2, 1}) == CUDA_SUCCESS);
   CHECK(f.launch(nullptr, {1, 1, 1}, {1, 1, 1}) == CUDA_ERROR_INVALID_HANDLE);
@@ -155,7 +155,8 @@ TEST_CASE("launch: shared memory above 48 KiB needs the kernel's consent") {
   CHECK_THAT(f.gpu.log(), Contains("may have 48152") && Contains("up to 231448") &&
                               Contains("MAX_DYNAMIC_SHARED_SIZE_BYTES"));
   CHECK(set(232448) == CUDA_ERROR_INVALID_VALUE);
-  CHECK_THAT(f.gpu.log(), Contains("1000 bytes of its own") && Contains("232448 in all"));
+  CHECK_THAT(f.gpu.log(),
+             Contains("1000 bytes of static shared memory") && Contains("232448 in total"));
   CHECK(set(-1) == CUDA_ERROR_INVALID_VALUE);
   CHECK(set(231424) == CUDA_SUCCESS);
   CHECK(f.launch(f.shared, {1, 1, 1}, {1, 1, 1}, 231424) == CUDA_SUCCESS);

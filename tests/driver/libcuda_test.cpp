@@ -77,8 +77,8 @@ TEST_CASE("a stub for linking is no driver", "[libcuda]") {
   const Libcuda found = find_libcuda(only(FAKE_DRIVER_STUB));
   CHECK(found.table == nullptr);
   CHECK(found.problem ==
-        "is the toolkit's stub for linking, not a driver; install the NVIDIA driver, or take the "
-        "stubs folder out of LD_LIBRARY_PATH");
+        "is the toolkit's stub for linking, not a driver; install the NVIDIA driver, or remove the "
+        "stubs folder from LD_LIBRARY_PATH");
 }
 
 TEST_CASE("the toolkit's own stub is recognised", "[libcuda]") {

@@ -5,8 +5,8 @@
 #include <thread>
 #include <vector>
 
-#include "emulator/memory/address_space.hpp"
-#include "emulator/memory/written_bits.hpp"
+#include "emulator/state/address_space.hpp"
+#include "emulator/state/written_bits.hpp"
 #include "ptxgen/support/error.hpp"
 
 using namespace ptxgen;
@@ -90,22 +90,22 @@ TEST_CASE("host copies outside of an allocation are refused with its name") {
                  Catch::Contains("goes 1 byte past the end of argument 2 'y' (100 bytes)"));
   std::vector<std::byte> back(8);
   CHECK_THAT(message_of([&] { device.read(address + 100, back); }, "out-of-bounds"),
-             Catch::Contains("lies in no allocation"));
+             Catch::Contains("is outside of all allocations"));
   CHECK_THAT(message_of([&] { device.fill(16, std::byte{0}, 4); }, "out-of-bounds"),
-             Catch::Contains("fill of 4 bytes at 0x10 lies in no allocation"));
+             Catch::Contains("fill of 4 bytes at 0x10 is outside of all allocations"));
   // A size that wraps around must not look small.
   CHECK_THAT(message_of([&] { device.copy(address, address, ~std::uint64_t{0}); }, "out-of-bounds"),
              Catch::Contains("copy from of"));
   device.free(address);
   CHECK_THAT(message_of([&] { device.write(address, back); }, "out-of-bounds"),
-             Catch::Contains("lies in argument 2 'y', which was freed"));
+             Catch::Contains("is in argument 2 'y', which was freed"));
 }
 
 TEST_CASE("free takes the start of a living allocation and nothing else") {
   Device device(small_gpu(1u << 28));
   const std::uint64_t address = device.allocate(512, "buffer 'w'");
   CHECK_THAT(message_of([&] { device.free(address + 4); }, "invalid-address"),
-             Catch::Contains("it is byte 4 of buffer 'w'; free takes the start"));
+             Catch::Contains("it is byte 4 of buffer 'w'; pass the start"));
   CHECK_THAT(message_of([&] { device.free(0); }, "invalid-address"),
              Catch::Contains("free of 0x0: no allocation starts there"));
   device.free(address);

@@ -32,7 +32,7 @@ double ulp(const FloatFormat& f, double value) {
 
 /// The bound is about the value; where the result overflows or is subnormal, the format limits it.
 bool within(const ApproximationBound& bound, const FloatFormat& f, double exact, double found) {
-  const double least = std::ldexp(1.0, 1 - f.bias());
+  const double min_normal = std::ldexp(1.0, 1 - f.bias());
   const double largest = value_of(f, f.infinity() - 1);
   if (std::isnan(exact)) return std::isnan(found);
   if (std::isinf(found)) return std::fabs(exact) >= largest && (found > 0) == (exact > 0);
@@ -41,7 +41,7 @@ bool within(const ApproximationBound& bound, const FloatFormat& f, double exact,
   if (bound.measure == ErrorMeasure::Ulp) allowed *= ulp(f, exact);
   if (bound.measure == ErrorMeasure::Relative) {
     allowed *= std::fabs(exact);
-    if (std::fabs(exact) < least) allowed = ulp(f, exact);
+    if (std::fabs(exact) < min_normal) allowed = ulp(f, exact);
   }
   return error <= allowed;
 }
@@ -90,7 +90,7 @@ TEST_CASE("approximations stay within the documented bounds") {
       ++bounds;
       const auto check = [&](std::uint64_t bits) {
         const double a = value_of(f, bits);
-        if (!std::isfinite(a) || std::fabs(a) < bound.least || std::fabs(a) > bound.most) return;
+        if (!std::isfinite(a) || std::fabs(a) < bound.min || std::fabs(a) > bound.max) return;
         ++tried;
         const double exact = row.exact(a);
         if (a == 0) return;  // special values have a case of their own

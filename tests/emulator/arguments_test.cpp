@@ -86,21 +86,20 @@ TEST_CASE("integers are decimal, negative or hexadecimal") {
   CHECK(parse_argument("s16:-1").value.size() == 2);
   CHECK(parse_argument("u64:1").value.size() == 8);
 
-  CHECK(error_of("u8:256") == "argument 'u8:256': a .u8 value lies between 0 and 255");
-  CHECK(error_of("u32:-1") == "argument 'u32:-1': a .u32 value lies between 0 and 4294967295");
-  CHECK(error_of("s8:-129") == "argument 's8:-129': a .s8 value lies between -128 and 127");
-  CHECK(error_of("s8:128") == "argument 's8:128': a .s8 value lies between -128 and 127");
+  CHECK(error_of("u8:256") == "argument 'u8:256': a .u8 value is between 0 and 255");
+  CHECK(error_of("u32:-1") == "argument 'u32:-1': a .u32 value is between 0 and 4294967295");
+  CHECK(error_of("s8:-129") == "argument 's8:-129': a .s8 value is between -128 and 127");
+  CHECK(error_of("s8:128") == "argument 's8:128': a .s8 value is between -128 and 127");
   CHECK(error_of("s64:9223372036854775808") ==
-        "argument 's64:9223372036854775808': a .s64 value lies between -9223372036854775808 and "
+        "argument 's64:9223372036854775808': a .s64 value is between -9223372036854775808 and "
         "9223372036854775807");
   CHECK(error_of("u64:18446744073709551616") ==
-        "argument 'u64:18446744073709551616': a .u64 value lies between 0 and "
-        "18446744073709551615");
+        "argument 'u64:18446744073709551616': a .u64 value is between 0 and 18446744073709551615");
   CHECK(error_of("u8:0x100") ==
-        "argument 'u8:0x100': expected at most 2 hexadecimal digits behind 0x");
+        "argument 'u8:0x100': expected at most 2 hexadecimal digits after 0x");
   for (const auto* bad : {"u32:", "u32:-", "u32:1.5", "u32:abc", "u32: 1", "u32:1 ", "u32:+1",
                           "u32:0x", "u32:nan", "s32:--1", "s32:1e3"}) {
-    CHECK(error_of(bad).find("is no integer; write it in decimal or as 0x and digits") !=
+    CHECK(error_of(bad).find("is not an integer; write it in decimal or as 0x and digits") !=
           std::string::npos);
   }
 }
@@ -134,18 +133,18 @@ TEST_CASE("floats are decimal, special or a bit pattern") {
   CHECK(bits_of("bf16:-inf") == 0xff80);
   CHECK(bits_of("bf16:3.3895314e38") == 0x7f7f);
 
-  CHECK(error_of("f32:1e39") ==
-        "argument 'f32:1e39': beyond the largest .f32 value, 3.40282347e38; write inf where "
-        "infinity is meant");
+  CHECK(
+      error_of("f32:1e39") ==
+      "argument 'f32:1e39': beyond the largest .f32 value, 3.40282347e38; write inf for infinity");
   CHECK(error_of("f64:-1e999").find("beyond the largest .f64 value") != std::string::npos);
   CHECK(error_of("f64:1e99999999999999999999").find("beyond the largest") != std::string::npos);
   CHECK(bits_of("f64:1e-99999999999999999999") == 0);
   CHECK(error_of("f16:65520").find("beyond the largest .f16 value, 65504") != std::string::npos);
   CHECK(error_of("f16:0x10000") ==
-        "argument 'f16:0x10000': expected at most 4 hexadecimal digits behind 0x");
+        "argument 'f16:0x10000': expected at most 4 hexadecimal digits after 0x");
   for (const auto* bad : {"f32:", "f32:-", "f32:.", "f32:e5", "f32:1e", "f32:1f", "f32:infinity",
                           "f32:-nan", "f32:+1", "f32:1.2.3", "f32: 1", "f32:--1"}) {
-    CHECK(error_of(bad).find("is no number; write a decimal number, nan, inf, -inf, or 0x") !=
+    CHECK(error_of(bad).find("is not a number; write a decimal number, nan, inf, -inf, or 0x") !=
           std::string::npos);
   }
 }
@@ -199,7 +198,7 @@ TEST_CASE("bytes, null and buffers") {
         std::vector<std::byte>{std::byte{0}, std::byte{0xff}, std::byte{0xa1}});
   CHECK(error_of("bytes:abc") ==
         "argument 'bytes:abc': expected two hexadecimal digits for each byte, at least one byte");
-  CHECK(error_of("bytes:0g") == "argument 'bytes:0g': '0g' is no pair of hexadecimal digits");
+  CHECK(error_of("bytes:0g") == "argument 'bytes:0g': '0g' is not a pair of hexadecimal digits");
   CHECK(error_of("bytes:").find("at least one byte") != std::string::npos);
 
   CHECK(parse_argument("null").value == std::vector<std::byte>(8));
@@ -223,13 +222,13 @@ TEST_CASE("bytes, null and buffers") {
   CHECK(zero.output == "z.bin");
   CHECK(parse_argument("zero:256").output.empty());
 
-  CHECK(error_of("in:") == "argument 'in:': no file is named; write in:FILE");
+  CHECK(error_of("in:") == "argument 'in:': the file is missing; write in:FILE");
   CHECK(error_of("out:0:f") ==
-        "argument 'out:0:f': '0' is no size in bytes, a number of at least 1; write "
+        "argument 'out:0:f': '0' is not a size in bytes, a number of at least 1; write "
         "out:BYTES:FILE");
   CHECK(error_of("zero:x:f").find("write zero:BYTES:FILE") != std::string::npos);
-  CHECK(error_of("out:-5:f").find("'-5' is no size") != std::string::npos);
-  CHECK(error_of("out:8:") == "argument 'out:8:': no file is named behind the last colon");
+  CHECK(error_of("out:-5:f").find("'-5' is not a size") != std::string::npos);
+  CHECK(error_of("out:8:") == "argument 'out:8:': the file after the last colon is missing");
   for (const auto* bad : {"inout:a", "inout::b", "inout:a:", "inout:"}) {
     CHECK(error_of(bad).find("write inout:FILE:FILE2") != std::string::npos);
   }
@@ -263,8 +262,8 @@ TEST_CASE("a spec has the parameter's size and kind") {
         "argument 2 (parameter p, .f32): 'u32:1' is an integer, the parameter is a float; write "
         "f32:VALUE");
   CHECK(misfit("bf16:1", Type::f16, 2) ==
-        "argument 2 (parameter p, .f16): 'bf16:1' is another format than the parameter's; write "
-        "f16:VALUE");
+        "argument 2 (parameter p, .f16): 'bf16:1' has another floating-point type than the "
+        "parameter; write f16:VALUE");
   CHECK(misfit("u32:1", Type::u64, 8) ==
         "argument 2 (parameter p, .u64): 'u32:1' has 4 bytes, the parameter has 8 bytes; write "
         "u64:VALUE, null or a buffer");

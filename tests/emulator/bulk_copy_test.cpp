@@ -148,9 +148,10 @@ TEST_CASE("who reads the destination without waiting is found") {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     CAPTURE(seed);
     // Nobody waits before the read; thread 0 does at the end, so that the copy is seen to end.
-    CHECK_THAT(run_text(body({kInit, kLoad, kStore, kWait}), seed),
-               Catch::Contains("one of the two is an asynchronous copy that nobody has waited for "
-                               "[shared-race]"));
+    CHECK_THAT(
+        run_text(body({kInit, kLoad, kStore, kWait}), seed),
+        Catch::Contains(
+            "one of the two is an asynchronous copy that no thread has waited for [shared-race]"));
     // Only warp 0 waits.
     const std::string text = run_text(
         body({kInit, kLoad, "setp.ge.u32 %p3, %t, 32; @%p3 bra read;\n", kWait, "read:\n", kStore}),
@@ -194,14 +195,14 @@ TEST_CASE("bytes that are not what was expected leave the phase open") {
         5, 512);
   };
   const std::string more = with("1024");
-  CHECK_THAT(more, Catch::Contains("no thread of block (0,0,0) can go on; an mbarrier is waited "
-                                   "for that nobody completes [barrier-deadlock]"));
-  CHECK_THAT(more, Catch::Contains(
-                       ": waits for the phase of parity 0 of the mbarrier at shared offset 0x400 "
-                       "(shared variable 'bar'); the phase that runs there has parity 0, 512 bytes "
-                       "are missing"));
-  CHECK_THAT(with("256"), Catch::Contains("256 bytes are missing: more bytes have come than were "
-                                          "expected"));
+  CHECK_THAT(more, Catch::Contains("no thread of block (0,0,0) can proceed; the mbarrier that is "
+                                   "waited for is never completed [barrier-deadlock]"));
+  CHECK_THAT(more,
+             Catch::Contains(
+                 ": waits for the phase of parity 0 of the mbarrier at shared offset 0x400 (shared "
+                 "variable 'bar'); its current phase has parity 0, 512 bytes are missing"));
+  CHECK_THAT(with("256"),
+             Catch::Contains("256 bytes are missing: more bytes arrived than were expected"));
   // Nobody arrives.
   CHECK_THAT(
       run_text(body({kInit, "@%p1 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r2], 512;\n",
@@ -218,26 +219,27 @@ TEST_CASE("a bulk copy checks its addresses and its size") {
                           operands, ", [%r2];\n", kWait}));
   };
   CHECK(copy("[%r1], [%in], 64") == "");
-  CHECK_THAT(copy("[%r1], [%in+8], 64"),
-             Catch::Contains("thread reads 64 bytes at 0x10000000108, which is no multiple of 16"));
+  CHECK_THAT(
+      copy("[%r1], [%in+8], 64"),
+      Catch::Contains("thread reads 64 bytes at 0x10000000108, which is not a multiple of 16"));
   CHECK_THAT(copy("[%r1+4], [%in], 64"),
-             Catch::Contains("thread writes 64 bytes at offset 0x4 of shared memory, which is no "
-                             "multiple of 16"));
+             Catch::Contains("thread writes 64 bytes at offset 0x4 of shared memory, which is not "
+                             "a multiple of 16"));
   CHECK_THAT(copy("[%r1], [%in+1008], 64"),
              Catch::Contains("the last 48 bytes of them past the end of argument 1 'in' (1024 "
                              "bytes) [out-of-bounds]"));
   CHECK_THAT(copy("[%r1+1008], [%in], 64"), Catch::Contains("[out-of-bounds]"));
   // The size is not what is expected, which is found too.
   CHECK_THAT(copy("[%r1], [%in], 72"),
-             Catch::Contains("thread copies 72 bytes in bulk, which is no multiple of 16 "
-                             "[misaligned]"));
+             Catch::Contains(
+                 "thread copies 72 bytes in bulk, which is not a multiple of 16 [misaligned]"));
 }
 
 TEST_CASE("a copy that nobody waits for before its block ends") {
   const std::string text = run_text(body({kInit, kLoad}));
-  CHECK_THAT(text, Catch::Contains("nobody waits for this bulk copy before its block leaves the "
-                                   "kernel; it could write what is another block's memory by then "
-                                   "[unfinished-copy]"));
+  CHECK_THAT(text,
+             Catch::Contains("no thread waits for this bulk copy before its block exits; the copy "
+                             "may then write memory of another block [unfinished-copy]"));
 }
 
 TEST_CASE("bulk stores and their groups") {
@@ -336,6 +338,6 @@ TEST_CASE("the mbarrier of a copy lies where it writes") {
   kernel.input(numbers(128));
   kernel.set_cluster({2, 1, 1});
   CHECK_THAT(findings_of(kernel.run(32, 2)),
-             Catch::Contains("the copy writes shared memory of rank 1 of the cluster, its mbarrier "
-                             "lies in that of rank 0 [invalid-address]"));
+             Catch::Contains("the copy writes shared memory of rank 1 of the cluster, but its "
+                             "mbarrier is in that of rank 0 [invalid-address]"));
 }

@@ -152,8 +152,8 @@ TEST_CASE("the words about races in a cluster") {
         "thread (0,0,0) of block (1,0,0) writes 4 bytes at shared offset 0x0 (shared variable "
         "'tile'), which thread (0,0,0) of block (0,0,0) read at line 29; nothing orders the two");
   CHECK(found.finding.details.at(0) ==
-        "put a barrier of the cluster between them (barrier.cluster.arrive and .wait), or let the "
-        "second wait for an mbarrier at which the first arrives");
+        "put a cluster barrier (barrier.cluster.arrive and .wait) between them, or an mbarrier at "
+        "which the first arrives and for which the second waits");
 }
 
 TEST_CASE("bulk copies between blocks have races too") {

@@ -151,22 +151,22 @@ TEST_CASE("a cluster size that the kernel asks for") {
   CHECK(launch(".reqnctapercluster 2, 2", {4, 2, 1}, {1, 1, 1}) == "no error");
   CHECK(launch(".reqnctapercluster 2, 2", {4, 2, 1}, {2, 2, 1}) == "no error");
   CHECK(launch(".reqnctapercluster 2, 2", {4, 2, 1}, {4, 1, 1}) ==
-        "launch-limits: clusters of (4,1,1) blocks where the kernel's .reqnctapercluster asks for "
+        "launch-limits: clusters of (4,1,1) blocks, but the kernel's .reqnctapercluster requires "
         "(2,2,1)");
   CHECK(launch(".reqnctapercluster 2, 2", {4, 3, 1}, {1, 1, 1}) ==
         "launch-limits: a grid of (4,3,1) blocks cannot be divided into clusters of (2,2,1)");
   CHECK(launch(".maxclusterrank 4", {8, 1, 1}, {8, 1, 1}) ==
-        "launch-limits: clusters of (8,1,1) blocks; 1 to 4 are possible by the kernel's "
+        "launch-limits: clusters of (8,1,1) blocks; 1 to 4 are allowed by the kernel's "
         ".maxclusterrank");
   CHECK(launch("", {32, 1, 1}, {32, 1, 1}) ==
-        "launch-limits: clusters of (32,1,1) blocks; 1 to 16 are possible");
+        "launch-limits: clusters of (32,1,1) blocks; 1 to 16 are allowed");
   Device old(default_gpu("sm_80"));
   Program program = Program::load(
       old, ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n");
   Launch made;
   made.kernel = "k";
   made.grid = made.cluster = {2, 1, 1};
-  CHECK_THROWS_WITH(run(program, made), Catch::Contains("has no clusters, which came with sm_90"));
+  CHECK_THROWS_WITH(run(program, made), Catch::Contains("has no clusters, which need sm_90"));
 }
 
 TEST_CASE("the barrier of a cluster counts all its threads, and those that have left not") {
@@ -195,24 +195,25 @@ TEST_CASE("a cluster whose blocks wait for one that never comes") {
   const Result result = kernel.run(64, 2);
   CHECK(result.status == Status::Fault);
   const std::string text = findings_of(result);
-  CHECK_THAT(text, Catch::Contains("no thread of cluster (0,0,0) can go on; all that are left "
-                                   "wait [barrier-deadlock]"));
+  CHECK_THAT(text, Catch::Contains("no thread of cluster (0,0,0) can proceed; all remaining "
+                                   "threads wait [barrier-deadlock]"));
   CHECK_THAT(text, Catch::Contains("block (0,0,0), warp 0, 32 threads from thread (0,0,0) on, at "
                                    "line "));
-  CHECK_THAT(text, Catch::Contains(": the barrier of the cluster, 96 of 128 threads are there"));
+  CHECK_THAT(text, Catch::Contains(": the cluster barrier, 96 of 128 threads have arrived"));
   CHECK_THAT(text, Catch::Contains("block (1,0,0), warp 0, "));
-  CHECK_THAT(text, Catch::Contains(": barrier 1, 32 of 64 threads are there"));
+  CHECK_THAT(text, Catch::Contains(": barrier 1, 32 of 64 threads have arrived"));
 }
 
 TEST_CASE("misuse of the barrier of a cluster") {
   MemoryKernel twice("barrier.cluster.arrive.aligned;\nbarrier.cluster.arrive.aligned;\n");
-  CHECK_THAT(findings_of(twice.run()),
-             Catch::Contains("arrives at the barrier of the cluster again without having waited "
-                             "for it [barrier-divergence]"));
+  CHECK_THAT(
+      findings_of(twice.run()),
+      Catch::Contains(
+          "arrives at the cluster barrier again without a wait in between [barrier-divergence]"));
   MemoryKernel never("barrier.cluster.wait.aligned;\n");
-  CHECK_THAT(findings_of(never.run()),
-             Catch::Contains("waits at the barrier of the cluster without having arrived there "
-                             "[barrier-divergence]"));
+  CHECK_THAT(
+      findings_of(never.run()),
+      Catch::Contains("waits at the cluster barrier without having arrived [barrier-divergence]"));
 }
 
 TEST_CASE("accesses to other blocks' memory that go wrong") {
@@ -228,8 +229,8 @@ TEST_CASE("accesses to other blocks' memory that go wrong") {
     kernel.set_cluster({2, 1, 1});
     CHECK_THAT(findings_of(kernel.run(1, 2)),
                Catch::Contains("thread reads 4 bytes at offset 0x0 of shared memory of block "
-                               "(1,0,0), rank 1 of the cluster; the instruction is for the "
-                               "block's own shared memory [invalid-address]"));
+                               "(1,0,0), rank 1 of the cluster; the instruction accesses only "
+                               "the block's own shared memory [invalid-address]"));
   }
   SECTION("beyond the end") {
     MemoryKernel kernel(std::string(kNeighbour) + kFill + kSync +
@@ -248,7 +249,7 @@ TEST_CASE("accesses to other blocks' memory that go wrong") {
     kernel.set_cluster({2, 1, 1});
     CHECK_THAT(findings_of(kernel.run(1, 2)),
                Catch::Contains("of shared memory of block (1,0,0), rank 1 of the cluster, byte 0 "
-                               "of shared variable 'tile' (256 bytes), which nobody has written"));
+                               "of shared variable 'tile' (256 bytes), which was never written"));
   }
 }
 

@@ -55,12 +55,12 @@ TEST_CASE("threads that left before a barrier: a warning from sm_70 on, an error
   CHECK(now.result.findings[0].finding.severity == Severity::Warning);
   CHECK(now.result.status == Status::Ok);
   CHECK(to_text(now.result.findings[0]) ==
-        "k.ptx:17: warning: 16 threads of warp 1 left the kernel before this barrier, which counts "
-        "all threads of the block [exited-before-barrier]\n"
+        "k.ptx:17: warning: 16 threads of warp 1 exited before this barrier, which expects all "
+        "threads of the block [exited-before-barrier]\n"
         "    by thread (0,0,0) of block (0,0,0)\n"
         "    the other: thread (48,0,0) of block (0,0,0), line 16\n"
-        "    rule: from sm_70 on a barrier waits only for the threads that are left\n"
-        "    let every thread reach the barrier and guard the work instead of leaving early");
+        "    rule: from sm_70 on a barrier waits only for the threads that have not exited\n"
+        "    let every thread reach the barrier, and guard the work instead of exiting early");
   // The barrier has completed with the threads left.
   for (std::uint32_t t = 0; t < 64; ++t) CHECK(now.out[t] == (t < 48 ? 5 : 0));
 
@@ -70,7 +70,7 @@ TEST_CASE("threads that left before a barrier: a warning from sm_70 on, an error
   CHECK(before.result.findings[0].finding.severity == Severity::Error);
   CHECK(before.result.status == Status::Findings);
   CHECK_THAT(findings_of(before.result),
-             Catch::Contains("rule: before sm_70 a barrier waits for them too"));
+             Catch::Contains("rule: before sm_70 a barrier waits for exited threads too"));
 }
 
 TEST_CASE("a whole warp, or work before leaving, is leaving too") {
@@ -106,8 +106,8 @@ TEST_CASE("threads that pass a barrier by, or wait elsewhere, stay errors") {
   // if (odd) barrier; out[t] = 5;
   CHECK(rule_of("@%p2 bar.sync 0;\nst.global.u32 [%slot], 5;\nret;") == Rule::BarrierDivergence);
   CHECK_THAT(findings_of(run("@%p2 bar.sync 0;\nst.global.u32 [%slot], 5;\nret;").result),
-             Catch::Contains("16 threads of warp 0 skipped this barrier, which counts all "
-                             "threads of the block, and left the kernel later"));
+             Catch::Contains("16 threads of warp 0 skipped this barrier, which expects all threads "
+                             "of the block, and exited later"));
   // Two barriers, and each half of a warp waits at one.
   CHECK(rule_of("@%p2 bra ODD; bar.sync 0; bra DONE;\nODD: bar.sync 0;\n"
                 "DONE: st.global.u32 [%slot], 5;\nret;") == Rule::BarrierDivergence);

@@ -23,8 +23,8 @@ std::string type_name(const FloatFormat& format, int elements) {
 
 std::uint64_t flush(const FloatFormat& format, std::uint64_t bits, bool ftz) {
   if (!ftz || std::fpclassify(value_of(format, bits)) == FP_ZERO) return bits;
-  const double least = std::ldexp(1.0, 1 - format.bias());
-  return std::fabs(value_of(format, bits)) < least ? bits & format.sign() : bits;
+  const double min_normal = std::ldexp(1.0, 1 - format.bias());
+  return std::fabs(value_of(format, bits)) < min_normal ? bits & format.sign() : bits;
 }
 std::uint64_t saturate(const FloatFormat& format, std::uint64_t bits, bool sat) {
   if (!sat) return bits;

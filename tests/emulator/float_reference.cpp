@@ -91,12 +91,12 @@ std::uint64_t store(mpfr_ptr x, const FloatFormat& format, Towards mode, int ine
   if (mpfr_inf_p(x)) return sign | format.infinity();
   if (mpfr_zero_p(x)) return sign;
   mpfr_abs(x, x, MPFR_RNDN);
-  const long least = 1 - format.bias();
+  const long min_exponent = 1 - format.bias();
   const long exponent = mpfr_get_exp(x) - 1;
-  const long scale = std::max(exponent, least);
+  const long scale = std::max(exponent, min_exponent);
   mpfr_mul_2si(x, x, format.fraction_bits - scale, MPFR_RNDN);
   const std::uint64_t integer = mpfr_get_uj(x, MPFR_RNDN);
-  if (exponent < least) return sign | integer;
+  if (exponent < min_exponent) return sign | integer;
   return sign |
          ((static_cast<std::uint64_t>(exponent + format.bias() - 1) << format.fraction_bits) +
           integer);
@@ -178,28 +178,28 @@ std::uint64_t reference_from_integer(const FloatFormat&, Towards, std::uint64_t,
 
 std::vector<std::uint64_t> corners(const FloatFormat& format) {
   std::vector<std::uint64_t> all;
-  const std::uint64_t least = format.min_normal();
+  const std::uint64_t min_normal = format.min_normal();
   const std::uint64_t infinity = format.infinity();
   for (const std::uint64_t magnitude : {std::uint64_t{0},
                                         std::uint64_t{1},
                                         std::uint64_t{2},
-                                        least / 2,
-                                        least - 1,
-                                        least,
-                                        least + 1,
-                                        least + least / 2,
+                                        min_normal / 2,
+                                        min_normal - 1,
+                                        min_normal,
+                                        min_normal + 1,
+                                        min_normal + min_normal / 2,
                                         format.one() - 1,
                                         format.one(),
                                         format.one() + 1,
-                                        format.one() + least,              // 2
-                                        format.one() - least,              // 1/2
-                                        format.one() + least + least / 2,  // 3
-                                        format.one() + least / 2,          // 3/2
+                                        format.one() + min_normal,                   // 2
+                                        format.one() - min_normal,                   // 1/2
+                                        format.one() + min_normal + min_normal / 2,  // 3
+                                        format.one() + min_normal / 2,               // 3/2
                                         infinity - 1,
-                                        infinity - least / 2,
+                                        infinity - min_normal / 2,
                                         infinity,
                                         infinity + 1,
-                                        infinity + least / 2,
+                                        infinity + min_normal / 2,
                                         format.sign() - 1}) {
     all.push_back(magnitude);
     all.push_back(magnitude | format.sign());
@@ -232,7 +232,7 @@ std::uint64_t FloatDice::any(const FloatFormat& format) {
   }
   const std::uint64_t exponents = std::uint64_t{1} << format.exponent_bits;
   std::uint64_t exponent = bits() & (exponents - 1);
-  // Exponents: any, around 1, around the least, around the root of the range, at the end.
+  // Exponents: any, around 1, around the min_normal, around the root of the range, at the end.
   const std::uint64_t near = below(6);
   switch (random >> 2 & 7) {
     case 0:

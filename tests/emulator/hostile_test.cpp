@@ -109,7 +109,7 @@ TEST_CASE("a variable of gigabytes costs what its initialiser says") {
 
 TEST_CASE("local memory beyond what a thread can have is refused") {
   CHECK(refusal(".local .b8 a[600000];\nret;") ==
-        "a thread of kernel 'k' needs 600000 bytes of local memory; at most 524288 are possible");
+        "a thread of kernel 'k' needs 600000 bytes of local memory; the maximum is 524288");
   CHECK(
       refusal("call far, ();\nret;", ".func far()\n{\n.local .b8 a[500000];\nret;\n}\n").empty() ==
       false);

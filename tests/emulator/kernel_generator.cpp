@@ -182,8 +182,8 @@ class Generator {
     }
   }
 
-  void block(unsigned depth, std::uint32_t least, std::uint32_t most) {
-    const std::uint32_t count = dice_.between(least, most);
+  void block(unsigned depth, std::uint32_t min, std::uint32_t max) {
+    const std::uint32_t count = dice_.between(min, max);
     for (std::uint32_t i = 0; i < count; ++i) statement(depth);
   }
 

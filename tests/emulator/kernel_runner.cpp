@@ -5,8 +5,8 @@
 #include <map>
 #include <span>
 
-#include "emulator/decode/code.hpp"
-#include "emulator/lane/steps.hpp"
+#include "emulator/state/code.hpp"
+#include "emulator/vector/lane_steps.hpp"
 #include "emulator/memory/steps.hpp"
 #include "emulator/vector/isa.hpp"
 #include "ptx/dice.hpp"

@@ -145,12 +145,13 @@ TEST_CASE("a barrier of the grid in a launch that is not cooperative") {
   const emulator::RunFinding& found = ran.result.findings[0];
   CHECK(found.rule == emulator::Rule::Trap);
   CHECK(found.finding.message ==
-        "the kernel stops itself here: its barrier of the whole grid (grid.sync) has no workspace, "
-        "since the launch is not cooperative");
+        "the kernel traps here: its grid barrier (grid.sync) has no workspace because the launch "
+        "is not cooperative");
   REQUIRE(found.finding.details.size() == 1);
   CHECK(found.finding.details[0] ==
-        "launch it as a cooperative one (Launch::cooperative, cuLaunchCooperativeKernel, "
-        "cudaLaunchCooperativeKernel), or make a launch of each part between the barriers");
+        "launch it as a cooperative kernel (Launch::cooperative, cuLaunchCooperativeKernel, "
+        "cudaLaunchCooperativeKernel), or split it into one launch for each part between the "
+        "barriers");
 }
 
 TEST_CASE("a trap for another reason says nothing about grids") {
@@ -160,7 +161,7 @@ TEST_CASE("a trap for another reason says nothing about grids") {
       "mov.u32 %r2, %ctaid.x;\nsetp.ne.u32 %q, %r2, 0;\n@%q bra DONE;\ntrap;\nDONE:\nret;",
       grid_of(1, 1), {});
   REQUIRE(ran.result.findings.size() == 1);
-  CHECK(ran.result.findings[0].finding.message == "the kernel stops itself here");
+  CHECK(ran.result.findings[0].finding.message == "the kernel traps here");
   CHECK(ran.words[0] == 0);
 }
 

@@ -12,13 +12,13 @@
 
 namespace ptxgen::test {
 
-Matrix random_matrix(unsigned rows, unsigned columns, std::int64_t least, std::int64_t most) {
+Matrix random_matrix(unsigned rows, unsigned columns, std::int64_t min, std::int64_t max) {
   static std::uint64_t made = 0;  // another matrix each time, the same ones in each run
   std::mt19937_64 random(seed() + ++made);
   Matrix matrix(rows, columns);
-  const auto range = static_cast<std::uint64_t>(most - least) + 1;
+  const auto range = static_cast<std::uint64_t>(max - min) + 1;
   for (std::int64_t& value : matrix.values) {
-    value = least + static_cast<std::int64_t>(random() % range);
+    value = min + static_cast<std::int64_t>(random() % range);
   }
   return matrix;
 }

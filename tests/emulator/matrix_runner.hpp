@@ -28,9 +28,9 @@ struct Matrix {
   }
 };
 
-/// Numbers of the seed between `least` and `most`.
-[[nodiscard]] Matrix random_matrix(unsigned rows, unsigned columns, std::int64_t least,
-                                   std::int64_t most);
+/// Numbers of the seed between `min` and `max`.
+[[nodiscard]] Matrix random_matrix(unsigned rows, unsigned columns, std::int64_t min,
+                                   std::int64_t max);
 
 /// The plain triple loop: a * b + c.
 [[nodiscard]] Matrix product(const Matrix& a, const Matrix& b, const Matrix& c);

@@ -224,7 +224,7 @@ Registers joined(Registers a, const Registers& b, const Registers& c) {
 }
 
 struct Range {
-  std::int64_t least, most;
+  std::int64_t min, max;
 };
 
 Range range_of(const std::string& type) {
@@ -255,8 +255,8 @@ void check_mma(const Figure& f, const std::string& a_type, const std::string& b_
   for (int round = 0; round < count(10, 100); ++round) {
     const Range ra = range_of(a_type);
     const Range rb = range_of(b_type);
-    const Matrix a = random_matrix(f.m, f.k, ra.least, ra.most);
-    const Matrix b = random_matrix(f.k, f.n, rb.least, rb.most);
+    const Matrix a = random_matrix(f.m, f.k, ra.min, ra.max);
+    const Matrix b = random_matrix(f.k, f.n, rb.min, rb.max);
     const Matrix c = random_matrix(f.m, f.n, -100, 100);
     const Registers results =
         run_matrix(text,

@@ -215,7 +215,7 @@ TEST_CASE("an mbarrier that nobody has made") {
   CHECK(result.findings[0].rule == Rule::UninitializedRead);
   CHECK(result.findings[0].finding.message ==
         "thread uses an mbarrier at offset 0x0 of shared memory, byte 0 of shared variable 'bar' "
-        "(8 bytes), where none was initialised");
+        "(8 bytes), which was not initialised");
 }
 
 TEST_CASE("ldmatrix and stmatrix move rows of 16 bytes to fragments and back") {

@@ -97,7 +97,7 @@ TEST_CASE("use after free says what was freed") {
   const Result result = kernel.run();
   CHECK(only(result, Rule::OutOfBounds, 32, 0).finding.message ==
         "thread reads 4 bytes at " + hex(kernel.in()) +
-            ", inside of argument 1 'x' (128 bytes), which was freed");
+            ", inside argument 1 'x' (128 bytes), which was freed");
 }
 
 TEST_CASE("null pointers and wild ones") {
@@ -108,13 +108,13 @@ TEST_CASE("null pointers and wild ones") {
   const Row rows[] = {
       {0, "thread reads 4 bytes at 0x0, a null pointer"},
       {16, "thread reads 4 bytes at 0x10, a null pointer with an offset of 16 bytes"},
-      {0x1234560, "thread reads 4 bytes at 0x1234560, where no allocation is"},
+      {0x1234560, "thread reads 4 bytes at 0x1234560, where there is no allocation"},
       {0x700000000000,
-       "thread reads 4 bytes at 0x700000000000, which lies in the window of "
-       "shared memory, not in global memory"},
+       "thread reads 4 bytes at 0x700000000000, which is in the window of shared memory, not in "
+       "global memory"},
       {0x710000000010,
-       "thread reads 4 bytes at 0x710000000010, which lies in the window of the "
-       "thread's local memory, not in global memory"},
+       "thread reads 4 bytes at 0x710000000010, which is in the window of the thread's local "
+       "memory, not in global memory"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.text);
@@ -141,9 +141,10 @@ TEST_CASE("a global address in a shared access") {
                       ".shared .align 4 .b8 tile[128];");
   kernel.input(std::vector<std::uint32_t>(32, 7));
   const Result result = kernel.run(1);
-  CHECK_THAT(only(result, Rule::InvalidAddress, 1, 0).finding.message,
-             Catch::EndsWith("of shared memory, which has 128 bytes: the address is one of global "
-                             "memory"));
+  CHECK_THAT(
+      only(result, Rule::InvalidAddress, 1, 0).finding.message,
+      Catch::EndsWith(
+          "of shared memory, which has 128 bytes: this is a generic address of global memory"));
 }
 
 TEST_CASE("misaligned accesses of every kind") {
@@ -156,7 +157,7 @@ TEST_CASE("misaligned accesses of every kind") {
     kernel.input(std::vector<std::uint8_t>(64, 1), "argument 1 'x'");
     const Result result = kernel.run(1);
     CHECK_THAT(only(result, Rule::Misaligned, 1, 0).finding.message,
-               Catch::Contains("which is no multiple of ") &&
+               Catch::Contains("which is not a multiple of ") &&
                    Catch::EndsWith("it is byte 1 of argument 1 'x' (64 bytes)"));
   }
   // A vector wants the alignment of all its elements together.
@@ -164,7 +165,7 @@ TEST_CASE("misaligned accesses of every kind") {
   kernel.input(std::vector<std::uint32_t>(8, 1));
   CHECK_THAT(only(kernel.run(1), Rule::Misaligned, 1, 0).finding.message,
              Catch::Contains("thread reads 8 bytes at " + hex(kernel.in() + 4) +
-                             ", which is no multiple of 8"));
+                             ", which is not a multiple of 8"));
 }
 
 TEST_CASE("reading what nobody wrote: global, shared") {
@@ -177,7 +178,7 @@ TEST_CASE("reading what nobody wrote: global, shared") {
   const Result result = kernel.run();
   CHECK(only(result, Rule::UninitializedRead, 16, 16).finding.message ==
         "thread reads 4 bytes at " + hex(fresh + 64) +
-            ", byte 64 of argument 1 'x' (128 bytes), which nobody has written");
+            ", byte 64 of argument 1 'x' (128 bytes), which was never written");
 
   MemoryKernel shared(
       "mov.u32 %r3, first; mov.u32 %r4, second;\n"
@@ -186,7 +187,7 @@ TEST_CASE("reading what nobody wrote: global, shared") {
       ".shared .align 4 .b8 first[64];\n.shared .align 4 .b8 second[64];\n");
   CHECK(only(shared.run(), Rule::UninitializedRead, 1, 31).finding.message ==
         "thread reads 4 bytes at offset 0x7c of shared memory, byte 60 of shared variable 'second' "
-        "(64 bytes), which nobody has written");
+        "(64 bytes), which was never written");
 }
 
 TEST_CASE("writes to what may only be read") {

@@ -166,6 +166,45 @@ TEST_CASE("a variable may be declared .extern and defined in one module") {
   }
 }
 
+TEST_CASE("an element that a register chooses is read and written as ptxas compiles it") {
+  // Index 2^32 + t in 64 bits is t; -1 in 32 bits, and 2, is 1; 2^29 elements of 8 bytes are none.
+  MemoryKernel kernel(
+      "add.u64 %rd2, %out, %t16;\nand.b32 %r1, %t, 3;\n"
+      "ld.global.u64 %rd4, table[%r1];\ncvt.u64.u32 %rd5, %r1;\nadd.u64 %rd5, %rd5, 4294967296;\n"
+      "ld.global.u64 %rd6, table[%rd5];\nadd.u64 %rd4, %rd4, %rd6;\nmov.u32 %r2, -1;\n"
+      "ld.global.u64 %rd6, table[%r2+2];\nadd.u64 %rd4, %rd4, %rd6;\nadd.u32 %r2, %r1, 536870912;\n"
+      "ld.global.u64 %rd6, table[%r2];\nadd.u64 %rd4, %rd4, %rd6;\n"
+      "st.global.u64 [%rd2], %rd4;\n"
+      "cvt.u16.u32 %rs1, %t;\nst.shared.u16 cells[%rs1], %rs1;\nbar.sync 0;\nmov.u64 %rd7, "
+      "cells[%r1];\n"
+      "ld.shared.u16 %rd8, [%rd7];\nsetp.eq.u32 %p1, %r1, 0;\n"
+      "@%p1 ld.const.u8 %rd8, fixed[%r1+1];\nst.global.u64 [%rd2+8], %rd8;\n",
+      ".global .u64 table[4] = {1, 20, 300, 4000};\n.shared .u16 cells[32];\n"
+      ".const .u8 fixed[2] = {7, 77};");
+  kernel.input(std::vector<std::uint32_t>(1));
+  kernel.output(32 * 16);
+  CHECK(findings_of(kernel.run()) == "");
+  const auto out = kernel.result<std::uint64_t>();
+  constexpr std::uint64_t kTable[] = {1, 20, 300, 4000};
+  for (std::uint32_t t = 0; t < 32; ++t) {
+    CHECK(out[2 * t] == 3 * kTable[t % 4] + 20);
+    CHECK(out[2 * t + 1] == (t % 4 == 0 ? 77 : t % 4));
+  }
+}
+
+TEST_CASE("an element beyond its array is a finding of the instruction that reads it") {
+  MemoryKernel kernel(
+      "mov.u32 %r1, 4;\nld.global.u64 %rd4, table[%r1];\nst.global.u64 [%out], %rd4;\n",
+      ".global .u64 table[4];");
+  kernel.input(std::vector<std::uint32_t>(1));
+  kernel.output(8);
+  const Result result = kernel.run(1, 1);
+  REQUIRE(result.findings.size() == 1);
+  CHECK(result.findings[0].rule == Rule::OutOfBounds);
+  CHECK_THAT(findings_of(result), Catch::Contains("reads 8 bytes") &&
+                                      Catch::Contains("right at the end of variable 'table'"));
+}
+
 TEST_CASE("a list of one is loaded and stored as the register alone") {
   MemoryKernel kernel(
       "add.u64 %rd1, %in, %t4;\nadd.u64 %rd2, %out, %t4;\nsetp.lt.u32 %p1, %t, 20;\n"
@@ -392,7 +431,7 @@ TEST_CASE("local memory belongs to each thread") {
   // Byte 11 was never written, and is part of the 4 bytes at 8.
   CHECK_THAT(findings_of(result),
              Catch::Contains("thread reads 4 bytes at offset 0x8 of the thread's local memory, "
-                             "which nobody has written") &&
+                             "which was never written") &&
                  Catch::Contains("uninitialized-read"));
   CHECK(result.findings.size() == 1);
   const auto values = kernel.result<std::uint32_t>();

@@ -1,5 +1,5 @@
 // tests/emulator/origins_test.cpp - findings name the places that a loader knows
-#include "emulator/report/origins.hpp"
+#include "emulator/state/origins.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -27,7 +27,8 @@ TEST_CASE("messages name both accesses and the cure", "[race]") {
         "put bar.warp.sync with both lanes in its mask (or bar.sync 0) between them");
   conflict.same_warp = false;
   conflict.theirs = Mark::StrongWrite;
-  CHECK(text().details[0] == "make both of them atomic or relaxed, or put bar.sync 0 between them");
+  CHECK(text().details[0] ==
+        "make both accesses atomic or relaxed, or put bar.sync 0 between them");
   conflict.theirs = Mark::WeakWrite;
   conflict.same_access = true;
   CHECK(text({}).message ==
@@ -44,13 +45,13 @@ TEST_CASE("messages name both accesses and the cure", "[race]") {
         "(35,0,0) wrote at line 41, the same value; nothing orders the two");
   conflict.rule = Rule::SharedRace;
   conflict.async = true;
-  CHECK(text({}).message ==
-        "thread (3,0,0) of block (0,0,0) writes 4 bytes at shared offset 0x40, which thread "
-        "(35,0,0) wrote at line 41; one of the two is an asynchronous copy that nobody has waited "
-        "for");
+  CHECK(
+      text({}).message ==
+      "thread (3,0,0) of block (0,0,0) writes 4 bytes at shared offset 0x40, which thread (35,0,0) "
+      "wrote at line 41; one of the two is an asynchronous copy that no thread has waited for");
   CHECK(text().details[0] ==
-        "wait for the copy (cp.async.wait_group, cp.async.wait_all or its mbarrier) before its "
-        "bytes are touched, and put bar.sync 0 behind that for the other threads");
+        "wait for the copy (cp.async.wait_group, cp.async.wait_all or its mbarrier) before "
+        "accessing its bytes, and put bar.sync 0 after the wait for the other threads");
   conflict.async = false;
   conflict.vague = true;
   conflict.theirs = Mark::WeakRead;
@@ -67,6 +68,6 @@ TEST_CASE("messages name both accesses and the cure", "[race]") {
         "offset 0x40, which thread (35,0,0) read (volatile, relaxed or acquire) at line 41 with "
         "another width; nothing orders the two");
   CHECK(text().details[0] ==
-        "let all atomic, volatile and relaxed accesses to these bytes have one width: those that "
-        "overlap in part only race as plain ones do");
+        "use one width for all atomic, volatile and relaxed accesses to these bytes: accesses that "
+        "overlap only in part race like plain ones");
 }

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "emulator/decode/support_table.hpp"
+#include "emulator/state/support_table.hpp"
 #include "emulator/machine/warp_steps.hpp"
 #include "lane_runner.hpp"
 #include "ptx/op_line.hpp"
@@ -78,16 +78,16 @@ TEST_CASE("what rows do and what the op table says of them agree") {
 
 TEST_CASE("a refusal says what is missing") {
   CHECK(emulator::refusal_reason(ptx::Op::wgmma_fence) ==
-        "warpgroup matrices are not run by the emulator yet; use mma");
+        "warpgroup matrices are not supported by the emulator; use mma");
   CHECK(emulator::refusal_reason(ptx::Op::red_async) ==
-        "asynchronous reductions are not run by the emulator yet; use red.shared::cluster or a "
+        "asynchronous reductions are not supported by the emulator; use red.shared::cluster or a "
         "loop of red");
   CHECK(emulator::refusal_reason(ptx::Op::fence_proxy_async_acquire) ==
-        "fences that are restricted to shared memory are not run by the emulator yet; use the "
+        "fences that are restricted to shared memory are not supported by the emulator; use the "
         "fence without .sync_restrict");
   CHECK(emulator::refusal_reason(ptx::Op::mapa).empty());
   CHECK(emulator::refusal_reason(ptx::Op::mma_sp_m16n8k16_bf16) ==
-        "sparse matrices are not run by the emulator yet; use mma without .sp");
+        "sparse matrices are not supported by the emulator; use mma without .sp");
   CHECK(emulator::refusal_reason(ptx::Op::multimem_red) ==
         "needs multicast memory of several devices; the emulator has one device");
   CHECK(emulator::refusal_reason(ptx::Op::add).empty());

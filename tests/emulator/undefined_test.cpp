@@ -21,7 +21,7 @@ std::string found(std::string_view body, std::string_view variables = {}) {
 const std::string kStore = "\nadd.u64 %rd30, %out, %t4; st.global.u32 [%rd30], %r1;\n";
 const std::string kStore64 = "\nadd.u64 %rd30, %out, %t8; st.global.u64 [%rd30], %rd1;\n";
 
-constexpr const char* kStored = "register %r1 is stored to global memory, and the thread has never";
+constexpr const char* kStored = "register %r1 is stored to global memory and was never";
 
 }  // namespace
 
@@ -81,8 +81,8 @@ TEST_CASE("undefined bits that are kept are found") {
 
 TEST_CASE("a finding about a part of a register names the bits") {
   CHECK_THAT(found("shl.b32 %r2, %r31, 8; or.b32 %r1, %r2, %t;" + kStore),
-             Catch::Contains("a part of register %r1 is stored to global memory, and the thread "
-                             "has never given it a value (bits 0xffffff00) [uninitialized-read]"));
+             Catch::Contains("part of register %r1 is stored to global memory and was never "
+                             "written by the thread (bits 0xffffff00) [uninitialized-read]"));
   CHECK_THAT(found("mov.b32 %r1, %r31;" + kStore), Catch::Contains(kStored));
 }
 
@@ -91,12 +91,12 @@ TEST_CASE("only the stored bytes of a register matter") {
   CHECK(found(pack + "st.global.u32 [%rd30], %rd1;") == "");
   CHECK(found(pack + "st.global.u8 [%rd30], %rd1;") == "");
   CHECK_THAT(found(pack + kStore64),
-             Catch::Contains("a part of register %rd1 is stored to global memory, and the thread "
-                             "has never given it a value (bits 0xffffffff00000000)"));
+             Catch::Contains("part of register %rd1 is stored to global memory and was never "
+                             "written by the thread (bits 0xffffffff00000000)"));
   // An address matters as a whole.
   CHECK_THAT(found("mov.b64 %rd2, {%r31, %t}; and.b64 %rd2, %rd2, 7; add.u64 %rd3, %out, %rd2;\n"
                    "st.global.u8 [%rd3], 1;"),
-             Catch::Contains("register %rd3 is an address, and the thread has never given"));
+             Catch::Contains("register %rd3 is an address and was never written"));
 }
 
 TEST_CASE("an undefined guard makes what it guards undefined") {
@@ -123,9 +123,9 @@ TEST_CASE("an undefined guard makes what it guards undefined") {
 
 TEST_CASE("a guard that is undefined where something is done is found there") {
   CHECK_THAT(found("mov.u32 %r1, 1; add.u64 %rd30, %out, %t4; @%p3 st.global.u32 [%rd30], %r1;"),
-             Catch::Contains("register %p3 decides whether this is executed, and the thread has"));
+             Catch::Contains("register %p3 decides whether this is executed and was never"));
   CHECK_THAT(found("@%p3 bra L; mov.u32 %r1, 1;\nL:"),
-             Catch::Contains("register %p3 decides a branch, and the thread has never"));
+             Catch::Contains("register %p3 decides a branch and was never"));
 }
 
 TEST_CASE("registers passed to functions and back are as defined as they were") {

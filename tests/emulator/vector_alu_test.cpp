@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "emulator/lane/steps.hpp"
-#include "emulator/machine/machine.hpp"
+#include "emulator/vector/lane_steps.hpp"
+#include "emulator/state/machine.hpp"
 #include "emulator/vector/alu.hpp"
 #include "emulator/vector/isa.hpp"
 #include "lane_runner.hpp"

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 source = Path(sys.argv[1])
@@ -20,16 +21,19 @@ else:
     print("SKIP: no clang-format 14 found (install the package clang-format-14)")
     sys.exit(77)
 
-files = sorted(str(path) for folder in ("include", "src", "tests", "examples", "bench", "tools")
+files = sorted(path.relative_to(source) for folder in ("include", "src", "tests", "examples", "bench", "tools")
                for path in (source / folder).rglob("*") if path.suffix in (".cpp", ".hpp", ".h"))
-wrong = []
-for name in files:
-    # Not --dry-run --Werror: version 14 complains of `namespace a::inline b` comments and then
-    # leaves them as they are.
-    done = subprocess.run([program, "--style=file", name], stdout=subprocess.PIPE, cwd=source)
-    if done.returncode != 0 or done.stdout != Path(name).read_bytes():
-        wrong.append(name)
+# Not --dry-run --Werror: version 14 complains of `namespace a::inline b` comments and then leaves
+# them as they are. One process formats copies of all files; a process each takes ten times as long.
+with tempfile.TemporaryDirectory() as folder:
+    copies = Path(folder)
+    shutil.copy(source / ".clang-format", copies)
+    for name in files:
+        (copies / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source / name, copies / name)
+    done = subprocess.run([program, "--style=file", "-i", *files], cwd=copies)
+    wrong = [name for name in files if (copies / name).read_bytes() != (source / name).read_bytes()]
 for name in wrong:
-    print(f"{Path(name).relative_to(source)}: not formatted; run {program} -i on it")
+    print(f"{name}: not formatted; run {program} -i on it")
 print(f"{len(files)} files checked, {len(wrong)} not formatted")
-sys.exit(1 if wrong or not files else 0)
+sys.exit(1 if wrong or done.returncode != 0 or not files else 0)

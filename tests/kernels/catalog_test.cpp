@@ -14,8 +14,8 @@ TEST_CASE("the catalog lists the kernels in order, with ranges that hold their d
     CHECK_FALSE(entry.doc.empty());
     CHECK_FALSE(entry.access_pattern.empty());
     for (const ParameterInfo& parameter : entry.parameters) {
-      CHECK(parameter.least <= parameter.default_value);
-      CHECK(parameter.default_value <= parameter.most);
+      CHECK(parameter.min <= parameter.default_value);
+      CHECK(parameter.default_value <= parameter.max);
     }
   }
   CHECK(names == std::vector<std::string_view>{"copy", "fma_rpt", "gemv", "gemv_coalesced",

@@ -318,12 +318,12 @@ TEST_CASE("gemv plan: plans that there are not") {
           p.rows = 9;
         }) == "bad-plan: rows is 9; it may be 1 to 8");
   CHECK(with([](GemvPlan& p) { p.unroll = 33; }) == "bad-plan: unroll is 33; it may be 1 to 32");
-  CHECK(with([](GemvPlan& p) {
-          p.problem.layout = GemvLayout::R;
-          p.rows = 8;
-        }) ==
-        "bad-plan: rows * unroll is 64; it may be 1 to 32, the loads that a lane may have on "
-        "their way");
+  CHECK(
+      with([](GemvPlan& p) {
+        p.problem.layout = GemvLayout::R;
+        p.rows = 8;
+      }) ==
+      "bad-plan: rows * unroll is 64; it may be 1 to 32, the loads that a lane may have in flight");
   CHECK(with([](GemvPlan& p) { p.warps_out = 0; }) ==
         "bad-plan: warps_out is 0; it may be 1 to 32");
   CHECK(with([](GemvPlan& p) { p.warps_k = 33; }) == "bad-plan: warps_k is 33; it may be 1 to 32");
@@ -354,7 +354,7 @@ TEST_CASE("gemv plan: plans that there are not") {
   };
   CHECK(with(bulk) == "fine");
   CHECK(with(bulk, "sm_89") ==
-        "bad-plan: path is bulk; that takes sm_90 or newer, and the target is sm_89");
+        "bad-plan: path is bulk; it needs sm_90 or newer; the target is sm_89");
   CHECK(with([&](GemvPlan& p) {
           bulk(p);
           p.load_bytes = 8;
@@ -398,7 +398,7 @@ TEST_CASE("gemv plan: plans that there are not") {
   };
   CHECK(with(cluster) == "fine");
   CHECK(with(cluster, "sm_89") ==
-        "bad-plan: cluster is 2; clusters take sm_90 or newer, and the target is sm_89");
+        "bad-plan: cluster is 2; clusters need sm_90 or newer; the target is sm_89");
   CHECK(with([&](GemvPlan& p) {
           cluster(p);
           p.chunk_steps = 1;
@@ -420,7 +420,7 @@ TEST_CASE("gemv plan: plans that there are not") {
       "bad-plan: shared memory for sums is 57344 B; a block on sm_90 may have 49152 B: take fewer "
       "warps_k, or fewer blocks in a cluster");
   CHECK(with([](GemvPlan& p) { p.programmatic = true; }, "sm_89") ==
-        "bad-plan: programmatic is true; that takes sm_90 or newer, and the target is sm_89");
+        "bad-plan: programmatic is true; it needs sm_90 or newer; the target is sm_89");
   CHECK(with([](GemvPlan& p) { p.programmatic = true; }) == "fine");
 }
 

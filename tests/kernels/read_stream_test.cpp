@@ -92,10 +92,9 @@ TEST_CASE("read_stream refuses launches that it cannot serve") {
     return "none";
   };
   CHECK(message({.threads = 48}) ==
-        "a block of 48 threads; it may have a multiple of 32 up to 1024");
+        "a block of 48 threads; the size must be a multiple of 32 up to 1024");
   CHECK(message({.threads = 2048}) ==
-        "a block of 2048 threads; it may have a multiple of 32 up to 1024");
-  CHECK(message({.blocks = 0}) ==
-        "a grid of no blocks reads nothing; two for each SM are a good number");
+        "a block of 2048 threads; the size must be a multiple of 32 up to 1024");
+  CHECK(message({.blocks = 0}) == "the grid has no blocks; use two per SM");
   CHECK(message({}) == "none");
 }

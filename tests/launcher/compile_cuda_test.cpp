@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "launcher/rig.hpp"
-#include "ptxgen/runtime/assemble/compile.hpp"
+#include "ptxgen/runtime/module/compile.hpp"
 #include "ptxgen/runtime/assemble/nvrtc.hpp"
 #include "support/harness.hpp"
 

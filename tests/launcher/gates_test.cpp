@@ -66,7 +66,7 @@ TEST_CASE("gates can be turned off, which is told") {
   const LogOfTest log;
   const Rig rig;
   (void)Module::load(rig.context, kTooManyThreads, {.gates = false}, "mine.ptx");
-  CHECK(log.text() == "the gates are off: mine.ptx is loaded without being checked\n");
+  CHECK(log.text() == "the gates are off: mine.ptx is loaded unchecked\n");
 }
 
 TEST_CASE("what a gate only doubts is loaded and told") {
@@ -90,7 +90,7 @@ TEST_CASE("text that cannot be read here goes to the driver, which is told") {
       error_of([&] { (void)Module::load(rig.context, kUnreadable, {}, "mine.ptx"); });
   CHECK(error.stage == Stage::Load);
   CHECK(error.code == "rejected");
-  CHECK(log.text().find("mine.ptx goes to the driver unchecked, since it could not be read here: "
+  CHECK(log.text().find("mine.ptx goes to the driver unchecked, because ptxgen cannot parse it: "
                         "expected") == 0);
 }
 

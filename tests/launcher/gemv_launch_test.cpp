@@ -98,7 +98,7 @@ TEST_CASE("names of choices, and what each can serve") {
   const Launcher direct(rig.context, choosing(GemvChoice::Direct));
   const LaunchRecord record = direct.gemv(problem, one.operands(), rig.stream);
   CHECK(record.implementation == "direct");
-  CHECK(record.reason.starts_with("asked for: fastest direct plan by prediction, "));
+  CHECK(record.reason.starts_with("requested: fastest direct plan by prediction, "));
   rig.stream.synchronize();
   CHECK(one.right());
 }
@@ -176,12 +176,12 @@ TEST_CASE("a given plan is launched as it is, and must fit problem, addresses an
   const Error error = error_of([&] { rig.launcher.gemv(plan, one.operands(), rig.stream); });
   CHECK(error.code == "misaligned");
   CHECK(error.message ==
-        "a is not aligned to the 16 bytes that the plan says; make a plan for less");
+        "a is not aligned to the 16 bytes of the plan; make a plan for a smaller alignment");
   plan.problem.a_alignment = plan.problem.x_alignment = plan.problem.y_alignment = 4;
   CHECK(error_of([&] { rig.launcher.gemv(plan, one.operands(), rig.stream); }).code == "bad-plan");
   plan = split_plan(plan.problem, 4);
   const LaunchRecord record = rig.launcher.gemv(plan, one.operands(), rig.stream);
-  CHECK(record.reason == "asked for: a plan of the caller's");
+  CHECK(record.reason == "requested: the caller's plan");
   CHECK(record.geometry.grid.x == plan.blocks);
   rig.stream.synchronize();
   CHECK(one.right());

@@ -178,7 +178,7 @@ TEST_CASE("a frozen plan has a workspace of its own") {
     two.reset();
   }
   CHECK(first.record().kernel == "gemv");
-  CHECK(first.record().reason == "asked for: a plan of the caller's");
+  CHECK(first.record().reason == "requested: the caller's plan");
 }
 
 TEST_CASE("what a frozen plan says lives as long as the plan") {

@@ -49,22 +49,22 @@ TEST_CASE("a buffer that is too small is named with both sizes") {
 
 TEST_CASE("a null pointer is refused where something is needed, and only there") {
   CHECK(refusal(span(0, 7), span(kA, 35), span(kX, 5)) ==
-        "null-pointer: y is a null pointer, but k = 5, n = 7 needs 7 elements (28 bytes) there; "
-        "pass device memory");
+        "null-pointer: y is a null pointer, but k = 5, n = 7 needs 7 elements (28 bytes) ; pass "
+        "device memory");
   CHECK(refusal(span(kY, 7), {}, span(kX, 5)).starts_with("null-pointer: a is"));
   CHECK(refusal(span(kY, 7), {}, {}, Overlap::None, 0) == "fits");
 }
 
 TEST_CASE("an address between elements is refused") {
   CHECK(refusal(span(kY, 7), span(kA + 2, 35), span(kX, 5)) ==
-        "misaligned: a is at 0x2002, which is no multiple of its 4-byte elements; pass the address "
-        "of a whole element");
+        "misaligned: a is at 0x2002, which is not a multiple of its 4-byte elements; pass an "
+        "aligned address");
 }
 
 TEST_CASE("an output that overlaps an input is refused, byte for byte") {
   CHECK(refusal(span(kX + 16, 7), span(kA, 35), span(kX, 5)) ==
         "aliasing: y at 0x3010 (28 bytes) overlaps x at 0x3000 (20 bytes); the kernel reads x "
-        "while it writes y: give y memory of its own");
+        "while it writes y: give y separate memory");
   CHECK(refusal(span(kX + 20, 7), span(kA, 35), span(kX, 5)) == "fits");
   CHECK(refusal(span(kX - 28, 7), span(kA, 35), span(kX, 5)) == "fits");
   CHECK(refusal(span(kX - 24, 7), span(kA, 35), span(kX, 5)).starts_with("aliasing: "));
@@ -84,7 +84,7 @@ TEST_CASE("an output may be an input itself where that is allowed, but no shifte
 TEST_CASE("sizes near the end of addresses do not wrap around") {
   constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
   CHECK(refusal(span(kMax - 7, kMax), span(kA, 35), span(kX, 5)) ==
-        "buffer-size: y at 0xfffffffffffffff8 would end beyond the last address: k = 5, n = 7 "
+        "buffer-size: y at 0xfffffffffffffff8 would end past the last address: k = 5, n = 7 "
         "needs 7 elements (28 bytes)");
   const std::uint64_t k = 0xffffffffu;
   CHECK(refusal(span(kY, k), span(kA, 35), span(kX, k), Overlap::None, k, k)
@@ -107,10 +107,10 @@ TEST_CASE("the argument block of another's kernel has the signature's size and a
   const auto good = kernel.pack(DeviceAddress<f64>{8}, 1u, DeviceAddress<u8>{3});
   CHECK(refused({good.data(), good.size()}) == "fits");
   CHECK(refused({good.data(), good.size() - 1}) ==
-        "arguments: the argument block has 23 bytes, but the kernel's 3 parameters take 24; lay it "
-        "out with Kernel<...>::pack");
+        "arguments: the argument block has 23 bytes, but the kernel's 3 parameters take 24; use "
+        "Kernel<...>::pack");
   const auto odd = kernel.pack(DeviceAddress<f64>{12}, 1u, DeviceAddress<u8>{3});
   CHECK(refused({odd.data(), odd.size()}) ==
-        "misaligned: parameter out is 0xc, which is no multiple of its 8-byte elements; pass the "
-        "address of a whole element");
+        "misaligned: parameter out is 0xc, which is not a multiple of its 8-byte elements; pass an "
+        "aligned address");
 }

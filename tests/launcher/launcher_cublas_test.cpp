@@ -87,7 +87,7 @@ TEST_CASE("y = A^T x in row-major order is cublasSgemv without transposition") {
     const LaunchRecord record = rig.launcher.gemv(small.y, small.a, small.x, 3, 2, rig.stream);
     CHECK(record.kernel == "cublasSgemv");
     CHECK(record.implementation == "cublas");
-    CHECK(record.reason == "asked for");
+    CHECK(record.reason == "requested");
     CHECK_FALSE(record.cached);
     CHECK(read(small.y) == small.expected);
     CHECK(rig.launcher.gemv(small.y, small.a, small.x, 3, 2, rig.stream).cached);
@@ -147,7 +147,7 @@ TEST_CASE("auto falls back on cuBLAS once the kernel cannot be loaded, and says 
   }
   CHECK(read(small.y) == small.expected);
   const std::string text = log.text();
-  const std::string said = "gemv is served by cuBLAS from now on, the planned kernel could not be";
+  const std::string said = "gemv uses cuBLAS from now on; the planned kernel could not be";
   CHECK(text.find(said) != std::string::npos);
   CHECK(text.find(said) == text.rfind(said));  // once
 }

@@ -111,7 +111,7 @@ TEST_CASE("merging replaces what was measured again and leaves everything else")
 TEST_CASE("what is damaged is named, and the rest is used") {
   std::string why;
   CHECK(read_tuned("{]", why).empty());
-  CHECK(why == "this is no file of measured plans");
+  CHECK(why == "this is not a file of measured plans");
   CHECK(read_tuned(R"({"format": "another"})", why).empty());
 
   const std::vector<TunedRecord> three = {record_of(kPlace, problem_of(10)),
@@ -126,10 +126,10 @@ TEST_CASE("what is damaged is named, and the rest is used") {
     return why;
   };
   CHECK(with("plan", "unroll", -1) ==
-        "1 of 3 records cannot be read, the first: unroll is no number of 32 bits: -1");
+        "1 of 3 records cannot be read, the first: unroll is not a 32-bit number: -1");
   CHECK(with("plan", "path", "teleport") ==
         "1 of 3 records cannot be read, the first: path is 'teleport'");
-  CHECK(with("problem", "k", std::uint64_t{1} << 32).find("k is no number of 32 bits") !=
+  CHECK(with("problem", "k", std::uint64_t{1} << 32).find("k is not a 32-bit number") !=
         std::string::npos);
   CHECK(!with("problem", "a_alignment", 3).empty());
   CHECK(!with("place", "driver", "new").empty());
@@ -173,8 +173,8 @@ TEST_CASE("a writer waits for another, and takes over from one that is gone") {
   const Error error = error_of([&] { keep_tuned(folder.path(), std::span(&record, 1), files, 2); });
   CHECK(error.code == "locked");
   CHECK(error.message == "cannot write '" + path +
-                             "': somebody else is writing it; if nobody is, remove '" + path +
-                             ".lock'");
+                             "': another process has locked it; if none is running, remove '" +
+                             path + ".lock'");
   struct Later : FileSystem {
     std::int64_t now_s() override { return FileSystem::now_s() + 61; }
   } later;

@@ -12,7 +12,7 @@ namespace ptxgen::test {
 
 namespace {
 
-constexpr int kPrograms = 2000, kInFull = 20000;
+constexpr int kPrograms = 300, kInFull = 20000;
 
 /// What a run over random programs must reach, so that it is known to have looked.
 struct Expected {

@@ -109,7 +109,79 @@ TEST_CASE("an index counts elements, as ptxas 13.0 reads it") {
   CHECK(body_error("ld.global.u32 %r1, [g[2]];") ==
         "7:21: expected an address such as a+4, found an index in brackets; write g[n] without "
         "brackets around it");
-  CHECK(body_error("mov.u64 %rd1, g[%r1];").starts_with("7:17: expected an index"));
+}
+
+TEST_CASE("an index in a register becomes the arithmetic that ptxas 13.0 makes of it") {
+  const auto with = [](std::string_view index, std::string_view rest) {
+    return std::string(index) +
+           " mov.u64 %element_address, g; cvt.u64.u32 %element_wide_offset, %element_offset; "
+           "add.u64 %element_address, %element_address, %element_wide_offset; " +
+           std::string(rest);
+  };
+  constexpr std::string_view kScale = "mul.lo.u32 %element_offset, %element_offset, 4;";
+  CHECK(printed("ld.global.u32 %r2, g[%r1];") ==
+        with("mul.lo.u32 %element_offset, %r1, 4;", "ld.global.u32 %r2, [%element_address];"));
+  CHECK(printed("st.global.u32 g [ %r1 + -1 ], %r2;") ==
+        with("add.u32 %element_offset, %r1, 4294967295; " + std::string(kScale),
+             "st.global.u32 [%element_address], %r2;"));
+  CHECK(printed("mov.u64 %rd1, g[%rd2];") ==
+        with("cvt.u32.u64 %element_offset, %rd2; " + std::string(kScale),
+             "mov.u64 %rd1, %element_address;"));
+  for (const auto& [type, conversion] : {std::pair("s16", "cvt.s32.s16"),
+                                         {"b16", "cvt.u32.u16"},
+                                         {"s8", "cvt.s32.s8"},
+                                         {"u8", "cvt.u32.u8"}}) {
+    CHECK(printed(".reg ." + std::string(type) + " i; cvta.global.u64 %rd1, g[i];") ==
+          with(std::string(conversion) + " %element_offset, i; " + std::string(kScale),
+               "cvta.global.u64 %rd1, %element_address;"));
+  }
+  // What computes the address runs where the instruction does.
+  CHECK(printed("@!%p1 ld.global.u32 %r2, g[%r1];") ==
+        "@!%p1 mul.lo.u32 %element_offset, %r1, 4; @!%p1 mov.u64 %element_address, g; "
+        "@!%p1 cvt.u64.u32 %element_wide_offset, %element_offset; "
+        "@!%p1 add.u64 %element_address, %element_address, %element_wide_offset; "
+        "@!%p1 ld.global.u32 %r2, [%element_address];");
+  const ptx::Module narrow = ptx::parse(
+      ".version 8.0\n.target sm_90\n.address_size 32\n.global .u16 t[4];\n.entry k()\n"
+      "{ .reg .b32 %r<3>; .reg .b16 %h; ld.global.u16 %h, t[%r1]; }\n");
+  CHECK(ptx::print(narrow, kernel(narrow), kernel(narrow).body[2]) ==
+        "add.u32 %element_address, %element_address, %element_offset;");
+}
+
+TEST_CASE("registers for addresses of elements have names that no text has") {
+  const ptx::Module module = kernel_of(
+      ".reg .u32 %element_offset; mov.u32 %element_offset, 1; { .reg .b32 %element__address; "
+      "ld.global.u32 %r2, g[%r1]; } ld.global.u32 %r3, g[%element_offset]; // %element___");
+  const ptx::Function& f = kernel(module);
+  REQUIRE(f.registers.size() == 9);
+  CHECK(module.text(f.registers[6].name) == "%element____offset");
+  CHECK(f.registers[6].scope == 0);
+  CHECK(lost(module).empty());
+  // The next raw statements of a function that has such registers already.
+  ptx::Module built = kernel_of("ld.global.u32 %r2, g[%r1];");
+  ptx::parse_into(built, 1, "ld.global.u32 %r3, g[%r2];");
+  REQUIRE(kernel(built).registers.size() == 10);
+  CHECK(built.text(kernel(built).registers[9].name) == "%element__address");
+  CHECK(lost(built).empty());
+}
+
+TEST_CASE("an index in a register stands only where ptxas 13.0 takes it") {
+  constexpr std::string_view kWhere =
+      "; an element that a register chooses can be an address (ld, st) or the source of mov and "
+      "cvta";
+  CHECK(body_error("add.u64 %rd1, g[%r1], 1;") ==
+        "7:17: expected a constant index here, found '%r1'" + std::string(kWhere));
+  CHECK(body_error("mov.b64 %rd1, {%r2, g[%r1]};") ==
+        "7:23: expected a constant index here, found '%r1'" + std::string(kWhere));
+  CHECK(body_error("ld.global.u32 %r1, g[%f1];") ==
+        "7:22: expected a register of an integer or bit type as index, found '%f1'");
+  CHECK(body_error("ld.global.u32 %r1, g[%r99];") ==
+        "7:22: expected an integer or a declared register as index, found '%r99'");
+  CHECK(body_error("ld.global.u32 %r1, g[%r1-1];") ==
+        "7:25: expected ']' behind the index, found '-'");
+  CHECK(body_error("ld.global.u32 %r1, g[1+%r1];") ==
+        "7:24: expected a constant behind '+', found '%r1'");
+  CHECK(body_error("ld.global.u32 %r1, [g[%r1]];").starts_with("7:21: expected an address"));
 }
 
 TEST_CASE("guards are read") {

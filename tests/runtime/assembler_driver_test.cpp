@@ -91,7 +91,7 @@ TEST_CASE("the emulated driver makes no machine code", "[assembler]") {
   CHECK_FALSE(Assembler(settings).available());
   const Error error = error_of(settings, two_kernels(), "sm_90");
   CHECK(error.code == "no-assembler");
-  CHECK(error.log.find("is the emulated driver, which runs PTX and makes no machine code") !=
+  CHECK(error.log.find("is the emulated driver, which does not generate machine code") !=
         std::string::npos);
 }
 

@@ -219,8 +219,8 @@ TEST_CASE("a target that no tool knows", "[assembler]") {
   with_each_tool([](const Assembler& assembler, AssemblerTool tool) {
     const Error error = error_of(assembler, two_kernels(), for_target("sm_999", tool));
     CHECK(error.code == "unknown-target");
-    CHECK(error.message.find(" does not know the target sm_999; choose a target it knows or "
-                             "install a CUDA release that has it") != std::string::npos);
+    CHECK(error.message.find(" does not support the target sm_999; choose another target or "
+                             "install a CUDA release that supports it") != std::string::npos);
     CHECK_FALSE(error.log.empty());
   });
   const Assembler assembler(Settings::from_environment());
@@ -341,7 +341,7 @@ TEST_CASE("a zero byte in the text is refused, not read as its end", "[assembler
   const Error error = error_of(assembler, ptx, for_target("sm_89"));
   CHECK(error.code == "rejected");
   CHECK(error.line == 12);
-  CHECK(error.message == "line 12 holds a zero byte, which PTX cannot");
+  CHECK(error.message == "line 12 has a zero byte, which PTX does not allow");
 }
 
 TEST_CASE("with nothing to assemble with, the message says what to do", "[assembler]") {
@@ -354,21 +354,21 @@ TEST_CASE("with nothing to assemble with, the message says what to do", "[assemb
   CHECK(error.stage == Stage::Assemble);
   CHECK(error.code == "no-assembler");
   CHECK(error.message ==
-        "no assembler found for sm_89 (looked for nvJitLink, ptxas, driver); install the CUDA "
+        "no assembler found for sm_89 (searched for nvJitLink, ptxas, driver); install the CUDA "
         "toolkit's nvJitLink library or its ptxas program, or set PTXGEN_NVJITLINK_PATH, "
-        "PTXGEN_PTXAS_PATH or PTXGEN_CUDA_PATH to where they are");
+        "PTXGEN_PTXAS_PATH or PTXGEN_CUDA_PATH to their path");
   CHECK(error.log ==
-        "nvJitLink was looked for in\n"
+        "nvJitLink was searched for in\n"
         "  /nowhere/libnvJitLink.so.13 (PTXGEN_NVJITLINK_PATH): no such file\n"
-        "ptxas was looked for in\n"
+        "ptxas was searched for in\n"
         "  /etc/passwd (PTXGEN_PTXAS_PATH): not an executable file\n"
-        "driver was looked for in\n"
+        "driver was searched for in\n"
         "  the usual places: not searched, as the settings ask");
 
   const Error ptxas = error_of(assembler, two_kernels(), for_target("sm_89", AssemblerTool::Ptxas));
   CHECK(ptxas.message ==
-        "no assembler found for sm_89 (looked for ptxas); install the CUDA toolkit's ptxas "
-        "program, or set PTXGEN_PTXAS_PATH or PTXGEN_CUDA_PATH to where it is");
+        "no assembler found for sm_89 (searched for ptxas); install the CUDA toolkit's ptxas "
+        "program, or set PTXGEN_PTXAS_PATH or PTXGEN_CUDA_PATH to its path");
 }
 
 TEST_CASE("a library that is not nvJitLink is not taken for it", "[assembler]") {
@@ -410,14 +410,14 @@ TEST_CASE("what can go wrong with the ptxas program", "[assembler]") {
     const Error error =
         error_of(with_script(folder, "echo half; kill -SEGV $$"), two_kernels(), options);
     CHECK(error.code == "tool-failed");
-    CHECK(error.message == "ptxas 9.9.1 broke while assembling: ended by signal 11");
+    CHECK(error.message == "ptxas 9.9.1 failed to assemble: ended by signal 11");
     CHECK(error.driver_status == 11);
     CHECK(error.log == "half\n");
   }
   SECTION("it fails without a reason") {
     const Error error = error_of(with_script(folder, "exit 4"), two_kernels(), options);
     CHECK(error.code == "tool-failed");
-    CHECK(error.message == "ptxas 9.9.1 broke while assembling: exit status 4");
+    CHECK(error.message == "ptxas 9.9.1 failed to assemble: exit status 4");
   }
   SECTION("it writes something that is no cubin") {
     const Error error =

@@ -76,32 +76,32 @@ TEST_CASE("figures of nvJitLink: what the linker says holds", "[log]") {
 }
 
 TEST_CASE("the first complaint of a log", "[log]") {
-  CHECK(first_complaint("").text.empty());
-  CHECK(first_complaint("ptxas info    : 0 bytes gmem\n").text.empty());
-  CHECK(first_complaint("ptxas x.ptx, line 4; warning : error in style\n").text.empty());
-  CHECK(first_complaint("info : Compiling entry function 'error' for 'sm_89'\n").text.empty());
+  CHECK(first_error("").text.empty());
+  CHECK(first_error("ptxas info    : 0 bytes gmem\n").text.empty());
+  CHECK(first_error("ptxas x.ptx, line 4; warning : error in style\n").text.empty());
+  CHECK(first_error("info : Compiling entry function 'error' for 'sm_89'\n").text.empty());
 
-  LogComplaint found = first_complaint(
+  LogError found = first_error(
       "ptxas x.ptx, line 4; warning : Look out\n"
       "ptxas /a b/x.ptx, line 10; error   : Unknown modifier '.f33'\n"
       "ptxas x.ptx, line 3; error   : Later\n");
   CHECK(found.line == 10);
   CHECK(found.text == "Unknown modifier '.f33'");
 
-  found = first_complaint(
+  found = first_error(
       "ptxas fatal   : Ptx assembly aborted due to errors\r\n"
       "ptxas application ptx input, line 7; fatal   : Parsing error near '}': syntax error\r\n");
   CHECK(found.line == 7);
   CHECK(found.text == "Parsing error near '}': syntax error");
 
-  found = first_complaint("ptxas fatal   : Unexpected EOF encountered on line 5\n");
+  found = first_error("ptxas fatal   : Unexpected EOF encountered on line 5\n");
   CHECK(found.line == 5);
-  found = first_complaint("error   : Undefined reference to 'foo' in 'ptx'\n");
+  found = first_error("error   : Undefined reference to 'foo' in 'ptx'\n");
   CHECK(found.line == 0);
   CHECK(found.text == "Undefined reference to 'foo' in 'ptx'");
-  found = first_complaint("ERROR NVJITLINK_ERROR_UNRECOGNIZED_ARCH: unrecognized architecture\n");
+  found = first_error("ERROR NVJITLINK_ERROR_UNRECOGNIZED_ARCH: unrecognized architecture\n");
   CHECK(found.text == "unrecognized architecture");
-  CHECK(first_complaint("ERROR \n").line == 0);
+  CHECK(first_error("ERROR \n").line == 0);
 }
 
 TEST_CASE("names of targets", "[log]") {

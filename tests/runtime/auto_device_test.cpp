@@ -22,8 +22,8 @@ TEST_CASE("auto that means the emulator is said once a process, with the cure") 
   const std::vector<std::string> lines = log.take();
   REQUIRE(lines.size() == 1);
   CHECK(lines[0] ==
-        "no GPU, so device 'auto' is the emulated rtx4090: results are right, times say nothing "
-        "about a GPU; PTXGEN_DEVICE=emulator chooses it without this message (no NVIDIA driver was "
+        "no GPU, so device 'auto' is the emulated rtx4090: results are exact, times are not those "
+        "of a GPU; PTXGEN_DEVICE=emulator selects it without this message (no NVIDIA driver was "
         "found (PTXGEN_LIBCUDA_PATH names one); the device 'emulator' needs none)");
   CHECK(Device::open("auto", settings).info().kind == DeviceKind::Emulator);
   CHECK(log.take().empty());

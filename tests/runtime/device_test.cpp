@@ -123,10 +123,10 @@ TEST_CASE("kernels are built for the newest base target the device and its drive
 TEST_CASE("devices that are not there") {
   ScriptedDriver driver;
   CHECK(refusal([&] { static_cast<void>(Device::open(driver.table, 1)); }) ==
-        "no-device: there is no device 1; the driver shows 1, numbered from 0");
+        "no-device: there is no device 1; the driver has 1, numbered from 0");
   driver.devices = 0;
   CHECK(refusal([&] { static_cast<void>(Device::open(driver.table, 0)); }) ==
-        "no-device: there is no device 0; the driver shows none");
+        "no-device: there is no device 0; the driver has none");
   driver.table.init = [](unsigned) { return driver::CUDA_ERROR_NO_DEVICE; };
   const auto error = error_of([&] { static_cast<void>(Device::open(driver.table, 0)); });
   REQUIRE(error);
@@ -145,7 +145,7 @@ TEST_CASE("devices by name") {
   for (const char* const wrong : {"gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "emulators"}) {
     CHECK(contains(refusal([&] { static_cast<void>(Device::open(wrong, settings)); }),
                    "bad-device: '" + std::string(wrong) +
-                       "' is not a device; possible are auto, cuda:N, emulator and emulator:NAME"));
+                       "' is not a device; valid are auto, cuda:N, emulator and emulator:NAME"));
   }
   const auto error = error_of([&] { static_cast<void>(Device::open("cuda:0", settings)); });
   REQUIRE(error);
@@ -222,8 +222,8 @@ TEST_CASE("a fault: its first report, and every later one") {
       CHECK(later->driver_status == 700);
       CHECK(later->message ==
             "the context was lost: cuStreamSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (700): a kernel "
-            "accessed memory that it must not; let go of everything made from it, call "
-            "Context::reset and start afresh");
+            "accessed memory that it must not; destroy everything made from it, call "
+            "Context::reset and make a new context");
       CHECK(later->log == first->log);
     }
   }
@@ -235,7 +235,7 @@ TEST_CASE("a fault: its first report, and every later one") {
   CHECK(log.take().empty());
 }
 
-TEST_CASE("what cannot be let go of is tried again and logged once") {
+TEST_CASE("a failed release is retried and logged once") {
   CaughtLog log;
   ScriptedDriver driver;
   driver.memory_free = 1 << 16;
@@ -248,7 +248,7 @@ TEST_CASE("what cannot be let go of is tried again and logged once") {
   REQUIRE(lines.size() == 1);
   CHECK(lines[0] ==
         "cuMemFree_v2: CUDA_ERROR_INVALID_VALUE (1): an argument is out of its range in a "
-        "clean-up; tried again in vain: cuMemFree_v2: CUDA_ERROR_INVALID_VALUE (1): an argument is "
+        "clean-up; the retry failed: cuMemFree_v2: CUDA_ERROR_INVALID_VALUE (1): an argument is "
         "out of its range");
 }
 
@@ -285,7 +285,7 @@ TEST_CASE("a capture that nobody ends goes with its stream") {
     const Stream stream(context);
     stream.begin_capture();
     CHECK(refusal([&] { stream.begin_capture(); }) ==
-          "capture: the stream is being captured already");
+          "capture: the stream is already being captured");
   }
   CHECK(!driver.capturing);
   CHECK(driver.graphs == 0);

@@ -79,7 +79,7 @@ TEST_CASE("Sizes that overflow when added are refused, and nothing of that size 
       file[field + 7] = static_cast<char>(high);
       const EntryContent content = decode_entry(bytes_of(file), bytes_of("k"));
       CHECK(content.state == EntryState::Bad);
-      CHECK(content.why == "its size is not what its first bytes say");
+      CHECK(content.why == "its size differs from the one in its header");
     }
   }
 }

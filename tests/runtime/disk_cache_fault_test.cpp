@@ -115,8 +115,8 @@ TEST_CASE("A folder that cannot be written is told once and not tried for each k
   REQUIRE(cache.warnings->size() == 1);
   CHECK(cache.warnings->front() ==
         "the cache folder " + folder.path() +
-            " cannot be written: Read-only file system; kernels are compiled anew where needed, "
-            "PTXGEN_CACHE_DIR names another folder");
+            " cannot be written: Read-only file system; kernels are compiled again where needed; "
+            "set PTXGEN_CACHE_DIR to another folder");
 }
 
 TEST_CASE("A full disk is told once, leaves no file behind, and is used again when there is room") {

@@ -27,7 +27,7 @@ std::string image_of(int i, char letter) {
   return std::string(static_cast<std::size_t>(3000 + 517 * i + 1000 * (letter % 7)), letter);
 }
 
-bool is_whole(int i, const std::string& image) {
+bool is_complete(int i, const std::string& image) {
   return image == "-" || (!image.empty() && image == image_of(i, image[0]));
 }
 
@@ -66,7 +66,7 @@ TEST_CASE("A writer killed before any call, or within a write, leaves whole entr
       });
       const WatchedCache reader(in_folder(folder));
       const std::string image = reader.load(key_of(0));
-      REQUIRE(is_whole(0, image));
+      REQUIRE(is_complete(0, image));
       REQUIRE((image == "-") <= !replacing);
       REQUIRE(reader.warnings->empty());
       REQUIRE(reader->statistics().bad_entries == 0);
@@ -103,7 +103,7 @@ TEST_CASE("Writers killed at random: readers beside them never see a bad entry")
     int more = static_cast<int>(random() % 200);
     for (int load = 0; more > 0; ++load) {
       const std::string image = reader.load(key_of(load % 4));
-      REQUIRE(is_whole(load % 4, image));
+      REQUIRE(is_complete(load % 4, image));
       found += image != "-" ? 1 : 0;
       at_work = at_work || image[0] == letter;
       if (at_work) --more;
@@ -112,7 +112,7 @@ TEST_CASE("Writers killed at random: readers beside them never see a bad entry")
     int status = 0;
     ::waitpid(writer, &status, 0);
     REQUIRE(WIFSIGNALED(status));
-    for (int i = 0; i < 4; ++i) REQUIRE(is_whole(i, reader.load(key_of(i))));
+    for (int i = 0; i < 4; ++i) REQUIRE(is_complete(i, reader.load(key_of(i))));
   }
   CHECK(found > 0);
   CHECK(reader->statistics().bad_entries == 0);
@@ -132,7 +132,7 @@ TEST_CASE("Two processes that write, read and evict in one folder see whole entr
         const int i = static_cast<int>(random() % 16);
         if (random() % 2 == 0) {
           if (!cache.store(key_of(i), image_of(i, letter))) ::_exit(1);
-        } else if (!is_whole(i, cache.load(key_of(i)))) {
+        } else if (!is_complete(i, cache.load(key_of(i)))) {
           ::_exit(2);
         }
       }
@@ -170,7 +170,7 @@ TEST_CASE("Threads share one object: loads, stores, drops and evictions at once"
         } else if (random() % 16 == 0) {
           cache.drop(key, "the test says so");
         } else if (const DiskEntry entry = cache.load(key)) {
-          wrong += is_whole(i, ptxgen::test::text_of(entry.image)) ? 0 : 1;
+          wrong += is_complete(i, ptxgen::test::text_of(entry.image)) ? 0 : 1;
         }
       }
     });

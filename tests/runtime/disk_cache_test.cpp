@@ -291,12 +291,12 @@ TEST_CASE("An image that the driver refuses is dropped like a damaged entry") {
   const TemporaryDirectory folder;
   const WatchedCache cache(in_folder(folder.path()));
   REQUIRE(cache.store("k", "image"));
-  cache->drop(bytes_of("k"), "the driver refuses its image");
+  cache->drop(bytes_of("k"), "the driver rejects its image");
   CHECK(cache.load("k") == "-");
   REQUIRE(cache.warnings->size() == 1);
   CHECK(cache.warnings->front() ==
         "the cached kernel " + path_of(folder.path(), "k") +
-            " is damaged: the driver refuses its image; it is removed and compiled anew");
-  cache->drop(bytes_of("k"), "the driver refuses its image");
+            " is damaged: the driver rejects its image; it is removed and compiled again");
+  cache->drop(bytes_of("k"), "the driver rejects its image");
   CHECK(cache.warnings->size() == 1);
 }

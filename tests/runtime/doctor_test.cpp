@@ -40,7 +40,7 @@ TEST_CASE("a machine without anything is described, not refused", "[doctor]") {
   CHECK(diagnosis.find("toaster") == nullptr);
   CHECK(piece(diagnosis, "ptxas").problem == "the usual places: not searched, as the settings ask");
   CHECK(piece(diagnosis, "cache folder").problem ==
-        "no folder chosen: neither PTXGEN_CACHE_DIR, XDG_CACHE_HOME nor HOME is set");
+        "no folder: neither PTXGEN_CACHE_DIR, XDG_CACHE_HOME nor HOME is set");
 }
 
 TEST_CASE("this machine is described without an error", "[doctor]") {
@@ -121,7 +121,7 @@ TEST_CASE("broken and foreign pieces are reported with what is wrong", "[doctor]
             " is not an NVRTC library: it has no function nvrtcVersion");
   CHECK(piece(diagnosis, "cuBLAS").problem ==
         "is not a cuBLAS library: it has no function cublasGetProperty");
-  CHECK(piece(diagnosis, "ptxas").problem == "does not say its version when run with --version");
+  CHECK(piece(diagnosis, "ptxas").problem == "prints no version for --version");
 }
 
 TEST_CASE("the cache folder: there, to be made, impossible", "[doctor]") {
@@ -136,7 +136,7 @@ TEST_CASE("the cache folder: there, to be made, impossible", "[doctor]") {
   diagnosis = diagnose(settings);
   CHECK_FALSE(piece(diagnosis, "cache folder").found);
   CHECK(piece(diagnosis, "cache folder").problem ==
-        "does not exist yet; it is made when the first kernel is kept");
+        "does not exist yet; it is created when the first kernel is stored");
   CHECK_FALSE(std::filesystem::exists(settings.cache_dir));
 
   write_file(folder.file("file"), "x");

@@ -86,7 +86,7 @@ TEST_CASE("shared memory: opting in where the total needs it") {
   CHECK(f.launch_shared(kMax - 1) == "no error");
   CHECK(f.launch_shared(kMax) ==
         "launch-limits: a block needs 232449 bytes of shared memory: 1 static and 232448 dynamic; "
-        "the device allows 232448 beside the 0 that it reserves");
+        "the device allows 232448 besides the 0 that are reserved");
 }
 
 TEST_CASE("shared memory: the driver's own part counts for opting in") {
@@ -97,7 +97,7 @@ TEST_CASE("shared memory: the driver's own part counts for opting in") {
   CHECK(f.driver.opted_in == std::vector<int>{kDefault - 1023});
   CHECK(f.launch_shared(kMax) == "no error");
   CHECK(contains(f.launch_shared(kMax + 1),
-                 "0 static and 232449 dynamic; the device allows 232448 beside the 1024"));
+                 "0 static and 232449 dynamic; the device allows 232448 besides the 1024"));
 }
 
 TEST_CASE("shared memory: what was granted is never taken back") {
@@ -124,8 +124,8 @@ TEST_CASE("programmatic launches only of kernels that wait") {
     Fixture f;
     CHECK(f.launch({}, options) ==
           "pdl-without-wait: a programmatic dependent launch of a kernel without "
-          "griddepcontrol.wait could read what the kernel before it has not written yet; add the "
-          "wait or launch it plainly");
+          "griddepcontrol.wait may read data that the previous kernel has not written yet; add the "
+          "wait or launch it without programmatic");
     CHECK(f.driver.launches.empty());
   }
   {
@@ -160,10 +160,10 @@ TEST_CASE("clusters") {
   CHECK(f.launch({{7, 1, 1}, {}, 0}, cluster_of(2)) ==
         "launch-limits: a grid of 7 x 1 x 1 cannot be divided into clusters of 2 x 1 x 1");
   CHECK(f.launch({{16, 1, 1}, {}, 0}, cluster_of(16)) ==
-        "launch-limits: a cluster of 16 x 1 x 1 has 16 blocks; 1 to 8 are possible");
+        "launch-limits: a cluster of 16 x 1 x 1 has 16 blocks; valid are 1 to 8");
   f.driver.attributes[driver::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH] = 0;
   CHECK(f.launch({{6, 1, 1}, {}, 0}, cluster_of(2)) ==
-        "not-supported: Scripted GPU has no clusters of blocks; they came with sm_90");
+        "not-supported: Scripted GPU does not support clusters; they need sm_90");
 }
 
 TEST_CASE("cooperative launches fit the device at once") {

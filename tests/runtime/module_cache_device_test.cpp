@@ -305,7 +305,7 @@ TEST_CASE("The modes have names, and a wrong one is told with those there are") 
     FAIL("no error");
   } catch (const Error& error) {
     CHECK(error.message ==
-          "\"never\" is no mode of the cache; PTXGEN_CACHE is on, read-only, memory or off");
+          "\"never\" is not a cache mode; set PTXGEN_CACHE to on, read-only, memory or off");
   }
   Settings settings;
   settings.cache = "read-only";

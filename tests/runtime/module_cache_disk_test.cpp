@@ -141,7 +141,7 @@ TEST_CASE("An image that the driver refuses is dropped and made anew, with one w
   CHECK(content(cache.get(1)) == "code of kernel 1");
   CHECK(cache.device->assembles == 1);
   REQUIRE(cache.warnings->size() == 1);
-  CHECK(cache.warnings->front().find("the driver refuses its image") != std::string::npos);
+  CHECK(cache.warnings->front().find("the driver rejects its image") != std::string::npos);
   CHECK(entries_in(folder.path()) == 1);
 }
 

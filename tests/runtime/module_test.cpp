@@ -154,14 +154,14 @@ TEST_CASE("PTX newer than the driver is refused before the JIT, with what needs 
     const Error error = f.load_error(kernel_text("ret;", "9.0"));
     CHECK(error.code == "ptx-too-new");
     CHECK(contains(error.message,
-                   "driver 12.6 supports up to 8.5; the PTX says .version 9.0, though nothing in "
-                   "it needs more than 7.8: build it for a lower version"));
+                   "driver 12.6 supports up to 8.5; the PTX has .version 9.0, but nothing in it "
+                   "needs more than 7.8: build it for a lower version"));
     CHECK(f.driver.jit_calls == 0);
   }
   SECTION("text that is not understood") {
     const Error error = f.load_error(".version 9.0\n.target sm_90\nnonsense\n");
     CHECK(error.code == "ptx-too-new");
-    CHECK(contains(error.message, "driver 12.6 supports up to 8.5; the PTX says .version 9.0"));
+    CHECK(contains(error.message, "driver 12.6 supports up to 8.5; the PTX has .version 9.0"));
   }
   SECTION("a driver that says so itself") {
     f.driver.driver_version = 13050;  // beyond the table: perhaps it knows more
@@ -170,7 +170,7 @@ TEST_CASE("PTX newer than the driver is refused before the JIT, with what needs 
     CHECK(f.driver.jit_calls == 1);
     CHECK(error.code == "ptx-too-new");
     CHECK(error.driver_status == 222);
-    CHECK(contains(error.message, "the PTX says .version 9.9"));
+    CHECK(contains(error.message, "the PTX has .version 9.9"));
   }
   SECTION("equal is not newer") {
     const Context context = f.open();

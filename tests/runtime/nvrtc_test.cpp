@@ -74,7 +74,7 @@ TEST_CASE("without NVRTC the message says what to do", "[nvrtc]") {
     CHECK(error.code == "no-nvrtc");
     CHECK(error.message ==
           "the CUDA C++ compiler library NVRTC was not found; install the CUDA toolkit's libnvrtc "
-          "or set PTXGEN_NVRTC_PATH or PTXGEN_CUDA_PATH to where it is");
+          "or set PTXGEN_NVRTC_PATH or PTXGEN_CUDA_PATH to its path");
     CHECK(error.log == "/nowhere/libnvrtc.so (PTXGEN_NVRTC_PATH): no such file");
   }
 }

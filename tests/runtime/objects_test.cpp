@@ -87,13 +87,13 @@ TEST_CASE("buffers: what goes in comes out, copies check sizes") {
 
     const std::vector<float> wrong(99);
     CHECK(refusal([&] { buffer.write(wrong); }) ==
-          "copy-size: a copy of 99 elements and a buffer of 100 elements of 4 bytes: they must be "
-          "equal");
+          "copy-size: the copy has 99 elements, the buffer 100 elements of 4 bytes; the counts "
+          "must be equal");
     CHECK(contains(refusal([&] { buffer.write(wrong, &stream); }), "copy-size"));
     Buffer<f32> small(context, 1);
     CHECK(refusal([&] { buffer.copy(small); }) ==
-          "copy-size: a copy of 1 element and a buffer of 100 elements of 4 bytes: they must be "
-          "equal");
+          "copy-size: the copy has 1 element, the buffer 100 elements of 4 bytes; the counts must "
+          "be equal");
     CHECK(contains(refusal([&] { small.read(back); }), "copy-size"));
 
     const DeviceSpan<f32> span = buffer;
@@ -102,7 +102,7 @@ TEST_CASE("buffers: what goes in comes out, copies check sizes") {
     CHECK(part.address.value == buffer.address().value + 360);
     CHECK(part.subspan(10, 0).count == 0);
     CHECK(refusal([&] { static_cast<void>(span.subspan(91, 10)); }) ==
-          "out-of-bounds: 10 elements from number 91 on are not within 100 elements");
+          "out-of-bounds: 10 elements from index 91 on are not within 100 elements");
     CHECK(contains(refusal([&] { static_cast<void>(span.subspan(~0ull, 2)); }), "out-of-bounds"));
   }
   CHECK(f.watched.leaked() == "");

@@ -4,10 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The names of cuda.h, so that whoever knows the Driver API can read what uses them; the namespace
-/// keeps them apart from cuda.h itself. Layouts and values are those of CUDA 13.0 (64-bit);
-/// tests/driver compares them with cuda.h where a toolkit is installed. Only what the library uses
-/// or emulates is here.
+/// Names as in cuda.h; the namespace avoids conflicts with it. Layouts and values are those of CUDA
+/// 13.0 (64-bit); tests/driver compares them with cuda.h if a toolkit is installed. Contains only
+/// what the library uses or emulates.
 namespace ptxgen::inline v0::driver {
 
 enum CUresult : int {
@@ -22,7 +21,7 @@ enum CUdevice_attribute : int {
 
 using CUdevice = int;
 using CUdeviceptr = unsigned long long;
-// Declared here first: `struct CUctx_st*` alone would mean cuda.h's where that is included before.
+// Declared first: `struct CUctx_st*` alone would mean cuda.h's type if cuda.h is included before.
 struct CUctx_st;
 struct CUmod_st;
 struct CUfunc_st;

@@ -10,18 +10,18 @@
 
 namespace ptxgen::inline v0::driver {
 
-/// The one seam to a device: every call of the library goes through such a table. It is filled from
-/// libcuda or by the emulated driver; a copy with some entries replaced is a table too (fault
-/// injection, tracing). Optional entries may be null.
+/// The only interface to a device: every call of the library goes through such a table. It is
+/// filled from libcuda or by the emulated driver; tests and tracing replace single entries in a
+/// copy. Optional entries may be null.
 ///
-/// Plain data. Threads: as the driver that fills it says; both kinds may be called from any thread.
+/// Plain data. Threads: both drivers may be called from any thread.
 struct Table {
 #define PTXGEN_DRIVER_FUNCTION(field, symbol, need, since, effect, parameters, arguments) \
   CUresult(*field) parameters = nullptr;
 #include "ptxgen/driver/functions.def"
 };
 
-/// What a driver keeps until it is told to let go.
+/// Kinds of objects that a driver holds until they are released.
 enum class Object : std::uint8_t {
   None,
   Context,
@@ -57,11 +57,11 @@ struct FunctionInfo {
 /// All rows, in the order of the table's members.
 [[nodiscard]] std::span<const FunctionInfo> functions() noexcept;
 
-/// "CUDA_ERROR_INVALID_VALUE", or "CUresult 12345" for a number that no row has.
+/// "CUDA_ERROR_INVALID_VALUE", or "CUresult 12345" for an unknown number.
 [[nodiscard]] std::string result_name(CUresult result);
 /// "CUDA_ERROR_INVALID_VALUE (1): an argument is out of its range".
 [[nodiscard]] std::string result_text(CUresult result);
-/// The same in the words of the driver behind `table`, which may know newer codes.
+/// The same with the text of the driver of `table`, which may know newer codes.
 [[nodiscard]] std::string result_text(const Table& table, CUresult result);
 /// 12080 as "12.8".
 [[nodiscard]] std::string version_text(int version);
@@ -69,19 +69,19 @@ struct FunctionInfo {
 /// versions older than the table. Source: the release notes section of the PTX ISA manual.
 [[nodiscard]] int newest_ptx(int driver_version) noexcept;
 
-/// A libcuda that was looked for.
+/// Result of the search for libcuda.
 struct Libcuda {
-  const Table* table = nullptr;  ///< null: not there, or not usable
+  const Table* table = nullptr;  ///< null: not found, or not usable
   std::string where;             ///< the file; empty if none was found
   std::string problem;           ///< why there is no table: places tried, a line each, or what is
                                  ///< wrong with `where`, to be read after its name
-  bool emulated = false;         ///< it is our stand-in library
+  bool emulated = false;         ///< it is the stand-in library
 };
 
-/// Finds libcuda (PTXGEN_LIBCUDA_PATH, then what the process has loaded, then the usual places) and
-/// fills a table from it: with cuGetProcAddress where there is one, else by symbol. Tables are kept
-/// for the life of the process, one a file. Never throws for what is missing; does not call cuInit.
-/// From any thread.
+/// Finds libcuda (PTXGEN_LIBCUDA_PATH, then libraries that the process has loaded, then the usual
+/// places) and fills a table from it: with cuGetProcAddress if it exists, else by symbol. Tables
+/// live until the process ends, one per file. Does not throw if nothing is found; does not call
+/// cuInit. From any thread.
 [[nodiscard]] Libcuda find_libcuda(const Settings& settings);
 
 }  // namespace ptxgen::inline v0::driver

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/args/command_line.hpp"
+#include "cli_common/command_line.hpp"
 
 namespace ptxgen::cli {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cli/commands/commands.hpp"
-#include "cli/args/nearest.hpp"
+#include "cli_common/nearest.hpp"
 
 namespace ptxgen::cli {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/args/command_line.hpp"
+#include "cli_common/command_line.hpp"
 #include "ptxgen/optimize/pass.hpp"
 
 namespace ptxgen::cli {

@@ -5,7 +5,7 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/args/entry_name.hpp"
-#include "cli/args/numbers.hpp"
+#include "cli_common/numbers.hpp"
 
 namespace ptxgen::cli {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/args/device_choice.hpp"
+#include "cli_common/device_choice.hpp"
 #include "ptxgen/emulator/host/arguments.hpp"
 #include "ptxgen/emulator/emulator.hpp"
 #include "ptxgen/ptx/ir.hpp"

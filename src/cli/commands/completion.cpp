@@ -3,7 +3,7 @@
 
 #include "cli/args/command_tree.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/args/nearest.hpp"
+#include "cli_common/nearest.hpp"
 
 namespace ptxgen::cli {
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "cli/commands/commands.hpp"
-#include "ptxgen/runtime/assemble/compile.hpp"
+#include "ptxgen/runtime/module/compile.hpp"
 #include "ptxgen/runtime/assemble/nvrtc.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/subprocess.hpp"

@@ -1,155 +1,65 @@
-// src/cli/commands/gemv_bench.cpp - ptxgen gemv-bench: GEMV against the clock
+// src/cli/commands/gemv_bench.cpp - calls that belong to the program gemv-bench
+#include "cli/commands/gemv_bench.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <iostream>
-#include <memory>
-#include <optional>
+#include <system_error>
 
-#include "cli/commands/commands.hpp"
-#include "cli/gemv_bench/measuring.hpp"
-#include "cli/output/new_file.hpp"
-#include "cli/args/numbers.hpp"
-#include "support/count.hpp"
+#ifndef _WIN32
+#include <unistd.h>
+#endif
+
+#include "cli_common/program.hpp"
 
 namespace ptxgen::cli {
 
 namespace {
 
-struct Options {
-  MeasuringWords measuring;
-  std::string with = "cublas,nvrtc,roofline,copy";
-  std::string rotation;
-  std::string lead;
-  std::string out;
-  std::string csv;
-  std::string output;
-  bool isolated = false;
-  bool chained = false;
-  bool stream = false;
-  bool no_ceilings = false;
-  bool keep_samples = false;
-  bool overwrite = false;
-  bool json = false;
-};
-
-constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 40;
-
-BenchOptions bench_options(const Options& options, const DeviceInfo& device) {
-  BenchOptions made = bench_options(options.measuring, device);
-  made.arms = arm_choice(options.with);
-  MeasureOptions& measure = made.measure;
-  if (options.isolated || options.chained || options.stream) {
-    measure.metrics.clear();
-    if (options.isolated) measure.metrics.push_back(Metric::Isolated);
-    if (options.chained) measure.metrics.push_back(Metric::Chained);
-    if (options.stream) measure.metrics.push_back(Metric::Stream);
-  }
-  measure.keep_samples = options.keep_samples;
-  if (!options.rotation.empty()) {
-    made.rotation_bytes = whole_number("--rotation", options.rotation, 0, kMaxBytes);
-  }
-  if (!options.lead.empty()) made.lead_bytes = whole_number("--lead", options.lead, 16, kMaxBytes);
-  made.ceilings = !options.no_ceilings;
-  return made;
-}
-
-// The files that the run is to leave, reserved before it begins.
-struct Files {
-  std::optional<NewFile> json, csv, page;
-};
-
-Files files_of(const Options& options) {
-  Files files;
-  if (!options.out.empty()) {
-    std::error_code error;
-    std::filesystem::create_directories(options.out, error);
-    if (error) {
-      throw UsageError("--out " + options.out + ": the folder cannot be made: " + error.message());
-    }
-    const auto in_folder = [&](const char* name) {
-      return NewFile::named((std::filesystem::path(options.out) / name).string(), options.overwrite,
-                            "--out");
-    };
-    files.json.emplace(in_folder("gemv-bench.json"));
-    files.page.emplace(in_folder("gemv-bench.md"));
-    if (options.csv.empty()) files.csv.emplace(in_folder("gemv-bench.csv"));
-  }
-  if (!options.csv.empty()) files.csv.emplace(NewFile::named(options.csv, options.overwrite));
-  return files;
-}
-
-// What was wrong or failed, one line each, on standard error.
-void complain(const BenchRun& run) {
-  const auto say = [](const std::string& text) { std::cerr << "ptxgen: " << text << '\n'; };
-  for (const Ceiling& one : run.ceilings) {
-    if (!one.wrong.empty()) say("ceiling " + one.name + ": " + one.wrong);
-  }
-  for (const ShapeResult& shape : run.shapes) {
-    const std::string problem = to_text(shape.problem);
-    if (!shape.failed.empty()) say(problem + ": " + shape.failed);
-    for (const ArmResult& arm : shape.arms) {
-      if (!arm.wrong.empty()) say(problem + ", " + arm.arm.name + ": " + arm.wrong);
-    }
-    for (const MissingArm& arm : shape.missing) {
-      say(problem + ": without " + arm.name + ": " + arm.why);
-    }
-  }
-  if (!run.left_out.empty()) {
-    say(count_text(run.left_out.size(), "problem") + " were left out, the first is " +
-        run.left_out.front() + ": no time was left, or the device was lost");
-  }
-}
-
-void gemv_bench_command(const Options& options, int& exit_code) {
-  const Settings settings = Settings::from_environment();
-  const MeasuringWords& words = options.measuring;
-  const DeviceChoice choice =
-      choose_device(words.device, words.gpu.empty() ? "" : "--gpu", settings);
-  const ptx::Gpu gpu = chosen_gpu(words.gpu, choice, {});
-  const Device device = open_device(choice, gpu, settings);
-  const BenchOptions wanted = bench_options(options, device.info());
-  Files files = files_of(options);
-
-  ProgressLine line;
-  const BenchRun run =
-      run_bench(device, machine_of(device, choice.name), wanted, settings, line.shower());
-  line.end();
-
-  const std::string json = json_of(run);
-  const std::string page = page_of(run);
-  if (files.json) files.json->publish(json);
-  if (files.csv) files.csv->publish(csv_of(run));
-  if (files.page) files.page->publish(page);
-  complain(run);
-  write_output(options.output, options.json ? json : page);
-  exit_code = run.right() ? kDone : kFound;
+// Replaces this process; returns why it could not.
+std::string execute(const std::string& program, const std::vector<std::string>& arguments) {
+#ifdef _WIN32
+  (void)program, (void)arguments;
+  return "this system cannot replace a process";
+#else
+  std::vector<char*> argv = {const_cast<char*>(program.c_str())};
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  ::execv(program.c_str(), argv.data());
+  return std::generic_category().message(errno);
+#endif
 }
 
 }  // namespace
 
-void add_gemv_bench(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
-  Command command(app, "gemv-bench",
-                  "Measure GEMV beside cuBLAS, NVRTC, a roofline and a copy; check every result");
-  command.footer("Example: ptxgen gemv-bench --shapes grid,llama-2-7b --out results");
-  add_measuring(command, options->measuring);
-  command.add_option("--with", options->with, "what is measured beside the plan: " + arm_words())
-      .capture_default_str();
-  command.add_flag("--isolated", options->isolated, "single launches (default: and chains)");
-  command.add_flag("--chained", options->chained, "chains of launches in a graph");
-  command.add_flag("--stream", options->stream, "launches in a stream, by the host's clock");
-  command.add_option("--rotation", options->rotation,
-                     "bytes of all matrices of a problem (default 4 times the L2)");
-  command.add_option("--lead", options->lead,
-                     "bytes read before each sample (default twice the L2)");
-  command.add_option("--out", options->out,
-                     "a folder for gemv-bench.json, gemv-bench.csv and gemv-bench.md");
-  command.add_option("--csv", options->csv, "one line for each problem, arm and metric");
-  command.add_option("-o,--output", options->output, "write there instead of standard output");
-  command.add_flag("--overwrite", options->overwrite, "replace files of --out and --csv");
-  command.add_flag("--no-ceilings", options->no_ceilings, "do not measure the device's limits");
-  command.add_flag("--keep-samples", options->keep_samples, "all samples in the JSON");
-  command.add_flag("--json", options->json, "one JSON document instead of the page");
-  command.callback([options, &exit_code] { gemv_bench_command(*options, exit_code); });
+std::optional<std::vector<std::string>> gemv_bench_call(const std::vector<std::string>& call) {
+  if (call.size() < 2) return {};
+  std::vector<std::string> arguments(call.begin() + 1, call.end());
+  if (arguments[0] == "tune") return arguments;
+  if (arguments[0] == "gemv-bench") {
+    arguments[0] = "run";
+    return arguments;
+  }
+  if (arguments[0] == "decode-estimate" && std::erase(arguments, "--measure") > 0) {
+    arguments[0] = "decode";
+    return arguments;
+  }
+  return {};
+}
+
+int run_gemv_bench(const std::vector<std::string>& arguments) {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::string program = (self.parent_path() / "gemv-bench").string();
+  const std::string why = error ? error.message() : execute(program, arguments);
+  std::cerr << fmt::format(
+      "ptxgen: GEMV is measured by the program gemv-bench, which was not started from the folder "
+      "of ptxgen ({}: {}); run gemv-bench {}\n",
+      program, why, arguments.front());
+  return kUsage;
 }
 
 }  // namespace ptxgen::cli

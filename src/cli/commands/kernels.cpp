@@ -20,7 +20,7 @@ nlohmann::json as_json() {
                             {"type", parameter.type},
                             {"default", parameter.default_value},
                             {"doc", parameter.doc},
-                            {"range", {parameter.least, parameter.most}}};
+                            {"range", {parameter.min, parameter.max}}};
       if (!parameter.words.empty()) {
         one["default"] = value_text(parameter, parameter.default_value);
         one["range"] = parameter.words;

@@ -2,8 +2,8 @@
 #include "cli/commands/library_kernel.hpp"
 
 #include "cli/commands/commands.hpp"
-#include "cli/args/nearest.hpp"
-#include "cli/args/numbers.hpp"
+#include "cli_common/nearest.hpp"
+#include "cli_common/numbers.hpp"
 
 namespace ptxgen::cli {
 
@@ -30,7 +30,7 @@ std::uint64_t value_of(const ParameterInfo& parameter, const std::string& text) 
     if (parameter.words[i] == text) return i;
   }
   const std::string option = "-p " + std::string(parameter.name) + "=";
-  if (parameter.words.empty()) return whole_number(option, text, parameter.least, parameter.most);
+  if (parameter.words.empty()) return whole_number(option, text, parameter.min, parameter.max);
   throw UsageError(with_value(option, text) + ": expects one of " + range_text(parameter));
 }
 
@@ -59,7 +59,7 @@ void assign(const CatalogEntry& kernel, std::vector<std::uint64_t>& values,
 
 std::string range_text(const ParameterInfo& parameter) {
   if (parameter.words.empty()) {
-    return std::to_string(parameter.least) + ".." + std::to_string(parameter.most);
+    return std::to_string(parameter.min) + ".." + std::to_string(parameter.max);
   }
   std::string text;
   for (const std::string_view word : parameter.words) {

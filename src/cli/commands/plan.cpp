@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
-#include "cli/args/device_choice.hpp"
-#include "cli/args/gemv_problem.hpp"
-#include "cli/output/gemv_report.hpp"
-#include "cli/output/text_table.hpp"
+#include "cli_common/device_choice.hpp"
+#include "cli_common/gemv_problem.hpp"
+#include "cli_common/gemv_report.hpp"
+#include "cli_common/text_table.hpp"
 #include "ptxgen/support/settings.hpp"
 
 namespace ptxgen::cli {

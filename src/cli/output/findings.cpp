@@ -41,8 +41,4 @@ ExitCode verdict(const std::vector<Finding>& findings, bool strict) {
   return bad ? kFound : kDone;
 }
 
-std::string text_of(const json& document) {
-  return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
-}
-
 }  // namespace ptxgen::cli

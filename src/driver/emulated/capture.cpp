@@ -44,7 +44,7 @@ void let_go(CUstream_st& stream) {
   count_blocking(stream, -1);
 }
 
-/// All its streams are free again. The graph stays with whoever has it.
+/// Releases all its streams. The graph stays with its owner.
 void finish(const std::shared_ptr<Capture>& capture) {
   for (auto& [handle, branch] : capture->branches) let_go(*branch.stream);
   capture->branches.clear();
@@ -177,7 +177,7 @@ CUresult check_legacy(const std::shared_ptr<CUstream_st>& stream) {
   return CUDA_SUCCESS;
 }
 
-struct InfoWanted {
+struct InfoRequest {
   CUstreamCaptureStatus* status;
   std::uint64_t* number;
   CUgraph* graph;
@@ -186,7 +186,7 @@ struct InfoWanted {
   std::size_t* count;
 };
 
-CUresult capture_info(CUstream handle, const InfoWanted& wanted) {
+CUresult capture_info(CUstream handle, const InfoRequest& wanted) {
   return with_stream(handle, [&](const std::shared_ptr<CUstream_st>& stream) {
     if (wanted.status == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (const CUresult result = check_legacy(stream); result != CUDA_SUCCESS) return result;
@@ -344,7 +344,7 @@ void abandon_capture(const std::shared_ptr<CUstream_st>& stream) {
   const std::shared_ptr<Capture> capture = stream->capture;
   if (!capture) return;
   capture->invalid = true;
-  if (capture->origin == stream) return drop(capture);  // nobody can end it
+  if (capture->origin == stream) return drop(capture);  // no thread can end it
   capture->branches.erase(stream.get());
   let_go(*stream);
 }

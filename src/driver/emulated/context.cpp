@@ -5,7 +5,7 @@
 
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/state.hpp"
-#include "emulator/memory/address_space.hpp"
+#include "emulator/state/address_space.hpp"
 
 namespace ptxgen::inline v0::driver {
 
@@ -61,7 +61,7 @@ std::shared_ptr<CUctx_st> make_primary(CUdevice device, const ptx::Gpu& gpu, Pri
   primaries().made.fetch_add(1, std::memory_order_release);
   constexpr std::align_val_t kAlignment{alignof(CUctx_st)};
   if (primary.place == nullptr) primary.place = ::operator new(sizeof(CUctx_st), kAlignment);
-  // A call that is on its way may still hold the one before.
+  // A call in progress may still use the previous one.
   if (primary.taken->load()) {
     return std::make_shared<CUctx_st>(device, gpu, primary.flags, true);
   }
@@ -79,11 +79,11 @@ struct Current {
   std::weak_ptr<CUctx_st> context;
   CUdevice device = 0;
   bool primary = false;
-  std::uint64_t seen = 0;  ///< primary contexts that had been made when it was last looked at
+  std::uint64_t seen = 0;  ///< number of primary contexts created at the last check
 };
 
-/// Trivial, so that it outlives the stack: objects of the caller with static storage may call the
-/// driver after this thread's variables are gone.
+/// Trivially destructible: static objects of the caller may call the driver after this thread's
+/// variables are destroyed.
 thread_local bool stack_is_gone = false;
 
 struct Stack {
@@ -136,7 +136,7 @@ void begin(const std::shared_ptr<CUctx_st>& context) {
   enroll(context->per_thread);
 }
 
-/// Takes the context out of the world; what is under way in other threads ends with an error.
+/// Removes the context; calls in progress in other threads end with an error.
 void end(const std::shared_ptr<CUctx_st>& context) {
   abandon_captures_of(context.get());
   forget_handles_of(context.get());
@@ -173,7 +173,7 @@ CUresult with_primary(CUdevice device, Work&& work) {
     {
       const std::lock_guard lock(primaries().mutex);
       result = work(primaries().at(device), *gpu, ended);
-      // So that of two threads one ends it.
+      // Of two threads, only one ends it.
       if (ended && called_by_its_worker(*ended)) return CUDA_ERROR_NOT_PERMITTED;
       if (ended) {
         gone(ended.get());
@@ -221,7 +221,7 @@ std::shared_ptr<CUctx_st> context_on(CUdevice device) {
 
 emulator::Options default_options() {
   emulator::Options options;
-  // Programs written for hardware may launch more than a default budget allows.
+  // Programs written for hardware may exceed a default instruction budget.
   options.max_launch_instructions = 0;
   options.mapped_pages = !strict_faults();
   return options;
@@ -313,11 +313,12 @@ CUresult ctx_create_v4(CUcontext* context, CUctxCreateParams* ctx_create_params,
     if (ctx_create_params != nullptr) {
       if (ctx_create_params->numExecAffinityParams != 0) {
         return refuse(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY,
-                      "cuCtxCreate: the emulated driver has no execution affinities");
+                      "cuCtxCreate: the emulated driver does not support execution affinities");
       }
       if (ctx_create_params->cigParams != nullptr) {
-        return refuse(CUDA_ERROR_NOT_SUPPORTED,
-                      "cuCtxCreate: the emulated driver does not share with graphics");
+        return refuse(
+            CUDA_ERROR_NOT_SUPPORTED,
+            "cuCtxCreate: the emulated driver does not support graphics interoperability");
       }
     }
     return create(context, flags, device);
@@ -408,8 +409,8 @@ CUresult ctx_get_current(CUcontext* context) {
     if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *context = nullptr;
     if (stack().empty()) return CUDA_SUCCESS;
-    // A primary one may be back, at another address; asked for in every launch, so looked for only
-    // after one was made.
+    // A primary context may be retained again at another address. Every launch calls this, so it
+    // searches only after a primary context was created.
     const std::uint64_t made = primaries().made.load(std::memory_order_acquire);
     if (stack().back().seen != made) {
       static_cast<void>(top_context());
@@ -472,7 +473,7 @@ CUresult ctx_set_limit(CUlimit limit, std::size_t value) {
     const auto bytes =
         static_cast<std::uint32_t>(std::min<std::size_t>(value, std::size_t{1} << 30));
     if (limit == CU_LIMIT_PRINTF_FIFO_SIZE) context->options.printf_bytes = bytes;
-    // Calls in emulated code take more stack than compiled ones: the limit only raises it.
+    // Emulated calls need more stack than compiled ones: the limit can only raise it.
     if (limit == CU_LIMIT_STACK_SIZE) {
       context->options.stack_bytes = std::max(context->options.stack_bytes, bytes);
     }

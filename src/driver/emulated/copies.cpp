@@ -3,6 +3,8 @@
 #include <cstring>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/memory.hpp"
 #include "support/count.hpp"
@@ -15,7 +17,7 @@ Place host(const void* memory) {
   return {CU_MEMORYTYPE_HOST, reinterpret_cast<std::uintptr_t>(memory)};
 }
 
-/// Bytes from the first to behind the last of a shape; false if that overflows.
+/// Extent of a shape in bytes; false on overflow.
 bool span_of(std::uint64_t width, std::uint64_t height, std::uint64_t depth, std::uint64_t pitch,
              std::uint64_t slice_height, std::uint64_t& bytes) {
   bytes = 0;
@@ -37,7 +39,7 @@ CUresult check_side(CUctx_st& context, const char* call, Place& place, std::uint
   return CUDA_SUCCESS;
 }
 
-/// Takes the source's bytes at the call: the caller may change them as soon as it returns.
+/// Copies the source at the call: the caller may change it after the return.
 void stage(Copy& copy) {
   auto staged = std::make_shared<std::vector<std::byte>>(
       static_cast<std::size_t>(copy.width * copy.height * copy.depth));
@@ -90,7 +92,7 @@ CUresult copy_later(const char* call, Copy copy, CUstream handle) {
     const bool from_device = copy.from.kind == CU_MEMORYTYPE_DEVICE;
     const bool to_device = copy.to.kind == CU_MEMORYTYPE_DEVICE;
     if (!from_device && !is_pinned(*context, copy.from.address) && to_device) stage(copy);
-    // As CUDA has it: a copy to pageable memory has ended when the call returns.
+    // As in CUDA, a copy to pageable memory is complete when the call returns.
     if (!to_device && !is_pinned(*context, copy.to.address)) {
       return perform(stream, std::move(copy));
     }
@@ -120,7 +122,7 @@ CUresult side(CUmemorytype kind, const void* host_memory, CUdeviceptr device_mem
       place = {CU_MEMORYTYPE_UNIFIED, device_memory};
       break;
     case CU_MEMORYTYPE_ARRAY:
-      return refuse(CUDA_ERROR_NOT_SUPPORTED, "the emulated driver has no CUDA arrays");
+      return refuse(CUDA_ERROR_NOT_SUPPORTED, "the emulated driver does not support CUDA arrays");
     default:
       return CUDA_ERROR_INVALID_VALUE;
   }
@@ -206,8 +208,8 @@ CUresult check_fill(CUctx_st& context, const char* call, const Fill& fill) {
   if (fill.height > 1 && fill.pitch < row) return CUDA_ERROR_INVALID_VALUE;
   if (fill.to % fill.element_bytes != 0 || fill.pitch % fill.element_bytes != 0) {
     return refuse(CUDA_ERROR_INVALID_VALUE,
-                  std::string(call) + ": address and pitch must be multiples of the " +
-                      count_text(fill.element_bytes, "byte") + " of an element");
+                  fmt::format("{}: address and pitch must be multiples of the {} of an element",
+                              call, count_text(fill.element_bytes, "byte")));
   }
   return check_range(context, call, fill.to, bytes);
 }

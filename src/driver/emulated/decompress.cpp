@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
 #include "support/dynamic_library.hpp"
@@ -28,9 +30,9 @@ constexpr Library kZstd{"libzstd.so.1", "zstd", "libzstd1"};
 
 [[noreturn]] void missing(const Library& library, const std::string& reasons) {
   throw Error(Stage::Load, "missing-library",
-              std::string("the PTX is compressed with ") + library.format + ", and " +
-                  library.file + " was not found; install it (Debian: " + library.package +
-                  ") or build with nvcc --no-compress\n" + reasons);
+              fmt::format("the PTX is compressed with {}, and {} was not found; install it "
+                          "(Debian: {}) or build with nvcc --no-compress\n{}",
+                          library.format, library.file, library.package, reasons));
 }
 
 DynamicLibrary open(const Library& library) {
@@ -42,13 +44,12 @@ DynamicLibrary open(const Library& library) {
 
 [[noreturn]] void damaged(const Library& library, const std::string& what) {
   throw Error(Stage::Load, "bad-image",
-              std::string("the compressed PTX (") + library.format + ") is damaged: " + what);
+              fmt::format("the compressed PTX ({}) is damaged: {}", library.format, what));
 }
 
 void check_size(const Library& library, std::uint64_t found, std::uint64_t expected) {
   if (found == expected) return;
-  damaged(library, std::to_string(found) + " bytes come out of it, and its header says " +
-                       std::to_string(expected));
+  damaged(library, fmt::format("it decompresses to {} bytes, its header says {}", found, expected));
 }
 
 void unpack_lz4(std::span<const std::byte> packed, std::string& to) {
@@ -62,8 +63,8 @@ void unpack_lz4(std::span<const std::byte> packed, std::string& to) {
   const int written = decompress_safe(reinterpret_cast<const char*>(packed.data()), to.data(),
                                       static_cast<int>(packed.size()), static_cast<int>(to.size()));
   if (written < 0) {
-    damaged(kLz4, "the block does not decode at byte " + std::to_string(-(written + 1)) + " of " +
-                      std::to_string(packed.size()));
+    damaged(kLz4, fmt::format("the block does not decode at byte {} of {}", -(written + 1),
+                              packed.size()));
   }
   check_size(kLz4, static_cast<std::uint64_t>(written), to.size());
 }
@@ -99,10 +100,11 @@ std::uint64_t max_unpacked_bytes(Compression method, std::size_t packed_bytes) n
 std::string decompress(Compression method, std::span<const std::byte> packed,
                        std::uint64_t unpacked_bytes) {
   if (unpacked_bytes > max_unpacked_bytes(method, packed.size())) {
-    damaged(method == Compression::Lz4 ? kLz4 : kZstd,
-            "its header says that " + count_text(packed.size(), "byte") + " hold " +
-                std::to_string(unpacked_bytes) + " bytes; the format packs at most " +
-                std::to_string(max_unpacked_bytes(method, packed.size())) + " into them");
+    damaged(
+        method == Compression::Lz4 ? kLz4 : kZstd,
+        fmt::format("its header says that {} decompress to {} bytes; the format allows at most {}",
+                    count_text(packed.size(), "byte"), unpacked_bytes,
+                    max_unpacked_bytes(method, packed.size())));
   }
   std::string unpacked(static_cast<std::size_t>(unpacked_bytes), '\0');
   if (method == Compression::Lz4) {

@@ -1,4 +1,4 @@
-// src/driver/emulated/devices.cpp - versions, error words, device queries
+// src/driver/emulated/devices.cpp - versions, error texts, device queries
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -12,22 +12,22 @@
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
 
-struct Words {
+struct ErrorText {
   CUresult result;
   const char* name;
-  const char* words;
+  const char* text;
 };
-constexpr Words kWords[] = {
-#define PTXGEN_DRIVER_RESULT(name, value, words) {name, #name, words},
+constexpr ErrorText kErrorTexts[] = {
+#define PTXGEN_DRIVER_RESULT(name, value, text) {name, #name, text},
 #include "ptxgen/driver/results.def"
 };
 
-const Words* words_of(CUresult result) {
-  const auto* const found = std::ranges::find(kWords, result, &Words::result);
-  return found != std::end(kWords) ? found : nullptr;
+const ErrorText* error_text(CUresult result) {
+  const auto* const found = std::ranges::find(kErrorTexts, result, &ErrorText::result);
+  return found != std::end(kErrorTexts) ? found : nullptr;
 }
 
-/// The first CUDA release whose driver compiles that PTX version; the newest known if none does.
+/// The first CUDA release whose driver compiles that PTX version, or the newest known release.
 int driver_version_for(int ptx) {
   constexpr int kOldest = 10000;
   constexpr int kBeyond = 15000;
@@ -72,7 +72,7 @@ bool attribute_of(const ptx::Gpu& gpu, int ordinal, CUdevice_attribute attribute
 
 constexpr std::uint64_t kUnknownMemory = std::uint64_t{64} << 30;  ///< as the emulator takes it
 
-/// Copies the text, cut to the buffer and always ended by a zero.
+/// Copies the text, truncated to the buffer and zero-terminated.
 void put_text(const std::string& text, char* buffer, int bytes) {
   const std::size_t length = std::min(text.size(), static_cast<std::size_t>(bytes) - 1);
   std::memcpy(buffer, text.data(), length);
@@ -99,7 +99,7 @@ std::string bus_id_of(CUdevice device) {
 
 namespace entries {
 
-// Words and versions are answered before cuInit and inside host functions too.
+// Error texts and versions are available before cuInit and in host functions too.
 
 CUresult driver_get_version(int* driver_version) {
   if (driver_version == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -109,16 +109,16 @@ CUresult driver_get_version(int* driver_version) {
 
 CUresult get_error_name(CUresult error, const char** text) {
   if (text == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const Words* const words = words_of(error);
-  *text = words != nullptr ? words->name : nullptr;
-  return words != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  const ErrorText* const row = error_text(error);
+  *text = row != nullptr ? row->name : nullptr;
+  return row != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult get_error_string(CUresult error, const char** text) {
   if (text == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const Words* const words = words_of(error);
-  *text = words != nullptr ? words->words : nullptr;
-  return words != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  const ErrorText* const row = error_text(error);
+  *text = row != nullptr ? row->text : nullptr;
+  return row != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult device_get(CUdevice* device, int ordinal) {
@@ -167,7 +167,7 @@ CUresult device_get_attribute(int* value, CUdevice_attribute attribute, CUdevice
 CUresult device_get_uuid(CUuuid* uuid, CUdevice device) {
   return with_device(device, [&](const ptx::Gpu& gpu) {
     if (uuid == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    // The same in every process: the ordinal, and what fits of the name.
+    // The same in every process: the ordinal and a prefix of the name.
     std::memset(uuid->bytes, 0, sizeof uuid->bytes);
     const std::string text = "ptxgen-" + std::string(gpu.name);
     uuid->bytes[0] = static_cast<char>(1 + device);

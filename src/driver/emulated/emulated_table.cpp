@@ -1,4 +1,4 @@
-// src/driver/emulated/emulated_table.cpp - the table that the emulated driver fills
+// src/driver/emulated/emulated_table.cpp - the emulated driver's table
 #include "driver/emulated/entries.hpp"
 #include "ptxgen/driver/emulated.hpp"
 

@@ -3,8 +3,8 @@
 
 #include "ptxgen/driver/api.hpp"
 
-/// One function for each row of functions.def, by its field's name: what libcuda's symbol of that
-/// row does. None throws.
+/// One function per row of functions.def, named after its field, that implements the row's symbol.
+/// None throws.
 namespace ptxgen::inline v0::driver::emulated::entries {
 
 #define PTXGEN_DRIVER_FUNCTION(field, symbol, need, since, effect, parameters, arguments) \

@@ -47,7 +47,7 @@ CUresult record(CUevent handle, CUstream stream_handle, unsigned flags) {
   });
 }
 
-/// Tells how far the last record has come; false if it has not been reached.
+/// State of the last record; false if it has not been reached.
 bool is_reached(CUevent_st& event) {
   const std::lock_guard lock(event.mutex);
   return event.done >= event.recorded;
@@ -89,7 +89,7 @@ CUresult event_create(CUevent* event, unsigned flags) {
     if ((flags & CU_EVENT_INTERPROCESS) != 0) {
       if ((flags & CU_EVENT_DISABLE_TIMING) == 0) return CUDA_ERROR_INVALID_VALUE;
       return refuse(CUDA_ERROR_NOT_SUPPORTED,
-                    "cuEventCreate: the emulated driver shares no events between processes");
+                    "cuEventCreate: the emulated driver does not support interprocess events");
     }
     const auto made = std::make_shared<CUevent_st>(context.get(), flags);
     enroll(made);
@@ -159,7 +159,7 @@ CUresult stream_wait_event(CUstream stream_handle, CUevent handle, unsigned flag
       ticket = event->recorded;
       if (event->done >= ticket) return CUDA_SUCCESS;
     }
-    // In one queue the record comes first by itself.
+    // Within one queue the record precedes.
     if (event->context == stream->context) return CUDA_SUCCESS;
     return submit(stream, WaitEvent{event, ticket});
   });

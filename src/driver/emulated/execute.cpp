@@ -1,4 +1,4 @@
-// src/driver/emulated/execute.cpp - what the worker does for each operation
+// src/driver/emulated/execute.cpp - execution of queued operations
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "driver/emulated/state.hpp"
-#include "emulator/memory/address_space.hpp"
+#include "emulator/state/address_space.hpp"
 #include "ptxgen/driver/table.hpp"
 #include "ptxgen/support/error.hpp"
 
@@ -90,7 +90,7 @@ void wait(const WaitEvent& wait) {
   wait.event->reached.wait(lock, [&] { return wait.event->done >= wait.ticket; });
 }
 
-/// Work on memory: what goes wrong now was right when it was queued, as hardware would find out.
+/// Memory operations that were valid when queued can still fail here, as on hardware.
 template <class Work>
 CUresult with_memory(CUcontext context, Work&& work) {
   std::string problem;

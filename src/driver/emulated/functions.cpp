@@ -1,6 +1,8 @@
 // src/driver/emulated/functions.cpp - attributes of kernels
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/libraries.hpp"
 #include "driver/emulated/modules.hpp"
@@ -9,7 +11,7 @@
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
 
-/// What every call on a function asks first.
+/// Common checks of calls on a function.
 CUresult check(CUfunction& function) {
   CUcontext context = nullptr;
   if (const CUresult result = enter(context)) return result;
@@ -99,19 +101,20 @@ CUresult set_dynamic_shared(CUfunc_st& function, int value) {
     return CUDA_SUCCESS;
   }
   return refuse(CUDA_ERROR_INVALID_VALUE,
-                count_text(value, "byte") + " of dynamic shared memory for kernel '" +
-                    function.kernel->name + "', which has " +
-                    count_text(function.static_shared(), "byte") +
-                    " of its own; a block can have " + std::to_string(optin) + " in all");
+                fmt::format("{} of dynamic shared memory for kernel '{}', which has {} of static "
+                            "shared memory; a block can have {} in total",
+                            count_text(value, "byte"), function.kernel->name,
+                            count_text(function.static_shared(), "byte"), optin));
 }
 
 CUresult set_cluster(const CUfunc_st& function, std::atomic<int>& part, std::uint32_t declared,
                      int value) {
   if (value < 0) return CUDA_ERROR_INVALID_VALUE;
   if (declared != 0) {
-    return refuse(CUDA_ERROR_NOT_PERMITTED,
-                  "kernel '" + function.kernel->name +
-                      "' has its cluster size from .reqnctapercluster; it cannot be set");
+    return refuse(
+        CUDA_ERROR_NOT_PERMITTED,
+        fmt::format("kernel '{}' has its cluster size from .reqnctapercluster; it cannot be set",
+                    function.kernel->name));
   }
   part = value;
   return CUDA_SUCCESS;

@@ -1,4 +1,4 @@
-// src/driver/emulated/graph_exec.cpp - executable graphs: made, run, updated
+// src/driver/emulated/graph_exec.cpp - executable graphs: instantiation, launch, update
 #include <algorithm>
 #include <utility>
 
@@ -30,20 +30,20 @@ std::shared_ptr<const Executable> program_of(const CUgraph_st& graph) {
   return program;
 }
 
-/// Whether everything that the graph names is still there.
-bool is_whole(const CUgraph_st& graph) {
+/// Whether all objects of the graph still exist.
+bool is_complete(const CUgraph_st& graph) {
   return std::ranges::all_of(graph.nodes, [](const std::shared_ptr<CUgraphNode_st>& node) {
-    if (node->child) return is_whole(*node->child);
+    if (node->child) return is_complete(*node->child);
     if (node->context != nullptr && !living(node->context)) return false;
     const auto* const launch = std::get_if<KernelLaunch>(&node->operation);
     return launch == nullptr || living(launch->function);
   });
 }
 
-constexpr char kNotWhole[] =
+constexpr char kIncomplete[] =
     "a graph names a kernel whose module was unloaded, or a context that was destroyed";
 
-/// Does the operation in the memory of its own context, which may be another one than the stream's.
+/// Runs the operation in the memory of its own context, which may differ from the stream's.
 CUresult run_in(CUcontext context, CUcontext own, const Operation& operation) {
   if (own == nullptr || own == context) return emulated::execute(context, operation);
   const std::shared_ptr<CUctx_st> other = hold(own);
@@ -58,7 +58,7 @@ CUresult run_step(CUcontext context, const Executable::Step& step,
     return run_in(context, step.context, std::move(now));
   }
   if (const auto* wait = std::get_if<WaitEvent>(&step.operation)) {
-    // In the own context the queue has the order; elsewhere it is the record known by now.
+    // In the same context the queue keeps the order; for others the latest record counts.
     if (wait->event->context == context) return CUDA_SUCCESS;
     WaitEvent waiting = *wait;
     {
@@ -70,7 +70,7 @@ CUresult run_step(CUcontext context, const Executable::Step& step,
   return run_in(context, step.context, step.operation);
 }
 
-/// Runs the steps; from the first fault on, and if `status` is one, only what must not be left out.
+/// Runs the steps. After a fault, or if `status` is one, only the mandatory steps.
 CUresult run_steps(CUcontext context, const Executable& graph, const emulator::Options& options,
                    CUresult status) {
   for (const Executable::Step& step : graph.steps) {
@@ -84,14 +84,14 @@ CUresult run_steps(CUcontext context, const Executable& graph, const emulator::O
     }
     status = run_step(context, step, options);
     if (status == CUDA_SUCCESS) continue;
-    // Who waits for an event behind it learns of the fault then.
+    // A later wait for the event reports the fault.
     const std::lock_guard lock(context->mutex);
     if (context->fault == CUDA_SUCCESS) context->fault = status;
   }
   return status;
 }
 
-/// How a graph differs from what an executable one was made of.
+/// Difference between a graph and the source of an executable graph.
 struct Difference {
   CUgraphExecUpdateResult result = CU_GRAPH_EXEC_UPDATE_SUCCESS;
   CUgraphNode node = nullptr;
@@ -146,7 +146,7 @@ Difference compare(const CUgraph_st& own, const CUgraph_st& graph) {
   return {};
 }
 
-/// Takes over what the nodes do. The origins stay: handles of the first graph still mean them.
+/// Replaces the operations of the nodes. The origins stay: handles of the first graph remain valid.
 void take_over(CUgraph_st& own, const CUgraph_st& graph) {
   own.user_objects = UserObjects(graph.user_objects);
   for (std::size_t i = 0; i < own.nodes.size(); ++i) {
@@ -185,13 +185,13 @@ CUresult instantiate(CUgraphExec* executable, CUgraph handle, std::uint64_t flag
     const std::shared_ptr<CUgraph_st> graph = hold(handle);
     if (!graph) return CUDA_ERROR_INVALID_VALUE;
     if (graph->capturing) return CUDA_ERROR_ILLEGAL_STATE;
-    whole = is_whole(*graph);
+    whole = is_complete(*graph);
     if (whole) {
       made->graph = copy_of(*graph);
       made->program = program_of(*made->graph);
     }
   }
-  if (!whole) return refuse(CUDA_ERROR_INVALID_HANDLE, kNotWhole);
+  if (!whole) return refuse(CUDA_ERROR_INVALID_HANDLE, kIncomplete);
   if (!made->program) {
     why = CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
     return refuse(CUDA_ERROR_INVALID_VALUE,
@@ -256,14 +256,14 @@ CUresult graph_launch(CUgraphExec handle, CUstream stream_handle) {
       const std::lock_guard lock(graphs_mutex());
       const std::shared_ptr<CUgraphExec_st> executable = hold(handle);
       if (!executable) return CUDA_ERROR_INVALID_VALUE;
-      whole = is_whole(*executable->graph);
+      whole = is_complete(*executable->graph);
       if (whole && stream->capture) {
         bool captured = false;
         return capture_graph(stream, *executable->graph, captured);
       }
       run.executable = executable->program;
     }
-    if (!whole) return refuse(CUDA_ERROR_INVALID_HANDLE, kNotWhole);
+    if (!whole) return refuse(CUDA_ERROR_INVALID_HANDLE, kIncomplete);
     const std::shared_ptr<CUctx_st> context = hold(stream->context);
     if (!context) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     {
@@ -301,7 +301,7 @@ CUresult graph_exec_kernel_node_set_params(CUgraphExec executable, CUgraphNode n
         return CUDA_ERROR_INVALID_VALUE;
       }
       (*found)->operation = std::move(launch);
-      exec.program = program_of(*exec.graph);  // what is queued keeps the one before
+      exec.program = program_of(*exec.graph);  // queued launches keep the previous one
       return CUDA_SUCCESS;
     });
   });

@@ -1,4 +1,4 @@
-// src/driver/emulated/graphs.cpp - building and looking at graphs
+// src/driver/emulated/graphs.cpp - building and querying graphs
 #include "driver/emulated/graphs.hpp"
 
 #include <algorithm>
@@ -6,7 +6,10 @@
 #include <queue>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "driver/emulated/entries.hpp"
+#include "driver/emulated/launch.hpp"
 #include "driver/emulated/memory.hpp"
 #include "driver/emulated/modules.hpp"
 #include "support/count.hpp"
@@ -83,7 +86,7 @@ void remove_handles(CUgraph_st& graph) {
 namespace entries {
 namespace {
 
-/// With the graph, and the lock held. A graph that is being captured can be looked at and added to.
+/// With the graph and the lock held. A graph that is being captured can be queried and extended.
 template <class Work>
 CUresult with_graph(CUgraph handle, Work&& work) {
   return guarded([&]() -> CUresult {
@@ -140,7 +143,7 @@ CUresult add_locked(const NewNode& wanted, CUgraphNodeType type, Operation opera
   return add(wanted, type, std::move(operation), context);
 }
 
-/// A kernel node's launch. Without the lock: what is wrong goes to the log.
+/// A kernel node's launch. Without the lock, because errors go to the log.
 CUresult kernel_of(const CUDA_KERNEL_NODE_PARAMS* params, KernelLaunch& launch,
                    CUcontext& context) {
   if (!started()) return CUDA_ERROR_NOT_INITIALIZED;
@@ -163,7 +166,7 @@ CUresult add_event_node(const NewNode& wanted, CUevent handle, bool record) {
   });
 }
 
-/// Copies a list out the way all the queries of graphs do: only its length if `out` is null.
+/// Copies a list to the caller as all graph queries do: only its length if `out` is null.
 CUresult give_nodes(const std::vector<CUgraphNode>& nodes, CUgraphNode* out, std::size_t* count) {
   if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (out == nullptr) {
@@ -183,20 +186,20 @@ CUresult add_edges(CUgraph handle, const CUgraphNode* from, const CUgraphNode* t
     for (const bool really : {false, true}) {
       for (std::size_t i = 0; i < count; ++i) {
         const std::shared_ptr<CUgraphNode_st> before = hold(from[i]);
-        const std::shared_ptr<CUgraphNode_st> behind = hold(to[i]);
-        if (!before || !behind || before == behind || before->graph != &graph ||
-            behind->graph != &graph) {
+        const std::shared_ptr<CUgraphNode_st> after = hold(to[i]);
+        if (!before || !after || before == after || before->graph != &graph ||
+            after->graph != &graph) {
           return CUDA_ERROR_INVALID_VALUE;
         }
-        const bool known = std::ranges::find(behind->edges, before.get(),
-                                             &CUgraphNode_st::Edge::from) != behind->edges.end();
+        const bool known = std::ranges::find(after->edges, before.get(),
+                                             &CUgraphNode_st::Edge::from) != after->edges.end();
         if (known) {
-          // Twice in one call: the first stays.
+          // A duplicate in one call: the first is kept.
           if (!really) return CUDA_ERROR_INVALID_VALUE;
           continue;
         }
         if (really) {
-          behind->edges.push_back({before.get(), data != nullptr ? data[i] : CUgraphEdgeData{}});
+          after->edges.push_back({before.get(), data != nullptr ? data[i] : CUgraphEdgeData{}});
         }
       }
     }
@@ -229,24 +232,19 @@ CUresult get_edges(CUgraph handle, CUgraphNode* from, CUgraphNode* to, CUgraphEd
   });
 }
 
-std::string sizes(const emulator::Dim3& size) {
-  return "(" + std::to_string(size.x) + "," + std::to_string(size.y) + "," +
-         std::to_string(size.z) + ")";
-}
-
-/// What a node does, for people.
+/// Description of a node for cuGraphDebugDotPrint.
 struct Describe {
   std::string operator()(const KernelLaunch& launch) const {
     const std::string name = living(launch.function) ? launch.function->kernel->name : "(unloaded)";
-    return "kernel " + name + " grid " + sizes(launch.grid) + " block " + sizes(launch.block);
+    return fmt::format("kernel {} grid {} block {}", name, dims_text(launch.grid),
+                       dims_text(launch.block));
   }
   std::string operator()(const Copy& copy) const {
-    return "copy " + std::to_string(copy.width) + "x" + std::to_string(copy.height) + "x" +
-           count_text(copy.depth, "byte");
+    return fmt::format("copy {}x{}x{}", copy.width, copy.height, count_text(copy.depth, "byte"));
   }
   std::string operator()(const Fill& fill) const {
-    return "fill " + std::to_string(fill.width) + "x" + std::to_string(fill.height) + " of " +
-           count_text(fill.element_bytes, "byte") + " with " + std::to_string(fill.value);
+    return fmt::format("fill {}x{} of {} with {}", fill.width, fill.height,
+                       count_text(fill.element_bytes, "byte"), fill.value);
   }
   std::string operator()(const HostCall&) const { return "host function"; }
   std::string operator()(const RecordEvent&) const { return "record event"; }
@@ -260,12 +258,12 @@ void print_dot(const CUgraph_st& graph, const std::string& prefix, std::string& 
   for (const std::shared_ptr<CUgraphNode_st>& node : graph.nodes) {
     const std::string name = prefix + std::to_string(node->number);
     const std::string words = node->child ? "graph" : std::visit(Describe{}, node->operation);
-    text += "  " + name + " [label=\"" + std::to_string(node->number) + ": " + words + "\"];\n";
+    text += fmt::format("  {} [label=\"{}: {}\"];\n", name, node->number, words);
     for (const CUgraphNode_st::Edge& edge : node->edges) {
-      text += "  " + prefix + std::to_string(edge.from->number) + " -> " + name + ";\n";
+      text += fmt::format("  {}{} -> {};\n", prefix, edge.from->number, name);
     }
     if (!node->child) continue;
-    text += "  subgraph cluster_" + name + " {\n";
+    text += fmt::format("  subgraph cluster_{} {{\n", name);
     print_dot(*node->child, name + "_", text);
     text += "  }\n";
   }
@@ -484,7 +482,7 @@ CUresult graph_kernel_node_set_params(CUgraphNode handle,
   return guarded([&] {
     KernelLaunch launch;
     CUcontext context = nullptr;
-    // The new arguments may lie in the old ones (get, change, set): they are read before.
+    // The new arguments may alias the old ones (get, change, set), so they are read first.
     if (const CUresult result = kernel_of(node_params, launch, context); result != CUDA_SUCCESS) {
       return result;
     }
@@ -523,7 +521,7 @@ CUresult graph_node_find_in_clone(CUgraphNode* node, CUgraphNode original_node,
   });
 }
 
-/// The graph inside belongs to the node, and goes with it.
+/// The node owns the inner graph.
 CUresult graph_child_graph_node_get_graph(CUgraphNode handle, CUgraph* graph) {
   return with_node(handle, [&](const CUgraphNode_st& node) {
     if (graph == nullptr || !node.child) return CUDA_ERROR_INVALID_VALUE;

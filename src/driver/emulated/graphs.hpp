@@ -13,7 +13,7 @@ struct CUgraphNode_st {
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
   emulated::Operation operation;
   CUcontext context = nullptr;        ///< whose memory the operation works on
-  std::shared_ptr<CUgraph_st> child;  ///< its own copy; living once it was asked for
+  std::shared_ptr<CUgraph_st> child;  ///< its own copy; has a handle after the first query
   /// In the copy that an executable graph keeps: the node that it was made from.
   CUgraphNode origin = nullptr;
 
@@ -21,7 +21,7 @@ struct CUgraphNode_st {
     CUgraphNode from = nullptr;
     CUgraphEdgeData data = {};
   };
-  std::vector<Edge> edges;  ///< what comes before it, in the order it was said
+  std::vector<Edge> edges;  ///< its dependencies, in the order of the calls
 
   std::vector<void*> arguments;  ///< what cuGraphKernelNodeGetParams gave out
 };
@@ -34,7 +34,7 @@ struct CUgraph_st {
 };
 
 struct CUgraphExec_st {
-  std::shared_ptr<CUgraph_st> graph;  ///< its own copy; nobody has a handle of it
+  std::shared_ptr<CUgraph_st> graph;  ///< its own copy, without a handle
   std::shared_ptr<const emulated::Executable> program;
 };
 
@@ -48,7 +48,7 @@ struct Executable {
   };
   std::vector<Step> steps;  ///< in an order that the edges allow
   std::vector<std::shared_ptr<CUevent_st>> records;
-  UserObjects user_objects;  ///< kept while a launch is under way
+  UserObjects user_objects;  ///< kept during a launch
 };
 
 struct Capture {
@@ -71,7 +71,7 @@ struct Capture {
 
 // All with the mutex held.
 
-/// A new node behind `tail`, which are nodes of the graph.
+/// Appends a node that depends on `tail`, nodes of the graph.
 [[nodiscard]] std::shared_ptr<CUgraphNode_st> append(CUgraph_st& graph, CUgraphNodeType type,
                                                      Operation operation, CUcontext context,
                                                      const std::vector<CUgraphNode>& tail);
@@ -79,7 +79,7 @@ struct Capture {
 [[nodiscard]] std::shared_ptr<CUgraph_st> copy_of(const CUgraph_st& graph);
 /// The nodes in an order that the edges allow, smaller numbers first; false if there is a cycle.
 [[nodiscard]] bool put_in_order(const CUgraph_st& graph, std::vector<CUgraphNode>& order);
-/// Takes the graph and its nodes out of the living.
+/// Removes the handles of the graph and its nodes.
 void remove_handles(CUgraph_st& graph);
 /// As capture_operation, for a graph: becomes a child of the capture's. capture.cpp.
 [[nodiscard]] CUresult capture_graph(const std::shared_ptr<CUstream_st>& stream,

@@ -1,4 +1,4 @@
-// src/driver/emulated/image.cpp - telling PTX, fat binaries, cubins and linked PTX apart
+// src/driver/emulated/image.cpp - recognising PTX, fat binaries, cubins, linked PTX
 #include "driver/emulated/image.hpp"
 
 #include <algorithm>
@@ -6,8 +6,11 @@
 #include <bit>
 #include <cstring>
 
+#include <fmt/format.h>
+
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
+#include "support/join.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
@@ -22,7 +25,7 @@ constexpr std::array<unsigned char, 4> kElfMagic{0x7f, 'E', 'L', 'F'};
 constexpr Magic8 kLinkedMagic{0x7f, 'P', 'T', 'X', 'L', 'N', 'K', 2};
 constexpr std::size_t kLinkedHeader = 24;
 constexpr std::size_t kWrapperBytes = 24;
-/// As much of an ELF file as is looked at.
+/// The fields of an ELF file that are used.
 constexpr std::size_t kElfHeader = 64;
 constexpr std::uint16_t kElfMachineCuda = 190;
 
@@ -31,7 +34,7 @@ bool begins_with(Bytes bytes, const std::array<unsigned char, N>& magic) {
   return bytes.size() >= N && std::memcmp(bytes.data(), magic.data(), N) == 0;
 }
 
-/// The same where the size is not known: nothing is read behind the first byte that differs.
+/// The same for an unknown size: reads no further than the first difference.
 template <std::size_t N>
 bool begins_with(const unsigned char* bytes, const std::array<unsigned char, N>& magic) {
   for (std::size_t i = 0; i < N; ++i) {
@@ -51,8 +54,8 @@ T read(Bytes bytes, std::size_t offset) {
   return read<T>(bytes.data() + offset);
 }
 
-/// The text behind blanks and comments.
-std::string_view behind_blanks(std::string_view text) {
+/// The text after blanks and comments.
+std::string_view skip_blanks(std::string_view text) {
   for (;;) {
     const std::size_t start = text.find_first_not_of(" \t\r\n\v\f");
     if (start == std::string_view::npos) return {};
@@ -71,7 +74,7 @@ std::string_view behind_blanks(std::string_view text) {
   }
 }
 
-/// The first bytes of something that is not understood, for a message.
+/// The first bytes of an unknown image, for a message.
 std::string beginning(Bytes bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
@@ -95,7 +98,7 @@ ModuleImage refused(CUresult result, std::string why) {
   return image;
 }
 
-/// PTX as it stands in the image.
+/// Uncompressed PTX.
 ModuleImage plain(std::string_view ptx) {
   ModuleImage image;
   image.ptx = ptx;
@@ -118,13 +121,12 @@ ModuleImage text_of_part(const FatbinPart& part) {
 
 ModuleImage choose(Bytes container, const ptx::Gpu& gpu) {
   const FatbinPart* best = nullptr;
-  std::string all;
+  std::vector<std::string> all;
   const std::vector<FatbinPart> parts = fatbin_parts(container);
   for (const FatbinPart& part : parts) {
     if (part.kind == FatbinPart::Kind::Other) continue;
     const bool text = part.kind == FatbinPart::Kind::Ptx;
-    all += (all.empty() ? "" : ", ") + std::string(text ? "PTX" : "a cubin") + " for " +
-           ptx::name(part.target);
+    all.push_back(fmt::format("{} for {}", text ? "PTX" : "a cubin", ptx::name(part.target)));
     if (!text || !runs_on(part.target, gpu)) continue;
     if (best == nullptr || part.target.sm > best->target.sm ||
         (part.target.sm == best->target.sm && best->target.variant == ptx::Variant::None)) {
@@ -132,30 +134,30 @@ ModuleImage choose(Bytes container, const ptx::Gpu& gpu) {
     }
   }
   if (best != nullptr) return text_of_part(*best);
-  const std::string gpu_text =
-      "'" + std::string(gpu.name) + "' (" + std::string(gpu.target) + ", emulated)";
-  std::string why = "the fat binary has nothing that can be loaded on " + gpu_text + "; it has " +
-                    (all.empty() ? "no code at all" : all);
+  const std::string gpu_text = fmt::format("'{}' ({}, emulated)", gpu.name, gpu.target);
+  std::string why = fmt::format("the fat binary has nothing that can be loaded on {}; it has {}",
+                                gpu_text, all.empty() ? "no code at all" : join_text(all));
   why +=
-      "; PTX is what the emulated driver loads: add -gencode arch=compute_XX,code=compute_XX "
-      "of no newer GPU";
+      "; the emulated driver loads PTX only: add -gencode arch=compute_XX,code=compute_XX for this "
+      "GPU or an older one";
   return refused(CUDA_ERROR_NO_BINARY_FOR_GPU, std::move(why));
 }
 
 ModuleImage read_elf(Bytes bytes) {
   if (bytes.size() < kElfHeader || read<std::uint16_t>(bytes, 18) != kElfMachineCuda) {
-    return refused(CUDA_ERROR_INVALID_IMAGE,
-                   "the image is an ELF file, but no cubin; a module is PTX text or a fat binary");
+    return refused(
+        CUDA_ERROR_INVALID_IMAGE,
+        "the image is an ELF file, but not a cubin; a module is PTX text or a fat binary");
   }
   return refused(CUDA_ERROR_NO_BINARY_FOR_GPU,
-                 "the image is a cubin, machine code that the emulated driver cannot run; load "
-                 "PTX, which nvcc -ptx, NVRTC or a fat binary with PTX give");
+                 "the image is a cubin, machine code that the emulated driver cannot run; load PTX "
+                 "(nvcc -ptx, NVRTC, or a fat binary with PTX)");
 }
 
 ModuleImage read_linked(Bytes bytes) {
   const bool whole = bytes.size() >= kLinkedHeader &&
                      read<std::uint64_t>(bytes, 8) <= bytes.size() - kLinkedHeader;
-  if (!whole) return refused(CUDA_ERROR_INVALID_IMAGE, "the linked image is cut off");
+  if (!whole) return refused(CUDA_ERROR_INVALID_IMAGE, "the linked image is truncated");
   const auto size = static_cast<std::size_t>(read<std::uint64_t>(bytes, 8));
   ModuleImage found;
   found.ptx = text_of(bytes.subspan(kLinkedHeader, size));
@@ -165,15 +167,15 @@ ModuleImage read_linked(Bytes bytes) {
 
 ModuleImage read_text(Bytes bytes) {
   const std::string_view text = text_of(bytes);
-  const std::string_view first = behind_blanks(text);
+  const std::string_view first = skip_blanks(text);
   if (first.starts_with('.')) return plain(text);
   if (bytes.empty() || text.empty()) {
     return refused(CUDA_ERROR_INVALID_IMAGE, "the image is empty");
   }
   return refused(CUDA_ERROR_INVALID_IMAGE,
-                 "the image is neither PTX, which begins with .version, nor a fat binary, nor a "
-                 "cubin; it begins with '" +
-                     beginning(bytes) + "'");
+                 fmt::format("the image is neither PTX, which begins with .version, nor a fat "
+                             "binary, nor a cubin; it begins with '{}'",
+                             beginning(bytes)));
 }
 
 constexpr std::array<unsigned char, 4> kFatbinMagic{0x50, 0xed, 0x55, 0xba};
@@ -186,13 +188,13 @@ constexpr std::uint64_t kFlagFamily = 0x200000;
 
 [[noreturn]] void damaged(std::size_t offset, const std::string& what) {
   throw Error(Stage::Load, "bad-image",
-              "the fat binary is damaged at byte " + std::to_string(offset) + ": " + what);
+              fmt::format("the fat binary is damaged at byte {}: {}", offset, what));
 }
 
 FatbinPart part_at(Bytes bytes, std::size_t offset, std::uint64_t& size) {
   const std::size_t left = bytes.size() - offset;
   if (left < kPartHeader) {
-    damaged(offset, "a part's header needs 64 bytes, " + std::to_string(left) + " are left");
+    damaged(offset, fmt::format("a part's header needs 64 bytes, {} are left", left));
   }
   const auto kind = read<std::uint16_t>(bytes, offset);
   const std::uint64_t header = read<std::uint32_t>(bytes, offset + 4);
@@ -202,9 +204,8 @@ FatbinPart part_at(Bytes bytes, std::size_t offset, std::uint64_t& size) {
   const auto flags = read<std::uint64_t>(bytes, offset + 40);
   const auto unpacked = read<std::uint64_t>(bytes, offset + 56);
   if (header < kPartHeader || header > left || stored > left - header) {
-    damaged(offset, "the part claims " + std::to_string(header) + " bytes of header and " +
-                        std::to_string(stored) + " of content, " + std::to_string(left) +
-                        " are left");
+    damaged(offset, fmt::format("the part claims {} bytes of header and {} of content, {} are left",
+                                header, stored, left));
   }
   FatbinPart part;
   if (kind == 1) part.kind = FatbinPart::Kind::Ptx;
@@ -212,8 +213,8 @@ FatbinPart part_at(Bytes bytes, std::size_t offset, std::uint64_t& size) {
   if ((flags & kFlagLz4) != 0) part.compression = Compression::Lz4;
   if ((flags & kFlagZstd) != 0) part.compression = Compression::Zstd;
   if (packed > stored) {
-    damaged(offset, "the part claims " + std::to_string(packed) + " compressed bytes in " +
-                        std::to_string(stored) + " of content");
+    damaged(offset,
+            fmt::format("the part claims {} compressed bytes in {} of content", packed, stored));
   }
   part.target.sm = static_cast<std::uint16_t>(std::min<std::uint32_t>(architecture, 0xffff));
   if ((flags & kFlagArchitecture) != 0) part.target.variant = ptx::Variant::Architecture;
@@ -237,9 +238,9 @@ std::vector<FatbinPart> fatbin_parts(Bytes container) {
   const std::size_t header = read<std::uint16_t>(container, 6);
   const auto content = read<std::uint64_t>(container, 8);
   if (header < kFatbinHeader || header > container.size() || content > container.size() - header) {
-    damaged(0, "the container claims " + count_text(header, "byte") + " of header and " +
-                   std::to_string(content) + " of content, it has " +
-                   std::to_string(container.size()) + " in all");
+    damaged(0,
+            fmt::format("the container claims {} of header and {} of content, it has {} in total",
+                        count_text(header, "byte"), content, container.size()));
   }
   const Bytes bytes = container.first(header + static_cast<std::size_t>(content));
   std::vector<FatbinPart> parts;
@@ -314,9 +315,9 @@ bool runs_on(ptx::TargetName target, const ptx::Gpu& gpu) noexcept {
 
 int ptx_version(std::string_view ptx) noexcept {
   constexpr std::string_view kDirective = ".version";
-  std::string_view text = behind_blanks(ptx);
+  std::string_view text = skip_blanks(ptx);
   if (!text.starts_with(kDirective)) return 0;
-  text = behind_blanks(text.substr(kDirective.size()));
+  text = skip_blanks(text.substr(kDirective.size()));
   const auto number = [&text] {
     int value = 0;
     while (!text.empty() && text.front() >= '0' && text.front() <= '9' && value < 10000) {

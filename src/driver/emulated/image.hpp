@@ -1,4 +1,4 @@
-// src/driver/emulated/image.hpp - what bytes given to the driver as a module are
+// src/driver/emulated/image.hpp - kinds of module images
 #pragma once
 
 #include <cstddef>
@@ -33,31 +33,31 @@ struct FatbinPart {
 /// does not fit where.
 [[nodiscard]] std::vector<FatbinPart> fatbin_parts(std::span<const std::byte> container);
 
-/// What a module image came to: the PTX to compile, or a code and why.
+/// The PTX of a module image, or a code and the reason.
 struct ModuleImage {
   CUresult result = CUDA_SUCCESS;
-  std::string_view ptx;  ///< a view into the image or `unpacked`, without the zero byte at its end
-  std::shared_ptr<const std::string> unpacked;  ///< the text, where the image has it compressed
+  std::string_view ptx;  ///< a view into the image or `unpacked`, without the final zero byte
+  std::shared_ptr<const std::string> unpacked;  ///< the text, if the image has it compressed
   unsigned max_registers = 0;                   ///< of a linked image: CU_JIT_MAX_REGISTERS
   std::string why;
 };
 
-/// Finds the PTX that a GPU would be given: the text itself, what cuLinkComplete made here, or of a
-/// fat binary the PTX part of the highest architecture that the GPU has, unpacked if it is
-/// compressed. Touches nothing outside `bytes`.
+/// Finds the PTX for a GPU: the text itself, an image of cuLinkComplete, or the PTX part of a fat
+/// binary with the highest architecture that the GPU supports, decompressed. Reads nothing outside
+/// of `bytes`.
 ///
-/// CUDA_ERROR_NO_BINARY_FOR_GPU: a cubin; a fat binary whose PTX is for newer GPUs, or not there,
-/// or compressed where the library that unpacks it is not installed. CUDA_ERROR_INVALID_IMAGE:
-/// nothing of all that, or a damaged one.
+/// CUDA_ERROR_NO_BINARY_FOR_GPU: a cubin; a fat binary without PTX, with PTX for newer GPUs only,
+/// or compressed by a method whose library is not installed. CUDA_ERROR_INVALID_IMAGE: an unknown
+/// or damaged image.
 [[nodiscard]] ModuleImage read_image(std::span<const std::byte> bytes, const ptx::Gpu& gpu);
 
-/// The bytes of an image of which the caller gave the address only: as many as its header says, up
-/// to the zero byte for text, and for the wrapper that nvcc puts into host objects (magic
-/// 0x466243b1) those of the container it points to. Like every driver it must believe the image.
+/// The bytes of an image that is given by its address only: the size in its header, up to the zero
+/// byte for text, and for the wrapper that nvcc puts into host objects (magic 0x466243b1) the
+/// container it points to. As in every driver, the header is trusted.
 [[nodiscard]] std::span<const std::byte> image_at(const void* image);
 
-/// What our cuLinkComplete returns in place of a cubin: 8 bytes of magic (0x7f "PTXLNK" and the
-/// version 2), the size of the text and the register limit (0: none) as 64 bits each,
+/// The image that cuLinkComplete returns instead of a cubin: 8 bytes of magic (0x7f "PTXLNK" and
+/// the version 2), the size of the text and the register limit (0: none) as 64 bits each,
 /// little-endian, the text, a zero byte.
 [[nodiscard]] std::vector<std::byte> linked_image(std::string_view ptx, unsigned max_registers = 0);
 

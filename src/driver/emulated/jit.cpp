@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include <fmt/format.h>
+
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
 
@@ -15,13 +17,22 @@ enum : int {
 };
 constexpr unsigned kHighestOptimization = 4;
 
-/// Numbers travel in the place of a pointer; only the low 32 bits are the caller's.
+/// Numbers are passed as pointers; only the low 32 bits are significant.
 unsigned number_in(void* const* value) {
   return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(*value));
 }
 
 void put_number(void** value, std::size_t number) noexcept {
   *value = reinterpret_cast<void*>(static_cast<std::uintptr_t>(number));
+}
+
+std::optional<ptx::TargetName> target_of(unsigned number) {
+  ptx::TargetName target;
+  if ((number & kJitTargetAccelerated) != 0) target.variant = ptx::Variant::Architecture;
+  if ((number & kJitTargetFamily) != 0) target.variant = ptx::Variant::Family;
+  target.sm = static_cast<std::uint16_t>(number & 0xffff);
+  if (target.sm < 30 || target.sm >= 1000 || number >= 0x30000) return std::nullopt;
+  return target;
 }
 
 }  // namespace
@@ -31,14 +42,14 @@ CUresult JitOptions::read(unsigned count, const CUjit_option* options, void** va
   start_ = std::chrono::steady_clock::now();
   if (count == 0) return CUDA_SUCCESS;
   if (options == nullptr || values == nullptr) {
-    why = std::to_string(count) + " JIT options, but the array of " +
-          (options == nullptr ? "options" : "values") + " is null";
+    why = fmt::format("{} JIT options, but the array of {} is null", count,
+                      options == nullptr ? "options" : "values");
     return CUDA_ERROR_INVALID_VALUE;
   }
   for (unsigned i = 0; i < count; ++i) {
     if (const CUresult result = take(options[i], values + i, why)) return result;
   }
-  // Nobody shall read what an earlier call has left there.
+  // Clear logs of an earlier call.
   for (const Log& log : {info_buffer_, error_buffer_}) {
     if (log.buffer != nullptr && log.bytes != 0) log.buffer[0] = '\0';
   }
@@ -79,33 +90,30 @@ CUresult JitOptions::take(CUjit_option option, void** value, std::string& why) {
       return CUDA_SUCCESS;
     case CU_JIT_OPTIMIZATION_LEVEL:
       if (number_in(value) <= kHighestOptimization) return CUDA_SUCCESS;
-      why = "CU_JIT_OPTIMIZATION_LEVEL is " + std::to_string(number_in(value)) + "; 0 to 4 exist";
+      why =
+          fmt::format("CU_JIT_OPTIMIZATION_LEVEL is {}; valid levels are 0 to 4", number_in(value));
       return CUDA_ERROR_INVALID_VALUE;
-    case CU_JIT_TARGET: {
-      const unsigned number = number_in(value);
-      ptx::TargetName wanted;
-      if ((number & kJitTargetAccelerated) != 0) wanted.variant = ptx::Variant::Architecture;
-      if ((number & kJitTargetFamily) != 0) wanted.variant = ptx::Variant::Family;
-      wanted.sm = static_cast<std::uint16_t>(number & 0xffff);
-      if (wanted.sm >= 30 && wanted.sm < 1000 && number < 0x30000) {
-        target = wanted;
-        return CUDA_SUCCESS;
-      }
-      why = "CU_JIT_TARGET is " + std::to_string(number) +
-            ", no target; sm_90 is 90, sm_90a 0x10000 + 90, sm_100f 0x20000 + 100";
+    case CU_JIT_TARGET:
+      target = target_of(number_in(value));
+      if (target) return CUDA_SUCCESS;
+      why = fmt::format(
+          "CU_JIT_TARGET is {}, which is no target; write 90 for sm_90, 0x10000 + 90 "
+          "for sm_90a, 0x20000 + 100 for sm_100f",
+          number_in(value));
       return CUDA_ERROR_INVALID_VALUE;
-    }
     default:
       break;
   }
   const int number = option;
   if (number >= kGlobalSymbolNames && number <= kGlobalSymbolCount) {
-    why = "CU_JIT_GLOBAL_SYMBOL_* (" + std::to_string(number) +
-          ") binds symbols to host addresses, which the emulated driver cannot do";
+    why = fmt::format(
+        "CU_JIT_GLOBAL_SYMBOL_* ({}) binds symbols to host addresses, which the emulated driver "
+        "cannot do",
+        number);
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   if (number >= 0 && number <= kLast) return CUDA_SUCCESS;
-  why = "there is no JIT option " + std::to_string(number);
+  why = fmt::format("there is no JIT option {}", number);
   return CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -12,15 +12,15 @@
 
 namespace ptxgen::inline v0::driver::emulated {
 
-/// What one call (cuModuleLoadDataEx) or one link was given in its option arrays, and what is
-/// written back into them. Everything the caller passed must stay where it is until `finish`.
+/// The option arrays of one call (cuModuleLoadDataEx) or one link, and the results that are written
+/// back. The caller's arrays and buffers must stay valid until `finish`.
 class JitOptions {
  public:
   JitOptions() = default;
-  /// Takes the options in; may be called again for those of a later call, which then win. Numbers
-  /// that no CUDA release has, bad values and null arrays: CUDA_ERROR_INVALID_VALUE, `why` says
-  /// which. Options without a meaning here (cache mode, fast math of LTO, ...) are accepted;
-  /// symbols bound to host addresses are not (CUDA_ERROR_NOT_SUPPORTED).
+  /// Reads the options; options of later calls override. CUDA_ERROR_INVALID_VALUE with the reason
+  /// in `why`: unknown options, bad values, null arrays. Options without a meaning here (cache
+  /// mode, fast math of LTO, ...) are accepted; symbols bound to host addresses are not
+  /// (CUDA_ERROR_NOT_SUPPORTED).
   [[nodiscard]] CUresult read(unsigned count, const CUjit_option* options, void** values,
                               std::string& why);
 
@@ -30,12 +30,12 @@ class JitOptions {
   [[nodiscard]] const std::string& info_log() const noexcept { return info_; }
   [[nodiscard]] const std::string& error_log() const noexcept { return error_; }
 
-  /// Writes the logs into the caller's buffers, cut to their sizes and always ended by a zero byte;
-  /// how many bytes were written, that one not counted, into the options that had the sizes; and
-  /// the time since `read` into CU_JIT_WALL_TIME, in ms. May be called again with longer logs.
+  /// Writes the logs into the caller's buffers, truncated and zero-terminated; the written bytes
+  /// without the zero into the size options; and the time since `read` in ms into CU_JIT_WALL_TIME.
+  /// May be called again with longer logs.
   void finish() noexcept;
 
-  /// A copy for a compilation after the caller's call: nothing is written back.
+  /// A copy for a later compilation: nothing is written back.
   [[nodiscard]] JitOptions without_buffers() const;
 
   std::optional<ptx::TargetName> target;  ///< CU_JIT_TARGET
@@ -44,7 +44,7 @@ class JitOptions {
   bool verbose = false;
 
  private:
-  /// A buffer of the caller, and the option value that holds its size and gets what was written.
+  /// A buffer of the caller, and the option value with its size, which receives the written bytes.
   struct Log {
     char* buffer = nullptr;
     std::size_t bytes = 0;

@@ -3,6 +3,8 @@
 #include <map>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "driver/emulated/link.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/printer.hpp"
@@ -33,7 +35,7 @@ Declared declared(Module& module, const Item& item) {
   }
   if (item.kind == Item::Kind::Function) {
     ptx::Function& f = module.functions[item.index];
-    // A kernel is always seen from outside.
+    // A kernel is always visible.
     const bool hidden = f.linkage == Linkage::None && !f.entry;
     return {&f.name,
             hidden                       ? Linkage::None
@@ -116,8 +118,8 @@ class Joiner {
             found.linkage == Linkage::Visible && at->second.linkage == Linkage::Visible;
         if (both_strong) {
           Error error(Stage::Load, "duplicate-name",
-                      "'" + name + "' is defined by '" + modules_[at->second.module].file +
-                          "' and by '" + module.file + "'");
+                      fmt::format("'{}' is defined by '{}' and by '{}'", name,
+                                  modules_[at->second.module].file, module.file));
           error.file = module.file;
           error.line = found.line;
           throw error.refresh();
@@ -128,8 +130,8 @@ class Joiner {
     for (const auto& [name, definition] : definitions_) ++users_[name];
   }
 
-  /// Without what another module defines, or defines better; without `.file` and debug sections,
-  /// whose numbers mean something to one module only.
+  /// Without declarations that another module defines, and without `.file` and debug sections,
+  /// whose numbers are valid in one module only.
   void choose_items(std::size_t m) {
     Module& module = modules_[m];
     std::erase_if(module.items, [&](const Item& item) {
@@ -138,12 +140,12 @@ class Joiner {
       if (found.name == nullptr || found.is_private()) return false;
       const auto at = definitions_.find(std::string(module.text(*found.name)));
       if (at == definitions_.end() || at->second.module == m) return false;
-      // The declaration of a function may stay; it says how it is called.
+      // The declaration of a function may stay; it has the signature.
       return found.defined || item.kind == Item::Kind::Variable;
     });
   }
 
-  /// Renames what a module keeps to itself where others have the name too.
+  /// Renames local names of a module that other modules use too.
   void keep_private(std::size_t m) {
     Module& module = modules_[m];
     for (const Item& item : module.items) {
@@ -152,7 +154,7 @@ class Joiner {
       const std::string old(module.text(*found.name));
       if (users_[old] < 2) continue;
       const ptx::NameId before = *found.name;
-      const ptx::NameId renamed = module.names.intern(old + "$link" + std::to_string(m + 1));
+      const ptx::NameId renamed = module.names.intern(fmt::format("{}$link{}", old, m + 1));
       const auto kind =
           item.kind == Item::Kind::Variable ? ptx::SymbolKind::Variable : ptx::SymbolKind::Function;
       *declared(module, item).name = renamed;
@@ -175,7 +177,7 @@ class Joiner {
 
   std::vector<Module> modules_;
   std::map<std::string, Definition> definitions_;
-  std::map<std::string, int> users_;  ///< inputs in which a name means something of their own
+  std::map<std::string, int> users_;  ///< inputs with a local definition of the name
 };
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include <fmt/format.h>
+
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/libraries.hpp"
 #include "support/count.hpp"
@@ -15,17 +17,13 @@ using emulator::Dim3;
 
 thread_local std::uint64_t last_number = 0;
 
-std::string words(const Dim3& size) {
-  return "(" + std::to_string(size.x) + "," + std::to_string(size.y) + "," +
-         std::to_string(size.z) + ")";
-}
-
-/// Notes why in the driver's log.
+/// Writes the reason to the driver's log.
 class Refusal {
  public:
   explicit Refusal(const CUfunc_st& function) : function_(function) {}
   CUresult operator()(CUresult result, const std::string& why) const {
-    return refuse(result, "kernel '" + function_.kernel->name + "' is not launched: " + why);
+    return refuse(result,
+                  fmt::format("kernel '{}' is not launched: {}", function_.kernel->name, why));
   }
 
  private:
@@ -38,37 +36,38 @@ CUresult check_sizes(const LaunchRequest& request, const Refusal& refuse) {
   const CUfunc_st& function = *request.function;
   if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffffu || grid.y > 65535 ||
       grid.z > 65535) {
-    return refuse(CUDA_ERROR_INVALID_VALUE, "a grid of " + words(grid) +
-                                                " blocks; every dimension is at least 1, at most "
-                                                "(2147483647,65535,65535)");
+    return refuse(
+        CUDA_ERROR_INVALID_VALUE,
+        fmt::format(
+            "a grid of {} blocks; every dimension is at least 1, at most (2147483647,65535,65535)",
+            dims_text(grid)));
   }
   if (block.x == 0 || block.y == 0 || block.z == 0 || block.x > 1024 || block.y > 1024 ||
       block.z > 64 || block.count() > 1024) {
     return refuse(CUDA_ERROR_INVALID_VALUE,
-                  "a block of " + words(block) +
-                      " threads; every dimension is at least 1, at most (1024,1024,64), and 1024 "
-                      "threads in all");
+                  fmt::format("a block of {} threads; every dimension is at least 1, at most "
+                              "(1024,1024,64), and 1024 threads in all",
+                              dims_text(block)));
   }
   if (block.count() > static_cast<unsigned>(function.max_threads())) {
-    return refuse(CUDA_ERROR_INVALID_VALUE, "a block of " + words(block) + " threads; at most " +
-                                                std::to_string(function.max_threads()) +
-                                                " by its .maxntid or .reqntid");
+    return refuse(CUDA_ERROR_INVALID_VALUE,
+                  fmt::format("a block of {} threads; at most {} by its .maxntid or .reqntid",
+                              dims_text(block), function.max_threads()));
   }
   const Dim3& required = function.kernel->required_block;
   if (required.count() != 0 && required != block) {
-    return refuse(
-        CUDA_ERROR_INVALID_VALUE,
-        "a block of " + words(block) + " threads; its .reqntid asks for " + words(required));
+    return refuse(CUDA_ERROR_INVALID_VALUE,
+                  fmt::format("a block of {} threads; its .reqntid requires {}", dims_text(block),
+                              dims_text(required)));
   }
-  const auto most = static_cast<std::uint32_t>(function.max_dynamic_shared.load());
-  if (request.dynamic_shared_bytes > most) {
+  const auto limit = static_cast<std::uint32_t>(function.max_dynamic_shared.load());
+  if (request.dynamic_shared_bytes > limit) {
     const std::uint32_t optin = function.owner->context->memory.gpu().shared_per_block;
     return refuse(CUDA_ERROR_INVALID_VALUE,
-                  count_text(request.dynamic_shared_bytes, "byte") +
-                      " of dynamic shared memory; it may have " + std::to_string(most) +
-                      ", and up to " +
-                      std::to_string(optin - function.kernel->static_shared_bytes) +
-                      " after CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES is set");
+                  fmt::format("{} of dynamic shared memory; it may have {}, and up to {} after "
+                              "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES is set",
+                              count_text(request.dynamic_shared_bytes, "byte"), limit,
+                              optin - function.kernel->static_shared_bytes));
   }
   return CUDA_SUCCESS;
 }
@@ -80,36 +79,39 @@ CUresult check_cluster(const LaunchRequest& request, const Refusal& refuse, Dim3
                  static_cast<std::uint32_t>(function.cluster_depth.load())};
   const bool asked = request.cluster.count() != 0;
   if (asked && own.count() != 0 && own != request.cluster) {
-    return refuse(CUDA_ERROR_INVALID_CLUSTER_SIZE, "clusters of " + words(request.cluster) +
-                                                       " blocks; the kernel has " + words(own));
+    return refuse(CUDA_ERROR_INVALID_CLUSTER_SIZE,
+                  fmt::format("clusters of {} blocks; the kernel has {}",
+                              dims_text(request.cluster), dims_text(own)));
   }
   if (!asked && own.count() == 0 && function.kernel->explicit_cluster) {
     return refuse(CUDA_ERROR_INVALID_CLUSTER_SIZE,
-                  "no size of clusters, which a kernel with .explicitcluster asks for; give "
+                  "no cluster size, which a kernel with .explicitcluster requires; set "
                   "CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION");
   }
   cluster = asked ? request.cluster : own.count() != 0 ? own : Dim3{1, 1, 1};
   if (cluster == Dim3{1, 1, 1}) return CUDA_SUCCESS;
   const ptx::Gpu& gpu = function.owner->context->memory.gpu();
   if (!has_clusters(gpu)) {
-    return refuse(CUDA_ERROR_NOT_SUPPORTED, "clusters of " + words(cluster) + " blocks; '" +
-                                                std::string(gpu.name) +
-                                                "' has none, they came with sm_90");
+    return refuse(
+        CUDA_ERROR_NOT_SUPPORTED,
+        fmt::format("clusters of {} blocks; '{}' does not support clusters, which need sm_90",
+                    dims_text(cluster), gpu.name));
   }
   const std::uint64_t portable = function.non_portable_cluster != 0 ? 16 : 8;
-  const std::uint64_t most = std::min<std::uint64_t>(portable, function.kernel->max_cluster);
+  const std::uint64_t limit = std::min<std::uint64_t>(portable, function.kernel->max_cluster);
   const Dim3& grid = request.grid;
-  if (cluster.count() > most || grid.x % cluster.x != 0 || grid.y % cluster.y != 0 ||
+  if (cluster.count() > limit || grid.x % cluster.x != 0 || grid.y % cluster.y != 0 ||
       grid.z % cluster.z != 0) {
-    return refuse(CUDA_ERROR_INVALID_CLUSTER_SIZE,
-                  "clusters of " + words(cluster) + " blocks in a grid of " + words(grid) +
-                      "; a cluster has at most " + count_text(most, "block") +
-                      " and divides the grid");
+    return refuse(
+        CUDA_ERROR_INVALID_CLUSTER_SIZE,
+        fmt::format(
+            "clusters of {} blocks in a grid of {}; a cluster has at most {} and divides the grid",
+            dims_text(cluster), dims_text(grid), count_text(limit, "block")));
   }
   return CUDA_SUCCESS;
 }
 
-/// The parameter block, from whichever of the two ways the caller took.
+/// The parameter block, from kernelParams or extra.
 CUresult copy_arguments(const LaunchRequest& request, const Refusal& refuse,
                         std::vector<std::byte>& block) {
   const emulator::Program::Kernel& kernel = *request.function->kernel;
@@ -122,8 +124,9 @@ CUresult copy_arguments(const LaunchRequest& request, const Refusal& refuse,
     for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
       const auto& parameter = kernel.parameters[i];
       if (request.kernel_params[i] == nullptr) {
-        return refuse(CUDA_ERROR_INVALID_VALUE, "the address of argument " + std::to_string(i) +
-                                                    " (parameter " + parameter.name + ") is null");
+        return refuse(
+            CUDA_ERROR_INVALID_VALUE,
+            fmt::format("the address of argument {} (parameter {}) is null", i, parameter.name));
       }
       std::memcpy(block.data() + parameter.offset, request.kernel_params[i], parameter.bytes);
     }
@@ -140,16 +143,18 @@ CUresult copy_arguments(const LaunchRequest& request, const Refusal& refuse,
       const void* size = *item++;
       if (size != nullptr) std::memcpy(&bytes, size, sizeof bytes);
     } else {
-      return refuse(CUDA_ERROR_INVALID_VALUE,
-                    "extra holds " + std::to_string(kind) +
-                        " where CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE or _END was expected");
+      return refuse(
+          CUDA_ERROR_INVALID_VALUE,
+          fmt::format(
+              "extra holds {} where CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE or _END was expected",
+              kind));
     }
   }
   if (from == nullptr || bytes < block.size()) {
-    return refuse(CUDA_ERROR_INVALID_VALUE,
-                  "its parameters take " + count_text(block.size(), "byte") + " and " +
-                      (from == nullptr ? std::string("none") : std::to_string(bytes)) +
-                      " were given");
+    return refuse(
+        CUDA_ERROR_INVALID_VALUE,
+        fmt::format("its parameters take {} and {} were given", count_text(block.size(), "byte"),
+                    from == nullptr ? std::string("none") : std::to_string(bytes)));
   }
   std::memcpy(block.data(), from, block.size());
   return CUDA_SUCCESS;
@@ -158,7 +163,7 @@ CUresult copy_arguments(const LaunchRequest& request, const Refusal& refuse,
 /// Reads one attribute of cuLaunchKernelEx.
 CUresult take(const CUlaunchAttribute& attribute, LaunchRequest& request, const Refusal& refuse) {
   const auto no = [&](CUresult result, const char* why) {
-    return refuse(result, "launch attribute " + std::to_string(attribute.id) + " " + why);
+    return refuse(result, fmt::format("launch attribute {} {}", attribute.id, why));
   };
   switch (attribute.id) {
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
@@ -168,10 +173,10 @@ CUresult take(const CUlaunchAttribute& attribute, LaunchRequest& request, const 
       const auto& size = attribute.value.clusterDim;
       request.cluster = {size.x, size.y, size.z};
       if (request.cluster.count() != 0) return CUDA_SUCCESS;
-      return no(CUDA_ERROR_INVALID_CLUSTER_SIZE, "asks for an empty cluster");
+      return no(CUDA_ERROR_INVALID_CLUSTER_SIZE, "requests an empty cluster");
     }
-    // Hints, and permissions that need not be used: a programmatic launch may begin before the one
-    // in front of it has ended; here it never does, which is one legal order.
+    // Hints and permissions: a programmatic launch may start before the previous one has ended;
+    // here it never does, which is a legal order.
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
@@ -192,7 +197,7 @@ CUresult take(const CUlaunchAttribute& attribute, LaunchRequest& request, const 
 }
 
 constexpr const char* kNoFunction =
-    "a launch names no function that is loaded in the stream's context";
+    "a launch names a function that is not loaded in the stream's context";
 
 CUresult submit_launch(CUstream handle, LaunchRequest request) {
   std::shared_ptr<CUstream_st> stream;
@@ -216,6 +221,10 @@ CUresult launch_all(CUstream stream, const LaunchRequest& request) {
 
 }  // namespace
 
+std::string dims_text(const Dim3& size) {
+  return fmt::format("({},{},{})", size.x, size.y, size.z);
+}
+
 std::uint64_t next_launch_number() noexcept {
   static std::atomic<std::uint64_t> numbers{0};
   return ++numbers;
@@ -232,12 +241,12 @@ CUresult prepare_launch(CUcontext context, const LaunchRequest& request, KernelL
   if (const CUresult result = check_sizes(request, refuse)) return result;
   if (const CUresult result = check_cluster(request, refuse, launch.cluster)) return result;
   if (request.cooperative) {
-    const std::uint64_t most =
+    const std::uint64_t limit =
         resident_blocks(function, request.block.count(), request.dynamic_shared_bytes);
-    if (request.grid.count() > most) {
+    if (request.grid.count() > limit) {
       return refuse(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
-                    "a cooperative grid of " + count_text(request.grid.count(), "block") +
-                        "; the device holds " + std::to_string(most) + " of them at a time");
+                    fmt::format("a cooperative grid of {}; the device holds {} of them at a time",
+                                count_text(request.grid.count(), "block"), limit));
     }
   }
   if (const CUresult result = copy_arguments(request, refuse, launch.arguments)) return result;
@@ -262,7 +271,7 @@ CUresult make_launch(const CUDA_KERNEL_NODE_PARAMS& parameters, KernelLaunch& la
     found = find_function(context, request.function);
   }
   if (found == CUDA_ERROR_INVALID_HANDLE) {
-    return refuse(found, "a kernel node names no function that is loaded");
+    return refuse(found, "a kernel node names a function that is not loaded");
   }
   if (found != CUDA_SUCCESS) return found;
   request.grid = {parameters.gridDimX, parameters.gridDimY, parameters.gridDimZ};

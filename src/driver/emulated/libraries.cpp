@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include <fmt/format.h>
+
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/image.hpp"
 #include "ptxgen/support/error.hpp"
@@ -12,7 +14,7 @@
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
 
-/// The library's module in a context, loaded now if it was not yet.
+/// The library's module in a context, loaded on first use.
 CUresult module_in(CUlib_st& library, CUctx_st& context, CUmodule& module);
 
 CUmodule loaded_in(CUctx_st& context, CUlibrary library) {
@@ -112,7 +114,7 @@ void unload_modules_of_library(CUlib_st& library) {
       module = found->second;
       context->of_libraries.erase(found);
     }
-    // What was queued ends first, and a faulted context changes nothing about that.
+    // Waits for queued work, also in a faulted context.
     static_cast<void>(wait_for_all(context.get()));
     unload_module(*context, module);
   }
@@ -140,7 +142,7 @@ CUresult load(CUlibrary* handle, std::span<const std::byte> image, const std::st
   const CUresult result = first_load(*made);
   made->options.finish();
   if (result != CUDA_SUCCESS) return result;
-  // The caller's buffers are the caller's again.
+  // The caller's buffers are no longer used.
   made->options = made->options.without_buffers();
   enroll(made);
   for (const auto& kernel : made->kernels) {
@@ -327,9 +329,9 @@ CUresult kernel_get_attribute(int* value, CUfunction_attribute attribute, CUkern
     const std::shared_ptr<CUctx_st> context = context_on(device);
     if (!context) {
       return refuse(CUDA_ERROR_INVALID_CONTEXT,
-                    "cuKernelGetAttribute: kernel '" + kernel.name + "' is compiled for device " +
-                        std::to_string(device) +
-                        " in a context of it; make one current, or retain its primary context");
+                    fmt::format("cuKernelGetAttribute: kernel '{}' is compiled for device {} in a "
+                                "context of it; make one current, or retain its primary context",
+                                kernel.name, device));
     }
     auto function = reinterpret_cast<CUfunction>(handle);
     if (const CUresult result = find_function(context.get(), function)) return result;

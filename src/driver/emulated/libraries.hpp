@@ -12,7 +12,7 @@
 
 namespace ptxgen::inline v0::driver {
 
-/// A kernel of a library. Attributes that were set are kept for functions that are made later.
+/// A kernel of a library. Attributes are kept for functions that are created later.
 struct CUkern_st {
   CUlibrary library = nullptr;
   std::size_t index = 0;  ///< of its function in most modules of the library
@@ -23,23 +23,23 @@ struct CUkern_st {
   std::map<std::pair<CUdevice, CUfunction_attribute>, int> attributes;
 };
 
-/// An image, of which every context that asks gets a module of its own (CUctx_st::of_libraries).
+/// An image; every context that uses it has its own module (CUctx_st::of_libraries).
 struct CUlib_st {
-  std::string name;  ///< what messages call it
+  std::string name;  ///< its name in messages
   std::vector<std::byte> image;
   emulated::JitOptions options;
   std::vector<std::unique_ptr<CUkern_st>> kernels;
 
-  /// Held while a module is made. Recursive: what the log calls may use the library.
+  /// Held while a module is created. Recursive: log callbacks may use the library.
   std::recursive_mutex mutex;
   std::vector<std::weak_ptr<CUctx_st>> contexts;  ///< that have a module
 };
 
 namespace emulated {
 
-/// The function that a handle names: itself, or, of a CUkernel, which the API takes wherever it
-/// takes a CUfunction, the one in `context`, whose module is loaded now if it was not yet.
-/// CUDA_ERROR_INVALID_HANDLE for what is neither; else as cuModuleLoadData.
+/// The function of a handle. The API accepts a CUkernel wherever it accepts a CUfunction; its
+/// function is the one in `context`, whose module is loaded on first use. CUDA_ERROR_INVALID_HANDLE
+/// for other handles; else as cuModuleLoadData.
 [[nodiscard]] CUresult find_function(CUcontext context, CUfunction& function);
 
 }  // namespace emulated

@@ -4,6 +4,8 @@
 #include <mutex>
 #include <span>
 
+#include <fmt/format.h>
+
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/image.hpp"
 #include "driver/emulated/link.hpp"
@@ -20,7 +22,7 @@ struct CUlinkState_st {
   ptx::Gpu gpu;  ///< of the context, or a part of the target asked for
   emulated::JitOptions options;
   std::vector<emulated::LinkInput> inputs;
-  std::vector<std::byte> image;  ///< what cuLinkComplete gave out
+  std::vector<std::byte> image;  ///< the result of cuLinkComplete
 };
 
 namespace emulated {
@@ -45,7 +47,7 @@ const char* name_of(CUjitInputType type) {
   }
 }
 
-/// The GPU for which a link is: CU_JIT_TARGET may name one that is not there.
+/// The target GPU of a link: CU_JIT_TARGET may name one that is not present.
 CUresult choose_gpu(CUlinkState_st& link, const ptx::Gpu& own) {
   link.gpu = own;
   if (!link.options.target || runs_on(*link.options.target, own)) return CUDA_SUCCESS;
@@ -60,22 +62,24 @@ CUresult choose_gpu(CUlinkState_st& link, const ptx::Gpu& own) {
 CUresult add(CUlinkState_st& link, CUjitInputType type, std::span<const std::byte> bytes,
              const std::string& name) {
   const bool readable = type == CU_JIT_INPUT_PTX || type == CU_JIT_INPUT_FATBINARY;
-  // What a link of ours has made may be linked again.
+  // The result of a link can be linked again.
   const ModuleImage image = read_image(bytes, link.gpu);
   if (!readable && image.result != CUDA_SUCCESS) {
-    return reject(link.options, CUDA_ERROR_NO_BINARY_FOR_GPU,
-                  "link input '" + name + "' is " + name_of(type) +
-                      "; the emulated driver links PTX and fat binaries with PTX");
+    return reject(
+        link.options, CUDA_ERROR_NO_BINARY_FOR_GPU,
+        fmt::format(
+            "link input '{}' is {}; the emulated driver links PTX and fat binaries with PTX", name,
+            name_of(type)));
   }
   if (image.result != CUDA_SUCCESS) {
-    // A text that is declared to be PTX is compiled, whatever it begins with.
+    // Input declared as PTX is compiled as PTX, whatever it begins with.
     const CUresult result = type == CU_JIT_INPUT_PTX && image.result == CUDA_ERROR_INVALID_IMAGE
                                 ? CUDA_ERROR_INVALID_PTX
                                 : image.result;
-    return reject(link.options, result, "link input '" + name + "': " + image.why);
+    return reject(link.options, result, fmt::format("link input '{}': {}", name, image.why));
   }
-  // Errors of a text come when it is added, as from the driver; what it takes from others is
-  // missing until all are there.
+  // Errors of a text are reported when it is added, as by libcuda; its external symbols are
+  // resolved at completion.
   link.inputs.push_back({name, std::string(image.ptx)});
   try {
     (void)ptx::parse(link.inputs.back().ptx, name);
@@ -105,7 +109,7 @@ CUresult complete(CUlinkState_st& link) {
   return result;
 }
 
-/// What every call on a link asks first.
+/// Common checks of calls on a link.
 CUresult check(CUlinkState state) {
   CUcontext context = nullptr;
   if (const CUresult result = enter(context)) return result;
@@ -115,20 +119,20 @@ CUresult check(CUlinkState state) {
 CUresult add_checked(CUlinkState state, CUjitInputType type, std::span<const std::byte> bytes,
                      const std::string& name, unsigned count, const CUjit_option* options,
                      void** values) {
-  // Log buffers, times and targets are the whole link's.
+  // Log buffers, times and targets apply to the link as a whole.
   for (unsigned i = 0; options != nullptr && i < count; ++i) {
     const int option = options[i];
     if ((option >= CU_JIT_WALL_TIME && option <= CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) ||
         option == CU_JIT_TARGET || option == CU_JIT_TARGET_FROM_CUCONTEXT) {
-      return refuse(CUDA_ERROR_INVALID_VALUE, "JIT option " + std::to_string(option) +
-                                                  " belongs to cuLinkCreate, not to one input");
+      return refuse(CUDA_ERROR_INVALID_VALUE,
+                    fmt::format("JIT option {} belongs to cuLinkCreate, not to one input", option));
     }
   }
   JitOptions own;
   std::string why;
   if (const CUresult result = own.read(count, options, values, why)) return refuse(result, why);
   if (!state->image.empty()) {
-    return reject(state->options, CUDA_ERROR_ILLEGAL_STATE, "the link is complete already");
+    return reject(state->options, CUDA_ERROR_ILLEGAL_STATE, "the link is already complete");
   }
   return add(*state, type, bytes, name);
 }

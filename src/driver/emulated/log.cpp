@@ -36,10 +36,10 @@ Logs& logs() {
   return *the_logs;
 }
 
-/// The callbacks that this thread is in, which it may take away from within.
+/// The callbacks that this thread is running, which may unregister themselves.
 thread_local std::vector<const CUlogsCallbackEntry_st*> inside;
 
-/// Calls one that is counted as running, without a lock.
+/// Calls a callback that is counted as running, without a lock.
 void call(const Entry& entry, CUlogLevel level, const std::string& text) {
   std::string message = text;  // theirs to write into
   inside.push_back(entry.get());
@@ -50,7 +50,7 @@ void call(const Entry& entry, CUlogLevel level, const std::string& text) {
   logs().left.notify_all();
 }
 
-/// A program that tries the same again, with every module that it loads, has one cause.
+/// A program that repeats a failing call has one cause.
 bool is_new(const std::string& text) {
   constexpr std::size_t kRemembered = 1000;
   const std::lock_guard lock(logs().mutex);
@@ -68,7 +68,7 @@ void make_faults_strict(bool on) noexcept { logs().strict = on; }
 bool strict_faults() noexcept { return logs().strict; }
 
 void log(CUlogLevel level, const std::string& text) {
-  // Callbacks may come and go meanwhile, by their own doing.
+  // Callbacks may register and unregister callbacks.
   std::vector<Entry> callbacks;
   {
     const std::lock_guard lock(logs().mutex);
@@ -103,9 +103,9 @@ CUresult logs_unregister_callback(CUlogsCallbackHandle callback) {
     if (found == logs().callbacks.end()) return CUDA_ERROR_INVALID_VALUE;
     const Entry entry = *found;
     logs().callbacks.erase(found);
-    // When this returns, no thread is in it any more but this one.
-    const auto mine = std::ranges::count(inside, entry.get());
-    logs().left.wait(lock, [&] { return entry->running == mine; });
+    // When this returns, no other thread is running it.
+    const auto own = std::ranges::count(inside, entry.get());
+    logs().left.wait(lock, [&] { return entry->running == own; });
     return CUDA_SUCCESS;
   });
 }

@@ -5,9 +5,11 @@
 #include <cstring>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/pools.hpp"
-#include "emulator/memory/address_space.hpp"
+#include "emulator/state/address_space.hpp"
 #include "support/count.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
@@ -42,7 +44,7 @@ const CUctx_st::Block* pinned_at(const CUctx_st& context, std::uintptr_t address
   return &block;
 }
 
-/// A driver gives out whole pages of 2 MiB where it can; less begins where a texture may.
+/// Drivers allocate full pages of 2 MiB if possible; smaller blocks have the texture alignment.
 std::uint64_t alignment_of(std::uint64_t bytes) {
   constexpr std::uint64_t kLargePage = std::uint64_t{2} << 20;
   constexpr std::uint64_t kTexture = 512;  ///< CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT
@@ -55,7 +57,7 @@ CUresult allocate(CUctx_st& context, CUdeviceptr* address, std::uint64_t bytes,
   const std::lock_guard lock(context.mutex);
   const std::uint64_t id = ++context.blocks_made;
   const std::uint64_t start =
-      context.memory.space().allocate(bytes, "allocation " + std::to_string(id),
+      context.memory.space().allocate(bytes, fmt::format("allocation {}", id),
                                       emulator::AllocationKind::Buffer, alignment_of(bytes));
   context.blocks[start] = {bytes, nullptr, start, 0, id, std::move(share)};
   *address = start;
@@ -70,9 +72,9 @@ CUresult allocate_pinned(CUctx_st& context, void** memory, std::uint64_t bytes, 
   if (whole < bytes) return CUDA_ERROR_OUT_OF_MEMORY;
   emulator::AddressSpace& space = context.memory.space();
   const std::uint64_t start =
-      context.memory.allocate(whole, "pinned allocation " + std::to_string(id));
+      context.memory.allocate(whole, fmt::format("pinned allocation {}", id));
   const std::uint64_t skipped = (kPage - number(space.host(start)) % kPage) % kPage;
-  // What the host writes there is not seen by the emulator: nothing of it counts as unwritten.
+  // The emulator does not see writes of the host: all of it counts as initialised.
   space.mark(start, whole);
   std::byte* const host = space.host(start) + skipped;
   context.blocks[start + skipped] = {bytes, host,   start, flags | kMemHostAllocDeviceMap,
@@ -83,7 +85,7 @@ CUresult allocate_pinned(CUctx_st& context, void** memory, std::uint64_t bytes, 
   return CUDA_SUCCESS;
 }
 
-/// Takes the block out of what the API gave out; false if none begins there.
+/// Removes the block from the API's allocations; false if none begins there.
 bool take_out(CUctx_st& context, CUdeviceptr address, bool host, CUctx_st::Block& taken) {
   const std::lock_guard lock(context.mutex);
   const auto found = context.blocks.find(address);
@@ -94,7 +96,7 @@ bool take_out(CUctx_st& context, CUdeviceptr address, bool host, CUctx_st::Block
   return true;
 }
 
-/// After everything queued so far, which may use the block.
+/// After all queued work, which may use the block.
 CUresult release(CUctx_st& context, const CUctx_st::Block& block) {
   const CUresult result = wait_for_all(&context);
   const std::lock_guard memory_lock(context.memory_mutex);
@@ -147,16 +149,16 @@ CUresult check_range(CUctx_st& context, const char* call, CUdeviceptr address,
   if (bytes == 0) return CUDA_SUCCESS;
   const emulator::Device::Extent extent = extent_of(context, address);
   const std::string what =
-      std::string(call) + ": " + count_text(bytes, "byte") + " at " + at(address);
+      fmt::format("{}: {} at {}", call, count_text(bytes, "byte"), at(address));
   if (extent.bytes == 0) {
-    return refuse(CUDA_ERROR_INVALID_VALUE, what + " lie in no allocation of the current context");
+    return refuse(CUDA_ERROR_INVALID_VALUE, what + " are in no allocation of the current context");
   }
   const std::uint64_t left = extent.bytes - (address - extent.start);
   if (bytes > left) {
-    return refuse(CUDA_ERROR_INVALID_VALUE, what + " go " + count_text(bytes - left, "byte") +
-                                                " past the end of the allocation at " +
-                                                at(extent.start) + " of " +
-                                                count_text(extent.bytes, "byte"));
+    return refuse(CUDA_ERROR_INVALID_VALUE,
+                  fmt::format("{} go {} past the end of the allocation at {} of {}", what,
+                              count_text(bytes - left, "byte"), at(extent.start),
+                              count_text(extent.bytes, "byte")));
   }
   return CUDA_SUCCESS;
 }
@@ -187,7 +189,7 @@ void put(void* data, Value value) {
   std::memcpy(data, &value, sizeof value);
 }
 
-/// What cuPointerGetAttribute tells of an address.
+/// An attribute of cuPointerGetAttribute.
 struct Pointer {
   CUcontext context = nullptr;
   CUmemorytype type = CU_MEMORYTYPE_HOST;
@@ -199,7 +201,7 @@ struct Pointer {
   std::shared_ptr<PoolShare> share;
 };
 
-/// False if the driver knows nothing of the address.
+/// False if the address is unknown to the driver.
 bool find_pointer(CUctx_st& context, CUdeviceptr address, Pointer& found) {
   found.context = &context;
   if (is_device_address(context, address)) {
@@ -234,7 +236,7 @@ bool find_pointer(CUctx_st& context, CUdeviceptr address, Pointer& found) {
   return true;
 }
 
-CUresult tell(const Pointer& pointer, CUpointer_attribute attribute, void* data) {
+CUresult get_attribute(const Pointer& pointer, CUpointer_attribute attribute, void* data) {
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
       put(data, pointer.context);
@@ -290,8 +292,8 @@ CUresult tell(const Pointer& pointer, CUpointer_attribute attribute, void* data)
   return CUDA_SUCCESS;
 }
 
-/// What cuPointerGetAttributes gives for an address that the driver does not know.
-CUresult tell_nothing(CUpointer_attribute attribute, void* data) {
+/// An attribute of cuPointerGetAttributes for an unknown address.
+CUresult null_attribute(CUpointer_attribute attribute, void* data) {
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
@@ -426,9 +428,10 @@ CUresult mem_host_get_device_pointer(CUdeviceptr* address, void* memory, unsigne
         return CUDA_ERROR_INVALID_VALUE;
       }
     }
-    return refuse(CUDA_ERROR_NOT_SUPPORTED,
-                  "cuMemHostGetDevicePointer: emulated kernels cannot reach registered memory; use "
-                  "memory of cuMemHostAlloc");
+    return refuse(
+        CUDA_ERROR_NOT_SUPPORTED,
+        "cuMemHostGetDevicePointer: emulated kernels cannot access registered memory; use "
+        "memory of cuMemHostAlloc");
   });
 }
 
@@ -452,9 +455,9 @@ CUresult mem_host_register(void* memory, std::size_t bytes, unsigned flags) {
       return CUDA_ERROR_INVALID_VALUE;
     }
     const std::lock_guard lock(context.mutex);
-    const auto behind = context.registered.lower_bound(start);
+    const auto next = context.registered.lower_bound(start);
     if (holding(context.registered, start) != context.registered.end() ||
-        (behind != context.registered.end() && behind->first < start + bytes)) {
+        (next != context.registered.end() && next->first < start + bytes)) {
       return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
     }
     context.registered[start] = {bytes, flags};
@@ -480,10 +483,10 @@ CUresult mem_alloc_managed(CUdeviceptr* address, std::size_t bytes, unsigned fla
     if (address == nullptr || bytes == 0 || (flags != 1 && flags != 2)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    return refuse(
-        CUDA_ERROR_NOT_SUPPORTED,
-        "cuMemAllocManaged: the emulated driver has no managed memory; use cuMemAlloc and "
-        "copies, or cuMemHostAlloc, whose memory kernels reach as well");
+    return refuse(CUDA_ERROR_NOT_SUPPORTED,
+                  "cuMemAllocManaged: the emulated driver does not support managed memory; use "
+                  "cuMemAlloc and "
+                  "copies, or cuMemHostAlloc, whose memory kernels can access");
   });
 }
 
@@ -501,7 +504,7 @@ CUresult pointer_get_attribute(void* data, CUpointer_attribute attribute, CUdevi
   return with_context([&](CUctx_st& context) {
     Pointer pointer;
     if (data == nullptr || !find_pointer(context, ptr, pointer)) return CUDA_ERROR_INVALID_VALUE;
-    return tell(pointer, attribute, data);
+    return get_attribute(pointer, attribute, data);
   });
 }
 
@@ -513,8 +516,9 @@ CUresult pointer_get_attributes(unsigned num_attributes, CUpointer_attribute* at
     const bool known = find_pointer(context, ptr, pointer);
     for (unsigned i = 0; i < num_attributes; ++i) {
       if (data[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
-      CUresult result = known ? tell(pointer, attributes[i], data[i]) : CUDA_ERROR_INVALID_VALUE;
-      if (result != CUDA_SUCCESS) result = tell_nothing(attributes[i], data[i]);
+      CUresult result =
+          known ? get_attribute(pointer, attributes[i], data[i]) : CUDA_ERROR_INVALID_VALUE;
+      if (result != CUDA_SUCCESS) result = null_attribute(attributes[i], data[i]);
       if (result != CUDA_SUCCESS) return result;
     }
     return CUDA_SUCCESS;

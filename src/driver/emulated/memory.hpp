@@ -1,4 +1,4 @@
-// src/driver/emulated/memory.hpp - what addresses mean in a context
+// src/driver/emulated/memory.hpp - lookup of addresses in a context
 #pragma once
 
 #include "driver/emulated/state.hpp"
@@ -8,17 +8,17 @@ namespace ptxgen::inline v0::driver::emulated {
 /// Whether a number is an address of the emulated device, allocated or not. Host addresses never
 /// are: the device's range lies where no system maps memory.
 [[nodiscard]] bool is_device_address(const CUctx_st& context, std::uint64_t address);
-/// Whether a host address lies in pinned or registered memory.
+/// Whether a host address is in pinned or registered memory.
 [[nodiscard]] bool is_pinned(CUctx_st& context, std::uint64_t address);
 /// The allocation or module variable that holds a device address; 0 bytes if none does.
 [[nodiscard]] emulator::Device::Extent extent_of(CUctx_st& context, CUdeviceptr address);
-/// CUDA_ERROR_INVALID_VALUE, and a line in the log, unless the bytes lie inside one allocation.
+/// CUDA_ERROR_INVALID_VALUE with a line in the log unless the bytes are within one allocation.
 [[nodiscard]] CUresult check_range(CUctx_st& context, const char* call, CUdeviceptr address,
                                    std::uint64_t bytes);
 
 // copies.cpp ------------------------------------------------------------------------------------
 
-/// Checks the device sides of a copy or a fill, as the driver does when it is asked for it.
+/// Checks the device ranges of a copy or a fill at the call.
 [[nodiscard]] CUresult check_copy(CUctx_st& context, const char* call, Copy& copy);
 [[nodiscard]] CUresult check_fill(CUctx_st& context, const char* call, const Fill& fill);
 /// A copy from cuGraphAddMemcpyNode's structure; INVALID_VALUE for what is inconsistent,

@@ -1,10 +1,12 @@
-// src/driver/emulated/modules.cpp - loading, unloading and asking modules
+// src/driver/emulated/modules.cpp - loading, unloading and querying modules
 #include "driver/emulated/modules.hpp"
 
 #include <algorithm>
 #include <mutex>
 #include <unordered_map>
 #include <unordered_set>
+
+#include <fmt/format.h>
 
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/image.hpp"
@@ -14,6 +16,8 @@
 #include "ptxgen/support/error.hpp"
 #include "support/temporary_directory.hpp"
 #include "support/count.hpp"
+#include "support/join.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0::driver {
 
@@ -26,7 +30,7 @@ int CUfunc_st::max_threads() const noexcept {
 namespace emulated {
 namespace {
 
-/// Which modules a context has, for the day it is destroyed.
+/// The modules of a context, which are unloaded with it.
 struct Registry {
   std::mutex mutex;
   std::unordered_map<CUcontext, std::unordered_set<CUmodule>> modules;
@@ -65,28 +69,28 @@ std::unique_ptr<CUfunc_st> make_function(CUmodule owner, const emulator::Program
   return made;
 }
 
-/// One message in the form in which ptxas and the driver's compiler give theirs.
+/// One message in the format of ptxas.
 std::string message(const std::string& name, std::uint32_t line, std::string_view kind,
                     const std::string& text) {
   std::string made = "ptxas " + name;
-  if (line != 0) made += ", line " + std::to_string(line);
-  return made + "; " + std::string(kind) + " : " + text;
+  if (line != 0) made += fmt::format(", line {}", line);
+  return fmt::format("{}; {} : {}", made, kind, text);
 }
 
-/// Notes why in the error log; the driver's log gets it from there, when no lock is held.
+/// Adds the reason to the error log, from which it is copied to the driver's log with no lock held.
 CUresult note(JitOptions& options, CUresult result, const std::string& text) {
   options.error(text);
   return result;
 }
 
-/// Passes on to the driver's log what the error log has got since it had `before` bytes.
+/// Copies the error log from byte `before` on to the driver's log.
 CUresult passed_on(const JitOptions& options, std::size_t before, CUresult result) {
   std::string text = options.error_log().substr(before);
   while (text.ends_with('\n')) text.pop_back();
   return text.empty() ? result : refuse(result, text);
 }
 
-/// Why a text was not loaded, for both logs: all that the verifier says, not only its first.
+/// The reasons why a text was not loaded, for both logs: all findings of the verifier.
 CUresult explain(const Error& error, std::string_view ptx, const std::string& name,
                  JitOptions& options) {
   if (error.code == "out-of-memory") {
@@ -97,16 +101,17 @@ CUresult explain(const Error& error, std::string_view ptx, const std::string& na
   if (error.stage == Stage::Verify && error.code != "syntax") {
     for (const Finding& finding : ptx::verify(ptx::parse(ptx, name))) {
       if (finding.severity != Severity::Error) continue;
-      lines.push_back(
-          message(name, finding.line, "error  ", finding.message + " [" + finding.rule + "]"));
+      lines.push_back(message(name, finding.line, "error  ",
+                              fmt::format("{} [{}]", finding.message, finding.rule)));
     }
   }
   if (lines.empty()) {
-    lines.push_back(message(name, error.line, "error  ", error.message + " [" + error.code + "]"));
+    lines.push_back(
+        message(name, error.line, "error  ", fmt::format("{} [{}]", error.message, error.code)));
   }
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
-  text += "ptxas fatal   : the PTX was not loaded for these errors";
+  text += "ptxas fatal   : the PTX was not loaded because of these errors";
   return note(options, CUDA_ERROR_INVALID_PTX, text);
 }
 
@@ -114,25 +119,23 @@ CUresult check_version(std::string_view ptx, const std::string& name, JitOptions
   const int version = ptx_version(ptx);
   const int newest = newest_ptx();
   if (version <= newest) return CUDA_SUCCESS;
-  const auto words = [](int v) { return std::to_string(v / 10) + "." + std::to_string(v % 10); };
   return note(options, CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
               message(name, 0, "fatal  ",
-                      "the text is PTX " + words(version) +
-                          "; this driver is emulated and "
-                          "takes up to PTX " +
-                          words(newest) + " (PTXGEN_EMULATED_PTX); write an older .version"));
+                      fmt::format("the text is PTX {}; this driver is emulated and takes up to PTX "
+                                  "{} (PTXGEN_EMULATED_PTX); write an older .version",
+                                  dotted_version(version), dotted_version(newest))));
 }
 
-/// In the words of ptxas -v, which tools read. Nothing is allocated here: see CUfunc_st.
+/// In the format of ptxas -v, which tools parse. Registers are the declared ones: see CUfunc_st.
 void describe(const CUmod_st& module, JitOptions& options) {
   for (const auto& function : module.functions) {
     const emulator::Program::Kernel& kernel = *function->kernel;
     options.info("ptxas info    : Function properties for " + kernel.name);
-    options.info("    " + count_text(kernel.local_bytes, "byte") +
-                 " stack frame, 0 bytes spill stores, 0 bytes spill loads");
+    options.info(fmt::format("    {} stack frame, 0 bytes spill stores, 0 bytes spill loads",
+                             count_text(kernel.local_bytes, "byte")));
     std::string used = "ptxas info    : Used " + count_text(function->registers, "register");
     if (kernel.static_shared_bytes != 0) {
-      used += ", " + count_text(kernel.static_shared_bytes, "byte") + " smem";
+      used += fmt::format(", {} smem", count_text(kernel.static_shared_bytes, "byte"));
     }
     options.info(used);
   }
@@ -151,10 +154,10 @@ CUresult compile(emulator::Device& device, std::string_view ptx, const std::stri
     if (kernel.static_shared_bytes > kStaticShared) {
       return note(options, CUDA_ERROR_INVALID_PTX,
                   message(name, 0, "error  ",
-                          "kernel '" + kernel.name + "' declares " +
-                              count_text(kernel.static_shared_bytes, "byte") +
-                              " of shared memory; " + std::to_string(kStaticShared) +
-                              " are possible, more only as dynamic shared memory"));
+                          fmt::format("kernel '{}' declares {} of shared memory; the limit is {}; "
+                                      "more is possible as dynamic shared memory",
+                                      kernel.name, count_text(kernel.static_shared_bytes, "byte"),
+                                      kStaticShared)));
     }
     made->functions.push_back(make_function(made.get(), kernel, device.gpu(), options));
   }
@@ -164,10 +167,10 @@ CUresult compile(emulator::Device& device, std::string_view ptx, const std::stri
 
 CUresult check_target(const ptx::Gpu& gpu, JitOptions& options) {
   if (!options.target || runs_on(*options.target, gpu)) return CUDA_SUCCESS;
-  return note(options, CUDA_ERROR_NO_BINARY_FOR_GPU,
-              "CU_JIT_TARGET asks for " + ptx::name(*options.target) +
-                  ", which the emulated GPU '" + std::string(gpu.name) + "' (" +
-                  std::string(gpu.target) + ") does not run");
+  return note(
+      options, CUDA_ERROR_NO_BINARY_FOR_GPU,
+      fmt::format("CU_JIT_TARGET requests {}, which the emulated GPU '{}' ({}) does not run",
+                  ptx::name(*options.target), gpu.name, gpu.target));
 }
 
 void enter_module(CUmod_st& module) {
@@ -195,7 +198,7 @@ CUresult load_image(CUmodule* handle, std::span<const std::byte> image, const st
   return load_bytes(*context, image, name, options, *handle);
 }
 
-/// What the image has for a GPU; what it settles about the compilation is taken over.
+/// The PTX of an image for a GPU; its compile options are applied.
 CUresult find_ptx(std::span<const std::byte> image, const ptx::Gpu& gpu, JitOptions& options,
                   ModuleImage& found) {
   found = read_image(image, gpu);
@@ -266,7 +269,7 @@ CUresult try_bytes(const ptx::Gpu& gpu, std::span<const std::byte> image, const 
 
 bool unload_module(CUctx_st& context, CUmodule module) {
   const std::lock_guard memory(context.memory_mutex);
-  // Of two threads that unload the same module one comes first.
+  // Of two threads that unload the same module only one succeeds.
   if (!gone(module)) return false;
   {
     const std::lock_guard lock(registry().mutex);
@@ -348,17 +351,17 @@ CUresult module_get_function(CUfunction* function, CUmodule handle, const char* 
     if (const CUresult result = enter(context)) return result;
     if (function == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (!living(handle)) return CUDA_ERROR_INVALID_HANDLE;
-    std::string names;
     for (const auto& each : handle->functions) {
       if (each->kernel->name == name) {
         *function = each.get();
         return CUDA_SUCCESS;
       }
-      names += (names.empty() ? "" : ", ") + each->kernel->name;
     }
-    return refuse(CUDA_ERROR_NOT_FOUND, "there is no kernel '" + std::string(name) +
-                                            "' in the module; it has " +
-                                            (names.empty() ? "none" : names));
+    const std::string names =
+        join_text(handle->functions, ", ", [](const auto& each) { return each->kernel->name; });
+    return refuse(CUDA_ERROR_NOT_FOUND,
+                  fmt::format("there is no kernel '{}' in the module; it has {}", name,
+                              names.empty() ? "none" : names));
   });
 }
 

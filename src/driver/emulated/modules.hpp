@@ -20,8 +20,8 @@ namespace ptxgen::inline v0::driver {
 struct CUfunc_st {
   CUmodule owner = nullptr;
   const emulator::Program::Kernel* kernel = nullptr;
-  /// Declared 32-bit registers, at most 255 and as many as the largest block can have: what is
-  /// allocated, only a compiler knows.
+  /// Declared 32-bit registers, at most 255 and as many as the largest block can have. Allocated
+  /// registers are known to a compiler only.
   int registers = 0;
   int binary_version = 0;  ///< 10 * major + minor of the GPU
   std::atomic<int> max_dynamic_shared{0};
@@ -30,7 +30,7 @@ struct CUfunc_st {
   std::atomic<int> non_portable_cluster{0};
   std::atomic<int> cluster_policy{0};
 
-  // What the launch functions from before CUDA 4.0 left here (old_launch.cpp).
+  // State of the launch functions from before CUDA 4.0 (old_launch.cpp).
   std::mutex old_mutex;
   emulator::Dim3 old_block{0, 0, 0};
   unsigned old_shared = 0;
@@ -39,7 +39,7 @@ struct CUfunc_st {
   [[nodiscard]] int static_shared() const noexcept {
     return static_cast<int>(kernel->static_shared_bytes);
   }
-  /// Beyond which a launch fails.
+  /// Limit for a launch.
   [[nodiscard]] int max_threads() const noexcept;
 };
 
@@ -58,30 +58,30 @@ struct CUmod_st {
 
 namespace emulated {
 
-/// Static shared memory of a block; with dynamic memory more only where a kernel has opted in, on
-/// every architecture of the target table.
+/// Limit of static shared memory per block; with dynamic memory more after an opt-in, on every
+/// architecture of the target table.
 inline constexpr std::uint32_t kStaticShared = 48 * 1024;
 
 /// Compiles PTX for the context's GPU and makes it a living module. `name` is what messages call
-/// the text. What went wrong is in the options' error log, in the form of ptxas messages
-/// (`ptxas NAME, line N; error   : ...`), and in the driver's log. CUDA_ERROR_INVALID_PTX: does not
-/// parse or verify, is for a newer GPU, or has what the emulator does not run;
-/// CUDA_ERROR_UNSUPPORTED_PTX_VERSION: newer than newest_ptx().
+/// the text. Errors go to the options' error log in the format of ptxas (`ptxas NAME, line N; error
+/// : ...`), and in the driver's log. CUDA_ERROR_INVALID_PTX: does not parse or verify, is for a
+/// newer GPU, or has what the emulator does not run; CUDA_ERROR_UNSUPPORTED_PTX_VERSION: newer than
+/// newest_ptx().
 [[nodiscard]] CUresult load_module(CUcontext context, std::string_view ptx, const std::string& name,
                                    JitOptions& options, CUmodule& loaded);
 
-/// The same for any image that the driver takes, chosen for the context's GPU. The caller finishes
-/// `options`.
+/// The same for any image that the driver accepts, with the PTX for the context's GPU. The caller
+/// finishes `options`.
 [[nodiscard]] CUresult load_bytes(CUctx_st& context, std::span<const std::byte> image,
                                   const std::string& name, JitOptions& options, CUmodule& loaded);
 /// As `load_bytes` for a GPU without a context; keeps nothing, but shows `look` the module.
 [[nodiscard]] CUresult try_bytes(const ptx::Gpu& gpu, std::span<const std::byte> image,
                                  const std::string& name, JitOptions& options,
                                  const std::function<void(const CUmod_st&)>& look);
-/// Unloads a module, of which no work may be left; false if it is not loaded (any more).
+/// Unloads a module without pending work; false if it is not loaded.
 bool unload_module(CUctx_st& context, CUmodule module);
 
-/// What cuFuncGetAttribute and cuFuncSetAttribute do (functions.cpp).
+/// cuFuncGetAttribute and cuFuncSetAttribute (functions.cpp).
 [[nodiscard]] CUresult get_attribute(const CUfunc_st& function, CUfunction_attribute attribute,
                                      int& value);
 [[nodiscard]] CUresult set_attribute(CUfunc_st& function, CUfunction_attribute attribute,

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/report/origins.hpp"
+#include "emulator/state/origins.hpp"
 #include "ptxgen/driver/emulated.hpp"
 
 /// PTX text is all that a driver gets. What is known beyond it goes beside: the text that is tested

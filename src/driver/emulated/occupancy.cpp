@@ -1,6 +1,8 @@
 // src/driver/emulated/occupancy.cpp - the occupancy calls
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/launch.hpp"
 #include "driver/emulated/libraries.hpp"
@@ -21,7 +23,7 @@ ptx::BlockNeeds needs_of(const CUfunc_st& function, std::uint64_t threads, std::
   return needs;
 }
 
-/// Blocks on one multiprocessor; 0 also for blocks that a launch would refuse.
+/// Resident blocks per multiprocessor; 0 for blocks that a launch would reject.
 std::uint32_t active_blocks(const CUfunc_st& function, std::uint64_t threads,
                             std::uint64_t dynamic) {
   if (threads > static_cast<unsigned>(function.max_threads())) return 0;
@@ -34,9 +36,9 @@ CUresult check(CUfunction& function) {
   return find_function(context, function);
 }
 
-/// Clusters of so many blocks that are on the device at the same time. The blocks of a cluster are
-/// on the multiprocessors of one GPC; how those are spread over GPCs is not in the GPU table and
-/// taken to be even, in pairs, at most 18 each, as on H100.
+/// Resident clusters of that many blocks. The blocks of a cluster run on the multiprocessors of one
+/// GPC. The GPU table does not have the number of multiprocessors per GPC; an even distribution in
+/// pairs, at most 18 each as on H100, is assumed.
 std::uint64_t active_clusters(const ptx::Gpu& gpu, std::uint64_t blocks_on_one,
                               std::uint64_t size) {
   constexpr std::uint64_t kMaxInGpc = 18;
@@ -54,7 +56,7 @@ std::uint64_t threads_of(const CUlaunchConfig& config) {
   return std::uint64_t{config.blockDimX} * config.blockDimY * config.blockDimZ;
 }
 
-/// The size of clusters that a configuration asks for.
+/// The cluster size of a configuration.
 emulator::Dim3 cluster_of(const CUfunc_st& function, const CUlaunchConfig& config) {
   for (unsigned i = 0; i < config.numAttrs; ++i) {
     if (config.attrs[i].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) continue;
@@ -115,14 +117,14 @@ CUresult occupancy_max_potential_block_size(int* min_grid_size, int* block_size,
       return CUDA_ERROR_INVALID_VALUE;
     }
     constexpr int kWarp = 32;
-    int most = function->max_threads();
-    if (block_size_limit != 0) most = std::min(most, block_size_limit);
+    int limit = function->max_threads();
+    if (block_size_limit != 0) limit = std::min(limit, block_size_limit);
     std::uint64_t best_threads = 0;
     *min_grid_size = 0;
     *block_size = 0;
     // From large to small: of equal occupancies the largest block.
-    for (int rounded = (most + kWarp - 1) / kWarp * kWarp; rounded > 0; rounded -= kWarp) {
-      const int size = std::min(rounded, most);
+    for (int rounded = (limit + kWarp - 1) / kWarp * kWarp; rounded > 0; rounded -= kWarp) {
+      const int size = std::min(rounded, limit);
       const std::size_t dynamic = block_size_to_dynamic_smem_size != nullptr
                                       ? block_size_to_dynamic_smem_size(size)
                                       : dynamic_smem_size;
@@ -164,9 +166,9 @@ CUresult occupancy_max_potential_cluster_size(int* cluster_size, CUfunction func
     if (!has_clusters(gpu)) return CUDA_SUCCESS;
     const std::uint32_t blocks =
         active_blocks(*function, threads_of(*config), config->sharedMemBytes);
-    const int most = std::min(function->non_portable_cluster != 0 ? 16 : 8,
-                              static_cast<int>(function->kernel->max_cluster));
-    for (int size = 2; size <= most; size *= 2) {
+    const int limit = std::min(function->non_portable_cluster != 0 ? 16 : 8,
+                               static_cast<int>(function->kernel->max_cluster));
+    for (int size = 2; size <= limit; size *= 2) {
       if (active_clusters(gpu, blocks, static_cast<unsigned>(size)) > 0) *cluster_size = size;
     }
     return CUDA_SUCCESS;
@@ -191,10 +193,10 @@ CUresult occupancy_max_active_clusters(int* num_clusters, CUfunction function,
     const ptx::Gpu& gpu = gpu_of(*function);
     if (!has_clusters(gpu)) {
       return refuse(CUDA_ERROR_NOT_SUPPORTED,
-                    "'" + std::string(gpu.name) + "' has no clusters, they came with sm_90");
+                    fmt::format("'{}' does not support clusters, which need sm_90", gpu.name));
     }
-    const std::uint64_t most = function->non_portable_cluster != 0 ? 16 : 8;
-    if (cluster.count() > most) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    const std::uint64_t limit = function->non_portable_cluster != 0 ? 16 : 8;
+    if (cluster.count() > limit) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     *num_clusters = static_cast<int>(active_clusters(
         gpu, active_blocks(*function, threads, config->sharedMemBytes), cluster.count()));
     return CUDA_SUCCESS;

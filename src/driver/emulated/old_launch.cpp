@@ -1,13 +1,15 @@
-// src/driver/emulated/old_launch.cpp - launches as before CUDA 4.0
+// src/driver/emulated/old_launch.cpp - launch functions from before CUDA 4.0
 #include <cstring>
 #include <mutex>
+
+#include <fmt/format.h>
 
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/launch.hpp"
 #include "driver/emulated/libraries.hpp"
 
-/// What cuFuncSetBlockShape, cuFuncSetSharedSize and cuParamSet put into a function stays there for
-/// all its later launches of this kind.
+/// Values of cuFuncSetBlockShape, cuFuncSetSharedSize and cuParamSet apply to all later launches of
+/// the function by cuLaunch and its variants.
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
 
@@ -26,14 +28,14 @@ CUresult put(CUfunction handle, int offset, const void* from, unsigned bytes) {
   return with_function(handle, [&](CUfunc_st& function) -> CUresult {
     if (offset < 0 || (from == nullptr && bytes != 0)) return CUDA_ERROR_INVALID_VALUE;
     const std::size_t end = static_cast<std::size_t>(offset) + bytes;
-    const std::size_t most = function.kernel->parameter_bytes;
-    if (end > most) {
+    const std::size_t limit = function.kernel->parameter_bytes;
+    if (end > limit) {
       return refuse(CUDA_ERROR_INVALID_VALUE,
-                    "cuParamSet: bytes " + std::to_string(offset) + " to " + std::to_string(end) +
-                        " of the parameters of kernel '" + function.kernel->name + "', which has " +
-                        std::to_string(most) + " bytes of them");
+                    fmt::format("cuParamSet: bytes {} to {} of the parameters of kernel '{}', "
+                                "which has {} bytes of them",
+                                offset, end, function.kernel->name, limit));
     }
-    function.old_parameters.resize(most);
+    function.old_parameters.resize(limit);
     if (bytes != 0) std::memcpy(function.old_parameters.data() + offset, from, bytes);
     return CUDA_SUCCESS;
   });
@@ -46,9 +48,10 @@ CUresult launch_stored(CUfunction handle, int width, int height, CUstream stream
   const CUresult read = with_function(handle, [&](const CUfunc_st& function) -> CUresult {
     if (width <= 0 || height <= 0) return CUDA_ERROR_INVALID_VALUE;
     if (function.old_block.count() == 0) {
-      return refuse(CUDA_ERROR_INVALID_VALUE, "kernel '" + function.kernel->name +
-                                                  "' is not launched: its block has no shape; call "
-                                                  "cuFuncSetBlockShape before cuLaunch");
+      return refuse(CUDA_ERROR_INVALID_VALUE,
+                    fmt::format("kernel '{}' is not launched: its block has no shape; call "
+                                "cuFuncSetBlockShape before cuLaunch",
+                                function.kernel->name));
     }
     parameters = function.old_parameters;
     parameters.resize(function.kernel->parameter_bytes);
@@ -88,10 +91,10 @@ CUresult func_set_shared_size(CUfunction handle, unsigned bytes) {
 CUresult param_set_size(CUfunction handle, unsigned bytes) {
   return with_function(handle, [&](const CUfunc_st& function) -> CUresult {
     if (bytes <= function.kernel->parameter_bytes) return CUDA_SUCCESS;
-    return refuse(CUDA_ERROR_INVALID_VALUE, "cuParamSetSize: " + std::to_string(bytes) +
-                                                " bytes of parameters for kernel '" +
-                                                function.kernel->name + "', which has " +
-                                                std::to_string(function.kernel->parameter_bytes));
+    return refuse(
+        CUDA_ERROR_INVALID_VALUE,
+        fmt::format("cuParamSetSize: {} bytes of parameters for kernel '{}', which has {}", bytes,
+                    function.kernel->name, function.kernel->parameter_bytes));
   });
 }
 

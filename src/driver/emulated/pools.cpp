@@ -5,19 +5,20 @@
 #include <cstring>
 #include <deque>
 
+#include <fmt/format.h>
+
 #include "driver/emulated/entries.hpp"
 
 namespace ptxgen::inline v0::driver {
 
-/// Keeps counts only: the memory is the context's, and nothing freed is kept for later, so that
-/// what is reserved is what is used.
+/// Only counts: the context owns the memory, and freed memory is not kept, so reserved equals used.
 struct CUmemPoolHandle_st {
   CUmemPoolHandle_st(CUdevice of, bool default_of_device, std::uint64_t max) noexcept
       : device(of), is_default(default_of_device), max_bytes(max) {}
 
   const CUdevice device;
   const bool is_default;
-  const std::uint64_t max_bytes;  ///< 0: as much as the device has
+  const std::uint64_t max_bytes;  ///< 0: the device's memory
 
   std::mutex mutex;  ///< guards what follows
   std::uint64_t used = 0;
@@ -74,19 +75,19 @@ CUresult with_pool(CUmemoryPool handle, Work&& work) {
 }
 
 CUresult no_such_location(const char* call, const CUmemLocation& location) {
-  return refuse(
-      CUDA_ERROR_NOT_SUPPORTED,
-      std::string(call) + ": memory pools of location type " + std::to_string(location.type) +
-          "; the emulated driver has pools of devices (CU_MEM_LOCATION_TYPE_DEVICE) only");
+  return refuse(CUDA_ERROR_NOT_SUPPORTED,
+                fmt::format("{}: memory pools of location type {}; the emulated driver supports "
+                            "pools of devices (CU_MEM_LOCATION_TYPE_DEVICE) only",
+                            call, location.type));
 }
 
-/// The device that a call with a location is about.
+/// The device of a location.
 CUresult device_of(const char* call, const CUmemLocation* location, CUmemAllocationType type,
                    CUdevice& device) {
   if (location == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (type == CU_MEM_ALLOCATION_TYPE_MANAGED) {
     return refuse(CUDA_ERROR_NOT_SUPPORTED,
-                  std::string(call) + ": the emulated driver has no managed memory");
+                  std::string(call) + ": the emulated driver does not support managed memory");
   }
   if (type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
   if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) return no_such_location(call, *location);
@@ -97,9 +98,10 @@ CUresult device_of(const char* call, const CUmemLocation* location, CUmemAllocat
 CUresult check_properties(const CUmemPoolProps& properties) {
   if (properties.allocType != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
   if (properties.handleTypes != CU_MEM_HANDLE_TYPE_NONE) {
-    return refuse(CUDA_ERROR_NOT_SUPPORTED,
-                  "cuMemPoolCreate: the emulated driver shares no memory with other processes; "
-                  "handleTypes must be CU_MEM_HANDLE_TYPE_NONE");
+    return refuse(
+        CUDA_ERROR_NOT_SUPPORTED,
+        "cuMemPoolCreate: the emulated driver does not share memory with other processes; "
+        "handleTypes must be CU_MEM_HANDLE_TYPE_NONE");
   }
   if (properties.location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
     return no_such_location("cuMemPoolCreate", properties.location);
@@ -150,7 +152,7 @@ CUresult set(CUmemPoolHandle_st& pool, CUmemPool_attribute attribute, const void
     case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
       pool.release_threshold = taken<std::uint64_t>(value);
       return CUDA_SUCCESS;
-    // The high-water marks can be set back to what is used now, by a zero.
+    // Writing zero resets a high-water mark to the current use.
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
       if (taken<std::uint64_t>(value) != 0) return CUDA_ERROR_INVALID_VALUE;
       pool.reserved_high = pool.used;
@@ -166,8 +168,7 @@ CUresult set(CUmemPoolHandle_st& pool, CUmemPool_attribute attribute, const void
   return CUDA_ERROR_INVALID_VALUE;
 }
 
-/// One row of cuMemPoolSetAccess: a device has access to its own pools, which cannot be taken away,
-/// and devices here to no others.
+/// One row of cuMemPoolSetAccess: a device always has access to its own pools and never to others.
 CUresult check_access(const CUmemPoolHandle_st& pool, const CUmemAccessDesc& wanted) {
   if (wanted.location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
   if (gpu_of(wanted.location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
@@ -177,7 +178,7 @@ CUresult check_access(const CUmemPoolHandle_st& pool, const CUmemAccessDesc& wan
   }
   if (wanted.flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) return CUDA_SUCCESS;
   return refuse(CUDA_ERROR_INVALID_DEVICE,
-                "cuMemPoolSetAccess: emulated devices have no access to each other's memory");
+                "cuMemPoolSetAccess: emulated devices cannot access each other's memory");
 }
 
 }  // namespace
@@ -195,9 +196,9 @@ std::shared_ptr<CUmemPoolHandle_st> current_pool(CUdevice device) {
 CUresult take_share(const std::shared_ptr<CUmemPoolHandle_st>& pool, CUdevice device,
                     std::uint64_t bytes, std::shared_ptr<PoolShare>& share) {
   if (pool->device != device) {
-    return refuse(CUDA_ERROR_INVALID_VALUE, "the memory pool is of device " +
-                                                std::to_string(pool->device) +
-                                                ", the stream of device " + std::to_string(device));
+    return refuse(CUDA_ERROR_INVALID_VALUE,
+                  fmt::format("the memory pool is of device {}, the stream of device {}",
+                              pool->device, device));
   }
   const std::lock_guard lock(pool->mutex);
   if (pool->max_bytes != 0 && bytes > pool->max_bytes - pool->used) {
@@ -281,8 +282,7 @@ CUresult mem_pool_create(CUmemoryPool* pool, const CUmemPoolProps* pool_props) {
   });
 }
 
-/// What was allocated from it stays; a pool that was the device's current one gives way to the
-/// default pool.
+/// Its allocations stay. If it was the device's current pool, the default pool becomes current.
 CUresult mem_pool_destroy(CUmemoryPool handle) {
   return guarded([&]() -> CUresult {
     if (!started()) return CUDA_ERROR_NOT_INITIALIZED;

@@ -13,8 +13,8 @@ const Symbol kSymbols[] = {
 
 }  // namespace
 
-/// There is one per-thread stream for all threads, and stream 0 stays the legacy one: variants for
-/// per-thread default streams are the stand-in library's.
+/// All threads share one per-thread stream, and stream 0 is the legacy stream. The stand-in library
+/// has the variants for per-thread default streams.
 CUresult entries::get_proc_address(const char* symbol, void** entry, int version,
                                    std::uint64_t flags,
                                    CUdriverProcAddressQueryResult* symbol_status) {

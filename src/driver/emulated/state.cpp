@@ -1,4 +1,4 @@
-// src/driver/emulated/state.cpp - the living handles, the GPUs, exceptions to codes
+// src/driver/emulated/state.cpp - live handles, GPUs, exceptions to codes
 #include "driver/emulated/state.hpp"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ enum class Kind : std::uint8_t {
 
 struct Living {
   Kind kind;
-  std::shared_ptr<void> owner;  ///< null: somebody else owns it
+  std::shared_ptr<void> owner;  ///< null: owned elsewhere
 };
 
 struct Gpu {

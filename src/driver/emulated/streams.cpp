@@ -10,7 +10,7 @@ namespace {
 
 using emulated::Operation;
 
-/// Gives the item its number; with the context's mutex held.
+/// Assigns the item's number; with the context's mutex held.
 std::uint64_t count_in(CUctx_st& context, CUstream_st& stream, const Operation& operation) {
   const std::uint64_t number = ++context.given;
   stream.last = number;
@@ -26,14 +26,14 @@ std::uint64_t count_in(CUctx_st& context, CUstream_st& stream, const Operation& 
   return number;
 }
 
-/// Does one item without any lock of the context; `lock` is released meanwhile.
+/// Runs one item with no lock of the context; `lock` is released meanwhile.
 void carry_out(CUctx_st& context, std::unique_lock<std::mutex>& lock, const Operation& operation) {
   context.busy = true;
   CUresult fault = context.fault;
   const bool is_record = std::holds_alternative<emulated::RecordEvent>(operation);
   lock.unlock();
   if (is_record) {
-    // Below: who has waited for the event and asks for its stream must find the stream done, too.
+    // Released below: after a wait for the event, a query of its stream must return done too.
   } else if (fault == CUDA_SUCCESS) {
     fault = emulated::execute(&context, operation);
   } else {
@@ -57,7 +57,7 @@ void work_off(CUctx_st& context) {
     CUctx_st::Item item = std::move(context.queue.front());
     context.queue.pop_front();
     carry_out(context, lock, item.operation);
-    // What the item holds goes without the lock.
+    // The item is destroyed without the lock.
     lock.unlock();
     item = {};
     lock.lock();
@@ -94,7 +94,7 @@ void CUctx_st::shut_down() {
 namespace emulated {
 namespace {
 
-/// What a context says to those who waited.
+/// The result of a wait.
 CUresult verdict(const CUctx_st& context) {
   if (context.fault != CUDA_SUCCESS) return context.fault;
   return context.stop ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS;
@@ -105,12 +105,12 @@ CUresult wait_until(CUctx_st& context, std::unique_lock<std::mutex>& lock, std::
   return verdict(context);
 }
 
-/// The number of the last item that a wait for the stream waits for.
+/// The last item that a wait for the stream covers.
 std::uint64_t last_of(const CUctx_st& context, const CUstream_st& stream) {
   return &stream == context.legacy.get() ? context.last_blocking : stream.last;
 }
 
-/// Checks that go before every operation: capture of this stream or of those that it waits for.
+/// Common checks of operations: capture of this stream or of streams that it waits for.
 CUresult before(const std::shared_ptr<CUstream_st>& stream, CUctx_st& context, Operation& operation,
                 bool& captured) {
   captured = false;
@@ -219,7 +219,7 @@ CUresult make_stream(CUstream* stream, unsigned flags, int priority) {
   return CUDA_SUCCESS;
 }
 
-/// For calls that look at a stream and do not care about faults.
+/// For queries of a stream that ignore faults.
 template <class Work>
 CUresult with_stream(CUstream handle, Work&& work) {
   return guarded([&]() -> CUresult {
@@ -229,7 +229,7 @@ CUresult with_stream(CUstream handle, Work&& work) {
   });
 }
 
-/// Synchronising and querying are not for streams in a capture, nor for the legacy one beside them.
+/// Streams in a capture, and the legacy stream during captures, cannot be synchronised or queried.
 CUresult check_capture(const std::shared_ptr<CUstream_st>& stream) {
   if (const CUresult result = not_in_capture(stream); result != CUDA_SUCCESS) return result;
   const std::shared_ptr<CUctx_st> context = hold(stream->context);
@@ -260,7 +260,7 @@ CUresult stream_destroy(CUstream handle) {
     }
     if (!gone(handle)) return CUDA_ERROR_INVALID_HANDLE;
     abandon_capture(stream);
-    // The stream is gone either way, as a poisoned context has no other use for it.
+    // The stream is destroyed in any case, also in a poisoned context.
     const std::lock_guard lock(context->mutex);
     return context->fault;
   });

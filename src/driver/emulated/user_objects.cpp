@@ -16,7 +16,7 @@ void destroy(CUuserObject_st& object) {
   try {
     std::thread([function, data] { function(data); }).detach();
   } catch (const std::exception&) {
-    function(data);  // no thread to be had
+    function(data);  // no thread available
   }
 }
 

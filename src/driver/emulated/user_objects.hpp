@@ -10,8 +10,8 @@
 
 namespace ptxgen::inline v0::driver {
 
-/// Counts references of the caller and of graphs; at zero `destroy` runs, in a thread of its own:
-/// the last reference may go with a lock held.
+/// Counts references of the caller and of graphs. At zero `destroy` runs in a separate thread,
+/// because the last reference may be released with a lock held.
 struct CUuserObject_st {
   CUuserObject_st(void* its_data, CUhostFn its_destroy, std::uint64_t first) noexcept
       : data(its_data), destroy(its_destroy), count(first) {}
@@ -26,7 +26,7 @@ namespace emulated {
 
 /// Adds references.
 void retain(CUuserObject_st& object, std::uint64_t count);
-/// Takes references away; false, and nothing has changed, if there are not as many.
+/// Releases references; false without a change if there are fewer.
 bool release(CUuserObject_st& object, std::uint64_t count);
 
 /// The references that one graph has to one object. A copy has as many of its own.
@@ -40,7 +40,7 @@ class UserReferences {
 
   /// `moved`: references that the caller had.
   void add(std::uint64_t count, bool moved);
-  /// False if the graph has not as many.
+  /// False if the graph has fewer.
   [[nodiscard]] bool take(std::uint64_t count);
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
 

@@ -18,7 +18,7 @@ CUresult call_per_thread(CUresult (*function)(Parameters...), Parameters... argu
 
 extern "C" {
 
-/// By this symbol find_libcuda tells the stand-in from NVIDIA's library.
+/// find_libcuda recognises the stand-in by this symbol.
 extern const char ptxgen_emulated_driver[];
 const char ptxgen_emulated_driver[] = "ptxgen";
 
@@ -26,8 +26,8 @@ const char ptxgen_emulated_driver[] = "ptxgen";
   CUresult symbol parameters { return standin::table().field arguments; }
 #include "ptxgen/driver/functions.def"
 
-// For every function, since the table of parameters is there; only those of per_thread.def get a
-// name that others see.
+// Defined for every function, because the parameter lists exist; only those of per_thread.def are
+// exported.
 #define PTXGEN_ARGUMENTS(...) __VA_OPT__(, ) __VA_ARGS__
 #define PTXGEN_DRIVER_FUNCTION(field, symbol, need, since, effect, parameters, arguments) \
   __attribute__((visibility("hidden"))) CUresult per_thread_##symbol parameters {         \

@@ -1,4 +1,4 @@
-// src/driver/standin/older.cpp - older symbols in terms of newer ones, and hints
+// src/driver/standin/older.cpp - older symbols by newer ones
 #include <dlfcn.h>
 
 #include <cstring>
@@ -21,7 +21,7 @@ CUDA_KERNEL_NODE_PARAMS with_new_members(const OldKernelNodeParams& old) {
   return parameters;
 }
 
-/// Whether code is NVRTC's or nvJitLink's, which ask for tables and compile as well without them.
+/// Whether code belongs to NVRTC or nvJitLink, which request the tables but also work without them.
 bool does_without_tables(const void* code) {
   Dl_info found{};
   if (dladdr(code, &found) == 0 || found.dli_fname == nullptr) return false;
@@ -34,15 +34,16 @@ CUresult refuse_tables() noexcept {
   int version = 0;
   (void)table().driver_get_version(&version);  // decides where the log goes
   try {
-    return emulated::refuse(CUDA_ERROR_NOT_SUPPORTED,
-                            "cuGetExportTable: the emulated driver has no private tables; the CUDA "
-                            "runtime asks for them, and programs on the runtime do not run here");
+    return emulated::refuse(
+        CUDA_ERROR_NOT_SUPPORTED,
+        "cuGetExportTable: the emulated driver does not have the private tables that the CUDA "
+        "runtime needs; programs on the runtime API are not supported");
   } catch (...) {
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
 }
 
-/// What every call says that needs a context and does nothing more.
+/// Result of calls that only need a context.
 CUresult need_context() {
   CUdevice device = 0;
   return table().ctx_get_device(&device);

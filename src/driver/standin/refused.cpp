@@ -1,4 +1,4 @@
-// src/driver/standin/refused.cpp - functions of libcuda that are not emulated
+// src/driver/standin/refused.cpp - libcuda functions that are not emulated
 #include <string>
 
 #include "driver/emulated/state.hpp"
@@ -22,7 +22,7 @@ CUresult refuse(const char* symbol) noexcept {
 
 }  // namespace
 
-// Without parameters: both ABIs let the caller clear away what it passed.
+// Without parameters: in both ABIs the caller cleans up its arguments.
 extern "C" {
 #define PTXGEN_REFUSED(symbol) \
   CUresult symbol();           \

@@ -23,8 +23,8 @@ struct OldKernelNodeParams {
   void** extra;
 };
 
-/// The emulated driver's table, but cuInit and cuDriverGetVersion heed the environment, and
-/// cuGetProcAddress gives the symbols of this library.
+/// The emulated driver's table, except that cuInit and cuDriverGetVersion use the environment and
+/// cuGetProcAddress returns symbols of this library.
 [[nodiscard]] const Table& table() noexcept;
 
 /// The symbols of this library.
@@ -36,12 +36,11 @@ struct PerThreadSymbol {
 };
 [[nodiscard]] std::span<const PerThreadSymbol> per_thread_symbols() noexcept;
 
-/// What cuGetProcAddress_v2 does: the newest symbol of that name that `version` knows.
+/// Implements cuGetProcAddress_v2: the newest symbol of that name for `version`.
 CUresult get_proc_address(const char* name, void** entry, int version, std::uint64_t flags,
                           CUdriverProcAddressQueryResult* status) noexcept;
 
-/// What is passed on where the caller was built for per-thread default streams: there stream 0
-/// means the thread's own.
+/// The stream for callers built for per-thread default streams, where stream 0 is the thread's own.
 template <class Argument>
 class PerThread {
  public:

@@ -1,6 +1,5 @@
-// src/driver/standin/start.cpp - what the environment says to the stand-in
+// src/driver/standin/start.cpp - settings of the stand-in from the environment
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <exception>
 #include <mutex>
@@ -8,28 +7,17 @@
 #include <string>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "driver/emulated/state.hpp"
 #include "driver/standin/standin.hpp"
 #include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/ptx/target.hpp"
 #include "ptxgen/support/settings.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0::driver::standin {
 namespace {
-
-/// "9.0" as 90; nothing for a text of another form.
-std::optional<int> ptx_version(std::string_view text) {
-  int major = 0;
-  int minor = 0;
-  const char* const end = text.data() + text.size();
-  const auto [dot, bad_major] = std::from_chars(text.data(), end, major);
-  if (bad_major != std::errc{} || dot == end || *dot != '.') return std::nullopt;
-  const auto [rest, bad_minor] = std::from_chars(dot + 1, end, minor);
-  if (bad_minor != std::errc{} || rest != end || minor < 0 || minor > 9 || major < 1) {
-    return std::nullopt;
-  }
-  return 10 * major + minor;
-}
 
 std::string known_gpus() {
   std::string names;
@@ -37,7 +25,7 @@ std::string known_gpus() {
   return names;
 }
 
-/// What a setting got wrong, or nothing.
+/// The error of a setting, or nothing.
 struct Problem {
   CUresult result = CUDA_SUCCESS;
   std::string text;
@@ -46,23 +34,25 @@ struct Problem {
 Problem apply(const Settings& settings) {
   emulated::log_to_standard_error(settings.log != "off");
   emulated::make_faults_strict(settings.strict == "1");
-  const std::optional<int> version = ptx_version(settings.emulated_ptx);
+  const std::optional<int> version = parse_version(settings.emulated_ptx);
   if (!version) {
-    return {CUDA_ERROR_INVALID_VALUE, "PTXGEN_EMULATED_PTX=" + settings.emulated_ptx +
-                                          " is not a PTX version; write one as in 9.0"};
+    return {CUDA_ERROR_INVALID_VALUE,
+            fmt::format("PTXGEN_EMULATED_PTX={} is not a PTX version; write one as in 9.0",
+                        settings.emulated_ptx)};
   }
   emulated::set_newest_ptx(*version);
   const ptx::Gpu* gpu = ptx::find_gpu(settings.emulated_gpu);
   if (gpu == nullptr) gpu = ptx::first_gpu_of(settings.emulated_gpu);
   if (gpu == nullptr) {
-    return {CUDA_ERROR_NO_DEVICE, "PTXGEN_EMULATED_GPU=" + settings.emulated_gpu +
-                                      " is no GPU that can be emulated; there are" + known_gpus()};
+    return {CUDA_ERROR_NO_DEVICE,
+            fmt::format("PTXGEN_EMULATED_GPU={} is not an emulated GPU; there are{}",
+                        settings.emulated_gpu, known_gpus())};
   }
   (void)emulated::add_gpu(*gpu);
   return {};
 }
 
-/// Applies the environment once; what it got wrong is every cuInit's result.
+/// Applies the environment once; its error is the result of every cuInit.
 CUresult start() noexcept {
   static std::once_flag once;
   static CUresult result = CUDA_SUCCESS;
@@ -75,7 +65,7 @@ CUresult start() noexcept {
       problem.text = failure.what();
     }
     result = problem.result;
-    // Said whatever PTXGEN_LOG is: without it nobody could tell why there is no device.
+    // Printed whatever PTXGEN_LOG is: it is the only hint why there is no device.
     if (result != CUDA_SUCCESS) std::fprintf(stderr, "ptxgen: %s\n", problem.text.c_str());
   });
   return result;

@@ -1,4 +1,4 @@
-// src/emulator/decode/carried.cpp - which loaded values are only carried on
+// src/emulator/decode/carried.cpp - which loaded values are only copied
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -8,8 +8,8 @@
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-/// Rows that pass bits on without asking what they are. Constructors of bit fields read, mask and
-/// write back what nobody has written; copies of structures move their padding.
+/// Rows that copy bits without depending on them. Constructors of bit fields read, mask and write
+/// back words that were never written; copies of structures move padding.
 bool carries(const ptx::Instruction& instruction) {
   static constexpr std::array<std::string_view, 12> kRows = {
       "mov", "and", "or", "xor", "not", "shl", "shr", "bfi", "bfe", "prmt", "cvt", "selp"};
@@ -28,7 +28,7 @@ analysis::RegisterSet local_pointers(const ptx::Function& function,
     bool points = instruction.op == ptx::Op::cvta &&
                   ptx::space_of(instruction.get(ptx::Field::Space)) == ptx::Space::Local;
     if (!points && mnemonic != "mov" && mnemonic != "add" && mnemonic != "sub") continue;
-    // Frames are set up at the beginning and addresses made before they are used: one round does.
+    // Frames are set up first and addresses computed before their use: one pass is enough.
     std::uint32_t result = ptx::kNone;
     analysis::for_each_access(function, instruction, [&](const analysis::RegisterAccess& access) {
       const std::uint32_t number = index.find(access.reg);
@@ -74,7 +74,7 @@ Use use_of(const ptx::Function& function, const ptx::Instruction& instruction,
 DecidingRegisters::DecidingRegisters(const ptx::Function& function,
                                      const analysis::RegisterIndex& index)
     : in_thread_(index.size()), anywhere_(index.size()) {
-  // A result of the function in a register decides whatever its caller makes of it.
+  // Assume that the caller uses a result of the function in a register.
   for (const ptx::Variable& variable : function.returns) {
     if (variable.decl.value == ptx::kNone) continue;
     const std::uint32_t number = index.find({variable.decl, 0});
@@ -82,7 +82,7 @@ DecidingRegisters::DecidingRegisters(const ptx::Function& function,
     in_thread_.insert(number);
     anywhere_.insert(number);
   }
-  // A load that nobody uses is there for the access itself.
+  // A load without uses is there for the access itself.
   analysis::RegisterSet used(index.size());
   for (const ptx::Instruction& instruction : function.body) {
     analysis::for_each_access(function, instruction, [&](const analysis::RegisterAccess& access) {
@@ -100,7 +100,7 @@ DecidingRegisters::DecidingRegisters(const ptx::Function& function,
       set.insert(number);
       changed = true;
     };
-    // Values flow forwards, so that going backwards mostly ends after two rounds.
+    // Values flow forwards: iterating backwards mostly ends after two passes.
     for (auto at = function.body.rbegin(); at != function.body.rend(); ++at) {
       bool result_in_thread = false;
       bool result_anywhere = false;
@@ -108,7 +108,7 @@ DecidingRegisters::DecidingRegisters(const ptx::Function& function,
       analysis::for_each_access(function, *at, [&](const analysis::RegisterAccess& access) {
         const std::uint32_t number = index.find(access.reg);
         if (!access.write) {
-          // Of a store the first operand is the address.
+          // The first operand of a store is the address.
           to_own_variable |= access.operand == 0 && pointers.contains(number);
           return;
         }

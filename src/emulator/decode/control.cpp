@@ -1,13 +1,15 @@
 // src/emulator/decode/control.cpp - segments, branches, calls, barriers, warp-wide rows
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <numeric>
 #include <span>
 
 #include "emulator/decode/decoder.hpp"
-#include "emulator/lane/steps.hpp"
-#include "emulator/decode/support_table.hpp"
 #include "emulator/machine/warp_steps.hpp"
+#include "emulator/state/support_table.hpp"
+#include "emulator/vector/lane_steps.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
 
@@ -16,8 +18,8 @@ namespace {
 
 using ptx::Op;
 
-/// The loads, atomics and waits by which a thread can wait for what another one does.
-bool looks_at_others(const ptx::Instruction& instruction) {
+/// Loads, atomics and waits by which a thread can wait for another one.
+bool polls_others(const ptx::Instruction& instruction) {
   const ptx::OpInfo& row = ptx::info(instruction.op);
   if (instruction.op == Op::nanosleep) return true;
   if (row.mnemonic == "atom" || row.mnemonic == "mbarrier") return true;
@@ -31,8 +33,8 @@ bool waits_for_lanes(const ptx::Instruction& instruction) {
   return ptx::has(flags, ptx::Flag::Barrier) || ptx::has(flags, ptx::Flag::Convergent);
 }
 
-/// Whether it is a step among others, whatever its lanes do.
-bool goes_straight_on(const ptx::Instruction& instruction) {
+/// Whether it is a step inside a segment.
+bool is_straight_line(const ptx::Instruction& instruction) {
   const Execution execution = execution_of(instruction.op);
   return !waits_for_lanes(instruction) && execution != Execution::Control;
 }
@@ -58,7 +60,7 @@ bool in_shared(const ptx::Instruction& instruction) {
 
 }  // namespace
 
-/// Whether what the instruction does to global memory shows the order in which blocks come to it.
+/// Whether the access to global memory shows the order in which blocks execute it.
 bool depends_on_block_order(const ptx::Function& function, const ptx::Instruction& instruction) {
   const ptx::OpInfo& row = ptx::info(instruction.op);
   const bool atomic = row.mnemonic == "atom";
@@ -97,7 +99,7 @@ void Decoder::end_segment(ControlDetail&& detail) {
   if (detail.kind == Control::Next) last.statement = code_.first_statement + statement_;
   last.run = nullptr;
   if (detail.kind == Control::WarpSync && detail.together != nullptr) {
-    // The step that the parts have made carries the operands.
+    // The step already has the operands.
     last = code_.steps.back();
     last.run = nullptr;
     code_.steps.pop_back();
@@ -122,37 +124,48 @@ void Decoder::decode() {
       continue;
     }
     if (instruction_->kind == ptx::StatementKind::Unknown) {
-      refuse("it is not in the table of instructions that ptxgen knows");
+      refuse("it is not in ptxgen's table of instructions");
     }
     if (instruction_->kind == ptx::StatementKind::Pragma) {
       read_used_bytes(image_.module.text(instruction_->text), used_bytes_);
     }
-    if (instruction_->kind != ptx::StatementKind::Instruction) continue;
-    // What waits for other lanes has a segment of its own, so that lanes which come one after
-    // another meet at its beginning.
-    if (open_ && waits_for_lanes(*instruction_) && code_.segments.back().instructions > 0) {
-      end_segment({});
-    }
-    if (!open_) begin_segment();
-    ++code_.segments.back().instructions;
-    code_.segment_statements.push_back(statement_);
-    if (instruction_->guard.present()) {
-      static_cast<void>(declared_slot(instruction_->guard.predicate));
-    }
-    if (looks_at_others(*instruction_)) code_.segments.back().polls = true;
-    if (execution_of(instruction_->op) == Execution::Refused) {
-      refuse(refusal_reason(instruction_->op));
-    }
-    if (instruction_->guard.present() && goes_straight_on(*instruction_)) {
-      Step off = step();
-      off.run = &count_predicated_off;
-      add(off);
-    }
-    track_step();
-    control_step();
-    used_bytes_ = 0xffffffffu;
+    if (instruction_->kind == ptx::StatementKind::Instruction) decode_instruction();
   }
-  // Control that falls off the end returns.
+  end_function();
+  for (std::uint32_t s = 0; s < code_.segments.size(); ++s) code_.segments[s].next = s + 1;
+  resolve_labels();
+  mark_followers();
+  order_segments();
+}
+
+void Decoder::decode_instruction() {
+  // An instruction that waits for other lanes begins a segment, where diverged lanes reconverge.
+  if (open_ && waits_for_lanes(*instruction_) && code_.segments.back().instructions > 0) {
+    end_segment({});
+  }
+  if (!open_) begin_segment();
+  ++code_.segments.back().instructions;
+  code_.segment_statements.push_back(statement_);
+  if (instruction_->guard.present()) {
+    static_cast<void>(declared_slot(instruction_->guard.predicate));
+  }
+  if (polls_others(*instruction_)) code_.segments.back().polls = true;
+  if (execution_of(instruction_->op) == Execution::Refused) {
+    refuse(refusal_reason(instruction_->op));
+  }
+  if (instruction_->guard.present() && is_straight_line(*instruction_)) {
+    Step off = step();
+    off.run = &count_predicated_off;
+    add(off);
+  }
+  track_step();
+  control_step();
+  used_bytes_ = 0xffffffffu;
+}
+
+/// Control that falls off the end returns.
+void Decoder::end_function() {
+  const auto& body = function().body;
   static const ptx::Instruction nothing{};
   instruction_ = &nothing;
   if (open_ && !body.empty()) {
@@ -166,10 +179,6 @@ void Decoder::decode() {
   fall.kind = function().entry ? Control::Exit : Control::Return;
   end_segment(std::move(fall));
   code_.entry = 0;
-  for (std::uint32_t s = 0; s < code_.segments.size(); ++s) code_.segments[s].next = s + 1;
-  resolve_labels();
-  mark_followers();
-  order_segments();
 }
 
 /// Segment::follows_barrier.
@@ -198,7 +207,7 @@ void Decoder::mark_followers() {
   }
 }
 
-/// Numbers the segments in the order in which lanes that run the lowest first meet earliest.
+/// Numbers the segments in the order of blocks: running the lowest first reconverges lanes early.
 void Decoder::order_segments() {
   const auto count = static_cast<std::uint32_t>(code_.segments.size());
   std::vector<std::uint32_t> order(count);
@@ -229,7 +238,7 @@ void Decoder::order_segments() {
 }
 
 void Decoder::resolve_labels() {
-  // Until here targets are labels.
+  // Targets are labels so far.
   for (std::uint32_t s = 0; s < code_.segments.size(); ++s) {
     ControlDetail& detail = code_.controls[code_.segments[s].detail];
     if (detail.kind == Control::Branch) {
@@ -244,24 +253,14 @@ void Decoder::resolve_labels() {
 
 void Decoder::control_step() {
   ControlDetail detail;
-  const auto ops = operands();
   switch (instruction_->op) {
     case Op::bra:
       detail.kind = Control::Branch;
-      detail.target = ops[0].id;
+      detail.target = operands()[0].id;
       break;
-    case Op::brx_idx: {
-      detail.kind = Control::BranchTable;
-      detail.index = source(ops[0], ptx::Type::u32);
-      for (const ptx::Instruction& statement : function().body) {
-        if (statement.kind != ptx::StatementKind::BranchTargets) continue;
-        const auto table = function().operands_of(statement);
-        if (table[0].id != ops[1].id) continue;
-        for (const ptx::Operand& target : table.subspan(1)) detail.targets.push_back(target.id);
-      }
-      if (detail.targets.empty()) refuse("its table of targets is not there");
+    case Op::brx_idx:
+      branch_table_step(detail);
       break;
-    }
     case Op::call:
       call_step(detail);
       break;
@@ -291,17 +290,34 @@ void Decoder::control_step() {
       break;
     case Op::barrier_cluster_arrive:
     case Op::barrier_cluster_wait:
-      detail.kind = Control::Barrier;
-      detail.op = instruction_->op;
-      detail.aligned = instruction_->has(ptx::Field::Aligned);
-      detail.arrive = instruction_->op == Op::barrier_cluster_arrive;
-      detail.action = instruction_->get(ptx::Field::Order);
+      cluster_barrier_step(detail);
       break;
     default:
       warp_step();
       return;
   }
   end_segment(std::move(detail));
+}
+
+void Decoder::branch_table_step(ControlDetail& detail) {
+  const auto ops = operands();
+  detail.kind = Control::BranchTable;
+  detail.index = source(ops[0], ptx::Type::u32);
+  for (const ptx::Instruction& statement : function().body) {
+    if (statement.kind != ptx::StatementKind::BranchTargets) continue;
+    const auto table = function().operands_of(statement);
+    if (table[0].id != ops[1].id) continue;
+    for (const ptx::Operand& target : table.subspan(1)) detail.targets.push_back(target.id);
+  }
+  if (detail.targets.empty()) refuse("its table of targets is missing");
+}
+
+void Decoder::cluster_barrier_step(ControlDetail& detail) {
+  detail.kind = Control::Barrier;
+  detail.op = instruction_->op;
+  detail.aligned = instruction_->has(ptx::Field::Aligned);
+  detail.arrive = instruction_->op == Op::barrier_cluster_arrive;
+  detail.action = instruction_->get(ptx::Field::Order);
 }
 
 void Decoder::barrier_step(ControlDetail& detail) {
@@ -350,6 +366,23 @@ ValuePlace Decoder::value_place(const ptx::Operand& operand, std::uint32_t bytes
   return place;
 }
 
+std::vector<ValuePlace> Decoder::call_values(const ptx::Operand* list,
+                                             const std::vector<ptx::Variable>* declared) {
+  std::vector<ValuePlace> values;
+  if (list == nullptr) return values;
+  const auto elements =
+      list->kind == ptx::OperandKind::List ? function().elements(*list) : std::span(list, 1);
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    std::uint32_t bytes = 0;
+    if (declared != nullptr && i < declared->size()) {
+      bytes = static_cast<std::uint32_t>(
+          std::min<std::uint64_t>(ptx::size_in_bytes((*declared)[i]), 1u << 24));
+    }
+    values.push_back(value_place(elements[i], bytes));
+  }
+  return values;
+}
+
 void Decoder::call_step(ControlDetail& detail) {
   detail.kind = Control::Call;
   const ptx::Operand* callee = nullptr;
@@ -358,25 +391,26 @@ void Decoder::call_step(ControlDetail& detail) {
   const auto ops = operands();
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const ptx::OperandSpec* spec = ptx::operand_spec(function(), *instruction_, i);
-    if (spec == nullptr) refuse("its operands do not fit its row of the op table");
+    if (spec == nullptr) refuse("its operands do not match its row of the op table");
     if (spec->role == ptx::OperandRole::Callee) callee = &ops[i];
     if (spec->role == ptx::OperandRole::Returns) returns = &ops[i];
     if (spec->role == ptx::OperandRole::Arguments) arguments = &ops[i];
   }
-  if (callee == nullptr) refuse("it names no function");
+  if (callee == nullptr) refuse("it does not name a function");
 
   const ptx::Function* target = nullptr;
   if (callee->kind == ptx::OperandKind::Symbol) {
     const ptx::Symbol& symbol = image_.module.symbols[callee->id];
     if (symbol.kind != ptx::SymbolKind::Function) {
-      refuse("'" + std::string(image_.module.text(symbol.name)) + "' is no function");
+      refuse(fmt::format("'{}' is not a function", image_.module.text(symbol.name)));
     }
     target = &image_.module.functions[symbol.index];
     const std::string name(image_.module.text(target->name));
     if (target->declaration) {
       if (!is_system_function(name)) {
-        refuse("the function '" + name + "' is declared and not defined; the emulator provides " +
-               system_function_names());
+        refuse(
+            fmt::format("the function '{}' is declared but not defined; the emulator provides {}",
+                        name, system_function_names()));
       }
       detail.kind = Control::CallSystem;
       detail.system = name;
@@ -387,28 +421,14 @@ void Decoder::call_step(ControlDetail& detail) {
     detail.kind = Control::CallIndirect;
     detail.index = source(*callee, ptx::Type::u64);
   }
-  const auto collect = [&](const ptx::Operand* list, std::vector<ValuePlace>& out,
-                           const std::vector<ptx::Variable>* declared) {
-    if (list == nullptr) return;
-    const auto elements =
-        list->kind == ptx::OperandKind::List ? function().elements(*list) : std::span(list, 1);
-    for (std::size_t i = 0; i < elements.size(); ++i) {
-      std::uint32_t bytes = 0;
-      if (declared != nullptr && i < declared->size()) {
-        bytes = static_cast<std::uint32_t>(
-            std::min<std::uint64_t>(ptx::size_in_bytes((*declared)[i]), 1u << 24));
-      }
-      out.push_back(value_place(elements[i], bytes));
-    }
-  };
-  collect(arguments, detail.arguments, target != nullptr ? &target->parameters : nullptr);
-  collect(returns, detail.returns, target != nullptr ? &target->returns : nullptr);
+  detail.arguments = call_values(arguments, target != nullptr ? &target->parameters : nullptr);
+  detail.returns = call_values(returns, target != nullptr ? &target->returns : nullptr);
   if (target != nullptr && (detail.arguments.size() != target->parameters.size() ||
                             detail.returns.size() != target->returns.size())) {
-    refuse("it passes " + count_text(detail.arguments.size(), "argument") + " and takes " +
-           std::to_string(detail.returns.size()) + " results, where the function has " +
-           std::to_string(target->parameters.size()) + " and " +
-           std::to_string(target->returns.size()));
+    refuse(fmt::format("it passes {} and takes {}, but the function has {} and {}",
+                       count_text(detail.arguments.size(), "argument"),
+                       count_text(detail.returns.size(), "result"), target->parameters.size(),
+                       target->returns.size()));
   }
 }
 
@@ -423,7 +443,7 @@ void Decoder::warp_step() {
     const auto ops = operands();
     for (std::size_t i = 0; i < ops.size(); ++i) {
       const ptx::OperandSpec* spec = ptx::operand_spec(function(), *instruction_, i);
-      if (spec == nullptr) refuse("its operands do not fit its row of the op table");
+      if (spec == nullptr) refuse("its operands do not match its row of the op table");
       const ptx::Type type = ptx::operand_type(*instruction_, *spec);
       check_elements(ops[i], *spec);
       if (spec->role == ptx::OperandRole::Destination) {
@@ -452,12 +472,12 @@ void Decoder::warp_step() {
   const bool is_matrix = matrix_function(*instruction_, op) != nullptr;
   if (is_matrix || lane_function(*instruction_, op) != nullptr) {
     lane_step();
-  } else if (has_no_effect(instruction_->op)) {
+  } else if (execution_of(instruction_->op) == Execution::NoEffect) {
     return;
   } else {
     memory_step();
   }
-  // Rows that all lanes of a warp execute together wait for them first.
+  // Rows that all lanes of a warp execute together synchronise first.
   if (ptx::has(row.flags, ptx::Flag::Convergent) && instruction_->op != Op::activemask) {
     detail.together = code_.steps.back().run;
     end_segment(std::move(detail));

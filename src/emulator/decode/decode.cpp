@@ -1,9 +1,11 @@
 // src/emulator/decode/decode.cpp - operands, registers and lane-wise steps
+#include <fmt/format.h>
+
 #include <bit>
 
 #include "emulator/decode/decoder.hpp"
-#include "emulator/lane/steps.hpp"
-#include "emulator/machine/machine.hpp"
+#include "emulator/state/machine.hpp"
+#include "emulator/vector/lane_steps.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/support/error.hpp"
 
@@ -50,8 +52,8 @@ std::span<const ptx::Operand> Decoder::operands() const noexcept {
 
 void Decoder::refuse(std::string_view reason) const {
   Error error(Stage::Load, "unsupported",
-              "the emulator does not run '" + ptx::print(image_.module, function(), *instruction_) +
-                  "': " + std::string(reason));
+              fmt::format("the emulator does not run '{}': {}",
+                          ptx::print(image_.module, function(), *instruction_), reason));
   error.kernel = std::string(image_.module.text(function().name));
   error.file = image_.module.file;
   error.line = instruction_->line;
@@ -60,11 +62,11 @@ void Decoder::refuse(std::string_view reason) const {
 
 std::uint32_t Decoder::grow_frame(unsigned bytes) {
   const std::uint32_t offset = rounded_up(code_.frame_bytes, bytes >= 64 ? kFrameAlignment : 4);
-  // Addresses within a frame are 32 bits; PTX of a sane size stays far below.
+  // Offsets in a frame are 32 bits, far more than real kernels need.
   if (offset > 0x7fff0000u - bytes) {
     throw Error(Stage::Load, "unsupported",
-                "function '" + std::string(image_.module.text(function().name)) +
-                    "' uses more registers than the emulator can hold");
+                fmt::format("function '{}' uses more registers than the emulator can hold",
+                            image_.module.text(function().name)));
   }
   code_.frame_bytes = offset + bytes;
   return offset;
@@ -77,7 +79,7 @@ Slot Decoder::declared_slot(ptx::Register reg) {
   Slot slot;
   slot.lane_bytes = static_cast<std::uint8_t>(predicate ? 0 : lane_bytes_of(bits));
   slot.bits = slot.register_bits = static_cast<std::uint8_t>(bits);
-  // Numbered registers are declared by the thousand and used by the dozen.
+  // Of the thousands of declared numbered registers few are used.
   const std::uint32_t index = register_index_.find(reg);
   std::uint32_t& offset = registers_[index];
   if (offset == kNoIndex) {
@@ -153,7 +155,7 @@ Slot Decoder::symbol_slot(const ptx::Operand& operand, ptx::Type type) {
     case ptx::SymbolKind::Unresolved:
       break;
   }
-  refuse("the symbol '" + std::string(image_.module.text(symbol.name)) + "' is declared nowhere");
+  refuse(fmt::format("the symbol '{}' is not declared", image_.module.text(symbol.name)));
 }
 
 Slot Decoder::source(const ptx::Operand& operand, ptx::Type type) {
@@ -195,7 +197,7 @@ Slot Decoder::source(const ptx::Operand& operand, ptx::Type type) {
     case ptx::OperandKind::Symbol:
       return symbol_slot(operand, type);
     default:
-      refuse("an operand of this kind is not known here");
+      refuse("it has an operand of an unknown kind");
   }
 }
 
@@ -206,7 +208,7 @@ Slot Decoder::destination(const ptx::Operand& operand, ptx::Type type) {
     none.lane_bytes = static_cast<std::uint8_t>(none.bits == 1 ? 0 : lane_bytes_of(none.bits));
     return none;
   }
-  if (operand.kind != ptx::OperandKind::Register) refuse("the destination is no register");
+  if (operand.kind != ptx::OperandKind::Register) refuse("the destination is not a register");
   return register_slot(operand, type);
 }
 
@@ -215,7 +217,7 @@ void Decoder::sources(const ptx::Operand& operand, ptx::Type type, std::vector<S
     for (const ptx::Operand& element : function().elements(operand)) sources(element, type, out);
     return;
   }
-  // A vector register stands for all its components.
+  // A vector register means all its components.
   if (operand.kind == ptx::OperandKind::Register && operand.component == 0) {
     const unsigned vector = function().registers[operand.id].vector;
     if (vector > 1) {
@@ -260,75 +262,70 @@ void Decoder::check_elements(const ptx::Operand& operand, const ptx::OperandSpec
   if (operand.kind == ptx::OperandKind::Vector) {
     for (const ptx::Operand& element : function().elements(operand)) fits &= width(element) == 1;
   }
-  if (!fits) refuse("a vector register stands where it takes one of another width");
+  if (!fits) refuse("it has a vector operand of the wrong width");
 }
 
 Decoder::Address Decoder::address(const ptx::Operand& operand) {
-  Address made;
-  made.offset = operand.value;
-  const ptx::Module& module = image_.module;
-  if (operand.kind != ptx::OperandKind::Memory) refuse("an address in brackets is expected");
+  if (operand.kind != ptx::OperandKind::Memory) refuse("it expects an address in brackets");
+  Address address;
+  address.offset = operand.value;
   if (operand.base == ptx::OperandKind::Register) {
     ptx::Operand base = operand;
     base.kind = ptx::OperandKind::Register;
-    made.base = register_slot(base, ptx::Type::none);
-    if (made.base.lane_bytes != 4 && made.base.lane_bytes != 8) {
-      refuse("an address register has 32 or 64 bits");
+    address.base = register_slot(base, ptx::Type::none);
+    if (address.base.lane_bytes != 4 && address.base.lane_bytes != 8) {
+      refuse("its address register does not have 32 or 64 bits");
     }
-    made.base_is_64bit = made.base.lane_bytes == 8;
-    return made;
+  } else if (operand.base != ptx::OperandKind::Integer) {
+    symbol_address(image_.module.symbols[operand.id], address);
   }
-  if (operand.base == ptx::OperandKind::Integer) return made;
-  const ptx::Symbol& symbol = module.symbols[operand.id];
-  const std::string name = "'" + std::string(module.text(symbol.name)) + "'";
-  const auto local = [&](std::uint64_t offset, std::string_view what) {
-    made.base = frame_value(FrameValue::Kind::LocalAddress, 0, 0, 64);
-    made.offset += offset;
-    made.symbol = std::string(what) + " " + name;
-    made.base_is_64bit = true;
+  return address;
+}
+
+/// `address.offset` is the offset from the symbol.
+void Decoder::symbol_address(const ptx::Symbol& symbol, Address& address) {
+  const ptx::Module& module = image_.module;
+  const std::string_view name = module.text(symbol.name);
+  const auto in_space = [&](ptx::Space space, std::uint64_t start) {
+    address.space = space;
+    address.offset += start;
+    address.symbol = fmt::format("{} variable '{}'", ptx::name(space), name);
+  };
+  const auto in_frame = [&](ptx::Space space, std::uint64_t start, std::string_view kind) {
+    address.space = space;
+    address.function_param = space == ptx::Space::Param;
+    address.base = frame_value(FrameValue::Kind::LocalAddress, 0, 0, 64);
+    address.offset += start;
+    address.symbol = fmt::format("{} '{}'", kind, name);
   };
   switch (symbol.kind) {
-    case ptx::SymbolKind::Variable: {
-      const ptx::Variable& variable = module.variables[symbol.index];
-      made.space = variable.space;
-      made.offset += placement_.module_variables[symbol.index];
-      made.symbol = std::string(ptx::name(variable.space)) + " variable " + name;
-      return made;
-    }
+    case ptx::SymbolKind::Variable:
+      return in_space(module.variables[symbol.index].space,
+                      placement_.module_variables[symbol.index]);
     case ptx::SymbolKind::FunctionVariable: {
-      const ptx::Variable& variable = function().variables[symbol.index];
-      made.space = variable.space;
-      if (variable.space == ptx::Space::Local || variable.space == ptx::Space::Param) {
-        made.function_param = variable.space == ptx::Space::Param;
-        local(local_offset_[symbol.index],
-              made.function_param ? "parameter variable" : "local variable");
-        return made;
+      const ptx::Space space = function().variables[symbol.index].space;
+      if (space == ptx::Space::Local || space == ptx::Space::Param) {
+        return in_frame(space, local_offset_[symbol.index],
+                        space == ptx::Space::Param ? "parameter variable" : "local variable");
       }
       const auto owner = static_cast<std::size_t>(code_.function - module.functions.data());
-      made.offset += placement_.function_variables[owner][symbol.index];
-      made.symbol = std::string(ptx::name(variable.space)) + " variable " + name;
-      return made;
+      return in_space(space, placement_.function_variables[owner][symbol.index]);
     }
     case ptx::SymbolKind::Parameter:
-      made.space = ptx::Space::Param;
-      if (function().entry) {
-        made.offset += image_.kernels[code_.kernel].parameters[symbol.index].offset;
-        made.symbol = "parameter " + name;
-        return made;
+      if (!function().entry) {
+        return in_frame(ptx::Space::Param, code_.parameters[symbol.index].offset, "parameter");
       }
-      made.function_param = true;
-      local(code_.parameters[symbol.index].offset, "parameter");
-      return made;
+      address.space = ptx::Space::Param;
+      address.offset += image_.kernels[code_.kernel].parameters[symbol.index].offset;
+      address.symbol = fmt::format("parameter '{}'", name);
+      return;
     case ptx::SymbolKind::Return:
-      made.space = ptx::Space::Param;
-      made.function_param = true;
-      local(code_.returns[symbol.index].offset, "return value");
-      return made;
+      return in_frame(ptx::Space::Param, code_.returns[symbol.index].offset, "return value");
     case ptx::SymbolKind::Function:
     case ptx::SymbolKind::Unresolved:
       break;
   }
-  refuse("the symbol " + name + " has no address in memory");
+  refuse(fmt::format("the symbol '{}' has no address in memory", name));
 }
 
 Step Decoder::step() const {
@@ -336,7 +333,7 @@ Step Decoder::step() const {
   made.statement = code_.first_statement + statement_;
   const ptx::Guard& guard = instruction_->guard;
   if (guard.present()) {
-    // The register has its place by now: decode() has asked for it.
+    // decode_instruction() has placed the register.
     made.guard = registers_[register_index_.find(guard.predicate)];
     made.guard_flip = guard.negated ? 0xffffffffu : 0;
   }
@@ -351,19 +348,21 @@ void Decoder::place() {
     const std::uint64_t bytes = ptx::size_in_bytes(variable);
     const std::uint32_t alignment = std::max<std::uint32_t>(ptx::natural_alignment(variable), 1);
     if (bytes > (1u << 24) || alignment > 4096) {
-      throw Error(Stage::Load, "unsupported",
-                  "variable '" + std::string(image_.module.text(variable.name)) +
-                      "' of function '" + std::string(image_.module.text(function().name)) +
-                      "' is larger than a thread's local memory can be (16 MiB)");
+      throw Error(
+          Stage::Load, "unsupported",
+          fmt::format("variable '{}' of function '{}' is larger than the maximum local "
+                      "memory of a thread (16 MiB)",
+                      image_.module.text(variable.name), image_.module.text(function().name)));
     }
     offset = rounded_up(offset, alignment);
     const std::uint32_t place = offset;
     offset += static_cast<std::uint32_t>(bytes);
     if (offset > (1u << 24)) {
-      throw Error(Stage::Load, "unsupported",
-                  "the local variables of function '" +
-                      std::string(image_.module.text(function().name)) +
-                      "' are larger than a thread's local memory can be (16 MiB)");
+      throw Error(
+          Stage::Load, "unsupported",
+          fmt::format("the local variables of function '{}' are larger than the maximum local "
+                      "memory of a thread (16 MiB)",
+                      image_.module.text(function().name)));
     }
     return place;
   };
@@ -403,7 +402,7 @@ void Decoder::lane_step() {
   const auto ops = operands();
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const ptx::OperandSpec* spec = ptx::operand_spec(function(), *instruction_, i);
-    if (spec == nullptr) refuse("its operands do not fit its row of the op table");
+    if (spec == nullptr) refuse("its operands do not match its row of the op table");
     const ptx::Type type = ptx::operand_type(*instruction_, *spec);
     check_elements(ops[i], *spec);
     if (spec->role == ptx::OperandRole::Destination) {
@@ -415,7 +414,7 @@ void Decoder::lane_step() {
   split_wide_slots(detail.sources);
   split_wide_slots(detail.results);
   if (detail.sources.size() > kMaxLaneWords || detail.results.size() > kMaxLaneWords) {
-    refuse("it has more operands than the emulator provides for");
+    refuse("it has more operands than the emulator supports");
   }
   detail.op.source_count = static_cast<std::uint8_t>(detail.sources.size());
   detail.op.result_count = static_cast<std::uint8_t>(detail.results.size());

@@ -7,13 +7,13 @@
 #include <unordered_map>
 #include <vector>
 
-#include "emulator/decode/code.hpp"
+#include "emulator/state/code.hpp"
 #include "ptxgen/analysis/cfg.hpp"
 #include "ptxgen/analysis/registers.hpp"
 
 namespace ptxgen::inline v0::emulator {
 
-/// Where things of the module lie; filled before functions are decoded.
+/// Addresses of the module's variables; filled before functions are decoded.
 struct Placement {
   /// Module::variables by index: address in its space (global: device address; shared: offset;
   /// const: device address too, since constant memory is read-only global memory here).
@@ -22,18 +22,18 @@ struct Placement {
   std::vector<std::vector<std::uint64_t>> function_variables;
 };
 
-/// The registers whose values matter by themselves: an address, a guard, what a branch or a
-/// computation asks for, what is stored to global memory. The others are only copied, masked and
-/// stored: padding, and the words of bit fields before the first of these is set.
+/// The registers that affect results: addresses, guards, operands of branches and computations,
+/// values stored to global memory. The others are only copied, masked and stored: padding, and
+/// words of bit fields before the first field is set.
 class DecidingRegisters {
  public:
   DecidingRegisters() = default;
   DecidingRegisters(const ptx::Function& function, const analysis::RegisterIndex& index);
-  /// For what comes from the thread's own memory: a store to a generic address does not matter.
+  /// For values from the thread's local memory: a store to a generic address does not count.
   [[nodiscard]] bool in_thread(std::uint32_t number) const noexcept {
     return in_thread_.contains(number);
   }
-  /// For what comes from elsewhere: a store to a generic address does.
+  /// For values from other memory: a store to a generic address counts.
   [[nodiscard]] bool anywhere(std::uint32_t number) const noexcept {
     return anywhere_.contains(number);
   }
@@ -43,33 +43,32 @@ class DecidingRegisters {
   analysis::RegisterSet anywhere_;
 };
 
-/// Decodes one function. The parts for memory instructions are in decode_memory.cpp.
+/// Decodes one function. Memory instructions are in decode/memory.cpp.
 class Decoder {
  public:
   Decoder(Image& image, const Placement& placement, Code& code);
 
-  /// Gives parameters, return values and local variables their places. For all functions of a
-  /// kernel before the first is decoded, since calls ask for the callee's.
+  /// Places parameters, return values and local variables. Call it for all functions of a kernel
+  /// before decoding the first: calls need the places of the callee.
   void place();
   /// Throws `Error` (Stage::Load, code "unsupported") with instruction, line and reason.
   void decode();
 
-  // What the parts use.
+  // For the parts of the decoder.
 
-  /// Where an operand's 32 lanes lie, for a source of that type: a register, or a slot of the frame
-  /// that holds the constant, special register or address of a symbol.
+  /// The slot of a source of that type: of a register, or of a constant, special register or
+  /// address of a symbol in the frame.
   [[nodiscard]] Slot source(const ptx::Operand& operand, ptx::Type type);
   /// A destination register; absent for `_`.
   [[nodiscard]] Slot destination(const ptx::Operand& operand, ptx::Type type);
   /// All elements of an operand, braces flattened.
   void sources(const ptx::Operand& operand, ptx::Type type, std::vector<Slot>& out);
   void destinations(const ptx::Operand& operand, ptx::Type type, std::vector<Slot>& out);
-  /// Refuses a vector register where its row has another number of elements.
+  /// Refuses a vector register with another number of elements than its row.
   void check_elements(const ptx::Operand& operand, const ptx::OperandSpec& spec) const;
   /// `[base+offset]` of a memory operand: base register, or the address of a symbol and its space.
   struct Address {
     Slot base;  ///< absent if the address is known
-    bool base_is_64bit = true;
     std::uint64_t offset = 0;
     ptx::Space space = ptx::Space::Generic;  ///< of the symbol, Generic if there is none
     bool function_param = false;  ///< a .param of a device function: thread-local, from the frame
@@ -88,31 +87,38 @@ class Decoder {
   [[nodiscard]] Image& image() noexcept { return image_; }
   /// Slot of a 32- or 64-bit constant in all lanes.
   [[nodiscard]] Slot constant(std::uint64_t bits, unsigned width);
-  /// Bit by bit for the results of a load: whether never written bytes of it matter.
+  /// A bit for each result of a load: whether it must have been written.
   struct Deciding {
     std::uint8_t in_thread = 0;
     std::uint8_t anywhere = 0;
   };
   [[nodiscard]] Deciding deciding_results() const;
-  /// The bytes of a load that are used, as a `.pragma` in front of it says.
+  /// The used bytes of a load, from a `.pragma` in front of it.
   [[nodiscard]] std::uint32_t used_bytes() const noexcept { return used_bytes_; }
   [[nodiscard]] std::uint32_t new_memory_counter() { return image_.memory_counter_count++; }
 
  private:
-  void memory_step();  // decode_memory.cpp: Execution::Memory, MatrixMemory and Async rows
+  void memory_step();  // memory.cpp: Execution::Memory, MatrixMemory and Async rows
   void lane_step();
-  void warp_step();     // decode_control.cpp
-  void control_step();  // decode_control.cpp
-  // decode_track.cpp: steps in front of instructions that name possibly undefined registers.
-  void track_step();                        ///< of what lane_step() does not decode
-  void track_lane(const LaneDetail& lane);  ///< of what it does
+  void warp_step();     // control.cpp
+  void control_step();  // control.cpp
+  // track.cpp: steps in front of instructions that name possibly undefined registers.
+  void track_step();                        ///< for rows that lane_step() does not decode
+  void track_lane(const LaneDetail& lane);  ///< for rows that it decodes
   void track_stored(TrackDetail& detail);
   void add_track(TrackDetail&& detail, bool guard_first);
   [[nodiscard]] Slot shadow_of(const Slot& slot) const;
   [[nodiscard]] TrackDetail::Value tracked(const Slot& slot) const;
   [[nodiscard]] Slot guard_shadow();
   [[nodiscard]] std::vector<Slot> components(ptx::Register reg, std::uint8_t component);
+  void decode_instruction();
+  void end_function();
+  void symbol_address(const ptx::Symbol& symbol, Address& address);
+  void branch_table_step(ControlDetail& detail);
   void barrier_step(ControlDetail& detail);
+  void cluster_barrier_step(ControlDetail& detail);
+  [[nodiscard]] std::vector<ValuePlace> call_values(const ptx::Operand* list,
+                                                    const std::vector<ptx::Variable>* declared);
   void call_step(ControlDetail& detail);
   void begin_segment();
   void end_segment(ControlDetail&& detail);
@@ -140,9 +146,9 @@ class Decoder {
   std::uint32_t used_bytes_ = 0xffffffffu;
   analysis::Cfg cfg_;
   analysis::RegisterIndex register_index_;
-  analysis::RegisterSet undefined_;  ///< that may be, see analysis::maybe_undefined
+  analysis::RegisterSet undefined_;  ///< possibly undefined, see analysis::maybe_undefined
   DecidingRegisters deciding_;
-  std::map<std::uint32_t, std::uint32_t> shadows_;  ///< frame offset -> bytes, the shadow behind
+  std::map<std::uint32_t, std::uint32_t> shadows_;  ///< frame offset -> bytes; the shadow follows
   std::vector<std::uint32_t> segment_blocks_;  ///< position of each segment's block in the order
 };
 

@@ -1,13 +1,15 @@
-// src/emulator/decode/image.cpp - loading: variables get addresses, functions are decoded
+// src/emulator/decode/image.cpp - loads modules: places variables, decodes functions
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <set>
 
-#include "emulator/memory/address_space.hpp"
 #include "emulator/decode/decoder.hpp"
-#include "emulator/machine/machine.hpp"
 #include "emulator/machine/warp_steps.hpp"
+#include "emulator/state/address_space.hpp"
+#include "emulator/state/machine.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"
@@ -17,7 +19,7 @@
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-/// Shared memory of all blocks on any GPU is smaller; sums stay far from overflow.
+/// More than any GPU's shared memory; keeps sums far from overflow.
 constexpr std::uint64_t kMaxShared = 1u << 24;
 /// Local memory of a thread: CUDA C++ Programming Guide, technical specifications per compute
 /// capability.
@@ -53,13 +55,14 @@ void check(const ptx::Module& module, const ptx::Gpu& gpu) {
       (wanted.sm > offered.sm ||
        (wanted.variant == ptx::Variant::Architecture && wanted.sm != offered.sm))) {
     refuse(module, "target",
-           "the PTX is for " + module.target + " and the emulated GPU '" + std::string(gpu.name) +
-               "' is " + std::string(gpu.target) + "; choose another GPU, or PTX for this one",
+           fmt::format("the PTX is for {}, but the emulated GPU '{}' is {}; choose another GPU, or "
+                       "PTX for this one",
+                       module.target, gpu.name, gpu.target),
            module.target_line);
   }
 }
 
-/// Puts the module's variables into memory.
+/// Allocates the module's variables.
 class Placer {
  public:
   Placer(Image& image, Device& device) : image_(image), device_(device) {}
@@ -108,22 +111,23 @@ class Placer {
     if (!in_device_memory(variable)) return 0;
     const std::string name(image_.module.text(variable.name));
     if (variable.linkage == ptx::Linkage::Extern) {
-      // Its definition, which the name stands for, may be in the module too.
+      // The module may also contain its definition.
       if (of_module && is_defined(variable.name)) return 0;
-      refuse(image_.module, "unsupported",
-             "variable '" + name + "' is declared .extern, and nothing here defines it",
-             variable.line);
+      refuse(
+          image_.module, "unsupported",
+          fmt::format("variable '{}' is declared .extern, but the module does not define it", name),
+          variable.line);
     }
     const std::uint64_t bytes = std::max<std::uint64_t>(ptx::size_in_bytes(variable), 1);
     if (bytes > device_.gpu().memory_bytes) {
       refuse(image_.module, "out-of-memory",
-             "variable '" + name + "' has " + count_text(bytes, "byte") + ", the GPU has " +
-                 std::to_string(device_.gpu().memory_bytes),
+             fmt::format("variable '{}' has {}, the GPU has {}", name, count_text(bytes, "byte"),
+                         device_.gpu().memory_bytes),
              variable.line);
     }
     const bool constant = variable.space == ptx::Space::Const;
     const std::uint64_t address =
-        image_.space->allocate(bytes, "variable '" + name + "'",
+        image_.space->allocate(bytes, fmt::format("variable '{}'", name),
                                constant ? AllocationKind::Constant : AllocationKind::Variable);
     if (of_module) image_.variables.push_back({name, variable.space, address, bytes});
     image_.allocations.push_back(address);
@@ -153,10 +157,10 @@ class Placer {
   void fill(const ptx::Variable& variable, std::uint64_t address, const Placement& placement) {
     if (!in_device_memory(variable) || variable.linkage == ptx::Linkage::Extern) return;
     const std::uint64_t total = std::max<std::uint64_t>(ptx::size_in_bytes(variable), 1);
-    // What has no initialiser is zero, as memory of a new allocation is.
+    // Variables without an initialiser are zero, as new allocations are.
     image_.space->mark(address, total);
     const std::uint64_t element = ptx::bytes(variable.type);
-    // Bytes of what a brace at each depth encloses.
+    // Bytes inside a brace at each depth.
     std::vector<std::uint64_t> enclosed;
     std::uint64_t size = element * variable.vector;
     if (variable.vector > 1) enclosed.push_back(size);
@@ -195,7 +199,7 @@ class Placer {
   Device& device_;
 };
 
-/// Functions that a kernel may run: those it names, and all whose address is taken anywhere.
+/// Functions that a kernel may call: those it names, and all whose address is taken.
 std::set<std::uint32_t> reachable(const ptx::Module& module, std::uint32_t entry) {
   std::set<std::uint32_t> found;
   std::vector<std::uint32_t> work{entry};
@@ -272,7 +276,7 @@ class KernelLoader {
       offset = rounded_up(offset, std::max<std::uint32_t>(ptx::natural_alignment(variable), 1));
       if (bytes > 32764 || offset + bytes > 32764) {
         refuse(module_, "unsupported",
-               "the parameters of kernel '" + kernel.name + "' take more than 32764 bytes",
+               fmt::format("the parameters of kernel '{}' take more than 32764 bytes", kernel.name),
                variable.line);
       }
       kernel.parameters.push_back({std::string(module_.text(variable.name)), variable.type,
@@ -319,8 +323,8 @@ class KernelLoader {
       address = offset;
       if (bytes > kMaxShared || offset + bytes > kMaxShared) {
         refuse(module_, "unsupported",
-               "shared variable '" + std::string(module_.text(variable.name)) + "' has " +
-                   count_text(bytes, "byte") + ", more than any GPU has",
+               fmt::format("shared variable '{}' has {}, more than any GPU has",
+                           module_.text(variable.name), count_text(bytes, "byte")),
                variable.line);
       }
       this_().shared_variables.push_back({std::string(module_.text(variable.name)),
@@ -385,15 +389,14 @@ class KernelLoader {
       state[current] = 2;
       stack.pop_back();
     }
-    const std::uint64_t most = need[this_().code];
-    if (most > kMaxLocal) {
+    const std::uint64_t bytes_needed = need[this_().code];
+    if (bytes_needed > kMaxLocal) {
       refuse(module_, "unsupported",
-             "a thread of kernel '" + image_.kernels.back().name + "' needs " +
-                 count_text(most, "byte") + " of local memory; at most " +
-                 std::to_string(kMaxLocal) + " are possible",
+             fmt::format("a thread of kernel '{}' needs {} of local memory; the maximum is {}",
+                         image_.kernels.back().name, count_text(bytes_needed, "byte"), kMaxLocal),
              module_.functions[entry_].line);
     }
-    this_().local_bytes = static_cast<std::uint32_t>(most);
+    this_().local_bytes = static_cast<std::uint32_t>(bytes_needed);
     image_.kernels.back().local_bytes = image_.codes[this_().code]->local_bytes;
   }
 
@@ -429,14 +432,14 @@ Image::~Image() {
     try {
       space->free(address);
     } catch (const Error&) {
-      // The host has freed it already; nothing is left to do.
+      // The host has already freed it.
     }
   }
 }
 
 Image::Place Image::place(std::uint32_t statement) const noexcept {
   const auto after = std::ranges::upper_bound(first_statement, statement);
-  // Functions without a body have no statements of their own: the last that begins here is it.
+  // Functions without a body have no statements: take the last that begins here.
   if (after == first_statement.begin()) return {};
   const auto f = static_cast<std::size_t>(after - first_statement.begin() - 1);
   const ptx::Function& function = module.functions[f];
@@ -456,17 +459,17 @@ Program& Program::operator=(Program&&) noexcept = default;
 Program::~Program() = default;
 
 Program Program::load(Device& device, std::string_view ptx, std::string_view file) {
-  Program made;
-  made.image_ = Hidden<Image>::make();
-  made.image_->module = ptx::parse(ptx, file);
-  load_image(*made.image_, device);
-  return made;
+  Program result;
+  result.image_ = Hidden<Image>::make();
+  result.image_->module = ptx::parse(ptx, file);
+  load_image(*result.image_, device);
+  return result;
 }
 
 Program Program::load(Device& device, const ptx::Module& module) {
-  Program made;
-  made.image_ = Hidden<Image>::make();
-  Image& image = *made.image_;
+  Program result;
+  result.image_ = Hidden<Image>::make();
+  Image& image = *result.image_;
   ptx::LineMap lines;
   const std::string text = ptx::print(module, &lines);
   image.module = ptx::parse(text, module.file.empty() ? "<built>" : module.file);
@@ -479,7 +482,7 @@ Program Program::load(Device& device, const ptx::Module& module) {
     }
   }
   load_image(image, device);
-  return made;
+  return result;
 }
 
 std::span<const Program::Kernel> Program::kernels() const noexcept { return image_->kernels; }

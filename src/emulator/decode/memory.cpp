@@ -1,18 +1,20 @@
 // src/emulator/decode/memory.cpp - memory, matrix memory and asynchronous rows to steps
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 
 #include "emulator/decode/decoder.hpp"
-#include "emulator/memory/access.hpp"
+#include "emulator/state/windows.hpp"
 #include "emulator/memory/steps.hpp"
+#include "emulator/state/support_table.hpp"
+#include "emulator/state/written_bits.hpp"
 #include "emulator/vector/isa.hpp"
-#include "emulator/decode/support_table.hpp"
-#include "emulator/memory/written_bits.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-/// The operands of one instruction by what they are; cache hints are left out.
+/// The operands of one instruction by role, without cache hints.
 struct Parts {
   std::vector<Slot> results;
   std::vector<Slot> sources;
@@ -27,7 +29,7 @@ Parts parts_of(Decoder& decoder) {
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const ptx::OperandSpec* const spec =
         ptx::operand_spec(decoder.function(), decoder.instruction(), i);
-    if (spec == nullptr) decoder.refuse("its operands do not fit its row of the op table");
+    if (spec == nullptr) decoder.refuse("its operands do not match its row of the op table");
     if (spec->with == ptx::Field::CacheHint) continue;
     const ptx::Type type = ptx::operand_type(decoder.instruction(), *spec);
     decoder.check_elements(operands[i], *spec);
@@ -62,6 +64,52 @@ unsigned elements_of(const ptx::Instruction& instruction) {
   }
 }
 
+MbarrierDetail mbarrier_detail(const ptx::Instruction& instruction) {
+  using Action = MbarrierDetail::Action;
+  MbarrierDetail detail;
+  detail.relaxed = instruction.get(ptx::Field::Order) == ptx::Modifier::relaxed;
+  switch (instruction.op) {
+    case ptx::Op::mbarrier_init:
+      detail.action = Action::Init;
+      break;
+    case ptx::Op::mbarrier_inval:
+      detail.action = Action::Invalidate;
+      break;
+    case ptx::Op::mbarrier_expect_tx:
+      detail.action = Action::ExpectBytes;
+      break;
+    case ptx::Op::mbarrier_complete_tx:
+      detail.action = Action::CompleteBytes;
+      break;
+    case ptx::Op::mbarrier_arrive_expect_tx:
+      detail.expects_bytes = true;
+      break;
+    case ptx::Op::mbarrier_arrive_drop:
+    case ptx::Op::mbarrier_arrive_drop_count:
+    case ptx::Op::mbarrier_arrive_drop_no_complete:
+      detail.drop = true;
+      break;
+    case ptx::Op::mbarrier_arrive_drop_expect_tx:
+      detail.drop = detail.expects_bytes = true;
+      break;
+    case ptx::Op::mbarrier_test_wait_parity:
+    case ptx::Op::mbarrier_try_wait_parity:
+      detail.parity = true;
+      [[fallthrough]];
+    case ptx::Op::mbarrier_test_wait:
+    case ptx::Op::mbarrier_try_wait:
+      detail.action = Action::Test;
+      break;
+    case ptx::Op::cp_async_mbarrier_arrive:
+      detail.action = Action::CopyArrive;
+      detail.no_increment = instruction.has(ptx::Field::NoInc);
+      break;
+    default:
+      break;
+  }
+  return detail;
+}
+
 }  // namespace
 
 /// Decodes one instruction of the rows that touch memory.
@@ -69,12 +117,9 @@ class MemoryDecoder {
  public:
   explicit MemoryDecoder(Decoder& decoder)
       : decoder_(decoder), instruction_(decoder.instruction()), parts_(parts_of(decoder)) {
-    detail_.op = instruction_.op;
     detail_.order = instruction_.get(ptx::Field::Order);
     detail_.scope = instruction_.get(ptx::Field::Scope);
-    detail_.action = instruction_.get(ptx::Field::AtomicOp);
-    detail_.type = instruction_.type(0);
-    detail_.element_bytes = static_cast<std::uint8_t>(ptx::bytes(detail_.type));
+    detail_.element_bytes = static_cast<std::uint8_t>(ptx::bytes(instruction_.type(0)));
     detail_.elements = static_cast<std::uint8_t>(elements_of(instruction_));
   }
 
@@ -97,14 +142,16 @@ class MemoryDecoder {
   }
 
  private:
-  /// The first address operand; its space as the instruction and the symbol say.
+  static AddressOperand operand(const Decoder::Address& address) {
+    return {address.base, address.offset};
+  }
+
+  /// The first address operand; its space is that of the instruction, else that of the symbol.
   void take_address(const Decoder::Address& address) {
-    detail_.base = address.base;
-    detail_.base_is_64bit = address.base_is_64bit;
-    detail_.offset = address.offset;
+    detail_.address = operand(address);
     detail_.symbol = address.symbol;
     detail_.space = ptx::space_of(instruction_.get(ptx::Field::Space));
-    // Without a space an address is generic, but that of a symbol is known to lie in its own.
+    // Without a space an address is generic, but a symbol has a known space.
     if (detail_.space == ptx::Space::Generic) detail_.space = address.space;
     if (address.function_param) {
       detail_.space = ptx::Space::Local;
@@ -126,7 +173,7 @@ class MemoryDecoder {
     step.detail = static_cast<std::uint32_t>(decoder_.code().memory.size());
     step.source[1] = detail_.counter;
     detail_.statement = step.statement;
-    if (detail_.base.present()) step.source[0] = detail_.base.offset;
+    if (detail_.address.base.present()) step.source[0] = detail_.address.base.offset;
     decoder_.code().memory.push_back(std::move(detail_));
     step.immediate = reinterpret_cast<std::uintptr_t>(&decoder_.code().memory.back());
     return step;
@@ -138,31 +185,29 @@ class MemoryDecoder {
                         detail_.space == ptx::Space::Generic ||
                         (detail_.space == ptx::Space::Const && !is_store);
     if (!global && detail_.space != ptx::Space::Shared) return nullptr;
-    // Relaxed and stronger accesses are points where other warps may go on.
+    // Relaxed and stronger accesses let other warps run.
     if (detail_.order != ptx::Modifier::none && detail_.order != ptx::Modifier::weak) {
       return nullptr;
     }
-    if (detail_.data.size() > std::size(detail_.data_offset)) return nullptr;
+    if (detail_.data.size() > std::size(detail_.registers.offset)) return nullptr;
     for (std::size_t i = 0; i < detail_.data.size(); ++i) {
       const Slot& slot = detail_.data[i];
       if (!slot.present() || slot.lane_bytes != detail_.data[0].lane_bytes ||
           slot.register_bits != detail_.data[0].register_bits) {
         return nullptr;
       }
-      // A vector that loads a register twice, or into its own address, is for the other handler.
+      // The general handler runs vectors that load a register twice.
       for (std::size_t k = 0; !is_store && k < i; ++k) {
         if (detail_.data[k].offset == slot.offset) return nullptr;
       }
-      detail_.data_offset[i] = slot.offset;
+      detail_.registers.offset[i] = slot.offset;
     }
-    if (!detail_.base.present()) {
+    if (!detail_.address.base.present()) {
       // A known address: the same in all lanes.
-      detail_.base = decoder_.constant(detail_.offset, 64);
-      detail_.base_is_64bit = true;
-      detail_.offset = 0;
+      detail_.address = {decoder_.constant(detail_.address.offset, 64), 0};
     }
     const Slot& first = detail_.data.front();
-    detail_.register_mask =
+    detail_.registers.mask =
         first.register_bits >= 32 ? 0xffffffffu : (std::uint32_t{1} << first.register_bits) - 1;
     HotAccess access;
     access.store = is_store;
@@ -171,7 +216,7 @@ class MemoryDecoder {
     access.elements = detail_.elements;
     access.lane_bytes = first.lane_bytes;
     access.is_signed = first.is_signed && first.register_bits > detail_.element_bytes * 8u;
-    access.base_is_64bit = detail_.base.lane_bytes == 8;
+    access.base_is_64bit = detail_.address.base.lane_bytes == 8;
     return handlers(best_isa()).memory(access);
   }
 
@@ -180,16 +225,16 @@ class MemoryDecoder {
     detail_.reads = true;
     detail_.data = std::move(parts_.results);
     const Decoder::Deciding deciding = decoder_.deciding_results();
-    detail_.deciding_in_thread = deciding.in_thread;
-    detail_.deciding = deciding.anywhere;
-    if (detail_.space == ptx::Space::Param && !detail_.base.present()) {
+    detail_.required.local_elements = deciding.in_thread;
+    detail_.required.elements = deciding.anywhere;
+    if (detail_.space == ptx::Space::Param && !detail_.address.base.present()) {
       return decoder_.add(finish(&run_load_parameter));
     }
     const unsigned bytes = unsigned{detail_.element_bytes} * detail_.elements;
     const auto all = static_cast<std::uint32_t>(low_mask(std::min(bytes, 32u)));
     const std::uint32_t used = decoder_.used_bytes() & all;
     if (used != 0 && used != all) {
-      detail_.used_bytes = used;
+      detail_.required.used = used;
       return decoder_.add(finish(&run_load));
     }
     const Handler fast = hot(false);
@@ -209,6 +254,7 @@ class MemoryDecoder {
     detail_.reads = detail_.writes = true;
     detail_.data = std::move(parts_.results);
     detail_.sources = std::move(parts_.sources);
+    detail_.kind = AtomicDetail{instruction_.get(ptx::Field::AtomicOp), instruction_.type(0)};
     decoder_.add(finish(&run_atomic));
   }
 
@@ -224,7 +270,7 @@ class MemoryDecoder {
     const bool converts = instruction_.op == ptx::Op::cvta || instruction_.op == ptx::Op::cvta_to;
     if (converts && window_start(detail_.space) == 0 && detail_.data[0].lane_bytes == 8 &&
         detail_.sources[0].lane_bytes == 8) {
-      // Global and constant addresses are generic ones.
+      // Global and constant addresses equal their generic addresses.
       Step move = decoder_.step();
       move.run = handlers(best_isa()).alu(Alu::Mov64);
       move.result = detail_.data[0].offset;
@@ -239,8 +285,8 @@ class MemoryDecoder {
   }
 
   void fence() {
-    // Fences between proxies, and of initialised mbarriers in a cluster, order nothing that is not
-    // ordered here anyway.
+    // The emulator already orders what fences between proxies, and of mbarrier.init in a cluster,
+    // would order.
     if (instruction_.op != ptx::Op::fence && instruction_.op != ptx::Op::membar) return;
     if (instruction_.op == ptx::Op::membar) {
       // PTX ISA, membar: .cta, .gl, .sys are fence.sc.cta, .gpu, .sys.
@@ -252,7 +298,7 @@ class MemoryDecoder {
     plain(&run_fence);
   }
 
-  /// [a], with the object's order kept apart: the object orders more than its own bytes.
+  /// The access to the object itself is relaxed; MbarrierDetail says what the operation orders.
   void barrier() {
     if (instruction_.op == ptx::Op::mbarrier_pending_count) {
       detail_.data = std::move(parts_.results);
@@ -260,14 +306,13 @@ class MemoryDecoder {
       return plain(&run_pending_count);
     }
     take_address(parts_.addresses.at(0));
-    detail_.action = detail_.order;
+    detail_.kind = mbarrier_detail(instruction_);
     detail_.order = ptx::Modifier::relaxed;
     detail_.scope = ptx::Modifier::cta;
     detail_.element_bytes = 8;
     detail_.reads = detail_.writes = true;
     detail_.data = std::move(parts_.results);
     detail_.sources = std::move(parts_.sources);
-    detail_.lane.extra = instruction_.has(ptx::Field::NoInc) ? 1 : 0;
     decoder_.add(finish(&run_mbarrier));
   }
 
@@ -277,12 +322,10 @@ class MemoryDecoder {
       case ptx::Op::cp_async_src_size:
       case ptx::Op::cp_async_ignore_src: {
         take_address(parts_.addresses.at(0));
-        const Decoder::Address& from = parts_.addresses.at(1);
-        detail_.second_base = from.base;
-        detail_.second_offset = from.offset;
+        detail_.kind = AsyncCopyDetail{operand(parts_.addresses.at(1))};
         const std::uint64_t bytes = parts_.constants.at(0);
         if (bytes != 4 && bytes != 8 && bytes != 16) {
-          decoder_.refuse("it copies 4, 8 or 16 bytes, not " + std::to_string(bytes));
+          decoder_.refuse(fmt::format("it copies {} bytes; 4, 8 and 16 are allowed", bytes));
         }
         detail_.element_bytes = static_cast<std::uint8_t>(bytes);
         detail_.reads = detail_.writes = true;
@@ -295,18 +338,19 @@ class MemoryDecoder {
       case ptx::Op::cp_async_bulk_store:
         return bulk_copy();
       case ptx::Op::cp_async_bulk_prefetch:
-        return;  // nothing is cached here
+        return;  // the emulator has no caches
       case ptx::Op::cp_async_bulk_commit_group:
         return plain(&run_commit_bulk);
       case ptx::Op::cp_async_bulk_wait_group:
-        detail_.second_offset = parts_.constants.at(0);
+        detail_.kind = WaitGroupDetail{parts_.constants.at(0), false};
         return plain(&run_wait_bulk);
       case ptx::Op::cp_async_commit_group:
         return plain(&run_commit_group);
       case ptx::Op::cp_async_wait_group:
-        detail_.second_offset = parts_.constants.at(0);
+        detail_.kind = WaitGroupDetail{parts_.constants.at(0), false};
         return plain(&run_wait_group);
       case ptx::Op::cp_async_wait_all:
+        detail_.kind = WaitGroupDetail{0, true};
         return plain(&run_wait_group);
       case ptx::Op::cp_async_mbarrier_arrive:
         return barrier();
@@ -319,18 +363,17 @@ class MemoryDecoder {
     take_address(parts_.addresses.at(0));
     const bool store = instruction_.op == ptx::Op::cp_async_bulk_store;
     if (store && instruction_.has(ptx::Field::CopyMask)) {
-      decoder_.refuse("the emulator does not run byte masks of bulk copies yet");
+      decoder_.refuse("the emulator does not support byte masks of bulk copies");
     }
-    const Decoder::Address& from = parts_.addresses.at(1);
-    detail_.second_base = from.base;
-    detail_.second_offset = from.offset;
-    detail_.sources = std::move(parts_.sources);
-    if (!store) {
-      const Decoder::Address& barrier = parts_.addresses.at(2);
-      detail_.sources.insert(detail_.sources.begin() + 1,
-                             barrier.base.present() ? barrier.base : decoder_.constant(0, 64));
-      detail_.lane.extra = static_cast<std::uint32_t>(barrier.offset);
-    }
+    BulkDetail bulk;
+    bulk.kind = store                                              ? BulkDetail::Kind::Store
+                : instruction_.op == ptx::Op::cp_async_bulk_shared ? BulkDetail::Kind::Peer
+                                                                   : BulkDetail::Kind::Load;
+    bulk.from = operand(parts_.addresses.at(1));
+    if (!store) bulk.barrier = operand(parts_.addresses.at(2));
+    bulk.bytes = parts_.sources.at(0);
+    if (!store && parts_.sources.size() > 1) bulk.ranks = parts_.sources[1];
+    detail_.kind = bulk;
     detail_.element_bytes = 16;
     detail_.reads = detail_.writes = true;
     decoder_.add(finish(&run_copy_bulk));
@@ -340,9 +383,10 @@ class MemoryDecoder {
     take_address(parts_.addresses.at(0));
     detail_.cluster = true;
     detail_.space = ptx::Space::Shared;
-    const Decoder::Address& barrier = parts_.addresses.at(1);
-    detail_.second_base = barrier.base;
-    detail_.second_offset = barrier.offset;
+    BulkDetail bulk;
+    bulk.kind = BulkDetail::Kind::Value;
+    bulk.barrier = operand(parts_.addresses.at(1));
+    detail_.kind = bulk;
     detail_.writes = true;
     detail_.data = std::move(parts_.sources);
     if (detail_.data.empty()) detail_.data = std::move(parts_.fragments);
@@ -359,8 +403,10 @@ class MemoryDecoder {
 
   void matrix() {
     take_address(parts_.addresses.at(0));
-    detail_.layout = matrix_layout(instruction_, detail_.lane);
-    if (detail_.layout == nullptr) refuse();
+    MatrixDetail matrix;
+    matrix.layout = matrix_layout(instruction_, matrix.lane);
+    if (matrix.layout == nullptr) refuse();
+    detail_.kind = matrix;
     detail_.reads = !parts_.results.empty();
     detail_.writes = !detail_.reads;
     detail_.data = std::move(detail_.reads ? parts_.results : parts_.fragments);

@@ -1,9 +1,9 @@
-// src/emulator/decode/track.cpp - steps that follow undefined registers
+// src/emulator/decode/track.cpp - steps that track undefined registers
 #include "emulator/decode/decoder.hpp"
-#include "emulator/lane/steps.hpp"
-#include "emulator/decode/support_table.hpp"
 #include "emulator/machine/track.hpp"
 #include "emulator/machine/warp_steps.hpp"
+#include "emulator/state/support_table.hpp"
+#include "emulator/vector/lane_steps.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -41,14 +41,14 @@ unsigned elements_of(ptx::Type type) {
   return name.ends_with("x4") ? 4 : 1;
 }
 
-/// A table of three inputs, the first the lowest bit of the row, from one with the first highest.
+/// Converts a lop3 table from the first input highest to the first input lowest.
 std::uint8_t reversed_table(std::uint64_t table) {
-  unsigned made = 0;
+  unsigned result = 0;
   for (unsigned row = 0; row < 8; ++row) {
     const unsigned other = (row & 1u) << 2 | (row & 2u) | row >> 2;
-    made |= static_cast<unsigned>(table >> other & 1u) << row;
+    result |= static_cast<unsigned>(table >> other & 1u) << row;
   }
-  return static_cast<std::uint8_t>(made);
+  return static_cast<std::uint8_t>(result);
 }
 
 bool choose_logic(const ptx::Instruction& instruction, const ptx::Operand* table,
@@ -73,7 +73,7 @@ bool choose_logic(const ptx::Instruction& instruction, const ptx::Operand* table
   return true;
 }
 
-/// Rows that only move bits, and which of their sources are moved; the others choose where.
+/// The moved sources of rows that only move bits; the other sources select where.
 std::uint64_t moved_sources(const LaneOp& op) {
   switch (op.op) {
     case Op::shl:
@@ -93,7 +93,7 @@ std::uint64_t moved_sources(const LaneOp& op) {
   return narrows ? 0x1 : 0;
 }
 
-/// Integer rows whose undefined bits reach the higher bits of the result only.
+/// Integer rows in which an undefined bit affects only the higher bits of the result.
 bool spreads_upwards(const LaneOp& op) {
   if (!is_integer(op.type) || op.carry_out || op.sat) return false;
   const std::string_view row = ptx::info(op.op).mnemonic;
@@ -155,12 +155,12 @@ Slot Decoder::shadow_of(const Slot& slot) const {
 TrackDetail::Value Decoder::tracked(const Slot& slot) const { return {slot, shadow_of(slot)}; }
 
 void Decoder::add_track(TrackDetail&& detail, bool guard_first) {
-  Step made = step();
-  made.run = &track;
-  made.detail = static_cast<std::uint32_t>(code_.tracks.size());
-  made.immediate = guard_first ? 1 : 0;
+  Step result = step();
+  result.run = &track;
+  result.detail = static_cast<std::uint32_t>(code_.tracks.size());
+  result.immediate = guard_first ? 1 : 0;
   code_.tracks.push_back(std::move(detail));
-  add(made);
+  add(result);
 }
 
 Slot Decoder::guard_shadow() {
@@ -199,7 +199,7 @@ void Decoder::track_step() {
   LaneOp op;
   if (find_warp_row(statement.op) == nullptr &&
       (lane_function(statement, op) != nullptr || matrix_function(statement, op) != nullptr)) {
-    return;  // lane_step() does it, with the operands that it has
+    return;  // lane_step() tracks it
   }
   TrackDetail detail;
   const Execution execution = execution_of(statement.op);
@@ -242,7 +242,7 @@ std::vector<Slot> Decoder::components(ptx::Register reg, std::uint8_t component)
   return all;
 }
 
-/// The values that an instruction stores, where they may go to global memory.
+/// The values that an instruction may store to global memory.
 void Decoder::track_stored(TrackDetail& detail) {
   bool any = false;
   const auto ops = operands();

@@ -1,4 +1,6 @@
 // src/emulator/host/argument_buffers.cpp - buffers of arguments: typed specs, contents
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -24,7 +26,7 @@ struct NpyRow {
   std::string_view name;
   Type type;
 };
-// bf16 is no type of NumPy's own. Bytes have no order, which `|` says; `=` is this machine's.
+// NumPy has no bf16. `|` is no byte order, `=` that of the host.
 constexpr NpyRow kNpyTypes[] = {
     {"|u1", Type::u8},  {"<u2", Type::u16}, {"<u4", Type::u32}, {"<u8", Type::u64},
     {"|i1", Type::s8},  {"<i2", Type::s16}, {"<i4", Type::s32}, {"<i8", Type::s64},
@@ -45,7 +47,7 @@ Type npy_type(std::string_view name) noexcept {
   return Type::none;
 }
 
-// What a form looks like, for messages.
+// The form of a spec, for messages.
 std::string_view form_of(std::string_view prefix) {
   if (prefix == "random") return "random:TYPE:SHAPE[:SEED]";
   if (prefix == "iota") return "iota:TYPE:SHAPE[:START[:STEP]]";
@@ -73,7 +75,7 @@ class Fields {
     return rest_;
   }
   [[noreturn]] void refuse(const std::string& why) const {
-    refuse_argument(spec_.text, why + "; write " + std::string(form_of(prefix_)));
+    refuse_argument(spec_.text, fmt::format("{}; write {}", why, form_of(prefix_)));
   }
 
  private:
@@ -88,7 +90,7 @@ void read_layout(ArgumentSpec& spec, Fields& fields) {
   const std::string_view type = fields.next();
   spec.type = value_type(type);
   if (spec.type == Type::none) {
-    fields.refuse("'" + std::string(type) + "' is no TYPE, which is " + std::string(kTypes));
+    fields.refuse(fmt::format("'{}' is not a TYPE, which is {}", type, kTypes));
   }
   if (fields.empty()) fields.refuse("the SHAPE is missing");
   const std::string_view shape = fields.next();
@@ -99,8 +101,10 @@ void read_layout(ArgumentSpec& spec, Fields& fields) {
     const auto [stop, code] = std::from_chars(shape.data() + at, shape.data() + end, extent);
     const bool read = code == std::errc{} && stop == shape.data() + end && extent != 0;
     if (!read || spec.bytes > ~std::uint64_t{0} / extent) {
-      fields.refuse("'" + std::string(shape) +
-                    "' is no SHAPE, which is N, NxM, ... with numbers of at least 1");
+      fields.refuse(
+          fmt::format("'{}' is not a SHAPE, which is N, NxM, ... with numbers of at "
+                      "least 1",
+                      shape));
     }
     spec.bytes *= extent;
     spec.shape.push_back(extent);
@@ -117,7 +121,7 @@ void read_npy(ArgumentSpec& spec, Fields fields, std::string_view rest) {
     if (!fields.empty()) spec.output = std::string(fields.rest());
     if (spec.output.empty()) fields.refuse("the FILE is missing");
     if (npy_name(spec.type).empty()) {
-      fields.refuse("NumPy has no bf16; take u16 for its bits");
+      fields.refuse("NumPy has no bf16; use u16 for its bits");
     }
     return;
   }
@@ -139,7 +143,7 @@ void read_random(ArgumentSpec& spec, Fields fields) {
   if (!fields.empty()) fields.refuse("nothing follows the SEED");
 }
 
-// One of that type, or 0.
+// The value 1 of that type, or 0.
 std::uint64_t bits_of(Type type, std::string_view value) { return value_bits(value, value, type); }
 
 void read_iota(ArgumentSpec& spec, Fields fields) {
@@ -158,7 +162,7 @@ void read_fill(ArgumentSpec& spec, Fields fields) {
   spec.first = value_bits(spec.text, fields.rest(), spec.type);
 }
 
-// The words of splitmix64, whose state is a plain sum.
+// Word `i` of splitmix64, whose state is a sum.
 std::uint64_t random_word(std::uint64_t seed, std::uint64_t index) noexcept {
   std::uint64_t word = seed + (index + 1) * 0x9e3779b97f4a7c15u;
   word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9u;
@@ -199,7 +203,7 @@ std::uint64_t element(const ArgumentSpec& spec, std::uint64_t seed, std::uint64_
     case ArgumentKind::Random: {
       const std::uint64_t word = random_word(seed, i);
       if (!is_float) return word;
-      // 24 bits are exact in f32, 53 in f64.
+      // f32 holds 24 bits exactly, f64 53.
       return spec.type == Type::f64
                  ? as_bits(static_cast<double>(word >> 11) * 0x1p-52 - 1, spec.type)
                  : as_bits(static_cast<double>(word >> 40) * 0x1p-23 - 1, spec.type);
@@ -235,9 +239,11 @@ void read_npy_file(BufferContent& content, const ArgumentSpec& spec, std::string
   NpyArray array = parse_npy(std::move(text), name);
   content.type = npy_type(array.type);
   if (content.type == Type::none) {
-    Error error(Stage::Io, "npy",
-                "cannot use the .npy file: its elements are '" + array.type +
-                    "'; expected one of i1 to i8, u1 to u8, f2, f4, f8, b1");
+    Error error(
+        Stage::Io, "npy",
+        fmt::format("cannot use the .npy file: its elements are '{}'; expected one of i1 to i8, "
+                    "u1 to u8, f2, f4, f8, b1",
+                    array.type));
     error.file = name;
     throw error.refresh();
   }
@@ -276,8 +282,6 @@ BufferContent buffer_content(const ArgumentSpec& spec, std::size_t number,
   content.bytes = spec.bytes;
   content.type = spec.type;
   content.shape = spec.shape;
-  const std::string who =
-      "argument " + std::to_string(number) + " (parameter " + std::string(parameter) + "): ";
   if (!spec.input.empty()) {
     std::string text = content_of(spec.input, max_bytes);
     if (spec.kind == ArgumentKind::Npy) {
@@ -288,15 +292,17 @@ BufferContent buffer_content(const ArgumentSpec& spec, std::size_t number,
     content.bytes = content.data.size();
     if (content.bytes == 0) {
       throw Error(Stage::Launch, "argument",
-                  who + "the file '" + spec.input + "' is empty; a buffer has at least 1 byte");
+                  fmt::format("argument {} (parameter {}): the file '{}' is empty; a buffer has at "
+                              "least 1 byte",
+                              number, parameter, spec.input));
     }
     return content;
   }
-  // What is made on the host must be checked before; other memory the device refuses by itself.
+  // Check before the host generates the elements; the device itself refuses other buffers.
   if (spec.kind >= ArgumentKind::Random && content.bytes > max_bytes) {
     throw Error(Stage::Launch, "argument",
-                who + "'" + spec.text + "' has " + std::to_string(content.bytes) +
-                    " bytes, the GPU has " + std::to_string(max_bytes));
+                fmt::format("argument {} (parameter {}): '{}' has {} bytes, the GPU has {}", number,
+                            parameter, spec.text, content.bytes, max_bytes));
   }
   if (spec.kind >= ArgumentKind::Random) {
     make_elements(content, spec, spec.seeded ? spec.first : number);

@@ -1,4 +1,4 @@
-// src/emulator/host/argument_text.hpp - pieces of argument specs
+// src/emulator/host/argument_text.hpp - parts of argument specs
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace ptxgen::inline v0::emulator {
 
 /// Whether the prefix is that of a typed buffer: npy, random, iota, fill, print.
 [[nodiscard]] bool is_typed_buffer(std::string_view prefix) noexcept;
-/// Reads what follows `prefix:` in such a spec.
+/// Reads the text after `prefix:` of such a spec.
 void parse_typed_buffer(ArgumentSpec& spec, std::string_view prefix, std::string_view rest);
 
 }  // namespace ptxgen::inline v0::emulator

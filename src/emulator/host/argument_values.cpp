@@ -1,4 +1,6 @@
-// src/emulator/host/argument_values.cpp - argument specs: their text, their values, what they fit
+// src/emulator/host/argument_values.cpp - parses argument specs and checks them
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -32,7 +34,7 @@ bool is_hex(std::string_view text) {
   return text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
 }
 
-// Digits of a number below 2^64, all of the text.
+// Parses the whole text as digits of a number below 2^64.
 bool digits(std::string_view text, int base, std::uint64_t& value) {
   if (text.empty()) return false;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value, base);
@@ -44,7 +46,7 @@ std::uint64_t mask_of(unsigned bits) { return bits == 64 ? ~0ull : (1ull << bits
 std::uint64_t pattern(std::string_view text, std::string_view digits_text, unsigned bits) {
   std::uint64_t value = 0;
   if (!digits(digits_text, 16, value) || value > mask_of(bits)) {
-    refuse(text, "expected at most " + std::to_string(bits / 4) + " hexadecimal digits behind 0x");
+    refuse(text, fmt::format("expected at most {} hexadecimal digits after 0x", bits / 4));
   }
   return value;
 }
@@ -57,21 +59,21 @@ std::uint64_t integer(std::string_view text, std::string_view value_text, Type t
   const std::string_view magnitude_text = value_text.substr(minus ? 1 : 0);
   std::uint64_t magnitude = 0;
   const bool hex = is_hex(magnitude_text);
-  const std::uint64_t most = is_signed ? mask_of(bits) / 2 + (minus ? 1 : 0) : mask_of(bits);
+  const std::uint64_t max_magnitude =
+      is_signed ? mask_of(bits) / 2 + (minus ? 1 : 0) : mask_of(bits);
   const bool is_number = !magnitude_text.empty() &&
                          magnitude_text.find_first_not_of("0123456789") == std::string_view::npos;
   if (!is_number && !hex) {
-    refuse(text, "'" + std::string(value_text) +
-                     "' is no integer; write it in decimal or as 0x and digits");
+    refuse(text, fmt::format("'{}' is not an integer; write it in decimal or as 0x and digits",
+                             value_text));
   }
   const bool fits =
       digits(hex ? magnitude_text.substr(2) : magnitude_text, hex ? 16 : 10, magnitude) &&
-      magnitude <= most && (is_signed || !minus || magnitude == 0);
+      magnitude <= max_magnitude && (is_signed || !minus || magnitude == 0);
   if (!fits) {
-    const std::string lowest = is_signed ? "-" + std::to_string(mask_of(bits) / 2 + 1) : "0";
-    const std::string highest = std::to_string(is_signed ? mask_of(bits) / 2 : mask_of(bits));
-    refuse(text, "a ." + std::string(ptx::name(type)) + " value lies between " + lowest + " and " +
-                     highest);
+    const std::uint64_t max = is_signed ? mask_of(bits) / 2 : mask_of(bits);
+    refuse(text, fmt::format("a .{} value is between {} and {}", ptx::name(type),
+                             is_signed ? fmt::format("-{}", max + 1) : "0", max));
   }
   return (minus ? std::uint64_t{0} - magnitude : magnitude) & mask_of(bits);
 }
@@ -82,7 +84,7 @@ struct Decimal {
   long exponent = 0;
 };
 
-// False if the text is no decimal number without sign.
+// False if the text is not an unsigned decimal number.
 bool read_decimal(std::string_view text, Decimal& out) {
   std::size_t at = 0;
   bool seen = false;
@@ -111,7 +113,7 @@ bool read_decimal(std::string_view text, Decimal& out) {
     long shift = 0;
     const auto [end, code] = std::from_chars(power.data(), power.data() + power.size(), shift);
     if (power.empty() || end != power.data() + power.size()) return false;
-    // Beyond any exponent that matters, yet far from overflow in the sum below.
+    // Beyond any valid exponent, yet far from overflow in the sum below.
     constexpr long kFar = 1'000'000'000;
     if (code == std::errc::result_out_of_range) shift = power.starts_with('-') ? -kFar : kFar;
     out.exponent += std::max(-kFar, std::min(kFar, shift));
@@ -128,8 +130,8 @@ int compare(const Decimal& a, const Decimal& b) {
   return a.digits.compare(b.digits);
 }
 
-// All digits of a finite, positive double; none of ours has more than 160 of them, being a value
-// half way between two of a narrow format.
+// All digits of a finite, positive double. Values half way between two of a narrow format have at
+// most 160 digits.
 Decimal exact(double value) {
   char text[256];
   const auto result =
@@ -139,15 +141,15 @@ Decimal exact(double value) {
   return decimal;
 }
 
-// A binary format narrower than f32's or equal in range.
+// A binary format narrower than f32, or with its range.
 struct Format {
   unsigned mantissa_bits;  // without the implied one
   int lowest_exponent;     // of a normal number
   int highest_exponent;
 };
 
-// The bits of a positive decimal number in a format, rounded once; ~0 if beyond its range. `near`
-// is the double next to it.
+// The bits of a positive decimal number in a format, rounded once; ~0 if beyond its range. `near`:
+// the nearest double.
 std::uint64_t round_to(const Format& format, const Decimal& decimal, double near) {
   if (near == 0) return 0;
   int exponent = std::ilogb(near);
@@ -158,12 +160,12 @@ std::uint64_t round_to(const Format& format, const Decimal& decimal, double near
   const double rest = units - whole;
   bool up = rest > 0.5;
   if (rest == 0.5) {
-    // The double may have been rounded to the middle: what was written decides.
+    // The double may have been rounded to the middle: compare the decimal number.
     const int side = compare(decimal, exact(near));
     up = side > 0 || (side == 0 && std::fmod(whole, 2.0) != 0);
   }
   if (up) whole += 1;
-  // A carry out of the mantissa raises the exponent by itself.
+  // A carry out of the mantissa increments the exponent.
   const auto mantissa = static_cast<std::uint64_t>(whole);
   const std::uint64_t one = 1ull << format.mantissa_bits;
   if (mantissa < one) return mantissa;
@@ -228,14 +230,14 @@ std::uint64_t floating(std::string_view text, std::string_view value_text, Type 
   const std::string_view magnitude = value_text.substr(minus ? 1 : 0);
   Decimal decimal;
   if (!read_decimal(magnitude, decimal)) {
-    refuse(text, "'" + std::string(value_text) +
-                     "' is no number; write a decimal number, nan, inf, -inf, or 0x and the bit "
-                     "pattern");
+    refuse(text, fmt::format("'{}' is not a number; write a decimal number, nan, inf, -inf, or 0x "
+                             "and the bit pattern",
+                             value_text));
   }
   const std::uint64_t made = float_bits(magnitude, type, decimal);
   if (made == ~0ull) {
-    refuse(text, "beyond the largest ." + std::string(ptx::name(type)) + " value, " +
-                     std::string(row.largest) + "; write inf where infinity is meant");
+    refuse(text, fmt::format("beyond the largest .{} value, {}; write inf for infinity",
+                             ptx::name(type), row.largest));
   }
   return made | (minus ? sign : 0);
 }
@@ -248,7 +250,7 @@ std::vector<std::byte> hex_bytes(std::string_view text, std::string_view hex) {
   }
   for (std::size_t i = 0; i < hex.size(); i += 2) {
     if (!digits(hex.substr(i, 2), 16, value)) {
-      refuse(text, "'" + std::string(hex.substr(i, 2)) + "' is no pair of hexadecimal digits");
+      refuse(text, fmt::format("'{}' is not a pair of hexadecimal digits", hex.substr(i, 2)));
     }
     bytes.push_back(static_cast<std::byte>(value));
   }
@@ -261,52 +263,45 @@ void sized_buffer(ArgumentSpec& spec, std::string_view rest) {
   const std::string_view size = rest.substr(0, colon);
   const bool hex = is_hex(size);
   if (!digits(hex ? size.substr(2) : size, hex ? 16 : 10, spec.bytes) || spec.bytes == 0) {
-    refuse(spec.text, "'" + std::string(size) +
-                          "' is no size in bytes, a number of at least 1; "
-                          "write " +
-                          (spec.kind == ArgumentKind::Out ? "out" : "zero") + ":BYTES:FILE");
+    refuse(spec.text, fmt::format("'{}' is not a size in bytes, a number of at least 1; write "
+                                  "{}:BYTES:FILE",
+                                  size, spec.kind == ArgumentKind::Out ? "out" : "zero"));
   }
   if (colon == std::string_view::npos) return;
   spec.output = std::string(rest.substr(colon + 1));
-  if (spec.output.empty()) refuse(spec.text, "no file is named behind the last colon");
+  if (spec.output.empty()) refuse(spec.text, "the file after the last colon is missing");
 }
 
 std::string declared(const Program::Kernel::Parameter& parameter) {
-  std::string text = "." + std::string(ptx::name(parameter.type));
   const unsigned element = ptx::bytes(parameter.type);
-  if (element != 0 && parameter.bytes > element) {
-    text += "[" + std::to_string(parameter.bytes / element) + "]";
-  }
-  return text;
+  return element != 0 && parameter.bytes > element
+             ? fmt::format(".{}[{}]", ptx::name(parameter.type), parameter.bytes / element)
+             : fmt::format(".{}", ptx::name(parameter.type));
 }
 
-std::string count_of(std::uint64_t bytes) { return count_text(bytes, "byte"); }
-
-// What to write for a parameter.
+// The spec to write for a parameter.
 std::string advice(const Program::Kernel::Parameter& parameter) {
   const unsigned element = ptx::bytes(parameter.type);
-  const std::string bits = std::to_string(8 * element);
+  const char* const address = element == 8 ? ", null or a buffer" : "";
   if (parameter.bytes != element) {
-    return "bytes: and " + std::to_string(2 * parameter.bytes) + " hexadecimal digits";
+    return fmt::format("bytes: and {} hexadecimal digits", 2 * parameter.bytes);
   }
   switch (ptx::kind(parameter.type)) {
     case ptx::TypeKind::Float:
-      return std::string(ptx::name(parameter.type)) + ":VALUE";
+      return fmt::format("{}:VALUE", ptx::name(parameter.type));
     case ptx::TypeKind::Unsigned:
     case ptx::TypeKind::Signed:
-      return std::string(ptx::name(parameter.type)) + ":VALUE" +
-             (element == 8 ? ", null or a buffer" : "");
+      return fmt::format("{}:VALUE{}", ptx::name(parameter.type), address);
     default:
-      return "u" + bits + ":VALUE" + (element > 1 ? ", f" + bits + ":VALUE" : "") +
-             (element == 8 ? ", null or a buffer" : "");
+      return fmt::format("u{}:VALUE{}{}", 8 * element,
+                         element > 1 ? fmt::format(", f{}:VALUE", 8 * element) : "", address);
   }
 }
 
 }  // namespace
 
 void refuse_argument(std::string_view spec, std::string_view why) {
-  throw Error(Stage::Launch, "argument",
-              "argument '" + std::string(spec) + "': " + std::string(why));
+  throw Error(Stage::Launch, "argument", fmt::format("argument '{}': {}", spec, why));
 }
 
 Type value_type(std::string_view prefix) noexcept {
@@ -332,7 +327,7 @@ ArgumentSpec parse_argument(std::string_view text) {
     return spec;
   }
   const std::size_t colon = text.find(':');
-  if (colon == std::string_view::npos) refuse(text, "expected " + std::string(kForms));
+  if (colon == std::string_view::npos) refuse(text, fmt::format("expected {}", kForms));
   const std::string_view prefix = text.substr(0, colon);
   const std::string_view rest = text.substr(colon + 1);
   spec.type = value_type(prefix);
@@ -346,7 +341,7 @@ ArgumentSpec parse_argument(std::string_view text) {
   } else if (prefix == "in") {
     spec.kind = ArgumentKind::In;
     spec.input = std::string(rest);
-    if (rest.empty()) refuse(text, "no file is named; write in:FILE");
+    if (rest.empty()) refuse(text, "the file is missing; write in:FILE");
   } else if (prefix == "out" || prefix == "zero") {
     spec.kind = prefix == "out" ? ArgumentKind::Out : ArgumentKind::Zero;
     sized_buffer(spec, rest);
@@ -354,52 +349,48 @@ ArgumentSpec parse_argument(std::string_view text) {
     spec.kind = ArgumentKind::InOut;
     const std::size_t last = rest.rfind(':');
     if (last == std::string_view::npos || last == 0 || last + 1 == rest.size()) {
-      refuse(text,
-             "two files are needed, the one read and the one written; write "
-             "inout:FILE:FILE2");
+      refuse(text, "expected two files, one to read and one to write; write inout:FILE:FILE2");
     }
     spec.input = std::string(rest.substr(0, last));
     spec.output = std::string(rest.substr(last + 1));
   } else if (is_typed_buffer(prefix)) {
     parse_typed_buffer(spec, prefix, rest);
   } else {
-    refuse(text, "expected " + std::string(kForms));
+    refuse(text, fmt::format("expected {}", kForms));
   }
   return spec;
 }
 
 void check_argument(const ArgumentSpec& spec, const Program::Kernel::Parameter& parameter,
                     std::size_t number) {
-  const std::string where = "argument " + std::to_string(number) + " (parameter " + parameter.name +
-                            ", " + declared(parameter) + "): '" + spec.text + "' ";
-  const std::string what = "; write " + advice(parameter);
+  const auto mismatch = [&](const std::string& reason) {
+    throw Error(
+        Stage::Launch, "argument",
+        fmt::format("argument {} (parameter {}, {}): '{}' {}; write {}", number, parameter.name,
+                    declared(parameter), spec.text, reason, advice(parameter)));
+  };
   const std::uint64_t size = spec.is_buffer() ? 8 : spec.value.size();
   if (size != parameter.bytes) {
-    throw Error(Stage::Launch, "argument",
-                where + (spec.is_buffer() ? "is an address of " : "has ") + count_of(size) +
-                    ", the parameter has " + count_of(parameter.bytes) + what);
+    mismatch(fmt::format("{} {}, the parameter has {}",
+                         spec.is_buffer() ? "is an address of" : "has", count_text(size, "byte"),
+                         count_text(parameter.bytes, "byte")));
   }
-  // An aggregate has no kind of its own, whatever its elements are called.
+  // The kind of an aggregate does not follow from its element type.
   if (parameter.bytes != ptx::bytes(parameter.type)) return;
   const ptx::TypeKind kind = ptx::kind(parameter.type);
-  const bool float_wanted = kind == ptx::TypeKind::Float;
-  const bool integer_wanted = kind == ptx::TypeKind::Unsigned || kind == ptx::TypeKind::Signed;
+  const bool expects_float = kind == ptx::TypeKind::Float;
+  const bool expects_integer = kind == ptx::TypeKind::Unsigned || kind == ptx::TypeKind::Signed;
   if (spec.kind == ArgumentKind::Bytes) return;
   if (spec.kind == ArgumentKind::Float) {
-    if (integer_wanted) {
-      throw Error(Stage::Launch, "argument",
-                  where + "is a float, the parameter is an integer" + what);
-    }
-    if (float_wanted && spec.type != parameter.type) {
-      throw Error(Stage::Launch, "argument",
-                  where + "is another format than the parameter's" + what);
+    if (expects_integer) mismatch("is a float, the parameter is an integer");
+    if (expects_float && spec.type != parameter.type) {
+      mismatch("has another floating-point type than the parameter");
     }
     return;
   }
-  if (float_wanted) {
-    throw Error(Stage::Launch, "argument",
-                where + (spec.kind == ArgumentKind::Integer ? "is an integer" : "is an address") +
-                    ", the parameter is a float" + what);
+  if (expects_float) {
+    mismatch(spec.kind == ArgumentKind::Integer ? "is an integer, the parameter is a float"
+                                                : "is an address, the parameter is a float");
   }
 }
 

@@ -1,6 +1,8 @@
 // src/emulator/host/arguments.cpp - buffers and parameter block of a launch, its output files
 #include "ptxgen/emulator/host/arguments.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -12,10 +14,10 @@ namespace ptxgen::inline v0::emulator {
 namespace {
 
 std::string buffer_name(std::size_t index, const Program::Kernel::Parameter& parameter) {
-  return "argument " + std::to_string(index + 1) + " (parameter " + parameter.name + ")";
+  return fmt::format("argument {} (parameter {})", index + 1, parameter.name);
 }
 
-// In pieces, so that a large buffer is never held twice.
+// In pieces, to avoid a second copy of a large buffer.
 void write_buffer(const Device& device, const Arguments::Buffer& buffer) {
   constexpr std::uint64_t kPiece = 1u << 20;
   std::vector<std::byte> piece(static_cast<std::size_t>(std::min(buffer.bytes, kPiece)));
@@ -46,9 +48,9 @@ void check_arguments(const Program::Kernel& kernel, std::span<const ArgumentSpec
     }
     if (!names.empty()) names += ")";
     Error error(Stage::Launch, "argument",
-                count_text(specs.size(), "argument") + " given, the kernel has " +
-                    count_text(kernel.parameters.size(), "parameter") + names +
-                    "; give one for each, in their order");
+                fmt::format("{} given, the kernel has {}{}; give one for each, in their order",
+                            count_text(specs.size(), "argument"),
+                            count_text(kernel.parameters.size(), "parameter"), names));
     error.kernel = kernel.name;
     throw error.refresh();
   }
@@ -98,7 +100,7 @@ void Arguments::release() noexcept {
     try {
       device_->free(buffer.address);
     } catch (const Error&) {
-      // Somebody freed it already; nothing is left to do.
+      // It was already freed.
     }
   }
   buffers_.clear();

@@ -1,7 +1,7 @@
 // src/emulator/host/device.cpp - the host's view of device memory
 #include <utility>
 
-#include "emulator/memory/address_space.hpp"
+#include "emulator/state/address_space.hpp"
 
 namespace ptxgen::inline v0::emulator {
 

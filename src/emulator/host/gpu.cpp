@@ -1,12 +1,14 @@
-// src/emulator/host/gpu.cpp - which GPU is modelled
+// src/emulator/host/gpu.cpp - the modelled GPU
 #include "ptxgen/emulator/emulator.hpp"
+
+#include <fmt/format.h>
 #include "ptxgen/ptx/limits.hpp"
 #include "ptxgen/support/error.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-/// A middling part: round figures, only the limits of the architecture are exact.
+/// A generic GPU: round figures; only the limits of the architecture are exact.
 ptx::Gpu generic(const ptx::Target& target) {
   ptx::Gpu gpu;
   gpu.name = target.name;
@@ -32,17 +34,18 @@ ptx::Gpu generic(const ptx::Target& target) {
 ptx::Gpu gpu_named(std::string_view name) {
   if (const ptx::Gpu* gpu = ptx::find_gpu(name)) return *gpu;
   if (const ptx::Target* target = ptx::find_target(name)) return generic(*target);
-  std::string names;
-  for (const ptx::Gpu& gpu : ptx::gpus()) names += std::string(gpu.name) + ", ";
+  std::vector<std::string_view> names;
+  for (const ptx::Gpu& gpu : ptx::gpus()) names.push_back(gpu.name);
   throw Error(Stage::Emulate, "unknown-gpu",
-              "there is no GPU '" + std::string(name) + "'; there are " + names +
-                  "or a target such as sm_89 for a generic part");
+              fmt::format("there is no GPU '{}'; write {}, or a target such as sm_89 for a generic "
+                          "GPU",
+                          name, fmt::join(names, ", ")));
 }
 
 ptx::Gpu default_gpu(std::string_view target) {
   if (const ptx::Gpu* gpu = ptx::first_gpu_of(target)) return *gpu;
   if (const ptx::Target* row = ptx::find_target(target)) return generic(*row);
-  // PTX for what the table no longer lists runs on anything newer.
+  // PTX for a target that the table no longer lists runs on a newer one.
   ptx::TargetName wanted;
   if (ptx::parse_target_name(target, wanted)) {
     for (const ptx::Target& row : ptx::targets()) {

@@ -1,7 +1,7 @@
 // src/emulator/lane/approximations.hpp - the .approx and .full instructions, and their error bounds
 //
-// The ISA gives only bounds; here everything is computed in double and rounded once, so that the
-// results are as good as the host's libm and may differ from a GPU's within the bound. Special
+// The ISA gives only bounds; the emulator computes in double and rounds once: the
+// results are as accurate as the host's libm, and may differ from a GPU's within the bound. Special
 // values, subnormals and .ftz are as documented.
 #pragma once
 
@@ -15,19 +15,19 @@ namespace ptxgen::inline v0::emulator {
 
 enum class ErrorMeasure : std::uint8_t { Ulp, Relative, Absolute };
 
-/// How far a result may lie from the true value, for finite a with least <= |a| <= most.
+/// The maximum error of a result, for finite a with min <= |a| <= max.
 struct ApproximationBound {
   ptx::Op op;
   ptx::Type type;
   ErrorMeasure measure;
   double bound;
-  double least = 0;
-  double most = 0x1.fffffffffffffp1023;
+  double min = 0;
+  double max = 0x1.fffffffffffffp1023;
 };
 
-/// Bounds of the PTX ISA 9.0. Rows that stand twice have another bound in another range. For
+/// Bounds of the PTX ISA 9.0. Rows that occur twice have different bounds in different ranges. For
 /// results that are subnormal a relative bound means one unit in the last place at most. Two rows
-/// of f64 have no bound in the ISA; theirs are this implementation's.
+/// of f64 have no bound in the ISA; theirs are the emulator's.
 inline constexpr std::array kApproximationBounds{
     // f32; div: 2 ulp for 2^-126 <= |b| <= 2^126 (.full: all b)
     ApproximationBound{ptx::Op::div_f32_approx, ptx::Type::f32, ErrorMeasure::Ulp, 2},

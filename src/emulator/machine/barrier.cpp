@@ -1,11 +1,13 @@
-// src/emulator/machine/barrier.cpp - CTA barriers, and blocks in which nobody can go on
+// src/emulator/machine/barrier.cpp - CTA barriers, and blocks that cannot proceed
+#include <fmt/format.h>
+
 #include <algorithm>
 
-#include "emulator/memory/address_space.hpp"
 #include "emulator/machine/cluster.hpp"
+#include "emulator/machine/warp.hpp"
 #include "emulator/race/race.hpp"
 #include "emulator/report/report.hpp"
-#include "emulator/machine/warp.hpp"
+#include "emulator/state/address_space.hpp"
 #include "support/count.hpp"
 
 namespace ptxgen::inline v0::emulator {
@@ -27,8 +29,8 @@ unsigned first_lane(std::uint32_t lanes) {
 
 std::uint32_t warps_of(const Cta& cta) { return static_cast<std::uint32_t>(cta.warps.size()); }
 
-/// Whether a barrier has all the threads that it counts. One for the whole block does not wait for
-/// threads that have left the kernel, before or after others of their warp arrived.
+/// Whether all expected threads have arrived. A barrier of the whole block does not wait for exited
+/// threads, whether they exited before or after others of their warp arrived.
 bool is_full(const Cta& cta, const BarrierState& state) {
   if (!state.all) return state.arrived >= state.expected;
   std::uint32_t there = 0;
@@ -41,7 +43,7 @@ bool is_full(const Cta& cta, const BarrierState& state) {
   return there >= state.expected;
 }
 
-/// Since sm_70 a barrier waits for the threads that have not left the kernel.
+/// From sm_70 on a barrier waits only for threads that have not exited.
 bool barriers_count_exited(const Cta& cta) {
   ptx::TargetName target;
   const auto before_70 = [&](std::string_view name) {
@@ -50,34 +52,33 @@ bool barriers_count_exited(const Cta& cta) {
   return before_70(cta.grid->image->module.target) || before_70(cta.grid->space->gpu().target);
 }
 
-FindingText left_text(const Warp& left, std::uint32_t lanes, bool passed, bool counted) {
+FindingText exited_text(const Warp& left, std::uint32_t lanes, bool passed, bool counted) {
   const auto count = static_cast<std::uint32_t>(std::popcount(lanes));
-  const std::string threads =
-      count_text(count, "thread") + " of warp " + std::to_string(left.index);
+  const std::string threads = fmt::format("{} of warp {}", count_text(count, "thread"), left.index);
   if (passed) {
-    return {threads +
-                " skipped this barrier, which counts all threads of the block, and left "
-                "the kernel later",
-            {"rule: all threads of a block execute the same barrier",
-             "move the barrier out of the branch or loop that some threads do not take"}};
+    return {
+        fmt::format("{} skipped this barrier, which expects all threads of the block, and exited "
+                    "later",
+                    threads),
+        {"rule: all threads of a block execute the same barrier",
+         "move the barrier out of the branch or loop that some threads do not take"}};
   }
-  FindingText text{threads +
-                       " left the kernel before this barrier, which counts all threads of "
-                       "the block",
-                   {}};
+  FindingText text{
+      fmt::format("{} exited before this barrier, which expects all threads of the block", threads),
+      {}};
   if (counted) {
     text.severity = Severity::Error;
-    text.details.emplace_back("rule: before sm_70 a barrier waits for them too");
+    text.details.emplace_back("rule: before sm_70 a barrier waits for exited threads too");
   } else {
     text.details.emplace_back(
-        "rule: from sm_70 on a barrier waits only for the threads that are left");
+        "rule: from sm_70 on a barrier waits only for the threads that have not exited");
   }
   text.details.emplace_back(
-      "let every thread reach the barrier and guard the work instead of leaving early");
+      "let every thread reach the barrier, and guard the work instead of exiting early");
   return text;
 }
 
-void report_left(Cta& cta, Warp& waiting, Split& split, const Warp& left) {
+void report_exited_before(Cta& cta, Warp& waiting, Split& split, const Warp& left) {
   Context context = context_of(waiting, split);
   const unsigned lane = first_lane(split.mask);
   const std::uint32_t passed = left.exited & left.passed_barrier;
@@ -89,11 +90,11 @@ void report_left(Cta& cta, Warp& waiting, Split& split, const Warp& left) {
   cta.grid->reporter->report(
       context, statement_of(split),
       passed != 0 ? Rule::BarrierDivergence : Rule::ExitedBeforeBarrier, lane, other,
-      [&] { return left_text(left, lanes, passed != 0, barriers_count_exited(cta)); });
+      [&] { return exited_text(left, lanes, passed != 0, barriers_count_exited(cta)); });
 }
 
-/// The warp to blame where threads have left before a barrier: one that skipped it, else any.
-const Warp* find_left(const Cta& cta) {
+/// The warp to report when threads exited before a barrier: one that skipped it, else any.
+const Warp* find_exited(const Cta& cta) {
   const Warp* found = nullptr;
   for (const Warp& warp : cta.warps) {
     if (warp.exited == 0) continue;
@@ -103,17 +104,17 @@ const Warp* find_left(const Cta& cta) {
   return found;
 }
 
-/// Lets everybody go on who waits at a barrier.
+/// Releases all threads that wait at a barrier.
 void complete(Cta& cta, std::uint32_t id) {
   BarrierState& state = cta.barriers[id];
   if (cta.races) cta.races->barrier_complete(cta, id);
   if (cta.grid->races) cta.grid->races->barrier_complete(cta, id);
-  const Warp* left = state.all ? find_left(cta) : nullptr;
+  const Warp* exited = state.all ? find_exited(cta) : nullptr;
   for (Warp& warp : cta.warps) {
     for (Split& split : warp.splits) {
       if (split.state != Split::State::Barrier || !split.arrived || split.barrier != id) continue;
-      if (left != nullptr) report_left(cta, warp, split, *left);
-      left = nullptr;
+      if (exited != nullptr) report_exited_before(cta, warp, split, *exited);
+      exited = nullptr;
       const ControlDetail& detail = detail_of(split);
       if (detail.result.present()) {
         std::uint64_t value = state.set;
@@ -134,47 +135,68 @@ void complete(Cta& cta, std::uint32_t id) {
   std::ranges::fill(state.lanes, 0u);
 }
 
+/// Thread count of a barrier: that of its operand, or all threads of the block, in whole warps.
+std::uint64_t thread_count(const Context& context, const ControlDetail& detail, unsigned lane) {
+  if (detail.count.present()) return get_lane(context, detail.count, lane);
+  return std::uint64_t{warps_of(*context.cta)} * kLanes;
+}
+
+/// Reports a barrier that does not exist, or an impossible thread count. False if there is neither.
+bool report_invalid(Context& context, std::uint32_t statement, unsigned lane, std::uint64_t id,
+                    std::uint64_t count) {
+  if (id < kBarriers && count != 0 && count % kLanes == 0) return false;
+  context.grid->reporter->report(context, statement, Rule::BarrierDivergence, lane, [&] {
+    return FindingText{
+        id >= kBarriers
+            ? fmt::format("there is no barrier {}; a block has barriers 0 to 15", id)
+            : fmt::format("a barrier for {}; the count must be a positive multiple of 32",
+                          count_text(count, "thread")),
+        {}};
+  });
+  return true;
+}
+
+/// Reports an arrival with another thread count than that of the current phase.
+void report_other_count(Context& context, std::uint32_t statement, unsigned lane, std::uint64_t id,
+                        std::uint32_t count) {
+  const Cta& cta = *context.cta;
+  const BarrierState& state = cta.barriers[id];
+  OtherParty other{state.statement, cta.linear, 0};
+  for (const Warp& warp : cta.warps) {
+    if (state.lanes[warp.index] != 0) {
+      other.thread = warp.first_thread + first_lane(state.lanes[warp.index]);
+      break;
+    }
+  }
+  context.grid->reporter->report(context, statement, Rule::BarrierDivergence, lane, other, [&] {
+    return FindingText{
+        fmt::format("arrives at barrier {} with a count of {}, where other threads arrived with {}",
+                    id, count_text(count, "thread"), state.expected),
+        {"all threads of one barrier phase must give the same thread count"}};
+  });
+}
+
 /// The split's lanes arrive. It waits unless that completes the barrier or it only arrives.
 void arrive(Warp& warp, std::size_t index) {
   Cta& cta = *warp.cta;
   Split& split = warp.splits[index];
   const ControlDetail& detail = detail_of(split);
   Context context = context_of(warp, split);
-  Reporter& reporter = *cta.grid->reporter;
   const std::uint32_t statement = statement_of(split);
   const unsigned lane = first_lane(split.mask);
-  const std::uint64_t id = get_lane(context, detail.barrier, lane);
+  const std::uint64_t wide_id = get_lane(context, detail.barrier, lane);
   const bool counts_all = !detail.count.present();
-  const std::uint64_t count =
-      counts_all ? std::uint64_t{warps_of(cta)} * kLanes : get_lane(context, detail.count, lane);
-  if (id >= kBarriers || count == 0 || count % kLanes != 0) {
-    reporter.report(context, statement, Rule::BarrierDivergence, lane, [&] {
-      return FindingText{id >= kBarriers ? "there is no barrier " + std::to_string(id) +
-                                               "; a block has barriers 0 to 15"
-                                         : "a barrier for " + count_text(count, "thread") +
-                                               "; the number must be a positive multiple of 32",
-                         {}};
-    });
+  const std::uint64_t count = thread_count(context, detail, lane);
+  if (report_invalid(context, statement, lane, wide_id, count)) {
     kill(cta);
     return;
   }
+  const auto id = static_cast<std::uint32_t>(wide_id);
+  const auto expected = static_cast<std::uint32_t>(count);
   BarrierState& state = cta.barriers[id];
   if (state.lanes.size() != cta.warps.size()) state.lanes.assign(cta.warps.size(), 0);
-  const auto expected = static_cast<std::uint32_t>(count);
   if (state.expected != 0 && state.expected != expected) {
-    OtherParty other{state.statement, cta.linear, 0};
-    for (const Warp& there : cta.warps) {
-      if (state.lanes[there.index] != 0) {
-        other.thread = there.first_thread + first_lane(state.lanes[there.index]);
-        break;
-      }
-    }
-    reporter.report(context, statement, Rule::BarrierDivergence, lane, other, [&] {
-      return FindingText{"comes to barrier " + std::to_string(id) + " with " +
-                             count_text(expected, "thread") + ", where others wait for " +
-                             std::to_string(state.expected),
-                         {"all threads of one use of a barrier must name the same number"}};
-    });
+    report_other_count(context, statement, lane, id, expected);
   }
   if (state.expected == 0) {
     state.expected = expected;
@@ -182,17 +204,14 @@ void arrive(Warp& warp, std::size_t index) {
   }
   state.all |= counts_all;
   if (context.counting) ++context.worker->barriers;
-  if (cta.races) {
-    cta.races->barrier_arrive(context, static_cast<std::uint32_t>(id), split.mask, !detail.arrive);
+  for (Races* const races : {cta.races.get(), cta.grid->races.get()}) {
+    if (races != nullptr) races->barrier_arrive(context, id, split.mask, !detail.arrive);
   }
-  if (cta.grid->races) {
-    cta.grid->races->barrier_arrive(context, static_cast<std::uint32_t>(id), split.mask,
-                                    !detail.arrive);
-  }
-  // A warp counts as 32 threads; the ones it lacks come with the first.
+  // A warp counts as 32 threads; the first arrival counts the missing ones.
   if (state.lanes[warp.index] == 0) {
     state.arrived += static_cast<std::uint32_t>(std::popcount(~warp.live()));
-    if (detail.aligned && !counts_all && warp.exited != 0) report_left(cta, warp, split, warp);
+    if (detail.aligned && !counts_all && warp.exited != 0)
+      report_exited_before(cta, warp, split, warp);
   }
   state.lanes[warp.index] |= split.mask;
   state.arrived += static_cast<std::uint32_t>(std::popcount(split.mask));
@@ -202,18 +221,18 @@ void arrive(Warp& warp, std::size_t index) {
       ++state.voted;
     });
   }
+  split.arrived = !detail.arrive;
   if (detail.arrive) {
     split.state = Split::State::Ready;
     split.segment = split.frame->code->segments[split.segment].next;
   } else {
     split.state = Split::State::Barrier;
-    split.arrived = true;
-    split.barrier = static_cast<std::uint32_t>(id);
+    split.barrier = id;
   }
-  if (is_full(cta, state)) complete(cta, static_cast<std::uint32_t>(id));
+  if (is_full(cta, state)) complete(cta, id);
 }
 
-/// The lanes of a split that name the same barrier and number of threads as its first.
+/// The lanes of a split with the same barrier and thread count as its first lane.
 std::uint32_t lanes_of_one_barrier(Warp& warp, Split& split) {
   const ControlDetail& detail = detail_of(split);
   const Context context = context_of(warp, split);
@@ -233,23 +252,22 @@ std::uint32_t lanes_of_one_barrier(Warp& warp, Split& split) {
 
 std::string describe_wait(const Split& split, const Warp& warp) {
   const Cta& cta = *warp.cta;
-  std::string text = "warp " + std::to_string(warp.index) + ", ";
-  const auto lanes = static_cast<unsigned>(std::popcount(split.mask));
-  text += count_text(lanes, "thread") + " from thread " +
-          to_text(thread_position(cta.grid->block, warp.first_thread + first_lane(split.mask))) +
-          " on";
   const std::string at = cta.grid->image->at_text(statement_of(split));
-  if (!at.empty()) text += ", " + at;
+  std::string text = fmt::format(
+      "warp {}, {} from thread {} on{}{}", warp.index,
+      count_text(static_cast<unsigned>(std::popcount(split.mask)), "thread"),
+      to_text(thread_position(cta.grid->block, warp.first_thread + first_lane(split.mask))),
+      at.empty() ? "" : ", ", at);
   if (split.state == Split::State::Barrier && split.barrier == kClusterBarrier) {
     const ClusterArrivals there = arrivals_of(*cta.cluster);
-    text += ": the barrier of the cluster, " + std::to_string(there.arrived) + " of " +
-            count_text(there.threads, "thread") + " are there";
+    text += fmt::format(": the cluster barrier, {} of {} have arrived", there.arrived,
+                        count_text(there.threads, "thread"));
   } else if (split.state == Split::State::Barrier) {
     const BarrierState& state = cta.barriers[split.barrier];
-    text += ": barrier " + std::to_string(split.barrier) + ", " + std::to_string(state.arrived) +
-            " of " + count_text(state.expected, "thread") + " are there";
+    text += fmt::format(": barrier {}, {} of {} have arrived", split.barrier, state.arrived,
+                        count_text(state.expected, "thread"));
   } else {
-    text += ": lanes of its member mask are missing";
+    text += ": waits for lanes of its member mask";
   }
   return text;
 }
@@ -258,7 +276,7 @@ void reach_barrier(Warp& warp, std::size_t index) {
   Split& split = warp.splits[index];
   const ControlDetail& detail = detail_of(split);
   if (detail.aligned && split.mask != warp.live() && !split.forced) {
-    // The rest of the warp may still come; resolve_parted_barrier decides when it cannot.
+    // The rest of the warp may still arrive; otherwise resolve_divergent_barrier decides.
     split.state = Split::State::Barrier;
     split.arrived = false;
     return;
@@ -273,16 +291,18 @@ void reach_barrier(Warp& warp, std::size_t index) {
       context.grid->reporter->report(
           context, statement_of(split), Rule::BarrierDivergence, lane, [&] {
             return FindingText{
-                "the lanes of a warp name different barriers or numbers of threads: barrier " +
-                    std::to_string(get_lane(context, detail.barrier, first_lane(same))) +
-                    ", and barrier " + std::to_string(get_lane(context, detail.barrier, lane)),
-                {"all threads of a warp must come to one barrier; use barrier.sync without "
-                 ".aligned where they do not"}};
+                fmt::format(
+                    "the lanes of a warp give different barriers or thread counts: barrier {} "
+                    "and barrier {}",
+                    get_lane(context, detail.barrier, first_lane(same)),
+                    get_lane(context, detail.barrier, lane)),
+                {"all threads of a warp must arrive at the same barrier; otherwise use "
+                 "barrier.sync without .aligned"}};
           });
       kill(*warp.cta);
       return;
     }
-    // The others come here again by themselves.
+    // The other lanes execute this barrier again.
     Split others = split;
     others.mask &= ~same;
     split.mask = same;
@@ -291,7 +311,7 @@ void reach_barrier(Warp& warp, std::size_t index) {
   arrive(warp, index);
 }
 
-bool resolve_parted_barrier(Warp& warp) {
+bool resolve_divergent_barrier(Warp& warp) {
   if (warp.splits.empty()) return false;
   const Split* first = nullptr;
   for (const Split& split : warp.splits) {
@@ -299,13 +319,12 @@ bool resolve_parted_barrier(Warp& warp) {
     if (first == nullptr) first = &split;
   }
   if (warp.splits.size() == 1 && first->mask == warp.live()) {
-    // The lanes it waited for have left the kernel; complete() says so.
+    // The missing lanes have exited; complete() reports it.
     warp.splits[0].state = Split::State::Ready;
     return true;
   }
   Cta& cta = *warp.cta;
-  // Where lanes of one warp stand at different barrier instructions, each way goes on by itself,
-  // as current hardware does.
+  // Splits of a warp at different barrier instructions proceed separately, as on current hardware.
   for (std::size_t i = 0; i < warp.splits.size(); ++i) {
     Split& split = warp.splits[i];
     split.forced = true;
@@ -321,19 +340,20 @@ bool resolve_parted_barrier(Warp& warp) {
     }
     cta.grid->reporter->report(
         context, statement_of(split), Rule::BarrierDivergence, first_lane(split.mask), other, [&] {
-          return FindingText{"the threads of warp " + std::to_string(warp.index) +
-                                 " come to an aligned barrier apart: " +
-                                 std::to_string(std::popcount(split.mask)) + " of " +
-                                 std::to_string(std::popcount(warp.live())) + " come here",
-                             {"all threads of a warp must execute the same bar.sync; move it out "
-                              "of the branch, or "
-                              "use barrier.sync without .aligned and count the threads"}};
+          return FindingText{
+              fmt::format(
+                  "warp {} arrives at an aligned barrier while diverged: {} of {} threads are "
+                  "here",
+                  warp.index, std::popcount(split.mask), std::popcount(warp.live())),
+              {"all threads of a warp must execute the same bar.sync; move it out of the branch, "
+               "or "
+               "use barrier.sync without .aligned and give the thread count"}};
         });
   }
   return true;
 }
 
-void note_follower(Warp& warp, const Split& split) {
+void note_passed_barrier(Warp& warp, const Split& split) {
   const Segment& segment = split.frame->code->segments[split.segment];
   if (segment.follows_barrier) warp.passed_barrier |= split.mask;
 }
@@ -346,9 +366,9 @@ void recheck_barriers(Cta& cta) {
   recheck_cluster_barrier(*cta.cluster);
 }
 
-bool force_somebody(Cta& cta) {
+bool release_stuck_split(Cta& cta) {
   Reporter& reporter = *cta.grid->reporter;
-  // Lanes that wait for others of a member mask: those never come.
+  // Splits that wait for lanes of a member mask that never arrive.
   bool forced = false;
   for (Warp& warp : cta.warps) {
     for (Split& split : warp.splits) {
@@ -371,11 +391,12 @@ bool force_somebody(Cta& cta) {
       }
       reporter.report(context, statement_of(split), Rule::SyncMask, lane, other, [&] {
         return FindingText{
-            "the member mask " + hex(members) + " names lane " +
-                std::to_string(first_lane(missing)) + " (lanes missing: " + hex(missing) +
-                "), which never comes to this instruction",
+            fmt::format(
+                "the member mask {} names lane {} (lanes missing: {}), which never executes "
+                "this instruction",
+                hex(members), first_lane(missing), hex(missing)),
             {"name only the lanes that execute it, for example by activemask before the branch, or "
-             "move it where all lanes pass"}};
+             "move it to where all lanes execute it"}};
       });
       split.forced = true;
       split.state = Split::State::Ready;
@@ -390,11 +411,12 @@ bool force_somebody(Cta& cta) {
       Context context = context_of(warp, split);
       reporter.report(
           context, statement_of(split), Rule::BarrierDivergence, first_lane(split.mask), [&] {
-            return FindingText{std::to_string(std::popcount(split.mask)) + " of " +
-                                   count_text(std::popcount(warp.live()), "thread") + " of warp " +
-                                   std::to_string(warp.index) +
-                                   " come to this aligned barrier, the others wait elsewhere",
-                               {"all threads of a warp must execute the same bar.sync"}};
+            return FindingText{
+                fmt::format("{} of {} of warp {} arrive at this aligned barrier; the others "
+                            "wait elsewhere",
+                            std::popcount(split.mask),
+                            count_text(std::popcount(warp.live()), "thread"), warp.index),
+                {"all threads of a warp must execute the same bar.sync"}};
           });
       split.forced = true;
       split.state = Split::State::Ready;
@@ -409,7 +431,7 @@ void report_too_few(Cta& cta) {
     for (Split& split : warp.splits) {
       if (split.state != Split::State::Barrier || split.barrier >= kBarriers) continue;
       const BarrierState& state = cta.barriers[split.barrier];
-      // With the threads that are left the barrier could not be filled.
+      // The remaining threads cannot complete the barrier.
       std::uint32_t left = 0;
       for (const Warp& other : cta.warps) {
         left += other.done() && state.lanes[other.index] == 0 ? 0 : kLanes;
@@ -418,10 +440,10 @@ void report_too_few(Cta& cta) {
       Context context = context_of(warp, split);
       cta.grid->reporter->report(
           context, statement_of(split), Rule::BarrierDivergence, first_lane(split.mask), [&] {
-            return FindingText{"barrier " + std::to_string(split.barrier) + " counts " +
-                                   count_text(state.expected, "thread") + ", and only " +
-                                   std::to_string(left) + " are left that could come",
-                               {}};
+            return FindingText{
+                fmt::format("barrier {} expects {}, but only {} can arrive", split.barrier,
+                            count_text(state.expected, "thread"), left),
+                {}};
           });
     }
   }

@@ -1,22 +1,24 @@
 // src/emulator/machine/calls.cpp - device functions: activations, arguments, results
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <new>
 
-#include "emulator/lane/steps.hpp"
-#include "emulator/report/report.hpp"
 #include "emulator/machine/warp.hpp"
-#include "emulator/memory/written_bits.hpp"
+#include "emulator/report/report.hpp"
+#include "emulator/state/written_bits.hpp"
+#include "emulator/vector/lane_steps.hpp"
 #include "support/count.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-/// Local memory that a call takes at least, for what the hardware saves on its stack.
+/// Minimum local memory of a call, for registers that hardware saves on the stack.
 constexpr std::uint32_t kCallBytes = 64;
 /// A shadow without undefined bits.
 constexpr std::uint64_t kDefined = ~std::uint64_t{0};
 
-/// Special registers that another block of the same launch sees otherwise.
+/// Special registers that differ between blocks of a launch.
 bool differs_by_block(ptx::SpecialRegister which) {
   return which == ptx::SpecialRegister::ctaid || which == ptx::SpecialRegister::smid ||
          which == ptx::SpecialRegister::clusterid || which == ptx::SpecialRegister::cluster_ctaid ||
@@ -64,7 +66,7 @@ void fill_frame(Warp& warp, Frame& frame, std::uint32_t local_base, bool is_new)
   frame.local_base = local_base;
 }
 
-/// The bytes of a place in one lane's activation, 8 at most from a slot.
+/// The memory of a place in one lane's activation.
 struct PlaceBytes {
   std::byte* memory = nullptr;
   std::uint64_t* written = nullptr;
@@ -73,11 +75,11 @@ struct PlaceBytes {
 
 PlaceBytes memory_of(const Cta& cta, const Warp& warp, unsigned lane, std::uint32_t offset) {
   const std::uint64_t thread = warp.first_thread + lane;
-  PlaceBytes made;
-  made.memory = cta.local + thread * cta.local_stride + offset;
-  made.written = cta.local_written + thread * (cta.local_stride / 64);
-  made.first = offset;
-  return made;
+  PlaceBytes result;
+  result.memory = cta.local + thread * cta.local_stride + offset;
+  result.written = cta.local_written + thread * (cta.local_stride / 64);
+  result.first = offset;
+  return result;
 }
 
 void mark(const PlaceBytes& place, std::uint32_t bytes, bool value) {
@@ -87,7 +89,7 @@ void mark(const PlaceBytes& place, std::uint32_t bytes, bool value) {
   }
 }
 
-/// Nothing of the register is defined any more, for some lanes.
+/// Makes a register undefined in some lanes.
 void forget(Frame& frame, const Code::Shadow& shadow, std::uint32_t lanes) {
   Context context;
   context.frame = frame.registers;
@@ -145,7 +147,7 @@ void transfer(Warp& warp, std::uint32_t lanes, const Frame& from,
         std::uint64_t value = 0;
         std::memcpy(&value, place.memory, std::min<std::size_t>(bytes, sizeof value));
         set_lane(target_context, target.slot, lane, value);
-        // What is passed in memory was stored there; whether it was defined then is not followed.
+        // Undefined bits of values passed in memory are not tracked.
         if (target.shadow.present()) set_lane(target_context, target.shadow, lane, kDefined);
         return;
       }
@@ -170,7 +172,7 @@ Frame* acquire_frame(Warp& warp, const Code& code, std::uint32_t local_base) {
     Frame* frame = *free;
     warp.free_frames.erase(free);
     fill_frame(warp, *frame, local_base, false);
-    // No rule watches who reads a carry that was never set, so it is 0 and not an earlier block's.
+    // No rule checks for an undefined carry: make it 0, not that of an earlier block.
     const FrameHead head;
     std::memcpy(frame->registers, &head, sizeof head);
     for (const Code::Shadow& shadow : code.shadows) {
@@ -178,17 +180,18 @@ Frame* acquire_frame(Warp& warp, const Code& code, std::uint32_t local_base) {
     }
     return frame;
   }
-  Frame& made = warp.frames.emplace_back();
-  made.code = &code;
-  made.registers = static_cast<std::byte*>(::operator new (code.frame_bytes, std::align_val_t{64}));
-  std::memset(made.registers, 0, code.frame_bytes);
+  Frame& result = warp.frames.emplace_back();
+  result.code = &code;
+  result.registers =
+      static_cast<std::byte*>(::operator new (code.frame_bytes, std::align_val_t{64}));
+  std::memset(result.registers, 0, code.frame_bytes);
   const FrameHead head;
-  std::memcpy(made.registers, &head, sizeof head);
-  fill_frame(warp, made, local_base, true);
-  return &made;
+  std::memcpy(result.registers, &head, sizeof head);
+  fill_frame(warp, result, local_base, true);
+  return &result;
 }
 
-/// The activation that other lanes have begun at the same call of the same caller, or nullptr.
+/// The activation of other lanes at the same call of the same caller, or nullptr.
 static Frame* find_activation(Warp& warp, const Code& callee, const Frame& caller,
                               std::uint32_t detail) {
   const auto found = std::ranges::find_if(warp.frames, [&](const Frame& frame) {
@@ -211,17 +214,16 @@ bool enter_function(Warp& warp, Split& split, const Code& callee) {
         context, step.statement, Rule::StackOverflow,
         static_cast<unsigned>(std::countr_zero(split.mask)), [&] {
           return FindingText{
-              "calling '" + std::string(cta.grid->image->module.text(callee.function->name)) +
-                  "' at depth " + std::to_string(caller.depth + 1) + " needs " +
-                  count_text(base + callee.local_bytes, "byte") +
-                  " of local memory; a thread has " + std::to_string(cta.local_stride),
+              fmt::format("calling '{}' at depth {} needs {} of local memory; a thread has {}",
+                          cta.grid->image->module.text(callee.function->name), caller.depth + 1,
+                          count_text(base + callee.local_bytes, "byte"), cta.local_stride),
               {"bound the recursion, or raise the stack (Options::stack_bytes)"}};
         });
     kill(cta);
     return false;
   }
-  // Lanes that part at a loop and come to the same call one after another share an activation, so
-  // that they can meet in it.
+  // Diverged lanes that execute the same call one after another share an activation, in which they
+  // can reconverge.
   Frame* frame = warp.splits.size() > 1 ? find_activation(warp, callee, caller, detail) : nullptr;
   if (frame != nullptr) {
     reinterpret_cast<FrameHead*>(frame->registers)->carry &= ~split.mask;

@@ -1,22 +1,24 @@
-// src/emulator/machine/cluster.cpp - blocks that run together, and when none goes on
+// src/emulator/machine/cluster.cpp - cluster barriers and deadlocks
 #include "emulator/machine/cluster.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "emulator/memory/barrier.hpp"
-#include "emulator/memory/bulk.hpp"
+#include "emulator/machine/warp.hpp"
+#include "emulator/memory/bulk_queue.hpp"
+#include "emulator/memory/mbarrier.hpp"
 #include "emulator/race/race.hpp"
 #include "emulator/report/report.hpp"
-#include "emulator/machine/warp.hpp"
 #include "support/count.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-/// Waits for mbarriers in vain, one behind the other, after which a warp is taken for one that
-/// never goes on if nobody else can either. Far more than a loop that gives up in the end makes.
-constexpr std::uint32_t kVainWaits = 1u << 16;
+/// Consecutive failed polls after which a warp counts as waiting forever. Far more than a loop with
+/// a bounded number of polls makes.
+constexpr std::uint32_t kMaxFailedPolls = 1u << 16;
 
 std::uint32_t statement_of(const Split& split) {
   const Code& code = *split.frame->code;
@@ -43,13 +45,13 @@ void for_each_check(Cta& cta, F&& f) {
   if (cta.grid->races) f(*cta.grid->races);
 }
 
-void go_on(Split& split) {
+void advance(Split& split) {
   split.state = Split::State::Ready;
   split.arrived = false;
   split.segment = split.frame->code->segments[split.segment].next;
 }
 
-/// The lanes of a split have waited for the phase that was completed last.
+/// The lanes of a split have waited for the last completed phase.
 void pass(Warp& warp, Split& split) {
   arrivals_at(warp).open &= ~split.mask;
   Cluster& cluster = *warp.cta->cluster;
@@ -58,10 +60,10 @@ void pass(Warp& warp, Split& split) {
     races.acquire(context, split.mask, kClusterBarrierObject | ((cluster.phase - 1) & 1u),
                   cluster.blocks[0]);
   });
-  go_on(split);
+  advance(split);
 }
 
-void misused(Warp& warp, Split& split, std::string_view what, std::uint32_t lanes) {
+void report_misuse(Warp& warp, Split& split, std::string_view what, std::uint32_t lanes) {
   Context context = context_of(warp, split);
   context.grid->reporter->report(
       context, statement_of(split), Rule::BarrierDivergence, first_lane(lanes), [&] {
@@ -90,7 +92,7 @@ void complete(Cluster& cluster) {
       }
     }
   }
-  // All have waited for the phase before this one: its object is for the next.
+  // All threads have waited for the previous phase: reuse its object for the next one.
   Cta& first = *cluster.blocks[0];
   for_each_check(first, [&](Races& races) {
     races.forget(kClusterBarrierObject | (cluster.phase & 1u), first);
@@ -100,76 +102,79 @@ void complete(Cluster& cluster) {
 std::string missing_text(const MbarrierObject& object) {
   std::string text;
   if (object.pending != 0) {
-    text = std::to_string(object.pending) + " of " + count_text(object.expected, "arrival");
+    text = fmt::format("{} of {}", object.pending, count_text(object.expected, "arrival"));
   }
   if (object.bytes != 0) {
     if (!text.empty()) text += " and ";
     text += count_text(object.bytes < 0 ? -object.bytes : object.bytes, "byte");
   }
-  if (text.empty()) return "nothing is missing, it waits for a phase that comes later";
+  if (text.empty()) return "nothing is missing: it waits for a later phase";
   text += object.pending + static_cast<std::uint32_t>(object.bytes != 0) == 1 && object.bytes == 0
               ? " is missing"
               : " are missing";
-  if (object.bytes < 0) text += ": more bytes have come than were expected";
+  if (object.bytes < 0) text += ": more bytes arrived than were expected";
   return text;
 }
 
 /// "..., at line 9: waits for the phase of parity 0 of the mbarrier at shared offset 0x0".
-std::string describe_vain(const Warp& warp) {
+std::string describe_poll(const Warp& warp) {
   const Cta& cta = *warp.cta;
-  const Warp::VainWait& vain = warp.vain;
-  const std::string at = cta.grid->image->at_text(vain.statement);
-  std::string text = "warp " + std::to_string(warp.index) + ", thread " +
-                     to_text(thread_position(cta.grid->block, warp.first_thread + vain.lane)) +
-                     (at.empty() ? "" : ", ") + at + ": waits for the phase of parity " +
-                     (vain.parity ? "1" : "0") + " of the mbarrier at shared offset " +
-                     hex(vain.object);
+  const Warp::FailedPoll& poll = warp.failed_poll;
+  const std::string at = cta.grid->image->at_text(poll.statement);
+  std::string text = fmt::format(
+      "warp {}, thread {}{}{}: waits for the phase of parity {:d} of the mbarrier at shared offset "
+      "{}",
+      warp.index, to_text(thread_position(cta.grid->block, warp.first_thread + poll.lane)),
+      at.empty() ? "" : ", ", at, poll.parity, hex(poll.object));
   for (const auto& variable : cta.grid->kernel_image->shared_variables) {
-    if (vain.object - variable.offset < variable.bytes) {
-      text += " (shared variable '" + variable.name + "')";
+    if (poll.object - variable.offset < variable.bytes) {
+      text += fmt::format(" (shared variable '{}')", variable.name);
     }
   }
   std::uint64_t word = 0;
-  std::memcpy(&word, cta.shared + vain.object, 8);
+  std::memcpy(&word, cta.shared + poll.object, 8);
   const MbarrierObject object = MbarrierObject::unpacked(word);
-  text += "; the phase that runs there has parity " + std::string(object.parity ? "1" : "0") +
-          ", " + missing_text(object);
+  text +=
+      fmt::format("; its current phase has parity {:d}, {}", object.parity, missing_text(object));
   return text;
 }
 
-bool is_in_vain(const Warp& warp) noexcept { return warp.vain.in_a_row >= kVainWaits; }
+bool polls_forever(const Warp& warp) noexcept {
+  return warp.failed_poll.consecutive >= kMaxFailedPolls;
+}
 
-/// Who waits for what: of all blocks, or with "block (1,0,0), " in front where there are several.
+/// A line for each waiting split or warp, with "block (1,0,0), " in front if there are several
+/// blocks.
 std::vector<std::string> waiters_of(const Cluster& cluster) {
   std::vector<std::string> waiters;
   for (const Cta* cta : cluster.blocks) {
     const std::string block =
-        cluster.blocks.size() > 1 ? "block " + to_text(cta->id) + ", " : std::string();
+        cluster.blocks.size() > 1 ? fmt::format("block {}, ", to_text(cta->id)) : std::string();
     for (const Warp& warp : cta->warps) {
       for (const Split& split : warp.splits) {
         if (split.state != Split::State::Ready)
           waiters.push_back(block + describe_wait(split, warp));
       }
-      if (!warp.done() && is_in_vain(warp)) waiters.push_back(block + describe_vain(warp));
+      if (!warp.done() && polls_forever(warp)) waiters.push_back(block + describe_poll(warp));
     }
   }
   return waiters;
 }
 
-std::string whole(const Cluster& cluster) {
+std::string cluster_name(const Cluster& cluster) {
   return cluster.blocks.size() > 1 ? "cluster " + to_text(cluster.id)
                                    : "block " + to_text(cluster.blocks[0]->id);
 }
 
 }  // namespace
 
-bool can_go_on(const Warp& warp) noexcept {
+bool can_run(const Warp& warp) noexcept {
   return std::ranges::any_of(warp.splits, [](const Split& split) {
     return split.state == Split::State::Ready || !split.arrived;
   });
 }
 
-bool can_go_on(const Cta& cta) noexcept {
+bool can_run(const Cta& cta) noexcept {
   return std::ranges::any_of(cta.warps, [](const Warp& warp) {
     return std::ranges::any_of(
         warp.splits, [](const Split& split) { return split.state == Split::State::Ready; });
@@ -181,12 +186,11 @@ void reach_cluster_barrier(Warp& warp, std::size_t index) {
   Cluster& cluster = *warp.cta->cluster;
   Cluster::Arrivals& at = arrivals_at(warp);
   const ControlDetail& detail = detail_of(split);
-  warp.vain.in_a_row = 0;
+  warp.failed_poll.consecutive = 0;
   if (detail.arrive) {
-    if (const std::uint32_t twice = split.mask & (at.arrived | at.open)) {
-      return misused(warp, split,
-                     "arrives at the barrier of the cluster again without having waited for it",
-                     twice);
+    if (const std::uint32_t repeated = split.mask & (at.arrived | at.open)) {
+      return report_misuse(
+          warp, split, "arrives at the cluster barrier again without a wait in between", repeated);
     }
     if (detail.action != ptx::Modifier::relaxed) {
       Context context = context_of(warp, split);
@@ -196,12 +200,12 @@ void reach_cluster_barrier(Warp& warp, std::size_t index) {
       });
     }
     at.arrived |= split.mask;
-    go_on(split);
+    advance(split);
     return recheck_cluster_barrier(cluster);
   }
-  if (const std::uint32_t never = split.mask & ~(at.arrived | at.open)) {
-    return misused(warp, split, "waits at the barrier of the cluster without having arrived there",
-                   never);
+  if (const std::uint32_t absent = split.mask & ~(at.arrived | at.open)) {
+    return report_misuse(warp, split, "waits at the cluster barrier without having arrived",
+                         absent);
   }
   const std::uint32_t later = split.mask & at.arrived;
   if (later != 0 && later != split.mask) {
@@ -245,15 +249,15 @@ ClusterArrivals arrivals_of(const Cluster& cluster) noexcept {
   return sum;
 }
 
-bool waits_in_vain(const Cluster& cluster) noexcept {
+bool only_polls(const Cluster& cluster) noexcept {
   bool any = false;
   for (const Cta* cta : cluster.blocks) {
     if (cta->bulk != nullptr && is_under_way(*cta)) return false;
     for (const Warp& warp : cta->warps) {
       if (warp.done()) continue;
-      if (is_in_vain(warp)) {
+      if (polls_forever(warp)) {
         any = true;
-      } else if (can_go_on(warp)) {
+      } else if (can_run(warp)) {
         return false;
       }
     }
@@ -261,31 +265,33 @@ bool waits_in_vain(const Cluster& cluster) noexcept {
   return any;
 }
 
-void resolve_vain_wait(Cluster& cluster) {
+void end_polling(Cluster& cluster) {
   for (Cta* cta : cluster.blocks) {
     for (Warp& warp : cta->warps) {
-      if (warp.done() || !is_in_vain(warp)) continue;
+      if (warp.done() || !polls_forever(warp)) continue;
       Context context = context_of(warp, warp.splits[0]);
       cta->grid->reporter->report(
-          context, warp.vain.statement, Rule::BarrierDeadlock, warp.vain.lane, [&] {
+          context, warp.failed_poll.statement, Rule::BarrierDeadlock, warp.failed_poll.lane, [&] {
             std::vector<std::string> details = waiters_of(cluster);
             details.emplace_back(
-                "count the arrivals that mbarrier.init is told of, and expect exactly the bytes "
-                "that the copies of the phase bring");
-            return FindingText{"no thread of " + whole(cluster) +
-                                   " can go on; an mbarrier is waited for that nobody completes",
-                               std::move(details)};
+                "give mbarrier.init the number of arrivals, and expect exactly the bytes that the "
+                "copies of the phase write");
+            return FindingText{
+                fmt::format("no thread of {} can proceed; the mbarrier that is waited for "
+                            "is never completed",
+                            cluster_name(cluster)),
+                std::move(details)};
           });
       return kill(*cta);
     }
   }
 }
 
-void resolve_standstill(Cluster& cluster) {
+void resolve_deadlock(Cluster& cluster) {
   for (Cta* cta : cluster.blocks) {
-    if (force_somebody(*cta)) return;
+    if (release_stuck_split(*cta)) return;
   }
-  // All that are left wait at barriers that will never be complete.
+  // All remaining threads wait at barriers that never complete.
   for (Cta* cta : cluster.blocks) report_too_few(*cta);
   for (Cta* cta : cluster.blocks) {
     for (Warp& warp : cta->warps) {
@@ -295,7 +301,8 @@ void resolve_standstill(Cluster& cluster) {
       cta->grid->reporter->report(
           context, statement_of(split), Rule::BarrierDeadlock, first_lane(split.mask), [&] {
             return FindingText{
-                "no thread of " + whole(cluster) + " can go on; all that are left wait",
+                fmt::format("no thread of {} can proceed; all remaining threads wait",
+                            cluster_name(cluster)),
                 waiters_of(cluster)};
           });
       return kill(*cta);

@@ -1,32 +1,32 @@
-// src/emulator/machine/cluster.hpp - blocks that run together, and when none goes on
+// src/emulator/machine/cluster.hpp - cluster barriers and deadlocks
 #pragma once
 
-#include "emulator/machine/machine.hpp"
+#include "emulator/state/machine.hpp"
 
 namespace ptxgen::inline v0::emulator {
 
-/// Whether a warp could run: by itself, or because its lanes have still to be brought together.
-[[nodiscard]] bool can_go_on(const Warp& warp) noexcept;
-/// Whether a block has lanes that wait for nobody.
-[[nodiscard]] bool can_go_on(const Cta& cta) noexcept;
+/// Whether a warp can run, or has splits that wait for the rest of the warp.
+[[nodiscard]] bool can_run(const Warp& warp) noexcept;
+/// Whether a block has a split that does not wait.
+[[nodiscard]] bool can_run(const Cta& cta) noexcept;
 
-/// barrier.cluster.arrive and .wait: the split has come there with all its lanes.
+/// The split executes barrier.cluster.arrive or .wait with all its lanes.
 void reach_cluster_barrier(Warp& warp, std::size_t split);
-/// Looks again at the barrier of the cluster, after lanes of it have left the kernel.
+/// Rechecks the cluster barrier after lanes have exited.
 void recheck_cluster_barrier(Cluster& cluster);
-/// Threads that are at the barrier of the cluster, and those that are still in the kernel.
+/// Threads that have arrived at the cluster barrier, and threads that have not exited.
 struct ClusterArrivals {
   std::uint32_t arrived = 0;
   std::uint32_t threads = 0;
 };
 [[nodiscard]] ClusterArrivals arrivals_of(const Cluster& cluster) noexcept;
 
-/// Whether all threads of a cluster that are left wait at barriers, or test mbarriers that nobody
-/// can complete any more, with no copy under way.
-[[nodiscard]] bool waits_in_vain(const Cluster& cluster) noexcept;
-/// Reports that, with the state of the mbarriers, and ends the cluster.
-void resolve_vain_wait(Cluster& cluster);
-/// No warp of a cluster can go on: reports why and lets somebody go on, or ends the cluster.
-void resolve_standstill(Cluster& cluster);
+/// Whether all remaining threads of a cluster wait at barriers or poll mbarriers, and no copy under
+/// way could complete one.
+[[nodiscard]] bool only_polls(const Cluster& cluster) noexcept;
+/// Reports that as a deadlock, with the state of the mbarriers, and ends the cluster.
+void end_polling(Cluster& cluster);
+/// No warp of a cluster can proceed: reports why, and releases a split or ends the cluster.
+void resolve_deadlock(Cluster& cluster);
 
 }  // namespace ptxgen::inline v0::emulator

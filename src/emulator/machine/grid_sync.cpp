@@ -21,7 +21,7 @@ bool reads_workspace(const ptx::Function& function, const Instruction& statement
   });
 }
 
-/// Guards that decide whether the statement is reached, as far as the text around it tells.
+/// Guards that decide whether the statement is reached, from the text around it.
 std::vector<ptx::Register> guards_of(const ptx::Function& function, const Instruction& statement) {
   std::vector<ptx::Register> guards;
   if (statement.guard.present()) guards.push_back(statement.guard.predicate);
@@ -52,9 +52,9 @@ std::vector<ptx::Register> guards_of(const ptx::Function& function, const Instru
 }  // namespace
 
 bool guards_grid_sync(const ptx::Function& function, const Instruction& trap) {
-  std::vector<ptx::Register> wanted = guards_of(function, trap);
-  for (std::size_t next = 0; next < wanted.size(); ++next) {
-    const ptx::Register target = wanted[next];
+  std::vector<ptx::Register> registers = guards_of(function, trap);
+  for (std::size_t next = 0; next < registers.size(); ++next) {
+    const ptx::Register target = registers[next];
     for (const Instruction& statement : function.body) {
       bool writes = false;
       analysis::for_each_register(
@@ -62,11 +62,11 @@ bool guards_grid_sync(const ptx::Function& function, const Instruction& trap) {
           [&](ptx::Register reg, bool write, std::size_t) { writes |= write && reg == target; });
       if (!writes) continue;
       if (reads_workspace(function, statement)) return true;
-      analysis::for_each_register(function, statement,
-                                  [&](ptx::Register reg, bool write, std::size_t) {
-                                    if (!write && std::ranges::find(wanted, reg) == wanted.end())
-                                      wanted.push_back(reg);
-                                  });
+      analysis::for_each_register(
+          function, statement, [&](ptx::Register reg, bool write, std::size_t) {
+            if (!write && std::ranges::find(registers, reg) == registers.end())
+              registers.push_back(reg);
+          });
     }
   }
   return false;

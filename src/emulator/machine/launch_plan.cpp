@@ -5,8 +5,8 @@
 #include <cstring>
 #include <thread>
 
-#include "emulator/memory/address_space.hpp"
 #include "emulator/race/store_targets.hpp"
+#include "emulator/state/address_space.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -20,7 +20,7 @@ RaceMemo& memo_of(const Grid& grid, std::uint32_t kernel) {
   return *memo;
 }
 
-/// The allocations that hold addresses from which the kernel's writes begin.
+/// The allocations that the predicted writes of the kernel begin in.
 std::vector<Device::Extent> watched(const Grid& grid, const StoreTargets& targets) {
   std::vector<Device::Extent> extents;
   const auto add = [&](std::uint64_t address) {
@@ -50,7 +50,7 @@ std::vector<Device::Extent> watched(const Grid& grid, const StoreTargets& target
 LaunchPlan plan_launch(const Grid& grid, std::uint32_t kernel, std::uint64_t groups, bool exact) {
   const Options& options = grid.options;
   LaunchPlan plan;
-  // What depends on the order of blocks runs them in the seed's order, one after another.
+  // If the result depends on the order of blocks, they run one after another in the seed's order.
   const bool order_matters = grid.kernel_image->order_dependent;
   unsigned threads = options.threads != 0 ? options.threads : std::thread::hardware_concurrency();
   threads = static_cast<unsigned>(std::min<std::uint64_t>(std::max(1u, threads), groups));
@@ -58,7 +58,7 @@ LaunchPlan plan_launch(const Grid& grid, std::uint32_t kernel, std::uint64_t gro
   plan.races = options.checks.has(Rule::GlobalRace) || options.checks.has(Rule::ScopeTooNarrow);
   if (!plan.races) return plan;
   if (order_matters && plan.threads > 1) {
-    // Who synchronises blocks has to see them in one order.
+    // The check needs synchronising blocks in one order.
     plan.races = false;
     for (const Rule rule : {Rule::GlobalRace, Rule::ScopeTooNarrow}) {
       if (options.checks.has(rule)) plan.unchecked.add(rule);
@@ -66,7 +66,7 @@ LaunchPlan plan_launch(const Grid& grid, std::uint32_t kernel, std::uint64_t gro
     return plan;
   }
   const RaceMemo& memo = memo_of(grid, kernel);
-  // What malloc and free have changed cannot be undone.
+  // The effects of malloc and free cannot be undone.
   if (exact || memo.raced || memo.targets.heap) {
     plan.threads = 1;
     return plan;

@@ -12,11 +12,11 @@ struct LaunchPlan {
   RuleSet unchecked;   ///< of the rules that the options ask for
 };
 
-/// `grid` as far as it does not depend on the plan; `groups`: clusters, or blocks where there are
-/// none. `exact`: one worker, all memory watched, no Replay.
+/// `grid`: the fields that do not depend on the plan. `groups`: clusters, or blocks without
+/// clusters. `exact`: one worker, all memory checked, no Replay.
 [[nodiscard]] LaunchPlan plan_launch(const Grid& grid, std::uint32_t kernel, std::uint64_t groups,
                                      bool exact);
-/// The next launches of the kernel avoid what has made this one begin anew.
+/// Makes later launches of the kernel avoid this replay.
 void remember(const Grid& grid, std::uint32_t kernel, const Replay& replay);
 
 }  // namespace ptxgen::inline v0::emulator

@@ -1,29 +1,35 @@
-// src/emulator/machine/launch_progress.cpp - how far a launch has come, and its budget
+// src/emulator/machine/launch_progress.cpp - progress and instruction budget of a launch
 #include "emulator/machine/launch_progress.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-/// What a block counts as at least: it costs about as much to begin and to end.
+/// Minimum charge for a block: starting and ending one costs about as much.
 constexpr std::uint64_t kMinBlockInstructions = 100;
 constexpr std::chrono::milliseconds kInterval{200};
-/// Parts of the blocks after each of which progress is told, however fast they run.
+/// Progress is reported at least this many times in a launch.
 constexpr std::uint64_t kParts = 256;
 
-/// `spent` for `done` of `all`, for all of them; saturates.
+/// The cost of `all` blocks if `done` of them cost `spent`; saturates.
 std::uint64_t extrapolated(std::uint64_t spent, std::uint64_t done, std::uint64_t all) {
-  const double whole =
+  const double total =
       static_cast<double>(spent) / static_cast<double>(done) * static_cast<double>(all);
-  return whole < 1.8e19 ? static_cast<std::uint64_t>(whole) : ~std::uint64_t{0};
+  return total < 1.8e19 ? static_cast<std::uint64_t>(total) : ~std::uint64_t{0};
 }
 
 }  // namespace
 
 LaunchProgress::LaunchProgress(const Options& options, Reporter& reporter, std::uint64_t blocks,
                                std::uint32_t group)
-    : options_(options), reporter_(reporter), blocks_(blocks), group_(group), told_(Clock::now()) {}
+    : options_(options),
+      reporter_(reporter),
+      blocks_(blocks),
+      group_(group),
+      last_report_(Clock::now()) {}
 
 void LaunchProgress::ended(std::uint64_t order, std::uint64_t instructions) {
   const std::lock_guard lock(mutex_);
@@ -32,8 +38,9 @@ void LaunchProgress::ended(std::uint64_t order, std::uint64_t instructions) {
   if (options_.progress.report == nullptr) return;
   const auto now = Clock::now();
   const std::uint64_t part = blocks_ / kParts + 1;
-  if (done_ >= blocks_ || done_ / part != (done_ - group_) / part || now - told_ >= kInterval) {
-    tell(now);
+  if (done_ >= blocks_ || done_ / part != (done_ - group_) / part ||
+      now - last_report_ >= kInterval) {
+    report(now);
   }
 }
 
@@ -42,11 +49,11 @@ void LaunchProgress::running() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return;
   const auto now = Clock::now();
-  if (now - told_ >= kInterval) tell(now);
+  if (now - last_report_ >= kInterval) report(now);
 }
 
-void LaunchProgress::tell(Clock::time_point now) {
-  told_ = now;
+void LaunchProgress::report(Clock::time_point now) {
+  last_report_ = now;
   options_.progress.report(options_.progress.user, done_, blocks_);
 }
 
@@ -64,12 +71,12 @@ void LaunchProgress::spend(std::uint64_t order, std::uint64_t instructions) {
       const std::uint64_t last = next_ - 1;
       reporter_.report_launch(last, Rule::InstructionBudget, [&]() -> FindingText {
         return {
-            "the launch was stopped after " + std::to_string(next_) + " of " +
-                std::to_string(blocks_) + " blocks: they have executed " + std::to_string(spent_) +
-                " warp instructions (a block counts as at least " +
-                std::to_string(kMinBlockInstructions) + "), more than the budget of " +
-                std::to_string(options_.max_launch_instructions) + " for a launch",
-            {"all blocks would need about " + std::to_string(extrapolated(spent_, next_, blocks_)),
+            fmt::format("the launch was stopped after {} of {} blocks: they have executed {} warp "
+                        "instructions (a block counts as at least {}), more than the budget of {} "
+                        "for a launch",
+                        next_, blocks_, spent_, kMinBlockInstructions,
+                        options_.max_launch_instructions),
+            {fmt::format("all blocks would need about {}", extrapolated(spent_, next_, blocks_)),
              "launch a smaller grid, or raise the budget "
              "(Options::max_launch_instructions, 0 for none)"}};
       });

@@ -1,4 +1,6 @@
-// src/emulator/machine/run.cpp - a launch: blocks over host threads, in the seed's order
+// src/emulator/machine/run.cpp - runs a launch: blocks on host threads
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -7,16 +9,16 @@
 #include <optional>
 #include <thread>
 
-#include "emulator/memory/address_space.hpp"
+#include "emulator/lane/numerics.hpp"
 #include "emulator/machine/cluster.hpp"
-#include "emulator/report/counting.hpp"
 #include "emulator/machine/launch_plan.hpp"
 #include "emulator/machine/launch_progress.hpp"
-#include "emulator/memory/bulk.hpp"
-#include "emulator/lane/numerics.hpp"
-#include "emulator/race/race.hpp"
-#include "emulator/report/report.hpp"
 #include "emulator/machine/warp.hpp"
+#include "emulator/memory/bulk.hpp"
+#include "emulator/race/race.hpp"
+#include "emulator/report/counting.hpp"
+#include "emulator/report/report.hpp"
+#include "emulator/state/address_space.hpp"
 #include "ptx/occupancy.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
@@ -24,16 +26,16 @@
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-/// Segments a warp runs before the next has its turn, in the plain schedule.
-constexpr std::uint64_t kTurn = 1u << 16;
-/// Local memory for calls, so that sums stay far from overflow.
+/// Segments that a warp runs before the next warp, in the schedule of seed 0.
+constexpr std::uint64_t kQuantum = 1u << 16;
+/// Maximum local memory for calls; keeps sums far from overflow.
 constexpr std::uint32_t kMaxStack = 1u << 24;
-/// Blocks of one worker that wait for others of the grid at the same time.
+/// Maximum blocks of one worker that wait for other blocks of the grid.
 constexpr std::size_t kMaxSuspended = 4096;
-/// Turns of the warps of a block before the next block of its cluster has its own.
-constexpr std::uint64_t kClusterTurns = 4;
-/// Turns between two looks whether a block waits in vain.
-constexpr std::uint64_t kVainTurns = 64;
+/// Scheduling rounds of a block before the next block of its cluster runs.
+constexpr std::uint64_t kClusterRounds = 4;
+/// Scheduling rounds between two checks for a block that only polls.
+constexpr std::uint64_t kPollCheckRounds = 64;
 
 /// SplitMix64: a well-mixed number for each counter value.
 std::uint64_t mixed(std::uint64_t value) {
@@ -51,7 +53,7 @@ std::uint64_t mixed(std::uint64_t value) {
   throw error.refresh();
 }
 
-/// The blocks of a cluster: what the launch asks for, or else the kernel.
+/// The cluster size: that of the launch, else that of the kernel.
 Dim3 cluster_of(const Program::Kernel& kernel, const Launch& launch) {
   const bool from_kernel = launch.cluster == Dim3{1, 1, 1} && kernel.required_cluster.x != 0;
   return from_kernel ? kernel.required_cluster : launch.cluster;
@@ -62,72 +64,94 @@ bool has_clusters(const ptx::Gpu& gpu) {
   return ptx::parse_target_name(gpu.target, target) && target.sm >= 90;
 }
 
+/// Throws if a limit does not hold.
+class LaunchLimits {
+ public:
+  LaunchLimits(const Program& program, const Launch& launch) : program_(program), launch_(launch) {}
+
+  void check_grid() const {
+    const Dim3& grid = launch_.grid;
+    require(grid.x > 0 && grid.y > 0 && grid.z > 0,
+            "a grid of {} blocks is empty; every dimension must be at least 1", to_text(grid));
+    require(grid.x <= 0x7fffffffu && grid.y <= 65535 && grid.z <= 65535,
+            "a grid of {} blocks; the maximum is (2147483647,65535,65535)", to_text(grid));
+  }
+  void check_block(const Program::Kernel& kernel) const {
+    const Dim3& block = launch_.block;
+    require(block.x > 0 && block.y > 0 && block.z > 0,
+            "a block of {} threads is empty; every dimension must be at least 1", to_text(block));
+    require(block.x <= 1024 && block.y <= 1024 && block.z <= 64 && block.count() <= 1024,
+            "a block of {} threads; the maximum is (1024,1024,64), and 1024 in all",
+            to_text(block));
+    require(block.count() <= kernel.max_threads,
+            "a block of {} threads has {}, more than the {} of the kernel's .maxntid",
+            to_text(block), block.count(), kernel.max_threads);
+    require(kernel.required_block.x == 0 || kernel.required_block == block,
+            "a block of {} threads, but the kernel's .reqntid requires {}", to_text(block),
+            to_text(kernel.required_block));
+  }
+  void check_cluster(const Program::Kernel& kernel, const ptx::Gpu& gpu) const {
+    const Dim3& grid = launch_.grid;
+    const Dim3& required = kernel.required_cluster;
+    require(required.x == 0 || launch_.cluster == Dim3{1, 1, 1} || launch_.cluster == required,
+            "clusters of {} blocks, but the kernel's .reqnctapercluster requires {}",
+            to_text(launch_.cluster), to_text(required));
+    const Dim3 cluster = cluster_of(kernel, launch_);
+    const std::uint32_t max_blocks = std::min(kernel.max_cluster, kMaxCluster);
+    require(cluster.count() > 0 && cluster.count() <= max_blocks,
+            "clusters of {} blocks; 1 to {} are allowed{}", to_text(cluster), max_blocks,
+            max_blocks < kMaxCluster ? " by the kernel's .maxclusterrank" : "");
+    require(cluster.count() == 1 || has_clusters(gpu),
+            "clusters of {} blocks; '{}' has no clusters, which need sm_90", to_text(cluster),
+            gpu.name);
+    require(grid.x % cluster.x == 0 && grid.y % cluster.y == 0 && grid.z % cluster.z == 0,
+            "a grid of {} blocks cannot be divided into clusters of {}", to_text(grid),
+            to_text(cluster));
+  }
+  void check_shared(std::uint32_t static_bytes, const ptx::Gpu& gpu) const {
+    const std::uint64_t bytes = std::uint64_t{static_bytes} + launch_.dynamic_shared_bytes;
+    require(bytes <= gpu.shared_per_block,
+            "{} of shared memory ({} of them dynamic); a block of '{}' can have {}",
+            count_text(bytes, "byte"), launch_.dynamic_shared_bytes, gpu.name,
+            gpu.shared_per_block);
+  }
+
+ private:
+  template <class... Values>
+  void require(bool holds, fmt::format_string<Values...> message, Values&&... values) const {
+    if (holds) return;
+    refuse(program_, launch_, "launch-limits",
+           fmt::format(message, std::forward<Values>(values)...));
+  }
+
+  const Program& program_;
+  const Launch& launch_;
+};
+
 void check(const Program& program, const Launch& launch, const ptx::Gpu& gpu) {
   const Program::Kernel* kernel = program.find_kernel(launch.kernel);
   if (kernel == nullptr) {
-    std::string names;
-    for (const Program::Kernel& each : program.kernels()) {
-      names += (names.empty() ? "" : ", ") + each.name;
-    }
+    std::vector<std::string_view> names;
+    for (const Program::Kernel& each : program.kernels()) names.push_back(each.name);
     refuse(program, launch, "not-found",
-           "there is no kernel '" + std::string(launch.kernel) + "'; the module has " +
-               (names.empty() ? "none" : names));
+           fmt::format("there is no kernel '{}'; the module has {}", launch.kernel,
+                       names.empty() ? "none" : fmt::to_string(fmt::join(names, ", "))));
   }
-  const auto limit = [&](bool good, const std::string& message) {
-    if (!good) refuse(program, launch, "launch-limits", message);
-  };
-  const Dim3& grid = launch.grid;
-  const Dim3& block = launch.block;
-  limit(grid.x > 0 && grid.y > 0 && grid.z > 0,
-        "a grid of " + to_text(grid) + " blocks is empty; every dimension must be at least 1");
-  limit(grid.x <= 0x7fffffffu && grid.y <= 65535 && grid.z <= 65535,
-        "a grid of " + to_text(grid) + " blocks; at most (2147483647,65535,65535) are possible");
-  limit(block.x > 0 && block.y > 0 && block.z > 0,
-        "a block of " + to_text(block) + " threads is empty; every dimension must be at least 1");
-  limit(block.x <= 1024 && block.y <= 1024 && block.z <= 64 && block.count() <= 1024,
-        "a block of " + to_text(block) +
-            " threads; at most (1024,1024,64) and 1024 in all are "
-            "possible");
-  limit(block.count() <= kernel->max_threads,
-        "a block of " + to_text(block) + " threads has " + std::to_string(block.count()) +
-            ", more than the " + std::to_string(kernel->max_threads) + " of the kernel's .maxntid");
-  limit(kernel->required_block.x == 0 || kernel->required_block == block,
-        "a block of " + to_text(block) + " threads where the kernel's .reqntid asks for " +
-            to_text(kernel->required_block));
-  const Dim3& required = kernel->required_cluster;
-  limit(required.x == 0 || launch.cluster == Dim3{1, 1, 1} || launch.cluster == required,
-        "clusters of " + to_text(launch.cluster) +
-            " blocks where the kernel's .reqnctapercluster asks for " + to_text(required));
-  const Dim3 cluster = cluster_of(*kernel, launch);
-  const std::uint32_t most = std::min(kernel->max_cluster, kMaxCluster);
-  limit(
-      cluster.count() > 0 && cluster.count() <= most,
-      "clusters of " + to_text(cluster) + " blocks; 1 to " + std::to_string(most) +
-          (most < kMaxCluster ? " are possible by the kernel's .maxclusterrank" : " are possible"));
-  limit(cluster.count() == 1 || has_clusters(gpu), "clusters of " + to_text(cluster) +
-                                                       " blocks; '" + std::string(gpu.name) +
-                                                       "' has no clusters, which came with sm_90");
-  limit(grid.x % cluster.x == 0 && grid.y % cluster.y == 0 && grid.z % cluster.z == 0,
-        "a grid of " + to_text(grid) + " blocks cannot be divided into clusters of " +
-            to_text(cluster));
-  const std::uint64_t shared =
-      std::uint64_t{program.image()
-                        .kernel_images[static_cast<std::size_t>(kernel - program.kernels().data())]
-                        .static_shared_bytes} +
-      launch.dynamic_shared_bytes;
-  limit(shared <= gpu.shared_per_block,
-        count_text(shared, "byte") + " of shared memory (" +
-            std::to_string(launch.dynamic_shared_bytes) + " of them dynamic); a block of '" +
-            std::string(gpu.name) + "' can have " + std::to_string(gpu.shared_per_block));
+  const LaunchLimits limits(program, launch);
+  limits.check_grid();
+  limits.check_block(*kernel);
+  limits.check_cluster(*kernel, gpu);
+  const auto index = static_cast<std::size_t>(kernel - program.kernels().data());
+  limits.check_shared(program.image().kernel_images[index].static_shared_bytes, gpu);
   if (launch.parameters.size() != kernel->parameter_bytes) {
     refuse(program, launch, "parameters",
-           "the parameter block has " + count_text(launch.parameters.size(), "byte") +
-               ", the kernel's parameters take " + std::to_string(kernel->parameter_bytes));
+           fmt::format("the parameter block has {}, the kernel's parameters take {}",
+                       count_text(launch.parameters.size(), "byte"), kernel->parameter_bytes));
   }
 }
 
-/// The launch order of a seed: block number `order` is `at(order)`. An affine permutation, so that
-/// nothing is stored however large the grid is.
+/// The launch order of a seed: the block at position `order` is `at(order)`. An affine permutation,
+/// which needs no memory.
 class BlockOrder {
  public:
   BlockOrder(std::uint64_t count, std::uint64_t seed) : count_(count) {
@@ -160,7 +184,7 @@ struct Free {
 template <class T>
 using Zeroed = std::unique_ptr<T, Free>;
 
-/// Zeroed memory that costs nothing until it is touched.
+/// Zeroed memory, committed when accessed.
 template <class T>
 Zeroed<T> zeroed(std::size_t count) {
   Zeroed<T> made(static_cast<T*>(std::calloc(std::max<std::size_t>(count, 1), sizeof(T))));
@@ -168,9 +192,9 @@ Zeroed<T> zeroed(std::size_t count) {
   return made;
 }
 
-/// Of a kernel that names it: as much as sm_80 and later keep for the system.
+/// Reserved shared memory of a kernel that uses it: the system reserve of sm_80 and later.
 constexpr std::uint32_t kReservedShared = 1024;
-/// The grid's workspace: its size and the barrier of its blocks, 32 bits each.
+/// The grid workspace: its size and the grid barrier, 32 bits each.
 constexpr std::uint64_t kGridWorkspace = 8;
 
 bool names_special(const Image& image, std::uint32_t kernel, ptx::SpecialRegister first,
@@ -185,7 +209,7 @@ bool names_special(const Image& image, std::uint32_t kernel, ptx::SpecialRegiste
   });
 }
 
-/// A block and what it owns; used for one block after another.
+/// A block and its memory; reused for one block after another.
 struct Place {
   Cta cta;
   Zeroed<std::byte> shared;
@@ -194,7 +218,7 @@ struct Place {
   Zeroed<std::uint64_t> local_written;
 };
 
-/// The blocks of a cluster; one where a launch has no clusters.
+/// The blocks of a cluster; a single block in a launch without clusters.
 struct Group {
   Cluster cluster;
   std::vector<std::unique_ptr<Place>> places;  ///< by rank
@@ -241,13 +265,13 @@ class LaunchRun {
     if (grid_.grid_workspace != 0) grid_.space->free(grid_.grid_workspace);
   }
 
-  /// Nothing of the launch has happened, and the next ones know why.
+  /// Undoes the launch, and records why for later launches.
   void undo(const Replay& replay) {
     grid_.races->undo();
     remember(grid_, kernel_number_, replay);
   }
 
-  /// Throws `Replay` if the launch is to be undone and run again, exactly.
+  /// Throws `Replay` if the launch must be undone and run again with an exact race check.
   Result run(const ptx::Gpu& gpu) {
     grid_.sms = gpu.sms;
     const Options& options = grid_.options;
@@ -312,16 +336,16 @@ class LaunchRun {
  private:
   enum class BlockStop : std::uint8_t {
     Done,
-    Spins,   ///< all its warps only look whether others have gone on
-    Waits,   ///< of a cluster: none of its warps can go on by itself
-    Yields,  ///< of a cluster: its turn is over
+    Spins,    ///< all its warps poll other blocks
+    Blocked,  ///< in a cluster: no warp can proceed by itself
+    Yields,   ///< in a cluster: its rounds are used up
   };
 
   void watch_races() {
     try {
       grid_.races = Races::for_global(*grid_.space, plan_.watch);
     } catch (const Error&) {
-      // The system gives no addresses for the shadow: the launch goes on and says so.
+      // No address space for the shadow: run without the check, and report that.
       plan_.races = false;
       plan_.unchecked = RuleSet().add(Rule::GlobalRace).add(Rule::ScopeTooNarrow);
     }
@@ -339,7 +363,7 @@ class LaunchRun {
     if (places != 0) counters.waves = static_cast<double>(grid_.grid.count()) / places;
   }
 
-  /// What cooperative groups expect; without the workspace a grid's barrier traps, as on hardware.
+  /// Memory for cooperative groups. Without the workspace a grid barrier traps, as on hardware.
   void provide_for_groups(std::uint32_t kernel) {
     using ptx::SpecialRegister;
     if (grid_.cooperative &&
@@ -413,7 +437,7 @@ class LaunchRun {
                            ? grid_.reserved_shared_start + grid_.reserved_shared_bytes
                            : grid_.kernel_image->static_shared_bytes + grid_.dynamic_shared_bytes;
     cta.local_stride = grid_.local_stride;
-    // 64 bytes more, so that a vector may be read whole at the end, and what a GPU has behind it
+    // 64 bytes more for full vector reads at the end, and the memory that a GPU maps after it
     // (Options::mapped_pages).
     cta.shared_slack = static_cast<std::uint32_t>(ptx::shared_unit(grid_.space->gpu()));
     place->shared = zeroed<std::byte>(cta.shared_bytes + cta.shared_slack + 64);
@@ -464,12 +488,12 @@ class LaunchRun {
     cta.killed = false;
     cta.printed.clear();
     cta.barriers = {};
-    cta.turn = 0;
+    cta.schedule_round = 0;
     if (cta.shared_bytes != 0) {
       std::memset(cta.shared, 0, cta.shared_bytes + cta.shared_slack);
       std::memset(cta.shared_written, 0, (cta.shared_bytes / 64 + 1) * sizeof(std::uint64_t));
       if (grid_.reserved_shared_bytes != 0) {
-        // The driver hands it over zeroed.
+        // The driver initialises it with zeros.
         std::memset(cta.shared_written + grid_.reserved_shared_start / 64, 0xff,
                     grid_.reserved_shared_bytes / 8);
       }
@@ -495,7 +519,7 @@ class LaunchRun {
     }
   }
 
-  /// Returns the warp instructions that the block has executed.
+  /// Returns the executed warp instructions of the block.
   std::uint64_t end(Place& place) {
     if (grid_.races) grid_.races->block_ends(place.cta);
     std::uint64_t instructions = 0;
@@ -516,69 +540,70 @@ class LaunchRun {
     return run_cluster(group.cluster);
   }
 
-  /// Runs the blocks of a cluster in turns, until they are done or only look at other clusters.
+  /// Runs the blocks of a cluster alternately, until they are done or only poll other clusters.
   BlockStop run_cluster(Cluster& cluster) {
     const std::uint64_t seed = grid_.options.seed;
     const auto blocks = static_cast<std::uint32_t>(cluster.blocks.size());
     for (;;) {
       bool all_done = true;
       bool all_wait = true;
-      bool none_goes_on = true;
+      bool all_stuck = true;
       const Cta& first = *cluster.blocks[0];
       const std::uint64_t random =
-          seed == 0 ? 0 : mixed(seed ^ mixed(first.order ^ (first.turn << 32)) ^ 1);
+          seed == 0 ? 0 : mixed(seed ^ mixed(first.order ^ (first.schedule_round << 32)) ^ 1);
       for (std::uint32_t i = 0; i < blocks; ++i) {
         Cta& cta = *cluster.blocks[(i + random) % blocks];
         if (reporter_.stopped(cta.order)) cta.killed = true;
         const BlockStop stop = run_block(cta);
         if (cta.killed) {
-          // Nobody can say what a cluster does of which a part is missing.
+          // A cluster without one of its blocks has no defined behaviour.
           for (Cta* each : cluster.blocks) each->killed = true;
           return BlockStop::Done;
         }
         all_done &= stop == BlockStop::Done;
-        all_wait &= stop == BlockStop::Done || stop == BlockStop::Waits;
-        none_goes_on &= stop != BlockStop::Yields;
+        all_wait &= stop == BlockStop::Done || stop == BlockStop::Blocked;
+        all_stuck &= stop != BlockStop::Yields;
       }
       if (all_done) return BlockStop::Done;
       if (all_wait) {
-        // A block that was done with its turn may have released others meanwhile.
-        if (std::ranges::none_of(cluster.blocks, [](const Cta* cta) { return can_go_on(*cta); })) {
-          resolve_standstill(cluster);
+        // A later block may have released an earlier one.
+        if (std::ranges::none_of(cluster.blocks, [](const Cta* cta) { return can_run(*cta); })) {
+          resolve_deadlock(cluster);
         }
-      } else if (waits_in_vain(cluster)) {
-        resolve_vain_wait(cluster);
-      } else if (none_goes_on && total_ > 1) {
+      } else if (only_polls(cluster)) {
+        end_polling(cluster);
+      } else if (all_stuck && total_ > 1) {
         return BlockStop::Spins;
       }
     }
   }
 
-  /// Runs a block until it is done, or all its warps only look whether others have gone on; one of
-  /// a cluster for a turn.
+  /// Runs a block until it is done or all its warps only poll other blocks; in a cluster for at
+  /// most kClusterRounds.
   BlockStop run_block(Cta& cta) {
     const std::uint64_t seed = grid_.options.seed;
     const auto warps = cta.warps.size();
-    const std::uint64_t last = cluster_size_ == 1 ? ~std::uint64_t{0} : cta.turn + kClusterTurns;
+    const std::uint64_t last =
+        cluster_size_ == 1 ? ~std::uint64_t{0} : cta.schedule_round + kClusterRounds;
     for (;;) {
       bool ran = false;
       bool only_spins = true;
       bool all_done = true;
-      const std::uint64_t turn = cta.turn++;
-      if (turn != 0) progress_->running();
+      const std::uint64_t round = cta.schedule_round++;
+      if (round != 0) progress_->running();
       cta.killed |= abandoned_.load(std::memory_order_relaxed);
-      const std::uint64_t random = seed == 0 ? 0 : mixed(seed ^ mixed(cta.order ^ (turn << 32)));
+      const std::uint64_t random = seed == 0 ? 0 : mixed(seed ^ mixed(cta.order ^ (round << 32)));
       if (cta.bulk != nullptr) deliver_due(cta);
       for (std::size_t i = 0; i < warps; ++i) {
         Warp& warp = cta.warps[(i + random) % warps];
         if (cta.killed) return BlockStop::Done;
         if (warp.done()) continue;
         all_done = false;
-        if (!can_go_on(warp)) continue;
-        // Other seeds let warps change after a few segments.
-        const std::uint64_t quantum = seed == 0 ? kTurn : 1 + mixed(random + i) % 64;
+        if (!can_run(warp)) continue;
+        // Other seeds switch warps after a few segments.
+        const std::uint64_t quantum = seed == 0 ? kQuantum : 1 + mixed(random + i) % 64;
         const WarpStop stop = run_warp(warp, quantum);
-        if (stop == WarpStop::Waits && !moved(warp)) continue;
+        if (stop == WarpStop::Blocked && !moved(warp)) continue;
         ran = true;
         only_spins &= stop == WarpStop::Spins;
       }
@@ -588,25 +613,25 @@ class LaunchRun {
         return BlockStop::Done;
       }
       if (!ran || only_spins) {
-        // What is under way arrives before anything is said of those who wait for it.
+        // Deliver pending copies before reporting warps that wait for them.
         if (cta.bulk != nullptr && deliver_next(cta)) continue;
-        if (cluster_size_ > 1) return ran ? BlockStop::Spins : BlockStop::Waits;
+        if (cluster_size_ > 1) return ran ? BlockStop::Spins : BlockStop::Blocked;
         if (!ran) {
-          resolve_standstill(*cta.cluster);
-        } else if (waits_in_vain(*cta.cluster)) {
-          resolve_vain_wait(*cta.cluster);
+          resolve_deadlock(*cta.cluster);
+        } else if (only_polls(*cta.cluster)) {
+          end_polling(*cta.cluster);
         } else if (total_ > 1) {
           return BlockStop::Spins;
         }
-      } else if (cluster_size_ == 1 && turn % kVainTurns == 0 && waits_in_vain(*cta.cluster)) {
-        // With short turns it hardly happens that all of them spin in the same one.
-        resolve_vain_wait(*cta.cluster);
+      } else if (cluster_size_ == 1 && round % kPollCheckRounds == 0 && only_polls(*cta.cluster)) {
+        // With short quanta, all warps rarely spin in the same round.
+        end_polling(*cta.cluster);
       }
-      if (turn >= last) return BlockStop::Yields;
+      if (round >= last) return BlockStop::Yields;
     }
   }
 
-  /// Whether a warp that waits has executed anything since it was last asked.
+  /// Whether a waiting warp has executed anything since the last call.
   static bool moved(Warp& warp) {
     const bool changed = warp.instructions != warp.seen_instructions;
     warp.seen_instructions = warp.instructions;

@@ -1,24 +1,26 @@
 // src/emulator/machine/system_calls.cpp - vprintf, __assertfail, malloc, free
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdio>
 
-#include "emulator/memory/address_space.hpp"
-#include "emulator/memory/access.hpp"
-#include "emulator/report/report.hpp"
 #include "emulator/machine/warp.hpp"
 #include "emulator/machine/warp_steps.hpp"
+#include "emulator/state/windows.hpp"
+#include "emulator/report/report.hpp"
+#include "emulator/state/address_space.hpp"
 #include "ptxgen/support/error.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
 
 constexpr std::array<std::string_view, 4> kNames = {"vprintf", "__assertfail", "malloc", "free"};
-/// Longest string that a kernel may pass; beyond it something is wrong.
-constexpr std::size_t kLongestString = 1u << 16;
+/// Maximum length of a string argument.
+constexpr std::size_t kMaxStringBytes = 1u << 16;
 
-/// Host bytes behind a generic address, or nullptr if they are not all there.
+/// Host bytes of a generic address, or nullptr if some do not exist.
 const std::byte* guest_bytes(const Context& context, unsigned lane, std::uint64_t address,
                              std::uint64_t bytes) {
   const Cta& cta = *context.cta;
@@ -47,12 +49,12 @@ const std::byte* guest_bytes(const Context& context, unsigned lane, std::uint64_
   return context.grid->space->host(address);
 }
 
-/// A zero-terminated string; false if it runs out of memory.
+/// Reads a zero-terminated string; false if memory ends before the zero.
 bool guest_string(const Context& context, unsigned lane, std::uint64_t address, std::string& out) {
   out.clear();
-  // Longer and longer pieces, while they are all there; then byte by byte to the end.
+  // In pieces of 64 bytes; at the end of memory in smaller ones.
   std::size_t piece = 64;
-  while (out.size() < kLongestString) {
+  while (out.size() < kMaxStringBytes) {
     const std::byte* bytes = guest_bytes(context, lane, address + out.size(), piece);
     if (bytes == nullptr) {
       if (piece == 1) return false;
@@ -82,8 +84,8 @@ std::uint64_t argument(const Context& context, const ControlDetail& detail, std:
   return value;
 }
 
-void give_back(const Context& context, const ControlDetail& detail, unsigned lane,
-               std::uint64_t value) {
+void set_return_value(const Context& context, const ControlDetail& detail, unsigned lane,
+                      std::uint64_t value) {
   if (detail.returns.empty()) return;
   const ValuePlace& place = detail.returns[0];
   if (place.slot.present()) {
@@ -103,13 +105,12 @@ void give_back(const Context& context, const ControlDetail& detail, unsigned lan
 
 /// One conversion of a format string, without length modifiers: "%-8.3f".
 struct Conversion {
-  std::string text;  ///< flags, width and precision, `*` filled in
+  std::string text;  ///< flags, width and precision, with `*` replaced
   char kind = 0;
   bool is_long = false;  ///< 64-bit integer
 };
 
-/// Formats as the host's printf, argument by argument: a kernel's format is not trusted with a
-/// host argument list.
+/// Formats with the host's printf, one argument at a time: the kernel's format is not trusted.
 class Formatter {
  public:
   Formatter(const Context& context, unsigned lane, std::uint64_t arguments)
@@ -135,8 +136,7 @@ class Formatter {
   }
 
  private:
-  /// Flags, width, precision, length, conversion: what the host is given has that form, whatever
-  /// the kernel's format has.
+  /// Flags, width, precision, length, conversion. The host gets only this form.
   bool parse(std::string_view& format, Conversion& conversion) {
     const auto at = [&](std::string_view set) {
       return !format.empty() && set.find(format.front()) != std::string_view::npos;
@@ -157,7 +157,7 @@ class Formatter {
       format.remove_prefix(1);
       value = 0;
       if (at("*0123456789") && !number(format, value)) return false;
-      // A negative precision is as none.
+      // A negative precision counts as none.
       if (value >= 0) conversion.text += '.' + std::to_string(value);
     }
     for (; at("hlLjzt"); format.remove_prefix(1)) {
@@ -169,14 +169,15 @@ class Formatter {
     return true;
   }
 
-  /// Digits or `*`. A number of thousands is a broken format, not a page of blanks.
+  /// Digits or `*`, clamped to kMax.
   bool number(std::string_view& format, std::int32_t& value) {
     constexpr std::int32_t kMax = 4096;
     if (format.front() == '*') {
       format.remove_prefix(1);
-      std::uint64_t given = 0;
-      if (!next(4, given)) return false;
-      value = std::clamp(static_cast<std::int32_t>(static_cast<std::uint32_t>(given)), -kMax, kMax);
+      std::uint64_t requested = 0;
+      if (!next(4, requested)) return false;
+      value =
+          std::clamp(static_cast<std::int32_t>(static_cast<std::uint32_t>(requested)), -kMax, kMax);
       return true;
     }
     value = 0;
@@ -274,17 +275,17 @@ void print(const Context& context, std::uint32_t statement, const ControlDetail&
   if (!good) {
     context.grid->reporter->report(context, statement, Rule::InvalidAddress, lane, [&] {
       return FindingText{
-          "printf is called with a format or arguments that are not in memory, or "
-          "with a conversion that it does not know",
+          "printf is called with an invalid pointer to its format or arguments, or with an unknown "
+          "conversion",
           {}};
     });
-    give_back(context, detail, lane, static_cast<std::uint64_t>(-1));
+    set_return_value(context, detail, lane, static_cast<std::uint64_t>(-1));
     return;
   }
   std::string& printed = context.cta->printed;
-  // As the device's own buffer: what does not fit is lost.
+  // As in the device's buffer, excess output is lost.
   if (printed.size() + text.size() <= context.grid->options.printf_bytes) printed += text;
-  give_back(context, detail, lane, static_cast<std::uint64_t>(count));
+  set_return_value(context, detail, lane, static_cast<std::uint64_t>(count));
 }
 
 void fail_assertion(const Context& context, std::uint32_t statement, const ControlDetail& detail,
@@ -297,9 +298,8 @@ void fail_assertion(const Context& context, std::uint32_t statement, const Contr
     static_cast<void>(guest_string(context, lane, argument(context, detail, 1, lane), file));
     static_cast<void>(guest_string(context, lane, argument(context, detail, 3, lane), function));
     const auto line = static_cast<std::uint32_t>(argument(context, detail, 2, lane));
-    return FindingText{"assertion '" + message + "' failed in " + function + ", " + file + ":" +
-                           std::to_string(line),
-                       {}};
+    return FindingText{
+        fmt::format("assertion '{}' failed in {}, {}:{}", message, function, file, line), {}};
   });
 }
 
@@ -334,9 +334,9 @@ bool call_system(Context& context, std::uint32_t statement, const ControlDetail&
         address = context.grid->space->allocate(argument(context, detail, 0, lane), "device heap",
                                                 AllocationKind::Heap);
       } catch (const Error&) {
-        address = 0;  // as malloc says that there is no memory left
+        address = 0;  // as malloc without memory
       }
-      give_back(context, detail, lane, address);
+      set_return_value(context, detail, lane, address);
     } else {
       const std::uint64_t address = argument(context, detail, 0, lane);
       if (address == 0) return;
@@ -344,7 +344,8 @@ bool call_system(Context& context, std::uint32_t statement, const ControlDetail&
         context.grid->space->free(address);
       } catch (const Error& error) {
         context.grid->reporter->report(context, statement, Rule::InvalidAddress, lane, [&] {
-          return FindingText{"free is called with " + hex(address) + ": " + error.message, {}};
+          return FindingText{fmt::format("free is called with {}: {}", hex(address), error.message),
+                             {}};
         });
       }
     }

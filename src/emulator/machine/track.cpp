@@ -1,11 +1,13 @@
 // src/emulator/machine/track.cpp - which bits of registers are defined
 #include "emulator/machine/track.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
-#include "emulator/lane/steps.hpp"
-#include "emulator/memory/access.hpp"
+#include "emulator/state/windows.hpp"
 #include "emulator/report/report.hpp"
+#include "emulator/vector/lane_steps.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -22,7 +24,7 @@ std::uint64_t undefined_bits(const Context& context, const Value& value, unsigne
   return value.shadow.present() ? ~get_lane(context, value.shadow, lane) & low(value.slot.bits) : 0;
 }
 
-/// Every bit from the lowest of `bits` on.
+/// The lowest set bit of `bits` and all higher ones.
 std::uint64_t from_lowest(std::uint64_t bits) noexcept { return ~(bits & (~bits + 1)) + 1; }
 
 // Tables of rows with one or two sources.
@@ -31,7 +33,7 @@ constexpr std::uint8_t kOr = 0xe;
 constexpr std::uint8_t kXor = 0x6;
 constexpr std::uint8_t kNot = 0x1;
 
-/// Bits of a lookup table's result that differ between values which undefined bits could have.
+/// Result bits of a lookup table that depend on undefined bits.
 std::uint64_t logic(std::uint8_t table, std::size_t sources, const std::uint64_t* values,
                     const std::uint64_t* undefined) noexcept {
   if (sources <= 2) {
@@ -51,7 +53,7 @@ std::uint64_t logic(std::uint8_t table, std::size_t sources, const std::uint64_t
   return may_be[0] & may_be[1];
 }
 
-/// For packed types: an element is undefined where it is in any source.
+/// For packed types: an element is undefined if it is in any source.
 std::uint64_t by_element(const TrackDetail& detail, const std::uint64_t* undefined,
                          unsigned result_bits) noexcept {
   std::uint64_t made = 0;
@@ -89,7 +91,7 @@ std::uint32_t undefined_lanes(const Context& context, const Value& value, std::u
   return found;
 }
 
-/// Whether all lanes are defined, active or not: what is almost always so, and quickly seen.
+/// Whether all lanes are defined, active or not: the common case, and cheap to check.
 bool all_defined(const Context& context, const Value& value) {
   if (!value.shadow.present()) return true;
   switch (value.shadow.lane_bytes) {
@@ -123,7 +125,7 @@ void set_defined(const Context& context, const Value& value, std::uint32_t lanes
                 [&](unsigned lane) { set_lane(context, value.shadow, lane, defined ? kAll : 0); });
 }
 
-/// The part of `lanes` whose store goes to global memory.
+/// The lanes that store to global memory.
 std::uint32_t storing_to_global(const Context& context, const TrackDetail& detail,
                                 std::uint32_t lanes) {
   if (!detail.base.present()) return lanes;
@@ -144,13 +146,16 @@ void check_use(Context& context, const Step& step, const TrackDetail& detail,
   const std::uint64_t bits = undefined_bits(context, use.value, first);
   context.grid->reporter->report(context, step.statement, Rule::UninitializedRead, first, [&] {
     const bool part = bits != low(use.value.slot.bits);
-    return FindingText{(part ? "a part of register " : "register ") + use.name + " " +
-                           std::string(use.role) + ", and the thread has never given it a value" +
-                           (part ? " (bits " + hex(bits) + ")" : ""),
-                       {"give it a value on every path that leads here"},
-                       "register " + use.name};
+    return FindingText{
+        part
+            ? fmt::format("part of register {} {} and was never written by the thread "
+                          "(bits {})",
+                          use.name, use.role, hex(bits))
+            : fmt::format("register {} {} and was never written by the thread", use.name, use.role),
+        {"write it on every path to this instruction"},
+        "register " + use.name};
   });
-  // Said once; what follows from it is not news.
+  // Report each undefined value once.
   set_defined(context, use.value, undefined, true);
 }
 
@@ -190,7 +195,7 @@ void store_undefined(const Context& context, const Value& result, std::uint32_t 
                      std::uint64_t* undefined) {
   if (!result.shadow.present()) return;
   if (result.slot.is_signed && result.slot.bits < result.slot.register_bits) {
-    // As the value is extended into a wider register.
+    // Sign-extended like the value.
     const std::uint64_t sign = std::uint64_t{1} << (result.slot.bits - 1u);
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       undefined[lane] = (undefined[lane] ^ sign) - sign;
@@ -214,7 +219,7 @@ bool spreads_everywhere(TrackDetail::Kind kind) noexcept {
   return kind == TrackDetail::Kind::Any || kind == TrackDetail::Kind::Carries;
 }
 
-/// Whether no lane has a defined bit: what is carried around a loop and never given a value.
+/// Whether no lane has a defined bit, as for a register that a loop carries and never writes.
 bool none_defined(const Context& context, const Value& value) {
   if (!value.shadow.present() || value.slot.bits < 32) return false;
   if (value.shadow.lane_bytes == 4) {
@@ -320,7 +325,7 @@ void track(Context& context, const Step& step) {
   const TrackDetail& detail = context.code->tracks[step.detail];
   const std::uint32_t lanes = context.mask(step);
   for (const TrackDetail::Use& use : detail.uses) {
-    // A guard matters for all lanes that come here, what it guards only where it holds.
+    // The guard is used in all active lanes, the guarded instruction only where it is true.
     const bool guard = step.immediate != 0 && &use == detail.uses.data();
     check_use(context, step, detail, use, guard ? context.active : lanes);
   }
@@ -335,7 +340,7 @@ void track(Context& context, const Step& step) {
     compute_results(context, detail, lanes);
   }
   if (!detail.guard.present()) return;
-  // It is unknown whether these lanes keep the old value or take the new one.
+  // With an undefined guard a lane may have the old or the new value.
   const std::uint32_t unsure = context.active & ~context.predicate(detail.guard.offset);
   if (unsure == 0) return;
   for (const Value& result : detail.results) set_defined(context, result, unsure, false);

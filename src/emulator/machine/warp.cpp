@@ -1,6 +1,8 @@
 // src/emulator/machine/warp.cpp - runs the splits of a warp
 #include "emulator/machine/warp.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <new>
 
@@ -11,9 +13,9 @@
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-/// Back edges after which a split that looks at what others write lets them run.
+/// Back edges after which a split that polls memory lets other splits run.
 constexpr std::uint32_t kPollingBackEdges = 16;
-/// The same for a loop without such accesses, which may still wait for a plain store.
+/// The same for a loop without polling accesses, which may wait for a plain store.
 constexpr std::uint32_t kPlainBackEdges = 1u << 16;
 
 /// Whether `a` runs before `b`.
@@ -23,50 +25,51 @@ bool before(const Split& a, const Split& b) {
   return a.segment < b.segment;
 }
 
-constexpr std::size_t kNobody = ~std::size_t{0};
+constexpr std::size_t kNoSplit = ~std::size_t{0};
 
 FindingText trap_text(const Grid& grid, std::uint32_t statement) {
   const Image::Place place = grid.image->place(statement);
   if (!grid.cooperative && place.statement != nullptr &&
       guards_grid_sync(*place.function, *place.statement)) {
     return {
-        "the kernel stops itself here: its barrier of the whole grid (grid.sync) has no "
-        "workspace, since the launch is not cooperative",
-        {"launch it as a cooperative one (Launch::cooperative, cuLaunchCooperativeKernel, "
-         "cudaLaunchCooperativeKernel), or make a launch of each part between the barriers"}};
+        "the kernel traps here: its grid barrier (grid.sync) has no workspace because the launch "
+        "is not cooperative",
+        {"launch it as a cooperative kernel (Launch::cooperative, cuLaunchCooperativeKernel, "
+         "cudaLaunchCooperativeKernel), or split it into one launch for each part between the "
+         "barriers"}};
   }
-  return {"the kernel stops itself here", {}};
+  return {"the kernel traps here", {}};
 }
 
 std::size_t pick(const Warp& warp) {
-  std::size_t best = kNobody;
+  std::size_t best = kNoSplit;
   for (std::size_t i = 0; i < warp.splits.size(); ++i) {
     const Split& split = warp.splits[i];
     if (split.state != Split::State::Ready) continue;
-    if (best == kNobody || before(split, warp.splits[best])) best = i;
+    if (best == kNoSplit || before(split, warp.splits[best])) best = i;
   }
   return best;
 }
 
-/// Joins the split with others that stand at the same place. Returns where it is now.
+/// Merges the split with others at the same place. Returns its new index.
 std::size_t merge(Warp& warp, std::size_t index) {
   for (std::size_t i = 0; i < warp.splits.size(); ++i) {
     if (i == index) continue;
-    Split& mine = warp.splits[index];
+    Split& own = warp.splits[index];
     Split& other = warp.splits[i];
-    if (other.frame != mine.frame || other.segment != mine.segment || other.arrived) continue;
-    mine.mask |= other.mask;
-    mine.penalty = std::min(mine.penalty, other.penalty);
-    mine.state = Split::State::Ready;
+    if (other.frame != own.frame || other.segment != own.segment || other.arrived) continue;
+    own.mask |= other.mask;
+    own.penalty = std::min(own.penalty, other.penalty);
+    own.state = Split::State::Ready;
     warp.splits.erase(warp.splits.begin() + static_cast<std::ptrdiff_t>(i));
     if (i < index) --index;
-    i = kNobody;  // from the start: indices have moved
+    i = kNoSplit;  // restart: indices have changed
   }
   return index;
 }
 
-/// Parts lanes from a split: they get one of their own, at `segment`.
-void part(Warp& warp, std::size_t index, std::uint32_t lanes, std::uint32_t segment) {
+/// Moves lanes of a split to a new split at `segment`.
+void split_off(Warp& warp, std::size_t index, std::uint32_t lanes, std::uint32_t segment) {
   if (warp.splits.size() == 1) warp.passed_barrier = 0;
   Split other = warp.splits[index];
   other.mask = lanes;
@@ -78,15 +81,15 @@ void part(Warp& warp, std::size_t index, std::uint32_t lanes, std::uint32_t segm
   warp.splits.push_back(other);
 }
 
-/// Runs the steps of a segment; returns its last one, the control step. A function of its own, so
-/// that its loop keeps its registers whatever stands around it.
+/// Runs the steps of a segment; returns the last one, the control step. Not inlined: the loop keeps
+/// its registers.
 __attribute__((noinline)) const Step* run_steps(Context& context, const Step* step) {
   for (; step->run != nullptr; ++step) step->run(context, *step);
   return step;
 }
 
 /// What the run loop does after a control step.
-enum class Next : std::uint8_t { Continue, Reselect, Turn, Spins, Stop };
+enum class Next : std::uint8_t { Continue, Reselect, Yield, Spins, Stop };
 
 class Runner {
  public:
@@ -96,14 +99,14 @@ class Runner {
     for (;;) {
       if (warp_.cta->killed || warp_.done()) return WarpStop::Done;
       index_ = pick(warp_);
-      if (index_ == kNobody) {
-        if (resolve_parted_barrier(warp_)) continue;
-        return WarpStop::Waits;
+      if (index_ == kNoSplit) {
+        if (resolve_divergent_barrier(warp_)) continue;
+        return WarpStop::Blocked;
       }
       switch (run_split()) {
         case Next::Stop:
           return WarpStop::Done;
-        case Next::Turn:
+        case Next::Yield:
           return WarpStop::Yields;
         case Next::Spins:
           return WarpStop::Spins;
@@ -126,7 +129,7 @@ class Runner {
       if (warp_.splits.size() > 1) {
         index_ = merge(warp_, index_);
         if (pick(warp_) != index_) return Next::Reselect;
-        if (warp_.splits.size() > 1) note_follower(warp_, split());
+        if (warp_.splits.size() > 1) note_passed_barrier(warp_, split());
       }
       Split& current = split();
       const Code& code = *current.frame->code;
@@ -148,7 +151,7 @@ class Runner {
       if (warp_.cta->killed) return Next::Stop;
       const Next next = control(context, *step, segment);
       if (next != Next::Continue) return next;
-      if (--quantum_ == 0) return Next::Turn;
+      if (--quantum_ == 0) return Next::Yield;
     }
   }
 
@@ -169,7 +172,7 @@ class Runner {
       current.segment = segment.next;
       return Next::Continue;
     }
-    if (lanes != current.mask) part(warp_, index_, current.mask & ~lanes, segment.next);
+    if (lanes != current.mask) split_off(warp_, index_, current.mask & ~lanes, segment.next);
     context.split = &split();
     context.active = lanes;
     switch (segment.kind) {
@@ -215,7 +218,7 @@ class Runner {
       if (context.counting) {
         ++context.worker->branch_divergent[context.code->first_segment + current.segment];
       }
-      part(warp_, index_, on, segment.next);
+      split_off(warp_, index_, on, segment.next);
     }
     split().segment = detail.target;
     return detail.backward ? back_edge() : Next::Continue;
@@ -227,30 +230,30 @@ class Runner {
     if (++current.back_edges < (polls ? kPollingBackEdges : kPlainBackEdges)) return Next::Continue;
     current.back_edges = 0;
     current.polled = false;
-    // Others that stand ready go first; if none does, nothing changes but the turn of the warp.
-    std::uint32_t most = current.penalty;
-    for (const Split& other : warp_.splits) most = std::max(most, other.penalty);
-    current.penalty = most + 1;
-    std::uint32_t least = current.penalty;
+    // Other ready splits run first; if there are none, the warp yields.
+    std::uint32_t max_penalty = current.penalty;
+    for (const Split& other : warp_.splits) max_penalty = std::max(max_penalty, other.penalty);
+    current.penalty = max_penalty + 1;
+    std::uint32_t min_penalty = current.penalty;
     for (const Split& other : warp_.splits) {
-      if (other.state == Split::State::Ready) least = std::min(least, other.penalty);
+      if (other.state == Split::State::Ready) min_penalty = std::min(min_penalty, other.penalty);
     }
-    for (Split& other : warp_.splits) other.penalty -= std::min(least, other.penalty);
+    for (Split& other : warp_.splits) other.penalty -= std::min(min_penalty, other.penalty);
     if (pick(warp_) == index_) return Next::Spins;
-    // Lanes that wait for another warp by turns would spend the turn of theirs among themselves.
-    return polls && ++vain_polls_ >= warp_.splits.size() ? Next::Turn : Next::Reselect;
+    // Splits that all poll another warp must not use up the quantum of their warp.
+    return polls && ++failed_polls_ >= warp_.splits.size() ? Next::Yield : Next::Reselect;
   }
 
   Next branch_table(Context& context, const ControlDetail& detail, std::uint32_t lanes) {
-    // Lanes of each target get a split of their own; the first keeps this one.
+    // The lanes of each target get a new split; those of the first target keep this one.
     std::uint32_t rest = lanes;
     const auto target_of = [&](unsigned lane) {
       const std::uint64_t index = get_lane(context, detail.index, lane);
-      // PTX leaves an index beyond the table open; the last entry is as good as any.
+      // An index beyond the table is undefined in PTX; take the last entry.
       return detail.targets[std::min<std::uint64_t>(index, detail.targets.size() - 1)];
     };
     const std::uint32_t first = target_of(static_cast<unsigned>(std::countr_zero(rest)));
-    bool parted = false;
+    bool diverged = false;
     while (rest != 0) {
       const std::uint32_t target = target_of(static_cast<unsigned>(std::countr_zero(rest)));
       std::uint32_t same = 0;
@@ -258,12 +261,12 @@ class Runner {
         if (target_of(lane) == target) same |= 1u << lane;
       });
       if (target != first) {
-        part(warp_, index_, same, target);
-        parted = true;
+        split_off(warp_, index_, same, target);
+        diverged = true;
       }
       rest &= ~same;
     }
-    if (parted && context.counting) {
+    if (diverged && context.counting) {
       ++context.worker->branch_divergent[context.code->first_segment + split().segment];
     }
     split().segment = first;
@@ -285,24 +288,25 @@ class Runner {
       if ((members & live & ~lanes) == 0) complete |= 1u << lane;
       if (((members >> lane) & 1u) == 0) {
         reporter.report(context, step.statement, Rule::SyncMask, lane, [&] {
-          return FindingText{"lane " + std::to_string(lane) +
-                                 " executes this with the member mask " + hex(members) +
-                                 ", which does not name it",
-                             {"every lane that executes a .sync instruction must be in its mask"}};
+          return FindingText{
+              fmt::format("lane {} executes this with the member mask {}, which does "
+                          "not include it",
+                          lane, hex(members)),
+              {"every lane that executes a .sync instruction must be in its mask"}};
         });
       }
     });
     std::uint32_t acting = lanes;
     if (complete == 0 && detail.op == ptx::Op::bar_warp_sync && !split().forced) {
-      if (const std::uint32_t met = meet_elsewhere(lanes, live)) {
-        // What orders memory is told of all of them at once.
-        acting = met;
+      if (const std::uint32_t synced = sync_across_splits(lanes, live)) {
+        // The race checks learn of all lanes at once.
+        acting = synced;
         complete = lanes;
       }
     }
     if (complete != lanes && !split().forced) {
       if (complete != 0) {
-        part(warp_, index_, lanes & ~complete, split().segment);
+        split_off(warp_, index_, lanes & ~complete, split().segment);
         warp_.splits.back().state = Split::State::WarpSync;
         lanes = acting = complete;
       } else {
@@ -314,9 +318,11 @@ class Runner {
       const auto gone = static_cast<unsigned>(std::countr_zero(named & warp_.exited));
       reporter.report(context, step.statement, Rule::ExitedLaneInMask,
                       static_cast<unsigned>(std::countr_zero(lanes)), [&] {
-                        return FindingText{"the member mask " + hex(named) + " names lane " +
-                                               std::to_string(gone) + ", which has left the kernel",
-                                           {}};
+                        return FindingText{
+                            fmt::format("the member mask {} names lane {}, which has "
+                                        "exited",
+                                        hex(named), gone),
+                            {}};
                       });
     }
     split().forced = false;
@@ -327,9 +333,9 @@ class Runner {
     return Next::Continue;
   }
 
-  /// bar.warp.sync: lanes with one mask meet wherever each of them executes it. Those that wait at
-  /// others go on. Returns all that have met, or 0 if some are still to come.
-  std::uint32_t meet_elsewhere(std::uint32_t lanes, std::uint32_t live) {
+  /// bar.warp.sync: lanes with the same mask synchronise at different instructions. Releases the
+  /// lanes that wait at others. Returns all synchronised lanes, or 0 if some have not arrived.
+  std::uint32_t sync_across_splits(std::uint32_t lanes, std::uint32_t live) {
     const auto mask_of = [&](const Split& at, unsigned lane) {
       const Code& code = *at.frame->code;
       const ControlDetail& other = code.controls[code.segments[at.segment].detail];
@@ -341,16 +347,16 @@ class Runner {
     };
     const std::uint32_t members = mask_of(split(), static_cast<unsigned>(std::countr_zero(lanes)));
     std::uint32_t there = lanes;
-    const auto waits_with_us = [&](const Split& other) {
+    const auto same_sync = [&](const Split& other) {
       return other.state == Split::State::WarpSync &&
              mask_of(other, static_cast<unsigned>(std::countr_zero(other.mask))) == members;
     };
     for (const Split& other : warp_.splits) {
-      if (waits_with_us(other)) there |= other.mask;
+      if (same_sync(other)) there |= other.mask;
     }
     if ((members & live & ~there) != 0) return 0;
     for (Split& other : warp_.splits) {
-      if (!waits_with_us(other)) continue;
+      if (!same_sync(other)) continue;
       other.state = Split::State::Ready;
       other.segment = other.frame->code->segments[other.segment].next;
     }
@@ -365,8 +371,8 @@ class Runner {
     for_each_lane(lanes, [&](unsigned lane) {
       if (get_lane(context, detail.index, lane) == address) same |= 1u << lane;
     });
-    // The others come to this call again, by themselves.
-    if (same != lanes) part(warp_, index_, lanes & ~same, split().segment);
+    // The other lanes execute this call again.
+    if (same != lanes) split_off(warp_, index_, lanes & ~same, split().segment);
     const auto& codes = context.grid->kernel_image->code_of_function;
     const std::uint64_t number = (address - kFunctionWindow) / 16;
     const bool valid = address >= kFunctionWindow && address % 16 == 0 && number < codes.size() &&
@@ -377,12 +383,13 @@ class Runner {
       context.grid->reporter->report(
           context, step.statement, Rule::InvalidAddress,
           static_cast<unsigned>(std::countr_zero(same)), [&] {
-            return FindingText{callee == nullptr
-                                   ? "calls " + hex(address) + ", where no function is"
-                                   : "calls a function that takes " +
-                                         count_text(callee->parameters.size(), "parameter") +
-                                         " with " + std::to_string(detail.arguments.size()),
-                               {}};
+            return FindingText{
+                callee == nullptr
+                    ? fmt::format("calls {}, which is not the address of a function", hex(address))
+                    : fmt::format("calls a function of {} with {}",
+                                  count_text(callee->parameters.size(), "parameter"),
+                                  count_text(detail.arguments.size(), "argument")),
+                {}};
           });
       kill(*warp_.cta);
       return Next::Stop;
@@ -394,7 +401,7 @@ class Runner {
   Next leave(std::uint32_t lanes, std::uint32_t statement) {
     exit_lanes(warp_, split(), lanes, statement);
     warp_.splits.erase(warp_.splits.begin() + static_cast<std::ptrdiff_t>(index_));
-    // Who waited for these lanes looks again.
+    // Splits that waited for these lanes check again.
     for (Split& other : warp_.splits) {
       if (other.state == Split::State::WarpSync) other.state = Split::State::Ready;
     }
@@ -415,11 +422,12 @@ class Runner {
     context.grid->reporter->report(
         context, step.statement, Rule::InstructionBudget,
         static_cast<unsigned>(std::countr_zero(context.active)), [&] {
-          return FindingText{"warp " + std::to_string(warp_.index) + " has executed more than " +
-                                 count_text(budget, "instruction") +
-                                 " and was about to go on here; its loop may never end",
-                             {"raise the budget (--max-instructions, Options::max_instructions) if "
-                              "the kernel is just long"}};
+          return FindingText{
+              fmt::format("warp {} has executed more than {} and is stopped here; its "
+                          "loop may never end",
+                          warp_.index, count_text(budget, "instruction")),
+              {"raise the budget (--max-instructions, Options::max_instructions) if "
+               "the kernel is just long"}};
         });
     kill(*warp_.cta);
     return Next::Stop;
@@ -427,7 +435,7 @@ class Runner {
 
   Warp& warp_;
   std::uint64_t quantum_;
-  std::size_t vain_polls_ = 0;  ///< loops that only looked, in this turn
+  std::size_t failed_polls_ = 0;  ///< loops with only failed polls, in this quantum
   std::size_t index_ = 0;
 };
 
@@ -459,8 +467,8 @@ void start_warp(Warp& warp) {
   warp.exit_statement = kNoIndex;
   warp.passed_barrier = 0;
   warp.instructions = 0;
-  warp.seen_instructions = ~std::uint64_t{0};  // not what the block before left
-  warp.vain = {};
+  warp.seen_instructions = ~std::uint64_t{0};  // not the value of the previous block
+  warp.failed_poll = {};
   Frame* frame = acquire_frame(warp, *warp.cta->grid->code, 0);
   frame->caller = nullptr;
   frame->depth = 0;

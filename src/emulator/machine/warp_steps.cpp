@@ -1,14 +1,13 @@
-// src/emulator/machine/warp_steps.cpp - rows that pass values between the lanes of a warp
+// src/emulator/machine/warp_steps.cpp - rows that exchange values between lanes
 #include "emulator/machine/warp_steps.hpp"
 
 #include <array>
 #include <bit>
 #include <cmath>
 
-#include "emulator/machine/machine.hpp"
 #include "emulator/race/race.hpp"
 #include "emulator/report/report.hpp"
-#include "emulator/decode/support_table.hpp"
+#include "emulator/state/machine.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -21,7 +20,7 @@ const LaneDetail& detail_of(const Context& context, const Step& step) {
 }
 
 std::uint32_t predicate_mask(const Context& context, const Slot& slot) {
-  if (slot.lane_bytes != 0) {  // an immediate that stands for a predicate
+  if (slot.lane_bytes != 0) {  // an immediate as a predicate
     std::uint32_t mask = 0;
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       mask |= static_cast<std::uint32_t>(get_lane(context, slot, lane) & 1u) << lane;
@@ -43,7 +42,7 @@ void set_all(const Context& context, const Slot& slot, std::uint32_t lanes, std:
   for_each_lane(lanes, [&](unsigned lane) { set_lane(context, slot, lane, value); });
 }
 
-/// The lanes of a member mask among those that execute the row; without one, all of these.
+/// The executing lanes of the member mask; without a mask, all executing lanes.
 std::uint32_t members_of(const Context& context, const Slot& slot, unsigned lane,
                          std::uint32_t executing) {
   return static_cast<std::uint32_t>(get_lane(context, slot, lane)) & executing;
@@ -64,27 +63,27 @@ void shuffle(Context& context, const Step& step) {
     const auto c = static_cast<std::uint32_t>(get_lane(context, detail.sources[2], lane));
     const std::uint32_t clamp = c & 31u;
     const std::uint32_t segment = (c >> 8) & 31u;
-    const std::uint32_t most = (lane & segment) | (clamp & ~segment & 31u);
-    const std::uint32_t least = lane & segment;
+    const std::uint32_t max_lane = (lane & segment) | (clamp & ~segment & 31u);
+    const std::uint32_t min_lane = lane & segment;
     std::uint32_t from = lane;
     bool valid = false;
     switch (mode) {
       case Modifier::up:
         valid = static_cast<std::int32_t>(lane) - static_cast<std::int32_t>(b) >=
-                static_cast<std::int32_t>(most);
+                static_cast<std::int32_t>(max_lane);
         from = lane - b;
         break;
       case Modifier::down:
         from = lane + b;
-        valid = from <= most;
+        valid = from <= max_lane;
         break;
       case Modifier::bfly:
         from = lane ^ b;
-        valid = from <= most;
+        valid = from <= max_lane;
         break;
       default:
-        from = least | (b & ~segment & 31u);
-        valid = from <= most;
+        from = min_lane | (b & ~segment & 31u);
+        valid = from <= max_lane;
         break;
     }
     if (!valid) from = lane;
@@ -206,7 +205,7 @@ void reduce(Context& context, const Step& step) {
                 [&](unsigned lane) { set_lane(context, detail.results[0], lane, results[lane]); });
 }
 
-/// min and max of f32: NaN operands are passed over unless .NaN asks for them; -0 is below +0.
+/// min and max of f32: NaN operands are ignored without .NaN; -0 is below +0.
 void reduce_f32(Context& context, const Step& step) {
   const LaneDetail& detail = detail_of(context, step);
   const std::uint32_t executing = context.mask(step);
@@ -224,7 +223,7 @@ void reduce_f32(Context& context, const Step& step) {
         return;
       }
       const float current = std::bit_cast<float>(best);
-      // As integers in sign-magnitude order, so that zeros are told apart.
+      // As integers in sign-magnitude order, which distinguishes the zeros.
       const auto key = [](std::uint32_t v) {
         return static_cast<std::int32_t>(v) < 0 ? static_cast<std::int32_t>(v ^ 0x7fffffffu)
                                                 : static_cast<std::int32_t>(v);
@@ -258,7 +257,7 @@ void active_mask(Context& context, const Step& step) {
 void warp_barrier(Context& context, const Step& step) {
   const std::uint32_t executing = context.mask(step);
   if (!context.cta->races && !context.grid->races) return;
-  // Lanes that come here together may name different masks: tiles of a warp.
+  // Converged lanes may have different masks: tiles of a warp.
   const LaneDetail& detail = detail_of(context, step);
   for (std::uint32_t left = executing; left != 0;) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
@@ -295,7 +294,5 @@ const WarpRow* find_warp_row(Op op) noexcept {
   }
   return nullptr;
 }
-
-bool has_no_effect(Op op) noexcept { return execution_of(op) == Execution::NoEffect; }
 
 }  // namespace ptxgen::inline v0::emulator

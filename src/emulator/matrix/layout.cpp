@@ -1,6 +1,6 @@
-// src/emulator/matrix/layout.cpp - where ldmatrix, stmatrix and wmma move which piece
+// src/emulator/matrix/layout.cpp - pieces that ldmatrix, stmatrix and wmma move
 #include "emulator/matrix/matrix.hpp"
-#include "emulator/decode/support_table.hpp"
+#include "emulator/state/support_table.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -15,7 +15,7 @@ constexpr unsigned kLanes = 32;
 
 enum class Part : u32 { A, B, C };
 
-// LaneOp::extra of wmma: m, n, k, which matrix, whether its columns lie side by side in memory.
+// LaneOp::extra of wmma: m, n, k, which matrix, whether it is column-major.
 // Of ldmatrix and stmatrix: how many matrices, whether they are transposed.
 constexpr unsigned kPartAt = 24;
 constexpr unsigned kColumnAt = 26;
@@ -23,14 +23,14 @@ constexpr unsigned kTransposedAt = 8;
 
 MatrixPiece piece(unsigned lane, unsigned word, unsigned address_lane, u64 address, unsigned offset,
                   unsigned bytes) {
-  MatrixPiece made;
-  made.address = address;
-  made.address_lane = static_cast<std::uint8_t>(address_lane);
-  made.lane = static_cast<std::uint8_t>(lane);
-  made.word = static_cast<std::uint8_t>(word);
-  made.offset = static_cast<std::uint8_t>(offset);
-  made.bytes = static_cast<std::uint8_t>(bytes);
-  return made;
+  MatrixPiece result;
+  result.address = address;
+  result.address_lane = static_cast<std::uint8_t>(address_lane);
+  result.lane = static_cast<std::uint8_t>(lane);
+  result.word = static_cast<std::uint8_t>(word);
+  result.offset = static_cast<std::uint8_t>(offset);
+  result.bytes = static_cast<std::uint8_t>(bytes);
+  return result;
 }
 
 /// 8 x 8 matrices of 16-bit elements: lanes 8 i to 8 i + 7 give the addresses of the rows of matrix
@@ -70,7 +70,7 @@ unsigned wmma(const LaneOp& op, const u64 addresses[32], const u64 strides[32],
                                          : shape.elements_of_c() / per_register;
   const unsigned distinct = registers;
   if (part != Part::C && op.type == Type::f16) registers = kHalfFragmentRegisters;
-  // The elements of a register lie along a row of a, c and d, along a column of b.
+  // The elements of a register are in a row of a, c and d, and in a column of b.
   const bool along_memory = columns == (part == Part::B);
   const unsigned elements = along_memory ? per_register : 1;
   const unsigned bytes = elements * bits / 8;

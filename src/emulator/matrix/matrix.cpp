@@ -1,8 +1,8 @@
 // src/emulator/matrix/matrix.cpp - matrix products of a warp, and movmatrix
 //
-// How the sums are rounded is open in PTX, but for f64. The emulator multiplies f16, bf16 and tf32
-// exactly, adds the products and c in double, k ascending, c last, and rounds once to the type of
-// d, to nearest even; NaN is the canonical one. Integer sums are exact, then cut or, with
+// PTX does not specify the rounding of sums, except for f64. The emulator multiplies f16, bf16 and
+// tf32 exactly, adds the products and c in double, k ascending, c last, and rounds once to the type
+// of d, to nearest even; NaN is the canonical one. Integer sums are exact, then truncated or, with
 // .satfinite, clamped. f64 is a chain of fused multiply-adds, k ascending, as PTX says. All this
 // needs the host's default floating-point state (numerics::HostFloatState).
 #include "emulator/matrix/matrix.hpp"
@@ -14,7 +14,7 @@
 #include <limits>
 #include <string_view>
 
-#include "emulator/decode/support_table.hpp"
+#include "emulator/state/support_table.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -241,7 +241,7 @@ void mma_double(const LaneOp& op, Words s, Results d) {
       b[at.row][at.column] = s[f.first_b + r][lane];
     }
   }
-  // The lane's own fma knows the other roundings.
+  // The lane's fma has the other roundings.
   LaneOp lane_op;
   lane_op.op = Op::fma_f64;
   lane_op.type = Type::f64;

@@ -1,4 +1,4 @@
-// src/emulator/matrix/matrix.hpp - where the elements of a matrix lie among lanes
+// src/emulator/matrix/matrix.hpp - the elements of a matrix in the lanes
 #pragma once
 
 #include <cstdint>

@@ -1,21 +1,17 @@
-// src/emulator/memory/access.cpp - the way of one warp-level access to memory
+// src/emulator/memory/access.cpp - checks and targets of a warp-level memory access
 #include "emulator/memory/access.hpp"
 
 #include <algorithm>
 #include <cstring>
 
 #include "emulator/memory/access_counts.hpp"
-#include "emulator/memory/address_space.hpp"
 #include "emulator/memory/faults.hpp"
 #include "emulator/report/report.hpp"
-#include "emulator/memory/written_bits.hpp"
+#include "emulator/state/address_space.hpp"
+#include "emulator/state/written_bits.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
-
-bool in_window(std::uint64_t address, std::uint64_t window) noexcept {
-  return address - window < kWindowBytes;
-}
 
 /// An access to one state space, while it is checked.
 struct Part {
@@ -36,13 +32,12 @@ void check_alignment(Part& part, ptx::Space space) {
     if ((part.address[lane] & low) == 0) return;
     report_misaligned(
         {part.context, part.step, part.detail, part.request, space, lane, part.address[lane]});
-    // The hardware stops here; going on with the lane as if it could would show values no GPU
-    // has ever shown.
+    // Hardware faults here: a result would be one that no GPU gives.
     part.mask &= ~(1u << lane);
   });
 }
 
-/// A load of which only some bytes count: each run of them is an access of its own.
+/// A load of which only some bytes are used: each run of them is an access for the race check.
 void watch_used(const Part& part, Races& races, const RaceAccess& whole) {
   for (std::uint64_t left = part.request.used; left != 0;) {
     const auto first = static_cast<unsigned>(std::countr_zero(left));
@@ -57,7 +52,7 @@ void watch_used(const Part& part, Races& races, const RaceAccess& whole) {
   }
 }
 
-/// `others`: what watches the other memory, and has to know what this access synchronises.
+/// `others`: the check of the other memory, which must learn what this access synchronises.
 void hook_races(Part& part, Races* races, Races* others = nullptr, const Cta* owner = nullptr) {
   const bool strong =
       part.request.kind == RaceAccess::Kind::Atomic ||
@@ -90,28 +85,28 @@ void count(Part& part, ptx::Space space) {
                part.request.bytes);
 }
 
-/// Whether bytes that matter were never written; `deciding` as in MemoryDetail.
+/// Whether required bytes were never written; `required`: elements, see MemoryDetail.
 bool lacks_bytes(const std::uint64_t* words, std::uint64_t first, const AccessRequest& request,
-                 const MemoryDetail& detail, std::uint8_t deciding) noexcept {
+                 const MemoryDetail& detail, std::uint8_t required) noexcept {
   if (request.used != 0) {
     const std::uint64_t missing =
         request.used & ~written_mask(words, first, request.bytes) & low_mask(request.bytes);
     for (unsigned i = 0; i < detail.elements; ++i) {
       const std::uint64_t own = missing >> (i * detail.element_bytes);
-      if ((deciding >> i & 1) != 0 && (own & low_mask(detail.element_bytes)) != 0) return true;
+      if ((required >> i & 1) != 0 && (own & low_mask(detail.element_bytes)) != 0) return true;
     }
     return false;
   }
   if (all_written(words, first, request.bytes)) return false;
-  if (deciding == 0xff || detail.elements == 1) return deciding != 0;
+  if (required == 0xff || detail.elements == 1) return required != 0;
   for (unsigned i = 0; i < detail.elements; ++i) {
-    if ((deciding >> i & 1) == 0) continue;
+    if ((required >> i & 1) == 0) continue;
     if (!all_written(words, first + i * detail.element_bytes, detail.element_bytes)) return true;
   }
   return false;
 }
 
-/// Lanes that have missed, but reach memory of no allocation; no other rule watches it.
+/// Lanes out of bounds in memory that a GPU maps. No other rule checks them.
 template <class Host>
 void reach_slack(Part& part, ptx::Space space, std::uint32_t lanes, Host&& host) {
   const std::uint32_t own = part.mask;
@@ -122,6 +117,63 @@ void reach_slack(Part& part, ptx::Space space, std::uint32_t lanes, Host&& host)
   part.mask = own;
 }
 
+/// Bounds and read-only allocations of global memory.
+class GlobalCheck {
+ public:
+  GlobalCheck(Part& part, ptx::Space space)
+      : part_(part),
+        space_(space),
+        memory_(*part.context.grid->space),
+        races_(part.context.grid->races.get()) {}
+
+  /// `last`: the allocation that the instruction accessed last. Removes failing lanes from the
+  /// mask.
+  void run(LastAllocation& last) {
+    const AccessRequest& request = part_.request;
+    if (last.generation != memory_.generation()) last = {};
+    for_each_lane(part_.mask, [&](unsigned lane) {
+      const std::uint64_t address = part_.address[lane];
+      if (address - last.start >= last.bytes && !find(address, last)) return out_of_bounds(lane);
+      if (request.needed() > last.bytes - (address - last.start)) return out_of_bounds(lane);
+      if (request.writes && !last.writable) {
+        report_readonly(fault(lane));
+        part_.mask &= ~(1u << lane);
+        return;
+      }
+      if (request.writes && races_ != nullptr && !last.watched) throw Replay{true};
+      watched |= last.watched;
+    });
+  }
+
+  std::uint32_t slack = 0;  ///< out of bounds, but in memory that a GPU maps
+  bool watched = false;     ///< by the race check
+
+ private:
+  [[nodiscard]] Fault fault(unsigned lane) const {
+    return {part_.context, part_.step, part_.detail,       part_.request,
+            space_,        lane,       part_.address[lane]};
+  }
+  bool find(std::uint64_t address, LastAllocation& last) const {
+    const std::uint64_t generation = memory_.generation();
+    const Allocation* const found = memory_.find(address);
+    if (found == nullptr || found->freed) return false;
+    last = {found->start, found->bytes, generation,
+            !found->read_only && found->kind != AllocationKind::Constant,
+            races_ != nullptr && races_->watches(found->start)};
+    return true;
+  }
+  void out_of_bounds(unsigned lane) {
+    const bool mapped = report_bounds(fault(lane));
+    if (mapped && part_.context.grid->options.mapped_pages) slack |= 1u << lane;
+    part_.mask &= ~(1u << lane);
+  }
+
+  Part& part_;
+  ptx::Space space_;
+  AddressSpace& memory_;
+  Races* races_;
+};
+
 void reach_global(Part& part, ptx::Space space) {
   Context& context = part.context;
   AddressSpace& memory = *context.grid->space;
@@ -130,55 +182,27 @@ void reach_global(Part& part, ptx::Space space) {
   LastAllocation local;
   AccessCounters* const counters =
       part.detail.counter == kNoIndex ? nullptr : view.counters + part.detail.counter;
-  LastAllocation& last = counters != nullptr ? counters->last : local;
-  if (last.generation != memory.generation()) last = {};
-  std::uint32_t slack = 0;
-  const auto missed = [&](unsigned lane) {
-    if (report_bounds(
-            {context, part.step, part.detail, request, space, lane, part.address[lane]}) &&
-        context.grid->options.mapped_pages) {
-      slack |= 1u << lane;
-    }
-    part.mask &= ~(1u << lane);
-  };
-  Races* const races = context.grid->races.get();
-  bool watched = false;
-  for_each_lane(part.mask, [&](unsigned lane) {
-    const std::uint64_t address = part.address[lane];
-    const auto fault = [&](auto&& report) {
-      report(Fault{context, part.step, part.detail, request, space, lane, address});
-      part.mask &= ~(1u << lane);
-    };
-    if (address - last.start >= last.bytes) {
-      const std::uint64_t generation = memory.generation();
-      const Allocation* const found = memory.find(address);
-      if (found == nullptr || found->freed) return missed(lane);
-      last = {found->start, found->bytes, generation,
-              !found->read_only && found->kind != AllocationKind::Constant,
-              races != nullptr && races->watches(found->start)};
-    }
-    if (request.needed() > last.bytes - (address - last.start)) return missed(lane);
-    if (request.writes && !last.writable) return fault(report_readonly);
-    if (request.writes && races != nullptr && !last.watched) throw Replay{true};
-    watched |= last.watched;
-  });
+  GlobalCheck check(part, space);
+  check.run(counters != nullptr ? counters->last : local);
   check_alignment(part, space);
-  if (slack != 0) {
-    reach_slack(part, space, slack, [&](unsigned lane) {
+  if (check.slack != 0) {
+    reach_slack(part, space, check.slack, [&](unsigned lane) {
       return memory.slack(part.address[lane], request.bytes, request.writes && request.mark);
     });
   }
   const bool check_written = view.check_written && request.reads && request.check_written;
   for_each_lane(part.mask, [&](unsigned lane) {
     const std::uint64_t offset = part.address[lane] - kGlobalBase;
-    if (check_written &&
-        lacks_bytes(memory.written(), offset, request, part.detail, part.detail.deciding)) {
+    if (check_written && lacks_bytes(memory.written(), offset, request, part.detail,
+                                     part.detail.required.elements)) {
       report_unwritten({context, part.step, part.detail, request, space, lane, part.address[lane]});
     }
     part.out.host[lane] = memory.host(part.address[lane]);
   });
-  // Where no thread writes, nothing is released either.
-  if (watched || races == nullptr) hook_races(part, races, context.cta->races.get());
+  // Without writes by any thread there is no release to record.
+  if (check.watched || context.grid->races == nullptr) {
+    hook_races(part, context.grid->races.get(), context.cta->races.get());
+  }
   if (request.writes && request.mark) {
     for_each_lane(part.mask, [&](unsigned lane) {
       mark_written<true>(memory.written(), part.address[lane] - kGlobalBase, request.bytes);
@@ -187,15 +211,14 @@ void reach_global(Part& part, ptx::Space space) {
   count(part, ptx::Space::Global);
 }
 
-/// Bounds of memory that begins at offset 0. Returns the lanes that have missed it by so little
-/// that a GPU has memory there.
+/// Bounds of memory that begins at offset 0. Returns the lanes out of bounds in memory that a GPU
+/// maps.
 std::uint32_t check_offsets(Part& part, ptx::Space space, std::uint64_t size) {
   std::uint32_t mapped = 0;
   const std::uint64_t window = window_start(space);
   for_each_lane(part.mask, [&](unsigned lane) {
     std::uint64_t& address = part.address[lane];
-    // Code from real compilers mixes both: cvta.to.shared takes the window off, but a generic
-    // address truncated or not reaches ld.shared as well.
+    // Compilers also pass generic addresses, truncated or not, to ld.shared.
     if (in_window(address, window)) address -= window;
     if (address < size && part.request.needed() <= size - address) return;
     if (report_bounds({part.context, part.step, part.detail, part.request, space, lane, address})) {
@@ -213,8 +236,8 @@ void reach_block(Part& part, Cta& cta) {
       part.context.worker->memory.check_written && request.reads && request.check_written;
   for_each_lane(part.mask, [&](unsigned lane) {
     const std::uint64_t offset = part.address[lane];
-    if (check_written &&
-        lacks_bytes(cta.shared_written, offset, request, part.detail, part.detail.deciding)) {
+    if (check_written && lacks_bytes(cta.shared_written, offset, request, part.detail,
+                                     part.detail.required.elements)) {
       report_unwritten({part.context, part.step, part.detail, request, ptx::Space::Shared, lane,
                         offset, &cta != part.context.cta ? &cta : nullptr});
     }
@@ -228,7 +251,7 @@ void reach_block(Part& part, Cta& cta) {
   }
 }
 
-/// Lanes that reach the shared memory of other blocks of the cluster.
+/// Lanes that access the shared memory of other blocks of the cluster.
 void reach_peers(Part& part) {
   Context& context = part.context;
   std::array<std::uint32_t, kMaxCluster> lanes_of{};
@@ -302,7 +325,7 @@ void reach_local(Part& part) {
   for_each_lane(part.mask, [&](unsigned lane) {
     const std::uint64_t place = (context.warp->first_thread + lane) * stride + part.address[lane];
     if (check_written && lacks_bytes(cta.local_written, place, request, part.detail,
-                                     part.detail.deciding_in_thread)) {
+                                     part.detail.required.local_elements)) {
       report_unwritten(
           {context, part.step, part.detail, request, ptx::Space::Local, lane, part.address[lane]});
     }
@@ -326,7 +349,7 @@ void reach_param(Part& part) {
   }
   check_alignment(part, ptx::Space::Param);
   for_each_lane(part.mask, [&](unsigned lane) {
-    // Only ever read: stores have been refused above.
+    // Only read: stores were refused above.
     part.out.host[lane] = const_cast<std::byte*>(block.data()) + part.address[lane];
   });
 }
@@ -386,40 +409,8 @@ void store_bytes(std::byte* to, const std::byte* from, unsigned bytes) noexcept 
   copy_bytes(to, from, bytes);
 }
 
-bool find_owner(const Context& context, std::uint64_t& address, Cta*& owner) noexcept {
-  std::uint64_t offset = address;
-  if (in_window(offset, kSharedWindow)) offset -= kSharedWindow;
-  const std::uint64_t place = offset / kPeerBytes;
-  const std::vector<Cta*>& blocks = context.cta->cluster->blocks;
-  if (place > blocks.size()) return false;
-  owner = place == 0 ? context.cta : blocks[place - 1];
-  address = offset % kPeerBytes;
-  return true;
-}
-
-ptx::Space window_of(std::uint64_t address) noexcept {
-  if (in_window(address, kSharedWindow)) return ptx::Space::Shared;
-  if (in_window(address, kLocalWindow)) return ptx::Space::Local;
-  if (in_window(address, kParamWindow)) return ptx::Space::Param;
-  return ptx::Space::Global;
-}
-
-std::uint64_t window_start(ptx::Space space) noexcept {
-  switch (space) {
-    case ptx::Space::Shared:
-      return kSharedWindow;
-    case ptx::Space::Local:
-      return kLocalWindow;
-    case ptx::Space::Param:
-      return kParamWindow;
-    default:
-      return 0;
-  }
-}
-
 void host_fence() noexcept {
-  // An exchange is a full barrier like a fence, and ThreadSanitizer understands it, which it does
-  // not of fences.
+  // An exchange is a full barrier as a fence is, and ThreadSanitizer supports it.
   int nothing = 0;
   static_cast<void>(__atomic_exchange_n(&nothing, 1, __ATOMIC_SEQ_CST));
 }
@@ -439,8 +430,10 @@ void make_memory_view(Context& context) {
   view.counters = worker.memory_counters.data();
 }
 
-void compute_addresses(const Context& context, const Slot& base, std::uint64_t offset,
+void compute_addresses(const Context& context, const AddressOperand& operand,
                        std::uint64_t addresses[32]) {
+  const Slot& base = operand.base;
+  const std::uint64_t offset = operand.offset;
   if (!base.present()) {
     std::fill_n(addresses, 32, offset);
   } else if (base.lane_bytes == 8) {

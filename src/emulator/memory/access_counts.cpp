@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kSector = 32;
 
-/// Spans in ascending order of address, one after the other.
+/// Counts spans in ascending order of address.
 class SectorCounter {
  public:
   void add(std::uint64_t address, std::uint64_t bytes) noexcept {
@@ -37,7 +37,7 @@ class SectorCounter {
   unsigned sectors_ = 0;
 };
 
-/// The most distinct words in one bank, for some lanes of an access.
+/// The maximum over banks of the distinct words in a bank, for some lanes of an access.
 unsigned worst_bank(const std::uint64_t* offsets, std::uint32_t mask, unsigned bytes) noexcept {
   // Distinct words of each bank: at most 32 lanes with 5 words each (16 misaligned bytes).
   std::array<std::array<std::uint64_t, 40>, 32> seen;

@@ -1,5 +1,7 @@
 // src/emulator/memory/address.cpp - address conversions, policies, fences
-#include "emulator/memory/address_space.hpp"
+#include "emulator/state/address_space.hpp"
+
+#include <fmt/format.h>
 #include "emulator/memory/access.hpp"
 #include "emulator/memory/steps.hpp"
 #include "emulator/report/report.hpp"
@@ -19,7 +21,7 @@ void run_from_generic(Context& context, const Step& step) {
   const MemoryDetail& detail = context.code->memory[step.detail];
   for_each_lane(context.mask(step), [&](unsigned lane) {
     const std::uint64_t address = get_lane(context, detail.sources[0], lane);
-    // An address of another space stays as it is, so that its use is found and can be explained.
+    // Keep an address of another space unchanged: its use is reported.
     const bool inside = window_of(address) == detail.space;
     set_lane(context, detail.data[0], lane,
              inside ? address - window_start(detail.space) : address);
@@ -58,9 +60,9 @@ void run_map_peer(Context& context, const Step& step) {
     if (rank >= blocks.size()) {
       context.grid->reporter->report(context, step.statement, Rule::InvalidAddress, lane, [&] {
         return FindingText{
-            "maps an address to rank " + std::to_string(rank) + " of a cluster of " +
-                count_text(blocks.size(), "block"),
-            {"ranks go from 0 to %cluster_nctarank - 1; launch with a cluster size"}};
+            fmt::format("maps an address to rank {} of a cluster of {}", rank,
+                        count_text(blocks.size(), "block")),
+            {"ranks go from 0 to %cluster_nctarank - 1; launch with a larger cluster"}};
       });
     } else if (find_owner(context, address, owner)) {
       address += window + (rank + 1) * kPeerBytes;

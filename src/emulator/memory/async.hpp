@@ -1,16 +1,16 @@
-// src/emulator/memory/async.hpp - asynchronous copies of a block not yet carried out
+// src/emulator/memory/async.hpp - cp.async copies that are not carried out
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <vector>
 
-#include "emulator/machine/machine.hpp"
+#include "emulator/state/machine.hpp"
 
 namespace ptxgen::inline v0::emulator {
 
-/// The cp.async of one block. A copy is carried out when its thread waits for it and not before,
-/// so that who reads the destination too early finds what was there.
+/// The cp.async copies of one block. A copy is carried out when its thread waits for it, not
+/// before: a read of the destination before the wait gets the old bytes.
 class AsyncCopies {
  public:
   /// One warp-level cp.async.
@@ -26,14 +26,14 @@ class AsyncCopies {
     std::array<std::uint32_t, 32> group;      ///< of its lane, once committed
   };
 
-  /// Those of the block that runs now.
+  /// The copies of the running block.
   [[nodiscard]] static AsyncCopies& of(Context& context);
 
-  /// Of the next copy; they grow.
+  /// Tickets increase.
   [[nodiscard]] std::uint64_t new_ticket() noexcept { return ++tickets_; }
   void add(const Warp& warp, const Copy& copy);
   void commit(const Warp& warp, std::uint32_t lanes);
-  /// Carries out all but the `newest` youngest groups; what is not committed only with `all`.
+  /// Carries out all groups but the last `newest`. With `all` also uncommitted copies.
   void finish(Context& context, std::uint32_t lanes, std::uint64_t newest, bool all);
 
  private:

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <mutex>
 
-#include "emulator/memory/address_space.hpp"
 #include "emulator/memory/access.hpp"
 #include "emulator/memory/steps.hpp"
+#include "emulator/state/address_space.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -15,12 +15,12 @@ namespace {
 using ptx::Modifier;
 using ptx::Type;
 
-// The one NaN that a float operation of PTX yields.
+// The canonical NaN of PTX's float operations.
 constexpr std::uint32_t kNan32 = 0x7fffffffu;
 constexpr std::uint64_t kNan64 = 0xfff8'0000'0000'0000u;
 constexpr std::uint16_t kNan16 = 0x7fff;
 
-/// The value of a 16-bit float with so many exponent bits.
+/// The value of a 16-bit float with `ExponentBits` exponent bits.
 template <int ExponentBits>
 double widened(std::uint16_t bits) noexcept {
   constexpr int kFraction = 15 - ExponentBits;
@@ -49,7 +49,7 @@ std::uint16_t narrowed(double value) noexcept {
   if (size == 0) return sign;
   if (std::isinf(size)) return static_cast<std::uint16_t>(sign | kMax << kFraction);
   const int exponent = std::max(std::ilogb(size), 1 - kBias);
-  // In units of the last place; a carry out of the fraction goes into the exponent by itself.
+  // In units of the last place; a carry out of the fraction increments the exponent.
   const double units = std::nearbyint(std::ldexp(size, kFraction - exponent));
   const auto code = static_cast<int>(units) + ((exponent + kBias - 1) << kFraction);
   return static_cast<std::uint16_t>(sign | std::min(code, kMax << kFraction));
@@ -60,7 +60,7 @@ std::uint16_t half_op(Modifier action, std::uint16_t a, std::uint16_t b) noexcep
   const double x = widened<ExponentBits>(a);
   const double y = widened<ExponentBits>(b);
   if (action == Modifier::add) return narrowed<ExponentBits>(x + y);
-  // min and max give the number if the other is none, and -0 is below +0.
+  // min and max of a number and a NaN give the number; -0 is below +0.
   if (std::isnan(x) && std::isnan(y)) return kNan16;
   if (std::isnan(x)) return b;
   if (std::isnan(y)) return a;
@@ -129,7 +129,7 @@ T integer_op(Modifier action, bool is_signed, T a, T b, T c) noexcept {
   }
 }
 
-/// What the new value of an element is.
+/// Computes the new value of an element.
 struct Change {
   Modifier action;
   Type type;
@@ -151,7 +151,7 @@ struct Change {
   }
 };
 
-/// Several workers may update a global word at the same time; shared memory has one.
+/// Several workers may update a global word concurrently; only one accesses shared memory.
 template <class T>
 T update(std::byte* memory, const Change& change, bool concurrent, std::uint64_t b,
          std::uint64_t c) noexcept {
@@ -170,7 +170,7 @@ T update(std::byte* memory, const Change& change, bool concurrent, std::uint64_t
   return old;
 }
 
-/// 16 bytes: exch and cas. Under a lock of the device, since not every host has such an atomic.
+/// 16 bytes: exch and cas. Locked, since not every host has 16-byte atomics.
 void update_wide(AddressSpace& space, std::byte* memory, Modifier action, const std::byte* b,
                  const std::byte* c, std::byte* old) {
   const std::scoped_lock lock(space.wide_atomics());
@@ -188,9 +188,10 @@ void run_atomic(Context& context, const Step& step) {
   const std::uint32_t mask = context.mask(step);
   if (mask == 0) return;
   const MemoryDetail& detail = context.code->memory[step.detail];
-  context.warp->vain.in_a_row = 0;
+  const AtomicDetail& atomic = detail.as<AtomicDetail>();
+  context.warp->failed_poll.consecutive = 0;
   std::uint64_t addresses[32];
-  compute_addresses(context, detail.base, detail.offset, addresses);
+  compute_addresses(context, detail.address, addresses);
   AccessRequest request;
   request.space = detail.space;
   request.addresses = addresses;
@@ -206,7 +207,7 @@ void run_atomic(Context& context, const Step& step) {
     const bool reached = (found.mask >> lane & 1u) != 0;
     const ptx::Space space =
         detail.space == ptx::Space::Generic ? window_of(addresses[lane]) : detail.space;
-    const Change change{detail.action, detail.type, space == ptx::Space::Global};
+    const Change change{atomic.operation, atomic.type, space == ptx::Space::Global};
     for (unsigned i = 0; i < detail.elements; ++i) {
       std::byte old[16] = {};
       if (reached) {
@@ -214,11 +215,11 @@ void run_atomic(Context& context, const Step& step) {
         std::byte b[16] = {};
         std::byte c[16] = {};
         get_element(context, detail.sources[i], lane, b, bytes);
-        if (detail.action == Modifier::cas) {
+        if (atomic.operation == Modifier::cas) {
           get_element(context, detail.sources[1], lane, c, bytes);
         }
         if (bytes == 16) {
-          update_wide(*context.grid->space, memory, detail.action, b, c, old);
+          update_wide(*context.grid->space, memory, atomic.operation, b, c, old);
         } else {
           std::uint64_t b_bits = 0;
           std::uint64_t c_bits = 0;

@@ -1,26 +1,29 @@
-// src/emulator/memory/bulk.cpp - bulk copies: checks, when they happen, who waits for them
+// src/emulator/memory/bulk.cpp - checks and delivery of bulk copies
 #include "emulator/memory/bulk.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "emulator/memory/address_space.hpp"
 #include "emulator/memory/access.hpp"
 #include "emulator/memory/async.hpp"
-#include "emulator/memory/barrier.hpp"
 #include "emulator/memory/faults.hpp"
+#include "emulator/memory/mbarrier.hpp"
 #include "emulator/memory/steps.hpp"
 #include "emulator/report/report.hpp"
-#include "emulator/memory/written_bits.hpp"
+#include "emulator/state/address_space.hpp"
+#include "emulator/state/written_bits.hpp"
 #include "support/count.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-using Kind = BulkCopy::Kind;
+using Kind = BulkDetail::Kind;
 
-constexpr std::uint32_t kUnit = 16;      ///< bytes: addresses and sizes are multiples of it
-constexpr std::uint64_t kMaxDelay = 12;  ///< turns that a copy of another seed may take longer
+constexpr std::uint32_t kUnit = 16;  ///< bytes: addresses and sizes are multiples of it
+constexpr std::uint64_t kMaxDelay =
+    12;  ///< maximum additional scheduling rounds of a copy, for seeds other than 0
 constexpr std::uint64_t kSectorBytes = 32;
 
 std::uint64_t mixed(std::uint64_t value) {
@@ -34,7 +37,7 @@ BulkCopies& copies_of(Cta& cta) {
   return *cta.bulk;
 }
 
-/// For findings and race checks in the name of the thread that has issued a copy.
+/// The context of the thread that issued a copy, for findings and race checks.
 Context issuer_of(Cta& cta, const BulkCopy& copy) {
   Context context;
   context.warp = &cta.warps[copy.warp];
@@ -45,8 +48,8 @@ Context issuer_of(Cta& cta, const BulkCopy& copy) {
   return context;
 }
 
-/// One lane's end of a copy while it is checked.
-struct End {
+/// Source or destination of one lane's copy, for its checks.
+struct CopySide {
   Context& context;
   const Step& step;
   const MemoryDetail& detail;
@@ -55,13 +58,13 @@ struct End {
   bool writes;
 
   [[nodiscard]] AccessRequest request(std::uint32_t alignment = kUnit) const {
-    AccessRequest made;
-    made.mask = 1u << lane;
-    made.bytes = bytes;
-    made.alignment = alignment;
-    made.reads = !writes;
-    made.writes = writes;
-    return made;
+    AccessRequest result;
+    result.mask = 1u << lane;
+    result.bytes = bytes;
+    result.alignment = alignment;
+    result.reads = !writes;
+    result.writes = writes;
+    return result;
   }
   [[nodiscard]] bool aligned(ptx::Space space, std::uint64_t address, const Cta* owner,
                              std::uint32_t alignment = kUnit) const {
@@ -108,20 +111,20 @@ struct End {
   }
 };
 
-/// Tells a race check of a range, as accesses of the lane of a unit each.
-void tell_range(Races* races, const End& end, RaceAccess::Kind kind, std::uint64_t from,
-                std::uint64_t ticket) {
+/// Reports a range to a race check, as accesses of one unit each.
+void notify_range(Races* races, const CopySide& side, RaceAccess::Kind kind, std::uint64_t from,
+                  std::uint64_t ticket) {
   if (races == nullptr) return;
   std::uint64_t addresses[32] = {};
   RaceAccess access;
   access.kind = kind;
-  access.mask = 1u << end.lane;
+  access.mask = 1u << side.lane;
   access.bytes = kUnit;
   access.addresses = addresses;
   access.ticket = ticket;
-  for (std::uint32_t done = 0; done < end.bytes; done += kUnit) {
-    addresses[end.lane] = from + done;
-    races->access(end.context, end.step.statement, access);
+  for (std::uint32_t done = 0; done < side.bytes; done += kUnit) {
+    addresses[side.lane] = from + done;
+    races->access(side.context, side.step.statement, access);
   }
 }
 
@@ -144,11 +147,11 @@ void enqueue(Context& context, const Step& step, const MemoryDetail& detail, uns
   copy.warp = context.warp->index;
   copy.lane = lane;
   const std::uint64_t random = seed ^ mixed(context.cta->order + 1) ^ mixed(++all.tickets << 20);
-  copy.due = context.cta->turn + 1 + (seed == 0 ? 0 : mixed(random) % kMaxDelay);
+  copy.due = context.cta->schedule_round + 1 + (seed == 0 ? 0 : mixed(random) % kMaxDelay);
   all.pending.push_back(copy);
 }
 
-/// The bytes of a copy into global memory or into a block's, and which of them were ever written.
+/// Copies bytes and their written bits to global memory or to a block's shared memory.
 template <bool Concurrent>
 void move_bytes(const BulkCopy& copy, std::byte* to, std::uint64_t* written, std::uint64_t first) {
   for (std::uint32_t done = 0; done < copy.bytes;) {
@@ -172,8 +175,8 @@ void move_bytes(const BulkCopy& copy, std::byte* to, std::uint64_t* written, std
 
 void deliver_to_block(Cta& cta, const BulkCopy& copy, Cta& target) {
   Context context = issuer_of(cta, copy);
-  const End end{context, *copy.step, *copy.detail, copy.lane, copy.bytes, true};
-  const AccessRequest asked = end.request();
+  const CopySide side{context, *copy.step, *copy.detail, copy.lane, copy.bytes, true};
+  const AccessRequest asked = side.request();
   const Cta* const other = &target != &cta ? &target : nullptr;
   if (other != nullptr && has_left(target)) {
     report_exited(
@@ -182,10 +185,11 @@ void deliver_to_block(Cta& cta, const BulkCopy& copy, Cta& target) {
   }
   if (copy.from != nullptr) {
     move_bytes<false>(copy, target.shared + copy.to, target.shared_written, copy.to);
-    BulkCopies::Arrived came;
-    came.write = {&target, copy.to, copy.bytes, copy.step->statement, &cta, copy.warp, copy.lane};
-    came.barrier = copy.barrier;
-    copies_of(target).arrived.push_back(came);
+    BulkCopies::Arrived arrived;
+    arrived.write = {&target, copy.to,   copy.bytes, copy.step->statement,
+                     &cta,    copy.warp, copy.lane};
+    arrived.barrier = copy.barrier;
+    copies_of(target).arrived.push_back(arrived);
   }
   if (!complete_bytes(target, copy.barrier, copy.bytes)) {
     report_no_object({context, *copy.step, *copy.detail, asked, ptx::Space::Shared, copy.lane,
@@ -197,7 +201,6 @@ void deliver(Cta& cta, BulkCopy& copy) {
   if (copy.kind == Kind::Store) {
     AddressSpace& space = *cta.grid->space;
     move_bytes<true>(copy, space.host(copy.to), space.written(), copy.to - kGlobalBase);
-    copy.done = true;
     cta.bulk->stores.push_back(copy);
     return;
   }
@@ -213,44 +216,45 @@ void deliver_at(Cta& cta, std::size_t index) {
   deliver(cta, copy);
 }
 
-/// Where the mbarrier of a copy lies: in the same block as what it counts the bytes of.
+/// Finds the mbarrier of a copy, which must be in the destination block.
 bool find_barrier(Context& context, const Step& step, const MemoryDetail& detail, unsigned lane,
                   std::uint64_t address, const Cta& block, std::uint64_t& offset) {
-  const End end{context, step, detail, lane, 8, true};
+  const CopySide side{context, step, detail, lane, 8, true};
   Cta* owner = nullptr;
   offset = address;
-  if (!end.shared(offset, owner, true, 8)) return false;
+  if (!side.shared(offset, owner, true, 8)) return false;
   if (owner == &block) return true;
   context.grid->reporter->report(context, step.statement, Rule::InvalidAddress, lane, [&] {
     return FindingText{
-        "the copy writes shared memory of rank " + std::to_string(block.rank) +
-            " of the cluster, its mbarrier lies in that of rank " + std::to_string(owner->rank),
-        {"give both the same rank: mapa with one rank for the destination and for the mbarrier"}};
+        fmt::format(
+            "the copy writes shared memory of rank {} of the cluster, but its mbarrier is in "
+            "that of rank {}",
+            block.rank, owner->rank),
+        {"use mapa with the same rank for the destination and the mbarrier"}};
   });
   return false;
 }
 
-/// Whether a size is one that can be copied in bulk.
+/// Whether a size is valid for a bulk copy.
 bool check_size(Context& context, const Step& step, unsigned lane, std::uint64_t bytes) {
   if (bytes % kUnit == 0) return true;
   context.grid->reporter->report(context, step.statement, Rule::Misaligned, lane, [&] {
-    return FindingText{
-        "thread copies " + count_text(bytes, "byte") + " in bulk, which is no multiple of 16",
-        {"round the size up, and pad what is copied, or copy the rest with ld "
-         "and st"}};
+    return FindingText{fmt::format("thread copies {} in bulk, which is not a multiple of 16",
+                                   count_text(bytes, "byte")),
+                       {"round the size up and pad the data, or copy the rest with ld and st"}};
   });
   return false;
 }
 
-/// Ranks of the cluster that a multicast names, the address taken in each of them.
-std::uint32_t ranks_of(const Context& context, const MemoryDetail& detail, unsigned lane) {
-  const auto named = static_cast<std::uint32_t>(get_lane(context, detail.sources[2], lane));
+/// The destination ranks of a multicast.
+std::uint32_t ranks_of(const Context& context, const BulkDetail& bulk, unsigned lane) {
+  const auto named = static_cast<std::uint32_t>(get_lane(context, bulk.ranks, lane));
   const auto blocks = static_cast<std::uint32_t>(context.cta->cluster->blocks.size());
   const std::uint32_t all = (1u << blocks) - 1;
   return named & 0xffffu & all;
 }
 
-void tell_write(Context& context, const Step& step, const BulkCopy& copy, unsigned lane) {
+void notify_write(Context& context, const Step& step, const BulkCopy& copy, unsigned lane) {
   for_each_lane(copy.blocks, [&](unsigned rank) {
     Cta& target = *context.cta->cluster->blocks[rank];
     if (target.races == nullptr || copy.bytes == 0) return;
@@ -259,15 +263,16 @@ void tell_write(Context& context, const Step& step, const BulkCopy& copy, unsign
   });
 }
 
-/// Global or own shared memory to that of a block of the cluster.
+/// Copies global or own shared memory to the shared memory of a block of the cluster.
 void copy_to_shared(Context& context, const Step& step, const MemoryDetail& detail, unsigned lane,
                     std::uint64_t to, std::uint64_t from, std::uint64_t barrier) {
-  const bool from_global = detail.op != ptx::Op::cp_async_bulk_shared;
+  const BulkDetail& bulk = detail.as<BulkDetail>();
+  const bool from_global = bulk.kind == Kind::Load;
   BulkCopy copy;
-  copy.kind = from_global ? Kind::Load : Kind::Peer;
-  copy.bytes = static_cast<std::uint32_t>(get_lane(context, detail.sources[0], lane));
-  const End target{context, step, detail, lane, copy.bytes, true};
-  const End source{context, step, detail, lane, copy.bytes, false};
+  copy.kind = bulk.kind;
+  copy.bytes = static_cast<std::uint32_t>(get_lane(context, bulk.bytes, lane));
+  const CopySide target{context, step, detail, lane, copy.bytes, true};
+  const CopySide source{context, step, detail, lane, copy.bytes, false};
   Cta* owner = nullptr;
   Cta* own = nullptr;
   bool good = check_size(context, step, lane, copy.bytes);
@@ -277,24 +282,25 @@ void copy_to_shared(Context& context, const Step& step, const MemoryDetail& deta
   const std::uint64_t asked_from = from;
   good = good && (from_global ? source.global(from) : source.shared(from, own, false));
   copy.to = to;
-  copy.blocks = detail.sources.size() > 2 ? ranks_of(context, detail, lane) : 1u << owner->rank;
+  copy.blocks = bulk.ranks.present() ? ranks_of(context, bulk, lane) : 1u << owner->rank;
   if (good) {
     copy.ticket = AsyncCopies::of(context).new_ticket();
     if (from_global) {
       copy.from = context.grid->space->host(from);
       copy.from_written = context.grid->space->written();
       copy.from_first = from - kGlobalBase;
-      tell_range(context.grid->races.get(), source, RaceAccess::Kind::AsyncRead, from, copy.ticket);
+      notify_range(context.grid->races.get(), source, RaceAccess::Kind::AsyncRead, from,
+                   copy.ticket);
     } else {
       copy.from = context.cta->shared + from;
       copy.from_written = context.cta->shared_written;
       copy.from_first = from;
-      tell_range(context.cta->races.get(), source, RaceAccess::Kind::Read, from, copy.ticket);
+      notify_range(context.cta->races.get(), source, RaceAccess::Kind::Read, from, copy.ticket);
     }
-    tell_write(context, step, copy, lane);
+    notify_write(context, step, copy, lane);
     count_copy(context, detail, copy, from_global ? asked_from : 0);
   }
-  // After a finding only the mbarrier is told, lest a deadlock be found as well.
+  // After a finding, only complete the bytes at the mbarrier, to avoid a deadlock finding.
   enqueue(context, step, detail, lane, copy);
 }
 
@@ -302,9 +308,9 @@ void copy_to_global(Context& context, const Step& step, const MemoryDetail& deta
                     std::uint64_t to, std::uint64_t from) {
   BulkCopy copy;
   copy.kind = Kind::Store;
-  copy.bytes = static_cast<std::uint32_t>(get_lane(context, detail.sources[0], lane));
-  const End target{context, step, detail, lane, copy.bytes, true};
-  const End source{context, step, detail, lane, copy.bytes, false};
+  copy.bytes = static_cast<std::uint32_t>(get_lane(context, detail.as<BulkDetail>().bytes, lane));
+  const CopySide target{context, step, detail, lane, copy.bytes, true};
+  const CopySide source{context, step, detail, lane, copy.bytes, false};
   Cta* own = nullptr;
   if (!check_size(context, step, lane, copy.bytes) || !source.shared(from, own, false) ||
       !target.global(to)) {
@@ -315,8 +321,8 @@ void copy_to_global(Context& context, const Step& step, const MemoryDetail& deta
   copy.from_written = context.cta->shared_written;
   copy.from_first = from;
   copy.to = to;
-  tell_range(context.cta->races.get(), source, RaceAccess::Kind::AsyncRead, from, copy.ticket);
-  tell_range(context.grid->races.get(), target, RaceAccess::Kind::AsyncWrite, to, copy.ticket);
+  notify_range(context.cta->races.get(), source, RaceAccess::Kind::AsyncRead, from, copy.ticket);
+  notify_range(context.grid->races.get(), target, RaceAccess::Kind::AsyncWrite, to, copy.ticket);
   count_copy(context, detail, copy, to);
   enqueue(context, step, detail, lane, copy);
 }
@@ -334,19 +340,20 @@ void run_copy_bulk(Context& context, const Step& step) {
   const std::uint32_t mask = context.mask(step);
   if (mask == 0) return;
   if (context.worker->memory.counters == nullptr) make_memory_view(context);
-  context.warp->vain.in_a_row = 0;
+  context.warp->failed_poll.consecutive = 0;
   std::uint64_t to[32];
   std::uint64_t from[32];
   std::uint64_t barrier[32];
-  compute_addresses(context, detail.base, detail.offset, to);
-  compute_addresses(context, detail.second_base, detail.second_offset, from);
-  if (detail.op == ptx::Op::cp_async_bulk_store) {
+  const BulkDetail& bulk = detail.as<BulkDetail>();
+  compute_addresses(context, detail.address, to);
+  compute_addresses(context, bulk.from, from);
+  if (bulk.kind == Kind::Store) {
     for_each_lane(mask, [&](unsigned lane) {
       copy_to_global(context, step, detail, lane, to[lane], from[lane]);
     });
     return;
   }
-  compute_addresses(context, detail.sources[1], detail.lane.extra, barrier);
+  compute_addresses(context, bulk.barrier, barrier);
   for_each_lane(mask, [&](unsigned lane) {
     copy_to_shared(context, step, detail, lane, to[lane], from[lane], barrier[lane]);
   });
@@ -357,16 +364,16 @@ void run_store_async(Context& context, const Step& step) {
   const std::uint32_t mask = context.mask(step);
   if (mask == 0) return;
   if (context.worker->memory.counters == nullptr) make_memory_view(context);
-  context.warp->vain.in_a_row = 0;
+  context.warp->failed_poll.consecutive = 0;
   std::uint64_t to[32];
   std::uint64_t barrier[32];
-  compute_addresses(context, detail.base, detail.offset, to);
-  compute_addresses(context, detail.second_base, detail.second_offset, barrier);
+  compute_addresses(context, detail.address, to);
+  compute_addresses(context, detail.as<BulkDetail>().barrier, barrier);
   for_each_lane(mask, [&](unsigned lane) {
     BulkCopy copy;
     copy.kind = Kind::Value;
     copy.bytes = std::uint32_t{detail.element_bytes} * detail.elements;
-    const End target{context, step, detail, lane, copy.bytes, true};
+    const CopySide target{context, step, detail, lane, copy.bytes, true};
     Cta* owner = nullptr;
     copy.to = to[lane];
     if (!target.shared(copy.to, owner, true, copy.bytes) ||
@@ -378,7 +385,7 @@ void run_store_async(Context& context, const Step& step) {
                   detail.element_bytes);
     }
     copy.blocks = 1u << owner->rank;
-    tell_write(context, step, copy, lane);
+    notify_write(context, step, copy, lane);
     count_copy(context, detail, copy, 0);
     enqueue(context, step, detail, lane, copy);
   });
@@ -402,16 +409,16 @@ void run_commit_bulk(Context& context, const Step& step) {
 }
 
 void run_wait_bulk(Context& context, const Step& step) {
-  const MemoryDetail& detail = context.code->memory[step.detail];
+  const auto& wait = context.code->memory[step.detail].as<WaitGroupDetail>();
   for_each_lane(context.mask(step), [&](unsigned lane) {
     const std::uint64_t groups = groups_of(context, lane);
     BulkCopies& all = *context.cta->bulk;
-    const auto meant = [&](const BulkCopy& copy) {
+    const auto waited_for = [&](const BulkCopy& copy) {
       return copy.kind == Kind::Store && copy.committed && copy.lane == lane &&
-             copy.warp == context.warp->index && copy.group + detail.second_offset < groups;
+             copy.warp == context.warp->index && copy.group + wait.max_pending < groups;
     };
     for (std::size_t i = 0; i < all.pending.size();) {
-      if (meant(all.pending[i])) {
+      if (waited_for(all.pending[i])) {
         deliver_at(*context.cta, i);
       } else {
         ++i;
@@ -419,9 +426,9 @@ void run_wait_bulk(Context& context, const Step& step) {
     }
     std::uint64_t through = 0;
     for (const BulkCopy& copy : all.stores) {
-      if (meant(copy)) through = std::max(through, copy.ticket);
+      if (waited_for(copy)) through = std::max(through, copy.ticket);
     }
-    std::erase_if(all.stores, meant);
+    std::erase_if(all.stores, waited_for);
     if (through != 0 && context.cta->races) {
       context.cta->races->async_complete(context, 1u << lane, through);
     }
@@ -430,7 +437,7 @@ void run_wait_bulk(Context& context, const Step& step) {
 
 void deliver_due(Cta& cta) {
   for (std::size_t i = 0; i < cta.bulk->pending.size();) {
-    if (cta.bulk->pending[i].due <= cta.turn) {
+    if (cta.bulk->pending[i].due <= cta.schedule_round) {
       deliver_at(cta, i);
     } else {
       ++i;
@@ -452,52 +459,31 @@ void deliver_all(Cta& cta) {
   }
 }
 
-bool is_under_way(const Cta& cta) noexcept {
-  return cta.bulk != nullptr && !cta.bulk->pending.empty();
-}
-
-void phase_ended(Cta& owner, std::uint64_t offset) {
-  for (BulkCopies::Arrived& came : owner.bulk->arrived) {
-    if (came.barrier == offset) came.phase_ended = true;
-  }
-}
-
-void observe_copies(Context& context, unsigned lane, std::uint64_t offset, std::uint64_t object) {
-  std::vector<BulkCopies::Arrived>& arrived = context.cta->bulk->arrived;
-  std::erase_if(arrived, [&](const BulkCopies::Arrived& came) {
-    if (!came.phase_ended || came.barrier != offset) return false;
-    if (context.cta->races && came.write.bytes != 0) {
-      context.cta->races->bulk_observed(context, lane, came.write, object);
-    }
-    return true;
-  });
-}
-
 void report_unfinished(Cta& cta) {
   if (cta.bulk == nullptr) return;
   BulkCopies& all = *cta.bulk;
   const auto report = [&](Cta& issuer, std::uint32_t statement, std::uint32_t warp,
-                          std::uint32_t lane, const char* what, const char* cure) {
+                          std::uint32_t lane, const char* message, const char* remedy) {
     BulkCopy copy;
     copy.warp = warp;
     const Context context = issuer_of(issuer, copy);
     cta.grid->reporter->report(context, statement, Rule::UnfinishedCopy, lane, [&] {
-      return FindingText{what, {cure}};
+      return FindingText{message, {remedy}};
     });
   };
   if (!cta.killed) {
-    for (const BulkCopies::Arrived& came : all.arrived) {
-      const BulkWrite& write = came.write;
+    for (const BulkCopies::Arrived& copy : all.arrived) {
+      const BulkWrite& write = copy.write;
       report(*cta.cluster->blocks[write.issuer->rank], write.statement, write.warp, write.lane,
-             "nobody waits for this bulk copy before its block leaves the kernel; it could write "
-             "what is another block's memory by then",
-             "let a thread of the block wait for the mbarrier of the copy "
+             "no thread waits for this bulk copy before its block exits; the copy may then write "
+             "memory of another block",
+             "wait for the mbarrier of the copy in a thread of the block "
              "(mbarrier.try_wait.parity)");
     }
     for (const BulkCopy& copy : all.stores) {
       report(cta, copy.step->statement, copy.warp, copy.lane,
-             "the thread does not wait for this bulk copy before its block leaves the kernel; it "
-             "could read what is another block's memory by then",
+             "the thread does not wait for this bulk copy before its block exits; the copy may "
+             "then read memory of another block",
              "end with cp.async.bulk.commit_group and cp.async.bulk.wait_group.read 0");
     }
   }

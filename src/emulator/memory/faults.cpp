@@ -1,18 +1,21 @@
 // src/emulator/memory/faults.cpp - findings about accesses to memory
 #include "emulator/memory/faults.hpp"
 
-#include "emulator/memory/address_space.hpp"
+#include <fmt/format.h>
+
 #include "emulator/report/report.hpp"
-#include "emulator/memory/written_bits.hpp"
+#include "emulator/state/address_space.hpp"
+#include "emulator/state/windows.hpp"
+#include "emulator/state/written_bits.hpp"
 #include "ptx/occupancy.hpp"
 #include "support/count.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-/// An access this far from an allocation is taken for one that missed it.
+/// An access closer than this to an allocation is reported as an access past its bounds.
 constexpr std::uint64_t kNear = std::uint64_t{1} << 20;
-/// Below it an address is null plus a small offset.
+/// Addresses below this are reported as a null pointer with an offset.
 constexpr std::uint64_t kNullPage = 1u << 16;
 
 std::string bytes_text(std::uint64_t count) { return count_text(count, "byte"); }
@@ -33,24 +36,30 @@ std::string_view space_text(ptx::Space space) {
 }
 
 std::string named(const Cta& owner) {
-  return "block " + to_text(owner.id) + ", rank " + std::to_string(owner.rank) + " of the cluster";
+  return fmt::format("block {}, rank {} of the cluster", to_text(owner.id), owner.rank);
+}
+
+/// " of block (1,0,0), rank 1 of the cluster" for another block's shared memory, else empty.
+std::string owner_text(const Fault& fault) {
+  return fault.owner == nullptr ? std::string() : " of " + named(*fault.owner);
 }
 
 /// "thread reads 4 bytes at 0x...", "thread writes 8 bytes at offset 0x40 of shared memory".
-std::string beginning(const Fault& fault) {
-  std::string text = "thread ";
-  text += fault.request.writes ? (fault.request.reads ? "updates " : "writes ") : "reads ";
-  text += bytes_text(fault.request.bytes) + " at ";
-  if (window_start(fault.space) == 0) return text + hex(fault.address);
-  text += "offset " + hex(fault.address) + " of " + std::string(space_text(fault.space));
-  if (fault.owner != nullptr) text += " of " + named(*fault.owner);
-  return text;
+std::string access_text(const Fault& fault) {
+  const char* const verb =
+      fault.request.writes ? (fault.request.reads ? "updates" : "writes") : "reads";
+  const std::string bytes = bytes_text(fault.request.bytes);
+  if (window_start(fault.space) == 0) {
+    return fmt::format("thread {} {} at {}", verb, bytes, hex(fault.address));
+  }
+  return fmt::format("thread {} {} at offset {} of {}{}", verb, bytes, hex(fault.address),
+                     space_text(fault.space), owner_text(fault));
 }
 
 std::string named(const Allocation& allocation) {
-  const std::string size = " (" + bytes_text(allocation.bytes) + ")";
-  if (!allocation.name.empty()) return allocation.name + size;
-  return "the allocation at " + hex(allocation.start) + size;
+  const std::string name =
+      allocation.name.empty() ? "the allocation at " + hex(allocation.start) : allocation.name;
+  return fmt::format("{} ({})", name, bytes_text(allocation.bytes));
 }
 
 void add_symbol(const Fault& fault, FindingText& text) {
@@ -59,85 +68,98 @@ void add_symbol(const Fault& fault, FindingText& text) {
   }
 }
 
-FindingText invalid(const Fault& fault) {
+constexpr std::string_view kConvertAddress =
+    "convert the generic address with cvta.to, or use an access without a state space";
+
+/// An address far from every allocation.
+FindingText invalid_text(const Fault& fault) {
   FindingText text;
-  text.message = beginning(fault) + ", ";
+  const std::string access = access_text(fault);
   const ptx::Space window = window_of(fault.address);
-  if (fault.address < kNullPage) {
-    text.message += fault.address == 0
-                        ? std::string("a null pointer")
-                        : "a null pointer with an offset of " + bytes_text(fault.address);
-    text.details.emplace_back(
-        "give the kernel the address of an allocation, or test the pointer before the access");
+  if (fault.address == 0) {
+    text.message = fmt::format("{}, a null pointer", access);
+  } else if (fault.address < kNullPage) {
+    text.message =
+        fmt::format("{}, a null pointer with an offset of {}", access, bytes_text(fault.address));
   } else if (window != ptx::Space::Global) {
-    text.message += "which lies in the window of " + std::string(space_text(window)) + ", not in " +
-                    std::string(space_text(fault.space));
-    text.details.emplace_back(
-        "take the generic address to its space with cvta.to, or use an access without a space");
+    text.message = fmt::format("{}, which is in the window of {}, not in {}", access,
+                               space_text(window), space_text(fault.space));
+    text.details.emplace_back(kConvertAddress);
   } else {
-    text.message += "where no allocation is";
-    text.details.emplace_back("check how the address is computed, and whether the argument is one");
+    text.message = fmt::format("{}, where there is no allocation", access);
+    text.details.emplace_back(
+        "check how the address is computed, and that the argument is an address");
+  }
+  if (fault.address < kNullPage) {
+    text.details.emplace_back(
+        "pass the address of an allocation to the kernel, or test the pointer before the access");
   }
   add_symbol(fault, text);
   return text;
 }
 
-FindingText missed(const Fault& fault, const Allocation& near) {
+/// An address in a freed allocation, or close to one.
+FindingText near_text(const Fault& fault, const Allocation& near) {
   FindingText text;
-  text.message = beginning(fault) + ", ";
+  const std::string access = access_text(fault);
   const std::uint64_t end = near.start + near.bytes;
   const std::uint64_t address = fault.address;
   if (near.freed && near.holds(address)) {
-    text.message += "inside of " + named(near) + ", which was freed";
+    text.message = fmt::format("{}, inside {}, which was freed", access, named(near));
     text.details.emplace_back("free it after the last kernel that uses it");
     add_symbol(fault, text);
     return text;
   }
+  const std::string allocation = named(near) + (near.freed ? ", which was freed" : "");
   if (near.holds(address)) {
-    text.message +=
-        "the last " + bytes_text(address + fault.request.bytes - end) + " of them past the end of ";
-  } else if (address >= end) {
-    text.message += address == end ? std::string("right at the end of ")
-                                   : bytes_text(address - end) + " past the end of ";
+    text.message = fmt::format("{}, the last {} of them past the end of {}", access,
+                               bytes_text(address + fault.request.bytes - end), allocation);
+  } else if (address == end) {
+    text.message = fmt::format("{}, right at the end of {}", access, allocation);
+  } else if (address > end) {
+    text.message =
+        fmt::format("{}, {} past the end of {}", access, bytes_text(address - end), allocation);
   } else {
-    text.message += bytes_text(near.start - address) + " before the start of ";
+    text.message = fmt::format("{}, {} before the start of {}", access,
+                               bytes_text(near.start - address), allocation);
   }
-  text.message += named(near) + (near.freed ? ", which was freed" : "");
   text.details.emplace_back(
       "compare the index with the size before the access, or make the allocation larger");
   add_symbol(fault, text);
   return text;
 }
 
-FindingText missed_offset(const Fault& fault, std::uint64_t size) {
+/// An offset past the end of a space of `size` bytes, or close to it.
+FindingText near_offset_text(const Fault& fault, std::uint64_t size) {
   FindingText text;
+  const std::string access = access_text(fault);
   const std::uint64_t offset = fault.address;
-  text.message = beginning(fault) + ", ";
   if (size == 0) {
-    text.message += "of which there is none";
+    text.message = fmt::format("{}, which is empty", access);
   } else if (offset < size) {
-    text.message += "the last " + bytes_text(offset + fault.request.bytes - size) +
-                    " of them past its end (" + bytes_text(size) + ")";
+    text.message = fmt::format("{}, the last {} of them past its end ({})", access,
+                               bytes_text(offset + fault.request.bytes - size), bytes_text(size));
   } else if (offset == size) {
-    text.message += "right at its end (" + bytes_text(size) + ")";
+    text.message = fmt::format("{}, right at its end ({})", access, bytes_text(size));
   } else {
-    text.message += bytes_text(offset - size) + " past its end (" + bytes_text(size) + ")";
+    text.message = fmt::format("{}, {} past its end ({})", access, bytes_text(offset - size),
+                               bytes_text(size));
   }
   if (fault.space == ptx::Space::Shared) {
     const auto& variables = fault.context.grid->kernel_image->shared_variables;
     if (!variables.empty() && offset >= variables.back().offset) {
-      text.details.push_back("the last variable there is '" + variables.back().name + "' (" +
-                             bytes_text(variables.back().bytes) + " at offset " +
-                             hex(variables.back().offset) + ")");
+      const auto& last = variables.back();
+      text.details.push_back(fmt::format("the last variable there is '{}' ({} at offset {})",
+                                         last.name, bytes_text(last.bytes), hex(last.offset)));
     }
     text.details.emplace_back(
-        "declare more, or launch with more dynamic shared memory, or check the index");
+        "check the index, declare a larger variable, or launch with more dynamic shared memory");
   }
   add_symbol(fault, text);
   return text;
 }
 
-/// How large a space of offsets is for this thread.
+/// Bytes of a space of offsets, for this thread.
 std::uint64_t size_of(const Fault& fault) {
   switch (fault.space) {
     case ptx::Space::Shared:
@@ -149,7 +171,7 @@ std::uint64_t size_of(const Fault& fault) {
   }
 }
 
-/// What was missed, as a cause: no address and no size in it.
+/// The memory closest to the access, without addresses and sizes: the subject of the finding.
 std::string subject_of(const Fault& fault) {
   if (fault.space == ptx::Space::Shared) {
     for (const auto& variable : fault.context.grid->kernel_image->shared_variables) {
@@ -168,19 +190,19 @@ template <class Text>
 void report(const Fault& fault, Rule rule, Text&& text, bool mapped = false) {
   fault.context.grid->reporter->report_access(fault.context, fault.step.statement, rule, fault.lane,
                                               mapped, [&] {
-                                                FindingText made = text();
-                                                made.subject = subject_of(fault);
-                                                return made;
+                                                FindingText filled = text();
+                                                filled.subject = subject_of(fault);
+                                                return filled;
                                               });
 }
 
-/// Bytes of shared memory that a block has with what rounds it up to the unit of the GPU.
+/// Bytes of a block's shared memory, rounded up to the allocation unit of the GPU.
 std::uint64_t shared_with_slack(const Fault& fault) {
   const std::uint64_t unit = ptx::shared_unit(fault.context.grid->space->gpu());
   return (size_of(fault) + unit - 1) / unit * unit;
 }
 
-/// Outside of what a kernel may touch, but where a GPU has memory.
+/// Outside of the memory that a kernel may access, but mapped on a GPU.
 bool is_mapped(const Fault& fault) {
   const std::uint64_t bytes = fault.request.bytes;
   if (fault.space == ptx::Space::Shared) {
@@ -192,12 +214,12 @@ bool is_mapped(const Fault& fault) {
 }
 
 /// "byte 16 of argument 2 'y' (4096 bytes)" and the like, or empty.
-std::string place(const Fault& fault) {
+std::string place_text(const Fault& fault) {
   if (fault.space == ptx::Space::Shared) {
     for (const auto& variable : fault.context.grid->kernel_image->shared_variables) {
       if (fault.address - variable.offset < variable.bytes) {
-        return "byte " + std::to_string(fault.address - variable.offset) + " of shared variable '" +
-               variable.name + "' (" + bytes_text(variable.bytes) + ")";
+        return fmt::format("byte {} of shared variable '{}' ({})", fault.address - variable.offset,
+                           variable.name, bytes_text(variable.bytes));
       }
     }
     return {};
@@ -205,7 +227,12 @@ std::string place(const Fault& fault) {
   if (window_start(fault.space) != 0) return {};
   const Allocation* const found = fault.context.grid->space->find(fault.address);
   if (found == nullptr) return {};
-  return "byte " + std::to_string(fault.address - found->start) + " of " + named(*found);
+  return fmt::format("byte {} of {}", fault.address - found->start, named(*found));
+}
+
+/// Appends ", byte 16 of ..." where the bytes have a name.
+void add_place(const Fault& fault, FindingText& text) {
+  if (const std::string place = place_text(fault); !place.empty()) text.message += ", " + place;
 }
 
 }  // namespace
@@ -216,17 +243,16 @@ bool report_bounds(const Fault& fault) {
     const std::uint64_t size = size_of(fault);
     if (fault.address < size || fault.address - size < kNear) {
       report(
-          fault, Rule::OutOfBounds, [&] { return missed_offset(fault, size); }, mapped);
+          fault, Rule::OutOfBounds, [&] { return near_offset_text(fault, size); }, mapped);
       return mapped;
     }
     report(fault, Rule::InvalidAddress, [&] {
       FindingText text;
-      text.message = beginning(fault) + ", which has " + bytes_text(size);
+      text.message = fmt::format("{}, which has {}", access_text(fault), bytes_text(size));
       if (fault.address >= kGlobalBase) {
         text.message +=
-            ": the address is one of " + std::string(space_text(window_of(fault.address)));
-        text.details.emplace_back(
-            "take the generic address to its space with cvta.to, or use an access without a space");
+            fmt::format(": this is a generic address of {}", space_text(window_of(fault.address)));
+        text.details.emplace_back(kConvertAddress);
       }
       add_symbol(fault, text);
       return text;
@@ -236,10 +262,10 @@ bool report_bounds(const Fault& fault) {
   const Allocation* const near = fault.context.grid->space->nearest(fault.address, kNear);
   if (near == nullptr) {
     report(
-        fault, Rule::InvalidAddress, [&] { return invalid(fault); }, mapped);
+        fault, Rule::InvalidAddress, [&] { return invalid_text(fault); }, mapped);
   } else {
     report(
-        fault, Rule::OutOfBounds, [&] { return missed(fault, *near); }, mapped);
+        fault, Rule::OutOfBounds, [&] { return near_text(fault, *near); }, mapped);
   }
   return mapped;
 }
@@ -247,11 +273,13 @@ bool report_bounds(const Fault& fault) {
 void report_misaligned(const Fault& fault) {
   report(fault, Rule::Misaligned, [&] {
     FindingText text;
-    text.message =
-        beginning(fault) + ", which is no multiple of " + std::to_string(fault.request.alignment);
-    if (const std::string where = place(fault); !where.empty()) text.message += "; it is " + where;
+    text.message = fmt::format("{}, which is not a multiple of {}", access_text(fault),
+                               fault.request.alignment);
+    if (const std::string place = place_text(fault); !place.empty()) {
+      text.message += "; it is " + place;
+    }
     text.details.emplace_back(
-        "an address must be a multiple of the whole access, all elements of a vector together");
+        "align the address to the access size, which for a vector is that of all its elements");
     add_symbol(fault, text);
     return text;
   });
@@ -260,8 +288,8 @@ void report_misaligned(const Fault& fault) {
 void report_readonly(const Fault& fault) {
   report(fault, Rule::WriteToReadonly, [&] {
     FindingText text;
-    text.message = beginning(fault);
-    if (const std::string where = place(fault); !where.empty()) text.message += ", " + where;
+    text.message = access_text(fault);
+    add_place(fault, text);
     text.message += fault.space == ptx::Space::Param ? ", which a kernel may only read"
                                                      : ", which is read-only";
     add_symbol(fault, text);
@@ -272,11 +300,12 @@ void report_readonly(const Fault& fault) {
 void report_unwritten(const Fault& fault) {
   report(fault, Rule::UninitializedRead, [&] {
     FindingText text;
-    text.message = beginning(fault);
-    if (const std::string where = place(fault); !where.empty()) text.message += ", " + where;
-    text.message += ", which nobody has written";
+    text.message = access_text(fault);
+    add_place(fault, text);
+    text.message += ", which was never written";
     text.details.emplace_back(
-        "write it first, and if another thread does, put a barrier between the two");
+        "write it first; if another thread writes it, put a barrier between the write and the "
+        "read");
     add_symbol(fault, text);
     return text;
   });
@@ -285,10 +314,8 @@ void report_unwritten(const Fault& fault) {
 void report_exited(const Fault& fault) {
   report(fault, Rule::ExitedBlock, [&] {
     FindingText text;
-    text.message = beginning(fault) + ", which has left the kernel";
-    text.details.emplace_back(
-        "let all blocks of the cluster meet (barrier.cluster.arrive and .wait) after the last "
-        "access to each other's memory and before the first of them leaves");
+    text.message = access_text(fault) + ", which has exited";
+    text.details.emplace_back(kSyncBeforeExit);
     add_symbol(fault, text);
     return text;
   });
@@ -297,7 +324,8 @@ void report_exited(const Fault& fault) {
 void report_not_own(const Fault& fault) {
   report(fault, Rule::InvalidAddress, [&] {
     FindingText text;
-    text.message = beginning(fault) + "; the instruction is for the block's own shared memory";
+    text.message =
+        access_text(fault) + "; the instruction accesses only the block's own shared memory";
     text.details.emplace_back("use .shared::cluster, or a generic address without a space");
     add_symbol(fault, text);
     return text;
@@ -307,12 +335,12 @@ void report_not_own(const Fault& fault) {
 void report_no_object(const Fault& fault) {
   report(fault, Rule::UninitializedRead, [&] {
     FindingText text;
-    text.message = "thread uses an mbarrier at offset " + hex(fault.address) + " of shared memory";
-    if (fault.owner != nullptr) text.message += " of " + named(*fault.owner);
-    if (const std::string where = place(fault); !where.empty()) text.message += ", " + where;
-    text.message += ", where none was initialised";
+    text.message = fmt::format("thread uses an mbarrier at offset {} of shared memory{}",
+                               hex(fault.address), owner_text(fault));
+    add_place(fault, text);
+    text.message += ", which was not initialised";
     text.details.emplace_back(
-        "one thread runs mbarrier.init first, and a barrier stands between that and its use");
+        "run mbarrier.init in one thread, then a barrier before the first use");
     add_symbol(fault, text);
     return text;
   });

@@ -1,8 +1,8 @@
 // src/emulator/memory/load_store.cpp - ld and st for any mask, space and width
 #include <algorithm>
 
-#include "emulator/memory/access_counts.hpp"
 #include "emulator/memory/access.hpp"
+#include "emulator/memory/access_counts.hpp"
 #include "emulator/memory/steps.hpp"
 
 namespace ptxgen::inline v0::emulator {
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::byte kZeros[16] = {};
 
-/// The bytes that count; the others may lie where nothing is, and are 0.
+/// Loads the used bytes; the others may be inaccessible, and become 0.
 void load_used(std::byte* to, const std::byte* from, const AccessRequest& request) {
   for (unsigned i = 0; i < request.bytes; ++i) {
     to[i] = std::byte{0};
@@ -25,7 +25,7 @@ void run_load(Context& context, const Step& step) {
   if (mask == 0) return;
   const MemoryDetail& detail = context.code->memory[step.detail];
   std::uint64_t addresses[32];
-  compute_addresses(context, detail.base, detail.offset, addresses);
+  compute_addresses(context, detail.address, addresses);
   AccessRequest request;
   request.space = detail.space;
   request.addresses = addresses;
@@ -33,7 +33,7 @@ void run_load(Context& context, const Step& step) {
   request.bytes = request.alignment = unsigned{detail.element_bytes} * detail.elements;
   request.reads = true;
   request.kind = RaceAccess::Kind::Read;
-  request.used = detail.used_bytes;
+  request.used = detail.required.used;
   Reach found;
   reach(context, step, detail, request, found);
   for_each_lane(mask, [&](unsigned lane) {
@@ -49,11 +49,11 @@ void run_load(Context& context, const Step& step) {
                   detail.element_bytes);
     }
   });
-  // A load that another thread's store is waited for with: a good place to let that one run.
+  // The load may wait for a store of another thread: let other warps run.
   if (detail.order != ptx::Modifier::none && detail.order != ptx::Modifier::weak &&
       context.split != nullptr) {
     context.split->polled = true;
-    context.warp->vain.in_a_row = 0;
+    context.warp->failed_poll.consecutive = 0;
   }
 }
 
@@ -62,7 +62,7 @@ void run_store(Context& context, const Step& step) {
   if (mask == 0) return;
   const MemoryDetail& detail = context.code->memory[step.detail];
   std::uint64_t addresses[32];
-  compute_addresses(context, detail.base, detail.offset, addresses);
+  compute_addresses(context, detail.address, addresses);
   AccessRequest request;
   request.space = detail.space;
   request.addresses = addresses;
@@ -81,8 +81,7 @@ void run_store(Context& context, const Step& step) {
   request.value_stride = kMaxLaneBytes;
   Reach found;
   reach(context, step, detail, request, found);
-  // In the order of lanes: of several that write the same bytes the highest stays, which PTX
-  // leaves open.
+  // In the order of lanes: the highest lane wins, which PTX does not specify.
   for_each_lane(found.mask,
                 [&](unsigned lane) { store_bytes(found.host[lane], values[lane], request.bytes); });
 }
@@ -93,14 +92,14 @@ void run_load_parameter(Context& context, const Step& step) {
   const MemoryDetail& detail = context.code->memory[step.detail];
   const std::vector<std::byte>& block = context.grid->parameters;
   const unsigned bytes = unsigned{detail.element_bytes} * detail.elements;
-  if (detail.offset > block.size() || bytes > block.size() - detail.offset ||
-      detail.offset % bytes != 0) {
+  const std::uint64_t offset = detail.address.offset;
+  if (offset > block.size() || bytes > block.size() - offset || offset % bytes != 0) {
     run_load(context, step);
     return;
   }
   for (std::size_t i = 0; i < detail.data.size(); ++i) {
     const Slot& slot = detail.data[i];
-    const std::byte* const from = block.data() + detail.offset + i * detail.element_bytes;
+    const std::byte* const from = block.data() + offset + i * detail.element_bytes;
     if (!slot.present()) continue;
     std::uint64_t bits = 0;
     std::memcpy(&bits, from, std::min<std::size_t>(detail.element_bytes, 8));

@@ -1,52 +1,49 @@
 // src/emulator/memory/steps.hpp - handlers of memory instructions
 #pragma once
 
-#include "emulator/decode/code.hpp"
-#include "emulator/machine/machine.hpp"
 #include "emulator/race/race.hpp"
+#include "emulator/state/code.hpp"
+#include "emulator/state/machine.hpp"
 
 namespace ptxgen::inline v0::emulator {
 
-// Every one: step.detail is the MemoryDetail of the code that runs. They do all that emulation.md
-// and MemoryDetail promise, for any mask, space and width.
+// Handlers for any mask, space and width. step.detail is the index in Code::memory.
 void run_load(Context& context, const Step& step);
 void run_store(Context& context, const Step& step);
-/// Kernel parameter at a known address.
+/// A kernel parameter at a constant address.
 void run_load_parameter(Context& context, const Step& step);
 void run_atomic(Context& context, const Step& step);
 
-// cvta, isspacep, createpolicy, fence and membar; data[0] and sources[0] are their operands.
+// cvta, isspacep, createpolicy, fence and membar; the operands are data[0] and sources[0].
 void run_to_generic(Context& context, const Step& step);
 void run_from_generic(Context& context, const Step& step);
 void run_is_space(Context& context, const Step& step);
 void run_policy(Context& context, const Step& step);
 void run_fence(Context& context, const Step& step);
 
-/// ldmatrix and stmatrix, which have MemoryDetail::elements of 16; wmma.load and wmma.store.
+/// ldmatrix, stmatrix, wmma.load and wmma.store.
 void run_matrix(Context& context, const Step& step);
 
-// cp.async (`base` in shared, `second_base` in global memory, `sources[0]` the bytes to read or the
-// predicate that ignores them) and its groups (`second_offset`: how many may stay unfinished).
+// cp.async and its groups.
 void run_copy_async(Context& context, const Step& step);
 void run_commit_group(Context& context, const Step& step);
 void run_wait_group(Context& context, const Step& step);
 
-/// Everything on mbarrier objects, and cp.async.mbarrier.arrive (`lane.extra`: .noinc).
+/// All mbarrier instructions but pending_count, and cp.async.mbarrier.arrive.
 void run_mbarrier(Context& context, const Step& step);
-/// cp.async.bulk, `base` where to, `second_base` where from. Sources: bytes; not for stores the
-/// mbarrier's base, to which `lane.extra` is added; with multicast the ranks.
+/// cp.async.bulk.
 void run_copy_bulk(Context& context, const Step& step);
-/// cp.async.bulk.commit_group and .wait_group (`second_offset`: how many may stay unfinished).
+/// cp.async.bulk.commit_group and .wait_group.
 void run_commit_bulk(Context& context, const Step& step);
 void run_wait_bulk(Context& context, const Step& step);
-/// st.async: `data` to `base`, `second_base` is the mbarrier.
+/// st.async.
 void run_store_async(Context& context, const Step& step);
 // mapa and getctarank.
 void run_map_peer(Context& context, const Step& step);
 void run_peer_rank(Context& context, const Step& step);
 void run_pending_count(Context& context, const Step& step);
 
-/// What vector/memory_hot.cpp asks of an access that it may run.
+/// An access for which vector/memory_hot.cpp may have a handler.
 struct HotAccess {
   bool store = false;
   bool shared = false;  ///< else global
@@ -57,13 +54,13 @@ struct HotAccess {
   bool base_is_64bit = true;
 };
 
-// What the hot handlers fall back on.
-/// Counts a global access whose lanes are neither neighbours nor equal.
+// For the hot handlers.
+/// Counts a global access with irregular addresses.
 void count_scattered_global(AccessCounters& counters, const std::uint64_t addresses[32],
                             std::uint32_t mask, unsigned bytes);
 void count_scattered_shared(AccessCounters& counters, const std::uint64_t offsets[32],
                             std::uint32_t mask, unsigned bytes);
-/// Tells Races of an access that found all its bytes. `values`: 32 times `bytes`, or null.
+/// Reports a valid access to the race checks. `values`: 32 times `bytes`, or null.
 void note_shared_access(Context& context, const Step& step, const std::uint64_t offsets[32],
                         std::uint32_t mask, unsigned bytes, const std::byte* values,
                         RaceAccess::Shape shape);

@@ -74,8 +74,8 @@ void SharedRaces::bulk_observed(Context& context, std::uint32_t lane, const Bulk
            at.lane == write.lane;
   });
   if (same != bulk_.end()) bulk_.erase(same);
-  // A block of 32 warps leaves no number for the copy engine: then it is as if the thread that saw
-  // the end had written the bytes itself.
+  // A block of 32 warps leaves no warp number for the copy engine: treat the bytes as written by
+  // the thread that observed the end.
   const bool room = order_.engine() < kLanes;
   const std::uint32_t warp = room ? order_.engine() : context.warp->index;
   const std::uint32_t by = room ? 0 : lane;

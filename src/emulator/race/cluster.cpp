@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "emulator/race/shared.hpp"
-#include "emulator/machine/warp.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -52,7 +51,7 @@ void SharedRaces::note_visit(const Now& now) {
   const Tick tick = now.order.now();
   const auto first = static_cast<std::uint32_t>(std::countr_zero(now.access.mask));
   for (Visit& at : visits_) {
-    // The last visit of a thread stands for those before it.
+    // The last visit of a thread replaces those before.
     if (at.block != now.block || at.warp != now.warp || at.statement != now.statement ||
         at.lanes != now.access.mask) {
       continue;
@@ -114,7 +113,7 @@ void SharedRaces::forget(std::uint64_t object, const Cta& owner) {
   if (cluster_ == nullptr) return sync_.forget(object);
   sync().forget(object | tag_of(&owner));
   if (object < kClusterBarrierObject) return;
-  // Everybody has waited for that phase: what all had done before they arrived is known to all.
+  // All threads have waited for that phase: accesses before the arrivals are ordered.
   for (const Cta* cta : cluster_->blocks) {
     SharedRaces& block = of_block(cta->rank);
     Arrivals& at = block.arrivals_[object & 1u];
@@ -131,8 +130,8 @@ void SharedRaces::forget_cluster() {
   sync().clear();
 }
 
-/// Ticks of one block are known in others, so that time cannot be shifted: it begins anew, and
-/// races across this moment are missed.
+/// Other blocks have ticks of this one, which cannot be shifted: restarts time, and misses races
+/// across the restart.
 void SharedRaces::forget_all() {
   order_.forget();
   cluster_floor_ = 0;

@@ -1,4 +1,4 @@
-// src/emulator/race/detail.hpp - parts that both kinds of race check use
+// src/emulator/race/detail.hpp - common parts of shared and global race checks
 #pragma once
 
 #include <array>
@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "emulator/race/race.hpp"
 #include "emulator/race/order.hpp"
+#include "emulator/race/race.hpp"
 #include "emulator/report/report.hpp"
 
 namespace ptxgen::inline v0::emulator {
@@ -19,12 +19,12 @@ namespace ptxgen::inline v0::emulator {
   return warp * kLanes + lane;
 }
 
-/// As std::has_single_bit of what is not zero; that one is a call without a popcnt instruction.
+/// As std::has_single_bit for non-zero values, without a call where popcnt is missing.
 [[nodiscard]] constexpr bool one_bit(std::uint32_t bits) noexcept {
   return (bits & (bits - 1)) == 0;
 }
 
-/// How an access counts: weak ones race with all that overlap them, strong ones (atomics, volatile,
+/// Kinds of accesses: weak ones race with all overlapping ones, strong ones (atomic, volatile,
 /// relaxed, acquire, release) not with each other.
 enum class Mark : std::uint8_t { WeakRead, WeakWrite, StrongRead, StrongWrite };
 
@@ -38,13 +38,13 @@ enum class Mark : std::uint8_t { WeakRead, WeakWrite, StrongRead, StrongWrite };
 [[nodiscard]] constexpr bool conflict(Mark a, Mark b) noexcept {
   return (is_write(a) || is_write(b)) && !(is_strong(a) && is_strong(b));
 }
-/// For accesses that overlap: strong ones of different width race as weak ones do, since only those
-/// that overlap completely are morally strong (PTX ISA, memory consistency model).
+/// For overlapping accesses: strong ones of different width race like weak ones. Only those that
+/// overlap completely are morally strong (PTX ISA, memory consistency model).
 [[nodiscard]] constexpr bool mixes_widths(Mark a, std::uint8_t a_unit, Mark b,
                                           std::uint8_t b_unit) noexcept {
   return (is_write(a) || is_write(b)) && is_strong(a) && is_strong(b) && a_unit != b_unit;
 }
-/// Whether all that conflicts with `old` conflicts with `now` too.
+/// Whether all accesses that conflict with `old` also conflict with `now`.
 [[nodiscard]] constexpr bool covers(Mark now, Mark old) noexcept {
   return now == Mark::WeakWrite || now == old || old == Mark::StrongRead;
 }
@@ -60,7 +60,7 @@ static_assert(!covers(Mark::StrongWrite, Mark::WeakRead));
 [[nodiscard]] bool acquires(ptx::Modifier order) noexcept;
 [[nodiscard]] bool releases(ptx::Modifier order) noexcept;
 
-/// Two accesses that nothing orders, or a synchronisation that does not reach.
+/// Two unordered accesses, or a synchronisation with too narrow a scope.
 struct Conflict {
   Rule rule{};
   bool shared = true;
@@ -69,32 +69,32 @@ struct Conflict {
   std::uint64_t address = 0;  ///< of the lane's access
   Mark mine{};
   Mark theirs{};
-  bool async = false;        ///< one of the two is a copy that nobody has waited for
-  bool bulk = false;         ///< the other is a bulk copy, whose mbarrier others have waited for
+  bool async = false;  ///< one of the two is a copy that no thread has waited for
+  bool bulk = false;   ///< the other is a bulk copy; other threads have waited for its mbarrier
   bool same_access = false;  ///< two lanes of one execution of one instruction
   bool same_warp = false;
   bool same_block = true;
   bool same_thread = false;
   bool mixed = false;          ///< both are strong, with elements of different size
-  const Cta* owner = nullptr;  ///< of shared memory, where it is another block of the cluster
-  bool vague = false;  ///< another thread of the same warp or block than `other`, which one is lost
-  bool reversed = false;  ///< the finding is about `other`, met by the thread that acts now
-  ptx::Modifier scope = ptx::Modifier::none;  ///< ScopeTooNarrow: what it is
+  const Cta* owner = nullptr;  ///< of shared memory of another block of the cluster, else null
+  bool vague = false;          ///< a thread of the warp or block of `other`, not known which
+  bool reversed = false;       ///< the finding is about the access of `other`
+  ptx::Modifier scope = ptx::Modifier::none;  ///< ScopeTooNarrow: the scope
   OtherParty other;
 };
 
-/// Where conflicts go. Not thread-safe.
+/// Receives conflicts. Not thread-safe.
 class RaceSink {
  public:
   virtual ~RaceSink() = default;
   virtual void found(Context& context, std::uint32_t statement, const Conflict& conflict) = 0;
-  /// What lies at an address now, or nullptr: to tell equal values.
+  /// The current content of an address, or nullptr; for equal values.
   [[nodiscard]] virtual const std::byte* content(const Context& context, bool shared,
                                                  std::uint64_t address) = 0;
 };
 
-/// The text of a finding. `other_place`: of the other party ("at line 9"), or empty. `name`: what
-/// the address lies in ("shared variable 'tile'"), or empty. `thread` and `other_thread`: "thread
+/// The text of a finding. `other_place`: of the other access ("at line 9"), or empty. `name`: the
+/// memory of the address ("shared variable 'tile'"), or empty. `thread` and `other_thread`: "thread
 /// (1,0,0) of block (0,0,0)".
 [[nodiscard]] FindingText race_text(const Conflict& conflict, std::string_view thread,
                                     std::string_view other_thread, std::string_view other_place,
@@ -102,15 +102,14 @@ class RaceSink {
 
 [[nodiscard]] std::unique_ptr<Races> make_shared_races(const Cta& cta,
                                                        std::shared_ptr<RaceSink> sink);
-class GlobalShadow;  // race_shadow.hpp
-/// `space` holds what is to be copied before a provisional check lets it be written; may be null
-/// where a plan is not provisional.
+class GlobalShadow;  // state/race_shadow.hpp
+/// `space`: a provisional check copies its memory before a write; may be null for other plans.
 [[nodiscard]] std::unique_ptr<Races> make_global_races(std::shared_ptr<GlobalShadow> shadow,
                                                        std::shared_ptr<RaceSink> sink,
                                                        AddressSpace* space = nullptr,
                                                        const RacePlan& plan = {});
 
-/// One access, or several equal ones by lanes of a warp, to some of the 4 bytes of a granule.
+/// An access, or equal accesses of lanes of a warp, to bytes of a 4-byte granule.
 struct Record {
   std::uint32_t lanes = 0;
   Tick tick = 0;
@@ -124,14 +123,14 @@ struct Record {
   std::uint8_t unit = 0;  ///< of a strong access: bytes of an element
 };
 
-/// What a cell cannot hold: a list of accesses, exact.
+/// An exact list of accesses, for what a cell cannot represent.
 using Records = std::vector<Record>;
 
-/// Whether lanes 0 to `count` - 1 access bytes without gaps, beginning at a multiple of 4 and
-/// ending at one; the usual case, which is looked at as a whole.
+/// Whether lanes 0 to `count` - 1 access bytes without gaps, from a multiple of 4 to one: the
+/// common case, checked at once.
 [[nodiscard]] bool is_run(const RaceAccess& access, std::uint32_t& count) noexcept;
 
-/// Whether all 32 lanes access one address: a value that is broadcast.
+/// Whether all 32 lanes access one address: a broadcast.
 [[nodiscard]] bool all_equal(const RaceAccess& access) noexcept;
 
 /// The distinct addresses of an access, and the lanes of each.
@@ -142,8 +141,8 @@ struct AddressGroups {
 };
 [[nodiscard]] AddressGroups group_by_address(const RaceAccess& access) noexcept;
 
-/// For runs of 1, 2, 4, 8 and 16 bytes a lane (index 0..4): which lanes granule i belongs to.
-/// `code`: 0 one lane has it whole; 1 two lanes have halves; 2 four lanes have a byte each.
+/// For runs of 1, 2, 4, 8 and 16 bytes a lane (index 0..4): the lanes of granule i. `code`: 0 one
+/// lane; 1 two lanes with half each; 2 four lanes with a byte each.
 struct RunTable {
   std::array<std::uint32_t, 128> first{};  ///< lane, with the code 10 bits up
   std::array<std::uint32_t, 128> lanes{};
@@ -151,8 +150,7 @@ struct RunTable {
 };
 [[nodiscard]] const RunTable& run_table(unsigned bytes) noexcept;
 
-/// Which of the lanes of a granule of some code have the byte mask's bytes, and the other way
-/// round.
+/// The lanes of a granule that access the bytes of a mask, and the bytes of lanes.
 [[nodiscard]] constexpr std::uint8_t bytes_of_lane(std::uint32_t code,
                                                    std::uint32_t lane) noexcept {
   if (code == 0) return 0xf;

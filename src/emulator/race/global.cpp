@@ -125,7 +125,7 @@ std::uint32_t GlobalRaces::long_statement(std::uint32_t info) const noexcept {
 
 void GlobalRaces::access(Context& context, std::uint32_t statement, const RaceAccess& access) {
   if (access.mask == 0 || full_) return;
-  // Of other accesses the caller has asked; copy engines do not.
+  // The caller has checked other accesses, but not those of copy engines.
   if (access.kind == RaceAccess::Kind::AsyncRead || access.kind == RaceAccess::Kind::AsyncWrite) {
     const auto lane = static_cast<unsigned>(std::countr_zero(access.mask));
     if (!team_->watches(access.addresses[lane])) {
@@ -161,7 +161,7 @@ void GlobalRaces::access(Context& context, std::uint32_t statement, const RaceAc
 }
 
 void GlobalRaces::synchronise(Context& context, std::uint32_t statement, const RaceAccess& access) {
-  // Shared memory of one block: a name that no other block's has.
+  // Shared memory of one block: a tag unique to the block.
   const Cta& owner = access.owner != nullptr ? *access.owner : *context.cta;
   const std::uint64_t tag = std::uint64_t{1} << 63 | owner.linear << 24;
   sync_.strong_access(party(context, statement), access, tag);
@@ -172,8 +172,8 @@ void GlobalRaces::synchronise(Context& context, std::uint32_t statement, const R
 void GlobalRaces::barrier_arrive(Context& context, std::uint32_t id, std::uint32_t lanes,
                                  bool wait) {
   const SyncObjects::Party who = party(context, kNoIndex);
-  // Formally a relaxed read needs a fence behind it; a barrier is taken for one, since NVIDIA's own
-  // samples let one thread read a counter and then all of its block read what it guards.
+  // Formally a relaxed read needs a fence after it. A barrier counts as one: in NVIDIA's samples
+  // one thread reads a counter, and then all threads of its block read the guarded data.
   sync_.take_effect(who, lanes, ptx::Modifier::none);
   who.order->barrier_arrive(context.warp->index, id, lanes, wait);
 }

@@ -10,10 +10,9 @@
 
 namespace ptxgen::inline v0::emulator {
 
-/// The check of one worker's blocks. A cell keeps one write and one read exactly, and of further
-/// reads that they were, by how far from the first they came (lanes, warps, blocks). A race is
-/// reported only if there is certainly one; where several readers and synchronisation between
-/// blocks meet, one may be missed.
+/// The check of one worker's blocks. A cell keeps one write and one read exactly; of further reads
+/// only whether they were by other lanes, warps or blocks than the first. Every reported race is
+/// one; with several readers and synchronisation between blocks a race may be missed.
 class GlobalRaces final : public Races {
  public:
   GlobalRaces(std::shared_ptr<RaceTeam> team, std::shared_ptr<RaceSink> sink);
@@ -64,16 +63,16 @@ class GlobalRaces final : public Races {
   static constexpr std::uint32_t kSeveral = kLanesFlag | kWarpsFlag | kBlocksFlag;
 
   using Entry = RaceTeam::Entry;
-  /// Eras that a worker keeps at most: 2 GiB.
+  /// Maximum eras of a worker: 2 GiB.
   static constexpr std::size_t kMaxEras = std::size_t{1} << 27;
 
-  /// What an id means: a block at a time of its own.
+  /// The meaning of an id: a block and a tick.
   struct Era {
     std::uint64_t cta = 0;
-    std::uint32_t block = 0;  ///< its number in this launch
+    std::uint32_t block = 0;  ///< number in this launch
     Tick tick = 0;
   };
-  /// A release that did not reach because its scope, or that of the acquire, is too narrow.
+  /// A release without effect because its scope, or that of the acquire, is too narrow.
   struct Missed {
     Known known;
     std::uint32_t block = 0;
@@ -90,7 +89,7 @@ class GlobalRaces final : public Races {
     std::uint32_t era = 0;  ///< of `era_tick`
     Tick era_tick = 0;
   };
-  /// One access while it is looked at.
+  /// An access being checked.
   struct Now {
     Context& context;
     std::uint32_t statement;
@@ -119,29 +118,29 @@ class GlobalRaces final : public Races {
   [[nodiscard]] Block& block_of(const Cta& cta);
   [[nodiscard]] SyncObjects::Party party(Context& context, std::uint32_t statement);
   [[nodiscard]] std::uint32_t era_of(Block& block, const Cta& cta);
-  /// nullptr: of another worker's block, which nothing orders with any of this one's.
+  /// nullptr for a block of another worker, which is never ordered with this one's.
   [[nodiscard]] const Era* era(std::uint32_t id) const noexcept {
     const std::uint32_t number = id - first_id_;
     const std::uint32_t chunk = number / RaceTeam::kIds;
     if (chunk >= chunks_.size() || chunks_[chunk] == kNoIndex) return nullptr;
     return &eras_[std::size_t{chunks_[chunk]} * RaceTeam::kIds + number % RaceTeam::kIds];
   }
-  /// An access of `count` lanes without gaps. False if it is to be looked at by granule.
+  /// An access of `count` lanes without gaps. False if it must be checked by granule.
   [[nodiscard]] bool run(Now& now, std::uint32_t count);
   [[nodiscard]] std::uint32_t short_statement(std::uint32_t statement);
   [[nodiscard]] std::uint32_t long_statement(std::uint32_t info) const noexcept;
 
-  /// Whole lines at once; false, and nothing changed, where that is not plain.
+  /// Whole lines at once. False, with nothing changed, if that is not possible.
   [[nodiscard]] bool read_lines(Now& now, std::uint64_t first, std::uint32_t count);
   [[nodiscard]] bool write_lines(Now& now, std::uint64_t first, std::uint32_t count);
-  /// Makes the granules' own infos valid.
+  /// Makes the infos of the granules valid.
   void open_reads(std::uint64_t line);
   void open_writes(std::uint64_t line);
   [[nodiscard]] bool read_run(Now& now, std::uint64_t first, std::uint32_t count,
                               const RunTable& table);
   [[nodiscard]] bool write_run(Now& now, std::uint64_t first, std::uint32_t count,
                                const RunTable& table);
-  /// Whether no thread of this block can race any more with what was done at that id.
+  /// Whether no thread of this block can race with accesses of that id any more.
   [[nodiscard]] bool settled(const Now& now, std::uint32_t id) const noexcept;
   void range(Now& now, std::uint32_t lanes, std::uint64_t address);
   void note_read(Now& now, std::uint64_t granule, std::uint32_t lanes, std::uint8_t bytes);
@@ -151,7 +150,7 @@ class GlobalRaces final : public Races {
   void check_writes(Now& now, std::uint64_t granule, std::uint32_t lanes, std::uint8_t bytes);
   void check_reads(Now& now, std::uint64_t granule, std::uint32_t lanes, std::uint8_t bytes);
   std::vector<Entry>& list(Now& now, std::uint64_t granule);
-  /// Lanes of `now.warp` before which the other access is not ordered.
+  /// Lanes of `now.warp` that are not ordered after the other access.
   [[nodiscard]] std::uint32_t unordered(const Now& now, std::uint32_t lanes,
                                         const Other& other) const;
   void check(Now& now, std::uint64_t granule, std::uint32_t lanes, std::uint8_t bytes,
@@ -167,7 +166,7 @@ class GlobalRaces final : public Races {
   std::shared_ptr<RaceSink> sink_;
   SyncObjects sync_;
   std::uint32_t first_id_;
-  std::uint32_t next_id_ = 0;  ///< of those taken
+  std::uint32_t next_id_ = 0;  ///< next unused id
   std::uint32_t ids_left_ = 0;
   std::vector<Era> eras_;              ///< in the order in which ids were taken
   std::vector<std::uint32_t> chunks_;  ///< by (id - first_id_) / kIds: where they are in `eras_`

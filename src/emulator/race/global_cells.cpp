@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kMaxEntries = 64;
 
-/// What a cell knows of a unit of 1 or 2 bytes.
+/// The unit code of 1 or 2 bytes.
 constexpr std::uint8_t kNarrowUnit = 3;
 /// A unit in two bits: 4, 8, 16 bytes, or less than 4.
 constexpr std::uint32_t unit_code(std::uint8_t unit) noexcept {
@@ -80,7 +80,7 @@ void GlobalRaces::check(Now& now, std::uint64_t granule, std::uint32_t lanes, st
   Rule rule = Rule::GlobalRace;
   const bool mixed = mixed_with(now.mark, now.unit, other.mark, other.unit);
   if (!mixed && !conflict(now.mark, other.mark)) {
-    // Strong accesses get along with each other if both scopes hold both threads.
+    // Strong accesses do not race if both scopes include both threads.
     const bool both = is_write(now.mark) || is_write(other.mark);
     if (!both || mine || !(now.narrow || other.narrow)) return;
     rule = Rule::ScopeTooNarrow;
@@ -129,7 +129,7 @@ void GlobalRaces::check_reads(Now& now, std::uint64_t granule, std::uint32_t lan
   const bool strong = (info & kStrong) != 0;
   const Mark mark = strong ? Mark::StrongRead : Mark::WeakRead;
   const std::uint32_t code = info >> 26 & 3u;
-  // Which bytes were read is not known: only who writes them all certainly meets them.
+  // The read bytes are unknown: only a write of all bytes certainly overlaps them.
   if (code == 3 && bytes != 0xf) return;
   const std::uint32_t width = strong ? 1 : code == 1 ? 2 : code == 2 ? 4 : 1;
   Other other{id,   info >> 5 & 31u, 0,     long_statement(info),
@@ -146,7 +146,7 @@ void GlobalRaces::check_reads(Now& now, std::uint64_t granule, std::uint32_t lan
   check_vague(now, granule, rest, bytes, other);
 }
 
-/// The one that is known is ordered or this very thread; is there certainly another?
+/// The known reader is ordered or this thread itself: whether there is certainly another one.
 void GlobalRaces::check_vague(Now& now, std::uint64_t granule, std::uint32_t lanes,
                               std::uint8_t bytes, Other other) {
   const std::uint32_t info = shadow_->read_info[granule];
@@ -186,7 +186,7 @@ void GlobalRaces::note_read(Now& now, std::uint64_t granule, std::uint32_t lanes
   if (id < first_id_) return begin();
   const bool strong = (info & kStrong) != 0;
   if (strong && now.mark == Mark::WeakRead) return begin();
-  if (!strong && now.mark == Mark::StrongRead) return;  // the weak one says more
+  if (!strong && now.mark == Mark::StrongRead) return;  // keep the weak one
   const Era* const at = era(id);
   const bool mine = at != nullptr && at->block == now.block.order.number();
   const std::uint32_t code = strong ? 0u : info >> 26 & 3u;
@@ -207,7 +207,7 @@ void GlobalRaces::note_read(Now& now, std::uint64_t granule, std::uint32_t lanes
   } else if ((lanes & ~owners) != 0 || code != 0) {
     info |= kLanesFlag;
   }
-  // Of strong reads the first one's bytes and unit stay what they are.
+  // Keep bytes and unit of the first strong read.
   if (bytes != 0xf && !strong) info |= kPartial;
 }
 
@@ -251,8 +251,8 @@ void GlobalRaces::write_granule(Now& now, std::uint64_t granule, std::uint32_t l
     return;
   }
   std::vector<Entry>& entries = list(now, granule);
-  // Of strong writes the last one stands for those before it, here as in a cell: who is ordered
-  // after it has read what they wrote (the last block that sets a counter back).
+  // The last strong write replaces those before, as in a cell: threads ordered after it have read
+  // what they wrote (the last block that resets a counter).
   for (Entry& at : entries) {
     if (!strong || at.strong) at.bytes = static_cast<std::uint8_t>(at.bytes & ~bytes);
   }
@@ -327,7 +327,7 @@ void GlobalRaces::report(Now& now, std::uint64_t granule, std::uint32_t lane, st
       rule = Rule::RaceSameValue;
     }
   }
-  // Once for a lane and a statement, not for each of the words of a vector.
+  // Once for a lane and a statement, not for each word of a vector.
   if (rule != Rule::RaceSameValue) {
     if (now.reported_lane == lane && now.reported_statement == other.statement) return;
     now.reported_lane = lane;

@@ -1,4 +1,4 @@
-// src/emulator/race/global_runs.cpp - global accesses without gaps, looked at as a whole
+// src/emulator/race/global_runs.cpp - global accesses without gaps, checked at once
 #include "emulator/race/global.hpp"
 
 namespace ptxgen::inline v0::emulator {
@@ -94,7 +94,7 @@ bool GlobalRaces::read_lines(Now& now, std::uint64_t first, std::uint32_t count)
     }
     if (read[i] >= first_id_) {
       const std::uint32_t info = read_info[i];
-      // Another mapping of lanes to granules is a matter for the granules.
+      // With another mapping of lanes to granules, check by granule.
       if ((info & (kLineKind | 31u)) != (owner & (kLineKind | 31u))) return false;
     }
   }
@@ -132,7 +132,7 @@ bool GlobalRaces::read_lines(Now& now, std::uint64_t first, std::uint32_t count)
     } else if ((info >> 5 & 31u) != now.warp) {
       info |= kWarpsFlag;
     }
-    // The same warp again: each lane reads what it has read before.
+    // The same warp again: each lane reads the same bytes.
   }
   return true;
 }

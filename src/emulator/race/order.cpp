@@ -1,4 +1,4 @@
-// src/emulator/race/order.cpp - what orders the threads of a block
+// src/emulator/race/order.cpp - vector clocks of the threads of a block
 #include "emulator/race/order.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ void Known::add(std::uint32_t warp, std::uint32_t lanes, Tick tick,
   if (tick <= floor_ || (!base_.empty() && tick <= base_[warp])) return;
   if (lanes != all[warp]) {
     std::uint32_t covered = lanes;
-    Tick least = tick;
+    Tick min_tick = tick;
     for (Extra& extra : extras_) {
       if (extra.warp != warp) continue;
       if (extra.tick >= tick) {
@@ -38,14 +38,14 @@ void Known::add(std::uint32_t warp, std::uint32_t lanes, Tick tick,
         merged = true;
       }
       covered |= extra.lanes;
-      least = std::min(least, extra.tick);
+      min_tick = std::min(min_tick, extra.tick);
     }
     if (!merged) extras_.push_back({warp, lanes, tick});
     if (covered != all[warp]) {
       std::erase_if(extras_, [](const Extra& extra) { return extra.lanes == 0; });
       return;
     }
-    tick = least;
+    tick = min_tick;
   }
   // The whole warp is known up to `tick`.
   if (base_.empty()) base_.assign(all.size(), floor_);
@@ -74,7 +74,7 @@ bool Known::covers(const Known& other) const noexcept {
   for (std::uint32_t warp = 0; warp < other.base_.size(); ++warp) {
     if (base(warp) < other.base_[warp]) return false;
   }
-  // What was joined before stands in the same order: the next is often right behind the last.
+  // Earlier joins have the same order: the next entry is often right after the last.
   std::size_t next = 0;
   for (const Extra& extra : other.extras_) {
     if (extra.tick <= base(extra.warp)) continue;
@@ -105,8 +105,8 @@ void Known::rebase(Tick by) noexcept {
 
 namespace {
 
-/// Lanes are all there of warps of other blocks as far as `Known::add` is concerned: the number of
-/// warps is that of the launch, and a last partial warp merely stays an extra.
+/// `Known::add` treats all lanes of warps of other blocks as existing: blocks of a launch have as
+/// many warps, and a partial last warp stays an extra.
 const std::vector<std::uint32_t>& whole_warps() {
   static const std::vector<std::uint32_t> all(33, 0xffffffffu);  // with the copy engine
   return all;
@@ -123,7 +123,7 @@ ForeignPointer join(const ForeignPointer& a, const ForeignPointer& b) {
 }
 
 Release::~Release() {
-  // A chain may be as long as the launch has blocks: not by recursion.
+  // Not recursive: a chain may have as many nodes as the launch has blocks.
   std::shared_ptr<const Release> next = std::move(before);
   while (next && next.use_count() == 1) {
     std::shared_ptr<const Release> after = std::move(const_cast<Release&>(*next).before);
@@ -171,7 +171,7 @@ std::uint32_t ThreadOrder::unordered(std::uint32_t warp, std::uint32_t lanes, st
     if (mine == 0) continue;
     const std::uint32_t unknown = at.known.unknown(other, other_lanes, tick);
     if (unknown == 0) continue;
-    // A lane that is the only unknown one is ordered with respect to itself.
+    // A lane is ordered after itself.
     const bool alone = other == warp && (unknown & (unknown - 1)) == 0;
     result |= alone ? mine & ~unknown : mine;
   }
@@ -275,7 +275,7 @@ void ThreadOrder::advance(std::uint32_t warp) noexcept {
 void ThreadOrder::warp_sync(std::uint32_t warp, std::uint32_t lanes, std::uint32_t exited) {
   lanes &= lanes_[warp];
   if (lanes == 0) return;
-  // Lanes that have left cannot do anything any more: with them the warp is complete.
+  // Exited lanes make no more accesses: they complete the warp.
   if ((lanes | exited) == lanes_[warp]) lanes = lanes_[warp];
   Group& together = gather(warp, lanes | (lanes == lanes_[warp] ? ~lanes_[warp] : 0u));
   together.known.add(warp, lanes, now_, lanes_);
@@ -304,7 +304,7 @@ void ThreadOrder::snapshot(std::uint32_t warp, std::uint32_t lane, Release& rele
 
 void ThreadOrder::learn(std::uint32_t warp, std::uint32_t lanes, const Release& release,
                         const std::function<bool(const Release&)>& reaches) {
-  // Whoever polls comes here again and again for what it knows.
+  // Polling threads acquire the same release repeatedly.
   if (release.block == number_ && release.before == nullptr && release.foreign == nullptr &&
       std::ranges::all_of(warps_[warp].groups, [&](const Group& at) {
         return (at.mask & lanes) == 0 || at.known.covers(release.known);
@@ -346,7 +346,7 @@ void ThreadOrder::barrier_arrive(std::uint32_t warp, std::uint32_t id, std::uint
   auto& slot = barriers_[id & 15u];
   if (!slot) slot = std::make_unique<Barrier>();
   if (wait) {
-    // What they know cannot change before they go on: it is looked at then.
+    // Their clocks cannot change while they wait: read them at completion.
     slot->waiting[warp] |= lanes;
     return;
   }
@@ -378,8 +378,8 @@ void ThreadOrder::complete_for_all(Barrier& barrier) {
 void ThreadOrder::barrier_complete(const Cta& cta, std::uint32_t id) {
   auto& slot = barriers_[id & 15u];
   if (!slot) return;
-  // Threads that have left count as having come: those of a warp of which others wait, and, where
-  // the barrier is for the whole block, all.
+  // Exited threads count as arrived: those of a warp of which other lanes wait, and, if the barrier
+  // is for the whole block, all.
   const bool whole_block = cta.barriers[id & 15u].all;
   const auto gone = [&](std::size_t i) {
     return whole_block || slot->waiting[i] != 0 ? cta.warps[i].exited : 0u;

@@ -1,4 +1,4 @@
-// src/emulator/race/order.hpp - what orders the threads of a block
+// src/emulator/race/order.hpp - vector clocks of the threads of a block
 #pragma once
 
 #include <array>
@@ -9,19 +9,19 @@
 #include <unordered_map>
 #include <vector>
 
-#include "emulator/machine/machine.hpp"
+#include "emulator/state/machine.hpp"
 
 namespace ptxgen::inline v0::emulator {
 
-/// Time of a block. It moves on at every release by any of its threads; every access is stamped
-/// with the time at which it is made.
+/// Time of a block. It advances at every release of its threads; each access has the time at which
+/// it was made.
 using Tick = std::uint32_t;
 
-/// Up to which tick the accesses of a block's threads are ordered before something: for all warps,
-/// for whole warps, and for single lanes where these differ.
+/// A vector clock: the ticks up to which accesses of a block's threads are ordered before an event,
+/// for all warps, for whole warps, and for single lanes where these differ.
 class Known {
  public:
-  /// Those of `lanes` of a warp whose accesses at `tick` are not known.
+  /// The lanes of a warp whose accesses at `tick` are not known.
   [[nodiscard]] std::uint32_t unknown(std::uint32_t warp, std::uint32_t lanes,
                                       Tick tick) const noexcept {
     if (tick <= floor_ || (!base_.empty() && tick <= base_[warp])) return 0;
@@ -30,7 +30,7 @@ class Known {
     }
     return lanes;
   }
-  /// Whether anything at `tick` or later, of any thread, is known.
+  /// Whether any thread is known up to `tick` or later.
   [[nodiscard]] bool knows_anything_at(Tick tick) const noexcept;
   /// How many whole warps are known up to `tick`; extras count as a warp each.
   [[nodiscard]] std::uint32_t warps_known_at(Tick tick) const noexcept;
@@ -42,14 +42,14 @@ class Known {
   }
 
   void raise_floor(Tick tick) noexcept { floor_ = tick > floor_ ? tick : floor_; }
-  /// `lanes` of a warp up to `tick`; `all` are the lanes that the warp has.
+  /// Adds `lanes` of a warp up to `tick`; `all`: the existing lanes of each warp.
   void add(std::uint32_t warp, std::uint32_t lanes, Tick tick,
            const std::vector<std::uint32_t>& all);
   void join(const Known& other, const std::vector<std::uint32_t>& all);
-  /// Whether `join` with the other would change nothing that matters; may miss some that would not.
+  /// Whether `join` with the other changes nothing; may return false although it does not.
   [[nodiscard]] bool covers(const Known& other) const noexcept;
   void clear() noexcept;
-  /// Time begins anew: `by` ticks are taken off everything.
+  /// Subtracts `by` from all ticks.
   void rebase(Tick by) noexcept;
   friend bool operator==(const Known&, const Known&) = default;
 
@@ -65,13 +65,13 @@ class Known {
   std::vector<Extra> extras_;
 };
 
-/// What is known of other blocks, by their number. Shared memory has no use for it.
+/// Vector clocks of other blocks, by their number; not used for shared memory.
 using Foreign = std::map<std::uint32_t, Known>;
 using ForeignPointer = std::shared_ptr<const Foreign>;
 [[nodiscard]] ForeignPointer join(const ForeignPointer& a, const ForeignPointer& b);
 
-/// What a release wrote into a synchronisation object. An atomic read-modify-write hands on what it
-/// found there (`before`), so that a chain of a million blocks costs a node each, not a copy.
+/// A release stored in a synchronisation object. An atomic read-modify-write keeps the release that
+/// it read (`before`): a chain of a million blocks costs a node for each, not a copy.
 struct Release {
   std::shared_ptr<const Release> before;
   std::uint32_t block = 0;
@@ -81,7 +81,7 @@ struct Release {
   std::uint32_t statement = kNoIndex;         ///< of that scope
   std::uint32_t thread = 0;
   std::uint64_t cta = 0;
-  std::uint32_t depth = 0;  ///< how many there are before it
+  std::uint32_t depth = 0;  ///< length of the chain before it
   Release() = default;
   Release(const Release&) = delete;
   Release& operator=(const Release&) = delete;
@@ -89,40 +89,40 @@ struct Release {
 };
 using ReleasePointer = std::shared_ptr<const Release>;
 
-/// Happens-before among the threads of one block, by lane where it must be, by warp and by block
-/// where it can. `number`: of the block, in what other blocks learn of it.
+/// Happens-before of the threads of one block: by lane where necessary, by warp and by block where
+/// possible. `number`: of the block, in the clocks of other blocks.
 class ThreadOrder {
  public:
   ThreadOrder(const Cta& cta, std::uint32_t number);
 
   [[nodiscard]] Tick now() const noexcept { return now_; }
-  /// Everything up to it is ordered before everything from now on, in the whole block.
+  /// Accesses of the whole block up to this tick are ordered before all later ones.
   [[nodiscard]] Tick floor() const noexcept { return floor_; }
-  /// The warp's accesses after it have not been released to anybody yet.
+  /// The warp's accesses after this tick are not released yet.
   [[nodiscard]] Tick released(std::uint32_t warp) const noexcept { return warps_[warp].released; }
   [[nodiscard]] Tick last_release() const noexcept { return last_release_; }
   [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
-  /// The copy engine counts as one more warp with one lane. It is nobody who could know anything.
+  /// The copy engine counts as one more warp with one lane, without a clock of its own.
   [[nodiscard]] std::uint32_t engine() const noexcept {
     return static_cast<std::uint32_t>(warps_.size()) - 1;
   }
-  /// Whether all lanes of a warp know the same.
+  /// Whether all lanes of a warp have the same clock.
   [[nodiscard]] bool is_whole(std::uint32_t warp) const noexcept {
     return warps_[warp].groups.size() == 1;
   }
-  /// Up to which tick all lanes of a warp know each other's accesses.
+  /// The tick up to which all lanes of a warp are ordered with each other.
   [[nodiscard]] Tick together(std::uint32_t warp) const noexcept {
     const Warp& own = warps_[warp];
     const Tick known = own.groups.size() == 1 ? own.groups[0].known.base(warp) : 0;
     return known < floor_ ? floor_ : known;
   }
 
-  /// Those of `lanes` of `warp` before whose next access that of `other_lanes` of `other` at `tick`
-  /// is not ordered. A lane is always ordered after itself.
+  /// The lanes of `warp` whose next access is not ordered after the access of `other_lanes` of
+  /// `other` at `tick`. A lane is always ordered after itself.
   [[nodiscard]] std::uint32_t unordered(std::uint32_t warp, std::uint32_t lanes,
                                         std::uint32_t other, std::uint32_t other_lanes,
                                         Tick tick) const noexcept;
-  /// Which of `other_lanes` those are, for one lane.
+  /// For one lane: the unordered lanes of `other_lanes`.
   [[nodiscard]] std::uint32_t unordered_with(std::uint32_t warp, std::uint32_t lane,
                                              std::uint32_t other, std::uint32_t other_lanes,
                                              Tick tick) const noexcept;
@@ -130,12 +130,12 @@ class ThreadOrder {
   [[nodiscard]] std::uint32_t unknown_of(std::uint32_t warp, std::uint32_t lane,
                                          std::uint32_t block, std::uint32_t other,
                                          std::uint32_t other_lanes, Tick tick) const noexcept;
-  /// Those that no thread of this block knows of.
+  /// The lanes that no thread of this block is ordered after.
   [[nodiscard]] std::uint32_t unknown_to_all(std::uint32_t block, std::uint32_t other,
                                              std::uint32_t other_lanes, Tick tick) const noexcept;
-  /// All threads of the block know everything of it up to `tick`.
+  /// Orders all accesses of the block up to `tick` before its later ones.
   void raise_floor(Tick tick) noexcept { floor_ = tick > floor_ ? tick : floor_; }
-  /// Nothing that was done so far is ordered with anything, and nobody asks: time begins anew.
+  /// Restarts time: accesses so far are no longer checked.
   void forget() noexcept;
   [[nodiscard]] const Known& known(std::uint32_t warp, std::uint32_t lane) const noexcept {
     return group(warp, lane).known;
@@ -148,19 +148,20 @@ class ThreadOrder {
   void barrier_arrive(std::uint32_t warp, std::uint32_t id, std::uint32_t lanes, bool wait);
   void barrier_complete(const Cta& cta, std::uint32_t id);
   void warp_sync(std::uint32_t warp, std::uint32_t lanes, std::uint32_t exited);
-  /// What the lanes know and have done so far, added to `release`.
+  /// Adds the clocks and accesses of the lanes to `release`.
   void publish(std::uint32_t warp, std::uint32_t lanes, Release& release) const;
-  /// To be called after lanes have published: what they do next was not part of it.
+  /// Call after `publish`: later accesses are not part of the release.
   void advance(std::uint32_t warp) noexcept;
-  /// What lanes know, without what they have done themselves.
+  /// The clock of a lane, without its own accesses.
   void snapshot(std::uint32_t warp, std::uint32_t lane, Release& release) const;
   [[nodiscard]] const std::vector<std::uint32_t>& warp_lanes() const noexcept { return lanes_; }
-  /// The lanes take over a release and those before it, as far as `reaches` says.
+  /// Joins a release, and those before it, into the clocks of the lanes if `reaches` is true for
+  /// it.
   void learn(std::uint32_t warp, std::uint32_t lanes, const Release& release,
              const std::function<bool(const Release&)>& reaches);
   /// Only before the first access of a new block.
   void restart(const Cta& cta);
-  /// The same with another number, as a new object has it: time begins anew.
+  /// The same with another number; restarts time.
   void begin(const Cta& cta, std::uint32_t number);
   void rebase(Tick by) noexcept;
 
@@ -172,18 +173,18 @@ class ThreadOrder {
   };
   struct Warp {
     Tick released = 0;
-    std::vector<Group> groups;  ///< every lane is in one
+    std::vector<Group> groups;  ///< a partition of the lanes
   };
   struct Barrier {
     std::array<std::uint32_t, 32> waiting{};
-    Known arrived;  ///< what those who do not wait knew
+    Known arrived;  ///< clocks of the threads that only arrive
     ForeignPointer foreign;
     bool partial = false;
   };
   [[nodiscard]] const Group& group(std::uint32_t warp, std::uint32_t lane) const noexcept;
-  /// Makes a group of exactly these lanes, with the joint knowledge of the groups they were in.
+  /// Makes a group of exactly these lanes, with the joined clocks of their groups.
   Group& gather(std::uint32_t warp, std::uint32_t lanes);
-  /// Makes groups that lie wholly in `lanes` or wholly outside.
+  /// Splits groups at the boundary of `lanes`.
   void part(std::uint32_t warp, std::uint32_t lanes);
   void merge(std::uint32_t warp);
   void complete_for_all(Barrier& barrier);
@@ -192,7 +193,7 @@ class ThreadOrder {
   Tick now_ = 1;
   Tick floor_ = 0;
   Tick last_release_ = 0;
-  std::vector<std::uint32_t> lanes_;  ///< that each warp has, the copy engine behind them
+  std::vector<std::uint32_t> lanes_;  ///< existing lanes of each warp, then the copy engine
   std::vector<Warp> warps_;           ///< as `lanes_`
   std::array<std::unique_ptr<Barrier>, 16> barriers_;
 };

@@ -1,8 +1,10 @@
-// src/emulator/race/report.cpp - hands races to the reporter
+// src/emulator/race/report.cpp - reports races as findings
+#include <fmt/format.h>
+
 #include <string>
 
-#include "emulator/memory/address_space.hpp"
 #include "emulator/race/global.hpp"
+#include "emulator/state/address_space.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -18,7 +20,7 @@ std::string shared_name(const Grid& grid, std::uint64_t offset) {
   if (grid.kernel_image == nullptr) return {};
   for (const auto& variable : grid.kernel_image->shared_variables) {
     if (offset >= variable.offset && offset - variable.offset < variable.bytes) {
-      return "shared variable '" + variable.name + "'";
+      return fmt::format("shared variable '{}'", variable.name);
     }
   }
   return offset >= grid.kernel_image->static_shared_bytes ? "dynamic shared memory" : "";
@@ -27,11 +29,11 @@ std::string shared_name(const Grid& grid, std::uint64_t offset) {
 std::string global_name(const AddressSpace* space, std::uint64_t address) {
   const Allocation* const found = space == nullptr ? nullptr : space->find(address);
   if (found == nullptr) return {};
-  std::string text = "byte " + std::to_string(address - found->start) + " of ";
-  return text + (found->name.empty() ? "an allocation at " + hex(found->start) : found->name);
+  return fmt::format("byte {} of {}", address - found->start,
+                     found->name.empty() ? "an allocation at " + hex(found->start) : found->name);
 }
 
-/// " of block (1,0,0)" where it is not the thread's own.
+/// " of block (1,0,0)" for another block's shared memory, else empty.
 std::string of_owner(const Conflict& conflict) {
   return conflict.owner == nullptr ? std::string() : " of block " + to_text(conflict.owner->id);
 }
@@ -42,8 +44,8 @@ class ReporterSink final : public RaceSink {
 
   void found(Context& context, std::uint32_t statement, const Conflict& conflict) override {
     if (!conflict.reversed)
-      return tell(context, statement, conflict.lane, conflict.other, conflict);
-    // The finding is about what another thread did before: it is told in that one's name.
+      return report(context, statement, conflict.lane, conflict.other, conflict);
+    // The finding is about the earlier access: report it for the thread that made it.
     const OtherParty& who = conflict.other;
     Cta cta;
     cta.grid = context.grid;
@@ -60,7 +62,7 @@ class ReporterSink final : public RaceSink {
     theirs.cta = &cta;
     theirs.warp = &warp;
     const OtherParty me{statement, context.cta->linear, context.warp->first_thread + conflict.lane};
-    tell(theirs, who.statement, who.thread % kLanes, me, conflict);
+    report(theirs, who.statement, who.thread % kLanes, me, conflict);
   }
 
   const std::byte* content(const Context& context, bool shared, std::uint64_t address) override {
@@ -70,14 +72,14 @@ class ReporterSink final : public RaceSink {
   }
 
  private:
-  void tell(const Context& context, std::uint32_t statement, std::uint32_t lane,
-            const OtherParty& other, const Conflict& conflict) const {
+  void report(const Context& context, std::uint32_t statement, std::uint32_t lane,
+              const OtherParty& other, const Conflict& conflict) const {
     const Grid& grid = *context.grid;
     grid.reporter->report(context, statement, conflict.rule, lane, other, [&]() -> FindingText {
       const auto name = [&](std::uint32_t thread, const Dim3& block, bool with_block) {
-        std::string text = "thread " + to_text(thread_position(grid.block, thread));
-        if (with_block) text += " of block " + to_text(block);
-        return text;
+        const std::string position = to_text(thread_position(grid.block, thread));
+        return with_block ? fmt::format("thread {} of block {}", position, to_text(block))
+                          : fmt::format("thread {}", position);
       };
       return race_text(
           conflict, name(context.warp->first_thread + lane, context.cta->id, true),

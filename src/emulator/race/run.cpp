@@ -77,7 +77,7 @@ bool is_run(const RaceAccess& access, std::uint32_t& count) noexcept {
   if (access.shape == RaceAccess::Shape::Neighbours) return true;
   std::uint64_t wrong = 0;
   if (mask == 0xffffffffu) {
-    // The usual case, with a count that the compiler knows.
+    // The common case, with a constant count.
     for (std::uint64_t lane = 0; lane < kLanes; ++lane) {
       wrong |= access.addresses[lane] ^ (base + lane * bytes);
     }

@@ -9,7 +9,7 @@ namespace ptxgen::inline v0::emulator {
 SharedRaces::SharedRaces(const Cta& cta, std::shared_ptr<RaceSink> sink)
     : sink_(std::move(sink)),
       order_(cta, cta.rank),
-      // Between blocks of a cluster: within one nobody asks.
+      // Only between blocks of a cluster.
       sync_([](const SyncObjects::Party&, std::uint32_t, const Release& release,
                ptx::Modifier scope, std::uint32_t) {
         return release.scope != ptx::Modifier::cta && scope != ptx::Modifier::cta;
@@ -47,7 +47,7 @@ void SharedRaces::access(Context& context, std::uint32_t statement, const RaceAc
   Now now{context, statement,    access,      context.warp->index, mark_of(access),
           pending, actor.order_, actor.rank_, unit_of(access)};
   if (&actor != this) {
-    // By granule and with all that is known: these are few, and go over a network.
+    // By granule: such accesses are rare and slow on hardware.
     note_visit(now);
     if (now.mark == Mark::WeakWrite) {
       for_each_lane(access.mask,
@@ -89,8 +89,8 @@ void SharedRaces::access(Context& context, std::uint32_t statement, const RaceAc
   }
 }
 
-/// All lanes of a warp read the same whole granules. False, and nothing changed, where that is not
-/// plain.
+/// All lanes of a warp read the same whole granules. False, with nothing changed, if a cell cannot
+/// represent that.
 bool SharedRaces::read_broadcast(const Now& now, std::uint64_t address) {
   const std::uint32_t bytes = now.access.bytes;
   if (((address | bytes) & 3u) != 0 || address >= bytes_ || bytes > bytes_ - address) return false;
@@ -125,8 +125,8 @@ void SharedRaces::synchronise(Context& context, std::uint32_t statement, const R
   sync().strong_access(party(context, statement), access, tag_of(access.owner));
 }
 
-// Runs: all granules at once, in loops that the compiler makes vector code of. They say no to
-// whatever is not plain, which is then looked at granule by granule.
+// Runs: all granules at once, in loops that the compiler vectorises. Other accesses are checked by
+// granule.
 
 bool SharedRaces::read_run(Now& now, std::uint32_t first, std::uint32_t count,
                            const RunTable& table) {
@@ -169,7 +169,7 @@ bool SharedRaces::read_run(Now& now, std::uint32_t first, std::uint32_t count,
     }
     return true;
   }
-  // Other warps have read the same, with the same lanes: the usual tile.
+  // Other warps have read the same with the same lanes: the common case of a tile.
   const std::uint32_t unreleased = (order_.last_release() + 1) << 2;
   bool differs = false;
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -231,7 +231,7 @@ bool SharedRaces::write_run(Now& now, std::uint32_t first, std::uint32_t count,
 }
 
 void SharedRaces::by_address(Now& now) {
-  // Lanes that read the same bytes, or change them atomically, count as one access.
+  // Lanes that read or atomically update the same bytes count as one access.
   const AddressGroups groups = group_by_address(now.access);
   for (std::uint32_t i = 0; i < groups.count; ++i) range(now, groups.lanes[i], groups.address[i]);
 }
@@ -463,8 +463,8 @@ void SharedRaces::slow(Now& now, std::uint32_t granule, std::uint32_t lanes, std
   simplify(granule);
 }
 
-/// Whether an atomic that came after a strong write, and so has read it, is ordered before the
-/// lane: the last of many that count, who sets the counter back.
+/// Whether an atomic after a strong write, which has read it, is ordered before the lane: the last
+/// of many that count, which resets the counter.
 bool SharedRaces::seen_by_atomic(const Now& now, const Records& records, std::size_t index,
                                  std::uint32_t lane, std::uint8_t bytes) const {
   const auto meant = static_cast<std::uint8_t>(records[index].bytes & bytes);
@@ -478,7 +478,7 @@ bool SharedRaces::seen_by_atomic(const Now& now, const Records& records, std::si
 }
 
 void SharedRaces::insert(Now& now, Records& records, std::uint32_t lanes, std::uint8_t bytes) {
-  constexpr std::size_t kMax = 512;  // beyond any kernel that was ever seen
+  constexpr std::size_t kMax = 512;  // more than real kernels need
   const bool atomic = now.access.kind == RaceAccess::Kind::Atomic;
   std::size_t merged = records.size();
   for (std::size_t i = 0; i < records.size(); ++i) {
@@ -487,7 +487,7 @@ void SharedRaces::insert(Now& now, Records& records, std::uint32_t lanes, std::u
         at.block == now.block && at.mark == now.mark && at.unit == now.unit && at.bytes == bytes &&
         !at.pending && !now.pending && at.tick > now.order.released(now.warp) &&
         now.mark != Mark::WeakWrite) {
-      // Nothing has been released in between: one record says it for both.
+      // No release in between: one record for both.
       at.lanes |= lanes;
       at.tick = now.order.now();
       at.statement = now.statement;
@@ -508,18 +508,18 @@ void SharedRaces::insert(Now& now, Records& records, std::uint32_t lanes, std::u
   std::erase_if(records, [](const Record& at) { return at.bytes == 0; });
   if (done) return;
   if (records.size() >= kMax) records.erase(records.begin());
-  Record made;
-  made.lanes = lanes;
-  made.tick = now.order.now();
-  made.statement = now.statement;
-  made.warp = static_cast<std::uint8_t>(now.warp);
-  made.block = static_cast<std::uint8_t>(now.block);
-  made.bytes = bytes;
-  made.mark = now.mark;
-  made.pending = now.pending;
-  made.atomic = atomic;
-  made.unit = now.unit;
-  records.push_back(made);
+  Record result;
+  result.lanes = lanes;
+  result.tick = now.order.now();
+  result.statement = now.statement;
+  result.warp = static_cast<std::uint8_t>(now.warp);
+  result.block = static_cast<std::uint8_t>(now.block);
+  result.bytes = bytes;
+  result.mark = now.mark;
+  result.pending = now.pending;
+  result.atomic = atomic;
+  result.unit = now.unit;
+  records.push_back(result);
 }
 
 // Reports.
@@ -560,7 +560,7 @@ void SharedRaces::report(Now& now, std::uint32_t granule, std::uint32_t lane, st
                          const Record& other, std::uint32_t other_lane) {
   const bool same_access = wrote_already(now, granule, lane, bytes, other, other_lane);
   const bool note = same_value(now, granule, lane, bytes, other, other_lane, same_access);
-  // Once for a lane and a statement, not for each of the words of a vector.
+  // Once for a lane and a statement, not for each word of a vector.
   if (!note && now.reported_lane == lane && now.reported_statement == other.statement) return;
   if (!note) {
     now.reported_lane = lane;
@@ -619,12 +619,12 @@ void SharedRaces::complete_copy(const Pending& pending, std::uint32_t warp) {
       if (!at.pending || at.warp != warp || at.block != rank_ ||
           (at.lanes >> pending.lane & 1u) == 0)
         continue;
-      Record made = at;
-      made.lanes = 1u << pending.lane;
-      made.tick = order_.now();
-      made.pending = false;
-      done.push_back(made);
-      at.lanes &= ~made.lanes;
+      Record result = at;
+      result.lanes = 1u << pending.lane;
+      result.tick = order_.now();
+      result.pending = false;
+      done.push_back(result);
+      at.lanes &= ~result.lanes;
     }
     std::erase_if(records, [](const Record& at) { return at.lanes == 0; });
     records.insert(records.end(), done.begin(), done.end());

@@ -8,10 +8,10 @@
 
 namespace ptxgen::inline v0::emulator {
 
-/// The shadow has a cell for each 4-byte granule: the last write, and the readers since. A cell is
-/// exact as long as accesses are weak, whole granules (or runs of smaller ones), and readers are
-/// all lanes of a set in all warps of a set; anything else makes a list of records of it, until a
-/// barrier or a write makes it simple again.
+/// The shadow has a cell for each 4-byte granule: the last write and the reads since. A cell is
+/// exact while accesses are weak and of whole granules (or runs of smaller ones), and the readers
+/// are a set of lanes in each of a set of warps. Otherwise the cell becomes a list of records,
+/// until a barrier or a write simplifies it.
 class SharedRaces final : public Races {
  public:
   SharedRaces(const Cta& cta, std::shared_ptr<RaceSink> sink);
@@ -38,7 +38,7 @@ class SharedRaces final : public Races {
   void block_leaves(Cta& cta) override;
   [[nodiscard]] std::uint64_t overhead_bytes() const noexcept override;
 
-  /// For tests: time goes on by so many ticks.
+  /// For tests: advances time by `ticks`.
   void skip_time(Tick ticks);
 
  private:
@@ -53,7 +53,7 @@ class SharedRaces final : public Races {
     std::uint32_t lane = 0;
     std::uint64_t ticket = 0;
   };
-  /// One access while it is looked at.
+  /// An access being checked.
   struct Now {
     Context& context;
     std::uint32_t statement;
@@ -64,7 +64,7 @@ class SharedRaces final : public Races {
     ThreadOrder& order;     ///< of the block that accesses
     std::uint32_t block;    ///< its rank in the cluster
     std::uint8_t unit = 0;  ///< bytes of an element
-    bool bulk = false;      ///< of a copy engine: whose end is told by range
+    bool bulk = false;      ///< of the copy engine
     std::uint32_t reported_lane = kNoIndex;
     std::uint32_t reported_statement = kNoIndex;
   };
@@ -72,7 +72,7 @@ class SharedRaces final : public Races {
   [[nodiscard]] static Stamp stamp(Tick tick, std::uint32_t rest) noexcept {
     return static_cast<Stamp>(tick << 12 | rest);
   }
-  /// What another block of the cluster has done last to this one's memory, by one instruction.
+  /// The last access of an instruction of another block of the cluster to this block's memory.
   struct Visit {
     std::uint32_t block = 0;
     std::uint32_t warp = 0;
@@ -83,20 +83,20 @@ class SharedRaces final : public Races {
     std::uint64_t address = 0;
     std::uint32_t bytes = 0;
   };
-  /// Arrivals at the barrier of the cluster, of a phase of one parity.
+  /// Arrivals at the cluster barrier, of a phase of one parity.
   struct Arrivals {
     std::uint32_t lanes = 0;
     Tick first = 0;
   };
 
-  // Clusters, race_cluster.cpp.
+  // Clusters, race/cluster.cpp.
   [[nodiscard]] SharedRaces& of_block(std::uint32_t rank) const noexcept;
   [[nodiscard]] SharedRaces& of(const Context& context) noexcept;
   /// The synchronisation objects of all blocks of the cluster.
   [[nodiscard]] SyncObjects& sync() noexcept;
-  /// What keeps objects in the memory of different blocks apart; of no block is global memory.
+  /// A tag for objects of each block's memory; 0 for global memory.
   [[nodiscard]] std::uint64_t tag_of(const Cta* owner) const noexcept;
-  /// Up to which tick all that the block's threads did is ordered before everything to come.
+  /// The tick up to which accesses of the block's threads are ordered before all later ones.
   [[nodiscard]] Tick forgotten(std::uint32_t block) const noexcept {
     return cluster_ == nullptr ? order_.floor() : of_block(block).cluster_floor_;
   }
@@ -118,8 +118,8 @@ class SharedRaces final : public Races {
   void range(Now& now, std::uint32_t lanes, std::uint64_t address);
   void read_granule(Now& now, std::uint32_t granule, std::uint32_t lanes);
   void write_granule(Now& now, std::uint32_t granule, std::uint32_t lane);
-  /// Whether these warps have released nothing since `tick`: then what they did at that time may be
-  /// stamped anew.
+  /// Whether these warps have released nothing since `tick`: their accesses of that time may then
+  /// get a new stamp.
   [[nodiscard]] bool unreleased(std::uint32_t warps, Tick tick) const noexcept;
   void check_last_write(Now& now, std::uint32_t granule, std::uint32_t lanes);
   void slow(Now& now, std::uint32_t granule, std::uint32_t lanes, std::uint8_t bytes);
@@ -138,7 +138,7 @@ class SharedRaces final : public Races {
                                    std::uint8_t bytes, const Record& other,
                                    std::uint32_t other_lane) const;
   void complete_copy(const Pending& pending, std::uint32_t warp);
-  /// The bytes of a bulk copy are written, at `tick` by a thread of its own.
+  /// Writes the bytes of a bulk copy at `tick`, by a separate thread.
   void finish_bulk(const BulkWrite& write, Tick tick, std::uint32_t warp, std::uint32_t lane);
   void rebase();
 
@@ -147,8 +147,9 @@ class SharedRaces final : public Races {
   SyncObjects sync_;
   std::vector<std::unique_ptr<LaneSync>> lane_sync_;  ///< by warp
   std::vector<std::vector<Pending>> pending_;         ///< by warp
-  std::vector<BulkWrite> bulk_;                       ///< that nobody has seen the end of
-  std::unordered_map<std::uint32_t, std::uint32_t> bulk_threads_;  ///< that issued, by statement
+  std::vector<BulkWrite> bulk_;                       ///< whose end no thread has observed
+  std::unordered_map<std::uint32_t, std::uint32_t>
+      bulk_threads_;  ///< issuing threads, by statement
   std::uint64_t bytes_ = 0;
   const Cluster* cluster_ = nullptr;  ///< null: of one block
   std::uint32_t rank_ = 0;

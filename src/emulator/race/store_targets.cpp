@@ -1,4 +1,4 @@
-// src/emulator/race/store_targets.cpp - what memory a kernel's text shows it to write
+// src/emulator/race/store_targets.cpp - predicts the memory that a kernel writes
 #include "emulator/race/store_targets.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using ptx::OperandKind;
 using ptx::Space;
 using ptx::SymbolKind;
 
-/// Results that are no addresses even where a source is one.
+/// Rows whose results are not addresses even if a source is.
 constexpr std::array<std::string_view, 13> kNoAddress = {"mul",   "mul24", "shl", "shr",  "div",
                                                          "rem",   "setp",  "set", "popc", "clz",
                                                          "bfind", "bfe",   "brev"};
@@ -26,8 +26,8 @@ std::uint64_t word_bit(std::uint64_t offset) noexcept {
   return word < 59 ? std::uint64_t{1} << word : StoreTargets::kLaterWords;
 }
 
-/// A graph of values: registers of all functions of a kernel, and one node for what memory and
-/// calls hand on.
+/// A graph of values: registers of all functions of a kernel, and one node for values in memory and
+/// of calls.
 class Flow {
  public:
   Flow(const Image& image, std::uint32_t kernel)

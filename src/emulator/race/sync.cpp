@@ -43,8 +43,8 @@ int width(ptx::Modifier scope) noexcept {
   }
 }
 
-/// One release that says what a chain says, so that a lock that is taken a million times does not
-/// make a chain of a million.
+/// Merges a chain into one release: a lock taken a million times must not make a chain of a
+/// million.
 std::shared_ptr<Release> flatten(const Release& chain) {
   auto flat = std::make_shared<Release>();
   auto all = std::make_shared<Foreign>();
@@ -83,43 +83,43 @@ void SyncObjects::leave(const Party& party, const RaceAccess& access, std::uint3
   const LaneSync::Fence* fence = *party.lanes ? &(*party.lanes)->fence[lane] : nullptr;
   if (fence != nullptr && !fence->release) fence = nullptr;
   if (!releases(access.order) && fence == nullptr) {
-    // A store ends what was released there; a read-modify-write hands it on.
+    // A store ends the release sequence; a read-modify-write continues it.
     if (!atomic && !objects_.empty()) objects_.erase(key);
     return;
   }
-  auto made = std::make_shared<Release>();
+  auto result = std::make_shared<Release>();
   if (releases(access.order)) {
-    party.order->publish(party.warp(), 1u << lane, *made);
-    made->scope = access.scope;
-    made->statement = party.statement;
+    party.order->publish(party.warp(), 1u << lane, *result);
+    result->scope = access.scope;
+    result->statement = party.statement;
   } else {
-    made->block = fence->release->block;
-    made->known = fence->release->known;
-    made->foreign = fence->release->foreign;
-    made->known.add(party.warp(), 1u << lane, fence->tick, party.order->warp_lanes());
+    result->block = fence->release->block;
+    result->known = fence->release->known;
+    result->foreign = fence->release->foreign;
+    result->known.add(party.warp(), 1u << lane, fence->tick, party.order->warp_lanes());
     const bool fence_is_narrower = width(fence->scope) <= width(access.scope);
-    made->scope = fence_is_narrower ? fence->scope : access.scope;
-    made->statement = fence_is_narrower ? fence->statement : party.statement;
+    result->scope = fence_is_narrower ? fence->scope : access.scope;
+    result->statement = fence_is_narrower ? fence->statement : party.statement;
   }
-  made->cta = party.context->cta->linear;
-  made->thread = thread_of(party.warp(), lane);
+  result->cta = party.context->cta->linear;
+  result->thread = thread_of(party.warp(), lane);
   ReleasePointer& object = objects_[key];
   if (atomic && object) {
-    if (object->block == made->block && width(object->scope) == width(made->scope)) {
-      // Of the same block: one node says it for both.
-      made->known.join(object->known, party.order->warp_lanes());
-      made->foreign = join(made->foreign, object->foreign);
-      made->before = object->before;
-      made->depth = object->depth;
+    if (object->block == result->block && width(object->scope) == width(result->scope)) {
+      // Of the same block: one node for both.
+      result->known.join(object->known, party.order->warp_lanes());
+      result->foreign = join(result->foreign, object->foreign);
+      result->before = object->before;
+      result->depth = object->depth;
     } else {
-      made->before = object;
-      made->depth = object->depth + 1;
+      result->before = object;
+      result->depth = object->depth + 1;
     }
     const std::size_t width_of_map =
-        made->before && made->before->foreign ? made->before->foreign->size() : 0;
-    if (made->depth > 64 + width_of_map) made = flatten(*made);
+        result->before && result->before->foreign ? result->before->foreign->size() : 0;
+    if (result->depth > 64 + width_of_map) result = flatten(*result);
   }
-  object = std::move(made);
+  object = std::move(result);
 }
 
 void SyncObjects::strong_access(const Party& party, const RaceAccess& access, std::uint64_t tag) {
@@ -127,7 +127,7 @@ void SyncObjects::strong_access(const Party& party, const RaceAccess& access, st
       access.kind == RaceAccess::Kind::Read || access.kind == RaceAccess::Kind::Atomic;
   const bool writes =
       access.kind == RaceAccess::Kind::Write || access.kind == RaceAccess::Kind::Atomic;
-  // Nobody has ever released anything: most kernels.
+  // No release so far: most kernels.
   if (objects_.empty() && !(writes && (releases(access.order) || *party.lanes))) return;
   bool released = false;
   for_each_lane(access.mask, [&](unsigned lane) {
@@ -236,7 +236,7 @@ void SyncObjects::clear() {
 }
 
 void SyncObjects::rebase(Tick by, std::vector<std::unique_ptr<LaneSync>>& warps) {
-  // Releases are shared and read-only but here, where nobody else looks at them.
+  // Releases are shared and read-only, except here: no other reference exists.
   std::set<const Release*> done;
   const auto shift = [&](const Release* release) {
     for (const Release* at = release; at != nullptr; at = at->before.get()) {

@@ -12,11 +12,11 @@
 
 namespace ptxgen::inline v0::emulator {
 
-/// The state of fences, and what relaxed reads have seen, of the lanes of a warp.
+/// Fences and relaxed reads of the lanes of a warp.
 struct LaneSync {
   struct Fence {
     Tick tick = 0;                           ///< of the fence
-    std::shared_ptr<const Release> release;  ///< what was known then; null: no fence yet
+    std::shared_ptr<const Release> release;  ///< the clock then; null: no fence yet
     ptx::Modifier scope = ptx::Modifier::none;
     std::uint32_t statement = kNoIndex;
   };
@@ -30,8 +30,8 @@ struct LaneSync {
   std::array<std::vector<Seen>, kLanes> seen;
 };
 
-/// Release and acquire through memory, by address, for one block's shared memory or for a launch's
-/// global memory; and through named objects.
+/// Release and acquire through memory, by address, for the shared memory of a block or the global
+/// memory of a launch; and through named objects.
 class SyncObjects {
  public:
   struct Party {
@@ -41,27 +41,27 @@ class SyncObjects {
     std::unique_ptr<LaneSync>* lanes = nullptr;  ///< of the warp
     [[nodiscard]] std::uint32_t warp() const noexcept { return context->warp->index; }
   };
-  /// Whether a release reaches an acquire of some scope; if it does not, it is noted, so that a
-  /// race can be put down to it.
+  /// Whether a release synchronises with an acquire of some scope. If not, it is recorded as a
+  /// possible cause of a race.
   using Reaches = std::function<bool(const Party& party, std::uint32_t lane, const Release& release,
                                      ptx::Modifier scope, std::uint32_t statement)>;
   explicit SyncObjects(Reaches reaches) : reaches_(std::move(reaches)) {}
 
-  /// A strong access, after it was recorded: takes over what it reads, leaves what it writes.
-  /// `tag` keeps addresses of different memories apart.
+  /// A strong access: acquires what it reads and releases what it writes. `tag` distinguishes
+  /// addresses of different memories.
   void strong_access(const Party& party, const RaceAccess& access, std::uint64_t tag);
   void fence(const Party& party, std::uint32_t lanes, ptx::Modifier order, ptx::Modifier scope);
-  /// What relaxed reads have seen takes effect.
+  /// Acquires the releases that relaxed reads have read.
   void take_effect(const Party& party, std::uint32_t lanes, ptx::Modifier scope);
   void release(const Party& party, std::uint32_t lanes, std::uint64_t object);
   void acquire(const Party& party, std::uint32_t lanes, std::uint64_t object);
-  /// Accesses of lanes at `tick` go into a named object, and nothing else of these lanes.
+  /// Releases only accesses of lanes at `tick` to a named object.
   void release_access(const ThreadOrder& order, std::uint32_t warp, std::uint32_t lanes, Tick tick,
                       std::uint64_t object);
-  /// What was released into a named object is not there any more.
+  /// Clears a named object.
   void forget(std::uint64_t object) { named_.erase(object); }
   void clear();
-  /// Takes ticks off everything; `warps` are all that there are.
+  /// Subtracts from all ticks; `warps`: all warps.
   void rebase(Tick by, std::vector<std::unique_ptr<LaneSync>>& warps);
   [[nodiscard]] std::uint64_t bytes() const noexcept;
 

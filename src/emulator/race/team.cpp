@@ -1,4 +1,4 @@
-// src/emulator/race/team.cpp - what the global race checks of a launch's workers share
+// src/emulator/race/team.cpp - shared state of a launch's global race checks
 #include "emulator/race/team.hpp"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-// Ids beyond it are not given out: half of what there is, so that no launch runs out.
+// Maximum id at the start of a launch: half of all, enough for any launch.
 constexpr std::uint32_t kLastFirstId = 0x8000'0000u;
 
 }  // namespace
@@ -101,7 +101,7 @@ std::uint64_t RaceTeam::list_bytes() const noexcept {
 
 void RaceTeam::Hold::take(std::atomic<bool>& lock) noexcept {
   for (std::uint32_t tries = 0; lock.exchange(true, std::memory_order_acquire); ++tries) {
-    // Who holds it may have lost its core.
+    // The owner of the lock may not be scheduled.
     if (tries > 100) std::this_thread::yield();
   }
 }

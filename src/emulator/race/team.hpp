@@ -1,4 +1,4 @@
-// src/emulator/race/team.hpp - what the global race checks of a launch's workers share
+// src/emulator/race/team.hpp - shared state of a launch's global race checks
 #pragma once
 
 #include <array>
@@ -9,22 +9,22 @@
 #include <unordered_map>
 #include <vector>
 
-#include "emulator/memory/address_space.hpp"
 #include "emulator/race/detail.hpp"
-#include "emulator/race/shadow.hpp"
+#include "emulator/state/address_space.hpp"
+#include "emulator/state/race_shadow.hpp"
 
 namespace ptxgen::inline v0::emulator {
 
-/// Copies of the pages that a launch writes, as they were before.
+/// Copies of the pages that a launch writes, from before the launch.
 class RaceUndo {
  public:
   RaceUndo(AddressSpace& space, GlobalShadow& shadow);
   RaceUndo(const RaceUndo&) = delete;
   RaceUndo& operator=(const RaceUndo&) = delete;
   ~RaceUndo();
-  /// To be called before bytes are written, with the lock of their pages.
+  /// Call before bytes are written, with the lock of their pages.
   void before_write(std::uint64_t address, std::uint64_t bytes);
-  /// Makes memory what it was. No worker may run.
+  /// Restores memory. No worker may run.
   void restore() noexcept;
 
  private:
@@ -33,7 +33,7 @@ class RaceUndo {
   static constexpr std::size_t kSpareChunks = 256;  ///< 64 MiB
   struct Saved {
     std::uint64_t page = 0;
-    std::byte* data = nullptr;                        ///< null: all zero, as no byte was written
+    std::byte* data = nullptr;                        ///< null: all zero, no byte written
     std::array<std::uint64_t, kPage / 64> written{};  ///< a bit for each byte
   };
   void save(std::uint64_t page);
@@ -63,7 +63,7 @@ class RaceTeam {
     bool narrow = false;
   };
   using Lists = std::unordered_map<std::uint64_t, std::vector<Entry>>;  ///< by granule
-  static constexpr std::uint32_t kIds = 1024;  ///< that a worker takes at once
+  static constexpr std::uint32_t kIds = 1024;  ///< taken by a worker at once
 
   RaceTeam(std::shared_ptr<GlobalShadow> shadow, AddressSpace* space, RacePlan plan);
   RaceTeam(const RaceTeam&) = delete;
@@ -72,13 +72,13 @@ class RaceTeam {
   [[nodiscard]] GlobalShadow& shadow() const noexcept { return *shadow_; }
   [[nodiscard]] std::uint32_t first_id() const noexcept { return first_id_; }
   [[nodiscard]] bool parallel() const noexcept { return plan_.workers > 1; }
-  /// The first of `kIds` ids that are the caller's.
+  /// Takes `kIds` ids; returns the first.
   [[nodiscard]] std::uint32_t take_ids() noexcept { return shadow_->next_id.fetch_add(kIds); }
   [[nodiscard]] bool watches(std::uint64_t address) const noexcept;
   [[nodiscard]] Lists& lists(std::uint64_t granule) noexcept {
     return lists_[parallel() ? stripe(granule) : 0];
   }
-  /// Memory is about to be written, and the lock of its pages is held.
+  /// Call before a write, with the lock of its pages.
   void before_write(std::uint64_t address, std::uint64_t bytes) {
     if (undo_) undo_->before_write(address, bytes);
   }
@@ -87,7 +87,7 @@ class RaceTeam {
   }
   [[nodiscard]] std::uint64_t list_bytes() const noexcept;
 
-  /// Holds the pages of some granules, two at most.
+  /// Locks the pages of some granules, at most two.
   class Hold {
    public:
     Hold(RaceTeam& team, std::uint64_t first, std::uint64_t last) noexcept {

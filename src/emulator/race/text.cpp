@@ -1,4 +1,6 @@
-// src/emulator/race/text.cpp - what the findings about races say
+// src/emulator/race/text.cpp - texts of findings about races
+#include <fmt/format.h>
+
 #include <optional>
 #include <string>
 
@@ -27,49 +29,48 @@ std::string scope_name(ptx::Modifier scope) {
   return scope == ptx::Modifier::none ? std::string("gpu") : std::string(ptx::name(scope));
 }
 
-std::string cure(const Conflict& conflict) {
+std::string remedy(const Conflict& conflict) {
   if (conflict.rule == Rule::ScopeTooNarrow) {
-    return "use .gpu (or .sys) where threads of different blocks meet";
+    return "use .gpu or .sys scope between threads of different blocks";
   }
   if (conflict.bulk) {
-    return "let every thread that touches the bytes wait for the mbarrier of the copy, or put "
-           "bar.sync 0 between the thread that does and the others";
+    return "wait for the mbarrier of the copy in every thread that accesses the bytes, or in one "
+           "thread with a bar.sync 0 after it";
   }
   if (conflict.async) {
-    return "wait for the copy (cp.async.wait_group, cp.async.wait_all or its mbarrier) before its "
-           "bytes are touched, and put bar.sync 0 behind that for the other threads";
+    return "wait for the copy (cp.async.wait_group, cp.async.wait_all or its mbarrier) before "
+           "accessing its bytes, and put bar.sync 0 after the wait for the other threads";
   }
   if (conflict.same_access) {
     return conflict.rule == Rule::RaceSameValue ? "let one thread write it"
                                                 : "let one thread write it, or use an atomic";
   }
   if (conflict.mixed) {
-    return "let all atomic, volatile and relaxed accesses to these bytes have one width: those "
-           "that "
-           "overlap in part only race as plain ones do";
+    return "use one width for all atomic, volatile and relaxed accesses to these bytes: accesses "
+           "that overlap only in part race like plain ones";
   }
   std::string text;
   if (is_strong(conflict.mine) != is_strong(conflict.theirs)) {
-    text = "make both of them atomic or relaxed, or ";
+    text = "make both accesses atomic or relaxed, or ";
   }
   if (!conflict.same_block && conflict.shared) {
     return text +
-           "put a barrier of the cluster between them (barrier.cluster.arrive and .wait), or let "
-           "the second wait for an mbarrier at which the first arrives";
+           "put a cluster barrier (barrier.cluster.arrive and .wait) between them, or an mbarrier "
+           "at which the first arrives and for which the second waits";
   }
   if (!conflict.same_block) {
     return text +
-           "let a fence.acq_rel.gpu and an atomic or relaxed flag lie between them (a fence before "
-           "the flag is stored and one after it is read), or make two launches of it";
+           "put a fence.acq_rel.gpu and an atomic or relaxed flag between them (one fence before "
+           "the flag is stored, one after it is read), or split the kernel into two launches";
   }
   return text + (conflict.same_warp
                      ? "put bar.warp.sync with both lanes in its mask (or bar.sync 0) between them"
                      : "put bar.sync 0 between them");
 }
 
-/// A plain read of what another thread changes by an atomic or volatile access gives the old or the
-/// new value on every GPU; loops around atomicCAS begin with one. Data that it is to guard race by
-/// themselves.
+/// A plain read that races with an atomic or volatile write gives the old or the new value on every
+/// GPU; loops around atomicCAS begin with such a read. Races on the data it guards are findings of
+/// their own.
 std::optional<Severity> severity_of(const Conflict& conflict) {
   const auto is = [&](Mark one, Mark other) {
     return (conflict.mine == one && conflict.theirs == other) ||
@@ -80,57 +81,59 @@ std::optional<Severity> severity_of(const Conflict& conflict) {
   return Severity::Warning;
 }
 
+/// What the other thread did, and why the two accesses race. `line`: " at line 7".
+std::string other_access(const Conflict& conflict, std::string_view line) {
+  const bool same_value = conflict.rule == Rule::RaceSameValue;
+  if (conflict.same_access) {
+    return fmt::format("writes with the same instruction, {} value",
+                       same_value ? "the same" : "another");
+  }
+  const std::string access = verb(conflict.theirs, true) + std::string(line);
+  if (same_value) return fmt::format("{}, the same value; nothing orders the two", access);
+  if (conflict.bulk) {
+    return fmt::format("{} by a bulk copy; this thread has not waited for its mbarrier", access);
+  }
+  if (conflict.async) {
+    return fmt::format("{}; one of the two is an asynchronous copy that no thread has waited for",
+                       access);
+  }
+  return fmt::format("{}{}; nothing orders the two", access,
+                     conflict.mixed ? " with another width" : "");
+}
+
 }  // namespace
 
 FindingText race_text(const Conflict& conflict, std::string_view thread,
                       std::string_view other_thread, std::string_view other_place,
                       std::string_view name) {
-  std::string where = count_text(conflict.bytes, "byte") +
-                      (conflict.shared ? " at shared offset " : " at ") + hex(conflict.address);
-  if (!name.empty()) where += " (" + std::string(name) + ")";
-  const std::string place = other_place.empty() ? std::string() : " " + std::string(other_place);
-  std::string message;
+  const std::string bytes = fmt::format(
+      "{} at {}{}{}", count_text(conflict.bytes, "byte"), conflict.shared ? "shared offset " : "",
+      hex(conflict.address), name.empty() ? std::string() : fmt::format(" ({})", name));
+  const std::string line = other_place.empty() ? std::string() : fmt::format(" {}", other_place);
+  const std::string access = fmt::format("{} {} {}", thread, verb(conflict.mine, false), bytes);
   if (conflict.rule == Rule::ExitedBlock) {
-    message = std::string(thread) + " " + verb(conflict.mine, false) + " " + where +
-              "; nothing keeps that block, which left the kernel" + place + ", from leaving before";
-    return {std::move(message),
-            {"let all blocks of the cluster meet (barrier.cluster.arrive and .wait) after the last "
-             "access to each other's memory and before the first of them leaves"}};
+    return {fmt::format("{}; that block exited{}, and nothing orders the access before the exit",
+                        access, line),
+            {std::string(kSyncBeforeExit)}};
   }
   if (conflict.rule == Rule::ScopeTooNarrow) {
-    message = "scope ." + scope_name(conflict.scope) + " of " + std::string(thread) +
-              " does not hold " + std::string(other_thread) + place + ", and " + where +
-              " need the two to be in one scope";
-  } else {
-    message = std::string(thread) + " " + verb(conflict.mine, false) + " " + where + ", which ";
-    if (conflict.vague) {
-      // Who they are is not kept, but that there is another one than the writer.
-      return {message + "several threads " + verb(conflict.theirs, true) + place + ", " +
-                  std::string(other_thread) + " the first of them; nothing orders the two accesses",
-              {cure(conflict)},
-              {},
-              severity_of(conflict)};
-    }
-    message += std::string(other_thread) + " ";
-    if (conflict.same_access) {
-      message += conflict.rule == Rule::RaceSameValue
-                     ? "writes with the same instruction, the same value"
-                     : "writes with the same instruction, another value";
-    } else if (conflict.rule == Rule::RaceSameValue) {
-      message += verb(conflict.theirs, true) + place + ", the same value; nothing orders the two";
-    } else if (conflict.bulk) {
-      message += verb(conflict.theirs, true) + place +
-                 " by a bulk copy; this thread has not waited for its mbarrier";
-    } else if (conflict.async) {
-      message += verb(conflict.theirs, true) + place +
-                 "; one of the two is an asynchronous copy that nobody has waited for";
-    } else {
-      message += verb(conflict.theirs, true) + place;
-      if (conflict.mixed) message += " with another width";
-      message += "; nothing orders the two";
-    }
+    return {fmt::format("scope .{} of {} does not include {}{}; both access {}",
+                        scope_name(conflict.scope), thread, other_thread, line, bytes),
+            {remedy(conflict)}};
   }
-  return {std::move(message), {cure(conflict)}, {}, severity_of(conflict)};
+  if (conflict.vague) {
+    // The shadow cell keeps only that several threads did it, and the first of them.
+    return {fmt::format("{}, which several threads {}{}, {} the first of them; nothing orders the "
+                        "two accesses",
+                        access, verb(conflict.theirs, true), line, other_thread),
+            {remedy(conflict)},
+            {},
+            severity_of(conflict)};
+  }
+  return {fmt::format("{}, which {} {}", access, other_thread, other_access(conflict, line)),
+          {remedy(conflict)},
+          {},
+          severity_of(conflict)};
 }
 
 }  // namespace ptxgen::inline v0::emulator

@@ -1,4 +1,4 @@
-// src/emulator/report/counters.cpp - from what workers counted to what a launch did
+// src/emulator/report/counters.cpp - sums the counters of workers for a launch
 #include "emulator/report/counting.hpp"
 
 #include <algorithm>
@@ -36,26 +36,124 @@ void add(PeerCounters& to, const PeerCounters& from) {
 
 namespace {
 
-/// It reads global memory and writes shared memory. What else does both is an atomic, a store here.
+/// cp.async reads global and writes shared memory. Atomics, which also do both, count as stores.
 bool copies_to_shared(const ptx::Instruction& s) {
   return s.is(ptx::Op::cp_async) || s.is(ptx::Op::cp_async_src_size) ||
          s.is(ptx::Op::cp_async_ignore_src);
 }
 
-/// The group of the launch to which a bulk copy belongs: by where its bytes come from.
+/// The counter group of a bulk copy, by its source and destination.
 BulkCounters& bulk_of(Counters& all, const ptx::Instruction& statement) {
   if (ptx::space_of(statement.get(ptx::Field::Space)) == ptx::Space::Global) return all.bulk_store;
   const bool from_global = statement.get(ptx::Field::SourceSpace) == ptx::Modifier::global;
   return from_global ? all.bulk_load : all.bulk_peer;
 }
 
-/// "ld.global.v4.f32": the opcode of a statement as it is printed.
+/// The printed opcode of a statement: "ld.global.v4.f32".
 std::string opcode_of(const ptx::Module& module, const ptx::Function& function,
                       const ptx::Instruction& statement) {
   std::string text = ptx::print(module, function, statement);
   if (text.starts_with('@')) text.erase(0, text.find_first_of(" \t") + 1);
   return text.substr(0, text.find_first_of(" \t;"));
 }
+
+/// Adds up the counters of all workers, function by function.
+class Collector {
+ public:
+  Collector(const Image& image, std::span<const Worker> workers)
+      : image_(image), workers_(workers) {}
+
+  void add_code(const Code& code) {
+    for (std::uint32_t s = 0; s < code.segments.size(); ++s) add_segment(code, s);
+    for (const MemoryDetail& detail : code.memory) {
+      if (detail.counter != kNoIndex) add_accesses(detail);
+    }
+    for (std::uint32_t i = 0; i < code.function->body.size(); ++i) {
+      const auto found = lines_.find({code.function, &code.function->body[i]});
+      if (found == lines_.end()) continue;
+      for (const Worker& worker : workers_) {
+        found->second.predicated_on -= worker.predicated_off[code.first_statement + i];
+      }
+    }
+  }
+
+  [[nodiscard]] Counters take() {
+    for (const Worker& worker : workers_) all_.barriers += worker.barriers;
+    for (const auto& [mnemonic, executions] : opcodes_) {
+      if (executions > 0) all_.opcodes.push_back({std::string(mnemonic), executions});
+    }
+    for (auto& [where, line] : lines_) {
+      line.line = where.second->line;
+      line.opcode = opcode_of(image_.module, *where.first, *where.second);
+      line.function = std::string(image_.module.text(where.first->name));
+      all_.lines.push_back(std::move(line));
+    }
+    std::ranges::stable_sort(all_.lines, {}, &LineCounters::line);
+    return std::move(all_);
+  }
+
+ private:
+  void add_segment(const Code& code, std::uint32_t index) {
+    const Segment& segment = code.segments[index];
+    std::uint64_t executions = 0;
+    std::uint64_t lanes = 0;
+    std::uint64_t divergent = 0;
+    for (const Worker& worker : workers_) {
+      executions += worker.segment_executions[code.first_segment + index];
+      lanes += worker.segment_lanes[code.first_segment + index];
+      divergent += worker.branch_divergent[code.first_segment + index];
+    }
+    all_.warp_instructions += executions * segment.instructions;
+    all_.thread_instructions += lanes * segment.instructions;
+    for (std::uint32_t i = 0; i < segment.instructions; ++i) {
+      const std::uint32_t number = code.segment_statements[segment.first_statement + i];
+      const ptx::Instruction& statement = code.function->body[number];
+      const ptx::OpInfo& row = ptx::info(statement.op);
+      opcodes_[row.mnemonic] += executions;
+      LineCounters& line = lines_[{code.function, &statement}];
+      line.executions += executions;
+      line.thread_executions += lanes;
+      line.predicated_on += lanes;
+      if (ptx::has(row.flags, ptx::Flag::Branch)) {
+        all_.branches += executions;
+        all_.divergent_branches += divergent;
+        line.divergent += divergent;
+      }
+      if (row.mnemonic == "atom" || row.mnemonic == "red") all_.atomics += executions;
+    }
+  }
+
+  void add_accesses(const MemoryDetail& detail) {
+    AccessCounters sum;
+    for (const Worker& worker : workers_) {
+      const AccessCounters& part = worker.memory_counters[detail.counter];
+      add(sum.memory, part.memory);
+      add(sum.local, part.local);
+      add(sum.shared, part.shared);
+      add(sum.bulk, part.bulk);
+      add(sum.peer, part.peer);
+    }
+    const Image::Place place = image_.place(detail.statement);
+    const bool stores = detail.writes && !copies_to_shared(*place.statement);
+    add(stores ? all_.global_store : all_.global_load, sum.memory);
+    add(detail.writes ? all_.local_store : all_.local_load, sum.local);
+    add(detail.writes ? all_.shared_store : all_.shared_load, sum.shared);
+    add(detail.writes ? all_.peer_store : all_.peer_load, sum.peer);
+    if (sum.bulk.copies != 0) add(bulk_of(all_, *place.statement), sum.bulk);
+    LineCounters& line = lines_[{place.function, place.statement}];
+    add(line.bulk, sum.bulk);
+    add(line.peer, sum.peer);
+    add(line.memory, sum.memory);
+    add(line.memory, sum.local);
+    add(line.shared, sum.shared);
+  }
+
+  const Image& image_;
+  std::span<const Worker> workers_;
+  Counters all_;
+  std::map<std::string_view, std::uint64_t> opcodes_;
+  std::map<std::pair<const ptx::Function*, const ptx::Instruction*>, LineCounters> lines_;
+};
 
 }  // namespace
 
@@ -70,85 +168,11 @@ double Counters::coalescing_efficiency(const MemoryCounters& group) noexcept {
 }
 
 Counters collect(const Image& image, std::uint32_t kernel, std::span<const Worker> workers) {
-  Counters all;
-  std::map<std::string_view, std::uint64_t> opcodes;
-  std::map<std::pair<const ptx::Function*, const ptx::Instruction*>, LineCounters> lines;
+  Collector collector(image, workers);
   for (const auto& code : image.codes) {
-    if (code->kernel != kernel) continue;
-    for (std::uint32_t s = 0; s < code->segments.size(); ++s) {
-      const Segment& segment = code->segments[s];
-      std::uint64_t executions = 0;
-      std::uint64_t lanes = 0;
-      std::uint64_t divergent = 0;
-      for (const Worker& worker : workers) {
-        executions += worker.segment_executions[code->first_segment + s];
-        lanes += worker.segment_lanes[code->first_segment + s];
-        divergent += worker.branch_divergent[code->first_segment + s];
-      }
-      all.warp_instructions += executions * segment.instructions;
-      all.thread_instructions += lanes * segment.instructions;
-      for (std::uint32_t i = 0; i < segment.instructions; ++i) {
-        const std::uint32_t number = code->segment_statements[segment.first_statement + i];
-        const ptx::Instruction& statement = code->function->body[number];
-        const ptx::OpInfo& row = ptx::info(statement.op);
-        opcodes[row.mnemonic] += executions;
-        LineCounters& line = lines[{code->function, &statement}];
-        line.executions += executions;
-        line.thread_executions += lanes;
-        line.predicated_on += lanes;
-        if (ptx::has(row.flags, ptx::Flag::Branch)) {
-          all.branches += executions;
-          all.divergent_branches += divergent;
-          line.divergent += divergent;
-        }
-        if (row.mnemonic == "atom" || row.mnemonic == "red") all.atomics += executions;
-      }
-    }
-    for (const MemoryDetail& detail : code->memory) {
-      if (detail.counter == kNoIndex) continue;
-      AccessCounters sum;
-      for (const Worker& worker : workers) {
-        const AccessCounters& part = worker.memory_counters[detail.counter];
-        add(sum.memory, part.memory);
-        add(sum.local, part.local);
-        add(sum.shared, part.shared);
-        add(sum.bulk, part.bulk);
-        add(sum.peer, part.peer);
-      }
-      const Image::Place place = image.place(detail.statement);
-      const bool stores = detail.writes && !copies_to_shared(*place.statement);
-      add(stores ? all.global_store : all.global_load, sum.memory);
-      add(detail.writes ? all.local_store : all.local_load, sum.local);
-      add(detail.writes ? all.shared_store : all.shared_load, sum.shared);
-      add(detail.writes ? all.peer_store : all.peer_load, sum.peer);
-      if (sum.bulk.copies != 0) add(bulk_of(all, *place.statement), sum.bulk);
-      LineCounters& line = lines[{place.function, place.statement}];
-      add(line.bulk, sum.bulk);
-      add(line.peer, sum.peer);
-      add(line.memory, sum.memory);
-      add(line.memory, sum.local);
-      add(line.shared, sum.shared);
-    }
-    for (std::uint32_t i = 0; i < code->function->body.size(); ++i) {
-      const auto found = lines.find({code->function, &code->function->body[i]});
-      if (found == lines.end()) continue;
-      for (const Worker& worker : workers) {
-        found->second.predicated_on -= worker.predicated_off[code->first_statement + i];
-      }
-    }
+    if (code->kernel == kernel) collector.add_code(*code);
   }
-  for (const Worker& worker : workers) all.barriers += worker.barriers;
-  for (const auto& [mnemonic, executions] : opcodes) {
-    if (executions > 0) all.opcodes.push_back({std::string(mnemonic), executions});
-  }
-  for (auto& [where, line] : lines) {
-    line.line = where.second->line;
-    line.opcode = opcode_of(image.module, *where.first, *where.second);
-    line.function = std::string(image.module.text(where.first->name));
-    all.lines.push_back(std::move(line));
-  }
-  std::ranges::stable_sort(all.lines, {}, &LineCounters::line);
-  return all;
+  return collector.take();
 }
 
 }  // namespace ptxgen::inline v0::emulator

@@ -1,9 +1,9 @@
-// src/emulator/report/counting.hpp - from what workers counted to what a launch did
+// src/emulator/report/counting.hpp - sums the counters of workers for a launch
 #pragma once
 
 #include <span>
 
-#include "emulator/machine/machine.hpp"
+#include "emulator/state/machine.hpp"
 
 namespace ptxgen::inline v0::emulator {
 

@@ -1,10 +1,12 @@
-// src/emulator/report/groups.cpp - findings of a run, one entry for each cause
+// src/emulator/report/groups.cpp - findings of a run, grouped by cause
 #include "ptxgen/emulator/report/groups.hpp"
+
+#include <fmt/format.h>
 
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-std::vector<Finding> plain(std::span<const RunFinding> findings) {
+std::vector<Finding> findings_of(std::span<const RunFinding> findings) {
   std::vector<Finding> all;
   all.reserve(findings.size());
   for (const RunFinding& finding : findings) all.push_back(finding.finding);
@@ -16,17 +18,16 @@ std::vector<Finding> plain(std::span<const RunFinding> findings) {
 std::vector<FindingGroup> group_findings(std::span<const RunFinding> findings) {
   std::vector<std::uint64_t> counts;
   for (const RunFinding& finding : findings) counts.push_back(finding.count);
-  return ptxgen::group_findings(plain(findings), counts);
+  return ptxgen::group_findings(findings_of(findings), counts);
 }
 
 std::string to_text(const FindingGroup& group, std::span<const RunFinding> findings) {
   RunFinding example = findings[group.example];
-  // The group's own line says how often it was found.
   if (group.members.size() > 1) {
     example.count = 1;
     example.finding.details.insert(
         example.finding.details.begin(),
-        more_of(group, plain(findings)) + ", " + std::to_string(group.count) + " times in all");
+        fmt::format("{}, {} times in all", more_of(group, findings_of(findings)), group.count));
   }
   return to_text(example);
 }

@@ -2,9 +2,10 @@
 #include "ptxgen/emulator/report/profile.hpp"
 #include "support/count.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <map>
 #include <tuple>
 
@@ -16,7 +17,7 @@ namespace {
 
 struct Column {
   std::string_view head;
-  std::size_t least;  // characters
+  std::size_t min_width;  // characters
 };
 constexpr std::array<Column, 5> kColumns = {{{"executions", 10},
                                              {"lanes", 5},
@@ -25,7 +26,7 @@ constexpr std::array<Column, 5> kColumns = {{{"executions", 10},
                                              {"wavefronts/ideal", 16}}};
 using Row = std::array<std::string, kColumns.size()>;
 
-// Several instructions may stand on one line.
+// Sums over the instructions of one line.
 struct LineSum {
   std::uint64_t executions = 0;
   std::uint64_t lanes = 0;
@@ -35,17 +36,10 @@ struct LineSum {
   SharedCounters shared;
 };
 
-std::string one_decimal(double value) {
-  char text[32];
-  const int length = std::snprintf(text, sizeof text, "%.1f", value);
-  std::string made(text, static_cast<std::size_t>(std::max(length, 0)));
-  // The locale's decimal separator is none of ours.
-  std::ranges::replace(made, ',', '.');
-  return made;
-}
+std::string one_decimal(double value) { return fmt::format("{:.1f}", value); }
 
 std::string pair_of(std::uint64_t first, std::uint64_t second) {
-  return std::to_string(first) + "/" + std::to_string(second);
+  return fmt::format("{}/{}", first, second);
 }
 
 std::map<std::uint32_t, LineSum> sums_of(const Counters& counters) {
@@ -89,7 +83,7 @@ void append_right(std::string& text, std::string_view cell, std::size_t width) {
 class Margin {
  public:
   Margin() {
-    for (std::size_t i = 0; i < kColumns.size(); ++i) widths_[i] = kColumns[i].least;
+    for (std::size_t i = 0; i < kColumns.size(); ++i) widths_[i] = kColumns[i].min_width;
   }
   void widen(const Row& row) {
     for (std::size_t i = 0; i < row.size(); ++i) widths_[i] = std::max(widths_[i], row[i].size());
@@ -133,7 +127,7 @@ LineSum sum_of(const SourceCounters& line) {
   return sum;
 }
 
-std::string percent(double share) { return one_decimal(100.0 * share) + " %"; }
+std::string percent(double share) { return fmt::format("{:.1f} %", 100.0 * share); }
 
 void append_line(std::string& text, std::string_view name, std::string_view value) {
   text += name;
@@ -143,16 +137,16 @@ void append_line(std::string& text, std::string_view name, std::string_view valu
 }
 
 std::string described(const MemoryCounters& group) {
-  return count_text(group.requests, "request") + ", " + std::to_string(group.sectors) +
-         " sectors where " + std::to_string(group.ideal_sectors) + " would do (" +
-         percent(Counters::coalescing_efficiency(group)) + "), " + count_text(group.bytes, "byte");
+  return fmt::format("{}, {} sectors, ideally {} ({}), {}", count_text(group.requests, "request"),
+                     group.sectors, group.ideal_sectors,
+                     percent(Counters::coalescing_efficiency(group)),
+                     count_text(group.bytes, "byte"));
 }
 
 std::string described(const SharedCounters& group) {
-  return count_text(group.requests, "request") + ", " + std::to_string(group.wavefronts) +
-         " wavefronts where " + std::to_string(group.ideal_wavefronts) + " would do, " +
-         std::to_string(group.bank_conflicts) + " bank conflicts, " +
-         count_text(group.bytes, "byte");
+  return fmt::format("{}, {} wavefronts, ideally {}, {} bank conflicts, {}",
+                     count_text(group.requests, "request"), group.wavefronts,
+                     group.ideal_wavefronts, group.bank_conflicts, count_text(group.bytes, "byte"));
 }
 
 }  // namespace
@@ -189,16 +183,15 @@ std::string to_text(const Counters& counters) {
   std::string text;
   append_line(text, "warp instructions", std::to_string(counters.warp_instructions));
   append_line(text, "lane instructions",
-              std::to_string(counters.thread_instructions) + " (" +
-                  percent(counters.warp_execution_efficiency()) + " of the lanes active)");
+              fmt::format("{} ({} of the lanes active)", counters.thread_instructions,
+                          percent(counters.warp_execution_efficiency())));
   append_line(text, "branches",
-              std::to_string(counters.branches) + ", " +
-                  std::to_string(counters.divergent_branches) + " divergent");
+              fmt::format("{}, {} divergent", counters.branches, counters.divergent_branches));
   append_line(text, "barriers", std::to_string(counters.barriers));
   append_line(text, "atomics", std::to_string(counters.atomics));
   append_line(text, "waves",
-              one_decimal(counters.waves) + " at most, with " +
-                  count_text(counters.blocks_per_sm, "block") + " at a time on an SM");
+              fmt::format("{:.1f} at most, with {} at a time on an SM", counters.waves,
+                          count_text(counters.blocks_per_sm, "block")));
   const auto memory = [&](std::string_view name, const MemoryCounters& group) {
     if (group.requests != 0) append_line(text, name, described(group));
   };
@@ -214,8 +207,8 @@ std::string to_text(const Counters& counters) {
   const auto bulk = [&](std::string_view name, const BulkCounters& group, bool sectors) {
     if (group.copies == 0) return;
     append_line(text, name,
-                std::to_string(group.copies) + " copies, " + count_text(group.bytes, "byte") +
-                    (sectors ? ", " + std::to_string(group.sectors) + " sectors" : ""));
+                fmt::format("{} copies, {}{}", group.copies, count_text(group.bytes, "byte"),
+                            sectors ? fmt::format(", {} sectors", group.sectors) : ""));
   };
   bulk("bulk loads", counters.bulk_load, true);
   bulk("bulk stores", counters.bulk_store, true);
@@ -223,7 +216,8 @@ std::string to_text(const Counters& counters) {
   const auto peer = [&](std::string_view name, const PeerCounters& group) {
     if (group.requests == 0) return;
     append_line(text, name,
-                count_text(group.requests, "request") + ", " + count_text(group.bytes, "byte"));
+                fmt::format("{}, {}", count_text(group.requests, "request"),
+                            count_text(group.bytes, "byte")));
   };
   peer("loads from the cluster", counters.peer_load);
   peer("stores to the cluster", counters.peer_store);
@@ -273,7 +267,7 @@ std::string to_text(std::span<const SourceCounters> lines) {
   for (const SourceCounters& line : lines) {
     margin.append(text, row_of(sum_of(line)));
     text += " | ";
-    text += line.line == 0 ? "(no source line)" : line.file + ":" + std::to_string(line.line);
+    text += line.line == 0 ? "(no source line)" : fmt::format("{}:{}", line.file, line.line);
     text += '\n';
   }
   return text;

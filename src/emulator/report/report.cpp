@@ -1,6 +1,8 @@
 // src/emulator/report/report.cpp - findings of a run: merged, suppressed, put in order
 #include "emulator/report/report.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -19,12 +21,12 @@ Dim3 block_position(const Dim3& grid, std::uint64_t linear) {
 
 /// "the other: thread (0,0,0) of block (0,0,0), line 8, source a.cu:7".
 std::string other_text(const RunFinding& finding, const StatementText& other) {
-  std::string text = "the other: thread " + to_text(finding.other.thread) + " of block " +
-                     to_text(finding.other.block);
-  if (!other.statement.empty()) text += ", " + other.statement;
+  std::string text = fmt::format("the other: thread {} of block {}", to_text(finding.other.thread),
+                                 to_text(finding.other.block));
+  if (!other.statement.empty()) text += fmt::format(", {}", other.statement);
   if (!other.place.empty()) text += (other.statement.empty() ? ", " : " at ") + other.place;
   const SourcePosition& source = finding.finding.other_source;
-  if (source.known()) text += ", source " + source.file + ":" + std::to_string(source.line);
+  if (source.known()) text += fmt::format(", source {}:{}", source.file, source.line);
   return text;
 }
 
@@ -41,8 +43,7 @@ std::string hex(std::uint64_t value) {
 }
 
 std::string to_text(const Dim3& position) {
-  return "(" + std::to_string(position.x) + "," + std::to_string(position.y) + "," +
-         std::to_string(position.z) + ")";
+  return fmt::format("({},{},{})", position.x, position.y, position.z);
 }
 
 Reporter::Reporter(const Image& image, const Options& options, std::string_view kernel)
@@ -55,13 +56,13 @@ void Reporter::stop_after(std::uint64_t order) noexcept {
 }
 
 RunFinding Reporter::described(Rule rule) const {
-  RunFinding made;
-  made.rule = rule;
-  made.finding.rule = info(rule).name;
-  made.finding.severity = info(rule).severity;
-  made.finding.kernel = kernel_;
-  made.finding.file = image_.module.file;
-  return made;
+  RunFinding result;
+  result.rule = rule;
+  result.finding.rule = info(rule).name;
+  result.finding.severity = info(rule).severity;
+  result.finding.kernel = kernel_;
+  result.finding.file = image_.module.file;
+  return result;
 }
 
 RunFinding* Reporter::open_launch(std::uint64_t order, Rule rule) {
@@ -82,33 +83,33 @@ RunFinding* Reporter::open(const Context& context, std::uint32_t statement, Rule
   ++entry.counts[order];
   if (!is_new && order >= entry.order) return nullptr;
   entry.order = order;
-  RunFinding& made = entry.finding;
-  made = described(rule);
+  RunFinding& result = entry.finding;
+  result = described(rule);
   const Image::Place place = image_.place(statement);
   if (place.statement != nullptr) {
-    made.finding.line = place.statement->line;
-    if (made.finding.line < image_.sites_by_line.size()) {
-      made.finding.cpp = image_.sites_by_line[made.finding.line];
+    result.finding.line = place.statement->line;
+    if (result.finding.line < image_.sites_by_line.size()) {
+      result.finding.cpp = image_.sites_by_line[result.finding.line];
     }
-    ptx::SourceMap(image_.module, *place.function).fill(made.finding, statement_index(place));
+    ptx::SourceMap(image_.module, *place.function).fill(result.finding, statement_index(place));
   }
   const Dim3& block = context.grid->block;
-  made.block = context.cta->id;
-  made.thread = thread_position(block, context.warp->first_thread + lane);
-  made.has_thread = true;
+  result.block = context.cta->id;
+  result.thread = thread_position(block, context.warp->first_thread + lane);
+  result.has_thread = true;
   if (other.statement != kNoIndex) {
-    made.has_other = true;
-    made.other.line = image_.line(other.statement);
-    made.other.block = block_position(context.grid->grid, other.cta);
-    made.other.thread = thread_position(block, other.thread);
-    made.finding.other_line = made.other.line;
+    result.has_other = true;
+    result.other.line = image_.line(other.statement);
+    result.other.block = block_position(context.grid->grid, other.cta);
+    result.other.thread = thread_position(block, other.thread);
+    result.finding.other_line = result.other.line;
     const Image::Place there = image_.place(other.statement);
     if (there.statement != nullptr) {
-      made.finding.other_source =
+      result.finding.other_source =
           ptx::SourceMap(image_.module, *there.function).position(statement_index(there));
     }
   }
-  return &made;
+  return &result;
 }
 
 void Reporter::fill(RunFinding& finding, FindingText&& text) {
@@ -156,12 +157,12 @@ std::string to_text(const RunFinding& finding, const StatementText& own,
   std::vector<std::string> details;
   if (!own.statement.empty()) details.push_back(own.statement);
   if (finding.has_thread) {
-    details.push_back("by thread " + to_text(finding.thread) + " of block " +
-                      to_text(finding.block));
+    details.push_back(
+        fmt::format("by thread {} of block {}", to_text(finding.thread), to_text(finding.block)));
   }
   if (finding.has_other) details.push_back(other_text(finding, other));
   if (finding.count > 1) {
-    details.push_back("found " + std::to_string(finding.count) + " times; this is the first");
+    details.push_back(fmt::format("found {} times; this is the first", finding.count));
   }
   shown.details.insert(shown.details.begin(), details.begin(), details.end());
   return ptxgen::to_text(shown);

@@ -10,11 +10,11 @@
 #include <tuple>
 #include <vector>
 
-#include "emulator/machine/machine.hpp"
+#include "emulator/state/machine.hpp"
 
 namespace ptxgen::inline v0::emulator {
 
-/// The other thread of a race and the like.
+/// The other thread of a finding about two threads.
 struct OtherParty {
   std::uint32_t statement = kNoIndex;
   std::uint64_t cta = 0;     ///< linear
@@ -31,29 +31,34 @@ struct StatementText {
   std::string place;      ///< "a.cpp:12", "line 9", or empty
   std::string statement;  ///< as PTX, or empty
 };
-/// The one form of findings. Where `own` has a place it stands for file, line and C++ call.
+/// The text of a finding. A place of `own` replaces file, line and C++ call.
 [[nodiscard]] std::string to_text(const RunFinding& finding, const StatementText& own,
                                   const StatementText& other);
 
-/// What the texts of a finding are, made only when it is new.
+/// What to do about findings of rule exited-block.
+inline constexpr std::string_view kSyncBeforeExit =
+    "synchronise the cluster (barrier.cluster.arrive and .wait) after the last access to another "
+    "block's memory and before any block exits";
+
+/// The texts of a finding; computed only for a new finding.
 struct FindingText {
   std::string message;
   std::vector<std::string> details;
   std::string subject = {};               ///< Finding::subject
-  std::optional<Severity> severity = {};  ///< where it is not the rule's
+  std::optional<Severity> severity = {};  ///< instead of the rule's
 };
 
-/// Collects findings of all workers. Equal ones (rule, statement, other statement) are one finding
-/// with a count; the earliest in the launch order is the one that is described.
+/// Collects the findings of all workers. Findings with equal rule, statement and other statement
+/// are merged into one with a count, which describes the earliest in launch order.
 class Reporter {
  public:
   Reporter(const Image& image, const Options& options, std::string_view kernel);
 
-  /// Whether a rule is watched at all; a suppressed one still is.
+  /// Whether the run checks a rule. Suppressed rules are checked too.
   [[nodiscard]] bool watches(Rule rule) const noexcept { return options_.checks.has(rule); }
 
-  /// Reports for one lane. `text` is called if this is the first such finding, or an earlier one
-  /// in launch order. Thread-safe. Does nothing if the rule is not watched.
+  /// Reports a finding of one lane. Calls `text` only if this is the first such finding in launch
+  /// order so far. Does nothing if the rule is not checked. Thread-safe.
   template <class Text>
   void report(const Context& context, std::uint32_t statement, Rule rule, unsigned lane,
               const OtherParty& other, Text&& text) {
@@ -68,8 +73,8 @@ class Reporter {
               Text&& text) {
     report(context, statement, rule, lane, OtherParty{}, std::forward<Text>(text));
   }
-  /// An access outside of allocations, `mapped` as in RunFinding; those that are and those that are
-  /// not are findings of their own.
+  /// An access outside of allocations, `mapped` as in RunFinding. Mapped and unmapped accesses are
+  /// separate findings.
   template <class Text>
   void report_access(const Context& context, std::uint32_t statement, Rule rule, unsigned lane,
                      bool mapped, Text&& text) {
@@ -81,8 +86,8 @@ class Reporter {
     }
   }
 
-  /// Reports for the launch as a whole, once the block that is `order` in the launch order has
-  /// ended. Thread-safe.
+  /// Reports a finding of the whole launch, after the block at position `order` of the launch
+  /// order. Thread-safe.
   template <class Text>
   void report_launch(std::uint64_t order, Rule rule, Text&& text) {
     if (!watches(rule)) return;
@@ -90,8 +95,8 @@ class Reporter {
     if (RunFinding* slot = open_launch(order, rule)) fill(*slot, std::forward<Text>(text)());
   }
 
-  /// A fault has ended the block that is `order` in the launch order: later ones do not begin, and
-  /// what is found in those that already run is dropped, so that what is reported does not depend
+  /// A fault has ended the block at position `order` of the launch order. Later blocks do not
+  /// start, and findings of later blocks that already run are dropped: the report does not depend
   /// on the number of host threads.
   void stop_after(std::uint64_t order) noexcept;
   [[nodiscard]] bool stopped(std::uint64_t order) const noexcept {
@@ -108,10 +113,10 @@ class Reporter {
   using Key = std::tuple<Rule, std::uint32_t, std::uint32_t, bool>;  ///< both statements, mapped
   struct Entry {
     RunFinding finding;
-    std::uint64_t order = 0;                        ///< of the block that is described
+    std::uint64_t order = 0;                        ///< of the described block
     std::map<std::uint64_t, std::uint64_t> counts;  ///< by Cta::order
   };
-  /// Counts; returns the finding to be described, or nullptr. The lock is held.
+  /// Counts the finding. Returns the one to describe, or nullptr. The caller holds the lock.
   RunFinding* open(const Context& context, std::uint32_t statement, Rule rule, unsigned lane,
                    const OtherParty& other, bool mapped = false);
   RunFinding* open_launch(std::uint64_t order, Rule rule);

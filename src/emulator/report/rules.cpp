@@ -1,6 +1,8 @@
 // src/emulator/report/rules.cpp - the rules of a run, sets of them, suppressions
 #include "ptxgen/emulator/report/rules.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -25,8 +27,9 @@ std::string_view trimmed(std::string_view text) {
 }
 
 [[noreturn]] void unknown_rule(std::string_view name) {
-  throw Error(Stage::Emulate, "unknown-rule",
-              "there is no rule '" + std::string(name) + "'; there are " + to_text(RuleSet::all()));
+  throw Error(
+      Stage::Emulate, "unknown-rule",
+      fmt::format("there is no rule '{}'; the rules are {}", name, to_text(RuleSet::all())));
 }
 
 }  // namespace
@@ -91,23 +94,24 @@ std::string to_text(RuleSet set) {
 }
 
 Suppression parse_suppression(std::string_view text) {
-  Suppression made;
+  Suppression result;
   const std::size_t first = text.find(':');
   const std::string_view name = trimmed(text.substr(0, first));
-  if (!find_rule(name, made.rule)) unknown_rule(name);
-  if (first == std::string_view::npos) return made;
+  if (!find_rule(name, result.rule)) unknown_rule(name);
+  if (first == std::string_view::npos) return result;
   std::string_view rest = text.substr(first + 1);
   const std::size_t second = rest.find(':');
-  made.kernel = std::string(trimmed(rest.substr(0, second)));
-  if (second == std::string_view::npos) return made;
+  result.kernel = std::string(trimmed(rest.substr(0, second)));
+  if (second == std::string_view::npos) return result;
   const std::string_view line = trimmed(rest.substr(second + 1));
-  const auto [end, code] = std::from_chars(line.data(), line.data() + line.size(), made.line);
-  if (code != std::errc{} || end != line.data() + line.size() || made.line == 0) {
+  const auto [end, code] = std::from_chars(line.data(), line.data() + line.size(), result.line);
+  if (code != std::errc{} || end != line.data() + line.size() || result.line == 0) {
     throw Error(Stage::Emulate, "bad-suppression",
-                "'" + std::string(line) + "' in the suppression '" + std::string(text) +
-                    "' is no line number; write RULE[:KERNEL[:LINE]]");
+                fmt::format("'{}' in the suppression '{}' is not a line number; write "
+                            "RULE[:KERNEL[:LINE]]",
+                            line, text));
   }
-  return made;
+  return result;
 }
 
 std::vector<Suppression> parse_suppressions(std::string_view text, std::string_view file) {

@@ -189,7 +189,7 @@ bool comparison(const LaneOp& op, Compare& out, CompareType& type) {
   }
 }
 
-/// A lane-wise slot that a handler may use whole: all its bits, not a part of a register.
+/// Whether a handler may use the slot: it is a whole register, not a part of one.
 bool whole(const Slot& slot) {
   return slot.present() && slot.lane_bytes != 0 && slot.lane_bytes != 16 && !slot.negated &&
          slot.bits == slot.register_bits && slot.bits == slot.lane_bytes * 8;

@@ -3,15 +3,15 @@
 
 #include <string_view>
 
-#include "emulator/decode/code.hpp"
+#include "emulator/state/code.hpp"
 
 namespace ptxgen::inline v0::emulator {
 
-/// A handler that does all 32 lanes at once, or nullptr. Fills the operands of `step`.
+/// A handler for all 32 lanes at once, or nullptr. Fills the operands of `step`.
 [[nodiscard]] Handler vector_handler(const LaneDetail& detail, Step& step);
 
-/// Which instruction set the vector handlers of this process are built for: "baseline", "avx2",
-/// "avx512". Chosen once, from what the processor offers.
+/// The instruction set of the vector handlers of this process: "baseline", "avx2", "avx512". Chosen
+/// once, by the processor.
 [[nodiscard]] std::string_view vector_isa() noexcept;
 
 }  // namespace ptxgen::inline v0::emulator

@@ -1,9 +1,9 @@
 // src/emulator/vector/alu_lanes.cpp - arithmetic of 32 lanes, as loops the compiler vectorises
 //
-// Compiled once for each instruction set, in a namespace of its own; memory_hot.cpp says what must
-// not stand in such a file.
+// Compiled once for each instruction set, in a namespace of its own; see memory_hot.cpp for
+// what such a file must not contain.
 
-#include "emulator/machine/machine.hpp"
+#include "emulator/state/machine.hpp"
 #include "emulator/vector/isa_parts.hpp"
 
 #ifndef PTXGEN_ISA_NAMESPACE
@@ -27,7 +27,7 @@ using s64 = std::int64_t;
 using f32 = float;
 using f64 = double;
 
-// A NaN that an operation makes is PTX's own, whatever payload went in.
+// Operations return PTX's canonical NaN, whatever the payload of the operands.
 inline f32 canonical(f32 value) {
   u32 bits;
   __builtin_memcpy(&bits, &value, sizeof bits);
@@ -53,7 +53,7 @@ inline T* at(const Context& context, u32 offset) {
   return reinterpret_cast<T*>(context.frame + offset);
 }
 
-/// Stores the lanes of `values` that the mask names.
+/// Stores the lanes of the mask.
 template <class T>
 inline void blend(T* to, const T* values, u32 mask) {
   PTXGEN_LANES

@@ -1,4 +1,4 @@
-// src/emulator/vector/isa.cpp - which instruction set this processor offers
+// src/emulator/vector/isa.cpp - the instruction set of this processor
 #include "emulator/vector/isa.hpp"
 
 #include "emulator/vector/isa_parts.hpp"

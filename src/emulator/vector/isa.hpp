@@ -4,25 +4,25 @@
 #include <cstdint>
 #include <string_view>
 
-#include "emulator/decode/code.hpp"
 #include "emulator/memory/steps.hpp"
+#include "emulator/state/code.hpp"
 
 namespace ptxgen::inline v0::emulator {
 
-/// Every file of this folder that has `PTXGEN_ISA_NAMESPACE` in it is compiled once for each.
+/// Files that use `PTXGEN_ISA_NAMESPACE` are compiled once for each.
 enum class Isa : std::uint8_t {
-  Baseline,  ///< what every processor of the architecture has
+  Baseline,  ///< every processor of the architecture
   Avx2,      ///< x86-64 with AVX2, FMA, F16C
   Avx512,    ///< and AVX-512 F, VL, BW, DQ
 };
 
 /// Whether this build has handlers for it and this processor can run them.
 [[nodiscard]] bool offers(Isa isa) noexcept;
-/// The best one offered.
+/// The best available one.
 [[nodiscard]] Isa best_isa() noexcept;
 [[nodiscard]] std::string_view name(Isa isa) noexcept;
 
-/// What a whole-warp handler computes: the ids of alu.def, and the families below.
+/// Operations of whole-warp handlers: the ids of alu.def.
 enum class Alu : std::uint8_t {
 #define PTXGEN_ALU(id, result, a, b, c, value) id,
 #include "emulator/vector/alu.def"

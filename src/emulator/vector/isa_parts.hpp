@@ -1,4 +1,4 @@
-// src/emulator/vector/isa_parts.hpp - what each instruction set's files define
+// src/emulator/vector/isa_parts.hpp - functions that each instruction set defines
 #pragma once
 
 #include "emulator/vector/isa.hpp"

@@ -1,15 +1,15 @@
 // src/emulator/vector/memory_hot.cpp - ld and st of global and shared memory, fast
 //
-// Compiled once for each instruction set, in a namespace of its own. Nothing with external linkage
-// may be instantiated here, no function of the standard library and no inline function of ours:
-// the linker would be free to use this copy in files for lesser processors.
+// Compiled once for each instruction set, in a namespace of its own. This file must not instantiate
+// functions with external linkage, neither of the standard library nor inline functions of ptxgen:
+// the linker could use this copy in files for processors without the instruction set.
 //
-// A handler does an access here if everything about it is usual; else, having changed nothing, it
-// calls the one that can do everything (memory_load_store.cpp).
+// A handler performs common accesses; otherwise it changes nothing and calls the general handler
+// (memory/load_store.cpp).
 
 #include "emulator/memory/steps.hpp"
+#include "emulator/state/written_bits.hpp"
 #include "emulator/vector/isa_parts.hpp"
-#include "emulator/memory/written_bits.hpp"
 
 #ifndef PTXGEN_ISA_NAMESPACE
 #define PTXGEN_ISA_NAMESPACE isa_baseline
@@ -46,9 +46,8 @@ struct Bits<8> {
   using signed_type = std::int64_t;
 };
 
-// A kernel with a race is a kernel to run, not a fault of this program: two workers may touch the
-// same guest bytes without order, and ThreadSanitizer is not to blame the host for it. So every
-// function of this file carries the attribute.
+// A race in a kernel is no error of this program: two workers may access the same guest bytes
+// unordered. The attribute of every function of this file keeps ThreadSanitizer from reporting it.
 
 template <class T>
 __attribute__((no_sanitize("thread"))) inline T get(const std::byte* from) {
@@ -68,7 +67,7 @@ __attribute__((no_sanitize("thread"))) inline u32 mask_of(const Context& context
          (*reinterpret_cast<const u32*>(context.frame + step.guard) ^ step.guard_flip);
 }
 
-/// An element as the lanes of its register hold it.
+/// An element, extended to a lane of its register.
 template <unsigned Bytes, bool Signed, class Lane>
 __attribute__((no_sanitize("thread"))) inline Lane extend(typename Bits<Bytes>::type value,
                                                           u32 register_mask) {
@@ -82,13 +81,12 @@ __attribute__((no_sanitize("thread"))) inline Lane extend(typename Bits<Bytes>::
   }
 }
 
-/// Which 32 addresses: `first + lane * Bytes`, all equal to `first`, or others.
+/// The addresses of 32 lanes: `first + lane * Bytes`, all `first`, or others.
 enum class Pattern { Neighbours, Equal, Other };
 
 template <unsigned Bytes, class Address>
 __attribute__((no_sanitize("thread"))) inline Pattern pattern_of(const Address* lanes) {
-  // Two loops, each with a constant distance: a product with a variable one costs more than all
-  // the rest.
+  // Two loops, each with a constant distance: a multiplication by a variable one would dominate.
   const Address first = lanes[0];
   Address different = 0;
   if (lanes[1] == static_cast<Address>(first + Bytes)) {
@@ -102,21 +100,21 @@ __attribute__((no_sanitize("thread"))) inline Pattern pattern_of(const Address* 
   return different == 0 ? Pattern::Equal : Pattern::Other;
 }
 
-/// Whether each address is `gap` behind the one before it.
+/// Whether each address is the one before plus `gap`.
 template <class Address>
 __attribute__((no_sanitize("thread"))) inline bool evenly_apart(const Address* lanes, Address gap) {
   Address different = 0;
   for (u32 lane = 0; lane < 28; ++lane) different |= (lanes[lane + 1] - lanes[lane]) ^ gap;
-  // Once more 27, so that both loops are whole vectors.
+  // 27 again: both loops are multiples of the vector length.
   for (u32 lane = 27; lane < 31; ++lane) different |= (lanes[lane + 1] - lanes[lane]) ^ gap;
   return different == 0;
 }
 
-// Eight words; the compiler makes of them what the instruction set has.
+// Eight words, in whatever vectors the instruction set has.
 using Words4 = u32 __attribute__((vector_size(16)));
 using Words8 = u32 __attribute__((vector_size(32)));
 
-// By reference: how such vectors are passed by value differs from one instruction set to the next.
+// By reference: passing such vectors by value differs between instruction sets.
 __attribute__((no_sanitize("thread"))) inline void get_pair(Words8& to, const std::byte* low,
                                                             const std::byte* high) {
   Words4 halves[2];
@@ -179,21 +177,21 @@ __attribute__((no_sanitize("thread"))) inline void transpose_to(std::byte* to, c
   }
 }
 
-// The data of 32 lanes that lie one after the other, to and from registers.
+// Consecutive data of 32 lanes, to and from registers.
 
 template <unsigned Bytes, unsigned Count, bool Signed, class Lane>
 __attribute__((no_sanitize("thread"))) inline void load_neighbours(std::byte* frame,
                                                                    const MemoryDetail& detail,
                                                                    const std::byte* from) {
   using T = typename Bits<Bytes>::type;
-  const u32 register_mask = detail.register_mask;
+  const u32 register_mask = detail.registers.mask;
   if constexpr (Count == 1) {
-    Lane* __restrict to = reinterpret_cast<Lane*>(frame + detail.data_offset[0]);
+    Lane* __restrict to = reinterpret_cast<Lane*>(frame + detail.registers.offset[0]);
     for (u32 lane = 0; lane < 32; ++lane) {
       to[lane] = extend<Bytes, Signed, Lane>(get<T>(from + lane * Bytes), register_mask);
     }
   } else if constexpr (Bytes == 4 && Count == 4) {
-    const u32* const to = detail.data_offset;
+    const u32* const to = detail.registers.offset;
     transpose_from(from, frame + to[0], frame + to[1], frame + to[2], frame + to[3]);
   } else {
     Lane rows[Count][32];
@@ -204,7 +202,7 @@ __attribute__((no_sanitize("thread"))) inline void load_neighbours(std::byte* fr
       }
     }
     for (u32 i = 0; i < Count; ++i) {
-      __builtin_memcpy(frame + detail.data_offset[i], rows[i], sizeof(rows[i]));
+      __builtin_memcpy(frame + detail.registers.offset[i], rows[i], sizeof(rows[i]));
     }
   }
 }
@@ -215,15 +213,15 @@ __attribute__((no_sanitize("thread"))) inline void store_neighbours(const std::b
                                                                     std::byte* to) {
   using T = typename Bits<Bytes>::type;
   if constexpr (Count == 1) {
-    const Lane* from = reinterpret_cast<const Lane*>(frame + detail.data_offset[0]);
+    const Lane* from = reinterpret_cast<const Lane*>(frame + detail.registers.offset[0]);
     for (u32 lane = 0; lane < 32; ++lane) put<T>(to + lane * Bytes, static_cast<T>(from[lane]));
   } else if constexpr (Bytes == 4 && Count == 4) {
-    const u32* const from = detail.data_offset;
+    const u32* const from = detail.registers.offset;
     transpose_to(to, frame + from[0], frame + from[1], frame + from[2], frame + from[3]);
   } else {
     Lane rows[Count][32];
     for (u32 i = 0; i < Count; ++i) {
-      __builtin_memcpy(rows[i], frame + detail.data_offset[i], sizeof(rows[i]));
+      __builtin_memcpy(rows[i], frame + detail.registers.offset[i], sizeof(rows[i]));
     }
     for (u32 lane = 0; lane < 32; ++lane) {
       for (u32 i = 0; i < Count; ++i) {
@@ -240,8 +238,8 @@ __attribute__((no_sanitize("thread"))) inline void load_equal(std::byte* frame,
                                                               const std::byte* from) {
   using T = typename Bits<Bytes>::type;
   for (u32 i = 0; i < Count; ++i) {
-    const Lane value = extend<Bytes, Signed, Lane>(get<T>(from + i * Bytes), detail.register_mask);
-    Lane* to = reinterpret_cast<Lane*>(frame + detail.data_offset[i]);
+    const Lane value = extend<Bytes, Signed, Lane>(get<T>(from + i * Bytes), detail.registers.mask);
+    Lane* to = reinterpret_cast<Lane*>(frame + detail.registers.offset[i]);
     for (u32 lane = 0; lane < 32; ++lane) to[lane] = value;
   }
 }
@@ -252,8 +250,8 @@ __attribute__((no_sanitize("thread"))) inline void load_lane(std::byte* frame,
                                                              const std::byte* from) {
   using T = typename Bits<Bytes>::type;
   for (u32 i = 0; i < Count; ++i) {
-    reinterpret_cast<Lane*>(frame + detail.data_offset[i])[lane] =
-        extend<Bytes, Signed, Lane>(get<T>(from + i * Bytes), detail.register_mask);
+    reinterpret_cast<Lane*>(frame + detail.registers.offset[i])[lane] =
+        extend<Bytes, Signed, Lane>(get<T>(from + i * Bytes), detail.registers.mask);
   }
 }
 
@@ -264,7 +262,7 @@ __attribute__((no_sanitize("thread"))) inline void store_lane(const std::byte* f
   using T = typename Bits<Bytes>::type;
   for (u32 i = 0; i < Count; ++i) {
     put<T>(to + i * Bytes,
-           static_cast<T>(reinterpret_cast<const Lane*>(frame + detail.data_offset[i])[lane]));
+           static_cast<T>(reinterpret_cast<const Lane*>(frame + detail.registers.offset[i])[lane]));
   }
 }
 
@@ -276,7 +274,7 @@ __attribute__((no_sanitize("thread"))) inline void count_global(AccessCounters& 
   counters.memory.bytes += bytes;
 }
 
-/// Distinct sectors of `count` aligned accesses in ascending order; 0 if they are in another order.
+/// Counts `count` aligned accesses in ascending order. False if they are in another order.
 template <unsigned Width>
 __attribute__((no_sanitize("thread"))) inline bool count_ascending(AccessCounters& counters,
                                                                    const u64* addresses,
@@ -309,14 +307,14 @@ __attribute__((no_sanitize("thread"))) inline bool access_strided(Context& conte
   constexpr unsigned kWidth = Bytes * Count;
   const MemoryView& view = context.worker->memory;
   const LastAllocation& last = counters.last;
-  const u64 first = lane0 + detail.offset;
+  const u64 first = lane0 + detail.address.offset;
   const u64 lowest = gap == distance ? first : first + 31 * gap;
   const u64 length = 31 * distance + kWidth;
   const u64 inside = lowest - last.start;
   if (inside >= last.bytes || last.bytes - inside < length) return false;
   if ((first | distance) % kWidth != 0) return false;
   if (!Store && view.check_written) {
-    // Near strides: every byte between is asked as well, which nearly always is as good.
+    // Small strides: checking the bytes in between too is faster and rarely fails.
     if (distance > 128 || !all_written(view.written, lowest - kGlobalBase, length)) {
       u64 missing = 0;
       for (u32 lane = 0; lane < 32; ++lane) {
@@ -328,12 +326,138 @@ __attribute__((no_sanitize("thread"))) inline bool access_strided(Context& conte
     }
   }
   if (context.counting && !detail.uncounted) {
-    // Less than a sector apart: none between the first and the last is left out.
+    // Strides below a sector touch every sector in between.
     const u64 sectors = distance >= 32 ? 32 : (lowest + length - 1) / 32 - lowest / 32 + 1;
     count_global(counters, sectors, kWidth, 32 * kWidth);
   }
   for (u32 lane = 0; lane < 32; ++lane) {
     const u64 offset = first + lane * gap - kGlobalBase;
+    if constexpr (Store) {
+      mark_word<true>(view.written + offset / 64, low_mask(kWidth) << offset % 64);
+      store_lane<Bytes, Count, Lane>(context.frame, detail, lane, view.global + offset);
+    } else {
+      load_lane<Bytes, Count, Signed, Lane>(context.frame, detail, lane, view.global + offset);
+    }
+  }
+  return true;
+}
+
+/// All lanes at consecutive or equal addresses.
+template <bool Store, unsigned Bytes, unsigned Count, bool Signed, class Lane>
+__attribute__((no_sanitize("thread"), always_inline)) inline bool access_regular(
+    Context& context, const Step& step, const MemoryDetail& detail, AccessCounters& counters,
+    const u64* lanes, Pattern pattern, bool races) {
+  constexpr unsigned kWidth = Bytes * Count;
+  const MemoryView& view = context.worker->memory;
+  const LastAllocation& last = counters.last;
+  const u64 length = pattern == Pattern::Equal ? kWidth : 32 * kWidth;
+  const u64 first = lanes[0] + detail.address.offset;
+  const u64 inside = first - last.start;
+  if (inside >= last.bytes || last.bytes - inside < length) return false;
+  if (first % kWidth != 0) return false;
+  const u64 offset = first - kGlobalBase;
+  if constexpr (!Store) {
+    if (view.check_written && !all_written(view.written, offset, length)) return false;
+  }
+  if (races) {
+    u64 reached[32];
+    for (u32 lane = 0; lane < 32; ++lane) reached[lane] = lanes[lane] + detail.address.offset;
+    alignas(16) std::byte values[32 * kWidth];
+    if constexpr (Store) store_neighbours<Bytes, Count, Lane>(context.frame, detail, values);
+    note_global_access(context, step, reached, 0xffffffffu, kWidth, Store ? values : nullptr,
+                       shape_of(pattern));
+  }
+  if constexpr (Store) mark_written<true>(view.written, offset, length);
+  if (context.counting && !detail.uncounted) {
+    count_global(counters, (first % 32 + length + 31) / 32, (length + 31) / 32, 32 * kWidth);
+  }
+  std::byte* const host = view.global + offset;
+  if constexpr (Store) {
+    store_neighbours<Bytes, Count, Lane>(context.frame, detail, host);
+  } else if (pattern == Pattern::Equal) {
+    load_equal<Bytes, Count, Signed, Lane>(context.frame, detail, host);
+  } else {
+    load_neighbours<Bytes, Count, Signed, Lane>(context.frame, detail, host);
+  }
+  return true;
+}
+
+/// Active lanes and their addresses.
+struct ActiveLanes {
+  u64 addresses[32];
+  u32 lanes[32];
+  u32 count = 0;
+};
+
+__attribute__((no_sanitize("thread"), always_inline)) inline void collect_lanes(ActiveLanes& active,
+                                                                                const u64* lanes,
+                                                                                u64 offset,
+                                                                                u32 mask) {
+  if (mask == 0xffffffffu) {
+    for (; active.count < 32; ++active.count) {
+      active.lanes[active.count] = active.count;
+      active.addresses[active.count] = lanes[active.count] + offset;
+    }
+    return;
+  }
+  for (u32 rest = mask; rest != 0; rest &= rest - 1) {
+    const u32 lane = static_cast<u32>(__builtin_ctz(rest));
+    active.lanes[active.count] = lane;
+    active.addresses[active.count++] = lanes[lane] + offset;
+  }
+}
+
+/// Whether all bytes of all lanes were written.
+template <unsigned Width>
+__attribute__((no_sanitize("thread"), always_inline)) inline bool are_written(
+    const ActiveLanes& active, const u64* written) {
+  u64 missing = 0;
+  for (u32 i = 0; i < active.count; ++i) {
+    const u64 offset = active.addresses[i] - kGlobalBase;
+    const u64 word = __atomic_load_n(written + offset / 64, __ATOMIC_RELAXED);
+    missing |= (~word >> offset % 64) & low_mask(Width);
+  }
+  return missing == 0;
+}
+
+/// Any lanes and addresses, all in the allocation that was accessed last.
+template <bool Store, unsigned Bytes, unsigned Count, bool Signed, class Lane>
+__attribute__((no_sanitize("thread"), always_inline)) inline bool access_scattered(
+    Context& context, const Step& step, u32 mask, const MemoryDetail& detail,
+    AccessCounters& counters, const u64* lanes, bool races) {
+  constexpr unsigned kWidth = Bytes * Count;
+  const MemoryView& view = context.worker->memory;
+  const LastAllocation& last = counters.last;
+  ActiveLanes active;
+  collect_lanes(active, lanes, detail.address.offset, mask);
+  const u32 count = active.count;
+  if (last.bytes < kWidth) return false;
+  const u64 max_offset = last.bytes - kWidth;
+  u32 outside = 0;
+  u64 low = 0;
+  for (u32 i = 0; i < count; ++i) {
+    outside |= active.addresses[i] - last.start > max_offset;
+    low |= active.addresses[i];
+  }
+  if (outside != 0 || low % kWidth != 0) return false;
+  if (!Store && view.check_written && !are_written<kWidth>(active, view.written)) return false;
+  if (races) {
+    u64 by_lane[32];
+    for (u32 i = 0; i < count; ++i) by_lane[active.lanes[i]] = active.addresses[i];
+    alignas(16) std::byte values[32 * kWidth];
+    if constexpr (Store) store_neighbours<Bytes, Count, Lane>(context.frame, detail, values);
+    note_global_access(context, step, by_lane, mask, kWidth, Store ? values : nullptr,
+                       RaceAccess::Shape::Unknown);
+  }
+  if (context.counting && !detail.uncounted &&
+      !count_ascending<kWidth>(counters, active.addresses, count)) {
+    u64 by_lane[32];
+    for (u32 i = 0; i < count; ++i) by_lane[active.lanes[i]] = active.addresses[i];
+    count_scattered_global(counters, by_lane, mask, kWidth);
+  }
+  for (u32 i = 0; i < count; ++i) {
+    const u64 offset = active.addresses[i] - kGlobalBase;
+    const u32 lane = active.lanes[i];
     if constexpr (Store) {
       mark_word<true>(view.written + offset / 64, low_mask(kWidth) << offset % 64);
       store_lane<Bytes, Count, Lane>(context.frame, detail, lane, view.global + offset);
@@ -362,108 +486,22 @@ __attribute__((no_sanitize("thread"))) inline bool access_global(Context& contex
   if (mask == 0xffffffffu) {
     const Pattern pattern = pattern_of<kWidth>(lanes);
     if (pattern != Pattern::Other && !(Store && pattern == Pattern::Equal)) {
-      const u64 length = pattern == Pattern::Equal ? kWidth : 32 * kWidth;
-      const u64 first = lanes[0] + detail.offset;
-      const u64 inside = first - last.start;
-      if (inside >= last.bytes || last.bytes - inside < length) return false;
-      if (first % kWidth != 0) return false;
-      const u64 offset = first - kGlobalBase;
-      if constexpr (!Store) {
-        if (view.check_written && !all_written(view.written, offset, length)) return false;
-      }
-      if (races) {
-        u64 reached[32];
-        for (u32 lane = 0; lane < 32; ++lane) reached[lane] = lanes[lane] + detail.offset;
-        alignas(16) std::byte values[32 * kWidth];
-        if constexpr (Store) store_neighbours<Bytes, Count, Lane>(context.frame, detail, values);
-        note_global_access(context, step, reached, mask, kWidth, Store ? values : nullptr,
-                           shape_of(pattern));
-      }
-      if constexpr (Store) mark_written<true>(view.written, offset, length);
-      if (context.counting && !detail.uncounted) {
-        count_global(counters, (first % 32 + length + 31) / 32, (length + 31) / 32, 32 * kWidth);
-      }
-      std::byte* const host = view.global + offset;
-      if constexpr (Store) {
-        store_neighbours<Bytes, Count, Lane>(context.frame, detail, host);
-      } else if (pattern == Pattern::Equal) {
-        load_equal<Bytes, Count, Signed, Lane>(context.frame, detail, host);
-      } else {
-        load_neighbours<Bytes, Count, Signed, Lane>(context.frame, detail, host);
-      }
-      return true;
+      return access_regular<Store, Bytes, Count, Signed, Lane>(context, step, detail, counters,
+                                                               lanes, pattern, races);
     }
-  }
-  if (mask == 0xffffffffu && !races) {
     const u64 gap = lanes[1] - lanes[0];
     const u64 distance = gap >> 63 != 0 ? u64{0} - gap : gap;
-    if (distance >= kWidth && distance < (u64{1} << 32) && evenly_apart(lanes, gap)) {
+    if (!races && distance >= kWidth && distance < (u64{1} << 32) && evenly_apart(lanes, gap)) {
       return access_strided<Store, Bytes, Count, Signed, Lane>(context, counters, detail, lanes[0],
                                                                gap, distance);
     }
   }
-  // Any addresses, all within the allocation that was reached last.
-  u64 addresses[32];
-  u32 active[32];
-  u32 count = 0;
-  if (mask == 0xffffffffu) {
-    for (; count < 32; ++count) {
-      active[count] = count;
-      addresses[count] = lanes[count] + detail.offset;
-    }
-  }
-  for (u32 rest = count == 0 ? mask : 0; rest != 0; rest &= rest - 1) {
-    const u32 lane = static_cast<u32>(__builtin_ctz(rest));
-    active[count] = lane;
-    addresses[count++] = lanes[lane] + detail.offset;
-  }
-  if (last.bytes < kWidth) return false;
-  const u64 most = last.bytes - kWidth;
-  u32 outside = 0;
-  u64 low = 0;
-  for (u32 i = 0; i < count; ++i) {
-    outside |= addresses[i] - last.start > most;
-    low |= addresses[i];
-  }
-  if (outside != 0 || low % kWidth != 0) return false;
-  if (!Store && view.check_written) {
-    u64 missing = 0;
-    for (u32 i = 0; i < count; ++i) {
-      const u64 offset = addresses[i] - kGlobalBase;
-      const u64 word = __atomic_load_n(view.written + offset / 64, __ATOMIC_RELAXED);
-      missing |= (~word >> offset % 64) & low_mask(kWidth);
-    }
-    if (missing != 0) return false;
-  }
-  if (races) {
-    u64 by_lane[32];
-    for (u32 i = 0; i < count; ++i) by_lane[active[i]] = addresses[i];
-    alignas(16) std::byte values[32 * kWidth];
-    if constexpr (Store) store_neighbours<Bytes, Count, Lane>(context.frame, detail, values);
-    note_global_access(context, step, by_lane, mask, kWidth, Store ? values : nullptr,
-                       RaceAccess::Shape::Unknown);
-  }
-  if (context.counting && !detail.uncounted &&
-      !count_ascending<kWidth>(counters, addresses, count)) {
-    u64 by_lane[32];
-    for (u32 i = 0; i < count; ++i) by_lane[active[i]] = addresses[i];
-    count_scattered_global(counters, by_lane, mask, kWidth);
-  }
-  for (u32 i = 0; i < count; ++i) {
-    const u64 offset = addresses[i] - kGlobalBase;
-    if constexpr (Store) {
-      mark_word<true>(view.written + offset / 64, low_mask(kWidth) << offset % 64);
-      store_lane<Bytes, Count, Lane>(context.frame, detail, active[i], view.global + offset);
-    } else {
-      load_lane<Bytes, Count, Signed, Lane>(context.frame, detail, active[i], view.global + offset);
-    }
-  }
-  return true;
+  return access_scattered<Store, Bytes, Count, Signed, Lane>(context, step, mask, detail, counters,
+                                                             lanes, races);
 }
 
-/// Wavefronts of 32 lanes that lie evenly apart, each at its own place; 0 for all others. With
-/// accesses of `Width` bytes as units, a phase of n lanes, s units apart, falls on n / gcd(s, n)
-/// places of n.
+/// Wavefronts of 32 lanes with a constant non-zero stride; 0 for other lanes. In units of `Width`
+/// bytes, a phase of n lanes with stride s uses n / gcd(s, n) of n places.
 template <unsigned Width>
 __attribute__((no_sanitize("thread"))) inline u64 strided_wavefronts(const u64* offsets, u32 mask) {
   if constexpr (Width < 4) {
@@ -478,101 +516,130 @@ __attribute__((no_sanitize("thread"))) inline u64 strided_wavefronts(const u64* 
   }
 }
 
+/// The shared offsets of a warp's lanes.
+struct SharedOffsets {
+  Pattern pattern = Pattern::Other;
+  u64 first = 0;  ///< of lane 0
+  u64 of[32];     ///< of inactive lanes 0; for regular patterns only filled where needed
+};
+
+/// Consecutive or equal offsets. False if the access is not valid.
+template <bool Store, unsigned Width>
+__attribute__((no_sanitize("thread"), always_inline)) inline bool check_regular(
+    SharedOffsets& offsets, const Cta& cta, const MemoryView& view) {
+  const u64 first = offsets.first;
+  const u64 gap = offsets.pattern == Pattern::Equal ? 0 : Width;
+  const u64 length = 31 * gap + Width;
+  if (first > cta.shared_bytes - Width || cta.shared_bytes - first < length || first % Width != 0) {
+    return false;
+  }
+  if (!Store && view.check_written && !all_written(cta.shared_written, first, length)) return false;
+  if (view.shared_races || (Store && offsets.pattern == Pattern::Equal)) {
+    for (u32 lane = 0; lane < 32; ++lane) offsets.of[lane] = first + lane * gap;
+  }
+  return true;
+}
+
+/// Other offsets. False if the access is not valid.
+template <bool Store, unsigned Width, class Address>
+__attribute__((no_sanitize("thread"), always_inline)) inline bool check_scattered(
+    SharedOffsets& offsets, const Cta& cta, const MemoryView& view, const Address* lanes,
+    Address plus, u32 mask) {
+  const u64 max_offset = cta.shared_bytes - Width;
+  u64 outside = 0;
+  u64 low = 0;
+  for (u32 lane = 0; lane < 32; ++lane) {
+    const u64 on = (mask >> lane & 1u) != 0 ? ~u64{0} : 0;
+    const u64 offset = static_cast<Address>(lanes[lane] + plus) & on;
+    offsets.of[lane] = offset;
+    // Valid offsets are far below 2^63: bit 63 shows the others.
+    outside |= (max_offset - offset) | offset;
+    low |= offset;
+  }
+  if (outside >> 63 != 0 || low % Width != 0) return false;
+  if (Store || !view.check_written) return true;
+  u64 missing = 0;
+  for (u32 rest = mask; rest != 0; rest &= rest - 1) {
+    const u64 offset = offsets.of[__builtin_ctz(rest)];
+    missing |= (~cta.shared_written[offset / 64] >> offset % 64) & low_mask(Width);
+  }
+  return missing == 0;
+}
+
+template <unsigned Width>
+__attribute__((no_sanitize("thread"), always_inline)) inline void count_shared(
+    AccessCounters& counters, const SharedOffsets& offsets, u32 mask) {
+  constexpr unsigned kPhases = Width <= 4 ? 1 : Width / 4;
+  const u64 wavefronts =
+      offsets.pattern != Pattern::Other ? kPhases : strided_wavefronts<Width>(offsets.of, mask);
+  if (wavefronts == 0) return count_scattered_shared(counters, offsets.of, mask, Width);
+  ++counters.shared.requests;
+  counters.shared.wavefronts += wavefronts;
+  counters.shared.ideal_wavefronts += kPhases;
+  counters.shared.bank_conflicts += wavefronts - kPhases;
+  counters.shared.bytes += 32 * Width;
+}
+
+template <bool Store, unsigned Bytes, unsigned Count, bool Signed, class Lane>
+__attribute__((no_sanitize("thread"), always_inline)) inline void move_shared(
+    const Context& context, const MemoryDetail& detail, const SharedOffsets& offsets, u32 mask) {
+  const Cta& cta = *context.cta;
+  if (offsets.pattern == Pattern::Neighbours) {
+    std::byte* const host = cta.shared + offsets.first;
+    if constexpr (Store) {
+      mark_written<false>(cta.shared_written, offsets.first, 32 * Bytes * Count);
+      store_neighbours<Bytes, Count, Lane>(context.frame, detail, host);
+    } else {
+      load_neighbours<Bytes, Count, Signed, Lane>(context.frame, detail, host);
+    }
+    return;
+  }
+  if constexpr (!Store) {
+    if (offsets.pattern == Pattern::Equal) {
+      return load_equal<Bytes, Count, Signed, Lane>(context.frame, detail,
+                                                    cta.shared + offsets.first);
+    }
+  }
+  for (u32 rest = mask; rest != 0; rest &= rest - 1) {
+    const u32 lane = static_cast<u32>(__builtin_ctz(rest));
+    const u64 offset = offsets.of[lane];
+    if constexpr (Store) {
+      mark_word<false>(cta.shared_written + offset / 64, low_mask(Bytes * Count) << offset % 64);
+      store_lane<Bytes, Count, Lane>(context.frame, detail, lane, cta.shared + offset);
+    } else {
+      load_lane<Bytes, Count, Signed, Lane>(context.frame, detail, lane, cta.shared + offset);
+    }
+  }
+}
+
 /// Shared loads and stores. Width: up to 16 bytes of a lane.
 template <bool Store, unsigned Bytes, unsigned Count, bool Signed, class Lane, class Address>
 __attribute__((no_sanitize("thread"))) inline bool access_shared(Context& context, const Step& step,
                                                                  u32 mask,
                                                                  const MemoryDetail& detail) {
   constexpr unsigned kWidth = Bytes * Count;
-  constexpr unsigned kPhases = kWidth <= 4 ? 1 : kWidth / 4;
   const MemoryView& view = context.worker->memory;
   if (view.counters == nullptr) return false;
   const Cta& cta = *context.cta;
   if (cta.shared_bytes < kWidth) return false;
-  const u64 most = cta.shared_bytes - kWidth;
   const Address* const lanes = reinterpret_cast<const Address*>(context.frame + step.source[0]);
-  const Address plus = static_cast<Address>(detail.offset);
-  const Pattern pattern = mask == 0xffffffffu ? pattern_of<kWidth>(lanes) : Pattern::Other;
-  const u64 first = static_cast<Address>(lanes[0] + plus);
-  u64 offsets[32];
-  if (pattern != Pattern::Other) {
-    const u64 length = pattern == Pattern::Equal ? kWidth : 32 * kWidth;
-    if (first > most || cta.shared_bytes - first < length || first % kWidth != 0) return false;
-    if (!Store && view.check_written && !all_written(cta.shared_written, first, length)) {
-      return false;
-    }
-    if (view.shared_races || (Store && pattern == Pattern::Equal)) {
-      const u64 gap = pattern == Pattern::Equal ? 0 : kWidth;
-      for (u32 lane = 0; lane < 32; ++lane) offsets[lane] = first + lane * gap;
-    }
-  } else {
-    u64 outside = 0;
-    u64 low = 0;
-    // Lanes that are off have the first byte, which nobody looks at.
-    for (u32 lane = 0; lane < 32; ++lane) {
-      const u64 on = (mask >> lane & 1u) != 0 ? ~u64{0} : 0;
-      const u64 offset = static_cast<Address>(lanes[lane] + plus) & on;
-      offsets[lane] = offset;
-      // Both are far below 2^63, unless the offset is wrong anyway.
-      outside |= (most - offset) | offset;
-      low |= offset;
-    }
-    if (outside >> 63 != 0 || low % kWidth != 0) return false;
-    if (!Store && view.check_written) {
-      u64 missing = 0;
-      for (u32 rest = mask; rest != 0; rest &= rest - 1) {
-        const u64 offset = offsets[__builtin_ctz(rest)];
-        missing |= (~cta.shared_written[offset / 64] >> offset % 64) & low_mask(kWidth);
-      }
-      if (missing != 0) return false;
-    }
-  }
+  const Address plus = static_cast<Address>(detail.address.offset);
+  SharedOffsets offsets;
+  offsets.pattern = mask == 0xffffffffu ? pattern_of<kWidth>(lanes) : Pattern::Other;
+  offsets.first = static_cast<Address>(lanes[0] + plus);
+  const bool valid =
+      offsets.pattern != Pattern::Other
+          ? check_regular<Store, kWidth>(offsets, cta, view)
+          : check_scattered<Store, kWidth, Address>(offsets, cta, view, lanes, plus, mask);
+  if (!valid) return false;
   if (view.shared_races) {
     alignas(16) std::byte values[32 * kWidth];
     if constexpr (Store) store_neighbours<Bytes, Count, Lane>(context.frame, detail, values);
-    note_shared_access(context, step, offsets, mask, kWidth, Store ? values : nullptr,
-                       shape_of(pattern));
+    note_shared_access(context, step, offsets.of, mask, kWidth, Store ? values : nullptr,
+                       shape_of(offsets.pattern));
   }
-  if (context.counting) {
-    SharedCounters& counters = view.counters[step.source[1]].shared;
-    const u64 wavefronts =
-        pattern != Pattern::Other ? kPhases : strided_wavefronts<kWidth>(offsets, mask);
-    if (wavefronts != 0) {
-      ++counters.requests;
-      counters.wavefronts += wavefronts;
-      counters.ideal_wavefronts += kPhases;
-      counters.bank_conflicts += wavefronts - kPhases;
-      counters.bytes += 32 * kWidth;
-    } else {
-      count_scattered_shared(view.counters[step.source[1]], offsets, mask, kWidth);
-    }
-  }
-  if (pattern == Pattern::Neighbours) {
-    std::byte* const host = cta.shared + first;
-    if constexpr (Store) {
-      mark_written<false>(cta.shared_written, first, 32 * kWidth);
-      store_neighbours<Bytes, Count, Lane>(context.frame, detail, host);
-    } else {
-      load_neighbours<Bytes, Count, Signed, Lane>(context.frame, detail, host);
-    }
-    return true;
-  }
-  if constexpr (!Store) {
-    if (pattern == Pattern::Equal) {
-      load_equal<Bytes, Count, Signed, Lane>(context.frame, detail, cta.shared + first);
-      return true;
-    }
-  }
-  for (u32 rest = mask; rest != 0; rest &= rest - 1) {
-    const u32 lane = static_cast<u32>(__builtin_ctz(rest));
-    const u64 offset = offsets[lane];
-    if constexpr (Store) {
-      mark_word<false>(cta.shared_written + offset / 64, low_mask(kWidth) << offset % 64);
-      store_lane<Bytes, Count, Lane>(context.frame, detail, lane, cta.shared + offset);
-    } else {
-      load_lane<Bytes, Count, Signed, Lane>(context.frame, detail, lane, cta.shared + offset);
-    }
-  }
+  if (context.counting) count_shared<kWidth>(view.counters[step.source[1]], offsets, mask);
+  move_shared<Store, Bytes, Count, Signed, Lane>(context, detail, offsets, mask);
   return true;
 }
 

@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "kernels/parts/geometry.hpp"
 #include "kernels/parts/words.hpp"
 #include "ptxgen/builder.hpp"
@@ -36,7 +38,7 @@ void spread(KernelBuilder& k, const Value<u32>& n, const Value<u64>& addresses, 
   const Value<u32> all_groups = n >> group_log2;
   const Value<u32> groups = k.selp(all_groups, 0u, aligned);
   k.for_(thread, groups, threads, wide);
-  // Counted from the first that is left, so that no index passes the end of the type.
+  // Counted from the first remaining element, so no index overflows.
   const Value<u32> first = groups << group_log2;
   const Value<u32> left = n - first;
   k.for_(thread, left, threads, [&](Value<u32> i) {
@@ -52,7 +54,7 @@ Ptr<E> group(const Ptr<T>& array, const Value<u32>& v) {
   return moved.template cast<E>();
 }
 
-// What a 32-bit register holds of an array of T: an f32, or two 16-bit floats.
+// Contents of a 32-bit register: an f32, or two 16-bit floats.
 template <class T>
 struct WordOf {
   using Type = T;
@@ -118,7 +120,7 @@ void store_one(KernelBuilder& k, const Ptr<T>& at, const Value<Word<T>>& word) {
 
 template <class T>
 void vadd(KernelBuilder& k, const ptx::Target& target, Ptr<T> a, Ptr<T> b, Ptr<T> c, Value<u32> n) {
-  // One emitting call per statement: C++ leaves the order of arguments to the compiler.
+  // One emitting call per statement: C++ does not specify the evaluation order of arguments.
   const Value<u64> address_a = k.address_of(a);
   const Value<u64> address_b = k.address_of(b);
   const Value<u64> address_c = k.address_of(c);
@@ -157,7 +159,7 @@ void copy(KernelBuilder& k, Ptr<b32> in, Ptr<b32> out, Value<u32> n) {
   spread(k, n, addresses, 2, wide, single);
 }
 
-// `repeats` steps of all chains side by side.
+// `repeats` steps of all chains, interleaved.
 void run_chains(KernelBuilder& k, std::span<Var<f32>> chains, const Value<s32>& repeats,
                 const Value<f32>& a, const Value<f32>& b) {
   const auto step = [&] {
@@ -173,8 +175,8 @@ void fma_rpt(KernelBuilder& k, Ptr<f32> in, Ptr<f32> out, Value<s32> n, Value<s3
   const Value<u64> address_in = k.address_of(in);
   const Value<u64> address_out = k.address_of(out);
   const Value<u64> addresses = address_in | address_out;
-  const Value<s32> at_least_none = k.max(n, 0);
-  const Value<u32> count = k.bitcast<u32>(at_least_none);
+  const Value<s32> clamped = k.max(n, 0);
+  const Value<u32> count = k.bitcast<u32>(clamped);
   const auto wide = [&](Value<u32> v) {
     const auto from = k.ld<FmaRpt::kChains>(group<f32>(in, v));
     std::vector<Var<f32>> chains;
@@ -195,13 +197,13 @@ void fma_rpt(KernelBuilder& k, Ptr<f32> in, Ptr<f32> out, Value<s32> n, Value<s3
   spread(k, count, addresses, 2, wide, single);
 }
 
-// One thread for each 16 bytes, or one for each of the 3 elements that may be all there is.
+// One thread per 16 bytes, or one per element if there are at most 3.
 template <class Spec>
 LaunchGeometry geometry_of(const Spec& spec, std::uint32_t element_bytes) {
   if (spec.threads == 0 || spec.threads > kElementwiseMaxThreads) {
     Error error(Stage::Launch, "bad-block",
-                "a block of " + count_text(spec.threads, "thread") + "; it may have 1 to " +
-                    std::to_string(kElementwiseMaxThreads));
+                fmt::format("a block of {}; the size must be 1 to {}",
+                            count_text(spec.threads, "thread"), kElementwiseMaxThreads));
     error.kernel = Spec::kName;
     throw error.refresh();
   }

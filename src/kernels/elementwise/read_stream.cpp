@@ -1,9 +1,11 @@
-// src/kernels/elementwise/read_stream.cpp - reads memory and does nothing else
+// src/kernels/elementwise/read_stream.cpp - a kernel that only reads memory
 #include "ptxgen/kernels/elementwise/read_stream.hpp"
 
 #include <array>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "ptxgen/builder.hpp"
 #include "support/count.hpp"
@@ -12,7 +14,7 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-// Weights are read once: they need not stay in L1, and the DRAM page may come in larger pieces.
+// Data is read once: it need not stay in L1, and larger pieces of a DRAM page can be fetched.
 constexpr Load stream_load(const ptx::Target& target) {
   Load how{.read_only = true};
   if (target.sm >= 80) {
@@ -36,11 +38,11 @@ void body(KernelBuilder& k, const Load& how, Ptr<b8> in, Ptr<u32> sums, Value<u6
   const Value<u32> all_threads = k.mul_lo(block_threads, grid_blocks);
   const Value<u64> first = k.cvt<u64>(thread);
   const Value<u64> stride = k.cvt<u64>(all_threads);
-  const Value<u64> turn = k.mul_wide(all_threads, ReadStream::kUnroll);
+  const Value<u64> iteration = k.mul_wide(all_threads, ReadStream::kUnroll);
   const Ptr<b128> from = in.cast<b128>();
   auto sum = k.var<u32>(0u);
 
-  // All loads of a turn lie inside as long as the last does.
+  // All loads of an iteration are in bounds if the last one is.
   const Value<u64> ahead = k.mul_wide(all_threads, ReadStream::kUnroll - 1);
   const Value<u64> inside = k.max(groups, ahead);
   const Value<u64> limit = inside - ahead;
@@ -55,7 +57,7 @@ void body(KernelBuilder& k, const Load& how, Ptr<b8> in, Ptr<u32> sums, Value<u6
                if (i + 1 != ReadStream::kUnroll) next += stride;
              }
              for (const Words& words : loaded) add_words(sum, words);
-             at += turn;
+             at += iteration;
            });
   k.while_([&] { return at < groups; },
            [&] {
@@ -91,11 +93,11 @@ ReadStream::KernelType ReadStream::build(const ptx::Target& target) const {
 
 LaunchGeometry ReadStream::geometry() const {
   if (threads == 0 || threads % 32 != 0 || threads > kMaxThreads) {
-    refuse("bad-block", "a block of " + count_text(threads, "thread") +
-                            "; it may have a multiple of 32 up to " + std::to_string(kMaxThreads));
+    refuse("bad-block", fmt::format("a block of {}; the size must be a multiple of 32 up to {}",
+                                    count_text(threads, "thread"), kMaxThreads));
   }
   if (blocks == 0) {
-    refuse("empty-grid", "a grid of no blocks reads nothing; two for each SM are a good number");
+    refuse("empty-grid", "the grid has no blocks; use two per SM");
   }
   return {.grid = {blocks, 1, 1}, .block = {threads, 1, 1}};
 }

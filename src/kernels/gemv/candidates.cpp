@@ -1,4 +1,4 @@
-// src/kernels/gemv/candidates.cpp - GEMV plans worth looking at
+// src/kernels/gemv/candidates.cpp - candidate GEMV plans
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
@@ -18,16 +18,16 @@ struct Warps {
   std::uint32_t k;
 };
 constexpr Warps kWarps[] = {{4, 1}, {2, 2}, {1, 4}, {8, 1}, {4, 2}, {2, 4}, {1, 8}, {2, 1}, {1, 2}};
-// Others than powers of two, since matrices mostly are and multiprocessors mostly not: strips of
-// steps that do not divide evenly spread better over them.
+// Not only powers of two: matrix sizes mostly are, numbers of multiprocessors mostly are not, so
+// uneven steps balance better.
 constexpr std::uint32_t kUnrolls[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16};
 constexpr std::uint32_t kRows[] = {1, 2, 4};
-// Rings: no registers hold what is on its way, so small steps do.
+// Rings hold data in flight in shared memory instead of registers, so small steps suffice.
 constexpr std::uint32_t kRingUnrolls[] = {1, 2, 4};
 constexpr std::uint32_t kRingStages[] = {4, 8};
 constexpr std::uint32_t kClusters[] = {8, 4, 2};
 constexpr std::uint32_t kMaxLoads = 16;  // of a lane: more take too many registers
-// Bytes in flight worth looking at, as multiples of what latency and bandwidth ask for.
+// Range of bytes in flight, as multiples of latency times bandwidth.
 constexpr double kMinFlight = 0.75;
 constexpr double kMaxFlight = 5;
 constexpr std::uint64_t kMaxBlocks = std::uint64_t{1} << 20;
@@ -49,15 +49,15 @@ class Collector {
     first_ = static_cast<std::ptrdiff_t>(plans_.size());
     const std::uint64_t strips = plan.strips();
     const std::uint64_t sms = gpu_.sms;
-    // One block for each strip, as many for each as fill the multiprocessors evenly, or all the
-    // places on them.
+    // One block per strip, as many per strip as fill the multiprocessors evenly, or all resident
+    // blocks.
     add(plan, strips);
     const double each = static_cast<double>(plan.bytes_in_flight());
-    const double wanted = bytes_in_flight_wanted(gpu_);
-    const auto least = static_cast<std::uint64_t>(kMinFlight * wanted / each);
-    const auto most = static_cast<std::uint64_t>(kMaxFlight * wanted / each) + 1;
-    for (std::uint64_t m = std::clamp<std::uint64_t>(least, 1, fit_);
-         m <= std::min<std::uint64_t>(most, fit_); ++m) {
+    const double needed = bytes_in_flight_needed(gpu_);
+    const auto min_count = static_cast<std::uint64_t>(kMinFlight * needed / each);
+    const auto max_count = static_cast<std::uint64_t>(kMaxFlight * needed / each) + 1;
+    for (std::uint64_t m = std::clamp<std::uint64_t>(min_count, 1, fit_);
+         m <= std::min<std::uint64_t>(max_count, fit_); ++m) {
       add(plan, sms * m);
       const std::uint64_t split = sms * m / strips;
       if (split > 1 && split * strips != sms * m) add(plan, split * strips);
@@ -77,7 +77,7 @@ class Collector {
     add_clusters(plan);
   }
 
-  // Neighbours along k that add their sums without the workspace.
+  // Adjacent blocks along k that add their sums without the workspace.
   void add_clusters(GemvPlan plan) {
     if (sm_ < 90 || plan.blocks % plan.strips() != 0) return;
     const std::uint64_t split = plan.blocks / plan.strips();
@@ -95,7 +95,7 @@ class Collector {
   std::ptrdiff_t first_ = 0;  // of the shape's plans
 };
 
-// The plan that every problem has: one warp for each strip, one block for each warp.
+// The fallback plan of every problem: one warp per strip, one block per warp.
 GemvPlan plainest(GemvPlan plan) {
   plan.warps_out = plan.warps_k = plan.rows = plan.unroll = 1;
   plan.blocks = static_cast<std::uint32_t>(plan.strips());

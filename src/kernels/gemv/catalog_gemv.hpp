@@ -15,8 +15,8 @@ namespace ptxgen::inline v0 {
 void check_values(std::string_view kernel, std::span<const ParameterInfo> parameters,
                   std::span<const std::uint64_t> values);
 
-/// What the values of the catalog's parameters describe: rows are tight, x and y are f32, all
-/// addresses aligned to 16 bytes. Throws "bad-parameter".
+/// The problem of the catalog's parameter values: tight rows, x and y f32, addresses aligned to 16
+/// bytes. Throws "bad-parameter".
 [[nodiscard]] GemvProblem gemv_problem_of(std::span<const std::uint64_t> values);
 /// The planner's choice for the target's first GPU of the table.
 [[nodiscard]] Gemv gemv_of(std::span<const std::uint64_t> values, const ptx::Target& target);

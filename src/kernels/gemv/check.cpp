@@ -1,7 +1,9 @@
-// src/kernels/gemv/check.cpp - which GEMV problems and plans there are
+// src/kernels/gemv/check.cpp - validity of GEMV problems and plans
 #include <algorithm>
 #include <bit>
 #include <string>
+
+#include <fmt/format.h>
 
 #include "kernels/gemv/partition.hpp"
 #include "ptxgen/kernels/gemv/plan.hpp"
@@ -26,16 +28,16 @@ std::string number(std::uint64_t value) { return std::to_string(value); }
 void demand(bool holds, std::string_view code, std::string_view member, const std::string& value,
             const std::string& rule) {
   if (holds) return;
-  Error error(Stage::Build, std::string(code), std::string(member) + " is " + value + "; " + rule);
+  Error error(Stage::Build, std::string(code), fmt::format("{} is {}; {}", member, value, rule));
   error.kernel = "gemv";
   throw error.refresh();
 }
 
-void demand_range(std::string_view member, std::uint64_t value, std::uint64_t least,
-                  std::uint64_t most, const std::string& where = {}) {
-  demand(value >= least && value <= most, "bad-plan", member, number(value),
-         (least == most ? "it can only be " + number(least)
-                        : "it may be " + number(least) + " to " + number(most)) +
+void demand_range(std::string_view member, std::uint64_t value, std::uint64_t min,
+                  std::uint64_t max, const std::string& where = {}) {
+  demand(value >= min && value <= max, "bad-plan", member, number(value),
+         (min == max ? fmt::format("it can only be {}", min)
+                     : fmt::format("it may be {} to {}", min, max)) +
              where);
 }
 
@@ -43,14 +45,14 @@ void check_type(std::string_view member, GemvType type, GemvType weights) {
   const std::string name(to_string(weights));
   demand(type == GemvType::f32 || type == weights, "bad-problem", member,
          std::string(to_string(type)),
-         "with weights of " + name + " it may be f32" +
-             (weights == GemvType::f32 ? "" : " or " + name));
+         fmt::format("with weights of {} it may be f32{}", name,
+                     weights == GemvType::f32 ? "" : " or " + name));
 }
 
 void check_alignment(std::string_view member, std::uint32_t alignment, GemvType type) {
   demand(std::has_single_bit(alignment) && alignment >= bytes(type), "bad-problem", member,
-         number(alignment) + " B",
-         "it may be a power of two of at least " + number(bytes(type)) + " B, an element");
+         fmt::format("{} B", alignment),
+         fmt::format("it may be a power of two of at least {} B, an element", bytes(type)));
 }
 
 void check_loads(const GemvPlan& plan) {
@@ -59,13 +61,14 @@ void check_loads(const GemvPlan& plan) {
   demand(std::has_single_bit(plan.load_bytes) && plan.load_bytes >= element &&
              plan.load_bytes <= widest,
          "bad-plan", "load_bytes", number(plan.load_bytes),
-         "it may be a power of two from " + number(element) + ", an element, to " + number(widest) +
-             ", to which the address of every row is aligned");
+         fmt::format("it may be a power of two from {}, an element, to {}, to which the address of "
+                     "every row is aligned",
+                     element, widest));
   const bool r = plan.problem.layout == GemvLayout::R;
   demand_range("rows", plan.rows, 1, r ? kMaxRows : 1, r ? "" : " with layout T");
   demand_range("unroll", plan.unroll, 1, kMaxLoads);
   demand_range("rows * unroll", plan.rows * plan.unroll, 1, kMaxLoads,
-               ", the loads that a lane may have on their way");
+               ", the loads that a lane may have in flight");
 }
 
 void check_block(const GemvPlan& plan, const ptx::Target& target) {
@@ -76,60 +79,61 @@ void check_block(const GemvPlan& plan, const ptx::Target& target) {
   demand_range("warps_out * warps_k", plan.warps_out * plan.warps_k, 1, warps);
   const std::uint32_t fit =
       std::min<std::uint32_t>(limits.blocks_per_sm, limits.threads_per_sm / plan.threads());
-  demand_range("blocks_per_sm", plan.blocks_per_sm, 1, fit,
-               " with blocks of " + count_text(plan.threads(), "thread") + " on " +
-                   std::string(target.name));
+  demand_range(
+      "blocks_per_sm", plan.blocks_per_sm, 1, fit,
+      fmt::format(" with blocks of {} on {}", count_text(plan.threads(), "thread"), target.name));
   demand(gemv::min_registers(plan) <= gemv::max_registers(plan), "bad-plan",
          "registers of a thread", number(gemv::min_registers(plan)),
-         "with " + number(plan.blocks_per_sm) + " x " + number(plan.threads()) +
-             " threads on an SM it may have " + number(gemv::max_registers(plan)) +
-             ": take fewer loads (unroll, rows), threads or blocks_per_sm");
+         fmt::format("with {} x {} threads on an SM it may have {}: take fewer loads (unroll, "
+                     "rows), threads or blocks_per_sm",
+                     plan.blocks_per_sm, plan.threads(), gemv::max_registers(plan)));
 }
 
 void check_partition(const GemvPlan& plan) {
   demand(plan.units() <= kMaxUnits, "bad-plan", "strips * steps", number(plan.units()),
-         "it may be up to " + number(kMaxUnits) + ": make strips or steps larger");
+         fmt::format("it may be up to {}: make strips or steps larger", kMaxUnits));
   const std::uint64_t steps =
       plan.chunk_steps == 0 ? plan.steps() : gemv::ceil_div(plan.steps(), plan.chunk_steps);
   demand_range("blocks", plan.blocks, 1, plan.strips() * steps,
-               " with " + count_text(plan.strips(), "strip") + " of " +
-                   count_text(steps, plan.chunk_steps == 0 ? "step" : "chunk"));
+               fmt::format(" with {} of {}", count_text(plan.strips(), "strip"),
+                           count_text(steps, plan.chunk_steps == 0 ? "step" : "chunk")));
 }
 
 void check_shared(const GemvPlan& plan, const ptx::Target& target) {
   const std::string name(target.name);
   const std::string cure = ": take fewer stages, loads (unroll, rows) or warps";
-  demand(
-      plan.shared_bytes() <= target.shared_per_block_opt_in, "bad-plan", "shared memory",
-      number(plan.shared_bytes()) + " B",
-      "a block on " + name + " may have " + number(target.shared_per_block_opt_in) + " B" + cure);
+  demand(plan.shared_bytes() <= target.shared_per_block_opt_in, "bad-plan", "shared memory",
+         fmt::format("{} B", plan.shared_bytes()),
+         fmt::format("a block on {} may have {} B{}", name, target.shared_per_block_opt_in, cure));
   const std::uint64_t fixed = plan.shared_bytes() - gemv::ring_bytes(plan);
-  demand(fixed <= target.shared_per_block, "bad-plan", "shared memory for sums",
-         number(fixed) + " B",
-         "a block on " + name + " may have " + number(target.shared_per_block) +
-             " B: take fewer warps_k, or fewer blocks in a cluster");
-  // The system takes 1 KiB of each block.
+  demand(
+      fixed <= target.shared_per_block, "bad-plan", "shared memory for sums",
+      fmt::format("{} B", fixed),
+      fmt::format("a block on {} may have {} B: take fewer warps_k, or fewer blocks in a cluster",
+                  name, target.shared_per_block));
+  // The system reserves 1 KiB per block.
   constexpr std::uint32_t kSystem = 1024;
   const std::uint32_t per_sm = ptx::limits(target.name).shared_per_sm / plan.blocks_per_sm;
-  const std::uint32_t most = per_sm > kSystem ? per_sm - kSystem : 0;
-  demand(plan.shared_bytes() <= most, "bad-plan", "shared memory",
-         number(plan.shared_bytes()) + " B",
-         "with " + count_text(plan.blocks_per_sm, "block") + " on an SM of " + name +
-             " each may have " + number(most) + " B" + cure);
+  const std::uint32_t max = per_sm > kSystem ? per_sm - kSystem : 0;
+  demand(plan.shared_bytes() <= max, "bad-plan", "shared memory",
+         fmt::format("{} B", plan.shared_bytes()),
+         fmt::format("with {} on an SM of {} each may have {} B{}",
+                     count_text(plan.blocks_per_sm, "block"), name, max, cure));
 }
 
 void check_cluster(const GemvPlan& plan, const ptx::Target& target) {
   if (plan.cluster == 1) return;
   demand_range("cluster", plan.cluster, 1, ptx::limits(target.name).cluster_blocks);
   demand(target.sm >= 90, "bad-plan", "cluster", number(plan.cluster),
-         "clusters take sm_90 or newer, and the target is " + std::string(target.name));
+         "clusters need sm_90 or newer; the target is " + std::string(target.name));
   demand(plan.chunk_steps == 0, "bad-plan", "cluster", number(plan.cluster),
          "with chunk_steps it can only be 1");
   const std::uint64_t strips = plan.strips();
   demand(plan.blocks % strips == 0 && plan.blocks / strips % plan.cluster == 0, "bad-plan",
          "cluster", number(plan.cluster),
-         "it may divide the blocks of a strip, if all strips have the same number: here " +
-             count_text(plan.blocks, "block") + " have " + count_text(strips, "strip"));
+         fmt::format("it may divide the blocks of a strip, if all strips have the same number: "
+                     "here {} have {}",
+                     count_text(plan.blocks, "block"), count_text(strips, "strip")));
 }
 
 void check_target(const GemvPlan& plan, const ptx::Target& target) {
@@ -139,7 +143,7 @@ void check_target(const GemvPlan& plan, const ptx::Target& target) {
   const bool bulk = plan.path == GemvPath::Bulk;
   const std::uint32_t oldest = bulk ? 90 : direct ? 0 : 80;
   demand(target.sm >= oldest, "bad-plan", "path", path,
-         "that takes sm_" + number(oldest) + " or newer, and the target is " + name);
+         fmt::format("it needs sm_{} or newer; the target is {}", oldest, name));
   demand_range("stages", plan.stages, direct ? 0 : 2, direct ? 0 : kMaxStages,
                " with path " + path);
   if (!direct) {
@@ -147,7 +151,7 @@ void check_target(const GemvPlan& plan, const ptx::Target& target) {
   }
   check_cluster(plan, target);
   demand(!plan.programmatic || target.sm >= 90, "bad-plan", "programmatic", "true",
-         "that takes sm_90 or newer, and the target is " + name);
+         "it needs sm_90 or newer; the target is " + name);
   check_shared(plan, target);
 }
 
@@ -158,19 +162,19 @@ void check(const GemvProblem& problem) {
   const std::uint64_t row = t ? problem.n : problem.k;
   const std::uint64_t rows = t ? problem.k : problem.n;
   demand(problem.k <= kMaxElements, "bad-problem", "k", number(problem.k),
-         "it may be 0 to " + number(kMaxElements));
+         fmt::format("it may be 0 to {}", kMaxElements));
   demand(problem.n >= 1 && problem.n <= kMaxElements, "bad-problem", "n", number(problem.n),
-         "it may be 1 to " + number(kMaxElements));
+         fmt::format("it may be 1 to {}", kMaxElements));
   check_type("x", problem.x, problem.weights);
   check_type("y", problem.y, problem.weights);
   demand(problem.lda == 0 || problem.lda >= row, "bad-problem", "lda", number(problem.lda),
-         "it may be 0, or at least the " + count_text(row, "element") + " of a row");
-  const std::uint64_t most = (std::uint64_t{1} << kMaxMatrixLog2) / bytes(problem.weights) /
-                             std::max<std::uint64_t>(1, rows);
-  demand(problem.leading_dimension() <= most, "bad-problem", "lda",
+         fmt::format("it may be 0, or at least the {} of a row", count_text(row, "element")));
+  const std::uint64_t max = (std::uint64_t{1} << kMaxMatrixLog2) / bytes(problem.weights) /
+                            std::max<std::uint64_t>(1, rows);
+  demand(problem.leading_dimension() <= max, "bad-problem", "lda",
          number(problem.leading_dimension()),
-         "with " + count_text(rows, "row") + " it may be up to " + number(most) +
-             ": a matrix may have 2^" + number(kMaxMatrixLog2) + " B");
+         fmt::format("with {} it may be up to {}: a matrix may have 2^{} B",
+                     count_text(rows, "row"), max, kMaxMatrixLog2));
   check_alignment("a_alignment", problem.a_alignment, problem.weights);
   check_alignment("x_alignment", problem.x_alignment, problem.x);
   check_alignment("y_alignment", problem.y_alignment, problem.y);

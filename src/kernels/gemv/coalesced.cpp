@@ -20,7 +20,7 @@ void body(KernelBuilder& k, Ptr<f32> y, Ptr<f32> a, Ptr<f32> x, Value<u32> rows,
   const Ptr<f32> top = a + column;
   auto sum = k.var<f32>(0.0f);
 
-  // One emitting call per statement: C++ leaves the order of arguments to the compiler.
+  // One emitting call per statement: C++ does not specify the evaluation order of arguments.
   k.for_(0u, rows, GemvCoalesced::kTile, [&](Value<u32> row0) {
     const Value<u32> row = row0 + thread;
     const Pred in_x = row < rows;

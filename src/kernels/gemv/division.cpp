@@ -1,4 +1,4 @@
-// src/kernels/gemv/division.cpp - how a GEMV falls on blocks and multiprocessors
+// src/kernels/gemv/division.cpp - distribution of a GEMV over blocks and SMs
 #include <algorithm>
 #include <cstddef>
 
@@ -9,7 +9,7 @@ namespace ptxgen::inline v0::gemv {
 
 namespace {
 
-// A place in the line of items, moved on without divisions where that is by less than a strip.
+// A position in the sequence of items; advancing by less than a strip needs no division.
 class Place {
  public:
   Place(const GemvPlan& plan, const Items& items)
@@ -28,7 +28,7 @@ class Place {
   }
   [[nodiscard]] std::uint64_t strip() const noexcept { return strip_; }
   [[nodiscard]] bool inside_strip() const noexcept { return rest_ != 0; }
-  // Of all weights before the place. Only the last strip may be narrower, and the end is its end.
+  // Bytes of all weights before the position. Only the last strip may be narrower.
   [[nodiscard]] std::uint64_t bytes_before() const noexcept {
     const std::uint64_t first = strip_ * outputs_;
     if (first >= n_) return k_ * n_ * element_;
@@ -42,7 +42,7 @@ class Place {
   std::uint64_t rest_ = 0;
 };
 
-// A block has whole items; where strips are made of chunks, each goes through the workspace.
+// A block has complete items; with chunks, each goes through the workspace.
 void count_chunks(Division& division, const GemvPlan& plan, const Items& all) {
   if (plan.chunk_steps == 0 || all.per_strip <= 1) return;
   division.reductions = plan.strips();
@@ -96,7 +96,7 @@ Division divide_roughly(const GemvPlan& plan, std::uint32_t sms) {
   division.pieces = split ? plan.blocks + plan.strips() : plan.strips();
   const std::uint64_t weights =
       std::uint64_t{plan.problem.k} * plan.problem.n * bytes(plan.problem.weights);
-  // Blocks of a multiprocessor that follow each other at equal distances share their roundings.
+  // Equidistant blocks of a multiprocessor have the same roundings.
   const std::uint64_t each = ceil_div(plan.blocks, sms);
   const std::uint64_t items_of_sm =
       plan.blocks % sms == 0 ? ceil_div(all.all, sms) : ceil_div(all.all, plan.blocks) * each;

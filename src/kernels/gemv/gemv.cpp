@@ -4,6 +4,8 @@
 #include <cmath>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
 
@@ -14,12 +16,11 @@ GemvReference gemv_reference(std::span<const float> a, std::span<const float> x,
   const std::uint64_t elements = std::uint64_t{k} * n;
   if (a.size() != elements || x.size() != k) {
     throw Error(Stage::Launch, "bad-size",
-                "a GEMV of k = " + std::to_string(k) + ", n = " + std::to_string(n) + " needs " +
-                    count_text(elements, "element") + " in A and " + std::to_string(k) +
-                    " in x, not " + std::to_string(a.size()) + " and " + std::to_string(x.size()));
+                fmt::format("a GEMV of k = {}, n = {} needs {} in A and {} in x, not {} and {}", k,
+                            n, count_text(elements, "element"), k, a.size(), x.size()));
   }
   GemvReference reference{std::vector<double>(n), std::vector<double>(n)};
-  // Row by row: the matrix is read in the order in which it lies in memory.
+  // Row by row: the matrix is read in memory order.
   for (std::size_t i = 0; i < k; ++i) {
     for (std::size_t j = 0; j < n; ++j) {
       const double product = double{a[i * n + j]} * double{x[i]};

@@ -17,7 +17,7 @@ Load Kit::weight_load() const {
           .prefetch = sm >= 80 ? Prefetch::L2_256B : Prefetch::L2_128B};
 }
 
-// Not read-only where a kernel that still runs may have written it.
+// Not through the read-only path if a kernel that still runs may write it.
 Load Kit::factor_load() const { return {.read_only = !plan.programmatic}; }
 
 namespace {
@@ -46,9 +46,9 @@ void prepare(Kit& kit) {
   KernelBuilder& k = kit.k;
   k.required_threads(kit.plan.threads());
   k.min_blocks_per_sm(kit.plan.blocks_per_sm);
-  // The plan says how many loads are on their way.
+  // The plan determines the loads in flight.
   k.pragma("nounroll");
-  // Sums are to be rounded as the plan says, whatever the passes may.
+  // Sums round as planned, whatever the passes allow.
   k.contract(Contract::Forbid);
   read_parameters(kit);
   kit.v = lane_elements(kit.plan);

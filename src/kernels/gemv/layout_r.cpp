@@ -16,13 +16,14 @@ std::uint32_t factor_alignment(const Kit& kit) {
   return std::min(kit.problem().x_alignment, kit.v * bytes(kit.problem().x));
 }
 
-// A lane's elements of x are 32 bytes, two loads: then the first load of two lanes side by side is
-// the first one's, the second the second one's, and they swap halves. So each fills its sectors.
+// If a lane's elements of x are 32 bytes (two loads), two adjacent lanes load each other's half:
+// both first loads read the first lane's bytes, both second loads the second lane's, and then they
+// swap halves. So each load uses full sectors.
 bool swaps_halves(const Kit& kit) {
   return kit.v * bytes(kit.problem().x) == 32 && factor_alignment(kit) >= 16;
 }
 
-// What a load along k brings: a row's weights each, and the elements of x for all of them.
+// Data of one load along k: weights of each row, and the elements of x for all rows.
 struct Step {
   std::vector<Floats> rows;
   std::vector<Floats> factors;
@@ -79,7 +80,7 @@ void load_factors_if(Kit& kit, const Ptr<b8>& factors, std::uint32_t count, std:
   KernelBuilder& k = kit.k;
   const GemvType type = kit.problem().x;
   if (count == kit.v && swaps_halves(kit)) {
-    // Whose sector it is decides.
+    // Depends on the owner of the sector.
     const Value<u32> even = *kit.lane & 30u;
     const Pred first = even < lanes;
     step.factors.push_back(load_floats_if(k, factors, type, 4, first, kit.factor_load()));
@@ -89,7 +90,7 @@ void load_factors_if(Kit& kit, const Ptr<b8>& factors, std::uint32_t count, std:
     return;
   }
   const Pred p = *kit.lane < lanes;
-  // As f32 from here on: a lane's elements may come by several loads.
+  // As f32 from here on, because several loads may supply a lane's elements.
   Floats all;
   const std::uint32_t element = bytes(type);
   const std::uint32_t take = std::min(count, std::min(factor_alignment(kit), 16u) / element);
@@ -120,8 +121,8 @@ std::vector<Step> load_steps(Kit& kit, const Ptr<b8>& weights, const Ptr<b8>& fa
   return steps;
 }
 
-// The `left` elements of a row's end that a warp has: full loads, then a load of some lanes, then
-// elements side by side. Everything is asked for before the first product.
+// The `left` elements of a row's end: full loads, then a load of some lanes, then single elements.
+// All loads are issued before the first product.
 void add_tail(Kit& kit, const Ptr<b8>& weights, const Ptr<b8>& factors, std::uint32_t left,
               std::uint32_t rows, Sums& sums) {
   KernelBuilder& k = kit.k;
@@ -157,7 +158,7 @@ void add_tail(Kit& kit, const Ptr<b8>& weights, const Ptr<b8>& factors, std::uin
   if (singles) multiply(kit, *singles, 1, sums);
 }
 
-// Where the thread's weights and elements of x of a segment begin.
+// Start of the thread's weights and elements of x in a segment.
 struct Place {
   Ptr<b8> weights, factors;
 };
@@ -170,7 +171,7 @@ Place place_of(Kit& kit, const Segment& segment) {
   return {weights, factors};
 }
 
-// The products of one step out of the ring.
+// The products of one step from the ring.
 void add_step(Kit& kit, Ring& ring, const Ptr<b8>& factors, std::uint32_t rows, Sums& sums) {
   std::vector<Step> steps(kit.plan.unroll);
   for (std::uint32_t u = 0; u < kit.plan.unroll; ++u) load_factors(kit, factors, u, steps[u]);
@@ -219,8 +220,8 @@ void add_rows(Kit& kit, const Segment& segment, const Number& steps, std::uint32
   });
 }
 
-// Emits `body` for the warps that have rows, with their number: all that a warp may have, or the
-// few that the last one is left with.
+// Emits `body` for warps that have rows, with their number: all rows, or the remaining rows of the
+// last warp.
 void for_rows(Kit& kit, const Segment& segment, const std::function<void(std::uint32_t)>& body) {
   KernelBuilder& k = kit.k;
   const std::uint32_t n = kit.problem().n;
@@ -241,7 +242,7 @@ void for_rows(Kit& kit, const Segment& segment, const std::function<void(std::ui
   if (some != 0) k.if_(first == full, [&] { body(some); });
 }
 
-// Full steps out of the ring; what is left at the end of k is read from memory.
+// Full steps from the ring; the rest at the end of k is read from memory.
 void add_bulk(Kit& kit, const Segment& segment, Sums& sums) {
   KernelBuilder& k = kit.k;
   const Place begin = place_of(kit, segment);

@@ -9,7 +9,7 @@ namespace ptxgen::inline v0::gemv {
 
 namespace {
 
-// Where the thread's weights and elements of x of a segment begin.
+// Start of the thread's weights and elements of x in a segment.
 struct Place {
   Ptr<b8> weights, factors;
 };
@@ -24,7 +24,7 @@ Place place_of(Kit& kit, const Segment& segment) {
   return {weights, factors};
 }
 
-// To what the elements of x that a warp begins a step with are aligned.
+// Alignment of a warp's first element of x in a step.
 std::uint32_t factor_alignment(const Kit& kit) {
   const std::uint32_t run = kit.piece() * bytes(kit.problem().x);
   return std::min(kit.problem().x_alignment, run & (~run + 1));
@@ -45,7 +45,7 @@ void multiply(Kit& kit, const std::vector<Floats>& rows, const std::vector<Value
   }
 }
 
-// All weights of `rows` rows are asked for, then their elements of x.
+// Loads all weights of `rows` rows, then their elements of x.
 void add_rows(Kit& kit, const Ptr<b8>& weights, const Ptr<b8>& factors, std::uint32_t rows,
               std::uint32_t columns, Sums& sums) {
   const GemvType type = kit.problem().weights;
@@ -93,8 +93,8 @@ Value<u32> first_output(Kit& kit, const Segment& segment) {
   return value(kit.k, add(kit.k, strip, *kit.out));
 }
 
-// Emits `body` for the lanes that have columns, with their number: all of a load, or the few that
-// the last lane of a row is left with.
+// Emits `body` for lanes that have columns, with their number: all of a load, or the remaining
+// columns of the last lane of a row.
 void for_columns(Kit& kit, const Segment& segment, const std::function<void(std::uint32_t)>& body) {
   KernelBuilder& k = kit.k;
   const std::uint32_t n = kit.problem().n;
@@ -108,8 +108,8 @@ void for_columns(Kit& kit, const Segment& segment, const std::function<void(std:
   if (full != n) k.if_(column == full, [&] { body(n % kit.v); });
 }
 
-// Full steps out of the ring for the lanes with full loads; the others read memory themselves, and
-// so do all what is left at the end of k.
+// Full steps from the ring for lanes with full loads. The other lanes read memory, as do all lanes
+// for the rest at the end of k.
 void add_bulk(Kit& kit, const Segment& segment, Sums& sums) {
   KernelBuilder& k = kit.k;
   const Place begin = place_of(kit, segment);

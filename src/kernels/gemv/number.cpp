@@ -1,4 +1,4 @@
-// src/kernels/gemv/number.cpp - numbers that may be known while the kernel is built
+// src/kernels/gemv/number.cpp - numbers known at build time or run time
 #include <algorithm>
 #include <bit>
 
@@ -29,9 +29,9 @@ Number subtract(KernelBuilder& k, const Number& a, const Number& b) {
   return known(a) != nullptr ? k.sub(*known(a), running(b)) : running(a) - running(b);
 }
 
-Number least(KernelBuilder& k, const Number& a, const Number& b) {
+Number min_of(KernelBuilder& k, const Number& a, const Number& b) {
   if (known(a) != nullptr && known(b) != nullptr) return std::min(*known(a), *known(b));
-  if (known(a) != nullptr) return least(k, b, a);
+  if (known(a) != nullptr) return min_of(k, b, a);
   return known(b) != nullptr ? k.min(running(a), *known(b)) : k.min(running(a), running(b));
 }
 
@@ -40,10 +40,9 @@ Number times(KernelBuilder& k, const Number& a, std::uint32_t factor) {
   return factor == 1 ? a : Number(k.mul_lo(running(a), factor));
 }
 
-// A product with m / 2^s, a little more than 1 / divisor, is exact as long as n times what m is too
-// large by stays below 2^s (Granlund, Montgomery, Division by invariant integers using
-// multiplication, 1994).
-Value<u32> quotient(KernelBuilder& k, const Value<u32>& n, std::uint64_t most,
+// A product with m / 2^s, slightly more than 1 / divisor, is exact as long as n times the excess of
+// m is below 2^s (Granlund, Montgomery, Division by invariant integers using multiplication, 1994).
+Value<u32> quotient(KernelBuilder& k, const Value<u32>& n, std::uint64_t max_n,
                     std::uint64_t divisor) {
   if (divisor == 1) return n;
   const auto log2 = static_cast<unsigned>(std::bit_width(divisor) - 1);
@@ -51,7 +50,7 @@ Value<u32> quotient(KernelBuilder& k, const Value<u32>& n, std::uint64_t most,
   const std::uint64_t power = std::uint64_t{1} << 32 << log2;
   const std::uint64_t m = power / divisor + 1;
   const std::uint64_t excess = m * divisor - power;
-  if (m >> 32 != 0 || most >= power / excess) return n / static_cast<std::uint32_t>(divisor);
+  if (m >> 32 != 0 || max_n >= power / excess) return n / static_cast<std::uint32_t>(divisor);
   return k.mul_hi(n, static_cast<std::uint32_t>(m)) >> log2;
 }
 

@@ -1,10 +1,12 @@
-// src/kernels/gemv/plan.cpp - what follows from a GEMV plan
+// src/kernels/gemv/plan.cpp - derived figures of a GEMV plan
 #include "ptxgen/kernels/gemv/plan.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <numeric>
 #include <string>
+
+#include <fmt/format.h>
 
 #include "kernels/gemv/partition.hpp"
 #include "ptx/occupancy.hpp"
@@ -25,7 +27,7 @@ Items items(const GemvPlan& plan) noexcept {
   const std::uint64_t strips = plan.strips();
   items.all = strips * items.per_strip;
   items.blocks_in_strip = plan.blocks % strips == 0;
-  items.whole_strips = strips % plan.blocks == 0;
+  items.full_strips = strips % plan.blocks == 0;
   return items;
 }
 
@@ -147,13 +149,13 @@ std::uint64_t GemvPlan::first_unit(std::uint64_t block) const noexcept {
 
 bool GemvPlan::is_split() const noexcept {
   const gemv::Items parts = gemv::items(*this);
-  return parts.per_strip > 1 && !parts.whole_strips;
+  return parts.per_strip > 1 && !parts.full_strips;
 }
 
-// Strip s has the units [s * steps, (s + 1) * steps), unit u belongs to block
-// floor(((u + 1) * blocks - 1) / units). With r = s * blocks mod strips the strip's blocks are
-// ceil((r + blocks) / strips) - floor((r * steps + blocks - 1) / units). r takes the multiples of
-// gcd(blocks, strips); both terms grow with it, so the most are where the first has just grown.
+// Strip s has the units [s * steps, (s + 1) * steps), unit u belongs to block floor(((u + 1) *
+// blocks - 1) / units). With r = s * blocks mod strips the strip's blocks are ceil((r + blocks) /
+// strips) - floor((r * steps + blocks - 1) / units). r takes the multiples of gcd(blocks, strips);
+// both terms grow with it, so the maximum is where the first has just grown.
 std::uint64_t GemvPlan::max_parts() const noexcept {
   const gemv::Items parts = gemv::items(*this);
   if (chunk_steps != 0) return parts.per_strip;
@@ -177,7 +179,7 @@ std::uint64_t GemvPlan::shared_bytes() const noexcept {
 }
 
 std::uint64_t GemvPlan::ticket_bytes() const noexcept {
-  // Partial sums behind them begin with a sector of 32 bytes.
+  // Partial sums after them start at a 32-byte sector.
   return gemv::uses_workspace(*this) ? ceil_div(4 * strips(), 32) * 32 : 0;
 }
 
@@ -190,13 +192,13 @@ std::uint64_t GemvPlan::bytes_in_flight() const noexcept {
   return gemv::step_bytes(*this) * (stages > 1 ? stages - 1 : 1);
 }
 
-// One for each fused multiply-add of a lane, one for each addition behind it.
+// One per fused multiply-add of a lane, one per later addition.
 std::uint64_t GemvPlan::roundings() const noexcept {
   const gemv::Items parts = gemv::items(*this);
   const bool r = problem.layout == GemvLayout::R;
-  const std::uint64_t part_steps = chunk_steps != 0     ? parts.steps
-                                   : parts.whole_strips ? steps()
-                                                        : ceil_div(parts.all, blocks);
+  const std::uint64_t part_steps = chunk_steps != 0    ? parts.steps
+                                   : parts.full_strips ? steps()
+                                                       : ceil_div(parts.all, blocks);
   const std::uint64_t v = gemv::lane_elements(*this);
   const std::uint64_t loads = std::min(part_steps, steps()) * unroll;
   const std::uint64_t lane = r ? loads * v + (problem.k % v != 0 ? 1 : 0) : loads;
@@ -209,14 +211,13 @@ std::uint64_t GemvPlan::roundings() const noexcept {
 std::string to_text(const GemvProblem& problem) {
   const bool t = problem.layout == GemvLayout::T;
   const std::uint32_t row = t ? problem.n : problem.k;
-  std::string text = std::string(to_string(problem.layout)) + " " +
-                     std::string(to_string(problem.weights)) + " " +
-                     std::to_string(t ? problem.k : problem.n) + "x" + std::to_string(row);
-  if (problem.leading_dimension() != row) text += " lda " + std::to_string(problem.lda);
+  std::string text = fmt::format("{} {} {}x{}", to_string(problem.layout),
+                                 to_string(problem.weights), t ? problem.k : problem.n, row);
+  if (problem.leading_dimension() != row) text += fmt::format(" lda {}", problem.lda);
   if (problem.x != GemvType::f32) text += " x " + std::string(to_string(problem.x));
   if (problem.y != GemvType::f32) text += " y " + std::string(to_string(problem.y));
   const auto aligned = [&](std::string_view name, std::uint32_t alignment) {
-    if (alignment < 16) text += " " + std::string(name) + " at " + std::to_string(alignment) + " B";
+    if (alignment < 16) text += fmt::format(" {} at {} B", name, alignment);
   };
   aligned("a", problem.a_alignment);
   aligned("x", problem.x_alignment);
@@ -228,14 +229,13 @@ std::string to_text(const GemvProblem& problem) {
 }
 
 std::string to_text(const GemvPlan& plan) {
-  const auto number = [](std::uint64_t value) { return std::to_string(value); };
   const std::uint64_t strips = plan.strips();
-  std::string text = std::string(to_string(plan.path)) + " " + number(plan.load_bytes) + " B, " +
-                     number(plan.warps_out) + "x" + number(plan.warps_k) + " warps, ";
+  std::string text = fmt::format("{} {} B, {}x{} warps, ", to_string(plan.path), plan.load_bytes,
+                                 plan.warps_out, plan.warps_k);
   if (plan.rows != 1) text += count_text(plan.rows, "row") + ", ";
-  text += number(plan.unroll) + " in flight, " + count_text(plan.blocks, "block") + " (";
+  text += fmt::format("{} in flight, {} (", plan.unroll, count_text(plan.blocks, "block"));
   if (plan.blocks % strips == 0) {
-    text += number(plan.blocks / strips) + " per strip)";
+    text += fmt::format("{} per strip)", plan.blocks / strips);
   } else if (strips % plan.blocks == 0) {
     text += count_text(strips / plan.blocks, "strip") + " each)";
   } else {
@@ -244,11 +244,11 @@ std::string to_text(const GemvPlan& plan) {
   if (plan.chunk_steps != 0) {
     text += ", chunks of " + count_text(plan.chunk_steps, "step");
   }
-  if (plan.cluster != 1) text += ", clusters of " + number(plan.cluster);
-  if (plan.stages != 0) text += ", " + number(plan.stages) + " stages";
+  if (plan.cluster != 1) text += fmt::format(", clusters of {}", plan.cluster);
+  if (plan.stages != 0) text += fmt::format(", {} stages", plan.stages);
   if (plan.programmatic) text += ", programmatic";
   if (!plan.streaming) text += ", through L1";
-  if (plan.blocks_per_sm != 1) text += ", " + number(plan.blocks_per_sm) + " per SM";
+  if (plan.blocks_per_sm != 1) text += fmt::format(", {} per SM", plan.blocks_per_sm);
   return text;
 }
 

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <tuple>
 
+#include <fmt/format.h>
+
 #include "kernels/gemv/model.hpp"
 #include "support/count.hpp"
 
@@ -17,8 +19,8 @@ namespace {
 constexpr std::size_t kShortList = 24;
 constexpr std::size_t kOfPath = 2;
 
-// A time with 10 binary digits: the model is no finer than 0.1 %, and what is equal for it goes by
-// what the plans take.
+// A time with 10 binary digits: the model is accurate to 0.1 % at best; ties are ranked by
+// resources.
 double coarse(double microseconds) noexcept {
   int exponent = 0;
   const double mantissa = std::frexp(microseconds, &exponent);
@@ -30,7 +32,7 @@ struct Ranked {
   gemv::Forecast forecast;
 };
 
-// What a ring must be faster by: its waits are not in the model.
+// Handicap of rings, whose waits are not in the model.
 constexpr double kRingHandicap = 1.01;
 
 auto rank_of(const Ranked& ranked) {
@@ -49,48 +51,43 @@ void sort(std::vector<Ranked>& list) {
             [](const Ranked& a, const Ranked& b) { return rank_of(a) < rank_of(b); });
 }
 
-std::string decimal(double value, int digits) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.*f", digits, value);
-  return text.data();
-}
-
-// What costs most beyond the bytes at the rate of a reader.
+// The largest loss compared with the read rate.
 std::string reason(const Ranked& ranked, const ptx::Gpu& gpu) {
   const GemvPlan& plan = ranked.plan;
   const GemvPrediction& made = ranked.forecast.prediction;
   const gemv::Times& times = ranked.forecast.times;
   const double slow = times.stream - times.memory;
   const double tail = times.busy - times.stream;
-  const double wanted = gemv::bytes_in_flight_wanted(gpu);
-  const std::string flight = decimal(made.bytes_in_flight_per_sm / 1024, 1) + " KiB in flight";
-  const std::string read_rate = "the read rate";
-  const std::string share = decimal(100 * times.memory / times.stream, 0) + " % of " + read_rate;
+  const double needed = gemv::bytes_in_flight_needed(gpu);
+  const std::string flight =
+      fmt::format("{:.1f} KiB in flight", made.bytes_in_flight_per_sm / 1024);
+  const std::string share =
+      fmt::format("{:.0f} % of the read rate", 100 * times.memory / times.stream);
   if (times.reduction > std::max(slow, tail)) {
-    return count_text(made.parts, "partial sum") + " of " + count_text(made.reductions, "strip") +
-           " are added at the end, " + decimal(times.reduction, 1) + " us; " + flight +
-           " on each SM reach " + share;
+    return fmt::format("{} of {} are added at the end, {:.1f} us; {} on each SM reach {}",
+                       count_text(made.parts, "partial sum"), count_text(made.reductions, "strip"),
+                       times.reduction, flight, share);
   }
   if (tail > slow) {
-    return std::to_string(gpu.sms) + " SMs idle " + decimal(100 * made.tail_loss, 1) +
-           " % of the time: " + count_text(plan.units(), "unit") + " of equal size in " +
-           count_text(plan.blocks, "block");
+    return fmt::format("{} SMs idle {:.1f} % of the time: {} of equal size in {}", gpu.sms,
+                       100 * made.tail_loss, count_text(plan.units(), "unit"),
+                       count_text(plan.blocks, "block"));
   }
-  if (made.bytes_in_flight_per_sm < wanted) {
-    return flight + " on each SM, and " + decimal(wanted / 1024, 1) + " KiB are needed for " +
-           decimal(gpu.bandwidth_gb_per_s * gpu.read_share, 0) + " GB/s at " +
-           std::to_string(gpu.dram_latency_ns) + " ns";
+  if (made.bytes_in_flight_per_sm < needed) {
+    return fmt::format("{} on each SM, and {:.1f} KiB are needed for {:.0f} GB/s at {} ns", flight,
+                       needed / 1024, gpu.bandwidth_gb_per_s * gpu.read_share, gpu.dram_latency_ns);
   }
   if (made.waves > 1) {
-    return count_text(plan.blocks, "block") + " come to " + decimal(made.waves, 1) +
-           " waves, each starts with nothing in flight; " + flight + " on each SM reach " + share;
+    return fmt::format(
+        "{} are {:.1f} waves, each starts with nothing in flight; {} on each SM reach {}",
+        count_text(plan.blocks, "block"), made.waves, flight, share);
   }
-  return flight + " on each SM reach " + share + ", SMs idle " + decimal(100 * made.tail_loss, 1) +
-         " % of the time";
+  return fmt::format("{} on each SM reach {}, SMs idle {:.1f} % of the time", flight, share,
+                     100 * made.tail_loss);
 }
 
-// The best of a sorted list that can be built, with exact divisions; of every path the best two, if
-// only for a tuner to look at.
+// The best valid plans of a sorted list, with exact divisions; the best two of every path are input
+// of a tuner.
 std::vector<Ranked> short_list(std::vector<Ranked> list, const ptx::Gpu& gpu) {
   const ptx::Target& target = ptx::target(gpu.target);
   std::array<std::size_t, 3> of_path{};

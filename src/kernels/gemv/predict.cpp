@@ -1,4 +1,4 @@
-// src/kernels/gemv/predict.cpp - what a GEMV plan will do on a GPU
+// src/kernels/gemv/predict.cpp - predicted time of a GEMV plan
 #include <algorithm>
 #include <cmath>
 
@@ -16,7 +16,7 @@ namespace {
 constexpr double kLaunch = 1.0;
 constexpr double kGraphBoundary = 1.3;
 constexpr double kProgrammaticBoundary = 0.3;
-constexpr double kBlockStart = 0.4;  // of a block that takes another's place
+constexpr double kBlockStart = 0.4;  // of a block that replaces a finished one
 constexpr double kButterfly = 0.08;  // the lanes' sums of a strip, layout R
 constexpr double kStack = 0.1;       // the warps' sums of a strip through shared memory
 constexpr double kTicket = 0.7;      // stores, fence, ticket
@@ -29,7 +29,7 @@ constexpr double kIssueShare = 0.6;  // of the schedulers' slots that such a loo
 constexpr double kL1BytesInClock = 128;
 constexpr double kL1Share = 0.7;  // of that rate, for requests of mixed width
 constexpr double kSchedulers = 4;
-constexpr double kCopyClocks = 32;  // of the one thread that asks for bulk copies
+constexpr double kCopyClocks = 32;  // of the thread that issues bulk copies
 
 /// Instructions of a warp for one of its loads: the load itself and its share of the loop, an fma
 /// for each weight, a conversion for each 16-bit one, and its share of the loads of x.
@@ -42,8 +42,8 @@ double instructions_of_load(const GemvPlan& plan) noexcept {
   return 2 + ring + weights * (narrow ? 2 : 1) + x_loads;
 }
 
-// Of what each of four limits alone would take: near the largest where one is much larger, more
-// where they are close, since neither is then reached all the time.
+// Combines the times of four limits: close to the largest if one dominates, larger if they are
+// close, because none is then reached all the time.
 double together(double a, double b, double c, double d) noexcept {
   const auto fourth = [](double value) { return value * value * value * value; };
   return std::sqrt(std::sqrt(fourth(a) + fourth(b) + fourth(c) + fourth(d)));
@@ -54,7 +54,7 @@ std::uint16_t sm_of(const ptx::Gpu& gpu) noexcept {
   return ptx::parse_target_name(gpu.target, name) ? name.sm : std::uint16_t{0};
 }
 
-// What a plan takes of a multiprocessor.
+// Resources of a plan on a multiprocessor.
 std::uint32_t fitting_blocks(const GemvPlan& plan, const ptx::Gpu& gpu,
                              std::uint32_t register_count) noexcept {
   ptx::BlockNeeds needs;
@@ -64,7 +64,7 @@ std::uint32_t fitting_blocks(const GemvPlan& plan, const ptx::Gpu& gpu,
   return ptx::blocks_per_sm(gpu, needs);
 }
 
-// The stream of weights, in microseconds, if all multiprocessors had equal work.
+// Time of reading the weights, in microseconds, with equal work on all multiprocessors.
 class Stream {
  public:
   Stream(const GemvPlan& plan, const ptx::Gpu& gpu, const GemvPrediction& prediction,
@@ -80,8 +80,8 @@ class Stream {
   }
 
  private:
-  // Little's law: the steps that a place on a multiprocessor goes through one after another. A ring
-  // has several of them on their way, and is filled anew for each piece of a strip.
+  // Little's law: a resident block runs its steps one after another. A ring has several steps in
+  // flight, and is refilled for each piece of a strip.
   [[nodiscard]] double latency() const noexcept {
     const double sms = gpu_.sms;
     const double blocks = plan_.blocks;
@@ -155,7 +155,7 @@ Forecast forecast(const GemvPlan& plan, const ptx::Gpu& gpu, const Weights& matr
   made.waves = blocks / (made.blocks_per_sm * sms);
   const auto busiest = static_cast<double>(division.busiest_bytes);
   made.tail_loss = busiest > 0 ? std::max(0.0, 1 - weights / sms / busiest) : 0;
-  // Lanes and rows that a plan has beyond the matrix's edge ask for nothing.
+  // Lanes and rows beyond the matrix's edge load nothing.
   const double filled =
       weights / (static_cast<double>(plan.units()) * static_cast<double>(step_bytes(plan)));
   const double places = std::min<double>(made.blocks_per_sm, std::ceil(blocks / sms));
@@ -176,7 +176,7 @@ Forecast forecast(const GemvPlan& plan, const ptx::Gpu& gpu, const Weights& matr
   return all;
 }
 
-double bytes_in_flight_wanted(const ptx::Gpu& gpu) noexcept {
+double bytes_in_flight_needed(const ptx::Gpu& gpu) noexcept {
   return gpu.bandwidth_gb_per_s * gpu.read_share * gpu.dram_latency_ns / gpu.sms;
 }
 

@@ -1,4 +1,4 @@
-// src/kernels/gemv/reduce.cpp - partial sums of lanes, warps and blocks put together
+// src/kernels/gemv/reduce.cpp - reduction of partial sums of lanes, warps, blocks
 #include <algorithm>
 
 #include "kernels/gemv/emit.hpp"
@@ -7,7 +7,7 @@ namespace ptxgen::inline v0::gemv {
 
 namespace {
 
-constexpr std::uint32_t kGroup = 8;  // loads of partial sums on their way
+constexpr std::uint32_t kGroup = 8;  // loads of partial sums in flight
 
 Value<f32> read(Sums& sums, std::uint32_t i) { return Value<f32>(sums[i].core(), sums[i].reg()); }
 
@@ -17,8 +17,8 @@ std::vector<Value<f32>> read(Sums& sums, const Piece& piece) {
   return values;
 }
 
-// Two lanes next to each other with 8 outputs each, 32 bytes as f32, swap halves: their first store
-// is the first one's 32 bytes then, the second store the second one's.
+// Two adjacent lanes with 8 outputs each (32 bytes as f32) swap halves: then their first store
+// writes the 32 bytes of the first lane, the second store those of the second.
 void swap_halves(Kit& kit, Outputs& outputs) {
   KernelBuilder& k = kit.k;
   const Value<u32> odd = *kit.lane & 1u;
@@ -40,15 +40,15 @@ void swap_halves(Kit& kit, Outputs& outputs) {
   outputs.pieces.push_back({out + 8u, 4, 4});
 }
 
-// How sums lie in shared memory and in the workspace: not in the order of the outputs, but so that
-// the lanes of a warp are side by side with up to 16 bytes each.
-struct Room {
+// Layout of sums in shared memory and in the workspace: not in the order of the outputs, but with
+// consecutive lanes of a warp at consecutive units of up to 16 bytes.
+struct SlotLayout {
   std::uint32_t floats;      ///< of a lane's unit
   std::uint32_t units;       ///< of a lane
   std::uint32_t unit_bytes;  ///< from one unit of a lane to its next
   Value<u32> offset;         ///< of the lane's first unit
 };
-Room room_of(Kit& kit) {
+SlotLayout slot_layout(Kit& kit) {
   KernelBuilder& k = kit.k;
   if (kit.rows_of_k()) return {1, 1, 0, *kit.out << 2u};
   const std::uint32_t floats = std::min(kit.v, 4u);
@@ -56,14 +56,14 @@ Room room_of(Kit& kit) {
           k.mul_lo(*kit.across, floats * 4)};
 }
 
-void store_room(Kit& kit, const Ptr<f32, Shared>& to, const Room& room, Sums& sums) {
+void store_slots(Kit& kit, const Ptr<f32, Shared>& to, const SlotLayout& layout, Sums& sums) {
   KernelBuilder& k = kit.k;
-  for (std::uint32_t u = 0; u < room.units; ++u) {
-    const Ptr<f32, Shared> at = to.offset_bytes(u * room.unit_bytes);
-    const auto sum = [&](std::uint32_t i) { return read(sums, u * room.floats + i); };
-    if (room.floats == 4) {
+  for (std::uint32_t u = 0; u < layout.units; ++u) {
+    const Ptr<f32, Shared> at = to.offset_bytes(u * layout.unit_bytes);
+    const auto sum = [&](std::uint32_t i) { return read(sums, u * layout.floats + i); };
+    if (layout.floats == 4) {
       k.st(at, std::array{sum(0), sum(1), sum(2), sum(3)});
-    } else if (room.floats == 2) {
+    } else if (layout.floats == 2) {
       k.st(at, std::array{sum(0), sum(1)});
     } else {
       k.st(at, sum(0));
@@ -72,18 +72,18 @@ void store_room(Kit& kit, const Ptr<f32, Shared>& to, const Room& room, Sums& su
 }
 
 // To the shared memory of another block of the cluster.
-void store_remote(Kit& kit, const Ptr<f32, Shared>& to, const Room& room, Sums& sums) {
+void store_remote(Kit& kit, const Ptr<f32, Shared>& to, const SlotLayout& layout, Sums& sums) {
   const ptx::Modifier space = ptx::Modifier::shared_cluster;
-  for (std::uint32_t u = 0; u < room.units; ++u) {
-    const Ptr<f32, Shared> at = to.offset_bytes(u * room.unit_bytes);
+  for (std::uint32_t u = 0; u < layout.units; ++u) {
+    const Ptr<f32, Shared> at = to.offset_bytes(u * layout.unit_bytes);
     std::vector<Operand> values;
-    for (std::uint32_t i = 0; i < room.floats; ++i) {
-      values.emplace_back(read(sums, u * room.floats + i));
+    for (std::uint32_t i = 0; i < layout.floats; ++i) {
+      values.emplace_back(read(sums, u * layout.floats + i));
     }
     const Vec vector{std::span<const Operand>(values)};
-    if (room.floats == 4) {
+    if (layout.floats == 4) {
       kit.k.emit(ptx::Op::st, {space, ptx::Modifier::v4, ptx::Modifier::type_f32}, {at, vector});
-    } else if (room.floats == 2) {
+    } else if (layout.floats == 2) {
       kit.k.emit(ptx::Op::st, {space, ptx::Modifier::v2, ptx::Modifier::type_f32}, {at, vector});
     } else {
       kit.k.emit(ptx::Op::st, {space, ptx::Modifier::type_f32}, {at, values[0]});
@@ -91,52 +91,52 @@ void store_remote(Kit& kit, const Ptr<f32, Shared>& to, const Room& room, Sums& 
   }
 }
 
-void add_room(Kit& kit, const Ptr<f32, Shared>& from, const Room& room, Sums& sums) {
+void add_slots(Kit& kit, const Ptr<f32, Shared>& from, const SlotLayout& layout, Sums& sums) {
   KernelBuilder& k = kit.k;
-  for (std::uint32_t u = 0; u < room.units; ++u) {
-    const Ptr<f32, Shared> at = from.offset_bytes(u * room.unit_bytes);
+  for (std::uint32_t u = 0; u < layout.units; ++u) {
+    const Ptr<f32, Shared> at = from.offset_bytes(u * layout.unit_bytes);
     std::vector<Value<f32>> part;
-    if (room.floats == 4) {
+    if (layout.floats == 4) {
       for (const Value<f32>& value : k.ld<4>(at)) part.push_back(value);
-    } else if (room.floats == 2) {
+    } else if (layout.floats == 2) {
       for (const Value<f32>& value : k.ld<2>(at)) part.push_back(value);
     } else {
       part.push_back(k.ld(at));
     }
-    for (std::uint32_t i = 0; i < room.floats; ++i) sums[u * room.floats + i] += part[i];
+    for (std::uint32_t i = 0; i < layout.floats; ++i) sums[u * layout.floats + i] += part[i];
   }
 }
 
-void store_part(Kit& kit, const Ptr<b8>& slot, const Room& room, Sums& sums) {
-  for (std::uint32_t u = 0; u < room.units; ++u) {
-    store_floats(kit.k, slot + u * room.unit_bytes, GemvType::f32,
-                 read(sums, {*kit.out, u * room.floats, room.floats}));
+void store_part(Kit& kit, const Ptr<b8>& slot, const SlotLayout& layout, Sums& sums) {
+  for (std::uint32_t u = 0; u < layout.units; ++u) {
+    store_floats(kit.k, slot + u * layout.unit_bytes, GemvType::f32,
+                 read(sums, {*kit.out, u * layout.floats, layout.floats}));
   }
 }
 
-// Part after part is added; several are on their way at a time. Past the L1, which may hold what
-// was there before.
-void sum_parts(Kit& kit, const Parts& parts, const Ptr<b8>& first, const Room& room, Sums& sums) {
+// Adds the parts in order with several loads in flight. Bypasses L1, which may have stale data.
+void sum_parts(Kit& kit, const Parts& parts, const Ptr<b8>& first, const SlotLayout& layout,
+               Sums& sums) {
   KernelBuilder& k = kit.k;
   const std::uint64_t pitch = slot_bytes(kit.plan);
   const Load past_l1{.cache = Cache::cg};
-  const std::uint32_t group = kGroup / room.units;
+  const std::uint32_t group = kGroup / layout.units;
   auto from = k.var(first);
   const auto add_group = [&](std::uint32_t count,
                              const std::function<Floats(const Ptr<b8>&, std::uint32_t)>& load) {
     std::vector<Floats> loaded;
     for (std::uint32_t p = 0; p < count; ++p) {
-      for (std::uint32_t u = 0; u < room.units; ++u) {
-        loaded.push_back(load(here(from) + (p * pitch + u * room.unit_bytes), p));
+      for (std::uint32_t u = 0; u < layout.units; ++u) {
+        loaded.push_back(load(here(from) + (p * pitch + u * layout.unit_bytes), p));
       }
     }
     for (std::uint32_t i = 0; i < loaded.size(); ++i) {
-      const std::uint32_t begin = i % room.units * room.floats;
-      for (std::uint32_t f = 0; f < room.floats; ++f) sums[begin + f] += loaded[i].whole[f];
+      const std::uint32_t begin = i % layout.units * layout.floats;
+      for (std::uint32_t f = 0; f < layout.floats; ++f) sums[begin + f] += loaded[i].whole[f];
     }
   };
   const auto always = [&](const Ptr<b8>& at, std::uint32_t) {
-    return load_floats(k, at, GemvType::f32, room.floats, past_l1);
+    return load_floats(k, at, GemvType::f32, layout.floats, past_l1);
   };
   for (Var<f32>& sum : sums) sum = 0.0f;
   if (const std::uint32_t* count = known(parts.count)) {
@@ -152,22 +152,22 @@ void sum_parts(Kit& kit, const Parts& parts, const Ptr<b8>& first, const Room& r
     const Value<u32> left = count - base;
     add_group(group, [&](const Ptr<b8>& at, std::uint32_t p) {
       return p == 0 ? always(at, 0)
-                    : load_floats_if(k, at, GemvType::f32, room.floats,
+                    : load_floats_if(k, at, GemvType::f32, layout.floats,
                                      k.setp(Comparison::gt, left, p), past_l1);
     });
     from += group * pitch;
   });
 }
 
-// Whether this block is the last of the strip's to come here, told to all its threads.
+// Whether this block is the last of the strip to arrive, broadcast to all its threads.
 Value<u32> arrive(Kit& kit, const Segment& segment, const Parts& parts) {
   KernelBuilder& k = kit.k;
   k.bar_sync();
   k.if_(*kit.thread == 0u, [&] {
     const Ptr<b8> ticket = moved(k, *kit.workspace, segment.strip, 4);
     const Value<u32> limit = value(k, subtract(k, parts.count, 1u));
-    // Back to 0 with the last arriver. What the block's threads wrote before the barrier is
-    // released, what others released is acquired.
+    // The last arriver resets it to 0. Releases the writes of the block before the barrier, and
+    // acquires those of other blocks.
     const Value<u32> before =
         k.atom_inc(ticket.cast<u32>(), limit, Atomic{Order::acq_rel, Scope::gpu});
     const Pred is_last = before == limit;
@@ -187,20 +187,20 @@ void if_owner(Kit& kit, const Outputs& outputs, const std::function<void()>& bod
   }
 }
 
-// The block's sums to the workspace; the last block of the strip reads them all.
+// Stores the block's sums to the workspace; the last block of the strip reads them all.
 Value<u32> exchange_parts(Kit& kit, const Segment& segment, Outputs& outputs) {
   KernelBuilder& k = kit.k;
   const Parts parts = parts_of(kit, segment);
-  const Room room = room_of(kit);
-  const Ptr<b8> places = kit.workspace->offset_bytes(kit.plan.ticket_bytes()) + room.offset;
+  const SlotLayout layout = slot_layout(kit);
+  const Ptr<b8> places = kit.workspace->offset_bytes(kit.plan.ticket_bytes()) + layout.offset;
   if_owner(kit, outputs, [&] {
-    store_part(kit, moved(k, places, parts.slot, slot_bytes(kit.plan)), room, outputs.sums);
+    store_part(kit, moved(k, places, parts.slot, slot_bytes(kit.plan)), layout, outputs.sums);
   });
   const Value<u32> last = arrive(kit, segment, parts);
   k.if_(last != 0u, [&] {
     if_owner(kit, outputs, [&] {
       const Ptr<b8> first = moved(k, places, parts.first_slot, slot_bytes(kit.plan));
-      sum_parts(kit, parts, first, room, outputs.sums);
+      sum_parts(kit, parts, first, layout, outputs.sums);
     });
   });
   return last;
@@ -221,12 +221,12 @@ Outputs finish_warp(Kit& kit, Sums sums) {
     if (kit.warp_k) outputs.owner.emplace(*kit.warp_k == 0u);
     return outputs;
   }
-  std::optional<Value<f32>> mine;
+  std::optional<Value<f32>> own;
   for (std::uint32_t row = 0; row < sums.size(); ++row) {
     const Value<f32> sum = k.warp_reduce(sums[row]);
-    mine.emplace(row == 0 ? sum : k.selp(sum, *mine, *kit.lane == row));
+    own.emplace(row == 0 ? sum : k.selp(sum, *own, *kit.lane == row));
   }
-  outputs.sums.push_back(k.var(*mine));
+  outputs.sums.push_back(k.var(*own));
   outputs.pieces.push_back({*kit.out, 0, 1});
   const Pred lane = *kit.lane < kit.plan.rows;
   outputs.owner.emplace(kit.warp_k ? lane & (*kit.warp_k == 0u) : lane);
@@ -236,22 +236,22 @@ Outputs finish_warp(Kit& kit, Sums sums) {
 void add_stack(Kit& kit, Outputs& outputs) {
   if (!kit.warp_k) return;
   KernelBuilder& k = kit.k;
-  const Room room = room_of(kit);
-  const Ptr<f32, Shared> base = kit.stack->base().offset_bytes(room.offset);
+  const SlotLayout layout = slot_layout(kit);
+  const Ptr<f32, Shared> base = kit.stack->base().offset_bytes(layout.offset);
   const std::uint32_t pitch = static_cast<std::uint32_t>(slot_bytes(kit.plan));
   Pred writes = *kit.warp_k != 0u;
   if (kit.rows_of_k()) writes.rebind(writes & (*kit.lane < kit.plan.rows));
   k.if_(writes, [&] {
-    const Value<u32> behind = k.mul_lo(*kit.warp_k - 1u, pitch);
-    store_room(kit, base.offset_bytes(behind), room, outputs.sums);
+    const Value<u32> last = k.mul_lo(*kit.warp_k - 1u, pitch);
+    store_slots(kit, base.offset_bytes(last), layout, outputs.sums);
   });
   k.bar_sync();
   k.if_(*outputs.owner, [&] {
     for (std::uint32_t warp = 1; warp < kit.plan.warps_k; ++warp) {
-      add_room(kit, base.offset_bytes((warp - 1) * pitch), room, outputs.sums);
+      add_slots(kit, base.offset_bytes((warp - 1) * pitch), layout, outputs.sums);
     }
   });
-  // The next segment's sums come to the same place.
+  // The next segment's sums use the same memory.
   if (may_loop(kit.plan)) k.bar_sync();
 }
 
@@ -266,13 +266,13 @@ Pred add_cluster(Kit& kit, Outputs& outputs) {
     k.emit(ptx::Op::barrier_cluster_wait,
            {ptx::Modifier::cluster, ptx::Modifier::wait, ptx::Modifier::aligned}, {});
   };
-  const Room room = room_of(kit);
-  const Ptr<f32, Shared> base = kit.ranks->base().offset_bytes(room.offset);
+  const SlotLayout layout = slot_layout(kit);
+  const Ptr<f32, Shared> base = kit.ranks->base().offset_bytes(layout.offset);
   const std::uint32_t pitch = static_cast<std::uint32_t>(slot_bytes(kit.plan));
   const Value<u32> block = k.ctaid_x();
   const Value<u32> clusters = quotient(k, block, kit.plan.blocks, kit.plan.cluster);
   const Value<u32> rank = remainder(k, block, clusters, kit.plan.cluster);
-  // All blocks of the cluster run, so that their shared memory is there.
+  // All blocks of the cluster run, so their shared memory exists.
   wait();
   Pred writes = rank != 0u;
   if (outputs.owner) writes.rebind(writes & *outputs.owner);
@@ -282,7 +282,7 @@ Pred add_cluster(Kit& kit, Outputs& outputs) {
     const Value<u32> remote = k.undefined<u32>();
     k.emit(ptx::Op::mapa, {ptx::Modifier::shared_cluster, ptx::Modifier::type_u32},
            {remote, local, 0});
-    store_remote(kit, k.pointer<f32, Shared>(remote), room, outputs.sums);
+    store_remote(kit, k.pointer<f32, Shared>(remote), layout, outputs.sums);
   });
   begin_cluster(kit);
   wait();
@@ -290,7 +290,7 @@ Pred add_cluster(Kit& kit, Outputs& outputs) {
   const Pred adds = outputs.owner ? first & *outputs.owner : first;
   k.if_(adds, [&] {
     for (std::uint32_t other = 1; other < kit.plan.cluster; ++other) {
-      add_room(kit, base.offset_bytes((other - 1) * pitch), room, outputs.sums);
+      add_slots(kit, base.offset_bytes((other - 1) * pitch), layout, outputs.sums);
     }
   });
   return first;

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "ptxgen/kernels/gemv/kernel.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/half.hpp"
@@ -28,9 +30,8 @@ void demand_size(std::string_view name, std::span<const std::byte> array, std::u
   const std::uint64_t wanted = elements * bytes(type);
   if (array.size() == wanted) return;
   throw Error(Stage::Launch, "bad-size",
-              std::string(name) + " has " + std::to_string(array.size()) + " B; " +
-                  count_text(elements, "element") + " of " + std::string(to_string(type)) +
-                  " have " + std::to_string(wanted) + " B");
+              fmt::format("{} has {} B; {} of {} have {} B", name, array.size(),
+                          count_text(elements, "element"), to_string(type), wanted));
 }
 
 void demand_sizes(const GemvProblem& p, const GemvInputs& inputs) {
@@ -53,7 +54,7 @@ GemvReference gemv_reference(const GemvProblem& problem, const GemvInputs& input
     reference.y[j] += term;
     reference.magnitude[j] += std::abs(term);
   };
-  // In the order in which the matrix lies in memory.
+  // In memory order of the matrix.
   const std::uint64_t rows = t ? problem.k : problem.n;
   const std::uint64_t columns = t ? problem.n : problem.k;
   const double alpha = problem.scaled ? double{inputs.alpha} : 1.0;

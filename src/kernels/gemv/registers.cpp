@@ -15,9 +15,9 @@ constexpr std::uint32_t kSegments = 4;   // a block that goes from strip to stri
 constexpr std::uint32_t kExchange = 4;   // slots and tickets, kept over the sums
 constexpr std::uint32_t kAddParts = 28;  // partial sums being added, beside the sums themselves
 constexpr std::uint32_t kPartsAtOnce = 8;
-constexpr std::uint32_t kUnit = 8;  // registers are given to a thread in such portions
+constexpr std::uint32_t kUnit = 8;  // allocation granularity of registers per thread
 
-// The plan as far as the matrix fills it: a row shorter than a step has fewer loads.
+// The plan limited by the matrix: a row shorter than a step has fewer loads.
 GemvPlan filled(GemvPlan plan) noexcept {
   const std::uint64_t load =
       plan.problem.layout == GemvLayout::T ? 1 : 32 * std::uint64_t{lane_elements(plan)};

@@ -1,4 +1,4 @@
-// src/kernels/gemv/ring_async.cpp - weights by way of cp.async and shared memory
+// src/kernels/gemv/ring_async.cpp - weights through a cp.async ring
 #include "kernels/gemv/ring_async.hpp"
 
 #include <string>
@@ -14,7 +14,7 @@ Ptr<b8, Shared> Ring::place(std::uint32_t slot, std::size_t load) const {
   return *kit_.ring + (slot * step_bytes(kit_.plan) + load * side_by_side);
 }
 
-// A group for each step, of nothing where there is none: so the wait counts steps.
+// One commit group per step, possibly empty, so the wait counts steps.
 void Ring::request(std::uint32_t slot, const Pred* p) {
   KernelBuilder& k = kit_.k;
   const auto copy = [&] {
@@ -37,7 +37,8 @@ void Ring::request(std::uint32_t slot, const Pred* p) {
   k.cp_async_commit_group();
 }
 
-// A round is all slots, so that each has its place in the code; a segment ends within any of them.
+// One iteration covers all stages, so each has a constant offset in the code; a segment can end at
+// any stage.
 void Ring::run(const std::function<void()>& body) {
   KernelBuilder& k = kit_.k;
   const std::uint32_t stages = kit_.plan.stages;
@@ -60,7 +61,7 @@ void Ring::run(const std::function<void()>& body) {
     }
   });
   k.label(Name(end));
-  // Nothing is under way any more.
+  // No copies are in flight.
   k.cp_async_wait_all();
 }
 

@@ -1,4 +1,4 @@
-// src/kernels/gemv/ring_async.hpp - weights by way of cp.async and shared memory
+// src/kernels/gemv/ring_async.hpp - weights through a cp.async ring
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace ptxgen::inline v0::gemv {
 
-/// The loads of a lane's steps, `stages - 1` steps ahead. Each lane copies what it reads itself, so
-/// that nobody waits for anybody else: a place in the ring is a load of each thread of the block,
-/// side by side. In the order: constructor, `add_load` for each load of a step, `run`.
+/// The loads of a lane's steps, `stages - 1` steps ahead. Each lane copies its own data, so no
+/// barrier is needed. A stage of the ring has one load per thread of the block, consecutively. Call
+/// order: constructor, `add_load` for each load of a step, `run`.
 class Ring {
  public:
-  /// `steps` steps of weights, `step_bytes` apart in memory, from where `weights` points; it points
-  /// behind the last one afterwards.
+  /// `steps` steps of weights from `weights` on, `step_bytes` apart in memory; `weights` then
+  /// points after the last.
   Ring(Kit& kit, Number steps, std::uint64_t step_bytes, Var<Ptr<b8>>& weights);
-  /// A load `offset` bytes behind the step's begin.
+  /// A load at `offset` bytes from the start of the step.
   void add_load(std::uint64_t offset) { offsets_.push_back(offset); }
   /// Emits the loop; `body` is one step, which calls `take` once.
   void run(const std::function<void()>& body);

@@ -1,4 +1,4 @@
-// src/kernels/gemv/ring_bulk.cpp - weights by way of bulk copies and shared memory
+// src/kernels/gemv/ring_bulk.cpp - weights through a bulk-copy ring
 #include "kernels/gemv/ring_bulk.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ constexpr std::uint32_t kBarrierBytes = 8;
 
 std::uint32_t narrow(std::uint64_t n) { return static_cast<std::uint32_t>(n); }
 
-// How a step lies in the ring: rows of k (layout T) or of outputs (R), each as it is in the matrix.
+// Layout of a step in the ring: rows of k (layout T) or of outputs (R), each as in the matrix.
 struct Rows {
   std::uint32_t count = 0;  ///< at most
   std::uint32_t bytes = 0;  ///< of one, at most
@@ -26,7 +26,7 @@ Rows rows_of(const GemvPlan& plan) {
 
 std::uint32_t full_steps_of(const GemvPlan& plan) { return plan.problem.k / plan.step_elements(); }
 
-// The full units before an item of the line.
+// The full units before an item.
 Value<u32> full_units(Kit& kit, const Value<u32>& item) {
   KernelBuilder& k = kit.k;
   const Items parts = items(kit.plan);
@@ -59,12 +59,12 @@ BulkRing::BulkRing(Kit& kit)
       full_(kit.k.shared<b64>(kit.plan.stages, "full").base().cast<b8>()),
       empty_(kit.k.shared<b64>(kit.plan.stages, "empty").base().cast<b8>()),
       producer_(*kit.thread == 0u),
-      mine_(lane_begin(kit)),
+      own_(lane_begin(kit)),
       begin_(full_units(kit, first_item_of(kit, kit.k.ctaid_x(), 0))),
       end_(full_units(kit, first_item_of(kit, kit.k.ctaid_x(), 1))),
       cursor_(kit.k.var(begin_)),
       to_(kit.k.var<u32>(0u)),
-      // Nothing was read yet: the round before the first counts as read.
+      // Nothing was read yet: the phase before the first counts as read.
       free_(kit.k.var<u32>(1u)),
       from_(kit.k.var<u32>(0u)),
       there_(kit.k.var<u32>(0u)) {
@@ -82,7 +82,7 @@ void BulkRing::initialise() {
       make(full_ + i * kBarrierBytes, 1);
       make(empty_ + i * kBarrierBytes, kit_.plan.threads() / 32);
     }
-    // Before the copies, which work by another proxy, use them.
+    // Before the copies, which use another proxy, access them.
     k.emit(ptx::Op::fence_mbarrier_init, {ptx::Modifier::release, ptx::Modifier::cluster}, {});
   });
   k.bar_sync();
@@ -141,7 +141,7 @@ void BulkRing::copy_step() {
       count.emplace<1>(outputs);
     } else {
       row_bytes.emplace<1>(k.mul_lo(outputs, element));
-      // All columns of the last strip may be those of a lane that reads them itself.
+      // All columns of the last strip may belong to one lane, which reads them itself.
       if (n % plan.strip_outputs() == 0) {
         const Pred some = outputs != 0u;
         const Value<u32> all_rows = k.constant<u32>(rows.count);
@@ -186,7 +186,7 @@ void BulkRing::fill() {
 Number BulkRing::steps_of(Kit& kit, const Segment& segment) {
   KernelBuilder& k = kit.k;
   if (kit.problem().k % kit.plan.step_elements() == 0) return segment.count;
-  const Number end = least(k, add(k, segment.first, segment.count), full_steps_of(kit.plan));
+  const Number end = min_of(k, add(k, segment.first, segment.count), full_steps_of(kit.plan));
   return subtract(k, end, segment.first);
 }
 
@@ -196,7 +196,7 @@ void BulkRing::run(const Segment& segment, const std::function<void()>& before,
   repeat(k, steps_of(kit_, segment), [&] {
     before();
     wait(at(full_, from_, kBarrierBytes), there_);
-    now_.emplace(at(ring_, from_, step_bytes(kit_.plan)).offset_bytes(mine_));
+    now_.emplace(at(ring_, from_, step_bytes(kit_.plan)).offset_bytes(own_));
     body();
     k.bar_warp_sync();
     const Place read = at(empty_, from_, kBarrierBytes);

@@ -1,4 +1,4 @@
-// src/kernels/gemv/ring_bulk.hpp - weights by way of bulk copies and shared memory
+// src/kernels/gemv/ring_bulk.hpp - weights through a bulk-copy ring
 #pragma once
 
 #include <cstdint>
@@ -9,28 +9,28 @@
 
 namespace ptxgen::inline v0::gemv {
 
-/// The full steps of all of a block's segments, one after the other, `stages - 1` steps ahead. The
-/// first warp asks for them: each lane copies some of a step's rows (layout T: rows of k, R: rows
-/// of outputs). An mbarrier of each place says when its weights are there, another when all warps
-/// have read them. Steps that are not full do not come by the ring.
+/// The full steps of all segments of a block, in order, `stages - 1` steps ahead. The first warp
+/// issues the copies: each lane copies some of a step's rows (layout T: rows of k, R: rows of
+/// outputs). Each stage has two mbarriers: "full" when its weights have arrived, "empty" when all
+/// warps have read them. Partial steps bypass the ring.
 class BulkRing {
  public:
   /// Declares and initialises; all threads of the block come here.
   explicit BulkRing(Kit& kit);
-  /// Asks for the first steps.
+  /// Issues the copies of the first steps.
   void fill();
   /// Emits a loop over a segment's full steps. `before` is emitted before the wait for a step's
-  /// weights, `body` behind it. All threads come here.
+  /// weights, `body` after it. All threads execute it.
   void run(const Segment& segment, const std::function<void()>& before,
            const std::function<void()>& body);
-  /// For `body`: the lane's load `offset` bytes behind its first one of a step.
+  /// For `body`: the lane's load at `offset` bytes from its first load of a step.
   [[nodiscard]] Floats load(std::uint64_t offset) const;
   /// Full steps of a segment for the ring, whichever warp.
   [[nodiscard]] static Number steps_of(Kit& kit, const Segment& segment);
 
  private:
   using Place = Ptr<b8, Shared>;
-  /// An mbarrier or the weights of a place in the ring, by its number.
+  /// An mbarrier or the weights of a stage, by its number.
   [[nodiscard]] Place at(const Place& first, const Var<u32>& number, std::uint64_t bytes) const;
   void initialise();
   void request();
@@ -41,11 +41,11 @@ class BulkRing {
   Kit& kit_;
   Place ring_, full_, empty_;
   Pred producer_;
-  Value<u32> mine_;         ///< bytes from a place's begin to the lane's first load
+  Value<u32> own_;          ///< bytes from the start of a stage to the lane's first load
   Value<u32> begin_, end_;  ///< of the block's full units
-  Var<u32> cursor_;         ///< the full unit that is asked for next
-  Var<u32> to_, free_;      ///< its place, and the parity of the round in which that was read
-  Var<u32> from_, there_;   ///< the place that is read next, and the parity of the round
+  Var<u32> cursor_;         ///< the next full unit to copy
+  Var<u32> to_, free_;      ///< its stage, and the phase parity in which that was read
+  Var<u32> from_, there_;   ///< the next stage to read, and its phase parity
   std::optional<Place> now_;
 };
 

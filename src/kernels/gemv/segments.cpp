@@ -1,4 +1,4 @@
-// src/kernels/gemv/segments.cpp - which steps of which strips a block computes
+// src/kernels/gemv/segments.cpp - steps of strips that a block computes
 #include <algorithm>
 #include <numeric>
 
@@ -24,7 +24,7 @@ Value<u32> scaled(KernelBuilder& k, const Value<u32>& n, std::uint64_t most, std
   return k.cvt<u32>(result);
 }
 
-// The block that has an item, or the item `offset` items behind it.
+// The block of an item, or of the item `offset` items later.
 Value<u32> block_of(Kit& kit, const Value<u32>& item, std::uint64_t offset) {
   const Items parts = items(kit.plan);
   const std::uint64_t common = std::gcd(parts.all, std::uint64_t{kit.plan.blocks});
@@ -74,10 +74,10 @@ Segment segment_at(Kit& kit, const Value<u32>& item, const Value<u32>& end) {
   const std::uint32_t each = narrow(parts.steps);
   const Number first = times(k, inside, each);
   if (steps % each == 0) return {strip, first, each, item};
-  return {strip, first, least(k, subtract(k, steps, first), each), item};
+  return {strip, first, min_of(k, subtract(k, steps, first), each), item};
 }
 
-// A block's items follow each other in a strip, and it has them all at once.
+// A block's items are consecutive in one strip: one segment.
 bool is_one_range(const GemvPlan& plan) {
   const Items parts = items(plan);
   return parts.blocks_in_strip && (plan.chunk_steps == 0 || parts.per_strip == 1);
@@ -116,7 +116,7 @@ void for_each_segment(Kit& kit, const std::function<void(const Segment&)>& body)
   const Value<u32> end = first_item_of(kit, block, 1);
   const bool by_steps = kit.plan.chunk_steps == 0 && items(kit.plan).per_strip > 1;
   Var<u32> next = k.var(begin);
-  // A block has at least one item: check() sees to it.
+  // A block has at least one item: check() ensures it.
   k.do_while(
       [&] {
         const Value<u32> item = next;
@@ -163,7 +163,7 @@ Number full_steps(Kit& kit, const Segment& segment) {
     const Value<u32> more = k.selp(one_more, all, has_more);
     limit.emplace<1>(more);
   }
-  const Number end = least(k, add(k, segment.first, segment.count), limit);
+  const Number end = min_of(k, add(k, segment.first, segment.count), limit);
   return subtract(k, end, segment.first);
 }
 

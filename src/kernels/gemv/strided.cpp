@@ -16,7 +16,7 @@ void body(KernelBuilder& k, Ptr<f32> y, Ptr<f32> a, Ptr<f32> x, Value<u32> rows,
   const Ptr<f32> top = a + column;
   auto sum = k.var<f32>(0.0f);
   k.for_(lane, rows, GemvStrided::kThreads, [&](Value<u32> row) {
-    // One emitting call per statement: C++ leaves the order of arguments to the compiler.
+    // One emitting call per statement: C++ does not specify the evaluation order of arguments.
     const Value<f32> f = k.ld_global(x + row);
     const Value<u64> skipped = k.mul_wide(row, columns);
     const Value<f32> w = k.ld_global(top + skipped);

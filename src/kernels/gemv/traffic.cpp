@@ -1,4 +1,4 @@
-// src/kernels/gemv/traffic.cpp - what a GEMV asks of global memory
+// src/kernels/gemv/traffic.cpp - global memory traffic of a GEMV
 #include <algorithm>
 #include <numeric>
 
@@ -12,23 +12,23 @@ namespace {
 constexpr std::uint64_t kSector = 32;
 constexpr std::uint64_t kWarp = 32;
 
-// Sectors that `bytes` bytes touch which begin `offset` bytes behind a sector's first.
+// Sectors that `bytes` bytes at `offset` bytes from a sector's start touch.
 std::uint64_t sectors(std::uint64_t offset, std::uint64_t bytes) noexcept {
   return bytes == 0 ? 0 : (offset % kSector + bytes - 1) / kSector + 1;
 }
 
-// A row of the matrix as the warps' loads cut it up: windows of 32 lanes, then what is left.
+// The loads of a row of the matrix: windows of 32 lanes, then the rest.
 struct Row {
   std::uint64_t windows = 0;  // whole ones
   std::uint64_t lanes = 0;    // of the last one that load a whole vector
-  std::uint64_t tail = 0;     // elements behind them
+  std::uint64_t tail = 0;     // elements after them
 };
 
 Row row_of(std::uint64_t length, std::uint64_t lane) noexcept {
   return {length / (kWarp * lane), length % (kWarp * lane) / lane, length % lane};
 }
 
-// The full steps that bulk copies bring, row by row of each strip; nothing on other paths.
+// The full steps that bulk copies load, row by row of each strip; empty on other paths.
 struct Copies {
   std::uint64_t rows = 0;      // of the matrix, in which there are copies
   std::uint64_t elements = 0;  // of each row that they bring (layout R)
@@ -52,7 +52,7 @@ Copies copies_of(const GemvPlan& plan) noexcept {
     copies.bytes = plan.step_elements() * element;
     return copies;
   }
-  // Columns that do not fill a load are left to their lane.
+  // Columns that do not fill a load are read by their lane.
   const std::uint64_t columns = problem.n - problem.n % lane_elements(plan);
   copies.rows = steps * plan.step_elements();
   copies.of_row = plan.strips();
@@ -62,8 +62,8 @@ Copies copies_of(const GemvPlan& plan) noexcept {
   return copies;
 }
 
-// Elements of x that lanes ask for: every lane that has columns, or the lanes of every warp that
-// has rows, all k of them; while it takes steps from a ring of bulk copies, every lane there is.
+// Elements of x that lanes load: all k for every lane that has columns, or for the lanes of every
+// warp that has rows; during steps from a ring of bulk copies, for every lane.
 std::uint64_t factors_read(const GemvPlan& plan) noexcept {
   const GemvProblem& problem = plan.problem;
   const std::uint64_t k = problem.k;
@@ -88,18 +88,18 @@ Weights weights(const GemvPlan& plan) noexcept {
   const std::uint64_t pitch = problem.leading_dimension() * element;
   const std::uint64_t start = problem.a_alignment < 16 ? problem.a_alignment : 0;
   const Copies copies = copies_of(plan);
-  // What lanes load of a row: all of it, or with bulk copies what these leave.
+  // The part of a row that lanes load: all of it, or the rest after bulk copies.
   const std::uint64_t left = by_lane ? length : length - copies.elements;
   const std::uint64_t direct_rows = by_lane ? rows - copies.rows : rows;
   const Row row = row_of(left, lane_elements(plan));
-  // The elements behind the last whole vector: layout R has them side by side in one load, with
-  // layout T they are the work of one lane, one load each.
+  // The elements after the last full vector: layout R reads them with one load of consecutive
+  // lanes, layout T with one lane and one load each.
   const std::uint64_t tail_loads = by_lane ? row.tail : std::min<std::uint64_t>(row.tail, 1);
   const std::uint64_t vector_loads = row.windows + (row.lanes != 0 ? 1 : 0);
   Weights made;
   made.bytes = rows * length * element;
   made.requests = copies.rows * copies.of_row + direct_rows * vector_loads + rows * tail_loads;
-  // Rows that begin at the same place of a sector are alike: at most 16 kinds.
+  // Rows with the same offset in a sector are equal: at most 16 kinds.
   const std::uint64_t period = kSector / std::gcd(pitch, kSector);
   for (std::uint64_t kind = 0; kind < period && kind < rows; ++kind) {
     const auto of_kind = [&](std::uint64_t all) {
@@ -107,10 +107,10 @@ Weights weights(const GemvPlan& plan) noexcept {
     };
     const std::uint64_t offset = (start + kind * pitch) % kSector;
     const std::uint64_t direct = offset + (by_lane ? 0 : copies.elements * element);
-    const std::uint64_t behind = direct + row.lanes * plan.load_bytes;
+    const std::uint64_t after = direct + row.lanes * plan.load_bytes;
     const std::uint64_t vectors = row.windows * sectors(direct, kWarp * plan.load_bytes) +
                                   sectors(direct, row.lanes * plan.load_bytes);
-    const std::uint64_t tail = by_lane ? row.tail : sectors(behind, row.tail * element);
+    const std::uint64_t tail = by_lane ? row.tail : sectors(after, row.tail * element);
     const std::uint64_t copied =
         copies.full * sectors(offset, copies.bytes) + sectors(offset, copies.last_bytes);
     made.sectors += of_kind(copies.rows) * copied + of_kind(rows) * tail +
@@ -127,7 +127,7 @@ Traffic traffic(const GemvPlan& plan, const Weights& weights, const Division& di
   const std::uint64_t n = problem.n;
   const std::uint64_t operands =
       (problem.scaled ? 1u : 0u) + (problem.bias ? 1u : 0u) + (problem.residual ? 1u : 0u);
-  // A part is the sums of a whole strip, whatever of it lies beyond n, and a ticket.
+  // A part is the sums of a full strip, including outputs beyond n, and a ticket.
   const std::uint64_t parts = division.parts * plan.strip_outputs() * sizeof(float);
   Traffic traffic;
   traffic.bytes_read = weights.bytes + factors_read(plan) * bytes(problem.x) +

@@ -1,4 +1,4 @@
-// src/kernels/parts/words.cpp - floats of 32 and 16 bits from and to memory
+// src/kernels/parts/words.cpp - 32-bit and 16-bit floats in memory
 #include "kernels/parts/words.hpp"
 
 #include <algorithm>
@@ -142,7 +142,7 @@ Floats load_run(KernelBuilder& k, const Ptr<b8>& at, GemvType type, std::uint32_
     std::uint32_t take = std::min<std::uint32_t>(alignment, 16) / element;
     while (take > 1 && (i % take != 0 || i + take > count)) take /= 2;
     const Floats part = load_floats(k, at + i * element, type, take, how);
-    // A single 16-bit float goes alone: the next ones, if any, begin a word of their own.
+    // A single 16-bit float has its own word.
     for (const Value<f32>& value : part.whole) run.whole.push_back(value);
     if (type != GemvType::f32 && take == 1 && i % 2 == 1) {
       const Value<u32> high = part.pairs[0] << 16u;

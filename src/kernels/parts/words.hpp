@@ -1,4 +1,4 @@
-// src/kernels/parts/words.hpp - floats of 32 and 16 bits from and to memory
+// src/kernels/parts/words.hpp - 32-bit and 16-bit floats in memory
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace ptxgen::inline v0 {
 
-/// An f32 as the bf16 nearest to it (ties to even, NaN 0x7fff), in the upper half of a word whose
-/// lower half means nothing: for targets without bf16.
+/// Rounds an f32 to bf16 (ties to even, NaN 0x7fff) in the upper half of a word; the lower half is
+/// undefined. For targets without bf16.
 [[nodiscard]] Value<u32> round_to_bf16(KernelBuilder& k, const Value<f32>& value);
 
-/// Neighbouring floats as a load gives them: each in a register, or 16-bit ones in pairs.
+/// Consecutive floats of one load: one per register, or 16-bit floats in pairs.
 struct Floats {
   GemvType type = GemvType::f32;
   std::vector<Value<f32>> whole;
@@ -25,12 +25,11 @@ struct Floats {
                                  std::uint32_t count, const Load& how = {});
 [[nodiscard]] Floats load_floats(KernelBuilder& k, const Ptr<b8, Shared>& at, GemvType type,
                                  std::uint32_t count);
-/// The same from global memory where `p` holds; zeros, and memory not touched, where it does not.
-/// Of `how` only `read_only` and `cache` count.
+/// The same from global memory if `p` is true; otherwise zeros without an access. Only `read_only`
+/// and `cache` of `how` are used.
 [[nodiscard]] Floats load_floats_if(KernelBuilder& k, const Ptr<b8>& at, GemvType type,
                                     std::uint32_t count, const Pred& p, const Load& how = {});
-/// Any number of them with as few loads as `alignment`, the bytes that the address is a multiple
-/// of, allows.
+/// Any number of them with as few loads as `alignment`, in bytes, allows.
 [[nodiscard]] Floats load_run(KernelBuilder& k, const Ptr<b8>& at, GemvType type,
                               std::uint32_t count, std::uint32_t alignment, const Load& how = {});
 /// The first `count` of them as f32: exact.

@@ -1,4 +1,4 @@
-// src/runtime/assemble/assembler.cpp - choosing a tool and reporting what it said
+// src/runtime/assemble/assembler.cpp - choice of a tool, reports of its errors
 #include "ptxgen/runtime/assemble/assembler.hpp"
 
 #include <algorithm>
@@ -7,9 +7,12 @@
 #include <tuple>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "ptxgen/support/error.hpp"
 #include "runtime/assemble/assembler_tools.hpp"
 #include "support/excerpt.hpp"
+#include "support/join.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -23,7 +26,7 @@ struct Assembler::Tools {
 
 namespace {
 
-/// What to do when `tool` is not there.
+/// The remedy if `tool` is not found.
 std::string_view cure(AssemblerTool tool) {
   switch (tool) {
     case AssemblerTool::Automatic:
@@ -31,15 +34,15 @@ std::string_view cure(AssemblerTool tool) {
       break;
     case AssemblerTool::NvJitLink:
       return "install the CUDA toolkit's nvJitLink library, or set PTXGEN_NVJITLINK_PATH or "
-             "PTXGEN_CUDA_PATH to where it is";
+             "PTXGEN_CUDA_PATH to its path";
     case AssemblerTool::Ptxas:
       return "install the CUDA toolkit's ptxas program, or set PTXGEN_PTXAS_PATH or "
-             "PTXGEN_CUDA_PATH to where it is";
+             "PTXGEN_CUDA_PATH to its path";
     case AssemblerTool::Driver:
-      return "install the NVIDIA driver, or set PTXGEN_LIBCUDA_PATH to where its libcuda.so.1 is";
+      return "install the NVIDIA driver, or set PTXGEN_LIBCUDA_PATH to the path of libcuda.so.1";
   }
   return "install the CUDA toolkit's nvJitLink library or its ptxas program, or set "
-         "PTXGEN_NVJITLINK_PATH, PTXGEN_PTXAS_PATH or PTXGEN_CUDA_PATH to where they are";
+         "PTXGEN_NVJITLINK_PATH, PTXGEN_PTXAS_PATH or PTXGEN_CUDA_PATH to their path";
 }
 
 std::string titled(AssemblerTool tool, const std::string& version) {
@@ -57,9 +60,9 @@ Error new_error(const char* code, std::string message, const AssembleOptions& op
 
 Error rejection(const ToolOutcome& outcome, const std::string& title, std::string_view ptx,
                 const AssembleOptions& options) {
-  const LogComplaint complaint = first_complaint(outcome.log);
+  const LogError complaint = first_error(outcome.log);
   const std::string where =
-      complaint.line == 0 ? "the PTX" : "line " + std::to_string(complaint.line);
+      complaint.line == 0 ? "the PTX" : fmt::format("line {}", complaint.line);
   std::string words = complaint.text.empty() ? outcome.reason : complaint.text;
   if (words.find("Unsupported .version") != std::string::npos) {
     words += "; write an older .version or install a newer " + title.substr(0, title.find(' '));
@@ -67,13 +70,14 @@ Error rejection(const ToolOutcome& outcome, const std::string& title, std::strin
     words += "; assemble for the module's own .target or a later one";
   }
   Error error = new_error(
-      "rejected", title + " rejects " + where + " for " + options.target + ": " + words, options);
+      "rejected", fmt::format("{} rejects {} for {}: {}", title, where, options.target, words),
+      options);
   error.line = complaint.line;
   error.excerpt = excerpt_around(ptx, complaint.line);
   return error;
 }
 
-/// The error for an outcome that is not an assembly.
+/// The error for a failed outcome.
 Error failure(const ToolOutcome& outcome, const std::string& title, std::string_view ptx,
               const AssembleOptions& options) {
   Error error = [&] {
@@ -82,22 +86,27 @@ Error failure(const ToolOutcome& outcome, const std::string& title, std::string_
         return rejection(outcome, title, ptx, options);
       case ToolVerdict::UnknownTarget:
         return new_error("unknown-target",
-                         title + " does not know the target " + options.target +
-                             "; choose a target it knows or install a CUDA release that has it",
+                         fmt::format("{} does not support the target {}; choose another target or "
+                                     "install a CUDA release that supports it",
+                                     title, options.target),
                          options);
       case ToolVerdict::TimedOut:
-        return new_error("timeout",
-                         title + " was stopped after " + std::to_string(options.timeout_ms) +
-                             " ms; raise timeout_ms or lower the optimization level",
-                         options);
+        return new_error(
+            "timeout",
+            fmt::format(
+                "{} was stopped after {} ms; raise timeout_ms or lower the optimization level",
+                title, options.timeout_ms),
+            options);
       case ToolVerdict::Unusable:
-        return new_error("no-assembler", title + " cannot assemble here: " + outcome.reason,
+        return new_error("no-assembler",
+                         fmt::format("{} cannot assemble here: {}", title, outcome.reason),
                          options);
       case ToolVerdict::Accepted:
       case ToolVerdict::Failed:
         break;
     }
-    return new_error("tool-failed", title + " broke while assembling: " + outcome.reason, options);
+    return new_error("tool-failed", fmt::format("{} failed to assemble: {}", title, outcome.reason),
+                     options);
   }();
   error.driver_status = outcome.status;
   error.log = outcome.log;
@@ -105,51 +114,67 @@ Error failure(const ToolOutcome& outcome, const std::string& title, std::string_
 }
 
 Error nothing_found(const std::vector<AssemblerFinding>& tools, const AssembleOptions& options) {
-  std::string names;
+  const auto name_of = [](const AssemblerFinding& tool) { return to_string(tool.tool); };
   std::string log;
   for (const AssemblerFinding& tool : tools) {
-    const std::string name(to_string(tool.tool));
-    names += (names.empty() ? "" : ", ") + name;
     if (!log.empty()) log += '\n';
-    log += name + " was looked for in";
+    log += fmt::format("{} was searched for in", name_of(tool));
     for (std::size_t begin = 0; begin < tool.why_not.size();) {
       const std::size_t end = std::min(tool.why_not.find('\n', begin), tool.why_not.size());
       log += "\n  " + tool.why_not.substr(begin, end - begin);
       begin = end + 1;
     }
   }
-  Error error = new_error("no-assembler",
-                          "no assembler found for " + options.target + " (looked for " + names +
-                              "); " + std::string(cure(options.tool)),
-                          options);
+  Error error =
+      new_error("no-assembler",
+                fmt::format("no assembler found for {} (searched for {}); {}", options.target,
+                            join_text(tools, ", ", name_of), cure(options.tool)),
+                options);
   error.log = std::move(log);
   return std::move(error.refresh());
 }
 
-/// Mistakes that no tool needs to see, among them whatever could be read as another option.
+/// Moves an accepted result into `assembly`. False if its cubin cannot be read: the verdict is then
+/// Failed.
+bool read_result(ToolOutcome& outcome, Assembly& assembly) {
+  assembly.cubin = std::move(outcome.cubin);
+  assembly.log = std::move(outcome.log);
+  try {
+    read_resources(assembly);
+    return true;
+  } catch (const Error& unreadable) {
+    outcome.log = std::move(assembly.log);
+    outcome.reason = unreadable.message;
+    outcome.verdict = ToolVerdict::Failed;
+    return false;
+  }
+}
+
+/// Rejects invalid options before a tool runs, among them text that a tool could parse as an
+/// option.
 void check(std::string_view ptx, const AssembleOptions& options) {
   if (!is_target_name(options.target)) {
     throw new_error("bad-target",
-                    "\"" + options.target +
-                        "\" is not a target; write sm_ and a number, then a or f where the "
-                        "architecture has such a variant, for example sm_90a",
+                    fmt::format("\"{}\" is not a target; write sm_ and a number, then a or f where "
+                                "the architecture has such a variant, for example sm_90a",
+                                options.target),
                     options)
         .refresh();
   }
   if (options.optimization > 3) {
     throw new_error("bad-option",
-                    "optimization level " + std::to_string(options.optimization) +
-                        " does not exist; levels are 0 to 3",
+                    fmt::format("optimization level {} does not exist; levels are 0 to 3",
+                                options.optimization),
                     options)
         .refresh();
   }
-  // Tools stop reading at a zero byte and would assemble half a text without a word.
+  // Tools stop at a zero byte and would silently assemble part of the text.
   if (const std::size_t zero = ptx.find('\0'); zero != std::string_view::npos) {
     std::uint32_t line = 1;
     for (const char c : ptx.substr(0, zero)) line += c == '\n' ? 1 : 0;
     Error error =
         new_error("rejected",
-                  "line " + std::to_string(line) + " holds a zero byte, which PTX cannot", options);
+                  fmt::format("line {} has a zero byte, which PTX does not allow", line), options);
     error.line = line;
     throw error.refresh();
   }
@@ -172,7 +197,7 @@ bool Assembler::available() const noexcept {
       if (tool.found) return true;
     }
   } catch (...) {
-    // Out of memory for a few strings; assemble() will say so.
+    // Out of memory; assemble() reports it.
   }
   return false;
 }
@@ -216,12 +241,33 @@ Assembly Assembler::assemble_with_fewest(std::string_view ptx,
     best->compared = std::move(compared);
     return std::move(*best);
   }
-  // A tool that understood the PTX and refused it says what is wrong; else others are tried.
+  // The error of a tool that rejected the PTX itself is final; otherwise try the other tools.
   for (Error& error : refusals) {
     if (error.code != "unknown-target" && error.code != "no-assembler") throw Error(error);
   }
   how.tool = AssemblerTool::Automatic;
   return assemble(ptx, how);
+}
+
+ToolOutcome Assembler::run(AssemblerTool tool, const std::string& ptx,
+                           const AssembleOptions& options, std::string& version) const {
+  ToolOutcome outcome;
+  switch (tool) {
+    case AssemblerTool::NvJitLink:
+      outcome = tools_->nvjitlink.assemble(ptx, options);
+      break;
+    case AssemblerTool::Ptxas:
+      outcome = tools_->ptxas.assemble(ptx, options);
+      version = tools_->ptxas.version();
+      break;
+    case AssemblerTool::Driver:
+    case AssemblerTool::Automatic:
+    case AssemblerTool::FewestRegisters:
+      outcome = tools_->driver.assemble(ptx, options);
+      version = tools_->driver.version();
+      break;
+  }
+  return outcome;
 }
 
 Assembly Assembler::assemble(std::string_view ptx, const AssembleOptions& options) const {
@@ -233,56 +279,32 @@ Assembly Assembler::assemble(std::string_view ptx, const AssembleOptions& option
                   [&](const AssemblerFinding& tool) { return tool.tool != options.tool; });
   }
   const std::string text(ptx);
-  std::vector<Error> passed_over;
+  std::vector<Error> skipped;
   for (const AssemblerFinding& candidate : candidates) {
     if (!candidate.found) continue;
-    ToolOutcome outcome;
     std::string version = candidate.version;
-    switch (candidate.tool) {
-      case AssemblerTool::NvJitLink:
-        outcome = tools_->nvjitlink.assemble(text, options);
-        break;
-      case AssemblerTool::Ptxas:
-        outcome = tools_->ptxas.assemble(text, options);
-        version = tools_->ptxas.version();
-        break;
-      case AssemblerTool::Driver:
-      case AssemblerTool::Automatic:
-      case AssemblerTool::FewestRegisters:
-        outcome = tools_->driver.assemble(text, options);
-        version = tools_->driver.version();
-        break;
-    }
+    ToolOutcome outcome = run(candidate.tool, text, options, version);
+    const std::string title = titled(candidate.tool, version);
     if (outcome.verdict == ToolVerdict::Accepted) {
       Assembly assembly;
-      assembly.cubin = std::move(outcome.cubin);
-      assembly.log = std::move(outcome.log);
       assembly.tool = candidate.tool;
       assembly.tool_version = std::move(version);
-      try {
-        read_resources(assembly);
-      } catch (const Error& unreadable) {
-        outcome.log = std::move(assembly.log);
-        outcome.reason = unreadable.message;
-        outcome.verdict = ToolVerdict::Failed;
-        throw failure(outcome, titled(candidate.tool, assembly.tool_version), ptx, options);
-      }
-      return assembly;
+      if (read_result(outcome, assembly)) return assembly;
     }
-    Error error = failure(outcome, titled(candidate.tool, version), ptx, options);
-    const bool next_may_do =
+    Error error = failure(outcome, title, ptx, options);
+    const bool try_next =
         outcome.verdict == ToolVerdict::UnknownTarget || outcome.verdict == ToolVerdict::Unusable;
-    if (!next_may_do) {
-      for (Error& earlier : passed_over) error.causes.push_back(std::move(earlier));
+    if (!try_next) {
+      for (Error& earlier : skipped) error.causes.push_back(std::move(earlier));
       throw error.refresh();
     }
-    passed_over.push_back(std::move(error));
+    skipped.push_back(std::move(error));
   }
-  if (passed_over.empty()) throw nothing_found(candidates, options);
-  // The first refusal is the one to read; the others are told with it.
-  Error error = std::move(passed_over.front());
-  for (std::size_t i = 1; i < passed_over.size(); ++i) {
-    error.causes.push_back(std::move(passed_over[i]));
+  if (skipped.empty()) throw nothing_found(candidates, options);
+  // The first error is the main one; the others are its causes.
+  Error error = std::move(skipped.front());
+  for (std::size_t i = 1; i < skipped.size(); ++i) {
+    error.causes.push_back(std::move(skipped[i]));
   }
   throw error.refresh();
 }

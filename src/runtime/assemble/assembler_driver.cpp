@@ -5,6 +5,10 @@
 #include <charconv>
 #include <cstring>
 
+#include <fmt/format.h>
+
+#include "support/numbers.hpp"
+
 namespace ptxgen::inline v0 {
 
 namespace {
@@ -22,19 +26,89 @@ std::size_t target_number(const std::string& target) {
   return number;
 }
 
+/// Pops and releases a retained primary context.
+struct CurrentContext {
+  const Table& driver;
+  CUdevice device;
+  bool pushed = false;
+  CUresult push(CUcontext context) {
+    const CUresult status = driver.ctx_push_current(context);
+    pushed = status == CUDA_SUCCESS;
+    return status;
+  }
+  ~CurrentContext() {
+    CUcontext popped = nullptr;
+    if (pushed) (void)driver.ctx_pop_current(&popped);
+    (void)driver.device_primary_ctx_release(device);
+  }
+};
+
+ToolVerdict verdict_of(CUresult status, const std::string& log) {
+  switch (status) {
+    case CUDA_SUCCESS:
+      return ToolVerdict::Accepted;
+    case CUDA_ERROR_INVALID_PTX:
+    case CUDA_ERROR_INVALID_IMAGE:
+    case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+      return ToolVerdict::Rejected;
+    case CUDA_ERROR_NO_BINARY_FOR_GPU:
+      return ToolVerdict::UnknownTarget;
+    default:
+      return first_error(log).text.empty() ? ToolVerdict::Failed : ToolVerdict::Rejected;
+  }
+}
+
 }  // namespace
 
 struct DriverTool::Buffers {
   std::string info;
   std::string error;
   bool full = false;
+
+  /// The error log, then the info log. Sets `full`.
+  [[nodiscard]] std::string text() {
+    const auto text_of = [this](std::string& buffer) {
+      buffer.back() = '\0';
+      const std::size_t length = std::strlen(buffer.c_str());
+      // Nearly full counts as full: some drivers stop before a line that does not fit.
+      full = full || length + 1024 > buffer.size();
+      return buffer.substr(0, length);
+    };
+    std::string log = text_of(error);
+    const std::string more = text_of(info);
+    if (!log.empty() && log.back() != '\n' && !more.empty()) log += '\n';
+    return log + more;
+  }
 };
+
+CUresult DriverTool::create_link(const Table& driver, const AssembleOptions& options,
+                                 Buffers& buffers, CUlinkState& link) {
+  const auto as_value = [](std::size_t number) { return reinterpret_cast<void*>(number); };
+  std::array<CUjit_option, 9> names = {
+      CU_JIT_INFO_LOG_BUFFER,    CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+      CU_JIT_ERROR_LOG_BUFFER,   CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+      CU_JIT_OPTIMIZATION_LEVEL, CU_JIT_TARGET,
+      CU_JIT_LOG_VERBOSE,        CU_JIT_GENERATE_LINE_INFO,
+      CU_JIT_MAX_REGISTERS};
+  std::array<void*, 9> values = {buffers.info.data(),
+                                 as_value(buffers.info.size()),
+                                 buffers.error.data(),
+                                 as_value(buffers.error.size()),
+                                 as_value(options.optimization),
+                                 as_value(target_number(options.target)),
+                                 as_value(1),
+                                 as_value(options.line_info ? 1 : 0),
+                                 as_value(options.max_registers)};
+  // The last option is omitted if there is no limit.
+  const std::size_t count = names.size() - (options.max_registers == 0 ? 1 : 0);
+  return driver.link_create(static_cast<unsigned>(count), names.data(), values.data(), &link);
+}
 
 DriverTool::DriverTool(const Settings& settings) : libcuda_(find_libcuda(settings)) {
   constexpr std::string_view kPrefix = "cuda:";
   const std::string& name = settings.device;
-  if (name.rfind(kPrefix, 0) == 0) {
-    std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), ordinal_);
+  if (name.starts_with(kPrefix)) {
+    ordinal_ = parse_number<int>(std::string_view(name).substr(kPrefix.size())).value_or(0);
   }
 }
 
@@ -46,15 +120,16 @@ AssemblerFinding DriverTool::finding() const {
   if (finding.found) return finding;
   finding.why_not = libcuda_.table == nullptr
                         ? libcuda_.problem
-                        : "is the emulated driver, which runs PTX and makes no machine code";
-  if (!libcuda_.where.empty()) finding.why_not = libcuda_.where + " " + finding.why_not;
+                        : "is the emulated driver, which does not generate machine code";
+  if (!libcuda_.where.empty())
+    finding.why_not = fmt::format("{} {}", libcuda_.where, finding.why_not);
   return finding;
 }
 
 std::string DriverTool::version() const { return version_; }
 
 std::string DriverTool::status_text(const std::string& call, CUresult status) const {
-  return call + ": " + result_text(*libcuda_.table, status);
+  return fmt::format("{}: {}", call, result_text(*libcuda_.table, status));
 }
 
 void DriverTool::start() const {
@@ -89,7 +164,7 @@ ToolOutcome DriverTool::assemble(const std::string& ptx, const AssembleOptions& 
     outcome.status = problem_status_;
     return outcome;
   }
-  // The driver cuts a log that does not fit, so a full one is asked for again with more room.
+  // The driver truncates a log that does not fit: try again with larger buffers.
   for (std::size_t bytes = kFirstLogBytes;; bytes *= 4) {
     Buffers buffers{std::string(bytes, '\0'), std::string(bytes, '\0')};
     outcome = attempt(ptx, options, buffers);
@@ -101,97 +176,35 @@ ToolOutcome DriverTool::attempt(const std::string& ptx, const AssembleOptions& o
                                 Buffers& buffers) const {
   const Table& driver = *libcuda_.table;
   ToolOutcome outcome;
-  CUresult status = CUDA_SUCCESS;
-  const auto failed = [&](const char* call) {
-    if (status == CUDA_SUCCESS) return false;
+  const auto failed = [&](const char* call, CUresult status) {
     outcome.status = status;
-    outcome.reason = status_text(call, status);
-    return true;
+    if (status != CUDA_SUCCESS) outcome.reason = status_text(call, status);
+    return status != CUDA_SUCCESS;
   };
-  const auto as_value = [](std::size_t number) { return reinterpret_cast<void*>(number); };
-
-  CUcontext context = nullptr;
-  status = driver.device_primary_ctx_retain(&context, device_);
-  if (failed("cuDevicePrimaryCtxRetain")) {
+  CUcontext handle = nullptr;
+  if (failed("cuDevicePrimaryCtxRetain", driver.device_primary_ctx_retain(&handle, device_))) {
     outcome.verdict = ToolVerdict::Unusable;
     return outcome;
   }
-  struct Context {
-    const Table& driver;
-    CUdevice device;
-    bool pushed;
-    ~Context() {
-      CUcontext popped = nullptr;
-      if (pushed) (void)driver.ctx_pop_current(&popped);
-      (void)driver.device_primary_ctx_release(device);
-    }
-  } const current{driver, device_, (status = driver.ctx_push_current(context)) == CUDA_SUCCESS};
-  if (failed("cuCtxPushCurrent")) return outcome;
-
-  std::array<CUjit_option, 9> names = {
-      CU_JIT_INFO_LOG_BUFFER,    CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
-      CU_JIT_ERROR_LOG_BUFFER,   CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-      CU_JIT_OPTIMIZATION_LEVEL, CU_JIT_TARGET,
-      CU_JIT_LOG_VERBOSE,        CU_JIT_GENERATE_LINE_INFO,
-      CU_JIT_MAX_REGISTERS};
-  std::array<void*, 9> values = {buffers.info.data(),
-                                 as_value(buffers.info.size()),
-                                 buffers.error.data(),
-                                 as_value(buffers.error.size()),
-                                 as_value(options.optimization),
-                                 as_value(target_number(options.target)),
-                                 as_value(1),
-                                 as_value(options.line_info ? 1 : 0),
-                                 as_value(options.max_registers)};
-  // Left out where there is no limit.
-  const std::size_t given = names.size() - (options.max_registers == 0 ? 1 : 0);
+  CurrentContext context{driver, device_};
+  if (failed("cuCtxPushCurrent", context.push(handle))) return outcome;
   CUlinkState link = nullptr;
-  status = driver.link_create(static_cast<unsigned>(given), names.data(), values.data(), &link);
-  if (failed("cuLinkCreate")) return outcome;
+  if (failed("cuLinkCreate", create_link(driver, options, buffers, link))) return outcome;
+
   void* cubin = nullptr;
   std::size_t cubin_bytes = 0;
-  const char* call = "cuLinkAddData";
-  // The size counts the zero byte here.
-  status = driver.link_add_data(link, CU_JIT_INPUT_PTX, const_cast<char*>(ptx.c_str()),
-                                ptx.size() + 1, "ptx", 0, nullptr, nullptr);
-  if (status == CUDA_SUCCESS) {
-    call = "cuLinkComplete";
-    status = driver.link_complete(link, &cubin, &cubin_bytes);
-  }
-  if (status == CUDA_SUCCESS) {
-    // The image belongs to the link and goes with it.
+  // The size counts the final zero byte.
+  if (!failed("cuLinkAddData",
+              driver.link_add_data(link, CU_JIT_INPUT_PTX, const_cast<char*>(ptx.c_str()),
+                                   ptx.size() + 1, "ptx", 0, nullptr, nullptr)) &&
+      !failed("cuLinkComplete", driver.link_complete(link, &cubin, &cubin_bytes))) {
+    // The image belongs to the link.
     outcome.cubin.resize(cubin_bytes);
     std::memcpy(outcome.cubin.data(), cubin, cubin_bytes);
   }
   (void)driver.link_destroy(link);
-  const auto text_of = [&buffers](std::string& buffer) {
-    buffer.back() = '\0';
-    const std::size_t length = std::strlen(buffer.c_str());
-    // Filled to the last byte or nearly so: some drivers stop at a line that does not fit.
-    buffers.full = buffers.full || length + 1024 > buffer.size();
-    return buffer.substr(0, length);
-  };
-  outcome.log = text_of(buffers.error);
-  const std::string info = text_of(buffers.info);
-  if (!outcome.log.empty() && outcome.log.back() != '\n' && !info.empty()) outcome.log += '\n';
-  outcome.log += info;
-  if (!failed(call)) {
-    outcome.verdict = ToolVerdict::Accepted;
-    return outcome;
-  }
-  switch (status) {
-    case CUDA_ERROR_INVALID_PTX:
-    case CUDA_ERROR_INVALID_IMAGE:
-    case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
-      outcome.verdict = ToolVerdict::Rejected;
-      break;
-    case CUDA_ERROR_NO_BINARY_FOR_GPU:
-      outcome.verdict = ToolVerdict::UnknownTarget;
-      break;
-    default:
-      outcome.verdict =
-          first_complaint(outcome.log).text.empty() ? ToolVerdict::Failed : ToolVerdict::Rejected;
-  }
+  outcome.log = buffers.text();
+  outcome.verdict = verdict_of(static_cast<CUresult>(outcome.status), outcome.log);
   return outcome;
 }
 

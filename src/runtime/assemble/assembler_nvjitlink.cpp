@@ -1,8 +1,10 @@
-// src/runtime/assemble/assembler_nvjitlink.cpp - assembling in the process with nvJitLink
+// src/runtime/assemble/assembler_nvjitlink.cpp - assembling in process with nvJitLink
 #include "runtime/assemble/assembler_tools.hpp"
 
 #include <array>
 #include <cstring>
+
+#include <fmt/format.h>
 
 #include "support/foreign_leaks.hpp"
 
@@ -38,8 +40,21 @@ constexpr std::array<const char*, 19> kStatusNames = {"success",
 
 std::string status_name(int status) {
   const auto index = static_cast<std::size_t>(status);
-  return (index < kStatusNames.size() ? kStatusNames[index] : "unknown") +
-         (" (status " + std::to_string(status) + ")");
+  return fmt::format("{} (status {})",
+                     index < kStatusNames.size() ? kStatusNames[index] : "unknown", status);
+}
+
+std::vector<std::string> link_options(const AssembleOptions& options) {
+  std::vector<std::string> texts = {"-arch=" + options.target, "-verbose"};
+  // nvJitLink 13.0 itself accepts -O0 and -O3 only; its ptxas accepts all four.
+  if (options.optimization != 3) {
+    texts.push_back(fmt::format("-Xptxas=-O{}", options.optimization));
+  }
+  if (options.line_info) texts.emplace_back("-lineinfo");
+  if (options.max_registers != 0) {
+    texts.push_back(fmt::format("-maxrregcount={}", options.max_registers));
+  }
+  return texts;
 }
 
 }  // namespace
@@ -54,16 +69,15 @@ bool NvJitLinkTool::resolve_all() {
   unsigned major = 0;
   unsigned minor = 0;
   if (library_.resolve("nvJitLinkVersion", version) && version(&major, &minor) == kSuccess) {
-    version_ = std::to_string(major) + "." + std::to_string(minor);
+    version_ = fmt::format("{}.{}", major, minor);
   }
-  // The header's functions are inline wrappers around versioned symbols. Which ones a library has
-  // differs: all have their own version's, newer ones the plain name too. Any works, since the
-  // interface has not changed since 12.0; the plain name is tried first.
+  // The header's functions are inline wrappers around versioned symbols. Every library has those of
+  // its own version, newer ones also the plain names, which are tried first. Any version works: the
+  // interface has not changed since 12.0.
   const auto resolve = [&](const std::string& name, auto*& function) {
     if (library_.resolve(("nvJitLink" + name).c_str(), function)) return true;
     const auto versioned = [&](unsigned a, unsigned b) {
-      const std::string symbol =
-          "__nvJitLink" + name + "_" + std::to_string(a) + "_" + std::to_string(b);
+      const std::string symbol = fmt::format("__nvJitLink{}_{}_{}", name, a, b);
       return library_.resolve(symbol.c_str(), function);
     };
     if (versioned(major, minor)) return true;
@@ -72,7 +86,7 @@ bool NvJitLinkTool::resolve_all() {
         if (versioned(a, b)) return true;
       }
     }
-    problem_ = library_.path() + ": has no function nvJitLink" + name;
+    problem_ = fmt::format("{}: has no function nvJitLink{}", library_.path(), name);
     return false;
   };
   return resolve("Create", create_) && resolve("Destroy", destroy_) &&
@@ -99,7 +113,7 @@ std::string NvJitLinkTool::read_log(Handle handle, int (*size)(Handle, std::size
                                     int (*read)(Handle, char*)) const {
   std::size_t bytes = 0;
   if (size(handle, &bytes) != kSuccess || bytes == 0) return {};
-  // One more than it asks for: whether the size counts the final zero differs between releases.
+  // One byte more: whether the size counts the final zero differs between releases.
   std::string log(bytes + 1, '\0');
   if (read(handle, log.data()) != kSuccess) return {};
   log.resize(std::strlen(log.c_str()));
@@ -107,15 +121,7 @@ std::string NvJitLinkTool::read_log(Handle handle, int (*size)(Handle, std::size
 }
 
 ToolOutcome NvJitLinkTool::assemble(const std::string& ptx, const AssembleOptions& options) const {
-  std::vector<std::string> texts = {"-arch=" + options.target, "-verbose"};
-  // nvJitLink 13.0 itself takes -O0 and -O3 only; ptxas behind it takes all four.
-  if (options.optimization != 3) {
-    texts.push_back("-Xptxas=-O" + std::to_string(options.optimization));
-  }
-  if (options.line_info) texts.emplace_back("-lineinfo");
-  if (options.max_registers != 0) {
-    texts.push_back("-maxrregcount=" + std::to_string(options.max_registers));
-  }
+  const std::vector<std::string> texts = link_options(options);
   std::vector<const char*> arguments;
   for (const std::string& text : texts) arguments.push_back(text.c_str());
 
@@ -155,9 +161,9 @@ ToolOutcome NvJitLinkTool::assemble(const std::string& ptx, const AssembleOption
                                                                        : ToolVerdict::Failed;
     return outcome;
   }
-  // Once 13.0 has rejected a text for its .version, it returns success for later ones that call a
-  // function nobody defines; only the log still tells.
-  if (!first_complaint(errors).text.empty()) {
+  // After 13.0 has rejected a text for its .version, it returns success for later texts that call
+  // an undefined function; only the log has the error.
+  if (!first_error(errors).text.empty()) {
     outcome.verdict = ToolVerdict::Rejected;
     return outcome;
   }

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include <fmt/format.h>
+
 #include "ptxgen/support/error.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_directory.hpp"
@@ -32,15 +34,15 @@ std::string PtxasTool::version() const {
 ToolOutcome PtxasTool::assemble(const std::string& ptx, const AssembleOptions& options) const {
   const TemporaryDirectory folder(temp_dir_);
   write_file(folder.file("input.ptx"), ptx);
-  // Bare names and a working folder, so that no temporary path gets into logs.
+  // Bare file names in a working folder keep temporary paths out of logs.
   std::vector<std::string> argv = {program_.path, "-v", "-arch=" + options.target,
-                                   "-O" + std::to_string(options.optimization)};
+                                   fmt::format("-O{}", options.optimization)};
   if (options.line_info) argv.emplace_back("-lineinfo");
   if (options.max_registers != 0) {
-    argv.push_back("--maxrregcount=" + std::to_string(options.max_registers));
+    argv.push_back(fmt::format("--maxrregcount={}", options.max_registers));
   }
   argv.insert(argv.end(), {"input.ptx", "-o", "output.cubin"});
-  // A relative program path would be looked up in that working folder.
+  // A relative program path would be resolved in that working folder.
   argv[0] = std::filesystem::absolute(argv[0]).string();
   SubprocessOptions how;
   how.folder = folder.path();
@@ -53,7 +55,7 @@ ToolOutcome PtxasTool::assemble(const std::string& ptx, const AssembleOptions& o
   if (run.timed_out) {
     outcome.verdict = ToolVerdict::TimedOut;
   } else if (run.signal != 0) {
-    outcome.reason = "ended by signal " + std::to_string(run.signal);
+    outcome.reason = fmt::format("ended by signal {}", run.signal);
   } else if (run.exit_code == 0) {
     const std::string cubin = read_file(folder.file("output.cubin"));
     outcome.cubin.resize(cubin.size());
@@ -63,8 +65,8 @@ ToolOutcome PtxasTool::assemble(const std::string& ptx, const AssembleOptions& o
     outcome.verdict = ToolVerdict::UnknownTarget;
   } else {
     outcome.verdict =
-        first_complaint(outcome.log).text.empty() ? ToolVerdict::Failed : ToolVerdict::Rejected;
-    outcome.reason = "exit status " + std::to_string(run.exit_code);
+        first_error(outcome.log).text.empty() ? ToolVerdict::Failed : ToolVerdict::Rejected;
+    outcome.reason = fmt::format("exit status {}", run.exit_code);
   }
   return outcome;
 }

@@ -1,4 +1,4 @@
-// src/runtime/assemble/assembler_tools.hpp - the three tools behind Assembler
+// src/runtime/assemble/assembler_tools.hpp - the three tools of Assembler
 #pragma once
 
 #include <cstddef>
@@ -23,21 +23,21 @@ enum class ToolVerdict : std::uint8_t {
   Failed
 };
 
-/// What a tool made of one PTX text.
+/// Result of a tool for one PTX text.
 struct ToolOutcome {
   ToolVerdict verdict = ToolVerdict::Failed;
   std::vector<std::byte> cubin;  ///< if accepted
-  std::string log;               ///< whole
-  std::string reason;            ///< for messages, when the log does not say it
+  std::string log;               ///< complete
+  std::string reason;            ///< for messages, if the log does not state it
   int status = 0;                ///< the tool's own status, 0 if it accepted
 };
 
-/// nvJitLink's functions, in our own words: every handle is opaque, every status an int, 0 is good.
+/// nvJitLink's functions. Handles are opaque, a status is an int, 0 means success.
 class NvJitLinkTool {
  public:
   explicit NvJitLinkTool(const Settings& settings);
   [[nodiscard]] AssemblerFinding finding() const;
-  /// `ptx` ends with a zero byte behind its last character.
+  /// `ptx` is terminated by a zero byte.
   [[nodiscard]] ToolOutcome assemble(const std::string& ptx, const AssembleOptions& options) const;
 
  private:
@@ -85,6 +85,9 @@ class DriverTool {
  private:
   struct Buffers;
   void start() const;
+  [[nodiscard]] static driver::CUresult create_link(const driver::Table& driver,
+                                                    const AssembleOptions& options,
+                                                    Buffers& buffers, driver::CUlinkState& link);
   [[nodiscard]] ToolOutcome attempt(const std::string& ptx, const AssembleOptions& options,
                                     Buffers& buffers) const;
   [[nodiscard]] std::string status_text(const std::string& call, driver::CUresult status) const;
@@ -98,18 +101,18 @@ class DriverTool {
   mutable std::string version_;
 };
 
-/// The part of a log that says something is wrong.
-struct LogComplaint {
+/// One error in a log.
+struct LogError {
   std::uint32_t line = 0;  ///< 1-based line of the PTX, 0 if the tool names none
-  std::string text;        ///< the tool's words without the prefix; empty if there is no complaint
+  std::string text;        ///< without the tool's prefix; empty if there is no error
 };
 
-/// The first error of a log; one that names a line goes before one that does not.
-[[nodiscard]] LogComplaint first_complaint(const std::string& log);
-/// All errors that name a line, in the log's order and each line once; else the first one.
-[[nodiscard]] std::vector<LogComplaint> all_complaints(const std::string& log);
+/// The first error of a log that names a line, else the first error.
+[[nodiscard]] LogError first_error(const std::string& log);
+/// All errors that name a line, in the log's order and one per line; else the first error.
+[[nodiscard]] std::vector<LogError> all_errors(const std::string& log);
 
-/// Fills the figures of `assembly` from its log and, for what the log lacks, from its cubin.
+/// Fills the figures of `assembly` from its log, and from its cubin if the log lacks them.
 void read_resources(Assembly& assembly);
 
 /// sm_ + number + optional a or f; false for anything else.

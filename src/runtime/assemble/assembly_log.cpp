@@ -1,4 +1,4 @@
-// src/runtime/assemble/assembly_log.cpp - reading what assemblers write
+// src/runtime/assemble/assembly_log.cpp - parsing the logs of assemblers
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -27,7 +27,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
-/// The number that starts at `at`, if one does.
+/// The number at `at`, if there is one.
 std::optional<std::uint64_t> number_at(std::string_view text, std::size_t at) {
   std::uint64_t value = 0;
   if (at >= text.size()) return std::nullopt;
@@ -59,19 +59,19 @@ std::optional<std::string> name_after(std::string_view text, std::string_view wo
   return std::string(rest.substr(0, rest.find_first_of("' :\r")));
 }
 
-/// Where the words after "error   :" or "fatal   :" begin; npos when the line is no complaint.
+/// Position after "error :" or "fatal :"; npos if the line is not an error.
 std::size_t complaint_at(std::string_view line) {
   for (const std::string_view word : {"error", "fatal"}) {
     for (std::size_t at = line.find(word); at != std::string_view::npos;
          at = line.find(word, at + 1)) {
       const std::size_t colon = line.find_first_not_of(' ', at + word.size());
       if (colon == std::string_view::npos || line[colon] != ':') continue;
-      // The word stands alone: at the start, or after "ptxas " or "line 3; ".
+      // Only at the start, or after "ptxas " or "line 3; ".
       if (at != 0 && line[at - 1] != ' ') continue;
       return colon + 1;
     }
   }
-  // nvJitLink's own complaints: "ERROR NVJITLINK_ERROR_PTX_COMPILE: ...", "ERROR 1: ...".
+  // nvJitLink's own errors: "ERROR NVJITLINK_ERROR_PTX_COMPILE: ...", "ERROR 1: ...".
   if (line.rfind("ERROR ", 0) == 0) return std::min(line.find(':'), line.size() - 1) + 1;
   return std::string_view::npos;
 }
@@ -88,7 +88,7 @@ Kernels kernels_of_log(std::string_view log, Assembly& assembly) {
       kernel->name = *name;
       return;
     }
-    // What the linker says after linking holds for the kernel with all that it calls.
+    // The linker's figures are for the kernel with its callees.
     if (line.rfind("info ", 0) == 0) {
       if (const auto name = name_after(line, "Function properties for ")) {
         const auto known = kernels.find(*name);
@@ -121,7 +121,7 @@ Kernels kernels_of_log(std::string_view log, Assembly& assembly) {
   return kernels;
 }
 
-/// Constant banks, and kernels of which the log says nothing, from the cubin.
+/// Reads constant banks, and kernels that the log lacks, from the cubin.
 void add_cubin_figures(Kernels& kernels, Assembly& assembly) {
   constexpr std::string_view kText = ".text.";
   constexpr std::string_view kConstant = ".nv.constant";
@@ -139,7 +139,7 @@ void add_cubin_figures(Kernels& kernels, Assembly& assembly) {
       }
       KernelResources& kernel = kernels[name];
       kernel.name = name;
-      // The register count sits in the top byte of the section's info field.
+      // The register count is the top byte of the section's info field.
       kernel.registers = section.info >> 24;
     }
   }
@@ -158,8 +158,8 @@ void add_cubin_figures(Kernels& kernels, Assembly& assembly) {
 
 }  // namespace
 
-LogComplaint first_complaint(const std::string& log) {
-  LogComplaint first;
+LogError first_error(const std::string& log) {
+  LogError first;
   for_each_line(log, [&first](std::string_view line) {
     if (first.line != 0) return;
     const std::size_t at = complaint_at(line);
@@ -174,23 +174,22 @@ LogComplaint first_complaint(const std::string& log) {
   return first;
 }
 
-std::vector<LogComplaint> all_complaints(const std::string& log) {
-  std::vector<LogComplaint> all;
-  LogComplaint without_line;
+std::vector<LogError> all_errors(const std::string& log) {
+  std::vector<LogError> all;
+  LogError without_line;
   for_each_line(log, [&](std::string_view line) {
     const std::size_t at = complaint_at(line);
     if (at == std::string_view::npos) return;
     auto number = number_after(line.substr(0, at), ", line ");
     if (!number) number = number_after(line, " on line ");
-    const LogComplaint found{static_cast<std::uint32_t>(number.value_or(0)),
-                             std::string(trimmed(line.substr(at)))};
+    const LogError found{static_cast<std::uint32_t>(number.value_or(0)),
+                         std::string(trimmed(line.substr(at)))};
     if (found.line == 0) {
       if (without_line.text.empty()) without_line = found;
       return;
     }
-    const bool known = std::any_of(all.begin(), all.end(), [&](const LogComplaint& other) {
-      return other.line == found.line;
-    });
+    const bool known = std::any_of(all.begin(), all.end(),
+                                   [&](const LogError& other) { return other.line == found.line; });
     if (!known) all.push_back(found);
   });
   if (all.empty() && !without_line.text.empty()) all.push_back(without_line);

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cstring>
 
+#include <fmt/format.h>
+
 #include "ptxgen/support/error.hpp"
 #include "support/toolkit.hpp"
 #include "support/dynamic_library.hpp"
@@ -19,7 +21,7 @@ constexpr int kCompilationError = 6;
 
 }  // namespace
 
-/// NVRTC's functions, in our own words: a program is an opaque handle, a status an int.
+/// NVRTC's functions. A program is an opaque handle, a status an int.
 struct Nvrtc::Library {
   DynamicLibrary file;
   std::string version;
@@ -51,7 +53,7 @@ Nvrtc::Nvrtc(const Settings& settings) : library_(Hidden<Library>::make()) {
   if (!library.file) {
     Error error(Stage::Build, "no-nvrtc",
                 "the CUDA C++ compiler library NVRTC was not found; install the CUDA toolkit's "
-                "libnvrtc or set PTXGEN_NVRTC_PATH or PTXGEN_CUDA_PATH to where it is");
+                "libnvrtc or set PTXGEN_NVRTC_PATH or PTXGEN_CUDA_PATH to its path");
     error.log = to_text(library.file.attempts());
     throw error.refresh();
   }
@@ -70,12 +72,13 @@ Nvrtc::Nvrtc(const Settings& settings) : library_(Hidden<Library>::make()) {
   need("nvrtcGetProgramLog", library.log);
   if (missing != nullptr) {
     throw Error(Stage::Build, "no-nvrtc",
-                library.file.path() + " is not an NVRTC library: it has no function " + missing);
+                fmt::format("{} is not an NVRTC library: it has no function {}",
+                            library.file.path(), missing));
   }
   int major = 0;
   int minor = 0;
   (void)library.get_version(&major, &minor);
-  library.version = std::to_string(major) + "." + std::to_string(minor);
+  library.version = fmt::format("{}.{}", major, minor);
 }
 
 const std::string& Nvrtc::where() const noexcept { return library_->file.path(); }
@@ -95,13 +98,14 @@ NvrtcResult Nvrtc::compile(std::string_view source, std::span<const std::string>
   const std::string file(name);
   const auto reason = [&](int status) {
     const char* words = library.error_string(status);
-    return std::string(words == nullptr ? "unknown" : words) + " (" + std::to_string(status) + ")";
+    return fmt::format("{} ({})", words == nullptr ? "unknown" : words, status);
   };
   if (const int status =
           library.create(&program.handle, text.c_str(), file.c_str(), 0, nullptr, nullptr);
       status != kSuccess) {
-    throw Error(Stage::Build, "nvrtc-failed",
-                "NVRTC " + library.version + " cannot take the program: " + reason(status));
+    throw Error(
+        Stage::Build, "nvrtc-failed",
+        fmt::format("NVRTC {} cannot create the program: {}", library.version, reason(status)));
   }
   std::vector<const char*> arguments;
   for (const std::string& option : options) arguments.push_back(option.c_str());
@@ -114,18 +118,19 @@ NvrtcResult Nvrtc::compile(std::string_view source, std::span<const std::string>
     return result;
   }
   Error error(Stage::Build, status == kCompilationError ? "nvrtc-rejected" : "nvrtc-failed",
-              "NVRTC " + library.version + " cannot compile " + file + ": " + reason(status));
+              fmt::format("NVRTC {} cannot compile {}: {}", library.version, file, reason(status)));
   error.driver_status = status;
   error.file = file;
-  // "name(12): error: words" is how NVRTC writes its first complaint.
+  // NVRTC's first error has the form "name(12): error: text".
   const std::size_t at = result.log.find("): error");
   if (const std::size_t open = result.log.rfind('(', at);
       at != std::string::npos && open != std::string::npos) {
     std::from_chars(result.log.data() + open + 1, result.log.data() + at, error.line);
     const std::size_t words = result.log.find(": ", at + 2);
     if (words != std::string::npos) {
-      error.message = "NVRTC " + library.version + " rejects line " + std::to_string(error.line) +
-                      ": " + result.log.substr(words + 2, result.log.find('\n', words) - words - 2);
+      error.message =
+          fmt::format("NVRTC {} rejects line {}: {}", library.version, error.line,
+                      result.log.substr(words + 2, result.log.find('\n', words) - words - 2));
     }
     error.excerpt = excerpt_around(source, error.line);
   }

@@ -5,6 +5,8 @@
 #include <thread>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "ptxgen/driver/api.hpp"
 #include "support/hash.hpp"
 
@@ -21,7 +23,8 @@ std::span<const std::byte> bytes_of(std::string_view text) {
 
 std::string titled(const Generator& generator) {
   if (generator.name.empty()) return "driver";
-  return generator.version.empty() ? generator.name : generator.name + " " + generator.version;
+  return generator.version.empty() ? generator.name
+                                   : fmt::format("{} {}", generator.name, generator.version);
 }
 
 DiskCacheOptions disk_options(const CacheCoreOptions& options) {
@@ -80,7 +83,7 @@ CachedModule CacheCore::get(const ModuleKey& key, const ModuleOptions& options, 
   } else {
     module = CachedModule(store_.get(key, [&] { return make(options, maker, publication); }));
   }
-  // Only the thread that compiled has something to publish, and it alone waits for the disk.
+  // Only the thread that compiled publishes the image, so only it waits for the disk.
   if (!publication.key.empty()) {
     disk_.store(publication.key, bytes_of(publication.metadata), publication.image);
   }
@@ -129,7 +132,7 @@ CacheCore::Entry CacheCore::make(const ModuleOptions& options, KernelMaker maker
   if (entry->record.layer == CacheLayer::DriverHint) ++driver_hints_;
   if (use_disk && disk_.writes()) {
     const bool is_text = image.empty();
-    // The text came to be the image after all: it has a key of its own.
+    // The text itself is the image: it has a different key.
     if (is_text && !assembled_by.empty()) key = disk_key(text, options, {});
     publication.key = std::move(key);
     publication.metadata = is_text ? kText : kMachineCode;
@@ -149,7 +152,7 @@ CacheCore::Entry CacheCore::from_disk(const std::vector<std::byte>& key, const K
   }
   if (!found) return entry;
   try {
-    const Span span({}, "load", "cache", &record.stages);  // the module has a span of its own
+    const Span span({}, "load", "cache", &record.stages);  // the module has its own span
     const std::string_view kind(reinterpret_cast<const char*>(found.metadata.data()),
                                 found.metadata.size());
     if (kind == kMachineCode) {
@@ -157,12 +160,12 @@ CacheCore::Entry CacheCore::from_disk(const std::vector<std::byte>& key, const K
     } else if (kind == kText && std::ranges::equal(found.image, bytes_of(text.ptx))) {
       entry->payload = backend_->load_text(text, options).payload;
     } else {
-      disk_.drop(key, "it does not say what its image is");
+      disk_.drop(key, "its kind of image is missing");
       return entry;
     }
   } catch (const Error& error) {
     if (!is_image_fault(error)) throw;
-    disk_.drop(key, "the driver refuses its image");
+    disk_.drop(key, "the driver rejects its image");
     return entry;
   }
   record.image_bytes = found.image.size();
@@ -189,10 +192,10 @@ void CacheCore::compile(const KernelText& text, const ModuleOptions& options,
       record.image_bytes = image.size();
       return;
     } catch (const Error& error) {
-      // The driver may know what the assembler does not (a newer target), and need not take what
-      // a newer assembler makes: it has the last word on the text.
+      // The driver may support a target that the assembler does not, and may reject the image of a
+      // newer assembler. It decides about the text.
       if (error.stage != Stage::Assemble && !is_image_fault(error)) throw;
-      // One image of the wrong kind does not say that the device takes none.
+      // One image of the wrong kind does not prove that the device accepts none.
       if (error.stage != Stage::Assemble && !images_taken_ &&
           (error.driver_status == driver::CUDA_ERROR_NO_BINARY_FOR_GPU ||
            error.driver_status == driver::CUDA_ERROR_INVALID_IMAGE)) {

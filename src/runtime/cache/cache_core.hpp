@@ -19,14 +19,14 @@
 
 namespace ptxgen::inline v0 {
 
-/// What makes machine code of text ahead of loading it.
+/// The assembler that is used before a load.
 struct Generator {
-  std::string name;     ///< "nvJitLink"; empty: there is none, the text itself is loaded and kept
+  std::string name;     ///< "nvJitLink"; empty: none, the text itself is loaded and stored
   std::string version;  ///< empty: not known
 };
 
-/// What the cache asks of a device; tests give it one of their own. All members may be called from
-/// several threads at once.
+/// The device as the cache uses it; tests have their own. All members may be called from several
+/// threads at once.
 class CacheBackend {
  public:
   CacheBackend() = default;
@@ -34,31 +34,32 @@ class CacheBackend {
   CacheBackend& operator=(const CacheBackend&) = delete;
   virtual ~CacheBackend() = default;
 
-  /// What would assemble a kernel with these options.
+  /// The assembler for a kernel with these options.
   [[nodiscard]] virtual Generator generator(const ModuleOptions& options) = 0;
-  /// The target that it is assembled for: "sm_90a".
+  /// The target of the assembly: "sm_90a".
   [[nodiscard]] virtual std::string target(const KernelText& text) = 0;
   /// Machine code. Throws `Error`: the driver is asked to compile the text then.
   [[nodiscard]] virtual std::vector<std::byte> assemble(const KernelText& text,
                                                         const ModuleOptions& options) = 0;
-  /// Throws `Error`; one for which `is_image_fault` says that the image is to blame.
+  /// Throws `Error`; `is_image_fault` tells whether the image is at fault.
   [[nodiscard]] virtual std::unique_ptr<LoadedPayload> load_image(std::span<const std::byte> image,
                                                                   const KernelText& text) = 0;
   struct LoadedText {
     std::unique_ptr<LoadedPayload> payload;
-    bool driver_hint = false;  ///< the driver seems to have taken it from a cache of its own
+    bool driver_hint = false;  ///< the driver's own cache seems to have served it
   };
-  /// Has the driver compile and load the text. Throws `Error`.
+  /// Compiles and loads the text with the driver. Throws `Error`.
   [[nodiscard]] virtual LoadedText load_text(const KernelText& text,
                                              const ModuleOptions& options) = 0;
   /// False while unloading a module could break a capture.
   [[nodiscard]] virtual bool may_unload() { return true; }
 };
 
-/// The level for an assembler, which knows 0 to 3; the driver's JIT has a level 4, its default.
+/// The level for an assembler, which supports 0 to 3; the driver's JIT also has level 4, its
+/// default.
 [[nodiscard]] unsigned assembler_level(std::uint32_t optimization) noexcept;
 
-/// Whether a failure to load says that the image, not the device or the moment, is bad.
+/// Whether a load failed because of the image, not the device or its state.
 [[nodiscard]] bool is_image_fault(const Error& error) noexcept;
 
 struct CacheCoreOptions {
@@ -69,7 +70,7 @@ struct CacheCoreOptions {
   Trace trace;
 };
 
-/// The layers put together. Threads: as ModuleCache.
+/// The cache with all layers. Threads: as ModuleCache.
 class CacheCore {
  public:
   CacheCore(CacheCoreOptions options, std::shared_ptr<CacheBackend> backend,
@@ -83,11 +84,11 @@ class CacheCore {
   [[nodiscard]] CacheStatistics statistics();
   void clear() { store_.clear(); }
   [[nodiscard]] const DiskCache& disk() const noexcept { return disk_; }
-  /// What a share leads to; for tests without a device.
+  /// The entry of a reference; for tests without a device.
   [[nodiscard]] static const LoadedPayload* payload(const CachedModule& module) noexcept;
 
  private:
-  /// Bytes for the disk, kept until nobody waits for the module any more.
+  /// Bytes for the disk, kept until no thread waits for the module.
   struct Publication {
     std::vector<std::byte> key;
     std::vector<std::byte> image;
@@ -109,7 +110,7 @@ class CacheCore {
   const std::shared_ptr<CacheBackend> backend_;
   DiskCache disk_;
   ModuleStore store_;
-  /// The device takes no machine code (the emulated one does not): not assembled for any more.
+  /// The device accepts no machine code (as the emulated one): stop assembling.
   std::atomic<bool> images_refused_{false};
   std::atomic<bool> images_taken_{false};
   std::atomic<std::uint64_t> compiles_{0}, disk_hits_{0}, lower_hits_{0}, driver_hints_{0};

@@ -1,4 +1,4 @@
-// src/runtime/cache/cache_entry.cpp - the bytes of one file of the disk cache
+// src/runtime/cache/cache_entry.cpp - file format of the disk cache
 #include "runtime/cache/cache_entry.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-// As in PNG: the first byte shows that this is no text, the line ends that nobody converted it.
+// As in PNG: the first byte marks a binary file, the line ends detect newline conversion.
 constexpr unsigned char kMagic[8] = {0x89, 'p', 't', 'x', 'g', '\r', '\n', 0x1a};
 static_assert(kCacheHeadBytes == sizeof(kMagic) + 2 * 4 + 4 * 8 && kCacheHeadBytes % 16 == 0);
 
@@ -65,19 +65,19 @@ EntryContent decode_entry(std::span<const std::byte> file,
                           std::span<const std::byte> key) noexcept {
   if (file.size() < kCacheHeadBytes + kCacheChecksumBytes) return bad("it is too short");
   if (std::memcmp(file.data(), kMagic, sizeof(kMagic)) != 0) {
-    return bad("it does not begin as an entry does");
+    return bad("it does not start as an entry");
   }
-  if (get(file.data() + 8, 4) != kCacheFormat) return bad("its format is another one");
+  if (get(file.data() + 8, 4) != kCacheFormat) return bad("its format version is not supported");
   const std::uint64_t key_bytes = get(file.data() + 16, 8);
   const std::uint64_t metadata_bytes = get(file.data() + 24, 8);
   const std::uint64_t image_bytes = get(file.data() + 32, 8);
-  // Subtracting one by one cannot overflow, adding them could.
+  // Subtracting cannot overflow; adding could.
   std::uint64_t left = file.size() - kCacheHeadBytes - kCacheChecksumBytes;
   for (const std::uint64_t part : {key_bytes, metadata_bytes, image_bytes}) {
-    if (part > left) return bad("its size is not what its first bytes say");
+    if (part > left) return bad("its size differs from the one in its header");
     left -= part;
   }
-  if (left != 0) return bad("its size is not what its first bytes say");
+  if (left != 0) return bad("its size differs from the one in its header");
 
   const std::span<const std::byte> hashed = file.first(file.size() - kCacheChecksumBytes);
   const Hash128 checksum = {get(hashed.data() + hashed.size(), 8),

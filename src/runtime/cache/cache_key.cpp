@@ -1,4 +1,4 @@
-// src/runtime/cache/cache_key.cpp - what a compiled kernel on the disk depends on
+// src/runtime/cache/cache_key.cpp - key of a compiled kernel on disk
 #include "runtime/cache/cache_key.hpp"
 
 #include <span>

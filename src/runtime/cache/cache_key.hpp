@@ -1,4 +1,4 @@
-// src/runtime/cache/cache_key.hpp - what a compiled kernel on the disk depends on
+// src/runtime/cache/cache_key.hpp - key of a compiled kernel on disk
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@
 
 namespace ptxgen::inline v0 {
 
-// type, field, value in the tests that is not the default, what it is. All that can change the
-// image, and nothing else: no device number, pointer, time, path, host or environment.
+// type, field, a non-default value for tests, meaning. Everything that can change the image, and
+// nothing else: no device number, pointer, time, path, host or environment.
 #define PTXGEN_DISK_KEY_FIELDS(X)                                                              \
   X(std::string_view, ptx, ".version 8.0", "every byte of the text")                           \
-  X(std::string_view, target, "sm_90a", "what it is compiled for; empty: as the PTX says")     \
+  X(std::string_view, target, "sm_90a", "target of the image; empty: that of the PTX")         \
   X(std::uint64_t, optimization, 1, "0 to 3; a level that was not asked for is 3")             \
   X(std::uint64_t, max_registers, 64, "per thread, 0: no limit")                               \
   X(std::uint64_t, line_info, 1, "1: `.loc` lines are kept")                                   \
@@ -20,8 +20,7 @@ namespace ptxgen::inline v0 {
   X(std::string_view, generator, "ptxas", "what makes the image; empty: the PTX is the image") \
   X(std::string_view, generator_version, "13.0", "its version, or the driver's if it is that")
 
-/// The key of the disk layer, its options already in their one normal form: two spellings of one
-/// setting must have become equal here.
+/// The key of the disk layer. Options are normalised: equivalent settings must be equal here.
 struct DiskKey {
 #define PTXGEN_DISK_KEY_MEMBER(type, field, other, doc) type field{};
   PTXGEN_DISK_KEY_FIELDS(PTXGEN_DISK_KEY_MEMBER)
@@ -29,8 +28,8 @@ struct DiskKey {
 };
 
 /// The key as bytes: the format's version, then each field with its name and size, so that no two
-/// keys share their bytes. A generator whose version could not be found out has a key space of its
-/// own, never that of an empty version.
+/// keys share their bytes. A generator of unknown version has its own key space, distinct from that
+/// of an empty version.
 [[nodiscard]] std::vector<std::byte> key_bytes(const DiskKey& key);
 
 }  // namespace ptxgen::inline v0

@@ -1,4 +1,4 @@
-// src/runtime/cache/disk_cache.cpp - images of kernels kept between runs
+// src/runtime/cache/disk_cache.cpp - compiled kernels kept in a folder
 #include "runtime/cache/disk_cache.hpp"
 
 #include <algorithm>
@@ -6,6 +6,8 @@
 #include <random>
 #include <tuple>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "support/hash.hpp"
 
@@ -38,10 +40,10 @@ bool is_temporary_name(std::string_view name) {
 }
 
 std::string path_in(const std::string& folder, const std::string& name) {
-  return folder.ends_with('/') ? folder + name : folder + "/" + name;
+  return folder.ends_with('/') ? folder + name : fmt::format("{}/{}", folder, name);
 }
 
-// Trouble that lasts: to try again for each kernel would only cost time.
+// A permanent error: retrying for each kernel would only cost time.
 bool lasts(int status) {
   return status == EROFS || status == EACCES || status == EPERM || status == ENOTDIR ||
          status == ENAMETOOLONG || status == ELOOP;
@@ -96,7 +98,7 @@ DiskEntry DiskCache::load_from(DiskLayer layer, const std::string& name,
   if (is_condemned(path)) return {};
   DiskEntry entry;
   FileInfo info;
-  if (const int status = read_whole(path, entry.file, info); status != 0) {
+  if (const int status = read_all(path, entry.file, info); status != 0) {
     if (status == ENOENT) return {};
     ++counters_.failures;
     // On a network file system an entry that another machine replaces meanwhile is stale.
@@ -119,8 +121,7 @@ DiskEntry DiskCache::load_from(DiskLayer layer, const std::string& name,
   return entry;
 }
 
-int DiskCache::read_whole(const std::string& path, std::vector<std::byte>& content,
-                          FileInfo& info) {
+int DiskCache::read_all(const std::string& path, std::vector<std::byte>& content, FileInfo& info) {
   FileSystem::Handle handle = 0;
   if (const int status = files_->open(path, handle); status != 0) return status;
   struct Closer {
@@ -169,13 +170,13 @@ bool DiskCache::store_file(const std::string& name, std::span<const std::byte> c
   FileSystem::Handle handle = 0;
   int status = create_temporary(name, temporary, handle);
   if (status == 0) {
-    status = write_whole(handle, content);
+    status = write_all(handle, content);
     if (status == 0 && options_.sync) status = files_->sync(handle);
     const int closed = files_->close(handle);
     if (status == 0) status = closed;
     if (status == 0) status = files_->replace(temporary, path_in(options_.folder, name));
     if (status == 0) return true;
-    // Ours alone, so there is no harm in removing it; what fails here is cleared up later.
+    // Our own file, so it is safe to remove; a failure here is cleaned up later.
     if (files_->remove(temporary) != 0) ++counters_.failures;
   }
   ++counters_.failures;
@@ -189,14 +190,14 @@ int DiskCache::create_temporary(const std::string& name, std::string& path,
   int status = 0;
   std::random_device random;
   for (unsigned attempt = 0; attempt < 8; ++attempt) {
-    // The counter keeps threads apart even where random_device has little to give.
+    // The counter makes names of threads distinct even if random_device has little entropy.
     const std::uint64_t unique =
         ((std::uint64_t{random()} << 32) | random()) ^ next_temporary_.fetch_add(1);
-    path = path_in(options_.folder, name.substr(0, kHashDigits) + "." +
-                                        to_hex({unique, 0}).substr(0, kTemporaryDigits))
+    path = path_in(options_.folder, fmt::format("{}.{}", name.substr(0, kHashDigits),
+                                                to_hex({unique, 0}).substr(0, kTemporaryDigits)))
                .append(kTemporaryEnd);
     status = files_->create(path, handle);
-    if (status == ENOENT) {  // the first store of all, or somebody removed the folder
+    if (status == ENOENT) {  // the first store, or the folder was removed
       status = files_->make_folders(options_.folder);
       if (status == 0) status = files_->create(path, handle);
     }
@@ -205,7 +206,7 @@ int DiskCache::create_temporary(const std::string& name, std::string& path,
   return status;
 }
 
-int DiskCache::write_whole(FileSystem::Handle handle, std::span<const std::byte> content) {
+int DiskCache::write_all(FileSystem::Handle handle, std::span<const std::byte> content) {
   while (!content.empty()) {
     std::size_t written = 0;
     const int status = files_->write(handle, content, written);
@@ -234,7 +235,7 @@ void DiskCache::condemn(DiskLayer layer, const std::string& name, std::string_vi
   const std::string path = path_in(folder_of(layer), name);
   bool removed = false;
   if (layer == DiskLayer::Folder && writes()) {
-    // Somebody may have put a good entry there meanwhile: then that is lost, and stored again.
+    // Another process may have stored a valid entry meanwhile; it is lost and stored again.
     const int status = files_->remove(path);
     removed = status == 0 || status == ENOENT;
     if (!removed) ++counters_.failures;
@@ -243,9 +244,9 @@ void DiskCache::condemn(DiskLayer layer, const std::string& name, std::string_vi
     const std::lock_guard lock(memory_mutex_);
     condemned_.insert(path);
   }
-  warn("the cached kernel " + path + " is damaged: " + std::string(why) + "; " +
-       (removed ? "it is removed and compiled anew"
-                : "it is passed over and compiled anew, and can be deleted"));
+  warn(fmt::format("the cached kernel {} is damaged: {}; {}", path, why,
+                   removed ? "it is removed and compiled again"
+                           : "it is ignored and compiled again; it can be deleted"));
 }
 
 bool DiskCache::is_condemned(const std::string& path) {
@@ -260,7 +261,7 @@ void DiskCache::keep_within_budget(const std::string& just_stored, std::uint64_t
   const std::uint64_t fresh = unaccounted_bytes_.exchange(0, std::memory_order_relaxed);
   known_bytes_ += fresh;
   fresh_bytes_ += fresh;
-  // Other processes fill the folder too, so a look is due again after a part of the budget.
+  // Other processes fill the folder too, so check again after part of the budget.
   if (looked_ && known_bytes_ <= options_.budget_bytes &&
       fresh_bytes_ <= options_.budget_bytes / 16) {
     return;
@@ -272,7 +273,7 @@ void DiskCache::clear_up(const std::string& just_stored) {
   std::vector<FileInfo> files;
   if (files_->list(options_.folder, files) != 0) {
     ++counters_.failures;
-    return;  // what is not known is not removed
+    return;  // unknown files are not removed
   }
   looked_ = true;
   fresh_bytes_ = 0;
@@ -290,7 +291,7 @@ void DiskCache::clear_up(const std::string& just_stored) {
     }
   }
   if (known_bytes_ <= options_.budget_bytes) return;
-  // Below the budget by a tenth, or the next store would look through the folder again.
+  // A tenth below the budget; otherwise the next store would scan the folder again.
   const std::uint64_t goal = options_.budget_bytes - options_.budget_bytes / 10;
   std::sort(entries.begin(), entries.end(), [](const FileInfo& a, const FileInfo& b) {
     return std::tie(a.modified_s, a.name) < std::tie(b.modified_s, b.name);
@@ -312,15 +313,17 @@ void DiskCache::report(const std::string& folder, const char* verb, int status) 
     const std::lock_guard lock(memory_mutex_);
     if (!reported_.emplace(folder, status).second) return;
   }
-  warn("the cache folder " + folder + " cannot be " + verb + ": " + errno_text(status) +
-       "; kernels are compiled anew where needed, PTXGEN_CACHE_DIR names another folder");
+  warn(
+      fmt::format("the cache folder {} cannot be {}: {}; kernels are compiled again where needed; "
+                  "set PTXGEN_CACHE_DIR to another folder",
+                  folder, verb, errno_text(status)));
 }
 
 void DiskCache::warn(const std::string& text) noexcept {
   if (!options_.warn) return;
   try {
     options_.warn(text);
-  } catch (...) {  // a listener's failure is none of the kernel's
+  } catch (...) {  // an exception of the listener does not affect the kernel
   }
 }
 

@@ -1,4 +1,4 @@
-// src/runtime/cache/disk_cache.hpp - images of kernels kept between runs
+// src/runtime/cache/disk_cache.hpp - compiled kernels kept in a folder
 #pragma once
 
 #include <atomic>
@@ -21,24 +21,24 @@ namespace ptxgen::inline v0 {
 
 enum class DiskMode : std::uint8_t {
   Off,
-  ReadOnly,  ///< nothing on the disk is changed: no entry, no time of use, no clearing up
+  ReadOnly,  ///< nothing on the disk is changed: no entry, no time of use, no clean-up
   ReadWrite,
 };
 
 struct DiskCacheOptions {
   /// Made on the first store. Empty (no home folder, say): only `lower_folder` is read.
   std::string folder;
-  /// A second folder that is read after `folder` and never changed; empty: none.
+  /// A second folder, searched after `folder` and never written; empty: none.
   std::string lower_folder;
   DiskMode mode = DiskMode::ReadWrite;
   std::uint64_t budget_bytes = std::uint64_t{512} << 20;  ///< of all entries in `folder`
-  /// How long a file that a killed writer left behind stays.
+  /// Age after which a killed writer's file is removed.
   std::int64_t stale_after_s = 3600;
-  /// Whether an entry's bytes are forced to the disk before it gets its name. Without, a loss of
-  /// power can leave a damaged entry, which is noticed, and costs a warning and a compilation.
+  /// Whether an entry is flushed to the disk before it is renamed. Otherwise a loss of power can
+  /// leave a damaged entry, which costs a warning and a compilation.
   bool sync = true;
-  /// Gets one line of text for each damaged entry and one for each kind of trouble with a folder.
-  /// Called without a lock held, from the thread that met it. May be empty.
+  /// Gets one line for each damaged entry and one for each kind of error of a folder. Called with
+  /// no lock held, from the thread that observed it. May be empty.
   std::function<void(std::string_view)> warn;
 };
 
@@ -47,7 +47,7 @@ enum class DiskLayer : std::uint8_t { None, Folder, LowerFolder };
 
 struct DiskEntry {
   DiskLayer layer = DiskLayer::None;  ///< None: not found, the rest is empty
-  std::vector<std::byte> file;        ///< owns what the spans show
+  std::vector<std::byte> file;        ///< owns the bytes of the spans
   std::span<const std::byte> metadata;
   std::span<const std::byte> image;
   explicit operator bool() const noexcept { return layer != DiskLayer::None; }
@@ -56,43 +56,42 @@ struct DiskEntry {
 /// Counted since the cache was made.
 struct DiskStatistics {
   std::uint64_t hits = 0;
-  std::uint64_t lower_hits = 0;  ///< those of them that the lower folder served
+  std::uint64_t lower_hits = 0;  ///< hits of the lower folder
   std::uint64_t misses = 0;
   std::uint64_t stores = 0;
-  std::uint64_t bad_entries = 0;  ///< damaged, or refused by the driver
+  std::uint64_t bad_entries = 0;  ///< damaged, or rejected by the driver
   std::uint64_t evictions = 0;
   std::uint64_t stale_files = 0;  ///< leftovers of killed writers that were removed
-  std::uint64_t failures = 0;     ///< calls to the system that failed, whatever came of it
+  std::uint64_t failures = 0;     ///< failed system calls
 };
 
 /// A folder of files, one for each key: `HASH.ptxgen` with the key's hash in hexadecimal. Other
 /// files in the folder are never touched, folders never removed.
 ///
-/// An entry is written to a file of a new name beside it and gets its own name in one step, so that
-/// a reader, in this process or another, on this machine or another, sees whole entries or none.
-/// What is damaged is removed, reported once and not found; trouble with the system (no permission,
-/// no space, no handle) makes an entry not found or not stored and removes nothing.
+/// An entry is written to a temporary file and renamed atomically, so a reader of any process or
+/// machine sees complete entries or none. A damaged entry is removed, reported once and not found.
+/// A system error (no permission, no space, no handle) makes an entry not found or not stored and
+/// removes nothing.
 ///
 /// No member throws; all may be called from several threads and several processes at once.
 class DiskCache {
  public:
-  /// Touches no file. `files` may be null: the system's.
+  /// Accesses no file. `files` may be null: the system's.
   explicit DiskCache(DiskCacheOptions options, std::shared_ptr<FileSystem> files = nullptr);
 
   /// Whether a load can find anything.
   [[nodiscard]] bool reads() const noexcept;
-  /// Whether a store can keep anything, as far as is known: false as well after the folder turned
-  /// out to be read-only.
+  /// Whether a store can succeed; false after the folder turned out to be read-only.
   [[nodiscard]] bool writes() const noexcept;
 
   /// The entry of that key. Keys are compared byte for byte.
   [[nodiscard]] DiskEntry load(std::span<const std::byte> key) noexcept;
-  /// Publishes an entry, in place of what is there; whether it is on the disk now. The caller goes
-  /// on with the image that it has: nothing is read back.
+  /// Publishes an entry, replacing an existing one. Returns whether it is on the disk. Nothing is
+  /// read back.
   bool store(std::span<const std::byte> key, std::span<const std::byte> metadata,
              std::span<const std::byte> image) noexcept;
-  /// For an entry whose image turned out to be unusable (`why`: a clause like "the driver refuses
-  /// its image"): removed and warned of as a damaged one.
+  /// Treats an entry with an unusable image as damaged: removes it with a warning. `why` is a
+  /// clause like "the driver rejects its image".
   void drop(std::span<const std::byte> key, std::string_view why) noexcept;
 
   [[nodiscard]] DiskStatistics statistics() const noexcept;
@@ -103,9 +102,9 @@ class DiskCache {
 
  private:
   DiskEntry load_from(DiskLayer layer, const std::string& name, std::span<const std::byte> key);
-  int read_whole(const std::string& path, std::vector<std::byte>& content, FileInfo& info);
+  int read_all(const std::string& path, std::vector<std::byte>& content, FileInfo& info);
   bool store_file(const std::string& name, std::span<const std::byte> content);
-  int write_whole(FileSystem::Handle handle, std::span<const std::byte> content);
+  int write_all(FileSystem::Handle handle, std::span<const std::byte> content);
   int create_temporary(const std::string& name, std::string& path, FileSystem::Handle& handle);
   void condemn(DiskLayer layer, const std::string& name, std::string_view why);
   [[nodiscard]] bool is_condemned(const std::string& path);
@@ -117,18 +116,18 @@ class DiskCache {
 
   DiskCacheOptions options_;
   std::shared_ptr<FileSystem> files_;
-  std::atomic<bool> writable_{true};  // until the folder shows that it is not
+  std::atomic<bool> writable_{true};  // until a write to the folder fails
   std::atomic<std::uint64_t> next_temporary_{0};
 
   std::mutex memory_mutex_;
   std::set<std::string> condemned_;  // bad entries that could not be removed: not read again
   std::set<std::pair<std::string, int>> reported_;  // folders and what was wrong with them
 
-  std::mutex budget_mutex_;  // who finds it taken leaves the budget to its holder
+  std::mutex budget_mutex_;  // a thread that finds it locked leaves the budget to the holder
   std::atomic<std::uint64_t> unaccounted_bytes_{0};
   // The rest is guarded by budget_mutex_.
-  std::uint64_t known_bytes_ = 0;  // of all entries at the last look, and of ours since
-  std::uint64_t fresh_bytes_ = 0;  // of ours since the last look
+  std::uint64_t known_bytes_ = 0;  // of all entries at the last scan, and of ours since
+  std::uint64_t fresh_bytes_ = 0;  // of ours since the last scan
   bool looked_ = false;
 
   struct Counters {

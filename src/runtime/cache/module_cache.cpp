@@ -8,6 +8,8 @@
 #include <mutex>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "ptxgen/runtime/assemble/assembler.hpp"
 #include "ptxgen/support/error.hpp"
 #include "runtime/cache/cache_core.hpp"
@@ -36,7 +38,7 @@ class DeviceBackend : public CacheBackend {
       : context_(context), core_(context.core().shared_from_this()), settings_(settings) {}
 
   Generator generator(const ModuleOptions&) override {
-    // The emulated driver runs PTX and takes no machine code.
+    // The emulated driver runs PTX and accepts no machine code.
     if (context_.device().info().kind == DeviceKind::Emulator) return {};
     std::call_once(assembler_once_, [this] {
       assembler_ = std::make_unique<Assembler>(settings_);
@@ -47,7 +49,7 @@ class DeviceBackend : public CacheBackend {
   }
 
   std::string target(const KernelText& text) override {
-    // A kernel for sm_90a is no kernel for sm_90; the base targets are free to become the device's.
+    // A kernel for sm_90a does not run as sm_90; base targets can be raised to the device's.
     const std::string_view own = text.module.target;
     return own.ends_with('a') || own.ends_with('f') ? std::string(own)
                                                     : context_.device().info().target;
@@ -56,7 +58,7 @@ class DeviceBackend : public CacheBackend {
   std::vector<std::byte> assemble(const KernelText& text, const ModuleOptions& options) override {
     AssembleOptions how;
     how.target = target(text);
-    how.tool = first_tool_.tool;  // and no other: it is in the key
+    how.tool = first_tool_.tool;  // only this one: it is in the key
     how.optimization = assembler_level(options.optimization);
     how.max_registers = options.max_registers;
     how.line_info = options.line_info;
@@ -74,9 +76,9 @@ class DeviceBackend : public CacheBackend {
 
   LoadedText load_text(const KernelText& text, const ModuleOptions& options) override {
     Module module = text.module.functions.empty()
-                        ? AlreadyGated::load(context_, text.ptx, options, text.entry)
-                        : AlreadyGated::load(context_, text.module, options);
-    // libcuda's JIT tells what it compiled, and nothing where its own cache had it.
+                        ? CheckedModule::load(context_, text.ptx, options, text.entry)
+                        : CheckedModule::load(context_, text.module, options);
+    // libcuda's JIT logs what it compiled, and nothing after a hit of its own cache.
     const bool hint = context_.device().info().kind == DeviceKind::Cuda && !options.cold &&
                       module.info_log().empty();
     return {std::make_unique<CachedKernel>(std::move(module), text.entry), hint};
@@ -86,7 +88,7 @@ class DeviceBackend : public CacheBackend {
 
  private:
   const Context& context_;
-  const std::shared_ptr<const ContextCore> core_;  // asked by shares that outlive the context
+  const std::shared_ptr<const ContextCore> core_;  // used by references that outlive the context
   const Settings settings_;
   std::once_flag assembler_once_;
   std::unique_ptr<Assembler> assembler_;
@@ -120,7 +122,7 @@ std::uint64_t packed(const ModuleOptions& options) {
          (std::uint64_t{options.line_info ? 1U : 0U} << 40);
 }
 
-/// What plans may depend on: the part and its sizes, not which of several it is.
+/// Plans may depend on the model and its sizes, not on the ordinal.
 std::uint64_t device_class(const DeviceInfo& info) {
   const std::array<std::uint64_t, 5> facts = {hash64(info.name.data(), info.name.size()), info.sm,
                                               info.limits.multiprocessors, info.limits.l2_bytes,
@@ -146,9 +148,10 @@ CacheMode cache_mode(std::string_view name) {
   for (std::size_t i = 0; i < kModes.size(); ++i) {
     if (kModes[i] == name) return static_cast<CacheMode>(i);
   }
-  throw Error(Stage::Cache, "bad-cache-mode",
-              "\"" + std::string(name) +
-                  "\" is no mode of the cache; PTXGEN_CACHE is on, read-only, memory or off");
+  throw Error(
+      Stage::Cache, "bad-cache-mode",
+      fmt::format("\"{}\" is not a cache mode; set PTXGEN_CACHE to on, read-only, memory or off",
+                  name));
 }
 
 ModuleCacheOptions ModuleCacheOptions::from(const Settings& settings) {
@@ -194,7 +197,7 @@ ModuleKey ModuleCache::key_of_text(std::string_view ptx, const ModuleOptions& op
   ModuleKey result = key({}, options);
   const Hash128 text = hash128(ptx);
   result.kernel = {text.high, text.low};
-  // No kernel's name may ever be taken for this text, nor this text for a name.
+  // Distinguishes hashes of texts from hashes of names.
   result.plan = ~std::uint64_t{0};
   return result;
 }

@@ -12,13 +12,13 @@ void retain(CacheEntry* entry) noexcept { entry->users.fetch_add(1, std::memory_
 
 void release(CacheEntry* entry) noexcept {
   if (entry->users.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  // The queue must outlive the call though the entry, and with it this reference, may go in it.
+  // The queue must outlive the call; the entry, and with it this reference, may be destroyed in it.
   const std::shared_ptr<UnloadQueue> unloads = std::move(entry->unloads);
   unloads->take(entry);
 }
 
 UnloadQueue::~UnloadQueue() {
-  // The last owner of anything is gone; nobody is left who could do it later.
+  // The last owner is gone; nothing could do it later.
   while (waiting_ != nullptr) delete std::exchange(waiting_, waiting_->next);
 }
 
@@ -44,7 +44,7 @@ void UnloadQueue::take(CacheEntry* entry) noexcept {
 void UnloadQueue::flush() noexcept {
   CacheEntry* waiting = nullptr;
   {
-    // What is asked under the lock belongs to the device, which lives while anything waits here.
+    // The predicate belongs to the device, which lives while entries wait here.
     const std::lock_guard lock(mutex_);
     if (waiting_ == nullptr || !may_unload()) return;
     waiting = std::exchange(waiting_, nullptr);
@@ -56,8 +56,8 @@ ModuleStore::Flight::~Flight() {
   if (entry != nullptr) release(entry);
 }
 
-ModuleStore::ModuleStore(std::size_t most, std::function<bool()> may_unload)
-    : most_(most), unloads_(std::make_shared<UnloadQueue>(std::move(may_unload))) {}
+ModuleStore::ModuleStore(std::size_t max_modules, std::function<bool()> may_unload)
+    : max_modules_(max_modules), unloads_(std::make_shared<UnloadQueue>(std::move(may_unload))) {}
 
 ModuleStore::~ModuleStore() { clear(); }
 
@@ -71,7 +71,7 @@ CacheEntry* ModuleStore::find_counted(const ModuleKey& key) noexcept {
   CacheEntry* entry = found->second;
   retain(entry);
   entry->hits.fetch_add(1, std::memory_order_relaxed);
-  // The clock stands still while nothing is put in, so that hits share a line that nobody writes.
+  // The clock only advances with insertions, so hits read a shared cache line.
   const std::uint64_t now = clock_.load(std::memory_order_relaxed);
   if (entry->last_used.load(std::memory_order_relaxed) != now) {
     entry->last_used.store(now, std::memory_order_relaxed);
@@ -104,14 +104,14 @@ CacheEntry* ModuleStore::get(const ModuleKey& key, const Make& make) {
   misses_.fetch_add(1, std::memory_order_relaxed);
   try {
     CacheEntry* entry = adopt(make());
-    retain(entry);  // for the flight, so that an eviction cannot take it from those who wait
+    retain(entry);  // for the flight: an eviction cannot take it from waiting threads
     flight->entry = entry;
     land(key, flight, entry);
     return entry;
   } catch (const Error& error) {
     flight->error.emplace(error);
   } catch (const std::exception& error) {
-    // Exceptions of others cannot be copied, and one object in several threads is asking for races.
+    // Foreign exceptions cannot be copied, and one object in several threads would race.
     flight->error.emplace(Stage::Cache, "maker-failed",
                           "making the kernel's text failed: " + std::string(error.what()));
   } catch (...) {
@@ -126,7 +126,7 @@ CacheEntry* ModuleStore::get(const ModuleKey& key, const Make& make) {
 CacheEntry* ModuleStore::wait_for(Flight& flight) {
   std::unique_lock lock(flight.mutex);
   flight.landed.wait(lock, [&] { return flight.done; });
-  if (flight.error) throw Error(*flight.error);  // a copy: who catches it may change it
+  if (flight.error) throw Error(*flight.error);  // a copy: the catcher may change it
   retain(flight.entry);
   return flight.entry;
 }
@@ -143,18 +143,18 @@ void ModuleStore::land(const ModuleKey& key, const std::shared_ptr<Flight>& flig
     const std::unique_lock lock(mutex_);
     flights_.erase(key);
     try {
-      if (entry != nullptr && most_ != 0) {
+      if (entry != nullptr && max_modules_ != 0) {
         entry->last_used = clock_.fetch_add(1, std::memory_order_relaxed) + 1;
         if (entries_.emplace(key, entry).second) retain(entry);
-        evicted.reserve(entries_.size() > most_ ? entries_.size() - most_ : 0);
-        while (entries_.size() > most_) {
+        evicted.reserve(entries_.size() > max_modules_ ? entries_.size() - max_modules_ : 0);
+        while (entries_.size() > max_modules_) {
           CacheEntry* old = evict_one(entry);
           if (old == nullptr) break;
           evicted.push_back(old);
         }
       }
     } catch (const std::bad_alloc&) {
-      // Not kept then; those who wait have it all the same.
+      // Not kept; waiting threads still get it.
     }
   }
   {
@@ -167,13 +167,13 @@ void ModuleStore::land(const ModuleKey& key, const std::shared_ptr<Flight>& flig
   unloads_->flush();
 }
 
-// The one that was not used for longest, of those that nobody holds: to let go of one in use would
-// free nothing and make the next call compile it a second time.
+// The least recently used entry without references: evicting one in use would free nothing and make
+// the next call compile again.
 CacheEntry* ModuleStore::evict_one(const CacheEntry* but_not) {
   auto oldest = entries_.end();
   for (auto at = entries_.begin(); at != entries_.end(); ++at) {
     const CacheEntry& entry = *at->second;
-    // Under the unique lock nobody can take a first share.
+    // Under the unique lock no thread can take a first reference.
     if (at->second == but_not || entry.users.load(std::memory_order_relaxed) != 1) continue;
     if (oldest == entries_.end() || entry.last_used.load(std::memory_order_relaxed) <
                                         oldest->second->last_used.load(std::memory_order_relaxed)) {

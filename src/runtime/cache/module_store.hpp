@@ -16,7 +16,7 @@
 
 namespace ptxgen::inline v0 {
 
-/// What a device keeps for a loaded module; destroying it unloads.
+/// A loaded module of a device; the destructor unloads it.
 class LoadedPayload {
  public:
   LoadedPayload() = default;
@@ -29,8 +29,8 @@ class LoadedPayload {
 
 class UnloadQueue;
 
-/// One loaded module and what is known of it. Counted references: one of the store while the entry
-/// is in its table, one of each share.
+/// One loaded module and its record. Counted references: one of the store while the entry is in its
+/// table, one of each CachedModule.
 struct CacheEntry {
   std::unique_ptr<LoadedPayload> payload;
   LoadRecord record;
@@ -38,12 +38,12 @@ struct CacheEntry {
   std::atomic<std::uint32_t> users{1};
   std::atomic<std::uint64_t> hits{0};
   std::atomic<std::uint64_t> last_used{0};  // the store's clock
-  std::shared_ptr<UnloadQueue> unloads;     // gets the entry with its last reference
-  CacheEntry* next = nullptr;               // in that queue
+  std::shared_ptr<UnloadQueue> unloads;  // receives the entry when its last reference is released
+  CacheEntry* next = nullptr;            // in that queue
 };
 
-/// Where modules go that nobody holds any more: unloaded at once, or later while `may_unload` says
-/// no (a capture runs: unloading would break it). Lives as long as any entry.
+/// Unloads modules without references: at once, or later if `may_unload` returns false (unloading
+/// would break a running capture). Lives as long as any entry.
 class UnloadQueue {
  public:
   explicit UnloadQueue(std::function<bool()> may_unload) : may_unload_(std::move(may_unload)) {}
@@ -53,7 +53,7 @@ class UnloadQueue {
 
   /// Takes an entry without users. No lock is held while a module is unloaded.
   void take(CacheEntry* entry) noexcept;
-  /// Unloads what waits, if that is allowed now.
+  /// Unloads the waiting entries if that is allowed.
   void flush() noexcept;
   [[nodiscard]] std::uint64_t deferred() const noexcept { return deferred_; }
 
@@ -66,7 +66,7 @@ class UnloadQueue {
   std::atomic<std::uint64_t> deferred_{0};
 };
 
-/// Adds and gives back a reference.
+/// Adds and returns a reference.
 void retain(CacheEntry* entry) noexcept;
 void release(CacheEntry* entry) noexcept;
 
@@ -88,7 +88,7 @@ class ModuleStore {
  public:
   using Make = std::function<std::unique_ptr<CacheEntry>()>;
 
-  ModuleStore(std::size_t most, std::function<bool()> may_unload);
+  ModuleStore(std::size_t max_modules, std::function<bool()> may_unload);
   ModuleStore(const ModuleStore&) = delete;
   ModuleStore& operator=(const ModuleStore&) = delete;
   /// No other thread may be in a member.
@@ -96,9 +96,9 @@ class ModuleStore {
 
   /// Null if it is not there. One hash, one lookup under the shared lock, no allocation.
   [[nodiscard]] CacheEntry* find(const ModuleKey& key) noexcept;
-  /// The entry; where it is missing, `make` makes it, in one thread for each key while the others
-  /// wait. What it throws all of them get, each a copy: an `Error` as it is, anything else as the
-  /// message of one (Stage::Cache, "maker-failed").
+  /// The entry. If it is missing, one thread per key calls `make` while the others wait. All get a
+  /// copy of its exception: an `Error` unchanged, anything else as the message of one
+  /// (Stage::Cache, "maker-failed").
   [[nodiscard]] CacheEntry* get(const ModuleKey& key, const Make& make);
   /// An entry that is not kept.
   [[nodiscard]] CacheEntry* adopt(std::unique_ptr<CacheEntry> entry);
@@ -114,7 +114,7 @@ class ModuleStore {
     std::mutex mutex;
     std::condition_variable landed;
     bool done = false;
-    CacheEntry* entry = nullptr;  // with a reference of the flight's own
+    CacheEntry* entry = nullptr;  // with the flight's own reference
     std::optional<Error> error;
     ~Flight();
   };
@@ -124,9 +124,9 @@ class ModuleStore {
   void land(const ModuleKey& key, const std::shared_ptr<Flight>& flight, CacheEntry* entry);
   [[nodiscard]] CacheEntry* evict_one(const CacheEntry* but_not);
 
-  const std::size_t most_;
+  const std::size_t max_modules_;
   const std::shared_ptr<UnloadQueue> unloads_;
-  std::atomic<std::uint64_t> clock_{1};  // goes on with each entry that is put in
+  std::atomic<std::uint64_t> clock_{1};  // incremented by each insertion
   std::shared_mutex mutex_;              // guards the two tables and retired_hits_
   std::unordered_map<ModuleKey, CacheEntry*, KeyHash> entries_;
   std::unordered_map<ModuleKey, std::shared_ptr<Flight>, KeyHash> flights_;

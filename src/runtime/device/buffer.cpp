@@ -1,7 +1,9 @@
 // src/runtime/device/buffer.cpp - device memory
 #include "ptxgen/runtime/device/buffer.hpp"
 
-#include "runtime/device/owners.hpp"
+#include <fmt/format.h>
+
+#include "runtime/device/owned.hpp"
 #include "support/count.hpp"
 
 namespace ptxgen::inline v0 {
@@ -14,20 +16,21 @@ std::string elements(std::uint64_t count) { return count_text(count, "element");
 
 }  // namespace
 
-driver::CUdeviceptr allocate(const ContextCore& core, std::uint64_t bytes, std::string_view what) {
+driver::CUdeviceptr allocate(const ContextCore& core, std::uint64_t bytes,
+                             std::string_view purpose) {
   driver::CUdeviceptr address = 0;
   const driver::CUresult result = core.table().mem_alloc(&address, static_cast<std::size_t>(bytes));
   if (result == driver::CUDA_SUCCESS) return address;
   const FailedCall failed{&row_of(&Table::mem_alloc), result};
   std::string doing = "while allocating " + count_text(bytes, "byte");
-  if (!what.empty()) doing += " " + std::string(what);
+  if (!purpose.empty()) doing += " " + std::string(purpose);
   if (result != driver::CUDA_ERROR_OUT_OF_MEMORY) {
     throw core.failure(Stage::Device, failed, doing);
   }
   std::size_t free = 0;
   std::size_t total = 0;
   if (core.table().mem_get_info(&free, &total) == driver::CUDA_SUCCESS) {
-    doing += "; " + std::to_string(free) + " of " + count_text(total, "byte") + " are free";
+    doing += fmt::format("; {} of {} are free", free, count_text(total, "byte"));
   }
   Error error = core.failure(Stage::Device, failed, doing);
   error.code = "out-of-memory";
@@ -36,16 +39,20 @@ driver::CUdeviceptr allocate(const ContextCore& core, std::uint64_t bytes, std::
 
 namespace detail {
 
+struct DeviceMemory::Owner : Owned<driver::CUdeviceptr, Release::Memory> {
+  using Owned::Owned;
+};
+
 void throw_copy_size(std::uint64_t wanted, std::uint64_t has, std::uint64_t element) {
   throw Error(Stage::Device, "copy-size",
-              "a copy of " + elements(wanted) + " and a buffer of " + elements(has) + " of " +
-                  count_text(element, "byte") + ": they must be equal");
+              fmt::format("the copy has {}, the buffer {} of {}; the counts must be equal",
+                          elements(wanted), elements(has), count_text(element, "byte")));
 }
 
 void throw_subspan(std::uint64_t first, std::uint64_t count, std::uint64_t has) {
-  throw Error(Stage::Device, "out-of-bounds",
-              elements(count) + " from number " + std::to_string(first) + " on are not within " +
-                  elements(has));
+  throw Error(
+      Stage::Device, "out-of-bounds",
+      fmt::format("{} from index {} on are not within {}", elements(count), first, elements(has)));
 }
 
 DeviceMemory::DeviceMemory(const Context& context, std::uint64_t bytes) : bytes_(bytes) {
@@ -63,7 +70,7 @@ DeviceMemory::DeviceMemory(DeviceMemory&& other) noexcept
       address_(std::exchange(other.address_, 0)),
       bytes_(std::exchange(other.bytes_, 0)) {}
 DeviceMemory& DeviceMemory::operator=(DeviceMemory&& other) noexcept {
-  DeviceMemory old(std::move(*this));  // goes at the end
+  DeviceMemory old(std::move(*this));  // freed at the end
   owner_ = std::move(other.owner_);
   address_ = std::exchange(other.address_, 0);
   bytes_ = std::exchange(other.bytes_, 0);
@@ -129,7 +136,7 @@ void DeviceMemory::copy(std::uint64_t at, const DeviceMemory& from, std::uint64_
     const Current current(core, Stage::Device);
     core.call(Stage::Device, &Table::memcpy_within_device, address_ + at, from.address_ + from_at,
               size);
-    // A copy inside the device is only queued.
+    // A copy within the device is asynchronous.
     core.call(Stage::Device, &Table::stream_synchronize, driver::CUstream{});
     return;
   }

@@ -1,10 +1,13 @@
 // src/runtime/device/context.cpp - a device's primary context
 #include "runtime/device/core.hpp"
-#include "runtime/device/owners.hpp"
 
 namespace ptxgen::inline v0 {
 
 using driver::Table;
+
+struct Context::Shared {
+  std::shared_ptr<const ContextCore> core;
+};
 
 Context::Context(const Device& device)
     : shared_(Hidden<Shared>::make(Shared{ContextCore::open(device)})),

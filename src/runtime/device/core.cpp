@@ -1,9 +1,11 @@
-// src/runtime/device/core.cpp - what everything made from one context shares
+// src/runtime/device/core.cpp - state shared by all objects of a context
 #include "runtime/device/core.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "driver/emulated/notes.hpp"
 
@@ -12,15 +14,15 @@ namespace ptxgen::inline v0 {
 using driver::Table;
 
 namespace {
-/// More than any log of ours; what a host never asks for must not grow for ever.
-constexpr std::size_t kLongestDriverLog = std::size_t{4} << 20;
+/// More than any log of the library; bounds what a host never reads.
+constexpr std::size_t kMaxDriverLog = std::size_t{4} << 20;
 
 std::uint64_t mark_of(std::thread::id thread) noexcept {
   return std::uint64_t{1} << (std::hash<std::thread::id>{}(thread) % 64);
 }
 }  // namespace
 
-// Device names of the stand-in library end so (docs/driver.md).
+// Suffix of the stand-in library's device names (docs/driver.md).
 ContextCore::DriverLog::DriverLog(const Device& device)
     : emulated(device.info().kind == DeviceKind::Emulator),
       standin(!emulated && device.info().name.ends_with("(emulated)") ? &device.table() : nullptr),
@@ -38,7 +40,7 @@ void ContextCore::DriverLog::receive(driver::CUlogLevel level, std::string_view 
 
 void ContextCore::DriverLog::add_report(driver::CUlogLevel level, std::string_view text) {
   {
-    // Of several the last one is what a fault's error carries.
+    // A fault's error has the last one.
     const std::thread::id self = std::this_thread::get_id();
     const std::lock_guard lock(mutex);
     std::erase_if(messages, [&](const Message& message) {
@@ -54,7 +56,7 @@ void ContextCore::DriverLog::add_report(driver::CUlogLevel level, std::string_vi
 void ContextCore::DriverLog::add(std::string_view text) {
   const std::thread::id thread = std::this_thread::get_id();
   const std::lock_guard lock(mutex);
-  if (bytes + text.size() > kLongestDriverLog) {
+  if (bytes + text.size() > kMaxDriverLog) {
     ++dropped;
     return;
   }
@@ -73,7 +75,7 @@ std::string ContextCore::DriverLog::take(bool all) {
     bytes -= message.text.size();
     return true;
   });
-  if (dropped != 0) taken += "(" + std::to_string(dropped) + " later messages were dropped)\n";
+  if (dropped != 0) taken += fmt::format("({} later messages were dropped)\n", dropped);
   dropped = 0;
   std::uint64_t left = 0;
   for (const Message& message : messages) left |= mark_of(message.thread);
@@ -85,14 +87,14 @@ void ContextCore::DriverLog::forget_own() noexcept {
   if ((threads.load(std::memory_order_relaxed) & mark_of(std::this_thread::get_id())) == 0) return;
   try {
     static_cast<void>(take(false));
-  } catch (...) {  // without memory they stay
+  } catch (...) {  // out of memory: they stay
   }
 }
 
 std::shared_ptr<const ContextCore> ContextCore::open(const Device& device) {
   const auto core = std::make_shared<ContextCore>(device);
   core->ordinal_ = device.driver_ordinal();
-  // From here on the destructor releases whatever there is.
+  // From here on the destructor cleans up.
   must(core->table(), Stage::Device, &Table::device_primary_ctx_retain, &core->handle_,
        core->ordinal_);
   core->collect_driver_log();
@@ -104,19 +106,19 @@ void ContextCore::collect_driver_log() {
     return;
   }
   driver_log_ = std::make_unique<DriverLog>(device_);
-  // Called by whatever thread has something to say, with a GPU maybe under locks of the driver:
-  // nothing of ours but the collector's own lock is touched then.
+  // Called by any thread, on a GPU possibly under locks of the driver: takes no lock but the
+  // collector's.
   const driver::CUlogsCallback collect = [](void* data, driver::CUlogLevel level, char* message,
                                             std::size_t length) noexcept {
     try {
       static_cast<DriverLog*>(data)->receive(level, {message, length});
-    } catch (...) {  // no memory: errors are poorer without it, that is all
+    } catch (...) {  // out of memory: errors lack the log
     }
   };
   const driver::CUresult result =
       table().logs_register_callback(collect, driver_log_.get(), &log_handle_);
   if (result == driver::CUDA_SUCCESS) return;
-  // Errors are poorer without the driver's words, that is all.
+  // Errors then lack the driver's log.
   log_handle_ = nullptr;
   driver_log_.reset();
   log().warn([&] {
@@ -131,29 +133,29 @@ bool ContextCore::twice(const Attempt& attempt) const noexcept {
   if (!first) return true;
   const FailedCall second = attempt();
   try {
-    // A lost context takes everything along; its fault was reported where it was met, and that of
-    // an emulated device when it happened.
+    // A lost context releases everything. Its fault was reported by the call that observed it, or
+    // on the emulated device when it happened.
     const bool known = is_sticky(first.result) &&
                        (fault_.load() == first.result || emulated_fault().code == first.result);
     log().write(known ? LogLevel::Debug : LogLevel::Warn, [&] {
-      return first.text() + " in a clean-up; " +
-             (second ? "tried again in vain: " + second.text() : "tried again, that worked");
+      return fmt::format("{} in a clean-up; {}", first.text(),
+                         second ? "the retry failed: " + second.text() : "the retry succeeded");
     });
-  } catch (...) {  // without memory there is nothing to say it with
+  } catch (...) {  // out of memory: nothing is logged
   }
   return !second;
 }
 
 ContextCore::~ContextCore() {
   for (const Deferred& object : std::exchange(deferred_, {})) {
-    let_go_now(object.kind, object.handle);
+    release_now(object.kind, object.handle);
   }
   if (log_handle_ != nullptr) {
     const bool gone = twice([this]() -> FailedCall {
       return {&row_of(&Table::logs_unregister_callback),
               table().logs_unregister_callback(log_handle_)};
     });
-    // The driver may still call back: better a small leak than memory that is gone.
+    // The driver may still call back: leak rather than use freed memory.
     if (!gone) static_cast<void>(driver_log_.release());
   }
   if (handle_ != nullptr) {
@@ -170,7 +172,7 @@ Error ContextCore::failure(Stage stage, const FailedCall& failed, std::string_vi
   const bool emulated = device_.info().kind == DeviceKind::Emulator;
   // A GPU's fault may have been logged by a thread of its driver.
   if (driver_log_ != nullptr) error.log = driver_log_->take(sticky && !emulated);
-  if (sticky) meet_fault(error, failed);
+  if (sticky) record_fault(error, failed);
   return std::move(error.refresh());
 }
 
@@ -179,13 +181,13 @@ driver::emulated::FaultNote ContextCore::emulated_fault() const {
   return driver::emulated::fault_note(handle_);
 }
 
-void ContextCore::meet_fault(Error& error, const FailedCall& failed) const {
+void ContextCore::record_fault(Error& error, const FailedCall& failed) const {
   const driver::emulated::FaultNote fault = emulated_fault();
   if (fault.code == failed.result) describe_fault(error, fault);
   const std::lock_guard lock(fault_mutex_);
   if (poisoned()) {
     error.code = "context-lost";
-    error.message += "; the context was lost before: " + first_fault_->message;
+    error.message += "; the context was already lost: " + first_fault_->message;
     if (error.log.empty()) error.log = first_fault_->log;
     return;
   }
@@ -202,8 +204,10 @@ void ContextCore::throw_lost(Stage stage) const {
   Error error = *first_fault_;
   error.stage = stage;
   error.code = "context-lost";
-  error.message = "the context was lost: " + first_fault_->message +
-                  "; let go of everything made from it, call Context::reset and start afresh";
+  error.message = fmt::format(
+      "the context was lost: {}; destroy everything made from it, call Context::reset and make a "
+      "new context",
+      first_fault_->message);
   error.driver_status = fault_.load();
   throw error.refresh();
 }
@@ -211,9 +215,9 @@ void ContextCore::throw_lost(Stage stage) const {
 void ContextCore::throw_missing(Stage stage, const driver::FunctionInfo& function,
                                 std::string_view what) const {
   throw Error(stage, "driver-too-old",
-              std::string(what) + " needs " + std::string(function.symbol) +
-                  ", which came with CUDA " + driver::version_text(function.since) +
-                  "; this driver is " + driver::version_text(device_.info().driver_version));
+              fmt::format("{} needs {}, which came with CUDA {}; this driver is {}", what,
+                          function.symbol, driver::version_text(function.since),
+                          driver::version_text(device_.info().driver_version)));
 }
 
 void ContextCore::throw_other(Stage stage, std::string_view what) const {
@@ -221,9 +225,9 @@ void ContextCore::throw_other(Stage stage, std::string_view what) const {
               std::string(what) + " belongs to another context; use objects made from one Context");
 }
 
-// Letting go --------------------------------------------------------------------------------------
+// Release -----------------------------------------------------------------------------------------
 
-FailedCall ContextCore::release(Release kind, std::uint64_t handle) const noexcept {
+FailedCall ContextCore::call_release(Release kind, std::uint64_t handle) const noexcept {
   const Current current(*this);
   if (current.failed()) return current.failed();
   const auto done = [&](auto member, auto object) -> FailedCall {
@@ -253,10 +257,10 @@ FailedCall ContextCore::abandon_capture(driver::CUstream stream) const noexcept 
   driver::CUgraph graph = nullptr;
   const driver::CUresult result = table().stream_end_capture(stream, &graph);
   if (graph != nullptr && result == driver::CUDA_SUCCESS) {
-    let_go(Release::Graph, graph);
+    release(Release::Graph, graph);
   }
   switch (result) {
-    // There is no capture any more, which is what was wanted.
+    // The capture has ended, as intended.
     case driver::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED:
     case driver::CUDA_ERROR_STREAM_CAPTURE_UNJOINED:
     case driver::CUDA_ERROR_ILLEGAL_STATE:
@@ -266,24 +270,24 @@ FailedCall ContextCore::abandon_capture(driver::CUstream stream) const noexcept 
   }
 }
 
-void ContextCore::let_go_now(Release kind, std::uint64_t handle) const noexcept {
-  twice([&] { return release(kind, handle); });
+void ContextCore::release_now(Release kind, std::uint64_t handle) const noexcept {
+  twice([&] { return call_release(kind, handle); });
 }
 
-void ContextCore::let_go(Release kind, std::uint64_t handle) const noexcept {
+void ContextCore::release(Release kind, std::uint64_t handle) const noexcept {
   if (handle == 0) return;
   if (capturing() && (kind == Release::Memory || kind == Release::Module)) {
     try {
       const std::lock_guard lock(capture_mutex_);
-      // The last capture may have ended meanwhile, and nobody would look here again.
+      // If the last capture has ended meanwhile, nothing would release it later.
       if (!captures_.empty()) {
         deferred_.push_back({kind, handle});
         return;
       }
-    } catch (...) {  // no memory for the note: now, then
+    } catch (...) {  // out of memory: release now
     }
   }
-  let_go_now(kind, handle);
+  release_now(kind, handle);
 }
 
 // Captures ----------------------------------------------------------------------------------------
@@ -308,7 +312,7 @@ std::vector<std::shared_ptr<const void>> ContextCore::capture_ended(
     captures_running_.store(static_cast<int>(captures_.size()), std::memory_order_release);
     if (captures_.empty()) now = std::exchange(deferred_, {});
   }
-  for (const Deferred& object : now) let_go_now(object.kind, object.handle);
+  for (const Deferred& object : now) release_now(object.kind, object.handle);
   return kept;
 }
 
@@ -322,8 +326,8 @@ bool ContextCore::capturing(driver::CUstream stream) const noexcept {
 void ContextCore::keep_for_captures(const std::shared_ptr<const void>& object) const {
   if (!capturing()) return;
   const std::lock_guard lock(capture_mutex_);
-  // Streams are drawn into a capture by events; to keep something for a graph that does not need it
-  // costs less than to find out.
+  // Events draw streams into a capture. Keeping an object for every running capture is cheaper than
+  // finding the right one.
   for (Capture& capture : captures_) {
     if (std::find(capture.kept.begin(), capture.kept.end(), object) == capture.kept.end()) {
       capture.kept.push_back(object);

@@ -1,4 +1,4 @@
-// src/runtime/device/core.hpp - what everything made from one context shares
+// src/runtime/device/core.hpp - state shared by all objects of a context
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@
 
 namespace ptxgen::inline v0 {
 
-/// Things that a context's objects let go of in their destructors.
+/// Driver objects that destructors release.
 enum class Release : std::uint8_t {
   Memory,
   Stream,
@@ -26,11 +26,11 @@ enum class Release : std::uint8_t {
   Module,
   Graph,
   GraphExec,
-  Capture,  ///< of the stream: ended, the graph thrown away
+  Capture,  ///< of the stream: ended, its graph discarded
 };
 
-/// The table, the retained primary context, its fault, the driver's log and the captures in
-/// progress. Held by shared_ptr by whatever was made from the context; the last one releases it.
+/// The table, the retained primary context, its fault, the driver's log and the running captures.
+/// Objects made from the context share it; the last one releases it.
 ///
 /// Threads: all members from any thread at once.
 class ContextCore : public std::enable_shared_from_this<ContextCore> {
@@ -58,7 +58,7 @@ class ContextCore : public std::enable_shared_from_this<ContextCore> {
     }
   }
 
-  /// One call of the driver; the context is current (`Current`). Throws what `failure` makes.
+  /// Calls the driver; the context is current (`Current`). Throws the error of `failure`.
   template <class... P, class... A>
   void call(Stage stage, TableMember<P...> member, A... arguments) const {
     const driver::CUresult result = (table().*member)(arguments...);
@@ -67,18 +67,18 @@ class ContextCore : public std::enable_shared_from_this<ContextCore> {
     }
   }
   /// The Error for a call that failed: "device-fault" for the first fault that poisons the context,
-  /// "context-lost" for later ones, else "driver-call". Takes along what the driver logged during
-  /// the call, and of a fault, what the context is known to be poisoned with.
+  /// "context-lost" for later ones, else "driver-call". Includes the driver's log of the call and,
+  /// for a fault, the finding that poisoned the context.
   [[nodiscard]] Error failure(Stage stage, const FailedCall& failed,
                               std::string_view doing = {}) const;
-  /// Before a call: what the driver has logged in this thread is not about it.
+  /// Discards earlier log messages of this thread before a call.
   void before_call() const noexcept {
     if (driver_log_ != nullptr && driver_log_->threads.load(std::memory_order_relaxed) != 0)
         [[unlikely]] {
       driver_log_->forget_own();
     }
   }
-  /// After a call that has waited for work: throws what strict mode has found (FindingStore).
+  /// After a call that waited: throws the finding of strict mode (FindingStore).
   void waited() const { device_.finding_store().check(); }
   /// Throws `Error` ("driver-too-old") naming the function unless the table has it.
   template <class... P>
@@ -92,35 +92,35 @@ class ContextCore : public std::enable_shared_from_this<ContextCore> {
     }
   }
 
-  /// Both for waiting calls and copies: `alive`, `Current` and the call in one.
+  /// `alive`, `Current` and `call` in one.
   template <class... P, class... A>
   void enter_and_call(Stage stage, TableMember<P...> member, A... arguments) const;
 
-  /// For destructors: lets go of an object. What a running capture might need, memory and modules,
-  /// is kept until no capture runs. A call that fails is tried once more and logged in any case.
-  void let_go(Release kind, std::uint64_t handle) const noexcept;
+  /// For destructors: releases an object. Memory and modules, which a running capture might need,
+  /// are kept until no capture runs. A failed call is retried once and logged.
+  void release(Release kind, std::uint64_t handle) const noexcept;
   template <class T>
-  void let_go(Release kind, T* handle) const noexcept {
-    let_go(kind, std::uint64_t{reinterpret_cast<std::uintptr_t>(handle)});
+  void release(Release kind, T* handle) const noexcept {
+    release(kind, std::uint64_t{reinterpret_cast<std::uintptr_t>(handle)});
   }
 
-  /// To be called before a capture of our own begins, and when it has ended or not begun: gives
-  /// what was to be kept for the graph.
+  /// Called before a capture of our own begins, and after it has ended or failed to begin. The
+  /// latter returns the objects to keep for the graph.
   void capture_begins(driver::CUstream stream) const;
   [[nodiscard]] std::vector<std::shared_ptr<const void>> capture_ended(
       driver::CUstream stream) const noexcept;
   [[nodiscard]] bool capturing() const noexcept {
     return captures_running_.load(std::memory_order_acquire) != 0;
   }
-  /// Whether a capture of our own runs that began in this stream.
+  /// Whether a capture of our own that began in this stream is running.
   [[nodiscard]] bool capturing(driver::CUstream stream) const noexcept;
-  /// Whether streams of the host are used with this context, which may be captured without our
-  /// knowing, and draw others in.
+  /// Whether streams of the host are used with this context. The host may capture them unnoticed
+  /// and draw in others.
   [[nodiscard]] bool has_borrowed() const noexcept {
     return has_borrowed_.load(std::memory_order_relaxed);
   }
   void note_borrowed() const noexcept { has_borrowed_.store(true, std::memory_order_relaxed); }
-  /// What is launched while captures run lives as long as their graphs.
+  /// Keeps an object that is launched during captures as long as their graphs.
   void keep_for_captures(const std::shared_ptr<const void>& object) const;
 
  private:
@@ -133,20 +133,19 @@ class ContextCore : public std::enable_shared_from_this<ContextCore> {
     Release kind;
     std::uint64_t handle;
   };
-  /// What the driver logs, by the thread in which it does: that of the call that it is about, or
-  /// one of its own.
+  /// The driver's log messages by thread: the calling thread, or one of the driver.
   struct DriverLog {
     struct Message {
       std::thread::id thread;
       std::string text;
     };
     explicit DriverLog(const Device& device);
-    /// What the driver's callback gets.
+    /// Receives a message of the driver's callback.
     void receive(driver::CUlogLevel level, std::string_view text);
     void add(std::string_view text);
-    /// A finding of a launch on the stand-in, told by a thread of its own.
+    /// A finding of a launch on the stand-in, reported by its own thread.
     void add_report(driver::CUlogLevel level, std::string_view text);
-    /// Takes what this thread has logged, or all.
+    /// Removes and returns the messages of this thread, or all.
     [[nodiscard]] std::string take(bool all);
     void forget_own() noexcept;
 
@@ -164,16 +163,16 @@ class ContextCore : public std::enable_shared_from_this<ContextCore> {
   [[noreturn]] void throw_missing(Stage stage, const driver::FunctionInfo& function,
                                   std::string_view what) const;
   [[noreturn]] void throw_other(Stage stage, std::string_view what) const;
-  [[nodiscard]] FailedCall release(Release kind, std::uint64_t handle) const noexcept;
+  [[nodiscard]] FailedCall call_release(Release kind, std::uint64_t handle) const noexcept;
   [[nodiscard]] FailedCall abandon_capture(driver::CUstream stream) const noexcept;
-  void let_go_now(Release kind, std::uint64_t handle) const noexcept;
+  void release_now(Release kind, std::uint64_t handle) const noexcept;
   template <class Attempt>
   bool twice(const Attempt& attempt) const noexcept;
   void collect_driver_log();
-  /// What the emulated device has poisoned the context with; none on a GPU.
+  /// The finding that poisoned the context on the emulated device; none on a GPU.
   [[nodiscard]] driver::emulated::FaultNote emulated_fault() const;
-  /// Fills in what is known of a fault, and remembers the first.
-  void meet_fault(Error& error, const FailedCall& failed) const;
+  /// Adds the details of a fault to the error, and stores the first fault.
+  void record_fault(Error& error, const FailedCall& failed) const;
 
   const Device device_;
   driver::CUdevice ordinal_ = 0;
@@ -193,7 +192,7 @@ class ContextCore : public std::enable_shared_from_this<ContextCore> {
   mutable std::vector<Deferred> deferred_;
 };
 
-/// Makes the context current for its own lifetime, unless it is, and leaves the thread as it was.
+/// Makes the context current for its lifetime and then restores the thread's context.
 class Current {
  public:
   /// Throws `Error` ("context-lost", "driver-call").
@@ -202,7 +201,7 @@ class Current {
       throw core.failure(stage, failed_);
     }
   }
-  /// For destructors: `failed()` says whether it went wrong.
+  /// For destructors: `failed()` has the failure.
   explicit Current(const ContextCore& core) noexcept : core_(core) {
     core.before_call();
     const driver::Table& table = core.table();

@@ -5,9 +5,12 @@
 #include <array>
 #include <cstring>
 
+#include <fmt/format.h>
+
 #include "runtime/device/device_state.hpp"
 #include "runtime/device/driver_error.hpp"
 #include "ptxgen/support/observe.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -15,9 +18,9 @@ using driver::Table;
 
 namespace {
 
-/// cuDeviceGetAttribute knows the attribute of clusters from this version on.
+/// First version with the cluster attribute.
 constexpr int kDriverWithClusters = 11080;
-/// And that of blocks per multiprocessor.
+/// First version with the attribute of blocks per multiprocessor.
 constexpr int kDriverWithBlockCount = 11000;
 
 DeviceLimits ask_limits(const Table& table, driver::CUdevice device, int driver_version) {
@@ -60,10 +63,6 @@ DeviceLimits ask_limits(const Table& table, driver::CUdevice device, int driver_
   must(table, Stage::Device, &Table::device_total_mem, &bytes, device);
   l.memory_bytes = bytes;
   return l;
-}
-
-std::string dotted(int version) {
-  return std::to_string(version / 10) + "." + std::to_string(version % 10);
 }
 
 }  // namespace
@@ -118,25 +117,27 @@ Device Device::open(const Table& table, int ordinal, DeviceKind kind, const Sett
   if (ordinal < 0 || ordinal >= count) {
     throw Error(
         Stage::Device, "no-device",
-        "there is no device " + std::to_string(ordinal) + "; the driver shows " +
-            (count == 0 ? std::string("none") : std::to_string(count) + ", numbered from 0"));
+        fmt::format("there is no device {}; the driver has {}", ordinal,
+                    count == 0 ? std::string("none") : fmt::format("{}, numbered from 0", count)));
   }
   must(table, Stage::Device, &Table::device_get, &facts->device, ordinal);
   facts->info = ask_device(table, facts->device, ordinal, kind);
   const DeviceInfo& info = facts->info;
-  const std::string which = info.name + " (compute capability " + dotted(info.sm) + ")";
+  const std::string which =
+      fmt::format("{} (compute capability {})", info.name, dotted_version(info.sm));
   facts->target = ptx::find_target(info.target);
   if (facts->target == nullptr) {
-    throw Error(Stage::Device, "unsupported-device",
-                which + " with a driver of CUDA " + driver::version_text(info.driver_version) +
-                    " is older than every target; the oldest is " +
-                    std::string(ptx::targets().front().name));
+    throw Error(
+        Stage::Device, "unsupported-device",
+        fmt::format("{} with a driver of CUDA {} is older than every target; the oldest is {}",
+                    which, driver::version_text(info.driver_version), ptx::targets().front().name));
   }
   if (facts->target->sm != info.sm) {
     facts->log.warn([&] {
-      return which + " is not in the target table, or its driver (CUDA " +
-             driver::version_text(info.driver_version) +
-             ") cannot compile for it; kernels are built for " + info.target;
+      return fmt::format(
+          "{} is not in the target table, or its driver (CUDA {}) cannot compile for it; kernels "
+          "are built for {}",
+          which, driver::version_text(info.driver_version), info.target);
     });
   }
   return Device(Hidden<State>::make(State{std::move(facts)}));

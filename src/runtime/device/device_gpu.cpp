@@ -15,7 +15,7 @@ std::uint16_t sm_of(const ptx::Gpu& gpu) noexcept {
   return ptx::parse_target_name(gpu.target, name) ? name.sm : std::uint16_t{0};
 }
 
-// Emulated devices can have any memory size: that says nothing.
+// The memory size is not compared: emulated devices can have any.
 const ptx::Gpu* row_of(const DeviceInfo& info) noexcept {
   for (const ptx::Gpu& row : ptx::gpus()) {
     if (sm_of(row) != info.sm || row.sms != info.limits.multiprocessors) continue;
@@ -25,7 +25,7 @@ const ptx::Gpu* row_of(const DeviceInfo& info) noexcept {
   return nullptr;
 }
 
-// What no device says, for a part that is in no row.
+// Figures that no device reports, for a GPU without a row.
 ptx::Gpu made_of(const DeviceInfo& info) noexcept {
   constexpr std::uint16_t kLatency = 700;
   ptx::Gpu gpu;

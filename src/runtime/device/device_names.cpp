@@ -1,12 +1,15 @@
 // src/runtime/device/device_names.cpp - devices by name: auto, cuda:N, emulator
 #include <atomic>
-#include <charconv>
 #include <optional>
+
+#include <fmt/format.h>
 
 #include "runtime/device/device_state.hpp"
 #include "runtime/device/driver_error.hpp"
 #include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/support/observe.hpp"
+#include "support/join.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -14,32 +17,19 @@ namespace {
 
 constexpr std::string_view kEmulator = "emulator";
 
-std::string gpu_names() {
-  std::string names;
-  for (const ptx::Gpu& gpu : ptx::gpus()) {
-    names += (names.empty() ? "" : ", ") + std::string(gpu.name);
-  }
-  return names;
-}
+std::string gpu_names() { return join_text(ptx::gpus(), ", ", &ptx::Gpu::name); }
 
 const ptx::Gpu& gpu_of(std::string_view name) {
   if (const ptx::Gpu* gpu = ptx::find_gpu(name)) return *gpu;
   throw Error(Stage::Device, "bad-device",
-              "there is no emulated GPU '" + std::string(name) + "'; there are " + gpu_names());
+              fmt::format("there is no emulated GPU '{}'; there are {}", name, gpu_names()));
 }
 
-/// "9.0" as 90.
 int ptx_number(const std::string& text) {
-  int major = 0;
-  int minor = 0;
-  const char* const end = text.data() + text.size();
-  const auto [dot, first] = std::from_chars(text.data(), end, major);
-  if (first == std::errc{} && dot != end && *dot == '.') {
-    const auto [rest, second] = std::from_chars(dot + 1, end, minor);
-    if (second == std::errc{} && rest == end && minor < 10) return major * 10 + minor;
-  }
-  throw Error(Stage::Device, "bad-setting",
-              "PTXGEN_EMULATED_PTX is '" + text + "'; expected a PTX version, for example 9.0");
+  if (const std::optional<int> version = parse_version(text)) return *version;
+  throw Error(
+      Stage::Device, "bad-setting",
+      fmt::format("PTXGEN_EMULATED_PTX is '{}'; expected a PTX version, for example 9.0", text));
 }
 
 Device open_emulator(std::string_view name, const Settings& settings) {
@@ -49,12 +39,12 @@ Device open_emulator(std::string_view name, const Settings& settings) {
                       DeviceKind::Emulator, settings);
 }
 
-/// libcuda's table, started, and how many devices it shows; else why not.
+/// libcuda's table after cuInit and its number of devices, or the reason for a failure.
 struct Libcuda {
   const driver::Table* table = nullptr;
   int devices = 0;
   Error problem{Stage::Device, "no-driver", ""};
-  bool found = false;  ///< there is a library, usable or not
+  bool found = false;  ///< a library was found, usable or not
 };
 
 Libcuda start_libcuda(const Settings& settings) {
@@ -76,8 +66,8 @@ Libcuda start_libcuda(const Settings& settings) {
     must(*library.table, Stage::Device, &driver::Table::device_get_count, &cuda.devices);
     cuda.table = library.table;
     if (cuda.devices == 0) {
-      cuda.problem =
-          Error(Stage::Device, "no-device", "the driver " + library.where + " shows no device");
+      cuda.problem = Error(Stage::Device, "no-device",
+                           fmt::format("the driver {} has no device", library.where));
     }
   } catch (const Error& error) {
     cuda.problem = error;
@@ -99,10 +89,10 @@ Device open_automatic(const Settings& settings) {
   if (cuda.devices > 0) return Device::open(*cuda.table, 0, DeviceKind::Cuda, settings);
   Device emulator = open_emulator(settings.emulated_gpu, settings);
   emulator.log().write(first_time() ? LogLevel::Warn : LogLevel::Debug, [&] {
-    return "no GPU, so device 'auto' is the emulated " + settings.emulated_gpu +
-           ": results are right, times say nothing about a GPU; PTXGEN_DEVICE=emulator chooses it "
-           "without this message (" +
-           cuda.problem.message + ")";
+    return fmt::format(
+        "no GPU, so device 'auto' is the emulated {}: results are exact, times are not those of a "
+        "GPU; PTXGEN_DEVICE=emulator selects it without this message ({})",
+        settings.emulated_gpu, cuda.problem.message);
   });
   return emulator;
 }
@@ -112,12 +102,8 @@ std::optional<int> cuda_ordinal(std::string_view name) {
   if (name == "cuda") return 0;
   if (!name.starts_with("cuda:")) return std::nullopt;
   name.remove_prefix(5);
-  int ordinal = 0;
-  const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), ordinal);
-  if (failure != std::errc{} || end != name.data() + name.size() || ordinal < 0) {
-    return std::nullopt;
-  }
-  return ordinal;
+  const std::optional<int> ordinal = parse_number<int>(name);
+  return ordinal && *ordinal >= 0 ? ordinal : std::nullopt;
 }
 
 }  // namespace
@@ -134,10 +120,11 @@ Device Device::open(std::string_view name, const Settings& settings) {
     if (cuda.table == nullptr || cuda.devices == 0) throw cuda.problem;
     return open(*cuda.table, *ordinal, DeviceKind::Cuda, settings);
   }
-  throw Error(Stage::Device, "bad-device",
-              "'" + std::string(name) +
-                  "' is not a device; possible are auto, cuda:N, emulator and emulator:NAME with " +
-                  gpu_names());
+  throw Error(
+      Stage::Device, "bad-device",
+      fmt::format(
+          "'{}' is not a device; valid are auto, cuda:N, emulator and emulator:NAME with {}", name,
+          gpu_names()));
 }
 
 std::vector<DeviceInfo> Device::list(const Settings& settings) {
@@ -150,7 +137,7 @@ std::vector<DeviceInfo> Device::list(const Settings& settings) {
       found.push_back(ask_device(*cuda.table, device, i, DeviceKind::Cuda));
     } catch (const Error& error) {
       open_log(settings).warn(
-          [&] { return "device cuda:" + std::to_string(i) + " left out: " + error.message; });
+          [&] { return fmt::format("device cuda:{} left out: {}", i, error.message); });
     }
   }
   try {

@@ -1,4 +1,4 @@
-// src/runtime/device/device_state.hpp - what copies of a Device share
+// src/runtime/device/device_state.hpp - state shared by copies of a Device
 #pragma once
 
 #include <memory>
@@ -25,13 +25,11 @@ struct Device::State {
   std::shared_ptr<const DeviceFacts> facts;
 };
 
-/// Asks a device that cuInit and cuDeviceGet have given for everything that DeviceInfo says but its
-/// target. Throws `Error` (Stage::Device, "driver-call").
+/// Queries all fields of DeviceInfo but the target. Throws `Error` (Stage::Device, "driver-call").
 [[nodiscard]] DeviceInfo ask_device(const driver::Table& table, driver::CUdevice device,
                                     int ordinal, DeviceKind kind);
 
-/// The newest base target that a device of that capability runs and its driver compiles for, or
-/// null.
+/// The newest base target that the device runs and its driver compiles for, or null.
 [[nodiscard]] const ptx::Target* target_for(std::uint16_t sm, int newest_ptx) noexcept;
 
 }  // namespace ptxgen::inline v0

@@ -1,4 +1,4 @@
-// src/runtime/device/doctor.cpp - what this machine has
+// src/runtime/device/doctor.cpp - search for drivers and tools of this machine
 #include "ptxgen/runtime/device/doctor.hpp"
 
 #include <unistd.h>
@@ -6,6 +6,8 @@
 #include <array>
 #include <exception>
 #include <filesystem>
+
+#include <fmt/format.h>
 
 #include "ptxgen/driver/table.hpp"
 #include "ptxgen/runtime/assemble/assembler.hpp"
@@ -39,7 +41,7 @@ GpuFinding ask_gpu(const driver::Table& driver, int ordinal) {
   int minor = 0;
   if (attribute(driver::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, major) &&
       attribute(driver::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, minor)) {
-    gpu.target = "sm_" + std::to_string(major) + std::to_string(minor);
+    gpu.target = fmt::format("sm_{}{}", major, minor);
   }
   (void)attribute(driver::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu.multiprocessors);
   std::size_t bytes = 0;
@@ -58,7 +60,7 @@ void ask_driver(const Settings& settings, PieceFinding& piece, std::vector<GpuFi
   const driver::Table& driver = *libcuda.table;
   const auto good = [&](const char* call, driver::CUresult status) {
     if (status == driver::CUDA_SUCCESS) return true;
-    piece.problem = std::string(call) + ": " + driver::result_text(driver, status);
+    piece.problem = fmt::format("{}: {}", call, driver::result_text(driver, status));
     return false;
   };
   int count = 0;
@@ -69,7 +71,7 @@ void ask_driver(const Settings& settings, PieceFinding& piece, std::vector<GpuFi
   }
   if (!good("cuDeviceGetCount", driver.device_get_count(&count))) return;
   piece.found = count > 0;
-  if (count == 0) piece.problem = "the driver shows no GPU";
+  if (count == 0) piece.problem = "the driver has no GPU";
   for (int i = 0; i < count; ++i) gpus.push_back(ask_gpu(driver, i));
 }
 
@@ -81,7 +83,7 @@ void ask_program(const FoundProgram& program, PieceFinding& piece) {
   piece.where = program.path;
   piece.version = cuda_program_version(program.path);
   piece.found = !piece.version.empty();
-  if (!piece.found) piece.problem = "does not say its version when run with --version";
+  if (!piece.found) piece.problem = "prints no version for --version";
 }
 
 void ask_nvjitlink(const Settings& settings, PieceFinding& piece) {
@@ -99,7 +101,7 @@ void ask_nvrtc(const Settings& settings, PieceFinding& piece) {
     piece.where = nvrtc.where();
     piece.version = nvrtc.version();
   } catch (const Error& error) {
-    // Where it was looked for, if that is the trouble.
+    // Places searched, if it was not found.
     piece.problem = error.log.empty() ? error.message : error.log;
   }
 }
@@ -128,7 +130,7 @@ void ask_cublas(const Settings& settings, PieceFinding& piece) {
 void look_at_cache(const Settings& settings, PieceFinding& piece) {
   piece.where = settings.cache_folder();
   if (piece.where.empty()) {
-    piece.problem = "no folder chosen: neither PTXGEN_CACHE_DIR, XDG_CACHE_HOME nor HOME is set";
+    piece.problem = "no folder: neither PTXGEN_CACHE_DIR, XDG_CACHE_HOME nor HOME is set";
     return;
   }
   std::error_code ignored;
@@ -144,10 +146,11 @@ void look_at_cache(const Settings& settings, PieceFinding& piece) {
   }
   fs::path parent = fs::absolute(piece.where, ignored);
   while (!fs::exists(parent, ignored) && parent.has_relative_path()) parent = parent.parent_path();
-  const bool can_be_made =
+  const bool can_be_created =
       fs::is_directory(parent, ignored) && ::access(parent.c_str(), W_OK | X_OK) == 0;
-  piece.problem = can_be_made ? "does not exist yet; it is made when the first kernel is kept"
-                              : "does not exist and cannot be made in " + parent.string();
+  piece.problem = can_be_created
+                      ? "does not exist yet; it is created when the first kernel is stored"
+                      : "does not exist and cannot be created in " + parent.string();
 }
 
 }  // namespace
@@ -176,8 +179,7 @@ Diagnosis diagnose(const Settings& settings) {
   };
   ask("NVIDIA driver", "running kernels on a GPU; without it they run on the emulator",
       [&](PieceFinding& piece) { ask_driver(settings, piece, diagnosis.gpus); });
-  ask("nvJitLink",
-      "assembling PTX in the process: registers, spills and machine code without a GPU",
+  ask("nvJitLink", "assembling PTX in process: registers, spills and machine code without a GPU",
       [&](PieceFinding& piece) { ask_nvjitlink(settings, piece); });
   ask("ptxas", "assembling PTX where nvJitLink is missing, one process per kernel",
       [&](PieceFinding& piece) {
@@ -186,13 +188,13 @@ Diagnosis diagnose(const Settings& settings) {
       });
   ask("nvdisasm", "reading the machine code (SASS) of an assembled kernel",
       [&](PieceFinding& piece) { ask_program(find_program(settings, "nvdisasm"), piece); });
-  ask("cuobjdump", "taking kernels out of programs and fat binaries",
+  ask("cuobjdump", "extracting kernels from programs and fat binaries",
       [&](PieceFinding& piece) { ask_program(find_program(settings, "cuobjdump"), piece); });
   ask("NVRTC", "compiling CUDA C++ at run time, the baseline that benchmarks compare with",
       [&](PieceFinding& piece) { ask_nvrtc(settings, piece); });
   ask("cuBLAS", "the vendor's matrix kernels, the baseline that benchmarks compare with",
       [&](PieceFinding& piece) { ask_cublas(settings, piece); });
-  ask("cache folder", "compiled kernels kept between runs, so that later starts compile nothing",
+  ask("cache folder", "keeping compiled kernels between runs",
       [&](PieceFinding& piece) { look_at_cache(settings, piece); });
   return diagnosis;
 }

@@ -1,6 +1,8 @@
 // src/runtime/device/driver_error.cpp - failed driver calls as Error
 #include "runtime/device/driver_error.hpp"
 
+#include <fmt/format.h>
+
 namespace ptxgen::inline v0 {
 
 const driver::FunctionInfo& function_at(std::size_t offset) noexcept {
@@ -8,7 +10,7 @@ const driver::FunctionInfo& function_at(std::size_t offset) noexcept {
 }
 
 std::string FailedCall::text() const {
-  return std::string(function->symbol) + ": " + driver::result_text(result);
+  return fmt::format("{}: {}", function->symbol, driver::result_text(result));
 }
 
 Error driver_error(Stage stage, const FailedCall& failed, std::string_view doing) {

@@ -14,7 +14,7 @@ namespace ptxgen::inline v0 {
 template <class... P>
 using TableMember = driver::CUresult (*driver::Table::*)(P...);
 
-/// The row of functions.def whose entry lies `offset` bytes into a table.
+/// The row of functions.def whose entry is at `offset` bytes in a table.
 [[nodiscard]] const driver::FunctionInfo& function_at(std::size_t offset) noexcept;
 
 /// The row of a member of the table.
@@ -25,7 +25,7 @@ template <class... P>
                                               reinterpret_cast<const char*>(&kBlank)));
 }
 
-/// A driver call that did not succeed: the row of its function and what it returned.
+/// A failed driver call: the row of its function and the result.
 struct FailedCall {
   const driver::FunctionInfo* function = nullptr;
   driver::CUresult result = driver::CUDA_SUCCESS;
@@ -35,11 +35,11 @@ struct FailedCall {
   [[nodiscard]] std::string text() const;
 };
 
-/// "driver-call" with the call's text; `doing` ("while loading x") is put behind it.
+/// "driver-call" with the call's text, followed by `doing` ("while loading x").
 [[nodiscard]] Error driver_error(Stage stage, const FailedCall& failed,
                                  std::string_view doing = {});
 
-/// Whether the driver answers this to every call of the context from then on.
+/// Whether the driver returns this result for all later calls of the context.
 [[nodiscard]] bool is_sticky(driver::CUresult result) noexcept;
 
 /// Calls without a context, for opening devices. Throws `driver_error`.

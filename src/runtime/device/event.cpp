@@ -1,9 +1,14 @@
-// src/runtime/device/event.cpp - points in streams
-#include "runtime/device/owners.hpp"
+// src/runtime/device/event.cpp - events
+#include "ptxgen/runtime/device/stream.hpp"
+#include "runtime/device/owned.hpp"
 
 namespace ptxgen::inline v0 {
 
 using driver::Table;
+
+struct Event::Owner : Owned<driver::CUevent, Release::Event> {
+  using Owned::Owned;
+};
 
 Event::Event(const Context& context, bool timing)
     : owner_(Hidden<Owner>::make(context.core().shared_from_this())) {

@@ -1,9 +1,19 @@
-// src/runtime/device/graph.cpp - the end of captures, and launching graphs
-#include "runtime/device/owners.hpp"
+// src/runtime/device/graph.cpp - ending captures, launching graphs
+#include <vector>
+
+#include "ptxgen/runtime/device/stream.hpp"
+#include "runtime/device/owned.hpp"
 
 namespace ptxgen::inline v0 {
 
 using driver::Table;
+
+struct Graph::Owner {
+  explicit Owner(SharedCore of) noexcept : executable(std::move(of)) {}
+  std::vector<std::shared_ptr<const void>> kept;  ///< modules; unloaded after the graph
+  Owned<driver::CUgraphExec, Release::GraphExec> executable;
+  std::size_t nodes = 0;
+};
 
 namespace {
 
@@ -38,7 +48,8 @@ Graph Stream::end_capture() const {
     }
     owner->kept = core.capture_ended(handle_);
     if (graph.handle == nullptr) {
-      throw Error(Stage::Launch, "capture", "cuStreamEndCapture: the capture was broken, no graph");
+      throw Error(Stage::Launch, "capture",
+                  "cuStreamEndCapture: the capture was invalidated and has no graph");
     }
     count_nodes(core, graph.handle, owner->nodes);
     core.call(Stage::Launch, &Table::graph_instantiate_with_flags, &owner->executable.handle,
@@ -46,7 +57,7 @@ Graph Stream::end_capture() const {
     return Graph(std::move(owner));
   } catch (...) {
     if (!goes_on && core.capturing(handle_)) {
-      core.let_go(Release::Capture, handle_);
+      core.release(Release::Capture, handle_);
       static_cast<void>(core.capture_ended(handle_));
     }
     throw;

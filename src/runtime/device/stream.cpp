@@ -1,7 +1,7 @@
-// src/runtime/device/stream.cpp - streams and the begin of captures
+// src/runtime/device/stream.cpp - streams and the start of captures
 #include "ptxgen/runtime/device/stream.hpp"
 
-#include "runtime/device/owners.hpp"
+#include "runtime/device/stream_owner.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -9,10 +9,10 @@ using driver::Table;
 
 Stream::Owner::~Owner() {
   if (core->capturing(handle)) {
-    core->let_go(Release::Capture, handle);
+    core->release(Release::Capture, handle);
     static_cast<void>(core->capture_ended(handle));
   }
-  if (!borrowed) core->let_go(Release::Stream, handle);
+  if (!borrowed) core->release(Release::Stream, handle);
 }
 
 Stream::Stream(const Context& context, Kind kind, int priority) : core_(&context.core()) {
@@ -86,10 +86,10 @@ void Stream::record(const Event& event) const {
 void Stream::begin_capture(CaptureMode mode) const {
   core_->alive(Stage::Launch);
   if (core_->capturing(handle_)) {
-    throw Error(Stage::Launch, "capture", "the stream is being captured already");
+    throw Error(Stage::Launch, "capture", "the stream is already being captured");
   }
   const Current current(*core_, Stage::Launch);
-  // Noted before it begins: nothing must be unloaded in between.
+  // Recorded before it begins: nothing may be unloaded in between.
   core_->capture_begins(handle_);
   const driver::CUresult result =
       core_->table().stream_begin_capture(handle_, static_cast<driver::CUstreamCaptureMode>(mode));

@@ -1,7 +1,9 @@
-// src/runtime/launch/cublas.cpp - products of a cuBLAS found at run time
+// src/runtime/launch/cublas.cpp - cuBLAS, found at run time
 #include "runtime/launch/cublas.hpp"
 
 #include <limits>
+
+#include <fmt/format.h>
 
 #include "ptxgen/support/error.hpp"
 #include "support/foreign_leaks.hpp"
@@ -56,9 +58,8 @@ int cuda_type(GemvType type) noexcept {
 
 void check(int status, const char* function) {
   if (status == kSuccess) return;
-  Error error(
-      Stage::Launch, "cublas-failed",
-      std::string(function) + " says " + status_name(status) + " (" + std::to_string(status) + ")");
+  Error error(Stage::Launch, "cublas-failed",
+              fmt::format("{} says {} ({})", function, status_name(status), status));
   error.driver_status = status;
   throw error.refresh();
 }
@@ -73,8 +74,9 @@ void Cublas::resolve() {
 #undef PTXGEN_CUBLAS_RESOLVE
 #undef PTXGEN_CUBLAS_FUNCTIONS
   if (missing != nullptr) {
-    throw Error(Stage::Launch, "no-cublas",
-                library_.path() + " is not a cuBLAS library: it has no function " + missing);
+    throw Error(
+        Stage::Launch, "no-cublas",
+        fmt::format("{} is not a cuBLAS library: it has no function {}", library_.path(), missing));
   }
   (void)library_.resolve("cublasGemmEx", call_.gemm_ex);
 }
@@ -83,7 +85,7 @@ Cublas::Cublas(const Settings& settings) : library_(DynamicLibrary::find(cublas_
   if (!library_) {
     Error error(Stage::Launch, "no-cublas",
                 "the library cuBLAS was not found; install it, set PTXGEN_CUBLAS_PATH or "
-                "PTXGEN_CUDA_PATH to where it is, or choose the GEMV coalesced");
+                "PTXGEN_CUDA_PATH to its path, or choose the GEMV coalesced");
     error.log = to_text(library_.attempts());
     throw error.refresh();
   }
@@ -94,9 +96,8 @@ Cublas::Cublas(const Settings& settings) : library_(DynamicLibrary::find(cublas_
   }
   int number = 0;
   (void)call_.get_version(handle_, &number);
-  // 130002 is 13.0.2; before cuBLAS 10 the steps were smaller, and nothing here needs those.
-  version_ = std::to_string(number / 10000) + "." + std::to_string(number % 10000 / 100) + "." +
-             std::to_string(number % 100);
+  // 130002 is 13.0.2; versions before cuBLAS 10 used another scheme and are not supported.
+  version_ = fmt::format("{}.{}.{}", number / 10000, number % 10000 / 100, number % 100);
 }
 
 Cublas::~Cublas() {
@@ -107,10 +108,11 @@ void Cublas::sgemv(driver::CUstream stream, std::uint64_t y, std::uint64_t a, st
                    std::uint32_t k, std::uint32_t n) const {
   constexpr std::uint32_t kMax = std::numeric_limits<int>::max();
   if (k > kMax || n > kMax) {
-    throw Error(Stage::Launch, "launch-limits",
-                "cublasSgemv takes sizes up to " + std::to_string(kMax) +
-                    ", not k = " + std::to_string(k) + ", n = " + std::to_string(n) +
-                    "; choose the GEMV coalesced");
+    throw Error(
+        Stage::Launch, "launch-limits",
+        fmt::format(
+            "cublasSgemv takes sizes up to {}, not k = {}, n = {}; choose the GEMV coalesced", kMax,
+            k, n));
   }
   const auto rows = static_cast<int>(n);
   const auto columns = static_cast<int>(k);
@@ -132,7 +134,7 @@ void Cublas::product(Way way, driver::CUstream stream, std::uint64_t y, std::uin
   constexpr std::uint64_t kMax = std::numeric_limits<int>::max();
   if (problem.k > kMax || problem.n > kMax || problem.leading_dimension() > kMax) {
     refuse("launch-limits",
-           "cuBLAS takes sizes up to " + std::to_string(kMax) + ", not " + to_text(problem));
+           fmt::format("cuBLAS takes sizes up to {}, not {}", kMax, to_text(problem)));
   }
   if (problem.scaled || problem.bias || problem.residual || problem.k == 0 ||
       problem.x != problem.weights || problem.y != problem.weights ||

@@ -1,4 +1,4 @@
-// src/runtime/launch/cublas.hpp - products of a cuBLAS found at run time
+// src/runtime/launch/cublas.hpp - cuBLAS, found at run time
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ namespace ptxgen::inline v0 {
 /// Threads: `sgemv` and `product` from any thread; calls are queued one after the other.
 class Cublas {
  public:
-  /// Finds and opens the library and makes a handle in the context that is current, which must be
-  /// current again wherever this object is used or destroyed. Not during a stream capture.
-  /// Throws `Error` (Stage::Launch): "no-cublas" whose log lists every place tried,
-  /// "cublas-failed" with cuBLAS's status.
+  /// Finds and opens the library and creates a handle in the current context. That context must be
+  /// current for every use and for the destructor. Not during a stream capture. Throws `Error`
+  /// (Stage::Launch): "no-cublas" whose log lists every place tried, "cublas-failed" with cuBLAS's
+  /// status.
   explicit Cublas(const Settings& settings);
   Cublas(const Cublas&) = delete;
   Cublas& operator=(const Cublas&) = delete;
@@ -44,13 +44,13 @@ class Cublas {
   };
   /// Queues the plain product of a problem (no alpha, beta, bias, residual; k not 0) whose weights,
   /// x and y have one type. Throws `Error` (Stage::Launch): "launch-limits" beyond 2^31 - 1,
-  /// "no-cublas" where this library has no cublasGemmEx, "cublas-failed", "bad-problem" for what
-  /// that way cannot compute.
+  /// "no-cublas" if the library has no cublasGemmEx, "cublas-failed", "bad-problem" for a problem
+  /// that it cannot compute.
   void product(Way way, driver::CUstream stream, std::uint64_t y, std::uint64_t a, std::uint64_t x,
                const GemvProblem& problem) const;
 
  private:
-  // cuBLAS's functions in our own words: a handle is opaque, a status an int, an operation an int.
+  // cuBLAS's functions. A handle is opaque, a status and an operation are ints.
 #define PTXGEN_CUBLAS_FUNCTIONS(X)                                                           \
   X(create, "cublasCreate_v2", (void** handle))                                              \
   X(destroy, "cublasDestroy_v2", (void* handle))                                             \
@@ -65,7 +65,7 @@ class Cublas {
     int (*gemm_ex)(void* handle, int operation_a, int operation_b, int m, int n, int k,
                    const void* alpha, const void* a, int type_a, int lda, const void* b, int type_b,
                    int ldb, const void* beta, void* c, int type_c, int ldc, int compute_type,
-                   int algorithm) = nullptr;  // older libraries have another one
+                   int algorithm) = nullptr;  // older libraries have a different signature
   };
 #undef PTXGEN_CUBLAS_MEMBER
   void resolve();

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cstring>
 
+#include <fmt/format.h>
+
 #include "ptxgen/ptx/types.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
@@ -21,12 +23,13 @@ std::string hexadecimal(std::uint64_t value) {
 std::string elements_text(std::uint64_t count, std::uint32_t element) {
   const bool counts = count <= std::numeric_limits<std::uint64_t>::max() / element;
   return count_text(count, "element") +
-         (counts ? " (" + count_text(count * element, "byte") + ")" : " (more than 2^64 bytes)");
+         (counts ? fmt::format(" ({})", count_text(count * element, "byte"))
+                 : " (more than 2^64 bytes)");
 }
 
 std::string place_text(const BufferArgument& buffer) {
-  return std::string(buffer.name) + " at " + hexadecimal(buffer.address) + " (" +
-         count_text(buffer.needs * buffer.element, "byte") + ")";
+  return fmt::format("{} at {} ({})", buffer.name, hexadecimal(buffer.address),
+                     count_text(buffer.needs * buffer.element, "byte"));
 }
 
 [[noreturn]] void refuse(std::string_view kernel, const char* code, std::string message) {
@@ -40,24 +43,26 @@ void check_buffer(std::string_view kernel, const std::string& shape, const Buffe
   const std::string name(buffer.name);
   if (buffer.address == 0) {
     refuse(kernel, "null-pointer",
-           name + " is a null pointer, but " + shape + " needs " +
-               elements_text(buffer.needs, buffer.element) + " there; pass device memory");
+           fmt::format("{} is a null pointer, but {} needs {} ; pass device memory", name, shape,
+                       elements_text(buffer.needs, buffer.element)));
   }
   if (buffer.holds < buffer.needs) {
     refuse(kernel, "buffer-size",
-           name + " holds " + elements_text(buffer.holds, buffer.element) + ", but " + shape +
-               " needs " + elements_text(buffer.needs, buffer.element) +
-               "; pass a larger buffer or a smaller shape");
+           fmt::format("{} holds {}, but {} needs {}; pass a larger buffer or a smaller shape",
+                       name, elements_text(buffer.holds, buffer.element), shape,
+                       elements_text(buffer.needs, buffer.element)));
   }
   if (buffer.address % buffer.element != 0) {
-    refuse(kernel, "misaligned",
-           name + " is at " + hexadecimal(buffer.address) + ", which is no multiple of its " +
-               std::to_string(buffer.element) +
-               "-byte elements; pass the address of a whole element");
+    refuse(
+        kernel, "misaligned",
+        fmt::format(
+            "{} is at {}, which is not a multiple of its {}-byte elements; pass an aligned address",
+            name, hexadecimal(buffer.address), buffer.element));
   }
-  refuse(kernel, "buffer-size",
-         name + " at " + hexadecimal(buffer.address) + " would end beyond the last address: " +
-             shape + " needs " + elements_text(buffer.needs, buffer.element));
+  refuse(
+      kernel, "buffer-size",
+      fmt::format("{} at {} would end past the last address: {} needs {}", name,
+                  hexadecimal(buffer.address), shape, elements_text(buffer.needs, buffer.element)));
 }
 
 }  // namespace
@@ -67,15 +72,17 @@ void refuse_arguments(std::string_view kernel, const std::string& shape,
   for (const BufferArgument& buffer : buffers) check_buffer(kernel, shape, buffer);
   const BufferArgument& output = buffers.front();
   for (const BufferArgument& input : buffers.subspan(1)) {
-    if (lies_well(output, input, allowed)) continue;
+    if (overlap_is_allowed(output, input, allowed)) continue;
     const std::string out(output.name);
     const std::string in(input.name);
-    refuse(kernel, "aliasing",
-           place_text(output) + " overlaps " + place_text(input) +
-               (allowed == Overlap::Same
-                    ? "; " + out + " may be " + in + " itself, but not a shifted part of it"
-                    : "; the kernel reads " + in + " while it writes " + out + ": give " + out +
-                          " memory of its own"));
+    refuse(
+        kernel, "aliasing",
+        fmt::format(
+            "{} overlaps {}{}", place_text(output), place_text(input),
+            allowed == Overlap::Same
+                ? fmt::format("; {} may be {} itself, but not a shifted part of it", out, in)
+                : fmt::format("; the kernel reads {} while it writes {}: give {} separate memory",
+                              in, out, out)));
   }
   refuse(kernel, "arguments", "the arguments do not fit " + shape);
 }
@@ -83,10 +90,11 @@ void refuse_arguments(std::string_view kernel, const std::string& shape,
 void check_block(std::string_view kernel, const Signature& signature,
                  std::span<const std::byte> arguments) {
   if (arguments.size() != signature.size()) {
-    refuse(kernel, "arguments",
-           "the argument block has " + count_text(arguments.size(), "byte") +
-               ", but the kernel's " + count_text(signature.parameters.size(), "parameter") +
-               " take " + std::to_string(signature.size()) + "; lay it out with Kernel<...>::pack");
+    refuse(
+        kernel, "arguments",
+        fmt::format("the argument block has {}, but the kernel's {} take {}; use Kernel<...>::pack",
+                    count_text(arguments.size(), "byte"),
+                    count_text(signature.parameters.size(), "parameter"), signature.size()));
   }
   for (const Parameter& parameter : signature.parameters) {
     if (!parameter.pointer || parameter.size != sizeof(std::uint64_t)) continue;
@@ -95,9 +103,9 @@ void check_block(std::string_view kernel, const Signature& signature,
     const std::uint32_t element = ptx::bytes(parameter.element);
     if (element > 1 && address % element != 0) {
       refuse(kernel, "misaligned",
-             "parameter " + parameter.name + " is " + hexadecimal(address) +
-                 ", which is no multiple of its " + std::to_string(element) +
-                 "-byte elements; pass the address of a whole element");
+             fmt::format("parameter {} is {}, which is not a multiple of its {}-byte elements; "
+                         "pass an aligned address",
+                         parameter.name, hexadecimal(address), element));
     }
   }
 }

@@ -1,4 +1,4 @@
-// src/runtime/launch/launch_plan.cpp - a frozen launch
+// src/runtime/launch/launch_plan.cpp - prepared launches
 #include "runtime/launch/launch_plan.hpp"
 
 #include <cstring>
@@ -52,7 +52,7 @@ LaunchPlan::State::State(std::shared_ptr<const Cublas> library, const ContextCor
 
 LaunchPlan::State::~State() {
   if (blas == nullptr) return;
-  // If this is the last user, cuBLAS lets go of what it has in the context that is current.
+  // cuBLAS frees its resources in the current context if this is the last reference.
   const Current current(core);
   blas.reset();
 }

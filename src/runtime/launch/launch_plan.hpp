@@ -1,4 +1,4 @@
-// src/runtime/launch/launch_plan.hpp - a frozen launch
+// src/runtime/launch/launch_plan.hpp - prepared launches
 #pragma once
 
 #include <array>
@@ -13,15 +13,15 @@
 #include "runtime/device/core.hpp"
 #include "runtime/launch/cublas.hpp"
 #include "runtime/launch/launch_checks.hpp"
-#include "runtime/launch/workspace.hpp"
+#include "runtime/device/workspace.hpp"
 
 namespace ptxgen::inline v0 {
 
-/// Everything a launch needs, in the form in which the driver takes it.
+/// A launch in the form that the driver expects.
 struct LaunchPlan::State {
-  /// A kernel. Throws as Function::allow. `stream`: where `launch()` goes. `of`, perhaps empty: the
-  /// share of the cache that the function is from. `workspace`, perhaps null: what the arguments
-  /// point at.
+  /// A kernel. Throws as Function::allow. `launch()` uses `stream`. `of` is the function's
+  /// reference into the cache, or empty. `workspace` is memory that the arguments point to, or
+  /// null.
   State(const Function& kernel, CachedModule of, const ContextCore& core,
         const LaunchRecord& record, std::span<const std::byte> arguments, const Stream& stream,
         std::shared_ptr<const Workspace> workspace);
@@ -33,7 +33,7 @@ struct LaunchPlan::State {
   ~State();
 
   void launch(driver::CUstream on) const;
-  /// What a launch has to ask for by attributes.
+  /// Launches with attributes.
   [[nodiscard, gnu::noinline]] driver::CUresult launch_with_attributes(driver::CUstream on) const;
   [[gnu::noinline]] void launch_blas(driver::CUstream on) const;
 

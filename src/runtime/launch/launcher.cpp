@@ -1,13 +1,14 @@
-// src/runtime/launch/launcher.cpp - launches of the library's kernels and of others
+// src/runtime/launch/launcher.cpp - launches of library and user-defined kernels
 #include "ptxgen/runtime/launch/launcher.hpp"
 
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/support/error.hpp"
 #include "kernels/gemv/catalog_gemv.hpp"
 #include "runtime/launch/launcher_state.hpp"
-#include "support/hash.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -24,36 +25,36 @@ std::vector<std::string> split(std::string_view list) {
 }
 
 ModuleCacheOptions cache_options(const LauncherOptions& options) {
-  const ModuleCacheOptions said = ModuleCacheOptions::from(options.settings);
+  const ModuleCacheOptions defaults = ModuleCacheOptions::from(options.settings);
   ModuleCacheOptions cache = options.cache;
-  if (cache.mode == CacheMode::ReadWrite) cache.mode = said.mode;
-  if (cache.folder.empty()) cache.folder = said.folder;
-  if (cache.lower_folder.empty()) cache.lower_folder = said.lower_folder;
+  if (cache.mode == CacheMode::ReadWrite) cache.mode = defaults.mode;
+  if (cache.folder.empty()) cache.folder = defaults.folder;
+  if (cache.lower_folder.empty()) cache.lower_folder = defaults.lower_folder;
   return cache;
 }
 
-/// The options with what is left to the settings filled in.
+/// The options completed from the settings.
 LauncherOptions resolved(LauncherOptions options) {
   if (options.passes.passes == optimize::PassOptions{}.passes) {
     options.passes.passes = split(options.settings.passes);
   }
   optimize::check_pass_names(options.passes.passes);
-  // What the cache loads has been through the launcher's gates, or is meant to go without.
+  // The launcher runs the gates before the cache, unless they are off.
   options.module.gates = false;
   return options;
 }
 
-std::string elements_text(std::int64_t n) { return "n = " + std::to_string(n); }
+std::string elements_text(std::int64_t n) { return fmt::format("n = {}", n); }
+
+template <class T>
+void check_vadd(const DeviceSpan<T>& c, const DeviceSpan<T>& a, const DeviceSpan<T>& b,
+                std::uint32_t n) {
+  check_buffers(
+      VaddOf<T>::kName, Overlap::Same, [&] { return elements_text(n); },
+      BufferArgument::of("c", c, n), BufferArgument::of("a", a, n), BufferArgument::of("b", b, n));
+}
 
 }  // namespace
-
-std::uint64_t key_of_passes(const optimize::PassOptions& passes, bool gates) {
-  std::string text;
-  for (const std::string& name : passes.passes) text += name + ",";
-  text += passes.contract ? "contract," : "";
-  text += std::to_string(passes.split_threshold) + "," + std::to_string(passes.growth_limit);
-  return (hash64(text.data(), text.size()) << 1) | (gates ? 1 : 0);
-}
 
 Launcher::State::State(const Context& of, LauncherOptions given)
     : context(of),
@@ -66,7 +67,8 @@ Launcher::State::State(const Context& of, LauncherOptions given)
                                               : options.gemv),
       gpu(gpu_of(of.device().info())),
       cache(of, cache_options(options), options.settings),
-      pipeline{&of.device().target(), &options.passes, options.gates, &core.log(), &core.trace()} {
+      pipeline{&of.device().target(), &options.passes, options.gates, &core.log(), &core.trace()},
+      blas(core, options.settings) {
   const std::uint64_t passes = key_of_passes(options.passes, options.gates);
   const auto key = [&](std::string_view name) {
     ModuleKey made = cache.key(name, options.module);
@@ -77,7 +79,7 @@ Launcher::State::State(const Context& of, LauncherOptions given)
           key(GemvCoalesced::kName), key(GemvStrided::kName), key(Vadd::kName),
           key(VaddBf16::kName),      key(VaddF16::kName)};
   if (!options.gates) {
-    core.log().warn("the gates are off: kernels are loaded without being checked");
+    core.log().warn("the gates are off: kernels are loaded unchecked");
   }
 }
 
@@ -85,13 +87,6 @@ void Launcher::State::throw_launch(const Function& function, driver::CUresult re
   Error error = core.failure(Stage::Launch, {&row_of(&driver::Table::launch_kernel), result});
   error.kernel = function.name();
   throw error.refresh();
-}
-
-Launcher::State::~State() {
-  if (blas_owner == nullptr) return;
-  // cuBLAS lets go of what it has in the context that is current.
-  const Current current(core);
-  blas_owner.reset();
 }
 
 Launcher::Launcher(const Context& context, LauncherOptions options)
@@ -108,11 +103,7 @@ const ModuleCache& Launcher::cache() const noexcept { return state_->cache; }
 ModuleCache& Launcher::cache() noexcept { return state_->cache; }
 GemvChoice Launcher::gemv_choice() const noexcept { return state_->choice; }
 
-StageTimes Launcher::stages(std::string_view kernel) const {
-  const std::lock_guard lock(state_->stages_mutex);
-  const auto found = state_->last_stages.find(kernel);
-  return found == state_->last_stages.end() ? StageTimes{} : found->second;
-}
+StageTimes Launcher::stages(std::string_view kernel) const { return state_->stages.of(kernel); }
 
 // Elementwise kernels ---------------------------------------------------------------------------
 
@@ -157,7 +148,7 @@ LaunchPlan Launcher::plan_vadd(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<
   return state_->freeze(Vadd{n}, {}, {}, stream, a.address, b.address, c.address, n);
 }
 
-// Kernels of others -----------------------------------------------------------------------------
+// User-defined kernels --------------------------------------------------------------------------
 
 LaunchRecord Launcher::launch(const BuiltKernel& kernel, const LaunchGeometry& geometry,
                               std::span<const std::byte> arguments, const Stream& stream,
@@ -166,7 +157,7 @@ LaunchRecord Launcher::launch(const BuiltKernel& kernel, const LaunchGeometry& g
   bool cached = false;
   const CachedModule module = state_->module_of(kernel.module(), kernel.name(), &stream, cached);
   module.function().launch(stream, geometry, arguments, options);
-  if (stream.is_borrowed()) state_->keep_if_captured(module, stream);
+  if (stream.is_borrowed()) state_->captured_kernels.add_if_captured(module, stream);
   return {kernel.name(), {}, {}, geometry, 1, cached, state_->launched()};
 }
 
@@ -174,7 +165,7 @@ LaunchRecord Launcher::launch(const Function& function, const LaunchGeometry& ge
                               std::span<const std::byte> arguments, const Stream& stream,
                               const LaunchOptions& options) const {
   function.launch(stream, geometry, arguments, options);
-  if (stream.is_borrowed()) state_->keep_if_captured(function, stream);
+  if (stream.is_borrowed()) state_->captured_kernels.add_if_captured(function, stream);
   return {function.name(), {}, {}, geometry, 1, true, state_->launched()};
 }
 
@@ -189,24 +180,16 @@ Function Launcher::load(std::string_view ptx, std::string_view entry, std::strin
 
 // Ahead of time ---------------------------------------------------------------------------------
 
-Launcher::State::Wanted Launcher::State::wanted(const KernelRequest& request) const {
-  const CatalogEntry* const kernel = find_kernel(request.kernel);
-  if (kernel == nullptr) {
-    std::string names;
-    for (const CatalogEntry& entry : catalog()) {
-      names += (names.empty() ? "" : ", ") + std::string(entry.name);
-    }
-    throw Error(Stage::Build, "no-kernel",
-                "there is no kernel '" + std::string(request.kernel) + "'; there are: " + names);
-  }
-  // Refuses values that are out of range, and shapes that leave nothing to launch.
-  const auto values = parameter_values(*kernel, request.values);
-  if (kernel->name == Gemv::kName) return wanted(gemv_problem_of(values));
-  static_cast<void>(kernel->geometry(values, *pipeline.target));
-  return {keys.of(*kernel, values), kernel, request.values, nullptr, &pipeline};
+Launcher::State::ModuleRequest Launcher::State::module_request(const KernelRequest& request) const {
+  const CatalogEntry& kernel = kernel_named(request.kernel);
+  // Rejects values that are out of range, and empty shapes.
+  const auto values = parameter_values(kernel, request.values);
+  if (kernel.name == Gemv::kName) return module_request(gemv_problem_of(values));
+  static_cast<void>(kernel.geometry(values, *pipeline.target));
+  return {keys.of(kernel, values), &kernel, request.values, nullptr, &pipeline};
 }
 
-Launcher::State::Wanted Launcher::State::wanted(const GemvProblem& problem) const {
+Launcher::State::ModuleRequest Launcher::State::module_request(const GemvProblem& problem) const {
   check(problem);
   if (plans_gemv()) {
     const PlannedGemv& made =
@@ -217,20 +200,21 @@ Launcher::State::Wanted Launcher::State::wanted(const GemvProblem& problem) cons
   const std::array<std::uint64_t, 6> values = {problem.k, problem.n};
   if (choice == GemvChoice::Cublas) return {};
   if (choice == GemvChoice::Strided) {
-    return {key_with_values(GemvStrided{problem.k, problem.n}), find_kernel(GemvStrided::kName),
-            values, nullptr, &pipeline};
+    return {keys.of(GemvStrided{problem.k, problem.n}), find_kernel(GemvStrided::kName), values,
+            nullptr, &pipeline};
   }
-  return {key_with_values(GemvCoalesced{problem.k, problem.n}), find_kernel(GemvCoalesced::kName),
-          values, nullptr, &pipeline};
+  return {keys.of(GemvCoalesced{problem.k, problem.n}), find_kernel(GemvCoalesced::kName), values,
+          nullptr, &pipeline};
 }
 
-void Launcher::State::prepare(std::span<const Wanted> wanted, PrepareProgress progress) const {
+void Launcher::State::prepare(std::span<const ModuleRequest> modules,
+                              PrepareProgress progress) const {
   std::vector<ModuleCache::Request> requests;
-  requests.reserve(wanted.size());
-  const auto make = [](const void* one) { return static_cast<const Wanted*>(one)->text(); };
-  for (const Wanted& one : wanted) {
+  requests.reserve(modules.size());
+  const auto make = [](const void* one) { return static_cast<const ModuleRequest*>(one)->text(); };
+  for (const ModuleRequest& one : modules) {
     if (one.pipeline == nullptr) {
-      static_cast<void>(blas());
+      static_cast<void>(blas.get());
     } else {
       requests.push_back({one.key, {make, &one}});
     }
@@ -239,15 +223,15 @@ void Launcher::State::prepare(std::span<const Wanted> wanted, PrepareProgress pr
 }
 
 void Launcher::prepare(std::span<const KernelRequest> kernels, PrepareProgress progress) const {
-  std::vector<State::Wanted> wanted;
-  for (const KernelRequest& request : kernels) wanted.push_back(state_->wanted(request));
-  state_->prepare(wanted, progress);
+  std::vector<State::ModuleRequest> requests;
+  for (const KernelRequest& request : kernels) requests.push_back(state_->module_request(request));
+  state_->prepare(requests, progress);
 }
 
 void Launcher::prepare(std::span<const GemvProblem> problems, PrepareProgress progress) const {
-  std::vector<State::Wanted> wanted;
-  for (const GemvProblem& problem : problems) wanted.push_back(state_->wanted(problem));
-  state_->prepare(wanted, progress);
+  std::vector<State::ModuleRequest> requests;
+  for (const GemvProblem& problem : problems) requests.push_back(state_->module_request(problem));
+  state_->prepare(requests, progress);
 }
 
 }  // namespace ptxgen::inline v0

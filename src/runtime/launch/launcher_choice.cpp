@@ -1,14 +1,17 @@
-// src/runtime/launch/launcher_choice.cpp - which GEMV serves a problem, by which plan
+// src/runtime/launch/launcher_choice.cpp - choice of implementation and plan of a GEMV
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <limits>
+
+#include <fmt/format.h>
 
 #include "ptxgen/kernels/gemv/planner.hpp"
 #include "ptxgen/support/error.hpp"
 #include "runtime/launch/launcher_state.hpp"
 #include "runtime/launch/tuned_plans.hpp"
 #include "support/count.hpp"
+#include "support/join.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -35,7 +38,7 @@ const ChoiceName& row_of_choice(GemvChoice choice) noexcept {
   return kChoices[0];
 }
 
-/// The most of a planner's reason that a record has.
+/// Maximum length of a reason in a record.
 constexpr std::size_t kMaxReason = 190;  // ptxgen_launch_record has 192 characters
 
 std::string shortened(std::string text) {
@@ -51,14 +54,14 @@ std::unique_ptr<PlannedGemv> with_reason(PlannedGemv planned, std::string reason
   return std::make_unique<PlannedGemv>(std::move(planned));
 }
 
-// Why this plan, then what keeps it from being faster.
+// Reason for this plan, then its bottleneck.
 std::string reason_of(GemvChoice choice, const GemvCandidate& candidate) {
   std::array<char, 32> time{};
   std::snprintf(time.data(), time.size(), "%.1f us", candidate.prediction.chained_us);
   const std::string chosen = choice == GemvChoice::Auto
                                  ? "auto: fastest plan"
-                                 : "asked for: fastest " + std::string(to_string(choice)) + " plan";
-  return chosen + " by prediction, " + time.data() + "; its limit: " + candidate.why;
+                                 : fmt::format("requested: fastest {} plan", to_string(choice));
+  return fmt::format("{} by prediction, {}; its limit: {}", chosen, time.data(), candidate.why);
 }
 
 [[noreturn]] void refuse_gemv(const char* code, std::string message) {
@@ -76,7 +79,7 @@ BufferArgument argument(std::string_view name, const DeviceRange& range, GemvTyp
   return {name, range.address, elements_of(range, type), needs, bytes(type)};
 }
 
-/// `problem.matrix_elements()`, or the most there is where that is more.
+/// `problem.matrix_elements()`, saturated.
 std::uint64_t matrix_elements(const GemvProblem& problem) noexcept {
   const std::uint64_t lda = problem.leading_dimension();
   const std::uint64_t rows = problem.layout == GemvLayout::T ? problem.k : problem.n;
@@ -89,10 +92,10 @@ std::uint64_t matrix_elements(const GemvProblem& problem) noexcept {
 
 std::string problem_text(const GemvProblem& problem) {
   const std::string sizes = shape_text(problem.k, problem.n);
-  return is_plain(problem) ? sizes : sizes + " (" + to_text(problem) + ")";
+  return is_plain(problem) ? sizes : fmt::format("{} ({})", sizes, to_text(problem));
 }
 
-void refuse_unasked(const GemvProblem& problem, const GemvOperands& operands) {
+void refuse_extra_operands(const GemvProblem& problem, const GemvOperands& operands) {
   if (!problem.bias && operands.bias.address != 0) {
     refuse_gemv("arguments", "there is a bias, but the problem has none; set GemvProblem::bias");
   }
@@ -111,20 +114,14 @@ void refuse_unasked(const GemvProblem& problem, const GemvOperands& operands) {
 
 std::string_view to_string(GemvChoice choice) noexcept { return row_of_choice(choice).name; }
 
-std::string gemv_choice_names() {
-  std::string names;
-  for (const ChoiceName& row : kChoices) {
-    names += (names.empty() ? "" : ", ") + std::string(row.name);
-  }
-  return names;
-}
+std::string gemv_choice_names() { return join_text(kChoices, ", ", &ChoiceName::name); }
 
 GemvChoice gemv_choice(std::string_view name) {
   for (const ChoiceName& row : kChoices) {
     if (row.name == name) return row.choice;
   }
   throw Error(Stage::Launch, "bad-choice",
-              "there is no GEMV '" + std::string(name) + "'; there are: " + gemv_choice_names());
+              fmt::format("there is no GEMV '{}'; there are: {}", name, gemv_choice_names()));
 }
 
 void check_gemv(const GemvProblem& problem, const GemvOperands& operands) {
@@ -138,11 +135,11 @@ void check_gemv(const GemvProblem& problem, const GemvOperands& operands) {
   const auto shape = [&] { return problem_text(problem); };
   check_buffers(Gemv::kName, Overlap::None, shape, y, a, x, bias);
   check_buffers(Gemv::kName, Overlap::Same, shape, y, residual);
-  const bool asked = (problem.bias || operands.bias.address == 0) &&
-                     (problem.residual || operands.residual.address == 0) &&
-                     (problem.scaled || (operands.alpha == 1 && operands.beta == 0));
-  if (!asked) [[unlikely]] {
-    refuse_unasked(problem, operands);
+  const bool matches = (problem.bias || operands.bias.address == 0) &&
+                       (problem.residual || operands.residual.address == 0) &&
+                       (problem.scaled || (operands.alpha == 1 && operands.beta == 0));
+  if (!matches) [[unlikely]] {
+    refuse_extra_operands(problem, operands);
   }
 }
 
@@ -152,14 +149,14 @@ void Launcher::State::need_plain(const GemvProblem& problem) const {
   if (is_plain(problem)) [[likely]] {
     return;
   }
-  refuse_gemv("bad-choice", "the GEMV " + std::string(to_string(choice)) +
-                                " serves y = A^T x with layout T, f32 and tight rows only, not " +
-                                to_text(problem) + "; choose auto or direct");
+  refuse_gemv("bad-choice", fmt::format("the GEMV {} serves y = A^T x with layout T, f32 and tight "
+                                        "rows only, not {}; choose auto or direct",
+                                        to_string(choice), to_text(problem)));
 }
 
 const GemvPlanSource* Launcher::State::measured_plans() const {
   if (options.gemv_plans != nullptr) return options.gemv_plans;
-  // What a rehearsal left in the usual folder is nothing to go by.
+  // Times measured on the emulator are meaningless.
   const Device& device = context.device();
   if (device.info().kind == DeviceKind::Emulator && options.settings.tuned.empty()) return nullptr;
   std::call_once(tuned_read, [&] {
@@ -169,13 +166,14 @@ const GemvPlanSource* Launcher::State::measured_plans() const {
   return tuned.get();
 }
 
-// A file of measured plans is no reason to stop: what cannot be used is told, and planned anew.
+// A measured plan that cannot be used is logged, and the problem is planned again.
 std::unique_ptr<PlannedGemv> Launcher::State::tuned_plan(const GemvPlanSource& source,
                                                          const GemvProblem& problem) const {
   std::optional<TunedGemv> found = source.find(problem);
   if (!found) return nullptr;
   const auto ignore = [&](const std::string& because) {
-    core.log().warn("the measured plan for " + to_text(problem) + " is not used: " + because);
+    core.log().warn(
+        fmt::format("the measured plan for {} is not used: {}", to_text(problem), because));
     return nullptr;
   };
   if (found->plan.problem != problem) return ignore("it is for " + to_text(found->plan.problem));
@@ -195,9 +193,9 @@ std::unique_ptr<PlannedGemv> Launcher::State::ranked_plan(const GemvProblem& pro
     return with_reason(planned_gemv(candidate.plan, keys.gemv, context.device().info().limits),
                        reason_of(choice, candidate));
   }
-  refuse_gemv("bad-choice", "no plan of path " + std::string(row.name) + " serves " +
-                                to_text(problem) + " on " + context.device().info().name + ", " +
-                                std::string(pipeline.target->name) + "; choose auto or direct");
+  refuse_gemv("bad-choice",
+              fmt::format("no plan of path {} serves {} on {}, {}; choose auto or direct", row.name,
+                          to_text(problem), context.device().info().name, pipeline.target->name));
 }
 
 const PlannedGemv& Launcher::State::choose_plan(const GemvProblem& problem) const {
@@ -212,19 +210,21 @@ const PlannedGemv& Launcher::State::choose_plan(const GemvProblem& problem) cons
   if (made == nullptr) made = ranked_plan(problem);
   check(made->plan, *pipeline.target);
   made->shape = shape_of(problem, problem.a_alignment, problem.x_alignment, problem.y_alignment);
-  core.log().debug(
-      [&] { return "gemv " + to_text(problem) + ": " + to_text(made->plan) + "; " + *made->why; });
+  core.log().debug([&] {
+    return fmt::format("gemv {}: {}; {}", to_text(problem), to_text(made->plan), *made->why);
+  });
   return plans.add(std::move(made));
 }
 
-PlannedGemv Launcher::State::given_plan(const GemvPlan& plan, const GemvAddresses& at) const {
+PlannedGemv Launcher::State::caller_plan(const GemvPlan& plan, const GemvAddresses& at) const {
   check(plan, *pipeline.target);
   const auto aligned = [](std::string_view name, std::uint64_t addresses, std::uint32_t alignment) {
     const std::uint32_t needs = std::min(alignment, 16u);
     if (addresses % needs == 0) return;
-    refuse_gemv("misaligned", std::string(name) + " is not aligned to the " +
-                                  count_text(needs, "byte") +
-                                  " that the plan says; make a plan for less");
+    refuse_gemv(
+        "misaligned",
+        fmt::format("{} is not aligned to the {} of the plan; make a plan for a smaller alignment",
+                    name, count_text(needs, "byte")));
   };
   aligned("a", at.a, plan.problem.a_alignment);
   aligned("x", at.x, plan.problem.x_alignment);

@@ -1,22 +1,24 @@
-// src/runtime/launch/launcher_gemv.cpp - GEMV and matmul: launches and frozen launches
+// src/runtime/launch/launcher_gemv.cpp - GEMV and matmul, launched or planned
 #include <limits>
+
+#include <fmt/format.h>
 
 #include "ptxgen/support/error.hpp"
 #include "runtime/launch/launcher_state.hpp"
-#include "runtime/device/owners.hpp"
+#include "runtime/device/stream_owner.hpp"
 
 namespace ptxgen::inline v0 {
 
 namespace {
 
 constexpr std::string_view kBlasKernel = "cublasSgemv";
-constexpr std::string_view kAsked = "asked for";
+constexpr std::string_view kRequested = "requested";
 constexpr std::string_view kFallback = "auto: the planned kernel could not be loaded";
-constexpr std::string_view kGiven = "asked for: a plan of the caller's";
-constexpr std::string_view kRows = "matmul: no kernel for several rows yet, so a GEMV for each";
+constexpr std::string_view kCallerPlan = "requested: the caller's plan";
+constexpr std::string_view kRows = "matmul: no kernel for several rows yet; one GEMV per row";
 
 std::string matmul_text(std::uint64_t m, std::uint64_t k, std::uint64_t n) {
-  return "m = " + std::to_string(m) + ", " + shape_text(k, n);
+  return fmt::format("m = {}, {}", m, shape_text(k, n));
 }
 
 GemvProblem plain(std::uint32_t k, std::uint32_t n) noexcept {
@@ -36,8 +38,8 @@ GemvAddresses addresses(const GemvOperands& o) noexcept {
           o.residual.address, o.alpha,     o.beta,      o.constant_weights};
 }
 
-/// For a plan of the caller's: what it says counts.
-GemvAddresses addresses_of_plan(const GemvOperands& operands) noexcept {
+/// For a plan of the caller: its `programmatic` decides.
+GemvAddresses plan_addresses(const GemvOperands& operands) noexcept {
   GemvAddresses at = addresses(operands);
   at.constant_weights = true;
   return at;
@@ -52,7 +54,7 @@ auto block_of(const GemvAddresses& at, std::uint64_t workspace) {
 }  // namespace
 
 std::string shape_text(std::uint64_t k, std::uint64_t n) {
-  return "k = " + std::to_string(k) + ", n = " + std::to_string(n);
+  return fmt::format("k = {}, n = {}", k, n);
 }
 
 template <class OnPlan, class OnKernel, class OnBlas>
@@ -62,13 +64,13 @@ auto Launcher::State::serve_gemv(const GemvProblem& problem, const GemvAddresses
   switch (choice) {
     case GemvChoice::Coalesced:
       need_plain(problem);
-      return on_kernel(GemvCoalesced{problem.k, problem.n}, "coalesced", kAsked);
+      return on_kernel(GemvCoalesced{problem.k, problem.n}, "coalesced", kRequested);
     case GemvChoice::Strided:
       need_plain(problem);
-      return on_kernel(GemvStrided{problem.k, problem.n}, "strided", kAsked);
+      return on_kernel(GemvStrided{problem.k, problem.n}, "strided", kRequested);
     case GemvChoice::Cublas:
       need_plain(problem);
-      return on_blas(kAsked);
+      return on_blas(kRequested);
     case GemvChoice::Direct:
     case GemvChoice::Async:
     case GemvChoice::Bulk:
@@ -80,7 +82,7 @@ auto Launcher::State::serve_gemv(const GemvProblem& problem, const GemvAddresses
     try {
       return on_plan(planned(problem, at));
     } catch (const Error& error) {
-      // Only where the kernel cannot be had; what goes wrong with a launch is the caller's to know.
+      // Fall back only if the kernel cannot be loaded; errors of the launch go to the caller.
       if (error.stage != Stage::Load || core.poisoned() || !is_plain(problem)) throw;
       fall_back(error, stream);
     }
@@ -97,8 +99,8 @@ CachedModule Launcher::State::module_of(const PlannedGemv& planned, const Stream
   }
   refuse_capture(Gemv::kName, stream);
   found = cache.get(planned.key, options.module, [&] { return pipeline.from_plan(planned.plan); });
-  remember_stages(Gemv::kName, found);
-  // Once for each time that it is loaded.
+  stages.set(Gemv::kName, found);
+  // Once per load.
   found.function().check(planned.geometry);
   return found;
 }
@@ -123,7 +125,7 @@ LaunchRecord Launcher::State::launch(const PlannedGemv& planned, const GemvAddre
     module.function().launch(stream, geometry, {block.data(), block.size()});
   }
   if (stream.is_borrowed()) [[unlikely]] {
-    keep_if_captured(module, stream);
+    captured_kernels.add_if_captured(module, stream);
   }
   return {Gemv::kName, planned.implementation, planned.reason, geometry, 1, cached, launched()};
 }
@@ -156,9 +158,9 @@ LaunchRecord Launcher::State::gemv(const GemvProblem& problem, const GemvAddress
                    Address{at.x}, problem.k, problem.n);
       },
       [&](std::string_view reason) {
-        const bool ready = blas_ready.load(std::memory_order_acquire);
+        const bool ready = blas.ready();
         core.same(Stage::Launch, stream.core(), "the stream");
-        gemv_by_blas(core, *blas(stream), stream.handle(), {at.y, at.a, at.x}, problem.k,
+        gemv_by_blas(core, *blas_for(stream), stream.handle(), {at.y, at.a, at.x}, problem.k,
                      problem.n);
         return LaunchRecord{kBlasKernel, "cublas", reason, {}, 1, ready};
       });
@@ -174,60 +176,32 @@ LaunchPlan Launcher::State::freeze_gemv(const GemvProblem& problem, const GemvAd
                       Address{at.x}, problem.k, problem.n);
       },
       [&](std::string_view reason) {
-        const bool ready = blas_ready.load(std::memory_order_acquire);
-        return freeze_blas(blas(stream), {kBlasKernel, "cublas", reason, {}, 1, ready},
+        const bool ready = blas.ready();
+        return freeze_blas(blas_for(stream), {kBlasKernel, "cublas", reason, {}, 1, ready},
                            {at.y, at.a, at.x}, problem.k, problem.n, stream);
       });
-}
-
-void gemv_by_blas(const ContextCore& core, const Cublas& library, driver::CUstream stream,
-                  std::array<std::uint64_t, 3> yax, std::uint32_t k, std::uint32_t n) {
-  const Current current(core, Stage::Launch);
-  if (k == 0) {
-    // BLAS returns at once when a dimension is 0 and leaves y as it was.
-    core.call(Stage::Launch, &driver::Table::memset_d32_async, yax[0], 0u, std::size_t{n}, stream);
-  } else {
-    library.sgemv(stream, yax[0], yax[1], yax[2], k, n);
-  }
 }
 
 void Launcher::State::fall_back(const Error& error, const Stream& stream) const {
   if (context.device().info().kind == DeviceKind::Emulator) throw error;
   try {
-    (void)blas(stream);
+    (void)blas_for(stream);
   } catch (const Error& second) {
     Error both = error;
     both.causes.push_back(second);
     throw both.refresh();
   }
   fell_back.store(true, std::memory_order_relaxed);
-  core.log().warn("gemv is served by cuBLAS from now on, the planned kernel could not be loaded: " +
+  core.log().warn("gemv uses cuBLAS from now on; the planned kernel could not be loaded: " +
                   std::string(error.what()));
 }
 
-void Launcher::State::refuse_emulated_blas() const {
-  if (context.device().info().kind != DeviceKind::Emulator) return;
-  throw Error(Stage::Launch, "no-cublas",
-              "cuBLAS needs a GPU, and this device is emulated; choose the GEMV auto");
-}
-
-const std::shared_ptr<const Cublas>& Launcher::State::blas(const Stream& stream) const {
-  if (blas_ready.load(std::memory_order_acquire)) return blas_owner;
-  refuse_emulated_blas();
-  refuse_capture(kBlasKernel, stream);
-  return blas();
-}
-
-const std::shared_ptr<const Cublas>& Launcher::State::blas() const {
-  refuse_emulated_blas();
-  const std::lock_guard lock(blas_mutex);
-  if (blas_owner == nullptr) {
-    const Current current(core, Stage::Launch);
-    blas_owner = std::make_shared<const Cublas>(options.settings);
-    blas_ready.store(true, std::memory_order_release);
-    core.log().info("gemv: cuBLAS " + blas_owner->version() + " from " + blas_owner->where());
+const std::shared_ptr<const Cublas>& Launcher::State::blas_for(const Stream& stream) const {
+  if (!blas.ready()) {
+    blas.refuse_emulated();
+    refuse_capture(kBlasKernel, stream);
   }
-  return blas_owner;
+  return blas.get();
 }
 
 LaunchRecord Launcher::gemv(DeviceSpan<f32> y, DeviceSpan<f32> a, DeviceSpan<f32> x,
@@ -245,9 +219,9 @@ LaunchRecord Launcher::gemv(const GemvProblem& problem, const GemvOperands& oper
 LaunchRecord Launcher::gemv(const GemvPlan& plan, const GemvOperands& operands,
                             const Stream& stream) const {
   check_gemv(plan.problem, operands);
-  PlannedGemv planned = state_->given_plan(plan, addresses(operands));
-  planned.reason = kGiven;
-  return state_->launch(planned, addresses_of_plan(operands), stream);
+  PlannedGemv planned = state_->caller_plan(plan, addresses(operands));
+  planned.reason = kCallerPlan;
+  return state_->launch(planned, plan_addresses(operands), stream);
 }
 
 LaunchPlan Launcher::plan_gemv(DeviceSpan<f32> y, DeviceSpan<f32> a, DeviceSpan<f32> x,
@@ -265,9 +239,9 @@ LaunchPlan Launcher::plan_gemv(const GemvProblem& problem, const GemvOperands& o
 LaunchPlan Launcher::plan_gemv(const GemvPlan& plan, const GemvOperands& operands,
                                const Stream& stream) const {
   check_gemv(plan.problem, operands);
-  PlannedGemv planned = state_->given_plan(plan, addresses(operands));
-  planned.reason = kGiven;
-  return state_->freeze(planned, addresses_of_plan(operands), stream);
+  PlannedGemv planned = state_->caller_plan(plan, addresses(operands));
+  planned.reason = kCallerPlan;
+  return state_->freeze(planned, plan_addresses(operands), stream);
 }
 
 LaunchRecord Launcher::matmul(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b,

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
 
@@ -38,20 +40,20 @@ ModuleKey LibraryKeys::of(const CatalogEntry& kernel, std::span<const std::uint6
   if (kernel.name == VaddBf16::kName) return vadd_bf16;
   if (kernel.name == VaddF16::kName) return vadd_f16;
   refuse(kernel, "no-key",
-         "the catalog has the kernel '" + std::string(kernel.name) +
-             "', but the launcher has no cache key for it, and another kernel's key would launch "
-             "that kernel; add it to LibraryKeys (src/runtime/launch/library_keys.hpp), or build "
-             "it and "
-             "use Launcher::load");
+         fmt::format("the catalog has the kernel '{}', but the launcher has no cache key for it, "
+                     "and another kernel's key would launch that kernel; add it to LibraryKeys "
+                     "(src/runtime/launch/library_keys.hpp), or build it and use Launcher::load",
+                     kernel.name));
 }
 
 std::span<const std::uint64_t> parameter_values(const CatalogEntry& kernel,
                                                 std::span<const std::uint64_t> held) {
   const std::size_t needed = kernel.parameters.size();
   if (needed > held.size()) {
-    refuse(kernel, "bad-parameter",
-           "takes " + count_text(needed, "parameter") + ", but a launch or request holds " +
-               std::to_string(held.size()) + "; build it and use Launcher::load");
+    refuse(
+        kernel, "bad-parameter",
+        fmt::format("takes {}, but a launch or request holds {}; build it and use Launcher::load",
+                    count_text(needed, "parameter"), held.size()));
   }
   return held.first(needed);
 }
@@ -62,7 +64,7 @@ KernelRequest kernel_request(const CatalogEntry& kernel, std::span<const std::ui
   const std::size_t needed = parameter_values(kernel, request.values).size();
   if (values.size() != needed) {
     refuse(kernel, "bad-parameter",
-           "takes " + count_text(needed, "parameter") + ", not " + std::to_string(values.size()));
+           fmt::format("takes {}, not {}", count_text(needed, "parameter"), values.size()));
   }
   std::copy(values.begin(), values.end(), request.values.begin());
   return request;

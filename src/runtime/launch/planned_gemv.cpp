@@ -1,4 +1,4 @@
-// src/runtime/launch/planned_gemv.cpp - GEMV plans that a launcher has made
+// src/runtime/launch/planned_gemv.cpp - GEMV plans of a launcher, by problem
 #include "runtime/launch/planned_gemv.hpp"
 
 namespace ptxgen::inline v0 {
@@ -58,7 +58,7 @@ ModuleKey key_of_plan(ModuleKey key, const GemvPlan& plan) noexcept {
                 pair(plan.warps_out, plan.warps_k),
                 pair(plan.rows, plan.unroll),
                 pair(plan.blocks, plan.chunk_steps)};
-  // Each of the three has 21 bits: more than any target has blocks, or room for stages.
+  // 21 bits each are enough for the blocks and stages of any target.
   key.plan =
       std::uint64_t{plan.cluster} << 42 ^ std::uint64_t{plan.stages} << 21 ^ plan.blocks_per_sm;
   return key;
@@ -69,7 +69,7 @@ PlannedGemv planned_gemv(const GemvPlan& plan, const ModuleKey& key, const Devic
   made.plan = plan;
   made.implementation = to_string(plan.path);
   made.geometry = Gemv{plan}.geometry();
-  // What the caller allows is known at the launch.
+  // The caller decides it at the launch.
   made.geometry.programmatic = false;
   made.key = key_of_plan(key, plan);
   made.need.tickets = plan.ticket_bytes();

@@ -1,4 +1,4 @@
-// src/runtime/launch/planned_gemv.hpp - GEMV plans that a launcher has made, by problem
+// src/runtime/launch/planned_gemv.hpp - GEMV plans of a launcher, by problem
 #pragma once
 
 #include <atomic>
@@ -12,14 +12,14 @@
 #include "ptxgen/kernels/gemv/kernel.hpp"
 #include "ptxgen/runtime/launch/gemv_operands.hpp"
 #include "ptxgen/runtime/cache/module_cache.hpp"
-#include "runtime/launch/workspace.hpp"
+#include "runtime/device/workspace.hpp"
 
 namespace ptxgen::inline v0 {
 
-/// A problem as it is looked up: with the alignments of the addresses, in three words.
+/// The lookup key of a problem with the alignments of the addresses: three 64-bit words.
 struct GemvShape {
   std::uint64_t sizes = 0;
-  std::uint64_t lda = 0;  ///< 0 where rows are tight, however the problem says it
+  std::uint64_t lda = 0;  ///< 0 for tight rows
   std::uint64_t rest = 0;
   friend bool operator==(const GemvShape&, const GemvShape&) = default;
   [[nodiscard]] std::uint64_t hash() const noexcept {
@@ -49,26 +49,25 @@ struct GemvShape {
               alignment_log2(x) << 13 | alignment_log2(y) << 16};
 }
 
-/// The problem as plans have it: rows that are tight have no `lda`, alignments as given here.
+/// The problem in normal form: `lda` is 0 for tight rows, alignments are those of the addresses.
 [[nodiscard]] GemvProblem normalised(GemvProblem problem, std::uint64_t a, std::uint64_t x,
                                      std::uint64_t y) noexcept;
 
-/// A plan with everything that a launch of it needs and that does not change.
+/// A plan with the constant data of its launches.
 struct PlannedGemv {
   GemvShape shape;
   GemvPlan plan;
-  std::unique_ptr<const std::string> why;  ///< what `reason` is part of, where that is no literal
+  std::unique_ptr<const std::string> why;  ///< owner of `reason` if it is not a literal
   std::string_view reason;
   std::string_view implementation;  ///< a literal
   LaunchGeometry geometry;          ///< not programmatic
   ModuleKey key;
   WorkspaceNeed need;
-  /// Within the device's limits, and without anything that a launch has to ask for: not checked
-  /// again.
+  /// Within the device's limits and without launch attributes: launches are not checked.
   bool plain = false;
 };
 
-/// Plans by problem. What was added stays as long as the table.
+/// Plans by problem. Entries live as long as the table.
 ///
 /// Threads: all members from any thread at once; `find` takes no lock.
 class PlannedGemvs {
@@ -81,7 +80,7 @@ class PlannedGemvs {
       if (entry == nullptr || entry->shape == shape) return entry;
     }
   }
-  /// The one that is there if another thread was faster.
+  /// Returns the existing entry if another thread was faster.
   const PlannedGemv& add(std::unique_ptr<const PlannedGemv> entry);
 
  private:
@@ -99,7 +98,7 @@ class PlannedGemvs {
   std::vector<std::unique_ptr<const PlannedGemv>> entries_;
 };
 
-/// `key` with what says which plan the module is of: `values` and `plan`.
+/// `key` with `values` and `plan` of that plan.
 [[nodiscard]] ModuleKey key_of_plan(ModuleKey key, const GemvPlan& plan) noexcept;
 /// All but `shape` and the reason, for a device of these limits. Throws as Gemv::geometry.
 [[nodiscard]] PlannedGemv planned_gemv(const GemvPlan& plan, const ModuleKey& key,

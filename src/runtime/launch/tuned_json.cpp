@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "ptxgen/support/error.hpp"
@@ -15,7 +17,7 @@ using nlohmann::json;
 
 constexpr std::string_view kFormat = "ptxgen tuned plans 1";
 
-// A member and its name: written and read by the same rows.
+// A member and its JSON name, for reading and writing.
 template <class T, class V>
 struct Row {
   const char* name;
@@ -45,7 +47,7 @@ template <class T, class V, std::size_t n>
 void write(json& to, const T& from, const Row<T, V> (&rows)[n]) {
   for (const Row<T, V>& row : rows) to[row.name] = from.*row.member;
 }
-// Numbers that do not fit are refused, not cut off.
+// Numbers out of range are rejected, not truncated.
 template <class T, class V, std::size_t n>
 void read(const json& from, T& to, const Row<T, V> (&rows)[n]) {
   for (const Row<T, V>& row : rows) {
@@ -56,21 +58,21 @@ void read(const json& from, T& to, const Row<T, V> (&rows)[n]) {
       const bool fits = value.is_number_unsigned() && value.get<std::uint64_t>() <= 0xffffffffu;
       if (!fits) {
         throw Error(Stage::Io, "damaged",
-                    std::string(row.name) + " is no number of 32 bits: " + value.dump());
+                    fmt::format("{} is not a 32-bit number: {}", row.name, value.dump()));
       }
       to.*row.member = value.get<std::uint32_t>();
     }
   }
 }
 
-// The value whose name the text is.
+// The value of that name.
 template <class E, std::size_t n>
 E named(const json& from, const char* member, const std::array<E, n>& values) {
   const std::string text = from.at(member).get<std::string>();
   for (const E value : values) {
     if (to_string(value) == text) return value;
   }
-  throw Error(Stage::Io, "damaged", std::string(member) + " is '" + text + "'");
+  throw Error(Stage::Io, "damaged", fmt::format("{} is '{}'", member, text));
 }
 constexpr std::array kTypes = {GemvType::f32, GemvType::f16, GemvType::bf16};
 constexpr std::array kLayouts = {GemvLayout::T, GemvLayout::R};
@@ -125,7 +127,7 @@ TunedPlace place_of(const json& from) {
   return place;
 }
 
-// What records of one problem on one place have in common, whatever the texts say.
+// The fields that identify the problem and the device of a record.
 json key_of(const json& record) {
   if (!record.is_object()) return {};
   json problem = record.value("problem", json());
@@ -193,7 +195,7 @@ std::vector<TunedRecord> read_tuned(std::string_view text, std::string& why) {
   const json document = json::parse(text.begin(), text.end(), nullptr, false);
   const json* const list = records_in(document);
   if (list == nullptr) {
-    why = "this is no file of measured plans";
+    why = "this is not a file of measured plans";
     return records;
   }
   std::size_t bad = 0;
@@ -208,8 +210,7 @@ std::vector<TunedRecord> read_tuned(std::string_view text, std::string& why) {
     }
   }
   if (bad != 0) {
-    why = std::to_string(bad) + " of " + std::to_string(list->size()) +
-          " records cannot be read, the first: " + first;
+    why = fmt::format("{} of {} records cannot be read, the first: {}", bad, list->size(), first);
   }
   return records;
 }
@@ -220,7 +221,7 @@ std::string merge_tuned(std::string_view existing, std::span<const TunedRecord> 
     document = json::parse(existing.begin(), existing.end(), nullptr, false);
     if (records_in(document) == nullptr) {
       throw Error(Stage::Io, "damaged",
-                  "is no file of measured plans; move it out of the way, it is not overwritten");
+                  "is not a file of measured plans and is not overwritten; move it elsewhere");
     }
   }
   json& records = document["records"];

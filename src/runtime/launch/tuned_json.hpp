@@ -7,10 +7,10 @@
 
 namespace ptxgen::inline v0 {
 
-/// All members of the record by their names; `text` beside problem and plan is for people.
+/// All members of the record by their names; `text` of problem and plan is for human readers.
 [[nodiscard]] nlohmann::json tuned_json(const TunedRecord& record);
-/// The same back. Throws `nlohmann::json::exception` or `Error` for what is missing, has another
-/// type or is out of range.
+/// The inverse. Throws `nlohmann::json::exception` or `Error` for members that are missing, have
+/// another type or are out of range.
 [[nodiscard]] TunedRecord tuned_record(const nlohmann::json& json);
 
 }  // namespace ptxgen::inline v0

@@ -1,4 +1,4 @@
-// src/runtime/launch/tuned_plans.cpp - GEMV plans that were measured, kept in files
+// src/runtime/launch/tuned_plans.cpp - measured GEMV plans in files
 #include "runtime/launch/tuned_plans.hpp"
 
 #include <algorithm>
@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cstdio>
 #include <thread>
+
+#include <fmt/format.h>
 
 #include "ptxgen/support/error.hpp"
 #include "ptxgen/version.hpp"
@@ -20,11 +22,11 @@ namespace {
 constexpr std::uint64_t kMaxBytes = std::uint64_t{64} << 20;
 
 std::string path_in(const std::string& folder, const std::string& name) {
-  return folder.ends_with('/') ? folder + name : folder + "/" + name;
+  return folder.ends_with('/') ? folder + name : fmt::format("{}/{}", folder, name);
 }
 
-// 0, or what went wrong; a file that is not there is empty.
-int read_whole(FileSystem& files, const std::string& path, std::string& content) {
+// 0 or an error code; a missing file reads as empty.
+int read_all(FileSystem& files, const std::string& path, std::string& content) {
   content.clear();
   FileSystem::Handle handle{};
   if (const int status = files.open(path, handle)) return status == ENOENT ? 0 : status;
@@ -43,7 +45,7 @@ int read_whole(FileSystem& files, const std::string& path, std::string& content)
   return status;
 }
 
-int write_whole(FileSystem& files, FileSystem::Handle handle, std::string_view content) {
+int write_all(FileSystem& files, FileSystem::Handle handle, std::string_view content) {
   std::span<const std::byte> left = std::as_bytes(std::span(content.data(), content.size()));
   while (!left.empty()) {
     std::size_t written = 0;
@@ -54,10 +56,11 @@ int write_whole(FileSystem& files, FileSystem::Handle handle, std::string_view c
 }
 
 [[noreturn]] void throw_io(const char* code, const std::string& path, const std::string& why) {
-  throw Error(Stage::Io, code, "cannot write '" + path + "': " + why);
+  throw Error(Stage::Io, code, fmt::format("cannot write '{}': {}", path, why));
 }
 
-// One writer at a time: whoever makes the lock's file. A writer that was killed leaves it behind.
+// One writer at a time: the process that creates the lock file. A killed writer leaves a stale lock
+// file.
 class Lock {
  public:
   Lock(FileSystem& files, const std::string& path, int patience)
@@ -71,20 +74,21 @@ class Lock {
         return;
       }
       if (status != EEXIST) throw_io("write", path_, errno_text(status));
-      if (is_left_behind()) {
+      if (is_stale()) {
         static_cast<void>(files_.remove(path_));
       } else {
         std::this_thread::sleep_for(kPause);
       }
     }
-    throw_io("locked", path, "somebody else is writing it; if nobody is, remove '" + path_ + "'");
+    throw_io("locked", path,
+             fmt::format("another process has locked it; if none is running, remove '{}'", path_));
   }
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
   ~Lock() { static_cast<void>(files_.remove(path_)); }
 
  private:
-  [[nodiscard]] bool is_left_behind() const {
+  [[nodiscard]] bool is_stale() const {
     constexpr std::int64_t kStaleSeconds = 60;
     FileSystem::Handle handle{};
     if (files_.open(path_, handle) != 0) return false;
@@ -132,21 +136,21 @@ std::string keep_tuned(const std::string& folder, std::span<const TunedRecord> f
   if (const int status = files.make_folders(folder)) throw_io("write", path, errno_text(status));
   const Lock lock(files, path, patience);
   std::string existing;
-  if (const int status = read_whole(files, path, existing)) {
-    throw_io("write", path, "what it holds cannot be read: " + errno_text(status));
+  if (const int status = read_all(files, path, existing)) {
+    throw_io("write", path, "its contents cannot be read: " + errno_text(status));
   }
   std::string merged;
   try {
     merged = merge_tuned(existing, fresh);
   } catch (Error& error) {
-    error.message = "'" + path + "' " + error.message;
+    error.message = fmt::format("'{}' {}", path, error.message);
     throw error.refresh();
   }
-  const std::string part = path + "." + std::to_string(process_id()) + ".part";
+  const std::string part = fmt::format("{}.{}.part", path, process_id());
   static_cast<void>(files.remove(part));
   FileSystem::Handle handle{};
   if (const int status = files.create(part, handle)) throw_io("write", part, errno_text(status));
-  int status = write_whole(files, handle, merged);
+  int status = write_all(files, handle, merged);
   const int closed = files.close(handle);
   if (status == 0) status = closed;
   if (status == 0) status = files.replace(part, path);
@@ -164,7 +168,7 @@ TunedPlans::TunedPlans(const Device& device, const std::string& folder) {
   FileSystem files;
   std::string text;
   std::string why;
-  if (const int status = read_whole(files, path, text)) {
+  if (const int status = read_all(files, path, text)) {
     why = errno_text(status);
   } else if (!text.empty()) {
     records_ = read_tuned(text, why);
@@ -172,7 +176,7 @@ TunedPlans::TunedPlans(const Device& device, const std::string& folder) {
   std::erase_if(records_,
                 [&](const TunedRecord& record) { return !(record.place == here) || !record.plan; });
   if (!why.empty()) {
-    device.log().warn("measured plans in '" + path + "' are not all used: " + why);
+    device.log().warn(fmt::format("measured plans in '{}' are not all used: {}", path, why));
   }
 }
 
@@ -181,7 +185,7 @@ std::optional<TunedGemv> TunedPlans::find(const GemvProblem& problem) const {
     if (!(record.problem == problem)) continue;
     char us[32];
     std::snprintf(us, sizeof us, "%.2f", record.median_us);
-    return TunedGemv{*record.plan, "tuned on " + record.place.device + ", " + us + " us"};
+    return TunedGemv{*record.plan, fmt::format("tuned on {}, {} us", record.place.device, us)};
   }
   return {};
 }

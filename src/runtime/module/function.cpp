@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+
 #include "runtime/module/loaded_module.hpp"
 #include "support/count.hpp"
 
@@ -11,12 +13,10 @@ using driver::Table;
 
 namespace {
 
-/// Blocks of a cluster that every device with clusters runs.
+/// Cluster size that every device with clusters supports.
 constexpr std::uint64_t kPortableCluster = 8;
 
-std::string dims(const Dim3& d) {
-  return std::to_string(d.x) + " x " + std::to_string(d.y) + " x " + std::to_string(d.z);
-}
+std::string dims(const Dim3& d) { return fmt::format("{} x {} x {}", d.x, d.y, d.z); }
 
 std::uint64_t volume(const Dim3& d) { return std::uint64_t{d.x} * d.y * d.z; }
 
@@ -31,47 +31,49 @@ std::uint64_t volume(const Dim3& d) { return std::uint64_t{d.x} * d.y * d.z; }
 }
 
 void check_extent(const FunctionFacts& function, const char* what, const Dim3& wanted,
-                  const std::uint32_t (&most)[3]) {
+                  const std::uint32_t (&limit)[3]) {
   const std::uint32_t sizes[3] = {wanted.x, wanted.y, wanted.z};
   for (std::size_t i = 0; i < 3; ++i) {
-    if (sizes[i] != 0 && sizes[i] <= most[i]) continue;
-    const std::string named = std::string(what) + " of " + dims(wanted) + " ";
+    if (sizes[i] != 0 && sizes[i] <= limit[i]) continue;
+    const std::string named = fmt::format("{} of {} ", what, dims(wanted));
     const std::string axis(1, "xyz"[i]);
-    if (sizes[i] == 0) refuse_limits(function, named + "is empty: " + axis + " is 0");
-    refuse_limits(function, named + "is too large: " + axis + " is " + std::to_string(sizes[i]) +
-                                ", the device allows " + std::to_string(most[i]));
+    if (sizes[i] == 0) refuse_limits(function, fmt::format("{}is empty: {} is 0", named, axis));
+    refuse_limits(function, fmt::format("{}is too large: {} is {}, the device allows {}", named,
+                                        axis, sizes[i], limit[i]));
   }
 }
 
 void check_threads(const FunctionFacts& function, const Dim3& block, const DeviceLimits& limits) {
   const std::uint64_t threads = volume(block);
   if (threads > limits.threads_per_block) {
-    refuse_limits(function, "a block of " + dims(block) + " has " + count_text(threads, "thread") +
-                                ", the device allows " + std::to_string(limits.threads_per_block));
+    refuse_limits(function, fmt::format("a block of {} has {}, the device allows {}", dims(block),
+                                        count_text(threads, "thread"), limits.threads_per_block));
   }
   const FunctionResources& uses = function.resources;
   if (threads > uses.max_threads) {
-    refuse_limits(function, "a block of " + dims(block) + " has " + count_text(threads, "thread") +
-                                ", the kernel with its " + count_text(uses.registers, "register") +
-                                " a thread and its directives allows " +
-                                std::to_string(uses.max_threads));
+    refuse_limits(
+        function,
+        fmt::format(
+            "a block of {} has {}, the kernel with its {} a thread and its directives allows {}",
+            dims(block), count_text(threads, "thread"), count_text(uses.registers, "register"),
+            uses.max_threads));
   }
 }
 
 void check_shared(const FunctionFacts& function, std::uint32_t dynamic,
                   const DeviceLimits& limits) {
   const std::uint64_t fixed = function.resources.static_shared;
-  const std::uint64_t most = std::max(limits.shared_per_block_opt_in, limits.shared_per_block);
-  if (fixed + dynamic <= most) return;
+  const std::uint64_t limit = std::max(limits.shared_per_block_opt_in, limits.shared_per_block);
+  if (fixed + dynamic <= limit) return;
   refuse_limits(function,
-                "a block needs " + count_text(fixed + dynamic, "byte") + " of shared memory: " +
-                    std::to_string(fixed) + " static and " + std::to_string(dynamic) +
-                    " dynamic; the device allows " + std::to_string(most) + " beside the " +
-                    std::to_string(limits.reserved_shared_per_block) + " that it reserves");
+                fmt::format("a block needs {} of shared memory: {} static and {} dynamic; the "
+                            "device allows {} besides the {} that are reserved",
+                            count_text(fixed + dynamic, "byte"), fixed, dynamic, limit,
+                            limits.reserved_shared_per_block));
 }
 
-/// Large dynamic shared memory must be asked for once; what was granted is never taken back, so
-/// that launches of several threads with different needs do not undo each other's.
+/// Large dynamic shared memory needs an opt-in. The limit only grows, so launches of several
+/// threads with different sizes do not conflict.
 void opt_in(const ContextCore& core, const FunctionFacts& function, std::uint32_t dynamic) {
   const DeviceLimits& limits = core.device().info().limits;
   const std::uint64_t needs =
@@ -89,26 +91,26 @@ void check_cluster(const ContextCore& core, const FunctionFacts& function, const
                    const Dim3& cluster) {
   if (!core.device().info().limits.clusters) {
     refuse(function, "not-supported",
-           core.device().info().name + " has no clusters of blocks; they came with sm_90");
+           core.device().info().name + " does not support clusters; they need sm_90");
   }
   core.need(Stage::Launch, &Table::launch_kernel_ex, "a launch with clusters");
   const std::uint64_t blocks = volume(cluster);
   if (blocks == 0 || blocks > kPortableCluster) {
-    refuse_limits(function, "a cluster of " + dims(cluster) + " has " +
-                                count_text(blocks, "block") + "; 1 to " +
-                                std::to_string(kPortableCluster) + " are possible");
+    refuse_limits(function, fmt::format("a cluster of {} has {}; valid are 1 to {}", dims(cluster),
+                                        count_text(blocks, "block"), kPortableCluster));
   }
   if (grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0) {
-    refuse_limits(function, "a grid of " + dims(grid) + " cannot be divided into clusters of " +
-                                dims(cluster));
+    refuse_limits(function, fmt::format("a grid of {} cannot be divided into clusters of {}",
+                                        dims(grid), dims(cluster)));
   }
 }
 
 void check_programmatic(const ContextCore& core, const FunctionFacts& function) {
   if (function.entry && !function.entry->waits) {
     refuse(function, "pdl-without-wait",
-           "a programmatic dependent launch of a kernel without griddepcontrol.wait could read "
-           "what the kernel before it has not written yet; add the wait or launch it plainly");
+           "a programmatic dependent launch of a kernel without griddepcontrol.wait may read data "
+           "that the previous kernel has not written yet; add the wait or launch it without "
+           "programmatic");
   }
   core.need(Stage::Launch, &Table::launch_kernel_ex, "a programmatic dependent launch");
 }
@@ -127,21 +129,21 @@ void check_cooperative(const ContextCore& core, const FunctionFacts& function,
                        const LaunchGeometry& geometry) {
   const DeviceLimits& limits = core.device().info().limits;
   if (!limits.cooperative) {
-    refuse(function, "not-supported", core.device().info().name + " has no cooperative launches");
+    refuse(function, "not-supported",
+           core.device().info().name + " does not support cooperative launches");
   }
   core.need(Stage::Launch, &Table::launch_kernel_ex, "a cooperative launch");
   const auto threads = static_cast<std::uint32_t>(volume(geometry.block));
-  const std::uint64_t most =
+  const std::uint64_t limit =
       std::uint64_t{blocks_at_once(core, function, threads, geometry.dynamic_shared_bytes)} *
       limits.multiprocessors;
-  if (volume(geometry.grid) > most) {
-    refuse_limits(function, "a cooperative launch of " +
-                                count_text(volume(geometry.grid), "block") + ", the device holds " +
-                                std::to_string(most) + " at once");
+  if (volume(geometry.grid) > limit) {
+    refuse_limits(function, fmt::format("a cooperative launch of {}, the device holds {} at once",
+                                        count_text(volume(geometry.grid), "block"), limit));
   }
 }
 
-/// What a launch asks for, whether its geometry or its options say so.
+/// The attributes of a launch, from its geometry or its options.
 LaunchOptions asked(const LaunchGeometry& geometry, LaunchOptions options) {
   if (options.cluster == Dim3{}) options.cluster = geometry.cluster;
   options.programmatic |= geometry.programmatic;
@@ -242,7 +244,7 @@ Function Module::function(std::string_view name) const {
       core.table().module_get_function(&handle, module.module.handle, zero_ended.c_str());
   if (result != driver::CUDA_SUCCESS) {
     Error error = core.failure(Stage::Load, {&row_of(&Table::module_get_function), result},
-                               "looking for the kernel '" + zero_ended + "'");
+                               fmt::format("looking for the kernel '{}'", zero_ended));
     if (result == driver::CUDA_ERROR_NOT_FOUND) {
       error.code = "not-found";
       for (const EntryFacts& entry : module.entries) {
@@ -305,8 +307,8 @@ void Function::allow(const LaunchGeometry& geometry, const LaunchOptions& option
 std::vector<std::byte> Function::pack(std::span<const LaunchValue> arguments) const {
   if (const Signature* known = signature()) return pack_arguments(name(), *known, arguments);
   refuse(*state_->facts, "arguments",
-         "it was loaded from an image, which does not say what its parameters are; load the image "
-         "with its PTX, or lay the argument block out yourself (Kernel<...>::pack)");
+         "it was loaded from an image, whose parameters are unknown; load the image with its PTX, "
+         "or pass a packed argument block (Kernel<...>::pack)");
 }
 
 void Function::keep_for_captures() const {
@@ -323,9 +325,8 @@ void Function::launch(const Stream& stream, const LaunchGeometry& geometry,
   check_launch(core, function, geometry, options);
   if (function.entry && function.entry->signature.size() != arguments.size()) {
     refuse(function, "arguments",
-           "the arguments have " + std::to_string(arguments.size()) +
-               " bytes, the kernel's parameters " +
-               std::to_string(function.entry->signature.size()));
+           fmt::format("the arguments have {} bytes, the kernel's parameters {}", arguments.size(),
+                       function.entry->signature.size()));
   }
   Span span(core.trace(), "launch", "runtime");
   span.argument("kernel", function.name);
@@ -333,7 +334,7 @@ void Function::launch(const Stream& stream, const LaunchGeometry& geometry,
   opt_in(core, function, geometry.dynamic_shared_bytes);
   keep_for_captures();
   std::size_t bytes = arguments.size();
-  // Written so by cuda.h; the driver only reads.
+  // cuda.h takes non-const pointers; the driver only reads.
   void* extra[] = {reinterpret_cast<void*>(driver::kLaunchParamBufferPointer),
                    const_cast<std::byte*>(arguments.data()),
                    reinterpret_cast<void*>(driver::kLaunchParamBufferSize), &bytes,

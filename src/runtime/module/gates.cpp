@@ -1,8 +1,10 @@
-// src/runtime/module/gates.cpp - what a module passes before it is loaded
+// src/runtime/module/gates.cpp - the gates before a load
 #include "runtime/module/gates.hpp"
 
 #include <algorithm>
 #include <iterator>
+
+#include <fmt/format.h>
 
 #include "ptxgen/check/gates.hpp"
 #include "ptxgen/ptx/printer.hpp"
@@ -38,7 +40,7 @@ std::vector<Finding> all_findings(Gates gates, const ptx::Module& module, const 
   return findings;
 }
 
-/// The module with the lines of `text`, its own, so that findings can name them.
+/// The module parsed from `text`, so findings have its lines.
 ptx::Module with_lines(const ptx::Module& module, std::string& text) {
   ptx::Module copy = module;
   ptx::LineMap lines;
@@ -52,7 +54,7 @@ ptx::Module with_lines(const ptx::Module& module, std::string& text) {
   return copy;
 }
 
-[[noreturn]] void refuse(const Gated& gated, std::string_view text, const Finding& finding,
+[[noreturn]] void refuse(const GateInput& gated, std::string_view text, const Finding& finding,
                          std::string all) {
   std::string message = finding.message;
   for (const std::string& detail : finding.details) {
@@ -69,10 +71,10 @@ ptx::Module with_lines(const ptx::Module& module, std::string& text) {
   throw error.refresh();
 }
 
-std::string pass(Gates gates, const Gated& gated, const Trace& trace) {
+std::string pass(Gates gates, const GateInput& gated, const Trace& trace) {
   std::vector<Finding> findings = all_findings(gates, gated.module, trace);
   if (findings.empty()) return {};
-  // Found again with lines: that costs something only where there is something to say.
+  // Run again with lines, which costs time only if there are findings.
   std::string printed;
   if (is_built(gated.module)) findings = all_findings(gates, with_lines(gated.module, printed), {});
   std::string all;
@@ -91,16 +93,16 @@ std::string pass(Gates gates, const Gated& gated, const Trace& trace) {
 
 }  // namespace
 
-std::string pass_gates(const Gated& gated, const Trace& trace) {
+std::string pass_gates(const GateInput& gated, const Trace& trace) {
   return pass(gates::all_gates(), gated, trace);
 }
 
-void refuse_illegal(const Gated& gated) { (void)pass(gates::all_gates().first(1), gated, {}); }
+void refuse_illegal(const GateInput& gated) { (void)pass(gates::all_gates().first(1), gated, {}); }
 
-void pass_gates(const Gated& gated, const Log& log, const Trace& trace) {
+void pass_gates(const GateInput& gated, const Log& log, const Trace& trace) {
   const std::string warnings = pass_gates(gated, trace);
   if (warnings.empty()) return;
-  log.warn(std::string(gated.kernel) + " is loaded with warnings:\n" + warnings);
+  log.warn(fmt::format("{} is loaded with warnings:\n{}", gated.kernel, warnings));
 }
 
 }  // namespace ptxgen::inline v0

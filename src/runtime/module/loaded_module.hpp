@@ -1,4 +1,4 @@
-// src/runtime/module/loaded_module.hpp - a loaded module and what it came from
+// src/runtime/module/loaded_module.hpp - a loaded module and its source
 #pragma once
 
 #include <atomic>
@@ -10,13 +10,13 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/device/owners.hpp"
+#include "runtime/device/owned.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/runtime/module/module.hpp"
 
 namespace ptxgen::inline v0 {
 
-/// PTX text and, where they are known, the module it says, and the lines of its statements.
+/// PTX text and, if known, its module and the lines of its statements.
 struct PtxSource {
   std::string_view text;
   std::string_view file;
@@ -24,23 +24,23 @@ struct PtxSource {
   const ptx::LineMap* lines = nullptr;  ///< null: statements carry their own lines
 };
 
-/// Whether a load runs the gates, or whoever asks for it has done so.
-enum class Gating : std::uint8_t { Here, Done };
+/// Whether a load runs the gates, or the caller has run them.
+enum class GateMode : std::uint8_t { Here, Done };
 
-/// Module::load for the library's own rooms.
-struct AlreadyGated {
+/// Module::load for use within the library.
+struct CheckedModule {
   [[nodiscard]] static Module load(const Context& context, std::string_view ptx,
                                    const ModuleOptions& options, std::string_view file,
-                                   Gating gating = Gating::Done);
+                                   GateMode gating = GateMode::Done);
   [[nodiscard]] static Module load(const Context& context, const ptx::Module& module,
-                                   const ModuleOptions& options, Gating gating = Gating::Done);
+                                   const ModuleOptions& options, GateMode gating = GateMode::Done);
 };
 
-/// What the PTX says of a kernel and the driver does not.
+/// Properties of a kernel that only the PTX has.
 struct EntryFacts {
   std::string name;
   Signature signature;
-  bool waits = false;  ///< has griddepcontrol.wait, itself or in a function of the module
+  bool waits = false;  ///< has griddepcontrol.wait, in the kernel or in a function of the module
 };
 
 /// A kernel of a loaded module.
@@ -48,7 +48,8 @@ struct FunctionFacts {
   std::string name;
   driver::CUfunction handle = nullptr;
   FunctionResources resources;
-  std::optional<EntryFacts> entry;  ///< none: loaded from an image, or PTX that was not understood
+  std::optional<EntryFacts>
+      entry;  ///< none: loaded from an image, or from PTX that could not be parsed
   /// Dynamic shared memory that the function is allowed; only ever grows.
   mutable std::atomic<std::uint32_t> opted_in{0};
   mutable std::mutex opting_in;
@@ -64,7 +65,7 @@ struct LoadedModule {
   double microseconds = 0;
   std::vector<EntryFacts> entries;
   mutable std::mutex mutex;
-  /// Those that were asked for; nodes of a map stay where they are.
+  /// Functions requested so far; nodes of a map have stable addresses.
   mutable std::map<std::string, FunctionFacts, std::less<>> functions;
 };
 
@@ -76,36 +77,37 @@ struct Function::State {
   const FunctionFacts* facts = nullptr;
 };
 
-/// What one attempt of the driver's JIT left behind.
-struct JitOutcome {
+/// Result of one run of the driver's JIT.
+struct JitResult {
   FailedCall failed;
   std::string info;
   std::string error;
 };
 
-/// Runs the JIT until its logs fit. The context is current; `image` is text with a zero byte at its
-/// end or a binary image.
-[[nodiscard]] JitOutcome run_jit(const ContextCore& core, const void* image,
-                                 const ModuleOptions& options, driver::CUmodule& handle);
+/// Runs the JIT, again if its logs do not fit. The context is current; `image` is zero-terminated
+/// text or a binary image.
+[[nodiscard]] JitResult run_jit(const ContextCore& core, const void* image,
+                                const ModuleOptions& options, driver::CUmodule& handle);
 
-/// Throws "wrong-target" or "ptx-too-new" for PTX of which that is certain before the JIT sees it.
+/// Throws "wrong-target" or "ptx-too-new" for PTX that the JIT would certainly reject.
 void check_before_jit(const ContextCore& core, const PtxSource& source);
 
-/// The Error for PTX that the JIT did not take.
-[[nodiscard]] Error jit_error(const ContextCore& core, const PtxSource& source, JitOutcome outcome);
+/// The Error for PTX that the JIT rejected.
+[[nodiscard]] Error jit_error(const ContextCore& core, const PtxSource& source, JitResult outcome);
 
-/// Names what needs more PTX than the driver compiles; sets the error's line, kernel and site.
+/// Names the instruction that needs a newer PTX version than the driver's; sets the error's line,
+/// kernel and site.
 [[nodiscard]] std::string too_new(const ContextCore& core, const PtxSource& source, Error& error);
 
-/// 1-based line of a statement of the source's module, 0 if it is not known.
+/// 1-based line of a statement of the source's module, 0 if unknown.
 [[nodiscard]] std::uint32_t line_of(const PtxSource& source, const ptx::Function& function,
                                     const ptx::Instruction& statement);
 
-/// Adds to an error about PTX: versions, excerpt, and where the PTX was left.
+/// Adds versions, excerpt and the path of the dumped PTX to an error.
 [[nodiscard]] Error finished(const ContextCore& core, const PtxSource& source, Error error);
 
-/// Writes the text to a file of the folder whose name follows from the text; the path, or why there
-/// is none, in words for the end of a message.
+/// Writes the text to a file named after its hash. Returns the path, or the reason for a failure,
+/// as a clause for a message.
 [[nodiscard]] std::string dump_ptx(const std::string& folder, std::string_view text);
 
 }  // namespace ptxgen::inline v0

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <random>
 
+#include <fmt/format.h>
+
 #include "runtime/module/gates.hpp"
 #include "runtime/module/loaded_module.hpp"
 #include "driver/emulated/notes.hpp"
@@ -49,13 +51,13 @@ std::vector<EntryFacts> entries_of(const ptx::Module& module) {
 /// A comment that no other load has, so that no cache of compiled PTX knows the text.
 std::string cold_comment() {
   std::random_device device;
-  return "\n// cold " + std::to_string(process_id()) + " " + std::to_string(device()) + " " +
-         std::to_string(std::chrono::steady_clock::now().time_since_epoch().count()) + "\n";
+  return fmt::format("\n// cold {} {} {}\n", process_id(), device(),
+                     std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
 template <class Image>
 ModulePointer timed_load(const ContextCore& core, const Image& image, const ModuleOptions& options,
-                         JitOutcome& outcome) {
+                         JitResult& outcome) {
   auto made = std::make_shared<LoadedModule>(core.shared_from_this());
   const Current current(core, Stage::Load);
   const auto start = std::chrono::steady_clock::now();
@@ -92,8 +94,7 @@ void annotate(const ContextCore& core, driver::CUmodule module, const PtxSource&
 // What only our own PTX and what we can read of others' goes through.
 void pass_gates(const ContextCore& core, const PtxSource& source, const ModuleOptions& options) {
   if (!options.gates) {
-    core.log().warn("the gates are off: " + std::string(source.file) +
-                    " is loaded without being checked");
+    core.log().warn(fmt::format("the gates are off: {} is loaded unchecked", source.file));
   } else if (source.module != nullptr) {
     const Span span(core.trace(), "gates", "runtime");
     ptxgen::pass_gates({*source.module, source.file, source.text}, core.log(), core.trace());
@@ -101,18 +102,18 @@ void pass_gates(const ContextCore& core, const PtxSource& source, const ModuleOp
 }
 
 ModulePointer load_text(const Context& context, const PtxSource& source,
-                        const ModuleOptions& options, Gating gating) {
+                        const ModuleOptions& options, GateMode gating) {
   const ContextCore& core = context.core();
   core.alive(Stage::Load);
   Span span(core.trace(), "load", "runtime");
   span.argument("file", source.file);
   check_before_jit(core, source);
-  if (gating == Gating::Here) pass_gates(core, source, options);
+  if (gating == GateMode::Here) pass_gates(core, source, options);
   std::string text(source.text);
   if (options.cold) text += cold_comment();
   std::vector<EntryFacts> entries;
   if (source.module != nullptr) entries = entries_of(*source.module);
-  JitOutcome outcome;
+  JitResult outcome;
   ModulePointer made = timed_load(core, text, options, outcome);
   if (made == nullptr) throw jit_error(core, source, std::move(outcome));
   annotate(core, made->module.handle, source);
@@ -128,7 +129,7 @@ ModulePointer load_machine_code(const Context& context, std::span<const std::byt
   if (image.empty()) throw Error(Stage::Load, "rejected", "the image is empty");
   std::vector<EntryFacts> entries;
   if (source != nullptr) entries = entries_of(*source);
-  JitOutcome outcome;
+  JitResult outcome;
   ModulePointer made = timed_load(core, image, {}, outcome);
   if (made == nullptr) throw jit_error(core, {}, std::move(outcome));
   annotate(core, made->module.handle, {});
@@ -140,31 +141,32 @@ ModulePointer load_machine_code(const Context& context, std::span<const std::byt
 
 Module Module::load(const Context& context, std::string_view ptx, const ModuleOptions& options,
                     std::string_view file) {
-  return AlreadyGated::load(context, ptx, options, file, Gating::Here);
+  return CheckedModule::load(context, ptx, options, file, GateMode::Here);
 }
 
 Module Module::load(const Context& context, const ptx::Module& module,
                     const ModuleOptions& options) {
-  return AlreadyGated::load(context, module, options, Gating::Here);
+  return CheckedModule::load(context, module, options, GateMode::Here);
 }
 
-Module AlreadyGated::load(const Context& context, std::string_view ptx,
-                          const ModuleOptions& options, std::string_view file, Gating gating) {
+Module CheckedModule::load(const Context& context, std::string_view ptx,
+                           const ModuleOptions& options, std::string_view file, GateMode gating) {
   std::optional<ptx::Module> parsed;
   try {
     parsed = ptx::parse(ptx, file);
   } catch (const Error& error) {
     // The driver decides what PTX is, and may know more than we do.
-    context.core().log().info(std::string(file) + " goes to the driver unchecked, since it " +
-                              "could not be read here: " + error.message);
+    context.core().log().info(
+        fmt::format("{} goes to the driver unchecked, because ptxgen cannot parse it: {}", file,
+                    error.message));
   }
   const PtxSource source{ptx, file, parsed ? &*parsed : nullptr, nullptr};
   return Module(
       Hidden<Module::State>::make(Module::State{load_text(context, source, options, gating)}));
 }
 
-Module AlreadyGated::load(const Context& context, const ptx::Module& module,
-                          const ModuleOptions& options, Gating gating) {
+Module CheckedModule::load(const Context& context, const ptx::Module& module,
+                           const ModuleOptions& options, GateMode gating) {
   ptx::LineMap lines;
   const std::string text = ptx::print(module, &lines);
   const PtxSource source{text, module.file.empty() ? std::string_view("<ptx>") : module.file,
@@ -206,7 +208,7 @@ Module::Variable Module::variable(std::string_view name) const {
       &address, &bytes, state_->module->module.handle, zero_ended.c_str());
   if (result != driver::CUDA_SUCCESS) {
     Error error = core.failure(Stage::Load, {&row_of(&Table::module_get_global), result},
-                               "looking for the variable '" + zero_ended + "'");
+                               fmt::format("looking for the variable '{}'", zero_ended));
     if (result == driver::CUDA_ERROR_NOT_FOUND) error.code = "not-found";
     throw error.refresh();
   }

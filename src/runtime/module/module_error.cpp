@@ -1,18 +1,18 @@
-// src/runtime/module/module_error.cpp - what is said about PTX that was refused
+// src/runtime/module/module_error.cpp - errors of PTX that the driver rejected
 #include "runtime/assemble/assembler_tools.hpp"
+
+#include <fmt/format.h>
+
 #include "runtime/module/loaded_module.hpp"
 #include "support/excerpt.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0 {
 
 namespace {
 
-/// More complaints than anybody reads; the log has them all.
-constexpr std::size_t kMaxComplaints = 16;
-
-std::string dotted(int version) {
-  return std::to_string(version / 10) + "." + std::to_string(version % 10);
-}
+/// Errors beyond this number are only in the log.
+constexpr std::size_t kMaxErrors = 16;
 
 /// Excerpt, kernel and C++ call of a line of the PTX.
 void explain_line(const PtxSource& source, std::uint32_t line, Error& error) {
@@ -56,12 +56,13 @@ std::string joined(std::string_view first, std::string_view second) {
 Error finished(const ContextCore& core, const PtxSource& source, Error error) {
   const DeviceInfo& device = core.device().info();
   if (source.module != nullptr) {
-    error.target = source.module->target + ", PTX " + std::to_string(source.module->version.major) +
-                   "." + std::to_string(source.module->version.minor) + "; ";
+    error.target = fmt::format("{}, PTX {}.{}; ", source.module->target,
+                               source.module->version.major, source.module->version.minor);
   }
-  error.target += "device sm_" + std::to_string(device.sm) + ", driver " +
-                  driver::version_text(device.driver_version);
-  if (device.newest_ptx != 0) error.target += " with PTX up to " + dotted(device.newest_ptx);
+  error.target += fmt::format("device sm_{}, driver {}", device.sm,
+                              driver::version_text(device.driver_version));
+  if (device.newest_ptx != 0)
+    error.target += " with PTX up to " + dotted_version(device.newest_ptx);
   if (!source.text.empty()) {
     error.file = source.file;
     if (error.line != 0 && error.excerpt.empty()) {
@@ -72,20 +73,20 @@ Error finished(const ContextCore& core, const PtxSource& source, Error error) {
   return std::move(error.refresh());
 }
 
-Error jit_error(const ContextCore& core, const PtxSource& source, JitOutcome outcome) {
+Error jit_error(const ContextCore& core, const PtxSource& source, JitResult outcome) {
   Error error = core.failure(Stage::Load, outcome.failed);
   error.log = joined(joined(outcome.error, outcome.info), error.log);
   const std::string code = code_of(outcome.failed.result);
-  // Memory, a lost context and so on are not the fault of the PTX.
+  // Out of memory, a lost context and so on are not caused by the PTX.
   if (code.empty()) return std::move(error.refresh());
   error.code = code;
   if (code == "ptx-too-new" && !source.text.empty()) {
     error.message += "; " + too_new(core, source, error);
     return finished(core, source, std::move(error));
   }
-  const std::vector<LogComplaint> complaints = all_complaints(outcome.error);
-  for (std::size_t i = 0; i < complaints.size() && i < kMaxComplaints; ++i) {
-    const LogComplaint& complaint = complaints[i];
+  const std::vector<LogError> complaints = all_errors(outcome.error);
+  for (std::size_t i = 0; i < complaints.size() && i < kMaxErrors; ++i) {
+    const LogError& complaint = complaints[i];
     if (i == 0) {
       error.message += "; " + complaint.text;
       explain_line(source, complaint.line, error);

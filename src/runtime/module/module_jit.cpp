@@ -1,12 +1,14 @@
-// src/runtime/module/module_jit.cpp - the driver's JIT and what is known before it
+// src/runtime/module/module_jit.cpp - the driver's JIT and checks before it
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <limits>
+
+#include <fmt/format.h>
 
 #include "ptx/requirements.hpp"
 #include "runtime/module/loaded_module.hpp"
 #include "ptxgen/ptx/verifier.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -16,7 +18,7 @@ namespace {
 
 constexpr std::size_t kFirstLogBytes = std::size_t{16} << 10;
 constexpr std::size_t kLargestLogBytes = std::size_t{64} << 20;
-/// A log that comes this close to its buffer's end may have been cut before a line.
+/// A log this close to its buffer's end may have been truncated before a line.
 constexpr std::size_t kLogMargin = 1024;
 
 void* as_value(std::size_t number) noexcept { return reinterpret_cast<void*>(number); }
@@ -26,14 +28,14 @@ struct JitBuffers {
   std::string info;
   std::string error;
 
-  /// Cuts both to what was written; whether one was full.
+  /// Truncates both to their length. Returns whether one was full.
   bool finish() {
     bool full = false;
     for (std::string* log : {&info, &error}) {
-      const std::size_t room = log->size();
+      const std::size_t capacity = log->size();
       log->back() = '\0';
       log->resize(std::strlen(log->c_str()));
-      full = full || log->size() + kLogMargin > room;
+      full = full || log->size() + kLogMargin > capacity;
     }
     return full;
   }
@@ -64,10 +66,6 @@ FailedCall attempt(const ContextCore& core, const void* image, const ModuleOptio
 
 // What is too new ---------------------------------------------------------------------------------
 
-std::string dotted(int version) {
-  return std::to_string(version / 10) + "." + std::to_string(version % 10);
-}
-
 int number(ptx::Version version) { return version.major * 10 + version.minor; }
 
 /// The `.version` of a text that could not be parsed, 0 if there is none.
@@ -77,16 +75,11 @@ int version_of(std::string_view text) {
       text.starts_with(kDirective.substr(1)) ? kDirective.size() - 1 : text.find(kDirective);
   if (at == std::string_view::npos) return 0;
   if (text[at] == '\n') at += kDirective.size();
-  int major = 0;
-  int minor = 0;
-  const char* const end = text.data() + text.size();
-  const auto [dot, first] = std::from_chars(text.data() + at, end, major);
-  if (first != std::errc{} || dot == end || *dot != '.') return 0;
-  const auto [rest, second] = std::from_chars(dot + 1, end, minor);
-  return second == std::errc{} ? major * 10 + minor : 0;
+  const std::size_t end = text.find_first_not_of(".0123456789", at);
+  return parse_version(text.substr(at, end == std::string_view::npos ? end : end - at)).value_or(0);
 }
 
-/// Something in a module that needs a PTX version.
+/// An element of a module that needs a PTX version.
 struct Demand {
   ptx::Version version;
   std::string words;  ///< "'ld.global.v8.f32' needs PTX 8.8"
@@ -94,14 +87,14 @@ struct Demand {
   const ptx::Instruction* statement = nullptr;
 };
 
-/// The first thing that needs the most.
+/// The first element with the highest version.
 Demand greatest_demand(const ptx::Module& module) {
   ptx::TargetName target;
   Demand greatest;
   if (!ptx::parse_target_name(module.target, target)) return greatest;
   if (const ptx::Target* row = ptx::find_target(module.target)) {
     greatest.version = row->version;
-    greatest.words = "target " + module.target + " needs PTX " + ptx::text(row->version);
+    greatest.words = fmt::format("target {} needs PTX {}", module.target, ptx::text(row->version));
   }
   for (const ptx::Function& function : module.functions) {
     for (const ptx::Instruction& statement : function.body) {
@@ -111,7 +104,7 @@ Demand greatest_demand(const ptx::Module& module) {
       greatest.version = needs.lowest;
       greatest.function = &function;
       greatest.statement = &statement;
-      // The judge's own words name the part of the instruction that is new.
+      // The message of `judge` names the new part of the instruction.
       greatest.words = ptx::judge(function, statement, target, {1, 0}).message;
       greatest.words.resize(std::min(greatest.words.find(", .version"), greatest.words.size()));
     }
@@ -121,15 +114,15 @@ Demand greatest_demand(const ptx::Module& module) {
 
 }  // namespace
 
-JitOutcome run_jit(const ContextCore& core, const void* image, const ModuleOptions& options,
-                   driver::CUmodule& handle) {
+JitResult run_jit(const ContextCore& core, const void* image, const ModuleOptions& options,
+                  driver::CUmodule& handle) {
   for (std::size_t bytes = kFirstLogBytes;; bytes *= 8) {
     JitBuffers buffers(bytes);
     const FailedCall failed = attempt(core, image, options, buffers, handle);
     const bool again = buffers.finish() && bytes < kLargestLogBytes;
     if (failed) handle = nullptr;
     if (!again) return {failed, std::move(buffers.info), std::move(buffers.error)};
-    if (handle != nullptr) core.let_go(Release::Module, std::exchange(handle, nullptr));
+    if (handle != nullptr) core.release(Release::Module, std::exchange(handle, nullptr));
   }
 }
 
@@ -138,23 +131,25 @@ std::string too_new(const ContextCore& core, const PtxSource& source, Error& err
   const int newest = device.newest_ptx;
   const int version =
       source.module != nullptr ? number(source.module->version) : version_of(source.text);
-  const std::string supports = "driver " + driver::version_text(device.driver_version) +
-                               " supports up to " + (newest == 0 ? "less" : dotted(newest));
-  std::string says = version == 0 ? std::string() : "; the PTX says .version " + dotted(version);
+  const std::string supports =
+      fmt::format("driver {} supports up to {}", driver::version_text(device.driver_version),
+                  newest == 0 ? "less" : dotted_version(newest));
+  std::string says =
+      version == 0 ? std::string() : "; the PTX has .version " + dotted_version(version);
   if (source.module == nullptr) {
-    return "the PTX is too new: " + supports + says;
+    return fmt::format("the PTX is too new: {}{}", supports, says);
   }
   const Demand demand = greatest_demand(*source.module);
   if (number(demand.version) <= newest || demand.words.empty()) {
-    return supports + says + ", though nothing in it needs more than " + ptx::text(demand.version) +
-           ": build it for a lower version";
+    return fmt::format("{}{}, but nothing in it needs more than {}: build it for a lower version",
+                       supports, says, ptx::text(demand.version));
   }
   if (demand.statement != nullptr) {
     error.kernel = source.module->text(demand.function->name);
     error.site = source.module->site_of(*demand.statement);
     error.line = line_of(source, *demand.function, *demand.statement);
   }
-  return demand.words + ", " + supports + says;
+  return fmt::format("{}, {}{}", demand.words, supports, says);
 }
 
 std::uint32_t line_of(const PtxSource& source, const ptx::Function& function,
@@ -168,7 +163,7 @@ std::uint32_t line_of(const PtxSource& source, const ptx::Function& function,
 }
 
 bool surely_too_new(const DeviceInfo& device, int version) noexcept {
-  // A driver beyond the end of the table may compile more than the table's last row says.
+  // A driver newer than the table may compile more than the table's last row.
   const bool beyond = device.newest_ptx == driver::newest_ptx(std::numeric_limits<int>::max());
   return device.newest_ptx != 0 && !beyond && version > device.newest_ptx;
 }
@@ -184,7 +179,7 @@ void check_before_jit(const ContextCore& core, const PtxSource& source) {
   }
   ptx::TargetName target;
   if (source.module == nullptr || !ptx::parse_target_name(source.module->target, target)) return;
-  const std::string own = "sm_" + std::to_string(device.sm);
+  const std::string own = fmt::format("sm_{}", device.sm);
   const bool same_family = target.sm / 10 == device.sm / 10;
   std::string why;
   if (target.sm > device.sm) {
@@ -197,8 +192,8 @@ void check_before_jit(const ContextCore& core, const PtxSource& source) {
     return;
   }
   Error error(Stage::Load, "wrong-target",
-              "the PTX is for " + source.module->target + ", which " + why + "; " + device.name +
-                  " is " + own + ": build for " + device.target);
+              fmt::format("the PTX is for {}, which {}; {} is {}: build for {}",
+                          source.module->target, why, device.name, own, device.target));
   throw finished(core, source, std::move(error));
 }
 

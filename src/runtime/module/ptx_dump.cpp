@@ -1,4 +1,4 @@
-// src/runtime/module/ptx_dump.cpp - refused PTX in a file
+// src/runtime/module/ptx_dump.cpp - rejected PTX in a file
 #include <cerrno>
 #include <cstdint>
 #include <system_error>
@@ -11,13 +11,15 @@
 #include <unistd.h>
 #endif
 
+#include <fmt/format.h>
+
 #include "runtime/module/loaded_module.hpp"
 
 namespace ptxgen::inline v0 {
 
 namespace {
 
-/// FNV-1a: names a file, guards nothing.
+/// FNV-1a: only names a file.
 std::string name_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const char c : text) {
@@ -37,8 +39,7 @@ bool leave(const std::string& path, std::string_view text) {
   return static_cast<bool>(out);
 }
 #else
-/// Never follows or overwrites what somebody else has put there. False with EEXIST: something else
-/// has that name.
+/// Never follows a link or overwrites a file. False with EEXIST: the name is taken.
 bool leave(const std::string& path, std::string_view text) {
   int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0 && errno == EEXIST) {
@@ -71,15 +72,15 @@ bool leave(const std::string& path, std::string_view text) {
 }  // namespace
 
 std::string dump_ptx(const std::string& folder, std::string_view text) {
-  const std::string stem = folder + "/" + name_of(text);
+  const std::string stem = fmt::format("{}/{}", folder, name_of(text));
   for (const char* const suffix : {".ptx", "-2.ptx", "-3.ptx"}) {
     const std::string path = stem + suffix;
     if (leave(path, text)) return "the PTX is in " + path;
     if (errno != EEXIST) break;
   }
   const int why = errno;
-  return "the PTX could not be written to " + stem +
-         ".ptx: " + std::generic_category().message(why);
+  return fmt::format("the PTX could not be written to {}.ptx: {}", stem,
+                     std::generic_category().message(why));
 }
 
 }  // namespace ptxgen::inline v0

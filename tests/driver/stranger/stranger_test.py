@@ -170,7 +170,7 @@ def part_settings():
     check(lines[0].startswith("0 0 NVIDIA A100") and lines[1] == "12000", f"{lines} {said}")
     lines, said = small(PTXGEN_EMULATED_GPU="voodoo2", PTXGEN_LOG="off")
     check(lines[0].startswith("100 "), f"{lines}")
-    check("PTXGEN_EMULATED_GPU=voodoo2 is no GPU that can be emulated; there are t4 " in said, said)
+    check("PTXGEN_EMULATED_GPU=voodoo2 is not an emulated GPU; there are t4 " in said, said)
     lines, said = small(PTXGEN_EMULATED_PTX="nine")
     check(lines[0].startswith("1 "), f"{lines}")
     check("PTXGEN_EMULATED_PTX=nine is not a PTX version" in said, said)

@@ -1,4 +1,4 @@
-// ptxgen/emulator/report/counters.hpp - what a hardware profiler would count, exactly
+// ptxgen/emulator/report/counters.hpp - exact counts of a hardware profiler's metrics
 #pragma once
 
 #include <array>
@@ -17,13 +17,14 @@ struct MemoryCounters {
   std::uint64_t requests = 0;
   std::uint64_t sectors = 0;        ///< distinct 32-byte sectors, summed over requests
   std::uint64_t ideal_sectors = 0;  ///< ceil(distinct bytes / 32), summed over requests
-  std::uint64_t bytes = 0;          ///< bytes a lane asked for, summed over lanes
+  std::uint64_t bytes = 0;          ///< requested bytes, summed over lanes
   friend bool operator==(const MemoryCounters&, const MemoryCounters&) = default;
 };
 
-/// Shared memory. Wavefronts: 4 bytes a lane or fewer: the most distinct 4-byte words that fall in
-/// one of 32 banks; 8 bytes: the same for each half warp, added; 16 bytes: for each quarter warp.
-/// Equal words are broadcast. bank_conflicts = wavefronts - ideal_wavefronts.
+/// Shared memory. Wavefronts of an access of up to 4 bytes a lane: the maximum over 32 banks of the
+/// distinct 4-byte words in a bank; of 8 bytes: the sum over the half warps; of 16 bytes: the sum
+/// over the quarter warps. Equal words are broadcast. bank_conflicts = wavefronts -
+/// ideal_wavefronts.
 struct SharedCounters {
   std::uint64_t requests = 0;
   std::uint64_t wavefronts = 0;
@@ -33,18 +34,18 @@ struct SharedCounters {
   friend bool operator==(const SharedCounters&, const SharedCounters&) = default;
 };
 
-/// Bulk copies (cp.async.bulk), which a copy engine makes and not the lanes: they are in none of
-/// the groups of requests. One that was refused by a check counts nothing.
+/// Bulk copies (cp.async.bulk). A copy engine makes them: no group of requests includes them.
+/// Copies with a finding are not counted.
 struct BulkCounters {
   std::uint64_t copies = 0;
-  std::uint64_t bytes = 0;    ///< copied; once where a multicast writes several blocks
-  std::uint64_t sectors = 0;  ///< of global memory that hold them, summed over copies
+  std::uint64_t bytes = 0;    ///< copied; a multicast counts once
+  std::uint64_t sectors = 0;  ///< 32-byte sectors of global memory, summed over copies
   friend bool operator==(const BulkCounters&, const BulkCounters&) = default;
 };
 
-/// Shared memory of other blocks of the cluster, which goes over another wire than the block's own
-/// and has no banks to speak of: in none of the groups of shared memory. A request has a lane that
-/// reaches another block; bytes are those of such lanes.
+/// Shared memory of other blocks of the cluster. It does not use the block's own banks: no group of
+/// shared memory includes it. A request has a lane that accesses another block; bytes are those of
+/// such lanes.
 struct PeerCounters {
   std::uint64_t requests = 0;
   std::uint64_t bytes = 0;
@@ -57,25 +58,25 @@ struct LineCounters {
   std::string opcode;      ///< with modifiers: "ld.global.f32"
   std::string function;
   std::uint64_t executions = 0;         ///< by warps
-  std::uint64_t thread_executions = 0;  ///< lanes active, guards not counted
-  std::uint64_t predicated_on = 0;      ///< lanes active whose guard held
-  std::uint64_t divergent = 0;          ///< executions of a branch that parted its lanes
+  std::uint64_t thread_executions = 0;  ///< active lanes, whatever their guard
+  std::uint64_t predicated_on = 0;      ///< active lanes whose guard is true
+  std::uint64_t divergent = 0;          ///< divergent executions of a branch
   MemoryCounters memory;                ///< global or local accesses of this line
   SharedCounters shared;
-  BulkCounters bulk;  ///< global memory or another block's that this line copied from or to
+  BulkCounters bulk;  ///< copies of this line
   PeerCounters peer;
 };
 
-/// How often each row of the op table was executed by a warp.
+/// Executions of a row of the op table, by warps.
 struct OpCount {
   std::string mnemonic;
   std::uint64_t executions = 0;
 };
 
-/// The counters of a launch; zero where Options::counters was off.
+/// The counters of a launch; zero if Options::counters is off.
 struct Counters {
   std::uint64_t warp_instructions = 0;
-  std::uint64_t thread_instructions = 0;  ///< lanes active, summed over warp instructions
+  std::uint64_t thread_instructions = 0;  ///< active lanes, summed over warp instructions
   std::uint64_t branches = 0;             ///< executed by warps
   std::uint64_t divergent_branches = 0;
   std::uint64_t barriers = 0;  ///< CTA-wide barrier instructions executed by warps
@@ -84,18 +85,18 @@ struct Counters {
   SharedCounters shared_load, shared_store;
   BulkCounters bulk_load;   ///< global to shared memory
   BulkCounters bulk_store;  ///< shared to global memory, reductions too
-  BulkCounters bulk_peer;   ///< shared memory to that of a block of the cluster; no sectors
+  BulkCounters bulk_peer;   ///< shared memory to that of another block of the cluster; no sectors
   PeerCounters peer_load, peer_store;
-  /// Blocks that the GPU's multiprocessors hold at least: as threads, shared memory and the
-  /// registers that directives leave an assembler allow (without any, 255).
+  /// Minimum blocks on a multiprocessor: limited by threads, shared memory, and the registers that
+  /// directives allow an assembler (255 without directives).
   std::uint32_t blocks_per_sm = 0;
-  double waves = 0;                 ///< blocks of the launch / (blocks_per_sm * SMs), at most
+  double waves = 0;                 ///< maximum: blocks of the launch / (blocks_per_sm * SMs)
   std::vector<OpCount> opcodes;     ///< by mnemonic (`add`, `ld`), in alphabetical order
   std::vector<LineCounters> lines;  ///< in the order of the PTX text
 
   /// thread_instructions / (32 * warp_instructions); 0 if nothing ran.
   [[nodiscard]] double warp_execution_efficiency() const noexcept;
-  /// ideal_sectors / sectors of a group; 1 if there were none.
+  /// ideal_sectors / sectors of a group; 1 without sectors.
   [[nodiscard]] static double coalescing_efficiency(const MemoryCounters& group) noexcept;
 };
 

@@ -1,4 +1,4 @@
-// ptxgen/emulator/report/groups.hpp - findings of a run, one entry for each cause
+// ptxgen/emulator/report/groups.hpp - findings of a run, grouped by cause
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ namespace ptxgen::inline v0::emulator {
 /// As `group_findings`; a group's count is the sum of its members' (RunFinding::count).
 [[nodiscard]] std::vector<FindingGroup> group_findings(std::span<const RunFinding> findings);
 
-/// The text of the group's example, and how many findings it stands for.
+/// The text of the group's example, and the number of findings in the group.
 [[nodiscard]] std::string to_text(const FindingGroup& group, std::span<const RunFinding> findings);
 
 }  // namespace ptxgen::inline v0::emulator

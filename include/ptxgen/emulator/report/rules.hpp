@@ -18,7 +18,7 @@ enum class Rule : std::uint8_t {
 
 /// A row of rules.def.
 struct RuleInfo {
-  std::string_view name;  ///< as messages, `--check` and suppressions spell it
+  std::string_view name;  ///< in messages, `--check` and suppressions
   Severity severity;
   bool on_by_default;
   std::string_view doc;
@@ -28,13 +28,13 @@ struct RuleInfo {
 /// False if no rule has that name.
 [[nodiscard]] bool find_rule(std::string_view name, Rule& out) noexcept;
 
-/// Which rules are watched.
+/// The rules that a run checks.
 class RuleSet {
  public:
   constexpr RuleSet() = default;  ///< none
   [[nodiscard]] static RuleSet none() noexcept { return {}; }
   [[nodiscard]] static RuleSet all() noexcept;
-  /// What rules.def has on by default: all of them.
+  /// The rules that are on by default: all.
   [[nodiscard]] static RuleSet defaults() noexcept;
   /// `all`, `default`, `none`, or names separated by commas. Throws `Error` (Stage::Emulate, code
   /// "unknown-rule") that lists the names.
@@ -76,7 +76,7 @@ struct Suppression {
 
 /// Throws `Error` (Stage::Emulate, code "bad-suppression").
 [[nodiscard]] Suppression parse_suppression(std::string_view text);
-/// One suppression a line; empty lines and lines that begin with `#` are passed over. Throws as
+/// One suppression a line; empty lines and lines that begin with `#` are ignored. Throws as
 /// `parse_suppression`, with `file` and the line.
 [[nodiscard]] std::vector<Suppression> parse_suppressions(std::string_view text,
                                                           std::string_view file);

@@ -10,12 +10,11 @@
 
 namespace ptxgen::inline v0 {
 
-// How all of them meet memory: where every buffer is aligned to 16 bytes, a thread works on 16
-// bytes at a time, consecutive lanes on consecutive 16 bytes, so that a warp's access is 512 bytes
-// of 16 sectors; at most one more element for each of the first threads is left. Otherwise elements
-// one by one, consecutive lanes on consecutive elements. A thread goes on to what lies one grid
-// further as long as there is some: any grid and any block of up to kMaxThreads threads computes
-// everything.
+// Memory access of all three: if every buffer is 16-byte aligned, a thread processes 16 bytes at a
+// time and consecutive lanes consecutive 16 bytes: a warp's access is 512 bytes in 16 sectors. The
+// first threads process at most one remaining element each. Otherwise threads process single
+// elements, consecutive lanes consecutive elements. The loop is grid-strided: any grid and any
+// block of up to kElementwiseMaxThreads threads computes everything.
 
 /// The largest block that the elementwise kernels may be launched with.
 inline constexpr std::uint32_t kElementwiseMaxThreads = 1024;
@@ -27,7 +26,7 @@ template <class T>
 struct VaddOf {
   std::uint32_t n = 1u << 20;   ///< elements, for geometry and cost; the kernel takes any n
   std::uint32_t threads = 256;  ///< of a block, 1 to 1024
-  std::uint32_t blocks = 0;     ///< of the grid; 0: as many as have something to do
+  std::uint32_t blocks = 0;     ///< of the grid; 0: as many as have work
 
   static constexpr std::string_view kName = detail::kSame<T, f32>   ? "vadd"
                                             : detail::kSame<T, f16> ? "vadd_f16"
@@ -40,8 +39,8 @@ struct VaddOf {
   [[nodiscard]] LaunchGeometry geometry() const;
   /// Reads two elements and writes one for each i, n operations.
   [[nodiscard]] KernelCost cost() const noexcept;
-  /// What the kernel computes, bit for bit but for which NaN. All spans have the same length;
-  /// elements of 16 bits are given as their bits.
+  /// The kernel's result, bit for bit except for NaN payloads. All spans have the same length;
+  /// 16-bit elements are given as bits.
   static void reference(std::span<const Host> a, std::span<const Host> b, std::span<Host> c);
 };
 using Vadd = VaddOf<f32>;
@@ -65,10 +64,10 @@ struct Copy {
   static void reference(std::span<const std::uint32_t> in, std::span<std::uint32_t> out);
 };
 
-/// `acc = in[i]; k times: acc = fma(acc, a, b); out[i] = acc` for i in [0, n), elements f32.
-/// Each element is a serial chain of fused multiply-adds, rounded once to nearest even, no flush to
-/// zero; a thread runs four chains side by side, so that one does not wait for itself.
-/// Entry `fma_rpt(in, out, n, k, a, b)`: n and k are s32, k <= 0 copies; out may be in.
+/// `acc = in[i]; k times: acc = fma(acc, a, b); out[i] = acc` for i in [0, n), elements f32. Each
+/// element is a serial chain of fused multiply-adds, rounded once to nearest even, no flush to
+/// zero; a thread runs four independent chains to hide latency. Entry `fma_rpt(in, out, n, k, a,
+/// b)`: n and k are s32, k <= 0 copies; out may be in.
 struct FmaRpt {
   std::uint32_t n = 1u << 20;  ///< elements, at most 2^31 - 1
   std::uint32_t k = 128;       ///< repetitions, at most 2^31 - 1; for the cost only
@@ -77,7 +76,7 @@ struct FmaRpt {
 
   static constexpr std::string_view kName = "fma_rpt";
   static constexpr std::uint32_t kChains = 4;
-  /// Repetitions for each turn of the loop: its three instructions are 1 in 22 then.
+  /// Repetitions per loop iteration; loop overhead is then 3 of 67 instructions.
   static constexpr std::uint32_t kUnroll = 16;
   using KernelType = Kernel<Ptr<f32>, Ptr<f32>, s32, s32, f32, f32>;
 
@@ -85,7 +84,7 @@ struct FmaRpt {
   [[nodiscard]] LaunchGeometry geometry() const;
   /// Reads 4 n bytes, writes 4 n, 2 k n operations.
   [[nodiscard]] KernelCost cost() const noexcept;
-  /// What the kernel computes, bit for bit.
+  /// The kernel's result, bit for bit.
   static void reference(std::span<const float> in, std::span<float> out, std::int32_t k, float a,
                         float b);
 };

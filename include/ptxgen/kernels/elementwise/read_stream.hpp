@@ -1,4 +1,4 @@
-// ptxgen/kernels/elementwise/read_stream.hpp - reads memory and does nothing else
+// ptxgen/kernels/elementwise/read_stream.hpp - a kernel that only reads memory
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace ptxgen::inline v0 {
 
-/// The roofline of kernels that read a lot and write little: every byte of a buffer once, each lane
-/// 16 bytes at a time, consecutive lanes on consecutive 16 bytes, `kUnroll` loads of a thread on
-/// their way, a grid's threads together going over the buffer from its start to its end.
+/// The roofline of read-bound kernels. Reads every byte of a buffer once: 16 bytes per lane,
+/// consecutive lanes on consecutive 16 bytes, `kUnroll` loads of a thread in flight, the grid from
+/// the start of the buffer to its end.
 ///
-/// So that the reads count and can be checked, the 32-bit words are added up modulo 2^32, one sum
-/// for each warp: whole numbers, since their sum is the same in every order.
+/// To keep the reads and to check them, each warp adds up its 32-bit words modulo 2^32. Integers,
+/// because their sum does not depend on the order.
 ///
 /// Entry `read_stream(in, sums, groups)`: `in` has `groups` times 16 bytes, aligned to 16; `sums`
 /// one u32 for each warp of the grid.
@@ -35,7 +35,7 @@ struct ReadStream {
   [[nodiscard]] std::uint32_t warps() const noexcept { return blocks * (threads / 32); }
   /// Reads 16 bytes for each group and writes 4 for each warp.
   [[nodiscard]] KernelCost cost() const noexcept;
-  /// The sum of all words, modulo 2^32: what the warps' sums add up to.
+  /// The sum of all words, modulo 2^32, which equals the sum over all warps.
   [[nodiscard]] static std::uint32_t reference(std::span<const std::uint32_t> words) noexcept;
 };
 

@@ -22,8 +22,8 @@ namespace ptxgen::inline v0 {
 ///
 /// The sum of a column is one chain of k fused multiply-adds in the order of i, so results are the
 /// same bits in every run. Entry `gemv_coalesced(y, a, x, k_dim, n_dim)`; buffers 4-byte aligned, y
-/// apart from a and x. It is the semantic baseline: few blocks, so far from the memory roofline for
-/// small n.
+/// does not overlap a or x. It is the semantic baseline; its few blocks keep it far from the memory
+/// roofline for small n.
 struct GemvCoalesced {
   std::uint32_t k = 4096;  ///< rows of A; for the cost, the kernel takes any
   std::uint32_t n = 4096;  ///< columns of A; for geometry and cost
@@ -36,14 +36,14 @@ struct GemvCoalesced {
 
   /// Throws `Error` (Stage::Build, "tile-limits") if the target cannot hold the tiles.
   [[nodiscard]] KernelType build(const ptx::Target& target) const;
-  /// The shared tile of x and what a block takes.
+  /// The shared tile of x and the resources of a block.
   [[nodiscard]] static gates::KernelTiles tiles();
   /// Block 256, grid ceil(n / 256), no dynamic shared memory. n = 0 throws `Error` (stage launch,
   /// "empty-grid").
   [[nodiscard]] LaunchGeometry geometry() const;
   /// Reads A and x once, writes y once; 2 k n operations.
   [[nodiscard]] KernelCost cost() const noexcept;
-  /// Roundings on the way to one result: k.
+  /// Roundings on the path to one result: k.
   [[nodiscard]] std::uint64_t roundings() const noexcept { return k; }
 };
 

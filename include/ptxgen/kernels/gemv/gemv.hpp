@@ -1,4 +1,4 @@
-// ptxgen/kernels/gemv/gemv.hpp - what the GEMV kernels share
+// ptxgen/kernels/gemv/gemv.hpp - reference and error bound of GEMV kernels
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace ptxgen::inline v0 {
 
-/// The exact result of a GEMV, as far as fp64 goes, and what error bounds are made of.
+/// The result of a GEMV in fp64, and the magnitudes that error bounds need.
 struct GemvReference {
   std::vector<double> y;          ///< y[j] = sum over i of A[i*n + j] * x[i]
   std::vector<double> magnitude;  ///< sum over i of |A[i*n + j] * x[i]|
@@ -18,9 +18,9 @@ struct GemvReference {
 [[nodiscard]] GemvReference gemv_reference(std::span<const float> a, std::span<const float> x,
                                            std::uint32_t k, std::uint32_t n);
 
-/// How far an f32 result may lie from the exact one: gamma * magnitude with gamma = c u / (1 - c
-/// u), u = 2^-24, c the number of roundings on the longest path of the summation (Higham, Accuracy
-/// and Stability of Numerical Algorithms, section 3.1).
+/// Bound of an f32 result's error: gamma * magnitude with gamma = c u / (1 - c u), u = 2^-24, c the
+/// number of roundings on the longest path of the summation (Higham, Accuracy and Stability of
+/// Numerical Algorithms, section 3.1).
 [[nodiscard]] double gemv_error_bound(double magnitude, std::uint64_t roundings) noexcept;
 
 }  // namespace ptxgen::inline v0

@@ -16,23 +16,22 @@ namespace ptxgen::inline v0 {
 /// The kernel of a plan. k, n, the leading dimension and the plan are constants of its code.
 ///
 /// Entry `gemv(y, a, x, bias, residual, workspace, alpha, beta)`: the first six are addresses in
-/// global memory of what the problem and the plan say, of any value where the problem has no such
-/// operand; alpha and beta are f32. y overlaps neither a nor x nor the workspace; the residual may
-/// be y.
+/// global memory, ignored if the problem has no such operand; alpha and beta are f32. y overlaps
+/// neither a nor x nor the workspace; the residual may be y.
 ///
-/// Access: all of a warp's loads of weights are `32 * load_bytes` neighbouring bytes (layout T) or
-/// that many in each of its rows (layout R); each weight is read once. Only where a row ends inside
-/// a load do a few lanes read element by element.
+/// Access: a warp's load of weights reads `32 * load_bytes` consecutive bytes (layout T), or that
+/// many in each of its rows (layout R); each weight is read once. Lanes read single elements only
+/// where a row ends inside a load.
 struct Gemv {
   GemvPlan plan;
 
   static constexpr std::string_view kName = "gemv";
   using KernelType = Kernel<Ptr<b8>, Ptr<b8>, Ptr<b8>, Ptr<b8>, Ptr<b8>, Ptr<b8>, f32, f32>;
 
-  /// Throws `Error` (Stage::Build): what `check(plan, target)` throws.
+  /// Throws what `check(plan, target)` throws.
   [[nodiscard]] KernelType build(const ptx::Target& target) const;
   [[nodiscard]] LaunchGeometry geometry() const;
-  /// Weights, x, bias, residual (and y with beta) once; y once. Workspace apart.
+  /// Reads weights, x, bias, residual (and y with beta) once, writes y once. Without the workspace.
   [[nodiscard]] KernelCost cost() const noexcept;
 };
 

@@ -10,13 +10,11 @@
 
 namespace ptxgen::inline v0 {
 
-/// The same product as `GemvCoalesced`, the way it should not be done: the baseline to compare with
-/// and to fall back on.
+/// The same product as `GemvCoalesced` with strided accesses: a slow baseline for comparison.
 ///
-/// Access: one warp per column; lane l reads rows l, l + 32, ..., so that lanes are n * 4 bytes
-/// apart and a warp's load touches 32 sectors of which it uses 4 bytes each. The lanes' sums are
-/// combined by a butterfly of shuffles, lane 0 stores. No shared memory. Entry `gemv_strided(y, a,
-/// x, k_dim, n_dim)`.
+/// Access: one warp per column; lane l reads rows l, l + 32, ..., so lanes are n * 4 bytes apart
+/// and a warp's load uses 4 bytes of each of 32 sectors. A butterfly of shuffles adds the lanes'
+/// sums, lane 0 stores. No shared memory. Entry `gemv_strided(y, a, x, k_dim, n_dim)`.
 struct GemvStrided {
   std::uint32_t k = 4096;
   std::uint32_t n = 4096;
@@ -29,7 +27,7 @@ struct GemvStrided {
   /// Block 32, grid n. n = 0 throws `Error` (stage launch, "empty-grid").
   [[nodiscard]] LaunchGeometry geometry() const;
   [[nodiscard]] KernelCost cost() const noexcept;
-  /// Roundings on the way to one result: those of a lane, and five of the butterfly.
+  /// Roundings on the path to one result: those of a lane, and five of the butterfly.
   [[nodiscard]] std::uint64_t roundings() const noexcept {
     return (std::uint64_t{k} + 31) / 32 + 5;
   }

@@ -12,15 +12,17 @@
 
 namespace ptxgen::inline v0 {
 
-/// What turns PTX into machine code. The names returned by `to_string` are stable.
+struct ToolOutcome;  // src/runtime/assemble/assembler_tools.hpp
+
+/// The tools that compile PTX to machine code. The names returned by `to_string` are stable.
 enum class AssemblerTool : std::uint8_t {
-  Automatic,  ///< the first of the others, in this order, that is found and knows the target
-  NvJitLink,  ///< libnvJitLink, in the process: 5 ms for a small kernel, ptxas takes 15 to 20
+  Automatic,  ///< the first of the next three that is found and supports the target
+  NvJitLink,  ///< libnvJitLink, in process: 5 ms for a small kernel; ptxas takes 15 to 20
   Ptxas,      ///< the ptxas program
-  Driver,     ///< cuLink of libcuda; needs a GPU, whose architecture limits the targets
-  /// nvJitLink and ptxas, as far as they are found: the machine code whose largest kernel uses the
-  /// fewer registers, then the one that spills less, then nvJitLink's. Where neither is found or
-  /// knows the target, as Automatic.
+  Driver,     ///< libcuda's cuLink; needs a GPU, whose architecture limits the targets
+  /// Runs nvJitLink and ptxas and keeps the machine code whose largest kernel uses fewer registers;
+  /// then the one that spills less; then nvJitLink's. Same as Automatic if neither is found or
+  /// supports the target.
   FewestRegisters,
 };
 
@@ -37,12 +39,11 @@ struct AssembleOptions {
   std::uint32_t timeout_ms = 120000;              ///< for the ptxas program only
 };
 
-/// What one kernel of the module uses, in bytes unless said otherwise. Zero for what the tool does
-/// not report.
+/// Resources of one kernel, in bytes unless stated otherwise. Zero where the tool reports nothing.
 ///
-/// nvJitLink assembles functions apart and links them, so a kernel that calls a function that is
-/// not inlined shows the 24 registers that the calling convention asks for at least; ptxas, which
-/// sees the whole program, can come out lower.
+/// nvJitLink compiles functions separately and links them. A kernel that calls a function that is
+/// not inlined therefore reports at least the 24 registers of the calling convention; ptxas sees
+/// the whole program and can report fewer.
 struct KernelResources {
   std::string name;
   std::uint32_t registers = 0;     ///< 32-bit registers per thread
@@ -55,7 +56,7 @@ struct KernelResources {
   std::uint64_t constant = 0;      ///< this kernel's constant banks; bank 0 holds its parameters
 };
 
-/// What one tool made of a module.
+/// Figures of one tool's result for a module.
 struct AssemblerFigures {
   AssemblerTool tool = AssemblerTool::Automatic;
   std::string tool_version;
@@ -73,13 +74,13 @@ struct Assembly {
   std::uint64_t spill_loads = 0;         ///< of all kernels and functions together
   std::uint64_t shared = 0;              ///< of the kernel that uses most
   std::uint64_t constant = 0;            ///< the module's `.const` plus the kernel that uses most
-  AssemblerTool tool = AssemblerTool::Automatic;  ///< which one did it
+  AssemblerTool tool = AssemblerTool::Automatic;  ///< the tool that produced it
   std::string tool_version;                       ///< "13.0" for nvJitLink, "13.0.88" for ptxas
-  std::string log;  ///< all that the tool said, with its own figures and warnings
-  std::vector<AssemblerFigures> compared;  ///< FewestRegisters: what each tool came to
+  std::string log;                                ///< the tool's complete output
+  std::vector<AssemblerFigures> compared;         ///< FewestRegisters: the figures of each tool
 };
 
-/// One tool, as it was found or not.
+/// Result of the search for one tool.
 struct AssemblerFinding {
   AssemblerTool tool = AssemblerTool::Automatic;
   bool found = false;
@@ -88,37 +89,40 @@ struct AssemblerFinding {
   std::string why_not;  ///< every place tried, a line each; empty if found
 };
 
-/// Assembles PTX with whatever this machine has. Looks for the tools once, when constructed.
+/// Assembles PTX with the tools of this machine. The constructor searches for them once.
 ///
-/// Const members may be called from several threads at once; nvJitLink and ptxas then work in
-/// parallel. The library that nvJitLink lives in stays in the process after the last Assembler.
+/// Threads: const members from several threads at once; nvJitLink and ptxas run in parallel. The
+/// nvJitLink library stays loaded after the last Assembler is destroyed.
 class Assembler {
  public:
   explicit Assembler(const Settings& settings);
 
-  /// Whether there is a tool to try. The driver counts when libcuda is found; whether it has a GPU
-  /// shows at first use.
+  /// Whether a tool was found. The driver counts if libcuda was found; the first use checks for a
+  /// GPU.
   [[nodiscard]] bool available() const noexcept;
 
   /// All tools, in the order in which Automatic tries them.
   [[nodiscard]] std::vector<AssemblerFinding> tools() const;
-  /// The first tool that was found, with its version, for which ptxas is run once; a finding
-  /// without `found` if there is none.
+  /// The first tool found, with its version; ptxas is run once to get it. `found` is false if there
+  /// is no tool.
   [[nodiscard]] AssemblerFinding first_tool() const;
 
-  /// Throws `Error` (stage assemble), always with the tool's whole log:
-  /// - "rejected": the tool does not accept the PTX; `line`, `excerpt` and `message` name the
-  ///   first line it complains about and its words
-  /// - "no-assembler": nothing to assemble with; the message says what to install or to set and
-  ///   the log where it was looked for
+  /// Throws `Error` (stage assemble) with the tool's complete log:
+  /// - "rejected": the tool does not accept the PTX; `line`, `excerpt` and `message` give its first
+  ///   diagnostic
+  /// - "no-assembler": no tool was found; the message says what to install or to set, the log lists
+  ///   the places searched
   /// - "unknown-target": every tool tried is too old, or too new, for the target
   /// - "bad-target": not the name of a target
   /// - "timeout": ptxas did not finish in `timeout_ms`
-  /// - "tool-failed": the tool itself broke; `driver_status` holds its exit status or signal
+  /// - "tool-failed": the tool itself failed; `driver_status` holds its exit status or signal
   [[nodiscard]] Assembly assemble(std::string_view ptx, const AssembleOptions& options) const;
 
  private:
   struct Tools;
+  /// Sets `version` if it is only known after the run.
+  [[nodiscard]] ToolOutcome run(AssemblerTool tool, const std::string& ptx,
+                                const AssembleOptions& options, std::string& version) const;
   [[nodiscard]] Assembly assemble_with_fewest(std::string_view ptx,
                                               const AssembleOptions& options) const;
   Hidden<Tools> tools_;

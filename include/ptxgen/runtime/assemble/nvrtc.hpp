@@ -11,10 +11,10 @@
 
 namespace ptxgen::inline v0 {
 
-/// What NVRTC made of a program.
+/// Result of a compilation by NVRTC.
 struct NvrtcResult {
   std::string ptx;
-  std::string log;  ///< warnings; whole
+  std::string log;  ///< NVRTC's complete output
 };
 
 /// The NVRTC library of this machine. Const members may be called from several threads at once.

@@ -1,4 +1,4 @@
-// ptxgen/runtime/cache/module_cache.hpp - loaded modules by what they were made from
+// ptxgen/runtime/cache/module_cache.hpp - the cache of loaded modules
 #pragma once
 
 #include <array>
@@ -22,23 +22,23 @@ namespace ptxgen::inline v0 {
 struct CacheEntry;  // src/runtime/cache/module_store.hpp
 class CacheCore;    // src/runtime/cache/cache_core.hpp
 
-/// Told of each kernel that is ready. Called from one thread at a time.
+/// Called for each kernel that is ready, from one thread at a time.
 struct PrepareProgress {
   void (*report)(void* user, std::size_t done, std::size_t total) = nullptr;
   void* user = nullptr;
 };
 
-/// Every input that can change a loaded module, as plain data: what the memory layer looks up.
-/// Device numbers, pointers, times and the environment are no inputs. Start from `ModuleCache::key`
-/// and set `values`, `plan` and `passes`.
+/// Every input that can change a loaded module, as plain data; the key of the memory layer. Device
+/// ordinals, pointers, times and the environment are not inputs. Start from `ModuleCache::key` and
+/// set `values`, `plan` and `passes`.
 struct ModuleKey {
-  std::array<std::uint64_t, 2> kernel{};  ///< which kernel: of its name, or of its whole text
-  std::array<std::uint64_t, 6> values{};  ///< its spec's value (shape, constants), then zeros
-  std::uint64_t plan = 0;                 ///< what a planner chose, packed by the caller
+  std::array<std::uint64_t, 2> kernel{};  ///< hash of the kernel's name or of its text
+  std::array<std::uint64_t, 6> values{};  ///< build-time values (shape, constants), then zeros
+  std::uint64_t plan = 0;                 ///< the planner's choice, packed by the caller
   std::uint64_t passes = 0;               ///< passes and gates, packed by the caller
   std::uint64_t target = 0;               ///< sm and variant that the kernel is built for
   std::uint64_t options = 0;              ///< ModuleOptions after normalisation
-  std::uint64_t device = 0;               ///< the device's class: what plans depend on
+  std::uint64_t device = 0;               ///< hash of the device properties that plans depend on
   friend bool operator==(const ModuleKey&, const ModuleKey&) = default;
 };
 static_assert(sizeof(ModuleKey) == 13 * sizeof(std::uint64_t), "hashed as bytes: no padding");
@@ -47,43 +47,44 @@ static_assert(sizeof(ModuleKey) == 13 * sizeof(std::uint64_t), "hashed as bytes:
 struct KernelText {
   std::string ptx;
   std::string entry;   ///< the kernel in it
-  ptx::Module module;  ///< what the text was printed from, for messages; may be empty
-  StageTimes stages;   ///< what making it took: "build", "passes", "gates", "print"
+  ptx::Module module;  ///< the module that was printed, for messages; may be empty
+  StageTimes stages;   ///< times of "build", "passes", "gates", "print"
 };
 
-/// Makes the text: `make(object)`. Called at most once for each miss, without a lock held, by
-/// `prepare` in another thread. An `Error` that it throws reaches everybody who waits for the
-/// kernel; anything else reaches them as `Error` (Stage::Cache, "maker-failed"). It must not ask
-/// for its own key.
+/// Makes the text: `make(object)`. Called at most once per miss, with no lock held; `prepare` calls
+/// it in another thread. An `Error` that it throws reaches every thread that waits for the kernel;
+/// other exceptions reach them as `Error` (Stage::Cache, "maker-failed"). It must not request its
+/// own key.
 struct KernelMaker {
   KernelText (*make)(const void* object) = nullptr;
   const void* object = nullptr;
 };
 
-/// What a module came from.
+/// The layer that a module came from.
 enum class CacheLayer : std::uint8_t {
-  Compiled,     ///< nothing was found: assembled, or compiled by the driver
+  Compiled,     ///< no layer had it: assembled, or compiled by the driver
   Disk,         ///< the cache folder
   LowerFolder,  ///< the read-only folder below it
-  DriverHint,   ///< the driver compiled nothing, as far as its empty log shows: its own cache
+  DriverHint,   ///< the driver's own cache, inferred from its empty log
 };
 /// "compiled", "disk", "lower-folder", "driver".
 [[nodiscard]] std::string_view to_string(CacheLayer layer) noexcept;
 
-/// How a module was made ready.
+/// How a module was loaded.
 struct LoadRecord {
   CacheLayer layer = CacheLayer::Compiled;
-  std::string generator;  ///< "nvJitLink 13.0", or "driver" where that compiles the text
+  std::string generator;  ///< "nvJitLink 13.0", or "driver" if the driver compiles the text
   std::string ptx_hash;   ///< of the text, 32 hexadecimal digits; also the dumped PTX's name
-  /// From spec to loaded module: those of the text, then "disk" (looking for the entry), "assemble"
-  /// and "load", as far as they were needed.
+  /// From spec to loaded module: the stages of the text, then "disk" (the lookup), "assemble" and
+  /// "load" where they ran.
   StageTimes stages;
-  std::uint64_t image_bytes = 0;  ///< of what was loaded
+  std::uint64_t image_bytes = 0;  ///< size of the loaded image
 };
 
-/// A share in a loaded module, which is not unloaded before the last share is gone. Cheap to copy.
+/// A counted reference to a loaded module, which is unloaded after the last reference is gone.
+/// Cheap to copy.
 ///
-/// Threads: as a pointer; what it leads to may be used from any thread at once.
+/// Threads: as a pointer; the module may be used from any thread at once.
 class CachedModule {
  public:
   CachedModule() noexcept = default;
@@ -100,7 +101,7 @@ class CachedModule {
   }
 
   [[nodiscard]] explicit operator bool() const noexcept { return entry_ != nullptr; }
-  /// Neither may be called on an empty one.
+  /// Precondition of both: not empty.
   [[nodiscard]] const Function& function() const noexcept { return *function_; }
   [[nodiscard]] const LoadRecord& record() const noexcept;
 
@@ -113,12 +114,12 @@ class CachedModule {
   const Function* function_ = nullptr;
 };
 
-/// Which layers take part.
+/// Which layers are used.
 enum class CacheMode : std::uint8_t {
   ReadWrite,
-  ReadOnly,    ///< the disk is read and never changed
+  ReadOnly,    ///< the disk is read, never written
   MemoryOnly,  ///< no disk
-  Off,         ///< no memory either: every call compiles
+  Off,         ///< no memory layer either: every call compiles
 };
 /// "on", "read-only", "memory", "off"; the values of PTXGEN_CACHE.
 [[nodiscard]] std::string_view to_string(CacheMode mode) noexcept;
@@ -127,16 +128,16 @@ enum class CacheMode : std::uint8_t {
 
 struct ModuleCacheOptions {
   CacheMode mode = CacheMode::ReadWrite;
-  /// Loaded modules kept; more only as long as they are in use.
+  /// Loaded modules that are kept; modules in use are kept in any case.
   std::size_t max_modules = 1024;
-  std::string folder;                                   ///< empty: no disk layer of our own
-  std::string lower_folder;                             ///< read behind `folder`, never changed
+  std::string folder;                                   ///< empty: no disk layer
+  std::string lower_folder;                             ///< read after `folder`, never written
   std::uint64_t disk_bytes = std::uint64_t{512} << 20;  ///< budget of `folder`
-  bool per_host = false;  ///< a folder of its own for each host name, for homes that hosts share
+  bool per_host = false;  ///< one folder per host name, for home directories that hosts share
   /// Threads of `prepare`; 0: as many as the machine has processors.
   unsigned threads = 0;
 
-  /// Mode, folder and lower folder as the settings say (PTXGEN_CACHE, PTXGEN_CACHE_DIR,
+  /// Mode, folder and lower folder of the settings (PTXGEN_CACHE, PTXGEN_CACHE_DIR,
   /// PTXGEN_CACHE_LOWER_DIR).
   [[nodiscard]] static ModuleCacheOptions from(const Settings& settings);
 };
@@ -144,9 +145,9 @@ struct ModuleCacheOptions {
 /// Counted since the cache was made.
 struct CacheStatistics {
   std::uint64_t hits = 0;      ///< found in memory
-  std::uint64_t misses = 0;    ///< made ready by the caller that asked
-  std::uint64_t waits = 0;     ///< got what another thread was making ready
-  std::uint64_t compiles = 0;  ///< misses that no layer of ours served
+  std::uint64_t misses = 0;    ///< loaded by the calling thread
+  std::uint64_t waits = 0;     ///< waited for another thread to load it
+  std::uint64_t compiles = 0;  ///< misses that the disk layers did not serve
   std::uint64_t disk_hits = 0;
   std::uint64_t lower_hits = 0;    ///< of the disk hits, those of the lower folder
   std::uint64_t driver_hints = 0;  ///< of the compiles, those for which CacheLayer::DriverHint
@@ -156,24 +157,23 @@ struct CacheStatistics {
   std::uint64_t disk_stores = 0;
   std::uint64_t disk_bad_entries = 0;
   std::uint64_t disk_evictions = 0;
-  std::uint64_t disk_failures =
-      0;                      ///< calls to the system that failed, none of which stopped a run
-  std::uint64_t modules = 0;  ///< in memory now
-  /// Since the last `prepare` ended; 0 proves that it covered all that was launched.
+  std::uint64_t disk_failures = 0;  ///< failed system calls; the run went on
+  std::uint64_t modules = 0;        ///< in memory now
+  /// Since the last `prepare` ended; 0: it covered every launch.
   std::uint64_t compiles_since_prepare = 0;
   std::uint64_t misses_since_prepare = 0;
 };
 
-/// Modules of one context. A module that is there costs one hash of plain data and one lookup under
-/// a shared lock, no allocation. One that is not is made once, however many threads ask, with no
-/// lock held; all get it, or the same `Error`, and a later call tries again.
+/// Modules of one context. A hit costs one hash of plain data and one lookup under a shared lock,
+/// no allocation. On a miss the module is made once with no lock held, however many threads request
+/// it; all get it, or the same `Error`, and a later call tries again.
 ///
-/// Below the memory lies a folder of images that processes share (PTXGEN_CACHE_DIR): machine code
-/// where there is an assembler for the device, else the PTX. It never stops a run: what is damaged
-/// is dropped, made anew and told once as a warning of the context's log.
+/// The disk layer is a folder of images that processes share (PTXGEN_CACHE_DIR): machine code if
+/// there is an assembler for the device, else PTX. It never stops a run: a damaged entry is
+/// dropped, made again and reported once as a warning in the context's log.
 ///
-/// `ModuleOptions::cold` goes past all of this and past the driver's own cache, which is keyed by
-/// the text and gets one that is different each time; nothing is kept.
+/// `ModuleOptions::cold` bypasses all layers and the driver's own cache: that is keyed by the text,
+/// which gets a different comment each time. Nothing is kept.
 ///
 /// Threads: all members from any thread at once.
 class ModuleCache {
@@ -187,17 +187,17 @@ class ModuleCache {
   ModuleCache& operator=(ModuleCache&&) noexcept;
   ~ModuleCache();
 
-  /// The key of a kernel known by a name that no other kernel has, for the context's device and
-  /// target. For loops: make it once, copy it and set `values`.
+  /// The key of a kernel identified by a unique name, for the context's device and target. In
+  /// loops, make it once, copy it and set `values`.
   [[nodiscard]] ModuleKey key(std::string_view kernel, const ModuleOptions& options = {}) const;
-  /// The key of a kernel known by its text only.
+  /// The key of a kernel identified by its text.
   [[nodiscard]] ModuleKey key_of_text(std::string_view ptx,
                                       const ModuleOptions& options = {}) const;
 
-  /// What is in memory under that key, else an empty share. Only what is found is counted.
+  /// The module in memory, or an empty reference. Only hits are counted.
   [[nodiscard]] CachedModule find(const ModuleKey& key) const noexcept;
-  /// The module of that key; `maker` is asked for its text if it is not in memory. `options` must
-  /// be those of the key. Throws what `maker` throws, and `Error` (Stage::Load) as Module::load.
+  /// The module of that key; on a miss `maker` makes its text. `options` must be those of the key.
+  /// Throws what `maker` throws, and `Error` (Stage::Load) as Module::load.
   [[nodiscard]] CachedModule get(const ModuleKey& key, const ModuleOptions& options,
                                  KernelMaker maker);
   /// The same for anything that can be called without arguments and returns a KernelText.
@@ -215,14 +215,14 @@ class ModuleCache {
     ModuleKey key;
     KernelMaker maker;
   };
-  /// Makes modules ready, several at once; nothing is launched. Throws the first `Error`, in the
-  /// order of the list, after all have been tried.
+  /// Loads modules in parallel; launches nothing. Throws the first `Error`, in the order of the
+  /// list, after all have been tried.
   void prepare(std::span<const Request> requests, const ModuleOptions& options = {},
                PrepareProgress progress = {});
 
   [[nodiscard]] CacheStatistics statistics() const;
-  /// Empties the memory; modules in use stay loaded until they are not. For a context that is about
-  /// to be reset.
+  /// Empties the memory layer; modules in use stay loaded until they are released. For a context
+  /// that is about to be reset.
   void clear();
   /// The folder of the disk layer; empty: none.
   [[nodiscard]] const std::string& folder() const noexcept;

@@ -12,7 +12,7 @@
 
 namespace ptxgen::inline v0 {
 
-/// Elements of device memory that somebody else owns. T is an element type of PTX: f32, f16, u32...
+/// A view of device memory. T is a PTX element type: f32, f16, u32...
 template <class T>
 struct DeviceSpan {
   DeviceAddress<T> address;
@@ -25,7 +25,7 @@ struct DeviceSpan {
 
 namespace detail {
 
-/// Device memory without a type; what Buffer<T> is made of.
+/// Untyped device memory; the base of Buffer<T>.
 class DeviceMemory {
  public:
   DeviceMemory() = default;
@@ -59,12 +59,12 @@ class DeviceMemory {
 
 }  // namespace detail
 
-/// `size` elements of type T on the device, at least 256-byte aligned, not initialised. Freed when
-/// it goes, after the work that was queued before. Moves, does not copy.
+/// `size` elements of type T on the device, at least 256-byte aligned, not initialised. The
+/// destructor frees them after the work that was queued before. Movable, not copyable.
 ///
-/// Copies check sizes: what is copied must fit exactly or they throw `Error` (Stage::Device,
-/// "copy-size"). Without a stream a copy returns when it is done; with one it is queued, and the
-/// host memory must live until the stream has got there.
+/// Copies throw `Error` (Stage::Device, "copy-size") unless both sizes are equal. Without a stream
+/// a copy is synchronous; with one it is queued, and the host memory must live until the copy has
+/// run.
 ///
 /// Threads: one thread at a time; const members from several.
 template <class T>

@@ -22,11 +22,11 @@ class ContextCore;  // src/runtime/device/core.hpp: table, handle, log; shared b
                     // makes
 
 enum class DeviceKind : std::uint8_t {
-  Cuda,      ///< libcuda's; our stand-in library counts as one
+  Cuda,      ///< libcuda's; the stand-in library counts as one
   Emulator,  ///< the emulated driver inside this library
 };
 
-/// What launches are checked against. Bytes unless said otherwise; read from the device.
+/// Limits that launches are checked against, read from the device. Bytes unless stated otherwise.
 struct DeviceLimits {
   std::uint32_t multiprocessors = 0;
   std::uint32_t threads_per_block = 0;
@@ -43,7 +43,7 @@ struct DeviceLimits {
   std::uint32_t l2_bytes = 0;
   std::uint32_t clock_khz = 0;
   std::uint64_t memory_bytes = 0;
-  double bandwidth_gb_per_s = 0;  ///< from memory clock and bus width; 0 if the driver tells none
+  double bandwidth_gb_per_s = 0;  ///< from memory clock and bus width; 0 if the driver reports none
   bool cooperative = false;
   bool clusters = false;
 };
@@ -54,23 +54,23 @@ struct DeviceInfo {
   int ordinal = 0;
   std::string name;        ///< "NVIDIA H200"
   std::uint16_t sm = 0;    ///< 90: compute capability 9.0
-  std::string target;      ///< what kernels are generated for: the newest base target of the target
-                           ///< table that the device runs ("sm_90"); never one above the device
+  std::string target;      ///< of generated kernels: the newest base target that the device runs
   int driver_version = 0;  ///< 13000 is 13.0
-  int newest_ptx = 0;      ///< that its driver compiles, 10 * major + minor; 0 if not known
+  int newest_ptx =
+      0;  ///< newest PTX version that the driver compiles, 10 * major + minor; 0: unknown
   DeviceLimits limits;
 };
 
-/// The device as the planner models it. The row of the GPU table that is such a part (architecture,
-/// multiprocessors, bandwidth within 5 %), else one made of the device's own figures with latency
-/// and read share of the first row of that architecture. What a device says of its multiprocessors,
-/// L2 and target counts in both cases. Names are those of a row, or of the target.
+/// The device as the planner models it: the row of the GPU table that matches it (architecture,
+/// multiprocessors, bandwidth within 5 %), else a row made of the device's own figures with latency
+/// and read share of the first row of that architecture. Multiprocessors, L2 and target are always
+/// the device's own. The name is that of a row, or of the target.
 [[nodiscard]] ptx::Gpu gpu_of(const DeviceInfo& info) noexcept;
 
-/// A receiver of findings. `found` is called by a thread of the emulated device as soon as a launch
-/// has ended, before anything that waits for it returns, and never while the library holds a lock:
-/// it may read and clear findings, but what it calls of the driver (launches, copies, waits) is
-/// refused. What it throws is swallowed.
+/// A receiver of findings. A thread of the emulated device calls `found` when a launch has ended,
+/// before any call that waits for the launch returns, and with no lock of the library held. `found`
+/// may read and clear findings; driver calls in it (launches, copies, waits) are refused, and
+/// exceptions are swallowed.
 struct FindingSink {
   void (*found)(void* user, const LaunchFinding& finding) = nullptr;
   void* user = nullptr;
@@ -78,28 +78,28 @@ struct FindingSink {
   void (*release)(void* user) noexcept = nullptr;
 };
 
-/// A device that was opened: its driver's table and what it can do. A cheap value.
+/// An open device: its driver's table and its properties. Cheap to copy.
 ///
 /// Threads: const members from any thread.
 class Device {
  public:
-  /// "auto": the first device of libcuda, else the emulator, and the log says so, once a process,
-  /// at level warn; PTXGEN_DEVICE=emulator, or the name "emulator", chooses it in silence.
-  /// "cuda:N": libcuda's device N. "emulator": the GPU of `settings.emulated_gpu`; "emulator:NAME":
-  /// that one of the GPU table. An empty name takes `settings.device`. Throws `Error`
-  /// (Stage::Device): "bad-device" (no such name; lists what is possible), "no-driver" (the log
-  /// lists the places tried), "no-device" (what the driver shows instead), "unsupported-device"
-  /// (older than all targets), "bad-setting", "driver-call" for a driver that fails. Messages go to
-  /// the default log, at the settings' level, and spans where the settings say. `settings.strict` =
-  /// "1": findings of severity error are thrown by the next call that waits.
+  /// "auto": the first device of libcuda, else the emulator, with one warning per process in the
+  /// log; PTXGEN_DEVICE=emulator, or the name "emulator", selects it without the warning. "cuda:N":
+  /// libcuda's device N. "emulator": the GPU of `settings.emulated_gpu`; "emulator:NAME": a GPU of
+  /// the GPU table. An empty name means `settings.device`. Throws `Error` (Stage::Device):
+  /// "bad-device" (no such name; lists the valid ones), "no-driver" (the log lists the places
+  /// tried), "no-device" (lists the driver's devices), "unsupported-device" (older than all
+  /// targets), "bad-setting", "driver-call". Messages go to the default log at the settings' level,
+  /// spans to the settings' trace. `settings.strict` = "1": the next call that waits throws
+  /// findings of severity error.
   [[nodiscard]] static Device open(std::string_view name = {},
                                    const Settings& settings = Settings::from_environment());
-  /// A device behind any table, which must outlive it: for tests and for tracing wrappers.
-  /// Calls cuInit.
+  /// A device of a given table, which must outlive it: for tests and tracing wrappers. Calls
+  /// cuInit.
   [[nodiscard]] static Device open(const driver::Table& table, int ordinal,
                                    DeviceKind kind = DeviceKind::Cuda,
                                    const Settings& settings = Settings::from_environment());
-  /// All devices that `open` could open, libcuda's first; never throws for what is missing.
+  /// All devices that `open` could open, libcuda's first. Does not throw if there are none.
   [[nodiscard]] static std::vector<DeviceInfo> list(const Settings& settings);
 
   Device(const Device& other);
@@ -109,36 +109,36 @@ class Device {
 
   [[nodiscard]] const DeviceInfo& info() const noexcept;
   [[nodiscard]] const driver::Table& table() const noexcept;
-  /// What kernels for this device are built for: `info().target`'s row.
+  /// Target of kernels for this device: the row of `info().target`.
   [[nodiscard]] const ptx::Target& target() const noexcept;
-  /// Where everything made from the device tells what it has to tell, and its spans.
+  /// Log and trace of everything made from the device.
   [[nodiscard]] const Log& log() const noexcept;
   [[nodiscard]] const Trace& trace() const noexcept;
-  /// The folder in which PTX that a driver refused is left for inspection.
+  /// The folder where PTX that the driver rejected is written for inspection.
   [[nodiscard]] const std::string& dump_folder() const noexcept;
-  /// What launches on the emulated device were found to do wrong; empty for a GPU. Errors are
-  /// logged at once at level error, warnings at warn, notes at info, each with kernel, C++ line and
-  /// PTX statement. A cause that was logged before is logged again after 10, 100, ... launches
-  /// only. The first 1,000 findings are kept until they are cleared. Copies of a device share them.
-  /// Include ptxgen/runtime/device/findings.hpp.
+  /// Findings of launches on the emulated device; empty for a GPU. Each is logged at once with
+  /// kernel, C++ line and PTX statement: errors at level error, warnings at warn, notes at info. A
+  /// cause that was logged before is logged again only after 10, 100, ... launches. The first 1,000
+  /// findings are kept until they are cleared. Copies of a device share them. Include
+  /// ptxgen/runtime/device/findings.hpp.
   [[nodiscard]] std::vector<LaunchFinding> findings() const;
-  /// Those of the kernels of that name.
+  /// Findings of the kernels of that name.
   [[nodiscard]] std::vector<LaunchFinding> findings(std::string_view kernel) const;
-  /// Those of one launch (`LaunchRecord::launch`).
+  /// Findings of one launch (`LaunchRecord::launch`).
   [[nodiscard]] std::vector<LaunchFinding> findings(std::uint64_t launch) const;
   [[nodiscard]] FindingCounts finding_counts() const;
-  /// Forgets them: the next of every cause is logged in full.
+  /// Clears the findings; the next finding of every cause is logged in full.
   void clear_findings() const;
-  /// Every finding from now on is also handed to `sink`, which replaces the one before; one without
-  /// `found` ends it. A call to the old one that has begun in another thread may still run.
+  /// Passes later findings to `sink` too, which replaces the previous sink; a sink without `found`
+  /// removes it. A call of the previous sink in another thread may still be running.
   void on_finding(FindingSink sink) const;
-  /// Whether findings of severity error are thrown (PTXGEN_STRICT): once each, by the next
-  /// `synchronize` of a stream, an event or a context, or read of a buffer that waits, as `Error`
+  /// Whether findings of severity error are thrown (PTXGEN_STRICT): each once, by the next
+  /// `synchronize` of a stream, an event or a context or synchronous buffer read, as `Error`
   /// (Stage::Launch) with the rule as its code. The context stays usable.
   [[nodiscard]] bool strict() const noexcept;
 
   [[nodiscard]] FindingStore& finding_store() const noexcept;
-  /// The driver's own CUdevice.
+  /// The driver's CUdevice.
   [[nodiscard]] driver::CUdevice driver_ordinal() const noexcept;
 
  private:
@@ -147,17 +147,17 @@ class Device {
   Hidden<State> state_;
 };
 
-/// The device's primary context, retained for as long as the Context or anything made from it
-/// lives: streams, events, buffers and modules keep it. Other libraries of the process (cuBLAS,
-/// frameworks on the CUDA runtime) use the same one.
+/// The device's primary context, retained while the Context or anything made from it (stream,
+/// event, buffer, module) lives. Other libraries of the process (cuBLAS, frameworks on the CUDA
+/// runtime) use the same context.
 ///
-/// Every member, and every member of what a context makes, makes the context current for its own
-/// duration where it is not, and leaves the thread as it found it.
+/// Every member of a Context, and of objects made from it, makes the context current for the call
+/// and then restores the thread's context.
 ///
-/// A fault in a kernel poisons the context (`poisoned`): the call that meets it throws with the
-/// code "device-fault", every later one with "context-lost". What a destructor cannot let go of is
-/// tried once more and logged. Then let go of everything that was made from it, call `reset`, and
-/// start afresh.
+/// A fault in a kernel poisons the context (`poisoned`): the call that observes it throws
+/// "device-fault", every later one "context-lost". A destructor that fails to release its object
+/// tries once more and logs the failure. To recover, destroy everything made from the context, call
+/// `reset`, and make a new Context.
 ///
 /// Threads: const members from any thread at once.
 class Context {
@@ -169,8 +169,8 @@ class Context {
   ~Context();
 
   [[nodiscard]] const Device& device() const noexcept;
-  /// Waits for all work of the context. Throws `Error` (Stage::Launch, code "device-fault" with the
-  /// driver's status and, where the driver keeps one, its log: the sanitizer's finding).
+  /// Waits for all work of the context. Throws `Error` (Stage::Launch, "device-fault") with the
+  /// driver's status and, if the driver keeps one, its log, which has the sanitizer's finding.
   void synchronize() const;
   /// Bytes of device memory.
   struct Memory {
@@ -180,8 +180,8 @@ class Context {
   [[nodiscard]] Memory memory() const;
   /// Whether a fault has made the context unusable.
   [[nodiscard]] bool poisoned() const noexcept;
-  /// Destroys the primary context for the whole process, whoever uses it, so that the next Context
-  /// of the device starts with a healthy one.
+  /// Destroys the primary context for the whole process, whether in use or not; the next Context of
+  /// the device gets a new one.
   static void reset(const Device& device);
 
   /// The CUcontext.

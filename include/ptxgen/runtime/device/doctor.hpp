@@ -1,4 +1,4 @@
-// ptxgen/runtime/device/doctor.hpp - what this machine has
+// ptxgen/runtime/device/doctor.hpp - search for drivers and tools of this machine
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace ptxgen::inline v0 {
 
-/// One piece of the machine that the library can use. None is required to build and verify PTX.
+/// One component of the machine that the library can use. Building and verifying PTX needs none.
 struct PieceFinding {
   std::string piece;    ///< "NVIDIA driver", "nvJitLink", "ptxas", ...
-  bool found = false;   ///< there, and usable as far as asking it showed
-  std::string where;    ///< file or folder; empty if nothing is there
+  bool found = false;   ///< present, and usable as far as a query shows
+  std::string where;    ///< file or folder; empty if absent
   std::string version;  ///< empty if unknown
-  std::string gives;    ///< what it makes possible
-  std::string problem;  ///< why it was not found or cannot be used; a line per reason
+  std::string gives;    ///< features that need it
+  std::string problem;  ///< reasons why it was not found or cannot be used, one a line
 };
 
-/// One GPU that the driver shows.
+/// One GPU of the driver.
 struct GpuFinding {
   int ordinal = 0;
   std::string name;
@@ -39,10 +39,10 @@ struct Diagnosis {
   [[nodiscard]] const PieceFinding* find(std::string_view piece) const noexcept;
 };
 
-/// Looks for everything the library can use and asks each piece for its version. Never throws for
-/// what is missing or broken: that is what the findings say. Opens the libraries that it finds
-/// (cuBLAS is large: up to a second or two from a cold disk) and starts the driver; changes nothing
-/// on the machine, the cache folder is not created.
+/// Searches for all components and queries their versions. Does not throw if one is missing or
+/// broken; the findings say so. Opens the libraries it finds (cuBLAS can take one to two seconds
+/// from a cold disk) and initialises the driver. Changes nothing on the machine; the cache folder
+/// is not created.
 [[nodiscard]] Diagnosis diagnose(const Settings& settings);
 
 }  // namespace ptxgen::inline v0

@@ -10,42 +10,42 @@ class Graph;
 
 /// A queue of work of one context. Work of one stream runs in order.
 ///
-/// Threads: const members from any thread; the order between threads is theirs to settle.
+/// Threads: const members from any thread; the caller orders calls of different threads.
 class Stream {
  public:
   enum class Kind : std::uint8_t {
-    Blocking,     ///< waits for the legacy default stream and makes it wait
-    NonBlocking,  ///< knows nothing of the default stream
+    Blocking,     ///< synchronises with the legacy default stream
+    NonBlocking,  ///< does not synchronise with the default stream
   };
   /// Throws `Error` (Stage::Device, "driver-call").
   explicit Stream(const Context& context, Kind kind = Kind::NonBlocking, int priority = 0);
-  /// A stream of the host application (a CUstream or cudaStream_t of the same context, or null for
-  /// the default stream), which stays its owner.
+  /// A stream that the host application owns (a CUstream or cudaStream_t of the same context, or
+  /// null for the default stream).
   [[nodiscard]] static Stream borrowed(const Context& context, driver::CUstream handle);
   Stream(Stream&&) noexcept;
   Stream& operator=(Stream&&) noexcept;
   ~Stream();
 
-  /// Waits for what was queued. Throws as Context::synchronize.
+  /// Waits for all queued work. Throws as Context::synchronize.
   void synchronize() const;
   /// Whether everything queued is done.
   [[nodiscard]] bool done() const;
-  /// Later work of this stream waits for what the event has recorded.
+  /// Makes later work of this stream wait for the event.
   void wait(const Event& event) const;
   void record(const Event& event) const;
 
-  /// How far a capture forbids what could disturb it, as CUstreamCaptureMode.
+  /// Which unsafe calls a capture forbids, as CUstreamCaptureMode.
   enum class CaptureMode : std::uint8_t { Global, ThreadLocal, Relaxed };
-  /// From now on work is not run but written down, until `end_capture`. Not on the default stream.
+  /// Records work instead of running it until `end_capture`. Not on the default stream.
   void begin_capture(CaptureMode mode = CaptureMode::ThreadLocal) const;
-  /// Ends the capture and makes the graph ready to launch. Throws `Error` (Stage::Launch,
-  /// "capture") if the capture was broken on the way; the stream is usable again in any case.
+  /// Ends the capture and instantiates the graph. Throws `Error` (Stage::Launch, "capture") if the
+  /// capture was invalidated; the stream is usable again in any case.
   [[nodiscard]] Graph end_capture() const;
   [[nodiscard]] bool capturing() const;
 
   [[nodiscard]] driver::CUstream handle() const noexcept { return handle_; }
   [[nodiscard]] const ContextCore& core() const noexcept { return *core_; }
-  /// Whether it belongs to the host application, which may capture it without telling us.
+  /// Whether the host application owns it, which may capture it unnoticed.
   [[nodiscard]] bool is_borrowed() const noexcept { return borrowed_; }
 
  private:
@@ -61,7 +61,7 @@ class Stream {
 /// A point in a stream, with the time at which it was reached.
 class Event {
  public:
-  /// Without timing an event is cheaper.
+  /// An event without timing is cheaper.
   explicit Event(const Context& context, bool timing = true);
   Event(Event&&) noexcept;
   Event& operator=(Event&&) noexcept;
@@ -69,8 +69,8 @@ class Event {
 
   void synchronize() const;
   [[nodiscard]] bool done() const;
-  /// From `start` to this event. Device time on a GPU, host time on the emulated device. Throws
-  /// `Error` (Stage::Device, "driver-call") if one was not recorded or not reached.
+  /// Time from `start` to this event: device time on a GPU, host time on the emulated device.
+  /// Throws `Error` (Stage::Device, "driver-call") if one was not recorded or has not completed.
   [[nodiscard]] float milliseconds_since(const Event& start) const;
 
   [[nodiscard]] driver::CUevent handle() const noexcept;
@@ -80,15 +80,15 @@ class Event {
   Hidden<Owner> owner_;
 };
 
-/// Captured work, ready to be launched again and again. Keeps the modules of the launches that the
-/// Launcher recorded in it loaded; buffers are the caller's to keep.
+/// Captured work that can be launched repeatedly. Keeps the modules of launches by a Launcher
+/// loaded; the caller keeps the buffers.
 class Graph {
  public:
   Graph(Graph&&) noexcept;
   Graph& operator=(Graph&&) noexcept;
   ~Graph();
 
-  /// Queues all of it. Throws `Error` (Stage::Launch).
+  /// Queues the graph. Throws `Error` (Stage::Launch).
   void launch(const Stream& stream) const;
   [[nodiscard]] std::size_t nodes() const noexcept;
   [[nodiscard]] driver::CUgraphExec handle() const noexcept;

@@ -1,4 +1,4 @@
-// ptxgen/runtime/launch/gemv_operands.hpp - what a GEMV is launched with, and measured plans
+// ptxgen/runtime/launch/gemv_operands.hpp - operands of a GEMV launch, measured plans
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace ptxgen::inline v0 {
 
-/// Device memory that somebody else owns, without a type.
+/// An untyped view of device memory.
 struct DeviceRange {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
@@ -25,35 +25,35 @@ struct DeviceRange {
       : address(buffer.address().value), bytes(buffer.bytes()) {}
 };
 
-/// What the `GemvProblem` of a launch reads and writes. Elements are of the problem's types; what
-/// the problem has not is left empty, and alpha and beta at 1 and 0. y overlaps none of the others,
+/// Operands of a launch of a `GemvProblem`. Elements have the problem's types. Leave operands that
+/// the problem does not have empty, and alpha and beta at 1 and 0. y must not overlap the others,
 /// but the residual may be y itself.
 struct GemvOperands {
   DeviceRange y, a, x, bias, residual;
   float alpha = 1;
   float beta = 0;
-  /// The caller's promise that nothing queued before in the stream writes `a`: then a plan for it
-  /// (`GemvPlan::programmatic`) is launched so that it asks for weights while the kernel before it
-  /// still runs. Without the promise it starts behind that, as any launch.
+  /// The caller's promise that no earlier work of the stream writes `a`. A plan with
+  /// `GemvPlan::programmatic` then loads weights while the previous kernel still runs; without the
+  /// promise it starts after that kernel.
   bool constant_weights = false;
 };
 
-/// A plan that was measured, and where it is from: "tuned on NVIDIA H200, 14.9 us".
+/// A measured plan and its origin: "tuned on NVIDIA H200, 14.9 us".
 struct TunedGemv {
   GemvPlan plan;
   std::string why;
 };
 
-/// Measured plans, which a launcher prefers to the planner's. Asked once for each problem that a
-/// launcher meets, so the answer need not be quick.
+/// Measured plans, which a launcher prefers to the planner's. A launcher calls `find` once per
+/// problem, so it need not be fast.
 ///
 /// Threads: `find` from any thread at once.
 class GemvPlanSource {
  public:
   virtual ~GemvPlanSource() = default;
-  /// A plan of exactly this problem for the device of the launcher that asks, or nothing. The
-  /// problem's alignments are those of the addresses (1 to 16), an `lda` that is as long as a row
-  /// is 0. A plan that does not stand `check` is not used, and the log says so.
+  /// A plan of exactly this problem for the launcher's device, or nothing. The problem's alignments
+  /// are those of the addresses (1 to 16); `lda` is 0 if it equals the row length. A plan that
+  /// `check` rejects is not used, and the log says so.
   [[nodiscard]] virtual std::optional<TunedGemv> find(const GemvProblem& problem) const = 0;
 
  protected:

@@ -11,7 +11,7 @@
 
 #include "ptxgen/kernels/kernel.hpp"
 #include "ptxgen/optimize/pass.hpp"
-#include "ptxgen/runtime/launch/arguments.hpp"
+#include "ptxgen/runtime/module/arguments.hpp"
 #include "ptxgen/runtime/device/buffer.hpp"
 #include "ptxgen/runtime/device/device.hpp"
 #include "ptxgen/runtime/launch/gemv_operands.hpp"
@@ -25,14 +25,13 @@ namespace ptxgen::inline v0 {
 /// Which GEMV serves `gemv` and `matmul`. The names of `to_string` are those of PTXGEN_GEMV and
 /// `--impl`.
 enum class GemvChoice : std::uint8_t {
-  Auto,       ///< the plan for the problem and the device; cuBLAS if that cannot be loaded, and the
-              ///< log says so
+  Auto,       ///< the plan for the problem and the device; cuBLAS if it cannot be loaded (logged)
   Direct,     ///< the best plan of that path (`GemvPath`)
   Async,      ///< the same
   Bulk,       ///< the same
-  Coalesced,  ///< the baseline, one thread per column: layout T, f32, nothing beside y = A^T x
-  Strided,    ///< the other baseline, one warp per column: the same
-  Cublas,     ///< cublasSgemv, loaded at run time: the same; a GPU only
+  Coalesced,  ///< baseline, one thread per column: layout T, f32, only y = A^T x
+  Strided,    ///< baseline, one warp per column: the same
+  Cublas,     ///< cublasSgemv, loaded at run time: the same; GPU only
 };
 [[nodiscard]] std::string_view to_string(GemvChoice choice) noexcept;
 /// Throws `Error` (Stage::Launch, "bad-choice") listing the names.
@@ -40,9 +39,9 @@ enum class GemvChoice : std::uint8_t {
 /// "auto, direct, ...": all names, in the order of the enumeration.
 [[nodiscard]] std::string gemv_choice_names();
 
-/// A kernel of the catalog with its parameters' values, in the catalog's order; for `prepare`. The
-/// name "gemv" (k, n, then layout and type as numbers of `GemvLayout` and `GemvType`) stands for
-/// the kernel that `gemv` would use for that shape, tight and aligned to 16 bytes.
+/// A kernel of the catalog with its parameter values in the catalog's order; for `prepare`. "gemv"
+/// (k, n, then layout and type as numbers of `GemvLayout` and `GemvType`) is the kernel that `gemv`
+/// would use for that shape with tight rows and 16-byte alignment.
 struct KernelRequest {
   std::string_view kernel;
   std::array<std::uint64_t, 6> values{};
@@ -51,45 +50,45 @@ struct KernelRequest {
 struct LauncherOptions {
   /// Auto leaves the choice to the settings (PTXGEN_GEMV).
   GemvChoice gemv = GemvChoice::Auto;
-  /// Measured plans, asked before the planner where the choice is Auto. Must outlive the launcher.
-  /// Null: those that `ptxgen tune` left where the settings say (PTXGEN_TUNED; on the emulator only
-  /// if it is set), read once.
+  /// Measured plans, used before the planner if the choice is Auto. Must outlive the launcher.
+  /// Null: the plans that `ptxgen tune` wrote to the settings' folder (PTXGEN_TUNED; on the
+  /// emulator only if it is set), read once.
   const GemvPlanSource* gemv_plans = nullptr;
   ModuleOptions module;
-  /// The passes that a kernel goes through before it is loaded; what they decided is told at log
-  /// level debug. The list `default` leaves the choice to the settings (PTXGEN_PASSES). For code
-  /// that must round as it is written: `passes.contract = false`.
+  /// Passes that run on a kernel before it is loaded; their decisions are logged at level debug.
+  /// The list `default` leaves the choice to the settings (PTXGEN_PASSES). `passes.contract =
+  /// false` keeps the roundings of the code.
   optimize::PassOptions passes;
-  /// The gates that a kernel passes before it is loaded. Turning them off is logged.
+  /// Whether gates check a kernel before it is loaded. Turning them off is logged.
   bool gates = true;
-  /// The GEMV choice and where cuBLAS is looked for.
+  /// The GEMV choice and where to search for cuBLAS.
   Settings settings = Settings::from_environment();
-  /// The module cache. What is left open here, an empty folder or the mode ReadWrite, is as the
-  /// settings say.
+  /// The module cache. An empty folder and the mode ReadWrite are replaced by those of the
+  /// settings.
   ModuleCacheOptions cache;
 };
 
-/// What a launch was, for tests, logs and curiosity. The texts live as long as the program, the
-/// reason of a planned GEMV as long as the launcher, or the frozen launch whose record it is in.
+/// Description of a launch, for tests and logs. The texts live as long as the program; the reason
+/// of a planned GEMV as long as the launcher, or the LaunchPlan whose record it is in.
 struct LaunchRecord {
   std::string_view kernel;  ///< "gemv", "gemv_coalesced", "cublasSgemv"
-  /// "direct", "async", "bulk", "coalesced", "strided", "cublas"; "rows" where matmul called one of
-  /// them for each row; empty for kernels of which there is one.
+  /// "direct", "async", "bulk", "coalesced", "strided", "cublas"; "rows" if matmul called one of
+  /// them for each row; empty for kernels with one implementation.
   std::string_view implementation;
-  std::string_view reason;  ///< why this one
+  std::string_view reason;  ///< reason for the choice
   LaunchGeometry geometry;
-  std::uint32_t launches = 1;  ///< more than one where matmul goes row by row
+  std::uint32_t launches = 1;  ///< more than one if matmul runs row by row
   bool cached = false;         ///< the module was in memory already
-  /// The launch's number, for `Device::findings`: the last one's where there were several. 0 on a
-  /// GPU, and where the launch was captured.
+  /// The launch's number, for `Device::findings`; of several launches, the last one's. 0 on a GPU
+  /// and for a captured launch.
   std::uint64_t launch = 0;
 };
 
-/// A launch that was frozen: arguments, geometry and stream are fixed, all is checked. `launch`
-/// takes no lock, looks nothing up and allocates nothing (cuBLAS, where that was chosen, does as it
-/// likes). Keeps the module loaded, and device memory for partial sums where the plan splits a sum;
-/// other memory and the stream are the caller's to keep. Launches on several streams write the same
-/// output: they are the caller's to order.
+/// A prepared launch: arguments, geometry and stream are fixed and checked. `launch` takes no lock,
+/// does no lookup and allocates nothing (except inside cuBLAS, if that was chosen). Keeps the
+/// module loaded, and device memory for partial sums if the plan splits a sum; the caller keeps
+/// other memory and the stream. Launches on several streams write the same output; the caller
+/// orders them.
 ///
 /// Threads: `launch` from any thread.
 class LaunchPlan {
@@ -116,25 +115,27 @@ class LaunchPlan {
 /// Every call checks its arguments against the kernel's signature and throws `Error`
 /// (Stage::Launch) before anything is queued: "buffer-size" (a buffer is smaller than the shape
 /// needs; names the parameter), "null-pointer", "misaligned", "aliasing" (y overlaps a or x),
-/// "arguments" (an operand that the problem has not), "bad-choice" (the chosen GEMV cannot serve
-/// the problem), "empty-grid", "launch-limits", "capture-miss" (the stream is being captured and
-/// the kernel is not loaded yet: `prepare` it first; the capture stays valid), "other-context" (a
-/// stream of another context), "no-cublas", "cublas-failed". A kernel that is not in memory is made
-/// ready first, which may throw what building, passes (Stage::Optimize), gates (Stage::Verify) and
+/// "arguments" (an operand that the problem does not have), "bad-choice" (the chosen GEMV cannot
+/// serve the problem), "empty-grid", "launch-limits", "capture-miss" (the stream is being captured
+/// and the kernel is not loaded yet: `prepare` it first; the capture stays valid), "other-context"
+/// (a stream of another context), "no-cublas", "cublas-failed". A kernel that is not in memory is
+/// loaded first, which may throw what building, passes (Stage::Optimize), gates (Stage::Verify) and
 /// Module::load throw.
 ///
-/// Graphs keep the modules that were launched while they were captured; where the host captures a
-/// borrowed stream by itself, the launcher keeps them for its own lifetime.
+/// A graph keeps the modules launched during its capture loaded; if the host captures a borrowed
+/// stream itself, the launcher keeps them loaded until it is destroyed.
 ///
-/// A GEMV plan that splits sums needs device memory for the parts: each stream has some, each plan
-/// that is frozen and each capture its own, allocated by the first launch that needs it
-/// ("out-of-memory") and kept as long as the stream, the plan, the graph. A stream of the host
-/// (`Stream::borrowed`) is known by its handle: before the host destroys it, its work must be done.
+/// A GEMV plan that splits sums needs device memory for partial sums. Each stream, each LaunchPlan
+/// and each capture has its own, allocated by the first launch that needs it ("out-of-memory") and
+/// kept as long as the stream, the LaunchPlan or the graph. A stream of the host
+/// (`Stream::borrowed`) is identified by its handle: its work must be complete before the host
+/// destroys it.
 ///
-/// The cache knows GEMV kernels by shape and plan, elementwise ones by name: their code is the same
-/// for every size.
+/// The cache identifies GEMV kernels by shape and plan, elementwise kernels by name: their code is
+/// the same for every size.
 ///
-/// Threads: all members from any thread at once. `context` must outlive the launcher, in its place.
+/// Threads: all members from any thread at once. `context` must outlive the launcher and must not
+/// be moved.
 class Launcher {
  public:
   /// Throws `Error`: "bad-choice", and (Stage::Optimize) "unknown-pass".
@@ -147,16 +148,16 @@ class Launcher {
   /// k = 0 gives y = 0; n = 0 is refused.
   LaunchRecord gemv(DeviceSpan<f32> y, DeviceSpan<f32> a, DeviceSpan<f32> x, std::uint32_t k,
                     std::uint32_t n, const Stream& stream) const;
-  /// Any GEMV. The alignments in `problem` are not looked at, those of the addresses are: a plan is
-  /// made once for each problem and alignment. Throws what `check(problem)` throws, too.
+  /// Any GEMV. The alignments of the addresses count, not those in `problem`; a plan is made once
+  /// per problem and alignment. Also throws what `check(problem)` throws.
   LaunchRecord gemv(const GemvProblem& problem, const GemvOperands& operands,
                     const Stream& stream) const;
-  /// By this plan, whatever the launcher's choice is; a programmatic one takes the weights for
-  /// constant. "misaligned" if an address has less than the
-  /// alignment that the plan says. Throws what `check(plan, target)` throws, too.
+  /// Uses this plan, whatever the launcher's choice is; a programmatic plan assumes constant
+  /// weights. "misaligned" if an address has less than the plan's alignment. Also throws what
+  /// `check(plan, target)` throws.
   LaunchRecord gemv(const GemvPlan& plan, const GemvOperands& operands, const Stream& stream) const;
-  /// The plan by which `gemv` would launch that problem, its alignments as they are said; nothing
-  /// where the choice is no plan (coalesced, strided, cublas).
+  /// The plan that `gemv` would use for that problem with the problem's alignments; nothing if the
+  /// choice does not use plans (coalesced, strided, cublas).
   [[nodiscard]] std::optional<GemvPlan> gemv_plan(const GemvProblem& problem) const;
   /// `c[m x n] = a[m x k] b[k x n]`, all row-major f32. m == 1 is `gemv(c, b, a, k, n)`; more rows
   /// are served by the same kernel row by row.
@@ -263,25 +264,25 @@ class Launcher {
   [[nodiscard]] LaunchPlan plan(const Function& function, const LaunchGeometry& geometry,
                                 std::span<const std::byte> arguments, const Stream& stream) const;
 
-  /// A kernel of your own, ready to be launched as often as one likes: no text, no hash, no lookup.
+  /// Loads a user-defined kernel. Later launches need no text, hash or lookup.
   template <class... P>
   [[nodiscard]] LoadedKernel<P...> load(const Kernel<P...>& kernel) const {
     return LoadedKernel<P...>(load(kernel.module(), kernel.name()));
   }
-  /// A function of a module from anywhere (compile_cuda, a file), through the same passes, gates,
-  /// cache and loader. `entry` empty: its only kernel. Throws what `parse` throws, too.
+  /// Loads a function of any module (compile_cuda, a file) through the same passes, gates and
+  /// cache. `entry` empty: its only kernel. Also throws what `parse` throws.
   [[nodiscard]] Function load(const ptx::Module& module, std::string_view entry = {}) const;
   [[nodiscard]] Function load(std::string_view ptx, std::string_view entry = {},
                               std::string_view file = "<ptx>") const;
 
-  /// Builds and loads kernels ahead of time, several at once; nothing is launched. Throws the first
-  /// `Error` after all have been tried: "no-kernel", "bad-parameter", or what making it ready
-  /// throws.
+  /// Builds and loads kernels ahead of time, in parallel; launches nothing. Throws the first
+  /// `Error` after all have been tried: "no-kernel", "bad-parameter", or what building and loading
+  /// throw.
   void prepare(std::span<const KernelRequest> kernels, PrepareProgress progress = {}) const;
-  /// The kernels that `gemv` would use for these problems, with the alignments that they say.
+  /// The kernels that `gemv` would use for these problems with the problems' alignments.
   void prepare(std::span<const GemvProblem> problems, PrepareProgress progress = {}) const;
 
-  /// What the GEMV choice came to: options, then settings.
+  /// The GEMV choice in effect: of the options, else of the settings.
   [[nodiscard]] GemvChoice gemv_choice() const noexcept;
   /// The stages of the kernel's last miss ("build", "passes", "gates", "print", then the cache's),
   /// for `--json`; empty if it never missed.

@@ -1,0 +1,87 @@
+// src/cli_common/gemv_problem.cpp - a GEMV as `-p` describes it
+#include "cli_common/gemv_problem.hpp"
+
+#include <cstdint>
+
+#include "cli_common/program.hpp"
+#include "cli_common/numbers.hpp"
+#include "support/count.hpp"
+
+namespace ptxgen::cli {
+
+namespace {
+
+constexpr std::uint64_t kMax32 = 0xffffffff;
+// A matrix of 2^32 rows then still has a size in 64 bits.
+constexpr std::uint64_t kMaxLda = std::uint64_t{1} << 31;
+
+constexpr std::string_view kParameters =
+    "k (1..4294967295), n (1..4294967295), layout (T or R), dtype (f32, f16 or bf16), lda "
+    "(1..2147483648)";
+
+struct Setting {
+  std::string name;
+  std::string value;
+};
+
+Setting parts(const std::string& setting) {
+  const auto equals = setting.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw UsageError("-p wants NAME=VALUE, not '" + setting + "'");
+  }
+  return {setting.substr(0, equals), setting.substr(equals + 1)};
+}
+
+std::uint64_t number_of(const Setting& setting, std::uint64_t max) {
+  return whole_number("-p " + setting.name + "=", setting.value, 1, max);
+}
+
+GemvLayout layout_of(const Setting& setting) {
+  for (const GemvLayout layout : {GemvLayout::T, GemvLayout::R}) {
+    if (setting.value == (layout == GemvLayout::T ? "T" : "R")) return layout;
+  }
+  throw UsageError("-p layout=" + setting.value + ": wants T or R");
+}
+
+void check_lda(const GemvProblem& problem) {
+  const bool by_column = problem.layout == GemvLayout::T;
+  const std::uint64_t row = by_column ? problem.n : problem.k;
+  if (problem.lda == 0 || problem.lda >= row) return;
+  throw UsageError("-p lda=" + std::to_string(problem.lda) + ": a row has " +
+                   count_text(row, "element") + " (" + (by_column ? "n, layout T" : "k, layout R") +
+                   "); wants at least that");
+}
+
+}  // namespace
+
+GemvType gemv_type(std::string_view option, std::string_view name) {
+  if (name == "f32") return GemvType::f32;
+  if (name == "f16") return GemvType::f16;
+  if (name == "bf16") return GemvType::bf16;
+  throw UsageError(std::string(option) + ": wants f32, f16 or bf16");
+}
+
+GemvProblem gemv_problem(const std::vector<std::string>& settings) {
+  GemvProblem problem;
+  for (const std::string& text : settings) {
+    const Setting setting = parts(text);
+    if (setting.name == "k") {
+      problem.k = static_cast<std::uint32_t>(number_of(setting, kMax32));
+    } else if (setting.name == "n") {
+      problem.n = static_cast<std::uint32_t>(number_of(setting, kMax32));
+    } else if (setting.name == "lda") {
+      problem.lda = number_of(setting, kMaxLda);
+    } else if (setting.name == "layout") {
+      problem.layout = layout_of(setting);
+    } else if (setting.name == "dtype") {
+      problem.weights = gemv_type("-p " + text, setting.value);
+    } else {
+      throw UsageError("gemv has no parameter '" + setting.name +
+                       "'; it has: " + std::string(kParameters));
+    }
+  }
+  check_lda(problem);
+  return problem;
+}
+
+}  // namespace ptxgen::cli

@@ -1,0 +1,26 @@
+// src/cli_common/gemv_problem.hpp - a GEMV as `-p` describes it
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ptxgen/kernels/gemv/plan.hpp"
+
+namespace ptxgen::cli {
+
+/// For the help of `-p`.
+inline constexpr std::string_view kGemvSettingsHelp =
+    "NAME=VALUE, repeatable: k, n, layout=T|R, dtype=f32|f16|bf16, lda";
+
+/// The problem that `k=4096`, `n=11008`, `layout=T|R`, `dtype=f32|f16|bf16` and `lda=12288`
+/// describe: what is not said is as in a default `GemvProblem`, x and y are f32, everything is
+/// aligned to 16 bytes as far as the rows are. The last of equal names counts. Throws `UsageError`
+/// that says what is possible: unknown names, values out of range, an lda below the length of a
+/// row.
+[[nodiscard]] GemvProblem gemv_problem(const std::vector<std::string>& settings);
+
+/// The type of that name. Throws `UsageError` that begins with `option` and lists the names.
+[[nodiscard]] GemvType gemv_type(std::string_view option, std::string_view name);
+
+}  // namespace ptxgen::cli

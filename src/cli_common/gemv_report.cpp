@@ -1,0 +1,77 @@
+// src/cli_common/gemv_report.cpp - GEMV problems, plans and predictions as JSON
+#include "cli_common/gemv_report.hpp"
+
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace ptxgen::cli {
+
+using nlohmann::json;
+
+json to_json(const GemvProblem& problem) {
+  return {{"text", to_text(problem)},
+          {"k", problem.k},
+          {"n", problem.n},
+          {"layout", to_string(problem.layout)},
+          {"dtype", to_string(problem.weights)},
+          {"x", to_string(problem.x)},
+          {"y", to_string(problem.y)},
+          {"lda", problem.leading_dimension()}};
+}
+
+json to_json(const GemvPlan& plan) {
+  return {{"text", to_text(plan)},
+          {"path", to_string(plan.path)},
+          {"load_bytes", plan.load_bytes},
+          {"warps_out", plan.warps_out},
+          {"warps_k", plan.warps_k},
+          {"rows", plan.rows},
+          {"unroll", plan.unroll},
+          {"blocks", plan.blocks},
+          {"threads", plan.threads()},
+          {"chunk_steps", plan.chunk_steps},
+          {"cluster", plan.cluster},
+          {"stages", plan.stages},
+          {"programmatic", plan.programmatic},
+          {"streaming", plan.streaming},
+          {"blocks_per_sm", plan.blocks_per_sm},
+          {"strips", plan.strips()},
+          {"steps", plan.steps()}};
+}
+
+json to_json(const GemvPrediction& made) {
+  return {{"bytes_read", made.bytes_read},
+          {"bytes_written", made.bytes_written},
+          {"weight_requests", made.weight_requests},
+          {"weight_sectors", made.weight_sectors},
+          {"reductions", made.reductions},
+          {"parts", made.parts},
+          {"workspace_bytes", made.workspace_bytes},
+          {"registers", made.registers},
+          {"blocks_per_sm", made.blocks_per_sm},
+          {"waves", made.waves},
+          {"tail_loss", made.tail_loss},
+          {"bytes_in_flight_per_sm", made.bytes_in_flight_per_sm},
+          {"bandwidth_gb_per_s", made.bandwidth_gb_per_s},
+          {"isolated_us", made.isolated_us},
+          {"chained_us", made.chained_us}};
+}
+
+json to_json(const ptx::Gpu& gpu) {
+  return {{"name", gpu.name},
+          {"full_name", gpu.full_name},
+          {"target", gpu.target},
+          {"sms", gpu.sms},
+          {"bandwidth_gb_per_s", gpu.bandwidth_gb_per_s},
+          {"read_gb_per_s", read_rate(gpu)},
+          {"dram_latency_ns", gpu.dram_latency_ns}};
+}
+
+std::string fixed(double value, int digits) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", digits, value);
+  return text.data();
+}
+
+}  // namespace ptxgen::cli

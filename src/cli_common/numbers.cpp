@@ -1,0 +1,69 @@
+// src/cli_common/numbers.cpp - numbers of options: one parser, range and message
+#include "cli_common/numbers.hpp"
+
+#include <charconv>
+#include <cmath>
+
+#include "cli_common/program.hpp"
+
+namespace ptxgen::cli {
+
+namespace {
+
+template <class T>
+bool read_all(std::string_view text, T& value) noexcept {
+  const char* const end = text.data() + text.size();
+  const auto [stop, code] = std::from_chars(text.data(), end, value);
+  return code == std::errc{} && stop == end;
+}
+
+}  // namespace
+
+std::string with_value(std::string_view option, std::string_view text) {
+  std::string words(option);
+  if (!option.ends_with('=')) words += ' ';
+  return words += text;
+}
+
+std::optional<std::uint64_t> parse_whole(std::string_view text, std::uint64_t min,
+                                         std::uint64_t max) noexcept {
+  std::uint64_t value = 0;
+  if (text.starts_with("2^")) {
+    if (!read_all(text.substr(2), value) || value >= 64) return {};
+    value = std::uint64_t{1} << value;
+  } else if (!read_all(text, value)) {
+    return {};
+  }
+  if (value < min || value > max) return {};
+  return value;
+}
+
+std::uint64_t whole_number(std::string_view option, std::string_view text, std::uint64_t min,
+                           std::uint64_t max) {
+  if (const auto value = parse_whole(text, min, max)) return *value;
+  throw UsageError(with_value(option, text) + ": expects a whole number in " + std::to_string(min) +
+                   ".." + std::to_string(max) + ", or 2^E");
+}
+
+float real_number(std::string_view option, std::string_view text) {
+  float value = 0;
+  if (read_all(text, value) && std::isfinite(value)) return value;
+  throw UsageError(with_value(option, text) + ": expects a number, as 0.5 or 1e-3");
+}
+
+emulator::Dim3 dimensions(std::string_view option, std::string_view text) {
+  emulator::Dim3 size;
+  std::string_view rest = text;
+  for (std::uint32_t* part : {&size.x, &size.y, &size.z}) {
+    const std::size_t comma = rest.find(',');
+    const auto value = parse_whole(rest.substr(0, comma), 1, 0xffffffff);
+    if (!value) break;
+    *part = static_cast<std::uint32_t>(*value);
+    if (comma == std::string_view::npos) return size;
+    rest.remove_prefix(comma + 1);
+  }
+  throw UsageError(with_value(option, text) +
+                   ": expects X[,Y[,Z]], whole numbers in 1..4294967295, or 2^E");
+}
+
+}  // namespace ptxgen::cli

@@ -1,0 +1,350 @@
+// src/emulator/state/address_space.cpp - the global memory of an emulated GPU
+#include "emulator/state/address_space.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "emulator/state/race_shadow.hpp"
+#include "emulator/state/written_bits.hpp"
+#include "ptxgen/support/error.hpp"
+#include "support/count.hpp"
+
+namespace ptxgen::inline v0::emulator {
+namespace {
+
+constexpr std::uint64_t kUnknownMemory = std::uint64_t{64}
+                                         << 30;  ///< of a GPU of unknown memory size
+constexpr std::uint64_t kMinReservation = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxReservation = std::uint64_t{16} << 40;
+
+constexpr std::uint64_t rounded_up(std::uint64_t value, std::uint64_t alignment) {
+  return (value + alignment - 1) / alignment * alignment;
+}
+
+/// Bytes of the red zones before and after an allocation. Addresses cost nothing, pages do: a large
+/// allocation has wide red zones, which also catch a wrong stride, a small one narrow ones.
+constexpr std::uint64_t red_zone(std::uint64_t bytes) {
+  return rounded_up(std::clamp<std::uint64_t>(bytes / 4, 256, std::uint64_t{1} << 20),
+                    kAllocationAlignment);
+}
+
+std::uint64_t span_of(std::uint64_t bytes) {
+  return rounded_up(bytes, kAllocationAlignment) + 2 * red_zone(bytes);
+}
+
+std::string called(std::string_view name) {
+  return name.empty() ? std::string("an allocation") : std::string(name);
+}
+
+}  // namespace
+
+AddressSpace::AddressSpace(const ptx::Gpu& gpu) : gpu_(gpu) {
+  if (gpu_.memory_bytes == 0) gpu_.memory_bytes = kUnknownMemory;
+  // A quarter more than the memory of the GPU, for red zones and quarantine.
+  std::uint64_t bytes = gpu_.memory_bytes;
+  bytes += std::max<std::uint64_t>(bytes / 4, std::uint64_t{16} << 30);
+  bytes = std::min(rounded_up(bytes, std::uint64_t{1} << 20), kMaxReservation);
+  // If the system limits the addresses of a process (ulimit -v, strict overcommit), take fewer.
+  for (; bytes >= kMinReservation; bytes /= 2) {
+    data_ = VirtualMemory::reserve(bytes, true);
+    if (!data_) continue;
+    // One word more for 64-bit reads from the last bit.
+    written_ = VirtualMemory::reserve(data_.size() / 8 + 64, false);
+    if (written_) return;
+    data_ = VirtualMemory();
+  }
+  throw Error(Stage::Emulate, "out-of-memory",
+              "the system gives this process no addresses for device memory; at least 64 MiB are "
+              "needed, raise the limit (ulimit -v)");
+}
+
+std::size_t AddressSpace::after(std::uint64_t address) const noexcept {
+  const auto found = std::ranges::upper_bound(
+      allocations_, address, {}, [](const std::unique_ptr<Allocation>& one) { return one->start; });
+  return static_cast<std::size_t>(found - allocations_.begin());
+}
+
+void AddressSpace::recycle_oldest() {
+  const std::uint64_t start = quarantine_.front();
+  quarantine_.pop_front();
+  const std::size_t index = after(start) - 1;
+  const std::uint64_t bytes = allocations_[index]->bytes;
+  forgotten_.push_back(std::move(allocations_[index]));
+  allocations_.erase(allocations_.begin() + static_cast<std::ptrdiff_t>(index));
+  give_back(start - red_zone(bytes) - kGlobalBase, span_of(bytes));
+}
+
+void AddressSpace::give_back(std::uint64_t offset, std::uint64_t bytes) {
+  if (bytes == 0) return;
+  auto [block, added] = free_.emplace(offset, bytes);
+  static_cast<void>(added);
+  if (const auto next = std::next(block);
+      next != free_.end() && block->first + block->second == next->first) {
+    block->second += next->second;
+    free_.erase(next);
+  }
+  if (block != free_.begin()) {
+    const auto before = std::prev(block);
+    if (before->first + before->second == block->first) {
+      before->second += block->second;
+      free_.erase(block);
+    }
+  }
+}
+
+bool AddressSpace::place(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t& offset) {
+  const std::uint64_t span = span_of(bytes);
+  const std::uint64_t before = red_zone(bytes);
+  // The first offset from `from` on with aligned bytes after the red zone.
+  const auto aligned = [&](std::uint64_t from) {
+    return rounded_up(from + before, alignment) - before;
+  };
+  const auto fits = [&](std::uint64_t first, std::uint64_t size) {
+    const std::uint64_t skipped = aligned(first) - first;
+    return skipped <= size && span <= size - skipped;
+  };
+  if (fits(next_, data_.size() - next_)) {
+    const std::uint64_t first = next_;
+    offset = aligned(first);
+    next_ = offset + span;
+    give_back(first, offset - first);
+    return true;
+  }
+  for (;;) {
+    for (auto block = free_.begin(); block != free_.end(); ++block) {
+      const auto [first, size] = *block;
+      if (!fits(first, size)) continue;
+      offset = aligned(first);
+      free_.erase(block);
+      give_back(first, offset - first);
+      give_back(offset + span, first + size - (offset + span));
+      return true;
+    }
+    if (quarantine_.empty()) return false;
+    recycle_oldest();
+  }
+}
+
+bool AddressSpace::unify() noexcept {
+  VirtualMemory moved = VirtualMemory::reserve(data_.size(), true, kGlobalBase);
+  if (!moved) return false;
+  data_ = std::move(moved);
+  return true;
+}
+
+void AddressSpace::out_of_memory(std::uint64_t bytes, std::string_view name) const {
+  const std::string reason =
+      bytes > gpu_.memory_bytes - used_
+          ? fmt::format("{} of {} bytes of the GPU '{}' are free", gpu_.memory_bytes - used_,
+                        gpu_.memory_bytes, gpu_.name)
+          : fmt::format(
+                "the system gave this process only {} of addresses for device memory; raise "
+                "the limit (ulimit -v)",
+                count_text(data_.size(), "byte"));
+  throw Error(Stage::Emulate, "out-of-memory",
+              fmt::format("{} of {} bytes does not fit: {}", called(name), bytes, reason));
+}
+
+std::uint64_t AddressSpace::allocate(std::uint64_t bytes, std::string_view name,
+                                     AllocationKind kind, std::uint64_t alignment) {
+  bytes = std::max<std::uint64_t>(bytes, 1);
+  auto result = std::make_unique<Allocation>();
+  result->bytes = bytes;
+  result->name = std::string(name);
+  result->kind = kind;
+  result->read_only = kind == AllocationKind::Constant;
+  const std::unique_lock lock(mutex_);
+  if (kind != AllocationKind::Heap) forgotten_.clear();
+  std::uint64_t offset = 0;
+  if (bytes > gpu_.memory_bytes - used_ || !place(bytes, alignment, offset)) {
+    out_of_memory(bytes, name);
+  }
+  const std::uint64_t inner = offset + red_zone(bytes);
+  if (!data_.commit(inner, bytes) || !written_.commit(inner / 8, bytes / 8 + 16)) {
+    out_of_memory(bytes, name);
+  }
+  const std::uint64_t start = kGlobalBase + inner;
+  result->start = start;
+  used_ += bytes;
+  allocations_.insert(allocations_.begin() + static_cast<std::ptrdiff_t>(after(start)),
+                      std::move(result));
+  return start;
+}
+
+void AddressSpace::free(std::uint64_t address) {
+  const std::unique_lock lock(mutex_);
+  const std::size_t index = after(address);
+  Allocation* const allocation = index == 0 ? nullptr : allocations_[index - 1].get();
+  if (allocation == nullptr || allocation->start != address || allocation->freed) {
+    std::string reason = "no allocation starts there";
+    if (allocation != nullptr && allocation->start == address) {
+      reason = fmt::format("{} was freed already", called(allocation->name));
+    } else if (allocation != nullptr && !allocation->freed && allocation->holds(address)) {
+      reason =
+          fmt::format("it is byte {} of {}; pass the start, {:#x}", address - allocation->start,
+                      called(allocation->name), allocation->start);
+    }
+    throw Error(Stage::Emulate, "invalid-address",
+                fmt::format("free of {:#x}: {}", address, reason));
+  }
+  allocation->freed = true;
+  __atomic_fetch_add(&generation_, 1, __ATOMIC_ACQ_REL);
+  used_ -= allocation->bytes;
+  quarantine_.push_back(address);
+  const std::uint64_t offset = address - kGlobalBase;
+  const std::uint64_t size = rounded_up(allocation->bytes, kAllocationAlignment);
+  data_.reset(offset, size);
+  written_.reset(offset / 8, size / 8);
+}
+
+void AddressSpace::protect(std::uint64_t address) {
+  const std::unique_lock lock(mutex_);
+  const std::size_t index = after(address);
+  if (index == 0 || allocations_[index - 1]->start != address || allocations_[index - 1]->freed) {
+    throw Error(Stage::Emulate, "invalid-address",
+                fmt::format("protect of {:#x}: no allocation starts there", address));
+  }
+  allocations_[index - 1]->read_only = true;
+  // Workers may have cached it as writable.
+  __atomic_fetch_add(&generation_, 1, __ATOMIC_ACQ_REL);
+}
+
+const Allocation* AddressSpace::find(std::uint64_t address) const {
+  const std::shared_lock lock(mutex_);
+  const std::size_t index = after(address);
+  if (index == 0 || !allocations_[index - 1]->holds(address)) return nullptr;
+  return allocations_[index - 1].get();
+}
+
+const Allocation* AddressSpace::nearest(std::uint64_t address, std::uint64_t within) const {
+  const std::shared_lock lock(mutex_);
+  const std::size_t index = after(address);
+  const Allocation* best = nullptr;
+  std::uint64_t distance = within;
+  if (index > 0) {
+    const Allocation& before = *allocations_[index - 1];
+    if (before.holds(address)) return &before;
+    const std::uint64_t past = address - (before.start + before.bytes) + 1;
+    if (past <= distance) {
+      best = &before;
+      distance = past;
+    }
+  }
+  if (index < allocations_.size()) {
+    const Allocation& next = *allocations_[index];
+    const std::uint64_t missing = next.start - address;
+    if (missing < distance || (missing == distance && (best == nullptr || best->freed))) {
+      best = &next;
+    }
+  }
+  return best;
+}
+
+bool AddressSpace::mapped(std::uint64_t address, std::uint64_t bytes, bool writes) const {
+  const std::uint64_t offset = address - kGlobalBase;
+  if (address < kGlobalBase || offset > data_.size() || bytes > data_.size() - offset) return false;
+  const std::shared_lock lock(mutex_);
+  const auto page_has_one = [&](std::uint64_t page) {
+    for (std::size_t i = after(page + kPageBytes - 1); i-- > 0;) {
+      const Allocation& each = *allocations_[i];
+      if (each.start + each.bytes <= page) return false;
+      const bool writable = !each.read_only && each.kind != AllocationKind::Constant;
+      if (!each.freed && (writable || !writes)) return true;
+    }
+    return false;
+  };
+  const std::uint64_t first = address / kPageBytes * kPageBytes;
+  const std::uint64_t last = (address + bytes - 1) / kPageBytes * kPageBytes;
+  return page_has_one(first) && (first == last || page_has_one(last));
+}
+
+std::byte* AddressSpace::slack(std::uint64_t address, std::uint64_t bytes, bool writes) {
+  static_cast<void>(data_.commit(address - kGlobalBase, bytes));
+  const Allocation* const found = writes ? find(address) : nullptr;
+  if (found != nullptr && !found->freed) {
+    const std::uint64_t own = std::min(bytes, found->bytes - (address - found->start));
+    mark_written<true>(written(), address - kGlobalBase, own);
+  }
+  return host(address);
+}
+
+const Allocation& AddressSpace::inside(std::uint64_t address, std::uint64_t bytes,
+                                       std::string_view what) const {
+  const Allocation* const allocation = find(address);
+  if (allocation != nullptr && !allocation->freed &&
+      bytes <= allocation->bytes - (address - allocation->start)) {
+    return *allocation;
+  }
+  std::string reason = "is outside of all allocations";
+  if (allocation != nullptr && allocation->freed) {
+    reason = fmt::format("is in {}, which was freed", called(allocation->name));
+  } else if (allocation != nullptr) {
+    reason =
+        fmt::format("goes {} past the end of {} ({})",
+                    count_text(bytes - (allocation->bytes - (address - allocation->start)), "byte"),
+                    called(allocation->name), count_text(allocation->bytes, "byte"));
+  }
+  throw Error(
+      Stage::Emulate, "out-of-bounds",
+      fmt::format("{} of {} at {:#x} {}", what, count_text(bytes, "byte"), address, reason));
+}
+
+void AddressSpace::write(std::uint64_t address, std::span<const std::byte> bytes) {
+  if (bytes.empty()) return;
+  static_cast<void>(inside(address, bytes.size(), "write"));
+  std::memcpy(host(address), bytes.data(), bytes.size());
+  mark_written<true>(written(), address - kGlobalBase, bytes.size());
+}
+
+void AddressSpace::read(std::uint64_t address, std::span<std::byte> bytes) const {
+  if (bytes.empty()) return;
+  static_cast<void>(inside(address, bytes.size(), "read"));
+  std::memcpy(bytes.data(), host(address), bytes.size());
+}
+
+void AddressSpace::fill(std::uint64_t address, std::byte value, std::uint64_t bytes) {
+  if (bytes == 0) return;
+  static_cast<void>(inside(address, bytes, "fill"));
+  std::memset(host(address), std::to_integer<int>(value), static_cast<std::size_t>(bytes));
+  mark_written<true>(written(), address - kGlobalBase, bytes);
+}
+
+void AddressSpace::mark(std::uint64_t address, std::uint64_t bytes) {
+  if (bytes == 0) return;
+  static_cast<void>(inside(address, bytes, "mark"));
+  mark_written<true>(written(), address - kGlobalBase, bytes);
+}
+
+void AddressSpace::copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
+  if (bytes == 0) return;
+  static_cast<void>(inside(from, bytes, "copy from"));
+  static_cast<void>(inside(to, bytes, "copy to"));
+  std::memmove(host(to), host(from), static_cast<std::size_t>(bytes));
+  // The ranges may overlap: read all bits before writing the first.
+  std::vector<std::uint64_t> bits(static_cast<std::size_t>((bytes + 63) / 64));
+  const auto count_at = [&](std::size_t i) {
+    return std::min<std::uint64_t>(64, bytes - 64 * std::uint64_t{i});
+  };
+  for (std::size_t i = 0; i < bits.size(); ++i) {
+    bits[i] = written_mask(written(), from - kGlobalBase + 64 * std::uint64_t{i}, count_at(i));
+  }
+  for (std::size_t i = 0; i < bits.size(); ++i) {
+    put_written(written(), to - kGlobalBase + 64 * std::uint64_t{i}, bits[i], count_at(i));
+  }
+}
+
+std::uint64_t AddressSpace::used_bytes() const {
+  const std::shared_lock lock(mutex_);
+  return used_;
+}
+
+std::uint64_t AddressSpace::overhead_bytes() const noexcept {
+  const std::shared_lock lock(mutex_);
+  return written_.resident_bytes(0, next_ / 8) + allocations_.size() * sizeof(Allocation) +
+         (race_shadow_ ? race_shadow_->bytes() : 0);
+}
+
+}  // namespace ptxgen::inline v0::emulator

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# tests/gemv_bench/gpu_suite_test.py - scripts/gpu-suite, rehearsed on the emulator
+"""gpu_suite_test.py SCRIPT PTXGEN GEMV_BENCH FUNCTIONAL: a few steps of it, its report and its exit codes."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+script, ptxgen, gemv_bench, functional = (Path(argument).resolve() for argument in sys.argv[1:5])
+
+
+def check(condition, reason, said=""):
+    if not condition:
+        sys.exit(f"FAILED: {reason}\n{said}")
+
+
+def program(folder, name, text):
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+
+
+def run(*arguments, **variables):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PTXGEN_")}
+    environment.update(variables)
+    done = subprocess.run([str(argument) for argument in arguments], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, universal_newlines=True, env=environment,
+                          check=False)
+    return done.returncode, done.stdout, (done.stdout.splitlines() or [""])[-1]
+
+
+with tempfile.TemporaryDirectory() as name:
+    work = Path(name)
+    # The bundle as it is copied to another machine: one folder, the script beside the programs.
+    bundle = work / "bin"
+    bundle.mkdir()
+    suite = bundle / "gpu-suite"
+    shutil.copy(script, suite)
+    for source in (ptxgen, gemv_bench, functional):
+        (bundle / source.name).symlink_to(source)
+
+    out = work / "out"
+    few = "^(run/vadd|gemv/(auto|strided)/1x1|gemv/cublas.*|test/.*/F5: after a refused.*)$"
+    status, said, last = run(suite, out, "--device", "emulator", "--only", few)
+    check(status == 0, f"exit status {status}", said)
+    check(last == "4 passed, 0 failed, 1 skipped", f"the last line is {last!r}", said)
+    result = json.loads((out / "result.json").read_text(encoding="utf-8"))
+    check(result["status"] == "passed" and result["passed"] == 4, "result.json counts", str(result))
+    check(result["device"] == "emulator", "result.json names the device", str(result))
+    steps = {step["name"]: step for step in result["steps"]}
+    check(len(steps) == 5, "result.json has every step", str(result))
+    check("no-cublas" in steps["gemv/cublas/4096x4096"]["reason"], "why cuBLAS was skipped", str(steps))
+    summary = (out / "summary.md").read_text(encoding="utf-8")
+    check("a rehearsal" in summary, "the summary says that no GPU was there", summary)
+    check("| passed | run/vadd |" in summary and "| auto-1x1 |" in summary, "summary", summary)
+    log = (out / "log.txt").read_text(encoding="utf-8")
+    check("devices: emulator" in log, "the log has what the tests printed", log)
+    check(json.loads((out / "gemv-auto-1x1.json").read_text(encoding="utf-8"))["ok"], "gemv's report")
+
+    # GEMV against the clock: everything runs and is checked, and what needs a GPU says so.
+    measured = work / "measured"
+    status, said, last = run(suite, measured, "--device", "emulator", "--only",
+                             "^(gemv-bench/|tune|decode/|counters/)")
+    check(status == 0, f"measuring exits with {status}", said)
+    check(last == "3 passed, 0 failed, 1 skipped", f"the last line is {last!r}", said)
+    bench = json.loads((measured / "gemv-bench/rehearsal/gemv-bench.json").read_text(encoding="utf-8"))
+    check(bench["right"] and len(bench["problems"]) == 4, "gemv-bench measured its problems")
+    check(json.loads((measured / "tune.json").read_text(encoding="utf-8"))["tuned"] >= 2, "plans")
+    check(len(list((measured / "tuned").glob("*.json"))) == 1, "a file of measured plans")
+    check((measured / "decode-qwen2.5-0.5b-f16.json").exists(), "tokens per second")
+    counted = json.loads((measured / "counters-R-f32-64x96-emulator.json").read_text(encoding="utf-8"))
+    check(counted["counters"]["shared_load"]["bank_conflicts"] == 0, "the emulator's counters")
+    summary = (measured / "summary.md").read_text(encoding="utf-8")
+    check("## Claims, gemv-bench/rehearsal" in summary, "the summary has the claims", summary)
+    check("| E1 | 4096 x 4096 f32 isolated: < 100 us | n/a |" in summary, "a verdict", summary)
+    usage = run(suite, "--help")[1]
+    check("bench-*.csv" in usage and "PTXGEN_STEP_SECONDS" in usage, "what it leaves", usage)
+
+    # A GPU that is not there is skipped loudly; nothing is run.
+    nothing = "/nonexistent/libcuda.so.1"
+    status, said, last = run(suite, out, PTXGEN_LIBCUDA_PATH=nothing)
+    check(status == 77, f"without a GPU the exit status is {status}", said)
+    check("SKIP: no GPU cuda:0: " in said and nothing in said, "why it was skipped", said)
+    check(json.loads((out / "result.json").read_text(encoding="utf-8"))["status"] == "skipped",
+          "result.json of a skipped run")
+
+    status, said, last = run(suite, out, "--device", "emulator", "--only", "^nothing$")
+    check(status == 1, f"a run of nothing exits with {status}", said)
+    check(last == "0 passed, 0 failed, 0 skipped", f"the last line is {last!r}", said)
+
+    # A case that fails, one that is skipped and a benchmark that breaks.
+    program(bundle, "runtime_functional_fake", """#!/bin/sh
+case $1 in
+  --list-test-names-only) printf 'good, one\\nbad\\nabsent\\n' ;;
+  'good\\, one') ;;
+  bad) exit 1 ;;
+  absent) echo 'SKIP: no such thing'; exit 77 ;;
+  *) echo "filter $1"; exit 3 ;;
+esac
+""")
+    program(bundle, "bench_fake", "#!/bin/sh\necho broken\nexit 4\n")
+    status, said, last = run(suite, out, "--device", "emulator", "--only", "fake")
+    check(status == 1, f"after a failure the exit status is {status}", said)
+    check(last == "1 passed, 2 failed, 1 skipped", f"the last line is {last!r}", said)
+    steps = {step["name"]: step for step in json.loads(
+        (out / "result.json").read_text(encoding="utf-8"))["steps"]}
+    check(steps["test/runtime_functional_fake/absent"]["reason"] == "no such thing", "reason", str(steps))
+    check(steps["bench/bench_fake"]["reason"] == "exit status 4", "exit status", str(steps))
+
+    check(run(suite)[0] == 2, "a call without a folder is wrong")
+    check(run(suite, out, "--wrong")[0] == 2, "an unknown option is wrong")
+    check(run(suite, out, "--programs", work)[0] == 2, "a folder without programs is wrong")
+print("the suite runs, skips, fails and reports as it says")

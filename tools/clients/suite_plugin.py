@@ -1,0 +1,57 @@
+# tools/clients/suite_plugin.py - tells run_suite of every test as it begins and ends
+"""A plugin of pytest. PTXGEN_SUITE_REPORT names a file that gets one line of JSON for each step. Tests
+that the file already tells of are left out. After a failure the session ends, so that the test which
+follows begins in a new process, with a new context, unless PTXGEN_SUITE_TOGETHER is set."""
+import json
+import os
+
+import pytest
+
+REPORT = os.environ["PTXGEN_SUITE_REPORT"]
+failed = False
+
+
+def told():
+    with open(REPORT, encoding="utf-8") as lines:
+        return {json.loads(line)["test"] for line in lines}
+
+
+def tell(**step):
+    with open(REPORT, "a", encoding="utf-8") as report:
+        report.write(json.dumps(step) + "\n")
+
+
+def reason_of(report):
+    if isinstance(report.longrepr, tuple):
+        return str(report.longrepr[2])
+    crash = getattr(report.longrepr, "reprcrash", None)
+    return crash.message if crash is not None else str(report.longrepr)
+
+
+def pytest_collection_modifyitems(items):
+    before = told()
+    items[:] = [item for item in items if item.nodeid not in before]
+
+
+def pytest_collectreport(report):
+    if report.failed:
+        tell(test=report.nodeid, outcome="failed", reason="collection: " + reason_of(report))
+
+
+def pytest_runtest_logstart(nodeid):
+    tell(test=nodeid, outcome="began")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_logreport(report):
+    global failed
+    outcome = "xfailed" if hasattr(report, "wasxfail") and report.skipped else report.outcome
+    if report.when == "call" or outcome != "passed":
+        tell(test=report.nodeid, outcome=outcome, when=report.when, seconds=report.duration,
+             reason="" if outcome == "passed" else reason_of(report))
+    failed = failed or report.failed
+
+
+def pytest_runtest_protocol(item, nextitem):
+    if failed and not os.environ["PTXGEN_SUITE_TOGETHER"]:
+        item.session.shouldstop = "a test failed; the rest runs in a new process"
