@@ -50,7 +50,7 @@ Finding note(const ptx::Module& module, const MemoryReport& report, const Memory
 }
 
 std::string what_is_needed(const MemoryAccess& access) {
-  return std::to_string(access.sectors.least) + " sectors for " +
+  return std::to_string(access.sectors.min) + " sectors for " +
          count_text(access.bytes_wanted, "byte") + ", " + times(access.factor()) +
          " times what is needed";
 }
@@ -96,7 +96,7 @@ Finding conflict(const ptx::Module& module, const MemoryReport& report,
   finding.rule = "bank-conflict";
   finding.message = access.opcode + " of " + access.address_text +
                     " has bank conflicts: " + apart(access) + "a warp takes " +
-                    std::to_string(access.wavefronts.least) + " wavefronts where " +
+                    std::to_string(access.wavefronts.min) + " wavefronts where " +
                     std::to_string(access.ideal_wavefronts) + " would do";
   finding.details = {
       "rule: shared memory has 32 banks of 4 bytes, and different words of one bank are served one "

@@ -74,7 +74,7 @@ class ShapeCheck {
         result_(result) {
     left_apart_.resize(loops_.size());
     for (const analysis::AffineSymbol& symbol : affine_.symbols()) {
-      if (symbol.kind == analysis::AffineSymbol::Kind::Rounds && !symbol.left)
+      if (symbol.kind == analysis::AffineSymbol::Kind::FinalIteration && !symbol.left)
         left_apart_[symbol.id] = symbol.agreement < analysis::Agreement::Block;
     }
   }

@@ -145,7 +145,7 @@ bool Rounds::leave_out_ended(std::uint32_t loop, ThreadForms& forms, ThreadForms
   const std::uint32_t header = facts_.cfg().loops().loops()[loop].header;
   bool tested = false;
   for (const analysis::LoopTest& test : inductions_->tests(loop)) {
-    if (!test.every_turn || !test.goes_on) continue;
+    if (!test.every_iteration || !test.goes_on) continue;
     const analysis::LoopComparison& comparison = *test.goes_on;
     const analysis::Induction& variable = inductions_->of(loop)[comparison.value.variable];
     // What the counter is at the test: counted from this round, or from the next.
