@@ -1,8 +1,8 @@
-// examples/first_kernel.cpp - a kernel of your own, with both storeys
+// examples/first_kernel.cpp - a kernel of your own, with both API levels
 //
 // Row-wise softmax: out[r][i] = exp(x[r][i] - max(x[r])) / sum(exp(x[r] - max)), one warp per row.
-// The upper storey says what is meant (operators, if_, for_, warp_reduce), the lower one which
-// instruction it shall be (k.ex2, k.ld with a cache operator). Prints the PTX.
+// Uses the high-level API (operators, if_, for_, warp_reduce) and the instruction-level API (k.ex2,
+// k.ld with a cache operator). Prints the PTX.
 #include <cstdio>
 #include <limits>
 
