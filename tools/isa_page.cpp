@@ -19,10 +19,10 @@ std::string text(const Requirement& r) {
   return out;
 }
 
-// A word of a pattern that the reader can tell from punctuation: | and < are Markdown's too.
-std::string code(std::string_view words) {
+// Text as Markdown code; | is escaped.
+std::string code(std::string_view text) {
   std::string out = "`";
-  for (const char c : words) {
+  for (const char c : text) {
     if (c == '|') out += '\\';
     out += c;
   }
@@ -33,12 +33,12 @@ std::string needs_text(const OpInfo& row) {
   std::string out;
   for (const Need& need : needs(row)) {
     if (!out.empty()) out += "; ";
-    std::string words;
-    for (const Modifier word : condition(need)) words += "." + std::string(name(word));
+    std::string modifiers;
+    for (const Modifier modifier : condition(need)) modifiers += "." + std::string(name(modifier));
     if (need.requirement.never()) {
-      out += "not `" + words + "`";
+      out += "not `" + modifiers + "`";
     } else {
-      out += (words.empty() ? "" : "`" + words + "` ") + text(need.requirement);
+      out += (modifiers.empty() ? "" : "`" + modifiers + "` ") + text(need.requirement);
     }
   }
   return out;

@@ -1,4 +1,4 @@
-// src/analysis/affine.cpp - values and addresses as sums of named things
+// src/analysis/affine.cpp - values and addresses as affine sums
 #include "ptxgen/analysis/affine.hpp"
 
 #include <algorithm>
@@ -91,8 +91,8 @@ AffineForm Affine::expand(const AffineForm& form, std::uint32_t block) const {
   const auto inside = [&](std::uint32_t loop) {
     return loop == kNoNode || cfg_->loops().contains(loop, block);
   };
-  AffineForm made = constant_form(form.constant, form.bits);
-  assume(made, form);
+  AffineForm result = constant_form(form.constant, form.bits);
+  assume(result, form);
   std::vector<AffineTerm> open = form.terms;
   for (int step = 0; !open.empty(); ++step) {
     AffineTerm term = open.back();
@@ -112,28 +112,29 @@ AffineForm Affine::expand(const AffineForm& form, std::uint32_t block) const {
       else
         others.terms.push_back(rest);
       if (const auto grown = product(resized(stands_for, form.bits), others)) {
-        made.constant = sum(made, constant_form(grown->constant, form.bits)).constant;
-        assume(made, *grown);
+        result.constant = sum(result, constant_form(grown->constant, form.bits)).constant;
+        assume(result, *grown);
         if (form.bits > symbols_[phi].bits && expansion_assumes_[phi] != kNone)
-          assume(made, expansion_assumes_[phi]);
+          assume(result, expansion_assumes_[phi]);
         open.insert(open.end(), grown->terms.begin(), grown->terms.end());
         continue;
       }
     }
-    // Outside of a loop its rounds are over, for some threads earlier than for others.
+    // Outside of a loop its iterations have ended, for some threads earlier than for others.
     for (std::uint32_t& factor : term.symbols) {
       while (factor != kNone && !inside(symbols_[factor].loop)) {
         const AffineSymbol& s = symbols_[factor];
-        const std::uint32_t behind = s.kind == Kind::Iteration ? rounds_[s.id] : left_[factor];
-        if (behind == kNone) break;
-        factor = behind;
+        const std::uint32_t after =
+            s.kind == Kind::Iteration ? final_iteration_[s.id] : left_[factor];
+        if (after == kNone) break;
+        factor = after;
       }
     }
     std::ranges::sort(term.symbols);
     alone.terms.push_back(term);
-    made = sum(made, alone);
+    result = sum(result, alone);
   }
-  return made;
+  return result;
 }
 
 std::uint32_t Affine::find(Kind kind, std::uint32_t id) const {
@@ -233,6 +234,7 @@ void Affine::add_range() {
   ranges_.push_back(range_of_symbol(static_cast<std::uint32_t>(symbols_.size() - 1), known));
 }
 
+// long because it is one switch over the kinds of symbols and operations
 AffineRange Affine::range_of_symbol(std::uint32_t symbol, Ranges& known) const {
   const AffineSymbol& s = symbols_[symbol];
   const BlockBounds& block = known.block;
@@ -244,8 +246,7 @@ AffineRange Affine::range_of_symbol(std::uint32_t symbol, Ranges& known) const {
       const std::uint64_t value = pattern(static_cast<std::uint64_t>(form.constant), form.bits);
       return value >> 63 != 0 ? AffineRange{} : exactly(static_cast<std::int64_t>(value));
     }
-    if (form.bits >= 64 && !is_signed)
-      return found.known && found.least >= 0 ? found : AffineRange{};
+    if (form.bits >= 64 && !is_signed) return found.known && found.min >= 0 ? found : AffineRange{};
     return within(found, width) ? found : width;
   };
   switch (s.kind) {
@@ -269,56 +270,56 @@ AffineRange Affine::range_of_symbol(std::uint32_t symbol, Ranges& known) const {
     case Kind::Value:
       return range_of_width(s.bits, s.is_signed);
     case Kind::Iteration:
-    case Kind::Rounds:
+    case Kind::FinalIteration:
     case Kind::Rest:
       return {};
     case Kind::Operation:
       break;
   }
-  const AffineRange whole = range_of_width(s.bits, s.is_signed);
+  const AffineRange full_range = range_of_width(s.bits, s.is_signed);
   switch (s.operation) {
     case AffineOperation::Quotient: {
       const AffineRange a = number(0, false);
       const std::int64_t by = forms_[s.operands[1]].constant;
       if (!a.known) return {};
-      return {true, floor_quotient(a.least, by), floor_quotient(a.most, by)};
+      return {true, floor_quotient(a.min, by), floor_quotient(a.max, by)};
     }
     case AffineOperation::Remainder:
       return {true, 0, forms_[s.operands[1]].constant - 1};
     case AffineOperation::Minimum:
     case AffineOperation::Maximum: {
       const AffineRange a = number(0, s.is_signed), b = number(1, s.is_signed);
-      if (!a.known || !b.known) return whole;
+      if (!a.known || !b.known) return full_range;
       if (s.operation == AffineOperation::Minimum)
-        return {true, std::min(a.least, b.least), std::min(a.most, b.most)};
-      return {true, std::max(a.least, b.least), std::max(a.most, b.most)};
+        return {true, std::min(a.min, b.min), std::min(a.max, b.max)};
+      return {true, std::max(a.min, b.min), std::max(a.max, b.max)};
     }
     case AffineOperation::And: {
       const AffineRange a = number(0, false), b = number(1, false);
-      if (a.known && b.known) return {true, 0, std::min(a.most, b.most)};
-      return a.known   ? AffineRange{true, 0, a.most}
-             : b.known ? AffineRange{true, 0, b.most}
-                       : whole;
+      if (a.known && b.known) return {true, 0, std::min(a.max, b.max)};
+      return a.known   ? AffineRange{true, 0, a.max}
+             : b.known ? AffineRange{true, 0, b.max}
+                       : full_range;
     }
     case AffineOperation::Or:
     case AffineOperation::Xor: {
       const AffineRange a = number(0, false), b = number(1, false);
-      if (!a.known || !b.known) return whole;
-      std::int64_t most = 1;
-      while (most - 1 < std::max(a.most, b.most) && most < std::int64_t{1} << 61) most *= 2;
-      return most - 1 < std::max(a.most, b.most) ? whole : AffineRange{true, 0, most - 1};
+      if (!a.known || !b.known) return full_range;
+      std::int64_t max = 1;
+      while (max - 1 < std::max(a.max, b.max) && max < std::int64_t{1} << 61) max *= 2;
+      return max - 1 < std::max(a.max, b.max) ? full_range : AffineRange{true, 0, max - 1};
     }
     case AffineOperation::Select: {
       const AffineRange a = number(1, s.is_signed), b = number(2, s.is_signed);
-      if (!a.known || !b.known) return whole;
-      return {true, std::min(a.least, b.least), std::max(a.most, b.most)};
+      if (!a.known || !b.known) return full_range;
+      return {true, std::min(a.min, b.min), std::max(a.max, b.max)};
     }
     case AffineOperation::ShiftRight: {
       const AffineRange a = number(0, s.is_signed);
-      return a.known && a.least >= 0 ? AffineRange{true, 0, a.most} : whole;
+      return a.known && a.min >= 0 ? AffineRange{true, 0, a.max} : full_range;
     }
     default:
-      return whole;
+      return full_range;
   }
 }
 
@@ -333,7 +334,7 @@ bool Affine::assumptions_hold(const AffineForm& form, const BlockBounds& block) 
     const AffineAssumption& one = assumptions_[assumption];
     const AffineForm& assumed = forms_[one.form];
     const AffineRange found = range(assumed, block);
-    if (assumed.bits >= 64 && !one.is_signed) return found.known && found.least >= 0;
+    if (assumed.bits >= 64 && !one.is_signed) return found.known && found.min >= 0;
     return within(found, range_of_width(assumed.bits, one.is_signed));
   });
 }

@@ -71,48 +71,48 @@ AffineForm symbol_form(std::uint32_t symbol, unsigned bits) {
 }
 
 AffineForm sum(const AffineForm& a, const AffineForm& b, std::int64_t factor) {
-  AffineForm made = a;
-  made.constant = plus(a.constant, times(b.constant, factor, a.bits), a.bits);
+  AffineForm result = a;
+  result.constant = plus(a.constant, times(b.constant, factor, a.bits), a.bits);
   for (const AffineTerm& term : b.terms)
-    made.terms.push_back({times(term.coefficient, factor, a.bits), term.symbols});
-  normalise(made);
-  assume(made, b);
-  return made;
+    result.terms.push_back({times(term.coefficient, factor, a.bits), term.symbols});
+  normalise(result);
+  assume(result, b);
+  return result;
 }
 
 AffineForm scaled(const AffineForm& a, std::int64_t factor) {
-  AffineForm made = constant_form(0, a.bits);
-  return sum(made, a, factor);
+  AffineForm result = constant_form(0, a.bits);
+  return sum(result, a, factor);
 }
 
 std::optional<AffineForm> product(const AffineForm& a, const AffineForm& b) {
   if (b.is_constant()) {
-    AffineForm made = scaled(a, b.constant);
-    assume(made, b);
-    return made;
+    AffineForm result = scaled(a, b.constant);
+    assume(result, b);
+    return result;
   }
-  AffineForm made = scaled(b, a.constant);
-  assume(made, a);
+  AffineForm result = scaled(b, a.constant);
+  assume(result, a);
   for (const AffineTerm& x : a.terms) {
-    made.terms.push_back({times(x.coefficient, b.constant, a.bits), x.symbols});
+    result.terms.push_back({times(x.coefficient, b.constant, a.bits), x.symbols});
     for (const AffineTerm& y : b.terms) {
       const auto symbols = joined(x, y);
       if (!symbols) return std::nullopt;
-      made.terms.push_back({times(x.coefficient, y.coefficient, a.bits), *symbols});
+      result.terms.push_back({times(x.coefficient, y.coefficient, a.bits), *symbols});
     }
   }
-  normalise(made);
-  return made;
+  normalise(result);
+  return result;
 }
 
 AffineForm resized(const AffineForm& a, unsigned bits) {
-  AffineForm made = a;
-  made.bits = static_cast<std::uint8_t>(bits);
-  made.constant = low_bits(static_cast<std::uint64_t>(a.constant), bits);
-  for (AffineTerm& term : made.terms)
+  AffineForm result = a;
+  result.bits = static_cast<std::uint8_t>(bits);
+  result.constant = low_bits(static_cast<std::uint64_t>(a.constant), bits);
+  for (AffineTerm& term : result.terms)
     term.coefficient = low_bits(static_cast<std::uint64_t>(term.coefficient), bits);
-  std::erase_if(made.terms, [](const AffineTerm& term) { return term.coefficient == 0; });
-  return made;
+  std::erase_if(result.terms, [](const AffineTerm& term) { return term.coefficient == 0; });
+  return result;
 }
 
 bool too_big(const AffineForm& form) noexcept {
@@ -129,15 +129,15 @@ void assume(AffineForm& form, const AffineForm& from) {
 }
 
 unsigned zero_bits(const AffineForm& form) noexcept {
-  unsigned least = form.bits;
+  unsigned min = form.bits;
   const auto look = [&](std::int64_t value) {
     if (value != 0)
-      least = std::min<unsigned>(
-          least, static_cast<unsigned>(std::countr_zero(static_cast<std::uint64_t>(value))));
+      min = std::min<unsigned>(
+          min, static_cast<unsigned>(std::countr_zero(static_cast<std::uint64_t>(value))));
   };
   look(form.constant);
   for (const AffineTerm& term : form.terms) look(term.coefficient);
-  return least;
+  return min;
 }
 
 std::uint64_t common_factor(const AffineForm& form) noexcept {
@@ -158,31 +158,31 @@ std::optional<std::int64_t> checked_product(std::int64_t a, std::int64_t b) noex
   if (a == 0 || b == 0) return 0;
   // The quotient of the least number by -1 is out of range itself.
   if ((a == -1 && b == kMin) || (b == -1 && a == kMin)) return std::nullopt;
-  const auto made =
+  const auto result =
       static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
-  if (made / b != a) return std::nullopt;
-  return made;
+  if (result / b != a) return std::nullopt;
+  return result;
 }
 
 AffineRange operator+(const AffineRange& a, const AffineRange& b) noexcept {
   if (!a.known || !b.known) return {};
-  const auto least = checked_sum(a.least, b.least), most = checked_sum(a.most, b.most);
-  if (!least || !most) return {};
-  return {true, *least, *most};
+  const auto min = checked_sum(a.min, b.min), max = checked_sum(a.max, b.max);
+  if (!min || !max) return {};
+  return {true, *min, *max};
 }
 
 AffineRange operator*(const AffineRange& a, const AffineRange& b) noexcept {
   if (!a.known || !b.known) return {};
-  AffineRange made{true, kMax, kMin};
-  for (const std::int64_t x : {a.least, a.most}) {
-    for (const std::int64_t y : {b.least, b.most}) {
+  AffineRange result{true, kMax, kMin};
+  for (const std::int64_t x : {a.min, a.max}) {
+    for (const std::int64_t y : {b.min, b.max}) {
       const auto corner = checked_product(x, y);
       if (!corner) return {};
-      made.least = std::min(made.least, *corner);
-      made.most = std::max(made.most, *corner);
+      result.min = std::min(result.min, *corner);
+      result.max = std::max(result.max, *corner);
     }
   }
-  return made;
+  return result;
 }
 
 AffineRange range_of_width(unsigned bits, bool is_signed) noexcept {

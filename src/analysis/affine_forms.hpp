@@ -41,7 +41,7 @@ void assume(AffineForm& form, std::uint32_t assumption);
 /// All numbers of a width; unknown for 64 bits.
 [[nodiscard]] AffineRange range_of_width(unsigned bits, bool is_signed) noexcept;
 [[nodiscard]] inline bool within(const AffineRange& inner, const AffineRange& outer) noexcept {
-  return inner.known && outer.known && inner.least >= outer.least && inner.most <= outer.most;
+  return inner.known && outer.known && inner.min >= outer.min && inner.max <= outer.max;
 }
 
 /// nothing on overflow.

@@ -1,4 +1,4 @@
-// src/analysis/affine_operations.cpp - operations on affine forms that are no sums
+// src/analysis/affine_operations.cpp - non-affine operations on affine forms
 #include <algorithm>
 #include <bit>
 
@@ -38,9 +38,9 @@ std::uint32_t AffineSolver::form_number(const AffineForm& form) {
     key.push_back(static_cast<std::uint64_t>(term.coefficient));
     for (const std::uint32_t factor : term.symbols) key.push_back(factor);
   }
-  const auto [at, made] =
+  const auto [at, result] =
       form_numbers_.try_emplace(std::move(key), static_cast<std::uint32_t>(r_.forms_.size()));
-  if (made) {
+  if (result) {
     r_.forms_.push_back(form);
     r_.forms_.back().assumptions.clear();
   }
@@ -59,24 +59,24 @@ std::uint32_t AffineSolver::symbol(const AffineSymbol& wanted) {
                                        wanted.operands[0],
                                        wanted.operands[1],
                                        wanted.operands[2]};
-  const auto [at, made] =
+  const auto [at, result] =
       symbol_numbers_.try_emplace(key, static_cast<std::uint32_t>(r_.symbols_.size()));
-  if (made) (void)new_symbol(wanted);
+  if (result) (void)new_symbol(wanted);
   return at->second;
 }
 
-std::uint32_t AffineSolver::new_symbol(const AffineSymbol& made) {
-  r_.symbols_.push_back(made);
+std::uint32_t AffineSolver::new_symbol(const AffineSymbol& result) {
+  r_.symbols_.push_back(result);
   r_.add_range();
   r_.expansions_.push_back(kNone);
   r_.expansion_assumes_.push_back(kNone);
   r_.left_.push_back(kNone);
   const auto number = static_cast<std::uint32_t>(r_.symbols_.size() - 1);
-  if (made.loop != kNoNode && left_apart_[made.loop] && made.kind != Kind::Iteration) {
-    AffineSymbol left = made;
+  if (result.loop != kNoNode && left_apart_[result.loop] && result.kind != Kind::Iteration) {
+    AffineSymbol left = result;
     left.left = true;
-    left.agreement = least(left.agreement, leaving_[made.loop]);
-    left.loop = cfg_.loops().loops()[made.loop].parent;
+    left.agreement = weaker(left.agreement, leaving_[result.loop]);
+    left.loop = cfg_.loops().loops()[result.loop].parent;
     r_.left_.back() = number + 1;
     (void)new_symbol(left);
   }
@@ -85,31 +85,31 @@ std::uint32_t AffineSolver::new_symbol(const AffineSymbol& made) {
 
 AffineForm AffineSolver::operation(Operation kind, std::span<const AffineForm> operands,
                                    unsigned bits, bool is_signed, Modifier comparison) {
-  AffineSymbol made;
-  made.kind = Kind::Operation;
-  made.operation = kind;
-  made.comparison = comparison;
-  made.bits = static_cast<std::uint8_t>(bits);
-  made.is_signed = is_signed;
-  made.agreement = Agreement::Grid;
+  AffineSymbol result;
+  result.kind = Kind::Operation;
+  result.operation = kind;
+  result.comparison = comparison;
+  result.bits = static_cast<std::uint8_t>(bits);
+  result.is_signed = is_signed;
+  result.agreement = Agreement::Grid;
   AffineForm assumed;
   std::uint8_t depth = 0;
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    made.operands[i] = form_number(operands[i]);
+    result.operands[i] = form_number(operands[i]);
     assume(assumed, operands[i]);
     for (const AffineTerm& term : operands[i].terms) {
       for (const std::uint32_t factor : term.symbols) {
         if (factor == kNone) break;
         const AffineSymbol& s = r_.symbols_[factor];
         depth = std::max(depth, s.depth);
-        made.agreement = least(made.agreement, s.agreement);
-        made.restless = made.restless || s.restless;
-        made.loop = deeper(cfg_.loops(), made.loop, s.loop, made.restless);
+        result.agreement = weaker(result.agreement, s.agreement);
+        result.restless = result.restless || s.restless;
+        result.loop = deeper(cfg_.loops(), result.loop, s.loop, result.restless);
       }
     }
   }
-  made.depth = static_cast<std::uint8_t>(std::min(depth + 1, 255));
-  AffineForm form = symbol_form(symbol(made), bits);
+  result.depth = static_cast<std::uint8_t>(std::min(depth + 1, 255));
+  AffineForm form = symbol_form(symbol(result), bits);
   assume(form, assumed);
   return form;
 }
@@ -121,37 +121,37 @@ AffineRange AffineSolver::number_range(const AffineForm& form, bool is_signed) c
     return value >> 63 != 0 ? AffineRange{} : exactly(static_cast<std::int64_t>(value));
   }
   const AffineRange range = r_.range(form, r_.block_);
-  if (form.bits >= 64 && !is_signed) return range.known && range.least >= 0 ? range : AffineRange{};
+  if (form.bits >= 64 && !is_signed) return range.known && range.min >= 0 ? range : AffineRange{};
   return within(range, width) ? range : width;
 }
 
 bool AffineSolver::is_number(const AffineForm& form, bool is_signed) const {
   const AffineRange range = r_.range(form, r_.block_);
-  if (form.bits >= 64 && !is_signed) return range.known && range.least >= 0;
+  if (form.bits >= 64 && !is_signed) return range.known && range.min >= 0;
   return within(range, range_of_width(form.bits, is_signed));
 }
 
 std::uint32_t AffineSolver::assumption(const AffineForm& form, bool is_signed) {
   const std::uint32_t number = form_number(form);
-  const auto [at, made] = assumption_numbers_.try_emplace(
+  const auto [at, result] = assumption_numbers_.try_emplace(
       {number, is_signed}, static_cast<std::uint32_t>(r_.assumptions_.size()));
-  if (made) r_.assumptions_.push_back({number, is_signed});
+  if (result) r_.assumptions_.push_back({number, is_signed});
   return at->second;
 }
 
 AffineForm AffineSolver::widened(const AffineForm& form, unsigned bits, bool is_signed) {
   if (bits <= form.bits) return resized(form, bits);
   if (form.is_constant()) {
-    AffineForm made = form;
-    made.bits = static_cast<std::uint8_t>(bits);
+    AffineForm result = form;
+    result.bits = static_cast<std::uint8_t>(bits);
     if (!is_signed)
-      made.constant =
+      result.constant =
           static_cast<std::int64_t>(pattern(static_cast<std::uint64_t>(form.constant), form.bits));
-    return made;
+    return result;
   }
-  AffineForm made = resized(form, bits);
-  if (!is_number(form, is_signed)) assume(made, assumption(form, is_signed));
-  return made;
+  AffineForm result = resized(form, bits);
+  if (!is_number(form, is_signed)) assume(result, assumption(form, is_signed));
+  return result;
 }
 
 // --- division -----------------------------------------------------------------------------------
@@ -163,26 +163,26 @@ AffineForm AffineSolver::quotient(const AffineForm& form, std::int64_t divisor, 
     return constant_form(static_cast<std::int64_t>(value) / divisor, form.bits);
   }
   const bool exact = is_number(form, is_signed);
-  AffineForm whole = constant_form(0, form.bits), rest = constant_form(0, form.bits);
+  AffineForm multiple = constant_form(0, form.bits), rest = constant_form(0, form.bits);
   if (exact) {
-    // (divisor * whole + rest) / divisor is whole + rest / divisor.
+    // (divisor * multiple + rest) / divisor is multiple + rest / divisor.
     for (const AffineTerm& term : form.terms) {
       if (term.coefficient % divisor == 0)
-        whole.terms.push_back({term.coefficient / divisor, term.symbols});
+        multiple.terms.push_back({term.coefficient / divisor, term.symbols});
       else
         rest.terms.push_back(term);
     }
-    whole.constant = floor_quotient(form.constant, divisor);
-    rest.constant = form.constant - whole.constant * divisor;
+    multiple.constant = floor_quotient(form.constant, divisor);
+    rest.constant = form.constant - multiple.constant * divisor;
     const AffineRange left = r_.range(rest, r_.block_);
-    if (left.known && left.least >= 0) {
-      assume(whole, form);
-      if (left.most < divisor) return whole;
+    if (left.known && left.min >= 0) {
+      assume(multiple, form);
+      if (left.max < divisor) return multiple;
       const AffineForm operands[] = {rest, constant_form(divisor, form.bits)};
-      return sum(whole, operation(Operation::Quotient, operands, form.bits, false));
+      return sum(multiple, operation(Operation::Quotient, operands, form.bits, false));
     }
   }
-  if (is_signed && !(exact && r_.range(form, r_.block_).least >= 0)) {
+  if (is_signed && !(exact && r_.range(form, r_.block_).min >= 0)) {
     const AffineForm operands[] = {
         form, constant_form(std::countr_zero(static_cast<std::uint64_t>(divisor)), form.bits)};
     return operation(Operation::ShiftRight, operands, form.bits, true);
@@ -200,7 +200,7 @@ AffineForm AffineSolver::remainder(const AffineForm& form, std::int64_t divisor)
     rest.constant -= floor_quotient(rest.constant, divisor) * divisor;
     std::erase_if(rest.terms, [](const AffineTerm& term) { return term.coefficient == 0; });
     const AffineRange left = r_.range(rest, r_.block_);
-    if (left.known && left.least >= 0 && left.most < divisor) return rest;
+    if (left.known && left.min >= 0 && left.max < divisor) return rest;
     if (!is_power_of_two(divisor) && !is_number(rest, false)) rest = form;
   }
   const AffineForm operands[] = {rest, constant_form(divisor, form.bits)};
@@ -249,7 +249,7 @@ AffineForm AffineSolver::bit_or(const AffineForm& a, const AffineForm& b, Operat
   for (const auto& [high, low] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
     const unsigned zeros = zero_bits(*high);
     const AffineRange range = number_range(*low, false);
-    if (zeros > 0 && zeros < 63 && range.known && range.most < std::int64_t{1} << zeros)
+    if (zeros > 0 && zeros < 63 && range.known && range.max < std::int64_t{1} << zeros)
       return sum(*high, *low);
   }
   const AffineForm operands[] = {a, b};
@@ -264,8 +264,8 @@ AffineForm AffineSolver::smaller(const AffineForm& a, const AffineForm& b, bool 
   const AffineRange x = number_range(a, is_signed), y = number_range(b, is_signed);
   if (x.known && y.known) {
     const bool minimum = kind == Operation::Minimum;
-    if (x.most <= y.least) return minimum ? a : b;
-    if (y.most <= x.least) return minimum ? b : a;
+    if (x.max <= y.min) return minimum ? a : b;
+    if (y.max <= x.min) return minimum ? b : a;
   }
   const AffineForm operands[] = {a, b};
   return operation(kind, operands, a.bits, is_signed);
@@ -289,8 +289,8 @@ AffineForm AffineSolver::compared(Modifier comparison, const AffineForm& a, cons
   }
   const AffineRange x = number_range(a, is_signed), y = number_range(b, is_signed);
   if (x.known && y.known) {
-    const bool below = x.most < y.least, not_above = x.most <= y.least;
-    const bool above = x.least > y.most, not_below = x.least >= y.most;
+    const bool below = x.max < y.min, not_above = x.max <= y.min;
+    const bool above = x.min > y.max, not_below = x.min >= y.max;
     if (comparison == Modifier::lt && (below || not_below)) return constant_form(below, 1);
     if (comparison == Modifier::le && (not_above || above)) return constant_form(not_above, 1);
     if (comparison == Modifier::eq && (below || above)) return constant_form(0, 1);
@@ -299,8 +299,8 @@ AffineForm AffineSolver::compared(Modifier comparison, const AffineForm& a, cons
   if (same_terms(a, b))
     return constant_form(comparison == Modifier::eq || comparison == Modifier::le, 1);
   const AffineForm operands[] = {a, b};
-  AffineForm made = operation(Operation::Compare, operands, 1, is_signed, comparison);
-  return made;
+  AffineForm result = operation(Operation::Compare, operands, 1, is_signed, comparison);
+  return result;
 }
 
 AffineForm AffineSolver::selected(const AffineForm& condition, const AffineForm& yes,

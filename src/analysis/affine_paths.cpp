@@ -1,4 +1,4 @@
-// src/analysis/affine_paths.cpp - affine forms where paths meet and round loops
+// src/analysis/affine_paths.cpp - affine forms at phis and in loops
 #include <algorithm>
 
 #include "analysis/affine_solver.hpp"
@@ -30,13 +30,13 @@ void AffineSolver::solve() {
     AffineSymbol s;
     s.kind = Kind::Iteration;
     s.id = loop;
-    s.agreement = Agreement::Warp;  // lanes in a loop together are in the same round
+    s.agreement = Agreement::Warp;  // lanes in a loop together are in the same iteration
     s.loop = loop;
     r_.iteration_.push_back(symbol(s));
-    s.kind = Kind::Rounds;
+    s.kind = Kind::FinalIteration;
     s.agreement = leaving_[loop];
     s.loop = forest.loops()[loop].parent;
-    r_.rounds_.push_back(symbol(s));
+    r_.final_iteration_.push_back(symbol(s));
   }
   for (std::uint32_t v = 0; v < versions_.size(); ++v) {
     if (versions_[v].kind == Version::Kind::Phi)
@@ -57,30 +57,11 @@ void AffineSolver::solve() {
     const std::uint32_t loop = forest.innermost(block);
     if (loop != kNoNode && forest.loops()[loop].header == block) open.push_back(loop);
     const bool header = loop != kNoNode && forest.loops()[loop].header == block;
-    for (const std::uint32_t phi : versions_.phis(block)) {
-      const auto inputs = versions_.inputs(phi);
-      if (header) continue;
-      // Equal on all paths?
-      const AffineForm* first = nullptr;
-      bool equal = true;
-      for (const std::uint32_t input : inputs) {
-        if (input == kNone) continue;
-        const AffineForm& form = r_.versions_forms_[input];
-        if (first == nullptr) first = &form;
-        equal = equal && same_terms(*first, form);
-      }
-      if (first != nullptr && equal) {
-        AffineForm form = *first;
-        for (const std::uint32_t input : inputs) {
-          if (input != kNone) assume(form, r_.versions_forms_[input]);
-        }
-        if (!too_big(form)) r_.versions_forms_[phi] = form;
-      } else {
-        find_rest(phi, kNoNode);
-      }
+    if (!header) {
+      for (const std::uint32_t phi : versions_.phis(block)) merge_inputs(phi);
     }
-    const Block& whole = cfg_.blocks()[block];
-    for (std::uint32_t i = whole.first; i < whole.end; ++i) {
+    const Block& code = cfg_.blocks()[block];
+    for (std::uint32_t i = code.first; i < code.end; ++i) {
       for_each_access(function_, function_.body[i], [&](const RegisterAccess& a) {
         if (!a.write) return;
         const std::uint32_t reg = r_.index_->find(a.reg);
@@ -92,16 +73,38 @@ void AffineSolver::solve() {
   leave(cfg_.exit());
 }
 
+// The form of the inputs if all of them have the same.
+void AffineSolver::merge_inputs(std::uint32_t phi) {
+  const auto inputs = versions_.inputs(phi);
+  const AffineForm* first = nullptr;
+  bool equal = true;
+  for (const std::uint32_t input : inputs) {
+    if (input == kNone) continue;
+    const AffineForm& form = r_.versions_forms_[input];
+    if (first == nullptr) first = &form;
+    equal = equal && same_terms(*first, form);
+  }
+  if (first == nullptr || !equal) {
+    find_rest(phi, kNoNode);
+    return;
+  }
+  AffineForm form = *first;
+  for (const std::uint32_t input : inputs) {
+    if (input != kNone) assume(form, r_.versions_forms_[input]);
+  }
+  if (!too_big(form)) r_.versions_forms_[phi] = form;
+}
+
 void AffineSolver::find_leaving() {
   const LoopForest& forest = cfg_.loops();
   leaving_.assign(forest.loops().size(), Agreement::Grid);
   for (std::uint32_t block = 0; block < cfg_.blocks().size(); ++block) {
     for (const std::uint32_t next : cfg_.successors(block)) {
-      // Who leaves the function does not come to where it is read.
+      // Threads that leave the function do not reach the read.
       if (next == cfg_.exit()) continue;
       for (std::uint32_t loop = forest.innermost(block);
            loop != kNoNode && !forest.contains(loop, next); loop = forest.loops()[loop].parent)
-        leaving_[loop] = least(leaving_[loop], uniformity_.of_branch(block));
+        leaving_[loop] = weaker(leaving_[loop], uniformity_.of_branch(block));
     }
   }
   left_apart_.assign(forest.loops().size(), false);
@@ -119,9 +122,9 @@ void AffineSolver::start_phi(std::uint32_t version) {
   // As its writes take it.
   for (const std::uint32_t input : versions_.inputs(version)) {
     if (input == kNone || versions_[input].kind != Version::Kind::Write) continue;
-    const Instruction& made = function_.body[versions_[input].statement];
-    s.is_signed = s.is_signed || (made.kind == StatementKind::Instruction &&
-                                  kind(made.type()) == TypeKind::Signed);
+    const Instruction& writer = function_.body[versions_[input].statement];
+    s.is_signed = s.is_signed || (writer.kind == StatementKind::Instruction &&
+                                  kind(writer.type()) == TypeKind::Signed);
   }
   phi_symbols_[version] = new_symbol(s);
   r_.versions_forms_[version] = symbol_form(phi_symbols_[version], s.bits);
@@ -150,7 +153,7 @@ void AffineSolver::finish_loop(std::uint32_t loop) {
 bool AffineSolver::varies(std::uint32_t number, std::uint32_t loop) const {
   const AffineSymbol& s = r_.symbols_[number];
   if (s.restless) return true;
-  // Whether the loop in which it changes lies within: loops are intervals of the order.
+  // Whether it changes in an inner loop: loops are intervals of the order.
   if (s.loop == kNoNode) return false;
   const Loop& outer = cfg_.loops().loops()[loop];
   const Loop& inner = cfg_.loops().loops()[s.loop];
@@ -236,12 +239,12 @@ void AffineSolver::find_rest(std::uint32_t version, std::uint32_t loop) {
   for (const AffineForm& way : ways) {
     for (const AffineTerm& term : way.terms) {
       if (std::ranges::find(shared.terms, term) != shared.terms.end()) continue;
-      agreement = least(agreement, agreement_of(term));
+      agreement = weaker(agreement, agreement_of(term));
     }
   }
   AffineSymbol& phi = r_.symbols_[own];
   Agreement both = phi.agreement;
-  for (const AffineTerm& term : shared.terms) both = least(both, agreement_of(term));
+  for (const AffineTerm& term : shared.terms) both = weaker(both, agreement_of(term));
   agreement = std::max(agreement, both);
   if (shared.terms.empty()) {
     phi.agreement = agreement;
@@ -259,7 +262,7 @@ void AffineSolver::find_rest(std::uint32_t version, std::uint32_t loop) {
 Agreement AffineSolver::agreement_of(const AffineTerm& term) const {
   Agreement found = Agreement::Grid;
   for (const std::uint32_t factor : term.symbols)
-    if (factor != kNone) found = least(found, r_.symbols_[factor].agreement);
+    if (factor != kNone) found = weaker(found, r_.symbols_[factor].agreement);
   return found;
 }
 
@@ -275,10 +278,10 @@ Agreement AffineSolver::of_meeting(std::uint32_t block) {
     if (!cfg_.reachable(node) || std::ranges::find(seen, node) != seen.end()) return;
     seen.push_back(node);
     if (node != top) open.push_back(node);
-    // Those who turn off to the exit are not there when it is read.
+    // Threads that exit do not read it.
     std::size_t ways = 0;
     for (const std::uint32_t next : cfg_.successors(node)) ways += next != cfg_.exit() ? 1 : 0;
-    if (ways > 1) found = least(found, uniformity_.of_branch(node));
+    if (ways > 1) found = weaker(found, uniformity_.of_branch(node));
   };
   for (const std::uint32_t node : cfg_.predecessors(block)) reach(node);
   while (!open.empty() && seen.size() <= kMaxBlocks) {

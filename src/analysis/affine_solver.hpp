@@ -1,4 +1,4 @@
-// src/analysis/affine_solver.hpp - finds the affine form of every version
+// src/analysis/affine_solver.hpp - computes the affine form of every version
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ class AffineSolver {
 
   // --- symbols and operations (affine_operations.cpp) -------------------------------------------
   std::uint32_t symbol(const AffineSymbol& wanted);
-  std::uint32_t new_symbol(const AffineSymbol& made);
+  std::uint32_t new_symbol(const AffineSymbol& added);
   std::uint32_t form_number(const AffineForm& form);
   AffineForm operation(Operation kind, std::span<const AffineForm> operands, unsigned bits,
                        bool is_signed, ptx::Modifier comparison = ptx::Modifier::none);
@@ -57,6 +57,7 @@ class AffineSolver {
 
   // --- where paths meet (affine_paths.cpp)
   // --------------------------------------------------------
+  void merge_inputs(std::uint32_t phi);
   void find_leaving();
   void start_phi(std::uint32_t version);
   void finish_loop(std::uint32_t loop);

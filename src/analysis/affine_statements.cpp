@@ -1,4 +1,4 @@
-// src/analysis/affine_statements.cpp - what each instruction makes of affine forms
+// src/analysis/affine_statements.cpp - affine forms of instruction results
 #include <algorithm>
 
 #include "analysis/affine_solver.hpp"
@@ -118,31 +118,31 @@ std::optional<AffineForm> AffineSolver::arithmetic(const Instruction& s,
     case Op::neg:
       return scaled(x[0], -1);
     case Op::abs:
-      if (!is_number(x[0], true) || r_.range(x[0], r_.block_).least < 0) return std::nullopt;
+      if (!is_number(x[0], true) || r_.range(x[0], r_.block_).min < 0) return std::nullopt;
       return x[0];
     case Op::mul:
       if (!low) return std::nullopt;
       return product(x[0], x[1]);
     case Op::mad: {
-      const auto made = low ? product(x[0], x[1]) : std::nullopt;
-      if (!made) return std::nullopt;
-      return sum(*made, x[2]);
+      const auto form = low ? product(x[0], x[1]) : std::nullopt;
+      if (!form) return std::nullopt;
+      return sum(*form, x[2]);
     }
     case Op::mul_wide:
     case Op::mad_wide: {
-      const auto made = product(widened(x[0], bits, sign), widened(x[1], bits, sign));
-      if (!made) return std::nullopt;
-      return s.op == Op::mul_wide ? *made : sum(*made, x[2]);
+      const auto form = product(widened(x[0], bits, sign), widened(x[1], bits, sign));
+      if (!form) return std::nullopt;
+      return s.op == Op::mul_wide ? *form : sum(*form, x[2]);
     }
     case Op::div:
       // Towards zero: rounding down where nothing is negative.
       if (!x[1].is_constant() || x[1].constant <= 0) return std::nullopt;
-      if (sign && (!is_number(x[0], true) || r_.range(x[0], r_.block_).least < 0))
+      if (sign && (!is_number(x[0], true) || r_.range(x[0], r_.block_).min < 0))
         return std::nullopt;
       return quotient(x[0], x[1].constant, sign);
     case Op::rem:
       if (!x[1].is_constant() || x[1].constant <= 0) return std::nullopt;
-      if (sign && (!is_number(x[0], true) || r_.range(x[0], r_.block_).least < 0))
+      if (sign && (!is_number(x[0], true) || r_.range(x[0], r_.block_).min < 0))
         return std::nullopt;
       return remainder(x[0], x[1].constant);
     case Op::min:
@@ -160,10 +160,10 @@ std::optional<AffineForm> AffineSolver::arithmetic(const Instruction& s,
       if (s.op == Op::shl)
         return *by >= bits ? constant_form(0, bits) : scaled(x[0], std::int64_t{1} << *by);
       // A sign that is shifted out fills everything.
-      const unsigned most = sign ? std::min(*by, bits - 1) : *by;
-      if (most >= bits) return constant_form(0, bits);
-      if (most >= 63) return std::nullopt;
-      return quotient(x[0], std::int64_t{1} << most, sign);
+      const unsigned max = sign ? std::min(*by, bits - 1) : *by;
+      if (max >= bits) return constant_form(0, bits);
+      if (max >= 63) return std::nullopt;
+      return quotient(x[0], std::int64_t{1} << max, sign);
     }
     case Op::bfe: {
       const auto from = shift(x[1]), count = shift(x[2]);
@@ -224,15 +224,15 @@ std::optional<AffineForm> AffineSolver::parameter(const Instruction& s, std::siz
     const ptx::Symbol& named = module_.symbols[o.id];
     if (named.kind != ptx::SymbolKind::Parameter || named.index >= function_.parameters.size())
       return std::nullopt;
-    AffineSymbol made;
-    made.kind = Kind::Parameter;
-    made.agreement = Agreement::Grid;
-    made.id = named.index;
-    made.offset =
+    AffineSymbol parameter;
+    parameter.kind = Kind::Parameter;
+    parameter.agreement = Agreement::Grid;
+    parameter.id = named.index;
+    parameter.offset =
         static_cast<std::uint32_t>(o.value) + static_cast<std::uint32_t>(element) * bytes(type);
-    made.bits = static_cast<std::uint8_t>(ptx::bits(type));
-    made.is_signed = is_signed(function_.parameters[named.index].type);
-    return widened(symbol_form(symbol(made), made.bits), bits, is_signed(type));
+    parameter.bits = static_cast<std::uint8_t>(ptx::bits(type));
+    parameter.is_signed = is_signed(function_.parameters[named.index].type);
+    return widened(symbol_form(symbol(parameter), parameter.bits), bits, is_signed(type));
   }
   return std::nullopt;
 }
@@ -252,7 +252,7 @@ std::optional<AffineForm> AffineSolver::result(std::uint32_t statement, std::siz
     const Type wanted = operand_type(s, *spec);
     const bool address = operands[i].kind == OperandKind::Symbol;
     if (!is_integer(wanted)) return std::nullopt;
-    // Relaxed operands (cvt) may be wider than their type: taken whole.
+    // Relaxed operands (cvt) may be wider than their type: use the full width.
     const auto form =
         operand(statement, operands[i], address ? bits : std::max(1u, ptx::bits(wanted)));
     if (!form) return std::nullopt;
@@ -293,8 +293,8 @@ AffineForm AffineSolver::value_symbol(std::uint32_t version) {
   s.agreement = uniformity_.of(v.reg);
   s.loop = cfg_.loops().innermost(v.block);
   if (v.kind == Version::Kind::Write) {
-    const Instruction& made = function_.body[v.statement];
-    s.is_signed = made.kind == StatementKind::Instruction && is_signed(made.type());
+    const Instruction& writer = function_.body[v.statement];
+    s.is_signed = writer.kind == StatementKind::Instruction && is_signed(writer.type());
   }
   value_symbols_[version] = new_symbol(s);
   return symbol_form(value_symbols_[version], s.bits);
@@ -339,12 +339,12 @@ AffineForm AffineSolver::written(std::uint32_t version) {
     }
     ++destination;
   }
-  std::optional<AffineForm> made;
-  if (found == 1) made = result(v.statement, at, element, width);
-  if (!made || made->bits != width || too_complex(*made)) return value_symbol(version);
+  std::optional<AffineForm> form;
+  if (found == 1) form = result(v.statement, at, element, width);
+  if (!form || form->bits != width || too_complex(*form)) return value_symbol(version);
   if (!v.partial) {
-    agree(*made, uniformity_.of(v.reg));
-    return *made;
+    agree(*form, uniformity_.of(v.reg));
+    return *form;
   }
   if (v.previous == kNone || !s.guard.present()) return value_symbol(version);
   Operand predicate = Operand::reg(s.guard.predicate);
@@ -352,7 +352,7 @@ AffineForm AffineSolver::written(std::uint32_t version) {
   if (!guard) return value_symbol(version);
   const AffineForm& old = r_.versions_forms_[v.previous];
   if (old.bits != width) return value_symbol(version);
-  AffineForm chosen = selected(s.guard.negated ? negation(*guard) : *guard, *made, old);
+  AffineForm chosen = selected(s.guard.negated ? negation(*guard) : *guard, *form, old);
   return too_complex(chosen) ? value_symbol(version) : chosen;
 }
 

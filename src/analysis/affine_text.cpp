@@ -1,4 +1,4 @@
-// src/analysis/affine_text.cpp - affine forms in words
+// src/analysis/affine_text.cpp - text of affine forms
 #include <algorithm>
 
 #include "analysis/affine_forms.hpp"
@@ -57,8 +57,8 @@ class AffineText {
       }
       case Kind::Iteration:
         return letter(s.id);
-      case Kind::Rounds:
-        return "rounds(" + letter(s.id) + ')';
+      case Kind::FinalIteration:
+        return "iterations(" + letter(s.id) + ')';
       case Kind::Phi:
       case Kind::Value:
         return name_of_version(s.id);
@@ -107,7 +107,7 @@ class AffineText {
           highest = std::min(highest, 2);
           break;
         case Kind::Iteration:
-        case Kind::Rounds:
+        case Kind::FinalIteration:
           highest = highest == 3 ? 4 : highest;
           break;
         default:
@@ -124,7 +124,7 @@ class AffineText {
       case Kind::GridShape:
         return 1;
       case Kind::Iteration:
-      case Kind::Rounds:
+      case Kind::FinalIteration:
         return 3;
       default:
         return 2;

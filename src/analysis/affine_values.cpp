@@ -1,4 +1,4 @@
-// src/analysis/affine_values.cpp - numbers for affine forms
+// src/analysis/affine_values.cpp - integer helpers for affine forms
 #include "analysis/affine_values.hpp"
 
 #include <algorithm>

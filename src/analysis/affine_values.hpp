@@ -1,4 +1,4 @@
-// src/analysis/affine_values.hpp - numbers for affine forms
+// src/analysis/affine_values.hpp - integer helpers for affine forms
 #pragma once
 
 #include <array>
@@ -26,13 +26,13 @@ class AffineValues {
 
   /// The bits of the form's value; nothing where a symbol has none.
   [[nodiscard]] std::optional<std::uint64_t> bits(const AffineForm& form) {
-    const auto made = sum_of(form);
-    if (!made) return std::nullopt;
-    return pattern(*made, form.bits);
+    const auto result = sum_of(form);
+    if (!result) return std::nullopt;
+    return pattern(*result, form.bits);
   }
   /// Modulo 2^64, without regard to the form's width.
   [[nodiscard]] std::optional<std::uint64_t> sum_of(const AffineForm& form) {
-    auto made = static_cast<std::uint64_t>(form.constant);
+    auto result = static_cast<std::uint64_t>(form.constant);
     for (const AffineTerm& term : form.terms) {
       auto one = static_cast<std::uint64_t>(term.coefficient);
       for (const std::uint32_t factor : term.symbols) {
@@ -41,9 +41,9 @@ class AffineValues {
         if (!value) return std::nullopt;
         one *= static_cast<std::uint64_t>(*value);
       }
-      made += one;
+      result += one;
     }
-    return made;
+    return result;
   }
   /// Whether the form, as an integer without bounds, is a number of its width; nothing if it cannot
   /// be told.
@@ -61,7 +61,7 @@ class AffineValues {
       exact = exact + one;
     }
     if (!exact.known) return false;
-    if (form.bits >= 64) return assumption.is_signed || exact.least >= 0;
+    if (form.bits >= 64) return assumption.is_signed || exact.min >= 0;
     return within(exact, range_of_width(form.bits, assumption.is_signed));
   }
 
@@ -69,10 +69,10 @@ class AffineValues {
     Known& known = known_[number];
     if (known.when == now_) return known.value;
     const AffineSymbol& s = affine_.symbols()[number];
-    const auto made = s.kind == AffineSymbol::Kind::Operation ? operation(s) : leaf_(number);
+    const auto result = s.kind == AffineSymbol::Kind::Operation ? operation(s) : leaf_(number);
     // `leaf` may have come by here itself.
-    known_[number] = {now_, made};
-    return made;
+    known_[number] = {now_, result};
+    return result;
   }
 
  private:
@@ -92,10 +92,10 @@ class AffineValues {
       values[count] = *value;
       widths[count++] = form.bits;
     }
-    const auto made = apply(s, std::span(values.data(), count), std::span(widths.data(), count));
-    if (!made) return std::nullopt;
-    return s.is_signed ? low_bits(*made, s.bits)
-                       : static_cast<std::int64_t>(pattern(*made, s.bits));
+    const auto result = apply(s, std::span(values.data(), count), std::span(widths.data(), count));
+    if (!result) return std::nullopt;
+    return s.is_signed ? low_bits(*result, s.bits)
+                       : static_cast<std::int64_t>(pattern(*result, s.bits));
   }
 
   const Affine& affine_;

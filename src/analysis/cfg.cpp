@@ -1,4 +1,4 @@
-// src/analysis/cfg.cpp - basic blocks of a function and how control flows
+// src/analysis/cfg.cpp - basic blocks and control flow of a function
 #include "ptxgen/analysis/cfg.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ bool ends_block(const Instruction& s) {
   return has(flags, Flag::Terminator) || has(flags, Flag::Branch);
 }
 
-// Where each label stands, and which labels branches lead to.
+// The position of each label, and which labels are branch targets.
 struct Labels {
   ScratchVector<std::uint32_t> place;
   ScratchVector<std::uint32_t> table;  // the .branchtargets that a label names
@@ -67,6 +67,39 @@ struct Labels {
   }
 };
 
+void add_edges(const Function& function, const Labels& labels, std::span<const Block> blocks,
+               const std::vector<std::uint32_t>& block_of, ScratchVector<Edge>& edges) {
+  const auto exit = static_cast<std::uint32_t>(blocks.size());
+  edges.reserve(blocks.size() * 2);
+  for (std::uint32_t b = 0; b < blocks.size(); ++b) {
+    const auto lead_to = [&](const Operand& o) {
+      const bool placed =
+          o.kind == OperandKind::Label && o.id < labels.place.size() && labels.place[o.id] != kNone;
+      edges.push_back({b, placed ? block_of[labels.place[o.id]] : exit});
+    };
+    if (blocks[b].terminator == kNone) {
+      edges.push_back({b, b + 1});  // after the last block is the exit
+      continue;
+    }
+    const Instruction& s = function.body[blocks[b].terminator];
+    const auto operands = function.operands_of(s);
+    if (!has(info(s.op).flags, Flag::Branch)) {
+      edges.push_back({b, exit});
+    } else if (s.op == Op::brx_idx) {
+      const std::uint32_t named = operands.size() < 2 ? kNone : operands[1].id;
+      const std::uint32_t table = named < labels.table.size() ? labels.table[named] : kNone;
+      if (table != kNone) {
+        for (const Operand& o : function.operands_of(function.body[table]).subspan(1)) lead_to(o);
+      } else {
+        for (const std::uint32_t l : labels.any) lead_to(Operand::label({l}));
+      }
+    } else {
+      for (const Operand& o : operands) lead_to(o);
+    }
+    if (s.guard.present()) edges.push_back({b, b + 1});
+  }
+}
+
 }  // namespace
 
 Cfg::Cfg(const Function& function) : block_of_(function.body.size(), 0) {
@@ -84,7 +117,7 @@ Cfg::Cfg(const Function& function) : block_of_(function.body.size(), 0) {
       label = function.operands_of(s)[0].id;
       target = label < labels.place.size() && labels.is_target[label];
     }
-    // Declarations and labels before it may stay with what the label names.
+    // Declarations and labels before the target may belong to its block.
     if (blocks_.back().terminator != kNone || (target && has_instruction)) {
       blocks_.emplace_back().first = i;
       has_instruction = false;
@@ -99,34 +132,7 @@ Cfg::Cfg(const Function& function) : block_of_(function.body.size(), 0) {
   }
 
   ScratchVector<Edge> edges(&scratch);
-  edges.reserve(blocks_.size() * 2);
-  for (std::uint32_t b = 0; b < blocks_.size(); ++b) {
-    const auto lead_to = [&](const Operand& o) {
-      const bool placed =
-          o.kind == OperandKind::Label && o.id < labels.place.size() && labels.place[o.id] != kNone;
-      edges.push_back({b, placed ? block_of_[labels.place[o.id]] : exit()});
-    };
-    if (blocks_[b].terminator == kNone) {
-      edges.push_back({b, b + 1});  // behind the last block is the exit
-      continue;
-    }
-    const Instruction& s = function.body[blocks_[b].terminator];
-    const auto operands = function.operands_of(s);
-    if (!has(info(s.op).flags, Flag::Branch)) {
-      edges.push_back({b, exit()});
-    } else if (s.op == Op::brx_idx) {
-      const std::uint32_t named = operands.size() < 2 ? kNone : operands[1].id;
-      const std::uint32_t table = named < labels.table.size() ? labels.table[named] : kNone;
-      if (table != kNone) {
-        for (const Operand& o : function.operands_of(function.body[table]).subspan(1)) lead_to(o);
-      } else {
-        for (const std::uint32_t l : labels.any) lead_to(Operand::label({l}));
-      }
-    } else {
-      for (const Operand& o : operands) lead_to(o);
-    }
-    if (s.guard.present()) edges.push_back({b, b + 1});
-  }
+  add_edges(function, labels, blocks_, block_of_, edges);
   graph_ = Graph(exit() + 1, edges);
   loops_ = LoopForest(graph_, 0);
   order_.reserve(blocks_.size());

@@ -1,4 +1,4 @@
-// src/analysis/copies.cpp - what asynchronous copies copy
+// src/analysis/copies.cpp - operands of asynchronous copies
 #include "analysis/copies.hpp"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ std::optional<Copy> copy_of(const Function& function, const Instruction& stateme
   const std::uint64_t bytes = copy.size->value;
   if (copy.size->kind != OperandKind::Integer || (bytes != 4 && bytes != 8 && bytes != 16))
     return std::nullopt;
-  // What stands behind the size belongs to a word of the opcode (a policy of the L2), or is this.
+  // The operand after the size belongs to a modifier (an L2 policy), or is this one.
   if (operands.size() > 3 && row.operands[3].with == Field::Literal) {
     copy.source = &operands[3];
     copy.ignores = row.operands[3].role == OperandRole::Predicate;

@@ -1,4 +1,4 @@
-// src/analysis/copies.hpp - what asynchronous copies copy
+// src/analysis/copies.hpp - operands of asynchronous copies
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace ptxgen::inline v0::analysis {
 
-/// The operands of a copy between global and shared memory that goes on when its statement is done.
+/// The operands of an asynchronous copy between global and shared memory.
 struct Copy {
   /// A copy engine copies `size` bytes for each thread (`cp.async.bulk`); else a lane copies a
   /// constant number of them itself (`cp.async`).

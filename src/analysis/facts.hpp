@@ -1,4 +1,4 @@
-// src/analysis/facts.hpp - the analyses of one function, made when needed
+// src/analysis/facts.hpp - the analyses of one function, computed on demand
 #pragma once
 
 #include <optional>
@@ -27,17 +27,18 @@ class Facts {
   [[nodiscard]] const ptx::Function& function() const noexcept { return *function_; }
   [[nodiscard]] const UniformityOptions& options() const noexcept { return options_; }
 
-  [[nodiscard]] const Cfg& cfg() { return made(cfg_, *function_); }
-  [[nodiscard]] const RegisterIndex& index() { return made(index_, *function_); }
-  [[nodiscard]] const Versions& versions() { return made(versions_, *function_, cfg(), index()); }
+  [[nodiscard]] const Cfg& cfg() { return result(cfg_, *function_); }
+  [[nodiscard]] const RegisterIndex& index() { return result(index_, *function_); }
+  [[nodiscard]] const Versions& versions() { return result(versions_, *function_, cfg(), index()); }
   [[nodiscard]] const Inductions& inductions() {
-    return made(inductions_, *function_, cfg(), index(), versions());
+    return result(inductions_, *function_, cfg(), index(), versions());
   }
   [[nodiscard]] const Uniformity& uniformity() {
-    return made(uniformity_, *module_, *function_, cfg(), index(), options_);
+    return result(uniformity_, *module_, *function_, cfg(), index(), options_);
   }
   [[nodiscard]] const Affine& affine() {
-    return made(affine_, *module_, *function_, cfg(), index(), versions(), uniformity(), options_);
+    return result(affine_, *module_, *function_, cfg(), index(), versions(), uniformity(),
+                  options_);
   }
 
  protected:
@@ -52,7 +53,7 @@ class Facts {
   [[nodiscard]] bool has_inductions() const noexcept { return inductions_.has_value(); }
   [[nodiscard]] bool has_uniformity() const noexcept { return uniformity_.has_value(); }
   template <class T, class... Arguments>
-  static const T& made(std::optional<T>& slot, Arguments&&... arguments) {
+  static const T& result(std::optional<T>& slot, Arguments&&... arguments) {
     if (!slot) slot.emplace(std::forward<Arguments>(arguments)...);
     return *slot;
   }

@@ -56,6 +56,7 @@ Graph Graph::reversed() const {
   return turned;
 }
 
+// long because the three steps of semi-NCA share their arrays
 DominatorTree::DominatorTree(const Graph& graph, std::uint32_t root) : root_(root) {
   const std::uint32_t nodes = graph.size();
   immediate_.assign(nodes, kNoNode);
@@ -112,13 +113,13 @@ DominatorTree::DominatorTree(const Graph& graph, std::uint32_t root) : root_(roo
     return label[v];
   };
   for (std::uint32_t w = reached; w-- > 1;) {
-    std::uint32_t least = parent[w];
+    std::uint32_t min = parent[w];
     for (const std::uint32_t before : graph.predecessors(node_of[w])) {
       if (number[before] == kNoNode) continue;
       const std::uint32_t candidate = semi[min_above(number[before], w + 1)];
-      least = std::min(least, candidate);
+      min = std::min(min, candidate);
     }
-    semi[w] = least;
+    semi[w] = min;
   }
   // The immediate dominator is the nearest ancestor that is not below the semi-dominator.
   ScratchVector<std::uint32_t>& above = parent;

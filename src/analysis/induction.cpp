@@ -1,4 +1,4 @@
-// src/analysis/induction.cpp - finds the variables and tests of loops
+// src/analysis/induction.cpp - induction variables and exit tests of loops
 #include "ptxgen/analysis/induction.hpp"
 
 #include <algorithm>
@@ -16,8 +16,8 @@ using ptx::OperandKind;
 
 namespace {
 
-// Chains of copies and additions are followed so far, and so many branches above a loop: enough
-// for what compilers write, and a bound on the work for what nobody should.
+// Limits on chains of copies and additions, and on branches above a loop: enough for the code of
+// compilers, and a bound on the work for hostile code.
 constexpr int kLongestChain = 24;
 constexpr int kMaxGuards = 24;
 
@@ -63,8 +63,9 @@ Relation opposite(Relation relation) noexcept {
   return kOpposite[static_cast<unsigned>(relation)];
 }
 
-std::optional<std::uint64_t> turns_of(std::uint64_t first, std::uint64_t step, Relation relation,
-                                      std::uint64_t bound, bool is_signed, unsigned bits) noexcept {
+std::optional<std::uint64_t> iteration_count(std::uint64_t first, std::uint64_t step,
+                                             Relation relation, std::uint64_t bound, bool is_signed,
+                                             unsigned bits) noexcept {
   Ordinal order{bits, is_signed, false};
   const std::uint64_t mask = order.mask();
   step &= mask;
@@ -151,7 +152,7 @@ bool Inductions::invariant(std::uint32_t loop, std::uint32_t version) const noex
   const LoopForest& forest = cfg_->loops();
   if (v.kind == Version::Kind::Entry || !forest.contains(loop, v.block)) return true;
   if (v.kind != Version::Kind::Phi || v.block != forest.loops()[loop].header) return false;
-  // Ways into the loop meet here, and nothing in it writes.
+  // Merges the entries of the loop; the loop does not write it.
   const auto inputs = versions_->inputs(version);
   const auto predecessors = cfg_->predecessors(v.block);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -267,7 +268,7 @@ std::optional<LoopComparison> Inductions::comparison(std::uint32_t loop,
   return std::nullopt;
 }
 
-// Fills in what is known of each loop.
+// Computes the variables and tests of each loop.
 class InductionReader {
  public:
   explicit InductionReader(Inductions& result)
@@ -311,7 +312,7 @@ class InductionReader {
     }
   }
 
-  // What going from one block to the other says about numbers.
+  // The facts that hold on the edge from one block to the other.
   void fact(std::vector<Inductions::Fact>& facts, std::uint32_t from, std::uint32_t to) {
     bool negated = false;
     const std::uint32_t setp = condition(from, to, negated);
@@ -338,7 +339,7 @@ class InductionReader {
     if (fact.a.known() && fact.b.known()) facts.push_back(fact);
   }
 
-  // The setp that decides whether control goes from a block to that successor.
+  // The setp that decides about the edge from a block to that successor.
   std::uint32_t condition(std::uint32_t from, std::uint32_t to, bool& negated) {
     const std::uint32_t branch = cfg_.blocks()[from].terminator;
     if (branch == kNone || !function_.body[branch].is(Op::bra)) return kNone;
@@ -348,11 +349,11 @@ class InductionReader {
     if (to != successors[0] && to != successors[1]) return kNone;
     negated = bra.guard.negated;
     if (to == successors[1]) negated = !negated;  // the fall through comes second
-    return setp_behind(branch, bra.guard.predicate, negated);
+    return setp_of(branch, bra.guard.predicate, negated);
   }
 
   // Looks through copies and negations of a predicate.
-  std::uint32_t setp_behind(std::uint32_t statement, ptx::Register predicate, bool& negated) {
+  std::uint32_t setp_of(std::uint32_t statement, ptx::Register predicate, bool& negated) {
     const std::uint32_t reg = index_.find(predicate);
     std::uint32_t version = reg == kNone ? kNone : versions_.read(statement, reg);
     for (int i = 0; i < kLongestChain && version != kNone; ++i) {
@@ -465,10 +466,10 @@ class InductionReader {
       test.stays = successors[first ? 0 : 1];
       test.leaves = successors[first ? 1 : 0];
       test.top = block == header && test.stays != header;
-      test.every_turn = true;
+      test.every_iteration = true;
       for (const std::uint32_t from : cfg_.predecessors(header)) {
         if (forest_.contains(loop, from) && !cfg_.dominators().dominates(block, from)) {
-          test.every_turn = false;
+          test.every_iteration = false;
         }
       }
       bool negated = false;

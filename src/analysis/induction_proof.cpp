@@ -1,4 +1,4 @@
-// src/analysis/induction_proof.cpp - ranges, what holds before a loop, wrap-around
+// src/analysis/induction_proof.cpp - ranges, entry facts and wrap-around of inductions
 #include <algorithm>
 
 #include "analysis/ordinal.hpp"
@@ -23,7 +23,7 @@ std::uint64_t constant(const LoopTerm& term) { return term.value; }
 
 }  // namespace
 
-// Everything is done in the order of one type, mapped to unsigned numbers (Ordinal, upwards).
+// Works in the order of one type, mapped to unsigned numbers (Ordinal, upwards).
 class InductionProof {
  public:
   InductionProof(const Inductions& of, std::uint32_t loop, unsigned bits, bool is_signed)
@@ -31,15 +31,15 @@ class InductionProof {
 
   using Facts = std::vector<Inductions::Fact>;
 
-  // Least and greatest ordinal of a term where the facts hold.
+  // The range of a term in ordinals if the facts hold.
   Range range(const LoopTerm& term, const Facts& facts, int depth = kDepth) const {
     if (term.constant()) return {order_(constant(term)), order_(constant(term))};
     if (!term.known()) return all();
     Range range = defined(term.version, facts, depth);
-    const LoopTerm behind = rooted(term);
+    const LoopTerm root = rooted(term);
     for (const Inductions::Fact& fact : facts) {
-      const bool first = fact.a == behind && fact.b.constant();
-      const bool second = fact.b == behind && fact.a.constant();
+      const bool first = fact.a == root && fact.b.constant();
+      const bool second = fact.b == root && fact.a.constant();
       if (first == second) continue;
       const bool equality = fact.relation == Relation::Eq || fact.relation == Relation::Ne;
       if (!equality && fact.is_signed != order_.is_signed) continue;
@@ -67,8 +67,8 @@ class InductionProof {
       if (has == Relation::Eq && relation == Relation::Le) return true;
     }
     const Range ra = range(a, facts, depth), rb = range(b, facts, depth);
-    if (ra.greatest < rb.least) return true;
-    if (relation == Relation::Le && ra.greatest <= rb.least) return true;
+    if (ra.max < rb.min) return true;
+    if (relation == Relation::Le && ra.max <= rb.min) return true;
     // Below the smaller of two is below both.
     const Instruction* write = depth > 0 && right.constant() ? nullptr : definition(right);
     if (depth > 0 && write != nullptr && is_own(*write, Op::min)) {
@@ -78,7 +78,7 @@ class InductionProof {
     return false;
   }
 
-  // The term that an operand of a version's definition is.
+  // An operand of a version's definition as a term.
   LoopTerm operand(std::uint32_t version, std::size_t number) const {
     const Instruction* write = of_.definition(version);
     const Operand& o = of_.function_->operands_of(*write)[number];
@@ -113,33 +113,33 @@ class InductionProof {
     return write.is(op) && ptx::bits(write.type()) == order_.bits;
   }
 
-  // Whether bound is start + (length - min(length, step)) for a length that stays in the type: then
-  // a value below it, plus the step, is still below start + length.
-  bool leaves_room(const LoopTerm& start, const LoopTerm& step, const LoopTerm& bound,
+  // Whether bound is start + (length - min(length, step)) for a length that fits the type. Then a
+  // value below the bound, plus the step, is below start + length.
+  bool leaves_step(const LoopTerm& start, const LoopTerm& step, const LoopTerm& bound,
                    const Facts& facts) const {
     LoopTerm distance = rooted(bound);
-    if (!behind_start(start, distance)) return false;
+    if (!after_start(start, distance)) return false;
     const Instruction* write = definition(distance);
     if (write == nullptr || !is_wide(*write, Op::sub)) return false;
     const LoopTerm length = rooted(operand(distance.version, 1));
-    const LoopTerm least = rooted(operand(distance.version, 2));
-    const Instruction* min = definition(least);
+    const LoopTerm rest = rooted(operand(distance.version, 2));
+    const Instruction* min = definition(rest);
     if (min == nullptr || !is_unsigned(*min, Op::min)) return false;
-    const LoopTerm a = rooted(operand(least.version, 1)), b = rooted(operand(least.version, 2));
+    const LoopTerm a = rooted(operand(rest.version, 1)), b = rooted(operand(rest.version, 2));
     const LoopTerm by = rooted(step);
     if (!(a == length && b == by) && !(b == length && a == by)) return false;
     return fits(start, length, facts);
   }
 
-  // Whether bound is start plus a multiple of the step, not 0, that stays in the type.
+  // Whether bound is start plus a nonzero multiple of the step that fits the type.
   bool is_hit(const LoopTerm& start, std::uint64_t step, const LoopTerm& bound,
               const Facts& facts) const {
-    LoopTerm whole = rooted(bound);
-    if (!behind_start(start, whole)) return false;
-    const Instruction* write = definition(whole);
+    LoopTerm end = rooted(bound);
+    if (!after_start(start, end)) return false;
+    const Instruction* write = definition(end);
     if (write == nullptr || step == 0) return false;
-    const LoopTerm length = rooted(operand(whole.version, 1));
-    const LoopTerm second = rooted(operand(whole.version, 2));
+    const LoopTerm length = rooted(operand(end.version, 1));
+    const LoopTerm second = rooted(operand(end.version, 2));
     bool multiple = false;
     if (is_wide(*write, Op::and_) && second.constant()) {
       multiple = (step & (step - 1)) == 0 && (constant(second) & (step - 1)) == 0;
@@ -152,8 +152,8 @@ class InductionProof {
     }
     if (!multiple || !fits(start, length, facts)) return false;
     const InductionProof plain(of_, loop_, order_.bits, false);
-    return plain.known({LoopTerm::Kind::Constant, kNone, 0}, Relation::Ne, whole, facts) ||
-           plain.range(whole, facts).least > 0;
+    return plain.known({LoopTerm::Kind::Constant, kNone, 0}, Relation::Ne, end, facts) ||
+           plain.range(end, facts).min > 0;
   }
 
   const Ordinal& order() const { return order_; }
@@ -161,8 +161,8 @@ class InductionProof {
  private:
   Range all() const { return {0, order_.mask()}; }
 
-  // Takes `start +` off; false if it is not there.
-  bool behind_start(const LoopTerm& start, LoopTerm& sum) const {
+  // Removes `start +`; false if the sum does not have this form.
+  bool after_start(const LoopTerm& start, LoopTerm& sum) const {
     if (start.constant() && constant(start) == 0) return true;
     const Instruction* write = definition(sum);
     if (write == nullptr || !is_wide(*write, Op::add)) return false;
@@ -176,7 +176,7 @@ class InductionProof {
   // Whether start + length, the length unsigned, is a number of the type.
   bool fits(const LoopTerm& start, const LoopTerm& length, const Facts& facts) const {
     if (start.constant() && constant(start) == 0) {
-      return !order_.is_signed || range(length, facts).least >= order_(0);
+      return !order_.is_signed || range(length, facts).min >= order_(0);
     }
     const Instruction* write = definition(length);
     if (write == nullptr || !is_wide(*write, Op::sub)) return false;
@@ -187,32 +187,32 @@ class InductionProof {
   void refine(Range& range, Relation relation, std::uint64_t by) const {
     switch (relation) {
       case Relation::Lt:
-        if (by > 0) range.greatest = std::min(range.greatest, by - 1);
+        if (by > 0) range.max = std::min(range.max, by - 1);
         break;
       case Relation::Le:
-        range.greatest = std::min(range.greatest, by);
+        range.max = std::min(range.max, by);
         break;
       case Relation::Gt:
-        if (by < order_.mask()) range.least = std::max(range.least, by + 1);
+        if (by < order_.mask()) range.min = std::max(range.min, by + 1);
         break;
       case Relation::Ge:
-        range.least = std::max(range.least, by);
+        range.min = std::max(range.min, by);
         break;
       case Relation::Eq:
-        range.least = std::max(range.least, by);
-        range.greatest = std::min(range.greatest, by);
+        range.min = std::max(range.min, by);
+        range.max = std::min(range.max, by);
         break;
       case Relation::Ne:
-        if (range.least == by && by < order_.mask()) ++range.least;
-        if (range.greatest == by && by > 0) --range.greatest;
+        if (range.min == by && by < order_.mask()) ++range.min;
+        if (range.max == by && by > 0) --range.max;
         break;
     }
   }
 
-  // Numbers 0 .. most, which mean the same signed and unsigned if they leave the sign alone.
-  Range up_to(std::uint64_t most) const {
-    if (order_.is_signed && most > order_.mask() >> 1) return all();
-    return {order_(0), order_(most)};
+  // The numbers 0 .. max, which are the same signed and unsigned if the sign bit is clear.
+  Range up_to(std::uint64_t max) const {
+    if (order_.is_signed && max > order_.mask() >> 1) return all();
+    return {order_(0), order_(max)};
   }
 
   Range defined(std::uint32_t version, const Facts& facts, int depth) const {
@@ -225,19 +225,19 @@ class InductionProof {
     const auto operands = of_.function_->operands_of(*write);
     if (is_own(*write, Op::min)) {
       const Range a = of_operand(1), b = of_operand(2);
-      return {std::min(a.least, b.least), std::min(a.greatest, b.greatest)};
+      return {std::min(a.min, b.min), std::min(a.max, b.max)};
     }
     if (is_own(*write, Op::max)) {
       const Range a = of_operand(1), b = of_operand(2);
-      return {std::max(a.least, b.least), std::max(a.greatest, b.greatest)};
+      return {std::max(a.min, b.min), std::max(a.max, b.max)};
     }
     if (is_wide(*write, Op::and_)) {
-      std::uint64_t most = order_.mask();
+      std::uint64_t max = order_.mask();
       for (const std::size_t number : {std::size_t{1}, std::size_t{2}}) {
         const LoopTerm t = operand(version, number);
-        if (t.constant()) most = std::min(most, constant(t));
+        if (t.constant()) max = std::min(max, constant(t));
       }
-      return up_to(most);
+      return up_to(max);
     }
     if (is_unsigned(*write, Op::rem)) {
       const LoopTerm by = operand(version, 2);
@@ -245,7 +245,7 @@ class InductionProof {
     }
     if (is_wide(*write, Op::selp)) {
       const Range a = of_operand(1), b = of_operand(2);
-      return {std::min(a.least, b.least), std::max(a.greatest, b.greatest)};
+      return {std::min(a.min, b.min), std::max(a.max, b.max)};
     }
     if (write->is(Op::mov) && operands[1].kind == OperandKind::Special) {
       switch (static_cast<ptx::SpecialRegister>(operands[1].id)) {
@@ -255,7 +255,7 @@ class InductionProof {
           return up_to(31);
         case ptx::SpecialRegister::ntid: {
           Range range = up_to(1024);
-          range.least += 1;
+          range.min += 1;
           return range;
         }
         default:
@@ -276,10 +276,10 @@ Inductions::Range Inductions::range(std::uint32_t loop, const LoopTerm& term, un
   Range result{proof.order().mask(), 0};
   for (const Entry& entry : loops_[loop].entries) {
     const Range here = proof.range(term, entry.facts);
-    result.least = std::min(result.least, here.least);
-    result.greatest = std::max(result.greatest, here.greatest);
+    result.min = std::min(result.min, here.min);
+    result.max = std::max(result.max, here.max);
   }
-  return {proof.order()(result.least), proof.order()(result.greatest)};
+  return {proof.order()(result.min), proof.order()(result.max)};
 }
 
 Inductions::Range Inductions::start_range(std::uint32_t loop, std::uint32_t variable,
@@ -290,10 +290,10 @@ Inductions::Range Inductions::start_range(std::uint32_t loop, std::uint32_t vari
   Range result{proof.order().mask(), 0};
   for (const Entry& entry : loops_[loop].entries) {
     const Range here = proof.range(term(kNone, inputs[entry.input]), entry.facts);
-    result.least = std::min(result.least, here.least);
-    result.greatest = std::max(result.greatest, here.greatest);
+    result.min = std::min(result.min, here.min);
+    result.max = std::max(result.max, here.max);
   }
-  return {proof.order()(result.least), proof.order()(result.greatest)};
+  return {proof.order()(result.min), proof.order()(result.max)};
 }
 
 bool Inductions::starts(std::uint32_t loop, std::uint32_t variable, Relation relation,
@@ -303,13 +303,156 @@ bool Inductions::starts(std::uint32_t loop, std::uint32_t variable, Relation rel
   const auto inputs = versions_->inputs(v.phi);
   for (const Entry& entry : loops_[loop].entries) {
     const LoopTerm start = term(kNone, inputs[entry.input]);
-    const bool turned = relation == Relation::Gt || relation == Relation::Ge;
-    const bool holds = turned ? proof.known(other, mirrored(relation), start, entry.facts)
+    const bool mirror = relation == Relation::Gt || relation == Relation::Ge;
+    const bool holds = mirror ? proof.known(other, mirrored(relation), start, entry.facts)
                               : proof.known(start, relation, other, entry.facts);
     if (!holds) return false;
   }
   return !loops_[loop].entries.empty();
 }
+
+// Whether the variable of a comparison never wraps around. Ordinals grow in the direction in which
+// the loop runs; relations are mirrored for a variable that runs down.
+class WrapProof {
+ public:
+  WrapProof(const Inductions& of, std::uint32_t loop, const LoopComparison& c, bool is_signed)
+      : of_(of),
+        loop_(loop),
+        c_(c),
+        is_signed_(is_signed),
+        variable_(of.loops_[loop].variables[c.value.variable]),
+        down_(variable_.down()),
+        order_{variable_.bits, is_signed, down_},
+        relation_(down_ && !is_equality() ? mirrored(c.relation) : c.relation),
+        proof_(of, loop, variable_.bits, is_signed),
+        step_((down_ ? 0 - variable_.step.value : variable_.step.value) & order_.mask()) {}
+
+  // `assumed`: an ordinal that the bound is assumed not to exceed.
+  [[nodiscard]] bool excluded(std::uint64_t assumed) const {
+    if (!is_equality() && c_.is_signed != is_signed_) return false;
+    const bool exact = c_.value.is_next && variable_.step.constant();
+    if (!exact && c_.value.offset != 0) return false;
+    if (!variable_.step.constant()) return excluded_for_any_step();
+    if (step_ == 0) return false;
+    if (variable_.start.constant() && c_.bound.constant()) return excluded_by_count();
+    for (const LoopTerm& bound : bounds()) {
+      if (excluded_by(bound, assumed)) return true;
+    }
+    return false;
+  }
+
+ private:
+  using Facts = InductionProof::Facts;
+
+  [[nodiscard]] bool is_equality() const {
+    return c_.relation == Relation::Eq || c_.relation == Relation::Ne;
+  }
+
+  // The bound. If it is the smaller of two terms, these too: a value below it is below both.
+  [[nodiscard]] std::vector<LoopTerm> bounds() const {
+    std::vector<LoopTerm> found{proof_.rooted(c_.bound)};
+    if (relation_ != Relation::Lt && relation_ != Relation::Le) return found;
+    for (std::size_t i = 0; i < found.size() && i < 8; ++i) {
+      const LoopTerm bound = found[i];
+      const Instruction* write = proof_.definition(bound);
+      if (write == nullptr || !proof_.is_own(*write, down_ ? Op::max : Op::min)) continue;
+      found.push_back(proof_.rooted(proof_.operand(bound.version, 1)));
+      found.push_back(proof_.rooted(proof_.operand(bound.version, 2)));
+    }
+    return found;
+  }
+
+  // Whether `holds(start, facts)` is true at every entry of the loop.
+  template <class Fn>
+  [[nodiscard]] bool at_all_entries(Fn&& holds) const {
+    const auto& entries = of_.loops_[loop_].entries;
+    const auto inputs = of_.versions_->inputs(variable_.phi);
+    return !entries.empty() && std::all_of(entries.begin(), entries.end(), [&](const auto& entry) {
+      return holds(proof_.rooted(of_.term(kNone, inputs[entry.input])), entry.facts);
+    });
+  }
+  [[nodiscard]] bool leaves_step(const LoopTerm& bound) const {
+    return !down_ && at_all_entries([&](const LoopTerm& start, const Facts& facts) {
+      return proof_.leaves_step(start, variable_.step, bound, facts);
+    });
+  }
+  [[nodiscard]] bool is_hit(const LoopTerm& bound) const {
+    return !down_ && at_all_entries([&](const LoopTerm& start, const Facts& facts) {
+      return proof_.is_hit(start, step_, bound, facts);
+    });
+  }
+
+  // Only for a bound that leaves space for any step, tested before the step is added.
+  [[nodiscard]] bool excluded_for_any_step() const {
+    if (down_ || relation_ != Relation::Lt || c_.value.is_next) return false;
+    const auto all = bounds();
+    return at_all_entries([&](const LoopTerm& start, const Facts& facts) {
+      return std::any_of(all.begin(), all.end(), [&](const LoopTerm& bound) {
+        return proof_.leaves_step(start, variable_.step, bound, facts);
+      });
+    });
+  }
+
+  // Start, step and bound are constants.
+  [[nodiscard]] bool excluded_by_count() const {
+    const auto iterations =
+        iteration_count(variable_.start.value + c_.value.offset, variable_.step.value, c_.relation,
+                        c_.bound.value, is_signed_, variable_.bits);
+    return iterations && (order_.mask() - order_(variable_.start.value)) / step_ >= *iterations - 1;
+  }
+
+  [[nodiscard]] std::uint64_t last_of(Range range) const {
+    return order_(down_ ? range.min : range.max);
+  }
+
+  [[nodiscard]] bool excluded_by(const LoopTerm& bound, std::uint64_t assumed) const {
+    const std::uint64_t mask = order_.mask();
+    const std::uint64_t max =
+        std::min(assumed, last_of(of_.range(loop_, bound, variable_.bits, is_signed_)));
+    const auto starts = [&](bool strict) {
+      const Relation relation =
+          strict ? (down_ ? Relation::Gt : Relation::Lt) : (down_ ? Relation::Ge : Relation::Le);
+      return of_.starts(loop_, c_.value.variable, relation, bound, is_signed_);
+    };
+    bool later = false, first = false;  // whether values after the first, and the first, are safe
+    switch (relation_) {
+      case Relation::Lt:
+        later = step_ == 1 || (max != 0 && max - 1 <= mask - step_);
+        later = later || (!c_.value.is_next && leaves_step(bound));
+        first = starts(true);
+        if (is_hit(bound)) later = first = true;
+        break;
+      case Relation::Le:
+        later = max <= mask - step_;
+        first = starts(false);
+        break;
+      case Relation::Ne:
+        later = step_ == 1;
+        first = starts(c_.value.is_next);
+        if (is_hit(bound)) later = first = true;
+        break;
+      default:
+        break;
+    }
+    if (!later) return false;
+    if (first) return true;
+    if (relation_ == Relation::Ne) return false;
+    // If tested before the step is added, the first value is no exception.
+    if (!c_.value.is_next) return true;
+    return last_of(of_.start_range(loop_, c_.value.variable, is_signed_)) <= mask - step_;
+  }
+
+  const Inductions& of_;
+  const std::uint32_t loop_;
+  const LoopComparison& c_;
+  const bool is_signed_;
+  const Induction& variable_;
+  const bool down_;
+  const Ordinal order_;
+  const Relation relation_;
+  const InductionProof proof_;
+  const std::uint64_t step_;  // if constant
+};
 
 bool Inductions::wrap_excluded(std::uint32_t loop, const LoopTest& test, bool is_signed) const {
   return wrap_excluded(loop, test, is_signed, ~std::uint64_t{0});
@@ -329,118 +472,23 @@ std::optional<std::uint64_t> Inductions::wrap_limit(std::uint32_t loop, const Lo
   if (step == 0) return std::nullopt;
   const std::uint64_t limit = order.mask() - step + (relation == Relation::Lt ? 1 : 0);
   const Range known = range(loop, c.bound, variable.bits, is_signed);
-  if (order(down ? known.least : known.greatest) <= limit) return std::nullopt;
+  if (order(down ? known.min : known.max) <= limit) return std::nullopt;
   if (!wrap_excluded(loop, test, is_signed, limit)) return std::nullopt;
   return order(limit);
 }
 
 bool Inductions::wrap_excluded(std::uint32_t loop, const LoopTest& test, bool is_signed,
                                std::uint64_t assumed) const {
-  if (!test.goes_on || !test.every_turn) return false;
-  const LoopComparison& c = *test.goes_on;
-  const Induction& variable = loops_[loop].variables[c.value.variable];
-  const bool equality = c.relation == Relation::Eq || c.relation == Relation::Ne;
-  if (!equality && c.is_signed != is_signed) return false;
-  if (!c.value.is_next && c.value.offset != 0) return false;
-  if (c.value.is_next && !variable.step.constant() && c.value.offset != 0) return false;
-  const Ordinal order{variable.bits, is_signed, variable.down()};
-  const bool down = variable.down();
-  const Relation relation = down && !equality ? mirrored(c.relation) : c.relation;
-  const Relation below = down ? Relation::Gt : Relation::Lt;
-  const Relation at_most = down ? Relation::Ge : Relation::Le;
-  const InductionProof proof(*this, loop, variable.bits, is_signed);
-
-  // The bound, or for a smaller of two either: what stays below it stays below both.
-  std::vector<LoopTerm> bounds{proof.rooted(c.bound)};
-  for (std::size_t i = 0; i < bounds.size() && i < 8; ++i) {
-    const LoopTerm bound = bounds[i];
-    const Instruction* write =
-        relation == Relation::Lt || relation == Relation::Le ? proof.definition(bound) : nullptr;
-    if (write != nullptr && proof.is_own(*write, down ? Op::max : Op::min)) {
-      bounds.push_back(proof.rooted(proof.operand(bound.version, 1)));
-      bounds.push_back(proof.rooted(proof.operand(bound.version, 2)));
-    }
-  }
-  if (!variable.step.constant()) {
-    // Only the form whose bound leaves room for any step, tested before the step is added.
-    if (down || relation != Relation::Lt || c.value.is_next) return false;
-    for (const Entry& entry : loops_[loop].entries) {
-      const LoopTerm start =
-          proof.rooted(term(kNone, versions_->inputs(variable.phi)[entry.input]));
-      const bool any = std::any_of(bounds.begin(), bounds.end(), [&](const LoopTerm& bound) {
-        return proof.leaves_room(start, variable.step, bound, entry.facts);
-      });
-      if (!any) return false;
-    }
-    return !loops_[loop].entries.empty();
-  }
-
-  const std::uint64_t mask = order.mask();
-  const std::uint64_t step = down ? (0 - variable.step.value) & mask : variable.step.value & mask;
-  if (step == 0) return false;
-  if (variable.start.constant() && c.bound.constant()) {
-    const auto turns = turns_of(variable.start.value + c.value.offset, variable.step.value,
-                                c.relation, c.bound.value, is_signed, variable.bits);
-    return turns && (mask - order(variable.start.value)) / step >= *turns - 1;
-  }
-  const auto greatest = [&](Range r) { return order(down ? r.least : r.greatest); };
-  const auto all_entries = [&](auto&& holds) {
-    const auto& entries = loops_[loop].entries;
-    return !entries.empty() && std::all_of(entries.begin(), entries.end(), [&](const Entry& entry) {
-      return holds(proof.rooted(term(kNone, versions_->inputs(variable.phi)[entry.input])),
-                   entry.facts);
-    });
-  };
-  const auto hit = [&](const LoopTerm& bound) {
-    return !down && all_entries([&](const LoopTerm& start, const auto& facts) {
-      return proof.is_hit(start, step, bound, facts);
-    });
-  };
-  const auto has_room = [&](const LoopTerm& bound) {
-    return !down && all_entries([&](const LoopTerm& start, const auto& facts) {
-      return proof.leaves_room(start, variable.step, bound, facts);
-    });
-  };
-  for (const LoopTerm& bound : bounds) {
-    const std::uint64_t most =
-        std::min(assumed, greatest(range(loop, bound, variable.bits, is_signed)));
-    bool later = false, first_in = false;  // values behind the first; the first
-    switch (relation) {
-      case Relation::Lt:
-        later = step == 1 || (most != 0 && most - 1 <= mask - step);
-        later = later || (!c.value.is_next && has_room(bound));
-        first_in = starts(loop, c.value.variable, below, bound, is_signed);
-        if (hit(bound)) later = first_in = true;
-        break;
-      case Relation::Le:
-        later = most <= mask - step;
-        first_in = starts(loop, c.value.variable, at_most, bound, is_signed);
-        break;
-      case Relation::Ne:
-        later = step == 1;
-        first_in =
-            starts(loop, c.value.variable, c.value.is_next ? below : at_most, bound, is_signed);
-        if (hit(bound)) later = first_in = true;
-        break;
-      default:
-        break;
-    }
-    if (!later) continue;
-    if (first_in) return true;
-    if (relation == Relation::Ne) continue;
-    // Tested before the step is added, the first value is no exception.
-    if (!c.value.is_next) return true;
-    if (greatest(start_range(loop, c.value.variable, is_signed)) <= mask - step) return true;
-  }
-  return false;
+  if (!test.goes_on || !test.every_iteration) return false;
+  return WrapProof(*this, loop, *test.goes_on, is_signed).excluded(assumed);
 }
 
 TripCount Inductions::trip_count(std::uint32_t loop) const {
   TripCount result;
   const auto& tests = loops_[loop].tests;
-  // Of several tests none alone tells how often the loop turns.
+  // With several tests no single one determines the iterations.
   const LoopTest* only = tests.size() == 1 ? &tests[0] : nullptr;
-  if (only == nullptr || !only->goes_on || !only->every_turn) return result;
+  if (only == nullptr || !only->goes_on || !only->every_iteration) return result;
   for (const std::uint32_t block : cfg_->loops().nodes(loop)) {
     // brx.idx, ret and the like are ways out as well.
     for (const std::uint32_t next : cfg_->successors(block)) {
@@ -453,11 +501,12 @@ TripCount Inductions::trip_count(std::uint32_t loop) const {
   const Induction& variable = loops_[loop].variables[c.value.variable];
   result.test = 0;
   if (variable.start.constant() && variable.step.constant() && c.bound.constant()) {
-    const auto turns = turns_of(variable.start.value + c.value.offset, variable.step.value,
-                                c.relation, c.bound.value, c.is_signed, variable.bits);
-    if (turns) {
+    const auto iterations =
+        iteration_count(variable.start.value + c.value.offset, variable.step.value, c.relation,
+                        c.bound.value, c.is_signed, variable.bits);
+    if (iterations) {
       result.kind = TripCount::Kind::Constant;
-      result.turns = only->top ? *turns - 1 : *turns;
+      result.iterations = only->top ? *iterations - 1 : *iterations;
     }
   }
   if (result.kind == TripCount::Kind::Unknown) result.kind = TripCount::Kind::Symbolic;

@@ -1,4 +1,4 @@
-// src/analysis/induction_text.cpp - variables and tests of loops in words
+// src/analysis/induction_text.cpp - text of inductions
 #include "ptxgen/analysis/induction.hpp"
 #include "support/count.hpp"
 
@@ -28,7 +28,7 @@ class Text {
     std::string text = "loop " + std::to_string(loop) + ": header block " +
                        std::to_string(l.header) + ", depth " + std::to_string(l.depth);
     if (l.irreducible) return text + ", irreducible\n";
-    text += ", " + turns(inductions_.trip_count(loop)) + "\n";
+    text += ", " + iterations(inductions_.trip_count(loop)) + "\n";
     for (const Induction& v : inductions_.of(loop)) text += variable(v);
     for (const LoopTest& t : inductions_.tests(loop)) text += test(t);
     return text;
@@ -42,16 +42,17 @@ class Text {
     if (t.constant()) return number(t.value, bits);
     return t.known() ? name(t.version) : "unknown";
   }
-  std::string turns(const TripCount& count) const {
+  std::string iterations(const TripCount& count) const {
     switch (count.kind) {
       case TripCount::Kind::Constant:
-        return count_text(count.turns, "turn");
+        return count_text(count.iterations, "iteration");
       case TripCount::Kind::Symbolic:
-        return count.wrap_excluded ? "turns from its test" : "turns from its test, may wrap around";
+        return count.wrap_excluded ? "iterations from its test"
+                                   : "iterations from its test, may wrap around";
       case TripCount::Kind::Unknown:
         break;
     }
-    return "turns unknown";
+    return "iterations unknown";
   }
   std::string variable(const Induction& v) const {
     return "  " + name(v.phi) + " from " + term(v.start, v.bits) + " by " +
@@ -60,7 +61,7 @@ class Text {
   std::string test(const LoopTest& t) const {
     std::string text = "  test at block " + std::to_string(t.block);
     if (t.top) text += ", top";
-    if (!t.every_turn) text += ", not in every turn";
+    if (!t.every_iteration) text += ", not in every iteration";
     if (!t.goes_on) return text + ": no comparison with an invariant\n";
     const LoopComparison& c = *t.goes_on;
     const Induction& v = inductions_.of(loop_)[c.value.variable];

@@ -1,4 +1,4 @@
-// src/analysis/lane_bits.cpp - in which bits the lanes of a warp differ
+// src/analysis/lane_bits.cpp - bits in which the lanes of a warp differ
 #include "analysis/lane_bits.hpp"
 
 #include <bit>
@@ -48,10 +48,10 @@ LaneBits shifted_right(LaneBits a, unsigned by) {
 // Whether lanes that differ in their low bits agree about a < b, or a > b, and the like.
 bool comparison_agrees(const Instruction& s, std::span<const LaneSource> x) {
   const auto next = [](const LaneSource& source) {
-    LaneSource made = source;
+    LaneSource result = source;
     // A constant at the end of its range compares alike for all.
-    if (source.constant) made.bits = lane_bits(source.value + 1);
-    return made;
+    if (source.constant) result.bits = lane_bits(source.value + 1);
+    return result;
   };
   switch (s.get(Field::Comparison)) {
     case Modifier::lt:
@@ -77,6 +77,7 @@ LaneBits compared(const Instruction& s, std::span<const LaneSource> x) {
   return {agreed ? std::uint8_t{0} : kAll, 0};
 }
 
+// long because it is one switch over the operations
 LaneBits integer(const Instruction& s, std::span<const LaneSource> x) {
   const LaneBits unknown{all_agree(x) ? std::uint8_t{0} : kAll, 0};
   const bool sign = kind(s.type()) == TypeKind::Signed;
@@ -84,7 +85,7 @@ LaneBits integer(const Instruction& s, std::span<const LaneSource> x) {
   if (s.is(Op::mov)) return a;
   if (s.is(Op::not_)) return {a.differing, 0};
   if (s.is(Op::cvt_int)) {
-    // Where the source ends its sign goes on, which agrees if it is not among the low bits.
+    // Above the source its sign is repeated, which is uniform unless it is among the low bits.
     return a.differing < bits(s.type(1)) ? a : LaneBits{kAll, a.zeros};
   }
   if (x.size() < 2) return unknown;
@@ -118,7 +119,7 @@ LaneBits integer(const Instruction& s, std::span<const LaneSource> x) {
                  ? LaneBits{shifted_right(a, shift(x[1])).differing, 0}
                  : unknown;
     case Op::div:
-      // As a shift by the zeros of the divisor: what is left of it leaves lanes together.
+      // As a shift by the trailing zeros of the divisor; the odd factor keeps lanes equal.
       return divisor() ? LaneBits{shifted_right(a, b.zeros).differing, 0} : unknown;
     case Op::rem:
       return divisor() && is_edge(x[1], x[0]) ? LaneBits{a.differing, std::min(a.zeros, b.zeros)}
@@ -163,8 +164,8 @@ LaneBits lane_bits(SpecialRegister reg, unsigned component,
     return std::has_single_bit(block[0]) ? LaneBits{bits_of(std::bit_width(block[0]) - 1), 0}
                                          : otherwise;
   }
-  const bool whole = block[2] == 1 || std::uint64_t{block[0]} * block[1] % 32 == 0;
-  if (axis == 1 && whole && block[0] < 32 && std::has_single_bit(block[0]))
+  const bool full_warps = block[2] == 1 || std::uint64_t{block[0]} * block[1] % 32 == 0;
+  if (axis == 1 && full_warps && block[0] < 32 && std::has_single_bit(block[0]))
     return {bits_of(std::bit_width(32 / block[0]) - 1), 0};
   return otherwise;
 }
@@ -177,9 +178,10 @@ LaneBits lane_bits(const Instruction& s, std::span<const LaneSource> x) noexcept
   if (k != TypeKind::Unsigned && k != TypeKind::Signed && k != TypeKind::Bits &&
       k != TypeKind::Predicate)
     return unknown;
-  const LaneBits made = integer(s, x);
+  const LaneBits result = integer(s, x);
   // In the highest bit, which a right shift repeats, no lane may differ alone.
-  return made.differing < bits(s.type()) || made.differing == 0 ? made : LaneBits{kAll, made.zeros};
+  return result.differing < bits(s.type()) || result.differing == 0 ? result
+                                                                    : LaneBits{kAll, result.zeros};
 }
 
 }  // namespace ptxgen::inline v0::analysis

@@ -1,4 +1,4 @@
-// src/analysis/lane_bits.hpp - in which bits the lanes of a warp differ
+// src/analysis/lane_bits.hpp - bits in which the lanes of a warp differ
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// src/analysis/lane_stride.cpp - how far apart the values of neighbouring lanes are
+// src/analysis/lane_stride.cpp - differences of values between neighbouring lanes
 #include "ptxgen/analysis/lane_stride.hpp"
 
 #include <algorithm>
@@ -53,10 +53,11 @@ class LaneStrideSolver {
     };
     const auto evaluate = [&](const Instruction& s) {
       if (s.kind != StatementKind::Instruction) return;
-      const Stride made = result_of(s);
+      const Stride stride = result_of(s);
       for_each_access(function_, s, [&](const RegisterAccess& a) {
         if (!a.write) return;
-        lower(index_.find(a.reg), a.operand == 0 && a.component == 0 ? made : unless_equal(a.reg));
+        lower(index_.find(a.reg),
+              a.operand == 0 && a.component == 0 ? stride : unless_equal(a.reg));
       });
     };
     for (std::uint32_t reg = 0; reg < index_.size(); ++reg) {

@@ -1,4 +1,4 @@
-// src/analysis/launch_counts.cpp - counts what a launch accesses, by affine forms
+// src/analysis/launch_counts.cpp - memory requests of a launch, from affine forms
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -72,7 +72,7 @@ class Launch {
     bool present = false;
     std::uint32_t at = 0;  // the block that it comes to next, or the exit
     std::array<std::uint32_t, 3> thread{};
-    std::vector<std::int64_t> rounds;                 // of each loop
+    std::vector<std::int64_t> iterations;             // of each loop
     std::vector<std::optional<std::int64_t>> phis;    // of each tracked phi: its value
     std::vector<std::optional<std::uint64_t>> rests;  // and less what is kept in words
   };
@@ -194,8 +194,8 @@ class Launch {
       case Kind::Parameter:
         return parameter(s);
       case Kind::Iteration:
-      case Kind::Rounds:
-        return lane.rounds[s.id];
+      case Kind::FinalIteration:
+        return lane.iterations[s.id];
       case Kind::Address: {
         if (variable_of(affine_.module(), s.id) == nullptr) return std::nullopt;
         return std::int64_t{1} << 20;
@@ -231,7 +231,7 @@ class Launch {
       lane.thread = {static_cast<std::uint32_t>(thread % size[0]),
                      static_cast<std::uint32_t>(thread / size[0] % size[1]),
                      static_cast<std::uint32_t>(thread / size[0] / size[1])};
-      lane.rounds.assign(cfg_.loops().loops().size(), 0);
+      lane.iterations.assign(cfg_.loops().loops().size(), 0);
       lane.phis.resize(tracked_.size());
       lane.rests.resize(tracked_.size());
     }
@@ -289,7 +289,7 @@ class Launch {
     Lane& lane = lanes_[lane_];
     lane.at = to;
     if (to == cfg_.exit()) return;
-    // What the phis of `to` will be: all at once, by what holds before.
+    // The new values of the phis of `to`, all computed from the old values.
     const auto phis = phis_of_.find(to);
     std::vector<std::optional<std::uint64_t>> values;
     if (phis != phis_of_.end()) {
@@ -312,9 +312,9 @@ class Launch {
     const std::uint32_t loop = forest.innermost(to);
     if (loop != kNoNode && forest.loops()[loop].header == to) {
       if (forest.contains(loop, from))
-        ++lane.rounds[loop];
+        ++lane.iterations[loop];
       else
-        lane.rounds[loop] = 0;
+        lane.iterations[loop] = 0;
     }
     if (phis == phis_of_.end()) return;
     values_.forget();
@@ -333,7 +333,7 @@ class Launch {
     values_.forget();
   }
 
-  // The phi less what its form keeps in words.
+  // The phi without the terms that its form keeps.
   std::optional<std::uint64_t> rest(std::uint32_t tracked, std::uint64_t value) {
     AffineForm words = *rest_forms_[tracked];
     std::erase_if(words.terms, [&](const AffineTerm& term) {

@@ -1,4 +1,4 @@
-// src/analysis/liveness.cpp - live registers and the pressure they make
+// src/analysis/liveness.cpp - live registers and register pressure
 #include "ptxgen/analysis/liveness.hpp"
 #include "support/count.hpp"
 
@@ -51,7 +51,7 @@ class Groups {
         if (!cfg_.reachable(block) || (killed_[block] & bit) != 0) continue;
         touch(block);
         if (!use.write) want(block, bit);
-        if (use.write && use.whole && !use.guarded) killed_[block] |= bit;
+        if (use.write && use.full && !use.guarded) killed_[block] |= bit;
       }
     }
     while (!open_.empty()) {
@@ -88,7 +88,7 @@ class Groups {
   std::vector<std::uint32_t> blocks_, open_;
 };
 
-// Calls `fn(from, to)` for runs of statements of a block behind which a register is live or in
+// Calls `fn(from, to)` for runs of statements of a block after which a register is live or in
 // which it is written. `uses` are its uses in the block.
 template <class Fn>
 void for_each_run(std::span<const Use> uses, const Block& block, bool live_out, Fn&& fn) {
@@ -106,7 +106,7 @@ void for_each_run(std::span<const Use> uses, const Block& block, bool live_out, 
       continue;
     if (!live) {
       fn(use.statement, use.statement + 1);
-    } else if (use.whole && !use.guarded) {
+    } else if (use.full && !use.guarded) {
       fn(use.statement, end);
       live = false;
     }
@@ -143,14 +143,16 @@ RegisterClass register_class(Type type) noexcept {
                        : RegisterClass::Bits128;
 }
 
-Liveness::Liveness(const Function& function, const Cfg& cfg, const RegisterIndex& index) {
-  const auto statements = static_cast<std::uint32_t>(function.body.size());
-  // Changes from statement to statement, and what holds for whole blocks.
-  std::vector<std::array<std::int32_t, kRegisterClasses>> change(statements + std::size_t{1});
-  std::vector<Pressure> through(cfg.blocks().size());
-  Groups groups(function, cfg, index);
-  for (std::uint32_t first = 0; first < index.size(); first += 64) {
-    const std::uint32_t end = std::min(index.size(), first + 64);
+namespace {
+
+// The pressure by statement: changes from statement to statement, and registers live throughout a
+// block.
+struct PressureChanges {
+  std::vector<std::array<std::int32_t, kRegisterClasses>> change;
+  std::vector<Pressure> through;
+
+  void add_group(const Function& function, const Cfg& cfg, const RegisterIndex& index,
+                 Groups& groups, std::uint32_t first, std::uint32_t end) {
     groups.solve(first, end);
     std::array<std::uint64_t, kRegisterClasses> of_class{};
     std::uint64_t vectors = 0;
@@ -160,7 +162,7 @@ Liveness::Liveness(const Function& function, const Cfg& cfg, const RegisterIndex
       const auto c = static_cast<std::size_t>(register_class(decl.type));
       of_class[c] |= bit;
       if (decl.vector > 1) vectors |= bit;
-      // Where it is used the runs are counted; elsewhere it is live throughout or not at all.
+      // In blocks that use it the runs are counted; elsewhere it is live throughout or not at all.
       for_each_block(groups.uses(reg), cfg, [&](std::uint32_t block, std::span<const Use> uses) {
         const bool live = (groups.live_out(block) & bit) != 0;
         if (live) through[block].registers[c] -= decl.vector;
@@ -184,6 +186,31 @@ Liveness::Liveness(const Function& function, const Cfg& cfg, const RegisterIndex
       }
     }
   }
+};
+
+// A loop's maximum includes those of its inner loops.
+void include_inner_loops(std::vector<PressurePoint>& maximum, const Cfg& cfg) {
+  for (std::size_t loop = maximum.size(); loop-- > 0;) {
+    const std::uint32_t around = cfg.loops().loops()[loop].parent;
+    if (around == kNoNode) continue;
+    const PressurePoint& inner = maximum[loop];
+    PressurePoint& outer = maximum[around];
+    const std::uint32_t words = inner.pressure.words(), best = outer.pressure.words();
+    if (words > best || (words == best && inner.statement < outer.statement)) outer = inner;
+  }
+}
+
+}  // namespace
+
+Liveness::Liveness(const Function& function, const Cfg& cfg, const RegisterIndex& index) {
+  const auto statements = static_cast<std::uint32_t>(function.body.size());
+  PressureChanges changes{
+      std::vector<std::array<std::int32_t, kRegisterClasses>>(statements + std::size_t{1}),
+      std::vector<Pressure>(cfg.blocks().size())};
+  Groups groups(function, cfg, index);
+  for (std::uint32_t first = 0; first < index.size(); first += 64) {
+    changes.add_group(function, cfg, index, groups, first, std::min(index.size(), first + 64));
+  }
 
   pressure_.resize(statements);
   loop_maximum_.resize(cfg.loops().loops().size());
@@ -196,8 +223,9 @@ Liveness::Liveness(const Function& function, const Cfg& cfg, const RegisterIndex
     const std::uint32_t block = cfg.block_of(i);
     Pressure& pressure = pressure_[i];
     for (std::size_t c = 0; c < kRegisterClasses; ++c) {
-      now[c] += change[i][c];
-      pressure.registers[c] = through[block].registers[c] + static_cast<std::uint32_t>(now[c]);
+      now[c] += changes.change[i][c];
+      pressure.registers[c] =
+          changes.through[block].registers[c] + static_cast<std::uint32_t>(now[c]);
       raise(class_maximum_[c], i, pressure, pressure.registers[c],
             class_maximum_[c].pressure.registers[c]);
     }
@@ -206,23 +234,16 @@ Liveness::Liveness(const Function& function, const Cfg& cfg, const RegisterIndex
     if (loop == kNoNode) continue;
     raise(loop_maximum_[loop], i, pressure, pressure.words(), loop_maximum_[loop].pressure.words());
   }
-  // The classes of a point's pressure were still being filled in when it was taken.
+  // The points of classes were recorded before all classes of their pressure were known.
   for (std::size_t c = 0; c < kRegisterClasses; ++c) {
     if (class_maximum_[c].statement != kNone)
       class_maximum_[c].pressure = pressure_[class_maximum_[c].statement];
   }
-  for (std::size_t loop = loop_maximum_.size(); loop-- > 0;) {
-    const std::uint32_t around = cfg.loops().loops()[loop].parent;
-    if (around == kNoNode) continue;
-    const PressurePoint& inner = loop_maximum_[loop];
-    PressurePoint& outer = loop_maximum_[around];
-    const std::uint32_t words = inner.pressure.words(), best = outer.pressure.words();
-    if (words > best || (words == best && inner.statement < outer.statement)) outer = inner;
-  }
+  include_inner_loops(loop_maximum_, cfg);
 }
 
-RegisterSet live_behind(const Function& function, const Cfg& cfg, const RegisterIndex& index,
-                        std::uint32_t statement) {
+RegisterSet live_after(const Function& function, const Cfg& cfg, const RegisterIndex& index,
+                       std::uint32_t statement) {
   RegisterSet set(index.size());
   const std::uint32_t block = cfg.block_of(statement);
   if (!cfg.reachable(block)) return set;
@@ -232,10 +253,10 @@ RegisterSet live_behind(const Function& function, const Cfg& cfg, const Register
     groups.solve(first, end);
     for (std::uint32_t reg = first; reg < end; ++reg) {
       bool live = (groups.live_out(block) >> (reg - first) & 1) != 0;
-      // The first thing behind the statement that the block does with it decides.
+      // The first thing after the statement that the block does with it decides.
       for (const Use& use : groups.uses(reg)) {
         if (use.statement <= statement || cfg.block_of(use.statement) != block) continue;
-        if (use.write && (!use.whole || use.guarded)) continue;
+        if (use.write && (!use.full || use.guarded)) continue;
         live = !use.write;
         break;
       }

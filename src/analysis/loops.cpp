@@ -1,4 +1,4 @@
-// src/analysis/loops.cpp - nesting of loops, and the order of nodes
+// src/analysis/loops.cpp - loop nest and order of nodes
 #include <algorithm>
 #include <numeric>
 
@@ -78,7 +78,7 @@ struct Walk {
         closing.push_back({node, next});
       } else {
         edges.push_back({node, next});
-        // What is finished hangs below the lowest node that is not, and that is above `node`.
+        // A finished node is below the lowest unfinished one, which is above `node`.
         meeting.push_back(finished.find(next));
       }
     }
@@ -109,7 +109,7 @@ class Lists {
 };
 
 // Blocks and loops as one tree, with jumps that make ancestors quick to find. Loop l is the item
-// nodes + l, and behind the loops comes the whole graph.
+// nodes + l, and after the loops comes the whole graph.
 class Items {
  public:
   Items(std::uint32_t nodes, const std::vector<Loop>& loops,
@@ -156,97 +156,100 @@ class Items {
   ScratchVector<std::uint32_t> parent_, jump_, depth_;
 };
 
-}  // namespace
-
-LoopForest::LoopForest(const Graph& graph, std::uint32_t root)
-    : innermost_(graph.size(), kNoNode), position_(graph.size(), 0) {
-  const std::uint32_t nodes = graph.size();
-  Scratch scratch;
-  const Walk walk(graph, root, scratch);
-  reachable_ = static_cast<std::uint32_t>(walk.met.size());
-
-  // Havlak's nesting in Ramalingam's form: headers from the innermost outwards; an edge counts
-  // from the moment both its ends lie below the header at hand, so each is looked at once.
-  {
-    Lists closing(nodes, walk.closing.size(), scratch), meeting(nodes, walk.edges.size(), scratch),
-        before(nodes, walk.edges.size(), scratch);
-    for (const Edge& edge : walk.closing) closing.add(edge.to, edge.from);
-    for (std::uint32_t i = 0; i < walk.edges.size(); ++i) meeting.add(walk.meeting[i], i);
-    Sets collapsed(nodes, scratch);
-    ScratchVector<std::uint32_t> loop_of(nodes, kNoNode, &scratch);  // headers', inside out
-    ScratchVector<std::uint32_t> seen_by(nodes, kNoNode, &scratch), open(&scratch);
-    for (std::uint32_t i = reachable_; i-- > 0;) {
-      const std::uint32_t header = walk.met[i];
-      meeting.take(header, [&](std::uint32_t e) {
-        const std::uint32_t to = collapsed.find(walk.edges[e].to);
-        if (to != header) before.add(to, walk.edges[e].from);
-      });
-      bool is_loop = false;
-      open.clear();
-      seen_by[header] = header;
-      const auto reach = [&](std::uint32_t node) {
-        const std::uint32_t found = collapsed.find(node);
-        if (seen_by[found] == header) return;
-        seen_by[found] = header;
-        open.push_back(found);
-      };
-      closing.take(header, [&](std::uint32_t from) {
-        is_loop = true;
-        reach(from);
-      });
-      if (!is_loop) continue;
-      const std::uint32_t loop = static_cast<std::uint32_t>(loops_.size());
-      loops_.push_back({header, kNoNode, 1, false, 0, 0});
-      loop_of[header] = loop;
-      innermost_[header] = loop;
-      for (std::size_t k = 0; k < open.size(); ++k) {
-        const std::uint32_t member = open[k];
-        before.take(member, reach);
-        collapsed.hang(member, header);
-        if (loop_of[member] != kNoNode)
-          loops_[loop_of[member]].parent = loop;
-        else
-          innermost_[member] = loop;
-      }
-    }
-    // Outer loops first.
-    const std::uint32_t count = static_cast<std::uint32_t>(loops_.size());
-    std::reverse(loops_.begin(), loops_.end());
-    for (Loop& loop : loops_) {
-      if (loop.parent != kNoNode) loop.parent = count - 1 - loop.parent;
-      loop.depth = loop.parent == kNoNode ? 1 : loops_[loop.parent].depth + 1;
-    }
-    for (std::uint32_t& loop : innermost_) {
-      if (loop != kNoNode) loop = count - 1 - loop;
+// Havlak's nesting in Ramalingam's form. Headers are visited from the innermost outwards. An edge
+// takes part from the moment both its ends lie below the current header, so each is visited once.
+// Inner loops come first in the result.
+std::vector<Loop> nested_loops(const Walk& walk, std::vector<std::uint32_t>& innermost,
+                               Scratch& scratch) {
+  const auto nodes = static_cast<std::uint32_t>(innermost.size());
+  std::vector<Loop> loops;
+  Lists closing(nodes, walk.closing.size(), scratch), meeting(nodes, walk.edges.size(), scratch),
+      before(nodes, walk.edges.size(), scratch);
+  for (const Edge& edge : walk.closing) closing.add(edge.to, edge.from);
+  for (std::uint32_t i = 0; i < walk.edges.size(); ++i) meeting.add(walk.meeting[i], i);
+  Sets collapsed(nodes, scratch);
+  ScratchVector<std::uint32_t> loop_of(nodes, kNoNode, &scratch);  // by header
+  ScratchVector<std::uint32_t> seen_by(nodes, kNoNode, &scratch), open(&scratch);
+  for (std::size_t i = walk.met.size(); i-- > 0;) {
+    const std::uint32_t header = walk.met[i];
+    meeting.take(header, [&](std::uint32_t e) {
+      const std::uint32_t to = collapsed.find(walk.edges[e].to);
+      if (to != header) before.add(to, walk.edges[e].from);
+    });
+    bool is_loop = false;
+    open.clear();
+    seen_by[header] = header;
+    const auto reach = [&](std::uint32_t node) {
+      const std::uint32_t found = collapsed.find(node);
+      if (seen_by[found] == header) return;
+      seen_by[found] = header;
+      open.push_back(found);
+    };
+    closing.take(header, [&](std::uint32_t from) {
+      is_loop = true;
+      reach(from);
+    });
+    if (!is_loop) continue;
+    const auto loop = static_cast<std::uint32_t>(loops.size());
+    loops.push_back({header, kNoNode, 1, false, 0, 0});
+    loop_of[header] = loop;
+    innermost[header] = loop;
+    for (std::size_t k = 0; k < open.size(); ++k) {
+      const std::uint32_t member = open[k];
+      before.take(member, reach);
+      collapsed.hang(member, header);
+      if (loop_of[member] != kNoNode)
+        loops[loop_of[member]].parent = loop;
+      else
+        innermost[member] = loop;
     }
   }
+  return loops;
+}
 
-  // In each loop, and around all, the nodes and inner loops form a graph without cycles once the
-  // edges to the header are left out. All these graphs are walked together.
-  const Items items(nodes, loops_, innermost_, scratch);
+void put_outer_loops_first(std::vector<Loop>& loops, std::vector<std::uint32_t>& innermost) {
+  const auto count = static_cast<std::uint32_t>(loops.size());
+  std::reverse(loops.begin(), loops.end());
+  for (Loop& loop : loops) {
+    if (loop.parent != kNoNode) loop.parent = count - 1 - loop.parent;
+    loop.depth = loop.parent == kNoNode ? 1 : loops[loop.parent].depth + 1;
+  }
+  for (std::uint32_t& loop : innermost) {
+    if (loop != kNoNode) loop = count - 1 - loop;
+  }
+}
+
+// The edges between items of one parent, without the edges to its header: a graph without cycles
+// for each loop, and one for the nodes outside of loops.
+Graph edges_between_items(const Walk& walk, const Items& items, std::uint32_t nodes,
+                          const std::vector<Loop>& loops, Scratch& scratch) {
   ScratchVector<Edge> between(&scratch);
   between.reserve(walk.edges.size());
   const auto number_of = [&](std::uint32_t item) {
-    return item < nodes ? item : loops_[item - nodes].header;
+    return item < nodes ? item : loops[item - nodes].header;
   };
   const auto add_edge = [&](Edge edge) {
     const Edge beside = items.beside(edge);
     if (beside.from == beside.to) return;
     const std::uint32_t around = items.parent(beside.from);
-    if (around != items.root() && loops_[around - nodes].header == edge.to) return;
+    if (around != items.root() && loops[around - nodes].header == edge.to) return;
     between.push_back(beside);
   };
   for (const Edge& edge : walk.edges) add_edge(edge);
   for (const Edge& edge : walk.closing) add_edge(edge);
-  // Walking higher numbers first makes lower ones come first in the result.
+  // Visiting higher numbers first puts lower ones first in the reverse post-order.
   std::sort(between.begin(), between.end(), [&](const Edge& a, const Edge& b) {
     if (a.from != b.from) return a.from < b.from;
     return number_of(a.to) > number_of(b.to);
   });
-  const Graph beside(items.root() + 1, between);
-  ScratchVector<std::uint32_t> next(items.root() + 1, kNoNode, &scratch);   // the item behind it
-  ScratchVector<std::uint32_t> first(items.root() + 1, kNoNode, &scratch);  // of a loop
-  {
+  return Graph(items.root() + 1, between);
+}
+
+// The items of each loop, and those outside of loops, as linked lists in reverse post-order.
+struct ItemLists {
+  ItemLists(const Graph& between, const Items& items, std::uint32_t nodes,
+            const std::vector<Loop>& loops, std::uint32_t root, Scratch& scratch)
+      : next(items.root() + 1, kNoNode, &scratch), first(items.root() + 1, kNoNode, &scratch) {
     ScratchVector<bool> met(items.root() + 1, false, &scratch);
     ScratchVector<Step> path(&scratch);
     const auto order_region = [&](std::uint32_t region, std::uint32_t start) {
@@ -254,7 +257,7 @@ LoopForest::LoopForest(const Graph& graph, std::uint32_t root)
       path.push_back({start, 0});
       while (!path.empty()) {
         Step& step = path.back();
-        const auto successors = beside.successors(step.node);
+        const auto successors = between.successors(step.node);
         if (step.next == successors.size()) {
           next[step.node] = first[region];
           first[region] = step.node;
@@ -267,40 +270,47 @@ LoopForest::LoopForest(const Graph& graph, std::uint32_t root)
         path.push_back({to, 0});
       }
     };
-    for (std::uint32_t l = 0; l < loops_.size(); ++l) order_region(nodes + l, loops_[l].header);
+    for (std::uint32_t l = 0; l < loops.size(); ++l) order_region(nodes + l, loops[l].header);
     if (root < nodes) {
       std::uint32_t start = root;
       while (items.parent(start) != items.root()) start = items.parent(start);
       order_region(items.root(), start);
     }
   }
-  order_.reserve(nodes);
-  // Items to go on with behind the loops that we are in.
-  ScratchVector<std::uint32_t> around(&scratch);
-  for (std::uint32_t item = first[items.root()]; item != kNoNode || !around.empty();) {
+
+  ScratchVector<std::uint32_t> next;   // by item
+  ScratchVector<std::uint32_t> first;  // by loop
+};
+
+// Appends the reachable nodes to `order` and sets the ranges of the loops in it.
+void flatten(const ItemLists& lists, std::uint32_t root, std::uint32_t nodes,
+             std::vector<Loop>& loops, std::vector<std::uint32_t>& order, Scratch& scratch) {
+  order.reserve(nodes);
+  ScratchVector<std::uint32_t> around(&scratch);  // the loops that are open
+  for (std::uint32_t item = lists.first[root]; item != kNoNode || !around.empty();) {
     if (item == kNoNode) {
       const std::uint32_t done = around.back();
       around.pop_back();
-      loops_[done - nodes].end = static_cast<std::uint32_t>(order_.size());
-      item = next[done];
+      loops[done - nodes].end = static_cast<std::uint32_t>(order.size());
+      item = lists.next[done];
     } else if (item < nodes) {
-      order_.push_back(item);
-      item = next[item];
+      order.push_back(item);
+      item = lists.next[item];
     } else {
-      loops_[item - nodes].begin = static_cast<std::uint32_t>(order_.size());
+      loops[item - nodes].begin = static_cast<std::uint32_t>(order.size());
       around.push_back(item);
-      item = first[item];
+      item = lists.first[item];
     }
   }
-  for (std::uint32_t node = 0; node < nodes; ++node) {
-    if (walk.number[node] == kNoNode) order_.push_back(node);
-  }
-  for (std::uint32_t i = 0; i < order_.size(); ++i) position_[order_[i]] = i;
+}
 
-  // A loop that an edge enters elsewhere than at the header is irreducible. Going outwards from
-  // the edge's end, loops that are marked already are passed over together.
-  Sets marked(static_cast<std::uint32_t>(loops_.size()) + 1, scratch);
-  const auto outwards = [&](std::uint32_t loop) {
+// A loop is irreducible if an edge enters it elsewhere than at the header. From the edge's end
+// outwards, the loops already marked are skipped together.
+void mark_irreducible(const Walk& walk, const std::vector<std::uint32_t>& innermost,
+                      const std::vector<std::uint32_t>& position, std::vector<Loop>& loops,
+                      Scratch& scratch) {
+  Sets marked(static_cast<std::uint32_t>(loops.size()) + 1, scratch);
+  const auto unmarked = [&](std::uint32_t loop) {
     while (loop != kNoNode) {
       const std::uint32_t top = marked.find(loop);
       if (top == loop) return loop;
@@ -308,18 +318,43 @@ LoopForest::LoopForest(const Graph& graph, std::uint32_t root)
     }
     return loop;
   };
+  const auto contains = [&](std::uint32_t loop, std::uint32_t node) {
+    return position[node] >= loops[loop].begin && position[node] < loops[loop].end;
+  };
   for (const Edge& edge : walk.edges) {
-    std::uint32_t loop = innermost_[edge.to];
-    if (loop != kNoNode && loops_[loop].header == edge.to) loop = loops_[loop].parent;
+    std::uint32_t loop = innermost[edge.to];
+    if (loop != kNoNode && loops[loop].header == edge.to) loop = loops[loop].parent;
     if (loop == kNoNode || contains(loop, edge.from)) continue;
-    for (loop = outwards(loop); loop != kNoNode && !contains(loop, edge.from);
-         loop = outwards(loop)) {
-      loops_[loop].irreducible = true;
-      const std::uint32_t parent = loops_[loop].parent;
+    for (loop = unmarked(loop); loop != kNoNode && !contains(loop, edge.from);
+         loop = unmarked(loop)) {
+      loops[loop].irreducible = true;
+      const std::uint32_t parent = loops[loop].parent;
       if (parent == kNoNode) break;
       marked.hang(loop, parent);
     }
   }
+}
+
+}  // namespace
+
+LoopForest::LoopForest(const Graph& graph, std::uint32_t root)
+    : innermost_(graph.size(), kNoNode), position_(graph.size(), 0) {
+  const std::uint32_t nodes = graph.size();
+  Scratch scratch;
+  const Walk walk(graph, root, scratch);
+  reachable_ = static_cast<std::uint32_t>(walk.met.size());
+  loops_ = nested_loops(walk, innermost_, scratch);
+  put_outer_loops_first(loops_, innermost_);
+
+  const Items items(nodes, loops_, innermost_, scratch);
+  const Graph between = edges_between_items(walk, items, nodes, loops_, scratch);
+  const ItemLists lists(between, items, nodes, loops_, root, scratch);
+  flatten(lists, items.root(), nodes, loops_, order_, scratch);
+  for (std::uint32_t node = 0; node < nodes; ++node) {
+    if (walk.number[node] == kNoNode) order_.push_back(node);
+  }
+  for (std::uint32_t i = 0; i < order_.size(); ++i) position_[order_[i]] = i;
+  mark_irreducible(walk, innermost_, position_, loops_, scratch);
 }
 
 Graph reversed_with_exits(const Graph& graph, const LoopForest& forest, std::uint32_t exit) {

@@ -17,12 +17,12 @@ std::size_t distinct(std::vector<std::uint64_t>& numbers) {
 }
 
 RequestFigures in_sectors(std::vector<std::uint64_t>& touched) {
-  RequestFigures made;
-  made.distinct_bytes = distinct(touched);
-  touched.resize(made.distinct_bytes);
+  RequestFigures result;
+  result.distinct_bytes = distinct(touched);
+  touched.resize(result.distinct_bytes);
   for (std::uint64_t& byte : touched) byte /= 32;
-  made.sectors = distinct(touched);
-  return made;
+  result.sectors = distinct(touched);
+  return result;
 }
 
 // The most words that lie in one bank.
@@ -56,7 +56,7 @@ RequestFigures count_request(Space space, std::span<const LaneAddress> lanes, st
       return {0, 0, (distinct(touched) + std::max(1u, bytes / 4) - 1) / std::max(1u, bytes / 4), 1};
     case Space::Shared: {
       // A phase serves 32 lanes of at most 4 bytes, 16 of 8, 8 of 16.
-      RequestFigures made;
+      RequestFigures result;
       const std::uint32_t together = bytes <= 4 ? 32 : bytes <= 8 ? 16 : 8;
       for (std::uint32_t first = 0; first < 32; first += together) {
         touched.clear();
@@ -66,10 +66,10 @@ RequestFigures count_request(Space space, std::span<const LaneAddress> lanes, st
             touched.push_back(word);
         }
         if (touched.empty()) continue;
-        ++made.phases;
-        made.wavefronts += fullest_bank(touched);
+        ++result.phases;
+        result.wavefronts += fullest_bank(touched);
       }
-      return made;
+      return result;
     }
     default:
       return {};
@@ -77,10 +77,10 @@ RequestFigures count_request(Space space, std::span<const LaneAddress> lanes, st
 }
 
 RequestFigures count_range(std::uint64_t address, std::uint64_t bytes) {
-  RequestFigures made;
-  made.distinct_bytes = bytes;
-  if (bytes != 0) made.sectors = (address % 32 + bytes + 31) / 32;
-  return made;
+  RequestFigures result;
+  result.distinct_bytes = bytes;
+  if (bytes != 0) result.sectors = (address % 32 + bytes + 31) / 32;
+  return result;
 }
 
 }  // namespace ptxgen::inline v0::analysis

@@ -1,4 +1,4 @@
-// src/analysis/memory_report.cpp - what each memory access asks of the memory system
+// src/analysis/memory_report.cpp - memory traffic of each access
 #include "ptxgen/analysis/memory_report.hpp"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace {
 bool takes_turns(Space space) { return space == Space::Shared || space == Space::Const; }
 
 double waste(const Spread& taken, std::uint64_t needed) {
-  return needed == 0 ? 1 : static_cast<double>(taken.least) / static_cast<double>(needed);
+  return needed == 0 ? 1 : static_cast<double>(taken.min) / static_cast<double>(needed);
 }
 
 std::string opcode_of(const Module& module, const Function& function, const Instruction& s) {
@@ -106,7 +106,7 @@ class Reporter {
     const bool moves = row.mnemonic == "ld" || row.mnemonic == "ldu" || row.mnemonic == "st" ||
                        row.mnemonic == "atom" || row.mnemonic == "red";
     const std::uint32_t element = bytes(s.type());
-    // What goes to another block (st.async), or has no type (st.bulk), is no request of lanes.
+    // Stores to another block (st.async) and untyped ones (st.bulk) are not requests of lanes.
     if (moves && element != 0 && !has(row.flags, Flag::Asynchronous)) {
       const Modifier vector = s.get(Field::Vector);
       access.vector = vector == Modifier::v2   ? 2
@@ -135,7 +135,7 @@ class Reporter {
         read.shortened = true;
     }
     if (read.bytes != 0) {
-      // Fewer bytes come from an address that is aligned for all of them.
+      // Fewer bytes still require the alignment of the full size.
       count(read, copy.lane_bytes());
       finish(std::move(read));
     }
@@ -196,11 +196,11 @@ class Reporter {
     } else if (!access.size_text.empty()) {
       ++all.unsized;
     } else if (access.space == Space::Shared) {
-      all.bank_conflicts += access.wavefronts.least - access.ideal_wavefronts;
+      all.bank_conflicts += access.wavefronts.min - access.ideal_wavefronts;
     } else if (access.space != Space::Const) {
       all.bytes_wanted += access.bytes_wanted;
-      all.bytes_moved.least += 32 * access.sectors.least;
-      all.bytes_moved.most += 32 * access.sectors.most;
+      all.bytes_moved.min += 32 * access.sectors.min;
+      all.bytes_moved.max += 32 * access.sectors.max;
     }
   }
 
@@ -227,20 +227,20 @@ class Reporter {
     const Version& v = affine_.versions()[version];
     const std::string name = name_of(module_, function_, affine_.index()[v.reg]);
     if (v.kind != Version::Kind::Write) return name + ", which differs by the way that lanes came";
-    const Instruction& made = function_.body[v.statement];
-    const std::string place = made.line != 0 ? "in line " + std::to_string(made.line)
-                                             : "by statement " + std::to_string(v.statement);
-    if (made.kind != StatementKind::Instruction) return name + ", written " + place;
-    if (has(info(made.op).flags, Flag::ReadsMemory)) return name + ", loaded " + place;
-    return name + ", made by " + opcode_of(module_, function_, made) + ' ' + place;
+    const Instruction& result = function_.body[v.statement];
+    const std::string place = result.line != 0 ? "in line " + std::to_string(result.line)
+                                               : "by statement " + std::to_string(v.statement);
+    if (result.kind != StatementKind::Instruction) return name + ", written " + place;
+    if (has(info(result.op).flags, Flag::ReadsMemory)) return name + ", loaded " + place;
+    return name + ", made by " + opcode_of(module_, function_, result) + ' ' + place;
   }
 
-  // Why lanes' addresses cannot be told from this symbol.
+  // Why the addresses of lanes are unknown with this symbol.
   std::string why(std::uint32_t symbol) const {
     const AffineSymbol& s = affine_.symbols()[symbol];
     if (s.left)
       return "depends on " + affine_.to_text(symbol_form(symbol, s.bits)) +
-             ", with which lanes may have left a loop in different rounds";
+             ", with which lanes may have left a loop in different iterations";
     if (s.id != kNone && (s.kind == Kind::Value || s.kind == Kind::Phi || s.kind == Kind::Rest))
       return "depends on " + origin(s.id);
     if (s.kind == Kind::Operation) {
@@ -287,7 +287,7 @@ class Reporter {
 
   LaneOffset offset(const AffineForm& differing,
                     std::span<const std::array<std::uint32_t, 3>> all) {
-    LaneOffset made{lane_, 0, std::vector<std::uint64_t>(all.size())};
+    LaneOffset result{lane_, 0, std::vector<std::uint64_t>(all.size())};
     std::string unused;
     for (const AffineTerm& term : differing.terms) {
       const auto of = *multiplier(term, unused);
@@ -298,17 +298,17 @@ class Reporter {
           value *= static_cast<std::uint64_t>(*values_.symbol(factor));
       }
       if (of[0] == kNone)
-        made.own += value;
+        result.own += value;
       else
-        made.factors[static_cast<std::size_t>(std::ranges::find(all, of) - all.begin())] += value;
+        result.factors[static_cast<std::size_t>(std::ranges::find(all, of) - all.begin())] += value;
     }
-    return made;
+    return result;
   }
 
   // --- the figures
   // --------------------------------------------------------------------------------
 
-  // What the bytes of all lanes come to. The hardware wants addresses that are multiples of
+  // The traffic of all lanes. The hardware requires addresses that are multiples of
   // `alignment`.
   void count(MemoryAccess& access, std::uint32_t alignment) {
     if (!find_space(access)) {
@@ -378,8 +378,8 @@ class Reporter {
     return seen_.insert(std::move(key)).second;
   }
 
-  // A range of global memory that begins at a multiple of 16, as the copy engine wants it: at a
-  // sector, or in the middle of one.
+  // A range of global memory that begins at a multiple of 16, as the copy engine requires: at the
+  // start of a sector, or in the middle of one.
   void count_copy(MemoryAccess& access, const AffineForm& size) {
     const std::uint64_t step =
         std::gcd(known_alignment(access, access.address), period(Space::Global));
@@ -415,8 +415,8 @@ class Reporter {
   }
 
   static void widen(Spread& all, Spread one, bool first) {
-    all.least = first ? one.least : std::min(all.least, one.least);
-    all.most = std::max(all.most, one.most);
+    all.min = first ? one.min : std::min(all.min, one.min);
+    all.max = std::max(all.max, one.max);
   }
 
   // One warp: lanes with the same factors are together, each such group anywhere.
@@ -447,10 +447,10 @@ class Reporter {
           any = true;
         }
       }
-      sectors.least += group_sectors.least;
-      sectors.most += group_sectors.most;
-      wavefronts.least += group_wavefronts.least;
-      wavefronts.most += group_wavefronts.most;
+      sectors.min += group_sectors.min;
+      sectors.max += group_sectors.max;
+      wavefronts.min += group_wavefronts.min;
+      wavefronts.max += group_wavefronts.max;
       distinct += figures.distinct_bytes;
       phases += figures.phases;
     }

@@ -1,5 +1,7 @@
-// src/analysis/memory_text.cpp - the memory report in words
+// src/analysis/memory_text.cpp - text of the memory report
 #include <cmath>
+
+#include <fmt/format.h>
 
 #include "ptxgen/analysis/memory_report.hpp"
 #include "support/count.hpp"
@@ -37,11 +39,11 @@ std::string_view to_string(CopyKind kind) noexcept {
 namespace {
 
 std::string counted(const Spread& spread, std::string_view thing) {
-  if (spread.least == spread.most) return count_text(spread.least, thing);
-  return std::to_string(spread.least) + " to " + count_text(spread.most, thing);
+  if (spread.min == spread.max) return count_text(spread.min, thing);
+  return fmt::format("{} to {}", spread.min, count_text(spread.max, thing));
 }
 
-// One digit behind the point, if it is not 0.
+// One digit after the point, if it is not 0.
 std::string decimal(double value) {
   const auto tenths = static_cast<std::uint64_t>(std::llround(value * 10));
   std::string text = std::to_string(tenths / 10);
@@ -65,9 +67,9 @@ std::string copy_in_words(const MemoryAccess& access) {
     return "coalesced: a copy of " + access.size_text + " bytes begins at a sector, 100 %";
   if (access.pattern == AccessPattern::Strided)
     return "misaligned: a copy begins within a sector, " + sectors(access) + ", " +
-           std::to_string(access.sectors.least - access.ideal_sectors) + " more than needed";
+           std::to_string(access.sectors.min - access.ideal_sectors) + " more than needed";
   return "coalesced: a copy moves " + sectors(access) +
-         (access.sectors.least == access.sectors.most
+         (access.sectors.min == access.sectors.max
               ? ", 100 %"
               : ", by how the address is aligned, 100 % at best");
 }
@@ -88,27 +90,26 @@ std::string in_words(const MemoryAccess& access) {
     case AccessPattern::Coalesced:
       if (shared) return "no bank conflicts: " + counted(access.wavefronts, "wavefront");
       if (constant) return "one word for all lanes";
-      if (access.sectors.least == access.sectors.most)
+      if (access.sectors.min == access.sectors.max)
         return "coalesced: " + sectors(access) + ", 100 %";
       return "coalesced: " + sectors(access) + ", by how the address is aligned, 100 % at best";
     case AccessPattern::Strided:
       if (shared)
-        return "bank conflicts: " + apart(access) + counted(access.wavefronts, "wavefront") +
-               " where " + std::to_string(access.ideal_wavefronts) + " would do";
+        return fmt::format("bank conflicts: {}{} where {} would do", apart(access),
+                           counted(access.wavefronts, "wavefront"), access.ideal_wavefronts);
       if (constant)
-        return "serialised: " + counted(access.wavefronts, "different word") +
-               ", of which the constant cache serves one at a time";
-      return "strided: " + apart(access) + sectors(access) + ", " + decimal(access.factor()) +
-             " times what is needed";
+        return fmt::format("serialised: {}, of which the constant cache serves one at a time",
+                           counted(access.wavefronts, "different word"));
+      return fmt::format("strided: {}{}, {} times what is needed", apart(access), sectors(access),
+                         decimal(access.factor()));
   }
   return {};
 }
 
 std::string place(const MemoryAccess& access) {
-  std::string text = access.line != 0 ? "line " + std::to_string(access.line)
-                                      : "statement " + std::to_string(access.statement);
-  if (access.cpp.known())
-    text += " (" + std::string(access.cpp.file) + ':' + std::to_string(access.cpp.line) + ')';
+  std::string text = access.line != 0 ? fmt::format("line {}", access.line)
+                                      : fmt::format("statement {}", access.statement);
+  if (access.cpp.known()) text += fmt::format(" ({}:{})", access.cpp.file, access.cpp.line);
   return text;
 }
 
@@ -129,20 +130,21 @@ std::string verdict(const MemoryAccess& access) {
 
 std::string to_text(const MemoryReport& report) {
   const auto& size = report.block;
-  std::string text = report.function + ": memory accesses, for blocks of " +
-                     std::to_string(size[0]) + " x " + std::to_string(size[1]) + " x " +
-                     std::to_string(size[2]) + (report.block_assumed ? " (assumed)\n" : "\n");
+  std::string text =
+      fmt::format("{}: memory accesses, for blocks of {} x {} x {}{}\n", report.function, size[0],
+                  size[1], size[2], report.block_assumed ? " (assumed)" : "");
   for (const MemoryAccess& access : report.accesses) {
-    text += "  " + place(access) + ": " + access.opcode + ' ' + access.address_text + '\n';
-    text += "    " + verdict(access) + '\n';
+    text += fmt::format("  {}: {} {}\n    {}\n", place(access), access.opcode, access.address_text,
+                        verdict(access));
   }
   const MemoryTotals& all = report.total;
-  text += "  total, each access once: " + count_text(all.accesses, "access") + ", " +
-          std::to_string(all.unknown) + " unknown" +
-          (all.unsized == 0 ? "" : ", " + std::to_string(all.unsized) + " of unknown size") + "; " +
-          count_text(all.bytes_wanted, "byte") + " wanted, " + counted(all.bytes_moved, "byte") +
-          " moved; " + count_text(all.bank_conflicts, "bank conflict") + '\n';
-  return text;
+  const std::string unsized =
+      all.unsized == 0 ? "" : fmt::format(", {} of unknown size", all.unsized);
+  return text +
+         fmt::format("  total, each access once: {}, {} unknown{}; {} wanted, {} moved; {}\n",
+                     count_text(all.accesses, "access"), all.unknown, unsized,
+                     count_text(all.bytes_wanted, "byte"), counted(all.bytes_moved, "byte"),
+                     count_text(all.bank_conflicts, "bank conflict"));
 }
 
 }  // namespace ptxgen::inline v0::analysis

@@ -1,4 +1,4 @@
-// src/analysis/ordinal.hpp - signed and unsigned, up and down as one order
+// src/analysis/ordinal.hpp - signed, unsigned and descending order as unsigned numbers
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// src/analysis/overlap.cpp - whether accesses of different threads can meet
+// src/analysis/overlap.cpp - overlap of accesses by different threads
 #include "ptxgen/analysis/overlap.hpp"
 
 #include <algorithm>
@@ -126,21 +126,21 @@ class Question {
   }
 
   Side side(const ThreadAccess& access) {
-    Side made;
-    made.free.bits = access.address.bits;
+    Side result;
+    result.free.bits = access.address.bits;
     for (const AffineTerm& term : access.address.terms)
-      if (!multiplier(term)) made.free.terms.push_back(term);
+      if (!multiplier(term)) result.free.terms.push_back(term);
     const auto& size = question_.block.size;
     for (std::uint32_t z = 0; z < size[2]; ++z) {
       for (std::uint32_t y = 0; y < size[1]; ++y) {
         for (std::uint32_t x = 0; x < size[0]; ++x) {
           thread_ = {x, y, z};
           values_.forget();
-          if (admitted(access, made)) made.threads.push_back(evaluated(access.address));
+          if (admitted(access, result)) result.threads.push_back(evaluated(access.address));
         }
       }
     }
-    return made;
+    return result;
   }
 
   bool admitted(const ThreadAccess& access, Side& side) {
@@ -155,8 +155,8 @@ class Question {
   }
 
   Side::Thread evaluated(const AffineForm& address) {
-    Side::Thread made{thread_, static_cast<std::uint64_t>(address.constant),
-                      std::vector<std::uint64_t>(multipliers_.size())};
+    Side::Thread result{thread_, static_cast<std::uint64_t>(address.constant),
+                        std::vector<std::uint64_t>(multipliers_.size())};
     for (const AffineTerm& term : address.terms) {
       const auto found = multiplier(term);
       if (!found) continue;
@@ -166,13 +166,13 @@ class Question {
         if (!common(factor)) one *= static_cast<std::uint64_t>(*values_.symbol(factor));
       }
       if ((*found)[0] == kNone) {
-        made.own += one;
+        result.own += one;
       } else {
         const auto at = std::ranges::find(multipliers_, *found) - multipliers_.begin();
-        made.factors[static_cast<std::size_t>(at)] += one;
+        result.factors[static_cast<std::size_t>(at)] += one;
       }
     }
-    return made;
+    return result;
   }
 
   // Whether the factor is not the same for all threads of both sides.
@@ -214,7 +214,7 @@ class Question {
     return left < sizes_[1] || step - left < sizes_[0];
   }
 
-  // Pair by pair. Where nothing is left unknown an overlap is shown; such pairs come first.
+  // Pair by pair. Pairs without unknowns prove an overlap and are tried first.
   OverlapAnswer each_pair(const Side& x, const Side& y) {
     OverlapAnswer found{Overlap::Never, {}, {}};
     for (const Side::Thread& s : x.threads) {
@@ -248,9 +248,9 @@ class Question {
     const AffineRange unknown = affine_.range(x.free, question_.block) +
                                 affine_.range(y.free, question_.block) * exactly(-1);
     const bool same_factors = x.threads.front().factors == y.threads.front().factors;
-    if (same_factors && full != 0 && unknown.known && unknown.most - unknown.least < kWidest) {
-      const auto width = sizes + static_cast<std::uint64_t>(unknown.most - unknown.least);
-      const auto near = nearby(x, y, 0, static_cast<std::uint64_t>(unknown.least), width);
+    if (same_factors && full != 0 && unknown.known && unknown.max - unknown.min < kWidest) {
+      const auto width = sizes + static_cast<std::uint64_t>(unknown.max - unknown.min);
+      const auto near = nearby(x, y, 0, static_cast<std::uint64_t>(unknown.min), width);
       if (near.kind == Overlap::Never) return near;
     }
     if (step != 0 && sizes >= step) return any_two(x, y);

@@ -1,4 +1,4 @@
-// src/analysis/registers.cpp - numbers for registers, and where they are used
+// src/analysis/registers.cpp - register numbering and register uses
 #include "ptxgen/analysis/registers.hpp"
 
 #include <algorithm>
@@ -67,8 +67,8 @@ void RegisterIndex::number(std::vector<Register> named, const Function& function
   // Compilers number without gaps: then a mark for each number is all that it takes.
   std::vector<std::size_t> first_mark(declarations + 1, 0);
   for (const Register reg : named) {
-    std::size_t& most = first_mark[reg.decl.value + 1];
-    most = std::max(most, std::size_t{reg.index} + 1);
+    std::size_t& max = first_mark[reg.decl.value + 1];
+    max = std::max(max, std::size_t{reg.index} + 1);
   }
   for (std::size_t i = 0; i < declarations; ++i) first_mark[i + 1] += first_mark[i];
   registers_.clear();

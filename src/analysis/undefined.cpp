@@ -11,10 +11,10 @@ namespace {
 
 using Use = RegisterUses::Use;
 
-bool defines(const Use& use) { return use.write && use.whole && !use.guarded; }
+bool defines(const Use& use) { return use.write && use.full && !use.guarded; }
 
-// Whether one write stands before every read on every path: so it is in almost all code that a
-// compiler made, and then nothing has to be computed.
+// Whether one write precedes every read on every path: true for almost all compiled code, and then
+// nothing has to be computed.
 bool obviously_defined(std::span<const Use> uses, const Cfg& cfg) {
   std::uint32_t write = kNone;
   for (const Use& use : uses) {
@@ -113,9 +113,9 @@ RegisterSet maybe_undefined(const Function& function, const Cfg& cfg, const Regi
       if (a.write) insert(index.find(a.reg));
     });
   }
-  // What is computed from one of them. Addresses are followed too: a load through an undefined
-  // address gives anything. So are guards: with an undefined one nobody knows whether the old value
-  // stays.
+  // Registers computed from them. Addresses count too: a load from an undefined address returns
+  // anything. So do guards: under an undefined one it is unknown whether the old value
+  // remains.
   while (!open.empty()) {
     const std::uint32_t reg = open.back();
     open.pop_back();

@@ -1,4 +1,4 @@
-// src/analysis/uniformity.cpp - which values and branches agree between threads
+// src/analysis/uniformity.cpp - uniform values and branches
 #include "ptxgen/analysis/uniformity.hpp"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ class UniformitySolver {
         const std::uint32_t reg = open_registers_.back();
         open_registers_.pop_back();
         for (const RegisterUses::Use& use : uses_.of(reg)) {
-          // An open block will be gone through as a whole.
+          // A queued block is evaluated entirely.
           if (!use.write && !block_is_open_[cfg_.block_of(use.statement)]) evaluate(use.statement);
         }
       } else {
@@ -64,7 +64,7 @@ class UniformitySolver {
     result_.split_.assign(blocks, false);
     decided_.assign(blocks, Agreement::Grid);
     block_is_open_.assign(blocks, true);
-    // What no thread comes to parts none, and writes nothing that anybody reads.
+    // Unreachable code does not diverge, and its writes are not read.
     for (const std::uint32_t b : cfg_.order()) {
       if (cfg_.reachable(b)) open_blocks_.push_back(b);
     }
@@ -75,7 +75,7 @@ class UniformitySolver {
       if (parameter.space == Space::Register)
         lower(index_.find({parameter.decl, 0}), Agreement::None, lane_bits(Agreement::None));
     }
-    // What is written in each block and still wanted behind some block.
+    // Registers written in each block and live after some block.
     written_.resize(blocks);
     for (std::uint32_t reg = 0; reg < index_.size(); ++reg) {
       bool written = false, leaves_block = false;
@@ -125,7 +125,7 @@ class UniformitySolver {
     if (reg == kNone) return;
     const LaneBits lowered = bits_[reg].with(bits);
     if (result_.registers_[reg] <= to && bits_[reg] == lowered) return;
-    result_.registers_[reg] = least(result_.registers_[reg], to);
+    result_.registers_[reg] = weaker(result_.registers_[reg], to);
     bits_[reg] = lowered;
     open_registers_.push_back(reg);
   }
@@ -148,7 +148,7 @@ class UniformitySolver {
     return agreement(module_, function_, index_, result_, o, options_);
   }
 
-  // An operand whose value agrees so far.
+  // An operand with that agreement.
   LaneSource source(const Operand& o, Agreement agreed) const {
     switch (o.kind) {
       case OperandKind::Integer:
@@ -176,7 +176,7 @@ class UniformitySolver {
     const Agreement guard =
         s.guard.present() ? value(Operand::reg(s.guard.predicate)) : Agreement::Grid;
     Agreement sources = Agreement::Grid;
-    Agreement agreed = Agreement::Grid;  // of the operands that are not the threads' own votes
+    Agreement agreed = Agreement::Grid;  // of the operands other than the threads' votes
     bool writes = false;
     std::array<LaneSource, 4> bits;
     std::size_t read = 0;
@@ -189,69 +189,77 @@ class UniformitySolver {
         continue;
       }
       const Agreement v = value(operands[i]);
-      sources = least(sources, v);
+      sources = weaker(sources, v);
       if (read < bits.size()) bits[read] = source(operands[i], v);
       ++read;
       // The mask of a vote, the number and the threads of a barrier.
       if (spec == nullptr || (spec->type_source == TypeSource::Fixed && spec->fixed == Type::u32))
-        agreed = least(agreed, v);
+        agreed = weaker(agreed, v);
     }
     const std::uint32_t block = cfg_.block_of(statement);
-    const Block& whole = cfg_.blocks()[block];
-    if (whole.terminator == statement && cfg_.successors(block).size() > 1)
-      lower_branch(block, least(guard, s.op == Op::brx_idx ? sources : Agreement::Grid));
+    const Block& code = cfg_.blocks()[block];
+    if (code.terminator == statement && cfg_.successors(block).size() > 1)
+      lower_branch(block, weaker(guard, s.op == Op::brx_idx ? sources : Agreement::Grid));
 
     const bool carry_out = writes_carry(s);
     if (!writes && !carry_out) {
-      own_[statement] = whole.terminator != statement;
+      own_[statement] = code.terminator != statement;
       return;
     }
-    const bool together = !result_.split_[block];
-    Agreement made = Agreement::None;
     std::optional<LaneBits> low;
-    switch (result_kind(module_, function_, s)) {
-      case ResultKind::Computed:
-        made = reads_carry(s) ? least(sources, carry_) : sources;
-        if (reads_carry(s) || carry_out || read > bits.size()) break;
+    Agreement written = Agreement::None;
+    const ResultKind kind = result_kind(module_, function_, s);
+    if (kind == ResultKind::Computed) {
+      written = reads_carry(s) ? weaker(sources, carry_) : sources;
+      if (!reads_carry(s) && !carry_out && read <= bits.size()) {
         low = lane_bits(s, std::span(bits).first(read));
-        if (low->differing == 0) made = std::max(made, Agreement::Warp);
-        break;
+        if (low->differing == 0) written = std::max(written, Agreement::Warp);
+      }
+    } else {
+      written = uncomputed(kind, s, block, sources, agreed);
+    }
+    // If the guard is false the old value remains.
+    written = weaker(written, guard);
+    if (!low) low = lane_bits(written);
+    if (guard < Agreement::Warp) low->differing = LaneBits::kAll;
+    for (const NumberedAccess& a : index_.accesses(statement)) {
+      if (a.write) lower(a.reg, written, *low);
+    }
+    if (carry_out) lower_carry(written);
+    own_[statement] = written == Agreement::None && *low == lane_bits(Agreement::None) &&
+                      code.terminator != statement;
+  }
+
+  // A result that is not computed from the operands alone.
+  [[nodiscard]] Agreement uncomputed(ResultKind kind, const Instruction& s, std::uint32_t block,
+                                     Agreement sources, Agreement agreed) const {
+    const bool together = !result_.split_[block];
+    const auto in_warp = [&](Agreement of) {
+      return together && of >= Agreement::Warp ? Agreement::Warp : Agreement::None;
+    };
+    switch (kind) {
       case ResultKind::Immutable:
-        made = sources;
-        break;
+        return sources;
       case ResultKind::Loaded:
-        if (together && sources >= Agreement::Warp) made = Agreement::Warp;
-        break;
+        return in_warp(sources);
       case ResultKind::Collective:
-        if (together && agreed >= Agreement::Warp) made = Agreement::Warp;
-        break;
+        return in_warp(agreed);
       case ResultKind::BlockWide: {
         const bool some_threads = s.op == Op::bar_red_count || s.op == Op::barrier_red_count ||
                                   s.op == Op::bar_red_popc_count ||
                                   s.op == Op::barrier_red_popc_count;
         if (!some_threads && agreed >= Agreement::Block &&
             result_.control_[block] >= Agreement::Block)
-          made = Agreement::Block;
-        else if (together && agreed >= Agreement::Warp)
-          made = Agreement::Warp;
-        break;
+          return Agreement::Block;
+        return in_warp(agreed);
       }
       case ResultKind::Capped:
-        made = least(sources, Agreement::Block);
-        break;
+        return weaker(sources, Agreement::Block);
+      case ResultKind::Computed:
       case ResultKind::Own:
         break;
     }
-    // Where the guard does not hold the old value stays.
-    made = least(made, guard);
-    if (!low) low = lane_bits(made);
-    if (guard < Agreement::Warp) low->differing = LaneBits::kAll;
-    for (const NumberedAccess& a : index_.accesses(statement)) {
-      if (a.write) lower(a.reg, made, *low);
-    }
-    if (carry_out) lower_carry(made);
-    own_[statement] = made == Agreement::None && *low == lane_bits(Agreement::None) &&
-                      whole.terminator != statement;
+    return Agreement::None;
   }
 
   // The carry flag is a register that no operand names.
@@ -270,13 +278,13 @@ class UniformitySolver {
     join(block, to);
   }
 
-  // Everything that a branch decides about agrees no more than the branch and what leads to it.
+  // Everything control dependent on a branch agrees no more than the branch and its own control.
   void decide(std::uint32_t start) {
     std::vector<std::uint32_t> open{start};
     while (!open.empty()) {
       const std::uint32_t branch = open.back();
       open.pop_back();
-      const Agreement to = least(result_.branches_[branch], result_.control_[branch]);
+      const Agreement to = weaker(result_.branches_[branch], result_.control_[branch]);
       if (cfg_.successors(branch).size() < 2 || decided_[branch] <= to) continue;
       decided_[branch] = to;
       const std::uint32_t meet = cfg_.post_dominators().immediate(branch);
@@ -293,17 +301,17 @@ class UniformitySolver {
     }
   }
 
-  // Threads disagree at the end of `branch`. Each successor's name is carried along the paths from
-  // there; where two names meet, threads that went different ways do. Behind the immediate
-  // post-dominator all are together again, unless it lies before the branch: whoever comes to the
-  // header of a loop first goes round again, and may catch up with others anywhere.
+  // `branch` diverges. Each successor's name is propagated along the paths from it; where two names
+  // meet, threads of different paths reconverge. At the immediate post-dominator all reconverge,
+  // unless it precedes the branch: the first threads at the header of a loop begin another
+  // iteration, and may reconverge with others anywhere.
   void join(std::uint32_t branch, Agreement to) {
     const std::uint32_t nodes = cfg_.exit() + 1;
     std::uint32_t meet = cfg_.post_dominators().immediate(branch);
     if (meet != kNoNode && cfg_.position(meet) <= cfg_.position(branch)) meet = kNoNode;
     if (names_.empty()) names_.assign(nodes, kNone);
     std::vector<std::uint32_t> open, region, joins;
-    std::uint32_t name_at_branch = kNone;  // of those who come round to the branch itself
+    std::uint32_t name_at_branch = kNone;  // of threads that return to the branch
     const auto arrive = [&](std::uint32_t node, std::uint32_t name) {
       ++work_;
       std::uint32_t& known = node == branch ? name_at_branch : names_[node];
@@ -327,8 +335,8 @@ class UniformitySolver {
     for (const std::uint32_t node : region) names_[node] = kNone;
     if (work_ > kMaxWork) return give_up();
 
-    // Who comes round and then goes another way than before meets those who did so at once: they
-    // bring values of different times round.
+    // Threads that return and then take another path reconverge with threads that took it at once:
+    // their values are from different iterations.
     std::vector<std::uint32_t>& places = joins;
     const bool comes_round = name_at_branch != kNone;
     if (comes_round) {
@@ -409,7 +417,7 @@ class UniformitySolver {
     }
   }
 
-  // Whether the register may be read behind the start of the block before it is written.
+  // Whether the register may be read after the start of the block before it is written.
   bool live_at(std::uint32_t reg, std::uint32_t block) {
     if (block == cfg_.exit()) return false;
     if (live_.empty()) live_.resize(index_.size());
@@ -436,7 +444,7 @@ class UniformitySolver {
       const std::uint32_t block = cfg_.block_of(use.statement);
       if (!use.write) {
         if (!test(written, block)) add(block);
-      } else if (use.whole && !use.guarded) {
+      } else if (use.full && !use.guarded) {
         written[block / 64] |= std::uint64_t{1} << (block % 64);
       }
     }
@@ -493,7 +501,7 @@ std::vector<DivergentBarrier> divergent_barriers(const Function& function, const
     if (!has(row.flags, Flag::Barrier) || s.op == Op::bar_warp_sync ||
         (row.mnemonic != "bar" && row.mnemonic != "barrier"))
       continue;
-    // With a number of threads, whole warps take part or do not.
+    // With a number of threads, warps participate as a unit.
     bool counted = s.op == Op::bar_red_count || s.op == Op::bar_red_popc_count ||
                    s.op == Op::barrier_red_count || s.op == Op::barrier_red_popc_count;
     if (s.op == Op::bar_sync || s.op == Op::barrier_sync || s.op == Op::bar_arrive ||
@@ -505,7 +513,7 @@ std::vector<DivergentBarrier> divergent_barriers(const Function& function, const
       return reg == kNone ? Agreement::Grid : uniformity.of(reg);
     };
     const std::uint32_t block = cfg.block_of(i);
-    const Agreement agreed = least(uniformity.of_control(block), of_guard(s.guard));
+    const Agreement agreed = weaker(uniformity.of_control(block), of_guard(s.guard));
     if (agreed >= needed || !cfg.reachable(block)) continue;
     DivergentBarrier barrier{i, agreed, {}};
     for (const std::uint32_t decider : cfg.deciders(block)) {

@@ -1,4 +1,4 @@
-// src/analysis/uniformity_sources.cpp - how far values agree when they appear
+// src/analysis/uniformity_sources.cpp - uniformity of special registers, loads and results
 #include "analysis/uniformity_sources.hpp"
 
 #include "ptxgen/ptx/limits.hpp"
@@ -228,7 +228,7 @@ Agreement agreement(const Module& module, const Function& function, const Regist
     case OperandKind::List: {
       Agreement all = Agreement::Grid;
       for (const Operand& element : function.elements(o))
-        all = least(all, agreement(module, function, index, uniformity, element, options));
+        all = weaker(all, agreement(module, function, index, uniformity, element, options));
       return all;
     }
     default:

@@ -1,4 +1,4 @@
-// src/analysis/uniformity_sources.hpp - how far values agree when they appear
+// src/analysis/uniformity_sources.hpp - uniformity of special registers, loads and results
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace ptxgen::inline v0::analysis {
 
-[[nodiscard]] inline Agreement least(Agreement a, Agreement b) noexcept { return std::min(a, b); }
+[[nodiscard]] inline Agreement weaker(Agreement a, Agreement b) noexcept { return std::min(a, b); }
 
 /// The shape of the block that options or `.reqntid` give; zeros if neither does, or if no GPU can
 /// launch such a block (`tile-limits` reports it).

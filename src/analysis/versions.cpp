@@ -1,4 +1,4 @@
-// src/analysis/versions.cpp - static single assignment laid over a function
+// src/analysis/versions.cpp - static single assignment view of registers
 #include "ptxgen/analysis/versions.hpp"
 
 #include <algorithm>
@@ -79,7 +79,7 @@ class VersionsBuilder {
     std::uint32_t block, begin, end;
     bool exposed;  // what the block begins with is wanted
     bool writes;
-    std::uint32_t in, out;  // versions at its start, and behind its last write
+    std::uint32_t in, out;  // versions at its start, and after its last write
   };
 
   State& at(std::uint32_t node) {
@@ -137,7 +137,7 @@ class VersionsBuilder {
       if (a.write == writes) named_.push_back(a);
     }
     if (named_.size() > 1) {
-      // Where a register is named whole and in parts, the whole one stands first and stays.
+      // If a register is named in full and by component, the full access comes first and is kept.
       std::sort(named_.begin(), named_.end(), [](const NumberedAccess& a, const NumberedAccess& b) {
         return a.reg != b.reg ? a.reg < b.reg : a.component < b.component;
       });
@@ -472,19 +472,19 @@ std::span<const std::uint32_t> Versions::inputs(std::uint32_t phi) const noexcep
   return slice(inputs_, first_input_, phi);
 }
 
-// The last version that comes to be in the block before a statement, or kNone.
+// The last version defined in the block before a statement, or kNone.
 std::uint32_t Versions::last_in(std::uint32_t block, std::uint32_t before,
                                 std::uint32_t reg) const noexcept {
   const auto [begin, end] = of(reg);
   const auto from = versions_.begin() + begin, to = versions_.begin() + end;
-  const auto behind = std::partition_point(from, to, [&](const Version& v) {
+  const auto after = std::partition_point(from, to, [&](const Version& v) {
     if (v.kind == Version::Kind::Entry || v.block < block) return true;
     return v.block == block && (v.kind == Version::Kind::Phi || v.statement < before);
   });
-  if (behind == from) return kNone;
-  const Version& v = *(behind - 1);
+  if (after == from) return kNone;
+  const Version& v = *(after - 1);
   if (v.kind == Version::Kind::Entry || v.block != block) return kNone;
-  return static_cast<std::uint32_t>(behind - versions_.begin()) - 1;
+  return static_cast<std::uint32_t>(after - versions_.begin()) - 1;
 }
 
 std::uint32_t Versions::at_start(std::uint32_t block, std::uint32_t reg) const noexcept {
@@ -501,8 +501,8 @@ std::uint32_t Versions::at_start(std::uint32_t block, std::uint32_t reg) const n
 }
 
 std::uint32_t Versions::before(std::uint32_t statement, std::uint32_t reg) const noexcept {
-  const auto behind = std::upper_bound(first_statement_.begin(), first_statement_.end(), statement);
-  const auto block = static_cast<std::uint32_t>(behind - first_statement_.begin()) - 1;
+  const auto after = std::upper_bound(first_statement_.begin(), first_statement_.end(), statement);
+  const auto block = static_cast<std::uint32_t>(after - first_statement_.begin()) - 1;
   const std::uint32_t version = last_in(block, statement, reg);
   return version != kNone ? version : at_start(block, reg);
 }

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "builder/rows.hpp"
 #include "ptx/row_shape.hpp"
 #include "ptxgen/ptx/operand_specs.hpp"
@@ -39,10 +41,10 @@ Argument number(unsigned value, SourceLocation site) {
 
 void check_barrier(unsigned id, unsigned threads, bool counted, std::string& problem) {
   if (id >= kBarriers) {
-    problem = "barrier " + std::to_string(id) + " does not exist: a block has barriers 0 to 15";
+    problem = fmt::format("barrier {} does not exist: a block has barriers 0 to 15", id);
   } else if (counted && (threads == 0 || threads % kWarp != 0)) {
-    problem =
-        "a barrier counts whole warps: " + count_text(threads, "thread") + " is no multiple of 32";
+    problem = fmt::format("a barrier counts full warps: {} is not a multiple of 32",
+                          count_text(threads, "thread"));
   }
 }
 
@@ -91,19 +93,19 @@ void Control::bar_arrive(unsigned id, unsigned threads, Site site) {
 }
 
 void Control::membar(Scope scope, Site site) {
-  Words words;
+  ModifierList modifiers;
   if (scope == Scope::gpu) {
-    words.add(ptx::Modifier::gl);
+    modifiers.add(ptx::Modifier::gl);
   } else {
-    words.add(scope);
+    modifiers.add(scope);
   }
-  effect({ptx::Op::membar, words}, {}, site);
+  effect({ptx::Op::membar, modifiers}, {}, site);
 }
 void Control::fence(Order order, Scope scope, Site site) {
-  Words words;
-  words.add(order);
-  words.add(scope);
-  effect({ptx::Op::fence, words}, {}, site);
+  ModifierList modifiers;
+  modifiers.add(order);
+  modifiers.add(scope);
+  effect({ptx::Op::fence, modifiers}, {}, site);
 }
 
 Value<u32> Control::activemask(Site site) {
@@ -178,10 +180,10 @@ ptx::Operand Control::lower(const Operand& operand) {
   return out;
 }
 
-void Control::emit(ptx::Op op, std::span<const ptx::Modifier> words,
+void Control::emit(ptx::Op op, std::span<const ptx::Modifier> modifiers,
                    std::span<const Operand> operands, Site site) {
-  if (operands.size() > ptx::kMaxOperands || words.size() > ptx::kMaxModifiers) {
-    fail("bad-operand", "no instruction has so many operands or words", site);
+  if (operands.size() > ptx::kMaxOperands || modifiers.size() > ptx::kMaxModifiers) {
+    fail("bad-operand", "no instruction has so many operands or modifiers", site);
   }
   Transaction transaction(*this);
   std::array<ptx::Operand, ptx::kMaxOperands> lowered;
@@ -189,7 +191,7 @@ void Control::emit(ptx::Op op, std::span<const ptx::Modifier> words,
   for (const Operand& o : operands) lowered[count++] = lower(o);
   // Registers of one width are alike in PTX; here a u32 does not pass for an f32.
   Form form{op, {}};
-  for (const ptx::Modifier word : words) form.words.add(word);
+  for (const ptx::Modifier modifier : modifiers) form.modifiers.add(modifier);
   ptx::Instruction statement;
   std::array<const ptx::OperandSpec*, ptx::kMaxOperands> specs{};
   if (fit_row(form, {lowered.data(), count}, true, statement, &specs)) {
@@ -206,30 +208,31 @@ void Control::emit(ptx::Op op, std::span<const ptx::Modifier> words,
   transaction.keep();
 }
 
-void Control::check_element(const Operand& operand, ptx::Type wanted, bool relaxed,
+void Control::check_element(const Operand& operand, ptx::Type expected, bool relaxed,
                             std::size_t place) {
   if (operand.kind_ == Operand::Kind::Vector) {
     for (std::size_t i = 0; i < operand.count_; ++i) {
-      check_element(operand.elements_[i], wanted, relaxed, place);
+      check_element(operand.elements_[i], expected, relaxed, place);
     }
     return;
   }
-  const ptx::Type given = operand.element_;
-  if (given == ptx::Type::none || wanted == ptx::Type::none) return;
+  const ptx::Type actual = operand.element_;
+  if (actual == ptx::Type::none || expected == ptx::Type::none) return;
   const auto family = [](ptx::Type type) {
     const ptx::TypeKind kind = ptx::kind(type);
     return kind == ptx::TypeKind::Signed   ? ptx::TypeKind::Unsigned
            : kind == ptx::TypeKind::Packed ? ptx::TypeKind::Bits
                                            : kind;
   };
-  const bool bits = family(given) == ptx::TypeKind::Bits || family(wanted) == ptx::TypeKind::Bits;
-  const bool kinds = bits || family(given) == family(wanted);
-  const bool widths =
-      ptx::bits(given) == ptx::bits(wanted) || (relaxed && ptx::bits(given) > ptx::bits(wanted));
+  const bool bits =
+      family(actual) == ptx::TypeKind::Bits || family(expected) == ptx::TypeKind::Bits;
+  const bool kinds = bits || family(actual) == family(expected);
+  const bool widths = ptx::bits(actual) == ptx::bits(expected) ||
+                      (relaxed && ptx::bits(actual) > ptx::bits(expected));
   if (!kinds || !widths) {
     fail("type-mismatch",
-         "operand " + std::to_string(place + 1) + " is " + std::string(ptx::name(given)) +
-             ", the instruction takes " + std::string(ptx::name(wanted)) + " there",
+         fmt::format("operand {} is {}, the instruction expects {}", place + 1, ptx::name(actual),
+                     ptx::name(expected)),
          operand.argument_.site);
   }
 }
@@ -238,8 +241,8 @@ namespace {
 
 std::string opcode_of(const ptx::Instruction& statement) {
   std::string text(ptx::info(statement.op).mnemonic);
-  for (const ptx::Modifier word : statement.modifiers) {
-    if (word != ptx::Modifier::none) text += "." + std::string(ptx::name(word));
+  for (const ptx::Modifier modifier : statement.modifiers) {
+    if (modifier != ptx::Modifier::none) text += "." + std::string(ptx::name(modifier));
   }
   return text;
 }
@@ -250,37 +253,39 @@ std::string memory_of(ptx::Modifier space) {
                                       : std::string(ptx::name(space)) + " memory";
 }
 
-bool row_admits(const ptx::OpInfo& row, ptx::Field field, ptx::Modifier word) {
+bool row_allows(const ptx::OpInfo& row, ptx::Field field, ptx::Modifier modifier) {
   for (const ptx::ModifierSlot& slot : row.modifier_slots()) {
     if (slot.field != field) continue;
-    if (word == ptx::Modifier::none) return slot.optional;
-    const auto admitted = ptx::words(slot);
-    return std::find(admitted.begin(), admitted.end(), word) != admitted.end();
+    if (modifier == ptx::Modifier::none) return slot.optional;
+    return ptx::allows(slot, modifier);
   }
-  return word == ptx::Modifier::none;
+  return modifier == ptx::Modifier::none;
 }
 
-// What to write instead where an opcode expects an address in `wanted` and gets one in `given`.
-std::string space_cure(const ptx::Instruction& statement, ptx::Field field, ptx::Modifier wanted,
-                       ptx::Modifier given) {
-  const bool admitted = row_admits(ptx::info(statement.op), field, given);
-  std::string word;
+// The cure if an opcode expects an address in `expected` and gets one in `actual`.
+std::string space_cure(const ptx::Instruction& statement, ptx::Field field, ptx::Modifier expected,
+                       ptx::Modifier actual) {
+  const bool admitted = row_allows(ptx::info(statement.op), field, actual);
+  std::string modifier;
   if (admitted) {
-    word = given == ptx::Modifier::none ? "leave out the word ." + std::string(ptx::name(wanted))
-                                        : "write the word ." + std::string(ptx::name(given));
-    if (given != ptx::Modifier::none && wanted != ptx::Modifier::none) {
-      word += " in place of ." + std::string(ptx::name(wanted));
+    if (actual == ptx::Modifier::none) {
+      modifier = fmt::format("omit the modifier .{}", ptx::name(expected));
+    } else if (expected == ptx::Modifier::none) {
+      modifier = fmt::format("write the modifier .{}", ptx::name(actual));
+    } else {
+      modifier = fmt::format("write the modifier .{} instead of .{}", ptx::name(actual),
+                             ptx::name(expected));
     }
   }
   std::string pass;
-  if (wanted == ptx::Modifier::none) {
+  if (expected == ptx::Modifier::none) {
     pass = "pass cvta(pointer), its generic address";
-  } else if (given == ptx::Modifier::none) {
-    pass = "pass the pointer that cvta_to<>() gives";
+  } else if (actual == ptx::Modifier::none) {
+    pass = "pass the pointer that cvta_to<>() returns";
   } else {
-    pass = "pass a pointer into " + memory_of(wanted);
+    pass = "pass a pointer into " + memory_of(expected);
   }
-  return word.empty() ? pass : word + ", or " + pass;
+  return modifier.empty() ? pass : modifier + ", or " + pass;
 }
 
 std::string text_of(const ptx::Module& module, const ptx::Operand& operand) {
@@ -325,25 +330,26 @@ bool is_word(char c) {
 }  // namespace
 
 void Control::check_space(const ptx::Instruction& statement, const ptx::OperandSpec& spec,
-                          ptx::Modifier given, std::size_t place, Site site) {
+                          ptx::Modifier actual, std::size_t place, Site site) {
   const ptx::Field field = ptx::address_field(ptx::info(statement.op), spec);
-  const ptx::Modifier wanted = statement.get(field);
+  const ptx::Modifier expected = statement.get(field);
   // Addresses of a block's own shared memory are addresses of its cluster's as well.
-  const bool fits = wanted == ptx::Modifier::shared_cta ? given == ptx::Modifier::shared
-                    : wanted == ptx::Modifier::shared_cluster
-                        ? ptx::space_of(given) == ptx::Space::Shared
-                        : wanted == given;
+  const bool fits = expected == ptx::Modifier::shared_cta ? actual == ptx::Modifier::shared
+                    : expected == ptx::Modifier::shared_cluster
+                        ? ptx::space_of(actual) == ptx::Space::Shared
+                        : expected == actual;
   if (fits) return;
-  const std::string opcode = "'" + opcode_of(statement) + "'";
-  fail("space-mismatch",
-       "operand " + std::to_string(place + 1) + " of " + opcode + " is a pointer into " +
-           memory_of(given) + ", but " +
-           (wanted == ptx::Modifier::none
-                ? "the opcode names no state space and reads it as a generic address"
-                : "the opcode reads it as an address in ." + std::string(ptx::name(wanted))) +
-           "; rule: an address counts in one state space, which the opcode has to name; cure: " +
-           space_cure(statement, field, wanted, given),
-       site);
+  const std::string reading =
+      expected == ptx::Modifier::none
+          ? "names no state space and reads it as a generic address"
+          : fmt::format("reads it as an address in .{}", ptx::name(expected));
+  fail(
+      "space-mismatch",
+      fmt::format("operand {} of '{}' is a pointer into {}, but the opcode {}; rule: an address is "
+                  "valid in one state space, which the opcode has to name; cure: {}",
+                  place + 1, opcode_of(statement), memory_of(actual), reading,
+                  space_cure(statement, field, expected, actual)),
+      site);
 }
 
 struct Control::RawOperands {
@@ -392,8 +398,8 @@ std::string Control::replaced(std::string_view text, const RawOperands& operands
     }
     if (number >= names.size()) {
       fail("bad-operand",
-           "raw PTX names $" + std::to_string(number) + ", but the call has " +
-               count_text(names.size(), "operand") + ", outputs and inputs together",
+           fmt::format("raw PTX uses ${}, but the call has {}, outputs and inputs together", number,
+                       count_text(names.size(), "operand")),
            site);
     }
     used[number] = true;
@@ -401,7 +407,7 @@ std::string Control::replaced(std::string_view text, const RawOperands& operands
   }
   for (std::size_t i = 0; i < used.size(); ++i) {
     if (!used[i]) {
-      fail("bad-operand", "raw PTX does not use its operand $" + std::to_string(i), site);
+      fail("bad-operand", fmt::format("raw PTX does not use its operand ${}", i), site);
     }
   }
   if (result.find(".reg") != std::string::npos) result = "{\n" + result + "\n}";

@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "builder/rows.hpp"
-#include "ptx/order_words.hpp"
+#include "ptx/order_modifiers.hpp"
+#include "ptx/row_shape.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"
 #include "support/count.hpp"
@@ -37,8 +40,8 @@ constexpr ptx::Version kAnyVersion{255, 255};
 
 std::size_t hash_of(const ptx::Instruction& statement) {
   std::uint64_t hash = static_cast<std::uint64_t>(statement.op);
-  for (const ptx::Modifier word : statement.modifiers) {
-    hash = hash * 31 + static_cast<std::uint64_t>(word);
+  for (const ptx::Modifier modifier : statement.modifiers) {
+    hash = hash * 31 + static_cast<std::uint64_t>(modifier);
   }
   return static_cast<std::size_t>(hash ^ (hash >> 17));
 }
@@ -53,14 +56,13 @@ bool name_is_legal(std::string_view name) {
   return std::all_of(name.begin() + 1, name.end(), follow);
 }
 
-// Whether the row has a place for each type among the words.
-bool admits_types(const ptx::OpInfo& row, const Words& words) {
-  for (unsigned i = 0; i < words.count; ++i) {
-    if (ptx::as_type(words.word[i]) == ptx::Type::none) continue;
+// Whether the row has a place for each type among the modifiers.
+bool admits_types(const ptx::OpInfo& row, const ModifierList& modifiers) {
+  for (unsigned i = 0; i < modifiers.count; ++i) {
+    if (ptx::as_type(modifiers.values[i]) == ptx::Type::none) continue;
     const auto slots = row.modifier_slots();
     if (std::none_of(slots.begin(), slots.end(), [&](const ptx::ModifierSlot& slot) {
-          const auto admitted = ptx::words(slot);
-          return std::find(admitted.begin(), admitted.end(), words.word[i]) != admitted.end();
+          return ptx::allows(slot, modifiers.values[i]);
         })) {
       return false;
     }
@@ -70,9 +72,9 @@ bool admits_types(const ptx::OpInfo& row, const Words& words) {
 
 std::string opcode_text(const Form& form) {
   std::string text(ptx::info(form.op).mnemonic);
-  for (unsigned i = 0; i < form.words.count; ++i) {
+  for (unsigned i = 0; i < form.modifiers.count; ++i) {
     text += '.';
-    text += ptx::name(form.words.word[i]);
+    text += ptx::name(form.modifiers.values[i]);
   }
   return text;
 }
@@ -145,7 +147,7 @@ void Core::fail(std::string_view code, std::string message, SourceLocation site)
 
 void Core::check_open(SourceLocation site) {
   if (finished_) {
-    fail("already-built", "the kernel is built: nothing can be added behind build()", site);
+    fail("already-built", "the kernel is built: nothing can be added after build()", site);
   }
 }
 
@@ -215,7 +217,7 @@ void Core::restore(const Checkpoint& to) noexcept {
     if (list.size() > size)
       list.erase(list.begin() + static_cast<std::ptrdiff_t>(size), list.end());
   };
-  // Labels placed since then are open again; those made since then are gone.
+  // Labels placed since then are open again; labels created since then are removed.
   for (std::size_t i = to.body; i < f.body.size(); ++i) {
     if (f.body[i].kind == ptx::StatementKind::Label) {
       f.labels[f.operands[f.body[i].first_operand].id].defined = false;
@@ -296,10 +298,9 @@ ptx::Operand Core::use(const Argument& argument) {
     if (operand.kind == ptx::OperandKind::None) {
       const auto type = static_cast<ptx::Type>(operand.component);
       fail("bad-operand",
-           "the literal " +
-               (operand.is_unsigned ? std::to_string(operand.value)
-                                    : std::to_string(static_cast<std::int64_t>(operand.value))) +
-               " does not fit " + std::string(ptx::name(type)),
+           operand.is_unsigned
+               ? fmt::format("the literal {} does not fit {}", operand.value, ptx::name(type))
+               : fmt::format("the literal {} does not fit {}", operand.offset(), ptx::name(type)),
            argument.site);
     }
     return operand;
@@ -388,7 +389,8 @@ void Core::append(const Form& form, std::span<const ptx::Operand> operands, Sour
       std::string forms;
       for (const bool typed : {true, false}) {
         for (const ptx::Op op : rows) {
-          if (forms.size() > 200 || (typed && !admits_types(ptx::info(op), form.words))) continue;
+          if (forms.size() > 200 || (typed && !admits_types(ptx::info(op), form.modifiers)))
+            continue;
           forms += (forms.empty() ? "" : ", ") + syntax(ptx::info(op));
         }
         if (!forms.empty()) break;
@@ -400,7 +402,7 @@ void Core::append(const Form& form, std::span<const ptx::Operand> operands, Sour
   statement.guard = guard_;
   statement.contract = form.contract;
   ptx::Function& f = function();
-  // A statement of the same row and words that passed the check speaks for this one.
+  // A statement of the same row and modifiers that passed the check speaks for this one.
   std::uint32_t& last = checked_[hash_of(statement) % checked_.size()];
   const bool known = last < f.body.size() && f.body[last].is(statement.op) &&
                      f.body[last].modifiers == statement.modifiers;

@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"
 #include "support/count.hpp"
@@ -121,7 +123,7 @@ ptx::Register KernelBuilder::value_param(const Name& name, ptx::Type type, ptx::
 }
 
 detail::PointerData KernelBuilder::pointer_param(const Name& name, ptx::Space space,
-                                                 ptx::Modifier word, ptx::Type element) {
+                                                 ptx::Modifier modifier, ptx::Type element) {
   const std::size_t index = find_param(name);
   const Parameter& row = parameters_[index];
   if (!row.pointer || row.element != element || row.space != space) {
@@ -140,7 +142,7 @@ detail::PointerData KernelBuilder::pointer_param(const Name& name, ptx::Space sp
       {{this, ptx::Operand::memory(parameter_symbol(module_, index)), name.site}}, name.site);
   if (space != ptx::Space::Generic) {
     base =
-        result({ptx::Op::cvta_to, {ptx::Modifier::to, word, ptx::Modifier::type_u64}},
+        result({ptx::Op::cvta_to, {ptx::Modifier::to, modifier, ptx::Modifier::type_u64}},
                detail::RegisterClass::rd, {{this, ptx::Operand::reg(base), name.site}}, name.site);
   }
   transaction.keep();
@@ -154,11 +156,11 @@ detail::PointerData KernelBuilder::declare_array(ptx::Space space, ptx::Type typ
                                                  std::uint32_t alignment, ptx::SymbolId& symbol,
                                                  Site site) {
   check_open(site);
-  std::string made;
+  std::string numbered;
   if (name.empty()) {
-    made = std::string(space == ptx::Space::Shared ? "shared" : "local") +
-           std::to_string(function().variables.size());
-    name = made;
+    numbered = std::string(space == ptx::Space::Shared ? "shared" : "local") +
+               std::to_string(function().variables.size());
+    name = numbered;
   }
   check_new_name(name, "array", site);
   const std::uint64_t most =
@@ -180,8 +182,9 @@ detail::PointerData KernelBuilder::declare_array(ptx::Space space, ptx::Type typ
   }
   if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment % bytes != 0) {
     fail("bad-operand",
-         "an alignment of " + count_text(alignment, "byte") +
-             ": it must be a power of two and a multiple of the element's " + std::to_string(bytes),
+         fmt::format("an alignment of {}: it must be a power of two and a multiple of the "
+                     "element's {}",
+                     count_text(alignment, "byte"), bytes),
          site);
   }
   detail::Transaction transaction(*this);
@@ -239,8 +242,7 @@ void KernelBuilder::directive(ptx::DirectiveKind kind, std::array<std::uint32_t,
   const std::string text = "." + std::string(row.text);
   if (!ptx::offers(target_name_, row.requirement)) {
     fail("target-lacks",
-         text + " needs sm_" + std::to_string(row.requirement.sm) + "; the target is " +
-             module_.target,
+         fmt::format("{} needs sm_{}; the target is {}", text, row.requirement.sm, module_.target),
          site);
   }
   if (std::find(values.begin(), values.begin() + count, 0u) != values.begin() + count) {
@@ -298,8 +300,8 @@ BuiltKernel KernelBuilder::build(Site site) {
   ptx::Function& f = function();
   write_forbidden_roundings(f);
   if (!f.variables.empty()) {
-    // Declarations of the kernel's own arrays stand before its statements. Those made by raw() in
-    // a scope of braces stand where they were written.
+    // Declarations of the kernel's arrays precede its statements. Those of raw() in a nested scope
+    // stay in place.
     std::vector<bool> placed(f.variables.size());
     for (const ptx::Instruction& s : f.body) {
       if (s.kind == ptx::StatementKind::Variable) placed[s.variable] = true;

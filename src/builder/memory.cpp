@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace ptxgen::inline v0::detail {
 
 namespace {
@@ -13,7 +15,9 @@ constexpr RegisterClass address_class(bool narrow) {
   return narrow ? RegisterClass::r : RegisterClass::rd;
 }
 constexpr ptx::Type address_type(bool narrow) { return narrow ? ptx::Type::u32 : ptx::Type::u64; }
-constexpr ptx::Modifier address_word(bool narrow) { return ptx::as_modifier(address_type(narrow)); }
+constexpr ptx::Modifier address_modifier(bool narrow) {
+  return ptx::as_modifier(address_type(narrow));
+}
 
 bool fits_immediate(std::int64_t offset) {
   return offset >= std::numeric_limits<std::int32_t>::min() &&
@@ -38,10 +42,9 @@ Argument Core::address(const PointerData& pointer, unsigned bytes, bool narrow,
   if (pointer.alignment % bytes == 0 && pointer.alignment != 0 &&
       pointer.offset % static_cast<std::int64_t>(bytes) != 0) {
     fail("misaligned",
-         "an access of " + count_text(bytes, "byte") + " at offset " +
-             std::to_string(pointer.offset) + " of an array aligned to " +
-             std::to_string(pointer.alignment) + ": its address must be a multiple of " +
-             std::to_string(bytes),
+         fmt::format("an access of {} at offset {} of an array aligned to {}: its address must be "
+                     "a multiple of {}",
+                     count_text(bytes, "byte"), pointer.offset, pointer.alignment, bytes),
          site);
   }
   if (fits_immediate(pointer.offset)) {
@@ -84,7 +87,7 @@ PointerData advance(const PointerData& pointer, const Index& index, int sign, un
   const Argument scale = literal_argument(static_cast<std::int64_t>(bytes) * sign, index.site);
   moved.alignment = common_alignment(pointer.alignment, bytes);
   if (bytes == 1 && sign == 1 && wide_index == !narrow) {
-    moved.base = core.result({ptx::Op::add, {address_word(narrow)}}, address_class(narrow),
+    moved.base = core.result({ptx::Op::add, {address_modifier(narrow)}}, address_class(narrow),
                              {base, index}, index.site);
   } else if (wide_index || narrow) {
     moved.base = core.result(
@@ -104,7 +107,7 @@ PointerData advance(const PointerData& pointer, const Index& index, int sign, un
             {ptx::Op::mul_wide, {ptx::Modifier::wide, ptx::as_modifier(index.type)}},
             address_class(narrow), {index, literal_argument(bytes, index.site)}, index.site)),
         index.site};
-    moved.base = core.result({ptx::Op::sub, {address_word(narrow)}}, address_class(narrow),
+    moved.base = core.result({ptx::Op::sub, {address_modifier(narrow)}}, address_class(narrow),
                              {base, distance}, index.site);
     transaction.keep();
   }
@@ -142,7 +145,7 @@ void advance_base(Core* core, ptx::Register base, const Index& index, int sign, 
   if (moved.base == base) {
     set_base(core, base, moved, narrow, index.site);
   } else {
-    // The sum was made in a register of its own: write it to the variable's instead.
+    // The sum has a register of its own: write it to the variable's register instead.
     core->redirect_result(address_class(narrow), base);
   }
   transaction.keep();
@@ -180,9 +183,7 @@ void Memory::copy_async(const PointerData& to, const PointerData& from, unsigned
                         bool past_l1, Site site) {
   if ((bytes != 4 && bytes != 8 && bytes != 16) || (past_l1 && bytes != 16)) {
     fail("bad-operand",
-         "cp_async copies 4, 8 or 16 bytes, past L1 only 16; " + std::to_string(bytes) +
-             " were asked for",
-         site);
+         fmt::format("cp_async copies 4, 8 or 16 bytes, past L1 only 16; not {}", bytes), site);
   }
   Transaction transaction(*this);
   const Argument destination = address(to, bytes, true, site);

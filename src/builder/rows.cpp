@@ -1,4 +1,4 @@
-// src/builder/rows.cpp - finding the op table's row for words and operands
+// src/builder/rows.cpp - selecting the row for modifiers and operands
 #include "builder/rows.hpp"
 
 #include <algorithm>
@@ -57,17 +57,17 @@ bool operands_fit(const ptx::OpInfo& row, std::span<const ptx::Operand> operands
 bool fit_row(const Form& form, std::span<const ptx::Operand> operands, bool fill,
              ptx::Instruction& out, OperandSpecs* specs) {
   const ptx::OpInfo& row = ptx::info(form.op);
-  std::uint32_t unused = (1u << form.words.count) - 1u;
+  std::uint32_t unused = (1u << form.modifiers.count) - 1u;
   std::array<ptx::Modifier, ptx::kMaxModifiers> chosen{};
   for (std::size_t i = 0; i < row.slot_count; ++i) {
     const ptx::ModifierSlot& slot = row.slots[i];
-    const auto admitted = ptx::words(slot);
-    for (unsigned w = 0; w < form.words.count; ++w) {
+    const auto admitted = ptx::allowed_modifiers(slot);
+    for (unsigned w = 0; w < form.modifiers.count; ++w) {
       if ((unused >> w & 1u) == 0) continue;
-      if (std::find(admitted.begin(), admitted.end(), form.words.word[w]) == admitted.end()) {
+      if (std::find(admitted.begin(), admitted.end(), form.modifiers.values[w]) == admitted.end()) {
         continue;
       }
-      chosen[i] = form.words.word[w];
+      chosen[i] = form.modifiers.values[w];
       unused &= ~(1u << w);
       break;
     }

@@ -1,4 +1,4 @@
-// src/optimize/constants.cpp - constants through versions, as far as control comes
+// src/optimize/constants.cpp - sparse conditional constant propagation
 #include "optimize/constants.hpp"
 
 #include <algorithm>
@@ -59,7 +59,7 @@ void Constants::find_tables() {
   }
 }
 
-// The block to which a brx.idx leads with that index; kNone if that is not clear.
+// The target block of a brx.idx with that index; kNone if unknown.
 std::uint32_t Constants::only_target(std::uint32_t statement, std::uint64_t index) const {
   const auto operands = function_.operands_of(function_.body[statement]);
   if (operands.size() < 2 || operands[1].kind != OperandKind::Label) return kNone;
@@ -110,7 +110,7 @@ void Constants::solve() {
   }
 }
 
-// Control comes to a block from a predecessor (its number), or to the first one from outside.
+// Marks the edge from a predecessor (its number) as executable, or the entry of the function.
 void Constants::enter(std::uint32_t block, std::uint32_t predecessor) {
   for (const std::uint32_t phi : versions_.phis(block)) {
     const auto inputs = versions_.inputs(phi);
@@ -255,6 +255,7 @@ void Constants::lower(std::uint32_t version, Cell to) {
   open_versions_.push_back(version);
 }
 
+// long because evaluation and writing share what is known of the statement
 void Constants::visit_statement(std::uint32_t statement) {
   const Instruction& s = function_.body[statement];
   if (s.kind != StatementKind::Instruction || settled_[statement]) return;
@@ -278,7 +279,7 @@ void Constants::visit_statement(std::uint32_t statement) {
     }
     if (undecided) return;
     rests_on_names_ = rests_on_names_ || (twice && names_);
-    // Values follow from values, or from one register that stands twice; and what does not follow
+    // Values follow from values, or from a register used twice; and what does not follow
     // now does not either when less is known.
     if (any_known || twice) outcome = analysis::evaluate(function_, s, specs, known_, names_);
     nothing_known_[statement] = outcome.kind == Outcome::Kind::Unknown && (names_ || !twice);
@@ -290,19 +291,19 @@ void Constants::visit_statement(std::uint32_t statement) {
     const std::uint32_t reg = index_.find(o.as_register());
     const std::uint32_t version = reg == kNone ? kNone : versions_.written(statement, reg);
     if (version == kNone) return;
-    Cell made{State::Varies, 0};
+    Cell result{State::Varies, 0};
     const unsigned own = width(o.as_register());
     if (outcome.kind == Outcome::Kind::Values && which < 2 && o.component == 0 && own != 0 &&
         own <= 64) {
       const Type type = operand_type(s, *specs[i]);
-      made = {State::Constant,
-              analysis::low_bits(analysis::extended(outcome.values[which], type), own)};
+      result = {State::Constant,
+                analysis::low_bits(analysis::extended(outcome.values[which], type), own)};
     }
     const std::uint32_t previous = versions_[version].previous;
     if (previous != kNone && o.component == 0 && guard.state == State::Constant) {
-      lower(version, guard.bits != 0 ? made : cells_[previous]);
+      lower(version, guard.bits != 0 ? result : cells_[previous]);
     } else {
-      lower(version, made);
+      lower(version, result);
       if (previous != kNone) lower(version, cells_[previous]);
     }
     all_vary = all_vary && cells_[version].state == State::Varies;

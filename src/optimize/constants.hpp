@@ -1,4 +1,4 @@
-// src/optimize/constants.hpp - which versions of registers are constant, and what is executed
+// src/optimize/constants.hpp - sparse conditional constant propagation
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace ptxgen::inline v0::optimize {
 /// Whether a statement's guard holds.
 enum class GuardState : std::uint8_t { Always, Never, Unknown };
 
-/// Sparse conditional constant propagation: constants flow through versions and phis, along those
-/// edges only that constant guards leave open. A register that nobody wrote is unknown. Linear in
+/// Sparse conditional constant propagation: constants flow through versions and phis, only
+/// along executable edges. A register that was never written is unknown. Linear in
 /// statements and uses of versions. Keeps references to its arguments.
 ///
-/// Without `names`, it is not used that two operands name one register: what is found then does not
-/// grow when copies are replaced by what was copied.
+/// Without `names`, the analysis ignores that two operands name one register; then copy propagation
+/// does not improve the result.
 class Constants {
  public:
   Constants(const ptx::Function& function, const analysis::Cfg& cfg,
@@ -30,9 +30,9 @@ class Constants {
     const Cell cell = cells_[version];
     return cell.state == State::Constant ? std::optional(cell.bits) : std::nullopt;
   }
-  /// Whether control may come to a block.
+  /// Whether a block may execute.
   [[nodiscard]] bool executable(std::uint32_t block) const noexcept { return ways_[block] != 0; }
-  /// Whether control may go from a block to a successor.
+  /// Whether an edge may execute.
   [[nodiscard]] bool executable(std::uint32_t from, std::uint32_t to) const {
     return ways_[from] != 0 && leads(from, to);
   }
@@ -42,13 +42,13 @@ class Constants {
   /// The bits of a source operand in its type, `!` applied.
   [[nodiscard]] std::optional<std::uint64_t> source(std::uint32_t statement,
                                                     std::size_t operand) const;
-  /// The same for whoever has looked up what the op table says of it.
+  /// The same with the operand's specification already looked up.
   [[nodiscard]] std::optional<std::uint64_t> source(std::uint32_t statement, std::size_t operand,
                                                     const ptx::OperandSpec& spec) const;
 
-  /// Whether it was used that two operands name one register.
+  /// Whether the result depends on two operands naming one register.
   [[nodiscard]] bool rests_on_names() const noexcept { return rests_on_names_; }
-  /// Whether another one, of the same function, says the same.
+  /// Whether the result of another analysis of the same function is equal.
   [[nodiscard]] bool same_as(const Constants& other) const noexcept {
     return cells_ == other.cells_ && ways_ == other.ways_ && one_target_ == other.one_target_;
   }
@@ -60,8 +60,8 @@ class Constants {
     std::uint64_t bits = 0;
     friend bool operator==(const Cell&, const Cell&) = default;
   };
-  // Which ways lead out of a block that is executed; a bit, since a guard may be unknown. One that
-  // waits will be gone through as a whole.
+  // The executable out-edges of a block as bits, since a guard may be unknown. A queued block is
+  // evaluated entirely.
   static constexpr std::uint8_t kExecuted = 1, kTaken = 2, kFallsThrough = 4, kOneTarget = 8,
                                 kWaits = 16;
 

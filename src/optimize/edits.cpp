@@ -1,4 +1,4 @@
-// src/optimize/edits.cpp - changes to a function's body, collected and made at once
+// src/optimize/edits.cpp - collected changes of a function body
 #include "optimize/edits.hpp"
 
 #include <algorithm>
@@ -12,45 +12,45 @@ using ptx::Instruction;
 using ptx::Modifier;
 using ptx::Operand;
 
-Instruction Edits::make(ptx::Op op, std::span<const Modifier> words,
+Instruction Edits::make(ptx::Op op, std::span<const Modifier> modifiers,
                         std::span<const Operand> operands, std::uint32_t like) {
   const ptx::OpInfo& row = ptx::info(op);
-  Instruction made;
-  made.op = op;
-  std::uint32_t unused = (1u << words.size()) - 1u;
+  Instruction result;
+  result.op = op;
+  std::uint32_t unused = (1u << modifiers.size()) - 1u;
   for (std::size_t i = 0; i < row.slot_count; ++i) {
-    const auto admitted = ptx::words(row.slots[i]);
-    for (std::size_t w = 0; w < words.size(); ++w) {
+    const auto admitted = ptx::allowed_modifiers(row.slots[i]);
+    for (std::size_t w = 0; w < modifiers.size(); ++w) {
       if ((unused >> w & 1u) == 0) continue;
-      if (words[w] == Modifier::none) {
+      if (modifiers[w] == Modifier::none) {
         unused &= ~(1u << w);
         continue;
       }
-      if (std::find(admitted.begin(), admitted.end(), words[w]) == admitted.end()) continue;
-      made.modifiers[i] = words[w];
+      if (std::find(admitted.begin(), admitted.end(), modifiers[w]) == admitted.end()) continue;
+      result.modifiers[i] = modifiers[w];
       unused &= ~(1u << w);
       break;
     }
-    if (made.modifiers[i] == Modifier::none && !row.slots[i].optional) {
+    if (result.modifiers[i] == Modifier::none && !row.slots[i].optional) {
       if (admitted.size() != 1) throw std::logic_error("a pass left a word of an opcode open");
-      made.modifiers[i] = admitted[0];
+      result.modifiers[i] = admitted[0];
     }
   }
-  for (std::size_t w = 0; w < words.size(); ++w) {
-    if ((unused >> w & 1u) != 0 && words[w] != Modifier::none) {
+  for (std::size_t w = 0; w < modifiers.size(); ++w) {
+    if ((unused >> w & 1u) != 0 && modifiers[w] != Modifier::none) {
       throw std::logic_error("a pass gave an opcode a word that its row does not have");
     }
   }
-  made.first_operand = static_cast<std::uint32_t>(function_->operands.size());
-  made.operand_count = static_cast<std::uint16_t>(operands.size());
+  result.first_operand = static_cast<std::uint32_t>(function_->operands.size());
+  result.operand_count = static_cast<std::uint16_t>(operands.size());
   function_->operands.insert(function_->operands.end(), operands.begin(), operands.end());
   if (like < function_->body.size()) {
     const Instruction& model = function_->body[like];
-    made.line = model.line;
-    made.site = model.site;
-    made.contract = model.contract;
+    result.line = model.line;
+    result.site = model.site;
+    result.contract = model.contract;
   }
-  return made;
+  return result;
 }
 
 Instruction Edits::place(ptx::LabelId label, std::uint32_t like) {

@@ -1,4 +1,4 @@
-// src/optimize/edits.hpp - changes to a function's body, collected and made at once
+// src/optimize/edits.hpp - collected changes of a function body
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,23 @@
 
 namespace ptxgen::inline v0::optimize {
 
-/// Statements to insert, replace and erase. Statement numbers are those of the body as it was when
-/// the edits were begun, until `apply`. New statements get line, site and hints of the statement
-/// that they are made like, so that messages still lead to the code of the author.
+/// Statements to insert, replace and erase. Statement numbers are those of the original body until
+/// `apply`. New statements get line, site and hints of the statement `like`, which keeps messages
+/// at the code of the author.
 class Edits {
  public:
   Edits(ptx::Module& module, ptx::Function& function) : module_(&module), function_(&function) {}
 
-  /// A new statement of the row, with words for its slots in any order; words that are always there
-  /// may be missing. The operands are copied into the function's pool (elements of Vector and List
-  /// operands must be in it already: see `vector`). Throws std::logic_error if the words do not
-  /// fit.
-  [[nodiscard]] ptx::Instruction make(ptx::Op op, std::span<const ptx::Modifier> words,
+  /// A new statement of the row, with modifiers in any order; fixed modifiers may be missing. The
+  /// operands are copied into the function's pool (elements of Vector and List operands must be in
+  /// it already: see `vector`). Throws std::logic_error if the modifiers do not match the
+  /// row.
+  [[nodiscard]] ptx::Instruction make(ptx::Op op, std::span<const ptx::Modifier> modifiers,
                                       std::span<const ptx::Operand> operands, std::uint32_t like);
-  [[nodiscard]] ptx::Instruction make(ptx::Op op, std::initializer_list<ptx::Modifier> words,
+  [[nodiscard]] ptx::Instruction make(ptx::Op op, std::initializer_list<ptx::Modifier> modifiers,
                                       std::initializer_list<ptx::Operand> operands,
                                       std::uint32_t like) {
-    return make(op, std::span(words.begin(), words.size()),
+    return make(op, std::span(modifiers.begin(), modifiers.size()),
                 std::span(operands.begin(), operands.size()), like);
   }
   /// A statement that puts a label at its place.
@@ -40,20 +40,20 @@ class Edits {
   void replace(std::uint32_t statement, const ptx::Instruction& by) {
     add(statement, Kind::Replace, by);
   }
-  /// Several before one statement stand in the order in which they were inserted. body.size() puts
-  /// them at the end.
+  /// Several insertions before one statement keep their order. body.size() inserts at
+  /// the end.
   void insert_before(std::uint32_t statement, const ptx::Instruction& instruction) {
     add(statement, Kind::Before, instruction);
   }
 
-  /// A register of the function's outermost scope that nobody uses yet. Registers of one type share
-  /// a declaration with a name that is new in the function.
+  /// A new register in the function's outermost scope. Registers of one type share a declaration
+  /// with a name that is new in the function.
   [[nodiscard]] ptx::Register new_register(ptx::Type type);
   /// A label of scope `scope` with a new name.
   [[nodiscard]] ptx::LabelId new_label(std::uint32_t scope = 0);
 
   [[nodiscard]] bool empty() const noexcept { return edits_.empty(); }
-  /// Makes the changes in the body, in time linear in it. Afterwards the object can be used anew.
+  /// Applies the changes in time linear in the body. Afterwards the object can be reused.
   void apply();
 
  private:

@@ -1,8 +1,9 @@
-// src/optimize/fresh_names.cpp - names that a function does not use yet
+// src/optimize/fresh_names.cpp - unused register and label names
 #include "optimize/fresh_names.hpp"
 
 #include <algorithm>
-#include <charconv>
+
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0::optimize {
 
@@ -13,10 +14,7 @@ namespace {
 /// The number that `digits` is as part of a register's name, where `%x007` is not number 7.
 std::optional<std::uint32_t> register_number(std::string_view digits) {
   if (digits.empty() || (digits.size() > 1 && digits[0] == '0')) return std::nullopt;
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
-  return number;
+  return parse_number<std::uint32_t>(digits);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// src/optimize/fresh_names.hpp - names that a function does not use yet
+// src/optimize/fresh_names.hpp - unused register and label names
 #pragma once
 
 #include <cstdint>

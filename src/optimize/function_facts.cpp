@@ -1,4 +1,4 @@
-// src/optimize/function_facts.cpp - analyses that passes on one function share
+// src/optimize/function_facts.cpp - analyses shared by passes
 #include "optimize/function_facts.hpp"
 
 #include <stdexcept>
@@ -6,9 +6,9 @@
 namespace ptxgen::inline v0::optimize {
 
 const Constants& FunctionFacts::constants(bool names) {
-  const Constants& all = made(constants_, function(), cfg(), index(), versions());
+  const Constants& all = result(constants_, function(), cfg(), index(), versions());
   if (names || !all.rests_on_names()) return all;
-  return made(nameless_, function(), cfg(), index(), versions(), false);
+  return result(nameless_, function(), cfg(), index(), versions(), false);
 }
 
 std::string FunctionFacts::outdated() {

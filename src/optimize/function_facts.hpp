@@ -1,4 +1,4 @@
-// src/optimize/function_facts.hpp - analyses that passes on one function share
+// src/optimize/function_facts.hpp - analyses shared by passes
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace ptxgen::inline v0::optimize {
 
-/// The analyses of a function and what only passes ask, each made when it is asked for first.
+/// The analyses of a function and those that only passes use, each computed on first use.
 class FunctionFacts : public analysis::Facts {
  public:
   FunctionFacts(const ptx::Module& module, const ptx::Function& function)
@@ -18,7 +18,7 @@ class FunctionFacts : public analysis::Facts {
 
   /// Without `names` as Constants has it; that is the same one unless it makes a difference.
   [[nodiscard]] const Constants& constants(bool names = true);
-  [[nodiscard]] const Scopes& scopes() { return made(scopes_, module(), function()); }
+  [[nodiscard]] const Scopes& scopes() { return result(scopes_, module(), function()); }
 
   /// The function has lost these statements and is otherwise as it was: what costs less to bring up
   /// to date than to make again is kept.
@@ -42,7 +42,7 @@ class SharedFacts {
   /// With `check`, facts that are handed out again are compared with new ones: std::logic_error if
   /// they differ, since a pass then has changed the function and not said so.
   explicit SharedFacts(bool check = false) : check_(check) {}
-  /// Valid until the next `of` behind a `forget`.
+  /// Valid until the next `of` after a `forget`.
   FunctionFacts& of(const ptx::Module& module, const ptx::Function& function);
   /// The function was changed: it lost these statements, and nothing else happened to it.
   void erased(std::span<const std::uint32_t> statements) {

@@ -1,4 +1,4 @@
-// src/optimize/pass.cpp - runs lists of passes, with the verifier between them
+// src/optimize/pass.cpp - runs pass pipelines, with the verifier after each
 #include "ptxgen/optimize/pass.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace ptxgen::inline v0::optimize {
 
 namespace {
 
-// The passes, in the order of the default pipeline behind its first look for dead code.
+// The passes, in the order of the default pipeline after its first look for dead code.
 constexpr PassInfo kPasses[] = {
     {"fma_fusion", "floating-point mul and add become fma", fma_fusion},
     {"mad_fusion", "integer mul and add become mad", mad_fusion},
@@ -32,7 +32,7 @@ constexpr PassInfo kPasses[] = {
     {"branch_simplify", "decided guards and branches go", branch_simplify},
 };
 
-// Dead code first: what it finds at once nobody else need look at.
+// Dead code first: it saves the other passes work.
 constexpr auto kNames = [] {
   std::array<std::string_view, std::size(kPasses) + 1> names{"dead_code"};
   for (std::size_t i = 1; i < names.size(); ++i) names[i] = kPasses[i - 1].name;
@@ -48,7 +48,7 @@ constexpr PassGroup kGroups[] = {
 };
 
 // Passes shorten a function or settle something for good; this bounds what a mistake costs.
-constexpr int kMaxRounds = 64;
+constexpr int kMaxIterations = 64;
 
 const PassInfo* find_pass(std::span<const PassInfo> passes, std::string_view name) {
   const auto found = std::find_if(passes.begin(), passes.end(),
@@ -113,7 +113,7 @@ class Pipeline {
   void to_fixed_point(const PassGroup& group) {
     PassSet reported = 0;
     report.passes.reserve(report.passes.size() + group.passes.size());
-    for (int round = 0; round < kMaxRounds; ++round) {
+    for (int iteration = 0; iteration < kMaxIterations; ++iteration) {
       bool changed = false;
       for (const std::string_view member : group.passes) {
         const PassInfo& pass = *find_pass(passes_, member);

@@ -1,5 +1,5 @@
-// src/optimize/report.cpp - what the passes did, in words
-#include <cstdio>
+// src/optimize/report.cpp - text of pass reports
+#include <fmt/format.h>
 
 #include "ptxgen/optimize/pass.hpp"
 #include "support/count.hpp"
@@ -10,20 +10,17 @@ namespace {
 
 void add_counts(std::string& text, const PassReport& pass) {
   for (const ReasonCount& count : pass.counts) {
-    text += count.fired ? ", " : ", refused ";
-    text += std::to_string(count.count) + " ";
-    text += count.reason;
+    text += fmt::format(", {}{} {}", count.fired ? "" : "refused ", count.count, count.reason);
   }
 }
 
 void add_decision(std::string& text, const Decision& decision) {
   text += "    " + decision.kernel;
-  if (decision.line != 0) text += ":" + std::to_string(decision.line);
-  text += decision.fired ? ": " : ": refused: ";
-  text += decision.message + " [" + std::string(decision.reason) + "]\n";
+  if (decision.line != 0) text += fmt::format(":{}", decision.line);
+  text += fmt::format(": {}{} [{}]\n", decision.fired ? "" : "refused: ", decision.message,
+                      decision.reason);
   if (decision.cpp.known()) {
-    text += std::string("      built at ") + decision.cpp.file + ":" +
-            std::to_string(decision.cpp.line) + "\n";
+    text += fmt::format("      built at {}:{}\n", decision.cpp.file, decision.cpp.line);
   }
 }
 
@@ -32,15 +29,13 @@ void add_decision(std::string& text, const Decision& decision) {
 std::string to_text(const PipelineReport& report, const ptx::Module&) {
   std::string text;
   for (const PassReport& pass : report.passes) {
-    text += std::string(pass.name) + ": " + (pass.changed ? "changed" : "nothing changed");
+    text += fmt::format("{}: {}", pass.name, pass.changed ? "changed" : "nothing changed");
     add_counts(text, pass);
     if (pass.statements_before != pass.statements_after) {
-      text += ", " + count_text(pass.statements_before, "statement") + " to " +
-              std::to_string(pass.statements_after);
+      text += fmt::format(", {} to {}", count_text(pass.statements_before, "statement"),
+                          pass.statements_after);
     }
-    char time[32];
-    std::snprintf(time, sizeof time, ", %.1f us\n", pass.microseconds);
-    text += time;
+    text += fmt::format(", {:.1f} us\n", pass.microseconds);
     for (const Decision& decision : pass.decisions) add_decision(text, decision);
   }
   return text;

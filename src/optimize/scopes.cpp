@@ -1,4 +1,4 @@
-// src/optimize/scopes.cpp - which registers can be named at a statement
+// src/optimize/scopes.cpp - registers visible at a statement
 #include "optimize/scopes.hpp"
 
 namespace ptxgen::inline v0::optimize {

@@ -1,4 +1,4 @@
-// src/optimize/scopes.hpp - which registers can be named at a statement
+// src/optimize/scopes.hpp - registers visible at a statement
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace ptxgen::inline v0::optimize {
 
-/// The scopes in braces that statements stand in. Linear in the body; a body without braces costs
+/// The scopes of statements. Linear in the body; a body without braces costs
 /// nothing. Keeps references to its arguments.
 class Scopes {
  public:

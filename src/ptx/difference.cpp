@@ -1,4 +1,4 @@
-// src/ptx/difference.cpp - whether two modules say the same in PTX
+// src/ptx/difference.cpp - the first difference of two modules
 #include <algorithm>
 #include <string>
 #include <vector>

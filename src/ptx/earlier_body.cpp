@@ -1,4 +1,4 @@
-// src/ptx/earlier_body.cpp - which statements of a function stood in it before
+// src/ptx/earlier_body.cpp - unchanged statements of a function
 #include "ptx/earlier_body.hpp"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace ptxgen::inline v0::ptx {
 
 namespace {
 
-// Whether `now` begins with what was there, as far as `same` tells: a pass may add to the tables.
+// Whether `now` begins with the old entries, compared by `same`: a pass may append to the tables.
 template <class T, class Same>
 bool begins_with(const std::vector<T>& now, const std::vector<T>& before, Same same) {
   return before.size() <= now.size() && std::equal(before.begin(), before.end(), now.begin(), same);

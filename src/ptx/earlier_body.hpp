@@ -1,4 +1,4 @@
-// src/ptx/earlier_body.hpp - which statements of a function stood in it before
+// src/ptx/earlier_body.hpp - unchanged statements of a function
 #pragma once
 
 #include "ptxgen/ptx/ir.hpp"
@@ -16,7 +16,7 @@ class EarlierBody {
   EarlierBody(const Module& module, const Module& before, std::size_t function);
 
   /// Whether the statement stood there. Asked of statements in their order: what is passed over was
-  /// erased, and behind one that was rewritten none may be found.
+  /// erased, and after one that was rewritten none may be found.
   [[nodiscard]] bool has(const Instruction& statement) noexcept;
 
  private:

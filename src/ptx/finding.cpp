@@ -1,6 +1,8 @@
 // src/ptx/finding.cpp - the text of a finding
 #include "ptxgen/ptx/finding.hpp"
 
+#include <fmt/format.h>
+
 namespace ptxgen::inline v0 {
 namespace {
 
@@ -9,8 +11,8 @@ std::string to_text(const std::vector<SourcePosition>& stack) {
   std::string text;
   for (const SourcePosition& position : stack) {
     if (!text.empty()) text += ", called at ";
-    text += position.file + ":" + std::to_string(position.line);
-    if (!position.function.empty()) text += " in '" + position.function + "'";
+    text += fmt::format("{}:{}", position.file, position.line);
+    if (!position.function.empty()) text += fmt::format(" in '{}'", position.function);
   }
   return text;
 }
@@ -31,17 +33,14 @@ std::string_view to_string(Severity severity) noexcept {
 
 std::string to_text(const Finding& finding) {
   std::string text = finding.file.empty() ? "<ptx>" : finding.file;
-  if (finding.line != 0) text += ":" + std::to_string(finding.line);
-  text += ": ";
-  text += to_string(finding.severity);
-  text += ": " + finding.message + " [" + finding.rule + "]";
+  if (finding.line != 0) text += fmt::format(":{}", finding.line);
+  text += fmt::format(": {}: {} [{}]", to_string(finding.severity), finding.message, finding.rule);
   for (const std::string& detail : finding.details) text += "\n    " + detail;
   if (finding.cpp.known()) {
-    text +=
-        "\n    built at " + std::string(finding.cpp.file) + ":" + std::to_string(finding.cpp.line);
+    text += fmt::format("\n    built at {}:{}", finding.cpp.file, finding.cpp.line);
   }
   if (!finding.source_file.empty()) {
-    text += "\n    source " + finding.source_file + ":" + std::to_string(finding.source_line);
+    text += fmt::format("\n    source {}:{}", finding.source_file, finding.source_line);
   }
   if (!finding.inlined.empty()) text += "\n    inlined: " + to_text(finding.inlined);
   return text;

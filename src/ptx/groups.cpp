@@ -1,10 +1,12 @@
-// src/ptx/groups.cpp - findings of one source line and cause as one
+// src/ptx/groups.cpp - grouping findings by source line and cause
 #include "ptxgen/ptx/groups.hpp"
 
 #include <algorithm>
 #include <map>
 #include <string_view>
 #include <tuple>
+
+#include <fmt/format.h>
 
 namespace ptxgen::inline v0 {
 namespace {
@@ -22,7 +24,7 @@ Place place_of(const Finding& finding) {
 
 Place other_of(const Finding& finding) {
   if (finding.other_source.known()) return {finding.other_source.file, finding.other_source.line};
-  // The other party's C++ call is not known: where the own one stands for the line, so does it.
+  // The C++ call of the other access is unknown; use its PTX line if the own call is the key.
   return {std::string_view{},
           finding.source_line != 0 || !finding.cpp.known() ? finding.other_line : 0};
 }
@@ -57,13 +59,13 @@ std::string more_of(const FindingGroup& group, std::span<const Finding> findings
   for (const std::size_t member : group.members) lines.push_back(findings[member].line);
   std::ranges::sort(lines);
   lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
-  std::string text = std::to_string(group.members.size()) + " findings of this cause, at PTX line";
+  std::string text = fmt::format("{} findings of this cause, at PTX line", group.members.size());
   if (lines.size() > 1) text += "s";
   for (std::size_t i = 0; i < std::min(lines.size(), kMaxLines); ++i) {
-    text += (i == 0 ? " " : ", ") + std::to_string(lines[i]);
+    text += fmt::format("{}{}", i == 0 ? " " : ", ", lines[i]);
   }
   if (lines.size() > kMaxLines) {
-    text += " and " + std::to_string(lines.size() - kMaxLines) + " more";
+    text += fmt::format(" and {} more", lines.size() - kMaxLines);
   }
   return text;
 }

@@ -1,10 +1,12 @@
-// src/ptx/ir.cpp - small questions about the IR
+// src/ptx/ir.cpp - accessors of the IR
 #include "ptxgen/ptx/ir.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <limits>
 #include <utility>
+
+#include "ptx/row_shape.hpp"
 
 namespace ptxgen::inline v0::ptx {
 
@@ -21,8 +23,8 @@ constexpr SpecialInfo kSpecial[] = {
 };
 
 constexpr DirectiveInfo kDirectives[] = {
-#define PTXGEN_DIRECTIVE(id, text, least, most, major, minor, sm) \
-  {text, least, most, {version(major, minor), sm, Variant::None}},
+#define PTXGEN_DIRECTIVE(id, text, min, max, major, minor, sm) \
+  {text, min, max, {version(major, minor), sm, Variant::None}},
 #include "ptxgen/ptx/directives.def"
 };
 
@@ -61,16 +63,13 @@ Modifier Instruction::get(Field field) const noexcept {
   return Modifier::none;
 }
 
-bool Instruction::set(Field field, Modifier word) noexcept {
+bool Instruction::set(Field field, Modifier modifier) noexcept {
   const OpInfo& row = info(op);
   for (std::size_t i = 0; i < row.slot_count; ++i) {
     if (row.slots[i].field != field) continue;
-    const auto legal = words(row.slots[i]);
-    const bool fits = word == Modifier::none
-                          ? row.slots[i].optional
-                          : std::find(legal.begin(), legal.end(), word) != legal.end();
-    if (!fits) continue;
-    modifiers[i] = word;
+    if (modifier == Modifier::none ? !row.slots[i].optional : !allows(row.slots[i], modifier))
+      continue;
+    modifiers[i] = modifier;
     return true;
   }
   return false;

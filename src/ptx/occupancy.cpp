@@ -1,4 +1,4 @@
-// src/ptx/occupancy.cpp - the arithmetic of occupancy
+// src/ptx/occupancy.cpp - occupancy of a multiprocessor
 #include <algorithm>
 
 #include "ptx/occupancy.hpp"
@@ -61,11 +61,11 @@ std::uint32_t max_registers(std::uint32_t registers_per_sm, std::uint32_t thread
 }
 
 std::uint32_t max_registers(const Gpu& gpu, const Function& function) noexcept {
-  std::uint32_t most = kMaxRegisters, threads = 0, blocks = 1;
+  std::uint32_t max = kMaxRegisters, threads = 0, blocks = 1;
   for (const Directive& directive : function.directives) {
     switch (directive.kind) {
       case DirectiveKind::maxnreg:
-        most = std::min<std::uint32_t>(most, directive.values[0]);
+        max = std::min<std::uint32_t>(max, directive.values[0]);
         break;
       case DirectiveKind::minnctapersm:
         blocks = directive.values[0];
@@ -79,10 +79,10 @@ std::uint32_t max_registers(const Gpu& gpu, const Function& function) noexcept {
         break;
     }
   }
-  if (threads == 0 || threads > kMaxThreads) return most;
+  if (threads == 0 || threads > kMaxThreads) return max;
   const std::uint32_t held = gpu.threads_per_sm / up(threads, kWarp);
   if (blocks > std::min<std::uint32_t>(gpu.blocks_per_sm, held)) blocks = 1;
-  return std::min(most, max_registers(gpu.registers_per_sm, threads, blocks));
+  return std::min(max, max_registers(gpu.registers_per_sm, threads, blocks));
 }
 
 std::uint64_t available_dynamic_shared(const Gpu& gpu, const BlockNeeds& needs,
@@ -90,9 +90,9 @@ std::uint64_t available_dynamic_shared(const Gpu& gpu, const BlockNeeds& needs,
   if (blocks == 0) return 0;
   const std::uint64_t each = gpu.shared_per_sm / blocks / shared_unit(gpu) * shared_unit(gpu);
   const std::uint64_t gone = needs.static_shared + reserved_shared(gpu);
-  const std::uint64_t most =
+  const std::uint64_t max =
       gpu.shared_per_block - std::min<std::uint64_t>(gpu.shared_per_block, needs.static_shared);
-  return std::min(each - std::min(each, gone), most);
+  return std::min(each - std::min(each, gone), max);
 }
 
 }  // namespace ptxgen::inline v0::ptx

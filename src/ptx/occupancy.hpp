@@ -1,4 +1,4 @@
-// src/ptx/occupancy.hpp - how many blocks a multiprocessor holds
+// src/ptx/occupancy.hpp - occupancy of a multiprocessor
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// src/ptx/operand_alignment.cpp - which operand of its row an operand is
+// src/ptx/operand_alignment.cpp - matching operands to the specifications of a row
 #include "ptx/operand_alignment.hpp"
 
 #include <bit>
@@ -45,8 +45,8 @@ bool is_plain(const Instruction& instruction, std::span<const Operand> operands)
   return true;
 }
 
-// Whether the operands are the first of the row and what is behind them may be missing. Optional
-// ones among them only where all are there, since one may stand for another.
+// Whether the operands are the leading ones of the row and the rest is optional. Optional operands
+// among them count only if all are present, since one may be taken for another.
 bool are_first(const Instruction& instruction, const OpInfo& row,
                std::span<const Operand> operands) {
   const std::size_t count = operands.size();

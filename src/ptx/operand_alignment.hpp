@@ -1,4 +1,4 @@
-// src/ptx/operand_alignment.hpp - which operand of its row an operand is
+// src/ptx/operand_alignment.hpp - matching operands to the specifications of a row
 #pragma once
 
 #include <array>
@@ -9,8 +9,8 @@
 
 namespace ptxgen::inline v0::ptx {
 
-/// For each operand the number of its specification in the row of `instruction`, whose words say
-/// which operands are tied to them. Optional ones that were left out are passed over.
+/// For each operand the number of its specification in the row of `instruction`, whose modifiers
+/// say which operands are tied to them. Optional ones that were left out are passed over.
 using OperandAlignment = std::array<std::uint8_t, kMaxOperands>;
 
 /// False if the number of operands, or a `|`, is not what the row admits; kinds and types are not

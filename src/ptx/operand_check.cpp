@@ -3,6 +3,8 @@
 #include <string>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "ptx/requirements.hpp"
 #include "ptx/row_shape.hpp"
 #include "ptxgen/ptx/printer.hpp"
@@ -57,14 +59,14 @@ class OperandCheck {
         instruction_(instruction),
         row_(info(instruction.op)) {}
 
-  InstructionFault run(const OperandSpecs& specs, bool words) {
+  InstructionFault run(const OperandSpecs& specs, bool modifiers) {
     const auto operands = function_.operands_of(instruction_);
     if (instruction_.guard.present() &&
         function_.type_of(instruction_.guard.predicate) != Type::pred) {
       return fault("type-mismatch", "the guard of " + opcode() + " must be a .pred register");
     }
-    if (words) {
-      if (InstructionFault found = words_together(); !found.rule.empty()) return found;
+    if (modifiers) {
+      if (InstructionFault found = illegal_modifiers(); !found.rule.empty()) return found;
     }
     if (!specs.fit()) return wrong_count(operands.size());
     for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -80,38 +82,37 @@ class OperandCheck {
   }
 
   InstructionFault wrong_count(std::size_t count) const {
-    std::size_t least = 0;
-    std::size_t most = 0;
+    std::size_t min = 0;
+    std::size_t max = 0;
     for (const OperandSpec& spec : row_.operand_specs()) {
       if (spec.with != Field::Literal && !instruction_.has(spec.with)) continue;
-      ++most;
-      if (!spec.optional || spec.with != Field::Literal) ++least;
+      ++max;
+      if (!spec.optional || spec.with != Field::Literal) ++min;
     }
-    std::string wanted = count_text(most, "operand");
-    if (most != least) wanted = std::to_string(least) + " to " + wanted;
-    return fault("bad-operand", opcode() + " takes " + wanted + ", not " + std::to_string(count));
+    std::string wanted = count_text(max, "operand");
+    if (max != min) wanted = fmt::format("{} to {}", min, wanted);
+    return fault("bad-operand", fmt::format("{} takes {}, not {}", opcode(), wanted, count));
   }
 
-  InstructionFault words_together() const {
+  InstructionFault illegal_modifiers() const {
     for (std::size_t i = 0; i < row_.slot_count; ++i) {
       const ModifierSlot& slot = row_.slots[i];
       if (slot.with == Field::Literal) continue;
       const bool present = instruction_.modifiers[i] != Modifier::none;
       if (present == instruction_.has(slot.with)) continue;
       return fault("bad-operand",
-                   present
-                       ? opcode() + ": '." + std::string(name(instruction_.modifiers[i])) +
-                             "' stands only beside a word of " + std::string(name(slot.with))
-                       : opcode() + ": '." + std::string(name(instruction_.get(slot.with))) +
-                             "' wants a word of " + std::string(name(slot.field)) + " beside it");
+                   present ? fmt::format("{}: '.{}' requires a modifier of {}", opcode(),
+                                         name(instruction_.modifiers[i]), name(slot.with))
+                           : fmt::format("{}: '.{}' requires a modifier of {}", opcode(),
+                                         name(instruction_.get(slot.with)), name(slot.field)));
     }
     const Need* wrong = illegal_combination(instruction_);
     if (wrong == nullptr) return {};
     std::string text;
-    for (const Modifier word : condition(*wrong)) {
-      text += (text.empty() ? "'." : " and '.") + std::string(name(word)) + "'";
+    for (const Modifier modifier : condition(*wrong)) {
+      text += fmt::format("{}'.{}'", text.empty() ? "" : " and ", name(modifier));
     }
-    return fault("bad-operand", opcode() + ": " + text + " do not go together");
+    return fault("bad-operand", fmt::format("{}: {} cannot be combined", opcode(), text));
   }
 
   std::string opcode() const {
@@ -125,8 +126,15 @@ class OperandCheck {
   }
 
   InstructionFault bad(std::size_t position, std::string_view wanted) const {
-    return fault("bad-operand", opcode() + " wants " + std::string(wanted) + " as operand " +
-                                    std::to_string(position));
+    return fault("bad-operand",
+                 fmt::format("{} expects {} as operand {}", opcode(), wanted, position));
+  }
+
+  InstructionFault wrong_type(Type expected, std::size_t position, std::string_view text,
+                              Type actual) const {
+    return fault("type-mismatch",
+                 fmt::format("{} expects .{} as operand {}, but '{}' is .{}", opcode(),
+                             name(expected), position, text, name(actual)));
   }
 
   InstructionFault operand(const OperandSpec& spec, const Operand& o, std::size_t position) const {
@@ -159,7 +167,7 @@ class OperandCheck {
     return scalar(spec, o, position, type, o.in_braces);
   }
 
-  // `xor.pred %p1, %p2, !%p3`: whatever reads a predicate.
+  // `xor.pred %p1, %p2, !%p3`: any operand that reads a predicate.
   bool may_be_negated(const OperandSpec& spec) const {
     if (spec.role == OperandRole::Predicate) return true;
     return (spec.role == OperandRole::Source || spec.role == OperandRole::Value) &&
@@ -173,8 +181,7 @@ class OperandCheck {
       return scalar(spec, o, position, type, false);
     }
     if (o.kind != OperandKind::Vector || o.index != elements) {
-      return bad(position, elements == 1 ? "1 operand in braces"
-                                         : std::to_string(elements) + " operands in braces");
+      return bad(position, count_text(elements, "operand") + " in braces");
     }
     const auto all = function_.elements(o);
     if (std::all_of(all.begin(), all.end(),
@@ -189,8 +196,8 @@ class OperandCheck {
     return alike(o, position);
   }
 
-  // Registers in braces have one width, and floats do not stand beside integers. Untyped ones agree
-  // with both.
+  // Registers in braces have one width, and floats and integers are not mixed. Untyped registers
+  // match both.
   InstructionFault alike(const Operand& o, std::size_t position) const {
     const Operand* typed = nullptr;
     const Operand* any = nullptr;
@@ -207,10 +214,10 @@ class OperandCheck {
       };
       const Operand* wrong = differs(any) ? any : differs(typed) ? typed : nullptr;
       if (wrong != nullptr) {
-        return fault("type-mismatch", opcode() +
-                                          " wants registers of one type in the braces of operand " +
-                                          std::to_string(position) + ", but " + shown(*wrong) +
-                                          " and " + shown(element));
+        return fault("type-mismatch",
+                     fmt::format("{} expects registers of one type in the braces of operand {}, "
+                                 "but {} and {}",
+                                 opcode(), position, shown(*wrong), shown(element)));
       }
       any = &element;
       if (kind(own) != TypeKind::Bits) typed = &element;
@@ -219,8 +226,8 @@ class OperandCheck {
   }
 
   std::string shown(const Operand& reg) const {
-    return "'" + name_of(module_, function_, reg.as_register()) + "' is ." +
-           std::string(name(function_.type_of(reg.as_register())));
+    return fmt::format("'{}' is .{}", name_of(module_, function_, reg.as_register()),
+                       name(function_.type_of(reg.as_register())));
   }
 
   bool is_unresolved(const Operand& o) const {
@@ -229,11 +236,11 @@ class OperandCheck {
 
   InstructionFault scalar(const OperandSpec& spec, const Operand& o, std::size_t position,
                           Type type, bool listed) const {
-    // What is declared nowhere is reported as that, not as a wrong kind.
+    // An undeclared name is reported as such, not as an operand of the wrong kind.
     if (is_unresolved(o)) return {};
     switch (o.kind) {
       case OperandKind::Sink:
-        // ptxas 13.0 drops elements of a load, not the whole of it.
+        // ptxas 13.0 allows `_` for elements of a load, not for all of it.
         return spec.sink && (!spec.vector_from_slot || (listed && !o.in_braces) ||
                              has(row_.flags, Flag::WritesMemory))
                    ? InstructionFault{}
@@ -242,10 +249,7 @@ class OperandCheck {
         if (spec.role == OperandRole::Immediate) return bad(position, "an integer constant");
         const Type own = function_.type_of(o.as_register());
         if (fits(own, type, spec.relaxed, listed && spec.vector_from_slot)) return {};
-        return fault("type-mismatch", opcode() + " wants ." + std::string(name(type)) +
-                                          " as operand " + std::to_string(position) + ", but '" +
-                                          name_of(module_, function_, o.as_register()) + "' is ." +
-                                          std::string(name(own)));
+        return wrong_type(type, position, name_of(module_, function_, o.as_register()), own);
       }
       case OperandKind::Special: {
         // ptxas 13.0 reads them in mov and cvt, and in the braces of all but a vector move.
@@ -261,10 +265,7 @@ class OperandCheck {
             (is_integer(kind(special.type)) && is_integer(kind(type)))) {
           return {};
         }
-        return fault("type-mismatch", opcode() + " wants ." + std::string(name(type)) +
-                                          " as operand " + std::to_string(position) + ", but '%" +
-                                          std::string(special.text) + "' is ." +
-                                          std::string(name(special.type)));
+        return wrong_type(type, position, fmt::format("%{}", special.text), special.type);
       }
       case OperandKind::Integer:
       case OperandKind::Float32:
@@ -294,7 +295,7 @@ class OperandCheck {
       default:
         break;
     }
-    // Where a float is wanted a constant is converted; anywhere else it stands for its bits.
+    // A constant is converted if a float is expected; otherwise it is a bit pattern.
     const bool converted = type == Type::f32 || type == Type::f64;
     const unsigned width = o.kind == OperandKind::Float32 ? 32 : 64;
     const bool fine = !floating ? !converted
@@ -302,25 +303,25 @@ class OperandCheck {
                                       (kind(type) == TypeKind::Bits && bits(type) == width);
     if (fine) return {};
     if (floating && kind(type) == TypeKind::Bits) {
-      return fault("type-mismatch", opcode() + " wants ." + std::string(name(type)) +
-                                        " as operand " + std::to_string(position) +
-                                        ", not a floating-point constant of " +
-                                        std::to_string(width) + " bits (a decimal one has 64)");
+      return fault("type-mismatch",
+                   fmt::format("{} expects .{} as operand {}, not a floating-point constant of {} "
+                               "bits (a decimal one has 64)",
+                               opcode(), name(type), position, width));
     }
-    return fault("type-mismatch", opcode() + " wants ." + std::string(name(type)) + " as operand " +
-                                      std::to_string(position) + ", not " +
-                                      (floating ? "a floating-point" : "an integer") + " constant");
+    return fault("type-mismatch",
+                 fmt::format("{} expects .{} as operand {}, not {} constant", opcode(), name(type),
+                             position, floating ? "a floating-point" : "an integer"));
   }
 
   InstructionFault address(const OperandSpec& spec, const Operand& o, std::size_t position) const {
     if (o.base == OperandKind::Register) {
       const Type own = function_.type_of({{o.id}, o.index});
       if (!is_integer(kind(own)) || (bits(own) != 32 && bits(own) != 64)) {
-        return fault("type-mismatch", opcode() +
-                                          " wants a 32- or 64-bit integer address as operand " +
-                                          std::to_string(position) + ", but '" +
-                                          name_of(module_, function_, {{o.id}, o.index}) +
-                                          "' is ." + std::string(name(own)));
+        return fault("type-mismatch",
+                     fmt::format("{} expects a 32- or 64-bit integer address as operand {}, but "
+                                 "'{}' is .{}",
+                                 opcode(), position, name_of(module_, function_, {{o.id}, o.index}),
+                                 name(own)));
       }
       return {};
     }
@@ -332,7 +333,7 @@ class OperandCheck {
     return address_of_symbol(space, {o.id}, position);
   }
 
-  // `ld.shared [x]` of an `x` in .global would read an unrelated place of shared memory.
+  // `ld.shared [x]` of an `x` in .global would read an unrelated location of shared memory.
   InstructionFault address_of_symbol(Space space, SymbolId id, std::size_t position) const {
     const Symbol& symbol = module_.symbols[id.value];
     Space own = Space::Generic;
@@ -352,10 +353,9 @@ class OperandCheck {
         return {};
     }
     if (space == Space::Generic || own == Space::Generic || space == own) return {};
-    return fault("type-mismatch", opcode() + " accesses ." + std::string(name(space)) + ", but '" +
-                                      std::string(module_.text(symbol.name)) + "' of operand " +
-                                      std::to_string(position) + " is in ." +
-                                      std::string(name(own)));
+    return fault("type-mismatch",
+                 fmt::format("{} accesses .{}, but '{}' of operand {} is in .{}", opcode(),
+                             name(space), module_.text(symbol.name), position, name(own)));
   }
 
   const Module& module_;
@@ -373,8 +373,8 @@ InstructionFault check_operands(const Module& module, const Function& function,
 
 InstructionFault check_operands(const Module& module, const Function& function,
                                 const Instruction& instruction, const OperandSpecs& specs,
-                                bool words) {
-  return OperandCheck(module, function, instruction).run(specs, words);
+                                bool modifiers) {
+  return OperandCheck(module, function, instruction).run(specs, modifiers);
 }
 
 }  // namespace ptxgen::inline v0::ptx

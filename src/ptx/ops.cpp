@@ -28,7 +28,7 @@ enum Group : std::uint8_t {
 #include "ptxgen/ptx/ops.def"
 };
 
-// Within this list a group heading sets the group of the rows behind it.
+// Within this list a group heading sets the group of the rows after it.
 struct Entry {
   Group group;
   Row row;
@@ -86,10 +86,10 @@ constexpr TypeRow kTypes[] = {
 };
 
 struct FieldRow {
-  std::string_view id, pattern_name, words;
+  std::string_view id, pattern_name, modifiers;
 };
 constexpr FieldRow kFields[] = {
-#define PTXGEN_FIELD(id, pattern_name, words) {#id, pattern_name, words},
+#define PTXGEN_FIELD(id, pattern_name, modifiers) {#id, pattern_name, modifiers},
 #include "ptxgen/ptx/fields.def"
 };
 
@@ -152,19 +152,19 @@ class Decoder {
   }
 
  private:
-  constexpr Modifier word(const OpInfo& info, std::string_view text) {
+  constexpr Modifier modifier(const OpInfo& info, std::string_view text) {
     const Modifier found = find_modifier(text);
-    if (found == Modifier::none) malformed_row(info.id, "unknown word");
+    if (found == Modifier::none) malformed_row(info.id, "unknown modifier");
     return found;
   }
 
-  constexpr std::uint16_t add_words(const OpInfo& info, std::string_view text, char separator) {
+  constexpr std::uint16_t add_modifiers(const OpInfo& info, std::string_view text, char separator) {
     std::uint16_t count = 0;
     while (!text.empty()) {
       const auto end = text.find(separator);
       const auto piece = text.substr(0, end);
       if (!piece.empty()) {
-        table_.pool[table_.pool_size++] = word(info, piece);
+        table_.pool[table_.pool_size++] = modifier(info, piece);
         ++count;
       }
       text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
@@ -172,13 +172,13 @@ class Decoder {
     return count;
   }
 
-  // `.word`, `.<field>`, `.<field:a|b>`, each with an optional `?` or `?field`.
+  // `.modifier`, `.<field>`, `.<field:a|b>`, each with an optional `?` or `?field`.
   constexpr void decode_pattern(OpInfo& info) {
     std::string_view rest = info.pattern;
     while (!rest.empty()) {
-      if (rest.front() != '.') malformed_row(info.id, "a pattern is made of dotted words");
+      if (rest.front() != '.') malformed_row(info.id, "a pattern is made of dotted modifiers");
       rest.remove_prefix(1);
-      if (info.slot_count == kMaxModifiers) malformed_row(info.id, "too many words");
+      if (info.slot_count == kMaxModifiers) malformed_row(info.id, "too many modifiers");
       ModifierSlot& slot = info.slots[info.slot_count];
       slot.first = static_cast<std::uint16_t>(table_.pool_size);
       if (rest.front() == '<') {
@@ -187,16 +187,17 @@ class Decoder {
         rest.remove_prefix(end + 1);
         const auto colon = inner.find(':');
         slot.field = field(info, inner.substr(0, colon));
-        slot.count = colon == std::string_view::npos
-                         ? add_words(info, kFields[static_cast<std::size_t>(slot.field)].words, ' ')
-                         : add_words(info, inner.substr(colon + 1), '|');
+        slot.count =
+            colon == std::string_view::npos
+                ? add_modifiers(info, kFields[static_cast<std::size_t>(slot.field)].modifiers, ' ')
+                : add_modifiers(info, inner.substr(colon + 1), '|');
       } else {
         const auto end = rest.find_first_of(".?");
-        slot.count = add_words(info, rest.substr(0, end), '.');
+        slot.count = add_modifiers(info, rest.substr(0, end), '.');
         rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end);
         if (as_type_index(table_.pool[slot.first]) != 0) slot.field = Field::Type;
       }
-      if (slot.count == 0) malformed_row(info.id, "a place without words");
+      if (slot.count == 0) malformed_row(info.id, "a slot without modifiers");
       if (!rest.empty() && rest.front() == '?') {
         slot.optional = true;
         rest.remove_prefix(1);
@@ -250,7 +251,7 @@ class Decoder {
     const auto colon = text.find(':');
     if (colon != std::string_view::npos && text.starts_with('[')) {
       if (field(info, text.substr(colon + 1)) != Field::SourceSpace || !has_source_space(info)) {
-        malformed_row(info.id, "an address may be ':from', where the row has that field");
+        malformed_row(info.id, "an address may be ':from' if the row has that field");
       }
       table_.source_addresses[static_cast<std::size_t>(info.op)] |=
           static_cast<std::uint16_t>(1u << (&spec - info.operands.data()));
@@ -261,12 +262,46 @@ class Decoder {
     } else if (info.type_count == 0) {
       spec.type_source = TypeSource::Any;
     }
-    bool role_given = false;
+    bool has_role = decode_prefixes(spec, text);
+    const bool braces = text.starts_with('{');
+    if (text.starts_with('[')) {
+      spec.role = OperandRole::Memory;
+      has_role = true;
+      spec.type_source = TypeSource::Any;
+    }
+    if (braces || text.starts_with('[')) text = text.substr(1, text.size() - 2);
+    const auto star = text.find('*');
+    spec.list_of_one = braces && star == std::string_view::npos;
+    if (star != std::string_view::npos) {
+      decode_elements(spec, text.substr(star + 1));
+      text = text.substr(0, star);
+    }
+    constexpr std::pair<std::string_view, OperandRole> kNamedRoles[] = {
+        {"label", OperandRole::Label},         {"table", OperandRole::Table},
+        {"callee", OperandRole::Callee},       {"returns", OperandRole::Returns},
+        {"arguments", OperandRole::Arguments},
+    };
+    for (const auto& [named, value] : kNamedRoles) {
+      if (text == named) {
+        spec.role = value;
+        spec.type_source = TypeSource::Any;
+        return;
+      }
+    }
+    if (text.empty() || text.size() > 2)
+      malformed_row(info.id, "operand names have one or two letters");
+    std::copy(text.begin(), text.end(), spec.label);
+    if (!has_role && (text.front() == 'd' || spec.joined)) spec.role = OperandRole::Destination;
+  }
+
+  // Removes the prefixes `~_%#&!`. True if one of them sets the role.
+  static constexpr bool decode_prefixes(OperandSpec& spec, std::string_view& text) {
+    bool has_role = false;
     const auto role = [&](OperandRole value) {
       spec.role = value;
-      role_given = true;
+      has_role = true;
     };
-    for (bool prefix = true; prefix && !text.empty();) {
+    for (; !text.empty(); text.remove_prefix(1)) {
       switch (text.front()) {
         case '~':
           spec.relaxed = true;
@@ -287,48 +322,19 @@ class Decoder {
           role(OperandRole::Predicate);
           break;
         default:
-          prefix = false;
-          continue;
-      }
-      text.remove_prefix(1);
-    }
-    const bool braces = text.starts_with('{');
-    if (text.starts_with('[')) {
-      role(OperandRole::Memory);
-      spec.type_source = TypeSource::Any;
-      text = text.substr(1, text.size() - 2);
-    } else if (braces) {
-      text = text.substr(1, text.size() - 2);
-    }
-    const auto star = text.find('*');
-    spec.list_of_one = braces && star == std::string_view::npos;
-    if (star != std::string_view::npos) {
-      const std::string_view count = text.substr(star + 1);
-      if (count == "v") {
-        spec.vector_from_slot = true;
-      } else {
-        for (const char digit : count) {
-          spec.vector = static_cast<std::uint8_t>(spec.vector * 10 + (digit - '0'));
-        }
-      }
-      text = text.substr(0, star);
-    }
-    constexpr std::pair<std::string_view, OperandRole> kNamedRoles[] = {
-        {"label", OperandRole::Label},         {"table", OperandRole::Table},
-        {"callee", OperandRole::Callee},       {"returns", OperandRole::Returns},
-        {"arguments", OperandRole::Arguments},
-    };
-    for (const auto& [named, value] : kNamedRoles) {
-      if (text == named) {
-        role(value);
-        spec.type_source = TypeSource::Any;
-        return;
+          return has_role;
       }
     }
-    if (text.empty() || text.size() > 2)
-      malformed_row(info.id, "operand names have one or two letters");
-    std::copy(text.begin(), text.end(), spec.label);
-    if (!role_given && (text.front() == 'd' || spec.joined)) spec.role = OperandRole::Destination;
+    return has_role;
+  }
+
+  // The number of elements, or `v`.
+  static constexpr void decode_elements(OperandSpec& spec, std::string_view count) {
+    spec.vector_from_slot = count == "v";
+    if (spec.vector_from_slot) return;
+    for (const char digit : count) {
+      spec.vector = static_cast<std::uint8_t>(spec.vector * 10 + (digit - '0'));
+    }
   }
 
   static constexpr bool has_source_space(const OpInfo& info) {
@@ -356,7 +362,7 @@ class Decoder {
       spec.index = digit(text);
     } else {
       spec.type_source = TypeSource::Fixed;
-      spec.fixed = static_cast<Type>(as_type_index(word(info, text)));
+      spec.fixed = static_cast<Type>(as_type_index(modifier(info, text)));
       if (spec.fixed == Type::none) malformed_row(info.id, "unknown type");
     }
   }
@@ -381,7 +387,7 @@ class Decoder {
     }
   }
 
-  // `a|b+c|d`: a need for each choice of one word per piece.
+  // `a|b+c|d`: a need for each choice of one modifier per piece.
   constexpr void add_needs(OpInfo& info, std::string_view condition, std::string_view requirement) {
     std::size_t choices = 1;
     for (std::size_t choice = 0; choice < choices; ++choice) {
@@ -392,14 +398,14 @@ class Decoder {
         const auto end = rest.find('+');
         std::string_view piece = rest.substr(0, end);
         rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
-        const auto words =
+        const auto alternatives =
             static_cast<std::size_t>(std::count(piece.begin(), piece.end(), '|')) + 1;
-        for (std::size_t skip = left % words; skip > 0; --skip) {
+        for (std::size_t skip = left % alternatives; skip > 0; --skip) {
           piece.remove_prefix(piece.find('|') + 1);
         }
-        left /= words;
-        choices *= words;
-        add_words(info, piece.substr(0, piece.find('|')), '+');
+        left /= alternatives;
+        choices *= alternatives;
+        add_modifiers(info, piece.substr(0, piece.find('|')), '+');
       }
       add_need(info, first, requirement);
     }
@@ -415,7 +421,7 @@ class Decoder {
         need.first_condition = first_condition;
         need.condition_count = static_cast<std::uint16_t>(table_.pool_size - first_condition);
         for (std::size_t i = first_condition; i < table_.pool_size; ++i) {
-          need.filter |= word_filter(table_.pool[i]);
+          need.filter |= modifier_filter(table_.pool[i]);
         }
       }
       decode_requirement(info, need.requirement, text.substr(0, end));
@@ -580,7 +586,7 @@ std::span<const Op> ops_with_mnemonic(std::string_view mnemonic) noexcept {
   return {first, last};
 }
 
-std::span<const Modifier> words(const ModifierSlot& slot) noexcept {
+std::span<const Modifier> allowed_modifiers(const ModifierSlot& slot) noexcept {
   return {kTable.pool.data() + slot.first, slot.count};
 }
 std::span<const Need> needs(const OpInfo& row) noexcept {

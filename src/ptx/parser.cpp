@@ -1,4 +1,4 @@
-// src/ptx/parser.cpp - PTX text as a module
+// src/ptx/parser.cpp - entry points of the parser
 #include "ptxgen/ptx/parser.hpp"
 
 #include <string>
@@ -11,7 +11,7 @@ namespace ptxgen::inline v0::ptx {
 
 namespace {
 
-// Puts a module back as it was unless told to keep it.
+// Restores the module unless `keep` was called.
 class Restore {
  public:
   Restore(Module& module, std::uint32_t function)

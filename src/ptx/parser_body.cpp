@@ -1,6 +1,8 @@
 // src/ptx/parser_body.cpp - statements of a function body
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "ptx/parser_state.hpp"
 #include "support/count.hpp"
 
@@ -36,14 +38,14 @@ void Parser::read_statement() {
     while (is(*p, kNamePart)) ++p;
     cursor_.at = p;
     if (*p != '.') {
-      const Cursor::Mark behind = cursor_.mark();
+      const Cursor::Mark after = cursor_.mark();
       cursor_.skip();
       if (*cursor_.at == ':' && cursor_.at[1] != ':' && (c != '%' || p != start + 1)) {
         ++cursor_.at;
         read_label_statement({start, static_cast<std::size_t>(p - start)});
         return;
       }
-      cursor_.rewind(behind);
+      cursor_.rewind(after);
     }
     if (c != '%') {
       read_instruction(start);
@@ -61,10 +63,10 @@ void Parser::read_statement() {
     begin_scope();
     return;
   } else if (cursor_.at_end()) {
-    cursor_.fail_expected(
-        "'}' at the end of " +
-        (scopes_.size() == 1 ? "'" + cursor_.kernel + "'" : std::string("a block")) +
-        " (its '{' is in line " + std::to_string(scopes_.back().mark.line) + ")");
+    const std::string block =
+        scopes_.size() == 1 ? fmt::format("'{}'", cursor_.kernel) : std::string("a block");
+    cursor_.fail_expected(fmt::format("'}}' at the end of {} (its '{{' is in line {})", block,
+                                      scopes_.back().mark.line));
   }
   cursor_.fail_expected("a statement");
 }
@@ -86,8 +88,7 @@ void Parser::append_operands(Instruction& statement, std::span<const Operand> op
 
 void Parser::begin_scope() {
   if (scopes_.size() == kDeepestNesting) {
-    cursor_.fail(cursor_.at - 1,
-                 "blocks are nested deeper than " + std::to_string(kDeepestNesting));
+    cursor_.fail(cursor_.at - 1, fmt::format("blocks are nested deeper than {}", kDeepestNesting));
   }
   const std::uint32_t number = body_->scopes++;
   add_statement(StatementKind::ScopeBegin).scope = number;
@@ -118,51 +119,53 @@ void Parser::read_guard() {
     }
   }
   cursor_.at = p;
-  const std::string sign = guard_.negated ? "'@!'" : "'@'";
+  const char* const sign = guard_.negated ? "@!" : "@";
   if (p == start) {
-    if (cursor_.at_end()) cursor_.fail_expected("a predicate register behind " + sign);
-    cursor_.fail(place, "expected a predicate register behind " + sign + ", found " +
-                            cursor_.describe(start));
+    const std::string expected = fmt::format("a predicate register after '{}'", sign);
+    if (cursor_.at_end()) cursor_.fail_expected(expected);
+    cursor_.fail(place, fmt::format("expected {}, found {}", expected, cursor_.describe(start)));
   }
   guard_.predicate = find_register(start, digits, p);
   if (!guard_.present()) {
-    cursor_.fail(place, "expected a declared predicate register behind " + sign + ", found " +
-                            cursor_.describe(start) + ", which is declared nowhere");
+    cursor_.fail(place, fmt::format("expected a declared predicate register after '{}', found {}, "
+                                    "which is not declared",
+                                    sign, cursor_.describe(start)));
   }
   cursor_.skip();
   start = cursor_.at;
   if (!is(*start, kNameStart) || *start == '%')
-    cursor_.fail_expected("an instruction behind the guard");
+    cursor_.fail_expected("an instruction after the guard");
   while (is(*cursor_.at, kNamePart)) ++cursor_.at;
   read_instruction(start);
   guard_ = {};
 }
 
 void Parser::read_directive_statement() {
-  const std::string_view word = cursor_.peek_word();
+  const std::string_view keyword = cursor_.peek_keyword();
   const char* place = cursor_.at;
   const std::uint32_t line = cursor_.line;
-  if (word == "loc") {
-    cursor_.take_word(word);
+  if (keyword == "loc") {
+    cursor_.take_keyword(keyword);
     read_location();
-  } else if (word == "reg") {
-    cursor_.take_word(word);
+  } else if (keyword == "reg") {
+    cursor_.take_keyword(keyword);
     read_registers();
-  } else if (word == "pragma") {
-    cursor_.take_word(word);
+  } else if (keyword == "pragma") {
+    cursor_.take_keyword(keyword);
     read_pragma();
-  } else if (space_from_word(word) != Space::Generic) {
+  } else if (space_from_keyword(keyword) != Space::Generic) {
     read_variables(Linkage::None);
-  } else if (word == "extern" || word == "visible" || word == "weak" || word == "common") {
-    cursor_.take_word(word);
-    const Space space = space_from_word(cursor_.peek_word());
+  } else if (keyword == "extern" || keyword == "visible" || keyword == "weak" ||
+             keyword == "common") {
+    cursor_.take_keyword(keyword);
+    const Space space = space_from_keyword(cursor_.peek_keyword());
     if (space == Space::Generic || space == Space::Register) {
-      cursor_.fail_expected("a state space behind '." + std::string(word) + "' in a body");
+      cursor_.fail_expected("a state space after '." + std::string(keyword) + "' in a body");
     }
-    read_variables(word == "extern"    ? Linkage::Extern
-                   : word == "visible" ? Linkage::Visible
-                   : word == "weak"    ? Linkage::Weak
-                                       : Linkage::Common);
+    read_variables(keyword == "extern"    ? Linkage::Extern
+                   : keyword == "visible" ? Linkage::Visible
+                   : keyword == "weak"    ? Linkage::Weak
+                                          : Linkage::Common);
   } else {
     cursor_.rewind({place, line});
     cursor_.fail_expected("a statement");
@@ -192,7 +195,7 @@ void Parser::read_location() {
     if (cursor_.name("'function_name' in '.loc'") != "function_name") {
       cursor_.fail_expected("'function_name' in '.loc'");
     }
-    const std::string_view text = cursor_.name("a label behind 'function_name'");
+    const std::string_view text = cursor_.name("a label after 'function_name'");
     const SymbolId symbol{symbol_of(text)};
     operands_[count++] = Operand::symbol(symbol, read_offset());
     if (cursor_.accept(',')) {
@@ -210,7 +213,7 @@ void Parser::read_pragma() {
     Instruction& statement = add_statement(StatementKind::Pragma);
     statement.text = intern(cursor_.string());
   } while (cursor_.accept(','));
-  cursor_.expect(';', "behind '.pragma'");
+  cursor_.expect(';', "after '.pragma'");
 }
 
 void Parser::read_variables(Linkage linkage) {
@@ -236,7 +239,7 @@ void Parser::read_variables(Linkage linkage) {
            add_symbol(name, SymbolKind::FunctionVariable, function_, index));
     }
   } while (cursor_.accept(','));
-  cursor_.expect(';', "behind the declaration of '" +
+  cursor_.expect(';', "after the declaration of '" +
                           std::string(module_.text(body_->variables.back().name)) + "'");
 }
 
@@ -246,15 +249,15 @@ void Parser::read_label_statement(std::string_view text) {
   const std::uint32_t line = cursor_.line;
   cursor_.skip();
   if (*cursor_.at == '.') {
-    const std::string_view word = cursor_.peek_word();
-    if (word == "branchtargets" || word == "calltargets") {
-      cursor_.take_word(word);
-      read_table(name, word == "branchtargets" ? StatementKind::BranchTargets
-                                               : StatementKind::CallTargets);
+    const std::string_view keyword = cursor_.peek_keyword();
+    if (keyword == "branchtargets" || keyword == "calltargets") {
+      cursor_.take_keyword(keyword);
+      read_table(name, keyword == "branchtargets" ? StatementKind::BranchTargets
+                                                  : StatementKind::CallTargets);
       return;
     }
-    if (word == "callprototype") {
-      cursor_.take_word(word);
+    if (keyword == "callprototype") {
+      cursor_.take_keyword(keyword);
       read_prototype(name);
       return;
     }
@@ -284,7 +287,7 @@ void Parser::read_table(std::uint32_t label_name, StatementKind kind) {
       operands.push_back(Operand::symbol({symbol_of(text)}));
     }
   } while (cursor_.accept(','));
-  cursor_.expect(';', "behind the targets");
+  cursor_.expect(';', "after the targets");
   Instruction& statement = add_statement(kind);
   statement.line = built_ ? 0 : line;
   append_operands(statement, operands);
@@ -296,8 +299,8 @@ void Parser::read_prototype(std::uint32_t label_name) {
   if (cursor_.accept('(')) read_parameters(prototype.returns, SymbolKind::Unresolved);
   (void)cursor_.name("'_' or a name in '.callprototype'");
   if (cursor_.accept('(')) read_parameters(prototype.parameters, SymbolKind::Unresolved);
-  prototype.noreturn = cursor_.accept_word("noreturn");
-  cursor_.expect(';', "behind '.callprototype'");
+  prototype.noreturn = cursor_.accept_keyword("noreturn");
+  cursor_.expect(';', "after '.callprototype'");
   const auto index = static_cast<std::uint32_t>(body_->prototypes.size());
   body_->prototypes.push_back(std::move(prototype));
   const Operand operand = Operand::label({add_label(label_name, true)});

@@ -6,6 +6,8 @@
 #include <string>
 #include <system_error>
 
+#include <fmt/format.h>
+
 namespace ptxgen::inline v0::ptx::reading {
 
 namespace {
@@ -87,9 +89,9 @@ class Reader {
     const Deeper deeper(*this);
     require_integer(condition, "before '?'");
     ++cursor_.at;
-    const Constant yes = expression("a constant behind '?'");
+    const Constant yes = expression("a constant after '?'");
     cursor_.expect(':', "in the constant expression");
-    const Constant no = expression("a constant behind ':'");
+    const Constant no = expression("a constant after ':'");
     const Constant& chosen = condition.bits != 0 ? yes : no;
     if (!yes.integer() || !no.integer()) return of(as_double(chosen));
     return {common(yes, no), chosen.bits};
@@ -130,8 +132,9 @@ class Reader {
    public:
     explicit Deeper(Reader& reader) : reader_(reader) {
       if (++reader_.depth_ > kDeepestNesting) {
-        reader_.cursor_.fail(reader_.cursor_.at, "constant expression is nested deeper than " +
-                                                     std::to_string(kDeepestNesting));
+        reader_.cursor_.fail(
+            reader_.cursor_.at,
+            fmt::format("constant expression is nested deeper than {}", kDeepestNesting));
       }
     }
     ~Deeper() { --reader_.depth_; }
@@ -160,7 +163,7 @@ class Reader {
     return nullptr;
   }
 
-  Constant binary(unsigned least, std::string_view what) {
+  Constant binary(unsigned min, std::string_view what) {
     Constant left = unary(what);
     for (;;) {
       cursor_.skip();
@@ -168,11 +171,11 @@ class Reader {
       if (*cursor_.at == ';' || *cursor_.at == ',' || *cursor_.at == '}' || *cursor_.at == ']')
         return left;
       const OperatorRow* row = peek_operator();
-      if (row == nullptr || row->precedence < least) return left;
+      if (row == nullptr || row->precedence < min) return left;
       const char* place = cursor_.at;
       cursor_.at += row->text.size();
       const Constant right =
-          binary(row->precedence + 1u, "a constant behind '" + std::string(row->text) + "'");
+          binary(row->precedence + 1u, "a constant after '" + std::string(row->text) + "'");
       left = apply(*row, left, right, place);
     }
   }
@@ -188,9 +191,9 @@ class Reader {
         const Deeper deeper(*this);
         ++cursor_.at;
         cursor_.skip();
-        const char* behind = cursor_.at;
-        const Constant value = unary("a constant behind '" + std::string(1, c) + "'");
-        return negation(c, value, is(*behind, kDigit) && !is_unsigned_literal(cursor_.at));
+        const char* after = cursor_.at;
+        const Constant value = unary("a constant after '" + std::string(1, c) + "'");
+        return negation(c, value, is(*after, kDigit) && !is_unsigned_literal(cursor_.at));
       }
       case '(':
         return parenthesis();
@@ -207,16 +210,16 @@ class Reader {
     return literal(what);
   }
 
-  // `at` is behind a literal.
+  // `at` is after a literal.
   static bool is_unsigned_literal(const char* at) { return at[-1] == 'U' || at[-1] == 'u'; }
 
   Constant negation(char op, const Constant& value, bool plain_literal) {
     if (op == '!') {
-      require_integer(value, "behind '!'");
+      require_integer(value, "after '!'");
       return truth(value.bits == 0);
     }
     if (op == '~') {
-      require_integer(value, "behind '~'");
+      require_integer(value, "after '~'");
       return {Kind::Unsigned, ~value.bits};
     }
     if (!value.integer()) return op == '-' ? of(-as_double(value)) : value;
@@ -229,17 +232,17 @@ class Reader {
   Constant parenthesis() {
     const Deeper deeper(*this);
     ++cursor_.at;
-    const std::string_view word = cursor_.peek_word();
-    if (!word.empty() && !is(word[0], kDigit)) {
-      if (word != "s64" && word != "u64") cursor_.fail_expected("'.s64' or '.u64' in a cast");
-      const Kind kind = word == "s64" ? Kind::Signed : Kind::Unsigned;
-      cursor_.take_word(word);
-      cursor_.expect(')', "behind the type of a cast");
-      const Constant value = unary("a constant behind the cast");
-      require_integer(value, "behind the cast");
+    const std::string_view keyword = cursor_.peek_keyword();
+    if (!keyword.empty() && !is(keyword[0], kDigit)) {
+      if (keyword != "s64" && keyword != "u64") cursor_.fail_expected("'.s64' or '.u64' in a cast");
+      const Kind kind = keyword == "s64" ? Kind::Signed : Kind::Unsigned;
+      cursor_.take_keyword(keyword);
+      cursor_.expect(')', "after the type of a cast");
+      const Constant value = unary("a constant after the cast");
+      require_integer(value, "after the cast");
       return {kind, value.bits};
     }
-    const Constant value = expression("a constant behind '('");
+    const Constant value = expression("a constant after '('");
     cursor_.expect(')', "at the end of the constant expression");
     return value;
   }
@@ -358,8 +361,8 @@ class Reader {
     std::uint64_t value = 0;
     for (; is(*p, kHexDigit) && p - first <= 16; ++p) value = value << 4 | digit_value(*p);
     if (p - first != static_cast<std::ptrdiff_t>(digits) || is(*p, kNamePart)) {
-      cursor_.fail(start, "expected " + std::to_string(digits) + " hexadecimal digits behind '" +
-                              std::string(start, 2) + "', found " + cursor_.describe(start));
+      cursor_.fail(start, fmt::format("expected {} hexadecimal digits after '{}', found {}", digits,
+                                      std::string_view(start, 2), cursor_.describe(start)));
     }
     cursor_.at = p;
     return {kind, value};
@@ -397,7 +400,7 @@ class Reader {
 Constant read_constant(Cursor& cursor, std::string_view what) {
   cursor.skip();
   const char* p = cursor.at;
-  // Most constants are a short decimal number with a separator behind it.
+  // Most constants are a short decimal number with a separator after it.
   if (is(*p, kDigit) && *p != '0') {
     std::uint64_t value = 0;
     const char* stop = p + 18;
@@ -414,14 +417,14 @@ Constant read_literal(Cursor& cursor, std::string_view what) {
   return Reader(cursor).literal(what);
 }
 
-std::uint64_t read_number(Cursor& cursor, std::string_view what, std::uint64_t most) {
+std::uint64_t read_number(Cursor& cursor, std::string_view what, std::uint64_t max) {
   cursor.skip();
   const char* start = cursor.at;
   const Constant value = read_constant(cursor, what);
   const bool negative = value.kind == Kind::Signed && (value.bits & kSignBit) != 0;
-  if (!value.integer() || negative || value.bits > most) {
-    cursor.fail(start, "expected " + std::string(what) + " from 0 to " + std::to_string(most) +
-                           ", found " + (negative ? "a negative number" : cursor.describe(start)));
+  if (!value.integer() || negative || value.bits > max) {
+    cursor.fail(start, fmt::format("expected {} from 0 to {}, found {}", what, max,
+                                   negative ? "a negative number" : cursor.describe(start)));
   }
   return value.bits;
 }

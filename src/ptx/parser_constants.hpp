@@ -41,6 +41,6 @@ struct Constant {
 [[nodiscard]] Constant read_literal(Cursor& cursor, std::string_view what);
 
 /// Reads an expression that is an integer from 0 to `most`.
-[[nodiscard]] std::uint64_t read_number(Cursor& cursor, std::string_view what, std::uint64_t most);
+[[nodiscard]] std::uint64_t read_number(Cursor& cursor, std::string_view what, std::uint64_t max);
 
 }  // namespace ptxgen::inline v0::ptx::reading

@@ -1,4 +1,4 @@
-// src/ptx/parser_cursor.cpp - a place in PTX text, and errors that name it
+// src/ptx/parser_cursor.cpp - position in PTX text, and errors at it
 #include "ptx/parser_cursor.hpp"
 
 #include <algorithm>
@@ -81,7 +81,7 @@ std::string_view Cursor::name(std::string_view what) {
   return {start, static_cast<std::size_t>(p - start)};
 }
 
-std::string_view Cursor::peek_word() {
+std::string_view Cursor::peek_keyword() {
   skip();
   if (*at != '.' || !is(at[1], kNamePart)) return {};
   const char* p = at + 1;
@@ -90,9 +90,9 @@ std::string_view Cursor::peek_word() {
   return {at + 1, static_cast<std::size_t>(p - at - 1)};
 }
 
-bool Cursor::accept_word(std::string_view word) {
-  if (peek_word() != word) return false;
-  take_word(word);
+bool Cursor::accept_keyword(std::string_view keyword) {
+  if (peek_keyword() != keyword) return false;
+  take_keyword(keyword);
   return true;
 }
 

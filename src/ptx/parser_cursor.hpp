@@ -1,4 +1,4 @@
-// src/ptx/parser_cursor.hpp - a place in PTX text, and errors that name it
+// src/ptx/parser_cursor.hpp - position in PTX text, and errors at it
 #pragma once
 
 #include <array>
@@ -41,7 +41,7 @@ inline constexpr auto kCharClass = [] {
 /// needs a bound.
 class Cursor {
  public:
-  /// Bytes of NUL behind the text.
+  /// Bytes of NUL after the text.
   static constexpr std::size_t kPadding = 16;
 
   struct Mark {
@@ -97,10 +97,10 @@ class Cursor {
 
   /// The name that comes next, `what` if there is none.
   std::string_view name(std::string_view what);
-  /// The word behind a `.` that comes next (`global` of `.global`), not passed over; empty if none.
-  [[nodiscard]] std::string_view peek_word();
-  void take_word(std::string_view word) { at += word.size() + 1; }
-  bool accept_word(std::string_view word);
+  /// The word after a `.` that comes next (`global` of `.global`), not passed over; empty if none.
+  [[nodiscard]] std::string_view peek_keyword();
+  void take_keyword(std::string_view keyword) { at += keyword.size() + 1; }
+  bool accept_keyword(std::string_view keyword);
   /// What stands between quotes, escapes untouched.
   std::string_view string();
 

@@ -1,4 +1,4 @@
-// src/ptx/parser_labels.cpp - scopes, labels, and functions that are there already
+// src/ptx/parser_labels.cpp - scopes, labels, and existing functions
 #include <algorithm>
 
 #include "ptx/parser_state.hpp"
@@ -71,7 +71,7 @@ void Parser::end_function() {
 std::uint32_t Parser::add_label(std::uint32_t name, bool defined) {
   Name& entry = names_[name];
   const std::uint32_t scope = defined ? scopes_.back().number : 0;
-  // One that the builder has made and not yet placed.
+  // A label that the builder has created but not placed yet.
   if (built_ && defined) {
     for (std::uint32_t at = entry.label; at != kNone; at = label_previous_[at]) {
       Label& label = body_->labels[at];
@@ -223,6 +223,7 @@ void Parser::take_over_symbols() {
 }
 
 // Binds what is visible at the end of a function's body.
+// long because the scopes, symbols and labels of the body are bound in one pass
 void Parser::take_over_function(std::uint32_t number) {
   const auto& names = taken_over_names_;
   scope_ends_.assign(body_->scopes, kNone);

@@ -1,6 +1,8 @@
-// src/ptx/parser_module.cpp - what stands at module level
+// src/ptx/parser_module.cpp - module-level directives
 #include <algorithm>
 #include <limits>
+
+#include <fmt/format.h>
 
 #include "ptx/parser_state.hpp"
 
@@ -11,11 +13,11 @@ namespace {
 constexpr std::uint64_t kMax32 = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint64_t kMax64 = std::numeric_limits<std::uint64_t>::max();
 
-Linkage linkage_from_word(std::string_view word) {
-  if (word == "visible") return Linkage::Visible;
-  if (word == "extern") return Linkage::Extern;
-  if (word == "weak") return Linkage::Weak;
-  if (word == "common") return Linkage::Common;
+Linkage linkage_from_keyword(std::string_view keyword) {
+  if (keyword == "visible") return Linkage::Visible;
+  if (keyword == "extern") return Linkage::Extern;
+  if (keyword == "weak") return Linkage::Weak;
+  if (keyword == "common") return Linkage::Common;
   return Linkage::None;
 }
 
@@ -33,15 +35,16 @@ void Parser::read_module() {
       module_.items.push_back({Item::Kind::Section, 0, intern({start, cursor_.at}), {}});
       continue;
     }
-    const std::string_view word = cursor_.peek_word();
-    if (word.empty() || !read_module_directive(word)) {
+    const std::string_view keyword = cursor_.peek_keyword();
+    if (keyword.empty() || !read_module_directive(keyword)) {
       cursor_.fail_expected("a directive, a variable or a function");
     }
   }
 }
 
 void Parser::read_version() {
-  if (!cursor_.accept_word("version")) cursor_.fail_expected("'.version' at the start of the text");
+  if (!cursor_.accept_keyword("version"))
+    cursor_.fail_expected("'.version' at the start of the text");
   const auto part = [&] {
     unsigned value = 0;
     const char* start = cursor_.at;
@@ -62,7 +65,7 @@ void Parser::read_version() {
 }
 
 void Parser::read_target() {
-  if (!cursor_.accept_word("target")) cursor_.fail_expected("'.target' behind '.version'");
+  if (!cursor_.accept_keyword("target")) cursor_.fail_expected("'.target' after '.version'");
   module_.target = cursor_.name("a target such as sm_89");
   module_.target_line = cursor_.line;
   module_.target_options.clear();
@@ -74,37 +77,37 @@ void Parser::read_target() {
 void Parser::read_address_size() {
   cursor_.skip();
   const char* place = cursor_.at;
-  const Constant value = read_literal(cursor_, "32 or 64 behind '.address_size'");
+  const Constant value = read_literal(cursor_, "32 or 64 after '.address_size'");
   if (!value.integer() || (value.bits != 32 && value.bits != 64)) {
     cursor_.fail(place,
-                 "expected 32 or 64 behind '.address_size', found " + cursor_.describe(place));
+                 "expected 32 or 64 after '.address_size', found " + cursor_.describe(place));
   }
   module_.address_size = static_cast<std::uint8_t>(value.bits);
 }
 
 // False, and nothing read, if no directive has that name.
-bool Parser::read_module_directive(std::string_view word) {
-  if (linkage_from_word(word) != Linkage::None) {
-    read_linked(word);
-  } else if (word == "func" || word == "entry") {
-    cursor_.take_word(word);
-    read_function(Linkage::None, word == "entry");
-  } else if (const Space space = space_from_word(word);
+bool Parser::read_module_directive(std::string_view keyword) {
+  if (linkage_from_keyword(keyword) != Linkage::None) {
+    read_linked(keyword);
+  } else if (keyword == "func" || keyword == "entry") {
+    cursor_.take_keyword(keyword);
+    read_function(Linkage::None, keyword == "entry");
+  } else if (const Space space = space_from_keyword(keyword);
              space != Space::Generic && space != Space::Register && space != Space::Param) {
     read_linked({});
-  } else if (word == "file") {
-    cursor_.take_word(word);
+  } else if (keyword == "file") {
+    cursor_.take_keyword(keyword);
     read_file_directive();
-  } else if (word == "section") {
+  } else if (keyword == "section") {
     read_section();
-  } else if (word == "pragma") {
-    cursor_.take_word(word);
+  } else if (keyword == "pragma") {
+    cursor_.take_keyword(keyword);
     read_module_pragma();
-  } else if (word == "alias") {
-    cursor_.take_word(word);
+  } else if (keyword == "alias") {
+    cursor_.take_keyword(keyword);
     read_alias();
-  } else if (word == "address_size") {
-    cursor_.take_word(word);
+  } else if (keyword == "address_size") {
+    cursor_.take_keyword(keyword);
     read_address_size();
   } else {
     return false;
@@ -112,22 +115,23 @@ bool Parser::read_module_directive(std::string_view word) {
   return true;
 }
 
-// A variable or function, behind `.visible` and the like if there is one.
-void Parser::read_linked(std::string_view word) {
+// A variable or function, after `.visible` and the like if there is one.
+void Parser::read_linked(std::string_view keyword) {
   Linkage linkage = Linkage::None;
-  if (!word.empty()) {
-    linkage = linkage_from_word(word);
-    cursor_.take_word(word);
+  if (!keyword.empty()) {
+    linkage = linkage_from_keyword(keyword);
+    cursor_.take_keyword(keyword);
   }
-  const std::string_view next = cursor_.peek_word();
+  const std::string_view next = cursor_.peek_keyword();
   if (next == "func" || next == "entry") {
-    cursor_.take_word(next);
+    cursor_.take_keyword(next);
     read_function(linkage, next == "entry");
     return;
   }
-  const Space space = space_from_word(next);
+  const Space space = space_from_keyword(next);
   if (space == Space::Generic || space == Space::Register || space == Space::Param) {
-    cursor_.fail_expected("'.func', '.entry' or a state space behind '." + std::string(word) + "'");
+    cursor_.fail_expected("'.func', '.entry' or a state space after '." + std::string(keyword) +
+                          "'");
   }
   const Variable type = read_variable_type("at module level");
   do {
@@ -137,7 +141,7 @@ void Parser::read_linked(std::string_view word) {
     if (cursor_.accept('=')) read_initialiser(variable);
     declare_module_variable(variable);
   } while (cursor_.accept(','));
-  cursor_.expect(';', "behind the declaration of '" +
+  cursor_.expect(';', "after the declaration of '" +
                           std::string(module_.text(module_.variables.back().name)) + "'");
 }
 
@@ -166,12 +170,12 @@ void Parser::declare_module_variable(const Variable& variable) {
 
 void Parser::read_file_directive() {
   SourceFile file;
-  file.number = static_cast<std::uint32_t>(read_number(cursor_, "a number behind '.file'", kMax32));
+  file.number = static_cast<std::uint32_t>(read_number(cursor_, "a number after '.file'", kMax32));
   file.path = intern(cursor_.string());
   if (cursor_.accept(',')) {
     file.has_time = true;
     file.timestamp = read_number(cursor_, "a time stamp", kMax64);
-    cursor_.expect(',', "behind the time stamp");
+    cursor_.expect(',', "after the time stamp");
     file.size = read_number(cursor_, "a file size", kMax64);
   }
   module_.items.push_back(
@@ -179,15 +183,15 @@ void Parser::read_file_directive() {
   module_.files.push_back(file);
 }
 
-// Kept as it is: `.section NAME { ... }`, or the lines behind it if there is no brace.
+// Kept as it is: `.section NAME { ... }`, or the lines after it if there is no brace.
 void Parser::read_section() {
   const char* start = cursor_.at;
-  cursor_.take_word("section");
-  const std::string_view word = cursor_.peek_word();
-  if (word.empty()) {
+  cursor_.take_keyword("section");
+  const std::string_view keyword = cursor_.peek_keyword();
+  if (keyword.empty()) {
     (void)cursor_.name("the name of a section");
   } else {
-    cursor_.take_word(word);
+    cursor_.take_keyword(keyword);
   }
   const Cursor::Mark name_end = cursor_.mark();
   if (cursor_.accept('{')) {
@@ -211,14 +215,14 @@ void Parser::read_section() {
   module_.items.push_back({Item::Kind::Section, 0, intern({start, cursor_.at}), {}});
 }
 
-// Labels and lines of data; leaves the cursor behind the last of them.
+// Labels and lines of data; leaves the cursor after the last of them.
 void Parser::skip_section_lines() {
   Cursor::Mark last = cursor_.mark();
   for (;;) {
     cursor_.skip();
-    const std::string_view word = cursor_.peek_word();
-    if (word == "b8" || word == "b16" || word == "b32" || word == "b64") {
-      cursor_.take_word(word);
+    const std::string_view keyword = cursor_.peek_keyword();
+    if (keyword == "b8" || keyword == "b16" || keyword == "b32" || keyword == "b64") {
+      cursor_.take_keyword(keyword);
       for (;;) {
         cursor_.skip();
         while (is(*cursor_.at, kNamePart | kNameStart) || *cursor_.at == '-' || *cursor_.at == '+')
@@ -231,7 +235,7 @@ void Parser::skip_section_lines() {
       }
     } else if (is(*cursor_.at, kNameStart)) {
       (void)cursor_.name("a label");
-      cursor_.expect(':', "behind a label of the section");
+      cursor_.expect(':', "after a label of the section");
       last = cursor_.mark();
     } else {
       break;
@@ -244,15 +248,15 @@ void Parser::read_module_pragma() {
   do {
     module_.items.push_back({Item::Kind::Pragma, 0, intern(cursor_.string()), {}});
   } while (cursor_.accept(','));
-  cursor_.expect(';', "behind '.pragma'");
+  cursor_.expect(';', "after '.pragma'");
 }
 
 void Parser::read_alias() {
   Item item{Item::Kind::Alias, 0, {}, {}};
-  item.text = intern(cursor_.name("the name of a function behind '.alias'"));
+  item.text = intern(cursor_.name("the name of a function after '.alias'"));
   cursor_.expect(',', "between the names of '.alias'");
   item.text2 = intern(cursor_.name("the name of the function that '.alias' names again"));
-  cursor_.expect(';', "behind '.alias'");
+  cursor_.expect(';', "after '.alias'");
   module_.items.push_back(item);
 }
 
@@ -284,19 +288,19 @@ void Parser::read_function(Linkage linkage, bool entry) {
   } else if (!entry && ends_declaration()) {
     function.declaration = true;
   } else {
-    cursor_.fail_expected("'{' or ';' behind the head of '" + std::string(text) + "'");
+    cursor_.fail_expected("'{' or ';' after the head of '" + std::string(text) + "'");
   }
   end_function();
   cursor_.kernel.clear();
 }
 
-// The `;` behind the declaration of a .func may be missing: what comes next begins something else.
+// The `;` after the declaration of a .func may be missing if a new directive follows.
 bool Parser::ends_declaration() {
-  const std::string_view word = cursor_.peek_word();
-  if (word.empty()) return cursor_.at_end();
-  return linkage_from_word(word) != Linkage::None || word == "func" || word == "entry" ||
-         word == "file" || word == "section" || word == "alias" ||
-         space_from_word(word) != Space::Generic;
+  const std::string_view keyword = cursor_.peek_keyword();
+  if (keyword.empty()) return cursor_.at_end();
+  return linkage_from_keyword(keyword) != Linkage::None || keyword == "func" ||
+         keyword == "entry" || keyword == "file" || keyword == "section" || keyword == "alias" ||
+         space_from_keyword(keyword) != Space::Generic;
 }
 
 void Parser::declare_function(std::uint32_t name, std::uint32_t index) {
@@ -312,8 +316,8 @@ void Parser::declare_function(std::uint32_t name, std::uint32_t index) {
 void Parser::read_parameters(std::vector<Variable>& list, SymbolKind kind) {
   if (cursor_.accept(')')) return;
   do {
-    const std::string_view word = cursor_.peek_word();
-    if (word != "param" && word != "reg")
+    const std::string_view keyword = cursor_.peek_keyword();
+    if (keyword != "param" && keyword != "reg")
       cursor_.fail_expected("'.param' or '.reg' of a parameter");
     Variable variable = read_variable_type("of a parameter");
     cursor_.skip();
@@ -333,41 +337,41 @@ void Parser::read_parameters(std::vector<Variable>& list, SymbolKind kind) {
     }
     list.push_back(variable);
   } while (cursor_.accept(','));
-  cursor_.expect(')', "behind the parameters");
+  cursor_.expect(')', "after the parameters");
 }
 
 void Parser::read_function_directives(Function& function) {
   for (;;) {
-    const std::string_view word = cursor_.peek_word();
-    if (word.empty()) return;
-    if (word == "pragma") {
-      cursor_.take_word(word);
+    const std::string_view keyword = cursor_.peek_keyword();
+    if (keyword.empty()) return;
+    if (keyword == "pragma") {
+      cursor_.take_keyword(keyword);
       do {
         function.pragmas.push_back(intern(cursor_.string()));
       } while (cursor_.accept(','));
-      cursor_.expect(';', "behind '.pragma'");
+      cursor_.expect(';', "after '.pragma'");
       continue;
     }
     const auto all = directives();
-    const auto row = std::find_if(all.begin(), all.end(),
-                                  [word](const DirectiveInfo& info) { return info.text == word; });
+    const auto row = std::find_if(all.begin(), all.end(), [keyword](const DirectiveInfo& info) {
+      return info.text == keyword;
+    });
     if (row == all.end()) {
       if (!function.entry && ends_declaration()) return;
       cursor_.fail_expected("a directive of the function, '{' or ';'");
     }
     const char* place = cursor_.at;
-    cursor_.take_word(word);
+    cursor_.take_keyword(keyword);
     Directive directive;
     directive.kind = static_cast<DirectiveKind>(row - all.begin());
     while (directive.count < row->max_values) {
       if (directive.count > 0 && !cursor_.accept(',')) break;
       directive.values[directive.count++] = static_cast<std::uint32_t>(
-          read_number(cursor_, "a number behind '." + std::string(row->text) + "'", kMax32));
+          read_number(cursor_, "a number after '." + std::string(row->text) + "'", kMax32));
     }
     if (directive.count < row->min_values) {
-      cursor_.fail(place, "expected " + std::to_string(row->min_values) + " numbers behind '." +
-                              std::string(row->text) + "', found " +
-                              std::to_string(directive.count));
+      cursor_.fail(place, fmt::format("expected {} numbers after '.{}', found {}", row->min_values,
+                                      row->text, directive.count));
     }
     function.directives.push_back(directive);
   }

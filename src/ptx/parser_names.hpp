@@ -1,4 +1,4 @@
-// src/ptx/parser_names.hpp - what the names in a text stand for
+// src/ptx/parser_names.hpp - symbol table of the parser
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace ptxgen::inline v0::ptx::reading {
 
-/// Hash of `length` bytes; up to 8 bytes behind them are read (and ignored).
+/// Hash of `length` bytes; up to 8 bytes after them are read (and ignored).
 [[nodiscard]] inline std::uint32_t hash_of(const char* text, std::size_t length) noexcept {
   constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15u;
   std::uint64_t hash = length;
@@ -43,13 +43,13 @@ struct Name {
   std::uint32_t ranged = kNone;           ///< variables declared as `name<range>`
   std::uint32_t last_use = 0;           ///< number of the latest statement that used it as operand
   std::uint32_t last_prefix_use = 0;    ///< the same, of the name as prefix of a number
-  std::uint32_t lowest_number = kNone;  ///< lowest number used behind it without such a declaration
+  std::uint32_t lowest_number = kNone;  ///< lowest number used after it without such a declaration
 
   [[nodiscard]] std::string_view view() const noexcept { return {text, length}; }
 };
 
 /// Names by text, numbered in order of appearance. Texts are not copied, and must have 8 readable
-/// bytes behind them.
+/// bytes after them.
 class NameTable {
  public:
   NameTable() : buckets_(256) {}

@@ -1,29 +1,39 @@
-// src/ptx/parser_opcodes.cpp - which rows of the op table an opcode can mean
+// src/ptx/parser_opcodes.cpp - candidate rows of an opcode
 #include "ptx/parser_opcodes.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 
 #include "ptx/parser_names.hpp"
+#include "ptx/row_shape.hpp"
 
 namespace ptxgen::inline v0::ptx::reading {
 
 namespace {
 
-using Words = std::array<Modifier, kMaxModifiers>;
+using ModifierArray = std::array<Modifier, kMaxModifiers>;
 
-bool admits(const ModifierSlot& slot, Modifier word) {
-  const auto legal = words(slot);
-  return std::find(legal.begin(), legal.end(), word) != legal.end();
+// The number of modifiers in `text`; nothing if there are unknown or too many ones.
+std::optional<std::size_t> read_modifiers(std::string_view text, ModifierArray& out) {
+  std::size_t count = 0;
+  while (!text.empty()) {
+    const std::size_t end = text.find('.');
+    const Modifier modifier = modifier_from_text(text.substr(0, end));
+    if (modifier == Modifier::none || count == out.size()) return std::nullopt;
+    out[count++] = modifier;
+    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
+  }
+  return count;
 }
 
-// Words to slots in the order of both. An optional slot takes a word it admits, unless the rest
-// does not match then.
+// Matches modifiers to slots in the order of both. An optional slot takes a modifier it admits,
+// unless the rest does not match then.
 bool match_in_order(const OpInfo& row, std::size_t slot, std::span<const Modifier> text,
-                    Words& out) {
+                    ModifierArray& out) {
   if (slot == row.slot_count) return text.empty();
-  if (!text.empty() && admits(row.slots[slot], text.front())) {
+  if (!text.empty() && allows(row.slots[slot], text.front())) {
     out[slot] = text.front();
     if (match_in_order(row, slot + 1, text.subspan(1), out)) return true;
   }
@@ -31,13 +41,14 @@ bool match_in_order(const OpInfo& row, std::size_t slot, std::span<const Modifie
   return row.slots[slot].optional && match_in_order(row, slot + 1, text, out);
 }
 
-// Assemblers take the words in any order; each slot gets the first word left that it admits.
-bool match_any_order(const OpInfo& row, std::span<const Modifier> text, Words& out) {
+// Assemblers take the modifiers in any order; each slot gets the first modifier left that it
+// admits.
+bool match_any_order(const OpInfo& row, std::span<const Modifier> text, ModifierArray& out) {
   std::uint32_t used = 0;
   for (std::size_t slot = 0; slot < row.slot_count; ++slot) {
     out[slot] = Modifier::none;
     for (std::size_t i = 0; i < text.size(); ++i) {
-      if ((used >> i & 1) == 0 && admits(row.slots[slot], text[i])) {
+      if ((used >> i & 1) == 0 && allows(row.slots[slot], text[i])) {
         out[slot] = text[i];
         used |= 1u << i;
         break;
@@ -87,7 +98,7 @@ class Fit {
         return std::all_of(elements.begin(), elements.end(),
                            [&](const Operand& element) { return fits_plain(spec, element, true); });
       }
-      // A register declared as a vector stands for its elements.
+      // A vector register is equivalent to its elements.
       if (vector > 1 && o.kind == OperandKind::Register && o.component == 0 &&
           declared(o).vector == vector) {
         return fits_type(spec, declared(o).type);
@@ -213,19 +224,11 @@ std::uint32_t OpcodeTable::add(std::string_view text, std::uint32_t hash) {
 
   const std::size_t dot = text.find('.');
   const std::string_view mnemonic = text.substr(0, dot);
-  std::array<Modifier, kMaxModifiers> list{};
-  std::size_t count = 0;
-  bool known = true;
-  std::string_view rest = dot == std::string_view::npos ? std::string_view{} : text.substr(dot + 1);
-  while (known && !rest.empty()) {
-    const std::size_t end = rest.find('.');
-    const Modifier word = modifier_from_text(rest.substr(0, end));
-    known = word != Modifier::none && count < list.size();
-    if (known) list[count++] = word;
-    rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
-  }
-  const std::span<const Modifier> found(list.data(), count);
-  const auto consider = [&](const OpInfo& row, bool matched, const Words& chosen) {
+  ModifierArray list{};
+  const auto count = read_modifiers(
+      dot == std::string_view::npos ? std::string_view{} : text.substr(dot + 1), list);
+  const std::span<const Modifier> found(list.data(), count.value_or(0));
+  const auto consider = [&](const OpInfo& row, bool matched, const ModifierArray& chosen) {
     if (!matched || opcode.count == 0xffff) return;
     Candidate candidate;
     candidate.row = &row;
@@ -234,15 +237,15 @@ std::uint32_t OpcodeTable::add(std::string_view text, std::uint32_t hash) {
     candidates_.push_back(candidate);
     ++opcode.count;
   };
-  if (known) {
+  if (count) {
     const auto rows = ops_with_mnemonic(mnemonic);
     for (const Op op : rows) {
-      Words chosen{};
+      ModifierArray chosen{};
       consider(info(op), match_in_order(info(op), 0, found, chosen), chosen);
     }
     if (opcode.count == 0) {
       for (const Op op : rows) {
-        Words chosen{};
+        ModifierArray chosen{};
         consider(info(op), match_any_order(info(op), found, chosen), chosen);
       }
     }

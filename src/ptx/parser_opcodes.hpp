@@ -1,4 +1,4 @@
-// src/ptx/parser_opcodes.hpp - which rows of the op table an opcode can mean
+// src/ptx/parser_opcodes.hpp - candidate rows of an opcode
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace ptxgen::inline v0::ptx::reading {
 
-/// A row whose words match an opcode: `prototype` has `op` and `modifiers` set.
+/// A row whose modifiers match an opcode: `prototype` has `op` and `modifiers` set.
 struct Candidate {
   Instruction prototype;
   const OpInfo* row = nullptr;
@@ -30,7 +30,7 @@ struct Opcode {
 };
 
 /// Opcodes by text, each matched against the op table once. Texts are not copied, and must have 8
-/// readable bytes behind them.
+/// readable bytes after them.
 class OpcodeTable {
  public:
   OpcodeTable() : buckets_(256) {}

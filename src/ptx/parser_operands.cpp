@@ -4,6 +4,8 @@
 #include <cstring>
 #include <numeric>
 
+#include <fmt/format.h>
+
 #include "ptx/parser_state.hpp"
 #include "ptxgen/ptx/operand_specs.hpp"
 
@@ -12,7 +14,7 @@ namespace ptxgen::inline v0::ptx::reading {
 namespace {
 
 constexpr std::size_t kMaxWrittenOperands = 255;
-// Digits of the largest register number, and of none behind it.
+// Digits of the largest register number, and of none after it.
 constexpr std::ptrdiff_t kMaxDigits = 10;
 
 constexpr std::string_view kSpecialText[] = {
@@ -48,7 +50,7 @@ std::uint64_t number_of(const char* digits, const char* end) {
 
 }  // namespace
 
-// The cursor is behind the first word of the opcode, which begins at `start`.
+// The cursor is after the first word of the opcode, which begins at `start`.
 void Parser::read_instruction(const char* start) {
   const Cursor::Mark begin{start, cursor_.line};
   const std::string_view text = read_opcode(start);
@@ -64,7 +66,7 @@ void Parser::read_instruction(const char* start) {
   operand_count_ = 0;
   lists_of_one_ = 0;
   if (!(opcode.call ? read_call_operands() : read_operands(opcode))) {
-    // Legal PTX beyond what an operand can say, such as the coordinates of a texture.
+    // Legal PTX that the IR cannot represent, such as the coordinates of a texture.
     body_->operands.resize(pool);
     body_->body.resize(statements);
     for (; module_.symbols.size() > symbols; module_.symbols.pop_back()) {
@@ -121,10 +123,10 @@ void Parser::keep_unknown(Cursor::Mark begin, std::string_view opcode) {
   statement.text = intern(cursor_.raw_statement(begin, opcode));
 }
 
-// The dotted words, which may stand apart (`add .u32`).
+// The mnemonic and its modifiers, which spaces may separate (`add .u32`).
 std::string_view Parser::read_opcode(const char* start) {
   const char* p = cursor_.at;
-  const auto words = [&p] {
+  const auto skip_name = [&p] {
     for (;;) {
       if (is(*p, kNamePart) || (*p == '.' && is(p[1], kNamePart))) {
         ++p;
@@ -135,25 +137,25 @@ std::string_view Parser::read_opcode(const char* start) {
       }
     }
   };
-  words();
+  skip_name();
   cursor_.at = p;
   const char* end = p;
   cursor_.skip();
   if (*cursor_.at != '.') return view(start, end);
-  std::string whole(start, end);
+  std::string text(start, end);
   while (*cursor_.at == '.') {
     if (!is(cursor_.at[1], kNamePart))
-      cursor_.fail(cursor_.at, "expected a word behind '.' in an opcode, found " +
-                                   cursor_.describe(cursor_.at + 1));
+      cursor_.fail(cursor_.at, fmt::format("expected a modifier after '.' in an opcode, found {}",
+                                           cursor_.describe(cursor_.at + 1)));
     p = cursor_.at;
-    words();
-    whole.append(cursor_.at, p);
+    skip_name();
+    text.append(cursor_.at, p);
     cursor_.at = p;
     cursor_.skip();
   }
-  auto& kept = opcode_texts_.emplace_back(new char[whole.size() + Cursor::kPadding]{});
-  std::memcpy(kept.get(), whole.data(), whole.size());
-  return {kept.get(), whole.size()};
+  auto& kept = opcode_texts_.emplace_back(new char[text.size() + Cursor::kPadding]{});
+  std::memcpy(kept.get(), text.data(), text.size());
+  return {kept.get(), text.size()};
 }
 
 // To the `;`. False if an operand is none that the IR can hold.
@@ -196,8 +198,8 @@ bool Parser::read_operands(const Opcode& opcode) {
       ++cursor_.at;
       return true;
     } else {
-      cursor_.fail_expected("',' or ';' behind operand " + std::to_string(operand_count_) +
-                            " of '" + std::string(opcode.text, opcode.length) + "'");
+      cursor_.fail_expected(fmt::format("',' or ';' after operand {} of '{}'", operand_count_,
+                                        std::string_view(opcode.text, opcode.length)));
     }
   }
 }
@@ -210,10 +212,10 @@ bool Parser::read_call_operands() {
   operand_count_ = 3;
   if (cursor_.accept('(')) {
     if (!read_vector(operands_[0], ')')) return false;
-    cursor_.expect(',', "behind the results of 'call'");
+    cursor_.expect(',', "after the results of 'call'");
   }
   cursor_.skip();
-  if (!is(*cursor_.at, kNameStart)) cursor_.fail_expected("a function or a register behind 'call'");
+  if (!is(*cursor_.at, kNameStart)) cursor_.fail_expected("a function or a register after 'call'");
   operands_[1] = {};
   if (!read_name(operands_[1])) return false;
   if (cursor_.accept(',')) {
@@ -228,7 +230,7 @@ bool Parser::read_call_operands() {
       operand_count_ = 4;
     }
   }
-  cursor_.expect(';', "behind the operands of 'call'");
+  cursor_.expect(';', "after the operands of 'call'");
   return true;
 }
 
@@ -324,7 +326,7 @@ bool Parser::read_name(Operand& out) {
   return true;
 }
 
-// `.x` and the like, behind a register.
+// `.x` and the like, after a register.
 std::uint8_t Parser::read_component() {
   constexpr std::string_view kLetters = "xyzwrgba";
   const std::size_t letter = kLetters.find(cursor_.at[1]);
@@ -402,8 +404,8 @@ bool Parser::read_vector(Operand& out, char close) {
       body_->operands.push_back(element);
       if (cursor_.accept(',')) continue;
       if (cursor_.accept(close)) break;
-      cursor_.fail_expected(std::string("',' or '") + close + "' behind element " +
-                            std::to_string(body_->operands.size() - first));
+      cursor_.fail_expected(
+          fmt::format("',' or '{}' after element {}", close, body_->operands.size() - first));
     }
   }
   out.index = static_cast<std::uint32_t>(body_->operands.size() - first);
@@ -437,10 +439,10 @@ Register Parser::find_odd_register(const char* start, const char* digits, const 
   Register best;
   std::uint32_t best_name = kNone;
   const auto scope_of = [&](std::uint32_t decl) { return body_->registers[decl].scope; };
-  const std::uint32_t whole = names_.find(start, static_cast<std::size_t>(end - start));
-  if (whole != kNone && names_[whole].exact != kNone) {
-    best = {{names_[whole].exact}, 0};
-    best_name = whole;
+  const std::uint32_t full_name = names_.find(start, static_cast<std::size_t>(end - start));
+  if (full_name != kNone && names_[full_name].exact != kNone) {
+    best = {{names_[full_name].exact}, 0};
+    best_name = full_name;
   }
   bool prefixed = false;
   for (const char* p = std::max(digits, end - kMaxDigits); p < end; ++p) {

@@ -1,4 +1,4 @@
-// src/ptx/parser_state.hpp - reads PTX text into a module
+// src/ptx/parser_state.hpp - the parser
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 namespace ptxgen::inline v0::ptx::reading {
 
 /// The state space that a directive without its dot names, `Space::Generic` if it names none.
-[[nodiscard]] Space space_from_word(std::string_view word);
+[[nodiscard]] Space space_from_keyword(std::string_view keyword);
 
 /// Recursive descent over the text with one character of look ahead. Names are bound when they are
 /// declared and unbound when their scope ends; what is used before it is declared stays an
@@ -63,7 +63,7 @@ class Parser {
   void read_version();
   void read_target();
   void read_address_size();
-  bool read_module_directive(std::string_view word);
+  bool read_module_directive(std::string_view keyword);
   void read_file_directive();
   void read_section();
   void skip_section_lines();
@@ -82,7 +82,7 @@ class Parser {
   void read_pointer(Variable& variable);
   void read_attribute(Variable& variable);
   std::uint32_t read_alignment();
-  Type read_type_word(std::string_view word);
+  Type read_type_keyword(std::string_view keyword);
   void read_declarator(Variable& variable, bool range_allowed);
   void read_initialiser(Variable& variable);
   void read_initial_value(Variable& variable);
@@ -172,7 +172,7 @@ class Parser {
   Function* body_ = nullptr;
   bool built_ = false;  // statements have no lines of their own
   std::vector<OpenScope> scopes_;
-  std::vector<std::uint32_t> scope_ends_;  // by scope: number behind its last inner scope
+  std::vector<std::uint32_t> scope_ends_;  // by scope: number after its last inner scope
   std::vector<Unbind> bindings_;
   std::vector<std::uint32_t> label_names_;     // by label of the function
   std::vector<std::uint32_t> label_previous_;  // by label: the one before with the same name

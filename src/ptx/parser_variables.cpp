@@ -3,6 +3,8 @@
 #include <bit>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "ptx/parser_state.hpp"
 
 namespace ptxgen::inline v0::ptx::reading {
@@ -12,10 +14,10 @@ namespace {
 constexpr std::uint64_t kMax32 = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint64_t kMax64 = std::numeric_limits<std::uint64_t>::max();
 
-std::uint8_t vector_of(std::string_view word) {
-  if (word == "v2") return 2;
-  if (word == "v4") return 4;
-  if (word == "v8") return 8;
+std::uint8_t vector_of(std::string_view keyword) {
+  if (keyword == "v2") return 2;
+  if (keyword == "v4") return 4;
+  if (keyword == "v8") return 8;
   return 0;
 }
 
@@ -23,18 +25,18 @@ bool ends_in_digit(std::string_view name) { return is(name.back(), kDigit); }
 
 }  // namespace
 
-Space space_from_word(std::string_view word) {
+Space space_from_keyword(std::string_view keyword) {
   for (const Space space : {Space::Register, Space::Global, Space::Shared, Space::Local,
                             Space::Const, Space::Param, Space::Texture}) {
-    if (name(space) == word) return space;
+    if (name(space) == keyword) return space;
   }
   return Space::Generic;
 }
 
-Type Parser::read_type_word(std::string_view word) {
-  const Type type = as_type(modifier_from_text(word));
+Type Parser::read_type_keyword(std::string_view keyword) {
+  const Type type = as_type(modifier_from_text(keyword));
   if (type == Type::none) cursor_.fail_expected("a type");
-  cursor_.take_word(word);
+  cursor_.take_keyword(keyword);
   return type;
 }
 
@@ -44,18 +46,18 @@ std::uint32_t Parser::read_alignment() {
       static_cast<std::uint32_t>(read_number(cursor_, "an alignment in bytes", kMax32));
   if (!std::has_single_bit(value)) {
     cursor_.fail(place,
-                 "expected an alignment that is a power of two, found " + std::to_string(value));
+                 fmt::format("expected an alignment that is a power of two, found {}", value));
   }
   return value;
 }
 
 void Parser::read_attribute(Variable& variable) {
-  cursor_.expect('(', "behind '.attribute'");
+  cursor_.expect('(', "after '.attribute'");
   do {
-    if (cursor_.accept_word("managed")) {
+    if (cursor_.accept_keyword("managed")) {
       variable.managed = true;
-    } else if (cursor_.accept_word("unified")) {
-      cursor_.expect('(', "behind '.unified'");
+    } else if (cursor_.accept_keyword("unified")) {
+      cursor_.expect('(', "after '.unified'");
       cursor_.skip();
       std::string text;
       for (;;) {
@@ -66,7 +68,7 @@ void Parser::read_attribute(Variable& variable) {
         cursor_.skip();
         text += ", ";
       }
-      cursor_.expect(')', "behind the unified identifier");
+      cursor_.expect(')', "after the unified identifier");
       variable.unified = intern(text);
     } else {
       cursor_.fail_expected("'.managed' or '.unified' in '.attribute'");
@@ -78,64 +80,64 @@ void Parser::read_attribute(Variable& variable) {
 // `.ptr [.space] [.align n]` of a parameter.
 void Parser::read_pointer(Variable& variable) {
   variable.pointer = true;
-  const std::string_view word = cursor_.peek_word();
-  const Space space = space_from_word(word);
+  const std::string_view keyword = cursor_.peek_keyword();
+  const Space space = space_from_keyword(keyword);
   if (space != Space::Generic && space != Space::Register) {
-    cursor_.take_word(word);
+    cursor_.take_keyword(keyword);
     variable.pointer_space = space;
   }
-  if (cursor_.accept_word("align")) variable.pointer_alignment = read_alignment();
+  if (cursor_.accept_keyword("align")) variable.pointer_alignment = read_alignment();
 }
 
-// From the state space to what stands before the name. `place` is where a space is expected.
+// From the state space up to the name. `place` is where a space is expected.
 Variable Parser::read_variable_type(std::string_view place) {
   Variable variable;
-  std::string_view word = cursor_.peek_word();
-  variable.space = space_from_word(word);
+  std::string_view keyword = cursor_.peek_keyword();
+  variable.space = space_from_keyword(keyword);
   if (variable.space == Space::Generic)
     cursor_.fail_expected("a state space " + std::string(place));
-  cursor_.take_word(word);
+  cursor_.take_keyword(keyword);
   variable.line = built_ ? 0 : cursor_.line;
-  const std::string space(word);
+  const std::string space(keyword);
   for (;;) {
-    word = cursor_.peek_word();
-    if (word.empty()) break;
-    if (word == "align") {
-      cursor_.take_word(word);
+    keyword = cursor_.peek_keyword();
+    if (keyword.empty()) break;
+    if (keyword == "align") {
+      cursor_.take_keyword(keyword);
       variable.alignment = read_alignment();
-    } else if (word == "attribute") {
-      cursor_.take_word(word);
+    } else if (keyword == "attribute") {
+      cursor_.take_keyword(keyword);
       read_attribute(variable);
-    } else if (word == "ptr") {
-      cursor_.take_word(word);
+    } else if (keyword == "ptr") {
+      cursor_.take_keyword(keyword);
       read_pointer(variable);
-    } else if (const std::uint8_t vector = vector_of(word); vector != 0) {
-      cursor_.take_word(word);
+    } else if (const std::uint8_t vector = vector_of(keyword); vector != 0) {
+      cursor_.take_keyword(keyword);
       variable.vector = vector;
     } else if (variable.type == Type::none) {
-      variable.type = read_type_word(word);
+      variable.type = read_type_keyword(keyword);
     } else {
       break;
     }
   }
-  if (variable.type == Type::none) cursor_.fail_expected("a type behind '." + space + "'");
+  if (variable.type == Type::none) cursor_.fail_expected("a type after '." + space + "'");
   return variable;
 }
 
-// The name and what belongs to it alone.
+// The name, dimensions and initialiser.
 void Parser::read_declarator(Variable& variable, bool range_allowed) {
   const std::string_view text = cursor_.name("the name of a variable");
   declared_name_ = text;
   variable.name = intern(text);
   if (range_allowed && cursor_.accept('<')) {
     const char* place = cursor_.at;
-    const Constant count = read_literal(cursor_, "the number of variables behind '<'");
+    const Constant count = read_literal(cursor_, "the number of variables after '<'");
     if (!count.integer() || count.bits == 0 || count.bits > kMax32) {
       cursor_.fail(place, "expected a number of variables from 1 to 4294967295, found " +
                               cursor_.describe(place));
     }
     variable.range = static_cast<std::uint32_t>(count.bits);
-    cursor_.expect('>', "behind the number of variables");
+    cursor_.expect('>', "after the number of variables");
   }
   while (cursor_.accept('[')) {
     if (cursor_.accept(']')) {
@@ -144,10 +146,10 @@ void Parser::read_declarator(Variable& variable, bool range_allowed) {
     }
     const char* place = cursor_.at;
     const std::uint64_t count = read_number(cursor_, "a number of elements", kMax64);
-    // 0 stands for `[]`, which is something else.
+    // 0 would mean `[]`.
     if (count == 0) cursor_.fail(place, "expected at least one element, found 0");
     variable.dimensions.push_back(count);
-    cursor_.expect(']', "behind the number of elements");
+    cursor_.expect(']', "after the number of elements");
   }
 }
 
@@ -160,7 +162,7 @@ void Parser::read_initialiser(Variable& variable) {
     if (cursor_.accept('{')) {
       if (++depth > kDeepestNesting) {
         cursor_.fail(cursor_.at - 1,
-                     "initialiser is nested deeper than " + std::to_string(kDeepestNesting));
+                     fmt::format("initialiser is nested deeper than {}", kDeepestNesting));
       }
       variable.initial.emplace_back().kind = InitialValue::Kind::Open;
       if (!cursor_.accept('}')) continue;
@@ -194,8 +196,8 @@ void Parser::read_initial_value(Variable& variable) {
       cursor_.fail(place, "expected an integer as mask, found " + cursor_.describe(place));
     value.kind = Kind::Masked;
     value.mask = constant.bits;
-    read_initial_symbol(variable, value, "a variable or function behind the mask");
-    cursor_.expect(')', "behind the masked symbol");
+    read_initial_symbol(variable, value, "a variable or function after the mask");
+    cursor_.expect(')', "after the masked symbol");
     return;
   }
   switch (constant.kind) {
@@ -214,7 +216,7 @@ void Parser::read_initial_value(Variable& variable) {
   variable.initial.push_back(value);
 }
 
-// `symbol+n` or `generic(symbol)+n`, behind a mask or alone.
+// `symbol+n` or `generic(symbol)+n`, after a mask or alone.
 void Parser::read_initial_symbol(Variable& variable, InitialValue value, std::string_view what) {
   const bool masked = value.kind == InitialValue::Kind::Masked;
   std::string_view text = cursor_.name(what);
@@ -223,25 +225,24 @@ void Parser::read_initial_symbol(Variable& variable, InitialValue value, std::st
   if (!masked) value.kind = generic ? InitialValue::Kind::Generic : InitialValue::Kind::Symbol;
   value.masked_generic = masked && generic;
   value.symbol = {symbol_of(text)};
-  if (generic) cursor_.expect(')', "behind the variable in 'generic'");
+  if (generic) cursor_.expect(')', "after the variable in 'generic'");
   value.value = static_cast<std::uint64_t>(read_offset());
   variable.initial.push_back(value);
 }
 
 void Parser::check_initial_count(const Variable& variable, const char* place) {
-  std::uint64_t room = variable.vector;
+  std::uint64_t capacity = variable.vector;
   for (const std::uint64_t dimension : variable.dimensions) {
-    if (dimension == 0 || room > kMax64 / dimension) return;
-    room *= dimension;
+    if (dimension == 0 || capacity > kMax64 / dimension) return;
+    capacity *= dimension;
   }
   const auto found = static_cast<std::uint64_t>(
       std::count_if(variable.initial.begin(), variable.initial.end(), [](const InitialValue& v) {
         return v.kind != InitialValue::Kind::Open && v.kind != InitialValue::Kind::Close;
       }));
-  if (found > room) {
-    cursor_.fail(place, "expected at most " + std::to_string(room) + " initial values for '" +
-                            std::string(module_.text(variable.name)) + "', found " +
-                            std::to_string(found));
+  if (found > capacity) {
+    cursor_.fail(place, fmt::format("expected at most {} initial values for '{}', found {}",
+                                    capacity, module_.text(variable.name), found));
   }
 }
 
@@ -250,19 +251,19 @@ void Parser::read_registers() {
   RegisterDecl decl;
   decl.line = built_ ? 0 : cursor_.line;
   decl.scope = scopes_.back().number;
-  std::string_view word = cursor_.peek_word();
+  std::string_view keyword = cursor_.peek_keyword();
   // Alignment of a register means nothing, and old producers wrote it.
-  if (word == "align") {
-    cursor_.take_word(word);
+  if (keyword == "align") {
+    cursor_.take_keyword(keyword);
     (void)read_alignment();
-    word = cursor_.peek_word();
+    keyword = cursor_.peek_keyword();
   }
-  if (const std::uint8_t vector = vector_of(word); vector != 0) {
+  if (const std::uint8_t vector = vector_of(keyword); vector != 0) {
     decl.vector = vector;
-    cursor_.take_word(word);
-    word = cursor_.peek_word();
+    cursor_.take_keyword(keyword);
+    keyword = cursor_.peek_keyword();
   }
-  decl.type = read_type_word(word);
+  decl.type = read_type_keyword(keyword);
   do {
     const std::string_view text = cursor_.name("the name of a register");
     const char* place = text.data();
@@ -270,18 +271,18 @@ void Parser::read_registers() {
     if (cursor_.accept('<')) {
       cursor_.skip();
       const char* number = cursor_.at;
-      const Constant count = read_literal(cursor_, "the number of registers behind '<'");
+      const Constant count = read_literal(cursor_, "the number of registers after '<'");
       if (!count.integer() || count.bits > kMax32) {
         cursor_.fail(number, "expected a number of registers up to 4294967295, found " +
                                  cursor_.describe(number));
       }
-      cursor_.expect('>', "behind the number of registers");
+      cursor_.expect('>', "after the number of registers");
       one.numbered = true;
       one.count = static_cast<std::uint32_t>(count.bits);
     }
     (void)declare_register(text, one, place);
   } while (cursor_.accept(','));
-  cursor_.expect(';', "behind '.reg'");
+  cursor_.expect(';', "after '.reg'");
 }
 
 std::uint32_t Parser::declare_register(std::string_view text, RegisterDecl decl,
@@ -301,8 +302,8 @@ std::uint32_t Parser::declare_register(std::string_view text, RegisterDecl decl,
   return index;
 }
 
-// In the module, and so in what is printed, a block's registers stand at its begin. A declaration
-// behind a use of the same name (of an outer register, or of nothing) would change what that means.
+// The IR, and therefore the printed text, declares the registers of a block at its begin. Moving a
+// declaration before a use of the same name (of an outer register, or undeclared) would change it.
 void Parser::refuse_late_declaration(std::string_view text, const RegisterDecl& decl,
                                      const char* place) {
   const std::uint32_t begin = scopes_.back().begin_clock;

@@ -313,6 +313,7 @@ class Printer {
     out_.decimal_signed(value);
   }
 
+  // long because it is one switch over the kinds of operands, in the hot path of the printer
   void operand(const Operand& o) {
     if (o.in_braces) {
       Operand inside = o;
@@ -444,7 +445,7 @@ class Printer {
     if (v.unified != NameId{}) {
       out_ << " .attribute(.unified(" << module_.text(v.unified) << "))";
     }
-    // A pointer parameter's alignment belongs to `.ptr`, behind the type.
+    // A pointer parameter's alignment belongs to `.ptr`, after the type.
     if (v.alignment != 0) {
       out_ << " .align ";
       out_.decimal(v.alignment);

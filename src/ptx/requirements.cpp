@@ -1,8 +1,10 @@
-// src/ptx/requirements.cpp - what instructions ask of target and version
+// src/ptx/requirements.cpp - target and version requirements of instructions
 #include "ptx/requirements.hpp"
 
 #include <algorithm>
 #include <string>
+
+#include <fmt/format.h>
 
 #include "ptxgen/support/error.hpp"
 #include "ptxgen/ptx/verifier.hpp"
@@ -13,19 +15,19 @@ namespace {
 
 constexpr Version kAnyVersion{255, 255};
 
-// The words of one instruction, asked for many times.
-class Words {
+// The modifiers of one instruction, asked for many times.
+class ModifierSet {
  public:
-  explicit Words(const Instruction& instruction)
+  explicit ModifierSet(const Instruction& instruction)
       : modifiers_(instruction.modifiers.data(), info(instruction.op).slot_count) {
-    for (const Modifier word : modifiers_) filter_ |= word_filter(word);
+    for (const Modifier modifier : modifiers_) filter_ |= modifier_filter(modifier);
   }
 
   bool meet(const Need& need) const {
     if ((need.filter & ~filter_) != 0) return false;
-    const auto words = condition(need);
-    return std::all_of(words.begin(), words.end(), [&](Modifier word) {
-      return std::find(modifiers_.begin(), modifiers_.end(), word) != modifiers_.end();
+    const auto modifiers = condition(need);
+    return std::all_of(modifiers.begin(), modifiers.end(), [&](Modifier modifier) {
+      return std::find(modifiers_.begin(), modifiers_.end(), modifier) != modifiers_.end();
     });
   }
 
@@ -44,7 +46,7 @@ std::string target_text(const Requirement& r) { return name(TargetName{r.sm, r.v
 
 std::string subject(const Instruction& instruction, const Need& need) {
   std::string text = "'";
-  for (const Modifier word : condition(need)) text += "." + std::string(name(word));
+  for (const Modifier modifier : condition(need)) text += "." + std::string(name(modifier));
   if (need.condition_count != 0) text += "' on '";
   text += info(instruction.op).mnemonic;
   const OpInfo& row = info(instruction.op);
@@ -60,9 +62,7 @@ std::string subject(const Instruction& instruction, const Need& need) {
 
 }  // namespace
 
-std::string text(Version version) {
-  return std::to_string(version.major) + "." + std::to_string(version.minor);
-}
+std::string text(Version version) { return fmt::format("{}.{}", version.major, version.minor); }
 
 TargetFault judge(std::string_view subject, std::span<const Requirement> alternatives,
                   TargetName target, Version version) {
@@ -73,26 +73,26 @@ TargetFault judge(std::string_view subject, std::span<const Requirement> alterna
   if (best == nullptr) {
     std::string wanted;
     for (const Requirement& r : alternatives) {
-      wanted += (wanted.empty() ? "" : " or ") + target_text(r);
+      wanted += fmt::format("{}{}", wanted.empty() ? "" : " or ", target_text(r));
       if (r.variant == Variant::None) wanted += " or newer";
     }
     return {"target-lacks",
-            std::string(subject) + " needs " + wanted + ", the target is " + name(target),
+            fmt::format("{} needs {}, the target is {}", subject, wanted, name(target)),
             {}};
   }
   if (version < best->version) {
-    return {"version-too-low",
-            std::string(subject) + " needs PTX " + text(best->version) + ", .version is " +
-                text(version),
-            best->version};
+    return {
+        "version-too-low",
+        fmt::format("{} needs PTX {}, .version is {}", subject, text(best->version), text(version)),
+        best->version};
   }
   return {{}, {}, best->version};
 }
 
 const Need* illegal_combination(const Instruction& instruction) noexcept {
-  const Words words(instruction);
+  const ModifierSet modifiers(instruction);
   for (const Need& need : needs(info(instruction.op))) {
-    if (need.requirement.never() && words.meet(need)) return &need;
+    if (need.requirement.never() && modifiers.meet(need)) return &need;
   }
   return nullptr;
 }
@@ -105,12 +105,12 @@ TargetFault judge(const Function& function, const Instruction& instruction, Targ
     if (result.rule.empty() && !next.rule.empty()) result = std::move(next);
     result.lowest = lowest;
   };
-  const Words words(instruction);
+  const ModifierSet modifiers(instruction);
   const auto all = needs(info(instruction.op));
   for (std::size_t i = 0; i < all.size();) {
     std::size_t end = i + 1;
-    // Words that never go together are a matter of the operand check.
-    if (words.meet(all[i]) && !all[i].requirement.never()) {
+    // Modifiers that never go together are a matter of the operand check.
+    if (modifiers.meet(all[i]) && !all[i].requirement.never()) {
       // Consecutive needs with one condition are alternatives.
       while (end < all.size() && same_condition(all[i], all[end])) ++end;
       Requirement alternatives[8];

@@ -1,4 +1,4 @@
-// src/ptx/requirements.hpp - judging requirements, shared within the room
+// src/ptx/requirements.hpp - target and version requirements, internal interface
 #pragma once
 
 #include <span>
@@ -25,21 +25,21 @@ struct TargetFault {
 [[nodiscard]] TargetFault judge(std::string_view subject, std::span<const Requirement> alternatives,
                                 TargetName target, Version version);
 
-/// The row's `never` that the instruction's words meet, or nullptr.
+/// The row's `never` that the instruction's modifiers meet, or nullptr.
 [[nodiscard]] const Need* illegal_combination(const Instruction& instruction) noexcept;
 
 /// The row's needs under the instruction's modifiers, and those of special registers it reads.
 [[nodiscard]] TargetFault judge(const Function& function, const Instruction& instruction,
                                 TargetName target, Version version);
 
-/// Whether it reads a special register, which may need more than its words do.
+/// Whether it reads a special register, which may need more than its modifiers do.
 [[nodiscard]] bool reads_special(const Function& function, const Instruction& instruction) noexcept;
 
-/// `check_operands` for whoever has looked up what the row says of them; without `words`, of an
-/// instruction whose words are known to go together.
+/// `check_operands` with specifications already looked up. `modifiers` is false if the modifiers
+/// are known to be a legal combination.
 [[nodiscard]] InstructionFault check_operands(const Module& module, const Function& function,
                                               const Instruction& instruction,
-                                              const OperandSpecs& specs, bool words);
+                                              const OperandSpecs& specs, bool modifiers);
 
 /// What declarations need beyond the oldest PTX: `.b128`, bytes of an address in an initialiser.
 [[nodiscard]] TargetFault judge(const RegisterDecl& decl, TargetName target, Version version);

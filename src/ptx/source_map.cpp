@@ -1,4 +1,4 @@
-// src/ptx/source_map.cpp - from statements to the source lines of `.loc`
+// src/ptx/source_map.cpp - source lines of statements from `.loc`
 #include "ptxgen/ptx/source_map.hpp"
 
 #include <cxxabi.h>
@@ -29,7 +29,7 @@ bool is_name(char c) {
          c == '$';
 }
 
-// The text behind `label:` in a section, or empty.
+// The text after `label:` in a section, or empty.
 std::string_view after_label(std::string_view section, std::string_view label) {
   for (std::size_t at = section.find(label); at != std::string_view::npos;
        at = section.find(label, at + 1)) {
@@ -77,8 +77,8 @@ std::string demangled(const std::string& name) {
 
 SourceMap::SourceMap(const Module& module, const Function& function)
     : module_(&module), function_(&function) {
-  // A function inlined in an inlined one: the `.loc` of the place where it was inlined stands
-  // before its own, with an `inlined_at` of its own.
+  // A function inlined in an inlined one: the `.loc` of its call site precedes its own and has an
+  // `inlined_at` of its own.
   std::map<Triple, std::uint32_t> last;
   for (std::uint32_t i = 0; i < function.body.size(); ++i) {
     const Instruction& statement = function.body[i];
@@ -118,24 +118,25 @@ std::string SourceMap::function_name(const Operand& label) const {
 std::vector<SourcePosition> SourceMap::walk(std::size_t statement, bool names) const {
   const auto after = std::ranges::upper_bound(locations_, statement, {}, &Location::statement);
   if (after == locations_.begin()) return {};
-  std::vector<SourcePosition> made;
+  std::vector<SourcePosition> result;
   const auto add = [&](const Triple& t) {
-    made.push_back(at(static_cast<std::uint32_t>(t[0]), static_cast<std::uint32_t>(t[1]),
-                      static_cast<std::uint32_t>(t[2])));
+    result.push_back(at(static_cast<std::uint32_t>(t[0]), static_cast<std::uint32_t>(t[1]),
+                        static_cast<std::uint32_t>(t[2])));
   };
-  // Parents stand before their children in the text, so that this ends.
+  // Parents precede their children in the text, hence this terminates.
   for (std::uint32_t i = static_cast<std::uint32_t>(after - locations_.begin()) - 1; i != kNone;) {
     const Location& location = locations_[i];
     const auto operands = function_->operands_of(function_->body[location.statement]);
     add(triple(operands, 0));
-    if (names && operands.size() > kFunctionName) made.back().function = function_name(operands[3]);
+    if (names && operands.size() > kFunctionName)
+      result.back().function = function_name(operands[3]);
     if (location.parent == kNone && operands.size() >= kInlinedOperands) {
       add(triple(operands, kInlinedAt));
     }
     i = location.parent;
   }
-  std::erase_if(made, [](const SourcePosition& position) { return !position.known(); });
-  return made;
+  std::erase_if(result, [](const SourcePosition& position) { return !position.known(); });
+  return result;
 }
 
 std::vector<SourcePosition> SourceMap::stack(std::size_t statement) const {

@@ -1,4 +1,4 @@
-// src/ptx/unknown.cpp - what is certain about instructions outside the op table
+// src/ptx/unknown.cpp - diagnosing instructions outside the op table
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -7,7 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "ptx/order_words.hpp"
+#include <fmt/format.h>
+
+#include "ptx/order_modifiers.hpp"
 #include "ptxgen/ptx/target.hpp"
 #include "ptxgen/ptx/unknown.hpp"
 
@@ -21,17 +23,17 @@ std::string_view opcode_of(std::string_view text) {
   return text.substr(0, text.find_first_of(" \t\n{[;"));
 }
 
-std::vector<std::string_view> words_of(std::string_view opcode) {
-  std::vector<std::string_view> words;
+std::vector<std::string_view> parts_of(std::string_view opcode) {
+  std::vector<std::string_view> modifiers;
   for (std::size_t at = 0; at <= opcode.size();) {
     const std::size_t dot = std::min(opcode.find('.', at), opcode.size());
-    words.push_back(opcode.substr(at, dot - at));
+    modifiers.push_back(opcode.substr(at, dot - at));
     at = dot + 1;
   }
-  return words;
+  return modifiers;
 }
 
-// Letters to change, add or leave out to make one word of the other.
+// Letters to change, add or leave out to make one modifier of the other.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -70,17 +72,15 @@ UnknownFault unknown(std::string message, std::string cure) {
   return {"unknown-instruction", std::move(message), std::move(cure)};
 }
 
-std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
-
 constexpr std::size_t kNoSlot = kMaxModifiers;
 
-// Whether a row takes these words, in any order, with one of `slot`, which it requires, added.
-bool takes_with(const OpInfo& row, const std::vector<std::string_view>& given, std::size_t slot) {
+// Whether a row allows these modifiers, in any order, with one of the required `slot` added.
+bool takes_with(const OpInfo& row, const std::vector<std::string_view>& parts, std::size_t slot) {
   std::vector<Modifier> left;
-  for (std::size_t i = 1; i < given.size(); ++i) left.push_back(modifier_from_text(given[i]));
+  for (std::size_t i = 1; i < parts.size(); ++i) left.push_back(modifier_from_text(parts[i]));
   for (std::size_t i = 0; i < row.slot_count; ++i) {
     if (i == slot) continue;
-    const auto legal = words(row.slots[i]);
+    const auto legal = allowed_modifiers(row.slots[i]);
     const auto at = std::find_first_of(left.begin(), left.end(), legal.begin(), legal.end());
     if (at != left.end()) {
       left.erase(at);
@@ -92,29 +92,29 @@ bool takes_with(const OpInfo& row, const std::vector<std::string_view>& given, s
 }
 
 bool in_table(std::string_view opcode) {
-  const auto given = words_of(opcode);
-  const auto rows = ops_with_mnemonic(given[0]);
+  const auto parts = parts_of(opcode);
+  const auto rows = ops_with_mnemonic(parts[0]);
   return std::any_of(rows.begin(), rows.end(),
-                     [&](Op op) { return takes_with(info(op), given, kNoSlot); });
+                     [&](Op op) { return takes_with(info(op), parts, kNoSlot); });
 }
 
-// `mad.f32` without a rounding and the like: all known words, but one lacks.
-std::optional<UnknownFault> lacks_word(const std::vector<std::string_view>& given,
-                                       std::span<const Op> rows, std::string_view opcode) {
+// `mad.f32` and the like: all modifiers are known, but a rounding is missing.
+std::optional<UnknownFault> lacks_modifier(const std::vector<std::string_view>& parts,
+                                           std::span<const Op> rows, std::string_view opcode) {
   for (const Op op : rows) {
     const OpInfo& row = info(op);
     for (std::size_t slot = 0; slot < row.slot_count; ++slot) {
       const ModifierSlot& lacking = row.slots[slot];
-      if (lacking.optional || lacking.field != Field::Rounding || !takes_with(row, given, slot))
+      if (lacking.optional || lacking.field != Field::Rounding || !takes_with(row, parts, slot))
         continue;
       std::string choice;
-      for (const Modifier word : words(lacking)) {
-        choice += (choice.empty() ? "." : ", .") + std::string(name(word));
+      for (const Modifier modifier : allowed_modifiers(lacking)) {
+        choice += fmt::format("{}.{}", choice.empty() ? "" : ", ", name(modifier));
       }
-      return UnknownFault{"bad-operand", quoted(opcode) + " lacks a rounding: one of " + choice,
-                          "write " + std::string(row.mnemonic) + "." +
-                              std::string(name(words(lacking).front())) +
-                              std::string(opcode.substr(row.mnemonic.size()))};
+      return UnknownFault{
+          "bad-operand", fmt::format("'{}' lacks a rounding: one of {}", opcode, choice),
+          fmt::format("write {}.{}{}", row.mnemonic, name(allowed_modifiers(lacking).front()),
+                      opcode.substr(row.mnemonic.size()))};
     }
   }
   return std::nullopt;
@@ -124,42 +124,40 @@ UnknownFault of_opcode(std::string_view opcode, bool rounding_required) {
   if (const OrderFault fault = order_fault(opcode); fault.found()) {
     return {"bad-operand", fault.message, fault.cure};
   }
-  const std::string passed = " is not in the op table; it is passed on as written and not checked";
-  const auto given = words_of(opcode);
-  const auto rows = ops_with_mnemonic(given[0]);
+  const std::string message = fmt::format(
+      "'{}' is not in the op table; it is passed on as written and not checked", opcode);
+  const auto parts = parts_of(opcode);
+  const auto rows = ops_with_mnemonic(parts[0]);
   if (rows.empty()) {
-    Nearest nearest(given[0]);
+    Nearest nearest(parts[0]);
     for (const OpInfo& row : op_table()) nearest.offer(row.mnemonic);
-    return unknown(quoted(opcode) + passed,
-                   nearest.name().empty()
-                       ? std::string()
-                       : "was " + quoted(nearest.name()) + " meant, not " + quoted(given[0]) + "?");
+    return unknown(message, nearest.name().empty() ? std::string()
+                                                   : fmt::format("was '{}' meant, not '{}'?",
+                                                                 nearest.name(), parts[0]));
   }
-  for (std::size_t i = 1; i < given.size(); ++i) {
-    if (modifier_from_text(given[i]) != Modifier::none) continue;
-    Nearest nearest(given[i]);
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    if (modifier_from_text(parts[i]) != Modifier::none) continue;
+    Nearest nearest(parts[i]);
     for (const Op op : rows) {
       for (const ModifierSlot& slot : info(op).modifier_slots()) {
-        for (const Modifier word : words(slot)) nearest.offer(name(word));
+        for (const Modifier modifier : allowed_modifiers(slot)) nearest.offer(name(modifier));
       }
     }
-    return unknown(quoted(opcode) + passed,
-                   nearest.name().empty() ? std::string()
-                                          : "was '." + std::string(nearest.name()) +
-                                                "' meant, not '." + std::string(given[i]) + "'?");
+    return unknown(message, nearest.name().empty() ? std::string()
+                                                   : fmt::format("was '.{}' meant, not '.{}'?",
+                                                                 nearest.name(), parts[i]));
   }
   if (rounding_required) {
-    if (auto fault = lacks_word(given, rows, opcode)) return *fault;
+    if (auto fault = lacks_modifier(parts, rows, opcode)) return *fault;
   }
-  return unknown(quoted(opcode) + passed,
-                 "see the forms of " + quoted(given[0]) + " in docs/isa.md");
+  return unknown(message, fmt::format("see the forms of '{}' in docs/isa.md", parts[0]));
 }
 
-// The only type among the words of an opcode, `Type::none` if there is none or more than one.
+// The only type among the modifiers of an opcode, `Type::none` if there is none or more than one.
 Type only_type(std::string_view opcode) {
   Type found = Type::none;
-  for (const std::string_view word : words_of(opcode)) {
-    const Type type = as_type(modifier_from_text(word));
+  for (const std::string_view modifier : parts_of(opcode)) {
+    const Type type = as_type(modifier_from_text(modifier));
     if (type == Type::none) continue;
     if (found != Type::none) return Type::none;
     found = type;
@@ -167,7 +165,7 @@ Type only_type(std::string_view opcode) {
   return found;
 }
 
-// The declaration of the register with that name, in whatever scope, or nullptr.
+// The declaration of the register with that name, in any scope, or nullptr.
 const RegisterDecl* declaration_of(const Module& module, const Function& function,
                                    std::string_view name) {
   const std::size_t digits = name.find_last_not_of("0123456789") + 1;
@@ -189,17 +187,19 @@ std::optional<UnknownFault> wrong_result(const Module& module, const Function& f
       text.substr(first, text.find_first_of(" \t\n,;|{[", first) - first);
   const RegisterDecl* decl = declaration_of(module, function, operand);
   if (decl == nullptr || decl->vector > 1) return std::nullopt;
-  const auto whole = [](Type t) {
+  const auto integer = [](Type t) {
     return kind(t) == TypeKind::Signed || kind(t) == TypeKind::Unsigned;
   };
   const auto real = [](Type t) { return t == Type::f32 || t == Type::f64; };
-  if (!(whole(type) && real(decl->type)) && !(real(type) && whole(decl->type))) return std::nullopt;
-  return UnknownFault{"type-mismatch",
-                      quoted(opcode) + " is not in the op table, but its only type is ." +
-                          std::string(name(type)) + ", and operand 1, " + quoted(operand) +
-                          ", is ." + std::string(name(decl->type)),
-                      "use a register of that type or an untyped .bN of its width, or convert with "
-                      "cvt"};
+  if (!(integer(type) && real(decl->type)) && !(real(type) && integer(decl->type)))
+    return std::nullopt;
+  return UnknownFault{
+      "type-mismatch",
+      fmt::format("'{}' is not in the op table, but its only type is .{}, and operand 1, "
+                  "'{}', is .{}",
+                  opcode, name(type), operand, name(decl->type)),
+      "use a register of that type or an untyped .bN of its width, or convert with "
+      "cvt"};
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// src/ptx/verifier.cpp - names, structure, operands and requirements of a module
+// src/ptx/verifier.cpp - verifier of modules
 #include "ptxgen/ptx/verifier.hpp"
 
 #include <algorithm>
@@ -8,14 +8,17 @@
 #include <unordered_set>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "ptx/earlier_body.hpp"
-#include "ptx/order_words.hpp"
+#include "ptx/order_modifiers.hpp"
 #include "ptx/requirements.hpp"
 #include "ptx/verify_functions.hpp"
 #include "support/scratch.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/unknown.hpp"
 #include "support/count.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0::ptx {
 
@@ -69,18 +72,18 @@ class Verifier {
 
   void header() {
     if (!parse_target_name(target_text(), target_)) {
-      report("target-lacks",
-             "'" + std::string(target_text()) +
-                 "' is not a target: expected sm_NN, "
-                 "sm_NNa or sm_NNf, for example sm_89",
-             module_.target_line);
+      report(
+          "target-lacks",
+          fmt::format("'{}' is not a target: expected sm_NN, sm_NNa or sm_NNf, for example sm_89",
+                      target_text()),
+          module_.target_line);
       return;
     }
     const Target* row = find_target(target_text());
     if (row != nullptr && module_.version < row->version) {
       report("version-too-low",
-             "target " + std::string(row->name) + " needs PTX " + text(row->version) +
-                 ", .version is " + text(module_.version),
+             fmt::format("target {} needs PTX {}, .version is {}", row->name, text(row->version),
+                         text(module_.version)),
              module_.version_line);
     }
   }
@@ -94,7 +97,7 @@ class Verifier {
       if (item.kind == Item::Kind::Variable) {
         const Variable& v = module_.variables[item.index];
         const std::string_view name = module_.text(v.name);
-        // A declaration (.extern) and its definition may stand together.
+        // A module may have a declaration (.extern) and its definition.
         const bool repeat = !variables.insert(name).second && v.linkage != Linkage::Extern;
         if (repeat) defined_again(item.index);
         if (functions.count(name) != 0) duplicate("variable", name, v.line);
@@ -110,7 +113,7 @@ class Verifier {
     }
   }
 
-  // Behind a declaration, a definition that other modules see and that agrees with it.
+  // After a declaration: a definition that is visible to other modules and has the same type.
   void defined_again(std::uint32_t index) {
     const Variable& v = module_.variables[index];
     const auto first = std::find_if(module_.variables.begin(), module_.variables.end(),
@@ -118,11 +121,13 @@ class Verifier {
     const std::string name(module_.text(v.name));
     if (first->linkage != Linkage::Extern) return duplicate("variable", name, v.line);
     if (v.linkage == Linkage::None) {
-      report("bad-declaration", "'" + name + "' is .extern above, and not .visible here", v.line)
-          .details = {"rule: what is declared .extern is defined where other modules see it",
-                      "cure: define it .visible or .weak, or leave the declaration out"};
+      report("bad-declaration", fmt::format("'{}' is .extern above, and not .visible here", name),
+             v.line)
+          .details = {"rule: the definition of an .extern symbol must be visible to other modules",
+                      "cure: define it .visible or .weak, or remove the declaration"};
     } else if (first->type != v.type || first->vector != v.vector || !same_extent(*first, v)) {
-      report("bad-declaration", "'" + name + "' has another type than where it is .extern", v.line)
+      report("bad-declaration",
+             fmt::format("'{}' has another type than its .extern declaration", name), v.line)
           .details = {"rule: a definition has the type of its declaration",
                       "cure: write the same type and number of elements in both"};
     }
@@ -138,8 +143,8 @@ class Verifier {
   }
 
   void duplicate(std::string_view what, std::string_view name, std::uint32_t line) {
-    report("duplicate-name",
-           std::string(what) + " '" + std::string(name) + "' has that name already taken", line)
+    report("duplicate-name", fmt::format("{} '{}' has a name that is already taken", what, name),
+           line)
         .details.emplace_back("rule: names are unique within their scope");
   }
 
@@ -185,7 +190,7 @@ class Verifier {
       if (digits == name.size() || name.size() - digits > 9) continue;
       const auto at = seen.find({name.substr(0, digits), decl.scope, true});
       if (at == seen.end()) continue;
-      if (std::stoul(std::string(name.substr(digits))) < at->second->count) {
+      if (parse_number<std::uint32_t>(name.substr(digits)).value_or(kNone) < at->second->count) {
         duplicate("register", name, decl.line);
       }
     }
@@ -262,9 +267,9 @@ class Verifier {
     for (const Operand& o : f.operands_of(s)) {
       if (o.kind != OperandKind::Label || placed_[o.id]) continue;
       report("undefined-symbol",
-             "label '" + std::string(module_.text(f.labels[o.id].name)) + "' is not defined in '" +
-                 std::string(module_.text(f.name)) + "'",
-             s, "define the label, or branch to one that is there");
+             fmt::format("label '{}' is not defined in '{}'", module_.text(f.labels[o.id].name),
+                         module_.text(f.name)),
+             s, "define the label, or branch to a defined one");
     }
   }
 
@@ -318,8 +323,8 @@ class Verifier {
   void check_variable(const Variable& v) {
     if (v.alignment != 0 && (v.alignment & (v.alignment - 1)) != 0) {
       report("bad-operand",
-             "alignment of '" + std::string(module_.text(v.name)) + "' is " +
-                 count_text(v.alignment, "byte") + ", which is not a power of two",
+             fmt::format("alignment of '{}' is {}, which is not a power of two",
+                         module_.text(v.name), count_text(v.alignment, "byte")),
              v.line);
     }
     needs(judge(v, target_, module_.version), v.line);
@@ -330,21 +335,23 @@ class Verifier {
 
   // What ptxas 13.0 refuses to declare. `open_ended`: a parameter may be of any length.
   void declaration(const Variable& v, bool open_ended) {
-    const std::string subject = "'" + std::string(module_.text(v.name)) + "'";
+    const std::string_view subject = module_.text(v.name);
     const bool incomplete =
         std::find(v.dimensions.begin(), v.dimensions.end(), 0u) != v.dimensions.end();
     if (incomplete && v.linkage != Linkage::Extern && !v.initialised && !open_ended) {
-      report("bad-declaration", subject + " is an array without a size, and not .extern", v.line)
-          .details = {"rule: the size of an array is known where it is defined",
+      report("bad-declaration",
+             fmt::format("'{}' is an array without a size, and not .extern", subject), v.line)
+          .details = {"rule: the definition of an array has a size",
                       "cure: write the number of elements, or initial values"};
     } else if (incomplete && std::count(v.dimensions.begin() + 1, v.dimensions.end(), 0u) != 0) {
-      report("bad-declaration", subject + " lacks the size of a dimension behind the first", v.line)
-          .details = {"rule: only the first dimension of an array may be left open",
+      report("bad-declaration",
+             fmt::format("'{}' lacks the size of a dimension after the first", subject), v.line)
+          .details = {"rule: only the first dimension of an array may be omitted",
                       "cure: write the number of elements"};
     }
     if (v.space == Space::Param && v.vector > 1 && v.dimensions.empty()) {
       report("bad-declaration",
-             subject + " is a .v" + std::to_string(v.vector) + " in .param, which holds no vectors",
+             fmt::format("'{}' is a .v{} in .param, which holds no vectors", subject, v.vector),
              v.line)
           .details = {"rule: parameters are scalars or arrays",
                       "cure: declare an array of bytes with the vector's alignment"};
@@ -361,13 +368,12 @@ class Verifier {
       default:
         return;
     }
-    const std::string text(info(directive.kind).text);
+    const std::string_view text = info(directive.kind).text;
     for (std::size_t i = 0; i < directive.count; ++i) {
       if (directive.values[i] != 0) continue;
-      report("bad-declaration", "number " + std::to_string(i + 1) + " of '." + text + "' is 0",
-             f.line)
-          .details = {"rule: the numbers behind '." + text + "' are at least 1",
-                      "cure: write 1 where a dimension is not used"};
+      report("bad-declaration", fmt::format("number {} of '.{}' is 0", i + 1, text), f.line)
+          .details = {fmt::format("rule: the numbers after '.{}' are at least 1", text),
+                      "cure: write 1 for an unused dimension"};
       return;
     }
   }
@@ -384,7 +390,7 @@ class Verifier {
       default:
         return;
     }
-    // Most opcodes were met before, and nothing stood against their words.
+    // Most opcodes were checked before and found legal.
     const Instruction*& alike = fine_[place_of_opcode(s)];
     const bool fine = alike != nullptr && s.kind == StatementKind::Instruction &&
                       alike->op == s.op && alike->modifiers == s.modifiers;
@@ -463,7 +469,7 @@ class Verifier {
     return sum % kOpcodesKept;
   }
 
-  // Of the reasons why no row takes an opcode, the one that can be told for certain.
+  // The certain reason why no row matches an opcode, if there is one.
   bool wrong_order(const Instruction& s) {
     const OrderFault fault = order_fault(first_word(module_.text(s.text)));
     if (!fault.found()) return false;
@@ -540,7 +546,7 @@ class Verifier {
       if (f.declaration) continue;
       if (!f.entry) continue;
       any_entry = true;
-      known += (known.empty() ? "" : ", ") + std::string(module_.text(f.name));
+      known += fmt::format("{}{}", known.empty() ? "" : ", ", module_.text(f.name));
       wanted_found = wanted_found || module_.text(f.name) == options_.entry;
     }
     if (!any_entry) {
@@ -553,7 +559,7 @@ class Verifier {
              0, library ? Severity::Note : Severity::Error);
     } else if (!options_.entry.empty() && !wanted_found) {
       report("entry-name",
-             "there is no entry '" + std::string(options_.entry) + "'; the module has " + known, 0);
+             fmt::format("there is no entry '{}'; the module has {}", options_.entry, known), 0);
     }
   }
 

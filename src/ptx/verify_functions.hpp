@@ -1,4 +1,4 @@
-// src/ptx/verify_functions.hpp - the verifier on some functions of a module
+// src/ptx/verify_functions.hpp - verifier of selected functions
 #pragma once
 
 #include <vector>

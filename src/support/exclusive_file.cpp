@@ -1,4 +1,4 @@
-// src/support/exclusive_file.cpp - a file that one writer at a time has
+// src/support/exclusive_file.cpp - a file with one writer at a time
 #include "support/exclusive_file.hpp"
 
 #include <fcntl.h>

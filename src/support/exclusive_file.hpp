@@ -1,4 +1,4 @@
-// src/support/exclusive_file.hpp - a file that one writer at a time has
+// src/support/exclusive_file.hpp - a file with one writer at a time
 #pragma once
 
 #include <string>

@@ -19,7 +19,7 @@ struct FileInfo {
 };
 
 /// The few calls to the operating system that a cache of files makes. Every call returns 0 or an
-/// errno value, never throws (but for memory) and is never repeated behind the caller's back,
+/// errno value, never throws (but for memory) and is never repeated after the caller's back,
 /// except after EINTR. Calls may come from several threads.
 ///
 /// The base class asks the system; tests derive from it and let single calls fail.
@@ -44,7 +44,7 @@ class FileSystem {
   virtual int sync(Handle handle);
   /// The handle is gone whatever is returned; network file systems report a full disk here.
   virtual int close(Handle handle);
-  /// Gives `from` the name `to` in one step: whoever opens `to` gets the old or the new file.
+  /// Gives `from` the name `to` atomically: opening `to` gives the old or the new file.
   virtual int replace(const std::string& from, const std::string& to);
   virtual int remove(const std::string& path);
   /// With all parents; new ones may be entered by this user only. 0 if it is there already.

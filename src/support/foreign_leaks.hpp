@@ -1,4 +1,4 @@
-// src/support/foreign_leaks.hpp - leaks that are not ours
+// src/support/foreign_leaks.hpp - leak suppressions for foreign libraries
 #pragma once
 
 #if defined(__has_feature)

@@ -9,8 +9,8 @@
 
 namespace ptxgen::inline v0 {
 
-/// A hash wide enough to name content by. Not meant against somebody who builds collisions: who
-/// relies on equality compares the bytes as well.
+/// A hash wide enough to identify content. Not collision resistant against attacks: if equality
+/// matters, compare the bytes as well.
 struct Hash128 {
   std::uint64_t high = 0;
   std::uint64_t low = 0;

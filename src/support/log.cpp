@@ -1,4 +1,4 @@
-// src/support/log.cpp - handles to spdlog or to the host's receiver
+// src/support/log.cpp - log handles for spdlog or a sink of the host
 #include "ptxgen/support/log.hpp"
 
 #include <spdlog/logger.h>

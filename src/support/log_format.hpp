@@ -1,4 +1,4 @@
-// src/support/log_format.hpp - messages from a format string, made only if wanted
+// src/support/log_format.hpp - formatted messages, evaluated only if enabled
 #pragma once
 
 #include <fmt/format.h>

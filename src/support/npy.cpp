@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "support/numbers.hpp"
 #include "ptxgen/support/error.hpp"
 
 namespace ptxgen::inline v0 {
@@ -124,11 +125,9 @@ std::uint32_t element_bytes(const std::string& type, const HeaderReader& reader)
   if (type[0] == '>') {
     reader.fail(quoted + ", big endian; save a.astype(a.dtype.newbyteorder('<'))");
   }
-  std::uint32_t bytes = 0;
-  const char* const end = type.data() + type.size();
-  const auto [stop, code] = std::from_chars(type.data() + 2, end, bytes);
-  const bool number = code == std::errc{} && stop == end && bytes != 0 && bytes <= 8;
-  if (!number || std::string_view("iufb").find(type[1]) == std::string_view::npos) {
+  const std::uint32_t bytes =
+      parse_number<std::uint32_t>(std::string_view(type).substr(2)).value_or(0);
+  if (bytes == 0 || bytes > 8 || std::string_view("iufb").find(type[1]) == std::string_view::npos) {
     reader.fail(quoted + ", no integers or floats of 8 to 64 bits");
   }
   return bytes;

@@ -205,7 +205,7 @@ Nvtx Nvtx::connect(const NvtxSearch& search) {
   };
   quiet.log = Log(LogLevel::Warn, {remember, &complaint, nullptr});
 
-  Nvtx made;
+  Nvtx result;
   {
     const std::lock_guard lock(mutex);
     if (!connection && !quiet.injection.empty()) connection = inject(quiet);
@@ -214,10 +214,10 @@ Nvtx Nvtx::connect(const NvtxSearch& search) {
       connection.reset();
       quiet.log.warn("the profiler's NVTX library offers no ranges; none will be shown");
     }
-    if (connection) made.table_ = &*connection;
+    if (connection) result.table_ = &*connection;
   }
   if (!complaint.empty()) search.log.warn(complaint);
-  return made;
+  return result;
 }
 
 void Nvtx::push(const char* name) const noexcept {

@@ -1,4 +1,4 @@
-// src/support/observe.cpp - log and trace as the settings ask
+// src/support/observe.cpp - log and trace from the settings
 #include "ptxgen/support/observe.hpp"
 
 namespace ptxgen::inline v0 {

@@ -1,4 +1,4 @@
-// src/support/process_ids.cpp - numbers of this process and thread
+// src/support/process_ids.cpp - ids of this process and thread
 #include "support/process_ids.hpp"
 
 #if defined(_WIN32)

@@ -1,4 +1,4 @@
-// src/support/process_ids.hpp - numbers of this process and thread
+// src/support/process_ids.hpp - ids of this process and thread
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// src/support/temporary_directory.cpp - a folder that goes away again
+// src/support/temporary_directory.cpp - a temporary directory, removed at the end
 #include "support/temporary_directory.hpp"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// src/support/temporary_directory.hpp - a folder that goes away again
+// src/support/temporary_directory.hpp - a temporary directory, removed at the end
 #pragma once
 
 #include <cstdint>

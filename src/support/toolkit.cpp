@@ -1,4 +1,4 @@
-// src/support/toolkit.cpp - where the pieces of CUDA may be
+// src/support/toolkit.cpp - locating the parts of the CUDA toolkit
 #include "support/toolkit.hpp"
 
 #include <unistd.h>
@@ -153,7 +153,7 @@ FoundProgram find_program(const Settings& settings, const std::string& name,
     while (!rest.empty()) {
       const std::size_t end = std::min(rest.find(':'), rest.size());
       const std::string file = std::string(rest.substr(0, end)) + "/" + name;
-      // An empty entry means the working folder; running a program from there is nobody's wish.
+      // An empty entry means the working directory; do not run a program from there.
       if (end != 0 && is_program(file)) {
         found.path = file;
         return found;

@@ -1,4 +1,4 @@
-// src/support/toolkit.hpp - where the pieces of CUDA may be
+// src/support/toolkit.hpp - locating the parts of the CUDA toolkit
 #pragma once
 
 #include <string>

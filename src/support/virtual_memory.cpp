@@ -1,4 +1,4 @@
-// src/support/virtual_memory.cpp - address space without memory behind it until touched
+// src/support/virtual_memory.cpp - reserved address space, committed when touched
 #include "support/virtual_memory.hpp"
 
 #include <algorithm>
@@ -140,16 +140,16 @@ std::uint64_t VirtualMemory::page_bytes() noexcept {
 
 VirtualMemory VirtualMemory::reserve(std::uint64_t bytes, bool huge_pages,
                                      std::uint64_t at) noexcept {
-  VirtualMemory made;
+  VirtualMemory result;
   const std::uint64_t page = page_bytes();
-  if (bytes == 0 || bytes > std::numeric_limits<std::size_t>::max() / 2 - page) return made;
+  if (bytes == 0 || bytes > std::numeric_limits<std::size_t>::max() / 2 - page) return result;
   const std::uint64_t rounded = (bytes + page - 1) / page * page;
   void* const wanted = reinterpret_cast<void*>(static_cast<std::uintptr_t>(at));
   void* data = reserve_pages(static_cast<std::size_t>(rounded), huge_pages, wanted);
-  if (data == nullptr) return made;
-  made.data_ = static_cast<std::byte*>(data);
-  made.bytes_ = rounded;
-  return made;
+  if (data == nullptr) return result;
+  result.data_ = static_cast<std::byte*>(data);
+  result.bytes_ = rounded;
+  return result;
 }
 
 VirtualMemory::VirtualMemory(VirtualMemory&& other) noexcept

@@ -1,4 +1,4 @@
-// src/support/virtual_memory.hpp - address space without memory behind it until touched
+// src/support/virtual_memory.hpp - reserved address space, committed when touched
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace ptxgen::inline v0 {
 /// A range of this process's addresses whose pages read as zero and cost nothing until they are
 /// written. Moves, does not copy; an empty object owns nothing.
 ///
-/// Threads: the bytes are the owner's affair; `reset` needs that nobody uses the range meanwhile.
+/// Threads: the owner synchronizes accesses; the range must not be in use during `reset`.
 class VirtualMemory {
  public:
   VirtualMemory() = default;
@@ -31,7 +31,7 @@ class VirtualMemory {
 
   /// Makes bytes zero again and gives whole pages back. Must lie inside.
   void reset(std::uint64_t offset, std::uint64_t bytes) noexcept;
-  /// Bytes of the pages within a range that have memory behind them; where the system does not
+  /// Bytes of the pages within a range that have memory after them; where the system does not
   /// tell, all of them.
   [[nodiscard]] std::uint64_t resident_bytes(std::uint64_t offset,
                                              std::uint64_t bytes) const noexcept;

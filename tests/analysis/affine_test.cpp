@@ -32,7 +32,7 @@ std::string addresses(std::string_view body, std::string_view head = ".reqntid 6
   return text;
 }
 
-// What `st.shared [%r0]` addresses behind a few instructions.
+// What `st.shared [%r0]` addresses after a few instructions.
 std::string form(std::string_view instructions, std::string_view head = ".reqntid 64, 2, 1") {
   std::string text = addresses(std::string(instructions) + "st.shared.u32 [%r0], 0;\nret;\n", head);
   text.pop_back();
@@ -150,7 +150,8 @@ TEST_CASE("affine: a register that a loop advances") {
                   "L: ld.global.u32 %r3, [%rd1]; st.shared.u32 [%r2+8], %r3;\n"
                   "mad.wide.u32 %rd1, %r1, 4, %rd1; add.u32 %r2, %r2, 16;\n"
                   "setp.lt.u32 %p1, %r2, %r1; @%p1 bra L;\n"
-                  "st.shared.u32 [%r2], 0; ret;\n") == "a[4*n*i]\n16*i + 8\n16*rounds(i) + 16\n");
+                  "st.shared.u32 [%r2], 0; ret;\n") ==
+        "a[4*n*i]\n16*i + 8\n16*iterations(i) + 16\n");
   // A step that changes is no step.
   CHECK(addresses("mov.u32 %r2, 4;\nL: st.shared.u32 [%r2], 0; shl.b32 %r2, %r2, 1;\n"
                   "setp.lt.u32 %p1, %r2, 256; @%p1 bra L; ret;\n") == "%r2\n");
@@ -229,9 +230,9 @@ TEST_CASE("affine: queries") {
   CHECK(affine.to_text(Affine::difference(forms[0], forms[1])) == "n*ctaid.x + 4");
   CHECK(affine.block().kind == BlockBounds::Kind::Bounded);
   const AffineRange range = affine.range(forms[1], affine.block());
-  CHECK((range.known && range.least == 0 && range.most == 4 * 63 + 7));
+  CHECK((range.known && range.min == 0 && range.max == 4 * 63 + 7));
   const AffineRange small = affine.range(forms[1], {BlockBounds::Kind::Exact, {4, 1, 1}});
-  CHECK((small.known && small.least == 0 && small.most == 4 * 3 + 7));
+  CHECK((small.known && small.min == 0 && small.max == 4 * 3 + 7));
   CHECK(affine.to_text(affine.split(forms[0]).agreeing) == "n*ctaid.x + 4");
   CHECK(affine.coefficient(affine.split(forms[0]).differing, affine.find(Kind::Block, 0)) == 0);
 }

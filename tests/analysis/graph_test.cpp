@@ -189,7 +189,7 @@ TEST_CASE("nodes that nothing leads to come last and do not disturb") {
   CHECK(tree.immediate(4) == 0);
 }
 
-TEST_CASE("endless loops leave behind their last node") {
+TEST_CASE("endless loops leave after their last node") {
   // 1 <-> 2 for ever, 0 -> 3 -> exit 4.
   const Graph g = graph(5, {{0, 1}, {0, 3}, {1, 2}, {2, 1}, {3, 4}});
   const Graph turned = reversed_with_exits(g, LoopForest(g, 0), 4);

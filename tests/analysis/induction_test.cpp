@@ -31,7 +31,7 @@ TOP:
   @%p2 bra TOP;
 END:
   ret;
-)") == "loop 0: header block 2, depth 1, turns from its test\n"
+)") == "loop 0: header block 2, depth 1, iterations from its test\n"
        "  %r2 from 0 by 1\n"
        "  test at block 2: goes on while %r2 + 1 < %r1, unsigned\n");
 }
@@ -44,7 +44,7 @@ TOP:
   sub.s32 %r2, %r2, 5;
   @%p2 bra TOP;
   ret;
-)") == "loop 0: header block 1, depth 1, 6 turns\n"
+)") == "loop 0: header block 1, depth 1, 6 iterations\n"
        "  %r2 from 20 by -5\n"
        "  test at block 1: goes on while %r2 > -3, signed\n");
 }
@@ -67,7 +67,7 @@ BODY:
   bra.uni HEAD;
 END:
   ret;
-)") == "loop 0: header block 1, depth 1, turns from its test, may wrap around\n"
+)") == "loop 0: header block 1, depth 1, iterations from its test, may wrap around\n"
        "  %r5 from 0 by 4\n"
        "  test at block 1, top: goes on while %r5 < %r1, unsigned\n");
 }
@@ -82,7 +82,7 @@ TOP:
   setp.le.s32 %p2, %r3, %r2;
   @%p2 bra TOP;
   ret;
-)") == "loop 0: header block 1, depth 1, turns from its test, may wrap around\n"
+)") == "loop 0: header block 1, depth 1, iterations from its test, may wrap around\n"
        "  %r2 from 7 by -1\n"
        "  test at block 1: goes on while %r2 + -1 >= %r1, signed\n");
 }
@@ -97,7 +97,7 @@ TOP:
   setp.lt.u32 %p2, %r2, %r1;
   @%p2 bra TOP;
   ret;
-)") == "loop 0: header block 1, depth 1, turns from its test, may wrap around\n"
+)") == "loop 0: header block 1, depth 1, iterations from its test, may wrap around\n"
        "  %r2 from %r2 by %r7\n"
        "  test at block 1: goes on while %r2 + %r7 < %r1, unsigned\n");
 }
@@ -112,7 +112,7 @@ TOP:
   setp.lt.u32 %p2, %r2, %r3;
   @%p2 bra TOP;
   ret;
-)") == "loop 0: header block 1, depth 1, turns unknown\n"
+)") == "loop 0: header block 1, depth 1, iterations unknown\n"
        "  %r2 from 0 by 1\n"
        "  test at block 1: no comparison with an invariant\n");
 }
@@ -127,7 +127,7 @@ TOP:
   setp.lt.u32 %p2, %r2, %r1;
   @%p2 bra TOP;
   ret;
-)") == "loop 0: header block 1, depth 1, turns unknown\n"
+)") == "loop 0: header block 1, depth 1, iterations unknown\n"
        "  test at block 1: no comparison with an invariant\n");
 }
 
@@ -147,7 +147,7 @@ JOIN:
   setp.lt.u32 %p2, %r2, %r1;
   @%p2 bra TOP;
   ret;
-)") == "loop 0: header block 1, depth 1, turns unknown\n"
+)") == "loop 0: header block 1, depth 1, iterations unknown\n"
        "  test at block 4: no comparison with an invariant\n");
 }
 
@@ -166,8 +166,8 @@ TOP:
 ODD:
   add.s32 %r2, %r2, 3;
   bra TOP;
-)") == "loop 0: header block 1, depth 1, turns unknown\n"
-       "  test at block 2, not in every turn: no comparison with an invariant\n");
+)") == "loop 0: header block 1, depth 1, iterations unknown\n"
+       "  test at block 2, not in every iteration: no comparison with an invariant\n");
 }
 
 TEST_CASE("nested loops: the inner bound is invariant in the inner loop only") {
@@ -184,10 +184,10 @@ INNER:
   setp.lt.u32 %p2, %r2, %r1;
   @%p2 bra OUTER;
   ret;
-)") == "loop 0: header block 1, depth 1, turns from its test, may wrap around\n"
+)") == "loop 0: header block 1, depth 1, iterations from its test, may wrap around\n"
        "  %r2 from 0 by 256\n"
        "  test at block 3: goes on while %r2 + 256 < %r1, unsigned\n"
-       "loop 1: header block 2, depth 2, 256 turns\n"
+       "loop 1: header block 2, depth 2, 256 iterations\n"
        "  %r3 from 0 by 1\n"
        "  test at block 2: goes on while %r3 + 1 != 256\n");
 }
@@ -205,7 +205,7 @@ TOP:
   @%p2 bra TOP;
 END:
   ret;
-)") == "loop 0: header block 1, depth 1, turns unknown\n"
+)") == "loop 0: header block 1, depth 1, iterations unknown\n"
        "  %r2 from 0 by 1\n"
        "  test at block 1, top: no comparison with an invariant\n"
        "  test at block 2: goes on while %r2 + 1 < 10, unsigned\n");
@@ -235,16 +235,16 @@ bool wraps(const std::string& body) {
       text_of("  ld.param.u32 %r1, [n];\n  mov.u32 %r9, %ctaid.x;\n  mov.u32 %r8, %ctaid.y;\n" +
               body + "END:\n  ret;\n");
   INFO(text);
-  REQUIRE(text.find("turns from its test") != std::string::npos);
+  REQUIRE(text.find("iterations from its test") != std::string::npos);
   return text.find("may wrap around") != std::string::npos;
 }
 
-// A loop of %r2 that goes on while it compares as `goes_on` says with %r5, before or behind a step.
+// A loop of %r2 that goes on while it compares as `goes_on` says with %r5, before or after a step.
 std::string before(const std::string& goes_on, const std::string& step) {
   return "TOP:\n  setp." + goes_on + " %p1, %r2, %r5;\n  @!%p1 bra END;\n  add.s32 %r2, %r2, " +
          step + ";\n  bra TOP;\n";
 }
-std::string behind(const std::string& goes_on, const std::string& step) {
+std::string after(const std::string& goes_on, const std::string& step) {
   return "TOP:\n  add.s32 %r2, %r2, " + step + ";\n  setp." + goes_on +
          " %p1, %r2, %r5;\n  @%p1 bra TOP;\n";
 }
@@ -265,7 +265,7 @@ TEST_CASE("a step that is not known wraps unless the bound leaves room for it") 
   const std::string length = "%r1, %r9", guard = unless("gt.u32 %p2, %r9, %r1");
   const std::string loop = before("lt.u32", "%r7");
   CHECK_FALSE(room(length, "%r3", guard, loop));
-  CHECK(room(length, "%r3", guard, behind("lt.u32", "%r7")));
+  CHECK(room(length, "%r3", guard, after("lt.u32", "%r7")));
   CHECK(room(length, "%r3", guard, before("le.u32", "%r7")));
   CHECK(room(length, "%r8", guard, loop));
   CHECK(room(length, "%r3", "", loop));
@@ -286,7 +286,7 @@ TEST_CASE("a signed length from 0 has to be one") {
 TEST_CASE("a bound that is a multiple of the step is hit") {
   const auto until = [](const std::string& bound, const std::string& step, bool some = true) {
     return wraps("  mov.u32 %r2, 0;\n" + bound + (some ? unless("eq.u32 %p2, %r5, 0") : "") +
-                 behind("ne.u32", step));
+                 after("ne.u32", step));
   };
   CHECK_FALSE(until("  and.b32 %r5, %r1, -4;\n", "4"));
   CHECK(until("  and.b32 %r5, %r1, -4;\n", "4", false));  // 0 is passed by
@@ -328,22 +328,22 @@ TOP:
   setp.lt.u32 %p1, %r2, 3;
   @%p1 bra TOP;
   ret;
-)") == "loop 0: header block 1, depth 1, 1 turn\n"
+)") == "loop 0: header block 1, depth 1, 1 iteration\n"
        "  %r2 from 5 by 0\n"
        "  test at block 1: goes on while %r2 < 3, unsigned\n");
 }
 
-TEST_CASE("turns_of at the ends of a type") {
-  CHECK(turns_of(0, 1, Relation::Lt, 10, false, 32) == 11);
-  CHECK(turns_of(0, 1, Relation::Lt, 0, false, 32) == 1);
-  CHECK(turns_of(0xffffffffu, 1, Relation::Ne, 0, false, 32) == std::nullopt);
-  CHECK(turns_of(0xffffffffu, 1, Relation::Ne, 0, true, 32) == 2);
-  CHECK(turns_of(0xfffffff0u, 3, Relation::Lt, 0xffffffffu, false, 32) == 6);
-  CHECK(turns_of(0xfffffff0u, 4, Relation::Lt, 0xffffffffu, false, 32) == std::nullopt);
-  CHECK(turns_of(5, 0xffffffffu, Relation::Ge, 0, true, 32) == 7);
-  CHECK(turns_of(5, 0xffffffffu, Relation::Ge, 0, false, 32) == std::nullopt);
-  CHECK(turns_of(3, 5, Relation::Eq, 3, false, 64) == 2);
-  CHECK(turns_of(3, 0, Relation::Lt, 4, false, 64) == std::nullopt);
-  CHECK(turns_of(9, 2, Relation::Gt, 4, false, 32) == std::nullopt);
-  CHECK(turns_of(0, 3, Relation::Ne, 10, false, 32) == std::nullopt);
+TEST_CASE("iteration_count at the ends of a type") {
+  CHECK(iteration_count(0, 1, Relation::Lt, 10, false, 32) == 11);
+  CHECK(iteration_count(0, 1, Relation::Lt, 0, false, 32) == 1);
+  CHECK(iteration_count(0xffffffffu, 1, Relation::Ne, 0, false, 32) == std::nullopt);
+  CHECK(iteration_count(0xffffffffu, 1, Relation::Ne, 0, true, 32) == 2);
+  CHECK(iteration_count(0xfffffff0u, 3, Relation::Lt, 0xffffffffu, false, 32) == 6);
+  CHECK(iteration_count(0xfffffff0u, 4, Relation::Lt, 0xffffffffu, false, 32) == std::nullopt);
+  CHECK(iteration_count(5, 0xffffffffu, Relation::Ge, 0, true, 32) == 7);
+  CHECK(iteration_count(5, 0xffffffffu, Relation::Ge, 0, false, 32) == std::nullopt);
+  CHECK(iteration_count(3, 5, Relation::Eq, 3, false, 64) == 2);
+  CHECK(iteration_count(3, 0, Relation::Lt, 4, false, 64) == std::nullopt);
+  CHECK(iteration_count(9, 2, Relation::Gt, 4, false, 32) == std::nullopt);
+  CHECK(iteration_count(0, 3, Relation::Ne, 10, false, 32) == std::nullopt);
 }

@@ -55,19 +55,20 @@ bool holds(const Shape& s, std::uint64_t a, std::uint64_t b) {
 constexpr std::uint64_t kMax = 3000;
 
 struct Run {
-  std::uint64_t turns = 0;  // how often the test was made
+  std::uint64_t iterations = 0;  // how often the test was made
   bool ended = false, wrapped = false;
 };
 
-// The loop itself, by hand. `wrapped`: a turn was begun whose value is not the last one plus step.
+// The loop itself, by hand. `wrapped`: an iteration was begun whose value is not the last one plus
+// step.
 Run interpret(const Shape& s) {
   Run run;
   std::uint64_t value = s.start;
   const bool down = (s.step >> (s.bits - 1) & 1) != 0;
   const Ordinal order{s.bits, s.is_signed, down};
-  while (run.turns < kMax) {
+  while (run.iterations < kMax) {
     const std::uint64_t next = (value + s.step) & mask(s);
-    ++run.turns;
+    ++run.iterations;
     if (!holds(s, s.form == Form::Bottom ? next : value, s.bound)) {
       run.ended = true;
       return run;
@@ -163,9 +164,9 @@ std::uint64_t emulate(const Shape& s) {
   launch.kernel = "k";
   launch.parameters = parameters;
   REQUIRE(emulator::run(program, launch).status == emulator::Status::Ok);
-  std::uint64_t turns = 0;
-  device.read(out, std::as_writable_bytes(std::span(&turns, 1)));
-  return turns;
+  std::uint64_t iterations = 0;
+  device.read(out, std::as_writable_bytes(std::span(&iterations, 1)));
+  return iterations;
 }
 
 }  // namespace
@@ -182,22 +183,22 @@ TEST_CASE("constant trip counts are those of the loop, near the ends of the type
     if (predicted.none) continue;
     CAPTURE(text_of(s));
     Run truth = interpret(s);
-    if (s.form == Form::Top) --truth.turns;  // the last test lets no turn begin
+    if (s.form == Form::Top) --truth.iterations;  // the last test lets no iteration begin
     if (predicted.count.kind != TripCount::Kind::Constant) continue;
     ++constant;
-    if (predicted.count.turns > kMax) {
+    if (predicted.count.iterations > kMax) {
       CHECK_FALSE(truth.ended);
       continue;
     }
     REQUIRE(truth.ended);
-    REQUIRE(predicted.count.turns == truth.turns);
+    REQUIRE(predicted.count.iterations == truth.iterations);
     // Equality knows no sign: it is excluded for one of the two.
     const bool equality = s.relation == Relation::Eq || s.relation == Relation::Ne;
     if (predicted.count.wrap_excluded && !equality) REQUIRE_FALSE(truth.wrapped);
     const bool enters = !s.guarded || holds(s, s.start, s.bound);
-    if (truth.turns <= 100 && i % 10 == 0) {
+    if (truth.iterations <= 100 && i % 10 == 0) {
       ++run;
-      const std::uint64_t tests = truth.turns + (s.form == Form::Top ? 1 : 0);
+      const std::uint64_t tests = truth.iterations + (s.form == Form::Top ? 1 : 0);
       REQUIRE(emulate(s) == (enters ? tests : 0));
     }
   }
@@ -230,9 +231,10 @@ TEST_CASE("where wrap-around is excluded no run of the loop wraps, and its count
       if (!equality) REQUIRE_FALSE(truth.wrapped);
       if (!truth.ended) continue;
       const std::uint64_t first = s.start + (s.form == Form::Bottom ? s.step : 0);
-      const auto turns = turns_of(first, s.step, s.relation, s.bound, s.is_signed, s.bits);
-      if (!equality) REQUIRE(turns.has_value());
-      if (turns) REQUIRE(*turns == truth.turns);
+      const auto iterations =
+          iteration_count(first, s.step, s.relation, s.bound, s.is_signed, s.bits);
+      if (!equality) REQUIRE(iterations.has_value());
+      if (iterations) REQUIRE(*iterations == truth.iterations);
     }
   }
   CHECK(excluded > test::count(150, 1500));
@@ -253,7 +255,7 @@ TEST_CASE("start, step and test of every random loop are read as written") {
     REQUIRE(inductions.tests(0).size() == 1);
     const LoopTest& test = inductions.tests(0)[0];
     REQUIRE(test.goes_on);
-    CHECK(test.every_turn);
+    CHECK(test.every_iteration);
     CHECK(test.goes_on->relation == s.relation);
     CHECK(test.goes_on->is_signed == s.is_signed);
     CHECK(test.goes_on->bound.constant() == s.constant_bound);

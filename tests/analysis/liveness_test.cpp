@@ -30,7 +30,7 @@ Access access(const Function& function, std::uint32_t statement, Register reg) {
   return found;
 }
 
-// Whether a path leads from behind the statement to a read, past no whole write.
+// Whether a path leads from after the statement to a read, past no whole write.
 bool live(const Function& function, const Cfg& cfg, Register reg, std::uint32_t statement) {
   std::vector<bool> seen(cfg.exit() + std::size_t{1}, false);
   struct Place {
@@ -104,9 +104,9 @@ TEST_CASE("what is live, and how much, is what the definition says") {
       const bool reachable = cfg.reachable(cfg.block_of(s));
       for (std::uint32_t r = 0; r < index.size() && reachable; ++r) {
         const RegisterDecl& decl = function.registers[index[r].decl.value];
-        const bool behind = live(function, cfg, index[r], s);
-        if (behind) set.insert(r);
-        if (!behind && !access(function, s, index[r]).written) continue;
+        const bool after = live(function, cfg, index[r], s);
+        if (after) set.insert(r);
+        if (!after && !access(function, s, index[r]).written) continue;
         wanted.registers[static_cast<std::size_t>(register_class(decl.type))] += decl.vector;
       }
       INFO(print(module) << "statement " << s);
@@ -118,7 +118,7 @@ TEST_CASE("what is live, and how much, is what the definition says") {
           in_loop[loop] = std::max(in_loop[loop], wanted.words());
       }
       if (dice.chance(80)) continue;
-      const RegisterSet found = live_behind(function, cfg, index, s);
+      const RegisterSet found = live_after(function, cfg, index, s);
       for (std::uint32_t r = 0; r < index.size(); ++r)
         REQUIRE(found.contains(r) == set.contains(r));
     }

@@ -165,54 +165,54 @@ TEST_CASE("refusals of orders and scopes, in words") {
     return text.substr(0, 9) == "refused: " ? text.substr(9) : text;
   };
   CHECK(said("ld", Order::weak, Scope::gpu) ==
-        "'ld.weak' takes no scope, and .gpu is given; rule: a weak access is ordered with no other "
-        "thread, near or far; cure: leave the scope out, or make the access .relaxed");
+        "'ld.weak' takes no scope, but has .gpu; rule: a weak access is not ordered with other "
+        "threads; cure: omit the scope, or use .relaxed");
   CHECK(said("st", Order::weak, Scope::cta) ==
-        "'st.weak' takes no scope, and .cta is given; rule: a weak access is ordered with no other "
-        "thread, near or far; cure: leave the scope out, or make the access .relaxed");
+        "'st.weak' takes no scope, but has .cta; rule: a weak access is not ordered with other "
+        "threads; cure: omit the scope, or use .relaxed");
   CHECK(said("ld", Order::volatile_, Scope::sys) ==
-        "'ld.volatile' takes no scope, and .sys is given; rule: a volatile access is as wide as "
-        "the system; cure: leave the scope out, or make the access .relaxed");
+        "'ld.volatile' takes no scope, but has .sys; rule: a volatile access has system scope; "
+        "cure: omit the scope, or use .relaxed");
   CHECK(said("ld", Order::acquire, Scope::none) ==
         "'ld.acquire' needs a scope: one of .cta, .cluster, .gpu and .sys; rule: an order holds "
-        "between the threads of a scope; cure: name the smallest one that holds all threads that "
-        "take part");
+        "between the threads of a scope; cure: name the smallest scope that contains all "
+        "participating threads");
   CHECK(said("fence", Order::acq_rel, Scope::none) ==
         "'fence.acq_rel' needs a scope: one of .cta, .cluster, .gpu and .sys; rule: an order holds "
-        "between the threads of a scope; cure: name the smallest one that holds all threads that "
-        "take part");
+        "between the threads of a scope; cure: name the smallest scope that contains all "
+        "participating threads");
   CHECK(said("st", Order::none, Scope::gpu) ==
-        "'st' has the scope .gpu and no order; rule: without an order an access is weak: it is "
-        "ordered with no other thread; cure: say .relaxed or stronger, or leave the scope out");
+        "'st' has the scope .gpu and no order; rule: without an order an access is weak: it is not "
+        "ordered with other threads; cure: use .relaxed or stronger, or omit the scope");
   CHECK(said("ld", Order::release, Scope::gpu) ==
         "'ld' cannot be .release; it has .weak, .volatile, .relaxed, .acquire and .mmio; rule: a "
-        "release puts what came before it in front of a write, and 'ld' writes nothing; cure: use "
+        "release orders earlier accesses before a write, and 'ld' writes nothing; cure: use "
         ".acquire, or put fence.acq_rel before the write that others wait for");
   CHECK(said("ld", Order::acq_rel, Scope::gpu) ==
         "'ld' cannot be .acq_rel; it has .weak, .volatile, .relaxed, .acquire and .mmio; rule: a "
-        "release puts what came before it in front of a write, and 'ld' writes nothing; cure: use "
+        "release orders earlier accesses before a write, and 'ld' writes nothing; cure: use "
         ".acquire, or put fence.acq_rel before the write that others wait for");
   CHECK(said("st", Order::acquire, Scope::gpu) ==
         "'st' cannot be .acquire; it has .weak, .volatile, .relaxed, .release and .mmio; rule: an "
-        "acquire puts what comes after it behind a read, and 'st' reads nothing; cure: use "
-        ".release, or put fence.acq_rel behind the read that waits");
+        "acquire orders later accesses after a read, and 'st' reads nothing; cure: use "
+        ".release, or put fence.acq_rel after the read that waits");
   CHECK(said("st", Order::acq_rel, Scope::gpu) ==
         "'st' cannot be .acq_rel; it has .weak, .volatile, .relaxed, .release and .mmio; rule: an "
-        "acquire puts what comes after it behind a read, and 'st' reads nothing; cure: use "
-        ".release, or put fence.acq_rel behind the read that waits");
+        "acquire orders later accesses after a read, and 'st' reads nothing; cure: use "
+        ".release, or put fence.acq_rel after the read that waits");
   CHECK(said("atom", Order::weak, Scope::none) ==
         "'atom' cannot be .weak; it has .relaxed, .acquire, .release and .acq_rel; rule: an atomic "
-        "operation is made for threads that meet; cure: use .relaxed");
+        "operation is visible to other threads; cure: use .relaxed");
   CHECK(said("red", Order::acquire, Scope::gpu) ==
-        "'red' cannot be .acquire; it has .relaxed and .release; rule: an acquire begins with the "
-        "value that was read, and 'red' gives none; cure: use atom, or put fence.acq_rel behind "
+        "'red' cannot be .acquire; it has .relaxed and .release; rule: an acquire needs the value "
+        "that was read, and 'red' returns none; cure: use atom, or put fence.acq_rel after "
         "it");
   CHECK(said("st", Order::sc, Scope::gpu) ==
         "'st' cannot be .sc; it has .weak, .volatile, .relaxed, .release and .mmio; rule: only a "
-        "fence is sequentially consistent; cure: put fence.sc in front of it");
+        "fence is sequentially consistent; cure: put fence.sc before it");
   CHECK(said("fence", Order::relaxed, Scope::gpu) ==
         "'fence' cannot be .relaxed; it has .sc, .acq_rel, .acquire and .release; rule: a fence "
-        "that orders nothing is none; cure: use .acq_rel, or .sc");
+        "must order something; cure: use .acq_rel, or .sc");
 }
 
 TEST_CASE("orders and scopes that there are not, and two at once") {
@@ -244,7 +244,7 @@ TEST_CASE("orders and scopes that there are not, and two at once") {
         "[bad-operand]\n"
         "    in: st.release.warp.global.u32 [%rd0], %r0;\n"
         "    rule: an order holds between the threads of a scope\n"
-        "    cure: name the smallest one that holds all threads that take part\n");
+        "    cure: name the smallest scope that contains all participating threads\n");
   CHECK(said("ld.relaxed.acquire.gpu.global.u32 %r0, [%rd0];") ==
         "k.ptx:7: error: 'ld' has two orders, .relaxed and .acquire [bad-operand]\n"
         "    in: ld.relaxed.acquire.gpu.global.u32 %r0, [%rd0];\n"

@@ -12,7 +12,7 @@ using test::MemoryRun;
 namespace {
 
 // A kernel of a loop with accesses to global, shared and local memory, and copies between the first
-// two, at addresses made of random pieces, behind random guards.
+// two, at addresses made of random pieces, after random guards.
 class Generator {
  public:
   explicit Generator(std::uint64_t seed) : random_(seed) {}

@@ -58,7 +58,7 @@ TEST_CASE("memory report: library kernels, each access as the emulator counts it
 }
 
 TEST_CASE("memory report: the warps of a block may differ") {
-  // Lanes of the second warp, and of all behind it, read what its first lane does.
+  // Lanes of the second warp, and of all after it, read what its first lane does.
   const std::string limited =
       "min.u32 %r6, %r0, 32;\nmul.wide.u32 %rd1, %r6, 32;\nadd.u64 %rd2, %rd0, %rd1;\n"
       "ld.global.u32 %r8, [%rd2];\n";
@@ -74,7 +74,7 @@ TEST_CASE("memory report: the warps of a block may differ") {
                    ".reqntid 128, 1, 1") == first + "needed");
 }
 
-TEST_CASE("memory report: behind a loop lanes have what they left it with") {
+TEST_CASE("memory report: after a loop lanes have what they left it with") {
   const std::string loop = R"(
   mov.u32 %r10, 1;
   mov.u32 %r11, 0;
@@ -148,7 +148,7 @@ TEST_CASE("memory report: the coalesced GEMV is, the strided one is not, and by 
     ++global;
     CHECK(access.pattern == AccessPattern::Coalesced);
     CHECK(access.factor() == 1.0);
-    CHECK(access.sectors.least == 4);
+    CHECK(access.sectors.min == 4);
   }
   CHECK(global == 7);
   const MemoryReport strided = report("gemv_strided");

@@ -26,9 +26,9 @@ void check_request(const MemoryAccess& access, const emulator::LineCounters& lin
                    std::ostringstream& differences) {
   const auto outside = [&](const char* what, std::uint64_t counted, const Spread& one,
                            std::uint64_t requests) {
-    if (counted < one.least * requests || counted > one.most * requests)
+    if (counted < one.min * requests || counted > one.max * requests)
       differences << "line " << access.line << ": " << counted << ' ' << what << " in " << requests
-                  << " requests, expected " << one.least << " to " << one.most << " each\n";
+                  << " requests, expected " << one.min << " to " << one.max << " each\n";
   };
   const auto full = [&](std::uint64_t bytes, std::uint64_t requests) {
     return bytes == requests * access.lanes * access.bytes && requests > 0;

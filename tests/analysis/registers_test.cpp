@@ -175,7 +175,7 @@ B:
   mov.u32 %r2, %r1;
 )")
             .empty());
-  // Written in the loop before it is read there, and read behind a loop that is entered always.
+  // Written in the loop before it is read there, and read after a loop that is entered always.
   CHECK(undefined(R"(
   mov.u32 %r1, 0;
 L:

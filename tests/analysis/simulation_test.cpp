@@ -1,4 +1,4 @@
-// tests/analysis/simulation_test.cpp - what the analyses say, against lanes that run
+// tests/analysis/simulation_test.cpp - analyses against simulated lanes
 #include <array>
 #include <catch2/catch.hpp>
 

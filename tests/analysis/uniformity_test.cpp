@@ -1,4 +1,4 @@
-// tests/analysis/uniformity_test.cpp - what agrees between threads, and what does not
+// tests/analysis/uniformity_test.cpp - uniform and divergent values
 #include <catch2/catch.hpp>
 
 #include "ptxgen/analysis.hpp"
@@ -239,12 +239,12 @@ TEST_CASE("results of a warp agree while the warp is together") {
   CHECK(a.of("%r18") == "block");
 
   // Behind a branch that parted the lanes, these may be where they meet or still apart.
-  const Analysed behind(start + "@%p1 bra A;\nmov.u32 %r2, 1;\nA:\n" + votes);
+  const Analysed after(start + "@%p1 bra A;\nmov.u32 %r2, 1;\nA:\n" + votes);
   for (const char* name : {"%r10", "%p10", "%r11", "%r12", "%r19"}) {
     INFO(name);
-    CHECK(behind.of(name) == "none");
+    CHECK(after.of(name) == "none");
   }
-  CHECK(behind.of("%r18") == "block");  // everybody comes to it, whenever
+  CHECK(after.of("%r18") == "block");  // everybody comes to it, whenever
   // Lanes that end are met no more.
   const Analysed gone(start + "@%p1 ret;\n" + votes);
   CHECK(gone.of("%r10") == "warp");
@@ -326,7 +326,7 @@ END:
   CHECK(a.control(2) == "none");
 }
 
-TEST_CASE("values of a loop that threads leave at different times differ behind it") {
+TEST_CASE("values of a loop that threads leave at different times differ after it") {
   const Analysed a(R"(
   mov.u32 %r1, %tid.x;
   mov.u32 %r2, 0;
@@ -351,7 +351,7 @@ L:
 }
 
 TEST_CASE("a loop left by a uniform test out of a divergent part") {
-  // break under %p1 (by thread) and by a count that agrees: both exits meet behind the loop.
+  // break under %p1 (by thread) and by a count that agrees: both exits meet after the loop.
   const Analysed a(R"(
   mov.u32 %r1, %tid.x;
   mov.u32 %r2, 0;

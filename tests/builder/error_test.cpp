@@ -1,4 +1,4 @@
-// tests/builder/error_test.cpp - what a mistake says, where, and what it leaves behind
+// tests/builder/error_test.cpp - builder errors: message, location, rollback
 #include "emit.hpp"
 
 #include "ptxgen/ptx/ir.hpp"
@@ -95,44 +95,46 @@ TEST_CASE("emit checks words and operands against the row") {
           "'fma.<rnd>.<ftz>?.<sat>?.<T:f32> d, a, b, c'",
           k.emit(ptx::Op::fma_f32, {ptx::Modifier::rn}, {t.f, t.f, t.f}));
   // In PTX text both are 32 bits; the builder knows better.
-  REFUSED("type-mismatch", "operand 4 is u32, the instruction takes f32 there",
+  REFUSED("type-mismatch", "operand 4 is u32, the instruction expects f32",
           k.emit(ptx::Op::fma_f32, {ptx::Modifier::rn}, {t.f, t.f, t.f, t.r}));
-  REFUSED("type-mismatch", "operand 3 is u64, the instruction takes u32 there",
+  REFUSED("type-mismatch", "operand 3 is u64, the instruction expects u32",
           k.emit(ptx::Op::add, {ptx::Modifier::type_u32}, {t.r, t.r, t.rd}));
-  REFUSED("type-mismatch", "operand 2 is pred, the instruction takes u32 there",
+  REFUSED("type-mismatch", "operand 2 is pred, the instruction expects u32",
           k.emit(ptx::Op::add, {ptx::Modifier::type_u32}, {t.r, t.p, t.r}));
 }
 
 TEST_CASE("emit takes pointers into the row's state space only") {
-  REFUSED("space-mismatch",
-          "operand 2 of 'ldmatrix.sync.aligned.m8n8.x1.b16' is a pointer into shared memory, but "
-          "the opcode names no state space and reads it as a generic address; rule: an address "
-          "counts in one state space, which the opcode has to name; cure: write the word .shared, "
-          "or pass cvta(pointer), its generic address",
-          const auto d = k.undefined<b32>();
-          before = snapshot(k); k.emit(ptx::Op::ldmatrix_x1, {}, {Vec{d}, t.sp}));
+  REFUSED(
+      "space-mismatch",
+      "operand 2 of 'ldmatrix.sync.aligned.m8n8.x1.b16' is a pointer into shared memory, but "
+      "the opcode names no state space and reads it as a generic address; rule: an address is "
+      "valid in one state space, which the opcode has to name; cure: write the modifier .shared, "
+      "or pass cvta(pointer), its generic address",
+      const auto d = k.undefined<b32>();
+      before = snapshot(k); k.emit(ptx::Op::ldmatrix_x1, {}, {Vec{d}, t.sp}));
   REFUSED("space-mismatch",
           "operand 1 of 'prefetch.global.L2' is a pointer into shared memory, but the opcode reads "
-          "it as an address in .global; rule: an address counts in one state space, which the "
+          "it as an address in .global; rule: an address is valid in one state space, which the "
           "opcode has to name; cure: pass a pointer into global memory",
           k.emit(ptx::Op::prefetch, {ptx::Modifier::global, ptx::Modifier::L2}, {t.sp}));
   REFUSED("space-mismatch",
           "operand 2 of 'ld.shared.f32' is a pointer into any memory (it is generic), but the "
-          "opcode reads it as an address in .shared; rule: an address counts in one state space, "
-          "which the opcode has to name; cure: leave out the word .shared, or pass the pointer "
-          "that cvta_to<>() gives",
+          "opcode reads it as an address in .shared; rule: an address is valid in one state space, "
+          "which the opcode has to name; cure: omit the modifier .shared, or pass the pointer "
+          "that cvta_to<>() returns",
           k.emit(ptx::Op::ld, {ptx::Modifier::shared, ptx::Modifier::type_f32}, {t.f, t.gp}));
-  REFUSED("space-mismatch",
-          "operand 2 of 'ld.shared.f32' is a pointer into global memory, but the opcode reads it "
-          "as an address in .shared; rule: an address counts in one state space, which the opcode "
-          "has to name; cure: write the word .global in place of .shared, or pass a pointer into "
-          "shared memory",
-          k.emit(ptx::Op::ld, {ptx::Modifier::shared, ptx::Modifier::type_f32}, {t.f, t.fp}));
+  REFUSED(
+      "space-mismatch",
+      "operand 2 of 'ld.shared.f32' is a pointer into global memory, but the opcode reads it "
+      "as an address in .shared; rule: an address is valid in one state space, which the opcode "
+      "has to name; cure: write the modifier .global instead of .shared, or pass a pointer into "
+      "shared memory",
+      k.emit(ptx::Op::ld, {ptx::Modifier::shared, ptx::Modifier::type_f32}, {t.f, t.fp}));
   // Both addresses of a copy, each against its own word.
   REFUSED(
       "space-mismatch",
       "operand 2 of 'cp.async.ca.shared.global' is a pointer into shared memory, but the opcode "
-      "reads it as an address in .global; rule: an address counts in one state space, which "
+      "reads it as an address in .global; rule: an address is valid in one state space, which "
       "the opcode has to name; cure: pass a pointer into global memory",
       k.emit(ptx::Op::cp_async, {ptx::Modifier::ca, ptx::Modifier::shared}, {t.sp, t.sp, 4}));
 }
@@ -210,9 +212,9 @@ TEST_CASE("kernels and targets by name") {
 
 TEST_CASE("barriers, copies, arrays and loops refuse nonsense") {
   REFUSED("bad-operand", "barrier 16 does not exist: a block has barriers 0 to 15", k.bar_sync(16));
-  REFUSED("bad-operand", "a barrier counts whole warps: 33 threads is no multiple of 32",
+  REFUSED("bad-operand", "a barrier counts full warps: 33 threads is not a multiple of 32",
           k.bar_sync(0, 33));
-  REFUSED("bad-operand", "cp_async copies 4, 8 or 16 bytes, past L1 only 16; 5 were asked for",
+  REFUSED("bad-operand", "cp_async copies 4, 8 or 16 bytes, past L1 only 16; not 5",
           k.cp_async(t.sp, t.fp, 5));
   REFUSED("too-large",
           "array 'shared0' of 20000 elements of 4 bytes: a block of sm_90 has 1 to 49152 bytes of "
@@ -252,18 +254,17 @@ TEST_CASE("barriers, copies, arrays and loops refuse nonsense") {
 }
 
 TEST_CASE("raw PTX is checked at the call") {
-  REFUSED("bad-operand",
-          "raw PTX names $1, but the call has 1 operand, outputs and inputs together",
+  REFUSED("bad-operand", "raw PTX uses $1, but the call has 1 operand, outputs and inputs together",
           k.raw<u32>("add.u32 $0, $1, 1;", {}));
   REFUSED("bad-operand", "raw PTX does not use its operand $1",
           k.raw<u32>("mov.u32 $0, 1;", {t.r}));
   REFUSED("bad-operand", "an output of raw() is a Var: a Value is computed only once",
           k.raw("mov.u32 $0, 1;", {t.r}));
-  REFUSED("type-mismatch", "'add.f64' wants .f64 as operand 1, but '%r10' is .b32",
+  REFUSED("type-mismatch", "'add.f64' expects .f64 as operand 1, but '%r10' is .b32",
           k.raw<u32>("add.f64 $0, $1, $1;", {t.r}));
   REFUSED("undefined-symbol", "raw PTX names 'nothing', which is declared nowhere",
           k.raw<u32>("mov.u32 $0, nothing;", {}));
-  REFUSED("syntax", "expected ',' or ';' behind operand 1 of 'mov.u32', found '1'",
+  REFUSED("syntax", "expected ',' or ';' after operand 1 of 'mov.u32', found '1'",
           k.raw<u32>("mov.u32 $0 1;", {}));
   REFUSED_ON("sm_75", "target-lacks",
              "'redux.sync.add.u32' needs sm_80 or newer, the target is sm_75",
@@ -278,18 +279,19 @@ TEST_CASE("raw PTX holds what the op table knows, unless it is asked for uncheck
           k.raw<f32>("tanhh.approx.f32 $0, $1;", {t.f}));
   EMIT("newer.f32 %f3, %f0;", (void)k.raw_unchecked<f32>("newer.f32 $0, $1;", {t.f}));
   // Beside it, everything is checked as ever.
-  REFUSED("type-mismatch", "'add.f64' wants .f64 as operand 1, but '%r10' is .b32",
+  REFUSED("type-mismatch", "'add.f64' expects .f64 as operand 1, but '%r10' is .b32",
           k.raw_unchecked<u32>("newer.f32 $0, $1; add.f64 $0, $1, $1;", {t.r}));
 }
 
 TEST_CASE("raw PTX takes pointers into the state space of its opcodes only") {
   EMIT("ld.shared.f32 %f3, [%r0+4];", (void)k.raw<f32>("ld.shared.f32 $0, $1;", {t.sp + 1}));
-  REFUSED("space-mismatch",
-          "operand 2 of 'ld.f32' is a pointer into shared memory, but the opcode names no state "
-          "space and reads it as a generic address; rule: an address counts in one state space, "
-          "which the opcode has to name; cure: write the word .shared, or pass cvta(pointer), its "
-          "generic address",
-          k.raw<f32>("ld.f32 $0, $1;", {t.sp}));
+  REFUSED(
+      "space-mismatch",
+      "operand 2 of 'ld.f32' is a pointer into shared memory, but the opcode names no state "
+      "space and reads it as a generic address; rule: an address is valid in one state space, "
+      "which the opcode has to name; cure: write the modifier .shared, or pass cvta(pointer), its "
+      "generic address",
+      k.raw<f32>("ld.f32 $0, $1;", {t.sp}));
 }
 
 TEST_CASE("a body that throws leaves nothing of its structure behind") {
@@ -312,12 +314,12 @@ TEST_CASE("a body that throws leaves nothing of its structure behind") {
   t.k.st(t.up, sum);
 }
 
-TEST_CASE("nothing is added behind build()") {
+TEST_CASE("nothing is added after build()") {
   KernelBuilder k("k");
   const Ptr<u32> p = k.param<Ptr<u32>>("p");
   k.st(p, 1);
   (void)k.build();
   CHECK(error_of([&] { k.st(p, 1); }).message ==
-        "the kernel is built: nothing can be added behind build()");
+        "the kernel is built: nothing can be added after build()");
   CHECK(error_of([&] { (void)k.build(); }).kernel == "k");
 }

@@ -12,7 +12,7 @@ TEST_CASE("if_ branches around its body") {
       "st.global.f32 [%rd0], %f1;\n$L1:",
       k.if_(
           t.p, [&] { k.st(t.fp, t.f); }, [&] { k.st(t.fp, t.f1); }));
-  // No branch behind what never comes back.
+  // No branch after what never comes back.
   EMIT("@!%p0 bra $L0;\nret;\n$L0:\nst.global.f32 [%rd0], %f1;\n$L1:",
        k.if_(
            t.p, [&] { k.ret(); }, [&] { k.st(t.fp, t.f1); }));

@@ -129,7 +129,7 @@ TEST_CASE("check prints findings and exits with 1 for an error") {
   result = ptxgen_program({"check", bad});
   CHECK(result.exit_code == 1);
   CHECK(contains(result.out,
-                 bad + ":8: error: 'add.rn.f32' wants .f32 as operand 2, but '%rd1' is .b64 "
+                 bad + ":8: error: 'add.rn.f32' expects .f32 as operand 2, but '%rd1' is .b64 "
                        "[type-mismatch]"));
   result = ptxgen_program({"check", bad, "--json"});
   CHECK(result.exit_code == 1);

@@ -58,13 +58,13 @@ Report weight_report(const GemvCase& point, const std::string& text) {
             access.opcode + " " + access.address_text + ": " + analysis::verdict(access) + "\n";
       };
       if (access.space == ptx::Space::Shared) {
-        if (!access.affine() || access.wavefronts.most != access.ideal_wavefronts) is_wrong();
+        if (!access.affine() || access.wavefronts.max != access.ideal_wavefronts) is_wrong();
         continue;
       }
       const bool bulk = access.copy == analysis::CopyKind::Bulk;
       ++(access.copy == analysis::CopyKind::None ? report.loads : report.copies);
       const bool full = bulk || access.bytes == point.plan.load_bytes;
-      const bool wanted = access.sectors.least == access.ideal_sectors &&
+      const bool wanted = access.sectors.min == access.ideal_sectors &&
                           access.bytes_wanted == 32 * access.ideal_sectors;
       if (!access.affine()) ++report.unknown;
       if (access.affine() ? aligned && full && !wanted : aligned || !bulk) is_wrong();

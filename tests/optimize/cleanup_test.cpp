@@ -26,7 +26,7 @@ PipelineReport run(ptx::Module& module, const char* pass) {
   return optimize::run_passes(module, options);
 }
 
-// The body behind the pass. A second run must change nothing.
+// The body after the pass. A second run must change nothing.
 std::string after(const char* pass, std::string_view body) {
   ptx::Module module = test::kernel(body);
   run(module, pass);

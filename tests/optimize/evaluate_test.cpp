@@ -33,7 +33,7 @@ class Forms {
         Instruction s;
         s.op = row.op;
         for (std::size_t i = 0; i < row.slot_count; ++i) {
-          const auto words = ptx::words(row.slots[i]);
+          const auto words = ptx::allowed_modifiers(row.slots[i]);
           if (choice[i] < words.size()) s.modifiers[i] = words[choice[i]];
         }
         if (operands(row, s) && check_operands(module_, function_, s).rule.empty()) fn(s);
@@ -46,7 +46,8 @@ class Forms {
   // Counts up through the words of the slots; an optional one may be left out.
   static bool next(const OpInfo& row, std::vector<std::size_t>& choice) {
     for (std::size_t i = 0; i < row.slot_count; ++i) {
-      const std::size_t most = ptx::words(row.slots[i]).size() + (row.slots[i].optional ? 1 : 0);
+      const std::size_t most =
+          ptx::allowed_modifiers(row.slots[i]).size() + (row.slots[i].optional ? 1 : 0);
       if (++choice[i] < most) return true;
       choice[i] = 0;
     }

@@ -1,4 +1,4 @@
-// tests/optimize/fma_forms_test.cpp - what fma_fusion fuses, and into what
+// tests/optimize/fma_forms_test.cpp - forms that fma_fusion fuses
 #include "fusion_cases.hpp"
 
 using namespace ptxgen;
@@ -34,7 +34,7 @@ TEST_CASE("fma 4: an addend that is spread over both lanes stays spread") {
   CHECK(fused("mul.f16x2 %r3, %r1, %r2; mov.b32 %r4, {%h1, %h1}; add.f16x2 %r5, %r3, %r4;") ==
         "mov.b32 %r4, {%h1, %h1};\nfma.rn.f16x2 %r5, %r1, %r2, %r4;");
 }
-TEST_CASE("fma 5: an addend behind a copy") {
+TEST_CASE("fma 5: an addend after a copy") {
   CHECK(fused("mul.f32 %f3, %f1, %f2; mov.f32 %f6, %f4; add.f32 %f5, %f3, %f6;") ==
         "mov.f32 %f6, %f4;\nfma.rn.f32 %f5, %f1, %f2, %f6;");
 }
@@ -42,7 +42,7 @@ TEST_CASE("fma 6: a difference has its subtrahend negated") {
   CHECK(fused("mul.f32 %f3, %f1, %f2; sub.f32 %f5, %f3, %f4;") ==
         "neg.f32 %opt_f32_0_0, %f4;\nfma.rn.f32 %f5, %f1, %f2, %opt_f32_0_0;");
 }
-TEST_CASE("fma 7: a difference with its subtrahend behind a copy") {
+TEST_CASE("fma 7: a difference with its subtrahend after a copy") {
   CHECK(fused("mul.f32 %f3, %f1, %f2; mov.f32 %f6, %f4; sub.f32 %f5, %f3, %f6;") ==
         "mov.f32 %f6, %f4;\nneg.f32 %opt_f32_0_0, %f6;\n"
         "fma.rn.f32 %f5, %f1, %f2, %opt_f32_0_0;");
@@ -54,7 +54,7 @@ TEST_CASE("fma 9: both flush to zero") {
 TEST_CASE("fma 13: the product on the right of the sum") {
   CHECK(fused("mul.f32 %f3, %f1, %f2; add.f32 %f5, %f4, %f3;") == "fma.rn.f32 %f5, %f1, %f2, %f4;");
 }
-TEST_CASE("fma 14: the product on the right, one of the two behind a copy") {
+TEST_CASE("fma 14: the product on the right, one of the two after a copy") {
   CHECK(fused("mul.f32 %f3, %f1, %f2; mov.f32 %f6, %f4; add.f32 %f5, %f6, %f3;") ==
         "mov.f32 %f6, %f4;\nfma.rn.f32 %f5, %f1, %f2, %f6;");
   CHECK(fused("mul.f32 %f3, %f1, %f2; mov.b32 %f6, %f3; add.f32 %f5, %f4, %f6;") ==

@@ -1,4 +1,4 @@
-// tests/optimize/fma_measures_test.cpp - what fusing saves, and what it costs
+// tests/optimize/fma_measures_test.cpp - costs and savings of fusion
 #include <cmath>
 #include <cstdlib>
 #include <cstring>

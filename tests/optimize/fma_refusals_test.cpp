@@ -1,4 +1,4 @@
-// tests/optimize/fma_refusals_test.cpp - what fma_fusion leaves alone, and what it says
+// tests/optimize/fma_refusals_test.cpp - refusals of fma_fusion and their messages
 #include "fusion_cases.hpp"
 
 using namespace ptxgen;
@@ -133,7 +133,7 @@ TEST_CASE("a product on one of two ways is not the last that was written") {
         "%f3 comes from 'mul.f32 %f3, %f1, %f2' in line 2 on one way to the sum and from elsewhere "
         "on another; add on each way to have the product fused");
 }
-TEST_CASE("a product behind the sum in a loop is another turn's") {
+TEST_CASE("a product after the sum in a loop is another iteration's") {
   refused(
       "mov.f32 %f3, 0f00000000; $top: add.f32 %f5, %f3, %f4; mul.f32 %f3, %f1, %f2;"
       "setp.lt.f32 %p1, %f5, %f4; @%p1 bra $top;",
@@ -182,7 +182,7 @@ TEST_CASE("a factor that is written on one way between the blocks of the two") {
       "mul.f32 %f3, %f1, %f2; @%p1 bra $join; mov.f32 %f1, %f6; $join: @%p2 bra $end;"
       "@%p3 bra $end; add.f32 %f5, %f3, %f4; $end:",
       "operand-redefined");
-  // In the sum's own block, and behind the product in its own.
+  // In the sum's own block, and after the product in its own.
   refused(
       "mul.f32 %f3, %f1, %f2; @%p1 bra $end; mov.f32 %f1, %f6; mov.f32 %f6, %f1;"
       "add.f32 %f5, %f3, %f4; $end: mov.f32 %f1, %f5;",

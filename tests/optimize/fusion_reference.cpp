@@ -14,7 +14,7 @@ namespace {
 
 /// `@guard opcode a, b, c;` in its parts.
 struct Parts {
-  std::string guard;  ///< with a space behind, or empty
+  std::string guard;  ///< with a space after, or empty
   std::string opcode;
   std::vector<std::string> operands;
 };

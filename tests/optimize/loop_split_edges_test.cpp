@@ -50,7 +50,7 @@ END:
             .reasons == "no-test");
 }
 
-TEST_CASE("a copy of the outcome under a guard may be older than the turn") {
+TEST_CASE("a copy of the outcome under a guard may be older than the iteration") {
   const Made made = split("setp.eq.u32 %p6, %r1, 7;\nsetp.eq.u32 %p8, %r1, 9;\n" +
                           over_n("setp.lt.u32 %p5, %r3, %r2;\n@%p8 mov.pred %p6, %p5;\n@%p6 "
                                  "st.global.u32 [%rd1], %r3;\n"));
@@ -59,16 +59,16 @@ TEST_CASE("a copy of the outcome under a guard may be older than the turn") {
   CHECK(count_of(made.text, "@%p8 mov.pred %p6, %p5;") == 2);
 }
 
-TEST_CASE("an outcome that is read behind the loop is there, and decides nothing there") {
+TEST_CASE("an outcome that is read after the loop is there, and decides nothing there") {
   const std::string turn =
       std::string(kGuarded) + "add.s32 %r3, %r3, 1;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\n";
-  const std::string behind = "@%p5 st.global.u32 [%rd1+8], %r3;\nret;\n";
-  const Made plainly = split("TOP:\n" + turn + behind);
+  const std::string after = "@%p5 st.global.u32 [%rd1+8], %r3;\nret;\n";
+  const Made plainly = split("TOP:\n" + turn + after);
   CHECK(plainly.reasons == "split");
   const Made around = split(
       "setp.eq.u32 %p5, %r1, 7;\nsetp.le.u32 %p1, %r1, %r3;\n@%p1 bra "
       "END;\nTOP:\n" +
-      turn + "END:\n" + behind);
+      turn + "END:\n" + after);
   CHECK(around.reasons == "split");
   for (const Made* made : {&plainly, &around}) {
     CHECK(count_of(made->text, "@%p5 st.global.u32 [%rd1+8]") == 1);
@@ -100,7 +100,7 @@ TEST_CASE("the first value may be greater than all that follow") {
   CHECK(asks("50") == "decided");
 }
 
-TEST_CASE("behind its test a turn of constant numbers is not asked about the last one") {
+TEST_CASE("after its test a turn of constant numbers is not asked about the last one") {
   const auto asks = [](const char* limit) {
     return split("TOP:\nsetp.ge.u32 %p2, %r3, 20;\n@%p2 bra END;\nsetp.lt.u32 %p5, %r3, " +
                  std::string(limit) +
@@ -172,7 +172,7 @@ TEST_CASE("a loop that falls into its start comes to the second loop there, not 
   CHECK(jump > made.text.rfind("add.s32 %r3", head));
 }
 
-TEST_CASE("an outcome that only ends the loop decides nothing in it, whoever asks behind it") {
+TEST_CASE("an outcome that only ends the loop decides nothing in it, whoever asks after it") {
   CHECK(split("TOP:\nst.global.u32 [%rd1], %r3;\nadd.s32 %r3, %r3, 1;\nsetp.lt.u32 %p2, %r3, "
               "%r1;\n@%p2 bra TOP;\n@%p2 st.global.u32 [%rd1+8], %r3;\nret;\n")
             .reasons == "");
@@ -213,7 +213,7 @@ TEST_CASE("a test whose operands are others by the branch is kept in the first l
   };
   const std::string ask(kGuarded);
   const std::string end = "@%p2 bra TOP;\nEND:\nret;\n";
-  // The next value, which the variable's own register is not a step behind.
+  // The next value, which the variable's own register is not a step after.
   CHECK(tests(ask +
                   "add.s32 %r5, %r3, 1;\nsetp.lt.u32 %p2, %r5, %r1;\nadd.s32 %r3, %r3, 1;\n"
                   "mov.u32 %r5, 0;\n" +

@@ -1,4 +1,4 @@
-// tests/optimize/loop_split_kernels.cpp - loops of every form, and what they leave behind
+// tests/optimize/loop_split_kernels.cpp - generated loops of every form
 #include "loop_split_kernels.hpp"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// tests/optimize/loop_split_kernels.hpp - loops of every form, and what they leave behind
+// tests/optimize/loop_split_kernels.hpp - generated loops of every form
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace ptxgen::test {
 
 /// How a loop of the tests is written.
 enum class SplitForm : std::uint8_t {
-  Guarded,   ///< tested at its bottom behind the step, entered only if the bound allows
+  Guarded,   ///< tested at its bottom after the step, entered only if the bound allows
   Bottom,    ///< the same, entered in any case
   Before,    ///< tested at its bottom before the step
   Top,       ///< tested at its top, through copies and a negation

@@ -1,4 +1,4 @@
-// tests/optimize/loop_split_oracle_test.cpp - loops before and after the split, run turn by turn
+// tests/optimize/loop_split_oracle_test.cpp - split loops against the originals, by iteration
 #include <catch2/catch.hpp>
 #include <random>
 
@@ -24,7 +24,7 @@ optimize::PipelineReport split(ptx::Module& module) {
   return optimize::run_passes(module, options);
 }
 
-// Splits the loop of the shape, behind a guard if its bound is not clamped, and compares what all
+// Splits the loop of the shape, after a guard if its bound is not clamped, and compares what all
 // cases leave.
 void check(const SplitShape& shape, const std::vector<SplitCase>& cases) {
   const std::string text = text_of(shape);

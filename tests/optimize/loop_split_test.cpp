@@ -1,11 +1,11 @@
-// tests/optimize/loop_split_test.cpp - what splits a loop and what does not
+// tests/optimize/loop_split_test.cpp - loops that are split and loops that are not
 #include "loop_split_cases.hpp"
 #include "ptxgen/builder.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::loop_split_cases;
 
-TEST_CASE("a guarded store in a loop: the text before and behind") {
+TEST_CASE("a guarded store in a loop: the text before and after") {
   const Made made = split(over_n(kGuarded));
   CHECK(made.reasons == "split");
   CHECK(
@@ -42,7 +42,7 @@ TEST_CASE("a comparison of something else than the loop's variable") {
   CHECK(made.reasons == "not-an-induction-variable");
   CHECK(made.messages ==
         "neither side of '%r5 lt %r2' is a register that the loop changes by the same step in "
-        "every turn: only such a condition changes once\n");
+        "every iteration: only such a condition changes once\n");
 }
 
 TEST_CASE("a bound that the loop computes") {
@@ -93,7 +93,7 @@ TEST_CASE("an unsigned comparison in a signed loop") {
   const Made made = split(over_n(kGuarded, "s32"));
   CHECK(made.reasons == "signedness-differs");
   CHECK(made.messages ==
-        "'%r3 lt %r2' is an unsigned comparison, the loop goes on by a signed one: use one type "
+        "'%r3 lt %r2' is an unsigned comparison, the loop test is a signed one: use one type "
         "for both\n");
 }
 
@@ -195,8 +195,8 @@ TEST_CASE("a variable that may wrap around is refused") {
   CHECK(unchecked.reasons == "may-wrap");
   CHECK(unchecked.messages ==
         "%r3 may wrap around while the loop runs, and '%r3 lt 9' may then change more than once: "
-        "let the loop be entered only if its first value is within the bound, and test before the "
-        "step is added where the step is not 1\n");
+        "enter the loop only if its first value is within the bound, and test before the step is "
+        "added if the step is not 1\n");
   const Made clamped =
       split("min.u32 %r1, %r1, 1000;\nTOP:\n" + std::string(kGuarded) +
             "add.s32 %r3, %r3, 4;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nret;\n");
@@ -213,10 +213,10 @@ TEST_CASE("a step other than 1 and a bound near which the variable wraps: a guar
             "add.s32 %r3, %r3, 4;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra TOP;\nEND:\nret;\n");
   CHECK(made.reasons == "guarded split beyond-guard");
   CHECK(made.messages ==
-        "the loop at line 16 was copied behind a branch on its bound, so that in the copy its "
+        "the loop at line 16 was copied after a branch on its bound, so that in the copy its "
         "variable never wraps around and the condition can split it\n"
         "the loop at line 16 became two, the condition true in the first and false in the second\n"
-        "the loop runs only where %r1 is beyond -4, and there %r3 may wrap around: this copy of it "
+        "the loop runs only if %r1 is beyond -4, and then %r3 may wrap around: this copy of it "
         "keeps the condition\n");
   CHECK(made.text.substr(made.text.find("TOP:")) == R"(TOP:
     setp.gt.u32 %opt_pred_0_0, %r1, -4;
@@ -301,7 +301,7 @@ TEST_CASE("a step that is no constant, in a form that does not keep it in bounds
                           "TOP;\nret;\n");
   CHECK(made.reasons == "step-unknown");
   CHECK(made.messages ==
-        "the step of %r3 is not a constant, and its test does not keep any step from passing the "
+        "the step of %r3 is not a constant, and its test does not exclude that a step passes the "
         "end of the type: use a constant step\n");
 }
 
@@ -330,7 +330,7 @@ TEST_CASE("the variable plus a number that all threads agree on") {
 TEST_CASE("a condition that depends on the thread is refused") {
   const std::string depends =
       "'%r5 lt %r2' depends on the thread: the threads of a warp would leave the first of two "
-      "loops at different turns; compare what all threads agree on, and leave the rest to a "
+      "loops at different iterations; compare what all threads agree on, and leave the rest to a "
       "predicate\n";
   const Made sum = split("mov.u32 %r4, %tid.x;\n" +
                          over_n("add.s32 %r5, %r3, %r4;\nsetp.lt.u32 %p5, %r5, %r2;\n@%p5 "
@@ -354,9 +354,9 @@ TEST_CASE("a barrier in the body: the whole block must agree") {
   const Made parted = split(warps + over_n(body));
   CHECK(parted.reasons == "lane-dependent");
   CHECK(parted.messages ==
-        "the loop holds a barrier, and threads that meet there may disagree about '%r3 lt %r2': "
-        "some would wait in the first of two loops, others in the second; compare what the whole "
-        "block agrees on\n");
+        "the loop contains a barrier, and its threads may disagree about '%r3 lt %r2': "
+        "some would wait in the first of two loops, others in the second; compare a value that is "
+        "uniform in the block\n");
   CHECK(split(warps + over_n(kGuarded)).reasons == "split");
   CHECK(split(warps + over_n(std::string(kGuarded) + "bar.warp.sync -1;\n")).reasons == "split");
 }
@@ -367,7 +367,8 @@ TEST_CASE("a guarded comparison is refused") {
                                  "%r3;\n"));
   CHECK(made.reasons == "predicated-compare");
   CHECK(made.messages ==
-        "the comparison is guarded, so its predicate may be older than the turn: compare without a "
+        "the comparison is guarded, so its predicate may be older than the iteration: compare "
+        "without a "
         "guard\n");
 }
 
@@ -377,7 +378,7 @@ TEST_CASE("a loop without a test of its variable is refused") {
                           "0;\n@%p2 bra TOP;\nret;\n");
   CHECK(made.reasons == "no-test");
   CHECK(made.messages ==
-        "no test that every turn makes keeps %r3 within a number that the loop does not change: "
+        "no test of every iteration bounds %r3 by a loop invariant: "
         "end the loop by comparing it with one\n");
 }
 
@@ -391,7 +392,7 @@ TEST_CASE("a test that goes on beyond a number is no bound, and another one may 
   CHECK(both.reasons == "split");
 }
 
-TEST_CASE("a test that some turns pass by, or of another variable, is no bound") {
+TEST_CASE("a test that some iterations skip, or of another variable, is no bound") {
   const Made passed_by = split("TOP:\n" + std::string(kGuarded) +
                                "add.s32 %r3, %r3, 1;\nld.shared.u32 %r5, [tile];\nsetp.eq.u32 "
                                "%p6, %r5, 0;\n@%p6 bra TOP;\nsetp.lt.u32 %p2, %r3, %r1;\n@%p2 bra "
@@ -451,7 +452,7 @@ TEST_CASE("a comparison that the loop goes on by as well is refused") {
       "%r3, %r1;\n@%p2 st.global.u32 [%rd1], %r3;\n@%p2 bra TOP;\nEND:\nret;\n");
   CHECK(made.reasons == "loop-test");
   CHECK(made.messages ==
-        "'%r3 lt %r1' is what the loop goes on by as well: compare a second time for the "
+        "'%r3 lt %r1' is also the loop test: compare a second time for the "
         "condition\n");
 }
 
@@ -476,7 +477,7 @@ TEST_CASE("what cannot be written twice") {
   CHECK(braces.reasons == "scopes");
   CHECK(braces.messages ==
         "braces around a part of the loop only, or in pieces of it, keep registers from being "
-        "named in a second copy: open and close braces within one turn\n");
+        "named in a second copy: open and close braces within one iteration\n");
   const Made memory = split(
       over_n(std::string(kGuarded) + "{\n.shared .b32 own[4];\nst.shared.u32 [own], %r3;\n}\n"));
   CHECK(memory.reasons == "declares-memory");
@@ -491,7 +492,7 @@ TEST_CASE("what cannot be written twice") {
   CHECK(table.messages == "a brx.idx leads back to the loop's start through a table of labels\n");
 }
 
-TEST_CASE("braces, calls and tables inside a turn are written twice under new names") {
+TEST_CASE("braces, calls and tables inside an iteration are written twice under new names") {
   const Made made = split(over_n(std::string(kGuarded) + R"({
   .reg .b32 t;
   .param .b32 x;
@@ -541,8 +542,8 @@ TEST_CASE("several conditions are split one after the other, as far as the funct
   const Made three = split(conditions(3));
   CHECK(three.reasons == "growth-limit growth-limit growth-limit");
   CHECK(three.messages.substr(0, three.messages.find('\n')) ==
-        "the 3 conditions of this nest of loops would write its inner statements 8 times, the "
-        "limit is 4: raise it, or give the hint 0 to what matters less");
+        "the 3 conditions of this loop nest would copy its inner statements 8 times, the limit is "
+        "4: raise it, or give the hint 0 to less important conditions");
   optimize::PassOptions wide = plain();
   wide.growth_limit = 8;
   CHECK(count_of(split(conditions(3), wide).text, "add.s32 %r3") == 7);
@@ -565,8 +566,8 @@ TEST_CASE("the threshold: never, always, or so many instructions") {
   CHECK(with(3).reasons == "split");
   CHECK(with(4).reasons == "unprofitable");
   CHECK(with(4).messages ==
-        "the condition decides about 3 instructions at most, none of which touches memory, works "
-        "with other threads or branches, and the threshold is 4\n");
+        "the condition guards at most 3 instructions, none of which accesses memory, synchronizes "
+        "or branches, and the threshold is 4\n");
   optimize::PassOptions options = plain();
   options.split_threshold = 100;
   CHECK(split(over_n(kGuarded), options).reasons == "split");  // it stores

@@ -74,7 +74,7 @@ void throws(ptx::Function& function, PassContext& context) {
   throw std::runtime_error("no more");
 }
 
-/// Every name with `quiet` behind it, but for one.
+/// Every name with `quiet` after it, but for one.
 std::vector<PassInfo> list_with(std::string_view name, void (*run)(ptx::Function&, PassContext&)) {
   std::vector<PassInfo> list(all_passes().begin(), all_passes().end());
   for (PassInfo& pass : list) pass.run = pass.name == name ? run : quiet;
@@ -309,9 +309,10 @@ TEST_CASE("a pass that leaves what the verifier refuses is undone, and named") {
   CHECK(error.file == "two.ptx");
   CHECK(error.line == 8);
   CHECK(error.target == "sm_80");
-  CHECK(error.message ==
-        "the pass dead_code left PTX that the verifier refuses: 'mov.u32' wants .u32 as operand 1, "
-        "but '%r0' is .b64; this is a fault of the library: leave the pass out and report it");
+  CHECK(
+      error.message ==
+      "the pass dead_code left PTX that the verifier refuses: 'mov.u32' expects .u32 as operand 1, "
+      "but '%r0' is .b64; this is a fault of the library: leave the pass out and report it");
 }
 
 namespace {
@@ -370,7 +371,7 @@ std::string rule_of(Change made) {
 
 }  // namespace
 
-TEST_CASE("no change hides from the verifier behind what stood there before") {
+TEST_CASE("no change hides from the verifier after what stood there before") {
   using ptx::Function;
   using ptx::Module;
   using ptx::Op;
@@ -394,7 +395,7 @@ TEST_CASE("no change hides from the verifier behind what stood there before") {
   CHECK(rule_of([](Module&, Function& f) {
           f.operands_of(first(f, Op::add))[1] = Operand::f32(1.0f);
         }) == "type-mismatch");
-  // One behind those that are the same.
+  // One after those that are the same.
   CHECK(rule_of([](Module&, Function& f) {
           f.body.push_back(first(f, Op::add));
           --f.body.back().operand_count;

@@ -218,7 +218,7 @@ void Generator::branch(Place place) {
   Generator::place(end);
 }
 
-// The branch goes the same way always; what is behind it may stay unused.
+// The branch goes the same way always; what is after it may stay unused.
 void Generator::decided_branch(Place place) {
   --place.depth;
   const std::string skip = new_label(), p = new_predicate();
@@ -400,7 +400,7 @@ void Generator::loop(Place place) {
   Generator::place(open.leave);
 }
 
-// One statement behind a guard, of a kind that a loop body has.
+// One statement after a guard, of a kind that a loop body has.
 void Generator::guarded(const std::string& at) {
   switch (dice_.below(7)) {
     case 0:

@@ -76,7 +76,7 @@ void without_sum_after_change(ptx::Function& function, PassContext& context) {
 
 using Run = void (*)(ptx::Function&, PassContext&);
 
-// What fold_constants finds behind a pass that changed something, in a list of three.
+// What fold_constants finds after a pass that changed something, in a list of three.
 std::string message_of(Run first, Run second) {
   std::vector<PassInfo> list(all_passes().begin(), all_passes().end());
   for (PassInfo& pass : list) pass.run = quiet;
@@ -150,7 +150,7 @@ TEST_CASE("facts outlive what was only erased, if it was that") {
   CHECK(context.facts(module.functions[0]).outdated().empty());
 }
 
-TEST_CASE("a pass that asks again behind its change finds it") {
+TEST_CASE("a pass that asks again after its change finds it") {
   ptx::Module module = ptx::parse(kText);
   ptx::Function& function = module.functions[0];
   const PassOptions options;

@@ -127,7 +127,8 @@ Instruction FunctionGenerator::row(Op op) {
   s.op = op;
   const OpInfo& table_row = info(op);
   for (std::size_t i = 0; i < table_row.slot_count; ++i) {
-    if (!table_row.slots[i].optional) s.modifiers[i] = ptx::words(table_row.slots[i])[0];
+    if (!table_row.slots[i].optional)
+      s.modifiers[i] = ptx::allowed_modifiers(table_row.slots[i])[0];
   }
   return s;
 }
@@ -146,12 +147,13 @@ bool FunctionGenerator::words(Instruction& s) {
   for (std::size_t i = 0; i < table_row.slot_count; ++i) {
     const ModifierSlot& slot = table_row.slots[i];
     if (slot.with != Field::Literal) continue;
-    if (!slot.optional || dice_.chance(35)) s.modifiers[i] = dice_.pick(ptx::words(slot));
+    if (!slot.optional || dice_.chance(35))
+      s.modifiers[i] = dice_.pick(ptx::allowed_modifiers(slot));
   }
   for (std::size_t i = 0; i < table_row.slot_count; ++i) {
     const ModifierSlot& slot = table_row.slots[i];
     if (slot.with != Field::Literal && s.has(slot.with))
-      s.modifiers[i] = dice_.pick(ptx::words(slot));
+      s.modifiers[i] = dice_.pick(ptx::allowed_modifiers(slot));
   }
   for (const Need& need : needs(table_row)) {
     if (need.requirement.never() && all_words(s, need)) return false;
@@ -173,7 +175,7 @@ bool FunctionGenerator::table_instruction() {
       if (spec.with != Field::Literal) {
         if (!s.has(spec.with)) continue;
       } else if (spec.optional && dice_.chance(50)) {
-        // Those behind it are optional too, or can be told apart.
+        // Those after it are optional too, or can be told apart.
         continue;
       }
       Operand o;

@@ -1,4 +1,4 @@
-// tests/ptx/op_assembly_test.cpp - the op table's claims, put to an assembler
+// tests/ptx/op_assembly_test.cpp - claims of the op table against an assembler
 #include <catch2/catch.hpp>
 #include <map>
 #include <set>

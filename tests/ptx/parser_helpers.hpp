@@ -1,4 +1,4 @@
-// tests/ptx/parser_helpers.hpp - texts around what a parser test is about
+// tests/ptx/parser_helpers.hpp - PTX frames for parser tests
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace ptxgen::test {
 
 inline constexpr std::string_view kHead = ".version 8.0\n.target sm_90\n.address_size 64\n";
 
-/// A module with what `text` declares, behind three lines of head.
+/// A module with what `text` declares, after three lines of head.
 inline ptx::Module module_of(std::string_view text) {
   return ptx::parse(std::string(kHead) + std::string(text), "t.ptx");
 }

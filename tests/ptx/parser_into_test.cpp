@@ -104,7 +104,7 @@ TEST_CASE("errors in raw statements name the raw text") {
     FAIL("read");
   } catch (const Error& error) {
     CHECK(error.describe() ==
-          "<raw PTX>:2:13: error: expected ',' or ';' behind operand 1 of 'add.u32', found '%r2' "
+          "<raw PTX>:2:13: error: expected ',' or ';' after operand 1 of 'add.u32', found '%r2' "
           "[syntax]\n"
           "  2 | add.u32 %r1 %r2;\n"
           "    |             ^\n"

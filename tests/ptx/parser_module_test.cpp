@@ -1,4 +1,4 @@
-// tests/ptx/parser_module_test.cpp - what stands at module level is read
+// tests/ptx/parser_module_test.cpp - module-level directives are parsed
 #include <catch2/catch.hpp>
 
 #include <rapidcheck/catch.h>

@@ -1,4 +1,4 @@
-// tests/ptx/parser_scope_test.cpp - names are bound as their scopes say
+// tests/ptx/parser_scope_test.cpp - names are bound by scope
 #include <catch2/catch.hpp>
 
 #include "parser_helpers.hpp"
@@ -95,7 +95,7 @@ TEST_CASE("a register that leaves its scope is gone") {
   CHECK(operand(kernel(module), 3, 1).kind == OperandKind::Symbol);
 }
 
-TEST_CASE("a declaration behind a use of the same name is refused") {
+TEST_CASE("a declaration after a use of the same name is refused") {
   // In the module a block's registers stand at its begin, where they would claim the use.
   CHECK(body_error("{ mov.u32 %r1, 1;\n.reg .b32 %r<4>; }") ==
         "8:11: expected the declaration of '%r' before the name is used in its block");

@@ -187,9 +187,9 @@ TEST_CASE("an index in a register stands only where ptxas 13.0 takes it") {
 TEST_CASE("guards are read") {
   CHECK(printed("@%p1 ret; @!%p2 bra L; @ ! %p3 ret; L: ret;") ==
         "@%p1 ret; @!%p2 bra L; @!%p3 ret; L: ret;");
-  CHECK(body_error("@%p9 ret;") ==
-        "7:1: expected a declared predicate register behind '@', found '%p9', which is declared "
-        "nowhere");
+  CHECK(
+      body_error("@%p9 ret;") ==
+      "7:1: expected a declared predicate register after '@', found '%p9', which is not declared");
 }
 
 TEST_CASE("integer constants of all bases are read") {

@@ -53,7 +53,7 @@ class Hand {
     s.op = op;
     const OpInfo& row = info(op);
     for (std::size_t i = 0; i < row.slot_count; ++i) {
-      if (!row.slots[i].optional) s.modifiers[i] = words(row.slots[i])[0];
+      if (!row.slots[i].optional) s.modifiers[i] = allowed_modifiers(row.slots[i])[0];
     }
     if (type != Modifier::none) REQUIRE(s.set(Field::Type, type));
     return s;

@@ -1,4 +1,4 @@
-// tests/ptx/verifier_test.cpp - each rule of the verifier, with its words
+// tests/ptx/verifier_test.cpp - each rule of the verifier and its message
 #include "ptxgen/ptx/verifier.hpp"
 
 #include <catch2/catch.hpp>
@@ -55,35 +55,33 @@ TEST_CASE("a legal kernel has no findings") {
 }
 
 TEST_CASE("type-mismatch says what is wanted and what is there") {
-  CHECK(
-      findings_of(kernel("add.u32 %r1, %r2, %f3;")) ==
-      with_cure(
-          "a.ptx:12: error: 'add.u32' wants .u32 as operand 3, but '%f3' is .f32 [type-mismatch]\n"
-          "    in: add.u32 %r1, %r2, %f3;\n",
-          kTypeCure));
-  CHECK(
-      findings_of(kernel("add.f64 %fd1, %f2, %fd3;")) ==
-      with_cure(
-          "a.ptx:12: error: 'add.f64' wants .f64 as operand 2, but '%f2' is .f32 [type-mismatch]\n"
-          "    in: add.f64 %fd1, %f2, %fd3;\n",
-          kTypeCure));
+  CHECK(findings_of(kernel("add.u32 %r1, %r2, %f3;")) ==
+        with_cure("a.ptx:12: error: 'add.u32' expects .u32 as operand 3, but '%f3' is .f32 "
+                  "[type-mismatch]\n"
+                  "    in: add.u32 %r1, %r2, %f3;\n",
+                  kTypeCure));
+  CHECK(findings_of(kernel("add.f64 %fd1, %f2, %fd3;")) ==
+        with_cure("a.ptx:12: error: 'add.f64' expects .f64 as operand 2, but '%f2' is .f32 "
+                  "[type-mismatch]\n"
+                  "    in: add.f64 %fd1, %f2, %fd3;\n",
+                  kTypeCure));
   CHECK(findings_of(kernel("mul.wide.u32 %r1, %r2, %r3;")) ==
-        with_cure("a.ptx:12: error: 'mul.wide.u32' wants .u64 as operand 1, but '%r1' is .b32 "
+        with_cure("a.ptx:12: error: 'mul.wide.u32' expects .u64 as operand 1, but '%r1' is .b32 "
                   "[type-mismatch]\n"
                   "    in: mul.wide.u32 %r1, %r2, %r3;\n",
                   kTypeCure));
-  CHECK(
-      findings_of(kernel("add.u32 %r1, %r2, 0f3F800000;")) ==
-      with_cure("a.ptx:12: error: 'add.u32' wants .u32 as operand 3, not a floating-point constant "
-                "[type-mismatch]\n    in: add.u32 %r1, %r2, 0f3F800000;\n",
-                kTypeCure));
+  CHECK(findings_of(kernel("add.u32 %r1, %r2, 0f3F800000;")) ==
+        with_cure(
+            "a.ptx:12: error: 'add.u32' expects .u32 as operand 3, not a floating-point constant "
+            "[type-mismatch]\n    in: add.u32 %r1, %r2, 0f3F800000;\n",
+            kTypeCure));
   CHECK(
       findings_of(kernel("@%r1 add.u32 %r1, %r2, 1;")) ==
       with_cure("a.ptx:12: error: the guard of 'add.u32' must be a .pred register [type-mismatch]\n"
                 "    in: @%r1 add.u32 %r1, %r2, 1;\n",
                 kTypeCure));
   CHECK(findings_of(kernel("ld.global.u32 %r1, [%h1];")) ==
-        with_cure("a.ptx:12: error: 'ld.global.u32' wants a 32- or 64-bit integer address as "
+        with_cure("a.ptx:12: error: 'ld.global.u32' expects a 32- or 64-bit integer address as "
                   "operand 2, but "
                   "'%h1' is .b16 [type-mismatch]\n    in: ld.global.u32 %r1, [%h1];\n",
                   kTypeCure));
@@ -93,14 +91,14 @@ TEST_CASE("type-mismatch says what is wanted and what is there") {
             "[type-mismatch]\n    in: ld.shared.u32 %r1, [g];\n",
             kTypeCure));
   CHECK(findings_of(kernel("ld.global.v2.b32 {%f1, %u1}, [g];")) ==
-        with_cure("a.ptx:12: error: 'ld.global.v2.b32' wants registers of one type in the braces "
+        with_cure("a.ptx:12: error: 'ld.global.v2.b32' expects registers of one type in the braces "
                   "of operand 1, "
                   "but '%f1' is .f32 and '%u1' is .u32 [type-mismatch]\n"
                   "    in: ld.global.v2.b32 {%f1, %u1}, [g];\n",
                   kTypeCure));
   CHECK(findings_of(kernel("ld.global.v2.b32 {%f1, %r1}, [g];")) == "");
   CHECK(findings_of(kernel("ld.global.v2.u16 {%h1, %r1}, [g];")) ==
-        with_cure("a.ptx:12: error: 'ld.global.v2.u16' wants registers of one type in the braces "
+        with_cure("a.ptx:12: error: 'ld.global.v2.u16' expects registers of one type in the braces "
                   "of operand 1, "
                   "but '%h1' is .b16 and '%r1' is .b32 [type-mismatch]\n"
                   "    in: ld.global.v2.u16 {%h1, %r1}, [g];\n",
@@ -119,19 +117,18 @@ TEST_CASE("bad-operand says what belongs there") {
         with_cure("a.ptx:12: error: 'add.u32' takes 3 operands, not 2 [bad-operand]\n"
                   "    in: add.u32 %r1, %r2;\n",
                   kOperandCure));
-  CHECK(
-      findings_of(kernel("add.u32 5, %r2, %r3;")) ==
-      with_cure(
-          "a.ptx:12: error: 'add.u32' wants a register, not a constant as operand 1 [bad-operand]\n"
-          "    in: add.u32 5, %r2, %r3;\n",
-          kOperandCure));
+  CHECK(findings_of(kernel("add.u32 5, %r2, %r3;")) ==
+        with_cure("a.ptx:12: error: 'add.u32' expects a register, not a constant as operand 1 "
+                  "[bad-operand]\n"
+                  "    in: add.u32 5, %r2, %r3;\n",
+                  kOperandCure));
   CHECK(findings_of(kernel("ld.global.u32 %r1, %rd1;")) ==
-        with_cure("a.ptx:12: error: 'ld.global.u32' wants an address in brackets as operand 2 "
+        with_cure("a.ptx:12: error: 'ld.global.u32' expects an address in brackets as operand 2 "
                   "[bad-operand]\n"
                   "    in: ld.global.u32 %r1, %rd1;\n",
                   kOperandCure));
   CHECK(findings_of(kernel("ld.global.v2.u32 {%r1, %r2, %r3}, [g];")) ==
-        with_cure("a.ptx:12: error: 'ld.global.v2.u32' wants 2 operands in braces as operand 1 "
+        with_cure("a.ptx:12: error: 'ld.global.v2.u32' expects 2 operands in braces as operand 1 "
                   "[bad-operand]\n"
                   "    in: ld.global.v2.u32 {%r1, %r2, %r3}, [g];\n",
                   kOperandCure));
@@ -145,7 +142,7 @@ TEST_CASE("a list of one stands where ptxas 13.0 takes it") {
   const auto refused = [](std::string_view opcode, std::string_view place,
                           const std::string& statement) {
     return with_cure("a.ptx:12: error: '" + std::string(opcode) +
-                         "' wants one operand, not a list in braces as operand " +
+                         "' expects one operand, not a list in braces as operand " +
                          std::string(place) + " [bad-operand]\n    in: " + statement + "\n",
                      kOperandCure);
   };
@@ -156,7 +153,7 @@ TEST_CASE("a list of one stands where ptxas 13.0 takes it") {
   CHECK(findings_of(kernel("add.u32 %u1, {%u2}, 1;")) ==
         refused("add.u32", "2", "add.u32 %u1, {%u2}, 1;"));
   CHECK(findings_of(kernel("st.global.b32 [%rd1], %tid.x;")) ==
-        with_cure("a.ptx:12: error: 'st.global.b32' wants an ordinary register (read special "
+        with_cure("a.ptx:12: error: 'st.global.b32' expects an ordinary register (read special "
                   "registers with mov) as operand 2 [bad-operand]\n    in: "
                   "st.global.b32 [%rd1], %tid.x;\n",
                   kOperandCure));
@@ -174,13 +171,13 @@ TEST_CASE("undefined names are told by what they look like") {
   CHECK(findings_of(kernel("bra away;")) ==
         "a.ptx:12: error: label 'away' is not defined in 'k' [undefined-symbol]\n"
         "    in: bra away;\n"
-        "    cure: define the label, or branch to one that is there\n");
+        "    cure: define the label, or branch to a defined one\n");
 }
 
 TEST_CASE("duplicate-name knows scopes and numbered registers") {
   const auto duplicate = [](int line, const std::string& what) {
     return "a.ptx:" + std::to_string(line) + ": error: " + what +
-           " has that name already taken [duplicate-name]\n"
+           " has a name that is already taken [duplicate-name]\n"
            "    rule: names are unique within their scope\n";
   };
   CHECK(findings_of(kernel("L: add.u32 %r1, %r2, 1;\nL: add.u32 %r1, %r2, 2;")) ==
@@ -292,30 +289,31 @@ TEST_CASE("operands that no assembler takes are refused") {
     CHECK(findings[0].severity == Severity::Error);
     return findings[0].message;
   };
-  CHECK(message("shfl.sync.idx.b32 %r1, %r2, 1.0, 31, -1;") ==
-        "'shfl.sync.idx.b32' wants .b32 as operand 3, not a floating-point constant of 64 bits (a "
-        "decimal one has 64)");
+  CHECK(
+      message("shfl.sync.idx.b32 %r1, %r2, 1.0, 31, -1;") ==
+      "'shfl.sync.idx.b32' expects .b32 as operand 3, not a floating-point constant of 64 bits (a "
+      "decimal one has 64)");
   CHECK(message("mov.b64 %rd1, 0f3F800000;") ==
-        "'mov.b64' wants .b64 as operand 2, not a floating-point constant of 32 bits (a decimal "
+        "'mov.b64' expects .b64 as operand 2, not a floating-point constant of 32 bits (a decimal "
         "one has 64)");
   CHECK(message("ld.global.b32 _, [%rd1];") ==
-        "'ld.global.b32' wants a register, not '_' as operand 1");
-  CHECK(
-      message("ld.global.v2.b32 {_, _}, [%rd1];") ==
-      "'ld.global.v2.b32' wants a register among the operands in braces, not only '_', as operand "
-      "1");
+        "'ld.global.b32' expects a register, not '_' as operand 1");
+  CHECK(message("ld.global.v2.b32 {_, _}, [%rd1];") ==
+        "'ld.global.v2.b32' expects a register among the operands in braces, not only '_', as "
+        "operand "
+        "1");
   CHECK(message("mov.b64 {_, _}, %rd1;") ==
-        "'mov.b64' wants a register among the operands in braces, not only '_', as operand 1");
+        "'mov.b64' expects a register among the operands in braces, not only '_', as operand 1");
   for (const char* statement :
        {"ld.global.u32 %u1, [16];", "st.shared.u32 [16], %u1;", "ld.u32 %u1, [16];",
         "atom.global.add.u32 %u1, [16], 1;", "red.shared.add.u32 [16], 1;"}) {
-    CHECK(message(statement).find("wants a register or a variable as address (a number is one in "
+    CHECK(message(statement).find("expects a register or a variable as address (a number is one in "
                                   ".local only) as operand") != std::string::npos);
   }
   CHECK(message("and.b32 %r1, !%r2, %r3;") ==
-        "'and.b32' wants an operand without '!' as operand 2");
+        "'and.b32' expects an operand without '!' as operand 2");
   CHECK(message("mov.v2.b32 {%r1, %r2}, {0, %tid.x};") ==
-        "'mov.v2.b32' wants an ordinary register (read special registers with mov) as operand 2");
+        "'mov.v2.b32' expects an ordinary register (read special registers with mov) as operand 2");
 }
 
 // Each of them is taken by ptxas 13.0.
@@ -351,7 +349,7 @@ TEST_CASE("declarations that no assembler takes are refused") {
   }
   CHECK(found(".global .b8 a[] = {1, 2};\n") == "");
   CHECK(found(".extern .shared .b8 a[4][];\n") ==
-        "'a' lacks the size of a dimension behind the first");
+        "'a' lacks the size of a dimension after the first");
   CHECK(found(".extern .shared .b8 a[][4];\n") == "");
   CHECK(found(".entry k() { .local .b8 a[]; ret; }\n") ==
         "'a' is an array without a size, and not .extern");
@@ -367,9 +365,9 @@ TEST_CASE("declarations that no assembler takes are refused") {
   CHECK(found(".extern .global .u32 a;\n.weak .global .u32 a;\n") == "");
   CHECK(found(".global .u32 a;\n.extern .global .u32 a;\n") == "");
   CHECK(found(".extern .global .u32 a;\n.visible .global .u64 a;\n") ==
-        "'a' has another type than where it is .extern");
+        "'a' has another type than its .extern declaration");
   CHECK(found(".extern .global .b8 a[4];\n.visible .global .b8 a[8];\n") ==
-        "'a' has another type than where it is .extern");
+        "'a' has another type than its .extern declaration");
   CHECK(found(".extern .global .b8 a[];\n.visible .global .b8 a[8];\n") == "");
 }
 

@@ -1,4 +1,4 @@
-// ptxgen/analysis/affine.hpp - values and addresses as sums of named things
+// ptxgen/analysis/affine.hpp - values and addresses as affine sums
 #pragma once
 
 #include <array>
@@ -13,11 +13,11 @@
 
 namespace ptxgen::inline v0::analysis {
 
-/// Operations that are not sums: what they make is a symbol of its own, with forms as operands.
+/// Operations that are not affine. Each result is a symbol of its own whose operands are forms.
 enum class AffineOperation : std::uint8_t {
   None,
   Quotient,    ///< a / b, rounded down; b is a constant above 0
-  Remainder,   ///< what the quotient leaves, 0 .. b-1
+  Remainder,   ///< of a / b: 0 .. b-1
   Minimum,     ///< of a and b
   Maximum,     ///< of a and b
   And,         ///< bitwise, of predicates too
@@ -29,24 +29,23 @@ enum class AffineOperation : std::uint8_t {
   Select,      ///< b if a is not 0, else c
 };
 
-/// Something that affine forms are made of. Its value is an integer: signed or not as `is_signed`
-/// says, of `bits` bits.
+/// An unknown of affine forms: an integer of `bits` bits, signed if `is_signed`.
 struct AffineSymbol {
   enum class Kind : std::uint8_t {
-    Thread,      ///< %tid, `component` 0 for x
-    Block,       ///< %ctaid
-    BlockShape,  ///< %ntid, where the block is not known
-    GridShape,   ///< %nctaid
-    Lane,        ///< %laneid
-    Special,     ///< special register `id`, `component` as in ptx::Operand
-    Parameter,   ///< `bits` bits of parameter `id` of the kernel from byte `offset` on
-    Address,     ///< of the variable that symbol `id` of the module names
-    Iteration,   ///< how many rounds of loop `id` the thread has completed, within the loop
-    Rounds,      ///< how many it had completed when it left the loop
-    Phi,         ///< version `id`, where paths meet
-    Rest,        ///< of phi `id`, less that part of it which lanes do not agree on
-    Value,       ///< version `id`, of which nothing more is known
-    Operation,   ///< `operation` of the forms `operands`
+    Thread,          ///< %tid, `component` 0 for x
+    Block,           ///< %ctaid
+    BlockShape,      ///< %ntid, if the block shape is unknown
+    GridShape,       ///< %nctaid
+    Lane,            ///< %laneid
+    Special,         ///< special register `id`, `component` as in ptx::Operand
+    Parameter,       ///< `bits` bits of parameter `id` of the kernel from byte `offset` on
+    Address,         ///< address of the variable named by symbol `id` of the module
+    Iteration,       ///< iterations of loop `id` completed so far, inside the loop
+    FinalIteration,  ///< iterations of loop `id` completed when the thread left it
+    Phi,             ///< version `id`, a phi
+    Rest,            ///< the part of phi `id` that is the same in all lanes
+    Value,           ///< version `id`, nothing else known
+    Operation,       ///< `operation` of the forms `operands`
   };
   Kind kind = Kind::Value;
   AffineOperation operation = AffineOperation::None;
@@ -54,16 +53,16 @@ struct AffineSymbol {
   std::uint8_t component = 0;
   std::uint8_t bits = 64;
   bool is_signed = false;
-  bool restless = false;  ///< may change anywhere: not only in `loop`
-  /// As it was when the thread left the loop in which it changes; threads may leave in different
-  /// rounds.
+  bool restless = false;  ///< may change anywhere, not only in `loop`
+  /// The value when the thread left the loop that changes it. Threads may leave in different
+  /// iterations.
   bool left = false;
-  std::uint8_t depth = 0;  ///< Operation: how deep operands are nested
-  /// Between which threads that are at the same place together it is equal.
+  std::uint8_t depth = 0;  ///< Operation: nesting depth of the operands
+  /// Which threads at the same statement have the same value.
   Agreement agreement = Agreement::None;
   std::uint32_t id = ptx::kNone;
   std::uint32_t offset = 0;
-  std::uint32_t loop = kNoNode;  ///< the innermost loop in which its value changes
+  std::uint32_t loop = kNoNode;  ///< innermost loop that changes the value
   std::array<std::uint32_t, 3> operands{ptx::kNone, ptx::kNone, ptx::kNone};  ///< in `forms()`
 };
 
@@ -74,9 +73,9 @@ struct AffineTerm {
   friend bool operator==(const AffineTerm&, const AffineTerm&) = default;
 };
 
-/// `constant` + the terms. The value is equal to it modulo 2^bits, always, provided that the
-/// assumptions hold: at some place a value was widened (32 to 64 bits, say), and that it did not
-/// wrap around before could not be shown. A form without assumptions is exact.
+/// `constant` + the terms, equal to the value modulo 2^bits if the assumptions hold. An assumption
+/// is needed where a value was widened (say, from 32 to 64 bits) and the analysis could not prove
+/// that it had not wrapped before. A form without assumptions is exact.
 struct AffineForm {
   std::uint8_t bits = 64;
   std::int64_t constant = 0;
@@ -87,74 +86,74 @@ struct AffineForm {
   [[nodiscard]] bool may_wrap() const noexcept { return !assumptions.empty(); }
 };
 
-/// Both say the same, whatever they assume.
+/// Equal constants and terms; assumptions are ignored.
 [[nodiscard]] bool same_terms(const AffineForm& a, const AffineForm& b) noexcept;
 
-/// That `form`, taken as an integer without bounds, lies in the range of a signed or unsigned
-/// number of its width.
+/// Assumes that `form`, computed without wrap-around, fits a signed or unsigned integer of its
+/// width.
 struct AffineAssumption {
   std::uint32_t form = 0;  ///< in `Affine::forms()`
   bool is_signed = false;
 };
 
-/// The integers that something lies between; unknown if they do not fit 63 bits.
+/// An inclusive range of integers; unknown if it does not fit 63 bits.
 struct AffineRange {
   bool known = false;
-  std::int64_t least = 0;
-  std::int64_t most = 0;
+  std::int64_t min = 0;
+  std::int64_t max = 0;
 };
 
-/// The variable that a symbol of the module names, or nullptr.
+/// The variable named by a symbol of the module, or nullptr.
 [[nodiscard]] const ptx::Variable* variable_of(const ptx::Module& module,
                                                std::uint32_t symbol) noexcept;
 
-/// What is known of the shape of a block.
+/// What is known about the shape of a block.
 struct BlockBounds {
   enum class Kind : std::uint8_t {
     Exact,    ///< from the options or `.reqntid`
-    Bounded,  ///< no more threads in each direction, from `.maxntid`
+    Bounded,  ///< at most so many threads per dimension, from `.maxntid`
     Unknown,  ///< the limits of every GPU: 1024, 1024, 64
   };
   Kind kind = Kind::Unknown;
   std::array<std::uint32_t, 3> size{1024, 1024, 64};
   friend bool operator==(const BlockBounds&, const BlockBounds&) = default;
 };
-/// Zeros in `options.block`: not known from there.
+/// Zeros in `options.block`: not given there.
 [[nodiscard]] BlockBounds block_bounds(const ptx::Function& function,
                                        const UniformityOptions& options = {});
 
 /// Affine forms of the integers and predicates of one function.
 ///
 /// Follows mov, cvta, cvt, add, sub, neg, mul and mad (lo and wide), shl, loads of kernel
-/// parameters, and `or` and `xor` of disjoint bits; `shr`, `and`, `bfe`, `div`, `rem`, `min`,
-/// `max`, `setp`, `selp` and guards give operations where they do not simplify. A generic address
-/// has the form of the address that it was made from, and one in another block of the cluster that
-/// of the same place in the own one. A register that a loop advances by the same amount in each
-/// round is its value before the loop, and that amount times the symbol Iteration; where paths
-/// meet, what all bring along is kept apart from the Rest, if lanes agree on the way. Everything
-/// else is a symbol of its own (Value, Phi).
+/// parameters, and `or` and `xor` of disjoint bits. `shr`, `and`, `bfe`, `div`, `rem`, `min`,
+/// `max`, `setp`, `selp` and guards become operations unless they simplify. A generic address has
+/// the form of the address it was converted from; an address in another block of the cluster has
+/// the form of the same location in the own block. A register that a loop advances by a constant
+/// step is its value before the loop plus the step times the symbol Iteration. At a phi the terms
+/// common to all inputs are separated from the Rest, if lanes agree on the path. Everything else
+/// is a symbol of its own (Value, Phi).
 ///
-/// Near-linear in the function: forms that grow beyond a fixed size become symbols. Refers to its
-/// arguments, which must not change while it lives.
+/// Near-linear in the function: forms beyond a fixed size become symbols. Keeps references to its
+/// arguments, which must not change during its lifetime.
 class Affine {
  public:
   Affine(const ptx::Module& module, const ptx::Function& function, const Cfg& cfg,
          const RegisterIndex& index, const Versions& versions, const Uniformity& uniformity,
          const UniformityOptions& options = {});
 
-  /// The value of an operand that a statement reads; of Memory its address with the offset. In a
-  /// block that control does not reach, and for floating-point registers, a symbol.
+  /// The value of an operand that a statement reads; for Memory its address with the offset. In an
+  /// unreachable block, and for floating-point registers, a symbol.
   [[nodiscard]] AffineForm of(std::uint32_t statement, const ptx::Operand& operand) const;
   /// 1 if the statement's guard lets it execute, else 0; constant 1 without a guard.
   [[nodiscard]] AffineForm guard(std::uint32_t statement) const;
-  /// The value of a version, as a statement of `block` finds it. Loops that the block lies outside
-  /// of give Rounds instead of Iteration.
+  /// The value of a version at a statement of `block`. For loops that do not contain the block,
+  /// FinalIteration replaces Iteration.
   [[nodiscard]] AffineForm of_version(std::uint32_t version, std::uint32_t block) const;
-  /// The same with the Phi symbols left as they are.
+  /// The same without expanding Phi symbols.
   [[nodiscard]] const AffineForm& unexpanded(std::uint32_t version) const noexcept {
     return versions_forms_[version];
   }
-  /// What a Phi symbol stands for, or nullptr.
+  /// The expansion of a Phi symbol, or nullptr.
   [[nodiscard]] const AffineForm* expansion(std::uint32_t symbol) const noexcept;
 
   [[nodiscard]] std::span<const AffineSymbol> symbols() const noexcept { return symbols_; }
@@ -163,25 +162,26 @@ class Affine {
     return assumptions_[assumption];
   }
 
-  /// The number of the symbol for %tid, %ctaid, ... or loop or parameter; kNone if nothing has it.
+  /// The number of the symbol for %tid, %ctaid, ... or a loop or parameter; kNone if no form uses
+  /// it.
   [[nodiscard]] std::uint32_t find(AffineSymbol::Kind kind, std::uint32_t id_or_component) const;
-  /// The factor of a symbol that stands in one term, alone; nothing if it stands in a product or an
-  /// operand of an operation. 0 if it does not occur.
+  /// The coefficient of a symbol that is a term by itself; 0 if the symbol does not occur. Nothing
+  /// if it is part of a product or an operand of an operation.
   [[nodiscard]] std::optional<std::int64_t> coefficient(const AffineForm& form,
                                                         std::uint32_t symbol) const;
   /// a - b, in the width of a.
   [[nodiscard]] static AffineForm difference(const AffineForm& a, const AffineForm& b);
-  /// The terms on which threads that come to the same place together agree no more than `below`,
-  /// and the others with the constant.
+  /// Splits a form: the terms whose agreement is at most `below`, and the other terms with the
+  /// constant.
   struct Parts {
     AffineForm differing, agreeing;
   };
   [[nodiscard]] Parts split(const AffineForm& form, Agreement agreeing = Agreement::Warp) const;
 
-  /// Of a form taken as an integer without bounds, for blocks of at most that shape.
+  /// The range of a form, computed without wrap-around, in blocks of at most that shape.
   [[nodiscard]] AffineRange range(const AffineForm& form, const BlockBounds& block) const;
   [[nodiscard]] const BlockBounds& block() const noexcept { return block_; }
-  /// Whether the form's assumptions can be shown for blocks of at most that shape.
+  /// Whether the form's assumptions are proved in blocks of at most that shape.
   [[nodiscard]] bool assumptions_hold(const AffineForm& form, const BlockBounds& block) const;
 
   /// `4*tid.x + 1024*ctaid.x + 4*n*i`: parameters, variables and registers by name, `i` the
@@ -190,10 +190,10 @@ class Affine {
   /// `a[4*tid.x + 128]` where a variable or a pointer in a parameter is a term of its own;
   /// otherwise as `to_text`.
   [[nodiscard]] std::string address_text(const AffineForm& form) const;
-  /// `4*i + tid.x as u32`: what was taken not to wrap around.
+  /// `4*i + tid.x as u32`: a value assumed not to wrap around.
   [[nodiscard]] std::string to_text(const AffineAssumption& assumption) const;
-  /// The term that is the base of an address: a variable, or the only 64-bit parameter that stands
-  /// alone with factor 1. Its number in `form.terms`; kNone if there is none.
+  /// The base of an address: the term of a variable, or of the only 64-bit parameter with
+  /// coefficient 1. A number in `form.terms`; kNone if there is none.
   [[nodiscard]] std::uint32_t base_term(const AffineForm& form) const;
 
   [[nodiscard]] const ptx::Module& module() const noexcept { return *module_; }
@@ -223,16 +223,16 @@ class Affine {
   std::vector<AffineSymbol> symbols_;
   std::vector<AffineForm> forms_;
   std::vector<AffineAssumption> assumptions_;
-  std::vector<AffineForm> versions_forms_;         // of each version, with Phi symbols
-  std::vector<std::uint32_t> expansions_;          // of each symbol, in forms_; kNone: none
-  std::vector<AffineRange> ranges_;                // of each symbol, for `block_`
-  std::vector<std::uint32_t> expansion_assumes_;   // of each symbol, that it does not wrap
-  std::vector<std::uint32_t> iteration_, rounds_;  // symbols of each loop
-  std::vector<std::uint32_t> left_;  // of each symbol, what it is behind its loop; kNone: itself
+  std::vector<AffineForm> versions_forms_;        // of each version, with Phi symbols
+  std::vector<std::uint32_t> expansions_;         // of each symbol, in forms_; kNone: none
+  std::vector<AffineRange> ranges_;               // of each symbol, for `block_`
+  std::vector<std::uint32_t> expansion_assumes_;  // of each symbol, that it does not wrap
+  std::vector<std::uint32_t> iteration_, final_iteration_;  // symbols of each loop
+  std::vector<std::uint32_t> left_;  // by symbol, its value after its loop; kNone: itself
   std::uint32_t unknown_ = ptx::kNone;
 };
 
-/// One line for each version that is read: its register, statement and form.
+/// One line per version that is read: register, statement and form.
 [[nodiscard]] std::string to_text(const Affine& affine);
 
 }  // namespace ptxgen::inline v0::analysis

@@ -17,12 +17,12 @@ struct Edge {
   friend constexpr bool operator==(const Edge&, const Edge&) = default;
 };
 
-/// A fixed directed graph of nodes 0 .. size()-1. Parallel edges are kept once; successors and
-/// predecessors are in the order in which their edges were given.
+/// An immutable directed graph of nodes 0 .. size()-1. Parallel edges are stored once; successors
+/// and predecessors keep the order of the given edges.
 class Graph {
  public:
   Graph() = default;
-  /// Every edge must name nodes below `nodes`.
+  /// The nodes of every edge must be below `nodes`.
   Graph(std::uint32_t nodes, std::span<const Edge> edges);
 
   [[nodiscard]] std::uint32_t size() const noexcept { return nodes_; }
@@ -34,7 +34,7 @@ class Graph {
     return {predecessors_.data() + first_predecessor_[node],
             first_predecessor_[node + 1] - first_predecessor_[node]};
   }
-  /// Every edge turned round.
+  /// The graph with every edge reversed.
   [[nodiscard]] Graph reversed() const;
 
  private:
@@ -43,22 +43,22 @@ class Graph {
   std::vector<std::uint32_t> first_predecessor_, predecessors_;
 };
 
-/// Dominators of a graph from a root. For post-dominators give the reversed graph and the exit.
-/// Nearly linear in nodes and edges (semi-NCA); answers about two nodes take constant time.
+/// Dominators of a graph from a root. For post-dominators pass the reversed graph and the exit.
+/// Near-linear in nodes and edges (semi-NCA); `dominates` takes constant time.
 class DominatorTree {
  public:
   DominatorTree() = default;
   DominatorTree(const Graph& graph, std::uint32_t root);
 
   [[nodiscard]] std::uint32_t root() const noexcept { return root_; }
-  /// Whether a path leads from the root to the node.
+  /// Whether the node is reachable from the root.
   [[nodiscard]] bool reachable(std::uint32_t node) const noexcept { return begin_[node] != 0; }
-  /// kNoNode for the root and for nodes that no path reaches.
+  /// kNoNode for the root and for unreachable nodes.
   [[nodiscard]] std::uint32_t immediate(std::uint32_t node) const noexcept {
     return immediate_[node];
   }
-  /// Every path from the root to `below` goes through `above`; so does the path to `above` itself.
-  /// A node that no path reaches dominates only itself and is dominated only by itself.
+  /// Whether every path from the root to `below` passes `above`. A node dominates itself. An
+  /// unreachable node dominates only itself and is dominated only by itself.
   [[nodiscard]] bool dominates(std::uint32_t above, std::uint32_t below) const noexcept {
     if (above == below) return true;
     return reachable(above) && begin_[above] < begin_[below] && end_[below] <= end_[above];
@@ -70,23 +70,23 @@ class DominatorTree {
  private:
   std::uint32_t root_ = kNoNode;
   std::vector<std::uint32_t> immediate_;
-  std::vector<std::uint32_t> begin_, end_;  // intervals in the tree; begin is 0 where unreachable
+  std::vector<std::uint32_t> begin_, end_;  // intervals in the tree; begin is 0 if unreachable
 };
 
-/// A loop: nodes that can all reach each other, entered at `header` first.
+/// A loop: a strongly connected set of nodes with a header.
 struct Loop {
   std::uint32_t header = kNoNode;
   std::uint32_t parent = kNoNode;  ///< the loop around it
   std::uint32_t depth = 1;         ///< 1 for an outermost loop
   bool irreducible = false;        ///< entered at other nodes too
-  std::uint32_t begin = 0;         ///< its nodes are order()[begin] .. order()[end-1], the
+  std::uint32_t begin = 0;         ///< its nodes are order()[begin] .. order()[end-1],
   std::uint32_t end = 0;           ///< header first
 };
 
-/// The nesting of loops, and an order of the nodes that follows it. Where control flow is
-/// reducible these are the natural loops, those with a common header taken as one. Elsewhere a loop
-/// is a strongly connected part, its header the node that a depth-first walk meets first, and the
-/// inner loops are what remains connected without the header. Nearly linear.
+/// The loop nest, and an order of the nodes that respects it. If control flow is reducible, these
+/// are the natural loops; loops with a common header are merged. Otherwise a loop is a strongly
+/// connected component, its header is the first node of a depth-first walk, and its inner loops are
+/// the components that remain without the header. Near-linear.
 class LoopForest {
  public:
   LoopForest() = default;
@@ -107,12 +107,11 @@ class LoopForest {
     return {order_.data() + loops_[loop].begin, loops_[loop].end - loops_[loop].begin};
   }
 
-  /// All nodes in a reverse post-order: every edge leads forward, except those to the header of a
-  /// loop from within it. The nodes of each loop stand together, before everything that only
-  /// follows the loop. Where that leaves a choice, lower numbers come first. Nodes that cannot be
-  /// reached from the root come last, by number.
+  /// All nodes in a reverse post-order: every edge leads forward, except back edges to a loop's
+  /// header. The nodes of each loop are contiguous and precede everything that follows the loop.
+  /// Among several valid orders, lower numbers come first. Unreachable nodes come last, by number.
   [[nodiscard]] std::span<const std::uint32_t> order() const noexcept { return order_; }
-  /// Where in `order()` a node stands.
+  /// The position of a node in `order()`.
   [[nodiscard]] std::uint32_t position(std::uint32_t node) const noexcept {
     return position_[node];
   }
@@ -124,14 +123,14 @@ class LoopForest {
   std::uint32_t reachable_ = 0;
 };
 
-/// The reversed graph for post-dominators: edges from `exit` are added for each part of the graph
-/// that control never leaves (an endless loop), to that part's last node in `forest.order()`.
+/// The reversed graph for post-dominators. For each infinite loop an edge is added from `exit` to
+/// the loop's last node in `forest.order()`.
 [[nodiscard]] Graph reversed_with_exits(const Graph& graph, const LoopForest& forest,
                                         std::uint32_t exit);
 
-/// One line for each loop: header, nodes, nesting.
+/// One line per loop: header, nodes, nesting.
 [[nodiscard]] std::string to_text(const LoopForest& forest);
-/// One line for each node that has an immediate dominator.
+/// One line per node that has an immediate dominator.
 [[nodiscard]] std::string to_text(const DominatorTree& tree, std::uint32_t nodes);
 
 }  // namespace ptxgen::inline v0::analysis

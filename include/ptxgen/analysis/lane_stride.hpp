@@ -1,4 +1,4 @@
-// ptxgen/analysis/lane_stride.hpp - how far apart the values of neighbouring lanes are
+// ptxgen/analysis/lane_stride.hpp - differences of values between neighbouring lanes
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,16 @@
 
 namespace ptxgen::inline v0::analysis {
 
-/// For integer values: by how much the value of a thread is above that of the thread with %tid.x
-/// less by one, where that is the same for all threads of a row of the block. Follows mov, cvta,
-/// cvt, add, sub, mul, mad and shl; wrap-around is left out of account. Where threads may hold the
-/// results of different writes nothing is known. Keeps no reference to its arguments but `index`,
-/// which must live as long.
+/// For integer values: the value of a thread minus the value of the thread whose %tid.x is one
+/// less, if this is the same for all threads of a row of the block. Follows mov, cvta, cvt, add,
+/// sub, mul, mad and shl; ignores wrap-around. Unknown where threads may hold the results of
+/// different writes. Keeps a reference to `index` only.
 class LaneStrides {
  public:
   LaneStrides(const ptx::Function& function, const RegisterIndex& index,
               const Uniformity& uniformity);
 
-  /// Of an operand's value (for Memory: of its address); nothing if it is not a known constant.
+  /// The stride of an operand's value (for Memory: of its address), if it is a known constant.
   [[nodiscard]] std::optional<std::int64_t> of(const ptx::Operand& operand) const;
 
  private:

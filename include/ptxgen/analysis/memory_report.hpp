@@ -1,4 +1,4 @@
-// ptxgen/analysis/memory_report.hpp - what each memory access asks of the memory system
+// ptxgen/analysis/memory_report.hpp - memory traffic of each access
 #pragma once
 
 #include <array>
@@ -15,95 +15,95 @@
 namespace ptxgen::inline v0::analysis {
 
 struct MemoryReportOptions {
-  /// Threads of a block in x, y, z; zeros if it is not known. `.reqntid` says it too.
+  /// Threads of a block in x, y, z; zeros if unknown (then `.reqntid` is used).
   std::array<std::uint32_t, 3> block{0, 0, 0};
-  /// Bytes that a pointer in a parameter is a multiple of, unless `.ptr .align` says other; what
-  /// the driver's allocations are. Variables are taken to lie as their declaration says.
+  /// Assumed alignment in bytes of pointer parameters without `.ptr .align`: that of the driver's
+  /// allocations. Variables have the alignment of their declaration.
   std::uint32_t pointer_alignment = 256;
 };
 
 enum class AccessPattern : std::uint8_t {
-  Coalesced,  ///< no more sectors than the bytes fill, or than wavefronts than phases
+  Coalesced,  ///< no more sectors than the bytes need, no more wavefronts than phases
   Broadcast,  ///< all lanes of a warp address the same bytes
   Strided,    ///< more sectors (global, local), wavefronts (shared) or words (constant)
-  Unknown,    ///< `reason` says why
+  Unknown,    ///< see `reason`
 };
 /// `coalesced` `broadcast` `strided` `unknown`.
 [[nodiscard]] std::string_view to_string(AccessPattern pattern) noexcept;
 
-/// Who moves the bytes of an access.
+/// How the bytes of an access are moved.
 enum class CopyKind : std::uint8_t {
   None,   ///< a load, store or atomic
-  Lanes,  ///< `cp.async`: each lane has its part copied
-  Bulk,   ///< `cp.async.bulk`: a copy engine, for each thread by itself
+  Lanes,  ///< `cp.async`: each lane copies its part
+  Bulk,   ///< `cp.async.bulk`: the copy engine, one copy per thread
 };
 /// `none` `lanes` `bulk`.
 [[nodiscard]] std::string_view to_string(CopyKind kind) noexcept;
 
-/// Over what is not known of the address that lanes share.
+/// The range over all unknown bases that the lanes share.
 struct Spread {
-  std::uint64_t least = 0;
-  std::uint64_t most = 0;
+  std::uint64_t min = 0;
+  std::uint64_t max = 0;
   friend bool operator==(const Spread&, const Spread&) = default;
 };
 
-/// One load, store or atomic of the text, or one side of an asynchronous copy. Figures are those of
-/// one request: one execution by a warp all of whose lanes take part (`masked` says that some may
-/// not) and copy in full (`shortened` says that they may not).
+/// One load, store or atomic, or one side of an asynchronous copy. Figures are those of one
+/// request: one execution by a warp whose lanes are all active (not if `masked`) and copy their
+/// full size (not if `shortened`).
 ///
-/// `cp.async` is two accesses of one statement: global memory is read, shared memory is written. Of
-/// a bulk copy there is the side in global memory alone, and figures are those of one copy: its
-/// engine moves whole ranges, and what that costs in shared memory is nobody's to count.
+/// `cp.async` is two accesses of one statement: a read of global memory and a write of shared
+/// memory. For a bulk copy only the access to global memory is listed, with the figures of one
+/// copy; the cost in shared memory is not modelled.
 struct MemoryAccess {
   std::uint32_t statement = 0;
   std::uint32_t line = 0;  ///< of the PTX text, 0 for built statements
   SourceLocation cpp;      ///< the builder call
   std::string opcode;      ///< with modifiers: `ld.global.f32`
-  /// Where the address points: Global, Shared, Local, Const; of a generic one as far as it is
-  /// known, a pointer in a parameter being taken for one to global memory.
+  /// Global, Shared, Local or Const. A generic address is resolved if possible; a pointer parameter
+  /// is assumed to point to global memory.
   ptx::Space space = ptx::Space::Generic;
   bool reads = false;
   bool writes = false;  ///< both: an atomic
   CopyKind copy = CopyKind::None;
-  std::uint32_t bytes = 0;   ///< of one lane; 0 if that is no constant, or not known
-  std::string size_text;     ///< of a bulk copy whose size is no constant: `4*n`
-  std::uint32_t vector = 1;  ///< elements of one lane
-  /// Of the request; fewer in a block of less than a warp, 1 of a bulk copy.
+  std::uint32_t bytes = 0;   ///< per lane; 0 if not constant or unknown
+  std::string size_text;     ///< size of a bulk copy if not constant: `4*n`
+  std::uint32_t vector = 1;  ///< elements per lane
+  /// Lanes of the request; fewer in a block smaller than a warp, 1 for a bulk copy.
   std::uint32_t lanes = 32;
-  std::uint32_t depth = 0;  ///< of loops around it
-  bool masked = false;      ///< a guard or a branch may keep lanes of the warp from it
-  /// `cp.async` with a src-size or ignore-src that is no constant: lanes may read fewer bytes.
+  std::uint32_t depth = 0;  ///< number of enclosing loops
+  bool masked = false;      ///< a guard or branch may disable lanes of the warp
+  /// `cp.async` whose src-size or ignore-src is not constant: lanes may read fewer bytes.
   bool shortened = false;
   AffineForm address;
-  std::string address_text;  ///< `a[4*tid.x + 4*n*i]`
-  std::string lane_step;     ///< bytes between neighbouring lanes: `4*n`; empty if that is no form
-  bool apart_unknown = false;  ///< lanes are apart by something not known, taken to be large
-  std::vector<std::string> assumptions;  ///< `tid.x + 256*ctaid.x as u32`: taken not to wrap
+  std::string address_text;    ///< `a[4*tid.x + 4*n*i]`
+  std::string lane_step;       ///< bytes between neighbouring lanes: `4*n`; empty if not affine
+  bool apart_unknown = false;  ///< the distance of lanes is unknown and assumed to be large
+  std::vector<std::string> assumptions;  ///< `tid.x + 256*ctaid.x as u32`: assumed not to wrap
 
   AccessPattern pattern = AccessPattern::Unknown;
   std::string reason;  ///< of Unknown: `depends on %r5, loaded at line 12`
 
-  // Of the warp that wastes most.
-  /// Global and local: 32-byte sectors moved, and how many the distinct bytes fill at least.
+  // Figures of the least efficient warp.
+  /// Global and local: 32-byte sectors moved, and the minimum for the distinct bytes.
   Spread sectors;
   std::uint64_t ideal_sectors = 0;
-  std::uint64_t bytes_wanted = 0;  ///< distinct ones; moved are 32 bytes a sector
-  /// Shared: wavefronts, of which `ideal_wavefronts` cannot be saved; constant: distinct words.
+  std::uint64_t bytes_wanted = 0;  ///< distinct bytes; 32 bytes are moved per sector
+  /// Shared: wavefronts, and their minimum `ideal_wavefronts`; constant: distinct words.
   Spread wavefronts;
   std::uint64_t ideal_wavefronts = 0;
-  /// Sectors, wavefronts or words of any warp of the block.
+  /// Sectors, wavefronts or words over all warps of the block.
   Spread any_warp;
 
   [[nodiscard]] bool affine() const noexcept { return pattern != AccessPattern::Unknown; }
-  /// How many times more than needed is moved, or taken in turns: at the best alignment.
+  /// Sectors (or wavefronts) relative to the minimum, at the best alignment.
   [[nodiscard]] double factor() const noexcept;
 };
 
-/// Each access once, whatever the loops around it.
+/// Totals; each access counts once, regardless of loops.
 struct MemoryTotals {
   std::uint32_t accesses = 0;
   std::uint32_t unknown = 0;
-  std::uint32_t unsized = 0;  ///< bulk copies of a size that is no constant: in none of the bytes
+  std::uint32_t unsized = 0;       ///< bulk copies of unknown size, not counted in the bytes
   std::uint64_t bytes_wanted = 0;  ///< global and local
   Spread bytes_moved;              ///< likewise
   std::uint64_t bank_conflicts = 0;
@@ -111,40 +111,40 @@ struct MemoryTotals {
 
 struct MemoryReport {
   std::string function;
-  std::array<std::uint32_t, 3> block{};  ///< the shape that figures are for
-  /// It is not known, but what `.maxntid` admits at most, or one row of 1024 threads.
+  std::array<std::uint32_t, 3> block{};  ///< block shape of the figures
+  /// The shape is unknown; assumed are the maximum of `.maxntid`, or one row of 1024 threads.
   bool block_assumed = false;
   std::vector<MemoryAccess> accesses;  ///< in the order of the text
   MemoryTotals total;
 };
 
-/// For a function with a body; near-linear in it. Parameters are left out, and so are mbarriers,
-/// prefetches and bulk copies from shared memory to that of another block. Loads and stores of
-/// matrices, `st.async`, `red.async` and `st.bulk` are listed as Unknown. Of `cp.async` with a
-/// constant src-size the bytes read are counted, and a side that reads none is left out. Counts as
-/// the emulator does (counters.hpp).
+/// The report of a function with a body; near-linear in it. Not included are parameters, mbarriers,
+/// prefetches and bulk copies between the shared memories of blocks. Matrix loads and stores,
+/// `st.async`, `red.async` and `st.bulk` are listed as Unknown. For `cp.async` with a constant
+/// src-size the bytes read are counted; a side that reads none is omitted. Counts like the
+/// emulator (counters.hpp).
 [[nodiscard]] MemoryReport memory_report(const ptx::Module& module, const ptx::Function& function,
                                          const MemoryReportOptions& options = {});
-/// The same for blocks as `affine` was made for, `options.block` not counted.
+/// The same for the block shape of `affine`; ignores `options.block`.
 [[nodiscard]] MemoryReport memory_report(const Affine& affine,
                                          const MemoryReportOptions& options = {});
 
 /// `strided: lanes are 4*n_dim bytes apart, 32 sectors for 128 bytes wanted, 8 times what is
-/// needed`: the access in words.
+/// needed`: a summary of the access.
 [[nodiscard]] std::string verdict(const MemoryAccess& access);
-/// Two lines for each access (place, opcode and address; verdict), then the total.
+/// Two lines per access (location, opcode and address; verdict), then the total.
 [[nodiscard]] std::string to_text(const MemoryReport& report);
 
-/// A launch that accesses are counted for.
+/// The launch to count accesses for.
 struct LaunchShape {
   std::array<std::uint32_t, 3> grid{1, 1, 1};
   std::array<std::uint32_t, 3> block{1, 1, 1};
-  /// Each parameter at its place, as a driver takes them.
+  /// The parameter buffer, each parameter at its offset.
   std::span<const std::byte> parameters;
 };
 
-/// What one access does in a launch, all warps together. Bulk copies are requests of one lane each.
-/// Lanes that read different numbers of bytes by one `cp.async` are a request for each number.
+/// Counts of one access over all warps of a launch. A bulk copy is a request of one lane. A
+/// `cp.async` whose lanes read different numbers of bytes is one request per number.
 struct AccessCounts {
   std::uint32_t statement = 0;
   bool exact = false;
@@ -152,23 +152,21 @@ struct AccessCounts {
   std::uint64_t requests = 0;
   std::uint64_t sectors = 0, ideal_sectors = 0;        ///< global and local
   std::uint64_t wavefronts = 0, ideal_wavefronts = 0;  ///< shared
-  std::uint64_t bytes = 0;                             ///< that lanes asked for
+  std::uint64_t bytes = 0;                             ///< requested by lanes
 };
 
 struct LaunchCounts {
-  bool complete = false;  ///< control flow could be followed to the end
-  std::string reason;     ///< if it could not: nothing is exact then
+  bool complete = false;  ///< control flow was followed to the end
+  std::string reason;     ///< if not complete; then no count is exact
   std::vector<AccessCounts> accesses;
 };
 
-/// Follows every thread of a launch through the function by its affine forms, and counts what the
-/// accesses of `report` ask for: guards, branches and loops included that depend on indices and
-/// parameters only. Lanes of a warp that are at the same place go on together, the one that is
-/// furthest behind first.
+/// Executes the affine forms of every thread of a launch and counts the requests of the accesses of
+/// `report`. Guards, branches and loops may depend on indices and parameters only. Lanes of a warp
+/// at the same block run together, the lowest block first.
 ///
-/// Variables are taken to lie at multiples of 32 bytes. Not complete beyond `max_steps` (blocks of
-/// statements executed by a warp), or where a branch depends on something else; then the branch is
-/// named.
+/// Variables are assumed to be aligned to 32 bytes. Not complete after `max_steps` (basic blocks
+/// executed by a warp), or if a branch depends on something else; `reason` then names the branch.
 [[nodiscard]] LaunchCounts count_accesses(const Affine& affine, const MemoryReport& report,
                                           const LaunchShape& launch,
                                           std::uint64_t max_steps = 1'000'000);

@@ -17,20 +17,20 @@ namespace ptxgen::inline v0::analysis {
 /// Operand position of the predicate in front of an instruction.
 inline constexpr std::size_t kGuardPosition = static_cast<std::size_t>(-1);
 
-/// One place where an instruction names a register.
+/// One use of a register by an instruction.
 struct RegisterAccess {
   ptx::Register reg;
   bool write = false;
-  std::uint8_t component = 0;  ///< 1..4 if only `.x .y .z .w` of a vector register is meant
+  std::uint8_t component = 0;  ///< 1..4 for `.x .y .z .w` of a vector register, else 0
   std::size_t operand = 0;     ///< 0 the first that is written, or kGuardPosition
 };
 
 /// Calls `fn(const RegisterAccess&)` for every register that the instruction names, reads and
-/// writes as the op table has them: destinations and results of a call are written; sources,
-/// arguments, guards, addresses and the target of an indirect call are read. Elements of braces and
-/// lists count for the operand they stand in. Guard first, then operands as written, so that reads
-/// may come behind writes. Statements other than instructions name none. Where the operands do not
-/// fit the row (the verifier refuses that), all of them count as read.
+/// writes according to the op table: destinations and results of a call are written; sources,
+/// arguments, guards, addresses and the target of an indirect call are read. Elements of vectors
+/// and lists belong to their operand. The guard comes first, then the operands as written; reads
+/// may come after writes. Other statements have no registers. If the operands do not fit the row
+/// (the verifier refuses that), all of them are reads.
 template <class Fn>
 void for_each_access(const ptx::Function& function, const ptx::Instruction& instruction, Fn&& fn) {
   using ptx::OperandKind;
@@ -79,9 +79,9 @@ struct NumberedAccess {
   friend constexpr bool operator==(const NumberedAccess&, const NumberedAccess&) = default;
 };
 
-/// Numbers 0 .. size()-1 for the registers that a function's instructions name, and for its
-/// parameters and results in registers: as many as occur, whatever the declarations say. In the
-/// order of declarations, then of numbers. Keeps no reference to the function.
+/// Dense numbers 0 .. size()-1 for the registers that a function's instructions use and for its
+/// register parameters and results. Ordered by declaration, then by number. Keeps no reference to
+/// the function.
 class RegisterIndex {
  public:
   RegisterIndex() = default;
@@ -90,9 +90,9 @@ class RegisterIndex {
   [[nodiscard]] std::uint32_t size() const noexcept {
     return static_cast<std::uint32_t>(registers_.size());
   }
-  /// ptx::kNone if no instruction names it.
+  /// ptx::kNone if no instruction uses it.
   [[nodiscard]] std::uint32_t find(ptx::Register reg) const noexcept {
-    // Compilers number without gaps: then the place is known.
+    // Fast path: compilers number registers without gaps.
     if (reg.decl.value < gapless_.size()) {
       const std::uint32_t place = gapless_[reg.decl.value] + reg.index;
       if (place < registers_.size() && registers_[place] == reg) return place;
@@ -102,14 +102,14 @@ class RegisterIndex {
   [[nodiscard]] ptx::Register operator[](std::uint32_t index) const noexcept {
     return registers_[index];
   }
-  /// What `for_each_access` told of a statement when the index was made, in that order; without
-  /// registers that are declared nowhere.
+  /// The accesses of a statement, in the order of `for_each_access`, as of the construction of the
+  /// index; without undeclared registers.
   [[nodiscard]] std::span<const NumberedAccess> accesses(std::uint32_t statement) const noexcept {
     return {accesses_.data() + first_access_[statement],
             accesses_.data() + first_access_[statement + 1]};
   }
-  /// Makes it that of the function without some of its statements, in the order of the body:
-  /// for whoever has erased them, and nothing else was changed.
+  /// Updates the index after these statements, in the order of the body, were erased and nothing
+  /// else was changed.
   void erase(const ptx::Function& function, std::span<const std::uint32_t> statements);
   friend bool operator==(const RegisterIndex&, const RegisterIndex&) = default;
 
@@ -117,7 +117,7 @@ class RegisterIndex {
   void number(std::vector<ptx::Register> named, const ptx::Function& function);
   [[nodiscard]] std::uint32_t search(ptx::Register reg) const noexcept;
   std::vector<ptx::Register> registers_;
-  // Of each declaration: where its number 0 would stand if those that stand were without gaps.
+  // By declaration: the index of its number 0 if its numbers have no gaps.
   std::vector<std::uint32_t> gapless_;
   std::vector<std::uint32_t> first_access_;  // of each statement, and one more
   std::vector<NumberedAccess> accesses_;
@@ -142,15 +142,15 @@ class RegisterSet {
   std::vector<std::uint64_t> words_;
 };
 
-/// Every access of a function's instructions, by register, each with its statement. In the order
-/// of statements, reads of a statement before its writes.
+/// All accesses of a function by register, ordered by statement; reads of a statement come before
+/// its writes.
 class RegisterUses {
  public:
   struct Use {
     std::uint32_t statement = 0;
     bool write = false;
-    bool whole = true;     ///< not only one component of a vector register
-    bool guarded = false;  ///< behind a guard (of the guard itself: false)
+    bool full = true;      ///< not just one component of a vector register
+    bool guarded = false;  ///< under a guard (the guard itself: false)
   };
   RegisterUses() = default;
   RegisterUses(const ptx::Function& function, const RegisterIndex& index);
@@ -163,15 +163,13 @@ class RegisterUses {
   std::vector<Use> uses_;
 };
 
-/// The registers that may be read by a thread that never wrote them, and, closed under data flow,
-/// those that are computed from such: what is not in the set never holds an undefined bit, given
-/// that memory gives none.
+/// The registers that may hold undefined bits: those that may be read before they are written, and
+/// those computed from them. Memory is assumed to be defined.
 ///
-/// On some path a read may come before every write; a guarded write is taken for none, and neither
-/// is one of a single component. Parameters in registers of a device function and results of calls
-/// in registers are in the set, since the other function may not have written them; results of the
-/// function in registers count as read where it returns. What a guard or a branch chooses, and what
-/// comes from memory, is no data flow here.
+/// Guarded writes and writes of a single component do not define a register. Register parameters of
+/// a device function and register results of calls are in the set, since the other function may not
+/// have written them. Register results of the function are read where it returns. Guards, branches
+/// and memory are not data flow here.
 [[nodiscard]] RegisterSet maybe_undefined(const ptx::Function& function, const Cfg& cfg,
                                           const RegisterIndex& index);
 [[nodiscard]] RegisterSet maybe_undefined(const ptx::Function& function);

@@ -1,4 +1,4 @@
-// ptxgen/analysis/uniformity.hpp - which values and branches agree between threads
+// ptxgen/analysis/uniformity.hpp - uniform values and branches
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace ptxgen::inline v0::analysis {
 
-/// Between which threads something agrees; each level implies those before it.
+/// The threads among which a value is uniform; each level implies those before it.
 enum class Agreement : std::uint8_t {
   None,   ///< lanes of a warp may differ
   Warp,   ///< the lanes of a warp agree
@@ -25,38 +25,37 @@ enum class Agreement : std::uint8_t {
 [[nodiscard]] std::string_view to_string(Agreement agreement) noexcept;
 
 struct UniformityOptions {
-  /// Threads of a block in x, y, z; zeros if it is not known. A function's `.reqntid` says it too.
+  /// Threads of a block in x, y, z; zeros if unknown (then `.reqntid` is used).
   std::array<std::uint32_t, 3> block{0, 0, 0};
 };
 
-/// Which registers hold the same value in threads that execute a statement together, and which
-/// branches may therefore part threads. May say less agreement than there is, never more.
+/// Uniformity of registers among the threads that execute a statement together, and the branches
+/// that may diverge. Conservative: may report less agreement than there is, never more.
 ///
-/// Lanes of a warp execute together what they come to together, where of a warp's parted groups the
-/// lowest in `Cfg::order()` runs first and groups at the same statement become one. Where groups
-/// are run otherwise, only statements of blocks that are not `may_be_split` keep to this.
+/// Execution model: of the diverged groups of a warp the lowest in `Cfg::order()` runs first, and
+/// groups at the same statement reconverge. Under another schedule the results hold only for blocks
+/// that are not `may_be_split`.
 ///
-/// A value agrees as far as what it is computed from, and in a warp where the bits in which its
-/// lanes differ are shifted or masked away or do not decide a comparison: `%tid.x / 32` and
-/// `%tid.x < 64` where the shape of the block is known, `%laneid & -32`. It does not where threads
-/// that a branch parted meet again, if it was written in between, nor behind a loop that threads
-/// leave at different times, if it was written in the loop. A register has the least agreement of
-/// all its writes. What may differ:
-///   - %tid, %laneid, %lanemask_*, %smid, clocks and counters; %tid.y, %tid.z unless the shape of
-///     the block makes them agree; %ctaid, %clusterid between blocks; addresses of shared memory
+/// A value is as uniform as its sources. It is also uniform in a warp if the bits in which lanes
+/// differ are shifted or masked out or do not affect a comparison: `%tid.x / 32` and `%tid.x < 64`
+/// if the block shape is known, `%laneid & -32`. A value written between divergence and
+/// reconvergence is not uniform afterwards, nor is a value written in a loop that threads leave in
+/// different iterations. A register has the weakest agreement of all its writes. Not uniform:
+///   - %tid, %laneid, %lanemask_*, %smid, clocks and counters; %tid.y, %tid.z unless the block
+///   shape
+///     makes them uniform; %ctaid, %clusterid between blocks; addresses of shared memory
 ///     between blocks; addresses of local memory;
 ///   - results of atomics, shuffles, activemask, elect, match.any, matrix instructions, calls;
 ///   - loads that are volatile, ordered, or from local or unknown memory. Loads of kernel
-///     parameters and constants agree as their addresses do. Other loads agree in a warp only, if
-///     the address does and lanes cannot have been parted before (`may_be_split`);
-///   - votes, reductions and match.all agree in a warp under the same condition; bar.red in a block
-///     if the block comes to it together;
-///   - parameters and everything read from parameters of a device function;
+///     parameters and constants are as uniform as their addresses. Other loads are uniform in a
+///     warp at most, if the address is and lanes cannot have diverged before (`may_be_split`);
+///   - votes, reductions and match.all are uniform in a warp under the same condition; bar.red in a
+///     block if the block executes it together;
+///   - parameters of a device function and everything read from them;
 ///   - a register that is never written.
 ///
-/// Keeps no reference to its arguments. Time is near-linear for structured code; beyond a fixed
-/// amount of work (hostile graphs), and with instructions outside the op table, it gives up and
-/// says None of everything.
+/// Keeps no reference to its arguments. Near-linear for structured code. Beyond a work limit
+/// (hostile graphs), and with instructions outside the op table, everything is None.
 class Uniformity {
  public:
   Uniformity() = default;
@@ -65,23 +64,24 @@ class Uniformity {
 
   /// By number in the RegisterIndex.
   [[nodiscard]] Agreement of(std::uint32_t reg) const noexcept { return registers_[reg]; }
-  /// Whether threads that disagree about a branch may find different writes in the register.
+  /// Whether diverged threads may see different writes of the register.
   [[nodiscard]] bool chosen_by_thread(std::uint32_t reg) const noexcept { return chosen_[reg]; }
 
-  /// Of the choice at the end of a block: Grid if there is none. Below Warp it may part the lanes.
+  /// The agreement of the branch that ends a block; Grid without a branch. Below Warp it may
+  /// diverge.
   [[nodiscard]] Agreement of_branch(std::uint32_t block) const noexcept { return branches_[block]; }
 
-  /// Whether threads agree that control comes to the block, from the start of the function: the
-  /// least of the branches that decide about it (Cfg::deciders). Leaving the function early counts.
-  /// Warp means: whole warps come or do not.
+  /// The agreement of threads on whether the block executes: the weakest of the branches on which
+  /// it is control dependent (Cfg::deciders), early returns included. Warp means that all lanes of
+  /// a warp execute it or none does.
   [[nodiscard]] Agreement of_control(std::uint32_t block) const noexcept { return control_[block]; }
 
-  /// Whether lanes that were parted may have met again on the way to the block (so that they may
-  /// run it at different times, where threads are scheduled independently). Always so in a device
-  /// function, behind and beside calls.
+  /// Whether diverged lanes may have reconverged before the block (under independent thread
+  /// scheduling they may then execute it at different times). Always true in a device function, and
+  /// in code that can execute after or beside a call.
   [[nodiscard]] bool may_be_split(std::uint32_t block) const noexcept { return split_[block]; }
 
-  /// Nothing is said to agree.
+  /// The analysis gave up: everything is None.
   [[nodiscard]] bool gave_up() const noexcept { return gave_up_; }
 
  private:
@@ -91,30 +91,30 @@ class Uniformity {
   bool gave_up_ = false;
 };
 
-/// Agreement of an operand's value (for Memory: of its address).
+/// The agreement of an operand's value (for Memory: of its address).
 [[nodiscard]] Agreement agreement(const ptx::Module& module, const ptx::Function& function,
                                   const RegisterIndex& index, const Uniformity& uniformity,
                                   const ptx::Operand& operand,
                                   const UniformityOptions& options = {});
 
-/// A barrier of the block that some of the threads which it waits for may not come to.
+/// A block barrier that some of the threads it waits for may not reach.
 struct DivergentBarrier {
   std::uint32_t statement = 0;
-  Agreement agreement = Agreement::None;  ///< with which threads come to it
-  /// The terminators, by statement, at which threads that disagree part on the way to it; and the
-  /// barrier itself if its guard does.
+  Agreement agreement = Agreement::None;  ///< of the threads that reach it
+  /// The divergent branches on which it depends, by statement; and the barrier itself if its guard
+  /// is divergent.
   std::vector<std::uint32_t> deciders;
 };
 
-/// `bar` and `barrier` (not bar.warp.sync) under control that a block does not agree on, or, where
-/// they name a number of threads, a warp does not agree on. They may be harmless; that none is
-/// found proves that all threads come to each barrier together, of those that came to the function.
+/// `bar` and `barrier` (not bar.warp.sync) under control flow that is not uniform in the block, or,
+/// if they name a number of threads, in the warp. They may be harmless. If none is found, all
+/// threads that entered the function reach each barrier together.
 [[nodiscard]] std::vector<DivergentBarrier> divergent_barriers(const ptx::Function& function,
                                                                const Cfg& cfg,
                                                                const RegisterIndex& index,
                                                                const Uniformity& uniformity);
 
-/// Registers by agreement, and one line for each branch that is not Grid.
+/// Registers by agreement, and one line per branch that is not Grid.
 [[nodiscard]] std::string to_text(const Uniformity& uniformity, const Cfg& cfg,
                                   const RegisterIndex& index, const ptx::Module& module,
                                   const ptx::Function& function);

@@ -1,4 +1,4 @@
-// ptxgen/builder/arithmetic.hpp - lower storey: arithmetic, logic, comparison, conversion
+// ptxgen/builder/arithmetic.hpp - instruction-level API: arithmetic, logic, comparison, conversion
 #pragma once
 
 #include "ptxgen/builder/core.hpp"
@@ -9,18 +9,18 @@ template <class T>
 inline constexpr bool kHasFtz = kSame<T, f32> || kSame<T, f16> || kSame<T, f16x2>;
 
 template <class T>
-[[nodiscard]] constexpr Words float_words(const Float& how) {
-  Words words;
+[[nodiscard]] constexpr ModifierList float_modifiers(const Float& how) {
+  ModifierList modifiers;
   if (how.approx) {
-    words.add(ptx::Modifier::approx);
+    modifiers.add(ptx::Modifier::approx);
   } else {
-    words.add(how.rounding);
+    modifiers.add(how.rounding);
   }
-  words.add_if(how.ftz, ptx::Modifier::ftz);
-  words.add_if(how.sat, ptx::Modifier::sat);
-  words.add_if(how.relu, ptx::Modifier::relu);
-  words.add(T::kType);
-  return words;
+  modifiers.add_if(how.ftz, ptx::Modifier::ftz);
+  modifiers.add_if(how.sat, ptx::Modifier::sat);
+  modifiers.add_if(how.relu, ptx::Modifier::relu);
+  modifiers.add(T::kType);
+  return modifiers;
 }
 
 /// `op.type` for integers, `op.rn.type` with its options for floats.
@@ -31,20 +31,20 @@ template <class T>
                 "PTX computes with integers of 16 to 64 bits and with floats; "
                 "convert 8-bit values and give bits a type with bitcast<To>()");
   if constexpr (kIsFloat<T>) {
-    return {float_op, float_words<T>(how), how.contract};
+    return {float_op, float_modifiers<T>(how), how.contract};
   } else {
-    Words words{ptx::as_modifier(T::kType)};
-    words.add_if(how.sat, ptx::Modifier::sat);
-    return {integer_op, words};
+    ModifierList modifiers{ptx::as_modifier(T::kType)};
+    modifiers.add_if(how.sat, ptx::Modifier::sat);
+    return {integer_op, modifiers};
   }
 }
 
 template <class T>
-inline constexpr ptx::Modifier kBitsWord =
+inline constexpr ptx::Modifier kBitsModifier =
     ptx::as_modifier(kSame<T, pred> ? ptx::Type::pred : kBitsType<T::kBits == 1 ? 8 : T::kBits>);
 
 template <class T>
-inline constexpr ptx::Modifier kTypeWord = ptx::as_modifier(T::kType);
+inline constexpr ptx::Modifier kTypeModifier = ptx::as_modifier(T::kType);
 
 /// One method for each PTX instruction, named as PTX names it, over typed operands: values,
 /// variables, and literals beside them. All operands have one type unless it is said otherwise.
@@ -103,7 +103,7 @@ class Arithmetic : public Core {
     static_assert(kIsComputable<T>,
                   "rem (%) is for integers of 16 to 64 bits: for floats subtract the multiple, "
                   "a - trunc(a / b) * b");
-    return binary<T>({ptx::Op::rem, {kTypeWord<T>}}, a, b, site);
+    return binary<T>({ptx::Op::rem, {kTypeModifier<T>}}, a, b, site);
   }
   template <class A, class B>
   auto min(const A& a, const B& b, MinMax how = {}, Site site = Site::current()) {
@@ -206,41 +206,41 @@ class Arithmetic : public Core {
   template <class T, class B>
   void and_inplace(Var<T>& d, const B& b, Site site = Site::current()) {
     check_logic<T>();
-    inplace<T>({ptx::Op::and_, {kBitsWord<T>}}, d, b, site);
+    inplace<T>({ptx::Op::and_, {kBitsModifier<T>}}, d, b, site);
   }
   template <class T, class B>
   void or_inplace(Var<T>& d, const B& b, Site site = Site::current()) {
     check_logic<T>();
-    inplace<T>({ptx::Op::or_, {kBitsWord<T>}}, d, b, site);
+    inplace<T>({ptx::Op::or_, {kBitsModifier<T>}}, d, b, site);
   }
   template <class T, class B>
   void xor_inplace(Var<T>& d, const B& b, Site site = Site::current()) {
     check_logic<T>();
-    inplace<T>({ptx::Op::xor_, {kBitsWord<T>}}, d, b, site);
+    inplace<T>({ptx::Op::xor_, {kBitsModifier<T>}}, d, b, site);
   }
   template <class T, class B>
   void shl_inplace(Var<T>& d, const B& b, Site site = Site::current()) {
     check_bits<T>();
-    into({ptx::Op::shl, {kBitsWord<T>}}, d.reg(), {argument<T>(d, site), argument<u32>(b, site)},
-         site);
+    into({ptx::Op::shl, {kBitsModifier<T>}}, d.reg(),
+         {argument<T>(d, site), argument<u32>(b, site)}, site);
   }
   template <class T, class B>
   void shr_inplace(Var<T>& d, const B& b, Site site = Site::current()) {
     check_bits<T>();
-    into({ptx::Op::shr, {kTypeWord<T>}}, d.reg(), {argument<T>(d, site), argument<u32>(b, site)},
-         site);
+    into({ptx::Op::shr, {kTypeModifier<T>}}, d.reg(),
+         {argument<T>(d, site), argument<u32>(b, site)}, site);
   }
 
   // Special functions.
   template <class A>
   auto rcp(const A& a, Float how = {}, Site site = Site::current()) {
     check_float<Common<A>>();
-    return unary<Common<A>>({ptx::Op::rcp_f32, float_words<Common<A>>(how)}, a, site);
+    return unary<Common<A>>({ptx::Op::rcp_f32, float_modifiers<Common<A>>(how)}, a, site);
   }
   template <class A>
   auto sqrt(const A& a, Float how = {}, Site site = Site::current()) {
     check_float<Common<A>>();
-    return unary<Common<A>>({ptx::Op::sqrt_f32, float_words<Common<A>>(how)}, a, site);
+    return unary<Common<A>>({ptx::Op::sqrt_f32, float_modifiers<Common<A>>(how)}, a, site);
   }
   // `.approx` is the only form that PTX has of these; errors are in the ISA's description.
   template <class A>
@@ -271,7 +271,7 @@ class Arithmetic : public Core {
   auto copysign(const A& sign, const B& magnitude, Site site = Site::current()) {
     using T = Common<A, B>;
     check_float<T>();
-    return binary<T>({ptx::Op::copysign, {kTypeWord<T>}}, sign, magnitude, site);
+    return binary<T>({ptx::Op::copysign, {kTypeModifier<T>}}, sign, magnitude, site);
   }
 
   // Bits: integers and bits of 16, 32 or 64, and predicates for the first four.
@@ -293,14 +293,14 @@ class Arithmetic : public Core {
     check_logic<T>();
     Argument operand = argument<T>(a, site);
     if constexpr (kSame<T, pred>) operand = plain(operand);
-    return Value<T>(this, result({ptx::Op::not_, {kBitsWord<T>}}, T::kClass, {operand}, site));
+    return Value<T>(this, result({ptx::Op::not_, {kBitsModifier<T>}}, T::kClass, {operand}, site));
   }
   /// Amounts are u32; the width or more gives 0.
   template <class A, class B>
   auto shl(const A& a, const B& amount, Site site = Site::current()) {
     using T = Common<A>;
     check_bits<T>();
-    return Value<T>(this, result({ptx::Op::shl, {kBitsWord<T>}}, T::kClass,
+    return Value<T>(this, result({ptx::Op::shl, {kBitsModifier<T>}}, T::kClass,
                                  {argument<T>(a, site), argument<u32>(amount, site)}, site));
   }
   /// Signed types keep their sign.
@@ -308,7 +308,7 @@ class Arithmetic : public Core {
   auto shr(const A& a, const B& amount, Site site = Site::current()) {
     using T = Common<A>;
     check_bits<T>();
-    return Value<T>(this, result({ptx::Op::shr, {kTypeWord<T>}}, T::kClass,
+    return Value<T>(this, result({ptx::Op::shr, {kTypeModifier<T>}}, T::kClass,
                                  {argument<T>(a, site), argument<u32>(amount, site)}, site));
   }
   /// `length` bits of `a` from bit `position` on, extended by the type's sign.
@@ -317,7 +317,7 @@ class Arithmetic : public Core {
     using T = Common<A>;
     check_bits<T, 32>();
     static_assert(kIsInteger<T>, "bfe extends by the sign: bitcast<u32>() (s32, u64, s64) first");
-    return Value<T>(this, result({ptx::Op::bfe, {kTypeWord<T>}}, T::kClass,
+    return Value<T>(this, result({ptx::Op::bfe, {kTypeModifier<T>}}, T::kClass,
                                  {argument<T>(a, site), argument<u32>(position, site),
                                   argument<u32>(length, site)},
                                  site));
@@ -328,7 +328,7 @@ class Arithmetic : public Core {
            Site site = Site::current()) {
     using T = Common<A, B>;
     check_bits<T, 32>();
-    return Value<T>(this, result({ptx::Op::bfi, {kBitsWord<T>}}, T::kClass,
+    return Value<T>(this, result({ptx::Op::bfi, {kBitsModifier<T>}}, T::kClass,
                                  {argument<T>(a, site), argument<T>(b, site),
                                   argument<u32>(position, site), argument<u32>(length, site)},
                                  site));
@@ -336,25 +336,25 @@ class Arithmetic : public Core {
   template <class A>
   Value<u32> popc(const A& a, Site site = Site::current()) {
     check_bits<Common<A>, 32>();
-    return counted<Common<A>>(ptx::Op::popc, kBitsWord<Common<A>>, a, site);
+    return counted<Common<A>>(ptx::Op::popc, kBitsModifier<Common<A>>, a, site);
   }
   template <class A>
   Value<u32> clz(const A& a, Site site = Site::current()) {
     check_bits<Common<A>, 32>();
-    return counted<Common<A>>(ptx::Op::clz, kBitsWord<Common<A>>, a, site);
+    return counted<Common<A>>(ptx::Op::clz, kBitsModifier<Common<A>>, a, site);
   }
   template <class A>
   Value<u32> bfind(const A& a, Site site = Site::current()) {
     check_bits<Common<A>, 32>();
     static_assert(kIsInteger<Common<A>>,
                   "bfind looks for the sign: bitcast<u32>() (s32, u64, s64) first");
-    return counted<Common<A>>(ptx::Op::bfind, kTypeWord<Common<A>>, a, site);
+    return counted<Common<A>>(ptx::Op::bfind, kTypeModifier<Common<A>>, a, site);
   }
   template <class A>
   auto brev(const A& a, Site site = Site::current()) {
     using T = Common<A>;
     check_bits<T, 32>();
-    return unary<T>({ptx::Op::brev, {kBitsWord<T>}}, a, site);
+    return unary<T>({ptx::Op::brev, {kBitsModifier<T>}}, a, site);
   }
   /// Four bytes of b:a, picked by the four nibbles of `selector`. 32-bit types.
   template <class A, class B, class C>
@@ -363,7 +363,7 @@ class Arithmetic : public Core {
     check_bits<T, 32, 32>();
     return Value<T>(
         this,
-        result({ptx::Op::prmt, {kBitsWord<T>}}, T::kClass,
+        result({ptx::Op::prmt, {kBitsModifier<T>}}, T::kClass,
                {argument<T>(a, site), argument<T>(b, site), argument<u32>(selector, site)}, site));
   }
   /// Any bitwise function of three operands; `table` is f(0xf0, 0xcc, 0xaa).
@@ -371,7 +371,7 @@ class Arithmetic : public Core {
   auto lop3(const A& a, const B& b, const C& c, std::uint8_t table, Site site = Site::current()) {
     using T = Common<A, B, C>;
     check_bits<T, 32, 32>();
-    return Value<T>(this, result({ptx::Op::lop3, {kBitsWord<T>}}, T::kClass,
+    return Value<T>(this, result({ptx::Op::lop3, {kBitsModifier<T>}}, T::kClass,
                                  {argument<T>(a, site), argument<T>(b, site), argument<T>(c, site),
                                   argument<u32>(static_cast<unsigned>(table), site)},
                                  site));
@@ -392,7 +392,7 @@ class Arithmetic : public Core {
     using T = Common<C>;
     return Value<T>(
         this,
-        result({ptx::Op::dp4a, {kTypeWord<Common<A>>, kTypeWord<Common<B>>}}, T::kClass,
+        result({ptx::Op::dp4a, {kTypeModifier<Common<A>>, kTypeModifier<Common<B>>}}, T::kClass,
                {argument<Common<A>>(a, site), argument<Common<B>>(b, site), argument<T>(c, site)},
                site));
   }
@@ -411,7 +411,7 @@ class Arithmetic : public Core {
             Site site = Site::current()) {
     using T = Common<A, B>;
     Form form = setp_form<T>(comparison, false);
-    form.words.add(op);
+    form.modifiers.add(op);
     return {this,
             result(form, pred::kClass,
                    {argument<T>(a, site), argument<T>(b, site), argument<pred>(c, site)}, site)};
@@ -429,15 +429,16 @@ class Arithmetic : public Core {
   template <class To, class A>
   Value<To> cvt(const A& a, Convert how = {}, Site site = Site::current()) {
     using From = Common<A>;
-    Words words;
-    words.add(how.rounding);
-    words.add_if(how.ftz, ptx::Modifier::ftz);
-    words.add_if(how.sat, ptx::Modifier::sat);
-    words.add_if(how.relu, ptx::Modifier::relu);
-    words.add_if(how.satfinite, ptx::Modifier::satfinite);
-    words.add(To::kType);
-    words.add(From::kType);
-    return {this, result({ptx::Op::cvt_int, words}, To::kClass, {argument<From>(a, site)}, site)};
+    ModifierList modifiers;
+    modifiers.add(how.rounding);
+    modifiers.add_if(how.ftz, ptx::Modifier::ftz);
+    modifiers.add_if(how.sat, ptx::Modifier::sat);
+    modifiers.add_if(how.relu, ptx::Modifier::relu);
+    modifiers.add_if(how.satfinite, ptx::Modifier::satfinite);
+    modifiers.add(To::kType);
+    modifiers.add(From::kType);
+    return {this,
+            result({ptx::Op::cvt_int, modifiers}, To::kClass, {argument<From>(a, site)}, site)};
   }
   template <class To, class A>
   Value<To> cvt(const A& a, Rounding rounding, Site site = Site::current()) {
@@ -447,13 +448,13 @@ class Arithmetic : public Core {
   template <class To, class A, class B>
   Value<To> cvt2(const A& high, const B& low, Convert how = {Rounding::rn},
                  Site site = Site::current()) {
-    Words words;
-    words.add(how.rounding);
-    words.add_if(how.relu, ptx::Modifier::relu);
-    words.add_if(how.satfinite, ptx::Modifier::satfinite);
-    words.add(To::kType);
-    words.add(ptx::Type::f32);
-    return {this, result({ptx::Op::cvt_half2_f32, words}, To::kClass,
+    ModifierList modifiers;
+    modifiers.add(how.rounding);
+    modifiers.add_if(how.relu, ptx::Modifier::relu);
+    modifiers.add_if(how.satfinite, ptx::Modifier::satfinite);
+    modifiers.add(To::kType);
+    modifiers.add(ptx::Type::f32);
+    return {this, result({ptx::Op::cvt_half2_f32, modifiers}, To::kClass,
                          {argument<f32>(high, site), argument<f32>(low, site)}, site)};
   }
   /// The same bits as another type of the same width. Emits `mov` where the registers differ.
@@ -465,7 +466,7 @@ class Arithmetic : public Core {
     if constexpr (To::kClass == From::kClass) {
       if (!from.variable && from.core != nullptr) return {this, use(from).as_register()};
     }
-    return {this, result({ptx::Op::mov, {kBitsWord<To>}}, To::kClass, {from}, site)};
+    return {this, result({ptx::Op::mov, {kBitsModifier<To>}}, To::kClass, {from}, site)};
   }
 
   // Words put together and taken apart (`mov.b32 d, {lo, hi}`); the first part is the lowest.
@@ -474,14 +475,14 @@ class Arithmetic : public Core {
     using T = Common<A, B>;
     static_assert(To::kBits == 2 * T::kBits, "pack makes a value twice as wide as its parts");
     const Argument parts[] = {argument<T>(low, site), argument<T>(high, site)};
-    return {this, Core::pack({ptx::Op::mov, {kBitsWord<To>}}, To::kClass, parts, site)};
+    return {this, Core::pack({ptx::Op::mov, {kBitsModifier<To>}}, To::kClass, parts, site)};
   }
   template <class To, class A>
   std::array<Value<To>, 2> unpack(const A& a, Site site = Site::current()) {
     using T = Common<A>;
     static_assert(T::kBits == 2 * To::kBits, "unpack gives parts half as wide");
     ptx::Register parts[2];
-    vector_load({ptx::Op::mov, {kBitsWord<T>}}, To::kClass, parts, argument<T>(a, site), site);
+    vector_load({ptx::Op::mov, {kBitsModifier<T>}}, To::kClass, parts, argument<T>(a, site), site);
     return {Value<To>(this, parts[0]), Value<To>(this, parts[1])};
   }
 
@@ -524,7 +525,7 @@ class Arithmetic : public Core {
       left = plain(left);
       right = plain(right);
     }
-    return {this, result({op, {kBitsWord<T>}}, T::kClass, {left, right}, site)};
+    return {this, result({op, {kBitsModifier<T>}}, T::kClass, {left, right}, site)};
   }
   template <class T, class A>
   Value<u32> counted(ptx::Op op, ptx::Modifier type, const A& a, Site site) {
@@ -535,7 +536,7 @@ class Arithmetic : public Core {
     check_bits<T, 32, 32>();
     return {
         this,
-        result({ptx::Op::shf, {direction, ptx::Modifier::wrap, kBitsWord<T>}}, T::kClass,
+        result({ptx::Op::shf, {direction, ptx::Modifier::wrap, kBitsModifier<T>}}, T::kClass,
                {argument<T>(lo, site), argument<T>(hi, site), argument<u32>(amount, site)}, site)};
   }
 
@@ -564,12 +565,12 @@ class Arithmetic : public Core {
     static_assert(kIsComputable<T>,
                   "mul_lo, mul_hi, mul_wide and mad are for integers of 16 to 64 bits: use mul and "
                   "fma for floats, convert<u32>() 8-bit values, bitcast<u32>() bits");
-    return {op, {part, kTypeWord<T>}};
+    return {op, {part, kTypeModifier<T>}};
   }
   template <class T>
   static constexpr Form mul_form(const Float& how) {
     if constexpr (kIsFloat<T>) {
-      return {ptx::Op::mul_f32, float_words<T>(how), how.contract};
+      return {ptx::Op::mul_f32, float_modifiers<T>(how), how.contract};
     } else {
       return part_form<T>(ptx::Op::mul, ptx::Modifier::lo);
     }
@@ -577,29 +578,29 @@ class Arithmetic : public Core {
   template <class T>
   static constexpr Form fma_form(const Float& how) {
     static_assert(kIsFloat<T>, "fma is for floats; mad_lo, mad_hi and mad_wide for integers");
-    return {ptx::Op::fma_f32, float_words<T>(how)};
+    return {ptx::Op::fma_f32, float_modifiers<T>(how)};
   }
   template <class T>
   static constexpr Form min_max_form(ptx::Op integer_op, ptx::Op float_op, const MinMax& how) {
     static_assert(kIsComputable<T> || kIsFloat<T>,
                   "min and max are for integers of 16 to 64 bits and for floats");
-    Words words{kTypeWord<T>};
-    words.add_if(how.ftz, ptx::Modifier::ftz);
-    words.add_if(how.nan, ptx::Modifier::NaN);
-    return {kIsFloat<T> ? float_op : integer_op, words};
+    ModifierList modifiers{kTypeModifier<T>};
+    modifiers.add_if(how.ftz, ptx::Modifier::ftz);
+    modifiers.add_if(how.nan, ptx::Modifier::NaN);
+    return {kIsFloat<T> ? float_op : integer_op, modifiers};
   }
   template <class T>
   static constexpr Form sign_form(ptx::Op integer_op, ptx::Op float_op, bool ftz) {
-    Words words{kTypeWord<T>};
-    words.add_if(ftz, ptx::Modifier::ftz);
-    return {kIsFloat<T> ? float_op : integer_op, words};
+    ModifierList modifiers{kTypeModifier<T>};
+    modifiers.add_if(ftz, ptx::Modifier::ftz);
+    return {kIsFloat<T> ? float_op : integer_op, modifiers};
   }
   template <class T>
   static constexpr Form approx_form(ptx::Op op, bool ftz) {
     check_float<T>();
-    Words words{ptx::Modifier::approx, kTypeWord<T>};
-    words.add_if(ftz, ptx::Modifier::ftz);
-    return {op, words};
+    ModifierList modifiers{ptx::Modifier::approx, kTypeModifier<T>};
+    modifiers.add_if(ftz, ptx::Modifier::ftz);
+    return {op, modifiers};
   }
   template <class T>
   static constexpr Form setp_form(Comparison comparison, bool ftz) {
@@ -607,13 +608,13 @@ class Arithmetic : public Core {
     static_assert(T::kBits != 8, "8-bit values are not compared: convert<u32>() them first");
     static_assert(T::kKind != ptx::TypeKind::Packed,
                   "pairs are compared half by half: unpack<f16>() them first");
-    Words words{static_cast<ptx::Modifier>(comparison), kTypeWord<T>};
-    words.add_if(ftz, ptx::Modifier::ftz);
+    ModifierList modifiers{static_cast<ptx::Modifier>(comparison), kTypeModifier<T>};
+    modifiers.add_if(ftz, ptx::Modifier::ftz);
     return {kIsFloat<T>                       ? ptx::Op::setp_f32
             : kIsSigned<T>                    ? ptx::Op::setp_signed
             : T::kKind == ptx::TypeKind::Bits ? ptx::Op::setp_bits
                                               : ptx::Op::setp_unsigned,
-            words};
+            modifiers};
   }
 };
 

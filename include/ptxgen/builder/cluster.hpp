@@ -43,7 +43,7 @@ Ptr<T, ClusterShared> map_rank(KernelBuilder& k, const Ptr<T, Shared>& p, const 
 }
 
 /// All threads of the cluster arrive, and wait for each other: what they did before the first is
-/// seen behind the second. All lanes of a warp come together.
+/// seen after the second. All lanes of a warp come together.
 inline void cluster_arrive(KernelBuilder& k, SourceLocation site = SourceLocation::current()) {
   k.emit(ptx::Op::barrier_cluster_arrive,
          {ptx::Modifier::cluster, ptx::Modifier::arrive, ptx::Modifier::aligned}, {}, site);

@@ -1,4 +1,4 @@
-// ptxgen/builder/control.hpp - lower storey: branches, barriers, warp operations, any instruction
+// ptxgen/builder/control.hpp - instruction-level API: control flow, barriers, warp operations
 #pragma once
 
 #include <span>
@@ -24,7 +24,7 @@ class Operand {
   Operand(const P& p, SourceLocation at = SourceLocation::current())
       : kind_(Kind::Memory),
         pointer_(detail::PointerTraits<P>::data(p)),
-        space_(detail::SpaceOf<P>::kWord),
+        space_(detail::SpaceOf<P>::kModifier),
         narrow_(detail::SpaceOf<P>::kNarrow) {
     argument_.site = at;
   }
@@ -190,34 +190,34 @@ class Control : public Memory {
   template <class A, class M = unsigned>
   Value<u32> match_any(const A& a, const M& mask = kAllLanes, Site site = Site::current()) {
     using T = Common<A>;
-    return {this,
-            result({ptx::Op::match_any, {ptx::Modifier::any, ptx::Modifier::sync, kBitsWord<T>}},
-                   u32::kClass, {argument<T>(a, site), argument<u32>(mask, site)}, site)};
+    return {this, result({ptx::Op::match_any,
+                          {ptx::Modifier::any, ptx::Modifier::sync, kBitsModifier<T>}},
+                         u32::kClass, {argument<T>(a, site), argument<u32>(mask, site)}, site)};
   }
   Value<u32> activemask(Site site = Site::current());
   template <class A, class M = unsigned>
   auto redux_add(const A& a, const M& mask = kAllLanes, Site site = Site::current()) {
-    return redux<Common<A>>(ptx::Modifier::add, kTypeWord<Common<A>>, a, mask, site);
+    return redux<Common<A>>(ptx::Modifier::add, kTypeModifier<Common<A>>, a, mask, site);
   }
   template <class A, class M = unsigned>
   auto redux_min(const A& a, const M& mask = kAllLanes, Site site = Site::current()) {
-    return redux<Common<A>>(ptx::Modifier::min, kTypeWord<Common<A>>, a, mask, site);
+    return redux<Common<A>>(ptx::Modifier::min, kTypeModifier<Common<A>>, a, mask, site);
   }
   template <class A, class M = unsigned>
   auto redux_max(const A& a, const M& mask = kAllLanes, Site site = Site::current()) {
-    return redux<Common<A>>(ptx::Modifier::max, kTypeWord<Common<A>>, a, mask, site);
+    return redux<Common<A>>(ptx::Modifier::max, kTypeModifier<Common<A>>, a, mask, site);
   }
   template <class A, class M = unsigned>
   auto redux_and(const A& a, const M& mask = kAllLanes, Site site = Site::current()) {
-    return redux<Common<A>>(ptx::Modifier::and_, kBitsWord<Common<A>>, a, mask, site);
+    return redux<Common<A>>(ptx::Modifier::and_, kBitsModifier<Common<A>>, a, mask, site);
   }
   template <class A, class M = unsigned>
   auto redux_or(const A& a, const M& mask = kAllLanes, Site site = Site::current()) {
-    return redux<Common<A>>(ptx::Modifier::or_, kBitsWord<Common<A>>, a, mask, site);
+    return redux<Common<A>>(ptx::Modifier::or_, kBitsModifier<Common<A>>, a, mask, site);
   }
   template <class A, class M = unsigned>
   auto redux_xor(const A& a, const M& mask = kAllLanes, Site site = Site::current()) {
-    return redux<Common<A>>(ptx::Modifier::xor_, kBitsWord<Common<A>>, a, mask, site);
+    return redux<Common<A>>(ptx::Modifier::xor_, kBitsModifier<Common<A>>, a, mask, site);
   }
 
   // Every other instruction.
@@ -227,16 +227,16 @@ class Control : public Memory {
     check_open(site);
     return {this, new_register(T::kClass)};
   }
-  /// Emits any row of the op table: its words in any order (words that are always there may be left
-  /// out) and its operands in the table's order. Everything is checked against the row at once:
-  /// words, number of operands, their types, and the state spaces of pointers ("bad-operand",
-  /// "type-mismatch", "space-mismatch", "target-lacks").
-  void emit(ptx::Op op, std::initializer_list<ptx::Modifier> words,
+  /// Emits any row of the op table: its modifiers in any order (modifiers that are always there may
+  /// be left out) and its operands in the table's order. Everything is checked against the row at
+  /// once: modifiers, number of operands, their types, and the state spaces of pointers
+  /// ("bad-operand", "type-mismatch", "space-mismatch", "target-lacks").
+  void emit(ptx::Op op, std::initializer_list<ptx::Modifier> modifiers,
             std::initializer_list<Operand> operands, Site site = Site::current()) {
-    emit(op, std::span(words.begin(), words.size()), std::span(operands.begin(), operands.size()),
-         site);
+    emit(op, std::span(modifiers.begin(), modifiers.size()),
+         std::span(operands.begin(), operands.size()), site);
   }
-  void emit(ptx::Op op, std::span<const ptx::Modifier> words, std::span<const Operand> operands,
+  void emit(ptx::Op op, std::span<const ptx::Modifier> modifiers, std::span<const Operand> operands,
             Site site = Site::current());
   /// PTX statements as text. `$0`, `$1`, ... stand for the outputs and, counting on, the inputs.
   /// Outputs are variables; registers that the text declares live in a scope of braces.

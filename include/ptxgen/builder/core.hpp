@@ -30,33 +30,33 @@ struct Name {
 
 namespace detail {
 
-/// The dotted words of an opcode, in any order; `Modifier::none` is left out.
-struct Words {
-  std::array<ptx::Modifier, ptx::kMaxModifiers> word{};
+/// The modifiers of an opcode, in any order; `Modifier::none` is left out.
+struct ModifierList {
+  std::array<ptx::Modifier, ptx::kMaxModifiers> values{};
   unsigned count = 0;
 
-  constexpr Words() = default;
-  constexpr Words(std::initializer_list<ptx::Modifier> list) {
+  constexpr ModifierList() = default;
+  constexpr ModifierList(std::initializer_list<ptx::Modifier> list) {
     for (const ptx::Modifier w : list) add(w);
   }
   template <class E>
   constexpr void add(E modifier) {
     const auto w = static_cast<ptx::Modifier>(modifier);
-    if (w != ptx::Modifier::none) word[count++] = w;
+    if (w != ptx::Modifier::none) values[count++] = w;
   }
   constexpr void add_if(bool condition, ptx::Modifier w) {
-    if (condition) word[count++] = w;
+    if (condition) values[count++] = w;
   }
 };
 
-/// Which instruction: any row with the mnemonic wanted (the search starts there) and the words.
+/// Which instruction: any row with the mnemonic wanted (the search starts there) and the modifiers.
 struct Form {
   ptx::Op op;
-  Words words;
+  ModifierList modifiers;
   ptx::Contract contract = ptx::Contract::Default;
 };
 
-/// How far the kernel is built, for what must undo the rest.
+/// The state of a kernel under construction, for rollback.
 struct Checkpoint {
   std::size_t body = 0, operands = 0, labels = 0, variables = 0, parameters = 0, prototypes = 0;
   std::size_t registers = 0, module_variables = 0, items = 0, symbols = 0, sites = 0, files = 0;
@@ -68,7 +68,7 @@ struct Checkpoint {
   std::array<std::uint32_t, kRegisterClasses> counts{};
 };
 
-/// What the storeys of the builder share. Not for users: see KernelBuilder.
+/// Common base of the builder classes. Not for users: see KernelBuilder.
 class Core {
  public:
   Core(const Core&) = delete;
@@ -76,7 +76,7 @@ class Core {
 
   [[nodiscard]] std::string_view name() const noexcept { return module_.names[function().name]; }
   [[nodiscard]] const ptx::Target& target() const noexcept { return *target_; }
-  /// The kernel as far as it is built, for tests and messages.
+  /// The kernel built so far, for tests and messages.
   [[nodiscard]] const ptx::Module& module() const noexcept { return module_; }
   /// The statement emitted last as PTX, without indentation or newline.
   [[nodiscard]] std::string last_statement() const;
@@ -99,7 +99,7 @@ class Core {
   ptx::Register pack(const Form& form, RegisterClass register_class,
                      std::span<const Argument> values, SourceLocation site);
 
-  /// `[pointer]`, ready for a load or store of `bytes` bytes; checks what is known of alignment.
+  /// `[pointer]`, ready for a load or store of `bytes` bytes; checks the known alignment.
   [[nodiscard]] Argument address(const PointerData& pointer, unsigned bytes, bool narrow,
                                  SourceLocation site);
   /// Address as a plain value, offset added.
@@ -144,7 +144,7 @@ class Core {
   void branch_to(ptx::LabelId label, const Argument& predicate, bool negated, SourceLocation site);
   /// The module; the builder refuses everything from now on.
   [[nodiscard]] ptx::Module take_module();
-  /// Whether control cannot come to the statement behind the last one.
+  /// Whether the end of the body is unreachable.
   [[nodiscard]] bool ends_with_terminator() const noexcept;
 
   [[nodiscard]] ptx::Function& function() noexcept { return module_.functions[0]; }
@@ -155,7 +155,7 @@ class Core {
   ptx::Module module_;
   const ptx::Target* target_ = nullptr;
   ptx::TargetName target_name_;
-  ptx::Guard guard_;  ///< given to every statement
+  ptx::Guard guard_;  ///< of every new statement
   std::array<ptx::DeclId, kRegisterClasses> declarations_{};
   std::array<std::vector<std::uint32_t>, kRegisterClasses> register_scopes_;
   std::vector<std::uint8_t> scope_open_;
@@ -163,7 +163,7 @@ class Core {
   std::vector<std::uint32_t> scope_parents_;
   std::vector<SourceLocation> label_sites_;  ///< first use, as long as `labels`
   std::vector<Error> first_error_;           ///< none or one
-  /// Statements whose row and words the target was found to offer, by hash of these.
+  /// Hashes of rows and modifiers that the target is known to support.
   std::array<std::uint32_t, 128> checked_{};
   std::uint32_t generated_labels_ = 0;
   std::uint32_t dynamic_shared_ = ptx::kNone;  ///< its symbol

@@ -1,4 +1,4 @@
-// ptxgen/builder/kernel_builder.hpp - upper storey: parameters, arrays, control structure
+// ptxgen/builder/kernel_builder.hpp - high-level API: parameters, arrays, control structure
 #pragma once
 
 #include "ptxgen/builder/control.hpp"
@@ -42,32 +42,37 @@ struct IndexTypeImpl {
 template <class B, class E, class S>
 using IndexType = typename IndexTypeImpl<B, E, S>::type;
 
-/// How a loop goes on; between two calls of `for_next` the caller emits one copy of the body.
-struct ForLoop {
+/// The index type, bounds, step and unroll factor of a counted loop.
+struct LoopRange {
+  ptx::Type type{};
+  RegisterClass register_class{};
+  unsigned bits = 0;
+  bool is_signed = false;
+  Argument begin, end, step;
+  std::uint64_t factor = 1;
+  SourceLocation site;
+};
+
+/// The state of a loop; between two calls of `for_next` the caller emits one copy of the body.
+struct ForLoop : LoopRange {
+  explicit ForLoop(const LoopRange& range) : LoopRange(range) {}
   struct Segment {
     std::uint32_t copies = 1;  ///< of the body, one after the other
     bool loop = false;
   };
   std::array<Segment, 2> segments{};
   std::uint32_t segment_count = 0, segment = 0, copy = 0;
-  ptx::Type type{};
-  RegisterClass register_class{};
-  unsigned bits = 0;
-  bool is_signed = false;
-  Argument begin, end, step;
   Argument span;                    ///< factor * step where the step is a value
   std::uint64_t constant_step = 0;  ///< 0 if it is a value
-  std::uint64_t factor = 1;
-  ptx::Register counter;            ///< where the running segment stands
+  ptx::Register counter;            ///< the loop counter of the current segment
   ptx::Register index;              ///< of the copy to be emitted
-  Argument bound;                   ///< of the running segment
+  Argument bound;                   ///< of the current segment
   bool bound_is_limit = false;      ///< compared before the step is added
   std::uint64_t next_constant = 0;  ///< straight copies: the next index
   ptx::LabelId top, exit, remainder;
   std::uint32_t scope = 0, body_scope = 0;
   std::int16_t split_hint = ptx::kNoSplitHint;
   bool constant = false, started = false, wants_index = true;
-  SourceLocation site;
 };
 
 }  // namespace detail
@@ -75,9 +80,9 @@ struct ForLoop {
 /// How `warp_reduce` combines.
 enum class Reduce : std::uint8_t { Add, Min, Max };
 
-/// A kernel being built. One statement is emitted per call of the lower storey (methods named as
-/// PTX instructions, inherited from detail::Arithmetic, Memory and Control); the upper storey is
-/// here, and in the operators of values.
+/// A kernel under construction. A call of the instruction-level API (methods named after PTX
+/// instructions, inherited from detail::Arithmetic, Memory and Control) emits one statement. The
+/// high-level API is declared here and by the operators of values.
 ///
 /// Every mistake throws `Error` (Stage::Build) with the C++ line of the call, and leaves the kernel
 /// as it was before that call; `build()` then reports the first mistake again instead of
@@ -108,7 +113,7 @@ class KernelBuilder : public detail::Control {
   typename detail::ParamOf<T>::type load_param(Name name) {
     using P = detail::ParamOf<T>;
     if constexpr (P::kPointer) {
-      return T(pointer_param(name, P::Space::kSpace, P::Space::kWord, P::Element::kType));
+      return T(pointer_param(name, P::Space::kSpace, P::Space::kModifier, P::Element::kType));
     } else {
       return {this, value_param(name, P::Element::kMemoryType, P::Element::kType, T::kClass)};
     }
@@ -135,7 +140,7 @@ class KernelBuilder : public detail::Control {
   }
 
   // Directives.
-  /// `.maxntid`: the most threads a block may have.
+  /// `.maxntid`: the maximum number of threads of a block.
   void max_threads(std::uint32_t x, std::uint32_t y = 1, std::uint32_t z = 1,
                    Site site = Site::current()) {
     directive(ptx::DirectiveKind::maxntid, {x, y, z}, 3, site);
@@ -162,7 +167,7 @@ class KernelBuilder : public detail::Control {
   /// do not say it themselves (Float::contract). Sums with compensation and other code that needs
   /// each rounding want Contract::Forbid. Counts for the whole kernel, wherever it is called.
   void contract(Contract how, Site site = Site::current());
-  /// What counts for the conditions of all loops that say nothing themselves.
+  /// The default for the conditions of all loops without a hint of their own.
   void loop_split(Split split) { function().split_hint = split.threshold; }
   /// `.pragma` of the kernel.
   void pragma(std::string_view text, Site site = Site::current());
@@ -189,7 +194,7 @@ class KernelBuilder : public detail::Control {
     return variable;
   }
 
-  // Structure. What a body computes as a Value cannot be used behind it: use a Var.
+  // Structure. What a body computes as a Value cannot be used after it: use a Var.
   /// Emits what `then` emits, executed where p holds.
   template <class Then>
   void if_(const In<pred>& p, Then&& then) {
@@ -232,8 +237,8 @@ class KernelBuilder : public detail::Control {
   /// `body(i)` for i = begin, begin + step, ... while i < end. The index is u32, s32, u64 or s64 as
   /// the bounds are (u32 for literals only); the step is positive. Right for all bounds, however
   /// near the end of the index type. The loop is guarded and tested at its bottom.
-  /// With `Unroll{n}` the body is emitted n times per turn, and a second loop does the rest.
-  /// A body without parameter is called as `body()`.
+  /// With `Unroll{n}` the body is emitted n times per iteration, and a second loop runs the
+  /// remainder. A body without parameter is called as `body()`.
   template <class B, class E, class S, class Body>
   void for_(const B& begin, const E& end, const S& step, Body&& body, Unroll unroll = {},
             Split split = {}, Site site = Site::current()) {
@@ -241,9 +246,15 @@ class KernelBuilder : public detail::Control {
     static_assert(detail::kIsInteger<T> && T::kBits >= 32,
                   "a loop counts with u32, s32, u64 or s64");
     detail::Transaction transaction(*this);
-    detail::ForLoop loop = for_begin(
-        T::kType, T::kClass, T::kBits, detail::kIsSigned<T>, detail::argument<T>(begin, site),
-        detail::argument<T>(end, site), detail::argument<T>(step, site), unroll.factor, site);
+    detail::ForLoop loop = for_begin({.type = T::kType,
+                                      .register_class = T::kClass,
+                                      .bits = T::kBits,
+                                      .is_signed = detail::kIsSigned<T>,
+                                      .begin = detail::argument<T>(begin, site),
+                                      .end = detail::argument<T>(end, site),
+                                      .step = detail::argument<T>(step, site),
+                                      .factor = unroll.factor,
+                                      .site = site});
     loop.split_hint = split.threshold;
     if constexpr (requires { body(); }) {
       loop.wants_index = false;
@@ -384,7 +395,7 @@ class KernelBuilder : public detail::Control {
   void declare(const Name& name, ptx::Type type, bool pointer, ptx::Space space, ptx::Type element);
   ptx::Register value_param(const Name& name, ptx::Type type, ptx::Type element,
                             detail::RegisterClass register_class);
-  detail::PointerData pointer_param(const Name& name, ptx::Space space, ptx::Modifier word,
+  detail::PointerData pointer_param(const Name& name, ptx::Space space, ptx::Modifier modifier,
                                     ptx::Type element);
   std::size_t find_param(const Name& name);
   detail::PointerData declare_array(ptx::Space space, ptx::Type type, unsigned bytes,
@@ -395,11 +406,14 @@ class KernelBuilder : public detail::Control {
                  Site site);
   void set_guard(const In<pred>& p);
   ptx::Register new_address(bool narrow, Site site);
-  detail::ForLoop for_begin(ptx::Type type, detail::RegisterClass register_class, unsigned bits,
-                            bool is_signed, const detail::Argument& begin,
-                            const detail::Argument& end, const detail::Argument& step,
-                            unsigned factor, Site site);
+  detail::ForLoop for_begin(const detail::LoopRange& range);
+  void check_loop(const detail::ForLoop& loop);
+  void begin_constant_loop(detail::ForLoop& loop, std::uint64_t first, std::uint64_t last);
+  void begin_unrolled_loop(detail::ForLoop& loop);
+  detail::Argument unrolled_length(detail::ForLoop& loop, const detail::Argument& length);
   bool for_next(detail::ForLoop& loop);
+  void close_segment(const detail::ForLoop& loop, std::uint32_t copies);
+  void set_index(detail::ForLoop& loop);
   void hint_last(std::int16_t threshold) { function().body.back().split_hint = threshold; }
   void for_segment(detail::ForLoop& loop);
   detail::Argument for_length(const detail::ForLoop& loop, const detail::Argument& from);

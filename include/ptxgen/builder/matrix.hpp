@@ -282,14 +282,14 @@ void emit_mma(KernelBuilder& k, const Result& d, const A& a, const B& b, const S
   const auto b_list = operands_of(b.registers(), site);
   const auto c_list = operands_of(c, site);
   const Operand operands[] = {Vec(d_list), Vec(a_list), Vec(b_list), Vec(c_list)};
-  std::array<ptx::Modifier, 3> words{};
+  std::array<ptx::Modifier, 3> modifiers{};
   std::size_t count = 0;
   if constexpr (kIntegers) {
-    words[count++] = kTypeWord<TA>;
-    words[count++] = kTypeWord<TB>;
+    modifiers[count++] = kTypeModifier<TA>;
+    modifiers[count++] = kTypeModifier<TB>;
   }
-  if (satfinite) words[count++] = ptx::Modifier::satfinite;
-  k.emit(mma_row<Shape, TA, TB, C>(), std::span(words.data(), count), operands, site);
+  if (satfinite) modifiers[count++] = ptx::Modifier::satfinite;
+  k.emit(mma_row<Shape, TA, TB, C>(), std::span(modifiers.data(), count), operands, site);
 }
 
 }  // namespace detail
@@ -344,8 +344,8 @@ std::array<Value<b32>, kCount> ldmatrix(KernelBuilder& k, const Ptr<T, Shared>& 
   constexpr ptx::Op kRow = kCount == 1   ? ptx::Op::ldmatrix_x1
                            : kCount == 2 ? ptx::Op::ldmatrix_x2
                                          : ptx::Op::ldmatrix_x4;
-  const ptx::Modifier words[] = {ptx::Modifier::shared, ptx::Modifier::trans};
-  k.emit(kRow, std::span(words, transposed ? 2 : 1), operands, site);
+  const ptx::Modifier modifiers[] = {ptx::Modifier::shared, ptx::Modifier::trans};
+  k.emit(kRow, std::span(modifiers, transposed ? 2 : 1), operands, site);
   transaction.keep();
   return loaded;
 }
@@ -364,8 +364,8 @@ void stmatrix(KernelBuilder& k, const Ptr<T, Shared>& row,
   constexpr ptx::Op kRow = kCount == 1   ? ptx::Op::stmatrix_x1
                            : kCount == 2 ? ptx::Op::stmatrix_x2
                                          : ptx::Op::stmatrix_x4;
-  const ptx::Modifier words[] = {ptx::Modifier::shared, ptx::Modifier::trans};
-  k.emit(kRow, std::span(words, transposed ? 2 : 1), operands, site);
+  const ptx::Modifier modifiers[] = {ptx::Modifier::shared, ptx::Modifier::trans};
+  k.emit(kRow, std::span(modifiers, transposed ? 2 : 1), operands, site);
 }
 
 namespace detail {

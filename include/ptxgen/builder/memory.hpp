@@ -1,4 +1,4 @@
-// ptxgen/builder/memory.hpp - lower storey: loads, stores, atomics, copies, addresses
+// ptxgen/builder/memory.hpp - instruction-level API: loads, stores, atomics, copies, addresses
 #pragma once
 
 #include "ptxgen/builder/arithmetic.hpp"
@@ -201,14 +201,15 @@ class Memory : public Arithmetic {
   auto cvta_to(const P& p, Site site = Site::current()) {
     static_assert(kSame<SpaceOf<P>, Generic>, "cvta_to takes a generic pointer");
     static_assert(!kSame<S, Generic>, "the pointer is generic already");
-    return Ptr<PointeeOf<P>, S>(to_space(PointerTraits<P>::data(p), S::kWord, S::kNarrow, site));
+    return Ptr<PointeeOf<P>, S>(
+        to_space(PointerTraits<P>::data(p), S::kModifier, S::kNarrow, site));
   }
   /// A pointer into a space as a generic one (`cvta`).
   template <Pointer P>
   auto cvta(const P& p, Site site = Site::current()) {
     static_assert(!kSame<SpaceOf<P>, Generic>, "the pointer is generic already");
     return Ptr<PointeeOf<P>, Generic>(
-        to_generic(PointerTraits<P>::data(p), SpaceOf<P>::kWord, SpaceOf<P>::kNarrow, site));
+        to_generic(PointerTraits<P>::data(p), SpaceOf<P>::kModifier, SpaceOf<P>::kNarrow, site));
   }
 
  protected:
@@ -238,32 +239,32 @@ class Memory : public Arithmetic {
   }
   template <class P>
   static constexpr Form load_form(const Load& how, ptx::Modifier vector) {
-    Words words;
-    words.add(how.order);
-    words.add(how.scope);
-    words.add(SpaceOf<P>::kWord);
-    words.add(how.cache);
-    words.add_if(how.read_only, ptx::Modifier::nc);
-    words.add(how.l1);
-    words.add(how.l2);
-    words.add(how.prefetch);
-    words.add(vector);
-    words.add(PointeeOf<P>::kMemoryType);
-    return {how.read_only ? ptx::Op::ld_nc : ptx::Op::ld, words};
+    ModifierList modifiers;
+    modifiers.add(how.order);
+    modifiers.add(how.scope);
+    modifiers.add(SpaceOf<P>::kModifier);
+    modifiers.add(how.cache);
+    modifiers.add_if(how.read_only, ptx::Modifier::nc);
+    modifiers.add(how.l1);
+    modifiers.add(how.l2);
+    modifiers.add(how.prefetch);
+    modifiers.add(vector);
+    modifiers.add(PointeeOf<P>::kMemoryType);
+    return {how.read_only ? ptx::Op::ld_nc : ptx::Op::ld, modifiers};
   }
   template <class P>
   static constexpr Form store_form(const Store& how, ptx::Modifier vector) {
     static_assert(!kSame<SpaceOf<P>, Const>, "constant memory cannot be written");
-    Words words;
-    words.add(how.order);
-    words.add(how.scope);
-    words.add(SpaceOf<P>::kWord);
-    words.add(how.cache);
-    words.add(how.l1);
-    words.add(how.l2);
-    words.add(vector);
-    words.add(PointeeOf<P>::kMemoryType);
-    return {ptx::Op::st, words};
+    ModifierList modifiers;
+    modifiers.add(how.order);
+    modifiers.add(how.scope);
+    modifiers.add(SpaceOf<P>::kModifier);
+    modifiers.add(how.cache);
+    modifiers.add(how.l1);
+    modifiers.add(how.l2);
+    modifiers.add(vector);
+    modifiers.add(PointeeOf<P>::kMemoryType);
+    return {ptx::Op::st, modifiers};
   }
   template <class P>
   static constexpr Form atomic_form(ptx::Op op, ptx::Modifier what, const Atomic& how) {
@@ -275,15 +276,16 @@ class Memory : public Arithmetic {
     const bool bits = what == ptx::Modifier::and_ || what == ptx::Modifier::or_ ||
                       what == ptx::Modifier::xor_ || what == ptx::Modifier::exch ||
                       what == ptx::Modifier::cas;
-    Words words;
-    words.add(how.order);
-    words.add(how.scope);
-    words.add(SpaceOf<P>::kWord);
-    words.add(what);
-    words.add_if(!bits && (kSame<T, f16> || kSame<T, bf16> || T::kKind == ptx::TypeKind::Packed),
-                 ptx::Modifier::noftz);
-    words.add(bits ? kBitsType<T::kBits> : T::kType);
-    return {op, words};
+    ModifierList modifiers;
+    modifiers.add(how.order);
+    modifiers.add(how.scope);
+    modifiers.add(SpaceOf<P>::kModifier);
+    modifiers.add(what);
+    modifiers.add_if(
+        !bits && (kSame<T, f16> || kSame<T, bf16> || T::kKind == ptx::TypeKind::Packed),
+        ptx::Modifier::noftz);
+    modifiers.add(bits ? kBitsType<T::kBits> : T::kType);
+    return {op, modifiers};
   }
   template <class P, class A>
   auto atom(const P& p, ptx::Modifier what, const A& value, const Atomic& how, Site site) {

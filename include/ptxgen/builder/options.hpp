@@ -1,11 +1,11 @@
-// ptxgen/builder/options.hpp - what instructions can be told besides their operands
+// ptxgen/builder/options.hpp - options of instructions besides their operands
 #pragma once
 
 #include "ptxgen/ptx/ir.hpp"
 
 namespace ptxgen::inline v0 {
 
-/// Rounding of a floating-point result; `none` leaves the word out.
+/// Rounding of a floating-point result; `none` leaves the modifier out.
 enum class Rounding : std::uint16_t {
   none = static_cast<std::uint16_t>(ptx::Modifier::none),
   rn = static_cast<std::uint16_t>(ptx::Modifier::rn),
@@ -23,7 +23,7 @@ enum class Rounding : std::uint16_t {
 using ptx::Contract;
 
 /// How `add`, `sub`, `mul`, `fma`, `div` and the like compute on floats. The rounding is always
-/// written: an `add` or `mul` without one may be fused by ptxas behind our back.
+/// written: an `add` or `mul` without one may be fused by ptxas.
 struct Float {
   Rounding rounding = Rounding::rn;
   bool ftz = false;     ///< subnormal inputs and results become zero (f32, f16)
@@ -41,8 +41,8 @@ struct MinMax {
   bool nan = false;  ///< a NaN operand gives NaN; otherwise the other operand
 };
 
-/// How `cvt` converts. Rounding words are `rn rz rm rp` towards floats, `rni rzi rmi rpi` towards
-/// integers and integral values.
+/// How `cvt` converts. Rounding modifiers are `rn rz rm rp` towards floats, `rni rzi rmi rpi`
+/// towards integers and integral values.
 struct Convert {
   Rounding rounding = Rounding::none;
   bool ftz = false;
@@ -131,7 +131,7 @@ enum class Prefetch : std::uint16_t {
   L2_256B = static_cast<std::uint16_t>(ptx::Modifier::L2_256B),
 };
 
-/// Words of a load. `read_only` is `.nc`: nobody writes that memory while the kernel runs.
+/// Modifiers of a load. `read_only` is `.nc`: the memory is not written while the kernel runs.
 struct Load {
   bool read_only = false;
   Cache cache = Cache::none;
@@ -142,7 +142,7 @@ struct Load {
   Scope scope = Scope::none;
 };
 
-/// Words of a store.
+/// Modifiers of a store.
 struct Store {
   Cache cache = Cache::none;
   L1 l1 = L1::none;
@@ -151,7 +151,7 @@ struct Store {
   Scope scope = Scope::none;
 };
 
-/// Words of an atomic operation; without an order it is relaxed, without a scope `.gpu`.
+/// Modifiers of an atomic operation; without an order it is relaxed, without a scope `.gpu`.
 struct Atomic {
   Order order = Order::none;
   Scope scope = Scope::none;
@@ -162,7 +162,7 @@ struct Atomic {
 /// counts. 0: no. 1: yes. n: if the condition decides about n instructions or more, or about one
 /// that touches memory, works with other threads or branches.
 struct Split {
-  std::int16_t threshold = -1;  ///< -1: says nothing
+  std::int16_t threshold = -1;  ///< -1: not set
 };
 
 /// How many copies of a loop's body are emitted per iteration.

@@ -10,7 +10,7 @@ namespace detail {
 struct PointerData {
   Core* core = nullptr;
   ptx::Register base;
-  std::int64_t offset = 0;      ///< bytes behind `base`, folded into the instructions that use it
+  std::int64_t offset = 0;      ///< bytes after `base`, folded into the instructions that use it
   std::uint32_t alignment = 0;  ///< of `base` in bytes, 0 if unknown
 };
 

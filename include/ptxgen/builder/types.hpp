@@ -16,7 +16,7 @@ inline constexpr unsigned kRegisterClasses = 8;
 /// What a literal of a type is in C++.
 enum class LiteralKind : std::uint8_t { None, Integer, Float32, Float64 };
 
-/// What the tags below say about themselves.
+/// Metadata of the tags below.
 template <ptx::Type kType_, unsigned kBits_, ptx::TypeKind kKind_, RegisterClass kClass_,
           ptx::Type kMemoryType_ = kType_>
 struct TypeTag {
@@ -74,12 +74,12 @@ struct pred
 
 namespace detail {
 
-template <ptx::Space kSpace_, bool kNarrow_, ptx::Modifier kWord_>
+template <ptx::Space kSpace_, bool kNarrow_, ptx::Modifier kModifier_>
 struct SpaceTag {
   static constexpr ptx::Space kSpace = kSpace_;
   /// Addresses are 32-bit offsets into the window of the space instead of 64-bit addresses.
   static constexpr bool kNarrow = kNarrow_;
-  static constexpr ptx::Modifier kWord = kWord_;
+  static constexpr ptx::Modifier kModifier = kModifier_;
 };
 
 }  // namespace detail
@@ -123,7 +123,7 @@ concept Element = requires {
 template <class T>
 concept AnySpace = requires {
   {T::kNarrow};
-  {T::kWord};
+  {T::kModifier};
 };
 
 template <class T>
@@ -187,7 +187,7 @@ template <class T>
 using Wide = typename WideOf<T>::type;
 
 template <ptx::Type kType>
-inline constexpr ptx::Modifier kWordOf = static_cast<ptx::Modifier>(kType);
+inline constexpr ptx::Modifier kModifierOf = static_cast<ptx::Modifier>(kType);
 
 }  // namespace detail
 

@@ -12,24 +12,24 @@
 
 namespace ptxgen::inline v0::optimize {
 
-/// What the passes are told. Plain data: it is part of a module's cache key.
+/// Options of the passes. Plain data, part of a module's cache key.
 struct PassOptions {
   /// Names of passes and groups in the order in which they run: `fma_fusion` `mad_fusion`
   /// `loop_split` `fold_constants` `copy_propagation` `dead_code` `branch_simplify`; `cleanup` (the
-  /// last four) and `default` (all), each until none changes anything; `none`. A pass is not run
-  /// again on a function that no other pass has changed since.
+  /// last four) and `default` (all), each repeated until nothing changes; `none`. A pass does not
+  /// run again on a function that no other pass has changed since.
   std::vector<std::string> passes{"default"};
-  /// For mul, add and sub that neither say it themselves nor have it from their function.
+  /// Default contraction of mul, add and sub, unless the instruction or its function sets it.
   bool contract = true;
-  /// For loops and conditions without a hint: 0 never, 1 always, otherwise a region must have that
-  /// many instructions or hold one that is worth a split by itself.
+  /// Default for loops and conditions without a hint: 0 never, 1 always, otherwise a region must
+  /// have that many instructions or contain one that justifies a split by itself.
   std::int16_t split_threshold = 1;
-  /// Loop splits may write a statement so many times: each condition of the loops around it doubles
-  /// it. Of a nest of loops beyond that no condition is taken.
+  /// Maximum copies of a statement by loop splits: each split condition of the enclosing loops
+  /// doubles it. A loop nest beyond this limit is not split.
   std::uint32_t growth_limit = 4;
-  /// The verifier after each pass that changed something.
+  /// Run the verifier after each pass that changed something.
   bool verify = true;
-  /// Write down a Decision for each candidate; counts are kept in any case.
+  /// Record a Decision for each candidate; counts are always recorded.
   bool explain = false;
   /// Keep the PTX before and after each pass that changed something.
   bool dump = false;
@@ -39,17 +39,17 @@ struct PassOptions {
 struct Decision {
   bool fired = false;
   std::string_view reason;      ///< stable: "fused", "rounding-differs", ...; a literal
-  std::string message;          ///< a sentence: what was done, or which condition stood against it
+  std::string message;          ///< a sentence: what was done, or which condition failed
   std::string kernel;           ///< the function
-  std::uint32_t line = 0;       ///< of the text before the pipeline ran, 0 for built statements
-  std::uint32_t statement = 0;  ///< number in the body as the pass found it
-  /// Of a pair the other statement, ptx::kNone if there is none: fma_fusion and mad_fusion give the
-  /// addition as `statement` and the multiplication here.
+  std::uint32_t line = 0;       ///< of the text before the pipeline, 0 for built statements
+  std::uint32_t statement = 0;  ///< index in the body before the pass
+  /// The second statement of a pair, or ptx::kNone: for fma_fusion and mad_fusion `statement` is
+  /// the addition and this is the multiplication.
   std::uint32_t other = ptx::kNone;
   SourceLocation cpp;  ///< the builder call
 };
 
-/// How often a reason was met.
+/// The number of occurrences of a reason.
 struct ReasonCount {
   std::string_view reason;
   bool fired = false;
@@ -60,27 +60,27 @@ struct ReasonCount {
 struct PassReport {
   std::string_view name;
   bool changed = false;
-  std::vector<ReasonCount> counts;  ///< in the order in which they were first met
+  std::vector<ReasonCount> counts;  ///< in order of first occurrence
   std::vector<Decision> decisions;  ///< with PassOptions::explain
-  std::uint64_t visits = 0;         ///< statements looked at: a measure of work
+  std::uint64_t visits = 0;         ///< statements visited, a measure of work
   std::size_t statements_before = 0;
   std::size_t statements_after = 0;
   double microseconds = 0;         ///< the pass itself, its analyses included
-  double verify_microseconds = 0;  ///< the verifier behind it
+  double verify_microseconds = 0;  ///< the verifier after it
   std::string before, after;       ///< PTX, with PassOptions::dump
   [[nodiscard]] std::uint64_t fired() const noexcept;
   [[nodiscard]] std::uint64_t refused() const noexcept;
 };
 
 struct PipelineReport {
-  std::vector<PassReport> passes;  ///< in the order in which they ran; rounds of groups one by one
+  std::vector<PassReport> passes;  ///< in execution order; iterations of groups one by one
   [[nodiscard]] bool changed() const noexcept;
 };
 
 class FunctionFacts;
 class SharedFacts;
 
-/// What a pass works with, besides the function. One for each run of a pass on a function.
+/// The context of one run of a pass on a function.
 class PassContext {
  public:
   PassContext(ptx::Module& module, const PassOptions& options, PassReport& report,
@@ -90,18 +90,18 @@ class PassContext {
   [[nodiscard]] const PassOptions& options() const noexcept { return *options_; }
   /// Adds to the measure of work.
   void visit(std::uint64_t statements = 1) noexcept { report_->visits += statements; }
-  /// The function was changed; to be called for every change.
+  /// Call for every change of the function.
   void changed() noexcept { report_->changed = outdated_ = true; }
-  /// Instead of `changed`, when these statements, in their order, were erased and nothing else was
-  /// changed since the facts were asked for: they are brought up to date.
+  /// Call instead of `changed` if these statements (in order) were erased and nothing else has
+  /// changed since `facts` was called. Updates the facts.
   void erased(std::span<const std::uint32_t> statements);
-  /// The analyses of the function as it is now, those of earlier passes if none has changed it
-  /// since (src/optimize/function_facts.hpp). They stay as they are, and are valid, until this is
-  /// called again behind `changed`: when all changes that were announced have been made.
+  /// The analyses of the current function (src/optimize/function_facts.hpp), shared with earlier
+  /// passes if the function has not changed since. Valid until the next call after `changed`; call
+  /// it again only when all announced changes are complete.
   [[nodiscard]] FunctionFacts& facts(const ptx::Function& function);
-  /// Whether it was changed since its facts were asked for.
+  /// Whether the function has changed since `facts` was called.
   [[nodiscard]] bool outdated() const noexcept { return outdated_; }
-  /// Whether decisions are wanted in words. Counting goes on without.
+  /// Whether messages of decisions are recorded. Counts are recorded in any case.
   [[nodiscard]] bool explains() const noexcept { return options_->explain; }
   /// Counts a candidate. `reason` must be a literal. The message is only kept if `explains()`.
   void decide(const ptx::Function& function, std::uint32_t statement, bool fired,
@@ -132,17 +132,16 @@ struct PassGroup {
 };
 [[nodiscard]] std::span<const PassGroup> pass_groups() noexcept;
 
-/// Throws `Error` (Stage::Optimize, code "unknown-pass") that lists what there is.
+/// Throws `Error` (Stage::Optimize, code "unknown-pass") with a list of the passes.
 void check_pass_names(std::span<const std::string> names);
 
-/// Runs `options.passes` on every function with a body, the verifier behind each that changed
-/// something. Throws `Error` (Stage::Optimize): "unknown-pass", or the rule that the verifier found
-/// broken, with the name of the pass; then the module is as it was before the call.
-/// Instructions outside the op table are left alone, and so are functions that the verifier
-/// refuses.
+/// Runs `options.passes` on every function with a body, and the verifier after each pass that
+/// changed something. Throws `Error` (Stage::Optimize): "unknown-pass", or the rule of the verifier
+/// with the name of the pass. The module is then unchanged. Instructions outside the op table and
+/// functions that the verifier refuses are not changed.
 PipelineReport run_passes(ptx::Module& module, const PassOptions& options = {});
 
-/// `explain` in words: a line for each pass, and an indented one for each decision.
+/// A line for each pass, and an indented line for each decision.
 [[nodiscard]] std::string to_text(const PipelineReport& report, const ptx::Module& module);
 
 }  // namespace ptxgen::inline v0::optimize

@@ -5,10 +5,10 @@
 
 namespace ptxgen::inline v0::optimize {
 
-// Each takes a function that the verifier accepts and leaves one that it accepts, with the same
-// results bit for bit (fma_fusion: with the pairs it reports rounded once). None adds a barrier to
-// a path or takes one away, none moves or removes anything across what a memory order or a fence
-// orders, and a second run changes nothing. Work is linear in the function.
+// Each pass takes and produces a function that the verifier accepts. Results are bit-identical
+// (fma_fusion: the pairs it reports are rounded once). No pass adds or removes a barrier on a path,
+// or moves an access across a memory order or fence. A second run changes nothing. Time is linear
+// in the function.
 
 /// mul and add, sub or neg to fma, for f16, f16x2, bf16, bf16x2, f32 and f64.
 void fma_fusion(ptx::Function& function, PassContext& context);
@@ -18,11 +18,11 @@ void mad_fusion(ptx::Function& function, PassContext& context);
 void loop_split(ptx::Function& function, PassContext& context);
 /// Instructions whose operands are all constants become moves; algebraic identities.
 void fold_constants(ptx::Function& function, PassContext& context);
-/// Reads of a copy become reads of what was copied.
+/// Replaces reads of a copy by reads of its source.
 void copy_propagation(ptx::Function& function, PassContext& context);
-/// Removes what has no effect and whose results nobody reads, and what control never comes to.
+/// Removes unreachable code and instructions without effects whose results are not read.
 void dead_code(ptx::Function& function, PassContext& context);
-/// Guards and branches that are decided, branches to the next statement, labels nobody names.
+/// Removes constant guards and branches, branches to the next statement, and unused labels.
 void branch_simplify(ptx::Function& function, PassContext& context);
 
 }  // namespace ptxgen::inline v0::optimize

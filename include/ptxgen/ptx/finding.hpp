@@ -1,4 +1,4 @@
-// ptxgen/ptx/finding.hpp - what a check has to say about a module
+// ptxgen/ptx/finding.hpp - findings of checks
 #pragma once
 
 #include <array>
@@ -12,14 +12,14 @@
 namespace ptxgen::inline v0 {
 
 enum class Severity : std::uint8_t {
-  Error,    ///< proved wrong, or it happened
-  Warning,  ///< cannot be shown right
+  Error,    ///< proved wrong, or observed
+  Warning,  ///< cannot be proved correct
   Note,     ///< worth knowing
 };
 
 [[nodiscard]] std::string_view to_string(Severity severity) noexcept;
 
-/// A position in the source that a compiler noted with `.loc`.
+/// A source position from `.loc`.
 struct SourcePosition {
   std::string file;
   std::uint32_t line = 0;  ///< 1-based, 0 if unknown
@@ -42,14 +42,14 @@ struct Finding {
   /// that an intrinsic shows the line that calls it.
   std::string source_file;
   std::uint32_t source_line = 0;
-  std::uint32_t other_line = 0;  ///< PTX line of the other party (of a race), 0 if there is none
-  std::vector<std::string> details;  ///< further lines: the construct, the other party, the cure
-  /// Inlined code: the position of the code itself, then where each function was inlined. Empty
-  /// where nothing was inlined.
+  std::uint32_t other_line = 0;      ///< PTX line of the second access of a race, or 0
+  std::vector<std::string> details;  ///< further lines: the construct, the second access, the cure
+  /// Inlined code: the position of the code itself, then the call site of each inlined function.
+  /// Empty if the code was not inlined.
   std::vector<SourcePosition> inlined;
   SourcePosition other_source;  ///< of `other_line`
-  /// What the finding is about ("argument 1 (parameter y)"), or empty: findings of one rule and
-  /// source line with the same subject have one cause (see groups.hpp).
+  /// The subject ("argument 1 (parameter y)"), or empty. Findings with the same rule, source line
+  /// and subject have one cause (see groups.hpp).
   std::string subject;
 };
 

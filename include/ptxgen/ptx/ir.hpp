@@ -14,7 +14,7 @@
 
 namespace ptxgen::inline v0::ptx {
 
-/// Index of none of them, for every 32-bit id below.
+/// No index, for every 32-bit id below.
 inline constexpr std::uint32_t kNone = 0xffffffffu;
 
 struct DeclId {
@@ -45,7 +45,7 @@ struct SpecialInfo {
 [[nodiscard]] const SpecialInfo& info(SpecialRegister reg) noexcept;
 [[nodiscard]] std::span<const SpecialInfo> special_registers() noexcept;
 
-/// One register: the declaration it belongs to and its number there (`%f12` is number 12 of the
+/// One register: its declaration and its number there (`%f12` is number 12 of the
 /// declaration `.reg .f32 %f<13>`; a register declared alone is number 0).
 struct Register {
   DeclId decl;
@@ -55,12 +55,11 @@ struct Register {
 
 /// `.reg .f32 %f<13>;` or `.reg .pred done;`, in the scope `scope` of its function.
 struct RegisterDecl {
-  NameId name;  ///< the whole name, or the prefix of numbered registers
+  NameId name;  ///< the full name, or the prefix of numbered registers
   Type type = Type::none;
   std::uint8_t vector = 1;  ///< 2 or 4 for `.reg .v4 .f32 v`
   bool numbered = false;
-  std::uint32_t count =
-      1;  ///< how many numbered registers, any number from 0 to count-1 may be used
+  std::uint32_t count = 1;  ///< number of registers: 0 to count-1
   std::uint32_t scope = 0;  ///< 0 is the function body itself
   std::uint32_t line = 0;
 };
@@ -80,14 +79,14 @@ enum class OperandKind : std::uint8_t {
   Sink,      ///< `_`
 };
 
-/// 24 bytes of plain data; which fields count follows from `kind`. Unused fields are zero, so that
-/// operands can be compared bytewise within one function.
+/// 24 bytes of plain data; `kind` determines which fields are used. Unused fields are zero, hence
+/// operands of one function can be compared bytewise.
 struct Operand {
   OperandKind kind = OperandKind::None;
   OperandKind base = OperandKind::None;  ///< Memory: Register, Symbol or Integer (absolute)
   std::uint8_t component = 0;    ///< 1..4 for `.x .y .z .w` of a vector or special register, else 0
   bool negated : 1 = false;      ///< `!p`
-  bool joined : 1 = false;       ///< printed behind `|`
+  bool joined : 1 = false;       ///< printed after `|`
   bool is_unsigned : 1 = false;  ///< Integer: a literal above the signed range
   bool zero_offset : 1 = false;  ///< Memory: `[%r1+0]`, which ptxas 13 compiles otherwise than
                                  ///< `[%r1]` under `.target ..., debug`
@@ -195,18 +194,18 @@ enum class Contract : std::uint8_t {
   Forbid,
 };
 
-/// No hint was given, see `Instruction::split_hint`.
+/// No hint, see `Instruction::split_hint`.
 inline constexpr std::int16_t kNoSplitHint = -1;
 
-/// One statement. For `StatementKind::Instruction`, `modifiers[i]` is the word chosen for the row's
-/// slot i (`Modifier::none` where an optional one is left out), literals included.
+/// One statement. For `StatementKind::Instruction`, `modifiers[i]` is the modifier in slot i of the
+/// row, fixed ones included (`Modifier::none` for an omitted optional one).
 struct Instruction {
   StatementKind kind = StatementKind::Instruction;
   Contract contract = Contract::Default;  ///< of mul, add and sub; not part of PTX
   std::uint16_t operand_count = 0;        ///< a `.branchtargets` may name hundreds of labels
   Op op{};
-  /// Of a branch: the threshold of the pass loop_split for the condition or the loop that it
-  /// closes, 0 never, or kNoSplitHint. Not part of PTX.
+  /// For a branch: the loop_split threshold of its condition or of the loop that it closes, 0 for
+  /// never, or kNoSplitHint. Not part of PTX.
   std::int16_t split_hint = kNoSplitHint;
   std::uint32_t first_operand = 0;  ///< in Function::operands
   Guard guard;
@@ -217,13 +216,12 @@ struct Instruction {
   std::uint32_t line = 0;          ///< 1-based line of the text it was parsed from, 0 if built
   std::uint32_t site = 0;          ///< 1-based index into Module::sites, 0 if unknown
 
-  /// The word chosen for a field, `Modifier::none` if absent.
+  /// The modifier in a field, `Modifier::none` if absent.
   [[nodiscard]] Modifier get(Field field) const noexcept;
   [[nodiscard]] bool has(Field field) const noexcept { return get(field) != Modifier::none; }
-  /// Chooses a word for a field. False, and nothing changed, if the row has no such place or the
-  /// place does not admit the word.
-  bool set(Field field, Modifier word) noexcept;
-  /// The opcode's type number `index` (0 the first), `Type::none` if it has fewer.
+  /// Sets the modifier of a field. Returns false and changes nothing if the row does not allow it.
+  bool set(Field field, Modifier modifier) noexcept;
+  /// Type number `index` of the opcode (0 is the first), `Type::none` if it has fewer.
   [[nodiscard]] Type type(std::size_t index = 0) const noexcept;
   [[nodiscard]] bool is(Op other) const noexcept {
     return kind == StatementKind::Instruction && op == other;
@@ -248,7 +246,7 @@ struct InitialValue {
   bool is_unsigned = false;
   SymbolId symbol;              ///< Symbol, Generic (`generic(symbol)`), Masked (`0xff00(symbol)`)
   bool masked_generic = false;  ///< Masked: `0xff00(generic(symbol))`
-  std::uint64_t value = 0;      ///< number, or the offset behind the symbol
+  std::uint64_t value = 0;      ///< number, or the offset from the symbol
   std::uint64_t mask = 0;       ///< Masked
 };
 
@@ -274,9 +272,9 @@ struct Variable {
   std::uint32_t scope = 0;
 };
 
-/// Bytes of one element times the number of elements; 0 for unsized. Saturates at 2^64-1.
+/// Bytes of all elements; 0 for unsized variables. Saturates at 2^64-1.
 [[nodiscard]] std::uint64_t size_in_bytes(const Variable& variable) noexcept;
-/// Alignment in bytes: the written one, or the natural one of the element.
+/// Alignment in bytes: `.align`, or the natural alignment of the element.
 [[nodiscard]] std::uint32_t natural_alignment(const Variable& variable) noexcept;
 
 struct Label {
@@ -331,10 +329,10 @@ struct Function {
   std::vector<Label> labels;
   std::vector<Prototype> prototypes;
   std::vector<Instruction> body;
-  std::vector<Operand> operands;  ///< of all statements; vectors and lists point into it too
+  std::vector<Operand> operands;  ///< of all statements, including elements of vectors and lists
   std::uint32_t scopes = 1;       ///< how many scopes there are; 0 is the body
-  Contract contract = Contract::Default;   ///< for instructions that do not say; not part of PTX
-  std::int16_t split_hint = kNoSplitHint;  ///< for loops that do not say; not part of PTX
+  Contract contract = Contract::Default;   ///< default for instructions; not part of PTX
+  std::int16_t split_hint = kNoSplitHint;  ///< default for loops; not part of PTX
 
   [[nodiscard]] std::span<const Operand> operands_of(
       const Instruction& instruction) const noexcept {
@@ -364,7 +362,7 @@ enum class SymbolKind : std::uint8_t {
   Return,            ///< Module::functions[function].returns[index]
 };
 
-/// What a name in an operand refers to.
+/// The entity named in an operand.
 struct Symbol {
   NameId name;
   SymbolKind kind = SymbolKind::Unresolved;
@@ -381,7 +379,7 @@ struct SourceFile {
   std::uint64_t size = 0;
 };
 
-/// What stands at module level, in order.
+/// An entity at module level, in order of the text.
 struct Item {
   enum class Kind : std::uint8_t { Variable, Function, File, Section, Pragma, Alias };
   Kind kind = Kind::Variable;
@@ -403,7 +401,7 @@ struct Module {
   std::vector<SourceFile> files;
   std::vector<Symbol> symbols;
   std::vector<SourceLocation> sites;  ///< C++ call sites; not part of PTX
-  // Where the text came from, for messages; not part of PTX.
+  // Origin of the text, for messages; not part of PTX.
   std::string file;
   std::uint32_t version_line = 0;
   std::uint32_t target_line = 0;
@@ -418,28 +416,28 @@ struct Module {
   [[nodiscard]] Function* find_function(std::string_view name) noexcept;
 };
 
-/// What the op table says of operand number `i` of an instruction (0 the first that is written),
-/// optional ones that were left out not counted; nullptr if it says nothing.
+/// The op table's specification of operand `i` of an instruction (0 is the first written one), or
+/// nullptr. Omitted optional operands do not count.
 [[nodiscard]] const OperandSpec* operand_spec(const Function& function,
                                               const Instruction& instruction,
                                               std::size_t i) noexcept;
 
-/// The type that such an operand must have, `Type::none` if any will do.
+/// The required type of such an operand, `Type::none` if any is allowed.
 [[nodiscard]] Type operand_type(const Instruction& instruction, const OperandSpec& spec) noexcept;
 
-/// How many operands in braces stand there, 0 for one without braces.
+/// The number of elements in braces, 0 for an operand without braces.
 [[nodiscard]] unsigned operand_elements(const Instruction& instruction,
                                         const OperandSpec& spec) noexcept;
 
-/// Whether such an operand, which needs no braces, may stand in braces of its own: `{%r1}`.
+/// Whether such an operand may be written in braces of its own: `{%r1}`.
 [[nodiscard]] bool takes_list_of_one(const Instruction& instruction,
                                      const OperandSpec& spec) noexcept;
 
-/// The name of a register as it is printed, `.x` of vector registers apart.
+/// The printed name of a register, without `.x` of vector registers.
 [[nodiscard]] std::string name_of(const Module& module, const Function& function, Register reg);
 
-/// The first difference in anything that PTX can express, as a sentence, or an empty string.
-/// Names of things count, internal numbering and C++ call sites do not.
+/// The first difference in anything that PTX can express, as a sentence, or an empty string. Names
+/// are compared; internal numbering and C++ call sites are not.
 [[nodiscard]] std::string difference(const Module& a, const Module& b);
 [[nodiscard]] inline bool equal(const Module& a, const Module& b) {
   return difference(a, b).empty();

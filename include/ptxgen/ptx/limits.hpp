@@ -1,4 +1,4 @@
-// ptxgen/ptx/limits.hpp - what a block and a multiprocessor can hold
+// ptxgen/ptx/limits.hpp - limits of blocks and multiprocessors
 #pragma once
 
 #include <array>
@@ -9,9 +9,9 @@
 
 namespace ptxgen::inline v0::ptx {
 
-/// What blocks of an architecture may have, and how many a multiprocessor (SM) holds. A row of
-/// src/ptx/target.cpp; shared bytes of a block are columns of `Target`. Figures with a value here
-/// are the same on every architecture of the table.
+/// Limits of a block and of a multiprocessor (SM) of an architecture. A row of src/ptx/target.cpp;
+/// shared bytes per block are in `Target`. Fields with an initialiser are the same on every
+/// architecture of the table.
 struct Limits {
   std::uint16_t sm = 0;
   std::uint16_t threads_per_sm = 0;
@@ -23,14 +23,14 @@ struct Limits {
   std::uint32_t registers_per_block = 65536;
   std::uint32_t registers_per_sm = 65536;
   std::uint32_t constant_bytes = 65536;  ///< `.const` variables of a module
-  std::uint32_t cluster_blocks = 8;      ///< everywhere; up to twice as many where a kernel asks
+  std::uint32_t cluster_blocks = 8;  ///< portable limit; up to twice as many if a kernel opts in
 };
 
-/// The row of the architecture of that target, whatever its suffix. For one that the table does not
-/// have, the next newer row, else the newest.
+/// The row of the target's architecture, ignoring its suffix. For an unknown one the next newer
+/// row, or else the newest.
 [[nodiscard]] const Limits& limits(std::string_view target) noexcept;
 
-/// Bytes that the parameters of a kernel may have in PTX of that version.
+/// Maximum bytes of kernel parameters in that PTX version.
 [[nodiscard]] std::uint32_t parameter_bytes(Version version) noexcept;
 
 }  // namespace ptxgen::inline v0::ptx

@@ -1,4 +1,4 @@
-// ptxgen/ptx/operand_specs.hpp - the op table on all operands of an instruction
+// ptxgen/ptx/operand_specs.hpp - specifications of all operands of an instruction
 #pragma once
 
 #include <array>
@@ -8,18 +8,18 @@
 
 namespace ptxgen::inline v0::ptx {
 
-/// `operand_spec` of every operand of one instruction, found together: for whoever asks about more
-/// than one. Refers to nothing but the op table.
+/// `operand_spec` of all operands of one instruction, computed at once. Refers only to the op
+/// table.
 class OperandSpecs {
  public:
   OperandSpecs(const Function& function, const Instruction& instruction) noexcept;
-  /// nullptr where the table says nothing: beyond the operands, and of all of them if they do not
-  /// fit the row or the statement is no instruction.
+  /// nullptr beyond the operands, and for all operands if they do not fit the row or the statement
+  /// is not an instruction.
   [[nodiscard]] const OperandSpec* operator[](std::size_t i) const noexcept {
     if (i >= count_) return nullptr;
     return specs_ + (in_order_ ? i : places_[i]);
   }
-  /// Whether number and `|` of the operands are what the row admits.
+  /// Whether the number of operands and the use of `|` match the row.
   [[nodiscard]] bool fit() const noexcept { return specs_ != nullptr; }
 
  private:

@@ -17,20 +17,20 @@ enum class Op : std::uint16_t {
 #include "ptxgen/ptx/ops.def"
 };
 
-/// Properties that passes, gates and the emulator ask of a row.
+/// Properties of a row, for passes, gates and the emulator.
 enum class Flag : std::uint16_t {
   None = 0,
   ReadsMemory = 1 << 0,
   WritesMemory = 1 << 1,
   Barrier = 1 << 2,      ///< waits for, or signals, other threads
   Convergent = 1 << 3,   ///< meaning depends on which lanes execute it together
-  Commutative = 1 << 4,  ///< the first two sources may be exchanged
+  Commutative = 1 << 4,  ///< the first two sources may be swapped
   Terminator = 1 << 5,   ///< unguarded, control never reaches the next instruction
-  Branch = 1 << 6,       ///< may continue at a label
+  Branch = 1 << 6,       ///< may jump to a label
   Call = 1 << 7,
-  Volatile = 1 << 8,       ///< has an effect or result beyond its operands and memory
+  Volatile = 1 << 8,       ///< has side effects beyond its operands and memory
   Fence = 1 << 9,          ///< orders memory accesses
-  Asynchronous = 1 << 10,  ///< its memory accesses happen after it has retired
+  Asynchronous = 1 << 10,  ///< its memory accesses complete after it has retired
 };
 
 [[nodiscard]] constexpr Flag operator|(Flag a, Flag b) noexcept {
@@ -44,16 +44,16 @@ inline constexpr std::size_t kMaxModifiers = 14;
 inline constexpr std::size_t kMaxOperands = 10;
 inline constexpr std::size_t kMaxTypes = 5;
 
-/// One dotted word of an opcode: a fixed word, or one of several, possibly left out.
+/// A position of an opcode: a fixed modifier, or a choice of several, possibly optional.
 struct ModifierSlot {
   Field field = Field::Literal;
   bool optional = false;
-  Field with = Field::Literal;  ///< optional, and there exactly when the opcode has this field
-  std::uint16_t first = 0;      ///< into `words()` of the table
+  Field with = Field::Literal;  ///< optional: present exactly if the opcode has this field
+  std::uint16_t first = 0;      ///< index into the table's pool of modifiers
   std::uint16_t count = 0;
 };
 
-/// What stands at an operand's place.
+/// The role of an operand.
 enum class OperandRole : std::uint8_t {
   Destination,     ///< register written
   Source,          ///< register, immediate or special register
@@ -83,14 +83,15 @@ struct OperandSpec {
   TypeSource type_source = TypeSource::Slot;
   std::uint8_t index = 0;
   Type fixed = Type::none;
-  std::uint8_t vector = 0;        ///< number of elements in braces; 0 a plain operand
-  bool vector_from_slot = false;  ///< `.v2`, `.v4`, `.v8` of the opcode say how many, none = plain
+  std::uint8_t vector = 0;  ///< number of elements in braces; 0 a plain operand
+  bool vector_from_slot =
+      false;  ///< elements as in `.v2`, `.v4`, `.v8` of the opcode; none = plain
   bool optional = false;
-  Field with = Field::Literal;  ///< optional, and there exactly when the opcode has this field
+  Field with = Field::Literal;  ///< optional: present exactly if the opcode has this field
   bool joined = false;          ///< second half of `d|p`
   bool relaxed = false;         ///< the register may be wider than the type (ld, st, cvt)
-  bool sink = false;            ///< `_` may stand here
-  bool list_of_one = false;     ///< of untyped bits, it may stand in braces of its own
+  bool sink = false;            ///< may be `_`
+  bool list_of_one = false;     ///< untyped bits that may be written in braces of its own
   char label[3] = {};           ///< name in the pattern, for messages and docs
 };
 
@@ -101,35 +102,36 @@ enum class Variant : std::uint8_t {
   Family,        ///< suffix `f` or `a` within the same family from that sm on
 };
 
-/// What a form, or a form with certain modifiers, needs at least.
+/// Minimum requirements of a form, or of a form with certain modifiers.
 struct Requirement {
   Version version;
   std::uint16_t sm = 0;
   Variant variant = Variant::None;
-  /// The words do not go together on any target (`never` in the table).
+  /// The modifiers are never legal together, on any target (`never` in the table).
   [[nodiscard]] constexpr bool never() const noexcept { return sm == 0xffff; }
 };
 
-/// A requirement that holds when all `condition` words are present in the opcode. Several with the
-/// same condition are alternatives.
+/// A requirement of opcodes that have all modifiers of `condition`. Several needs with the same
+/// condition are alternatives.
 struct Need {
-  std::uint16_t first_condition = 0;  ///< into `words()`
+  std::uint16_t first_condition = 0;  ///< index into the table's pool of modifiers
   std::uint16_t condition_count = 0;  ///< 0: always
   Requirement requirement;
-  std::uint64_t filter = 0;  ///< `word_filter` of the words: a quick no
+  std::uint64_t filter = 0;  ///< `modifier_filter` of the condition, for a fast rejection
 };
 
-/// One of 64 bits for a word. If a set of words lacks a bit of another set, it lacks one of its
-/// words.
-[[nodiscard]] constexpr std::uint64_t word_filter(Modifier word) noexcept {
-  return word == Modifier::none ? 0 : std::uint64_t{1} << (static_cast<unsigned>(word) % 64);
+/// One of 64 bits for a modifier (a Bloom filter). If a set lacks a bit of another set, it lacks
+/// one of its modifiers.
+[[nodiscard]] constexpr std::uint64_t modifier_filter(Modifier modifier) noexcept {
+  return modifier == Modifier::none ? 0
+                                    : std::uint64_t{1} << (static_cast<unsigned>(modifier) % 64);
 }
 
 /// A row, decoded. All views point to constant data.
 struct OpInfo {
   Op op{};
   std::string_view id;        ///< the enumerator's name, also in the docs
-  std::string_view mnemonic;  ///< the word before the first dot
+  std::string_view mnemonic;  ///< the text before the first dot
   std::string_view pattern;
   std::string_view operand_pattern;
   std::string_view needs_pattern;
@@ -159,8 +161,8 @@ struct OpInfo {
 [[nodiscard]] const OpInfo& info(Op op) noexcept;
 /// Rows with that mnemonic, in table order; empty if there is none.
 [[nodiscard]] std::span<const Op> ops_with_mnemonic(std::string_view mnemonic) noexcept;
-/// The words a slot admits.
-[[nodiscard]] std::span<const Modifier> words(const ModifierSlot& slot) noexcept;
+/// The modifiers allowed in a slot.
+[[nodiscard]] std::span<const Modifier> allowed_modifiers(const ModifierSlot& slot) noexcept;
 /// The requirements of a row; the first is unconditional.
 [[nodiscard]] std::span<const Need> needs(const OpInfo& row) noexcept;
 [[nodiscard]] std::span<const Modifier> condition(const Need& need) noexcept;

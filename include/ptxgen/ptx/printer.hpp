@@ -12,14 +12,14 @@ class TextBuffer;
 
 namespace ptxgen::inline v0::ptx {
 
-/// Where each statement of each function came to stand: `lines[f][i]` is the 1-based line of
-/// statement i of function f.
+/// Line numbers of the printed text: `lines[f][i]` is the 1-based line of statement i of function
+/// f.
 struct LineMap {
   std::vector<std::vector<std::uint32_t>> lines;
 };
 
-/// The module as PTX text; equal modules give equal bytes, in every process. The printer decides
-/// nothing: what is in the module is what is printed.
+/// The module as PTX text; equal modules give equal bytes, in every process. The printer
+/// makes no decisions: it prints the module as it is.
 [[nodiscard]] std::string print(const Module& module, LineMap* lines = nullptr);
 
 /// Appends to `out` instead.

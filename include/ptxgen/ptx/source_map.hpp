@@ -15,12 +15,12 @@ class SourceMap {
  public:
   SourceMap(const Module& module, const Function& function);
 
-  /// Where the code of a statement (index in Function::body) comes from, by the last `.loc` before
-  /// it in the text: the position itself, then where each function was inlined, outwards. Empty
-  /// if unknown: no `.loc`, or one of line 0.
+  /// The source positions of a statement (index in Function::body) from the last `.loc` before it:
+  /// the position itself, then the call site of each inlined function, innermost first. Empty if
+  /// there is no `.loc`, or if its line is 0.
   [[nodiscard]] std::vector<SourcePosition> stack(std::size_t statement) const;
-  /// Of such a stack the innermost position in the file of the outermost one, the line that the
-  /// author of the kernel knows, without the function's name; unknown if the stack is empty.
+  /// The innermost position of the stack that is in the file of the outermost one (the kernel's own
+  /// file), without the function's name; unknown if the stack is empty.
   [[nodiscard]] SourcePosition position(std::size_t statement) const;
   /// Fills `source_file`, `source_line` and `inlined`.
   void fill(Finding& finding, std::size_t statement) const;

@@ -15,7 +15,7 @@ struct Target {
   std::string_view name;  ///< "sm_89", "sm_90a", "sm_100f"
   std::uint16_t sm = 0;   ///< 89, 90, 100
   Variant variant = Variant::None;
-  Version version;                            ///< lowest PTX version that knows it
+  Version version;                            ///< lowest PTX version that supports it
   std::uint32_t shared_per_block = 0;         ///< static limit, bytes
   std::uint32_t shared_per_block_opt_in = 0;  ///< largest dynamic + static, bytes
 };
@@ -23,10 +23,10 @@ struct Target {
 [[nodiscard]] std::span<const Target> targets() noexcept;
 /// The row with that name, or nullptr.
 [[nodiscard]] const Target* find_target(std::string_view name) noexcept;
-/// The row with that name. Throws `Error` (code "unknown-target") listing the names there are.
+/// The row with that name. Throws `Error` (code "unknown-target") with a list of the names.
 [[nodiscard]] const Target& target(std::string_view name);
 
-/// What `.target` text says even where the table has no row: `sm_52` gives 52, Variant::None.
+/// A parsed `.target` name, which the table need not have: `sm_52` gives 52, Variant::None.
 struct TargetName {
   std::uint16_t sm = 0;
   Variant variant = Variant::None;
@@ -37,7 +37,7 @@ struct TargetName {
 /// "sm_90a" and so on.
 [[nodiscard]] std::string name(TargetName target);
 
-/// Whether a target of that name offers what the requirement asks (versions apart).
+/// Whether a target meets a requirement, ignoring versions.
 [[nodiscard]] bool offers(TargetName target, const Requirement& requirement) noexcept;
 
 /// A GPU as the planner, the memory report and the emulator model it.
@@ -56,7 +56,7 @@ struct Gpu {
   std::uint16_t threads_per_sm = 0;
   std::uint16_t blocks_per_sm = 0;
   std::uint16_t dram_latency_ns = 0;  ///< a load from DRAM under load
-  double read_share = 0.9;            ///< of the datasheet bandwidth that a kernel which reads gets
+  double read_share = 0.9;            ///< achievable fraction of the datasheet bandwidth for reads
 };
 
 [[nodiscard]] std::span<const Gpu> gpus() noexcept;

@@ -20,7 +20,7 @@ enum class TypeKind : std::uint8_t {
   Unsigned,
   Signed,
   Float,
-  Packed,  ///< lives in a `.bN` register of its width (f16x2, e4m3x2, tf32, ...)
+  Packed,  ///< held in a `.bN` register of its width (f16x2, e4m3x2, tf32, ...)
   Opaque,  ///< texture, sampler and surface references
 };
 
@@ -31,10 +31,10 @@ enum class TypeKind : std::uint8_t {
 /// Bytes of one element in memory: bits rounded up to whole bytes; 0 for `none` and `pred`.
 [[nodiscard]] unsigned bytes(Type type) noexcept;
 
-/// The type of so many untyped bits (`b32`), or `Type::none` if there is none.
+/// The untyped type of that width (`b32`), or `Type::none`.
 [[nodiscard]] Type untyped(unsigned bits) noexcept;
 
-/// A word behind an opcode. The types come first, with the same numbers as in `Type`.
+/// A modifier of an opcode. The types come first, with the same numbers as in `Type`.
 enum class Modifier : std::uint16_t {
   none,
 #define PTXGEN_TYPE(id, text, bits, kind) type_##id,
@@ -49,12 +49,12 @@ enum class Modifier : std::uint16_t {
 [[nodiscard]] constexpr Modifier as_modifier(Type type) noexcept {
   return static_cast<Modifier>(type);
 }
-/// The type that a modifier names, or `Type::none`.
+/// The type of a type modifier, or `Type::none`.
 [[nodiscard]] Type as_type(Modifier modifier) noexcept;
 
-/// What a modifier means at its place in an opcode.
+/// The meaning of a modifier at its position in an opcode.
 enum class Field : std::uint8_t {
-#define PTXGEN_FIELD(id, pattern_name, words) id,
+#define PTXGEN_FIELD(id, pattern_name, modifiers) id,
 #include "ptxgen/ptx/fields.def"
 };
 

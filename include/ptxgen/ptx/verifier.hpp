@@ -14,17 +14,17 @@ namespace ptxgen::inline v0::ptx {
 struct VerifyOptions {
   /// Check against this target instead of the module's, or empty.
   std::string_view target;
-  /// The entry that must exist, or empty: any entry or function will do.
+  /// The entry that must exist, or empty for any entry or function.
   std::string_view entry;
 };
 
-/// Checks names, operand kinds and types, and what target and version offer. Rules: `type-mismatch`
-/// `bad-operand` `undefined-register` `undefined-symbol` `duplicate-name` `target-lacks`
-/// `version-too-low` `missing-entry` `entry-name` `unknown-instruction` (a warning).
+/// Checks names, operand kinds and types, and target and version requirements. Rules:
+/// `type-mismatch` `bad-operand` `undefined-register` `undefined-symbol` `duplicate-name`
+/// `target-lacks` `version-too-low` `missing-entry` `entry-name` `unknown-instruction` (a warning).
 /// Reads the module only; findings come in the order of the text.
 [[nodiscard]] std::vector<Finding> verify(const Module& module, const VerifyOptions& options = {});
 
-/// What one instruction has wrong, or an empty rule. `rule` and `message` as in `verify`.
+/// A fault of one instruction, or an empty rule. `rule` and `message` as in `verify`.
 struct InstructionFault {
   std::string_view rule;
   std::string message;
@@ -33,14 +33,14 @@ struct InstructionFault {
 [[nodiscard]] InstructionFault check_operands(const Module& module, const Function& function,
                                               const Instruction& instruction);
 
-/// What one instruction, with its modifiers and special registers, asks of target and version that
-/// these do not offer, or an empty rule. A `version` of {255, 255} leaves versions out.
+/// Checks the requirements of one instruction, with its modifiers and special registers, against
+/// target and version. An empty rule if they are met. A `version` of {255, 255} skips versions.
 [[nodiscard]] InstructionFault check_target(const Function& function,
                                             const Instruction& instruction, TargetName target,
                                             Version version);
 
-/// The lowest `.version` that the target and everything in the module need: decision 7 of the
-/// architecture. Throws `Error` (code "target-lacks") if the target lacks something.
+/// The lowest `.version` required by the target and by everything in the module. Throws `Error`
+/// (code "target-lacks") if the target lacks something.
 [[nodiscard]] Version lowest_version(const Module& module, std::string_view target);
 
 }  // namespace ptxgen::inline v0::ptx

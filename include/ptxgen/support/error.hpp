@@ -26,7 +26,7 @@ enum class Stage : std::uint8_t {
 
 [[nodiscard]] std::string_view to_string(Stage stage) noexcept;
 
-/// What every failure of the library is reported as. Fields that do not apply are empty or zero.
+/// The exception of every failure of the library. Fields that do not apply are empty or zero.
 ///
 /// `code` is a short stable identifier for programs (`"syntax"`, `"type-mismatch"`,
 /// `"target-lacks"`, `"not-found"`, ...): where a rule of `ptxgen check` exists it is that rule's

@@ -15,10 +15,10 @@ class Hidden {
   /// Takes ownership of `new T(...)`; to be called where `T` is complete.
   template <class... Args>
   [[nodiscard]] static Hidden make(Args&&... args) {
-    Hidden made;
-    made.object_ = new T(std::forward<Args>(args)...);
-    made.destroy_ = [](T* object) noexcept { delete object; };
-    return made;
+    Hidden result;
+    result.object_ = new T(std::forward<Args>(args)...);
+    result.destroy_ = [](T* object) noexcept { delete object; };
+    return result;
   }
 
   Hidden(Hidden&& other) noexcept

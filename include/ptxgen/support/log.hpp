@@ -7,7 +7,7 @@
 
 namespace ptxgen::inline v0 {
 
-/// How much is told; a log of one level also takes all levels before it. The numbers are stable.
+/// Log levels; a level includes all levels before it. The numbers are stable.
 enum class LogLevel : std::uint8_t { Off = 0, Error = 1, Warn = 2, Info = 3, Debug = 4, Trace = 5 };
 
 /// "off", "error", "warn", "info", "debug", "trace".
@@ -16,10 +16,9 @@ enum class LogLevel : std::uint8_t { Off = 0, Error = 1, Warn = 2, Info = 3, Deb
 /// Sets `level` to the one of that name and returns true; for any other text returns false.
 [[nodiscard]] bool parse_log_level(std::string_view name, LogLevel& level) noexcept;
 
-/// A receiver of messages. `write` is called from whatever thread has something to say, from
-/// several at once, and never while the library holds a lock of its own, so it may call the
-/// library. What it throws is swallowed. `message` is UTF-8 text without a newline at its end,
-/// valid during the call.
+/// A receiver of messages. `write` may be called from any thread, and from several threads at once.
+/// The library holds no lock during the call, hence `write` may call the library. Its exceptions
+/// are swallowed. `message` is UTF-8 text without a newline at its end, valid during the call.
 struct LogSink {
   void (*write)(void* user, LogLevel level, std::string_view message) = nullptr;
   void* user = nullptr;
@@ -30,15 +29,15 @@ struct LogSink {
 /// A cheap handle to a log: copies share the receiver. One handle is used by one thread at a time;
 /// different handles of one log are independent, and so are const members of one handle.
 ///
-/// Who writes into it must not hold a lock of the library then: collect under the lock, deliver
-/// after it (`PendingLog` inside the library).
+/// Inside the library no lock may be held while writing: collect under the lock, deliver after it
+/// (`PendingLog`).
 class Log {
  public:
-  /// Nothing is told.
+  /// No messages.
   Log() noexcept = default;
   /// To standard error, one line per message with time and level, through a logger of spdlog.
   explicit Log(LogLevel level);
-  /// To the host application. A sink without `write` is as good as `Off`.
+  /// To the host application. A sink without `write` is equivalent to `Off`.
   Log(LogLevel level, LogSink sink);
 
   Log(const Log& other) noexcept;
@@ -61,8 +60,8 @@ class Log {
   void write(LogLevel level, std::string_view message) const noexcept {
     if (enabled(level)) deliver(level, message);
   }
-  /// The same for a text that costs something: `make()` is called only if `level` is on and returns
-  /// anything that becomes a std::string_view. What it throws passes through.
+  /// The same for a text that is expensive to create: `make()` is called only if `level` is on, and
+  /// returns anything convertible to std::string_view. Its exceptions propagate.
   template <class Make>
   requires requires(const Make& make) { std::string_view(make()); }
   void write(LogLevel level, const Make& make) const {
@@ -86,9 +85,8 @@ class Log {
   LogLevel level_ = LogLevel::Off;
 };
 
-/// The log of objects that were given none: what `set_default_log` set, else a log of level
-/// `otherwise` to standard error. The default log is one of the library's few process-wide things;
-/// both functions may be called from any thread.
+/// The log of objects without a log of their own: the one of `set_default_log`, else a log of level
+/// `otherwise` to standard error. The default log is process-wide; both functions are thread-safe.
 [[nodiscard]] Log default_log(LogLevel otherwise = LogLevel::Warn);
 
 /// Makes `log` the default for objects created from now on; `Log()` silences them.

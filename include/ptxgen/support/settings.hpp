@@ -1,4 +1,4 @@
-// ptxgen/support/settings.hpp - everything the environment can say
+// ptxgen/support/settings.hpp - settings from the environment
 #pragma once
 
 #include <span>
@@ -38,7 +38,7 @@ namespace ptxgen::inline v0 {
   X(home, "HOME", "", "the user's folder, for the cache folder when nothing else says")            \
   X(temp_dir, "TMPDIR", "/tmp", "where short-lived files for ptxas are written")
 
-/// One typed object for all that the environment can change. Objects of the library take it by
+/// All settings that the environment can change. Objects of the library take it by
 /// const reference and copy what they need; nothing else of the library reads the environment.
 ///
 /// A `..._path` setting that is not empty is a file, or a folder that holds the file, and is then

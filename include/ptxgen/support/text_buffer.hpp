@@ -9,8 +9,8 @@
 namespace ptxgen::inline v0 {
 
 /// An append-only text. Printing PTX is on the library's critical path (a kernel is generated in
-/// tens of microseconds), so numbers are formatted here instead of by fmt; `bench_codegen` compares
-/// the two and this class goes when it is no longer at least twice as fast.
+/// tens of microseconds), so numbers are formatted here instead of by fmt. `bench_codegen` compares
+/// the two; this class is removed if it is no longer at least twice as fast.
 ///
 /// Owned by one emission, never shared between threads.
 class TextBuffer {

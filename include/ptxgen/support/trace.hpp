@@ -13,7 +13,7 @@
 
 namespace ptxgen::inline v0 {
 
-/// How long one stage of an operation took.
+/// The duration of one stage of an operation.
 struct StageTime {
   std::string_view stage;   ///< "build", "assemble", ...: a string literal
   double microseconds = 0;  ///< all spans of that name together
@@ -35,10 +35,10 @@ struct TraceOptions {
   bool record = true;
   /// Chrome trace JSON (chrome://tracing, Perfetto) is written here when the last handle goes;
   /// empty: only by `Trace::save`. The file is opened at once. While another trace, of this process
-  /// or of another, is being written there, FILE.2, FILE.3, ... is taken instead; a file that
-  /// nobody is writing is replaced.
+  /// or of another, is being written there, FILE.2, FILE.3, ... is taken instead; an idle file is
+  /// replaced.
   std::string file;
-  /// The most memory that recorded spans take, in bytes. What comes later is counted and dropped.
+  /// Memory limit of recorded spans in bytes. Later spans are counted and dropped.
   std::size_t max_bytes = std::size_t{64} << 20;
   /// A library with `InitializeInjectionNvtx2`, which profilers name in NVTX_INJECTION64_PATH.
   std::string nvtx_injection;
@@ -46,7 +46,7 @@ struct TraceOptions {
   std::string nvtx_library;
   /// Whether a libnvToolsExt.so.1 that the process has loaded already is used.
   bool nvtx_in_process = true;
-  /// Told where a file that was asked for cannot be written, or a profiler cannot be joined.
+  /// Receives a message if the file cannot be written or a profiler cannot be attached.
   Log log;
 };
 
@@ -61,8 +61,8 @@ class Trace {
   /// Off.
   Trace() noexcept = default;
   /// On, unless there is nothing to do: neither `record`, nor `file`, nor a profiler. A file that
-  /// cannot be written and a profiler that cannot be joined are told to `options.log`; they stop
-  /// nothing.
+  /// cannot be written or a profiler that cannot be attached is logged to `options.log` and is not
+  /// an error.
   [[nodiscard]] static Trace start(const TraceOptions& options);
 
   Trace(const Trace& other) noexcept;

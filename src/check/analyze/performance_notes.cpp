@@ -52,7 +52,7 @@ Finding note(const ptx::Module& module, const MemoryReport& report, const Memory
 }
 
 std::string what_is_needed(const MemoryAccess& access) {
-  return fmt::format("{} sectors for {}, {} times what is needed", access.sectors.least,
+  return fmt::format("{} sectors for {}, {} times what is needed", access.sectors.min,
                      count_text(access.bytes_wanted, "byte"), times(access.factor()));
 }
 
@@ -96,7 +96,7 @@ Finding conflict(const ptx::Module& module, const MemoryReport& report,
   finding.rule = "bank-conflict";
   finding.message = fmt::format(
       "{} of {} has bank conflicts: {}a warp takes {} wavefronts where {} would do", access.opcode,
-      access.address_text, apart(access), access.wavefronts.least, access.ideal_wavefronts);
+      access.address_text, apart(access), access.wavefronts.min, access.ideal_wavefronts);
   finding.details = {
       "rule: shared memory has 32 banks of 4 bytes, and different words of one bank are served one "
       "after another",

@@ -74,7 +74,7 @@ class ShapeCheck {
         result_(result) {
     divergent_exits_.resize(loops_.size());
     for (const analysis::AffineSymbol& symbol : affine_.symbols()) {
-      if (symbol.kind == analysis::AffineSymbol::Kind::Rounds && !symbol.left)
+      if (symbol.kind == analysis::AffineSymbol::Kind::FinalIteration && !symbol.left)
         divergent_exits_[symbol.id] = symbol.agreement < analysis::Agreement::Block;
     }
   }

@@ -134,7 +134,7 @@ bool LoopIterations::drop_ended_threads(std::uint32_t loop, ThreadForms& forms, 
   const std::uint32_t header = facts_.cfg().loops().loops()[loop].header;
   bool tested = false;
   for (const analysis::LoopTest& test : inductions_->tests(loop)) {
-    if (!test.every_turn || !test.goes_on) continue;
+    if (!test.every_iteration || !test.goes_on) continue;
     const analysis::LoopComparison& comparison = *test.goes_on;
     const analysis::Induction& variable = inductions_->of(loop)[comparison.value.variable];
     // The counter at the test: its value in this iteration, or in the next.

@@ -58,7 +58,7 @@ std::string occupancy_text(const KernelExplanation& kernel) {
 }
 
 json spread(const analysis::Spread& spread) {
-  return {{"least", spread.least}, {"most", spread.most}};
+  return {{"least", spread.min}, {"most", spread.max}};
 }
 
 json access_json(const analysis::MemoryAccess& access) {

@@ -1,4 +1,4 @@
-// src/optimize/cleanup/branch_simplify.cpp - decided guards, branches that lead nowhere new
+// src/optimize/cleanup/branch_simplify.cpp - removes constant guards and redundant branches
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -13,7 +13,7 @@ using namespace ptx;
 
 namespace {
 
-// Where labels and tables stand, and how often each is named.
+// Positions of labels and tables, and number of uses.
 struct Places {
   std::vector<std::uint32_t> label, table, named;
   std::vector<std::uint32_t> code;  // the first instruction from each statement on
@@ -53,7 +53,7 @@ class Simplifier {
 
   void run() {
     settle();
-    // What one round removes may let another branch skip more.
+    // Removals of one iteration may let another branch skip more.
     do {
       context_.visit(function_.body.size());
       changed_ = false;
@@ -61,20 +61,20 @@ class Simplifier {
       shorten();
       sweep_names();
       apply();
-      first_round_ = false;
+      first_iteration_ = false;
     } while (changed_);
   }
 
  private:
-  void fired(std::uint32_t i, std::string_view reason, std::string_view words) {
+  void fired(std::uint32_t i, std::string_view reason, std::string_view modifiers) {
     changed_ = moved_ = true;
     context_.changed();
-    decide(i, true, reason, words);
+    decide(i, true, reason, modifiers);
   }
-  void decide(std::uint32_t i, bool fired, std::string_view reason, std::string_view words) {
+  void decide(std::uint32_t i, bool fired, std::string_view reason, std::string_view modifiers) {
     context_.decide(function_, i, fired, reason,
                     context_.explains()
-                        ? quoted(context_, function_, function_.body[i]) + std::string(words)
+                        ? quoted(context_, function_, function_.body[i]) + std::string(modifiers)
                         : std::string());
   }
 
@@ -82,7 +82,7 @@ class Simplifier {
     moved_ = moved_ || !edits_.empty();
     edits_.apply();
   }
-  // Valid until it is asked for again. Most often nothing moves, and once is enough.
+  // Valid until the next call. Usually nothing moves, and one computation suffices.
   Places& places() {
     if (!places_ || std::exchange(moved_, false)) places_.emplace(function_);
     return *places_;
@@ -165,15 +165,15 @@ class Simplifier {
       const std::uint32_t to = last[target(i)];
       if (to == target(i)) continue;
       if (!scopes.visible(LabelId{to}, i)) {
-        if (first_round_)
+        if (first_iteration_)
           decide(i, false, "out-of-scope", " leads to a branch whose label cannot be named here");
         continue;
       }
-      // A second way back to the head of a loop lets lanes come there apart from each other.
+      // A second back edge lets lanes reach the header separately.
       const std::uint32_t head = cfg.block_of(places.label[to]);
       const std::uint32_t from = cfg.block_of(i);
       if (cfg.reachable(from) && cfg.position(head) <= cfg.position(from)) {
-        if (first_round_)
+        if (first_iteration_)
           decide(i, false, "loop-latch",
                  " leads to the branch that closes its loop, and lanes may meet there");
         continue;
@@ -210,8 +210,8 @@ class Simplifier {
     return last;
   }
 
-  // Branches to what comes next anyway. From the end, so that what goes is not in the way of what
-  // stands before it.
+  // Branches to the next statement. From the end: a removed branch no longer separates earlier
+  // ones from their targets.
   void shorten() {
     Places& places = this->places();
     const Scopes scopes(context_.module(), function_);
@@ -232,26 +232,26 @@ class Simplifier {
         edits_.erase(i);
         places.code[i] = next;
       } else if (leads_on(places, i, next) && alone(i, next) && scopes.of(i) == scopes.of(next)) {
-        fired(i, "turned-round", " skips a branch, and took its place with the guard turned round");
-        turn_round(i, next);
+        fired(i, "inverted", " skipped a branch, and replaced it with the guard negated");
+        reverse_branch(i, next);
         places.code[i + 1] = places.code[next + 1];
       }
     }
   }
 
-  // Whether branch `i` leads to the first instruction behind `behind`.
-  [[nodiscard]] bool leads_on(const Places& places, std::uint32_t i, std::uint32_t behind) const {
+  // Whether the target of branch `i` is the first instruction after `after`.
+  [[nodiscard]] bool leads_on(const Places& places, std::uint32_t i, std::uint32_t after) const {
     const std::uint32_t place = places.label[target(i)];
-    return place > behind && places.code[place] == places.code[behind + 1];
+    return place > after && places.code[place] == places.code[after + 1];
   }
-  // Whether control comes from `i` to `next` only by falling through.
+  // Whether `next` is reached only by falling through from `i`.
   [[nodiscard]] bool alone(std::uint32_t i, std::uint32_t next) const {
     for (std::uint32_t k = i + 1; k < next; ++k) {
       if (function_.body[k].kind == StatementKind::Label) return false;
     }
     return true;
   }
-  void turn_round(std::uint32_t i, std::uint32_t next) {
+  void reverse_branch(std::uint32_t i, std::uint32_t next) {
     Instruction& branch = function_.body[i];
     branch.guard.negated = !branch.guard.negated;
     if (branch.split_hint == kNoSplitHint) branch.split_hint = function_.body[next].split_hint;
@@ -284,7 +284,7 @@ class Simplifier {
   PassContext& context_;
   Edits edits_;
   std::optional<Places> places_;
-  bool changed_ = false, moved_ = false, first_round_ = true;
+  bool changed_ = false, moved_ = false, first_iteration_ = true;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// src/optimize/cleanup/cleanup.cpp - what the cleanup passes share
+// src/optimize/cleanup/cleanup.cpp - helpers of the cleanup passes
 #include "optimize/cleanup/cleanup.hpp"
 
 #include "ptxgen/ptx/printer.hpp"
@@ -29,8 +29,8 @@ bool only_computes(const Instruction& instruction) {
 
 Type move_type(Type reg) {
   const OpInfo& row = info(Op::mov);
-  for (const Modifier word : words(row.slots[row.type_slots[0]])) {
-    if (word == as_modifier(reg)) return reg;
+  for (const Modifier modifier : allowed_modifiers(row.slots[row.type_slots[0]])) {
+    if (modifier == as_modifier(reg)) return reg;
   }
   return untyped(bits(reg));
 }

@@ -1,4 +1,4 @@
-// src/optimize/cleanup/cleanup.hpp - what the cleanup passes share
+// src/optimize/cleanup/cleanup.hpp - helpers of the cleanup passes
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// src/optimize/cleanup/copy_propagation.cpp - reads of a copy read what was copied
+// src/optimize/cleanup/copy_propagation.cpp - replaces reads of copies by their sources
 #include <algorithm>
 
 #include "optimize/cleanup/cleanup.hpp"
@@ -15,8 +15,8 @@ using Version = analysis::Version;
 
 namespace {
 
-// Statements in an order in which what dominates comes first, so that a copy of a copy reads the
-// first one before somebody reads it.
+// Visits statements in dominance order: a copy of a copy is rewritten before its result is
+// read.
 class Propagation {
  public:
   Propagation(Function& function, PassContext& context)
@@ -46,9 +46,9 @@ class Propagation {
 
   void statement(std::uint32_t i) {
     // What the instruction copies is seen before its operands change.
-    const std::uint32_t made = copy_made(i);
-    const std::uint16_t source = made == kNone ? std::uint16_t{0} : copied_operand_;
-    if (made == kNone && !reads_known(i)) return;
+    const std::uint32_t result = copy_made(i);
+    const std::uint16_t source = result == kNone ? std::uint16_t{0} : copied_operand_;
+    if (result == kNone && !reads_known(i)) return;
     guard(i);
     const Instruction& s = function_.body[i];
     last_ = {};
@@ -65,9 +65,9 @@ class Propagation {
       } else {
         now = place(i, s.first_operand + static_cast<std::uint32_t>(o), spec);
       }
-      if (made != kNone && o == source) last_ = now;
+      if (result != kNone && o == source) last_ = now;
     }
-    if (made != kNone && last_.version != kNone) copies_[made] = last_;
+    if (result != kNone && last_.version != kNone) copies_[result] = last_;
   }
 
   // Whether something that it reads is a copy or a constant.
@@ -156,7 +156,7 @@ class Propagation {
     Operand by = old;
     by.id = copied.reg.decl.value;
     by.index = copied.reg.index;
-    // A list says nothing about types: those of the function's parameters must not change.
+    // A list has no types: those of the function's parameters must not change.
     const bool listed = spec == nullptr;
     if ((listed && function_.type_of(copied.reg) != function_.type_of(old.as_register())) ||
         !try_operand(i, at, by, "copy")) {
@@ -166,7 +166,7 @@ class Propagation {
     return copied;
   }
 
-  // Constants stand in for registers where a source may be either.
+  // Constants replace registers where a source may be either.
   bool immediate(std::uint32_t i, std::uint32_t at, const OperandSpec& spec) {
     if (spec.role != OperandRole::Source && spec.role != OperandRole::Value) return false;
     const Instruction& s = function_.body[i];

@@ -1,4 +1,4 @@
-// src/optimize/cleanup/dead_code.cpp - what nobody reads or reaches goes
+// src/optimize/cleanup/dead_code.cpp - removes dead and unreachable code
 #include <algorithm>
 
 #include "optimize/cleanup/cleanup.hpp"
@@ -27,9 +27,9 @@ class Skips {
   // A branch that skips the statement, taken out; kNone if there is none.
   std::uint32_t take(std::uint32_t statement) {
     if (furthest_[1] <= statement) return ptx::kNone;
-    const auto behind = std::partition_point(all_.begin(), all_.end(),
-                                             [&](const Skip& s) { return s.branch < statement; });
-    std::size_t node = leaves_ + static_cast<std::size_t>(behind - all_.begin());
+    const auto after = std::partition_point(all_.begin(), all_.end(),
+                                            [&](const Skip& s) { return s.branch < statement; });
+    std::size_t node = leaves_ + static_cast<std::size_t>(after - all_.begin());
     // The nearest subtree in front of that place that reaches beyond the statement.
     for (;; node /= 2) {
       while (node > 1 && node % 2 == 0) node /= 2;
@@ -116,7 +116,7 @@ class Sweeper {
     }
     skips_.build();
   }
-  // Where a guarded branch ahead leads.
+  // The target of a guarded forward branch.
   [[nodiscard]] std::uint32_t skipped_to(std::uint32_t i) const {
     const Instruction& s = function_.body[i];
     if (!s.is(Op::bra) || !s.guard.present() || s.operand_count != 1) return kNone;
@@ -135,10 +135,10 @@ class Sweeper {
     return facts_.versions.writes(static_cast<std::uint32_t>(&s - function_.body.data()));
   }
 
-  // Why an instruction must stay though nobody reads what it writes; empty if it need not.
+  // Why an instruction with unused results must remain; empty if it can be removed.
   struct Effect {
     std::string_view reason;
-    std::string_view words;
+    std::string_view modifiers;
   };
   [[nodiscard]] static Effect effect(const Instruction& s) {
     const Flag flags = info(s.op).flags;
@@ -179,7 +179,7 @@ class Sweeper {
   void follow(std::uint32_t version) {
     const Version& v = facts_.versions[version];
     if (v.kind == Version::Kind::Phi) {
-      // What comes along a way that control never takes is not wanted.
+      // Inputs along edges that are never executed are not live.
       const auto inputs = facts_.versions.inputs(version);
       const auto from = facts_.cfg.predecessors(v.block);
       for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -203,18 +203,18 @@ class Sweeper {
                                     : never  ? "guard-false"
                                     : skip   ? "skips-nothing"
                                              : "unread";
-    const std::string_view words = !reached ? "control never comes to "
-                                   : never  ? "the guard never holds of "
-                                   : skip   ? "nothing stays of what is skipped by "
-                                            : "nobody reads what is written by ";
+    const std::string_view modifiers = !reached ? "control never comes to "
+                                       : never  ? "the guard never holds of "
+                                       : skip   ? "nothing stays of what is skipped by "
+                                                : "nobody reads what is written by ";
     context_.decide(function_, i, true, reason,
                     context_.explains()
-                        ? std::string(words) + quoted(context_, function_, function_.body[i])
+                        ? std::string(modifiers) + quoted(context_, function_, function_.body[i])
                         : std::string());
     edits_.erase(i);
   }
 
-  // Of what stays, only that is worth a word whose results nobody reads.
+  // Reports only remaining instructions with unused results.
   void explain_kept(std::uint32_t i) {
     const Instruction& s = function_.body[i];
     const Effect why = effect(s);
@@ -230,7 +230,7 @@ class Sweeper {
     context_.decide(function_, i, false, why.reason,
                     context_.explains()
                         ? "nobody reads what is written by " + quoted(context_, function_, s) +
-                              ", but " + std::string(why.words)
+                              ", but " + std::string(why.modifiers)
                         : std::string());
   }
 
@@ -243,9 +243,9 @@ class Sweeper {
   Skips skips_;
 };
 
-// What writes only registers that no statement at all reads goes without any analysis, chains of
-// such too where readers stand behind writers. The Sweeper would find the same; but analyses need
-// not be made of it, and made again when it is gone.
+// Removes statements that write only registers without any readers, and chains of them if readers
+// follow writers. Needs no analysis. The Sweeper would remove the same, but the analyses would have
+// to be computed before and again after.
 void sweep_unnamed(Function& function, PassContext& context) {
   const auto statements = static_cast<std::uint32_t>(function.body.size());
   context.visit(statements);
@@ -285,7 +285,7 @@ void sweep_unnamed(Function& function, PassContext& context) {
 
 void dead_code(Function& function, PassContext& context) {
   if (!understood(function, context)) return;
-  // Decisions are told with the numbers of the body as it was found.
+  // Decisions have the statement numbers of the original body.
   if (!context.explains()) sweep_unnamed(function, context);
   Sweeper(function, context).run();
 }

@@ -1,4 +1,4 @@
-// src/optimize/cleanup/fold_constants.cpp - instructions on constants become moves
+// src/optimize/cleanup/fold_constants.cpp - replaces constant computations by moves
 #include <algorithm>
 
 #include "optimize/cleanup/cleanup.hpp"
@@ -12,7 +12,7 @@ using analysis::Outcome;
 
 namespace {
 
-// The form of a comparison without a predicate behind it.
+// The form of a comparison without a predicate after it.
 struct PlainForm {
   Op combined, plain;
 };
@@ -73,21 +73,21 @@ class Folder {
   }
 
   // Takes the statement's place if the verifier accepts it.
-  bool put(std::uint32_t i, Instruction made, bool in_front, std::string_view reason) {
+  bool put(std::uint32_t i, Instruction result, bool in_front, std::string_view reason) {
     const Instruction& old = function_.body[i];
-    made.guard = old.guard;
-    if (!check_operands(context_.module(), function_, made).rule.empty()) return false;
+    result.guard = old.guard;
+    if (!check_operands(context_.module(), function_, result).rule.empty()) return false;
     if (context_.explains()) {
       context_.decide(
           function_, i, true, reason,
-          quoted(context_, function_, old) + " became " + quoted(context_, function_, made));
+          quoted(context_, function_, old) + " became " + quoted(context_, function_, result));
     } else {
       context_.decide(function_, i, true, reason);
     }
     if (in_front) {
-      edits_.insert_before(i, made);
+      edits_.insert_before(i, result);
     } else {
-      edits_.replace(i, made);
+      edits_.replace(i, result);
     }
     return true;
   }
@@ -110,7 +110,7 @@ class Folder {
       results.push_back({to, analysis::extended(outcome.values[d], type)});
     }
     if (results.empty()) return;
-    // Which of two results one register gets is nobody's knowledge.
+    // It is unspecified which of two results one register gets.
     if (results.size() == 2 && results[0].to == results[1].to) return;
     // The move that changes the guard comes last.
     const auto is_guard = [&](const Result& r) {

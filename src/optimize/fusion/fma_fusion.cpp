@@ -60,11 +60,11 @@ bool is_negation(const Instruction& link, const Instruction& sum) {
 }
 
 Modifier rounding_of(const Instruction& statement) {
-  const Modifier word = statement.get(Field::Rounding);
-  return word == Modifier::none ? Modifier::rn : word;
+  const Modifier modifier = statement.get(Field::Rounding);
+  return modifier == Modifier::none ? Modifier::rn : modifier;
 }
 
-// Who forbids the contraction of a statement; empty: nobody.
+// What forbids the contraction of a statement; empty if it is allowed.
 std::string_view forbidden_by(const Fusion& fusion, const Instruction& statement) {
   if (statement.contract != ptx::Contract::Default)
     return statement.contract == ptx::Contract::Forbid ? "the operation itself" : "";
@@ -73,7 +73,7 @@ std::string_view forbidden_by(const Fusion& fusion, const Instruction& statement
   return fusion.options().contract ? "" : "the options of the passes";
 }
 
-Refusal check_words(const Fusion& fusion, std::uint32_t sum, std::uint32_t mul) {
+Refusal check_modifiers(const Fusion& fusion, std::uint32_t sum, std::uint32_t mul) {
   const Instruction& product = fusion.at(mul);
   const Instruction& total = fusion.at(sum);
   for (const std::uint32_t statement : {mul, sum}) {
@@ -110,8 +110,8 @@ Refusal check_words(const Fusion& fusion, std::uint32_t sum, std::uint32_t mul) 
   return {};
 }
 
-// -x, or whoever has it already. The sign of a constant is turned at once; of a negation its own
-// operand is taken; a negation made for another sum serves again; else an instruction must do it.
+// -x, without a new instruction if possible: a constant is negated directly; a negation is replaced
+// by its operand; a negation made for another sum is reused; otherwise an instruction is needed.
 struct Negated {
   Operand operand;
   std::uint32_t value = kNone;  // what an instruction must negate
@@ -136,9 +136,9 @@ Negated negate(const Fusion& fusion, std::uint32_t reader, std::size_t place, st
     return result;
   }
   const std::uint32_t value = fusion.value(reader, operand);
-  const Operand made = fusion.negative(value, operand, sum);
-  if (made.kind == OperandKind::Register) {
-    operand = made;
+  const Operand negative = fusion.negative(value, operand, sum);
+  if (negative.kind == OperandKind::Register) {
+    operand = negative;
     return result;
   }
   result.value = value;
@@ -147,7 +147,7 @@ Negated negate(const Fusion& fusion, std::uint32_t reader, std::size_t place, st
 }
 
 // a * b + c, c - a * b and so on. What must be negated, the product or c, follows from the signs;
-// negation is exact, so that the fused operation still rounds the sum of the same numbers, and
+// negation is exact: the fused operation still rounds the sum of the same numbers, and
 // zeros have the signs they had: x - y and x + (-y) are one operation. In PTX neg and fma are no
 // fewer than mul and sub, unless negations are shared; ptxas 13.0 makes the neg a sign of the fma's
 // operand, so that one instruction is left of two.
@@ -156,7 +156,7 @@ FusionPlan plan(Fusion& fusion, std::uint32_t sum, const Product& product) {
   const Instruction& total = fusion.at(sum);
   const Family& family = *family_of(total);
   const std::uint32_t mul = product.statement();
-  plan.refusal = check_words(fusion, sum, mul);
+  plan.refusal = check_modifiers(fusion, sum, mul);
   if (plan.refusal) return plan;
   plan.refusal = fusion.check(product, sum);
   if (plan.refusal) return plan;
@@ -167,8 +167,8 @@ FusionPlan plan(Fusion& fusion, std::uint32_t sum, const Product& product) {
   const bool negate_product = (subtracts && product.operand == 2) != product.negated;
   plan.op = family.fma;
   plan.negation = family.neg;
-  plan.words = {rounding_of(total), total.get(Field::FlushToZero), total.get(Field::Saturate),
-                ptx::as_modifier(total.type())};
+  plan.modifiers = {rounding_of(total), total.get(Field::FlushToZero), total.get(Field::Saturate),
+                    ptx::as_modifier(total.type())};
   plan.operands = {fusion.operand(mul, 1), fusion.operand(mul, 2), fusion.operand(sum, other)};
   if (negate_product) {
     std::size_t place = 0;
@@ -200,9 +200,9 @@ FusionPlan plan(Fusion& fusion, std::uint32_t sum, const Product& product) {
     });
     return plan;
   }
-  plan.refusal = fusion.check_target(plan.op, plan.words);
+  plan.refusal = fusion.check_target(plan.op, plan.modifiers);
   if (!plan.refusal && plan.cost() != 0)
-    plan.refusal = fusion.check_target(plan.negation, {&plan.words[3], 1});
+    plan.refusal = fusion.check_target(plan.negation, {&plan.modifiers[3], 1});
   return plan;
 }
 

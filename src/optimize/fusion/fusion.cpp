@@ -1,8 +1,9 @@
-// src/optimize/fusion/fusion.cpp - products that one sum reads: which may go into it
+// src/optimize/fusion/fusion.cpp - matching products and sums for fusion
 #include "optimize/fusion/fusion.hpp"
 
 #include <algorithm>
 
+#include "ptx/row_shape.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"
 #include "support/count.hpp"
@@ -18,8 +19,8 @@ using ptx::OperandKind;
 
 namespace {
 
-// A register that is read at the sum only for its product must hold its value on the way there;
-// where that leads through more blocks nobody looks.
+// An operand of the product must keep its value up to the sum. Paths through more blocks are not
+// searched.
 constexpr std::size_t kMaxBlocks = 64;
 
 bool plain_register(const Operand& operand) {
@@ -46,7 +47,7 @@ Fusion::Fusion(ptx::Function& function, PassContext& context, const FusionRules&
       flows_(versions_.size(), false),
       writes_(index_.size(), 0),
       unknown_(index_.size(), false) {
-  // A target that nobody knows offers nothing.
+  // An unknown target supports nothing.
   static_cast<void>(ptx::parse_target_name(context.module().target, target_));
   for (std::uint32_t v = 0; v < versions_.size(); ++v) {
     if (versions_[v].kind == Version::Kind::Write) ++writes_[versions_[v].reg];
@@ -64,15 +65,15 @@ std::uint32_t Fusion::value(std::uint32_t reader, const Operand& reg) const {
 Operand Fusion::negative(std::uint32_t value, const Operand& reg, std::uint32_t sum) const {
   const auto found = negatives_.find(NegativeKey{value, reg.component, at(sum).type()});
   if (found == negatives_.end()) return {};
-  const std::uint32_t made = cfg_.block_of(found->second.sum), wanted = cfg_.block_of(sum);
+  const std::uint32_t source = cfg_.block_of(found->second.sum), target = cfg_.block_of(sum);
   const bool before =
-      made == wanted ? found->second.sum < sum : cfg_.dominators().dominates(made, wanted);
+      source == target ? found->second.sum < sum : cfg_.dominators().dominates(source, target);
   return before ? found->second.reg : Operand{};
 }
 
-// What stands in the text of an instruction outside the op table may be read and written there.
+// Names in the text of an instruction outside the op table may be read and written there.
 void Fusion::find_unknown_names() {
-  std::vector<std::string_view> words;
+  std::vector<std::string_view> names;
   for (const Instruction& s : function_.body) {
     if (s.kind != ptx::StatementKind::Unknown) continue;
     const std::string_view text = context_.module().text(s.text);
@@ -80,22 +81,22 @@ void Fusion::find_unknown_names() {
       std::size_t end = begin;
       while (end < text.size() && name_character(text[end])) ++end;
       if (end == begin) continue;
-      words.push_back(text.substr(begin, end - begin));
+      names.push_back(text.substr(begin, end - begin));
       begin = end;
     }
   }
-  if (words.empty()) return;
-  std::sort(words.begin(), words.end());
+  if (names.empty()) return;
+  std::sort(names.begin(), names.end());
   for (std::uint32_t r = 0; r < index_.size(); ++r) {
     const std::string name = ptx::name_of(context_.module(), function_, index_[r]);
-    unknown_[r] = std::binary_search(words.begin(), words.end(), std::string_view(name));
+    unknown_[r] = std::binary_search(names.begin(), names.end(), std::string_view(name));
   }
 }
 
 bool Fusion::unknown(const Operand& reg) const { return unknown_[index_.find(reg.as_register())]; }
 
-// Whether a statement sees of a guarded write only what that write wrote: it is executed by no
-// other threads.
+// Whether a statement reads only the new value of a guarded write: it has the same guard, hence no
+// other threads execute it.
 bool Fusion::reads_own_lanes(std::uint32_t reader, std::uint32_t version) const {
   const std::uint32_t writer = versions_[version].statement;
   const ptx::Guard& guard = at(writer).guard;
@@ -104,8 +105,8 @@ bool Fusion::reads_own_lanes(std::uint32_t reader, std::uint32_t version) const 
   return versions_.read(reader, predicate) == versions_.read(writer, predicate);
 }
 
-// Marks the versions that somebody may read as part of another one: through a phi, or as what a
-// guarded write leaves of them. That a guarded write keeps what was there is no reading by itself.
+// Marks the versions that may be read as part of another version: through a phi, or as the value
+// that a guarded write keeps. Keeping the old value is not a read by itself.
 void Fusion::find_flows() {
   std::vector<std::uint32_t> open;
   std::vector<bool> seen(versions_.size(), false);
@@ -239,8 +240,8 @@ Refusal Fusion::check_readers(const Product& product, std::uint32_t sum) const {
   return {};
 }
 
-// The threads that make the sum must be among those that multiplied, and nobody may read what the
-// others find in the product's register.
+// The threads of the sum must be among those of the product, and no other thread may read the
+// product's register.
 Refusal Fusion::check_guards(const Product& product, std::uint32_t sum) const {
   std::uint32_t outer = sum;
   for (std::uint32_t i = 0; i < product.count; outer = product.statements[i++]) {
@@ -334,7 +335,7 @@ std::uint32_t Fusion::writer_in(std::uint32_t reg, std::uint32_t block, std::uin
 Fusion::Change Fusion::change(std::uint32_t reg, std::uint32_t from, std::uint32_t to,
                               std::uint32_t& writer) const {
   const std::uint32_t found = versions_.read(from, reg);
-  // A single write that reaches `from` lies before it on every way, and no way from there to `to`
+  // A single write that reaches `from` precedes it on every path, and no path from there to `to`
   // avoids `from`.
   if (writes_[reg] == 0) return Change::None;
   if (writes_[reg] == 1 && versions_[found].kind == Version::Kind::Write) return Change::None;
@@ -344,7 +345,7 @@ Fusion::Change Fusion::change(std::uint32_t reg, std::uint32_t from, std::uint32
     writer = writer_in(reg, first, from, to);
     return writer == kNone ? Change::None : Change::Written;
   }
-  // Backwards from `to`, through every block from which control comes there without `from`.
+  // Backwards from `to`, through every block that reaches it without passing `from`.
   writer = writer_in(reg, last, cfg_.blocks()[last].first, to);
   if (writer != kNone) return Change::Written;
   std::vector<std::uint32_t> blocks{last};
@@ -364,15 +365,13 @@ Fusion::Change Fusion::change(std::uint32_t reg, std::uint32_t from, std::uint32
   return Change::None;
 }
 
-Refusal Fusion::check_target(ptx::Op op, std::span<const ptx::Modifier> words) const {
+Refusal Fusion::check_target(ptx::Op op, std::span<const ptx::Modifier> modifiers) const {
   Instruction form;
   form.op = op;
   const ptx::OpInfo& row = ptx::info(op);
   for (std::size_t i = 0; i < row.slot_count; ++i) {
-    const auto admitted = ptx::words(row.slots[i]);
-    for (const ptx::Modifier word : words) {
-      if (std::find(admitted.begin(), admitted.end(), word) != admitted.end())
-        form.modifiers[i] = word;
+    for (const ptx::Modifier modifier : modifiers) {
+      if (ptx::allows(row.slots[i], modifier)) form.modifiers[i] = modifier;
     }
   }
   ptx::InstructionFault fault =
@@ -407,11 +406,11 @@ bool Fusion::read_only_by(std::uint32_t statement, std::uint32_t reader) const {
          });
 }
 
-// ---- rounds
+// ---- iterations
 
 namespace {
 
-// What is said about a sum; kept until all rounds are over.
+// The decision about a sum; kept until all iterations are done.
 struct Verdict {
   std::uint32_t statement = 0;  // of the body as the pass found it
   std::uint32_t other = kNone;  // the multiplication
@@ -422,9 +421,9 @@ struct Verdict {
 }  // namespace
 
 /// One pass over the body with one set of facts.
-class FusionRound {
+class FusionIteration {
  public:
-  FusionRound(ptx::Function& function, PassContext& context, const FusionRules& rules)
+  FusionIteration(ptx::Function& function, PassContext& context, const FusionRules& rules)
       : function_(function),
         context_(context),
         rules_(rules),
@@ -440,11 +439,11 @@ class FusionRound {
       if (statement.kind == ptx::StatementKind::Instruction && rules_.sum(statement)) look_at(s);
     }
   }
-  /// Whether what was fused may have made way for what was refused.
+  /// Whether a fusion may have enabled a refused one.
   [[nodiscard]] bool again() const noexcept { return fired_ && liftable_; }
   [[nodiscard]] const std::vector<Verdict>& verdicts() const noexcept { return verdicts_; }
   void apply() { edits_.apply(); }
-  /// For each statement of the new body the one of the old that it is or stands before.
+  /// By statement of the new body, the old statement that it is or precedes.
   [[nodiscard]] std::vector<std::uint32_t> origins() const {
     std::vector<std::uint32_t> origins;
     for (std::uint32_t s = 0; s < added_.size(); ++s) {
@@ -477,7 +476,7 @@ class FusionRound {
     }
   }
 
-  // A product on one of several ways.
+  // A product on one of several paths.
   Refusal several_definitions(std::uint32_t sum) const {
     constexpr std::size_t kMaxInputs = 8;
     for (std::size_t side = 1; side <= 2; ++side) {
@@ -521,7 +520,7 @@ class FusionRound {
     }
     const std::array<Operand, 4> operands = {fusion_.operand(sum, 0), plan.operands[0],
                                              plan.operands[1], plan.operands[2]};
-    Instruction fused = edits_.make(plan.op, plan.words, operands, sum);
+    Instruction fused = edits_.make(plan.op, plan.modifiers, operands, sum);
     fused.guard = guard;
     edits_.replace(sum, fused);
     for (std::uint32_t i = 0; i < plan.product.count; ++i) erase(plan.product.statements[i]);
@@ -558,9 +557,9 @@ class FusionRound {
 
 namespace {
 
-// Each round but the first was made possible by the one before it. Chains of such are short; this
-// bounds what a made-up one costs.
-constexpr int kMaxRounds = 64;
+// Each iteration but the first was enabled by the one before it. Such chains are short; this bounds
+// the cost of contrived ones.
+constexpr int kMaxIterations = 64;
 
 // Whether any sum reads a register that some product, or a copy or negation, writes. Most functions
 // are spared the analyses by it. False too where an operand is missing, which the verifier refuses.
@@ -600,13 +599,13 @@ void fuse(ptx::Function& function, PassContext& context, const FusionRules& rule
   context.visit(function.body.size());
   if (!may_fuse(function, rules)) return;
   std::vector<Verdict> verdicts;
-  std::vector<Instruction> original;   // from the second round on: the body as it was found, and
+  std::vector<Instruction> original;   // from the second iteration on: the original body, and
   std::vector<std::uint32_t> origins;  // what each statement of the present body was in it
-  for (int number = 0; number < kMaxRounds; ++number) {
-    FusionRound round(function, context, rules);
-    round.run();
-    const bool last = !round.again() || number + 1 == kMaxRounds;
-    for (Verdict verdict : round.verdicts()) {
+  for (int number = 0; number < kMaxIterations; ++number) {
+    FusionIteration iteration(function, context, rules);
+    iteration.run();
+    const bool last = !iteration.again() || number + 1 == kMaxIterations;
+    for (Verdict verdict : iteration.verdicts()) {
       if (!verdict.fired && !last) continue;
       if (!origins.empty()) {
         verdict.statement = origins[verdict.statement];
@@ -616,17 +615,17 @@ void fuse(ptx::Function& function, PassContext& context, const FusionRules& rule
     }
     if (last && original.empty()) {  // almost always
       tell(verdicts, function, context);
-      round.apply();
+      iteration.apply();
       return;
     }
-    std::vector<std::uint32_t> next = round.origins();
+    std::vector<std::uint32_t> next = iteration.origins();
     if (original.empty()) {
       original = function.body;
     } else {
       for (std::uint32_t& origin : next) origin = origins[origin];
     }
     origins = std::move(next);
-    round.apply();
+    iteration.apply();
     if (last) break;
   }
   std::stable_sort(verdicts.begin(), verdicts.end(),

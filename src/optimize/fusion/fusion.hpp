@@ -1,4 +1,4 @@
-// src/optimize/fusion/fusion.hpp - products that one sum reads: what both fusions share
+// src/optimize/fusion/fusion.hpp - common part of both fusion passes
 #pragma once
 
 #include <array>
@@ -39,25 +39,25 @@ struct Product {
   [[nodiscard]] std::uint32_t statement() const noexcept { return statements[count - 1]; }
 };
 
-/// One fused operation that may stand for a sum and its product.
+/// A fused operation that may replace a sum and its product.
 struct FusionPlan {
   Refusal refusal;
   Product product;
   ptx::Op op{};
-  std::array<ptx::Modifier, 5> words{};
+  std::array<ptx::Modifier, 5> modifiers{};
   std::array<ptx::Operand, 3> operands{};  ///< a, b, c of a * b + c
-  /// Which of these must be negated by an instruction first (the value that it turns, else
-  /// ptx::kNone), and the row that does it.
+  /// Which of these must be negated by an instruction first (the negated value, else
+  /// ptx::kNone), and the row of the negation.
   std::array<std::uint32_t, 3> negate{ptx::kNone, ptx::kNone, ptx::kNone};
   ptx::Op negation{};
-  std::size_t readers = 0;  ///< of what is negated: other sums may take the negation too
+  std::size_t readers = 0;  ///< of the negated value: other sums may reuse the negation
   /// Negations whose only reader is fused away.
   std::array<std::uint32_t, 2> spare{ptx::kNone, ptx::kNone};
   [[nodiscard]] unsigned cost() const noexcept {
     return unsigned{negate[0] != ptx::kNone} + unsigned{negate[1] != ptx::kNone} +
            unsigned{negate[2] != ptx::kNone};
   }
-  /// Fewer instructions, else negations that serve more, else the one that was there first.
+  /// Fewer instructions, else negations with more readers, else the earlier plan.
   [[nodiscard]] bool better_than(const FusionPlan& other) const noexcept {
     if (refusal || other.refusal) return !refusal;
     return cost() != other.cost() ? cost() < other.cost() : readers > other.readers;
@@ -66,7 +66,7 @@ struct FusionPlan {
 
 /// What a pass fuses.
 struct FusionRules {
-  /// Whether the statement is a sum of the pass, or one that it wants to refuse by name.
+  /// Whether the statement is a sum of the pass, or one that it refuses with a reason.
   bool (*sum)(const ptx::Instruction&) = nullptr;
   /// Whether it is a multiplication of the pass.
   bool (*product)(const ptx::Instruction&) = nullptr;
@@ -74,12 +74,12 @@ struct FusionRules {
   bool (*pair)(const ptx::Instruction& product, const ptx::Instruction& sum) = nullptr;
   /// Whether `link` negates what `sum` adds; nullptr for never.
   bool (*negation)(const ptx::Instruction& link, const ptx::Instruction& sum) = nullptr;
-  /// What fusing would look like, or why not.
+  /// The fused form, or a refusal.
   FusionPlan (*plan)(Fusion&, std::uint32_t sum, const Product&) = nullptr;
 };
 
-/// Fuses all pairs of a function that may be, again and again until no fusion makes way for another
-/// one. One decision for each sum that reads a product. Linear in the function, for each round.
+/// Fuses all legal pairs of a function, repeatedly until no fusion enables another one. One
+/// decision per sum that reads a product. Linear in the function, per iteration.
 void fuse(ptx::Function& function, PassContext& context, const FusionRules& rules);
 
 /// The facts about one function that the rules ask for.
@@ -96,7 +96,7 @@ class Fusion {
     return function_.operands[at(statement).first_operand + i];
   }
 
-  /// The message is only made if it is wanted.
+  /// The message is only created if decisions are explained.
   template <class Text>
   [[nodiscard]] Refusal refuse(std::string_view reason, Text&& text, bool liftable = false) const {
     return {reason, context_.explains() ? text() : std::string(), liftable};
@@ -107,30 +107,30 @@ class Fusion {
   [[nodiscard]] std::string place(std::uint32_t statement) const;
   [[nodiscard]] std::string name(const ptx::Operand& reg) const;
 
-  /// What stands against reading the product's operands at the sum instead, and against leaving out
-  /// the multiplication and what is between: readers, guards, loops, redefinition, scopes.
+  /// Whether the product's operands can be read at the sum and the multiplication removed: checks
+  /// readers, guards, loops, redefinitions, scopes.
   [[nodiscard]] Refusal check(const Product& product, std::uint32_t sum) const;
-  /// What the target lacks for a form; words as in Edits::make.
-  [[nodiscard]] Refusal check_target(ptx::Op op, std::span<const ptx::Modifier> words) const;
+  /// Whether the target supports a form; modifiers as in Edits::make.
+  [[nodiscard]] Refusal check_target(ptx::Op op, std::span<const ptx::Modifier> modifiers) const;
 
   /// If `reader` reads the operand from a negation without a guard whose own operand `sum` can read
   /// instead: that negation. Else ptx::kNone. `sum` is `reader` or is dominated by it.
   [[nodiscard]] std::uint32_t negation(std::uint32_t reader, const ptx::Operand& operand,
                                        std::uint32_t sum) const;
-  /// A name for the value that a statement finds in a register, and how many read it.
+  /// A number for the value that a statement reads from a register, and its number of readers.
   [[nodiscard]] std::uint32_t value(std::uint32_t reader, const ptx::Operand& reg) const;
   [[nodiscard]] std::size_t readers(std::uint32_t value) const noexcept {
     return versions_.uses(value).size();
   }
-  /// The register that holds the negative of what a register holds at the value's name, if it was
-  /// made for a sum that dominates this one; else a None.
+  /// The register with the negated value, if it was computed for a sum that dominates this one;
+  /// else a None.
   [[nodiscard]] ptx::Operand negative(std::uint32_t value, const ptx::Operand& reg,
                                       std::uint32_t sum) const;
-  /// Whether nobody but `reader` reads what the statement writes.
+  /// Whether `reader` is the only reader of the statement's result.
   [[nodiscard]] bool read_only_by(std::uint32_t statement, std::uint32_t reader) const;
 
  private:
-  friend class FusionRound;
+  friend class FusionIteration;
   enum class Change : std::uint8_t { None, Written, TooFar };
 
   [[nodiscard]] Product find(std::uint32_t sum, std::uint32_t operand) const;

@@ -75,10 +75,10 @@ FusionPlan plan(Fusion& fusion, std::uint32_t sum, const Product& product) {
   plan.refusal = fusion.check(product, sum);
   if (plan.refusal) return plan;
   plan.op = family.mad;
-  plan.words = {times.get(Field::MulPart), ptx::as_modifier(times.type())};
+  plan.modifiers = {times.get(Field::MulPart), ptx::as_modifier(times.type())};
   plan.operands = {fusion.operand(mul, 1), fusion.operand(mul, 2),
                    fusion.operand(sum, 3 - product.operand)};
-  plan.refusal = fusion.check_target(plan.op, plan.words);
+  plan.refusal = fusion.check_target(plan.op, plan.modifiers);
   return plan;
 }
 

@@ -1,4 +1,4 @@
-// src/optimize/loop_split/copy.cpp - whether a loop can be written twice
+// src/optimize/loop_split/copy.cpp - whether a loop can be duplicated
 #include <algorithm>
 
 #include "optimize/loop_split/loop_split.hpp"
@@ -67,7 +67,7 @@ SplitRefusal cannot_copy(analysis::Facts& facts, const Scopes& scopes, std::uint
   if (uneven) {
     return {"scopes",
             "braces around a part of the loop only, or in pieces of it, keep registers from being "
-            "named in a second copy: open and close braces within one turn"};
+            "named in a second copy: open and close braces within one iteration"};
   }
   return {};
 }

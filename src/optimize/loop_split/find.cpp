@@ -1,5 +1,7 @@
-// src/optimize/loop_split/find.cpp - whether a comparison splits its loop, and why not
+// src/optimize/loop_split/find.cpp - finds conditions that split a loop
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "analysis/ordinal.hpp"
 #include "analysis/uniformity_sources.hpp"
@@ -26,7 +28,7 @@ using ptx::OperandKind;
 namespace {
 
 constexpr std::size_t kMaxOutcomes = 64;
-// Writes looked at before uniformity is asked.
+// Writes checked before uniformity is queried.
 constexpr int kMaxWritesFollowed = 16;
 
 bool is_integer_setp(const Instruction& s) {
@@ -124,7 +126,7 @@ class SplitCheck {
         plan_(plan),
         refusal_(refusal) {}
 
-  // False if there is nothing to be said.
+  // False if there is nothing to report.
   bool look() {
     const auto& forest = facts_.cfg().loops();
     const std::uint32_t block = facts_.cfg().block_of(statement_);
@@ -151,9 +153,10 @@ class SplitCheck {
       return true;
     }
     refuse("not-an-induction-variable",
-           "neither side of '" + text() +
-               "' is a register that the loop changes by the same step in every turn: only such "
-               "a condition changes once");
+           fmt::format(
+               "neither side of '{}' is a register that the loop changes by the same step in every "
+               "iteration: only such a condition changes once",
+               text()));
     return true;
   }
 
@@ -264,10 +267,11 @@ class SplitCheck {
       return;
     }
     refuse("may-wrap",
-           "'" + text() +
-               "' compares the sum of a loop's variable and another number, which may pass the end "
-               "of its type: compare the variable itself with the difference, computed before the "
-               "loop");
+           fmt::format(
+               "'{}' compares the sum of a loop's variable and another number, which may pass the "
+               "end of its type: compare the variable itself with the difference, computed "
+               "before the loop",
+               text()));
   }
 
   Agreement agreement() const {
@@ -309,7 +313,7 @@ class SplitCheck {
     }
     return false;
   }
-  // With which threads the condition must agree: those that meet in the loop.
+  // The required agreement: among the threads that synchronize in the loop.
   Agreement needed() const {
     auto& known = finder_.needed_;
     if (known.empty()) known.resize(facts_.cfg().loops().loops().size());
@@ -333,22 +337,27 @@ class SplitCheck {
   void refuse_lanes() {
     if (!of_lanes() && facts_.uniformity().gave_up()) {
       refuse("uniformity-unknown",
-             "the function is too tangled to tell whether threads agree about '" + text() +
-                 "': a split needs that those of a warp do");
+             fmt::format(
+                 "the uniformity analysis gave up on this function: a split requires that '{}' "
+                 "is uniform in a warp",
+                 text()));
       return;
     }
     if (agreement() == Agreement::None) {
       refuse("lane-dependent",
-             "'" + text() +
-                 "' depends on the thread: the threads of a warp would leave the first of two "
-                 "loops at different turns; compare what all threads agree on, and leave the rest "
-                 "to a predicate");
+             fmt::format(
+                 "'{}' depends on the thread: the threads of a warp would leave the first of two "
+                 "loops at different iterations; compare what all threads agree on, and "
+                 "leave the rest to a predicate",
+                 text()));
       return;
     }
     refuse("lane-dependent",
-           "the loop holds a barrier, and threads that meet there may disagree about '" + text() +
-               "': some would wait in the first of two loops, others in the second; compare what "
-               "the whole block agrees on");
+           fmt::format(
+               "the loop contains a barrier, and its threads may disagree about '{}': some would "
+               "wait in the first of two loops, others in the second; compare a value that "
+               "is uniform in the block",
+               text()));
   }
 
   void check() {
@@ -356,7 +365,8 @@ class SplitCheck {
     const Induction& variable = inductions_.of(plan_.loop)[c.value.variable];
     if (c.relation == Relation::Eq || c.relation == Relation::Ne) {
       refuse("equality-comparison",
-             "'" + text() + "' changes twice while the loop runs: only <, <=, > and >= split it");
+             fmt::format("'{}' changes twice while the loop runs: only <, <=, > and >= split it",
+                         text()));
       return;
     }
     if (!c.bound.known()) {
@@ -367,7 +377,7 @@ class SplitCheck {
     }
     if (facts_.versions()[outcome_version()].partial) {
       refuse("predicated-compare",
-             "the comparison is guarded, so its predicate may be older than the turn: compare "
+             "the comparison is guarded, so its predicate may be older than the iteration: compare "
              "without a guard");
       return;
     }
@@ -379,30 +389,33 @@ class SplitCheck {
     const LoopTest& test = inductions_.tests(plan_.loop)[plan_.test];
     if (test.goes_on->statement == statement_) {
       refuse("loop-test",
-             "'" + text() +
-                 "' is what the loop goes on by as well: compare a second time for the condition");
+             fmt::format("'{}' is also the loop test: compare a second time for the condition",
+                         text()));
       return;
     }
     if (!inductions_.wrap_excluded(plan_.loop, test, c.is_signed)) {
       if (find_guard(test, variable)) return;
       if (!variable.step.constant()) {
         refuse("step-unknown",
-               "the step of " + value_text() +
-                   " is not a constant, and its test does not keep any step from passing the end "
-                   "of the type: use a constant step");
+               fmt::format(
+                   "the step of {} is not a constant, and its test does not exclude that a step "
+                   "passes the end of the type: use a constant step",
+                   value_text()));
       } else {
         refuse("may-wrap",
-               value_text() + " may wrap around while the loop runs, and '" + text() +
-                   "' may then change more than once: let the loop be entered only if its first "
-                   "value is within the bound, and test before the step is added where "
-                   "the step is not 1");
+               fmt::format(
+                   "{} may wrap around while the loop runs, and '{}' may then change more than "
+                   "once: enter the loop only if its first value is within the bound, and "
+                   "test before the step is added if the step is not 1",
+                   value_text(), text()));
       }
       return;
     }
     if (!offset_fits(test, variable)) {
-      refuse("may-wrap", value_text() +
-                             " is the loop's variable plus a constant, and may pass the "
-                             "end of its type: compare the variable itself");
+      refuse("may-wrap",
+             fmt::format("{} is the loop's variable plus a constant, and may pass the end of its "
+                         "type: compare the variable itself",
+                         value_text()));
       return;
     }
     settle(test, variable);
@@ -412,7 +425,7 @@ class SplitCheck {
   bool find_guard(const LoopTest& test, const Induction& variable) {
     const auto limit = inductions_.wrap_limit(plan_.loop, test, plan_.condition.is_signed);
     if (!limit) return false;
-    // Threads that meet in the loop must choose the same copy.
+    // Threads that synchronize in the loop must choose the same copy.
     const auto operands = function_.operands_of(function_.body[test.goes_on->statement]);
     const std::size_t last = operands.size() - 1;
     const Operand& bound = operands[test.goes_on->operand == last ? last - 1 : last];
@@ -425,10 +438,11 @@ class SplitCheck {
     if (!offset_fits(test, variable)) return false;
     const auto known = inductions_.range(plan_.loop, test.goes_on->bound, variable.bits,
                                          plan_.condition.is_signed);
-    if (ord(ord.down ? known.greatest : known.least) > bound_limit_) {
-      refuse("beyond-guard", "the loop runs only where " + operand_text(bound) + " is beyond " +
-                                 number(*limit, variable.bits) + ", and there " + value_text() +
-                                 " may wrap around: this copy of it keeps the condition");
+    if (ord(ord.down ? known.max : known.min) > bound_limit_) {
+      refuse("beyond-guard",
+             fmt::format("the loop runs only if {} is beyond {}, and then {} may wrap around: this "
+                         "copy of it keeps the condition",
+                         operand_text(bound), number(*limit, variable.bits), value_text()));
       return true;
     }
     plan_.guard = limit;
@@ -453,10 +467,10 @@ class SplitCheck {
     bool other_sign = false;
     for (std::uint32_t n = 0; n < tests.size(); ++n) {
       const LoopTest& test = tests[n];
-      if (!test.goes_on || !test.every_turn) continue;
+      if (!test.goes_on || !test.every_iteration) continue;
       if (test.goes_on->value.variable != c.value.variable) continue;
       if (facts_.cfg().loops().innermost(test.block) != plan_.loop) continue;
-      // A loop that goes on while its variable is beyond the bound ends by wrapping around, or at
+      // A loop that continues while its variable is beyond the bound ends by wrapping around, or at
       // once.
       const bool down = inductions_.of(plan_.loop)[c.value.variable].down();
       const Relation relation = down ? mirrored(test.goes_on->relation) : test.goes_on->relation;
@@ -470,18 +484,20 @@ class SplitCheck {
       }
       plan_.test = n;
       const std::uint32_t block = facts_.cfg().block_of(statement_);
-      plan_.behind_test = facts_.cfg().dominators().strictly_dominates(test.block, block);
+      plan_.after_test = facts_.cfg().dominators().strictly_dominates(test.block, block);
       return true;
     }
     if (other_sign) {
       refuse("signedness-differs",
-             "'" + text() + "' is " + (c.is_signed ? "a signed" : "an unsigned") +
-                 " comparison, the loop goes on by " + (c.is_signed ? "an unsigned" : "a signed") +
-                 " one: use one type for both");
+             fmt::format("'{}' is {} comparison, the loop test is {} one: use one type for both",
+                         text(), c.is_signed ? "a signed" : "an unsigned",
+                         c.is_signed ? "an unsigned" : "a signed"));
     } else {
-      refuse("no-test", "no test that every turn makes keeps " + value_text() +
-                            " within a number that the loop does not change: end the loop by "
-                            "comparing it with one");
+      refuse(
+          "no-test",
+          fmt::format("no test of every iteration bounds {} by a loop invariant: end the loop by "
+                      "comparing it with one",
+                      value_text()));
     }
     return false;
   }
@@ -490,51 +506,53 @@ class SplitCheck {
     return {variable.bits, plan_.condition.is_signed, variable.down()};
   }
 
-  // Least and greatest ordinal that a turn which asks begins with.
+  // The range of ordinals at the start of iterations that evaluate the condition.
   void extremes(const LoopTest& test, const Induction& variable, std::uint64_t& least,
                 std::uint64_t& greatest) const {
     const Ordinal ord = order(variable);
     const LoopComparison& goes_on = *test.goes_on;
     const bool is_signed = plan_.condition.is_signed;
     const auto ordered = [&](Inductions::Range r) {
-      return ord.down ? Inductions::Range{ord(r.greatest), ord(r.least)}
-                      : Inductions::Range{ord(r.least), ord(r.greatest)};
+      return ord.down ? Inductions::Range{ord(r.max), ord(r.min)}
+                      : Inductions::Range{ord(r.min), ord(r.max)};
     };
     const auto start =
         ordered(inductions_.start_range(plan_.loop, goes_on.value.variable, is_signed));
     auto bound = ordered(inductions_.range(plan_.loop, goes_on.bound, variable.bits, is_signed));
-    bound.greatest = std::min(bound.greatest, bound_limit_);
-    least = start.least;
+    bound.max = std::min(bound.max, bound_limit_);
+    least = start.min;
     greatest = ord.mask();
     if (!variable.step.constant()) return;
     const std::uint64_t step =
         (ord.down ? 0 - variable.step.value : variable.step.value) & ord.mask();
     if (variable.start.constant() && goes_on.bound.constant()) {
-      const auto turns =
-          analysis::turns_of(variable.start.value + goes_on.value.offset, variable.step.value,
-                             goes_on.relation, goes_on.bound.value, is_signed, variable.bits);
-      if (turns) {
-        const std::uint64_t last = plan_.behind_test && *turns >= 2 ? *turns - 2 : *turns - 1;
-        greatest = start.least + last * step;
+      const auto iterations = analysis::iteration_count(
+          variable.start.value + goes_on.value.offset, variable.step.value, goes_on.relation,
+          goes_on.bound.value, is_signed, variable.bits);
+      if (iterations) {
+        const std::uint64_t last =
+            plan_.after_test && *iterations >= 2 ? *iterations - 2 : *iterations - 1;
+        greatest = start.min + last * step;
         return;
       }
     }
     const bool at_most = goes_on.relation == Relation::Le || goes_on.relation == Relation::Ge;
-    if (!at_most && bound.greatest == 0) return;
-    std::uint64_t most = at_most ? bound.greatest : bound.greatest - 1;
-    if (!goes_on.value.is_next && !plan_.behind_test) {
+    if (!at_most && bound.max == 0) return;
+    std::uint64_t most = at_most ? bound.max : bound.max - 1;
+    if (!goes_on.value.is_next && !plan_.after_test) {
       if (most > ord.mask() - step) return;
       most += step;
     }
     greatest = most;
-    if (plan_.behind_test) return;
+    if (plan_.after_test) return;
     const Relation below = ord.down ? Relation::Gt : Relation::Lt;
     if (!inductions_.starts(plan_.loop, goes_on.value.variable, below, goes_on.bound, is_signed)) {
-      greatest = std::max(greatest, start.greatest);
+      greatest = std::max(greatest, start.max);
     }
   }
 
-  // The constant that the condition adds to what the turn began with, in the order of the loop.
+  // The constant that the condition adds to what the iteration began with, in the order of the
+  // loop.
   std::int64_t offset(const Induction& variable) const {
     const std::uint64_t sign = std::uint64_t{1} << (variable.bits - 1);
     const std::uint64_t raw = plan_.condition.value.offset;
@@ -555,7 +573,7 @@ class SplitCheck {
     return greatest <= order(variable).mask() - static_cast<std::uint64_t>(c);
   }
 
-  // Which outcome comes first, and whether it ever changes.
+  // The first outcome, and whether it ever changes.
   void settle(const LoopTest& test, const Induction& variable) {
     const LoopComparison& c = plan_.condition;
     const bool down = variable.down();
@@ -567,8 +585,8 @@ class SplitCheck {
     extremes(test, variable, least, greatest);
     const Ordinal ord = order(variable);
     const auto raw = inductions_.range(plan_.loop, c.bound, variable.bits, c.is_signed);
-    const std::uint64_t low = down ? ord(raw.greatest) : ord(raw.least);
-    const std::uint64_t high = down ? ord(raw.least) : ord(raw.greatest);
+    const std::uint64_t low = down ? ord(raw.max) : ord(raw.min);
+    const std::uint64_t high = down ? ord(raw.min) : ord(raw.max);
     const auto plus = static_cast<std::uint64_t>(offset(variable));
     const std::uint64_t first = (least + plus) & ord.mask();
     const std::uint64_t last = (greatest + plus) & ord.mask();
@@ -602,7 +620,7 @@ bool SplitFinder::same(const SplitPlan& a, const SplitPlan& b) const {
     }
     return term;
   };
-  return a.loop == b.loop && a.test == b.test && a.behind_test == b.behind_test &&
+  return a.loop == b.loop && a.test == b.test && a.after_test == b.after_test &&
          a.strict == b.strict && a.decided == b.decided &&
          a.outcome_is_first == b.outcome_is_first && a.guard == b.guard &&
          a.condition.is_signed == b.condition.is_signed &&

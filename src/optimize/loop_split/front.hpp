@@ -1,4 +1,4 @@
-// src/optimize/loop_split/front.hpp - code in front of a loop that is split
+// src/optimize/loop_split/front.hpp - emits code before a split loop
 #pragma once
 
 #include <algorithm>
@@ -37,25 +37,25 @@ class SplitFront {
   Number xor_(const Number& a, std::uint64_t key) {
     if (key == 0) return a;
     if (a.constant) return number(a.value ^ key);
-    return made(ptx::Op::xor_, ptx::untyped(bits_), a, number(key));
+    return result(ptx::Op::xor_, ptx::untyped(bits_), a, number(key));
   }
   Number add(const Number& a, const Number& b) {
     if (a.constant && b.constant) return number(a.value + b.value);
     if (b.constant && b.value == 0) return a;
-    return made(ptx::Op::add, unsigned_type(), a, b);
+    return result(ptx::Op::add, unsigned_type(), a, b);
   }
   Number sub(const Number& a, const Number& b) {
     if (a.constant && b.constant) return number(a.value - b.value);
     if (b.constant && b.value == 0) return a;
-    return made(ptx::Op::sub, unsigned_type(), a, b);
+    return result(ptx::Op::sub, unsigned_type(), a, b);
   }
-  Number least(const Number& a, const Number& b) {
+  Number min(const Number& a, const Number& b) {
     if (a.constant && b.constant) return number(std::min(a.value, b.value));
-    return made(ptx::Op::min, unsigned_type(), a, b);
+    return result(ptx::Op::min, unsigned_type(), a, b);
   }
-  Number most(const Number& a, const Number& b) {
+  Number max(const Number& a, const Number& b) {
     if (a.constant && b.constant) return number(std::max(a.value, b.value));
-    return made(ptx::Op::max, unsigned_type(), a, b);
+    return result(ptx::Op::max, unsigned_type(), a, b);
   }
   // a relation b ? x : y
   Number choose(const Number& a, ptx::Modifier relation, const Number& b, const Number& x,
@@ -67,7 +67,7 @@ class SplitFront {
     const ptx::Register p = compare(ptx::Op::setp_unsigned, unsigned_type(), relation, a, b);
     return into(ptx::Op::selp, ptx::untyped(bits_), {operand(x), operand(y), ptx::Operand::reg(p)});
   }
-  Number made(ptx::Op op, ptx::Type type, const Number& a, const Number& b) {
+  Number result(ptx::Op op, ptx::Type type, const Number& a, const Number& b) {
     return into(op, type, {operand(a), operand(b)});
   }
   ptx::Register compare(ptx::Op op, ptx::Type type, ptx::Modifier relation, const Number& a,
@@ -91,8 +91,8 @@ class SplitFront {
     const ptx::Register d = edits_.new_register(ptx::untyped(bits_));
     std::vector<ptx::Operand> operands{ptx::Operand::reg(d)};
     operands.insert(operands.end(), sources.begin(), sources.end());
-    const ptx::Modifier words[] = {ptx::as_modifier(type)};
-    put(edits_.make(op, words, operands, like_));
+    const ptx::Modifier modifiers[] = {ptx::as_modifier(type)};
+    put(edits_.make(op, modifiers, operands, like_));
     return {false, 0, ptx::Operand::reg(d)};
   }
 

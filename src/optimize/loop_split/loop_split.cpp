@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "optimize/function_facts.hpp"
 #include "ptxgen/optimize/passes.hpp"
 #include "support/count.hpp"
@@ -21,11 +23,11 @@ namespace {
 
 // A split makes two loops without its condition, and a guard one that can be split, so that few
 // rounds suffice; this bounds what a mistake costs.
-constexpr int kMaxRounds = 64;
+constexpr int kMaxIterations = 64;
 
 constexpr std::size_t kMaxConditions = 64;
 
-// Instructions whose region is worth a split whatever its size: they touch memory, work with other
+// Instructions that justify a split of any size: they access memory, synchronize with other
 // threads, or branch.
 bool is_weighty(const Instruction& s) {
   using ptx::Flag;
@@ -47,13 +49,13 @@ class LoopSplit {
   LoopSplit(Function& function, PassContext& context) : function_(function), context_(context) {}
 
   void run() {
-    for (int round = 0; round < kMaxRounds; ++round) {
+    for (int iteration = 0; iteration < kMaxIterations; ++iteration) {
       if (!once()) return;
     }
   }
 
  private:
-  // One round: at most one split in each nest of loops. False if nothing was split.
+  // One iteration: at most one split per loop nest. False if nothing was split.
   bool once() {
     FunctionFacts& facts = context_.facts(function_);
     context_.visit(function_.body.size());
@@ -169,14 +171,14 @@ class LoopSplit {
                            "the hint of the condition, its loop or its kernel is 0: no split"};
       return;
     }
-    candidate.refusal = {"unprofitable",
-                         "the condition decides about " + count_text(largest, "instruction") +
-                             " at most, none of which touches memory, works with other threads or "
-                             "branches, and the threshold is " +
-                             std::to_string(min_threshold)};
+    candidate.refusal = {
+        "unprofitable",
+        fmt::format("the condition guards at most {}, none of which accesses memory, "
+                    "synchronizes or branches, and the threshold is {}",
+                    count_text(largest, "instruction"), min_threshold)};
   }
 
-  // The larger of the two sides of a branch: blocks that are come to through that side only.
+  // The larger of the two sides of a branch: the blocks that only that side reaches.
   std::pair<std::uint32_t, bool> region(analysis::Facts& facts, const SplitPlan& plan,
                                         std::uint32_t branch) {
     const analysis::Cfg& cfg = facts.cfg();
@@ -204,11 +206,12 @@ class LoopSplit {
 
   // ---- how much may the function grow?
 
-  // Each condition that splits a loop doubles what stands in it. All or none of a nest's conditions
+  // Each condition that splits a loop doubles its statements. All or none of a nest's conditions
   // are taken: what remains when the limit is met must look the same to a second run.
   void limit_growth(analysis::Facts& facts, std::vector<Candidate>& candidates) {
     const auto loops = facts.cfg().loops().loops();
-    std::vector<std::uint32_t> own(loops.size(), 0), above(loops.size(), 0), most(loops.size(), 0);
+    std::vector<std::uint32_t> own(loops.size(), 0), above(loops.size(), 0),
+        deepest(loops.size(), 0);
     std::vector<bool> guarded(loops.size(), false);
     for (const Candidate& candidate : candidates) {
       if (candidate.refused() || candidate.plan.decided) continue;
@@ -219,25 +222,25 @@ class LoopSplit {
     for (std::size_t l = 0; l < loops.size(); ++l) own[l] += guarded[l] ? 1 : 0;
     for (std::size_t l = 0; l < loops.size(); ++l) {
       above[l] = own[l] + (loops[l].parent == kNoNode ? 0 : above[loops[l].parent]);
-      most[l] = above[l];
+      deepest[l] = above[l];
     }
     for (std::size_t l = loops.size(); l-- > 0;) {
       if (loops[l].parent == kNoNode) continue;
-      std::uint32_t& outer = most[loops[l].parent];
-      outer = std::max(outer, most[l]);
+      std::uint32_t& outer = deepest[loops[l].parent];
+      outer = std::max(outer, deepest[l]);
     }
     const std::uint32_t limit = context_.options().growth_limit;
     for (Candidate& candidate : candidates) {
       if (candidate.refused() || candidate.plan.decided) continue;
-      const std::uint32_t doublings = most[candidate.plan.loop];
+      const std::uint32_t doublings = deepest[candidate.plan.loop];
       if (doublings < 32 && (std::uint64_t{1} << doublings) <= limit) continue;
       candidate.refusal = {
           "growth-limit",
-          "the " + std::to_string(doublings) +
-              " conditions of this nest of loops would write its inner statements " +
-              (doublings < 32 ? std::to_string(std::uint64_t{1} << doublings) : "too many") +
-              " times, the limit is " + std::to_string(limit) +
-              ": raise it, or give the hint 0 to what matters less"};
+          fmt::format(
+              "the {} conditions of this loop nest would copy its inner statements {} times, "
+              "the limit is {}: raise it, or give the hint 0 to less important conditions",
+              doublings,
+              doublings < 32 ? std::to_string(std::uint64_t{1} << doublings) : "too many", limit)};
     }
   }
 
@@ -250,7 +253,7 @@ class LoopSplit {
     for (const Candidate& candidate : candidates) {
       if (candidate.refused()) continue;
       const Candidate*& first = of_loop[candidate.plan.loop];
-      // What needs no second loop comes first, so that it is not written twice.
+      // Decided conditions first: they need no second loop.
       if (first == nullptr || (candidate.plan.decided && !first->plan.decided)) first = &candidate;
     }
     std::vector<bool> taken(loops.size(), false);
@@ -266,24 +269,25 @@ class LoopSplit {
     return chosen;
   }
 
-  // ---- what is told
+  // ---- decisions
 
-  // Conditions are told of as they were found; later rounds also meet their copies, and comparisons
-  // that a split has made.
+  // Reports conditions of the original loops only; later iterations also find their copies and
+  // comparisons added by a split.
   void refusals(const std::vector<Candidate>& candidates, bool last) {
     for (const Candidate& candidate : candidates) {
       const Instruction& s = function_.body[candidate.statement];
       const std::pair place{s.line, s.site};
       if (!candidate.refused()) {
-        if (first_round_) open_.insert(place);
+        if (first_iteration_) open_.insert(place);
         continue;
       }
-      if (!first_round_ && (!last || !open_.contains(place))) continue;
-      if (!first_round_ && !told_.insert({place, candidate.refusal.message}).second) continue;
+      if (!first_iteration_ && (!last || !open_.contains(place))) continue;
+      if (!first_iteration_ && !reported_.insert({place, candidate.refusal.message}).second)
+        continue;
       context_.decide(function_, candidate.statement, false, candidate.refusal.reason,
                       candidate.refusal.message);
     }
-    first_round_ = false;
+    first_iteration_ = false;
   }
 
   void report(analysis::Facts& facts, const Candidate& candidate) {
@@ -291,7 +295,7 @@ class LoopSplit {
     const std::uint32_t header = loops[candidate.plan.loop].header;
     const std::uint32_t line = function_.body[facts.cfg().blocks()[header].first].line;
     std::string message = "the loop";
-    if (line != 0) message += " at line " + std::to_string(line);
+    if (line != 0) message += fmt::format(" at line {}", line);
     if (candidate.plan.decided) {
       const bool holds = candidate.plan.compares[0].first == candidate.plan.outcome_is_first;
       message += " never changes the outcome: the condition always ";
@@ -301,7 +305,7 @@ class LoopSplit {
     }
     if (candidate.plan.guard) {
       message +=
-          " was copied behind a branch on its bound, so that in the copy its variable never "
+          " was copied after a branch on its bound, so that in the copy its variable never "
           "wraps around and the condition can split it";
       context_.decide(function_, candidate.statement, true, "guarded", std::move(message));
       return;
@@ -315,9 +319,9 @@ class LoopSplit {
   Function& function_;
   PassContext& context_;
   using Place = std::pair<std::uint32_t, std::uint32_t>;  // line and call site
-  bool first_round_ = true;
+  bool first_iteration_ = true;
   std::set<Place> open_;
-  std::set<std::pair<Place, std::string>> told_;
+  std::set<std::pair<Place, std::string>> reported_;
 };
 
 }  // namespace

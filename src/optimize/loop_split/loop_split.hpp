@@ -1,4 +1,4 @@
-// src/optimize/loop_split/loop_split.hpp - which conditions split a loop, and the split itself
+// src/optimize/loop_split/loop_split.hpp - internal interface of the pass loop_split
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct SplitCompare {
   bool first = false;           ///< its outcome in the first of the two loops
 };
 
-/// A condition of a loop that changes once while the loop runs, and all comparisons that ask it.
+/// A condition that changes once while its loop runs, and all comparisons that compute it.
 struct SplitPlan {
   std::uint32_t loop = 0;
   std::uint32_t test = 0;              ///< number in Inductions::tests
@@ -27,12 +27,12 @@ struct SplitPlan {
   std::vector<SplitCompare> compares;  ///< in the order of statements
   bool strict = true;                  ///< the first loop runs while value < bound, else <=, in the
                                        ///< order in which the loop runs
-  bool behind_test = false;            ///< a turn makes the test before it asks
-  bool decided = false;                ///< it never changes: no second loop is needed
+  bool after_test = false;             ///< an iteration executes the test before the comparison
+  bool decided = false;                ///< the condition never changes: no second loop is needed
   bool outcome_is_first = false;       ///< decided: with the outcome of the first loop
   /// The variable may wrap around unless the bound of the test is at most this (at least, if it
-  /// runs down): the loop is first written twice, behind a branch on the bound, and the copy that
-  /// runs within the limit is split next.
+  /// runs down). The loop is first duplicated under a branch on the bound; the copy for bounds
+  /// within the limit is split next.
   std::optional<std::uint64_t> guard;
 };
 
@@ -42,26 +42,26 @@ struct SplitRefusal {
   std::string message;
 };
 
-/// What is common to the conditions of one function while nothing changes.
+/// State shared by the conditions of one function while it does not change.
 class SplitFinder {
  public:
   explicit SplitFinder(analysis::Facts& facts) : facts_(facts) {}
-  /// Looks at one setp of the function. False if it has nothing to do with a split, and need not
-  /// be mentioned: outside loops, or it only decides whether a loop goes on. Else `plan` is filled
-  /// in, or `refusal`.
+  /// Checks one setp of the function. False if it is no candidate and is not reported: outside of
+  /// loops, or only used as the test of a loop. Otherwise fills in `plan` or
+  /// `refusal`.
   bool look(std::uint32_t statement, SplitPlan& plan, SplitRefusal& refusal);
-  /// Whether the two conditions change at the same turn.
+  /// Whether the two conditions change at the same iteration.
   [[nodiscard]] bool same(const SplitPlan& a, const SplitPlan& b) const;
 
  private:
   friend class SplitCheck;
   analysis::Facts& facts_;
-  /// By loop: with which threads a condition in it must agree.
+  /// By loop: the required agreement of a condition in it.
   std::vector<std::optional<analysis::Agreement>> needed_;
 };
 
-/// What stands against writing the loop twice, left at that test, whatever the condition; empty
-/// reason if nothing.
+/// Why the loop with that test cannot be duplicated, for any condition; an empty reason if it
+/// can.
 [[nodiscard]] SplitRefusal cannot_copy(analysis::Facts& facts, const Scopes& scopes,
                                        std::uint32_t loop, std::uint32_t test);
 
@@ -74,7 +74,7 @@ class SplitFinder {
 void split(ptx::Module& module, ptx::Function& function, analysis::Facts& facts,
            const Scopes& scopes, Edits& edits, const SplitPlan& plan);
 
-/// The instructions that a comparison's outcome decides: guarded ones, and the regions behind
+/// The instructions that a comparison's outcome decides: guarded ones, and the regions after
 /// branches.
 struct SplitUse {
   std::uint32_t statement = 0;  ///< guarded by the outcome, or reading it

@@ -1,4 +1,4 @@
-// src/optimize/loop_split/write.cpp - writes a loop twice, each with its condition decided
+// src/optimize/loop_split/write.cpp - writes the two loops of a split
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -7,12 +7,12 @@
 #include "optimize/loop_split/loop_split.hpp"
 #include "optimize/loop_split/front.hpp"
 
-// A loop that goes on while `value < bound`, and whose turns ask whether `other < limit`, becomes
+// A loop with the test `value < bound` and the condition `other < limit` becomes
 //
-//     B = the least of bound and limit, both for the value that the test compares
-//     if (!(first value < limit)) goto second        (unless a turn makes the test before it asks)
+//     B = the minimum of bound and limit, both for the value that the test compares
+//     if (!(first value < limit)) goto second        (unless the test precedes the comparison)
 //     first:  do { body, the condition true } while (value < B)
-//             if (value < bound) goto second, behind its test
+//             if (value < bound) goto second, after its test
 //             goto out
 //     second: do { body, the condition false } while (value < bound)
 //
@@ -25,9 +25,9 @@
 //
 // and the next step splits the first of these loops as above.
 //
-// All sums are made in the order in which the loop runs, mapped to unsigned numbers (Ordinal), and
-// saturate: nothing wraps around. The second loop goes on from where the first one stopped, in the
-// same registers.
+// All sums are computed in the order in which the loop runs, mapped to unsigned numbers (Ordinal),
+// and saturate: nothing wraps around. The second loop continues after the first one in the same
+// registers.
 
 namespace ptxgen::inline v0::optimize {
 
@@ -62,10 +62,10 @@ bool falls_through(const Instruction& s) {
          !ptx::has(ptx::info(s.op).flags, ptx::Flag::Terminator);
 }
 
-Modifier word(Relation relation) {
-  constexpr Modifier kWords[] = {Modifier::lt, Modifier::le, Modifier::gt,
-                                 Modifier::ge, Modifier::eq, Modifier::ne};
-  return kWords[static_cast<unsigned>(relation)];
+Modifier modifier(Relation relation) {
+  constexpr Modifier kModifiers[] = {Modifier::lt, Modifier::le, Modifier::gt,
+                                     Modifier::ge, Modifier::eq, Modifier::ne};
+  return kModifiers[static_cast<unsigned>(relation)];
 }
 
 class Splitter {
@@ -102,7 +102,7 @@ class Splitter {
     } else {
       const SplitFront::Number bound = first_bound(front);
       second_ = edits_.new_label(scope_);
-      if (!plan_.behind_test) enter_second(front);
+      if (!plan_.after_test) enter_second(front);
       copy(front, bound);
     }
     edits_.insert_before(at_, edits_.place(second_, like()));
@@ -132,7 +132,7 @@ class Splitter {
       }
       for (const SplitUse& use : uses_of(facts_, plan_.loop, outcomes)) {
         if (!use.guard) continue;
-        // `negated` is of the guard as a whole: it holds if the outcome does not.
+        // `negated` applies to the guard: it holds if the outcome does not.
         decisions_.push_back(
             {use.statement, compare.first != use.negated, false, false, false, kNone});
       }
@@ -189,28 +189,28 @@ class Splitter {
     return dead_[first ? 0 : 1][place_of(block)];
   }
 
-  // What a statement becomes where the condition has its first (or second) outcome: constants for
-  // predicates that something still reads, the statement itself, changed or not, or nothing.
-  struct Fate {
-    std::vector<Instruction> instead;  // of a setp
-    bool gone = false, unguarded = false;
+  // The rewrite of a statement for the first (or second) outcome of the condition: constants for
+  // predicates that are still read, the statement itself, changed or not, or nothing.
+  struct RewriteAction {
+    std::vector<Instruction> replacements;  // of a setp
+    bool erase = false, unguarded = false;
   };
-  Fate fate(std::uint32_t statement, bool first) {
-    Fate result;
+  RewriteAction action_for(std::uint32_t statement, bool first) {
+    RewriteAction result;
     if (is_dead(cfg_.block_of(statement), first)) {
-      result.gone = function_.body[statement].kind == StatementKind::Instruction;
+      result.erase = function_.body[statement].kind == StatementKind::Instruction;
       return result;
     }
     const auto [from, to] = decisions(statement);
     for (auto d = from; d != to; ++d) {
       const bool holds = d->outcome_in_first == first;
       if (!d->writes) {
-        (holds ? result.unguarded : result.gone) = true;
+        (holds ? result.unguarded : result.erase) = true;
         continue;
       }
-      result.gone = true;
+      result.erase = true;
       if (d->kept) {
-        result.instead.push_back(edits_.make(
+        result.replacements.push_back(edits_.make(
             Op::mov, {Modifier::type_pred},
             {Operand::reg(facts_.index()[d->reg]), Operand::integer(holds ? -1 : 0)}, statement));
       }
@@ -218,26 +218,26 @@ class Splitter {
     return result;
   }
 
-  // ---- the loop where it stands: the second one
+  // ---- the original loop: the second one
 
   void in_place(bool first) {
     for (const std::uint32_t block : blocks_) {
       for (std::uint32_t i = cfg_.blocks()[block].first; i < cfg_.blocks()[block].end; ++i) {
-        const Fate f = fate(i, first);
-        for (const Instruction& made : f.instead) edits_.insert_before(i, made);
-        if (f.gone) {
+        const RewriteAction action = action_for(i, first);
+        for (const Instruction& statement : action.replacements) edits_.insert_before(i, statement);
+        if (action.erase) {
           edits_.erase(i);
           continue;
         }
         const bool back = !plan_.decided && leads_to_header(i);
-        if (!f.unguarded && !back) continue;
+        if (!action.unguarded && !back) continue;
         Instruction changed = edits_.copy(function_.body[i]);
-        if (f.unguarded) changed.guard = {};
+        if (action.unguarded) changed.guard = {};
         if (back) relabel(changed, header_labels_, second_);
         edits_.replace(i, changed);
       }
       if (plan_.decided) continue;
-      // The loop's own fall through to its header must not come to the first loop.
+      // The loop must not fall through into the first loop.
       if (block + 1 == header_ && block_falls(block, first)) {
         edits_.insert_before(cfg_.blocks()[header_].first, jump(second_));
       }
@@ -247,10 +247,10 @@ class Splitter {
     const std::uint32_t last = cfg_.blocks()[block].terminator;
     if (is_dead(block, first)) return false;
     if (last == kNone) return true;
-    const Fate f = fate(last, first);
-    if (f.gone) return true;
+    const RewriteAction action = action_for(last, first);
+    if (action.erase) return true;
     Instruction s = function_.body[last];
-    if (f.unguarded) s.guard = {};
+    if (action.unguarded) s.guard = {};
     return falls_through(s);
   }
   bool leads_to_header(std::uint32_t i) const {
@@ -283,7 +283,7 @@ class Splitter {
 
   // ---- in front of it
 
-  // The first loop stands behind the labels of the header: whoever comes from outside meets it.
+  // The first loop is placed after the labels of the header: entries of the loop reach it.
   void find_entry() {
     const Block& header = cfg_.blocks()[header_];
     at_ = header.first;
@@ -310,7 +310,7 @@ class Splitter {
     return Operand::reg(facts_.index()[facts_.versions()[variable_.phi].reg]);
   }
 
-  // The number below which the tested value stays as long as the first loop goes on.
+  // The bound of the tested value in the first loop.
   SplitFront::Number first_bound(SplitFront& front) {
     const LoopComparison& goes_on = *test_.goes_on;
     const Relation relation = variable_.down() ? mirrored(goes_on.relation) : goes_on.relation;
@@ -318,17 +318,17 @@ class Splitter {
     const SplitFront::Number bound = front.number(term(goes_on.bound));
     const SplitFront::Number limit = front.number(term(plan_.condition.bound));
     const std::uint64_t key = order_.key();
-    const bool by_step = !plan_.behind_test && !goes_on.value.is_next && !variable_.step.constant();
+    const bool by_step = !plan_.after_test && !goes_on.value.is_next && !variable_.step.constant();
     const std::int64_t distance = by_step ? 0 : this->distance();
     if (!by_step && distance == 0 && plan_.strict && !at_most &&
         !(bound.constant && limit.constant)) {
-      return front.made(variable_.down() ? Op::max : Op::min, type(), bound, limit);
+      return front.result(variable_.down() ? Op::max : Op::min, type(), bound, limit);
     }
     const SplitFront::Number b = front.xor_(bound, key);
     const SplitFront::Number s = below(front, front.xor_(limit, key), distance, by_step);
     const SplitFront::Number both =
         at_most ? front.choose(s, Modifier::le, b, s, front.add(b, front.number(1)))
-                : front.least(b, s);
+                : front.min(b, s);
     return front.xor_(both, key);
   }
 
@@ -340,7 +340,7 @@ class Splitter {
     };
     const std::int64_t step = variable_.step.constant() ? number(variable_.step.value) : 0;
     std::int64_t ahead = number(plan_.condition.value.offset);
-    if (!plan_.behind_test) ahead += step;
+    if (!plan_.after_test) ahead += step;
     if (test_.goes_on->value.is_next) ahead -= step;
     return variable_.down() ? -ahead : ahead;
   }
@@ -352,10 +352,10 @@ class Splitter {
     const std::uint64_t mask = order_.mask();
     if (by_step) {
       const SplitFront::Number step = front.number(term(variable_.step));
-      const SplitFront::Number least = front.sub(front.most(limit, step), step);
-      if (plan_.strict) return least;
+      const SplitFront::Number smallest = front.sub(front.max(limit, step), step);
+      if (plan_.strict) return smallest;
       const SplitFront::Number one = front.number(1);
-      const SplitFront::Number next = front.add(front.least(least, front.number(mask - 1)), one);
+      const SplitFront::Number next = front.add(front.min(smallest, front.number(mask - 1)), one);
       return front.choose(limit, Modifier::ge, step, next, front.number(0));
     }
     bool strict = plan_.strict;
@@ -365,20 +365,20 @@ class Splitter {
     }
     if (distance > 0) {
       const SplitFront::Number ahead = front.number(static_cast<std::uint64_t>(distance));
-      return front.sub(front.most(limit, ahead), ahead);
+      return front.sub(front.max(limit, ahead), ahead);
     }
-    const std::uint64_t behind = static_cast<std::uint64_t>(-distance) + (strict ? 0 : 1);
-    if (behind == 0) return limit;
-    return front.add(front.least(limit, front.number(mask - behind)), front.number(behind));
+    const std::uint64_t after = static_cast<std::uint64_t>(-distance) + (strict ? 0 : 1);
+    if (after == 0) return limit;
+    return front.add(front.min(limit, front.number(mask - after)), front.number(after));
   }
 
-  // A first turn whose condition already has its second outcome belongs to the second loop.
+  // A first iteration whose condition already has its second outcome belongs to the second loop.
   void enter_second(SplitFront& front) {
     const LoopComparison& c = plan_.condition;
     SplitFront::Number value = front.number(start_register());
     value = front.add(value, front.number(c.value.offset));
     const ptx::Register p =
-        front.compare(setp(), type(), word(c.relation), value, front.number(term(c.bound)));
+        front.compare(setp(), type(), modifier(c.relation), value, front.number(term(c.bound)));
     front.put(jump_if(p, plan_.compares[0].first, second_));
   }
 
@@ -416,7 +416,7 @@ class Splitter {
     }
   }
 
-  // True if control goes on to what is written next.
+  // True if control falls through to the next statement.
   bool copy_statement(SplitFront& front, std::uint32_t block, std::uint32_t i,
                       const SplitFront::Number& bound) {
     const Instruction& s = function_.body[i];
@@ -425,21 +425,21 @@ class Splitter {
       if (i == test_.branch) return copy_test(front);
       if (drops_chain(i)) return true;
     }
-    const Fate f = fate(i, true);
-    for (const Instruction& made : f.instead) front.put(renamed(made));
-    if (f.gone) return true;
+    const RewriteAction action = action_for(i, true);
+    for (const Instruction& inserted : action.replacements) front.put(renamed(inserted));
+    if (action.erase) return true;
     if (s.kind == StatementKind::Label) {
-      // Labels at the start of the header mark the way in from outside.
+      // Labels at the start of the header are the entry of the loop.
       if (block == header_ && i < at_) return true;
       front.put(edits_.place({mapped_label(function_.operands_of(s)[0].id)}, i));
       return true;
     }
-    Instruction made = edits_.copy(s);
-    if (f.unguarded) made.guard = {};
-    made = renamed(made);
-    if (s.is(Op::brx_idx)) copy_table(front, made);
-    front.put(made);
-    return i + 1 < cfg_.blocks()[block].end || falls_through(made);
+    Instruction copy = edits_.copy(s);
+    if (action.unguarded) copy.guard = {};
+    copy = renamed(copy);
+    if (s.is(Op::brx_idx)) copy_table(front, copy);
+    front.put(copy);
+    return i + 1 < cfg_.blocks()[block].end || falls_through(copy);
   }
 
   // The test of the first loop, beside the one that it replaces.
@@ -448,30 +448,30 @@ class Splitter {
     const Operand value = function_.operands_of(old)[test_.goes_on->operand];
     more_ = edits_.new_register(Type::pred);
     const Operand operands[] = {Operand::reg(more_), mapped(value), front.operand(bound)};
-    const Modifier words[] = {variable_.down() ? Modifier::gt : Modifier::lt,
-                              ptx::as_modifier(type())};
-    front.put(edits_.make(setp(), words, operands, test_.goes_on->statement));
+    const Modifier modifiers[] = {variable_.down() ? Modifier::gt : Modifier::lt,
+                                  ptx::as_modifier(type())};
+    front.put(edits_.make(setp(), modifiers, operands, test_.goes_on->statement));
   }
 
   bool copy_test(SplitFront& front) {
     const Instruction& old = function_.body[test_.branch];
     const std::uint32_t taken = cfg_.successors(test_.block)[0];
-    Instruction made = edits_.copy(old);
+    Instruction copy = edits_.copy(old);
     if (taken == test_.stays) {
-      made.guard = {more_, false};
-      function_.operands_of(made)[0] = Operand::label(copied_label(test_.stays));
-      front.put(made);
+      copy.guard = {more_, false};
+      function_.operands_of(copy)[0] = Operand::label(copied_label(test_.stays));
+      front.put(copy);
       leave_first(front);
       return false;
     }
     later_ = edits_.new_label(scope_);
-    made.guard = {more_, true};
-    function_.operands_of(made)[0] = Operand::label(*later_);
-    front.put(made);
+    copy.guard = {more_, true};
+    function_.operands_of(copy)[0] = Operand::label(*later_);
+    front.put(copy);
     return true;
   }
 
-  // Behind the first loop: the test as it was tells whether the second one is to follow.
+  // After the first loop: the original test decides whether the second one follows.
   void leave_first(SplitFront& front) {
     const LabelId stays = test_.stays == header_ ? second_ : label_of(test_.stays);
     if (keeps_test()) {
@@ -489,9 +489,9 @@ class Splitter {
       Operand value = operands[goes_on.operand];
       if (!holds_still(value)) value = stepped_back(front, value);
       const ptx::Register p = edits_.new_register(Type::pred);
-      const Modifier words[] = {word(goes_on.relation), ptx::as_modifier(old.type())};
+      const Modifier modifiers[] = {modifier(goes_on.relation), ptx::as_modifier(old.type())};
       const Operand all[] = {Operand::reg(p), mapped(value), mapped(limit)};
-      front.put(edits_.make(old.op, words, all, goes_on.statement));
+      front.put(edits_.make(old.op, modifiers, all, goes_on.statement));
       front.put(jump_if(p, false, stays));
     }
     front.put(go_to(test_.leaves));
@@ -504,7 +504,7 @@ class Splitter {
     const std::uint32_t read = facts_.versions().read(test_.goes_on->statement, reg);
     return facts_.versions().before(test_.branch, reg) == read;
   }
-  // The variable's own register holds what the next turn begins with: a step back is what the
+  // The variable's own register holds what the next iteration begins with: a step back is what the
   // comparison read.
   bool can_step_back() const {
     const std::uint32_t reg = facts_.versions()[variable_.phi].reg;
@@ -600,16 +600,16 @@ class Splitter {
     if (label.value == kNone) label = edits_.new_label(scope_);
     return label;
   }
-  // A label at the start of a block as it stands.
+  // A label at the start of an original block.
   LabelId label_of(std::uint32_t block) {
     const Block& b = cfg_.blocks()[block];
     if (b.label.value != kNone) return b.label;
-    const LabelId made = edits_.new_label(scope_before(b.first));
-    edits_.insert_before(b.first, edits_.place(made, b.first));
-    return made;
+    const LabelId label = edits_.new_label(scope_before(b.first));
+    edits_.insert_before(b.first, edits_.place(label, b.first));
+    return label;
   }
 
-  // The scope that a statement inserted before another one stands in.
+  // The scope of a statement inserted before another one.
   std::uint32_t scope_before(std::uint32_t statement) const {
     if (function_.body[statement].kind != StatementKind::ScopeBegin) return scopes_.of(statement);
     std::uint32_t closed = 0;
@@ -684,7 +684,7 @@ class Splitter {
     }
     return o;
   }
-  // Gives a statement of the copy, whose operands are its own, the names of the copy.
+  // Renames the operands of a statement of the copy.
   Instruction renamed(Instruction s) {
     if (s.kind == StatementKind::ScopeBegin) s.scope = mapped_scope(s.scope);
     if (s.kind == StatementKind::Variable) s.variable = copied_variable(s.variable);
@@ -704,7 +704,7 @@ class Splitter {
   std::uint32_t copied_variable(std::uint32_t old) {
     ptx::Variable variable = function_.variables[old];
     variable.scope = mapped_scope(variable.scope);
-    const auto made = static_cast<std::uint32_t>(function_.variables.size());
+    const auto index = static_cast<std::uint32_t>(function_.variables.size());
     function_.variables.push_back(variable);
     const auto owner = static_cast<std::uint32_t>(&function_ - module_.functions.data());
     if (symbols_of_.empty()) {
@@ -721,9 +721,9 @@ class Splitter {
     for (; known != symbols_of_.end() && known->first == old; ++known) {
       const ptx::Symbol symbol = module_.symbols[known->second];
       symbols_[known->second] = static_cast<std::uint32_t>(module_.symbols.size());
-      module_.symbols.push_back({symbol.name, symbol.kind, owner, made});
+      module_.symbols.push_back({symbol.name, symbol.kind, owner, index});
     }
-    return made;
+    return index;
   }
   // A table outside the loop names the labels of the second one.
   void copy_table(SplitFront& front, Instruction& brx) {
@@ -737,11 +737,11 @@ class Splitter {
     const auto place = static_cast<std::uint32_t>(found - function_.body.begin());
     if (contains(cfg_.block_of(place))) return;
     Instruction copied = edits_.copy(*found);
-    const LabelId made = edits_.new_label(scope_);
-    function_.labels[made.value].defined = true;
+    const LabelId label = edits_.new_label(scope_);
+    function_.labels[label.value].defined = true;
     copied = renamed(copied);
-    function_.operands_of(copied)[0] = Operand::label(made);
-    function_.operands_of(brx)[1].id = made.value;
+    function_.operands_of(copied)[0] = Operand::label(label);
+    function_.operands_of(brx)[1].id = label.value;
     front.put(copied);
   }
 

@@ -1,4 +1,4 @@
-// src/ptx/order_words.hpp - memory orders and scopes that do not go together
+// src/ptx/order_modifiers.hpp - illegal combinations of memory orders and scopes
 #pragma once
 
 #include <span>
@@ -19,7 +19,7 @@ struct OrderFault {
 /// mnemonic admits is read from its rows. Mnemonics whose opcodes do not begin with an order
 /// (mbarrier, multimem, ...) are not looked at.
 [[nodiscard]] OrderFault order_fault(std::string_view mnemonic,
-                                     std::span<const std::string_view> words);
+                                     std::span<const std::string_view> modifiers);
 
 /// The same for an opcode as text: "ld.release.gpu.u32".
 [[nodiscard]] OrderFault order_fault(std::string_view opcode);

@@ -1,19 +1,16 @@
-// src/ptx/order_words.cpp - memory orders and scopes that do not go together
-#include "ptx/order_words.hpp"
+// src/ptx/order_modifiers.cpp - illegal combinations of memory orders and scopes
+#include "ptx/order_modifiers.hpp"
 
 #include <algorithm>
 #include <vector>
 
-#include "ptxgen/ptx/ops.hpp"
+#include <fmt/format.h>
+
+#include "ptx/row_shape.hpp"
 
 namespace ptxgen::inline v0::ptx {
 
 namespace {
-
-bool admits(const ModifierSlot& slot, Modifier word) {
-  const auto legal = words(slot);
-  return word != Modifier::none && std::find(legal.begin(), legal.end(), word) != legal.end();
-}
 
 const ModifierSlot* slot_of(const OpInfo& row, Field field) {
   for (const ModifierSlot& slot : row.modifier_slots()) {
@@ -26,20 +23,20 @@ bool begins_with_order(const OpInfo& row) {
   return row.slot_count != 0 && row.slots[0].field == Field::Order;
 }
 
-/// Every word that some row of the table has in such a place.
-bool is_word_of(Field field, Modifier word) {
+/// Every modifier that some row of the table has in such a place.
+bool is_modifier_of(Field field, Modifier modifier) {
   for (const OpInfo& row : op_table()) {
     const ModifierSlot* slot = slot_of(row, field);
-    if (slot != nullptr && admits(*slot, word)) return true;
+    if (slot != nullptr && allows(*slot, modifier)) return true;
   }
   return false;
 }
 
-void add_once(std::vector<Modifier>& list, Modifier word) {
-  if (std::find(list.begin(), list.end(), word) == list.end()) list.push_back(word);
+void add_once(std::vector<Modifier>& list, Modifier modifier) {
+  if (std::find(list.begin(), list.end(), modifier) == list.end()) list.push_back(modifier);
 }
 
-std::string dotted(std::string_view word) { return "." + std::string(word); }
+std::string dotted(std::string_view modifier) { return "." + std::string(modifier); }
 
 std::string listed(const std::vector<Modifier>& list) {
   std::string text;
@@ -51,10 +48,10 @@ std::string listed(const std::vector<Modifier>& list) {
 }
 
 /// What a scope is called elsewhere.
-std::string_view scope_of_other_name(std::string_view word) {
-  if (word == "block" || word == "thread_block") return "cta";
-  if (word == "device") return "gpu";
-  if (word == "system") return "sys";
+std::string_view scope_of_other_name(std::string_view modifier) {
+  if (modifier == "block" || modifier == "thread_block") return "cta";
+  if (modifier == "device") return "gpu";
+  if (modifier == "system") return "sys";
   return {};
 }
 
@@ -66,9 +63,9 @@ class Check {
       const OpInfo& row = info(op);
       if (!begins_with_order(row)) continue;
       rows_.push_back(&row);
-      for (const Modifier word : words(row.slots[0])) add_once(orders_, word);
+      for (const Modifier modifier : allowed_modifiers(row.slots[0])) add_once(orders_, modifier);
       if (const ModifierSlot* slot = slot_of(row, Field::Scope)) {
-        for (const Modifier word : words(*slot)) add_once(scopes_, word);
+        for (const Modifier modifier : allowed_modifiers(*slot)) add_once(scopes_, modifier);
       }
     }
   }
@@ -76,26 +73,27 @@ class Check {
   OrderFault run() {
     if (rows_.empty() || another_form()) return {};
     for (const std::string_view text : opcode_) {
-      const Modifier word = modifier_from_text(text);
-      if (is_word_of(Field::Order, word)) given_orders_.push_back(word);
-      if (is_word_of(Field::Scope, word)) given_scopes_.push_back(word);
+      const Modifier modifier = modifier_from_text(text);
+      if (is_modifier_of(Field::Order, modifier)) given_orders_.push_back(modifier);
+      if (is_modifier_of(Field::Scope, modifier)) given_scopes_.push_back(modifier);
     }
     if (given_orders_.size() > 1) return two_orders();
-    const OrderFault unknown = unknown_word();
+    const OrderFault unknown = unknown_modifier();
     if (unknown.found()) return unknown;
     return given_orders_.empty() ? without_order() : with_order(given_orders_[0]);
   }
 
  private:
-  // `red.async`, `fence.proxy`, `ld.mmio`: a word that is always there in another form.
+  // `red.async`, `fence.proxy`, `ld.mmio`: a modifier that is always there in another form.
   bool another_form() const {
     for (const Op op : ops_with_mnemonic(mnemonic_)) {
       for (const ModifierSlot& slot : info(op).modifier_slots()) {
         const bool fixed = slot.field == Field::Literal;
         for (const std::string_view text : opcode_) {
-          const Modifier word = modifier_from_text(text);
-          if (word == Modifier::mmio) return true;
-          if (fixed && admits(slot, word) && !is_word_of(Field::Order, word)) return true;
+          const Modifier modifier = modifier_from_text(text);
+          if (modifier == Modifier::mmio) return true;
+          if (fixed && allows(slot, modifier) && !is_modifier_of(Field::Order, modifier))
+            return true;
         }
       }
     }
@@ -103,42 +101,42 @@ class Check {
   }
 
   OrderFault two_orders() const {
-    return {"'" + std::string(mnemonic_) + "' has two orders, " + listed(given_orders_),
+    return {fmt::format("'{}' has two orders, {}", mnemonic_, listed(given_orders_)),
             "an access or a fence has one order", "keep one of them"};
   }
 
-  // An order stands in front, a scope behind it: a word there that nobody knows was meant so.
-  OrderFault unknown_word() const {
+  // The order comes first, then the scope. An unknown modifier there was meant as such.
+  OrderFault unknown_modifier() const {
     if (opcode_.empty()) return {};
     const auto unknown = [&](std::string_view text) {
       return std::none_of(rows_.begin(), rows_.end(), [&](const OpInfo* row) {
         const auto slots = row->modifier_slots();
         return std::any_of(slots.begin(), slots.end(), [&](const ModifierSlot& slot) {
-          return admits(slot, modifier_from_text(text));
+          return allows(slot, modifier_from_text(text));
         });
       });
     };
     if (given_orders_.empty() && !given_scopes_.empty() && unknown(opcode_[0])) {
-      return {"there is no memory order " + dotted(opcode_[0]) + "; '" + std::string(mnemonic_) +
-                  "' has " + listed(orders_),
+      return {fmt::format("there is no memory order .{}; '{}' has {}", opcode_[0], mnemonic_,
+                          listed(orders_)),
               "the orders are those of the PTX memory model", "name one of them"};
     }
     if (given_orders_.empty() || !given_scopes_.empty()) return {};
     for (std::size_t i = 1; i < opcode_.size(); ++i) {
       if (modifier_from_text(opcode_[i - 1]) != given_orders_[0] || !unknown(opcode_[i])) continue;
       const std::string_view meant = scope_of_other_name(opcode_[i]);
-      return {"there is no scope " + dotted(opcode_[i]) + "; there are " + listed(scopes_),
+      return {fmt::format("there is no scope .{}; there are {}", opcode_[i], listed(scopes_)),
               "an order holds between the threads of a scope",
-              meant.empty() ? "name the smallest one that holds all threads that take part"
+              meant.empty() ? "name the smallest scope that contains all participating threads"
                             : "write " + dotted(meant)};
     }
     return {};
   }
 
   OrderFault needs_scope(const std::string& opcode) const {
-    return {"'" + opcode + "' needs a scope: one of " + listed(scopes_),
+    return {fmt::format("'{}' needs a scope: one of {}", opcode, listed(scopes_)),
             "an order holds between the threads of a scope",
-            "name the smallest one that holds all threads that take part"};
+            "name the smallest scope that contains all participating threads"};
   }
 
   OrderFault without_order() const {
@@ -154,10 +152,9 @@ class Check {
       return goes_without ? OrderFault{} : needs_scope(std::string(mnemonic_));
     }
     if (takes_scope) return {};
-    return {"'" + std::string(mnemonic_) + "' has the scope " + dotted(name(given_scopes_[0])) +
-                " and no order",
-            "without an order an access is weak: it is ordered with no other thread",
-            "say .relaxed or stronger, or leave the scope out"};
+    return {fmt::format("'{}' has the scope .{} and no order", mnemonic_, name(given_scopes_[0])),
+            "without an order an access is weak: it is not ordered with other threads",
+            "use .relaxed or stronger, or omit the scope"};
   }
 
   OrderFault with_order(Modifier order) const {
@@ -165,7 +162,7 @@ class Check {
     bool goes_without = false;
     bool known = false;
     for (const OpInfo* row : rows_) {
-      if (!admits(row->slots[0], order)) continue;
+      if (!allows(row->slots[0], order)) continue;
       known = true;
       const ModifierSlot* scope = slot_of(*row, Field::Scope);
       takes_scope = takes_scope || scope != nullptr;
@@ -174,11 +171,10 @@ class Check {
     if (!known) return wrong_order(order);
     const std::string opcode = std::string(mnemonic_) + dotted(name(order));
     if (!given_scopes_.empty() && !takes_scope) {
-      return {
-          "'" + opcode + "' takes no scope, and " + dotted(name(given_scopes_[0])) + " is given",
-          order == Modifier::weak ? "a weak access is ordered with no other thread, near or far"
-                                  : "a volatile access is as wide as the system",
-          "leave the scope out, or make the access .relaxed"};
+      return {fmt::format("'{}' takes no scope, but has .{}", opcode, name(given_scopes_[0])),
+              order == Modifier::weak ? "a weak access is not ordered with other threads"
+                                      : "a volatile access has system scope",
+              "omit the scope, or use .relaxed"};
     }
     return given_scopes_.empty() && !goes_without ? needs_scope(opcode) : OrderFault{};
   }
@@ -191,30 +187,31 @@ class Check {
   OrderFault wrong_order(Modifier order) const {
     const std::string op(mnemonic_);
     OrderFault fault{
-        "'" + op + "' cannot be " + dotted(name(order)) + "; it has " + listed(orders_), {}, {}};
+        fmt::format("'{}' cannot be .{}; it has {}", op, name(order), listed(orders_)), {}, {}};
     const bool reads = any(Flag::ReadsMemory);
     const bool writes = any(Flag::WritesMemory);
     const bool releases = order == Modifier::release || order == Modifier::acq_rel;
     if (order == Modifier::sc) {
       fault.rule = "only a fence is sequentially consistent";
-      fault.cure = "put fence.sc in front of it";
+      fault.cure = "put fence.sc before it";
     } else if (!reads && !writes) {
-      fault.rule = "a fence that orders nothing is none";
+      fault.rule = "a fence must order something";
       fault.cure = "use .acq_rel, or .sc";
     } else if (order == Modifier::weak || order == Modifier::volatile_) {
-      fault.rule = "an atomic operation is made for threads that meet";
+      fault.rule = "an atomic operation is visible to other threads";
       fault.cure = "use .relaxed";
     } else if (releases && !writes) {
-      fault.rule =
-          "a release puts what came before it in front of a write, and '" + op + "' writes nothing";
+      fault.rule = fmt::format(
+          "a release orders earlier accesses before a write, and '{}' writes nothing", op);
       fault.cure = "use .acquire, or put fence.acq_rel before the write that others wait for";
     } else if (!reads) {
       fault.rule =
-          "an acquire puts what comes after it behind a read, and '" + op + "' reads nothing";
-      fault.cure = "use .release, or put fence.acq_rel behind the read that waits";
+          fmt::format("an acquire orders later accesses after a read, and '{}' reads nothing", op);
+      fault.cure = "use .release, or put fence.acq_rel after the read that waits";
     } else {
-      fault.rule = "an acquire begins with the value that was read, and '" + op + "' gives none";
-      fault.cure = "use atom, or put fence.acq_rel behind it";
+      fault.rule =
+          fmt::format("an acquire needs the value that was read, and '{}' returns none", op);
+      fault.cure = "use atom, or put fence.acq_rel after it";
     }
     return fault;
   }
@@ -228,18 +225,18 @@ class Check {
 
 }  // namespace
 
-OrderFault order_fault(std::string_view mnemonic, std::span<const std::string_view> words) {
-  return Check(mnemonic, words).run();
+OrderFault order_fault(std::string_view mnemonic, std::span<const std::string_view> modifiers) {
+  return Check(mnemonic, modifiers).run();
 }
 
 OrderFault order_fault(std::string_view opcode) {
-  std::vector<std::string_view> words;
+  std::vector<std::string_view> modifiers;
   for (std::size_t at = 0; at <= opcode.size();) {
     const std::size_t end = std::min(opcode.find('.', at), opcode.size());
-    words.push_back(opcode.substr(at, end - at));
+    modifiers.push_back(opcode.substr(at, end - at));
     at = end + 1;
   }
-  return order_fault(words[0], std::span(words).subspan(1));
+  return order_fault(modifiers[0], std::span(modifiers).subspan(1));
 }
 
 }  // namespace ptxgen::inline v0::ptx
