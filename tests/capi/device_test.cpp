@@ -145,7 +145,7 @@ TEST_CASE("memory is written, read, copied and filled inside its bounds only", "
     CHECK(ptxgen_buffer_copy(b, 0, a, offset, size, nullptr) == PTXGEN_ERROR_DEVICE);
     CHECK(ptxgen_buffer_fill(b, offset, 0, 1, size, nullptr) == PTXGEN_ERROR_DEVICE);
   }
-  CHECK(error_message(b).find("leave its 1000 bytes") != std::string::npos);
+  CHECK(error_message(b).find("exceed its 1000 bytes") != std::string::npos);
   CHECK(ptxgen_buffer_fill(b, 0, 0, 3, 1, nullptr) == PTXGEN_ERROR_USAGE);
   CHECK(ptxgen_buffer_fill(b, 2, 0, 4, 1, nullptr) == PTXGEN_ERROR_USAGE);
   CHECK(ptxgen_buffer_fill(b, 0, 0, 4, UINT64_MAX / 2, nullptr) == PTXGEN_ERROR_USAGE);

@@ -131,16 +131,16 @@ TEST_CASE("something that is no handle is told apart", "[capi]") {
   const auto message = [](const void* of) { return text_of(of); };
   CHECK(guarded(&thing, [&] { (void)need(static_cast<Thing*>(nullptr), "plan"); }) ==
         PTXGEN_ERROR_USAGE);
-  CHECK(message(&thing) == "error: plan is NULL; a plan is needed [null]");
+  CHECK(message(&thing) == "error: plan is NULL; expected a plan [null]");
   CHECK(guarded(&thing, [&] { throw_wrong_handle(&thing, Kind::Stream, "stream"); }) ==
         PTXGEN_ERROR_USAGE);
   CHECK(message(&thing) ==
-        "error: stream is the handle of a plan; a stream is needed [wrong-handle]");
+        "error: stream is the handle of a plan; expected a stream [wrong-handle]");
   const auto* const none = reinterpret_cast<const Handle*>(zeros);
   CHECK(guarded(&thing, [&] { throw_wrong_handle(none, Kind::Stream, "stream"); }) ==
         PTXGEN_ERROR_USAGE);
   CHECK(message(&thing) ==
-        "error: stream is no handle, or was freed; a stream is needed [wrong-handle]");
+        "error: stream is no handle, or was freed; expected a stream [wrong-handle]");
 }
 
 TEST_CASE("structures of other versions are read and written as far as they go", "[capi]") {

@@ -157,8 +157,9 @@ TEST_CASE("image: damaged compressed PTX is refused with what is wrong") {
   CHECK_THAT(why(three, FatbinBuilder::kLz4, 4),
              Contains("it decompresses to 3 bytes, its header says 4"));
   for (const std::uint64_t flag : {FatbinBuilder::kLz4, FatbinBuilder::kZstd}) {
-    CHECK_THAT(why(three, flag, std::uint64_t{1} << 40),
-               Contains("its header says that 4 bytes hold 1099511627776 bytes; the format packs"));
+    CHECK_THAT(
+        why(three, flag, std::uint64_t{1} << 40),
+        Contains("its header says that 4 bytes decompress to 1099511627776 bytes; the format"));
   }
   // What no block of this size can hold is refused before memory is taken for it.
   CHECK_THAT(why(three, FatbinBuilder::kLz4, 4 * 255 + 1),

@@ -100,7 +100,8 @@ TEST_CASE("jit: what is out of range is named") {
     return why;
   };
   CHECK_THAT(refused(CU_JIT_OPTIMIZATION_LEVEL, 5, CUDA_ERROR_INVALID_VALUE), Contains("0 to 4"));
-  CHECK_THAT(refused(CU_JIT_TARGET, 7, CUDA_ERROR_INVALID_VALUE), Contains("is 7, no target"));
+  CHECK_THAT(refused(CU_JIT_TARGET, 7, CUDA_ERROR_INVALID_VALUE),
+             Contains("is 7, which is no target"));
   CHECK_THAT(refused(CU_JIT_TARGET, 0x30000 + 90, CUDA_ERROR_INVALID_VALUE), Contains("no target"));
   CHECK_THAT(refused(999, 0, CUDA_ERROR_INVALID_VALUE), Contains("no JIT option 999"));
   CHECK_THAT(refused(-1, 0, CUDA_ERROR_INVALID_VALUE), Contains("no JIT option -1"));

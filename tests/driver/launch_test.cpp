@@ -354,7 +354,7 @@ TEST_CASE("launch: clusters by attribute, by directive, and in a graph") {
   CHECK(ranks() == pairs);
   CHECK(launch(bound, 4) == CUDA_ERROR_INVALID_CLUSTER_SIZE);
   CHECK(launch(named, 0) == CUDA_ERROR_INVALID_CLUSTER_SIZE);
-  CHECK_THAT(f.gpu.log(), Contains("no size of clusters, which a kernel with .explicitcluster"));
+  CHECK_THAT(f.gpu.log(), Contains("no cluster size, which a kernel with .explicitcluster"));
   REQUIRE(launch(named, 2) == CUDA_SUCCESS);
   CHECK(ranks() == pairs);
 

@@ -56,7 +56,7 @@ TEST_CASE("blocks are 256 threads and the grid covers n") {
     FAIL("a block of 1025 threads was accepted");
   } catch (const Error& error) {
     CHECK(error.code == "bad-block");
-    CHECK(error.message == "a block of 1025 threads; it may have 1 to 1024");
+    CHECK(error.message == "a block of 1025 threads; the size must be 1 to 1024");
   }
 
   const std::pair<std::uint32_t, std::uint32_t> cases[] = {

@@ -365,7 +365,7 @@ TEST_CASE("gemv plan: plans that there are not") {
   };
   CHECK(with(async) == "fine");
   CHECK(with(async, "sm_75") ==
-        "bad-plan: path is async; that takes sm_80 or newer, and the target is sm_75");
+        "bad-plan: path is async; it needs sm_80 or newer; the target is sm_75");
   CHECK(with([&](GemvPlan& p) {
           async(p);
           p.stages = 1;

@@ -28,7 +28,7 @@ void check_damaged(const std::string& folder, const std::string& content) {
   REQUIRE(cache->statistics().bad_entries == 1);
   REQUIRE(cache.warnings->size() == 1);
   REQUIRE(cache.warnings->front().find(path) != std::string::npos);
-  REQUIRE(cache.warnings->front().find("removed and compiled anew") != std::string::npos);
+  REQUIRE(cache.warnings->front().find("removed and compiled again") != std::string::npos);
 }
 
 std::string small_entry() {
@@ -84,7 +84,7 @@ TEST_CASE("Sizes that overflow when added are refused, and nothing of that size 
   }
 }
 
-TEST_CASE("A damaged entry that cannot be removed is reported once and passed over") {
+TEST_CASE("A damaged entry that cannot be removed is reported once and ignored") {
   const TemporaryDirectory folder;
   const std::string path = folder.file(DiskCache::file_name(bytes_of("k")));
   write_file(path, small_entry().substr(0, 60));
@@ -95,7 +95,7 @@ TEST_CASE("A damaged entry that cannot be removed is reported once and passed ov
   cache.files->before = [](std::string_view call) { return call == "remove" ? EBUSY : 0; };
   for (int i = 0; i < 3; ++i) CHECK(cache.load("k") == "-");
   REQUIRE(cache.warnings->size() == 1);
-  CHECK(cache.warnings->front().find("passed over") != std::string::npos);
+  CHECK(cache.warnings->front().find("ignored and compiled again") != std::string::npos);
   CHECK(cache.files->calls["open"] == 1);
   CHECK(std::filesystem::exists(path));
   if (options.mode == DiskMode::ReadWrite) {

@@ -143,6 +143,6 @@ TEST_CASE("the cache folder: there, to be made, impossible", "[doctor]") {
   settings.cache_dir = folder.file("file");
   CHECK(piece(diagnose(settings), "cache folder").problem == "is not a folder");
   settings.cache_dir = folder.file("file/below");
-  CHECK(piece(diagnose(settings), "cache folder").problem.find("cannot be made in ") !=
+  CHECK(piece(diagnose(settings), "cache folder").problem.find("cannot be created in ") !=
         std::string::npos);
 }
