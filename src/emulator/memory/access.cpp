@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "emulator/memory/access_counts.hpp"
 #include "emulator/memory/faults.hpp"
 #include "emulator/report/report.hpp"
 #include "emulator/state/address_space.hpp"
@@ -480,28 +479,34 @@ AccessCounters* counters_of(Context& context, const MemoryDetail& detail) {
   return &context.worker->memory_counters[detail.counter];
 }
 
+void add_request(MemoryCounters& counters, const SectorCount& count, std::uint64_t bytes) noexcept {
+  ++counters.requests;
+  counters.sectors += count.sectors;
+  counters.ideal_sectors += count.ideal;
+  counters.bytes += bytes;
+}
+
+void add_request(SharedCounters& counters, const WavefrontCount& count,
+                 std::uint64_t bytes) noexcept {
+  ++counters.requests;
+  counters.wavefronts += count.wavefronts;
+  counters.ideal_wavefronts += count.ideal;
+  counters.bank_conflicts += count.wavefronts - count.ideal;
+  counters.bytes += bytes;
+}
+
 void count_access(Context& context, const MemoryDetail& detail, ptx::Space space,
                   const std::uint64_t addresses[32], std::uint32_t mask, unsigned bytes) {
   AccessCounters* const counters = counters_of(context, detail);
   if (counters == nullptr || mask == 0 || detail.uncounted) return;
-  const auto lanes = static_cast<unsigned>(std::popcount(mask));
+  const std::uint64_t total = static_cast<std::uint64_t>(std::popcount(mask)) * bytes;
   if (space == ptx::Space::Shared) {
-    const WavefrontCount count = count_wavefronts(addresses, mask, bytes);
-    ++counters->shared.requests;
-    counters->shared.wavefronts += count.wavefronts;
-    counters->shared.ideal_wavefronts += count.ideal;
-    counters->shared.bank_conflicts += count.wavefronts - count.ideal;
-    counters->shared.bytes += std::uint64_t{lanes} * bytes;
-    return;
+    add_request(counters->shared, count_wavefronts(addresses, mask, bytes), total);
+  } else if (space == ptx::Space::Local) {
+    add_request(counters->local, count_local_sectors(addresses, mask, bytes), total);
+  } else {
+    add_request(counters->memory, count_sectors(addresses, mask, bytes), total);
   }
-  const bool local = space == ptx::Space::Local;
-  const SectorCount count =
-      local ? count_local_sectors(addresses, mask, bytes) : count_sectors(addresses, mask, bytes);
-  MemoryCounters& memory = local ? counters->local : counters->memory;
-  ++memory.requests;
-  memory.sectors += count.sectors;
-  memory.ideal_sectors += count.ideal;
-  memory.bytes += std::uint64_t{lanes} * bytes;
 }
 
 std::uint64_t extended(std::uint64_t bits, unsigned element_bytes, const Slot& slot) noexcept {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "emulator/memory/access_counts.hpp"
 #include "emulator/memory/request.hpp"
 #include "emulator/report/report.hpp"
 #include "emulator/state/windows.hpp"
@@ -35,6 +36,11 @@ void compute_addresses(const Context& context, const AddressOperand& operand,
 /// Adds one request in `space` to the counters of the instruction.
 void count_access(Context& context, const MemoryDetail& detail, ptx::Space space,
                   const std::uint64_t addresses[32], std::uint32_t mask, unsigned bytes);
+
+/// Adds one request of `bytes` bytes.
+void add_request(MemoryCounters& counters, const SectorCount& count, std::uint64_t bytes) noexcept;
+void add_request(SharedCounters& counters, const WavefrontCount& count,
+                 std::uint64_t bytes) noexcept;
 
 /// Counters of the instruction, or nullptr if it has none.
 [[nodiscard]] AccessCounters* counters_of(Context& context, const MemoryDetail& detail);

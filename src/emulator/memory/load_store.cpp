@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "emulator/memory/access.hpp"
-#include "emulator/memory/access_counts.hpp"
 #include "emulator/memory/steps.hpp"
 
 namespace ptxgen::inline v0::emulator {
@@ -119,21 +118,14 @@ void run_load_parameter(Context& context, const Step& step) {
 
 void count_scattered_global(AccessCounters& counters, const std::uint64_t addresses[32],
                             std::uint32_t mask, unsigned bytes) {
-  const SectorCount count = count_sectors(addresses, mask, bytes);
-  ++counters.memory.requests;
-  counters.memory.sectors += count.sectors;
-  counters.memory.ideal_sectors += count.ideal;
-  counters.memory.bytes += static_cast<std::uint64_t>(std::popcount(mask)) * bytes;
+  add_request(counters.memory, count_sectors(addresses, mask, bytes),
+              static_cast<std::uint64_t>(std::popcount(mask)) * bytes);
 }
 
 void count_scattered_shared(AccessCounters& counters, const std::uint64_t offsets[32],
                             std::uint32_t mask, unsigned bytes) {
-  const WavefrontCount count = count_wavefronts(offsets, mask, bytes);
-  ++counters.shared.requests;
-  counters.shared.wavefronts += count.wavefronts;
-  counters.shared.ideal_wavefronts += count.ideal;
-  counters.shared.bank_conflicts += count.wavefronts - count.ideal;
-  counters.shared.bytes += static_cast<std::uint64_t>(std::popcount(mask)) * bytes;
+  add_request(counters.shared, count_wavefronts(offsets, mask, bytes),
+              static_cast<std::uint64_t>(std::popcount(mask)) * bytes);
 }
 
 namespace {

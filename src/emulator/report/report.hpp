@@ -26,6 +26,13 @@ struct OtherParty {
 /// "(3,0,0)".
 [[nodiscard]] std::string to_text(const Dim3& position);
 
+/// The position of block number `linear`, x fastest.
+[[nodiscard]] Dim3 block_position(const Dim3& grid, std::uint64_t linear);
+/// The shared variable at an offset of a block's shared memory, or nullptr.
+using SharedVariable = Image::KernelImage::SharedVariable;
+[[nodiscard]] const SharedVariable* shared_variable(const Grid& grid,
+                                                    std::uint64_t offset) noexcept;
+
 /// What to do about findings of rule exited-block.
 inline constexpr std::string_view kSyncBeforeExit =
     "synchronise the cluster (barrier.cluster.arrive and .wait) after the last access to another "
