@@ -13,7 +13,7 @@
 namespace ptxgen::inline v0::emulator {
 
 /// The host memory of the lanes of an access.
-struct Reach {
+struct AccessTargets {
   std::uint32_t mask = 0;             ///< lanes without a finding
   std::array<std::byte*, 32> host;    ///< for lanes of the mask
   std::uint32_t peers = 0;            ///< lanes in another block's shared memory,
@@ -26,8 +26,8 @@ struct Reach {
 
 /// Checks an access in this order: bounds, alignment, read-only (writes), written bits (reads; set
 /// by writes), races, counters. The caller moves the bytes.
-void reach(Context& context, const Step& step, const MemoryDetail& detail,
-           const AccessRequest& request, Reach& out);
+void resolve_access(Context& context, const Step& step, const MemoryDetail& detail,
+                    const AccessRequest& request, AccessTargets& out);
 
 /// The addresses of 32 lanes.
 void compute_addresses(const Context& context, const AddressOperand& operand,

@@ -33,8 +33,8 @@ void run_load(Context& context, const Step& step) {
   request.reads = true;
   request.kind = RaceAccess::Kind::Read;
   request.used = detail.required.used;
-  Reach found;
-  reach(context, step, detail, request, found);
+  AccessTargets found;
+  resolve_access(context, step, detail, request, found);
   for_each_lane(mask, [&](unsigned lane) {
     const bool reached = (found.mask >> lane & 1u) != 0;
     std::byte data[kMaxLaneBytes];
@@ -78,8 +78,8 @@ void run_store(Context& context, const Step& step) {
   });
   request.values = values[0];
   request.value_stride = kMaxLaneBytes;
-  Reach found;
-  reach(context, step, detail, request, found);
+  AccessTargets found;
+  resolve_access(context, step, detail, request, found);
   // In the order of lanes: the highest lane wins, which PTX does not specify.
   for_each_lane(found.mask,
                 [&](unsigned lane) { store_bytes(found.host[lane], values[lane], request.bytes); });

@@ -95,8 +95,8 @@ class Matrix {
       access.values = values[0];
       access.value_stride = 16;
     }
-    Reach found;
-    reach(context_, step_, detail_, access, found);
+    AccessTargets found;
+    resolve_access(context_, step_, detail_, access, found);
     for (unsigned i = 0; i < count_; ++i) {
       const MatrixPiece& piece = pieces_[i];
       if ((found.mask >> piece.address_lane & 1u) == 0) continue;
@@ -142,8 +142,8 @@ class Matrix {
       access.values = values[0];
       access.value_stride = 8;
     }
-    Reach found;
-    reach(context_, step_, detail_, access, found);
+    AccessTargets found;
+    resolve_access(context_, step_, detail_, access, found);
     if (counted_space_ == ptx::Space::Generic) counted_space_ = window_of(head.address);
     for_each_lane(found.mask, [&](unsigned lane) {
       const MatrixPiece& piece = pieces_[first + piece_of[lane]];
