@@ -13,20 +13,6 @@
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-const ControlDetail& detail_of(const Split& split) {
-  const Code& code = *split.frame->code;
-  return code.controls[code.segments[split.segment].detail];
-}
-
-std::uint32_t statement_of(const Split& split) {
-  const Code& code = *split.frame->code;
-  return code.steps[code.segments[split.segment].control].statement;
-}
-
-unsigned first_lane(std::uint32_t lanes) {
-  return static_cast<unsigned>(std::countr_zero(lanes | 0x80000000u));
-}
-
 std::uint32_t warps_of(const Cta& cta) { return static_cast<std::uint32_t>(cta.warps.size()); }
 
 /// Whether all expected threads have arrived. A barrier of the whole block does not wait for exited

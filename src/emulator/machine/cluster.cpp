@@ -20,20 +20,6 @@ namespace {
 /// a bounded number of polls makes.
 constexpr std::uint32_t kMaxFailedPolls = 1u << 16;
 
-std::uint32_t statement_of(const Split& split) {
-  const Code& code = *split.frame->code;
-  return code.steps[code.segments[split.segment].control].statement;
-}
-
-const ControlDetail& detail_of(const Split& split) {
-  const Code& code = *split.frame->code;
-  return code.controls[code.segments[split.segment].detail];
-}
-
-unsigned first_lane(std::uint32_t lanes) {
-  return static_cast<unsigned>(std::countr_zero(lanes | 0x80000000u));
-}
-
 Cluster::Arrivals& arrivals_at(const Warp& warp) {
   Cluster& cluster = *warp.cta->cluster;
   return cluster.warps[warp.cta->rank * warp.cta->warps.size() + warp.index];
@@ -126,10 +112,8 @@ std::string describe_poll(const Warp& warp) {
       "{}",
       warp.index, to_text(thread_position(cta.grid->block, warp.first_thread + poll.lane)),
       at.empty() ? "" : ", ", at, poll.parity, hex(poll.object));
-  for (const auto& variable : cta.grid->kernel_image->shared_variables) {
-    if (poll.object - variable.offset < variable.bytes) {
-      text += fmt::format(" (shared variable '{}')", variable.name);
-    }
+  if (const auto* const variable = shared_variable(*cta.grid, poll.object)) {
+    text += fmt::format(" (shared variable '{}')", variable->name);
   }
   std::uint64_t word = 0;
   std::memcpy(&word, cta.shared + poll.object, 8);

@@ -27,6 +27,20 @@ void exit_lanes(Warp& warp, Split& split, std::uint32_t lanes, std::uint32_t sta
 /// Ends a block after a fault; in launch order the launch ends after its cluster.
 void kill(Cta& cta);
 
+/// The control step that a split has reached: its detail and its statement.
+[[nodiscard]] inline const ControlDetail& detail_of(const Split& split) {
+  const Code& code = *split.frame->code;
+  return code.controls[code.segments[split.segment].detail];
+}
+[[nodiscard]] inline std::uint32_t statement_of(const Split& split) {
+  const Code& code = *split.frame->code;
+  return code.steps[code.segments[split.segment].control].statement;
+}
+/// The lowest lane of a mask; 31 for none.
+[[nodiscard]] inline unsigned first_lane(std::uint32_t lanes) {
+  return static_cast<unsigned>(std::countr_zero(lanes | 0x80000000u));
+}
+
 // barrier.cpp
 
 /// The split executes a barrier with all its lanes: it waits, or continues with the next segment.

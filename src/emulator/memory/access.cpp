@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "emulator/memory/access_counts.hpp"
 #include "emulator/memory/faults.hpp"
 #include "emulator/report/report.hpp"
 #include "emulator/state/address_space.hpp"
@@ -14,17 +13,17 @@ namespace ptxgen::inline v0::emulator {
 namespace {
 
 /// An access to one state space, while it is checked.
-struct Part {
+struct SpaceAccess {
   Context& context;
   const Step& step;
   const MemoryDetail& detail;
   const AccessRequest& request;
-  Reach& out;
+  AccessTargets& out;
   std::uint32_t mask = 0;
   std::array<std::uint64_t, 32> address;  ///< in the space: device address or offset
 };
 
-void check_alignment(Part& part, ptx::Space space) {
+void check_alignment(SpaceAccess& part, ptx::Space space) {
   const MemoryView& view = part.context.worker->memory;
   if (!view.check_aligned) return;
   const std::uint64_t low = part.request.alignment - 1;
@@ -38,7 +37,7 @@ void check_alignment(Part& part, ptx::Space space) {
 }
 
 /// A load of which only some bytes are used: each run of them is an access for the race check.
-void watch_used(const Part& part, Races& races, const RaceAccess& whole) {
+void watch_used(const SpaceAccess& part, Races& races, const RaceAccess& whole) {
   for (std::uint64_t left = part.request.used; left != 0;) {
     const auto first = static_cast<unsigned>(std::countr_zero(left));
     const auto count = static_cast<unsigned>(std::countr_one(left >> first));
@@ -53,7 +52,8 @@ void watch_used(const Part& part, Races& races, const RaceAccess& whole) {
 }
 
 /// `others`: the check of the other memory, which must learn what this access synchronises.
-void hook_races(Part& part, Races* races, Races* others = nullptr, const Cta* owner = nullptr) {
+void hook_races(SpaceAccess& part, Races* races, Races* others = nullptr,
+                const Cta* owner = nullptr) {
   const bool strong =
       part.request.kind == RaceAccess::Kind::Atomic ||
       (part.detail.order != ptx::Modifier::none && part.detail.order != ptx::Modifier::weak);
@@ -79,7 +79,7 @@ void hook_races(Part& part, Races* races, Races* others = nullptr, const Cta* ow
   if (others != nullptr) others->synchronise(part.context, part.step.statement, access);
 }
 
-void count(Part& part, ptx::Space space) {
+void count(SpaceAccess& part, ptx::Space space) {
   if (part.mask == 0 || !part.request.count) return;
   count_access(part.context, part.detail, space, part.address.data(), part.mask,
                part.request.bytes);
@@ -108,7 +108,7 @@ bool lacks_bytes(const std::uint64_t* words, std::uint64_t first, const AccessRe
 
 /// Lanes out of bounds in memory that a GPU maps. No other rule checks them.
 template <class Host>
-void reach_slack(Part& part, ptx::Space space, std::uint32_t lanes, Host&& host) {
+void resolve_mapped(SpaceAccess& part, ptx::Space space, std::uint32_t lanes, Host&& host) {
   const std::uint32_t own = part.mask;
   part.mask = lanes;
   check_alignment(part, space);
@@ -120,7 +120,7 @@ void reach_slack(Part& part, ptx::Space space, std::uint32_t lanes, Host&& host)
 /// Bounds and read-only allocations of global memory.
 class GlobalCheck {
  public:
-  GlobalCheck(Part& part, ptx::Space space)
+  GlobalCheck(SpaceAccess& part, ptx::Space space)
       : part_(part),
         space_(space),
         memory_(*part.context.grid->space),
@@ -168,13 +168,13 @@ class GlobalCheck {
     part_.mask &= ~(1u << lane);
   }
 
-  Part& part_;
+  SpaceAccess& part_;
   ptx::Space space_;
   AddressSpace& memory_;
   Races* races_;
 };
 
-void reach_global(Part& part, ptx::Space space) {
+void resolve_global(SpaceAccess& part, ptx::Space space) {
   Context& context = part.context;
   AddressSpace& memory = *context.grid->space;
   const MemoryView& view = context.worker->memory;
@@ -186,7 +186,7 @@ void reach_global(Part& part, ptx::Space space) {
   check.run(counters != nullptr ? counters->last : local);
   check_alignment(part, space);
   if (check.slack != 0) {
-    reach_slack(part, space, check.slack, [&](unsigned lane) {
+    resolve_mapped(part, space, check.slack, [&](unsigned lane) {
       return memory.slack(part.address[lane], request.bytes, request.writes && request.mark);
     });
   }
@@ -213,7 +213,7 @@ void reach_global(Part& part, ptx::Space space) {
 
 /// Bounds of memory that begins at offset 0. Returns the lanes out of bounds in memory that a GPU
 /// maps.
-std::uint32_t check_offsets(Part& part, ptx::Space space, std::uint64_t size) {
+std::uint32_t check_offsets(SpaceAccess& part, ptx::Space space, std::uint64_t size) {
   std::uint32_t mapped = 0;
   const std::uint64_t window = window_start(space);
   for_each_lane(part.mask, [&](unsigned lane) {
@@ -230,7 +230,7 @@ std::uint32_t check_offsets(Part& part, ptx::Space space, std::uint64_t size) {
 }
 
 /// The addresses of `part.mask` are offsets in the shared memory of one block of the cluster.
-void reach_block(Part& part, Cta& cta) {
+void resolve_block(SpaceAccess& part, Cta& cta) {
   const AccessRequest& request = part.request;
   const bool check_written =
       part.context.worker->memory.check_written && request.reads && request.check_written;
@@ -252,7 +252,7 @@ void reach_block(Part& part, Cta& cta) {
 }
 
 /// Lanes that access the shared memory of other blocks of the cluster.
-void reach_peers(Part& part) {
+void resolve_peers(SpaceAccess& part) {
   Context& context = part.context;
   std::array<std::uint32_t, kMaxCluster> lanes_of{};
   for_each_lane(part.mask, [&](unsigned lane) {
@@ -283,7 +283,7 @@ void reach_peers(Part& part) {
     for_each_lane(part.mask, [&](unsigned lane) {
       part.out.rank[lane] = static_cast<std::uint8_t>(owner->rank);
     });
-    reach_block(part, *owner);
+    resolve_block(part, *owner);
     reached |= part.mask;
   }
   part.mask = own;
@@ -295,25 +295,25 @@ void reach_peers(Part& part) {
   counters->peer.bytes += static_cast<std::uint64_t>(std::popcount(reached)) * part.request.bytes;
 }
 
-void reach_shared(Part& part) {
+void resolve_shared(SpaceAccess& part) {
   Cta& cta = *part.context.cta;
   std::uint64_t high = 0;
   for_each_lane(part.mask, [&](unsigned lane) { high |= part.address[lane]; });
   if (high >= kPeerBytes) {
-    reach_peers(part);
+    resolve_peers(part);
     if (part.mask == 0) return;
   }
   const std::uint32_t slack = check_offsets(part, ptx::Space::Shared, cta.shared_bytes);
   check_alignment(part, ptx::Space::Shared);
   if (slack != 0) {
-    reach_slack(part, ptx::Space::Shared, slack,
-                [&](unsigned lane) { return cta.shared + part.address[lane]; });
+    resolve_mapped(part, ptx::Space::Shared, slack,
+                   [&](unsigned lane) { return cta.shared + part.address[lane]; });
   }
-  reach_block(part, cta);
+  resolve_block(part, cta);
   count(part, ptx::Space::Shared);
 }
 
-void reach_local(Part& part) {
+void resolve_local(SpaceAccess& part) {
   Context& context = part.context;
   Cta& cta = *context.cta;
   const AccessRequest& request = part.request;
@@ -336,7 +336,7 @@ void reach_local(Part& part) {
   if (!part.detail.is_param) count(part, ptx::Space::Local);
 }
 
-void reach_param(Part& part) {
+void resolve_param(SpaceAccess& part) {
   Context& context = part.context;
   const std::vector<std::byte>& block = context.grid->parameters;
   static_cast<void>(check_offsets(part, ptx::Space::Param, block.size()));
@@ -354,19 +354,19 @@ void reach_param(Part& part) {
   });
 }
 
-void reach_part(Part& part, ptx::Space space) {
+void resolve_space(SpaceAccess& part, ptx::Space space) {
   switch (space) {
     case ptx::Space::Shared:
-      reach_shared(part);
+      resolve_shared(part);
       break;
     case ptx::Space::Local:
-      reach_local(part);
+      resolve_local(part);
       break;
     case ptx::Space::Param:
-      reach_param(part);
+      resolve_param(part);
       break;
     default:
-      reach_global(part, space);
+      resolve_global(part, space);
       break;
   }
   part.out.mask |= part.mask;
@@ -448,14 +448,14 @@ void compute_addresses(const Context& context, const AddressOperand& operand,
   }
 }
 
-void reach(Context& context, const Step& step, const MemoryDetail& detail,
-           const AccessRequest& request, Reach& out) {
+void resolve_access(Context& context, const Step& step, const MemoryDetail& detail,
+                    const AccessRequest& request, AccessTargets& out) {
   if (context.worker->memory.counters == nullptr) make_memory_view(context);
   out.mask = out.peers = 0;
   if (request.space != ptx::Space::Generic) {
-    Part part{context, step, detail, request, out, request.mask, {}};
+    SpaceAccess part{context, step, detail, request, out, request.mask, {}};
     std::copy_n(request.addresses, 32, part.address.begin());
-    reach_part(part, request.space);
+    resolve_space(part, request.space);
     return;
   }
   std::uint32_t left = request.mask;
@@ -467,11 +467,11 @@ void reach(Context& context, const Step& step, const MemoryDetail& detail,
     });
     if (mask == 0) continue;
     left &= ~mask;
-    Part part{context, step, detail, request, out, mask, {}};
+    SpaceAccess part{context, step, detail, request, out, mask, {}};
     const std::uint64_t window = window_start(space);
     for_each_lane(mask,
                   [&](unsigned lane) { part.address[lane] = request.addresses[lane] - window; });
-    reach_part(part, space);
+    resolve_space(part, space);
   }
 }
 
@@ -480,28 +480,34 @@ AccessCounters* counters_of(Context& context, const MemoryDetail& detail) {
   return &context.worker->memory_counters[detail.counter];
 }
 
+void add_request(MemoryCounters& counters, const SectorCount& count, std::uint64_t bytes) noexcept {
+  ++counters.requests;
+  counters.sectors += count.sectors;
+  counters.ideal_sectors += count.ideal;
+  counters.bytes += bytes;
+}
+
+void add_request(SharedCounters& counters, const WavefrontCount& count,
+                 std::uint64_t bytes) noexcept {
+  ++counters.requests;
+  counters.wavefronts += count.wavefronts;
+  counters.ideal_wavefronts += count.ideal;
+  counters.bank_conflicts += count.wavefronts - count.ideal;
+  counters.bytes += bytes;
+}
+
 void count_access(Context& context, const MemoryDetail& detail, ptx::Space space,
                   const std::uint64_t addresses[32], std::uint32_t mask, unsigned bytes) {
   AccessCounters* const counters = counters_of(context, detail);
   if (counters == nullptr || mask == 0 || detail.uncounted) return;
-  const auto lanes = static_cast<unsigned>(std::popcount(mask));
+  const std::uint64_t total = static_cast<std::uint64_t>(std::popcount(mask)) * bytes;
   if (space == ptx::Space::Shared) {
-    const WavefrontCount count = count_wavefronts(addresses, mask, bytes);
-    ++counters->shared.requests;
-    counters->shared.wavefronts += count.wavefronts;
-    counters->shared.ideal_wavefronts += count.ideal;
-    counters->shared.bank_conflicts += count.wavefronts - count.ideal;
-    counters->shared.bytes += std::uint64_t{lanes} * bytes;
-    return;
+    add_request(counters->shared, count_wavefronts(addresses, mask, bytes), total);
+  } else if (space == ptx::Space::Local) {
+    add_request(counters->local, count_local_sectors(addresses, mask, bytes), total);
+  } else {
+    add_request(counters->memory, count_sectors(addresses, mask, bytes), total);
   }
-  const bool local = space == ptx::Space::Local;
-  const SectorCount count =
-      local ? count_local_sectors(addresses, mask, bytes) : count_sectors(addresses, mask, bytes);
-  MemoryCounters& memory = local ? counters->local : counters->memory;
-  ++memory.requests;
-  memory.sectors += count.sectors;
-  memory.ideal_sectors += count.ideal;
-  memory.bytes += std::uint64_t{lanes} * bytes;
 }
 
 std::uint64_t extended(std::uint64_t bits, unsigned element_bytes, const Slot& slot) noexcept {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "emulator/memory/access_counts.hpp"
 #include "emulator/memory/request.hpp"
 #include "emulator/report/report.hpp"
 #include "emulator/state/windows.hpp"
@@ -12,7 +13,7 @@
 namespace ptxgen::inline v0::emulator {
 
 /// The host memory of the lanes of an access.
-struct Reach {
+struct AccessTargets {
   std::uint32_t mask = 0;             ///< lanes without a finding
   std::array<std::byte*, 32> host;    ///< for lanes of the mask
   std::uint32_t peers = 0;            ///< lanes in another block's shared memory,
@@ -25,8 +26,8 @@ struct Reach {
 
 /// Checks an access in this order: bounds, alignment, read-only (writes), written bits (reads; set
 /// by writes), races, counters. The caller moves the bytes.
-void reach(Context& context, const Step& step, const MemoryDetail& detail,
-           const AccessRequest& request, Reach& out);
+void resolve_access(Context& context, const Step& step, const MemoryDetail& detail,
+                    const AccessRequest& request, AccessTargets& out);
 
 /// The addresses of 32 lanes.
 void compute_addresses(const Context& context, const AddressOperand& operand,
@@ -35,6 +36,11 @@ void compute_addresses(const Context& context, const AddressOperand& operand,
 /// Adds one request in `space` to the counters of the instruction.
 void count_access(Context& context, const MemoryDetail& detail, ptx::Space space,
                   const std::uint64_t addresses[32], std::uint32_t mask, unsigned bytes);
+
+/// Adds one request of `bytes` bytes.
+void add_request(MemoryCounters& counters, const SectorCount& count, std::uint64_t bytes) noexcept;
+void add_request(SharedCounters& counters, const WavefrontCount& count,
+                 std::uint64_t bytes) noexcept;
 
 /// Counters of the instruction, or nullptr if it has none.
 [[nodiscard]] AccessCounters* counters_of(Context& context, const MemoryDetail& detail);

@@ -70,8 +70,8 @@ std::uint32_t read_sources(Context& context, const Step& step, const MemoryDetai
     read.alignment = detail.element_bytes;
     read.reads = true;
     read.kind = RaceAccess::Kind::AsyncRead;
-    Reach source;
-    reach(context, step, detail, read, source);
+    AccessTargets source;
+    resolve_access(context, step, detail, read, source);
     for_each_lane(source.mask, [&](unsigned lane) { copy.from[lane] = source.host[lane]; });
     good |= source.mask;
   }
@@ -148,8 +148,8 @@ void run_copy_async(Context& context, const Step& step) {
   write.mark = false;  // the bytes are written later
   write.kind = RaceAccess::Kind::AsyncWrite;
   copy.ticket = write.ticket = AsyncCopies::of(context).new_ticket();
-  Reach target;
-  reach(context, step, detail, write, target);
+  AccessTargets target;
+  resolve_access(context, step, detail, write, target);
   copy.lanes = read_sources(context, step, detail, target.mask, copy);
   if (copy.lanes == 0) return;
   for_each_lane(copy.lanes, [&](unsigned lane) {

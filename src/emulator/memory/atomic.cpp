@@ -200,8 +200,8 @@ void run_atomic(Context& context, const Step& step) {
   request.reads = true;
   request.writes = true;
   request.kind = RaceAccess::Kind::Atomic;
-  Reach found;
-  reach(context, step, detail, request, found);
+  AccessTargets found;
+  resolve_access(context, step, detail, request, found);
   const unsigned bytes = detail.element_bytes;
   for_each_lane(mask, [&](unsigned lane) {
     const bool reached = (found.mask >> lane & 1u) != 0;

@@ -174,10 +174,8 @@ std::uint64_t size_of(const Fault& fault) {
 /// The memory closest to the access, without addresses and sizes: the subject of the finding.
 std::string subject_of(const Fault& fault) {
   if (fault.space == ptx::Space::Shared) {
-    for (const auto& variable : fault.context.grid->kernel_image->shared_variables) {
-      if (fault.address - variable.offset < variable.bytes) {
-        return "shared variable '" + variable.name + "'";
-      }
+    if (const auto* const variable = shared_variable(*fault.context.grid, fault.address)) {
+      return fmt::format("shared variable '{}'", variable->name);
     }
   }
   if (window_start(fault.space) != 0) return std::string(space_text(fault.space));
@@ -216,13 +214,10 @@ bool is_mapped(const Fault& fault) {
 /// "byte 16 of argument 2 'y' (4096 bytes)" and the like, or empty.
 std::string place_text(const Fault& fault) {
   if (fault.space == ptx::Space::Shared) {
-    for (const auto& variable : fault.context.grid->kernel_image->shared_variables) {
-      if (fault.address - variable.offset < variable.bytes) {
-        return fmt::format("byte {} of shared variable '{}' ({})", fault.address - variable.offset,
-                           variable.name, bytes_text(variable.bytes));
-      }
-    }
-    return {};
+    const SharedVariable* const variable = shared_variable(*fault.context.grid, fault.address);
+    if (variable == nullptr) return {};
+    return fmt::format("byte {} of shared variable '{}' ({})", fault.address - variable->offset,
+                       variable->name, bytes_text(variable->bytes));
   }
   if (window_start(fault.space) != 0) return {};
   const Allocation* const found = fault.context.grid->space->find(fault.address);

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "emulator/memory/access.hpp"
-#include "emulator/memory/access_counts.hpp"
 #include "emulator/memory/steps.hpp"
 
 namespace ptxgen::inline v0::emulator {
@@ -34,8 +33,8 @@ void run_load(Context& context, const Step& step) {
   request.reads = true;
   request.kind = RaceAccess::Kind::Read;
   request.used = detail.required.used;
-  Reach found;
-  reach(context, step, detail, request, found);
+  AccessTargets found;
+  resolve_access(context, step, detail, request, found);
   for_each_lane(mask, [&](unsigned lane) {
     const bool reached = (found.mask >> lane & 1u) != 0;
     std::byte data[kMaxLaneBytes];
@@ -79,8 +78,8 @@ void run_store(Context& context, const Step& step) {
   });
   request.values = values[0];
   request.value_stride = kMaxLaneBytes;
-  Reach found;
-  reach(context, step, detail, request, found);
+  AccessTargets found;
+  resolve_access(context, step, detail, request, found);
   // In the order of lanes: the highest lane wins, which PTX does not specify.
   for_each_lane(found.mask,
                 [&](unsigned lane) { store_bytes(found.host[lane], values[lane], request.bytes); });
@@ -119,21 +118,14 @@ void run_load_parameter(Context& context, const Step& step) {
 
 void count_scattered_global(AccessCounters& counters, const std::uint64_t addresses[32],
                             std::uint32_t mask, unsigned bytes) {
-  const SectorCount count = count_sectors(addresses, mask, bytes);
-  ++counters.memory.requests;
-  counters.memory.sectors += count.sectors;
-  counters.memory.ideal_sectors += count.ideal;
-  counters.memory.bytes += static_cast<std::uint64_t>(std::popcount(mask)) * bytes;
+  add_request(counters.memory, count_sectors(addresses, mask, bytes),
+              static_cast<std::uint64_t>(std::popcount(mask)) * bytes);
 }
 
 void count_scattered_shared(AccessCounters& counters, const std::uint64_t offsets[32],
                             std::uint32_t mask, unsigned bytes) {
-  const WavefrontCount count = count_wavefronts(offsets, mask, bytes);
-  ++counters.shared.requests;
-  counters.shared.wavefronts += count.wavefronts;
-  counters.shared.ideal_wavefronts += count.ideal;
-  counters.shared.bank_conflicts += count.wavefronts - count.ideal;
-  counters.shared.bytes += static_cast<std::uint64_t>(std::popcount(mask)) * bytes;
+  add_request(counters.shared, count_wavefronts(offsets, mask, bytes),
+              static_cast<std::uint64_t>(std::popcount(mask)) * bytes);
 }
 
 namespace {

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "emulator/memory/access.hpp"
-#include "emulator/memory/access_counts.hpp"
 #include "emulator/memory/steps.hpp"
 
 namespace ptxgen::inline v0::emulator {
@@ -96,8 +95,8 @@ class Matrix {
       access.values = values[0];
       access.value_stride = 16;
     }
-    Reach found;
-    reach(context_, step_, detail_, access, found);
+    AccessTargets found;
+    resolve_access(context_, step_, detail_, access, found);
     for (unsigned i = 0; i < count_; ++i) {
       const MatrixPiece& piece = pieces_[i];
       if ((found.mask >> piece.address_lane & 1u) == 0) continue;
@@ -143,8 +142,8 @@ class Matrix {
       access.values = values[0];
       access.value_stride = 8;
     }
-    Reach found;
-    reach(context_, step_, detail_, access, found);
+    AccessTargets found;
+    resolve_access(context_, step_, detail_, access, found);
     if (counted_space_ == ptx::Space::Generic) counted_space_ = window_of(head.address);
     for_each_lane(found.mask, [&](unsigned lane) {
       const MatrixPiece& piece = pieces_[first + piece_of[lane]];
@@ -165,19 +164,10 @@ class Matrix {
     AccessCounters* const counters = counters_of(context_, detail_);
     if (counters == nullptr || span_count_ == 0) return;
     if (counted_space_ == ptx::Space::Shared) {
-      ++counters->shared.requests;
-      counters->shared.wavefronts += wavefronts_.wavefronts;
-      counters->shared.ideal_wavefronts += wavefronts_.ideal;
-      counters->shared.bank_conflicts += wavefronts_.wavefronts - wavefronts_.ideal;
-      counters->shared.bytes += moved_bytes_;
+      add_request(counters->shared, wavefronts_, moved_bytes_);
     } else {
-      const SectorCount count = count_sectors(std::span(spans_.data(), span_count_));
-      MemoryCounters& memory =
-          counted_space_ == ptx::Space::Local ? counters->local : counters->memory;
-      ++memory.requests;
-      memory.sectors += count.sectors;
-      memory.ideal_sectors += count.ideal;
-      memory.bytes += moved_bytes_;
+      add_request(counted_space_ == ptx::Space::Local ? counters->local : counters->memory,
+                  count_sectors(std::span(spans_.data(), span_count_)), moved_bytes_);
     }
   }
 

@@ -75,8 +75,8 @@ class MbarrierStep {
     std::uint64_t addresses[32];
     compute_addresses(context_, detail_.address, addresses);
     request_ = request(addresses, mask);
-    Reach found;
-    reach(context_, step_, detail_, request_, found);
+    AccessTargets found;
+    resolve_access(context_, step_, detail_, request_, found);
     for_each_lane(mask, [&](unsigned lane) {
       if ((found.mask >> lane & 1u) != 0) {
         run_lane({lane, found.owner(context_, lane), found.host[lane]});

@@ -9,19 +9,10 @@
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-Dim3 block_position(const Dim3& grid, std::uint64_t linear) {
-  const std::uint64_t plane = std::uint64_t{grid.x} * grid.y;
-  return {static_cast<std::uint32_t>(linear % grid.x),
-          static_cast<std::uint32_t>(linear / grid.x % grid.y),
-          static_cast<std::uint32_t>(linear / plane)};
-}
-
 std::string shared_name(const Grid& grid, std::uint64_t offset) {
   if (grid.kernel_image == nullptr) return {};
-  for (const auto& variable : grid.kernel_image->shared_variables) {
-    if (offset >= variable.offset && offset - variable.offset < variable.bytes) {
-      return fmt::format("shared variable '{}'", variable.name);
-    }
+  if (const auto* const variable = shared_variable(grid, offset)) {
+    return fmt::format("shared variable '{}'", variable->name);
   }
   return offset >= grid.kernel_image->static_shared_bytes ? "dynamic shared memory" : "";
 }

@@ -12,13 +12,6 @@
 namespace ptxgen::inline v0::emulator {
 namespace {
 
-Dim3 block_position(const Dim3& grid, std::uint64_t linear) {
-  const std::uint64_t plane = std::uint64_t{grid.x} * grid.y;
-  return {static_cast<std::uint32_t>(linear % grid.x),
-          static_cast<std::uint32_t>(linear / grid.x % grid.y),
-          static_cast<std::uint32_t>(linear / plane)};
-}
-
 /// "the other: thread (0,0,0) of block (0,0,0), line 8, source a.cu:7".
 std::string other_text(const RunFinding& finding, const StatementText& other) {
   std::string text = fmt::format("the other: thread {} of block {}", to_text(finding.other.thread),
@@ -44,6 +37,20 @@ std::string hex(std::uint64_t value) {
 
 std::string to_text(const Dim3& position) {
   return fmt::format("({},{},{})", position.x, position.y, position.z);
+}
+
+Dim3 block_position(const Dim3& grid, std::uint64_t linear) {
+  const std::uint64_t plane = std::uint64_t{grid.x} * grid.y;
+  return {static_cast<std::uint32_t>(linear % grid.x),
+          static_cast<std::uint32_t>(linear / grid.x % grid.y),
+          static_cast<std::uint32_t>(linear / plane)};
+}
+
+const SharedVariable* shared_variable(const Grid& grid, std::uint64_t offset) noexcept {
+  for (const SharedVariable& variable : grid.kernel_image->shared_variables) {
+    if (offset - variable.offset < variable.bytes) return &variable;
+  }
+  return nullptr;
 }
 
 Reporter::Reporter(const Image& image, const Options& options, std::string_view kernel)

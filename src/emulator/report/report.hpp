@@ -26,6 +26,13 @@ struct OtherParty {
 /// "(3,0,0)".
 [[nodiscard]] std::string to_text(const Dim3& position);
 
+/// The position of block number `linear`, x fastest.
+[[nodiscard]] Dim3 block_position(const Dim3& grid, std::uint64_t linear);
+/// The shared variable at an offset of a block's shared memory, or nullptr.
+using SharedVariable = Image::KernelImage::SharedVariable;
+[[nodiscard]] const SharedVariable* shared_variable(const Grid& grid,
+                                                    std::uint64_t offset) noexcept;
+
 /// A statement that the text of a finding names.
 struct StatementText {
   std::string place;      ///< "a.cpp:12", "line 9", or empty
