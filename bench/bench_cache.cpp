@@ -78,8 +78,8 @@ ModuleKey gemv_key() {
 }
 
 std::shared_ptr<NoDevice>& device() {
-  static std::shared_ptr<NoDevice> made;
-  return made;
+  static std::shared_ptr<NoDevice> result;
+  return result;
 }
 
 CacheCoreOptions in_folder(const std::string& folder) {
@@ -147,7 +147,7 @@ void from_disk(benchmark::State& state) {
 void hit(benchmark::State& state) {
   if (!ready(state)) return;
   CacheCore cache({}, device());
-  const CachedModule made = cache.get(gemv_key(), {}, {gemv_text, nullptr});
+  const CachedModule result = cache.get(gemv_key(), {}, {gemv_text, nullptr});
   ModuleKey key = gemv_key();
   for (auto _ : state) {
     benchmark::DoNotOptimize(key);

@@ -89,23 +89,23 @@ struct Checked {
 
 template <class Right>
 Checked checked(std::unique_ptr<Job> job, Right&& right) {
-  Checked made;
+  Checked verified;
   job->spoil();
   emulator::Options counting;
   counting.threads = 1;
   const emulator::Result result = job->run(counting);
-  made.expected = job->result();
-  made.lane_instructions = result.counters.thread_instructions;
+  verified.expected = job->result();
+  verified.lane_instructions = result.counters.thread_instructions;
   if (result.status != emulator::Status::Ok) {
-    made.fault = "the kernel did not run cleanly";
-    for (const auto& finding : result.findings) made.fault += "\n" + to_text(finding);
-  } else if (made.lane_instructions == 0) {
-    made.fault = "nothing was counted";
-  } else if (!right(made.expected)) {
-    made.fault = "the kernel's result is wrong";
+    verified.fault = "the kernel did not run cleanly";
+    for (const auto& finding : result.findings) verified.fault += "\n" + to_text(finding);
+  } else if (verified.lane_instructions == 0) {
+    verified.fault = "nothing was counted";
+  } else if (!right(verified.expected)) {
+    verified.fault = "the kernel's result is wrong";
   }
-  made.job = std::move(job);
-  return made;
+  verified.job = std::move(job);
+  return verified;
 }
 
 bool equal_bits(std::span<const float> a, std::span<const float> b) {

@@ -1,9 +1,9 @@
 // bench/bench_passes.cpp - the passes: on one kernel, and on a large text
 //
 // passes/gemv_coalesced/default is what a kernel pays before it is loaded: the whole default
-// pipeline with the verifier behind every pass that changed something, and a copy of the module.
+// pipeline with the verifier after every pass that changed something, and a copy of the module.
 // Target: 150 us in the release build. passes/gemv_coalesced/copy is that copy alone.
-// gates/gemv_coalesced/before_load is what the gates in front of every load take on a miss of the
+// gates/gemv_coalesced/before_load is the time of the gates before every load on a miss of the
 // cache, the other rows of that name are single ones.
 // gates/kernels_10 and gates/kernels_160 run each gate on modules of 10 and 160 kernels; the column
 // us_per_kernel shows whether a gate's work is linear in the number of kernels.

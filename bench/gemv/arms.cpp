@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 7> kWords = {"cublas",    "nvrtc",   "roo
 std::uint64_t output_bytes(const GemvProblem& problem) {
   return std::uint64_t{problem.n} * bytes(problem.y);
 }
-// Weights, x and y once: what every product must move.
+// Weights, x and y once: the minimum traffic of a product.
 std::uint64_t product_bytes(const GemvProblem& problem) {
   return std::uint64_t{problem.k} * problem.n * bytes(problem.weights) +
          std::uint64_t{problem.k} * bytes(problem.x) + output_bytes(problem);
@@ -41,11 +41,11 @@ Arm product(std::string name, const GemvProblem& problem) {
   return arm;
 }
 
-// Device memory of 0 that lives as long as who holds it.
+// Device memory filled with 0, with shared ownership.
 std::shared_ptr<Buffer<b8>> zeros(const Context& context, std::uint64_t bytes) {
-  auto made = std::make_shared<Buffer<b8>>(context, std::max<std::uint64_t>(bytes, 16));
-  made->fill_bytes(0);
-  return made;
+  auto buffer = std::make_shared<Buffer<b8>>(context, std::max<std::uint64_t>(bytes, 16));
+  buffer->fill_bytes(0);
+  return buffer;
 }
 
 template <class Spec>
@@ -84,7 +84,7 @@ std::string arm_words() {
 
 std::vector<std::string> arm_choice(const std::string& text) {
   std::vector<std::string> chosen;
-  for (const std::string& word : words_of(text)) {
+  for (const std::string& word : split_list(text)) {
     if (word == "planned" || word == "none") continue;
     if (std::find(kWords.begin(), kWords.end(), word) == kWords.end()) {
       throw cli::UsageError("--with " + word +
@@ -181,7 +181,7 @@ void ArmMaker::add_cublas(Arms& arms, const GemvProblem& problem) {
   const auto add = [&](const char* name, Cublas::Way way) {
     Arm arm = product(name, problem);
     arm.detail = "cuBLAS " + cublas_->version();
-    // In any order, at worst one after the other.
+    // Additions in any order, in the worst case sequential.
     arm.exactness = {std::max<std::uint64_t>(problem.k, 1), problem.y != GemvType::f32};
     arm.queue = [this, way, problem](const ptxgen::Stream& stream, const ArmSite& at) {
       const Current there(context_.core(), Stage::Launch);
@@ -198,14 +198,14 @@ std::string ArmMaker::cublas_version() const {
 }
 
 void ArmMaker::add_nvrtc(Arms& arms, const GemvProblem& problem) {
-  // The best plan that CUDA C++ can say as it is; what is tuned for a ring would not suit it.
+  // The best plan without features that CUDA C++ lacks: a plan tuned for a ring would not suit it.
   std::vector<GemvCandidate> ranking = rank_gemv_plans(problem, gpu_);
   const auto plain = std::find_if(ranking.begin(), ranking.end(), [](const GemvCandidate& one) {
     return one.plan.path == GemvPath::Direct && one.plan.cluster == 1 && one.plan.chunk_steps == 0;
   });
   const GemvPlan plan = nvrtc_plan(plain == ranking.end() ? ranking.front().plan : plain->plan);
   arms.arms.push_back(nvrtc_arm(plan, false));
-  // What the fixed order of the additions costs: only where there is something to add.
+  // The cost of a fixed order of additions: only for split plans.
   if (plan.is_split() && problem.y == GemvType::f32) arms.arms.push_back(nvrtc_arm(plan, true));
 }
 
@@ -217,7 +217,7 @@ Arm ArmMaker::nvrtc_arm(const GemvPlan& plan, bool atomic) {
   options.name = "gemv_nvrtc.cu";
   options.settings = settings_;
   const CudaProgram program = compile_cuda(nvrtc_gemv_source(), options);
-  // As the compiler made it: our passes would be to its favour or not.
+  // Without passes, which would change the compiler's code.
   const Function function =
       ptxgen::Module::load(context_, program.ptx, {}, options.name).function(kNvrtcGemvEntry);
   LaunchGeometry geometry;
@@ -252,7 +252,7 @@ void ArmMaker::add_variants(Arms& arms, const GemvProblem& problem) {
 Arm ArmMaker::roofline_arm(std::uint64_t bytes) const {
   ReadStream spec;
   spec.groups = bytes / 16;
-  // Two blocks for each SM, but none that would find nothing to read.
+  // Two blocks for each SM, but no block without work.
   const std::uint64_t useful =
       std::max<std::uint64_t>((spec.groups + spec.threads - 1) / spec.threads, 1);
   spec.blocks =

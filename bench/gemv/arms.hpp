@@ -25,27 +25,27 @@ struct ArmSite {
   std::uint64_t x = 0;
 };
 
-/// One of the things that are measured side by side, for one problem.
+/// An implementation that is measured beside others, for one problem.
 struct Arm {
   enum class Result : std::uint8_t {
     Product,   ///< n elements of y
-    WordSums,  ///< u32 sums of the matrix's words, which add up to GemvData::word_sum
-    Copy,      ///< the matrix again
+    WordSums,  ///< u32 sums of the matrix's 32-bit words; their sum is GemvData::word_sum
+    Copy,      ///< a copy of the matrix
   };
   std::string name;    ///< "planned", "cublas-gemm"
   std::string detail;  ///< the plan as text, the version of a library
   Result result = Result::Product;
   Exactness exactness;
-  std::uint64_t slot_bytes = 0;  ///< what a launch writes
-  std::uint8_t spoil = 0xff;     ///< what the slot is filled with before a launch
-  std::uint64_t bytes = 0;       ///< of device memory that a launch must move at least
+  std::uint64_t slot_bytes = 0;  ///< written by a launch
+  std::uint8_t spoil = 0xff;     ///< the slot's content before a launch
+  std::uint64_t bytes = 0;       ///< minimum device memory traffic of a launch
   std::optional<GemvPlan> plan;
   std::optional<GemvPrediction> prediction;
-  /// Queues one launch; also into a capture, once it was launched outside of one. Keeps alive what
-  /// it needs. One launch of an arm at a time.
+  /// Queues one launch. Works in a capture after a first launch outside of captures. Owns what it
+  /// needs. Only one launch of an arm may run at a time.
   std::function<void(const ptxgen::Stream&, const ArmSite&)> queue;
-  /// The same without programmatic dependent launch, which would let it begin before the event that
-  /// is to be its beginning; empty where `queue` has none.
+  /// The same without programmatic dependent launch, with which the kernel could start before its
+  /// start event. Empty where `queue` uses none.
   std::function<void(const ptxgen::Stream&, const ArmSite&)> queue_alone;
 };
 
@@ -54,18 +54,18 @@ struct MissingArm {
   std::string why;
 };
 
-/// The arms of one problem, and those that cannot be had, with the reason.
+/// The arms of one problem, and the unavailable ones with the reason.
 struct Arms {
   std::vector<Arm> arms;
   std::vector<MissingArm> missing;
 };
 
-/// What `--with` can say, beside "planned", which is always there; separated by ", ".
+/// The values of `--with`, separated by ", ". "planned" is always measured.
 [[nodiscard]] std::string arm_words();
-/// The words of `--with`, each once. Throws `UsageError` that lists what there is.
+/// The values in `--with`, each once. Throws `UsageError` with the list of valid values.
 [[nodiscard]] std::vector<std::string> arm_choice(const std::string& text);
 
-/// Makes arms; shares what is slow to make, such as a handle of cuBLAS, between problems.
+/// Creates arms. Problems share objects that are slow to create, such as a cuBLAS handle.
 class ArmMaker {
  public:
   /// All must outlive the maker.
@@ -74,16 +74,16 @@ class ArmMaker {
   ArmMaker& operator=(const ArmMaker&) = delete;
   ~ArmMaker();
 
-  /// Of "planned" and `words` (arm_choice) all that serve the problem. What does not apply to it,
-  /// the f32 baselines for other types say, is left out without a word; what should but cannot be
-  /// had is missing.
+  /// "planned" and the arms of `words` (arm_choice) for the problem. Arms that do not apply to it,
+  /// for example the f32 baselines for other types, are omitted; unavailable ones are listed as
+  /// missing.
   [[nodiscard]] Arms make(const GemvProblem& problem, const std::vector<std::string>& words);
   /// A plan as an arm of that name.
   [[nodiscard]] Arm plan_arm(const std::string& name, const GemvPlan& plan) const;
 
   /// The device as the planner models it.
   [[nodiscard]] const ptx::Gpu& gpu() const noexcept { return gpu_; }
-  /// The roofline as it fills this device, for `bytes` of memory.
+  /// The read-only roofline for `bytes` of memory, with enough blocks for this device.
   [[nodiscard]] Arm roofline_arm(std::uint64_t bytes) const;
   [[nodiscard]] Arm copy_arm(std::uint64_t bytes) const;
   /// "13.0.2 from libcublas.so.13", "13.0 from ..."; empty for what was not used.
@@ -106,15 +106,15 @@ class ArmMaker {
   std::string nvrtc_version_;
 };
 
-/// What the hypotheses H4 and H5 (docs/bench.md) compare, on a planned kernel: names and plans.
+/// A plan that the claims H4 and H5 (bench/gemv/claims.json) compare.
 struct PlanVariant {
   std::string name;
   GemvPlan plan;
 };
-/// "starved-4", "starved-16": one block on each SM and one load of a lane on its way, of 4 and of
-/// 16 bytes. "full-4", "full-16": equal bytes on their way, enough of them, in loads of 4 and
-/// of 16. "threads-256", "threads-1024": equal bytes on their way in each SM, with blocks of that
-/// size. Empty for a problem that has no such plans (16-bit weights, rows that are not aligned).
+/// "starved-4", "starved-16": one block on each SM and one load of each lane in flight, of 4 and of
+/// 16 bytes. "full-4", "full-16": enough bytes in flight, the same number for loads of 4 and of 16.
+/// "threads-256", "threads-1024": equal bytes in flight on each SM, with blocks of that size.
+/// Empty for a problem without such plans (16-bit weights, rows that are not aligned).
 [[nodiscard]] std::vector<PlanVariant> plan_variants(const GemvPlan& plan, const ptx::Gpu& gpu);
 
 }  // namespace ptxgen::gemv_bench

@@ -19,7 +19,7 @@ class Timer {
   Timer(const Context& context, const Lead& lead, std::size_t samples)
       : stream_(context), begin_(context), end_(context), lead_(lead), samples_(samples) {}
 
-  // `before` is queued outside of the time. Nothing if `check` says no once.
+  // `before` is queued outside the timed part. Returns nothing if `check` fails once.
   template <class Before, class Work, class Check>
   [[nodiscard]] std::vector<double> time(Before&& before, Work&& work, Check&& check) const {
     std::vector<double> us;
@@ -46,17 +46,17 @@ class Timer {
 
 Ceiling finished(std::string name, std::string doc, std::uint64_t bytes, std::vector<double> us,
                  double launches = 1) {
-  Ceiling made;
-  made.name = std::move(name);
-  made.doc = std::move(doc);
-  made.bytes = bytes;
+  Ceiling result;
+  result.name = std::move(name);
+  result.doc = std::move(doc);
+  result.bytes = bytes;
   for (double& one : us) one /= launches;
-  made.us = statistics_of(us);
-  if (us.empty()) made.wrong = "the bytes that arrived have another sum";
-  return made;
+  result.us = statistics_of(us);
+  if (us.empty()) result.wrong = "the bytes that arrived have another sum";
+  return result;
 }
 
-// Random memory, the sum of its words, and room for the sums of a kernel that reads it.
+// Random memory, the sum of its words, and a buffer for the sums of a kernel that reads it.
 struct Memory {
   Memory(const Context& context, const Arm& reader, std::uint64_t size, std::uint64_t seed)
       : bytes(context, size), sums(context, reader.slot_bytes) {
@@ -180,7 +180,7 @@ std::vector<Ceiling> measure_ceilings(const Context& context, const Launcher& la
     programmatic = graph_of_launches(timer, empty_kernel(context, launcher, true),
                                      programmatic.name, programmatic.doc, sizes.launches, true);
   } catch (const Error& error) {
-    // The first launch is outside of the capture: what the device has not shows there.
+    // The first launch is outside the capture: it fails if the device lacks the feature.
     if (context.poisoned() || timer.stream().capturing()) throw;
     programmatic.missing = error.message;
   }

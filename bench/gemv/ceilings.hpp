@@ -14,10 +14,10 @@ struct CeilingSizes {
   std::uint32_t launches = 64;                          ///< of an empty kernel in a row
 };
 
-/// "read" and "copy" of a large piece of memory, "hot-read" of one that fits the L2, and an empty
-/// kernel in a stream, in a graph, and in a graph with programmatic dependent launch: the last is
-/// missing, and says why, where the device has none. Reads and copies are checked, each sample.
-/// Throws what launches throw.
+/// "read" and "copy" of a large buffer, "hot-read" of one that fits the L2, and an empty kernel in
+/// a stream, in a graph, and in a graph with programmatic dependent launch. The last is missing,
+/// with the reason, where the device does not support it. Every sample of reads and copies is
+/// checked. Throws the errors of launches.
 [[nodiscard]] std::vector<Ceiling> measure_ceilings(const Context& context,
                                                     const Launcher& launcher, const ArmMaker& maker,
                                                     const Lead& lead, std::size_t samples,

@@ -50,7 +50,7 @@ ClaimTerm term_of(const json& from) {
   }
   std::string metrics;
   read(from, "metric", metrics);
-  for (const std::string& name : words_of(metrics)) term.metrics.push_back(metric_named(name));
+  for (const std::string& name : split_list(metrics)) term.metrics.push_back(metric_named(name));
   read(from, "size", term.size);
   read(from, "model", term.model);
   read(from, "arm", term.arm);

@@ -25,21 +25,23 @@ void add_measuring(cli::Command& command, MeasuringWords& words) {
 }
 
 BenchOptions bench_options(const MeasuringWords& words, const DeviceInfo& device) {
-  BenchOptions made = default_bench_options(device);
+  BenchOptions result = default_bench_options(device);
   const bool emulated = device.kind == DeviceKind::Emulator;
-  made.shapes = bench_shapes(words.shapes.empty() ? (emulated ? "256x256" : "grid") : words.shapes);
-  made.layouts = bench_layouts(words.layout);
-  made.types = bench_types(words.dtype);
-  if (!words.n.empty()) made.measure.samples = cli::whole_number("--n", words.n, 1, 1'000'000);
+  result.shapes =
+      bench_shapes(words.shapes.empty() ? (emulated ? "256x256" : "grid") : words.shapes);
+  result.layouts = bench_layouts(words.layout);
+  result.types = bench_types(words.dtype);
+  if (!words.n.empty()) result.measure.samples = cli::whole_number("--n", words.n, 1, 1'000'000);
   if (!words.chain.empty()) {
-    made.min_chain =
+    result.min_chain =
         static_cast<std::uint32_t>(cli::whole_number("--chain", words.chain, 1, 1u << 20));
   }
   if (!words.seconds.empty()) {
-    made.seconds = static_cast<double>(cli::whole_number("--seconds", words.seconds, 0, 1'000'000));
+    result.seconds =
+        static_cast<double>(cli::whole_number("--seconds", words.seconds, 0, 1'000'000));
   }
-  made.seed = words.seed;
-  return made;
+  result.seed = words.seed;
+  return result;
 }
 
 ProgressLine::ProgressLine() : shown_(cli::is_terminal(cli::Stream::Err)) {}

@@ -10,7 +10,7 @@
 
 namespace ptxgen::gemv_bench {
 
-/// Problems, samples and the device, as the command line has them; an empty text says nothing.
+/// Options for problems, samples and the device; an empty text means the default.
 struct MeasuringWords {
   std::string shapes;
   std::string layout = "T,R";
@@ -26,11 +26,11 @@ struct MeasuringWords {
 /// `words` must live as long as the command.
 void add_measuring(cli::Command& command, MeasuringWords& words);
 
-/// What the words say, the rest as default_bench_options has it. UsageError names a wrong word.
+/// The options, with the defaults of default_bench_options. `UsageError` names an invalid value.
 [[nodiscard]] BenchOptions bench_options(const MeasuringWords& words, const DeviceInfo& device);
 
-/// How far a run is, in one line of standard error that is written over; nothing if that is no
-/// terminal.
+/// The progress of a run in one line of standard error that is overwritten. Prints nothing if that
+/// is not a terminal.
 class ProgressLine {
  public:
   ProgressLine();
@@ -38,7 +38,7 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
   ~ProgressLine() { end(); }
   [[nodiscard]] BenchProgress shower() const;
-  void end();  ///< wipes it out
+  void end();  ///< clears the line
 
  private:
   bool shown_;

@@ -77,7 +77,7 @@ void for_all(std::uint64_t count, const Work& work) {
   try {
     while (helpers.size() + 1 < std::min(cores, count)) helpers.emplace_back(run);
   } catch (const std::system_error&) {
-    // Fewer threads, then.
+    // Continue with fewer threads.
   }
   run();
   for (std::thread& helper : helpers) helper.join();
@@ -92,16 +92,16 @@ std::uint64_t matrix_bytes(const GemvProblem& problem) noexcept {
 
 Bytes random_elements(GemvType type, std::uint64_t count, std::uint64_t seed) {
   const std::vector<float> values = random_values(count, seed);
-  Bytes made(count * bytes(type));
+  Bytes result(count * bytes(type));
   if (type == GemvType::f32) {
-    std::memcpy(made.data(), values.data(), made.size());
-    return made;
+    std::memcpy(result.data(), values.data(), result.size());
+    return result;
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::uint16_t bits = rounded(type, values[i]);
-    std::memcpy(made.data() + 2 * i, &bits, 2);
+    std::memcpy(result.data() + 2 * i, &bits, 2);
   }
-  return made;
+  return result;
 }
 
 GemvData::GemvData(const Context& context, const GemvProblem& problem, const Rotation& rotation,
@@ -113,9 +113,9 @@ GemvData::GemvData(const Context& context, const GemvProblem& problem, const Rot
   Bytes all(rotation.bytes());
   products_.resize(rotation.matrices);
   word_sums_.resize(rotation.matrices);
-  // On a GPU's machine this takes longer than measuring.
+  // On a machine with a GPU this takes longer than the measurement.
   for_all(rotation.matrices, [&](std::uint64_t i) {
-    // Another seed for each matrix: products of equal matrices could not be told apart.
+    // A different seed for each matrix: equal matrices would have equal products.
     const Bytes one =
         random_elements(problem.weights, problem.matrix_elements(), seed + i * 0x632be59bd9b4e019u);
     std::memcpy(all.data() + i * rotation.matrix_bytes, one.data(), one.size());
@@ -124,7 +124,7 @@ GemvData::GemvData(const Context& context, const GemvProblem& problem, const Rot
   });
   a_ = Buffer<b8>(context, all.size());
   a_.write({reinterpret_cast<const std::uint8_t*>(all.data()), all.size()});
-  // Copies of the default stream may still be on their way when our streams begin.
+  // Copies of the default stream may still run when other streams start.
   context.synchronize();
 }
 
@@ -142,7 +142,7 @@ ProductCheck check_product(GemvType type, std::span<const std::byte> y,
     const double error = std::abs(double{element(type, y, j)} - exact);
     squares += exact * exact;
     squared_errors += error * error;
-    // A result that is no number compares false.
+    // False for NaN.
     if (!(error <= bound)) ++found.outside;
     if (bound > 0) found.worst = std::max(found.worst, error / bound);
   }

@@ -12,15 +12,15 @@
 
 namespace ptxgen::gemv_bench {
 
-/// Bytes of device memory from the first weight to behind the last.
+/// Size of the matrix in device memory, padding between rows included, in bytes.
 [[nodiscard]] std::uint64_t matrix_bytes(const GemvProblem& problem) noexcept;
 
-/// `count` random elements of a type in [-1, 1), as their bits; of each seed others.
+/// `count` random elements of a type in [-1, 1), as bits, determined by the seed.
 [[nodiscard]] std::vector<std::byte> random_elements(GemvType type, std::uint64_t count,
                                                      std::uint64_t seed);
 
-/// The matrices of a rotation and one x, random, on a device; what their products are, and the sums
-/// of their words, on the host.
+/// Random matrices of a rotation and one x on a device; their products and the sums of their 32-bit
+/// words on the host.
 class GemvData {
  public:
   /// The problem has neither alpha and beta nor bias nor residual. Throws as Buffer does, and
@@ -30,7 +30,7 @@ class GemvData {
 
   [[nodiscard]] const GemvProblem& problem() const noexcept { return problem_; }
   [[nodiscard]] const Rotation& rotation() const noexcept { return rotation_; }
-  /// Addresses on the device; matrices are counted round.
+  /// Addresses on the device; the index is taken modulo the number of matrices.
   [[nodiscard]] std::uint64_t matrix(std::uint64_t i) const noexcept {
     return a_.address().value + i % rotation_.matrices * rotation_.matrix_bytes;
   }
@@ -41,7 +41,7 @@ class GemvData {
   [[nodiscard]] const GemvReference& product(std::uint64_t i) const noexcept {
     return products_[i % rotation_.matrices];
   }
-  /// Of the whole groups of 16 bytes of a matrix: what ReadStream gives.
+  /// Sum over the complete groups of 16 bytes of a matrix: the result of ReadStream.
   [[nodiscard]] std::uint32_t word_sum(std::uint64_t i) const noexcept {
     return word_sums_[i % rotation_.matrices];
   }
@@ -54,16 +54,16 @@ class GemvData {
   std::vector<std::uint32_t> word_sums_;
 };
 
-/// How exact an implementation is, as far as its contract goes.
+/// The error bound of an implementation's contract.
 struct Exactness {
-  std::uint64_t roundings = 0;  ///< on the longest way of a sum, see gemv_error_bound
+  std::uint64_t roundings = 0;  ///< in the longest chain of a sum, see gemv_error_bound
   /// Parts of a sum may be rounded to y's type before they are added up, as cuBLAS does.
   bool narrow_parts = false;
 };
 
-/// How far a result is off.
+/// The error of a result.
 struct ProductCheck {
-  std::uint64_t outside = 0;  ///< elements beyond their bound, or no numbers
+  std::uint64_t outside = 0;  ///< elements beyond their bound, or NaN
   double nmse = 0;
   double worst = 0;  ///< the largest error / bound
   [[nodiscard]] bool ok() const noexcept { return outside == 0; }

@@ -1,6 +1,8 @@
 // bench/gemv/decode_chain.cpp - the GEMVs of one token as one graph
 #include "bench/gemv/decode_chain.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -84,7 +86,7 @@ class Weights {
 
  private:
   [[nodiscard]] std::string says(std::uint32_t i, const std::string& how) const {
-    return name_ + " of layer " + std::to_string(i) + ": " + how;
+    return fmt::format("{} of layer {}: {}", name_, i, how);
   }
   std::string name_;
   GemvProblem problem_;
@@ -101,8 +103,9 @@ void refuse_too_large(const Context& context, std::uint64_t bytes) {
   const std::uint64_t free = context.memory().free;
   if (bytes <= free / 20 * 19) return;
   throw Error(Stage::Device, "out-of-memory",
-              "the weights have " + count_text(bytes, "byte") + ", and of the device's memory " +
-                  std::to_string(free) + " are free; measure a smaller type or model");
+              fmt::format("the weights have {}, and of the device's memory {} are free; measure a "
+                          "smaller type or model",
+                          count_text(bytes, "byte"), free));
 }
 
 }  // namespace

@@ -19,11 +19,11 @@ struct ChainShape {
 };
 
 struct ChainMeasurement {
-  Statistics us;              ///< of a whole token
+  Statistics us;              ///< of a token
   std::uint32_t kernels = 0;  ///< of the graph
   std::uint64_t weight_bytes = 0;
-  std::uint64_t checked = 0;  ///< launches whose result was looked at
-  std::string wrong;          ///< empty, or which GEMV was
+  std::uint64_t checked = 0;  ///< launches with a checked result
+  std::string wrong;          ///< empty, or the GEMV with a wrong result
   [[nodiscard]] double tokens_per_s() const noexcept { return us.median > 0 ? 1e6 / us.median : 0; }
 };
 
@@ -31,11 +31,11 @@ struct ChainMeasurement {
 /// than all layers, as the head: indices into `shapes`.
 [[nodiscard]] std::vector<std::size_t> chain_order(const std::vector<ChainShape>& shapes);
 
-/// Measures `samples` launches of a graph that has every GEMV once, each with a matrix of its own
-/// place in memory; matrices of one shape hold the same random numbers. Every output is compared
+/// Measures `samples` launches of a graph that has every GEMV once, each with its own
+/// matrix in memory; matrices of one shape have the same random values. Every output is compared
 /// with fp64 once, and bit for bit after each sample. Throws `Error` (Stage::Device,
-/// "out-of-memory") before anything is generated if the weights do not fit, and what launches
-/// throw.
+/// "out-of-memory") before anything is generated if the weights do not fit, and the errors of
+/// launches.
 [[nodiscard]] ChainMeasurement measure_chain(const Device& device,
                                              const std::vector<ChainShape>& shapes,
                                              std::size_t samples, std::uint64_t lead_bytes,

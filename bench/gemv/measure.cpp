@@ -1,6 +1,8 @@
 // bench/gemv/measure.cpp - times arms side by side and checks every launch
 #include "bench/gemv/measure.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -18,7 +20,7 @@ using HostBytes = std::vector<std::uint8_t>;
 
 constexpr std::uint64_t padded(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
-// A capture that something broke says so once more when it ends.
+// Ending a broken capture reports the error a second time.
 void give_up_capture(const ptxgen::Stream& stream) {
   try {
     if (stream.capturing()) static_cast<void>(stream.end_capture());
@@ -27,7 +29,7 @@ void give_up_capture(const ptxgen::Stream& stream) {
   }
 }
 
-// One arm while it is measured: its outputs and what they must be.
+// One arm during its measurement: its outputs and the expected results.
 class Runner {
  public:
   Runner(const Context& context, const GemvData& data, Arm arm, const Arm& verify)
@@ -42,7 +44,7 @@ class Runner {
     single_.fill_bytes(0);
   }
 
-  // Each matrix once, against fp64; keeps what came out.
+  // Launches once on each matrix, compares with fp64 and keeps the results.
   void warm_up(const ptxgen::Stream& stream) {
     spoil(slots_, stream);
     const std::uint64_t matrices = data_.rotation().matrices;
@@ -70,7 +72,7 @@ class Runner {
 
   void isolated(const ptxgen::Stream& stream, const Lead& lead, const Event& begin,
                 const Event& end, std::uint64_t matrix, MetricResult& metric) {
-    // A copy that does nothing must not find the same matrix where it was to go.
+    // Otherwise a copy that does nothing would find the right matrix at its destination.
     if (matrix % data_.rotation().matrices == last_matrix_) ++matrix;
     last_matrix_ = matrix % data_.rotation().matrices;
     spoil(single_, stream);
@@ -106,7 +108,7 @@ class Runner {
     look_at_all("a launch in a stream", metric, stream);
   }
 
-  // What a library cannot do for this problem is its own affair, not that of the other arms.
+  // A library that does not support this problem must not stop the other arms.
   template <class Work>
   void attempt(const Context& context, const ptxgen::Stream& stream, const Work& work) {
     try {
@@ -134,7 +136,7 @@ class Runner {
 
  private:
   [[nodiscard]] const Arm& arm() const noexcept { return result_.arm; }
-  // Products of a chain have an output each; copies go round as their matrices do.
+  // Each product of a chain has its own output; copies rotate with their matrices.
   [[nodiscard]] std::uint64_t slot_count(const Arm& arm) const noexcept {
     return arm.result == Arm::Result::Copy ? data_.rotation().matrices : data_.rotation().chain;
   }
@@ -142,8 +144,8 @@ class Runner {
     const std::uint64_t at = i % slot_count(arm());
     return {slots_.address().value + at * stride_, data_.matrix(i), data_.x()};
   }
-  // Not the copies: what they find differs from what they bring, and a large memset would leave the
-  // L2 full of lines to be written.
+  // Not for copies: their destination holds another matrix, and a large memset would leave dirty
+  // lines in the L2.
   void spoil(Buffer<b8>& buffer, const ptxgen::Stream& stream) const {
     if (arm().result != Arm::Result::Copy) buffer.fill_bytes(arm().spoil, &stream);
   }
@@ -198,13 +200,12 @@ class Runner {
 
   void condemn(const char* what, std::uint64_t matrix, const ProductCheck& check) {
     condemn_text(what, matrix,
-                 std::to_string(check.outside) + " of " + count_text(data_.problem().n, "output") +
-                     " lie outside their error bound");
+                 fmt::format("{} of {} are outside their error bound", check.outside,
+                             count_text(data_.problem().n, "output")));
   }
   void condemn_text(const char* what, std::uint64_t matrix, const std::string& how) {
-    result_.wrong = std::string(what) + " with matrix " +
-                    std::to_string(matrix % data_.rotation().matrices) + " of " +
-                    std::to_string(data_.rotation().matrices) + ": " + how;
+    result_.wrong = fmt::format("{} with matrix {} of {}: {}", what,
+                                matrix % data_.rotation().matrices, data_.rotation().matrices, how);
   }
 
   const GemvData& data_;
@@ -261,7 +262,7 @@ std::vector<ArmResult> measure_arms(const Context& context, const GemvData& data
     runner.attempt(context, stream, [&] { runner.warm_up(stream); });
   }
 
-  std::uint64_t turn = 0;
+  std::uint64_t next_matrix = 0;
   for (const Metric metric : options.metrics) {
     if (metric == Metric::Chained) {
       for (Runner& runner : runners) {
@@ -276,7 +277,7 @@ std::vector<ArmResult> measure_arms(const Context& context, const GemvData& data
         results[i].metric = metric;
         if (!runner.right()) continue;
         if (metric == Metric::Isolated) {
-          runner.isolated(stream, lead, begin, end, turn++, results[i]);
+          runner.isolated(stream, lead, begin, end, next_matrix++, results[i]);
         } else if (metric == Metric::Chained) {
           runner.chained(stream, lead, begin, end, results[i]);
         } else {

@@ -28,27 +28,27 @@ struct MeasureOptions {
 struct MetricResult {
   Metric metric = Metric::Isolated;
   Statistics us;              ///< microseconds of a launch
-  std::uint64_t checked = 0;  ///< launches whose result was looked at
-  /// Of them those that were right but not bit for bit what the first launch on that matrix gave.
+  std::uint64_t checked = 0;  ///< launches with a checked result
+  /// Right results with other bits than the first launch on that matrix.
   std::uint64_t differing = 0;
   std::vector<double> samples;  ///< in the order in which they were taken, if they are kept
 };
 
-/// What became of an arm. One that gave a wrong result anywhere, or cannot be launched, has no
+/// The measurements of an arm. An arm with a wrong result, or that cannot be launched, has no
 /// times.
 struct ArmResult {
-  Arm arm;             ///< without what queues it
-  std::string wrong;   ///< what was wrong: launch, matrix, how many elements; empty: nothing
-  std::string failed;  ///< what its first launch or its capture threw; empty: nothing
+  Arm arm;             ///< without its functions
+  std::string wrong;   ///< launch, matrix and number of wrong elements, or empty
+  std::string failed;  ///< the error of its first launch or capture, or empty
   double nmse = 0;     ///< the worst of the first results, against fp64
   double worst = 0;    ///< their largest error / bound
   std::vector<MetricResult> metrics;
   [[nodiscard]] const MetricResult* find(Metric metric) const noexcept;
 };
 
-/// Keeps the device busy and its caches full of something else while the host queues what is
-/// timed: reads memory of its own before each sample. Without it the time of an isolated launch
-/// would be that of the host's call.
+/// Reads other memory before each sample. The device is busy and its caches hold other data while
+/// the host queues the timed launch. Without it the time of an isolated launch would be the time of
+/// the host's call.
 class Lead {
  public:
   Lead(const Context& context, const ArmMaker& maker, std::uint64_t bytes);

@@ -10,7 +10,7 @@ constexpr std::string_view kSource = R"cuda(
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
-// Weights as they lie in memory, V of them in one load.
+// Weights in memory order, V of them in one load.
 #if TYPE == 0
 typedef float Element;
 __device__ __forceinline__ float number(Element e) { return e; }
@@ -231,13 +231,13 @@ std::string define(std::string_view name, std::uint64_t value) {
 std::string_view nvrtc_gemv_source() noexcept { return kSource; }
 
 GemvPlan nvrtc_plan(const GemvPlan& plan) {
-  GemvPlan made = plan;
-  made.path = GemvPath::Direct;
-  made.chunk_steps = 0;
-  made.cluster = 1;
-  made.stages = 0;
-  made.programmatic = false;
-  return made;
+  GemvPlan result = plan;
+  result.path = GemvPath::Direct;
+  result.chunk_steps = 0;
+  result.cluster = 1;
+  result.stages = 0;
+  result.programmatic = false;
+  return result;
 }
 
 std::vector<std::string> nvrtc_options(const GemvPlan& plan, bool atomic) {

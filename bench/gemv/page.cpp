@@ -11,9 +11,9 @@ namespace {
 
 // A table's cell: a bar in it would end it.
 std::string cell(std::string_view text) {
-  std::string made;
-  for (const char c : text) made += c == '|' ? std::string("\\|") : std::string(1, c);
-  return made;
+  std::string result;
+  for (const char c : text) result += c == '|' ? std::string("\\|") : std::string(1, c);
+  return result;
 }
 
 std::string row(std::initializer_list<std::string> cells) {

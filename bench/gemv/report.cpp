@@ -16,36 +16,36 @@ using nlohmann::json;
 json statistics_json(const Statistics& us) {
   return {{"n", us.n},          {"median", us.median},     {"ci_low", us.low},
           {"ci_high", us.high}, {"coverage", us.coverage}, {"p5", us.p5},
-          {"p95", us.p95},      {"least", us.least},       {"most", us.most}};
+          {"p95", us.p95},      {"least", us.min},         {"most", us.max}};
 }
 
 json metric_json(const Arm& arm, const MetricResult& metric) {
-  json made = {
+  json document = {
       {"us", statistics_json(metric.us)},
       {"gb_per_s",
        metric.us.median > 0 ? static_cast<double>(arm.bytes) / metric.us.median * 1e-3 : 0},
       {"checked_launches", metric.checked},
       {"differing_bits", metric.differing}};
-  if (!metric.samples.empty()) made["samples_us"] = metric.samples;
-  return made;
+  if (!metric.samples.empty()) document["samples_us"] = metric.samples;
+  return document;
 }
 
 json arm_json(const ArmResult& result) {
-  json made = {{"arm", result.arm.name},
-               {"detail", result.arm.detail},
-               {"bytes", result.arm.bytes},
-               {"right", result.wrong.empty()}};
-  if (!result.wrong.empty()) made["wrong"] = result.wrong;
+  json document = {{"arm", result.arm.name},
+                   {"detail", result.arm.detail},
+                   {"bytes", result.arm.bytes},
+                   {"right", result.wrong.empty()}};
+  if (!result.wrong.empty()) document["wrong"] = result.wrong;
   if (result.arm.result == Arm::Result::Product) {
-    made["nmse"] = result.nmse;
-    made["worst_error_over_bound"] = result.worst;
+    document["nmse"] = result.nmse;
+    document["worst_error_over_bound"] = result.worst;
   }
-  if (result.arm.plan) made["plan"] = cli::to_json(*result.arm.plan);
-  if (result.arm.prediction) made["prediction"] = cli::to_json(*result.arm.prediction);
+  if (result.arm.plan) document["plan"] = cli::to_json(*result.arm.plan);
+  if (result.arm.prediction) document["prediction"] = cli::to_json(*result.arm.prediction);
   for (const MetricResult& metric : result.metrics) {
-    made[std::string(to_string(metric.metric))] = metric_json(result.arm, metric);
+    document[std::string(to_string(metric.metric))] = metric_json(result.arm, metric);
   }
-  return made;
+  return document;
 }
 
 json shape_json(const ShapeResult& shape) {
@@ -55,21 +55,21 @@ json shape_json(const ShapeResult& shape) {
   for (const MissingArm& arm : shape.missing) {
     missing.push_back({{"arm", arm.name}, {"why", arm.why}});
   }
-  json made = {{"problem", to_text(shape.problem)},
-               {"layout", to_string(shape.problem.layout)},
-               {"dtype", to_string(shape.problem.weights)},
-               {"k", shape.problem.k},
-               {"n", shape.problem.n},
-               {"who", shape.shape.who},
-               {"matrix_bytes", shape.bytes()},
-               {"matrices", shape.rotation.matrices},
-               {"rotation_bytes", shape.rotation.bytes()},
-               {"cold", shape.rotation.cold()},
-               {"chain", shape.rotation.chain},
-               {"arms", std::move(arms)},
-               {"missing", std::move(missing)}};
-  if (!shape.failed.empty()) made["failed"] = shape.failed;
-  return made;
+  json document = {{"problem", to_text(shape.problem)},
+                   {"layout", to_string(shape.problem.layout)},
+                   {"dtype", to_string(shape.problem.weights)},
+                   {"k", shape.problem.k},
+                   {"n", shape.problem.n},
+                   {"who", shape.shape.who},
+                   {"matrix_bytes", shape.bytes()},
+                   {"matrices", shape.rotation.matrices},
+                   {"rotation_bytes", shape.rotation.bytes()},
+                   {"cold", shape.rotation.cold()},
+                   {"chain", shape.rotation.chain},
+                   {"arms", std::move(arms)},
+                   {"missing", std::move(missing)}};
+  if (!shape.failed.empty()) document["failed"] = shape.failed;
+  return document;
 }
 
 json machine_json(const BenchMachine& machine) {
@@ -91,16 +91,16 @@ json machine_json(const BenchMachine& machine) {
 }
 
 json ceiling_json(const Ceiling& ceiling) {
-  json made = {{"name", ceiling.name}, {"what", ceiling.doc}, {"bytes", ceiling.bytes}};
+  json document = {{"name", ceiling.name}, {"what", ceiling.doc}, {"bytes", ceiling.bytes}};
   if (!ceiling.missing.empty()) {
-    made["missing"] = ceiling.missing;
+    document["missing"] = ceiling.missing;
   } else if (!ceiling.wrong.empty()) {
-    made["wrong"] = ceiling.wrong;
+    document["wrong"] = ceiling.wrong;
   } else {
-    made["us"] = statistics_json(ceiling.us);
-    made["gb_per_s"] = ceiling.gb_per_s();
+    document["us"] = statistics_json(ceiling.us);
+    document["gb_per_s"] = ceiling.gb_per_s();
   }
-  return made;
+  return document;
 }
 
 // A number that is read back exactly.

@@ -1,6 +1,8 @@
 // bench/gemv/run.cpp - measures a list of problems on a device
 #include "bench/gemv/run.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <ctime>
@@ -23,9 +25,9 @@ std::string utc_now() {
   return text;
 }
 
-// What fits: matrices, and as many again where they are copied; outputs and workspace are small
-// beside them, and a tenth is left for those and for others.
-std::uint64_t room_for_matrices(const Context& context, const BenchOptions& options) {
+// The matrices may use nine tenths of the free memory, copies included; the rest is for outputs,
+// workspace and other programs.
+std::uint64_t memory_for_matrices(const Context& context, const BenchOptions& options) {
   const std::uint64_t free = context.memory().free / 10 * 9;
   const bool copies =
       std::find(options.arms.begin(), options.arms.end(), "copy") != options.arms.end();
@@ -39,7 +41,7 @@ ShapeResult measure_problem(const Context& context, ArmMaker& maker, const Lead&
   result.shape = shape;
   result.problem = problem;
   result.rotation = rotation_of(matrix_bytes(problem), options.rotation_bytes, options.min_chain,
-                                room_for_matrices(context, options));
+                                memory_for_matrices(context, options));
   try {
     const GemvData data(context, problem, result.rotation, options.seed);
     Arms arms = maker.make(problem, options.arms);
@@ -49,7 +51,7 @@ ShapeResult measure_problem(const Context& context, ArmMaker& maker, const Lead&
   } catch (const Error& error) {
     result.failed = error.what();
   } catch (const std::bad_alloc&) {
-    result.failed = "this machine has too little memory for " +
+    result.failed = "the host has too little memory for " +
                     count_text(result.rotation.bytes(), "byte") + " of matrices";
   }
   return result;
@@ -82,9 +84,8 @@ BenchMachine machine_of(const Device& device, const std::string& name) {
   machine.device = name;
   machine.gpu = info.name;
   machine.emulated = info.kind == DeviceKind::Emulator;
-  machine.driver = (machine.emulated ? "emulated " : "") +
-                   std::to_string(info.driver_version / 1000) + "." +
-                   std::to_string(info.driver_version % 1000 / 10);
+  machine.driver = fmt::format("{}{}.{}", machine.emulated ? "emulated " : "",
+                               info.driver_version / 1000, info.driver_version % 1000 / 10);
   machine.target = info.target;
   machine.table = gpu.name;
   machine.version = std::string(kVersion);

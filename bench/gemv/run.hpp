@@ -31,7 +31,7 @@ struct BenchOptions {
 /// chains of 64; on the emulator as little as shows that everything works.
 [[nodiscard]] BenchOptions default_bench_options(const DeviceInfo& device);
 
-/// What the device and its driver say of themselves; `name` is what `--device` calls it.
+/// The description of the device by its driver; `name` is its name for `--device`.
 [[nodiscard]] BenchMachine machine_of(const Device& device, const std::string& name);
 
 /// The plain product of a shape: weights, x and y of one type, aligned to 16 bytes.

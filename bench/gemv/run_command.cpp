@@ -38,9 +38,9 @@ struct Options {
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 40;
 
 BenchOptions bench_options(const Options& options, const DeviceInfo& device) {
-  BenchOptions made = bench_options(options.measuring, device);
-  made.arms = arm_choice(options.with);
-  MeasureOptions& measure = made.measure;
+  BenchOptions result = bench_options(options.measuring, device);
+  result.arms = arm_choice(options.with);
+  MeasureOptions& measure = result.measure;
   if (options.isolated || options.chained || options.stream) {
     measure.metrics.clear();
     if (options.isolated) measure.metrics.push_back(Metric::Isolated);
@@ -49,12 +49,12 @@ BenchOptions bench_options(const Options& options, const DeviceInfo& device) {
   }
   measure.keep_samples = options.keep_samples;
   if (!options.rotation.empty()) {
-    made.rotation_bytes = cli::whole_number("--rotation", options.rotation, 0, kMaxBytes);
+    result.rotation_bytes = cli::whole_number("--rotation", options.rotation, 0, kMaxBytes);
   }
   if (!options.lead.empty())
-    made.lead_bytes = cli::whole_number("--lead", options.lead, 16, kMaxBytes);
-  made.ceilings = !options.no_ceilings;
-  return made;
+    result.lead_bytes = cli::whole_number("--lead", options.lead, 16, kMaxBytes);
+  result.ceilings = !options.no_ceilings;
+  return result;
 }
 
 // The files that the run is to leave, reserved before it begins.

@@ -1,6 +1,8 @@
 // bench/gemv/shapes.cpp - which shapes are measured, and their rotation
 #include "bench/gemv/shapes.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -59,27 +61,26 @@ std::optional<BenchShape> sizes(std::string_view text) {
 [[noreturn]] void throw_unknown(const std::string& word) {
   std::string models;
   for (const DecoderModel& model : decoder_models()) models += ", " + std::string(model.name);
-  throw cli::UsageError(
-      "--shapes " + word +
-      ": wants grid, decode, KxN (outputs N, both at least 1) or a model; there are" +
-      models.substr(1));
+  throw cli::UsageError(fmt::format(
+      "--shapes {}: expects grid, decode, KxN (outputs N, both at least 1) or a model; there are{}",
+      word, models.substr(1)));
 }
 
 // The values of a list of words, each once.
 template <class T, class Read>
 std::vector<T> list_of(const std::string& option, const std::string& text, Read&& read) {
   std::vector<T> values;
-  for (const std::string& word : words_of(text)) {
+  for (const std::string& word : split_list(text)) {
     const T value = read(word);
     if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
   }
-  if (values.empty()) throw cli::UsageError(option + ": says nothing");
+  if (values.empty()) throw cli::UsageError(option + ": names nothing");
   return values;
 }
 
 }  // namespace
 
-std::vector<std::string> words_of(const std::string& text) {
+std::vector<std::string> split_list(const std::string& text) {
   std::vector<std::string> words;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find(',', at), text.size());
@@ -91,21 +92,21 @@ std::vector<std::string> words_of(const std::string& text) {
 
 std::vector<BenchShape> bench_shapes(const std::string& text) {
   Shapes shapes;
-  for (const std::string& word : words_of(text)) {
+  for (const std::string& word : split_list(text)) {
     if (word == "grid") {
       for (std::uint32_t size = 1024; size <= 16384; size *= 2) shapes.add(size, size, "grid");
     } else if (word == "decode") {
       for (const DecoderModel& model : decoder_models()) shapes.add_model(model);
     } else if (const DecoderModel* const model = find_decoder_model(word)) {
       shapes.add_model(*model);
-    } else if (const auto given = sizes(word)) {
-      shapes.add(given->k, given->n, "given");
+    } else if (const auto size = sizes(word)) {
+      shapes.add(size->k, size->n, "given");
     } else {
       throw_unknown(word);
     }
   }
   std::vector<BenchShape> all = shapes.take();
-  if (all.empty()) throw cli::UsageError("--shapes: says nothing");
+  if (all.empty()) throw cli::UsageError("--shapes: names nothing");
   return all;
 }
 
@@ -113,7 +114,7 @@ std::vector<GemvLayout> bench_layouts(const std::string& text) {
   return list_of<GemvLayout>("--layout", text, [](const std::string& word) {
     if (word == "T") return GemvLayout::T;
     if (word == "R") return GemvLayout::R;
-    throw cli::UsageError("--layout " + word + ": wants T or R, or both with a comma between");
+    throw cli::UsageError("--layout " + word + ": expects T or R, or both with a comma between");
   });
 }
 
@@ -123,13 +124,13 @@ std::vector<GemvType> bench_types(const std::string& text) {
 }
 
 Rotation rotation_of(std::uint64_t bytes, std::uint64_t wanted_bytes, std::uint32_t min_chain,
-                     std::uint64_t room) noexcept {
+                     std::uint64_t available_bytes) noexcept {
   Rotation rotation;
   rotation.wanted_bytes = wanted_bytes;
   rotation.matrix_bytes = std::max<std::uint64_t>((bytes + 255) / 256 * 256, 256);
   const std::uint64_t wanted = std::max<std::uint64_t>(
       2, (wanted_bytes + rotation.matrix_bytes - 1) / rotation.matrix_bytes);
-  const std::uint64_t fit = std::max<std::uint64_t>(1, room / rotation.matrix_bytes);
+  const std::uint64_t fit = std::max<std::uint64_t>(1, available_bytes / rotation.matrix_bytes);
   rotation.matrices = std::min(wanted, fit);
   const std::uint64_t rounds =
       std::max<std::uint64_t>(1, (min_chain + rotation.matrices - 1) / rotation.matrices);

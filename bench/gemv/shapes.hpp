@@ -9,7 +9,7 @@
 
 namespace ptxgen::gemv_bench {
 
-/// A matrix as decoders have it: k inputs, n outputs, and who does.
+/// A matrix of a decoder: k inputs, n outputs, and the models that have it.
 struct BenchShape {
   std::uint32_t k = 0;
   std::uint32_t n = 0;
@@ -17,33 +17,33 @@ struct BenchShape {
 };
 
 /// `text`: words separated by commas. `grid`: squares of 1024 to 16384. `decode`: the GEMVs of all
-/// models of the table, q, k, v and gate, up as one matrix and apart. A model's name: its own.
-/// `KxN`. In the order in which they are said, each shape once. Throws `UsageError` that lists what
-/// there is.
+/// models of the table, with q, k, v and gate, up fused and separate. A model's name: its shapes.
+/// `KxN`. In the order of the text, each shape once. Throws `UsageError` with the list of valid
+/// values.
 [[nodiscard]] std::vector<BenchShape> bench_shapes(const std::string& text);
 
-/// "T,R", "f32,f16,bf16": what is said, each once, in that order. Throw `UsageError`.
+/// "T,R", "f32,f16,bf16": the values, each once, in that order. Throw `UsageError`.
 [[nodiscard]] std::vector<GemvLayout> bench_layouts(const std::string& text);
 [[nodiscard]] std::vector<GemvType> bench_types(const std::string& text);
 
-/// The words between commas, without empty ones.
-[[nodiscard]] std::vector<std::string> words_of(const std::string& text);
+/// The parts between commas, without empty ones.
+[[nodiscard]] std::vector<std::string> split_list(const std::string& text);
 
-/// Which matrices a measurement goes round, so that none is in the L2 when its turn comes, and how
-/// many launches a chain has.
+/// The number of matrices that a measurement rotates through, large enough that none is still in
+/// the L2 when it is used again, and the number of launches of a chain.
 struct Rotation {
   std::uint64_t matrices = 1;
   std::uint64_t matrix_bytes = 0;  ///< from one to the next, a multiple of 256
-  std::uint32_t chain = 1;         ///< launches: whole rounds
-  std::uint64_t wanted_bytes = 0;  ///< what all together should have
+  std::uint32_t chain = 1;         ///< launches: complete rotations
+  std::uint64_t wanted_bytes = 0;  ///< of all matrices together
   [[nodiscard]] std::uint64_t bytes() const noexcept { return matrices * matrix_bytes; }
-  /// False where memory did not suffice: then results may be partly hot.
+  /// False if memory is too small: matrices may then be partly in the L2.
   [[nodiscard]] bool cold() const noexcept { return bytes() >= wanted_bytes; }
 };
 
-/// The fewest matrices, at least two, that together have `wanted_bytes`, but no more than fit into
-/// `room` bytes and at least one; and the fewest whole rounds of at least `min_chain` launches.
+/// The fewest matrices, at least two, that together have `wanted_bytes`, but no more than fit
+/// `available_bytes`, and at least one; the fewest complete rotations with `min_chain` launches.
 [[nodiscard]] Rotation rotation_of(std::uint64_t bytes, std::uint64_t wanted_bytes,
-                                   std::uint32_t min_chain, std::uint64_t room) noexcept;
+                                   std::uint32_t min_chain, std::uint64_t available_bytes) noexcept;
 
 }  // namespace ptxgen::gemv_bench

@@ -41,8 +41,8 @@ Statistics statistics_of(std::span<const double> samples) {
   // ceil(p n) in whole numbers: 5 % is 1/20.
   found.p5 = sorted[(n + 19) / 20 - 1];
   found.p95 = sorted[(19 * n + 19) / 20 - 1];
-  found.least = sorted.front();
-  found.most = sorted.back();
+  found.min = sorted.front();
+  found.max = sorted.back();
   return found;
 }
 

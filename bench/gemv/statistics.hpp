@@ -6,20 +6,20 @@
 
 namespace ptxgen::gemv_bench {
 
-/// What samples say without any assumption on how they are distributed. In the samples' unit.
+/// Distribution-free statistics of samples, in the samples' unit.
 struct Statistics {
   std::size_t n = 0;
   double median = 0;  ///< the middle one; of an even number the mean of the two in the middle
   /// An interval that covers the median of the distribution with at least 95 %: two order
   /// statistics, as far from the ends as possible. Fewer than 6 samples cannot give one: then the
-  /// least and the most, and `coverage` says how little that is.
+  /// minimum and the maximum, with their lower `coverage`.
   double low = 0;
   double high = 0;
   double coverage = 0;  ///< exact probability, from the binomial distribution
-  double p5 = 0;        ///< the least sample that 5 % of the samples do not exceed
+  double p5 = 0;        ///< the smallest sample that 5 % of the samples do not exceed
   double p95 = 0;
-  double least = 0;
-  double most = 0;
+  double min = 0;
+  double max = 0;
 };
 
 /// Of no samples all is 0. O(n log n).

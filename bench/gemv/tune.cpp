@@ -11,26 +11,27 @@ namespace ptxgen::gemv_bench {
 
 namespace {
 
-// The candidates as arms; those that cannot be built or loaded say why.
+// The candidates as arms; the reason for those that cannot be built or loaded.
 struct Candidates {
   std::vector<Arm> arms;
   std::vector<TunedCandidate> failed;
 };
 
 Candidates candidates_of(const Context& context, const ArmMaker& maker, const GemvProblem& problem,
-                         std::size_t most) {
-  Candidates made;
+                         std::size_t max_count) {
+  Candidates candidates;
   std::vector<GemvCandidate> ranking = rank_gemv_plans(problem, maker.gpu());
-  if (ranking.size() > most) ranking.resize(most);
+  if (ranking.size() > max_count) ranking.resize(max_count);
   for (std::size_t i = 0; i < ranking.size(); ++i) {
     try {
-      made.arms.push_back(maker.plan_arm("candidate " + std::to_string(i + 1), ranking[i].plan));
+      candidates.arms.push_back(
+          maker.plan_arm("candidate " + std::to_string(i + 1), ranking[i].plan));
     } catch (const Error& error) {
       if (context.poisoned()) throw;
-      made.failed.push_back({to_text(ranking[i].plan), 0, error.message});
+      candidates.failed.push_back({to_text(ranking[i].plan), 0, error.message});
     }
   }
-  return made;
+  return candidates;
 }
 
 void take_results(TunedRecord& record, const std::vector<ArmResult>& results, Metric metric) {

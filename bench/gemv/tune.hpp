@@ -28,14 +28,14 @@ struct TuneOptions {
                                                      const std::vector<GemvType>& types,
                                                      const std::vector<std::string>& xy);
 
-/// Which of the candidates is kept: the planner's first, unless one is faster beyond doubt, its
-/// interval below that of the first; then of those the one with the least median. Null if none has
-/// a time.
+/// The candidate that is kept: the planner's first, unless the interval of another is below that of
+/// the first; then the one of those with the smallest median. Null if no candidate has a
+/// time.
 [[nodiscard]] const ArmResult* best_candidate(const std::vector<ArmResult>& results,
                                               Metric metric) noexcept;
 
-/// Measures the candidates of each problem side by side and hands each record over as soon as it is
-/// made, a failure with its reason too. Stops after a fault that takes the context with it.
+/// Measures the candidates of each problem side by side and passes each record to `keep` as soon as
+/// it is complete, failures with their reason included. Stops after a fault that loses the context.
 void tune(const Device& device, const TuneOptions& options, const Settings& settings,
           const std::function<void(TunedRecord)>& keep, const BenchProgress& progress);
 

@@ -1,4 +1,6 @@
 // bench/gemv/tune_command.cpp - gemv-bench tune: measured GEMV plans for a device
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -30,29 +32,30 @@ struct Options {
 };
 
 std::vector<std::string> xy_of(const std::string& text) {
-  const std::vector<std::string> words = words_of(text);
+  const std::vector<std::string> words = split_list(text);
   for (const std::string& word : words) {
     if (word != "same" && word != "f32") {
-      throw cli::UsageError("--xy " + word + ": wants same or f32, or both with a comma between");
+      throw cli::UsageError(
+          fmt::format("--xy {}: expects same or f32, or both with a comma between", word));
     }
   }
-  if (words.empty()) throw cli::UsageError("--xy: says nothing");
+  if (words.empty()) throw cli::UsageError("--xy: names nothing");
   return words;
 }
 
 TuneOptions tune_options(const Options& options, const DeviceInfo& device) {
   const BenchOptions bench = bench_options(options.measuring, device);
-  TuneOptions made;
-  made.problems = tune_problems(bench.shapes, bench.layouts, bench.types, xy_of(options.xy));
-  made.candidates = cli::whole_number("--candidates", options.candidates, 1, 1000);
-  made.measure.metrics = {Metric::Chained};
-  made.measure.samples = bench.measure.samples;
-  made.rotation_bytes = bench.rotation_bytes;
-  made.min_chain = bench.min_chain;
-  made.lead_bytes = bench.lead_bytes;
-  made.seconds = bench.seconds;
-  made.seed = bench.seed;
-  return made;
+  TuneOptions result;
+  result.problems = tune_problems(bench.shapes, bench.layouts, bench.types, xy_of(options.xy));
+  result.candidates = cli::whole_number("--candidates", options.candidates, 1, 1000);
+  result.measure.metrics = {Metric::Chained};
+  result.measure.samples = bench.measure.samples;
+  result.rotation_bytes = bench.rotation_bytes;
+  result.min_chain = bench.min_chain;
+  result.lead_bytes = bench.lead_bytes;
+  result.seconds = bench.seconds;
+  result.seed = bench.seed;
+  return result;
 }
 
 void refuse_emulator(const Options& options, const cli::DeviceChoice& choice) {
@@ -63,7 +66,7 @@ void refuse_emulator(const Options& options, const cli::DeviceChoice& choice) {
       "with a GPU, or see that it works with --device emulator --rehearse");
 }
 
-// How often the planner's first choice was as good as measuring, within 3 %.
+// The number of problems where the planner's first choice is within 3 % of the best.
 struct Summary {
   std::size_t tuned = 0;
   std::size_t near = 0;
@@ -75,8 +78,8 @@ struct Summary {
     }
   }
   [[nodiscard]] std::string text() const {
-    return "the planner's first choice is within 3 % of the best measured for " +
-           std::to_string(near) + " of " + count_text(tuned, "problem");
+    return fmt::format("the planner's first choice is within 3 % of the best measured for {} of {}",
+                       near, count_text(tuned, "problem"));
   }
 };
 
@@ -127,7 +130,7 @@ void tune_command(const Options& options, int& exit_code) {
   std::vector<TunedRecord> records;
   std::string file;
   FileSystem files;
-  // Each as soon as it is there: what comes after may take the device along.
+  // Write each record at once: a later candidate may stop the device.
   const auto keep = [&](TunedRecord record) {
     file = keep_tuned(folder, std::span(&record, 1), files);
     records.push_back(std::move(record));
@@ -139,8 +142,9 @@ void tune_command(const Options& options, int& exit_code) {
       std::cerr << "gemv-bench: " << to_text(record.problem) << ": " << record.failure << '\n';
   }
   if (records.size() < wanted.problems.size()) {
-    std::cerr << "gemv-bench: " << wanted.problems.size() - records.size()
-              << " problems were left out: no time was left, or the device was lost\n";
+    std::cerr << fmt::format(
+        "gemv-bench: {} problems were left out: no time was left, or the device was lost\n",
+        wanted.problems.size() - records.size());
   }
   cli::write_output(options.output, options.json
                                         ? cli::text_of(as_json(records, file, choice.emulator))

@@ -42,20 +42,20 @@ class Option {
   std::shared_ptr<Range> range_;  // the parser of a number reads it; null for other options
 };
 
-/// A subcommand of the program while it is set up. Variables must live until the program was run.
+/// A subcommand of the program while it is set up. Variables must live until the program has run.
 class Command {
  public:
   Command(CLI::App& app, const std::string& name, const std::string& description);
 
   void footer(const std::string& text);
   Option add_option(const std::string& names, std::string& value, const std::string& help);
-  /// Whole numbers, read by `whole_number`: what does not fit the range is a `UsageError`.
+  /// Integers, parsed by `whole_number`: a value out of range is a `UsageError`.
   Option add_option(const std::string& names, std::uint32_t& value, const std::string& help);
   Option add_option(const std::string& names, std::uint64_t& value, const std::string& help);
   Option add_option(const std::string& names, std::vector<std::string>& values,
                     const std::string& help);
   void add_flag(const std::string& name, bool& value, const std::string& help);
-  /// What runs when the program was called with this command.
+  /// The function that runs the command.
   void callback(std::function<void()> run);
 
  private:
@@ -65,8 +65,8 @@ class Command {
   CLI::App& app_;
 };
 
-/// What to say of a call that could not be read: a misspelt command or option and the nearest name.
-/// Empty where the parser's own message says more.
+/// The message for a misspelt command or option, with the nearest name. Empty where the parser's
+/// own message is better.
 [[nodiscard]] std::string misspelling(const CLI::App& app, int argc, char** argv);
 
 }  // namespace ptxgen::cli

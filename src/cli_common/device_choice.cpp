@@ -1,6 +1,8 @@
 // src/cli_common/device_choice.cpp - the device that a command runs on
 #include "cli_common/device_choice.hpp"
 
+#include <fmt/format.h>
+
 #include "cli_common/program.hpp"
 #include "cli_common/nearest.hpp"
 #include "ptxgen/driver/emulated.hpp"
@@ -20,11 +22,11 @@ bool is_number(std::string_view text) {
 
 }  // namespace
 
-DeviceChoice choose_device(const std::string& given, std::string_view emulator_only,
+DeviceChoice choose_device(const std::string& option, std::string_view emulator_only,
                            const Settings& settings) {
-  const std::string name = given.empty() ? settings.device : given;
+  const std::string name = option.empty() ? settings.device : option;
   DeviceChoice choice;
-  choice.from = (given.empty() ? "PTXGEN_DEVICE=" : "--device ") + name;
+  choice.from = (option.empty() ? "PTXGEN_DEVICE=" : "--device ") + name;
   choice.default_gpu = settings.emulated_gpu;
   if (name == "emulator") return choice;
   if (name.starts_with(kEmulated)) {
@@ -35,24 +37,27 @@ DeviceChoice choose_device(const std::string& given, std::string_view emulator_o
     if (!emulator_only.empty()) return choice;
     const Device found = Device::open("auto", settings);
     choice.emulator = found.info().kind == DeviceKind::Emulator;
-    if (!choice.emulator) choice.name = "cuda:" + std::to_string(found.info().ordinal);
+    if (!choice.emulator) choice.name = fmt::format("cuda:{}", found.info().ordinal);
     return choice;
   }
   if (!name.starts_with(kCuda) || !is_number(name.substr(kCuda.size()))) {
-    throw UsageError(choice.from + ": there is no such device; say auto, emulator or cuda:N");
+    throw UsageError(
+        fmt::format("{}: there is no such device; expects auto, emulator or cuda:N", choice.from));
   }
   if (!emulator_only.empty()) {
-    throw UsageError(std::string(emulator_only) + " needs the emulator, and " + choice.from +
-                     " is a GPU; leave it out, or say --device emulator");
+    throw UsageError(fmt::format(
+        "{} needs the emulator, and {} is a GPU; leave it out, or use --device emulator",
+        emulator_only, choice.from));
   }
   choice.emulator = false;
   choice.name = name;
   return choice;
 }
 
-ptx::Gpu chosen_gpu(const std::string& given, const DeviceChoice& choice, std::string_view target) {
-  std::string name = given.empty() ? choice.gpu : given;
-  std::string from = given.empty() ? choice.from : "--gpu " + given;
+ptx::Gpu chosen_gpu(const std::string& option, const DeviceChoice& choice,
+                    std::string_view target) {
+  std::string name = option.empty() ? choice.gpu : option;
+  std::string from = option.empty() ? choice.from : "--gpu " + option;
   if (name.empty()) {
     if (!target.empty()) return emulator::default_gpu(target);
     name = choice.default_gpu;

@@ -10,19 +10,19 @@
 
 namespace ptxgen::cli {
 
-/// What `--device` says, or PTXGEN_DEVICE where that was left out, once "auto" is decided.
+/// The device of `--device`, else of PTXGEN_DEVICE, with "auto" resolved.
 struct DeviceChoice {
   bool emulator = true;
   std::string name = "emulator";  ///< "emulator", "cuda:0"
   std::string gpu;                ///< of PTXGEN_DEVICE=emulator:NAME, else empty
-  std::string from;               ///< how messages call it: "--device cuda:0"
+  std::string from;               ///< its name in messages: "--device cuda:0"
   std::string default_gpu;        ///< Settings::emulated_gpu
 };
 
-/// `emulator_only` names an option that was given and that only the emulator can serve, or is
-/// empty: "auto" then means the emulator, and a GPU is refused. Throws `UsageError`, and `Error` as
+/// `emulator_only` names an option in use that only the emulator supports, or is empty. If it is
+/// not empty, "auto" means the emulator and a GPU is refused. Throws `UsageError`, and `Error` as
 /// Device::open.
-[[nodiscard]] DeviceChoice choose_device(const std::string& given, std::string_view emulator_only,
+[[nodiscard]] DeviceChoice choose_device(const std::string& option, std::string_view emulator_only,
                                          const Settings& settings);
 
 /// A GPU of the table, or a generic part ("sm_90"). Throws `UsageError` that begins with `from` and
@@ -32,15 +32,15 @@ struct DeviceChoice {
 /// The GPU that the emulator models, the same for all commands: `--gpu`, the choice's own, the
 /// default for a `.target`, or where `target` is empty `Settings::emulated_gpu`. Throws as
 /// `gpu_of_name`.
-[[nodiscard]] ptx::Gpu chosen_gpu(const std::string& given, const DeviceChoice& choice,
+[[nodiscard]] ptx::Gpu chosen_gpu(const std::string& option, const DeviceChoice& choice,
                                   std::string_view target);
 
-/// The GPU that something is planned for without being run: `--gpu`, else the GPU that `--device`
-/// means, by its own figures, else what the emulator shows. Throws as the functions above.
+/// The GPU to plan for, without a launch: `--gpu`, else the device of `--device` with its own
+/// properties, else the default of the emulator. Throws as the functions above.
 [[nodiscard]] ptx::Gpu planned_gpu(const std::string& gpu, const std::string& device,
                                    const Settings& settings);
 
-/// Opens what was chosen; `gpu` is what the emulator shows. Throws `Error` as Device::open.
+/// Opens the device; `gpu` is the GPU that the emulator models. Throws `Error` as Device::open.
 [[nodiscard]] Device open_device(const DeviceChoice& choice, const ptx::Gpu& gpu,
                                  const Settings& settings);
 

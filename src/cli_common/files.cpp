@@ -40,7 +40,7 @@ std::vector<std::string> files_of(const fs::path& folder, bool kernels_only) {
   return names;
 }
 
-// What the caller may have meant by a path that cannot be read.
+// A suggestion for a path that cannot be read.
 std::string hint_for(const std::string& path, int status) {
   if (status == EISDIR) {
     constexpr std::size_t kShown = 8;

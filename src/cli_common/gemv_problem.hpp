@@ -14,9 +14,9 @@ inline constexpr std::string_view kGemvSettingsHelp =
     "NAME=VALUE, repeatable: k, n, layout=T|R, dtype=f32|f16|bf16, lda";
 
 /// The problem that `k=4096`, `n=11008`, `layout=T|R`, `dtype=f32|f16|bf16` and `lda=12288`
-/// describe: what is not said is as in a default `GemvProblem`, x and y are f32, everything is
+/// describe: other fields are those of a default `GemvProblem`, x and y are f32, everything is
 /// aligned to 16 bytes as far as the rows are. The last of equal names counts. Throws `UsageError`
-/// that says what is possible: unknown names, values out of range, an lda below the length of a
+/// with the valid values: for unknown names, values out of range, an lda below the length of a
 /// row.
 [[nodiscard]] GemvProblem gemv_problem(const std::vector<std::string>& settings);
 

@@ -1,8 +1,8 @@
 // src/cli_common/gemv_report.cpp - GEMV problems, plans and predictions as JSON
 #include "cli_common/gemv_report.hpp"
 
-#include <array>
-#include <cstdio>
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 namespace ptxgen::cli {
@@ -40,22 +40,22 @@ json to_json(const GemvPlan& plan) {
           {"steps", plan.steps()}};
 }
 
-json to_json(const GemvPrediction& made) {
-  return {{"bytes_read", made.bytes_read},
-          {"bytes_written", made.bytes_written},
-          {"weight_requests", made.weight_requests},
-          {"weight_sectors", made.weight_sectors},
-          {"reductions", made.reductions},
-          {"parts", made.parts},
-          {"workspace_bytes", made.workspace_bytes},
-          {"registers", made.registers},
-          {"blocks_per_sm", made.blocks_per_sm},
-          {"waves", made.waves},
-          {"tail_loss", made.tail_loss},
-          {"bytes_in_flight_per_sm", made.bytes_in_flight_per_sm},
-          {"bandwidth_gb_per_s", made.bandwidth_gb_per_s},
-          {"isolated_us", made.isolated_us},
-          {"chained_us", made.chained_us}};
+json to_json(const GemvPrediction& prediction) {
+  return {{"bytes_read", prediction.bytes_read},
+          {"bytes_written", prediction.bytes_written},
+          {"weight_requests", prediction.weight_requests},
+          {"weight_sectors", prediction.weight_sectors},
+          {"reductions", prediction.reductions},
+          {"parts", prediction.parts},
+          {"workspace_bytes", prediction.workspace_bytes},
+          {"registers", prediction.registers},
+          {"blocks_per_sm", prediction.blocks_per_sm},
+          {"waves", prediction.waves},
+          {"tail_loss", prediction.tail_loss},
+          {"bytes_in_flight_per_sm", prediction.bytes_in_flight_per_sm},
+          {"bandwidth_gb_per_s", prediction.bandwidth_gb_per_s},
+          {"isolated_us", prediction.isolated_us},
+          {"chained_us", prediction.chained_us}};
 }
 
 json to_json(const ptx::Gpu& gpu) {
@@ -68,10 +68,6 @@ json to_json(const ptx::Gpu& gpu) {
           {"dram_latency_ns", gpu.dram_latency_ns}};
 }
 
-std::string fixed(double value, int digits) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.*f", digits, value);
-  return text.data();
-}
+std::string fixed(double value, int digits) { return fmt::format("{:.{}f}", value, digits); }
 
 }  // namespace ptxgen::cli

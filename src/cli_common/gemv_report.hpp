@@ -12,14 +12,15 @@ namespace ptxgen::cli {
 /// The members of the plan, and `text`.
 [[nodiscard]] nlohmann::json to_json(const GemvPlan& plan);
 [[nodiscard]] nlohmann::json to_json(const GemvPrediction& prediction);
-/// What the planner goes by: `{"name","target","sms","bandwidth_gb_per_s","read_gb_per_s",..}`.
+/// The properties that the planner uses:
+/// `{"name","target","sms","bandwidth_gb_per_s","read_gb_per_s",..}`.
 [[nodiscard]] nlohmann::json to_json(const ptx::Gpu& gpu);
 
-/// What a reader gets of the datasheet bandwidth, 1e9 bytes per second.
+/// The share of the datasheet bandwidth that reads reach, 1e9 bytes per second.
 [[nodiscard]] inline double read_rate(const ptx::Gpu& gpu) noexcept {
   return gpu.bandwidth_gb_per_s * gpu.read_share;
 }
-/// "12.35": with so many digits behind the point.
+/// "12.35": with that many decimals.
 [[nodiscard]] std::string fixed(double value, int digits);
 
 }  // namespace ptxgen::cli

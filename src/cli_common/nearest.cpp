@@ -1,4 +1,4 @@
-// src/cli_common/nearest.cpp - the name that a misspelt one may stand for
+// src/cli_common/nearest.cpp - suggestions for misspelt names
 #include "cli_common/nearest.hpp"
 
 #include <algorithm>
@@ -10,9 +10,9 @@ namespace ptxgen::cli {
 namespace {
 
 std::string lower(std::string_view text) {
-  std::string made(text);
-  for (char& c : made) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return made;
+  std::string result(text);
+  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
 }
 
 }  // namespace

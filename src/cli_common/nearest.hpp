@@ -1,4 +1,4 @@
-// src/cli_common/nearest.hpp - the name that a misspelt one may stand for
+// src/cli_common/nearest.hpp - suggestions for misspelt names
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace ptxgen::cli {
 
-/// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`.
+/// The edit distance: insertions, deletions, replacements and swaps of neighbours.
 [[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
 
 /// The one of `names` that is nearest to `text`, upper and lower case being equal: at most a third

@@ -1,6 +1,8 @@
 // src/cli_common/new_file.cpp - a result file that appears whole or not at all
 #include "cli_common/new_file.hpp"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <utility>
 
@@ -23,11 +25,11 @@ bool exists(const std::string& path) {
 
 std::string counted(const std::string& path, unsigned number) {
   if (number == 1) return path;
-  const fs::path whole(path);
-  fs::path made = whole;
-  made.replace_filename(whole.stem().string() + "-" + std::to_string(number) +
-                        whole.extension().string());
-  return made.string();
+  const fs::path original(path);
+  fs::path result = original;
+  result.replace_filename(
+      fmt::format("{}-{}{}", original.stem().string(), number, original.extension().string()));
+  return result.string();
 }
 
 }  // namespace
@@ -51,7 +53,7 @@ NewFile::NewFile(std::string path, Taken taken, std::string option)
   }
   if (taken_ == Taken::Refuse && exists(wanted_)) throw_exists();
   for (unsigned i = 1; taken_ == Taken::CountUp && exists(path_); ++i) path_ = counted(wanted_, i);
-  const std::string part = wanted_ + "." + std::to_string(process_id()) + ".part";
+  const std::string part = fmt::format("{}.{}.part", wanted_, process_id());
   FileSystem system;
   FileSystem::Handle handle{};
   if (const int status = system.create(part, handle)) {

@@ -6,16 +6,16 @@
 
 namespace ptxgen::cli {
 
-/// Reserves the right to write a file before the work that fills it begins: the folder is writable
-/// and the name is free. What is written appears under the name in one step; until then, and
-/// whenever something fails, there is nothing.
+/// Checks before long work that its result file can be written: the folder is writable and the name
+/// is free. The content appears under the name in one step; before that, and after a failure, there
+/// is no file.
 class NewFile {
  public:
-  /// Throws `UsageError` if the path cannot be written, or exists and `overwrite` is not said.
-  /// `option` is how messages call it.
+  /// Throws `UsageError` if the path cannot be written, or exists and `overwrite` is false.
+  /// Messages begin with `option`.
   [[nodiscard]] static NewFile named(const std::string& path, bool overwrite,
                                      const std::string& option = "--csv");
-  /// `path`, or with -2, -3, ... before its extension: one that nobody has, at the end either.
+  /// `path`, or with -2, -3, ... before its extension: a name that is free, also at the end.
   [[nodiscard]] static NewFile with_free_name(const std::string& path);
 
   NewFile(NewFile&& other) noexcept;
@@ -25,7 +25,7 @@ class NewFile {
   ~NewFile();
 
   /// Gives the file its name with that content. Throws `Error` (stage io, "write"), and
-  /// `UsageError` if the path has come to exist meanwhile.
+  /// `UsageError` if another program created the file meanwhile.
   void publish(std::string_view content);
   /// The name; final after `publish`.
   [[nodiscard]] const std::string& path() const noexcept { return path_; }

@@ -1,6 +1,8 @@
 // src/cli_common/numbers.cpp - numbers of options: one parser, range and message
 #include "cli_common/numbers.hpp"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <cmath>
 
@@ -41,8 +43,8 @@ std::optional<std::uint64_t> parse_whole(std::string_view text, std::uint64_t mi
 std::uint64_t whole_number(std::string_view option, std::string_view text, std::uint64_t min,
                            std::uint64_t max) {
   if (const auto value = parse_whole(text, min, max)) return *value;
-  throw UsageError(with_value(option, text) + ": expects a whole number in " + std::to_string(min) +
-                   ".." + std::to_string(max) + ", or 2^E");
+  throw UsageError(fmt::format("{}: expects a whole number in {}..{}, or 2^E",
+                               with_value(option, text), min, max));
 }
 
 float real_number(std::string_view option, std::string_view text) {

@@ -10,7 +10,7 @@
 
 namespace ptxgen::cli {
 
-/// A whole number in min..max, in decimal or as 2^E with E below 64; nothing for any other text.
+/// An integer in min..max, in decimal or as 2^E with E below 64; nothing for any other text.
 [[nodiscard]] std::optional<std::uint64_t> parse_whole(std::string_view text, std::uint64_t min,
                                                        std::uint64_t max) noexcept;
 /// The same. Throws `UsageError` that names the option and the range; an `option` that ends in `=`
@@ -20,10 +20,10 @@ namespace ptxgen::cli {
 /// A finite number. Throws `UsageError` that names the option.
 [[nodiscard]] float real_number(std::string_view option, std::string_view text);
 
-/// `X[,Y[,Z]]`, what is left out being 1. Throws `UsageError` that names the option.
+/// `X[,Y[,Z]]`, omitted parts are 1. Throws `UsageError` that names the option.
 [[nodiscard]] emulator::Dim3 dimensions(std::string_view option, std::string_view text);
 
-/// What messages call an option and its value: "--n 0", "-p k=0".
+/// An option and its value in messages: "--n 0", "-p k=0".
 [[nodiscard]] std::string with_value(std::string_view option, std::string_view text);
 
 }  // namespace ptxgen::cli

@@ -55,9 +55,9 @@ TEST_CASE("the samples of 1, 2, 3, 1023, 1024, 1025 and 2^20 elements") {
     for (std::uint64_t i = 0; i < n; ++i) CHECK(indices[i] == i);
   }
   // 1024 / 1023 = 1: 0 .. 1023, and the last.
-  const Indices most = validation_indices(1025);
-  REQUIRE(most.size() == 1025);
-  for (std::uint64_t i = 0; i < 1025; ++i) CHECK(most[i] == i);
+  const Indices indices_1025 = validation_indices(1025);
+  REQUIRE(indices_1025.size() == 1025);
+  for (std::uint64_t i = 0; i < 1025; ++i) CHECK(indices_1025[i] == i);
   // 1048575 / 1023 = 1025: 0, 1025, ..., 1023 * 1025 = 1048575, which is the last.
   const Indices large = validation_indices(1u << 20);
   REQUIRE(large.size() == 1024);

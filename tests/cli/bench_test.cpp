@@ -151,9 +151,9 @@ TEST_CASE("wrong calls are refused, with nothing left behind") {
   check_usage_error(folder, {"--op", "fma_rpt", "--fma-k", "-1"},
                     "--fma-k -1: expects a whole number in 0..2147483647, or 2^E");
   check_usage_error(folder, {"--block", "100"},
-                    "--block 100: wants a multiple of 32 (a warp) in 32..1024");
+                    "--block 100: expects a multiple of 32 (a warp) in 32..1024");
   check_usage_error(folder, {"--block", "2048"},
-                    "--block 2048: wants a multiple of 32 (a warp) in 32..1024");
+                    "--block 2048: expects a multiple of 32 (a warp) in 32..1024");
   for (const std::string op : {"copy", "fma_rpt"}) {
     for (const std::string dtype : {"fp16", "bf16"}) {
       check_usage_error(
@@ -161,8 +161,8 @@ TEST_CASE("wrong calls are refused, with nothing left behind") {
           "--dtype " + dtype + ": " + op + " is measured in fp32 only; fp16 and bf16 are for vadd");
     }
   }
-  check_usage_error(folder, {"--dtype", "fp64"}, "--dtype fp64: wants fp32, fp16 or bf16");
-  check_usage_error(folder, {"--n", "5", "--sweep", "1..2"}, "--n and --sweep: say one of them");
+  check_usage_error(folder, {"--dtype", "fp64"}, "--dtype fp64: expects fp32, fp16 or bf16");
+  check_usage_error(folder, {"--n", "5", "--sweep", "1..2"}, "--n and --sweep: give one of them");
   check_usage_error(folder, {"--sweep", "8..4"},
                     "--sweep 8..4: a range X..Y runs from X over 2 X, 4 X, ... to Y, with 1 <= X "
                     "<= Y");

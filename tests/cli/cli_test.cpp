@@ -107,7 +107,8 @@ TEST_CASE("wrong calls of dump say what is possible") {
        {"n=4294967296", "n=99999999999999999999", "n=x", "n=-1", "n=", "n=1.5"}) {
     CHECK(ptxgen_program({"dump", "vadd", "-p", value}).exit_code == 2);
   }
-  CHECK(contains(ptxgen_program({"dump", "vadd", "-p", "n"}).err, "-p wants NAME=VALUE, not 'n'"));
+  CHECK(
+      contains(ptxgen_program({"dump", "vadd", "-p", "n"}).err, "-p expects NAME=VALUE, not 'n'"));
   result = ptxgen_program({"dump", "vadd", "--target", "sm_99"});
   CHECK(result.exit_code == 2);
   CHECK(contains(result.err, "there is no target 'sm_99'; there are: sm_75 sm_80"));

@@ -122,7 +122,7 @@ TEST_CASE("auto is a GPU where there is one, and the emulator for what only that
     const auto result = with_environment({kLibcuda}, place.call("0", refused));
     CHECK(result.exit_code == 2);
     CHECK(contains(result.err, only.front() + " needs the emulator, and --device cuda:0 is a GPU; "
-                                              "leave it out, or say --device emulator"));
+                                              "leave it out, or use --device emulator"));
   }
 }
 

@@ -77,7 +77,7 @@ TEST_CASE("wrong calls of gemv say what is possible") {
     CHECK(result.out == "");
     CHECK(contains(result.err, message));
   };
-  refused({"-p", "layout=X"}, "-p layout=X: wants T or R");
+  refused({"-p", "layout=X"}, "-p layout=X: expects T or R");
   refused({"-p", "dtype=bf16", "--x-type", "f16"},
           "--x-type f16: with weights of bf16 it may be f32 or bf16");
   refused({"--y-type", "bf16"}, "--y-type bf16: with weights of f32 it may be f32");
@@ -85,17 +85,17 @@ TEST_CASE("wrong calls of gemv say what is possible") {
   refused({"-p", "layout=R", "--impl", "coalesced", "--bias"},
           "the GEMV coalesced serves y = A^T x with layout T, f32 and tight rows only, not R f32 "
           "4096x4096 bias; choose auto or direct");
-  refused({"-p", "dtype=int"}, "-p dtype=int: wants f32, f16 or bf16");
+  refused({"-p", "dtype=int"}, "-p dtype=int: expects f32, f16 or bf16");
   refused({"-p", "k=0"}, "-p k=0: expects a whole number in 1..4294967295, or 2^E");
   refused({"-p", "m=1"}, "gemv has no parameter 'm'; it has: k (1..4294967295)");
-  refused({"-p", "k"}, "-p wants NAME=VALUE, not 'k'");
+  refused({"-p", "k"}, "-p expects NAME=VALUE, not 'k'");
   refused({"--impl", "cublas"}, "cuBLAS needs a GPU, and this device is emulated");
   refused({"--impl", "best"},
           "--impl best: there is no such GEMV; there are: auto, direct, async, bulk, coalesced, "
           "strided, cublas");
   refused({"--target", "sm_99"}, "there is no target 'sm_99'; there are: sm_75");
   refused({"--device", "tpu"},
-          "--device tpu: there is no such device; say auto, emulator or cuda:N");
+          "--device tpu: there is no such device; expects auto, emulator or cuda:N");
   refused({"--gpu", "voodoo2"}, "--gpu voodoo2: ");
   refused({"-p", "k=4294967295", "-p", "n=4294967295"}, "A does not fit into the ");
 }

@@ -131,7 +131,7 @@ TEST_CASE("wrong calls of opt say what is possible") {
           "loop_split fold_constants copy_propagation dead_code branch_simplify; groups: cleanup "
           "default none");
   refused({file, "--passes", ""}, "there is no pass ''");
-  refused({file, "--contract", "maybe"}, "--contract maybe: wants on or off");
+  refused({file, "--contract", "maybe"}, "--contract maybe: expects on or off");
   refused({file, "--split-threshold", "40000"}, "--split-threshold");
   refused({folder.file("absent.ptx")}, "cannot read the file");
   write_file(file, ".version 7.8\n.target sm_89\n.address_size 64\nnonsense\n");

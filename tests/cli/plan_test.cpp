@@ -54,14 +54,14 @@ TEST_CASE("plan shows the library's ranking with its predictions") {
     CHECK(row.at("plan").at("text") == to_text(candidate.plan));
     CHECK(row.at("plan").at("blocks") == candidate.plan.blocks);
     CHECK(row.at("plan").at("unroll") == candidate.plan.unroll);
-    const json& said = row.at("prediction");
-    CHECK(said.at("isolated_us") == candidate.prediction.isolated_us);
-    CHECK(said.at("chained_us") == candidate.prediction.chained_us);
-    CHECK(said.at("bytes_in_flight_per_sm") == candidate.prediction.bytes_in_flight_per_sm);
-    CHECK(said.at("tail_loss") == candidate.prediction.tail_loss);
-    CHECK(said.at("registers") == candidate.prediction.registers);
-    CHECK(said.at("workspace_bytes") == candidate.prediction.workspace_bytes);
-    CHECK(said.at("weight_requests") == candidate.prediction.weight_requests);
+    const json& predicted = row.at("prediction");
+    CHECK(predicted.at("isolated_us") == candidate.prediction.isolated_us);
+    CHECK(predicted.at("chained_us") == candidate.prediction.chained_us);
+    CHECK(predicted.at("bytes_in_flight_per_sm") == candidate.prediction.bytes_in_flight_per_sm);
+    CHECK(predicted.at("tail_loss") == candidate.prediction.tail_loss);
+    CHECK(predicted.at("registers") == candidate.prediction.registers);
+    CHECK(predicted.at("workspace_bytes") == candidate.prediction.workspace_bytes);
+    CHECK(predicted.at("weight_requests") == candidate.prediction.weight_requests);
   }
 }
 
@@ -106,28 +106,28 @@ TEST_CASE("plan refuses what it has no answer for, and says what it takes") {
   };
   CHECK(refused({"plan", "vadd"}) ==
         "ptxgen: there is no planner for 'vadd'; there is one for: gemv");
-  CHECK(plan({"-p", "k"}) == "ptxgen: -p wants NAME=VALUE, not 'k'");
-  CHECK(plan({"-p", "=1"}) == "ptxgen: -p wants NAME=VALUE, not '=1'");
+  CHECK(plan({"-p", "k"}) == "ptxgen: -p expects NAME=VALUE, not 'k'");
+  CHECK(plan({"-p", "=1"}) == "ptxgen: -p expects NAME=VALUE, not '=1'");
   CHECK(plan({"-p", "k=0"}) == "ptxgen: -p k=0: expects a whole number in 1..4294967295, or 2^E");
   CHECK(plan({"-p", "n=4294967296"}) ==
         "ptxgen: -p n=4294967296: expects a whole number in 1..4294967295, or 2^E");
   CHECK(plan({"-p", "k=12x"}) ==
         "ptxgen: -p k=12x: expects a whole number in 1..4294967295, or 2^E");
-  CHECK(plan({"-p", "layout=r"}) == "ptxgen: -p layout=r: wants T or R");
-  CHECK(plan({"-p", "dtype=f64"}) == "ptxgen: -p dtype=f64: wants f32, f16 or bf16");
+  CHECK(plan({"-p", "layout=r"}) == "ptxgen: -p layout=r: expects T or R");
+  CHECK(plan({"-p", "dtype=f64"}) == "ptxgen: -p dtype=f64: expects f32, f16 or bf16");
   CHECK(plan({"-p", "lda=5000000000"}) ==
         "ptxgen: -p lda=5000000000: expects a whole number in 1..2147483648, or 2^E");
   CHECK(plan({"-p", "lda=4095"}) ==
-        "ptxgen: -p lda=4095: a row has 4096 elements (n, layout T); wants at least that");
+        "ptxgen: -p lda=4095: a row has 4096 elements (n, layout T); expects at least that");
   CHECK(plan({"-p", "lda=99", "-p", "k=100", "-p", "layout=R"}) ==
-        "ptxgen: -p lda=99: a row has 100 elements (k, layout R); wants at least that");
+        "ptxgen: -p lda=99: a row has 100 elements (k, layout R); expects at least that");
   CHECK(plan({"-p", "m=1"}) ==
         "ptxgen: gemv has no parameter 'm'; it has: k (1..4294967295), n (1..4294967295), layout "
         "(T or R), dtype (f32, f16 or bf16), lda (1..2147483648)");
   CHECK(contains(plan({"--gpu", "h201"}),
                  "ptxgen: --gpu h201: there is no GPU 'h201'; there are t4"));
   CHECK(plan({"--gpu", "h200", "--device", "cuda:0"}) ==
-        "ptxgen: --gpu needs the emulator, and --device cuda:0 is a GPU; leave it out, or say "
+        "ptxgen: --gpu needs the emulator, and --device cuda:0 is a GPU; leave it out, or use "
         "--device emulator");
 }
 
@@ -191,5 +191,5 @@ TEST_CASE("decode-estimate lists its models to those who name another") {
         "llama-3-70b, llama-3-8b, llama-3.2-1b, mistral-7b, phi-3-mini, qwen2.5-0.5b, "
         "qwen2.5-1.5b, qwen2.5-7b, tinyllama-1.1b");
   CHECK(refused({"decode-estimate", "--model", "llama-2-7b", "--dtype", "q4"}) ==
-        "ptxgen: --dtype q4: wants f32, f16 or bf16");
+        "ptxgen: --dtype q4: expects f32, f16 or bf16");
 }

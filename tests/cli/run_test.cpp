@@ -257,7 +257,7 @@ TEST_CASE("run --json has the documented fields and nothing else on standard out
   CHECK(has_load);
 }
 
-TEST_CASE("run --profile prints the PTX behind its counters") {
+TEST_CASE("run --profile prints the PTX with its counters") {
   const Place place;
   const std::string ptx = place.with("scale.ptx", kScale);
   const std::string x = place.with("x.bin", std::string(4 * 64, '\0'));
@@ -555,14 +555,14 @@ TEST_CASE("options --gpu and --device choose what is modelled") {
   CHECK(run({"--device", "emulator"}).exit_code == 0);
   result = run({"--device", "tpu"});
   CHECK(result.exit_code == 2);
-  CHECK(
-      contains(result.err, "--device tpu: there is no such device; say auto, emulator or cuda:N"));
+  CHECK(contains(result.err,
+                 "--device tpu: there is no such device; expects auto, emulator or cuda:N"));
   CHECK(contains(run({"--device", "cuda:"}).err, "there is no such device"));
   const std::string launch = "run " + ptx + " --grid 1 --block 1";
   result = by_shell("PTXGEN_DEVICE=gpu ", launch);
   CHECK(result.exit_code == 2);
   CHECK(contains(result.err,
-                 "PTXGEN_DEVICE=gpu: there is no such device; say auto, emulator or cuda:N"));
+                 "PTXGEN_DEVICE=gpu: there is no such device; expects auto, emulator or cuda:N"));
   CHECK(by_shell("PTXGEN_DEVICE=gpu ", launch + " --device emulator").exit_code == 0);
 }
 

@@ -197,12 +197,13 @@ TEST_CASE("what was not measured for lack of time is named") {
 }
 
 TEST_CASE("refusals say what is possible") {
-  check_usage_error({"--shapes", "64"},
-                    "--shapes 64: wants grid, decode, KxN (outputs N, both at least 1) or a model; "
-                    "there are llama-2-7b, llama-3-70b, llama-3-8b, llama-3.2-1b, mistral-7b, "
-                    "phi-3-mini, qwen2.5-0.5b, qwen2.5-1.5b, qwen2.5-7b, tinyllama-1.1b");
-  check_usage_error({"--shapes", ","}, "--shapes: says nothing");
-  check_usage_error({"--layout", "N"}, "--layout N: wants T or R, or both with a comma between");
+  check_usage_error(
+      {"--shapes", "64"},
+      "--shapes 64: expects grid, decode, KxN (outputs N, both at least 1) or a model; "
+      "there are llama-2-7b, llama-3-70b, llama-3-8b, llama-3.2-1b, mistral-7b, "
+      "phi-3-mini, qwen2.5-0.5b, qwen2.5-1.5b, qwen2.5-7b, tinyllama-1.1b");
+  check_usage_error({"--shapes", ","}, "--shapes: names nothing");
+  check_usage_error({"--layout", "N"}, "--layout N: expects T or R, or both with a comma between");
   check_usage_error({"--with", "magma"},
                     "--with magma: there is no such thing to measure; there are: cublas, nvrtc, "
                     "roofline, copy, coalesced, strided, variants");

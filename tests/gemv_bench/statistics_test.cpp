@@ -60,8 +60,8 @@ TEST_CASE("statistics of samples in any order") {
   CHECK(found.high == 115);
   CHECK(found.p5 == 10);
   CHECK(found.p95 == 190);
-  CHECK(found.least == 1);
-  CHECK(found.most == 200);
+  CHECK(found.min == 1);
+  CHECK(found.max == 200);
 
   const Statistics odd = statistics_of(one_to(7));
   CHECK(odd.median == 4);

@@ -36,7 +36,7 @@ TEST_CASE("the emulator is nothing to tune for, unless it is a rehearsal") {
   // The device must be said, too: PTXGEN_DEVICE alone could be left from something else.
   check_usage_error(tune({"--rehearse"}), why);
   check_usage_error(tune({"--device", "emulator", "--rehearse", "--xy", "f64"}),
-                    "--xy f64: wants same or f32, or both with a comma between");
+                    "--xy f64: expects same or f32, or both with a comma between");
   const SubprocessResult off = with_environment(
       {"PTXGEN_TUNED=off"}, {"tune", "--device", "emulator", "--rehearse", "--shapes", "8x8"});
   check_usage_error(off,
@@ -89,12 +89,13 @@ TEST_CASE("a chain is measured on a GPU only") {
 }
 
 TEST_CASE("ptxgen hands these calls to gemv-bench beside it") {
-  check_usage_error(ptxgen_program({"gemv-bench", "--shapes", "64"}),
-                    "--shapes 64: wants grid, decode, KxN (outputs N, both at least 1) or a model; "
-                    "there are llama-2-7b, llama-3-70b, llama-3-8b, llama-3.2-1b, mistral-7b, "
-                    "phi-3-mini, qwen2.5-0.5b, qwen2.5-1.5b, qwen2.5-7b, tinyllama-1.1b");
+  check_usage_error(
+      ptxgen_program({"gemv-bench", "--shapes", "64"}),
+      "--shapes 64: expects grid, decode, KxN (outputs N, both at least 1) or a model; "
+      "there are llama-2-7b, llama-3-70b, llama-3-8b, llama-3.2-1b, mistral-7b, "
+      "phi-3-mini, qwen2.5-0.5b, qwen2.5-1.5b, qwen2.5-7b, tinyllama-1.1b");
   check_usage_error(ptxgen_program({"tune", "--device", "emulator", "--rehearse", "--xy", "f64"}),
-                    "--xy f64: wants same or f32, or both with a comma between");
+                    "--xy f64: expects same or f32, or both with a comma between");
   check_usage_error(
       ptxgen_program(
           {"decode-estimate", "--model", "qwen2.5-0.5b", "--measure", "--device", "emulator"}),

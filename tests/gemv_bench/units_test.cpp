@@ -28,7 +28,7 @@ TEST_CASE("shapes of words, each once, with all who have them") {
   CHECK(model[1].who == "llama-2-7b o, llama-2-7b q, llama-2-7b k, llama-2-7b v, given");
   CHECK(model[5].who == "llama-2-7b gate, llama-2-7b up");
   CHECK(bench_shapes("decode").size() > 50);
-  CHECK(words_of(",a,,b,") == std::vector<std::string>{"a", "b"});
+  CHECK(split_list(",a,,b,") == std::vector<std::string>{"a", "b"});
   CHECK_THROWS_AS(bench_shapes("4096x0"), cli::UsageError);
   CHECK_THROWS_AS(bench_shapes("4096x4096x1"), cli::UsageError);
 }
@@ -138,7 +138,7 @@ TEST_CASE("an arm that is wrong once has no times, and the others go on") {
                        bench.planned()},
                       {Metric::Isolated, Metric::Chained});
     CHECK(results[0].wrong ==
-          "the first launch with matrix 0 of 3: 40 of 40 outputs lie outside their error bound");
+          "the first launch with matrix 0 of 3: 40 of 40 outputs are outside their error bound");
     CHECK(results[0].metrics.empty());
     CHECK(results[1].wrong.empty());
     CHECK(results[1].metrics.size() == 2);
@@ -151,7 +151,7 @@ TEST_CASE("an arm that is wrong once has no times, and the others go on") {
                                      [&](const ArmSite&) { return ++launches <= matrices + 1; })},
                       {Metric::Isolated});
     CHECK(results[0].wrong ==
-          "an isolated launch with matrix 1 of 3: 40 of 40 outputs lie outside their error bound");
+          "an isolated launch with matrix 1 of 3: 40 of 40 outputs are outside their error bound");
   }
   SECTION("it takes another matrix") {
     std::uint64_t launches = 0;
@@ -248,15 +248,15 @@ TEST_CASE("a product is checked against its own bound, in the type of y") {
 
 TEST_CASE("the planner's first choice is kept unless another is faster beyond doubt") {
   const auto candidate = [](const std::string& name, double low, double median, double high) {
-    ArmResult made;
-    made.arm.name = name;
+    ArmResult arm_result;
+    arm_result.arm.name = name;
     MetricResult metric;
     metric.metric = Metric::Chained;
     metric.us.low = low;
     metric.us.median = median;
     metric.us.high = high;
-    made.metrics.push_back(metric);
-    return made;
+    arm_result.metrics.push_back(metric);
+    return arm_result;
   };
   const auto best = [](const std::vector<ArmResult>& results) {
     const ArmResult* const found = best_candidate(results, Metric::Chained);

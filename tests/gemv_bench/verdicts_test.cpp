@@ -11,31 +11,31 @@ using namespace ptxgen::gemv_bench;
 namespace {
 
 MetricResult metric(Metric which, double us) {
-  MetricResult made;
-  made.metric = which;
-  made.us.n = 200;
-  made.us.median = us;
-  return made;
+  MetricResult result;
+  result.metric = which;
+  result.us.n = 200;
+  result.us.median = us;
+  return result;
 }
 
 ArmResult arm(const std::string& name, double isolated, double chained, double stream = 0) {
-  ArmResult made;
-  made.arm.name = name;
-  if (isolated > 0) made.metrics.push_back(metric(Metric::Isolated, isolated));
-  if (chained > 0) made.metrics.push_back(metric(Metric::Chained, chained));
-  if (stream > 0) made.metrics.push_back(metric(Metric::Stream, stream));
-  return made;
+  ArmResult result;
+  result.arm.name = name;
+  if (isolated > 0) result.metrics.push_back(metric(Metric::Isolated, isolated));
+  if (chained > 0) result.metrics.push_back(metric(Metric::Chained, chained));
+  if (stream > 0) result.metrics.push_back(metric(Metric::Stream, stream));
+  return result;
 }
 
 ShapeResult shape(GemvLayout layout, GemvType type, std::uint32_t k, std::uint32_t n,
                   std::vector<ArmResult> arms) {
-  ShapeResult made;
-  made.problem.layout = layout;
-  made.problem.weights = made.problem.x = made.problem.y = type;
-  made.problem.k = k;
-  made.problem.n = n;
-  made.arms = std::move(arms);
-  return made;
+  ShapeResult result;
+  result.problem.layout = layout;
+  result.problem.weights = result.problem.x = result.problem.y = type;
+  result.problem.k = k;
+  result.problem.n = n;
+  result.arms = std::move(arms);
+  return result;
 }
 
 BenchRun h200() {
@@ -189,7 +189,7 @@ TEST_CASE("counted bytes need no clock") {
   check(run, "H1a", kFail, "50.00 % at least, T f32 64x64 (counted)");
 }
 
-TEST_CASE("claims are data: a file of one's own, and what is wrong in it is named") {
+TEST_CASE("claims are data: another file can replace them, and errors in it are named") {
   BenchRun run = h200();
   run.shapes.push_back(shape(T, kF32, 64, 64, {arm("planned", 3, 2)}));
   const auto claims = read_claims(

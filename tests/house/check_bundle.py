@@ -2,8 +2,8 @@
 # tests/house/check_bundle.py - bundled programs need only libc and their own folder
 """usage: check_bundle.py FOLDER
 
-Every program in FOLDER may need shared libraries of libc, and such as lie beside it and are found
-there by an rpath of $ORIGIN."""
+A program in FOLDER may need shared libraries of libc, and libraries in FOLDER that it finds by an
+rpath of $ORIGIN."""
 import re
 import subprocess
 import sys

@@ -44,7 +44,7 @@ WORDS = [
     ("turn", "iteration", [rf"\b{_EACH} turns?\b", rf"\bturns? (?:of|round) {_IT}\b",
                            rf"\brounds? of {_IT} (?:\w+ )?loops?\b",
                            r"\bloops?(?:'s|s')? (?:rounds?|turns?)\b"], ["turn", "turns"]),
-    ("behind", "after", [r"\bbehind\b"], ["behind"]),
+    ("behind", "after", [r"(?<!left )(?<!leave )(?<!leaves )\bbehind\b"], ["behind"]),
     ("word of an opcode", "modifier, qualifier",
      [rf"\bwords? (?:of|behind|after) {_IT} (?:\w+ )?(?:opcode|instruction|row|mnemonic)s?\b",
       r"\bdotted words?\b", r"\b(?:opcode|instruction|row|field|order)(?:'s)? words?\b"],

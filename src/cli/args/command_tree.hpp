@@ -26,7 +26,7 @@ struct CommandEntry {
 };
 
 /// All commands of the program in the order of `--help`; the first entry, without a name, is the
-/// program itself. What the manual and the completions are made of, so that nothing is said twice.
+/// program itself. Manual and completions are generated from it.
 [[nodiscard]] std::vector<CommandEntry> command_tree(const CLI::App& app);
 
 /// The manual page in roff, section 1.

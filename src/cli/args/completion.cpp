@@ -7,9 +7,9 @@ namespace {
 
 // In single quotes.
 std::string quoted(const std::string& text) {
-  std::string made = "'";
-  for (const char c : text) made += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return made + "'";
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -58,12 +58,12 @@ std::string for_bash(const std::vector<CommandEntry>& tree) {
 
 // `_arguments` splits a specification at colons and closes the help at a bracket.
 std::string zsh_help(const std::string& help) {
-  std::string made;
+  std::string result;
   for (const char c : help) {
-    if (c == ':' || c == '[' || c == ']' || c == '\\') made += '\\';
-    made += c;
+    if (c == ':' || c == '[' || c == ']' || c == '\\') result += '\\';
+    result += c;
   }
-  return made;
+  return result;
 }
 
 std::string for_zsh(const std::vector<CommandEntry>& tree) {

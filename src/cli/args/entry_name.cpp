@@ -46,7 +46,7 @@ std::string_view last_part(std::string_view name) {
   return colons == std::string_view::npos ? name : name.substr(colons + 2);
 }
 
-// From the most exact reading to the widest.
+// From the strictest comparison to the widest.
 using Text = std::string_view;
 using Reading = bool (*)(Text mangled, Text readable, Text wanted);
 constexpr std::array<Reading, 4> kReadings = {

@@ -9,20 +9,20 @@ namespace {
 
 // Text of a roff paragraph: no line may begin with a control character.
 std::string roff(const std::string& text) {
-  std::string made;
+  std::string result;
   bool line_begins = true;
   for (const char c : text) {
-    if (line_begins && (c == '.' || c == '\'')) made += "\\&";
+    if (line_begins && (c == '.' || c == '\'')) result += "\\&";
     line_begins = c == '\n';
     if (c == '\\') {
-      made += "\\e";
+      result += "\\e";
     } else if (c == '-') {
-      made += "\\-";
+      result += "\\-";
     } else {
-      made += c;
+      result += c;
     }
   }
-  return made;
+  return result;
 }
 
 std::string synopsis(const CommandEntry& command) {

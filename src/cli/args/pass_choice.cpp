@@ -75,7 +75,7 @@ optimize::PassOptions PassChoice::options() const {
   optimize::PassOptions options;
   options.passes = split(passes);
   if (contract != "on" && contract != "off") {
-    throw UsageError("--contract " + contract + ": wants on or off");
+    throw UsageError("--contract " + contract + ": expects on or off");
   }
   options.contract = contract == "on";
   options.split_threshold = static_cast<std::int16_t>(split_threshold);

@@ -10,7 +10,7 @@
 
 namespace ptxgen::cli {
 
-/// `--passes` and what goes with it. Lives until the program was run.
+/// `--passes` and the options of passes. Must live as long as the command.
 struct PassChoice {
   std::string passes = "default";
   std::string contract = "on";

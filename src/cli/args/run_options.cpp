@@ -1,6 +1,8 @@
 // src/cli/args/run_options.cpp - how ptxgen run was called
 #include "cli/args/run_options.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "cli/commands/commands.hpp"
@@ -12,7 +14,7 @@ namespace ptxgen::cli {
 namespace {
 
 std::string comma_text(const emulator::Dim3& size) {
-  return std::to_string(size.x) + "," + std::to_string(size.y) + "," + std::to_string(size.z);
+  return fmt::format("{},{},{}", size.x, size.y, size.z);
 }
 
 }  // namespace

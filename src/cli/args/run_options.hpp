@@ -45,13 +45,13 @@ struct RunOptions {
 /// `X[,Y[,Z]]` of an option. Throws `UsageError`.
 [[nodiscard]] emulator::Dim3 size_of_option(const std::string& option, const std::string& text);
 
-/// The first of the options given that only the emulator can serve, as messages call it, or empty.
+/// The first option in use that only the emulator supports, as in messages, or empty.
 [[nodiscard]] std::string_view emulator_only(const RunOptions& options) noexcept;
 
 /// The kernel that is meant. Throws `UsageError`.
 [[nodiscard]] const emulator::Program::Kernel& chosen_kernel(
     std::span<const emulator::Program::Kernel> kernels, const RunOptions& options);
-/// A parameter as people call it: `param_0` for what compilers name `KERNEL_param_0`.
+/// The short name of a parameter: `param_0` for the compilers' `KERNEL_param_0`.
 [[nodiscard]] std::string parameter_name(const emulator::Program::Kernel& kernel,
                                          std::size_t index);
 /// Throws `UsageError` for an output file that cannot be written, or is written twice.

@@ -1,4 +1,6 @@
 // src/cli/commands/assemble.cpp - ptxgen assemble: PTX to a cubin and its resources
+#include <fmt/format.h>
+
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -41,22 +43,23 @@ std::string others(const Assembly& result) {
   std::string text;
   for (const AssemblerFigures& figures : result.compared) {
     if (figures.tool == result.tool) continue;
-    text += (text.empty() ? " (" : ", ") + titled(figures.tool, figures.tool_version) + ": " +
-            std::to_string(figures.registers);
+    text += (text.empty() ? " (" : ", ") +
+            fmt::format("{}: {}", titled(figures.tool, figures.tool_version), figures.registers);
   }
   if (text.empty()) return {};
-  return ", which uses the fewest registers: " + std::to_string(result.registers) + text + ")";
+  return fmt::format(", which uses the fewest registers: {}{})", result.registers, text);
 }
 
 std::string described(const Assembly& result, const Options& options) {
-  std::string text = input_name(options.file) + ": " + std::to_string(result.cubin.size()) +
-                     " bytes for " + options.target + " by " +
-                     titled(result.tool, result.tool_version) + others(result) + "\n";
+  std::string text =
+      fmt::format("{}: {} bytes for {} by {}{}\n", input_name(options.file), result.cubin.size(),
+                  options.target, titled(result.tool, result.tool_version), others(result));
   for (const KernelResources& kernel : result.kernels) {
-    text += "  " + kernel.name + ": " + std::to_string(kernel.registers) + " registers, " +
-            std::to_string(kernel.shared) + " bytes shared, " + std::to_string(kernel.constant) +
-            " bytes constant, spills " + std::to_string(kernel.spill_stores) + " bytes stored, " +
-            std::to_string(kernel.spill_loads) + " bytes loaded\n";
+    text += fmt::format(
+        "  {}: {} registers, {} bytes shared, {} bytes constant, spills {} bytes stored, {} bytes "
+        "loaded\n",
+        kernel.name, kernel.registers, kernel.shared, kernel.constant, kernel.spill_stores,
+        kernel.spill_loads);
   }
   return text;
 }
@@ -117,7 +120,7 @@ void add_assemble(CLI::App& app, int& exit_code) {
                                                       .file = input_name(options->file)});
     const auto* bytes = reinterpret_cast<const char*>(result.cubin.data());
     if (options->output == "-") {
-      if (options->json) throw UsageError("-o - and --json both want standard output");
+      if (options->json) throw UsageError("-o - and --json both use standard output");
       write_output("-", {bytes, result.cubin.size()});
       std::cerr << described(result, *options);
     } else {

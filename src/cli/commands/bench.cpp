@@ -1,6 +1,7 @@
 // src/cli/commands/bench.cpp - ptxgen bench: vadd, copy, fma_rpt against the clock
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cstdio>
 #include <ctime>
 #include <iostream>
 #include <memory>
@@ -47,23 +48,23 @@ struct Options {
 
 // "X" one value, "X..Y" X, 2 X, 4 X, ... up to Y.
 std::vector<std::uint64_t> range(const std::string& option, const std::string& text,
-                                 std::uint64_t least) {
+                                 std::uint64_t min) {
   const auto dots = text.find("..");
   const std::uint64_t first =
-      whole_number(option, std::string_view(text).substr(0, dots), least, kMaxElements);
+      whole_number(option, std::string_view(text).substr(0, dots), min, kMaxElements);
   if (dots == std::string::npos) return {first};
   const std::uint64_t last =
-      whole_number(option, std::string_view(text).substr(dots + 2), least, kMaxElements);
+      whole_number(option, std::string_view(text).substr(dots + 2), min, kMaxElements);
   if (first == 0 || last < first) {
-    throw UsageError(option + " " + text +
-                     ": a range X..Y runs from X over 2 X, 4 X, ... to Y, with 1 <= X <= Y");
+    throw UsageError(fmt::format(
+        "{} {}: a range X..Y runs from X over 2 X, 4 X, ... to Y, with 1 <= X <= Y", option, text));
   }
   std::vector<std::uint64_t> values;
   for (std::uint64_t value = first; value <= last; value *= 2) values.push_back(value);
   return values;
 }
 
-// What is to be measured: sizes and repetitions, all checked.
+// Validated sizes and repetitions of the measurement.
 struct Plan {
   BenchJob job;
   std::vector<std::uint64_t> sizes;
@@ -72,19 +73,19 @@ struct Plan {
 
 BenchOp op_of(const Options& options) {
   if (const auto op = bench_op(options.op)) return *op;
-  throw UsageError("--op " + options.op +
-                   ": there is no such benchmark; there are: vadd, copy, "
-                   "fma_rpt");
+  throw UsageError(fmt::format(
+      "--op {}: there is no such benchmark; there are: vadd, copy, fma_rpt", options.op));
 }
 
 BenchType type_of(const Options& options, BenchOp op) {
   const auto type = bench_type(options.dtype);
   if (!type) {
-    throw UsageError("--dtype " + options.dtype + ": wants fp32, fp16 or bf16");
+    throw UsageError(fmt::format("--dtype {}: expects fp32, fp16 or bf16", options.dtype));
   }
   if (*type != BenchType::F32 && op != BenchOp::Vadd) {
-    throw UsageError("--dtype " + options.dtype + ": " + options.op +
-                     " is measured in fp32 only; fp16 and bf16 are for vadd");
+    throw UsageError(
+        fmt::format("--dtype {}: {} is measured in fp32 only; fp16 and bf16 are for vadd",
+                    options.dtype, options.op));
   }
   return *type;
 }
@@ -95,12 +96,12 @@ Plan plan_of(const Options& options, bool emulated) {
   job.op = op_of(options);
   job.type = type_of(options, job.op);
   if (!options.n.empty() && !options.sweep.empty()) {
-    throw UsageError("--n and --sweep: say one of them");
+    throw UsageError("--n and --sweep: give one of them");
   }
   const std::string n = options.n.empty() ? (emulated ? "2^20" : "2^26") : options.n;
   plan.sizes = options.sweep.empty() ? std::vector{whole_number("--n", n, 1, kMaxElements)}
                                      : range("--sweep", options.sweep, 1);
-  // The emulator takes as long for each launch as for the first.
+  // On the emulator later launches are not faster than the first.
   job.iters =
       whole_number("--iters", options.iters.empty() ? (emulated ? "3" : "100") : options.iters, 1,
                    1'000'000'000);
@@ -108,8 +109,8 @@ Plan plan_of(const Options& options, bool emulated) {
       whole_number("--warmup", options.warmup.empty() ? (emulated ? "1" : "10") : options.warmup, 0,
                    1'000'000'000);
   if (options.block < 32 || options.block > 1024 || options.block % 32 != 0) {
-    throw UsageError("--block " + std::to_string(options.block) +
-                     ": wants a multiple of 32 (a warp) in 32..1024");
+    throw UsageError(
+        fmt::format("--block {}: expects a multiple of 32 (a warp) in 32..1024", options.block));
   }
   job.block = static_cast<std::uint32_t>(options.block);
   job.grid = static_cast<std::uint32_t>(options.grid);
@@ -128,14 +129,14 @@ Plan plan_of(const Options& options, bool emulated) {
 }
 
 void check_memory(const Plan& plan, const Context& context, const std::string& device) {
-  const std::uint64_t most = *std::max_element(plan.sizes.begin(), plan.sizes.end());
-  const std::uint64_t wanted = buffer_bytes(plan.job, most);
+  const std::uint64_t max_n = *std::max_element(plan.sizes.begin(), plan.sizes.end());
+  const std::uint64_t needed = buffer_bytes(plan.job, max_n);
   const std::uint64_t free = context.memory().free;
-  if (wanted <= free) return;
-  throw UsageError("n = " + std::to_string(most) + ": the buffers take " +
-                   count_text(wanted, "byte") + ", and " + device + " has " +
-                   count_text(free, "byte") + " free; the largest n is " +
-                   std::to_string(free / buffer_bytes(plan.job, 1)));
+  if (needed <= free) return;
+  throw UsageError(
+      fmt::format("n = {}: the buffers take {}, and {} has {} free; the largest n is {}", max_n,
+                  count_text(needed, "byte"), device, count_text(free, "byte"),
+                  free / buffer_bytes(plan.job, 1)));
 }
 
 std::string default_csv(const Options& options) {
@@ -156,8 +157,8 @@ struct Place {
 
 Place place_of(const Device& device, const DeviceChoice& choice) {
   const DeviceInfo& info = device.info();
-  const std::string version = std::to_string(info.driver_version / 1000) + "." +
-                              std::to_string(info.driver_version % 1000 / 10);
+  const std::string version =
+      fmt::format("{}.{}", info.driver_version / 1000, info.driver_version % 1000 / 10);
   return {choice.name, info.name, (choice.emulator ? "emulated " : "") + version,
           choice.emulator ? "host" : "cuda_events", choice.emulator};
 }
@@ -168,57 +169,55 @@ constexpr std::string_view kEmulatedNote =
 json row_json(const BenchRow& row) {
   const std::uint64_t bytes = bytes_model(row.work);
   const std::uint64_t flops = flops_model(row.work);
-  json made = {{"op", to_string(row.work.op)},
-               {"dtype", to_string(row.work.type)},
-               {"n", row.work.n},
-               {"block", row.block},
-               {"grid", row.grid},
-               {"iters", row.iters},
-               {"warmup", row.warmup},
-               {"time_ms_total", row.time_ms_total},
-               {"bytes_model", bytes},
-               {"flops_model", flops},
-               {"achieved_gbs", achieved(bytes, row.iters, row.time_ms_total)},
-               {"achieved_gflops", achieved(flops, row.iters, row.time_ms_total)},
-               {"validated", row.validation.ok()},
-               {"compared", row.validation.compared},
-               {"wrong", row.validation.wrong},
-               {"max_error", row.validation.max_error},
-               {"ptx_hash", row.ptx_hash},
-               {"timing_source", row.timing_source},
-               {"fma_k", nullptr},
-               {"fma_a", nullptr},
-               {"fma_b", nullptr}};
+  json result = {{"op", to_string(row.work.op)},
+                 {"dtype", to_string(row.work.type)},
+                 {"n", row.work.n},
+                 {"block", row.block},
+                 {"grid", row.grid},
+                 {"iters", row.iters},
+                 {"warmup", row.warmup},
+                 {"time_ms_total", row.time_ms_total},
+                 {"bytes_model", bytes},
+                 {"flops_model", flops},
+                 {"achieved_gbs", achieved(bytes, row.iters, row.time_ms_total)},
+                 {"achieved_gflops", achieved(flops, row.iters, row.time_ms_total)},
+                 {"validated", row.validation.ok()},
+                 {"compared", row.validation.compared},
+                 {"wrong", row.validation.wrong},
+                 {"max_error", row.validation.max_error},
+                 {"ptx_hash", row.ptx_hash},
+                 {"timing_source", row.timing_source},
+                 {"fma_k", nullptr},
+                 {"fma_a", nullptr},
+                 {"fma_b", nullptr}};
   if (row.work.op == BenchOp::FmaRpt) {
-    made["fma_k"] = row.work.k;
-    made["fma_a"] = row.fma_a;
-    made["fma_b"] = row.fma_b;
+    result["fma_k"] = row.work.k;
+    result["fma_a"] = row.fma_a;
+    result["fma_b"] = row.fma_b;
   }
-  return made;
+  return result;
 }
 
 std::string table_line(const BenchRow& row) {
-  char text[160];
   const double each = row.time_ms_total / static_cast<double>(row.iters) * 1e3;
-  std::snprintf(
-      text, sizeof text, "%-8s %-5s %11llu %7llu %12.2f %10.2f %11.2f  %s\n",
-      std::string(to_string(row.work.op)).c_str(), std::string(to_string(row.work.type)).c_str(),
-      static_cast<unsigned long long>(row.work.n), static_cast<unsigned long long>(row.work.k),
-      each, achieved(bytes_model(row.work), row.iters, row.time_ms_total),
-      achieved(flops_model(row.work), row.iters, row.time_ms_total),
-      row.validation.ok() ? "right" : "WRONG");
-  return text;
+  return fmt::format("{:<8} {:<5} {:>11} {:>7} {:>12.2f} {:>10.2f} {:>11.2f}  {}\n",
+                     to_string(row.work.op), to_string(row.work.type), row.work.n, row.work.k, each,
+                     achieved(bytes_model(row.work), row.iters, row.time_ms_total),
+                     achieved(flops_model(row.work), row.iters, row.time_ms_total),
+                     row.validation.ok() ? "right" : "WRONG");
 }
 constexpr std::string_view kTableHead =
     "op       dtype           n       k    us/launch       GB/s     GFLOP/s  result\n";
 
-// What went wrong, one line for each row, on standard error.
+// Wrong results, one line for each row, on standard error.
 void complain(const BenchRow& row) {
   if (row.validation.ok()) return;
-  std::cerr << "ptxgen: " << to_string(row.work.op) << " with n = " << row.work.n << ": "
-            << row.validation.wrong << " of " << row.validation.compared
-            << " elements looked at are wrong, the first is " << row.validation.first_wrong
-            << ", the largest error " << row.validation.max_error << '\n';
+  const Validation& found = row.validation;
+  std::cerr << fmt::format(
+      "ptxgen: {} with n = {}: {} of {} checked elements are wrong, the first is {}, the largest "
+      "error {:g}\n",
+      to_string(row.work.op), row.work.n, found.wrong, found.compared, found.first_wrong,
+      found.max_error);
 }
 
 std::vector<BenchRow> measure_all(const Plan& plan, const Context& context, const Place& place) {
@@ -280,8 +279,9 @@ void bench_command(const Options& options, int& exit_code) {
   try {
     rows = measure_all(plan, context, place);
   } catch (const std::bad_alloc&) {
-    throw UsageError("this machine has too little memory for the inputs of n = " +
-                     std::to_string(plan.sizes.back()) + "; choose a smaller n");
+    throw UsageError(
+        fmt::format("the host has too little memory for the inputs of n = {}; choose a smaller n",
+                    plan.sizes.back()));
   }
   std::string text(csv_header());
   for (const BenchRow& row : rows) text += csv_line(row);

@@ -14,7 +14,7 @@ namespace ptxgen::cli {
 
 namespace {
 
-// What every measurement does the same way; the buffers stay alive around it.
+// The part that all measurements share; the caller owns the buffers.
 class Measurement {
  public:
   Measurement(const Launcher& launcher, const Context& context, const BenchJob& job,
@@ -55,9 +55,9 @@ class Measurement {
   [[nodiscard]] std::uint32_t k() const { return static_cast<std::uint32_t>(row_.work.k); }
 
   [[nodiscard]] BenchRow row(const Validation& validation) const {
-    BenchRow made = row_;
-    made.validation = validation;
-    return made;
+    BenchRow result = row_;
+    result.validation = validation;
+    return result;
   }
 
  private:
@@ -68,7 +68,7 @@ class Measurement {
   BenchRow row_;
 };
 
-// The result is written over something that it cannot be, so that a kernel that does nothing fails.
+// The output is filled with values that are no result, so a kernel that does nothing fails.
 template <class T>
 Buffer<T> spoiled(const Context& context, std::uint64_t n) {
   Buffer<T> buffer(context, n);
@@ -91,7 +91,7 @@ std::vector<std::uint16_t> random_halves(std::uint64_t n, std::uint64_t seed) {
   return halves;
 }
 
-// Random bits with a NaN's payload now and then, which a copy keeps.
+// Random bits with some NaN payloads, which a copy must keep.
 std::vector<std::uint32_t> random_words(std::uint64_t n, std::uint64_t seed) {
   const std::vector<float> values = random_values(n, seed);
   std::vector<std::uint32_t> words(n);

@@ -1,4 +1,4 @@
-// src/cli/commands/bench_rules.cpp - what the benchmark counts, checks and writes down
+// src/cli/commands/bench_rules.cpp - work models, validation and CSV rows of bench
 #include "cli/commands/bench_rules.hpp"
 
 #include <algorithm>
@@ -39,17 +39,17 @@ bool same_number(float got, float expected) {
          (std::isnan(got) && std::isnan(expected));
 }
 
-void count(Validation& made, std::uint64_t index, bool right) {
-  ++made.compared;
+void count(Validation& result, std::uint64_t index, bool right) {
+  ++result.compared;
   if (right) return;
-  if (made.wrong++ == 0) made.first_wrong = index;
+  if (result.wrong++ == 0) result.first_wrong = index;
 }
 
-void measure(Validation& made, float got, float expected) {
+void measure(Validation& result, float got, float expected) {
   double error = 0;
   if (!same_number(got, expected)) error = std::abs(double{got} - double{expected});
   if (std::isnan(error)) error = std::numeric_limits<double>::infinity();
-  made.max_error = std::max(made.max_error, error);
+  result.max_error = std::max(result.max_error, error);
 }
 
 std::string number(double value) {
@@ -63,9 +63,9 @@ std::string number(float value) {
 
 std::string quoted(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string made = "\"";
-  for (const char c : text) made.append(c == '"' ? 2 : 1, c);
-  return made + "\"";
+  std::string result = "\"";
+  for (const char c : text) result.append(c == '"' ? 2 : 1, c);
+  return result + "\"";
 }
 
 }  // namespace
@@ -116,7 +116,7 @@ std::vector<std::uint64_t> validation_indices(std::uint64_t n) {
     const std::uint64_t stride = std::max<std::uint64_t>(1, (n - 1) / (checks - 1));
     for (std::uint64_t j = 1; j < checks; ++j) indices.push_back(std::min(n - 1, j * stride));
   }
-  // With a whole stride the last one may lie before the end.
+  // The stride is rounded down, so the last index may be below n - 1.
   if (indices.back() != n - 1) indices.push_back(n - 1);
   return indices;
 }
@@ -129,23 +129,23 @@ std::vector<std::uint64_t> all_indices(std::uint64_t n) {
 
 Validation validate_copy(std::span<const std::uint32_t> in, std::span<const std::uint32_t> out,
                          std::span<const std::uint64_t> indices) {
-  Validation made;
+  Validation result;
   for (const std::uint64_t i : indices) {
-    count(made, i, out[i] == in[i]);
-    if (out[i] != in[i]) measure(made, std::bit_cast<float>(out[i]), std::bit_cast<float>(in[i]));
+    count(result, i, out[i] == in[i]);
+    if (out[i] != in[i]) measure(result, std::bit_cast<float>(out[i]), std::bit_cast<float>(in[i]));
   }
-  return made;
+  return result;
 }
 
 Validation validate_vadd(std::span<const float> a, std::span<const float> b,
                          std::span<const float> c, std::span<const std::uint64_t> indices) {
-  Validation made;
+  Validation result;
   for (const std::uint64_t i : indices) {
     const float expected = a[i] + b[i];
-    count(made, i, same_number(c[i], expected));
-    measure(made, c[i], expected);
+    count(result, i, same_number(c[i], expected));
+    measure(result, c[i], expected);
   }
-  return made;
+  return result;
 }
 
 Validation validate_vadd(BenchType type, std::span<const std::uint16_t> a,
@@ -153,15 +153,15 @@ Validation validate_vadd(BenchType type, std::span<const std::uint16_t> a,
                          std::span<const std::uint64_t> indices) {
   const auto value = type == BenchType::F16 ? f16_to_float : bf16_to_float;
   const auto rounded = type == BenchType::F16 ? float_to_f16 : float_to_bf16;
-  Validation made;
+  Validation result;
   for (const std::uint64_t i : indices) {
-    // Rounding to f32 on the way does not change the result: f32 has more than twice the digits.
+    // Rounding to f32 in between does not change the result: f32 has more than twice the digits.
     const float expected = value(rounded(value(a[i]) + value(b[i])));
     const float got = value(c[i]);
-    count(made, i, same_number(got, expected));
-    measure(made, got, expected);
+    count(result, i, same_number(got, expected));
+    measure(result, got, expected);
   }
-  return made;
+  return result;
 }
 
 bool within_tolerance(float got, float expected) noexcept {
@@ -172,14 +172,14 @@ bool within_tolerance(float got, float expected) noexcept {
 
 Validation validate_fma(std::span<const float> in, std::span<const float> out, std::int32_t k,
                         float a, float b, std::span<const std::uint64_t> indices) {
-  Validation made;
+  Validation result;
   for (const std::uint64_t i : indices) {
     float expected = in[i];
     for (std::int32_t t = 0; t < k; ++t) expected = std::fmaf(expected, a, b);
-    count(made, i, within_tolerance(out[i], expected) && same_number(out[i], expected));
-    measure(made, out[i], expected);
+    count(result, i, within_tolerance(out[i], expected) && same_number(out[i], expected));
+    measure(result, out[i], expected);
   }
-  return made;
+  return result;
 }
 
 std::string_view csv_header() noexcept {

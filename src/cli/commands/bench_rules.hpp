@@ -1,4 +1,4 @@
-// src/cli/commands/bench_rules.hpp - what the benchmark counts, checks and writes down
+// src/cli/commands/bench_rules.hpp - work models, validation and CSV rows of bench
 #pragma once
 
 #include <cstdint>
@@ -33,32 +33,31 @@ struct BenchWork {
 [[nodiscard]] std::uint64_t bytes_model(const BenchWork& work) noexcept;
 [[nodiscard]] std::uint64_t flops_model(const BenchWork& work) noexcept;
 
-/// Work of all launches over the time of all launches, in 10^9 units a second; 0 for no time.
+/// Work over time of all launches, in 10^9 units per second; 0 for no time.
 [[nodiscard]] double achieved(std::uint64_t per_launch, std::uint64_t launches,
                               double total_ms) noexcept;
 
-/// How many elements are looked at unless all are.
+/// Number of checked elements without --validate-all.
 inline constexpr std::uint64_t kValidateSamples = 1024;
-/// The elements that are looked at: of n up to kValidateSamples all, of more every
+/// The checked elements: up to n = kValidateSamples all, above that every
 /// `(n - 1) / (kValidateSamples - 1)`-th from 0 on and n - 1. Sorted, each once; empty for n = 0.
 [[nodiscard]] std::vector<std::uint64_t> validation_indices(std::uint64_t n);
 /// Every one.
 [[nodiscard]] std::vector<std::uint64_t> all_indices(std::uint64_t n);
 
-/// What a validation found.
+/// The result of a validation.
 struct Validation {
   std::uint64_t compared = 0;
   std::uint64_t wrong = 0;
   std::uint64_t first_wrong = 0;  ///< index of the first wrong element, if any is
-  double max_error = 0;  ///< largest |got - expected| of numbers; infinite where one is no number
+  double max_error = 0;  ///< largest |got - expected| of numbers; infinite if one is not a number
   [[nodiscard]] bool ok() const noexcept { return compared != 0 && wrong == 0; }
 };
 
 /// Absolute and relative tolerance of fma_rpt.
 inline constexpr double kTolerance = 1e-4;
 
-// Each compares the elements at `indices` with what the inputs there give. Nothing is computed for
-// the others.
+// Each compares the elements at `indices` with the results that the inputs there give.
 
 /// Equal bits: a NaN's payload counts.
 [[nodiscard]] Validation validate_copy(std::span<const std::uint32_t> in,
@@ -100,8 +99,8 @@ struct BenchRow {
 
 /// The first line of every file, with its line end. Columns are only ever added at the end.
 [[nodiscard]] std::string_view csv_header() noexcept;
-/// One line with its line end: numbers so that they are read back exactly, text in quotes where it
-/// needs them (RFC 4180).
+/// One line with its line end: numbers that can be read back exactly, text quoted where needed (RFC
+/// 4180).
 [[nodiscard]] std::string csv_line(const BenchRow& row);
 
 }  // namespace ptxgen::cli

@@ -57,7 +57,7 @@ bool is_cuda_source(const std::string& path) noexcept { return path.ends_with(".
 
 CompiledSource compile_source(const std::string& path, std::string_view target,
                               const Settings& settings) {
-  // A file that cannot be read is no matter of compilers.
+  // Report an unreadable file before looking for compilers.
   (void)read_input(path);
   std::optional<Error> first;
   try {

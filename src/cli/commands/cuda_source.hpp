@@ -19,7 +19,7 @@ struct CompiledSource {
 
 /// Compiles it for a target, by NVRTC, or by nvcc where NVRTC is missing or rejects the file (host
 /// code in it, for instance). Lines of the source are kept. Throws `Error` (stage build):
-/// "no-compiler" if neither was found, else what the last compiler said.
+/// "no-compiler" if neither was found, else the message of the last compiler.
 [[nodiscard]] CompiledSource compile_source(const std::string& path, std::string_view target,
                                             const Settings& settings);
 

@@ -1,4 +1,6 @@
 // src/cli/commands/doctor.cpp - ptxgen doctor: what this machine has
+#include <fmt/format.h>
+
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -20,7 +22,7 @@ void indent_lines(std::string& text, std::string_view lines, std::string_view in
   }
 }
 
-// Which driver answers, and what a command without --device runs on.
+// The driver in use, and the default device.
 struct Answer {
   std::string driver;  // "libcuda", "stand-in", "none"
   std::string chosen;  // "cuda:0", "emulator"
@@ -57,9 +59,8 @@ std::string described(const Diagnosis& diagnosis, const Answer& answer) {
     if (!piece.found) indent_lines(text, piece.problem, "           ");
   }
   for (const GpuFinding& gpu : diagnosis.gpus) {
-    text += "gpu " + std::to_string(gpu.ordinal) + "    " + gpu.name + ", " + gpu.target + ", " +
-            std::to_string(gpu.multiprocessors) + " SMs, " +
-            std::to_string(gpu.memory_bytes / 1000000) + " MB\n";
+    text += fmt::format("gpu {}    {}, {}, {} SMs, {} MB\n", gpu.ordinal, gpu.name, gpu.target,
+                        gpu.multiprocessors, gpu.memory_bytes / 1000000);
   }
   if (diagnosis.gpus.empty())
     text += "no GPU: PTX can be built, checked, assembled and run on the emulator here\n";

@@ -1,4 +1,6 @@
 // src/cli/commands/explain.cpp - ptxgen explain: passes, memory, registers, occupancy
+#include <fmt/format.h>
+
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -33,7 +35,7 @@ bool is_file_name(const std::string& subject) {
 std::array<std::uint32_t, 3> block_of(const Options& options) {
   const emulator::Dim3 block = dimensions("--block", options.block);
   if (block.count() > 1024) {
-    throw UsageError("--block " + options.block + ": has " + std::to_string(block.count()) +
+    throw UsageError(fmt::format("--block {}: has {}", options.block, block.count()) +
                      " threads; a block has at most 1024");
   }
   return {block.x, block.y, block.z};

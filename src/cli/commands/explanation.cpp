@@ -1,6 +1,8 @@
 // src/cli/commands/explanation.cpp - what `explain` finds out about a module
 #include "cli/commands/explanation.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "cli/commands/commands.hpp"
@@ -19,7 +21,7 @@ using ptx::BlockNeeds;
 
 constexpr std::uint32_t kWarp = 32;
 
-/// The module in machine code, where something can make it.
+/// The module in machine code, if an assembler is available.
 std::optional<Assembly> assembled(const ptx::Module& module) {
   try {
     const Assembler assembler(Settings::from_environment());
@@ -28,7 +30,7 @@ std::optional<Assembly> assembled(const ptx::Module& module) {
         ptx::print(module),
         {.target = module.target, .tool = AssemblerTool::FewestRegisters, .file = module.file});
   } catch (const Error&) {
-    // PTX that an assembler does not take, or a target that it does not know: an estimate is left.
+    // The assembler refuses the PTX or does not know the target: fall back to an estimate.
     return {};
   }
 }
@@ -37,12 +39,12 @@ RegisterUse estimate(const ptx::Function& function) {
   const analysis::Cfg cfg(function);
   const analysis::RegisterIndex index(function);
   const analysis::Liveness liveness(function, cfg, index);
-  const analysis::PressurePoint& most = liveness.maximum();
+  const analysis::PressurePoint& peak = liveness.maximum();
   RegisterUse use;
   use.source = "estimate: alive at once in the PTX, no assembler took it";
-  if (most.statement == ptx::kNone) return use;
-  use.max_alive = most.pressure.words();
-  use.max_alive_line = function.body[most.statement].line;
+  if (peak.statement == ptx::kNone) return use;
+  use.max_alive = peak.pressure.words();
+  use.max_alive_line = function.body[peak.statement].line;
   use.count = std::min(use.max_alive, 255u);
   return use;
 }
@@ -75,10 +77,10 @@ std::optional<std::array<std::uint32_t, 3>> declared_block(const ptx::Function& 
 }
 
 std::string comma_text(const std::array<std::uint32_t, 3>& block) {
-  return std::to_string(block[0]) + "," + std::to_string(block[1]) + "," + std::to_string(block[2]);
+  return fmt::format("{},{},{}", block[0], block[1], block[2]);
 }
 
-/// Threads of a block where something says how many there are, else 0.
+/// Threads of a block if known, else 0.
 std::array<std::uint32_t, 3> block_of(const ptx::Function& function, const Subject& subject) {
   if (subject.geometry) {
     const Dim3& block = subject.geometry->block;
@@ -106,7 +108,7 @@ std::optional<Occupancy> occupancy_of(const ptx::Gpu& gpu, std::array<std::uint3
   occupancy.blocks = blocks_per_sm(gpu, needs);
   occupancy.warps = occupancy.blocks * ((needs.threads + kWarp - 1) / kWarp);
   occupancy.max_warps = gpu.threads_per_sm / kWarp;
-  // Whatever lets more blocks in when it is taken away is what keeps them out.
+  // The limiting resource is the one without which more blocks would fit.
   BlockNeeds free = needs;
   free.registers = 0;
   const bool by_registers = blocks_per_sm(gpu, free) > occupancy.blocks;
@@ -157,7 +159,7 @@ Explanation explain(Subject subject, const optimize::PassOptions& passes) {
     KernelExplanation& kernel = all.kernels.emplace_back();
     kernel.name = module.text(function.name);
     const std::array<std::uint32_t, 3> block = block_of(function, all.subject);
-    // What the directives say of the block the report reads itself.
+    // The report reads the block's size from the directives itself.
     analysis::MemoryReportOptions options;
     if (all.subject.geometry || all.subject.block) options.block = block;
     kernel.memory = analysis::memory_report(module, function, options);

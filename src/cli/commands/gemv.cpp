@@ -1,4 +1,6 @@
 // src/cli/commands/gemv.cpp - ptxgen gemv: generate, check, run, compare
+#include <fmt/format.h>
+
 #include <charconv>
 #include <iostream>
 #include <memory>
@@ -43,13 +45,11 @@ GemvJob job_of(const Options& options) {
   job.problem = gemv_problem(options.settings);
   GemvProblem& problem = job.problem;
   const auto type = [&](std::string_view option, const std::string& name) {
-    const GemvType said = gemv_type(std::string(option) + " " + name, name);
-    if (said == GemvType::f32 || said == problem.weights) return said;
-    throw UsageError(std::string(option) + " " + name + ": with weights of " +
-                     std::string(to_string(problem.weights)) + " it may be f32" +
-                     (problem.weights == GemvType::f32
-                          ? std::string()
-                          : " or " + std::string(to_string(problem.weights))));
+    const GemvType parsed = gemv_type(std::string(option) + " " + name, name);
+    if (parsed == GemvType::f32 || parsed == problem.weights) return parsed;
+    throw UsageError(fmt::format(
+        "{} {}: with weights of {} it may be f32{}", option, name, to_string(problem.weights),
+        problem.weights == GemvType::f32 ? "" : fmt::format(" or {}", to_string(problem.weights))));
   };
   problem.x = type("--x-type", options.x_type);
   problem.y = type("--y-type", options.y_type);
@@ -65,8 +65,8 @@ GemvChoice choice_of(const Options& options) {
   try {
     return gemv_choice(options.impl);
   } catch (const Error&) {
-    throw UsageError("--impl " + options.impl +
-                     ": there is no such GEMV; there are: " + gemv_choice_names());
+    throw UsageError(fmt::format("--impl {}: there is no such GEMV; there are: {}", options.impl,
+                                 gemv_choice_names()));
   }
 }
 
@@ -79,7 +79,7 @@ const ptx::Target* target_of(const Options& options) {
   throw UsageError("there is no target '" + options.target + "'; there are:" + known);
 }
 
-// What was run on, in the words of the report.
+// The device, as the report names it.
 struct Place {
   std::string device;  // "emulator", "cuda:0"
   std::string gpu;     // "h200"; what the driver calls a real one
@@ -94,23 +94,23 @@ std::string_view status_of(const GemvOutcome& outcome) {
 
 nlohmann::json plan_json(const GemvOutcome& outcome, const GemvProblem& problem) {
   const LaunchGeometry& geometry = outcome.geometry;
-  nlohmann::json made = {{"kernel", outcome.kernel},
-                         {"implementation", outcome.implementation},
-                         {"reason", outcome.reason},
-                         {"target", outcome.target},
-                         {"layout", to_string(problem.layout)},
-                         {"dtype", to_string(problem.weights)},
-                         {"problem", to_json(problem)},
-                         {"grid", {geometry.grid.x, geometry.grid.y, geometry.grid.z}},
-                         {"block", {geometry.block.x, geometry.block.y, geometry.block.z}},
-                         {"cluster", geometry.cluster.x},
-                         {"bytes", outcome.cost.bytes()},
-                         {"flops", outcome.cost.flops}};
-  if (outcome.plan) made["plan"] = to_json(*outcome.plan);
-  if (outcome.plan) made["text"] = to_text(*outcome.plan);
-  if (outcome.plan) made["workspace_bytes"] = outcome.plan->workspace_bytes();
-  if (outcome.prediction) made["prediction"] = to_json(*outcome.prediction);
-  return made;
+  nlohmann::json result = {{"kernel", outcome.kernel},
+                           {"implementation", outcome.implementation},
+                           {"reason", outcome.reason},
+                           {"target", outcome.target},
+                           {"layout", to_string(problem.layout)},
+                           {"dtype", to_string(problem.weights)},
+                           {"problem", to_json(problem)},
+                           {"grid", {geometry.grid.x, geometry.grid.y, geometry.grid.z}},
+                           {"block", {geometry.block.x, geometry.block.y, geometry.block.z}},
+                           {"cluster", geometry.cluster.x},
+                           {"bytes", outcome.cost.bytes()},
+                           {"flops", outcome.cost.flops}};
+  if (outcome.plan) result["plan"] = to_json(*outcome.plan);
+  if (outcome.plan) result["text"] = to_text(*outcome.plan);
+  if (outcome.plan) result["workspace_bytes"] = outcome.plan->workspace_bytes();
+  if (outcome.prediction) result["prediction"] = to_json(*outcome.prediction);
+  return result;
 }
 
 nlohmann::json as_json(const GemvOutcome& outcome, const GemvJob& job, const Place& place) {
@@ -119,29 +119,29 @@ nlohmann::json as_json(const GemvOutcome& outcome, const GemvJob& job, const Pla
   nlohmann::json findings = nlohmann::json::array();
   if (outcome.emulated) findings = to_json(outcome.emulated->findings);
   for (const Finding& finding : outcome.check) findings.push_back(to_json(finding));
-  nlohmann::json made = {{"nmse", outcome.comparison.nmse},
-                         {"max_error", outcome.comparison.max_error},
-                         {"bound", outcome.comparison.bound},
-                         {"worst_error_over_bound", outcome.comparison.worst},
-                         {"outside_bound", outcome.comparison.outside},
-                         {"ok", outcome.ok},
-                         {"k", job.problem.k},
-                         {"n", job.problem.n},
-                         {"seed", job.seed},
-                         {"device", place.device},
-                         {"gpu", place.gpu},
-                         {"status", status_of(outcome)},
-                         {"plan", plan_json(outcome, job.problem)},
-                         {"ptx_hash", outcome.hash},
-                         {"module", outcome.origin},
-                         {"stages_us", std::move(stages)},
-                         {"findings", std::move(findings)}};
-  if (!outcome.fault.empty()) made["fault"] = outcome.fault;
+  nlohmann::json result = {{"nmse", outcome.comparison.nmse},
+                           {"max_error", outcome.comparison.max_error},
+                           {"bound", outcome.comparison.bound},
+                           {"worst_error_over_bound", outcome.comparison.worst},
+                           {"outside_bound", outcome.comparison.outside},
+                           {"ok", outcome.ok},
+                           {"k", job.problem.k},
+                           {"n", job.problem.n},
+                           {"seed", job.seed},
+                           {"device", place.device},
+                           {"gpu", place.gpu},
+                           {"status", status_of(outcome)},
+                           {"plan", plan_json(outcome, job.problem)},
+                           {"ptx_hash", outcome.hash},
+                           {"module", outcome.origin},
+                           {"stages_us", std::move(stages)},
+                           {"findings", std::move(findings)}};
+  if (!outcome.fault.empty()) result["fault"] = outcome.fault;
   if (outcome.emulated) {
-    made["counters"] = to_json(outcome.emulated->counters);
-    made["unchecked"] = to_json(outcome.emulated->unchecked);
+    result["counters"] = to_json(outcome.emulated->counters);
+    result["unchecked"] = to_json(outcome.emulated->unchecked);
   }
-  return made;
+  return result;
 }
 
 std::string number(double value) {
@@ -160,7 +160,7 @@ std::string described(const GemvOutcome& outcome, const GemvJob& job, const Plac
   const LaunchGeometry& geometry = outcome.geometry;
   const Comparison& comparison = outcome.comparison;
   row(job.problem.layout == GemvLayout::T ? "y = A^T x" : "y = W x",
-      to_text(job.problem) + ", seed " + std::to_string(job.seed));
+      fmt::format("{}, seed {}", to_text(job.problem), job.seed));
   row("kernel", outcome.kernel + " (" + outcome.reason + ")");
   if (outcome.plan) row("plan", to_text(*outcome.plan));
   if (outcome.prediction) {
@@ -176,20 +176,21 @@ std::string described(const GemvOutcome& outcome, const GemvJob& job, const Plac
     row("module", outcome.origin);
   }
   if (outcome.fault.empty()) {
-    row("result", std::string(outcome.ok ? "right" : "WRONG") + ": largest error " +
-                      number(comparison.max_error) + ", at most " + number(100 * comparison.worst) +
-                      " % of the error bound, nmse " + number(comparison.nmse));
+    row("result", fmt::format("{}: largest error {}, at most {} % of the error bound, nmse {}",
+                              outcome.ok ? "right" : "WRONG", number(comparison.max_error),
+                              number(100 * comparison.worst), number(comparison.nmse)));
   } else {
     row("result", "none, the kernel was stopped");
   }
   if (comparison.outside != 0) {
-    row("", std::to_string(comparison.outside) + " of " + count_text(job.problem.n, "element") +
-                " lie outside their bound, the worst has the bound " + number(comparison.bound));
+    row("", fmt::format("{} of {} are outside their bound, the worst has the bound {}",
+                        comparison.outside, count_text(job.problem.n, "element"),
+                        number(comparison.bound)));
   }
   if (outcome.emulated) {
-    row("status", std::string(status_of(outcome)) + ", " +
-                      std::to_string(outcome.emulated->findings.size()) + " findings" +
-                      not_checked(outcome.emulated->unchecked));
+    row("status",
+        fmt::format("{}, {} findings{}", status_of(outcome), outcome.emulated->findings.size(),
+                    not_checked(outcome.emulated->unchecked)));
     text += emulator::to_text(outcome.emulated->counters);
   }
   for (const auto& [name, microseconds] : outcome.stages) {
@@ -217,13 +218,13 @@ void gemv_command(const Options& options, int& exit_code) {
   const Device device = open_device(choice, gpu, settings);
   const DeviceInfo& info = device.info();
   const GemvProblem& problem = job.problem;
-  // Rows may be so far apart that their number of elements does not fit 64 bits.
+  // With a large lda the number of elements may not fit 64 bits.
   const double elements = static_cast<double>(problem.leading_dimension()) *
                           (problem.layout == GemvLayout::T ? problem.k : problem.n);
   if (elements * bytes(problem.weights) > static_cast<double>(info.limits.memory_bytes)) {
-    throw UsageError("-p k=" + std::to_string(problem.k) + " -p n=" + std::to_string(problem.n) +
-                     ": A does not fit into the " + count_text(info.limits.memory_bytes, "byte") +
-                     " of " + (choice.emulator ? std::string(gpu.name) : info.name));
+    throw UsageError(fmt::format("-p k={} -p n={}: A does not fit into the {} of {}", problem.k,
+                                 problem.n, count_text(info.limits.memory_bytes, "byte"),
+                                 choice.emulator ? std::string(gpu.name) : info.name));
   }
   const Place place{choice.name, choice.emulator ? std::string(gpu.name) : info.name,
                     choice.emulator ? std::string(gpu.full_name) : info.name, choice.emulator};
@@ -232,8 +233,8 @@ void gemv_command(const Options& options, int& exit_code) {
   try {
     outcome = run_gemv(device, job, settings);
   } catch (const std::bad_alloc&) {
-    throw UsageError("this machine has too little memory for a matrix of " +
-                     count_text(problem.matrix_elements(), "element"));
+    throw UsageError(fmt::format("the host has too little memory for a matrix of {}",
+                                 count_text(problem.matrix_elements(), "element")));
   }
   exit_code = exit_code_of(outcome, options.strict);
   if (options.json) {

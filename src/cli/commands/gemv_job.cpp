@@ -37,7 +37,7 @@ auto timed(GemvOutcome& outcome, const char* name, Work&& work) {
   return work();
 }
 
-// The operands as they lie in memory; what the problem has not is empty.
+// The operands in memory order; empty where the problem has none.
 struct Inputs {
   Inputs(const GemvProblem& p, std::uint64_t seed)
       : a(random_elements(p.matrix_elements(), p.weights, seed)),
@@ -119,7 +119,7 @@ LaunchPlan planned_here(GemvOutcome& outcome, const GemvJob& job, const Context&
 }
 
 // From spec to loaded module, ready to launch: by the launcher's own gemv or, for a target that is
-// not the device's, built here and planned as anybody's kernel.
+// not the device's, built here and planned as a user-defined kernel.
 LaunchPlan make_plan(GemvOutcome& outcome, const GemvJob& job, const Context& context,
                      const Launcher& launcher, Buffers& buffers, const ptxgen::Stream& stream) {
   const GemvChoice choice = launcher.gemv_choice();
@@ -152,7 +152,7 @@ std::string origin_of(const CacheStatistics& statistics) {
   return std::string(to_string(CacheLayer::Compiled));
 }
 
-// What is known of the kernel beyond its launch.
+// Properties of the kernel beside its launch.
 void describe(GemvOutcome& outcome, const GemvJob& job, const ptx::Target& target) {
   outcome.target = target.name;
   GemvPlan cost_only;
@@ -173,7 +173,7 @@ void describe(GemvOutcome& outcome, const GemvJob& job, const ptx::Target& targe
 std::uint64_t roundings(const GemvOutcome& outcome, const GemvProblem& problem) {
   if (outcome.plan) return outcome.plan->roundings();
   if (outcome.implementation == "strided") return GemvStrided{problem.k, problem.n}.roundings();
-  // cuBLAS may add in any order, at worst one after the other.
+  // cuBLAS may add in any order, in the worst case sequentially.
   return std::max<std::uint64_t>(problem.k, 1);
 }
 
@@ -187,12 +187,12 @@ void list_stages(GemvOutcome& outcome, const StageTimes& times, double loading) 
   for (const auto& [name, microseconds] : outcome.stages) {
     if (name == "generate") loading -= microseconds;
   }
-  // Above all what it takes to keep the module for the next process.
+  // Mostly the time to store the module for the next process.
   stages.emplace_back("rest", std::max(loading, 0.0));
   outcome.stages.insert(outcome.stages.begin(), stages.begin(), stages.end());
 }
 
-// Waits; what a fault is called, or nothing.
+// Waits; the message of a fault, or nothing.
 std::string wait_for(const ptxgen::Stream& stream) {
   try {
     stream.synchronize();

@@ -34,12 +34,12 @@ struct GemvOutcome {
   std::optional<GemvPlan> plan;              ///< of a planned kernel
   std::optional<GemvPrediction> prediction;  ///< of the plan, for this device
   std::string hash;                          ///< of the PTX; empty for cuBLAS
-  std::vector<Finding> check;                ///< what the verifier says of it
+  std::vector<Finding> check;                ///< findings of the verifier
   std::string origin;  ///< of the module: "compiled", "disk", ...; empty for cuBLAS
   /// Microseconds, in order: the launcher's stages from spec to loaded module, then ours.
   std::vector<std::pair<std::string, double>> stages;
   std::optional<emulator::Result> emulated;  ///< findings and counters, of the emulated device
-  std::string fault;                         ///< what the driver says of a kernel that it stopped
+  std::string fault;                         ///< the driver's message if it stopped the kernel
   Comparison comparison;                     ///< not made after a fault
   bool ok = false;
 };

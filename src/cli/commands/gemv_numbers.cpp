@@ -1,4 +1,4 @@
-// src/cli/commands/gemv_numbers.cpp - how far a result of ptxgen gemv is off
+// src/cli/commands/gemv_numbers.cpp - the error of a result of ptxgen gemv
 #include "cli/commands/gemv_numbers.hpp"
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace ptxgen::cli {
 
 namespace {
 
-/// What rounding an f32 to a type may change: half a unit in the last place, of a normal number and
-/// of the subnormal ones. To f32 nothing more is rounded.
+/// The error of rounding an f32 to a type: half a unit in the last place, of normal numbers and of
+/// subnormal ones. Zero for f32.
 struct Rounding {
   double relative = 0;
   double absolute = 0;
@@ -71,7 +71,7 @@ std::vector<float> values_of(std::span<const std::byte> elements, GemvType type)
 Comparison compare(std::span<const float> y, GemvType type, const GemvReference& reference,
                    std::uint64_t roundings) {
   const Rounding last = rounding_of(type);
-  Comparison made;
+  Comparison result;
   double errors = 0;
   double squares = 0;
   for (std::size_t j = 0; j < y.size(); ++j) {
@@ -80,19 +80,19 @@ Comparison compare(std::span<const float> y, GemvType type, const GemvReference&
     const double bound = sums + last.relative * (std::abs(reference.y[j]) + sums) + last.absolute;
     errors += error * error;
     squares += reference.y[j] * reference.y[j];
-    // Not <=: a NaN lies outside.
+    // False for a NaN, which is outside.
     const bool inside = error <= bound;
-    if (!inside) ++made.outside;
+    if (!inside) ++result.outside;
     double share = bound > 0 ? error / bound : (inside ? 0 : std::numeric_limits<double>::max());
     if (!std::isfinite(share)) share = std::numeric_limits<double>::max();
-    if (j == 0 || share > made.worst) {
-      made.worst = share;
-      made.bound = bound;
+    if (j == 0 || share > result.worst) {
+      result.worst = share;
+      result.bound = bound;
     }
-    made.max_error = std::isnan(error) ? error : std::max(made.max_error, error);
+    result.max_error = std::isnan(error) ? error : std::max(result.max_error, error);
   }
-  made.nmse = squares > 0 ? errors / squares : errors;
-  return made;
+  result.nmse = squares > 0 ? errors / squares : errors;
+  return result;
 }
 
 }  // namespace ptxgen::cli

@@ -1,4 +1,4 @@
-// src/cli/commands/gemv_numbers.hpp - how far a result of ptxgen gemv is off
+// src/cli/commands/gemv_numbers.hpp - the error of a result of ptxgen gemv
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,17 @@
 
 namespace ptxgen::cli {
 
-/// To see whether two runs had the same text, nothing more: "fnv1a64:0123456789abcdef".
+/// A hash to compare the texts of two runs: "fnv1a64:0123456789abcdef".
 [[nodiscard]] std::string hash_of(std::string_view text);
 
 struct Comparison {
   double nmse = 0;       ///< sum of squared errors / sum of squares of the reference
   double max_error = 0;  ///< largest |y - reference|
-  double bound = 0;      ///< what is allowed where the error is nearest to, or beyond, its bound
+  double bound = 0;      ///< the bound of the element with the largest error / bound
   double worst = 0;      ///< the largest error / bound
   std::uint64_t outside = 0;
 };
-/// `y` is what the device holds, of that type: what its last rounding may add is in the bound.
+/// `y` has the values on the device, of that type; the bound includes the last rounding.
 [[nodiscard]] Comparison compare(std::span<const float> y, GemvType type,
                                  const GemvReference& reference, std::uint64_t roundings);
 

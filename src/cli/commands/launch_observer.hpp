@@ -13,7 +13,7 @@ namespace ptxgen::cli {
 /// Keeps the result of the last launch of an emulated context, and shows progress, while it lives.
 class LaunchObserver {
  public:
-  /// `options`: what launches are checked for from now on. `bar` must outlive the observer.
+  /// `options`: the checks of all later launches. `bar` must outlive the observer.
   LaunchObserver(const Context& context, emulator::Options options, ProgressBar& bar);
   LaunchObserver(const LaunchObserver&) = delete;
   LaunchObserver& operator=(const LaunchObserver&) = delete;

@@ -39,7 +39,7 @@ void assign(const CatalogEntry& kernel, std::vector<std::uint64_t>& values,
             const std::string& setting) {
   const auto equals = setting.find('=');
   if (equals == std::string::npos || equals == 0) {
-    throw UsageError("-p wants NAME=VALUE, not '" + setting + "'");
+    throw UsageError("-p expects NAME=VALUE, not '" + setting + "'");
   }
   const std::string name = setting.substr(0, equals);
   const std::string number = setting.substr(equals + 1);

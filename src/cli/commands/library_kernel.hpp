@@ -20,7 +20,7 @@ struct LibraryKernel {
   std::vector<std::uint64_t> values;
 };
 
-/// Throws `UsageError` that lists what there is.
+/// Throws `UsageError` with the list of kernels or parameters.
 [[nodiscard]] LibraryKernel library_kernel(const std::string& name,
                                            const std::vector<std::string>& settings);
 /// The row of the target table. Throws `UsageError` that lists the names.

@@ -24,7 +24,7 @@ struct Options {
   bool all = false;
 };
 
-// What a reader of the log wants to see of `--dump`: the text after each pass that changed it.
+// `--dump`: the text after each pass that changed it.
 void print_dumps(const optimize::PipelineReport& report) {
   for (const optimize::PassReport& pass : report.passes) {
     if (pass.changed) std::cerr << "after " << pass.name << ":\n" << pass.after;

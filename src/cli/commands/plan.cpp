@@ -1,4 +1,6 @@
 // src/cli/commands/plan.cpp - ptxgen plan: the ranking of plans, and why
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -51,20 +53,21 @@ nlohmann::json as_json(const GemvProblem& problem, const ptx::Gpu& gpu,
 std::string as_text(const GemvProblem& problem, const ptx::Gpu& gpu,
                     const std::vector<GemvCandidate>& ranking, std::size_t shown) {
   const double read = read_rate(gpu);
-  std::string text = to_text(problem) + " on " + std::string(gpu.full_name) + ", " +
-                     std::to_string(gpu.sms) + " SMs\n";
-  text += "weights alone: " + fixed(roofline_us(problem, gpu.bandwidth_gb_per_s), 2) +
-          " us at the " + fixed(gpu.bandwidth_gb_per_s, 0) + " GB/s of the datasheet, " +
-          fixed(roofline_us(problem, read), 2) + " us at the " + fixed(read, 0) +
-          " GB/s that a reader gets\n\n";
+  std::string text = fmt::format("{} on {}, {} SMs\n", to_text(problem), gpu.full_name, gpu.sms);
+  text += fmt::format(
+      "weights alone: {:.2f} us at the {:.0f} GB/s of the datasheet, {:.2f} us at the {:.0f} GB/s "
+      "that a reader gets\n\n",
+      roofline_us(problem, gpu.bandwidth_gb_per_s), gpu.bandwidth_gb_per_s,
+      roofline_us(problem, read), read);
   TextTable table({"", "isolated us", "chained us", "GB/s", "KiB in flight", "waves", "tail %",
                    "registers", "workspace B"});
   for (std::size_t i = 0; i < shown; ++i) {
-    const GemvPrediction& made = ranking[i].prediction;
-    table.add({std::to_string(i + 1), fixed(made.isolated_us, 2), fixed(made.chained_us, 2),
-               fixed(made.bandwidth_gb_per_s, 0), fixed(made.bytes_in_flight_per_sm / 1024, 1),
-               fixed(made.waves, 2), fixed(100 * made.tail_loss, 2), std::to_string(made.registers),
-               std::to_string(made.workspace_bytes)});
+    const GemvPrediction& prediction = ranking[i].prediction;
+    table.add({std::to_string(i + 1), fixed(prediction.isolated_us, 2),
+               fixed(prediction.chained_us, 2), fixed(prediction.bandwidth_gb_per_s, 0),
+               fixed(prediction.bytes_in_flight_per_sm / 1024, 1), fixed(prediction.waves, 2),
+               fixed(100 * prediction.tail_loss, 2), std::to_string(prediction.registers),
+               std::to_string(prediction.workspace_bytes)});
   }
   text += table.line(0) + "\n";
   for (std::size_t i = 0; i < shown; ++i) {
@@ -99,7 +102,7 @@ void add_plan(CLI::App& app, int& exit_code) {
   command.add_option("-p", options->settings, std::string(kGemvSettingsHelp)).one_value_each();
   command.add_option("--gpu", options->gpu, "t4 to rtx5090, or sm_90 and the like");
   command.add_option("--device", options->device,
-                     "cuda:N: plan for that GPU by what it says of itself");
+                     "cuda:N: plan for that GPU by its own description");
   command.add_option("--top", options->top, "how many of the ranking to show")
       .range(1, 1000)
       .capture_default_str();

@@ -1,4 +1,6 @@
 // src/cli/commands/run.cpp - ptxgen run: one launch of any PTX
+#include <fmt/format.h>
+
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -20,7 +22,7 @@ namespace ptxgen::cli {
 
 namespace {
 
-// What the launches of all schedules have in common.
+// Shared by the launches of all schedules.
 struct Plan {
   std::string text;
   std::string file;
@@ -29,38 +31,38 @@ struct Plan {
   emulator::Options options;
 };
 
-emulator::Options run_options(const RunOptions& given) {
+emulator::Options run_options(const RunOptions& request) {
   emulator::Options options;
   try {
-    options.checks = emulator::RuleSet::parse(given.check);
+    options.checks = emulator::RuleSet::parse(request.check);
   } catch (const Error& error) {
-    throw UsageError("--check " + given.check + ": " + error.message);
+    throw UsageError(fmt::format("--check {}: {}", request.check, error.message));
   }
-  for (const std::string& rules : given.no_check) {
+  for (const std::string& rules : request.no_check) {
     try {
       options.checks.remove(emulator::RuleSet::parse(rules));
     } catch (const Error& error) {
-      throw UsageError("--no-check " + rules + ": " + error.message);
+      throw UsageError(fmt::format("--no-check {}: {}", rules, error.message));
     }
   }
-  if (!given.suppressions.empty()) {
-    options.suppressions = emulator::parse_suppressions(read_input(given.suppressions),
-                                                        input_name(given.suppressions));
+  if (!request.suppressions.empty()) {
+    options.suppressions = emulator::parse_suppressions(read_input(request.suppressions),
+                                                        input_name(request.suppressions));
   }
-  for (const std::string& text : given.suppress) {
+  for (const std::string& text : request.suppress) {
     try {
       options.suppressions.push_back(emulator::parse_suppression(text));
     } catch (const Error& error) {
-      throw UsageError("--suppress " + text + ": " + error.message);
+      throw UsageError(fmt::format("--suppress {}: {}", text, error.message));
     }
   }
-  options.max_instructions = given.max_instructions;
-  options.max_launch_instructions = given.max_launch_instructions;
-  options.parallel = given.parallel;
+  options.max_instructions = request.max_instructions;
+  options.max_launch_instructions = request.max_launch_instructions;
+  options.parallel = request.parallel;
   return options;
 }
 
-// Standard input can be read by one reader, and once.
+// Standard input can be read once only.
 void check_standard_input(const RunOptions& options, const Plan& plan) {
   unsigned readers = options.file == "-" ? 1 : 0;
   if (options.suppressions == "-") ++readers;
@@ -84,7 +86,7 @@ struct BufferContent {
   std::vector<std::byte> bytes;
 };
 
-// What one schedule left behind.
+// The result of one schedule.
 struct Outcome {
   std::string kernel;
   std::uint64_t seed = 0;
@@ -125,8 +127,8 @@ std::vector<PrintedBuffer> printed_of(const emulator::Device& device,
   return all;
 }
 
-// A device of its own for each schedule: fresh buffers, fresh module variables, equal addresses.
-// `write_error` is what kept an output file from being written.
+// A new device for each schedule: fresh buffers, fresh module variables, equal addresses.
+// `write_error` is the error if an output file could not be written.
 Outcome run_schedule(const Plan& plan, const RunOptions& options, std::uint64_t seed,
                      bool write_outputs, std::unique_ptr<Error>& write_error) {
   emulator::Device device(plan.gpu);
@@ -143,7 +145,7 @@ Outcome run_schedule(const Plan& plan, const RunOptions& options, std::uint64_t 
       write_error = std::make_unique<Error>(error);
     }
   };
-  ProgressBar bar(options.schedules > 1 ? kernel.name + ", seed " + std::to_string(seed)
+  ProgressBar bar(options.schedules > 1 ? fmt::format("{}, seed {}", kernel.name, seed)
                                         : kernel.name);
   emulator::Options how = plan.options;
   how.seed = seed;
@@ -182,8 +184,8 @@ void merge(std::vector<emulator::RunFinding>& all, std::vector<emulator::RunFind
       break;
     }
     if (known) continue;
-    finding.finding.details.push_back("not found with the first seed; to see it alone: --seed " +
-                                      std::to_string(seed));
+    finding.finding.details.push_back(
+        fmt::format("not found with the first seed; to see it alone: --seed {}", seed));
     all.push_back(std::move(finding));
   }
 }
@@ -203,34 +205,34 @@ std::string hex_bytes(const std::vector<std::byte>& bytes, std::size_t from, std
 // Where a buffer of two schedules differs, as a finding; count 0 if it does not.
 emulator::RunFinding difference(const Outcome& first, const Outcome& second, const BufferContent& a,
                                 const BufferContent& b, const std::string& file) {
-  emulator::RunFinding made;
-  made.count = 0;
+  emulator::RunFinding found;
+  found.count = 0;
   std::size_t offset = 0;
   std::size_t differing = 0;
   for (std::size_t i = 0; i < a.bytes.size(); ++i) {
     if (a.bytes[i] == b.bytes[i]) continue;
     if (differing++ == 0) offset = i;
   }
-  if (differing == 0) return made;
-  // The word that holds the byte says more than the byte.
+  if (differing == 0) return found;
+  // Show the 32-bit word of the byte.
   const std::size_t word = offset / 4 * 4;
   const std::size_t count = std::min<std::size_t>(4, a.bytes.size() - word);
   const emulator::RuleInfo& rule = emulator::info(emulator::Rule::Nondeterminism);
-  made.rule = emulator::Rule::Nondeterminism;
-  made.count = 1;
-  made.finding.severity = rule.severity;
-  made.finding.rule = std::string(rule.name);
-  made.finding.file = file;
-  made.finding.kernel = first.kernel;
-  made.finding.message = "argument " + std::to_string(a.argument + 1) + " (parameter " + a.name +
-                         ") depends on the schedule: " + std::to_string(differing) + " of " +
-                         count_text(a.bytes.size(), "byte") + " differ";
-  made.finding.details = {
-      "first at offset " + std::to_string(offset) + "; bytes from " + std::to_string(word) + ": " +
-          hex_bytes(a.bytes, word, count) + " with --seed " + std::to_string(first.seed) + ", " +
-          hex_bytes(b.bytes, word, count) + " with --seed " + std::to_string(second.seed),
+  found.rule = emulator::Rule::Nondeterminism;
+  found.count = 1;
+  found.finding.severity = rule.severity;
+  found.finding.rule = std::string(rule.name);
+  found.finding.file = file;
+  found.finding.kernel = first.kernel;
+  found.finding.message =
+      fmt::format("argument {} (parameter {}) depends on the schedule: {} of {} differ",
+                  a.argument + 1, a.name, differing, count_text(a.bytes.size(), "byte"));
+  found.finding.details = {
+      fmt::format("first at offset {}; bytes from {}: {} with --seed {}, {} with --seed {}", offset,
+                  word, hex_bytes(a.bytes, word, count), first.seed,
+                  hex_bytes(b.bytes, word, count), second.seed),
       "order the accesses that decide it: a barrier, or one fixed order of additions"};
-  return made;
+  return found;
 }
 
 void compare(std::vector<emulator::RunFinding>& findings, const Outcome& first,
@@ -244,17 +246,17 @@ void compare(std::vector<emulator::RunFinding>& findings, const Outcome& first,
     }
   }
   for (std::size_t i = 0; i < first.buffers.size(); ++i) {
-    emulator::RunFinding made =
+    emulator::RunFinding found =
         difference(first, second, first.buffers[i], second.buffers[i], plan.file);
-    if (made.count == 0) continue;
-    const std::string which = "argument " + std::to_string(first.buffers[i].argument + 1) + " ";
+    if (found.count == 0) continue;
+    const std::string which = fmt::format("argument {} ", first.buffers[i].argument + 1);
     bool known = false;
     for (emulator::RunFinding& earlier : findings) {
       if (earlier.rule != rule || !earlier.finding.message.starts_with(which)) continue;
       ++earlier.count;
       known = true;
     }
-    if (!known) findings.push_back(std::move(made));
+    if (!known) findings.push_back(std::move(found));
   }
 }
 
@@ -262,7 +264,7 @@ void compare(std::vector<emulator::RunFinding>& findings, const Outcome& first,
 Outcome run_all(const Plan& plan, const RunOptions& options, std::unique_ptr<Error>& write_error) {
   Outcome all = run_schedule(plan, options, options.seed, true, write_error);
   emulator::Status& status = all.result.status;
-  // A schedule that was stopped has left its work half done; only whole ones are compared.
+  // A stopped schedule has not finished its work; only complete ones are compared.
   const Outcome* baseline = status == emulator::Status::Fault ? nullptr : &all;
   Outcome later;
   std::vector<emulator::RunFinding> differences;
@@ -287,33 +289,33 @@ Outcome run_all(const Plan& plan, const RunOptions& options, std::unique_ptr<Err
 }
 
 nlohmann::json as_json(const Outcome& outcome, const Plan& plan, const RunOptions& options) {
-  nlohmann::json made = {{"kernel", outcome.kernel},
-                         {"gpu", plan.gpu.name},
-                         {"seed", options.seed},
-                         {"schedules", options.schedules},
-                         {"status", name_of(outcome.result.status)},
-                         {"findings", to_json(outcome.result.findings)},
-                         {"unchecked", to_json(outcome.result.unchecked)},
-                         {"printf", outcome.result.printed},
-                         {"seconds", outcome.result.seconds},
-                         {"counters", to_json(outcome.result.counters)}};
-  if (options.profile) made["lines"] = lines_json(outcome.result.counters);
-  made["groups"] = groups_json(outcome.result.findings);
-  if (options.profile_source) made["sources"] = sources_json(outcome.sources);
-  if (!outcome.printed.empty()) made["outputs"] = to_json(outcome.printed);
-  made["device"] = "emulator";
-  return made;
+  nlohmann::json document = {{"kernel", outcome.kernel},
+                             {"gpu", plan.gpu.name},
+                             {"seed", options.seed},
+                             {"schedules", options.schedules},
+                             {"status", name_of(outcome.result.status)},
+                             {"findings", to_json(outcome.result.findings)},
+                             {"unchecked", to_json(outcome.result.unchecked)},
+                             {"printf", outcome.result.printed},
+                             {"seconds", outcome.result.seconds},
+                             {"counters", to_json(outcome.result.counters)}};
+  if (options.profile) document["lines"] = lines_json(outcome.result.counters);
+  document["groups"] = groups_json(outcome.result.findings);
+  if (options.profile_source) document["sources"] = sources_json(outcome.sources);
+  if (!outcome.printed.empty()) document["outputs"] = to_json(outcome.printed);
+  document["device"] = "emulator";
+  return document;
 }
 
 // Findings and a last line for people, on standard error.
 void describe(const Outcome& outcome, const Plan& plan, bool all) {
   std::cerr << findings_text(outcome.result.findings, all);
   const std::string summary = findings_summary(outcome.result.findings);
-  std::cerr << demangled(outcome.kernel) << ": " << name_of(outcome.result.status);
-  if (!summary.empty()) std::cerr << ", " << summary;
-  std::cerr << "; " << count_text(outcome.result.counters.warp_instructions, "warp instruction")
-            << ", " << outcome.result.seconds << " s, emulating " << plan.gpu.name
-            << not_checked(outcome.result.unchecked) << '\n';
+  std::cerr << fmt::format(
+      "{}: {}{}{}; {}, {:g} s, emulating {}{}\n", demangled(outcome.kernel),
+      name_of(outcome.result.status), summary.empty() ? "" : ", ", summary,
+      count_text(outcome.result.counters.warp_instructions, "warp instruction"),
+      outcome.result.seconds, plan.gpu.name, not_checked(outcome.result.unchecked));
 }
 
 void run_on_emulator(const RunOptions& options, const Plan& plan, int& exit_code) {
@@ -341,19 +343,19 @@ void run_on_emulator(const RunOptions& options, const Plan& plan, int& exit_code
 
 nlohmann::json as_json(const GpuOutcome& outcome, const DeviceInfo& info,
                        const DeviceChoice& choice) {
-  nlohmann::json made = {{"kernel", outcome.kernel},
-                         {"gpu", info.name},
-                         {"device", choice.name},
-                         {"status", outcome.fault.empty() ? "ok" : "fault"},
-                         {"findings", nlohmann::json::array()},
-                         {"printf", outcome.printed},
-                         {"seconds", outcome.seconds},
-                         {"registers", outcome.resources.registers},
-                         {"local", outcome.resources.local},
-                         {"shared", outcome.resources.static_shared}};
-  if (!outcome.buffers.empty()) made["outputs"] = to_json(outcome.buffers);
-  if (!outcome.fault.empty()) made["fault"] = outcome.fault;
-  return made;
+  nlohmann::json document = {{"kernel", outcome.kernel},
+                             {"gpu", info.name},
+                             {"device", choice.name},
+                             {"status", outcome.fault.empty() ? "ok" : "fault"},
+                             {"findings", nlohmann::json::array()},
+                             {"printf", outcome.printed},
+                             {"seconds", outcome.seconds},
+                             {"registers", outcome.resources.registers},
+                             {"local", outcome.resources.local},
+                             {"shared", outcome.resources.static_shared}};
+  if (!outcome.buffers.empty()) document["outputs"] = to_json(outcome.buffers);
+  if (!outcome.fault.empty()) document["fault"] = outcome.fault;
+  return document;
 }
 
 void run_on_device(const RunOptions& options, const Plan& plan, const ptx::Module& module,
@@ -371,9 +373,10 @@ void run_on_device(const RunOptions& options, const Plan& plan, const ptx::Modul
     write_output(options.output, text_of(as_json(outcome, device.info(), choice)));
   } else {
     for (const PrintedBuffer& buffer : outcome.buffers) write_output({}, to_text(buffer));
-    std::cerr << demangled(outcome.kernel) << ": " << (outcome.fault.empty() ? "ok" : "fault")
-              << "; " << outcome.resources.registers << " registers, " << outcome.seconds
-              << " s, on " << device.info().name << " (" << choice.name << ")\n";
+    std::cerr << fmt::format("{}: {}; {} registers, {:g} s, on {} ({})\n",
+                             demangled(outcome.kernel), outcome.fault.empty() ? "ok" : "fault",
+                             outcome.resources.registers, outcome.seconds, device.info().name,
+                             choice.name);
   }
   if (write_error) throw Error(*write_error);
   exit_code = outcome.fault.empty() ? kDone : kFound;
@@ -413,9 +416,66 @@ void run_command(const RunOptions& options, int& exit_code) {
     run_on_device(options, plan, module, choice, exit_code);
     return;
   }
-  // What was compiled here was compiled for the GPU that is emulated.
+  // CUDA C++ was compiled for the GPU that is emulated.
   plan.gpu = chosen_gpu(options.gpu, choice, is_cuda_source(options.file) ? "" : module.target);
   run_on_emulator(options, plan, exit_code);
+}
+
+// Footer of --help.
+constexpr const char* kArguments =
+    "An argument SPEC, one for each parameter, in their order:\n"
+    "  u8:VALUE .. u64:VALUE, s8:VALUE .. s64:VALUE, f16:VALUE, bf16:VALUE, f32:VALUE, "
+    "f64:VALUE\n"
+    "  bytes:HEX, null\n"
+    "  in:FILE              a read-only buffer with the file's bytes\n"
+    "  out:BYTES:FILE       a buffer, not initialised, written to the file afterwards\n"
+    "  inout:FILE:FILE2     a buffer with the bytes of the one, written to the other\n"
+    "  zero:BYTES:FILE      a buffer of zeros, written to the file afterwards\n"
+    "  npy:FILE             a read-only buffer with the elements of a NumPy file\n"
+    "  npy:FILE:FILE2       the same, written to another NumPy file afterwards\n"
+    "  npy:TYPE:SHAPE:FILE  a buffer, not initialised, written to a NumPy file\n"
+    "  random:TYPE:SHAPE[:SEED]         read-only; floats in [-1, 1), integers of full range\n"
+    "  iota:TYPE:SHAPE[:START[:STEP]]   read-only; START, START + STEP, ... (0, 1, 2, ...)\n"
+    "  fill:TYPE:SHAPE:VALUE            read-only; every element the same\n"
+    "  print:TYPE:SHAPE     a buffer, not initialised, printed afterwards\n"
+    "  print:SPEC           the buffer of an npy, random, iota or fill SPEC, printed afterwards\n"
+    "  TYPE is u8 to u64, s8 to s64, f16, bf16, f32 or f64; SHAPE is N, NxM, ...\n\n"
+    "Example: ptxgen run vadd.ptx --grid 4 --block 256 --arg random:f32:1024 iota:f32:1024 "
+    "print:f32:1024 u32:1024";
+
+void add_schedule_options(Command& command, RunOptions& options) {
+  command.add_option("--seed", options.seed, "which legal schedule").capture_default_str();
+  command
+      .add_option("--schedules", options.schedules,
+                  "run that many seeds and compare the contents of the buffers")
+      .range(std::uint64_t{1}, std::uint64_t{1'000'000})
+      .capture_default_str();
+  command.add_option("--max-instructions", options.max_instructions, "for each warp")
+      .range(std::uint64_t{1}, ~std::uint64_t{0})
+      .capture_default_str();
+  command
+      .add_option("--max-launch-instructions", options.max_launch_instructions,
+                  "for all warps together; 0: no limit")
+      .capture_default_str();
+  command.add_flag("--cooperative", options.cooperative,
+                   "launch as cuLaunchCooperativeKernel does, for grid-wide barriers (grid.sync)");
+  command.add_flag("--parallel", options.parallel,
+                   "blocks run in any order even where the result may depend on it");
+}
+
+void add_finding_options(Command& command, RunOptions& options) {
+  command.add_flag("--profile", options.profile, "print the PTX annotated with counters");
+  command.add_flag("--profile-source", options.profile_source,
+                   "print the counters by source line, where the PTX has .loc");
+  command.add_flag("--all", options.all,
+                   "every finding; without it those of one source line and cause are one entry");
+  command.add_option("--check", options.check, "all, default, none, or RULE,..")
+      .capture_default_str();
+  command.add_option("--no-check", options.no_check, "RULE,.. that are not checked")
+      .one_value_each();
+  command.add_option("--suppress", options.suppress, "RULE[:KERNEL[:LINE]], repeatable")
+      .one_value_each();
+  command.add_option("--suppressions", options.suppressions, "a file with one of these a line");
 }
 
 }  // namespace
@@ -423,26 +483,7 @@ void run_command(const RunOptions& options, int& exit_code) {
 void add_run(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<RunOptions>();
   Command command(app, "run", "Run a kernel of any PTX, on a GPU or without one");
-  command.footer(
-      "An argument SPEC, one for each parameter, in their order:\n"
-      "  u8:VALUE .. u64:VALUE, s8:VALUE .. s64:VALUE, f16:VALUE, bf16:VALUE, f32:VALUE, "
-      "f64:VALUE\n"
-      "  bytes:HEX, null\n"
-      "  in:FILE              a read-only buffer with the file's bytes\n"
-      "  out:BYTES:FILE       a buffer, not initialised, written to the file afterwards\n"
-      "  inout:FILE:FILE2     a buffer with the bytes of the one, written to the other\n"
-      "  zero:BYTES:FILE      a buffer of zeros, written to the file afterwards\n"
-      "  npy:FILE             a read-only buffer with the elements of a NumPy file\n"
-      "  npy:FILE:FILE2       the same, written to another NumPy file afterwards\n"
-      "  npy:TYPE:SHAPE:FILE  a buffer, not initialised, written to a NumPy file\n"
-      "  random:TYPE:SHAPE[:SEED]         read-only; floats in [-1, 1), integers of full range\n"
-      "  iota:TYPE:SHAPE[:START[:STEP]]   read-only; START, START + STEP, ... (0, 1, 2, ...)\n"
-      "  fill:TYPE:SHAPE:VALUE            read-only; every element the same\n"
-      "  print:TYPE:SHAPE     a buffer, not initialised, printed afterwards\n"
-      "  print:SPEC           the buffer of an npy, random, iota or fill SPEC, printed afterwards\n"
-      "  TYPE is u8 to u64, s8 to s64, f16, bf16, f32 or f64; SHAPE is N, NxM, ...\n\n"
-      "Example: ptxgen run vadd.ptx --grid 4 --block 256 --arg random:f32:1024 iota:f32:1024 "
-      "print:f32:1024 u32:1024");
+  command.footer(kArguments);
   command
       .add_option("file", options->file,
                   "PTX file, - for standard input; CUDA C++ (*.cu) is compiled by NVRTC or nvcc")
@@ -457,34 +498,8 @@ void add_run(CLI::App& app, int& exit_code) {
   command.add_option("--cluster", options->cluster, "blocks of a cluster: X[,Y[,Z]]");
   command.add_option("--smem", options->shared_bytes, "dynamic shared memory, bytes");
   command.add_option("--arg", options->arguments, "argument SPEC, repeatable");
-  command.add_option("--seed", options->seed, "which legal schedule").capture_default_str();
-  command
-      .add_option("--schedules", options->schedules,
-                  "run that many seeds and compare what they leave in the buffers")
-      .range(std::uint64_t{1}, std::uint64_t{1'000'000})
-      .capture_default_str();
-  command.add_option("--max-instructions", options->max_instructions, "for each warp")
-      .range(std::uint64_t{1}, ~std::uint64_t{0})
-      .capture_default_str();
-  command
-      .add_option("--max-launch-instructions", options->max_launch_instructions,
-                  "for all warps together; 0: no limit")
-      .capture_default_str();
-  command.add_flag("--cooperative", options->cooperative,
-                   "launch as cuLaunchCooperativeKernel does, for grid-wide barriers (grid.sync)");
-  command.add_flag("--parallel", options->parallel,
-                   "blocks run in any order even where the result may depend on it");
-  command.add_flag("--profile", options->profile, "print the PTX annotated with counters");
-  command.add_flag("--profile-source", options->profile_source,
-                   "print the counters by source line, where the PTX has .loc");
-  command.add_flag("--all", options->all,
-                   "every finding; without it those of one source line and cause are one entry");
-  command.add_option("--check", options->check, "all, default, none, or RULE,..")
-      .capture_default_str();
-  command.add_option("--no-check", options->no_check, "RULE,.. not to be watched").one_value_each();
-  command.add_option("--suppress", options->suppress, "RULE[:KERNEL[:LINE]], repeatable")
-      .one_value_each();
-  command.add_option("--suppressions", options->suppressions, "a file with one of these a line");
+  add_schedule_options(command, *options);
+  add_finding_options(command, *options);
   command.add_option("--gpu", options->gpu, "the GPU to emulate: h200, ..., or sm_90 and the like");
   command.add_option("--device", options->device, "auto, emulator or cuda:N");
   command.add_option("-o,--output", options->output,

@@ -18,7 +18,7 @@ namespace ptxgen::cli {
 struct GpuOutcome {
   std::string kernel;
   std::string printed;        ///< device printf, where it was asked for; else it is on stdout
-  std::string fault;          ///< what the driver says of a kernel that it stopped
+  std::string fault;          ///< the driver's message if it stopped the kernel
   bool outputs_lost = false;  ///< there were output files to write, and the fault took the memory
   FunctionResources resources;
   std::vector<PrintedBuffer> buffers;  ///< of `print:`, unless a fault took them
@@ -26,7 +26,7 @@ struct GpuOutcome {
 };
 
 /// One launch of the PTX through the driver, its output files written. `keep_printf` keeps device
-/// printf from standard output. `write_error` is what kept a file from being written.
+/// printf from standard output. `write_error` is the error if a file could not be written.
 /// Throws `UsageError`, and `Error` as Module::load, Function::launch and emulator::Arguments.
 [[nodiscard]] GpuOutcome run_on_gpu(const Device& device, const RunOptions& options,
                                     std::string_view text, const ptx::Module& module,

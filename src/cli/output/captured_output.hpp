@@ -7,7 +7,7 @@
 namespace ptxgen::cli {
 
 /// Catches what is written to standard output below our own streams, as the driver writes device
-/// printf. Where that is not possible (no POSIX, no room for a temporary file) nothing is caught.
+/// printf. Where that is not possible (no POSIX, no temporary file) nothing is caught.
 class CapturedOutput {
  public:
   /// Does nothing if not `wanted`.

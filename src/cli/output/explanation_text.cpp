@@ -1,4 +1,6 @@
 // src/cli/output/explanation_text.cpp - an explanation as text and as JSON
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -12,7 +14,7 @@ using nlohmann::json;
 
 namespace {
 
-/// "12.3", with one digit behind the point.
+/// "12.3", with one decimal.
 std::string rounded(double number) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f", number);
@@ -34,15 +36,15 @@ std::string indented(const std::string& text) {
 }
 
 std::string registers_text(const RegisterUse& registers) {
-  std::string text = std::to_string(registers.count) + " a thread (" + registers.source + ")";
+  std::string text = fmt::format("{} a thread ({})", registers.count, registers.source);
   if (registers.assembled && registers.spill_stores + registers.spill_loads != 0) {
-    text += ", spills " + count_text(registers.spill_stores, "byte") + " stored, " +
-            std::to_string(registers.spill_loads) + " loaded";
+    text += fmt::format(", spills {} stored, {} loaded", count_text(registers.spill_stores, "byte"),
+                        registers.spill_loads);
   }
   if (registers.max_alive != 0) {
-    text += ", at most " + std::to_string(registers.max_alive) + " alive at once";
+    text += fmt::format(", at most {} alive at once", registers.max_alive);
     if (registers.max_alive_line != 0) {
-      text += ", in line " + std::to_string(registers.max_alive_line);
+      text += fmt::format(", in line {}", registers.max_alive_line);
     }
   }
   return text;
@@ -51,10 +53,9 @@ std::string registers_text(const RegisterUse& registers) {
 std::string occupancy_text(const KernelExplanation& kernel) {
   if (!kernel.occupancy) return "not known: nothing says how many threads a block has";
   const Occupancy& is = *kernel.occupancy;
-  return count_text(is.blocks, "block") + " of " + count_text(is.threads, "thread") +
-         " on a multiprocessor, " + std::to_string(is.warps) + " of " +
-         count_text(is.max_warps, "warp") + " (" + rounded(percent(is)) + " %), limited by " +
-         is.limited_by;
+  return fmt::format("{} of {} on a multiprocessor, {} of {} ({} %), limited by {}",
+                     count_text(is.blocks, "block"), count_text(is.threads, "thread"), is.warps,
+                     count_text(is.max_warps, "warp"), rounded(percent(is)), is.limited_by);
 }
 
 json spread(const analysis::Spread& spread) {

@@ -31,7 +31,7 @@ std::string shortest(T value, int digits = 0) {
 
 std::string element_text(std::uint64_t bits, Type type) {
   switch (type) {
-    // As many digits as tell the values of the format apart.
+    // Enough digits to distinguish the values of the format.
     case Type::f16:
       return shortest(f16_to_float(static_cast<std::uint16_t>(bits)), 5);
     case Type::bf16:
@@ -89,20 +89,20 @@ json value_of(const std::string& text) {
 
 PrintedBuffer print_buffer(std::size_t argument, std::string name, Type type,
                            std::vector<std::uint64_t> shape, const BufferReader& read) {
-  PrintedBuffer made{argument, std::move(name), type, std::move(shape), {}, 1};
-  const std::uint64_t length = made.shape.empty() ? 1 : made.shape.back();
-  for (std::size_t d = 0; d + 1 < made.shape.size(); ++d) made.row_count *= made.shape[d];
-  for (std::uint64_t i = 0; i < made.row_count; ++i) {
-    if (made.row_count > 2 * kEdgeRows && i == kEdgeRows) i = made.row_count - kEdgeRows;
+  PrintedBuffer result{argument, std::move(name), type, std::move(shape), {}, 1};
+  const std::uint64_t length = result.shape.empty() ? 1 : result.shape.back();
+  for (std::size_t d = 0; d + 1 < result.shape.size(); ++d) result.row_count *= result.shape[d];
+  for (std::uint64_t i = 0; i < result.row_count; ++i) {
+    if (result.row_count > 2 * kEdgeRows && i == kEdgeRows) i = result.row_count - kEdgeRows;
     PrintedBuffer::Row row{i, {}, {}};
     const bool full = length <= 2 * kEdgeElements;
     row.head = elements(read, type, i * length, full ? length : kEdgeElements);
     if (!full) {
       row.tail = elements(read, type, (i + 1) * length - kEdgeElements, kEdgeElements);
     }
-    made.rows.push_back(std::move(row));
+    result.rows.push_back(std::move(row));
   }
-  return made;
+  return result;
 }
 
 std::string to_text(const PrintedBuffer& buffer) {

@@ -47,18 +47,18 @@ std::string duration_text(double seconds) {
 }  // namespace
 
 json to_json(const emulator::RunFinding& finding) {
-  json made = to_json(finding.finding);
-  // What differs between schedules is the work of no thread.
+  json result = to_json(finding.finding);
+  // A difference between schedules belongs to no thread.
   const bool somewhere = finding.rule != emulator::Rule::Nondeterminism;
-  made["block"] = somewhere ? to_json(finding.block) : json(nullptr);
-  made["thread"] = finding.has_thread ? to_json(finding.thread) : json(nullptr);
+  result["block"] = somewhere ? to_json(finding.block) : json(nullptr);
+  result["thread"] = finding.has_thread ? to_json(finding.thread) : json(nullptr);
   if (finding.has_other) {
-    made["other"] = {{"line", finding.other.line},
-                     {"block", to_json(finding.other.block)},
-                     {"thread", to_json(finding.other.thread)}};
+    result["other"] = {{"line", finding.other.line},
+                       {"block", to_json(finding.other.block)},
+                       {"thread", to_json(finding.other.thread)}};
   }
-  made["count"] = finding.count;
-  return made;
+  result["count"] = finding.count;
+  return result;
 }
 
 json to_json(const std::vector<emulator::RunFinding>& findings) {
@@ -88,51 +88,51 @@ ExitCode verdict(const std::vector<emulator::RunFinding>& findings, bool strict)
 json to_json(const emulator::Counters& counters) {
   json opcodes = json::object();
   for (const emulator::OpCount& op : counters.opcodes) opcodes[op.mnemonic] = op.executions;
-  json made = {{"warp_instructions", counters.warp_instructions},
-               {"thread_instructions", counters.thread_instructions},
-               {"opcodes", std::move(opcodes)},
-               {"warp_execution_efficiency", counters.warp_execution_efficiency()},
-               {"branches", counters.branches},
-               {"divergent_branches", counters.divergent_branches},
-               {"barriers", counters.barriers},
-               {"atomics", counters.atomics},
-               {"blocks_per_sm", counters.blocks_per_sm},
-               {"waves", counters.waves},
-               {"global_load", to_json(counters.global_load)},
-               {"global_store", to_json(counters.global_store)},
-               {"local_load", to_json(counters.local_load)},
-               {"local_store", to_json(counters.local_store)},
-               {"shared_load", to_json(counters.shared_load)},
-               {"shared_store", to_json(counters.shared_store)}};
+  json result = {{"warp_instructions", counters.warp_instructions},
+                 {"thread_instructions", counters.thread_instructions},
+                 {"opcodes", std::move(opcodes)},
+                 {"warp_execution_efficiency", counters.warp_execution_efficiency()},
+                 {"branches", counters.branches},
+                 {"divergent_branches", counters.divergent_branches},
+                 {"barriers", counters.barriers},
+                 {"atomics", counters.atomics},
+                 {"blocks_per_sm", counters.blocks_per_sm},
+                 {"waves", counters.waves},
+                 {"global_load", to_json(counters.global_load)},
+                 {"global_store", to_json(counters.global_store)},
+                 {"local_load", to_json(counters.local_load)},
+                 {"local_store", to_json(counters.local_store)},
+                 {"shared_load", to_json(counters.shared_load)},
+                 {"shared_store", to_json(counters.shared_store)}};
   // Kernels without bulk copies and clusters have none of these.
   const auto bulk = [&](const char* name, const emulator::BulkCounters& group) {
     if (group.copies == 0) return;
-    made[name] = {{"copies", group.copies}, {"bytes", group.bytes}, {"sectors", group.sectors}};
+    result[name] = {{"copies", group.copies}, {"bytes", group.bytes}, {"sectors", group.sectors}};
   };
   bulk("bulk_load", counters.bulk_load);
   bulk("bulk_store", counters.bulk_store);
   bulk("bulk_peer", counters.bulk_peer);
   const auto peer = [&](const char* name, const emulator::PeerCounters& group) {
-    if (group.requests != 0) made[name] = {{"requests", group.requests}, {"bytes", group.bytes}};
+    if (group.requests != 0) result[name] = {{"requests", group.requests}, {"bytes", group.bytes}};
   };
   peer("peer_load", counters.peer_load);
   peer("peer_store", counters.peer_store);
-  return made;
+  return result;
 }
 
 json lines_json(const emulator::Counters& counters) {
   json lines = json::array();
   for (const emulator::LineCounters& line : counters.lines) {
-    json made = {{"line", line.line},
-                 {"opcode", line.opcode},
-                 {"function", line.function},
-                 {"executions", line.executions},
-                 {"thread_executions", line.thread_executions},
-                 {"predicated_on", line.predicated_on},
-                 {"divergent", line.divergent}};
-    if (line.memory.requests != 0) made["memory"] = to_json(line.memory);
-    if (line.shared.requests != 0) made["shared"] = to_json(line.shared);
-    lines.push_back(std::move(made));
+    json result = {{"line", line.line},
+                   {"opcode", line.opcode},
+                   {"function", line.function},
+                   {"executions", line.executions},
+                   {"thread_executions", line.thread_executions},
+                   {"predicated_on", line.predicated_on},
+                   {"divergent", line.divergent}};
+    if (line.memory.requests != 0) result["memory"] = to_json(line.memory);
+    if (line.shared.requests != 0) result["shared"] = to_json(line.shared);
+    lines.push_back(std::move(result));
   }
   return lines;
 }
@@ -140,16 +140,16 @@ json lines_json(const emulator::Counters& counters) {
 json sources_json(std::span<const emulator::SourceCounters> sources) {
   json list = json::array();
   for (const emulator::SourceCounters& source : sources) {
-    json made = {{"file", source.file},
-                 {"line", source.line},
-                 {"instructions", source.instructions},
-                 {"executions", source.executions},
-                 {"thread_executions", source.thread_executions},
-                 {"predicated_on", source.predicated_on},
-                 {"divergent", source.divergent}};
-    if (source.memory.requests != 0) made["memory"] = to_json(source.memory);
-    if (source.shared.requests != 0) made["shared"] = to_json(source.shared);
-    list.push_back(std::move(made));
+    json result = {{"file", source.file},
+                   {"line", source.line},
+                   {"instructions", source.instructions},
+                   {"executions", source.executions},
+                   {"thread_executions", source.thread_executions},
+                   {"predicated_on", source.predicated_on},
+                   {"divergent", source.divergent}};
+    if (source.memory.requests != 0) result["memory"] = to_json(source.memory);
+    if (source.shared.requests != 0) result["shared"] = to_json(source.shared);
+    list.push_back(std::move(result));
   }
   return list;
 }
@@ -177,7 +177,7 @@ std::string progress_text(std::uint64_t done, std::uint64_t total, double second
 
 ProgressBar::ProgressBar(std::string label)
     : label_(std::move(label)), begin_(Clock::now()), terminal_(is_terminal(Stream::Err)) {
-  // A short run ends before its bar would be looked at.
+  // A short run shows no bar.
   next_ = begin_ + (terminal_ ? std::chrono::milliseconds(300) : std::chrono::milliseconds(2000));
 }
 

@@ -38,7 +38,7 @@ namespace ptxgen::cli {
 /// "12 of 4096 blocks after 2 s, about 11 min left".
 [[nodiscard]] std::string progress_text(std::uint64_t done, std::uint64_t total, double seconds);
 
-/// How far a launch is, on standard error: a bar where that is a terminal; else a line after 2, 4,
+/// The progress of a launch on standard error: a bar on a terminal; else a line after 2, 4,
 /// 8, ... seconds.
 class ProgressBar {
  public:
@@ -47,7 +47,7 @@ class ProgressBar {
   ProgressBar& operator=(const ProgressBar&) = delete;
   ~ProgressBar();
 
-  /// What a launch is to be given; the bar must outlive the launch.
+  /// The callback for a launch; the bar must outlive the launch.
   [[nodiscard]] emulator::Progress sink() noexcept;
 
  private:
