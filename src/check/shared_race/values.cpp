@@ -238,9 +238,9 @@ ThreadValueClasses::Column ThreadValueClasses::of_phi(std::uint32_t version) {
   Column made = constant(0);
   Agreement agreed = Agreement::Grid;
   for (const std::uint32_t from : cfg.predecessors(v.block)) {
-    agreed = analysis::least(agreed, facts_.uniformity().of_control(from));
+    agreed = analysis::weaker(agreed, facts_.uniformity().of_control(from));
     if (cfg.successors(from).size() > 1)
-      agreed = analysis::least(agreed, facts_.uniformity().of_branch(from));
+      agreed = analysis::weaker(agreed, facts_.uniformity().of_branch(from));
   }
   if (v.block == 0) agreed = Agreement::None;
   for (const std::uint32_t input : facts_.versions().inputs(version)) {
