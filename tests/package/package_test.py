@@ -113,6 +113,9 @@ if "PTXGEN_BUILD_CLI:BOOL=ON" in (built / "CMakeCache.txt").read_text():
                          ("fish", "share/fish/vendor_completions.d/ptxgen.fish")):
         check((prefix / place).read_text() == run(prefix / "bin/ptxgen", "completion", shell),
               f"the completion of {shell} is not the program's")
+    # ptxgen starts the second program from its own folder.
+    for call in (("gemv-bench", "--help"), ("ptxgen", "tune", "--help")):
+        check("gemv-bench" in run(prefix / "bin" / call[0], *call[1:]), f"{call} does not run")
     for script in ("ptxgen-plot-bench", "ptxgen-plot-gemv"):
         check("usage: " in run(sys.executable, prefix / "bin" / script, "--help"),
               f"{script} does not run")
