@@ -43,7 +43,7 @@ TEST_CASE("notes: uncoalesced accesses of global memory") {
   CHECK(said("mad.wide.u32 %rd1, %r0, 64, %rd0;\nld.global.u32 %r9, [%rd1];\n") ==
         "k.ptx:16: note: ld.global.u32 of a[64*tid.x] is not coalesced: lanes are 64 bytes apart, "
         "a warp moves 32 sectors for 128 bytes, 8 times what is needed [uncoalesced]\n"
-        "    rule: memory is moved in sectors of 32 bytes, however few of them a warp wants\n"
+        "    rule: memory is moved in sectors of 32 bytes, however few of them a warp needs\n"
         "    cure: let threads with neighbouring %tid.x access neighbouring elements, or bring a "
         "tile into shared memory first\n"
         "    for blocks of 128 x 1 x 1 threads\n");
@@ -51,7 +51,7 @@ TEST_CASE("notes: uncoalesced accesses of global memory") {
       said("mad.wide.u32 %rd1, %r0, 12, %rd0;\nst.global.u32 [%rd1], 0;\n", "") ==
       "k.ptx:16: note: st.global.u32 of a[12*tid.x] is not coalesced: lanes are 12 bytes apart, a "
       "warp moves 12 sectors for 128 bytes, 3 times what is needed [uncoalesced]\n"
-      "    rule: memory is moved in sectors of 32 bytes, however few of them a warp wants\n"
+      "    rule: memory is moved in sectors of 32 bytes, however few of them a warp needs\n"
       "    cure: let threads with neighbouring %tid.x access neighbouring elements, or bring a "
       "tile into shared memory first\n"
       "    for blocks of 1024 x 1 x 1 threads, assumed since the kernel requires none\n");
@@ -71,7 +71,7 @@ TEST_CASE("notes: arrays of a thread that lanes index apart") {
   CHECK(said("and.b32 %r3, %r0, 15;\nmad.lo.u32 %r3, %r3, 16, %r2;\nst.local.u32 [%r3], 0;\n") ==
         "k.ptx:17: note: st.local.u32 of own[16*(tid.x mod 16)] is not coalesced: a warp moves 32 "
         "sectors for 128 bytes, 8 times what is needed [uncoalesced]\n"
-        "    rule: memory is moved in sectors of 32 bytes, however few of them a warp wants\n"
+        "    rule: memory is moved in sectors of 32 bytes, however few of them a warp needs\n"
         "    cure: index the array by what lanes agree on, or keep it in registers or shared "
         "memory\n"
         "    for blocks of 128 x 1 x 1 threads\n");
@@ -96,7 +96,7 @@ TEST_CASE("notes: copies") {
         "k.ptx:17: note: cp.async.ca.shared.global of a[64*tid.x] is not coalesced: lanes are 64 "
         "bytes apart, a warp moves 32 sectors for 128 bytes, 8 times what is needed "
         "[uncoalesced]\n"
-        "    rule: memory is moved in sectors of 32 bytes, however few of them a warp wants\n"
+        "    rule: memory is moved in sectors of 32 bytes, however few of them a warp needs\n"
         "    cure: let threads with neighbouring %tid.x copy neighbouring elements; where they go "
         "in shared memory is free\n"
         "    for blocks of 128 x 1 x 1 threads\n"
@@ -115,7 +115,7 @@ TEST_CASE("notes: copies") {
   CHECK(store("[%rd0+16], [%r1], 32") ==
         "k.ptx:15: note: cp.async.bulk.global.shared::cta.bulk_group of a[16] begins within a "
         "sector: a copy moves 2 sectors for 32 bytes, 2 times what is needed [uncoalesced]\n"
-        "    rule: memory is moved in sectors of 32 bytes, however few of them a copy wants\n"
+        "    rule: memory is moved in sectors of 32 bytes, however few of them a copy needs\n"
         "    cure: begin copies at multiples of 32 bytes, or copy more at once\n");
   CHECK(store("[%rd0+16], [%r1], 64") == "");
   CHECK(store("[%rd0], [%r1], 32") == "");

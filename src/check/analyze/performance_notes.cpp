@@ -73,7 +73,7 @@ Finding uncoalesced(const ptx::Module& module, const MemoryReport& report,
   finding.message = fmt::format("{} of {} is not coalesced: {}a warp moves {}", access.opcode,
                                 access.address_text, apart(access), what_is_needed(access));
   finding.details = {
-      "rule: memory is moved in sectors of 32 bytes, however few of them a warp wants",
+      "rule: memory is moved in sectors of 32 bytes, however few of them a warp needs",
       fmt::format("cure: {}", cure_of_sectors(access)), shape(report)};
   return finding;
 }
@@ -85,7 +85,7 @@ Finding misaligned(const ptx::Module& module, const MemoryReport& report,
   finding.message = fmt::format("{} of {} begins within a sector: a copy moves {}", access.opcode,
                                 access.address_text, what_is_needed(access));
   finding.details = {
-      "rule: memory is moved in sectors of 32 bytes, however few of them a copy wants",
+      "rule: memory is moved in sectors of 32 bytes, however few of them a copy needs",
       "cure: begin copies at multiples of 32 bytes, or copy more at once"};
   return finding;
 }

@@ -376,7 +376,7 @@ void dp2a(const ScalarOp& op, const u64* s, u64* d) {
   d[0] = cut<u32>(sum);
 }
 
-/// a + b + carry, as unsigned numbers of the width of T whatever its sign; the carry behind d.
+/// a + b + carry, as unsigned numbers of the width of T whatever its sign; the carry after d.
 template <class T>
 void add_with_carry(const ScalarOp& op, u64 a, u64 b, u64 carry, u64* d) {
   const u64 first = cut<T>(a);
