@@ -61,7 +61,7 @@ std::string number(float value) {
   return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
-std::string quoted(std::string_view text) {
+std::string csv_quoted(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
   std::string result = "\"";
   for (const char c : text) result.append(c == '"' ? 2 : 1, c);
@@ -192,9 +192,9 @@ std::string csv_line(const BenchRow& row) {
   const std::uint64_t bytes = bytes_model(row.work);
   const std::uint64_t flops = flops_model(row.work);
   const bool fma = row.work.op == BenchOp::FmaRpt;
-  const std::string fields[] = {quoted(row.device),
-                                quoted(row.driver),
-                                quoted(row.ptx_hash),
+  const std::string fields[] = {csv_quoted(row.device),
+                                csv_quoted(row.driver),
+                                csv_quoted(row.ptx_hash),
                                 std::string(to_string(row.work.op)),
                                 std::string(to_string(row.work.type)),
                                 std::to_string(row.work.n),
