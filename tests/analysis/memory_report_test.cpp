@@ -122,13 +122,13 @@ INNER:
         "broadcast: all lanes read the same 4 bytes, 1 sector; for a full warp, lanes may be "
         "masked\n"
         "unknown: depends on ((3*%r10 + 1) mod 256), with which lanes may have left a loop in "
-        "different rounds");
+        "different iterations");
   CHECK(until("%r20") == shared + "broadcast: all lanes read the same 4 bytes, 1 sector");
   CHECK(until("%r0") ==
         "broadcast: all lanes read the same 4 bytes, 1 wavefront; for a full warp, lanes may be "
         "masked\n"
         "unknown: depends on (((3*%r10 + 1) mod 256)/2), with which lanes may have left a loop in "
-        "different rounds");
+        "different iterations");
 }
 
 TEST_CASE("memory report: the coalesced GEMV is, the strided one is not, and by how much") {

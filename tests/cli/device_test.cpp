@@ -212,7 +212,7 @@ TEST_CASE("one default GPU serves all commands whose subject names no target") {
   }
   const auto wrong = with_environment({kNoLibcuda, "PTXGEN_EMULATED_GPU=h20"}, calls.front());
   CHECK(wrong.exit_code == 2);
-  CHECK(contains(wrong.err, "PTXGEN_EMULATED_GPU=h20: there is no GPU 'h20'; there are t4"));
+  CHECK(contains(wrong.err, "PTXGEN_EMULATED_GPU=h20: there is no GPU 'h20'; write t4"));
 }
 
 TEST_CASE("doctor tells which driver answers and what auto is") {

@@ -169,7 +169,7 @@ TEST_CASE("wrong calls of explain say what is possible") {
           "there is no kernel 'gemm'; did you mean 'gemv'?; there are: copy, fma_rpt, gemv, "
           "gemv_coalesced");
   refused({"vadd", "-p", "m=1"}, "kernel 'vadd' has no parameter 'm'");
-  refused({"vadd", "--gpu", "g80"}, "--gpu g80: there is no GPU 'g80'; there are t4, a100");
+  refused({"vadd", "--gpu", "g80"}, "--gpu g80: there is no GPU 'g80'; write t4, a100");
   refused({"vadd", "--target", "sm_1"}, "there is no target 'sm_1'; there are: sm_75");
   refused({"vadd", "--passes", "x"}, "there is no pass 'x'");
   refused({file, "-p", "n=1"}, "-p is for kernels of the library");

@@ -62,7 +62,7 @@ Texts texts_with(std::shared_ptr<const Origins> origins) {
 TEST_CASE("without origins findings name PTX lines") {
   const Texts texts = texts_with(nullptr);
   CHECK_THAT(texts.race, Contains(" wrote at line 8; nothing orders the two"));
-  CHECK_THAT(texts.deadlock, Contains(" on, at line 11: barrier 1, 32 of 64 threads are there"));
+  CHECK_THAT(texts.deadlock, Contains(" on, at line 11: barrier 1, 32 of 64 threads have arrived"));
 }
 
 TEST_CASE("with origins findings name the caller's places, and no other line") {
@@ -73,13 +73,13 @@ TEST_CASE("with origins findings name the caller's places, and no other line") {
   origins->places[11] = {{}, 7};
   const Texts texts = texts_with(origins);
   CHECK_THAT(texts.race, Contains(" wrote at first.cpp:23; nothing orders the two"));
-  CHECK_THAT(texts.deadlock, Contains(" on, at mine.ptx:7: barrier 1, 32 of 64 threads are there"));
-  CHECK_THAT(texts.deadlock, Contains(" on: barrier 2, 32 of 64 threads are there"));
+  CHECK_THAT(texts.deadlock, Contains(" on, at mine.ptx:7: barrier 1, 32 of 64 threads have arrived"));
+  CHECK_THAT(texts.deadlock, Contains(" on: barrier 2, 32 of 64 threads have arrived"));
   CHECK_THAT(texts.race + texts.deadlock, !Contains(" line "));
 }
 
 TEST_CASE("origins of a text from nowhere leave places out") {
   const Texts texts = texts_with(std::make_shared<Origins>());
   CHECK_THAT(texts.race, Contains(" wrote; nothing orders the two"));
-  CHECK_THAT(texts.deadlock, Contains(" on: barrier 1, 32 of 64 threads are there"));
+  CHECK_THAT(texts.deadlock, Contains(" on: barrier 1, 32 of 64 threads have arrived"));
 }

@@ -180,7 +180,7 @@ TEST_CASE("an index in a register stands only where ptxas 13.0 takes it") {
   CHECK(body_error("ld.global.u32 %r1, g[%r1-1];") ==
         "7:25: expected ']' behind the index, found '-'");
   CHECK(body_error("ld.global.u32 %r1, g[1+%r1];") ==
-        "7:24: expected a constant behind '+', found '%r1'");
+        "7:24: expected a constant after '+', found '%r1'");
   CHECK(body_error("ld.global.u32 %r1, [g[%r1]];").starts_with("7:21: expected an address"));
 }
 
