@@ -26,7 +26,7 @@ problems += [f"{name} has the version '{exported[name]}', not PTXGEN_C_1"
              for name in sorted(functions & declared) if exported[name] != "PTXGEN_C_1"]
 if not declared:
     problems.append("no declaration was found in the header")
-if versions != {"PTXGEN_C_1"}:
+if versions - {"PTXGEN_C_1"}:  # GNU ld lists the version as a symbol, mold does not
     problems.append(f"the versions are {sorted(versions)}")
 soname = subprocess.run(["readelf", "-d", library], stdout=subprocess.PIPE, check=True,
                         universal_newlines=True).stdout
