@@ -221,10 +221,10 @@ TEST_CASE("progress is told while one block runs on") {
   CHECK(seen.calls.back() == std::pair<std::uint64_t, std::uint64_t>{1000, 1000});
   // Only time makes it speak before the first of two blocks has ended.
   seen.calls.clear();
-  options.max_instructions = 30'000'000;
+  options.max_instructions = 150'000'000;
   const Ran ran = run_body(
       ".reg .b32 %r<3>; .reg .pred %q;\nmov.u32 %r1, 0;\nTOP:\nadd.u32 %r1, %r1, 1;\n"
-      "setp.lt.u32 %q, %r1, 8000000;\n@%q bra TOP;\nret;",
+      "setp.lt.u32 %q, %r1, 40000000;\n@%q bra TOP;\nret;",
       grid_of(1), options);
   CHECK(ran.result.findings.empty());
   REQUIRE_FALSE(seen.calls.empty());

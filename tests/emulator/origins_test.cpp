@@ -73,7 +73,8 @@ TEST_CASE("with origins findings name the caller's places, and no other line") {
   origins->places[11] = {{}, 7};
   const Texts texts = texts_with(origins);
   CHECK_THAT(texts.race, Contains(" wrote at first.cpp:23; nothing orders the two"));
-  CHECK_THAT(texts.deadlock, Contains(" on, at mine.ptx:7: barrier 1, 32 of 64 threads have arrived"));
+  CHECK_THAT(texts.deadlock,
+             Contains(" on, at mine.ptx:7: barrier 1, 32 of 64 threads have arrived"));
   CHECK_THAT(texts.deadlock, Contains(" on: barrier 2, 32 of 64 threads have arrived"));
   CHECK_THAT(texts.race + texts.deadlock, !Contains(" line "));
 }
