@@ -136,15 +136,16 @@ function(ptxgen_add_bench name)
   endif()
 endfunction()
 
-# ptxgen_add_fuzzer(NAME SOURCES a.cpp... [CORPUS folder...] [OPTIONS libFuzzer option...])
+# ptxgen_add_fuzzer(NAME INPUTS n SOURCES a.cpp... [CORPUS folder...] [OPTIONS libFuzzer option...])
 #
 # A libFuzzer program, built only with PTXGEN_BUILD_FUZZERS; target `fuzzers` builds all of them.
-# Its ctest test runs for PTXGEN_FUZZ_SECONDS (environment, default 60) from the seed corpus.
+# Its ctest test tries the seeds and n new inputs, or goes on for PTXGEN_FUZZ_SECONDS if the
+# environment has that (tools/run_fuzzer).
 function(ptxgen_add_fuzzer name)
   if(NOT PTXGEN_BUILD_FUZZERS)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;CORPUS;OPTIONS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "INPUTS" "SOURCES;CORPUS;OPTIONS")
   add_executable(${name} ${arg_SOURCES})
   ptxgen_program_settings(${name})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
@@ -159,7 +160,7 @@ function(ptxgen_add_fuzzer name)
   endforeach()
   add_test(
     NAME fuzz/${name}
-    COMMAND "${PROJECT_SOURCE_DIR}/tools/run_fuzzer" "$<TARGET_FILE:${name}>"
+    COMMAND "${PROJECT_SOURCE_DIR}/tools/run_fuzzer" "$<TARGET_FILE:${name}>" ${arg_INPUTS}
             "${CMAKE_CURRENT_BINARY_DIR}/${name}-corpus" ${seeds} ${arg_OPTIONS})
   set_tests_properties(fuzz/${name} PROPERTIES LABELS fuzz TIMEOUT 1800 SKIP_RETURN_CODE 77)
 endfunction()

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <bitset>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -11,19 +10,9 @@
 
 #include "analysis/evaluate.hpp"
 #include "analysis/facts.hpp"
+#include "check/threads.hpp"
 
 namespace ptxgen::inline v0::gates {
-
-inline constexpr std::uint32_t kMaxThreads = 1024;
-/// Threads of one block, by x, then y, then z.
-using Threads = std::bitset<kMaxThreads>;
-
-template <class Fn>
-void for_each_thread(const Threads& threads, std::uint32_t count, Fn&& fn) {
-  for (std::uint32_t t = 0; t < count; ++t) {
-    if (threads[t]) fn(t);
-  }
-}
 
 /// Possible arguments of a kernel.
 struct Launch {
@@ -136,9 +125,9 @@ class KnownValues {
  private:
   template <class Fn>
   void for_each(const Threads& threads, Fn&& fn) const {
-    for (std::uint32_t t = first_; t < first_ + count_; ++t) {
-      if (threads[t]) fn(t);
-    }
+    threads.for_each(first_ + count_, [&](std::uint32_t t) {
+      if (t >= first_) fn(t);
+    });
   }
   /// A source of the statement in execution, looked up for all threads.
   struct Source {

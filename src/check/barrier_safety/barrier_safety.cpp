@@ -19,8 +19,12 @@ using analysis::Agreement;
 
 namespace {
 
-// Results of threads that the walks of one function may compute: some milliseconds.
+// Work of the walks through one shape of a function (see `walk`): some milliseconds.
 constexpr std::uint64_t kMaxWork = 2'000'000;
+// Once walks that did not end have used this much, the others of the module get a smaller share: a
+// text of endless loops takes a second, and a module whose kernels end is judged as each alone.
+constexpr std::uint64_t kMaxWasted = 8 * kMaxWork;
+constexpr std::uint64_t kWorkAfterWaste = kMaxWork / 32;
 
 constexpr std::uint64_t kBlockBarriers = 16;
 constexpr std::uint16_t kFirstToWaitForLive = 70;  // sm: exited threads no longer count
@@ -493,9 +497,10 @@ class Gate {
     find_deciders(subject);
     Walk walked;
     if (function.entry && block[0] != 0) {
-      std::uint64_t work = kMaxWork;
       const Launch launch{.block = block, .exact = true};
+      std::uint64_t work = budget();
       walked = walk(subject, launch, work);
+      note_waste(work);
       if (walked.end == Walk::End::Finished && walked.exact &&
           all_orders_finish(subject, walked, launch)) {
         Seen exits;
@@ -594,9 +599,9 @@ class Gate {
   /// shape is not known, a deadlock counts only if every shape has one, and exits are warnings
   /// unless every shape has one. `first`: a walk of the first shape that depends on no parameter,
   /// or null.
-  static Walked walk_launches(const Subject& subject,
-                              const std::vector<std::array<std::uint32_t, 3>>& shapes, bool exact,
-                              bool strict, const Walk* first) {
+  Walked walk_launches(const Subject& subject,
+                       const std::vector<std::array<std::uint32_t, 3>>& shapes, bool exact,
+                       bool strict, const Walk* first) {
     Walked found;
     bool every_stops = true, every_exits = true;
     for (const auto& shape : shapes) {
@@ -613,9 +618,12 @@ class Gate {
         exits = exits || !walked.exits.empty();
         return example || !exits || (every_stops && !stuck);
       };
-      each_walk(subject, shape, exact, example ? first : nullptr, see);
+      const bool ended = each_walk(subject, shape, exact, example ? first : nullptr, see);
       every_stops = every_stops && stuck;
       every_exits = every_exits && exits;
+      if (ended || &shape == &shapes.back()) continue;
+      every_stops = every_exits = false;  // the other shapes would not end either
+      break;
     }
     if (!every_stops) found.stops = {};
     for (auto& [barrier, finding] : found.exits.findings) {
@@ -645,19 +653,31 @@ class Gate {
   static bool independent_of_parameters(const Walk& walked) {
     return walked.exact && walked.end != Walk::End::GaveUp;
   }
+  /// Walks with one parameter after the other while `fn` returns true. False: ran out of work.
   template <class Fn>
-  static void each_walk(const Subject& subject, const std::array<std::uint32_t, 3>& shape,
-                        bool exact, const Walk* first, Fn&& fn) {
-    std::uint64_t work = kMaxWork;
+  bool each_walk(const Subject& subject, const std::array<std::uint32_t, 3>& shape, bool exact,
+                 const Walk* first, Fn&& fn) {
+    std::uint64_t work = budget();
     for (const std::uint64_t parameter : {33u, 1u, 17u, 0u, 100u, 1000000u}) {
       const Launch launch{.block = shape, .exact = exact, .parameter = parameter};
       if (first != nullptr) {
         (void)fn(*first, launch);
-        return;
+        return true;
       }
       const Walk walked = walk(subject, launch, work);
-      if (!fn(walked, launch) || independent_of_parameters(walked)) return;
+      if (!fn(walked, launch) || independent_of_parameters(walked)) break;
+      if (work == 0) break;
     }
+    return note_waste(work);
+  }
+
+  [[nodiscard]] std::uint64_t budget() const {
+    return wasted_ < kMaxWasted ? kMaxWork : kWorkAfterWaste;
+  }
+  /// Notes that a walk used up its budget, if nothing is left of it. Returns whether it did not.
+  bool note_waste(std::uint64_t left) {
+    if (left == 0) wasted_ += budget();
+    return left != 0;
   }
 
   void report(const Subject& subject, const std::vector<Doubt>& doubts,
@@ -695,6 +715,7 @@ class Gate {
   const GateOptions& options_;
   std::vector<Summary> summaries_;
   std::vector<Finding> findings_;
+  std::uint64_t wasted_ = 0;  ///< work of walks that did not end
 };
 
 }  // namespace

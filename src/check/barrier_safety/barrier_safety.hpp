@@ -108,8 +108,9 @@ struct Walk {
 };
 
 /// Executes all threads of a block, with exact values where they follow from the thread's index and
-/// the launch's parameters otherwise. Gives up if a branch depends on anything else. `work`: the
-/// results of threads that may still be computed; is used up.
+/// the launch's parameters otherwise. Gives up if a branch depends on anything else. `work`: what
+/// the walk may still cost, with the result of one instruction in one thread as the unit; is used
+/// up, and 0 after a walk that did not end within it.
 [[nodiscard]] Walk walk(const Subject& subject, const Launch& launch, std::uint64_t& work);
 
 /// Whether every order in which threads with these arrival traces may run finishes. True only if

@@ -16,6 +16,9 @@ constexpr std::uint32_t kCallId = kBarriers + 1;  // of calls that reach a barri
 constexpr std::size_t kMaxTraces = 64;
 constexpr std::size_t kMaxTraceLength = 512;
 constexpr std::size_t kMaxExits = 16;
+// Work beside that of single threads: of a group that continues, and of each statement.
+constexpr std::uint64_t kGroupWork = 16;
+constexpr std::uint64_t kStatementWork = 1;
 
 /// Registers that branches and barriers read.
 std::vector<std::uint32_t> roots(const Subject& subject) {
@@ -96,7 +99,7 @@ class Walker {
     put(s_.cfg.blocks()[block].first, threads);
   }
   void leave(const Threads& threads, std::uint32_t statement) {
-    for_each_thread(threads, threads_, [&](std::uint32_t t) {
+    threads.for_each(threads_, [&](std::uint32_t t) {
       state_.left_at[t] =
           statement == kNone ? static_cast<std::uint32_t>(f_.body.size() - 1) : statement;
     });
@@ -110,8 +113,10 @@ class Walker {
     groups_.erase(next);
     const std::uint32_t block = s_.cfg.block_of(group.statement);
     const analysis::Block& range = s_.cfg.blocks()[block];
+    spend(kGroupWork);
     for (std::uint32_t i = group.statement; i < range.end && !ended_; ++i) {
       const Instruction& statement = f_.body[i];
+      spend(kStatementWork);
       if (statement.kind == StatementKind::Unknown) return give_up();
       if (statement.kind != StatementKind::Instruction) continue;
       if (i == range.terminator) {
@@ -154,7 +159,7 @@ class Walker {
     Threads taken, not_taken;
     if (!split(statement.guard, threads, taken, not_taken, true)) return false;
     branches_.add(number, taken, not_taken);
-    for_each_thread(taken, threads_, [&](std::uint32_t t) { state_.waits_at[t] = number; });
+    taken.for_each(threads_, [&](std::uint32_t t) { state_.waits_at[t] = number; });
     state_.waiting |= taken;
     threads = not_taken;
     if (taken.none()) return true;
@@ -173,7 +178,7 @@ class Walker {
   bool split(const Guard& guard, const Threads& threads, Threads& taken, Threads& not_taken,
              bool matters) {
     bool known = true, exact = true;
-    for_each_thread(threads, threads_, [&](std::uint32_t t) {
+    threads.for_each(threads_, [&](std::uint32_t t) {
       const Value held = values_->holds(guard, t);
       known = known && held.mark != Mark::Unknown;
       exact = exact && held.mark == Mark::Exact;
@@ -189,7 +194,7 @@ class Walker {
 
   bool all_known(const Guard& guard, const Operand* index, const Threads& threads) const {
     bool known = true;
-    for_each_thread(threads, threads_, [&](std::uint32_t t) {
+    threads.for_each(threads_, [&](std::uint32_t t) {
       known = known && values_->holds(guard, t).mark != Mark::Unknown &&
               (index == nullptr || values_->of(*index, t).mark != Mark::Unknown);
     });
@@ -226,7 +231,7 @@ class Walker {
     if (targets.empty()) return give_up();
     std::map<std::uint32_t, Threads> by_target;
     bool exact = true;
-    for_each_thread(threads, threads_, [&](std::uint32_t t) {
+    threads.for_each(threads_, [&](std::uint32_t t) {
       const Value at = values_->of(index, t);
       exact = exact && at.mark == Mark::Exact;
       by_target[targets[std::min<std::uint64_t>(at.bits & 0xffffffffu, targets.size() - 1)]].set(t);
@@ -315,6 +320,7 @@ class Walker {
   /// No thread runs: completes barriers, or ends the walk.
   void resolve() {
     if (state_.waiting.none()) return finish();
+    spend(kGroupWork + state_.waiting.count());
     if (release_warp_syncs()) return;
     if (ended_) return;
     if (arrive_at_barriers()) return;
@@ -325,7 +331,7 @@ class Walker {
 
   void resume(const Threads& threads) {
     std::map<std::uint32_t, Threads> by_statement;
-    for_each_thread(threads, threads_, [&](std::uint32_t t) {
+    threads.for_each(threads_, [&](std::uint32_t t) {
       by_statement[state_.waits_at[t] + 1].set(t);
       state_.waits_at[t] = kNone;
     });
@@ -492,7 +498,7 @@ class Walker {
   /// Threads at an arrive continue at once, unless they have just completed a barrier.
   bool release_arrivers() {
     Threads free;
-    for_each_thread(state_.arrived, threads_, [&](std::uint32_t t) {
+    state_.arrived.for_each(threads_, [&](std::uint32_t t) {
       const Use use = use_of(f_, f_.body[state_.waits_at[t]]);
       if (use.kind != UseKind::None && !use.waits) free.set(t);
     });
@@ -556,7 +562,7 @@ class Walker {
       }
       // Threads that only arrived may wait at another barrier by now.
       Threads free;
-      for_each_thread(barrier.threads & state_.arrived, threads_, [&](std::uint32_t t) {
+      (barrier.threads & state_.arrived).for_each(threads_, [&](std::uint32_t t) {
         if (state_.barrier_of[t] == id) free.set(t);
       });
       reduce(barrier.threads, free);
@@ -569,19 +575,12 @@ class Walker {
   /// Whether all arrived at the same call. The called function is checked by itself.
   bool one_call(const BarrierArrivals& barrier) const {
     bool same = s_.call(barrier.statement).always || (state_.left & state_.all).none();
-    for_each_thread(barrier.threads, threads_, [&](std::uint32_t t) {
-      same = same && state_.waits_at[t] == barrier.statement;
-    });
+    barrier.threads.for_each(
+        threads_, [&](std::uint32_t t) { same = same && state_.waits_at[t] == barrier.statement; });
     return same;
   }
   Threads lanes_of_the_warps_of(const Threads& threads) const {
-    Threads lanes;
-    for (std::uint32_t t = 0; t < threads_; ++t) {
-      if (!threads[t]) continue;
-      for (std::uint32_t other = t / 32 * 32; other < warp_end(t / 32 * 32); ++other)
-        lanes.set(other);
-    }
-    return lanes;
+    return threads.whole_warps() & state_.all;
   }
 
   /// The results of bar.red.
@@ -589,7 +588,7 @@ class Walker {
     std::uint64_t set = 0, votes = 0;
     // Votes of threads that only arrived are not kept.
     Mark mark = came == waiting ? Mark::Exact : Mark::Unknown;
-    for_each_thread(waiting, threads_, [&](std::uint32_t t) {
+    waiting.for_each(threads_, [&](std::uint32_t t) {
       const Use use = use_of(f_, f_.body[state_.waits_at[t]]);
       if (use.vote == nullptr) return;
       const Value own = values_->of(*use.vote, t);
@@ -598,7 +597,7 @@ class Walker {
       ++votes;
     });
     if (votes == 0) return;
-    for_each_thread(waiting, threads_, [&](std::uint32_t t) {
+    waiting.for_each(threads_, [&](std::uint32_t t) {
       const Instruction& statement = f_.body[state_.waits_at[t]];
       const Use use = use_of(f_, statement);
       if (use.result == nullptr || use.result->kind != OperandKind::Register) return;
@@ -701,8 +700,7 @@ class Walker {
   void report_deadlock() {
     // The barrier with the most threads, then the first in the text.
     std::map<std::uint32_t, Threads> sites;
-    for_each_thread(state_.waiting, threads_,
-                    [&](std::uint32_t t) { sites[state_.waits_at[t]].set(t); });
+    state_.waiting.for_each(threads_, [&](std::uint32_t t) { sites[state_.waits_at[t]].set(t); });
     const auto largest =
         std::ranges::max_element(sites, {}, [](const auto& site) { return site.second.count(); });
     const std::uint32_t site = largest->first;
@@ -731,13 +729,12 @@ class Walker {
       std::uint32_t one = 0;
       while (!largest->second[one]) ++one;
       Threads same, others;
-      for_each_thread(largest->second, threads_, [&](std::uint32_t t) {
+      largest->second.for_each(threads_, [&](std::uint32_t t) {
         (state_.barrier_of[t] == state_.barrier_of[one] ? same : others).set(t);
       });
       trouble(Trouble::Numbers, site, same, others);
       walk_.expected = state_.barrier_of[one];
-      for_each_thread(others, threads_,
-                      [&](std::uint32_t t) { walk_.actual = state_.barrier_of[t]; });
+      others.for_each(threads_, [&](std::uint32_t t) { walk_.actual = state_.barrier_of[t]; });
       return;
     }
     // A barrier does not wait for threads that have left the kernel, only for the others.
