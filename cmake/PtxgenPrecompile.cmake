@@ -40,14 +40,6 @@ function(ptxgen_precompile_test target computes)
   ptxgen_allow_cached_precompiled(${target})
 endfunction()
 
-# Debug builds do not optimise the test's own sources, which are compiled more often than they run,
-# unless the time goes into them.
-function(ptxgen_unoptimized_test_sources target computes)
-  if(NOT computes)
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Debug>:-O0>)
-  endif()
-endfunction()
-
 # ccache takes objects made with a precompiled header only if the header's text can be seen.
 function(ptxgen_allow_cached_precompiled target)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

@@ -74,6 +74,14 @@ function(ptxgen_add_test name)
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${stem}-include.cmake")
 endfunction()
 
+# Debug builds do not optimise the test's own sources, which are compiled more often than they run,
+# unless the time goes into them.
+function(ptxgen_unoptimized_test_sources target computes)
+  if(NOT computes)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Debug>:-O0>)
+  endif()
+endfunction()
+
 # ptxgen_add_check(NAME COMMAND program args... [LABELS label...] [TIMEOUT seconds])
 #
 # A ctest test that is any command. Exit status 77 means skipped; such a command prints a line

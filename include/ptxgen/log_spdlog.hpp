@@ -30,7 +30,7 @@ namespace ptxgen::inline v0 {
   }
 }
 
-/// A log that writes into `logger` and keeps it alive; null: nothing is told. The only header of
+/// A log that writes into `logger` and keeps it alive; null: nothing is logged. The only header of
 /// ptxgen that needs spdlog: the host's own, of whatever version, compiled in the host's program.
 /// `ptxgen.hpp` does not include it. `logger` must be safe to use from several threads (sinks
 /// `..._mt`). Messages above `level` are not even formatted; below it the logger decides.

@@ -45,8 +45,8 @@ class AffineValues {
     }
     return result;
   }
-  /// Whether the form, as an integer without bounds, is a number of its width; nothing if it cannot
-  /// be told.
+  /// Whether the form, as an integer without bounds, is a number of its width; nothing if that is
+  /// unknown.
   [[nodiscard]] std::optional<bool> holds(const AffineAssumption& assumption) {
     const AffineForm& form = affine_.form(assumption.form);
     AffineRange exact = exactly(form.constant);

@@ -208,15 +208,15 @@ ptxgen_status ptxgen_prepare(ptxgen_device* device, const ptxgen_kernel_request*
           name, need_array(request.parameters, request.parameter_count, "requests.parameters"));
       wanted.push_back(kernel_request(*chosen.kernel, chosen.values));
     }
-    struct Told {
+    struct Callback {
       ptxgen_progress_callback callback;
       void* user;
-    } told{callback, user};
+    } called{callback, user};
     PrepareProgress progress;
     if (callback != nullptr) {
-      progress.user = &told;
+      progress.user = &called;
       progress.report = [](void* to, std::size_t done, std::size_t total) {
-        const auto& it = *static_cast<const Told*>(to);
+        const auto& it = *static_cast<const Callback*>(to);
         it.callback(it.user, done, total);
       };
     }

@@ -12,7 +12,7 @@ struct NvtxSearch {
   std::string injection;   ///< a library with InitializeInjectionNvtx2; empty: none
   std::string library;     ///< libnvToolsExt.so.1 or its folder; empty: none named
   bool in_process = true;  ///< also a libnvToolsExt.so.1 that is loaded already
-  Log log;                 ///< told what was named and does not work
+  Log log;                 ///< receives what was named and does not work
 };
 
 /// Push and pop of one profiler connection. Plain data; calls from any thread.

@@ -9,8 +9,8 @@
 
 namespace ptxgen::inline v0 {
 
-/// Collects messages while a lock is held and delivers them when it goes or is told to. Declared
-/// before the lock, it goes after it:
+/// Collects messages while a lock is held, and delivers them on destruction or on request. Declared
+/// before the lock, it is destroyed after it:
 ///     PendingLog pending(log_);
 ///     const std::lock_guard lock(mutex_);
 ///     pending.add(LogLevel::Warn, [&] { return "dropped " + name; });

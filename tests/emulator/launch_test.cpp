@@ -219,7 +219,7 @@ TEST_CASE("progress is told while one block runs on") {
   REQUIRE(seen.calls.size() >= 250);
   CHECK(std::ranges::is_sorted(seen.calls));
   CHECK(seen.calls.back() == std::pair<std::uint64_t, std::uint64_t>{1000, 1000});
-  // Only time makes it speak before the first of two blocks has ended.
+  // A launch of one block is reported by time alone while that block runs.
   seen.calls.clear();
   options.max_instructions = 150'000'000;
   const Ran ran = run_body(

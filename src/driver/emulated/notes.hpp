@@ -13,7 +13,7 @@
 /// is the text that ships.
 namespace ptxgen::inline v0::driver::emulated {
 
-/// Is told of every launch of the modules that it was given to (`annotate`).
+/// Receives every launch of the modules that it was given to (`annotate`).
 class LaunchListener {
  public:
   LaunchListener() = default;

@@ -199,7 +199,7 @@ struct CUctx_st {
   std::uint64_t blocks_made = 0;
   std::uint64_t pinned_bytes = 0;  ///< of the emulator's allocations that hold pinned memory
 
-  // What the launches are run with, and who is told. A launch takes a copy of `options` when it is
+  // How launches run, and who receives their reports. A launch takes a copy of `options` when it is
   // queued. The worker copies `report` under `mutex` and calls it under `report_mutex` alone.
   emulator::Options options;
   std::mutex report_mutex;

@@ -17,8 +17,8 @@ using ptx::Op;
 using ptx::Operand;
 using ptx::OperandKind;
 
-// Which rows of the op table belong together. A row of sums says what the fma may be told besides:
-// each fma row here has the words that its add and sub rows have.
+// Which rows of the op table belong together. A row of sums says which modifiers the fma may
+// have: each fma row here has those of its add and sub rows.
 struct Family {
   Op mul, add, sub, fma;
   Op neg;

@@ -52,20 +52,20 @@ ptx::Gpu gpu_of(const DeviceInfo& info) noexcept {
   if (row == nullptr) gpu.name = gpu.full_name = gpu.target;
   const DeviceLimits& limits = info.limits;
   const ptx::Limits& known = ptx::limits(info.target);
-  const auto told = [](std::uint32_t value, std::uint32_t otherwise) {
+  const auto reported = [](std::uint32_t value, std::uint32_t otherwise) {
     return value != 0 ? value : otherwise;
   };
-  gpu.sms = static_cast<std::uint16_t>(told(limits.multiprocessors, gpu.sms));
-  gpu.clock_mhz = told(limits.clock_khz / 1000, gpu.clock_mhz);
+  gpu.sms = static_cast<std::uint16_t>(reported(limits.multiprocessors, gpu.sms));
+  gpu.clock_mhz = reported(limits.clock_khz / 1000, gpu.clock_mhz);
   gpu.memory_bytes = limits.memory_bytes;
   gpu.l2_bytes = limits.l2_bytes;
-  gpu.shared_per_sm = told(limits.shared_per_multiprocessor, known.shared_per_sm);
+  gpu.shared_per_sm = reported(limits.shared_per_multiprocessor, known.shared_per_sm);
   gpu.shared_per_block = limits.shared_per_block_opt_in;
-  gpu.registers_per_sm = told(limits.registers_per_multiprocessor, known.registers_per_sm);
+  gpu.registers_per_sm = reported(limits.registers_per_multiprocessor, known.registers_per_sm);
   gpu.threads_per_sm =
-      static_cast<std::uint16_t>(told(limits.threads_per_multiprocessor, known.threads_per_sm));
+      static_cast<std::uint16_t>(reported(limits.threads_per_multiprocessor, known.threads_per_sm));
   gpu.blocks_per_sm =
-      static_cast<std::uint16_t>(told(limits.blocks_per_multiprocessor, known.blocks_per_sm));
+      static_cast<std::uint16_t>(reported(limits.blocks_per_multiprocessor, known.blocks_per_sm));
   return gpu;
 }
 

@@ -80,8 +80,8 @@ Libcuda start_libcuda(const Settings& settings) {
 
 /// True for the first caller of the process.
 bool first_time() noexcept {
-  static std::atomic<bool> told{false};
-  return !told.exchange(true);
+  static std::atomic<bool> called{false};
+  return !called.exchange(true);
 }
 
 Device open_automatic(const Settings& settings) {
