@@ -13,7 +13,15 @@ set(ptxgen_test_precompiled_headers <catch2/catch.hpp> ${ptxgen_precompiled_head
 # ptxgen_precompile(TARGET [HEADER...]): those and the library's headers for a target of many sources
 function(ptxgen_precompile target)
   if(PTXGEN_PRECOMPILE)
-    target_precompile_headers(${target} PRIVATE ${ARGN} ${ptxgen_precompiled_headers})
+    target_precompile_headers(${target} PRIVATE ${ARGN} <fmt/core.h> ${ptxgen_precompiled_headers})
+    ptxgen_allow_cached_precompiled(${target})
+  endif()
+endfunction()
+
+# ptxgen_reuse_precompiled(TARGET OWNER): what OWNER has precompiled, for a target with its settings
+function(ptxgen_reuse_precompiled target owner)
+  if(PTXGEN_PRECOMPILE)
+    target_precompile_headers(${target} REUSE_FROM ${owner})
     ptxgen_allow_cached_precompiled(${target})
   endif()
 endfunction()

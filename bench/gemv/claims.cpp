@@ -1,14 +1,13 @@
 // bench/gemv/claims.cpp - reads claims from JSON
 #include "bench/gemv/claims.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
 #include "bench/gemv/shapes.hpp"
 #include "cli_common/program.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::gemv_bench {
 
@@ -25,7 +24,7 @@ Metric metric_named(const std::string& name) {
   for (const Metric metric : {Metric::Isolated, Metric::Chained, Metric::Stream}) {
     if (to_string(metric) == name) return metric;
   }
-  throw cli::UsageError(fmt::format("there is no metric '{}'", name));
+  throw cli::UsageError(format_text("there is no metric '{}'", name));
 }
 
 template <class T>
@@ -40,13 +39,13 @@ void read(const json& from, const char* field, std::optional<double>& value) {
 ClaimTerm term_of(const json& from) {
   for (const auto& [field, value] : from.items()) {
     if (std::find(kTermFields.begin(), kTermFields.end(), field) == kTermFields.end()) {
-      throw cli::UsageError(fmt::format("a term has no field '{}'", field));
+      throw cli::UsageError(format_text("a term has no field '{}'", field));
     }
   }
   ClaimTerm term;
   term.quantity = from.at("quantity").get<std::string>();
   if (!is_quantity(term.quantity)) {
-    throw cli::UsageError(fmt::format("there is no quantity '{}'", term.quantity));
+    throw cli::UsageError(format_text("there is no quantity '{}'", term.quantity));
   }
   std::string metrics;
   read(from, "metric", metrics);
@@ -83,7 +82,7 @@ Claim claim_of(const json& from) {
     for (const json& term : *terms) claim.terms.push_back(term_of(term));
   }
   if (claim.terms.empty() && claim.missing.empty()) {
-    throw cli::UsageError(fmt::format("claim {} needs terms, or 'missing'", claim.id));
+    throw cli::UsageError(format_text("claim {} needs terms, or 'missing'", claim.id));
   }
   return claim;
 }
@@ -97,9 +96,9 @@ std::vector<Claim> read_claims(std::string_view text, const std::string& name) {
     for (const json& claim : document.at("claims")) claims.push_back(claim_of(claim));
     return claims;
   } catch (const json::exception& error) {
-    throw cli::UsageError(fmt::format("{}: no list of claims: {}", name, error.what()));
+    throw cli::UsageError(format_text("{}: no list of claims: {}", name, error.what()));
   } catch (const cli::UsageError& error) {
-    throw cli::UsageError(fmt::format("{}: {}", name, error.what()));
+    throw cli::UsageError(format_text("{}: {}", name, error.what()));
   }
 }
 

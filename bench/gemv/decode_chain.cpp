@@ -1,8 +1,6 @@
 // bench/gemv/decode_chain.cpp - the GEMVs of one token as one graph
 #include "bench/gemv/decode_chain.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -10,6 +8,7 @@
 #include "ptxgen/support/error.hpp"
 #include "runtime/device/core.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::gemv_bench {
 
@@ -86,7 +85,7 @@ class Weights {
 
  private:
   [[nodiscard]] std::string says(std::uint32_t i, const std::string& how) const {
-    return fmt::format("{} of layer {}: {}", name_, i, how);
+    return format_text("{} of layer {}: {}", name_, i, how);
   }
   std::string name_;
   GemvProblem problem_;
@@ -103,7 +102,7 @@ void refuse_too_large(const Context& context, std::uint64_t bytes) {
   const std::uint64_t free = context.memory().free;
   if (bytes <= free / 20 * 19) return;
   throw Error(Stage::Device, "out-of-memory",
-              fmt::format("the weights have {}, and of the device's memory {} are free; measure a "
+              format_text("the weights have {}, and of the device's memory {} are free; measure a "
                           "smaller type or model",
                           count_text(bytes, "byte"), free));
 }

@@ -1,6 +1,4 @@
 // bench/gemv/decode_command.cpp - gemv-bench decode: the GEMVs of one token, measured
-#include <fmt/format.h>
-
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +11,7 @@
 #include "cli_common/numbers.hpp"
 #include "cli_common/program.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::gemv_bench {
 
@@ -27,7 +26,7 @@ struct Options {
 Device open_gpu(const Options& options, const Settings& settings) {
   const cli::DeviceChoice choice = cli::choose_device(options.decode.device, {}, settings);
   if (choice.emulator) {
-    throw cli::UsageError(fmt::format(
+    throw cli::UsageError(format_text(
         "{} is the emulator here, whose times say nothing about a GPU; measure on a machine with "
         "one, or predict with ptxgen decode-estimate",
         choice.from));
@@ -61,8 +60,8 @@ nlohmann::json chain_json(const ChainMeasurement& chain) {
 }
 
 std::string chain_text(const ChainMeasurement& chain, double predicted_us) {
-  if (!chain.wrong.empty()) return fmt::format("measured: WRONG, {}\n", chain.wrong);
-  return fmt::format(
+  if (!chain.wrong.empty()) return format_text("measured: WRONG, {}\n", chain.wrong);
+  return format_text(
       "measured: {:.3f} ms ({:.3f}-{:.3f}, {} of a graph of {}): {:.0f} tokens/s, predicted {:.1f} "
       "% off\n",
       chain.us.median / 1e3, chain.us.low / 1e3, chain.us.high / 1e3,

@@ -1,8 +1,6 @@
 // bench/gemv/measure.cpp - times arms side by side and checks every launch
 #include "bench/gemv/measure.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -10,6 +8,7 @@
 
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::gemv_bench {
 
@@ -200,11 +199,11 @@ class Runner {
 
   void condemn(const char* what, std::uint64_t matrix, const ProductCheck& check) {
     condemn_text(what, matrix,
-                 fmt::format("{} of {} are outside their error bound", check.outside,
+                 format_text("{} of {} are outside their error bound", check.outside,
                              count_text(data_.problem().n, "output")));
   }
   void condemn_text(const char* what, std::uint64_t matrix, const std::string& how) {
-    result_.wrong = fmt::format("{} with matrix {} of {}: {}", what,
+    result_.wrong = format_text("{} with matrix {} of {}: {}", what,
                                 matrix % data_.rotation().matrices, data_.rotation().matrices, how);
   }
 

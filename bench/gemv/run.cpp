@@ -1,8 +1,6 @@
 // bench/gemv/run.cpp - measures a list of problems on a device
 #include "bench/gemv/run.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <ctime>
@@ -11,6 +9,7 @@
 #include "ptxgen/support/error.hpp"
 #include "ptxgen/version.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::gemv_bench {
 
@@ -84,7 +83,7 @@ BenchMachine machine_of(const Device& device, const std::string& name) {
   machine.device = name;
   machine.gpu = info.name;
   machine.emulated = info.kind == DeviceKind::Emulator;
-  machine.driver = fmt::format("{}{}.{}", machine.emulated ? "emulated " : "",
+  machine.driver = format_text("{}{}.{}", machine.emulated ? "emulated " : "",
                                info.driver_version / 1000, info.driver_version % 1000 / 10);
   machine.target = info.target;
   machine.table = gpu.name;

@@ -1,8 +1,6 @@
 // bench/gemv/shapes.cpp - which shapes are measured, and their rotation
 #include "bench/gemv/shapes.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 
@@ -11,6 +9,7 @@
 #include "cli_common/gemv_problem.hpp"
 #include "cli_common/numbers.hpp"
 #include "ptxgen/kernels/gemv/models.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::gemv_bench {
 
@@ -61,7 +60,7 @@ std::optional<BenchShape> sizes(std::string_view text) {
 [[noreturn]] void throw_unknown(const std::string& word) {
   std::string models;
   for (const DecoderModel& model : decoder_models()) models += ", " + std::string(model.name);
-  throw cli::UsageError(fmt::format(
+  throw cli::UsageError(format_text(
       "--shapes {}: expects grid, decode, KxN (outputs N, both at least 1) or a model; there are{}",
       word, models.substr(1)));
 }

@@ -1,6 +1,4 @@
 // bench/gemv/tune_command.cpp - gemv-bench tune: measured GEMV plans for a device
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -16,6 +14,7 @@
 #include "cli_common/text_table.hpp"
 #include "runtime/launch/tuned_json.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::gemv_bench {
 
@@ -36,7 +35,7 @@ std::vector<std::string> xy_of(const std::string& text) {
   for (const std::string& word : words) {
     if (word != "same" && word != "f32") {
       throw cli::UsageError(
-          fmt::format("--xy {}: expects same or f32, or both with a comma between", word));
+          format_text("--xy {}: expects same or f32, or both with a comma between", word));
     }
   }
   if (words.empty()) throw cli::UsageError("--xy: names nothing");
@@ -78,7 +77,7 @@ struct Summary {
     }
   }
   [[nodiscard]] std::string text() const {
-    return fmt::format("the planner's first choice is within 3 % of the best measured for {} of {}",
+    return format_text("the planner's first choice is within 3 % of the best measured for {} of {}",
                        near, count_text(tuned, "problem"));
   }
 };
@@ -142,7 +141,7 @@ void tune_command(const Options& options, int& exit_code) {
       std::cerr << "gemv-bench: " << to_text(record.problem) << ": " << record.failure << '\n';
   }
   if (records.size() < wanted.problems.size()) {
-    std::cerr << fmt::format(
+    std::cerr << format_text(
         "gemv-bench: {} problems were left out: no time was left, or the device was lost\n",
         wanted.problems.size() - records.size());
   }

@@ -1,10 +1,9 @@
 // src/analysis/memory_text.cpp - text of the memory report
 #include <cmath>
 
-#include <fmt/format.h>
-
 #include "ptxgen/analysis/memory_report.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::analysis {
 
@@ -40,7 +39,7 @@ namespace {
 
 std::string counted(const Spread& spread, std::string_view thing) {
   if (spread.min == spread.max) return count_text(spread.min, thing);
-  return fmt::format("{} to {}", spread.min, count_text(spread.max, thing));
+  return format_text("{} to {}", spread.min, count_text(spread.max, thing));
 }
 
 // One digit after the point, if it is not 0.
@@ -95,21 +94,21 @@ std::string in_words(const MemoryAccess& access) {
       return "coalesced: " + sectors(access) + ", by how the address is aligned, 100 % at best";
     case AccessPattern::Strided:
       if (shared)
-        return fmt::format("bank conflicts: {}{} where {} would do", apart(access),
+        return format_text("bank conflicts: {}{} where {} would do", apart(access),
                            counted(access.wavefronts, "wavefront"), access.ideal_wavefronts);
       if (constant)
-        return fmt::format("serialised: {}, of which the constant cache serves one at a time",
+        return format_text("serialised: {}, of which the constant cache serves one at a time",
                            counted(access.wavefronts, "different word"));
-      return fmt::format("strided: {}{}, {} times what is needed", apart(access), sectors(access),
+      return format_text("strided: {}{}, {} times what is needed", apart(access), sectors(access),
                          decimal(access.factor()));
   }
   return {};
 }
 
 std::string place(const MemoryAccess& access) {
-  std::string text = access.line != 0 ? fmt::format("line {}", access.line)
-                                      : fmt::format("statement {}", access.statement);
-  if (access.cpp.known()) text += fmt::format(" ({}:{})", access.cpp.file, access.cpp.line);
+  std::string text = access.line != 0 ? format_text("line {}", access.line)
+                                      : format_text("statement {}", access.statement);
+  if (access.cpp.known()) text += format_text(" ({}:{})", access.cpp.file, access.cpp.line);
   return text;
 }
 
@@ -131,17 +130,17 @@ std::string verdict(const MemoryAccess& access) {
 std::string to_text(const MemoryReport& report) {
   const auto& size = report.block;
   std::string text =
-      fmt::format("{}: memory accesses, for blocks of {} x {} x {}{}\n", report.function, size[0],
+      format_text("{}: memory accesses, for blocks of {} x {} x {}{}\n", report.function, size[0],
                   size[1], size[2], report.block_assumed ? " (assumed)" : "");
   for (const MemoryAccess& access : report.accesses) {
-    text += fmt::format("  {}: {} {}\n    {}\n", place(access), access.opcode, access.address_text,
+    text += format_text("  {}: {} {}\n    {}\n", place(access), access.opcode, access.address_text,
                         verdict(access));
   }
   const MemoryTotals& all = report.total;
   const std::string unsized =
-      all.unsized == 0 ? "" : fmt::format(", {} of unknown size", all.unsized);
+      all.unsized == 0 ? "" : format_text(", {} of unknown size", all.unsized);
   return text +
-         fmt::format("  total, each access once: {}, {} unknown{}; {} wanted, {} moved; {}\n",
+         format_text("  total, each access once: {}, {} unknown{}; {} wanted, {} moved; {}\n",
                      count_text(all.accesses, "access"), all.unknown, unsized,
                      count_text(all.bytes_wanted, "byte"), counted(all.bytes_moved, "byte"),
                      count_text(all.bank_conflicts, "bank conflict"));

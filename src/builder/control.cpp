@@ -5,14 +5,13 @@
 #include <cstdio>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "builder/rows.hpp"
 #include "ptx/row_shape.hpp"
 #include "ptxgen/ptx/operand_specs.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/verifier.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -41,9 +40,9 @@ Argument number(unsigned value, SourceLocation site) {
 
 void check_barrier(unsigned id, unsigned threads, bool counted, std::string& problem) {
   if (id >= kBarriers) {
-    problem = fmt::format("barrier {} does not exist: a block has barriers 0 to 15", id);
+    problem = format_text("barrier {} does not exist: a block has barriers 0 to 15", id);
   } else if (counted && (threads == 0 || threads % kWarp != 0)) {
-    problem = fmt::format("a barrier counts full warps: {} is not a multiple of 32",
+    problem = format_text("a barrier counts full warps: {} is not a multiple of 32",
                           count_text(threads, "thread"));
   }
 }
@@ -231,7 +230,7 @@ void Control::check_element(const Operand& operand, ptx::Type expected, bool rel
                       (relaxed && ptx::bits(actual) > ptx::bits(expected));
   if (!kinds || !widths) {
     fail("type-mismatch",
-         fmt::format("operand {} is {}, the instruction expects {}", place + 1, ptx::name(actual),
+         format_text("operand {} is {}, the instruction expects {}", place + 1, ptx::name(actual),
                      ptx::name(expected)),
          operand.argument_.site);
   }
@@ -269,11 +268,11 @@ std::string space_cure(const ptx::Instruction& statement, ptx::Field field, ptx:
   std::string modifier;
   if (admitted) {
     if (actual == ptx::Modifier::none) {
-      modifier = fmt::format("omit the modifier .{}", ptx::name(expected));
+      modifier = format_text("omit the modifier .{}", ptx::name(expected));
     } else if (expected == ptx::Modifier::none) {
-      modifier = fmt::format("write the modifier .{}", ptx::name(actual));
+      modifier = format_text("write the modifier .{}", ptx::name(actual));
     } else {
-      modifier = fmt::format("write the modifier .{} instead of .{}", ptx::name(actual),
+      modifier = format_text("write the modifier .{} instead of .{}", ptx::name(actual),
                              ptx::name(expected));
     }
   }
@@ -342,10 +341,10 @@ void Control::check_space(const ptx::Instruction& statement, const ptx::OperandS
   const std::string reading =
       expected == ptx::Modifier::none
           ? "names no state space and reads it as a generic address"
-          : fmt::format("reads it as an address in .{}", ptx::name(expected));
+          : format_text("reads it as an address in .{}", ptx::name(expected));
   fail(
       "space-mismatch",
-      fmt::format("operand {} of '{}' is a pointer into {}, but the opcode {}; rule: an address is "
+      format_text("operand {} of '{}' is a pointer into {}, but the opcode {}; rule: an address is "
                   "valid in one state space, which the opcode has to name; cure: {}",
                   place + 1, opcode_of(statement), memory_of(actual), reading,
                   space_cure(statement, field, expected, actual)),
@@ -398,7 +397,7 @@ std::string Control::replaced(std::string_view text, const RawOperands& operands
     }
     if (number >= names.size()) {
       fail("bad-operand",
-           fmt::format("raw PTX uses ${}, but the call has {}, outputs and inputs together", number,
+           format_text("raw PTX uses ${}, but the call has {}, outputs and inputs together", number,
                        count_text(names.size(), "operand")),
            site);
     }
@@ -407,7 +406,7 @@ std::string Control::replaced(std::string_view text, const RawOperands& operands
   }
   for (std::size_t i = 0; i < used.size(); ++i) {
     if (!used[i]) {
-      fail("bad-operand", fmt::format("raw PTX does not use its operand ${}", i), site);
+      fail("bad-operand", format_text("raw PTX does not use its operand ${}", i), site);
     }
   }
   if (result.find(".reg") != std::string::npos) result = "{\n" + result + "\n}";

@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "builder/rows.hpp"
 #include "ptx/order_modifiers.hpp"
 #include "ptx/row_shape.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::detail {
 
@@ -299,8 +298,8 @@ ptx::Operand Core::use(const Argument& argument) {
       const auto type = static_cast<ptx::Type>(operand.component);
       fail("bad-operand",
            operand.is_unsigned
-               ? fmt::format("the literal {} does not fit {}", operand.value, ptx::name(type))
-               : fmt::format("the literal {} does not fit {}", operand.offset(), ptx::name(type)),
+               ? format_text("the literal {} does not fit {}", operand.value, ptx::name(type))
+               : format_text("the literal {} does not fit {}", operand.offset(), ptx::name(type)),
            argument.site);
     }
     return operand;

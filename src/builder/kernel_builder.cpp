@@ -5,11 +5,10 @@
 #include <limits>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -182,7 +181,7 @@ detail::PointerData KernelBuilder::declare_array(ptx::Space space, ptx::Type typ
   }
   if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment % bytes != 0) {
     fail("bad-operand",
-         fmt::format("an alignment of {}: it must be a power of two and a multiple of the "
+         format_text("an alignment of {}: it must be a power of two and a multiple of the "
                      "element's {}",
                      count_text(alignment, "byte"), bytes),
          site);
@@ -242,7 +241,7 @@ void KernelBuilder::directive(ptx::DirectiveKind kind, std::array<std::uint32_t,
   const std::string text = "." + std::string(row.text);
   if (!ptx::offers(target_name_, row.requirement)) {
     fail("target-lacks",
-         fmt::format("{} needs sm_{}; the target is {}", text, row.requirement.sm, module_.target),
+         format_text("{} needs sm_{}; the target is {}", text, row.requirement.sm, module_.target),
          site);
   }
   if (std::find(values.begin(), values.begin() + count, 0u) != values.begin() + count) {

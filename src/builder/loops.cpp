@@ -2,9 +2,8 @@
 #include <initializer_list>
 #include <limits>
 
-#include <fmt/format.h>
-
 #include "ptxgen/builder/kernel_builder.hpp"
+#include "support/format.hpp"
 
 // A counted loop is at most two segments. One that is not unrolled has one:
 //
@@ -111,7 +110,7 @@ ForLoop KernelBuilder::for_begin(const detail::LoopRange& range) {
 
 void KernelBuilder::check_loop(const ForLoop& loop) {
   if (loop.factor == 0 || loop.factor > kMaxCopies) {
-    fail("bad-operand", fmt::format("an unroll factor is 1 to 1024, not {}", loop.factor),
+    fail("bad-operand", format_text("an unroll factor is 1 to 1024, not {}", loop.factor),
          loop.site);
   }
   if (!is_literal(loop.step)) return;
@@ -133,7 +132,7 @@ void KernelBuilder::begin_constant_loop(ForLoop& loop, std::uint64_t first, std:
   if (main <= 1) {  // straight copies only
     if (iterations > kMaxCopies) {
       fail("too-large",
-           fmt::format("a loop of one iteration that emits its body {} times: choose a smaller "
+           format_text("a loop of one iteration that emits its body {} times: choose a smaller "
                        "unroll factor",
                        iterations),
            loop.site);

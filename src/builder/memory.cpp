@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include <fmt/format.h>
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::detail {
 
@@ -42,7 +42,7 @@ Argument Core::address(const PointerData& pointer, unsigned bytes, bool narrow,
   if (pointer.alignment % bytes == 0 && pointer.alignment != 0 &&
       pointer.offset % static_cast<std::int64_t>(bytes) != 0) {
     fail("misaligned",
-         fmt::format("an access of {} at offset {} of an array aligned to {}: its address must be "
+         format_text("an access of {} at offset {} of an array aligned to {}: its address must be "
                      "a multiple of {}",
                      count_text(bytes, "byte"), pointer.offset, pointer.alignment, bytes),
          site);
@@ -183,7 +183,7 @@ void Memory::copy_async(const PointerData& to, const PointerData& from, unsigned
                         bool past_l1, Site site) {
   if ((bytes != 4 && bytes != 8 && bytes != 16) || (past_l1 && bytes != 16)) {
     fail("bad-operand",
-         fmt::format("cp_async copies 4, 8 or 16 bytes, past L1 only 16; not {}", bytes), site);
+         format_text("cp_async copies 4, 8 or 16 bytes, past L1 only 16; not {}", bytes), site);
   }
   Transaction transaction(*this);
   const Argument destination = address(to, bytes, true, site);

@@ -2,12 +2,11 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "capi/objects.hpp"
 #include "ptxgen/runtime/cache/module_cache.hpp"
 #include "ptxgen/support/log.hpp"
 #include "support/join.hpp"
+#include "support/format.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::capi;
@@ -26,7 +25,7 @@ Settings settings_from(const ptxgen_device_options& options) {
     });
     if (found == fields.end()) {
       throw UsageError{"bad-setting",
-                       fmt::format("there is no setting '{}'; there are: {}", variable,
+                       format_text("there is no setting '{}'; there are: {}", variable,
                                    join_text(fields, ", ", &SettingField::variable))};
     }
     settings.*found->value = value;
@@ -54,7 +53,7 @@ LauncherOptions launcher_options(const ptxgen_device_options& from, const Settin
     if (from.optimization > 4) {
       throw UsageError{
           "out-of-range",
-          fmt::format("options.optimization is {}; valid levels are 0 to 4", from.optimization)};
+          format_text("options.optimization is {}; valid levels are 0 to 4", from.optimization)};
     }
     options.module.optimization = from.optimization;
   }
@@ -108,7 +107,7 @@ ptxgen_status ptxgen_set_log(ptxgen_log_level level, ptxgen_log_callback callbac
     if (callback == nullptr) return reset_default_log();
     if (level < PTXGEN_LOG_OFF || level > PTXGEN_LOG_TRACE) {
       throw UsageError{"out-of-range",
-                       fmt::format("level is {}; valid levels are 0 (off) to 5 (trace)", level)};
+                       format_text("level is {}; valid levels are 0 (off) to 5 (trace)", level)};
     }
     LogSink sink;
     sink.user = new Receiver{callback, user};

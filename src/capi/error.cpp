@@ -3,11 +3,10 @@
 #include <new>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "capi/handle.hpp"
 #include "ptxgen/version.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 using namespace ptxgen;
 using capi::Failure;
@@ -46,7 +45,7 @@ std::shared_ptr<const Failure>& thread_slot() noexcept {
 std::shared_ptr<const Failure> plain(ptxgen_status status, std::string code, std::string message) {
   auto failure = std::make_shared<Failure>();
   failure->status = status;
-  failure->text = fmt::format("error: {} [{}]", message, code);
+  failure->text = format_text("error: {} [{}]", message, code);
   failure->code = std::move(code);
   failure->message = std::move(message);
   return failure;
@@ -145,7 +144,7 @@ void throw_wrong_handle(const Handle* handle, Kind wanted, std::string_view name
     message += "no handle, or was freed";
   }
   throw UsageError{handle == nullptr ? "null" : "wrong-handle",
-                   fmt::format("{}; expected a {}", message, to_string(wanted))};
+                   format_text("{}; expected a {}", message, to_string(wanted))};
 }
 
 void throw_null(std::string_view name) { throw UsageError{"null", std::string(name) + " is NULL"}; }
@@ -157,14 +156,14 @@ std::string_view need_text(const char* text, std::string_view name) {
 void throw_struct_bytes(std::size_t bytes, std::string_view name) {
   throw UsageError{
       "struct-bytes",
-      fmt::format("{}.struct_bytes is {}; set it to sizeof the structure before the call", name,
+      format_text("{}.struct_bytes is {}; set it to sizeof the structure before the call", name,
                   bytes)};
 }
 
 void throw_newer_struct(std::size_t bytes, std::size_t known, std::string_view name) {
   throw UsageError{
       "struct-bytes",
-      fmt::format(
+      format_text(
           "{} has {}, this library ({}) knows {}, and a later field is set; use a newer library",
           name, count_text(bytes, "byte"), kVersion, known)};
 }

@@ -3,9 +3,8 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "capi/objects.hpp"
+#include "support/format.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::capi;
@@ -75,7 +74,7 @@ ptxgen_status ptxgen_findings_get(const ptxgen_findings* findings, size_t index,
     const std::vector<LaunchFinding>& list = need(findings, "findings").list;
     if (index >= list.size()) {
       throw UsageError{"out-of-range",
-                       fmt::format("index is {}; the list has {} findings", index, list.size())};
+                       format_text("index is {}; the list has {} findings", index, list.size())};
     }
     write_struct(finding, to_c(list[index]), "finding");
   });

@@ -2,10 +2,9 @@
 #include <cstddef>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "capi/objects.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::capi;
@@ -42,14 +41,14 @@ std::vector<std::byte> pack(std::string_view kernel, const Signature& signature,
     const ptxgen_argument& argument = arguments[i];
     const auto which = [&] {
       const bool named = i < signature.parameters.size();
-      return fmt::format("argument {}{}", i + 1,
-                         named ? fmt::format(" (parameter {})", signature.parameters[i].name) : "");
+      return format_text("argument {}{}", i + 1,
+                         named ? format_text(" (parameter {})", signature.parameters[i].name) : "");
     };
     if (argument.value == nullptr) throw UsageError{"null", which() + " has no value"};
     if (argument.type < PTXGEN_ANY || argument.type > PTXGEN_POINTER) {
       throw UsageError{
           "out-of-range",
-          fmt::format(
+          format_text(
               "{} has the type {}; valid types are PTXGEN_ANY, _INTEGER, _FLOAT and _POINTER",
               which(), argument.type)};
     }
@@ -231,7 +230,7 @@ ptxgen_status ptxgen_function_launch_packed(const ptxgen_function* function,
     const Stream& on = need(stream, "stream").stream();
     if (of.signature && bytes != of.signature->size()) {
       refuse(of.name,
-             fmt::format("the block has {}, the {} of {} take {}", count_text(bytes, "byte"),
+             format_text("the block has {}, the {} of {} take {}", count_text(bytes, "byte"),
                          count_text(of.signature->parameters.size(), "parameter"), of.name,
                          of.signature->size()));
     }

@@ -1,10 +1,9 @@
 // src/capi/launch.cpp - launches and plans of the library's kernels
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "capi/objects.hpp"
 #include "runtime/launch/library_keys.hpp"
+#include "support/format.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::capi;
@@ -20,7 +19,7 @@ template <class E>
 E enumerator(std::int32_t value, std::int32_t limit, const char* name) {
   if (value < 0 || value > limit) {
     throw UsageError{"out-of-range",
-                     fmt::format("{} is {}; it may be 0 to {}", name, value, limit)};
+                     format_text("{} is {}; it may be 0 to {}", name, value, limit)};
   }
   return static_cast<E>(value);
 }

@@ -1,10 +1,9 @@
 // src/capi/memory.cpp - buffers, streams, events, graphs
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "capi/objects.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::capi;
@@ -17,7 +16,7 @@ void check_range(const ptxgen_buffer& buffer, std::uint64_t offset, std::uint64_
   const std::uint64_t has = buffer.memory.bytes();
   if (offset <= has && bytes <= has - offset) return;
   throw Error(Stage::Device, "out-of-bounds",
-              fmt::format("{} from offset {} of {} exceed its {}", count_text(bytes, "byte"),
+              format_text("{} from offset {} of {} exceed its {}", count_text(bytes, "byte"),
                           offset, name, count_text(has, "byte")));
 }
 
@@ -92,15 +91,15 @@ ptxgen_status ptxgen_buffer_fill(ptxgen_buffer* buffer, uint64_t offset, uint32_
     const Stream* const on = optional_stream(stream);
     if (element_bytes != 1 && element_bytes != 2 && element_bytes != 4) {
       throw UsageError{"out-of-range",
-                       fmt::format("element_bytes is {}; it is 1, 2 or 4", element_bytes)};
+                       format_text("element_bytes is {}; it is 1, 2 or 4", element_bytes)};
     }
     if (offset % element_bytes != 0) {
       throw UsageError{"misaligned",
-                       fmt::format("offset is {}, which is not a multiple of element_bytes, {}",
+                       format_text("offset is {}, which is not a multiple of element_bytes, {}",
                                    offset, element_bytes)};
     }
     if (count > UINT64_MAX / element_bytes) {
-      throw UsageError{"out-of-range", fmt::format("count is {}", count)};
+      throw UsageError{"out-of-range", format_text("count is {}", count)};
     }
     check_range(to, offset, count * element_bytes, "buffer");
     if (count != 0) to.memory.fill(offset, value, element_bytes, count, on);
@@ -113,7 +112,7 @@ ptxgen_status ptxgen_stream_create(ptxgen_device* device, int32_t kind, int32_t 
     ptxgen_stream*& result = need_result(stream, "stream");
     const SharedRuntime& runtime = need(device, "device").runtime;
     if (kind != PTXGEN_STREAM_NON_BLOCKING && kind != PTXGEN_STREAM_BLOCKING) {
-      throw UsageError{"out-of-range", fmt::format("kind is {}; use PTXGEN_STREAM_...", kind)};
+      throw UsageError{"out-of-range", format_text("kind is {}; use PTXGEN_STREAM_...", kind)};
     }
     const Stream::Kind made =
         kind == PTXGEN_STREAM_BLOCKING ? Stream::Kind::Blocking : Stream::Kind::NonBlocking;
@@ -195,7 +194,7 @@ ptxgen_status ptxgen_stream_begin_capture(const ptxgen_stream* stream, int32_t m
       case PTXGEN_CAPTURE_RELAXED:
         return on.begin_capture(Stream::CaptureMode::Relaxed);
       default:
-        throw UsageError{"out-of-range", fmt::format("mode is {}; use PTXGEN_CAPTURE_...", mode)};
+        throw UsageError{"out-of-range", format_text("mode is {}; use PTXGEN_CAPTURE_...", mode)};
     }
   });
 }

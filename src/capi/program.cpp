@@ -2,13 +2,12 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "capi/objects.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/runtime/module/compile.hpp"
 #include "runtime/module/gates.hpp"
+#include "support/format.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::capi;
@@ -44,7 +43,7 @@ const ptx::Function& entry_of(const ptx::Module& module, std::string_view name) 
               name.empty()
                   ? (names.empty() ? std::string("the program has no kernel")
                                    : "the program has several kernels; name one of " + names)
-                  : fmt::format("there is no kernel '{}'; {}", name,
+                  : format_text("there is no kernel '{}'; {}", name,
                                 names.empty() ? std::string("the program has none")
                                               : "there are: " + names));
 }
@@ -61,7 +60,7 @@ ptxgen_program::ptxgen_program(ptx::Module parsed)
 ptxgen_image::ptxgen_image(Assembly made)
     : Handle(kKind),
       assembly(std::move(made)),
-      tool(fmt::format("{} {}", ptxgen::to_string(assembly.tool), assembly.tool_version)) {}
+      tool(format_text("{} {}", ptxgen::to_string(assembly.tool), assembly.tool_version)) {}
 
 namespace {
 
@@ -75,7 +74,7 @@ const ptx::Target& target_for(const ptxgen_device* device, const char* target) {
 const CatalogEntry& catalog_entry(std::size_t kernel) {
   if (kernel >= catalog().size()) {
     throw UsageError{"out-of-range",
-                     fmt::format("kernel is {}; there are {}", kernel, catalog().size())};
+                     format_text("kernel is {}; there are {}", kernel, catalog().size())};
   }
   return catalog()[kernel];
 }
@@ -102,7 +101,7 @@ ptxgen_status ptxgen_kernel_get_parameter(size_t kernel, size_t parameter,
   return guarded(nullptr, [&] {
     const CatalogEntry& entry = catalog_entry(kernel);
     if (parameter >= entry.parameters.size()) {
-      throw UsageError{"out-of-range", fmt::format("parameter is {}; {} has {}", parameter,
+      throw UsageError{"out-of-range", format_text("parameter is {}; {} has {}", parameter,
                                                    entry.name, entry.parameters.size())};
     }
     const ParameterInfo& from = entry.parameters[parameter];

@@ -1,12 +1,11 @@
 // src/check/rule_findings.cpp - findings about statements of one function
 #include "check/rule_findings.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "ptxgen/ptx/printer.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::gates {
 
@@ -21,9 +20,9 @@ Finding& RuleFindings::report(Severity severity, std::string_view rule, std::uin
   finding.line = s.line;
   finding.kernel = module().text(function().name);
   finding.cpp = module().site_of(s);
-  finding.details.push_back(fmt::format("in: {}", ptx::print(module(), function(), s)));
-  if (!reason.empty()) finding.details.push_back(fmt::format("rule: {}", reason));
-  if (!cure.empty()) finding.details.push_back(fmt::format("cure: {}", cure));
+  finding.details.push_back(format_text("in: {}", ptx::print(module(), function(), s)));
+  if (!reason.empty()) finding.details.push_back(format_text("rule: {}", reason));
+  if (!cure.empty()) finding.details.push_back(format_text("cure: {}", cure));
   entries_.push_back({statement, std::move(finding)});
   return entries_.back().finding;
 }
@@ -37,7 +36,7 @@ void RuleFindings::take(std::vector<Finding>& out) {
 
 std::string RuleFindings::place(std::uint32_t statement) const {
   const std::uint32_t line = at(statement).line;
-  return line != 0 ? fmt::format("line {}", line) : fmt::format("statement {}", statement);
+  return line != 0 ? format_text("line {}", line) : format_text("statement {}", statement);
 }
 
 std::string RuleFindings::name(const ptx::Operand& operand) const {

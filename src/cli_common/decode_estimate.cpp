@@ -1,8 +1,6 @@
 // src/cli_common/decode_estimate.cpp - the GEMVs of one token, predicted
 #include "cli_common/decode_estimate.hpp"
 
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -10,6 +8,7 @@
 #include "cli_common/gemv_report.hpp"
 #include "cli_common/program.hpp"
 #include "cli_common/text_table.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::cli {
 
@@ -19,10 +18,10 @@ const DecoderModel& model_named(const std::string& name) {
   if (const DecoderModel* model = find_decoder_model(name)) return *model;
   std::string known;
   for (const DecoderModel& model : decoder_models()) {
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", model.name);
+    known += format_text("{}{}", known.empty() ? "" : ", ", model.name);
   }
   throw UsageError(
-      fmt::format("--model {}: there is no such model in the table; there are: {}", name, known));
+      format_text("--model {}: there is no such model in the table; there are: {}", name, known));
 }
 
 nlohmann::json model_json(const DecoderModel& model) {
@@ -128,20 +127,20 @@ nlohmann::json to_json(const DecodeReport& report) {
 std::string to_text(const DecodeReport& report) {
   const DecodeEstimate& estimate = report.estimate;
   const ptx::Gpu& gpu = report.gpu;
-  std::string text = fmt::format("{} {} on {}, the GEMVs of one token as one chain\n\n",
+  std::string text = format_text("{} {} on {}, the GEMVs of one token as one chain\n\n",
                                  report.model->name, to_string(report.weights), gpu.full_name);
   const TextTable table = shape_table(estimate);
   for (std::size_t i = 0; i < table.rows(); ++i) text += table.line(i) + "\n";
-  text += fmt::format("\n{:.2f} GB of weights in {} GEMVs, {:.3f} ms predicted: {:.0f} tokens/s\n",
+  text += format_text("\n{:.2f} GB of weights in {} GEMVs, {:.3f} ms predicted: {:.0f} tokens/s\n",
                       estimate.bytes / 1e9, estimate.gemvs, estimate.predicted_us / 1e3,
                       estimate.tokens_per_s());
-  text += fmt::format(
+  text += format_text(
       "by the weights alone: {:.0f} tokens/s at the {:.0f} GB/s that a reader gets, "
       "{:.0f} at the {:.0f} GB/s of the datasheet\n",
       estimate.roofline(read_rate(gpu)), read_rate(gpu), estimate.roofline(gpu.bandwidth_gb_per_s),
       gpu.bandwidth_gb_per_s);
   if (estimate.bytes > static_cast<double>(gpu.memory_bytes)) {
-    text += fmt::format("the weights do not fit into the {:.0f} GB of this GPU\n",
+    text += format_text("the weights do not fit into the {:.0f} GB of this GPU\n",
                         static_cast<double>(gpu.memory_bytes) / 1e9);
   }
   return text;

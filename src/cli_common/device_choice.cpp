@@ -1,13 +1,12 @@
 // src/cli_common/device_choice.cpp - the device that a command runs on
 #include "cli_common/device_choice.hpp"
 
-#include <fmt/format.h>
-
 #include "cli_common/program.hpp"
 #include "cli_common/nearest.hpp"
 #include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/emulator/emulator.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::cli {
 
@@ -37,15 +36,15 @@ DeviceChoice choose_device(const std::string& option, std::string_view emulator_
     if (!emulator_only.empty()) return choice;
     const Device found = Device::open("auto", settings);
     choice.emulator = found.info().kind == DeviceKind::Emulator;
-    if (!choice.emulator) choice.name = fmt::format("cuda:{}", found.info().ordinal);
+    if (!choice.emulator) choice.name = format_text("cuda:{}", found.info().ordinal);
     return choice;
   }
   if (!name.starts_with(kCuda) || !is_number(name.substr(kCuda.size()))) {
     throw UsageError(
-        fmt::format("{}: there is no such device; expects auto, emulator or cuda:N", choice.from));
+        format_text("{}: there is no such device; expects auto, emulator or cuda:N", choice.from));
   }
   if (!emulator_only.empty()) {
-    throw UsageError(fmt::format(
+    throw UsageError(format_text(
         "{} needs the emulator, and {} is a GPU; leave it out, or use --device emulator",
         emulator_only, choice.from));
   }

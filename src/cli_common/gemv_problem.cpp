@@ -1,13 +1,12 @@
 // src/cli_common/gemv_problem.cpp - a GEMV as `-p` describes it
 #include "cli_common/gemv_problem.hpp"
 
-#include <fmt/format.h>
-
 #include <cstdint>
 
 #include "cli_common/program.hpp"
 #include "cli_common/numbers.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::cli {
 
@@ -29,7 +28,7 @@ struct Setting {
 Setting parts(const std::string& setting) {
   const auto equals = setting.find('=');
   if (equals == std::string::npos || equals == 0) {
-    throw UsageError(fmt::format("-p expects NAME=VALUE, not '{}'", setting));
+    throw UsageError(format_text("-p expects NAME=VALUE, not '{}'", setting));
   }
   return {setting.substr(0, equals), setting.substr(equals + 1)};
 }
@@ -42,14 +41,14 @@ GemvLayout layout_of(const Setting& setting) {
   for (const GemvLayout layout : {GemvLayout::T, GemvLayout::R}) {
     if (setting.value == (layout == GemvLayout::T ? "T" : "R")) return layout;
   }
-  throw UsageError(fmt::format("-p layout={}: expects T or R", setting.value));
+  throw UsageError(format_text("-p layout={}: expects T or R", setting.value));
 }
 
 void check_lda(const GemvProblem& problem) {
   const bool by_column = problem.layout == GemvLayout::T;
   const std::uint64_t row = by_column ? problem.n : problem.k;
   if (problem.lda == 0 || problem.lda >= row) return;
-  throw UsageError(fmt::format("-p lda={}: a row has {} ({}); expects at least that", problem.lda,
+  throw UsageError(format_text("-p lda={}: a row has {} ({}); expects at least that", problem.lda,
                                count_text(row, "element"),
                                by_column ? "n, layout T" : "k, layout R"));
 }
@@ -60,7 +59,7 @@ GemvType gemv_type(std::string_view option, std::string_view name) {
   if (name == "f32") return GemvType::f32;
   if (name == "f16") return GemvType::f16;
   if (name == "bf16") return GemvType::bf16;
-  throw UsageError(fmt::format("{}: expects f32, f16 or bf16", option));
+  throw UsageError(format_text("{}: expects f32, f16 or bf16", option));
 }
 
 GemvProblem gemv_problem(const std::vector<std::string>& settings) {
@@ -79,7 +78,7 @@ GemvProblem gemv_problem(const std::vector<std::string>& settings) {
       problem.weights = gemv_type("-p " + text, setting.value);
     } else {
       throw UsageError(
-          fmt::format("gemv has no parameter '{}'; it has: {}", setting.name, kParameters));
+          format_text("gemv has no parameter '{}'; it has: {}", setting.name, kParameters));
     }
   }
   check_lda(problem);

@@ -1,9 +1,9 @@
 // src/cli_common/gemv_report.cpp - GEMV problems, plans and predictions as JSON
 #include "cli_common/gemv_report.hpp"
 
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
+
+#include "support/format.hpp"
 
 namespace ptxgen::cli {
 
@@ -68,6 +68,6 @@ json to_json(const ptx::Gpu& gpu) {
           {"dram_latency_ns", gpu.dram_latency_ns}};
 }
 
-std::string fixed(double value, int digits) { return fmt::format("{:.{}f}", value, digits); }
+std::string fixed(double value, int digits) { return format_text("{:.{}f}", value, digits); }
 
 }  // namespace ptxgen::cli

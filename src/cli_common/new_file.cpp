@@ -1,8 +1,6 @@
 // src/cli_common/new_file.cpp - a result file that appears whole or not at all
 #include "cli_common/new_file.hpp"
 
-#include <fmt/format.h>
-
 #include <filesystem>
 #include <utility>
 
@@ -11,6 +9,7 @@
 #include "support/file_system.hpp"
 #include "support/process_ids.hpp"
 #include "support/temporary_directory.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::cli {
 
@@ -28,7 +27,7 @@ std::string counted(const std::string& path, unsigned number) {
   const fs::path original(path);
   fs::path result = original;
   result.replace_filename(
-      fmt::format("{}-{}{}", original.stem().string(), number, original.extension().string()));
+      format_text("{}-{}{}", original.stem().string(), number, original.extension().string()));
   return result.string();
 }
 
@@ -53,7 +52,7 @@ NewFile::NewFile(std::string path, Taken taken, std::string option)
   }
   if (taken_ == Taken::Refuse && exists(wanted_)) throw_exists();
   for (unsigned i = 1; taken_ == Taken::CountUp && exists(path_); ++i) path_ = counted(wanted_, i);
-  const std::string part = fmt::format("{}.{}.part", wanted_, process_id());
+  const std::string part = format_text("{}.{}.part", wanted_, process_id());
   FileSystem system;
   FileSystem::Handle handle{};
   if (const int status = system.create(part, handle)) {

@@ -1,12 +1,11 @@
 // src/cli_common/numbers.cpp - numbers of options: one parser, range and message
 #include "cli_common/numbers.hpp"
 
-#include <fmt/format.h>
-
 #include <charconv>
 #include <cmath>
 
 #include "cli_common/program.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::cli {
 
@@ -43,7 +42,7 @@ std::optional<std::uint64_t> parse_whole(std::string_view text, std::uint64_t mi
 std::uint64_t whole_number(std::string_view option, std::string_view text, std::uint64_t min,
                            std::uint64_t max) {
   if (const auto value = parse_whole(text, min, max)) return *value;
-  throw UsageError(fmt::format("{}: expects a whole number in {}..{}, or 2^E",
+  throw UsageError(format_text("{}: expects a whole number in {}..{}, or 2^E",
                                with_value(option, text), min, max));
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include <fmt/format.h>
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::driver {
 namespace {
@@ -53,13 +53,13 @@ std::span<const FunctionInfo> functions() noexcept { return kFunctions; }
 
 std::string result_name(CUresult result) {
   const ResultInfo* const info = find_result(result);
-  return info != nullptr ? info->name : fmt::format("CUresult {}", static_cast<int>(result));
+  return info != nullptr ? info->name : format_text("CUresult {}", static_cast<int>(result));
 }
 
 std::string result_text(CUresult result) {
   const ResultInfo* const info = find_result(result);
   if (info == nullptr) return result_name(result);
-  return fmt::format("{} ({}): {}", info->name, static_cast<int>(result), info->words);
+  return format_text("{} ({}): {}", info->name, static_cast<int>(result), info->words);
 }
 
 std::string result_text(const Table& table, CUresult result) {
@@ -70,7 +70,7 @@ std::string result_text(const Table& table, CUresult result) {
       name == nullptr) {
     return result_text(result);
   }
-  std::string text = fmt::format("{} ({})", name, static_cast<int>(result));
+  std::string text = format_text("{} ({})", name, static_cast<int>(result));
   if (table.get_error_string != nullptr && table.get_error_string(result, &words) == CUDA_SUCCESS &&
       words != nullptr) {
     text += ": " + std::string(words);
@@ -79,7 +79,7 @@ std::string result_text(const Table& table, CUresult result) {
 }
 
 std::string version_text(int version) {
-  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+  return format_text("{}.{}", version / 1000, version % 1000 / 10);
 }
 
 int newest_ptx(int driver_version) noexcept {

@@ -2,13 +2,12 @@
 #include <string>
 #include <type_traits>
 
-#include <fmt/format.h>
-
 #include "kernels/gemv/catalog_gemv.hpp"
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
 #include "support/join.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -125,12 +124,12 @@ void check_values(std::string_view kernel, std::span<const ParameterInfo> parame
   };
   if (values.size() != parameters.size()) {
     refuse(
-        fmt::format("takes {}, not {}", count_text(parameters.size(), "parameter"), values.size()));
+        format_text("takes {}, not {}", count_text(parameters.size(), "parameter"), values.size()));
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
     const ParameterInfo& info = parameters[i];
     if (values[i] >= info.min && values[i] <= info.max) continue;
-    refuse(fmt::format("{} is {}, outside {}..{}", info.name, values[i], info.min, info.max));
+    refuse(format_text("{} is {}, outside {}..{}", info.name, values[i], info.min, info.max));
   }
 }
 
@@ -146,7 +145,7 @@ const CatalogEntry* find_kernel(std::string_view name) noexcept {
 const CatalogEntry& kernel_named(std::string_view name) {
   if (const CatalogEntry* const found = find_kernel(name)) return *found;
   throw Error(Stage::Build, "no-kernel",
-              fmt::format("there is no kernel '{}'; there are: {}", name,
+              format_text("there is no kernel '{}'; there are: {}", name,
                           join_text(kCatalog, ", ", &CatalogEntry::name)));
 }
 
@@ -155,7 +154,7 @@ std::size_t parameter_index(const CatalogEntry& kernel, std::string_view name) {
     if (kernel.parameters[i].name == name) return i;
   }
   throw Error(Stage::Build, "bad-parameter",
-              fmt::format("{} has no parameter '{}'; it has: {}", kernel.name, name,
+              format_text("{} has no parameter '{}'; it has: {}", kernel.name, name,
                           join_text(kernel.parameters, ", ", &ParameterInfo::name)));
 }
 

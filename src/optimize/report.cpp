@@ -1,8 +1,8 @@
 // src/optimize/report.cpp - text of pass reports
-#include <fmt/format.h>
 
 #include "ptxgen/optimize/pass.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::optimize {
 
@@ -10,17 +10,17 @@ namespace {
 
 void add_counts(std::string& text, const PassReport& pass) {
   for (const ReasonCount& count : pass.counts) {
-    text += fmt::format(", {}{} {}", count.fired ? "" : "refused ", count.count, count.reason);
+    text += format_text(", {}{} {}", count.fired ? "" : "refused ", count.count, count.reason);
   }
 }
 
 void add_decision(std::string& text, const Decision& decision) {
   text += "    " + decision.kernel;
-  if (decision.line != 0) text += fmt::format(":{}", decision.line);
-  text += fmt::format(": {}{} [{}]\n", decision.fired ? "" : "refused: ", decision.message,
+  if (decision.line != 0) text += format_text(":{}", decision.line);
+  text += format_text(": {}{} [{}]\n", decision.fired ? "" : "refused: ", decision.message,
                       decision.reason);
   if (decision.cpp.known()) {
-    text += fmt::format("      built at {}:{}\n", decision.cpp.file, decision.cpp.line);
+    text += format_text("      built at {}:{}\n", decision.cpp.file, decision.cpp.line);
   }
 }
 
@@ -29,13 +29,13 @@ void add_decision(std::string& text, const Decision& decision) {
 std::string to_text(const PipelineReport& report, const ptx::Module&) {
   std::string text;
   for (const PassReport& pass : report.passes) {
-    text += fmt::format("{}: {}", pass.name, pass.changed ? "changed" : "nothing changed");
+    text += format_text("{}: {}", pass.name, pass.changed ? "changed" : "nothing changed");
     add_counts(text, pass);
     if (pass.statements_before != pass.statements_after) {
-      text += fmt::format(", {} to {}", count_text(pass.statements_before, "statement"),
+      text += format_text(", {} to {}", count_text(pass.statements_before, "statement"),
                           pass.statements_after);
     }
-    text += fmt::format(", {:.1f} us\n", pass.microseconds);
+    text += format_text(", {:.1f} us\n", pass.microseconds);
     for (const Decision& decision : pass.decisions) add_decision(text, decision);
   }
   return text;

@@ -1,7 +1,6 @@
 // src/ptx/finding.cpp - the text of a finding
 #include "ptxgen/ptx/finding.hpp"
-
-#include <fmt/format.h>
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 namespace {
@@ -11,8 +10,8 @@ std::string to_text(const std::vector<SourcePosition>& stack) {
   std::string text;
   for (const SourcePosition& position : stack) {
     if (!text.empty()) text += ", called at ";
-    text += fmt::format("{}:{}", position.file, position.line);
-    if (!position.function.empty()) text += fmt::format(" in '{}'", position.function);
+    text += format_text("{}:{}", position.file, position.line);
+    if (!position.function.empty()) text += format_text(" in '{}'", position.function);
   }
   return text;
 }
@@ -33,14 +32,14 @@ std::string_view to_string(Severity severity) noexcept {
 
 std::string to_text(const Finding& finding) {
   std::string text = finding.file.empty() ? "<ptx>" : finding.file;
-  if (finding.line != 0) text += fmt::format(":{}", finding.line);
-  text += fmt::format(": {}: {} [{}]", to_string(finding.severity), finding.message, finding.rule);
+  if (finding.line != 0) text += format_text(":{}", finding.line);
+  text += format_text(": {}: {} [{}]", to_string(finding.severity), finding.message, finding.rule);
   for (const std::string& detail : finding.details) text += "\n    " + detail;
   if (finding.cpp.known()) {
-    text += fmt::format("\n    built at {}:{}", finding.cpp.file, finding.cpp.line);
+    text += format_text("\n    built at {}:{}", finding.cpp.file, finding.cpp.line);
   }
   if (!finding.source_file.empty()) {
-    text += fmt::format("\n    source {}:{}", finding.source_file, finding.source_line);
+    text += format_text("\n    source {}:{}", finding.source_file, finding.source_line);
   }
   if (!finding.inlined.empty()) text += "\n    inlined: " + to_text(finding.inlined);
   return text;

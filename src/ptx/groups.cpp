@@ -6,7 +6,7 @@
 #include <string_view>
 #include <tuple>
 
-#include <fmt/format.h>
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 namespace {
@@ -59,13 +59,13 @@ std::string more_of(const FindingGroup& group, std::span<const Finding> findings
   for (const std::size_t member : group.members) lines.push_back(findings[member].line);
   std::ranges::sort(lines);
   lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
-  std::string text = fmt::format("{} findings of this cause, at PTX line", group.members.size());
+  std::string text = format_text("{} findings of this cause, at PTX line", group.members.size());
   if (lines.size() > 1) text += "s";
   for (std::size_t i = 0; i < std::min(lines.size(), kMaxLines); ++i) {
-    text += fmt::format("{}{}", i == 0 ? " " : ", ", lines[i]);
+    text += format_text("{}{}", i == 0 ? " " : ", ", lines[i]);
   }
   if (lines.size() > kMaxLines) {
-    text += fmt::format(" and {} more", lines.size() - kMaxLines);
+    text += format_text(" and {} more", lines.size() - kMaxLines);
   }
   return text;
 }

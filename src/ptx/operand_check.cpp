@@ -3,13 +3,12 @@
 #include <string>
 #include <string_view>
 
-#include <fmt/format.h>
-
 #include "ptx/requirements.hpp"
 #include "ptx/row_shape.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::ptx {
 
@@ -90,8 +89,8 @@ class OperandCheck {
       if (!spec.optional || spec.with != Field::Literal) ++min;
     }
     std::string wanted = count_text(max, "operand");
-    if (max != min) wanted = fmt::format("{} to {}", min, wanted);
-    return fault("bad-operand", fmt::format("{} takes {}, not {}", opcode(), wanted, count));
+    if (max != min) wanted = format_text("{} to {}", min, wanted);
+    return fault("bad-operand", format_text("{} takes {}, not {}", opcode(), wanted, count));
   }
 
   InstructionFault illegal_modifiers() const {
@@ -101,18 +100,18 @@ class OperandCheck {
       const bool present = instruction_.modifiers[i] != Modifier::none;
       if (present == instruction_.has(slot.with)) continue;
       return fault("bad-operand",
-                   present ? fmt::format("{}: '.{}' requires a modifier of {}", opcode(),
+                   present ? format_text("{}: '.{}' requires a modifier of {}", opcode(),
                                          name(instruction_.modifiers[i]), name(slot.with))
-                           : fmt::format("{}: '.{}' requires a modifier of {}", opcode(),
+                           : format_text("{}: '.{}' requires a modifier of {}", opcode(),
                                          name(instruction_.get(slot.with)), name(slot.field)));
     }
     const Need* wrong = illegal_combination(instruction_);
     if (wrong == nullptr) return {};
     std::string text;
     for (const Modifier modifier : condition(*wrong)) {
-      text += fmt::format("{}'.{}'", text.empty() ? "" : " and ", name(modifier));
+      text += format_text("{}'.{}'", text.empty() ? "" : " and ", name(modifier));
     }
-    return fault("bad-operand", fmt::format("{}: {} cannot be combined", opcode(), text));
+    return fault("bad-operand", format_text("{}: {} cannot be combined", opcode(), text));
   }
 
   std::string opcode() const {
@@ -127,13 +126,13 @@ class OperandCheck {
 
   InstructionFault bad(std::size_t position, std::string_view wanted) const {
     return fault("bad-operand",
-                 fmt::format("{} expects {} as operand {}", opcode(), wanted, position));
+                 format_text("{} expects {} as operand {}", opcode(), wanted, position));
   }
 
   InstructionFault wrong_type(Type expected, std::size_t position, std::string_view text,
                               Type actual) const {
     return fault("type-mismatch",
-                 fmt::format("{} expects .{} as operand {}, but '{}' is .{}", opcode(),
+                 format_text("{} expects .{} as operand {}, but '{}' is .{}", opcode(),
                              name(expected), position, text, name(actual)));
   }
 
@@ -215,7 +214,7 @@ class OperandCheck {
       const Operand* wrong = differs(any) ? any : differs(typed) ? typed : nullptr;
       if (wrong != nullptr) {
         return fault("type-mismatch",
-                     fmt::format("{} expects registers of one type in the braces of operand {}, "
+                     format_text("{} expects registers of one type in the braces of operand {}, "
                                  "but {} and {}",
                                  opcode(), position, shown(*wrong), shown(element)));
       }
@@ -226,7 +225,7 @@ class OperandCheck {
   }
 
   std::string shown(const Operand& reg) const {
-    return fmt::format("'{}' is .{}", name_of(module_, function_, reg.as_register()),
+    return format_text("'{}' is .{}", name_of(module_, function_, reg.as_register()),
                        name(function_.type_of(reg.as_register())));
   }
 
@@ -265,7 +264,7 @@ class OperandCheck {
             (is_integer(kind(special.type)) && is_integer(kind(type)))) {
           return {};
         }
-        return wrong_type(type, position, fmt::format("%{}", special.text), special.type);
+        return wrong_type(type, position, format_text("%{}", special.text), special.type);
       }
       case OperandKind::Integer:
       case OperandKind::Float32:
@@ -304,12 +303,12 @@ class OperandCheck {
     if (fine) return {};
     if (floating && kind(type) == TypeKind::Bits) {
       return fault("type-mismatch",
-                   fmt::format("{} expects .{} as operand {}, not a floating-point constant of {} "
+                   format_text("{} expects .{} as operand {}, not a floating-point constant of {} "
                                "bits (a decimal one has 64)",
                                opcode(), name(type), position, width));
     }
     return fault("type-mismatch",
-                 fmt::format("{} expects .{} as operand {}, not {} constant", opcode(), name(type),
+                 format_text("{} expects .{} as operand {}, not {} constant", opcode(), name(type),
                              position, floating ? "a floating-point" : "an integer"));
   }
 
@@ -318,7 +317,7 @@ class OperandCheck {
       const Type own = function_.type_of({{o.id}, o.index});
       if (!is_integer(kind(own)) || (bits(own) != 32 && bits(own) != 64)) {
         return fault("type-mismatch",
-                     fmt::format("{} expects a 32- or 64-bit integer address as operand {}, but "
+                     format_text("{} expects a 32- or 64-bit integer address as operand {}, but "
                                  "'{}' is .{}",
                                  opcode(), position, name_of(module_, function_, {{o.id}, o.index}),
                                  name(own)));
@@ -354,7 +353,7 @@ class OperandCheck {
     }
     if (space == Space::Generic || own == Space::Generic || space == own) return {};
     return fault("type-mismatch",
-                 fmt::format("{} accesses .{}, but '{}' of operand {} is in .{}", opcode(),
+                 format_text("{} accesses .{}, but '{}' of operand {} is in .{}", opcode(),
                              name(space), module_.text(symbol.name), position, name(own)));
   }
 

@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "ptx/row_shape.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::ptx {
 
@@ -101,7 +100,7 @@ class Check {
   }
 
   OrderFault two_orders() const {
-    return {fmt::format("'{}' has two orders, {}", mnemonic_, listed(given_orders_)),
+    return {format_text("'{}' has two orders, {}", mnemonic_, listed(given_orders_)),
             "an access or a fence has one order", "keep one of them"};
   }
 
@@ -117,7 +116,7 @@ class Check {
       });
     };
     if (given_orders_.empty() && !given_scopes_.empty() && unknown(opcode_[0])) {
-      return {fmt::format("there is no memory order .{}; '{}' has {}", opcode_[0], mnemonic_,
+      return {format_text("there is no memory order .{}; '{}' has {}", opcode_[0], mnemonic_,
                           listed(orders_)),
               "the orders are those of the PTX memory model", "name one of them"};
     }
@@ -125,7 +124,7 @@ class Check {
     for (std::size_t i = 1; i < opcode_.size(); ++i) {
       if (modifier_from_text(opcode_[i - 1]) != given_orders_[0] || !unknown(opcode_[i])) continue;
       const std::string_view meant = scope_of_other_name(opcode_[i]);
-      return {fmt::format("there is no scope .{}; there are {}", opcode_[i], listed(scopes_)),
+      return {format_text("there is no scope .{}; there are {}", opcode_[i], listed(scopes_)),
               "an order holds between the threads of a scope",
               meant.empty() ? "name the smallest scope that contains all participating threads"
                             : "write " + dotted(meant)};
@@ -134,7 +133,7 @@ class Check {
   }
 
   OrderFault needs_scope(const std::string& opcode) const {
-    return {fmt::format("'{}' needs a scope: one of {}", opcode, listed(scopes_)),
+    return {format_text("'{}' needs a scope: one of {}", opcode, listed(scopes_)),
             "an order holds between the threads of a scope",
             "name the smallest scope that contains all participating threads"};
   }
@@ -152,7 +151,7 @@ class Check {
       return goes_without ? OrderFault{} : needs_scope(std::string(mnemonic_));
     }
     if (takes_scope) return {};
-    return {fmt::format("'{}' has the scope .{} and no order", mnemonic_, name(given_scopes_[0])),
+    return {format_text("'{}' has the scope .{} and no order", mnemonic_, name(given_scopes_[0])),
             "without an order an access is weak: it is not ordered with other threads",
             "use .relaxed or stronger, or omit the scope"};
   }
@@ -171,7 +170,7 @@ class Check {
     if (!known) return wrong_order(order);
     const std::string opcode = std::string(mnemonic_) + dotted(name(order));
     if (!given_scopes_.empty() && !takes_scope) {
-      return {fmt::format("'{}' takes no scope, but has .{}", opcode, name(given_scopes_[0])),
+      return {format_text("'{}' takes no scope, but has .{}", opcode, name(given_scopes_[0])),
               order == Modifier::weak ? "a weak access is not ordered with other threads"
                                       : "a volatile access has system scope",
               "omit the scope, or use .relaxed"};
@@ -187,7 +186,7 @@ class Check {
   OrderFault wrong_order(Modifier order) const {
     const std::string op(mnemonic_);
     OrderFault fault{
-        fmt::format("'{}' cannot be .{}; it has {}", op, name(order), listed(orders_)), {}, {}};
+        format_text("'{}' cannot be .{}; it has {}", op, name(order), listed(orders_)), {}, {}};
     const bool reads = any(Flag::ReadsMemory);
     const bool writes = any(Flag::WritesMemory);
     const bool releases = order == Modifier::release || order == Modifier::acq_rel;
@@ -201,16 +200,16 @@ class Check {
       fault.rule = "an atomic operation is visible to other threads";
       fault.cure = "use .relaxed";
     } else if (releases && !writes) {
-      fault.rule = fmt::format(
+      fault.rule = format_text(
           "a release orders earlier accesses before a write, and '{}' writes nothing", op);
       fault.cure = "use .acquire, or put fence.acq_rel before the write that others wait for";
     } else if (!reads) {
       fault.rule =
-          fmt::format("an acquire orders later accesses after a read, and '{}' reads nothing", op);
+          format_text("an acquire orders later accesses after a read, and '{}' reads nothing", op);
       fault.cure = "use .release, or put fence.acq_rel after the read that waits";
     } else {
       fault.rule =
-          fmt::format("an acquire needs the value that was read, and '{}' returns none", op);
+          format_text("an acquire needs the value that was read, and '{}' returns none", op);
       fault.cure = "use atom, or put fence.acq_rel after it";
     }
     return fault;

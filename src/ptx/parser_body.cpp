@@ -1,10 +1,9 @@
 // src/ptx/parser_body.cpp - statements of a function body
 #include <limits>
 
-#include <fmt/format.h>
-
 #include "ptx/parser_state.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::ptx::reading {
 
@@ -64,8 +63,8 @@ void Parser::read_statement() {
     return;
   } else if (cursor_.at_end()) {
     const std::string block =
-        scopes_.size() == 1 ? fmt::format("'{}'", cursor_.kernel) : std::string("a block");
-    cursor_.fail_expected(fmt::format("'}}' at the end of {} (its '{{' is in line {})", block,
+        scopes_.size() == 1 ? format_text("'{}'", cursor_.kernel) : std::string("a block");
+    cursor_.fail_expected(format_text("'}}' at the end of {} (its '{{' is in line {})", block,
                                       scopes_.back().mark.line));
   }
   cursor_.fail_expected("a statement");
@@ -88,7 +87,7 @@ void Parser::append_operands(Instruction& statement, std::span<const Operand> op
 
 void Parser::begin_scope() {
   if (scopes_.size() == kDeepestNesting) {
-    cursor_.fail(cursor_.at - 1, fmt::format("blocks are nested deeper than {}", kDeepestNesting));
+    cursor_.fail(cursor_.at - 1, format_text("blocks are nested deeper than {}", kDeepestNesting));
   }
   const std::uint32_t number = body_->scopes++;
   add_statement(StatementKind::ScopeBegin).scope = number;
@@ -121,13 +120,13 @@ void Parser::read_guard() {
   cursor_.at = p;
   const char* const sign = guard_.negated ? "@!" : "@";
   if (p == start) {
-    const std::string expected = fmt::format("a predicate register after '{}'", sign);
+    const std::string expected = format_text("a predicate register after '{}'", sign);
     if (cursor_.at_end()) cursor_.fail_expected(expected);
-    cursor_.fail(place, fmt::format("expected {}, found {}", expected, cursor_.describe(start)));
+    cursor_.fail(place, format_text("expected {}, found {}", expected, cursor_.describe(start)));
   }
   guard_.predicate = find_register(start, digits, p);
   if (!guard_.present()) {
-    cursor_.fail(place, fmt::format("expected a declared predicate register after '{}', found {}, "
+    cursor_.fail(place, format_text("expected a declared predicate register after '{}', found {}, "
                                     "which is not declared",
                                     sign, cursor_.describe(start)));
   }

@@ -6,7 +6,7 @@
 #include <string>
 #include <system_error>
 
-#include <fmt/format.h>
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::ptx::reading {
 
@@ -134,7 +134,7 @@ class Reader {
       if (++reader_.depth_ > kDeepestNesting) {
         reader_.cursor_.fail(
             reader_.cursor_.at,
-            fmt::format("constant expression is nested deeper than {}", kDeepestNesting));
+            format_text("constant expression is nested deeper than {}", kDeepestNesting));
       }
     }
     ~Deeper() { --reader_.depth_; }
@@ -361,7 +361,7 @@ class Reader {
     std::uint64_t value = 0;
     for (; is(*p, kHexDigit) && p - first <= 16; ++p) value = value << 4 | digit_value(*p);
     if (p - first != static_cast<std::ptrdiff_t>(digits) || is(*p, kNamePart)) {
-      cursor_.fail(start, fmt::format("expected {} hexadecimal digits after '{}', found {}", digits,
+      cursor_.fail(start, format_text("expected {} hexadecimal digits after '{}', found {}", digits,
                                       std::string_view(start, 2), cursor_.describe(start)));
     }
     cursor_.at = p;
@@ -423,7 +423,7 @@ std::uint64_t read_number(Cursor& cursor, std::string_view what, std::uint64_t m
   const Constant value = read_constant(cursor, what);
   const bool negative = value.kind == Kind::Signed && (value.bits & kSignBit) != 0;
   if (!value.integer() || negative || value.bits > max) {
-    cursor.fail(start, fmt::format("expected {} from 0 to {}, found {}", what, max,
+    cursor.fail(start, format_text("expected {} from 0 to {}, found {}", what, max,
                                    negative ? "a negative number" : cursor.describe(start)));
   }
   return value.bits;

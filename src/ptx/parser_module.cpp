@@ -2,9 +2,8 @@
 #include <algorithm>
 #include <limits>
 
-#include <fmt/format.h>
-
 #include "ptx/parser_state.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::ptx::reading {
 
@@ -370,7 +369,7 @@ void Parser::read_function_directives(Function& function) {
           read_number(cursor_, "a number after '." + std::string(row->text) + "'", kMax32));
     }
     if (directive.count < row->min_values) {
-      cursor_.fail(place, fmt::format("expected {} numbers after '.{}', found {}", row->min_values,
+      cursor_.fail(place, format_text("expected {} numbers after '.{}', found {}", row->min_values,
                                       row->text, directive.count));
     }
     function.directives.push_back(directive);

@@ -4,10 +4,9 @@
 #include <cstring>
 #include <numeric>
 
-#include <fmt/format.h>
-
 #include "ptx/parser_state.hpp"
 #include "ptxgen/ptx/operand_specs.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::ptx::reading {
 
@@ -145,7 +144,7 @@ std::string_view Parser::read_opcode(const char* start) {
   std::string text(start, end);
   while (*cursor_.at == '.') {
     if (!is(cursor_.at[1], kNamePart))
-      cursor_.fail(cursor_.at, fmt::format("expected a modifier after '.' in an opcode, found {}",
+      cursor_.fail(cursor_.at, format_text("expected a modifier after '.' in an opcode, found {}",
                                            cursor_.describe(cursor_.at + 1)));
     p = cursor_.at;
     skip_name();
@@ -198,7 +197,7 @@ bool Parser::read_operands(const Opcode& opcode) {
       ++cursor_.at;
       return true;
     } else {
-      cursor_.fail_expected(fmt::format("',' or ';' after operand {} of '{}'", operand_count_,
+      cursor_.fail_expected(format_text("',' or ';' after operand {} of '{}'", operand_count_,
                                         std::string_view(opcode.text, opcode.length)));
     }
   }
@@ -405,7 +404,7 @@ bool Parser::read_vector(Operand& out, char close) {
       if (cursor_.accept(',')) continue;
       if (cursor_.accept(close)) break;
       cursor_.fail_expected(
-          fmt::format("',' or '{}' after element {}", close, body_->operands.size() - first));
+          format_text("',' or '{}' after element {}", close, body_->operands.size() - first));
     }
   }
   out.index = static_cast<std::uint32_t>(body_->operands.size() - first);

@@ -3,9 +3,8 @@
 #include <bit>
 #include <limits>
 
-#include <fmt/format.h>
-
 #include "ptx/parser_state.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::ptx::reading {
 
@@ -46,7 +45,7 @@ std::uint32_t Parser::read_alignment() {
       static_cast<std::uint32_t>(read_number(cursor_, "an alignment in bytes", kMax32));
   if (!std::has_single_bit(value)) {
     cursor_.fail(place,
-                 fmt::format("expected an alignment that is a power of two, found {}", value));
+                 format_text("expected an alignment that is a power of two, found {}", value));
   }
   return value;
 }
@@ -162,7 +161,7 @@ void Parser::read_initialiser(Variable& variable) {
     if (cursor_.accept('{')) {
       if (++depth > kDeepestNesting) {
         cursor_.fail(cursor_.at - 1,
-                     fmt::format("initialiser is nested deeper than {}", kDeepestNesting));
+                     format_text("initialiser is nested deeper than {}", kDeepestNesting));
       }
       variable.initial.emplace_back().kind = InitialValue::Kind::Open;
       if (!cursor_.accept('}')) continue;
@@ -241,7 +240,7 @@ void Parser::check_initial_count(const Variable& variable, const char* place) {
         return v.kind != InitialValue::Kind::Open && v.kind != InitialValue::Kind::Close;
       }));
   if (found > capacity) {
-    cursor_.fail(place, fmt::format("expected at most {} initial values for '{}', found {}",
+    cursor_.fail(place, format_text("expected at most {} initial values for '{}', found {}",
                                     capacity, module_.text(variable.name), found));
   }
 }

@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <string>
 
-#include <fmt/format.h>
-
 #include "ptxgen/support/error.hpp"
 #include "ptxgen/ptx/verifier.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::ptx {
 
@@ -62,7 +61,7 @@ std::string subject(const Instruction& instruction, const Need& need) {
 
 }  // namespace
 
-std::string text(Version version) { return fmt::format("{}.{}", version.major, version.minor); }
+std::string text(Version version) { return format_text("{}.{}", version.major, version.minor); }
 
 TargetFault judge(std::string_view subject, std::span<const Requirement> alternatives,
                   TargetName target, Version version) {
@@ -73,17 +72,17 @@ TargetFault judge(std::string_view subject, std::span<const Requirement> alterna
   if (best == nullptr) {
     std::string wanted;
     for (const Requirement& r : alternatives) {
-      wanted += fmt::format("{}{}", wanted.empty() ? "" : " or ", target_text(r));
+      wanted += format_text("{}{}", wanted.empty() ? "" : " or ", target_text(r));
       if (r.variant == Variant::None) wanted += " or newer";
     }
     return {"target-lacks",
-            fmt::format("{} needs {}, the target is {}", subject, wanted, name(target)),
+            format_text("{} needs {}, the target is {}", subject, wanted, name(target)),
             {}};
   }
   if (version < best->version) {
     return {
         "version-too-low",
-        fmt::format("{} needs PTX {}, .version is {}", subject, text(best->version), text(version)),
+        format_text("{} needs PTX {}, .version is {}", subject, text(best->version), text(version)),
         best->version};
   }
   return {{}, {}, best->version};

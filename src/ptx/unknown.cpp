@@ -7,11 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "ptx/order_modifiers.hpp"
 #include "ptxgen/ptx/target.hpp"
 #include "ptxgen/ptx/unknown.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::ptx {
 
@@ -109,11 +108,11 @@ std::optional<UnknownFault> lacks_modifier(const std::vector<std::string_view>& 
         continue;
       std::string choice;
       for (const Modifier modifier : allowed_modifiers(lacking)) {
-        choice += fmt::format("{}.{}", choice.empty() ? "" : ", ", name(modifier));
+        choice += format_text("{}.{}", choice.empty() ? "" : ", ", name(modifier));
       }
       return UnknownFault{
-          "bad-operand", fmt::format("'{}' lacks a rounding: one of {}", opcode, choice),
-          fmt::format("write {}.{}{}", row.mnemonic, name(allowed_modifiers(lacking).front()),
+          "bad-operand", format_text("'{}' lacks a rounding: one of {}", opcode, choice),
+          format_text("write {}.{}{}", row.mnemonic, name(allowed_modifiers(lacking).front()),
                       opcode.substr(row.mnemonic.size()))};
     }
   }
@@ -124,7 +123,7 @@ UnknownFault of_opcode(std::string_view opcode, bool rounding_required) {
   if (const OrderFault fault = order_fault(opcode); fault.found()) {
     return {"bad-operand", fault.message, fault.cure};
   }
-  const std::string message = fmt::format(
+  const std::string message = format_text(
       "'{}' is not in the op table; it is passed on as written and not checked", opcode);
   const auto parts = parts_of(opcode);
   const auto rows = ops_with_mnemonic(parts[0]);
@@ -132,7 +131,7 @@ UnknownFault of_opcode(std::string_view opcode, bool rounding_required) {
     Nearest nearest(parts[0]);
     for (const OpInfo& row : op_table()) nearest.offer(row.mnemonic);
     return unknown(message, nearest.name().empty() ? std::string()
-                                                   : fmt::format("was '{}' meant, not '{}'?",
+                                                   : format_text("was '{}' meant, not '{}'?",
                                                                  nearest.name(), parts[0]));
   }
   for (std::size_t i = 1; i < parts.size(); ++i) {
@@ -144,13 +143,13 @@ UnknownFault of_opcode(std::string_view opcode, bool rounding_required) {
       }
     }
     return unknown(message, nearest.name().empty() ? std::string()
-                                                   : fmt::format("was '.{}' meant, not '.{}'?",
+                                                   : format_text("was '.{}' meant, not '.{}'?",
                                                                  nearest.name(), parts[i]));
   }
   if (rounding_required) {
     if (auto fault = lacks_modifier(parts, rows, opcode)) return *fault;
   }
-  return unknown(message, fmt::format("see the forms of '{}' in docs/isa.md", parts[0]));
+  return unknown(message, format_text("see the forms of '{}' in docs/isa.md", parts[0]));
 }
 
 // The only type among the modifiers of an opcode, `Type::none` if there is none or more than one.
@@ -195,7 +194,7 @@ std::optional<UnknownFault> wrong_result(const Module& module, const Function& f
     return std::nullopt;
   return UnknownFault{
       "type-mismatch",
-      fmt::format("'{}' is not in the op table, but its only type is .{}, and operand 1, "
+      format_text("'{}' is not in the op table, but its only type is .{}, and operand 1, "
                   "'{}', is .{}",
                   opcode, name(type), operand, name(decl->type)),
       "use a register of that type or an untyped .bN of its width, or convert with "

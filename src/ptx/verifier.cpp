@@ -8,8 +8,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "ptx/earlier_body.hpp"
 #include "ptx/order_modifiers.hpp"
 #include "ptx/requirements.hpp"
@@ -19,6 +17,7 @@
 #include "ptxgen/ptx/unknown.hpp"
 #include "support/count.hpp"
 #include "support/numbers.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::ptx {
 
@@ -74,7 +73,7 @@ class Verifier {
     if (!parse_target_name(target_text(), target_)) {
       report(
           "target-lacks",
-          fmt::format("'{}' is not a target: expected sm_NN, sm_NNa or sm_NNf, for example sm_89",
+          format_text("'{}' is not a target: expected sm_NN, sm_NNa or sm_NNf, for example sm_89",
                       target_text()),
           module_.target_line);
       return;
@@ -82,7 +81,7 @@ class Verifier {
     const Target* row = find_target(target_text());
     if (row != nullptr && module_.version < row->version) {
       report("version-too-low",
-             fmt::format("target {} needs PTX {}, .version is {}", row->name, text(row->version),
+             format_text("target {} needs PTX {}, .version is {}", row->name, text(row->version),
                          text(module_.version)),
              module_.version_line);
     }
@@ -121,13 +120,13 @@ class Verifier {
     const std::string name(module_.text(v.name));
     if (first->linkage != Linkage::Extern) return duplicate("variable", name, v.line);
     if (v.linkage == Linkage::None) {
-      report("bad-declaration", fmt::format("'{}' is .extern above, and not .visible here", name),
+      report("bad-declaration", format_text("'{}' is .extern above, and not .visible here", name),
              v.line)
           .details = {"rule: the definition of an .extern symbol must be visible to other modules",
                       "cure: define it .visible or .weak, or remove the declaration"};
     } else if (first->type != v.type || first->vector != v.vector || !same_extent(*first, v)) {
       report("bad-declaration",
-             fmt::format("'{}' has another type than its .extern declaration", name), v.line)
+             format_text("'{}' has another type than its .extern declaration", name), v.line)
           .details = {"rule: a definition has the type of its declaration",
                       "cure: write the same type and number of elements in both"};
     }
@@ -143,7 +142,7 @@ class Verifier {
   }
 
   void duplicate(std::string_view what, std::string_view name, std::uint32_t line) {
-    report("duplicate-name", fmt::format("{} '{}' has a name that is already taken", what, name),
+    report("duplicate-name", format_text("{} '{}' has a name that is already taken", what, name),
            line)
         .details.emplace_back("rule: names are unique within their scope");
   }
@@ -267,7 +266,7 @@ class Verifier {
     for (const Operand& o : f.operands_of(s)) {
       if (o.kind != OperandKind::Label || placed_[o.id]) continue;
       report("undefined-symbol",
-             fmt::format("label '{}' is not defined in '{}'", module_.text(f.labels[o.id].name),
+             format_text("label '{}' is not defined in '{}'", module_.text(f.labels[o.id].name),
                          module_.text(f.name)),
              s, "define the label, or branch to a defined one");
     }
@@ -323,7 +322,7 @@ class Verifier {
   void check_variable(const Variable& v) {
     if (v.alignment != 0 && (v.alignment & (v.alignment - 1)) != 0) {
       report("bad-operand",
-             fmt::format("alignment of '{}' is {}, which is not a power of two",
+             format_text("alignment of '{}' is {}, which is not a power of two",
                          module_.text(v.name), count_text(v.alignment, "byte")),
              v.line);
     }
@@ -340,18 +339,18 @@ class Verifier {
         std::find(v.dimensions.begin(), v.dimensions.end(), 0u) != v.dimensions.end();
     if (incomplete && v.linkage != Linkage::Extern && !v.initialised && !open_ended) {
       report("bad-declaration",
-             fmt::format("'{}' is an array without a size, and not .extern", subject), v.line)
+             format_text("'{}' is an array without a size, and not .extern", subject), v.line)
           .details = {"rule: the definition of an array has a size",
                       "cure: write the number of elements, or initial values"};
     } else if (incomplete && std::count(v.dimensions.begin() + 1, v.dimensions.end(), 0u) != 0) {
       report("bad-declaration",
-             fmt::format("'{}' lacks the size of a dimension after the first", subject), v.line)
+             format_text("'{}' lacks the size of a dimension after the first", subject), v.line)
           .details = {"rule: only the first dimension of an array may be omitted",
                       "cure: write the number of elements"};
     }
     if (v.space == Space::Param && v.vector > 1 && v.dimensions.empty()) {
       report("bad-declaration",
-             fmt::format("'{}' is a .v{} in .param, which holds no vectors", subject, v.vector),
+             format_text("'{}' is a .v{} in .param, which holds no vectors", subject, v.vector),
              v.line)
           .details = {"rule: parameters are scalars or arrays",
                       "cure: declare an array of bytes with the vector's alignment"};
@@ -371,8 +370,8 @@ class Verifier {
     const std::string_view text = info(directive.kind).text;
     for (std::size_t i = 0; i < directive.count; ++i) {
       if (directive.values[i] != 0) continue;
-      report("bad-declaration", fmt::format("number {} of '.{}' is 0", i + 1, text), f.line)
-          .details = {fmt::format("rule: the numbers after '.{}' are at least 1", text),
+      report("bad-declaration", format_text("number {} of '.{}' is 0", i + 1, text), f.line)
+          .details = {format_text("rule: the numbers after '.{}' are at least 1", text),
                       "cure: write 1 for an unused dimension"};
       return;
     }
@@ -546,7 +545,7 @@ class Verifier {
       if (f.declaration) continue;
       if (!f.entry) continue;
       any_entry = true;
-      known += fmt::format("{}{}", known.empty() ? "" : ", ", module_.text(f.name));
+      known += format_text("{}{}", known.empty() ? "" : ", ", module_.text(f.name));
       wanted_found = wanted_found || module_.text(f.name) == options_.entry;
     }
     if (!any_entry) {
@@ -559,7 +558,7 @@ class Verifier {
              0, library ? Severity::Note : Severity::Error);
     } else if (!options_.entry.empty() && !wanted_found) {
       report("entry-name",
-             fmt::format("there is no entry '{}'; the module has {}", options_.entry, known), 0);
+             format_text("there is no entry '{}'; the module has {}", options_.entry, known), 0);
     }
   }
 

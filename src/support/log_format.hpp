@@ -1,11 +1,10 @@
 // src/support/log_format.hpp - formatted messages, evaluated only if enabled
 #pragma once
 
-#include <fmt/format.h>
-
 #include <utility>
 
 #include "ptxgen/support/log.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -16,7 +15,7 @@ void log_line(const Log& log, LogLevel level, fmt::format_string<Args...> format
               Args&&... args) noexcept {
   if (!log.enabled(level)) return;
   try {
-    log.write(level, std::string_view(fmt::format(format, std::forward<Args>(args)...)));
+    log.write(level, std::string_view(format_text(format, std::forward<Args>(args)...)));
   } catch (...) {
     // Out of memory: what the message was about goes on.
   }

@@ -1,8 +1,6 @@
 // tests/check/gate_work_test.cpp - how the work of gates grows
 #include <catch2/catch.hpp>
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -18,20 +16,27 @@ namespace {
 
 constexpr const char* kHeader = ".version 8.0\n.target sm_80\n.address_size 64\n";
 
+/// The text with the number in the place of each `#`.
+std::string with_number(int number, std::string text) {
+  for (std::size_t at = text.find('#'); at != std::string::npos; at = text.find('#'))
+    text.replace(at, 1, std::to_string(number));
+  return text;
+}
+
 /// Stages a value in shared memory, with a barrier that the gates have to judge.
 std::string staging_kernel(int number) {
-  return fmt::format(R"(.visible .entry staging_{}(.param .u64 p)
-{{
+  return with_number(number, R"(.visible .entry staging_#(.param .u64 p)
+{
   .reg .b32 %r<5>;
   .reg .b64 %rd<4>;
   .reg .pred %p;
-  .shared .b32 tile_{}[256];
+  .shared .b32 tile_#[256];
   ld.param.u64 %rd1, [p];
   mov.u32 %r1, %tid.x;
   mul.wide.u32 %rd2, %r1, 4;
   add.s64 %rd3, %rd1, %rd2;
   ld.global.b32 %r2, [%rd3];
-  mov.u32 %r3, tile_{};
+  mov.u32 %r3, tile_#;
   mad.lo.u32 %r3, %r1, 4, %r3;
   st.shared.b32 [%r3], %r2;
   setp.lt.u32 %p, %r2, 7;
@@ -41,15 +46,14 @@ SKIP:
   ld.shared.b32 %r4, [%r3];
   st.global.b32 [%rd3], %r4;
   ret;
-}}
-)",
-                     number, number, number);
+}
+)");
 }
 
 /// Thread 0 never leaves its loop; the others wait for it.
 std::string endless_kernel(int number) {
-  return fmt::format(R"(.visible .entry endless_{}()
-{{
+  return with_number(number, R"(.visible .entry endless_#()
+{
   .reg .b32 %r;
   .reg .pred %p;
   mov.u32 %r, %tid.x;
@@ -60,9 +64,8 @@ LOOP:
 DONE:
   bar.sync 0;
   ret;
-}}
-)",
-                     number);
+}
+)");
 }
 
 /// Half of the threads wait at a barrier that the others do not reach.

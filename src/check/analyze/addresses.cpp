@@ -1,9 +1,8 @@
 // src/check/analyze/addresses.cpp - the rule shared-64bit-address
-#include <fmt/format.h>
-
 #include <string>
 
 #include "check/analyze/rules.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::gates {
 
@@ -172,14 +171,14 @@ const Operand* wide_base(const Function& function, const Instruction& s) {
 void report_wrong(RuleFindings& findings, std::uint32_t statement, const Operand& base,
                   std::uint8_t origin, std::uint32_t made) {
   std::string message =
-      fmt::format("this .shared access takes its address from {}", findings.name(base));
-  const std::string place = made == kNone ? "" : fmt::format(" at {}", findings.place(made));
+      format_text("this .shared access takes its address from {}", findings.name(base));
+  const std::string place = made == kNone ? "" : format_text(" at {}", findings.place(made));
   if ((origin & kGeneric) != 0) {
-    message += fmt::format(", a generic address made by cvta{}", place);
+    message += format_text(", a generic address made by cvta{}", place);
   } else if ((origin & kOther) != 0) {
-    message += fmt::format(", an address outside of shared memory made{}", place);
+    message += format_text(", an address outside of shared memory made{}", place);
   } else {
-    message += fmt::format(", a pointer from the kernel's parameters loaded{}", place);
+    message += format_text(", a pointer from the kernel's parameters loaded{}", place);
   }
   const bool shared = (origin & kGeneric) != 0;
   Finding& finding =
@@ -217,11 +216,11 @@ void find_shared_64bit_addresses(RuleFindings& findings) {
   }
   if (first_wide == kNone) return;
   const Operand& base = *wide_base(function, function.body[first_wide]);
-  std::string message = fmt::format(
+  std::string message = format_text(
       "this .shared access is addressed through the 64-bit register {}; 32 bits hold every address "
       "of the window",
       findings.name(base));
-  if (wide > 1) message += fmt::format("; so are {} more in this function", wide - 1);
+  if (wide > 1) message += format_text("; so are {} more in this function", wide - 1);
   findings.report(Severity::Note, "shared-64bit-address", first_wide, std::move(message), {},
                   "mov.u32 gives the address of a shared variable in half the registers");
 }

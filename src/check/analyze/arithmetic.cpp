@@ -1,10 +1,9 @@
 // src/check/analyze/arithmetic.cpp - the rules self-subtract and stale-accumulator
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string>
 
 #include "check/analyze/rules.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::gates {
 
@@ -56,18 +55,18 @@ void check_subtraction(RuleFindings& findings, std::uint32_t statement) {
   if (source != copied_version(facts, b)) return;
   std::string message;
   if (a == b) {
-    message = fmt::format("{} is subtracted from itself", findings.name(operands[1]));
+    message = format_text("{} is subtracted from itself", findings.name(operands[1]));
   } else {
-    message = fmt::format("{} is subtracted from {}, a copy of the same value",
+    message = format_text("{} is subtracted from {}, a copy of the same value",
                           findings.name(operands[2]), findings.name(operands[1]));
   }
   const Version& version = facts.versions()[source];
   const std::uint32_t written =
       version.kind == Version::Kind::Write ? version.statement : std::uint32_t{kNone};
-  if (written != kNone) message += fmt::format(" as written at {}", findings.place(written));
+  if (written != kNone) message += format_text(" as written at {}", findings.place(written));
   Finding& finding = findings.report(
       Severity::Warning, "self-subtract", statement,
-      fmt::format("{}: the difference is always 0", message),
+      format_text("{}: the difference is always 0", message),
       "copies of one register are one value; the old value is lost when the register is "
       "overwritten",
       "copy the old value into a register of its own before the new one is written");
@@ -194,13 +193,13 @@ class StaleAccumulators {
     const std::uint32_t header = cfg_.blocks()[loops_.loops()[loop_].header].first;
     Finding& finding = findings_.report(
         Severity::Warning, "stale-accumulator", statement,
-        fmt::format(
+        format_text(
             "{} is computed in each iteration of the loop at {} from {}, which keeps its value "
             "from {}: after the loop only the last iteration counts",
             findings_.name(result), findings_.place(header), findings_.name(sum),
             findings_.place(begun)),
         "a sum over the iterations of a loop must be read from and written to the same register",
-        fmt::format("write the result to {}, and use that after the loop", findings_.name(sum)));
+        format_text("write the result to {}, and use that after the loop", findings_.name(sum)));
     finding.other_line = findings_.at(begun).line;
   }
 

@@ -1,12 +1,11 @@
 // src/check/analyze/barriers.cpp - the rule missing-barrier
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
 #include <string>
 
 #include "check/analyze/rules.hpp"
 #include "check/shared_race/check.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::gates {
 
@@ -39,12 +38,12 @@ void find_missing_barriers(RuleFindings& findings, const SharedAccesses& accesse
     const std::string what =
         pair.variable == kNone
             ? std::string("shared memory")
-            : fmt::format("'{}'",
+            : format_text("'{}'",
                           findings.module().text(findings.module().symbols[pair.variable].name));
     const std::uint32_t read = check.accesses[pair.second].statement;
     Finding& finding = findings.report(
         Severity::Warning, "missing-barrier", check.accesses[pair.first].statement,
-        fmt::format("{} is written here and read at {}, and some path between them has no barrier",
+        format_text("{} is written here and read at {}, and some path between them has no barrier",
                     what, findings.place(read)),
         "a thread's writes to shared memory are visible to other threads after the next barrier",
         "bar.sync between the two, where all threads of the block pass");

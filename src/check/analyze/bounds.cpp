@@ -1,9 +1,8 @@
 // src/check/analyze/bounds.cpp - the rule unchecked-bounds
-#include <fmt/format.h>
-
 #include <string>
 
 #include "check/analyze/rules.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::gates {
 
@@ -185,11 +184,11 @@ void find_unchecked_bounds(RuleFindings& findings, const GateOptions& options) {
     }
   }
   if (first == kNone) return;
-  std::string message = fmt::format(
+  std::string message = format_text(
       "the address {} depends on the thread's index, which nothing compares with a bound",
       findings.name(*base));
   if (count > 1) {
-    message += fmt::format("; so do those of {} more access{} of this kernel", count - 1,
+    message += format_text("; so do those of {} more access{} of this kernel", count - 1,
                            (count > 2 ? "es" : ""));
   }
   findings.report(

@@ -1,12 +1,11 @@
 // src/check/analyze/loops.cpp - the rule loop-branch-direction
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 #include <string>
 
 #include "check/analyze/rules.hpp"
 #include "ptx/semantics/compare.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::gates {
 
@@ -101,7 +100,7 @@ class LoopBranches {
   void report_endless(std::uint32_t loop, std::uint32_t end) {
     Finding& finding = findings_.report(
         Severity::Warning, "loop-branch-direction", end,
-        fmt::format("no path leaves the loop that this branch closes; the loop begins at {}",
+        format_text("no path leaves the loop that this branch closes; the loop begins at {}",
                     findings_.place(header_of(loop))),
         kLoopRule, "branch back under a condition, or branch to the statement after the loop");
     finding.other_line = at(header_of(loop)).line;
@@ -223,10 +222,10 @@ class LoopBranches {
                         const Operand& bound, std::int64_t step, std::string_view side) {
     Finding& finding = findings_.report(
         Severity::Warning, "loop-branch-direction", end,
-        fmt::format("the loop continues while {} is {} {}, but each iteration {}: it ends after "
+        format_text("the loop continues while {} is {} {}, but each iteration {}: it ends after "
                     "its first iteration or runs far too long",
                     findings_.name(counter), side, text(bound),
-                    step > 0 ? fmt::format("adds {}", step) : fmt::format("subtracts {}", -step)),
+                    step > 0 ? format_text("adds {}", step) : format_text("subtracts {}", -step)),
         kLoopRule, "invert the comparison, or negate the guard of the branch");
     finding.other_line = at(header_of(loop)).line;
   }
@@ -317,15 +316,15 @@ class LoopBranches {
     const auto operands = function_.operands_of(at(advance));
     const auto label = [&](std::uint32_t statement) {
       const Operand& operand = function_.operands_of(at(statement))[0];
-      return fmt::format("'{}'", findings_.module().text(function_.labels[operand.id].name));
+      return format_text("'{}'", findings_.module().text(function_.labels[operand.id].name));
     };
     Finding& finding = findings_.report(
         Severity::Warning, "loop-branch-direction", branch,
-        fmt::format("{} is advanced at {} and compared like a loop counter, but this "
+        format_text("{} is advanced at {} and compared like a loop counter, but this "
                     "branch leads forward to {}, and no branch leads back to {} at {}",
                     findings_.name(operands[0]), findings_.place(advance), label(branch),
                     label(start), findings_.place(start)),
-        kLoopRule, fmt::format("branch to {} while the loop continues", label(start)));
+        kLoopRule, format_text("branch to {} while the loop continues", label(start)));
     finding.other_line = at(start).line;
   }
 

@@ -1,6 +1,4 @@
 // src/check/analyze/performance_notes.cpp - notes on memory traffic and registers
-#include <fmt/format.h>
-
 #include <cmath>
 #include <string>
 #include <vector>
@@ -12,6 +10,7 @@
 #include "ptxgen/ptx/limits.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::gates {
 
@@ -32,12 +31,12 @@ std::string times(double value) {
 
 std::string apart(const MemoryAccess& access) {
   return access.lane_step.empty() ? ""
-                                  : fmt::format("lanes are {} bytes apart, ", access.lane_step);
+                                  : format_text("lanes are {} bytes apart, ", access.lane_step);
 }
 
 std::string shape(const MemoryReport& report) {
   const auto& size = report.block;
-  return fmt::format("for blocks of {} x {} x {} threads{}", size[0], size[1], size[2],
+  return format_text("for blocks of {} x {} x {} threads{}", size[0], size[1], size[2],
                      (report.block_assumed ? ", assumed since the kernel requires none" : ""));
 }
 
@@ -52,7 +51,7 @@ Finding note(const ptx::Module& module, const MemoryReport& report, const Memory
 }
 
 std::string what_is_needed(const MemoryAccess& access) {
-  return fmt::format("{} sectors for {}, {} times what is needed", access.sectors.min,
+  return format_text("{} sectors for {}, {} times what is needed", access.sectors.min,
                      count_text(access.bytes_wanted, "byte"), times(access.factor()));
 }
 
@@ -70,11 +69,11 @@ Finding uncoalesced(const ptx::Module& module, const MemoryReport& report,
                     const MemoryAccess& access) {
   Finding finding = note(module, report, access);
   finding.rule = "uncoalesced";
-  finding.message = fmt::format("{} of {} is not coalesced: {}a warp moves {}", access.opcode,
+  finding.message = format_text("{} of {} is not coalesced: {}a warp moves {}", access.opcode,
                                 access.address_text, apart(access), what_is_needed(access));
   finding.details = {
       "rule: memory is moved in sectors of 32 bytes, however few of them a warp needs",
-      fmt::format("cure: {}", cure_of_sectors(access)), shape(report)};
+      format_text("cure: {}", cure_of_sectors(access)), shape(report)};
   return finding;
 }
 
@@ -82,7 +81,7 @@ Finding misaligned(const ptx::Module& module, const MemoryReport& report,
                    const MemoryAccess& access) {
   Finding finding = note(module, report, access);
   finding.rule = "uncoalesced";
-  finding.message = fmt::format("{} of {} begins within a sector: a copy moves {}", access.opcode,
+  finding.message = format_text("{} of {} begins within a sector: a copy moves {}", access.opcode,
                                 access.address_text, what_is_needed(access));
   finding.details = {
       "rule: memory is moved in sectors of 32 bytes, however few of them a copy needs",
@@ -94,7 +93,7 @@ Finding conflict(const ptx::Module& module, const MemoryReport& report,
                  const MemoryAccess& access) {
   Finding finding = note(module, report, access);
   finding.rule = "bank-conflict";
-  finding.message = fmt::format(
+  finding.message = format_text(
       "{} of {} has bank conflicts: {}a warp takes {} wavefronts where {} would do", access.opcode,
       access.address_text, apart(access), access.wavefronts.min, access.ideal_wavefronts);
   finding.details = {
@@ -114,12 +113,12 @@ struct Allowance {
 Allowance allowance(const ptx::Function& function, const ptx::Limits& limits) {
   Allowance least{
       limits.registers_per_thread,
-      fmt::format("a thread has at most {}", count_text(limits.registers_per_thread, "register"))};
+      format_text("a thread has at most {}", count_text(limits.registers_per_thread, "register"))};
   for (const ptx::Directive& directive : function.directives) {
     const std::uint32_t value = directive.values[0];
     if (directive.kind != ptx::DirectiveKind::maxnreg || value == 0) continue;
     if (value < least.registers) {
-      least = {value, fmt::format(".maxnreg allows a thread {}", count_text(value, "register"))};
+      least = {value, format_text(".maxnreg allows a thread {}", count_text(value, "register"))};
     }
   }
   return least;
@@ -137,15 +136,15 @@ void add_pressure(std::vector<Finding>& findings, const ptx::Module& module,
   finding.severity = Severity::Note;
   finding.rule = "register-pressure";
   finding.message =
-      fmt::format("{} of 32 bits are alive at once here, where kernel '{}' needs most",
+      format_text("{} of 32 bits are alive at once here, where kernel '{}' needs most",
                   count_text(most.pressure.words(), "register"), module.text(function.name));
   finding.file = module.file;
   finding.line = statement.line;
   finding.kernel = module.text(function.name);
   finding.cpp = module.site_of(statement);
   finding.details = {
-      fmt::format("in: {}", ptx::print(module, function, statement)),
-      fmt::format(
+      format_text("in: {}", ptx::print(module, function, statement)),
+      format_text(
           "rule: {}; an assembler that finds no better order spills the rest to local memory",
           allowed.words),
       "cure: compute values nearer to where they are used, or work on fewer at once"};

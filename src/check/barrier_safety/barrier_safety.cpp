@@ -1,8 +1,6 @@
 // src/check/barrier_safety/barrier_safety.cpp - the gate barrier_safety
 #include "check/barrier_safety/barrier_safety.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -10,6 +8,7 @@
 
 #include "analysis/uniformity_sources.hpp"
 #include "ptxgen/ptx/target.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::gates {
 
@@ -646,7 +645,7 @@ class Gate {
   /// One divergent branch often affects several barriers: it is reported once.
   static void add_place(Finding& finding, const Subject& subject, std::uint32_t barrier) {
     finding.details.push_back(
-        fmt::format("the same at: the barrier at line {}", subject.function.body[barrier].line));
+        format_text("the same at: the barrier at line {}", subject.function.body[barrier].line));
   }
 
   /// Whether walks with other parameters would give the same result.

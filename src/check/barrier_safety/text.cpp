@@ -1,11 +1,10 @@
 // src/check/barrier_safety/text.cpp - findings of the gate barrier_safety
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "check/barrier_safety/barrier_safety.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/source_map.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::gates::barriers {
 
@@ -32,22 +31,22 @@ std::string bare(const Subject& s, std::uint32_t statement) {
 
 std::string site_text(const Subject& s, std::uint32_t statement) {
   const SourceLocation site = s.module.site_of(s.function.body[statement]);
-  return site.known() ? fmt::format("{}:{}", site.file, site.line) : std::string();
+  return site.known() ? format_text("{}:{}", site.file, site.line) : std::string();
 }
 
 std::string where(const Subject& s, std::uint32_t statement) {
   const std::uint32_t line = s.function.body[statement].line;
-  if (line != 0) return fmt::format("line {}", line);
+  if (line != 0) return format_text("line {}", line);
   const std::string site = site_text(s, statement);
-  return site.empty() ? fmt::format("statement {}", statement) : site;
+  return site.empty() ? format_text("statement {}", statement) : site;
 }
 
 /// "line 12: setp.lt.u32 %p1, %r1, 5", and the C++ call.
 std::string quoted(const Subject& s, std::uint32_t statement) {
-  const std::string text = fmt::format("{}: {}", where(s, statement), construct(s, statement));
+  const std::string text = format_text("{}: {}", where(s, statement), construct(s, statement));
   const std::string site = site_text(s, statement);
   if (site.empty() || s.function.body[statement].line == 0) return text;
-  return fmt::format("{} ({})", text, site);
+  return format_text("{} ({})", text, site);
 }
 
 // Sets of threads --------------------------------------------------------------------------------
@@ -63,16 +62,16 @@ std::string condition(const std::string& name, const std::vector<bool>& in) {
     last = i;
   }
   if (count == 0) return {};
-  if (count == 1) return fmt::format("{} == {}", name, first);
+  if (count == 1) return format_text("{} == {}", name, first);
   if (last - first + 1 == count) {
-    if (first == 0) return fmt::format("{} < {}", name, last + 1);
-    if (last == size - 1) return fmt::format("{} >= {}", name, first);
-    return fmt::format("{} <= {} <= {}", first, name, last);
+    if (first == 0) return format_text("{} < {}", name, last + 1);
+    if (last == size - 1) return format_text("{} >= {}", name, first);
+    return format_text("{} <= {} <= {}", first, name, last);
   }
   if (count + 1 == size) {
     std::uint32_t out = 0;
     while (in[out]) ++out;
-    return fmt::format("{} != {}", name, out);
+    return format_text("{} != {}", name, out);
   }
   for (std::uint32_t period = 2; period <= 32 && period < size; ++period) {
     std::vector<bool> part(period);
@@ -84,7 +83,7 @@ std::string condition(const std::string& name, const std::vector<bool>& in) {
         repeats = repeats && in[i] == part[i % period];
     }
     if (!repeats) continue;
-    return condition(fmt::format("{} % {}", name, period), part);
+    return condition(format_text("{} % {}", name, period), part);
   }
   return {};
 }
@@ -201,9 +200,9 @@ std::string awaited_threads(const Subject& s, std::uint32_t barrier) {
   const std::string statement = bare(s, barrier);
   switch (use.kind) {
     case UseKind::Warp:
-      return fmt::format("{} waits for the lanes of its mask", statement);
+      return format_text("{} waits for the lanes of its mask", statement);
     case UseKind::Cluster:
-      return fmt::format("{} is for all threads of the cluster", statement);
+      return format_text("{} is for all threads of the cluster", statement);
     case UseKind::None:
       return "this call reaches a barrier for all threads of the block";
     default:
@@ -211,10 +210,10 @@ std::string awaited_threads(const Subject& s, std::uint32_t barrier) {
   }
   const std::string_view verb = use.waits ? "waits" : "arrives";
   if (use.count == nullptr)
-    return fmt::format("{} {} for all threads of the block", statement, verb);
+    return format_text("{} {} for all threads of the block", statement, verb);
   if (use.count->kind == OperandKind::Integer)
-    return fmt::format("{} {} for {} threads", statement, verb, use.count->value);
-  return fmt::format("{} {} for a number of threads", statement, verb);
+    return format_text("{} {} for {} threads", statement, verb, use.count->value);
+  return format_text("{} {} for a number of threads", statement, verb);
 }
 
 std::string_view cure_for(const Subject& s, const Walk& walk) {
@@ -246,40 +245,40 @@ std::string stuck_message(const Subject& s, const Walk& walk, const Launch& laun
   switch (walk.trouble) {
     case Trouble::Left:
       if (!s.function.entry)
-        return fmt::format("{}, but {} return{} at {} before it", awaited, who, verb, other);
+        return format_text("{}, but {} return{} at {} before it", awaited, who, verb, other);
       if (walk.left_before)
-        return fmt::format("{}, but {} leave{} the kernel at {} before it", awaited, who, verb,
+        return format_text("{}, but {} leave{} the kernel at {} before it", awaited, who, verb,
                            other);
-      return fmt::format("{}, but {} skip{} it and leave{} the kernel later, at {}", awaited, who,
+      return format_text("{}, but {} skip{} it and leave{} the kernel later, at {}", awaited, who,
                          verb, verb, other);
     case Trouble::Elsewhere:
-      return fmt::format("{}, but {} wait{} at {} instead", awaited, who, verb, other);
+      return format_text("{}, but {} wait{} at {} instead", awaited, who, verb, other);
     case Trouble::Diverged:
-      return fmt::format("{} must be executed by whole warps, but {} reach{} {} instead", barrier,
+      return format_text("{} must be executed by whole warps, but {} reach{} {} instead", barrier,
                          who, walk.missing.count() == 1 ? "es" : "", other);
     case Trouble::TooFew: {
-      const std::string text = fmt::format("{} waits for {} threads, but only {} arrive", barrier,
+      const std::string text = format_text("{} waits for {} threads, but only {} arrive", barrier,
                                            walk.expected, walk.actual);
       if (who.empty()) return text;
-      return fmt::format("{}; {} {} at {}", text, who, walk.others_left ? "left" : "wait", other);
+      return format_text("{}; {} {} at {}", text, who, walk.others_left ? "left" : "wait", other);
     }
     case Trouble::Counts:
-      return fmt::format("{} counts {} threads, but {} counts {} at the same barrier", barrier,
+      return format_text("{} counts {} threads, but {} counts {} at the same barrier", barrier,
                          walk.expected, other, walk.actual);
     case Trouble::Number:
       if (walk.actual >= 16)
-        return fmt::format("barrier {} does not exist; a block has barriers 0 to 15", walk.actual);
-      return fmt::format(
+        return format_text("barrier {} does not exist; a block has barriers 0 to 15", walk.actual);
+      return format_text(
           "a barrier cannot count {} threads; the number must be a positive multiple of 32",
           walk.expected);
     case Trouble::Numbers:
-      return fmt::format(
+      return format_text(
           "{} names barrier {} for some threads that it counts, but barrier {} for {}", barrier,
           walk.expected, walk.actual, who);
     case Trouble::Unnamed:
       break;
   }
-  return fmt::format("{} executes {} with the mask {:#x}, which does not include its lane",
+  return format_text("{} executes {} with the mask {:#x}, which does not include its lane",
                      describe(walk.waiting, launch.block), barrier, walk.expected);
 }
 
@@ -297,7 +296,7 @@ std::uint32_t add_deciders(const Subject& s, const Doubt& doubt, Finding& findin
   std::uint32_t first_load = kNone;
   for (const std::uint32_t decider : doubt.deciders) {
     finding.other_line = s.function.body[doubt.deciders[0]].line;
-    finding.details.push_back(fmt::format("they may diverge at {}", quoted(s, decider)));
+    finding.details.push_back(format_text("they may diverge at {}", quoted(s, decider)));
     const auto loads = add_origins(s, decider, deciding_registers(s, decider), finding);
     if (first_load == kNone && !loads.empty()) first_load = loads[0];
   }
@@ -313,10 +312,10 @@ void explain_control(const Subject& s, const Doubt& doubt, Finding& finding) {
   }
   const std::string first = where(s, doubt.deciders[0]);
   text += doubt.exits
-              ? fmt::format(", and threads may leave the kernel before it through {}", first)
-              : fmt::format(", and threads may diverge at {}", first);
+              ? format_text(", and threads may leave the kernel before it through {}", first)
+              : format_text(", and threads may diverge at {}", first);
   const std::uint32_t load = add_deciders(s, doubt, finding);
-  if (load != kNone) text += fmt::format(", which depends on the result of {}", where(s, load));
+  if (load != kNone) text += format_text(", which depends on the result of {}", where(s, load));
   if (doubt.exits) {
     finding.details.emplace_back(kExitRule);
     finding.details.emplace_back(
@@ -324,7 +323,7 @@ void explain_control(const Subject& s, const Doubt& doubt, Finding& finding) {
         "early");
     return;
   }
-  finding.details.push_back(fmt::format(
+  finding.details.push_back(format_text(
       "cure: branch on a value on which all its threads agree, such as a parameter or the result "
       "of bar.red{}",
       doubt.shape_known
@@ -340,15 +339,15 @@ std::string describe(const Threads& threads, const std::array<std::uint32_t, 3>&
   for (std::size_t axis = 0; axis < 3; ++axis) {
     const std::string text = along(threads, block, axis);
     if (!text.empty())
-      return fmt::format("{} {} ({} of {})", count == 1 ? "the thread with" : "threads with", text,
+      return format_text("{} {} ({} of {})", count == 1 ? "the thread with" : "threads with", text,
                          count, all);
   }
   std::uint32_t first = 0;
   while (first + 1 < all && !threads[first]) ++first;
-  const std::string place = fmt::format("({},{},{})", first % block[0], first / block[0] % block[1],
+  const std::string place = format_text("({},{},{})", first % block[0], first / block[0] % block[1],
                                         first / block[0] / block[1]);
-  if (count == 1) return fmt::format("the thread {} (1 of {})", place, all);
-  return fmt::format("{} of {} threads, the first {},", count, all, place);
+  if (count == 1) return format_text("the thread {} (1 of {})", place, all);
+  return format_text("{} of {} threads, the first {},", count, all, place);
 }
 
 Finding proved(const Subject& s, const Walk& walk, const Launch& launch, bool sure) {
@@ -359,9 +358,9 @@ Finding proved(const Subject& s, const Walk& walk, const Launch& launch, bool su
     const Instruction& decider = s.function.body[walk.decider];
     finding.other_line = decider.line;
     const bool branch = has(info(decider.op).flags, Flag::Terminator);
-    finding.details.push_back(fmt::format("they diverge at {}", quoted(s, walk.decider)));
+    finding.details.push_back(format_text("they diverge at {}", quoted(s, walk.decider)));
     finding.details.push_back(
-        fmt::format("{} by {}", branch ? "taken" : "executed", describe(walk.taken, launch.block)));
+        format_text("{} by {}", branch ? "taken" : "executed", describe(walk.taken, launch.block)));
     static_cast<void>(add_origins(s, walk.decider, deciding_registers(s, walk.decider), finding));
   } else {
     const Use use = use_of(s.function, s.function.body[walk.barrier]);
@@ -369,8 +368,8 @@ Finding proved(const Subject& s, const Walk& walk, const Launch& launch, bool su
   }
   if (!launch.exact || !walk.exact) {
     const auto& block = launch.block;
-    std::string seen = fmt::format("seen in: a block of ({},{},{})", block[0], block[1], block[2]);
-    if (!walk.exact) seen += fmt::format(" with parameters of {}", launch.parameter);
+    std::string seen = format_text("seen in: a block of ({},{},{})", block[0], block[1], block[2]);
+    if (!walk.exact) seen += format_text(" with parameters of {}", launch.parameter);
     finding.details.push_back(std::move(seen));
   }
   if (exits) finding.details.emplace_back(kExitRule);
@@ -394,12 +393,12 @@ Finding doubted(const Subject& s, const Doubt& doubt) {
       explain_control(s, doubt, finding);
       break;
     case Doubt::Why::Number:
-      text = fmt::format("the barrier number of {} may differ between threads", barrier);
+      text = format_text("the barrier number of {} may differ between threads", barrier);
       add_id();
       cure("cure: name the barrier by a constant");
       break;
     case Doubt::Why::Count:
-      text = fmt::format("it cannot be shown that as many threads reach {} as it counts", barrier);
+      text = format_text("it cannot be shown that as many threads reach {} as it counts", barrier);
       cure(doubt.shape_known
                ? "cure: give the number of threads that arrive, or let its control depend on %tid "
                  "and constants alone"
@@ -407,7 +406,7 @@ Finding doubted(const Subject& s, const Doubt& doubt) {
                  "counted");
       break;
     case Doubt::Why::Mask:
-      text = fmt::format("it cannot be shown that the lanes that reach {} are those of its mask",
+      text = format_text("it cannot be shown that the lanes that reach {} are those of its mask",
                          barrier);
       add_id();
       cure("cure: name the lanes by a constant mask, 0xffffffff where the whole warp passes");

@@ -1,6 +1,4 @@
 // src/check/limits/target_limits.cpp - the gate target_limits
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -11,6 +9,7 @@
 #include "ptxgen/check/gates.hpp"
 #include "ptxgen/ptx/limits.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::gates {
 
@@ -194,27 +193,27 @@ class Check {
     const std::array<std::uint64_t, 3> given = sides(directive);
     const std::string name(word);
     if (std::find(given.begin(), given.end(), 0u) != given.end()) {
-      report(Severity::Error, fmt::format("{} has a 0", name),
+      report(Severity::Error, format_text("{} has a 0", name),
              "a block has at least 1 thread along each side", "make it 1");
       return;
     }
     for (std::size_t i = 0; i < 3; ++i) {
       if (given[i] <= limits_.block[i]) continue;
       const std::string most = std::to_string(limits_.block[i]);
-      report(severity, fmt::format("{} asks for {} threads in {}", name, text(given[i]), "xyz"[i]),
-             fmt::format("a block has at most {} threads in {}", most, "xyz"[i]),
-             fmt::format("make it at most {}", most));
+      report(severity, format_text("{} asks for {} threads in {}", name, text(given[i]), "xyz"[i]),
+             format_text("a block has at most {} threads in {}", most, "xyz"[i]),
+             format_text("make it at most {}", most));
       return;
     }
     const std::uint64_t count = product(given);
     const std::string most = std::to_string(limits_.threads_per_block);
     if (count > limits_.threads_per_block) {
       report(
-          severity, fmt::format("{} asks for {} threads", name, text(count)),
-          fmt::format("a block has at most {} threads", most),
+          severity, format_text("{} asks for {} threads", name, text(count)),
+          format_text("a block has at most {} threads", most),
           severity == Severity::Error
-              ? fmt::format("make it at most {} threads, and let each work on more elements", most)
-              : fmt::format("make it at most {}: an assembler ignores a larger bound", most));
+              ? format_text("make it at most {} threads, and let each work on more elements", most)
+              : format_text("make it at most {}: an assembler ignores a larger bound", most));
       return;
     }
     threads_ = count;
@@ -229,8 +228,8 @@ class Check {
                        shape[2] <= limits_.block[2];
     if (sides && count * std::max(1u, shape[2]) <= limits_.threads_per_block) return;
     report(Severity::Error,
-           fmt::format("is launched with a block of {},{},{}", shape[0], shape[1], shape[2]),
-           fmt::format("a block has at most {} threads, at most {} in x, {} in y and {} in z",
+           format_text("is launched with a block of {},{},{}", shape[0], shape[1], shape[2]),
+           format_text("a block has at most {} threads, at most {} in x, {} in y and {} in z",
                        limits_.threads_per_block, limits_.block[0], limits_.block[1],
                        limits_.block[2]),
            "launch it with a smaller block, and let each thread work on more elements");
@@ -239,14 +238,14 @@ class Check {
   void launched_otherwise(const std::array<std::uint64_t, 3>& given) {
     if (options_.block == std::array<std::uint32_t, 3>{0, 0, 0}) return;
     const auto triple = [](const auto& sides) {
-      return fmt::format("{},{},{}", sides[0], sides[1], sides[2]);
+      return format_text("{},{},{}", sides[0], sides[1], sides[2]);
     };
     if (std::equal(given.begin(), given.end(), options_.block.begin())) return;
     report(Severity::Error,
-           fmt::format("is launched with a block of {}, and its .reqntid is {}",
+           format_text("is launched with a block of {}, and its .reqntid is {}",
                        triple(options_.block), triple(given)),
            "a kernel with .reqntid runs in blocks of exactly that shape",
-           fmt::format("launch it with {}", triple(given)));
+           format_text("launch it with {}", triple(given)));
   }
 
   // Registers and blocks ----------------------------------------------------------------------
@@ -260,9 +259,9 @@ class Check {
              "leave it out, or make it 16 or more");
     } else if (most->values[0] > limits_.registers_per_thread) {
       report(Severity::Warning,
-             fmt::format(".maxnreg asks for {} registers", text(most->values[0])),
-             fmt::format("a thread has at most {} registers", limit),
-             fmt::format("make it at most {}: an assembler ignores a larger bound", limit));
+             format_text(".maxnreg asks for {} registers", text(most->values[0])),
+             format_text("a thread has at most {} registers", limit),
+             format_text("make it at most {}: an assembler ignores a larger bound", limit));
     }
   }
 
@@ -270,28 +269,28 @@ class Check {
     const ptx::Directive* least = directive(DirectiveKind::minnctapersm);
     if (least == nullptr) return;
     const std::uint64_t blocks = least->values[0];
-    const std::string asks = fmt::format(".minnctapersm asks for {} blocks", text(blocks));
+    const std::string asks = format_text(".minnctapersm asks for {} blocks", text(blocks));
     if (blocks == 0) {
       report(Severity::Error, ".minnctapersm is 0", "a multiprocessor holds at least 1 block",
              "leave it out");
     } else if (blocks > limits_.blocks_per_sm) {
       report(Severity::Warning, asks,
-             fmt::format("a multiprocessor of {} holds at most {}", target_text_,
+             format_text("a multiprocessor of {} holds at most {}", target_text_,
                          count_text(limits_.blocks_per_sm, "block")),
-             fmt::format("make it at most {}: an assembler ignores a larger one",
+             format_text("make it at most {}: an assembler ignores a larger one",
                          limits_.blocks_per_sm));
     } else if (directive(DirectiveKind::reqntid) == nullptr &&
                directive(DirectiveKind::maxntid) == nullptr) {
-      report(Severity::Warning, fmt::format("{} of unknown size", asks),
+      report(Severity::Warning, format_text("{} of unknown size", asks),
              "without .maxntid or .reqntid an assembler ignores it",
              "say with .maxntid how many threads a block has at most");
     } else if (threads_ && blocks * *threads_ > limits_.threads_per_sm) {
       report(Severity::Warning,
-             fmt::format("{} of {} threads, {} together", asks, text(*threads_),
+             format_text("{} of {} threads, {} together", asks, text(*threads_),
                          text(blocks * *threads_)),
-             fmt::format("a multiprocessor of {} holds at most {}", target_text_,
+             format_text("a multiprocessor of {} holds at most {}", target_text_,
                          count_text(limits_.threads_per_sm, "thread")),
-             fmt::format("make it at most {}: an assembler ignores a larger one",
+             format_text("make it at most {}: an assembler ignores a larger one",
                          limits_.threads_per_sm / *threads_));
     }
   }
@@ -308,8 +307,8 @@ class Check {
     if (layout.bytes() <= limits_.constant_bytes) return;
     Finding finding = limit_finding(
         Severity::Error,
-        fmt::format("the module has {} bytes of .const variables", text(layout.bytes())),
-        fmt::format("a module has at most {} of constant memory",
+        format_text("the module has {} bytes of .const variables", text(layout.bytes())),
+        format_text("a module has at most {} of constant memory",
                     count_text(limits_.constant_bytes, "byte")),
         "put the larger tables into .global memory");
     finding.file = module_.file;
@@ -322,10 +321,10 @@ class Check {
     const std::uint32_t most = ptx::parameter_bytes(module_.version);
     if (layout.bytes() <= most) return;
     const bool newer = layout.bytes() <= ptx::parameter_bytes({255, 0});
-    report(Severity::Error, fmt::format("has {} bytes of parameters", text(layout.bytes())),
-           fmt::format("a kernel in PTX {}.{} has at most {} of them", module_.version.major,
+    report(Severity::Error, format_text("has {} bytes of parameters", text(layout.bytes())),
+           format_text("a kernel in PTX {}.{} has at most {} of them", module_.version.major,
                        module_.version.minor, count_text(most, "byte")),
-           newer ? fmt::format("raise .version to 8.1, which allows {}",
+           newer ? format_text("raise .version to 8.1, which allows {}",
                                count_text(ptx::parameter_bytes({255, 0}), "byte"))
                  : "pass a pointer to them");
   }
@@ -351,7 +350,7 @@ class Check {
   }
 
   void report(Severity severity, const std::string& what, std::string rule, std::string cure) {
-    Finding finding = limit_finding(severity, fmt::format("kernel '{}' {}", name(), what),
+    Finding finding = limit_finding(severity, format_text("kernel '{}' {}", name(), what),
                                     std::move(rule), std::move(cure));
     place(finding);
     findings_.push_back(std::move(finding));
@@ -377,14 +376,14 @@ Finding static_shared_finding(std::string_view kernel, std::uint64_t bytes,
                               const ptx::Target& target) {
   Finding finding = limit_finding(
       Severity::Error,
-      fmt::format("kernel '{}' has {} bytes of static shared memory", kernel, text(bytes)),
-      fmt::format("a block has at most {} of static shared memory on every target",
+      format_text("kernel '{}' has {} bytes of static shared memory", kernel, text(bytes)),
+      format_text("a block has at most {} of static shared memory on every target",
                   count_text(target.shared_per_block, "byte")),
       bytes <= target.shared_per_block_opt_in
-          ? fmt::format(
+          ? format_text(
                 "declare it as .extern .shared and ask for the bytes at launch: {} has up to {}",
                 target.name, target.shared_per_block_opt_in)
-          : fmt::format("make the arrays smaller: {} has at most {}, dynamic ones included",
+          : format_text("make the arrays smaller: {} has at most {}, dynamic ones included",
                         target.name, count_text(target.shared_per_block_opt_in, "byte")));
   finding.kernel = kernel;
   return finding;

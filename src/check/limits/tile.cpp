@@ -1,8 +1,6 @@
 // src/check/limits/tile.cpp - rules of tile shapes and targets
 #include "ptxgen/check/tile.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <iterator>
@@ -13,6 +11,7 @@
 #include "ptxgen/ptx/limits.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::gates {
 
@@ -37,7 +36,7 @@ std::string shape_text(const Tile& tile) {
   for (std::size_t i = 0; i < tile.shape.size(); ++i) {
     shape += (i == 0 ? "" : ", ") + text(tile.shape[i]);
   }
-  return fmt::format("{}]", shape);
+  return format_text("{}]", shape);
 }
 
 /// The checks of one tile. Each returns whether it found nothing.
@@ -64,12 +63,12 @@ class ShapeCheck {
   void dim_positive(std::size_t i, std::int64_t dim) {
     if (dim > 0) return;
     if (dim == kDynamicDim) {
-      report(fmt::format("dim {} is dynamic", i),
+      report(format_text("dim {} is dynamic", i),
              "a tile's shape is known when the kernel is built",
              "choose a power of two, and let the bounds cut off the last tile");
       return;
     }
-    report(fmt::format("dim {} is {}", i, text(dim)), "every dim of a tile is at least 1",
+    report(format_text("dim {} is {}", i, text(dim)), "every dim of a tile is at least 1",
            "the nearest legal dim is 1");
   }
 
@@ -84,11 +83,11 @@ class ShapeCheck {
     } else if (const std::uint64_t above = below * 2; above > cap) {
       cure += std::to_string(below);
     } else if (value - below == above - value) {
-      cure = fmt::format("the nearest legal dims are {} and {}", below, above);
+      cure = format_text("the nearest legal dims are {} and {}", below, above);
     } else {
       cure += std::to_string(value - below < above - value ? below : above);
     }
-    report(fmt::format("dim {} is {}, which is not a power of two", i, text(dim)),
+    report(format_text("dim {} is {}, which is not a power of two", i, text(dim)),
            "every dim of a tile is a power of two", cure);
   }
 
@@ -102,11 +101,11 @@ class ShapeCheck {
         continue;
       }
       const std::uint64_t all = elements(tile_);
-      report(fmt::format("it has {} elements, beyond the limit at dim {}, which is {}",
+      report(format_text("it has {} elements, beyond the limit at dim {}, which is {}",
                          (all == kTooMany ? "2^64 or more" : std::to_string(all)), i,
                          text(tile_.shape[i])),
-             fmt::format("a tile has at most {}", count_text(most, "element")),
-             fmt::format("make dim {} at most {}{}", i, std::bit_floor(most / product),
+             format_text("a tile has at most {}", count_text(most, "element")),
+             format_text("make dim {} at most {}{}", i, std::bit_floor(most / product),
                          (i + 1 == tile_.shape.size() ? "" : " and the dims after it 1")));
       return false;
     }
@@ -120,32 +119,32 @@ class ShapeCheck {
     const std::size_t last = tile_.shape.size() - 1;
     const std::int64_t in_byte = 8 / bits;
     if (tile_.shape[last] % in_byte == 0) return true;
-    report(fmt::format("dim {} is {}, and an element .{} has {} bits", last,
+    report(format_text("dim {} is {}, and an element .{} has {} bits", last,
                        text(tile_.shape[last]), ptx::name(tile_.element), bits),
            "the last dim of a tile fills whole bytes",
-           fmt::format("the nearest legal dim is {}", in_byte));
+           format_text("the nearest legal dim is {}", in_byte));
     return false;
   }
 
   void dim_level(std::size_t i, std::int64_t dim) {
     const std::uint64_t cap = caps_.dim[static_cast<std::size_t>(tile_.level)];
     if (static_cast<std::uint64_t>(dim) <= cap) return;
-    report(fmt::format("dim {} is {}", i, text(dim)),
-           fmt::format("a dim of a {}'s tile is at most {}", to_string(tile_.level), cap),
-           fmt::format("the nearest legal dim is {}; process the rest in a loop",
+    report(format_text("dim {} is {}", i, text(dim)),
+           format_text("a dim of a {}'s tile is at most {}", to_string(tile_.level), cap),
+           format_text("the nearest legal dim is {}; process the rest in a loop",
                        std::bit_floor(cap)));
   }
 
   bool paddings() {
     if (!tile_.padding.empty() && tile_.padding.size() != tile_.shape.size()) {
       report(
-          fmt::format("it has {} paddings for {} dims", tile_.padding.size(), tile_.shape.size()),
+          format_text("it has {} paddings for {} dims", tile_.padding.size(), tile_.shape.size()),
           "each dim has a padding, or none has", "give one for each dim, 0 where there is none");
       return false;
     }
     for (std::size_t i = 0; i < tile_.padding.size(); ++i) {
       if (tile_.padding[i] >= 0) continue;
-      report(fmt::format("the padding of dim {} is {}", i, text(tile_.padding[i])),
+      report(format_text("the padding of dim {} is {}", i, text(tile_.padding[i])),
              "a padding is a number of elements, 0 or more", "the nearest legal padding is 0");
     }
     return findings_.empty();
@@ -154,7 +153,7 @@ class ShapeCheck {
   void report(std::string what, std::string rule, std::string cure) {
     findings_.push_back(limit_finding(
         Severity::Error,
-        fmt::format("tile '{}' of shape {}: {}", tile_.name, shape_text(tile_), std::move(what)),
+        format_text("tile '{}' of shape {}: {}", tile_.name, shape_text(tile_), std::move(what)),
         std::move(rule), std::move(cure)));
   }
 
@@ -184,22 +183,22 @@ class ResourceCheck {
     for (std::size_t i = 0; i < 3; ++i) {
       const std::uint64_t count = kernel_.block[i];
       const std::string side =
-          fmt::format("a block has {} in {}", count_text(count, "thread"), "xyz"[i]);
+          format_text("a block has {} in {}", count_text(count, "thread"), "xyz"[i]);
       if (count == 0) {
         report(side, "a block has at least 1 thread along each side", "make it 1");
       } else if (count > limits_.block[i]) {
         report(side,
-               fmt::format("{}{} in {}", "a block has at most ",
+               format_text("{}{} in {}", "a block has at most ",
                            count_text(limits_.block[i], "thread"), "xyz"[i]),
-               fmt::format("make it at most {}", limits_.block[i]));
+               format_text("make it at most {}", limits_.block[i]));
       }
     }
     if (!findings_.empty()) return;
     threads_ = kernel_.block[0] * kernel_.block[1] * kernel_.block[2];
     if (threads_ <= limits_.threads_per_block) return;
-    report(fmt::format("a block has {}", count_text(threads_, "thread")),
-           fmt::format("a block has at most {}", count_text(limits_.threads_per_block, "thread")),
-           fmt::format("make it at most {}, and let each work on more elements",
+    report(format_text("a block has {}", count_text(threads_, "thread")),
+           format_text("a block has at most {}", count_text(limits_.threads_per_block, "thread")),
+           format_text("make it at most {}, and let each work on more elements",
                        count_text(limits_.threads_per_block, "thread")));
     threads_ = 0;
   }
@@ -207,8 +206,8 @@ class ResourceCheck {
   void registers() {
     const std::uint64_t own = kernel_.registers_per_thread;
     if (own > limits_.registers_per_thread) {
-      report(fmt::format("a thread has {}", count_text(own, "register")),
-             fmt::format("a thread has at most {} of 32 bits",
+      report(format_text("a thread has {}", count_text(own, "register")),
+             format_text("a thread has at most {} of 32 bits",
                          count_text(limits_.registers_per_thread, "register")),
              "keep less alive at once; the assembler spills the rest to local memory");
       return;
@@ -219,10 +218,10 @@ class ResourceCheck {
     if (taken <= limits_.registers_per_block) return;
     const std::uint64_t fitting = limits_.registers_per_block / ((threads_ + 31) / 32 * 32) / 8 * 8;
     report(
-        fmt::format("{} of {} take {}", count_text(threads_, "thread"), count_text(own, "register"),
+        format_text("{} of {} take {}", count_text(threads_, "thread"), count_text(own, "register"),
                     taken),
-        fmt::format("a block has at most {}", count_text(limits_.registers_per_block, "register")),
-        fmt::format("with that many threads at most {} fit", count_text(fitting, "register")));
+        format_text("a block has at most {}", count_text(limits_.registers_per_block, "register")),
+        format_text("with that many threads at most {} fit", count_text(fitting, "register")));
   }
 
   void static_shared() {
@@ -234,9 +233,9 @@ class ResourceCheck {
   void all_shared() {
     const std::uint64_t all = plus(kernel_.static_shared_bytes, kernel_.dynamic_shared_bytes);
     if (all <= target_.shared_per_block_opt_in) return;
-    report(fmt::format("{} static and {} dynamic bytes of shared memory",
+    report(format_text("{} static and {} dynamic bytes of shared memory",
                        kernel_.static_shared_bytes, kernel_.dynamic_shared_bytes),
-           fmt::format("a block on {} has at most {}, static and dynamic together", target_.name,
+           format_text("a block on {} has at most {}, static and dynamic together", target_.name,
                        count_text(target_.shared_per_block_opt_in, "byte")),
            "make the tiles smaller, or keep fewer of them at once");
   }
@@ -249,15 +248,15 @@ class ResourceCheck {
     const std::uint64_t there = plus(kernel_.static_shared_bytes, kernel_.dynamic_shared_bytes);
     if (sum <= there) return;
     report(
-        fmt::format("its shared tiles take {} bytes",
+        format_text("its shared tiles take {} bytes",
                     (sum == kTooMany ? "2^64 or more" : std::to_string(sum))),
-        fmt::format("the tiles are in the kernel's {} of shared memory", count_text(there, "byte")),
+        format_text("the tiles are in the kernel's {} of shared memory", count_text(there, "byte")),
         "declare or launch with as many bytes as the tiles and their padding take");
   }
 
   void report(std::string what, std::string rule, std::string cure) {
     Finding finding = limit_finding(Severity::Error,
-                                    fmt::format("kernel '{}': {}", kernel_.kernel, std::move(what)),
+                                    format_text("kernel '{}': {}", kernel_.kernel, std::move(what)),
                                     std::move(rule), std::move(cure));
     finding.kernel = kernel_.kernel;
     findings_.push_back(std::move(finding));
@@ -319,11 +318,11 @@ void require_valid(const KernelTiles& kernel, const ptx::Target& target, const T
   if (findings.empty()) return;
   const Finding& first = findings.front();
   std::string message = first.message;
-  for (const std::string& detail : first.details) message += fmt::format("; {}", detail);
+  for (const std::string& detail : first.details) message += format_text("; {}", detail);
   Error error(Stage::Build, "tile-limits", std::move(message));
   error.kernel = kernel.kernel;
   error.target = target.name;
-  for (const Finding& finding : findings) error.log += fmt::format("{}\n", to_text(finding));
+  for (const Finding& finding : findings) error.log += format_text("{}\n", to_text(finding));
   throw error.refresh();
 }
 

@@ -1,6 +1,4 @@
 // src/check/shared_race/shared_race.cpp - the gate shared_race
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string>
 
@@ -8,6 +6,7 @@
 #include "check/rule_findings.hpp"
 #include "ptxgen/check/gates.hpp"
 #include "ptxgen/ptx/printer.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::gates {
 
@@ -21,7 +20,7 @@ constexpr std::string_view kRule =
 using Shape = std::array<std::uint32_t, 3>;
 
 std::string thread_text(std::uint32_t thread, const Shape& shape) {
-  return fmt::format("thread ({},{},{})", thread % shape[0], thread / shape[0] % shape[1],
+  return format_text("thread ({},{},{})", thread % shape[0], thread / shape[0] % shape[1],
                      thread / shape[0] / shape[1]);
 }
 
@@ -46,19 +45,19 @@ class Report {
                          first.statement, pair.witness ? proved(pair) : possible(pair), {}, {});
     finding.other_line = findings_.at(second.statement).line;
     if (first.statement != second.statement)
-      finding.details.push_back(fmt::format(
+      finding.details.push_back(format_text(
           "other: {}: {}", findings_.place(second.statement),
           ptx::print(findings_.module(), findings_.function(), findings_.at(second.statement))));
-    if (!others.empty()) finding.details.push_back(fmt::format("also with: {}", places(others)));
+    if (!others.empty()) finding.details.push_back(format_text("also with: {}", places(others)));
     if (!check_.shape_known || pair.witness)
-      finding.details.push_back(fmt::format("launch: {}", launch(pair)));
+      finding.details.push_back(format_text("launch: {}", launch(pair)));
     if (pair.witness && !pair.every_launch)
-      finding.details.push_back(fmt::format("not in every launch: {}", harmless(pair)));
+      finding.details.push_back(format_text("not in every launch: {}", harmless(pair)));
     if (!pair.witness && !pair.same_value)
-      finding.details.push_back(fmt::format("not shown: {}", doubt(pair)));
+      finding.details.push_back(format_text("not shown: {}", doubt(pair)));
     if (pair.same_value) return;
-    finding.details.push_back(fmt::format("rule: {}", kRule));
-    finding.details.push_back(fmt::format("cure: {}", cure(pair)));
+    finding.details.push_back(format_text("rule: {}", kRule));
+    finding.details.push_back(format_text("cure: {}", cure(pair)));
   }
 
   void incomplete() {
@@ -66,7 +65,7 @@ class Report {
     const auto& accesses = check_.accesses;
     Finding& finding = findings_.report(
         Severity::Warning, "shared-race", accesses.front().statement,
-        fmt::format(
+        format_text(
             "this kernel has too many accesses to shared memory between barriers to compare "
             "all of them: races of '{}' are not excluded",
             findings_.module().text(function.name)),
@@ -91,10 +90,10 @@ class Report {
   /// `bytes 4..7 of 'tile'`.
   std::string bytes(const Witness& witness, std::uint64_t address, std::uint32_t count) const {
     const std::uint64_t first = address - witness.variable_base;
-    const std::string text = fmt::format("bytes {}..{}", first, first + count - 1);
+    const std::string text = format_text("bytes {}..{}", first, first + count - 1);
     if (witness.variable == kNone) return text;
     const Symbol& symbol = findings_.module().symbols[witness.variable];
-    return fmt::format("{} of '{}'", text, findings_.module().text(symbol.name));
+    return format_text("{} of '{}'", text, findings_.module().text(symbol.name));
   }
 
   std::string proved(const RacePair& pair) const {
@@ -106,7 +105,7 @@ class Report {
     const std::string other_bytes =
         same_bytes ? "them" : bytes(witness, witness.second_address, second.bytes);
     const bool one = first.statement == second.statement;
-    return fmt::format("{} {}s {}, and {}{} {}s {}{}; no barrier separates them",
+    return format_text("{} {}s {}, and {}{} {}s {}{}; no barrier separates them",
                        thread_text(witness.first_thread, pair.shape), kind_text(first),
                        bytes(witness, witness.first_address, first.bytes),
                        one ? "by the same instruction " : "",
@@ -121,36 +120,36 @@ class Report {
     if (pair.same_value && one)
       return "threads write the same value to the same bytes here; no barrier separates them";
     if (pair.same_value)
-      return fmt::format(
+      return format_text(
           "this write and the write at {} store the same value to the same bytes; "
           "no barrier separates them",
           other_place(pair));
     if (pair.copying && first.done == SharedAccess::Done::Mbarrier)
-      return fmt::format(
+      return format_text(
           "this copy may be in progress, or start too early, at the {} at {}, and "
           "may touch the same bytes; not every path between them waits at an "
           "mbarrier",
           kind_text(second), other_place(pair));
     if (pair.copying)
-      return fmt::format(
+      return format_text(
           "this copy may be in progress at the {} at {}, and may touch the same "
           "bytes; no wait for it comes before",
           kind_text(second), other_place(pair));
     if (one)
-      return fmt::format("threads may {} the same bytes here; no barrier separates them",
+      return format_text("threads may {} the same bytes here; no barrier separates them",
                          kind_text(first));
-    return fmt::format(
+    return format_text(
         "this {} and the {} at {} may touch the same bytes in two threads; no "
         "barrier separates them",
         kind_text(first), kind_text(second), other_place(pair));
   }
 
   static std::string shape_text(const Shape& shape) {
-    return fmt::format("a block of {} x {} x {} threads", shape[0], shape[1], shape[2]);
+    return format_text("a block of {} x {} x {} threads", shape[0], shape[1], shape[2]);
   }
 
   static std::string parameters_text(std::uint64_t value) {
-    return fmt::format("{} for every integer parameter", value);
+    return format_text("{} for every integer parameter", value);
   }
 
   std::string launch(const RacePair& pair) const {
@@ -159,9 +158,9 @@ class Report {
         findings_.function().parameters.begin(), findings_.function().parameters.end(),
         [](const Variable& v) { return kind(v.type) != TypeKind::Float && !v.pointer; });
     if (pair.every_launch) {
-      text = fmt::format("every launch with {}", text);
+      text = format_text("every launch with {}", text);
     } else if (pair.witness && !pair.witness->every_launch && parameters) {
-      text += fmt::format(", for example with {}", parameters_text(pair.witness->parameter));
+      text += format_text(", for example with {}", parameters_text(pair.witness->parameter));
     }
     if (!check_.shape_known) text += " (.reqntid or --block would give the shape)";
     return text;
@@ -169,9 +168,9 @@ class Report {
 
   std::string harmless(const RacePair& pair) const {
     if (!check_.shape_known)
-      return fmt::format("{} does not have this race", shape_text(pair.harmless));
+      return format_text("{} does not have this race", shape_text(pair.harmless));
     if (pair.witness->harmless_parameter)
-      return fmt::format("with {} these two threads do not race",
+      return format_text("with {} these two threads do not race",
                          parameters_text(*pair.witness->harmless_parameter));
     return "it depends on parameters";
   }
@@ -180,7 +179,7 @@ class Report {
     if (pair.not_known.empty())
       return "that two such threads are here between the same two barriers; it depends on "
              "conditions";
-    return fmt::format("that the addresses differ; they depend on {}", pair.not_known);
+    return format_text("that the addresses differ; they depend on {}", pair.not_known);
   }
 
   std::string_view cure(const RacePair& pair) const {

@@ -1,20 +1,19 @@
 // src/cli/args/run_options.cpp - how ptxgen run was called
 #include "cli/args/run_options.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "cli/commands/commands.hpp"
 #include "cli/args/entry_name.hpp"
 #include "cli_common/numbers.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::cli {
 
 namespace {
 
 std::string comma_text(const emulator::Dim3& size) {
-  return fmt::format("{},{},{}", size.x, size.y, size.z);
+  return format_text("{},{},{}", size.x, size.y, size.z);
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
 // src/cli/commands/assemble.cpp - ptxgen assemble: PTX to a cubin and its resources
-#include <fmt/format.h>
-
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -9,6 +7,7 @@
 #include "cli_common/nearest.hpp"
 #include "ptxgen/runtime/assemble/assembler.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::cli {
 
@@ -44,18 +43,18 @@ std::string others(const Assembly& result) {
   for (const AssemblerFigures& figures : result.compared) {
     if (figures.tool == result.tool) continue;
     text += (text.empty() ? " (" : ", ") +
-            fmt::format("{}: {}", titled(figures.tool, figures.tool_version), figures.registers);
+            format_text("{}: {}", titled(figures.tool, figures.tool_version), figures.registers);
   }
   if (text.empty()) return {};
-  return fmt::format(", which uses the fewest registers: {}{})", result.registers, text);
+  return format_text(", which uses the fewest registers: {}{})", result.registers, text);
 }
 
 std::string described(const Assembly& result, const Options& options) {
   std::string text =
-      fmt::format("{}: {} bytes for {} by {}{}\n", input_name(options.file), result.cubin.size(),
+      format_text("{}: {} bytes for {} by {}{}\n", input_name(options.file), result.cubin.size(),
                   options.target, titled(result.tool, result.tool_version), others(result));
   for (const KernelResources& kernel : result.kernels) {
-    text += fmt::format(
+    text += format_text(
         "  {}: {} registers, {} bytes shared, {} bytes constant, spills {} bytes stored, {} bytes "
         "loaded\n",
         kernel.name, kernel.registers, kernel.shared, kernel.constant, kernel.spill_stores,

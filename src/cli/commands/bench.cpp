@@ -1,6 +1,4 @@
 // src/cli/commands/bench.cpp - ptxgen bench: vadd, copy, fma_rpt against the clock
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <ctime>
 #include <iostream>
@@ -16,6 +14,7 @@
 #include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::cli {
 
@@ -56,7 +55,7 @@ std::vector<std::uint64_t> range(const std::string& option, const std::string& t
   const std::uint64_t last =
       whole_number(option, std::string_view(text).substr(dots + 2), min, kMaxElements);
   if (first == 0 || last < first) {
-    throw UsageError(fmt::format(
+    throw UsageError(format_text(
         "{} {}: a range X..Y runs from X over 2 X, 4 X, ... to Y, with 1 <= X <= Y", option, text));
   }
   std::vector<std::uint64_t> values;
@@ -73,18 +72,18 @@ struct Plan {
 
 BenchOp op_of(const Options& options) {
   if (const auto op = bench_op(options.op)) return *op;
-  throw UsageError(fmt::format(
+  throw UsageError(format_text(
       "--op {}: there is no such benchmark; there are: vadd, copy, fma_rpt", options.op));
 }
 
 BenchType type_of(const Options& options, BenchOp op) {
   const auto type = bench_type(options.dtype);
   if (!type) {
-    throw UsageError(fmt::format("--dtype {}: expects fp32, fp16 or bf16", options.dtype));
+    throw UsageError(format_text("--dtype {}: expects fp32, fp16 or bf16", options.dtype));
   }
   if (*type != BenchType::F32 && op != BenchOp::Vadd) {
     throw UsageError(
-        fmt::format("--dtype {}: {} is measured in fp32 only; fp16 and bf16 are for vadd",
+        format_text("--dtype {}: {} is measured in fp32 only; fp16 and bf16 are for vadd",
                     options.dtype, options.op));
   }
   return *type;
@@ -110,7 +109,7 @@ Plan plan_of(const Options& options, bool emulated) {
                    1'000'000'000);
   if (options.block < 32 || options.block > 1024 || options.block % 32 != 0) {
     throw UsageError(
-        fmt::format("--block {}: expects a multiple of 32 (a warp) in 32..1024", options.block));
+        format_text("--block {}: expects a multiple of 32 (a warp) in 32..1024", options.block));
   }
   job.block = static_cast<std::uint32_t>(options.block);
   job.grid = static_cast<std::uint32_t>(options.grid);
@@ -134,7 +133,7 @@ void check_memory(const Plan& plan, const Context& context, const std::string& d
   const std::uint64_t free = context.memory().free;
   if (needed <= free) return;
   throw UsageError(
-      fmt::format("n = {}: the buffers take {}, and {} has {} free; the largest n is {}", max_n,
+      format_text("n = {}: the buffers take {}, and {} has {} free; the largest n is {}", max_n,
                   count_text(needed, "byte"), device, count_text(free, "byte"),
                   free / buffer_bytes(plan.job, 1)));
 }
@@ -158,7 +157,7 @@ struct Place {
 Place place_of(const Device& device, const DeviceChoice& choice) {
   const DeviceInfo& info = device.info();
   const std::string version =
-      fmt::format("{}.{}", info.driver_version / 1000, info.driver_version % 1000 / 10);
+      format_text("{}.{}", info.driver_version / 1000, info.driver_version % 1000 / 10);
   return {choice.name, info.name, (choice.emulator ? "emulated " : "") + version,
           choice.emulator ? "host" : "cuda_events", choice.emulator};
 }
@@ -200,7 +199,7 @@ json row_json(const BenchRow& row) {
 
 std::string table_line(const BenchRow& row) {
   const double each = row.time_ms_total / static_cast<double>(row.iters) * 1e3;
-  return fmt::format("{:<8} {:<5} {:>11} {:>7} {:>12.2f} {:>10.2f} {:>11.2f}  {}\n",
+  return format_text("{:<8} {:<5} {:>11} {:>7} {:>12.2f} {:>10.2f} {:>11.2f}  {}\n",
                      to_string(row.work.op), to_string(row.work.type), row.work.n, row.work.k, each,
                      achieved(bytes_model(row.work), row.iters, row.time_ms_total),
                      achieved(flops_model(row.work), row.iters, row.time_ms_total),
@@ -213,7 +212,7 @@ constexpr std::string_view kTableHead =
 void complain(const BenchRow& row) {
   if (row.validation.ok()) return;
   const Validation& found = row.validation;
-  std::cerr << fmt::format(
+  std::cerr << format_text(
       "ptxgen: {} with n = {}: {} of {} checked elements are wrong, the first is {}, the largest "
       "error {:g}\n",
       to_string(row.work.op), row.work.n, found.wrong, found.compared, found.first_wrong,
@@ -280,7 +279,7 @@ void bench_command(const Options& options, int& exit_code) {
     rows = measure_all(plan, context, place);
   } catch (const std::bad_alloc&) {
     throw UsageError(
-        fmt::format("the host has too little memory for the inputs of n = {}; choose a smaller n",
+        format_text("the host has too little memory for the inputs of n = {}; choose a smaller n",
                     plan.sizes.back()));
   }
   std::string text(csv_header());

@@ -1,12 +1,11 @@
 // src/cli/commands/doctor.cpp - ptxgen doctor: what this machine has
-#include <fmt/format.h>
-
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
 #include "ptxgen/driver/table.hpp"
 #include "ptxgen/runtime/device/doctor.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::cli {
 
@@ -59,7 +58,7 @@ std::string described(const Diagnosis& diagnosis, const Answer& answer) {
     if (!piece.found) indent_lines(text, piece.problem, "           ");
   }
   for (const GpuFinding& gpu : diagnosis.gpus) {
-    text += fmt::format("gpu {}    {}, {}, {} SMs, {} MB\n", gpu.ordinal, gpu.name, gpu.target,
+    text += format_text("gpu {}    {}, {}, {} SMs, {} MB\n", gpu.ordinal, gpu.name, gpu.target,
                         gpu.multiprocessors, gpu.memory_bytes / 1000000);
   }
   if (diagnosis.gpus.empty())

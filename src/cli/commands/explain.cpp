@@ -1,6 +1,4 @@
 // src/cli/commands/explain.cpp - ptxgen explain: passes, memory, registers, occupancy
-#include <fmt/format.h>
-
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -11,6 +9,7 @@
 #include "cli_common/numbers.hpp"
 #include "cli/args/pass_choice.hpp"
 #include "ptxgen/ptx/parser.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::cli {
 
@@ -35,7 +34,7 @@ bool is_file_name(const std::string& subject) {
 std::array<std::uint32_t, 3> block_of(const Options& options) {
   const emulator::Dim3 block = dimensions("--block", options.block);
   if (block.count() > 1024) {
-    throw UsageError(fmt::format("--block {}: has {}", options.block, block.count()) +
+    throw UsageError(format_text("--block {}: has {}", options.block, block.count()) +
                      " threads; a block has at most 1024");
   }
   return {block.x, block.y, block.z};

@@ -1,8 +1,6 @@
 // src/cli/commands/explanation.cpp - what `explain` finds out about a module
 #include "cli/commands/explanation.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "cli/commands/commands.hpp"
@@ -12,6 +10,7 @@
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/runtime/assemble/assembler.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::cli {
 
@@ -77,7 +76,7 @@ std::optional<std::array<std::uint32_t, 3>> declared_block(const ptx::Function& 
 }
 
 std::string comma_text(const std::array<std::uint32_t, 3>& block) {
-  return fmt::format("{},{},{}", block[0], block[1], block[2]);
+  return format_text("{},{},{}", block[0], block[1], block[2]);
 }
 
 /// Threads of a block if known, else 0.

@@ -1,6 +1,4 @@
 // src/cli/commands/gemv.cpp - ptxgen gemv: generate, check, run, compare
-#include <fmt/format.h>
-
 #include <charconv>
 #include <iostream>
 #include <memory>
@@ -17,6 +15,7 @@
 #include "ptxgen/emulator/report/profile.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::cli {
 
@@ -47,9 +46,9 @@ GemvJob job_of(const Options& options) {
   const auto type = [&](std::string_view option, const std::string& name) {
     const GemvType parsed = gemv_type(std::string(option) + " " + name, name);
     if (parsed == GemvType::f32 || parsed == problem.weights) return parsed;
-    throw UsageError(fmt::format(
+    throw UsageError(format_text(
         "{} {}: with weights of {} it may be f32{}", option, name, to_string(problem.weights),
-        problem.weights == GemvType::f32 ? "" : fmt::format(" or {}", to_string(problem.weights))));
+        problem.weights == GemvType::f32 ? "" : format_text(" or {}", to_string(problem.weights))));
   };
   problem.x = type("--x-type", options.x_type);
   problem.y = type("--y-type", options.y_type);
@@ -65,7 +64,7 @@ GemvChoice choice_of(const Options& options) {
   try {
     return gemv_choice(options.impl);
   } catch (const Error&) {
-    throw UsageError(fmt::format("--impl {}: there is no such GEMV; there are: {}", options.impl,
+    throw UsageError(format_text("--impl {}: there is no such GEMV; there are: {}", options.impl,
                                  gemv_choice_names()));
   }
 }
@@ -160,7 +159,7 @@ std::string described(const GemvOutcome& outcome, const GemvJob& job, const Plac
   const LaunchGeometry& geometry = outcome.geometry;
   const Comparison& comparison = outcome.comparison;
   row(job.problem.layout == GemvLayout::T ? "y = A^T x" : "y = W x",
-      fmt::format("{}, seed {}", to_text(job.problem), job.seed));
+      format_text("{}, seed {}", to_text(job.problem), job.seed));
   row("kernel", outcome.kernel + " (" + outcome.reason + ")");
   if (outcome.plan) row("plan", to_text(*outcome.plan));
   if (outcome.prediction) {
@@ -176,20 +175,20 @@ std::string described(const GemvOutcome& outcome, const GemvJob& job, const Plac
     row("module", outcome.origin);
   }
   if (outcome.fault.empty()) {
-    row("result", fmt::format("{}: largest error {}, at most {} % of the error bound, nmse {}",
+    row("result", format_text("{}: largest error {}, at most {} % of the error bound, nmse {}",
                               outcome.ok ? "right" : "WRONG", number(comparison.max_error),
                               number(100 * comparison.worst), number(comparison.nmse)));
   } else {
     row("result", "none, the kernel was stopped");
   }
   if (comparison.outside != 0) {
-    row("", fmt::format("{} of {} are outside their bound, the worst has the bound {}",
+    row("", format_text("{} of {} are outside their bound, the worst has the bound {}",
                         comparison.outside, count_text(job.problem.n, "element"),
                         number(comparison.bound)));
   }
   if (outcome.emulated) {
     row("status",
-        fmt::format("{}, {} findings{}", status_of(outcome), outcome.emulated->findings.size(),
+        format_text("{}, {} findings{}", status_of(outcome), outcome.emulated->findings.size(),
                     not_checked(outcome.emulated->unchecked)));
     text += emulator::to_text(outcome.emulated->counters);
   }
@@ -222,7 +221,7 @@ void gemv_command(const Options& options, int& exit_code) {
   const double elements = static_cast<double>(problem.leading_dimension()) *
                           (problem.layout == GemvLayout::T ? problem.k : problem.n);
   if (elements * bytes(problem.weights) > static_cast<double>(info.limits.memory_bytes)) {
-    throw UsageError(fmt::format("-p k={} -p n={}: A does not fit into the {} of {}", problem.k,
+    throw UsageError(format_text("-p k={} -p n={}: A does not fit into the {} of {}", problem.k,
                                  problem.n, count_text(info.limits.memory_bytes, "byte"),
                                  choice.emulator ? std::string(gpu.name) : info.name));
   }
@@ -233,7 +232,7 @@ void gemv_command(const Options& options, int& exit_code) {
   try {
     outcome = run_gemv(device, job, settings);
   } catch (const std::bad_alloc&) {
-    throw UsageError(fmt::format("the host has too little memory for a matrix of {}",
+    throw UsageError(format_text("the host has too little memory for a matrix of {}",
                                  count_text(problem.matrix_elements(), "element")));
   }
   exit_code = exit_code_of(outcome, options.strict);

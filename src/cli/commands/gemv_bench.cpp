@@ -1,13 +1,13 @@
 // src/cli/commands/gemv_bench.cpp - calls that belong to the program gemv-bench
 #include "cli/commands/gemv_bench.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <iostream>
 #include <system_error>
+
+#include "support/format.hpp"
 
 #ifndef _WIN32
 #include <unistd.h>
@@ -55,7 +55,7 @@ int run_gemv_bench(const std::vector<std::string>& arguments) {
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::string program = (self.parent_path() / "gemv-bench").string();
   const std::string why = error ? error.message() : execute(program, arguments);
-  std::cerr << fmt::format(
+  std::cerr << format_text(
       "ptxgen: GEMV is measured by the program gemv-bench, which was not started from the folder "
       "of ptxgen ({}: {}); run gemv-bench {}\n",
       program, why, arguments.front());

@@ -1,6 +1,4 @@
 // src/cli/commands/plan.cpp - ptxgen plan: the ranking of plans, and why
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -11,6 +9,7 @@
 #include "cli_common/gemv_report.hpp"
 #include "cli_common/text_table.hpp"
 #include "ptxgen/support/settings.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::cli {
 
@@ -53,8 +52,8 @@ nlohmann::json as_json(const GemvProblem& problem, const ptx::Gpu& gpu,
 std::string as_text(const GemvProblem& problem, const ptx::Gpu& gpu,
                     const std::vector<GemvCandidate>& ranking, std::size_t shown) {
   const double read = read_rate(gpu);
-  std::string text = fmt::format("{} on {}, {} SMs\n", to_text(problem), gpu.full_name, gpu.sms);
-  text += fmt::format(
+  std::string text = format_text("{} on {}, {} SMs\n", to_text(problem), gpu.full_name, gpu.sms);
+  text += format_text(
       "weights alone: {:.2f} us at the {:.0f} GB/s of the datasheet, {:.2f} us at the {:.0f} GB/s "
       "that a reader gets\n\n",
       roofline_us(problem, gpu.bandwidth_gb_per_s), gpu.bandwidth_gb_per_s,

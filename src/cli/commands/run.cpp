@@ -1,6 +1,4 @@
 // src/cli/commands/run.cpp - ptxgen run: one launch of any PTX
-#include <fmt/format.h>
-
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -17,6 +15,7 @@
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::cli {
 
@@ -36,13 +35,13 @@ emulator::Options run_options(const RunOptions& request) {
   try {
     options.checks = emulator::RuleSet::parse(request.check);
   } catch (const Error& error) {
-    throw UsageError(fmt::format("--check {}: {}", request.check, error.message));
+    throw UsageError(format_text("--check {}: {}", request.check, error.message));
   }
   for (const std::string& rules : request.no_check) {
     try {
       options.checks.remove(emulator::RuleSet::parse(rules));
     } catch (const Error& error) {
-      throw UsageError(fmt::format("--no-check {}: {}", rules, error.message));
+      throw UsageError(format_text("--no-check {}: {}", rules, error.message));
     }
   }
   if (!request.suppressions.empty()) {
@@ -53,7 +52,7 @@ emulator::Options run_options(const RunOptions& request) {
     try {
       options.suppressions.push_back(emulator::parse_suppression(text));
     } catch (const Error& error) {
-      throw UsageError(fmt::format("--suppress {}: {}", text, error.message));
+      throw UsageError(format_text("--suppress {}: {}", text, error.message));
     }
   }
   options.max_instructions = request.max_instructions;
@@ -145,7 +144,7 @@ Outcome run_schedule(const Plan& plan, const RunOptions& options, std::uint64_t 
       write_error = std::make_unique<Error>(error);
     }
   };
-  ProgressBar bar(options.schedules > 1 ? fmt::format("{}, seed {}", kernel.name, seed)
+  ProgressBar bar(options.schedules > 1 ? format_text("{}, seed {}", kernel.name, seed)
                                         : kernel.name);
   emulator::Options how = plan.options;
   how.seed = seed;
@@ -185,7 +184,7 @@ void merge(std::vector<emulator::RunFinding>& all, std::vector<emulator::RunFind
     }
     if (known) continue;
     finding.finding.details.push_back(
-        fmt::format("not found with the first seed; to see it alone: --seed {}", seed));
+        format_text("not found with the first seed; to see it alone: --seed {}", seed));
     all.push_back(std::move(finding));
   }
 }
@@ -225,10 +224,10 @@ emulator::RunFinding difference(const Outcome& first, const Outcome& second, con
   found.finding.file = file;
   found.finding.kernel = first.kernel;
   found.finding.message =
-      fmt::format("argument {} (parameter {}) depends on the schedule: {} of {} differ",
+      format_text("argument {} (parameter {}) depends on the schedule: {} of {} differ",
                   a.argument + 1, a.name, differing, count_text(a.bytes.size(), "byte"));
   found.finding.details = {
-      fmt::format("first at offset {}; bytes from {}: {} with --seed {}, {} with --seed {}", offset,
+      format_text("first at offset {}; bytes from {}: {} with --seed {}, {} with --seed {}", offset,
                   word, hex_bytes(a.bytes, word, count), first.seed,
                   hex_bytes(b.bytes, word, count), second.seed),
       "order the accesses that decide it: a barrier, or one fixed order of additions"};
@@ -249,7 +248,7 @@ void compare(std::vector<emulator::RunFinding>& findings, const Outcome& first,
     emulator::RunFinding found =
         difference(first, second, first.buffers[i], second.buffers[i], plan.file);
     if (found.count == 0) continue;
-    const std::string which = fmt::format("argument {} ", first.buffers[i].argument + 1);
+    const std::string which = format_text("argument {} ", first.buffers[i].argument + 1);
     bool known = false;
     for (emulator::RunFinding& earlier : findings) {
       if (earlier.rule != rule || !earlier.finding.message.starts_with(which)) continue;
@@ -311,7 +310,7 @@ nlohmann::json as_json(const Outcome& outcome, const Plan& plan, const RunOption
 void describe(const Outcome& outcome, const Plan& plan, bool all) {
   std::cerr << findings_text(outcome.result.findings, all);
   const std::string summary = findings_summary(outcome.result.findings);
-  std::cerr << fmt::format(
+  std::cerr << format_text(
       "{}: {}{}{}; {}, {:g} s, emulating {}{}\n", demangled(outcome.kernel),
       name_of(outcome.result.status), summary.empty() ? "" : ", ", summary,
       count_text(outcome.result.counters.warp_instructions, "warp instruction"),
@@ -373,7 +372,7 @@ void run_on_device(const RunOptions& options, const Plan& plan, const ptx::Modul
     write_output(options.output, text_of(as_json(outcome, device.info(), choice)));
   } else {
     for (const PrintedBuffer& buffer : outcome.buffers) write_output({}, to_text(buffer));
-    std::cerr << fmt::format("{}: {}; {} registers, {:g} s, on {} ({})\n",
+    std::cerr << format_text("{}: {}; {} registers, {:g} s, on {} ({})\n",
                              demangled(outcome.kernel), outcome.fault.empty() ? "ok" : "fault",
                              outcome.resources.registers, outcome.seconds, device.info().name,
                              choice.name);

@@ -1,12 +1,11 @@
 // src/cli/output/explanation_text.cpp - an explanation as text and as JSON
-#include <fmt/format.h>
-
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/explanation.hpp"
 #include "cli/args/pass_choice.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::cli {
 
@@ -36,15 +35,15 @@ std::string indented(const std::string& text) {
 }
 
 std::string registers_text(const RegisterUse& registers) {
-  std::string text = fmt::format("{} a thread ({})", registers.count, registers.source);
+  std::string text = format_text("{} a thread ({})", registers.count, registers.source);
   if (registers.assembled && registers.spill_stores + registers.spill_loads != 0) {
-    text += fmt::format(", spills {} stored, {} loaded", count_text(registers.spill_stores, "byte"),
+    text += format_text(", spills {} stored, {} loaded", count_text(registers.spill_stores, "byte"),
                         registers.spill_loads);
   }
   if (registers.max_alive != 0) {
-    text += fmt::format(", at most {} alive at once", registers.max_alive);
+    text += format_text(", at most {} alive at once", registers.max_alive);
     if (registers.max_alive_line != 0) {
-      text += fmt::format(", in line {}", registers.max_alive_line);
+      text += format_text(", in line {}", registers.max_alive_line);
     }
   }
   return text;
@@ -53,7 +52,7 @@ std::string registers_text(const RegisterUse& registers) {
 std::string occupancy_text(const KernelExplanation& kernel) {
   if (!kernel.occupancy) return "not known: nothing says how many threads a block has";
   const Occupancy& is = *kernel.occupancy;
-  return fmt::format("{} of {} on a multiprocessor, {} of {} ({} %), limited by {}",
+  return format_text("{} of {} on a multiprocessor, {} of {} ({} %), limited by {}",
                      count_text(is.blocks, "block"), count_text(is.threads, "thread"), is.warps,
                      count_text(is.max_warps, "warp"), rounded(percent(is)), is.limited_by);
 }

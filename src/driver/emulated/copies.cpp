@@ -3,11 +3,10 @@
 #include <cstring>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/memory.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
@@ -208,7 +207,7 @@ CUresult check_fill(CUctx_st& context, const char* call, const Fill& fill) {
   if (fill.height > 1 && fill.pitch < row) return CUDA_ERROR_INVALID_VALUE;
   if (fill.to % fill.element_bytes != 0 || fill.pitch % fill.element_bytes != 0) {
     return refuse(CUDA_ERROR_INVALID_VALUE,
-                  fmt::format("{}: address and pitch must be multiples of the {} of an element",
+                  format_text("{}: address and pitch must be multiples of the {} of an element",
                               call, count_text(fill.element_bytes, "byte")));
   }
   return check_range(context, call, fill.to, bytes);

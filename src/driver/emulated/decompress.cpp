@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <limits>
 
-#include <fmt/format.h>
-
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
 #include "support/dynamic_library.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
@@ -30,7 +29,7 @@ constexpr Library kZstd{"libzstd.so.1", "zstd", "libzstd1"};
 
 [[noreturn]] void missing(const Library& library, const std::string& reasons) {
   throw Error(Stage::Load, "missing-library",
-              fmt::format("the PTX is compressed with {}, and {} was not found; install it "
+              format_text("the PTX is compressed with {}, and {} was not found; install it "
                           "(Debian: {}) or build with nvcc --no-compress\n{}",
                           library.format, library.file, library.package, reasons));
 }
@@ -44,12 +43,12 @@ DynamicLibrary open(const Library& library) {
 
 [[noreturn]] void damaged(const Library& library, const std::string& what) {
   throw Error(Stage::Load, "bad-image",
-              fmt::format("the compressed PTX ({}) is damaged: {}", library.format, what));
+              format_text("the compressed PTX ({}) is damaged: {}", library.format, what));
 }
 
 void check_size(const Library& library, std::uint64_t found, std::uint64_t expected) {
   if (found == expected) return;
-  damaged(library, fmt::format("it decompresses to {} bytes, its header says {}", found, expected));
+  damaged(library, format_text("it decompresses to {} bytes, its header says {}", found, expected));
 }
 
 void unpack_lz4(std::span<const std::byte> packed, std::string& to) {
@@ -63,7 +62,7 @@ void unpack_lz4(std::span<const std::byte> packed, std::string& to) {
   const int written = decompress_safe(reinterpret_cast<const char*>(packed.data()), to.data(),
                                       static_cast<int>(packed.size()), static_cast<int>(to.size()));
   if (written < 0) {
-    damaged(kLz4, fmt::format("the block does not decode at byte {} of {}", -(written + 1),
+    damaged(kLz4, format_text("the block does not decode at byte {} of {}", -(written + 1),
                               packed.size()));
   }
   check_size(kLz4, static_cast<std::uint64_t>(written), to.size());
@@ -102,7 +101,7 @@ std::string decompress(Compression method, std::span<const std::byte> packed,
   if (unpacked_bytes > max_unpacked_bytes(method, packed.size())) {
     damaged(
         method == Compression::Lz4 ? kLz4 : kZstd,
-        fmt::format("its header says that {} decompress to {} bytes; the format allows at most {}",
+        format_text("its header says that {} decompress to {} bytes; the format allows at most {}",
                     count_text(packed.size(), "byte"), unpacked_bytes,
                     max_unpacked_bytes(method, packed.size())));
   }

@@ -1,12 +1,11 @@
 // src/driver/emulated/functions.cpp - attributes of kernels
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/libraries.hpp"
 #include "driver/emulated/modules.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
@@ -101,7 +100,7 @@ CUresult set_dynamic_shared(CUfunc_st& function, int value) {
     return CUDA_SUCCESS;
   }
   return refuse(CUDA_ERROR_INVALID_VALUE,
-                fmt::format("{} of dynamic shared memory for kernel '{}', which has {} of static "
+                format_text("{} of dynamic shared memory for kernel '{}', which has {} of static "
                             "shared memory; a block can have {} in total",
                             count_text(value, "byte"), function.kernel->name,
                             count_text(function.static_shared(), "byte"), optin));
@@ -113,7 +112,7 @@ CUresult set_cluster(const CUfunc_st& function, std::atomic<int>& part, std::uin
   if (declared != 0) {
     return refuse(
         CUDA_ERROR_NOT_PERMITTED,
-        fmt::format("kernel '{}' has its cluster size from .reqnctapercluster; it cannot be set",
+        format_text("kernel '{}' has its cluster size from .reqnctapercluster; it cannot be set",
                     function.kernel->name));
   }
   part = value;

@@ -6,13 +6,12 @@
 #include <queue>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/launch.hpp"
 #include "driver/emulated/memory.hpp"
 #include "driver/emulated/modules.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 
@@ -236,14 +235,14 @@ CUresult get_edges(CUgraph handle, CUgraphNode* from, CUgraphNode* to, CUgraphEd
 struct Describe {
   std::string operator()(const KernelLaunch& launch) const {
     const std::string name = living(launch.function) ? launch.function->kernel->name : "(unloaded)";
-    return fmt::format("kernel {} grid {} block {}", name, dims_text(launch.grid),
+    return format_text("kernel {} grid {} block {}", name, dims_text(launch.grid),
                        dims_text(launch.block));
   }
   std::string operator()(const Copy& copy) const {
-    return fmt::format("copy {}x{}x{}", copy.width, copy.height, count_text(copy.depth, "byte"));
+    return format_text("copy {}x{}x{}", copy.width, copy.height, count_text(copy.depth, "byte"));
   }
   std::string operator()(const Fill& fill) const {
-    return fmt::format("fill {}x{} of {} with {}", fill.width, fill.height,
+    return format_text("fill {}x{} of {} with {}", fill.width, fill.height,
                        count_text(fill.element_bytes, "byte"), fill.value);
   }
   std::string operator()(const HostCall&) const { return "host function"; }
@@ -258,12 +257,12 @@ void print_dot(const CUgraph_st& graph, const std::string& prefix, std::string& 
   for (const std::shared_ptr<CUgraphNode_st>& node : graph.nodes) {
     const std::string name = prefix + std::to_string(node->number);
     const std::string words = node->child ? "graph" : std::visit(Describe{}, node->operation);
-    text += fmt::format("  {} [label=\"{}: {}\"];\n", name, node->number, words);
+    text += format_text("  {} [label=\"{}: {}\"];\n", name, node->number, words);
     for (const CUgraphNode_st::Edge& edge : node->edges) {
-      text += fmt::format("  {}{} -> {};\n", prefix, edge.from->number, name);
+      text += format_text("  {}{} -> {};\n", prefix, edge.from->number, name);
     }
     if (!node->child) continue;
-    text += fmt::format("  subgraph cluster_{} {{\n", name);
+    text += format_text("  subgraph cluster_{} {{\n", name);
     print_dot(*node->child, name + "_", text);
     text += "  }\n";
   }

@@ -6,11 +6,10 @@
 #include <bit>
 #include <cstring>
 
-#include <fmt/format.h>
-
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
 #include "support/join.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
@@ -126,7 +125,7 @@ ModuleImage choose(Bytes container, const ptx::Gpu& gpu) {
   for (const FatbinPart& part : parts) {
     if (part.kind == FatbinPart::Kind::Other) continue;
     const bool text = part.kind == FatbinPart::Kind::Ptx;
-    all.push_back(fmt::format("{} for {}", text ? "PTX" : "a cubin", ptx::name(part.target)));
+    all.push_back(format_text("{} for {}", text ? "PTX" : "a cubin", ptx::name(part.target)));
     if (!text || !runs_on(part.target, gpu)) continue;
     if (best == nullptr || part.target.sm > best->target.sm ||
         (part.target.sm == best->target.sm && best->target.variant == ptx::Variant::None)) {
@@ -134,8 +133,8 @@ ModuleImage choose(Bytes container, const ptx::Gpu& gpu) {
     }
   }
   if (best != nullptr) return text_of_part(*best);
-  const std::string gpu_text = fmt::format("'{}' ({}, emulated)", gpu.name, gpu.target);
-  std::string why = fmt::format("the fat binary has nothing that can be loaded on {}; it has {}",
+  const std::string gpu_text = format_text("'{}' ({}, emulated)", gpu.name, gpu.target);
+  std::string why = format_text("the fat binary has nothing that can be loaded on {}; it has {}",
                                 gpu_text, all.empty() ? "no code at all" : join_text(all));
   why +=
       "; the emulated driver loads PTX only: add -gencode arch=compute_XX,code=compute_XX for this "
@@ -173,7 +172,7 @@ ModuleImage read_text(Bytes bytes) {
     return refused(CUDA_ERROR_INVALID_IMAGE, "the image is empty");
   }
   return refused(CUDA_ERROR_INVALID_IMAGE,
-                 fmt::format("the image is neither PTX, which begins with .version, nor a fat "
+                 format_text("the image is neither PTX, which begins with .version, nor a fat "
                              "binary, nor a cubin; it begins with '{}'",
                              beginning(bytes)));
 }
@@ -188,13 +187,13 @@ constexpr std::uint64_t kFlagFamily = 0x200000;
 
 [[noreturn]] void damaged(std::size_t offset, const std::string& what) {
   throw Error(Stage::Load, "bad-image",
-              fmt::format("the fat binary is damaged at byte {}: {}", offset, what));
+              format_text("the fat binary is damaged at byte {}: {}", offset, what));
 }
 
 FatbinPart part_at(Bytes bytes, std::size_t offset, std::uint64_t& size) {
   const std::size_t left = bytes.size() - offset;
   if (left < kPartHeader) {
-    damaged(offset, fmt::format("a part's header needs 64 bytes, {} are left", left));
+    damaged(offset, format_text("a part's header needs 64 bytes, {} are left", left));
   }
   const auto kind = read<std::uint16_t>(bytes, offset);
   const std::uint64_t header = read<std::uint32_t>(bytes, offset + 4);
@@ -204,7 +203,7 @@ FatbinPart part_at(Bytes bytes, std::size_t offset, std::uint64_t& size) {
   const auto flags = read<std::uint64_t>(bytes, offset + 40);
   const auto unpacked = read<std::uint64_t>(bytes, offset + 56);
   if (header < kPartHeader || header > left || stored > left - header) {
-    damaged(offset, fmt::format("the part claims {} bytes of header and {} of content, {} are left",
+    damaged(offset, format_text("the part claims {} bytes of header and {} of content, {} are left",
                                 header, stored, left));
   }
   FatbinPart part;
@@ -214,7 +213,7 @@ FatbinPart part_at(Bytes bytes, std::size_t offset, std::uint64_t& size) {
   if ((flags & kFlagZstd) != 0) part.compression = Compression::Zstd;
   if (packed > stored) {
     damaged(offset,
-            fmt::format("the part claims {} compressed bytes in {} of content", packed, stored));
+            format_text("the part claims {} compressed bytes in {} of content", packed, stored));
   }
   part.target.sm = static_cast<std::uint16_t>(std::min<std::uint32_t>(architecture, 0xffff));
   if ((flags & kFlagArchitecture) != 0) part.target.variant = ptx::Variant::Architecture;
@@ -239,7 +238,7 @@ std::vector<FatbinPart> fatbin_parts(Bytes container) {
   const auto content = read<std::uint64_t>(container, 8);
   if (header < kFatbinHeader || header > container.size() || content > container.size() - header) {
     damaged(0,
-            fmt::format("the container claims {} of header and {} of content, it has {} in total",
+            format_text("the container claims {} of header and {} of content, it has {} in total",
                         count_text(header, "byte"), content, container.size()));
   }
   const Bytes bytes = container.first(header + static_cast<std::size_t>(content));

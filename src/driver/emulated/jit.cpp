@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include <fmt/format.h>
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
@@ -42,7 +42,7 @@ CUresult JitOptions::read(unsigned count, const CUjit_option* options, void** va
   start_ = std::chrono::steady_clock::now();
   if (count == 0) return CUDA_SUCCESS;
   if (options == nullptr || values == nullptr) {
-    why = fmt::format("{} JIT options, but the array of {} is null", count,
+    why = format_text("{} JIT options, but the array of {} is null", count,
                       options == nullptr ? "options" : "values");
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -91,12 +91,12 @@ CUresult JitOptions::take(CUjit_option option, void** value, std::string& why) {
     case CU_JIT_OPTIMIZATION_LEVEL:
       if (number_in(value) <= kHighestOptimization) return CUDA_SUCCESS;
       why =
-          fmt::format("CU_JIT_OPTIMIZATION_LEVEL is {}; valid levels are 0 to 4", number_in(value));
+          format_text("CU_JIT_OPTIMIZATION_LEVEL is {}; valid levels are 0 to 4", number_in(value));
       return CUDA_ERROR_INVALID_VALUE;
     case CU_JIT_TARGET:
       target = target_of(number_in(value));
       if (target) return CUDA_SUCCESS;
-      why = fmt::format(
+      why = format_text(
           "CU_JIT_TARGET is {}, which is no target; write 90 for sm_90, 0x10000 + 90 "
           "for sm_90a, 0x20000 + 100 for sm_100f",
           number_in(value));
@@ -106,14 +106,14 @@ CUresult JitOptions::take(CUjit_option option, void** value, std::string& why) {
   }
   const int number = option;
   if (number >= kGlobalSymbolNames && number <= kGlobalSymbolCount) {
-    why = fmt::format(
+    why = format_text(
         "CU_JIT_GLOBAL_SYMBOL_* ({}) binds symbols to host addresses, which the emulated driver "
         "cannot do",
         number);
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   if (number >= 0 && number <= kLast) return CUDA_SUCCESS;
-  why = fmt::format("there is no JIT option {}", number);
+  why = format_text("there is no JIT option {}", number);
   return CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -3,13 +3,12 @@
 #include <map>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "driver/emulated/link.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/target.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
@@ -118,7 +117,7 @@ class Joiner {
             found.linkage == Linkage::Visible && at->second.linkage == Linkage::Visible;
         if (both_strong) {
           Error error(Stage::Load, "duplicate-name",
-                      fmt::format("'{}' is defined by '{}' and by '{}'", name,
+                      format_text("'{}' is defined by '{}' and by '{}'", name,
                                   modules_[at->second.module].file, module.file));
           error.file = module.file;
           error.line = found.line;
@@ -154,7 +153,7 @@ class Joiner {
       const std::string old(module.text(*found.name));
       if (users_[old] < 2) continue;
       const ptx::NameId before = *found.name;
-      const ptx::NameId renamed = module.names.intern(fmt::format("{}$link{}", old, m + 1));
+      const ptx::NameId renamed = module.names.intern(format_text("{}$link{}", old, m + 1));
       const auto kind =
           item.kind == Item::Kind::Variable ? ptx::SymbolKind::Variable : ptx::SymbolKind::Function;
       *declared(module, item).name = renamed;

@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include <fmt/format.h>
-
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/libraries.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
@@ -23,7 +22,7 @@ class Refusal {
   explicit Refusal(const CUfunc_st& function) : function_(function) {}
   CUresult operator()(CUresult result, const std::string& why) const {
     return refuse(result,
-                  fmt::format("kernel '{}' is not launched: {}", function_.kernel->name, why));
+                  format_text("kernel '{}' is not launched: {}", function_.kernel->name, why));
   }
 
  private:
@@ -38,33 +37,33 @@ CUresult check_sizes(const LaunchRequest& request, const Refusal& refuse) {
       grid.z > 65535) {
     return refuse(
         CUDA_ERROR_INVALID_VALUE,
-        fmt::format(
+        format_text(
             "a grid of {} blocks; every dimension is at least 1, at most (2147483647,65535,65535)",
             dims_text(grid)));
   }
   if (block.x == 0 || block.y == 0 || block.z == 0 || block.x > 1024 || block.y > 1024 ||
       block.z > 64 || block.count() > 1024) {
     return refuse(CUDA_ERROR_INVALID_VALUE,
-                  fmt::format("a block of {} threads; every dimension is at least 1, at most "
+                  format_text("a block of {} threads; every dimension is at least 1, at most "
                               "(1024,1024,64), and 1024 threads in all",
                               dims_text(block)));
   }
   if (block.count() > static_cast<unsigned>(function.max_threads())) {
     return refuse(CUDA_ERROR_INVALID_VALUE,
-                  fmt::format("a block of {} threads; at most {} by its .maxntid or .reqntid",
+                  format_text("a block of {} threads; at most {} by its .maxntid or .reqntid",
                               dims_text(block), function.max_threads()));
   }
   const Dim3& required = function.kernel->required_block;
   if (required.count() != 0 && required != block) {
     return refuse(CUDA_ERROR_INVALID_VALUE,
-                  fmt::format("a block of {} threads; its .reqntid requires {}", dims_text(block),
+                  format_text("a block of {} threads; its .reqntid requires {}", dims_text(block),
                               dims_text(required)));
   }
   const auto limit = static_cast<std::uint32_t>(function.max_dynamic_shared.load());
   if (request.dynamic_shared_bytes > limit) {
     const std::uint32_t optin = function.owner->context->memory.gpu().shared_per_block;
     return refuse(CUDA_ERROR_INVALID_VALUE,
-                  fmt::format("{} of dynamic shared memory; it may have {}, and up to {} after "
+                  format_text("{} of dynamic shared memory; it may have {}, and up to {} after "
                               "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES is set",
                               count_text(request.dynamic_shared_bytes, "byte"), limit,
                               optin - function.kernel->static_shared_bytes));
@@ -80,7 +79,7 @@ CUresult check_cluster(const LaunchRequest& request, const Refusal& refuse, Dim3
   const bool asked = request.cluster.count() != 0;
   if (asked && own.count() != 0 && own != request.cluster) {
     return refuse(CUDA_ERROR_INVALID_CLUSTER_SIZE,
-                  fmt::format("clusters of {} blocks; the kernel has {}",
+                  format_text("clusters of {} blocks; the kernel has {}",
                               dims_text(request.cluster), dims_text(own)));
   }
   if (!asked && own.count() == 0 && function.kernel->explicit_cluster) {
@@ -94,7 +93,7 @@ CUresult check_cluster(const LaunchRequest& request, const Refusal& refuse, Dim3
   if (!has_clusters(gpu)) {
     return refuse(
         CUDA_ERROR_NOT_SUPPORTED,
-        fmt::format("clusters of {} blocks; '{}' does not support clusters, which need sm_90",
+        format_text("clusters of {} blocks; '{}' does not support clusters, which need sm_90",
                     dims_text(cluster), gpu.name));
   }
   const std::uint64_t portable = function.non_portable_cluster != 0 ? 16 : 8;
@@ -104,7 +103,7 @@ CUresult check_cluster(const LaunchRequest& request, const Refusal& refuse, Dim3
       grid.z % cluster.z != 0) {
     return refuse(
         CUDA_ERROR_INVALID_CLUSTER_SIZE,
-        fmt::format(
+        format_text(
             "clusters of {} blocks in a grid of {}; a cluster has at most {} and divides the grid",
             dims_text(cluster), dims_text(grid), count_text(limit, "block")));
   }
@@ -126,7 +125,7 @@ CUresult copy_arguments(const LaunchRequest& request, const Refusal& refuse,
       if (request.kernel_params[i] == nullptr) {
         return refuse(
             CUDA_ERROR_INVALID_VALUE,
-            fmt::format("the address of argument {} (parameter {}) is null", i, parameter.name));
+            format_text("the address of argument {} (parameter {}) is null", i, parameter.name));
       }
       std::memcpy(block.data() + parameter.offset, request.kernel_params[i], parameter.bytes);
     }
@@ -145,7 +144,7 @@ CUresult copy_arguments(const LaunchRequest& request, const Refusal& refuse,
     } else {
       return refuse(
           CUDA_ERROR_INVALID_VALUE,
-          fmt::format(
+          format_text(
               "extra holds {} where CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE or _END was expected",
               kind));
     }
@@ -153,7 +152,7 @@ CUresult copy_arguments(const LaunchRequest& request, const Refusal& refuse,
   if (from == nullptr || bytes < block.size()) {
     return refuse(
         CUDA_ERROR_INVALID_VALUE,
-        fmt::format("its parameters take {} and {} were given", count_text(block.size(), "byte"),
+        format_text("its parameters take {} and {} were given", count_text(block.size(), "byte"),
                     from == nullptr ? std::string("none") : std::to_string(bytes)));
   }
   std::memcpy(block.data(), from, block.size());
@@ -163,7 +162,7 @@ CUresult copy_arguments(const LaunchRequest& request, const Refusal& refuse,
 /// Reads one attribute of cuLaunchKernelEx.
 CUresult take(const CUlaunchAttribute& attribute, LaunchRequest& request, const Refusal& refuse) {
   const auto no = [&](CUresult result, const char* why) {
-    return refuse(result, fmt::format("launch attribute {} {}", attribute.id, why));
+    return refuse(result, format_text("launch attribute {} {}", attribute.id, why));
   };
   switch (attribute.id) {
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
@@ -222,7 +221,7 @@ CUresult launch_all(CUstream stream, const LaunchRequest& request) {
 }  // namespace
 
 std::string dims_text(const Dim3& size) {
-  return fmt::format("({},{},{})", size.x, size.y, size.z);
+  return format_text("({},{},{})", size.x, size.y, size.z);
 }
 
 std::uint64_t next_launch_number() noexcept {
@@ -245,7 +244,7 @@ CUresult prepare_launch(CUcontext context, const LaunchRequest& request, KernelL
         resident_blocks(function, request.block.count(), request.dynamic_shared_bytes);
     if (request.grid.count() > limit) {
       return refuse(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
-                    fmt::format("a cooperative grid of {}; the device holds {} of them at a time",
+                    format_text("a cooperative grid of {}; the device holds {} of them at a time",
                                 count_text(request.grid.count(), "block"), limit));
     }
   }

@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include <fmt/format.h>
-
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/image.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/temporary_directory.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
@@ -329,7 +328,7 @@ CUresult kernel_get_attribute(int* value, CUfunction_attribute attribute, CUkern
     const std::shared_ptr<CUctx_st> context = context_on(device);
     if (!context) {
       return refuse(CUDA_ERROR_INVALID_CONTEXT,
-                    fmt::format("cuKernelGetAttribute: kernel '{}' is compiled for device {} in a "
+                    format_text("cuKernelGetAttribute: kernel '{}' is compiled for device {} in a "
                                 "context of it; make one current, or retain its primary context",
                                 kernel.name, device));
     }

@@ -4,8 +4,6 @@
 #include <mutex>
 #include <span>
 
-#include <fmt/format.h>
-
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/image.hpp"
 #include "driver/emulated/link.hpp"
@@ -14,6 +12,7 @@
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/temporary_directory.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::driver {
 
@@ -67,7 +66,7 @@ CUresult add(CUlinkState_st& link, CUjitInputType type, std::span<const std::byt
   if (!readable && image.result != CUDA_SUCCESS) {
     return reject(
         link.options, CUDA_ERROR_NO_BINARY_FOR_GPU,
-        fmt::format(
+        format_text(
             "link input '{}' is {}; the emulated driver links PTX and fat binaries with PTX", name,
             name_of(type)));
   }
@@ -76,7 +75,7 @@ CUresult add(CUlinkState_st& link, CUjitInputType type, std::span<const std::byt
     const CUresult result = type == CU_JIT_INPUT_PTX && image.result == CUDA_ERROR_INVALID_IMAGE
                                 ? CUDA_ERROR_INVALID_PTX
                                 : image.result;
-    return reject(link.options, result, fmt::format("link input '{}': {}", name, image.why));
+    return reject(link.options, result, format_text("link input '{}': {}", name, image.why));
   }
   // Errors of a text are reported when it is added, as by libcuda; its external symbols are
   // resolved at completion.
@@ -125,7 +124,7 @@ CUresult add_checked(CUlinkState state, CUjitInputType type, std::span<const std
     if ((option >= CU_JIT_WALL_TIME && option <= CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) ||
         option == CU_JIT_TARGET || option == CU_JIT_TARGET_FROM_CUCONTEXT) {
       return refuse(CUDA_ERROR_INVALID_VALUE,
-                    fmt::format("JIT option {} belongs to cuLinkCreate, not to one input", option));
+                    format_text("JIT option {} belongs to cuLinkCreate, not to one input", option));
     }
   }
   JitOptions own;

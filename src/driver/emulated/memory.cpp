@@ -5,12 +5,11 @@
 #include <cstring>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/pools.hpp"
 #include "emulator/state/address_space.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
@@ -57,7 +56,7 @@ CUresult allocate(CUctx_st& context, CUdeviceptr* address, std::uint64_t bytes,
   const std::lock_guard lock(context.mutex);
   const std::uint64_t id = ++context.blocks_made;
   const std::uint64_t start =
-      context.memory.space().allocate(bytes, fmt::format("allocation {}", id),
+      context.memory.space().allocate(bytes, format_text("allocation {}", id),
                                       emulator::AllocationKind::Buffer, alignment_of(bytes));
   context.blocks[start] = {bytes, nullptr, start, 0, id, std::move(share)};
   *address = start;
@@ -72,7 +71,7 @@ CUresult allocate_pinned(CUctx_st& context, void** memory, std::uint64_t bytes, 
   if (whole < bytes) return CUDA_ERROR_OUT_OF_MEMORY;
   emulator::AddressSpace& space = context.memory.space();
   const std::uint64_t start =
-      context.memory.allocate(whole, fmt::format("pinned allocation {}", id));
+      context.memory.allocate(whole, format_text("pinned allocation {}", id));
   const std::uint64_t skipped = (kPage - number(space.host(start)) % kPage) % kPage;
   // The emulator does not see writes of the host: all of it counts as initialised.
   space.mark(start, whole);
@@ -149,14 +148,14 @@ CUresult check_range(CUctx_st& context, const char* call, CUdeviceptr address,
   if (bytes == 0) return CUDA_SUCCESS;
   const emulator::Device::Extent extent = extent_of(context, address);
   const std::string what =
-      fmt::format("{}: {} at {}", call, count_text(bytes, "byte"), at(address));
+      format_text("{}: {} at {}", call, count_text(bytes, "byte"), at(address));
   if (extent.bytes == 0) {
     return refuse(CUDA_ERROR_INVALID_VALUE, what + " are in no allocation of the current context");
   }
   const std::uint64_t left = extent.bytes - (address - extent.start);
   if (bytes > left) {
     return refuse(CUDA_ERROR_INVALID_VALUE,
-                  fmt::format("{} go {} past the end of the allocation at {} of {}", what,
+                  format_text("{} go {} past the end of the allocation at {} of {}", what,
                               count_text(bytes - left, "byte"), at(extent.start),
                               count_text(extent.bytes, "byte")));
   }

@@ -6,8 +6,6 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include <fmt/format.h>
-
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/image.hpp"
 #include "ptx/occupancy.hpp"
@@ -18,6 +16,7 @@
 #include "support/count.hpp"
 #include "support/join.hpp"
 #include "support/numbers.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::driver {
 
@@ -73,8 +72,8 @@ std::unique_ptr<CUfunc_st> make_function(CUmodule owner, const emulator::Program
 std::string message(const std::string& name, std::uint32_t line, std::string_view kind,
                     const std::string& text) {
   std::string made = "ptxas " + name;
-  if (line != 0) made += fmt::format(", line {}", line);
-  return fmt::format("{}; {} : {}", made, kind, text);
+  if (line != 0) made += format_text(", line {}", line);
+  return format_text("{}; {} : {}", made, kind, text);
 }
 
 /// Adds the reason to the error log, from which it is copied to the driver's log with no lock held.
@@ -102,12 +101,12 @@ CUresult explain(const Error& error, std::string_view ptx, const std::string& na
     for (const Finding& finding : ptx::verify(ptx::parse(ptx, name))) {
       if (finding.severity != Severity::Error) continue;
       lines.push_back(message(name, finding.line, "error  ",
-                              fmt::format("{} [{}]", finding.message, finding.rule)));
+                              format_text("{} [{}]", finding.message, finding.rule)));
     }
   }
   if (lines.empty()) {
     lines.push_back(
-        message(name, error.line, "error  ", fmt::format("{} [{}]", error.message, error.code)));
+        message(name, error.line, "error  ", format_text("{} [{}]", error.message, error.code)));
   }
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
@@ -121,7 +120,7 @@ CUresult check_version(std::string_view ptx, const std::string& name, JitOptions
   if (version <= newest) return CUDA_SUCCESS;
   return note(options, CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
               message(name, 0, "fatal  ",
-                      fmt::format("the text is PTX {}; this driver is emulated and takes up to PTX "
+                      format_text("the text is PTX {}; this driver is emulated and takes up to PTX "
                                   "{} (PTXGEN_EMULATED_PTX); write an older .version",
                                   dotted_version(version), dotted_version(newest))));
 }
@@ -131,11 +130,11 @@ void describe(const CUmod_st& module, JitOptions& options) {
   for (const auto& function : module.functions) {
     const emulator::Program::Kernel& kernel = *function->kernel;
     options.info("ptxas info    : Function properties for " + kernel.name);
-    options.info(fmt::format("    {} stack frame, 0 bytes spill stores, 0 bytes spill loads",
+    options.info(format_text("    {} stack frame, 0 bytes spill stores, 0 bytes spill loads",
                              count_text(kernel.local_bytes, "byte")));
     std::string used = "ptxas info    : Used " + count_text(function->registers, "register");
     if (kernel.static_shared_bytes != 0) {
-      used += fmt::format(", {} smem", count_text(kernel.static_shared_bytes, "byte"));
+      used += format_text(", {} smem", count_text(kernel.static_shared_bytes, "byte"));
     }
     options.info(used);
   }
@@ -154,7 +153,7 @@ CUresult compile(emulator::Device& device, std::string_view ptx, const std::stri
     if (kernel.static_shared_bytes > kStaticShared) {
       return note(options, CUDA_ERROR_INVALID_PTX,
                   message(name, 0, "error  ",
-                          fmt::format("kernel '{}' declares {} of shared memory; the limit is {}; "
+                          format_text("kernel '{}' declares {} of shared memory; the limit is {}; "
                                       "more is possible as dynamic shared memory",
                                       kernel.name, count_text(kernel.static_shared_bytes, "byte"),
                                       kStaticShared)));
@@ -169,7 +168,7 @@ CUresult check_target(const ptx::Gpu& gpu, JitOptions& options) {
   if (!options.target || runs_on(*options.target, gpu)) return CUDA_SUCCESS;
   return note(
       options, CUDA_ERROR_NO_BINARY_FOR_GPU,
-      fmt::format("CU_JIT_TARGET requests {}, which the emulated GPU '{}' ({}) does not run",
+      format_text("CU_JIT_TARGET requests {}, which the emulated GPU '{}' ({}) does not run",
                   ptx::name(*options.target), gpu.name, gpu.target));
 }
 
@@ -360,7 +359,7 @@ CUresult module_get_function(CUfunction* function, CUmodule handle, const char* 
     const std::string names =
         join_text(handle->functions, ", ", [](const auto& each) { return each->kernel->name; });
     return refuse(CUDA_ERROR_NOT_FOUND,
-                  fmt::format("there is no kernel '{}' in the module; it has {}", name,
+                  format_text("there is no kernel '{}' in the module; it has {}", name,
                               names.empty() ? "none" : names));
   });
 }

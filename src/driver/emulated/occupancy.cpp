@@ -1,12 +1,11 @@
 // src/driver/emulated/occupancy.cpp - the occupancy calls
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/launch.hpp"
 #include "driver/emulated/libraries.hpp"
 #include "ptx/occupancy.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
@@ -193,7 +192,7 @@ CUresult occupancy_max_active_clusters(int* num_clusters, CUfunction function,
     const ptx::Gpu& gpu = gpu_of(*function);
     if (!has_clusters(gpu)) {
       return refuse(CUDA_ERROR_NOT_SUPPORTED,
-                    fmt::format("'{}' does not support clusters, which need sm_90", gpu.name));
+                    format_text("'{}' does not support clusters, which need sm_90", gpu.name));
     }
     const std::uint64_t limit = function->non_portable_cluster != 0 ? 16 : 8;
     if (cluster.count() > limit) return CUDA_ERROR_INVALID_CLUSTER_SIZE;

@@ -2,11 +2,10 @@
 #include <cstring>
 #include <mutex>
 
-#include <fmt/format.h>
-
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/launch.hpp"
 #include "driver/emulated/libraries.hpp"
+#include "support/format.hpp"
 
 /// Values of cuFuncSetBlockShape, cuFuncSetSharedSize and cuParamSet apply to all later launches of
 /// the function by cuLaunch and its variants.
@@ -31,7 +30,7 @@ CUresult put(CUfunction handle, int offset, const void* from, unsigned bytes) {
     const std::size_t limit = function.kernel->parameter_bytes;
     if (end > limit) {
       return refuse(CUDA_ERROR_INVALID_VALUE,
-                    fmt::format("cuParamSet: bytes {} to {} of the parameters of kernel '{}', "
+                    format_text("cuParamSet: bytes {} to {} of the parameters of kernel '{}', "
                                 "which has {} bytes of them",
                                 offset, end, function.kernel->name, limit));
     }
@@ -49,7 +48,7 @@ CUresult launch_stored(CUfunction handle, int width, int height, CUstream stream
     if (width <= 0 || height <= 0) return CUDA_ERROR_INVALID_VALUE;
     if (function.old_block.count() == 0) {
       return refuse(CUDA_ERROR_INVALID_VALUE,
-                    fmt::format("kernel '{}' is not launched: its block has no shape; call "
+                    format_text("kernel '{}' is not launched: its block has no shape; call "
                                 "cuFuncSetBlockShape before cuLaunch",
                                 function.kernel->name));
     }
@@ -93,7 +92,7 @@ CUresult param_set_size(CUfunction handle, unsigned bytes) {
     if (bytes <= function.kernel->parameter_bytes) return CUDA_SUCCESS;
     return refuse(
         CUDA_ERROR_INVALID_VALUE,
-        fmt::format("cuParamSetSize: {} bytes of parameters for kernel '{}', which has {}", bytes,
+        format_text("cuParamSetSize: {} bytes of parameters for kernel '{}', which has {}", bytes,
                     function.kernel->name, function.kernel->parameter_bytes));
   });
 }

@@ -5,9 +5,8 @@
 #include <cstring>
 #include <deque>
 
-#include <fmt/format.h>
-
 #include "driver/emulated/entries.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::driver {
 
@@ -76,7 +75,7 @@ CUresult with_pool(CUmemoryPool handle, Work&& work) {
 
 CUresult no_such_location(const char* call, const CUmemLocation& location) {
   return refuse(CUDA_ERROR_NOT_SUPPORTED,
-                fmt::format("{}: memory pools of location type {}; the emulated driver supports "
+                format_text("{}: memory pools of location type {}; the emulated driver supports "
                             "pools of devices (CU_MEM_LOCATION_TYPE_DEVICE) only",
                             call, location.type));
 }
@@ -197,7 +196,7 @@ CUresult take_share(const std::shared_ptr<CUmemPoolHandle_st>& pool, CUdevice de
                     std::uint64_t bytes, std::shared_ptr<PoolShare>& share) {
   if (pool->device != device) {
     return refuse(CUDA_ERROR_INVALID_VALUE,
-                  fmt::format("the memory pool is of device {}, the stream of device {}",
+                  format_text("the memory pool is of device {}, the stream of device {}",
                               pool->device, device));
   }
   const std::lock_guard lock(pool->mutex);

@@ -7,14 +7,13 @@
 #include <string>
 #include <string_view>
 
-#include <fmt/format.h>
-
 #include "driver/emulated/state.hpp"
 #include "driver/standin/standin.hpp"
 #include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/ptx/target.hpp"
 #include "ptxgen/support/settings.hpp"
 #include "support/numbers.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::driver::standin {
 namespace {
@@ -37,7 +36,7 @@ Problem apply(const Settings& settings) {
   const std::optional<int> version = parse_version(settings.emulated_ptx);
   if (!version) {
     return {CUDA_ERROR_INVALID_VALUE,
-            fmt::format("PTXGEN_EMULATED_PTX={} is not a PTX version; write one as in 9.0",
+            format_text("PTXGEN_EMULATED_PTX={} is not a PTX version; write one as in 9.0",
                         settings.emulated_ptx)};
   }
   emulated::set_newest_ptx(*version);
@@ -45,7 +44,7 @@ Problem apply(const Settings& settings) {
   if (gpu == nullptr) gpu = ptx::first_gpu_of(settings.emulated_gpu);
   if (gpu == nullptr) {
     return {CUDA_ERROR_NO_DEVICE,
-            fmt::format("PTXGEN_EMULATED_GPU={} is not an emulated GPU; there are{}",
+            format_text("PTXGEN_EMULATED_GPU={} is not an emulated GPU; there are{}",
                         settings.emulated_gpu, known_gpus())};
   }
   (void)emulated::add_gpu(*gpu);

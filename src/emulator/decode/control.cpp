@@ -1,6 +1,4 @@
 // src/emulator/decode/control.cpp - segments, branches, calls, barriers, warp-wide rows
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <numeric>
@@ -12,6 +10,7 @@
 #include "emulator/vector/lane_steps.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -402,14 +401,14 @@ void Decoder::call_step(ControlDetail& detail) {
   if (callee->kind == ptx::OperandKind::Symbol) {
     const ptx::Symbol& symbol = image_.module.symbols[callee->id];
     if (symbol.kind != ptx::SymbolKind::Function) {
-      refuse(fmt::format("'{}' is not a function", image_.module.text(symbol.name)));
+      refuse(format_text("'{}' is not a function", image_.module.text(symbol.name)));
     }
     target = &image_.module.functions[symbol.index];
     const std::string name(image_.module.text(target->name));
     if (target->declaration) {
       if (!is_system_function(name)) {
         refuse(
-            fmt::format("the function '{}' is declared but not defined; the emulator provides {}",
+            format_text("the function '{}' is declared but not defined; the emulator provides {}",
                         name, system_function_names()));
       }
       detail.kind = Control::CallSystem;
@@ -425,7 +424,7 @@ void Decoder::call_step(ControlDetail& detail) {
   detail.returns = call_values(returns, target != nullptr ? &target->returns : nullptr);
   if (target != nullptr && (detail.arguments.size() != target->parameters.size() ||
                             detail.returns.size() != target->returns.size())) {
-    refuse(fmt::format("it passes {} and takes {}, but the function has {} and {}",
+    refuse(format_text("it passes {} and takes {}, but the function has {} and {}",
                        count_text(detail.arguments.size(), "argument"),
                        count_text(detail.returns.size(), "result"), target->parameters.size(),
                        target->returns.size()));

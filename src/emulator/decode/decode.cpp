@@ -1,6 +1,4 @@
 // src/emulator/decode/decode.cpp - operands, registers and lane-wise steps
-#include <fmt/format.h>
-
 #include <bit>
 
 #include "emulator/decode/decoder.hpp"
@@ -8,6 +6,7 @@
 #include "emulator/vector/lane_steps.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -52,7 +51,7 @@ std::span<const ptx::Operand> Decoder::operands() const noexcept {
 
 void Decoder::refuse(std::string_view reason) const {
   Error error(Stage::Load, "unsupported",
-              fmt::format("the emulator does not run '{}': {}",
+              format_text("the emulator does not run '{}': {}",
                           ptx::print(image_.module, function(), *instruction_), reason));
   error.kernel = std::string(image_.module.text(function().name));
   error.file = image_.module.file;
@@ -65,7 +64,7 @@ std::uint32_t Decoder::grow_frame(unsigned bytes) {
   // Offsets in a frame are 32 bits, far more than real kernels need.
   if (offset > 0x7fff0000u - bytes) {
     throw Error(Stage::Load, "unsupported",
-                fmt::format("function '{}' uses more registers than the emulator can hold",
+                format_text("function '{}' uses more registers than the emulator can hold",
                             image_.module.text(function().name)));
   }
   code_.frame_bytes = offset + bytes;
@@ -155,7 +154,7 @@ Slot Decoder::symbol_slot(const ptx::Operand& operand, ptx::Type type) {
     case ptx::SymbolKind::Unresolved:
       break;
   }
-  refuse(fmt::format("the symbol '{}' is not declared", image_.module.text(symbol.name)));
+  refuse(format_text("the symbol '{}' is not declared", image_.module.text(symbol.name)));
 }
 
 Slot Decoder::source(const ptx::Operand& operand, ptx::Type type) {
@@ -289,14 +288,14 @@ void Decoder::symbol_address(const ptx::Symbol& symbol, Address& address) {
   const auto in_space = [&](ptx::Space space, std::uint64_t start) {
     address.space = space;
     address.offset += start;
-    address.symbol = fmt::format("{} variable '{}'", ptx::name(space), name);
+    address.symbol = format_text("{} variable '{}'", ptx::name(space), name);
   };
   const auto in_frame = [&](ptx::Space space, std::uint64_t start, std::string_view kind) {
     address.space = space;
     address.function_param = space == ptx::Space::Param;
     address.base = frame_value(FrameValue::Kind::LocalAddress, 0, 0, 64);
     address.offset += start;
-    address.symbol = fmt::format("{} '{}'", kind, name);
+    address.symbol = format_text("{} '{}'", kind, name);
   };
   switch (symbol.kind) {
     case ptx::SymbolKind::Variable:
@@ -317,7 +316,7 @@ void Decoder::symbol_address(const ptx::Symbol& symbol, Address& address) {
       }
       address.space = ptx::Space::Param;
       address.offset += image_.kernels[code_.kernel].parameters[symbol.index].offset;
-      address.symbol = fmt::format("parameter '{}'", name);
+      address.symbol = format_text("parameter '{}'", name);
       return;
     case ptx::SymbolKind::Return:
       return in_frame(ptx::Space::Param, code_.returns[symbol.index].offset, "return value");
@@ -325,7 +324,7 @@ void Decoder::symbol_address(const ptx::Symbol& symbol, Address& address) {
     case ptx::SymbolKind::Unresolved:
       break;
   }
-  refuse(fmt::format("the symbol '{}' has no address in memory", name));
+  refuse(format_text("the symbol '{}' has no address in memory", name));
 }
 
 Step Decoder::step() const {
@@ -350,7 +349,7 @@ void Decoder::place() {
     if (bytes > (1u << 24) || alignment > 4096) {
       throw Error(
           Stage::Load, "unsupported",
-          fmt::format("variable '{}' of function '{}' is larger than the maximum local "
+          format_text("variable '{}' of function '{}' is larger than the maximum local "
                       "memory of a thread (16 MiB)",
                       image_.module.text(variable.name), image_.module.text(function().name)));
     }
@@ -360,7 +359,7 @@ void Decoder::place() {
     if (offset > (1u << 24)) {
       throw Error(
           Stage::Load, "unsupported",
-          fmt::format("the local variables of function '{}' are larger than the maximum local "
+          format_text("the local variables of function '{}' are larger than the maximum local "
                       "memory of a thread (16 MiB)",
                       image_.module.text(function().name)));
     }

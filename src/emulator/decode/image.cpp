@@ -1,6 +1,4 @@
 // src/emulator/decode/image.cpp - loads modules: places variables, decodes functions
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -15,6 +13,7 @@
 #include "ptxgen/ptx/verifier.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -55,7 +54,7 @@ void check(const ptx::Module& module, const ptx::Gpu& gpu) {
       (wanted.sm > offered.sm ||
        (wanted.variant == ptx::Variant::Architecture && wanted.sm != offered.sm))) {
     refuse(module, "target",
-           fmt::format("the PTX is for {}, but the emulated GPU '{}' is {}; choose another GPU, or "
+           format_text("the PTX is for {}, but the emulated GPU '{}' is {}; choose another GPU, or "
                        "PTX for this one",
                        module.target, gpu.name, gpu.target),
            module.target_line);
@@ -115,19 +114,19 @@ class Placer {
       if (of_module && is_defined(variable.name)) return 0;
       refuse(
           image_.module, "unsupported",
-          fmt::format("variable '{}' is declared .extern, but the module does not define it", name),
+          format_text("variable '{}' is declared .extern, but the module does not define it", name),
           variable.line);
     }
     const std::uint64_t bytes = std::max<std::uint64_t>(ptx::size_in_bytes(variable), 1);
     if (bytes > device_.gpu().memory_bytes) {
       refuse(image_.module, "out-of-memory",
-             fmt::format("variable '{}' has {}, the GPU has {}", name, count_text(bytes, "byte"),
+             format_text("variable '{}' has {}, the GPU has {}", name, count_text(bytes, "byte"),
                          device_.gpu().memory_bytes),
              variable.line);
     }
     const bool constant = variable.space == ptx::Space::Const;
     const std::uint64_t address =
-        image_.space->allocate(bytes, fmt::format("variable '{}'", name),
+        image_.space->allocate(bytes, format_text("variable '{}'", name),
                                constant ? AllocationKind::Constant : AllocationKind::Variable);
     if (of_module) image_.variables.push_back({name, variable.space, address, bytes});
     image_.allocations.push_back(address);
@@ -276,7 +275,7 @@ class KernelLoader {
       offset = rounded_up(offset, std::max<std::uint32_t>(ptx::natural_alignment(variable), 1));
       if (bytes > 32764 || offset + bytes > 32764) {
         refuse(module_, "unsupported",
-               fmt::format("the parameters of kernel '{}' take more than 32764 bytes", kernel.name),
+               format_text("the parameters of kernel '{}' take more than 32764 bytes", kernel.name),
                variable.line);
       }
       kernel.parameters.push_back({std::string(module_.text(variable.name)), variable.type,
@@ -323,7 +322,7 @@ class KernelLoader {
       address = offset;
       if (bytes > kMaxShared || offset + bytes > kMaxShared) {
         refuse(module_, "unsupported",
-               fmt::format("shared variable '{}' has {}, more than any GPU has",
+               format_text("shared variable '{}' has {}, more than any GPU has",
                            module_.text(variable.name), count_text(bytes, "byte")),
                variable.line);
       }
@@ -392,7 +391,7 @@ class KernelLoader {
     const std::uint64_t bytes_needed = need[this_().code];
     if (bytes_needed > kMaxLocal) {
       refuse(module_, "unsupported",
-             fmt::format("a thread of kernel '{}' needs {} of local memory; the maximum is {}",
+             format_text("a thread of kernel '{}' needs {} of local memory; the maximum is {}",
                          image_.kernels.back().name, count_text(bytes_needed, "byte"), kMaxLocal),
              module_.functions[entry_].line);
     }

@@ -1,6 +1,4 @@
 // src/emulator/decode/memory.cpp - memory, matrix memory and asynchronous rows to steps
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string_view>
 
@@ -10,6 +8,7 @@
 #include "emulator/state/support_table.hpp"
 #include "emulator/state/written_bits.hpp"
 #include "emulator/vector/isa.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -325,7 +324,7 @@ class MemoryDecoder {
         detail_.kind = AsyncCopyDetail{operand(parts_.addresses.at(1))};
         const std::uint64_t bytes = parts_.constants.at(0);
         if (bytes != 4 && bytes != 8 && bytes != 16) {
-          decoder_.refuse(fmt::format("it copies {} bytes; 4, 8 and 16 are allowed", bytes));
+          decoder_.refuse(format_text("it copies {} bytes; 4, 8 and 16 are allowed", bytes));
         }
         detail_.element_bytes = static_cast<std::uint8_t>(bytes);
         detail_.reads = detail_.writes = true;

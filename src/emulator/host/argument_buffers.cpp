@@ -1,6 +1,4 @@
 // src/emulator/host/argument_buffers.cpp - buffers of arguments: typed specs, contents
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -14,6 +12,7 @@
 #include "support/half.hpp"
 #include "support/npy.hpp"
 #include "support/temporary_directory.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -75,7 +74,7 @@ class Fields {
     return rest_;
   }
   [[noreturn]] void refuse(const std::string& why) const {
-    refuse_argument(spec_.text, fmt::format("{}; write {}", why, form_of(prefix_)));
+    refuse_argument(spec_.text, format_text("{}; write {}", why, form_of(prefix_)));
   }
 
  private:
@@ -90,7 +89,7 @@ void read_layout(ArgumentSpec& spec, Fields& fields) {
   const std::string_view type = fields.next();
   spec.type = value_type(type);
   if (spec.type == Type::none) {
-    fields.refuse(fmt::format("'{}' is not a TYPE, which is {}", type, kTypes));
+    fields.refuse(format_text("'{}' is not a TYPE, which is {}", type, kTypes));
   }
   if (fields.empty()) fields.refuse("the SHAPE is missing");
   const std::string_view shape = fields.next();
@@ -102,7 +101,7 @@ void read_layout(ArgumentSpec& spec, Fields& fields) {
     const bool read = code == std::errc{} && stop == shape.data() + end && extent != 0;
     if (!read || spec.bytes > ~std::uint64_t{0} / extent) {
       fields.refuse(
-          fmt::format("'{}' is not a SHAPE, which is N, NxM, ... with numbers of at "
+          format_text("'{}' is not a SHAPE, which is N, NxM, ... with numbers of at "
                       "least 1",
                       shape));
     }
@@ -241,7 +240,7 @@ void read_npy_file(BufferContent& content, const ArgumentSpec& spec, std::string
   if (content.type == Type::none) {
     Error error(
         Stage::Io, "npy",
-        fmt::format("cannot use the .npy file: its elements are '{}'; expected one of i1 to i8, "
+        format_text("cannot use the .npy file: its elements are '{}'; expected one of i1 to i8, "
                     "u1 to u8, f2, f4, f8, b1",
                     array.type));
     error.file = name;
@@ -292,7 +291,7 @@ BufferContent buffer_content(const ArgumentSpec& spec, std::size_t number,
     content.bytes = content.data.size();
     if (content.bytes == 0) {
       throw Error(Stage::Launch, "argument",
-                  fmt::format("argument {} (parameter {}): the file '{}' is empty; a buffer has at "
+                  format_text("argument {} (parameter {}): the file '{}' is empty; a buffer has at "
                               "least 1 byte",
                               number, parameter, spec.input));
     }
@@ -301,7 +300,7 @@ BufferContent buffer_content(const ArgumentSpec& spec, std::size_t number,
   // Check before the host generates the elements; the device itself refuses other buffers.
   if (spec.kind >= ArgumentKind::Random && content.bytes > max_bytes) {
     throw Error(Stage::Launch, "argument",
-                fmt::format("argument {} (parameter {}): '{}' has {} bytes, the GPU has {}", number,
+                format_text("argument {} (parameter {}): '{}' has {} bytes, the GPU has {}", number,
                             parameter, spec.text, content.bytes, max_bytes));
   }
   if (spec.kind >= ArgumentKind::Random) {

@@ -1,6 +1,4 @@
 // src/emulator/host/argument_values.cpp - parses argument specs and checks them
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -9,6 +7,7 @@
 #include "emulator/host/argument_text.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -46,7 +45,7 @@ std::uint64_t mask_of(unsigned bits) { return bits == 64 ? ~0ull : (1ull << bits
 std::uint64_t pattern(std::string_view text, std::string_view digits_text, unsigned bits) {
   std::uint64_t value = 0;
   if (!digits(digits_text, 16, value) || value > mask_of(bits)) {
-    refuse(text, fmt::format("expected at most {} hexadecimal digits after 0x", bits / 4));
+    refuse(text, format_text("expected at most {} hexadecimal digits after 0x", bits / 4));
   }
   return value;
 }
@@ -64,7 +63,7 @@ std::uint64_t integer(std::string_view text, std::string_view value_text, Type t
   const bool is_number = !magnitude_text.empty() &&
                          magnitude_text.find_first_not_of("0123456789") == std::string_view::npos;
   if (!is_number && !hex) {
-    refuse(text, fmt::format("'{}' is not an integer; write it in decimal or as 0x and digits",
+    refuse(text, format_text("'{}' is not an integer; write it in decimal or as 0x and digits",
                              value_text));
   }
   const bool fits =
@@ -72,8 +71,8 @@ std::uint64_t integer(std::string_view text, std::string_view value_text, Type t
       magnitude <= max_magnitude && (is_signed || !minus || magnitude == 0);
   if (!fits) {
     const std::uint64_t max = is_signed ? mask_of(bits) / 2 : mask_of(bits);
-    refuse(text, fmt::format("a .{} value is between {} and {}", ptx::name(type),
-                             is_signed ? fmt::format("-{}", max + 1) : "0", max));
+    refuse(text, format_text("a .{} value is between {} and {}", ptx::name(type),
+                             is_signed ? format_text("-{}", max + 1) : "0", max));
   }
   return (minus ? std::uint64_t{0} - magnitude : magnitude) & mask_of(bits);
 }
@@ -230,13 +229,13 @@ std::uint64_t floating(std::string_view text, std::string_view value_text, Type 
   const std::string_view magnitude = value_text.substr(minus ? 1 : 0);
   Decimal decimal;
   if (!read_decimal(magnitude, decimal)) {
-    refuse(text, fmt::format("'{}' is not a number; write a decimal number, nan, inf, -inf, or 0x "
+    refuse(text, format_text("'{}' is not a number; write a decimal number, nan, inf, -inf, or 0x "
                              "and the bit pattern",
                              value_text));
   }
   const std::uint64_t made = float_bits(magnitude, type, decimal);
   if (made == ~0ull) {
-    refuse(text, fmt::format("beyond the largest .{} value, {}; write inf for infinity",
+    refuse(text, format_text("beyond the largest .{} value, {}; write inf for infinity",
                              ptx::name(type), row.largest));
   }
   return made | (minus ? sign : 0);
@@ -250,7 +249,7 @@ std::vector<std::byte> hex_bytes(std::string_view text, std::string_view hex) {
   }
   for (std::size_t i = 0; i < hex.size(); i += 2) {
     if (!digits(hex.substr(i, 2), 16, value)) {
-      refuse(text, fmt::format("'{}' is not a pair of hexadecimal digits", hex.substr(i, 2)));
+      refuse(text, format_text("'{}' is not a pair of hexadecimal digits", hex.substr(i, 2)));
     }
     bytes.push_back(static_cast<std::byte>(value));
   }
@@ -263,7 +262,7 @@ void sized_buffer(ArgumentSpec& spec, std::string_view rest) {
   const std::string_view size = rest.substr(0, colon);
   const bool hex = is_hex(size);
   if (!digits(hex ? size.substr(2) : size, hex ? 16 : 10, spec.bytes) || spec.bytes == 0) {
-    refuse(spec.text, fmt::format("'{}' is not a size in bytes, a number of at least 1; write "
+    refuse(spec.text, format_text("'{}' is not a size in bytes, a number of at least 1; write "
                                   "{}:BYTES:FILE",
                                   size, spec.kind == ArgumentKind::Out ? "out" : "zero"));
   }
@@ -275,8 +274,8 @@ void sized_buffer(ArgumentSpec& spec, std::string_view rest) {
 std::string declared(const Program::Kernel::Parameter& parameter) {
   const unsigned element = ptx::bytes(parameter.type);
   return element != 0 && parameter.bytes > element
-             ? fmt::format(".{}[{}]", ptx::name(parameter.type), parameter.bytes / element)
-             : fmt::format(".{}", ptx::name(parameter.type));
+             ? format_text(".{}[{}]", ptx::name(parameter.type), parameter.bytes / element)
+             : format_text(".{}", ptx::name(parameter.type));
 }
 
 // The spec to write for a parameter.
@@ -284,24 +283,24 @@ std::string advice(const Program::Kernel::Parameter& parameter) {
   const unsigned element = ptx::bytes(parameter.type);
   const char* const address = element == 8 ? ", null or a buffer" : "";
   if (parameter.bytes != element) {
-    return fmt::format("bytes: and {} hexadecimal digits", 2 * parameter.bytes);
+    return format_text("bytes: and {} hexadecimal digits", 2 * parameter.bytes);
   }
   switch (ptx::kind(parameter.type)) {
     case ptx::TypeKind::Float:
-      return fmt::format("{}:VALUE", ptx::name(parameter.type));
+      return format_text("{}:VALUE", ptx::name(parameter.type));
     case ptx::TypeKind::Unsigned:
     case ptx::TypeKind::Signed:
-      return fmt::format("{}:VALUE{}", ptx::name(parameter.type), address);
+      return format_text("{}:VALUE{}", ptx::name(parameter.type), address);
     default:
-      return fmt::format("u{}:VALUE{}{}", 8 * element,
-                         element > 1 ? fmt::format(", f{}:VALUE", 8 * element) : "", address);
+      return format_text("u{}:VALUE{}{}", 8 * element,
+                         element > 1 ? format_text(", f{}:VALUE", 8 * element) : "", address);
   }
 }
 
 }  // namespace
 
 void refuse_argument(std::string_view spec, std::string_view why) {
-  throw Error(Stage::Launch, "argument", fmt::format("argument '{}': {}", spec, why));
+  throw Error(Stage::Launch, "argument", format_text("argument '{}': {}", spec, why));
 }
 
 Type value_type(std::string_view prefix) noexcept {
@@ -327,7 +326,7 @@ ArgumentSpec parse_argument(std::string_view text) {
     return spec;
   }
   const std::size_t colon = text.find(':');
-  if (colon == std::string_view::npos) refuse(text, fmt::format("expected {}", kForms));
+  if (colon == std::string_view::npos) refuse(text, format_text("expected {}", kForms));
   const std::string_view prefix = text.substr(0, colon);
   const std::string_view rest = text.substr(colon + 1);
   spec.type = value_type(prefix);
@@ -356,7 +355,7 @@ ArgumentSpec parse_argument(std::string_view text) {
   } else if (is_typed_buffer(prefix)) {
     parse_typed_buffer(spec, prefix, rest);
   } else {
-    refuse(text, fmt::format("expected {}", kForms));
+    refuse(text, format_text("expected {}", kForms));
   }
   return spec;
 }
@@ -366,12 +365,12 @@ void check_argument(const ArgumentSpec& spec, const Program::Kernel::Parameter& 
   const auto mismatch = [&](const std::string& reason) {
     throw Error(
         Stage::Launch, "argument",
-        fmt::format("argument {} (parameter {}, {}): '{}' {}; write {}", number, parameter.name,
+        format_text("argument {} (parameter {}, {}): '{}' {}; write {}", number, parameter.name,
                     declared(parameter), spec.text, reason, advice(parameter)));
   };
   const std::uint64_t size = spec.is_buffer() ? 8 : spec.value.size();
   if (size != parameter.bytes) {
-    mismatch(fmt::format("{} {}, the parameter has {}",
+    mismatch(format_text("{} {}, the parameter has {}",
                          spec.is_buffer() ? "is an address of" : "has", count_text(size, "byte"),
                          count_text(parameter.bytes, "byte")));
   }

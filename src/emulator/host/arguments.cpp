@@ -1,20 +1,19 @@
 // src/emulator/host/arguments.cpp - buffers and parameter block of a launch, its output files
 #include "ptxgen/emulator/host/arguments.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <fstream>
 #include <iterator>
 
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
 
 std::string buffer_name(std::size_t index, const Program::Kernel::Parameter& parameter) {
-  return fmt::format("argument {} (parameter {})", index + 1, parameter.name);
+  return format_text("argument {} (parameter {})", index + 1, parameter.name);
 }
 
 // In pieces, to avoid a second copy of a large buffer.
@@ -48,7 +47,7 @@ void check_arguments(const Program::Kernel& kernel, std::span<const ArgumentSpec
     }
     if (!names.empty()) names += ")";
     Error error(Stage::Launch, "argument",
-                fmt::format("{} given, the kernel has {}{}; give one for each, in their order",
+                format_text("{} given, the kernel has {}{}; give one for each, in their order",
                             count_text(specs.size(), "argument"),
                             count_text(kernel.parameters.size(), "parameter"), names));
     error.kernel = kernel.name;

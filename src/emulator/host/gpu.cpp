@@ -1,9 +1,10 @@
 // src/emulator/host/gpu.cpp - the modelled GPU
 #include "ptxgen/emulator/emulator.hpp"
 
-#include <fmt/format.h>
 #include "ptxgen/ptx/limits.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/format.hpp"
+#include "support/join.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -37,9 +38,9 @@ ptx::Gpu gpu_named(std::string_view name) {
   std::vector<std::string_view> names;
   for (const ptx::Gpu& gpu : ptx::gpus()) names.push_back(gpu.name);
   throw Error(Stage::Emulate, "unknown-gpu",
-              fmt::format("there is no GPU '{}'; write {}, or a target such as sm_89 for a generic "
+              format_text("there is no GPU '{}'; write {}, or a target such as sm_89 for a generic "
                           "GPU",
-                          name, fmt::join(names, ", ")));
+                          name, join_text(names)));
 }
 
 ptx::Gpu default_gpu(std::string_view target) {

@@ -1,6 +1,4 @@
 // src/emulator/machine/barrier.cpp - CTA barriers, and blocks that cannot proceed
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "emulator/machine/cluster.hpp"
@@ -9,6 +7,7 @@
 #include "emulator/report/report.hpp"
 #include "emulator/state/address_space.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -40,17 +39,17 @@ bool barriers_count_exited(const Cta& cta) {
 
 FindingText exited_text(const Warp& left, std::uint32_t lanes, bool passed, bool counted) {
   const auto count = static_cast<std::uint32_t>(std::popcount(lanes));
-  const std::string threads = fmt::format("{} of warp {}", count_text(count, "thread"), left.index);
+  const std::string threads = format_text("{} of warp {}", count_text(count, "thread"), left.index);
   if (passed) {
     return {
-        fmt::format("{} skipped this barrier, which expects all threads of the block, and exited "
+        format_text("{} skipped this barrier, which expects all threads of the block, and exited "
                     "later",
                     threads),
         {"rule: all threads of a block execute the same barrier",
          "move the barrier out of the branch or loop that some threads do not take"}};
   }
   FindingText text{
-      fmt::format("{} exited before this barrier, which expects all threads of the block", threads),
+      format_text("{} exited before this barrier, which expects all threads of the block", threads),
       {}};
   if (counted) {
     text.severity = Severity::Error;
@@ -134,8 +133,8 @@ bool report_invalid(Context& context, std::uint32_t statement, unsigned lane, st
   context.grid->reporter->report(context, statement, Rule::BarrierDivergence, lane, [&] {
     return FindingText{
         id >= kBarriers
-            ? fmt::format("there is no barrier {}; a block has barriers 0 to 15", id)
-            : fmt::format("a barrier for {}; the count must be a positive multiple of 32",
+            ? format_text("there is no barrier {}; a block has barriers 0 to 15", id)
+            : format_text("a barrier for {}; the count must be a positive multiple of 32",
                           count_text(count, "thread")),
         {}};
   });
@@ -156,7 +155,7 @@ void report_other_count(Context& context, std::uint32_t statement, unsigned lane
   }
   context.grid->reporter->report(context, statement, Rule::BarrierDivergence, lane, other, [&] {
     return FindingText{
-        fmt::format("arrives at barrier {} with a count of {}, where other threads arrived with {}",
+        format_text("arrives at barrier {} with a count of {}, where other threads arrived with {}",
                     id, count_text(count, "thread"), state.expected),
         {"all threads of one barrier phase must give the same thread count"}};
   });
@@ -239,18 +238,18 @@ std::uint32_t lanes_of_one_barrier(Warp& warp, Split& split) {
 std::string describe_wait(const Split& split, const Warp& warp) {
   const Cta& cta = *warp.cta;
   const std::string at = cta.grid->image->at_text(statement_of(split));
-  std::string text = fmt::format(
+  std::string text = format_text(
       "warp {}, {} from thread {} on{}{}", warp.index,
       count_text(static_cast<unsigned>(std::popcount(split.mask)), "thread"),
       to_text(thread_position(cta.grid->block, warp.first_thread + first_lane(split.mask))),
       at.empty() ? "" : ", ", at);
   if (split.state == Split::State::Barrier && split.barrier == kClusterBarrier) {
     const ClusterArrivals there = arrivals_of(*cta.cluster);
-    text += fmt::format(": the cluster barrier, {} of {} have arrived", there.arrived,
+    text += format_text(": the cluster barrier, {} of {} have arrived", there.arrived,
                         count_text(there.threads, "thread"));
   } else if (split.state == Split::State::Barrier) {
     const BarrierState& state = cta.barriers[split.barrier];
-    text += fmt::format(": barrier {}, {} of {} have arrived", split.barrier, state.arrived,
+    text += format_text(": barrier {}, {} of {} have arrived", split.barrier, state.arrived,
                         count_text(state.expected, "thread"));
   } else {
     text += ": waits for lanes of its member mask";
@@ -277,7 +276,7 @@ void reach_barrier(Warp& warp, std::size_t index) {
       context.grid->reporter->report(
           context, statement_of(split), Rule::BarrierDivergence, lane, [&] {
             return FindingText{
-                fmt::format(
+                format_text(
                     "the lanes of a warp give different barriers or thread counts: barrier {} "
                     "and barrier {}",
                     get_lane(context, detail.barrier, first_lane(same)),
@@ -327,7 +326,7 @@ bool resolve_divergent_barrier(Warp& warp) {
     cta.grid->reporter->report(
         context, statement_of(split), Rule::BarrierDivergence, first_lane(split.mask), other, [&] {
           return FindingText{
-              fmt::format(
+              format_text(
                   "warp {} arrives at an aligned barrier while diverged: {} of {} threads are "
                   "here",
                   warp.index, std::popcount(split.mask), std::popcount(warp.live())),
@@ -377,7 +376,7 @@ bool release_stuck_split(Cta& cta) {
       }
       reporter.report(context, statement_of(split), Rule::SyncMask, lane, other, [&] {
         return FindingText{
-            fmt::format(
+            format_text(
                 "the member mask {} names lane {} (lanes missing: {}), which never executes "
                 "this instruction",
                 hex(members), first_lane(missing), hex(missing)),
@@ -398,7 +397,7 @@ bool release_stuck_split(Cta& cta) {
       reporter.report(
           context, statement_of(split), Rule::BarrierDivergence, first_lane(split.mask), [&] {
             return FindingText{
-                fmt::format("{} of {} of warp {} arrive at this aligned barrier; the others "
+                format_text("{} of {} of warp {} arrive at this aligned barrier; the others "
                             "wait elsewhere",
                             std::popcount(split.mask),
                             count_text(std::popcount(warp.live()), "thread"), warp.index),
@@ -427,7 +426,7 @@ void report_too_few(Cta& cta) {
       cta.grid->reporter->report(
           context, statement_of(split), Rule::BarrierDivergence, first_lane(split.mask), [&] {
             return FindingText{
-                fmt::format("barrier {} expects {}, but only {} can arrive", split.barrier,
+                format_text("barrier {} expects {}, but only {} can arrive", split.barrier,
                             count_text(state.expected, "thread"), left),
                 {}};
           });

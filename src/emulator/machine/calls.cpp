@@ -1,6 +1,4 @@
 // src/emulator/machine/calls.cpp - device functions: activations, arguments, results
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <new>
 
@@ -9,6 +7,7 @@
 #include "emulator/state/written_bits.hpp"
 #include "emulator/vector/lane_steps.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -214,7 +213,7 @@ bool enter_function(Warp& warp, Split& split, const Code& callee) {
         context, step.statement, Rule::StackOverflow,
         static_cast<unsigned>(std::countr_zero(split.mask)), [&] {
           return FindingText{
-              fmt::format("calling '{}' at depth {} needs {} of local memory; a thread has {}",
+              format_text("calling '{}' at depth {} needs {} of local memory; a thread has {}",
                           cta.grid->image->module.text(callee.function->name), caller.depth + 1,
                           count_text(base + callee.local_bytes, "byte"), cta.local_stride),
               {"bound the recursion, or raise the stack (Options::stack_bytes)"}};

@@ -1,8 +1,6 @@
 // src/emulator/machine/cluster.cpp - cluster barriers and deadlocks
 #include "emulator/machine/cluster.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -12,6 +10,7 @@
 #include "emulator/race/race.hpp"
 #include "emulator/report/report.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -88,7 +87,7 @@ void complete(Cluster& cluster) {
 std::string missing_text(const MbarrierObject& object) {
   std::string text;
   if (object.pending != 0) {
-    text = fmt::format("{} of {}", object.pending, count_text(object.expected, "arrival"));
+    text = format_text("{} of {}", object.pending, count_text(object.expected, "arrival"));
   }
   if (object.bytes != 0) {
     if (!text.empty()) text += " and ";
@@ -107,19 +106,19 @@ std::string describe_poll(const Warp& warp) {
   const Cta& cta = *warp.cta;
   const Warp::FailedPoll& poll = warp.failed_poll;
   const std::string at = cta.grid->image->at_text(poll.statement);
-  std::string text = fmt::format(
+  std::string text = format_text(
       "warp {}, thread {}{}{}: waits for the phase of parity {:d} of the mbarrier at shared offset "
       "{}",
       warp.index, to_text(thread_position(cta.grid->block, warp.first_thread + poll.lane)),
       at.empty() ? "" : ", ", at, poll.parity, hex(poll.object));
   if (const auto* const variable = shared_variable(*cta.grid, poll.object)) {
-    text += fmt::format(" (shared variable '{}')", variable->name);
+    text += format_text(" (shared variable '{}')", variable->name);
   }
   std::uint64_t word = 0;
   std::memcpy(&word, cta.shared + poll.object, 8);
   const MbarrierObject object = MbarrierObject::unpacked(word);
   text +=
-      fmt::format("; its current phase has parity {:d}, {}", object.parity, missing_text(object));
+      format_text("; its current phase has parity {:d}, {}", object.parity, missing_text(object));
   return text;
 }
 
@@ -133,7 +132,7 @@ std::vector<std::string> waiters_of(const Cluster& cluster) {
   std::vector<std::string> waiters;
   for (const Cta* cta : cluster.blocks) {
     const std::string block =
-        cluster.blocks.size() > 1 ? fmt::format("block {}, ", to_text(cta->id)) : std::string();
+        cluster.blocks.size() > 1 ? format_text("block {}, ", to_text(cta->id)) : std::string();
     for (const Warp& warp : cta->warps) {
       for (const Split& split : warp.splits) {
         if (split.state != Split::State::Ready)
@@ -261,7 +260,7 @@ void end_polling(Cluster& cluster) {
                 "give mbarrier.init the number of arrivals, and expect exactly the bytes that the "
                 "copies of the phase write");
             return FindingText{
-                fmt::format("no thread of {} can proceed; the mbarrier that is waited for "
+                format_text("no thread of {} can proceed; the mbarrier that is waited for "
                             "is never completed",
                             cluster_name(cluster)),
                 std::move(details)};
@@ -285,7 +284,7 @@ void resolve_deadlock(Cluster& cluster) {
       cta->grid->reporter->report(
           context, statement_of(split), Rule::BarrierDeadlock, first_lane(split.mask), [&] {
             return FindingText{
-                fmt::format("no thread of {} can proceed; all remaining threads wait",
+                format_text("no thread of {} can proceed; all remaining threads wait",
                             cluster_name(cluster)),
                 waiters_of(cluster)};
           });

@@ -1,9 +1,9 @@
 // src/emulator/machine/launch_progress.cpp - progress and instruction budget of a launch
 #include "emulator/machine/launch_progress.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -71,12 +71,12 @@ void LaunchProgress::spend(std::uint64_t order, std::uint64_t instructions) {
       const std::uint64_t last = next_ - 1;
       reporter_.report_launch(last, Rule::InstructionBudget, [&]() -> FindingText {
         return {
-            fmt::format("the launch was stopped after {} of {} blocks: they have executed {} warp "
+            format_text("the launch was stopped after {} of {} blocks: they have executed {} warp "
                         "instructions (a block counts as at least {}), more than the budget of {} "
                         "for a launch",
                         next_, blocks_, spent_, kMinBlockInstructions,
                         options_.max_launch_instructions),
-            {fmt::format("all blocks would need about {}", extrapolated(spent_, next_, blocks_)),
+            {format_text("all blocks would need about {}", extrapolated(spent_, next_, blocks_)),
              "launch a smaller grid, or raise the budget "
              "(Options::max_launch_instructions, 0 for none)"}};
       });

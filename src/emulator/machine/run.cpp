@@ -1,6 +1,4 @@
 // src/emulator/machine/run.cpp - runs a launch: blocks on host threads
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -22,6 +20,8 @@
 #include "ptx/occupancy.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
+#include "support/join.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -121,7 +121,7 @@ class LaunchLimits {
   void require(bool holds, fmt::format_string<Values...> message, Values&&... values) const {
     if (holds) return;
     refuse(program_, launch_, "launch-limits",
-           fmt::format(message, std::forward<Values>(values)...));
+           format_text(message, std::forward<Values>(values)...));
   }
 
   const Program& program_;
@@ -134,8 +134,8 @@ void check(const Program& program, const Launch& launch, const ptx::Gpu& gpu) {
     std::vector<std::string_view> names;
     for (const Program::Kernel& each : program.kernels()) names.push_back(each.name);
     refuse(program, launch, "not-found",
-           fmt::format("there is no kernel '{}'; the module has {}", launch.kernel,
-                       names.empty() ? "none" : fmt::to_string(fmt::join(names, ", "))));
+           format_text("there is no kernel '{}'; the module has {}", launch.kernel,
+                       names.empty() ? "none" : join_text(names)));
   }
   const LaunchLimits limits(program, launch);
   limits.check_grid();
@@ -145,7 +145,7 @@ void check(const Program& program, const Launch& launch, const ptx::Gpu& gpu) {
   limits.check_shared(program.image().kernel_images[index].static_shared_bytes, gpu);
   if (launch.parameters.size() != kernel->parameter_bytes) {
     refuse(program, launch, "parameters",
-           fmt::format("the parameter block has {}, the kernel's parameters take {}",
+           format_text("the parameter block has {}, the kernel's parameters take {}",
                        count_text(launch.parameters.size(), "byte"), kernel->parameter_bytes));
   }
 }

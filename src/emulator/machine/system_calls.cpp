@@ -1,6 +1,4 @@
 // src/emulator/machine/system_calls.cpp - vprintf, __assertfail, malloc, free
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -12,6 +10,7 @@
 #include "emulator/report/report.hpp"
 #include "emulator/state/address_space.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -299,7 +298,7 @@ void fail_assertion(const Context& context, std::uint32_t statement, const Contr
     static_cast<void>(guest_string(context, lane, argument(context, detail, 3, lane), function));
     const auto line = static_cast<std::uint32_t>(argument(context, detail, 2, lane));
     return FindingText{
-        fmt::format("assertion '{}' failed in {}, {}:{}", message, function, file, line), {}};
+        format_text("assertion '{}' failed in {}, {}:{}", message, function, file, line), {}};
   });
 }
 
@@ -344,7 +343,7 @@ bool call_system(Context& context, std::uint32_t statement, const ControlDetail&
         context.grid->space->free(address);
       } catch (const Error& error) {
         context.grid->reporter->report(context, statement, Rule::InvalidAddress, lane, [&] {
-          return FindingText{fmt::format("free is called with {}: {}", hex(address), error.message),
+          return FindingText{format_text("free is called with {}: {}", hex(address), error.message),
                              {}};
         });
       }

@@ -1,13 +1,12 @@
 // src/emulator/machine/track.cpp - which bits of registers are defined
 #include "emulator/machine/track.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "emulator/state/windows.hpp"
 #include "emulator/report/report.hpp"
 #include "emulator/vector/lane_steps.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -148,10 +147,10 @@ void check_use(Context& context, const Step& step, const TrackDetail& detail,
     const bool part = bits != low(use.value.slot.bits);
     return FindingText{
         part
-            ? fmt::format("part of register {} {} and was never written by the thread "
+            ? format_text("part of register {} {} and was never written by the thread "
                           "(bits {})",
                           use.name, use.role, hex(bits))
-            : fmt::format("register {} {} and was never written by the thread", use.name, use.role),
+            : format_text("register {} {} and was never written by the thread", use.name, use.role),
         {"write it on every path to this instruction"},
         "register " + use.name};
   });

@@ -1,14 +1,13 @@
 // src/emulator/machine/warp.cpp - runs the splits of a warp
 #include "emulator/machine/warp.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <new>
 
 #include "emulator/machine/grid_sync.hpp"
 #include "emulator/report/report.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -289,7 +288,7 @@ class Runner {
       if (((members >> lane) & 1u) == 0) {
         reporter.report(context, step.statement, Rule::SyncMask, lane, [&] {
           return FindingText{
-              fmt::format("lane {} executes this with the member mask {}, which does "
+              format_text("lane {} executes this with the member mask {}, which does "
                           "not include it",
                           lane, hex(members)),
               {"every lane that executes a .sync instruction must be in its mask"}};
@@ -319,7 +318,7 @@ class Runner {
       reporter.report(context, step.statement, Rule::ExitedLaneInMask,
                       static_cast<unsigned>(std::countr_zero(lanes)), [&] {
                         return FindingText{
-                            fmt::format("the member mask {} names lane {}, which has "
+                            format_text("the member mask {} names lane {}, which has "
                                         "exited",
                                         hex(named), gone),
                             {}};
@@ -385,8 +384,8 @@ class Runner {
           static_cast<unsigned>(std::countr_zero(same)), [&] {
             return FindingText{
                 callee == nullptr
-                    ? fmt::format("calls {}, which is not the address of a function", hex(address))
-                    : fmt::format("calls a function of {} with {}",
+                    ? format_text("calls {}, which is not the address of a function", hex(address))
+                    : format_text("calls a function of {} with {}",
                                   count_text(callee->parameters.size(), "parameter"),
                                   count_text(detail.arguments.size(), "argument")),
                 {}};
@@ -423,7 +422,7 @@ class Runner {
         context, step.statement, Rule::InstructionBudget,
         static_cast<unsigned>(std::countr_zero(context.active)), [&] {
           return FindingText{
-              fmt::format("warp {} has executed more than {} and is stopped here; its "
+              format_text("warp {} has executed more than {} and is stopped here; its "
                           "loop may never end",
                           warp_.index, count_text(budget, "instruction")),
               {"raise the budget (--max-instructions, Options::max_instructions) if "

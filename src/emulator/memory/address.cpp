@@ -1,11 +1,11 @@
 // src/emulator/memory/address.cpp - address conversions, policies, fences
 #include "emulator/state/address_space.hpp"
 
-#include <fmt/format.h>
 #include "emulator/memory/access.hpp"
 #include "emulator/memory/steps.hpp"
 #include "emulator/report/report.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::emulator {
 
@@ -60,7 +60,7 @@ void run_map_peer(Context& context, const Step& step) {
     if (rank >= blocks.size()) {
       context.grid->reporter->report(context, step.statement, Rule::InvalidAddress, lane, [&] {
         return FindingText{
-            fmt::format("maps an address to rank {} of a cluster of {}", rank,
+            format_text("maps an address to rank {} of a cluster of {}", rank,
                         count_text(blocks.size(), "block")),
             {"ranks go from 0 to %cluster_nctarank - 1; launch with a larger cluster"}};
       });

@@ -1,8 +1,6 @@
 // src/emulator/memory/bulk.cpp - checks and delivery of bulk copies
 #include "emulator/memory/bulk.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -15,6 +13,7 @@
 #include "emulator/state/address_space.hpp"
 #include "emulator/state/written_bits.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -226,7 +225,7 @@ bool find_barrier(Context& context, const Step& step, const MemoryDetail& detail
   if (owner == &block) return true;
   context.grid->reporter->report(context, step.statement, Rule::InvalidAddress, lane, [&] {
     return FindingText{
-        fmt::format(
+        format_text(
             "the copy writes shared memory of rank {} of the cluster, but its mbarrier is in "
             "that of rank {}",
             block.rank, owner->rank),
@@ -239,7 +238,7 @@ bool find_barrier(Context& context, const Step& step, const MemoryDetail& detail
 bool check_size(Context& context, const Step& step, unsigned lane, std::uint64_t bytes) {
   if (bytes % kUnit == 0) return true;
   context.grid->reporter->report(context, step.statement, Rule::Misaligned, lane, [&] {
-    return FindingText{fmt::format("thread copies {} in bulk, which is not a multiple of 16",
+    return FindingText{format_text("thread copies {} in bulk, which is not a multiple of 16",
                                    count_text(bytes, "byte")),
                        {"round the size up and pad the data, or copy the rest with ld and st"}};
   });

@@ -1,14 +1,13 @@
 // src/emulator/memory/faults.cpp - findings about accesses to memory
 #include "emulator/memory/faults.hpp"
 
-#include <fmt/format.h>
-
 #include "emulator/report/report.hpp"
 #include "emulator/state/address_space.hpp"
 #include "emulator/state/windows.hpp"
 #include "emulator/state/written_bits.hpp"
 #include "ptx/occupancy.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -36,7 +35,7 @@ std::string_view space_text(ptx::Space space) {
 }
 
 std::string named(const Cta& owner) {
-  return fmt::format("block {}, rank {} of the cluster", to_text(owner.id), owner.rank);
+  return format_text("block {}, rank {} of the cluster", to_text(owner.id), owner.rank);
 }
 
 /// " of block (1,0,0), rank 1 of the cluster" for another block's shared memory, else empty.
@@ -50,16 +49,16 @@ std::string access_text(const Fault& fault) {
       fault.request.writes ? (fault.request.reads ? "updates" : "writes") : "reads";
   const std::string bytes = bytes_text(fault.request.bytes);
   if (window_start(fault.space) == 0) {
-    return fmt::format("thread {} {} at {}", verb, bytes, hex(fault.address));
+    return format_text("thread {} {} at {}", verb, bytes, hex(fault.address));
   }
-  return fmt::format("thread {} {} at offset {} of {}{}", verb, bytes, hex(fault.address),
+  return format_text("thread {} {} at offset {} of {}{}", verb, bytes, hex(fault.address),
                      space_text(fault.space), owner_text(fault));
 }
 
 std::string named(const Allocation& allocation) {
   const std::string name =
       allocation.name.empty() ? "the allocation at " + hex(allocation.start) : allocation.name;
-  return fmt::format("{} ({})", name, bytes_text(allocation.bytes));
+  return format_text("{} ({})", name, bytes_text(allocation.bytes));
 }
 
 void add_symbol(const Fault& fault, FindingText& text) {
@@ -77,16 +76,16 @@ FindingText invalid_text(const Fault& fault) {
   const std::string access = access_text(fault);
   const ptx::Space window = window_of(fault.address);
   if (fault.address == 0) {
-    text.message = fmt::format("{}, a null pointer", access);
+    text.message = format_text("{}, a null pointer", access);
   } else if (fault.address < kNullPage) {
     text.message =
-        fmt::format("{}, a null pointer with an offset of {}", access, bytes_text(fault.address));
+        format_text("{}, a null pointer with an offset of {}", access, bytes_text(fault.address));
   } else if (window != ptx::Space::Global) {
-    text.message = fmt::format("{}, which is in the window of {}, not in {}", access,
+    text.message = format_text("{}, which is in the window of {}, not in {}", access,
                                space_text(window), space_text(fault.space));
     text.details.emplace_back(kConvertAddress);
   } else {
-    text.message = fmt::format("{}, where there is no allocation", access);
+    text.message = format_text("{}, where there is no allocation", access);
     text.details.emplace_back(
         "check how the address is computed, and that the argument is an address");
   }
@@ -105,22 +104,22 @@ FindingText near_text(const Fault& fault, const Allocation& near) {
   const std::uint64_t end = near.start + near.bytes;
   const std::uint64_t address = fault.address;
   if (near.freed && near.holds(address)) {
-    text.message = fmt::format("{}, inside {}, which was freed", access, named(near));
+    text.message = format_text("{}, inside {}, which was freed", access, named(near));
     text.details.emplace_back("free it after the last kernel that uses it");
     add_symbol(fault, text);
     return text;
   }
   const std::string allocation = named(near) + (near.freed ? ", which was freed" : "");
   if (near.holds(address)) {
-    text.message = fmt::format("{}, the last {} of them past the end of {}", access,
+    text.message = format_text("{}, the last {} of them past the end of {}", access,
                                bytes_text(address + fault.request.bytes - end), allocation);
   } else if (address == end) {
-    text.message = fmt::format("{}, right at the end of {}", access, allocation);
+    text.message = format_text("{}, right at the end of {}", access, allocation);
   } else if (address > end) {
     text.message =
-        fmt::format("{}, {} past the end of {}", access, bytes_text(address - end), allocation);
+        format_text("{}, {} past the end of {}", access, bytes_text(address - end), allocation);
   } else {
-    text.message = fmt::format("{}, {} before the start of {}", access,
+    text.message = format_text("{}, {} before the start of {}", access,
                                bytes_text(near.start - address), allocation);
   }
   text.details.emplace_back(
@@ -135,21 +134,21 @@ FindingText near_offset_text(const Fault& fault, std::uint64_t size) {
   const std::string access = access_text(fault);
   const std::uint64_t offset = fault.address;
   if (size == 0) {
-    text.message = fmt::format("{}, which is empty", access);
+    text.message = format_text("{}, which is empty", access);
   } else if (offset < size) {
-    text.message = fmt::format("{}, the last {} of them past its end ({})", access,
+    text.message = format_text("{}, the last {} of them past its end ({})", access,
                                bytes_text(offset + fault.request.bytes - size), bytes_text(size));
   } else if (offset == size) {
-    text.message = fmt::format("{}, right at its end ({})", access, bytes_text(size));
+    text.message = format_text("{}, right at its end ({})", access, bytes_text(size));
   } else {
-    text.message = fmt::format("{}, {} past its end ({})", access, bytes_text(offset - size),
+    text.message = format_text("{}, {} past its end ({})", access, bytes_text(offset - size),
                                bytes_text(size));
   }
   if (fault.space == ptx::Space::Shared) {
     const auto& variables = fault.context.grid->kernel_image->shared_variables;
     if (!variables.empty() && offset >= variables.back().offset) {
       const auto& last = variables.back();
-      text.details.push_back(fmt::format("the last variable there is '{}' ({} at offset {})",
+      text.details.push_back(format_text("the last variable there is '{}' ({} at offset {})",
                                          last.name, bytes_text(last.bytes), hex(last.offset)));
     }
     text.details.emplace_back(
@@ -175,7 +174,7 @@ std::uint64_t size_of(const Fault& fault) {
 std::string subject_of(const Fault& fault) {
   if (fault.space == ptx::Space::Shared) {
     if (const auto* const variable = shared_variable(*fault.context.grid, fault.address)) {
-      return fmt::format("shared variable '{}'", variable->name);
+      return format_text("shared variable '{}'", variable->name);
     }
   }
   if (window_start(fault.space) != 0) return std::string(space_text(fault.space));
@@ -216,13 +215,13 @@ std::string place_text(const Fault& fault) {
   if (fault.space == ptx::Space::Shared) {
     const SharedVariable* const variable = shared_variable(*fault.context.grid, fault.address);
     if (variable == nullptr) return {};
-    return fmt::format("byte {} of shared variable '{}' ({})", fault.address - variable->offset,
+    return format_text("byte {} of shared variable '{}' ({})", fault.address - variable->offset,
                        variable->name, bytes_text(variable->bytes));
   }
   if (window_start(fault.space) != 0) return {};
   const Allocation* const found = fault.context.grid->space->find(fault.address);
   if (found == nullptr) return {};
-  return fmt::format("byte {} of {}", fault.address - found->start, named(*found));
+  return format_text("byte {} of {}", fault.address - found->start, named(*found));
 }
 
 /// Appends ", byte 16 of ..." where the bytes have a name.
@@ -243,10 +242,10 @@ bool report_bounds(const Fault& fault) {
     }
     report(fault, Rule::InvalidAddress, [&] {
       FindingText text;
-      text.message = fmt::format("{}, which has {}", access_text(fault), bytes_text(size));
+      text.message = format_text("{}, which has {}", access_text(fault), bytes_text(size));
       if (fault.address >= kGlobalBase) {
         text.message +=
-            fmt::format(": this is a generic address of {}", space_text(window_of(fault.address)));
+            format_text(": this is a generic address of {}", space_text(window_of(fault.address)));
         text.details.emplace_back(kConvertAddress);
       }
       add_symbol(fault, text);
@@ -268,7 +267,7 @@ bool report_bounds(const Fault& fault) {
 void report_misaligned(const Fault& fault) {
   report(fault, Rule::Misaligned, [&] {
     FindingText text;
-    text.message = fmt::format("{}, which is not a multiple of {}", access_text(fault),
+    text.message = format_text("{}, which is not a multiple of {}", access_text(fault),
                                fault.request.alignment);
     if (const std::string place = place_text(fault); !place.empty()) {
       text.message += "; it is " + place;
@@ -330,7 +329,7 @@ void report_not_own(const Fault& fault) {
 void report_no_object(const Fault& fault) {
   report(fault, Rule::UninitializedRead, [&] {
     FindingText text;
-    text.message = fmt::format("thread uses an mbarrier at offset {} of shared memory{}",
+    text.message = format_text("thread uses an mbarrier at offset {} of shared memory{}",
                                hex(fault.address), owner_text(fault));
     add_place(fault, text);
     text.message += ", which was not initialised";

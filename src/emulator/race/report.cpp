@@ -1,10 +1,9 @@
 // src/emulator/race/report.cpp - reports races as findings
-#include <fmt/format.h>
-
 #include <string>
 
 #include "emulator/race/global.hpp"
 #include "emulator/state/address_space.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -12,7 +11,7 @@ namespace {
 std::string shared_name(const Grid& grid, std::uint64_t offset) {
   if (grid.kernel_image == nullptr) return {};
   if (const auto* const variable = shared_variable(grid, offset)) {
-    return fmt::format("shared variable '{}'", variable->name);
+    return format_text("shared variable '{}'", variable->name);
   }
   return offset >= grid.kernel_image->static_shared_bytes ? "dynamic shared memory" : "";
 }
@@ -20,7 +19,7 @@ std::string shared_name(const Grid& grid, std::uint64_t offset) {
 std::string global_name(const AddressSpace* space, std::uint64_t address) {
   const Allocation* const found = space == nullptr ? nullptr : space->find(address);
   if (found == nullptr) return {};
-  return fmt::format("byte {} of {}", address - found->start,
+  return format_text("byte {} of {}", address - found->start,
                      found->name.empty() ? "an allocation at " + hex(found->start) : found->name);
 }
 
@@ -69,8 +68,8 @@ class ReporterSink final : public RaceSink {
     grid.reporter->report(context, statement, conflict.rule, lane, other, [&]() -> FindingText {
       const auto name = [&](std::uint32_t thread, const Dim3& block, bool with_block) {
         const std::string position = to_text(thread_position(grid.block, thread));
-        return with_block ? fmt::format("thread {} of block {}", position, to_text(block))
-                          : fmt::format("thread {}", position);
+        return with_block ? format_text("thread {} of block {}", position, to_text(block))
+                          : format_text("thread {}", position);
       };
       return race_text(
           conflict, name(context.warp->first_thread + lane, context.cta->id, true),

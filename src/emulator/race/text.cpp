@@ -1,11 +1,10 @@
 // src/emulator/race/text.cpp - texts of findings about races
-#include <fmt/format.h>
-
 #include <optional>
 #include <string>
 
 #include "emulator/race/detail.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -85,19 +84,19 @@ std::optional<Severity> severity_of(const Conflict& conflict) {
 std::string other_access(const Conflict& conflict, std::string_view line) {
   const bool same_value = conflict.rule == Rule::RaceSameValue;
   if (conflict.same_access) {
-    return fmt::format("writes with the same instruction, {} value",
+    return format_text("writes with the same instruction, {} value",
                        same_value ? "the same" : "another");
   }
   const std::string access = verb(conflict.theirs, true) + std::string(line);
-  if (same_value) return fmt::format("{}, the same value; nothing orders the two", access);
+  if (same_value) return format_text("{}, the same value; nothing orders the two", access);
   if (conflict.bulk) {
-    return fmt::format("{} by a bulk copy; this thread has not waited for its mbarrier", access);
+    return format_text("{} by a bulk copy; this thread has not waited for its mbarrier", access);
   }
   if (conflict.async) {
-    return fmt::format("{}; one of the two is an asynchronous copy that no thread has waited for",
+    return format_text("{}; one of the two is an asynchronous copy that no thread has waited for",
                        access);
   }
-  return fmt::format("{}{}; nothing orders the two", access,
+  return format_text("{}{}; nothing orders the two", access,
                      conflict.mixed ? " with another width" : "");
 }
 
@@ -106,31 +105,31 @@ std::string other_access(const Conflict& conflict, std::string_view line) {
 FindingText race_text(const Conflict& conflict, std::string_view thread,
                       std::string_view other_thread, std::string_view other_place,
                       std::string_view name) {
-  const std::string bytes = fmt::format(
+  const std::string bytes = format_text(
       "{} at {}{}{}", count_text(conflict.bytes, "byte"), conflict.shared ? "shared offset " : "",
-      hex(conflict.address), name.empty() ? std::string() : fmt::format(" ({})", name));
-  const std::string line = other_place.empty() ? std::string() : fmt::format(" {}", other_place);
-  const std::string access = fmt::format("{} {} {}", thread, verb(conflict.mine, false), bytes);
+      hex(conflict.address), name.empty() ? std::string() : format_text(" ({})", name));
+  const std::string line = other_place.empty() ? std::string() : format_text(" {}", other_place);
+  const std::string access = format_text("{} {} {}", thread, verb(conflict.mine, false), bytes);
   if (conflict.rule == Rule::ExitedBlock) {
-    return {fmt::format("{}; that block exited{}, and nothing orders the access before the exit",
+    return {format_text("{}; that block exited{}, and nothing orders the access before the exit",
                         access, line),
             {std::string(kSyncBeforeExit)}};
   }
   if (conflict.rule == Rule::ScopeTooNarrow) {
-    return {fmt::format("scope .{} of {} does not include {}{}; both access {}",
+    return {format_text("scope .{} of {} does not include {}{}; both access {}",
                         scope_name(conflict.scope), thread, other_thread, line, bytes),
             {remedy(conflict)}};
   }
   if (conflict.vague) {
     // The shadow cell keeps only that several threads did it, and the first of them.
-    return {fmt::format("{}, which several threads {}{}, {} the first of them; nothing orders the "
+    return {format_text("{}, which several threads {}{}, {} the first of them; nothing orders the "
                         "two accesses",
                         access, verb(conflict.theirs, true), line, other_thread),
             {remedy(conflict)},
             {},
             severity_of(conflict)};
   }
-  return {fmt::format("{}, which {} {}", access, other_thread, other_access(conflict, line)),
+  return {format_text("{}, which {} {}", access, other_thread, other_access(conflict, line)),
           {remedy(conflict)},
           {},
           severity_of(conflict)};

@@ -1,7 +1,6 @@
 // src/emulator/report/groups.cpp - findings of a run, grouped by cause
 #include "ptxgen/emulator/report/groups.hpp"
-
-#include <fmt/format.h>
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -27,7 +26,7 @@ std::string to_text(const FindingGroup& group, std::span<const RunFinding> findi
     example.count = 1;
     example.finding.details.insert(
         example.finding.details.begin(),
-        fmt::format("{}, {} times in all", more_of(group, findings_of(findings)), group.count));
+        format_text("{}, {} times in all", more_of(group, findings_of(findings)), group.count));
   }
   return to_text(example);
 }

@@ -2,8 +2,6 @@
 #include "ptxgen/emulator/report/profile.hpp"
 #include "support/count.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <map>
@@ -11,6 +9,7 @@
 
 #include "emulator/report/counting.hpp"
 #include "ptxgen/ptx/source_map.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -36,10 +35,10 @@ struct LineSum {
   SharedCounters shared;
 };
 
-std::string one_decimal(double value) { return fmt::format("{:.1f}", value); }
+std::string one_decimal(double value) { return format_text("{:.1f}", value); }
 
 std::string pair_of(std::uint64_t first, std::uint64_t second) {
-  return fmt::format("{}/{}", first, second);
+  return format_text("{}/{}", first, second);
 }
 
 std::map<std::uint32_t, LineSum> sums_of(const Counters& counters) {
@@ -127,7 +126,7 @@ LineSum sum_of(const SourceCounters& line) {
   return sum;
 }
 
-std::string percent(double share) { return fmt::format("{:.1f} %", 100.0 * share); }
+std::string percent(double share) { return format_text("{:.1f} %", 100.0 * share); }
 
 void append_line(std::string& text, std::string_view name, std::string_view value) {
   text += name;
@@ -137,14 +136,14 @@ void append_line(std::string& text, std::string_view name, std::string_view valu
 }
 
 std::string described(const MemoryCounters& group) {
-  return fmt::format("{}, {} sectors, ideally {} ({}), {}", count_text(group.requests, "request"),
+  return format_text("{}, {} sectors, ideally {} ({}), {}", count_text(group.requests, "request"),
                      group.sectors, group.ideal_sectors,
                      percent(Counters::coalescing_efficiency(group)),
                      count_text(group.bytes, "byte"));
 }
 
 std::string described(const SharedCounters& group) {
-  return fmt::format("{}, {} wavefronts, ideally {}, {} bank conflicts, {}",
+  return format_text("{}, {} wavefronts, ideally {}, {} bank conflicts, {}",
                      count_text(group.requests, "request"), group.wavefronts,
                      group.ideal_wavefronts, group.bank_conflicts, count_text(group.bytes, "byte"));
 }
@@ -183,14 +182,14 @@ std::string to_text(const Counters& counters) {
   std::string text;
   append_line(text, "warp instructions", std::to_string(counters.warp_instructions));
   append_line(text, "lane instructions",
-              fmt::format("{} ({} of the lanes active)", counters.thread_instructions,
+              format_text("{} ({} of the lanes active)", counters.thread_instructions,
                           percent(counters.warp_execution_efficiency())));
   append_line(text, "branches",
-              fmt::format("{}, {} divergent", counters.branches, counters.divergent_branches));
+              format_text("{}, {} divergent", counters.branches, counters.divergent_branches));
   append_line(text, "barriers", std::to_string(counters.barriers));
   append_line(text, "atomics", std::to_string(counters.atomics));
   append_line(text, "waves",
-              fmt::format("{:.1f} at most, with {} at a time on an SM", counters.waves,
+              format_text("{:.1f} at most, with {} at a time on an SM", counters.waves,
                           count_text(counters.blocks_per_sm, "block")));
   const auto memory = [&](std::string_view name, const MemoryCounters& group) {
     if (group.requests != 0) append_line(text, name, described(group));
@@ -207,8 +206,8 @@ std::string to_text(const Counters& counters) {
   const auto bulk = [&](std::string_view name, const BulkCounters& group, bool sectors) {
     if (group.copies == 0) return;
     append_line(text, name,
-                fmt::format("{} copies, {}{}", group.copies, count_text(group.bytes, "byte"),
-                            sectors ? fmt::format(", {} sectors", group.sectors) : ""));
+                format_text("{} copies, {}{}", group.copies, count_text(group.bytes, "byte"),
+                            sectors ? format_text(", {} sectors", group.sectors) : ""));
   };
   bulk("bulk loads", counters.bulk_load, true);
   bulk("bulk stores", counters.bulk_store, true);
@@ -216,7 +215,7 @@ std::string to_text(const Counters& counters) {
   const auto peer = [&](std::string_view name, const PeerCounters& group) {
     if (group.requests == 0) return;
     append_line(text, name,
-                fmt::format("{}, {}", count_text(group.requests, "request"),
+                format_text("{}, {}", count_text(group.requests, "request"),
                             count_text(group.bytes, "byte")));
   };
   peer("loads from the cluster", counters.peer_load);
@@ -267,7 +266,7 @@ std::string to_text(std::span<const SourceCounters> lines) {
   for (const SourceCounters& line : lines) {
     margin.append(text, row_of(sum_of(line)));
     text += " | ";
-    text += line.line == 0 ? "(no source line)" : fmt::format("{}:{}", line.file, line.line);
+    text += line.line == 0 ? "(no source line)" : format_text("{}:{}", line.file, line.line);
     text += '\n';
   }
   return text;

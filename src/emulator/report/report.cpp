@@ -1,25 +1,24 @@
 // src/emulator/report/report.cpp - findings of a run: merged, suppressed, put in order
 #include "emulator/report/report.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <charconv>
 
 #include "ptxgen/ptx/source_map.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
 
 /// "the other: thread (0,0,0) of block (0,0,0), line 8, source a.cu:7".
 std::string other_text(const RunFinding& finding, const StatementText& other) {
-  std::string text = fmt::format("the other: thread {} of block {}", to_text(finding.other.thread),
+  std::string text = format_text("the other: thread {} of block {}", to_text(finding.other.thread),
                                  to_text(finding.other.block));
-  if (!other.statement.empty()) text += fmt::format(", {}", other.statement);
+  if (!other.statement.empty()) text += format_text(", {}", other.statement);
   if (!other.place.empty()) text += (other.statement.empty() ? ", " : " at ") + other.place;
   const SourcePosition& source = finding.finding.other_source;
-  if (source.known()) text += fmt::format(", source {}:{}", source.file, source.line);
+  if (source.known()) text += format_text(", source {}:{}", source.file, source.line);
   return text;
 }
 
@@ -36,7 +35,7 @@ std::string hex(std::uint64_t value) {
 }
 
 std::string to_text(const Dim3& position) {
-  return fmt::format("({},{},{})", position.x, position.y, position.z);
+  return format_text("({},{},{})", position.x, position.y, position.z);
 }
 
 Dim3 block_position(const Dim3& grid, std::uint64_t linear) {
@@ -165,11 +164,11 @@ std::string to_text(const RunFinding& finding, const StatementText& own,
   if (!own.statement.empty()) details.push_back(own.statement);
   if (finding.has_thread) {
     details.push_back(
-        fmt::format("by thread {} of block {}", to_text(finding.thread), to_text(finding.block)));
+        format_text("by thread {} of block {}", to_text(finding.thread), to_text(finding.block)));
   }
   if (finding.has_other) details.push_back(other_text(finding, other));
   if (finding.count > 1) {
-    details.push_back(fmt::format("found {} times; this is the first", finding.count));
+    details.push_back(format_text("found {} times; this is the first", finding.count));
   }
   shown.details.insert(shown.details.begin(), details.begin(), details.end());
   return ptxgen::to_text(shown);

@@ -1,13 +1,12 @@
 // src/emulator/report/rules.cpp - the rules of a run, sets of them, suppressions
 #include "ptxgen/emulator/report/rules.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 
 #include "ptxgen/support/error.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -29,7 +28,7 @@ std::string_view trimmed(std::string_view text) {
 [[noreturn]] void unknown_rule(std::string_view name) {
   throw Error(
       Stage::Emulate, "unknown-rule",
-      fmt::format("there is no rule '{}'; the rules are {}", name, to_text(RuleSet::all())));
+      format_text("there is no rule '{}'; the rules are {}", name, to_text(RuleSet::all())));
 }
 
 }  // namespace
@@ -107,7 +106,7 @@ Suppression parse_suppression(std::string_view text) {
   const auto [end, code] = std::from_chars(line.data(), line.data() + line.size(), result.line);
   if (code != std::errc{} || end != line.data() + line.size() || result.line == 0) {
     throw Error(Stage::Emulate, "bad-suppression",
-                fmt::format("'{}' in the suppression '{}' is not a line number; write "
+                format_text("'{}' in the suppression '{}' is not a line number; write "
                             "RULE[:KERNEL[:LINE]]",
                             line, text));
   }

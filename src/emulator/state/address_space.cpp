@@ -1,8 +1,6 @@
 // src/emulator/state/address_space.cpp - the global memory of an emulated GPU
 #include "emulator/state/address_space.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <mutex>
@@ -11,6 +9,7 @@
 #include "emulator/state/written_bits.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -138,14 +137,14 @@ bool AddressSpace::unify() noexcept {
 void AddressSpace::out_of_memory(std::uint64_t bytes, std::string_view name) const {
   const std::string reason =
       bytes > gpu_.memory_bytes - used_
-          ? fmt::format("{} of {} bytes of the GPU '{}' are free", gpu_.memory_bytes - used_,
+          ? format_text("{} of {} bytes of the GPU '{}' are free", gpu_.memory_bytes - used_,
                         gpu_.memory_bytes, gpu_.name)
-          : fmt::format(
+          : format_text(
                 "the system gave this process only {} of addresses for device memory; raise "
                 "the limit (ulimit -v)",
                 count_text(data_.size(), "byte"));
   throw Error(Stage::Emulate, "out-of-memory",
-              fmt::format("{} of {} bytes does not fit: {}", called(name), bytes, reason));
+              format_text("{} of {} bytes does not fit: {}", called(name), bytes, reason));
 }
 
 std::uint64_t AddressSpace::allocate(std::uint64_t bytes, std::string_view name,
@@ -181,14 +180,14 @@ void AddressSpace::free(std::uint64_t address) {
   if (allocation == nullptr || allocation->start != address || allocation->freed) {
     std::string reason = "no allocation starts there";
     if (allocation != nullptr && allocation->start == address) {
-      reason = fmt::format("{} was freed already", called(allocation->name));
+      reason = format_text("{} was freed already", called(allocation->name));
     } else if (allocation != nullptr && !allocation->freed && allocation->holds(address)) {
       reason =
-          fmt::format("it is byte {} of {}; pass the start, {:#x}", address - allocation->start,
+          format_text("it is byte {} of {}; pass the start, {:#x}", address - allocation->start,
                       called(allocation->name), allocation->start);
     }
     throw Error(Stage::Emulate, "invalid-address",
-                fmt::format("free of {:#x}: {}", address, reason));
+                format_text("free of {:#x}: {}", address, reason));
   }
   allocation->freed = true;
   __atomic_fetch_add(&generation_, 1, __ATOMIC_ACQ_REL);
@@ -205,7 +204,7 @@ void AddressSpace::protect(std::uint64_t address) {
   const std::size_t index = after(address);
   if (index == 0 || allocations_[index - 1]->start != address || allocations_[index - 1]->freed) {
     throw Error(Stage::Emulate, "invalid-address",
-                fmt::format("protect of {:#x}: no allocation starts there", address));
+                format_text("protect of {:#x}: no allocation starts there", address));
   }
   allocations_[index - 1]->read_only = true;
   // Workers may have cached it as writable.
@@ -280,16 +279,16 @@ const Allocation& AddressSpace::inside(std::uint64_t address, std::uint64_t byte
   }
   std::string reason = "is outside of all allocations";
   if (allocation != nullptr && allocation->freed) {
-    reason = fmt::format("is in {}, which was freed", called(allocation->name));
+    reason = format_text("is in {}, which was freed", called(allocation->name));
   } else if (allocation != nullptr) {
     reason =
-        fmt::format("goes {} past the end of {} ({})",
+        format_text("goes {} past the end of {} ({})",
                     count_text(bytes - (allocation->bytes - (address - allocation->start)), "byte"),
                     called(allocation->name), count_text(allocation->bytes, "byte"));
   }
   throw Error(
       Stage::Emulate, "out-of-bounds",
-      fmt::format("{} of {} at {:#x} {}", what, count_text(bytes, "byte"), address, reason));
+      format_text("{} of {} at {:#x} {}", what, count_text(bytes, "byte"), address, reason));
 }
 
 void AddressSpace::write(std::uint64_t address, std::span<const std::byte> bytes) {

@@ -8,13 +8,12 @@
 #include <type_traits>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "kernels/parts/geometry.hpp"
 #include "kernels/parts/words.hpp"
 #include "ptxgen/builder.hpp"
 #include "support/half.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -202,7 +201,7 @@ template <class Spec>
 LaunchGeometry geometry_of(const Spec& spec, std::uint32_t element_bytes) {
   if (spec.threads == 0 || spec.threads > kElementwiseMaxThreads) {
     Error error(Stage::Launch, "bad-block",
-                fmt::format("a block of {}; the size must be 1 to {}",
+                format_text("a block of {}; the size must be 1 to {}",
                             count_text(spec.threads, "thread"), kElementwiseMaxThreads));
     error.kernel = Spec::kName;
     throw error.refresh();

@@ -5,10 +5,9 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "ptxgen/builder.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -93,7 +92,7 @@ ReadStream::KernelType ReadStream::build(const ptx::Target& target) const {
 
 LaunchGeometry ReadStream::geometry() const {
   if (threads == 0 || threads % 32 != 0 || threads > kMaxThreads) {
-    refuse("bad-block", fmt::format("a block of {}; the size must be a multiple of 32 up to {}",
+    refuse("bad-block", format_text("a block of {}; the size must be a multiple of 32 up to {}",
                                     count_text(threads, "thread"), kMaxThreads));
   }
   if (blocks == 0) {

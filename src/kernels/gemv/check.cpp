@@ -3,13 +3,12 @@
 #include <bit>
 #include <string>
 
-#include <fmt/format.h>
-
 #include "kernels/gemv/partition.hpp"
 #include "ptxgen/kernels/gemv/plan.hpp"
 #include "ptxgen/ptx/limits.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -28,7 +27,7 @@ std::string number(std::uint64_t value) { return std::to_string(value); }
 void demand(bool holds, std::string_view code, std::string_view member, const std::string& value,
             const std::string& rule) {
   if (holds) return;
-  Error error(Stage::Build, std::string(code), fmt::format("{} is {}; {}", member, value, rule));
+  Error error(Stage::Build, std::string(code), format_text("{} is {}; {}", member, value, rule));
   error.kernel = "gemv";
   throw error.refresh();
 }
@@ -36,8 +35,8 @@ void demand(bool holds, std::string_view code, std::string_view member, const st
 void demand_range(std::string_view member, std::uint64_t value, std::uint64_t min,
                   std::uint64_t max, const std::string& where = {}) {
   demand(value >= min && value <= max, "bad-plan", member, number(value),
-         (min == max ? fmt::format("it can only be {}", min)
-                     : fmt::format("it may be {} to {}", min, max)) +
+         (min == max ? format_text("it can only be {}", min)
+                     : format_text("it may be {} to {}", min, max)) +
              where);
 }
 
@@ -45,14 +44,14 @@ void check_type(std::string_view member, GemvType type, GemvType weights) {
   const std::string name(to_string(weights));
   demand(type == GemvType::f32 || type == weights, "bad-problem", member,
          std::string(to_string(type)),
-         fmt::format("with weights of {} it may be f32{}", name,
+         format_text("with weights of {} it may be f32{}", name,
                      weights == GemvType::f32 ? "" : " or " + name));
 }
 
 void check_alignment(std::string_view member, std::uint32_t alignment, GemvType type) {
   demand(std::has_single_bit(alignment) && alignment >= bytes(type), "bad-problem", member,
-         fmt::format("{} B", alignment),
-         fmt::format("it may be a power of two of at least {} B, an element", bytes(type)));
+         format_text("{} B", alignment),
+         format_text("it may be a power of two of at least {} B, an element", bytes(type)));
 }
 
 void check_loads(const GemvPlan& plan) {
@@ -61,7 +60,7 @@ void check_loads(const GemvPlan& plan) {
   demand(std::has_single_bit(plan.load_bytes) && plan.load_bytes >= element &&
              plan.load_bytes <= widest,
          "bad-plan", "load_bytes", number(plan.load_bytes),
-         fmt::format("it may be a power of two from {}, an element, to {}, to which the address of "
+         format_text("it may be a power of two from {}, an element, to {}, to which the address of "
                      "every row is aligned",
                      element, widest));
   const bool r = plan.problem.layout == GemvLayout::R;
@@ -81,21 +80,21 @@ void check_block(const GemvPlan& plan, const ptx::Target& target) {
       std::min<std::uint32_t>(limits.blocks_per_sm, limits.threads_per_sm / plan.threads());
   demand_range(
       "blocks_per_sm", plan.blocks_per_sm, 1, fit,
-      fmt::format(" with blocks of {} on {}", count_text(plan.threads(), "thread"), target.name));
+      format_text(" with blocks of {} on {}", count_text(plan.threads(), "thread"), target.name));
   demand(gemv::min_registers(plan) <= gemv::max_registers(plan), "bad-plan",
          "registers of a thread", number(gemv::min_registers(plan)),
-         fmt::format("with {} x {} threads on an SM it may have {}: take fewer loads (unroll, "
+         format_text("with {} x {} threads on an SM it may have {}: take fewer loads (unroll, "
                      "rows), threads or blocks_per_sm",
                      plan.blocks_per_sm, plan.threads(), gemv::max_registers(plan)));
 }
 
 void check_partition(const GemvPlan& plan) {
   demand(plan.units() <= kMaxUnits, "bad-plan", "strips * steps", number(plan.units()),
-         fmt::format("it may be up to {}: make strips or steps larger", kMaxUnits));
+         format_text("it may be up to {}: make strips or steps larger", kMaxUnits));
   const std::uint64_t steps =
       plan.chunk_steps == 0 ? plan.steps() : gemv::ceil_div(plan.steps(), plan.chunk_steps);
   demand_range("blocks", plan.blocks, 1, plan.strips() * steps,
-               fmt::format(" with {} of {}", count_text(plan.strips(), "strip"),
+               format_text(" with {} of {}", count_text(plan.strips(), "strip"),
                            count_text(steps, plan.chunk_steps == 0 ? "step" : "chunk")));
 }
 
@@ -103,21 +102,21 @@ void check_shared(const GemvPlan& plan, const ptx::Target& target) {
   const std::string name(target.name);
   const std::string cure = ": take fewer stages, loads (unroll, rows) or warps";
   demand(plan.shared_bytes() <= target.shared_per_block_opt_in, "bad-plan", "shared memory",
-         fmt::format("{} B", plan.shared_bytes()),
-         fmt::format("a block on {} may have {} B{}", name, target.shared_per_block_opt_in, cure));
+         format_text("{} B", plan.shared_bytes()),
+         format_text("a block on {} may have {} B{}", name, target.shared_per_block_opt_in, cure));
   const std::uint64_t fixed = plan.shared_bytes() - gemv::ring_bytes(plan);
   demand(
       fixed <= target.shared_per_block, "bad-plan", "shared memory for sums",
-      fmt::format("{} B", fixed),
-      fmt::format("a block on {} may have {} B: take fewer warps_k, or fewer blocks in a cluster",
+      format_text("{} B", fixed),
+      format_text("a block on {} may have {} B: take fewer warps_k, or fewer blocks in a cluster",
                   name, target.shared_per_block));
   // The system reserves 1 KiB per block.
   constexpr std::uint32_t kSystem = 1024;
   const std::uint32_t per_sm = ptx::limits(target.name).shared_per_sm / plan.blocks_per_sm;
   const std::uint32_t max = per_sm > kSystem ? per_sm - kSystem : 0;
   demand(plan.shared_bytes() <= max, "bad-plan", "shared memory",
-         fmt::format("{} B", plan.shared_bytes()),
-         fmt::format("with {} on an SM of {} each may have {} B{}",
+         format_text("{} B", plan.shared_bytes()),
+         format_text("with {} on an SM of {} each may have {} B{}",
                      count_text(plan.blocks_per_sm, "block"), name, max, cure));
 }
 
@@ -131,7 +130,7 @@ void check_cluster(const GemvPlan& plan, const ptx::Target& target) {
   const std::uint64_t strips = plan.strips();
   demand(plan.blocks % strips == 0 && plan.blocks / strips % plan.cluster == 0, "bad-plan",
          "cluster", number(plan.cluster),
-         fmt::format("it may divide the blocks of a strip, if all strips have the same number: "
+         format_text("it may divide the blocks of a strip, if all strips have the same number: "
                      "here {} have {}",
                      count_text(plan.blocks, "block"), count_text(strips, "strip")));
 }
@@ -143,7 +142,7 @@ void check_target(const GemvPlan& plan, const ptx::Target& target) {
   const bool bulk = plan.path == GemvPath::Bulk;
   const std::uint32_t oldest = bulk ? 90 : direct ? 0 : 80;
   demand(target.sm >= oldest, "bad-plan", "path", path,
-         fmt::format("it needs sm_{} or newer; the target is {}", oldest, name));
+         format_text("it needs sm_{} or newer; the target is {}", oldest, name));
   demand_range("stages", plan.stages, direct ? 0 : 2, direct ? 0 : kMaxStages,
                " with path " + path);
   if (!direct) {
@@ -162,18 +161,18 @@ void check(const GemvProblem& problem) {
   const std::uint64_t row = t ? problem.n : problem.k;
   const std::uint64_t rows = t ? problem.k : problem.n;
   demand(problem.k <= kMaxElements, "bad-problem", "k", number(problem.k),
-         fmt::format("it may be 0 to {}", kMaxElements));
+         format_text("it may be 0 to {}", kMaxElements));
   demand(problem.n >= 1 && problem.n <= kMaxElements, "bad-problem", "n", number(problem.n),
-         fmt::format("it may be 1 to {}", kMaxElements));
+         format_text("it may be 1 to {}", kMaxElements));
   check_type("x", problem.x, problem.weights);
   check_type("y", problem.y, problem.weights);
   demand(problem.lda == 0 || problem.lda >= row, "bad-problem", "lda", number(problem.lda),
-         fmt::format("it may be 0, or at least the {} of a row", count_text(row, "element")));
+         format_text("it may be 0, or at least the {} of a row", count_text(row, "element")));
   const std::uint64_t max = (std::uint64_t{1} << kMaxMatrixLog2) / bytes(problem.weights) /
                             std::max<std::uint64_t>(1, rows);
   demand(problem.leading_dimension() <= max, "bad-problem", "lda",
          number(problem.leading_dimension()),
-         fmt::format("with {} it may be up to {}: a matrix may have 2^{} B",
+         format_text("with {} it may be up to {}: a matrix may have 2^{} B",
                      count_text(rows, "row"), max, kMaxMatrixLog2));
   check_alignment("a_alignment", problem.a_alignment, problem.weights);
   check_alignment("x_alignment", problem.x_alignment, problem.x);

@@ -4,10 +4,9 @@
 #include <cmath>
 #include <string>
 
-#include <fmt/format.h>
-
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -16,7 +15,7 @@ GemvReference gemv_reference(std::span<const float> a, std::span<const float> x,
   const std::uint64_t elements = std::uint64_t{k} * n;
   if (a.size() != elements || x.size() != k) {
     throw Error(Stage::Launch, "bad-size",
-                fmt::format("a GEMV of k = {}, n = {} needs {} in A and {} in x, not {} and {}", k,
+                format_text("a GEMV of k = {}, n = {} needs {} in A and {} in x, not {} and {}", k,
                             n, count_text(elements, "element"), k, a.size(), x.size()));
   }
   GemvReference reference{std::vector<double>(n), std::vector<double>(n)};

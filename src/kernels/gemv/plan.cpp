@@ -6,12 +6,11 @@
 #include <numeric>
 #include <string>
 
-#include <fmt/format.h>
-
 #include "kernels/gemv/partition.hpp"
 #include "ptx/occupancy.hpp"
 #include "ptxgen/ptx/limits.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -211,13 +210,13 @@ std::uint64_t GemvPlan::roundings() const noexcept {
 std::string to_text(const GemvProblem& problem) {
   const bool t = problem.layout == GemvLayout::T;
   const std::uint32_t row = t ? problem.n : problem.k;
-  std::string text = fmt::format("{} {} {}x{}", to_string(problem.layout),
+  std::string text = format_text("{} {} {}x{}", to_string(problem.layout),
                                  to_string(problem.weights), t ? problem.k : problem.n, row);
-  if (problem.leading_dimension() != row) text += fmt::format(" lda {}", problem.lda);
+  if (problem.leading_dimension() != row) text += format_text(" lda {}", problem.lda);
   if (problem.x != GemvType::f32) text += " x " + std::string(to_string(problem.x));
   if (problem.y != GemvType::f32) text += " y " + std::string(to_string(problem.y));
   const auto aligned = [&](std::string_view name, std::uint32_t alignment) {
-    if (alignment < 16) text += fmt::format(" {} at {} B", name, alignment);
+    if (alignment < 16) text += format_text(" {} at {} B", name, alignment);
   };
   aligned("a", problem.a_alignment);
   aligned("x", problem.x_alignment);
@@ -230,12 +229,12 @@ std::string to_text(const GemvProblem& problem) {
 
 std::string to_text(const GemvPlan& plan) {
   const std::uint64_t strips = plan.strips();
-  std::string text = fmt::format("{} {} B, {}x{} warps, ", to_string(plan.path), plan.load_bytes,
+  std::string text = format_text("{} {} B, {}x{} warps, ", to_string(plan.path), plan.load_bytes,
                                  plan.warps_out, plan.warps_k);
   if (plan.rows != 1) text += count_text(plan.rows, "row") + ", ";
-  text += fmt::format("{} in flight, {} (", plan.unroll, count_text(plan.blocks, "block"));
+  text += format_text("{} in flight, {} (", plan.unroll, count_text(plan.blocks, "block"));
   if (plan.blocks % strips == 0) {
-    text += fmt::format("{} per strip)", plan.blocks / strips);
+    text += format_text("{} per strip)", plan.blocks / strips);
   } else if (strips % plan.blocks == 0) {
     text += count_text(strips / plan.blocks, "strip") + " each)";
   } else {
@@ -244,11 +243,11 @@ std::string to_text(const GemvPlan& plan) {
   if (plan.chunk_steps != 0) {
     text += ", chunks of " + count_text(plan.chunk_steps, "step");
   }
-  if (plan.cluster != 1) text += fmt::format(", clusters of {}", plan.cluster);
-  if (plan.stages != 0) text += fmt::format(", {} stages", plan.stages);
+  if (plan.cluster != 1) text += format_text(", clusters of {}", plan.cluster);
+  if (plan.stages != 0) text += format_text(", {} stages", plan.stages);
   if (plan.programmatic) text += ", programmatic";
   if (!plan.streaming) text += ", through L1";
-  if (plan.blocks_per_sm != 1) text += fmt::format(", {} per SM", plan.blocks_per_sm);
+  if (plan.blocks_per_sm != 1) text += format_text(", {} per SM", plan.blocks_per_sm);
   return text;
 }
 

@@ -7,10 +7,9 @@
 #include <cstdio>
 #include <tuple>
 
-#include <fmt/format.h>
-
 #include "kernels/gemv/model.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -60,29 +59,29 @@ std::string reason(const Ranked& ranked, const ptx::Gpu& gpu) {
   const double tail = times.busy - times.stream;
   const double needed = gemv::bytes_in_flight_needed(gpu);
   const std::string flight =
-      fmt::format("{:.1f} KiB in flight", made.bytes_in_flight_per_sm / 1024);
+      format_text("{:.1f} KiB in flight", made.bytes_in_flight_per_sm / 1024);
   const std::string share =
-      fmt::format("{:.0f} % of the read rate", 100 * times.memory / times.stream);
+      format_text("{:.0f} % of the read rate", 100 * times.memory / times.stream);
   if (times.reduction > std::max(slow, tail)) {
-    return fmt::format("{} of {} are added at the end, {:.1f} us; {} on each SM reach {}",
+    return format_text("{} of {} are added at the end, {:.1f} us; {} on each SM reach {}",
                        count_text(made.parts, "partial sum"), count_text(made.reductions, "strip"),
                        times.reduction, flight, share);
   }
   if (tail > slow) {
-    return fmt::format("{} SMs idle {:.1f} % of the time: {} of equal size in {}", gpu.sms,
+    return format_text("{} SMs idle {:.1f} % of the time: {} of equal size in {}", gpu.sms,
                        100 * made.tail_loss, count_text(plan.units(), "unit"),
                        count_text(plan.blocks, "block"));
   }
   if (made.bytes_in_flight_per_sm < needed) {
-    return fmt::format("{} on each SM, and {:.1f} KiB are needed for {:.0f} GB/s at {} ns", flight,
+    return format_text("{} on each SM, and {:.1f} KiB are needed for {:.0f} GB/s at {} ns", flight,
                        needed / 1024, gpu.bandwidth_gb_per_s * gpu.read_share, gpu.dram_latency_ns);
   }
   if (made.waves > 1) {
-    return fmt::format(
+    return format_text(
         "{} are {:.1f} waves, each starts with nothing in flight; {} on each SM reach {}",
         count_text(plan.blocks, "block"), made.waves, flight, share);
   }
-  return fmt::format("{} on each SM reach {}, SMs idle {:.1f} % of the time", flight, share,
+  return format_text("{} on each SM reach {}, SMs idle {:.1f} % of the time", flight, share,
                      100 * made.tail_loss);
 }
 

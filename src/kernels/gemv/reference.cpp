@@ -3,12 +3,11 @@
 #include <cstring>
 #include <string>
 
-#include <fmt/format.h>
-
 #include "ptxgen/kernels/gemv/kernel.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/half.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -30,7 +29,7 @@ void demand_size(std::string_view name, std::span<const std::byte> array, std::u
   const std::uint64_t wanted = elements * bytes(type);
   if (array.size() == wanted) return;
   throw Error(Stage::Launch, "bad-size",
-              fmt::format("{} has {} B; {} of {} have {} B", name, array.size(),
+              format_text("{} has {} B; {} of {} have {} B", name, array.size(),
                           count_text(elements, "element"), to_string(type), wanted));
 }
 

@@ -1,11 +1,10 @@
 // src/optimize/loop_split/find.cpp - finds conditions that split a loop
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "analysis/ordinal.hpp"
 #include "analysis/uniformity_sources.hpp"
 #include "optimize/loop_split/loop_split.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::optimize {
 
@@ -153,7 +152,7 @@ class SplitCheck {
       return true;
     }
     refuse("not-an-induction-variable",
-           fmt::format(
+           format_text(
                "neither side of '{}' is a register that the loop changes by the same step in every "
                "iteration: only such a condition changes once",
                text()));
@@ -267,7 +266,7 @@ class SplitCheck {
       return;
     }
     refuse("may-wrap",
-           fmt::format(
+           format_text(
                "'{}' compares the sum of a loop's variable and another number, which may pass the "
                "end of its type: compare the variable itself with the difference, computed "
                "before the loop",
@@ -337,7 +336,7 @@ class SplitCheck {
   void refuse_lanes() {
     if (!of_lanes() && facts_.uniformity().gave_up()) {
       refuse("uniformity-unknown",
-             fmt::format(
+             format_text(
                  "the uniformity analysis gave up on this function: a split requires that '{}' "
                  "is uniform in a warp",
                  text()));
@@ -345,7 +344,7 @@ class SplitCheck {
     }
     if (agreement() == Agreement::None) {
       refuse("lane-dependent",
-             fmt::format(
+             format_text(
                  "'{}' depends on the thread: the threads of a warp would leave the first of two "
                  "loops at different iterations; compare what all threads agree on, and "
                  "leave the rest to a predicate",
@@ -353,7 +352,7 @@ class SplitCheck {
       return;
     }
     refuse("lane-dependent",
-           fmt::format(
+           format_text(
                "the loop contains a barrier, and its threads may disagree about '{}': some would "
                "wait in the first of two loops, others in the second; compare a value that "
                "is uniform in the block",
@@ -365,7 +364,7 @@ class SplitCheck {
     const Induction& variable = inductions_.of(plan_.loop)[c.value.variable];
     if (c.relation == Relation::Eq || c.relation == Relation::Ne) {
       refuse("equality-comparison",
-             fmt::format("'{}' changes twice while the loop runs: only <, <=, > and >= split it",
+             format_text("'{}' changes twice while the loop runs: only <, <=, > and >= split it",
                          text()));
       return;
     }
@@ -389,7 +388,7 @@ class SplitCheck {
     const LoopTest& test = inductions_.tests(plan_.loop)[plan_.test];
     if (test.goes_on->statement == statement_) {
       refuse("loop-test",
-             fmt::format("'{}' is also the loop test: compare a second time for the condition",
+             format_text("'{}' is also the loop test: compare a second time for the condition",
                          text()));
       return;
     }
@@ -397,13 +396,13 @@ class SplitCheck {
       if (find_guard(test, variable)) return;
       if (!variable.step.constant()) {
         refuse("step-unknown",
-               fmt::format(
+               format_text(
                    "the step of {} is not a constant, and its test does not exclude that a step "
                    "passes the end of the type: use a constant step",
                    value_text()));
       } else {
         refuse("may-wrap",
-               fmt::format(
+               format_text(
                    "{} may wrap around while the loop runs, and '{}' may then change more than "
                    "once: enter the loop only if its first value is within the bound, and "
                    "test before the step is added if the step is not 1",
@@ -413,7 +412,7 @@ class SplitCheck {
     }
     if (!offset_fits(test, variable)) {
       refuse("may-wrap",
-             fmt::format("{} is the loop's variable plus a constant, and may pass the end of its "
+             format_text("{} is the loop's variable plus a constant, and may pass the end of its "
                          "type: compare the variable itself",
                          value_text()));
       return;
@@ -440,7 +439,7 @@ class SplitCheck {
                                          plan_.condition.is_signed);
     if (ord(ord.down ? known.max : known.min) > bound_limit_) {
       refuse("beyond-guard",
-             fmt::format("the loop runs only if {} is beyond {}, and then {} may wrap around: this "
+             format_text("the loop runs only if {} is beyond {}, and then {} may wrap around: this "
                          "copy of it keeps the condition",
                          operand_text(bound), number(*limit, variable.bits), value_text()));
       return true;
@@ -489,13 +488,13 @@ class SplitCheck {
     }
     if (other_sign) {
       refuse("signedness-differs",
-             fmt::format("'{}' is {} comparison, the loop test is {} one: use one type for both",
+             format_text("'{}' is {} comparison, the loop test is {} one: use one type for both",
                          text(), c.is_signed ? "a signed" : "an unsigned",
                          c.is_signed ? "an unsigned" : "a signed"));
     } else {
       refuse(
           "no-test",
-          fmt::format("no test of every iteration bounds {} by a loop invariant: end the loop by "
+          format_text("no test of every iteration bounds {} by a loop invariant: end the loop by "
                       "comparing it with one",
                       value_text()));
     }

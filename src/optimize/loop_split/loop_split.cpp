@@ -5,11 +5,10 @@
 #include <map>
 #include <set>
 
-#include <fmt/format.h>
-
 #include "optimize/function_facts.hpp"
 #include "ptxgen/optimize/passes.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0::optimize {
 
@@ -173,7 +172,7 @@ class LoopSplit {
     }
     candidate.refusal = {
         "unprofitable",
-        fmt::format("the condition guards at most {}, none of which accesses memory, "
+        format_text("the condition guards at most {}, none of which accesses memory, "
                     "synchronizes or branches, and the threshold is {}",
                     count_text(largest, "instruction"), min_threshold)};
   }
@@ -236,7 +235,7 @@ class LoopSplit {
       if (doublings < 32 && (std::uint64_t{1} << doublings) <= limit) continue;
       candidate.refusal = {
           "growth-limit",
-          fmt::format(
+          format_text(
               "the {} conditions of this loop nest would copy its inner statements {} times, "
               "the limit is {}: raise it, or give the hint 0 to less important conditions",
               doublings,
@@ -295,7 +294,7 @@ class LoopSplit {
     const std::uint32_t header = loops[candidate.plan.loop].header;
     const std::uint32_t line = function_.body[facts.cfg().blocks()[header].first].line;
     std::string message = "the loop";
-    if (line != 0) message += fmt::format(" at line {}", line);
+    if (line != 0) message += format_text(" at line {}", line);
     if (candidate.plan.decided) {
       const bool holds = candidate.plan.compares[0].first == candidate.plan.outcome_is_first;
       message += " never changes the outcome: the condition always ";

@@ -7,12 +7,11 @@
 #include <tuple>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "ptxgen/support/error.hpp"
 #include "runtime/assemble/assembler_tools.hpp"
 #include "support/excerpt.hpp"
 #include "support/join.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -62,7 +61,7 @@ Error rejection(const ToolOutcome& outcome, const std::string& title, std::strin
                 const AssembleOptions& options) {
   const LogError complaint = first_error(outcome.log);
   const std::string where =
-      complaint.line == 0 ? "the PTX" : fmt::format("line {}", complaint.line);
+      complaint.line == 0 ? "the PTX" : format_text("line {}", complaint.line);
   std::string words = complaint.text.empty() ? outcome.reason : complaint.text;
   if (words.find("Unsupported .version") != std::string::npos) {
     words += "; write an older .version or install a newer " + title.substr(0, title.find(' '));
@@ -70,7 +69,7 @@ Error rejection(const ToolOutcome& outcome, const std::string& title, std::strin
     words += "; assemble for the module's own .target or a later one";
   }
   Error error = new_error(
-      "rejected", fmt::format("{} rejects {} for {}: {}", title, where, options.target, words),
+      "rejected", format_text("{} rejects {} for {}: {}", title, where, options.target, words),
       options);
   error.line = complaint.line;
   error.excerpt = excerpt_around(ptx, complaint.line);
@@ -86,26 +85,26 @@ Error failure(const ToolOutcome& outcome, const std::string& title, std::string_
         return rejection(outcome, title, ptx, options);
       case ToolVerdict::UnknownTarget:
         return new_error("unknown-target",
-                         fmt::format("{} does not support the target {}; choose another target or "
+                         format_text("{} does not support the target {}; choose another target or "
                                      "install a CUDA release that supports it",
                                      title, options.target),
                          options);
       case ToolVerdict::TimedOut:
         return new_error(
             "timeout",
-            fmt::format(
+            format_text(
                 "{} was stopped after {} ms; raise timeout_ms or lower the optimization level",
                 title, options.timeout_ms),
             options);
       case ToolVerdict::Unusable:
         return new_error("no-assembler",
-                         fmt::format("{} cannot assemble here: {}", title, outcome.reason),
+                         format_text("{} cannot assemble here: {}", title, outcome.reason),
                          options);
       case ToolVerdict::Accepted:
       case ToolVerdict::Failed:
         break;
     }
-    return new_error("tool-failed", fmt::format("{} failed to assemble: {}", title, outcome.reason),
+    return new_error("tool-failed", format_text("{} failed to assemble: {}", title, outcome.reason),
                      options);
   }();
   error.driver_status = outcome.status;
@@ -118,7 +117,7 @@ Error nothing_found(const std::vector<AssemblerFinding>& tools, const AssembleOp
   std::string log;
   for (const AssemblerFinding& tool : tools) {
     if (!log.empty()) log += '\n';
-    log += fmt::format("{} was searched for in", name_of(tool));
+    log += format_text("{} was searched for in", name_of(tool));
     for (std::size_t begin = 0; begin < tool.why_not.size();) {
       const std::size_t end = std::min(tool.why_not.find('\n', begin), tool.why_not.size());
       log += "\n  " + tool.why_not.substr(begin, end - begin);
@@ -127,7 +126,7 @@ Error nothing_found(const std::vector<AssemblerFinding>& tools, const AssembleOp
   }
   Error error =
       new_error("no-assembler",
-                fmt::format("no assembler found for {} (searched for {}); {}", options.target,
+                format_text("no assembler found for {} (searched for {}); {}", options.target,
                             join_text(tools, ", ", name_of), cure(options.tool)),
                 options);
   error.log = std::move(log);
@@ -155,7 +154,7 @@ bool read_result(ToolOutcome& outcome, Assembly& assembly) {
 void check(std::string_view ptx, const AssembleOptions& options) {
   if (!is_target_name(options.target)) {
     throw new_error("bad-target",
-                    fmt::format("\"{}\" is not a target; write sm_ and a number, then a or f where "
+                    format_text("\"{}\" is not a target; write sm_ and a number, then a or f where "
                                 "the architecture has such a variant, for example sm_90a",
                                 options.target),
                     options)
@@ -163,7 +162,7 @@ void check(std::string_view ptx, const AssembleOptions& options) {
   }
   if (options.optimization > 3) {
     throw new_error("bad-option",
-                    fmt::format("optimization level {} does not exist; levels are 0 to 3",
+                    format_text("optimization level {} does not exist; levels are 0 to 3",
                                 options.optimization),
                     options)
         .refresh();
@@ -174,7 +173,7 @@ void check(std::string_view ptx, const AssembleOptions& options) {
     for (const char c : ptx.substr(0, zero)) line += c == '\n' ? 1 : 0;
     Error error =
         new_error("rejected",
-                  fmt::format("line {} has a zero byte, which PTX does not allow", line), options);
+                  format_text("line {} has a zero byte, which PTX does not allow", line), options);
     error.line = line;
     throw error.refresh();
   }

@@ -5,9 +5,8 @@
 #include <charconv>
 #include <cstring>
 
-#include <fmt/format.h>
-
 #include "support/numbers.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -122,14 +121,14 @@ AssemblerFinding DriverTool::finding() const {
                         ? libcuda_.problem
                         : "is the emulated driver, which does not generate machine code";
   if (!libcuda_.where.empty())
-    finding.why_not = fmt::format("{} {}", libcuda_.where, finding.why_not);
+    finding.why_not = format_text("{} {}", libcuda_.where, finding.why_not);
   return finding;
 }
 
 std::string DriverTool::version() const { return version_; }
 
 std::string DriverTool::status_text(const std::string& call, CUresult status) const {
-  return fmt::format("{}: {}", call, result_text(*libcuda_.table, status));
+  return format_text("{}: {}", call, result_text(*libcuda_.table, status));
 }
 
 void DriverTool::start() const {

@@ -4,9 +4,8 @@
 #include <array>
 #include <cstring>
 
-#include <fmt/format.h>
-
 #include "support/foreign_leaks.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -40,7 +39,7 @@ constexpr std::array<const char*, 19> kStatusNames = {"success",
 
 std::string status_name(int status) {
   const auto index = static_cast<std::size_t>(status);
-  return fmt::format("{} (status {})",
+  return format_text("{} (status {})",
                      index < kStatusNames.size() ? kStatusNames[index] : "unknown", status);
 }
 
@@ -48,11 +47,11 @@ std::vector<std::string> link_options(const AssembleOptions& options) {
   std::vector<std::string> texts = {"-arch=" + options.target, "-verbose"};
   // nvJitLink 13.0 itself accepts -O0 and -O3 only; its ptxas accepts all four.
   if (options.optimization != 3) {
-    texts.push_back(fmt::format("-Xptxas=-O{}", options.optimization));
+    texts.push_back(format_text("-Xptxas=-O{}", options.optimization));
   }
   if (options.line_info) texts.emplace_back("-lineinfo");
   if (options.max_registers != 0) {
-    texts.push_back(fmt::format("-maxrregcount={}", options.max_registers));
+    texts.push_back(format_text("-maxrregcount={}", options.max_registers));
   }
   return texts;
 }
@@ -69,7 +68,7 @@ bool NvJitLinkTool::resolve_all() {
   unsigned major = 0;
   unsigned minor = 0;
   if (library_.resolve("nvJitLinkVersion", version) && version(&major, &minor) == kSuccess) {
-    version_ = fmt::format("{}.{}", major, minor);
+    version_ = format_text("{}.{}", major, minor);
   }
   // The header's functions are inline wrappers around versioned symbols. Every library has those of
   // its own version, newer ones also the plain names, which are tried first. Any version works: the
@@ -77,7 +76,7 @@ bool NvJitLinkTool::resolve_all() {
   const auto resolve = [&](const std::string& name, auto*& function) {
     if (library_.resolve(("nvJitLink" + name).c_str(), function)) return true;
     const auto versioned = [&](unsigned a, unsigned b) {
-      const std::string symbol = fmt::format("__nvJitLink{}_{}_{}", name, a, b);
+      const std::string symbol = format_text("__nvJitLink{}_{}_{}", name, a, b);
       return library_.resolve(symbol.c_str(), function);
     };
     if (versioned(major, minor)) return true;
@@ -86,7 +85,7 @@ bool NvJitLinkTool::resolve_all() {
         if (versioned(a, b)) return true;
       }
     }
-    problem_ = fmt::format("{}: has no function nvJitLink{}", library_.path(), name);
+    problem_ = format_text("{}: has no function nvJitLink{}", library_.path(), name);
     return false;
   };
   return resolve("Create", create_) && resolve("Destroy", destroy_) &&

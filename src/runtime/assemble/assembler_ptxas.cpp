@@ -5,11 +5,10 @@
 #include <cstring>
 #include <filesystem>
 
-#include <fmt/format.h>
-
 #include "ptxgen/support/error.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_directory.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -36,10 +35,10 @@ ToolOutcome PtxasTool::assemble(const std::string& ptx, const AssembleOptions& o
   write_file(folder.file("input.ptx"), ptx);
   // Bare file names in a working folder keep temporary paths out of logs.
   std::vector<std::string> argv = {program_.path, "-v", "-arch=" + options.target,
-                                   fmt::format("-O{}", options.optimization)};
+                                   format_text("-O{}", options.optimization)};
   if (options.line_info) argv.emplace_back("-lineinfo");
   if (options.max_registers != 0) {
-    argv.push_back(fmt::format("--maxrregcount={}", options.max_registers));
+    argv.push_back(format_text("--maxrregcount={}", options.max_registers));
   }
   argv.insert(argv.end(), {"input.ptx", "-o", "output.cubin"});
   // A relative program path would be resolved in that working folder.
@@ -55,7 +54,7 @@ ToolOutcome PtxasTool::assemble(const std::string& ptx, const AssembleOptions& o
   if (run.timed_out) {
     outcome.verdict = ToolVerdict::TimedOut;
   } else if (run.signal != 0) {
-    outcome.reason = fmt::format("ended by signal {}", run.signal);
+    outcome.reason = format_text("ended by signal {}", run.signal);
   } else if (run.exit_code == 0) {
     const std::string cubin = read_file(folder.file("output.cubin"));
     outcome.cubin.resize(cubin.size());
@@ -66,7 +65,7 @@ ToolOutcome PtxasTool::assemble(const std::string& ptx, const AssembleOptions& o
   } else {
     outcome.verdict =
         first_error(outcome.log).text.empty() ? ToolVerdict::Failed : ToolVerdict::Rejected;
-    outcome.reason = fmt::format("exit status {}", run.exit_code);
+    outcome.reason = format_text("exit status {}", run.exit_code);
   }
   return outcome;
 }

@@ -4,12 +4,11 @@
 #include <charconv>
 #include <cstring>
 
-#include <fmt/format.h>
-
 #include "ptxgen/support/error.hpp"
 #include "support/toolkit.hpp"
 #include "support/dynamic_library.hpp"
 #include "support/excerpt.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -72,13 +71,13 @@ Nvrtc::Nvrtc(const Settings& settings) : library_(Hidden<Library>::make()) {
   need("nvrtcGetProgramLog", library.log);
   if (missing != nullptr) {
     throw Error(Stage::Build, "no-nvrtc",
-                fmt::format("{} is not an NVRTC library: it has no function {}",
+                format_text("{} is not an NVRTC library: it has no function {}",
                             library.file.path(), missing));
   }
   int major = 0;
   int minor = 0;
   (void)library.get_version(&major, &minor);
-  library.version = fmt::format("{}.{}", major, minor);
+  library.version = format_text("{}.{}", major, minor);
 }
 
 const std::string& Nvrtc::where() const noexcept { return library_->file.path(); }
@@ -98,14 +97,14 @@ NvrtcResult Nvrtc::compile(std::string_view source, std::span<const std::string>
   const std::string file(name);
   const auto reason = [&](int status) {
     const char* words = library.error_string(status);
-    return fmt::format("{} ({})", words == nullptr ? "unknown" : words, status);
+    return format_text("{} ({})", words == nullptr ? "unknown" : words, status);
   };
   if (const int status =
           library.create(&program.handle, text.c_str(), file.c_str(), 0, nullptr, nullptr);
       status != kSuccess) {
     throw Error(
         Stage::Build, "nvrtc-failed",
-        fmt::format("NVRTC {} cannot create the program: {}", library.version, reason(status)));
+        format_text("NVRTC {} cannot create the program: {}", library.version, reason(status)));
   }
   std::vector<const char*> arguments;
   for (const std::string& option : options) arguments.push_back(option.c_str());
@@ -118,7 +117,7 @@ NvrtcResult Nvrtc::compile(std::string_view source, std::span<const std::string>
     return result;
   }
   Error error(Stage::Build, status == kCompilationError ? "nvrtc-rejected" : "nvrtc-failed",
-              fmt::format("NVRTC {} cannot compile {}: {}", library.version, file, reason(status)));
+              format_text("NVRTC {} cannot compile {}: {}", library.version, file, reason(status)));
   error.driver_status = status;
   error.file = file;
   // NVRTC's first error has the form "name(12): error: text".
@@ -129,7 +128,7 @@ NvrtcResult Nvrtc::compile(std::string_view source, std::span<const std::string>
     const std::size_t words = result.log.find(": ", at + 2);
     if (words != std::string::npos) {
       error.message =
-          fmt::format("NVRTC {} rejects line {}: {}", library.version, error.line,
+          format_text("NVRTC {} rejects line {}: {}", library.version, error.line,
                       result.log.substr(words + 2, result.log.find('\n', words) - words - 2));
     }
     error.excerpt = excerpt_around(source, error.line);

@@ -5,10 +5,9 @@
 #include <thread>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "ptxgen/driver/api.hpp"
 #include "support/hash.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -24,7 +23,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
 std::string titled(const Generator& generator) {
   if (generator.name.empty()) return "driver";
   return generator.version.empty() ? generator.name
-                                   : fmt::format("{} {}", generator.name, generator.version);
+                                   : format_text("{} {}", generator.name, generator.version);
 }
 
 DiskCacheOptions disk_options(const CacheCoreOptions& options) {

@@ -7,9 +7,8 @@
 #include <tuple>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "support/hash.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -40,7 +39,7 @@ bool is_temporary_name(std::string_view name) {
 }
 
 std::string path_in(const std::string& folder, const std::string& name) {
-  return folder.ends_with('/') ? folder + name : fmt::format("{}/{}", folder, name);
+  return folder.ends_with('/') ? folder + name : format_text("{}/{}", folder, name);
 }
 
 // A permanent error: retrying for each kernel would only cost time.
@@ -193,7 +192,7 @@ int DiskCache::create_temporary(const std::string& name, std::string& path,
     // The counter makes names of threads distinct even if random_device has little entropy.
     const std::uint64_t unique =
         ((std::uint64_t{random()} << 32) | random()) ^ next_temporary_.fetch_add(1);
-    path = path_in(options_.folder, fmt::format("{}.{}", name.substr(0, kHashDigits),
+    path = path_in(options_.folder, format_text("{}.{}", name.substr(0, kHashDigits),
                                                 to_hex({unique, 0}).substr(0, kTemporaryDigits)))
                .append(kTemporaryEnd);
     status = files_->create(path, handle);
@@ -244,7 +243,7 @@ void DiskCache::condemn(DiskLayer layer, const std::string& name, std::string_vi
     const std::lock_guard lock(memory_mutex_);
     condemned_.insert(path);
   }
-  warn(fmt::format("the cached kernel {} is damaged: {}; {}", path, why,
+  warn(format_text("the cached kernel {} is damaged: {}; {}", path, why,
                    removed ? "it is removed and compiled again"
                            : "it is ignored and compiled again; it can be deleted"));
 }
@@ -314,7 +313,7 @@ void DiskCache::report(const std::string& folder, const char* verb, int status) 
     if (!reported_.emplace(folder, status).second) return;
   }
   warn(
-      fmt::format("the cache folder {} cannot be {}: {}; kernels are compiled again where needed; "
+      format_text("the cache folder {} cannot be {}: {}; kernels are compiled again where needed; "
                   "set PTXGEN_CACHE_DIR to another folder",
                   folder, verb, errno_text(status)));
 }

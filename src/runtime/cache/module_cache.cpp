@@ -8,14 +8,13 @@
 #include <mutex>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "ptxgen/runtime/assemble/assembler.hpp"
 #include "ptxgen/support/error.hpp"
 #include "runtime/cache/cache_core.hpp"
 #include "runtime/device/core.hpp"
 #include "runtime/module/loaded_module.hpp"
 #include "support/hash.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -150,7 +149,7 @@ CacheMode cache_mode(std::string_view name) {
   }
   throw Error(
       Stage::Cache, "bad-cache-mode",
-      fmt::format("\"{}\" is not a cache mode; set PTXGEN_CACHE to on, read-only, memory or off",
+      format_text("\"{}\" is not a cache mode; set PTXGEN_CACHE to on, read-only, memory or off",
                   name));
 }
 

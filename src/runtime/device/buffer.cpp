@@ -1,10 +1,9 @@
 // src/runtime/device/buffer.cpp - device memory
 #include "ptxgen/runtime/device/buffer.hpp"
 
-#include <fmt/format.h>
-
 #include "runtime/device/owned.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -30,7 +29,7 @@ driver::CUdeviceptr allocate(const ContextCore& core, std::uint64_t bytes,
   std::size_t free = 0;
   std::size_t total = 0;
   if (core.table().mem_get_info(&free, &total) == driver::CUDA_SUCCESS) {
-    doing += fmt::format("; {} of {} are free", free, count_text(total, "byte"));
+    doing += format_text("; {} of {} are free", free, count_text(total, "byte"));
   }
   Error error = core.failure(Stage::Device, failed, doing);
   error.code = "out-of-memory";
@@ -45,14 +44,14 @@ struct DeviceMemory::Owner : Owned<driver::CUdeviceptr, Release::Memory> {
 
 void throw_copy_size(std::uint64_t wanted, std::uint64_t has, std::uint64_t element) {
   throw Error(Stage::Device, "copy-size",
-              fmt::format("the copy has {}, the buffer {} of {}; the counts must be equal",
+              format_text("the copy has {}, the buffer {} of {}; the counts must be equal",
                           elements(wanted), elements(has), count_text(element, "byte")));
 }
 
 void throw_subspan(std::uint64_t first, std::uint64_t count, std::uint64_t has) {
   throw Error(
       Stage::Device, "out-of-bounds",
-      fmt::format("{} from index {} on are not within {}", elements(count), first, elements(has)));
+      format_text("{} from index {} on are not within {}", elements(count), first, elements(has)));
 }
 
 DeviceMemory::DeviceMemory(const Context& context, std::uint64_t bytes) : bytes_(bytes) {

@@ -5,9 +5,8 @@
 #include <functional>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "driver/emulated/notes.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -75,7 +74,7 @@ std::string ContextCore::DriverLog::take(bool all) {
     bytes -= message.text.size();
     return true;
   });
-  if (dropped != 0) taken += fmt::format("({} later messages were dropped)\n", dropped);
+  if (dropped != 0) taken += format_text("({} later messages were dropped)\n", dropped);
   dropped = 0;
   std::uint64_t left = 0;
   for (const Message& message : messages) left |= mark_of(message.thread);
@@ -138,7 +137,7 @@ bool ContextCore::twice(const Attempt& attempt) const noexcept {
     const bool known = is_sticky(first.result) &&
                        (fault_.load() == first.result || emulated_fault().code == first.result);
     log().write(known ? LogLevel::Debug : LogLevel::Warn, [&] {
-      return fmt::format("{} in a clean-up; {}", first.text(),
+      return format_text("{} in a clean-up; {}", first.text(),
                          second ? "the retry failed: " + second.text() : "the retry succeeded");
     });
   } catch (...) {  // out of memory: nothing is logged
@@ -204,7 +203,7 @@ void ContextCore::throw_lost(Stage stage) const {
   Error error = *first_fault_;
   error.stage = stage;
   error.code = "context-lost";
-  error.message = fmt::format(
+  error.message = format_text(
       "the context was lost: {}; destroy everything made from it, call Context::reset and make a "
       "new context",
       first_fault_->message);
@@ -215,7 +214,7 @@ void ContextCore::throw_lost(Stage stage) const {
 void ContextCore::throw_missing(Stage stage, const driver::FunctionInfo& function,
                                 std::string_view what) const {
   throw Error(stage, "driver-too-old",
-              fmt::format("{} needs {}, which came with CUDA {}; this driver is {}", what,
+              format_text("{} needs {}, which came with CUDA {}; this driver is {}", what,
                           function.symbol, driver::version_text(function.since),
                           driver::version_text(device_.info().driver_version)));
 }

@@ -5,12 +5,11 @@
 #include <array>
 #include <cstring>
 
-#include <fmt/format.h>
-
 #include "runtime/device/device_state.hpp"
 #include "runtime/device/driver_error.hpp"
 #include "ptxgen/support/observe.hpp"
 #include "support/numbers.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -117,24 +116,24 @@ Device Device::open(const Table& table, int ordinal, DeviceKind kind, const Sett
   if (ordinal < 0 || ordinal >= count) {
     throw Error(
         Stage::Device, "no-device",
-        fmt::format("there is no device {}; the driver has {}", ordinal,
-                    count == 0 ? std::string("none") : fmt::format("{}, numbered from 0", count)));
+        format_text("there is no device {}; the driver has {}", ordinal,
+                    count == 0 ? std::string("none") : format_text("{}, numbered from 0", count)));
   }
   must(table, Stage::Device, &Table::device_get, &facts->device, ordinal);
   facts->info = ask_device(table, facts->device, ordinal, kind);
   const DeviceInfo& info = facts->info;
   const std::string which =
-      fmt::format("{} (compute capability {})", info.name, dotted_version(info.sm));
+      format_text("{} (compute capability {})", info.name, dotted_version(info.sm));
   facts->target = ptx::find_target(info.target);
   if (facts->target == nullptr) {
     throw Error(
         Stage::Device, "unsupported-device",
-        fmt::format("{} with a driver of CUDA {} is older than every target; the oldest is {}",
+        format_text("{} with a driver of CUDA {} is older than every target; the oldest is {}",
                     which, driver::version_text(info.driver_version), ptx::targets().front().name));
   }
   if (facts->target->sm != info.sm) {
     facts->log.warn([&] {
-      return fmt::format(
+      return format_text(
           "{} is not in the target table, or its driver (CUDA {}) cannot compile for it; kernels "
           "are built for {}",
           which, driver::version_text(info.driver_version), info.target);

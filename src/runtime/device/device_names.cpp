@@ -2,14 +2,13 @@
 #include <atomic>
 #include <optional>
 
-#include <fmt/format.h>
-
 #include "runtime/device/device_state.hpp"
 #include "runtime/device/driver_error.hpp"
 #include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/support/observe.hpp"
 #include "support/join.hpp"
 #include "support/numbers.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -22,14 +21,14 @@ std::string gpu_names() { return join_text(ptx::gpus(), ", ", &ptx::Gpu::name); 
 const ptx::Gpu& gpu_of(std::string_view name) {
   if (const ptx::Gpu* gpu = ptx::find_gpu(name)) return *gpu;
   throw Error(Stage::Device, "bad-device",
-              fmt::format("there is no emulated GPU '{}'; there are {}", name, gpu_names()));
+              format_text("there is no emulated GPU '{}'; there are {}", name, gpu_names()));
 }
 
 int ptx_number(const std::string& text) {
   if (const std::optional<int> version = parse_version(text)) return *version;
   throw Error(
       Stage::Device, "bad-setting",
-      fmt::format("PTXGEN_EMULATED_PTX is '{}'; expected a PTX version, for example 9.0", text));
+      format_text("PTXGEN_EMULATED_PTX is '{}'; expected a PTX version, for example 9.0", text));
 }
 
 Device open_emulator(std::string_view name, const Settings& settings) {
@@ -67,7 +66,7 @@ Libcuda start_libcuda(const Settings& settings) {
     cuda.table = library.table;
     if (cuda.devices == 0) {
       cuda.problem = Error(Stage::Device, "no-device",
-                           fmt::format("the driver {} has no device", library.where));
+                           format_text("the driver {} has no device", library.where));
     }
   } catch (const Error& error) {
     cuda.problem = error;
@@ -89,7 +88,7 @@ Device open_automatic(const Settings& settings) {
   if (cuda.devices > 0) return Device::open(*cuda.table, 0, DeviceKind::Cuda, settings);
   Device emulator = open_emulator(settings.emulated_gpu, settings);
   emulator.log().write(first_time() ? LogLevel::Warn : LogLevel::Debug, [&] {
-    return fmt::format(
+    return format_text(
         "no GPU, so device 'auto' is the emulated {}: results are exact, times are not those of a "
         "GPU; PTXGEN_DEVICE=emulator selects it without this message ({})",
         settings.emulated_gpu, cuda.problem.message);
@@ -122,7 +121,7 @@ Device Device::open(std::string_view name, const Settings& settings) {
   }
   throw Error(
       Stage::Device, "bad-device",
-      fmt::format(
+      format_text(
           "'{}' is not a device; valid are auto, cuda:N, emulator and emulator:NAME with {}", name,
           gpu_names()));
 }
@@ -137,7 +136,7 @@ std::vector<DeviceInfo> Device::list(const Settings& settings) {
       found.push_back(ask_device(*cuda.table, device, i, DeviceKind::Cuda));
     } catch (const Error& error) {
       open_log(settings).warn(
-          [&] { return fmt::format("device cuda:{} left out: {}", i, error.message); });
+          [&] { return format_text("device cuda:{} left out: {}", i, error.message); });
     }
   }
   try {

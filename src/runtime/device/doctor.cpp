@@ -7,13 +7,12 @@
 #include <exception>
 #include <filesystem>
 
-#include <fmt/format.h>
-
 #include "ptxgen/driver/table.hpp"
 #include "ptxgen/runtime/assemble/assembler.hpp"
 #include "ptxgen/runtime/assemble/nvrtc.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/toolkit.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -41,7 +40,7 @@ GpuFinding ask_gpu(const driver::Table& driver, int ordinal) {
   int minor = 0;
   if (attribute(driver::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, major) &&
       attribute(driver::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, minor)) {
-    gpu.target = fmt::format("sm_{}{}", major, minor);
+    gpu.target = format_text("sm_{}{}", major, minor);
   }
   (void)attribute(driver::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu.multiprocessors);
   std::size_t bytes = 0;
@@ -60,7 +59,7 @@ void ask_driver(const Settings& settings, PieceFinding& piece, std::vector<GpuFi
   const driver::Table& driver = *libcuda.table;
   const auto good = [&](const char* call, driver::CUresult status) {
     if (status == driver::CUDA_SUCCESS) return true;
-    piece.problem = fmt::format("{}: {}", call, driver::result_text(driver, status));
+    piece.problem = format_text("{}: {}", call, driver::result_text(driver, status));
     return false;
   };
   int count = 0;

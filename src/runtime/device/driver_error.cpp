@@ -1,7 +1,6 @@
 // src/runtime/device/driver_error.cpp - failed driver calls as Error
 #include "runtime/device/driver_error.hpp"
-
-#include <fmt/format.h>
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -10,7 +9,7 @@ const driver::FunctionInfo& function_at(std::size_t offset) noexcept {
 }
 
 std::string FailedCall::text() const {
-  return fmt::format("{}: {}", function->symbol, driver::result_text(result));
+  return format_text("{}: {}", function->symbol, driver::result_text(result));
 }
 
 Error driver_error(Stage stage, const FailedCall& failed, std::string_view doing) {

@@ -3,11 +3,10 @@
 
 #include <limits>
 
-#include <fmt/format.h>
-
 #include "ptxgen/support/error.hpp"
 #include "support/foreign_leaks.hpp"
 #include "support/toolkit.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -59,7 +58,7 @@ int cuda_type(GemvType type) noexcept {
 void check(int status, const char* function) {
   if (status == kSuccess) return;
   Error error(Stage::Launch, "cublas-failed",
-              fmt::format("{} says {} ({})", function, status_name(status), status));
+              format_text("{} says {} ({})", function, status_name(status), status));
   error.driver_status = status;
   throw error.refresh();
 }
@@ -76,7 +75,7 @@ void Cublas::resolve() {
   if (missing != nullptr) {
     throw Error(
         Stage::Launch, "no-cublas",
-        fmt::format("{} is not a cuBLAS library: it has no function {}", library_.path(), missing));
+        format_text("{} is not a cuBLAS library: it has no function {}", library_.path(), missing));
   }
   (void)library_.resolve("cublasGemmEx", call_.gemm_ex);
 }
@@ -97,7 +96,7 @@ Cublas::Cublas(const Settings& settings) : library_(DynamicLibrary::find(cublas_
   int number = 0;
   (void)call_.get_version(handle_, &number);
   // 130002 is 13.0.2; versions before cuBLAS 10 used another scheme and are not supported.
-  version_ = fmt::format("{}.{}.{}", number / 10000, number % 10000 / 100, number % 100);
+  version_ = format_text("{}.{}.{}", number / 10000, number % 10000 / 100, number % 100);
 }
 
 Cublas::~Cublas() {
@@ -110,7 +109,7 @@ void Cublas::sgemv(driver::CUstream stream, std::uint64_t y, std::uint64_t a, st
   if (k > kMax || n > kMax) {
     throw Error(
         Stage::Launch, "launch-limits",
-        fmt::format(
+        format_text(
             "cublasSgemv takes sizes up to {}, not k = {}, n = {}; choose the GEMV coalesced", kMax,
             k, n));
   }
@@ -134,7 +133,7 @@ void Cublas::product(Way way, driver::CUstream stream, std::uint64_t y, std::uin
   constexpr std::uint64_t kMax = std::numeric_limits<int>::max();
   if (problem.k > kMax || problem.n > kMax || problem.leading_dimension() > kMax) {
     refuse("launch-limits",
-           fmt::format("cuBLAS takes sizes up to {}, not {}", kMax, to_text(problem)));
+           format_text("cuBLAS takes sizes up to {}, not {}", kMax, to_text(problem)));
   }
   if (problem.scaled || problem.bias || problem.residual || problem.k == 0 ||
       problem.x != problem.weights || problem.y != problem.weights ||

@@ -1,11 +1,10 @@
 // src/runtime/launch/kernel_pipeline.cpp - from a kernel to its PTX
 #include "runtime/launch/kernel_pipeline.hpp"
 
-#include <fmt/format.h>
-
 #include "ptxgen/ptx/printer.hpp"
 #include "runtime/module/gates.hpp"
 #include "support/hash.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -13,7 +12,7 @@ std::uint64_t key_of_passes(const optimize::PassOptions& passes, bool gates) {
   std::string text;
   for (const std::string& name : passes.passes) text += name + ",";
   text += passes.contract ? "contract," : "";
-  text += fmt::format("{},{}", passes.split_threshold, passes.growth_limit);
+  text += format_text("{},{}", passes.split_threshold, passes.growth_limit);
   return (hash64(text.data(), text.size()) << 1) | (gates ? 1 : 0);
 }
 
@@ -28,7 +27,7 @@ void Pipeline::run_passes(ptx::Module& module, std::string_view entry) const {
   how.explain = how.explain || log->enabled(LogLevel::Debug);
   const optimize::PipelineReport report = optimize::run_passes(module, how);
   log->debug([&] {
-    return fmt::format("passes on kernel {}:\n{}", entry, optimize::to_text(report, module));
+    return format_text("passes on kernel {}:\n{}", entry, optimize::to_text(report, module));
   });
 }
 

@@ -4,11 +4,10 @@
 #include <charconv>
 #include <cstring>
 
-#include <fmt/format.h>
-
 #include "ptxgen/ptx/types.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -23,12 +22,12 @@ std::string hexadecimal(std::uint64_t value) {
 std::string elements_text(std::uint64_t count, std::uint32_t element) {
   const bool counts = count <= std::numeric_limits<std::uint64_t>::max() / element;
   return count_text(count, "element") +
-         (counts ? fmt::format(" ({})", count_text(count * element, "byte"))
+         (counts ? format_text(" ({})", count_text(count * element, "byte"))
                  : " (more than 2^64 bytes)");
 }
 
 std::string place_text(const BufferArgument& buffer) {
-  return fmt::format("{} at {} ({})", buffer.name, hexadecimal(buffer.address),
+  return format_text("{} at {} ({})", buffer.name, hexadecimal(buffer.address),
                      count_text(buffer.needs * buffer.element, "byte"));
 }
 
@@ -43,25 +42,25 @@ void check_buffer(std::string_view kernel, const std::string& shape, const Buffe
   const std::string name(buffer.name);
   if (buffer.address == 0) {
     refuse(kernel, "null-pointer",
-           fmt::format("{} is a null pointer, but {} needs {} ; pass device memory", name, shape,
+           format_text("{} is a null pointer, but {} needs {} ; pass device memory", name, shape,
                        elements_text(buffer.needs, buffer.element)));
   }
   if (buffer.holds < buffer.needs) {
     refuse(kernel, "buffer-size",
-           fmt::format("{} holds {}, but {} needs {}; pass a larger buffer or a smaller shape",
+           format_text("{} holds {}, but {} needs {}; pass a larger buffer or a smaller shape",
                        name, elements_text(buffer.holds, buffer.element), shape,
                        elements_text(buffer.needs, buffer.element)));
   }
   if (buffer.address % buffer.element != 0) {
     refuse(
         kernel, "misaligned",
-        fmt::format(
+        format_text(
             "{} is at {}, which is not a multiple of its {}-byte elements; pass an aligned address",
             name, hexadecimal(buffer.address), buffer.element));
   }
   refuse(
       kernel, "buffer-size",
-      fmt::format("{} at {} would end past the last address: {} needs {}", name,
+      format_text("{} at {} would end past the last address: {} needs {}", name,
                   hexadecimal(buffer.address), shape, elements_text(buffer.needs, buffer.element)));
 }
 
@@ -77,11 +76,11 @@ void refuse_arguments(std::string_view kernel, const std::string& shape,
     const std::string in(input.name);
     refuse(
         kernel, "aliasing",
-        fmt::format(
+        format_text(
             "{} overlaps {}{}", place_text(output), place_text(input),
             allowed == Overlap::Same
-                ? fmt::format("; {} may be {} itself, but not a shifted part of it", out, in)
-                : fmt::format("; the kernel reads {} while it writes {}: give {} separate memory",
+                ? format_text("; {} may be {} itself, but not a shifted part of it", out, in)
+                : format_text("; the kernel reads {} while it writes {}: give {} separate memory",
                               in, out, out)));
   }
   refuse(kernel, "arguments", "the arguments do not fit " + shape);
@@ -92,7 +91,7 @@ void check_block(std::string_view kernel, const Signature& signature,
   if (arguments.size() != signature.size()) {
     refuse(
         kernel, "arguments",
-        fmt::format("the argument block has {}, but the kernel's {} take {}; use Kernel<...>::pack",
+        format_text("the argument block has {}, but the kernel's {} take {}; use Kernel<...>::pack",
                     count_text(arguments.size(), "byte"),
                     count_text(signature.parameters.size(), "parameter"), signature.size()));
   }
@@ -103,7 +102,7 @@ void check_block(std::string_view kernel, const Signature& signature,
     const std::uint32_t element = ptx::bytes(parameter.element);
     if (element > 1 && address % element != 0) {
       refuse(kernel, "misaligned",
-             fmt::format("parameter {} is {}, which is not a multiple of its {}-byte elements; "
+             format_text("parameter {} is {}, which is not a multiple of its {}-byte elements; "
                          "pass an aligned address",
                          parameter.name, hexadecimal(address), element));
     }

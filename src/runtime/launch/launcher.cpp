@@ -3,12 +3,11 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/support/error.hpp"
 #include "kernels/gemv/catalog_gemv.hpp"
 #include "runtime/launch/launcher_state.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -44,7 +43,7 @@ LauncherOptions resolved(LauncherOptions options) {
   return options;
 }
 
-std::string elements_text(std::int64_t n) { return fmt::format("n = {}", n); }
+std::string elements_text(std::int64_t n) { return format_text("n = {}", n); }
 
 template <class T>
 void check_vadd(const DeviceSpan<T>& c, const DeviceSpan<T>& a, const DeviceSpan<T>& b,

@@ -1,9 +1,8 @@
 // src/runtime/launch/launcher_blas.cpp - the launcher's cuBLAS
 #include "runtime/launch/launcher_blas.hpp"
 
-#include <fmt/format.h>
-
 #include "ptxgen/support/error.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -28,7 +27,7 @@ const std::shared_ptr<const Cublas>& LazyCublas::get() {
     library_ = std::make_shared<const Cublas>(settings_);
     ready_.store(true, std::memory_order_release);
     core_.log().info(
-        fmt::format("gemv: cuBLAS {} from {}", library_->version(), library_->where()));
+        format_text("gemv: cuBLAS {} from {}", library_->version(), library_->where()));
   }
   return library_;
 }

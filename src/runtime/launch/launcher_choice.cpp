@@ -4,14 +4,13 @@
 #include <cstdio>
 #include <limits>
 
-#include <fmt/format.h>
-
 #include "ptxgen/kernels/gemv/planner.hpp"
 #include "ptxgen/support/error.hpp"
 #include "runtime/launch/launcher_state.hpp"
 #include "runtime/launch/tuned_plans.hpp"
 #include "support/count.hpp"
 #include "support/join.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -60,8 +59,8 @@ std::string reason_of(GemvChoice choice, const GemvCandidate& candidate) {
   std::snprintf(time.data(), time.size(), "%.1f us", candidate.prediction.chained_us);
   const std::string chosen = choice == GemvChoice::Auto
                                  ? "auto: fastest plan"
-                                 : fmt::format("requested: fastest {} plan", to_string(choice));
-  return fmt::format("{} by prediction, {}; its limit: {}", chosen, time.data(), candidate.why);
+                                 : format_text("requested: fastest {} plan", to_string(choice));
+  return format_text("{} by prediction, {}; its limit: {}", chosen, time.data(), candidate.why);
 }
 
 [[noreturn]] void refuse_gemv(const char* code, std::string message) {
@@ -92,7 +91,7 @@ std::uint64_t matrix_elements(const GemvProblem& problem) noexcept {
 
 std::string problem_text(const GemvProblem& problem) {
   const std::string sizes = shape_text(problem.k, problem.n);
-  return is_plain(problem) ? sizes : fmt::format("{} ({})", sizes, to_text(problem));
+  return is_plain(problem) ? sizes : format_text("{} ({})", sizes, to_text(problem));
 }
 
 void refuse_extra_operands(const GemvProblem& problem, const GemvOperands& operands) {
@@ -121,7 +120,7 @@ GemvChoice gemv_choice(std::string_view name) {
     if (row.name == name) return row.choice;
   }
   throw Error(Stage::Launch, "bad-choice",
-              fmt::format("there is no GEMV '{}'; there are: {}", name, gemv_choice_names()));
+              format_text("there is no GEMV '{}'; there are: {}", name, gemv_choice_names()));
 }
 
 void check_gemv(const GemvProblem& problem, const GemvOperands& operands) {
@@ -149,7 +148,7 @@ void Launcher::State::need_plain(const GemvProblem& problem) const {
   if (is_plain(problem)) [[likely]] {
     return;
   }
-  refuse_gemv("bad-choice", fmt::format("the GEMV {} serves y = A^T x with layout T, f32 and tight "
+  refuse_gemv("bad-choice", format_text("the GEMV {} serves y = A^T x with layout T, f32 and tight "
                                         "rows only, not {}; choose auto or direct",
                                         to_string(choice), to_text(problem)));
 }
@@ -173,7 +172,7 @@ std::unique_ptr<PlannedGemv> Launcher::State::tuned_plan(const GemvPlanSource& s
   if (!found) return nullptr;
   const auto ignore = [&](const std::string& because) {
     core.log().warn(
-        fmt::format("the measured plan for {} is not used: {}", to_text(problem), because));
+        format_text("the measured plan for {} is not used: {}", to_text(problem), because));
     return nullptr;
   };
   if (found->plan.problem != problem) return ignore("it is for " + to_text(found->plan.problem));
@@ -194,7 +193,7 @@ std::unique_ptr<PlannedGemv> Launcher::State::ranked_plan(const GemvProblem& pro
                        reason_of(choice, candidate));
   }
   refuse_gemv("bad-choice",
-              fmt::format("no plan of path {} serves {} on {}, {}; choose auto or direct", row.name,
+              format_text("no plan of path {} serves {} on {}, {}; choose auto or direct", row.name,
                           to_text(problem), context.device().info().name, pipeline.target->name));
 }
 
@@ -211,7 +210,7 @@ const PlannedGemv& Launcher::State::choose_plan(const GemvProblem& problem) cons
   check(made->plan, *pipeline.target);
   made->shape = shape_of(problem, problem.a_alignment, problem.x_alignment, problem.y_alignment);
   core.log().debug([&] {
-    return fmt::format("gemv {}: {}; {}", to_text(problem), to_text(made->plan), *made->why);
+    return format_text("gemv {}: {}; {}", to_text(problem), to_text(made->plan), *made->why);
   });
   return plans.add(std::move(made));
 }
@@ -223,7 +222,7 @@ PlannedGemv Launcher::State::caller_plan(const GemvPlan& plan, const GemvAddress
     if (addresses % needs == 0) return;
     refuse_gemv(
         "misaligned",
-        fmt::format("{} is not aligned to the {} of the plan; make a plan for a smaller alignment",
+        format_text("{} is not aligned to the {} of the plan; make a plan for a smaller alignment",
                     name, count_text(needs, "byte")));
   };
   aligned("a", at.a, plan.problem.a_alignment);

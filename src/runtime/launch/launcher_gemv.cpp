@@ -1,11 +1,10 @@
 // src/runtime/launch/launcher_gemv.cpp - GEMV and matmul, launched or planned
 #include <limits>
 
-#include <fmt/format.h>
-
 #include "ptxgen/support/error.hpp"
 #include "runtime/launch/launcher_state.hpp"
 #include "runtime/device/stream_owner.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -18,7 +17,7 @@ constexpr std::string_view kCallerPlan = "requested: the caller's plan";
 constexpr std::string_view kRows = "matmul: no kernel for several rows yet; one GEMV per row";
 
 std::string matmul_text(std::uint64_t m, std::uint64_t k, std::uint64_t n) {
-  return fmt::format("m = {}, {}", m, shape_text(k, n));
+  return format_text("m = {}, {}", m, shape_text(k, n));
 }
 
 GemvProblem plain(std::uint32_t k, std::uint32_t n) noexcept {
@@ -54,7 +53,7 @@ auto block_of(const GemvAddresses& at, std::uint64_t workspace) {
 }  // namespace
 
 std::string shape_text(std::uint64_t k, std::uint64_t n) {
-  return fmt::format("k = {}, n = {}", k, n);
+  return format_text("k = {}, n = {}", k, n);
 }
 
 template <class OnPlan, class OnKernel, class OnBlas>

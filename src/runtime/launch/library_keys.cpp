@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <string>
 
-#include <fmt/format.h>
-
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -40,7 +39,7 @@ ModuleKey LibraryKeys::of(const CatalogEntry& kernel, std::span<const std::uint6
   if (kernel.name == VaddBf16::kName) return vadd_bf16;
   if (kernel.name == VaddF16::kName) return vadd_f16;
   refuse(kernel, "no-key",
-         fmt::format("the catalog has the kernel '{}', but the launcher has no cache key for it, "
+         format_text("the catalog has the kernel '{}', but the launcher has no cache key for it, "
                      "and another kernel's key would launch that kernel; add it to LibraryKeys "
                      "(src/runtime/launch/library_keys.hpp), or build it and use Launcher::load",
                      kernel.name));
@@ -52,7 +51,7 @@ std::span<const std::uint64_t> parameter_values(const CatalogEntry& kernel,
   if (needed > held.size()) {
     refuse(
         kernel, "bad-parameter",
-        fmt::format("takes {}, but a launch or request holds {}; build it and use Launcher::load",
+        format_text("takes {}, but a launch or request holds {}; build it and use Launcher::load",
                     count_text(needed, "parameter"), held.size()));
   }
   return held.first(needed);
@@ -64,7 +63,7 @@ KernelRequest kernel_request(const CatalogEntry& kernel, std::span<const std::ui
   const std::size_t needed = parameter_values(kernel, request.values).size();
   if (values.size() != needed) {
     refuse(kernel, "bad-parameter",
-           fmt::format("takes {}, not {}", count_text(needed, "parameter"), values.size()));
+           format_text("takes {}, not {}", count_text(needed, "parameter"), values.size()));
   }
   std::copy(values.begin(), values.end(), request.values.begin());
   return request;

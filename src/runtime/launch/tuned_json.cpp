@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <array>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "ptxgen/support/error.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -58,7 +58,7 @@ void read(const json& from, T& to, const Row<T, V> (&rows)[n]) {
       const bool fits = value.is_number_unsigned() && value.get<std::uint64_t>() <= 0xffffffffu;
       if (!fits) {
         throw Error(Stage::Io, "damaged",
-                    fmt::format("{} is not a 32-bit number: {}", row.name, value.dump()));
+                    format_text("{} is not a 32-bit number: {}", row.name, value.dump()));
       }
       to.*row.member = value.get<std::uint32_t>();
     }
@@ -72,7 +72,7 @@ E named(const json& from, const char* member, const std::array<E, n>& values) {
   for (const E value : values) {
     if (to_string(value) == text) return value;
   }
-  throw Error(Stage::Io, "damaged", fmt::format("{} is '{}'", member, text));
+  throw Error(Stage::Io, "damaged", format_text("{} is '{}'", member, text));
 }
 constexpr std::array kTypes = {GemvType::f32, GemvType::f16, GemvType::bf16};
 constexpr std::array kLayouts = {GemvLayout::T, GemvLayout::R};
@@ -210,7 +210,7 @@ std::vector<TunedRecord> read_tuned(std::string_view text, std::string& why) {
     }
   }
   if (bad != 0) {
-    why = fmt::format("{} of {} records cannot be read, the first: {}", bad, list->size(), first);
+    why = format_text("{} of {} records cannot be read, the first: {}", bad, list->size(), first);
   }
   return records;
 }

@@ -8,12 +8,11 @@
 #include <cstdio>
 #include <thread>
 
-#include <fmt/format.h>
-
 #include "ptxgen/support/error.hpp"
 #include "ptxgen/version.hpp"
 #include "runtime/launch/tuned_json.hpp"
 #include "support/process_ids.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -22,7 +21,7 @@ namespace {
 constexpr std::uint64_t kMaxBytes = std::uint64_t{64} << 20;
 
 std::string path_in(const std::string& folder, const std::string& name) {
-  return folder.ends_with('/') ? folder + name : fmt::format("{}/{}", folder, name);
+  return folder.ends_with('/') ? folder + name : format_text("{}/{}", folder, name);
 }
 
 // 0 or an error code; a missing file reads as empty.
@@ -56,7 +55,7 @@ int write_all(FileSystem& files, FileSystem::Handle handle, std::string_view con
 }
 
 [[noreturn]] void throw_io(const char* code, const std::string& path, const std::string& why) {
-  throw Error(Stage::Io, code, fmt::format("cannot write '{}': {}", path, why));
+  throw Error(Stage::Io, code, format_text("cannot write '{}': {}", path, why));
 }
 
 // One writer at a time: the process that creates the lock file. A killed writer leaves a stale lock
@@ -81,7 +80,7 @@ class Lock {
       }
     }
     throw_io("locked", path,
-             fmt::format("another process has locked it; if none is running, remove '{}'", path_));
+             format_text("another process has locked it; if none is running, remove '{}'", path_));
   }
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
@@ -143,10 +142,10 @@ std::string keep_tuned(const std::string& folder, std::span<const TunedRecord> f
   try {
     merged = merge_tuned(existing, fresh);
   } catch (Error& error) {
-    error.message = fmt::format("'{}' {}", path, error.message);
+    error.message = format_text("'{}' {}", path, error.message);
     throw error.refresh();
   }
-  const std::string part = fmt::format("{}.{}.part", path, process_id());
+  const std::string part = format_text("{}.{}.part", path, process_id());
   static_cast<void>(files.remove(part));
   FileSystem::Handle handle{};
   if (const int status = files.create(part, handle)) throw_io("write", part, errno_text(status));
@@ -176,7 +175,7 @@ TunedPlans::TunedPlans(const Device& device, const std::string& folder) {
   std::erase_if(records_,
                 [&](const TunedRecord& record) { return !(record.place == here) || !record.plan; });
   if (!why.empty()) {
-    device.log().warn(fmt::format("measured plans in '{}' are not all used: {}", path, why));
+    device.log().warn(format_text("measured plans in '{}' are not all used: {}", path, why));
   }
 }
 
@@ -185,7 +184,7 @@ std::optional<TunedGemv> TunedPlans::find(const GemvProblem& problem) const {
     if (!(record.problem == problem)) continue;
     char us[32];
     std::snprintf(us, sizeof us, "%.2f", record.median_us);
-    return TunedGemv{*record.plan, fmt::format("tuned on {}, {} us", record.place.device, us)};
+    return TunedGemv{*record.plan, format_text("tuned on {}, {} us", record.place.device, us)};
   }
   return {};
 }

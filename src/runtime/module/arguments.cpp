@@ -2,12 +2,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include <fmt/format.h>
-
 #include "ptxgen/ptx/names.hpp"
 #include "ptxgen/runtime/module/arguments.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/join.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -90,17 +89,17 @@ std::string mismatch(const Parameter& parameter, const LaunchValue& value) {
 
 std::string type_text(const Parameter& parameter) {
   std::string text = parameter.type == ptx::Type::none
-                         ? fmt::format("{} bytes", parameter.size)
+                         ? format_text("{} bytes", parameter.size)
                          : "." + std::string(ptx::name(parameter.type));
   if (!parameter.pointer) return text;
   const bool known = parameter.element != ptx::Type::none;
-  return text + (known ? fmt::format(" (a pointer to .{})", ptx::name(parameter.element))
+  return text + (known ? format_text(" (a pointer to .{})", ptx::name(parameter.element))
                        : " (a pointer)");
 }
 
 std::string list_text(const Signature& signature) {
   return join_text(signature.parameters, ", ", [](const Parameter& parameter) {
-    return fmt::format("{} {}", type_text(parameter), parameter.name);
+    return format_text("{} {}", type_text(parameter), parameter.name);
   });
 }
 
@@ -111,7 +110,7 @@ std::vector<std::byte> pack_arguments(std::string_view kernel, const Signature& 
   if (arguments.size() != signature.parameters.size()) {
     const std::string list = list_text(signature);
     refuse(kernel,
-           fmt::format("{} arguments were given, {} has {} parameters{}", arguments.size(), kernel,
+           format_text("{} arguments were given, {} has {} parameters{}", arguments.size(), kernel,
                        signature.parameters.size(), list.empty() ? "" : ": " + list));
   }
   std::vector<std::byte> block(signature.size());
@@ -119,15 +118,15 @@ std::vector<std::byte> pack_arguments(std::string_view kernel, const Signature& 
     const LaunchValue& argument = arguments[i];
     const Parameter& parameter = signature.parameters[i];
     const auto which = [&] {
-      return fmt::format("argument {} (parameter {})", i + 1, parameter.name);
+      return format_text("argument {} (parameter {})", i + 1, parameter.name);
     };
     if (argument.bytes() != parameter.size) {
-      refuse(kernel, fmt::format("{} has {} bytes, {} takes {}", which(), argument.bytes(),
+      refuse(kernel, format_text("{} has {} bytes, {} takes {}", which(), argument.bytes(),
                                  type_text(parameter), parameter.size));
     }
     if (const std::string is = mismatch(parameter, argument); !is.empty()) {
       refuse(kernel,
-             fmt::format("{} is {}, the kernel takes {}", which(), is, type_text(parameter)));
+             format_text("{} is {}, the kernel takes {}", which(), is, type_text(parameter)));
     }
     std::memcpy(block.data() + parameter.offset, argument.data(), parameter.size);
   }

@@ -3,14 +3,13 @@
 
 #include <filesystem>
 
-#include <fmt/format.h>
-
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/target.hpp"
 #include "ptxgen/runtime/assemble/nvrtc.hpp"
 #include "ptxgen/support/error.hpp"
 #include "runtime/module/gates.hpp"
 #include "support/join.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -49,7 +48,7 @@ std::string missing_header(const std::string& log) {
     if (argument.starts_with("-I")) folders.push_back(argument.substr(2));
   }
   error.code = "missing-header";
-  error.message = fmt::format(
+  error.message = format_text(
       "{} includes {}, which is in none of the folders searched ({}); add \"-I/its/folder\" to the "
       "options",
       error.file, header, folders.empty() ? "none" : join_text(folders));

@@ -2,10 +2,9 @@
 #include <algorithm>
 #include <array>
 
-#include <fmt/format.h>
-
 #include "runtime/module/loaded_module.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -16,7 +15,7 @@ namespace {
 /// Cluster size that every device with clusters supports.
 constexpr std::uint64_t kPortableCluster = 8;
 
-std::string dims(const Dim3& d) { return fmt::format("{} x {} x {}", d.x, d.y, d.z); }
+std::string dims(const Dim3& d) { return format_text("{} x {} x {}", d.x, d.y, d.z); }
 
 std::uint64_t volume(const Dim3& d) { return std::uint64_t{d.x} * d.y * d.z; }
 
@@ -35,10 +34,10 @@ void check_extent(const FunctionFacts& function, const char* what, const Dim3& w
   const std::uint32_t sizes[3] = {wanted.x, wanted.y, wanted.z};
   for (std::size_t i = 0; i < 3; ++i) {
     if (sizes[i] != 0 && sizes[i] <= limit[i]) continue;
-    const std::string named = fmt::format("{} of {} ", what, dims(wanted));
+    const std::string named = format_text("{} of {} ", what, dims(wanted));
     const std::string axis(1, "xyz"[i]);
-    if (sizes[i] == 0) refuse_limits(function, fmt::format("{}is empty: {} is 0", named, axis));
-    refuse_limits(function, fmt::format("{}is too large: {} is {}, the device allows {}", named,
+    if (sizes[i] == 0) refuse_limits(function, format_text("{}is empty: {} is 0", named, axis));
+    refuse_limits(function, format_text("{}is too large: {} is {}, the device allows {}", named,
                                         axis, sizes[i], limit[i]));
   }
 }
@@ -46,14 +45,14 @@ void check_extent(const FunctionFacts& function, const char* what, const Dim3& w
 void check_threads(const FunctionFacts& function, const Dim3& block, const DeviceLimits& limits) {
   const std::uint64_t threads = volume(block);
   if (threads > limits.threads_per_block) {
-    refuse_limits(function, fmt::format("a block of {} has {}, the device allows {}", dims(block),
+    refuse_limits(function, format_text("a block of {} has {}, the device allows {}", dims(block),
                                         count_text(threads, "thread"), limits.threads_per_block));
   }
   const FunctionResources& uses = function.resources;
   if (threads > uses.max_threads) {
     refuse_limits(
         function,
-        fmt::format(
+        format_text(
             "a block of {} has {}, the kernel with its {} a thread and its directives allows {}",
             dims(block), count_text(threads, "thread"), count_text(uses.registers, "register"),
             uses.max_threads));
@@ -66,7 +65,7 @@ void check_shared(const FunctionFacts& function, std::uint32_t dynamic,
   const std::uint64_t limit = std::max(limits.shared_per_block_opt_in, limits.shared_per_block);
   if (fixed + dynamic <= limit) return;
   refuse_limits(function,
-                fmt::format("a block needs {} of shared memory: {} static and {} dynamic; the "
+                format_text("a block needs {} of shared memory: {} static and {} dynamic; the "
                             "device allows {} besides the {} that are reserved",
                             count_text(fixed + dynamic, "byte"), fixed, dynamic, limit,
                             limits.reserved_shared_per_block));
@@ -96,11 +95,11 @@ void check_cluster(const ContextCore& core, const FunctionFacts& function, const
   core.need(Stage::Launch, &Table::launch_kernel_ex, "a launch with clusters");
   const std::uint64_t blocks = volume(cluster);
   if (blocks == 0 || blocks > kPortableCluster) {
-    refuse_limits(function, fmt::format("a cluster of {} has {}; valid are 1 to {}", dims(cluster),
+    refuse_limits(function, format_text("a cluster of {} has {}; valid are 1 to {}", dims(cluster),
                                         count_text(blocks, "block"), kPortableCluster));
   }
   if (grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0) {
-    refuse_limits(function, fmt::format("a grid of {} cannot be divided into clusters of {}",
+    refuse_limits(function, format_text("a grid of {} cannot be divided into clusters of {}",
                                         dims(grid), dims(cluster)));
   }
 }
@@ -138,7 +137,7 @@ void check_cooperative(const ContextCore& core, const FunctionFacts& function,
       std::uint64_t{blocks_at_once(core, function, threads, geometry.dynamic_shared_bytes)} *
       limits.multiprocessors;
   if (volume(geometry.grid) > limit) {
-    refuse_limits(function, fmt::format("a cooperative launch of {}, the device holds {} at once",
+    refuse_limits(function, format_text("a cooperative launch of {}, the device holds {} at once",
                                         count_text(volume(geometry.grid), "block"), limit));
   }
 }
@@ -244,7 +243,7 @@ Function Module::function(std::string_view name) const {
       core.table().module_get_function(&handle, module.module.handle, zero_ended.c_str());
   if (result != driver::CUDA_SUCCESS) {
     Error error = core.failure(Stage::Load, {&row_of(&Table::module_get_function), result},
-                               fmt::format("looking for the kernel '{}'", zero_ended));
+                               format_text("looking for the kernel '{}'", zero_ended));
     if (result == driver::CUDA_ERROR_NOT_FOUND) {
       error.code = "not-found";
       for (const EntryFacts& entry : module.entries) {
@@ -325,7 +324,7 @@ void Function::launch(const Stream& stream, const LaunchGeometry& geometry,
   check_launch(core, function, geometry, options);
   if (function.entry && function.entry->signature.size() != arguments.size()) {
     refuse(function, "arguments",
-           fmt::format("the arguments have {} bytes, the kernel's parameters {}", arguments.size(),
+           format_text("the arguments have {} bytes, the kernel's parameters {}", arguments.size(),
                        function.entry->signature.size()));
   }
   Span span(core.trace(), "launch", "runtime");

@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <iterator>
 
-#include <fmt/format.h>
-
 #include "ptxgen/check/gates.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/excerpt.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -102,7 +101,7 @@ void refuse_illegal(const GateInput& gated) { (void)pass(gates::all_gates().firs
 void pass_gates(const GateInput& gated, const Log& log, const Trace& trace) {
   const std::string warnings = pass_gates(gated, trace);
   if (warnings.empty()) return;
-  log.warn(fmt::format("{} is loaded with warnings:\n{}", gated.kernel, warnings));
+  log.warn(format_text("{} is loaded with warnings:\n{}", gated.kernel, warnings));
 }
 
 }  // namespace ptxgen::inline v0

@@ -5,13 +5,12 @@
 #include <chrono>
 #include <random>
 
-#include <fmt/format.h>
-
 #include "runtime/module/gates.hpp"
 #include "runtime/module/loaded_module.hpp"
 #include "driver/emulated/notes.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "support/process_ids.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -51,7 +50,7 @@ std::vector<EntryFacts> entries_of(const ptx::Module& module) {
 /// A comment that no other load has, so that no cache of compiled PTX knows the text.
 std::string cold_comment() {
   std::random_device device;
-  return fmt::format("\n// cold {} {} {}\n", process_id(), device(),
+  return format_text("\n// cold {} {} {}\n", process_id(), device(),
                      std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
@@ -94,7 +93,7 @@ void annotate(const ContextCore& core, driver::CUmodule module, const PtxSource&
 // What only our own PTX and what we can read of others' goes through.
 void pass_gates(const ContextCore& core, const PtxSource& source, const ModuleOptions& options) {
   if (!options.gates) {
-    core.log().warn(fmt::format("the gates are off: {} is loaded unchecked", source.file));
+    core.log().warn(format_text("the gates are off: {} is loaded unchecked", source.file));
   } else if (source.module != nullptr) {
     const Span span(core.trace(), "gates", "runtime");
     ptxgen::pass_gates({*source.module, source.file, source.text}, core.log(), core.trace());
@@ -157,7 +156,7 @@ Module CheckedModule::load(const Context& context, std::string_view ptx,
   } catch (const Error& error) {
     // The driver decides what PTX is, and may know more than we do.
     context.core().log().info(
-        fmt::format("{} goes to the driver unchecked, because ptxgen cannot parse it: {}", file,
+        format_text("{} goes to the driver unchecked, because ptxgen cannot parse it: {}", file,
                     error.message));
   }
   const PtxSource source{ptx, file, parsed ? &*parsed : nullptr, nullptr};
@@ -208,7 +207,7 @@ Module::Variable Module::variable(std::string_view name) const {
       &address, &bytes, state_->module->module.handle, zero_ended.c_str());
   if (result != driver::CUDA_SUCCESS) {
     Error error = core.failure(Stage::Load, {&row_of(&Table::module_get_global), result},
-                               fmt::format("looking for the variable '{}'", zero_ended));
+                               format_text("looking for the variable '{}'", zero_ended));
     if (result == driver::CUDA_ERROR_NOT_FOUND) error.code = "not-found";
     throw error.refresh();
   }

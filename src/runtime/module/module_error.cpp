@@ -1,11 +1,10 @@
 // src/runtime/module/module_error.cpp - errors of PTX that the driver rejected
 #include "runtime/assemble/assembler_tools.hpp"
 
-#include <fmt/format.h>
-
 #include "runtime/module/loaded_module.hpp"
 #include "support/excerpt.hpp"
 #include "support/numbers.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -56,10 +55,10 @@ std::string joined(std::string_view first, std::string_view second) {
 Error finished(const ContextCore& core, const PtxSource& source, Error error) {
   const DeviceInfo& device = core.device().info();
   if (source.module != nullptr) {
-    error.target = fmt::format("{}, PTX {}.{}; ", source.module->target,
+    error.target = format_text("{}, PTX {}.{}; ", source.module->target,
                                source.module->version.major, source.module->version.minor);
   }
-  error.target += fmt::format("device sm_{}, driver {}", device.sm,
+  error.target += format_text("device sm_{}, driver {}", device.sm,
                               driver::version_text(device.driver_version));
   if (device.newest_ptx != 0)
     error.target += " with PTX up to " + dotted_version(device.newest_ptx);

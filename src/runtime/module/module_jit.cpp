@@ -3,12 +3,11 @@
 #include <cstring>
 #include <limits>
 
-#include <fmt/format.h>
-
 #include "ptx/requirements.hpp"
 #include "runtime/module/loaded_module.hpp"
 #include "ptxgen/ptx/verifier.hpp"
 #include "support/numbers.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -94,7 +93,7 @@ Demand greatest_demand(const ptx::Module& module) {
   if (!ptx::parse_target_name(module.target, target)) return greatest;
   if (const ptx::Target* row = ptx::find_target(module.target)) {
     greatest.version = row->version;
-    greatest.words = fmt::format("target {} needs PTX {}", module.target, ptx::text(row->version));
+    greatest.words = format_text("target {} needs PTX {}", module.target, ptx::text(row->version));
   }
   for (const ptx::Function& function : module.functions) {
     for (const ptx::Instruction& statement : function.body) {
@@ -132,16 +131,16 @@ std::string too_new(const ContextCore& core, const PtxSource& source, Error& err
   const int version =
       source.module != nullptr ? number(source.module->version) : version_of(source.text);
   const std::string supports =
-      fmt::format("driver {} supports up to {}", driver::version_text(device.driver_version),
+      format_text("driver {} supports up to {}", driver::version_text(device.driver_version),
                   newest == 0 ? "less" : dotted_version(newest));
   std::string says =
       version == 0 ? std::string() : "; the PTX has .version " + dotted_version(version);
   if (source.module == nullptr) {
-    return fmt::format("the PTX is too new: {}{}", supports, says);
+    return format_text("the PTX is too new: {}{}", supports, says);
   }
   const Demand demand = greatest_demand(*source.module);
   if (number(demand.version) <= newest || demand.words.empty()) {
-    return fmt::format("{}{}, but nothing in it needs more than {}: build it for a lower version",
+    return format_text("{}{}, but nothing in it needs more than {}: build it for a lower version",
                        supports, says, ptx::text(demand.version));
   }
   if (demand.statement != nullptr) {
@@ -149,7 +148,7 @@ std::string too_new(const ContextCore& core, const PtxSource& source, Error& err
     error.site = source.module->site_of(*demand.statement);
     error.line = line_of(source, *demand.function, *demand.statement);
   }
-  return fmt::format("{}, {}{}", demand.words, supports, says);
+  return format_text("{}, {}{}", demand.words, supports, says);
 }
 
 std::uint32_t line_of(const PtxSource& source, const ptx::Function& function,
@@ -179,7 +178,7 @@ void check_before_jit(const ContextCore& core, const PtxSource& source) {
   }
   ptx::TargetName target;
   if (source.module == nullptr || !ptx::parse_target_name(source.module->target, target)) return;
-  const std::string own = fmt::format("sm_{}", device.sm);
+  const std::string own = format_text("sm_{}", device.sm);
   const bool same_family = target.sm / 10 == device.sm / 10;
   std::string why;
   if (target.sm > device.sm) {
@@ -192,7 +191,7 @@ void check_before_jit(const ContextCore& core, const PtxSource& source) {
     return;
   }
   Error error(Stage::Load, "wrong-target",
-              fmt::format("the PTX is for {}, which {}; {} is {}: build for {}",
+              format_text("the PTX is for {}, which {}; {} is {}: build for {}",
                           source.module->target, why, device.name, own, device.target));
   throw finished(core, source, std::move(error));
 }

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <system_error>
 
+#include "support/format.hpp"
+
 #if defined(_WIN32)
 #include <fstream>
 #else
@@ -10,8 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #endif
-
-#include <fmt/format.h>
 
 #include "runtime/module/loaded_module.hpp"
 
@@ -72,14 +72,14 @@ bool leave(const std::string& path, std::string_view text) {
 }  // namespace
 
 std::string dump_ptx(const std::string& folder, std::string_view text) {
-  const std::string stem = fmt::format("{}/{}", folder, name_of(text));
+  const std::string stem = format_text("{}/{}", folder, name_of(text));
   for (const char* const suffix : {".ptx", "-2.ptx", "-3.ptx"}) {
     const std::string path = stem + suffix;
     if (leave(path, text)) return "the PTX is in " + path;
     if (errno != EEXIST) break;
   }
   const int why = errno;
-  return fmt::format("the PTX could not be written to {}.ptx: {}", stem,
+  return format_text("the PTX could not be written to {}.ptx: {}", stem,
                      std::generic_category().message(why));
 }
 
