@@ -1,24 +1,13 @@
 // src/cli_common/numbers.cpp - numbers of options: one parser, range and message
 #include "cli_common/numbers.hpp"
 
-#include <charconv>
 #include <cmath>
 
 #include "cli_common/program.hpp"
 #include "support/format.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::cli {
-
-namespace {
-
-template <class T>
-bool read_all(std::string_view text, T& value) noexcept {
-  const char* const end = text.data() + text.size();
-  const auto [stop, code] = std::from_chars(text.data(), end, value);
-  return code == std::errc{} && stop == end;
-}
-
-}  // namespace
 
 std::string with_value(std::string_view option, std::string_view text) {
   std::string words(option);
@@ -28,14 +17,11 @@ std::string with_value(std::string_view option, std::string_view text) {
 
 std::optional<std::uint64_t> parse_whole(std::string_view text, std::uint64_t min,
                                          std::uint64_t max) noexcept {
-  std::uint64_t value = 0;
-  if (text.starts_with("2^")) {
-    if (!read_all(text.substr(2), value) || value >= 64) return {};
-    value = std::uint64_t{1} << value;
-  } else if (!read_all(text, value)) {
-    return {};
-  }
-  if (value < min || value > max) return {};
+  const bool power = text.starts_with("2^");
+  auto value = parse_number<std::uint64_t>(power ? text.substr(2) : text);
+  if (power && value)
+    value = *value < 64 ? std::optional(std::uint64_t{1} << *value) : std::nullopt;
+  if (!value || *value < min || *value > max) return {};
   return value;
 }
 
@@ -47,8 +33,8 @@ std::uint64_t whole_number(std::string_view option, std::string_view text, std::
 }
 
 float real_number(std::string_view option, std::string_view text) {
-  float value = 0;
-  if (read_all(text, value) && std::isfinite(value)) return value;
+  const auto value = parse_number<float>(text);
+  if (value && std::isfinite(*value)) return *value;
   throw UsageError(with_value(option, text) + ": expects a number, as 0.5 or 1e-3");
 }
 

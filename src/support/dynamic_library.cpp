@@ -5,10 +5,11 @@
 #include <link.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <utility>
+
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -29,11 +30,9 @@ std::optional<std::vector<int>> version_numbers(std::string_view suffix) {
   while (!suffix.empty()) {
     if (suffix.front() != '.') return std::nullopt;
     suffix.remove_prefix(1);
-    int number = 0;
-    const auto [end, error] = std::from_chars(suffix.data(), suffix.data() + suffix.size(), number);
-    if (error != std::errc{}) return std::nullopt;
-    suffix.remove_prefix(static_cast<std::size_t>(end - suffix.data()));
-    numbers.push_back(number);
+    const auto number = take_number<int>(suffix);
+    if (!number) return std::nullopt;
+    numbers.push_back(*number);
   }
   return numbers;
 }

@@ -1,7 +1,6 @@
 // src/support/npy.cpp - NumPy's .npy files
 #include "support/npy.hpp"
 
-#include <charconv>
 #include <utility>
 
 #include "support/numbers.hpp"
@@ -92,12 +91,11 @@ class HeaderReader {
     std::vector<std::uint64_t> values;
     expect('(');
     while (!next_is(')')) {
-      std::uint64_t value = 0;
-      const char* const begin = text_.data() + at_;
-      const auto [stop, code] = std::from_chars(begin, text_.data() + text_.size(), value);
-      if (code != std::errc{}) malformed();
-      at_ += static_cast<std::size_t>(stop - begin);
-      values.push_back(value);
+      std::string_view rest = text_.substr(at_);
+      const auto value = take_number<std::uint64_t>(rest);
+      if (!value) malformed();
+      at_ = text_.size() - rest.size();
+      values.push_back(*value);
       if (!next_is(')')) expect(',');
     }
     ++at_;

@@ -10,14 +10,27 @@
 
 namespace ptxgen::inline v0 {
 
-/// The number that the whole text denotes; nothing for other text and for numbers out of range.
-template <std::integral Number>
-[[nodiscard]] std::optional<Number> parse_number(std::string_view text, int base = 10) noexcept {
+/// The number that `text` begins with, which is removed from it; nothing, and `text` as it was, for
+/// other text and for numbers out of range.
+template <class Number>
+requires std::integral<Number> || std::floating_point<Number>
+[[nodiscard]] std::optional<Number> take_number(std::string_view& text, int base = 10) noexcept {
   Number value{};
-  const char* const end = text.data() + text.size();
-  const auto [stop, code] = std::from_chars(text.data(), end, value, base);
-  if (code != std::errc{} || stop != end) return std::nullopt;
+  std::from_chars_result read{};
+  if constexpr (std::integral<Number>)
+    read = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  else
+    read = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (read.ec != std::errc{}) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
   return value;
+}
+
+/// The number that the whole text denotes; nothing for other text and for numbers out of range.
+template <class Number>
+[[nodiscard]] std::optional<Number> parse_number(std::string_view text, int base = 10) noexcept {
+  const std::optional<Number> value = take_number<Number>(text, base);
+  return text.empty() ? value : std::nullopt;
 }
 
 /// "9.0" as 90; nothing for other text. The minor number has one digit.

@@ -10,6 +10,7 @@
 #include "support/count.hpp"
 #include "support/join.hpp"
 #include "support/format.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 namespace {
@@ -317,18 +318,10 @@ int ptx_version(std::string_view ptx) noexcept {
   std::string_view text = skip_blanks(ptx);
   if (!text.starts_with(kDirective)) return 0;
   text = skip_blanks(text.substr(kDirective.size()));
-  const auto number = [&text] {
-    int value = 0;
-    while (!text.empty() && text.front() >= '0' && text.front() <= '9' && value < 10000) {
-      value = value * 10 + (text.front() - '0');
-      text.remove_prefix(1);
-    }
-    return value;
-  };
-  const int major = number();
+  const int major = take_number<unsigned char>(text).value_or(0);
   if (!text.starts_with('.')) return 0;
   text.remove_prefix(1);
-  return 10 * major + number();
+  return 10 * major + take_number<unsigned char>(text).value_or(0);
 }
 
 }  // namespace ptxgen::inline v0::driver::emulated

@@ -1,6 +1,5 @@
 // src/emulator/decode/control.cpp - segments, branches, calls, barriers, warp-wide rows
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 #include <span>
 
@@ -11,6 +10,7 @@
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -47,10 +47,8 @@ void read_used_bytes(std::string_view pragma, std::uint32_t& mask) {
   while (pragma.starts_with(' ') || pragma.starts_with('\t')) pragma.remove_prefix(1);
   const bool hex = pragma.starts_with("0x") || pragma.starts_with("0X");
   if (hex) pragma.remove_prefix(2);
-  std::uint32_t value = 0;
-  const char* const end = pragma.data() + pragma.size();
-  const auto [at, error] = std::from_chars(pragma.data(), end, value, hex ? 16 : 10);
-  if (error == std::errc{} && at == end && value != 0) mask = value;
+  const std::uint32_t value = parse_number<std::uint32_t>(pragma, hex ? 16 : 10).value_or(0);
+  if (value != 0) mask = value;
 }
 
 bool in_shared(const ptx::Instruction& instruction) {

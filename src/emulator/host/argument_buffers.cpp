@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <cstring>
 #include <iostream>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "support/npy.hpp"
 #include "support/temporary_directory.hpp"
 #include "support/format.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -96,10 +96,8 @@ void read_layout(ArgumentSpec& spec, Fields& fields) {
   spec.bytes = ptx::bytes(spec.type);
   for (std::size_t at = 0; at <= shape.size();) {
     const std::size_t end = std::min(shape.find('x', at), shape.size());
-    std::uint64_t extent = 0;
-    const auto [stop, code] = std::from_chars(shape.data() + at, shape.data() + end, extent);
-    const bool read = code == std::errc{} && stop == shape.data() + end && extent != 0;
-    if (!read || spec.bytes > ~std::uint64_t{0} / extent) {
+    const auto extent = parse_number<std::uint64_t>(shape.substr(at, end - at)).value_or(0);
+    if (extent == 0 || spec.bytes > ~std::uint64_t{0} / extent) {
       fields.refuse(
           format_text("'{}' is not a SHAPE, which is N, NxM, ... with numbers of at "
                       "least 1",

@@ -8,6 +8,7 @@
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -33,21 +34,20 @@ bool is_hex(std::string_view text) {
   return text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
 }
 
-// Parses the whole text as digits of a number below 2^64.
-bool digits(std::string_view text, int base, std::uint64_t& value) {
-  if (text.empty()) return false;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  return code == std::errc{} && end == text.data() + text.size();
+// Digits, or 0x and hexadecimal digits, of a number below 2^64.
+std::optional<std::uint64_t> whole_number(std::string_view text) {
+  return is_hex(text) ? parse_number<std::uint64_t>(text.substr(2), 16)
+                      : parse_number<std::uint64_t>(text);
 }
 
 std::uint64_t mask_of(unsigned bits) { return bits == 64 ? ~0ull : (1ull << bits) - 1; }
 
 std::uint64_t pattern(std::string_view text, std::string_view digits_text, unsigned bits) {
-  std::uint64_t value = 0;
-  if (!digits(digits_text, 16, value) || value > mask_of(bits)) {
+  const auto value = parse_number<std::uint64_t>(digits_text, 16);
+  if (!value || *value > mask_of(bits)) {
     refuse(text, format_text("expected at most {} hexadecimal digits after 0x", bits / 4));
   }
-  return value;
+  return *value;
 }
 
 std::uint64_t integer(std::string_view text, std::string_view value_text, Type type) {
@@ -56,7 +56,6 @@ std::uint64_t integer(std::string_view text, std::string_view value_text, Type t
   if (is_hex(value_text)) return pattern(text, value_text.substr(2), bits);
   const bool minus = value_text.starts_with('-');
   const std::string_view magnitude_text = value_text.substr(minus ? 1 : 0);
-  std::uint64_t magnitude = 0;
   const bool hex = is_hex(magnitude_text);
   const std::uint64_t max_magnitude =
       is_signed ? mask_of(bits) / 2 + (minus ? 1 : 0) : mask_of(bits);
@@ -66,15 +65,13 @@ std::uint64_t integer(std::string_view text, std::string_view value_text, Type t
     refuse(text, format_text("'{}' is not an integer; write it in decimal or as 0x and digits",
                              value_text));
   }
-  const bool fits =
-      digits(hex ? magnitude_text.substr(2) : magnitude_text, hex ? 16 : 10, magnitude) &&
-      magnitude <= max_magnitude && (is_signed || !minus || magnitude == 0);
-  if (!fits) {
+  const auto magnitude = whole_number(magnitude_text);
+  if (!magnitude || *magnitude > max_magnitude || (!is_signed && minus && *magnitude != 0)) {
     const std::uint64_t max = is_signed ? mask_of(bits) / 2 : mask_of(bits);
     refuse(text, format_text("a .{} value is between {} and {}", ptx::name(type),
                              is_signed ? format_text("-{}", max + 1) : "0", max));
   }
-  return (minus ? std::uint64_t{0} - magnitude : magnitude) & mask_of(bits);
+  return (minus ? std::uint64_t{0} - *magnitude : *magnitude) & mask_of(bits);
 }
 
 // A decimal number as digits d with the value 0.d * 10^exponent; no zeros at either end.
@@ -199,22 +196,19 @@ const FloatRow& float_row(Type type) {
 
 // The bits of a positive decimal number, rounded to nearest even; ~0 if beyond the range.
 std::uint64_t float_bits(std::string_view text, Type type, const Decimal& decimal) {
+  const std::uint64_t out_of_range = decimal.exponent > 0 ? ~0ull : 0;
   if (type == Type::f32) {
-    float value = 0;
-    if (std::from_chars(text.data(), text.data() + text.size(), value).ec != std::errc{}) {
-      return decimal.exponent > 0 ? ~0ull : 0;
-    }
-    return std::isinf(value) ? ~0ull : std::bit_cast<std::uint32_t>(value);
+    const auto value = take_number<float>(text);
+    if (!value) return out_of_range;
+    return std::isinf(*value) ? ~0ull : std::bit_cast<std::uint32_t>(*value);
   }
-  double value = 0;
-  if (std::from_chars(text.data(), text.data() + text.size(), value).ec != std::errc{}) {
-    return decimal.exponent > 0 ? ~0ull : 0;
-  }
-  if (std::isinf(value)) return ~0ull;
-  if (type == Type::f64) return std::bit_cast<std::uint64_t>(value);
+  const auto value = take_number<double>(text);
+  if (!value) return out_of_range;
+  if (std::isinf(*value)) return ~0ull;
+  if (type == Type::f64) return std::bit_cast<std::uint64_t>(*value);
   constexpr Format kHalf{10, -14, 15};
   constexpr Format kBrain{7, -126, 127};
-  return round_to(type == Type::f16 ? kHalf : kBrain, decimal, value);
+  return round_to(type == Type::f16 ? kHalf : kBrain, decimal, *value);
 }
 
 std::uint64_t floating(std::string_view text, std::string_view value_text, Type type) {
@@ -243,15 +237,15 @@ std::uint64_t floating(std::string_view text, std::string_view value_text, Type 
 
 std::vector<std::byte> hex_bytes(std::string_view text, std::string_view hex) {
   std::vector<std::byte> bytes;
-  std::uint64_t value = 0;
   if (hex.empty() || hex.size() % 2 != 0) {
     refuse(text, "expected two hexadecimal digits for each byte, at least one byte");
   }
   for (std::size_t i = 0; i < hex.size(); i += 2) {
-    if (!digits(hex.substr(i, 2), 16, value)) {
+    const auto value = parse_number<std::uint8_t>(hex.substr(i, 2), 16);
+    if (!value) {
       refuse(text, format_text("'{}' is not a pair of hexadecimal digits", hex.substr(i, 2)));
     }
-    bytes.push_back(static_cast<std::byte>(value));
+    bytes.push_back(std::byte{*value});
   }
   return bytes;
 }
@@ -260,8 +254,8 @@ std::vector<std::byte> hex_bytes(std::string_view text, std::string_view hex) {
 void sized_buffer(ArgumentSpec& spec, std::string_view rest) {
   const std::size_t colon = rest.find(':');
   const std::string_view size = rest.substr(0, colon);
-  const bool hex = is_hex(size);
-  if (!digits(hex ? size.substr(2) : size, hex ? 16 : 10, spec.bytes) || spec.bytes == 0) {
+  spec.bytes = whole_number(size).value_or(0);
+  if (spec.bytes == 0) {
     refuse(spec.text, format_text("'{}' is not a size in bytes, a number of at least 1; write "
                                   "{}:BYTES:FILE",
                                   size, spec.kind == ArgumentKind::Out ? "out" : "zero"));

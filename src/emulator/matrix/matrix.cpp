@@ -9,12 +9,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <string_view>
 
 #include "emulator/state/support_table.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -369,14 +369,12 @@ void movmatrix(const LaneOp&, Words s, Results d) {
 }  // namespace
 
 MatrixShape matrix_shape(const ptx::Instruction& instruction) {
-  const std::string_view text = ptx::name(instruction.get(ptx::Field::MatrixShape));
+  std::string_view text = ptx::name(instruction.get(ptx::Field::MatrixShape));
   MatrixShape shape;
-  unsigned* const sizes[] = {&shape.m, &shape.n, &shape.k};
-  const char* at = text.data();
-  const char* const end = text.data() + text.size();
-  for (unsigned* const size : sizes) {
-    if (at == end) break;
-    at = std::from_chars(at + 1, end, *size).ptr;
+  for (unsigned* const size : {&shape.m, &shape.n, &shape.k}) {
+    if (text.empty()) break;
+    text.remove_prefix(1);  // m, n, k
+    *size = take_number<unsigned>(text).value_or(0);
   }
   return shape;
 }

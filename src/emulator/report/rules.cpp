@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "ptxgen/support/error.hpp"
 #include "support/format.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {
@@ -103,8 +103,8 @@ Suppression parse_suppression(std::string_view text) {
   result.kernel = std::string(trimmed(rest.substr(0, second)));
   if (second == std::string_view::npos) return result;
   const std::string_view line = trimmed(rest.substr(second + 1));
-  const auto [end, code] = std::from_chars(line.data(), line.data() + line.size(), result.line);
-  if (code != std::errc{} || end != line.data() + line.size() || result.line == 0) {
+  result.line = parse_number<std::uint32_t>(line).value_or(0);
+  if (result.line == 0) {
     throw Error(Stage::Emulate, "bad-suppression",
                 format_text("'{}' in the suppression '{}' is not a line number; write "
                             "RULE[:KERNEL[:LINE]]",

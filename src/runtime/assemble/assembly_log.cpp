@@ -1,12 +1,12 @@
 // src/runtime/assemble/assembly_log.cpp - parsing the logs of assemblers
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <string_view>
 
 #include "runtime/assemble/assembler_tools.hpp"
 #include "support/elf.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -29,11 +29,8 @@ std::string_view trimmed(std::string_view text) {
 
 /// The number at `at`, if there is one.
 std::optional<std::uint64_t> number_at(std::string_view text, std::size_t at) {
-  std::uint64_t value = 0;
-  if (at >= text.size()) return std::nullopt;
-  const auto [end, failure] = std::from_chars(text.data() + at, text.data() + text.size(), value);
-  if (failure != std::errc{} || end == text.data() + at) return std::nullopt;
-  return value;
+  text.remove_prefix(std::min(at, text.size()));
+  return take_number<std::uint64_t>(text);
 }
 
 std::optional<std::uint64_t> number_after(std::string_view text, std::string_view words) {
