@@ -10,9 +10,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <functional>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <new>
 #include <stdexcept>

@@ -16,8 +16,8 @@
 #include <iterator>
 #include <string>
 
-#include "ptxgen/kernels/gemv/coalesced.hpp"
 #include "ptxgen/check/gates.hpp"
+#include "ptxgen/kernels/gemv/coalesced.hpp"
 #include "ptxgen/optimize/pass.hpp"
 #include "ptxgen/ptx.hpp"
 

@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <array>
 
+#include "bench/gemv/nvrtc_gemv.hpp"
 #include "cli_common/files.hpp"
 #include "cli_common/program.hpp"
-#include "bench/gemv/nvrtc_gemv.hpp"
+#include "ptxgen/kernels/elementwise/read_stream.hpp"
 #include "ptxgen/kernels/gemv/coalesced.hpp"
 #include "ptxgen/kernels/gemv/strided.hpp"
-#include "ptxgen/kernels/elementwise/read_stream.hpp"
-#include "ptxgen/runtime/module/compile.hpp"
 #include "ptxgen/runtime/assemble/nvrtc.hpp"
+#include "ptxgen/runtime/module/compile.hpp"
 #include "ptxgen/support/error.hpp"
 #include "runtime/device/core.hpp"
 #include "runtime/launch/cublas.hpp"

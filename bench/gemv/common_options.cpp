@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "cli_common/files.hpp"
-#include "cli_common/program.hpp"
 #include "cli_common/numbers.hpp"
+#include "cli_common/program.hpp"
 
 namespace ptxgen::gemv_bench {
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
+#include "bench/gemv/run.hpp"
 #include "cli_common/command_line.hpp"
 #include "cli_common/device_choice.hpp"
-#include "bench/gemv/run.hpp"
 
 namespace ptxgen::gemv_bench {
 

@@ -2,10 +2,10 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "cli_common/files.hpp"
-#include "cli_common/program.hpp"
 #include "bench/gemv/results.hpp"
+#include "cli_common/files.hpp"
 #include "cli_common/gemv_report.hpp"
+#include "cli_common/program.hpp"
 
 namespace ptxgen::gemv_bench {
 

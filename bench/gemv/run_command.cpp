@@ -4,13 +4,13 @@
 #include <memory>
 #include <optional>
 
-#include "cli_common/files.hpp"
-#include "cli_common/program.hpp"
 #include "bench/gemv/claims.hpp"
 #include "bench/gemv/commands.hpp"
 #include "bench/gemv/common_options.hpp"
+#include "cli_common/files.hpp"
 #include "cli_common/new_file.hpp"
 #include "cli_common/numbers.hpp"
+#include "cli_common/program.hpp"
 #include "support/count.hpp"
 
 namespace ptxgen::gemv_bench {

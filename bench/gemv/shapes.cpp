@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "cli_common/files.hpp"
-#include "cli_common/program.hpp"
 #include "cli_common/gemv_problem.hpp"
 #include "cli_common/numbers.hpp"
+#include "cli_common/program.hpp"
 #include "ptxgen/kernels/gemv/models.hpp"
 #include "support/format.hpp"
 

@@ -4,13 +4,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli_common/files.hpp"
-#include "cli_common/program.hpp"
 #include "bench/gemv/commands.hpp"
 #include "bench/gemv/common_options.hpp"
 #include "bench/gemv/tune.hpp"
+#include "cli_common/files.hpp"
 #include "cli_common/gemv_report.hpp"
 #include "cli_common/numbers.hpp"
+#include "cli_common/program.hpp"
 #include "cli_common/text_table.hpp"
 #include "runtime/launch/tuned_json.hpp"
 #include "support/count.hpp"

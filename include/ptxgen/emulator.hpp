@@ -3,9 +3,9 @@
 
 #include "ptxgen/support/language.hpp"
 
+#include "ptxgen/emulator/emulator.hpp"
 #include "ptxgen/emulator/host/arguments.hpp"
 #include "ptxgen/emulator/report/counters.hpp"
-#include "ptxgen/emulator/emulator.hpp"
 #include "ptxgen/emulator/report/groups.hpp"
 #include "ptxgen/emulator/report/profile.hpp"
 #include "ptxgen/emulator/report/rules.hpp"

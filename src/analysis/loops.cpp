@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "support/scratch.hpp"
 #include "ptxgen/analysis/graph.hpp"
+#include "support/scratch.hpp"
 
 namespace ptxgen::inline v0::analysis {
 

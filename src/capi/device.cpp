@@ -5,8 +5,8 @@
 #include "capi/objects.hpp"
 #include "ptxgen/runtime/cache/module_cache.hpp"
 #include "ptxgen/support/log.hpp"
-#include "support/join.hpp"
 #include "support/format.hpp"
+#include "support/join.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::capi;

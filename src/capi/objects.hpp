@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "capi/handle.hpp"
-#include "ptxgen/runtime/module/arguments.hpp"
 #include "ptxgen/runtime/assemble/assembler.hpp"
 #include "ptxgen/runtime/device/buffer.hpp"
 #include "ptxgen/runtime/device/device.hpp"
 #include "ptxgen/runtime/device/findings.hpp"
-#include "ptxgen/runtime/launch/launcher.hpp"
-#include "ptxgen/runtime/module/module.hpp"
 #include "ptxgen/runtime/device/stream.hpp"
+#include "ptxgen/runtime/launch/launcher.hpp"
+#include "ptxgen/runtime/module/arguments.hpp"
+#include "ptxgen/runtime/module/module.hpp"
 
 namespace ptxgen::inline v0::capi {
 

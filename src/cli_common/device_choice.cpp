@@ -1,8 +1,8 @@
 // src/cli_common/device_choice.cpp - the device that a command runs on
 #include "cli_common/device_choice.hpp"
 
-#include "cli_common/program.hpp"
 #include "cli_common/nearest.hpp"
+#include "cli_common/program.hpp"
 #include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/emulator/emulator.hpp"
 #include "ptxgen/support/error.hpp"

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "cli_common/program.hpp"
 #include "cli_common/numbers.hpp"
+#include "cli_common/program.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
 

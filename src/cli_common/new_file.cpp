@@ -7,9 +7,9 @@
 #include "cli_common/program.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/file_system.hpp"
+#include "support/format.hpp"
 #include "support/process_ids.hpp"
 #include "support/temporary_directory.hpp"
-#include "support/format.hpp"
 
 namespace ptxgen::cli {
 

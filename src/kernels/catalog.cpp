@@ -6,8 +6,8 @@
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
-#include "support/join.hpp"
 #include "support/format.hpp"
+#include "support/join.hpp"
 
 namespace ptxgen::inline v0 {
 

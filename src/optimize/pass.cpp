@@ -11,8 +11,8 @@
 
 #include "optimize/function_facts.hpp"
 #include "optimize/pass_list.hpp"
-#include "ptxgen/optimize/passes.hpp"
 #include "ptx/verify_functions.hpp"
+#include "ptxgen/optimize/passes.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"
 #include "ptxgen/support/error.hpp"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <string>
 
-#include "ptxgen/support/error.hpp"
 #include "ptxgen/ptx/verifier.hpp"
+#include "ptxgen/support/error.hpp"
 #include "support/format.hpp"
 
 namespace ptxgen::inline v0::ptx {

@@ -12,12 +12,12 @@
 #include "ptx/order_modifiers.hpp"
 #include "ptx/requirements.hpp"
 #include "ptx/verify_functions.hpp"
-#include "support/scratch.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/unknown.hpp"
 #include "support/count.hpp"
-#include "support/numbers.hpp"
 #include "support/format.hpp"
+#include "support/numbers.hpp"
+#include "support/scratch.hpp"
 
 namespace ptxgen::inline v0::ptx {
 

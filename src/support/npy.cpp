@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "support/numbers.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0 {
 

@@ -5,10 +5,10 @@
 
 #include "analysis/facts.hpp"
 #include "analysis/ordinal.hpp"
-#include "support/harness.hpp"
 #include "ptxgen/analysis/induction.hpp"
 #include "ptxgen/emulator.hpp"
 #include "snippets.hpp"
+#include "support/harness.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::analysis;

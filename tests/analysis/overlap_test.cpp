@@ -7,8 +7,8 @@
 
 #include "analysis/affine_values.hpp"
 #include "analysis/facts.hpp"
-#include "support/harness.hpp"
 #include "snippets.hpp"
+#include "support/harness.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::analysis;

@@ -9,9 +9,9 @@
 #include <iterator>
 
 #include "emulator/defect_corpus.hpp"
+#include "ptxgen/check/gates.hpp"
 #include "ptxgen/emulator/emulator.hpp"
 #include "ptxgen/kernels.hpp"
-#include "ptxgen/check/gates.hpp"
 #include "ptxgen/ptx.hpp"
 
 using namespace ptxgen;

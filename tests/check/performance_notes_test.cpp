@@ -1,8 +1,8 @@
 // tests/check/performance_notes_test.cpp - notes on accesses that cost too much
 #include <catch2/catch.hpp>
 
-#include "ptxgen/kernels.hpp"
 #include "ptxgen/check/gates.hpp"
+#include "ptxgen/kernels.hpp"
 #include "ptxgen/ptx.hpp"
 
 using namespace ptxgen;

@@ -1,6 +1,6 @@
 // tests/emulator/cluster_race_test.cpp - races between blocks of a cluster, and who leaves early
-#include <catch2/catch.hpp>
 #include <algorithm>
+#include <catch2/catch.hpp>
 
 #include "emulator/memory_kernels.hpp"
 

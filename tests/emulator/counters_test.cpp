@@ -1,8 +1,8 @@
 // tests/emulator/counters_test.cpp - sectors and wavefronts, computed by hand
 #include <array>
 #include <catch2/catch.hpp>
-#include <set>
 #include <random>
+#include <set>
 
 #include "emulator/memory/access_counts.hpp"
 #include "support/harness.hpp"

@@ -5,10 +5,10 @@
 #include <map>
 #include <span>
 
-#include "emulator/state/code.hpp"
-#include "emulator/vector/lane_steps.hpp"
 #include "emulator/memory/steps.hpp"
+#include "emulator/state/code.hpp"
 #include "emulator/vector/isa.hpp"
+#include "emulator/vector/lane_steps.hpp"
 #include "ptx/dice.hpp"
 #include "ptxgen/emulator/report/profile.hpp"
 

@@ -1,6 +1,6 @@
 // tests/emulator/race_global_test.cpp - races in global memory: scenarios with known verdicts
-#include <catch2/catch.hpp>
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <map>
 #include <random>
 #include <set>

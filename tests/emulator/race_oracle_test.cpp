@@ -1,6 +1,6 @@
 // tests/emulator/race_oracle_test.cpp - random traces against exact happens-before
-#include <catch2/catch.hpp>
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <map>
 #include <optional>
 #include <random>

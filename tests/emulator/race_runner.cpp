@@ -1,8 +1,8 @@
 // tests/emulator/race_runner.cpp - blocks without programs, for the race checks
 #include "race_runner.hpp"
 
-#include <catch2/catch.hpp>
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <cstring>
 
 #include "emulator/race/global.hpp"

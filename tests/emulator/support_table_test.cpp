@@ -3,8 +3,8 @@
 
 #include <set>
 
-#include "emulator/state/support_table.hpp"
 #include "emulator/machine/warp_steps.hpp"
+#include "emulator/state/support_table.hpp"
 #include "lane_runner.hpp"
 #include "ptx/op_line.hpp"
 #include "ptxgen/ptx/parser.hpp"

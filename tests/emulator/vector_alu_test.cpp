@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "emulator/vector/lane_steps.hpp"
 #include "emulator/state/machine.hpp"
 #include "emulator/vector/alu.hpp"
 #include "emulator/vector/isa.hpp"
+#include "emulator/vector/lane_steps.hpp"
 #include "lane_runner.hpp"
 #include "ptx/dice.hpp"
 #include "support/harness.hpp"

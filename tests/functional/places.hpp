@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "ptxgen/runtime/device/device.hpp"
-#include "ptxgen/runtime/launch/launcher.hpp"
 #include "ptxgen/runtime/device/stream.hpp"
+#include "ptxgen/runtime/launch/launcher.hpp"
 
 namespace ptxgen::functional {
 

@@ -2,11 +2,11 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "cli_common/files.hpp"
-#include "cli_common/program.hpp"
 #include "bench/gemv/decode_chain.hpp"
 #include "bench/gemv/run.hpp"
 #include "bench/gemv/tune.hpp"
+#include "cli_common/files.hpp"
+#include "cli_common/program.hpp"
 #include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/support/error.hpp"
 #include "runtime/device/core.hpp"

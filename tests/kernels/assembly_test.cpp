@@ -1,11 +1,11 @@
 // tests/kernels/assembly_test.cpp - every kernel on every target, by an assembler
 #include <catch2/catch.hpp>
 
-#include "support/harness.hpp"
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/ptx.hpp"
 #include "ptxgen/runtime/assemble/assembler.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/harness.hpp"
 
 using namespace ptxgen;
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "ptxgen/check/gates.hpp"
 #include "ptxgen/emulator.hpp"
 #include "ptxgen/kernels.hpp"
-#include "ptxgen/check/gates.hpp"
 #include "support/half.hpp"
 #include "support/harness.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

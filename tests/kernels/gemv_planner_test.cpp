@@ -4,10 +4,10 @@
 #include <cmath>
 #include <random>
 
-#include "support/harness.hpp"
 #include "ptxgen/kernels/gemv/models.hpp"
 #include "ptxgen/kernels/gemv/planner.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/harness.hpp"
 
 using namespace ptxgen;
 

@@ -7,10 +7,10 @@
 #include <string>
 
 #include "gemv_operands.hpp"
-#include "support/harness.hpp"
 #include "ptxgen/emulator.hpp"
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/ptx.hpp"
+#include "support/harness.hpp"
 
 using namespace ptxgen;
 

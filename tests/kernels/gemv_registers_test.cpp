@@ -5,10 +5,10 @@
 #include <string>
 
 #include "ptx/occupancy.hpp"
-#include "support/harness.hpp"
 #include "ptxgen/kernels.hpp"
 #include "ptxgen/ptx.hpp"
 #include "ptxgen/runtime/assemble/assembler.hpp"
+#include "support/harness.hpp"
 
 using namespace ptxgen;
 

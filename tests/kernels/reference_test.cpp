@@ -1,8 +1,7 @@
 // tests/kernels/reference_test.cpp - the CPU references against hand-made results
-#include <catch2/catch.hpp>
 #include <bit>
+#include <catch2/catch.hpp>
 #include <cmath>
-#include <limits>
 #include <limits>
 
 #include "ptxgen/kernels.hpp"

@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 
 #include "launcher/rig.hpp"
-#include "ptxgen/runtime/module/compile.hpp"
 #include "ptxgen/runtime/assemble/nvrtc.hpp"
+#include "ptxgen/runtime/module/compile.hpp"
 #include "support/harness.hpp"
 
 using namespace ptxgen;

@@ -1,7 +1,7 @@
 // tests/producers/producers_test.cpp - PTX that other producers print, from text to result
-#include <catch2/catch.hpp>
 #include <algorithm>
 #include <atomic>
+#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

@@ -6,8 +6,8 @@
 #include <map>
 #include <optional>
 
-#include "ptxgen/emulator/emulator.hpp"
 #include "ptxgen/check/gates.hpp"
+#include "ptxgen/emulator/emulator.hpp"
 #include "ptxgen/optimize/pass.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/printer.hpp"

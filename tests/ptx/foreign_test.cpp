@@ -1,7 +1,7 @@
 // tests/ptx/foreign_test.cpp - PTX of other producers: read, judged, printed, assembled
-#include <catch2/catch.hpp>
 #include <algorithm>
 #include <atomic>
+#include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <iostream>

@@ -4,12 +4,12 @@
 #include <set>
 #include <tuple>
 
-#include "support/harness.hpp"
 #include "ptx/op_line.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/verifier.hpp"
-#include "ptxgen/support/error.hpp"
 #include "ptxgen/runtime/assemble/assembler.hpp"
+#include "ptxgen/support/error.hpp"
+#include "support/harness.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::ptx;

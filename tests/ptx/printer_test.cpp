@@ -1,8 +1,8 @@
 // tests/ptx/printer_test.cpp - modules built by hand, printed
 #include "ptxgen/ptx/printer.hpp"
 
-#include <catch2/catch.hpp>
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <limits>
 
 #include "ptxgen/support/text_buffer.hpp"

@@ -1,7 +1,7 @@
 // tests/ptx/roundtrip_test.cpp - random modules: print, parse, assemble
-#include <catch2/catch.hpp>
 #include <rapidcheck/catch.h>
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <iostream>
 #include <map>
 #include <set>

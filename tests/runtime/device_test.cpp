@@ -4,11 +4,11 @@
 #include <array>
 #include <optional>
 
-#include "runtime/object_support.hpp"
-#include "support/scripted_driver.hpp"
 #include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/runtime/device/buffer.hpp"
 #include "ptxgen/runtime/module/module.hpp"
+#include "runtime/object_support.hpp"
+#include "support/scripted_driver.hpp"
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <string>
 
-#include "runtime/cache_files.hpp"
 #include "runtime/cache/cache_key.hpp"
+#include "runtime/cache_files.hpp"
 #include "support/hash.hpp"
 #include "support/temporary_directory.hpp"
 

@@ -7,14 +7,14 @@
 #include <numeric>
 #include <optional>
 
-#include "runtime/object_support.hpp"
-#include "support/fault_table.hpp"
-#include "support/harness.hpp"
-#include "support/temporary_directory.hpp"
 #include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/kernels/elementwise/elementwise.hpp"
 #include "ptxgen/runtime/device/buffer.hpp"
 #include "ptxgen/runtime/module/module.hpp"
+#include "runtime/object_support.hpp"
+#include "support/fault_table.hpp"
+#include "support/harness.hpp"
+#include "support/temporary_directory.hpp"
 
 namespace {
 

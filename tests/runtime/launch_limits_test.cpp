@@ -3,9 +3,9 @@
 
 #include <array>
 
+#include "ptxgen/runtime/module/module.hpp"
 #include "runtime/object_support.hpp"
 #include "support/scripted_driver.hpp"
-#include "ptxgen/runtime/module/module.hpp"
 
 namespace {
 

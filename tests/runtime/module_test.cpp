@@ -5,12 +5,12 @@
 #include <fstream>
 #include <iterator>
 
-#include "runtime/object_support.hpp"
-#include "support/scripted_driver.hpp"
-#include "support/temporary_directory.hpp"
 #include "ptxgen/kernels/elementwise/elementwise.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/runtime/module/module.hpp"
+#include "runtime/object_support.hpp"
+#include "support/scripted_driver.hpp"
+#include "support/temporary_directory.hpp"
 
 namespace {
 

@@ -7,13 +7,13 @@
 #include <random>
 #include <thread>
 
-#include "runtime/object_support.hpp"
-#include "support/fault_table.hpp"
-#include "support/harness.hpp"
 #include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/kernels/elementwise/elementwise.hpp"
 #include "ptxgen/runtime/device/buffer.hpp"
 #include "ptxgen/runtime/module/module.hpp"
+#include "runtime/object_support.hpp"
+#include "support/fault_table.hpp"
+#include "support/harness.hpp"
 
 namespace {
 

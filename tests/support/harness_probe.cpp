@@ -1,8 +1,8 @@
 // tests/support/harness_probe.cpp - cases whose outcomes the harness must tell apart
 #include "support/harness.hpp"
 
-#include <catch2/catch.hpp>
 #include <rapidcheck/catch.h>
+#include <catch2/catch.hpp>
 
 #include <cstdint>
 #include <iostream>

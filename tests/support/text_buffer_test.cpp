@@ -1,6 +1,6 @@
 // tests/support/text_buffer_test.cpp - the growing text and its numbers
-#include <catch2/catch.hpp>
 #include <rapidcheck/catch.h>
+#include <catch2/catch.hpp>
 
 #include <ptxgen/support/text_buffer.hpp>
 

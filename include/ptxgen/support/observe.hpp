@@ -1,8 +1,8 @@
 // ptxgen/support/observe.hpp - log and trace from the settings
 #pragma once
 
-#include "ptxgen/support/settings.hpp"
 #include "ptxgen/support/log.hpp"
+#include "ptxgen/support/settings.hpp"
 #include "ptxgen/support/trace.hpp"
 
 namespace ptxgen::inline v0 {

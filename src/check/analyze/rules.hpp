@@ -1,8 +1,8 @@
 // src/check/analyze/rules.hpp - the rules of the gate analyze
 #pragma once
 
-#include "check/shared_race/accesses.hpp"
 #include "check/rule_findings.hpp"
+#include "check/shared_race/accesses.hpp"
 #include "ptxgen/check/gates.hpp"
 
 namespace ptxgen::inline v0::gates {

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "analysis/uniformity_sources.hpp"
-#include "check/shared_race/regions.hpp"
 #include "check/shared_race/iterations.hpp"
+#include "check/shared_race/regions.hpp"
 #include "check/shared_race/waits.hpp"
 
 namespace ptxgen::inline v0::gates {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <string>
 
-#include "check/shared_race/check.hpp"
 #include "check/rule_findings.hpp"
+#include "check/shared_race/check.hpp"
 #include "ptxgen/check/gates.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "support/format.hpp"

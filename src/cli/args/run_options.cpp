@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "cli/commands/commands.hpp"
 #include "cli/args/entry_name.hpp"
+#include "cli/commands/commands.hpp"
 #include "cli_common/numbers.hpp"
 #include "support/format.hpp"
 

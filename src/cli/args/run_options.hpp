@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cli_common/device_choice.hpp"
-#include "ptxgen/emulator/host/arguments.hpp"
 #include "ptxgen/emulator/emulator.hpp"
+#include "ptxgen/emulator/host/arguments.hpp"
 #include "ptxgen/ptx/ir.hpp"
 
 namespace ptxgen::cli {

@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/bench_job.hpp"
+#include "cli/output/run_report.hpp"
 #include "cli_common/device_choice.hpp"
 #include "cli_common/new_file.hpp"
 #include "cli_common/numbers.hpp"
-#include "cli/output/run_report.hpp"
 #include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"

@@ -2,9 +2,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/args/run_options.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/output/finding_text.hpp"
-#include "cli/args/run_options.hpp"
 #include "ptxgen/check/gates.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/target.hpp"

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "cli/commands/commands.hpp"
-#include "ptxgen/runtime/module/compile.hpp"
 #include "ptxgen/runtime/assemble/nvrtc.hpp"
+#include "ptxgen/runtime/module/compile.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_directory.hpp"

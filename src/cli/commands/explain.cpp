@@ -2,12 +2,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/args/pass_choice.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli_common/device_choice.hpp"
 #include "cli/commands/explanation.hpp"
 #include "cli/commands/library_kernel.hpp"
+#include "cli_common/device_choice.hpp"
 #include "cli_common/numbers.hpp"
-#include "cli/args/pass_choice.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "support/format.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "cli/commands/commands.hpp"
 #include "check/limits/limit_findings.hpp"
+#include "cli/commands/commands.hpp"
 #include "ptx/occupancy.hpp"
 #include "ptxgen/analysis/liveness.hpp"
 #include "ptxgen/ptx/printer.hpp"

@@ -5,13 +5,13 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
-#include "cli_common/device_choice.hpp"
-#include "cli/output/finding_text.hpp"
 #include "cli/commands/gemv_job.hpp"
+#include "cli/output/finding_text.hpp"
+#include "cli/output/run_report.hpp"
+#include "cli_common/device_choice.hpp"
 #include "cli_common/gemv_problem.hpp"
 #include "cli_common/gemv_report.hpp"
 #include "cli_common/numbers.hpp"
-#include "cli/output/run_report.hpp"
 #include "ptxgen/emulator/report/profile.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"

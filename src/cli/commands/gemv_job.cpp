@@ -6,8 +6,8 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/commands/launch_observer.hpp"
-#include "ptxgen/kernels/gemv/kernel.hpp"
 #include "ptxgen/kernels/gemv/coalesced.hpp"
+#include "ptxgen/kernels/gemv/kernel.hpp"
 #include "ptxgen/kernels/gemv/strided.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/printer.hpp"

@@ -2,9 +2,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/args/pass_choice.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/library_kernel.hpp"
-#include "cli/args/pass_choice.hpp"
 #include "ptxgen/ptx/printer.hpp"
 
 namespace ptxgen::cli {

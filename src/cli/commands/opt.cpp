@@ -3,9 +3,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/args/pass_choice.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/output/finding_text.hpp"
-#include "cli/args/pass_choice.hpp"
 #include "ptxgen/check/gates.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/printer.hpp"

@@ -3,12 +3,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/cuda_source.hpp"
 #include "cli/args/entry_name.hpp"
+#include "cli/args/run_options.hpp"
+#include "cli/commands/cuda_source.hpp"
+#include "cli/commands/run_gpu.hpp"
 #include "cli/output/finding_text.hpp"
 #include "cli/output/printed_buffer.hpp"
-#include "cli/commands/run_gpu.hpp"
-#include "cli/args/run_options.hpp"
 #include "cli/output/run_report.hpp"
 #include "ptxgen/emulator/host/arguments.hpp"
 #include "ptxgen/emulator/report/profile.hpp"

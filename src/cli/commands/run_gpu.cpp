@@ -7,8 +7,8 @@
 #include <cstring>
 #include <vector>
 
-#include "cli/output/captured_output.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/output/captured_output.hpp"
 #include "ptxgen/runtime/device/buffer.hpp"
 #include "ptxgen/runtime/device/stream.hpp"
 

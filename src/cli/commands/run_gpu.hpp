@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/output/printed_buffer.hpp"
 #include "cli/args/run_options.hpp"
+#include "cli/output/printed_buffer.hpp"
 #include "ptxgen/runtime/device/device.hpp"
 #include "ptxgen/runtime/module/module.hpp"
 #include "ptxgen/support/error.hpp"

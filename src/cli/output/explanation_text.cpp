@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/explanation.hpp"
 #include "cli/args/pass_choice.hpp"
+#include "cli/commands/explanation.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
 

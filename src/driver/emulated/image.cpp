@@ -8,8 +8,8 @@
 
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
-#include "support/join.hpp"
 #include "support/format.hpp"
+#include "support/join.hpp"
 #include "support/numbers.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {

@@ -7,8 +7,8 @@
 #include "driver/emulated/entries.hpp"
 #include "driver/emulated/image.hpp"
 #include "ptxgen/support/error.hpp"
-#include "support/temporary_directory.hpp"
 #include "support/format.hpp"
+#include "support/temporary_directory.hpp"
 
 namespace ptxgen::inline v0::driver::emulated {
 namespace {

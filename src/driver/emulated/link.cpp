@@ -11,8 +11,8 @@
 #include "ptxgen/emulator/emulator.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/support/error.hpp"
-#include "support/temporary_directory.hpp"
 #include "support/format.hpp"
+#include "support/temporary_directory.hpp"
 
 namespace ptxgen::inline v0::driver {
 

@@ -12,11 +12,11 @@
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/ptx/verifier.hpp"
 #include "ptxgen/support/error.hpp"
-#include "support/temporary_directory.hpp"
 #include "support/count.hpp"
+#include "support/format.hpp"
 #include "support/join.hpp"
 #include "support/numbers.hpp"
-#include "support/format.hpp"
+#include "support/temporary_directory.hpp"
 
 namespace ptxgen::inline v0::driver {
 

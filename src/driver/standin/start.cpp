@@ -12,8 +12,8 @@
 #include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/ptx/target.hpp"
 #include "ptxgen/support/settings.hpp"
-#include "support/numbers.hpp"
 #include "support/format.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0::driver::standin {
 namespace {

@@ -3,9 +3,9 @@
 #include <string_view>
 
 #include "emulator/decode/decoder.hpp"
-#include "emulator/state/windows.hpp"
 #include "emulator/memory/steps.hpp"
 #include "emulator/state/support_table.hpp"
+#include "emulator/state/windows.hpp"
 #include "emulator/state/written_bits.hpp"
 #include "emulator/vector/isa.hpp"
 #include "support/format.hpp"

@@ -1,6 +1,6 @@
 // src/emulator/decode/track.cpp - steps that track undefined registers
-#include "emulator/decode/decoder.hpp"
 #include "emulator/machine/track.hpp"
+#include "emulator/decode/decoder.hpp"
 #include "emulator/machine/warp_steps.hpp"
 #include "emulator/state/support_table.hpp"
 #include "emulator/vector/lane_steps.hpp"

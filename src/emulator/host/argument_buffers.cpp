@@ -8,11 +8,11 @@
 
 #include "emulator/host/argument_text.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/format.hpp"
 #include "support/half.hpp"
 #include "support/npy.hpp"
-#include "support/temporary_directory.hpp"
-#include "support/format.hpp"
 #include "support/numbers.hpp"
+#include "support/temporary_directory.hpp"
 
 namespace ptxgen::inline v0::emulator {
 namespace {

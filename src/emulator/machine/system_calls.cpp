@@ -6,9 +6,9 @@
 
 #include "emulator/machine/warp.hpp"
 #include "emulator/machine/warp_steps.hpp"
-#include "emulator/state/windows.hpp"
 #include "emulator/report/report.hpp"
 #include "emulator/state/address_space.hpp"
+#include "emulator/state/windows.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/format.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "emulator/state/windows.hpp"
 #include "emulator/report/report.hpp"
+#include "emulator/state/windows.hpp"
 #include "emulator/vector/lane_steps.hpp"
 #include "support/format.hpp"
 

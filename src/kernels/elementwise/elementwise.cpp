@@ -11,9 +11,9 @@
 #include "kernels/parts/geometry.hpp"
 #include "kernels/parts/words.hpp"
 #include "ptxgen/builder.hpp"
-#include "support/half.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
+#include "support/half.hpp"
 
 namespace ptxgen::inline v0 {
 

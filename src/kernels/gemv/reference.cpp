@@ -5,9 +5,9 @@
 
 #include "ptxgen/kernels/gemv/kernel.hpp"
 #include "ptxgen/support/error.hpp"
-#include "support/half.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
+#include "support/half.hpp"
 
 namespace ptxgen::inline v0 {
 

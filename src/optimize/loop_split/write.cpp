@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "analysis/ordinal.hpp"
-#include "optimize/loop_split/loop_split.hpp"
 #include "optimize/loop_split/front.hpp"
+#include "optimize/loop_split/loop_split.hpp"
 
 // A loop with the test `value < bound` and the condition `other < limit` becomes
 //

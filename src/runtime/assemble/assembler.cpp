@@ -10,8 +10,8 @@
 #include "ptxgen/support/error.hpp"
 #include "runtime/assemble/assembler_tools.hpp"
 #include "support/excerpt.hpp"
-#include "support/join.hpp"
 #include "support/format.hpp"
+#include "support/join.hpp"
 
 namespace ptxgen::inline v0 {
 

@@ -5,8 +5,8 @@
 #include <charconv>
 #include <cstring>
 
-#include "support/numbers.hpp"
 #include "support/format.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0 {
 

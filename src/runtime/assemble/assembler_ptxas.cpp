@@ -6,9 +6,9 @@
 #include <filesystem>
 
 #include "ptxgen/support/error.hpp"
+#include "support/format.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_directory.hpp"
-#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 

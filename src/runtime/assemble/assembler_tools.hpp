@@ -9,8 +9,8 @@
 
 #include "ptxgen/driver/table.hpp"
 #include "ptxgen/runtime/assemble/assembler.hpp"
-#include "support/toolkit.hpp"
 #include "support/dynamic_library.hpp"
+#include "support/toolkit.hpp"
 
 namespace ptxgen::inline v0 {
 

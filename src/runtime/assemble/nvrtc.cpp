@@ -5,10 +5,10 @@
 #include <cstring>
 
 #include "ptxgen/support/error.hpp"
-#include "support/toolkit.hpp"
 #include "support/dynamic_library.hpp"
 #include "support/excerpt.hpp"
 #include "support/format.hpp"
+#include "support/toolkit.hpp"
 
 namespace ptxgen::inline v0 {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "ptxgen/driver/api.hpp"
-#include "support/hash.hpp"
 #include "support/format.hpp"
+#include "support/hash.hpp"
 
 namespace ptxgen::inline v0 {
 

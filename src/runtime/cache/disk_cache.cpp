@@ -7,8 +7,8 @@
 #include <tuple>
 #include <utility>
 
-#include "support/hash.hpp"
 #include "support/format.hpp"
+#include "support/hash.hpp"
 
 namespace ptxgen::inline v0 {
 

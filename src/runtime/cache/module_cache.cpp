@@ -13,8 +13,8 @@
 #include "runtime/cache/cache_core.hpp"
 #include "runtime/device/core.hpp"
 #include "runtime/module/loaded_module.hpp"
-#include "support/hash.hpp"
 #include "support/format.hpp"
+#include "support/hash.hpp"
 
 namespace ptxgen::inline v0 {
 

@@ -10,11 +10,11 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/device/driver_error.hpp"
-#include "runtime/device/finding_store.hpp"
 #include "ptxgen/runtime/device/device.hpp"
 #include "ptxgen/support/log.hpp"
 #include "ptxgen/support/trace.hpp"
+#include "runtime/device/driver_error.hpp"
+#include "runtime/device/finding_store.hpp"
 
 namespace ptxgen::inline v0 {
 

@@ -5,11 +5,11 @@
 #include <array>
 #include <cstring>
 
+#include "ptxgen/support/observe.hpp"
 #include "runtime/device/device_state.hpp"
 #include "runtime/device/driver_error.hpp"
-#include "ptxgen/support/observe.hpp"
-#include "support/numbers.hpp"
 #include "support/format.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0 {
 

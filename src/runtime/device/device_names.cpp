@@ -2,13 +2,13 @@
 #include <atomic>
 #include <optional>
 
-#include "runtime/device/device_state.hpp"
-#include "runtime/device/driver_error.hpp"
 #include "ptxgen/driver/emulated.hpp"
 #include "ptxgen/support/observe.hpp"
+#include "runtime/device/device_state.hpp"
+#include "runtime/device/driver_error.hpp"
+#include "support/format.hpp"
 #include "support/join.hpp"
 #include "support/numbers.hpp"
-#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 

@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "runtime/device/finding_store.hpp"
 #include "ptxgen/runtime/device/device.hpp"
 #include "ptxgen/support/trace.hpp"
+#include "runtime/device/finding_store.hpp"
 
 namespace ptxgen::inline v0 {
 

@@ -11,8 +11,8 @@
 #include "ptxgen/runtime/assemble/assembler.hpp"
 #include "ptxgen/runtime/assemble/nvrtc.hpp"
 #include "ptxgen/support/error.hpp"
-#include "support/toolkit.hpp"
 #include "support/format.hpp"
+#include "support/toolkit.hpp"
 
 namespace ptxgen::inline v0 {
 

@@ -5,8 +5,8 @@
 
 #include "ptxgen/support/error.hpp"
 #include "support/foreign_leaks.hpp"
-#include "support/toolkit.hpp"
 #include "support/format.hpp"
+#include "support/toolkit.hpp"
 
 namespace ptxgen::inline v0 {
 

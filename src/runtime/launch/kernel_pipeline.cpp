@@ -3,8 +3,8 @@
 
 #include "ptxgen/ptx/printer.hpp"
 #include "runtime/module/gates.hpp"
-#include "support/hash.hpp"
 #include "support/format.hpp"
+#include "support/hash.hpp"
 
 namespace ptxgen::inline v0 {
 

@@ -11,9 +11,9 @@
 
 #include "ptxgen/runtime/launch/launcher.hpp"
 #include "runtime/device/core.hpp"
+#include "runtime/device/workspace.hpp"
 #include "runtime/launch/cublas.hpp"
 #include "runtime/launch/launch_checks.hpp"
-#include "runtime/device/workspace.hpp"
 
 namespace ptxgen::inline v0 {
 

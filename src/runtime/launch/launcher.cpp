@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "kernels/gemv/catalog_gemv.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/support/error.hpp"
-#include "kernels/gemv/catalog_gemv.hpp"
 #include "runtime/launch/launcher_state.hpp"
 #include "support/format.hpp"
 

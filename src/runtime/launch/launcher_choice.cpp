@@ -9,8 +9,8 @@
 #include "runtime/launch/launcher_state.hpp"
 #include "runtime/launch/tuned_plans.hpp"
 #include "support/count.hpp"
-#include "support/join.hpp"
 #include "support/format.hpp"
+#include "support/join.hpp"
 
 namespace ptxgen::inline v0 {
 

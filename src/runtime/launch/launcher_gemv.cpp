@@ -2,8 +2,8 @@
 #include <limits>
 
 #include "ptxgen/support/error.hpp"
-#include "runtime/launch/launcher_state.hpp"
 #include "runtime/device/stream_owner.hpp"
+#include "runtime/launch/launcher_state.hpp"
 #include "support/format.hpp"
 
 namespace ptxgen::inline v0 {

@@ -7,8 +7,8 @@
 #include <span>
 
 #include "ptxgen/kernels.hpp"
-#include "ptxgen/runtime/launch/launcher.hpp"
 #include "ptxgen/runtime/cache/module_cache.hpp"
+#include "ptxgen/runtime/launch/launcher.hpp"
 
 namespace ptxgen::inline v0 {
 

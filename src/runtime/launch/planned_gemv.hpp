@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "ptxgen/kernels/gemv/kernel.hpp"
-#include "ptxgen/runtime/launch/gemv_operands.hpp"
 #include "ptxgen/runtime/cache/module_cache.hpp"
+#include "ptxgen/runtime/launch/gemv_operands.hpp"
 #include "runtime/device/workspace.hpp"
 
 namespace ptxgen::inline v0 {

@@ -11,8 +11,8 @@
 #include "ptxgen/support/error.hpp"
 #include "ptxgen/version.hpp"
 #include "runtime/launch/tuned_json.hpp"
-#include "support/process_ids.hpp"
 #include "support/format.hpp"
+#include "support/process_ids.hpp"
 
 namespace ptxgen::inline v0 {
 

@@ -5,8 +5,8 @@
 #include "ptxgen/ptx/names.hpp"
 #include "ptxgen/runtime/module/arguments.hpp"
 #include "ptxgen/support/error.hpp"
-#include "support/join.hpp"
 #include "support/format.hpp"
+#include "support/join.hpp"
 
 namespace ptxgen::inline v0 {
 

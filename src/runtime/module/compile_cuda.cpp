@@ -8,8 +8,8 @@
 #include "ptxgen/runtime/assemble/nvrtc.hpp"
 #include "ptxgen/support/error.hpp"
 #include "runtime/module/gates.hpp"
-#include "support/join.hpp"
 #include "support/format.hpp"
+#include "support/join.hpp"
 
 namespace ptxgen::inline v0 {
 

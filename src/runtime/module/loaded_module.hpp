@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/device/owned.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/runtime/module/module.hpp"
+#include "runtime/device/owned.hpp"
 
 namespace ptxgen::inline v0 {
 

@@ -5,12 +5,12 @@
 #include <chrono>
 #include <random>
 
-#include "runtime/module/gates.hpp"
-#include "runtime/module/loaded_module.hpp"
 #include "driver/emulated/notes.hpp"
 #include "ptxgen/ptx/parser.hpp"
-#include "support/process_ids.hpp"
+#include "runtime/module/gates.hpp"
+#include "runtime/module/loaded_module.hpp"
 #include "support/format.hpp"
+#include "support/process_ids.hpp"
 
 namespace ptxgen::inline v0 {
 

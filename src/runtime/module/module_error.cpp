@@ -3,8 +3,8 @@
 
 #include "runtime/module/loaded_module.hpp"
 #include "support/excerpt.hpp"
-#include "support/numbers.hpp"
 #include "support/format.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0 {
 

@@ -4,10 +4,10 @@
 #include <limits>
 
 #include "ptx/requirements.hpp"
-#include "runtime/module/loaded_module.hpp"
 #include "ptxgen/ptx/verifier.hpp"
-#include "support/numbers.hpp"
+#include "runtime/module/loaded_module.hpp"
 #include "support/format.hpp"
+#include "support/numbers.hpp"
 
 namespace ptxgen::inline v0 {
 

@@ -9,11 +9,11 @@
 #include <mutex>
 #include <thread>
 
-#include "ptxgen/support/settings.hpp"
 #include "ptxgen/support/error.hpp"
-#include "support/toolkit.hpp"
+#include "ptxgen/support/settings.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_directory.hpp"
+#include "support/toolkit.hpp"
 
 namespace ptxgen::test {
 

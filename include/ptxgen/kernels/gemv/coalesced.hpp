@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "ptxgen/builder/kernel.hpp"
+#include "ptxgen/check/tile.hpp"
 #include "ptxgen/kernels/gemv/gemv.hpp"
 #include "ptxgen/kernels/kernel.hpp"
-#include "ptxgen/check/tile.hpp"
 
 namespace ptxgen::inline v0 {
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ptxgen/support/settings.hpp"
 #include "ptxgen/support/hidden.hpp"
+#include "ptxgen/support/settings.hpp"
 
 namespace ptxgen::inline v0 {
 

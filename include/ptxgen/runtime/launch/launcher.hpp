@@ -11,13 +11,13 @@
 
 #include "ptxgen/kernels/kernel.hpp"
 #include "ptxgen/optimize/pass.hpp"
-#include "ptxgen/runtime/module/arguments.hpp"
+#include "ptxgen/runtime/cache/module_cache.hpp"
 #include "ptxgen/runtime/device/buffer.hpp"
 #include "ptxgen/runtime/device/device.hpp"
-#include "ptxgen/runtime/launch/gemv_operands.hpp"
-#include "ptxgen/runtime/module/module.hpp"
-#include "ptxgen/runtime/cache/module_cache.hpp"
 #include "ptxgen/runtime/device/stream.hpp"
+#include "ptxgen/runtime/launch/gemv_operands.hpp"
+#include "ptxgen/runtime/module/arguments.hpp"
+#include "ptxgen/runtime/module/module.hpp"
 #include "ptxgen/support/trace.hpp"
 
 namespace ptxgen::inline v0 {

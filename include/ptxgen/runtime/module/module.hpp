@@ -9,9 +9,9 @@
 
 #include "ptxgen/builder/kernel.hpp"
 #include "ptxgen/kernels/kernel.hpp"
-#include "ptxgen/runtime/module/arguments.hpp"
 #include "ptxgen/runtime/device/device.hpp"
 #include "ptxgen/runtime/device/stream.hpp"
+#include "ptxgen/runtime/module/arguments.hpp"
 
 namespace ptxgen::inline v0 {
 
