@@ -56,5 +56,8 @@ function(ptxgen_allow_cached_precompiled target)
       # The overlap that gcc 12 sees in `"literal" + std::string` is reported by these, too.
       target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow)
     endif()
+  else()
+    # The same headers make the same file: without a time in it.
+    target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
   endif()
 endfunction()
