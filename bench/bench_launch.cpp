@@ -97,7 +97,7 @@ struct Rig {
         y(context, kColumns),
         a(context, std::uint64_t{kRows} * kColumns),
         x(context, kRows),
-        plan(launcher.plan_gemv(y, a, x, kRows, kColumns, stream)) {
+        plan(launcher.plan(GemvProblem{.k = kRows, .n = kColumns}, {.y = y, .a = a, .x = x}, stream)) {
     if (table.ctx_set_current(context.handle()) != driver::CUDA_SUCCESS)
       throw std::runtime_error("the context cannot be made current");
   }
@@ -173,7 +173,7 @@ void launcher_problem(benchmark::State& state, const Rig& rig) {
   operands.a = rig.a;
   operands.x = rig.x;
   measure(state, [&] {
-    const LaunchRecord record = rig.launcher.gemv(problem, operands, rig.stream);
+    const LaunchRecord record = rig.launcher.launch(problem, operands, rig.stream);
     benchmark::DoNotOptimize(record);
   });
 }

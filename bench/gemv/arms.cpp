@@ -68,7 +68,7 @@ Arm baseline(const Context& context, const Launcher& launcher, const char* name,
 }
 
 bool is_baseline_problem(const GemvProblem& problem) {
-  return problem.layout == GemvLayout::T && problem.weights == GemvType::f32 &&
+  return problem.layout == GemvLayout::T && problem.weights == ElementType::f32 &&
          problem.leading_dimension() == problem.n;
 }
 
@@ -182,14 +182,14 @@ void ArmMaker::add_cublas(Arms& arms, const GemvProblem& problem) {
     Arm arm = product(name, problem);
     arm.detail = "cuBLAS " + cublas_->version();
     // Additions in any order, in the worst case sequential.
-    arm.exactness = {std::max<std::uint64_t>(problem.k, 1), problem.y != GemvType::f32};
+    arm.exactness = {std::max<std::uint64_t>(problem.k, 1), problem.y != ElementType::f32};
     arm.queue = [this, way, problem](const ptxgen::Stream& stream, const ArmSite& at) {
       const Current there(context_.core(), Stage::Launch);
       cublas_->product(way, stream.handle(), at.y, at.a, at.x, problem);
     };
     arms.arms.push_back(std::move(arm));
   };
-  if (problem.weights == GemvType::f32) add("cublas-gemv", Cublas::Way::Gemv);
+  if (problem.weights == ElementType::f32) add("cublas-gemv", Cublas::Way::Gemv);
   add("cublas-gemm", Cublas::Way::Gemm);
 }
 
@@ -206,7 +206,7 @@ void ArmMaker::add_nvrtc(Arms& arms, const GemvProblem& problem) {
   const GemvPlan plan = nvrtc_plan(plain == ranking.end() ? ranking.front().plan : plain->plan);
   arms.arms.push_back(nvrtc_arm(plan, false));
   // The cost of a fixed order of additions: only for split plans.
-  if (plan.is_split() && problem.y == GemvType::f32) arms.arms.push_back(nvrtc_arm(plan, true));
+  if (plan.is_split() && problem.y == ElementType::f32) arms.arms.push_back(nvrtc_arm(plan, true));
 }
 
 Arm ArmMaker::nvrtc_arm(const GemvPlan& plan, bool atomic) {
@@ -292,7 +292,7 @@ Arm ArmMaker::copy_arm(std::uint64_t bytes) const {
 }
 
 std::vector<PlanVariant> plan_variants(const GemvPlan& plan, const ptx::Gpu& gpu) {
-  if (plan.problem.weights != GemvType::f32 || plan.load_bytes != 16) return {};
+  if (plan.problem.weights != ElementType::f32 || plan.load_bytes != 16) return {};
   GemvPlan base = nvrtc_plan(plan);
   base.rows = 1;
   base.warps_out = 4;

@@ -60,7 +60,7 @@ Ceiling finished(std::string name, std::string doc, std::uint64_t bytes, std::ve
 struct Memory {
   Memory(const Context& context, const Arm& reader, std::uint64_t size, std::uint64_t seed)
       : bytes(context, size), sums(context, reader.slot_bytes) {
-    const std::vector<std::byte> values = random_elements(GemvType::f32, size / 4, seed);
+    const std::vector<std::byte> values = random_elements(ElementType::f32, size / 4, seed);
     bytes.write({reinterpret_cast<const std::uint8_t*>(values.data()), values.size()});
     std::vector<std::uint32_t> words(size / 4);
     std::memcpy(words.data(), values.data(), values.size());

@@ -20,19 +20,19 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-std::uint16_t rounded(GemvType type, float value) {
-  return type == GemvType::f16 ? float_to_f16(value) : float_to_bf16(value);
+std::uint16_t rounded(ElementType type, float value) {
+  return type == ElementType::f16 ? float_to_f16(value) : float_to_bf16(value);
 }
 
-float element(GemvType type, std::span<const std::byte> bytes, std::size_t i) {
-  if (type == GemvType::f32) {
+float element(ElementType type, std::span<const std::byte> bytes, std::size_t i) {
+  if (type == ElementType::f32) {
     float value = 0;
     std::memcpy(&value, bytes.data() + 4 * i, 4);
     return value;
   }
   std::uint16_t bits = 0;
   std::memcpy(&bits, bytes.data() + 2 * i, 2);
-  return type == GemvType::f16 ? f16_to_float(bits) : bf16_to_float(bits);
+  return type == ElementType::f16 ? f16_to_float(bits) : bf16_to_float(bits);
 }
 
 // Half a step of the type next to 1, and half its smallest number.
@@ -40,13 +40,13 @@ struct Rounding {
   double relative;
   double absolute;
 };
-Rounding rounding_of(GemvType type) {
+Rounding rounding_of(ElementType type) {
   switch (type) {
-    case GemvType::f16:
+    case ElementType::f16:
       return {0x1p-11, 0x1p-25};
-    case GemvType::bf16:
+    case ElementType::bf16:
       return {0x1p-8, 0};
-    case GemvType::f32:
+    case ElementType::f32:
       break;
   }
   return {0, 0};
@@ -90,10 +90,10 @@ std::uint64_t matrix_bytes(const GemvProblem& problem) noexcept {
   return problem.matrix_elements() * bytes(problem.weights);
 }
 
-Bytes random_elements(GemvType type, std::uint64_t count, std::uint64_t seed) {
+Bytes random_elements(ElementType type, std::uint64_t count, std::uint64_t seed) {
   const std::vector<float> values = random_values(count, seed);
   Bytes result(count * bytes(type));
-  if (type == GemvType::f32) {
+  if (type == ElementType::f32) {
     std::memcpy(result.data(), values.data(), result.size());
     return result;
   }
@@ -128,7 +128,7 @@ GemvData::GemvData(const Context& context, const GemvProblem& problem, const Rot
   context.synchronize();
 }
 
-ProductCheck check_product(GemvType type, std::span<const std::byte> y,
+ProductCheck check_product(ElementType type, std::span<const std::byte> y,
                            const GemvReference& reference, const Exactness& exactness) {
   ProductCheck found;
   const Rounding last = rounding_of(type);

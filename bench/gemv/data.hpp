@@ -16,7 +16,7 @@ namespace ptxgen::gemv_bench {
 [[nodiscard]] std::uint64_t matrix_bytes(const GemvProblem& problem) noexcept;
 
 /// `count` random elements of a type in [-1, 1), as bits, determined by the seed.
-[[nodiscard]] std::vector<std::byte> random_elements(GemvType type, std::uint64_t count,
+[[nodiscard]] std::vector<std::byte> random_elements(ElementType type, std::uint64_t count,
                                                      std::uint64_t seed);
 
 /// Random matrices of a rotation and one x on a device; their products and the sums of their 32-bit
@@ -69,7 +69,7 @@ struct ProductCheck {
   [[nodiscard]] bool ok() const noexcept { return outside == 0; }
 };
 /// `y`: n elements of the type as their bits.
-[[nodiscard]] ProductCheck check_product(GemvType type, std::span<const std::byte> y,
+[[nodiscard]] ProductCheck check_product(ElementType type, std::span<const std::byte> y,
                                          const GemvReference& reference,
                                          const Exactness& exactness);
 

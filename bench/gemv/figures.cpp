@@ -35,7 +35,7 @@ class Extreme {
 };
 
 const ShapeResult* square(const BenchRun& run, std::uint32_t size) {
-  return run.find(GemvLayout::T, GemvType::f32, size, size);
+  return run.find(GemvLayout::T, ElementType::f32, size, size);
 }
 
 Metric metric_of(const ClaimTerm& term) {
@@ -111,7 +111,7 @@ Found used_bytes_share(const BenchRun& run, const ClaimTerm&) {
 }
 
 // Microseconds of all GEMVs of a token; 0 if one of its shapes was not measured.
-double token_us(const BenchRun& run, const DecoderModel& model, GemvLayout layout, GemvType type,
+double token_us(const BenchRun& run, const DecoderModel& model, GemvLayout layout, ElementType type,
                 Metric metric) {
   double us = 0;
   for (const DecodeShape& one : decode_shapes(model, false)) {
@@ -128,7 +128,7 @@ Found token_rate(const BenchRun& run, const ClaimTerm& term) {
   if (model == nullptr) return {};
   Extreme slowest(false);
   for (const GemvLayout layout : {GemvLayout::T, GemvLayout::R}) {
-    for (const GemvType type : {GemvType::f32, GemvType::f16, GemvType::bf16}) {
+    for (const ElementType type : {ElementType::f32, ElementType::f16, ElementType::bf16}) {
       const double us = token_us(run, *model, layout, type, metric_of(term));
       if (us == 0) continue;
       slowest.add(1e6 / us, std::string(to_string(layout)).append(" ").append(to_string(type)));

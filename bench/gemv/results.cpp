@@ -34,7 +34,7 @@ const Ceiling* BenchRun::ceiling(std::string_view name) const noexcept {
   return nullptr;
 }
 
-const ShapeResult* BenchRun::find(GemvLayout layout, GemvType type, std::uint32_t k,
+const ShapeResult* BenchRun::find(GemvLayout layout, ElementType type, std::uint32_t k,
                                   std::uint32_t n) const noexcept {
   for (const ShapeResult& one : shapes) {
     if (one.problem.layout == layout && one.problem.weights == type && one.problem.k == k &&

@@ -79,7 +79,7 @@ struct BenchRun {
   std::vector<std::string> left_out;  ///< problems for which the time did not suffice, as text
   std::vector<Verdict> verdicts;      ///< of the claims (`verdicts_of`)
   [[nodiscard]] const Ceiling* ceiling(std::string_view name) const noexcept;
-  [[nodiscard]] const ShapeResult* find(GemvLayout layout, GemvType type, std::uint32_t k,
+  [[nodiscard]] const ShapeResult* find(GemvLayout layout, ElementType type, std::uint32_t k,
                                         std::uint32_t n) const noexcept;
   /// Whether everything that was measured was right and nothing failed.
   [[nodiscard]] bool right() const noexcept;

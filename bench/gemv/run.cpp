@@ -61,7 +61,7 @@ ShapeResult measure_problem(const Context& context, ArmMaker& maker, const Lead&
 BenchOptions default_bench_options(const DeviceInfo& device) {
   BenchOptions options;
   options.layouts = {GemvLayout::T, GemvLayout::R};
-  options.types = {GemvType::f32, GemvType::f16, GemvType::bf16};
+  options.types = {ElementType::f32, ElementType::f16, ElementType::bf16};
   if (device.kind == DeviceKind::Emulator) {
     options.measure.samples = 5;
     options.min_chain = 4;
@@ -97,7 +97,7 @@ BenchMachine machine_of(const Device& device, const std::string& name) {
   return machine;
 }
 
-GemvProblem bench_problem(const BenchShape& shape, GemvLayout layout, GemvType type) {
+GemvProblem bench_problem(const BenchShape& shape, GemvLayout layout, ElementType type) {
   GemvProblem problem;
   problem.k = shape.k;
   problem.n = shape.n;
@@ -134,7 +134,7 @@ BenchRun run_bench(const Device& device, const BenchMachine& machine, const Benc
   }
   std::size_t done = 0;
   for (const BenchShape& shape : options.shapes) {
-    for (const GemvType type : options.types) {
+    for (const ElementType type : options.types) {
       for (const GemvLayout layout : options.layouts) {
         const GemvProblem problem = bench_problem(shape, layout, type);
         if (progress) progress(done, all, to_text(problem));

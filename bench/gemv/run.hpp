@@ -15,7 +15,7 @@ namespace ptxgen::gemv_bench {
 struct BenchOptions {
   std::vector<BenchShape> shapes;
   std::vector<GemvLayout> layouts;
-  std::vector<GemvType> types;
+  std::vector<ElementType> types;
   std::vector<std::string> arms;  ///< beside "planned", as arm_choice gives them
   MeasureOptions measure;
   std::uint64_t rotation_bytes = 0;  ///< of all matrices of a problem together, at least
@@ -35,7 +35,7 @@ struct BenchOptions {
 [[nodiscard]] BenchMachine machine_of(const Device& device, const std::string& name);
 
 /// The plain product of a shape: weights, x and y of one type, aligned to 16 bytes.
-[[nodiscard]] GemvProblem bench_problem(const BenchShape& shape, GemvLayout layout, GemvType type);
+[[nodiscard]] GemvProblem bench_problem(const BenchShape& shape, GemvLayout layout, ElementType type);
 
 /// Measures all shapes in all layouts and types: shape by shape, so that what is compared with each
 /// other is measured one after the other. A problem that fails says so in its result and does not

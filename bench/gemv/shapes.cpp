@@ -117,8 +117,8 @@ std::vector<GemvLayout> bench_layouts(const std::string& text) {
   });
 }
 
-std::vector<GemvType> bench_types(const std::string& text) {
-  return list_of<GemvType>("--dtype", text,
+std::vector<ElementType> bench_types(const std::string& text) {
+  return list_of<ElementType>("--dtype", text,
                            [](const std::string& word) { return cli::gemv_type("--dtype", word); });
 }
 

@@ -24,7 +24,7 @@ struct BenchShape {
 
 /// "T,R", "f32,f16,bf16": the values, each once, in that order. Throw `UsageError`.
 [[nodiscard]] std::vector<GemvLayout> bench_layouts(const std::string& text);
-[[nodiscard]] std::vector<GemvType> bench_types(const std::string& text);
+[[nodiscard]] std::vector<ElementType> bench_types(const std::string& text);
 
 /// The parts between commas, without empty ones.
 [[nodiscard]] std::vector<std::string> split_list(const std::string& text);

@@ -91,15 +91,15 @@ TunedRecord tune_problem(const Context& context, const ArmMaker& maker, const Le
 
 std::vector<GemvProblem> tune_problems(const std::vector<BenchShape>& shapes,
                                        const std::vector<GemvLayout>& layouts,
-                                       const std::vector<GemvType>& types,
+                                       const std::vector<ElementType>& types,
                                        const std::vector<std::string>& xy) {
   std::vector<GemvProblem> problems;
   for (const BenchShape& shape : shapes) {
-    for (const GemvType type : types) {
+    for (const ElementType type : types) {
       for (const GemvLayout layout : layouts) {
         for (const std::string& word : xy) {
           GemvProblem problem = bench_problem(shape, layout, type);
-          if (word == "f32") problem.x = problem.y = GemvType::f32;
+          if (word == "f32") problem.x = problem.y = ElementType::f32;
           if (std::find(problems.begin(), problems.end(), problem) == problems.end()) {
             problems.push_back(problem);
           }

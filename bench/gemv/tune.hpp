@@ -25,7 +25,7 @@ struct TuneOptions {
 /// The problems of shapes, layouts and types. `xy`: "same" (x and y as the weights) and "f32".
 [[nodiscard]] std::vector<GemvProblem> tune_problems(const std::vector<BenchShape>& shapes,
                                                      const std::vector<GemvLayout>& layouts,
-                                                     const std::vector<GemvType>& types,
+                                                     const std::vector<ElementType>& types,
                                                      const std::vector<std::string>& xy);
 
 /// The candidate that is kept: the planner's first, unless the interval of another is below that of

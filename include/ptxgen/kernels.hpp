@@ -3,13 +3,18 @@
 
 #include "ptxgen/support/language.hpp"
 
+#include "ptxgen/kernels/describe.hpp"
+#include "ptxgen/kernels/description.hpp"
+#include "ptxgen/kernels/element_type.hpp"
 #include "ptxgen/kernels/elementwise/elementwise.hpp"
 #include "ptxgen/kernels/elementwise/read_stream.hpp"
 #include "ptxgen/kernels/gemv/coalesced.hpp"
 #include "ptxgen/kernels/gemv/gemv.hpp"
 #include "ptxgen/kernels/gemv/kernel.hpp"
 #include "ptxgen/kernels/gemv/models.hpp"
+#include "ptxgen/kernels/gemv/operands.hpp"
 #include "ptxgen/kernels/gemv/plan.hpp"
 #include "ptxgen/kernels/gemv/planner.hpp"
 #include "ptxgen/kernels/gemv/strided.hpp"
 #include "ptxgen/kernels/kernel.hpp"
+#include "ptxgen/kernels/operand.hpp"

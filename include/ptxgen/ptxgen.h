@@ -386,7 +386,19 @@ typedef struct ptxgen_kernel_info {
   const char* doc;             ///< what it computes
   const char* access_pattern;  ///< how consecutive lanes access memory
   size_t parameter_count;
+  size_t operand_count;
 } ptxgen_kernel_info;
+
+/// An argument of a kernel, in the order of the PTX parameters.
+typedef struct ptxgen_operand_info {
+  size_t struct_bytes;
+  const char* name;
+  /// "input", "output", "in-out": device memory; "scalar": a number; "promise": a number other than
+  /// 0. "workspace" and "shape" are not given by the caller.
+  const char* role;
+  const char* doc;
+  int32_t optional;  ///< not 0: some shapes have no such operand
+} ptxgen_operand_info;
 
 /// A build-time parameter of a kernel: a shape or an option, always an unsigned number.
 typedef struct ptxgen_parameter_info {
@@ -397,6 +409,7 @@ typedef struct ptxgen_parameter_info {
   uint64_t default_value;
   uint64_t min;
   uint64_t max;
+  int32_t specializes;  ///< not 0: each value is a module of its own
 } ptxgen_parameter_info;
 
 typedef struct ptxgen_parameter {
@@ -410,6 +423,13 @@ PTXGEN_API ptxgen_status ptxgen_kernel_get_info(size_t kernel,
                                                 ptxgen_kernel_info* info) PTXGEN_NOEXCEPT;
 PTXGEN_API ptxgen_status ptxgen_kernel_get_parameter(size_t kernel, size_t parameter,
                                                      ptxgen_parameter_info* info) PTXGEN_NOEXCEPT;
+
+/// The name of a value of a parameter, "bf16"; NULL if its values are numbers, or there is no such
+/// kernel, parameter or value.
+PTXGEN_API const char* ptxgen_kernel_value_name(size_t kernel, size_t parameter,
+                                                uint64_t value) PTXGEN_NOEXCEPT;
+PTXGEN_API ptxgen_status ptxgen_kernel_get_operand(size_t kernel, size_t operand,
+                                                   ptxgen_operand_info* info) PTXGEN_NOEXCEPT;
 
 // ---- programs: PTX that is not loaded yet -------------------------------------------------------
 
@@ -618,24 +638,36 @@ PTXGEN_API ptxgen_status ptxgen_gemv_any(ptxgen_device* device, const ptxgen_gem
                                          const ptxgen_gemv_operands* operands,
                                          const ptxgen_stream* stream,
                                          ptxgen_launch_record* record) PTXGEN_NOEXCEPT;
+
+typedef struct ptxgen_matmul_shape {
+  uint32_t m;  ///< rows of c and a
+  uint32_t k;  ///< columns of a, rows of b
+  uint32_t n;  ///< columns of c and b
+} ptxgen_matmul_shape;
+
 /// c[m x n] = a[m x k] b[k x n], all f32, row-major.
 PTXGEN_API ptxgen_status ptxgen_matmul(ptxgen_device* device, ptxgen_span c, ptxgen_span a,
-                                       ptxgen_span b, uint32_t m, uint32_t n, uint32_t k,
+                                       ptxgen_span b, ptxgen_matmul_shape shape,
                                        const ptxgen_stream* stream,
                                        ptxgen_launch_record* record) PTXGEN_NOEXCEPT;
-/// c[i] = a[i] + b[i] for n elements of f32; c may be a or b.
-PTXGEN_API ptxgen_status ptxgen_vadd(ptxgen_device* device, ptxgen_span c, ptxgen_span a,
-                                     ptxgen_span b, uint32_t n, const ptxgen_stream* stream,
-                                     ptxgen_launch_record* record) PTXGEN_NOEXCEPT;
-/// out[i] = in[i] for n elements of 4 bytes.
-PTXGEN_API ptxgen_status ptxgen_copy(ptxgen_device* device, ptxgen_span out, ptxgen_span in,
-                                     uint32_t n, const ptxgen_stream* stream,
-                                     ptxgen_launch_record* record) PTXGEN_NOEXCEPT;
-/// out[i] = k times fma(acc, a, b) from acc = in[i], for n elements of f32; out may be in.
-PTXGEN_API ptxgen_status ptxgen_fma_rpt(ptxgen_device* device, ptxgen_span out, ptxgen_span in,
-                                        int32_t n, int32_t k, float a, float b,
-                                        const ptxgen_stream* stream,
-                                        ptxgen_launch_record* record) PTXGEN_NOEXCEPT;
+
+/// An operand of a launch by name: memory for one in device memory, a number for a scalar; a
+/// promise is given by a number other than 0.
+typedef struct ptxgen_operand {
+  const char* name;
+  ptxgen_span memory;
+  double number;
+} ptxgen_operand;
+
+/// Launches any kernel of the catalog: "vadd" with the parameter n and the operands c, a, b. Omitted
+/// parameters have their defaults, omitted operands are empty. ptxgen_kernel_get_operand describes
+/// the operands; a workspace comes from the library. Codes as above, and "no-kernel",
+/// "bad-parameter", "arguments" for a name that is no operand.
+PTXGEN_API ptxgen_status ptxgen_launch(ptxgen_device* device, const char* kernel,
+                                       const ptxgen_parameter* parameters, size_t parameter_count,
+                                       const ptxgen_operand* operands, size_t operand_count,
+                                       const ptxgen_stream* stream,
+                                       ptxgen_launch_record* record) PTXGEN_NOEXCEPT;
 
 /// A launch that is checked once and then repeated without lock, lookup or allocation.
 PTXGEN_API ptxgen_status ptxgen_plan_gemv(ptxgen_device* device, ptxgen_span y, ptxgen_span a,
@@ -647,9 +679,12 @@ PTXGEN_API ptxgen_status ptxgen_plan_gemv_any(ptxgen_device* device,
                                               const ptxgen_gemv_operands* operands,
                                               const ptxgen_stream* stream,
                                               ptxgen_plan** plan) PTXGEN_NOEXCEPT;
-PTXGEN_API ptxgen_status ptxgen_plan_vadd(ptxgen_device* device, ptxgen_span c, ptxgen_span a,
-                                          ptxgen_span b, uint32_t n, const ptxgen_stream* stream,
-                                          ptxgen_plan** plan) PTXGEN_NOEXCEPT;
+/// The same as ptxgen_launch.
+PTXGEN_API ptxgen_status ptxgen_plan_create(ptxgen_device* device, const char* kernel,
+                                            const ptxgen_parameter* parameters,
+                                            size_t parameter_count, const ptxgen_operand* operands,
+                                            size_t operand_count, const ptxgen_stream* stream,
+                                            ptxgen_plan** plan) PTXGEN_NOEXCEPT;
 /// On the plan's stream, or on another of the same device. The plan keeps its own stream.
 PTXGEN_API ptxgen_status ptxgen_plan_launch(const ptxgen_plan* plan,
                                             const ptxgen_stream* stream) PTXGEN_NOEXCEPT;

@@ -10,7 +10,6 @@
 #include "ptxgen/runtime/device/device.hpp"
 #include "ptxgen/runtime/device/doctor.hpp"
 #include "ptxgen/runtime/device/stream.hpp"
-#include "ptxgen/runtime/launch/gemv_operands.hpp"
 #include "ptxgen/runtime/launch/launcher.hpp"
 #include "ptxgen/runtime/module/compile.hpp"
 #include "ptxgen/runtime/module/module.hpp"

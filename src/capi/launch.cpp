@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "capi/objects.hpp"
-#include "runtime/launch/library_keys.hpp"
 #include "support/format.hpp"
 
 using namespace ptxgen;
@@ -30,9 +29,9 @@ GemvProblem problem_of(const ptxgen_gemv_problem* given) {
   problem.k = from.k;
   problem.n = from.n;
   problem.layout = enumerator<GemvLayout>(from.layout, PTXGEN_GEMV_R, "problem.layout");
-  problem.weights = enumerator<GemvType>(from.weights, PTXGEN_BF16, "problem.weights");
-  problem.x = enumerator<GemvType>(from.x, PTXGEN_BF16, "problem.x");
-  problem.y = enumerator<GemvType>(from.y, PTXGEN_BF16, "problem.y");
+  problem.weights = enumerator<ElementType>(from.weights, PTXGEN_BF16, "problem.weights");
+  problem.x = enumerator<ElementType>(from.x, PTXGEN_BF16, "problem.x");
+  problem.y = enumerator<ElementType>(from.y, PTXGEN_BF16, "problem.y");
   problem.lda = from.lda;
   problem.scaled = from.scaled != 0;
   problem.bias = from.bias != 0;
@@ -53,6 +52,21 @@ GemvOperands operands_of(const ptxgen_gemv_operands* given, const GemvProblem& p
   if (problem.scaled) operands.beta = from.beta;
   operands.constant_weights = from.constant_weights != 0;
   return operands;
+}
+
+/// A kernel of the catalog with its parameters and operands, by name.
+KernelCall call_of(const char* kernel, const ptxgen_parameter* parameters,
+                   std::size_t parameter_count, const ptxgen_operand* operands,
+                   std::size_t operand_count) {
+  const KernelValues chosen = kernel_values(need_text(kernel, "kernel"),
+                                            need_array(parameters, parameter_count, "parameters"));
+  KernelCall call{chosen.kernel, chosen.values, {}};
+  for (const ptxgen_operand& operand : need_array(operands, operand_count, "operands")) {
+    call.operands.push_back({need_text(operand.name, "operands.name"),
+                             {operand.memory.address, operand.memory.bytes},
+                             operand.number});
+  }
+  return call;
 }
 
 void write_record(ptxgen_launch_record* to, const LaunchRecord& from) {
@@ -116,38 +130,36 @@ ptxgen_status ptxgen_gemv_any(ptxgen_device* device, const ptxgen_gemv_problem* 
                               ptxgen_launch_record* record) noexcept {
   return launch(device, stream, record, [&](const Launcher& launcher, const Stream& on) {
     const GemvProblem what = problem_of(problem);
-    return launcher.gemv(what, operands_of(operands, what), on);
+    return launcher.launch(what, operands_of(operands, what), on);
   });
 }
 
 ptxgen_status ptxgen_matmul(ptxgen_device* device, ptxgen_span c, ptxgen_span a, ptxgen_span b,
-                            uint32_t m, uint32_t n, uint32_t k, const ptxgen_stream* stream,
+                            ptxgen_matmul_shape shape, const ptxgen_stream* stream,
                             ptxgen_launch_record* record) noexcept {
   return launch(device, stream, record, [&](const Launcher& launcher, const Stream& on) {
-    return launcher.matmul(elements<f32>(c), elements<f32>(a), elements<f32>(b), m, n, k, on);
+    return launcher.matmul(elements<f32>(c), elements<f32>(a), elements<f32>(b),
+                           {.m = shape.m, .k = shape.k, .n = shape.n}, on);
   });
 }
 
-ptxgen_status ptxgen_vadd(ptxgen_device* device, ptxgen_span c, ptxgen_span a, ptxgen_span b,
-                          uint32_t n, const ptxgen_stream* stream,
-                          ptxgen_launch_record* record) noexcept {
+ptxgen_status ptxgen_launch(ptxgen_device* device, const char* kernel,
+                            const ptxgen_parameter* parameters, size_t parameter_count,
+                            const ptxgen_operand* operands, size_t operand_count,
+                            const ptxgen_stream* stream, ptxgen_launch_record* record) noexcept {
   return launch(device, stream, record, [&](const Launcher& launcher, const Stream& on) {
-    return launcher.vadd(elements<f32>(c), elements<f32>(a), elements<f32>(b), n, on);
+    return launcher.launch(
+        call_of(kernel, parameters, parameter_count, operands, operand_count), on);
   });
 }
 
-ptxgen_status ptxgen_copy(ptxgen_device* device, ptxgen_span out, ptxgen_span in, uint32_t n,
-                          const ptxgen_stream* stream, ptxgen_launch_record* record) noexcept {
-  return launch(device, stream, record, [&](const Launcher& launcher, const Stream& on) {
-    return launcher.copy(elements<b32>(out), elements<b32>(in), n, on);
-  });
-}
-
-ptxgen_status ptxgen_fma_rpt(ptxgen_device* device, ptxgen_span out, ptxgen_span in, int32_t n,
-                             int32_t k, float a, float b, const ptxgen_stream* stream,
-                             ptxgen_launch_record* record) noexcept {
-  return launch(device, stream, record, [&](const Launcher& launcher, const Stream& on) {
-    return launcher.fma_rpt(elements<f32>(out), elements<f32>(in), n, k, a, b, on);
+ptxgen_status ptxgen_plan_create(ptxgen_device* device, const char* kernel,
+                                 const ptxgen_parameter* parameters, size_t parameter_count,
+                                 const ptxgen_operand* operands, size_t operand_count,
+                                 const ptxgen_stream* stream, ptxgen_plan** plan) noexcept {
+  return plan_on(device, stream, plan, [&](const Launcher& launcher, const Stream& on) {
+    return launcher.plan(call_of(kernel, parameters, parameter_count, operands, operand_count),
+                         on);
   });
 }
 
@@ -155,7 +167,7 @@ ptxgen_status ptxgen_plan_gemv(ptxgen_device* device, ptxgen_span y, ptxgen_span
                                uint32_t k, uint32_t n, const ptxgen_stream* stream,
                                ptxgen_plan** plan) noexcept {
   return plan_on(device, stream, plan, [&](const Launcher& launcher, const Stream& on) {
-    return launcher.plan_gemv(elements<f32>(y), elements<f32>(a), elements<f32>(x), k, n, on);
+    return launcher.plan(GemvProblem{.k = k, .n = n}, {.y = elements<f32>(y), .a = elements<f32>(a), .x = elements<f32>(x)}, on);
   });
 }
 
@@ -164,15 +176,7 @@ ptxgen_status ptxgen_plan_gemv_any(ptxgen_device* device, const ptxgen_gemv_prob
                                    const ptxgen_stream* stream, ptxgen_plan** plan) noexcept {
   return plan_on(device, stream, plan, [&](const Launcher& launcher, const Stream& on) {
     const GemvProblem what = problem_of(problem);
-    return launcher.plan_gemv(what, operands_of(operands, what), on);
-  });
-}
-
-ptxgen_status ptxgen_plan_vadd(ptxgen_device* device, ptxgen_span c, ptxgen_span a, ptxgen_span b,
-                               uint32_t n, const ptxgen_stream* stream,
-                               ptxgen_plan** plan) noexcept {
-  return plan_on(device, stream, plan, [&](const Launcher& launcher, const Stream& on) {
-    return launcher.plan_vadd(elements<f32>(c), elements<f32>(a), elements<f32>(b), n, on);
+    return launcher.plan(what, operands_of(operands, what), on);
   });
 }
 
@@ -205,7 +209,7 @@ ptxgen_status ptxgen_prepare(ptxgen_device* device, const ptxgen_kernel_request*
       const std::string_view name = need_text(request.kernel, "requests.kernel");
       const KernelValues chosen = kernel_values(
           name, need_array(request.parameters, request.parameter_count, "requests.parameters"));
-      wanted.push_back(kernel_request(*chosen.kernel, chosen.values));
+      wanted.push_back({chosen.kernel->name, chosen.values});
     }
     struct Callback {
       ptxgen_progress_callback callback;

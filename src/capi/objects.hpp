@@ -47,7 +47,7 @@ struct SharedStream {
 
 /// The row of the catalog's kernel and its parameter values.
 struct KernelValues {
-  const CatalogEntry* kernel = nullptr;
+  const KernelDescription* kernel = nullptr;
   std::vector<std::uint64_t> values;
 };
 [[nodiscard]] KernelValues kernel_values(std::string_view kernel,

@@ -71,7 +71,7 @@ const ptx::Target& target_for(const ptxgen_device* device, const char* target) {
   return need(device, "device").runtime->device.target();
 }
 
-const CatalogEntry& catalog_entry(std::size_t kernel) {
+const KernelDescription& catalog_entry(std::size_t kernel) {
   if (kernel >= catalog().size()) {
     throw UsageError{"out-of-range",
                      format_text("kernel is {}; there are {}", kernel, catalog().size())};
@@ -87,11 +87,12 @@ size_t ptxgen_kernel_count(void) noexcept { return catalog().size(); }
 
 ptxgen_status ptxgen_kernel_get_info(size_t kernel, ptxgen_kernel_info* info) noexcept {
   return guarded(nullptr, [&] {
-    const CatalogEntry& entry = catalog_entry(kernel);
+    const KernelDescription& entry = catalog_entry(kernel);
     // The catalog's texts are literals, hence terminated.
     write_struct(info,
                  ptxgen_kernel_info{0, entry.name.data(), entry.doc.data(),
-                                    entry.access_pattern.data(), entry.parameters.size()},
+                                    entry.access_pattern.data(), entry.parameters.size(),
+                                    entry.arguments.size()},
                  "info");
   });
 }
@@ -99,7 +100,7 @@ ptxgen_status ptxgen_kernel_get_info(size_t kernel, ptxgen_kernel_info* info) no
 ptxgen_status ptxgen_kernel_get_parameter(size_t kernel, size_t parameter,
                                           ptxgen_parameter_info* info) noexcept {
   return guarded(nullptr, [&] {
-    const CatalogEntry& entry = catalog_entry(kernel);
+    const KernelDescription& entry = catalog_entry(kernel);
     if (parameter >= entry.parameters.size()) {
       throw UsageError{"out-of-range", format_text("parameter is {}; {} has {}", parameter,
                                                    entry.name, entry.parameters.size())};
@@ -107,7 +108,32 @@ ptxgen_status ptxgen_kernel_get_parameter(size_t kernel, size_t parameter,
     const ParameterInfo& from = entry.parameters[parameter];
     write_struct(info,
                  ptxgen_parameter_info{0, from.name.data(), from.type.data(), from.doc.data(),
-                                       from.default_value, from.min, from.max},
+                                       from.default_value, from.min, from.max,
+                                       from.specializes ? 1 : 0},
+                 "info");
+  });
+}
+
+const char* ptxgen_kernel_value_name(size_t kernel, size_t parameter, uint64_t value) noexcept {
+  if (kernel >= catalog().size() || parameter >= catalog()[kernel].parameters.size()) {
+    return nullptr;
+  }
+  const ParameterInfo& info = catalog()[kernel].parameters[parameter];
+  return value < info.words.size() ? info.words[static_cast<std::size_t>(value)].data() : nullptr;
+}
+
+ptxgen_status ptxgen_kernel_get_operand(size_t kernel, size_t operand,
+                                        ptxgen_operand_info* info) noexcept {
+  return guarded(nullptr, [&] {
+    const KernelDescription& entry = catalog_entry(kernel);
+    if (operand >= entry.arguments.size()) {
+      throw UsageError{"out-of-range", format_text("operand is {}; {} has {}", operand, entry.name,
+                                                   entry.arguments.size())};
+    }
+    const ArgumentInfo& from = entry.arguments[operand];
+    write_struct(info,
+                 ptxgen_operand_info{0, from.name.data(), to_string(from.role).data(),
+                                     from.doc.data(), from.optional ? 1 : 0},
                  "info");
   });
 }

@@ -55,7 +55,7 @@ double EstimatedShape::bytes() const noexcept {
   return static_cast<double>(shape.elements()) * ptxgen::bytes(problem.weights);
 }
 
-DecodeEstimate estimate_decode(const DecoderModel& model, GemvType weights, bool fused,
+DecodeEstimate estimate_decode(const DecoderModel& model, ElementType weights, bool fused,
                                const ptx::Gpu& gpu) {
   DecodeEstimate estimate;
   for (const DecodeShape& shape : decode_shapes(model, fused)) {

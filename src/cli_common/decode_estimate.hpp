@@ -37,7 +37,7 @@ struct DecodeEstimate {
   [[nodiscard]] double roofline(double gb_per_s) const noexcept { return gb_per_s * 1e9 / bytes; }
 };
 
-[[nodiscard]] DecodeEstimate estimate_decode(const DecoderModel& model, GemvType weights,
+[[nodiscard]] DecodeEstimate estimate_decode(const DecoderModel& model, ElementType weights,
                                              bool fused, const ptx::Gpu& gpu);
 
 /// Options of the commands that predict or measure the GEMVs of one token.
@@ -55,7 +55,7 @@ void add_decode_options(Command& command, DecodeOptions& options);
 /// An estimate with everything that its report names.
 struct DecodeReport {
   const DecoderModel* model = nullptr;
-  GemvType weights = GemvType::f16;
+  ElementType weights = ElementType::f16;
   bool fused = true;
   ptx::Gpu gpu;
   DecodeEstimate estimate;

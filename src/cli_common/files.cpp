@@ -17,7 +17,7 @@
 
 #include "cli_common/nearest.hpp"
 #include "cli_common/program.hpp"
-#include "ptxgen/kernels/kernel.hpp"
+#include "ptxgen/kernels/description.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/temporary_directory.hpp"
 

@@ -55,10 +55,10 @@ void check_lda(const GemvProblem& problem) {
 
 }  // namespace
 
-GemvType gemv_type(std::string_view option, std::string_view name) {
-  if (name == "f32") return GemvType::f32;
-  if (name == "f16") return GemvType::f16;
-  if (name == "bf16") return GemvType::bf16;
+ElementType gemv_type(std::string_view option, std::string_view name) {
+  if (name == "f32") return ElementType::f32;
+  if (name == "f16") return ElementType::f16;
+  if (name == "bf16") return ElementType::bf16;
   throw UsageError(format_text("{}: expects f32, f16 or bf16", option));
 }
 

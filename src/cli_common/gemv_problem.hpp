@@ -21,6 +21,6 @@ inline constexpr std::string_view kGemvSettingsHelp =
 [[nodiscard]] GemvProblem gemv_problem(const std::vector<std::string>& settings);
 
 /// The type of that name. Throws `UsageError` that begins with `option` and lists the names.
-[[nodiscard]] GemvType gemv_type(std::string_view option, std::string_view name);
+[[nodiscard]] ElementType gemv_type(std::string_view option, std::string_view name);
 
 }  // namespace ptxgen::cli

@@ -386,7 +386,7 @@ TEST_CASE("memory report: copies that lack operands, or copy what none can, are 
 TEST_CASE("memory report: GEMV by way of cp.async, each access as the emulator counts it") {
   std::size_t copies = 0, inexact = 0;
   for (const GemvLayout layout : {GemvLayout::T, GemvLayout::R}) {
-    for (const GemvType type : {GemvType::f32, GemvType::f16}) {
+    for (const ElementType type : {ElementType::f32, ElementType::f16}) {
       for (const std::uint32_t warps : {1u, 2u}) {
         for (const std::uint32_t rest : {0u, 3u}) {
           GemvPlan plan;

@@ -18,7 +18,7 @@ TEST_CASE("memory report: library kernels, each access as the emulator counts it
   std::uint64_t requests = 0;
   const auto run = [&](std::string_view name, std::vector<std::uint64_t> values,
                        std::map<std::string, std::uint32_t> arguments) {
-    const CatalogEntry& entry = *find_kernel(name);
+    const KernelDescription& entry = *find_kernel(name);
     for (const char* target : {"sm_75", "sm_90"}) {
       const ptx::Module module = entry.build(values, ptx::target(target));
       const LaunchGeometry geometry = entry.geometry(values, ptx::target(target));
@@ -133,7 +133,7 @@ INNER:
 
 TEST_CASE("memory report: the coalesced GEMV is, the strided one is not, and by how much") {
   const auto report = [](std::string_view name) {
-    const CatalogEntry& entry = *find_kernel(name);
+    const KernelDescription& entry = *find_kernel(name);
     static std::vector<ptx::Module> modules;
     const std::vector<std::uint64_t> values{4096, 4096};
     modules.push_back(ptx::parse(ptx::print(entry.build(values, ptx::target("sm_89")))));

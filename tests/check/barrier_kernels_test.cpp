@@ -108,7 +108,7 @@ TEST_CASE("GEMM and attention with barriers in their loops pass, and fail with a
 
 TEST_CASE("barriers of every kernel of the library are safe") {
   std::size_t kernels = 0;
-  for (const CatalogEntry& entry : catalog()) {
+  for (const KernelDescription& entry : catalog()) {
     std::vector<std::uint64_t> values;
     for (const ParameterInfo& parameter : entry.parameters)
       values.push_back(parameter.default_value);

@@ -122,7 +122,7 @@ TEST_CASE("notes: copies") {
 }
 
 TEST_CASE("notes: of the library's kernels only the strided GEMV has one, at its call") {
-  for (const CatalogEntry& entry : catalog()) {
+  for (const KernelDescription& entry : catalog()) {
     std::vector<std::uint64_t> values;
     for (const ParameterInfo& parameter : entry.parameters)
       values.push_back(parameter.default_value);

@@ -602,7 +602,7 @@ TEST_CASE("the gate takes bodies that the verifier refuses") {
 
 namespace {
 
-ptx::Module library_kernel(const CatalogEntry& entry, std::string_view target) {
+ptx::Module library_kernel(const KernelDescription& entry, std::string_view target) {
   std::vector<std::uint64_t> values;
   for (const ParameterInfo& parameter : entry.parameters) values.push_back(parameter.default_value);
   return entry.build(values, *ptx::find_target(target));
@@ -612,7 +612,7 @@ ptx::Module library_kernel(const CatalogEntry& entry, std::string_view target) {
 
 TEST_CASE("library kernels are free of races, and of warnings") {
   for (const char* target : {"sm_75", "sm_89", "sm_90", "sm_120"}) {
-    for (const CatalogEntry& entry : catalog()) {
+    for (const KernelDescription& entry : catalog()) {
       const ptx::Module module = library_kernel(entry, target);
       INFO(entry.name << " for " << target);
       CHECK(summary(gates::shared_race(module)) == "");

@@ -37,7 +37,7 @@ TEST_CASE("plan shows the library's ranking with its predictions") {
   problem.k = 4096;
   problem.n = 11008;
   problem.layout = GemvLayout::R;
-  problem.weights = GemvType::bf16;
+  problem.weights = ElementType::bf16;
   const auto ranking = rank_gemv_plans(problem, *ptx::find_gpu("h200"));
   CHECK(shown.at("kernel") == "gemv");
   CHECK(shown.at("problem").at("text") == to_text(problem));

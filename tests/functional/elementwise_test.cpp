@@ -78,12 +78,12 @@ TEST_CASE("vadd gives the sums, bit for bit, apart and in place") {
       const Buffer<f32> left(place.context, a);
       const Buffer<f32> right(place.context, b);
       const Buffer<f32> sum(place.context, n);
-      const LaunchRecord record = place.launcher.vadd(sum, left, right, n, place.stream);
+      const LaunchRecord record = place.launcher.launch(Vadd{.n = n}, {.c = sum, .a = left, .b = right}, place.stream);
       place.stream.synchronize();
       CHECK(differences(read(sum), expected) == 0);
       CHECK(record.kernel == "vadd");
       CHECK(record.geometry == Vadd{n}.geometry());
-      place.launcher.vadd(left, left, right, n, place.stream);
+      place.launcher.launch(Vadd{.n = n}, {.c = left, .a = left, .b = right}, place.stream);
       place.stream.synchronize();
       CHECK(differences(read(left), expected) == 0);
     }
@@ -106,7 +106,7 @@ void check_halves(Place& place, std::uint32_t n, std::uint16_t max_finite) {
   const Buffer<T> left(place.context, a);
   const Buffer<T> right(place.context, b);
   const Buffer<T> sum(place.context, n);
-  const LaunchRecord record = place.launcher.vadd(sum, left, right, n, place.stream);
+  const LaunchRecord record = place.launcher.launch(Vadd{.n = n}, {.c = sum, .a = left, .b = right}, place.stream);
   place.stream.synchronize();
   std::vector<std::uint16_t> got(n);
   sum.read(got);
@@ -142,7 +142,7 @@ TEST_CASE("the elementwise kernels take buffers at any element") {
       FmaRpt::reference(std::span(in).subspan(shift, kN), expected, 5, 0.5f, 2.0f);
       const auto source = DeviceSpan<f32>(from).subspan(shift, kN);
       const auto target = DeviceSpan<f32>(to).subspan(5 - shift, kN);
-      place.launcher.fma_rpt(target, source, kN, 5, 0.5f, 2.0f, place.stream);
+      place.launcher.launch(FmaRpt{.n = kN, .k = 5}, {.out = target, .in = source, .a = 0.5f, .b = 2.0f}, place.stream);
       place.stream.synchronize();
       const std::vector<float> all = read(to);
       const std::vector<float> got(all.begin() + 5 - shift, all.begin() + 5 - shift + kN);
@@ -162,7 +162,7 @@ TEST_CASE("copy keeps every bit, NaN payloads too, and leaves what lies behind a
       const Buffer<b32> from(place.context, in);
       std::vector<std::uint32_t> out(n + 100, 0xdeadbeefu);
       const Buffer<b32> to(place.context, out);
-      const LaunchRecord record = place.launcher.copy(to, from, n, place.stream);
+      const LaunchRecord record = place.launcher.launch(Copy{.n = n}, {.out = to, .in = from}, place.stream);
       place.stream.synchronize();
       to.read(out);
       std::size_t wrong = 0;
@@ -185,10 +185,10 @@ TEST_CASE("fma_rpt rounds each step once, bit for bit, apart and in place") {
         const Buffer<f32> from(place.context, in);
         const Buffer<f32> to(place.context, n);
         const auto count = static_cast<std::int32_t>(n);
-        place.launcher.fma_rpt(to, from, count, k, 0.999f, 0.125f, place.stream);
+        place.launcher.launch(FmaRpt{.n = count, .k = k}, {.out = to, .in = from, .a = 0.999f, .b = 0.125f}, place.stream);
         place.stream.synchronize();
         CHECK(differences(read(to), expected) == 0);
-        place.launcher.fma_rpt(from, from, count, k, 0.999f, 0.125f, place.stream);
+        place.launcher.launch(FmaRpt{.n = count, .k = k}, {.out = from, .in = from, .a = 0.999f, .b = 0.125f}, place.stream);
         place.stream.synchronize();
         CHECK(differences(read(from), expected) == 0);
       }

@@ -80,7 +80,7 @@ TEST_CASE("F5: a fault poisons the context, and a new one after a reset works") 
       CHECK(place.context.poisoned());
       CHECK(code_of([&] { (void)Buffer<f32>(place.context, 16); }) == "context-lost");
       CHECK(code_of([&] { place.stream.synchronize(); }) == "context-lost");
-      CHECK(code_of([&] { place.launcher.vadd(before, before, before, 16, place.stream); }) ==
+      CHECK(code_of([&] { place.launcher.launch(Vadd{.n = 16}, {.c = before, .a = before, .b = before}, place.stream); }) ==
             "context-lost");
     }
     Context::reset(Device::open(name));

@@ -56,7 +56,7 @@ namespace {
 
 // A device with data for a small product, and arms that note in which order they were launched.
 struct Bench {
-  explicit Bench(GemvType type = GemvType::f32)
+  explicit Bench(ElementType type = ElementType::f32)
       : device(Device::open("emulator", Settings{})),
         context(device),
         launcher(context),
@@ -229,11 +229,11 @@ TEST_CASE("a product is checked against its own bound, in the type of y") {
   };
   const Exactness exactness{16, false};
   const float off = static_cast<float>(gemv_error_bound(200.0, 16) * 0.9);
-  CHECK(check_product(GemvType::f32, floats({1.0f, 100.0f + off}), reference, exactness).ok());
-  CHECK(check_product(GemvType::f32, floats({1.0f, 100.0f + 2 * off}), reference, exactness)
+  CHECK(check_product(ElementType::f32, floats({1.0f, 100.0f + off}), reference, exactness).ok());
+  CHECK(check_product(ElementType::f32, floats({1.0f, 100.0f + 2 * off}), reference, exactness)
             .outside == 1);
   CHECK(
-      check_product(GemvType::f32, floats({std::nanf(""), 100.0f}), reference, exactness).outside ==
+      check_product(ElementType::f32, floats({std::nanf(""), 100.0f}), reference, exactness).outside ==
       1);
   // bf16 100.5 is one step above 100: half a step is allowed.
   const std::vector<std::byte> halves = [] {
@@ -242,8 +242,8 @@ TEST_CASE("a product is checked against its own bound, in the type of y") {
     std::memcpy(raw.data(), bits, 4);
     return raw;
   }();
-  CHECK(check_product(GemvType::bf16, halves, reference, exactness).outside == 1);
-  CHECK(check_product(GemvType::bf16, halves, reference, {16, true}).outside == 0);
+  CHECK(check_product(ElementType::bf16, halves, reference, exactness).outside == 1);
+  CHECK(check_product(ElementType::bf16, halves, reference, {16, true}).outside == 0);
 }
 
 TEST_CASE("the planner's first choice is kept unless another is faster beyond doubt") {
@@ -275,21 +275,21 @@ TEST_CASE("the planner's first choice is kept unless another is faster beyond do
 
 TEST_CASE("problems to tune: x and y as the weights and f32, each once") {
   const auto problems = tune_problems({{64, 32, ""}}, {GemvLayout::T, GemvLayout::R},
-                                      {GemvType::f32, GemvType::bf16}, {"same", "f32"});
+                                      {ElementType::f32, ElementType::bf16}, {"same", "f32"});
   std::vector<std::string> texts;
   for (const GemvProblem& problem : problems) texts.push_back(to_text(problem));
   CHECK(texts.size() == 6);
-  CHECK(problems[2].x == GemvType::bf16);
-  CHECK(problems[3].weights == GemvType::bf16);
-  CHECK(problems[3].y == GemvType::f32);
+  CHECK(problems[2].x == ElementType::bf16);
+  CHECK(problems[3].weights == ElementType::bf16);
+  CHECK(problems[3].y == ElementType::f32);
 }
 
 TEST_CASE("a token is a chain of all its matrices, in order, all of them checked") {
   const Device device = Device::open("emulator", Settings{});
   const ptx::Gpu gpu = gpu_of(device.info());
   const auto shape = [&](std::uint32_t k, std::uint32_t n, std::uint32_t count, const char* name) {
-    GemvProblem problem = bench_problem({k, n, ""}, GemvLayout::R, GemvType::f16);
-    problem.x = problem.y = GemvType::f32;
+    GemvProblem problem = bench_problem({k, n, ""}, GemvLayout::R, ElementType::f16);
+    problem.x = problem.y = ElementType::f32;
     return ChainShape{plan_gemv(problem, gpu), count, name};
   };
   const std::vector<ChainShape> shapes = {shape(64, 96, 3, "qkv"), shape(32, 64, 3, "o"),
@@ -304,7 +304,7 @@ TEST_CASE("a token is a chain of all its matrices, in order, all of them checked
   CHECK(found.tokens_per_s() > 0);
   CHECK(found.weight_bytes == 3 * 64 * 96 * 2 + 3 * 32 * 64 * 2 + 64 * 40 * 2);
 
-  GemvProblem large = bench_problem({1u << 20, 1u << 20, ""}, GemvLayout::R, GemvType::f32);
+  GemvProblem large = bench_problem({1u << 20, 1u << 20, ""}, GemvLayout::R, ElementType::f32);
   const std::vector<ChainShape> model = {{plan_gemv(large, gpu), 1000, "all"}};
   CHECK_THROWS_WITH(measure_chain(device, model, 1, 256, 0, Settings{}),
                     Catch::Contains("the weights have 4398046511104000 bytes, and of the device's "

@@ -27,7 +27,7 @@ ArmResult arm(const std::string& name, double isolated, double chained, double s
   return result;
 }
 
-ShapeResult shape(GemvLayout layout, GemvType type, std::uint32_t k, std::uint32_t n,
+ShapeResult shape(GemvLayout layout, ElementType type, std::uint32_t k, std::uint32_t n,
                   std::vector<ArmResult> arms) {
   ShapeResult result;
   result.problem.layout = layout;
@@ -77,7 +77,7 @@ constexpr auto kFail = Verdict::Says::Fail;
 constexpr auto kNone = Verdict::Says::NotApplicable;
 constexpr auto T = GemvLayout::T;
 constexpr auto R = GemvLayout::R;
-constexpr auto kF32 = GemvType::f32;
+constexpr auto kF32 = ElementType::f32;
 
 }  // namespace
 

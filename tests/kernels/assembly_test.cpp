@@ -14,7 +14,7 @@ TEST_CASE("every kernel assembles for every target, without spills") {
   if (!assembler.available())
     return test::skip("no assembler: install the CUDA 13 toolkit's nvJitLink or ptxas");
   std::size_t assembled = 0;
-  for (const CatalogEntry& entry : catalog()) {
+  for (const KernelDescription& entry : catalog()) {
     std::vector<std::uint64_t> values;
     for (const ParameterInfo& parameter : entry.parameters)
       values.push_back(parameter.default_value);

@@ -8,7 +8,7 @@ using namespace ptxgen;
 
 TEST_CASE("the catalog lists the kernels in order, with ranges that hold their defaults") {
   std::vector<std::string_view> names;
-  for (const CatalogEntry& entry : catalog()) {
+  for (const KernelDescription& entry : catalog()) {
     names.push_back(entry.name);
     CHECK(find_kernel(entry.name) == &entry);
     CHECK_FALSE(entry.doc.empty());
@@ -24,7 +24,7 @@ TEST_CASE("the catalog lists the kernels in order, with ranges that hold their d
 }
 
 TEST_CASE("values outside a parameter's range are refused by name") {
-  const CatalogEntry* vadd = find_kernel("vadd");
+  const KernelDescription* vadd = find_kernel("vadd");
   const std::vector<std::uint64_t> zero{0};
   const std::vector<std::uint64_t> huge{std::uint64_t{1} << 32};
   try {

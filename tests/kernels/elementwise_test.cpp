@@ -159,7 +159,7 @@ TEST_CASE("aligned bodies move 512 bytes with one request of 16 sectors") {
 }
 
 TEST_CASE("one access of 16 bytes for each array, one of an element, and fma in fma_rpt alone") {
-  for (const CatalogEntry& entry : catalog()) {
+  for (const KernelDescription& entry : catalog()) {
     const bool vadd = entry.name.substr(0, 4) == "vadd";
     if (!vadd && entry.name != "copy" && entry.name != "fma_rpt") continue;
     for (const std::string_view target_name : {"sm_75", "sm_89", "sm_90"}) {

@@ -20,7 +20,7 @@ namespace {
 using Bytes = std::vector<std::byte>;
 
 GemvProblem problem(std::uint32_t k, std::uint32_t n, GemvLayout layout = GemvLayout::T,
-                    GemvType weights = GemvType::f32) {
+                    ElementType weights = ElementType::f32) {
   GemvProblem p;
   p.k = k;
   p.n = n;
@@ -29,23 +29,23 @@ GemvProblem problem(std::uint32_t k, std::uint32_t n, GemvLayout layout = GemvLa
   return p;
 }
 
-void put(Bytes& array, std::uint64_t i, GemvType type, float value) {
-  if (type == GemvType::f32) {
+void put(Bytes& array, std::uint64_t i, ElementType type, float value) {
+  if (type == ElementType::f32) {
     std::memcpy(array.data() + 4 * i, &value, 4);
     return;
   }
-  const std::uint16_t bits = type == GemvType::f16 ? float_to_f16(value) : float_to_bf16(value);
+  const std::uint16_t bits = type == ElementType::f16 ? float_to_f16(value) : float_to_bf16(value);
   std::memcpy(array.data() + 2 * i, &bits, 2);
 }
-double get(const Bytes& array, std::uint64_t i, GemvType type) {
-  if (type == GemvType::f32) {
+double get(const Bytes& array, std::uint64_t i, ElementType type) {
+  if (type == ElementType::f32) {
     float value = 0;
     std::memcpy(&value, array.data() + 4 * i, 4);
     return value;
   }
   std::uint16_t bits = 0;
   std::memcpy(&bits, array.data() + 2 * i, 2);
-  return type == GemvType::f16 ? f16_to_float(bits) : bf16_to_float(bits);
+  return type == ElementType::f16 ? f16_to_float(bits) : bf16_to_float(bits);
 }
 
 // Operands of a problem: small integers, whose sums are exact in any order, or any floats.
@@ -53,7 +53,7 @@ struct Operands {
   Bytes a, x, y, bias, residual;
   Operands(const GemvProblem& p, bool integers, std::uint64_t seed) {
     std::mt19937_64 random(seed);
-    const auto fill = [&](Bytes& array, std::uint64_t count, GemvType type) {
+    const auto fill = [&](Bytes& array, std::uint64_t count, ElementType type) {
       array.resize(count * bytes(type));
       for (std::uint64_t i = 0; i < count; ++i) {
         const auto raw = static_cast<double>(random() >> 11) * 0x1p-53;
@@ -173,7 +173,7 @@ void verify(const GemvPlan& plan, std::string_view target = "sm_90") {
   const Operands operands(p, false, test::seed());
   const GemvReference exact = reference(p, operands);
   const Outcome outcome = run(plan, operands, target, 7);
-  const double last = p.y == GemvType::f32 ? 0 : p.y == GemvType::f16 ? 0x1p-11 : 0x1p-8;
+  const double last = p.y == ElementType::f32 ? 0 : p.y == ElementType::f16 ? 0x1p-11 : 0x1p-8;
   std::uint64_t wrong = 0;
   for (std::uint32_t j = 0; j < p.n; ++j) {
     const double bound = gemv_error_bound(exact.magnitude[j], plan.roundings());
@@ -265,7 +265,7 @@ TEST_CASE("gemv family: layout R, splits of k and blocks in line") {
 }
 
 TEST_CASE("gemv family: 16-bit types") {
-  for (const GemvType type : {GemvType::f16, GemvType::bf16}) {
+  for (const ElementType type : {ElementType::f16, ElementType::bf16}) {
     for (const bool same : {false, true}) {
       for (const GemvLayout layout : {GemvLayout::T, GemvLayout::R}) {
         GemvProblem p = problem(272, 520, layout, type);
@@ -287,7 +287,7 @@ TEST_CASE("gemv family: 16-bit types") {
 
 TEST_CASE("gemv family: epilogues and alignments") {
   for (const GemvLayout layout : {GemvLayout::T, GemvLayout::R}) {
-    for (const GemvType type : {GemvType::f32, GemvType::bf16}) {
+    for (const ElementType type : {ElementType::f32, ElementType::bf16}) {
       GemvProblem p = problem(64, 130, layout, type);
       p.y = type;
       p.scaled = p.bias = p.residual = true;
@@ -332,12 +332,12 @@ TEST_CASE("gemv family: path async") {
     verify(async(plan_of(problem(70, 301), 4, 1, 1, 8, 4), stages));
     verify(async(plan_of(problem(1000, 21, GemvLayout::R), 16, 2, 2, 1, 7, 2), stages));
     verify(async(plan_of(problem(1003, 6, GemvLayout::R), 4, 1, 4, 2, 3, 2), stages));
-    GemvProblem padded = problem(123, 298, GemvLayout::T, GemvType::bf16);
+    GemvProblem padded = problem(123, 298, GemvLayout::T, ElementType::bf16);
     padded.lda = 304;
     verify(async(plan_of(padded, 16, 1, 1, 4, 3), stages));
-    verify(async(plan_of(problem(3000, 9, GemvLayout::R, GemvType::f16), 16, 1, 1, 2, 4), stages));
+    verify(async(plan_of(problem(3000, 9, GemvLayout::R, ElementType::f16), 16, 1, 1, 2, 4), stages));
     clean(async(plan_of(problem(70, 300), 16, 1, 2, 4, 5), stages));
-    clean(async(plan_of(problem(3000, 9, GemvLayout::R, GemvType::f16), 16, 1, 1, 2, 4), stages));
+    clean(async(plan_of(problem(3000, 9, GemvLayout::R, ElementType::f16), 16, 1, 1, 2, 4), stages));
   }
 }
 
@@ -354,10 +354,10 @@ TEST_CASE("gemv family: path bulk") {
     verify(bulk(plan_of(problem(333, 128), 16, 1, 1, 4, 33), stages));
     verify(bulk(plan_of(problem(1000, 21, GemvLayout::R), 16, 2, 2, 1, 7, 2), stages));
     verify(bulk(plan_of(problem(1020, 6, GemvLayout::R), 16, 1, 4, 2, 2, 4), stages));
-    GemvProblem padded = problem(123, 298, GemvLayout::T, GemvType::bf16);
+    GemvProblem padded = problem(123, 298, GemvLayout::T, ElementType::bf16);
     padded.lda = 304;
     verify(bulk(plan_of(padded, 16, 1, 1, 4, 3), stages));
-    verify(bulk(plan_of(problem(3000, 9, GemvLayout::R, GemvType::f16), 16, 1, 1, 2, 4), stages));
+    verify(bulk(plan_of(problem(3000, 9, GemvLayout::R, ElementType::f16), 16, 1, 1, 2, 4), stages));
     padded = problem(37, 259);
     padded.lda = 260;
     verify(bulk(plan_of(padded, 16, 1, 1, 4, 5), stages));
@@ -371,7 +371,7 @@ TEST_CASE("gemv family: path bulk") {
     clean(plan);
     plan.chunk_steps = 2;
     verify(plan);
-    clean(bulk(plan_of(problem(3000, 9, GemvLayout::R, GemvType::f16), 16, 1, 1, 2, 4), stages));
+    clean(bulk(plan_of(problem(3000, 9, GemvLayout::R, ElementType::f16), 16, 1, 1, 2, 4), stages));
     plan = bulk(plan_of(problem(70, 300), 16, 1, 2, 4, 12), stages);
     plan.cluster = 2;
     verify(plan);
@@ -388,7 +388,7 @@ TEST_CASE("gemv family: clusters") {
     verify(clustered(plan_of(problem(64, 256), 16, 1, 1, 4, 16), size));
     verify(clustered(plan_of(problem(70, 300), 16, 1, 2, 4, 24), size));
     verify(clustered(plan_of(problem(3000, 6, GemvLayout::R), 16, 1, 2, 1, 16, 4), size));
-    verify(clustered(plan_of(problem(100, 512, GemvLayout::T, GemvType::bf16), 16, 1, 1, 4, 16),
+    verify(clustered(plan_of(problem(100, 512, GemvLayout::T, ElementType::bf16), 16, 1, 1, 4, 16),
                      size));
     clean(clustered(plan_of(problem(70, 300), 16, 1, 2, 4, 24), size));
     clean(clustered(plan_of(problem(3000, 6, GemvLayout::R), 16, 1, 2, 1, 16, 4), size));

@@ -16,7 +16,7 @@ namespace {
 std::vector<GemvCase> representative_plans() {
   std::vector<GemvCase> cases;
   for (const GemvLayout layout : {GemvLayout::T, GemvLayout::R}) {
-    for (const GemvType type : {GemvType::f32, GemvType::f16, GemvType::bf16}) {
+    for (const ElementType type : {ElementType::f32, ElementType::f16, ElementType::bf16}) {
       for (const GemvPath path : {GemvPath::Direct, GemvPath::Async, GemvPath::Bulk}) {
         for (const unsigned variant : {0u, 1u, 2u}) {
           GemvCase point;
@@ -25,7 +25,7 @@ std::vector<GemvCase> representative_plans() {
           plan.problem.weights = type;
           plan.problem.k = 4096;
           plan.problem.n = variant == 2 ? 4099 : 4096;
-          plan.problem.x = variant == 1 ? type : GemvType::f32;
+          plan.problem.x = variant == 1 ? type : ElementType::f32;
           plan.problem.y = plan.problem.x;
           plan.problem.bias = plan.problem.residual = plan.problem.scaled = variant == 1;
           if (variant == 2 && layout == GemvLayout::R) plan.problem.lda = 4099;

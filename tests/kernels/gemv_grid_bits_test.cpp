@@ -15,7 +15,7 @@ using namespace ptxgen::test;
 
 namespace {
 
-GemvCase point_of(GemvLayout layout, GemvType type, std::uint32_t k, std::uint32_t n) {
+GemvCase point_of(GemvLayout layout, ElementType type, std::uint32_t k, std::uint32_t n) {
   GemvCase point;
   point.target = "sm_90";
   point.plan.problem.layout = layout;
@@ -28,20 +28,20 @@ GemvCase point_of(GemvLayout layout, GemvType type, std::uint32_t k, std::uint32
 
 /// Three shapes: columns split over many blocks, rows over a few, and no split but odd extents.
 std::vector<GemvCase> three_points() {
-  GemvCase columns = point_of(GemvLayout::T, GemvType::f32, 200, 256);
+  GemvCase columns = point_of(GemvLayout::T, ElementType::f32, 200, 256);
   columns.plan.warps_out = 1;
   columns.plan.warps_k = 2;
   columns.plan.unroll = 2;
   columns.plan.blocks = 20;
-  GemvCase rows = point_of(GemvLayout::R, GemvType::bf16, 2048, 6);
+  GemvCase rows = point_of(GemvLayout::R, ElementType::bf16, 2048, 6);
   rows.plan.problem.bias = true;
-  rows.plan.problem.y = GemvType::bf16;
+  rows.plan.problem.y = ElementType::bf16;
   rows.plan.warps_out = 1;
   rows.plan.rows = 2;
   rows.plan.unroll = 1;
   rows.plan.blocks = 7;
   rows.plan.chunk_steps = 2;
-  GemvCase odd = point_of(GemvLayout::R, GemvType::f16, 257, 31);
+  GemvCase odd = point_of(GemvLayout::R, ElementType::f16, 257, 31);
   odd.plan.warps_out = 2;
   odd.plan.warps_k = 2;
   odd.plan.rows = 4;
@@ -115,10 +115,10 @@ TEST_CASE("with chunks the bits do not depend on the number of blocks") {
   int compared = 0;
   for (const GemvPath path : {GemvPath::Direct, GemvPath::Async, GemvPath::Bulk}) {
     for (unsigned variant = 0; variant < 24; ++variant) {
-      constexpr GemvType kTypes[] = {GemvType::f32, GemvType::f16, GemvType::bf16};
+      constexpr ElementType kTypes[] = {ElementType::f32, ElementType::f16, ElementType::bf16};
       constexpr std::uint32_t kChunks[] = {1, 2, 3, 5};
       const bool columns = variant % 2 == 0;
-      const GemvType type = kTypes[variant / 2 % 3];
+      const ElementType type = kTypes[variant / 2 % 3];
       GemvCase point = columns ? point_of(GemvLayout::T, type, 131, 264)
                                : point_of(GemvLayout::R, type, 2008, 5);
       GemvPlan& plan = point.plan;
@@ -195,7 +195,7 @@ TEST_CASE("numbers that f32 holds exactly come out exactly") {
 TEST_CASE("the identity gives x, equal columns give equal sums") {
   for (const GemvPath path : {GemvPath::Direct, GemvPath::Async, GemvPath::Bulk}) {
     for (const GemvLayout layout : {GemvLayout::T, GemvLayout::R}) {
-      GemvCase point = point_of(layout, GemvType::f32, 264, 264);
+      GemvCase point = point_of(layout, ElementType::f32, 264, 264);
       GemvPlan& plan = point.plan;
       plan.path = path;
       plan.stages = path == GemvPath::Direct ? 0 : 3;
@@ -208,9 +208,9 @@ TEST_CASE("the identity gives x, equal columns give equal sums") {
       INFO(to_text(point));
       GemvData data = make_data(point);
       std::fill(data.a.begin(), data.a.end(), std::byte{0});
-      for (std::size_t i = 0; i < 264; ++i) set_element(data.a, GemvType::f32, i * 265, 1.0f);
+      for (std::size_t i = 0; i < 264; ++i) set_element(data.a, ElementType::f32, i * 265, 1.0f);
       CHECK((GemvRunner(point, data).run().y == data.x));
-      for (std::size_t i = 0; i < 264 * 264; ++i) set_element(data.a, GemvType::f32, i, 1.0f);
+      for (std::size_t i = 0; i < 264 * 264; ++i) set_element(data.a, ElementType::f32, i, 1.0f);
       const std::vector<float> y = GemvRunner(point, data).run().floats();
       CHECK(std::equal(y.begin() + 1, y.end(), y.begin()));
     }
@@ -238,7 +238,7 @@ TEST_CASE("zeros, infinities, NaN and the smallest numbers") {
     set_element(special.a, problem.weights, at(problem.k - 1, 1), -kInfinity);
     set_element(special.a, problem.weights, at(problem.k / 2, 3),
                 std::numeric_limits<float>::quiet_NaN());
-    const bool overflows = problem.weights != GemvType::f16;
+    const bool overflows = problem.weights != ElementType::f16;
     for (const std::size_t i : {std::size_t{0}, std::size_t{problem.k - 1}}) {
       if (overflows) set_element(special.a, problem.weights, at(i, 4), 0x1.fep127f);
     }
@@ -253,8 +253,8 @@ TEST_CASE("zeros, infinities, NaN and the smallest numbers") {
     // Nothing is flushed to zero: two of the smallest numbers of the type add up.
     GemvData tiny = zero;
     for (std::size_t i = 0; i < problem.k; ++i) set_element(tiny.x, problem.x, i, 1.0f);
-    const float least = problem.weights == GemvType::f32    ? 0x1p-149f
-                        : problem.weights == GemvType::bf16 ? 0x1p-133f
+    const float least = problem.weights == ElementType::f32    ? 0x1p-149f
+                        : problem.weights == ElementType::bf16 ? 0x1p-133f
                                                             : 0x1p-24f;
     set_element(tiny.a, problem.weights, at(0, 2), least);
     set_element(tiny.a, problem.weights, at(problem.k - 1, 2), least);
@@ -274,7 +274,7 @@ TEST_CASE("parts are added in the order of k: of steps, chunks, stacked warps, b
   for (unsigned variant = 0; variant < 60; ++variant) {
     Dice dice(variant);
     const bool columns = variant % 2 == 0;
-    GemvCase point = point_of(columns ? GemvLayout::T : GemvLayout::R, GemvType::f32, 1, 1);
+    GemvCase point = point_of(columns ? GemvLayout::T : GemvLayout::R, ElementType::f32, 1, 1);
     GemvPlan& plan = point.plan;
     plan.warps_out = 1;
     plan.unroll = 1;
@@ -305,7 +305,7 @@ TEST_CASE("parts are added in the order of k: of steps, chunks, stacked warps, b
         numbers.push_back(number);
         const std::size_t i = std::size_t{p} * wide;
         const std::size_t index = columns ? i * plan.problem.n + j : j * plan.problem.k + i;
-        set_element(data.a, GemvType::f32, index, number);
+        set_element(data.a, ElementType::f32, index, number);
       }
       // First the stacked warps of a block, then the blocks of a cluster, then the others.
       for (const std::uint32_t together : {plan.warps_k, plan.cluster}) {
@@ -319,7 +319,7 @@ TEST_CASE("parts are added in the order of k: of steps, chunks, stacked warps, b
       }
       expected.push_back(sum_in_order(numbers));
     }
-    for (std::uint32_t i = 0; i < plan.problem.k; ++i) set_element(data.x, GemvType::f32, i, 1.0f);
+    for (std::uint32_t i = 0; i < plan.problem.k; ++i) set_element(data.x, ElementType::f32, i, 1.0f);
     CHECK((GemvRunner(point, data).run().floats() == expected));
     ++compared;
   }
@@ -328,16 +328,16 @@ TEST_CASE("parts are added in the order of k: of steps, chunks, stacked warps, b
 
 TEST_CASE("a result beyond the 16-bit type becomes infinite, one halfway goes to even") {
   for (unsigned variant = 0; variant < 4; ++variant) {
-    const GemvType type = variant % 2 == 0 ? GemvType::f16 : GemvType::bf16;
+    const ElementType type = variant % 2 == 0 ? ElementType::f16 : ElementType::bf16;
     GemvCase point = point_of(GemvLayout::R, type, 2, 5);
     if (variant >= 2) point.target = "sm_75";  // which has no instruction that rounds to bf16
     GemvProblem& problem = point.plan.problem;
     problem.y = type;
-    problem.x = GemvType::f32;
+    problem.x = ElementType::f32;
     point.plan.rows = 1;
     point.plan.load_bytes = widest_load(problem);
     INFO(to_text(point));
-    const bool half = type == GemvType::f16;
+    const bool half = type == ElementType::f16;
     // The weights are 1 and 1; x carries what f32 can hold and the type cannot.
     const float ulp = half ? 0x1p-10f : 0x1p-7f;
     const struct {
@@ -353,8 +353,8 @@ TEST_CASE("a result beyond the 16-bit type becomes infinite, one halfway goes to
     for (const auto& row : rows) {
       GemvData data = make_data(point);
       for (std::size_t i = 0; i < 10; ++i) set_element(data.a, type, i, 1.0f);
-      set_element(data.x, GemvType::f32, 0, row.x0);
-      set_element(data.x, GemvType::f32, 1, row.x1);
+      set_element(data.x, ElementType::f32, 0, row.x0);
+      set_element(data.x, ElementType::f32, 1, row.x1);
       for (const float value : values(point, GemvRunner(point, data).run().y)) {
         CHECK(value == row.y);
       }

@@ -20,7 +20,7 @@ constexpr std::uint32_t kMaxWeights = 24'000;
 constexpr const char* kTargets[] = {"sm_90", "sm_75",  "sm_80",   "sm_89",  "sm_90a",
                                     "sm_86", "sm_100", "sm_103a", "sm_120", "sm_121f"};
 constexpr GemvPath kPaths[] = {GemvPath::Direct, GemvPath::Async, GemvPath::Bulk};
-constexpr GemvType kTypes[] = {GemvType::f32, GemvType::f16, GemvType::bf16};
+constexpr ElementType kTypes[] = {ElementType::f32, ElementType::f16, ElementType::bf16};
 
 std::uint32_t alignment_of(std::uint32_t offset, std::uint32_t element) {
   return offset == 0 ? 256 : 1u << std::countr_zero(offset * element);
@@ -53,8 +53,8 @@ void draw_problem(GemvCase& point, std::size_t number, Dice& dice) {
   GemvProblem& problem = point.plan.problem;
   problem.layout = number % 2 == 0 ? GemvLayout::T : GemvLayout::R;
   problem.weights = kTypes[number / 2 % 3];
-  problem.x = dice.chance(50) ? problem.weights : GemvType::f32;
-  problem.y = dice.chance(50) ? problem.weights : GemvType::f32;
+  problem.x = dice.chance(50) ? problem.weights : ElementType::f32;
+  problem.y = dice.chance(50) ? problem.weights : ElementType::f32;
   const std::size_t epilogue = number / 6 % 8;
   problem.scaled = (epilogue & 1u) != 0;
   problem.bias = (epilogue & 2u) != 0;
@@ -144,8 +144,8 @@ GemvCase split(std::size_t number) {
   GemvPlan& plan = point.plan;
   plan.problem.layout = number % 2 == 0 ? GemvLayout::T : GemvLayout::R;
   plan.problem.weights = kTypes[number / 2 % 3];
-  plan.problem.y = dice.chance(30) ? plan.problem.weights : GemvType::f32;
-  if (point.target == "sm_75") plan.problem.weights = plan.problem.y = GemvType::f32;
+  plan.problem.y = dice.chance(30) ? plan.problem.weights : ElementType::f32;
+  if (point.target == "sm_75") plan.problem.weights = plan.problem.y = ElementType::f32;
   const auto count = static_cast<std::uint32_t>(number / 2 + 1);
   const bool columns = plan.problem.layout == GemvLayout::T;
   plan.warps_out = 1u << dice.below(2);
@@ -240,7 +240,7 @@ std::vector<GemvCase> gemv_grid(std::size_t count) {
 std::vector<GemvCase> gemv_aligned_cases() {
   std::vector<GemvCase> cases;
   for (const GemvLayout layout : {GemvLayout::T, GemvLayout::R}) {
-    for (const GemvType type : kTypes) {
+    for (const ElementType type : kTypes) {
       for (const GemvPath path : kPaths) {
         for (const std::uint32_t cluster : {1u, 4u}) {
           for (const std::uint32_t split : {1u, 4u}) {
@@ -249,7 +249,7 @@ std::vector<GemvCase> gemv_aligned_cases() {
             GemvPlan& plan = point.plan;
             plan.problem.layout = layout;
             plan.problem.weights = type;
-            plan.problem.x = split == 4 ? type : GemvType::f32;
+            plan.problem.x = split == 4 ? type : ElementType::f32;
             plan.path = path;
             plan.stages = path == GemvPath::Direct ? 0 : 3;
             plan.warps_out = 2;

@@ -79,8 +79,8 @@ TEST_CASE("narrow loads: 8, 4 and 2 bytes a lane fill their sectors") {
       point.target = "sm_90";
       GemvPlan& plan = point.plan;
       plan.problem.layout = layout;
-      plan.problem.weights = load == 2 ? GemvType::bf16 : GemvType::f32;
-      if (load == 4) plan.problem.weights = GemvType::f16;
+      plan.problem.weights = load == 2 ? ElementType::bf16 : ElementType::f32;
+      if (load == 4) plan.problem.weights = ElementType::f16;
       plan.load_bytes = load;
       plan.warps_out = 2;
       plan.unroll = 2;

@@ -16,7 +16,7 @@ constexpr std::uint64_t kGuard = 256;
 constexpr std::byte kSentinel{0xa5};
 constexpr std::byte kNan{0xff};  // four, or two, make a NaN of every type
 
-std::vector<std::byte> random_list(Dice& dice, GemvType type, std::uint64_t count) {
+std::vector<std::byte> random_list(Dice& dice, ElementType type, std::uint64_t count) {
   std::vector<std::byte> list(static_cast<std::size_t>(count * bytes(type)));
   for (std::size_t i = 0; i < count; ++i) {
     const auto drawn = static_cast<float>(dice.bits() >> 40);  // 24 bits
@@ -32,23 +32,23 @@ std::size_t weight_index(const GemvProblem& problem, std::size_t i, std::size_t 
 
 }  // namespace
 
-float element(std::span<const std::byte> list, GemvType type, std::size_t i) {
-  if (type == GemvType::f32) {
+float element(std::span<const std::byte> list, ElementType type, std::size_t i) {
+  if (type == ElementType::f32) {
     float value = 0;
     std::memcpy(&value, list.data() + 4 * i, 4);
     return value;
   }
   std::uint16_t half = 0;
   std::memcpy(&half, list.data() + 2 * i, 2);
-  return type == GemvType::f16 ? f16_to_float(half) : bf16_to_float(half);
+  return type == ElementType::f16 ? f16_to_float(half) : bf16_to_float(half);
 }
 
-void set_element(std::span<std::byte> list, GemvType type, std::size_t i, float value) {
-  if (type == GemvType::f32) {
+void set_element(std::span<std::byte> list, ElementType type, std::size_t i, float value) {
+  if (type == ElementType::f32) {
     std::memcpy(list.data() + 4 * i, &value, 4);
     return;
   }
-  const std::uint16_t half = type == GemvType::f16 ? float_to_f16(value) : float_to_bf16(value);
+  const std::uint16_t half = type == ElementType::f16 ? float_to_f16(value) : float_to_bf16(value);
   std::memcpy(list.data() + 2 * i, &half, 2);
 }
 
@@ -117,7 +117,7 @@ std::vector<std::byte> epilogue(const GemvProblem& problem, const GemvData& data
 GemvCase bare(const GemvCase& point) {
   GemvCase made = point;
   GemvProblem& problem = made.plan.problem;
-  problem.y = GemvType::f32;
+  problem.y = ElementType::f32;
   problem.y_alignment = 16;
   problem.scaled = problem.bias = problem.residual = false;
   made.y_offset = 0;

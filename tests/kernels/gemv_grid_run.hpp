@@ -26,9 +26,9 @@ struct GemvData {
 [[nodiscard]] GemvData make_data(const GemvCase& point);
 
 /// Element `i` of a list, as the number that it is.
-[[nodiscard]] float element(std::span<const std::byte> list, GemvType type, std::size_t i);
+[[nodiscard]] float element(std::span<const std::byte> list, ElementType type, std::size_t i);
 /// Rounds to nearest even and stores.
-void set_element(std::span<std::byte> list, GemvType type, std::size_t i, float value);
+void set_element(std::span<std::byte> list, ElementType type, std::size_t i, float value);
 
 /// In fp64, written apart from the library's own reference: what y is before it is rounded to its
 /// type, and the sum of the absolute values of all terms.

@@ -111,8 +111,8 @@ void check_point(const GemvCase& point, Figures& figures) {
   CHECK((second.y == first.y));
   figures.launches += 2;
   const bool plain =
-      problem.y == GemvType::f32 && !problem.scaled && !problem.bias && !problem.residual;
-  if (problem.y == GemvType::f32) check_exact(point, data, first.floats(), figures);
+      problem.y == ElementType::f32 && !problem.scaled && !problem.bias && !problem.residual;
+  if (problem.y == ElementType::f32) check_exact(point, data, first.floats(), figures);
   if (plain) return;
   // The sums by themselves: the epilogue and the rounding follow from them bit for bit.
   const GemvCase sums_only = bare(point);

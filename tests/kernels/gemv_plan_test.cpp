@@ -16,7 +16,7 @@ using namespace ptxgen;
 namespace {
 
 GemvProblem problem(std::uint32_t k, std::uint32_t n, GemvLayout layout = GemvLayout::T,
-                    GemvType weights = GemvType::f32) {
+                    ElementType weights = ElementType::f32) {
   GemvProblem p;
   p.k = k;
   p.n = n;
@@ -173,7 +173,7 @@ TEST_CASE("gemv plan: what a strip and a step are") {
   CHECK(plan.shared_bytes() == 16);
   CHECK(plan.roundings() == 16 * 8 + 32);
 
-  plan.problem = problem(11008, 4096, GemvLayout::R, GemvType::bf16);
+  plan.problem = problem(11008, 4096, GemvLayout::R, ElementType::bf16);
   plan.problem.scaled = plan.problem.bias = plan.problem.residual = true;
   plan.warps_out = 2;
   plan.warps_k = 4;
@@ -193,7 +193,7 @@ TEST_CASE("gemv plan: what a strip and a step are") {
 
 TEST_CASE("gemv plan: large numbers do not wrap around") {
   GemvPlan plan;
-  plan.problem = problem(4294967295u, 4294967295u, GemvLayout::T, GemvType::bf16);
+  plan.problem = problem(4294967295u, 4294967295u, GemvLayout::T, ElementType::bf16);
   plan.load_bytes = 2;
   plan.warps_out = 16;
   plan.warps_k = 2;
@@ -214,8 +214,8 @@ TEST_CASE("gemv plan: the widest load") {
   CHECK(widest_load(problem(8, 4097)) == 4);
   CHECK(widest_load(problem(1, 4097)) == 16);
   CHECK(widest_load(problem(8, 4098)) == 8);
-  CHECK(widest_load(problem(4097, 8, GemvLayout::R, GemvType::bf16)) == 2);
-  CHECK(widest_load(problem(4097, 1, GemvLayout::R, GemvType::bf16)) == 16);
+  CHECK(widest_load(problem(4097, 8, GemvLayout::R, ElementType::bf16)) == 2);
+  CHECK(widest_load(problem(4097, 1, GemvLayout::R, ElementType::bf16)) == 16);
   GemvProblem padded = problem(8, 4097);
   padded.lda = 4100;
   CHECK(widest_load(padded) == 16);
@@ -224,13 +224,13 @@ TEST_CASE("gemv plan: the widest load") {
 }
 
 TEST_CASE("gemv plan: as text") {
-  GemvProblem p = problem(11008, 4096, GemvLayout::R, GemvType::bf16);
+  GemvProblem p = problem(11008, 4096, GemvLayout::R, ElementType::bf16);
   CHECK(to_text(problem(4096, 2048)) == "T f32 4096x2048");
   CHECK(to_text(p) == "R bf16 4096x11008");
   p.lda = 11264;
   p.bias = true;
   CHECK(to_text(p) == "R bf16 4096x11008 lda 11264 bias");
-  p.x = p.y = GemvType::bf16;
+  p.x = p.y = ElementType::bf16;
   p.a_alignment = 8;
   p.x_alignment = 4;
   p.y_alignment = 2;
@@ -266,10 +266,10 @@ TEST_CASE("gemv plan: problems that there are not") {
   p = problem(1u << 31, 64);
   CHECK(refusal(p) == "bad-problem: k is 2147483648; it may be 0 to 2147483647");
   p = problem(64, 64);
-  p.x = GemvType::f16;
+  p.x = ElementType::f16;
   CHECK(refusal(p) == "bad-problem: x is f16; with weights of f32 it may be f32");
-  p = problem(64, 64, GemvLayout::R, GemvType::bf16);
-  p.y = GemvType::f16;
+  p = problem(64, 64, GemvLayout::R, ElementType::bf16);
+  p.y = ElementType::f16;
   CHECK(refusal(p) == "bad-problem: y is f16; with weights of bf16 it may be f32 or bf16");
   p = problem(64, 65);
   p.lda = 64;
@@ -278,7 +278,7 @@ TEST_CASE("gemv plan: problems that there are not") {
   CHECK(refusal(p) ==
         "bad-problem: lda is 1099511627776; with 64 rows it may be up to 549755813888: a matrix "
         "may have 2^47 B");
-  p = problem(64, 64, GemvLayout::R, GemvType::bf16);
+  p = problem(64, 64, GemvLayout::R, ElementType::bf16);
   p.a_alignment = 1;
   CHECK(refusal(p) ==
         "bad-problem: a_alignment is 1 B; it may be a power of two of at least 2 B, an element");
@@ -372,7 +372,7 @@ TEST_CASE("gemv plan: plans that there are not") {
         }) == "bad-plan: stages is 1; it may be 2 to 32 with path async");
   CHECK(with([&](GemvPlan& p) {
           async(p);
-          p.problem.weights = GemvType::bf16;
+          p.problem.weights = ElementType::bf16;
           p.load_bytes = 2;
         }) == "bad-plan: load_bytes is 2; it may be 4 to 16 with path async");
   CHECK(with([&](GemvPlan& p) {
@@ -411,7 +411,7 @@ TEST_CASE("gemv plan: plans that there are not") {
         "number: here 5 blocks have 1 strip");
   CHECK(
       with([&](GemvPlan& p) {
-        p.problem = problem(100, 4096, GemvLayout::T, GemvType::bf16);
+        p.problem = problem(100, 4096, GemvLayout::T, ElementType::bf16);
         p.warps_out = 8;
         p.unroll = 4;
         p.blocks = 16;

@@ -13,7 +13,7 @@ using namespace ptxgen;
 
 namespace {
 
-GemvProblem problem(std::uint32_t k, std::uint32_t n, GemvLayout layout, GemvType weights) {
+GemvProblem problem(std::uint32_t k, std::uint32_t n, GemvLayout layout, ElementType weights) {
   GemvProblem made;
   made.k = k;
   made.n = n;
@@ -23,7 +23,7 @@ GemvProblem problem(std::uint32_t k, std::uint32_t n, GemvLayout layout, GemvTyp
 }
 
 constexpr GemvLayout kLayouts[] = {GemvLayout::T, GemvLayout::R};
-constexpr GemvType kTypes[] = {GemvType::f32, GemvType::f16, GemvType::bf16};
+constexpr ElementType kTypes[] = {ElementType::f32, ElementType::f16, ElementType::bf16};
 
 // Share of the time in which SMs wait for the one with most bytes: unit by unit and element by
 // element as plan.hpp describes a partition, the blocks dealt out in turn.
@@ -53,7 +53,7 @@ TEST_CASE("the first choice for 4096x4096 f32 fills every SM of every GPU within
   for (const GemvLayout layout : kLayouts) {
     for (const ptx::Gpu& gpu : ptx::gpus()) {
       INFO(gpu.name << " " << to_string(layout));
-      const auto ranking = rank_gemv_plans(problem(4096, 4096, layout, GemvType::f32), gpu);
+      const auto ranking = rank_gemv_plans(problem(4096, 4096, layout, ElementType::f32), gpu);
       REQUIRE_FALSE(ranking.empty());
       const GemvPlan& plan = ranking.front().plan;
       INFO(to_text(plan));
@@ -66,7 +66,7 @@ TEST_CASE("the first choice for 4096x4096 f32 fills every SM of every GPU within
 
 TEST_CASE("the choices for HBM keep 40 KB in flight on each SM, those for GDDR 8 KB") {
   for (const GemvLayout layout : kLayouts) {
-    for (const GemvType type : kTypes) {
+    for (const ElementType type : kTypes) {
       for (const std::uint32_t size : {2048u, 4096u, 8192u}) {
         const GemvProblem what = problem(size, size, layout, type);
         INFO(to_text(what));
@@ -109,7 +109,7 @@ TEST_CASE("predicted tails are those of the partition, element by element") {
 TEST_CASE("every candidate can be built, and stands where its time puts it") {
   for (const ptx::Gpu& gpu : ptx::gpus()) {
     for (const GemvLayout layout : kLayouts) {
-      const auto ranking = rank_gemv_plans(problem(4096, 11008, layout, GemvType::bf16), gpu);
+      const auto ranking = rank_gemv_plans(problem(4096, 11008, layout, ElementType::bf16), gpu);
       CHECK(ranking.size() > 8);
       for (std::size_t i = 0; i < ranking.size(); ++i) {
         const GemvCandidate& candidate = ranking[i];
@@ -130,7 +130,7 @@ TEST_CASE("every candidate can be built, and stands where its time puts it") {
 }
 
 TEST_CASE("the same question has the same answer") {
-  const GemvProblem what = problem(5120, 13824, GemvLayout::R, GemvType::f16);
+  const GemvProblem what = problem(5120, 13824, GemvLayout::R, ElementType::f16);
   const ptx::Gpu& gpu = *ptx::find_gpu("a100");
   const auto first = rank_gemv_plans(what, gpu);
   const auto second = rank_gemv_plans(what, gpu);
@@ -152,7 +152,7 @@ TEST_CASE("there is a plan for every problem") {
                         {2592, 1700000}, {0x7fffffff, 1}, {1, 0x7fffffff}};
   for (const Size size : sizes) {
     for (const GemvLayout layout : kLayouts) {
-      for (const GemvType type : kTypes) {
+      for (const ElementType type : kTypes) {
         for (const std::uint32_t alignment : {16u, bytes(type)}) {
           GemvProblem what = problem(size.k, size.n, layout, type);
           what.a_alignment = alignment;
@@ -183,15 +183,15 @@ TEST_CASE("more bytes take longer, more bandwidth and less latency do not") {
     for (std::uint32_t size = 1024; size <= 16384; size *= 2) {
       const ptx::Gpu& gpu = *ptx::find_gpu("h200");
       const auto best =
-          rank_gemv_plans(problem(size, size, layout, GemvType::f32), gpu).front().prediction;
+          rank_gemv_plans(problem(size, size, layout, ElementType::f32), gpu).front().prediction;
       CHECK(best.chained_us > before);
       before = best.chained_us;
       const auto half =
-          rank_gemv_plans(problem(size, size, layout, GemvType::bf16), gpu).front().prediction;
+          rank_gemv_plans(problem(size, size, layout, ElementType::bf16), gpu).front().prediction;
       CHECK(half.chained_us < best.chained_us);
     }
     const GemvPlan plan =
-        plan_gemv(problem(4096, 4096, layout, GemvType::f32), *ptx::find_gpu("h200"));
+        plan_gemv(problem(4096, 4096, layout, ElementType::f32), *ptx::find_gpu("h200"));
     ptx::Gpu gpu = *ptx::find_gpu("h200");
     const double now = predict(plan, gpu).isolated_us;
     gpu.bandwidth_gb_per_s *= 1.1;
@@ -205,7 +205,7 @@ TEST_CASE("more bytes take longer, more bandwidth and less latency do not") {
 TEST_CASE("fewer bytes in flight never make a plan faster") {
   const ptx::Gpu& gpu = *ptx::find_gpu("h200");
   GemvPlan plan;
-  plan.problem = problem(4096, 4096, GemvLayout::T, GemvType::f32);
+  plan.problem = problem(4096, 4096, GemvLayout::T, ElementType::f32);
   plan.blocks = 132;
   plan.warps_out = 4;
   double before = 0;
@@ -222,7 +222,7 @@ TEST_CASE("fewer bytes in flight never make a plan faster") {
 TEST_CASE("the anchors: what is known of H200 and RTX 4090 at 4096x4096 f32") {
   // The bytes alone take 67.1 MB / (4.8 TB/s * 0.92) = 15.2 us on H200, 71.6 us on RTX 4090.
   for (const GemvLayout layout : kLayouts) {
-    const GemvProblem what = problem(4096, 4096, layout, GemvType::f32);
+    const GemvProblem what = problem(4096, 4096, layout, ElementType::f32);
     const auto h200 = rank_gemv_plans(what, *ptx::find_gpu("h200")).front().prediction;
     CHECK(h200.isolated_us > 16);
     CHECK(h200.isolated_us < 18.6);
@@ -234,7 +234,7 @@ TEST_CASE("the anchors: what is known of H200 and RTX 4090 at 4096x4096 f32") {
   }
   // The library's first kernel, as a plan: 16 blocks with 4 rows on their way starve.
   GemvPlan seed;
-  seed.problem = problem(4096, 4096, GemvLayout::T, GemvType::f32);
+  seed.problem = problem(4096, 4096, GemvLayout::T, ElementType::f32);
   seed.load_bytes = 4;
   seed.warps_out = 8;
   seed.unroll = 4;

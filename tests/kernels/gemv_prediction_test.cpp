@@ -156,7 +156,7 @@ TEST_CASE("predictions are what the emulator counts: shapes, types, alignments, 
     const std::uint32_t list[] = {static_cast<std::uint32_t>(values)...};
     return list[random() % std::size(list)];
   };
-  constexpr GemvType kTypes[] = {GemvType::f32, GemvType::f16, GemvType::bf16};
+  constexpr ElementType kTypes[] = {ElementType::f32, ElementType::f16, ElementType::bf16};
   const int plans = test::count(240, 3000);
   std::array<int, 3> of_path{};
   for (int i = 0; i < plans; ++i) {
@@ -166,11 +166,11 @@ TEST_CASE("predictions are what the emulator counts: shapes, types, alignments, 
     p.weights = kTypes[i / 2 % 3];
     p.k = one_of(0, 1, up_to(32), up_to(300), up_to(700), 256, 512, 67);
     p.n = one_of(1, up_to(32), up_to(300), up_to(700), 256, 512, 129);
-    p.x = random() % 2 == 0 ? GemvType::f32 : p.weights;
-    p.y = random() % 2 == 0 ? GemvType::f32 : p.weights;
+    p.x = random() % 2 == 0 ? ElementType::f32 : p.weights;
+    p.y = random() % 2 == 0 ? ElementType::f32 : p.weights;
     const std::uint32_t row = p.layout == GemvLayout::T ? p.n : p.k;
     if (random() % 3 == 0) p.lda = row + up_to(19);
-    const auto alignment = [&](GemvType type) {
+    const auto alignment = [&](ElementType type) {
       return std::max(bytes(type), one_of(16, 16, 16, 8, 4, 2));
     };
     p.a_alignment = alignment(p.weights);
@@ -220,7 +220,7 @@ TEST_CASE("the planner's own choices do what it says of them") {
   };
   for (const Size size : {Size{256, 512}, Size{384, 130}, Size{1024, 96}, Size{100, 1000}}) {
     for (const GemvLayout layout : {GemvLayout::T, GemvLayout::R}) {
-      for (const GemvType type : {GemvType::f32, GemvType::bf16}) {
+      for (const ElementType type : {ElementType::f32, ElementType::bf16}) {
         for (const std::string_view gpu : {"rtx4090", "h200"}) {
           GemvProblem p;
           p.k = size.k;

@@ -54,7 +54,7 @@ void check_first_choice(const Assembler& assembler, const GemvProblem& problem, 
   const std::uint32_t taken = (made.registers + 7) / 8 * 8;
   INFO(best.prediction.registers << " predicted, " << made.registers << " reported");
   // Before sm_90 the assembler takes 60 to 150 for lanes that exchange elements of x.
-  const bool exchanges = problem.layout == GemvLayout::R && problem.weights != GemvType::f32 &&
+  const bool exchanges = problem.layout == GemvLayout::R && problem.weights != ElementType::f32 &&
                          ptx::target(part.target).sm < 90;
   if (exchanges) return;
   CHECK(best.prediction.registers <= std::max(taken + 16, taken * 5 / 4));
@@ -71,12 +71,12 @@ TEST_CASE("first choices need no more registers than predicted, little fewer, an
   double max_above = 0;
   for (const Part& part : kParts) {
     for (const GemvLayout layout : {GemvLayout::T, GemvLayout::R}) {
-      for (const GemvType type : {GemvType::f32, GemvType::f16, GemvType::bf16}) {
+      for (const ElementType type : {ElementType::f32, ElementType::f16, ElementType::bf16}) {
         GemvProblem problem;
         problem.layout = layout;
         problem.weights = type;
         problem.k = 4096;
-        problem.n = type == GemvType::f32 ? 4096 : 11008;
+        problem.n = type == ElementType::f32 ? 4096 : 11008;
         check_first_choice(assembler, problem, part, max_above);
       }
     }

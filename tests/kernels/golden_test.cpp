@@ -11,7 +11,7 @@ using namespace ptxgen;
 
 namespace {
 
-std::string text_of(const CatalogEntry& entry, std::string_view target) {
+std::string text_of(const KernelDescription& entry, std::string_view target) {
   std::vector<std::uint64_t> values;
   for (const ParameterInfo& parameter : entry.parameters) values.push_back(parameter.default_value);
   return ptx::print(entry.build(values, ptx::target(target)));
@@ -34,7 +34,7 @@ struct GoldenPlan {
   GemvPlan plan;
 };
 
-GemvProblem problem_of(GemvLayout layout, GemvType weights, GemvType x, GemvType y) {
+GemvProblem problem_of(GemvLayout layout, ElementType weights, ElementType x, ElementType y) {
   GemvProblem problem;
   problem.k = 1024;
   problem.n = 4096;
@@ -50,7 +50,7 @@ GemvProblem problem_of(GemvLayout layout, GemvType weights, GemvType x, GemvType
 std::vector<GoldenPlan> golden_plans() {
   using enum GemvLayout;
   using enum GemvPath;
-  using enum GemvType;
+  using enum ElementType;
   std::vector<GoldenPlan> plans;
   const auto add = [&](const char* name, const char* target, GemvPath path,
                        const GemvProblem& problem) -> GemvPlan& {
@@ -118,7 +118,7 @@ std::vector<GoldenPlan> golden_plans() {
 // compares with the same bytes. PTXGEN_REWRITE_GOLDENS=1 writes them anew; read the difference
 // before it goes in.
 TEST_CASE("every kernel is its golden file") {
-  for (const CatalogEntry& entry : catalog()) {
+  for (const KernelDescription& entry : catalog()) {
     for (const std::string_view target : {"sm_75", "sm_89", "sm_90", "sm_120"}) {
       const std::string text = text_of(entry, target);
       CHECK(text == text_of(entry, target));
@@ -141,7 +141,7 @@ TEST_CASE("each way to compute a GEMV is its golden file") {
 }
 
 TEST_CASE("every kernel for every target is read back equal and printed back the same") {
-  for (const CatalogEntry& entry : catalog()) {
+  for (const KernelDescription& entry : catalog()) {
     for (const ptx::Target& target : ptx::targets()) {
       const std::string text = text_of(entry, target.name);
       const ptx::Module module = ptx::parse(text);

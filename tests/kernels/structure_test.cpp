@@ -17,7 +17,7 @@ namespace {
 // The kernel as a reader of its text sees it.
 struct Emitted {
   explicit Emitted(std::string_view name, std::string_view target_name = "sm_89") {
-    const CatalogEntry* entry = find_kernel(name);
+    const KernelDescription* entry = find_kernel(name);
     REQUIRE(entry != nullptr);
     std::vector<std::uint64_t> values;
     for (const ParameterInfo& parameter : entry->parameters)
@@ -120,7 +120,7 @@ TEST_CASE("one entry, named as the kernel, with its parameters in order") {
 }
 
 TEST_CASE("the target and the lowest version are stated") {
-  for (const CatalogEntry& entry : catalog()) {
+  for (const KernelDescription& entry : catalog()) {
     for (const Target& row : targets()) {
       const Emitted emitted(entry.name, row.name);
       CHECK(emitted.module.target == row.name);
@@ -166,7 +166,7 @@ TEST_CASE("shared memory is addressed with 32 bits") {
 }
 
 TEST_CASE("no condition that depends on the thread decides whether a barrier is reached") {
-  for (const CatalogEntry& entry : catalog()) {
+  for (const KernelDescription& entry : catalog()) {
     const Emitted emitted(entry.name);
     const Facts facts(emitted.module);
     for (const std::size_t barrier : emitted.barriers()) {
@@ -268,7 +268,7 @@ TEST_CASE("the inner loops of the GEMVs are fused multiply-adds, rounded to near
 }
 
 TEST_CASE("loops are tested at the bottom: no backward branch is unconditional") {
-  for (const CatalogEntry& entry : catalog()) {
+  for (const KernelDescription& entry : catalog()) {
     const Emitted emitted(entry.name);
     std::set<std::uint32_t> placed;
     for (const Instruction& s : emitted.function().body) {

@@ -107,13 +107,13 @@ TEST_CASE("cuBLAS is asked for the product of either layout, by either function"
   CHECK(asked.compute_type == 68);  // CUBLAS_COMPUTE_32F: no tensor cores' short formats
 
   problem.lda = 0;
-  problem.weights = problem.x = problem.y = GemvType::bf16;
+  problem.weights = problem.x = problem.y = ElementType::bf16;
   static_cast<void>(product(Cublas::Way::Gemm));
   CHECK(asked.type_a == 14);  // CUDA_R_16BF
   CHECK(asked.type_b == 14);
   CHECK(asked.type_c == 14);
   CHECK(error_of([&] { static_cast<void>(product(Cublas::Way::Gemv)); }).message ==
         "one call of cuBLAS cannot compute R bf16 2x3 x bf16 y bf16");
-  problem.y = GemvType::f32;
+  problem.y = ElementType::f32;
   CHECK(error_of([&] { static_cast<void>(product(Cublas::Way::Gemm)); }).code == "bad-problem");
 }

@@ -139,11 +139,11 @@ TEST_CASE("passes are chosen by options, then by settings") {
     {
       Rig rig(how);
       const Buffer<f32> memory(rig.context, 100);
-      rig.launcher.vadd(memory, memory, memory, 100, rig.stream);
+      rig.launcher.launch(Vadd{.n = 100}, {.c = memory, .a = memory, .b = memory}, rig.stream);
       rig.stream.synchronize();
       CHECK(rig.launcher.stages("vadd").of("passes") > 0);
       // In memory already: neither passes nor gates run again.
-      rig.launcher.vadd(memory, memory, memory, 100, rig.stream);
+      rig.launcher.launch(Vadd{.n = 100}, {.c = memory, .a = memory, .b = memory}, rig.stream);
       rig.stream.synchronize();
     }
     reset_default_log();

@@ -31,20 +31,20 @@ TEST_CASE("a GEMV of every layout and type is right, wherever its operands lie")
   const Rig rig;
   int count = 0;
   for (const GemvLayout layout : {GemvLayout::T, GemvLayout::R}) {
-    for (const GemvType type : {GemvType::f32, GemvType::f16, GemvType::bf16}) {
+    for (const ElementType type : {ElementType::f32, ElementType::f16, ElementType::bf16}) {
       for (const std::uint32_t off : {0u, 2u, 4u, 8u}) {
         if (off % bytes(type) != 0) continue;
         GemvProblem problem = gemv_problem(67, 141, layout, type);
         // What the problem says of alignments is not looked at.
         problem.a_alignment = 16;
-        problem.x = off % 4 == 2 ? type : GemvType::f32;
-        problem.y = off % 4 == 2 ? type : GemvType::f32;
+        problem.x = off % 4 == 2 ? type : ElementType::f32;
+        problem.y = off % 4 == 2 ? type : ElementType::f32;
         problem.lda = off == 4 ? 151 : 0;
         problem.scaled = off == 2 || off == 8;
         problem.bias = count % 2 == 1;
         problem.residual = count % 3 == 1;
         const GemvCase one(rig.context, problem, 10, off);
-        const LaunchRecord record = rig.launcher.gemv(problem, one.operands(), rig.stream);
+        const LaunchRecord record = rig.launcher.launch(problem, one.operands(), rig.stream);
         rig.stream.synchronize();
         INFO(to_text(problem) << " off " << off);
         CHECK(record.kernel == "gemv");
@@ -52,7 +52,7 @@ TEST_CASE("a GEMV of every layout and type is right, wherever its operands lie")
         CHECK(record.reason.starts_with("auto: fastest plan by prediction, "));
         CHECK_FALSE(record.cached);
         CHECK(one.right());
-        CHECK(rig.launcher.gemv(problem, one.operands(), rig.stream).cached);
+        CHECK(rig.launcher.launch(problem, one.operands(), rig.stream).cached);
         ++count;
       }
     }
@@ -65,10 +65,10 @@ TEST_CASE("the plain call and the general one launch the same kernel") {
   const GemvProblem problem = gemv_problem(40, 60);
   const GemvCase one(rig.context, problem);
   const GemvOperands o = one.operands();
-  const LaunchRecord general = rig.launcher.gemv(problem, o, rig.stream);
+  const LaunchRecord general = rig.launcher.launch(problem, o, rig.stream);
   GemvProblem wordy = problem;
   wordy.lda = 60;  // which is as long as a row
-  CHECK(rig.launcher.gemv(wordy, o, rig.stream).cached);
+  CHECK(rig.launcher.launch(wordy, o, rig.stream).cached);
   const LaunchRecord plain = rig.launcher.gemv({{o.y.address}, 60}, {{o.a.address}, 2400},
                                                {{o.x.address}, 40}, 40, 60, rig.stream);
   CHECK(plain.cached);
@@ -84,11 +84,11 @@ TEST_CASE("names of choices, and what each can serve") {
   CHECK(to_string(GemvChoice::Async) == "async");
 
   const Rig rig;
-  const GemvProblem problem = gemv_problem(40, 60, GemvLayout::R, GemvType::bf16);
+  const GemvProblem problem = gemv_problem(40, 60, GemvLayout::R, ElementType::bf16);
   const GemvCase one(rig.context, problem);
   for (const GemvChoice choice : {GemvChoice::Coalesced, GemvChoice::Strided, GemvChoice::Cublas}) {
     const Launcher launcher(rig.context, choosing(choice));
-    const Error error = error_of([&] { launcher.gemv(problem, one.operands(), rig.stream); });
+    const Error error = error_of([&] { launcher.launch(problem, one.operands(), rig.stream); });
     CHECK(error.code == "bad-choice");
     CHECK(error.message == "the GEMV " + std::string(to_string(choice)) +
                                " serves y = A^T x with layout T, f32 and tight rows only, not R "
@@ -109,7 +109,7 @@ TEST_CASE("a path that the device has not is refused in words") {
   const Stream stream(context);
   const Launcher launcher(context, choosing(GemvChoice::Bulk));
   const GemvCase one(context, gemv_problem(40, 60));
-  const Error error = error_of([&] { launcher.gemv(one.problem, one.operands(), stream); });
+  const Error error = error_of([&] { launcher.launch(one.problem, one.operands(), stream); });
   CHECK(error.code == "bad-choice");
   CHECK(error.message ==
         "no plan of path bulk serves T f32 40x60 on NVIDIA T4 (emulated), sm_75; choose auto or "
@@ -118,14 +118,14 @@ TEST_CASE("a path that the device has not is refused in words") {
 
 TEST_CASE("what does not fit a GEMV is refused before anything is launched") {
   const Rig rig;
-  GemvProblem problem = gemv_problem(40, 60, GemvLayout::R, GemvType::f16);
+  GemvProblem problem = gemv_problem(40, 60, GemvLayout::R, ElementType::f16);
   problem.lda = 50;
   const GemvCase one(rig.context, problem);
   const auto refused = [&](const auto& change) {
     GemvOperands operands = one.operands();
     GemvProblem changed = problem;
     change(changed, operands);
-    return error_of([&] { rig.launcher.gemv(changed, operands, rig.stream); });
+    return error_of([&] { rig.launcher.launch(changed, operands, rig.stream); });
   };
   CHECK(refused([](auto&, auto& o) { o.a.bytes -= 2; }).message ==
         "a holds 2989 elements (5978 bytes), but k = 40, n = 60 (R f16 60x40 lda 50) needs 2990 "
@@ -161,26 +161,26 @@ TEST_CASE("the residual may be y itself, a shifted part of it not") {
   const Buffer<f32> y(rig.context, residual);
   operands.y = y;
   operands.residual = y;
-  rig.launcher.gemv(problem, operands, rig.stream);
+  rig.launcher.launch(problem, operands, rig.stream);
   rig.stream.synchronize();
   const std::vector<float> result = read(y);
   CHECK(std::memcmp(result.data(), one.expected().data(), 240) == 0);
   operands.residual.address += 4;
-  CHECK(error_of([&] { rig.launcher.gemv(problem, operands, rig.stream); }).code == "aliasing");
+  CHECK(error_of([&] { rig.launcher.launch(problem, operands, rig.stream); }).code == "aliasing");
 }
 
 TEST_CASE("a given plan is launched as it is, and must fit problem, addresses and target") {
   const Rig rig;
   const GemvCase one(rig.context, gemv_problem(64, 256), 1, 4);
   GemvPlan plan = split_plan(gemv_problem(64, 256), 4);
-  const Error error = error_of([&] { rig.launcher.gemv(plan, one.operands(), rig.stream); });
+  const Error error = error_of([&] { rig.launcher.launch(Gemv{plan}, one.operands(), rig.stream); });
   CHECK(error.code == "misaligned");
   CHECK(error.message ==
         "a is not aligned to the 16 bytes of the plan; make a plan for a smaller alignment");
   plan.problem.a_alignment = plan.problem.x_alignment = plan.problem.y_alignment = 4;
-  CHECK(error_of([&] { rig.launcher.gemv(plan, one.operands(), rig.stream); }).code == "bad-plan");
+  CHECK(error_of([&] { rig.launcher.launch(Gemv{plan}, one.operands(), rig.stream); }).code == "bad-plan");
   plan = split_plan(plan.problem, 4);
-  const LaunchRecord record = rig.launcher.gemv(plan, one.operands(), rig.stream);
+  const LaunchRecord record = rig.launcher.launch(Gemv{plan}, one.operands(), rig.stream);
   CHECK(record.reason == "requested: the caller's plan");
   CHECK(record.geometry.grid.x == plan.blocks);
   rig.stream.synchronize();
@@ -194,16 +194,16 @@ TEST_CASE("a GEMV starts before the kernel in front of it has ended only where t
   const std::optional<GemvPlan> plan = rig.launcher.gemv_plan(one.problem);
   REQUIRE(plan);
   REQUIRE(plan->programmatic);  // on an H200
-  CHECK_FALSE(rig.launcher.gemv(one.problem, operands, rig.stream).geometry.programmatic);
+  CHECK_FALSE(rig.launcher.launch(one.problem, operands, rig.stream).geometry.programmatic);
   CHECK_FALSE(
-      rig.launcher.plan_gemv(one.problem, operands, rig.stream).record().geometry.programmatic);
+      rig.launcher.plan(one.problem, operands, rig.stream).record().geometry.programmatic);
   operands.constant_weights = true;
-  CHECK(rig.launcher.gemv(one.problem, operands, rig.stream).geometry.programmatic);
-  const LaunchPlan frozen = rig.launcher.plan_gemv(one.problem, operands, rig.stream);
+  CHECK(rig.launcher.launch(one.problem, operands, rig.stream).geometry.programmatic);
+  const LaunchPlan frozen = rig.launcher.plan(one.problem, operands, rig.stream);
   CHECK(frozen.record().geometry.programmatic);
   frozen.launch();
   operands.constant_weights = false;
-  CHECK(rig.launcher.gemv(*plan, operands, rig.stream).geometry.programmatic);
+  CHECK(rig.launcher.launch(Gemv{*plan}, operands, rig.stream).geometry.programmatic);
   CHECK(rig.launcher.cache().statistics().compiles == 1);
   rig.stream.synchronize();
   CHECK(one.right());
@@ -218,7 +218,7 @@ TEST_CASE("measured plans come before the planner's, once for each problem") {
   const Rig rig(options);
   const GemvCase one(rig.context, gemv_problem(64, 256));
   for (int i = 0; i < 3; ++i) {
-    const LaunchRecord record = rig.launcher.gemv(one.problem, one.operands(), rig.stream);
+    const LaunchRecord record = rig.launcher.launch(one.problem, one.operands(), rig.stream);
     CHECK(record.reason == "auto: tuned by a test");
     CHECK(record.geometry.grid.x == source.plan.blocks);
   }
@@ -228,7 +228,7 @@ TEST_CASE("measured plans come before the planner's, once for each problem") {
   CHECK(one.right());
   // Another problem with the same k: the source's plan is not for it.
   const GemvCase other(rig.context, gemv_problem(64, 128));
-  CHECK(rig.launcher.gemv(other.problem, other.operands(), rig.stream).reason !=
+  CHECK(rig.launcher.launch(other.problem, other.operands(), rig.stream).reason !=
         "auto: tuned by a test");
   CHECK(log.text().find("the measured plan for T f32 64x128 is not used: it is for T f32 64x256") !=
         std::string::npos);
@@ -236,7 +236,7 @@ TEST_CASE("measured plans come before the planner's, once for each problem") {
   source.plan.problem = gemv_problem(64, 64);
   const GemvCase third(rig.context, gemv_problem(64, 64));
   source.plan.warps_k = 77;
-  rig.launcher.gemv(third.problem, third.operands(), rig.stream);
+  rig.launcher.launch(third.problem, third.operands(), rig.stream);
   CHECK(log.text().find("the measured plan for T f32 64x64 is not used: warps_k is 77") !=
         std::string::npos);
   rig.stream.synchronize();

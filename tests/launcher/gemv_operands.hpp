@@ -14,7 +14,7 @@ namespace ptxgen::test {
 
 [[nodiscard]] inline GemvProblem gemv_problem(std::uint32_t k, std::uint32_t n,
                                               GemvLayout layout = GemvLayout::T,
-                                              GemvType weights = GemvType::f32) {
+                                              ElementType weights = ElementType::f32) {
   GemvProblem problem;
   problem.k = k;
   problem.n = n;
@@ -37,14 +37,14 @@ namespace ptxgen::test {
 
 using Bytes = std::vector<std::byte>;
 
-inline void put(Bytes& array, std::size_t i, GemvType type, float value) {
-  const std::uint16_t half = type == GemvType::f16 ? float_to_f16(value) : float_to_bf16(value);
-  const void* const from = type == GemvType::f32 ? static_cast<const void*>(&value) : &half;
+inline void put(Bytes& array, std::size_t i, ElementType type, float value) {
+  const std::uint16_t half = type == ElementType::f16 ? float_to_f16(value) : float_to_bf16(value);
+  const void* const from = type == ElementType::f32 ? static_cast<const void*>(&value) : &half;
   std::memcpy(array.data() + i * bytes(type), from, bytes(type));
 }
 
 /// Numbers from -3 to 3.
-[[nodiscard]] inline Bytes whole_numbers(std::uint64_t count, GemvType type, std::uint64_t seed) {
+[[nodiscard]] inline Bytes whole_numbers(std::uint64_t count, ElementType type, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   Bytes array(count * bytes(type));
   for (std::size_t i = 0; i < count; ++i) {

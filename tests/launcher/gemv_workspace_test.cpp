@@ -54,7 +54,7 @@ TEST_CASE("launches of one stream share a workspace, which grows and stays") {
   for (const GemvPlan& plan : plans) {
     REQUIRE(plan.workspace_bytes() > 0);
     cases.emplace_back(rig.context, plan.problem, cases.size());
-    rig.launcher.gemv(plan, cases.back().operands(), rig.stream);
+    rig.launcher.launch(Gemv{plan}, cases.back().operands(), rig.stream);
   }
   rig.stream.synchronize();
   const int before = allocations;
@@ -62,7 +62,7 @@ TEST_CASE("launches of one stream share a workspace, which grows and stays") {
     for (std::size_t i = 0; i < cases.size(); ++i) {
       CHECK(cases[i].right());
       cases[i].reset();
-      rig.launcher.gemv(plans[i], cases[i].operands(), rig.stream);
+      rig.launcher.launch(Gemv{plans[i]}, cases[i].operands(), rig.stream);
     }
     rig.stream.synchronize();
   }
@@ -83,15 +83,15 @@ TEST_CASE("streams, plans and captures never have a workspace in common") {
     return last_workspace;
   };
   const auto by = [&](const Launcher& launcher, const Stream& stream) {
-    return used([&] { launcher.gemv(plan, one.operands(), stream); });
+    return used([&] { launcher.launch(Gemv{plan}, one.operands(), stream); });
   };
   const std::uint64_t own = by(rig.launcher, rig.stream);
   CHECK(own % 16 == 0);
   CHECK(by(rig.launcher, rig.stream) == own);
   CHECK(by(other, rig.stream) == own);  // launches of one stream come one after the other
   std::vector<std::uint64_t> all = {own, by(rig.launcher, second)};
-  const LaunchPlan frozen = rig.launcher.plan_gemv(plan, one.operands(), rig.stream);
-  const LaunchPlan again = rig.launcher.plan_gemv(plan, one.operands(), rig.stream);
+  const LaunchPlan frozen = rig.launcher.plan(Gemv{plan}, one.operands(), rig.stream);
+  const LaunchPlan again = rig.launcher.plan(Gemv{plan}, one.operands(), rig.stream);
   all.push_back(used([&] { frozen.launch(); }));
   all.push_back(used([&] { again.launch(); }));
   std::vector<Graph> graphs;
@@ -128,7 +128,7 @@ TEST_CASE("two streams at once give the bits that one gives") {
         const Stream stream(rig.context);
         GemvCase one(rig.context, plan.problem, 5);
         for (int round = 0; round < 10; ++round) {
-          rig.launcher.gemv(plan, one.operands(), stream);
+          rig.launcher.launch(Gemv{plan}, one.operands(), stream);
           stream.synchronize();
           wrong += !one.right();
           one.reset();
@@ -146,12 +146,12 @@ TEST_CASE("a stream that goes gives its workspace back") {
   const Rig rig;
   const GemvPlan plan = splits(96, 300, 8);
   const GemvCase one(rig.context, plan.problem);
-  rig.launcher.gemv(plan, one.operands(), rig.stream);
+  rig.launcher.launch(Gemv{plan}, one.operands(), rig.stream);
   rig.context.synchronize();
   const std::uint64_t before = rig.context.memory().free;
   for (int i = 0; i < 5; ++i) {
     const Stream stream(rig.context);
-    rig.launcher.gemv(plan, one.operands(), stream);
+    rig.launcher.launch(Gemv{plan}, one.operands(), stream);
     CHECK(rig.context.memory().free < before);
   }
   rig.context.synchronize();
@@ -164,8 +164,8 @@ TEST_CASE("a frozen plan has a workspace of its own") {
   const GemvPlan plan = splits(96, 300, 8);
   GemvCase one(rig.context, plan.problem, 1);
   GemvCase two(rig.context, plan.problem, 2);
-  const LaunchPlan first = rig.launcher.plan_gemv(plan, one.operands(), rig.stream);
-  const LaunchPlan second = rig.launcher.plan_gemv(plan, two.operands(), rig.stream);
+  const LaunchPlan first = rig.launcher.plan(Gemv{plan}, one.operands(), rig.stream);
+  const LaunchPlan second = rig.launcher.plan(Gemv{plan}, two.operands(), rig.stream);
   const Stream other(rig.context);
   for (int round = 0; round < 3; ++round) {
     first.launch();
@@ -186,7 +186,7 @@ TEST_CASE("what a frozen plan says lives as long as the plan") {
   const GemvCase one(rig.context, gemv_problem(40, 60));
   const LaunchPlan plan = [&] {
     const Launcher launcher(rig.context, plain_options());
-    return launcher.plan_gemv(one.problem, one.operands(), rig.stream);
+    return launcher.plan(one.problem, one.operands(), rig.stream);
   }();
   CHECK(plan.record().reason.substr(0, 6) == "auto: ");
   plan.launch();
@@ -201,13 +201,13 @@ TEST_CASE("graphs are captured one after the other and replayed side by side, ea
   GemvCase cases[] = {{rig.context, plan.problem, 1},
                       {rig.context, plan.problem, 2},
                       {rig.context, plan.problem, 3}};
-  rig.launcher.gemv(plan, cases[2].operands(), rig.stream);  // loads the kernel
+  rig.launcher.launch(Gemv{plan}, cases[2].operands(), rig.stream);  // loads the kernel
   rig.launcher.prepare(problems);
   std::vector<Graph> graphs;
   for (int i = 0; i < 2; ++i) {
     rig.stream.begin_capture();
-    rig.launcher.gemv(plan, cases[i].operands(), rig.stream);
-    rig.launcher.gemv(plan, cases[i].operands(), rig.stream);
+    rig.launcher.launch(Gemv{plan}, cases[i].operands(), rig.stream);
+    rig.launcher.launch(Gemv{plan}, cases[i].operands(), rig.stream);
     CHECK(rig.stream.capturing());
     graphs.push_back(rig.stream.end_capture());
     CHECK(graphs.back().nodes() == 2);
@@ -217,7 +217,7 @@ TEST_CASE("graphs are captured one after the other and replayed side by side, ea
     for (GemvCase& one : cases) one.reset();
     graphs[0].launch(rig.stream);
     graphs[1].launch(other);
-    rig.launcher.gemv(plan, cases[2].operands(), rig.stream);
+    rig.launcher.launch(Gemv{plan}, cases[2].operands(), rig.stream);
     rig.context.synchronize();
     for (const GemvCase& one : cases) CHECK(one.right());
   }
@@ -227,15 +227,15 @@ TEST_CASE("graphs keep the workspace of a plan that has gone, and give back thei
   const Rig rig;
   const GemvPlan plan = splits(96, 300, 8);
   GemvCase one(rig.context, plan.problem);
-  rig.launcher.gemv(plan, one.operands(), rig.stream);
+  rig.launcher.launch(Gemv{plan}, one.operands(), rig.stream);
   rig.context.synchronize();
   const std::uint64_t before = rig.context.memory().free;
   {
     const Graph graph = [&] {
-      const LaunchPlan frozen = rig.launcher.plan_gemv(plan, one.operands(), rig.stream);
+      const LaunchPlan frozen = rig.launcher.plan(Gemv{plan}, one.operands(), rig.stream);
       rig.stream.begin_capture();
       frozen.launch();
-      rig.launcher.gemv(plan, one.operands(), rig.stream);
+      rig.launcher.launch(Gemv{plan}, one.operands(), rig.stream);
       return rig.stream.end_capture();
     }();
     for (int round = 0; round < 3; ++round) {
@@ -254,14 +254,14 @@ TEST_CASE("a kernel that is not loaded is no launch of a capture, and leaves it 
   const Rig rig;
   const GemvCase one(rig.context, gemv_problem(70, 90, GemvLayout::R));
   rig.stream.begin_capture();
-  const Error error = error_of([&] { rig.launcher.gemv(one.problem, one.operands(), rig.stream); });
+  const Error error = error_of([&] { rig.launcher.launch(one.problem, one.operands(), rig.stream); });
   CHECK(error.code == "capture-miss");
   CHECK(error.kernel == "gemv");
   (void)rig.stream.end_capture();
   const GemvProblem problems[] = {one.problem};
   rig.launcher.prepare(problems);
   rig.stream.begin_capture();
-  CHECK(rig.launcher.gemv(one.problem, one.operands(), rig.stream).cached);
+  CHECK(rig.launcher.launch(one.problem, one.operands(), rig.stream).cached);
   const Graph graph = rig.stream.end_capture();
   graph.launch(rig.stream);
   rig.stream.synchronize();
@@ -276,8 +276,8 @@ TEST_CASE("streams of the host have workspaces too, and what the host captures s
   GemvCase two(rig.context, plan.problem, 2);
   const Stream hosts(rig.context);
   const Stream borrowed = Stream::borrowed(rig.context, hosts.handle());
-  rig.launcher.gemv(plan, one.operands(), borrowed);
-  rig.launcher.gemv(plan, two.operands(), Stream::borrowed(rig.context, nullptr));
+  rig.launcher.launch(Gemv{plan}, one.operands(), borrowed);
+  rig.launcher.launch(Gemv{plan}, two.operands(), Stream::borrowed(rig.context, nullptr));
   rig.context.synchronize();
   CHECK(one.right());
   CHECK(two.right());
@@ -285,7 +285,7 @@ TEST_CASE("streams of the host have workspaces too, and what the host captures s
   REQUIRE(table.ctx_push_current(rig.context.handle()) == driver::CUDA_SUCCESS);
   REQUIRE(table.stream_begin_capture(hosts.handle(), driver::CU_STREAM_CAPTURE_MODE_GLOBAL) ==
           driver::CUDA_SUCCESS);
-  rig.launcher.gemv(plan, one.operands(), borrowed);
+  rig.launcher.launch(Gemv{plan}, one.operands(), borrowed);
   driver::CUgraph graph = nullptr;
   driver::CUgraphExec executable = nullptr;
   REQUIRE(table.stream_end_capture(hosts.handle(), &graph) == driver::CUDA_SUCCESS);
@@ -294,7 +294,7 @@ TEST_CASE("streams of the host have workspaces too, and what the host captures s
     one.reset();
     two.reset();
     CHECK(table.graph_launch(executable, rig.stream.handle()) == driver::CUDA_SUCCESS);
-    rig.launcher.gemv(plan, two.operands(), borrowed);
+    rig.launcher.launch(Gemv{plan}, two.operands(), borrowed);
     rig.context.synchronize();
     CHECK(one.right());
     CHECK(two.right());
@@ -309,12 +309,12 @@ TEST_CASE("no memory for a workspace is an error, and the next launch tries agai
   const GemvPlan plan = splits(96, 300, 8);
   GemvCase one(rig.context, plan.problem);
   memory_is_full = true;
-  const Error error = error_of([&] { rig.launcher.gemv(plan, one.operands(), rig.stream); });
+  const Error error = error_of([&] { rig.launcher.launch(Gemv{plan}, one.operands(), rig.stream); });
   memory_is_full = false;
   CHECK(error.stage == Stage::Device);
   CHECK(error.code == "out-of-memory");
   CHECK(error.message.find("for partial sums of a GEMV") != std::string::npos);
-  rig.launcher.gemv(plan, one.operands(), rig.stream);
+  rig.launcher.launch(Gemv{plan}, one.operands(), rig.stream);
   rig.stream.synchronize();
   CHECK(one.right());
 }

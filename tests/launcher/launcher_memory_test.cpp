@@ -72,7 +72,7 @@ TEST_CASE("ten thousand launches of what is loaded allocate nothing") {
   const Buffer<f32> y(rig.context, 50);
   const Buffer<f32> a(rig.context, 2000);
   const Buffer<f32> x(rig.context, 40);
-  const LaunchPlan plan = rig.launcher.plan_gemv(y, a, x, 40, 50, rig.stream);
+  const LaunchPlan plan = rig.launcher.plan(GemvProblem{.k = 40, .n = 50}, {.y = y, .a = a, .x = x}, rig.stream);
   const std::uint64_t modules = rig.launcher.cache().statistics().modules;
   SECTION("gemv") {
     check_idle([&] { rig.launcher.gemv(y, a, x, 40, 50, rig.stream); });
@@ -90,18 +90,18 @@ TEST_CASE("ten thousand launches of what is loaded allocate nothing") {
     operands.y = few;
     operands.a = weights;
     operands.x = many;
-    check_idle([&] { rig.launcher.gemv(problem, operands, rig.stream); });
+    check_idle([&] { rig.launcher.launch(problem, operands, rig.stream); });
     return;
   }
   SECTION("matmul with one row") {
-    check_idle([&] { rig.launcher.matmul(y, x, a, 1, 50, 40, rig.stream); });
+    check_idle([&] { rig.launcher.matmul(y, x, a, {.m = 1, .k = 40, .n = 50}, rig.stream); });
   }
   SECTION("plan") {
     check_idle([&] { plan.launch(); });
   }
   SECTION("vadd") {
     const DeviceSpan<f32> all = a;
-    check_idle([&] { rig.launcher.vadd(all, all, all, 2000, rig.stream); });
+    check_idle([&] { rig.launcher.launch(Vadd{.n = 2000}, {.c = all, .a = all, .b = all}, rig.stream); });
     CHECK(rig.launcher.cache().statistics().modules == modules + 1);
     return;
   }

@@ -56,7 +56,7 @@ TEST_CASE("what a host captures on a stream of its own stays loaded") {
     REQUIRE(table.ctx_push_current(rig.context.handle()) == driver::CUDA_SUCCESS);
     REQUIRE(table.stream_begin_capture(hosts.handle(), driver::CU_STREAM_CAPTURE_MODE_RELAXED) ==
             driver::CUDA_SUCCESS);
-    CHECK(rig.launcher.vadd(x, x, x, 3, stream).cached);
+    CHECK(rig.launcher.launch(Vadd{.n = 3}, {.c = x, .a = x, .b = x}, stream).cached);
     driver::CUgraph graph = nullptr;
     driver::CUgraphExec executable = nullptr;
     REQUIRE(table.stream_end_capture(hosts.handle(), &graph) == driver::CUDA_SUCCESS);
@@ -85,8 +85,8 @@ TEST_CASE("GEMV modules are kept by shape and choice, elementwise ones by name")
   CHECK_FALSE(gemv(20, 10).cached);
   CHECK(gemv(10, 20).cached);
   CHECK(compiles(rig) == 2);
-  CHECK_FALSE(rig.launcher.vadd(all, all, all, 10, rig.stream).cached);
-  CHECK(rig.launcher.vadd(all, all, all, 4096, rig.stream).cached);
+  CHECK_FALSE(rig.launcher.launch(Vadd{.n = 10}, {.c = all, .a = all, .b = all}, rig.stream).cached);
+  CHECK(rig.launcher.launch(Vadd{.n = 4096}, {.c = all, .a = all, .b = all}, rig.stream).cached);
   CHECK(compiles(rig) == 3);
   rig.stream.synchronize();
 }
@@ -116,10 +116,10 @@ TEST_CASE("after prepare nothing is compiled any more") {
             .gemv(all.subspan(0, 40), all.subspan(100, 1200), all.subspan(2000, 30), 30, 40,
                   rig.stream)
             .cached);
-  CHECK(rig.launcher.vadd(all, all, all, 3000, rig.stream).cached);
+  CHECK(rig.launcher.launch(Vadd{.n = 3000}, {.c = all, .a = all, .b = all}, rig.stream).cached);
   const DeviceSpan<b32> words{{all.address.value}, 1000}, others{{all.address.value + 4000}, 1000};
-  CHECK(rig.launcher.copy(words, others, 1000, rig.stream).cached);
-  CHECK(rig.launcher.fma_rpt(all, all, 3000, 9, 1, 1, rig.stream).cached);
+  CHECK(rig.launcher.launch(Copy{.n = 1000}, {.out = words, .in = others}, rig.stream).cached);
+  CHECK(rig.launcher.launch(FmaRpt{.n = 3000, .k = 9}, {.out = all, .in = all, .a = 1, .b = 1}, rig.stream).cached);
   const CacheStatistics statistics = rig.launcher.cache().statistics();
   CHECK(statistics.compiles == 5);
   CHECK(statistics.misses_since_prepare == 0);
@@ -197,7 +197,7 @@ TEST_CASE("a launcher without gates shares no key with one that has them") {
   options.gates = false;
   Rig rig(options);
   const Buffer<f32> memory(rig.context, 100);
-  rig.launcher.vadd(memory, memory, memory, 100, rig.stream);
+  rig.launcher.launch(Vadd{.n = 100}, {.c = memory, .a = memory, .b = memory}, rig.stream);
   rig.stream.synchronize();
   const StageTimes stages = rig.launcher.stages("vadd");
   CHECK(stages.of("build") > 0);
@@ -208,7 +208,7 @@ TEST_CASE("the stages of a miss are kept for each kernel") {
   Rig rig;
   const Buffer<f32> memory(rig.context, 100);
   CHECK(rig.launcher.stages("vadd").stages.empty());
-  rig.launcher.vadd(memory, memory, memory, 100, rig.stream);
+  rig.launcher.launch(Vadd{.n = 100}, {.c = memory, .a = memory, .b = memory}, rig.stream);
   rig.stream.synchronize();
   std::vector<std::string> names;
   for (const StageTime& stage : rig.launcher.stages("vadd").stages) names.emplace_back(stage.stage);
@@ -224,7 +224,7 @@ TEST_CASE("cold launches load anew each time and keep nothing") {
   Rig rig(options);
   const Buffer<f32> memory(rig.context, std::vector<float>(100, 1.0f));
   for (int i = 0; i < 3; ++i) {
-    CHECK_FALSE(rig.launcher.vadd(memory, memory, memory, 100, rig.stream).cached);
+    CHECK_FALSE(rig.launcher.launch(Vadd{.n = 100}, {.c = memory, .a = memory, .b = memory}, rig.stream).cached);
   }
   CHECK(read(memory) == std::vector<float>(100, 8.0f));
   CHECK(compiles(rig) == 3);
@@ -237,6 +237,6 @@ TEST_CASE("a stream of another context is refused") {
   const Context other(emulator);
   const Stream foreign(other);
   const Buffer<f32> memory(rig.context, 100);
-  CHECK(error_of([&] { rig.launcher.vadd(memory, memory, memory, 100, foreign); }).code ==
+  CHECK(error_of([&] { rig.launcher.launch(Vadd{.n = 100}, {.c = memory, .a = memory, .b = memory}, foreign); }).code ==
         "other-context");
 }

@@ -28,7 +28,7 @@ TEST_CASE("threads launch through one launcher, hits and misses mixed, each on i
           const Buffer<f32> a(rig.context, std::vector<float>(k * n, static_cast<float>(t)));
           const Buffer<f32> x(rig.context, std::vector<float>(k, 2.0f));
           rig.launcher.gemv(y, a, x, k, n, stream);
-          const LaunchPlan plan = rig.launcher.plan_vadd(y, y, y, n, stream);
+          const LaunchPlan plan = rig.launcher.plan(Vadd{.n = n}, {.c = y, .a = y, .b = y}, stream);
           plan.launch();
           stream.synchronize();
           const auto expected = static_cast<float>(4 * k * t);

@@ -22,7 +22,7 @@ std::string refusal(const std::function<void()>& call) {
   return "accepted";
 }
 
-std::vector<std::uint64_t> defaults_of(const CatalogEntry& kernel) {
+std::vector<std::uint64_t> defaults_of(const KernelDescription& kernel) {
   std::vector<std::uint64_t> values;
   for (const ParameterInfo& parameter : kernel.parameters) {
     values.push_back(parameter.default_value);
@@ -45,7 +45,7 @@ TEST_CASE("every kernel of the catalog has a cache key of its own") {
   const ModuleCache& cache = rig.launcher.cache();
   const LibraryKeys keys = named_keys(cache);
   std::map<std::array<std::uint64_t, 2>, std::string_view> seen;
-  for (const CatalogEntry& kernel : catalog()) {
+  for (const KernelDescription& kernel : catalog()) {
     INFO(kernel.name);
     const ModuleKey key = keys.of(kernel, defaults_of(kernel));
     CHECK(key.kernel == cache.key(kernel.name, {}).kernel);
@@ -59,7 +59,7 @@ TEST_CASE("every kernel of the catalog has a cache key of its own") {
 TEST_CASE("each kernel that is prepared is the one that was asked for") {
   const test::Rig rig;
   std::size_t modules = 0;
-  for (const CatalogEntry& kernel : catalog()) {
+  for (const KernelDescription& kernel : catalog()) {
     INFO(kernel.name);
     const KernelRequest request[] = {kernel_request(kernel, defaults_of(kernel))};
     rig.launcher.prepare(request);
@@ -70,7 +70,7 @@ TEST_CASE("each kernel that is prepared is the one that was asked for") {
 
 TEST_CASE("a kernel of the catalog without a key is refused by name") {
   const test::Rig rig;
-  CatalogEntry unlisted = *find_kernel("vadd");
+  KernelDescription unlisted = *find_kernel("vadd");
   unlisted.name = "softmax";
   const LibraryKeys keys = named_keys(rig.launcher.cache());
   CHECK(refusal([&] { (void)keys.of(unlisted, defaults_of(unlisted)); }) ==
@@ -80,7 +80,7 @@ TEST_CASE("a kernel of the catalog without a key is refused by name") {
 }
 
 TEST_CASE("values beyond what a launch or request holds are refused") {
-  CatalogEntry wide = *find_kernel("vadd");
+  KernelDescription wide = *find_kernel("vadd");
   const std::vector<ParameterInfo> parameters(7, wide.parameters.front());
   wide.parameters = parameters;
   const std::vector<std::uint64_t> values(7, 1);
@@ -96,7 +96,7 @@ TEST_CASE("values beyond what a launch or request holds are refused") {
 }
 
 TEST_CASE("a request holds the values of every kernel of the catalog") {
-  for (const CatalogEntry& kernel : catalog()) {
+  for (const KernelDescription& kernel : catalog()) {
     INFO(kernel.name);
     const std::vector<std::uint64_t> values = defaults_of(kernel);
     const KernelRequest request = kernel_request(kernel, values);

@@ -57,8 +57,8 @@ std::vector<TunedRecord> read_all(const std::string& text) {
 
 TEST_CASE("a record comes back from its file as it was") {
   TunedRecord record = record_of(kPlace, problem_of(1000, GemvLayout::R), 5);
-  record.problem.weights = GemvType::bf16;
-  record.problem.y = GemvType::bf16;
+  record.problem.weights = ElementType::bf16;
+  record.problem.y = ElementType::bf16;
   record.problem.lda = 1008;
   record.problem.bias = true;
   record.problem.a_alignment = 8;

@@ -46,7 +46,7 @@ std::vector<Text> texts() {
     const std::string name = std::string("passes.sm_80.") + variant;
     all.push_back({name, read(PTXGEN_CORPUS "/stored/" + name + ".ptx"), false});
   }
-  for (const CatalogEntry& entry : catalog()) {
+  for (const KernelDescription& entry : catalog()) {
     if (entry.name.substr(0, 5) != "gemv_") continue;
     std::vector<std::uint64_t> values;
     for (const ParameterInfo& parameter : entry.parameters) {

@@ -32,8 +32,7 @@ class Measurement {
   void time(const Spec& spec, const A&... arguments) {
     const auto kernel = spec.build(context_.device().target());
     const LaunchGeometry geometry = spec.geometry();
-    const auto block = Spec::KernelType::pack(arguments...);
-    const LaunchPlan plan = launcher_.plan(kernel, geometry, {block.data(), block.size()}, stream_);
+    const LaunchPlan plan = launcher_.plan(kernel, geometry, stream_, arguments...);
     row_.grid = geometry.grid.x;
     row_.ptx_hash = hash_of(ptx::print(kernel.module()));
     const Event begin(context_);
@@ -108,7 +107,7 @@ BenchRow measure_vadd(Measurement& m) {
   const Buffer<f32> left(m.context(), a);
   const Buffer<f32> right(m.context(), b);
   const Buffer<f32> sum = spoiled<f32>(m.context(), m.n());
-  m.time(Vadd{m.n(), m.job().block, m.job().grid}, left.address(), right.address(), sum.address(),
+  m.time(Vadd{m.n(), ElementType::f32, m.job().block, m.job().grid}, left.address(), right.address(), sum.address(),
          m.n());
   const auto found = validate_vadd(a, b, contents(sum), m.indices());
   return m.row(found);
@@ -121,7 +120,8 @@ BenchRow measure_vadd_halves(Measurement& m) {
   const Buffer<T> left(m.context(), a);
   const Buffer<T> right(m.context(), b);
   const Buffer<T> sum = spoiled<T>(m.context(), m.n());
-  m.time(VaddOf<T>{m.n(), m.job().block, m.job().grid}, left.address(), right.address(),
+  const ElementType element = detail::kSame<T, f16> ? ElementType::f16 : ElementType::bf16;
+  m.time(Vadd{m.n(), element, m.job().block, m.job().grid}, left.address(), right.address(),
          sum.address(), m.n());
   const auto found = validate_vadd(m.job().type, a, b, contents(sum), m.indices());
   return m.row(found);

@@ -44,11 +44,11 @@ GemvJob job_of(const Options& options) {
   job.problem = gemv_problem(options.settings);
   GemvProblem& problem = job.problem;
   const auto type = [&](std::string_view option, const std::string& name) {
-    const GemvType parsed = gemv_type(std::string(option) + " " + name, name);
-    if (parsed == GemvType::f32 || parsed == problem.weights) return parsed;
+    const ElementType parsed = gemv_type(std::string(option) + " " + name, name);
+    if (parsed == ElementType::f32 || parsed == problem.weights) return parsed;
     throw UsageError(format_text(
         "{} {}: with weights of {} it may be f32{}", option, name, to_string(problem.weights),
-        problem.weights == GemvType::f32 ? "" : format_text(" or {}", to_string(problem.weights))));
+        problem.weights == ElementType::f32 ? "" : format_text(" or {}", to_string(problem.weights))));
   };
   problem.x = type("--x-type", options.x_type);
   problem.y = type("--y-type", options.y_type);

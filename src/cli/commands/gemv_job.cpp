@@ -126,7 +126,7 @@ LaunchPlan make_plan(GemvOutcome& outcome, const GemvJob& job, const Context& co
   const bool own = job.target == nullptr || job.target->name == context.device().target().name;
   const auto make = [&] {
     if (own || choice == GemvChoice::Cublas) {
-      LaunchPlan plan = launcher.plan_gemv(job.problem, operands_of(job, buffers), stream);
+      LaunchPlan plan = launcher.plan(job.problem, operands_of(job, buffers), stream);
       outcome.implementation = plan.record().implementation;
       if (plan.record().kernel == Gemv::kName) outcome.plan = launcher.gemv_plan(job.problem);
       return plan;

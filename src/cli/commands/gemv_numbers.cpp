@@ -20,9 +20,9 @@ struct Rounding {
   double absolute = 0;
 };
 
-Rounding rounding_of(GemvType type) noexcept {
-  if (type == GemvType::f16) return {0x1p-11, 0x1p-25};
-  if (type == GemvType::bf16) return {0x1p-8, 0x1p-134};
+Rounding rounding_of(ElementType type) noexcept {
+  if (type == ElementType::f16) return {0x1p-11, 0x1p-25};
+  if (type == ElementType::bf16) return {0x1p-8, 0x1p-134};
   return {};
 }
 
@@ -38,14 +38,14 @@ std::string hash_of(std::string_view text) {
   return "fnv1a64:" + digits;
 }
 
-std::vector<std::byte> random_elements(std::uint64_t count, GemvType type, std::uint64_t seed) {
+std::vector<std::byte> random_elements(std::uint64_t count, ElementType type, std::uint64_t seed) {
   const std::vector<float> values = random_values(static_cast<std::size_t>(count), seed);
   std::vector<std::byte> elements(values.size() * bytes(type));
-  if (type == GemvType::f32) {
+  if (type == ElementType::f32) {
     if (!values.empty()) std::memcpy(elements.data(), values.data(), elements.size());
     return elements;
   }
-  const auto rounded = type == GemvType::f16 ? float_to_f16 : float_to_bf16;
+  const auto rounded = type == ElementType::f16 ? float_to_f16 : float_to_bf16;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::uint16_t bits = rounded(values[i]);
     std::memcpy(elements.data() + 2 * i, &bits, 2);
@@ -53,13 +53,13 @@ std::vector<std::byte> random_elements(std::uint64_t count, GemvType type, std::
   return elements;
 }
 
-std::vector<float> values_of(std::span<const std::byte> elements, GemvType type) {
+std::vector<float> values_of(std::span<const std::byte> elements, ElementType type) {
   std::vector<float> values(elements.size() / bytes(type));
-  if (type == GemvType::f32) {
+  if (type == ElementType::f32) {
     if (!values.empty()) std::memcpy(values.data(), elements.data(), 4 * values.size());
     return values;
   }
-  const auto value = type == GemvType::f16 ? f16_to_float : bf16_to_float;
+  const auto value = type == ElementType::f16 ? f16_to_float : bf16_to_float;
   for (std::size_t i = 0; i < values.size(); ++i) {
     std::uint16_t bits = 0;
     std::memcpy(&bits, elements.data() + 2 * i, 2);
@@ -68,7 +68,7 @@ std::vector<float> values_of(std::span<const std::byte> elements, GemvType type)
   return values;
 }
 
-Comparison compare(std::span<const float> y, GemvType type, const GemvReference& reference,
+Comparison compare(std::span<const float> y, ElementType type, const GemvReference& reference,
                    std::uint64_t roundings) {
   const Rounding last = rounding_of(type);
   Comparison result;

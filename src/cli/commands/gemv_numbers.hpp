@@ -24,13 +24,13 @@ struct Comparison {
   std::uint64_t outside = 0;
 };
 /// `y` has the values on the device, of that type; the bound includes the last rounding.
-[[nodiscard]] Comparison compare(std::span<const float> y, GemvType type,
+[[nodiscard]] Comparison compare(std::span<const float> y, ElementType type,
                                  const GemvReference& reference, std::uint64_t roundings);
 
 /// Random elements of a type in [-1, 1), as their bits.
-[[nodiscard]] std::vector<std::byte> random_elements(std::uint64_t count, GemvType type,
+[[nodiscard]] std::vector<std::byte> random_elements(std::uint64_t count, ElementType type,
                                                      std::uint64_t seed);
 /// The values of elements that are given as their bits.
-[[nodiscard]] std::vector<float> values_of(std::span<const std::byte> elements, GemvType type);
+[[nodiscard]] std::vector<float> values_of(std::span<const std::byte> elements, ElementType type);
 
 }  // namespace ptxgen::cli

@@ -13,7 +13,7 @@ namespace {
 
 nlohmann::json as_json() {
   nlohmann::json kernels = nlohmann::json::array();
-  for (const CatalogEntry& entry : catalog()) {
+  for (const KernelDescription& entry : catalog()) {
     nlohmann::json parameters = nlohmann::json::array();
     for (const ParameterInfo& parameter : entry.parameters) {
       nlohmann::json one = {{"name", parameter.name},
@@ -37,7 +37,7 @@ nlohmann::json as_json() {
 
 std::string described() {
   std::string text;
-  for (const CatalogEntry& entry : catalog()) {
+  for (const KernelDescription& entry : catalog()) {
     text += std::string(entry.name) + "\n    " + std::string(entry.doc) + "\n    " +
             std::string(entry.access_pattern) + "\n";
     for (const ParameterInfo& parameter : entry.parameters) {

@@ -11,12 +11,12 @@ namespace {
 
 std::string known_kernels() {
   std::string text;
-  for (const CatalogEntry& entry : catalog())
+  for (const KernelDescription& entry : catalog())
     text += (text.empty() ? "" : ", ") + std::string(entry.name);
   return text;
 }
 
-std::string known_parameters(const CatalogEntry& kernel) {
+std::string known_parameters(const KernelDescription& kernel) {
   std::string text;
   for (const ParameterInfo& parameter : kernel.parameters) {
     text += (text.empty() ? "" : ", ") + std::string(parameter.name) + " (" +
@@ -35,7 +35,7 @@ std::uint64_t value_of(const ParameterInfo& parameter, const std::string& text) 
 }
 
 // `k=4096` into the place of `k`.
-void assign(const CatalogEntry& kernel, std::vector<std::uint64_t>& values,
+void assign(const KernelDescription& kernel, std::vector<std::uint64_t>& values,
             const std::string& setting) {
   const auto equals = setting.find('=');
   if (equals == std::string::npos || equals == 0) {
@@ -78,7 +78,7 @@ LibraryKernel library_kernel(const std::string& name, const std::vector<std::str
   kernel.entry = find_kernel(name);
   if (kernel.entry == nullptr) {
     std::vector<std::string> names;
-    for (const CatalogEntry& entry : catalog()) names.emplace_back(entry.name);
+    for (const KernelDescription& entry : catalog()) names.emplace_back(entry.name);
     throw UsageError("there is no kernel '" + name + "'" + did_you_mean(name, names) +
                      "; there are: " + known_kernels());
   }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ptxgen/kernels/kernel.hpp"
+#include "ptxgen/kernels/description.hpp"
 
 namespace ptxgen::cli {
 
@@ -16,7 +16,7 @@ namespace ptxgen::cli {
 
 /// A kernel with the values of its parameters, those that `-p` did not set at their defaults.
 struct LibraryKernel {
-  const CatalogEntry* entry = nullptr;
+  const KernelDescription* entry = nullptr;
   std::vector<std::uint64_t> values;
 };
 

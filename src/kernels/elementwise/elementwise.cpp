@@ -5,15 +5,14 @@
 #include <cmath>
 #include <cstddef>
 #include <string>
-#include <type_traits>
 #include <vector>
 
+#include "kernels/parts/element.hpp"
 #include "kernels/parts/geometry.hpp"
 #include "kernels/parts/words.hpp"
 #include "ptxgen/builder.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
-#include "support/half.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -199,66 +198,53 @@ void fma_rpt(KernelBuilder& k, Ptr<f32> in, Ptr<f32> out, Value<s32> n, Value<s3
 // One thread per 16 bytes, or one per element if there are at most 3.
 template <class Spec>
 LaunchGeometry geometry_of(const Spec& spec, std::uint32_t element_bytes) {
+  constexpr std::string_view name = Spec::kName;
   if (spec.threads == 0 || spec.threads > kElementwiseMaxThreads) {
     Error error(Stage::Launch, "bad-block",
                 format_text("a block of {}; the size must be 1 to {}",
                             count_text(spec.threads, "thread"), kElementwiseMaxThreads));
-    error.kernel = Spec::kName;
+    error.kernel = name;
     throw error.refresh();
   }
   LaunchGeometry geometry =
-      one_dimensional(Spec::kName, spec.n, kWideBytes / element_bytes * spec.threads, spec.threads);
+      one_dimensional(name, spec.n, kWideBytes / element_bytes * spec.threads, spec.threads);
   if (spec.blocks != 0) geometry.grid.x = spec.blocks;
   return geometry;
 }
 
 template <class T>
-float to_float(detail::Host<T> bits) {
-  if constexpr (std::is_same_v<T, f16>) return f16_to_float(bits);
-  if constexpr (std::is_same_v<T, bf16>) return bf16_to_float(bits);
-  if constexpr (std::is_same_v<T, f32>) return bits;
-}
-template <class T>
-detail::Host<T> from_float(float value) {
-  if constexpr (std::is_same_v<T, f16>) return float_to_f16(value);
-  if constexpr (std::is_same_v<T, bf16>) return float_to_bf16(value);
-  if constexpr (std::is_same_v<T, f32>) return value;
-}
-
-}  // namespace
-
-template <class T>
-typename VaddOf<T>::KernelType VaddOf<T>::build(const ptx::Target& target) const {
+BuiltKernel vadd_kernel(const ptx::Target& target) {
   return build_kernel(
-      kName, target.name,
+      Vadd::kName, target.name,
       params(param<Ptr<T>>("a"), param<Ptr<T>>("b"), param<Ptr<T>>("c"), param<u32>("n")),
       [&](KernelBuilder& k, Ptr<T> a, Ptr<T> b, Ptr<T> c, Value<u32> count) {
         vadd<T>(k, target, a, b, c, count);
       });
 }
 
-template <class T>
-LaunchGeometry VaddOf<T>::geometry() const {
-  return geometry_of(*this, sizeof(Host));
+}  // namespace
+
+BuiltKernel Vadd::build(const ptx::Target& target) const {
+  return with_float_type(kName, type, [&](auto element) {
+    return vadd_kernel<decltype(element)>(target);
+  });
 }
 
-template <class T>
-KernelCost VaddOf<T>::cost() const noexcept {
-  const std::uint64_t array = std::uint64_t{sizeof(Host)} * n;
+LaunchGeometry Vadd::geometry() const { return geometry_of(*this, bytes(type)); }
+
+KernelCost Vadd::cost() const noexcept {
+  const std::uint64_t array = std::uint64_t{bytes(type)} * n;
   return {.bytes_read = 2 * array, .bytes_written = array, .flops = n};
 }
 
-// The sum of two 16-bit floats, rounded to f32 and then to 16 bits, is what one rounding gives.
-template <class T>
-void VaddOf<T>::reference(std::span<const Host> a, std::span<const Host> b, std::span<Host> c) {
-  for (std::size_t i = 0; i < c.size(); ++i) {
-    c[i] = from_float<T>(to_float<T>(a[i]) + to_float<T>(b[i]));
-  }
+// The sum of two 16-bit floats or of two f32 is rounded once from fp64 to what one rounding of the
+// exact sum gives: 53 bits are more than twice the digits.
+void Describe<Vadd>::reference(const Vadd&, HostOperands& host) {
+  std::vector<double>& c = host["c"].values;
+  const std::vector<double>& a = host.input("a");
+  const std::vector<double>& b = host.input("b");
+  for (std::size_t i = 0; i < c.size(); ++i) c[i] = a[i] + b[i];
 }
-
-template struct VaddOf<f32>;
-template struct VaddOf<f16>;
-template struct VaddOf<bf16>;
 
 Copy::KernelType Copy::build(const ptx::Target& target) const {
   return build_kernel(kName, target.name,
@@ -271,8 +257,8 @@ KernelCost Copy::cost() const noexcept {
   return {.bytes_read = std::uint64_t{4} * n, .bytes_written = std::uint64_t{4} * n, .flops = 0};
 }
 
-void Copy::reference(std::span<const std::uint32_t> in, std::span<std::uint32_t> out) {
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = in[i];
+void Describe<Copy>::reference(const Copy&, HostOperands& host) {
+  host["out"].values = host.input("in");
 }
 
 FmaRpt::KernelType FmaRpt::build(const ptx::Target& target) const {
@@ -290,11 +276,15 @@ KernelCost FmaRpt::cost() const noexcept {
           .flops = std::uint64_t{2} * k * n};
 }
 
-void FmaRpt::reference(std::span<const float> in, std::span<float> out, std::int32_t k, float a,
-                       float b) {
+// The same roundings as the kernel's: a chain in fp64 would drift from it.
+void Describe<FmaRpt>::reference(const FmaRpt& spec, HostOperands& host) {
+  std::vector<double>& out = host["out"].values;
+  const std::vector<double>& in = host.input("in");
+  const auto a = static_cast<float>(host.number("a"));
+  const auto b = static_cast<float>(host.number("b"));
   for (std::size_t i = 0; i < out.size(); ++i) {
-    float chain = in[i];
-    for (std::int32_t t = 0; t < k; ++t) chain = std::fmaf(chain, a, b);
+    auto chain = static_cast<float>(in[i]);
+    for (std::uint32_t t = 0; t < spec.k; ++t) chain = std::fmaf(chain, a, b);
     out[i] = chain;
   }
 }

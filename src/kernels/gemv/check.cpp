@@ -40,15 +40,15 @@ void demand_range(std::string_view member, std::uint64_t value, std::uint64_t mi
              where);
 }
 
-void check_type(std::string_view member, GemvType type, GemvType weights) {
+void check_type(std::string_view member, ElementType type, ElementType weights) {
   const std::string name(to_string(weights));
-  demand(type == GemvType::f32 || type == weights, "bad-problem", member,
+  demand(type == ElementType::f32 || type == weights, "bad-problem", member,
          std::string(to_string(type)),
          format_text("with weights of {} it may be f32{}", name,
-                     weights == GemvType::f32 ? "" : " or " + name));
+                     weights == ElementType::f32 ? "" : " or " + name));
 }
 
-void check_alignment(std::string_view member, std::uint32_t alignment, GemvType type) {
+void check_alignment(std::string_view member, std::uint32_t alignment, ElementType type) {
   demand(std::has_single_bit(alignment) && alignment >= bytes(type), "bad-problem", member,
          format_text("{} B", alignment),
          format_text("it may be a power of two of at least {} B, an element", bytes(type)));

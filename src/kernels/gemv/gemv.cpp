@@ -35,4 +35,8 @@ double gemv_error_bound(double magnitude, std::uint64_t roundings) noexcept {
   return cu / (1.0 - cu) * magnitude;
 }
 
+ErrorBound gemv_bound(std::uint64_t roundings) noexcept {
+  return {.relative = gemv_error_bound(1, roundings)};
+}
+
 }  // namespace ptxgen::inline v0

@@ -54,7 +54,7 @@ Step load_step(Kit& kit, const Ptr<b8>& weights, std::uint32_t u, std::uint32_t 
 void load_factors(Kit& kit, const Ptr<b8>& factors, std::uint32_t u, Step& step) {
   KernelBuilder& k = kit.k;
   const Ptr<b8> at = factors + u * warp_elements(kit) * bytes(kit.problem().x);
-  const GemvType type = kit.problem().x;
+  const ElementType type = kit.problem().x;
   if (swaps_halves(kit)) {
     step.factors.push_back(load_floats(k, at, type, 4, kit.factor_load()));
     step.factors.push_back(load_floats(k, at + 32, type, 4, kit.factor_load()));
@@ -78,7 +78,7 @@ Step load_step_if(Kit& kit, const Ptr<b8>& weights, std::uint32_t rows, std::uin
 void load_factors_if(Kit& kit, const Ptr<b8>& factors, std::uint32_t count, std::uint32_t lanes,
                      Step& step) {
   KernelBuilder& k = kit.k;
-  const GemvType type = kit.problem().x;
+  const ElementType type = kit.problem().x;
   if (count == kit.v && swaps_halves(kit)) {
     // Depends on the owner of the sector.
     const Value<u32> even = *kit.lane & 30u;

@@ -48,7 +48,7 @@ void multiply(Kit& kit, const std::vector<Floats>& rows, const std::vector<Value
 // Loads all weights of `rows` rows, then their elements of x.
 void add_rows(Kit& kit, const Ptr<b8>& weights, const Ptr<b8>& factors, std::uint32_t rows,
               std::uint32_t columns, Sums& sums) {
-  const GemvType type = kit.problem().weights;
+  const ElementType type = kit.problem().weights;
   const std::uint32_t alignment = columns == kit.v ? kit.plan.load_bytes : bytes(type);
   std::vector<Floats> loaded;
   for (std::uint32_t row = 0; row < rows; ++row) {

@@ -85,20 +85,6 @@ std::string_view to_string(GemvLayout layout) noexcept {
   return layout == GemvLayout::T ? "T" : "R";
 }
 
-std::string_view to_string(GemvType type) noexcept {
-  switch (type) {
-    case GemvType::f16:
-      return "f16";
-    case GemvType::bf16:
-      return "bf16";
-    case GemvType::f32:
-      break;
-  }
-  return "f32";
-}
-
-std::uint32_t bytes(GemvType type) noexcept { return type == GemvType::f32 ? 4 : 2; }
-
 std::string_view to_string(GemvPath path) noexcept {
   switch (path) {
     case GemvPath::Async:
@@ -109,12 +95,6 @@ std::string_view to_string(GemvPath path) noexcept {
       break;
   }
   return "direct";
-}
-
-std::uint64_t GemvProblem::matrix_elements() const noexcept {
-  const std::uint64_t rows = layout == GemvLayout::T ? k : n;
-  const std::uint64_t row = layout == GemvLayout::T ? n : k;
-  return rows == 0 || row == 0 ? 0 : (rows - 1) * leading_dimension() + row;
 }
 
 std::uint32_t widest_load(const GemvProblem& problem) noexcept {
@@ -213,8 +193,8 @@ std::string to_text(const GemvProblem& problem) {
   std::string text = format_text("{} {} {}x{}", to_string(problem.layout),
                                  to_string(problem.weights), t ? problem.k : problem.n, row);
   if (problem.leading_dimension() != row) text += format_text(" lda {}", problem.lda);
-  if (problem.x != GemvType::f32) text += " x " + std::string(to_string(problem.x));
-  if (problem.y != GemvType::f32) text += " y " + std::string(to_string(problem.y));
+  if (problem.x != ElementType::f32) text += " x " + std::string(to_string(problem.x));
+  if (problem.y != ElementType::f32) text += " y " + std::string(to_string(problem.y));
   const auto aligned = [&](std::string_view name, std::uint32_t alignment) {
     if (alignment < 16) text += format_text(" {} at {} B", name, alignment);
   };

@@ -35,7 +35,7 @@ constexpr double kCopyClocks = 32;  // of the thread that issues bulk copies
 /// for each weight, a conversion for each 16-bit one, and its share of the loads of x.
 double instructions_of_load(const GemvPlan& plan) noexcept {
   const double weights = lane_elements(plan);
-  const bool narrow = plan.problem.weights != GemvType::f32;
+  const bool narrow = plan.problem.weights != ElementType::f32;
   const double x_loads =
       plan.problem.layout == GemvLayout::R ? weights * bytes(plan.problem.x) / 16 / plan.rows : 1;
   const double ring = plan.stages != 0 ? 3 : 0;  // copy, wait and load of its own

@@ -109,7 +109,7 @@ void add_slots(Kit& kit, const Ptr<f32, Shared>& from, const SlotLayout& layout,
 
 void store_part(Kit& kit, const Ptr<b8>& slot, const SlotLayout& layout, Sums& sums) {
   for (std::uint32_t u = 0; u < layout.units; ++u) {
-    store_floats(kit.k, slot + u * layout.unit_bytes, GemvType::f32,
+    store_floats(kit.k, slot + u * layout.unit_bytes, ElementType::f32,
                  read(sums, {*kit.out, u * layout.floats, layout.floats}));
   }
 }
@@ -136,7 +136,7 @@ void sum_parts(Kit& kit, const Parts& parts, const Ptr<b8>& first, const SlotLay
     }
   };
   const auto always = [&](const Ptr<b8>& at, std::uint32_t) {
-    return load_floats(k, at, GemvType::f32, layout.floats, past_l1);
+    return load_floats(k, at, ElementType::f32, layout.floats, past_l1);
   };
   for (Var<f32>& sum : sums) sum = 0.0f;
   if (const std::uint32_t* count = known(parts.count)) {
@@ -152,7 +152,7 @@ void sum_parts(Kit& kit, const Parts& parts, const Ptr<b8>& first, const SlotLay
     const Value<u32> left = count - base;
     add_group(group, [&](const Ptr<b8>& at, std::uint32_t p) {
       return p == 0 ? always(at, 0)
-                    : load_floats_if(k, at, GemvType::f32, layout.floats,
+                    : load_floats_if(k, at, ElementType::f32, layout.floats,
                                      k.setp(Comparison::gt, left, p), past_l1);
     });
     from += group * pitch;
@@ -213,7 +213,7 @@ Outputs finish_warp(Kit& kit, Sums sums) {
   Outputs outputs;
   if (!kit.rows_of_k()) {
     outputs.sums = std::move(sums);
-    if (kit.v == 8 && kit.problem().y == GemvType::f32) {
+    if (kit.v == 8 && kit.problem().y == ElementType::f32) {
       swap_halves(kit, outputs);
     } else {
       outputs.pieces.push_back({*kit.out, 0, kit.v});

@@ -13,19 +13,19 @@ namespace ptxgen::inline v0 {
 
 namespace {
 
-double element(std::span<const std::byte> array, std::uint64_t i, GemvType type) {
-  if (type == GemvType::f32) {
+double element(std::span<const std::byte> array, std::uint64_t i, ElementType type) {
+  if (type == ElementType::f32) {
     float value = 0;
     std::memcpy(&value, array.data() + 4 * i, sizeof value);
     return value;
   }
   std::uint16_t bits = 0;
   std::memcpy(&bits, array.data() + 2 * i, sizeof bits);
-  return type == GemvType::f16 ? f16_to_float(bits) : bf16_to_float(bits);
+  return type == ElementType::f16 ? f16_to_float(bits) : bf16_to_float(bits);
 }
 
 void demand_size(std::string_view name, std::span<const std::byte> array, std::uint64_t elements,
-                 GemvType type) {
+                 ElementType type) {
   const std::uint64_t wanted = elements * bytes(type);
   if (array.size() == wanted) return;
   throw Error(Stage::Launch, "bad-size",

@@ -24,11 +24,11 @@ std::vector<Value<T>> load_words(KernelBuilder& k, const Ptr<b8, S>& at, std::ui
 }
 
 template <class S>
-Floats load(KernelBuilder& k, const Ptr<b8, S>& at, GemvType type, std::uint32_t count,
+Floats load(KernelBuilder& k, const Ptr<b8, S>& at, ElementType type, std::uint32_t count,
             const Load& how) {
   Floats floats;
   floats.type = type;
-  if (type == GemvType::f32) {
+  if (type == ElementType::f32) {
     floats.whole = load_words<f32>(k, at, count, how);
   } else if (count > 1) {
     floats.pairs = load_words<u32>(k, at, count / 2, how);
@@ -76,9 +76,9 @@ void store_words(KernelBuilder& k, const Ptr<b8>& at, const std::vector<Value<T>
 }
 
 // Two of them in a word.
-Value<u32> pack(KernelBuilder& k, GemvType type, const Value<f32>& low, const Value<f32>& high) {
+Value<u32> pack(KernelBuilder& k, ElementType type, const Value<f32>& low, const Value<f32>& high) {
   const bool converts_pairs = k.target().sm >= 80;
-  if (type == GemvType::f16) {
+  if (type == ElementType::f16) {
     if (converts_pairs) return k.bitcast<u32>(k.cvt2<f16x2>(high, low));
     const Value<f16> lower = k.cvt<f16>(low, Rounding::rn);
     const Value<f16> upper = k.cvt<f16>(high, Rounding::rn);
@@ -91,8 +91,8 @@ Value<u32> pack(KernelBuilder& k, GemvType type, const Value<f32>& low, const Va
 }
 
 // One of them in the lower half of a word.
-Value<u16> narrow(KernelBuilder& k, GemvType type, const Value<f32>& value) {
-  if (type == GemvType::f16) return k.bitcast<u16>(k.cvt<f16>(value, Rounding::rn));
+Value<u16> narrow(KernelBuilder& k, ElementType type, const Value<f32>& value) {
+  if (type == ElementType::f16) return k.bitcast<u16>(k.cvt<f16>(value, Rounding::rn));
   if (k.target().sm >= 80) return k.bitcast<u16>(k.cvt<bf16>(value, Rounding::rn));
   const Value<u32> upper = round_to_bf16(k, value) >> 16u;
   return k.cvt<u16>(upper);
@@ -108,21 +108,21 @@ Value<u32> round_to_bf16(KernelBuilder& k, const Value<f32>& value) {
   return k.selp(rounded, 0x7fff0000u, number);
 }
 
-Floats load_floats(KernelBuilder& k, const Ptr<b8>& at, GemvType type, std::uint32_t count,
+Floats load_floats(KernelBuilder& k, const Ptr<b8>& at, ElementType type, std::uint32_t count,
                    const Load& how) {
   return load(k, at, type, count, how);
 }
 
-Floats load_floats(KernelBuilder& k, const Ptr<b8, Shared>& at, GemvType type,
+Floats load_floats(KernelBuilder& k, const Ptr<b8, Shared>& at, ElementType type,
                    std::uint32_t count) {
   return load(k, at, type, count, Load{});
 }
 
-Floats load_floats_if(KernelBuilder& k, const Ptr<b8>& at, GemvType type, std::uint32_t count,
+Floats load_floats_if(KernelBuilder& k, const Ptr<b8>& at, ElementType type, std::uint32_t count,
                       const Pred& p, const Load& how) {
   Floats floats;
   floats.type = type;
-  if (type == GemvType::f32) {
+  if (type == ElementType::f32) {
     floats.whole = load_words_if<f32>(k, at, count, p, how, 0.0f);
   } else if (count > 1) {
     floats.pairs = load_words_if<u32>(k, at, count / 2, p, how, 0);
@@ -133,7 +133,7 @@ Floats load_floats_if(KernelBuilder& k, const Ptr<b8>& at, GemvType type, std::u
   return floats;
 }
 
-Floats load_run(KernelBuilder& k, const Ptr<b8>& at, GemvType type, std::uint32_t count,
+Floats load_run(KernelBuilder& k, const Ptr<b8>& at, ElementType type, std::uint32_t count,
                 std::uint32_t alignment, const Load& how) {
   Floats run;
   run.type = type;
@@ -144,7 +144,7 @@ Floats load_run(KernelBuilder& k, const Ptr<b8>& at, GemvType type, std::uint32_
     const Floats part = load_floats(k, at + i * element, type, take, how);
     // A single 16-bit float has its own word.
     for (const Value<f32>& value : part.whole) run.whole.push_back(value);
-    if (type != GemvType::f32 && take == 1 && i % 2 == 1) {
+    if (type != ElementType::f32 && take == 1 && i % 2 == 1) {
       const Value<u32> high = part.pairs[0] << 16u;
       const Value<u32> low = run.pairs.back();
       run.pairs.pop_back();
@@ -158,11 +158,11 @@ Floats load_run(KernelBuilder& k, const Ptr<b8>& at, GemvType type, std::uint32_
 }
 
 std::vector<Value<f32>> expand(KernelBuilder& k, const Floats& floats, std::uint32_t count) {
-  if (floats.type == GemvType::f32) return floats.whole;
+  if (floats.type == ElementType::f32) return floats.whole;
   std::vector<Value<f32>> values;
   for (std::uint32_t i = 0; i < count; i += 2) {
     const Value<u32>& word = floats.pairs[i / 2];
-    if (floats.type == GemvType::bf16) {
+    if (floats.type == ElementType::bf16) {
       values.push_back(k.bitcast<f32>(word << 16u));
       if (i + 1 < count) values.push_back(k.bitcast<f32>(word & 0xffff0000u));
     } else {
@@ -174,9 +174,9 @@ std::vector<Value<f32>> expand(KernelBuilder& k, const Floats& floats, std::uint
   return values;
 }
 
-void store_floats(KernelBuilder& k, const Ptr<b8>& at, GemvType type,
+void store_floats(KernelBuilder& k, const Ptr<b8>& at, ElementType type,
                   const std::vector<Value<f32>>& values) {
-  if (type == GemvType::f32) {
+  if (type == ElementType::f32) {
     store_words<f32>(k, at, values);
   } else if (values.size() == 1) {
     k.st(at.cast<u16>(), narrow(k, type, values[0]));

@@ -15,22 +15,22 @@ namespace ptxgen::inline v0 {
 
 /// Consecutive floats of one load: one per register, or 16-bit floats in pairs.
 struct Floats {
-  GemvType type = GemvType::f32;
+  ElementType type = ElementType::f32;
   std::vector<Value<f32>> whole;
   std::vector<Value<u32>> pairs;  ///< the first in the lower half; a single one alone
 };
 
 /// Loads `count` of them, 1, 2, 4 or 8 and at most 16 bytes, with one instruction.
-[[nodiscard]] Floats load_floats(KernelBuilder& k, const Ptr<b8>& at, GemvType type,
+[[nodiscard]] Floats load_floats(KernelBuilder& k, const Ptr<b8>& at, ElementType type,
                                  std::uint32_t count, const Load& how = {});
-[[nodiscard]] Floats load_floats(KernelBuilder& k, const Ptr<b8, Shared>& at, GemvType type,
+[[nodiscard]] Floats load_floats(KernelBuilder& k, const Ptr<b8, Shared>& at, ElementType type,
                                  std::uint32_t count);
 /// The same from global memory if `p` is true; otherwise zeros without an access. Only `read_only`
 /// and `cache` of `how` are used.
-[[nodiscard]] Floats load_floats_if(KernelBuilder& k, const Ptr<b8>& at, GemvType type,
+[[nodiscard]] Floats load_floats_if(KernelBuilder& k, const Ptr<b8>& at, ElementType type,
                                     std::uint32_t count, const Pred& p, const Load& how = {});
 /// Any number of them with as few loads as `alignment`, in bytes, allows.
-[[nodiscard]] Floats load_run(KernelBuilder& k, const Ptr<b8>& at, GemvType type,
+[[nodiscard]] Floats load_run(KernelBuilder& k, const Ptr<b8>& at, ElementType type,
                               std::uint32_t count, std::uint32_t alignment, const Load& how = {});
 /// The first `count` of them as f32: exact.
 [[nodiscard]] std::vector<Value<f32>> expand(KernelBuilder& k, const Floats& floats,
@@ -38,7 +38,7 @@ struct Floats {
 
 /// Stores `values`, 1, 2, 4 or 8 and at most 16 bytes as `type`, each rounded once to nearest even,
 /// with one instruction.
-void store_floats(KernelBuilder& k, const Ptr<b8>& at, GemvType type,
+void store_floats(KernelBuilder& k, const Ptr<b8>& at, ElementType type,
                   const std::vector<Value<f32>>& values);
 
 }  // namespace ptxgen::inline v0

@@ -48,12 +48,6 @@ void throw_copy_size(std::uint64_t wanted, std::uint64_t has, std::uint64_t elem
                           elements(wanted), elements(has), count_text(element, "byte")));
 }
 
-void throw_subspan(std::uint64_t first, std::uint64_t count, std::uint64_t has) {
-  throw Error(
-      Stage::Device, "out-of-bounds",
-      format_text("{} from index {} on are not within {}", elements(count), first, elements(has)));
-}
-
 DeviceMemory::DeviceMemory(const Context& context, std::uint64_t bytes) : bytes_(bytes) {
   const ContextCore& core = context.core();
   core.alive(Stage::Device);

@@ -10,18 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "ptxgen/kernels/kernel.hpp"
 #include "ptxgen/runtime/device/stream.hpp"
 #include "runtime/device/core.hpp"
 
 namespace ptxgen::inline v0 {
-
-/// Sizes of a plan's workspace in bytes, multiples of 16: tickets, which are 0 between launches,
-/// followed by uninitialised partial sums.
-struct WorkspaceNeed {
-  std::uint64_t tickets = 0;
-  std::uint64_t parts = 0;
-  [[nodiscard]] bool none() const noexcept { return tickets == 0 && parts == 0; }
-};
 
 /// One allocation: zeroed tickets, then partial sums. A plan gets the last tickets, so the partial
 /// sums of plans of all sizes follow all tickets and never overwrite one.

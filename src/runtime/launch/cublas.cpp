@@ -43,16 +43,8 @@ const char* status_name(int status) noexcept {
 }
 
 // Values of cudaDataType.
-int cuda_type(GemvType type) noexcept {
-  switch (type) {
-    case GemvType::f16:
-      return 2;
-    case GemvType::bf16:
-      return 14;
-    case GemvType::f32:
-      break;
-  }
-  return 0;
+int cuda_type(ElementType type) noexcept {
+  return type == ElementType::f16 ? 2 : type == ElementType::bf16 ? 14 : 0;
 }
 
 void check(int status, const char* function) {
@@ -137,7 +129,7 @@ void Cublas::product(Way way, driver::CUstream stream, std::uint64_t y, std::uin
   }
   if (problem.scaled || problem.bias || problem.residual || problem.k == 0 ||
       problem.x != problem.weights || problem.y != problem.weights ||
-      (way == Way::Gemv && problem.weights != GemvType::f32)) {
+      (way == Way::Gemv && problem.weights != ElementType::f32)) {
     refuse("bad-problem", "one call of cuBLAS cannot compute " + to_text(problem));
   }
   // Row-major is column-major transposed: layout T is BLAS's n x k matrix, layout R its k x n one.

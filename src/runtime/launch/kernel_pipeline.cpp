@@ -41,19 +41,10 @@ void Pipeline::finish(KernelText& text) const {
   stage(text.stages, "print", [&] { text.ptx = ptx::print(text.module); });
 }
 
-KernelText Pipeline::from_catalog(const CatalogEntry& kernel,
-                                  std::span<const std::uint64_t> values) const {
+KernelText Pipeline::from_described(const KernelDescription& kernel, const void* spec) const {
   KernelText text;
   text.entry = kernel.name;
-  stage(text.stages, "build", [&] { text.module = kernel.build(values, *target); });
-  finish(text);
-  return text;
-}
-
-KernelText Pipeline::from_plan(const GemvPlan& plan) const {
-  KernelText text;
-  text.entry = Gemv::kName;
-  stage(text.stages, "build", [&] { text.module = Gemv{plan}.build(*target).module(); });
+  stage(text.stages, "build", [&] { text.module = kernel.build_of(spec, *target); });
   finish(text);
   return text;
 }

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "ptxgen/kernels.hpp"
+#include "ptxgen/kernels/description.hpp"
 #include "ptxgen/optimize.hpp"
 #include "ptxgen/runtime/cache/module_cache.hpp"
 
@@ -22,9 +22,8 @@ struct Pipeline {
   const Log* log = nullptr;
   const Trace* trace = nullptr;
 
-  [[nodiscard]] KernelText from_catalog(const CatalogEntry& kernel,
-                                        std::span<const std::uint64_t> values) const;
-  [[nodiscard]] KernelText from_plan(const GemvPlan& plan) const;
+  /// `spec` is a value of the kernel's type.
+  [[nodiscard]] KernelText from_described(const KernelDescription& kernel, const void* spec) const;
   [[nodiscard]] KernelText from_module(const ptx::Module& module, std::string_view entry) const;
 
  private:

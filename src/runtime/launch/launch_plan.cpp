@@ -36,33 +36,24 @@ LaunchPlan::State::State(const Function& what_function, CachedModule of, const C
   extra[4] = tag(driver::kLaunchParamEnd);
 }
 
-LaunchPlan::State::State(std::shared_ptr<const Cublas> library, const ContextCore& of_core,
-                         const LaunchRecord& what, std::array<std::uint64_t, 3> addresses,
-                         std::uint32_t rows, std::uint32_t columns, const Stream& on)
+LaunchPlan::State::State(std::function<void(driver::CUstream)> queue, const ContextCore& of_core,
+                         const LaunchRecord& what, const Stream& on)
     : core(of_core),
       owner(of_core.shared_from_this()),
       stream(on.handle()),
+      reason(what.reason),
       record(what),
-      blas(std::move(library)),
-      yax(addresses),
-      k(rows),
-      n(columns) {
+      routine(std::move(queue)) {
   core.same(Stage::Launch, on.core(), "the stream");
-}
-
-LaunchPlan::State::~State() {
-  if (blas == nullptr) return;
-  // cuBLAS frees its resources in the current context if this is the last reference.
-  const Current current(core);
-  blas.reset();
+  record.reason = reason;
 }
 
 void LaunchPlan::State::launch(driver::CUstream on) const {
   Span span(core.trace(), "launch", "runtime");
   span.argument("kernel", record.kernel);
   core.alive(Stage::Launch);
-  if (blas != nullptr) [[unlikely]] {
-    return launch_blas(on);
+  if (routine) [[unlikely]] {
+    return routine(on);
   }
   const Current current(core, Stage::Launch);
   if (core.capturing()) [[unlikely]] {
@@ -116,10 +107,6 @@ driver::CUresult LaunchPlan::State::launch_with_attributes(driver::CUstream on) 
                                        const_cast<void**>(static_cast<void* const*>(extra)));
 }
 
-void LaunchPlan::State::launch_blas(driver::CUstream on) const {
-  gemv_by_blas(core, *blas, on, yax, k, n);
-}
-
 LaunchPlan::LaunchPlan(Hidden<State> state) : state_(std::move(state)) {}
 LaunchPlan::LaunchPlan(LaunchPlan&&) noexcept = default;
 LaunchPlan& LaunchPlan::operator=(LaunchPlan&& other) noexcept {
@@ -144,14 +131,6 @@ LaunchPlan Launcher::State::freeze_block(CachedModule module, const LaunchRecord
   const Function function = module.function();
   return LaunchPlan(Hidden<LaunchPlan::State>::make(function, std::move(module), core, record,
                                                     block, stream, std::move(workspace)));
-}
-
-LaunchPlan Launcher::State::freeze_blas(std::shared_ptr<const Cublas> library,
-                                        const LaunchRecord& record,
-                                        std::array<std::uint64_t, 3> yax, std::uint32_t k,
-                                        std::uint32_t n, const Stream& stream) const {
-  return LaunchPlan(
-      Hidden<LaunchPlan::State>::make(std::move(library), core, record, yax, k, n, stream));
 }
 
 LaunchPlan Launcher::plan(const BuiltKernel& kernel, const LaunchGeometry& geometry,

@@ -1,8 +1,8 @@
 // src/runtime/launch/launch_plan.hpp - prepared launches
 #pragma once
 
-#include <array>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,7 +12,6 @@
 #include "ptxgen/runtime/launch/launcher.hpp"
 #include "runtime/device/core.hpp"
 #include "runtime/device/workspace.hpp"
-#include "runtime/launch/cublas.hpp"
 #include "runtime/launch/launch_checks.hpp"
 
 namespace ptxgen::inline v0 {
@@ -25,21 +24,20 @@ struct LaunchPlan::State {
   State(const Function& kernel, CachedModule of, const ContextCore& core,
         const LaunchRecord& record, std::span<const std::byte> arguments, const Stream& stream,
         std::shared_ptr<const Workspace> workspace);
-  /// A product by cuBLAS.
-  State(std::shared_ptr<const Cublas> library, const ContextCore& core, const LaunchRecord& record,
-        std::array<std::uint64_t, 3> yax, std::uint32_t k, std::uint32_t n, const Stream& stream);
+  /// A call of a routine: `queue` queues it.
+  State(std::function<void(driver::CUstream)> queue, const ContextCore& core,
+        const LaunchRecord& record, const Stream& stream);
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  ~State();
+  ~State() = default;
 
   void launch(driver::CUstream on) const;
   /// Launches with attributes.
   [[nodiscard, gnu::noinline]] driver::CUresult launch_with_attributes(driver::CUstream on) const;
-  [[gnu::noinline]] void launch_blas(driver::CUstream on) const;
 
   const ContextCore& core;
   const std::shared_ptr<const ContextCore> owner;
-  const std::optional<Function> kernel;  ///< none: cuBLAS
+  const std::optional<Function> kernel;  ///< none: a routine
   const CachedModule module;             ///< keeps the module in the cache; empty for a `Function`
   const std::shared_ptr<const Workspace> workspace;
   const driver::CUstream stream;
@@ -52,9 +50,7 @@ struct LaunchPlan::State {
   std::size_t block_bytes = 0;
   void* extra[5] = {};
 
-  std::shared_ptr<const Cublas> blas;
-  std::array<std::uint64_t, 3> yax{};
-  std::uint32_t k = 0, n = 0;
+  std::function<void(driver::CUstream)> routine;
 };
 
 }  // namespace ptxgen::inline v0

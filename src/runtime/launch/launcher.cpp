@@ -3,9 +3,10 @@
 
 #include <algorithm>
 
-#include "kernels/gemv/catalog_gemv.hpp"
+#include "support/join.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/support/error.hpp"
+#include "runtime/launch/launch_checks.hpp"
 #include "runtime/launch/launcher_state.hpp"
 #include "support/format.hpp"
 
@@ -40,18 +41,12 @@ LauncherOptions resolved(LauncherOptions options) {
   optimize::check_pass_names(options.passes.passes);
   // The launcher runs the gates before the cache, unless they are off.
   options.module.gates = false;
+  if (options.gemv == GemvChoice::Auto) options.gemv = ptxgen::gemv_choice(options.settings.gemv);
   return options;
 }
 
-std::string elements_text(std::int64_t n) { return format_text("n = {}", n); }
-
-template <class T>
-void check_vadd(const DeviceSpan<T>& c, const DeviceSpan<T>& a, const DeviceSpan<T>& b,
-                std::uint32_t n) {
-  check_buffers(
-      VaddOf<T>::kName, Overlap::Same, [&] { return elements_text(n); },
-      BufferArgument::of("c", c, n), BufferArgument::of("a", a, n), BufferArgument::of("b", b, n));
-}
+constexpr std::string_view kGemvChoices[] = {"auto",      "direct",  "async", "bulk",
+                                             "coalesced", "strided", "cublas"};
 
 }  // namespace
 
@@ -62,21 +57,14 @@ Launcher::State::State(const Context& of, LauncherOptions given)
       trace(core.trace()),
       emulated(of.device().info().kind == DeviceKind::Emulator),
       options(resolved(std::move(given))),
-      choice(options.gemv == GemvChoice::Auto ? ptxgen::gemv_choice(options.settings.gemv)
-                                              : options.gemv),
       gpu(gpu_of(of.device().info())),
       cache(of, cache_options(options), options.settings),
       pipeline{&of.device().target(), &options.passes, options.gates, &core.log(), &core.trace()},
-      blas(core, options.settings) {
-  const std::uint64_t passes = key_of_passes(options.passes, options.gates);
-  const auto key = [&](std::string_view name) {
-    ModuleKey made = cache.key(name, options.module);
-    made.passes = passes;
-    return made;
-  };
-  keys = {key(Copy::kName),          key(FmaRpt::kName),      key(Gemv::kName),
-          key(GemvCoalesced::kName), key(GemvStrided::kName), key(Vadd::kName),
-          key(VaddBf16::kName),      key(VaddF16::kName)};
+      base_key([this] {
+        ModuleKey key = cache.key({}, options.module);
+        key.passes = key_of_passes(options.passes, options.gates);
+        return key;
+      }()) {
   if (!options.gates) {
     core.log().warn("the gates are off: kernels are loaded unchecked");
   }
@@ -100,51 +88,58 @@ Launcher::~Launcher() = default;
 
 const ModuleCache& Launcher::cache() const noexcept { return state_->cache; }
 ModuleCache& Launcher::cache() noexcept { return state_->cache; }
-GemvChoice Launcher::gemv_choice() const noexcept { return state_->choice; }
+GemvChoice Launcher::gemv_choice() const noexcept { return state_->options.gemv; }
 
 StageTimes Launcher::stages(std::string_view kernel) const { return state_->stages.of(kernel); }
 
-// Elementwise kernels ---------------------------------------------------------------------------
-
-LaunchRecord Launcher::vadd(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b,
-                            std::uint32_t n, const Stream& stream) const {
-  check_vadd(c, a, b, n);
-  return state_->run(Vadd{n}, {}, {}, stream, a.address, b.address, c.address, n);
+std::string_view to_string(GemvChoice choice) noexcept {
+  return kGemvChoices[static_cast<std::size_t>(choice)];
 }
 
-LaunchRecord Launcher::vadd(DeviceSpan<f16> c, DeviceSpan<f16> a, DeviceSpan<f16> b,
-                            std::uint32_t n, const Stream& stream) const {
-  check_vadd(c, a, b, n);
-  return state_->run(VaddF16{n}, {}, {}, stream, a.address, b.address, c.address, n);
-}
-LaunchRecord Launcher::vadd(DeviceSpan<bf16> c, DeviceSpan<bf16> a, DeviceSpan<bf16> b,
-                            std::uint32_t n, const Stream& stream) const {
-  check_vadd(c, a, b, n);
-  return state_->run(VaddBf16{n}, {}, {}, stream, a.address, b.address, c.address, n);
+std::string gemv_choice_names() { return join_text(kGemvChoices, ", "); }
+
+GemvChoice gemv_choice(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(kGemvChoices); ++i) {
+    if (kGemvChoices[i] == name) return static_cast<GemvChoice>(i);
+  }
+  throw Error(Stage::Launch, "bad-choice",
+              format_text("there is no GEMV '{}'; there are: {}", name, gemv_choice_names()));
 }
 
-LaunchRecord Launcher::copy(DeviceSpan<b32> out, DeviceSpan<b32> in, std::uint32_t n,
-                            const Stream& stream) const {
-  check_buffers(
-      Copy::kName, Overlap::None, [&] { return elements_text(n); },
-      BufferArgument::of("out", out, n), BufferArgument::of("in", in, n));
-  return state_->run(Copy{n}, {}, {}, stream, in.address, out.address, n);
-}
+namespace {
 
-LaunchRecord Launcher::fma_rpt(DeviceSpan<f32> out, DeviceSpan<f32> in, std::int32_t n,
-                               std::int32_t k, float a, float b, const Stream& stream) const {
-  const auto count = static_cast<std::uint32_t>(std::max(n, 0));
-  const auto repeats = static_cast<std::uint32_t>(std::max(k, 0));
-  check_buffers(
-      FmaRpt::kName, Overlap::Same, [&] { return elements_text(n); },
-      BufferArgument::of("out", out, count), BufferArgument::of("in", in, count));
-  return state_->run(FmaRpt{count, repeats}, {}, {}, stream, in.address, out.address, n, k, a, b);
-}
+constexpr std::string_view kRows = "matmul: no kernel for several rows yet; one GEMV per row";
 
-LaunchPlan Launcher::plan_vadd(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b,
-                               std::uint32_t n, const Stream& stream) const {
-  check_vadd(c, a, b, n);
-  return state_->freeze(Vadd{n}, {}, {}, stream, a.address, b.address, c.address, n);
+std::uint64_t product(std::uint32_t a, std::uint32_t b) { return std::uint64_t{a} * b; }
+
+}  // namespace
+
+LaunchRecord Launcher::matmul(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b,
+                              const MatmulShape& shape, const Stream& stream) const {
+  const auto [m, k, n] = shape;
+  const OperandUse uses[] = {{"c", c, ElementType::f32, product(m, n), 4, true, true},
+                             {"a", a, ElementType::f32, product(m, k), 4},
+                             {"b", b, ElementType::f32, product(k, n), 4}};
+  if (!(usable(uses[0]) && usable(uses[1]) && usable(uses[2]) &&
+        may_be_together(uses[0], uses[1], false) && may_be_together(uses[0], uses[2], false))) {
+    refuse_operands("matmul", format_text("m = {}, k = {}, n = {}", m, k, n), uses,
+                    [](std::size_t, std::size_t) { return false; });
+  }
+  if (m == 0) {
+    throw Error(Stage::Launch, "empty-grid",
+                "m is 0, which leaves no block to launch; skip the launch for an empty output");
+  }
+  if (m == 1) return gemv(c, b, a, k, n, stream);
+  LaunchRecord record;
+  for (std::uint64_t row = 0; row < m; ++row) {
+    const LaunchRecord one = gemv(c.subspan(row * n, n), b, a.subspan(row * k, k), k, n, stream);
+    if (row == 0) record = one;
+    record.launch = one.launch;
+  }
+  record.implementation = "rows";
+  record.reason = kRows;
+  record.launches = m;
+  return record;
 }
 
 // User-defined kernels --------------------------------------------------------------------------
@@ -179,57 +174,57 @@ Function Launcher::load(std::string_view ptx, std::string_view entry, std::strin
 
 // Ahead of time ---------------------------------------------------------------------------------
 
-Launcher::State::ModuleRequest Launcher::State::module_request(const KernelRequest& request) const {
-  const CatalogEntry& kernel = kernel_named(request.kernel);
-  // Rejects values that are out of range, and empty shapes.
-  const auto values = parameter_values(kernel, request.values);
-  if (kernel.name == Gemv::kName) return module_request(gemv_problem_of(values));
-  static_cast<void>(kernel.geometry(values, *pipeline.target));
-  return {keys.of(kernel, values), &kernel, request.values, nullptr, &pipeline};
-}
-
-Launcher::State::ModuleRequest Launcher::State::module_request(const GemvProblem& problem) const {
-  check(problem);
-  if (plans_gemv()) {
-    const PlannedGemv& made =
-        planned(problem, {problem.y_alignment, problem.a_alignment, problem.x_alignment});
-    return {made.key, nullptr, {}, &made.plan, &pipeline};
-  }
-  need_plain(problem);
-  const std::array<std::uint64_t, 6> values = {problem.k, problem.n};
-  if (choice == GemvChoice::Cublas) return {};
-  if (choice == GemvChoice::Strided) {
-    return {keys.of(GemvStrided{problem.k, problem.n}), find_kernel(GemvStrided::kName), values,
-            nullptr, &pipeline};
-  }
-  return {keys.of(GemvCoalesced{problem.k, problem.n}), find_kernel(GemvCoalesced::kName), values,
-          nullptr, &pipeline};
-}
-
-void Launcher::State::prepare(std::span<const ModuleRequest> modules,
+void Launcher::State::prepare(std::span<const PrepareRequest> kernels,
                               PrepareProgress progress) const {
-  std::vector<ModuleCache::Request> requests;
-  requests.reserve(modules.size());
-  const auto make = [](const void* one) { return static_cast<const ModuleRequest*>(one)->text(); };
-  for (const ModuleRequest& one : modules) {
-    if (one.pipeline == nullptr) {
-      static_cast<void>(blas.get());
+  struct Made {
+    const Pipeline* pipeline;
+    Launchable what;
+  };
+  std::vector<Made> made;
+  for (const PrepareRequest& request : kernels) {
+    const void* const spec = request.spec.get();
+    if (request.kernel->family == nullptr) {
+      made.push_back({&pipeline, launchable(*request.kernel, spec)});
+      continue;
+    }
+    const Served& call = served(*request.kernel, spec, request.operands.get());
+    if (call.launch.kernel != nullptr) {
+      made.push_back({&pipeline, call.launch});
     } else {
-      requests.push_back({one.key, {make, &one}});
+      call.state->routine->open();
     }
   }
+  const auto make = [](const void* object) {
+    const Made& one = *static_cast<const Made*>(object);
+    return one.pipeline->from_described(*one.what.kernel, one.what.spec);
+  };
+  std::vector<ModuleCache::Request> requests;
+  for (const Made& one : made) requests.push_back({one.what.key, {make, &one}});
   cache.prepare(requests, options.module, progress);
 }
 
 void Launcher::prepare(std::span<const KernelRequest> kernels, PrepareProgress progress) const {
-  std::vector<State::ModuleRequest> requests;
-  for (const KernelRequest& request : kernels) requests.push_back(state_->module_request(request));
+  std::vector<PrepareRequest> requests;
+  for (const KernelRequest& request : kernels) {
+    const KernelDescription& kernel = kernel_named(request.kernel);
+    std::vector<std::uint64_t> values = kernel.default_values();
+    if (request.values.size() > values.size()) check_values(kernel, request.values);
+    std::copy(request.values.begin(), request.values.end(), values.begin());
+    requests.push_back({&kernel, kernel.make_spec(values), kernel.make_operands({})});
+  }
   state_->prepare(requests, progress);
 }
 
-void Launcher::prepare(std::span<const GemvProblem> problems, PrepareProgress progress) const {
-  std::vector<State::ModuleRequest> requests;
-  for (const GemvProblem& problem : problems) requests.push_back(state_->module_request(problem));
+void Launcher::prepare_described(const KernelDescription& kernel, std::span<const void* const> specs,
+                                 std::span<const void* const> operands,
+                                 PrepareProgress progress) const {
+  std::vector<PrepareRequest> requests;
+  const auto borrowed = [](const void* object) {
+    return std::shared_ptr<const void>(std::shared_ptr<const void>(), object);
+  };
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    requests.push_back({&kernel, borrowed(specs[i]), borrowed(operands[i])});
+  }
   state_->prepare(requests, progress);
 }
 

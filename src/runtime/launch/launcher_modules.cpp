@@ -20,16 +20,6 @@ std::string_view only_entry(const ptx::Module& module) {
 
 }  // namespace
 
-CachedModule Launcher::State::miss(const ModuleKey& key, std::string_view kernel,
-                                   CatalogValues values, const Stream& stream) const {
-  refuse_capture(kernel, stream);
-  const CatalogEntry& entry = *find_kernel(kernel);
-  const auto make = [&] { return pipeline.from_catalog(entry, parameter_values(entry, values)); };
-  CachedModule module = cache.get(key, options.module, make);
-  stages.set(kernel, module);
-  return module;
-}
-
 CachedModule Launcher::State::module_of(const ptx::Module& module, std::string_view entry,
                                         const Stream* stream, bool& cached) const {
   if (entry.empty()) entry = only_entry(module);
@@ -38,7 +28,7 @@ CachedModule Launcher::State::module_of(const ptx::Module& module, std::string_v
   }
   // The key is of the text before passes and gates; their options are in the key's fields.
   ModuleKey key = cache.key_of_text(ptx::print(module), options.module);
-  key.passes = keys.vadd.passes;
+  key.passes = base_key.passes;
   const Hash128 name = hash128(entry);
   key.values = {name.high, name.low};
   CachedModule found = cache.find(key);

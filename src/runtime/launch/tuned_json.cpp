@@ -32,7 +32,7 @@ constexpr Row<GemvProblem, std::uint32_t> kProblemNumbers[] = {
 constexpr Row<GemvProblem, bool> kProblemFlags[] = {{"scaled", &GemvProblem::scaled},
                                                     {"bias", &GemvProblem::bias},
                                                     {"residual", &GemvProblem::residual}};
-constexpr Row<GemvProblem, GemvType> kProblemTypes[] = {
+constexpr Row<GemvProblem, ElementType> kProblemTypes[] = {
     {"weights", &GemvProblem::weights}, {"x", &GemvProblem::x}, {"y", &GemvProblem::y}};
 constexpr Row<GemvPlan, std::uint32_t> kPlanNumbers[] = {
     {"load_bytes", &GemvPlan::load_bytes},   {"warps_out", &GemvPlan::warps_out},
@@ -74,7 +74,7 @@ E named(const json& from, const char* member, const std::array<E, n>& values) {
   }
   throw Error(Stage::Io, "damaged", format_text("{} is '{}'", member, text));
 }
-constexpr std::array kTypes = {GemvType::f32, GemvType::f16, GemvType::bf16};
+constexpr std::array kTypes = {ElementType::f32, ElementType::f16, ElementType::bf16};
 constexpr std::array kLayouts = {GemvLayout::T, GemvLayout::R};
 constexpr std::array kPaths = {GemvPath::Direct, GemvPath::Async, GemvPath::Bulk};
 

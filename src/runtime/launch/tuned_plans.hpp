@@ -11,7 +11,7 @@
 
 #include "ptxgen/kernels/gemv/plan.hpp"
 #include "ptxgen/runtime/device/device.hpp"
-#include "ptxgen/runtime/launch/gemv_operands.hpp"
+#include "ptxgen/kernels/gemv/operands.hpp"
 #include "ptxgen/support/settings.hpp"
 #include "support/file_system.hpp"
 

@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "ptxgen/builder/kernel.hpp"
 #include "ptxgen/check/tile.hpp"
 #include "ptxgen/kernels/gemv/gemv.hpp"
-#include "ptxgen/kernels/kernel.hpp"
+#include "ptxgen/kernels/gemv/operands.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -29,10 +28,12 @@ struct GemvCoalesced {
   std::uint32_t n = 4096;  ///< columns of A; for geometry and cost
 
   static constexpr std::string_view kName = "gemv_coalesced";
+  using KernelType = Kernel<Ptr<f32>, Ptr<f32>, Ptr<f32>, u32, u32>;
+  using Operands = GemvVectors;
+
   static constexpr std::uint32_t kThreads = 256;
   static constexpr std::uint32_t kTile = 256;  ///< elements of x per tile, one for each thread
   static constexpr std::uint32_t kUnroll = 4;
-  using KernelType = Kernel<Ptr<f32>, Ptr<f32>, Ptr<f32>, u32, u32>;
 
   /// Throws `Error` (Stage::Build, "tile-limits") if the target cannot hold the tiles.
   [[nodiscard]] KernelType build(const ptx::Target& target) const;
@@ -45,6 +46,28 @@ struct GemvCoalesced {
   [[nodiscard]] KernelCost cost() const noexcept;
   /// Roundings on the path to one result: k.
   [[nodiscard]] std::uint64_t roundings() const noexcept { return k; }
+};
+
+template <>
+struct Describe<GemvCoalesced> {
+  using K = GemvCoalesced;
+  using Row = ArgumentRow<K>;
+  using O = GemvVectors;
+  static constexpr KernelDoc text{
+      K::kName, "y = x^T A, A[k x n] row-major f32, one thread per column",
+      "coalesced: consecutive lanes read consecutive columns of a row; x through a shared tile"};
+  static constexpr ParameterRow<K> parameters[] = {
+      number<&K::k>("k", 0, 0xffffffffu, "rows of A, elements of x"),
+      number<&K::n>("n", 1, 0xffffffffu, "columns of A, elements of y")};
+  static constexpr Row arguments[] = {
+      Row::output("y", &O::y, ElementType::f32, &K::n, "result"),
+      Row::input("a", &O::a, ElementType::f32,
+                 [](const K& spec) { return std::uint64_t{spec.k} * spec.n; }, "matrix"),
+      Row::input("x", &O::x, ElementType::f32, &K::k, "vector"), Row::shape<&K::k>("k"),
+      Row::shape<&K::n>("n")};
+  static void reference(const K& spec, HostOperands& host);
+  static ErrorBound bound(const K& spec) { return gemv_bound(spec.roundings()); }
+  static constexpr K cases[] = {{1, 1}, {0, 5}, {257, 1000}, {70000, 3}};
 };
 
 }  // namespace ptxgen::inline v0

@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "ptxgen/kernels/description.hpp"
+
 namespace ptxgen::inline v0 {
 
 /// The result of a GEMV in fp64, and the magnitudes that error bounds need.
@@ -22,5 +24,7 @@ struct GemvReference {
 /// number of roundings on the longest path of the summation (Higham, Accuracy and Stability of
 /// Numerical Algorithms, section 3.1).
 [[nodiscard]] double gemv_error_bound(double magnitude, std::uint64_t roundings) noexcept;
+/// The same as an `ErrorBound` of kernels that store f32 sums.
+[[nodiscard]] ErrorBound gemv_bound(std::uint64_t roundings) noexcept;
 
 }  // namespace ptxgen::inline v0

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "ptxgen/kernels/element_type.hpp"
 #include "ptxgen/kernels/kernel.hpp"
 #include "ptxgen/ptx/target.hpp"
 
@@ -15,23 +16,22 @@ enum class GemvLayout : std::uint8_t {
   T,  ///< `A[k x n]` row-major: y[j] = sum over i of A[i * lda + j] * x[i]
   R,  ///< `W[n x k]` row-major, one row for each output: y[j] = sum over i of W[j * lda + i] * x[i]
 };
-/// Element types.
-enum class GemvType : std::uint8_t { f32, f16, bf16 };
-
 [[nodiscard]] std::string_view to_string(GemvLayout layout) noexcept;  ///< "T", "R"
-[[nodiscard]] std::string_view to_string(GemvType type) noexcept;      ///< "f32", "f16", "bf16"
-[[nodiscard]] std::uint32_t bytes(GemvType type) noexcept;
+
+struct GemvOperands;  // ptxgen/kernels/gemv/operands.hpp
 
 /// `y = alpha * sum + beta * y + bias + residual`, each term optional. Sums are f32 for all types.
 /// Each step is rounded once, in this order: `t = alpha * sum; t = fma(beta, y, t); t = t + bias; t
 /// = t + residual; y = round(t)`.
 struct GemvProblem {
+  using Operands = GemvOperands;
+
   std::uint32_t k = 4096;  ///< elements of x; 0 gives sums of 0
   std::uint32_t n = 4096;  ///< elements of y, at least 1
   GemvLayout layout = GemvLayout::T;
-  GemvType weights = GemvType::f32;
-  GemvType x = GemvType::f32;  ///< f32, or the weights' type
-  GemvType y = GemvType::f32;  ///< of y, bias and residual: f32, or the weights' type
+  ElementType weights = ElementType::f32;  ///< f32, f16 or bf16
+  ElementType x = ElementType::f32;  ///< f32, or the weights' type
+  ElementType y = ElementType::f32;  ///< of y, bias and residual: f32, or the weights' type
   /// Elements from one row of the matrix to the next; 0: the row length (T: n, R: k).
   std::uint64_t lda = 0;
   /// Alignment in bytes of the first weight, of x and of y (and bias and residual): a power of two,
@@ -47,7 +47,11 @@ struct GemvProblem {
     return lda != 0 ? lda : layout == GemvLayout::T ? n : k;
   }
   /// Elements from the first weight to behind the last.
-  [[nodiscard]] std::uint64_t matrix_elements() const noexcept;
+  [[nodiscard]] std::uint64_t matrix_elements() const noexcept {
+    const std::uint64_t rows = layout == GemvLayout::T ? k : n;
+    const std::uint64_t row = layout == GemvLayout::T ? n : k;
+    return rows == 0 || row == 0 ? 0 : (rows - 1) * leading_dimension() + row;
+  }
   friend bool operator==(const GemvProblem&, const GemvProblem&) = default;
 };
 

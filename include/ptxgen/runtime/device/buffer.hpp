@@ -6,22 +6,11 @@
 #include <span>
 #include <utility>
 
-#include "ptxgen/builder/kernel.hpp"
+#include "ptxgen/kernels/operand.hpp"
 #include "ptxgen/runtime/device/device.hpp"
 #include "ptxgen/runtime/device/stream.hpp"
 
 namespace ptxgen::inline v0 {
-
-/// A view of device memory. T is a PTX element type: f32, f16, u32...
-template <class T>
-struct DeviceSpan {
-  DeviceAddress<T> address;
-  std::uint64_t count = 0;  ///< elements
-
-  [[nodiscard]] std::uint64_t bytes() const noexcept { return count * sizeof(detail::Host<T>); }
-  /// `count` elements from `first` on. Throws `Error` (Stage::Device, "out-of-bounds").
-  [[nodiscard]] DeviceSpan subspan(std::uint64_t first, std::uint64_t count) const;
-};
 
 namespace detail {
 
@@ -55,7 +44,6 @@ class DeviceMemory {
 };
 
 [[noreturn]] void throw_copy_size(std::uint64_t wanted, std::uint64_t has, std::uint64_t element);
-[[noreturn]] void throw_subspan(std::uint64_t first, std::uint64_t count, std::uint64_t has);
 
 }  // namespace detail
 
@@ -86,6 +74,7 @@ class Buffer {
   [[nodiscard]] std::uint64_t bytes() const noexcept { return memory_.bytes(); }
   [[nodiscard]] DeviceAddress<T> address() const noexcept { return {memory_.address()}; }
   [[nodiscard]] operator DeviceSpan<T>() const noexcept { return {address(), size_}; }
+  [[nodiscard]] operator DeviceRange() const noexcept { return DeviceSpan<T>(*this); }
 
   /// All elements, from the host.
   void write(std::span<const Host> values, const Stream* stream = nullptr) {
@@ -114,11 +103,5 @@ class Buffer {
   detail::DeviceMemory memory_;
   std::uint64_t size_ = 0;
 };
-
-template <class T>
-DeviceSpan<T> DeviceSpan<T>::subspan(std::uint64_t first, std::uint64_t wanted) const {
-  if (first > count || wanted > count - first) detail::throw_subspan(first, wanted, count);
-  return {{address.value + first * sizeof(detail::Host<T>)}, wanted};
-}
 
 }  // namespace ptxgen::inline v0

@@ -9,13 +9,13 @@
 #include <string_view>
 #include <vector>
 
-#include "ptxgen/kernels/kernel.hpp"
+#include "ptxgen/kernels/describe.hpp"
+#include "ptxgen/kernels/gemv/kernel.hpp"
 #include "ptxgen/optimize/pass.hpp"
 #include "ptxgen/runtime/cache/module_cache.hpp"
 #include "ptxgen/runtime/device/buffer.hpp"
 #include "ptxgen/runtime/device/device.hpp"
 #include "ptxgen/runtime/device/stream.hpp"
-#include "ptxgen/runtime/launch/gemv_operands.hpp"
 #include "ptxgen/runtime/module/arguments.hpp"
 #include "ptxgen/runtime/module/module.hpp"
 #include "ptxgen/support/trace.hpp"
@@ -39,12 +39,27 @@ enum class GemvChoice : std::uint8_t {
 /// "auto, direct, ...": all names, in the order of the enumeration.
 [[nodiscard]] std::string gemv_choice_names();
 
-/// A kernel of the catalog with its parameter values in the catalog's order; for `prepare`. "gemv"
-/// (k, n, then layout and type as numbers of `GemvLayout` and `GemvType`) is the kernel that `gemv`
-/// would use for that shape with tight rows and 16-byte alignment.
+/// A kernel of the catalog with its parameter values in the catalog's order, those at the end at
+/// their defaults; for `prepare`. A family, as "gemv", prepares what it would choose for operands
+/// aligned to 16 bytes.
 struct KernelRequest {
   std::string_view kernel;
-  std::array<std::uint64_t, 6> values{};
+  std::vector<std::uint64_t> values;
+};
+
+/// What a family chose. `spec` is a value of the kernel's type and lives as long as the launcher.
+struct ChosenKernel {
+  const KernelDescription* kernel = nullptr;  ///< null: a routine of another library
+  const void* spec = nullptr;
+  std::string_view implementation;  ///< "direct", "cublas"
+  std::string_view reason;
+};
+
+/// The shape of `matmul`.
+struct MatmulShape {
+  std::uint32_t m = 1;  ///< rows of c and a
+  std::uint32_t k = 0;  ///< columns of a, rows of b
+  std::uint32_t n = 0;  ///< columns of c and b
 };
 
 struct LauncherOptions {
@@ -131,8 +146,7 @@ class LaunchPlan {
 /// (`Stream::borrowed`) is identified by its handle: its work must be complete before the host
 /// destroys it.
 ///
-/// The cache identifies GEMV kernels by shape and plan, elementwise kernels by name: their code is
-/// the same for every size.
+/// The cache identifies kernels by name and by the parameters that specialise their code.
 ///
 /// Threads: all members from any thread at once. `context` must outlive the launcher and must not
 /// be moved.
@@ -144,48 +158,48 @@ class Launcher {
   Launcher& operator=(Launcher&&) noexcept;
   ~Launcher();
 
-  /// `y[j] = sum over i of a[i*n + j] * x[i]`: a is `[k x n]` row-major, x has k elements, y n.
-  /// k = 0 gives y = 0; n = 0 is refused.
-  LaunchRecord gemv(DeviceSpan<f32> y, DeviceSpan<f32> a, DeviceSpan<f32> x, std::uint32_t k,
-                    std::uint32_t n, const Stream& stream) const;
-  /// Any GEMV. The alignments of the addresses count, not those in `problem`; a plan is made once
-  /// per problem and alignment. Also throws what `check(problem)` throws.
-  LaunchRecord gemv(const GemvProblem& problem, const GemvOperands& operands,
-                    const Stream& stream) const;
-  /// Uses this plan, whatever the launcher's choice is; a programmatic plan assumes constant
-  /// weights. "misaligned" if an address has less than the plan's alignment. Also throws what
-  /// `check(plan, target)` throws.
-  LaunchRecord gemv(const GemvPlan& plan, const GemvOperands& operands, const Stream& stream) const;
-  /// The plan that `gemv` would use for that problem with the problem's alignments; nothing if the
-  /// choice does not use plans (coalesced, strided, cublas).
-  [[nodiscard]] std::optional<GemvPlan> gemv_plan(const GemvProblem& problem) const;
-  /// `c[m x n] = a[m x k] b[k x n]`, all row-major f32. m == 1 is `gemv(c, b, a, k, n)`; more rows
-  /// are served by the same kernel row by row.
-  LaunchRecord matmul(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b, std::uint32_t m,
-                      std::uint32_t n, std::uint32_t k, const Stream& stream) const;
-  /// `c[i] = a[i] + b[i]` for i in [0, n); c may be a or b.
-  LaunchRecord vadd(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b, std::uint32_t n,
-                    const Stream& stream) const;
-  LaunchRecord vadd(DeviceSpan<f16> c, DeviceSpan<f16> a, DeviceSpan<f16> b, std::uint32_t n,
-                    const Stream& stream) const;
-  LaunchRecord vadd(DeviceSpan<bf16> c, DeviceSpan<bf16> a, DeviceSpan<bf16> b, std::uint32_t n,
-                    const Stream& stream) const;
-  /// `out[i] = in[i]` for i in [0, n), bit for bit; the two do not overlap.
-  LaunchRecord copy(DeviceSpan<b32> out, DeviceSpan<b32> in, std::uint32_t n,
-                    const Stream& stream) const;
-  /// `acc = in[i]; k times: acc = fma(acc, a, b); out[i] = acc`; out may be in.
-  LaunchRecord fma_rpt(DeviceSpan<f32> out, DeviceSpan<f32> in, std::int32_t n, std::int32_t k,
-                       float a, float b, const Stream& stream) const;
+  /// A described kernel (`Describe<K>`), of the library or of your own:
+  ///     launcher.launch(Vadd{.n = n}, {.c = c, .a = a, .b = b}, stream);
+  /// Operands are checked against the description. Workspace comes from the launcher. A family, as
+  /// `GemvProblem`, chooses once per shape, types and alignments of the addresses.
+  template <Described K>
+  LaunchRecord launch(const K& kernel, const typename K::Operands& operands,
+                      const Stream& stream) const {
+    return launch_described(kDescription<K>, &kernel, &operands, stream);
+  }
+  template <Described K>
+  [[nodiscard]] LaunchPlan plan(const K& kernel, const typename K::Operands& operands,
+                                const Stream& stream) const {
+    return plan_described(kDescription<K>, &kernel, &operands, stream);
+  }
+  /// The same for a kernel that is known at run time only.
+  LaunchRecord launch(const KernelCall& call, const Stream& stream) const;
+  [[nodiscard]] LaunchPlan plan(const KernelCall& call, const Stream& stream) const;
+  /// What `launch` would launch for operands at addresses of these alignments; the memory is not
+  /// accessed. A kernel without a family is its own choice.
+  template <Described K>
+  [[nodiscard]] ChosenKernel choose(const K& kernel,
+                                    const typename K::Operands& operands = {}) const {
+    return choose_described(kDescription<K>, &kernel, &operands);
+  }
 
-  /// The same, frozen.
-  [[nodiscard]] LaunchPlan plan_gemv(DeviceSpan<f32> y, DeviceSpan<f32> a, DeviceSpan<f32> x,
-                                     std::uint32_t k, std::uint32_t n, const Stream& stream) const;
-  [[nodiscard]] LaunchPlan plan_gemv(const GemvProblem& problem, const GemvOperands& operands,
-                                     const Stream& stream) const;
-  [[nodiscard]] LaunchPlan plan_gemv(const GemvPlan& plan, const GemvOperands& operands,
-                                     const Stream& stream) const;
-  [[nodiscard]] LaunchPlan plan_vadd(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b,
-                                     std::uint32_t n, const Stream& stream) const;
+  /// `y[j] = sum over i of a[i*n + j] * x[i]`: a is `[k x n]` row-major, x has k elements, y n.
+  /// k = 0 gives y = 0; n = 0 is refused. For any other GEMV launch a `GemvProblem`; for one plan
+  /// whatever the family would choose, a `Gemv`.
+  LaunchRecord gemv(DeviceSpan<f32> y, DeviceSpan<f32> a, DeviceSpan<f32> x, std::uint32_t k,
+                    std::uint32_t n, const Stream& stream) const {
+    return launch(GemvProblem{.k = k, .n = n}, {.y = y, .a = a, .x = x}, stream);
+  }
+  /// The plan that serves that problem with the problem's alignments; nothing if the choice does
+  /// not use plans (coalesced, strided, cublas).
+  [[nodiscard]] std::optional<GemvPlan> gemv_plan(const GemvProblem& problem) const {
+    const ChosenKernel chosen = choose(problem, aligned_operands(problem));
+    return plan_of(chosen.kernel, chosen.spec);
+  }
+  /// `c[m x n] = a[m x k] b[k x n]`, all row-major f32: dispatches to the best kernel for the
+  /// shape. One row is `gemv(c, b, a, k, n)`; more rows are served by the same kernel row by row.
+  LaunchRecord matmul(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b,
+                      const MatmulShape& shape, const Stream& stream) const;
 
   /// A kernel of your own, through the same passes, gates and cache:
   ///     launcher.launch(saxpy, {.grid = {8}, .block = {128}}, stream, y, x, 2.0f, 1000u);
@@ -279,8 +293,23 @@ class Launcher {
   /// `Error` after all have been tried: "no-kernel", "bad-parameter", or what building and loading
   /// throw.
   void prepare(std::span<const KernelRequest> kernels, PrepareProgress progress = {}) const;
-  /// The kernels that `gemv` would use for these problems with the problems' alignments.
-  void prepare(std::span<const GemvProblem> problems, PrepareProgress progress = {}) const;
+  /// The same for described kernels; `operands` are at addresses of the alignments to prepare for,
+  /// one for each kernel.
+  template <Described K>
+  void prepare(std::span<const K> kernels, std::span<const typename K::Operands> operands,
+               PrepareProgress progress = {}) const {
+    std::vector<const void*> specs;
+    std::vector<const void*> given;
+    for (const K& kernel : kernels) specs.push_back(&kernel);
+    for (const auto& one : operands) given.push_back(&one);
+    prepare_described(kDescription<K>, specs, given, progress);
+  }
+  /// The kernels that serve these problems with the problems' alignments.
+  void prepare(std::span<const GemvProblem> problems, PrepareProgress progress = {}) const {
+    std::vector<GemvOperands> operands;
+    for (const GemvProblem& problem : problems) operands.push_back(aligned_operands(problem));
+    prepare<GemvProblem>(problems, operands, progress);
+  }
 
   /// The GEMV choice in effect: of the options, else of the settings.
   [[nodiscard]] GemvChoice gemv_choice() const noexcept;
@@ -291,6 +320,15 @@ class Launcher {
   [[nodiscard]] ModuleCache& cache() noexcept;
 
  private:
+  LaunchRecord launch_described(const KernelDescription& kernel, const void* spec,
+                                const void* operands, const Stream& stream) const;
+  [[nodiscard]] LaunchPlan plan_described(const KernelDescription& kernel, const void* spec,
+                                          const void* operands, const Stream& stream) const;
+  [[nodiscard]] ChosenKernel choose_described(const KernelDescription& kernel, const void* spec,
+                                              const void* operands) const;
+  void prepare_described(const KernelDescription& kernel, std::span<const void* const> specs,
+                         std::span<const void* const> operands, PrepareProgress progress) const;
+
   struct State;
   Hidden<State> state_;
 };

@@ -1,0 +1,600 @@
+// ptxgen/kernels/describe.hpp - Describe<K>: the one place that says what a kernel is
+//
+// A kernel is a value: a structure with its parameters, and a nested or named `Operands` with what a
+// launch is given. `Describe<K>` lists both; launcher, module key, catalog, C API, program,
+// verification and documentation follow from it. docs/own_kernel.md adds one from an empty file.
+#pragma once
+
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "ptxgen/kernels/description.hpp"
+
+namespace ptxgen::inline v0 {
+
+struct KernelDoc {
+  std::string_view name;            ///< also the entry's name in the PTX
+  std::string_view doc;             ///< what it computes, one sentence
+  std::string_view access_pattern;  ///< how consecutive lanes access memory
+};
+
+/// The description of kernel K. Members:
+///   `static constexpr KernelDoc text`
+///   `static constexpr ParameterRow<K> parameters[]`   made by `number`, `choice`, `flag`
+///   `static constexpr ArgumentRow<K> arguments[]`     in the order of the PTX parameters
+///   `static void reference(const K&, HostOperands&)`  fp64
+///   `static ErrorBound bound(const K&)`
+///   `static constexpr K cases[]`                      shapes for tests
+/// and, where a kernel has more to say, `key`, `workspace`, `check`, `check_target`,
+/// `implementation`, `may_start_early`, `family`.
+template <class K>
+struct Describe;
+
+template <class K>
+concept Described = requires {
+  Describe<K>::text;
+  typename K::Operands;
+};
+
+// Parameters ------------------------------------------------------------------------------------
+
+template <class K>
+struct ParameterRow {
+  ParameterInfo info;
+  std::uint64_t (*get)(const K&) = nullptr;
+  void (*set)(K&, std::uint64_t) = nullptr;
+
+  /// The kernel's code depends on the value: each value is a module of its own.
+  [[nodiscard]] constexpr ParameterRow specializes() const noexcept {
+    ParameterRow row = *this;
+    row.info.specializes = true;
+    return row;
+  }
+};
+
+/// A value of an enumeration and its name.
+template <class E>
+struct Word {
+  std::string_view name;
+  E value;
+};
+
+inline constexpr Word<ElementType> kFloatTypes[] = {
+    {"f32", ElementType::f32}, {"f16", ElementType::f16}, {"bf16", ElementType::bf16}};
+
+namespace detail {
+
+template <class M>
+struct MemberOf;
+template <class C, class T>
+struct MemberOf<T C::*> {
+  using Class = C;
+  using Type = T;
+};
+template <auto kMember>
+using ClassOf = typename MemberOf<decltype(kMember)>::Class;
+template <auto kMember>
+using TypeOfMember = typename MemberOf<decltype(kMember)>::Type;
+
+template <auto& kWords>
+inline constexpr auto kNamesOf = [] {
+  std::array<std::string_view, std::size(kWords)> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kWords[i].name;
+  return names;
+}();
+
+// FNV-1a from two starts (Fowler, Noll, Vo).
+constexpr std::array<std::uint64_t, 2> name_hash(std::string_view name) noexcept {
+  std::array<std::uint64_t, 2> hash{0xcbf29ce484222325u, 0x9ae16a3b2f90404fu};
+  for (std::uint64_t& h : hash) {
+    for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  }
+  return hash;
+}
+
+}  // namespace detail
+
+/// A number from `min` to `max`.
+template <auto kMember>
+[[nodiscard]] constexpr auto number(std::string_view name, std::uint64_t min, std::uint64_t max,
+                                    std::string_view doc) {
+  using K = detail::ClassOf<kMember>;
+  using T = detail::TypeOfMember<kMember>;
+  return ParameterRow<K>{
+      {name, sizeof(T) == 8 ? "u64" : "u32", K{}.*kMember, min, max, doc},
+      [](const K& spec) { return static_cast<std::uint64_t>(spec.*kMember); },
+      [](K& spec, std::uint64_t value) { spec.*kMember = static_cast<T>(value); }};
+}
+
+/// One of `kWords`, an array of `Word`.
+template <auto kMember, auto& kWords>
+[[nodiscard]] constexpr auto choice(std::string_view name, std::string_view doc) {
+  using K = detail::ClassOf<kMember>;
+  constexpr auto kGet = [](const K& spec) {
+    for (std::uint64_t i = 0; i < std::size(kWords); ++i) {
+      if (kWords[i].value == spec.*kMember) return i;
+    }
+    return static_cast<std::uint64_t>(std::size(kWords));  // out of range
+  };
+  return ParameterRow<K>{
+      {name, "word", kGet(K{}), 0, std::size(kWords) - 1, doc, detail::kNamesOf<kWords>},
+      kGet,
+      [](K& spec, std::uint64_t value) { spec.*kMember = kWords[value].value; }};
+}
+
+/// 1 or 0.
+template <auto kMember>
+[[nodiscard]] constexpr auto flag(std::string_view name, std::string_view doc) {
+  auto row = number<kMember>(name, 0, 1, doc);
+  row.info.type = "bool";
+  return row;
+}
+
+// Arguments -------------------------------------------------------------------------------------
+
+/// A number of values: of a member of K, or computed from its shape.
+template <class K>
+struct ElementCount {
+  std::uint32_t K::*member = nullptr;
+  std::uint64_t (*function)(const K&) = nullptr;
+  constexpr ElementCount() = default;
+  constexpr ElementCount(std::uint32_t K::*of) : member(of) {}
+  template <class F>
+  requires std::is_convertible_v<F, std::uint64_t (*)(const K&)> constexpr ElementCount(F of)
+      : function(of) {}
+  [[nodiscard]] constexpr std::uint64_t operator()(const K& spec) const {
+    return function != nullptr ? function(spec) : member != nullptr ? spec.*member : 0;
+  }
+};
+
+/// An element type: fixed, a parameter of K, or computed from it.
+template <class K>
+struct OperandType {
+  ElementType fixed = ElementType::f32;
+  ElementType K::*member = nullptr;
+  ElementType (*function)(const K&) = nullptr;
+  constexpr OperandType() = default;
+  constexpr OperandType(ElementType type) : fixed(type) {}
+  constexpr OperandType(ElementType K::*of) : member(of) {}
+  template <class F>
+  requires std::is_convertible_v<F, ElementType (*)(const K&)> constexpr OperandType(F of)
+      : function(of) {}
+  [[nodiscard]] constexpr ElementType operator()(const K& spec) const {
+    return function != nullptr ? function(spec) : member != nullptr ? spec.*member : fixed;
+  }
+};
+
+template <class K>
+struct ArgumentRow {
+  using Operands = typename K::Operands;
+  using Memory = DeviceRange Operands::*;
+
+  ArgumentInfo info;
+  Memory memory = nullptr;
+  OperandType<K> type;
+  ElementCount<K> elements;
+  bool (*present)(const K&) = nullptr;
+  bool (*read)(const K&) = nullptr;
+  std::uint32_t (*alignment)(const K&) = nullptr;
+  std::uint64_t (*bits)(const K&, const Operands&) = nullptr;
+  void (*set)(Operands&, double) = nullptr;
+  std::uint64_t maximum = ~std::uint64_t{0};
+
+  [[nodiscard]] static constexpr ArgumentRow input(std::string_view name, Memory memory,
+                                                   OperandType<K> type, ElementCount<K> elements,
+                                                   std::string_view doc) {
+    return in_memory(OperandRole::Input, name, memory, type, elements, doc);
+  }
+  [[nodiscard]] static constexpr ArgumentRow output(std::string_view name, Memory memory,
+                                                    OperandType<K> type, ElementCount<K> elements,
+                                                    std::string_view doc) {
+    return in_memory(OperandRole::Output, name, memory, type, elements, doc);
+  }
+  [[nodiscard]] static constexpr ArgumentRow in_out(std::string_view name, Memory memory,
+                                                    OperandType<K> type, ElementCount<K> elements,
+                                                    std::string_view doc) {
+    return in_memory(OperandRole::InOut, name, memory, type, elements, doc);
+  }
+  /// Provided by the launcher: `Describe<K>::workspace` says how much.
+  [[nodiscard]] static constexpr ArgumentRow workspace() {
+    ArgumentRow row;
+    row.info = named("workspace", OperandRole::Workspace, "intermediate results, from the launcher");
+    return row;
+  }
+  /// A number given at the launch: a float, or a 32- or 64-bit integer member of the operands.
+  template <auto kMember>
+  [[nodiscard]] static constexpr ArgumentRow scalar(std::string_view name, std::string_view doc) {
+    using T = detail::TypeOfMember<kMember>;
+    ArgumentRow row;
+    row.info = named(name, OperandRole::Scalar, doc, scalar_type<T>());
+    row.bits = [](const K&, const Operands& operands) { return bits_of(operands.*kMember); };
+    row.set = [](Operands& operands, double value) { operands.*kMember = static_cast<T>(value); };
+    return row;
+  }
+  /// A parameter that the code takes at run time, declared in PTX as `type`.
+  template <auto kMember>
+  [[nodiscard]] static constexpr ArgumentRow shape(std::string_view name,
+                                                   ptx::Type type = ptx::Type::u32) {
+    ArgumentRow row;
+    row.info = named(name, OperandRole::Shape, "the parameter of that name", type);
+    row.bits = [](const K& spec, const Operands&) { return bits_of(spec.*kMember); };
+    row.maximum = type == ptx::Type::s32 ? 0x7fffffffu : ~std::uint64_t{0};
+    return row;
+  }
+  /// What the caller promises; not passed to the kernel.
+  template <auto kMember>
+  [[nodiscard]] static constexpr ArgumentRow promise(std::string_view name, std::string_view doc) {
+    ArgumentRow row;
+    row.info = named(name, OperandRole::Promise, doc);
+    row.set = [](Operands& operands, double value) { operands.*kMember = value != 0; };
+    return row;
+  }
+
+  /// An output may be identical to this input: each element is read before it is written.
+  [[nodiscard]] constexpr ArgumentRow may_alias(std::string_view other) const {
+    ArgumentRow row = *this;
+    row.info.may_alias[row.info.may_alias[0].empty() ? 0 : 1] = other;
+    return row;
+  }
+  /// The operand is only there if `is_present(spec)`.
+  [[nodiscard]] constexpr ArgumentRow only_if(bool (*is_present)(const K&)) const {
+    ArgumentRow row = *this;
+    row.present = is_present;
+    row.info.optional = true;
+    return row;
+  }
+  /// The kernel also reads this output if `is_read(spec)`.
+  [[nodiscard]] constexpr ArgumentRow read_if(bool (*is_read)(const K&)) const {
+    ArgumentRow row = *this;
+    row.read = is_read;
+    return row;
+  }
+  /// The kernel needs more than an element's alignment, in bytes.
+  [[nodiscard]] constexpr ArgumentRow aligned(std::uint32_t (*bytes)(const K&)) const {
+    ArgumentRow row = *this;
+    row.alignment = bytes;
+    return row;
+  }
+  /// Range of random values, for verification.
+  [[nodiscard]] constexpr ArgumentRow values(double low, double high) const {
+    ArgumentRow row = *this;
+    row.info.low = low;
+    row.info.high = high;
+    return row;
+  }
+
+  /// Size in the argument block, bytes; 0: not passed.
+  [[nodiscard]] constexpr std::uint32_t size() const noexcept {
+    if (info.role == OperandRole::Promise) return 0;
+    if (info.scalar == ptx::Type::none || info.scalar == ptx::Type::u64) return 8;
+    return 4;
+  }
+  [[nodiscard]] constexpr OperandUse use(const K& spec, const Operands& operands) const {
+    const ElementType element = type(spec);
+    const std::uint32_t natural = ptxgen::info(element).alignment;
+    const std::uint32_t wanted = alignment == nullptr ? natural : alignment(spec);
+    return {info.name,
+            operands.*memory,
+            element,
+            elements(spec),
+            wanted > natural ? wanted : natural,
+            present == nullptr || present(spec),
+            is_written(info.role)};
+  }
+
+ private:
+  [[nodiscard]] static constexpr ArgumentInfo named(std::string_view name, OperandRole role,
+                                                    std::string_view doc,
+                                                    ptx::Type scalar = ptx::Type::none) {
+    ArgumentInfo info;
+    info.name = name;
+    info.role = role;
+    info.doc = doc;
+    info.scalar = scalar;
+    return info;
+  }
+  [[nodiscard]] static constexpr ArgumentRow in_memory(OperandRole role, std::string_view name,
+                                                       Memory memory, OperandType<K> type,
+                                                       ElementCount<K> elements,
+                                                       std::string_view doc) {
+    ArgumentRow row;
+    row.info = named(name, role, doc);
+    row.memory = memory;
+    row.type = type;
+    row.elements = elements;
+    return row;
+  }
+  template <class T>
+  [[nodiscard]] static constexpr ptx::Type scalar_type() {
+    if constexpr (std::is_same_v<T, float>) return ptx::Type::f32;
+    if constexpr (std::is_same_v<T, std::uint32_t>) return ptx::Type::u32;
+    if constexpr (std::is_same_v<T, std::int32_t>) return ptx::Type::s32;
+    if constexpr (std::is_same_v<T, std::uint64_t>) return ptx::Type::u64;
+    return ptx::Type::none;
+  }
+  template <class T>
+  [[nodiscard]] static std::uint64_t bits_of(const T& value) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof value);
+    return bits;
+  }
+};
+
+// From Describe<K> to a KernelDescription -------------------------------------------------------
+
+/// Bytes of the longest argument block.
+inline constexpr std::size_t kMaxArgumentBytes = 256;
+
+namespace detail {
+
+template <class K>
+struct Traits {
+  using D = Describe<K>;
+  using Operands = typename K::Operands;
+  static constexpr std::size_t kParameters = std::size(D::parameters);
+  static constexpr std::size_t kArguments = std::size(D::arguments);
+  using EachParameter = std::make_index_sequence<kParameters>;
+  using EachArgument = std::make_index_sequence<kArguments>;
+
+  static constexpr auto kParameterInfo = [] {
+    std::array<ParameterInfo, kParameters> infos;
+    for (std::size_t i = 0; i < kParameters; ++i) infos[i] = D::parameters[i].info;
+    return infos;
+  }();
+  static constexpr auto kArgumentInfo = [] {
+    std::array<ArgumentInfo, kArguments> infos;
+    for (std::size_t i = 0; i < kArguments; ++i) infos[i] = D::arguments[i].info;
+    return infos;
+  }();
+  /// Offsets in the argument block, as PTX lays parameters out; the last one is the size.
+  static constexpr auto kOffsets = [] {
+    std::array<std::uint32_t, kArguments + 1> offsets{};
+    std::uint32_t end = 0;
+    for (std::size_t i = 0; i < kArguments; ++i) {
+      const std::uint32_t size = D::arguments[i].size();
+      if (size != 0) end = (end + size - 1) / size * size;
+      offsets[i] = end;
+      end += size;
+    }
+    offsets[kArguments] = end;
+    return offsets;
+  }();
+
+  static const K& of(const void* spec) { return *static_cast<const K*>(spec); }
+  static const Operands& given(const void* operands) {
+    return *static_cast<const Operands*>(operands);
+  }
+
+  /// Whether arguments i and j may be identical.
+  static constexpr bool may_be_same(std::size_t i, std::size_t j) {
+    const auto names = [](std::size_t from, std::size_t to) {
+      for (const std::string_view name : D::arguments[from].info.may_alias) {
+        if (!name.empty() && name == D::arguments[to].info.name) return true;
+      }
+      return false;
+    };
+    return names(i, j) || names(j, i);
+  }
+  static constexpr std::size_t kMemory = [] {
+    std::size_t count = 0;
+    for (const auto& row : D::arguments) count += is_memory(row.info.role) ? 1 : 0;
+    return count;
+  }();
+  /// Indices of the arguments in device memory.
+  static constexpr auto kMemoryRows = [] {
+    std::array<std::size_t, kMemory> rows{};
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < kArguments; ++i) {
+      if (is_memory(D::arguments[i].info.role)) rows[at++] = i;
+    }
+    return rows;
+  }();
+  static bool same(std::size_t i, std::size_t j) {
+    return may_be_same(kMemoryRows[i], kMemoryRows[j]);
+  }
+
+  template <std::size_t kFirst, std::size_t kSecond>
+  static constexpr bool together(const std::array<OperandUse, kMemory>& uses) {
+    if constexpr (kFirst >= kSecond) {
+      return true;
+    } else {
+      constexpr std::size_t i = kMemoryRows[kFirst];
+      constexpr std::size_t j = kMemoryRows[kSecond];
+      return may_be_together(uses[kFirst], uses[kSecond], may_be_same(i, j));
+    }
+  }
+  template <std::size_t kFirst, std::size_t... J>
+  static constexpr bool together_with(const std::array<OperandUse, kMemory>& uses,
+                                      std::index_sequence<J...>) {
+    return (together<kFirst, J>(uses) && ...);
+  }
+  template <std::size_t... I>
+  static void check_memory(const K& spec, const Operands& operands, std::index_sequence<I...> each) {
+    const std::array<OperandUse, kMemory> uses = {
+        D::arguments[kMemoryRows[I]].use(spec, operands)...};
+    const bool good = (usable(uses[I]) && ...) && (together_with<I>(uses, each) && ...);
+    if (!good) [[unlikely]] {
+      refuse_operands(D::text.name, shape_text(description(), &spec), uses, same);
+    }
+  }
+  template <std::size_t... I>
+  static bool shapes_fit(const K& spec, const Operands& operands, std::index_sequence<I...>) {
+    const auto fits = [&](const ArgumentRow<K>& row) {
+      return row.maximum == ~std::uint64_t{0} || row.bits(spec, operands) <= row.maximum;
+    };
+    return (fits(D::arguments[I]) && ...);
+  }
+
+  static void check(const void* spec, const void* operands) {
+    const K& k = of(spec);
+    const Operands& o = given(operands);
+    if (!shapes_fit(k, o, EachArgument{})) [[unlikely]] {
+      check_spec(k);
+    }
+    check_memory(k, o, std::make_index_sequence<kMemory>{});
+    if constexpr (requires { D::check(k, o); }) D::check(k, o);
+  }
+  static void values(const void* spec, std::uint64_t* values) {
+    for (std::size_t i = 0; i < kParameters; ++i) values[i] = D::parameters[i].get(of(spec));
+  }
+  static void check_spec(const K& spec) {
+    std::array<std::uint64_t, kParameters> all;
+    values(&spec, all.data());
+    check_values(description(), all);
+  }
+  static LaunchGeometry geometry(const void* spec, const ptx::Gpu& gpu) {
+    if constexpr (requires { D::geometry(of(spec), gpu); }) {
+      return D::geometry(of(spec), gpu);
+    } else if constexpr (requires { of(spec).geometry(gpu); }) {
+      return of(spec).geometry(gpu);
+    } else {
+      return of(spec).geometry();
+    }
+  }
+  static KernelKey key(const void* spec) {
+    if constexpr (requires { D::key(of(spec)); }) {
+      return D::key(of(spec));
+    } else {
+      KernelKey key;
+      constexpr std::size_t kMost = std::tuple_size_v<decltype(key.values)>;
+      static_assert(specializing() <= kMost, "give Describe<K> a function `key`");
+      std::size_t at = 0;
+      for (const auto& row : D::parameters) {
+        if (row.info.specializes && at < kMost) key.values[at++] = row.get(of(spec));
+      }
+      return key;
+    }
+  }
+  static constexpr std::size_t specializing() {
+    std::size_t count = 0;
+    for (const auto& row : D::parameters) count += row.info.specializes ? 1 : 0;
+    return count;
+  }
+  template <std::size_t... I>
+  static void pack_all(const K& spec, const Operands& operands, std::uint64_t workspace,
+                       std::byte* block, std::index_sequence<I...>) {
+    const auto put = [&](const ArgumentRow<K>& row, std::uint32_t at) {
+      if (row.size() == 0) return;
+      std::uint64_t value = workspace;
+      if (row.memory != nullptr) value = (operands.*row.memory).address;
+      if (row.bits != nullptr) value = row.bits(spec, operands);
+      if (row.size() == 8) {
+        std::memcpy(block + at, &value, 8);
+      } else {
+        const auto word = static_cast<std::uint32_t>(value);
+        std::memcpy(block + at, &word, 4);
+      }
+    };
+    (put(D::arguments[I], kOffsets[I]), ...);
+  }
+  static void pack(const void* spec, const void* operands, std::uint64_t workspace,
+                   std::byte* block) {
+    pack_all(of(spec), given(operands), workspace, block, EachArgument{});
+  }
+  static ptx::Module build(const void* spec, const ptx::Target& target) {
+    check_spec(of(spec));
+    if constexpr (requires { D::build(of(spec), target); }) {
+      return D::build(of(spec), target);
+    } else {
+      return of(spec).build(target).module();
+    }
+  }
+  static KernelCost cost(const void* spec) {
+    if constexpr (requires { D::cost(of(spec)); }) {
+      return D::cost(of(spec));
+    } else {
+      return of(spec).cost();
+    }
+  }
+  static ElementType type(const void* spec, std::size_t i) { return D::arguments[i].type(of(spec)); }
+  static std::uint64_t elements(const void* spec, std::size_t i) {
+    const ArgumentRow<K>& row = D::arguments[i];
+    return row.present == nullptr || row.present(of(spec)) ? row.elements(of(spec)) : 0;
+  }
+  static bool read(const void* spec, std::size_t i) {
+    const ArgumentRow<K>& row = D::arguments[i];
+    return is_memory(row.info.role) && (row.info.role != OperandRole::Output ||
+                                        (row.read != nullptr && row.read(of(spec))));
+  }
+  static K make(std::span<const std::uint64_t> values) {
+    check_values(description(), values);
+    K spec;
+    for (std::size_t i = 0; i < kParameters; ++i) D::parameters[i].set(spec, values[i]);
+    return spec;
+  }
+  static std::shared_ptr<const void> make_spec(std::span<const std::uint64_t> values) {
+    return std::make_shared<const K>(make(values));
+  }
+  static std::shared_ptr<const void> make_operands(std::span<const OperandValue> values) {
+    auto operands = std::make_shared<Operands>();
+    for (const OperandValue& value : values) {
+      const ArgumentRow<K>& row = D::arguments[argument_index(description(), value.name)];
+      if (row.memory != nullptr) (*operands).*row.memory = value.memory;
+      if (row.set != nullptr) row.set(*operands, value.number);
+    }
+    return operands;
+  }
+  static std::vector<std::vector<std::uint64_t>> cases() {
+    std::vector<std::vector<std::uint64_t>> all;
+    for (const K& spec : D::cases) values(&spec, all.emplace_back(kParameters).data());
+    return all;
+  }
+
+  static constexpr KernelDescription make_description() {
+    static_assert(kOffsets[kArguments] <= kMaxArgumentBytes);
+    KernelDescription d;
+    d.name = D::text.name;
+    d.doc = D::text.doc;
+    d.access_pattern = D::text.access_pattern;
+    d.parameters = kParameterInfo;
+    d.arguments = kArgumentInfo;
+    d.identity = name_hash(D::text.name);
+    d.block_bytes = kOffsets[kArguments];
+    d.check_of = check;
+    if constexpr (requires(const K& k, const ptx::Target& t) { D::check_target(k, t); }) {
+      d.check_target_of = [](const void* k, const ptx::Target& t) { D::check_target(of(k), t); };
+    }
+    if constexpr (requires(const K& k) { D::implementation(k); }) {
+      d.implementation_of = [](const void* k) -> std::string_view {
+        return D::implementation(of(k));
+      };
+    }
+    d.geometry_of = geometry;
+    d.key_of = key;
+    if constexpr (requires(const K& k) { D::workspace(k); }) {
+      d.workspace_of = [](const void* spec) -> WorkspaceNeed { return D::workspace(of(spec)); };
+    }
+    d.pack_of = pack;
+    d.build_of = build;
+    d.cost_of = cost;
+    if constexpr (requires(const Operands& o) { D::may_start_early(o); }) {
+      d.may_start_early = [](const void* o) -> bool { return D::may_start_early(given(o)); };
+    }
+    if constexpr (requires { D::family; }) d.family = &D::family;
+    d.type_of = type;
+    d.elements_of = elements;
+    d.is_read_of = read;
+    d.values_of = values;
+    d.reference_of = [](const void* spec, HostOperands& host) { D::reference(of(spec), host); };
+    d.bound_of = [](const void* spec) { return D::bound(of(spec)); };
+    d.cases = cases;
+    d.make_spec = make_spec;
+    d.make_operands = make_operands;
+    return d;
+  }
+  static const KernelDescription& description();
+};
+
+}  // namespace detail
+
+/// The description of a kernel type.
+template <Described K>
+inline constexpr KernelDescription kDescription = detail::Traits<K>::make_description();
+
+template <class K>
+const KernelDescription& detail::Traits<K>::description() {
+  return kDescription<K>;
+}
+
+}  // namespace ptxgen::inline v0

@@ -1,0 +1,222 @@
+// ptxgen/kernels/description.hpp - what is known of a kernel without its C++ type
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ptxgen/kernels/kernel.hpp"
+#include "ptxgen/kernels/operand.hpp"
+#include "ptxgen/ptx/ir.hpp"
+#include "ptxgen/ptx/target.hpp"
+
+namespace ptxgen::inline v0 {
+
+/// One parameter of a kernel: a shape or an option. Always an unsigned number; its values may have
+/// names.
+struct ParameterInfo {
+  std::string_view name;
+  std::string_view type;  ///< "u32", "u64", "bool", "word"
+  std::uint64_t default_value = 0;
+  std::uint64_t min = 0;
+  std::uint64_t max = 0;
+  std::string_view doc;
+  std::span<const std::string_view> words = {};  ///< names of the values 0, 1, ..., or none
+  /// Whether the kernel's code depends on it, so that each value is a module of its own.
+  bool specializes = false;
+};
+
+/// One argument of a kernel, in the order of the PTX parameters; promises come last.
+struct ArgumentInfo {
+  std::string_view name;
+  OperandRole role = OperandRole::Input;
+  std::string_view doc;
+  ptx::Type scalar = ptx::Type::none;         ///< of Scalar and Shape
+  std::array<std::string_view, 2> may_alias;  ///< inputs that an output may be identical to
+  double low = -1;                            ///< range of random values
+  double high = 1;
+  bool optional = false;  ///< some shapes have no such operand
+};
+
+/// A number or device memory for one operand, by name.
+struct OperandValue {
+  std::string_view name;
+  DeviceRange memory = {};  ///< of an operand in device memory
+  double number = 0;        ///< of a scalar; of a promise: not 0 is given
+};
+
+/// Operands of one call on the host as fp64, in the order of the arguments; for references.
+class HostOperands {
+ public:
+  struct Operand {
+    std::string_view name;
+    std::vector<double> values;     ///< of memory; a scalar has one
+    std::vector<double> magnitude;  ///< of an output: what `ErrorBound::relative` is relative to
+  };
+  std::vector<Operand> all;
+
+  /// Precondition of all: there is an operand of that name.
+  [[nodiscard]] Operand& operator[](std::string_view name);
+  [[nodiscard]] const std::vector<double>& input(std::string_view name) const;
+  [[nodiscard]] double number(std::string_view name) const;
+};
+
+/// How far a result may be from the reference, before it is rounded to its type:
+/// `relative * magnitude + absolute`. Half a unit in the last place of the type is added for that
+/// rounding.
+struct ErrorBound {
+  double relative = 0;
+  double absolute = 0;
+  bool exact = false;  ///< the reference, rounded once to the type, bit for bit; any NaN is a NaN
+};
+
+/// What identifies a module among those of a kernel.
+struct KernelKey {
+  std::array<std::uint64_t, 6> values{};
+  std::uint64_t plan = 0;
+};
+
+/// What identifies a choice of a family: shape, types and alignments of the addresses.
+struct ChoiceKey {
+  std::array<std::uint64_t, 4> words{};
+  friend bool operator==(const ChoiceKey&, const ChoiceKey&) = default;
+};
+
+struct KernelDescription;
+
+/// Measured plans of a family; each family has its own interface derived from this.
+class PlanSource {
+ public:
+  virtual ~PlanSource() = default;
+
+ protected:
+  PlanSource() = default;
+  PlanSource(const PlanSource&) = default;
+  PlanSource& operator=(const PlanSource&) = default;
+};
+
+/// What a family chooses for.
+struct ChoiceRequest {
+  const ptx::Gpu& gpu;
+  const ptx::Target& target;
+  std::string_view implementation = "auto";  ///< asked for by name
+  const PlanSource* measured = nullptr;
+  /// Receives why a measured plan is not used. Not null.
+  void (*warn)(const void* user, const std::string& message) = nullptr;
+  const void* user = nullptr;
+};
+
+/// The kernel that serves a call of a family, or a routine of another library.
+struct KernelChoice {
+  const KernelDescription* kernel = nullptr;  ///< null: the routine named `implementation`
+  std::shared_ptr<const void> spec;           ///< of `kernel`
+  std::string_view implementation;            ///< "direct", "cublas"; lives as long as the program
+  std::string reason;
+  /// Packs the arguments of `kernel` from the family's operands.
+  void (*pack)(const void* spec, const void* operands, std::uint64_t workspace,
+               std::byte* block) = nullptr;
+  /// The routine that serves the call if `kernel` cannot be loaded; empty: none.
+  std::string_view fallback;
+};
+
+/// How a family of kernels chooses one of them.
+struct KernelFamily {
+  /// The implementations that can be asked for, "auto" first.
+  std::span<const std::string_view> implementations;
+  ChoiceKey (*key)(const void* spec, const void* operands);
+  KernelChoice (*choose)(const void* spec, const void* operands, const ChoiceRequest& request);
+};
+
+/// A kernel, as its `Describe` says. Functions named `..._of` take a pointer to a value of the
+/// kernel's type; the others parameter values in the order of `parameters`, and throw `Error`
+/// (Stage::Build, "bad-parameter") if one is missing or out of range.
+struct KernelDescription {
+  std::string_view name;            ///< also the entry's name in the PTX
+  std::string_view doc;             ///< what it computes, one sentence
+  std::string_view access_pattern;  ///< how consecutive lanes access memory
+  std::span<const ParameterInfo> parameters;
+  std::span<const ArgumentInfo> arguments;
+  std::array<std::uint64_t, 2> identity{};  ///< hash of the name
+  std::uint32_t block_bytes = 0;            ///< of the argument block
+
+  /// Throws `Error` (Stage::Launch) as `refuse_operands`, "bad-parameter", and what the kernel adds.
+  void (*check_of)(const void* spec, const void* operands) = nullptr;
+  /// Throws `Error` (Stage::Build) if the target cannot run this kernel; null: every target can.
+  void (*check_target_of)(const void* spec, const ptx::Target& target) = nullptr;
+  /// Which of its ways the kernel is, for the record; null: it has one.
+  std::string_view (*implementation_of)(const void* spec) = nullptr;
+  LaunchGeometry (*geometry_of)(const void* spec, const ptx::Gpu& gpu) = nullptr;
+  KernelKey (*key_of)(const void* spec) = nullptr;
+  WorkspaceNeed (*workspace_of)(const void* spec) = nullptr;  ///< null: none
+  void (*pack_of)(const void* spec, const void* operands, std::uint64_t workspace,
+                  std::byte* block) = nullptr;
+  ptx::Module (*build_of)(const void* spec, const ptx::Target& target) = nullptr;
+  KernelCost (*cost_of)(const void* spec) = nullptr;
+  /// Whether the caller allows the launch to start before the kernel ahead of it has ended; null:
+  /// always.
+  bool (*may_start_early)(const void* operands) = nullptr;
+  const KernelFamily* family = nullptr;  ///< null: the kernel itself is launched
+
+  /// Element type and number of elements of argument `i`, in device memory; 0: not present.
+  ElementType (*type_of)(const void* spec, std::size_t i) = nullptr;
+  std::uint64_t (*elements_of)(const void* spec, std::size_t i) = nullptr;
+  /// Whether the kernel reads argument `i`: inputs, and some outputs.
+  bool (*is_read_of)(const void* spec, std::size_t i) = nullptr;
+  void (*values_of)(const void* spec, std::uint64_t* values) = nullptr;
+  /// fp64 results from fp64 inputs; null: none.
+  void (*reference_of)(const void* spec, HostOperands& operands) = nullptr;
+  ErrorBound (*bound_of)(const void* spec) = nullptr;
+  /// Shapes that tests and `verify --cases` run, as parameter values.
+  std::vector<std::vector<std::uint64_t>> (*cases)() = nullptr;
+
+  std::shared_ptr<const void> (*make_spec)(std::span<const std::uint64_t> values) = nullptr;
+  /// Throws `Error` (Stage::Launch, "arguments") for a name that is no operand.
+  std::shared_ptr<const void> (*make_operands)(std::span<const OperandValue> operands) = nullptr;
+
+  [[nodiscard]] ptx::Module build(std::span<const std::uint64_t> values,
+                                  const ptx::Target& target) const {
+    return build_of(make_spec(values).get(), target);
+  }
+  [[nodiscard]] LaunchGeometry geometry(std::span<const std::uint64_t> values,
+                                        const ptx::Target& target) const;
+  [[nodiscard]] KernelCost cost(std::span<const std::uint64_t> values) const {
+    return cost_of(make_spec(values).get());
+  }
+  [[nodiscard]] std::vector<std::uint64_t> default_values() const;
+};
+
+/// A call of a kernel that is known at run time only.
+struct KernelCall {
+  const KernelDescription* kernel = nullptr;
+  std::vector<std::uint64_t> values;  ///< in the order of the parameters
+  std::vector<OperandValue> operands;
+};
+
+/// "k = 5, n = 7": sizes, and words that are not the default.
+[[nodiscard]] std::string shape_text(const KernelDescription& kernel, const void* spec);
+
+/// Throws `Error` (Stage::Build, "bad-parameter") unless there is one value for each parameter, all
+/// in range.
+void check_values(const KernelDescription& kernel, std::span<const std::uint64_t> values);
+
+/// All kernels of the library, in alphabetical order.
+[[nodiscard]] std::span<const KernelDescription> catalog() noexcept;
+/// The kernel of that name, or nullptr.
+[[nodiscard]] const KernelDescription* find_kernel(std::string_view name) noexcept;
+/// The kernel of that name. Throws `Error` (Stage::Build, "no-kernel") listing the names.
+[[nodiscard]] const KernelDescription& kernel_named(std::string_view name);
+/// The index of that parameter. Throws `Error` (Stage::Build, "bad-parameter") listing the names.
+[[nodiscard]] std::size_t parameter_index(const KernelDescription& kernel, std::string_view name);
+/// The index of that operand. Throws `Error` (Stage::Launch, "arguments") listing the names.
+[[nodiscard]] std::size_t argument_index(const KernelDescription& kernel, std::string_view name);
+/// The value of a word or number of that parameter: "bf16", "4096". Throws `Error` (Stage::Build,
+/// "bad-parameter").
+[[nodiscard]] std::uint64_t parameter_value(const KernelDescription& kernel, std::size_t parameter,
+                                            std::string_view text);
+
+}  // namespace ptxgen::inline v0
