@@ -152,9 +152,9 @@ Checked vector_add() {
   const auto b = random_values(spec.n, 5);
   auto job = std::make_unique<Job>(spec.build(ptx::target("sm_89")), spec.geometry());
   const std::uint64_t c = job->output(spec.n);
-  job->arguments(Vadd::KernelType::pack(DeviceAddress<f32>{job->input(a)},
-                                        DeviceAddress<f32>{job->input(b)}, DeviceAddress<f32>{c},
-                                        spec.n));
+  job->arguments(Kernel<Ptr<f32>, Ptr<f32>, Ptr<f32>, u32>::pack(DeviceAddress<f32>{job->input(a)},
+                                                                 DeviceAddress<f32>{job->input(b)},
+                                                                 DeviceAddress<f32>{c}, spec.n));
   return checked(std::move(job), [&](std::span<const float> result) {
     std::vector<float> right(spec.n);
     Vadd::reference(a, b, right);

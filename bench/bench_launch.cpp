@@ -97,7 +97,8 @@ struct Rig {
         y(context, kColumns),
         a(context, std::uint64_t{kRows} * kColumns),
         x(context, kRows),
-        plan(launcher.plan(GemvProblem{.k = kRows, .n = kColumns}, {.y = y, .a = a, .x = x}, stream)) {
+        plan(launcher.plan(GemvProblem{.k = kRows, .n = kColumns}, {.y = y, .a = a, .x = x},
+                           stream)) {
     if (table.ctx_set_current(context.handle()) != driver::CUDA_SUCCESS)
       throw std::runtime_error("the context cannot be made current");
   }

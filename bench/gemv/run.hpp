@@ -35,7 +35,8 @@ struct BenchOptions {
 [[nodiscard]] BenchMachine machine_of(const Device& device, const std::string& name);
 
 /// The plain product of a shape: weights, x and y of one type, aligned to 16 bytes.
-[[nodiscard]] GemvProblem bench_problem(const BenchShape& shape, GemvLayout layout, ElementType type);
+[[nodiscard]] GemvProblem bench_problem(const BenchShape& shape, GemvLayout layout,
+                                        ElementType type);
 
 /// Measures all shapes in all layouts and types: shape by shape, so that what is compared with each
 /// other is measured one after the other. A problem that fails says so in its result and does not

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include <ptxgen/kernels/elementwise/elementwise.hpp>
 #include <ptxgen/kernels/gemv/coalesced.hpp>
 
 namespace {

@@ -16,5 +16,6 @@
 #include "ptxgen/kernels/gemv/plan.hpp"
 #include "ptxgen/kernels/gemv/planner.hpp"
 #include "ptxgen/kernels/gemv/strided.hpp"
+#include "ptxgen/kernels/host_values.hpp"
 #include "ptxgen/kernels/kernel.hpp"
 #include "ptxgen/kernels/operand.hpp"

@@ -659,9 +659,9 @@ typedef struct ptxgen_operand {
   double number;
 } ptxgen_operand;
 
-/// Launches any kernel of the catalog: "vadd" with the parameter n and the operands c, a, b. Omitted
-/// parameters have their defaults, omitted operands are empty. ptxgen_kernel_get_operand describes
-/// the operands; a workspace comes from the library. Codes as above, and "no-kernel",
+/// Launches any kernel of the catalog: "vadd" with the parameter n and the operands c, a, b.
+/// Omitted parameters have their defaults, omitted operands are empty. ptxgen_kernel_get_operand
+/// describes the operands; a workspace comes from the library. Codes as above, and "no-kernel",
 /// "bad-parameter", "arguments" for a name that is no operand.
 PTXGEN_API ptxgen_status ptxgen_launch(ptxgen_device* device, const char* kernel,
                                        const ptxgen_parameter* parameters, size_t parameter_count,

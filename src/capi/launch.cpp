@@ -148,8 +148,8 @@ ptxgen_status ptxgen_launch(ptxgen_device* device, const char* kernel,
                             const ptxgen_operand* operands, size_t operand_count,
                             const ptxgen_stream* stream, ptxgen_launch_record* record) noexcept {
   return launch(device, stream, record, [&](const Launcher& launcher, const Stream& on) {
-    return launcher.launch(
-        call_of(kernel, parameters, parameter_count, operands, operand_count), on);
+    return launcher.launch(call_of(kernel, parameters, parameter_count, operands, operand_count),
+                           on);
   });
 }
 
@@ -158,8 +158,7 @@ ptxgen_status ptxgen_plan_create(ptxgen_device* device, const char* kernel,
                                  const ptxgen_operand* operands, size_t operand_count,
                                  const ptxgen_stream* stream, ptxgen_plan** plan) noexcept {
   return plan_on(device, stream, plan, [&](const Launcher& launcher, const Stream& on) {
-    return launcher.plan(call_of(kernel, parameters, parameter_count, operands, operand_count),
-                         on);
+    return launcher.plan(call_of(kernel, parameters, parameter_count, operands, operand_count), on);
   });
 }
 
@@ -167,7 +166,8 @@ ptxgen_status ptxgen_plan_gemv(ptxgen_device* device, ptxgen_span y, ptxgen_span
                                uint32_t k, uint32_t n, const ptxgen_stream* stream,
                                ptxgen_plan** plan) noexcept {
   return plan_on(device, stream, plan, [&](const Launcher& launcher, const Stream& on) {
-    return launcher.plan(GemvProblem{.k = k, .n = n}, {.y = elements<f32>(y), .a = elements<f32>(a), .x = elements<f32>(x)}, on);
+    return launcher.plan(GemvProblem{.k = k, .n = n},
+                         {.y = elements<f32>(y), .a = elements<f32>(a), .x = elements<f32>(x)}, on);
   });
 }
 

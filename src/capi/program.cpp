@@ -89,11 +89,11 @@ ptxgen_status ptxgen_kernel_get_info(size_t kernel, ptxgen_kernel_info* info) no
   return guarded(nullptr, [&] {
     const KernelDescription& entry = catalog_entry(kernel);
     // The catalog's texts are literals, hence terminated.
-    write_struct(info,
-                 ptxgen_kernel_info{0, entry.name.data(), entry.doc.data(),
-                                    entry.access_pattern.data(), entry.parameters.size(),
-                                    entry.arguments.size()},
-                 "info");
+    write_struct(
+        info,
+        ptxgen_kernel_info{0, entry.name.data(), entry.doc.data(), entry.access_pattern.data(),
+                           entry.parameters.size(), entry.arguments.size()},
+        "info");
   });
 }
 
@@ -106,11 +106,11 @@ ptxgen_status ptxgen_kernel_get_parameter(size_t kernel, size_t parameter,
                                                    entry.name, entry.parameters.size())};
     }
     const ParameterInfo& from = entry.parameters[parameter];
-    write_struct(info,
-                 ptxgen_parameter_info{0, from.name.data(), from.type.data(), from.doc.data(),
-                                       from.default_value, from.min, from.max,
-                                       from.specializes ? 1 : 0},
-                 "info");
+    write_struct(
+        info,
+        ptxgen_parameter_info{0, from.name.data(), from.type.data(), from.doc.data(),
+                              from.default_value, from.min, from.max, from.specializes ? 1 : 0},
+        "info");
   });
 }
 

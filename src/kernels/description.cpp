@@ -108,9 +108,9 @@ std::size_t argument_index(const KernelDescription& kernel, std::string_view nam
     if (kernel.arguments[i].name == name) return i;
     names.push_back(kernel.arguments[i].name);
   }
-  refuse(kernel, Stage::Launch, "arguments",
-         format_text("{} has no operand '{}'; it has: {}", kernel.name, name,
-                     join_text(names, ", ")));
+  refuse(
+      kernel, Stage::Launch, "arguments",
+      format_text("{} has no operand '{}'; it has: {}", kernel.name, name, join_text(names, ", ")));
 }
 
 std::uint64_t parameter_value(const KernelDescription& kernel, std::size_t parameter,

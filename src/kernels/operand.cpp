@@ -31,12 +31,12 @@ std::string needs_text(const OperandUse& use) {
 }
 
 std::string holds_text(const OperandUse& use) {
-  const std::uint64_t values = use.given.bytes / bytes(use.type) * info(use.type).block_values;
-  return format_text("{} ({})", count_text(values, "element"), bytes_text(use.given.bytes));
+  const std::uint64_t values = use.memory.bytes / bytes(use.type) * info(use.type).block_values;
+  return format_text("{} ({})", count_text(values, "element"), bytes_text(use.memory.bytes));
 }
 
 std::string place_text(const OperandUse& use) {
-  return format_text("{} at {:#x} ({})", use.name, use.given.address, bytes_text(use.needs()));
+  return format_text("{} at {:#x} ({})", use.name, use.memory.address, bytes_text(use.needs()));
 }
 
 [[noreturn]] void refuse(std::string_view kernel, const char* code, std::string message) {
@@ -47,43 +47,44 @@ std::string place_text(const OperandUse& use) {
 
 void check_one(std::string_view kernel, const std::string& shape, const OperandUse& use) {
   if (usable(use)) return;
-  const DeviceRange& given = use.given;
+  const DeviceRange& memory = use.memory;
   if (!use.present) {
     refuse(kernel, "arguments",
-           format_text("{} is given, but {} has no such operand; leave it empty, or set the "
+           format_text("there is {}, but {} has no such operand; leave it empty, or set the "
                        "parameter that adds it",
                        use.name, shape));
   }
-  if (!type_fits(given.type, use.type)) {
+  if (!type_fits(memory.type, use.type)) {
     refuse(kernel, "operand-type",
            format_text("{} is memory of {}, but {} takes {}; pass memory of that type, or a "
                        "DeviceRange without one",
-                       use.name, ptx::name(given.type), shape, to_string(use.type)));
+                       use.name, ptx::name(memory.type), shape, to_string(use.type)));
   }
-  if (given.address == 0) {
-    refuse(kernel, "null-pointer", format_text("{} is a null pointer, but {} needs {}; pass device memory",
-                                               use.name, shape, needs_text(use)));
+  if (memory.address == 0) {
+    refuse(kernel, "null-pointer",
+           format_text("{} is a null pointer, but {} needs {}; pass device memory", use.name, shape,
+                       needs_text(use)));
   }
-  if (given.bytes < use.needs()) {
+  if (memory.bytes < use.needs()) {
     refuse(kernel, "buffer-size",
            format_text("{} holds {}, but {} needs {}; pass a larger buffer or a smaller shape",
                        use.name, holds_text(use), shape, needs_text(use)));
   }
-  if (given.address % info(use.type).alignment != 0) {
+  if (memory.address % info(use.type).alignment != 0) {
     refuse(kernel, "misaligned",
            format_text("{} is at {:#x}, which is not a multiple of its {}-byte elements; pass an "
                        "aligned address",
-                       use.name, given.address, info(use.type).alignment));
+                       use.name, memory.address, info(use.type).alignment));
   }
-  if (given.address % use.alignment != 0) {
+  if (memory.address % use.alignment != 0) {
     refuse(kernel, "misaligned",
            format_text("{} is at {:#x}, but {} needs an alignment of {}; pass an aligned address, "
                        "or choose a kernel for a smaller alignment",
-                       use.name, given.address, shape, count_text(use.alignment, "byte")));
+                       use.name, memory.address, shape, count_text(use.alignment, "byte")));
   }
   refuse(kernel, "buffer-size",
          format_text("{} at {:#x} would end past the last address: {} needs {}", use.name,
-                     given.address, shape, needs_text(use)));
+                     memory.address, shape, needs_text(use)));
 }
 
 void refuse_overlap(std::string_view kernel, const OperandUse& output, const OperandUse& other,
@@ -91,12 +92,13 @@ void refuse_overlap(std::string_view kernel, const OperandUse& output, const Ope
   const std::string_view out = output.name;
   const std::string_view in = other.name;
   refuse(kernel, "aliasing",
-         format_text("{} overlaps {}{}", place_text(output), place_text(other),
-                     same ? format_text("; {} may be {} itself, but not a shifted part of it", out, in)
-                     : other.written
-                         ? format_text("; the kernel writes both: give {} separate memory", out)
-                         : format_text("; the kernel reads {} while it writes {}: give {} separate memory",
-                                       in, out, out)));
+         format_text(
+             "{} overlaps {}{}", place_text(output), place_text(other),
+             same ? format_text("; {} may be {} itself, but not a shifted part of it", out, in)
+             : other.written
+                 ? format_text("; the kernel writes both: give {} separate memory", out)
+                 : format_text("; the kernel reads {} while it writes {}: give {} separate memory",
+                               in, out, out)));
 }
 
 }  // namespace

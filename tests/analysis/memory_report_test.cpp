@@ -37,7 +37,7 @@ TEST_CASE("memory report: library kernels, each access as the emulator counts it
     }
   };
   for (const std::uint32_t n : {1u, 31u, 32u, 100u, 256u, 257u, 1000u, 4096u}) {
-    run("vadd", {n}, {{"n", n}});
+    run("vadd", {n, 0}, {{"n", n}});
     run("copy", {n}, {{"n", n}});
     run("fma_rpt", {n, 5}, {{"n", n}, {"k", 5}});
   }

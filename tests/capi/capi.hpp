@@ -144,4 +144,33 @@ inline void parse_saxpy(OwnedProgram& program) {
   good(ptxgen_program_parse(kSaxpy, std::strlen(kSaxpy), "saxpy.ptx", &program));
 }
 
+// Kernels of the catalog by name.
+inline ptxgen_status launch_vadd(ptxgen_device* device, ptxgen_span c, ptxgen_span a, ptxgen_span b,
+                                 std::uint64_t n, const ptxgen_stream* stream,
+                                 ptxgen_launch_record* record) {
+  const ptxgen_parameter parameters[] = {{"n", n}};
+  const ptxgen_operand operands[] = {{"c", c, 0}, {"a", a, 0}, {"b", b, 0}};
+  return ptxgen_launch(device, "vadd", parameters, 1, operands, 3, stream, record);
+}
+inline ptxgen_status plan_vadd(ptxgen_device* device, ptxgen_span c, ptxgen_span a, ptxgen_span b,
+                               std::uint64_t n, const ptxgen_stream* stream, ptxgen_plan** plan) {
+  const ptxgen_parameter parameters[] = {{"n", n}};
+  const ptxgen_operand operands[] = {{"c", c, 0}, {"a", a, 0}, {"b", b, 0}};
+  return ptxgen_plan_create(device, "vadd", parameters, 1, operands, 3, stream, plan);
+}
+inline ptxgen_status launch_copy(ptxgen_device* device, ptxgen_span out, ptxgen_span in,
+                                 std::uint64_t n, const ptxgen_stream* stream,
+                                 ptxgen_launch_record* record) {
+  const ptxgen_parameter parameters[] = {{"n", n}};
+  const ptxgen_operand operands[] = {{"out", out, 0}, {"in", in, 0}};
+  return ptxgen_launch(device, "copy", parameters, 1, operands, 2, stream, record);
+}
+inline ptxgen_status launch_fma_rpt(ptxgen_device* device, ptxgen_span out, ptxgen_span in,
+                                    std::uint64_t n, std::uint64_t k, float a, float b,
+                                    const ptxgen_stream* stream, ptxgen_launch_record* record) {
+  const ptxgen_parameter parameters[] = {{"n", n}, {"k", k}};
+  const ptxgen_operand operands[] = {{"out", out, 0}, {"in", in, 0}, {"a", {}, a}, {"b", {}, b}};
+  return ptxgen_launch(device, "fma_rpt", parameters, 2, operands, 4, stream, record);
+}
+
 }  // namespace ptxgen::test

@@ -244,8 +244,8 @@ TEST_CASE("handles are freed in any order", "[capi]") {
     good(ptxgen_module_load(device, program, &module), device);
     good(ptxgen_module_function(module, "saxpy", &function), module);
     good(ptxgen_function_load(device, program, "saxpy", &loaded), device);
-    good(ptxgen_plan_vadd(device, ptxgen_buffer_span(b), ptxgen_buffer_span(a),
-                          ptxgen_buffer_span(a), 16, stream, &plan),
+    good(plan_vadd(device, ptxgen_buffer_span(b), ptxgen_buffer_span(a), ptxgen_buffer_span(a), 16,
+                   stream, &plan),
          device);
     good(ptxgen_plan_launch(plan, nullptr), plan);
     good(ptxgen_stream_record(stream, event), stream);

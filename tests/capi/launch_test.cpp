@@ -52,7 +52,7 @@ TEST_CASE("the library's kernels can be listed and built by name", "[capi]") {
       good(ptxgen_kernel_get_parameter(i, p, &parameter));
       CHECK(std::strlen(parameter.doc) > 3);
       const std::string type = parameter.type;
-      CHECK((type == "u32" || type == "word"));
+      CHECK((type == "u32" || type == "u64" || type == "bool" || type == "word"));
       CHECK((parameter.min <= parameter.default_value && parameter.default_value <= parameter.max));
       parameters.push_back({parameter.name, std::min<std::uint64_t>(33, parameter.max)});
     }
@@ -89,7 +89,7 @@ TEST_CASE("building says what is wrong with kernel, parameter and target", "[cap
   ptxgen_parameter parameter{"m", 3};
   CHECK(ptxgen_program_build(nullptr, "sm_80", "vadd", &parameter, 1, &program) ==
         PTXGEN_ERROR_BUILD);
-  CHECK(error_message(nullptr) == "vadd has no parameter 'm'; it has: n");
+  CHECK(error_message(nullptr) == "vadd has no parameter 'm'; it has: n, type");
   parameter = {"n", 0};
   CHECK(ptxgen_program_build(nullptr, "sm_80", "vadd", &parameter, 1, &program) ==
         PTXGEN_ERROR_BUILD);
@@ -265,7 +265,7 @@ TEST_CASE("gemv, matmul, vadd, copy and fma_rpt compute what they say", "[capi]"
   upload(device, rows, rows_buffer);
   upload(device, std::vector<float>(m * n, -77), c_buffer);
   good(ptxgen_matmul(device, ptxgen_buffer_span(c_buffer), ptxgen_buffer_span(rows_buffer),
-                     ptxgen_buffer_span(a_buffer), m, n, k, setup.stream, &record),
+                     ptxgen_buffer_span(a_buffer), {m, k, n}, setup.stream, &record),
        device);
   setup.finish();
   CHECK(record.launches == m);
@@ -277,13 +277,13 @@ TEST_CASE("gemv, matmul, vadd, copy and fma_rpt compute what they say", "[capi]"
   }
   CHECK(download(c_buffer) == product);
 
-  good(ptxgen_vadd(device, ptxgen_buffer_span(c_buffer), ptxgen_buffer_span(c_buffer),
+  good(launch_vadd(device, ptxgen_buffer_span(c_buffer), ptxgen_buffer_span(c_buffer),
                    ptxgen_buffer_span(c_buffer), m * n, setup.stream, nullptr),
        device);
-  good(ptxgen_copy(device, ptxgen_buffer_span(y_buffer), ptxgen_buffer_span(c_buffer), n,
+  good(launch_copy(device, ptxgen_buffer_span(y_buffer), ptxgen_buffer_span(c_buffer), n,
                    setup.stream, nullptr),
        device);
-  good(ptxgen_fma_rpt(device, ptxgen_buffer_span(y_buffer), ptxgen_buffer_span(y_buffer), n, 2,
+  good(launch_fma_rpt(device, ptxgen_buffer_span(y_buffer), ptxgen_buffer_span(y_buffer), n, 2,
                       0.5f, 1.0f, setup.stream, nullptr),
        device);
   setup.finish();
@@ -304,16 +304,16 @@ TEST_CASE("arguments of the library's kernels are checked before the launch", "[
   const ptxgen_span span = ptxgen_buffer_span(small);
   const ptxgen_span apart = ptxgen_buffer_span(other);
   const auto vadd = [&](ptxgen_span c, ptxgen_span a, std::uint32_t n) {
-    const ptxgen_status status = ptxgen_vadd(device, c, a, a, n, setup.stream, nullptr);
+    const ptxgen_status status = launch_vadd(device, c, a, a, n, setup.stream, nullptr);
     return std::string(ptxgen_status_name(status)) + " " + error_code(device);
   };
   CHECK(vadd(apart, span, 17) == "launch buffer-size");
   CHECK(vadd({0, 64}, span, 16) == "launch null-pointer");
   CHECK(vadd({apart.address + 2, 62}, span, 8) == "launch misaligned");
   CHECK(vadd({span.address + 4, 60}, span, 15) == "launch aliasing");
-  CHECK(ptxgen_vadd(device, span, span, span, 16, nullptr, nullptr) == PTXGEN_ERROR_USAGE);
+  CHECK(launch_vadd(device, span, span, span, 16, nullptr, nullptr) == PTXGEN_ERROR_USAGE);
   ptxgen_launch_record record{};
-  CHECK(ptxgen_vadd(device, span, span, span, 16, setup.stream, &record) == PTXGEN_ERROR_USAGE);
+  CHECK(launch_vadd(device, span, span, span, 16, setup.stream, &record) == PTXGEN_ERROR_USAGE);
   CHECK(error_code(device) == "struct-bytes");
   CHECK(ptxgen_gemv(device, span, span, span, 4, 4, setup.stream, nullptr) == PTXGEN_ERROR_LAUNCH);
   CHECK(error_code(device) == "aliasing");
@@ -330,8 +330,8 @@ TEST_CASE("a plan repeats its launch", "[capi]") {
   upload(device, std::vector<float>(100, 0), sum);
   upload(device, std::vector<float>(100, 1), one);
   OwnedPlan plan;
-  good(ptxgen_plan_vadd(device, ptxgen_buffer_span(sum), ptxgen_buffer_span(sum),
-                        ptxgen_buffer_span(one), 100, setup.stream, &plan),
+  good(plan_vadd(device, ptxgen_buffer_span(sum), ptxgen_buffer_span(sum), ptxgen_buffer_span(one),
+                 100, setup.stream, &plan),
        device);
   for (int i = 0; i < 5; ++i) good(ptxgen_plan_launch(plan, nullptr), plan);
   setup.finish();
@@ -346,9 +346,8 @@ TEST_CASE("a plan repeats its launch", "[capi]") {
   good(ptxgen_plan_record(plan, &record), plan);
   CHECK(std::string(record.kernel) == "vadd");
   OwnedPlan refused;
-  CHECK(ptxgen_plan_vadd(device, ptxgen_buffer_span(sum), ptxgen_buffer_span(sum),
-                         ptxgen_buffer_span(one), 101, setup.stream,
-                         &refused) == PTXGEN_ERROR_LAUNCH);
+  CHECK(plan_vadd(device, ptxgen_buffer_span(sum), ptxgen_buffer_span(sum), ptxgen_buffer_span(one),
+                  101, setup.stream, &refused) == PTXGEN_ERROR_LAUNCH);
   CHECK(refused.handle == nullptr);
   OwnedPlan gemv;
   CHECK(ptxgen_plan_gemv(device, {0, 4}, ptxgen_buffer_span(one), ptxgen_buffer_span(one), 1, 1,
@@ -423,11 +422,11 @@ TEST_CASE("a captured launch is replayed, a miss while capturing is told", "[cap
   std::int32_t capturing = 0;
   good(ptxgen_stream_capturing(setup.stream, &capturing), setup.stream);
   CHECK(capturing == 1);
-  CHECK(ptxgen_copy(device, ptxgen_buffer_span(sum), ptxgen_buffer_span(one), 64, setup.stream,
+  CHECK(launch_copy(device, ptxgen_buffer_span(sum), ptxgen_buffer_span(one), 64, setup.stream,
                     nullptr) == PTXGEN_ERROR_LAUNCH);
   CHECK(error_code(device) == "capture-miss");
   for (int i = 0; i < 2; ++i) {
-    good(ptxgen_vadd(device, ptxgen_buffer_span(sum), ptxgen_buffer_span(sum),
+    good(launch_vadd(device, ptxgen_buffer_span(sum), ptxgen_buffer_span(sum),
                      ptxgen_buffer_span(one), 64, setup.stream, nullptr),
          device);
   }
@@ -600,7 +599,7 @@ TEST_CASE("a fault is told, poisons, and is got over by a reset", "[capi]") {
   Setup afresh;
   OwnedBuffer buffer;
   upload(afresh.device, std::vector<float>(16, 1), buffer);
-  good(ptxgen_vadd(afresh.device, ptxgen_buffer_span(buffer), ptxgen_buffer_span(buffer),
+  good(launch_vadd(afresh.device, ptxgen_buffer_span(buffer), ptxgen_buffer_span(buffer),
                    ptxgen_buffer_span(buffer), 16, afresh.stream, nullptr),
        afresh.device);
   afresh.finish();

@@ -79,15 +79,18 @@ std::map<std::string, Call> all_null() {
       {"plan_gemv_any",
        [=] { return ptxgen_plan_gemv_any(nullptr, nullptr, nullptr, nullptr, nullptr); }},
       {"matmul",
-       [=] { return ptxgen_matmul(nullptr, none, none, none, 1, 1, 1, nullptr, nullptr); }},
-      {"vadd", [=] { return ptxgen_vadd(nullptr, none, none, none, 1, nullptr, nullptr); }},
-      {"copy", [=] { return ptxgen_copy(nullptr, none, none, 1, nullptr, nullptr); }},
-      {"fma_rpt",
-       [=] { return ptxgen_fma_rpt(nullptr, none, none, 1, 1, 1, 1, nullptr, nullptr); }},
+       [=] {
+         return ptxgen_matmul(nullptr, none, none, none, {1, 1, 1}, nullptr, nullptr);
+       }},
+      {"launch",
+       [] { return ptxgen_launch(nullptr, nullptr, nullptr, 0, nullptr, 0, nullptr, nullptr); }},
+      {"plan_create",
+       [] {
+         return ptxgen_plan_create(nullptr, nullptr, nullptr, 0, nullptr, 0, nullptr, nullptr);
+       }},
+      {"kernel_get_operand", [] { return ptxgen_kernel_get_operand(0, 0, nullptr); }},
       {"plan_gemv",
        [=] { return ptxgen_plan_gemv(nullptr, none, none, none, 1, 1, nullptr, nullptr); }},
-      {"plan_vadd",
-       [=] { return ptxgen_plan_vadd(nullptr, none, none, none, 1, nullptr, nullptr); }},
       {"plan_launch", [] { return ptxgen_plan_launch(nullptr, nullptr); }},
       {"plan_record", [] { return ptxgen_plan_record(nullptr, nullptr); }},
       {"prepare", [] { return ptxgen_prepare(nullptr, nullptr, 0, nullptr, nullptr); }},

@@ -19,9 +19,9 @@ TEST_CASE("the trace of a run shows every stage, nested, in a file that reads ba
     OwnedBuffer buffer;
     upload(device, std::vector<float>(32, 1), buffer);
     const ptxgen_span span = ptxgen_buffer_span(buffer);
-    good(ptxgen_vadd(device, span, span, span, 32, stream, nullptr), device);
+    good(launch_vadd(device, span, span, span, 32, stream, nullptr), device);
     OwnedPlan plan;
-    good(ptxgen_plan_vadd(device, span, span, span, 32, stream, &plan), device);
+    good(plan_vadd(device, span, span, span, 32, stream, &plan), device);
     good(ptxgen_plan_launch(plan, nullptr), plan);
     good(ptxgen_stream_synchronize(stream), stream);
     CHECK(download(buffer) == std::vector<float>(32, 4));

@@ -3,6 +3,7 @@
 
 #include "functional/gemv_cases.hpp"
 #include "ptxgen/builder.hpp"
+#include "ptxgen/kernels.hpp"
 #include "ptxgen/runtime/device/buffer.hpp"
 #include "ptxgen/support/error.hpp"
 
@@ -80,8 +81,10 @@ TEST_CASE("F5: a fault poisons the context, and a new one after a reset works") 
       CHECK(place.context.poisoned());
       CHECK(code_of([&] { (void)Buffer<f32>(place.context, 16); }) == "context-lost");
       CHECK(code_of([&] { place.stream.synchronize(); }) == "context-lost");
-      CHECK(code_of([&] { place.launcher.launch(Vadd{.n = 16}, {.c = before, .a = before, .b = before}, place.stream); }) ==
-            "context-lost");
+      CHECK(code_of([&] {
+              place.launcher.launch(Vadd{.n = 16}, {.c = before, .a = before, .b = before},
+                                    place.stream);
+            }) == "context-lost");
     }
     Context::reset(Device::open(name));
     Place fresh(name);

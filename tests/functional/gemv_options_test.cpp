@@ -146,7 +146,8 @@ TEST_CASE("matmul with one row is the GEMV, with more rows a GEMV for each") {
       const Buffer<f32> b(place.context, problem.a);
       Buffer<f32> c(place.context, std::uint64_t{m} * n);
       c.fill_bytes(0xff);
-      const LaunchRecord record = place.launcher.matmul(c, a, b, {.m = m, .k = k, .n = n}, place.stream);
+      const LaunchRecord record =
+          place.launcher.matmul(c, a, b, {.m = m, .k = k, .n = n}, place.stream);
       CHECK(record.kernel == "gemv");
       CHECK((record.implementation == "rows") == (m != 1));
       CHECK(record.launches == m);
@@ -197,7 +198,8 @@ TEST_CASE("plans repeat a launch with the same result, on their own stream and o
       Loaded memory(place, problem);
       const Launcher launcher = place.with_gemv(choice);
       const LaunchPlan plan =
-          launcher.plan(GemvProblem{.k = 123, .n = 77}, {.y = memory.y, .a = memory.a, .x = memory.x}, place.stream);
+          launcher.plan(GemvProblem{.k = 123, .n = 77},
+                        {.y = memory.y, .a = memory.a, .x = memory.x}, place.stream);
       CHECK(plan.record().implementation == to_string(choice));
       for (const Stream* const stream :
            std::initializer_list<const Stream*>{&place.stream, &other}) {

@@ -232,9 +232,8 @@ TEST_CASE("a product is checked against its own bound, in the type of y") {
   CHECK(check_product(ElementType::f32, floats({1.0f, 100.0f + off}), reference, exactness).ok());
   CHECK(check_product(ElementType::f32, floats({1.0f, 100.0f + 2 * off}), reference, exactness)
             .outside == 1);
-  CHECK(
-      check_product(ElementType::f32, floats({std::nanf(""), 100.0f}), reference, exactness).outside ==
-      1);
+  CHECK(check_product(ElementType::f32, floats({std::nanf(""), 100.0f}), reference, exactness)
+            .outside == 1);
   // bf16 100.5 is one step above 100: half a step is allowed.
   const std::vector<std::byte> halves = [] {
     const std::uint16_t bits[] = {0x3f80, 0x42c9};

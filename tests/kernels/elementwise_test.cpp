@@ -79,14 +79,20 @@ Counted count(const Spec& spec, std::uint64_t offset, const Arguments& arguments
   return counted;
 }
 template <class T>
+constexpr ElementType type_of() {
+  return detail::kSame<T, f16>    ? ElementType::f16
+         : detail::kSame<T, bf16> ? ElementType::bf16
+                                  : ElementType::f32;
+}
+template <class T>
 Counted count_vadd(std::uint32_t n, std::uint64_t offset, std::string_view target = "sm_90") {
   return count(
-      VaddOf<T>{n}, offset,
+      Vadd{n, type_of<T>()}, offset,
       [n](Run& run, std::uint64_t at) {
         const auto a = DeviceAddress<T>{run.buffer(n * std::size_t{T::kBytes}, at)};
         const auto b = DeviceAddress<T>{run.buffer(n * std::size_t{T::kBytes}, at)};
         const auto c = DeviceAddress<T>{run.buffer(n * std::size_t{T::kBytes}, at)};
-        return VaddOf<T>::KernelType::pack(a, b, c, n);
+        return Kernel<Ptr<T>, Ptr<T>, Ptr<T>, u32>::pack(a, b, c, n);
       },
       target);
 }

@@ -335,9 +335,11 @@ TEST_CASE("gemv family: path async") {
     GemvProblem padded = problem(123, 298, GemvLayout::T, ElementType::bf16);
     padded.lda = 304;
     verify(async(plan_of(padded, 16, 1, 1, 4, 3), stages));
-    verify(async(plan_of(problem(3000, 9, GemvLayout::R, ElementType::f16), 16, 1, 1, 2, 4), stages));
+    verify(
+        async(plan_of(problem(3000, 9, GemvLayout::R, ElementType::f16), 16, 1, 1, 2, 4), stages));
     clean(async(plan_of(problem(70, 300), 16, 1, 2, 4, 5), stages));
-    clean(async(plan_of(problem(3000, 9, GemvLayout::R, ElementType::f16), 16, 1, 1, 2, 4), stages));
+    clean(
+        async(plan_of(problem(3000, 9, GemvLayout::R, ElementType::f16), 16, 1, 1, 2, 4), stages));
   }
 }
 
@@ -357,7 +359,8 @@ TEST_CASE("gemv family: path bulk") {
     GemvProblem padded = problem(123, 298, GemvLayout::T, ElementType::bf16);
     padded.lda = 304;
     verify(bulk(plan_of(padded, 16, 1, 1, 4, 3), stages));
-    verify(bulk(plan_of(problem(3000, 9, GemvLayout::R, ElementType::f16), 16, 1, 1, 2, 4), stages));
+    verify(
+        bulk(plan_of(problem(3000, 9, GemvLayout::R, ElementType::f16), 16, 1, 1, 2, 4), stages));
     padded = problem(37, 259);
     padded.lda = 260;
     verify(bulk(plan_of(padded, 16, 1, 1, 4, 5), stages));

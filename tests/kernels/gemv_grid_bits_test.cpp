@@ -255,7 +255,7 @@ TEST_CASE("zeros, infinities, NaN and the smallest numbers") {
     for (std::size_t i = 0; i < problem.k; ++i) set_element(tiny.x, problem.x, i, 1.0f);
     const float least = problem.weights == ElementType::f32    ? 0x1p-149f
                         : problem.weights == ElementType::bf16 ? 0x1p-133f
-                                                            : 0x1p-24f;
+                                                               : 0x1p-24f;
     set_element(tiny.a, problem.weights, at(0, 2), least);
     set_element(tiny.a, problem.weights, at(problem.k - 1, 2), least);
     CHECK(GemvRunner(point, tiny).run().floats()[2] == 2 * least);
@@ -319,7 +319,8 @@ TEST_CASE("parts are added in the order of k: of steps, chunks, stacked warps, b
       }
       expected.push_back(sum_in_order(numbers));
     }
-    for (std::uint32_t i = 0; i < plan.problem.k; ++i) set_element(data.x, ElementType::f32, i, 1.0f);
+    for (std::uint32_t i = 0; i < plan.problem.k; ++i)
+      set_element(data.x, ElementType::f32, i, 1.0f);
     CHECK((GemvRunner(point, data).run().floats() == expected));
     ++compared;
   }

@@ -43,32 +43,54 @@ TEST_CASE("the error bound grows with the number of roundings") {
   CHECK(GemvStrided{4096, 1}.roundings() == 133);
 }
 
+namespace {
+
+/// The reference of a kernel for operands by name; `out` has the inputs' size.
+std::vector<double> reference(const KernelDescription& kernel, std::vector<std::uint64_t> values,
+                              HostOperands host, std::string_view out) {
+  kernel.reference_of(kernel.make_spec(values).get(), host);
+  return host[out].values;
+}
+
+}  // namespace
+
 TEST_CASE("fma_rpt rounds each step once") {
-  const float in[] = {1.0f, 3.0f, std::numeric_limits<float>::quiet_NaN()};
-  float out[3] = {};
+  const double nan = std::numeric_limits<double>::quiet_NaN();
   const float a = 1.0f + 0x1p-12f;
-  FmaRpt::reference(in, out, 2, a, -1.0f);
-  CHECK(out[0] == std::fmaf(std::fmaf(1.0f, a, -1.0f), a, -1.0f));
-  CHECK(out[0] == 0x1p-12f + 0x1p-24f - 1.0f);
-  CHECK(std::isnan(out[2]));
-  FmaRpt::reference(in, out, 0, a, -1.0f);
-  CHECK(out[1] == 3.0f);
-  FmaRpt::reference(in, out, -5, a, -1.0f);
-  CHECK(out[1] == 3.0f);
+  const auto chain = [&](std::uint64_t k) {
+    HostOperands host;
+    host.all = {{"in", {1, 3, nan}, {}}, {"out", {0, 0, 0}, {}}, {"a", {a}, {}}, {"b", {-1}, {}}};
+    return reference(*find_kernel("fma_rpt"), {3, k}, host, "out");
+  };
+  CHECK(chain(2)[0] == double{std::fmaf(std::fmaf(1.0f, a, -1.0f), a, -1.0f)});
+  CHECK(chain(2)[0] == 0x1p-12 + 0x1p-24 - 1.0);
+  CHECK(std::isnan(chain(2)[2]));
+  CHECK(chain(0)[1] == 3);
 }
 
 TEST_CASE("vadd and copy") {
-  const float a[] = {1, 2};
-  const float b[] = {0.5f, -2};
-  float c[2];
-  Vadd::reference(a, b, c);
-  CHECK(c[0] == 1.5f);
-  CHECK(std::bit_cast<std::uint32_t>(c[1]) == 0u);
-  const std::uint32_t in[] = {0x7fc00001u, 0xffffffffu};
-  std::uint32_t out[2];
-  Copy::reference(in, out);
-  CHECK(out[0] == in[0]);
-  CHECK(out[1] == in[1]);
+  HostOperands host;
+  host.all = {{"a", {1, 2}, {}}, {"b", {0.5, -2}, {}}, {"c", {9, 9}, {}}};
+  CHECK(reference(*find_kernel("vadd"), {2, 0}, host, "c") == std::vector<double>{1.5, 0});
+  host.all = {{"in", {0x7fc00001u, 0xffffffffu}, {}}, {"out", {0, 0}, {}}};
+  CHECK(reference(*find_kernel("copy"), {2}, host, "out") ==
+        std::vector<double>{0x7fc00001u, 0xffffffffu});
+}
+
+TEST_CASE("elements become fp64 and back, rounded once") {
+  CHECK(to_elements(ElementType::f32, std::array{1.0 + 0x1p-24}) ==
+        to_elements(ElementType::f32, std::array{1.0}));
+  // Just above the middle of two f16: by way of f32 it would be rounded down, to even.
+  const auto above = to_elements(ElementType::f16, std::array{1.0 + 0x1p-11 + 0x1p-40});
+  CHECK(to_values(ElementType::f16, above) == std::vector<double>{1.0 + 0x1p-10});
+  const auto below = to_elements(ElementType::bf16, std::array{-(1.0 + 0x1p-8 - 0x1p-40)});
+  CHECK(to_values(ElementType::bf16, below) == std::vector<double>{-1.0});
+  CHECK(to_values(ElementType::u32, to_elements(ElementType::u32, std::array{4294967295.0})) ==
+        std::vector<double>{4294967295.0});
+  CHECK(unit_in_last_place(ElementType::f32, 1.5) == 0x1p-23);
+  CHECK(unit_in_last_place(ElementType::f16, 0) == 0x1p-24);
+  CHECK(unit_in_last_place(ElementType::bf16, -3) == 0x1p-6);
+  CHECK_THROWS_AS(to_values(ElementType::q4_k, {}), Error);
 }
 
 TEST_CASE("16-bit floats are read exactly and rounded to nearest even") {

@@ -96,7 +96,7 @@ TEST_CASE("names of choices, and what each can serve") {
     CHECK_FALSE(launcher.gemv_plan(gemv_problem(40, 60)));
   }
   const Launcher direct(rig.context, choosing(GemvChoice::Direct));
-  const LaunchRecord record = direct.gemv(problem, one.operands(), rig.stream);
+  const LaunchRecord record = direct.launch(problem, one.operands(), rig.stream);
   CHECK(record.implementation == "direct");
   CHECK(record.reason.starts_with("requested: fastest direct plan by prediction, "));
   rig.stream.synchronize();
@@ -128,15 +128,18 @@ TEST_CASE("what does not fit a GEMV is refused before anything is launched") {
     return error_of([&] { rig.launcher.launch(changed, operands, rig.stream); });
   };
   CHECK(refused([](auto&, auto& o) { o.a.bytes -= 2; }).message ==
-        "a holds 2989 elements (5978 bytes), but k = 40, n = 60 (R f16 60x40 lda 50) needs 2990 "
+        "a holds 2989 elements (5978 bytes), but k = 40, n = 60, lda = 50, layout = R, "
+        "dtype = f16 needs 2990 "
         "elements (5980 bytes); pass a larger buffer or a smaller shape");
   CHECK(refused([](auto&, auto& o) { o.x.address += 2; }).code == "misaligned");
   CHECK(refused([](auto&, auto& o) { o.y.address = 0; }).code == "null-pointer");
   CHECK(refused([](auto&, auto& o) { o.y = {o.a.address + 1000, 240}; }).code == "aliasing");
   CHECK(refused([](auto&, auto& o) { o.bias = o.y; }).message ==
-        "there is a bias, but the problem has none; set GemvProblem::bias");
+        "there is bias, but k = 40, n = 60, lda = 50, layout = R, dtype = f16 has no such operand; "
+        "leave it empty, or set the parameter that adds it");
   CHECK(refused([](auto&, auto& o) { o.residual = o.y; }).message ==
-        "there is a residual, but the problem has none; set GemvProblem::residual");
+        "there is residual, but k = 40, n = 60, lda = 50, layout = R, dtype = f16 has no such "
+        "operand; leave it empty, or set the parameter that adds it");
   CHECK(refused([](auto&, auto& o) { o.beta = 1; }).message ==
         "alpha is not 1 or beta not 0, but the problem is not scaled; set GemvProblem::scaled");
   CHECK(refused([](auto& p, auto& o) {
@@ -173,12 +176,16 @@ TEST_CASE("a given plan is launched as it is, and must fit problem, addresses an
   const Rig rig;
   const GemvCase one(rig.context, gemv_problem(64, 256), 1, 4);
   GemvPlan plan = split_plan(gemv_problem(64, 256), 4);
-  const Error error = error_of([&] { rig.launcher.launch(Gemv{plan}, one.operands(), rig.stream); });
+  const Error error =
+      error_of([&] { rig.launcher.launch(Gemv{plan}, one.operands(), rig.stream); });
   CHECK(error.code == "misaligned");
-  CHECK(error.message ==
-        "a is not aligned to the 16 bytes of the plan; make a plan for a smaller alignment");
+  CHECK(error.message.starts_with("y is at 0x"));
+  CHECK(error.message.ends_with(
+      ", but kernel gemv needs an alignment of 16 bytes; pass an aligned address, or choose a "
+      "kernel for a smaller alignment"));
   plan.problem.a_alignment = plan.problem.x_alignment = plan.problem.y_alignment = 4;
-  CHECK(error_of([&] { rig.launcher.launch(Gemv{plan}, one.operands(), rig.stream); }).code == "bad-plan");
+  CHECK(error_of([&] { rig.launcher.launch(Gemv{plan}, one.operands(), rig.stream); }).code ==
+        "bad-plan");
   plan = split_plan(plan.problem, 4);
   const LaunchRecord record = rig.launcher.launch(Gemv{plan}, one.operands(), rig.stream);
   CHECK(record.reason == "requested: the caller's plan");
@@ -195,8 +202,7 @@ TEST_CASE("a GEMV starts before the kernel in front of it has ended only where t
   REQUIRE(plan);
   REQUIRE(plan->programmatic);  // on an H200
   CHECK_FALSE(rig.launcher.launch(one.problem, operands, rig.stream).geometry.programmatic);
-  CHECK_FALSE(
-      rig.launcher.plan(one.problem, operands, rig.stream).record().geometry.programmatic);
+  CHECK_FALSE(rig.launcher.plan(one.problem, operands, rig.stream).record().geometry.programmatic);
   operands.constant_weights = true;
   CHECK(rig.launcher.launch(one.problem, operands, rig.stream).geometry.programmatic);
   const LaunchPlan frozen = rig.launcher.plan(one.problem, operands, rig.stream);

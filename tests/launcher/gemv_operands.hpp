@@ -44,7 +44,8 @@ inline void put(Bytes& array, std::size_t i, ElementType type, float value) {
 }
 
 /// Numbers from -3 to 3.
-[[nodiscard]] inline Bytes whole_numbers(std::uint64_t count, ElementType type, std::uint64_t seed) {
+[[nodiscard]] inline Bytes whole_numbers(std::uint64_t count, ElementType type,
+                                         std::uint64_t seed) {
   std::mt19937_64 random(seed);
   Bytes array(count * bytes(type));
   for (std::size_t i = 0; i < count; ++i) {

@@ -254,7 +254,8 @@ TEST_CASE("a kernel that is not loaded is no launch of a capture, and leaves it 
   const Rig rig;
   const GemvCase one(rig.context, gemv_problem(70, 90, GemvLayout::R));
   rig.stream.begin_capture();
-  const Error error = error_of([&] { rig.launcher.launch(one.problem, one.operands(), rig.stream); });
+  const Error error =
+      error_of([&] { rig.launcher.launch(one.problem, one.operands(), rig.stream); });
   CHECK(error.code == "capture-miss");
   CHECK(error.kernel == "gemv");
   (void)rig.stream.end_capture();
@@ -309,7 +310,8 @@ TEST_CASE("no memory for a workspace is an error, and the next launch tries agai
   const GemvPlan plan = splits(96, 300, 8);
   GemvCase one(rig.context, plan.problem);
   memory_is_full = true;
-  const Error error = error_of([&] { rig.launcher.launch(Gemv{plan}, one.operands(), rig.stream); });
+  const Error error =
+      error_of([&] { rig.launcher.launch(Gemv{plan}, one.operands(), rig.stream); });
   memory_is_full = false;
   CHECK(error.stage == Stage::Device);
   CHECK(error.code == "out-of-memory");

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ptxgen/builder.hpp"
+#include "ptxgen/kernels.hpp"
 #include "ptxgen/support/error.hpp"
 #include "runtime/launch/launch_checks.hpp"
 
@@ -13,19 +14,19 @@ namespace {
 DeviceSpan<f32> span(std::uint64_t address, std::uint64_t count) { return {{address}, count}; }
 
 // What `gemv` checks for k = 5, n = 7, as "code: message".
-std::string refusal(DeviceSpan<f32> y, DeviceSpan<f32> a, DeviceSpan<f32> x,
-                    Overlap allowed = Overlap::None, std::uint64_t k = 5, std::uint64_t n = 7) {
+std::string refusal(const GemvOperands& operands, GemvProblem problem = {.k = 5, .n = 7}) {
   try {
-    check_buffers(
-        "gemv", allowed, [&] { return "k = " + std::to_string(k) + ", n = " + std::to_string(n); },
-        BufferArgument::of("y", y, n), BufferArgument::of("a", a, k * n),
-        BufferArgument::of("x", x, k));
+    kDescription<GemvProblem>.check_of(&problem, &operands);
   } catch (const Error& error) {
     CHECK(error.stage == Stage::Launch);
     CHECK(error.kernel == "gemv");
     return error.code + ": " + error.message;
   }
   return "fits";
+}
+std::string refusal(DeviceSpan<f32> y, DeviceSpan<f32> a, DeviceSpan<f32> x,
+                    GemvProblem problem = {.k = 5, .n = 7}) {
+  return refusal({.y = y, .a = a, .x = x}, problem);
 }
 
 constexpr std::uint64_t kY = 0x1000, kA = 0x2000, kX = 0x3000;
@@ -49,10 +50,10 @@ TEST_CASE("a buffer that is too small is named with both sizes") {
 
 TEST_CASE("a null pointer is refused where something is needed, and only there") {
   CHECK(refusal(span(0, 7), span(kA, 35), span(kX, 5)) ==
-        "null-pointer: y is a null pointer, but k = 5, n = 7 needs 7 elements (28 bytes) ; pass "
+        "null-pointer: y is a null pointer, but k = 5, n = 7 needs 7 elements (28 bytes); pass "
         "device memory");
   CHECK(refusal(span(kY, 7), {}, span(kX, 5)).starts_with("null-pointer: a is"));
-  CHECK(refusal(span(kY, 7), {}, {}, Overlap::None, 0) == "fits");
+  CHECK(refusal(span(kY, 7), {}, {}, {.k = 0, .n = 7}) == "fits");
 }
 
 TEST_CASE("an address between elements is refused") {
@@ -75,10 +76,42 @@ TEST_CASE("an output that overlaps an input is refused, byte for byte") {
 }
 
 TEST_CASE("an output may be an input itself where that is allowed, but no shifted part of it") {
-  CHECK(refusal(span(kX, 7), span(kA, 35), span(kX, 5), Overlap::Same) == "fits");
-  CHECK(refusal(span(kX + 4, 7), span(kA, 35), span(kX, 5), Overlap::Same) ==
-        "aliasing: y at 0x3004 (28 bytes) overlaps x at 0x3000 (20 bytes); y may be x itself, but "
-        "not a shifted part of it");
+  const GemvProblem problem{.k = 5, .n = 7, .residual = true};
+  const auto with_residual = [&](std::uint64_t at) {
+    return refusal({.y = span(kY, 7), .a = span(kA, 35), .x = span(kX, 5), .residual = span(at, 7)},
+                   problem);
+  };
+  CHECK(with_residual(kY) == "fits");
+  CHECK(with_residual(kY + 4) ==
+        "aliasing: y at 0x1000 (28 bytes) overlaps residual at 0x1004 (28 bytes); y may be "
+        "residual itself, but not a shifted part of it");
+}
+
+TEST_CASE(
+    "operands that the shape does not have, and factors of an unscaled problem, are refused") {
+  GemvOperands operands{.y = span(kY, 7), .a = span(kA, 35), .x = span(kX, 5)};
+  operands.bias = span(0x5000, 7);
+  CHECK(refusal(operands) ==
+        "arguments: there is bias, but k = 5, n = 7 has no such operand; leave it empty, or set "
+        "the parameter that adds it");
+  CHECK(refusal(operands, {.k = 5, .n = 7, .bias = true}) == "fits");
+  operands.bias = {};
+  operands.alpha = 2;
+  CHECK(refusal(operands) ==
+        "arguments: alpha is not 1 or beta not 0, but the problem is not scaled; set "
+        "GemvProblem::scaled");
+}
+
+TEST_CASE("memory of another element type is refused; raw memory and bits of the width are taken") {
+  const auto with_x = [](DeviceRange x) {
+    return refusal({.y = span(kY, 7), .a = span(kA, 35), .x = x});
+  };
+  CHECK(with_x(DeviceSpan<u32>{{kX}, 5}) ==
+        "operand-type: x is memory of u32, but k = 5, n = 7 takes f32; pass memory of that type, "
+        "or a DeviceRange without one");
+  CHECK(with_x(DeviceSpan<b32>{{kX}, 5}) == "fits");
+  CHECK(with_x(DeviceSpan<u8>{{kX}, 20}) == "fits");
+  CHECK(with_x({kX, 20}) == "fits");
 }
 
 TEST_CASE("sizes near the end of addresses do not wrap around") {
@@ -87,7 +120,7 @@ TEST_CASE("sizes near the end of addresses do not wrap around") {
         "buffer-size: y at 0xfffffffffffffff8 would end past the last address: k = 5, n = 7 "
         "needs 7 elements (28 bytes)");
   const std::uint64_t k = 0xffffffffu;
-  CHECK(refusal(span(kY, k), span(kA, 35), span(kX, k), Overlap::None, k, k)
+  CHECK(refusal(span(kY, k), span(kA, 35), span(kX, k), {.k = 0xffffffffu, .n = 0xffffffffu})
             .find("needs 18446744065119617025 elements (more than 2^64 bytes)") !=
         std::string::npos);
 }

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "launcher/rig.hpp"
+#include "ptxgen/kernels.hpp"
 
 namespace {
 std::atomic<std::uint64_t> allocated{0};
@@ -72,7 +73,8 @@ TEST_CASE("ten thousand launches of what is loaded allocate nothing") {
   const Buffer<f32> y(rig.context, 50);
   const Buffer<f32> a(rig.context, 2000);
   const Buffer<f32> x(rig.context, 40);
-  const LaunchPlan plan = rig.launcher.plan(GemvProblem{.k = 40, .n = 50}, {.y = y, .a = a, .x = x}, rig.stream);
+  const LaunchPlan plan =
+      rig.launcher.plan(GemvProblem{.k = 40, .n = 50}, {.y = y, .a = a, .x = x}, rig.stream);
   const std::uint64_t modules = rig.launcher.cache().statistics().modules;
   SECTION("gemv") {
     check_idle([&] { rig.launcher.gemv(y, a, x, 40, 50, rig.stream); });
@@ -101,7 +103,8 @@ TEST_CASE("ten thousand launches of what is loaded allocate nothing") {
   }
   SECTION("vadd") {
     const DeviceSpan<f32> all = a;
-    check_idle([&] { rig.launcher.launch(Vadd{.n = 2000}, {.c = all, .a = all, .b = all}, rig.stream); });
+    check_idle(
+        [&] { rig.launcher.launch(Vadd{.n = 2000}, {.c = all, .a = all, .b = all}, rig.stream); });
     CHECK(rig.launcher.cache().statistics().modules == modules + 1);
     return;
   }

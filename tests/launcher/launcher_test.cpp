@@ -85,7 +85,8 @@ TEST_CASE("GEMV modules are kept by shape and choice, elementwise ones by name")
   CHECK_FALSE(gemv(20, 10).cached);
   CHECK(gemv(10, 20).cached);
   CHECK(compiles(rig) == 2);
-  CHECK_FALSE(rig.launcher.launch(Vadd{.n = 10}, {.c = all, .a = all, .b = all}, rig.stream).cached);
+  CHECK_FALSE(
+      rig.launcher.launch(Vadd{.n = 10}, {.c = all, .a = all, .b = all}, rig.stream).cached);
   CHECK(rig.launcher.launch(Vadd{.n = 4096}, {.c = all, .a = all, .b = all}, rig.stream).cached);
   CHECK(compiles(rig) == 3);
   rig.stream.synchronize();
@@ -119,7 +120,9 @@ TEST_CASE("after prepare nothing is compiled any more") {
   CHECK(rig.launcher.launch(Vadd{.n = 3000}, {.c = all, .a = all, .b = all}, rig.stream).cached);
   const DeviceSpan<b32> words{{all.address.value}, 1000}, others{{all.address.value + 4000}, 1000};
   CHECK(rig.launcher.launch(Copy{.n = 1000}, {.out = words, .in = others}, rig.stream).cached);
-  CHECK(rig.launcher.launch(FmaRpt{.n = 3000, .k = 9}, {.out = all, .in = all, .a = 1, .b = 1}, rig.stream).cached);
+  CHECK(rig.launcher
+            .launch(FmaRpt{.n = 3000, .k = 9}, {.out = all, .in = all, .a = 1, .b = 1}, rig.stream)
+            .cached);
   const CacheStatistics statistics = rig.launcher.cache().statistics();
   CHECK(statistics.compiles == 5);
   CHECK(statistics.misses_since_prepare == 0);
@@ -133,7 +136,7 @@ TEST_CASE("prepare refuses kernels that do not exist and values out of range") {
   CHECK(error.code == "no-kernel");
   CHECK(error.message ==
         "there is no kernel 'gemm'; there are: copy, fma_rpt, gemv, gemv_coalesced, gemv_strided, "
-        "vadd, vadd_bf16, vadd_f16");
+        "vadd");
   const KernelRequest zero[] = {{"gemv", {5, 0}}};
   CHECK(error_of([&] { rig.launcher.prepare(zero); }).code == "bad-parameter");
 }
@@ -224,7 +227,9 @@ TEST_CASE("cold launches load anew each time and keep nothing") {
   Rig rig(options);
   const Buffer<f32> memory(rig.context, std::vector<float>(100, 1.0f));
   for (int i = 0; i < 3; ++i) {
-    CHECK_FALSE(rig.launcher.launch(Vadd{.n = 100}, {.c = memory, .a = memory, .b = memory}, rig.stream).cached);
+    CHECK_FALSE(
+        rig.launcher.launch(Vadd{.n = 100}, {.c = memory, .a = memory, .b = memory}, rig.stream)
+            .cached);
   }
   CHECK(read(memory) == std::vector<float>(100, 8.0f));
   CHECK(compiles(rig) == 3);
@@ -237,6 +242,7 @@ TEST_CASE("a stream of another context is refused") {
   const Context other(emulator);
   const Stream foreign(other);
   const Buffer<f32> memory(rig.context, 100);
-  CHECK(error_of([&] { rig.launcher.launch(Vadd{.n = 100}, {.c = memory, .a = memory, .b = memory}, foreign); }).code ==
-        "other-context");
+  CHECK(error_of([&] {
+          rig.launcher.launch(Vadd{.n = 100}, {.c = memory, .a = memory, .b = memory}, foreign);
+        }).code == "other-context");
 }

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "launcher/rig.hpp"
+#include "ptxgen/kernels.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::test;

@@ -160,10 +160,11 @@ struct Scenario {
   const driver::Table& table;
   Settings settings;
   Host& host;
-  Vadd::KernelType kernel = Vadd{}.build(ptx::target("sm_90"));
+  BuiltKernel kernel = Vadd{}.build(ptx::target("sm_90"));
 
   void launch_vadd(World& w, const Stream& stream) const {
-    const auto block = Vadd::KernelType::pack(w.a.address(), w.b.address(), w.c.address(), kCount);
+    const auto block = Kernel<Ptr<f32>, Ptr<f32>, Ptr<f32>, u32>::pack(w.a.address(), w.b.address(),
+                                                                       w.c.address(), kCount);
     w.vadd->launch(stream, Vadd{kCount}.geometry(), {block.data(), block.size()});
   }
   void open(World& w) const { w.device = Device::open(table, 0, DeviceKind::Emulator, settings); }

@@ -39,7 +39,8 @@ struct Sum {
         a(context, numbers(n)),
         b(context, numbers(n, 10.0f)),
         c(context, n),
-        vadd(context, Vadd{n}.build(ptx::target("sm_90"))) {}
+        vadd(context,
+             Kernel<Ptr<f32>, Ptr<f32>, Ptr<f32>, u32>(Vadd{n}.build(ptx::target("sm_90")))) {}
   void launch(const Stream& stream) const {
     vadd.launch(stream, Vadd{count}.geometry(), a.address(), b.address(), c.address(), count);
   }
@@ -428,7 +429,8 @@ TEST_CASE("threads share a context, a module and a function") {
           const Buffer<f32> a(context, numbers(256, first));
           const Buffer<f32> b(context, numbers(256));
           Buffer<f32> c(context, 256);
-          const auto block = Vadd::KernelType::pack(a.address(), b.address(), c.address(), 256u);
+          const auto block = Kernel<Ptr<f32>, Ptr<f32>, Ptr<f32>, u32>::pack(
+              a.address(), b.address(), c.address(), 256u);
           vadd.launch(stream, Vadd{256}.geometry(), {block.data(), block.size()});
           stream.synchronize();
           std::vector<float> back(256);

@@ -1,7 +1,7 @@
 // ptxgen/kernels/describe.hpp - Describe<K>: the one place that says what a kernel is
 //
-// A kernel is a value: a structure with its parameters, and a nested or named `Operands` with what a
-// launch is given. `Describe<K>` lists both; launcher, module key, catalog, C API, program,
+// A kernel is a value: a structure with its parameters, and a nested or named `Operands` with what
+// a launch takes. `Describe<K>` lists both; launcher, module key, catalog, C API, program,
 // verification and documentation follow from it. docs/own_kernel.md adds one from an empty file.
 #pragma once
 
@@ -141,8 +141,8 @@ struct ElementCount {
   constexpr ElementCount() = default;
   constexpr ElementCount(std::uint32_t K::*of) : member(of) {}
   template <class F>
-  requires std::is_convertible_v<F, std::uint64_t (*)(const K&)> constexpr ElementCount(F of)
-      : function(of) {}
+  requires std::is_convertible_v<F, std::uint64_t (*)(const K&)>
+  constexpr ElementCount(F of) : function(of) {}
   [[nodiscard]] constexpr std::uint64_t operator()(const K& spec) const {
     return function != nullptr ? function(spec) : member != nullptr ? spec.*member : 0;
   }
@@ -158,8 +158,8 @@ struct OperandType {
   constexpr OperandType(ElementType type) : fixed(type) {}
   constexpr OperandType(ElementType K::*of) : member(of) {}
   template <class F>
-  requires std::is_convertible_v<F, ElementType (*)(const K&)> constexpr OperandType(F of)
-      : function(of) {}
+  requires std::is_convertible_v<F, ElementType (*)(const K&)>
+  constexpr OperandType(F of) : function(of) {}
   [[nodiscard]] constexpr ElementType operator()(const K& spec) const {
     return function != nullptr ? function(spec) : member != nullptr ? spec.*member : fixed;
   }
@@ -199,10 +199,11 @@ struct ArgumentRow {
   /// Provided by the launcher: `Describe<K>::workspace` says how much.
   [[nodiscard]] static constexpr ArgumentRow workspace() {
     ArgumentRow row;
-    row.info = named("workspace", OperandRole::Workspace, "intermediate results, from the launcher");
+    row.info =
+        named("workspace", OperandRole::Workspace, "intermediate results, from the launcher");
     return row;
   }
-  /// A number given at the launch: a float, or a 32- or 64-bit integer member of the operands.
+  /// A number passed at the launch: a float, or a 32- or 64-bit integer member of the operands.
   template <auto kMember>
   [[nodiscard]] static constexpr ArgumentRow scalar(std::string_view name, std::string_view doc) {
     using T = detail::TypeOfMember<kMember>;
@@ -362,7 +363,7 @@ struct Traits {
   }();
 
   static const K& of(const void* spec) { return *static_cast<const K*>(spec); }
-  static const Operands& given(const void* operands) {
+  static const Operands& operands_of(const void* operands) {
     return *static_cast<const Operands*>(operands);
   }
 
@@ -410,7 +411,8 @@ struct Traits {
     return (together<kFirst, J>(uses) && ...);
   }
   template <std::size_t... I>
-  static void check_memory(const K& spec, const Operands& operands, std::index_sequence<I...> each) {
+  static void check_memory(const K& spec, const Operands& operands,
+                           std::index_sequence<I...> each) {
     const std::array<OperandUse, kMemory> uses = {
         D::arguments[kMemoryRows[I]].use(spec, operands)...};
     const bool good = (usable(uses[I]) && ...) && (together_with<I>(uses, each) && ...);
@@ -428,7 +430,7 @@ struct Traits {
 
   static void check(const void* spec, const void* operands) {
     const K& k = of(spec);
-    const Operands& o = given(operands);
+    const Operands& o = operands_of(operands);
     if (!shapes_fit(k, o, EachArgument{})) [[unlikely]] {
       check_spec(k);
     }
@@ -457,11 +459,11 @@ struct Traits {
       return D::key(of(spec));
     } else {
       KernelKey key;
-      constexpr std::size_t kMost = std::tuple_size_v<decltype(key.values)>;
-      static_assert(specializing() <= kMost, "give Describe<K> a function `key`");
+      constexpr std::size_t kValues = std::tuple_size_v<decltype(key.values)>;
+      static_assert(specializing() <= kValues, "give Describe<K> a function `key`");
       std::size_t at = 0;
       for (const auto& row : D::parameters) {
-        if (row.info.specializes && at < kMost) key.values[at++] = row.get(of(spec));
+        if (row.info.specializes && at < kValues) key.values[at++] = row.get(of(spec));
       }
       return key;
     }
@@ -490,7 +492,7 @@ struct Traits {
   }
   static void pack(const void* spec, const void* operands, std::uint64_t workspace,
                    std::byte* block) {
-    pack_all(of(spec), given(operands), workspace, block, EachArgument{});
+    pack_all(of(spec), operands_of(operands), workspace, block, EachArgument{});
   }
   static ptx::Module build(const void* spec, const ptx::Target& target) {
     check_spec(of(spec));
@@ -507,15 +509,19 @@ struct Traits {
       return of(spec).cost();
     }
   }
-  static ElementType type(const void* spec, std::size_t i) { return D::arguments[i].type(of(spec)); }
+  static ElementType type(const void* spec, std::size_t i) {
+    return D::arguments[i].type(of(spec));
+  }
   static std::uint64_t elements(const void* spec, std::size_t i) {
-    const ArgumentRow<K>& row = D::arguments[i];
-    return row.present == nullptr || row.present(of(spec)) ? row.elements(of(spec)) : 0;
+    return present(spec, i) ? D::arguments[i].elements(of(spec)) : 0;
+  }
+  static bool present(const void* spec, std::size_t i) {
+    return D::arguments[i].present == nullptr || D::arguments[i].present(of(spec));
   }
   static bool read(const void* spec, std::size_t i) {
     const ArgumentRow<K>& row = D::arguments[i];
-    return is_memory(row.info.role) && (row.info.role != OperandRole::Output ||
-                                        (row.read != nullptr && row.read(of(spec))));
+    return is_memory(row.info.role) &&
+           (row.info.role != OperandRole::Output || (row.read != nullptr && row.read(of(spec))));
   }
   static K make(std::span<const std::uint64_t> values) {
     check_values(description(), values);
@@ -523,17 +529,17 @@ struct Traits {
     for (std::size_t i = 0; i < kParameters; ++i) D::parameters[i].set(spec, values[i]);
     return spec;
   }
-  static std::shared_ptr<const void> make_spec(std::span<const std::uint64_t> values) {
-    return std::make_shared<const K>(make(values));
+  static ErasedValue make_spec(std::span<const std::uint64_t> values) {
+    return ErasedValue::of(make(values));
   }
-  static std::shared_ptr<const void> make_operands(std::span<const OperandValue> values) {
-    auto operands = std::make_shared<Operands>();
+  static ErasedValue make_operands(std::span<const OperandValue> values) {
+    Operands operands;
     for (const OperandValue& value : values) {
       const ArgumentRow<K>& row = D::arguments[argument_index(description(), value.name)];
-      if (row.memory != nullptr) (*operands).*row.memory = value.memory;
-      if (row.set != nullptr) row.set(*operands, value.number);
+      if (row.memory != nullptr) operands.*row.memory = value.memory;
+      if (row.set != nullptr) row.set(operands, value.number);
     }
-    return operands;
+    return ErasedValue::of(std::move(operands));
   }
   static std::vector<std::vector<std::uint64_t>> cases() {
     std::vector<std::vector<std::uint64_t>> all;
@@ -569,11 +575,12 @@ struct Traits {
     d.build_of = build;
     d.cost_of = cost;
     if constexpr (requires(const Operands& o) { D::may_start_early(o); }) {
-      d.may_start_early = [](const void* o) -> bool { return D::may_start_early(given(o)); };
+      d.may_start_early = [](const void* o) -> bool { return D::may_start_early(operands_of(o)); };
     }
     if constexpr (requires { D::family; }) d.family = &D::family;
     d.type_of = type;
     d.elements_of = elements;
+    d.is_present_of = present;
     d.is_read_of = read;
     d.values_of = values;
     d.reference_of = [](const void* spec, HostOperands& host) { D::reference(of(spec), host); };

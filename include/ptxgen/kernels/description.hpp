@@ -4,10 +4,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ptxgen/kernels/kernel.hpp"
@@ -75,6 +75,36 @@ struct ErrorBound {
   bool exact = false;  ///< the reference, rounded once to the type, bit for bit; any NaN is a NaN
 };
 
+/// A constant of a type that only its maker knows.
+class ErasedValue {
+ public:
+  ErasedValue() = default;
+  template <class T>
+  [[nodiscard]] static ErasedValue of(T value) {
+    ErasedValue erased;
+    erased.object_ = new T(std::move(value));
+    erased.destroy_ = [](const void* object) noexcept { delete static_cast<const T*>(object); };
+    return erased;
+  }
+  ErasedValue(ErasedValue&& other) noexcept
+      : object_(std::exchange(other.object_, nullptr)), destroy_(other.destroy_) {}
+  ErasedValue& operator=(ErasedValue&& other) noexcept {
+    std::swap(object_, other.object_);
+    std::swap(destroy_, other.destroy_);
+    return *this;
+  }
+  ErasedValue(const ErasedValue&) = delete;
+  ErasedValue& operator=(const ErasedValue&) = delete;
+  ~ErasedValue() {
+    if (object_ != nullptr) destroy_(object_);
+  }
+  [[nodiscard]] const void* get() const noexcept { return object_; }
+
+ private:
+  const void* object_ = nullptr;
+  void (*destroy_)(const void*) noexcept = nullptr;
+};
+
 /// What identifies a module among those of a kernel.
 struct KernelKey {
   std::array<std::uint64_t, 6> values{};
@@ -104,6 +134,7 @@ class PlanSource {
 struct ChoiceRequest {
   const ptx::Gpu& gpu;
   const ptx::Target& target;
+  std::string_view device;                   ///< its name, for messages
   std::string_view implementation = "auto";  ///< asked for by name
   const PlanSource* measured = nullptr;
   /// Receives why a measured plan is not used. Not null.
@@ -114,7 +145,7 @@ struct ChoiceRequest {
 /// The kernel that serves a call of a family, or a routine of another library.
 struct KernelChoice {
   const KernelDescription* kernel = nullptr;  ///< null: the routine named `implementation`
-  std::shared_ptr<const void> spec;           ///< of `kernel`
+  ErasedValue spec;                           ///< of `kernel`
   std::string_view implementation;            ///< "direct", "cublas"; lives as long as the program
   std::string reason;
   /// Packs the arguments of `kernel` from the family's operands.
@@ -144,7 +175,8 @@ struct KernelDescription {
   std::array<std::uint64_t, 2> identity{};  ///< hash of the name
   std::uint32_t block_bytes = 0;            ///< of the argument block
 
-  /// Throws `Error` (Stage::Launch) as `refuse_operands`, "bad-parameter", and what the kernel adds.
+  /// Throws `Error` (Stage::Launch) as `refuse_operands`, "bad-parameter", and what the kernel
+  /// adds.
   void (*check_of)(const void* spec, const void* operands) = nullptr;
   /// Throws `Error` (Stage::Build) if the target cannot run this kernel; null: every target can.
   void (*check_target_of)(const void* spec, const ptx::Target& target) = nullptr;
@@ -165,6 +197,8 @@ struct KernelDescription {
   /// Element type and number of elements of argument `i`, in device memory; 0: not present.
   ElementType (*type_of)(const void* spec, std::size_t i) = nullptr;
   std::uint64_t (*elements_of)(const void* spec, std::size_t i) = nullptr;
+  /// Whether this shape has argument `i`.
+  bool (*is_present_of)(const void* spec, std::size_t i) = nullptr;
   /// Whether the kernel reads argument `i`: inputs, and some outputs.
   bool (*is_read_of)(const void* spec, std::size_t i) = nullptr;
   void (*values_of)(const void* spec, std::uint64_t* values) = nullptr;
@@ -174,9 +208,9 @@ struct KernelDescription {
   /// Shapes that tests and `verify --cases` run, as parameter values.
   std::vector<std::vector<std::uint64_t>> (*cases)() = nullptr;
 
-  std::shared_ptr<const void> (*make_spec)(std::span<const std::uint64_t> values) = nullptr;
+  ErasedValue (*make_spec)(std::span<const std::uint64_t> values) = nullptr;
   /// Throws `Error` (Stage::Launch, "arguments") for a name that is no operand.
-  std::shared_ptr<const void> (*make_operands)(std::span<const OperandValue> operands) = nullptr;
+  ErasedValue (*make_operands)(std::span<const OperandValue> operands) = nullptr;
 
   [[nodiscard]] ptx::Module build(std::span<const std::uint64_t> values,
                                   const ptx::Target& target) const {

@@ -41,8 +41,8 @@ struct ElementInfo {
   std::string_view name;           ///< "f32", "q4_k"
   std::uint16_t block_values = 1;  ///< values of a block; 1 unless a block format
   std::uint16_t block_bytes = 0;
-  std::uint16_t alignment = 0;              ///< of a block, bytes
-  ptx::Type type = ptx::Type::none;         ///< none: a block format
+  std::uint16_t alignment = 0;       ///< of a block, bytes
+  ptx::Type type = ptx::Type::none;  ///< none: a block format
 };
 
 inline constexpr ElementInfo kElementTypes[] = {

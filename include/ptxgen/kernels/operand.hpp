@@ -1,4 +1,4 @@
-// ptxgen/kernels/operand.hpp - views of device memory, and what a kernel demands of its operands
+// ptxgen/kernels/operand.hpp - device memory that kernels are launched with
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,7 @@ enum class OperandRole : std::uint8_t {
   Output,     ///< device memory that it writes, every element
   InOut,      ///< device memory that it reads and writes
   Workspace,  ///< device memory for intermediate results, provided by the launcher
-  Scalar,     ///< a number given at the launch
+  Scalar,     ///< a number passed at the launch
   Shape,      ///< a parameter of the kernel that its code takes at run time
   Promise,    ///< not passed to the kernel: what the caller promises about the launch
 };
@@ -71,7 +71,7 @@ enum class OperandRole : std::uint8_t {
 /// One operand in device memory at a launch: the caller's memory beside what the shape needs.
 struct OperandUse {
   std::string_view name;
-  DeviceRange given;
+  DeviceRange memory;
   ElementType type = ElementType::f32;
   std::uint64_t elements = 0;   ///< values that the shape needs; 0: not accessed
   std::uint32_t alignment = 1;  ///< bytes; at least an element's
@@ -89,28 +89,28 @@ struct OperandUse {
   }
 };
 
-/// Whether memory of elements `given` may be passed where `wanted` are expected: the same type, raw
+/// Whether memory of elements `passed` may be used where `wanted` are expected: the same type, raw
 /// memory or bytes, or untyped bits of that width on either side.
-[[nodiscard]] constexpr bool type_fits(ptx::Type given, ElementType wanted) noexcept {
+[[nodiscard]] constexpr bool type_fits(ptx::Type passed, ElementType wanted) noexcept {
   const ptx::Type type = info(wanted).type;
-  if (given == type || given == ptx::Type::none) return true;
-  if (given == ptx::Type::b8 || given == ptx::Type::u8) return true;
-  if (given == ptx::Type::b16) return bytes(wanted) == 2;
-  if (given == ptx::Type::b32 || wanted == ElementType::b32) {
-    return bytes(wanted) == 4 && (given == ptx::Type::b32 || given == ptx::Type::f32 ||
-                                  given == ptx::Type::u32 || given == ptx::Type::s32);
+  if (passed == type || passed == ptx::Type::none) return true;
+  if (passed == ptx::Type::b8 || passed == ptx::Type::u8) return true;
+  if (passed == ptx::Type::b16) return bytes(wanted) == 2;
+  if (passed == ptx::Type::b32 || wanted == ElementType::b32) {
+    return bytes(wanted) == 4 && (passed == ptx::Type::b32 || passed == ptx::Type::f32 ||
+                                  passed == ptx::Type::u32 || passed == ptx::Type::s32);
   }
   return wanted == ElementType::b8;
 }
 
 /// Whether the memory is there, of that type, large enough, aligned, and within the address space.
 [[nodiscard]] constexpr bool usable(const OperandUse& use) noexcept {
-  if (!use.present) return use.given.address == 0;
+  if (!use.present) return use.memory.address == 0;
   const std::uint64_t needs = use.needs();
-  return type_fits(use.given.type, use.type) &&
-         (needs == 0 || (use.given.address != 0 && use.given.bytes >= needs &&
-                         needs <= std::numeric_limits<std::uint64_t>::max() - use.given.address &&
-                         use.given.address % use.alignment == 0));
+  return type_fits(use.memory.type, use.type) &&
+         (needs == 0 || (use.memory.address != 0 && use.memory.bytes >= needs &&
+                         needs <= std::numeric_limits<std::uint64_t>::max() - use.memory.address &&
+                         use.memory.address % use.alignment == 0));
 }
 
 /// Whether two operands may be used together: they are disjoint, or both are only read, or they are
@@ -120,9 +120,9 @@ struct OperandUse {
   if (!a.written && !b.written) return true;
   const std::uint64_t a_needs = a.present ? a.needs() : 0;
   const std::uint64_t b_needs = b.present ? b.needs() : 0;
-  return a_needs == 0 || b_needs == 0 || a.given.address + a_needs <= b.given.address ||
-         b.given.address + b_needs <= a.given.address ||
-         (same && a.given.address == b.given.address);
+  return a_needs == 0 || b_needs == 0 || a.memory.address + a_needs <= b.memory.address ||
+         b.memory.address + b_needs <= a.memory.address ||
+         (same && a.memory.address == b.memory.address);
 }
 
 /// Throws the `Error` (Stage::Launch) for the first operand that is not `usable` ("arguments" for

@@ -107,8 +107,8 @@ BenchRow measure_vadd(Measurement& m) {
   const Buffer<f32> left(m.context(), a);
   const Buffer<f32> right(m.context(), b);
   const Buffer<f32> sum = spoiled<f32>(m.context(), m.n());
-  m.time(Vadd{m.n(), ElementType::f32, m.job().block, m.job().grid}, left.address(), right.address(), sum.address(),
-         m.n());
+  m.time(Vadd{m.n(), ElementType::f32, m.job().block, m.job().grid}, left.address(),
+         right.address(), sum.address(), m.n());
   const auto found = validate_vadd(a, b, contents(sum), m.indices());
   return m.row(found);
 }

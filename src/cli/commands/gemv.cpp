@@ -48,7 +48,8 @@ GemvJob job_of(const Options& options) {
     if (parsed == ElementType::f32 || parsed == problem.weights) return parsed;
     throw UsageError(format_text(
         "{} {}: with weights of {} it may be f32{}", option, name, to_string(problem.weights),
-        problem.weights == ElementType::f32 ? "" : format_text(" or {}", to_string(problem.weights))));
+        problem.weights == ElementType::f32 ? ""
+                                            : format_text(" or {}", to_string(problem.weights))));
   };
   problem.x = type("--x-type", options.x_type);
   problem.y = type("--y-type", options.y_type);

@@ -225,9 +225,8 @@ BuiltKernel vadd_kernel(const ptx::Target& target) {
 }  // namespace
 
 BuiltKernel Vadd::build(const ptx::Target& target) const {
-  return with_float_type(kName, type, [&](auto element) {
-    return vadd_kernel<decltype(element)>(target);
-  });
+  return with_float_type(kName, type,
+                         [&](auto element) { return vadd_kernel<decltype(element)>(target); });
 }
 
 LaunchGeometry Vadd::geometry() const { return geometry_of(*this, bytes(type)); }

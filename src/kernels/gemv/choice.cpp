@@ -1,4 +1,4 @@
-// src/kernels/gemv/choice.cpp - which kernel serves a GEMV: a plan, a baseline or cuBLAS
+// src/kernels/gemv/choice.cpp - which kernel serves a GEMV
 #include "kernels/gemv/choice.hpp"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ void need_plain(const GemvProblem& problem, std::string_view name) {
 KernelChoice with_plan(const GemvPlan& plan, std::string reason) {
   KernelChoice choice;
   choice.kernel = &kDescription<Gemv>;
-  choice.spec = std::make_shared<const Gemv>(Gemv{plan});
+  choice.spec = ErasedValue::of(Gemv{plan});
   choice.implementation = to_string(plan.path);
   choice.reason = std::move(reason);
   choice.pack = kDescription<Gemv>.pack_of;
@@ -61,7 +61,7 @@ KernelChoice baseline(const GemvProblem& problem, std::string_view name) {
   need_plain(problem, name);
   KernelChoice choice;
   choice.kernel = &kDescription<Baseline>;
-  choice.spec = std::make_shared<const Baseline>(Baseline{problem.k, problem.n});
+  choice.spec = ErasedValue::of(Baseline{problem.k, problem.n});
   choice.implementation = name;
   choice.reason = kRequested;
   choice.pack = [](const void* spec, const void* operands, std::uint64_t workspace,
@@ -95,8 +95,8 @@ std::optional<KernelChoice> measured(const GemvProblem& problem, const ChoiceReq
 
 // Reason for this plan, then its bottleneck.
 std::string reason_of(std::string_view wanted, const GemvCandidate& candidate) {
-  const std::string chosen = wanted == kAuto ? "auto: fastest plan"
-                                             : format_text("requested: fastest {} plan", wanted);
+  const std::string chosen =
+      wanted == kAuto ? "auto: fastest plan" : format_text("requested: fastest {} plan", wanted);
   return format_text("{} by prediction, {:.1f} us; its limit: {}", chosen,
                      candidate.prediction.chained_us, candidate.why);
 }
@@ -110,10 +110,9 @@ KernelChoice ranked(const GemvProblem& problem, const ChoiceRequest& request) {
     check(candidate.plan, request.target);
     return with_plan(candidate.plan, reason_of(request.implementation, candidate));
   }
-  refuse("bad-choice",
-         format_text("no plan of path {} serves {} on {}, {}; choose auto or direct",
-                     request.implementation, to_text(problem), request.gpu.full_name,
-                     request.target.name));
+  refuse("bad-choice", format_text("no plan of path {} serves {} on {}, {}; choose auto or direct",
+                                   request.implementation, to_text(problem), request.device,
+                                   request.target.name));
 }
 
 ChoiceKey key_of(const void* spec, const void* operands) {
@@ -129,7 +128,6 @@ KernelChoice choose(const void* spec, const void* operands, const ChoiceRequest&
     refuse("empty-grid",
            "n is 0, which leaves no block to launch; skip the launch for an empty output");
   }
-  check(problem);
   if (wanted == "coalesced") return baseline<GemvCoalesced>(problem, wanted);
   if (wanted == "strided") return baseline<GemvStrided>(problem, wanted);
   if (wanted == kCublas) {
@@ -139,6 +137,7 @@ KernelChoice choose(const void* spec, const void* operands, const ChoiceRequest&
     choice.reason = kRequested;
     return choice;
   }
+  check(problem);
   if (wanted != kAuto) return ranked(problem, request);
   std::optional<KernelChoice> choice = measured(problem, request);
   if (!choice) choice = ranked(problem, request);

@@ -2,13 +2,13 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/gemv/choice.hpp"
 #include "ptxgen/emulator/emulator.hpp"
 #include "ptxgen/kernels/gemv/coalesced.hpp"
 #include "ptxgen/kernels/gemv/kernel.hpp"
 #include "ptxgen/kernels/gemv/planner.hpp"
 #include "ptxgen/kernels/gemv/strided.hpp"
 #include "ptxgen/support/error.hpp"
-#include "kernels/gemv/choice.hpp"
 
 namespace ptxgen::inline v0 {
 

@@ -1,4 +1,4 @@
-// src/kernels/parts/element.hpp - from an element type at run time to a type of the builder
+// src/kernels/parts/element.hpp - element types as types of the builder
 #pragma once
 
 #include <string>

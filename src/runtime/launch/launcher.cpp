@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
-#include "support/join.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/support/error.hpp"
 #include "runtime/launch/launch_checks.hpp"
 #include "runtime/launch/launcher_state.hpp"
 #include "support/format.hpp"
+#include "support/join.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -182,12 +182,12 @@ void Launcher::State::prepare(std::span<const PrepareRequest> kernels,
   };
   std::vector<Made> made;
   for (const PrepareRequest& request : kernels) {
-    const void* const spec = request.spec.get();
+    const void* const spec = request.spec;
     if (request.kernel->family == nullptr) {
       made.push_back({&pipeline, launchable(*request.kernel, spec)});
       continue;
     }
-    const Served& call = served(*request.kernel, spec, request.operands.get());
+    const Served& call = served(*request.kernel, spec, request.operands);
     if (call.launch.kernel != nullptr) {
       made.push_back({&pipeline, call.launch});
     } else {
@@ -205,25 +205,25 @@ void Launcher::State::prepare(std::span<const PrepareRequest> kernels,
 
 void Launcher::prepare(std::span<const KernelRequest> kernels, PrepareProgress progress) const {
   std::vector<PrepareRequest> requests;
+  std::vector<ErasedValue> owned;
   for (const KernelRequest& request : kernels) {
     const KernelDescription& kernel = kernel_named(request.kernel);
     std::vector<std::uint64_t> values = kernel.default_values();
     if (request.values.size() > values.size()) check_values(kernel, request.values);
     std::copy(request.values.begin(), request.values.end(), values.begin());
-    requests.push_back({&kernel, kernel.make_spec(values), kernel.make_operands({})});
+    const void* const spec = owned.emplace_back(kernel.make_spec(values)).get();
+    requests.push_back({&kernel, spec, owned.emplace_back(kernel.make_operands({})).get()});
   }
   state_->prepare(requests, progress);
 }
 
-void Launcher::prepare_described(const KernelDescription& kernel, std::span<const void* const> specs,
+void Launcher::prepare_described(const KernelDescription& kernel,
+                                 std::span<const void* const> specs,
                                  std::span<const void* const> operands,
                                  PrepareProgress progress) const {
   std::vector<PrepareRequest> requests;
-  const auto borrowed = [](const void* object) {
-    return std::shared_ptr<const void>(std::shared_ptr<const void>(), object);
-  };
   for (std::size_t i = 0; i < specs.size(); ++i) {
-    requests.push_back({&kernel, borrowed(specs[i]), borrowed(operands[i])});
+    requests.push_back({&kernel, specs[i], operands[i]});
   }
   state_->prepare(requests, progress);
 }

@@ -74,9 +74,8 @@ CachedModule Launcher::State::module_of(const Launchable& what, const Stream& st
 LaunchGeometry Launcher::State::geometry_of(const Launchable& what, const KernelDescription& called,
                                             const void* operands) const {
   LaunchGeometry geometry = what.geometry;
-  geometry.programmatic =
-      geometry.programmatic && table.launch_kernel_ex != nullptr &&
-      (called.may_start_early == nullptr || called.may_start_early(operands));
+  geometry.programmatic = geometry.programmatic && table.launch_kernel_ex != nullptr &&
+                          (called.may_start_early == nullptr || called.may_start_early(operands));
   return geometry;
 }
 

@@ -54,10 +54,9 @@ const Served& Launcher::State::choose(const KernelDescription& kernel, const voi
   made->family = kernel.identity;
   made->shape = shape;
   made->state = &family;
-  made->choice =
-      kernel.family->choose(spec, operands,
-                            {gpu, *pipeline.target, family.implementation, family.measured, warn,
-                             &core});
+  made->choice = kernel.family->choose(spec, operands,
+                                       {gpu, *pipeline.target, context.device().info().name,
+                                        family.implementation, family.measured, warn, &core});
   KernelChoice& choice = made->choice;
   choice.reason = shortened(std::move(choice.reason));
   if (choice.kernel != nullptr) {
@@ -147,9 +146,8 @@ void Launcher::State::fall_back(FamilyState& family, const Error& error,
     throw both.refresh();
   }
   family.fell_back.store(true, std::memory_order_relaxed);
-  core.log().warn(format_text(
-      "{} uses {} from now on; the planned kernel could not be loaded: {}", family.kernel->name,
-      family.routine->name(), error.what()));
+  core.log().warn(format_text("{} uses {} from now on; the planned kernel could not be loaded: {}",
+                              family.kernel->name, family.routine->name(), error.what()));
 }
 
 ChosenKernel Launcher::choose_described(const KernelDescription& kernel, const void* spec,
@@ -157,6 +155,11 @@ ChosenKernel Launcher::choose_described(const KernelDescription& kernel, const v
   if (kernel.family == nullptr) return {&kernel, nullptr, {}, {}};
   const Served& call = state_->served(kernel, spec, operands);
   return {call.launch.kernel, call.launch.spec, call.launch.implementation, call.launch.reason};
+}
+
+ChosenKernel Launcher::choose(const KernelCall& call) const {
+  return choose_described(*call.kernel, call.kernel->make_spec(call.values).get(),
+                          call.kernel->make_operands(call.operands).get());
 }
 
 }  // namespace ptxgen::inline v0

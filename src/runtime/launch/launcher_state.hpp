@@ -44,8 +44,8 @@ class StageRecords {
 /// A kernel that `prepare` loads: its spec, and operands at representative addresses.
 struct PrepareRequest {
   const KernelDescription* kernel = nullptr;
-  std::shared_ptr<const void> spec;
-  std::shared_ptr<const void> operands;
+  const void* spec = nullptr;
+  const void* operands = nullptr;
 };
 
 struct Launcher::State {
@@ -74,7 +74,8 @@ struct Launcher::State {
     if (&stream.core() != &core) [[unlikely]] {
       core.same(Stage::Launch, stream.core(), "the stream");
     }
-    const Span span(trace, "launch", "runtime");
+    Span span(trace, "launch", "runtime");
+    span.argument("kernel", function.name());
     const Current current(core, Stage::Launch);
     if (core.capturing()) [[unlikely]] {
       function.keep_for_captures();

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "ptxgen/kernels/gemv/operands.hpp"
 #include "ptxgen/kernels/gemv/plan.hpp"
 #include "ptxgen/runtime/device/device.hpp"
-#include "ptxgen/kernels/gemv/operands.hpp"
 #include "ptxgen/support/settings.hpp"
 #include "support/file_system.hpp"
 

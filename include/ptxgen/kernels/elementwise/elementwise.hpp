@@ -117,11 +117,11 @@ struct Describe<Copy> {
   using Row = ArgumentRow<Copy>;
   using O = Copy::Operands;
   static constexpr KernelDoc text{Copy::kName, "out[i] = in[i], 4-byte elements bit for bit",
-                                   kWideAccess};
+                                  kWideAccess};
   static constexpr ParameterRow<Copy> parameters[] = {
       number<&Copy::n>("n", 1, 0xffffffffu, "elements")};
   static constexpr Row arguments[] = {
-      Row::input("in", &O::in, ElementType::b32, &Copy::n, "elements"),
+      Row::input("in", &O::in, ElementType::b32, &Copy::n, "elements").values(0, 4294967295.0),
       Row::output("out", &O::out, ElementType::b32, &Copy::n, "the same bits"),
       Row::shape<&Copy::n>("n")};
   static void reference(const Copy& spec, HostOperands& host);
@@ -133,8 +133,8 @@ template <>
 struct Describe<FmaRpt> {
   using Row = ArgumentRow<FmaRpt>;
   using O = FmaRpt::Operands;
-  static constexpr KernelDoc text{FmaRpt::kName, "out[i] = in[i] after k times x = fma(x, a, b), f32",
-                                   kWideAccess};
+  static constexpr KernelDoc text{
+      FmaRpt::kName, "out[i] = in[i] after k times x = fma(x, a, b), f32", kWideAccess};
   static constexpr ParameterRow<FmaRpt> parameters[] = {
       number<&FmaRpt::n>("n", 1, 0x7fffffffu, "elements"),
       number<&FmaRpt::k>("k", 0, 0x7fffffffu, "fused multiply-adds per element")};

@@ -61,8 +61,9 @@ struct Describe<GemvCoalesced> {
       number<&K::n>("n", 1, 0xffffffffu, "columns of A, elements of y")};
   static constexpr Row arguments[] = {
       Row::output("y", &O::y, ElementType::f32, &K::n, "result"),
-      Row::input("a", &O::a, ElementType::f32,
-                 [](const K& spec) { return std::uint64_t{spec.k} * spec.n; }, "matrix"),
+      Row::input(
+          "a", &O::a, ElementType::f32,
+          [](const K& spec) { return std::uint64_t{spec.k} * spec.n; }, "matrix"),
       Row::input("x", &O::x, ElementType::f32, &K::k, "vector"), Row::shape<&K::k>("k"),
       Row::shape<&K::n>("n")};
   static void reference(const K& spec, HostOperands& host);

@@ -63,7 +63,7 @@ namespace detail {
 
 inline const GemvProblem& problem_of(const GemvProblem& problem) { return problem; }
 
-/// Elements from the first weight to behind the last, saturated.
+/// Elements from the first weight to the end of the last row, saturated.
 [[nodiscard]] std::uint64_t saturated_matrix_elements(const GemvProblem& problem) noexcept;
 void refuse_unscaled(const GemvOperands& operands);
 
@@ -80,7 +80,7 @@ constexpr auto gemv_arguments() {
     const std::uint64_t rows = p.layout == GemvLayout::T ? p.k : p.n;
     // Without overflow: the everyday case, in line.
     return (p.leading_dimension() | rows) >> 32 == 0 ? p.matrix_elements()
-                                             : saturated_matrix_elements(p);
+                                                     : saturated_matrix_elements(p);
   };
   constexpr auto weights_type = [](const K& spec) { return problem_of(spec).weights; };
   constexpr auto x_type = [](const K& spec) { return problem_of(spec).x; };
@@ -105,8 +105,10 @@ constexpr auto gemv_arguments() {
           .only_if(residual)
           .aligned(y_bytes),
       Row::workspace(),
-      Row::template scalar<&O::alpha>("alpha", "factor of the sum; 1 unless scaled"),
-      Row::template scalar<&O::beta>("beta", "factor of the old y; 0 unless scaled"),
+      Row::template scalar<&O::alpha>("alpha", "factor of the sum; 1 unless scaled")
+          .only_if(scaled),
+      Row::template scalar<&O::beta>("beta", "factor of the old y; 0 unless scaled")
+          .only_if(scaled),
       Row::template promise<&O::constant_weights>("constant_weights",
                                                   "no earlier work of the stream writes a")};
 }

@@ -30,8 +30,8 @@ struct GemvProblem {
   std::uint32_t n = 4096;  ///< elements of y, at least 1
   GemvLayout layout = GemvLayout::T;
   ElementType weights = ElementType::f32;  ///< f32, f16 or bf16
-  ElementType x = ElementType::f32;  ///< f32, or the weights' type
-  ElementType y = ElementType::f32;  ///< of y, bias and residual: f32, or the weights' type
+  ElementType x = ElementType::f32;        ///< f32, or the weights' type
+  ElementType y = ElementType::f32;        ///< of y, bias and residual: f32, or the weights' type
   /// Elements from one row of the matrix to the next; 0: the row length (T: n, R: k).
   std::uint64_t lda = 0;
   /// Alignment in bytes of the first weight, of x and of y (and bias and residual): a power of two,

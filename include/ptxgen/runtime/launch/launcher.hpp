@@ -182,6 +182,7 @@ class Launcher {
                                     const typename K::Operands& operands = {}) const {
     return choose_described(kDescription<K>, &kernel, &operands);
   }
+  [[nodiscard]] ChosenKernel choose(const KernelCall& call) const;
 
   /// `y[j] = sum over i of a[i*n + j] * x[i]`: a is `[k x n]` row-major, x has k elements, y n.
   /// k = 0 gives y = 0; n = 0 is refused. For any other GEMV launch a `GemvProblem`; for one plan
@@ -299,10 +300,10 @@ class Launcher {
   void prepare(std::span<const K> kernels, std::span<const typename K::Operands> operands,
                PrepareProgress progress = {}) const {
     std::vector<const void*> specs;
-    std::vector<const void*> given;
+    std::vector<const void*> all;
     for (const K& kernel : kernels) specs.push_back(&kernel);
-    for (const auto& one : operands) given.push_back(&one);
-    prepare_described(kDescription<K>, specs, given, progress);
+    for (const auto& one : operands) all.push_back(&one);
+    prepare_described(kDescription<K>, specs, all, progress);
   }
   /// The kernels that serve these problems with the problems' alignments.
   void prepare(std::span<const GemvProblem> problems, PrepareProgress progress = {}) const {

@@ -1,0 +1,50 @@
+// ptxgen/runtime/launch/verify.hpp - a described kernel against its fp64 reference
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ptxgen/runtime/launch/launcher.hpp"
+
+namespace ptxgen::inline v0 {
+
+struct VerifyOptions {
+  std::uint64_t seed = 1;  ///< of the inputs
+  /// Elements (blocks of a block format) between an address aligned to 256 bytes and each operand.
+  std::uint32_t offset = 0;
+};
+
+/// One call of a kernel, compared element by element.
+struct Verification {
+  std::string shape;           ///< "k = 5, n = 7"
+  std::string kernel;          ///< that was launched: "gemv_coalesced"
+  std::string implementation;  ///< of a family
+  std::uint64_t compared = 0;  ///< elements of all outputs
+  std::uint64_t wrong = 0;     ///< of these, outside their bound
+  std::string first_wrong;     ///< "y[3] is 1.5, expected 2 +- 1e-07"
+  double worst_share = 0;      ///< largest error / bound; 0 for exact results
+  double max_error = 0;        ///< largest |result - reference|
+  double nmse = 0;             ///< sum of squared errors / sum of squares of the reference
+  std::uint64_t outside = 0;   ///< bytes around the operands, or of inputs, that were changed
+  std::vector<std::string> findings;  ///< errors and warnings of the emulated device
+  std::string error;                  ///< what building, loading or launching threw; else empty
+
+  [[nodiscard]] bool ok() const noexcept {
+    return compared != 0 && wrong == 0 && outside == 0 && findings.empty() && error.empty();
+  }
+};
+
+/// Launches the kernel on random inputs and compares each output with the reference. Outputs are
+/// NaN before, unless the kernel reads them; guard bytes around every operand, and the inputs, must
+/// be unchanged after it. `values` are in the order of the parameters. Deterministic for a seed.
+/// Errors of the kernel are part of the result. Throws `Error`: "bad-parameter", "no-reference" for
+/// a kernel without one.
+[[nodiscard]] Verification verify(const Launcher& launcher, const Context& context,
+                                  const KernelDescription& kernel,
+                                  std::span<const std::uint64_t> values,
+                                  const VerifyOptions& options = {});
+
+}  // namespace ptxgen::inline v0
