@@ -83,5 +83,5 @@ void Block::run(const ptxgen::Launcher& launcher, ptxgen::DeviceSpan<ptxgen::f32
                 const ptxgen::Stream& stream) const {
   launcher.gemv(inner_values_, up_, hidden, width_, inner_, stream);
   launcher.gemv(change_, down_, inner_values_, inner_, width_, stream);
-  launcher.launch(Vadd{.n = width_}, {.c = hidden, .a = hidden, .b = change_}, stream);
+  launcher.launch(ptxgen::Vadd{.n = width_}, {.c = hidden, .a = hidden, .b = change_}, stream);
 }

@@ -1,0 +1,175 @@
+// src/cli/commands/verify.cpp - ptxgen verify: kernels against their fp64 references
+#include "ptxgen/runtime/launch/verify.hpp"
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/commands.hpp"
+#include "cli/commands/library_kernel.hpp"
+#include "cli_common/device_choice.hpp"
+#include "cli_common/text_table.hpp"
+#include "ptxgen/support/settings.hpp"
+#include "support/format.hpp"
+
+namespace ptxgen::cli {
+
+namespace {
+
+struct Options {
+  std::string kernel;
+  std::vector<std::string> settings;
+  bool cases = false;
+  std::uint64_t offset = 0;
+  std::uint64_t seed = 1;
+  std::string device;
+  std::string gpu;
+  std::string output;
+  bool json = false;
+};
+
+struct Job {
+  const KernelDescription* kernel = nullptr;
+  std::vector<std::uint64_t> values;
+};
+
+struct Done {
+  Job job;
+  Verification result;
+};
+
+// What the command line asks for: one shape, or every case of one kernel or all.
+std::vector<Job> jobs_of(const Options& options) {
+  std::vector<Job> jobs;
+  const auto add_cases = [&](const KernelDescription& kernel) {
+    for (std::vector<std::uint64_t>& values : kernel.cases()) {
+      jobs.push_back({&kernel, std::move(values)});
+    }
+  };
+  if (options.kernel == "all") {
+    if (!options.settings.empty()) {
+      throw UsageError("verify all takes no -p: each kernel has its own parameters");
+    }
+    for (const KernelDescription& kernel : catalog()) add_cases(kernel);
+    return jobs;
+  }
+  const LibraryKernel kernel = library_kernel(options.kernel, options.settings);
+  if (options.cases) {
+    if (!options.settings.empty()) throw UsageError("verify takes -p or --cases, not both");
+    add_cases(*kernel.entry);
+  } else {
+    jobs.push_back({kernel.entry, kernel.values});
+  }
+  return jobs;
+}
+
+nlohmann::json as_json(const Done& done, const std::string& device) {
+  nlohmann::json parameters = nlohmann::json::object();
+  for (std::size_t i = 0; i < done.job.values.size(); ++i) {
+    const ParameterInfo& info = done.job.kernel->parameters[i];
+    if (info.words.empty()) {
+      parameters[std::string(info.name)] = done.job.values[i];
+    } else {
+      parameters[std::string(info.name)] = value_text(info, done.job.values[i]);
+    }
+  }
+  const Verification& result = done.result;
+  return {{"kernel", done.job.kernel->name},
+          {"parameters", std::move(parameters)},
+          {"device", device},
+          {"ok", result.ok()},
+          {"implementation", result.implementation},
+          {"compared", result.compared},
+          {"wrong", result.wrong},
+          {"first_wrong", result.first_wrong},
+          {"bytes_changed_outside", result.outside},
+          {"worst_error_over_bound", result.worst_share},
+          {"max_error", result.max_error},
+          {"nmse", result.nmse},
+          {"findings", result.findings},
+          {"error", result.error}};
+}
+
+std::string reason_of(const Verification& result) {
+  if (!result.error.empty()) return result.error;
+  if (result.wrong != 0) {
+    return format_text("{} of {} elements are outside their bound; {}", result.wrong,
+                       result.compared, result.first_wrong);
+  }
+  if (result.outside != 0) {
+    return format_text("{} bytes outside the outputs were changed", result.outside);
+  }
+  return result.findings.empty() ? "nothing was compared" : result.findings.front();
+}
+
+std::string as_text(const std::vector<Done>& all, const std::string& device) {
+  TextTable table({"kernel", "shape", "", "compared", "error / bound", "max error"});
+  std::string reasons;
+  std::size_t wrong = 0;
+  for (const Done& done : all) {
+    const Verification& result = done.result;
+    table.add({std::string(done.job.kernel->name), result.shape, result.ok() ? "ok" : "WRONG",
+               std::to_string(result.compared), format_text("{:.3f}", result.worst_share),
+               format_text("{:.3g}", result.max_error)});
+    if (result.ok()) continue;
+    ++wrong;
+    reasons += format_text("{} {}: {}\n", done.job.kernel->name, result.shape, reason_of(result));
+  }
+  std::string text = device + "\n";
+  for (std::size_t i = 0; i < table.rows(); ++i) text += table.line(i) + "\n";
+  return text + reasons + format_text("{} of {} right\n", all.size() - wrong, all.size());
+}
+
+int verify_command(const Options& options) {
+  const Settings settings = Settings::from_environment();
+  const std::vector<Job> jobs = jobs_of(options);
+  const DeviceChoice choice =
+      choose_device(options.device, options.gpu.empty() ? std::string_view() : "--gpu", settings);
+  const Device device = open_device(choice, chosen_gpu(options.gpu, choice, {}), settings);
+  const Context context(device);
+  LauncherOptions how;
+  how.settings = settings;
+  const Launcher launcher(context, how);
+  VerifyOptions verify_options;
+  verify_options.seed = options.seed;
+  verify_options.offset = static_cast<std::uint32_t>(options.offset);
+  std::vector<Done> all;
+  bool ok = !jobs.empty();
+  for (const Job& job : jobs) {
+    all.push_back({job, verify(launcher, context, *job.kernel, job.values, verify_options)});
+    ok = ok && all.back().result.ok();
+  }
+  const std::string& name = device.info().name;
+  if (options.json) {
+    nlohmann::json results = nlohmann::json::array();
+    for (const Done& done : all) results.push_back(as_json(done, name));
+    write_output(options.output, text_of(results));
+  } else {
+    write_output(options.output, as_text(all, name));
+  }
+  return ok ? kDone : kFound;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  Command command(app, "verify",
+                  "Launch a kernel on random inputs and compare it with its fp64 reference");
+  command.footer("Example: ptxgen verify vadd -p n=1000 -p type=bf16");
+  command.add_option("kernel", options->kernel, "a name that `ptxgen list` shows, or all")
+      .required();
+  command.add_option("-p", options->settings, "NAME=VALUE, repeatable").one_value_each();
+  command.add_flag("--cases", options->cases, "every case of the kernel's description");
+  command.add_option("--offset", options->offset, "elements from a 256-byte boundary to operands")
+      .range(0, 4096)
+      .capture_default_str();
+  command.add_option("--seed", options->seed, "of the inputs").capture_default_str();
+  command.add_option("--device", options->device, "auto, emulator or cuda:N");
+  command.add_option("--gpu", options->gpu, "GPU that the emulator models: t4 to rtx5090, sm_90");
+  command.add_option("-o,--output", options->output, "write there instead of standard output");
+  command.add_flag("--json", options->json,
+                   "one JSON document: [{\"kernel\",\"parameters\",\"ok\",..}]");
+  command.callback([options, &exit_code] { exit_code = verify_command(*options); });
+}
+
+}  // namespace ptxgen::cli
