@@ -5,6 +5,7 @@
 // verification and documentation follow from it. docs/own_kernel.md adds one from an empty file.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -410,15 +411,64 @@ struct Traits {
                                       std::index_sequence<J...>) {
     return (together<kFirst, J>(uses) && ...);
   }
+  /// The memory that argument kMemoryRows[kIndex] takes, if nothing about it is wrong or unusual.
+  struct Extent {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    bool good = true;
+  };
+  template <std::size_t kIndex>
+  static constexpr Extent extent(const K& spec, const Operands& operands) {
+    constexpr const ArgumentRow<K>& row = D::arguments[kMemoryRows[kIndex]];
+    const DeviceRange& memory = operands.*row.memory;
+    if (row.present != nullptr && !row.present(spec)) return {0, 0, memory.address == 0};
+    const ElementType type = row.type(spec);
+    const ElementInfo& element = ptxgen::info(type);
+    const std::uint64_t elements = row.elements(spec);
+    std::uint64_t alignment = element.alignment;
+    if constexpr (row.alignment != nullptr) {
+      alignment = std::max<std::uint64_t>(alignment, row.alignment(spec));
+    }
+    const std::uint64_t needs = elements * element.block_bytes;
+    const bool simple = elements >> 48 == 0 && element.block_values == 1 && memory.address != 0 &&
+                        memory.address >> 56 == 0;
+    const bool typed = memory.type == ptx::Type::none || memory.type == element.type;
+    return {memory.address, memory.address + needs,
+            simple && typed && memory.bytes >= needs && memory.address % alignment == 0};
+  }
+  template <std::size_t kFirst, std::size_t kSecond>
+  static constexpr bool disjoint(const std::array<Extent, kMemory>& extents) {
+    constexpr auto written = [](std::size_t i) {
+      return is_written(D::arguments[kMemoryRows[i]].info.role);
+    };
+    if constexpr (kFirst >= kSecond || !(written(kFirst) || written(kSecond))) {
+      return true;
+    } else {
+      const Extent& a = extents[kFirst];
+      const Extent& b = extents[kSecond];
+      return a.end <= b.begin || b.end <= a.begin;
+    }
+  }
+  template <std::size_t kFirst, std::size_t... J>
+  static constexpr bool disjoint_from(const std::array<Extent, kMemory>& extents,
+                                      std::index_sequence<J...>) {
+    return (disjoint<kFirst, J>(extents) && ...);
+  }
   template <std::size_t... I>
-  static void check_memory(const K& spec, const Operands& operands,
-                           std::index_sequence<I...> each) {
+  static void check_memory(const K& spec, const Operands& operands, std::index_sequence<I...> each) {
+    const std::array<Extent, kMemory> extents = {extent<I>(spec, operands)...};
+    const bool good = (extents[I].good && ...) && (disjoint_from<I>(extents, each) && ...);
+    if (!good) [[unlikely]] {
+      check_closely(spec, operands, each);
+    }
+  }
+  template <std::size_t... I>
+  [[gnu::noinline]] static void check_closely(const K& spec, const Operands& operands,
+                                              std::index_sequence<I...> each) {
     const std::array<OperandUse, kMemory> uses = {
         D::arguments[kMemoryRows[I]].use(spec, operands)...};
     const bool good = (usable(uses[I]) && ...) && (together_with<I>(uses, each) && ...);
-    if (!good) [[unlikely]] {
-      refuse_operands(D::text.name, shape_text(description(), &spec), uses, same);
-    }
+    if (!good) refuse_operands(D::text.name, shape_text(description(), &spec), uses, same);
   }
   template <std::size_t... I>
   static bool shapes_fit(const K& spec, const Operands& operands, std::index_sequence<I...>) {

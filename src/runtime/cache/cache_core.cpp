@@ -69,7 +69,7 @@ CacheCore::CacheCore(CacheCoreOptions options, std::shared_ptr<CacheBackend> bac
       disk_(disk_options(options_), std::move(files)),
       store_(options_.max_modules, [keep = backend_] { return keep->may_unload(); }) {}
 
-CachedModule CacheCore::find(const ModuleKey& key) noexcept {
+CachedModule CacheCore::find(const HashedKey& key) noexcept {
   return CachedModule(store_.find(key));
 }
 

@@ -76,7 +76,8 @@ class CacheCore {
   CacheCore(CacheCoreOptions options, std::shared_ptr<CacheBackend> backend,
             std::shared_ptr<FileSystem> files = nullptr);
 
-  [[nodiscard]] CachedModule find(const ModuleKey& key) noexcept;
+  [[nodiscard]] CachedModule find(const HashedKey& key) noexcept;
+  [[nodiscard]] CachedModule find(const ModuleKey& key) noexcept { return find(hashed(key)); }
   [[nodiscard]] CachedModule get(const ModuleKey& key, const ModuleOptions& options,
                                  KernelMaker maker);
   void prepare(std::span<const ModuleCache::Request> requests, const ModuleOptions& options,

@@ -201,7 +201,7 @@ ModuleKey ModuleCache::key_of_text(std::string_view ptx, const ModuleOptions& op
   return result;
 }
 
-CachedModule ModuleCache::find(const ModuleKey& key) const noexcept {
+CachedModule ModuleCache::find(const HashedKey& key) const noexcept {
   return state_->core.find(key);
 }
 

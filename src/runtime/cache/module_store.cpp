@@ -61,11 +61,9 @@ ModuleStore::ModuleStore(std::size_t max_modules, std::function<bool()> may_unlo
 
 ModuleStore::~ModuleStore() { clear(); }
 
-std::size_t ModuleStore::KeyHash::operator()(const ModuleKey& key) const noexcept {
-  return static_cast<std::size_t>(hash64(&key, sizeof(key)));
-}
+HashedKey hashed(const ModuleKey& key) noexcept { return {key, hash64(&key, sizeof key)}; }
 
-CacheEntry* ModuleStore::find_counted(const ModuleKey& key) noexcept {
+CacheEntry* ModuleStore::find_counted(const HashedKey& key) noexcept {
   const auto found = entries_.find(key);
   if (found == entries_.end()) return nullptr;
   CacheEntry* entry = found->second;
@@ -79,19 +77,20 @@ CacheEntry* ModuleStore::find_counted(const ModuleKey& key) noexcept {
   return entry;
 }
 
-CacheEntry* ModuleStore::find(const ModuleKey& key) noexcept {
+CacheEntry* ModuleStore::find(const HashedKey& key) noexcept {
   const std::shared_lock lock(mutex_);
   return find_counted(key);
 }
 
 CacheEntry* ModuleStore::get(const ModuleKey& key, const Make& make) {
-  if (CacheEntry* entry = find(key)) return entry;
+  const HashedKey with_hash = hashed(key);
+  if (CacheEntry* entry = find(with_hash)) return entry;
   std::shared_ptr<Flight> flight;
   bool ours = false;
   {
     auto fresh = std::make_shared<Flight>();
     const std::unique_lock lock(mutex_);
-    if (CacheEntry* entry = find_counted(key)) return entry;
+    if (CacheEntry* entry = find_counted(with_hash)) return entry;
     const auto [at, inserted] = flights_.try_emplace(key, std::move(fresh));
     flight = at->second;
     ours = inserted;

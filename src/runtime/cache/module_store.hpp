@@ -94,8 +94,9 @@ class ModuleStore {
   /// No other thread may be in a member.
   ~ModuleStore();
 
-  /// Null if it is not there. One hash, one lookup under the shared lock, no allocation.
-  [[nodiscard]] CacheEntry* find(const ModuleKey& key) noexcept;
+  /// Null if it is not there. One lookup under the shared lock, no allocation.
+  [[nodiscard]] CacheEntry* find(const HashedKey& key) noexcept;
+  [[nodiscard]] CacheEntry* find(const ModuleKey& key) noexcept { return find(hashed(key)); }
   /// The entry. If it is missing, one thread per key calls `make` while the others wait. All get a
   /// copy of its exception: an `Error` unchanged, anything else as the message of one
   /// (Stage::Cache, "maker-failed").
@@ -107,7 +108,19 @@ class ModuleStore {
 
  private:
   struct KeyHash {
-    std::size_t operator()(const ModuleKey& key) const noexcept;
+    using is_transparent = void;
+    std::size_t operator()(const ModuleKey& key) const noexcept {
+      return static_cast<std::size_t>(hashed(key).hash);
+    }
+    std::size_t operator()(const HashedKey& key) const noexcept {
+      return static_cast<std::size_t>(key.hash);
+    }
+  };
+  struct KeyEqual {
+    using is_transparent = void;
+    bool operator()(const ModuleKey& a, const ModuleKey& b) const noexcept { return a == b; }
+    bool operator()(const HashedKey& a, const ModuleKey& b) const noexcept { return a.key == b; }
+    bool operator()(const ModuleKey& a, const HashedKey& b) const noexcept { return a == b.key; }
   };
   /// A miss that is being served.
   struct Flight {
@@ -119,7 +132,7 @@ class ModuleStore {
     ~Flight();
   };
 
-  [[nodiscard]] CacheEntry* find_counted(const ModuleKey& key) noexcept;
+  [[nodiscard]] CacheEntry* find_counted(const HashedKey& key) noexcept;
   [[nodiscard]] static CacheEntry* wait_for(Flight& flight);
   void land(const ModuleKey& key, const std::shared_ptr<Flight>& flight, CacheEntry* entry);
   [[nodiscard]] CacheEntry* evict_one(const CacheEntry* but_not);
@@ -128,7 +141,7 @@ class ModuleStore {
   const std::shared_ptr<UnloadQueue> unloads_;
   std::atomic<std::uint64_t> clock_{1};  // incremented by each insertion
   std::shared_mutex mutex_;              // guards the two tables and retired_hits_
-  std::unordered_map<ModuleKey, CacheEntry*, KeyHash> entries_;
+  std::unordered_map<ModuleKey, CacheEntry*, KeyHash, KeyEqual> entries_;
   std::unordered_map<ModuleKey, std::shared_ptr<Flight>, KeyHash> flights_;
   std::uint64_t retired_hits_ = 0;  // of entries that are not in the table any more
   std::atomic<std::uint64_t> misses_{0}, waits_{0}, failures_{0}, evictions_{0};

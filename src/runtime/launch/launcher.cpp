@@ -199,7 +199,7 @@ void Launcher::State::prepare(std::span<const PrepareRequest> kernels,
     return one.pipeline->from_described(*one.what.kernel, one.what.spec);
   };
   std::vector<ModuleCache::Request> requests;
-  for (const Made& one : made) requests.push_back({one.what.key, {make, &one}});
+  for (const Made& one : made) requests.push_back({one.what.key.key, {make, &one}});
   cache.prepare(requests, options.module, progress);
 }
 

@@ -42,10 +42,11 @@ Launchable Launcher::State::launchable(const KernelDescription& kernel, const vo
   what.pack = kernel.pack_of;
   what.geometry = kernel.geometry_of(spec, gpu);  // rejects an empty grid
   const KernelKey key = kernel.key_of(spec);
-  what.key = base_key;
-  what.key.kernel = kernel.identity;
-  what.key.values = key.values;
-  what.key.plan = key.plan;
+  ModuleKey module = base_key;
+  module.kernel = kernel.identity;
+  module.values = key.values;
+  module.plan = key.plan;
+  what.key = hashed(module);
   if (kernel.workspace_of != nullptr) what.need = kernel.workspace_of(spec);
   if (kernel.implementation_of != nullptr) {
     what.implementation = kernel.implementation_of(spec);
@@ -63,7 +64,7 @@ CachedModule Launcher::State::module_of(const Launchable& what, const Stream& st
     return found;
   }
   refuse_capture(what.kernel->name, stream);
-  found = cache.get(what.key, options.module,
+  found = cache.get(what.key.key, options.module,
                     [&] { return pipeline.from_described(*what.kernel, what.spec); });
   stages.set(what.kernel->name, found);
   // Once per load.

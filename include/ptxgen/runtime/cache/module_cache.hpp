@@ -43,6 +43,13 @@ struct ModuleKey {
 };
 static_assert(sizeof(ModuleKey) == 13 * sizeof(std::uint64_t), "hashed as bytes: no padding");
 
+/// A key with its hash, for a key that is looked up again and again.
+struct HashedKey {
+  ModuleKey key;
+  std::uint64_t hash = 0;
+};
+[[nodiscard]] HashedKey hashed(const ModuleKey& key) noexcept;
+
 /// A kernel as text, made on a miss.
 struct KernelText {
   std::string ptx;
@@ -195,7 +202,10 @@ class ModuleCache {
                                       const ModuleOptions& options = {}) const;
 
   /// The module in memory, or an empty reference. Only hits are counted.
-  [[nodiscard]] CachedModule find(const ModuleKey& key) const noexcept;
+  [[nodiscard]] CachedModule find(const ModuleKey& key) const noexcept {
+    return find(hashed(key));
+  }
+  [[nodiscard]] CachedModule find(const HashedKey& key) const noexcept;
   /// The module of that key; on a miss `maker` makes its text. `options` must be those of the key.
   /// Throws what `maker` throws, and `Error` (Stage::Load) as Module::load.
   [[nodiscard]] CachedModule get(const ModuleKey& key, const ModuleOptions& options,
