@@ -455,7 +455,8 @@ struct Traits {
     return (disjoint<kFirst, J>(extents) && ...);
   }
   template <std::size_t... I>
-  static void check_memory(const K& spec, const Operands& operands, std::index_sequence<I...> each) {
+  static void check_memory(const K& spec, const Operands& operands,
+                           std::index_sequence<I...> each) {
     const std::array<Extent, kMemory> extents = {extent<I>(spec, operands)...};
     const bool good = (extents[I].good && ...) && (disjoint_from<I>(extents, each) && ...);
     if (!good) [[unlikely]] {

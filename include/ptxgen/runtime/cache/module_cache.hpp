@@ -202,9 +202,7 @@ class ModuleCache {
                                       const ModuleOptions& options = {}) const;
 
   /// The module in memory, or an empty reference. Only hits are counted.
-  [[nodiscard]] CachedModule find(const ModuleKey& key) const noexcept {
-    return find(hashed(key));
-  }
+  [[nodiscard]] CachedModule find(const ModuleKey& key) const noexcept { return find(hashed(key)); }
   [[nodiscard]] CachedModule find(const HashedKey& key) const noexcept;
   /// The module of that key; on a miss `maker` makes its text. `options` must be those of the key.
   /// Throws what `maker` throws, and `Error` (Stage::Load) as Module::load.
