@@ -6,3 +6,4 @@
 #include "ptxgen/builder/functions.hpp"
 #include "ptxgen/builder/kernel.hpp"
 #include "ptxgen/builder/kernel_builder.hpp"
+#include "ptxgen/builder/math.hpp"

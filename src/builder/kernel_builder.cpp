@@ -41,6 +41,16 @@ void write_forbidden_roundings(ptx::Function& f) {
 }  // namespace
 
 KernelBuilder::KernelBuilder(Name name, std::string_view target) : Control(name, target) {}
+std::uint32_t KernelBuilder::check_block_size(std::uint32_t threads, Site site) {
+  if (threads == 0 || threads > 1024 || threads % 32 != 0) {
+    fail("block-size",
+         format_text("block_reduce over {} threads; a block has a multiple of 32, up to 1024",
+                     threads),
+         site);
+  }
+  return threads / 32;
+}
+
 KernelBuilder::~KernelBuilder() = default;
 
 // ---- parameters

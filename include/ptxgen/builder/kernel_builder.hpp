@@ -53,6 +53,17 @@ struct LoopRange {
   SourceLocation site;
 };
 
+template <class T>
+[[nodiscard]] constexpr auto zero_literal() noexcept {
+  if constexpr (kSame<T, f32>) {
+    return 0.0f;
+  } else if constexpr (kSame<T, f64>) {
+    return 0.0;
+  } else {
+    return 0;
+  }
+}
+
 /// The state of a loop; between two calls of `for_next` the caller emits one copy of the body.
 struct ForLoop : LoopRange {
   explicit ForLoop(const LoopRange& range) : LoopRange(range) {}
@@ -319,6 +330,41 @@ class KernelBuilder : public detail::Control {
     return sum;
   }
 
+  /// x combined over the `threads` threads of the block, which all execute it; every thread gets
+  /// the result. `threads` is the block's size, a multiple of 32 up to 1024 ("block-size").
+  ///
+  /// The tree is fixed: the butterfly of `warp_reduce` in each warp, the warps' results through
+  /// shared memory (4 or 8 bytes a warp), then the same butterfly over them in every warp. Two
+  /// barriers, before and after the results are read: it may be repeated, in a loop too, and other
+  /// shared memory that was written before it can be read after it.
+  template <class A>
+  auto block_reduce(const A& x, std::uint32_t threads, Reduce how = Reduce::Add,
+                    Site site = Site::current()) {
+    using T = detail::Common<A>;
+    const std::uint32_t warps = check_block_size(threads, site);
+    detail::Transaction transaction(*this);
+    Value<T> result = warp_reduce(value_of<T>(x, site), how, site);
+    if (warps > 1) {
+      const SharedArray<T> results = shared<T>(warps, {}, 16, site);
+      const Value<u32> thread = tid_x(site);
+      const Value<u32> lane = and_(thread, 31u, site);
+      const Value<u32> warp = shr(thread, 5u, site);
+      if_(setp(Comparison::eq, lane, 0u, false, site), [&] { st(results.base() + warp, result); });
+      bar_sync(0u, site);
+      // Lanes without a warp repeat the last one, and add nothing.
+      const Value<u32> from = min(lane, warps - 1, {}, site);
+      Value<T> part = ld(results.base() + from, {}, site);
+      if (how == Reduce::Add && warps < 32) {
+        part.rebind(selp(part, detail::zero_literal<T>(),
+                         setp(Comparison::lt, lane, warps, false, site), site));
+      }
+      result.rebind(warp_reduce(part, how, site));
+      bar_sync(0u, site);
+    }
+    transaction.keep();
+    return result;
+  }
+
   /// Conversion by value as C++ does it: towards integers by truncation (clamped), else to nearest.
   template <class To, class A>
   Value<To> convert(const A& a, Site site = Site::current()) {
@@ -392,6 +438,8 @@ class KernelBuilder : public detail::Control {
     close_scope(scope);
   }
 
+  /// The number of warps.
+  std::uint32_t check_block_size(std::uint32_t threads, Site site);
   void declare(const Name& name, ptx::Type type, bool pointer, ptx::Space space, ptx::Type element);
   ptx::Register value_param(const Name& name, ptx::Type type, ptx::Type element,
                             detail::RegisterClass register_class);

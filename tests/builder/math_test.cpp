@@ -1,0 +1,208 @@
+// tests/builder/math_test.cpp - elementary functions against fp64, block reductions
+#include <bit>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+
+#include "ptxgen/builder.hpp"
+#include "ptxgen/kernels/host_values.hpp"
+#include "ptxgen/runtime.hpp"
+#include "ptxgen/runtime/device/findings.hpp"
+#include "ptxgen/support/error.hpp"
+#include "support/harness.hpp"
+
+using namespace ptxgen;
+
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+/// The emulated device, with everything that a launch needs.
+struct Rig {
+  Rig() : device(Device::open("emulator")), context(device), stream(context), launcher(context) {}
+  Device device;
+  Context context;
+  ptxgen::Stream stream;
+  Launcher launcher;
+};
+
+using Function = std::function<Value<f32>(const Value<f32>&)>;
+
+std::vector<float> values_of(Rig& rig, const Function& function, const std::vector<float>& x) {
+  const auto kernel = build_kernel(
+      "values", "sm_90", params(param<Ptr<f32>>("x"), param<Ptr<f32>>("y"), param<u32>("n")),
+      [&](KernelBuilder& k, Ptr<f32> from, Ptr<f32> to, Value<u32> n) {
+        const Value<u32> i = k.global_thread_x();
+        k.if_(i < n, [&] {
+          const Value<f32> value = from[i];
+          to[i] = function(value);
+        });
+      });
+  const Buffer<f32> in(rig.context, x);
+  const Buffer<f32> out(rig.context, x.size());
+  const auto n = static_cast<std::uint32_t>(x.size());
+  rig.launcher.launch(kernel, {.grid = {(n + 255) / 256}, .block = {256}}, rig.stream, in, out, n);
+  rig.stream.synchronize();
+  std::vector<float> y(x.size());
+  out.read(y);
+  return y;
+}
+
+struct Tested {
+  std::string_view function;
+  double (*exact)(double);
+  Value<f32> (*emit)(const Value<f32>&, Accuracy, SourceLocation);
+};
+const Tested kTested[] = {
+    {"exp", [](double x) { return std::exp(x); }, exp},
+    {"sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }, sigmoid},
+};
+
+Function with(const Tested& tested, Accuracy accuracy) {
+  return [&tested, accuracy](const Value<f32>& x) {
+    return tested.emit(x, accuracy, SourceLocation::current());
+  };
+}
+
+/// Every 2^16-th bit pattern every day, every 2^8-th with --full.
+std::vector<float> patterns(double low, double high) {
+  const std::uint64_t stride = test::full() ? 1u << 8 : 1u << 16;
+  std::vector<float> values;
+  for (std::uint64_t bits = 0; bits < std::uint64_t{1} << 32; bits += stride) {
+    const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(bits | (bits >> 16 & 0xff)));
+    if (value >= low && value <= high) values.push_back(value);
+  }
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("each function is within its documented error of fp64") {
+  Rig rig;
+  for (const MathBound& bound : kMathBounds) {
+    const auto tested = std::find_if(std::begin(kTested), std::end(kTested),
+                                     [&](const Tested& t) { return t.function == bound.function; });
+    REQUIRE(tested != std::end(kTested));
+    const std::vector<float> x = patterns(bound.low, bound.high);
+    const std::vector<float> y = values_of(rig, with(*tested, bound.accuracy), x);
+    double worst = 0;
+    float worst_at = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double exact = tested->exact(double{x[i]});
+      const double error = std::max(0.0, std::abs(double{y[i]} - exact) - bound.absolute);
+      const double ulps = error / unit_in_last_place(ElementType::f32, exact);
+      if (ulps > worst || std::isnan(ulps)) {
+        worst = std::isnan(ulps) ? INFINITY : ulps;
+        worst_at = x[i];
+      }
+    }
+    const bool precise = bound.accuracy == Accuracy::Precise;
+    WARN(bound.function << (precise ? ", precise: " : ", approximate: ") << worst << " ulp at "
+                        << worst_at << ", bound " << bound.ulp << ", " << x.size() << " values");
+    CHECK(x.size() > 10000);
+    CHECK(worst <= bound.ulp);
+  }
+}
+
+TEST_CASE("functions of infinities, zeros and NaN") {
+  Rig rig;
+  const std::vector<float> x = {-kInf, kInf, std::nanf(""), 0.0f, -0.0f, -1000, 1000};
+  for (const Accuracy accuracy : {Accuracy::Precise, Accuracy::Approximate}) {
+    const std::vector<float> e = values_of(rig, with(kTested[0], accuracy), x);
+    CHECK(e[0] == 0);
+    CHECK(e[1] == kInf);
+    CHECK(std::isnan(e[2]));
+    CHECK(e[3] == 1);
+    CHECK(e[4] == 1);
+    CHECK(e[5] == 0);
+    CHECK(e[6] == kInf);
+    const std::vector<float> s = values_of(rig, with(kTested[1], accuracy), x);
+    CHECK(s[0] == 0);
+    CHECK(s[1] == 1);
+    CHECK(std::isnan(s[2]));
+    CHECK(s[3] == 0.5f);
+    CHECK(s[5] == 0);
+    CHECK(s[6] == 1);
+  }
+}
+
+namespace {
+
+// Every thread's result of three reductions one after the other, in a loop.
+template <class T>
+std::vector<detail::Host<T>> reduced(Rig& rig, const std::vector<detail::Host<T>>& x, Reduce how) {
+  const auto threads = static_cast<std::uint32_t>(x.size());
+  const auto kernel =
+      build_kernel("reduced", "sm_90", params(param<Ptr<T>>("x"), param<Ptr<T>>("y")),
+                   [&](KernelBuilder& k, Ptr<T> from, Ptr<T> to) {
+                     k.required_threads(threads);
+                     const Value<u32> thread = k.tid_x();
+                     const Value<T> mine = from[thread];
+                     auto result = k.var(mine);
+                     k.for_(0u, 3u, 1u, [&] { result = k.block_reduce(mine, threads, how); });
+                     to[thread] = result;
+                   });
+  const Buffer<T> in(rig.context, x);
+  const Buffer<T> out(rig.context, x.size());
+  const LaunchRecord record =
+      rig.launcher.launch(kernel, {.grid = {1}, .block = {threads}}, rig.stream, in, out);
+  rig.stream.synchronize();
+  CHECK(rig.device.findings(record.launch).empty());
+  std::vector<detail::Host<T>> y(x.size());
+  out.read(y);
+  return y;
+}
+
+}  // namespace
+
+TEST_CASE("a block reduction gives every thread the result, in a stated order") {
+  Rig rig;
+  for (const std::uint32_t threads : {32u, 64u, 96u, 256u, 1024u}) {
+    INFO(threads << " threads");
+    std::vector<float> x(threads);
+    std::vector<std::uint32_t> whole(threads);
+    for (std::uint32_t i = 0; i < threads; ++i) {
+      x[i] = std::sin(static_cast<float>(i * 37 % 101)) * 1000;
+      whole[i] = i * 2654435761u;
+    }
+    // The same tree on the host: butterflies in warps, then over the warps' sums.
+    const auto butterfly = [](std::vector<float> lanes) {
+      lanes.resize(32, 0.0f);
+      for (std::size_t distance = 16; distance != 0; distance /= 2) {
+        std::vector<float> sums(32);
+        for (std::size_t i = 0; i < 32; ++i) sums[i] = lanes[i] + lanes[i ^ distance];
+        lanes = sums;
+      }
+      return lanes[0];
+    };
+    std::vector<float> sums;
+    for (std::uint32_t w = 0; w < threads; w += 32) {
+      sums.push_back(butterfly({x.begin() + w, x.begin() + w + 32}));
+    }
+    const float sum = sums.size() == 1 ? sums[0] : butterfly(sums);
+    CHECK(reduced<f32>(rig, x, Reduce::Add) == std::vector<float>(threads, sum));
+    CHECK(reduced<f32>(rig, x, Reduce::Max) ==
+          std::vector<float>(threads, *std::max_element(x.begin(), x.end())));
+    CHECK(reduced<u32>(rig, whole, Reduce::Min) ==
+          std::vector<std::uint32_t>(threads, *std::min_element(whole.begin(), whole.end())));
+    CHECK(reduced<u32>(rig, whole, Reduce::Add) ==
+          std::vector<std::uint32_t>(threads, std::accumulate(whole.begin(), whole.end(), 0u)));
+  }
+}
+
+TEST_CASE("a block reduction over part of a warp is refused") {
+  try {
+    (void)build_kernel("part", "sm_90", params(param<Ptr<f32>>("x")),
+                       [](KernelBuilder& k, Ptr<f32> x) {
+                         const Value<f32> first = x[0];
+                         x[0] = k.block_reduce(first, 48);
+                       });
+    FAIL("48 threads were accepted");
+  } catch (const Error& error) {
+    CHECK(error.code == "block-size");
+    CHECK(error.message ==
+          "block_reduce over 48 threads; a block has a multiple of 32, up to 1024");
+  }
+}
