@@ -9,6 +9,7 @@
 
 #include "kernels/parts/element.hpp"
 #include "kernels/parts/geometry.hpp"
+#include "kernels/parts/spread.hpp"
 #include "kernels/parts/words.hpp"
 #include "ptxgen/builder.hpp"
 #include "support/count.hpp"
@@ -17,33 +18,6 @@
 namespace ptxgen::inline v0 {
 
 namespace {
-
-constexpr unsigned kWideBytes = 16;
-
-// Spreads [0, n) over all threads of the grid: `wide(v)` for each full group `v` of 16 bytes where
-// `addresses`, the bitwise or of all buffers' addresses, is a multiple of 16, and `single(i)` for
-// each element i that is left.
-template <class Wide, class Single>
-void spread(KernelBuilder& k, const Value<u32>& n, const Value<u64>& addresses, unsigned group_log2,
-            Wide&& wide, Single&& single) {
-  k.max_threads(kElementwiseMaxThreads);
-  const Value<u32> thread = k.global_thread_x();
-  const Value<u32> block_threads = k.ntid_x();
-  const Value<u32> blocks = k.nctaid_x();
-  const Value<u32> threads = k.mul_lo(block_threads, blocks);
-  const Value<u64> misaligned = addresses & std::uint64_t{kWideBytes - 1};
-  const Pred aligned = misaligned == 0u;
-  const Value<u32> all_groups = n >> group_log2;
-  const Value<u32> groups = k.selp(all_groups, 0u, aligned);
-  k.for_(thread, groups, threads, wide);
-  // Counted from the first remaining element, so no index overflows.
-  const Value<u32> first = groups << group_log2;
-  const Value<u32> left = n - first;
-  k.for_(thread, left, threads, [&](Value<u32> i) {
-    const Value<u32> element = first + i;
-    single(element);
-  });
-}
 
 // Group v of an array, as elements E.
 template <class E, class T>
