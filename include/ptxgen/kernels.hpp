@@ -8,6 +8,7 @@
 #include "ptxgen/kernels/element_type.hpp"
 #include "ptxgen/kernels/elementwise/elementwise.hpp"
 #include "ptxgen/kernels/elementwise/read_stream.hpp"
+#include "ptxgen/kernels/elementwise/residual_add.hpp"
 #include "ptxgen/kernels/gemv/coalesced.hpp"
 #include "ptxgen/kernels/gemv/gemv.hpp"
 #include "ptxgen/kernels/gemv/kernel.hpp"
