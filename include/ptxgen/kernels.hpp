@@ -7,6 +7,7 @@
 #include "ptxgen/kernels/description.hpp"
 #include "ptxgen/kernels/element_type.hpp"
 #include "ptxgen/kernels/elementwise/elementwise.hpp"
+#include "ptxgen/kernels/elementwise/elementwise_mul.hpp"
 #include "ptxgen/kernels/elementwise/read_stream.hpp"
 #include "ptxgen/kernels/elementwise/residual_add.hpp"
 #include "ptxgen/kernels/gemv/coalesced.hpp"
