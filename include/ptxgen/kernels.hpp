@@ -11,6 +11,7 @@
 #include "ptxgen/kernels/elementwise/read_stream.hpp"
 #include "ptxgen/kernels/elementwise/residual_add.hpp"
 #include "ptxgen/kernels/elementwise/silu.hpp"
+#include "ptxgen/kernels/elementwise/swiglu.hpp"
 #include "ptxgen/kernels/gemv/coalesced.hpp"
 #include "ptxgen/kernels/gemv/gemv.hpp"
 #include "ptxgen/kernels/gemv/kernel.hpp"
