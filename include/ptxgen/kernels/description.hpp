@@ -34,7 +34,7 @@ struct ParameterInfo {
 /// One argument of a kernel, in the order of the PTX parameters; promises come last.
 struct ArgumentInfo {
   std::string_view name;
-  OperandRole role = OperandRole::Input;
+  ArgumentRole role = ArgumentRole::Input;
   std::string_view doc;
   ptx::Type scalar = ptx::Type::none;         ///< of Scalar and Shape
   std::array<std::string_view, 2> may_alias;  ///< inputs that an output may be identical to

@@ -50,7 +50,7 @@ DeviceSpan<T> DeviceSpan<T>::subspan(std::uint64_t first, std::uint64_t wanted) 
 }
 
 /// What a kernel does with an argument.
-enum class OperandRole : std::uint8_t {
+enum class ArgumentRole : std::uint8_t {
   Input,      ///< device memory that the kernel reads
   Output,     ///< device memory that it writes, every element
   InOut,      ///< device memory that it reads and writes
@@ -60,12 +60,12 @@ enum class OperandRole : std::uint8_t {
   Promise,    ///< not passed to the kernel: what the caller promises about the launch
 };
 /// "input", "output", "in-out", "workspace", "scalar", "shape", "promise"
-[[nodiscard]] std::string_view to_string(OperandRole role) noexcept;
-[[nodiscard]] constexpr bool is_memory(OperandRole role) noexcept {
-  return role <= OperandRole::InOut;
+[[nodiscard]] std::string_view to_string(ArgumentRole role) noexcept;
+[[nodiscard]] constexpr bool is_memory(ArgumentRole role) noexcept {
+  return role <= ArgumentRole::InOut;
 }
-[[nodiscard]] constexpr bool is_written(OperandRole role) noexcept {
-  return role == OperandRole::Output || role == OperandRole::InOut;
+[[nodiscard]] constexpr bool is_written(ArgumentRole role) noexcept {
+  return role == ArgumentRole::Output || role == ArgumentRole::InOut;
 }
 
 /// One operand in device memory at a launch: the caller's memory beside what the shape needs.

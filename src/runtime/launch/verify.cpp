@@ -99,7 +99,7 @@ Call make_call(const Context& context, const KernelDescription& kernel,
       call.call.operands.push_back(
           {info.name, {memory.buffer.address().value + memory.begin, elements.size()}, 0});
       call.memory.push_back(std::move(memory));
-    } else if (info.role == OperandRole::Scalar) {
+    } else if (info.role == ArgumentRole::Scalar) {
       const std::vector<double> number =
           random_between(1, info, is_whole(info.scalar), options.seed * 977 + i);
       const double exact =

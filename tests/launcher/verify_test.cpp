@@ -1,0 +1,153 @@
+// tests/launcher/verify_test.cpp - every kernel of the catalog in every case, and kernels that are
+// wrong
+#include "ptxgen/runtime/launch/verify.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "ptxgen/builder.hpp"
+#include "ptxgen/kernels.hpp"
+#include "rig.hpp"
+
+using namespace ptxgen;
+
+TEST_CASE("every kernel of the catalog is right in every case, at any element") {
+  const test::Rig rig;
+  std::size_t cases = 0;
+  for (const KernelDescription& kernel : catalog()) {
+    const std::vector<std::vector<std::uint64_t>> all = kernel.cases();
+    CHECK_FALSE(all.empty());
+    double worst = 0;
+    for (const std::vector<std::uint64_t>& values : all) {
+      for (const std::uint32_t offset : {0u, 1u}) {
+        const Verification result =
+            verify(rig.launcher, rig.context, kernel, values, {.seed = cases, .offset = offset});
+        INFO(kernel.name << ", " << result.shape << ", offset " << offset << ": " << result.error
+                         << result.first_wrong);
+        CHECK(result.ok());
+        CHECK(result.findings.empty());
+        worst = std::max(worst, result.worst_share);
+        ++cases;
+      }
+    }
+    WARN(kernel.name << ": " << all.size() << " cases, largest error / bound " << worst);
+  }
+  CHECK(cases >= 100);
+}
+
+TEST_CASE("the cases of each kernel have one element, and a row longer than 65,536") {
+  for (const KernelDescription& kernel : catalog()) {
+    INFO(kernel.name);
+    bool one = false;
+    bool many = false;
+    for (const std::vector<std::uint64_t>& values : kernel.cases()) {
+      const ErasedValue spec = kernel.make_spec(values);
+      std::uint64_t largest = 0;
+      for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
+        if (is_memory(kernel.arguments[i].role)) {
+          largest = std::max(largest, kernel.elements_of(spec.get(), i));
+        }
+      }
+      one = one || largest == 1;
+      many = many || largest > 65536;
+    }
+    CHECK(one);
+    CHECK(many);
+  }
+}
+
+namespace {
+
+/// What is wrong with a described kernel on purpose.
+enum class Defect { None, WrongValue, NoGuard, ShiftedOutput, ElementCount, Bound };
+
+/// out[i] = 3 in[i], in one block of one thread per element.
+template <Defect kDefect>
+struct Triple {
+  std::uint32_t n = 33;
+  struct Operands {
+    DeviceRange out{}, in{};
+  };
+  [[nodiscard]] BuiltKernel build(const ptx::Target& target) const {
+    return build_kernel("triple", target.name,
+                        params(param<Ptr<f32>>("in"), param<Ptr<f32>>("out"), param<u32>("n")),
+                        [](KernelBuilder& k, Ptr<f32> in, Ptr<f32> out, Value<u32> count) {
+                          const Value<u32> i = k.tid_x();
+                          const auto body = [&] {
+                            const Value<f32> x = in[i];
+                            // Bound: one unit in the last place from what the bound says is exact.
+                            const float factor = kDefect == Defect::WrongValue ? 3.0001f
+                                                 : kDefect == Defect::Bound    ? 0x1.800002p+1f
+                                                                               : 3.0f;
+                            const Value<f32> y = x * factor;
+                            if (kDefect == Defect::ShiftedOutput) {
+                              out[i + 1u] = y;
+                            } else {
+                              out[i] = y;
+                            }
+                          };
+                          if (kDefect == Defect::NoGuard) {
+                            body();
+                          } else {
+                            k.if_(i < count, body);
+                          }
+                        });
+  }
+  [[nodiscard]] LaunchGeometry geometry() const { return {.grid = {1}, .block = {64}}; }
+  [[nodiscard]] KernelCost cost() const noexcept { return {}; }
+};
+
+}  // namespace
+
+template <Defect kDefect>
+struct ptxgen::Describe<Triple<kDefect>> {
+  using K = Triple<kDefect>;
+  using Row = ArgumentRow<K>;
+  using O = typename K::Operands;
+  static constexpr KernelDoc text{"triple", "out[i] = 3 in[i]", "coalesced"};
+  static constexpr ParameterRow<K> parameters[] = {number<&K::n>("n", 1, 64, "elements")};
+  static constexpr Row arguments[] = {Row::input("in", &O::in, ElementType::f32, &K::n, "in"),
+                                      Row::output(
+                                          "out", &O::out, ElementType::f32,
+                                          [](const K& spec) {
+                                            return std::uint64_t{spec.n} +
+                                                   (kDefect == Defect::ElementCount ? 1 : 0);
+                                          },
+                                          "out"),
+                                      Row::template shape<&K::n>("n")};
+  static void reference(const K&, HostOperands& host) {
+    std::vector<double>& out = host["out"].values;
+    out.assign(out.size(), 0);
+    for (std::size_t i = 0; i < host.input("in").size(); ++i) out[i] = 3 * host.input("in")[i];
+  }
+  static ErrorBound bound(const K&) { return {.exact = true}; }
+  static constexpr K cases[] = {{33}};
+};
+
+namespace {
+
+template <Defect kDefect>
+Verification verified(test::Rig& rig) {
+  // One kernel name, five codes: a cache of its own for each.
+  const Launcher launcher(rig.context);
+  const std::uint64_t values[] = {33};
+  return verify(launcher, rig.context, kDescription<Triple<kDefect>>, values);
+}
+
+}  // namespace
+
+TEST_CASE("a kernel, a description or a bound that is wrong is noticed") {
+  test::Rig rig;
+  CHECK(verified<Defect::None>(rig).ok());
+  const Verification wrong = verified<Defect::WrongValue>(rig);
+  CHECK(wrong.wrong > 30);
+  CHECK(wrong.first_wrong.starts_with("out[0] is "));
+  CHECK_FALSE(verified<Defect::Bound>(rig).ok());
+  // The last element is never written: it is still NaN.
+  const Verification count = verified<Defect::ElementCount>(rig);
+  CHECK(count.wrong == 1);
+  CHECK(count.first_wrong.starts_with("out[33] is "));
+  const Verification shifted = verified<Defect::ShiftedOutput>(rig);
+  CHECK(shifted.wrong > 30);
+  CHECK(shifted.outside > 0);
+  CHECK_FALSE(verified<Defect::NoGuard>(rig).ok());
+}
