@@ -22,4 +22,5 @@
 #include "ptxgen/kernels/gemv/strided.hpp"
 #include "ptxgen/kernels/host_values.hpp"
 #include "ptxgen/kernels/kernel.hpp"
+#include "ptxgen/kernels/normalization/rmsnorm.hpp"
 #include "ptxgen/kernels/operand.hpp"
