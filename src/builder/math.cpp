@@ -27,15 +27,15 @@ Value<f32> precise_exp(KernelBuilder& k, const Value<f32>& x, SourceLocation at)
   // Beyond these the result is 0 or inf, and n stays where its two halves are exponents.
   const Value<f32> high = k.min(x, 89.0f, {}, at);
   const Value<f32> clamped = k.max(high, -104.0f, {}, at);
-  // Adding 1.5 * 2^23 rounds to a whole number, which is then in the lowest bits.
+  // Adding 1.5 * 2^23 rounds to an integer, which is then in the lowest bits.
   constexpr float kRound = 12582912.0f;
   const Value<f32> shifted = k.fma(clamped, 1.44269504f, kRound, {}, at);
-  const Value<f32> whole = k.sub(shifted, kRound, {}, at);
+  const Value<f32> rounded = k.sub(shifted, kRound, {}, at);
   const Value<s32> shifted_bits = k.bitcast<s32>(shifted, at);
   const Value<s32> n = k.sub(shifted_bits, 0x4b400000, {}, at);
   // ln 2 as 0x1.62e4p-1, whose products with n are exact, and the rest.
-  const Value<f32> near = k.fma(whole, -0x1.62e4p-1f, clamped, {}, at);
-  const Value<f32> r = k.fma(whole, -0x1.7f7d1cp-20f, near, {}, at);
+  const Value<f32> near = k.fma(rounded, -0x1.62e4p-1f, clamped, {}, at);
+  const Value<f32> r = k.fma(rounded, -0x1.7f7d1cp-20f, near, {}, at);
   constexpr std::array kTaylor = {1.0f / 5040, 1.0f / 720, 1.0f / 120, 1.0f / 24,
                                   1.0f / 6,    0.5f,       1.0f,       1.0f};
   Value<f32> sum = k.fma(r, kTaylor[0], kTaylor[1], {}, at);

@@ -139,9 +139,9 @@ std::vector<detail::Host<T>> reduced(Rig& rig, const std::vector<detail::Host<T>
                    [&](KernelBuilder& k, Ptr<T> from, Ptr<T> to) {
                      k.required_threads(threads);
                      const Value<u32> thread = k.tid_x();
-                     const Value<T> mine = from[thread];
-                     auto result = k.var(mine);
-                     k.for_(0u, 3u, 1u, [&] { result = k.block_reduce(mine, threads, how); });
+                     const Value<T> value = from[thread];
+                     auto result = k.var(value);
+                     k.for_(0u, 3u, 1u, [&] { result = k.block_reduce(value, threads, how); });
                      to[thread] = result;
                    });
   const Buffer<T> in(rig.context, x);
@@ -162,10 +162,10 @@ TEST_CASE("a block reduction gives every thread the result, in a stated order") 
   for (const std::uint32_t threads : {32u, 64u, 96u, 256u, 1024u}) {
     INFO(threads << " threads");
     std::vector<float> x(threads);
-    std::vector<std::uint32_t> whole(threads);
+    std::vector<std::uint32_t> integers(threads);
     for (std::uint32_t i = 0; i < threads; ++i) {
       x[i] = std::sin(static_cast<float>(i * 37 % 101)) * 1000;
-      whole[i] = i * 2654435761u;
+      integers[i] = i * 2654435761u;
     }
     // The same tree on the host: butterflies in warps, then over the warps' sums.
     const auto butterfly = [](std::vector<float> lanes) {
@@ -185,10 +185,11 @@ TEST_CASE("a block reduction gives every thread the result, in a stated order") 
     CHECK(reduced<f32>(rig, x, Reduce::Add) == std::vector<float>(threads, sum));
     CHECK(reduced<f32>(rig, x, Reduce::Max) ==
           std::vector<float>(threads, *std::max_element(x.begin(), x.end())));
-    CHECK(reduced<u32>(rig, whole, Reduce::Min) ==
-          std::vector<std::uint32_t>(threads, *std::min_element(whole.begin(), whole.end())));
-    CHECK(reduced<u32>(rig, whole, Reduce::Add) ==
-          std::vector<std::uint32_t>(threads, std::accumulate(whole.begin(), whole.end(), 0u)));
+    CHECK(reduced<u32>(rig, integers, Reduce::Min) ==
+          std::vector<std::uint32_t>(threads, *std::min_element(integers.begin(), integers.end())));
+    CHECK(
+        reduced<u32>(rig, integers, Reduce::Add) ==
+        std::vector<std::uint32_t>(threads, std::accumulate(integers.begin(), integers.end(), 0u)));
   }
 }
 

@@ -50,29 +50,29 @@ const Served& Launcher::State::choose(const KernelDescription& kernel, const voi
   const auto warn = [](const void* to, const std::string& message) {
     static_cast<const ContextCore*>(to)->log().warn(message);
   };
-  auto made = std::make_unique<Served>();
-  made->family = kernel.identity;
-  made->shape = shape;
-  made->state = &family;
-  made->choice = kernel.family->choose(spec, operands,
-                                       {gpu, *pipeline.target, context.device().info().name,
-                                        family.implementation, family.measured, warn, &core});
-  KernelChoice& choice = made->choice;
+  auto entry = std::make_unique<Served>();
+  entry->family = kernel.identity;
+  entry->shape = shape;
+  entry->state = &family;
+  entry->choice = kernel.family->choose(spec, operands,
+                                        {gpu, *pipeline.target, context.device().info().name,
+                                         family.implementation, family.measured, warn, &core});
+  KernelChoice& choice = entry->choice;
   choice.reason = shortened(std::move(choice.reason));
   if (choice.kernel != nullptr) {
-    made->launch = launchable(*choice.kernel, choice.spec.get());
-    made->launch.pack = choice.pack;
+    entry->launch = launchable(*choice.kernel, choice.spec.get());
+    entry->launch.pack = choice.pack;
   } else if (family.routine == nullptr) {
     throw Error(Stage::Launch, "bad-choice",
                 format_text("{} has no routine '{}'", kernel.name, choice.implementation));
   }
-  made->launch.implementation = choice.implementation;
-  made->launch.reason = choice.reason;
+  entry->launch.implementation = choice.implementation;
+  entry->launch.reason = choice.reason;
   core.log().debug([&] {
     return format_text("{} {}: {}; {}", kernel.name, shape_text(kernel, spec),
                        choice.implementation, choice.reason);
   });
-  return calls.add(std::move(made));
+  return calls.add(std::move(entry));
 }
 
 template <class OnKernel, class OnRoutine>

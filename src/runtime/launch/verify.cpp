@@ -45,14 +45,14 @@ std::span<const std::uint8_t> as_u8(const std::vector<std::byte>& bytes) {
   return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
 }
 
-std::vector<double> random_between(std::uint64_t count, const ArgumentInfo& info, bool whole,
+std::vector<double> random_between(std::uint64_t count, const ArgumentInfo& info, bool integral,
                                    std::uint64_t seed) {
   const std::vector<float> random = random_values(static_cast<std::size_t>(count), seed);
   std::vector<double> values(random.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double share = (double{random[i]} + 1) / 2;
     values[i] = info.low + share * (info.high - info.low);
-    if (whole) values[i] = std::floor(values[i]);
+    if (integral) values[i] = std::floor(values[i]);
   }
   return values;
 }
@@ -69,8 +69,9 @@ Memory make_memory(const Context& context, const KernelDescription& kernel, cons
   const std::uint64_t count = kernel.elements_of(spec, i);
   std::vector<std::byte> elements;
   if (kernel.is_read_of(spec, i)) {
-    const bool whole = is_whole(ptxgen::info(memory.type).type);
-    elements = to_elements(memory.type, random_between(count, info, whole, options.seed * 977 + i));
+    const bool integral = is_whole(ptxgen::info(memory.type).type);
+    elements =
+        to_elements(memory.type, random_between(count, info, integral, options.seed * 977 + i));
   } else {
     // NaN in every float type.
     elements.assign(static_cast<std::size_t>(bytes(memory.type, count)), std::byte{0xff});
