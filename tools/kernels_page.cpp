@@ -1,0 +1,97 @@
+// tools/kernels_page.cpp - writes docs/kernels.md from the catalog
+//
+// usage: kernels_page > docs/kernels.md
+//        kernels_page --check docs/kernels.md     0 if the file is up to date
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "ptxgen/kernels.hpp"
+
+namespace {
+
+using namespace ptxgen;
+
+std::string range_of(const ParameterInfo& info) {
+  if (info.words.empty()) return std::to_string(info.min) + " to " + std::to_string(info.max);
+  std::string text;
+  for (const std::string_view word : info.words) {
+    text += (text.empty() ? "" : ", ") + std::string(word);
+  }
+  return text;
+}
+
+std::string default_of(const ParameterInfo& info) {
+  if (info.default_value < info.words.size()) return std::string(info.words[info.default_value]);
+  return std::to_string(info.default_value);
+}
+
+std::string notes_of(const ArgumentInfo& info) {
+  std::string text(info.doc);
+  if (info.optional) text += "; only in some shapes";
+  for (const std::string_view other : info.may_alias) {
+    if (!other.empty()) text += "; may be " + std::string(other);
+  }
+  return text;
+}
+
+void write_kernel(std::ostream& out, const KernelDescription& kernel) {
+  out << "\n## " << kernel.name << "\n\n"
+      << kernel.doc << "\n\nAccess: " << kernel.access_pattern
+      << ".\n\n| parameter | default | values | a module each | |\n|---|---|---|---|---|\n";
+  for (const ParameterInfo& info : kernel.parameters) {
+    out << "| `" << info.name << "` | " << default_of(info) << " | " << range_of(info) << " | "
+        << (info.specializes ? "yes" : "no") << " | " << info.doc << " |\n";
+  }
+  out << "\n| operand | role | type | |\n|---|---|---|---|\n";
+  const ErasedValue spec = kernel.make_spec(kernel.default_values());
+  for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
+    const ArgumentInfo& info = kernel.arguments[i];
+    const bool memory = is_memory(info.role);
+    out << "| `" << info.name << "` | " << to_string(info.role) << " | "
+        << (memory ? to_string(kernel.type_of(spec.get(), i)) : ptx::name(info.scalar)) << " | "
+        << notes_of(info) << " |\n";
+  }
+  const ErrorBound bound = kernel.bound_of(spec.get());
+  out << "\nError at the default shape: ";
+  if (bound.exact) {
+    out << "none, the reference rounded once to the type.\n";
+  } else {
+    out << bound.relative << " of the magnitude";
+    if (bound.absolute > 0) out << " and " << bound.absolute;
+    out << ", and one rounding to the type.\n";
+  }
+}
+
+std::string page() {
+  std::ostringstream out;
+  out << "# The kernels\n\nWritten by `tools/kernels_page` from the descriptions; a test keeps it "
+         "up "
+         "to date. [described_kernel.md](described_kernel.md)\nexplains the terms. Types of "
+         "operands "
+         "are those at the parameters' defaults.\n";
+  for (const KernelDescription& kernel : catalog()) write_kernel(out, kernel);
+  return out.str();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string text = page();
+  if (argc == 1) {
+    std::cout << text;
+    return 0;
+  }
+  if (argc != 3 || std::string_view(argv[1]) != "--check") {
+    std::cerr << "usage: kernels_page [--check FILE]\n";
+    return 2;
+  }
+  std::ifstream in(argv[2], std::ios::binary);
+  const std::string file{std::istreambuf_iterator<char>(in), {}};
+  if (file == text) return 0;
+  std::cerr << argv[2] << " is not up to date; run: kernels_page > " << argv[2] << "\n";
+  return 1;
+}
