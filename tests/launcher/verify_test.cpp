@@ -1,4 +1,4 @@
-// tests/launcher/verify_test.cpp - every kernel of the catalog in every case, and kernels that are
+// tests/launcher/verify_test.cpp - every kernel of the catalog in every case
 // wrong
 #include "ptxgen/runtime/launch/verify.hpp"
 
