@@ -51,7 +51,7 @@ class Evaluation {
       if (all) sources[i] = at(i);
     }
     Outcome found;
-    if (const auto results = all ? row_(sources) : std::nullopt) {
+    if (const auto results = all ? computed(sources) : std::nullopt) {
       found.kind = Outcome::Kind::Values;
       found.values = *results;
     } else {
@@ -62,6 +62,9 @@ class Evaluation {
   }
 
  private:
+  [[nodiscard]] std::optional<ScalarRow::Results> computed(std::span<const u64> sources) const {
+    return row_ ? row_(sources) : row_.resolved(s_)(sources);
+  }
   [[nodiscard]] const std::optional<u64>& known(std::size_t i) const {
     return known_[row_.operand(i)];
   }
@@ -230,6 +233,16 @@ class Evaluation {
   unsigned width_;
 };
 
+// Without any value, results follow only for copies and from one register that is written twice.
+bool may_follow(const Instruction& instruction, std::span<const Operand> operands,
+                std::span<const std::optional<u64>> known) {
+  if (instruction.op == Op::mov || instruction.op == Op::cvt_int) return true;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    if (known[i] || (i > 1 && operands[i] == operands[i - 1])) return true;  // 0 is written
+  }
+  return false;
+}
+
 }  // namespace
 
 Evaluator::Evaluator(const Function& function, const Instruction& instruction,
@@ -238,17 +251,8 @@ Evaluator::Evaluator(const Function& function, const Instruction& instruction,
       operands_(function.operands_of(instruction)),
       row_(function, instruction, specs) {}
 
-// Without any value, results follow only for copies and from one register that is written twice.
-bool Evaluator::may_follow(std::span<const std::optional<u64>> known) const {
-  if (instruction_->op == Op::mov || instruction_->op == Op::cvt_int) return true;
-  for (std::size_t i = 0; i < known.size(); ++i) {
-    if (known[i] || (i > 1 && operands_[i] == operands_[i - 1])) return true;  // 0 is written
-  }
-  return false;
-}
-
 Outcome Evaluator::operator()(std::span<const std::optional<u64>> known, bool names) const {
-  if (!row_.fits() || !may_follow(known)) return {};
+  if (!row_.fits() || !may_follow(*instruction_, operands_, known)) return {};
   return Evaluation(*instruction_, operands_, row_, known, names).run();
 }
 
@@ -259,7 +263,12 @@ Outcome evaluate(const Function& function, const Instruction& instruction,
 
 Outcome evaluate(const Function& function, const Instruction& instruction,
                  const OperandSpecs& specs, std::span<const std::optional<u64>> known, bool names) {
-  return Evaluator(function, instruction, specs)(known, names);
+  // The row is not looked up for instructions of which nothing is known: most of a kernel.
+  if (!may_follow(instruction, function.operands_of(instruction), known)) return {};
+  // The function is only needed where every source is known.
+  const ScalarRow row(function, instruction, specs, false);
+  if (!row.fits()) return {};
+  return Evaluation(instruction, function.operands_of(instruction), row, known, names).run();
 }
 
 }  // namespace ptxgen::inline v0::analysis

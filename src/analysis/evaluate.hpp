@@ -45,8 +45,6 @@ class Evaluator {
   [[nodiscard]] const ptx::ScalarRow& row() const noexcept { return row_; }
 
  private:
-  [[nodiscard]] bool may_follow(std::span<const std::optional<std::uint64_t>> known) const;
-
   const ptx::Instruction* instruction_;
   std::span<const ptx::Operand> operands_;
   ptx::ScalarRow row_;

@@ -18,9 +18,10 @@ TEST_CASE("every kernel of the catalog is right in every case, at any element") 
     CHECK_FALSE(all.empty());
     double worst = 0;
     for (const std::vector<std::uint64_t>& values : all) {
-      for (const std::uint32_t offset : {0u, 1u}) {
+      for (const std::uint32_t offset : {0u, 1u, 2u}) {
         const Verification result =
-            verify(rig.launcher, rig.context, kernel, values, {.seed = cases, .offset = offset});
+            verify(rig.launcher, rig.context, kernel, values,
+                   {.seed = cases, .offset = offset % 2, .in_place = offset == 2});
         INFO(kernel.name << ", " << result.shape << ", offset " << offset << ": " << result.error
                          << result.first_wrong);
         CHECK(result.ok());

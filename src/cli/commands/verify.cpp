@@ -20,6 +20,7 @@ struct Options {
   std::vector<std::string> settings;
   bool cases = false;
   std::uint64_t offset = 0;
+  bool in_place = false;
   std::uint64_t seed = 1;
   std::string device;
   std::string gpu;
@@ -131,6 +132,7 @@ int verify_command(const Options& options) {
   const Launcher launcher(context, how);
   VerifyOptions verify_options;
   verify_options.seed = options.seed;
+  verify_options.in_place = options.in_place;
   verify_options.offset = static_cast<std::uint32_t>(options.offset);
   std::vector<Done> all;
   bool ok = !jobs.empty();
@@ -163,6 +165,7 @@ void add_verify(CLI::App& app, int& exit_code) {
   command.add_option("--offset", options->offset, "elements from a 256-byte boundary to operands")
       .range(0, 4096)
       .capture_default_str();
+  command.add_flag("--in-place", options->in_place, "outputs are inputs where that is allowed");
   command.add_option("--seed", options->seed, "of the inputs").capture_default_str();
   command.add_option("--device", options->device, "auto, emulator or cuda:N");
   command.add_option("--gpu", options->gpu, "GPU that the emulator models: t4 to rtx5090, sm_90");

@@ -103,7 +103,7 @@ bool is_defined(const ScalarOp& op, const std::uint64_t* sources) noexcept {
 }
 
 ScalarRow::ScalarRow(const Function& function, const Instruction& instruction,
-                     const OperandSpecs& specs) {
+                     const OperandSpecs& specs, bool with_function) {
   if (instruction.kind != StatementKind::Instruction || has_effects(instruction.op)) return;
   const auto operands = function.operands_of(instruction);
   std::size_t destinations = 0;
@@ -121,11 +121,17 @@ ScalarRow::ScalarRow(const Function& function, const Instruction& instruction,
   }
   if (destinations > Results{}.size()) return;
   destinations_ = destinations;
-  if (bits(instruction.type(0)) > 64) return;
-  op_ = scalar_op(instruction);
-  op_.source_count = static_cast<std::uint8_t>(sources_);
-  op_.result_count = static_cast<std::uint8_t>(destinations_);
-  function_ = scalar_function(op_);
+  if (with_function) *this = resolved(instruction);
+}
+
+ScalarRow ScalarRow::resolved(const Instruction& instruction) const {
+  ScalarRow row = *this;
+  if (bits(instruction.type(0)) > 64) return row;
+  row.op_ = scalar_op(instruction);
+  row.op_.source_count = static_cast<std::uint8_t>(sources_);
+  row.op_.result_count = static_cast<std::uint8_t>(destinations_);
+  row.function_ = scalar_function(row.op_);
+  return row;
 }
 
 }  // namespace ptxgen::inline v0::ptx

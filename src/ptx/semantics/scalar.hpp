@@ -63,7 +63,10 @@ class ScalarRow {
   static constexpr std::size_t kMaxSources = 6;
   using Results = std::array<std::uint64_t, 2>;  ///< one for each destination
 
-  ScalarRow(const Function& function, const Instruction& instruction, const OperandSpecs& specs);
+  /// Unless `with_function`, only the operands: `resolved` gives the complete row.
+  ScalarRow(const Function& function, const Instruction& instruction, const OperandSpecs& specs,
+            bool with_function = true);
+  [[nodiscard]] ScalarRow resolved(const Instruction& instruction) const;
 
   /// Whether the operands are registers, constants and the like with one word each.
   [[nodiscard]] bool fits() const noexcept { return destinations_ != 0; }

@@ -22,6 +22,7 @@ constexpr auto kGuard = static_cast<std::byte>(0xa5);
 /// One operand in device memory: guard bytes, the elements, guard bytes.
 struct Memory {
   std::size_t argument = 0;
+  std::size_t output = 0;  ///< the argument that is written; another one in place
   ElementType type = ElementType::f32;
   std::size_t begin = 0;  ///< of the elements in `before`
   std::vector<std::byte> before;
@@ -57,19 +58,20 @@ std::vector<double> random_between(std::uint64_t count, const ArgumentInfo& info
   return values;
 }
 
-bool is_whole(ptx::Type type) { return ptx::kind(type) != ptx::TypeKind::Float; }
+bool is_integral(ptx::Type type) { return ptx::kind(type) != ptx::TypeKind::Float; }
 
 Memory make_memory(const Context& context, const KernelDescription& kernel, const void* spec,
                    std::size_t i, const VerifyOptions& options) {
   const ArgumentInfo& info = kernel.arguments[i];
   Memory memory;
   memory.argument = i;
+  memory.output = i;
   memory.type = kernel.type_of(spec, i);
   memory.written = is_written(info.role);
   const std::uint64_t count = kernel.elements_of(spec, i);
   std::vector<std::byte> elements;
   if (kernel.is_read_of(spec, i)) {
-    const bool integral = is_whole(ptxgen::info(memory.type).type);
+    const bool integral = is_integral(ptxgen::info(memory.type).type);
     elements =
         to_elements(memory.type, random_between(count, info, integral, options.seed * 977 + i));
   } else {
@@ -84,29 +86,64 @@ Memory make_memory(const Context& context, const KernelDescription& kernel, cons
   return memory;
 }
 
+// The input that an output is in place, or null.
+Memory* shared_input(Call& call, const KernelDescription& kernel, const void* spec, std::size_t i) {
+  for (const std::string_view name : kernel.arguments[i].may_alias) {
+    for (Memory& memory : call.memory) {
+      if (kernel.arguments[memory.argument].name == name && !memory.written &&
+          memory.type == kernel.type_of(spec, i) &&
+          kernel.elements_of(spec, memory.argument) == kernel.elements_of(spec, i)) {
+        return &memory;
+      }
+    }
+  }
+  return nullptr;
+}
+
+void add_memory(Call& call, const Context& context, const KernelDescription& kernel,
+                const void* spec, std::size_t i, const VerifyOptions& options) {
+  const ArgumentInfo& info = kernel.arguments[i];
+  Memory* memory = options.in_place && is_written(info.role) && !kernel.is_read_of(spec, i)
+                       ? shared_input(call, kernel, spec, i)
+                       : nullptr;
+  if (memory == nullptr) {
+    memory = &call.memory.emplace_back(make_memory(context, kernel, spec, i, options));
+  } else {
+    memory->written = true;
+    memory->output = i;
+  }
+  const auto elements = memory->elements(memory->before);
+  std::vector<double> values = to_values(memory->type, elements);
+  // What a reference does not set is not what the output held before.
+  if (!kernel.is_read_of(spec, i)) std::fill(values.begin(), values.end(), 0.0);
+  call.host.all.push_back({info.name, std::move(values), {}});
+  call.call.operands.push_back(
+      {info.name, {memory->buffer.address().value + memory->begin, elements.size()}, 0});
+}
+
+void add_scalar(Call& call, const ArgumentInfo& info, std::uint64_t seed) {
+  const double number = random_between(1, info, is_integral(info.scalar), seed)[0];
+  const double exact = info.scalar == ptx::Type::f32 ? double{static_cast<float>(number)} : number;
+  call.host.all.push_back({info.name, {exact}, {}});
+  call.call.operands.push_back({info.name, {}, exact});
+}
+
 Call make_call(const Context& context, const KernelDescription& kernel,
                std::span<const std::uint64_t> values, const void* spec,
                const VerifyOptions& options) {
   Call call;
   call.call.kernel = &kernel;
   call.call.values.assign(values.begin(), values.end());
-  for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
-    const ArgumentInfo& info = kernel.arguments[i];
-    if (!kernel.is_present_of(spec, i)) continue;
-    if (is_memory(info.role)) {
-      Memory memory = make_memory(context, kernel, spec, i, options);
-      const auto elements = memory.elements(memory.before);
-      call.host.all.push_back({info.name, to_values(memory.type, elements), {}});
-      call.call.operands.push_back(
-          {info.name, {memory.buffer.address().value + memory.begin, elements.size()}, 0});
-      call.memory.push_back(std::move(memory));
-    } else if (info.role == ArgumentRole::Scalar) {
-      const std::vector<double> number =
-          random_between(1, info, is_whole(info.scalar), options.seed * 977 + i);
-      const double exact =
-          info.scalar == ptx::Type::f32 ? double{static_cast<float>(number[0])} : number[0];
-      call.host.all.push_back({info.name, {exact}, {}});
-      call.call.operands.push_back({info.name, {}, exact});
+  // Inputs first: an output may be one of them.
+  for (const bool outputs : {false, true}) {
+    for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
+      const ArgumentInfo& info = kernel.arguments[i];
+      if (!kernel.is_present_of(spec, i) || is_written(info.role) != outputs) continue;
+      if (is_memory(info.role)) {
+        add_memory(call, context, kernel, spec, i, options);
+      } else if (info.role == ArgumentRole::Scalar) {
+        add_scalar(call, info, options.seed * 977 + i);
+      }
     }
   }
   return call;
@@ -226,7 +263,7 @@ Verification verify(const Launcher& launcher, const Context& context,
     OutputCheck check(result, bound);
     for (const Memory& memory : call.memory) {
       if (memory.written) {
-        check.output(memory, call.host[kernel.arguments[memory.argument].name]);
+        check.output(memory, call.host[kernel.arguments[memory.output].name]);
       }
     }
     check.finish();

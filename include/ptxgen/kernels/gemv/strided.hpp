@@ -54,7 +54,7 @@ struct Describe<GemvStrided> {
       Row::shape<&K::n>("n")};
   static void reference(const K& spec, HostOperands& host);
   static ErrorBound bound(const K& spec) { return gemv_bound(spec.roundings()); }
-  static constexpr K cases[] = {{1, 1}, {0, 5}, {257, 1000}, {70000, 3}};
+  static constexpr K cases[] = {{1, 1}, {0, 5}, {257, 1000}, {100, 100}, {70000, 3}};
 };
 
 }  // namespace ptxgen::inline v0
