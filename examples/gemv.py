@@ -7,7 +7,7 @@ the system's loader."""
 import ctypes
 import os
 import sys
-from ctypes import (CDLL, POINTER, Structure, byref, c_char, c_char_p, c_float, c_int32, c_size_t,
+from ctypes import (CDLL, POINTER, Structure, byref, c_char, c_char_p, c_double, c_float, c_int32, c_size_t,
                     c_uint32, c_uint64, c_void_p, create_string_buffer, sizeof)
 
 
@@ -17,6 +17,10 @@ class Span(Structure):
 
 class Parameter(Structure):
     _fields_ = [("name", c_char_p), ("value", c_uint64)]
+
+
+class Operand(Structure):
+    _fields_ = [("name", c_char_p), ("memory", Span), ("number", c_double)]
 
 
 class Request(Structure):
@@ -81,6 +85,8 @@ class Library:
         "stream_synchronize": (c_void_p,),
         "prepare": (c_void_p, POINTER(Request), c_size_t, c_void_p, c_void_p),
         "gemv": (c_void_p, Span, Span, Span, c_uint32, c_uint32, c_void_p, POINTER(Record)),
+        "launch": (c_void_p, c_char_p, POINTER(Parameter), c_size_t, POINTER(Operand), c_size_t,
+                   c_void_p, POINTER(Record)),
         "program_parse": (c_char_p, c_size_t, c_char_p, POINTER(c_void_p)),
         "function_load": (c_void_p, c_void_p, c_char_p, POINTER(c_void_p)),
         "function_launch": (c_void_p, POINTER(Geometry), POINTER(Argument), c_size_t, c_void_p),
@@ -140,7 +146,12 @@ def main():
     record = Record(struct_bytes=sizeof(Record))
     ptxgen.gemv(device, y_span, a_span, x_span, k, n, stream, byref(record))
 
-    # A user-defined kernel as text, after it in the same stream.
+    # Any kernel of the catalog by name, after it in the same stream: y = y + y.
+    size = Parameter(b"n", n)
+    operands = (Operand * 3)(Operand(b"out", y_span), Operand(b"a", y_span), Operand(b"b", y_span))
+    ptxgen.launch(device, b"residual_add", byref(size), 1, operands, 3, stream, None)
+
+    # A user-defined kernel as text.
     program, scale = c_void_p(), c_void_p()
     ptxgen.program_parse(SCALE, len(SCALE), b"scale.ptx", byref(program))
     ptxgen.function_load(device, program, None, byref(scale))
@@ -154,7 +165,7 @@ def main():
     ptxgen.buffer_read(buffers[2], 0, y, sizeof(y), stream)
     ptxgen.stream_synchronize(stream)
 
-    expected = [2 * sum(a[i * n + j] * x[i] for i in range(k)) for j in range(n)]
+    expected = [4 * sum(a[i * n + j] * x[i] for i in range(k)) for j in range(n)]
     wrong = sum(abs(got - want) > 1e-3 for got, want in zip(y, expected))
     print(f"ptxgen {ptxgen.c.ptxgen_version_string().decode()}: {record.kernel.decode()}, "
           f"y[0] = {y[0]}, {wrong} of {n} wrong")

@@ -322,6 +322,62 @@ TEST_CASE("arguments of the library's kernels are checked before the launch", "[
   CHECK(download(small) == std::vector<float>(16, 1));
 }
 
+TEST_CASE("any kernel of the catalog is described and launched by name", "[capi]") {
+  Setup setup;
+  ptxgen_device* const device = setup.device;
+  std::size_t rmsnorm = 0;
+  ptxgen_kernel_info kernel{};
+  kernel.struct_bytes = sizeof kernel;
+  for (; rmsnorm < ptxgen_kernel_count(); ++rmsnorm) {
+    good(ptxgen_kernel_get_info(rmsnorm, &kernel));
+    if (std::string(kernel.name) == "rmsnorm") break;
+  }
+  REQUIRE(rmsnorm < ptxgen_kernel_count());
+  std::string operands;
+  for (std::size_t i = 0; i < kernel.operand_count; ++i) {
+    ptxgen_operand_info info{};
+    info.struct_bytes = sizeof info;
+    good(ptxgen_kernel_get_operand(rmsnorm, i, &info));
+    operands += std::string(info.name) + ":" + info.role + " ";
+  }
+  CHECK(operands == "x:input weight:input y:output rows:shape columns:shape eps:scalar ");
+  CHECK(std::string(ptxgen_kernel_value_name(rmsnorm, 2, 1)) == "f16");
+  CHECK(ptxgen_kernel_value_name(rmsnorm, 2, 3) == nullptr);
+  CHECK(ptxgen_kernel_value_name(rmsnorm, 0, 0) == nullptr);
+  ptxgen_operand_info info{};
+  info.struct_bytes = sizeof info;
+  CHECK(ptxgen_kernel_get_operand(rmsnorm, 6, &info) == PTXGEN_ERROR_USAGE);
+
+  OwnedBuffer x;
+  OwnedBuffer y;
+  OwnedBuffer weight;
+  upload(device, {3, 3, 3, 3}, x);
+  upload(device, std::vector<float>(4, -1), y);
+  upload(device, {1, 2, 3, 4}, weight);
+  const ptxgen_parameter parameters[] = {{"rows", 1}, {"columns", 4}};
+  const ptxgen_operand passed[] = {{"y", ptxgen_buffer_span(y), 0},
+                                   {"x", ptxgen_buffer_span(x), 0},
+                                   {"weight", ptxgen_buffer_span(weight), 0},
+                                   {"eps", {}, 0}};
+  good(ptxgen_launch(device, "rmsnorm", parameters, 2, passed, 4, setup.stream, nullptr), device);
+  setup.finish();
+  const std::vector<float> rows = download(y);
+  for (std::size_t i = 0; i < 4; ++i) CHECK(rows[i] == Approx(static_cast<double>(i + 1)).epsilon(1e-6));
+
+  CHECK(ptxgen_launch(device, "softmax9", nullptr, 0, nullptr, 0, setup.stream, nullptr) ==
+        PTXGEN_ERROR_BUILD);
+  CHECK(error_code(device) == "no-kernel");
+  const ptxgen_operand unknown[] = {{"bias", ptxgen_buffer_span(x), 0}};
+  CHECK(ptxgen_launch(device, "rmsnorm", parameters, 2, unknown, 1, setup.stream, nullptr) ==
+        PTXGEN_ERROR_LAUNCH);
+  CHECK(error_message(device) == "rmsnorm has no operand 'bias'; it has: x, weight, y, eps");
+  CHECK(ptxgen_launch(device, "rmsnorm", parameters, 2, passed, 2, setup.stream, nullptr) ==
+        PTXGEN_ERROR_LAUNCH);
+  CHECK(error_message(device) ==
+        "weight is a null pointer, but rows = 1, columns = 4 needs 4 elements (16 bytes); pass "
+        "device memory");
+}
+
 TEST_CASE("a plan repeats its launch", "[capi]") {
   Setup setup;
   ptxgen_device* const device = setup.device;
