@@ -23,4 +23,5 @@
 #include "ptxgen/kernels/host_values.hpp"
 #include "ptxgen/kernels/kernel.hpp"
 #include "ptxgen/kernels/normalization/rmsnorm.hpp"
+#include "ptxgen/kernels/normalization/softmax.hpp"
 #include "ptxgen/kernels/operand.hpp"

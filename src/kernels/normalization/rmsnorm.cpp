@@ -1,45 +1,24 @@
 // src/kernels/normalization/rmsnorm.cpp - rows divided by their root mean square
 #include "ptxgen/kernels/normalization/rmsnorm.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "kernels/parts/element.hpp"
-#include "kernels/parts/geometry.hpp"
-#include "kernels/parts/words.hpp"
-#include "ptxgen/builder.hpp"
+#include "kernels/parts/rows.hpp"
 
 namespace ptxgen::inline v0 {
 
 namespace {
 
 constexpr std::string_view kName = Describe<RmsNorm>::text.name;
-constexpr std::uint32_t kMaxGridY = 65535;
-
-/// A block on its row.
-struct Block {
-  KernelBuilder& k;
-  const RmsNorm& spec;
-  Ptr<b8> x, y;
-  Ptr<f32> weight;
-  Value<u32> thread, columns;
-
-  [[nodiscard]] Value<f32> load(const Value<u64>& row, const Value<u32>& column) const {
-    const Value<u64> element = row + k.convert<u64>(column);
-    const Floats floats =
-        load_floats(k, x + element * std::uint64_t{bytes(spec.type)}, spec.type, 1);
-    return expand(k, floats, 1)[0];
-  }
-};
-
 // The sum of squares of the thread's elements.
-Value<f32> sum_of_squares(const Block& b, const Value<u64>& row) {
+Value<f32> sum_of_squares(const RowBlock& b, const RmsNorm& spec, const Value<u64>& row) {
   KernelBuilder& k = b.k;
   Var<f32> sum = k.var<f32>(0.0f);
   Var<f32> lost = k.var<f32>(0.0f);
-  k.for_(b.thread, b.columns, RmsNorm::kThreads, [&](Value<u32> i) {
+  b.for_each([&](Value<u32> i) {
     const Value<f32> element = b.load(row, i);
-    if (!b.spec.precise) {
+    if (!spec.precise) {
       sum = k.fma(element, element, sum);
       return;
     }
@@ -53,18 +32,16 @@ Value<f32> sum_of_squares(const Block& b, const Value<u64>& row) {
   return sum;
 }
 
-void normalise_row(const Block& b, const Value<u32>& index, const Value<f32>& eps) {
+void normalise_row(const RowBlock& b, const RmsNorm& spec, const Ptr<f32>& weight,
+                   const Value<f32>& eps, const Value<u64>& row) {
   KernelBuilder& k = b.k;
-  const Value<u64> row = k.mul_wide(index, b.columns);
-  const Value<f32> squares = k.block_reduce(sum_of_squares(b, row), RmsNorm::kThreads);
+  const Value<f32> squares = k.block_reduce(sum_of_squares(b, spec, row), RmsNorm::kThreads);
   const Value<f32> mean = k.div(squares, k.convert<f32>(b.columns)) + eps;
-  const Value<f32> scale = b.spec.precise ? k.rcp(k.sqrt(mean)) : k.rsqrt(mean);
-  k.for_(b.thread, b.columns, RmsNorm::kThreads, [&](Value<u32> i) {
+  const Value<f32> scale = spec.precise ? k.rcp(k.sqrt(mean)) : k.rsqrt(mean);
+  b.for_each([&](Value<u32> i) {
     const Value<f32> scaled = b.load(row, i) * scale;
-    const Value<f32> factor = b.weight[i];
-    const Value<u64> element = row + k.convert<u64>(i);
-    store_floats(k, b.y + element * std::uint64_t{bytes(b.spec.type)}, b.spec.type,
-                 {scaled * factor});
+    const Value<f32> factor = weight[i];
+    b.store(row, i, scaled * factor);
   });
 }
 
@@ -79,18 +56,14 @@ BuiltKernel RmsNorm::build(const ptx::Target& target) const {
                           Value<u32> row_count, Value<u32> column_count, Value<f32> eps) {
                         k.required_threads(kThreads);
                         if (precise) k.contract(Contract::Forbid);
-                        const Block block{k, *this, x, y, weight, k.tid_x(), column_count};
-                        k.for_(k.ctaid_y(), row_count, k.nctaid_y(),
-                               [&](Value<u32> row) { normalise_row(block, row, eps); });
+                        const RowBlock block{k, type, x, y, k.tid_x(), column_count};
+                        for_each_row(block, row_count, [&](const Value<u64>& row) {
+                          normalise_row(block, *this, weight, eps, row);
+                        });
                       });
 }
 
-LaunchGeometry RmsNorm::geometry() const {
-  const std::uint32_t columns_and_rows = columns == 0 ? 0 : rows;
-  LaunchGeometry geometry = one_dimensional(kName, columns_and_rows, 1, kThreads);
-  geometry.grid = {1, std::min(rows, kMaxGridY), 1};
-  return geometry;
-}
+LaunchGeometry RmsNorm::geometry() const { return row_geometry(kName, rows, columns); }
 
 KernelCost RmsNorm::cost() const noexcept {
   const std::uint64_t elements = std::uint64_t{rows} * columns;

@@ -1,0 +1,59 @@
+// src/kernels/parts/rows.hpp - kernels with a block for each row of a matrix
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+
+#include "kernels/parts/geometry.hpp"
+#include "kernels/parts/words.hpp"
+#include "ptxgen/builder.hpp"
+
+namespace ptxgen::inline v0 {
+
+/// A block on rows of `columns` elements, one after the other in memory. Each thread takes every
+/// `kThreads`-th element of a row.
+struct RowBlock {
+  static constexpr std::uint32_t kThreads = 256;
+
+  KernelBuilder& k;
+  ElementType type;
+  Ptr<b8> x, y;
+  Value<u32> thread, columns;
+
+  /// `body(column)` for each of the thread's elements.
+  template <class Body>
+  void for_each(const Body& body) const {
+    k.for_(thread, columns, kThreads, body);
+  }
+  [[nodiscard]] Value<f32> load(const Value<u64>& row, const Value<u32>& column) const {
+    return expand(k, load_floats(k, x + offset(row, column), type, 1), 1)[0];
+  }
+  void store(const Value<u64>& row, const Value<u32>& column, const Value<f32>& value) const {
+    store_floats(k, y + offset(row, column), type, {value});
+  }
+
+ private:
+  [[nodiscard]] Value<u64> offset(const Value<u64>& row, const Value<u32>& column) const {
+    const Value<u64> element = row + k.convert<u64>(column);
+    return element * std::uint64_t{bytes(type)};
+  }
+};
+
+/// `body(row)` for each row of the block, with the index of its first element.
+template <class Body>
+void for_each_row(const RowBlock& block, const Value<u32>& rows, const Body& body) {
+  KernelBuilder& k = block.k;
+  k.for_(k.ctaid_y(), rows, k.nctaid_y(),
+         [&](Value<u32> row) { body(k.mul_wide(row, block.columns)); });
+}
+
+/// The geometry: rows in the grid's y, which `for_each_row` strides over. No rows or columns throws
+/// `Error` (Stage::Launch, "empty-grid").
+[[nodiscard]] inline LaunchGeometry row_geometry(std::string_view kernel, std::uint32_t rows,
+                                                 std::uint32_t columns) {
+  LaunchGeometry geometry = one_dimensional(kernel, columns == 0 ? 0 : rows, 1, RowBlock::kThreads);
+  geometry.grid = {1, std::min(rows, 65535u), 1};
+  return geometry;
+}
+
+}  // namespace ptxgen::inline v0
