@@ -307,7 +307,11 @@ ptx::Operand Core::use(const Argument& argument) {
   if (argument.core != this) {
     fail("bad-operand", "an operand belongs to another kernel", argument.site);
   }
-  for (std::size_t i = 0; i < kRegisterClasses; ++i) {
+  // The ids of symbols and special registers are numbers of other tables.
+  const bool has_register =
+      operand.kind == ptx::OperandKind::Register ||
+      (operand.kind == ptx::OperandKind::Memory && operand.base == ptx::OperandKind::Register);
+  for (std::size_t i = 0; has_register && i < kRegisterClasses; ++i) {
     if (declarations_[i].value != operand.id) continue;
     if (operand.index >= register_scopes_[i].size() ||
         !scope_open_[register_scopes_[i][operand.index]]) {

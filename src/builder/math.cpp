@@ -2,7 +2,9 @@
 #include "ptxgen/builder/math.hpp"
 
 #include <array>
-#include <iterator>
+
+#include "ptxgen/support/error.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -50,11 +52,12 @@ Value<f32> precise_exp(KernelBuilder& k, const Value<f32>& x, SourceLocation at)
 
 }  // namespace
 
-const MathBound& math_bound(std::string_view function, Accuracy accuracy) noexcept {
+const MathBound& math_bound(std::string_view function, Accuracy accuracy) {
   for (const MathBound& row : kMathBounds) {
     if (row.function == function && row.accuracy == accuracy) return row;
   }
-  return kMathBounds[0];
+  throw Error(Stage::Build, "no-function",
+              format_text("there is no bound of '{}' in that form; see kMathBounds", function));
 }
 
 Value<f32> exp(const Value<f32>& x, Accuracy accuracy, SourceLocation at) {

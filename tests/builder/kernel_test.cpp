@@ -126,3 +126,26 @@ TEST_CASE("registers are declared once for each class, with exact counts") {
   CHECK(f.registers[1].count == 2);  // %f
   CHECK(f.registers[2].count == 1);  // %p
 }
+
+TEST_CASE("a symbol or special register is not taken for a register of a closed body") {
+  // One register class after the other is declared in the loop's body, so that every small id is
+  // that of a declaration whose first register is out of scope.
+  for (unsigned classes = 0; classes < 4; ++classes) {
+    INFO(classes << " classes");
+    CHECK_NOTHROW(build_kernel("ids", "sm_90", params(param<Ptr<f32>>("y"), param<u32>("n")),
+                               [&](KernelBuilder& k, Ptr<f32> y, Value<u32> n) {
+                                 k.for_(0u, n, 1u, [&](Value<u32> i) {
+                                   if (classes > 0) (void)k.cvt<f32>(i, Rounding::rn);
+                                   if (classes > 1) (void)k.unpack<f16>(i);
+                                   if (classes > 2) (void)k.cvt<f64>(i, Rounding::rn);
+                                 });
+                                 const SharedArray<f32> one = k.shared<f32>(32);
+                                 const SharedArray<f32> two = k.shared<f32>(32);
+                                 const Value<u32> thread = k.tid_x();
+                                 one[thread] = 1.0f;
+                                 two[thread] = 2.0f;
+                                 k.bar_sync();
+                                 y[thread] = one[thread] + two[thread];
+                               }));
+  }
+}

@@ -53,12 +53,13 @@ struct LoopRange {
   SourceLocation site;
 };
 
+/// What adds nothing: -0.0 for floats, since -0.0 + 0.0 is 0.0.
 template <class T>
-[[nodiscard]] constexpr auto zero_literal() noexcept {
+[[nodiscard]] constexpr auto nothing_added() noexcept {
   if constexpr (kSame<T, f32>) {
-    return 0.0f;
+    return -0.0f;
   } else if constexpr (kSame<T, f64>) {
-    return 0.0;
+    return -0.0;
   } else {
     return 0;
   }
@@ -331,12 +332,13 @@ class KernelBuilder : public detail::Control {
   }
 
   /// x combined over the `threads` threads of the block, which all execute it; every thread gets
-  /// the result. `threads` is the block's size, a multiple of 32 up to 1024 ("block-size").
+  /// the result. `threads` is the size of the block, which has one dimension: a multiple of 32 up
+  /// to 1024 ("block-size").
   ///
   /// The tree is fixed: the butterfly of `warp_reduce` in each warp, the warps' results through
-  /// shared memory (4 or 8 bytes a warp), then the same butterfly over them in every warp. Two
-  /// barriers, before and after the results are read: it may be repeated, in a loop too, and other
-  /// shared memory that was written before it can be read after it.
+  /// shared memory (4 or 8 bytes a warp), then the same butterfly over them in every warp. With
+  /// more than one warp there are two barriers, before and after the results are read, so that it
+  /// may be repeated, in a loop too; with one warp there is none.
   template <class A>
   auto block_reduce(const A& x, std::uint32_t threads, Reduce how = Reduce::Add,
                     Site site = Site::current()) {
@@ -355,7 +357,7 @@ class KernelBuilder : public detail::Control {
       const Value<u32> from = min(lane, warps - 1, {}, site);
       Value<T> part = ld(results.base() + from, {}, site);
       if (how == Reduce::Add && warps < 32) {
-        part.rebind(selp(part, detail::zero_literal<T>(),
+        part.rebind(selp(part, detail::nothing_added<T>(),
                          setp(Comparison::lt, lane, warps, false, site), site));
       }
       result.rebind(warp_reduce(part, how, site));

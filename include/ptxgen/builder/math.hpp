@@ -34,7 +34,8 @@ inline constexpr MathBound kMathBounds[] = {
     {"sigmoid", Accuracy::Precise, -87, 104, 2.5, 1e-44},
     {"sigmoid", Accuracy::Approximate, -86, 104, 64, 1e-37},
 };
-[[nodiscard]] const MathBound& math_bound(std::string_view function, Accuracy accuracy) noexcept;
+/// The row of that function and form. Throws `Error` (Stage::Build, "no-function").
+[[nodiscard]] const MathBound& math_bound(std::string_view function, Accuracy accuracy);
 
 /// e to the power of x. exp(-inf) is 0, exp(inf) inf, exp(NaN) NaN.
 ///
