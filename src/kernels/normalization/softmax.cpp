@@ -20,7 +20,7 @@ void softmax_row(const RowBlock& b, const Softmax& spec, const Value<u64>& row) 
   Var<f32> largest = k.var<f32>(-kInf);
   b.for_each([&](Value<u32> i) {
     const Value<f32> element = b.load(row, i);
-    largest = k.max(largest, element, {.nan = true});
+    largest = k.max(largest, element);  // a NaN makes the sum one
   });
   Value<f32> shift = k.block_reduce(largest, Softmax::kThreads, Reduce::Max);
   // exp(-inf - 0) is 0 in every column of a masked row.
