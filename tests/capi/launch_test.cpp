@@ -362,7 +362,8 @@ TEST_CASE("any kernel of the catalog is described and launched by name", "[capi]
   good(ptxgen_launch(device, "rmsnorm", parameters, 2, passed, 4, setup.stream, nullptr), device);
   setup.finish();
   const std::vector<float> rows = download(y);
-  for (std::size_t i = 0; i < 4; ++i) CHECK(rows[i] == Approx(static_cast<double>(i + 1)).epsilon(1e-6));
+  for (std::size_t i = 0; i < 4; ++i)
+    CHECK(rows[i] == Approx(static_cast<double>(i + 1)).epsilon(1e-6));
 
   CHECK(ptxgen_launch(device, "softmax9", nullptr, 0, nullptr, 0, setup.stream, nullptr) ==
         PTXGEN_ERROR_BUILD);
