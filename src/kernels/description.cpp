@@ -26,21 +26,24 @@ std::string range_text(const ParameterInfo& info) {
                             : join_text(info.words, "|");
 }
 
-const HostOperands::Operand* find(const HostOperands& host, std::string_view name) {
+const HostOperands::Operand& find(const HostOperands& host, std::string_view name) {
   const auto found = std::find_if(host.all.begin(), host.all.end(),
                                   [&](const auto& operand) { return operand.name == name; });
-  return found == host.all.end() ? nullptr : &*found;
+  if (found != host.all.end()) return *found;
+  throw Error(Stage::Build, "arguments",
+              format_text("the call has no operand '{}'; it has: {}", name,
+                          join_text(host.all, ", ", &HostOperands::Operand::name)));
 }
 
 }  // namespace
 
 HostOperands::Operand& HostOperands::operator[](std::string_view name) {
-  return const_cast<Operand&>(*find(*this, name));
+  return const_cast<Operand&>(find(*this, name));
 }
 const std::vector<double>& HostOperands::input(std::string_view name) const {
-  return find(*this, name)->values;
+  return find(*this, name).values;
 }
-double HostOperands::number(std::string_view name) const { return find(*this, name)->values[0]; }
+double HostOperands::number(std::string_view name) const { return find(*this, name).values[0]; }
 
 LaunchGeometry KernelDescription::geometry(std::span<const std::uint64_t> values,
                                            const ptx::Target& target) const {

@@ -77,6 +77,18 @@ TEST_CASE("vadd and copy") {
         std::vector<double>{0x7fc00001u, 0xffffffffu});
 }
 
+TEST_CASE("a reference that names an operand which the call does not have is told so") {
+  HostOperands host;
+  host.all = {{"in", {1}, {}}, {"out", {0}, {}}};
+  try {
+    (void)host.input("x");
+    FAIL("x was found");
+  } catch (const Error& error) {
+    CHECK(error.code == "arguments");
+    CHECK(error.message == "the call has no operand 'x'; it has: in, out");
+  }
+}
+
 TEST_CASE("elements become fp64 and back, rounded once") {
   CHECK(to_elements(ElementType::f32, std::array{1.0 + 0x1p-24}) ==
         to_elements(ElementType::f32, std::array{1.0}));

@@ -60,7 +60,7 @@ class HostOperands {
   };
   std::vector<Operand> all;
 
-  /// Precondition of all: there is an operand of that name.
+  /// All throw `Error` (Stage::Build, "arguments") if the call has no operand of that name.
   [[nodiscard]] Operand& operator[](std::string_view name);
   [[nodiscard]] const std::vector<double>& input(std::string_view name) const;
   [[nodiscard]] double number(std::string_view name) const;
