@@ -2,7 +2,6 @@
 #include "ptxgen/kernels/description.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "ptxgen/emulator/emulator.hpp"
 #include "ptxgen/support/error.hpp"
@@ -114,22 +113,6 @@ std::size_t argument_index(const KernelDescription& kernel, std::string_view nam
   refuse(
       kernel, Stage::Launch, "arguments",
       format_text("{} has no operand '{}'; it has: {}", kernel.name, name, join_text(names, ", ")));
-}
-
-std::uint64_t parameter_value(const KernelDescription& kernel, std::size_t parameter,
-                              std::string_view text) {
-  const ParameterInfo& info = kernel.parameters[parameter];
-  for (std::size_t i = 0; i < info.words.size(); ++i) {
-    if (info.words[i] == text) return i;
-  }
-  std::uint64_t value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (info.words.empty() && code == std::errc{} && end == text.data() + text.size() &&
-      value >= info.min && value <= info.max) {
-    return value;
-  }
-  refuse(kernel, Stage::Build, "bad-parameter",
-         format_text("{}={}: expects {}", info.name, text, range_text(info)));
 }
 
 }  // namespace ptxgen::inline v0

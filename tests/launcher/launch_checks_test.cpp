@@ -114,6 +114,29 @@ TEST_CASE("memory of another element type is refused; raw memory and bits of the
   CHECK(with_x({kX, 20}) == "fits");
 }
 
+TEST_CASE("an element type that a kernel does not serve is refused, typed too") {
+  const auto vadd = [](const Vadd& kernel) -> std::string {
+    const DeviceRange memory{kY, 4096};
+    const Vadd::Operands operands{.c = memory, .a = memory, .b = memory};
+    try {
+      kDescription<Vadd>.check_of(&kernel, &operands);
+    } catch (const Error& error) {
+      return error.code + ": " + error.message;
+    }
+    return "fits";
+  };
+  CHECK(vadd({.n = 7, .type = ElementType::f16}) == "fits");
+  CHECK(vadd({.n = 7, .type = ElementType::q4_k}) == "bad-parameter: type may be f32|f16|bf16");
+  GemvProblem problem;
+  problem.weights = ElementType::q8_0;
+  try {
+    check(problem);
+    FAIL("weights of q8_0 were accepted");
+  } catch (const Error& error) {
+    CHECK(error.message == "weights is q8_0; it may be f32, f16 or bf16");
+  }
+}
+
 TEST_CASE("sizes near the end of addresses do not wrap around") {
   constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
   CHECK(refusal(span(kMax - 7, kMax), span(kA, 35), span(kX, 5)) ==

@@ -24,7 +24,7 @@ struct MathBound {
   double absolute;
 };
 
-/// One row for each function and form; tests and docs/builder.md take their bounds from here.
+/// One row for each function and form; tests and the bounds of kernels take theirs from here.
 /// Results below the smallest normal number may be one more smallest number away. The approximate
 /// forms follow from the errors that the PTX ISA gives for the instructions: `ex2.approx` 2 ulp,
 /// and the product x * log2(e), whose rounding error grows with x.

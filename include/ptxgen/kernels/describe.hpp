@@ -2,7 +2,8 @@
 //
 // A kernel is a value: a structure with its parameters, and a nested or named `Operands` with what
 // a launch takes. `Describe<K>` lists both; launcher, module key, catalog, C API, program,
-// verification and documentation follow from it. docs/own_kernel.md adds one from an empty file.
+// verification and documentation follow from it. docs/described_kernel.md adds one from an empty
+// file.
 #pragma once
 
 #include <algorithm>
@@ -85,14 +86,16 @@ inline constexpr auto kNamesOf = [] {
   return names;
 }();
 
-// FNV-1a from two starts (Fowler, Noll, Vo).
-constexpr std::array<std::uint64_t, 2> name_hash(std::string_view name) noexcept {
-  std::array<std::uint64_t, 2> hash{0xcbf29ce484222325u, 0x9ae16a3b2f90404fu};
-  for (std::uint64_t& h : hash) {
-    for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  }
+// FNV-1a (Fowler, Noll, Vo).
+constexpr std::uint64_t name_hash(std::string_view name) noexcept {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   return hash;
 }
+
+// Its address tells kernel types apart, whatever their names are.
+template <class K>
+inline constexpr char kTypeTag = 0;
 
 }  // namespace detail
 
@@ -180,7 +183,6 @@ struct ArgumentRow {
   std::uint32_t (*alignment)(const K&) = nullptr;
   std::uint64_t (*bits)(const K&, const Operands&) = nullptr;
   void (*set)(Operands&, double) = nullptr;
-  std::uint64_t maximum = ~std::uint64_t{0};
 
   [[nodiscard]] static constexpr ArgumentRow input(std::string_view name, Memory memory,
                                                    OperandType<K> type, ElementCount<K> elements,
@@ -221,7 +223,6 @@ struct ArgumentRow {
     ArgumentRow row;
     row.info = named(name, ArgumentRole::Shape, "the parameter of that name", type);
     row.bits = [](const K& spec, const Operands&) { return bits_of(spec.*kMember); };
-    row.maximum = type == ptx::Type::s32 ? 0x7fffffffu : ~std::uint64_t{0};
     return row;
   }
   /// What the caller promises; not passed to the kernel.
@@ -444,9 +445,10 @@ struct Traits {
     if constexpr (kFirst >= kSecond || !(written(kFirst) || written(kSecond))) {
       return true;
     } else {
+      constexpr bool kSame = may_be_same(kMemoryRows[kFirst], kMemoryRows[kSecond]);
       const Extent& a = extents[kFirst];
       const Extent& b = extents[kSecond];
-      return a.end <= b.begin || b.end <= a.begin;
+      return a.end <= b.begin || b.end <= a.begin || (kSame && a.begin == b.begin);
     }
   }
   template <std::size_t kFirst, std::size_t... J>
@@ -471,18 +473,16 @@ struct Traits {
     const bool good = (usable(uses[I]) && ...) && (together_with<I>(uses, each) && ...);
     if (!good) refuse_operands(D::text.name, shape_text(description(), &spec), uses, same);
   }
+  // A value below its minimum leaves nothing to launch, which the geometry refuses.
   template <std::size_t... I>
-  static bool shapes_fit(const K& spec, const Operands& operands, std::index_sequence<I...>) {
-    const auto fits = [&](const ArgumentRow<K>& row) {
-      return row.maximum == ~std::uint64_t{0} || row.bits(spec, operands) <= row.maximum;
-    };
-    return (fits(D::arguments[I]) && ...);
+  static bool within_maxima(const K& spec, std::index_sequence<I...>) {
+    return ((D::parameters[I].get(spec) <= D::parameters[I].info.max) && ...);
   }
 
   static void check(const void* spec, const void* operands) {
     const K& k = of(spec);
     const Operands& o = operands_of(operands);
-    if (!shapes_fit(k, o, EachArgument{})) [[unlikely]] {
+    if (!within_maxima(k, EachParameter{})) [[unlikely]] {
       check_spec(k);
     }
     check_memory(k, o, std::make_index_sequence<kMemory>{});
@@ -606,7 +606,8 @@ struct Traits {
     d.access_pattern = D::text.access_pattern;
     d.parameters = kParameterInfo;
     d.arguments = kArgumentInfo;
-    d.identity = name_hash(D::text.name);
+    d.name_hash = name_hash(D::text.name);
+    d.type = &kTypeTag<K>;
     d.block_bytes = kOffsets[kArguments];
     d.check_of = check;
     if constexpr (requires(const K& k, const ptx::Target& t) { D::check_target(k, t); }) {

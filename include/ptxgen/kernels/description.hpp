@@ -172,8 +172,9 @@ struct KernelDescription {
   std::string_view access_pattern;  ///< how consecutive lanes access memory
   std::span<const ParameterInfo> parameters;
   std::span<const ArgumentInfo> arguments;
-  std::array<std::uint64_t, 2> identity{};  ///< hash of the name
-  std::uint32_t block_bytes = 0;            ///< of the argument block
+  std::uint64_t name_hash = 0;
+  const void* type = nullptr;     ///< unique to the C++ type, among kernels of one name too
+  std::uint32_t block_bytes = 0;  ///< of the argument block
 
   /// Throws `Error` (Stage::Launch) as `refuse_operands`, "bad-parameter", and what the kernel
   /// adds.
@@ -202,7 +203,7 @@ struct KernelDescription {
   /// Whether the kernel reads argument `i`: inputs, and some outputs.
   bool (*is_read_of)(const void* spec, std::size_t i) = nullptr;
   void (*values_of)(const void* spec, std::uint64_t* values) = nullptr;
-  /// fp64 results from fp64 inputs; null: none.
+  /// fp64 results from fp64 inputs.
   void (*reference_of)(const void* spec, HostOperands& operands) = nullptr;
   ErrorBound (*bound_of)(const void* spec) = nullptr;
   /// Shapes that tests and `verify --cases` run, as parameter values.
@@ -248,9 +249,5 @@ void check_values(const KernelDescription& kernel, std::span<const std::uint64_t
 [[nodiscard]] std::size_t parameter_index(const KernelDescription& kernel, std::string_view name);
 /// The index of that operand. Throws `Error` (Stage::Launch, "arguments") listing the names.
 [[nodiscard]] std::size_t argument_index(const KernelDescription& kernel, std::string_view name);
-/// The value of a word or number of that parameter: "bf16", "4096". Throws `Error` (Stage::Build,
-/// "bad-parameter").
-[[nodiscard]] std::uint64_t parameter_value(const KernelDescription& kernel, std::size_t parameter,
-                                            std::string_view text);
 
 }  // namespace ptxgen::inline v0

@@ -164,6 +164,8 @@ void check(const GemvProblem& problem) {
          format_text("it may be 0 to {}", kMaxElements));
   demand(problem.n >= 1 && problem.n <= kMaxElements, "bad-problem", "n", number(problem.n),
          format_text("it may be 1 to {}", kMaxElements));
+  demand(problem.weights <= ElementType::bf16, "bad-problem", "weights",
+         std::string(to_string(problem.weights)), "it may be f32, f16 or bf16");
   check_type("x", problem.x, problem.weights);
   check_type("y", problem.y, problem.weights);
   demand(problem.lda == 0 || problem.lda >= row, "bad-problem", "lda", number(problem.lda),

@@ -17,6 +17,7 @@ namespace {
 constexpr std::string_view kAuto = "auto";
 constexpr std::string_view kCublas = "cublas";
 constexpr std::string_view kRequested = "requested";
+// In the order of `GemvChoice`.
 constexpr std::string_view kNames[] = {kAuto,       "direct",  "async", "bulk",
                                        "coalesced", "strided", kCublas};
 
@@ -155,6 +156,6 @@ GemvOperands aligned_operands(const GemvProblem& problem) noexcept {
   return at;
 }
 
-const KernelFamily Describe<GemvProblem>::family{kNames, key_of, choose};
+constinit const KernelFamily Describe<GemvProblem>::family{kNames, key_of, choose};
 
 }  // namespace ptxgen::inline v0

@@ -74,7 +74,7 @@ class CublasGemv final : public Routine, public std::enable_shared_from_this<Cub
 };
 
 constexpr FamilyParts kParts[] = {
-    {"gemv",
+    {&Describe<GemvProblem>::family,
      [](const LauncherOptions& options, FamilyState& family) {
        family.implementation = to_string(options.gemv);
        family.measured = options.gemv_plans;
@@ -88,9 +88,9 @@ constexpr FamilyParts kParts[] = {
 
 }  // namespace
 
-const FamilyParts* family_parts(std::string_view kernel) noexcept {
+const FamilyParts* family_parts(const KernelFamily* family) noexcept {
   for (const FamilyParts& parts : kParts) {
-    if (parts.kernel == kernel) return &parts;
+    if (parts.family == family) return &parts;
   }
   return nullptr;
 }

@@ -45,8 +45,10 @@ LauncherOptions resolved(LauncherOptions options) {
   return options;
 }
 
-constexpr std::string_view kGemvChoices[] = {"auto",      "direct",  "async", "bulk",
-                                             "coalesced", "strided", "cublas"};
+/// In the order of `GemvChoice`.
+std::span<const std::string_view> gemv_choices() noexcept {
+  return Describe<GemvProblem>::family.implementations;
+}
 
 }  // namespace
 
@@ -93,14 +95,14 @@ GemvChoice Launcher::gemv_choice() const noexcept { return state_->options.gemv;
 StageTimes Launcher::stages(std::string_view kernel) const { return state_->stages.of(kernel); }
 
 std::string_view to_string(GemvChoice choice) noexcept {
-  return kGemvChoices[static_cast<std::size_t>(choice)];
+  return gemv_choices()[static_cast<std::size_t>(choice)];
 }
 
-std::string gemv_choice_names() { return join_text(kGemvChoices, ", "); }
+std::string gemv_choice_names() { return join_text(gemv_choices(), ", "); }
 
 GemvChoice gemv_choice(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(kGemvChoices); ++i) {
-    if (kGemvChoices[i] == name) return static_cast<GemvChoice>(i);
+  for (std::size_t i = 0; i < gemv_choices().size(); ++i) {
+    if (gemv_choices()[i] == name) return static_cast<GemvChoice>(i);
   }
   throw Error(Stage::Launch, "bad-choice",
               format_text("there is no GEMV '{}'; there are: {}", name, gemv_choice_names()));

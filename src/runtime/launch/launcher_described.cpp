@@ -26,12 +26,6 @@ Block packed(const Launchable& what, const void* operands, std::uint64_t workspa
   return block;
 }
 
-bool fits(const LaunchGeometry& g, const DeviceLimits& limits) {
-  return g.grid.x <= limits.grid[0] && g.grid.y <= limits.grid[1] && g.grid.z <= limits.grid[2] &&
-         g.block.y == 1 && g.block.z == 1 && g.block.x <= limits.threads_per_block &&
-         g.dynamic_shared_bytes == 0 && g.cluster == Dim3{} && !g.cooperative;
-}
-
 }  // namespace
 
 Launchable Launcher::State::launchable(const KernelDescription& kernel, const void* spec) const {
@@ -43,7 +37,7 @@ Launchable Launcher::State::launchable(const KernelDescription& kernel, const vo
   what.geometry = kernel.geometry_of(spec, gpu);  // rejects an empty grid
   const KernelKey key = kernel.key_of(spec);
   ModuleKey module = base_key;
-  module.kernel = kernel.identity;
+  module.kernel = {kernel.name_hash, reinterpret_cast<std::uintptr_t>(kernel.type)};
   module.values = key.values;
   module.plan = key.plan;
   what.key = hashed(module);
@@ -52,7 +46,6 @@ Launchable Launcher::State::launchable(const KernelDescription& kernel, const vo
     what.implementation = kernel.implementation_of(spec);
     what.reason = kCallersChoice;
   }
-  what.fits = fits(what.geometry, context.device().info().limits);
   return what;
 }
 

@@ -21,15 +21,21 @@ std::string shortened(std::string text) {
   return text + " ...";
 }
 
+bool fits(const LaunchGeometry& g, const DeviceLimits& limits) {
+  return g.grid.x <= limits.grid[0] && g.grid.y <= limits.grid[1] && g.grid.z <= limits.grid[2] &&
+         g.block.y == 1 && g.block.z == 1 && g.block.x <= limits.threads_per_block &&
+         g.dynamic_shared_bytes == 0 && g.cluster == Dim3{} && !g.cooperative;
+}
+
 }  // namespace
 
 FamilyState& Launcher::State::family_state(const KernelDescription& kernel) const {
   const std::lock_guard lock(families_mutex);
-  const auto [place, fresh] = families.try_emplace(kernel.name);
+  const auto [place, fresh] = families.try_emplace(kernel.family);
   FamilyState& state = place->second;
   if (!fresh) return state;
   state.kernel = &kernel;
-  const FamilyParts* const parts = family_parts(kernel.name);
+  const FamilyParts* const parts = family_parts(kernel.family);
   if (parts == nullptr) return state;
   parts->configure(options, state);
   if (parts->routine != nullptr) state.routine = parts->routine(core, options.settings);
@@ -51,7 +57,7 @@ const Served& Launcher::State::choose(const KernelDescription& kernel, const voi
     static_cast<const ContextCore*>(to)->log().warn(message);
   };
   auto entry = std::make_unique<Served>();
-  entry->family = kernel.identity;
+  entry->family = kernel.family;
   entry->shape = shape;
   entry->state = &family;
   entry->choice = kernel.family->choose(spec, operands,
@@ -62,6 +68,7 @@ const Served& Launcher::State::choose(const KernelDescription& kernel, const voi
   if (choice.kernel != nullptr) {
     entry->launch = launchable(*choice.kernel, choice.spec.get());
     entry->launch.pack = choice.pack;
+    entry->launch.fits = fits(entry->launch.geometry, context.device().info().limits);
   } else if (family.routine == nullptr) {
     throw Error(Stage::Launch, "bad-choice",
                 format_text("{} has no routine '{}'", kernel.name, choice.implementation));

@@ -119,7 +119,7 @@ struct Launcher::State {
   [[nodiscard]] const Served& served(const KernelDescription& kernel, const void* spec,
                                      const void* operands) const {
     const ChoiceKey shape = kernel.family->key(spec, operands);
-    const Served* const found = calls.find(kernel.identity, shape);
+    const Served* const found = calls.find(kernel.family, shape);
     if (found == nullptr) [[unlikely]] {
       return choose(kernel, spec, operands, shape);
     }
@@ -149,7 +149,7 @@ struct Launcher::State {
 
   mutable ServedCalls calls;
   mutable std::mutex families_mutex;
-  mutable std::map<std::string_view, FamilyState> families;  // by kernel; entries stay in place
+  mutable std::map<const KernelFamily*, FamilyState> families;  // entries stay in place
   mutable Workspaces workspaces;
   mutable CapturedKernels captured_kernels;
   mutable StageRecords stages;

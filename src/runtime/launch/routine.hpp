@@ -50,12 +50,12 @@ struct FamilyState {
 /// What the runtime adds to a family: the launcher's options for it, measured plans in files, and a
 /// routine. Null where there is none.
 struct FamilyParts {
-  std::string_view kernel;
+  const KernelFamily* family;
   void (*configure)(const LauncherOptions& options, FamilyState& family);
   std::unique_ptr<const PlanSource> (*tuned)(const Device& device, const std::string& folder);
   std::shared_ptr<Routine> (*routine)(const ContextCore& core, const Settings& settings);
 };
 /// Null: the runtime adds nothing to that family.
-[[nodiscard]] const FamilyParts* family_parts(std::string_view kernel) noexcept;
+[[nodiscard]] const FamilyParts* family_parts(const KernelFamily* family) noexcept;
 
 }  // namespace ptxgen::inline v0

@@ -23,7 +23,8 @@ struct Launchable {
   HashedKey key;
   LaunchGeometry geometry;  ///< programmatic if the kernel can be
   WorkspaceNeed need;
-  /// Within the device's limits and without launch attributes: launches are not checked.
+  /// Within the device's limits, without launch attributes, and the same at every launch: the
+  /// geometry is checked once per load. Only what a family chose.
   bool fits = false;
   std::string_view implementation;
   std::string_view reason;
@@ -31,16 +32,16 @@ struct Launchable {
 
 /// What serves the calls of one shape.
 struct Served {
-  std::array<std::uint64_t, 2> family{};
+  const KernelFamily* family = nullptr;
   ChoiceKey shape;
   KernelChoice choice;  ///< owner of what `launch` refers to
   Launchable launch;    ///< without a kernel: the family's routine
   FamilyState* state = nullptr;
 
-  [[nodiscard]] bool is(const std::array<std::uint64_t, 2>& of, const ChoiceKey& key) const {
-    std::uint64_t different = family[0] ^ of[0];
+  [[nodiscard]] bool is(const KernelFamily* of, const ChoiceKey& key) const {
+    std::uint64_t different = 0;
     for (std::size_t i = 0; i < key.words.size(); ++i) different |= shape.words[i] ^ key.words[i];
-    return different == 0;
+    return different == 0 && family == of;
   }
 };
 
@@ -50,7 +51,7 @@ struct Served {
 class ServedCalls {
  public:
   ServedCalls();
-  [[nodiscard]] const Served* find(const std::array<std::uint64_t, 2>& family,
+  [[nodiscard]] const Served* find(const KernelFamily* family,
                                    const ChoiceKey& shape) const noexcept {
     const Slots& slots = *slots_.load(std::memory_order_acquire);
     for (std::size_t at = hash(family, shape) & slots.mask;; at = (at + 1) & slots.mask) {
@@ -62,9 +63,9 @@ class ServedCalls {
   const Served& add(std::unique_ptr<const Served> entry);
 
  private:
-  [[nodiscard]] static std::uint64_t hash(const std::array<std::uint64_t, 2>& family,
+  [[nodiscard]] static std::uint64_t hash(const KernelFamily* family,
                                           const ChoiceKey& shape) noexcept {
-    std::uint64_t h = family[0];
+    std::uint64_t h = reinterpret_cast<std::uintptr_t>(family);
     for (const std::uint64_t word : shape.words) {
       h = (h ^ word) * 0x9e3779b97f4a7c15u;
       h ^= h >> 32;

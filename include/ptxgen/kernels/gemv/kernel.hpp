@@ -73,7 +73,7 @@ struct Describe<Gemv> {
 /// The plan of a launcher's choice for a GEMV; nothing if a baseline or a routine serves it.
 [[nodiscard]] inline std::optional<GemvPlan> plan_of(const KernelDescription* kernel,
                                                      const void* spec) {
-  if (kernel == nullptr || kernel->identity != kDescription<Gemv>.identity) return std::nullopt;
+  if (kernel == nullptr || kernel->name_hash != kDescription<Gemv>.name_hash) return std::nullopt;
   return static_cast<const Gemv*>(spec)->plan;
 }
 

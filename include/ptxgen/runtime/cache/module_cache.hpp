@@ -32,7 +32,8 @@ struct PrepareProgress {
 /// ordinals, pointers, times and the environment are not inputs. Start from `ModuleCache::key` and
 /// set `values`, `plan` and `passes`.
 struct ModuleKey {
-  std::array<std::uint64_t, 2> kernel{};  ///< hash of the kernel's name or of its text
+  /// Hash of the kernel's text or name; of a described kernel, hash of its name and the C++ type.
+  std::array<std::uint64_t, 2> kernel{};
   std::array<std::uint64_t, 6> values{};  ///< build-time values (shape, constants), then zeros
   std::uint64_t plan = 0;                 ///< the planner's choice, packed by the caller
   std::uint64_t passes = 0;               ///< passes and gates, packed by the caller

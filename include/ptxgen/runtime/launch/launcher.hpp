@@ -47,7 +47,8 @@ struct KernelRequest {
   std::vector<std::uint64_t> values;
 };
 
-/// What a family chose. `spec` is a value of the kernel's type and lives as long as the launcher.
+/// What a family chose. `spec` is a value of the kernel's type and lives as long as the launcher;
+/// it is null for a kernel without a family.
 struct ChosenKernel {
   const KernelDescription* kernel = nullptr;  ///< null: a routine of another library
   const void* spec = nullptr;

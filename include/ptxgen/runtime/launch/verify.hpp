@@ -42,8 +42,7 @@ struct Verification {
 /// Launches the kernel on random inputs and compares each output with the reference. Outputs are
 /// NaN before, unless the kernel reads them; guard bytes around every operand, and the inputs, must
 /// be unchanged after it. `values` are in the order of the parameters. Deterministic for a seed.
-/// Errors of the kernel are part of the result. Throws `Error`: "bad-parameter", "no-reference" for
-/// a kernel without one.
+/// Errors of the kernel are part of the result. Throws `Error` (Stage::Build, "bad-parameter").
 [[nodiscard]] Verification verify(const Launcher& launcher, const Context& context,
                                   const KernelDescription& kernel,
                                   std::span<const std::uint64_t> values,
