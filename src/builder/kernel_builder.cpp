@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "builder/moves.hpp"
 #include "ptxgen/ptx/printer.hpp"
 #include "ptxgen/ptx/verifier.hpp"
 #include "support/count.hpp"
@@ -308,6 +309,7 @@ BuiltKernel KernelBuilder::build(Site site) {
 
   ptx::Function& f = function();
   write_forbidden_roundings(f);
+  detail::fold_moves(f);
   if (!f.variables.empty()) {
     // Declarations of the kernel's arrays precede its statements. Those of raw() in a nested scope
     // stay in place.

@@ -57,11 +57,25 @@ struct Tested {
 };
 const Tested kTested[] = {
     {"exp", [](double x) { return std::exp(x); }, exp},
+    {"exp2", [](double x) { return std::exp2(x); }, exp2},
+    {"log", [](double x) { return std::log(x); }, log},
+    {"log2", [](double x) { return std::log2(x); }, log2},
     {"sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }, sigmoid},
+    {"tanh", [](double x) { return std::tanh(x); }, tanh},
+    {"erf", [](double x) { return std::erf(x); }, erf},
+    {"sin", [](double x) { return std::sin(x); }, sin},
+    {"cos", [](double x) { return std::cos(x); }, cos},
 };
 
-Function with(const Tested& tested, Accuracy accuracy) {
-  return [&tested, accuracy](const Value<f32>& x) {
+const Tested& tested(std::string_view function) {
+  const auto found = std::find_if(std::begin(kTested), std::end(kTested),
+                                  [&](const Tested& t) { return t.function == function; });
+  REQUIRE(found != std::end(kTested));
+  return *found;
+}
+
+Function with(std::string_view function, Accuracy accuracy) {
+  return [&tested = tested(function), accuracy](const Value<f32>& x) {
     return tested.emit(x, accuracy, SourceLocation::current());
   };
 }
@@ -82,15 +96,12 @@ std::vector<float> patterns(double low, double high) {
 TEST_CASE("each function is within its documented error of fp64") {
   Rig rig;
   for (const MathBound& bound : kMathBounds) {
-    const auto tested = std::find_if(std::begin(kTested), std::end(kTested),
-                                     [&](const Tested& t) { return t.function == bound.function; });
-    REQUIRE(tested != std::end(kTested));
     const std::vector<float> x = patterns(bound.low, bound.high);
-    const std::vector<float> y = values_of(rig, with(*tested, bound.accuracy), x);
+    const std::vector<float> y = values_of(rig, with(bound.function, bound.accuracy), x);
     double worst = 0;
     float worst_at = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
-      const double exact = tested->exact(double{x[i]});
+      const double exact = tested(bound.function).exact(double{x[i]});
       const double error = std::max(0.0, std::abs(double{y[i]} - exact) - bound.absolute);
       const double ulps = error / unit_in_last_place(ElementType::f32, exact);
       if (ulps > worst || std::isnan(ulps)) {
@@ -108,23 +119,77 @@ TEST_CASE("each function is within its documented error of fp64") {
 
 TEST_CASE("functions of infinities, zeros and NaN") {
   Rig rig;
-  const std::vector<float> x = {-kInf, kInf, std::nanf(""), 0.0f, -0.0f, -1000, 1000};
+  constexpr float kPi = 3.14159265f;
+  const float nan = std::nanf("");
+  struct Special {
+    std::string_view function;
+    std::vector<float> arguments;
+    std::vector<float> results;
+  };
+  const Special kSpecial[] = {
+      {"exp", {-kInf, kInf, nan, 0.0f, -0.0f, -1000, 1000}, {0, kInf, nan, 1, 1, 0, kInf}},
+      {"exp2",
+       {-kInf, kInf, nan, 0.0f, -0.0f, -1000, 1000, 10},
+       {0, kInf, nan, 1, 1, 0, kInf, 1024}},
+      {"log", {-kInf, kInf, nan, 0.0f, -0.0f, -1, 1}, {nan, kInf, nan, -kInf, -kInf, nan, 0}},
+      {"log2",
+       {-kInf, kInf, nan, 0.0f, -0.0f, -1, 1, 1024, 0x1p-20f},
+       {nan, kInf, nan, -kInf, -kInf, nan, 0, 10, -20}},
+      {"sigmoid", {-kInf, kInf, nan, 0.0f, -1000, 1000}, {0, 1, nan, 0.5f, 0, 1}},
+      {"tanh", {-kInf, kInf, nan, 0.0f, -0.0f, -100, 100}, {-1, 1, nan, 0.0f, -0.0f, -1, 1}},
+      {"erf", {-kInf, kInf, nan, 0.0f, -0.0f, -100, 100}, {-1, 1, nan, 0.0f, -0.0f, -1, 1}},
+      {"sin", {-kInf, kInf, nan, 0.0f, -0.0f}, {nan, nan, nan, 0.0f, -0.0f}},
+      {"cos", {-kInf, kInf, nan, 0.0f, -0.0f, 2 * kPi}, {nan, nan, nan, 1, 1, 1}},
+  };
+  for (const Special& special : kSpecial) {
+    for (const Accuracy accuracy : {Accuracy::Precise, Accuracy::Approximate}) {
+      const std::vector<float> y =
+          values_of(rig, with(special.function, accuracy), special.arguments);
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        INFO(special.function << (accuracy == Accuracy::Precise ? ", precise: " : ": ")
+                              << special.arguments[i] << " gives " << y[i]);
+        if (std::isnan(special.results[i])) {
+          CHECK(std::isnan(y[i]));
+        } else {
+          CHECK(y[i] == special.results[i]);
+          CHECK(std::signbit(y[i]) == std::signbit(special.results[i]));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("the precise sine and cosine are right for angles of any size") {
+  Rig rig;
+  std::vector<float> x = {131071, 131072, 131073, 0x1p30f, 0x1p60f, 3.4028235e38f,
+                          // next to multiples of pi / 2, where most bits cancel
+                          0x1.921fb6p+0f, 0x1.f9cbe2p+7f, 16367173.0f * 0x1p72f};
+  for (std::size_t i = 0, count = x.size(); i < count; ++i) x.push_back(-x[i]);
+  for (const std::string_view function : {"sin", "cos"}) {
+    const std::vector<float> y = values_of(rig, with(function, Accuracy::Precise), x);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double exact = tested(function).exact(double{x[i]});
+      INFO(function << " of " << x[i] << " is " << exact << ", not " << y[i]);
+      CHECK(std::abs(y[i] - exact) <= 2 * unit_in_last_place(ElementType::f32, exact));
+    }
+  }
+}
+
+TEST_CASE("sine and cosine of one angle are those that the single functions give") {
+  Rig rig;
+  const std::vector<float> x = {0, 1, -2.5f, 100, 1e6f, -1e20f};
   for (const Accuracy accuracy : {Accuracy::Precise, Accuracy::Approximate}) {
-    const std::vector<float> e = values_of(rig, with(kTested[0], accuracy), x);
-    CHECK(e[0] == 0);
-    CHECK(e[1] == kInf);
-    CHECK(std::isnan(e[2]));
-    CHECK(e[3] == 1);
-    CHECK(e[4] == 1);
-    CHECK(e[5] == 0);
-    CHECK(e[6] == kInf);
-    const std::vector<float> s = values_of(rig, with(kTested[1], accuracy), x);
-    CHECK(s[0] == 0);
-    CHECK(s[1] == 1);
-    CHECK(std::isnan(s[2]));
-    CHECK(s[3] == 0.5f);
-    CHECK(s[5] == 0);
-    CHECK(s[6] == 1);
+    const auto both = [&](bool sine) {
+      return values_of(
+          rig,
+          [&](const Value<f32>& angle) {
+            const SinCos pair = sincos(angle, accuracy);
+            return sine ? pair.sin : pair.cos;
+          },
+          x);
+    };
+    CHECK(both(true) == values_of(rig, with("sin", accuracy), x));
+    CHECK(both(false) == values_of(rig, with("cos", accuracy), x));
   }
 }
 

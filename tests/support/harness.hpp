@@ -13,6 +13,16 @@ namespace ptxgen::test {
 /// Whether `PTXGEN_TEST_FULL` asks for the full counts (`scripts/test --full`).
 [[nodiscard]] bool full();
 
+/// Whether a sanitizer watches this build, which makes it ten times slower or more.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+inline constexpr bool kSanitized =
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 /// `normal` in an everyday run, `in_full` in a full one: for numbers of random cases.
 [[nodiscard]] int count(int normal, int in_full);
 

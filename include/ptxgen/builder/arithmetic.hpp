@@ -100,9 +100,7 @@ class Arithmetic : public Core {
   template <class A, class B>
   auto rem(const A& a, const B& b, Site site = Site::current()) {
     using T = Common<A, B>;
-    static_assert(kIsComputable<T>,
-                  "rem (%) is for integers of 16 to 64 bits: for floats subtract the multiple, "
-                  "a - trunc(a / b) * b");
+    check_remainder<T>();
     return binary<T>({ptx::Op::rem, {kTypeModifier<T>}}, a, b, site);
   }
   template <class A, class B>
@@ -188,6 +186,15 @@ class Arithmetic : public Core {
   template <class T, class B>
   void mul_inplace(Var<T>& d, const B& b, Float how = {}, Site site = Site::current()) {
     inplace<T>(mul_form<T>(how), d, b, site);
+  }
+  template <class T, class B>
+  void div_inplace(Var<T>& d, const B& b, Float how = {}, Site site = Site::current()) {
+    inplace<T>(arithmetic_form<T>(ptx::Op::div, ptx::Op::div_f32, how), d, b, site);
+  }
+  template <class T, class B>
+  void rem_inplace(Var<T>& d, const B& b, Site site = Site::current()) {
+    check_remainder<T>();
+    inplace<T>({ptx::Op::rem, {kTypeModifier<T>}}, d, b, site);
   }
   template <class T, class B>
   void min_inplace(Var<T>& d, const B& b, MinMax how = {}, Site site = Site::current()) {
@@ -555,6 +562,12 @@ class Arithmetic : public Core {
   template <class T>
   static constexpr void check_logic() {
     if constexpr (!kSame<T, pred>) check_bits<T>();
+  }
+  template <class T>
+  static constexpr void check_remainder() {
+    static_assert(kIsComputable<T>,
+                  "rem (%) is for integers of 16 to 64 bits: for floats subtract the multiple, "
+                  "a - trunc(a / b) * b");
   }
   template <class T>
   static constexpr void check_float() {

@@ -537,18 +537,12 @@ void Ref<T, S>::operator=(Ref&& other) && {
   detail::builder_of(base_).store_argument(pointer(), stored, site());
 }
 template <class T, class S>
-void Ref<T, S>::operator+=(const In<T>& value) && {
+template <class B, class Operation>
+void Ref<T, S>::update(const B& b, const Operation& operation) {
   auto& k = detail::builder_of(base_);
   const Ptr<T, S> p = pointer();
   const Value<T> old = k.ld(p, Load{}, site());
-  k.st(p, k.add(old, value, Float{}, site()), Store{}, site());
-}
-template <class T, class S>
-void Ref<T, S>::operator*=(const In<T>& value) && {
-  auto& k = detail::builder_of(base_);
-  const Ptr<T, S> p = pointer();
-  const Value<T> old = k.ld(p, Load{}, site());
-  k.st(p, k.mul(old, value, Float{}, site()), Store{}, site());
+  k.st(p, operation(k, old, b, site()), Store{}, site());
 }
 
 }  // namespace ptxgen::inline v0

@@ -142,6 +142,8 @@ Ptr<T, S>::Ptr(const Var<Ptr>& variable, SourceLocation at)
 /// converted to a value, and written by `=`. It is not to be kept: `auto x = p[i]` holds no value.
 template <class T, class S>
 class Ref : public detail::Operators<T> {
+  using Site = SourceLocation;
+
  public:
   using Element = T;
 
@@ -156,8 +158,36 @@ class Ref : public detail::Operators<T> {
   /// Loads one element and stores it to the other.
   void operator=(Ref&& other) &&;
   // Load, combine, store; not atomic.
-  void operator+=(const In<T>& value) &&;
-  void operator*=(const In<T>& value) &&;
+  void operator+=(const In<T>& b) && {
+    update(b, [](auto& k, const auto& a, const auto& x, Site s) { return k.add(a, x, {}, s); });
+  }
+  void operator-=(const In<T>& b) && {
+    update(b, [](auto& k, const auto& a, const auto& x, Site s) { return k.sub(a, x, {}, s); });
+  }
+  void operator*=(const In<T>& b) && {
+    update(b, [](auto& k, const auto& a, const auto& x, Site s) { return k.mul(a, x, {}, s); });
+  }
+  void operator/=(const In<T>& b) && {
+    update(b, [](auto& k, const auto& a, const auto& x, Site s) { return k.div(a, x, {}, s); });
+  }
+  void operator%=(const In<T>& b) && {
+    update(b, [](auto& k, const auto& a, const auto& x, Site s) { return k.rem(a, x, s); });
+  }
+  void operator&=(const In<T>& b) && {
+    update(b, [](auto& k, const auto& a, const auto& x, Site s) { return k.and_(a, x, s); });
+  }
+  void operator|=(const In<T>& b) && {
+    update(b, [](auto& k, const auto& a, const auto& x, Site s) { return k.or_(a, x, s); });
+  }
+  void operator^=(const In<T>& b) && {
+    update(b, [](auto& k, const auto& a, const auto& x, Site s) { return k.xor_(a, x, s); });
+  }
+  void operator<<=(const In<u32>& b) && {
+    update(b, [](auto& k, const auto& a, const auto& x, Site s) { return k.shl(a, x, s); });
+  }
+  void operator>>=(const In<u32>& b) && {
+    update(b, [](auto& k, const auto& a, const auto& x, Site s) { return k.shr(a, x, s); });
+  }
 
   // Refused: an element that C++ keeps a name for.
   operator Value<T>() const& {
@@ -173,7 +203,39 @@ class Ref : public detail::Operators<T> {
     detail::refuse_held_element<S>();
   }
   template <class A>
+  void operator-=(const A&) & {
+    detail::refuse_held_element<S>();
+  }
+  template <class A>
   void operator*=(const A&) & {
+    detail::refuse_held_element<S>();
+  }
+  template <class A>
+  void operator/=(const A&) & {
+    detail::refuse_held_element<S>();
+  }
+  template <class A>
+  void operator%=(const A&) & {
+    detail::refuse_held_element<S>();
+  }
+  template <class A>
+  void operator&=(const A&) & {
+    detail::refuse_held_element<S>();
+  }
+  template <class A>
+  void operator|=(const A&) & {
+    detail::refuse_held_element<S>();
+  }
+  template <class A>
+  void operator^=(const A&) & {
+    detail::refuse_held_element<S>();
+  }
+  template <class A>
+  void operator<<=(const A&) & {
+    detail::refuse_held_element<S>();
+  }
+  template <class A>
+  void operator>>=(const A&) & {
     detail::refuse_held_element<S>();
   }
 
@@ -185,6 +247,9 @@ class Ref : public detail::Operators<T> {
   [[nodiscard]] detail::Argument load(SourceLocation at) const;
 
  private:
+  template <class B, class Operation>
+  void update(const B& b, const Operation& operation);
+
   Ptr<T, S> base_;
   detail::Index index_;
 };

@@ -471,6 +471,14 @@ class Var : public detail::Operators<T> {
     detail::builder_of(b, In<T>(*this, b.site)).mul_inplace(*this, b, Float{}, b.site);
     return *this;
   }
+  Var& operator/=(const In<T>& b) {
+    detail::builder_of(b, In<T>(*this, b.site)).div_inplace(*this, b, Float{}, b.site);
+    return *this;
+  }
+  Var& operator%=(const In<T>& b) {
+    detail::builder_of(b, In<T>(*this, b.site)).rem_inplace(*this, b, b.site);
+    return *this;
+  }
   Var& operator&=(const In<T>& b) {
     detail::builder_of(b, In<T>(*this, b.site)).and_inplace(*this, b, b.site);
     return *this;

@@ -1,0 +1,89 @@
+// src/builder/moves.cpp - results that are only moved into a variable
+#include "builder/moves.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "ptxgen/ptx/ops.hpp"
+
+namespace ptxgen::inline v0::detail {
+
+namespace {
+
+/// How often each register is an operand, part of an address or a guard.
+class Mentions {
+ public:
+  explicit Mentions(const ptx::Function& f) {
+    for (const ptx::Operand& operand : f.operands) {
+      const bool address =
+          operand.kind == ptx::OperandKind::Memory && operand.base == ptx::OperandKind::Register;
+      if (address || operand.kind == ptx::OperandKind::Register) ++at(operand.as_register());
+    }
+    for (const ptx::Instruction& s : f.body) {
+      if (s.guard.present()) ++at(s.guard.predicate);
+    }
+  }
+  [[nodiscard]] std::uint32_t of(ptx::Register r) { return at(r); }
+
+ private:
+  std::uint32_t& at(ptx::Register r) {
+    if (r.decl.value >= counts_.size()) counts_.resize(r.decl.value + 1);
+    std::vector<std::uint32_t>& of_declaration = counts_[r.decl.value];
+    if (r.index >= of_declaration.size()) of_declaration.resize(r.index + 1);
+    return of_declaration[r.index];
+  }
+
+  std::vector<std::vector<std::uint32_t>> counts_;  // by declaration and index
+};
+
+bool is_plain(const ptx::Instruction& s) {
+  return s.kind == ptx::StatementKind::Instruction && !s.guard.present();
+}
+
+/// The register that the statement writes alone, if it has one such destination.
+ptx::Operand* only_result(ptx::Function& f, const ptx::Instruction& s) {
+  if (!is_plain(s) || s.operand_count == 0) return nullptr;
+  const ptx::OpInfo& row = ptx::info(s.op);
+  ptx::Operand& first = f.operands[s.first_operand];
+  const bool written = row.operands[0].role == ptx::OperandRole::Destination;
+  const bool another = s.operand_count > 1 && row.operands[1].role == ptx::OperandRole::Destination;
+  return written && !another && first.kind == ptx::OperandKind::Register ? &first : nullptr;
+}
+
+/// Whether the statement is `mov to, from` of that register into one of the same declaration.
+bool moves(const ptx::Function& f, const ptx::Instruction& s, const ptx::Operand& from) {
+  if (!is_plain(s) || s.op != ptx::Op::mov || s.operand_count != 2) return false;
+  const ptx::Operand& to = f.operands[s.first_operand];
+  const ptx::Operand& source = f.operands[s.first_operand + 1];
+  return to.kind == ptx::OperandKind::Register && source == from && to.id == from.id;
+}
+
+}  // namespace
+
+void fold_moves(ptx::Function& f) {
+  const bool unknown = std::any_of(f.body.begin(), f.body.end(), [](const ptx::Instruction& s) {
+    return s.kind == ptx::StatementKind::Unknown;  // its text may name registers
+  });
+  if (unknown) return;
+  std::optional<Mentions> mentions;
+  std::size_t kept = 0;
+  std::size_t previous = ptx::kNone;  // the statement before, but for locations
+  for (std::size_t i = 0; i < f.body.size(); ++i) {
+    const ptx::Instruction s = f.body[i];
+    ptx::Operand* const result =
+        previous == ptx::kNone ? nullptr : only_result(f, f.body[previous]);
+    if (result != nullptr && moves(f, s, *result)) {
+      if (!mentions) mentions.emplace(f);
+      if (mentions->of(result->as_register()) == 2) {
+        *result = f.operands[s.first_operand];
+        continue;
+      }
+    }
+    if (s.kind != ptx::StatementKind::Location) previous = kept;
+    f.body[kept++] = s;
+  }
+  f.body.resize(kept);
+}
+
+}  // namespace ptxgen::inline v0::detail
