@@ -16,7 +16,11 @@ namespace {
 using namespace ptxgen;
 
 std::string range_of(const ParameterInfo& info) {
-  if (info.words.empty()) return std::to_string(info.min) + " to " + std::to_string(info.max);
+  if (info.words.empty()) {
+    const std::string range = std::to_string(info.min) + " to " + std::to_string(info.max);
+    if (info.multiple_of == 1) return range;
+    return range + ", multiples of " + std::to_string(info.multiple_of);
+  }
   std::string text;
   for (const std::string_view word : info.words) {
     text += (text.empty() ? "" : ", ") + std::string(word);

@@ -3,11 +3,13 @@
 
 #include "ptxgen/support/language.hpp"
 
+#include "ptxgen/kernels/attention/rope.hpp"
 #include "ptxgen/kernels/describe.hpp"
 #include "ptxgen/kernels/description.hpp"
 #include "ptxgen/kernels/element_type.hpp"
 #include "ptxgen/kernels/elementwise/elementwise.hpp"
 #include "ptxgen/kernels/elementwise/elementwise_mul.hpp"
+#include "ptxgen/kernels/elementwise/gelu.hpp"
 #include "ptxgen/kernels/elementwise/read_stream.hpp"
 #include "ptxgen/kernels/elementwise/residual_add.hpp"
 #include "ptxgen/kernels/elementwise/silu.hpp"
@@ -22,6 +24,7 @@
 #include "ptxgen/kernels/gemv/strided.hpp"
 #include "ptxgen/kernels/host_values.hpp"
 #include "ptxgen/kernels/kernel.hpp"
+#include "ptxgen/kernels/normalization/layernorm.hpp"
 #include "ptxgen/kernels/normalization/rmsnorm.hpp"
 #include "ptxgen/kernels/normalization/softmax.hpp"
 #include "ptxgen/kernels/operand.hpp"

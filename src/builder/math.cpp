@@ -269,7 +269,8 @@ Reduced reduce(const Emitter& e, const Float32& x) {
 }
 
 // The sine or cosine of the rest by the quadrant's lowest bit, negated by its second one.
-Float32 turned(const Emitter& e, const Float32& even, const Float32& odd, const Bits& quadrant) {
+Float32 in_quadrant(const Emitter& e, const Float32& even, const Float32& odd,
+                    const Bits& quadrant) {
   const Bits parity = e.k.and_(quadrant, 1, e.at);
   const Pred is_even = e.k.setp(Comparison::eq, parity, 0, false, e.at);
   const Float32 value = e.select(is_even, even, odd);
@@ -289,15 +290,15 @@ SinCos precise_sincos(const Emitter& e, const Float32& x) {
   const Float32 cosine = e.polynomial(square, kCosine);
   const Pred finite = e.less(e.k.abs(x, false, e.at), kInf);
   const Bits next = e.k.add(quadrant, 1, {}, e.at);
-  return {e.select(finite, turned(e, sine, cosine, quadrant), kNan),
-          e.select(finite, turned(e, sine, cosine, next), kNan)};
+  return {e.select(finite, in_quadrant(e, sine, cosine, quadrant), kNan),
+          e.select(finite, in_quadrant(e, sine, cosine, next), kNan)};
 }
 
-// x without its full turns, by two sums; the first one is exact for |x| < 2^17.
-Float32 within_a_turn(const Emitter& e, const Float32& x) {
-  const Rounded turns = round_product(e, x, 0x1.45f306p-3f);
-  const Float32 near = e.fma(turns.number, -4 * kHalfPi[0], x);
-  return e.fma(turns.number, -4 * kHalfPi[1], near);
+// x without its full periods, by two sums; the first one is exact for |x| < 2^17.
+Float32 within_a_period(const Emitter& e, const Float32& x) {
+  const Rounded periods = round_product(e, x, 0x1.45f306p-3f);
+  const Float32 near = e.fma(periods.number, -4 * kHalfPi[0], x);
+  return e.fma(periods.number, -4 * kHalfPi[1], near);
 }
 
 }  // namespace
@@ -351,20 +352,20 @@ Float32 erf(const Float32& x, Accuracy accuracy, SourceLocation at) {
 SinCos sincos(const Float32& x, Accuracy accuracy, SourceLocation at) {
   const Emitter e(x, at);
   if (accuracy == Accuracy::Precise) return precise_sincos(e, x);
-  const Float32 rest = within_a_turn(e, x);
+  const Float32 rest = within_a_period(e, x);
   return {e.k.sin(rest, false, at), e.k.cos(rest, false, at)};
 }
 
 Float32 sin(const Float32& x, Accuracy accuracy, SourceLocation at) {
   if (accuracy == Accuracy::Precise) return sincos(x, accuracy, at).sin;
   const Emitter e(x, at);
-  return e.k.sin(within_a_turn(e, x), false, at);
+  return e.k.sin(within_a_period(e, x), false, at);
 }
 
 Float32 cos(const Float32& x, Accuracy accuracy, SourceLocation at) {
   if (accuracy == Accuracy::Precise) return sincos(x, accuracy, at).cos;
   const Emitter e(x, at);
-  return e.k.cos(within_a_turn(e, x), false, at);
+  return e.k.cos(within_a_period(e, x), false, at);
 }
 
 }  // namespace ptxgen::inline v0

@@ -68,7 +68,7 @@ std::string shape_text(const KernelDescription& kernel, const void* spec) {
     } else if (option && values[i] != info.default_value) {
       options.push_back(values[i] < info.words.size()
                             ? format_text("{} = {}", info.name, info.words[values[i]])
-                            : std::string(info.name));
+                            : format_text("{}{}", values[i] == 0 ? "no " : "", info.name));
     }
   }
   sizes.insert(sizes.end(), options.begin(), options.end());
@@ -85,7 +85,11 @@ void check_values(const KernelDescription& kernel, std::span<const std::uint64_t
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
     const ParameterInfo& info = kernel.parameters[i];
-    if (values[i] >= info.min && values[i] <= info.max) continue;
+    const bool in_range = values[i] >= info.min && values[i] <= info.max;
+    if (in_range && values[i] % info.multiple_of == 0) continue;
+    if (in_range) {
+      bad(format_text("{} is {}, not a multiple of {}", info.name, values[i], info.multiple_of));
+    }
     if (!info.words.empty()) bad(format_text("{} may be {}", info.name, range_text(info)));
     bad(format_text("{} is {}, outside {}", info.name, values[i], range_text(info)));
   }

@@ -23,7 +23,7 @@ std::string refusal(const std::function<void()>& call) {
 
 // Another value of that parameter.
 std::uint64_t another(const ParameterInfo& info) {
-  return info.default_value == info.max ? info.min : info.default_value + 1;
+  return info.default_value == info.max ? info.min : info.default_value + info.multiple_of;
 }
 
 KernelKey key(const KernelDescription& kernel, const std::vector<std::uint64_t>& values) {

@@ -97,7 +97,7 @@ struct SinCos {
 ///
 /// Precise: right for every f32. Below 2^17 pi / 2 is subtracted in three parts (Cody and Waite),
 /// beyond it in a branch 96 bits of 2 / pi are multiplied as integers (Payne and Hanek); minimax
-/// polynomials of degree 7 and 8. Approximate: full turns are subtracted, then `sin.approx` and
+/// polynomials of degree 7 and 8. Approximate: full periods are subtracted, then `sin.approx` and
 /// `cos.approx`; the error is absolute.
 [[nodiscard]] SinCos sincos(const Value<f32>& x, Accuracy accuracy,
                             SourceLocation at = SourceLocation::current());

@@ -47,6 +47,12 @@ struct ParameterRow {
   std::uint64_t (*get)(const K&) = nullptr;
   void (*set)(K&, std::uint64_t) = nullptr;
 
+  /// Only multiples of `step` are values.
+  [[nodiscard]] constexpr ParameterRow multiple_of(std::uint64_t step) const noexcept {
+    ParameterRow row = *this;
+    row.info.multiple_of = step;
+    return row;
+  }
   /// The kernel's code depends on the value: each value is a module of its own.
   [[nodiscard]] constexpr ParameterRow specializes() const noexcept {
     ParameterRow row = *this;
@@ -476,7 +482,9 @@ struct Traits {
   // A value below its minimum leaves nothing to launch, which the geometry refuses.
   template <std::size_t... I>
   static bool within_maxima(const K& spec, std::index_sequence<I...>) {
-    return ((D::parameters[I].get(spec) <= D::parameters[I].info.max) && ...);
+    return ((D::parameters[I].get(spec) <= D::parameters[I].info.max &&
+             D::parameters[I].get(spec) % D::parameters[I].info.multiple_of == 0) &&
+            ...);
   }
 
   static void check(const void* spec, const void* operands) {
@@ -654,6 +662,15 @@ inline constexpr KernelDescription kDescription = detail::Traits<K>::make_descri
 template <class K>
 const KernelDescription& detail::Traits<K>::description() {
   return kDescription<K>;
+}
+
+/// Throws `Error` (Stage::Build, "bad-parameter") unless each parameter of the kernel has one of
+/// its values.
+template <Described K>
+void check_parameters(const K& spec) {
+  std::array<std::uint64_t, std::size(Describe<K>::parameters)> values;
+  kDescription<K>.values_of(&spec, values.data());
+  check_values(kDescription<K>, values);
 }
 
 }  // namespace ptxgen::inline v0

@@ -29,6 +29,7 @@ struct ParameterInfo {
   std::span<const std::string_view> words = {};  ///< names of the values 0, 1, ..., or none
   /// Whether the kernel's code depends on it, so that each value is a module of its own.
   bool specializes = false;
+  std::uint64_t multiple_of = 1;  ///< every value is a multiple of it
 };
 
 /// One argument of a kernel, in the order of the PTX parameters; promises come last.

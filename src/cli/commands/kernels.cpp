@@ -25,6 +25,7 @@ nlohmann::json as_json() {
         one["default"] = value_text(parameter, parameter.default_value);
         one["range"] = parameter.words;
       }
+      if (parameter.multiple_of != 1) one["multiple_of"] = parameter.multiple_of;
       parameters.push_back(std::move(one));
     }
     kernels.push_back({{"name", entry.name},

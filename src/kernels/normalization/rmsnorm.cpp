@@ -11,6 +11,7 @@ namespace ptxgen::inline v0 {
 namespace {
 
 constexpr std::string_view kName = Describe<RmsNorm>::text.name;
+
 // The sum of squares of the thread's elements.
 Value<f32> sum_of_squares(const RowBlock& b, const RmsNorm& spec, const Value<u64>& row) {
   KernelBuilder& k = b.k;
@@ -56,14 +57,14 @@ BuiltKernel RmsNorm::build(const ptx::Target& target) const {
                           Value<u32> row_count, Value<u32> column_count, Value<f32> eps) {
                         k.required_threads(kThreads);
                         if (precise) k.contract(Contract::Forbid);
-                        const RowBlock block{k, type, x, y, k.tid_x(), column_count};
+                        const RowBlock block{k, type, kThreads, x, y, k.tid_x(), column_count};
                         for_each_row(block, row_count, [&](const Value<u64>& row) {
                           normalise_row(block, *this, weight, eps, row);
                         });
                       });
 }
 
-LaunchGeometry RmsNorm::geometry() const { return row_geometry(kName, rows, columns); }
+LaunchGeometry RmsNorm::geometry() const { return row_geometry(kName, rows, columns, kThreads); }
 
 KernelCost RmsNorm::cost() const noexcept {
   const std::uint64_t elements = std::uint64_t{rows} * columns;

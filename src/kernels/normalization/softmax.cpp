@@ -22,12 +22,12 @@ void softmax_row(const RowBlock& b, const Softmax& spec, const Value<u64>& row) 
     const Value<f32> element = b.load(row, i);
     largest = k.max(largest, element);  // a NaN makes the sum one
   });
-  Value<f32> shift = k.block_reduce(largest, Softmax::kThreads, Reduce::Max);
+  Value<f32> shift = k.block_reduce(largest, spec.threads(), Reduce::Max);
   // exp(-inf - 0) is 0 in every column of a masked row.
   if (spec.masked_rows) shift.rebind(k.selp(0.0f, shift, shift == -kInf));
   Var<f32> sum = k.var<f32>(0.0f);
   b.for_each([&](Value<u32> i) { sum += exp(b.load(row, i) - shift, accuracy); });
-  Value<f32> total = k.block_reduce(sum, Softmax::kThreads);
+  Value<f32> total = k.block_reduce(sum, spec.threads());
   if (spec.masked_rows) total.rebind(k.selp(1.0f, total, total == 0.0f));
   b.for_each([&](Value<u32> i) {
     const Value<f32> power = exp(b.load(row, i) - shift, accuracy);
@@ -43,14 +43,14 @@ BuiltKernel Softmax::build(const ptx::Target& target) const {
       kName, target.name,
       params(param<Ptr<b8>>("x"), param<Ptr<b8>>("y"), param<u32>("rows"), param<u32>("columns")),
       [&](KernelBuilder& k, Ptr<b8> x, Ptr<b8> y, Value<u32> row_count, Value<u32> column_count) {
-        k.required_threads(kThreads);
-        const RowBlock block{k, type, x, y, k.tid_x(), column_count};
+        k.required_threads(threads());
+        const RowBlock block{k, type, threads(), x, y, k.tid_x(), column_count};
         for_each_row(block, row_count,
                      [&](const Value<u64>& row) { softmax_row(block, *this, row); });
       });
 }
 
-LaunchGeometry Softmax::geometry() const { return row_geometry(kName, rows, columns); }
+LaunchGeometry Softmax::geometry() const { return row_geometry(kName, rows, columns, threads()); }
 
 KernelCost Softmax::cost() const noexcept {
   const std::uint64_t elements = std::uint64_t{rows} * columns;
@@ -80,7 +80,7 @@ void Describe<Softmax>::reference(const Softmax& spec, HostOperands& host) {
 ErrorBound Describe<Softmax>::bound(const Softmax& spec) {
   const MathBound& exp =
       math_bound("exp", spec.precise ? Accuracy::Precise : Accuracy::Approximate);
-  const double chain = (spec.columns + 255) / 256 + 10;
+  const double chain = (spec.columns + spec.threads() - 1) / spec.threads() + 10;
   return {.relative = (2 * 32 + 2 * 2 * exp.ulp + chain + 4) * 0x1p-24, .absolute = 1e-37};
 }
 

@@ -11,19 +11,18 @@
 namespace ptxgen::inline v0 {
 
 /// A block on rows of `columns` elements, one after the other in memory. Each thread takes every
-/// `kThreads`-th element of a row.
+/// `threads`-th element of a row.
 struct RowBlock {
-  static constexpr std::uint32_t kThreads = 256;
-
   KernelBuilder& k;
   ElementType type;
+  std::uint32_t threads;  ///< of the block
   Ptr<b8> x, y;
   Value<u32> thread, columns;
 
   /// `body(column)` for each of the thread's elements.
   template <class Body>
   void for_each(const Body& body) const {
-    k.for_(thread, columns, kThreads, body);
+    k.for_(thread, columns, threads, body);
   }
   [[nodiscard]] Value<f32> load(const Value<u64>& row, const Value<u32>& column) const {
     return expand(k, load_floats(k, x + offset(row, column), type, 1), 1)[0];
@@ -50,8 +49,8 @@ void for_each_row(const RowBlock& block, const Value<u32>& rows, const Body& bod
 /// The geometry: rows in the grid's y, which `for_each_row` strides over. No rows or columns throws
 /// `Error` (Stage::Launch, "empty-grid").
 [[nodiscard]] inline LaunchGeometry row_geometry(std::string_view kernel, std::uint32_t rows,
-                                                 std::uint32_t columns) {
-  LaunchGeometry geometry = one_dimensional(kernel, columns == 0 ? 0 : rows, 1, RowBlock::kThreads);
+                                                 std::uint32_t columns, std::uint32_t threads) {
+  LaunchGeometry geometry = one_dimensional(kernel, columns == 0 ? 0 : rows, 1, threads);
   geometry.grid = {1, std::min(rows, 65535u), 1};
   return geometry;
 }

@@ -10,8 +10,9 @@ namespace ptxgen::inline v0 {
 /// the exponentials. Computed in f32 and rounded once to the type.
 ///
 /// One block for each row, of any length: a pass for the maximum, one for the sum, one that writes;
-/// each thread takes every 256th element in order, `block_reduce` the threads' results. The grid's
-/// y counts rows by stride. Entry `softmax(x, y, rows, columns)`; y may be x. Consecutive lanes
+/// each thread takes every 256th element in order, `block_reduce` the threads' results. With
+/// `warp_rows` a block is one warp, which needs no barrier: for short rows. The grid's y counts
+/// rows by stride. Entry `softmax(x, y, rows, columns)`; y may be x. Consecutive lanes
 /// access consecutive elements.
 ///
 /// A row of -inf gives NaN, as IEEE arithmetic does, or zeros with `masked_rows`.
@@ -21,8 +22,10 @@ struct Softmax {
   ElementType type = ElementType::f32;  ///< f32, f16 or bf16
   bool precise = false;                 ///< the precise exp and `div.rn`
   bool masked_rows = false;             ///< rows of -inf give zeros
+  bool warp_rows = false;               ///< a warp for each row instead of 256 threads
 
-  static constexpr std::uint32_t kThreads = 256;
+  /// Of a block.
+  [[nodiscard]] constexpr std::uint32_t threads() const noexcept { return warp_rows ? 32 : 256; }
 
   struct Operands {
     DeviceRange y{}, x{};
@@ -48,7 +51,8 @@ struct Describe<Softmax> {
       number<&K::columns>("columns", 1, 0x7fffffffu, "elements of a row"),
       choice<&K::type, kFloatTypes>("type", "of x and y").specializes(),
       flag<&K::precise>("precise", "precise exp and division").specializes(),
-      flag<&K::masked_rows>("masked_rows", "rows of -inf give zeros").specializes()};
+      flag<&K::masked_rows>("masked_rows", "rows of -inf give zeros").specializes(),
+      flag<&K::warp_rows>("warp_rows", "a warp for each row").specializes()};
   static constexpr auto kElements = [](const K& spec) {
     return std::uint64_t{spec.rows} * spec.columns;
   };
@@ -65,7 +69,9 @@ struct Describe<Softmax> {
                                 {5, 4097, ElementType::f16},
                                 {1, 70000},
                                 {3, 257, ElementType::f32, true},
-                                {2, 100, ElementType::f32, false, true}};
+                                {2, 100, ElementType::f32, false, true},
+                                {7, 33, ElementType::f16, false, false, true},
+                                {2, 1000, ElementType::f32, true, true, true}};
 };
 
 }  // namespace ptxgen::inline v0

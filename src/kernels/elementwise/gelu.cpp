@@ -1,0 +1,89 @@
+// src/kernels/elementwise/gelu.cpp - the activation GELU, in three forms
+#include "ptxgen/kernels/elementwise/gelu.hpp"
+
+#include <cmath>
+
+#include "kernels/parts/map.hpp"
+
+namespace ptxgen::inline v0 {
+
+namespace {
+
+constexpr std::string_view kInputs[] = {"in"};
+constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
+constexpr double kSqrtHalf = 0.70710678118654752440;
+
+/// The factor of x.
+template <GeluForm kForm>
+Value<f32> gate(const Value<f32>& x, Accuracy accuracy) {
+  if constexpr (kForm == GeluForm::Erf) {
+    const Value<f32> e = erf(x * static_cast<float>(kSqrtHalf), accuracy);
+    return e * 0.5f + 0.5f;
+  } else if constexpr (kForm == GeluForm::Tanh) {
+    const Value<f32> cubic = x * x * 0.044715f + 1.0f;
+    const Value<f32> t = tanh(x * cubic * static_cast<float>(kSqrtTwoOverPi), accuracy);
+    return t * 0.5f + 0.5f;
+  } else {
+    return sigmoid(x * 1.702f, accuracy);
+  }
+}
+
+template <GeluForm kForm>
+double exact_gate(double x) {
+  if constexpr (kForm == GeluForm::Erf) return 0.5 * std::erfc(-x * kSqrtHalf);
+  if constexpr (kForm == GeluForm::Sigmoid) return 1 / (1 + std::exp(-1.702 * x));
+  // (1 + tanh(z)) / 2, without cancellation
+  return 1 / (1 + std::exp(-2 * kSqrtTwoOverPi * (x + 0.044715 * x * x * x)));
+}
+
+constexpr std::string_view kFunctions[] = {"erf", "tanh", "sigmoid"};  // by form
+
+}  // namespace
+
+template <GeluForm kForm>
+BuiltKernel Gelu<kForm>::build(const ptx::Target& target) const {
+  const Accuracy accuracy = precise ? Accuracy::Precise : Accuracy::Approximate;
+  return map_kernel(
+      Describe<Gelu>::text.name, target, type, kInputs,
+      [&](std::span<const Value<f32>> x) { return x[0] * gate<kForm>(x[0], accuracy); });
+}
+
+template <GeluForm kForm>
+LaunchGeometry Gelu<kForm>::geometry() const {
+  return map_geometry(Describe<Gelu>::text.name, n, type);
+}
+
+template <GeluForm kForm>
+KernelCost Gelu<kForm>::cost() const noexcept {
+  return map_cost(n, type, 1, 8);
+}
+
+template <GeluForm kForm>
+void Describe<Gelu<kForm>>::reference(const K&, HostOperands& host) {
+  HostOperands::Operand& out = host["out"];
+  const std::vector<double>& in = host.input("in");
+  out.magnitude.resize(out.values.size());
+  for (std::size_t i = 0; i < out.values.size(); ++i) {
+    out.values[i] = in[i] * exact_gate<kForm>(in[i]);
+    out.magnitude[i] = std::abs(in[i]);
+  }
+}
+
+// The factor of x is at most 1, and its error is that of the function, a unit in the last place of
+// numbers near 1 being 2^-24 or 2^-23; the argument has up to four roundings, which change the
+// factor by less than one each; the sum and the product.
+template <GeluForm kForm>
+ErrorBound Describe<Gelu<kForm>>::bound(const K& spec) {
+  const MathBound& function = math_bound(kFunctions[static_cast<std::size_t>(kForm)],
+                                         spec.precise ? Accuracy::Precise : Accuracy::Approximate);
+  return {.relative = (function.ulp + 6) * 0x1p-23, .absolute = 1e-36};
+}
+
+template struct Gelu<GeluForm::Erf>;
+template struct Gelu<GeluForm::Tanh>;
+template struct Gelu<GeluForm::Sigmoid>;
+template struct Describe<GeluErf>;
+template struct Describe<GeluTanh>;
+template struct Describe<GeluSigmoid>;
+
+}  // namespace ptxgen::inline v0
