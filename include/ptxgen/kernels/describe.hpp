@@ -279,15 +279,18 @@ struct ArgumentRow {
     if (info.scalar == ptx::Type::none || info.scalar == ptx::Type::u64) return 8;
     return 4;
   }
-  [[nodiscard]] constexpr OperandUse use(const K& spec, const Operands& operands) const {
-    const ElementType element = type(spec);
-    const std::uint32_t natural = ptxgen::info(element).alignment;
+  /// Of the operand's address, bytes.
+  [[nodiscard]] constexpr std::uint32_t alignment_for(const K& spec) const {
+    const std::uint32_t natural = ptxgen::info(type(spec)).alignment;
     const std::uint32_t wanted = alignment == nullptr ? natural : alignment(spec);
+    return wanted > natural ? wanted : natural;
+  }
+  [[nodiscard]] constexpr OperandUse use(const K& spec, const Operands& operands) const {
     return {info.name,
             operands.*memory,
-            element,
+            type(spec),
             elements(spec),
-            wanted > natural ? wanted : natural,
+            alignment_for(spec),
             present == nullptr || present(spec),
             is_written(info.role)};
   }
@@ -574,6 +577,9 @@ struct Traits {
   static std::uint64_t elements(const void* spec, std::size_t i) {
     return present(spec, i) ? D::arguments[i].elements(of(spec)) : 0;
   }
+  static std::uint32_t alignment(const void* spec, std::size_t i) {
+    return D::arguments[i].alignment_for(of(spec));
+  }
   static bool present(const void* spec, std::size_t i) {
     return D::arguments[i].present == nullptr || D::arguments[i].present(of(spec));
   }
@@ -640,6 +646,7 @@ struct Traits {
     if constexpr (requires { D::family; }) d.family = &D::family;
     d.type_of = type;
     d.elements_of = elements;
+    d.alignment_of = alignment;
     d.is_present_of = present;
     d.is_read_of = read;
     d.values_of = values;

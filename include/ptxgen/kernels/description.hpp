@@ -199,6 +199,7 @@ struct KernelDescription {
   /// Element type and number of elements of argument `i`, in device memory; 0: not present.
   ElementType (*type_of)(const void* spec, std::size_t i) = nullptr;
   std::uint64_t (*elements_of)(const void* spec, std::size_t i) = nullptr;
+  std::uint32_t (*alignment_of)(const void* spec, std::size_t i) = nullptr;  ///< bytes
   /// Whether this shape has argument `i`.
   bool (*is_present_of)(const void* spec, std::size_t i) = nullptr;
   /// Whether the kernel reads argument `i`: inputs, and some outputs.

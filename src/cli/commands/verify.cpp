@@ -162,7 +162,9 @@ void add_verify(CLI::App& app, int& exit_code) {
       .required();
   command.add_option("-p", options->settings, "NAME=VALUE, repeatable").one_value_each();
   command.add_flag("--cases", options->cases, "every case of the kernel's description");
-  command.add_option("--offset", options->offset, "elements from a 256-byte boundary to operands")
+  command
+      .add_option("--offset", options->offset,
+                  "elements (or the alignment that the kernel requires) after a 256-byte boundary")
       .range(0, 4096)
       .capture_default_str();
   command.add_flag("--in-place", options->in_place, "outputs are inputs where that is allowed");

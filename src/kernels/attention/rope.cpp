@@ -40,8 +40,8 @@ Value<f64> log2_of(KernelBuilder& k, const Value<f32>& x) {
 
 // 2^x for |x| < 1000: the Taylor polynomial of degree 12 for the fraction.
 Value<f64> exp2_of(KernelBuilder& k, const Value<f64>& x) {
-  const Value<f64> whole = k.cvt<f64>(x, Rounding::rni);
-  const Value<f64> fraction = x - whole;
+  const Value<f64> integer = k.cvt<f64>(x, Rounding::rni);
+  const Value<f64> fraction = x - integer;
   std::array<double, 13> taylor{};
   double coefficient = 1;
   for (std::size_t i = 0; i < taylor.size(); ++i) {
@@ -49,7 +49,7 @@ Value<f64> exp2_of(KernelBuilder& k, const Value<f64>& x) {
     coefficient *= 0.693147180559945309417 / static_cast<double>(i + 1);
   }
   const Value<f64> mantissa = polynomial(k, fraction, taylor);
-  const Value<s64> biased = k.cvt<s64>(whole, Rounding::rni) + 1023;
+  const Value<s64> biased = k.cvt<s64>(integer, Rounding::rni) + 1023;
   return mantissa * k.bitcast<f64>(biased << 52u);
 }
 
@@ -95,23 +95,28 @@ struct Buffers {
   Ptr<b8> x, y;
 };
 
+// The pair at `element` and `distance` elements further; one access for both if they are aligned.
 void rotate(KernelBuilder& k, const Buffers& buffers, const Value<u64>& element,
-            std::uint32_t distance, const SinCos& by) {
+            std::uint32_t distance, bool aligned, const SinCos& by) {
   const Value<u64> offset = element * std::uint64_t{bytes(buffers.type)};
   const std::uint32_t step = distance * bytes(buffers.type);
-  const auto load = [&](const Ptr<b8>& at) {
-    return expand(k, load_floats(k, at, buffers.type, 1), 1)[0];
+  const auto load = [&](const Ptr<b8>& at, std::uint32_t count) {
+    return expand(k, load_floats(k, at, buffers.type, count), count);
   };
   const Ptr<b8> from = buffers.x + offset;
-  const Value<f32> x0 = load(from);
-  const Value<f32> x1 = load(from + step);
-  const Value<f32> product0 = x1 * by.sin;
-  const Value<f32> product1 = x1 * by.cos;
-  const Value<f32> y0 = k.fma(x0, by.cos, -product0);
-  const Value<f32> y1 = k.fma(x0, by.sin, product1);
+  std::vector<Value<f32>> x = load(from, aligned ? 2 : 1);
+  if (!aligned) x.push_back(load(from + step, 1)[0]);
+  const Value<f32> product0 = x[1] * by.sin;
+  const Value<f32> product1 = x[1] * by.cos;
+  const Value<f32> y0 = k.fma(x[0], by.cos, -product0);
+  const Value<f32> y1 = k.fma(x[0], by.sin, product1);
   const Ptr<b8> to = buffers.y + offset;
-  store_floats(k, to, buffers.type, {y0});
-  store_floats(k, to + step, buffers.type, {y1});
+  if (aligned) {
+    store_floats(k, to, buffers.type, {y0, y1});
+  } else {
+    store_floats(k, to, buffers.type, {y0});
+    store_floats(k, to + step, buffers.type, {y1});
+  }
 }
 
 }  // namespace
@@ -140,7 +145,7 @@ BuiltKernel Rope<kPairs>::build(const ptx::Target& target) const {
     if (inverse) by.sin.rebind(-by.sin);
     const Value<u64> head = k.mad_wide(row, head_count, k.convert<u64>(k.ctaid_x()));
     const Value<u64> element = head * std::uint64_t{head_size} + k.convert<u64>(first);
-    rotate(k, {type, x, y}, element, kInterleaved ? 1 : head_size / 2, by);
+    rotate(k, {type, x, y}, element, kInterleaved ? 1 : head_size / 2, kInterleaved, by);
   });
   return k.build();
 }

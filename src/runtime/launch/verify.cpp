@@ -78,7 +78,8 @@ Memory make_memory(const Context& context, const KernelDescription& kernel, cons
     // NaN in every float type.
     elements.assign(static_cast<std::size_t>(bytes(memory.type, count)), std::byte{0xff});
   }
-  memory.begin = kGuardBytes + std::size_t{options.offset} * bytes(memory.type);
+  memory.begin = kGuardBytes + std::size_t{options.offset} *
+                                   std::max(bytes(memory.type), kernel.alignment_of(spec, i));
   memory.before.assign(memory.begin, kGuard);
   memory.before.insert(memory.before.end(), elements.begin(), elements.end());
   memory.before.insert(memory.before.end(), kGuardBytes, kGuard);

@@ -19,8 +19,9 @@ enum class RopePairs : std::uint8_t {
 /// x and y are [row][head][head_size]; a row is a token. Its position is `position + row`, or
 /// `positions[row]` from device memory with `indirect`, which a captured graph can replay;
 /// otherwise positions is null. Entries `rope` and `rope_neox`, both
-/// `(x, positions, y, rows, heads, position, theta)`; y may be x.
-/// A block for each head with a thread for each pair; the grid's y counts rows by stride.
+/// `(x, positions, y, rows, heads, position, theta)`; y may be x. The buffers of
+/// `rope` are aligned to two elements. A block for each head with a thread for each pair; the
+/// grid's y counts rows by stride.
 template <RopePairs kPairs>
 struct Rope {
   std::uint32_t rows = 1;
@@ -75,13 +76,18 @@ struct Describe<Rope<kPairs>> {
   static constexpr auto kElements = [](const K& spec) {
     return std::uint64_t{spec.rows} * spec.heads * spec.head_size;
   };
+  static constexpr auto kAlignment = [](const K& spec) -> std::uint32_t {
+    return (kInterleaved ? 2 : 1) * bytes(spec.type);
+  };
   static constexpr auto kIndirect = [](const K& spec) { return spec.indirect; };
   static constexpr Row arguments[] = {
-      Row::input("x", &O::x, &K::type, kElements, "rows of heads"),
+      Row::input("x", &O::x, &K::type, kElements, "rows of heads").aligned(kAlignment),
       Row::input("positions", &O::positions, ElementType::u32, &K::rows, "of each row")
           .only_if(kIndirect)
           .values(0, 131071),
-      Row::output("y", &O::y, &K::type, kElements, "rotated heads").may_alias("x"),
+      Row::output("y", &O::y, &K::type, kElements, "rotated heads")
+          .may_alias("x")
+          .aligned(kAlignment),
       Row::template shape<&K::rows>("rows"),
       Row::template shape<&K::heads>("heads"),
       Row::template scalar<&O::position>("position", "of the first row, unless indirect")
