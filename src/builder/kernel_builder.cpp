@@ -42,10 +42,12 @@ void write_forbidden_roundings(ptx::Function& f) {
 }  // namespace
 
 KernelBuilder::KernelBuilder(Name name, std::string_view target) : Control(name, target) {}
-std::uint32_t KernelBuilder::check_block_size(std::uint32_t threads, Site site) {
+
+std::uint32_t KernelBuilder::check_block_size(std::string_view method, std::uint32_t threads,
+                                              Site site) {
   if (threads == 0 || threads > 1024 || threads % 32 != 0) {
     fail("block-size",
-         format_text("block_reduce over {} threads; a block has a multiple of 32, up to 1024",
+         format_text("{} over {} threads; a block has a multiple of 32, up to 1024", method,
                      threads),
          site);
   }

@@ -1,14 +1,13 @@
 // tests/builder/math_test.cpp - elementary functions against fp64, block reductions
-#include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <type_traits>
 
+#include "math_accuracy.hpp"
 #include "ptxgen/builder.hpp"
-#include "ptxgen/kernels/host_values.hpp"
-#include "ptxgen/runtime.hpp"
 #include "ptxgen/runtime/device/findings.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/harness.hpp"
@@ -19,101 +18,21 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-/// The emulated device, with everything that a launch needs.
-struct Rig {
-  Rig() : device(Device::open("emulator")), context(device), stream(context), launcher(context) {}
-  Device device;
-  Context context;
-  ptxgen::Stream stream;
-  Launcher launcher;
-};
-
-using Function = std::function<Value<f32>(const Value<f32>&)>;
-
-std::vector<float> values_of(Rig& rig, const Function& function, const std::vector<float>& x) {
-  const auto kernel = build_kernel(
-      "values", "sm_90", params(param<Ptr<f32>>("x"), param<Ptr<f32>>("y"), param<u32>("n")),
-      [&](KernelBuilder& k, Ptr<f32> from, Ptr<f32> to, Value<u32> n) {
-        const Value<u32> i = k.global_thread_x();
-        k.if_(i < n, [&] {
-          const Value<f32> value = from[i];
-          to[i] = function(value);
-        });
-      });
-  const Buffer<f32> in(rig.context, x);
-  const Buffer<f32> out(rig.context, x.size());
-  const auto n = static_cast<std::uint32_t>(x.size());
-  rig.launcher.launch(kernel, {.grid = {(n + 255) / 256}, .block = {256}}, rig.stream, in, out, n);
-  rig.stream.synchronize();
-  std::vector<float> y(x.size());
-  out.read(y);
-  return y;
-}
-
-struct Tested {
-  std::string_view function;
-  double (*exact)(double);
-  Value<f32> (*emit)(const Value<f32>&, Accuracy, SourceLocation);
-};
-const Tested kTested[] = {
-    {"exp", [](double x) { return std::exp(x); }, exp},
-    {"exp2", [](double x) { return std::exp2(x); }, exp2},
-    {"log", [](double x) { return std::log(x); }, log},
-    {"log2", [](double x) { return std::log2(x); }, log2},
-    {"sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }, sigmoid},
-    {"tanh", [](double x) { return std::tanh(x); }, tanh},
-    {"erf", [](double x) { return std::erf(x); }, erf},
-    {"sin", [](double x) { return std::sin(x); }, sin},
-    {"cos", [](double x) { return std::cos(x); }, cos},
-};
-
-const Tested& tested(std::string_view function) {
-  const auto found = std::find_if(std::begin(kTested), std::end(kTested),
-                                  [&](const Tested& t) { return t.function == function; });
-  REQUIRE(found != std::end(kTested));
-  return *found;
-}
-
-Function with(std::string_view function, Accuracy accuracy) {
-  return [&tested = tested(function), accuracy](const Value<f32>& x) {
-    return tested.emit(x, accuracy, SourceLocation::current());
-  };
-}
-
-/// Every 2^16-th bit pattern every day, every 2^8-th with --full.
-std::vector<float> patterns(double low, double high) {
-  const std::uint64_t stride = test::full() ? 1u << 8 : 1u << 16;
-  std::vector<float> values;
-  for (std::uint64_t bits = 0; bits < std::uint64_t{1} << 32; bits += stride) {
-    const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(bits | (bits >> 16 & 0xff)));
-    if (value >= low && value <= high) values.push_back(value);
-  }
-  return values;
-}
+using Rig = test::MathRig;
+using test::math_code;
+using test::math_function;
+using test::values_of;
 
 }  // namespace
 
 TEST_CASE("each function is within its documented error of fp64") {
   Rig rig;
   for (const MathBound& bound : kMathBounds) {
-    const std::vector<float> x = patterns(bound.low, bound.high);
-    const std::vector<float> y = values_of(rig, with(bound.function, bound.accuracy), x);
-    double worst = 0;
-    float worst_at = 0;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      const double exact = tested(bound.function).exact(double{x[i]});
-      const double error = std::max(0.0, std::abs(double{y[i]} - exact) - bound.absolute);
-      const double ulps = error / unit_in_last_place(ElementType::f32, exact);
-      if (ulps > worst || std::isnan(ulps)) {
-        worst = std::isnan(ulps) ? INFINITY : ulps;
-        worst_at = x[i];
-      }
-    }
-    const bool precise = bound.accuracy == Accuracy::Precise;
-    WARN(bound.function << (precise ? ", precise: " : ", approximate: ") << worst << " ulp at "
-                        << worst_at << ", bound " << bound.ulp << ", " << x.size() << " values");
-    CHECK(x.size() > 10000);
-    CHECK(worst <= bound.ulp);
+    INFO(bound.function << (bound.accuracy == Accuracy::Precise ? ", precise" : ", approximate"));
+    const test::MathError worst = test::largest_error(rig, bound, test::full());
+    INFO("at " << worst.at << ", of " << worst.values << " values");
+    CHECK(worst.values > 10000);
+    CHECK(worst.ulp <= bound.ulp);
   }
 }
 
@@ -144,7 +63,7 @@ TEST_CASE("functions of infinities, zeros and NaN") {
   for (const Special& special : kSpecial) {
     for (const Accuracy accuracy : {Accuracy::Precise, Accuracy::Approximate}) {
       const std::vector<float> y =
-          values_of(rig, with(special.function, accuracy), special.arguments);
+          values_of(rig, math_code(special.function, accuracy), special.arguments);
       for (std::size_t i = 0; i < y.size(); ++i) {
         INFO(special.function << (accuracy == Accuracy::Precise ? ", precise: " : ": ")
                               << special.arguments[i] << " gives " << y[i]);
@@ -166,9 +85,9 @@ TEST_CASE("the precise sine and cosine are right for angles of any size") {
                           0x1.921fb6p+0f, 0x1.f9cbe2p+7f, 16367173.0f * 0x1p72f};
   for (std::size_t i = 0, count = x.size(); i < count; ++i) x.push_back(-x[i]);
   for (const std::string_view function : {"sin", "cos"}) {
-    const std::vector<float> y = values_of(rig, with(function, Accuracy::Precise), x);
+    const std::vector<float> y = values_of(rig, math_code(function, Accuracy::Precise), x);
     for (std::size_t i = 0; i < x.size(); ++i) {
-      const double exact = tested(function).exact(double{x[i]});
+      const double exact = math_function(function).exact(double{x[i]});
       INFO(function << " of " << x[i] << " is " << exact << ", not " << y[i]);
       CHECK(std::abs(y[i] - exact) <= 2 * unit_in_last_place(ElementType::f32, exact));
     }
@@ -188,8 +107,8 @@ TEST_CASE("sine and cosine of one angle are those that the single functions give
           },
           x);
     };
-    CHECK(both(true) == values_of(rig, with("sin", accuracy), x));
-    CHECK(both(false) == values_of(rig, with("cos", accuracy), x));
+    CHECK(both(true) == values_of(rig, math_code("sin", accuracy), x));
+    CHECK(both(false) == values_of(rig, math_code("cos", accuracy), x));
   }
 }
 
@@ -270,5 +189,75 @@ TEST_CASE("a block reduction over part of a warp is refused") {
     CHECK(error.code == "block-size");
     CHECK(error.message ==
           "block_reduce over 48 threads; a block has a multiple of 32, up to 1024");
+  }
+}
+
+TEST_CASE("reductions and scans of 64 bits are exact") {
+  Rig rig;
+  for (const std::uint32_t threads : {32u, 96u, 1024u}) {
+    INFO(threads << " threads");
+    std::vector<double> x(threads);
+    std::vector<std::uint64_t> wide(threads);
+    for (std::uint32_t i = 0; i < threads; ++i) {
+      x[i] = i * 0x1p-30 + (i * 37 % 101);  // sums are exact
+      wide[i] = i * 0x9e3779b97f4a7c15u;
+    }
+    CHECK(reduced<f64>(rig, x, Reduce::Add) ==
+          std::vector<double>(threads, std::accumulate(x.begin(), x.end(), 0.0)));
+    CHECK(reduced<u64>(rig, wide, Reduce::Max) ==
+          std::vector<std::uint64_t>(threads, *std::max_element(wide.begin(), wide.end())));
+  }
+}
+
+namespace {
+
+// Every thread's result of the third of three scans in a loop.
+template <class T>
+std::vector<detail::Host<T>> scanned(Rig& rig, const std::vector<detail::Host<T>>& x, Reduce how) {
+  const auto threads = static_cast<std::uint32_t>(x.size());
+  const auto kernel = build_kernel(
+      "scanned", "sm_90", {"x", "y"}, [&](KernelBuilder& k, Ptr<T> from, const Ptr<T>& to) {
+        k.required_threads(threads);
+        const Value<u32> thread = k.tid_x();
+        const Value<T> value = from[thread];
+        auto result = k.var(value);
+        k.for_(0u, 3u, 1u, [&] { result = k.block_scan(value, threads, how); });
+        to[thread] = result;
+      });
+  const Buffer<T> in(rig.context, x);
+  const Buffer<T> out(rig.context, x.size());
+  const LaunchRecord record =
+      rig.launcher.launch(kernel, {.grid = {1}, .block = {threads}}, rig.stream, in, out);
+  rig.stream.synchronize();
+  CHECK(rig.device.findings(record.launch).empty());
+  std::vector<detail::Host<T>> y(x.size());
+  out.read(y);
+  return y;
+}
+
+template <class T, class Combine>
+void check_scan(Rig& rig, const std::vector<T>& x, Reduce how, const Combine& combine) {
+  using Element = std::conditional_t<std::is_same_v<T, double>, f64, u32>;
+  std::vector<T> expected(x.size());
+  std::partial_sum(x.begin(), x.end(), expected.begin(), combine);
+  CHECK(scanned<Element>(rig, x, how) == expected);
+}
+
+}  // namespace
+
+TEST_CASE("a block scan combines the threads up to each one") {
+  Rig rig;
+  for (const std::uint32_t threads : {32u, 64u, 96u, 1024u}) {
+    INFO(threads << " threads");
+    std::vector<double> x(threads);
+    std::vector<std::uint32_t> integers(threads);
+    for (std::uint32_t i = 0; i < threads; ++i) {
+      x[i] = i * 37 % 101 - 50.0;
+      integers[i] = i * 2654435761u;
+    }
+    check_scan(rig, x, Reduce::Add, std::plus<>());
+    check_scan(rig, integers, Reduce::Add, std::plus<>());
+    check_scan(rig, integers, Reduce::Max, [](auto a, auto b) { return std::max(a, b); });
+    check_scan(rig, integers, Reduce::Min, [](auto a, auto b) { return std::min(a, b); });
   }
 }

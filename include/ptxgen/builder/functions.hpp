@@ -181,4 +181,56 @@ template <class... Args, class Body>
   return Kernel<Args...>(k.build(name.site));
 }
 
+namespace detail {
+
+/// The parameters of a body: `Ptr<T, S>` as it is, `Value<T>` as T.
+template <class A>
+struct ParameterOf {
+  static_assert(kNever<A>, "a kernel's body takes Ptr<T> and Value<T> after the builder");
+};
+template <class T>
+struct ParameterOf<Value<T>> {
+  using type = T;
+};
+template <class T, class S>
+struct ParameterOf<Ptr<T, S>> {
+  using type = Ptr<T, S>;
+};
+template <class A>
+struct ParameterOf<const A&> : ParameterOf<A> {};
+template <class A>
+struct ParameterOf<const A> : ParameterOf<A> {};
+
+template <class Signature>
+struct BodyParameters;
+template <class C, class R, class... A>
+struct BodyParameters<R (C::*)(KernelBuilder&, A...) const> {
+  static constexpr std::size_t kCount = sizeof...(A);
+  static Params<typename ParameterOf<A>::type...> with(const Name* names) {
+    return with(names, std::make_index_sequence<kCount>());
+  }
+
+ private:
+  template <std::size_t... kIndex>
+  static Params<typename ParameterOf<A>::type...> with(const Name* names,
+                                                       std::index_sequence<kIndex...>) {
+    return {{names[kIndex]...}};
+  }
+};
+
+}  // namespace detail
+
+/// The same with the parameters' names alone; their types are those of the body's parameters:
+///
+///   auto kernel = build_kernel("scale", "sm_89", {"x", "a", "n"},
+///       [](KernelBuilder& k, Ptr<f32> x, Value<f32> a, Value<u32> n) { ... });
+template <class Body, std::size_t kCount>
+[[nodiscard]] auto build_kernel(Name name, std::string_view target, const Name (&names)[kCount],
+                                const Body& body) {
+  using Parameters = detail::BodyParameters<decltype(&Body::operator())>;
+  static_assert(kCount == Parameters::kCount,
+                "the list has another number of names than the body has parameters");
+  return build_kernel(name, target, Parameters::with(names), body);
+}
+
 }  // namespace ptxgen::inline v0

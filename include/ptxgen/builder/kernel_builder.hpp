@@ -89,7 +89,7 @@ struct ForLoop : LoopRange {
 
 }  // namespace detail
 
-/// How `warp_reduce` combines.
+/// How `warp_reduce`, `block_reduce` and `block_scan` combine.
 enum class Reduce : std::uint8_t { Add, Min, Max };
 
 /// A kernel under construction. A call of the instruction-level API (methods named after PTX
@@ -299,24 +299,13 @@ class KernelBuilder : public detail::Control {
     transaction.keep();
   }
 
-  /// x combined over the 32 lanes of the warp, which all execute it; every lane gets the result.
+  /// x, of 32 or 64 bits, combined over the 32 lanes of the warp, which all execute it; every lane
+  /// gets the result.
   /// Adds in the order of the butterfly: lanes 16 apart first.
   template <class A>
   auto warp_reduce(const A& x, Reduce how = Reduce::Add, Site site = Site::current()) {
     return warp_reduce(
-        x,
-        [&](const auto& a, const auto& b) {
-          switch (how) {
-            case Reduce::Min:
-              return min(a, b, MinMax{}, site);
-            case Reduce::Max:
-              return max(a, b, MinMax{}, site);
-            case Reduce::Add:
-              break;
-          }
-          return add(a, b, Float{}, site);
-        },
-        site);
+        x, [&](const auto& a, const auto& b) { return combined(how, a, b, site); }, site);
   }
   template <class A, class Combine>
   requires(!detail::kSame<Combine, Reduce>) auto warp_reduce(const A& x, Combine&& combine,
@@ -325,7 +314,9 @@ class KernelBuilder : public detail::Control {
     detail::Transaction transaction(*this);
     Value<T> sum = value_of<T>(x, site);
     for (unsigned distance = 16; distance != 0; distance /= 2) {
-      sum.rebind(combine(sum, shfl_bfly(sum, distance, kAllLanes, site)));
+      const Value<T> other = from_lanes(
+          sum, [&](const auto& v) { return shfl_bfly(v, distance, kAllLanes, site); }, site);
+      sum.rebind(combine(sum, other));
     }
     transaction.keep();
     return sum;
@@ -343,7 +334,7 @@ class KernelBuilder : public detail::Control {
   auto block_reduce(const A& x, std::uint32_t threads, Reduce how = Reduce::Add,
                     Site site = Site::current()) {
     using T = detail::Common<A>;
-    const std::uint32_t warps = check_block_size(threads, site);
+    const std::uint32_t warps = check_block_size("block_reduce", threads, site);
     detail::Transaction transaction(*this);
     Value<T> result = warp_reduce(value_of<T>(x, site), how, site);
     if (warps > 1) {
@@ -361,6 +352,39 @@ class KernelBuilder : public detail::Control {
                          setp(Comparison::lt, lane, warps, false, site), site));
       }
       result.rebind(warp_reduce(part, how, site));
+      bar_sync(0u, site);
+    }
+    transaction.keep();
+    return result;
+  }
+
+  /// Thread t gets x combined over the threads 0 to t of the block: the inclusive scan. Threads,
+  /// types and barriers as for `block_reduce`.
+  ///
+  /// The tree is fixed: in each warp thread t is combined with t - 1, then with t - 2, t - 4, ...
+  /// (Hillis and Steele); the warps' totals go through shared memory, and every warp scans them.
+  template <class A>
+  auto block_scan(const A& x, std::uint32_t threads, Reduce how = Reduce::Add,
+                  Site site = Site::current()) {
+    using T = detail::Common<A>;
+    const std::uint32_t warps = check_block_size("block_scan", threads, site);
+    detail::Transaction transaction(*this);
+    const Value<u32> thread = tid_x(site);
+    const Value<u32> lane = and_(thread, 31u, site);
+    Value<T> result = warp_scan(value_of<T>(x, site), lane, how, site);
+    if (warps > 1) {
+      const SharedArray<T> totals = shared<T>(warps, {}, 16, site);
+      const Value<u32> warp = shr(thread, 5u, site);
+      if_(setp(Comparison::eq, lane, 31u, false, site), [&] { st(totals.base() + warp, result); });
+      bar_sync(0u, site);
+      const Value<u32> from = min(lane, warps - 1, {}, site);
+      const Value<T> total = ld(totals.base() + from, {}, site);
+      const Value<T> scanned = warp_scan(total, lane, how, site);
+      const Value<u32> previous = sub(max(warp, 1u, {}, site), 1u, {}, site);
+      const Value<T> before = from_lanes(
+          scanned, [&](const auto& v) { return shfl_idx(v, previous, kAllLanes, site); }, site);
+      const Pred first = setp(Comparison::eq, warp, 0u, false, site);
+      result.rebind(selp(result, combined(how, before, result, site), first, site));
       bar_sync(0u, site);
     }
     transaction.keep();
@@ -441,7 +465,41 @@ class KernelBuilder : public detail::Control {
   }
 
   /// The number of warps.
-  std::uint32_t check_block_size(std::uint32_t threads, Site site);
+  std::uint32_t check_block_size(std::string_view method, std::uint32_t threads, Site site);
+  template <class T>
+  Value<T> combined(Reduce how, const Value<T>& a, const Value<T>& b, Site site) {
+    switch (how) {
+      case Reduce::Min:
+        return min(a, b, MinMax{}, site);
+      case Reduce::Max:
+        return max(a, b, MinMax{}, site);
+      case Reduce::Add:
+        break;
+    }
+    return add(a, b, Float{}, site);
+  }
+  /// `shuffle(x)`; 64 bits in two halves.
+  template <class T, class Shuffle>
+  Value<T> from_lanes(const Value<T>& x, const Shuffle& shuffle, Site site) {
+    if constexpr (T::kBits == 64) {
+      const auto halves = unpack<u32>(x, site);
+      const Value<u32> low = shuffle(halves[0]);
+      const Value<u32> high = shuffle(halves[1]);
+      return pack<T>(low, high, site);
+    } else {
+      return shuffle(x);
+    }
+  }
+  template <class T>
+  Value<T> warp_scan(Value<T> sum, const Value<u32>& lane, Reduce how, Site site) {
+    for (unsigned distance = 1; distance != 32; distance *= 2) {
+      const Value<T> other = from_lanes(
+          sum, [&](const auto& v) { return shfl_up(v, distance, kAllLanes, site); }, site);
+      const Value<T> longer = combined(how, other, sum, site);
+      sum.rebind(selp(longer, sum, setp(Comparison::ge, lane, distance, false, site), site));
+    }
+    return sum;
+  }
   void declare(const Name& name, ptx::Type type, bool pointer, ptx::Space space, ptx::Type element);
   ptx::Register value_param(const Name& name, ptx::Type type, ptx::Type element,
                             detail::RegisterClass register_class);

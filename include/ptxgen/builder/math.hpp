@@ -33,7 +33,7 @@ struct MathBound {
 /// whose rounding error grows with x.
 inline constexpr MathBound kMathBounds[] = {
     {"exp", Accuracy::Precise, -104, 88.72, 1, 1.5e-45},
-    {"exp", Accuracy::Approximate, -87, 88.72, 64, 0},
+    {"exp", Accuracy::Approximate, -87, 88.72, 68, 0},
     {"exp2", Accuracy::Precise, -150, 127.99, 1, 1.5e-45},
     {"exp2", Accuracy::Approximate, -126, 127.99, 5, 0},
     {"log", Accuracy::Precise, 1.5e-45, 3.4028234e38, 1.5, 0},

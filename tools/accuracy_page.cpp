@@ -1,0 +1,125 @@
+// tools/accuracy_page.cpp - writes docs/accuracy.md: measured errors of functions and kernels
+//
+// usage: accuracy_page > docs/accuracy.md           every 2^8-th f32 for the functions; minutes
+//        accuracy_page --check docs/accuracy.md     0 if no error is larger than the file says
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "math_accuracy.hpp"
+#include "ptxgen/kernels.hpp"
+#include "ptxgen/runtime/launch/verify.hpp"
+
+namespace {
+
+using namespace ptxgen;
+
+/// The last cell of a line is what was measured; what comes before it is the key.
+using Lines = std::map<std::string, double>;
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", value);
+  return text;
+}
+
+Lines functions(test::MathRig& rig, bool full) {
+  Lines lines;
+  for (const MathBound& bound : kMathBounds) {
+    const bool precise = bound.accuracy == Accuracy::Precise;
+    const std::string absolute = bound.absolute == 0 ? "" : " + " + number(bound.absolute);
+    lines["| `" + std::string(bound.function) + "` | " + (precise ? "precise" : "approximate") +
+          " | " + number(bound.low) + " to " + number(bound.high) + " | " + number(bound.ulp) +
+          " ulp" + absolute + " | "] = test::largest_error(rig, bound, full).ulp;
+  }
+  return lines;
+}
+
+/// The element type that a case is about: its first word that names one.
+std::string type_of(const KernelDescription& kernel, const std::vector<std::uint64_t>& values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto words = kernel.parameters[i].words;
+    if (std::find(words.begin(), words.end(), "f32") != words.end()) {
+      return std::string(words[values[i]]);
+    }
+  }
+  return "f32";
+}
+
+/// The largest error / bound over a kernel's cases of one type.
+Lines kernels(test::MathRig& rig) {
+  Lines lines;
+  for (const KernelDescription& kernel : catalog()) {
+    for (const std::vector<std::uint64_t>& values : kernel.cases()) {
+      const Verification result = verify(rig.launcher, rig.context, kernel, values);
+      double& worst =
+          lines["| `" + std::string(kernel.name) + "` | " + type_of(kernel, values) + " | "];
+      worst = std::max(worst, result.ok() ? result.worst_share : INFINITY);
+    }
+  }
+  return lines;
+}
+
+void write(const Lines& lines) {
+  for (const auto& [key, measured] : lines) std::cout << key << number(measured) << " |\n";
+}
+
+void write_page(test::MathRig& rig) {
+  std::cout
+      << "# Accuracy\n\nWritten by `tools/accuracy_page`; a test measures again and compares. "
+         "All errors are those of the emulator\nagainst fp64. It computes the approximate "
+         "instructions exactly but for rounding; the bounds hold the errors that\nthe PTX ISA "
+         "allows a GPU.\n\n## Functions of the builder\n\nOver every 2^8-th f32 of the range: "
+         "units in the last place, less the bound's absolute part.\n\n"
+         "| function | form | arguments | bound | measured |\n|---|---|---|---|---|\n";
+  write(functions(rig, true));
+  std::cout << "\n## Kernels\n\nThe largest share of a kernel's bound over its cases "
+               "([kernels.md](kernels.md) has the bounds), rounding to the\ntype included. 0: bit "
+               "for bit the reference rounded once.\n\n"
+               "| kernel | type | error / bound |\n|---|---|---|\n";
+  write(kernels(rig));
+}
+
+Lines lines_of(const char* path) {
+  Lines lines;
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    if (line.rfind("| `", 0) != 0) continue;
+    const std::size_t cell = line.rfind("| ", line.size() - 3) + 2;
+    lines[line.substr(0, cell)] = std::stod(line.substr(cell));
+  }
+  return lines;
+}
+
+// Another libm may move the last digits of the reference.
+bool check(test::MathRig& rig, const char* path) {
+  Lines now = functions(rig, false);
+  now.merge(kernels(rig));
+  const Lines file = lines_of(path);
+  bool good = now.size() == file.size();
+  for (const auto& [key, measured] : now) {
+    const auto found = file.find(key);
+    if (found != file.end() && measured <= found->second * 1.02 + 1e-3) continue;
+    std::cerr << key << number(measured) << " | is not in " << path << ", or less there\n";
+    good = false;
+  }
+  if (!good) std::cerr << path << " is not up to date; run: accuracy_page > " << path << "\n";
+  return good;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  test::MathRig rig;
+  if (argc == 1) {
+    write_page(rig);
+    return 0;
+  }
+  if (argc == 3 && std::string_view(argv[1]) == "--check") return check(rig, argv[2]) ? 0 : 1;
+  std::cerr << "usage: accuracy_page [--check FILE]\n";
+  return 2;
+}
