@@ -11,30 +11,37 @@ namespace ptxgen::inline v0::detail {
 
 namespace {
 
-/// How often each register is an operand, part of an address or a guard.
+/// How often each register is an operand, part of an address or a guard; counted up to 3.
 class Mentions {
  public:
   explicit Mentions(const ptx::Function& f) {
+    std::size_t registers = 0;
+    for (const ptx::RegisterDecl& decl : f.registers) {
+      first_.push_back(registers);
+      registers += decl.count == 0 ? 1 : decl.count;
+    }
+    counts_.resize(registers);
     for (const ptx::Operand& operand : f.operands) {
       const bool address =
           operand.kind == ptx::OperandKind::Memory && operand.base == ptx::OperandKind::Register;
-      if (address || operand.kind == ptx::OperandKind::Register) ++at(operand.as_register());
+      if (address || operand.kind == ptx::OperandKind::Register) count(operand.as_register());
     }
     for (const ptx::Instruction& s : f.body) {
-      if (s.guard.present()) ++at(s.guard.predicate);
+      if (s.guard.present()) count(s.guard.predicate);
     }
   }
-  [[nodiscard]] std::uint32_t of(ptx::Register r) { return at(r); }
-
- private:
-  std::uint32_t& at(ptx::Register r) {
-    if (r.decl.value >= counts_.size()) counts_.resize(r.decl.value + 1);
-    std::vector<std::uint32_t>& of_declaration = counts_[r.decl.value];
-    if (r.index >= of_declaration.size()) of_declaration.resize(r.index + 1);
-    return of_declaration[r.index];
+  [[nodiscard]] unsigned of(ptx::Register r) const {
+    return counts_[first_[r.decl.value] + r.index];
   }
 
-  std::vector<std::vector<std::uint32_t>> counts_;  // by declaration and index
+ private:
+  void count(ptx::Register r) {
+    std::uint8_t& of_register = counts_[first_[r.decl.value] + r.index];
+    if (of_register < 3) ++of_register;
+  }
+
+  std::vector<std::size_t> first_;  // of each declaration, in `counts_`
+  std::vector<std::uint8_t> counts_;
 };
 
 bool is_plain(const ptx::Instruction& s) {
@@ -70,7 +77,7 @@ void fold_moves(ptx::Function& f) {
   std::size_t kept = 0;
   std::size_t previous = ptx::kNone;  // the statement before, but for locations
   for (std::size_t i = 0; i < f.body.size(); ++i) {
-    const ptx::Instruction s = f.body[i];
+    const ptx::Instruction& s = f.body[i];
     ptx::Operand* const result =
         previous == ptx::kNone ? nullptr : only_result(f, f.body[previous]);
     if (result != nullptr && moves(f, s, *result)) {
@@ -81,7 +88,8 @@ void fold_moves(ptx::Function& f) {
       }
     }
     if (s.kind != ptx::StatementKind::Location) previous = kept;
-    f.body[kept++] = s;
+    if (kept != i) f.body[kept] = s;
+    ++kept;
   }
   f.body.resize(kept);
 }

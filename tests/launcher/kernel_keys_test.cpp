@@ -4,6 +4,7 @@
 #include <map>
 
 #include "ptxgen/kernels.hpp"
+#include "ptxgen/ptx/printer.hpp"
 #include "rig.hpp"
 
 using namespace ptxgen;

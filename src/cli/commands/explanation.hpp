@@ -11,6 +11,7 @@
 #include "ptxgen/analysis/memory_report.hpp"
 #include "ptxgen/kernels/kernel.hpp"
 #include "ptxgen/optimize/pass.hpp"
+#include "ptxgen/ptx/target.hpp"
 
 namespace ptxgen::cli {
 

@@ -7,6 +7,7 @@
 
 #include "ptxgen/builder/kernel.hpp"
 #include "ptxgen/kernels/kernel.hpp"
+#include "ptxgen/ptx/target.hpp"
 
 namespace ptxgen::inline v0 {
 
