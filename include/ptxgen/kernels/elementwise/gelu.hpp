@@ -39,19 +39,24 @@ extern template struct Gelu<GeluForm::Erf>;
 extern template struct Gelu<GeluForm::Tanh>;
 extern template struct Gelu<GeluForm::Sigmoid>;
 
+namespace detail {
+
+inline constexpr KernelDoc kGeluDocs[] = {
+    {"gelu_erf", "out[i] = in[i] / 2 * (1 + erf(in[i] / sqrt(2)))",
+     "coalesced: consecutive lanes on consecutive 16 bytes"},
+    {"gelu_tanh", "out[i] = in[i] / 2 * (1 + tanh(sqrt(2 / pi) * (in[i] + 0.044715 * in[i]^3)))",
+     "coalesced: consecutive lanes on consecutive 16 bytes"},
+    {"gelu_sigmoid", "out[i] = in[i] / (1 + exp(-1.702 * in[i]))",
+     "coalesced: consecutive lanes on consecutive 16 bytes"}};
+
+}  // namespace detail
+
 template <GeluForm kForm>
 struct Describe<Gelu<kForm>> {
   using K = Gelu<kForm>;
   using Row = ArgumentRow<K>;
   using O = typename K::Operands;
-  static constexpr std::string_view kAccess =
-      "coalesced: consecutive lanes on consecutive 16 bytes";
-  static constexpr KernelDoc kTexts[] = {
-      {"gelu_erf", "out[i] = in[i] / 2 * (1 + erf(in[i] / sqrt(2)))", kAccess},
-      {"gelu_tanh", "out[i] = in[i] / 2 * (1 + tanh(sqrt(2 / pi) * (in[i] + 0.044715 * in[i]^3)))",
-       kAccess},
-      {"gelu_sigmoid", "out[i] = in[i] / (1 + exp(-1.702 * in[i]))", kAccess}};
-  static constexpr KernelDoc text = kTexts[static_cast<std::size_t>(kForm)];
+  static constexpr KernelDoc text = detail::kGeluDocs[static_cast<std::size_t>(kForm)];
   static constexpr ParameterRow<K> parameters[] = {
       number<&K::n>("n", 1, 0xffffffffu, "elements"),
       choice<&K::type, kFloatTypes>("type", "of the elements").specializes(),
