@@ -140,11 +140,13 @@ BuiltKernel Rope<kPairs>::build(const ptx::Target& target) const {
   const Value<u32> pair = k.tid_x();
   const Value<u32> first = kInterleaved ? pair * 2 : pair;
   const Rotation rotation = rotation_of(k, precise, pair, theta, head_size);
-  k.for_(k.ctaid_y(), row_count, k.nctaid_y(), [&](Value<u32> row) {
+  const Value<u32> first_row = k.ctaid_y();
+  k.for_(first_row, row_count, k.nctaid_y(), [&](Value<u32> row) {
     SinCos by = rotation(positions ? Value<u32>((*positions)[row]) : first_position + row);
     if (inverse) by.sin.rebind(-by.sin);
     const Value<u64> head = k.mad_wide(row, head_count, k.convert<u64>(k.ctaid_x()));
-    const Value<u64> element = head * std::uint64_t{head_size} + k.convert<u64>(first);
+    const Value<u64> head_start = head * std::uint64_t{head_size};
+    const Value<u64> element = head_start + k.convert<u64>(first);
     rotate(k, {type, x, y}, element, kInterleaved ? 1 : head_size / 2, kInterleaved, by);
   });
   return k.build();

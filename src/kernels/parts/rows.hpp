@@ -42,7 +42,8 @@ struct RowBlock {
 template <class Body>
 void for_each_row(const RowBlock& block, const Value<u32>& rows, const Body& body) {
   KernelBuilder& k = block.k;
-  k.for_(k.ctaid_y(), rows, k.nctaid_y(),
+  const Value<u32> first = k.ctaid_y();
+  k.for_(first, rows, k.nctaid_y(),
          [&](Value<u32> row) { body(k.mul_wide(row, block.columns)); });
 }
 
