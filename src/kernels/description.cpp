@@ -20,11 +20,6 @@ namespace {
   throw error.refresh();
 }
 
-std::string range_text(const ParameterInfo& info) {
-  return info.words.empty() ? format_text("{}..{}", info.min, info.max)
-                            : join_text(info.words, "|");
-}
-
 const HostOperands::Operand& find(const HostOperands& host, std::string_view name) {
   const auto found = std::find_if(host.all.begin(), host.all.end(),
                                   [&](const auto& operand) { return operand.name == name; });
@@ -53,6 +48,13 @@ std::vector<std::uint64_t> KernelDescription::default_values() const {
   std::vector<std::uint64_t> values;
   for (const ParameterInfo& info : parameters) values.push_back(info.default_value);
   return values;
+}
+
+std::string range_text(const ParameterInfo& info) {
+  if (!info.words.empty()) return join_text(info.words, "|");
+  const std::string range = format_text("{}..{}", info.min, info.max);
+  return info.multiple_of == 1 ? range
+                               : format_text("{}, multiples of {}", range, info.multiple_of);
 }
 
 std::string shape_text(const KernelDescription& kernel, const void* spec) {

@@ -90,6 +90,7 @@ TEST_CASE("in-place methods write the variable's register") {
   CHECK(line([](Bench&, auto& v) { v += 1.0f; }) == "add.rn.f32 %f3, %f3, 0f3F800000;");
   CHECK(line([](Bench& t, auto& v) { v -= t.f; }) == "sub.rn.f32 %f3, %f3, %f0;");
   CHECK(line([](Bench& t, auto& v) { v *= t.f; }) == "mul.rn.f32 %f3, %f3, %f0;");
+  CHECK(line([](Bench& t, auto& v) { v /= t.f; }) == "div.rn.f32 %f3, %f3, %f0;");
   CHECK(line([](Bench& t, auto& v) { v = t.f2; }) == "mov.f32 %f3, %f2;");
   CHECK(line([](Bench& t, auto& v) { v.set(t.f2); }) == "mov.f32 %f3, %f2;");
   CHECK(line([](Bench& t, auto& v) { t.k.max_inplace(v, t.f); }) == "max.f32 %f3, %f3, %f0;");
@@ -104,9 +105,12 @@ TEST_CASE("in-place methods write the variable's register") {
   i ^= t.r;
   i <<= 3;
   i >>= t.r1;
+  i /= 3;
+  i %= t.r;
   CHECK(emitted(t.k, first) ==
         "add.u32 %r10, %r10, 1;\nand.b32 %r10, %r10, %r0;\nor.b32 %r10, %r10, 2;\n"
-        "xor.b32 %r10, %r10, %r0;\nshl.b32 %r10, %r10, 3;\nshr.u32 %r10, %r10, %r1;");
+        "xor.b32 %r10, %r10, %r0;\nshl.b32 %r10, %r10, 3;\nshr.u32 %r10, %r10, %r1;\n"
+        "div.u32 %r10, %r10, 3;\nrem.u32 %r10, %r10, %r0;");
 }
 
 TEST_CASE("bit methods emit their instruction") {

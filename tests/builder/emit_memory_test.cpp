@@ -46,6 +46,28 @@ TEST_CASE("elements are read and written like C++") {
   EMIT("ld.global.f32 %f3, [%rd0+4];\nst.global.f32 [%rd0], %f3;", t.fp[0] = t.fp[1]);
   EMIT("ld.global.f32 %f3, [%rd0];\nadd.rn.f32 %f4, %f3, %f0;\nst.global.f32 [%rd0], %f4;",
        t.fp[0] += t.f);
+  EMIT("ld.global.f32 %f3, [%rd0];\nsub.rn.f32 %f4, %f3, %f0;\nst.global.f32 [%rd0], %f4;",
+       t.fp[0] -= t.f);
+  EMIT("ld.global.f32 %f3, [%rd0];\nmul.rn.f32 %f4, %f3, %f0;\nst.global.f32 [%rd0], %f4;",
+       t.fp[0] *= t.f);
+  EMIT("ld.global.f32 %f3, [%rd0];\ndiv.rn.f32 %f4, %f3, %f0;\nst.global.f32 [%rd0], %f4;",
+       t.fp[0] /= t.f);
+  // One for each operator of integers.
+  const auto operation = [](auto&& update) {
+    Bench t;
+    const auto p = t.fp.cast<u32>();
+    const std::size_t first = t.k.statement_count();
+    update(t, p);
+    const std::string text = emitted(t.k, first);
+    const std::size_t begin = text.find('\n') + 1;
+    return text.substr(begin, text.find(' ', begin) - begin);
+  };
+  CHECK(operation([](Bench& t, auto& p) { p[0] %= t.r; }) == "rem.u32");
+  CHECK(operation([](Bench& t, auto& p) { p[0] &= t.r; }) == "and.b32");
+  CHECK(operation([](Bench& t, auto& p) { p[0] |= t.r; }) == "or.b32");
+  CHECK(operation([](Bench& t, auto& p) { p[0] ^= t.r; }) == "xor.b32");
+  CHECK(operation([](Bench& t, auto& p) { p[0] <<= t.r; }) == "shl.b32");
+  CHECK(operation([](Bench& t, auto& p) { p[0] >>= t.r; }) == "shr.u32");
   // Loads come from left to right whatever the compiler's order of evaluation.
   EMIT("ld.global.f32 %f3, [%rd0];\nld.global.f32 %f4, [%rd0+4];\nadd.rn.f32 %f5, %f3, %f4;",
        t.fp[0] + t.fp[1]);

@@ -1,7 +1,9 @@
 // tests/builder/kernel_test.cpp - parameters, signatures, argument blocks, building
 #include "emit.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "ptxgen/ptx/verifier.hpp"
 
@@ -148,4 +150,72 @@ TEST_CASE("a symbol or special register is not taken for a register of a closed 
                                  y[thread] = one[thread] + two[thread];
                                }));
   }
+}
+
+namespace {
+
+/// How often the kernel has that instruction.
+std::size_t count(const BuiltKernel& kernel, ptx::Op op) {
+  const auto& body = kernel.module().functions[0].body;
+  return static_cast<std::size_t>(
+      std::count_if(body.begin(), body.end(), [&](const auto& s) { return s.is(op); }));
+}
+
+template <class Body>
+std::size_t moves_in(const Body& body) {
+  return count(build_kernel("moves", "sm_89", {"x", "a"}, body), ptx::Op::mov);
+}
+
+}  // namespace
+
+TEST_CASE("a result that is only moved into a variable is written there") {
+  CHECK(moves_in([](KernelBuilder& k, Ptr<f32> x, Value<f32> a) {
+          auto sum = k.var<f32>(0.0f);  // the only move
+          sum = fma(a, a, sum);
+          sum = fma(sum, a, sum);
+          x[0] = sum;
+        }) == 1);
+  const auto kernel =
+      build_kernel("sum", "sm_89", {"x", "a"}, [](KernelBuilder& k, Ptr<f32> x, Value<f32> a) {
+        auto sum = k.var(a * a);
+        x[0] = sum;
+      });
+  CHECK(count(kernel, ptx::Op::mov) == 0);
+  CHECK(ptx::verify(kernel.module()).empty());
+}
+
+TEST_CASE("a result that something else uses too, or that a guard writes, is moved") {
+  CHECK(moves_in([](KernelBuilder& k, Ptr<f32> x, Value<f32> a) {
+          const Value<f32> held = a * a;
+          auto sum = k.var(held);
+          sum += a;
+          x[0] = held;
+          x[1] = sum;
+        }) == 1);
+  CHECK(moves_in([](KernelBuilder& k, Ptr<f32> x, Value<f32> a) {
+          auto sum = k.var<f32>(0.0f);
+          const Pred positive = a > 0.0f;
+          k.guarded(positive, [&] { sum = a * a; });
+          x[0] = sum;
+        }) == 2);
+  // Between the result and the move another path joins.
+  CHECK(moves_in([](KernelBuilder& k, Ptr<f32> x, Value<f32> a) {
+          auto sum = k.var<f32>(0.0f);
+          const Value<f32> square = a * a;
+          k.label("join");
+          sum = square;
+          x[0] = sum;
+          k.branch_if(a > 0.0f, "join");
+        }) == 2);
+}
+
+TEST_CASE("parameters named once are those that a list of types declares") {
+  const auto body = [](KernelBuilder& k, const Ptr<f32>& x, Value<u32> n, Value<f64>) {
+    x[n] = k.constant<f32>(1.0f);
+  };
+  const auto deduced = build_kernel("named", "sm_89", {"x", "n", "d"}, body);
+  const auto listed = build_kernel(
+      "named", "sm_89", params(param<Ptr<f32>>("x"), param<u32>("n"), param<f64>("d")), body);
+  CHECK(deduced.ptx() == listed.ptx());
+  STATIC_REQUIRE(std::is_same_v<decltype(deduced), decltype(listed)>);
 }

@@ -234,6 +234,8 @@ struct KernelCall {
   std::vector<OperandValue> operands;
 };
 
+/// "0..4294967295", "2..2048, multiples of 2", "f32|f16|bf16"
+[[nodiscard]] std::string range_text(const ParameterInfo& parameter);
 /// "k = 5, n = 7": sizes, and words that are not the default.
 [[nodiscard]] std::string shape_text(const KernelDescription& kernel, const void* spec);
 

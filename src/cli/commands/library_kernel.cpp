@@ -57,17 +57,6 @@ void assign(const KernelDescription& kernel, std::vector<std::uint64_t>& values,
 
 }  // namespace
 
-std::string range_text(const ParameterInfo& parameter) {
-  if (parameter.words.empty()) {
-    return std::to_string(parameter.min) + ".." + std::to_string(parameter.max);
-  }
-  std::string text;
-  for (const std::string_view word : parameter.words) {
-    text += (text.empty() ? "" : "|") + std::string(word);
-  }
-  return text;
-}
-
 std::string value_text(const ParameterInfo& parameter, std::uint64_t value) {
   if (value < parameter.words.size()) return std::string(parameter.words[value]);
   return std::to_string(value);

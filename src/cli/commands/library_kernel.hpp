@@ -9,8 +9,6 @@
 
 namespace ptxgen::cli {
 
-/// "0..4294967295", "T|R"
-[[nodiscard]] std::string range_text(const ParameterInfo& parameter);
 /// A value as `-p` takes it: "4096", "T".
 [[nodiscard]] std::string value_text(const ParameterInfo& parameter, std::uint64_t value);
 

@@ -29,10 +29,11 @@ struct PrepareProgress {
 };
 
 /// Every input that can change a loaded module, as plain data; the key of the memory layer. Device
-/// ordinals, pointers, times and the environment are not inputs. Start from `ModuleCache::key` and
-/// set `values`, `plan` and `passes`.
+/// ordinals, device pointers, times and the environment are not inputs; of this process only. Start
+/// from `ModuleCache::key` and set `values`, `plan` and `passes`.
 struct ModuleKey {
-  /// Hash of the kernel's text or name; of a described kernel, hash of its name and the C++ type.
+  /// Hash of the kernel's text or name; of a described kernel, hash of its name and the address
+  /// that stands for its C++ type.
   std::array<std::uint64_t, 2> kernel{};
   std::array<std::uint64_t, 6> values{};  ///< build-time values (shape, constants), then zeros
   std::uint64_t plan = 0;                 ///< the planner's choice, packed by the caller
