@@ -114,20 +114,20 @@ TEST_CASE("sine and cosine of one angle are those that the single functions give
 
 namespace {
 
-// Every thread's result of three reductions one after the other, in a loop.
-template <class T>
-std::vector<detail::Host<T>> reduced(Rig& rig, const std::vector<detail::Host<T>>& x, Reduce how) {
+// Every thread's result of the last of three operations in a loop, in one block.
+template <class T, class Operation>
+std::vector<detail::Host<T>> in_block(Rig& rig, const std::vector<detail::Host<T>>& x,
+                                      const Operation& operation) {
   const auto threads = static_cast<std::uint32_t>(x.size());
   const auto kernel =
-      build_kernel("reduced", "sm_90", params(param<Ptr<T>>("x"), param<Ptr<T>>("y")),
-                   [&](KernelBuilder& k, Ptr<T> from, Ptr<T> to) {
-                     k.required_threads(threads);
-                     const Value<u32> thread = k.tid_x();
-                     const Value<T> value = from[thread];
-                     auto result = k.var(value);
-                     k.for_(0u, 3u, 1u, [&] { result = k.block_reduce(value, threads, how); });
-                     to[thread] = result;
-                   });
+      build_kernel("in_block", "sm_90", {"x", "y"}, [&](KernelBuilder& k, Ptr<T> from, Ptr<T> to) {
+        k.required_threads(threads);
+        const Value<u32> thread = k.tid_x();
+        const Value<T> value = from[thread];
+        auto result = k.var(value);
+        k.for_(0u, 3u, 1u, [&] { result = operation(k, value, threads); });
+        to[thread] = result;
+      });
   const Buffer<T> in(rig.context, x);
   const Buffer<T> out(rig.context, x.size());
   const LaunchRecord record =
@@ -137,6 +137,13 @@ std::vector<detail::Host<T>> reduced(Rig& rig, const std::vector<detail::Host<T>
   std::vector<detail::Host<T>> y(x.size());
   out.read(y);
   return y;
+}
+
+template <class T>
+std::vector<detail::Host<T>> reduced(Rig& rig, const std::vector<detail::Host<T>>& x, Reduce how) {
+  return in_block<T>(rig, x, [&](KernelBuilder& k, const Value<T>& value, std::uint32_t threads) {
+    return k.block_reduce(value, threads, how);
+  });
 }
 
 }  // namespace
@@ -211,28 +218,11 @@ TEST_CASE("reductions and scans of 64 bits are exact") {
 
 namespace {
 
-// Every thread's result of the third of three scans in a loop.
 template <class T>
 std::vector<detail::Host<T>> scanned(Rig& rig, const std::vector<detail::Host<T>>& x, Reduce how) {
-  const auto threads = static_cast<std::uint32_t>(x.size());
-  const auto kernel = build_kernel(
-      "scanned", "sm_90", {"x", "y"}, [&](KernelBuilder& k, Ptr<T> from, const Ptr<T>& to) {
-        k.required_threads(threads);
-        const Value<u32> thread = k.tid_x();
-        const Value<T> value = from[thread];
-        auto result = k.var(value);
-        k.for_(0u, 3u, 1u, [&] { result = k.block_scan(value, threads, how); });
-        to[thread] = result;
-      });
-  const Buffer<T> in(rig.context, x);
-  const Buffer<T> out(rig.context, x.size());
-  const LaunchRecord record =
-      rig.launcher.launch(kernel, {.grid = {1}, .block = {threads}}, rig.stream, in, out);
-  rig.stream.synchronize();
-  CHECK(rig.device.findings(record.launch).empty());
-  std::vector<detail::Host<T>> y(x.size());
-  out.read(y);
-  return y;
+  return in_block<T>(rig, x, [&](KernelBuilder& k, const Value<T>& value, std::uint32_t threads) {
+    return k.block_scan(value, threads, how);
+  });
 }
 
 template <class T, class Combine>
