@@ -43,8 +43,7 @@ template <class Body>
 void for_each_row(const RowBlock& block, const Value<u32>& rows, const Body& body) {
   KernelBuilder& k = block.k;
   const Value<u32> first = k.ctaid_y();
-  k.for_(first, rows, k.nctaid_y(),
-         [&](Value<u32> row) { body(k.mul_wide(row, block.columns)); });
+  k.for_(first, rows, k.nctaid_y(), [&](Value<u32> row) { body(k.mul_wide(row, block.columns)); });
 }
 
 /// The geometry: rows in the grid's y, which `for_each_row` strides over. No rows or columns throws
