@@ -3,28 +3,20 @@
 
 #include "ptxgen/support/language.hpp"
 
-#include "ptxgen/kernels/attention/rope.hpp"
 #include "ptxgen/kernels/describe.hpp"
 #include "ptxgen/kernels/description.hpp"
 #include "ptxgen/kernels/element_type.hpp"
-#include "ptxgen/kernels/elementwise/elementwise.hpp"
-#include "ptxgen/kernels/elementwise/elementwise_mul.hpp"
-#include "ptxgen/kernels/elementwise/gelu.hpp"
 #include "ptxgen/kernels/elementwise/read_stream.hpp"
-#include "ptxgen/kernels/elementwise/residual_add.hpp"
-#include "ptxgen/kernels/elementwise/silu.hpp"
-#include "ptxgen/kernels/elementwise/swiglu.hpp"
-#include "ptxgen/kernels/gemv/coalesced.hpp"
 #include "ptxgen/kernels/gemv/gemv.hpp"
 #include "ptxgen/kernels/gemv/kernel.hpp"
 #include "ptxgen/kernels/gemv/models.hpp"
-#include "ptxgen/kernels/gemv/operands.hpp"
 #include "ptxgen/kernels/gemv/plan.hpp"
 #include "ptxgen/kernels/gemv/planner.hpp"
-#include "ptxgen/kernels/gemv/strided.hpp"
 #include "ptxgen/kernels/host_values.hpp"
 #include "ptxgen/kernels/kernel.hpp"
-#include "ptxgen/kernels/normalization/layernorm.hpp"
-#include "ptxgen/kernels/normalization/rmsnorm.hpp"
-#include "ptxgen/kernels/normalization/softmax.hpp"
 #include "ptxgen/kernels/operand.hpp"
+
+// The headers of the catalog's kernels.
+#define PTXGEN_KERNEL(type)
+#include "ptxgen/kernels/kernels.def"
+#undef PTXGEN_KERNEL

@@ -9,7 +9,7 @@ namespace ptxgen::inline v0 {
 namespace {
 
 constexpr KernelDescription kCatalog[] = {
-#define PTXGEN_KERNEL(type, header) kDescription<type>,
+#define PTXGEN_KERNEL(type) kDescription<type>,
 #include "ptxgen/kernels/kernels.def"
 #undef PTXGEN_KERNEL
 };
