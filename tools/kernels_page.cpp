@@ -1,7 +1,7 @@
-// tools/kernels_page.cpp - writes docs/kernels.md from the catalog
+// tools/kernels_page.cpp - writes docs/kernels.md and docs/launcher.md's reference
 //
-// usage: kernels_page > docs/kernels.md
-//        kernels_page --check docs/kernels.md     0 if the file is up to date
+// usage: kernels_page FILE             writes the page, or the part of launcher.md after its marker
+//        kernels_page --check FILE     0 if the file is up to date
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -81,21 +81,74 @@ std::string page() {
   return out.str();
 }
 
+/// A kernel's C++ type and header, as in kernels.def.
+struct TypeRow {
+  const KernelDescription* kernel;
+  std::string_view type;
+};
+constexpr TypeRow kTypes[] = {
+#define PTXGEN_KERNEL(type) {&kDescription<type>, #type},
+#include "ptxgen/kernels/kernels.def"
+#undef PTXGEN_KERNEL
+};
+
+std::string operands_of(const KernelDescription& kernel) {
+  std::string text;
+  for (const ArgumentInfo& info : kernel.arguments) {
+    if (info.role == ArgumentRole::Shape || info.role == ArgumentRole::Workspace) continue;
+    text += (text.empty() ? "`." : ", `.") + std::string(info.name) + "`";
+    if (info.optional) text += " (in some shapes)";
+  }
+  return text;
+}
+
+std::string names_of(const KernelDescription& kernel) {
+  std::string text;
+  for (const ParameterInfo& info : kernel.parameters) {
+    text += (text.empty() ? "`" : ", `") + std::string(info.name) + "`";
+  }
+  return text;
+}
+
+constexpr std::string_view kMarker =
+    "<!-- Written by tools/kernels_page from here to the end. -->\n";
+
+// The calls of `launch` and `plan`, kernel by kernel.
+std::string reference() {
+  std::ostringstream out;
+  out << "\n| `launcher.launch(KERNEL{..}, {OPERANDS}, stream)` | name for `KernelCall`, C and "
+         "`ptxgen` | parameters | operands |\n|---|---|---|---|\n";
+  for (const TypeRow& row : kTypes) {
+    out << "| `" << row.type << "` | `" << row.kernel->name << "` | " << names_of(*row.kernel)
+        << " | " << operands_of(*row.kernel) << " |\n";
+  }
+  return out.str();
+}
+
+/// What the file should contain.
+std::string expected(const std::string& file) {
+  const std::size_t marker = file.find(kMarker);
+  if (marker == std::string::npos) return page();
+  return file.substr(0, marker + kMarker.size()) + reference();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string text = page();
-  if (argc == 1) {
-    std::cout << text;
-    return 0;
-  }
-  if (argc != 3 || std::string_view(argv[1]) != "--check") {
-    std::cerr << "usage: kernels_page [--check FILE]\n";
+  const bool check = argc == 3 && std::string_view(argv[1]) == "--check";
+  if (argc != 2 && !check) {
+    std::cerr << "usage: kernels_page [--check] FILE\n";
     return 2;
   }
-  std::ifstream in(argv[2], std::ios::binary);
+  const char* const path = argv[argc - 1];
+  std::ifstream in(path, std::ios::binary);
   const std::string file{std::istreambuf_iterator<char>(in), {}};
+  const std::string text = expected(file);
   if (file == text) return 0;
-  std::cerr << argv[2] << " is not up to date; run: kernels_page > " << argv[2] << "\n";
-  return 1;
+  if (check) {
+    std::cerr << path << " is not up to date; run: kernels_page " << path << "\n";
+    return 1;
+  }
+  std::ofstream(path, std::ios::binary) << text;
+  return 0;
 }
