@@ -82,25 +82,37 @@ struct MathError {
   std::size_t values = 0;
 };
 
-/// Over every 2^16-th bit pattern of f32, or every 2^8-th.
-inline MathError largest_error(MathRig& rig, const MathBound& bound, bool full) {
-  const std::uint64_t stride = full ? 1u << 8 : 1u << 16;
-  std::vector<float> x;
-  for (std::uint64_t bits = 0; bits < std::uint64_t{1} << 32; bits += stride) {
-    const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(bits | (bits >> 16 & 0xff)));
-    if (value >= bound.low && value <= bound.high) x.push_back(value);
-  }
+/// Adds the errors of `x`.
+inline void add_errors(MathRig& rig, const MathBound& bound, const std::vector<float>& x,
+                       MathError& worst) {
+  const MathFunction& function = math_function(bound.function);
   const std::vector<float> y = values_of(rig, math_code(bound.function, bound.accuracy), x);
-  MathError worst{.values = x.size()};
+  worst.values += x.size();
   for (std::size_t i = 0; i < x.size(); ++i) {
-    const double exact = math_function(bound.function).exact(double{x[i]});
+    const double exact = function.exact(double{x[i]});
     const double error = std::max(0.0, std::abs(double{y[i]} - exact) - bound.absolute);
     const double ulps = error / unit_in_last_place(ElementType::f32, exact);
-    if (ulps > worst.ulp || std::isnan(ulps)) {
-      worst.ulp = std::isnan(ulps) ? INFINITY : ulps;
-      worst.at = x[i];
-    }
+    if (ulps <= worst.ulp) continue;
+    worst.ulp = std::isnan(ulps) ? INFINITY : ulps;
+    worst.at = x[i];
   }
+}
+
+/// Over every `stride`-th bit pattern of f32; a power of two up to 2^16.
+inline MathError largest_error(MathRig& rig, const MathBound& bound, std::uint64_t stride) {
+  constexpr std::size_t kLaunch = std::size_t{1} << 22;
+  MathError worst;
+  std::vector<float> x;
+  for (std::uint64_t bits = 0; bits < std::uint64_t{1} << 32; bits += stride) {
+    // The low bits vary too.
+    const std::uint64_t low = (bits >> 16) & 0xff & (stride - 1);
+    const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(bits | low));
+    if (value >= bound.low && value <= bound.high) x.push_back(value);
+    if (x.size() < kLaunch) continue;
+    add_errors(rig, bound, x, worst);
+    x.clear();
+  }
+  if (!x.empty()) add_errors(rig, bound, x, worst);
   return worst;
 }
 

@@ -29,7 +29,8 @@ TEST_CASE("each function is within its documented error of fp64") {
   Rig rig;
   for (const MathBound& bound : kMathBounds) {
     INFO(bound.function << (bound.accuracy == Accuracy::Precise ? ", precise" : ", approximate"));
-    const test::MathError worst = test::largest_error(rig, bound, test::full());
+    // docs/accuracy_page_is_up_to_date tries every 2^8-th.
+    const test::MathError worst = test::largest_error(rig, bound, 1u << 16);
     INFO("at " << worst.at << ", of " << worst.values << " values");
     CHECK(worst.values > 10000);
     CHECK(worst.ulp <= bound.ulp);
