@@ -199,3 +199,39 @@ TEST_CASE("an existing file is left alone unless it may be replaced") {
   CHECK(rows_of(folder.path("a.csv"))[0].at("op") == "copy");
   CHECK(folder.files() == std::vector<std::string>{"a.csv"});
 }
+
+TEST_CASE("bench NAME times any kernel of the library, and writes no file") {
+  const Folder folder;
+  for (const std::string kernel : {"rmsnorm", "gemv", "vadd"}) {
+    const auto result = folder.bench({kernel, "--iters", "2", "--rounds", "3", "--json"});
+    INFO(result.err);
+    CHECK(result.exit_code == 0);
+    const json shown = json::parse(result.out);
+    CHECK(shown.at("kernel") == kernel);
+    CHECK(shown.at("ok") == true);
+    CHECK(shown.at("us").size() == 3);
+    const double us = shown.at("us_median");
+    CHECK(shown.at("achieved_gbs") == Approx(shown.at("bytes").get<double>() / us * 1e-3));
+    CHECK(shown.at("emulated") == true);
+    CHECK(contains(shown.at("note").get<std::string>(), "say nothing about a GPU"));
+  }
+  const auto text = folder.bench({"silu", "-p", "n=1000", "-p", "type=f16", "--rounds", "2"});
+  CHECK(text.exit_code == 0);
+  CHECK(contains(text.out, "silu n = 1000, type = f16 on "));
+  CHECK(contains(text.out, " us per launch, the median of 2 rounds of 3 ("));
+  CHECK(contains(text.out, "right: 3000 elements compared"));
+  CHECK(folder.files().empty());
+}
+
+TEST_CASE("options of one kind of benchmark are refused for the other") {
+  const Folder folder;
+  check_usage_error(
+      folder, {"rmsnorm", "--n", "5"},
+      "--n is for bench --op; a kernel's parameters are set with -p, see ptxgen list");
+  check_usage_error(folder, {"rmsnorm", "--overwrite"}, "--overwrite is for bench --op");
+  check_usage_error(folder, {"-p", "n=3"},
+                    "-p is for a kernel by name, as in: ptxgen bench rmsnorm -p rows=64");
+  check_usage_error(folder, {"--rounds", "3"},
+                    "--rounds is for a kernel by name, as in: ptxgen bench rmsnorm --rounds 9");
+  check_usage_error(folder, {"nothing"}, "there is no kernel 'nothing'");
+}

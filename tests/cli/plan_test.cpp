@@ -4,6 +4,7 @@
 
 #include "program.hpp"
 #include "ptxgen/kernels/gemv/planner.hpp"
+#include "support/harness.hpp"
 
 using namespace ptxgen;
 using namespace ptxgen::test;
@@ -104,8 +105,8 @@ TEST_CASE("plan refuses what it has no answer for, and says what it takes") {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return refused(arguments);
   };
-  CHECK(refused({"plan", "vadd"}) ==
-        "ptxgen: there is no planner for 'vadd'; there is one for: gemv");
+  CHECK(refused({"plan", "nothing"})
+            .starts_with("ptxgen: there is no kernel 'nothing'; there are: copy, "));
   CHECK(plan({"-p", "k"}) == "ptxgen: -p expects NAME=VALUE, not 'k'");
   CHECK(plan({"-p", "=1"}) == "ptxgen: -p expects NAME=VALUE, not '=1'");
   CHECK(plan({"-p", "k=0"}) == "ptxgen: -p k=0: expects a whole number in 1..4294967295, or 2^E");
@@ -191,4 +192,17 @@ TEST_CASE("decode-estimate lists its models to those who name another") {
         "qwen2.5-1.5b, qwen2.5-7b, tinyllama-1.1b");
   CHECK(refused({"decode-estimate", "--model", "llama-2-7b", "--dtype", "q4"}) ==
         "ptxgen: --dtype q4: expects f32, f16 or bf16");
+}
+
+TEST_CASE("plan says how a kernel that is no family would be launched") {
+  const json shown = json_of({"plan", "rmsnorm", "-p", "rows=64", "--gpu", "h200"});
+  const std::uint64_t bytes = (2 * 64 + 1) * 4096 * 4;
+  CHECK(shown.at("parameters").at("rows") == 64);
+  CHECK(shown.at("parameters").at("type") == "f32");
+  CHECK(shown.at("grid") == json({1, 64, 1}));
+  CHECK(shown.at("bytes") == bytes);
+  CHECK(shown.at("roofline_us").at("datasheet") == Approx(bytes / 4800e3));
+  const auto text = ptxgen_program({"plan", "rmsnorm", "-p", "rows=64", "--gpu", "h200"});
+  CHECK(contains(text.out, "rmsnorm rows = 64, columns = 4096 on NVIDIA H200 SXM, 132 SMs\n"));
+  CHECK(contains(text.out, "a grid of (1,64,1), 64 blocks of 256 threads"));
 }

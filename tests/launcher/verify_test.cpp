@@ -1,5 +1,4 @@
-// tests/launcher/verify_test.cpp - every kernel of the catalog in every case
-// wrong
+// tests/launcher/verify_test.cpp - kernels of the catalog, and wrong ones, verified
 #include "ptxgen/runtime/launch/verify.hpp"
 
 #include <catch2/catch.hpp>
@@ -152,4 +151,51 @@ TEST_CASE("a kernel, a description or a bound that is wrong is noticed") {
   CHECK(shifted.wrong > 30);
   CHECK(shifted.outside > 0);
   CHECK_FALSE(verified<Defect::NoGuard>(rig).ok());
+}
+
+TEST_CASE("a benchmark compares the results of each round, and times no wrong kernel") {
+  test::Rig rig;
+  const std::uint64_t values[] = {33};
+  const BenchmarkOptions options{.launches = 2, .rounds = 3, .warmup = 1};
+  const auto run = [&](const KernelDescription& kernel) {
+    return benchmark(rig.launcher, rig.context, kernel, values, options);
+  };
+  const Benchmark right = run(kDescription<Triple<Defect::None>>);
+  CHECK(right.verification.ok());
+  CHECK(right.verification.compared == 4 * 33);  // before, and after three rounds
+  REQUIRE(right.microseconds.size() == 3);
+  CHECK(right.median() > 0);
+  CHECK(right.geometry.block.x == 64);
+  const Benchmark wrong = run(kDescription<Triple<Defect::WrongValue>>);
+  CHECK(wrong.verification.wrong > 30);
+  CHECK(wrong.microseconds.empty());
+  CHECK(wrong.median() == 0);
+}
+
+TEST_CASE("a benchmark of a kernel that reads its output has the inputs of the reference") {
+  test::Rig rig;
+  const KernelDescription& gemv = kernel_named("gemv");
+  std::vector<std::uint64_t> values = gemv.default_values();
+  values[parameter_index(gemv, "k")] = 40;
+  values[parameter_index(gemv, "n")] = 30;
+  values[parameter_index(gemv, "scaled")] = 1;
+  const Benchmark result =
+      benchmark(rig.launcher, rig.context, gemv, values, {.launches = 3, .rounds = 2, .warmup = 2});
+  INFO(result.verification.first_wrong << result.verification.error);
+  CHECK(result.verification.ok());
+  CHECK(result.verification.compared == 3 * 30);
+}
+
+TEST_CASE("a benchmark of nothing is refused") {
+  test::Rig rig;
+  const std::uint64_t values[] = {33};
+  CHECK_THROWS_WITH(benchmark(rig.launcher, rig.context, kDescription<Triple<Defect::None>>, values,
+                              {.launches = 0}),
+                    Catch::Contains("0 launches or 0 rounds measure nothing"));
+}
+
+TEST_CASE("the median of an even number of rounds is between the middle ones") {
+  Benchmark result;
+  result.microseconds = {4, 1, 2, 8};
+  CHECK(result.median() == 3);
 }

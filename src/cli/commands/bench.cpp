@@ -1,4 +1,4 @@
-// src/cli/commands/bench.cpp - ptxgen bench: vadd, copy, fma_rpt against the clock
+// src/cli/commands/bench.cpp - ptxgen bench: kernels against the clock
 #include <algorithm>
 #include <ctime>
 #include <iostream>
@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/bench_job.hpp"
+#include "cli/commands/bench_kernel.hpp"
 #include "cli/output/run_report.hpp"
 #include "cli_common/device_choice.hpp"
 #include "cli_common/new_file.hpp"
@@ -25,14 +26,17 @@ using nlohmann::json;
 constexpr std::uint64_t kMaxElements = (std::uint64_t{1} << 31) - 1;  // the s32 n of fma_rpt
 
 struct Options {
-  std::string op = "vadd";
+  std::string kernel;  // of the library; empty: the benchmark `op`
+  std::vector<std::string> settings;
+  std::uint64_t rounds = 0;  // 0: not given
+  std::string op;
   std::string n;
   std::string sweep;
   std::string iters;
   std::string warmup;
-  std::uint64_t block = 256;
-  std::uint64_t grid = 0;
-  std::string dtype = "fp32";
+  std::string block;
+  std::string grid;
+  std::string dtype;
   std::string fma_k;
   std::string fma_a;
   std::string fma_b;
@@ -69,6 +73,15 @@ struct Plan {
   std::vector<std::uint64_t> sizes;
   std::vector<std::uint64_t> repetitions;  // one 0 for other ops than fma_rpt
 };
+
+// What the options are that were not used.
+Options with_defaults(Options options) {
+  if (options.op.empty()) options.op = "vadd";
+  if (options.dtype.empty()) options.dtype = "fp32";
+  if (options.block.empty()) options.block = "256";
+  if (options.grid.empty()) options.grid = "0";
+  return options;
+}
 
 BenchOp op_of(const Options& options) {
   if (const auto op = bench_op(options.op)) return *op;
@@ -107,12 +120,13 @@ Plan plan_of(const Options& options, bool emulated) {
   job.warmup =
       whole_number("--warmup", options.warmup.empty() ? (emulated ? "1" : "10") : options.warmup, 0,
                    1'000'000'000);
-  if (options.block < 32 || options.block > 1024 || options.block % 32 != 0) {
+  const std::uint64_t block = whole_number("--block", options.block, 0, ~std::uint64_t{0});
+  if (block < 32 || block > 1024 || block % 32 != 0) {
     throw UsageError(
-        format_text("--block {}: expects a multiple of 32 (a warp) in 32..1024", options.block));
+        format_text("--block {}: expects a multiple of 32 (a warp) in 32..1024", block));
   }
-  job.block = static_cast<std::uint32_t>(options.block);
-  job.grid = static_cast<std::uint32_t>(options.grid);
+  job.block = static_cast<std::uint32_t>(block);
+  job.grid = static_cast<std::uint32_t>(whole_number("--grid", options.grid, 0, 0x7fffffff));
   const bool fma = job.op == BenchOp::FmaRpt;
   if (!fma && !(options.fma_k.empty() && options.fma_a.empty() && options.fma_b.empty())) {
     throw UsageError("--fma-k, --fma-a and --fma-b are for --op fma_rpt, not " + options.op);
@@ -161,9 +175,6 @@ Place place_of(const Device& device, const DeviceChoice& choice) {
   return {choice.name, info.name, (choice.emulator ? "emulated " : "") + version,
           choice.emulator ? "host" : "cuda_events", choice.emulator};
 }
-
-constexpr std::string_view kEmulatedNote =
-    "these rates are the emulator's on this host; they say nothing about a GPU";
 
 json row_json(const BenchRow& row) {
   const std::uint64_t bytes = bytes_model(row.work);
@@ -261,7 +272,7 @@ void report(const Options& options, const Place& place, const std::vector<BenchR
   if (place.emulated) std::cerr << "note: " << kEmulatedNote << '\n';
 }
 
-void bench_command(const Options& options, int& exit_code) {
+int measure_op(const Options& options) {
   const Settings settings = Settings::from_environment();
   const DeviceChoice choice =
       choose_device(options.device, options.gpu.empty() ? "" : "--gpu", settings);
@@ -289,7 +300,41 @@ void bench_command(const Options& options, int& exit_code) {
   report(options, place, rows, csv.path());
   const bool right = std::all_of(rows.begin(), rows.end(),
                                  [](const BenchRow& row) { return row.validation.ok(); });
-  exit_code = right ? kDone : kFound;
+  return right ? kDone : kFound;
+}
+
+// Options of the other kind of benchmark are refused, not ignored.
+void check_options(const Options& options) {
+  const bool named = !options.kernel.empty();
+  const std::pair<const char*, bool> of_ops[] = {
+      {"--op", !options.op.empty()},       {"--n", !options.n.empty()},
+      {"--sweep", !options.sweep.empty()}, {"--block", !options.block.empty()},
+      {"--grid", !options.grid.empty()},   {"--dtype", !options.dtype.empty()},
+      {"--fma-k", !options.fma_k.empty()}, {"--fma-a", !options.fma_a.empty()},
+      {"--fma-b", !options.fma_b.empty()}, {"--csv", !options.csv.empty()},
+      {"--overwrite", options.overwrite},  {"--validate-all", options.validate_all}};
+  for (const auto& [name, used] : of_ops) {
+    if (!named || !used) continue;
+    throw UsageError(format_text(
+        "{} is for bench --op; a kernel's parameters are set with -p, see ptxgen list", name));
+  }
+  if (named) return;
+  if (!options.settings.empty()) {
+    throw UsageError("-p is for a kernel by name, as in: ptxgen bench rmsnorm -p rows=64");
+  }
+  if (options.rounds != 0) {
+    throw UsageError("--rounds is for a kernel by name, as in: ptxgen bench rmsnorm --rounds 9");
+  }
+}
+
+int bench(const Options& options) {
+  check_options(options);
+  if (!options.kernel.empty()) {
+    return bench_kernel({options.kernel, options.settings, options.iters, options.warmup,
+                         options.rounds == 0 ? 5 : options.rounds, options.seed, options.device,
+                         options.gpu, options.json});
+  }
+  return measure_op(with_defaults(options));
 }
 
 }  // namespace
@@ -297,20 +342,24 @@ void bench_command(const Options& options, int& exit_code) {
 void add_bench(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   Command command(app, "bench",
-                  "Measure vadd, copy or fma_rpt, check the result, write a CSV file");
+                  "Time a kernel of the library, or measure vadd, copy or fma_rpt into a CSV file");
   command.footer("Example: ptxgen bench --op copy --sweep 2^10..2^28 --csv copy.csv");
-  command.add_option("--op", options->op, "vadd, copy or fma_rpt").capture_default_str();
+  command.add_option("kernel", options->kernel,
+                     "a name that `ptxgen list` shows; without it the benchmark of --op");
+  command.add_option("-p", options->settings, "NAME=VALUE of the kernel, repeatable")
+      .one_value_each();
+  command.add_option("--rounds", options->rounds, "rounds of launches of the kernel (default 5)")
+      .range(1, 1'000'000);
+  command.add_option("--op", options->op, "vadd (default), copy or fma_rpt");
   command.add_option("--n", options->n, "elements, also as 2^E (default 2^26; emulator 2^20)");
   command.add_option("--sweep", options->sweep, "X..Y instead of --n: X, 2 X, 4 X, ... up to Y");
   command.add_option("--iters", options->iters, "launches measured (default 100; emulator 3)");
   command.add_option("--warmup", options->warmup, "launches before (default 10; emulator 1)");
-  command.add_option("--block", options->block, "threads of a block, a multiple of 32")
-      .capture_default_str();
-  command.add_option("--grid", options->grid, "blocks; 0: as many as have 16 bytes for each thread")
-      .range(0, 0x7fffffff)
-      .capture_default_str();
-  command.add_option("--dtype", options->dtype, "fp32; fp16 and bf16 for vadd")
-      .capture_default_str();
+  command.add_option("--block", options->block,
+                     "threads of a block, a multiple of 32 (default 256)");
+  command.add_option("--grid", options->grid,
+                     "blocks (default 0: as many as have 16 bytes for each thread)");
+  command.add_option("--dtype", options->dtype, "fp32 (default); fp16 and bf16 for vadd");
   command.add_option("--fma-k", options->fma_k,
                      "repetitions of fma_rpt, or X..Y (default 1024; emulator 128)");
   command.add_option("--fma-a", options->fma_a, "factor of fma_rpt (default 0.999)");
@@ -323,7 +372,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   command.add_flag("--validate-all", options->validate_all,
                    "look at every element instead of 1024 and the last");
   command.add_flag("--json", options->json, "one JSON document instead of the table");
-  command.callback([options, &exit_code] { bench_command(*options, exit_code); });
+  command.callback([options, &exit_code] { exit_code = bench(*options); });
 }
 
 }  // namespace ptxgen::cli

@@ -10,6 +10,10 @@
 
 namespace ptxgen::cli {
 
+/// Every report of the emulator's rates ends with it.
+inline constexpr std::string_view kEmulatedNote =
+    "these rates are the emulator's on this host; they say nothing about a GPU";
+
 enum class BenchOp : std::uint8_t { Vadd, Copy, FmaRpt };
 enum class BenchType : std::uint8_t { F32, F16, Bf16 };
 

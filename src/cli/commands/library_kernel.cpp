@@ -1,6 +1,8 @@
 // src/cli/commands/library_kernel.cpp - a kernel of the library, named on the command line
 #include "cli/commands/library_kernel.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "cli/commands/commands.hpp"
 #include "cli_common/nearest.hpp"
 #include "cli_common/numbers.hpp"
@@ -60,6 +62,21 @@ void assign(const KernelDescription& kernel, std::vector<std::uint64_t>& values,
 std::string value_text(const ParameterInfo& parameter, std::uint64_t value) {
   if (value < parameter.words.size()) return std::string(parameter.words[value]);
   return std::to_string(value);
+}
+
+nlohmann::json parameters_json(const KernelDescription& kernel,
+                               std::span<const std::uint64_t> values) {
+  nlohmann::json parameters = nlohmann::json::object();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const ParameterInfo& info = kernel.parameters[i];
+    nlohmann::json& value = parameters[std::string(info.name)];
+    if (info.words.empty()) {
+      value = values[i];
+    } else {
+      value = value_text(info, values[i]);
+    }
+  }
+  return parameters;
 }
 
 LibraryKernel library_kernel(const std::string& name, const std::vector<std::string>& settings) {

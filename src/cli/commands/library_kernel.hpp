@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,10 @@ namespace ptxgen::cli {
 
 /// A value as `-p` takes it: "4096", "T".
 [[nodiscard]] std::string value_text(const ParameterInfo& parameter, std::uint64_t value);
+
+/// `{"k":4096,"layout":"T"}`
+[[nodiscard]] nlohmann::json parameters_json(const KernelDescription& kernel,
+                                             std::span<const std::uint64_t> values);
 
 /// A kernel with the values of its parameters, those that `-p` did not set at their defaults.
 struct LibraryKernel {

@@ -1,14 +1,17 @@
-// src/cli/commands/plan.cpp - ptxgen plan: the ranking of plans, and why
+// src/cli/commands/plan.cpp - ptxgen plan: how a kernel would be launched, and why
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
+#include "cli/commands/library_kernel.hpp"
 #include "cli_common/device_choice.hpp"
 #include "cli_common/gemv_problem.hpp"
 #include "cli_common/gemv_report.hpp"
 #include "cli_common/text_table.hpp"
+#include "ptxgen/kernels/gemv/operands.hpp"
 #include "ptxgen/support/settings.hpp"
+#include "support/count.hpp"
 #include "support/format.hpp"
 
 namespace ptxgen::cli {
@@ -25,10 +28,13 @@ struct Options {
   bool json = false;
 };
 
+double transfer_us(std::uint64_t bytes, double gb_per_s) {
+  return static_cast<double>(bytes) / gb_per_s * 1e-3;
+}
+
 // Microseconds for the weights alone.
 double roofline_us(const GemvProblem& problem, double gb_per_s) {
-  const double weights = static_cast<double>(problem.k) * problem.n * bytes(problem.weights);
-  return weights / gb_per_s * 1e-3;
+  return transfer_us(std::uint64_t{problem.k} * problem.n * bytes(problem.weights), gb_per_s);
 }
 
 nlohmann::json as_json(const GemvProblem& problem, const ptx::Gpu& gpu,
@@ -76,16 +82,64 @@ std::string as_text(const GemvProblem& problem, const ptx::Gpu& gpu,
   return text;
 }
 
-void plan_command(const Options& options) {
-  if (options.kernel != "gemv") {
-    throw UsageError("there is no planner for '" + options.kernel + "'; there is one for: gemv");
-  }
+nlohmann::json as_json(const LibraryKernel& kernel, const ptx::Gpu& gpu,
+                       const LaunchGeometry& geometry, const KernelCost& cost) {
+  return {{"kernel", kernel.entry->name},
+          {"parameters", parameters_json(*kernel.entry, kernel.values)},
+          {"gpu", to_json(gpu)},
+          {"grid", {geometry.grid.x, geometry.grid.y, geometry.grid.z}},
+          {"block", {geometry.block.x, geometry.block.y, geometry.block.z}},
+          {"cluster", geometry.cluster.x},
+          {"dynamic_shared_bytes", geometry.dynamic_shared_bytes},
+          {"bytes", cost.bytes()},
+          {"flops", cost.flops},
+          {"roofline_us",
+           {{"datasheet", transfer_us(cost.bytes(), gpu.bandwidth_gb_per_s)},
+            {"read", transfer_us(cost.bytes(), read_rate(gpu))}}}};
+}
+
+std::string as_text(const LibraryKernel& kernel, const ptx::Gpu& gpu,
+                    const LaunchGeometry& geometry, const KernelCost& cost) {
+  const ErasedValue spec = kernel.entry->make_spec(kernel.values);
+  const Dim3& grid = geometry.grid;
+  const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
+  const std::uint32_t threads = geometry.block.x * geometry.block.y * geometry.block.z;
+  return format_text(
+      "{} {} on {}, {} SMs\n"
+      "one implementation: a grid of ({},{},{}), {} of {}, {} of dynamic shared memory\n"
+      "{}, {} operations; the bytes alone: {:.2f} us at the {:.0f} GB/s of the datasheet, {:.2f} "
+      "us at the {:.0f} GB/s that a reader gets\n",
+      kernel.entry->name, shape_text(*kernel.entry, spec.get()), gpu.full_name, gpu.sms, grid.x,
+      grid.y, grid.z, count_text(blocks, "block"), count_text(threads, "thread"),
+      count_text(geometry.dynamic_shared_bytes, "byte"), count_text(cost.bytes(), "byte"),
+      cost.flops, transfer_us(cost.bytes(), gpu.bandwidth_gb_per_s), gpu.bandwidth_gb_per_s,
+      transfer_us(cost.bytes(), read_rate(gpu)), read_rate(gpu));
+}
+
+// The ranking of a family's plans.
+std::string gemv_ranking(const Options& options, const ptx::Gpu& gpu) {
   const GemvProblem problem = gemv_problem(options.settings);
-  const ptx::Gpu gpu = planned_gpu(options.gpu, options.device, Settings::from_environment());
   const std::vector<GemvCandidate> ranking = rank_gemv_plans(problem, gpu);
   const std::size_t shown = std::min<std::size_t>(ranking.size(), options.top);
-  write_output(options.output, options.json ? text_of(as_json(problem, gpu, ranking, shown))
-                                            : as_text(problem, gpu, ranking, shown));
+  return options.json ? text_of(as_json(problem, gpu, ranking, shown))
+                      : as_text(problem, gpu, ranking, shown);
+}
+
+// The one way to launch a kernel that is no family.
+std::string single_plan(const Options& options, const ptx::Gpu& gpu) {
+  const LibraryKernel kernel = library_kernel(options.kernel, options.settings);
+  const ErasedValue spec = kernel.entry->make_spec(kernel.values);
+  const LaunchGeometry geometry = kernel.entry->geometry_of(spec.get(), gpu);
+  const KernelCost cost = kernel.entry->cost_of(spec.get());
+  return options.json ? text_of(as_json(kernel, gpu, geometry, cost))
+                      : as_text(kernel, gpu, geometry, cost);
+}
+
+void plan_command(const Options& options) {
+  const KernelDescription* const kernel = find_kernel(options.kernel);
+  const ptx::Gpu gpu = planned_gpu(options.gpu, options.device, Settings::from_environment());
+  const bool gemv = kernel != nullptr && kernel->type == kDescription<GemvProblem>.type;
+  write_output(options.output, gemv ? gemv_ranking(options, gpu) : single_plan(options, gpu));
 }
 
 }  // namespace
@@ -94,20 +148,23 @@ void add_plan(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   Command command(
       app, "plan",
-      "Rank the ways to compute a GEMV on a GPU, with the predicted times, and say why");
+      "Say how a kernel would be launched on a GPU; for gemv rank the ways, with predicted times");
   command.footer(
       "Example: ptxgen plan gemv -p k=4096 -p n=11008 -p layout=R -p dtype=bf16 --gpu h200");
-  command.add_option("kernel", options->kernel, "gemv").required();
-  command.add_option("-p", options->settings, std::string(kGemvSettingsHelp)).one_value_each();
+  command.add_option("kernel", options->kernel, "a name that `ptxgen list` shows").required();
+  command
+      .add_option("-p", options->settings,
+                  "NAME=VALUE, repeatable; for gemv " + std::string(kGemvSettingsHelp))
+      .one_value_each();
   command.add_option("--gpu", options->gpu, "t4 to rtx5090, or sm_90 and the like");
   command.add_option("--device", options->device,
                      "cuda:N: plan for that GPU by its own description");
-  command.add_option("--top", options->top, "how many of the ranking to show")
+  command.add_option("--top", options->top, "how many of the ranking to show (gemv)")
       .range(1, 1000)
       .capture_default_str();
   command.add_option("-o,--output", options->output, "write there instead of standard output");
   command.add_flag("--json", options->json,
-                   "one JSON document: {\"problem\",\"gpu\",\"roofline_us\",\"candidates\"}");
+                   "one JSON document: {\"gpu\",\"roofline_us\",..}, for gemv with \"candidates\"");
   command.callback([options, &exit_code] {
     plan_command(*options);
     exit_code = kDone;

@@ -6,6 +6,7 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/commands/library_kernel.hpp"
+#include "cli/output/verification_text.hpp"
 #include "cli_common/device_choice.hpp"
 #include "cli_common/text_table.hpp"
 #include "ptxgen/support/settings.hpp"
@@ -64,18 +65,9 @@ std::vector<Job> jobs_of(const Options& options) {
 }
 
 nlohmann::json as_json(const Done& done, const std::string& device) {
-  nlohmann::json parameters = nlohmann::json::object();
-  for (std::size_t i = 0; i < done.job.values.size(); ++i) {
-    const ParameterInfo& info = done.job.kernel->parameters[i];
-    if (info.words.empty()) {
-      parameters[std::string(info.name)] = done.job.values[i];
-    } else {
-      parameters[std::string(info.name)] = value_text(info, done.job.values[i]);
-    }
-  }
   const Verification& result = done.result;
   return {{"kernel", done.job.kernel->name},
-          {"parameters", std::move(parameters)},
+          {"parameters", parameters_json(*done.job.kernel, done.job.values)},
           {"device", device},
           {"ok", result.ok()},
           {"implementation", result.implementation},
@@ -88,18 +80,6 @@ nlohmann::json as_json(const Done& done, const std::string& device) {
           {"nmse", result.nmse},
           {"findings", result.findings},
           {"error", result.error}};
-}
-
-std::string reason_of(const Verification& result) {
-  if (!result.error.empty()) return result.error;
-  if (result.wrong != 0) {
-    return format_text("{} of {} elements are outside their bound; {}", result.wrong,
-                       result.compared, result.first_wrong);
-  }
-  if (result.outside != 0) {
-    return format_text("{} bytes outside the outputs were changed", result.outside);
-  }
-  return result.findings.empty() ? "nothing was compared" : result.findings.front();
 }
 
 std::string as_text(const std::vector<Done>& all, const std::string& device) {

@@ -1,4 +1,4 @@
-// ptxgen/runtime/launch/verify.hpp - a described kernel against its fp64 reference
+// ptxgen/runtime/launch/verify.hpp - a described kernel against reference and clock
 #pragma once
 
 #include <cstdint>
@@ -47,5 +47,34 @@ struct Verification {
                                   const KernelDescription& kernel,
                                   std::span<const std::uint64_t> values,
                                   const VerifyOptions& options = {});
+
+struct BenchmarkOptions {
+  std::uint64_t launches = 100;  ///< of a round, timed together
+  std::uint32_t rounds = 5;
+  std::uint64_t warmup = 10;  ///< launches before the first round
+  VerifyOptions operands = {};
+};
+
+/// A kernel's time.
+struct Benchmark {
+  /// Of a launch before, and of the results of each round.
+  Verification verification;
+  std::vector<double> microseconds;  ///< per launch, one for each round; empty if a result is wrong
+  KernelCost cost;                   ///< of one launch
+  LaunchGeometry geometry;
+
+  /// Microseconds per launch; 0 if nothing was timed.
+  [[nodiscard]] double median() const;
+};
+
+/// Verifies the kernel, then times rounds of launches of a `LaunchPlan` between two events. Before
+/// each round the operands are those of the verification, outputs NaN; after it the results are
+/// compared with the reference (of one more launch, if launches read what they write). Time on the
+/// emulated device is the host's. Throws `Error`: (Stage::Build) "bad-parameter", (Stage::Launch)
+/// "arguments" for 0 launches or rounds.
+[[nodiscard]] Benchmark benchmark(const Launcher& launcher, const Context& context,
+                                  const KernelDescription& kernel,
+                                  std::span<const std::uint64_t> values,
+                                  const BenchmarkOptions& options = {});
 
 }  // namespace ptxgen::inline v0

@@ -1,0 +1,122 @@
+// src/cli/commands/bench_kernel.cpp - ptxgen bench NAME: any kernel of the library
+#include "cli/commands/bench_kernel.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/bench_rules.hpp"
+#include "cli/commands/library_kernel.hpp"
+#include "cli/output/verification_text.hpp"
+#include "cli_common/device_choice.hpp"
+#include "cli_common/files.hpp"
+#include "cli_common/numbers.hpp"
+#include "cli_common/program.hpp"
+#include "ptxgen/runtime/launch/verify.hpp"
+#include "support/format.hpp"
+
+namespace ptxgen::cli {
+
+namespace {
+
+constexpr std::uint64_t kMaxLaunches = 1'000'000'000;
+
+BenchmarkOptions counts_of(const BenchKernelOptions& options, bool emulated) {
+  const auto count = [](const char* name, const std::string& text, const char* by_default,
+                        std::uint64_t min) {
+    return whole_number(name, text.empty() ? by_default : text, min, kMaxLaunches);
+  };
+  BenchmarkOptions counts;
+  // On the emulator later launches are not faster than the first.
+  counts.launches = count("--iters", options.iters, emulated ? "3" : "100", 1);
+  counts.warmup = count("--warmup", options.warmup, emulated ? "1" : "10", 0);
+  counts.rounds = static_cast<std::uint32_t>(options.rounds);
+  counts.operands.seed = options.seed;
+  return counts;
+}
+
+// Units of 10^9 per second.
+double rate(std::uint64_t amount, double microseconds) {
+  return microseconds > 0 ? static_cast<double>(amount) / microseconds * 1e-3 : 0;
+}
+
+nlohmann::json as_json(const LibraryKernel& kernel, const Benchmark& result,
+                       const BenchmarkOptions& counts, const DeviceChoice& choice,
+                       const std::string& gpu) {
+  const Verification& verified = result.verification;
+  const LaunchGeometry& geometry = result.geometry;
+  const double median = result.median();
+  nlohmann::json document = {{"kernel", kernel.entry->name},
+                             {"parameters", parameters_json(*kernel.entry, kernel.values)},
+                             {"device", choice.name},
+                             {"gpu", gpu},
+                             {"emulated", choice.emulator},
+                             {"timing_source", choice.emulator ? "host" : "cuda_events"},
+                             {"ok", verified.ok()},
+                             {"implementation", verified.implementation},
+                             {"grid", {geometry.grid.x, geometry.grid.y, geometry.grid.z}},
+                             {"block", {geometry.block.x, geometry.block.y, geometry.block.z}},
+                             {"iters", counts.launches},
+                             {"warmup", counts.warmup},
+                             {"rounds", counts.rounds},
+                             {"seed", counts.operands.seed},
+                             {"us", result.microseconds},
+                             {"us_median", median},
+                             {"bytes", result.cost.bytes()},
+                             {"flops", result.cost.flops},
+                             {"achieved_gbs", rate(result.cost.bytes(), median)},
+                             {"achieved_gflops", rate(result.cost.flops, median)},
+                             {"compared", verified.compared},
+                             {"wrong", verified.wrong},
+                             {"worst_error_over_bound", verified.worst_share},
+                             {"findings", verified.findings}};
+  if (!verified.ok()) document["error"] = reason_of(verified);
+  if (choice.emulator) document["note"] = kEmulatedNote;
+  return document;
+}
+
+std::string as_text(const LibraryKernel& kernel, const Benchmark& result,
+                    const BenchmarkOptions& counts, const DeviceChoice& choice,
+                    const std::string& gpu) {
+  const Verification& verified = result.verification;
+  std::string text =
+      format_text("{} {}{}{} on {}\n", kernel.entry->name, verified.shape,
+                  verified.implementation.empty() ? "" : ", ", verified.implementation, gpu);
+  if (!result.microseconds.empty()) {
+    const auto [low, high] =
+        std::minmax_element(result.microseconds.begin(), result.microseconds.end());
+    const double median = result.median();
+    text += format_text(
+        "{:.2f} us per launch, the median of {} rounds of {} ({:.2f} to {:.2f}); {:.2f} GB/s, "
+        "{:.2f} GFLOP/s\n",
+        median, counts.rounds, counts.launches, *low, *high, rate(result.cost.bytes(), median),
+        rate(result.cost.flops, median));
+  }
+  text += verified.ok() ? format_text("right: {} elements compared, largest error / bound {:.3f}\n",
+                                      verified.compared, verified.worst_share)
+                        : format_text("WRONG: {}\n", reason_of(verified));
+  if (choice.emulator) text += format_text("{}\n", kEmulatedNote);
+  return text;
+}
+
+}  // namespace
+
+int bench_kernel(const BenchKernelOptions& options) {
+  const Settings settings = Settings::from_environment();
+  const LibraryKernel kernel = library_kernel(options.kernel, options.settings);
+  const DeviceChoice choice =
+      choose_device(options.device, options.gpu.empty() ? "" : "--gpu", settings);
+  const BenchmarkOptions counts = counts_of(options, choice.emulator);
+  const Device device = open_device(choice, chosen_gpu(options.gpu, choice, {}), settings);
+  const Context context(device);
+  LauncherOptions how;
+  how.settings = settings;
+  const Launcher launcher(context, how);
+  const Benchmark result = benchmark(launcher, context, *kernel.entry, kernel.values, counts);
+  const std::string& gpu = device.info().name;
+  write_output({}, options.json ? text_of(as_json(kernel, result, counts, choice, gpu))
+                                : as_text(kernel, result, counts, choice, gpu));
+  return result.verification.ok() ? kDone : kFound;
+}
+
+}  // namespace ptxgen::cli

@@ -1,0 +1,26 @@
+// src/cli/commands/bench_kernel.hpp - ptxgen bench NAME: any kernel of the library
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ptxgen::cli {
+
+struct BenchKernelOptions {
+  std::string kernel;
+  std::vector<std::string> settings;  ///< of `-p`
+  std::string iters;                  ///< empty: 100, on the emulator 3
+  std::string warmup;                 ///< empty: 10, on the emulator 1
+  std::uint64_t rounds = 5;
+  std::uint64_t seed = 0;
+  std::string device;
+  std::string gpu;
+  bool json = false;
+};
+
+/// Times the kernel and prints the report. Returns the exit code: 1 if a result is wrong. Throws
+/// `UsageError`, and `Error` as opening a device.
+[[nodiscard]] int bench_kernel(const BenchKernelOptions& options);
+
+}  // namespace ptxgen::cli
