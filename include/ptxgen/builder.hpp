@@ -7,3 +7,4 @@
 #include "ptxgen/builder/kernel.hpp"
 #include "ptxgen/builder/kernel_builder.hpp"
 #include "ptxgen/builder/math.hpp"
+#include "ptxgen/builder/vector_loop.hpp"

@@ -117,8 +117,8 @@ namespace {
 
 // Every thread's result of the last of three operations in a loop, in one block.
 template <class T, class Operation>
-std::vector<detail::Host<T>> in_block(Rig& rig, const std::vector<detail::Host<T>>& x,
-                                      const Operation& operation) {
+std::vector<HostType<T>> in_block(Rig& rig, const std::vector<HostType<T>>& x,
+                                  const Operation& operation) {
   const auto threads = static_cast<std::uint32_t>(x.size());
   const auto kernel =
       build_kernel("in_block", "sm_90", {"x", "y"}, [&](KernelBuilder& k, Ptr<T> from, Ptr<T> to) {
@@ -135,13 +135,13 @@ std::vector<detail::Host<T>> in_block(Rig& rig, const std::vector<detail::Host<T
       rig.launcher.launch(kernel, {.grid = {1}, .block = {threads}}, rig.stream, in, out);
   rig.stream.synchronize();
   CHECK(rig.device.findings(record.launch).empty());
-  std::vector<detail::Host<T>> y(x.size());
+  std::vector<HostType<T>> y(x.size());
   out.read(y);
   return y;
 }
 
 template <class T>
-std::vector<detail::Host<T>> reduced(Rig& rig, const std::vector<detail::Host<T>>& x, Reduce how) {
+std::vector<HostType<T>> reduced(Rig& rig, const std::vector<HostType<T>>& x, Reduce how) {
   return in_block<T>(rig, x, [&](KernelBuilder& k, const Value<T>& value, std::uint32_t threads) {
     return k.block_reduce(value, threads, how);
   });
@@ -220,7 +220,7 @@ TEST_CASE("reductions and scans of 64 bits are exact") {
 namespace {
 
 template <class T>
-std::vector<detail::Host<T>> scanned(Rig& rig, const std::vector<detail::Host<T>>& x, Reduce how) {
+std::vector<HostType<T>> scanned(Rig& rig, const std::vector<HostType<T>>& x, Reduce how) {
   return in_block<T>(rig, x, [&](KernelBuilder& k, const Value<T>& value, std::uint32_t threads) {
     return k.block_scan(value, threads, how);
   });

@@ -152,6 +152,11 @@ struct TypeList {};
 
 }  // namespace detail
 
+/// The C++ type that a parameter or element has on the host: float for `f32`, `std::uint16_t` (the
+/// bits) for `f16`, `DeviceAddress<T>` for `Ptr<T>`.
+template <class T>
+using HostType = detail::Host<T>;
+
 /// The arguments of one launch, laid out as the driver takes them.
 template <std::size_t kBytes, std::size_t kCount>
 struct ArgumentBlock {

@@ -126,6 +126,10 @@ class Var<Ptr<T, S>> {
   [[nodiscard]] Ptr<T, S> read(SourceLocation at = SourceLocation::current()) const {
     return Ptr<T, S>(*this, at);
   }
+  /// Where it points now, without a copy: emits nothing, and is valid until the variable changes.
+  [[nodiscard]] Ptr<T, S> view() const noexcept {
+    return Ptr<T, S>(detail::PointerData{core_, base_, 0, 0});
+  }
   [[nodiscard]] ptx::Register reg() const noexcept { return base_; }
   [[nodiscard]] detail::Core* core() const noexcept { return core_; }
 

@@ -144,6 +144,11 @@ template <class T>
 struct ElementOfImpl<Var<T>> {
   using type = T;
 };
+// A pointer moves by any index.
+template <class T, class S>
+struct ElementOfImpl<Var<Ptr<T, S>>> {
+  using type = void;
+};
 template <class T>
 struct ElementOfImpl<In<T>> {
   using type = T;
@@ -328,6 +333,12 @@ using operands_differ_use_convert =
     typename Refused<!kSame<ElementOf<A>, void> && !kSame<ElementOf<B>, void> &&
                      !kSame<ElementOf<A>, ElementOf<B>>>::type;
 
+// `a << b` and `a <<= b` with a count that is no u32, whatever a is.
+template <class A, class B>
+using shift_count_is_u32_use_convert =
+    typename Refused<!kSame<ElementOf<A>, void> && !kSame<ElementOf<B>, void> &&
+                     !kSame<ElementOf<B>, u32>>::type;
+
 }  // namespace detail
 
 template <class A, class B>
@@ -358,6 +369,30 @@ template <class A, class B>
 detail::operands_differ_use_convert<A, B> operator==(const A&, const B&) = delete;
 template <class A, class B>
 detail::operands_differ_use_convert<A, B> operator!=(const A&, const B&) = delete;
+template <class A, class B>
+detail::operands_differ_use_convert<A, B> operator+=(const A&, const B&) = delete;
+template <class A, class B>
+detail::operands_differ_use_convert<A, B> operator-=(const A&, const B&) = delete;
+template <class A, class B>
+detail::operands_differ_use_convert<A, B> operator*=(const A&, const B&) = delete;
+template <class A, class B>
+detail::operands_differ_use_convert<A, B> operator/=(const A&, const B&) = delete;
+template <class A, class B>
+detail::operands_differ_use_convert<A, B> operator%=(const A&, const B&) = delete;
+template <class A, class B>
+detail::operands_differ_use_convert<A, B> operator&=(const A&, const B&) = delete;
+template <class A, class B>
+detail::operands_differ_use_convert<A, B> operator|=(const A&, const B&) = delete;
+template <class A, class B>
+detail::operands_differ_use_convert<A, B> operator^=(const A&, const B&) = delete;
+template <class A, class B>
+detail::shift_count_is_u32_use_convert<A, B> operator<<(const A&, const B&) = delete;
+template <class A, class B>
+detail::shift_count_is_u32_use_convert<A, B> operator>>(const A&, const B&) = delete;
+template <class A, class B>
+detail::shift_count_is_u32_use_convert<A, B> operator<<=(const A&, const B&) = delete;
+template <class A, class B>
+detail::shift_count_is_u32_use_convert<A, B> operator>>=(const A&, const B&) = delete;
 
 /// A value of a kernel: computed once, by one instruction, and never changed. A small handle to
 /// copy around; copying it emits nothing. It cannot be assigned to: what changes is a `Var`.

@@ -75,8 +75,8 @@ Buffer<T> spoiled(const Context& context, std::uint64_t n) {
   return buffer;
 }
 template <class T>
-std::vector<detail::Host<T>> contents(const Buffer<T>& buffer) {
-  std::vector<detail::Host<T>> values(buffer.size());
+std::vector<HostType<T>> contents(const Buffer<T>& buffer) {
+  std::vector<HostType<T>> values(buffer.size());
   buffer.read(values);
   return values;
 }

@@ -9,7 +9,6 @@
 
 #include "kernels/parts/element.hpp"
 #include "kernels/parts/geometry.hpp"
-#include "kernels/parts/spread.hpp"
 #include "kernels/parts/words.hpp"
 #include "ptxgen/builder.hpp"
 #include "support/count.hpp"
@@ -113,7 +112,8 @@ void vadd(KernelBuilder& k, const ptx::Target& target, Ptr<T> a, Ptr<T> b, Ptr<T
     const Value<W> sum = add_word<W>(k, target, x, y);
     store_one(k, c + i, sum);
   };
-  spread(k, n, addresses, T::kBytes == 4 ? 2 : 3, wide, single);
+  k.max_threads(kMaxBlockThreads);
+  for_each_group(k, n, addresses, T::kBytes == 4 ? 2 : 3, wide, single);
 }
 
 void copy(KernelBuilder& k, Ptr<b32> in, Ptr<b32> out, Value<u32> n) {
@@ -128,7 +128,8 @@ void copy(KernelBuilder& k, Ptr<b32> in, Ptr<b32> out, Value<u32> n) {
     const Value<b32> word = in[i];
     out[i] = word;
   };
-  spread(k, n, addresses, 2, wide, single);
+  k.max_threads(kMaxBlockThreads);
+  for_each_group(k, n, addresses, 2, wide, single);
 }
 
 // `repeats` steps of all chains, interleaved.
@@ -166,7 +167,8 @@ void fma_rpt(KernelBuilder& k, Ptr<f32> in, Ptr<f32> out, Value<s32> n, Value<s3
     run_chains(k, chain, repeats, a, b);
     out[i] = chain[0];
   };
-  spread(k, count, addresses, 2, wide, single);
+  k.max_threads(kMaxBlockThreads);
+  for_each_group(k, count, addresses, 2, wide, single);
 }
 
 // One thread per 16 bytes, or one per element if there are at most 3.
@@ -181,7 +183,7 @@ LaunchGeometry geometry_of(const Spec& spec, std::uint32_t element_bytes) {
     throw error.refresh();
   }
   LaunchGeometry geometry =
-      one_dimensional(name, spec.n, kWideBytes / element_bytes * spec.threads, spec.threads);
+      one_dimensional(name, spec.n, kVectorBytes / element_bytes * spec.threads, spec.threads);
   if (spec.blocks != 0) geometry.grid.x = spec.blocks;
   return geometry;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/gemv/partition.hpp"
+#include "kernels/parts/staged_copy.hpp"
 #include "kernels/parts/words.hpp"
 #include "ptxgen/builder.hpp"
 #include "ptxgen/kernels/gemv/plan.hpp"
@@ -34,11 +35,6 @@ using Number = std::variant<std::uint32_t, Value<u32>>;
 [[nodiscard]] Ptr<b8> moved(KernelBuilder& k, const Ptr<b8>& p, const Number& n,
                             std::uint64_t bytes);
 
-/// The variable's current value without a copy; valid until it is changed.
-template <class S>
-[[nodiscard]] Ptr<b8, S> here(const Var<Ptr<b8, S>>& p) {
-  return Ptr<b8, S>(detail::PointerData{p.core(), p.reg(), 0, 0});
-}
 /// `body` n times.
 void repeat(KernelBuilder& k, const Number& n, const std::function<void()>& body);
 /// `body` unless n is 0.
@@ -115,6 +111,14 @@ void if_tail(Kit& kit, const Segment& segment, const std::function<void(std::uin
 /// The same for everything that the ring of path Bulk does not load, including warps with full
 /// pieces of that step.
 void if_rest(Kit& kit, const Segment& segment, const std::function<void(std::uint32_t)>& body);
+
+/// The stages of path Async for one segment; `weights` are those of its first step.
+[[nodiscard]] AsyncStages async_stages(Kit& kit, std::uint64_t step_bytes, Var<Ptr<b8>>& weights);
+/// Its loop over a segment's steps.
+void run_async(Kit& kit, AsyncStages& stages, const Number& steps,
+               const std::function<void()>& body);
+/// The step's weights, load by load.
+[[nodiscard]] std::vector<Floats> take_weights(Kit& kit, AsyncStages& stages);
 
 // layout_t.cpp, layout_r.cpp
 void place_t(Kit& kit);

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "kernels/gemv/emit.hpp"
-#include "kernels/gemv/ring_async.hpp"
 #include "kernels/gemv/ring_bulk.hpp"
 
 namespace ptxgen::inline v0::gemv {
@@ -171,11 +170,12 @@ Place place_of(Kit& kit, const Segment& segment) {
   return {weights, factors};
 }
 
-// The products of one step from the ring.
-void add_step(Kit& kit, Ring& ring, const Ptr<b8>& factors, std::uint32_t rows, Sums& sums) {
+// The products of one step from shared memory.
+void add_step(Kit& kit, AsyncStages& stages, const Ptr<b8>& factors, std::uint32_t rows,
+              Sums& sums) {
   std::vector<Step> steps(kit.plan.unroll);
   for (std::uint32_t u = 0; u < kit.plan.unroll; ++u) load_factors(kit, factors, u, steps[u]);
-  const std::vector<Floats> loaded = ring.take();
+  const std::vector<Floats> loaded = take_weights(kit, stages);
   for (std::uint32_t u = 0; u < kit.plan.unroll; ++u) {
     const auto begin = loaded.begin() + u * rows;
     steps[u].rows = std::vector<Floats>(begin, begin + rows);
@@ -195,20 +195,20 @@ void add_rows(Kit& kit, const Segment& segment, const Number& steps, std::uint32
     factors += std::uint64_t{kit.plan.step_elements()} * bytes(kit.problem().x);
   };
   if (kit.plan.path == GemvPath::Async) {
-    Ring ring(kit, steps, step_bytes, weights);
+    AsyncStages stages = async_stages(kit, step_bytes, weights);
     for (std::uint32_t u = 0; u < kit.plan.unroll; ++u) {
       for (std::uint32_t row = 0; row < rows; ++row) {
-        ring.add_load(row * kit.pitch + u * 32 * kit.plan.load_bytes);
+        stages.add_load(row * kit.pitch + u * 32 * kit.plan.load_bytes);
       }
     }
-    ring.run([&] {
-      add_step(kit, ring, here(factors), rows, sums);
+    run_async(kit, stages, steps, [&] {
+      add_step(kit, stages, factors.view(), rows, sums);
       next_factors();
     });
   } else {
     repeat(k, steps, [&] {
       for (const Step& step :
-           load_steps(kit, here(weights), here(factors), kit.plan.unroll, rows)) {
+           load_steps(kit, weights.view(), factors.view(), kit.plan.unroll, rows)) {
         multiply(kit, step, kit.v, sums);
       }
       weights += step_bytes;
@@ -216,7 +216,7 @@ void add_rows(Kit& kit, const Segment& segment, const Number& steps, std::uint32
     });
   }
   if_tail(kit, segment, [&](std::uint32_t left) {
-    add_tail(kit, here(weights), here(factors), left, rows, sums);
+    add_tail(kit, weights.view(), factors.view(), left, rows, sums);
   });
 }
 
@@ -253,7 +253,7 @@ void add_bulk(Kit& kit, const Segment& segment, Sums& sums) {
   const auto load_x = [&] {
     for (std::uint32_t u = 0; u < kit.plan.unroll; ++u) {
       steps[u].factors.clear();
-      load_factors(kit, here(factors), u, steps[u]);
+      load_factors(kit, factors.view(), u, steps[u]);
     }
   };
   const auto add_step = [&] {
@@ -274,7 +274,7 @@ void add_bulk(Kit& kit, const Segment& segment, Sums& sums) {
   for_rows(kit, segment, [&](std::uint32_t rows) {
     if_rest(kit, segment, [&](std::uint32_t left) {
       const Ptr<b8> weights = moved(k, begin.weights, count, row_bytes);
-      add_tail(kit, weights, here(factors), left, rows, sums);
+      add_tail(kit, weights, factors.view(), left, rows, sums);
     });
   });
 }

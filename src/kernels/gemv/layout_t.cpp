@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "kernels/gemv/emit.hpp"
-#include "kernels/gemv/ring_async.hpp"
 #include "kernels/gemv/ring_bulk.hpp"
 
 namespace ptxgen::inline v0::gemv {
@@ -69,22 +68,22 @@ void add_columns(Kit& kit, const Segment& segment, const Number& steps, std::uin
     factors += std::uint64_t{kit.plan.step_elements()} * bytes(kit.problem().x);
   };
   if (kit.plan.path == GemvPath::Async && columns == kit.v) {
-    Ring ring(kit, steps, step_bytes, weights);
-    for (std::uint32_t row = 0; row < kit.piece(); ++row) ring.add_load(row * kit.pitch);
-    ring.run([&] {
-      const std::vector<Value<f32>> x = load_factors(kit, here(factors), kit.piece());
-      multiply(kit, ring.take(), x, columns, sums);
+    AsyncStages stages = async_stages(kit, step_bytes, weights);
+    for (std::uint32_t row = 0; row < kit.piece(); ++row) stages.add_load(row * kit.pitch);
+    run_async(kit, stages, steps, [&] {
+      const std::vector<Value<f32>> x = load_factors(kit, factors.view(), kit.piece());
+      multiply(kit, take_weights(kit, stages), x, columns, sums);
       next_factors();
     });
   } else {
     repeat(k, steps, [&] {
-      add_rows(kit, here(weights), here(factors), kit.piece(), columns, sums);
+      add_rows(kit, weights.view(), factors.view(), kit.piece(), columns, sums);
       weights += step_bytes;
       next_factors();
     });
   }
   if_tail(kit, segment, [&](std::uint32_t rows) {
-    add_rows(kit, here(weights), here(factors), rows, columns, sums);
+    add_rows(kit, weights.view(), factors.view(), rows, columns, sums);
   });
 }
 
@@ -118,7 +117,7 @@ void add_bulk(Kit& kit, const Segment& segment, Sums& sums) {
   const std::uint32_t row_bytes = kit.plan.strip_outputs() * bytes(kit.problem().weights);
   auto factors = k.var(begin.factors);
   std::vector<Value<f32>> x;
-  const auto load_x = [&] { x = load_factors(kit, here(factors), kit.piece()); };
+  const auto load_x = [&] { x = load_factors(kit, factors.view(), kit.piece()); };
   const auto add_step = [&] {
     for_columns(kit, segment, [&](std::uint32_t columns) {
       if (columns != kit.v) return;
@@ -139,7 +138,7 @@ void add_bulk(Kit& kit, const Segment& segment, Sums& sums) {
     }
     if_rest(kit, segment, [&](std::uint32_t rows) {
       const Ptr<b8> weights = moved(k, begin.weights, steps, kit.plan.step_elements() * kit.pitch);
-      add_rows(kit, weights, here(factors), rows, columns, sums);
+      add_rows(kit, weights, factors.view(), rows, columns, sums);
     });
   });
 }

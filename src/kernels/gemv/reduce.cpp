@@ -56,10 +56,12 @@ SlotLayout slot_layout(Kit& kit) {
           k.mul_lo(*kit.across, floats * 4)};
 }
 
-void store_slots(Kit& kit, const Ptr<f32, Shared>& to, const SlotLayout& layout, Sums& sums) {
+// `Space` is that of the block or of its cluster.
+template <class Space>
+void store_slots(Kit& kit, const Ptr<f32, Space>& to, const SlotLayout& layout, Sums& sums) {
   KernelBuilder& k = kit.k;
   for (std::uint32_t u = 0; u < layout.units; ++u) {
-    const Ptr<f32, Shared> at = to.offset_bytes(u * layout.unit_bytes);
+    const Ptr<f32, Space> at = to.offset_bytes(u * layout.unit_bytes);
     const auto sum = [&](std::uint32_t i) { return read(sums, u * layout.floats + i); };
     if (layout.floats == 4) {
       k.st(at, std::array{sum(0), sum(1), sum(2), sum(3)});
@@ -67,26 +69,6 @@ void store_slots(Kit& kit, const Ptr<f32, Shared>& to, const SlotLayout& layout,
       k.st(at, std::array{sum(0), sum(1)});
     } else {
       k.st(at, sum(0));
-    }
-  }
-}
-
-// To the shared memory of another block of the cluster.
-void store_remote(Kit& kit, const Ptr<f32, Shared>& to, const SlotLayout& layout, Sums& sums) {
-  const ptx::Modifier space = ptx::Modifier::shared_cluster;
-  for (std::uint32_t u = 0; u < layout.units; ++u) {
-    const Ptr<f32, Shared> at = to.offset_bytes(u * layout.unit_bytes);
-    std::vector<Operand> values;
-    for (std::uint32_t i = 0; i < layout.floats; ++i) {
-      values.emplace_back(read(sums, u * layout.floats + i));
-    }
-    const Vec vector{std::span<const Operand>(values)};
-    if (layout.floats == 4) {
-      kit.k.emit(ptx::Op::st, {space, ptx::Modifier::v4, ptx::Modifier::type_f32}, {at, vector});
-    } else if (layout.floats == 2) {
-      kit.k.emit(ptx::Op::st, {space, ptx::Modifier::v2, ptx::Modifier::type_f32}, {at, vector});
-    } else {
-      kit.k.emit(ptx::Op::st, {space, ptx::Modifier::type_f32}, {at, values[0]});
     }
   }
 }
@@ -127,7 +109,7 @@ void sum_parts(Kit& kit, const Parts& parts, const Ptr<b8>& first, const SlotLay
     std::vector<Floats> loaded;
     for (std::uint32_t p = 0; p < count; ++p) {
       for (std::uint32_t u = 0; u < layout.units; ++u) {
-        loaded.push_back(load(here(from) + (p * pitch + u * layout.unit_bytes), p));
+        loaded.push_back(load(from.view() + (p * pitch + u * layout.unit_bytes), p));
       }
     }
     for (std::uint32_t i = 0; i < loaded.size(); ++i) {
@@ -255,17 +237,10 @@ void add_stack(Kit& kit, Outputs& outputs) {
   if (may_loop(kit.plan)) k.bar_sync();
 }
 
-void begin_cluster(Kit& kit) {
-  kit.k.emit(ptx::Op::barrier_cluster_arrive,
-             {ptx::Modifier::cluster, ptx::Modifier::arrive, ptx::Modifier::aligned}, {});
-}
+void begin_cluster(Kit& kit) { cluster_arrive(kit.k); }
 
 Pred add_cluster(Kit& kit, Outputs& outputs) {
   KernelBuilder& k = kit.k;
-  const auto wait = [&] {
-    k.emit(ptx::Op::barrier_cluster_wait,
-           {ptx::Modifier::cluster, ptx::Modifier::wait, ptx::Modifier::aligned}, {});
-  };
   const SlotLayout layout = slot_layout(kit);
   const Ptr<f32, Shared> base = kit.ranks->base().offset_bytes(layout.offset);
   const std::uint32_t pitch = static_cast<std::uint32_t>(slot_bytes(kit.plan));
@@ -273,19 +248,15 @@ Pred add_cluster(Kit& kit, Outputs& outputs) {
   const Value<u32> clusters = quotient(k, block, kit.plan.blocks, kit.plan.cluster);
   const Value<u32> rank = remainder(k, block, clusters, kit.plan.cluster);
   // All blocks of the cluster run, so their shared memory exists.
-  wait();
+  cluster_wait(k);
   Pred writes = rank != 0u;
   if (outputs.owner) writes.rebind(writes & *outputs.owner);
   k.if_(writes, [&] {
     const Value<u32> place = k.mul_lo(rank - 1u, pitch);
-    const Value<u32> local = k.address_of(base.offset_bytes(place));
-    const Value<u32> remote = k.undefined<u32>();
-    k.emit(ptx::Op::mapa, {ptx::Modifier::shared_cluster, ptx::Modifier::type_u32},
-           {remote, local, 0});
-    store_remote(kit, k.pointer<f32, Shared>(remote), layout, outputs.sums);
+    const Ptr<f32, ClusterShared> first = map_rank(k, base.offset_bytes(place), 0);
+    store_slots(kit, first, layout, outputs.sums);
   });
-  begin_cluster(kit);
-  wait();
+  cluster_sync(k);
   const Pred first = rank == 0u;
   const Pred adds = outputs.owner ? first & *outputs.owner : first;
   k.if_(adds, [&] {

@@ -7,8 +7,6 @@ namespace ptxgen::inline v0::gemv {
 
 namespace {
 
-constexpr std::uint32_t kBarrierBytes = 8;
-
 std::uint32_t narrow(std::uint64_t n) { return static_cast<std::uint32_t>(n); }
 
 // Layout of a step in the ring: rows of k (layout T) or of outputs (R), each as in the matrix.
@@ -55,64 +53,14 @@ Value<u32> lane_begin(Kit& kit) {
 
 BulkRing::BulkRing(Kit& kit)
     : kit_(kit),
-      ring_(kit.k.dynamic_shared<b8>().base()),
-      full_(kit.k.shared<b64>(kit.plan.stages, "full").base().cast<b8>()),
-      empty_(kit.k.shared<b64>(kit.plan.stages, "empty").base().cast<b8>()),
+      stages_(kit.k, kit.k.dynamic_shared<b8>().base(), kit.plan.stages,
+              narrow(step_bytes(kit.plan))),
       producer_(*kit.thread == 0u),
       own_(lane_begin(kit)),
       begin_(full_units(kit, first_item_of(kit, kit.k.ctaid_x(), 0))),
       end_(full_units(kit, first_item_of(kit, kit.k.ctaid_x(), 1))),
-      cursor_(kit.k.var(begin_)),
-      to_(kit.k.var<u32>(0u)),
-      // Nothing was read yet: the phase before the first counts as read.
-      free_(kit.k.var<u32>(1u)),
-      from_(kit.k.var<u32>(0u)),
-      there_(kit.k.var<u32>(0u)) {
-  initialise();
-}
-
-void BulkRing::initialise() {
-  KernelBuilder& k = kit_.k;
-  const auto make = [&](const Place& barrier, std::uint32_t arrivals) {
-    k.emit(ptx::Op::mbarrier_init, {ptx::Modifier::shared, ptx::Modifier::type_b64},
-           {barrier, arrivals});
-  };
-  k.if_(producer_, [&] {
-    for (std::uint32_t i = 0; i < kit_.plan.stages; ++i) {
-      make(full_ + i * kBarrierBytes, 1);
-      make(empty_ + i * kBarrierBytes, kit_.plan.threads() / 32);
-    }
-    // Before the copies, which use another proxy, access them.
-    k.emit(ptx::Op::fence_mbarrier_init, {ptx::Modifier::release, ptx::Modifier::cluster}, {});
-  });
-  k.bar_sync();
-}
-
-BulkRing::Place BulkRing::at(const Place& first, const Var<u32>& number,
-                             std::uint64_t bytes) const {
-  return first.offset_bytes(kit_.k.mul_lo(number, narrow(bytes)));
-}
-
-void BulkRing::advance(Var<u32>& number, Var<u32>& parity) {
-  KernelBuilder& k = kit_.k;
-  number += 1u;
-  const Pred wraps = number == kit_.plan.stages;
-  k.guarded(wraps, [&] {
-    number = 0u;
-    parity ^= 1u;
-  });
-}
-
-void BulkRing::wait(const Place& barrier, const Var<u32>& parity) {
-  KernelBuilder& k = kit_.k;
-  const Pred done = k.undefined<pred>();
-  k.do_while(
-      [&] {
-        k.emit(ptx::Op::mbarrier_try_wait_parity,
-               {ptx::Modifier::parity, ptx::Modifier::shared, ptx::Modifier::type_b64},
-               {done, barrier, parity});
-      },
-      [&] { return !done; });
+      cursor_(kit.k.var(begin_)) {
+  stages_.start(producer_, kit.plan.threads() / 32);
 }
 
 void BulkRing::copy_step() {
@@ -151,18 +99,13 @@ void BulkRing::copy_step() {
   }
   const Value<u32> size = value(k, row_bytes);
   const Value<u32> all = value(k, count);
-  const Place barrier = at(full_, to_, kBarrierBytes);
+  const Mbarrier barrier = stages_.barrier();
   const Value<u32> total = k.mul_lo(all, size);
-  k.emit(ptx::Op::mbarrier_arrive_expect_tx,
-         {ptx::Modifier::expect_tx, ptx::Modifier::shared, ptx::Modifier::type_b64},
-         {Operand::sink(), barrier, total});
+  mbarrier_arrive_expect_tx(k, barrier, total);
   auto source = k.var(begin);
-  auto target = k.var(at(ring_, to_, step_bytes(plan)));
+  auto target = k.var(stages_.destination());
   repeat(k, count, [&] {
-    k.emit(ptx::Op::cp_async_bulk_load,
-           {ptx::Modifier::async, ptx::Modifier::bulk, ptx::Modifier::shared_cluster,
-            ptx::Modifier::global, ptx::Modifier::mbarrier_complete_tx_bytes},
-           {here(target), here(source), size, barrier});
+    copy_bulk(k, target.view(), source.view(), size, barrier);
     source += kit_.pitch;
     target += rows.bytes;
   });
@@ -171,10 +114,10 @@ void BulkRing::copy_step() {
 void BulkRing::request() {
   KernelBuilder& k = kit_.k;
   k.if_(cursor_ < end_, [&] {
-    wait(at(empty_, to_, kBarrierBytes), free_);
+    stages_.wait_empty();
     copy_step();
     cursor_ += 1u;
-    advance(to_, free_);
+    stages_.sent();
   });
 }
 
@@ -195,17 +138,12 @@ void BulkRing::run(const Segment& segment, const std::function<void()>& before,
   KernelBuilder& k = kit_.k;
   repeat(k, steps_of(kit_, segment), [&] {
     before();
-    wait(at(full_, from_, kBarrierBytes), there_);
-    now_.emplace(at(ring_, from_, step_bytes(kit_.plan)).offset_bytes(own_));
+    stages_.wait_full();
+    now_.emplace(stages_.source().offset_bytes(own_));
     body();
-    k.bar_warp_sync();
-    const Place read = at(empty_, from_, kBarrierBytes);
-    k.guarded(*kit_.lane == 0u, [&] {
-      k.emit(ptx::Op::mbarrier_arrive, {ptx::Modifier::shared, ptx::Modifier::type_b64},
-             {Operand::sink(), read});
-    });
+    stages_.release(*kit_.lane);
     k.if_(producer_, [&] { request(); });
-    advance(from_, there_);
+    stages_.received();
   });
 }
 

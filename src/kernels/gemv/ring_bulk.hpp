@@ -9,10 +9,9 @@
 
 namespace ptxgen::inline v0::gemv {
 
-/// The full steps of all segments of a block, in order, `stages - 1` steps ahead. The first warp
-/// issues the copies: each lane copies some of a step's rows (layout T: rows of k, R: rows of
-/// outputs). Each stage has two mbarriers: "full" when its weights have arrived, "empty" when all
-/// warps have read them. Partial steps bypass the ring.
+/// The full steps of all segments of a block, in order, `stages - 1` steps ahead. The first thread
+/// issues the copies, one for each row of a step (layout T: rows of k, R: rows of outputs). Partial
+/// steps bypass the ring.
 class BulkRing {
  public:
   /// Declares and initialises; all threads of the block come here.
@@ -30,22 +29,15 @@ class BulkRing {
 
  private:
   using Place = Ptr<b8, Shared>;
-  /// An mbarrier or the weights of a stage, by its number.
-  [[nodiscard]] Place at(const Place& first, const Var<u32>& number, std::uint64_t bytes) const;
-  void initialise();
   void request();
   void copy_step();
-  void wait(const Place& barrier, const Var<u32>& parity);
-  void advance(Var<u32>& number, Var<u32>& parity);
 
   Kit& kit_;
-  Place ring_, full_, empty_;
+  BulkStages stages_;
   Pred producer_;
   Value<u32> own_;          ///< bytes from the start of a stage to the lane's first load
   Value<u32> begin_, end_;  ///< of the block's full units
   Var<u32> cursor_;         ///< the next full unit to copy
-  Var<u32> to_, free_;      ///< its stage, and the phase parity in which that was read
-  Var<u32> from_, there_;   ///< the next stage to read, and its phase parity
   std::optional<Place> now_;
 };
 

@@ -150,6 +150,29 @@ Parts parts_of(Kit& kit, const Segment& segment) {
   return {count, first_slot, slot};
 }
 
+AsyncStages async_stages(Kit& kit, std::uint64_t step_bytes, Var<Ptr<b8>>& weights) {
+  const GemvPlan& plan = kit.plan;
+  const AsyncStages::Shape shape{.stages = plan.stages,
+                                 .load_bytes = plan.load_bytes,
+                                 .load_pitch = plan.threads() * plan.load_bytes,
+                                 .stage_bytes = gemv::step_bytes(plan),
+                                 .step_bytes = step_bytes};
+  return {kit.k, shape, *kit.ring, weights};
+}
+
+void run_async(Kit& kit, AsyncStages& stages, const Number& steps,
+               const std::function<void()>& body) {
+  stages.run(value(kit.k, steps), "ring_end" + std::to_string(kit.rings++), body);
+}
+
+std::vector<Floats> take_weights(Kit& kit, AsyncStages& stages) {
+  std::vector<Floats> loads;
+  for (const Ptr<b8, Shared>& at : stages.take()) {
+    loads.push_back(load_floats(kit.k, at, kit.problem().weights, kit.v));
+  }
+  return loads;
+}
+
 Number full_steps(Kit& kit, const Segment& segment) {
   KernelBuilder& k = kit.k;
   const std::uint32_t all = kit.problem().k / kit.plan.step_elements();

@@ -8,6 +8,9 @@
 
 namespace ptxgen::inline v0 {
 
+/// Of any GPU.
+inline constexpr std::uint32_t kMaxBlockThreads = 1024;
+
 /// A grid of ceil(count / per_block) blocks of `threads`. An empty grid cannot be launched.
 [[nodiscard]] inline LaunchGeometry one_dimensional(std::string_view kernel, std::uint32_t count,
                                                     std::uint32_t per_block,

@@ -3,7 +3,6 @@
 
 #include "kernels/parts/element.hpp"
 #include "kernels/parts/geometry.hpp"
-#include "kernels/parts/spread.hpp"
 #include "kernels/parts/words.hpp"
 
 namespace ptxgen::inline v0 {
@@ -12,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t kThreads = 256;
 
-std::uint32_t group_elements(ElementType type) { return kWideBytes / bytes(type); }
+std::uint32_t group_elements(ElementType type) { return kVectorBytes / bytes(type); }
 
 // `count` elements of every array from element `first` on.
 void map_group(KernelBuilder& k, ElementType type, std::span<const Ptr<b8>> inputs,
@@ -40,8 +39,9 @@ void map_body(KernelBuilder& k, ElementType type, std::span<const Ptr<b8>> input
     const Value<u64> offset = k.mul_wide(index, unit);
     map_group(k, type, inputs, out, offset, count, compute);
   };
-  spread(
-      k, n, addresses, group == 4 ? 2 : 3, [&](Value<u32> v) { some(v, kWideBytes, group); },
+  k.max_threads(kMaxBlockThreads);
+  for_each_group(
+      k, n, addresses, group == 4 ? 2 : 3, [&](Value<u32> v) { some(v, kVectorBytes, group); },
       [&](Value<u32> i) { some(i, bytes(type), 1); });
 }
 

@@ -18,7 +18,7 @@ using MapElement = std::function<Value<f32>(std::span<const Value<f32>>)>;
 
 /// The kernel `name(inputs..., out, n)` with `out[i] = compute(input0[i], ...)` for i in [0, n),
 /// all of `type`: f32, f16 or bf16 (otherwise throws "bad-parameter"). 16-bit elements are computed
-/// as f32 and rounded once to nearest even. Access as `spread`.
+/// as f32 and rounded once to nearest even. Access as `for_each_group`.
 [[nodiscard]] BuiltKernel map_kernel(std::string_view name, const ptx::Target& target,
                                      ElementType type, std::span<const std::string_view> inputs,
                                      const MapElement& compute);
