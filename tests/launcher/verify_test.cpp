@@ -6,18 +6,22 @@
 #include "ptxgen/builder.hpp"
 #include "ptxgen/kernels.hpp"
 #include "rig.hpp"
+#include "support/harness.hpp"
 
 using namespace ptxgen;
 
 TEST_CASE("every kernel of the catalog is right in every case, at any element") {
   const test::Rig rig;
   std::size_t cases = 0;
+  std::size_t shapes = 0;
   for (const KernelDescription& kernel : catalog()) {
     const std::vector<std::vector<std::uint64_t>> all = kernel.cases();
     CHECK_FALSE(all.empty());
     double worst = 0;
     for (const std::vector<std::uint64_t>& values : all) {
+      ++shapes;
       for (const std::uint32_t offset : {0u, 1u, 2u}) {
+        if (test::kSanitized && offset != shapes % 3) continue;
         const Verification result =
             verify(rig.launcher, rig.context, kernel, values,
                    {.seed = cases, .offset = offset % 2, .in_place = offset == 2});

@@ -19,7 +19,8 @@ namespace {
 
 using ptx::Type;
 
-constexpr std::string_view kTypes = "u8, u16, u32, u64, s8, s16, s32, s64, f16, bf16, f32 or f64";
+constexpr std::string_view kTypeNames =
+    "u8, u16, u32, u64, s8, s16, s32, s64, f16, bf16, f32 or f64";
 
 struct NpyRow {
   std::string_view name;
@@ -89,7 +90,7 @@ void read_layout(ArgumentSpec& spec, Fields& fields) {
   const std::string_view type = fields.next();
   spec.type = value_type(type);
   if (spec.type == Type::none) {
-    fields.refuse(format_text("'{}' is not a TYPE, which is {}", type, kTypes));
+    fields.refuse(format_text("'{}' is not a TYPE, which is {}", type, kTypeNames));
   }
   if (fields.empty()) fields.refuse("the SHAPE is missing");
   const std::string_view shape = fields.next();

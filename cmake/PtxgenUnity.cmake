@@ -1,0 +1,31 @@
+# cmake/PtxgenUnity.cmake - several sources of a folder compiled as one, for sanitizer builds
+#
+# The library then compiles in about three fifths of the time; a change compiles its whole unit
+# again, so it is not for builds that people work in. Names in unnamed namespaces must be unique in a folder. Files whose
+# names are not, such as twins for two layouts, are compiled alone.
+option(PTXGEN_UNITY "Compile several sources of a folder as one" OFF)
+
+# ptxgen_unite(TARGET SIZE ALONE PATTERN...): up to SIZE sources of one folder in a unit
+function(ptxgen_unite target size)
+  if(NOT PTXGEN_UNITY)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "ALONE")
+  list(JOIN arg_ALONE "|" alone)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    if(source MATCHES "/src/(${alone})\\.cpp$")
+      continue()
+    endif()
+    get_filename_component(folder "${source}" DIRECTORY)
+    string(MAKE_C_IDENTIFIER "${folder}" group)
+    math(EXPR unit "0${count_${group}} / ${size}")
+    math(EXPR count_${group} "0${count_${group}} + 1")
+    set_source_files_properties("${source}" PROPERTIES UNITY_GROUP "${group}_${unit}")
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # It takes types of a unit's files for types of headers.
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  endif()
+endfunction()
