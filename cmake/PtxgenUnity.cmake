@@ -1,8 +1,8 @@
-# cmake/PtxgenUnity.cmake - several sources of a folder compiled as one, for sanitizer builds
+# cmake/PtxgenUnity.cmake - several sources of a folder compiled as one
 #
 # The library then compiles in about three fifths of the time; a change compiles its whole unit
-# again, so it is not for builds that people work in. Names in unnamed namespaces must be unique in a folder. Files whose
-# names are not, such as twins for two layouts, are compiled alone.
+# again, so it is not for builds that people work in. Names in unnamed namespaces must be unique in
+# a folder. Files whose names are not, such as twins for two layouts, are compiled alone.
 option(PTXGEN_UNITY "Compile several sources of a folder as one" OFF)
 
 # ptxgen_unite(TARGET SIZE ALONE PATTERN...): up to SIZE sources of one folder in a unit
