@@ -9,6 +9,7 @@
 #include "ptxgen/analysis/induction.hpp"
 #include "ptxgen/analysis/lane_stride.hpp"
 #include "ptxgen/analysis/liveness.hpp"
+#include "ptxgen/analysis/loads_in_flight.hpp"
 #include "ptxgen/analysis/memory_order.hpp"
 #include "ptxgen/analysis/memory_report.hpp"
 #include "ptxgen/analysis/overlap.hpp"

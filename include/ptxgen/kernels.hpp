@@ -14,6 +14,9 @@
 #include "ptxgen/kernels/gemv/planner.hpp"
 #include "ptxgen/kernels/host_values.hpp"
 #include "ptxgen/kernels/kernel.hpp"
+#include "ptxgen/kernels/model/errors.hpp"
+#include "ptxgen/kernels/model/predict.hpp"
+#include "ptxgen/kernels/model/rates.hpp"
 #include "ptxgen/kernels/operand.hpp"
 
 // The headers of the catalog's kernels.

@@ -4,6 +4,7 @@
 #include "ptxgen/support/language.hpp"
 
 #include "ptxgen/runtime/assemble/assembler.hpp"
+#include "ptxgen/runtime/assemble/disassembler.hpp"
 #include "ptxgen/runtime/assemble/nvrtc.hpp"
 #include "ptxgen/runtime/cache/module_cache.hpp"
 #include "ptxgen/runtime/device/buffer.hpp"

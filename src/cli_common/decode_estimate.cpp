@@ -119,6 +119,7 @@ nlohmann::json to_json(const DecodeReport& report) {
           {"shapes", std::move(shapes)},
           {"predicted_us", estimate.predicted_us},
           {"predicted_tokens_per_s", estimate.tokens_per_s()},
+          {"error_band", to_json(estimate.error())},
           {"roofline_tokens_per_s",
            {{"datasheet", estimate.roofline(report.gpu.bandwidth_gb_per_s)},
             {"read", estimate.roofline(read_rate(report.gpu))}}}};
@@ -131,9 +132,10 @@ std::string to_text(const DecodeReport& report) {
                                  report.model->name, to_string(report.weights), gpu.full_name);
   const TextTable table = shape_table(estimate);
   for (std::size_t i = 0; i < table.rows(); ++i) text += table.line(i) + "\n";
-  text += format_text("\n{:.2f} GB of weights in {} GEMVs, {:.3f} ms predicted: {:.0f} tokens/s\n",
-                      estimate.bytes / 1e9, estimate.gemvs, estimate.predicted_us / 1e3,
-                      estimate.tokens_per_s());
+  text +=
+      format_text("\n{:.2f} GB of weights in {} GEMVs, {:.3f} ms predicted: {:.0f} tokens/s\n{}\n",
+                  estimate.bytes / 1e9, estimate.gemvs, estimate.predicted_us / 1e3,
+                  estimate.tokens_per_s(), error_text(estimate.error()));
   text += format_text(
       "by the weights alone: {:.0f} tokens/s at the {:.0f} GB/s that a reader gets, "
       "{:.0f} at the {:.0f} GB/s of the datasheet\n",

@@ -32,6 +32,7 @@ struct DecodeEstimate {
   double bytes = 0;         ///< weights
   double predicted_us = 0;  ///< sum of the shapes' totals
   std::uint32_t gemvs = 0;
+  [[nodiscard]] ErrorBand error() const { return shapes.front().choice.prediction.error; }
   [[nodiscard]] double tokens_per_s() const noexcept { return 1e6 / predicted_us; }
   /// Tokens per second if weights arrive at that rate, in 1e9 bytes per second.
   [[nodiscard]] double roofline(double gb_per_s) const noexcept { return gb_per_s * 1e9 / bytes; }

@@ -40,7 +40,10 @@ json to_json(const GemvPlan& plan) {
           {"steps", plan.steps()}};
 }
 
+json to_json(const ErrorBand& error) { return {{"mean", error.mean}, {"worst", error.worst}}; }
+
 json to_json(const GemvPrediction& prediction) {
+  const GemvTerms& terms = prediction.terms;
   return {{"bytes_read", prediction.bytes_read},
           {"bytes_written", prediction.bytes_written},
           {"weight_requests", prediction.weight_requests},
@@ -55,7 +58,15 @@ json to_json(const GemvPrediction& prediction) {
           {"bytes_in_flight_per_sm", prediction.bytes_in_flight_per_sm},
           {"bandwidth_gb_per_s", prediction.bandwidth_gb_per_s},
           {"isolated_us", prediction.isolated_us},
-          {"chained_us", prediction.chained_us}};
+          {"chained_us", prediction.chained_us},
+          {"terms",
+           {{"launch", terms.boundary},
+            {"latency", terms.latency},
+            {"dram", terms.dram},
+            {"issue", terms.issue},
+            {"l1", terms.l1},
+            {"reduction", terms.reduction}}},
+          {"error_band", to_json(prediction.error)}};
 }
 
 json to_json(const ptx::Gpu& gpu) {
@@ -65,7 +76,14 @@ json to_json(const ptx::Gpu& gpu) {
           {"sms", gpu.sms},
           {"bandwidth_gb_per_s", gpu.bandwidth_gb_per_s},
           {"read_gb_per_s", read_rate(gpu)},
-          {"dram_latency_ns", gpu.dram_latency_ns}};
+          {"latency_ns", rates_of(gpu).latency_ns}};
+}
+
+std::string error_text(const ErrorBand& error) {
+  return format_text(
+      "predictions of this kind are off by {:.0f} % on average, {:.0f} % at most "
+      "(docs/predictions.md)",
+      100 * error.mean, 100 * error.worst);
 }
 
 std::string fixed(double value, int digits) { return format_text("{:.{}f}", value, digits); }

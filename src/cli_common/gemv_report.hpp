@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ptxgen/kernels/gemv/planner.hpp"
+#include "ptxgen/kernels/model/rates.hpp"
 
 namespace ptxgen::cli {
 
@@ -12,14 +13,16 @@ namespace ptxgen::cli {
 /// The members of the plan, and `text`.
 [[nodiscard]] nlohmann::json to_json(const GemvPlan& plan);
 [[nodiscard]] nlohmann::json to_json(const GemvPrediction& prediction);
+/// `{"mean","worst"}`, relative.
+[[nodiscard]] nlohmann::json to_json(const ErrorBand& error);
 /// The properties that the planner uses:
 /// `{"name","target","sms","bandwidth_gb_per_s","read_gb_per_s",..}`.
 [[nodiscard]] nlohmann::json to_json(const ptx::Gpu& gpu);
 
-/// The share of the datasheet bandwidth that reads reach, 1e9 bytes per second.
-[[nodiscard]] inline double read_rate(const ptx::Gpu& gpu) noexcept {
-  return gpu.bandwidth_gb_per_s * gpu.read_share;
-}
+/// What a kernel that only reads gets, 1e9 bytes per second.
+[[nodiscard]] inline double read_rate(const ptx::Gpu& gpu) { return rates_of(gpu).read_gb_per_s; }
+/// "predictions of this kind are off by 10 % on average, 20 % at most (docs/predictions.md)"
+[[nodiscard]] std::string error_text(const ErrorBand& error);
 /// "12.35": with that many decimals.
 [[nodiscard]] std::string fixed(double value, int digits);
 

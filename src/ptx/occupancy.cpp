@@ -12,11 +12,6 @@ constexpr std::uint32_t kQuarters = 4;
 constexpr std::uint32_t kMaxRegisters = 255;
 constexpr std::uint32_t kMaxThreads = 1024;
 
-std::uint16_t architecture(const Gpu& gpu) noexcept {
-  TargetName name;
-  return parse_target_name(gpu.target, name) ? name.sm : std::uint16_t{0};
-}
-
 template <class T>
 constexpr T up(T value, T unit) noexcept {
   return (value + unit - 1) / unit * unit;
@@ -24,11 +19,9 @@ constexpr T up(T value, T unit) noexcept {
 
 }  // namespace
 
-std::uint64_t shared_unit(const Gpu& gpu) noexcept { return architecture(gpu) >= 80 ? 128 : 256; }
+std::uint64_t shared_unit(const Gpu& gpu) noexcept { return sm_of(gpu) >= 80 ? 128 : 256; }
 
-std::uint32_t reserved_shared(const Gpu& gpu) noexcept {
-  return architecture(gpu) >= 80 ? 1024 : 0;
-}
+std::uint32_t reserved_shared(const Gpu& gpu) noexcept { return sm_of(gpu) >= 80 ? 1024 : 0; }
 
 std::uint32_t blocks_per_sm(const Gpu& gpu, const BlockNeeds& needs) noexcept {
   if (needs.threads == 0 || needs.threads > kMaxThreads) return 0;

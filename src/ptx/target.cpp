@@ -61,30 +61,79 @@ constexpr std::uint32_t kParameterBytes = 4352;
 constexpr std::uint32_t kManyParameterBytes = 32764;
 constexpr Version kManyParameters{8, 1};
 
-// NVIDIA datasheets and architecture white papers of each part; clocks are boost clocks. The loaded
-// DRAM latencies are estimates to plan bytes in flight with, to be replaced by measured ones, and
-// so are the shares that a reader gets, but for these: published sweeps of readers come to 93 % on
-// GDDR parts (RTX 5090, RTX 3090), published GEMVs over 400 to 800 MB to 89 % on H200 with their
-// fixed cost and to 92 % and more without it.
+// Sweeps of github.com/te42kyfo/gpu-benches at 1c36d50 (gpu-stream: share, latency and growth
+// fitted to its reads; gpu-small-kernels: the rest); its "h200" is a GH200. RTX 3090 and RTX 5090:
+// published readers reach 93 % of the datasheet.
+constexpr MeasuredRates kA100{.read_share = 0.868,
+                              .latency_ns = 677,
+                              .growth_ns = 332,
+                              .clocks_per_block = 1.06,
+                              .l2_gb_per_s = 3930,
+                              .stream_us = 2.68,
+                              .graph_us = 1.39};
+constexpr MeasuredRates kA100Of40{.read_share = 0.958, .latency_ns = 710, .growth_ns = 355};
+constexpr MeasuredRates kRtx3090{.read_share = 0.93};
+constexpr MeasuredRates kA40{.read_share = 0.976,
+                             .latency_ns = 529,
+                             .growth_ns = 158,
+                             .clocks_per_block = 1.13,
+                             .l2_gb_per_s = 2800,
+                             .stream_us = 2.01,
+                             .graph_us = 1.13};
+constexpr MeasuredRates kL40{.read_share = 0.977,
+                             .latency_ns = 445,
+                             .growth_ns = 60,
+                             .clocks_per_block = 1.33,
+                             .l2_gb_per_s = 4840,
+                             .stream_us = 1.64,
+                             .graph_us = 1.04};
+constexpr MeasuredRates kH100Pcie{.read_share = 0.975, .latency_ns = 628, .growth_ns = 312};
+constexpr MeasuredRates kGh200{.read_share = 0.9665,
+                               .latency_ns = 562,
+                               .growth_ns = 448,
+                               .clocks_per_block = 1.18,
+                               .l2_gb_per_s = 6190,
+                               .stream_us = 2.46,
+                               .graph_us = 1.27};
+constexpr MeasuredRates kRtx5090{.read_share = 0.93};
+
+// NVIDIA datasheets and architecture white papers of each part; clocks are boost clocks. B300: SMs
+// and clock of the B200, with the datasheet's memory.
 constexpr Gpu kGpus[] = {
     {"t4", "NVIDIA T4", "sm_75", 40, 1590, 320, 16 * kGB, 4 * kMiB, 64 * kKiB, 64 * kKiB, 65536,
-     1024, 16, 600, 0.85},
+     1024, 16, Dram::GDDR},
     {"a100", "NVIDIA A100 80GB SXM", "sm_80", 108, 1410, 2039, 80 * kGB, 40 * kMiB, 164 * kKiB,
-     163 * kKiB, 65536, 2048, 32, 700, 0.9},
+     163 * kKiB, 65536, 2048, 32, Dram::HBM, kA100},
+    {"a100-40", "NVIDIA A100 40GB SXM", "sm_80", 108, 1410, 1555, 40 * kGB, 40 * kMiB, 164 * kKiB,
+     163 * kKiB, 65536, 2048, 32, Dram::HBM, kA100Of40},
     {"rtx3090", "NVIDIA GeForce RTX 3090", "sm_86", 82, 1695, 936, 24 * kGB, 6 * kMiB, 100 * kKiB,
-     99 * kKiB, 65536, 1536, 16, 600, 0.93},
+     99 * kKiB, 65536, 1536, 16, Dram::GDDR, kRtx3090},
+    {"a40", "NVIDIA A40", "sm_86", 84, 1740, 696, 48 * kGB, 6 * kMiB, 100 * kKiB, 99 * kKiB, 65536,
+     1536, 16, Dram::GDDR, kA40},
     {"rtx4090", "NVIDIA GeForce RTX 4090", "sm_89", 128, 2520, 1008, 24 * kGB, 72 * kMiB,
-     100 * kKiB, 99 * kKiB, 65536, 1536, 24, 600, 0.93},
+     100 * kKiB, 99 * kKiB, 65536, 1536, 24, Dram::GDDR},
+    {"rtx4080", "NVIDIA GeForce RTX 4080", "sm_89", 76, 2505, 716.8, 16 * kGB, 64 * kMiB,
+     100 * kKiB, 99 * kKiB, 65536, 1536, 24, Dram::GDDR},
     {"l40s", "NVIDIA L40S", "sm_89", 142, 2520, 864, 48 * kGB, 96 * kMiB, 100 * kKiB, 99 * kKiB,
-     65536, 1536, 24, 600, 0.9},
+     65536, 1536, 24, Dram::GDDR},
+    {"l40", "NVIDIA L40", "sm_89", 142, 2490, 864, 48 * kGB, 96 * kMiB, 100 * kKiB, 99 * kKiB,
+     65536, 1536, 24, Dram::GDDR, kL40},
+    {"l4", "NVIDIA L4", "sm_89", 58, 2040, 300, 24 * kGB, 48 * kMiB, 100 * kKiB, 99 * kKiB, 65536,
+     1536, 24, Dram::GDDR},
     {"h100", "NVIDIA H100 SXM", "sm_90a", 132, 1980, 3350, 80 * kGB, 50 * kMiB, 228 * kKiB,
-     227 * kKiB, 65536, 2048, 32, 700, 0.92},
+     227 * kKiB, 65536, 2048, 32, Dram::HBM},
+    {"h100-pcie", "NVIDIA H100 PCIe", "sm_90a", 114, 1755, 2039, 80 * kGB, 50 * kMiB, 228 * kKiB,
+     227 * kKiB, 65536, 2048, 32, Dram::HBM, kH100Pcie},
+    {"gh200", "NVIDIA GH200 96GB", "sm_90a", 132, 1980, 4023, 96 * kGB, 60 * kMiB, 228 * kKiB,
+     227 * kKiB, 65536, 2048, 32, Dram::HBM, kGh200},
     {"h200", "NVIDIA H200 SXM", "sm_90a", 132, 1980, 4800, 141 * kGB, 60 * kMiB, 228 * kKiB,
-     227 * kKiB, 65536, 2048, 32, 700, 0.92},
+     227 * kKiB, 65536, 2048, 32, Dram::HBM},
     {"b200", "NVIDIA B200 SXM", "sm_100a", 148, 1965, 8000, 180 * kGB, 126 * kMiB, 228 * kKiB,
-     227 * kKiB, 65536, 2048, 32, 800, 0.9},
+     227 * kKiB, 65536, 2048, 32, Dram::HBM},
+    {"b300", "NVIDIA B300 SXM", "sm_103a", 148, 1965, 8000, 288 * kGB, 126 * kMiB, 228 * kKiB,
+     227 * kKiB, 65536, 2048, 32, Dram::HBM},
     {"rtx5090", "NVIDIA GeForce RTX 5090", "sm_120a", 170, 2407, 1792, 32 * kGB, 96 * kMiB,
-     100 * kKiB, 99 * kKiB, 65536, 1536, 24, 600, 0.93},
+     100 * kKiB, 99 * kKiB, 65536, 1536, 24, Dram::GDDR, kRtx5090},
 };
 
 }  // namespace
@@ -154,6 +203,11 @@ bool offers(TargetName target, const Requirement& requirement) noexcept {
              target.sm >= requirement.sm;
   }
   return false;
+}
+
+std::uint16_t sm_of(const Gpu& gpu) noexcept {
+  TargetName name;
+  return parse_target_name(gpu.target, name) ? name.sm : std::uint16_t{0};
 }
 
 std::span<const Gpu> gpus() noexcept { return kGpus; }

@@ -146,6 +146,47 @@ TEST_CASE("wavefronts of shared memory, by hand") {
   }
 }
 
+// github.com/te42kyfo/gpu-benches at 1c36d50, gpu-strides/a100.txt (its first 16 strides are equal
+// on a GH200): wavefronts of the data pipe for each load of a warp. Loads that hit the L1 meet the
+// banks that shared memory has.
+TEST_CASE("wavefronts are those that an A100 counts, by stride and by shape of the block") {
+  constexpr unsigned kFloats[] = {1, 1, 2, 1, 4, 1, 2, 1, 8, 1, 2, 1, 4, 1, 2,  1,  16,
+                                  1, 2, 1, 4, 1, 2, 1, 8, 1, 2, 1, 4, 1, 2, 1,  32, 1,
+                                  2, 1, 4, 1, 2, 1, 8, 1, 2, 1, 4, 1, 2, 1, 16, 1,  2,
+                                  1, 4, 1, 2, 1, 8, 1, 2, 1, 4, 1, 2, 1, 32};
+  constexpr unsigned kDoubles[] = {2, 2, 4, 2, 8, 2,  4,  2,  16, 2, 4, 2, 8, 2, 4,  2,  32,
+                                   2, 4, 2, 8, 2, 4,  2,  16, 2,  4, 2, 8, 2, 4, 2,  32, 2,
+                                   4, 2, 8, 2, 4, 2,  16, 2,  4,  2, 8, 2, 4, 2, 32, 2,  4,
+                                   2, 8, 2, 4, 2, 16, 2,  4,  2,  8, 2, 4, 2, 32};
+  const auto wavefronts = [](auto place, std::uint32_t bytes) {
+    std::array<std::uint64_t, 32> offsets{};
+    for (std::uint64_t lane = 0; lane < 32; ++lane) offsets[lane] = place(lane) * bytes;
+    return count_wavefronts(offsets.data(), kAll, bytes).wavefronts;
+  };
+  for (std::uint64_t stride = 0; stride < std::size(kFloats); ++stride) {
+    CAPTURE(stride);
+    CHECK(wavefronts([&](std::uint64_t lane) { return stride * lane; }, 4) == kFloats[stride]);
+  }
+  for (std::uint64_t stride = 0; stride < std::size(kDoubles); ++stride) {
+    CAPTURE(stride);
+    CHECK(wavefronts([&](std::uint64_t lane) { return stride * lane; }, 8) == kDoubles[stride]);
+  }
+  struct Shape {
+    std::uint64_t width;
+    unsigned floats, doubles;
+  };
+  // Rows of `width` threads, 4098 elements apart.
+  for (const Shape& shape : {Shape{1, 2, 4}, Shape{2, 1, 2}, Shape{4, 2, 4}, Shape{8, 4, 4},
+                             Shape{16, 2, 2}, Shape{32, 1, 2}}) {
+    CAPTURE(shape.width);
+    const auto place = [&](std::uint64_t lane) {
+      return lane % shape.width + lane / shape.width * 4098;
+    };
+    CHECK(wavefronts(place, 4) == shape.floats);
+    CHECK(wavefronts(place, 8) == shape.doubles);
+  }
+}
+
 TEST_CASE("local memory lies with the lanes side by side") {
   std::array<std::uint64_t, 32> same{};
   same.fill(16);

@@ -82,13 +82,14 @@ std::string braces(const std::string& type, unsigned count, unsigned first) {
   return text + "}";
 }
 
-Registers run_matrix(const std::string& text, const Registers& sources, unsigned results) {
+Registers run_matrix(const std::string& text, const Registers& sources, unsigned results,
+                     std::uint16_t sm) {
   INFO(text);
   const ptx::Module module = kernel_with(text);
   const auto instructions = instructions_of(module);
   REQUIRE(instructions.size() == 1);
   emulator::LaneOp op;
-  const emulator::MatrixFunction function = emulator::matrix_function(*instructions[0], op);
+  const emulator::MatrixFunction function = emulator::matrix_function(*instructions[0], op, sm);
   REQUIRE(function != nullptr);
   constexpr std::uint64_t kUnwritten = 0x5a5a'1234'a5a5'4321u;
   std::vector<std::uint64_t> in(sources.size() * 32);

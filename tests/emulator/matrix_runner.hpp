@@ -46,9 +46,9 @@ struct Matrix {
 [[nodiscard]] std::string braces(const std::string& type, unsigned count, unsigned first = 0);
 
 /// Runs a product or movmatrix, parsed from its text. `sources` are its source words; returns
-/// `results` words.
+/// `results` words. `sm`: the architecture whose rounding it follows, 0 for exact sums.
 [[nodiscard]] Registers run_matrix(const std::string& text, const Registers& sources,
-                                   unsigned results);
+                                   unsigned results, std::uint16_t sm = 0);
 
 /// The pieces that a load or store moves, parsed from its text.
 [[nodiscard]] std::vector<emulator::MatrixPiece> pieces_of(

@@ -201,6 +201,7 @@ TEST_CASE("a result that is right in other bits is counted, not refused") {
   // The same product in another order of additions, now and then.
   GemvPlan other = plan_gemv(bench.data.problem(), bench.maker.gpu());
   other.unroll = 1;
+  other.cluster = 1;
   other.warps_k = 4;
   other.blocks = static_cast<std::uint32_t>(other.units());
   const Arm second = bench.maker.plan_arm("second", other);

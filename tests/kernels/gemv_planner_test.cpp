@@ -6,6 +6,7 @@
 
 #include "ptxgen/kernels/gemv/models.hpp"
 #include "ptxgen/kernels/gemv/planner.hpp"
+#include "ptxgen/kernels/model/rates.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/harness.hpp"
 
@@ -49,7 +50,7 @@ double tail_by_hand(const GemvPlan& plan, std::uint32_t sms) {
 
 }  // namespace
 
-TEST_CASE("the first choice for 4096x4096 f32 fills every SM of every GPU within 3 %") {
+TEST_CASE("the first choice for 4096x4096 f32 fills every SM of every GPU within 6 %") {
   for (const GemvLayout layout : kLayouts) {
     for (const ptx::Gpu& gpu : ptx::gpus()) {
       INFO(gpu.name << " " << to_string(layout));
@@ -58,13 +59,13 @@ TEST_CASE("the first choice for 4096x4096 f32 fills every SM of every GPU within
       const GemvPlan& plan = ranking.front().plan;
       INFO(to_text(plan));
       const double tail = tail_by_hand(plan, gpu.sms);
-      CHECK(tail <= 0.03);
+      CHECK(tail <= 0.06);
       CHECK(ranking.front().prediction.tail_loss == Approx(tail).margin(1e-12));
     }
   }
 }
 
-TEST_CASE("the choices for HBM keep 40 KB in flight on each SM, those for GDDR 8 KB") {
+TEST_CASE("the choices have twice the bytes in flight that the full rate needs, or nearly") {
   for (const GemvLayout layout : kLayouts) {
     for (const ElementType type : kTypes) {
       for (const std::uint32_t size : {2048u, 4096u, 8192u}) {
@@ -73,8 +74,14 @@ TEST_CASE("the choices for HBM keep 40 KB in flight on each SM, those for GDDR 8
         const auto flight = [&](std::string_view gpu) {
           return rank_gemv_plans(what, *ptx::find_gpu(gpu)).front().prediction;
         };
-        CHECK(flight("h200").bytes_in_flight_per_sm >= 40e3);
-        CHECK(flight("rtx4090").bytes_in_flight_per_sm >= 8e3);
+        for (const std::string_view name : {"h200", "gh200", "a100", "rtx4090", "l40"}) {
+          INFO(name);
+          const ptx::Gpu& gpu = *ptx::find_gpu(name);
+          const GpuRates rates = rates_of(gpu);
+          const double needed =
+              rates.read_gb_per_s * (rates.latency_ns - rates.start_ns + rates.growth_ns) / gpu.sms;
+          CHECK(flight(name).bytes_in_flight_per_sm >= 1.5 * needed);
+        }
       }
     }
   }
@@ -118,10 +125,11 @@ TEST_CASE("every candidate can be built, and stands where its time puts it") {
         CHECK_FALSE(candidate.why.empty());
         CHECK(candidate.prediction.blocks_per_sm >= candidate.plan.blocks_per_sm);
         CHECK(candidate.prediction.workspace_bytes <= 1310720);
-        // Times within 0.1 % are a tie, and a ring must be 1 % faster.
-        if (i != 0) {
-          CHECK(candidate.prediction.chained_us >=
-                ranking[i - 1].prediction.chained_us * (1 - 0.012));
+        // Times within 0.4 % are a tie, and a ring must be 1 % faster. Plans that leave SMs idle
+        // can be last.
+        const GemvPrediction& before = ranking[i == 0 ? 0 : i - 1].prediction;
+        if (candidate.prediction.tail_loss <= before.tail_loss) {
+          CHECK(candidate.prediction.chained_us >= before.chained_us * (1 - 0.015));
         }
         for (std::size_t j = 0; j < i; ++j) CHECK_FALSE(ranking[j].plan == candidate.plan);
       }
@@ -197,8 +205,10 @@ TEST_CASE("more bytes take longer, more bandwidth and less latency do not") {
     gpu.bandwidth_gb_per_s *= 1.1;
     CHECK(predict(plan, gpu).isolated_us < now);
     gpu = *ptx::find_gpu("h200");
-    gpu.dram_latency_ns = 500;
+    gpu.measured.latency_ns = 450;
     CHECK(predict(plan, gpu).isolated_us < now);
+    // Enough in flight: the latency is only in the first load.
+    CHECK(predict(plan, gpu).isolated_us > 0.98 * now);
   }
 }
 
@@ -214,22 +224,40 @@ TEST_CASE("fewer bytes in flight never make a plan faster") {
     const GemvPrediction made = predict(plan, gpu);
     CHECK(made.bytes_in_flight_per_sm == Approx(4.0 * 512 * unroll));
     CHECK(made.bandwidth_gb_per_s > before);
-    CHECK(made.bandwidth_gb_per_s < gpu.bandwidth_gb_per_s * gpu.read_share);
+    CHECK(made.bandwidth_gb_per_s < rates_of(gpu).read_gb_per_s);
     before = made.bandwidth_gb_per_s;
   }
 }
 
+TEST_CASE("SMs that idle leave their share of DRAM to the others") {
+  const ptx::Gpu& gpu = *ptx::find_gpu("rtx4090");
+  GemvPlan plan;
+  plan.problem = problem(8192, 8192, GemvLayout::T, ElementType::f32);
+  plan.warps_out = 1;
+  plan.warps_k = 8;
+  const auto us = [&](std::uint32_t blocks, std::uint32_t loads) {
+    plan.blocks = blocks;
+    plan.unroll = loads;
+    const GemvPrediction prediction = predict(plan, gpu);
+    return prediction.chained_us - prediction.terms.reduction;
+  };
+  // Half of the SMs, with much in flight on each, read as fast; with little, more slowly.
+  CHECK(us(64, 16) == Approx(us(128, 16)).epsilon(0.02));
+  CHECK(us(64, 1) > 1.25 * us(128, 1));
+}
+
 TEST_CASE("the anchors: what is known of H200 and RTX 4090 at 4096x4096 f32") {
-  // The bytes alone take 67.1 MB / (4.8 TB/s * 0.92) = 15.2 us on H200, 71.6 us on RTX 4090.
+  // The bytes alone take 67.1 MB / (4.8 TB/s * 0.971) = 14.4 us on H200, 68.1 us on RTX 4090; the
+  // rate of a GEMV is 4.3 % lower.
   for (const GemvLayout layout : kLayouts) {
     const GemvProblem what = problem(4096, 4096, layout, ElementType::f32);
     const auto h200 = rank_gemv_plans(what, *ptx::find_gpu("h200")).front().prediction;
-    CHECK(h200.isolated_us > 16);
-    CHECK(h200.isolated_us < 18.6);
-    CHECK(h200.chained_us > 15.2);
-    CHECK(h200.chained_us <= 16.0);
+    CHECK(h200.isolated_us > 15.0 + 2.4);
+    CHECK(h200.isolated_us < 18.7);
+    CHECK(h200.chained_us > 15.0 + 0.6);
+    CHECK(h200.chained_us <= 16.1);
     const auto rtx = rank_gemv_plans(what, *ptx::find_gpu("rtx4090")).front().prediction;
-    CHECK(rtx.isolated_us > 71.6);
+    CHECK(rtx.isolated_us > 71.2);
     CHECK(rtx.isolated_us < 76);
   }
   // The library's first kernel, as a plan: 16 blocks with 4 rows on their way starve.
@@ -240,6 +268,6 @@ TEST_CASE("the anchors: what is known of H200 and RTX 4090 at 4096x4096 f32") {
   seed.unroll = 4;
   seed.blocks = 16;
   const double us = predict(seed, *ptx::find_gpu("h200")).isolated_us;
-  CHECK(us > 600);
-  CHECK(us < 900);
+  CHECK(us > 400);
+  CHECK(us < 700);
 }

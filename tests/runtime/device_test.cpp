@@ -61,25 +61,26 @@ TEST_CASE("the planner sees an emulated device as its row of the GPU table, but 
     CHECK(gpu.registers_per_sm == row.registers_per_sm);
     CHECK(gpu.threads_per_sm == row.threads_per_sm);
     CHECK(gpu.blocks_per_sm == row.blocks_per_sm);
-    CHECK(gpu.dram_latency_ns == row.dram_latency_ns);
-    CHECK(gpu.read_share == row.read_share);
+    CHECK(gpu.dram == row.dram);
+    CHECK(gpu.measured.latency_ns == row.measured.latency_ns);
+    CHECK(gpu.measured.read_share == row.measured.read_share);
   }
 }
 
 TEST_CASE("a part that is in no row is planned for by its own figures") {
   DeviceInfo info = Device::open("emulator:h100", bare()).info();
-  info.limits.multiprocessors = 114;
+  info.limits.multiprocessors = 113;
   info.limits.bandwidth_gb_per_s = 2039;
   const ptx::Gpu gpu = gpu_of(info);
   CHECK(gpu.name == "sm_90");
   CHECK(gpu.full_name == "sm_90");
-  CHECK(gpu.sms == 114);
+  CHECK(gpu.sms == 113);
   CHECK(gpu.bandwidth_gb_per_s == 2039);
-  CHECK(gpu.dram_latency_ns == ptx::find_gpu("h100")->dram_latency_ns);
-  CHECK(gpu.read_share == ptx::find_gpu("h100")->read_share);
+  CHECK(gpu.dram == ptx::Dram::HBM);
+  CHECK(gpu.measured.latency_ns == 0);  // never measured
   // A driver that tells no clock: as much for each multiprocessor as the relative has.
   info.limits.bandwidth_gb_per_s = 0;
-  CHECK(gpu_of(info).bandwidth_gb_per_s == Approx(3350.0 * 114 / 132));
+  CHECK(gpu_of(info).bandwidth_gb_per_s == Approx(3350.0 * 113 / 132));
   // The same multiprocessors, another memory: no such part either.
   info.limits.multiprocessors = 132;
   info.limits.bandwidth_gb_per_s = 2400;

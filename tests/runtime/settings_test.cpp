@@ -75,9 +75,9 @@ TEST_CASE("the table of settings is complete and documented", "[settings]") {
   }
   for (const char* variable :
        {"PTXGEN_LIBCUDA_PATH", "PTXGEN_NVRTC_PATH", "PTXGEN_NVJITLINK_PATH", "PTXGEN_PTXAS_PATH",
-        "PTXGEN_CUBLAS_PATH", "PTXGEN_CUDA_PATH", "PTXGEN_CACHE_DIR", "PTXGEN_CACHE",
-        "PTXGEN_CACHE_LOWER_DIR", "PTXGEN_DEVICE", "PTXGEN_LOG", "PTXGEN_TRACE", "PTXGEN_NVTX_PATH",
-        "NVTX_INJECTION64_PATH"}) {
+        "PTXGEN_NVDISASM_PATH", "PTXGEN_CUBLAS_PATH", "PTXGEN_CUDA_PATH", "PTXGEN_CACHE_DIR",
+        "PTXGEN_CACHE", "PTXGEN_CACHE_LOWER_DIR", "PTXGEN_DEVICE", "PTXGEN_LOG", "PTXGEN_TRACE",
+        "PTXGEN_NVTX_PATH", "NVTX_INJECTION64_PATH"}) {
     CHECK(variables.count(variable) == 1);
   }
   // A string member that is not in the table would never be read or printed.

@@ -40,6 +40,22 @@ struct TargetName {
 /// Whether a target meets a requirement, ignoring versions.
 [[nodiscard]] bool offers(TargetName target, const Requirement& requirement) noexcept;
 
+enum class Dram : std::uint8_t { HBM, GDDR };
+
+/// What was measured on a GPU; 0 where no figure is published. The law of kernels/model.hpp says
+/// what the figures mean together, and estimates those that are 0.
+struct MeasuredRates {
+  double read_share = 0;  ///< of the datasheet bandwidth, by a kernel that only reads
+  /// Time of a block that lives for one load, at low load; what full load adds to it.
+  double latency_ns = 0;
+  double growth_ns = 0;
+  double clocks_per_block = 0;  ///< from the start of one block to that of the next, anywhere
+  double l2_gb_per_s = 0;       ///< a copy inside the L2, read and written, 1e9 bytes per second
+  /// From one kernel that does nearly nothing to the next: launched in a stream, in a graph.
+  double stream_us = 0;
+  double graph_us = 0;
+};
+
 /// A GPU as the planner, the memory report and the emulator model it.
 struct Gpu {
   std::string_view name;       ///< "h200", as `--gpu` takes it
@@ -55,9 +71,12 @@ struct Gpu {
   std::uint32_t registers_per_sm = 65536;
   std::uint16_t threads_per_sm = 0;
   std::uint16_t blocks_per_sm = 0;
-  std::uint16_t dram_latency_ns = 0;  ///< a load from DRAM under load
-  double read_share = 0.9;            ///< achievable fraction of the datasheet bandwidth for reads
+  Dram dram = Dram::GDDR;
+  MeasuredRates measured = {};
 };
+
+/// The architecture of its target: 90 of "sm_90a".
+[[nodiscard]] std::uint16_t sm_of(const Gpu& gpu) noexcept;
 
 [[nodiscard]] std::span<const Gpu> gpus() noexcept;
 [[nodiscard]] const Gpu* find_gpu(std::string_view name) noexcept;

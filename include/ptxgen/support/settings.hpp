@@ -14,6 +14,7 @@ namespace ptxgen::inline v0 {
   X(nvrtc_path, "PTXGEN_NVRTC_PATH", "", "the CUDA C++ compiler library, libnvrtc.so")             \
   X(nvjitlink_path, "PTXGEN_NVJITLINK_PATH", "", "the assembler library, libnvJitLink.so")         \
   X(ptxas_path, "PTXGEN_PTXAS_PATH", "", "the assembler program, ptxas")                           \
+  X(nvdisasm_path, "PTXGEN_NVDISASM_PATH", "", "the disassembler program, nvdisasm")               \
   X(cublas_path, "PTXGEN_CUBLAS_PATH", "", "the BLAS library, libcublas.so")                       \
   X(cuda_path, "PTXGEN_CUDA_PATH", "", "a CUDA toolkit, looked at before any other")               \
   X(cache_dir, "PTXGEN_CACHE_DIR", "", "where compiled kernels are kept between runs")             \

@@ -6,7 +6,9 @@
 #include "cli/commands/commands.hpp"
 #include "cli_common/nearest.hpp"
 #include "ptxgen/runtime/assemble/assembler.hpp"
+#include "ptxgen/runtime/assemble/disassembler.hpp"
 #include "ptxgen/support/error.hpp"
+#include "support/count.hpp"
 #include "support/format.hpp"
 
 namespace ptxgen::cli {
@@ -18,6 +20,7 @@ struct Options {
   std::string target;
   std::string tool = "fewest";
   std::string output;
+  bool sass = false;
   bool json = false;
 };
 
@@ -63,6 +66,70 @@ std::string described(const Assembly& result, const Options& options) {
   return text;
 }
 
+std::vector<SassFunction> machine_code(const Assembly& result) {
+  const Disassembler disassembler(Settings::from_environment());
+  return disassembler.disassemble(result.cubin);
+}
+
+std::string in_flight_text(const SassLoads& loads) {
+  return format_text("{} of {} bytes in flight", count_text(loads.loads, "load"), loads.bytes);
+}
+
+// The instructions, and what they do with memory.
+std::string sass_text(const std::vector<SassFunction>& functions) {
+  std::string text;
+  for (const SassFunction& function : functions) {
+    text += format_text("\n{}:\n", function.name);
+    for (const SassInstruction& line : function.instructions) {
+      text += format_text("  /*{:04x}*/ {:>5} {} {}\n", line.offset, line.predicate, line.opcode,
+                          line.operands);
+    }
+    const SassSummary summary = summary_of(function);
+    text += format_text("{}: {}, {}, {} of local memory\n", function.name,
+                        count_text(summary.instructions, "instruction"),
+                        in_flight_text(summary.in_flight), count_text(summary.spills, "access"));
+    for (const SassLoop& loop : summary.loops) {
+      text += format_text("  loop 0x{:x} to 0x{:x}: {}, {} loaded, {} copied, {}\n", loop.first,
+                          loop.last, count_text(loop.instructions, "instruction"),
+                          count_text(loop.loaded_bytes, "byte"),
+                          count_text(loop.copied_bytes, "byte"), in_flight_text(loop.in_flight));
+    }
+  }
+  return text;
+}
+
+nlohmann::json to_json(const SassLoads& loads) {
+  return {{"loads", loads.loads}, {"bytes", loads.bytes}, {"offset", loads.offset}};
+}
+
+nlohmann::json sass_json(const std::vector<SassFunction>& functions) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const SassFunction& function : functions) {
+    const SassSummary summary = summary_of(function);
+    nlohmann::json loops = nlohmann::json::array();
+    for (const SassLoop& loop : summary.loops) {
+      loops.push_back({{"first", loop.first},
+                       {"last", loop.last},
+                       {"instructions", loop.instructions},
+                       {"loaded_bytes", loop.loaded_bytes},
+                       {"copied_bytes", loop.copied_bytes},
+                       {"in_flight", to_json(loop.in_flight)},
+                       {"streamed", to_json(loop.streamed)}});
+    }
+    nlohmann::json instructions = nlohmann::json::array();
+    for (const SassInstruction& line : function.instructions) {
+      instructions.push_back({line.offset, line.predicate, line.opcode, line.operands});
+    }
+    all.push_back({{"name", function.name},
+                   {"spills", summary.spills},
+                   {"in_flight", to_json(summary.in_flight)},
+                   {"streamed", to_json(summary.streamed)},
+                   {"loops", std::move(loops)},
+                   {"instructions", std::move(instructions)}});
+  }
+  return all;
+}
+
 nlohmann::json as_json(const Assembly& result) {
   nlohmann::json kernels = nlohmann::json::array();
   for (const KernelResources& kernel : result.kernels) {
@@ -94,6 +161,15 @@ nlohmann::json as_json(const Assembly& result) {
           {"kernels", std::move(kernels)}};
 }
 
+std::string report(const Assembly& result, const Options& options) {
+  if (!options.sass) return options.json ? text_of(as_json(result)) : described(result, options);
+  const std::vector<SassFunction> functions = machine_code(result);
+  if (!options.json) return described(result, options) + sass_text(functions);
+  nlohmann::json document = as_json(result);
+  document["sass"] = sass_json(functions);
+  return text_of(document);
+}
+
 }  // namespace
 
 void add_assemble(CLI::App& app, int& exit_code) {
@@ -109,6 +185,8 @@ void add_assemble(CLI::App& app, int& exit_code) {
           "that uses the fewest registers")
       .capture_default_str();
   command.add_option("-o,--output", options->output, "write the cubin there");
+  command.add_flag("--sass", options->sass,
+                   "also the machine code, by nvdisasm, its loops and the loads in flight");
   command.add_flag("--json", options->json,
                    "one JSON document: registers, spills, shared, constant, tool, log");
   command.callback([options, &exit_code] {
@@ -124,7 +202,7 @@ void add_assemble(CLI::App& app, int& exit_code) {
       std::cerr << described(result, *options);
     } else {
       if (!options->output.empty()) write_output(options->output, {bytes, result.cubin.size()});
-      write_output({}, options->json ? text_of(as_json(result)) : described(result, *options));
+      write_output({}, report(result, *options));
     }
     exit_code = kDone;
   });

@@ -165,7 +165,8 @@ std::string described(const GemvOutcome& outcome, const GemvJob& job, const Plac
   if (outcome.plan) row("plan", to_text(*outcome.plan));
   if (outcome.prediction) {
     row("predicted", fixed(outcome.prediction->isolated_us, 2) + " us, " +
-                         fixed(outcome.prediction->chained_us, 2) + " us in a chain");
+                         fixed(outcome.prediction->chained_us, 2) + " us in a chain; " +
+                         error_text(outcome.prediction->error));
   }
   const std::string built = outcome.hash.empty() ? "" : ", PTX for " + outcome.target;
   row(place.emulated ? "emulated on" : "run on", place.name + built);

@@ -61,9 +61,9 @@ std::string as_text(const GemvProblem& problem, const ptx::Gpu& gpu,
   std::string text = format_text("{} on {}, {} SMs\n", to_text(problem), gpu.full_name, gpu.sms);
   text += format_text(
       "weights alone: {:.2f} us at the {:.0f} GB/s of the datasheet, {:.2f} us at the {:.0f} GB/s "
-      "that a reader gets\n\n",
+      "that a reader gets\npredicted times; {}\n\n",
       roofline_us(problem, gpu.bandwidth_gb_per_s), gpu.bandwidth_gb_per_s,
-      roofline_us(problem, read), read);
+      roofline_us(problem, read), read, error_text(ranking.front().prediction.error));
   TextTable table({"", "isolated us", "chained us", "GB/s", "KiB in flight", "waves", "tail %",
                    "registers", "workspace B"});
   for (std::size_t i = 0; i < shown; ++i) {

@@ -47,15 +47,9 @@ constexpr int number(Number value) {
       std::min<std::uint64_t>(wide, static_cast<std::uint64_t>(std::numeric_limits<int>::max())));
 }
 
-int sm_of(const ptx::Gpu& gpu) {
-  ptx::TargetName target;
-  static_cast<void>(ptx::parse_target_name(gpu.target, target));
-  return target.sm;
-}
-
 /// False if there is no such attribute.
 bool attribute_of(const ptx::Gpu& gpu, int ordinal, CUdevice_attribute attribute, int& value) {
-  const int sm = sm_of(gpu);
+  const int sm = ptx::sm_of(gpu);
   // Programs compute the bandwidth as 2 * clock * width / 8: the width is that of such memory, the
   // clock what makes the product right.
   const int bus_width = gpu.bandwidth_gb_per_s > 1800 ? 5120 : 384;
@@ -179,8 +173,8 @@ CUresult device_get_uuid(CUuuid* uuid, CUdevice device) {
 CUresult device_compute_capability(int* major, int* minor, CUdevice device) {
   return with_device(device, [&](const ptx::Gpu& gpu) {
     if (major == nullptr || minor == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *major = sm_of(gpu) / 10;
-    *minor = sm_of(gpu) % 10;
+    *major = ptx::sm_of(gpu) / 10;
+    *minor = ptx::sm_of(gpu) % 10;
     return CUDA_SUCCESS;
   });
 }

@@ -59,8 +59,7 @@ std::unique_ptr<CUfunc_st> make_function(CUmodule owner, const emulator::Program
   made->owner = owner;
   made->kernel = &kernel;
   made->registers = registers_of(owner->program, kernel, gpu, options);
-  ptx::TargetName name;
-  if (ptx::parse_target_name(gpu.target, name)) made->binary_version = name.sm;
+  made->binary_version = ptx::sm_of(gpu);
   made->max_dynamic_shared = static_cast<int>(kStaticShared) - made->static_shared();
   made->cluster_width = static_cast<int>(kernel.required_cluster.x);
   made->cluster_height = static_cast<int>(kernel.required_cluster.y);

@@ -76,10 +76,7 @@ std::uint64_t resident_blocks(const CUfunc_st& function, std::uint64_t block_thr
          gpu_of(function).sms;
 }
 
-bool has_clusters(const ptx::Gpu& gpu) noexcept {
-  ptx::TargetName target;
-  return ptx::parse_target_name(gpu.target, target) && target.sm >= 90;
-}
+bool has_clusters(const ptx::Gpu& gpu) noexcept { return ptx::sm_of(gpu) >= 90; }
 
 namespace entries {
 

@@ -397,7 +397,9 @@ void Decoder::place() {
 void Decoder::lane_step() {
   LaneDetail detail;
   detail.function = lane_function(*instruction_, detail.op);
-  if (detail.function == nullptr) detail.matrix = matrix_function(*instruction_, detail.op);
+  if (detail.function == nullptr) {
+    detail.matrix = matrix_function(*instruction_, detail.op, image_.sm);
+  }
   const auto ops = operands();
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const ptx::OperandSpec* spec = ptx::operand_spec(function(), *instruction_, i);

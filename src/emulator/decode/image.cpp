@@ -408,6 +408,7 @@ class KernelLoader {
 
 void load_image(Image& image, Device& device) {
   image.space = &device.space();
+  image.sm = ptx::sm_of(device.gpu());
   check(image.module, device.gpu());
   const ptx::Module& module = image.module;
   for (const ptx::Function& function : module.functions) {

@@ -26,7 +26,6 @@ ptx::Gpu generic(const ptx::Target& target) {
   gpu.registers_per_sm = limits.registers_per_sm;
   gpu.threads_per_sm = limits.threads_per_sm;
   gpu.blocks_per_sm = limits.blocks_per_sm;
-  gpu.dram_latency_ns = 600;
   return gpu;
 }
 

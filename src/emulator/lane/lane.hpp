@@ -25,7 +25,9 @@ using LaneFunction = ptx::ScalarFunction;
 /// `sources[word][lane]` and `results[word][lane]`, words as above. Called with all 32 lanes.
 using MatrixFunction = void (*)(const LaneOp& op, const std::uint64_t (*sources)[32],
                                 std::uint64_t (*results)[32]);
-[[nodiscard]] MatrixFunction matrix_function(const ptx::Instruction& instruction, LaneOp& op);
+/// `sm`: the architecture whose rounding mma follows; 0: exact sums, rounded once.
+[[nodiscard]] MatrixFunction matrix_function(const ptx::Instruction& instruction, LaneOp& op,
+                                             std::uint16_t sm = 0);
 
 /// One piece of a matrix that ldmatrix, stmatrix, wmma.load or wmma.store moves between memory and
 /// a register of a lane.

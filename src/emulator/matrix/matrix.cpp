@@ -1,8 +1,9 @@
 // src/emulator/matrix/matrix.cpp - matrix products of a warp, and movmatrix
 //
-// PTX does not specify the rounding of sums, except for f64. The emulator multiplies f16, bf16 and
-// tf32 exactly, adds the products and c in double, k ascending, c last, and rounds once to the type
-// of d, to nearest even; NaN is the canonical one. Integer sums are exact, then truncated or, with
+// PTX does not specify the rounding of sums, except for f64. mma of f16, bf16 and tf32 rounds as
+// the modelled GPU does (tensor_core.hpp). wmma and m8n8k4 multiply exactly, add the products and c
+// in double, k ascending, c last, and round once to the type of d, to nearest even; NaN is the
+// canonical one. Integer sums are exact, then truncated or, with
 // .satfinite, clamped. f64 is a chain of fused multiply-adds, k ascending, as PTX says. All this
 // needs the host's default floating-point state (numerics::HostFloatState).
 #include "emulator/matrix/matrix.hpp"
@@ -13,6 +14,8 @@
 #include <limits>
 #include <string_view>
 
+#include "emulator/matrix/half.hpp"
+#include "emulator/matrix/tensor_core.hpp"
 #include "emulator/state/support_table.hpp"
 #include "support/numbers.hpp"
 
@@ -61,32 +64,6 @@ Fragments fragments_of(const LaneOp& op, const MatrixShape& shape) {
   f.first_b = repeated ? kHalfFragmentRegisters : f.registers_of_a;
   f.first_c = f.first_b + (repeated ? kHalfFragmentRegisters : f.registers_of_b);
   return f;
-}
-
-double from_half(u32 bits) {
-  const u32 magnitude = bits & 0x7fff;
-  const float scaled = std::bit_cast<float>(magnitude << 13);
-  // Too small by 2^112 for every finite value, subnormals too.
-  double value = static_cast<double>(scaled) * 0x1p112;
-  if (magnitude > 0x7c00) value = std::numeric_limits<double>::quiet_NaN();
-  if (magnitude == 0x7c00) value = std::numeric_limits<double>::infinity();
-  return (bits & 0x8000) != 0 ? -value : value;
-}
-
-u64 to_half(double value) {
-  if (std::isnan(value)) return 0x7fff;
-  const u64 bits = std::bit_cast<u64>(value);
-  const u64 sign = bits >> 48 & 0x8000;
-  const double magnitude = std::fabs(value);
-  if (magnitude >= 65520.0) return sign | 0x7c00;
-  if (magnitude < 0x1p-14) {
-    // Adding 2^28 leaves multiples of 2^-24, the smallest subnormal, rounded to nearest even.
-    const double rounded = magnitude + 0x1p28;
-    return sign | (std::bit_cast<u64>(rounded) & 0x7ff);
-  }
-  const u64 kept = std::bit_cast<u64>(magnitude);
-  const u64 rounded = kept + ((u64{1} << 41) - 1) + (kept >> 42 & 1);
-  return sign | ((rounded >> 42) - (u64{1023 - 15} << 10));
 }
 
 double from_float(u32 bits) { return static_cast<double>(std::bit_cast<float>(bits)); }
@@ -174,6 +151,51 @@ void mma_float(const LaneOp& op, Words s, Results d) {
       const Place at = shape.place_in_c(lane, i);
       const double c = float_of_c(op.type3, s + f.first_c, lane, i);
       set_float_of_d(result_type(op), d, lane, i, sum[at.row][at.column] + c);
+    }
+  }
+}
+
+// LaneOp::extra of tensor-core sums: which GPUs add so, above the shape.
+constexpr u32 kTensorCore90 = u32{1} << 22;
+
+void mma_tensor(const LaneOp& op, Words s, Results d) {
+  const MatrixShape shape = shape_of(op);
+  const Fragments f = fragments_of(op, shape);
+  const unsigned width = 32 / f.per_register;
+  const Type result = result_type(op);
+  const TensorCore core = tensor_core((op.extra & kTensorCore90) != 0 ? 90 : 80);
+  const auto element = [&](u64 word, unsigned e) {
+    return TensorElement::of(op.type,
+                             static_cast<u32>(word >> e * width) & (~u32{0} >> (32 - width)));
+  };
+  TensorElement a[kMaxRows][kMaxFloatDepth];
+  TensorElement b[kMaxColumns][kMaxFloatDepth];
+  for (unsigned r = 0; r < f.registers_of_a; ++r) {
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      const Place at = shape.place_in_a(f.per_register, lane, r);
+      for (unsigned e = 0; e < f.per_register; ++e)
+        a[at.row][at.column + e] = element(s[r][lane], e);
+    }
+  }
+  for (unsigned r = 0; r < f.registers_of_b; ++r) {
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      const Place at = shape.place_in_b(f.per_register, lane, r);
+      for (unsigned e = 0; e < f.per_register; ++e) {
+        b[at.column][at.row + e] = element(s[f.first_b + r][lane], e);
+      }
+    }
+  }
+  const unsigned per_word = result == Type::f16 ? 2 : 1;
+  for (unsigned i = 0; i < shape.elements_of_c(); ++i) {
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      const Place at = shape.place_in_c(lane, i);
+      const unsigned shift = i % per_word * 16;
+      const u64 c = s[f.first_c + i / per_word][lane] >> shift;
+      const u64 sum =
+          tensor_sum(core, op.type, result, {a[at.row], shape.k}, {b[at.column], shape.k},
+                     static_cast<u32>(result == Type::f16 ? c & 0xffff : c));
+      u64& word = d[i / per_word][lane];
+      word = shift == 0 ? sum : word | sum << shift;
     }
   }
 }
@@ -379,7 +401,7 @@ MatrixShape matrix_shape(const ptx::Instruction& instruction) {
   return shape;
 }
 
-MatrixFunction matrix_function(const ptx::Instruction& instruction, LaneOp& op) {
+MatrixFunction matrix_function(const ptx::Instruction& instruction, LaneOp& op, std::uint16_t sm) {
   if (instruction.kind != ptx::StatementKind::Instruction ||
       execution_of(instruction.op) != Execution::Matrix) {
     return nullptr;
@@ -399,15 +421,21 @@ MatrixFunction matrix_function(const ptx::Instruction& instruction, LaneOp& op) 
   op.type2 = count == 2 ? Type::f16 : types[2];
   op.type3 = types[count - 1];
   op.extra = packed(matrix_shape(instruction), d);
+  const bool known = sm >= 75 && instruction.op < Op::wmma_mma_f16_f16;
+  const auto float_product = [&]() -> MatrixFunction {
+    if (!known) return &mma_float;
+    if (sm >= 90) op.extra |= kTensorCore90;
+    return &mma_tensor;
+  };
   switch (op.type) {
     case Type::f16:
-      if (instruction.get(ptx::Field::MatrixShape) != Modifier::m8n8k4) return &mma_float;
+      if (instruction.get(ptx::Field::MatrixShape) != Modifier::m8n8k4) return float_product();
       if (instruction.get(ptx::Field::LayoutA) == Modifier::col) op.extra |= u32{1} << 22;
       if (instruction.get(ptx::Field::LayoutB) == Modifier::col) op.extra |= u32{1} << 23;
       return &mma_quads;
     case Type::bf16:
     case Type::tf32:
-      return &mma_float;
+      return float_product();
     case Type::f64:
       return &mma_double;
     case Type::b1:

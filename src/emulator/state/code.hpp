@@ -329,6 +329,7 @@ class Image {
   ~Image();  ///< frees its variables
 
   ptx::Module module;
+  std::uint16_t sm = 0;                            ///< architecture of the modelled GPU
   std::vector<SourceLocation> sites_by_line;       ///< C++ call of each PTX line, or empty
   mutable std::shared_ptr<const Origins> origins;  ///< null: texts name PTX lines
   std::vector<std::unique_ptr<Code>> codes;  ///< each function once for each kernel that calls it

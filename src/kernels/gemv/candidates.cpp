@@ -27,7 +27,7 @@ constexpr std::uint32_t kRingUnrolls[] = {1, 2, 4};
 constexpr std::uint32_t kRingStages[] = {4, 8};
 constexpr std::uint32_t kClusters[] = {8, 4, 2};
 constexpr std::uint32_t kMaxLoads = 16;  // of a lane: more take too many registers
-// Range of bytes in flight, as multiples of latency times bandwidth.
+// Range of bytes in flight, as multiples of those that the full read rate needs.
 constexpr double kMinFlight = 0.75;
 constexpr double kMaxFlight = 5;
 constexpr std::uint64_t kMaxBlocks = std::uint64_t{1} << 20;
@@ -36,8 +36,9 @@ constexpr std::uint64_t kMaxWorkspace = std::uint64_t{5} << 18;  // 1.25 MiB
 // Collects the plans of one shape of blocks.
 class Collector {
  public:
-  Collector(const ptx::Gpu& gpu, std::vector<GemvPlan>& plans, std::uint16_t sm)
-      : gpu_(gpu), plans_(plans), sm_(sm) {}
+  Collector(const ptx::Gpu& gpu, const GpuRates& rates, std::vector<GemvPlan>& plans,
+            std::uint16_t sm)
+      : gpu_(gpu), needed_(bytes_in_flight_needed(gpu, rates)), plans_(plans), sm_(sm) {}
 
   void add_partitions(GemvPlan plan) {
     ptx::BlockNeeds needs;
@@ -53,9 +54,8 @@ class Collector {
     // blocks.
     add(plan, strips);
     const double each = static_cast<double>(plan.bytes_in_flight());
-    const double needed = bytes_in_flight_needed(gpu_);
-    const auto min_count = static_cast<std::uint64_t>(kMinFlight * needed / each);
-    const auto max_count = static_cast<std::uint64_t>(kMaxFlight * needed / each) + 1;
+    const auto min_count = static_cast<std::uint64_t>(kMinFlight * needed_ / each);
+    const auto max_count = static_cast<std::uint64_t>(kMaxFlight * needed_ / each) + 1;
     for (std::uint64_t m = std::clamp<std::uint64_t>(min_count, 1, fit_);
          m <= std::min<std::uint64_t>(max_count, fit_); ++m) {
       add(plan, sms * m);
@@ -89,6 +89,7 @@ class Collector {
   }
 
   const ptx::Gpu& gpu_;
+  double needed_;  // bytes in flight for the full read rate
   std::vector<GemvPlan>& plans_;
   std::uint16_t sm_;
   std::uint32_t fit_ = 0;
@@ -152,7 +153,8 @@ bool can_be(const GemvPlan& plan, const ptx::Target& target) {
   }
 }
 
-std::vector<GemvPlan> candidates(const GemvProblem& problem, const ptx::Gpu& gpu) {
+std::vector<GemvPlan> candidates(const GemvProblem& problem, const ptx::Gpu& gpu,
+                                 const GpuRates& rates) {
   const ptx::Target& target = ptx::target(gpu.target);
   std::vector<GemvPlan> plans;
   GemvPlan plan;
@@ -160,7 +162,7 @@ std::vector<GemvPlan> candidates(const GemvProblem& problem, const ptx::Gpu& gpu
   plan.load_bytes = widest_load(problem);
   plan.programmatic = target.sm >= 90;
   check(problem);
-  Collector collector(gpu, plans, target.sm);
+  Collector collector(gpu, rates, plans, target.sm);
   add_direct(plan, collector);
   if (target.sm >= 90) {
     if (plan.load_bytes == 16) add_rings(plan, GemvPath::Bulk, collector);

@@ -92,7 +92,8 @@ Division divide_roughly(const GemvPlan& plan, std::uint32_t sms) {
   Division division;
   const bool split = plan.is_split();
   division.reductions = split ? std::min<std::uint64_t>(plan.strips(), plan.blocks) : 0;
-  division.parts = split ? plan.blocks : 0;
+  division.parts = split ? plan.blocks / plan.cluster : 0;
+  if (plan.cluster > 1 && plan.max_parts() <= 1) division.reductions = division.parts = 0;
   division.pieces = split ? plan.blocks + plan.strips() : plan.strips();
   const std::uint64_t weights =
       std::uint64_t{plan.problem.k} * plan.problem.n * bytes(plan.problem.weights);

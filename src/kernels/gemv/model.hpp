@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ptxgen/kernels/gemv/planner.hpp"
+#include "ptxgen/kernels/model/rates.hpp"
 
 namespace ptxgen::inline v0::gemv {
 
@@ -43,25 +44,24 @@ struct Division {
 /// Upper bound of registers per thread without spilling (registers.cpp).
 [[nodiscard]] std::uint32_t registers(const GemvPlan& plan, std::uint16_t sm) noexcept;
 
-/// Components of the time of a launch, in microseconds.
-struct Times {
-  double memory = 0;     ///< the bytes at the read rate
-  double stream = 0;     ///< the same with the plan's bytes in flight and instructions
-  double busy = 0;       ///< until the busiest multiprocessor is done
-  double reduction = 0;  ///< partial sums after that
-};
 struct Forecast {
   GemvPrediction prediction;
-  Times times;
+  double even_us = 0;    ///< until all weights are read, if all multiprocessors had equal work
+  double stream_us = 0;  ///< the same with their work as it is
+  /// The chained time if the busiest multiprocessor had no more than its share of DRAM; and if
+  /// loads took twice as long besides. How much a plan depends on the law.
+  double unshared_us = 0;
+  double slow_us = 0;
 };
-[[nodiscard]] Forecast forecast(const GemvPlan& plan, const ptx::Gpu& gpu, const Weights& weights,
-                                const Division& division);
-/// Bytes in flight per multiprocessor that the read rate needs by latency.
-[[nodiscard]] double bytes_in_flight_needed(const ptx::Gpu& gpu) noexcept;
+[[nodiscard]] Forecast forecast(const GemvPlan& plan, const ptx::Gpu& gpu, const GpuRates& rates,
+                                const Weights& weights, const Division& division);
+/// Bytes in flight per multiprocessor that the full read rate needs.
+[[nodiscard]] double bytes_in_flight_needed(const ptx::Gpu& gpu, const GpuRates& rates) noexcept;
 
 /// Whether `check` allows it.
 [[nodiscard]] bool can_be(const GemvPlan& plan, const ptx::Target& target);
 /// Candidate plans in a fixed order; at least one of them `can_be`.
-[[nodiscard]] std::vector<GemvPlan> candidates(const GemvProblem& problem, const ptx::Gpu& gpu);
+[[nodiscard]] std::vector<GemvPlan> candidates(const GemvProblem& problem, const ptx::Gpu& gpu,
+                                               const GpuRates& rates);
 
 }  // namespace ptxgen::inline v0::gemv

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
+#include <limits>
 #include <tuple>
 
 #include "kernels/gemv/model.hpp"
@@ -18,12 +18,12 @@ namespace {
 constexpr std::size_t kShortList = 24;
 constexpr std::size_t kOfPath = 2;
 
-// A time with 10 binary digits: the model is accurate to 0.1 % at best; ties are ranked by
-// resources.
+// A time with 9 binary digits, 0.2 to 0.4 %: the law is not more accurate. Ties are ranked by how
+// much the plan depends on it, then by resources.
 double coarse(double microseconds) noexcept {
   int exponent = 0;
   const double mantissa = std::frexp(microseconds, &exponent);
-  return std::ldexp(std::round(mantissa * 1024), exponent);
+  return std::ldexp(std::round(mantissa * 512), exponent);
 }
 
 struct Ranked {
@@ -33,61 +33,75 @@ struct Ranked {
 
 // Handicap of rings, whose waits are not in the model.
 constexpr double kRingHandicap = 1.01;
+// A plan with idle multiprocessors is no first choice if it takes so many times as long as another
+// where those do not share DRAM as the law says.
+constexpr double kUnshared = 1.1;
 
-auto rank_of(const Ranked& ranked) {
+auto rank_of(const Ranked& ranked, double limit_us) {
   const GemvPlan& plan = ranked.plan;
-  const GemvPrediction& made = ranked.forecast.prediction;
+  const GemvPrediction& prediction = ranked.forecast.prediction;
   const double handicap = plan.path == GemvPath::Direct ? 1 : kRingHandicap;
-  return std::tuple(made.blocks_per_sm == 0, coarse(made.chained_us * handicap),
-                    coarse(made.isolated_us * handicap), made.workspace_bytes,
-                    std::uint64_t{made.registers} * plan.threads(), plan.shared_bytes(),
+  return std::tuple(prediction.blocks_per_sm == 0, ranked.forecast.unshared_us > limit_us,
+                    coarse(prediction.chained_us * handicap),
+                    coarse(ranked.forecast.slow_us * handicap), prediction.workspace_bytes,
+                    std::uint64_t{prediction.registers} * plan.threads(), plan.shared_bytes(),
                     plan.blocks, plan.path, plan.warps_out, plan.warps_k, plan.rows, plan.unroll,
                     plan.load_bytes, plan.cluster, plan.stages);
 }
 
 void sort(std::vector<Ranked>& list) {
-  std::sort(list.begin(), list.end(),
-            [](const Ranked& a, const Ranked& b) { return rank_of(a) < rank_of(b); });
+  double limit = std::numeric_limits<double>::infinity();
+  for (const Ranked& ranked : list) {
+    if (ranked.forecast.prediction.blocks_per_sm == 0) continue;
+    limit = std::min(limit, kUnshared * ranked.forecast.unshared_us);
+  }
+  std::sort(list.begin(), list.end(), [&](const Ranked& a, const Ranked& b) {
+    return rank_of(a, limit) < rank_of(b, limit);
+  });
 }
 
 // The largest loss compared with the read rate.
-std::string reason(const Ranked& ranked, const ptx::Gpu& gpu) {
+std::string reason(const Ranked& ranked, const ptx::Gpu& gpu, const GpuRates& rates) {
   const GemvPlan& plan = ranked.plan;
-  const GemvPrediction& made = ranked.forecast.prediction;
-  const gemv::Times& times = ranked.forecast.times;
-  const double slow = times.stream - times.memory;
-  const double tail = times.busy - times.stream;
-  const double needed = gemv::bytes_in_flight_needed(gpu);
+  const GemvPrediction& prediction = ranked.forecast.prediction;
+  const double stream_us = ranked.forecast.stream_us;
+  const double slow = ranked.forecast.even_us - prediction.terms.dram;
+  const double tail = stream_us - ranked.forecast.even_us;
+  const double needed = gemv::bytes_in_flight_needed(gpu, rates);
   const std::string flight =
-      format_text("{:.1f} KiB in flight", made.bytes_in_flight_per_sm / 1024);
+      format_text("{:.1f} KiB in flight", prediction.bytes_in_flight_per_sm / 1024);
   const std::string share =
-      format_text("{:.0f} % of the read rate", 100 * times.memory / times.stream);
-  if (times.reduction > std::max(slow, tail)) {
+      format_text("{:.0f} % of the read rate", 100 * prediction.terms.dram / stream_us);
+  if (prediction.terms.reduction > std::max(slow, tail)) {
     return format_text("{} of {} are added at the end, {:.1f} us; {} on each SM reach {}",
-                       count_text(made.parts, "partial sum"), count_text(made.reductions, "strip"),
-                       times.reduction, flight, share);
+                       count_text(prediction.parts, "partial sum"),
+                       count_text(prediction.reductions, "strip"), prediction.terms.reduction,
+                       flight, share);
   }
   if (tail > slow) {
-    return format_text("{} SMs idle {:.1f} % of the time: {} of equal size in {}", gpu.sms,
-                       100 * made.tail_loss, count_text(plan.units(), "unit"),
-                       count_text(plan.blocks, "block"));
+    return format_text(
+        "{} SMs idle {:.1f} % of the time, which costs {:.2f} us: {} of equal size "
+        "in {}",
+        gpu.sms, 100 * prediction.tail_loss, tail, count_text(plan.units(), "unit"),
+        count_text(plan.blocks, "block"));
   }
-  if (made.bytes_in_flight_per_sm < needed) {
-    return format_text("{} on each SM, and {:.1f} KiB are needed for {:.0f} GB/s at {} ns", flight,
-                       needed / 1024, gpu.bandwidth_gb_per_s * gpu.read_share, gpu.dram_latency_ns);
+  if (prediction.bytes_in_flight_per_sm < needed) {
+    return format_text("{} on each SM, and {:.1f} KiB are needed for {:.0f} GB/s", flight,
+                       needed / 1024, rates.read_gb_per_s);
   }
-  if (made.waves > 1) {
+  if (prediction.waves > 1) {
     return format_text(
         "{} are {:.1f} waves, each starts with nothing in flight; {} on each SM reach {}",
-        count_text(plan.blocks, "block"), made.waves, flight, share);
+        count_text(plan.blocks, "block"), prediction.waves, flight, share);
   }
   return format_text("{} on each SM reach {}, SMs idle {:.1f} % of the time", flight, share,
-                     100 * made.tail_loss);
+                     100 * prediction.tail_loss);
 }
 
 // The best valid plans of a sorted list, with exact divisions; the best two of every path are input
 // of a tuner.
-std::vector<Ranked> short_list(std::vector<Ranked> list, const ptx::Gpu& gpu) {
+std::vector<Ranked> short_list(std::vector<Ranked> list, const ptx::Gpu& gpu,
+                               const GpuRates& rates) {
   const ptx::Target& target = ptx::target(gpu.target);
   std::array<std::size_t, 3> of_path{};
   std::vector<Ranked> kept;
@@ -95,7 +109,7 @@ std::vector<Ranked> short_list(std::vector<Ranked> list, const ptx::Gpu& gpu) {
     std::size_t& count = of_path[static_cast<std::size_t>(ranked.plan.path)];
     if (kept.size() >= kShortList && count >= kOfPath) continue;
     if (!gemv::can_be(ranked.plan, target)) continue;
-    ranked.forecast = gemv::forecast(ranked.plan, gpu, gemv::weights(ranked.plan),
+    ranked.forecast = gemv::forecast(ranked.plan, gpu, rates, gemv::weights(ranked.plan),
                                      gemv::divide(ranked.plan, gpu.sms));
     kept.push_back(std::move(ranked));
     ++count;
@@ -106,26 +120,29 @@ std::vector<Ranked> short_list(std::vector<Ranked> list, const ptx::Gpu& gpu) {
 }  // namespace
 
 GemvPrediction predict(const GemvPlan& plan, const ptx::Gpu& gpu) {
-  return gemv::forecast(plan, gpu, gemv::weights(plan), gemv::divide(plan, gpu.sms)).prediction;
+  return gemv::forecast(plan, gpu, rates_of(gpu), gemv::weights(plan), gemv::divide(plan, gpu.sms))
+      .prediction;
 }
 
 std::vector<GemvCandidate> rank_gemv_plans(const GemvProblem& problem, const ptx::Gpu& gpu) {
+  const GpuRates rates = rates_of(gpu);
   std::vector<Ranked> list;
   gemv::Weights weights;
   std::uint32_t load_bytes = 0;
-  for (const GemvPlan& plan : gemv::candidates(problem, gpu)) {
+  for (const GemvPlan& plan : gemv::candidates(problem, gpu, rates)) {
     if (plan.load_bytes != load_bytes || plan.path == GemvPath::Bulk) {
       weights = gemv::weights(plan);
       load_bytes = plan.path == GemvPath::Bulk ? 0 : plan.load_bytes;
     }
-    list.push_back({plan, gemv::forecast(plan, gpu, weights, gemv::divide_roughly(plan, gpu.sms))});
+    list.push_back(
+        {plan, gemv::forecast(plan, gpu, rates, weights, gemv::divide_roughly(plan, gpu.sms))});
   }
   sort(list);
-  list = short_list(std::move(list), gpu);
+  list = short_list(std::move(list), gpu, rates);
   sort(list);
   std::vector<GemvCandidate> candidates;
   for (const Ranked& ranked : list) {
-    candidates.push_back({ranked.plan, ranked.forecast.prediction, reason(ranked, gpu)});
+    candidates.push_back({ranked.plan, ranked.forecast.prediction, reason(ranked, gpu, rates)});
   }
   return candidates;
 }

@@ -10,31 +10,29 @@ namespace {
 
 constexpr double kSameBandwidth = 0.05;
 
-std::uint16_t sm_of(const ptx::Gpu& gpu) noexcept {
-  ptx::TargetName name;
-  return ptx::parse_target_name(gpu.target, name) ? name.sm : std::uint16_t{0};
-}
-
-// The memory size is not compared: emulated devices can have any.
+// The row whose clock is nearest, of those with the device's architecture, SMs and bandwidth. The
+// memory size is not compared: emulated devices can have any.
 const ptx::Gpu* row_of(const DeviceInfo& info) noexcept {
+  const auto clock_off = [&](const ptx::Gpu& row) {
+    return std::abs(info.limits.clock_khz / 1000.0 - row.clock_mhz);
+  };
+  const ptx::Gpu* best = nullptr;
   for (const ptx::Gpu& row : ptx::gpus()) {
-    if (sm_of(row) != info.sm || row.sms != info.limits.multiprocessors) continue;
+    if (ptx::sm_of(row) != info.sm || row.sms != info.limits.multiprocessors) continue;
     const double off = std::abs(info.limits.bandwidth_gb_per_s - row.bandwidth_gb_per_s);
-    if (off <= kSameBandwidth * row.bandwidth_gb_per_s) return &row;
+    if (off > kSameBandwidth * row.bandwidth_gb_per_s) continue;
+    if (best == nullptr || clock_off(row) < clock_off(*best)) best = &row;
   }
-  return nullptr;
+  return best;
 }
 
 // Figures that no device reports, for a GPU without a row.
 ptx::Gpu made_of(const DeviceInfo& info) noexcept {
-  constexpr std::uint16_t kLatency = 700;
   ptx::Gpu gpu;
-  gpu.dram_latency_ns = kLatency;
   gpu.bandwidth_gb_per_s = info.limits.bandwidth_gb_per_s;
   const ptx::Gpu* const relative = ptx::first_gpu_of(info.target);
   if (relative == nullptr) return gpu;
-  gpu.dram_latency_ns = relative->dram_latency_ns;
-  gpu.read_share = relative->read_share;
+  gpu.dram = relative->dram;
   if (gpu.bandwidth_gb_per_s == 0) {
     gpu.bandwidth_gb_per_s =
         relative->bandwidth_gb_per_s * info.limits.multiprocessors / relative->sms;

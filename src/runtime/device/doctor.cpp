@@ -186,7 +186,11 @@ Diagnosis diagnose(const Settings& settings) {
                     piece);
       });
   ask("nvdisasm", "reading the machine code (SASS) of an assembled kernel",
-      [&](PieceFinding& piece) { ask_program(find_program(settings, "nvdisasm"), piece); });
+      [&](PieceFinding& piece) {
+        ask_program(
+            find_program(settings, "nvdisasm", "PTXGEN_NVDISASM_PATH", settings.nvdisasm_path),
+            piece);
+      });
   ask("cuobjdump", "extracting kernels from programs and fat binaries",
       [&](PieceFinding& piece) { ask_program(find_program(settings, "cuobjdump"), piece); });
   ask("NVRTC", "compiling CUDA C++ at run time, the baseline that benchmarks compare with",
