@@ -55,6 +55,18 @@ TEST_CASE("times that must all pass take a little more than the longest") {
   CHECK(model::together(3.0, 1.0, 1.0) < 3.01);
 }
 
+TEST_CASE("reads and writes together cost rate and latency, each alone does not") {
+  const GpuRates rates = rates_of(gpu("gh200"));
+  for (const double share : {0.0, 1.0}) {
+    CHECK(model::mixed(rates, share).gb_per_s == rates.read_gb_per_s);
+    CHECK(model::mixed(rates, share).growth_ns == rates.growth_ns);
+  }
+  // gpu-small-kernels: a copy far beyond the L2 has 3401 of 3888 GB/s on a GH200.
+  CHECK(model::mixed(rates, 0.5).gb_per_s == Approx(0.9175 * rates.read_gb_per_s));
+  CHECK(model::mixed(rates, 0.5).growth_ns > 2 * rates.growth_ns);
+  CHECK(model::mixed(rates, 0.25).gb_per_s > model::mixed(rates, 0.5).gb_per_s);
+}
+
 TEST_CASE("what was measured on a GPU is taken as it is") {
   const GpuRates rates = rates_of(gpu("gh200"));
   CHECK(rates.measured);

@@ -28,7 +28,7 @@ struct Tools {
     }
     return nullptr;
   }
-  // Of the kernel itself: divisions of 64 bits are functions of their own.
+  // Of the kernel itself: nvJitLink leaves a helper for shuffles that no instruction calls.
   [[nodiscard]] SassSummary summary(const ptx::Module& module, std::string_view kernel) const {
     AssembleOptions options;
     options.target = module.target;
