@@ -61,6 +61,7 @@ json to_json(const GemvPrediction& prediction) {
           {"chained_us", prediction.chained_us},
           {"terms",
            {{"launch", terms.boundary},
+            {"blocks", terms.blocks},
             {"latency", terms.latency},
             {"dram", terms.dram},
             {"issue", terms.issue},

@@ -184,8 +184,8 @@ TEST_CASE("a prediction names its largest term, its regime and its error") {
   CHECK(predict(starved, row).bound_by == "latency");
   CHECK(predict(copy_of(1u << 28), row).regime == Regime::Mixed);
   CHECK(predict(copy_of(1024), row, {Boundary::Graph, true}).regime == Regime::Repeated);
-  CHECK(predict(copy_of(1024), row).unproved.empty());
-  CHECK(predict(copy_of(1024), row, {Boundary::Programmatic, false}).unproved ==
+  CHECK(unproved(Boundary::Graph).empty());
+  CHECK(unproved(Boundary::Programmatic) ==
         "the boundary of a programmatic dependent launch rests on one published pair of timings");
   // A GPU that was never measured has a wider band.
   CHECK(predict(copy_of(1024), gpu("b200")).error.worst > tiny.error.worst);

@@ -51,7 +51,6 @@ struct Predicted {
   std::string_view bound_by;
   ErrorBand error;
   std::string work;  ///< the launch in words
-  std::string unproved;
 };
 
 Boundary boundary_of(const std::string& name) {
@@ -82,7 +81,6 @@ Predicted predicted(std::string subject, const LaunchWork& work, const ptx::Gpu&
   result.bound_by = prediction.bound_by;
   result.error = prediction.error;
   result.work = work_text(work);
-  result.unproved = prediction.unproved;
   return result;
 }
 
@@ -134,6 +132,7 @@ Predicted predicted_gemv(const Options& options, const ptx::Gpu& gpu, const Pred
   const GemvTerms& terms = prediction.terms;
   result.terms = {
       {"launch", how.boundary == Boundary::Stream ? rates_of(gpu).stream_us : terms.boundary},
+      {"blocks", terms.blocks},
       {"latency", terms.latency},
       {"dram", terms.dram},
       {"issue", terms.issue},
@@ -145,10 +144,6 @@ Predicted predicted_gemv(const Options& options, const ptx::Gpu& gpu, const Pred
       })->first;
   result.error = prediction.error;
   result.work = to_text(plan);
-  if (plan.programmatic)
-    result.unproved =
-        "the boundary of a programmatic dependent launch rests on "
-        "one published pair of timings";
   return result;
 }
 
@@ -165,7 +160,7 @@ nlohmann::json as_json(const Predicted& result, const ptx::Gpu& gpu, const Optio
           {"error_band", to_json(result.error)},
           {"gpu_measured", rates_of(gpu).measured},
           {"work", result.work},
-          {"unproved", result.unproved}};
+          {"unproved", unproved(boundary_of(options.boundary))}};
 }
 
 std::string as_text(const Predicted& result, const ptx::Gpu& gpu, const Options& options) {
@@ -181,7 +176,8 @@ std::string as_text(const Predicted& result, const ptx::Gpu& gpu, const Options&
   for (std::size_t i = 0; i < table.rows(); ++i) text += table.line(i) + "\n";
   text += format_text("\nafter a {} boundary, data {}; docs/predictions.md explains the terms\n",
                       options.boundary, options.warm ? "as the launch ahead left them" : "cold");
-  if (!result.unproved.empty()) text += format_text("unproved: {}\n", result.unproved);
+  const std::string_view doubt = unproved(boundary_of(options.boundary));
+  if (!doubt.empty()) text += format_text("unproved: {}\n", doubt);
   return text;
 }
 

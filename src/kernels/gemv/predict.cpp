@@ -66,7 +66,7 @@ class Stream {
 
   [[nodiscard]] double us(double skew) const noexcept {
     const double memory = model::under_load(sequence(skew, loop_latency()), dram());
-    return model::together(memory, skew * issue(), skew * l1()) + cold();
+    return model::together(memory, skew * issue(), skew * l1(), blocks()) + cold();
   }
   // If the busiest multiprocessor had no more than its share of DRAM, and loads took `times` as
   // long.
@@ -74,8 +74,9 @@ class Stream {
     model::Sequence longer = sequence(1, times * loop_latency());
     longer.growth_us *= times;
     const double memory = model::under_load(longer, dram());
-    return skew * model::together(memory, issue(), l1()) + cold();
+    return model::together(skew * memory, skew * issue(), skew * l1(), blocks()) + cold();
   }
+  [[nodiscard]] double blocks() const noexcept { return plan_.blocks * rates_.block_ns * 1e-3; }
   // The boundary has the life of a block whose load hits the L2; the first load misses.
   [[nodiscard]] double cold() const noexcept { return (rates_.latency_ns - rates_.hit_ns) * 1e-3; }
   [[nodiscard]] double loop_latency() const noexcept {
@@ -176,6 +177,7 @@ Forecast forecast(const GemvPlan& plan, const ptx::Gpu& gpu, const GpuRates& rat
   all.stream_us = stream.us(skew);
   GemvTerms& terms = prediction.terms;
   terms.boundary = plan.programmatic ? model::kProgrammaticUs : rates.graph_us;
+  terms.blocks = stream.blocks();
   terms.latency = stream.sequence(skew, stream.loop_latency()).us;
   terms.dram = stream.dram();
   terms.issue = skew * stream.issue();

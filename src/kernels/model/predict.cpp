@@ -86,14 +86,16 @@ Regime regime_of(const Placement& at, bool warm) noexcept {
   return at.dram_written > kHardlyWritten * at.dram() ? Regime::Mixed : Regime::Reads;
 }
 
-constexpr std::string_view kUnprovedBoundary =
-    "the boundary of a programmatic dependent launch rests on one published pair of timings";
-
 }  // namespace
 
 std::string_view to_string(Boundary boundary) noexcept {
   constexpr std::string_view kNames[] = {"stream", "graph", "programmatic"};
   return kNames[static_cast<std::size_t>(boundary)];
+}
+
+std::string_view unproved(Boundary boundary) noexcept {
+  if (boundary != Boundary::Programmatic) return {};
+  return "the boundary of a programmatic dependent launch rests on one published pair of timings";
 }
 
 LaunchPrediction predict(const LaunchWork& work, const GpuRates& rates, const ptx::Gpu& gpu,
@@ -127,7 +129,6 @@ LaunchPrediction predict(const LaunchWork& work, const GpuRates& rates, const pt
   prediction.bound_by = largest(terms);
   prediction.regime = regime_of(at, options.warm);
   prediction.error = error_band(prediction.regime, rates.measured);
-  if (options.boundary == Boundary::Programmatic) prediction.unproved = kUnprovedBoundary;
   return prediction;
 }
 

@@ -99,13 +99,17 @@ class Pending {
   std::uint32_t bytes_ = 0;
 };
 
+struct Offsets {
+  std::uint32_t first, last;
+};
+
 struct InFlight {
   SassLoads all, streamed;
 };
 
-// The maximum of loads in flight among instructions with offsets in [first, last], block by block.
+// The maximum of loads in flight among instructions of a range, block by block.
 InFlight max_in_flight(const SassFunction& function, const std::set<std::uint32_t>& targets,
-                       std::uint32_t first, std::uint32_t last) {
+                       const Offsets& range) {
   InFlight largest;
   Pending all, streamed;
   const auto issue = [](Pending& pending, SassLoads& largest_yet, const SassInstruction& load) {
@@ -114,7 +118,7 @@ InFlight max_in_flight(const SassFunction& function, const std::set<std::uint32_
       largest_yet = {pending.count(), pending.bytes(), load.offset};
   };
   for (const SassInstruction& instruction : function.instructions) {
-    if (instruction.offset < first || instruction.offset > last) continue;
+    if (instruction.offset < range.first || instruction.offset > range.last) continue;
     const bool ends_block = branch_target(instruction).has_value();
     if (ends_block || targets.contains(instruction.offset)) {
       all.clear();
@@ -132,17 +136,17 @@ InFlight max_in_flight(const SassFunction& function, const std::set<std::uint32_
 }
 
 SassLoop loop_of(const SassFunction& function, const std::set<std::uint32_t>& targets,
-                 std::uint32_t first, std::uint32_t last) {
+                 const Offsets& range) {
   SassLoop loop;
-  loop.first = first;
-  loop.last = last;
+  loop.first = range.first;
+  loop.last = range.last;
   for (const SassInstruction& instruction : function.instructions) {
-    if (instruction.offset < first || instruction.offset > last) continue;
+    if (instruction.offset < range.first || instruction.offset > range.last) continue;
     ++loop.instructions;
     if (is(instruction.opcode, "LDG")) loop.loaded_bytes += width(instruction.opcode);
     if (is(instruction.opcode, "LDGSTS")) loop.copied_bytes += width(instruction.opcode);
   }
-  const InFlight in_flight = max_in_flight(function, targets, first, last);
+  const InFlight in_flight = max_in_flight(function, targets, range);
   loop.in_flight = in_flight.all;
   loop.streamed = in_flight.streamed;
   return loop;
@@ -166,23 +170,23 @@ SassSummary summary_of(const SassFunction& function) {
   SassSummary summary;
   summary.instructions = static_cast<std::uint32_t>(function.instructions.size());
   std::set<std::uint32_t> targets;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> back;  // target, branch
+  std::vector<Offsets> back;
   for (const SassInstruction& instruction : function.instructions) {
     if (is(instruction.opcode, "LDL") || is(instruction.opcode, "STL")) ++summary.spills;
     const auto target = branch_target(instruction);
     if (!target) continue;
     targets.insert(*target);
     // The endless loop after the last instruction branches to itself.
-    if (*target < instruction.offset) back.emplace_back(*target, instruction.offset);
+    if (*target < instruction.offset) back.push_back({*target, instruction.offset});
   }
-  for (const auto& [first, last] : back) {
-    const bool innermost = std::none_of(back.begin(), back.end(), [&](const auto& other) {
-      return other.first >= first && other.second <= last &&
-             (other.first != first || other.second != last);
+  for (const Offsets& loop : back) {
+    const bool innermost = std::none_of(back.begin(), back.end(), [&](const Offsets& other) {
+      return other.first >= loop.first && other.last <= loop.last &&
+             (other.first != loop.first || other.last != loop.last);
     });
-    if (innermost) summary.loops.push_back(loop_of(function, targets, first, last));
+    if (innermost) summary.loops.push_back(loop_of(function, targets, loop));
   }
-  const InFlight in_flight = max_in_flight(function, targets, 0, ~std::uint32_t{0});
+  const InFlight in_flight = max_in_flight(function, targets, {0, ~std::uint32_t{0}});
   summary.in_flight = in_flight.all;
   summary.streamed = in_flight.streamed;
   return summary;

@@ -14,6 +14,7 @@ namespace ptxgen::inline v0 {
 /// Times of a GEMV, in microseconds. Each is what its resource alone would take.
 struct GemvTerms {
   double boundary = 0;   ///< from the kernel ahead of it in a chain
+  double blocks = 0;     ///< the starts of all blocks, one after another
   double latency = 0;    ///< steps of the busiest SM one after another, without load
   double dram = 0;       ///< the bytes that DRAM moves, at the rate of full load
   double issue = 0;      ///< instructions of the busiest SM

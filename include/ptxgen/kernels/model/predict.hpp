@@ -19,7 +19,7 @@ struct LaunchWork {
   std::uint64_t blocks = 1;
   std::uint32_t threads = 256;      ///< of a block
   std::uint32_t blocks_per_sm = 1;  ///< resident at a time, at least 1
-  double bytes_in_flight = 16;      ///< that a thread loads before it waits for them
+  double bytes_in_flight = 16;      ///< that a thread loads before it waits for them, above 0
 };
 
 /// What is between the kernel and the one ahead of it.
@@ -30,6 +30,8 @@ enum class Boundary : std::uint8_t {
   Programmatic,
 };
 [[nodiscard]] std::string_view to_string(Boundary boundary) noexcept;  ///< "stream", ...
+/// What no published timing shows of it, a sentence; empty: nothing.
+[[nodiscard]] std::string_view unproved(Boundary boundary) noexcept;
 
 struct PredictOptions {
   Boundary boundary = Boundary::Graph;
@@ -52,8 +54,6 @@ struct LaunchPrediction {
   std::string_view bound_by;  ///< "launch", "blocks", "latency", "dram", "l2": the largest term
   Regime regime = Regime::Reads;
   ErrorBand error;
-  /// What no published timing shows, a sentence each; empty: nothing.
-  std::string_view unproved;
 };
 
 [[nodiscard]] LaunchPrediction predict(const LaunchWork& work, const GpuRates& rates,
