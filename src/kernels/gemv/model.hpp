@@ -55,7 +55,8 @@ struct Forecast {
 };
 [[nodiscard]] Forecast forecast(const GemvPlan& plan, const ptx::Gpu& gpu, const GpuRates& rates,
                                 const Weights& weights, const Division& division);
-/// Bytes in flight per multiprocessor that the full read rate needs.
+/// Bytes in flight per multiprocessor that the full read rate needs, an upper bound: with the
+/// latency of a block that lives for one load.
 [[nodiscard]] double bytes_in_flight_needed(const ptx::Gpu& gpu, const GpuRates& rates) noexcept;
 
 /// Whether `check` allows it.
