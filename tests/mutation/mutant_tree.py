@@ -17,6 +17,8 @@ MEMORY = 8 << 30  # bytes that a mutant may write before it is taken for one tha
 LOOK = 0.2  # seconds between two looks at that
 LIBRARY = "CMakeFiles/ptxgen.dir/"  # its objects
 PREFIX = "precompiled.hpp"
+PRECOMPILED = ("#include <",) + tuple(f'#include "ptxgen/{module}'
+                                      for module in ("support", "ptx/", "ptx.", "analysis"))
 
 
 def read(path):
@@ -151,11 +153,14 @@ class Tree:
         self.precompile(folder, files)
 
     def precompile(self, folder, files):
-        """The public and standard headers of the files, which are most of what a mutant compiles."""
+        """Standard and low public headers of the files, which are most of what a mutant compiles.
+
+        Of all files together, so none whose names are ambiguous after `using namespace ptx`, as
+        the builder's are."""
         headers = set()
         for file in files:
             for line in read(os.path.join(self.work, file)).decode().splitlines():
-                if line.startswith(("#include <", '#include "ptxgen/')):
+                if line.startswith(PRECOMPILED):
                     headers.add(line)
         prefix = os.path.join(folder, PREFIX)
         write(prefix, ("\n".join(sorted(headers)) + "\n").encode())

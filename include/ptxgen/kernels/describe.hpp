@@ -6,7 +6,6 @@
 // file.
 #pragma once
 
-#include <algorithm>
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -437,7 +436,8 @@ struct Traits {
     const std::uint64_t elements = row.elements(spec);
     std::uint64_t alignment = element.alignment;
     if constexpr (row.alignment != nullptr) {
-      alignment = std::max<std::uint64_t>(alignment, row.alignment(spec));
+      const std::uint64_t own = row.alignment(spec);
+      if (own > alignment) alignment = own;
     }
     const std::uint64_t needs = elements * element.block_bytes;
     const bool simple = elements >> 48 == 0 && element.block_values == 1 && memory.address != 0 &&

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ptxgen/kernels/gemv/kernel.hpp"
 #include "ptxgen/ptx/parser.hpp"
 #include "ptxgen/support/error.hpp"
 #include "runtime/launch/launch_checks.hpp"
@@ -115,6 +116,22 @@ constexpr std::string_view kRows = "matmul: no kernel for several rows yet; one 
 std::uint64_t product(std::uint32_t a, std::uint32_t b) { return std::uint64_t{a} * b; }
 
 }  // namespace
+
+LaunchRecord Launcher::gemv(DeviceSpan<f32> y, DeviceSpan<f32> a, DeviceSpan<f32> x,
+                            std::uint32_t k, std::uint32_t n, const Stream& stream) const {
+  return launch(GemvProblem{.k = k, .n = n}, {.y = y, .a = a, .x = x}, stream);
+}
+
+std::optional<GemvPlan> Launcher::gemv_plan(const GemvProblem& problem) const {
+  const ChosenKernel chosen = choose(problem, aligned_operands(problem));
+  return plan_of(chosen.kernel, chosen.spec);
+}
+
+void Launcher::prepare(std::span<const GemvProblem> problems, PrepareProgress progress) const {
+  std::vector<GemvOperands> operands;
+  for (const GemvProblem& problem : problems) operands.push_back(aligned_operands(problem));
+  prepare<GemvProblem>(problems, operands, progress);
+}
 
 LaunchRecord Launcher::matmul(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b,
                               const MatmulShape& shape, const Stream& stream) const {

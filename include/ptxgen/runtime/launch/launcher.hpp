@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "ptxgen/kernels/describe.hpp"
-#include "ptxgen/kernels/gemv/kernel.hpp"
+#include "ptxgen/kernels/gemv/operands.hpp"
 #include "ptxgen/optimize/pass.hpp"
 #include "ptxgen/runtime/cache/module_cache.hpp"
 #include "ptxgen/runtime/device/buffer.hpp"
@@ -189,15 +189,10 @@ class Launcher {
   /// k = 0 gives y = 0; n = 0 is refused. For any other GEMV launch a `GemvProblem`; for one plan
   /// whatever the family would choose, a `Gemv`.
   LaunchRecord gemv(DeviceSpan<f32> y, DeviceSpan<f32> a, DeviceSpan<f32> x, std::uint32_t k,
-                    std::uint32_t n, const Stream& stream) const {
-    return launch(GemvProblem{.k = k, .n = n}, {.y = y, .a = a, .x = x}, stream);
-  }
+                    std::uint32_t n, const Stream& stream) const;
   /// The plan that serves that problem with the problem's alignments; nothing if the choice does
   /// not use plans (coalesced, strided, cublas).
-  [[nodiscard]] std::optional<GemvPlan> gemv_plan(const GemvProblem& problem) const {
-    const ChosenKernel chosen = choose(problem, aligned_operands(problem));
-    return plan_of(chosen.kernel, chosen.spec);
-  }
+  [[nodiscard]] std::optional<GemvPlan> gemv_plan(const GemvProblem& problem) const;
   /// `c[m x n] = a[m x k] b[k x n]`, all row-major f32: dispatches to the best kernel for the
   /// shape. One row is `gemv(c, b, a, k, n)`; more rows are served by the same kernel row by row.
   LaunchRecord matmul(DeviceSpan<f32> c, DeviceSpan<f32> a, DeviceSpan<f32> b,
@@ -307,11 +302,7 @@ class Launcher {
     prepare_described(kDescription<K>, specs, all, progress);
   }
   /// The kernels that serve these problems with the problems' alignments.
-  void prepare(std::span<const GemvProblem> problems, PrepareProgress progress = {}) const {
-    std::vector<GemvOperands> operands;
-    for (const GemvProblem& problem : problems) operands.push_back(aligned_operands(problem));
-    prepare<GemvProblem>(problems, operands, progress);
-  }
+  void prepare(std::span<const GemvProblem> problems, PrepareProgress progress = {}) const;
 
   /// The GEMV choice in effect: of the options, else of the settings.
   [[nodiscard]] GemvChoice gemv_choice() const noexcept;
