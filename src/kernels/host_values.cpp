@@ -6,8 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "ptxgen/support/error.hpp"
-#include "support/format.hpp"
+#include "ptxgen/kernels/quantization/blocks.hpp"
 #include "support/half.hpp"
 
 namespace ptxgen::inline v0 {
@@ -75,16 +74,26 @@ void put_value(ElementType type, double value, std::byte* at) {
   }
 }
 
-void refuse_blocks(ElementType type) {
-  if (info(type).block_values == 1) return;
-  throw Error(Stage::Build, "bad-parameter",
-              format_text("{} is a block format; unpack its blocks first", to_string(type)));
+std::vector<double> block_values(ElementType type, std::span<const std::byte> blocks) {
+  std::vector<float> values(blocks.size() / bytes(type) * info(type).block_values);
+  dequantize(type, blocks, values);
+  return {values.begin(), values.end()};
+}
+
+// The last block is filled with zeros.
+std::vector<std::byte> to_blocks(ElementType type, std::span<const double> values) {
+  std::vector<std::byte> blocks(static_cast<std::size_t>(bytes(type, values.size())));
+  std::vector<float> floats(blocks.size() / bytes(type) * info(type).block_values);
+  std::transform(values.begin(), values.end(), floats.begin(),
+                 [](double value) { return static_cast<float>(value); });
+  quantize(type, floats, blocks);
+  return blocks;
 }
 
 }  // namespace
 
 std::vector<double> to_values(ElementType type, std::span<const std::byte> elements) {
-  refuse_blocks(type);
+  if (is_block_format(type)) return block_values(type, elements);
   std::vector<double> values(elements.size() / bytes(type));
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = value_at(type, elements.data() + i * bytes(type));
@@ -93,7 +102,7 @@ std::vector<double> to_values(ElementType type, std::span<const std::byte> eleme
 }
 
 std::vector<std::byte> to_elements(ElementType type, std::span<const double> values) {
-  refuse_blocks(type);
+  if (is_block_format(type)) return to_blocks(type, values);
   std::vector<std::byte> elements(values.size() * bytes(type));
   for (std::size_t i = 0; i < values.size(); ++i) {
     put_value(type, values[i], elements.data() + i * bytes(type));

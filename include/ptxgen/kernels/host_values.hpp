@@ -9,11 +9,11 @@
 
 namespace ptxgen::inline v0 {
 
-/// The values of elements as they are in memory; exact. u64 is exact up to 2^53. Throws `Error`
-/// (Stage::Build, "bad-parameter") for a block format.
+/// The values of elements as they are in memory; exact. u64 is exact up to 2^53. Of a block format
+/// all values of the blocks, as `dequantize`.
 [[nodiscard]] std::vector<double> to_values(ElementType type, std::span<const std::byte> elements);
 /// Elements as they are in memory, each value rounded once to nearest even; integers are truncated.
-/// Every NaN is the type's quiet NaN. Throws as `to_values`.
+/// Every NaN is the type's quiet NaN. Blocks are those of `quantize`, and it throws as that.
 [[nodiscard]] std::vector<std::byte> to_elements(ElementType type, std::span<const double> values);
 
 /// The distance from a value to the next one of that type, at the value's magnitude: twice the

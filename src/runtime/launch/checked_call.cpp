@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <random>
 
 #include "ptxgen/kernels/host_values.hpp"
+#include "ptxgen/kernels/quantization/blocks.hpp"
 #include "ptxgen/runtime/device/findings.hpp"
 #include "support/format.hpp"
 #include "support/random_values.hpp"
@@ -32,7 +34,34 @@ std::vector<double> random_between(std::uint64_t count, const ArgumentInfo& info
   return values;
 }
 
-bool is_integral(ptx::Type type) { return ptx::kind(type) != ptx::TypeKind::Float; }
+bool is_integral(ElementType type) {
+  return !is_block_format(type) && ptx::kind(ptxgen::info(type).type) != ptx::TypeKind::Float;
+}
+
+// Blocks of random integers, whose f16 fields are such that values are about in the range.
+std::vector<std::byte> random_blocks(ElementType type, std::uint64_t count,
+                                     const ArgumentInfo& info, std::uint64_t seed) {
+  constexpr double kSteps = 256;  // integers times scales of a block
+  const ElementInfo& format = ptxgen::info(type);
+  std::vector<std::byte> blocks(static_cast<std::size_t>(bytes(type, count)));
+  std::mt19937_64 random(seed);
+  for (std::byte& byte : blocks) byte = static_cast<std::byte>(random());
+  for (std::size_t block = 0; block < blocks.size(); block += format.block_bytes) {
+    for (const std::uint8_t at : half_fields(type)) {
+      const double share = static_cast<double>(random() >> 11u) * 0x1p-53;
+      const double field = (info.low + share * (info.high - info.low)) / kSteps;
+      const std::vector<std::byte> half = to_elements(ElementType::f16, {&field, 1});
+      std::copy(half.begin(), half.end(), blocks.begin() + static_cast<std::ptrdiff_t>(block + at));
+    }
+  }
+  return blocks;
+}
+
+std::vector<std::byte> random_elements(ElementType type, std::uint64_t count,
+                                       const ArgumentInfo& info, std::uint64_t seed) {
+  if (is_block_format(type)) return random_blocks(type, count, info, seed);
+  return to_elements(type, random_between(count, info, is_integral(type), seed));
+}
 
 OperandMemory make_memory(const Context& context, const KernelDescription& kernel, const void* spec,
                           std::size_t i, const VerifyOptions& options) {
@@ -45,9 +74,7 @@ OperandMemory make_memory(const Context& context, const KernelDescription& kerne
   const std::uint64_t count = kernel.elements_of(spec, i);
   std::vector<std::byte> elements;
   if (kernel.is_read_of(spec, i)) {
-    const bool integral = is_integral(ptxgen::info(memory.type).type);
-    elements =
-        to_elements(memory.type, random_between(count, info, integral, options.seed * 977 + i));
+    elements = random_elements(memory.type, count, info, options.seed * 977 + i);
   } else {
     // NaN in every float type.
     elements.assign(static_cast<std::size_t>(bytes(memory.type, count)), std::byte{0xff});
@@ -98,7 +125,8 @@ void add_memory(RandomCall& call, const Context& context, const KernelDescriptio
 }
 
 void add_scalar(RandomCall& call, const ArgumentInfo& info, std::uint64_t seed) {
-  const double number = random_between(1, info, is_integral(info.scalar), seed)[0];
+  const bool integral = ptx::kind(info.scalar) != ptx::TypeKind::Float;
+  const double number = random_between(1, info, integral, seed)[0];
   const double exact = info.scalar == ptx::Type::f32 ? double{static_cast<float>(number)} : number;
   call.host.all.push_back({info.name, {exact}, {}});
   call.call.operands.push_back({info.name, {}, exact});
@@ -138,12 +166,28 @@ class OutputCheck {
 
   void output(const OperandMemory& memory, const HostOperands::Operand& reference) {
     const auto elements = memory.elements(memory.after);
+    if (is_block_format(memory.type)) return blocks(memory.type, elements, reference);
     const std::vector<double> values = to_values(memory.type, elements);
     for (std::size_t i = 0; i < values.size(); ++i) {
       const double magnitude =
           i < reference.magnitude.size() ? reference.magnitude[i] : std::abs(reference.values[i]);
       const auto bits = elements.subspan(i * bytes(memory.type), bytes(memory.type));
       one(memory.type, reference.name, i, bits, values[i], reference.values[i], magnitude);
+    }
+  }
+  // Blocks are compared bit for bit with those of the reference's values.
+  void blocks(ElementType type, std::span<const std::byte> got,
+              const HostOperands::Operand& reference) {
+    const std::vector<std::byte> expected = to_elements(type, reference.values);
+    for (std::size_t at = 0; at < got.size(); at += bytes(type)) {
+      const std::size_t block = at / bytes(type);
+      ++result_.compared;
+      if (std::memcmp(&got[at], &expected[at], bytes(type)) == 0) continue;
+      result_.worst_share = result_.max_error = INFINITY;
+      if (result_.wrong++ == 0) {
+        result_.first_wrong = format_text("block {} of {} is not that of the values, rounded to {}",
+                                          block, reference.name, to_string(type));
+      }
     }
   }
   void finish() { result_.nmse = squares_ > 0 ? errors_ / squares_ : errors_; }
