@@ -57,7 +57,9 @@ class HostOperands {
   struct Operand {
     std::string_view name;
     std::vector<double> values;     ///< of memory; a scalar has one
-    std::vector<double> magnitude;  ///< of an output: what `ErrorBound::relative` is relative to
+    /// Of an output: what `ErrorBound::relative` is relative to. Of an input in a block format:
+    /// `term_magnitudes`.
+    std::vector<double> magnitude;
   };
   std::vector<Operand> all;
 

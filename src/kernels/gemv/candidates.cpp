@@ -25,6 +25,7 @@ constexpr std::uint32_t kRows[] = {1, 2, 4};
 // Rings hold data in flight in shared memory instead of registers, so small steps suffice.
 constexpr std::uint32_t kRingUnrolls[] = {1, 2, 4};
 constexpr std::uint32_t kRingStages[] = {4, 8};
+constexpr std::uint32_t kBlockStages[] = {2, 3, 4};
 constexpr std::uint32_t kClusters[] = {8, 4, 2};
 constexpr std::uint32_t kMaxLoads = 16;  // of a lane: more take too many registers
 // Range of bytes in flight, as multiples of those that the full read rate needs.
@@ -142,6 +143,27 @@ void add_rings(GemvPlan plan, GemvPath path, Collector& collector) {
   }
 }
 
+// Rows of blocks: one step at a time through shared memory, or a ring of them.
+void add_blocks(GemvPlan plan, bool async, Collector& collector) {
+  plan.unroll = 1;
+  plan.path = async ? GemvPath::Async : GemvPath::Direct;
+  for (const Warps warps : kWarps) {
+    for (const std::uint32_t rows : rows_of(plan.problem.layout)) {
+      plan.warps_out = warps.out;
+      plan.warps_k = warps.k;
+      plan.rows = rows;
+      if (!async) {
+        collector.add_partitions(plan);
+        continue;
+      }
+      for (const std::uint32_t stages : kBlockStages) {
+        plan.stages = stages;
+        collector.add_partitions(plan);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 bool can_be(const GemvPlan& plan, const ptx::Target& target) {
@@ -163,10 +185,17 @@ std::vector<GemvPlan> candidates(const GemvProblem& problem, const ptx::Gpu& gpu
   plan.programmatic = target.sm >= 90;
   check(problem);
   Collector collector(gpu, rates, plans, target.sm);
+  const bool can_copy = target.sm >= 80 && plan.load_bytes >= 4;
+  if (block_format(problem.weights) != nullptr) {
+    add_blocks(plan, false, collector);
+    if (can_copy) add_blocks(plan, true, collector);
+    plans.push_back(plainest(plan));
+    return plans;
+  }
   add_direct(plan, collector);
   if (target.sm >= 90) {
     if (plan.load_bytes == 16) add_rings(plan, GemvPath::Bulk, collector);
-  } else if (target.sm >= 80 && plan.load_bytes >= 4) {
+  } else if (can_copy) {
     add_rings(plan, GemvPath::Async, collector);
   }
   plans.push_back(plainest(plan));

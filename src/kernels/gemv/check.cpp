@@ -40,6 +40,31 @@ void demand_range(std::string_view member, std::uint64_t value, std::uint64_t mi
              where);
 }
 
+// Sums over blocks of rows: the other rules are those of layout R.
+void check_blocks(const GemvProblem& problem) {
+  const ElementInfo& weights = info(problem.weights);
+  const std::string name(weights.name);
+  demand(gemv::block_format(problem.weights) != nullptr, "bad-problem", "weights", name,
+         "it may be f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k or q6_k");
+  demand(problem.layout == GemvLayout::R, "bad-problem", "layout", "T",
+         format_text("with weights of {} it can only be R: blocks are parts of rows", name));
+  const auto whole_blocks = [&](std::string_view member, std::uint64_t value) {
+    demand(value % weights.block_values == 0, "bad-problem", member, number(value),
+           format_text("with weights of {} it may be a multiple of {}, the values of a block: pad "
+                       "the rows and x with zeros",
+                       name, weights.block_values));
+  };
+  whole_blocks("k", problem.k);
+  whole_blocks("lda", problem.lda);
+  const bool is_float = problem.x <= ElementType::bf16;
+  demand(
+      is_float || problem.x == ElementType::q8_1, "bad-problem", "x",
+      std::string(to_string(problem.x)),
+      format_text("with weights of {} it may be f32, f16, bf16, or q8_1 for the fast path", name));
+  demand(problem.y <= ElementType::bf16, "bad-problem", "y", std::string(to_string(problem.y)),
+         "it may be f32, f16 or bf16");
+}
+
 void check_type(std::string_view member, ElementType type, ElementType weights) {
   const std::string name(to_string(weights));
   demand(type == ElementType::f32 || type == weights, "bad-problem", member,
@@ -49,13 +74,17 @@ void check_type(std::string_view member, ElementType type, ElementType weights) 
 }
 
 void check_alignment(std::string_view member, std::uint32_t alignment, ElementType type) {
-  demand(std::has_single_bit(alignment) && alignment >= bytes(type), "bad-problem", member,
+  // Blocks of q8_1 are read as words.
+  const std::uint32_t min = type == ElementType::q8_1 ? 4 : info(type).alignment;
+  demand(std::has_single_bit(alignment) && alignment >= min, "bad-problem", member,
          format_text("{} B", alignment),
-         format_text("it may be a power of two of at least {} B, an element", bytes(type)));
+         format_text("it may be a power of two of at least {} B, {}", min,
+                     info(type).block_values == 1 ? "an element" : "which its blocks need"));
 }
 
 void check_loads(const GemvPlan& plan) {
-  const std::uint32_t element = bytes(plan.problem.weights);
+  const std::uint32_t element = info(plan.problem.weights).alignment;
+  const bool blocks = gemv::block_format(plan.problem.weights) != nullptr;
   const std::uint32_t widest = widest_load(plan.problem);
   demand(std::has_single_bit(plan.load_bytes) && plan.load_bytes >= element &&
              plan.load_bytes <= widest,
@@ -65,7 +94,7 @@ void check_loads(const GemvPlan& plan) {
                      element, widest));
   const bool r = plan.problem.layout == GemvLayout::R;
   demand_range("rows", plan.rows, 1, r ? kMaxRows : 1, r ? "" : " with layout T");
-  demand_range("unroll", plan.unroll, 1, kMaxLoads);
+  demand_range("unroll", plan.unroll, 1, blocks ? 1 : kMaxLoads, blocks ? " with blocks" : "");
   demand_range("rows * unroll", plan.rows * plan.unroll, 1, kMaxLoads,
                ", the loads that a lane may have in flight");
 }
@@ -104,7 +133,7 @@ void check_shared(const GemvPlan& plan, const ptx::Target& target) {
   demand(plan.shared_bytes() <= target.shared_per_block_opt_in, "bad-plan", "shared memory",
          format_text("{} B", plan.shared_bytes()),
          format_text("a block on {} may have {} B{}", name, target.shared_per_block_opt_in, cure));
-  const std::uint64_t fixed = plan.shared_bytes() - gemv::ring_bytes(plan);
+  const std::uint64_t fixed = plan.shared_bytes() - gemv::dynamic_bytes(plan);
   demand(
       fixed <= target.shared_per_block, "bad-plan", "shared memory for sums",
       format_text("{} B", fixed),
@@ -145,6 +174,8 @@ void check_target(const GemvPlan& plan, const ptx::Target& target) {
          format_text("it needs sm_{} or newer; the target is {}", oldest, name));
   demand_range("stages", plan.stages, direct ? 0 : 2, direct ? 0 : kMaxStages,
                " with path " + path);
+  demand(!bulk || gemv::block_format(plan.problem.weights) == nullptr, "bad-plan", "path", path,
+         "with weights in blocks it may be direct or async");
   if (!direct) {
     demand_range("load_bytes", plan.load_bytes, bulk ? 16 : 4, 16, " with path " + path);
   }
@@ -164,14 +195,16 @@ void check(const GemvProblem& problem) {
          format_text("it may be 0 to {}", kMaxElements));
   demand(problem.n >= 1 && problem.n <= kMaxElements, "bad-problem", "n", number(problem.n),
          format_text("it may be 1 to {}", kMaxElements));
-  demand(problem.weights <= ElementType::bf16, "bad-problem", "weights",
-         std::string(to_string(problem.weights)), "it may be f32, f16 or bf16");
-  check_type("x", problem.x, problem.weights);
-  check_type("y", problem.y, problem.weights);
+  if (problem.weights <= ElementType::bf16) {
+    check_type("x", problem.x, problem.weights);
+    check_type("y", problem.y, problem.weights);
+  } else {
+    check_blocks(problem);
+  }
   demand(problem.lda == 0 || problem.lda >= row, "bad-problem", "lda", number(problem.lda),
          format_text("it may be 0, or at least the {} of a row", count_text(row, "element")));
-  const std::uint64_t max = (std::uint64_t{1} << kMaxMatrixLog2) / bytes(problem.weights) /
-                            std::max<std::uint64_t>(1, rows);
+  const std::uint64_t max = (std::uint64_t{1} << kMaxMatrixLog2) / bytes(problem.weights) *
+                            info(problem.weights).block_values / std::max<std::uint64_t>(1, rows);
   demand(problem.leading_dimension() <= max, "bad-problem", "lda",
          number(problem.leading_dimension()),
          format_text("with {} it may be up to {}: a matrix may have 2^{} B",

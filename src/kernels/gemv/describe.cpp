@@ -1,4 +1,5 @@
 // src/kernels/gemv/describe.cpp - what the catalog says of the GEMV kernels
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -8,6 +9,7 @@
 #include "ptxgen/kernels/gemv/kernel.hpp"
 #include "ptxgen/kernels/gemv/planner.hpp"
 #include "ptxgen/kernels/gemv/strided.hpp"
+#include "ptxgen/kernels/quantization/blocks.hpp"
 #include "ptxgen/support/error.hpp"
 
 namespace ptxgen::inline v0 {
@@ -65,6 +67,19 @@ KernelCost Describe<GemvProblem>::cost(const GemvProblem& problem) {
   return Gemv{plan}.cost();
 }
 
+// Of each element of x: its own, or with blocks, where 32 elements are rounded together, the
+// largest one's.
+static std::vector<double> x_magnitudes(const GemvProblem& p, const std::vector<double>& x) {
+  std::vector<double> magnitudes(x.size());
+  const std::size_t together = is_block_format(p.weights) ? 32 : 1;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    double& largest = magnitudes[i / together * together];
+    largest = std::max(largest, std::abs(x[i]));
+  }
+  for (std::size_t i = 0; i < x.size(); ++i) magnitudes[i] = magnitudes[i / together * together];
+  return magnitudes;
+}
+
 void Describe<GemvProblem>::reference(const GemvProblem& p, HostOperands& host) {
   HostOperands::Operand& y = host["y"];
   const std::vector<double> old = y.values;
@@ -77,10 +92,15 @@ void Describe<GemvProblem>::reference(const GemvProblem& p, HostOperands& host) 
   const double alpha = p.scaled ? host.number("alpha") : 1;
   const std::vector<double>& a = host.input("a");
   const std::vector<double>& x = host.input("x");
+  const std::vector<double>& terms = host["a"].magnitude.empty() ? a : host["a"].magnitude;
+  const std::vector<double> x_terms = x_magnitudes(p, x);
   for (std::uint64_t row = 0; row < rows; ++row) {
     for (std::uint64_t column = 0; column < columns; ++column) {
-      add(y, t ? column : row,
-          alpha * element(a, row * pitch + column) * element(x, t ? row : column));
+      const std::uint64_t at = row * pitch + column;
+      const std::uint64_t i = t ? row : column;
+      const std::uint64_t j = t ? column : row;
+      y.values[j] += alpha * element(a, at) * element(x, i);
+      y.magnitude[j] += std::abs(alpha * element(terms, at) * element(x_terms, i));
     }
   }
   for (std::uint64_t j = 0; j < p.n; ++j) {
@@ -90,6 +110,8 @@ void Describe<GemvProblem>::reference(const GemvProblem& p, HostOperands& host) 
   }
 }
 
+// With blocks: x has 22 binary digits of the largest of 32, which is 4 of the units; scale, sum of
+// x, digits and products of a block are 8 more roundings.
 // Of any plan: no sum is longer than one serial chain and the steps of the epilogue.
 ErrorBound Describe<GemvProblem>::bound(const GemvProblem& problem) {
   return gemv_bound(std::uint64_t{problem.k} + 64);
@@ -121,7 +143,11 @@ WorkspaceNeed Describe<Gemv>::workspace(const Gemv& kernel) {
   return {tickets, kernel.plan.workspace_bytes() - tickets};
 }
 
-ErrorBound Describe<Gemv>::bound(const Gemv& kernel) { return gemv_bound(kernel.plan.roundings()); }
+ErrorBound Describe<Gemv>::bound(const Gemv& kernel) {
+  constexpr std::uint64_t kOfBlocks = 12;
+  const bool blocks = is_block_format(kernel.plan.problem.weights);
+  return gemv_bound(kernel.plan.roundings() + (blocks ? kOfBlocks : 0));
+}
 
 void Describe<GemvCoalesced>::reference(const GemvCoalesced& spec, HostOperands& host) {
   Describe<GemvProblem>::reference({.k = spec.k, .n = spec.n}, host);

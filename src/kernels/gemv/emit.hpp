@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "kernels/gemv/block_dot.hpp"
 #include "kernels/gemv/partition.hpp"
 #include "kernels/parts/staged_copy.hpp"
 #include "kernels/parts/words.hpp"
@@ -57,6 +58,11 @@ struct Kit {
   std::optional<SharedArray<f32>> ranks;  ///< of a cluster's first block: the others' sums
   std::optional<SharedArray<u32>> verdict;
   std::optional<Ptr<b8, Shared>> ring;  ///< the thread's first load in the ring of path Async
+
+  // Weights in blocks: the format, x as integers, the lane's part of a step.
+  const BlockFormat* blocks = nullptr;
+  std::optional<Ptr<b8, Shared>> staged;
+  std::optional<BlockDecoder> decoder;
 
   BulkRing* bulk = nullptr;  ///< the ring of path Bulk
 
@@ -120,15 +126,22 @@ void run_async(Kit& kit, AsyncStages& stages, const Number& steps,
 /// The step's weights, load by load.
 [[nodiscard]] std::vector<Floats> take_weights(Kit& kit, AsyncStages& stages);
 
-// layout_t.cpp, layout_r.cpp
+/// Emits `body` for warps that have rows, with their number: all rows, or the remaining rows of the
+/// last warp.
+void for_rows(Kit& kit, const Segment& segment, const std::function<void(std::uint32_t)>& body);
+
+// layout_t.cpp, layout_r.cpp, layout_blocks.cpp
 void place_t(Kit& kit);
 void place_r(Kit& kit);
+void place_blocks(Kit& kit);
 /// Prefetches the weights of the segment's first step.
 void request_t(Kit& kit, const Segment& segment);
 void request_r(Kit& kit, const Segment& segment);
+void request_blocks(Kit& kit, const Segment& segment);
 /// Adds the segment's products to `sums`: `v` of layout T, `rows` of layout R.
 void accumulate_t(Kit& kit, const Segment& segment, Sums& sums);
 void accumulate_r(Kit& kit, const Segment& segment, Sums& sums);
+void accumulate_blocks(Kit& kit, const Segment& segment, Sums& sums);
 
 /// Consecutive outputs of one thread, which one store writes.
 struct Piece {

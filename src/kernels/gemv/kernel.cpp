@@ -5,6 +5,7 @@
 
 #include "kernels/gemv/emit.hpp"
 #include "kernels/gemv/ring_bulk.hpp"
+#include "ptxgen/kernels/quantization/blocks.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -52,7 +53,7 @@ void prepare(Kit& kit) {
   k.contract(Contract::Forbid);
   read_parameters(kit);
   kit.v = lane_elements(kit.plan);
-  kit.pitch = kit.problem().leading_dimension() * bytes(kit.problem().weights);
+  kit.pitch = bytes(kit.problem().weights, kit.problem().leading_dimension());
   if (const std::uint64_t bytes = stack_bytes(kit.plan); bytes != 0) {
     kit.stack.emplace(k.shared<f32>(bytes / 4, "stack"));
   }
@@ -63,6 +64,10 @@ void prepare(Kit& kit) {
   if (uses_workspace(kit.plan)) kit.verdict.emplace(k.shared<u32>(kVerdictBytes / 4, "verdict"));
   kit.thread.emplace(k.tid_x());
   kit.lane.emplace(*kit.thread & 31u);
+  if (is_block_format(kit.problem().weights)) {
+    place_blocks(kit);
+    return;
+  }
   if (kit.plan.path == GemvPath::Async) {
     const Value<u32> place = k.mul_lo(*kit.thread, kit.plan.load_bytes);
     kit.ring.emplace(k.dynamic_shared<b8>().base().offset_bytes(place));
@@ -79,7 +84,9 @@ void emit_segment(Kit& kit, const Segment& segment) {
   const std::uint32_t count = kit.rows_of_k() ? kit.plan.rows : kit.v;
   Sums sums;
   for (std::uint32_t i = 0; i < count; ++i) sums.push_back(kit.k.var<f32>(0.0f));
-  if (kit.rows_of_k()) {
+  if (kit.blocks != nullptr) {
+    accumulate_blocks(kit, segment, sums);
+  } else if (kit.rows_of_k()) {
     accumulate_r(kit, segment, sums);
   } else {
     accumulate_t(kit, segment, sums);
@@ -99,7 +106,9 @@ void emit_segment(Kit& kit, const Segment& segment) {
 
 void request(Kit& kit) {
   const Segment segment = first_segment(kit);
-  if (kit.rows_of_k()) {
+  if (kit.blocks != nullptr) {
+    request_blocks(kit, segment);
+  } else if (kit.rows_of_k()) {
     request_r(kit, segment);
   } else {
     request_t(kit, segment);
@@ -145,7 +154,7 @@ Gemv::KernelType Gemv::build(const ptx::Target& target) const {
 LaunchGeometry Gemv::geometry() const {
   return {.grid = {plan.blocks, 1, 1},
           .block = {plan.threads(), 1, 1},
-          .dynamic_shared_bytes = static_cast<std::uint32_t>(gemv::ring_bytes(plan)),
+          .dynamic_shared_bytes = static_cast<std::uint32_t>(gemv::dynamic_bytes(plan)),
           .cluster = {plan.cluster, 1, 1},
           .programmatic = plan.programmatic};
 }
@@ -155,8 +164,7 @@ KernelCost Gemv::cost() const noexcept {
   const std::uint64_t elements = std::uint64_t{p.k} * p.n;
   const std::uint64_t outputs = std::uint64_t{p.n} * bytes(p.y);
   const std::uint64_t operands = (p.scaled ? 1u : 0u) + (p.bias ? 1u : 0u) + (p.residual ? 1u : 0u);
-  return {.bytes_read =
-              elements * bytes(p.weights) + std::uint64_t{p.k} * bytes(p.x) + operands * outputs,
+  return {.bytes_read = p.n * bytes(p.weights, p.k) + bytes(p.x, p.k) + operands * outputs,
           .bytes_written = outputs,
           .flops = 2 * elements + (p.scaled ? 3 : 0) * std::uint64_t{p.n} +
                    (p.bias ? 1 : 0) * std::uint64_t{p.n} +

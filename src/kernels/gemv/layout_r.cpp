@@ -220,28 +220,6 @@ void add_rows(Kit& kit, const Segment& segment, const Number& steps, std::uint32
   });
 }
 
-// Emits `body` for warps that have rows, with their number: all rows, or the remaining rows of the
-// last warp.
-void for_rows(Kit& kit, const Segment& segment, const std::function<void(std::uint32_t)>& body) {
-  KernelBuilder& k = kit.k;
-  const std::uint32_t n = kit.problem().n;
-  const std::uint32_t some = n % kit.plan.rows;
-  const std::uint32_t full = n - some;
-  if (n % kit.plan.strip_outputs() == 0) {
-    body(kit.plan.rows);
-    return;
-  }
-  const Number strip = times(k, segment.strip, kit.plan.strip_outputs());
-  const Number row = add(k, strip, kit.row ? Number(*kit.row) : Number(0u));
-  if (known(row) != nullptr) {  // one warp, one strip
-    body(some);
-    return;
-  }
-  const Value<u32> first = value(k, row);
-  if (full != 0) k.if_(first < full, [&] { body(kit.plan.rows); });
-  if (some != 0) k.if_(first == full, [&] { body(some); });
-}
-
 // Full steps from the ring; the rest at the end of k is read from memory.
 void add_bulk(Kit& kit, const Segment& segment, Sums& sums) {
   KernelBuilder& k = kit.k;

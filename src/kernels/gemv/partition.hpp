@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/gemv/block_format.hpp"
 #include "ptxgen/kernels/gemv/plan.hpp"
 
 namespace ptxgen::inline v0::gemv {
@@ -11,9 +12,10 @@ namespace ptxgen::inline v0::gemv {
   return a / b + (a % b != 0 ? 1 : 0);
 }
 
-/// Weights of one load of a lane.
+/// Weights of one load of a lane; of blocks, those of its unit of a step.
 [[nodiscard]] inline std::uint32_t lane_elements(const GemvPlan& plan) noexcept {
-  return plan.load_bytes / bytes(plan.problem.weights);
+  const BlockFormat* blocks = block_format(plan.problem.weights);
+  return blocks != nullptr ? blocks->unit : plan.load_bytes / bytes(plan.problem.weights);
 }
 
 /// Items that are distributed over blocks: steps, or chunks of steps.
@@ -51,14 +53,22 @@ inline constexpr std::uint64_t kVerdictBytes = 16;
 [[nodiscard]] std::uint64_t rank_bytes(const GemvPlan& plan) noexcept;
 /// Of path Bulk: two per stage of the ring.
 [[nodiscard]] std::uint64_t mbarrier_bytes(const GemvPlan& plan) noexcept;
-/// Dynamic shared memory, bytes: the ring of paths Async and Bulk.
+/// Shared memory of the ring of paths Async and Bulk, bytes; with blocks, of one step on path
+/// Direct.
 [[nodiscard]] std::uint64_t ring_bytes(const GemvPlan& plan) noexcept;
+/// Weights in blocks: steps of which x is in shared memory at a time, and its bytes.
+[[nodiscard]] std::uint32_t window_steps(const GemvPlan& plan) noexcept;
+[[nodiscard]] std::uint64_t window_bytes(const GemvPlan& plan) noexcept;
+/// Dynamic shared memory, bytes: the ring and the window.
+[[nodiscard]] std::uint64_t dynamic_bytes(const GemvPlan& plan) noexcept;
+/// Maximum of steps of a block in one strip.
+[[nodiscard]] std::uint64_t max_segment_steps(const GemvPlan& plan) noexcept;
 /// Registers per thread for all loads of a step in flight: loaded values, sums, addresses and
 /// conversions (measured with ptxas; with fewer it spills).
 [[nodiscard]] std::uint32_t min_registers(const GemvPlan& plan) noexcept;
 /// Registers that a thread may have for `blocks_per_sm` resident blocks, at most 255.
 [[nodiscard]] std::uint32_t max_registers(const GemvPlan& plan) noexcept;
-/// Weights of one step in registers or in a ring, bytes.
+/// Weights of one step in registers or in a ring, bytes; in shared memory they may take more.
 [[nodiscard]] std::uint64_t step_bytes(const GemvPlan& plan) noexcept;
 
 }  // namespace ptxgen::inline v0::gemv

@@ -8,6 +8,7 @@
 
 #include "kernels/gemv/partition.hpp"
 #include "ptx/occupancy.hpp"
+#include "ptxgen/kernels/quantization/blocks.hpp"
 #include "ptxgen/ptx/limits.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
@@ -17,6 +18,13 @@ namespace ptxgen::inline v0 {
 using gemv::ceil_div;
 
 namespace gemv {
+
+namespace {
+
+// Of a lane that decodes a part: its integers and scales, addresses.
+constexpr std::uint32_t kBlockRegisters = 48;
+
+}  // namespace
 
 Items items(const GemvPlan& plan) noexcept {
   Items items;
@@ -56,10 +64,53 @@ std::uint64_t mbarrier_bytes(const GemvPlan& plan) noexcept {
   return plan.path == GemvPath::Bulk ? std::uint64_t{16} * plan.stages : 0;
 }
 
-std::uint64_t ring_bytes(const GemvPlan& plan) noexcept { return step_bytes(plan) * plan.stages; }
+namespace {
+
+// Shared memory for x: about what lets two blocks of a kernel stay on a multiprocessor.
+constexpr std::uint64_t kWindowBytes = 48 << 10;
+
+std::uint64_t x_step_bytes(const GemvPlan& plan, const BlockFormat& format) noexcept {
+  return std::uint64_t{plan.warps_k} * staged_x(format, plan.problem.x).step_bytes();
+}
+
+}  // namespace
+
+std::uint64_t ring_bytes(const GemvPlan& plan) noexcept {
+  const BlockFormat* format = block_format(plan.problem.weights);
+  if (format == nullptr) return step_bytes(plan) * plan.stages;
+  return std::uint64_t{plan.threads() / 32} * plan.rows * format->slot_bytes() *
+         std::max(1u, plan.stages);
+}
+
+std::uint64_t max_segment_steps(const GemvPlan& plan) noexcept {
+  const Items parts = items(plan);
+  if (plan.chunk_steps != 0) return parts.steps;
+  return parts.full_strips ? plan.steps()
+                           : std::min(plan.steps(), ceil_div(parts.all, plan.blocks));
+}
+
+std::uint32_t window_steps(const GemvPlan& plan) noexcept {
+  const BlockFormat* format = block_format(plan.problem.weights);
+  if (format == nullptr) return 0;
+  const std::uint64_t fit = std::max<std::uint64_t>(1, kWindowBytes / x_step_bytes(plan, *format));
+  return static_cast<std::uint32_t>(std::min(fit, max_segment_steps(plan)));
+}
+
+std::uint64_t window_bytes(const GemvPlan& plan) noexcept {
+  const BlockFormat* format = block_format(plan.problem.weights);
+  return format == nullptr ? 0 : window_steps(plan) * x_step_bytes(plan, *format);
+}
+
+std::uint64_t dynamic_bytes(const GemvPlan& plan) noexcept {
+  return ring_bytes(plan) + window_bytes(plan);
+}
 
 std::uint32_t min_registers(const GemvPlan& plan) noexcept {
   constexpr std::uint32_t kOthers = 20;
+  if (const BlockFormat* blocks = block_format(plan.problem.weights)) {
+    const std::uint32_t x = staged_x(*blocks, plan.problem.x).digits * blocks->part_pieces() * 4;
+    return x + kBlockRegisters + plan.rows;
+  }
   const bool r = plan.problem.layout == GemvLayout::R;
   const std::uint32_t factors = plan.unroll * (r ? lane_elements(plan) : 1);
   const std::uint32_t sums = r ? plan.rows : lane_elements(plan);
@@ -76,7 +127,7 @@ std::uint64_t rank_bytes(const GemvPlan& plan) noexcept {
 }
 
 std::uint64_t step_bytes(const GemvPlan& plan) noexcept {
-  return std::uint64_t{plan.step_elements()} * plan.strip_outputs() * bytes(plan.problem.weights);
+  return plan.strip_outputs() * bytes(plan.problem.weights, plan.step_elements());
 }
 
 }  // namespace gemv
@@ -99,8 +150,10 @@ std::string_view to_string(GemvPath path) noexcept {
 
 std::uint32_t widest_load(const GemvProblem& problem) noexcept {
   const std::uint32_t rows = problem.layout == GemvLayout::T ? problem.k : problem.n;
-  const std::uint64_t pitch = problem.leading_dimension() * bytes(problem.weights);
-  const std::uint64_t granule = (rows > 1 ? pitch : 16) | problem.a_alignment | 16;
+  const std::uint64_t pitch = bytes(problem.weights, problem.leading_dimension());
+  const std::uint64_t row =
+      is_block_format(problem.weights) ? bytes(problem.weights, problem.k) : 16;
+  const std::uint64_t granule = (rows > 1 ? pitch : 16) | row | problem.a_alignment | 16;
   return std::uint32_t{1} << std::countr_zero(granule);
 }
 
@@ -154,7 +207,7 @@ std::uint64_t GemvPlan::max_parts() const noexcept {
 std::uint64_t GemvPlan::shared_bytes() const noexcept {
   const std::uint64_t verdict = gemv::uses_workspace(*this) ? gemv::kVerdictBytes : 0;
   return gemv::stack_bytes(*this) + gemv::rank_bytes(*this) + verdict +
-         gemv::mbarrier_bytes(*this) + gemv::ring_bytes(*this);
+         gemv::mbarrier_bytes(*this) + gemv::dynamic_bytes(*this);
 }
 
 std::uint64_t GemvPlan::ticket_bytes() const noexcept {
@@ -173,13 +226,10 @@ std::uint64_t GemvPlan::bytes_in_flight() const noexcept {
 
 // One per fused multiply-add of a lane, one per later addition.
 std::uint64_t GemvPlan::roundings() const noexcept {
-  const gemv::Items parts = gemv::items(*this);
   const bool r = problem.layout == GemvLayout::R;
-  const std::uint64_t part_steps = chunk_steps != 0    ? parts.steps
-                                   : parts.full_strips ? steps()
-                                                       : ceil_div(parts.all, blocks);
+  const std::uint64_t part_steps = gemv::max_segment_steps(*this);
   const std::uint64_t v = gemv::lane_elements(*this);
-  const std::uint64_t loads = std::min(part_steps, steps()) * unroll;
+  const std::uint64_t loads = part_steps * unroll;
   const std::uint64_t lane = r ? loads * v + (problem.k % v != 0 ? 1 : 0) : loads;
   const std::uint64_t epilogue =
       (problem.scaled ? 2u : 0u) + (problem.bias ? 1u : 0u) + (problem.residual ? 1u : 0u);

@@ -30,15 +30,38 @@ constexpr double kL1Share = 0.7;  // of that rate, for requests of mixed width
 constexpr double kSchedulers = 4;
 constexpr double kCopyClocks = 32;  // of the thread that issues bulk copies
 
+/// Instructions of a lane for each weight of a block, counted by the emulator (docs/gemv.md): of
+/// the format, of each digit of x, and of x for each row of a strip.
+double instructions_of_weight(const GemvPlan& plan, const BlockFormat& blocks) noexcept {
+  const double digits = staged_x(blocks, plan.problem.x).digits;
+  const bool k = blocks.type == ElementType::q4_k || blocks.type == ElementType::q5_k;
+  const double decode = blocks.type == ElementType::q8_0                                       ? 0.4
+                        : blocks.type == ElementType::q4_0 || blocks.type == ElementType::q4_1 ? 0.8
+                        : k && blocks.type == ElementType::q4_k                                ? 0.9
+                                                                : 1.6;
+  const double x = digits == 1 ? 1.5 : 7.5;
+  const double copy = 20.0 / plan.load_bytes * bytes(blocks.type) / info(blocks.type).block_values;
+  return decode + digits * 0.3 + x / plan.strip_outputs() + copy * 0.1;
+}
+
 /// Instructions of a warp for one of its loads: the load itself and its share of the loop, an fma
 /// for each weight, a conversion for each 16-bit one, and its share of the loads of x.
 double instructions_of_load(const GemvPlan& plan) noexcept {
+  if (const BlockFormat* blocks = block_format(plan.problem.weights)) {
+    return blocks->unit * instructions_of_weight(plan, *blocks);
+  }
   const double weights = lane_elements(plan);
   const bool narrow = plan.problem.weights != ElementType::f32;
   const double x_loads =
       plan.problem.layout == GemvLayout::R ? weights * bytes(plan.problem.x) / 16 / plan.rows : 1;
   const double ring = plan.stages != 0 ? 3 : 0;  // copy, wait and load of its own
   return 2 + ring + weights * (narrow ? 2 : 1) + x_loads;
+}
+
+// Bytes that a lane reads for an element of x; with blocks from shared memory.
+double x_bytes(const GemvProblem& problem) noexcept {
+  const BlockFormat* blocks = block_format(problem.weights);
+  return blocks != nullptr ? staged_x(*blocks, problem.x).digits : bytes(problem.x);
 }
 
 // Resources of a plan on a multiprocessor.
@@ -85,7 +108,7 @@ class Stream {
   // Outputs stay in the L2.
   [[nodiscard]] double dram() const noexcept {
     const double moved = static_cast<double>(matrix_.matrix_bytes) +
-                         static_cast<double>(plan_.problem.k) * bytes(plan_.problem.x);
+                         static_cast<double>(bytes(plan_.problem.x, plan_.problem.k));
     return moved / (rates_.read_gb_per_s * kReadShare) * 1e-3;
   }
   // A resident block runs its steps one after another. A ring has several steps in flight, and is
@@ -107,7 +130,11 @@ class Stream {
   }
   [[nodiscard]] double issue() const noexcept {
     const double slots = gpu_.sms * kSchedulers * gpu_.clock_mhz * kIssueShare;
-    const double loads = static_cast<double>(matrix_.bytes) / (32.0 * plan_.load_bytes);
+    const BlockFormat* blocks = block_format(plan_.problem.weights);
+    const double load_bytes = blocks != nullptr
+                                  ? static_cast<double>(bytes(blocks->type, blocks->unit))
+                                  : plan_.load_bytes;
+    const double loads = static_cast<double>(matrix_.bytes) / (32.0 * load_bytes);
     const double copies = plan_.path == GemvPath::Bulk ? static_cast<double>(matrix_.requests) : 0;
     return std::max(loads * instructions_of_load(plan_) / slots,
                     copies * kCopyClocks / (gpu_.sms * gpu_.clock_mhz));
@@ -118,7 +145,8 @@ class Stream {
     const GemvProblem& problem = plan_.problem;
     const auto weights = static_cast<double>(matrix_.bytes);
     const double x = problem.layout == GemvLayout::R
-                         ? weights / bytes(problem.weights) * bytes(problem.x) / plan_.rows
+                         ? weights * info(problem.weights).block_values / bytes(problem.weights) *
+                               x_bytes(problem) / plan_.rows
                          : 0;
     const double times = plan_.stages != 0 ? 3 : 1;  // into shared memory and out of it
     return (times * weights + x) / (kL1BytesInClock * kL1Share * gpu_.sms * gpu_.clock_mhz);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ptxgen/kernels/gemv/kernel.hpp"
+#include "ptxgen/kernels/quantization/blocks.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
@@ -26,7 +27,7 @@ double element(std::span<const std::byte> array, std::uint64_t i, ElementType ty
 
 void demand_size(std::string_view name, std::span<const std::byte> array, std::uint64_t elements,
                  ElementType type) {
-  const std::uint64_t wanted = elements * bytes(type);
+  const std::uint64_t wanted = bytes(type, elements);
   if (array.size() == wanted) return;
   throw Error(Stage::Launch, "bad-size",
               format_text("{} has {} B; {} of {} have {} B", name, array.size(),
@@ -41,11 +42,14 @@ void demand_sizes(const GemvProblem& p, const GemvInputs& inputs) {
   demand_size("residual", inputs.residual, p.residual ? p.n : 0, p.y);
 }
 
-}  // namespace
+// The elements of a block format as f32: exact.
+std::vector<float> unpacked(ElementType type, std::span<const std::byte> blocks) {
+  std::vector<float> values(blocks.size() / bytes(type) * info(type).block_values);
+  dequantize(type, blocks, values);
+  return values;
+}
 
-GemvReference gemv_reference(const GemvProblem& problem, const GemvInputs& inputs) {
-  check(problem);
-  demand_sizes(problem, inputs);
+GemvReference computed(const GemvProblem& problem, const GemvInputs& inputs) {
   const std::uint64_t pitch = problem.leading_dimension();
   const bool t = problem.layout == GemvLayout::T;
   GemvReference reference{std::vector<double>(problem.n), std::vector<double>(problem.n)};
@@ -71,6 +75,27 @@ GemvReference gemv_reference(const GemvProblem& problem, const GemvInputs& input
     if (problem.residual) add(j, element(inputs.residual, j, problem.y));
   }
   return reference;
+}
+
+}  // namespace
+
+GemvReference gemv_reference(const GemvProblem& problem, const GemvInputs& inputs) {
+  check(problem);
+  demand_sizes(problem, inputs);
+  GemvProblem in_f32 = problem;
+  GemvInputs of_f32 = inputs;
+  std::vector<float> weights, x;
+  if (is_block_format(problem.weights)) {
+    weights = unpacked(problem.weights, inputs.a);
+    in_f32.weights = ElementType::f32;
+    of_f32.a = std::as_bytes(std::span(weights));
+  }
+  if (is_block_format(problem.x)) {
+    x = unpacked(problem.x, inputs.x);
+    in_f32.x = ElementType::f32;
+    of_f32.x = std::as_bytes(std::span(x));
+  }
+  return computed(in_f32, of_f32);
 }
 
 }  // namespace ptxgen::inline v0

@@ -232,4 +232,24 @@ void if_rest(Kit& kit, const Segment& segment, const std::function<void(std::uin
   });
 }
 
+void for_rows(Kit& kit, const Segment& segment, const std::function<void(std::uint32_t)>& body) {
+  KernelBuilder& k = kit.k;
+  const std::uint32_t n = kit.problem().n;
+  const std::uint32_t some = n % kit.plan.rows;
+  const std::uint32_t full = n - some;
+  if (n % kit.plan.strip_outputs() == 0) {
+    body(kit.plan.rows);
+    return;
+  }
+  const Number strip = times(k, segment.strip, kit.plan.strip_outputs());
+  const Number row = add(k, strip, kit.row ? Number(*kit.row) : Number(0u));
+  if (known(row) != nullptr) {  // one warp, one strip
+    body(some);
+    return;
+  }
+  const Value<u32> first = value(k, row);
+  if (full != 0) k.if_(first < full, [&] { body(kit.plan.rows); });
+  if (some != 0) k.if_(first == full, [&] { body(some); });
+}
+
 }  // namespace ptxgen::inline v0::gemv

@@ -8,20 +8,29 @@ AsyncStages::AsyncStages(KernelBuilder& k, const Shape& shape, const Ptr<b8, Sha
     : k_(k), shape_(shape), first_(first), from_(from) {}
 
 Ptr<b8, Shared> AsyncStages::place(std::uint32_t slot, std::size_t load) const {
-  return first_ + (slot * shape_.stage_bytes + load * shape_.load_pitch);
+  return first_ + (slot * shape_.stage_bytes + loads_[load].place);
+}
+
+void AsyncStages::copy(std::uint32_t slot, std::size_t load) {
+  const std::uint32_t bytes = shape_.load_bytes;
+  const ptx::Modifier cache = bytes == 16 ? ptx::Modifier::cg : ptx::Modifier::ca;
+  const Ptr<b8> from = from_.view() + loads_[load].offset;
+  k_.emit(ptx::Op::cp_async,
+          {ptx::Modifier::async, cache, ptx::Modifier::shared, ptx::Modifier::global,
+           ptx::Modifier::L2_256B},
+          {place(slot, load), from, bytes});
 }
 
 // One commit group per step, possibly empty, so the wait counts steps.
 void AsyncStages::request(std::uint32_t slot, const Pred& more) {
-  const std::uint32_t bytes = shape_.load_bytes;
-  const ptx::Modifier cache = bytes == 16 ? ptx::Modifier::cg : ptx::Modifier::ca;
+  for (std::size_t i = 0; i < loads_.size(); ++i) {
+    if (!loads_[i].condition) continue;
+    const Pred both = more & *loads_[i].condition;
+    k_.guarded(both, [&] { copy(slot, i); });
+  }
   k_.guarded(more, [&] {
-    for (std::size_t i = 0; i < offsets_.size(); ++i) {
-      const Ptr<b8> from = from_.view() + offsets_[i];
-      k_.emit(ptx::Op::cp_async,
-              {ptx::Modifier::async, cache, ptx::Modifier::shared, ptx::Modifier::global,
-               ptx::Modifier::L2_256B},
-              {place(slot, i), from, bytes});
+    for (std::size_t i = 0; i < loads_.size(); ++i) {
+      if (!loads_[i].condition) copy(slot, i);
     }
     from_ += shape_.step_bytes;
   });
@@ -52,8 +61,13 @@ void AsyncStages::run(const Value<u32>& steps, const std::string& end,
 std::vector<Ptr<b8, Shared>> AsyncStages::take() {
   k_.cp_async_wait_group(shape_.stages - 2);
   std::vector<Ptr<b8, Shared>> places;
-  for (std::size_t i = 0; i < offsets_.size(); ++i) places.push_back(place(slot_, i));
+  for (std::size_t i = 0; i < loads_.size(); ++i) places.push_back(place(slot_, i));
   return places;
+}
+
+std::uint64_t AsyncStages::take_stage() {
+  k_.cp_async_wait_group(shape_.stages - 2);
+  return slot_ * shape_.stage_bytes;
 }
 
 BulkStages::BulkStages(KernelBuilder& k, const Place& memory, std::uint32_t stages,

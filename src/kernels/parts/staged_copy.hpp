@@ -13,8 +13,9 @@
 
 namespace ptxgen::inline v0 {
 
-/// The loads of a lane by `cp.async`, `stages - 1` steps ahead. Each lane copies its own data, so
-/// no barrier is needed. Call order: constructor, `add_load` for each load of a step, `run`.
+/// The loads of a lane by `cp.async`, `stages - 1` steps ahead. A lane that reads its own data only
+/// needs no barrier; where the lanes of a warp read each other's, `bar_warp_sync` after `take` is
+/// enough. Call order: constructor, `add_load` for each load of a step, `run`.
 class AsyncStages {
  public:
   struct Shape {
@@ -29,22 +30,35 @@ class AsyncStages {
   AsyncStages(KernelBuilder& k, const Shape& shape, const Ptr<b8, Shared>& first,
               Var<Ptr<b8>>& from);
   /// A load at `offset` bytes from the start of the step.
-  void add_load(std::uint64_t offset) { offsets_.push_back(offset); }
+  void add_load(std::uint64_t offset) {
+    add_load(offset, loads_.size() * shape_.load_pitch, std::nullopt);
+  }
+  /// The same, to `place` bytes from the start of the stage, where `p` is true.
+  void add_load(std::uint64_t offset, std::uint64_t place, const std::optional<Pred>& p) {
+    loads_.push_back({offset, place, p});
+  }
   /// Emits the loop; `body` is one step, which calls `take` once. `end` is a label that the kernel
   /// has not used. No copies are in flight after it.
   void run(const Value<u32>& steps, const std::string& end, const std::function<void()>& body);
   /// Waits for the step's data; where each load is.
   [[nodiscard]] std::vector<Ptr<b8, Shared>> take();
+  /// Waits for it; bytes from the first stage to that of the step.
+  [[nodiscard]] std::uint64_t take_stage();
 
  private:
   [[nodiscard]] Ptr<b8, Shared> place(std::uint32_t slot, std::size_t load) const;
+  void copy(std::uint32_t slot, std::size_t load);
   void request(std::uint32_t slot, const Pred& more);
 
   KernelBuilder& k_;
   Shape shape_;
   Ptr<b8, Shared> first_;
   Var<Ptr<b8>>& from_;
-  std::vector<std::uint64_t> offsets_;
+  struct CopiedLoad {
+    std::uint64_t offset, place;
+    std::optional<Pred> condition;
+  };
+  std::vector<CopiedLoad> loads_;
   std::uint32_t slot_ = 0;  ///< that `take` reads
 };
 

@@ -127,6 +127,44 @@ void q6_k(Bytes block, float* values) {
   }
 }
 
+// What a sum over blocks adds up: steps times integers, of which some have an offset.
+struct Terms {
+  float max_steps;  ///< of the integer and its offset
+  bool has_min;
+};
+Terms terms_of(ElementType type) {
+  switch (type) {
+    case ElementType::q4_0:
+      return {15 + 8, false};
+    case ElementType::q4_1:
+    case ElementType::q4_k:
+      return {15, true};
+    case ElementType::q5_0:
+      return {31 + 16, false};
+    case ElementType::q5_1:
+    case ElementType::q5_k:
+      return {31, true};
+    case ElementType::q6_k:
+      return {63 + 32, false};
+    default:
+      return {128, false};
+  }
+}
+
+// The step of a value, and its minimum or 0.
+std::array<float, 2> step_and_min(ElementType type, Bytes block, std::size_t value) {
+  if (type == ElementType::q6_k) {
+    const auto scale = static_cast<std::int8_t>(block[192 + value / 16]);
+    return {half_at(block + 208) * static_cast<float>(scale), 0};
+  }
+  const float d = half_at(block);
+  if (!terms_of(type).has_min) return {d, 0};
+  const float m = half_at(block + 2);
+  if (type != ElementType::q4_k && type != ElementType::q5_k) return {d, m};
+  const auto [scale, min] = scale_and_min(block + 4, value / kValues);
+  return {d * static_cast<float>(scale), m * static_cast<float>(min)};
+}
+
 using Decode = void (*)(Bytes, float*);
 
 struct Format {
@@ -228,6 +266,19 @@ void dequantize(ElementType type, std::span<const std::byte> blocks, std::span<f
   }
   for (float& value : values) {
     if (std::isnan(value)) value = std::bit_cast<float>(0x7fffffffu);
+  }
+}
+
+void term_magnitudes(ElementType type, std::span<const std::byte> blocks, std::span<float> values) {
+  dequantize(type, blocks, values);
+  const ElementInfo& row = info(type);
+  const float max_steps = terms_of(type).max_steps;
+  const auto* block = reinterpret_cast<Bytes>(blocks.data());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::size_t inside = i % row.block_values;
+    const auto [step, min] =
+        step_and_min(type, block + i / row.block_values * row.block_bytes, inside);
+    values[i] = std::abs(step) * max_steps + std::abs(min);
   }
 }
 

@@ -88,6 +88,14 @@ OperandMemory make_memory(const Context& context, const KernelDescription& kerne
   return memory;
 }
 
+// Of the values of blocks; none for other types.
+std::vector<double> magnitudes(ElementType type, std::span<const std::byte> elements) {
+  if (!is_block_format(type)) return {};
+  std::vector<float> values(elements.size() / bytes(type) * ptxgen::info(type).block_values);
+  term_magnitudes(type, elements, values);
+  return {values.begin(), values.end()};
+}
+
 // The input that an output is in place, or null.
 OperandMemory* shared_input(RandomCall& call, const KernelDescription& kernel, const void* spec,
                             std::size_t i) {
@@ -119,7 +127,7 @@ void add_memory(RandomCall& call, const Context& context, const KernelDescriptio
   std::vector<double> values = to_values(memory->type, elements);
   // What a reference does not set is not what the output held before.
   if (!kernel.is_read_of(spec, i)) std::fill(values.begin(), values.end(), 0.0);
-  call.host.all.push_back({info.name, std::move(values), {}});
+  call.host.all.push_back({info.name, std::move(values), magnitudes(memory->type, elements)});
   call.call.operands.push_back(
       {info.name, {memory->buffer.address().value + memory->begin, elements.size()}, 0});
 }

@@ -117,6 +117,15 @@ constexpr auto gemv_arguments() {
 
 }  // namespace detail
 
+inline constexpr Word<ElementType> kGemvWeights[] = {
+    {"f32", ElementType::f32},   {"f16", ElementType::f16},   {"bf16", ElementType::bf16},
+    {"q4_0", ElementType::q4_0}, {"q4_1", ElementType::q4_1}, {"q5_0", ElementType::q5_0},
+    {"q5_1", ElementType::q5_1}, {"q8_0", ElementType::q8_0}, {"q4_k", ElementType::q4_k},
+    {"q5_k", ElementType::q5_k}, {"q6_k", ElementType::q6_k}};
+inline constexpr Word<ElementType> kGemvX[] = {{"f32", ElementType::f32},
+                                               {"f16", ElementType::f16},
+                                               {"bf16", ElementType::bf16},
+                                               {"q8_1", ElementType::q8_1}};
 inline constexpr Word<GemvLayout> kGemvLayouts[] = {{"T", GemvLayout::T}, {"R", GemvLayout::R}};
 
 /// A GEMV of any shape: the family chooses a plan, a baseline or cuBLAS.
@@ -131,9 +140,11 @@ struct Describe<GemvProblem> {
       number<&P::n>("n", 1, 0xffffffffu, "elements of y").specializes(),
       choice<&P::layout, kGemvLayouts>("layout", "T: A[k x n] row-major; R: W[n x k] row-major")
           .specializes(),
-      choice<&P::weights, kFloatTypes>("dtype", "of the weights").specializes(),
-      choice<&P::x, kFloatTypes>("x", "type of x: f32, or the weights'").specializes(),
-      choice<&P::y, kFloatTypes>("y", "type of y, bias and residual: f32, or the weights'")
+      choice<&P::weights, kGemvWeights>("dtype", "of the weights").specializes(),
+      choice<&P::x, kGemvX>("x", "type of x: f32, or the weights'; with blocks any, or q8_1")
+          .specializes(),
+      choice<&P::y, kFloatTypes>(
+          "y", "type of y, bias and residual: f32, or the weights'; with blocks any float")
           .specializes(),
       number<&P::lda>("lda", 0, std::uint64_t{1} << 31,
                       "elements from row to row; 0: the row length")

@@ -29,9 +29,15 @@ struct GemvProblem {
   std::uint32_t k = 4096;  ///< elements of x; 0 gives sums of 0
   std::uint32_t n = 4096;  ///< elements of y, at least 1
   GemvLayout layout = GemvLayout::T;
-  ElementType weights = ElementType::f32;  ///< f32, f16 or bf16
-  ElementType x = ElementType::f32;        ///< f32, or the weights' type
-  ElementType y = ElementType::f32;        ///< of y, bias and residual: f32, or the weights' type
+  /// f32, f16 or bf16; with layout R also q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k, where k
+  /// and lda are multiples of a block's values.
+  ElementType weights = ElementType::f32;
+  /// f32, or the weights' type. With weights in blocks f32, f16, bf16 (the exact path: each 32
+  /// elements become integers of 22 bits and a sign, of one scale; if one of them is infinite or
+  /// NaN, all are NaN) or q8_1 (the fast path).
+  ElementType x = ElementType::f32;
+  /// Of y, bias and residual: f32, or the weights' type; with weights in blocks f32, f16 or bf16.
+  ElementType y = ElementType::f32;
   /// Elements from one row of the matrix to the next; 0: the row length (T: n, R: k).
   std::uint64_t lda = 0;
   /// Alignment in bytes of the first weight, of x and of y (and bias and residual): a power of two,

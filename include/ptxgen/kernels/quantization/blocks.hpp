@@ -30,6 +30,11 @@ namespace ptxgen::inline v0 {
 /// (Stage::Build, "bad-parameter") for other types, "bad-size" if the sizes do not fit.
 void dequantize(ElementType type, std::span<const std::byte> blocks, std::span<float> values);
 
+/// For each value, the sum of the magnitudes of the terms of which sums over a block are computed,
+/// or more: what rounding errors are relative to. `|d| * max q + |m|` and the like, with the offset
+/// 8, 16 or 32 as a term. Sizes and errors as `dequantize`.
+void term_magnitudes(ElementType type, std::span<const std::byte> blocks, std::span<float> values);
+
 /// Blocks of q4_0, q8_0 or q8_1 from finite values, whose number is a multiple of 32, as ggml's
 /// reference computes them, but with a fused multiply-add for q4_0: `d = max |x| / 127` and `q =
 /// round(x * (1 / d))`, halves away from zero, q = 0 where 1 / d is infinite; for q4_0 d is the

@@ -1,0 +1,362 @@
+// src/kernels/gemv/block_dot.cpp - products of blocks and integers, by a lane
+#include "kernels/gemv/block_dot.hpp"
+
+#include <algorithm>
+
+namespace ptxgen::inline v0::gemv {
+
+namespace {
+
+constexpr std::uint32_t kLow = 0x0f0f0f0fu;
+constexpr std::uint32_t kFifth = 0x10101010u;
+constexpr std::uint32_t kHigh = 0x30303030u;
+constexpr std::uint8_t kAndOr = 0xea;          // (a & b) | c
+constexpr std::uint32_t kUpperLower = 0x5432;  // the upper half of a and the lower half of b
+
+bool is_k(ElementType type) { return type == ElementType::q4_k || type == ElementType::q5_k; }
+
+Value<f32> from_half(KernelBuilder& k, const Value<u16>& bits) {
+  return k.cvt<f32>(k.bitcast<f16>(bits));
+}
+
+template <class F>
+Piece16 each(const Piece16& words, const F& f) {
+  const Value<u32> a = f(words[0]), b = f(words[1]), c = f(words[2]), d = f(words[3]);
+  return {a, b, c, d};
+}
+template <class F>
+Piece16 each(const Piece16& words, const Piece16& others, const F& f) {
+  const Value<u32> a = f(words[0], others[0]), b = f(words[1], others[1]);
+  const Value<u32> c = f(words[2], others[2]), d = f(words[3], others[3]);
+  return {a, b, c, d};
+}
+
+Piece16 low_halves(const Piece16& bytes) {
+  return each(bytes, [](const Value<u32>& w) { return w & kLow; });
+}
+Piece16 high_halves(const Piece16& bytes) {
+  return each(bytes, [](const Value<u32>& w) { return (w >> 4u) & kLow; });
+}
+
+}  // namespace
+
+XPart load_x_part(KernelBuilder& k, const StagedX& layout, const XPlace& at, std::uint32_t part) {
+  const BlockFormat& format = layout.format;
+  const std::uint32_t pieces = format.part_pieces();
+  XPart x;
+  for (std::uint32_t digit = 0; digit < layout.digits; ++digit) {
+    std::vector<Piece16>& all = x.digits.emplace_back();
+    for (std::uint32_t i = 0; i < pieces; ++i) {
+      const std::uint32_t from = digit * layout.digit_bytes() + (part * pieces + i) * 32 * 16;
+      all.push_back(k.ld<4>((at.integers + from).cast<u32>()));
+    }
+  }
+  for (std::uint32_t group = 0; group < format.groups; ++group) {
+    const std::uint32_t from = (part * format.groups + group) * 32 * 4;
+    const std::uint32_t sums = layout.sums_at() - layout.scales_at();
+    x.scales.push_back(k.ld((at.floats + from).cast<f32>()));
+    x.sums.push_back(k.ld((at.floats + (sums + from)).cast<f32>()));
+  }
+  return x;
+}
+
+Value<u32> Unit::aligned_word(std::uint32_t index) {
+  const auto found = words_.find(index);
+  if (found != words_.end()) return found->second;
+  const std::uint32_t together = widest_ / 4;
+  const std::uint32_t first = index / together * together;
+  const Ptr<u32, Shared> from = (at_ + 4 * first).cast<u32>();
+  const auto keep = [&](const auto& loaded) {
+    for (std::uint32_t i = 0; i < loaded.size(); ++i) words_.emplace(first + i, loaded[i]);
+  };
+  if (together == 4) {
+    keep(k_.ld<4>(from));
+  } else if (together == 2) {
+    keep(k_.ld<2>(from));
+  } else {
+    keep(std::array{k_.ld(from)});
+  }
+  return words_.at(index);
+}
+
+Value<u32> Unit::word(std::uint32_t at) {
+  const Value<u32> low = aligned_word(at / 4);
+  if (at % 4 == 0) return low;
+  const Value<u32> high = aligned_word(at / 4 + 1);
+  return k_.prmt(low, high, kUpperLower);
+}
+
+Piece16 Unit::piece(std::uint32_t at) {
+  const Value<u32> a = word(at), b = word(at + 4), c = word(at + 8), d = word(at + 12);
+  return {a, b, c, d};
+}
+
+Value<f32> Unit::half(std::uint32_t at) {
+  const auto halves = k_.unpack<u16>(aligned_word(at / 4));
+  return from_half(k_, halves[at % 4 / 2]);
+}
+
+void Unit::load_by_halves(std::uint32_t at, std::uint32_t bytes, const Pred& lower) {
+  const std::uint32_t end = (at + bytes + 3) / 4;
+  const Pred upper = !lower;
+  for (std::uint32_t index = at / 4; index < end; ++index) {
+    const Value<u32> word = k_.undefined<u32>();
+    for (const Pred& half : {lower, upper}) {
+      k_.guarded(half, [&] {
+        k_.emit(ptx::Op::ld, {ptx::Modifier::shared, ptx::Modifier::type_u32},
+                {word, (at_ + 4 * index).cast<u32>()});
+      });
+    }
+    words_.emplace(index, word);
+  }
+}
+
+BlockDecoder::BlockDecoder(KernelBuilder& k, const BlockFormat& format, const Value<u32>& lane,
+                           const Ptr<b8, Shared>& steps)
+    : k_(k), format_(format), lane_(lane), unit_(steps) {
+  // A row begins at a multiple of 16 in shared memory, units at multiples of their size.
+  widest_ = is_k(format.type) ? 16 : format.type == ElementType::q5_1 ? 8 : 4;
+  const std::uint32_t block_bytes = bytes(format.type);
+  if (is_k(format.type)) {
+    unit_.rebind(steps.offset_bytes(k.mul_lo(lane >> 2u, block_bytes)));
+    place_quarter();
+  } else if (format.type == ElementType::q6_k) {
+    const Value<u32> pair = k.mul_lo(lane >> 2u, 2 * block_bytes);
+    unit_.rebind(steps.offset_bytes(k.mad_lo(lane >> 4u, format.panel_gap, pair)));
+    place_sixteenth();
+  } else {
+    unit_.rebind(steps.offset_bytes(k.mul_lo(lane, format.parts * block_bytes)));
+  }
+}
+
+// Scales 0 to 3 and minima 0 to 3 have six bits of a byte each; of the others, four bits are in
+// bytes 8 to 11, and two above those of the first ones.
+void BlockDecoder::place_quarter() {
+  const Value<u32> quarter = lane_ & 3u;
+  low_.emplace(unit_.offset_bytes(quarter << 5u));
+  const Pred early = quarter < 2u;
+  const Pred second = (quarter & 1u) != 0u;
+  const auto either = [&](const Pred& p, std::uint32_t yes, std::uint32_t no) {
+    return k_.selp(k_.constant<u32>(yes), no, p);
+  };
+  selector_.emplace(either(second, 0x7632u, 0x5410u));
+  early_.emplace(either(early, 0x3f3f3f3fu, 0u));
+  late_high_.emplace(either(early, 0u, kHigh));
+  late_low_.emplace(either(early, 0u, kLow));
+  if (format_.type == ElementType::q5_k) shift_.emplace(quarter << 1u);
+}
+
+// Lane % 4 is a half of the block, and the lower or upper 16 of each 32 weights.
+void BlockDecoder::place_sixteenth() {
+  const Value<u32> half = (lane_ >> 1u) & 1u;
+  const Value<u32> upper = lane_ & 1u;
+  low_.emplace(unit_.offset_bytes(k_.mad_lo(half, 64u, upper << 4u)));
+  high_.emplace(unit_.offset_bytes((lane_ & 3u) << 4u));
+  scales_.emplace(unit_.offset_bytes(half << 3u));
+  shift_.emplace(upper << 3u);
+  next_shift_.emplace(*shift_ + 16u);
+  lower_.emplace(lane_ < 16u);
+}
+
+Value<u32> BlockDecoder::block(std::uint32_t part) const {
+  if (is_k(format_.type)) return lane_ >> 2u;
+  if (format_.type == ElementType::q6_k) return ((lane_ >> 2u) << 1u) + part;
+  return format_.parts == 1 ? lane_ : (lane_ << 1u) + part;
+}
+
+Piece16 BlockDecoder::with_fifth_bits(const Piece16& low, const Value<u32>& bits,
+                                      unsigned first) const {
+  // Bit i of four goes to bit 8 * i + 4: no two of the sixteen products meet.
+  constexpr std::uint32_t kSpread = 0x02040810u;
+  std::vector<Value<u32>> words;
+  for (unsigned i = 0; i < 4; ++i) {
+    const Value<u32> four = k_.bfe(bits, first + 4 * i, 4u);
+    words.push_back(k_.lop3(k_.mul_lo(four, kSpread), kFifth, low[i], kAndOr));
+  }
+  return {words[0], words[1], words[2], words[3]};
+}
+
+BlockDecoder::Quants BlockDecoder::small_quants(Unit& unit, std::uint32_t at) const {
+  switch (format_.type) {
+    case ElementType::q4_0:
+    case ElementType::q4_1: {
+      const Piece16 both = unit.piece(at + (format_.type == ElementType::q4_0 ? 2 : 4));
+      return {low_halves(both), high_halves(both)};
+    }
+    case ElementType::q5_0:
+    case ElementType::q5_1: {
+      const std::uint32_t bits_at = at + (format_.type == ElementType::q5_0 ? 2 : 4);
+      const Value<u32> bits = unit.word(bits_at);
+      const Piece16 both = unit.piece(bits_at + 4);
+      const Piece16 low = with_fifth_bits(low_halves(both), bits, 0);
+      return {low, with_fifth_bits(high_halves(both), bits, 16)};
+    }
+    default: {
+      const Piece16 first = unit.piece(at + 2);
+      return {first, unit.piece(at + 18)};
+    }
+  }
+}
+
+BlockDecoder::Quants BlockDecoder::k_quants(Unit& unit, std::uint32_t at) const {
+  // The quarter's own 32 bytes; the fifth bits are two of each of 32 bytes for all.
+  Unit own = unit_at(*low_, at);
+  const bool five = format_.type == ElementType::q5_k;
+  const auto insert = [&](unsigned shift) {
+    return [this, shift](const Value<u32>& bit, const Value<u32>& four) {
+      return k_.lop3(bit << shift, kFifth, four, kAndOr);
+    };
+  };
+  Quants quants, high;
+  for (std::uint32_t i = 0; i < 32; i += 16) {
+    const Piece16 both = own.piece((five ? 48 : 16) + i);
+    const Piece16 low_part = low_halves(both);
+    const Piece16 high_part = high_halves(both);
+    if (!five) {
+      quants.push_back(low_part);
+      high.push_back(high_part);
+      continue;
+    }
+    const Piece16 bits =
+        each(unit.piece(16 + i), [&](const Value<u32>& w) { return w >> *shift_; });
+    quants.push_back(each(bits, low_part, insert(4)));
+    high.push_back(each(bits, high_part, insert(3)));
+  }
+  for (const Piece16& piece : high) quants.push_back(piece);
+  return quants;
+}
+
+BlockDecoder::Quants BlockDecoder::q6_k_quants(std::uint32_t at) const {
+  // Blocks are 210 bytes: a word may be in two words of shared memory.
+  const std::uint32_t begin = at / 4 * 4, shift = at % 4;
+  Unit low_bits = unit_at(*low_, begin);
+  Unit high_bits = unit_at(*high_, begin);
+  const Piece16 first = low_bits.piece(shift);
+  const Piece16 second = low_bits.piece(shift + 32);
+  high_bits.load_by_halves(shift + 128, 16, *lower_);
+  const Piece16 bits = high_bits.piece(shift + 128);
+  const auto insert = [&](const Piece16& low, int left) {
+    return each(bits, low, [&](const Value<u32>& two, const Value<u32>& four) {
+      const Value<u32> moved = left > 0   ? two << static_cast<unsigned>(left)
+                               : left < 0 ? two >> static_cast<unsigned>(-left)
+                                          : two;
+      return k_.lop3(moved, kHigh, four, kAndOr);
+    });
+  };
+  const Piece16 a = insert(low_halves(first), 4);
+  const Piece16 b = insert(low_halves(second), 2);
+  const Piece16 c = insert(high_halves(first), 0);
+  const Piece16 d = insert(high_halves(second), -2);
+  return {a, b, c, d};
+}
+
+// The sum over a group of integers times x.
+Value<f32> BlockDecoder::dot(const Quants& quants, const XPart& x, std::uint32_t group) const {
+  const bool is_signed = format_.type == ElementType::q8_0;
+  const std::uint32_t pieces = format_.part_pieces() / format_.groups;
+  const auto multiply = [&](std::size_t digit) {
+    const bool top = digit + 1 == x.digits.size();
+    Value<s32> sum = k_.constant<s32>(0);
+    for (std::uint32_t i = group * pieces; i < (group + 1) * pieces; ++i) {
+      for (std::size_t j = 0; j < 4; ++j) {
+        const Value<u32>& q = quants[i][j];
+        const Value<u32>& d = x.digits[digit][i][j];
+        if (is_signed && top) {
+          sum.rebind(k_.dp4a(k_.bitcast<s32>(q), k_.bitcast<s32>(d), sum));
+        } else if (is_signed) {
+          sum.rebind(k_.dp4a(k_.bitcast<s32>(q), d, sum));
+        } else if (top) {
+          sum.rebind(k_.dp4a(q, k_.bitcast<s32>(d), sum));
+        } else {
+          sum.rebind(k_.dp4a(q, d, sum));
+        }
+      }
+    }
+    return sum;
+  };
+  if (x.digits.size() == 1) return k_.convert<f32>(multiply(0)) * x.scales[group];
+  const Value<s32> low = multiply(0);
+  const Value<s32> middle = multiply(1);
+  const Value<s32> high = multiply(2);
+  const Value<f32> upper = k_.convert<f32>(k_.mad_lo(high, 256, middle));
+  return k_.fma(upper, 256.0f, k_.convert<f32>(low)) * x.scales[group];
+}
+
+void BlockDecoder::add_small(std::uint32_t at, const XPart& x, Var<f32>& sum) const {
+  Unit unit = unit_at(unit_, at / 4 * 4);
+  const std::uint32_t begin = at % 4;
+  const Value<f32> d = unit.half(begin);
+  const Value<f32> product = dot(small_quants(unit, begin), x, 0);
+  switch (format_.type) {
+    case ElementType::q4_0:
+    case ElementType::q5_0: {
+      const float offset = format_.type == ElementType::q4_0 ? -8.0f : -16.0f;
+      k_.fma_inplace(sum, d, k_.fma(x.sums[0], offset, product));
+      return;
+    }
+    case ElementType::q4_1:
+    case ElementType::q5_1:
+      k_.fma_inplace(sum, d, product);
+      k_.fma_inplace(sum, unit.half(begin + 2), x.sums[0]);
+      return;
+    default:
+      k_.fma_inplace(sum, d, product);
+  }
+}
+
+// Two scales, then their minima.
+std::array<Value<f32>, 4> BlockDecoder::scales_and_mins(Unit& header) const {
+  const Value<u32> first = header.word(4), second = header.word(8), third = header.word(12);
+  const Value<u32> six = k_.prmt(first, second, *selector_);
+  const Value<u32> four = k_.prmt(third, third >> 4u, *selector_);
+  const Value<u32> early = six & *early_;
+  const Value<u32> with_high = k_.lop3(six >> 2u, *late_high_, early, kAndOr);
+  const Value<u32> all = k_.lop3(four, *late_low_, with_high, kAndOr);
+  const auto number = [&](unsigned i) { return k_.convert<f32>(k_.bfe(all, 8 * i, 8u)); };
+  const Value<f32> a = number(0), b = number(1), c = number(2), d = number(3);
+  return {a, b, c, d};
+}
+
+void BlockDecoder::add_k(std::uint32_t at, const XPart& x, Var<f32>& sum) const {
+  Unit header = unit_at(unit_, at);
+  const Value<f32> d = header.half(0);
+  const Value<f32> dmin = header.half(2);
+  const std::array<Value<f32>, 4> scales = scales_and_mins(header);
+  const Quants quants = k_quants(header, at);
+  const Value<f32> first = dot(quants, x, 0) * scales[0];
+  const Value<f32> products = k_.fma(dot(quants, x, 1), scales[1], first);
+  const Value<f32> offset = x.sums[0] * scales[2];
+  const Value<f32> offsets = k_.fma(x.sums[1], scales[3], offset);
+  k_.fma_inplace(sum, d, products);
+  k_.fma_inplace(sum, -dmin, offsets);
+}
+
+void BlockDecoder::add_q6_k(std::uint32_t at, const XPart& x, Var<f32>& sum) const {
+  const std::uint32_t begin = at / 4 * 4, shift = at % 4;
+  const Quants quants = q6_k_quants(at);
+  Unit scales = unit_at(*scales_, begin);
+  std::optional<Value<f32>> products;
+  for (std::uint32_t group = 0; group < 4; ++group) {
+    const Value<s32> four = k_.bitcast<s32>(scales.word(shift + 192 + group / 2 * 4));
+    const Value<u32>& bit = group % 2 == 0 ? *shift_ : *next_shift_;
+    const Value<f32> scale = k_.convert<f32>(k_.bfe(four, bit, 8u));
+    const Value<f32> product = k_.fma(x.sums[group], -32.0f, dot(quants, x, group));
+    products.emplace(group == 0 ? product * scale : k_.fma(product, scale, *products));
+  }
+  Unit block = unit_at(unit_, begin);
+  k_.fma_inplace(sum, block.half(shift + 208), *products);
+}
+
+void BlockDecoder::add_part(std::uint32_t at, std::uint32_t part, const XPart& x,
+                            Var<f32>& sum) const {
+  const std::uint32_t begin = at + part * bytes(format_.type);
+  if (is_k(format_.type)) {
+    add_k(at, x, sum);
+  } else if (format_.type == ElementType::q6_k) {
+    add_q6_k(begin, x, sum);
+  } else {
+    add_small(begin, x, sum);
+  }
+}
+
+}  // namespace ptxgen::inline v0::gemv

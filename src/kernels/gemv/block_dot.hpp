@@ -1,0 +1,98 @@
+// src/kernels/gemv/block_dot.hpp - products of blocks and integers, by a lane
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "kernels/gemv/block_format.hpp"
+#include "ptxgen/builder.hpp"
+
+namespace ptxgen::inline v0::gemv {
+
+/// Four bytes times four: 16 weights, or 16 bytes of a digit of x.
+using Piece16 = std::array<Value<u32>, 4>;
+
+/// The elements of x that belong to a part of a lane's unit, loaded once for all rows.
+struct XPart {
+  std::vector<std::vector<Piece16>> digits;  ///< the lowest first; a piece after the other
+  std::vector<Value<f32>> scales, sums;      ///< of each group
+};
+/// Where a lane's integers and floats of a step of x begin in shared memory.
+struct XPlace {
+  Ptr<b8, Shared> integers, floats;
+};
+[[nodiscard]] XPart load_x_part(KernelBuilder& k, const StagedX& layout, const XPlace& at,
+                                std::uint32_t part);
+
+/// A lane's unit in a row's step in shared memory. Each word is loaded once.
+class Unit {
+ public:
+  /// `widest` is the bytes of a load: 4, 8 or 16.
+  Unit(KernelBuilder& k, const Ptr<b8, Shared>& at, std::uint32_t widest)
+      : k_(k), at_(at), widest_(widest) {}
+
+  /// The word at byte `at`, a multiple of 2.
+  [[nodiscard]] Value<u32> word(std::uint32_t at);
+  [[nodiscard]] Piece16 piece(std::uint32_t at);
+  /// The f16 at byte `at`.
+  [[nodiscard]] Value<f32> half(std::uint32_t at);
+  /// Words from `at` to `at + bytes` are loaded for each half of the warp apart.
+  void load_by_halves(std::uint32_t at, std::uint32_t bytes, const Pred& lower);
+
+ private:
+  [[nodiscard]] Value<u32> aligned_word(std::uint32_t index);
+
+  KernelBuilder& k_;
+  Ptr<b8, Shared> at_;
+  std::uint32_t widest_;
+  std::map<std::uint32_t, Value<u32>> words_;  ///< by index
+};
+
+/// What a lane decodes, with its constants.
+class BlockDecoder {
+ public:
+  /// `steps` is where the warp's steps are in shared memory.
+  BlockDecoder(KernelBuilder& k, const BlockFormat& format, const Value<u32>& lane,
+               const Ptr<b8, Shared>& steps);
+
+  /// The block of a part, of those of a step.
+  [[nodiscard]] Value<u32> block(std::uint32_t part) const;
+  /// Adds the products of part `part` of the lane's unit with x, in the row's step that begins
+  /// `at` bytes after `steps`.
+  void add_part(std::uint32_t at, std::uint32_t part, const XPart& x, Var<f32>& sum) const;
+
+ private:
+  using Place = Ptr<b8, Shared>;
+  using Quants = std::vector<Piece16>;
+  void place_quarter();
+  void place_sixteenth();
+  [[nodiscard]] Quants small_quants(Unit& unit, std::uint32_t at) const;
+  [[nodiscard]] Quants k_quants(Unit& unit, std::uint32_t at) const;
+  [[nodiscard]] Quants q6_k_quants(std::uint32_t at) const;
+  [[nodiscard]] Piece16 with_fifth_bits(const Piece16& low, const Value<u32>& bits,
+                                        unsigned first) const;
+  [[nodiscard]] Value<f32> dot(const Quants& quants, const XPart& x, std::uint32_t group) const;
+  void add_small(std::uint32_t at, const XPart& x, Var<f32>& sum) const;
+  void add_k(std::uint32_t at, const XPart& x, Var<f32>& sum) const;
+  void add_q6_k(std::uint32_t at, const XPart& x, Var<f32>& sum) const;
+  [[nodiscard]] std::array<Value<f32>, 4> scales_and_mins(Unit& header) const;
+  [[nodiscard]] Unit unit_at(const Place& place, std::uint32_t at) const {
+    return {k_, place + at, widest_};
+  }
+
+  KernelBuilder& k_;
+  const BlockFormat& format_;
+  Value<u32> lane_;
+  std::uint32_t widest_;
+  Place unit_;                       ///< the block, or the first of two
+  std::optional<Place> low_, high_;  ///< q4_k, q5_k: the quarter's bytes; q6_k: ql, qh of the part
+  std::optional<Place> scales_;      ///< q6_k: of its half of a block
+  // q4_k, q5_k: the bytes of the quarter's scales and the masks of their bits; q5_k: its fifth
+  // bits. q6_k: which of two scales.
+  std::optional<Value<u32>> selector_, early_, late_high_, late_low_, shift_, next_shift_;
+  std::optional<Pred> lower_;  ///< q6_k: the lower half of the warp
+};
+
+}  // namespace ptxgen::inline v0::gemv

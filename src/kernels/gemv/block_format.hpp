@@ -1,0 +1,92 @@
+// src/kernels/gemv/block_format.hpp - how the lanes of a warp share blocks
+#pragma once
+
+#include <cstdint>
+
+#include "ptxgen/kernels/element_type.hpp"
+
+namespace ptxgen::inline v0::gemv {
+
+/// A step of a warp along a row: the blocks that its 32 lanes decode together.
+///
+/// A lane has a *unit* of `unit` consecutive or nearly consecutive weights, in one or two *parts*,
+/// each within one block:
+///   q4_0, q5_0, q8_0   blocks 2 * lane and 2 * lane + 1
+///   q4_1, q5_1         block lane
+///   q4_k, q5_k         a quarter, lane % 4, of block lane / 4: 64 consecutive weights
+///   q6_k               of blocks lane / 4 * 2 and the next: 16 of each 32 weights of a half
+/// Units are an odd number of words or of 16 bytes apart, so lanes read them from shared memory
+/// without bank conflicts. For q6_k that needs a gap in the middle of a step, hence panels.
+///
+/// A part has `groups` of weights with one scale each. 16 weights, a *piece*, are multiplied with
+/// 16 bytes of each digit of x, which are stored in the order that lanes read them: for each piece
+/// of a unit, 16 bytes for every lane.
+struct BlockFormat {
+  ElementType type;
+  std::uint32_t unit;       ///< weights of a lane in a step
+  std::uint32_t parts;      ///< of a unit
+  std::uint32_t groups;     ///< of a part, with one scale each
+  std::uint32_t panels;     ///< of a step
+  std::uint32_t panel_gap;  ///< bytes between panels in shared memory
+
+  [[nodiscard]] constexpr std::uint32_t step_weights() const noexcept { return 32 * unit; }
+  [[nodiscard]] constexpr std::uint32_t step_bytes() const noexcept {
+    return static_cast<std::uint32_t>(bytes(type, step_weights()));
+  }
+  [[nodiscard]] constexpr std::uint32_t panel_bytes() const noexcept {
+    return step_bytes() / panels;
+  }
+  /// Of a row's step in shared memory; a multiple of 16.
+  [[nodiscard]] constexpr std::uint32_t slot_bytes() const noexcept {
+    return panels * (panel_bytes() + panel_gap);
+  }
+  [[nodiscard]] constexpr std::uint32_t pieces() const noexcept { return unit / 16; }
+  [[nodiscard]] constexpr std::uint32_t part_pieces() const noexcept { return pieces() / parts; }
+  [[nodiscard]] constexpr std::uint32_t scales() const noexcept { return parts * groups; }
+  /// Elements of x that share a scale of a group.
+  [[nodiscard]] constexpr std::uint32_t group_weights() const noexcept { return unit / scales(); }
+};
+
+inline constexpr BlockFormat kFormats[] = {
+    {ElementType::q4_0, 64, 2, 1, 1, 0}, {ElementType::q4_1, 32, 1, 1, 1, 0},
+    {ElementType::q5_0, 64, 2, 1, 1, 0}, {ElementType::q5_1, 32, 1, 1, 1, 0},
+    {ElementType::q8_0, 64, 2, 1, 1, 0}, {ElementType::q4_k, 64, 1, 2, 1, 0},
+    {ElementType::q5_k, 64, 1, 2, 1, 0}, {ElementType::q6_k, 128, 2, 4, 2, 16}};
+
+/// Null if GEMV has no such weights.
+[[nodiscard]] constexpr const BlockFormat* block_format(ElementType type) noexcept {
+  for (const BlockFormat& format : kFormats) {
+    if (format.type == type) return &format;
+  }
+  return nullptr;
+}
+
+/// x as integers. `digits` bytes for each element, the highest one signed: x = scale * integer.
+/// One digit: as q8_1 has it. Three: scale is a power of two, so that the largest of 32 elements
+/// has 23 binary digits.
+///
+/// In shared memory, for a step of a warp: for each digit, the bytes of its pieces; then the
+/// scales of groups; then the sums of x over groups, f32, all in the order of the lanes.
+struct StagedX {
+  const BlockFormat& format;
+  std::uint32_t digits;
+
+  [[nodiscard]] constexpr std::uint32_t digit_bytes() const noexcept {
+    return format.step_weights();
+  }
+  [[nodiscard]] constexpr std::uint32_t scales_at() const noexcept {
+    return digits * digit_bytes();
+  }
+  [[nodiscard]] constexpr std::uint32_t sums_at() const noexcept {
+    return scales_at() + format.scales() * 32 * 4;
+  }
+  [[nodiscard]] constexpr std::uint32_t step_bytes() const noexcept {
+    return sums_at() + format.scales() * 32 * 4;
+  }
+};
+
+[[nodiscard]] constexpr StagedX staged_x(const BlockFormat& format, ElementType x) noexcept {
+  return {format, x == ElementType::q8_1 ? 1u : 3u};
+}
+
+}  // namespace ptxgen::inline v0::gemv

@@ -1,0 +1,257 @@
+// src/kernels/gemv/layout_blocks.cpp - sums over rows of blocks
+#include <algorithm>
+
+#include "kernels/gemv/blocks.hpp"
+
+namespace ptxgen::inline v0::gemv {
+
+namespace {
+
+/// One of the warp's copies of a row's step: from global memory to its place in shared memory.
+struct Copy {
+  std::uint64_t offset;
+  std::uint32_t place;
+  std::uint32_t lanes;  ///< that take part
+};
+
+// Copies of `row_bytes` bytes of each row; a lane's first address is `lane * load_bytes` further.
+std::vector<Copy> copies_of(const Kit& kit, std::uint32_t row_bytes, std::uint32_t rows) {
+  const BlockFormat& format = *kit.blocks;
+  const std::uint32_t width = kit.plan.load_bytes;
+  std::vector<Copy> copies;
+  for (std::uint32_t row = 0; row < rows; ++row) {
+    for (std::uint32_t panel = 0; panel * format.panel_bytes() < row_bytes; ++panel) {
+      const std::uint32_t begin = panel * format.panel_bytes();
+      const std::uint32_t end = std::min(row_bytes, begin + format.panel_bytes());
+      for (std::uint32_t at = begin; at < end; at += 32 * width) {
+        const std::uint32_t lanes = std::min(32u, (end - at + width - 1) / width);
+        copies.push_back({row * kit.pitch + at,
+                          row * format.slot_bytes() + at + panel * format.panel_gap, lanes});
+      }
+    }
+  }
+  return copies;
+}
+
+std::optional<Pred> takes_part(Kit& kit, const Copy& copy) {
+  if (copy.lanes == 32) return std::nullopt;
+  return *kit.lane < copy.lanes;
+}
+
+// A load of `load_bytes` in words, or a half word.
+class Loaded {
+ public:
+  Loaded(Kit& kit, const Ptr<b8>& from, const Copy& copy)
+      : kit_(kit), place_(copy.place), p_(takes_part(kit, copy)) {
+    const ElementType type = kit.plan.load_bytes == 2 ? ElementType::f16 : ElementType::f32;
+    const std::uint32_t count = std::max(1u, kit.plan.load_bytes / 4);
+    const Ptr<b8> at = from + copy.offset;
+    data_ = p_ ? load_floats_if(kit.k, at, type, count, *p_, kit.weight_load())
+               : load_floats(kit.k, at, type, count, kit.weight_load());
+  }
+  void store() const {
+    if (p_) {
+      kit_.k.if_(*p_, [&] { put(); });
+    } else {
+      put();
+    }
+  }
+
+ private:
+  void put() const {
+    KernelBuilder& k = kit_.k;
+    const Ptr<b8, Shared> to = *kit_.ring + place_;
+    if (!data_.pairs.empty()) {
+      k.st(to.cast<u16>(), k.cvt<u16>(data_.pairs[0]));
+      return;
+    }
+    const std::vector<Value<f32>>& w = data_.whole;
+    if (w.size() == 4) {
+      k.st(to.cast<f32>(), std::array{w[0], w[1], w[2], w[3]});
+    } else if (w.size() == 2) {
+      k.st(to.cast<f32>(), std::array{w[0], w[1]});
+    } else {
+      k.st(to.cast<f32>(), w[0]);
+    }
+  }
+  Kit& kit_;
+  std::uint32_t place_;
+  std::optional<Pred> p_;
+  Floats data_;
+};
+
+// Through registers: all loads, then all stores.
+void copy_rows(Kit& kit, const Ptr<b8>& from, std::uint32_t row_bytes, std::uint32_t rows) {
+  std::vector<Loaded> loads;
+  for (const Copy& copy : copies_of(kit, row_bytes, rows)) loads.emplace_back(kit, from, copy);
+  // The lanes have read the last step.
+  kit.k.bar_warp_sync();
+  for (const Loaded& load : loads) load.store();
+  kit.k.bar_warp_sync();
+}
+
+/// The steps of one window by one warp.
+class Warp {
+ public:
+  Warp(Kit& kit, std::uint32_t rows, Sums& sums)
+      : kit_(kit),
+        rows_(rows),
+        sums_(sums),
+        layout_(staged_x(*kit.blocks, kit.problem().x)),
+        x_(kit.k.var(first_x())),
+        floats_(kit.k.var(first_floats())) {}
+
+  // A step that begins `stage` bytes into the ring.
+  void add_step(std::uint64_t stage) {
+    for (std::uint32_t part = 0; part < kit_.blocks->parts; ++part) add_part(stage, part);
+    x_ += kit_.plan.warps_k * layout_.step_bytes();
+    floats_ += kit_.plan.warps_k * layout_.step_bytes();
+  }
+  // The first `blocks` blocks of one.
+  void add_some(std::uint32_t blocks) {
+    for (std::uint32_t part = 0; part < kit_.blocks->parts; ++part) {
+      const Pred inside = kit_.decoder->block(part) < blocks;
+      kit_.k.if_(inside, [&] { add_part(0, part); });
+    }
+  }
+
+ private:
+  [[nodiscard]] Ptr<b8, Shared> first() const {
+    return kit_.warp_k
+               ? kit_.staged->offset_bytes(kit_.k.mul_lo(*kit_.warp_k, layout_.step_bytes()))
+               : *kit_.staged;
+  }
+  [[nodiscard]] Ptr<b8, Shared> first_x() const { return first().offset_bytes(*kit_.lane << 4u); }
+  [[nodiscard]] Ptr<b8, Shared> first_floats() const {
+    return (first() + layout_.scales_at()).offset_bytes(*kit_.lane << 2u);
+  }
+  void add_part(std::uint64_t stage, std::uint32_t part) {
+    const XPart x = load_x_part(kit_.k, layout_, {x_.view(), floats_.view()}, part);
+    for (std::uint32_t row = 0; row < rows_; ++row) {
+      const auto at = static_cast<std::uint32_t>(stage + row * kit_.blocks->slot_bytes());
+      kit_.decoder->add_part(at, part, x, sums_[row]);
+    }
+  }
+
+  Kit& kit_;
+  std::uint32_t rows_;
+  Sums& sums_;
+  StagedX layout_;
+  Var<Ptr<b8, Shared>> x_, floats_;
+};
+
+Ptr<b8> rows_at(Kit& kit, const Segment& window) {
+  const std::uint64_t step = bytes(kit.problem().weights, kit.plan.step_elements());
+  const Ptr<b8> strip =
+      moved(kit.k, *kit.weights, window.strip, kit.plan.strip_outputs() * kit.pitch);
+  return moved(kit.k, strip, window.first, step);
+}
+
+void add_rows(Kit& kit, const Segment& window, std::uint32_t rows, Sums& sums) {
+  KernelBuilder& k = kit.k;
+  const BlockFormat& format = *kit.blocks;
+  const std::uint64_t step = bytes(format.type, kit.plan.step_elements());
+  const Number steps = full_steps(kit, window);
+  auto weights = k.var(rows_at(kit, window));
+  Warp warp(kit, rows, sums);
+  if (kit.plan.path == GemvPath::Async) {
+    AsyncStages stages = async_stages(kit, step, weights);
+    for (const Copy& copy : copies_of(kit, format.step_bytes(), rows)) {
+      stages.add_load(copy.offset, copy.place, takes_part(kit, copy));
+    }
+    run_async(kit, stages, steps, [&] {
+      const std::uint64_t stage = stages.take_stage();
+      // Each lane reads what all have copied, and all have read what the next copies replace.
+      k.bar_warp_sync();
+      warp.add_step(stage);
+    });
+  } else {
+    repeat(k, steps, [&] {
+      copy_rows(kit, weights.view(), format.step_bytes(), rows);
+      warp.add_step(0);
+      weights += step;
+    });
+  }
+  if_tail(kit, window, [&](std::uint32_t left) {
+    copy_rows(kit, weights.view(), static_cast<std::uint32_t>(bytes(format.type, left)), rows);
+    warp.add_some(left / info(format.type).block_values);
+  });
+}
+
+void add_window(Kit& kit, const Segment& window, bool first, Sums& sums) {
+  // The block has read the last window.
+  if (!first || may_loop(kit.plan)) kit.k.bar_sync();
+  stage_x(kit, window);
+  kit.k.bar_sync();
+  for_rows(kit, window, [&](std::uint32_t rows) { add_rows(kit, window, rows, sums); });
+}
+
+}  // namespace
+
+void place_blocks(Kit& kit) {
+  KernelBuilder& k = kit.k;
+  const GemvPlan& plan = kit.plan;
+  kit.blocks = block_format(plan.problem.weights);
+  const Ptr<b8, Shared> memory = k.dynamic_shared<b8>().base();
+  const std::uint64_t warp_bytes = ring_bytes(plan) / (plan.threads() / 32);
+  kit.staged.emplace(memory + ring_bytes(plan));
+  const Value<u32> warp = *kit.thread >> 5u;
+  const Ptr<b8, Shared> own =
+      memory.offset_bytes(k.mul_lo(warp, static_cast<std::uint32_t>(warp_bytes)));
+  const Value<u32> load = k.mul_lo(*kit.lane, plan.load_bytes);
+  kit.ring.emplace(own.offset_bytes(load));
+  kit.decoder.emplace(k, *kit.blocks, *kit.lane, own);
+  kit.weights.emplace(kit.a->offset_bytes(k.cvt<u64>(load)));
+  kit.across.emplace(*kit.lane);
+  kit.out.emplace(*kit.lane);
+  if (plan.threads() == 32) return;
+  Value<u32> warp_out(warp);
+  if (plan.warps_k > 1) {
+    kit.warp_k.emplace(quotient(k, warp, 32, plan.warps_out));
+    kit.weights->rebind(
+        moved(k, *kit.weights, *kit.warp_k, bytes(plan.problem.weights, kit.piece())));
+    if (plan.warps_out == 1) return;
+    warp_out.rebind(remainder(k, warp, *kit.warp_k, plan.warps_out));
+  }
+  const Value<u32> row = plan.rows == 1 ? warp_out : k.mul_lo(warp_out, plan.rows);
+  kit.weights->rebind(moved(k, *kit.weights, warp_out, plan.rows * kit.pitch));
+  kit.out->rebind(row + *kit.lane);
+  kit.row.emplace(row);
+}
+
+void accumulate_blocks(Kit& kit, const Segment& segment, Sums& sums) {
+  if (kit.problem().k == 0) return;
+  const std::uint32_t each = window_steps(kit.plan);
+  if (max_segment_steps(kit.plan) <= each) {
+    add_window(kit, segment, true, sums);
+    return;
+  }
+  KernelBuilder& k = kit.k;
+  const Value<u32> count = value(k, segment.count);
+  k.for_(0u, count, each, [&](Value<u32> done) {
+    const Value<u32> left = count - done;
+    const Segment window{segment.strip, add(k, segment.first, done), k.min(left, each),
+                         segment.item};
+    add_window(kit, window, false, sums);
+  });
+}
+
+void request_blocks(Kit& kit, const Segment& segment) {
+  if (kit.problem().k == 0) return;
+  const Number steps = full_steps(kit, segment);
+  if_any(kit.k, steps, [&] {
+    for_rows(kit, segment, [&](std::uint32_t rows) {
+      const Ptr<b8> from = rows_at(kit, segment);
+      for (const Copy& copy : copies_of(kit, kit.blocks->step_bytes(), rows)) {
+        const Ptr<b8> at = from + copy.offset;
+        if (const std::optional<Pred> p = takes_part(kit, copy)) {
+          kit.k.guarded(*p, [&] { prefetch(kit.k, at); });
+        } else {
+          prefetch(kit.k, at);
+        }
+      }
+    });
+  });
+}
+
+}  // namespace ptxgen::inline v0::gemv
