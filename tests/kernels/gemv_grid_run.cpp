@@ -179,9 +179,11 @@ GemvRunner::Buffer GemvRunner::place(const char* name, std::uint64_t bytes, std:
 void GemvRunner::put_matrix() {
   const GemvProblem& problem = point_.plan.problem;
   const bool columns = problem.layout == GemvLayout::T;
-  const std::size_t size = bytes(problem.weights);
-  const std::size_t row = size * (columns ? problem.n : problem.k);
-  const std::size_t step = size * static_cast<std::size_t>(problem.leading_dimension());
+  const auto size = [&](std::uint64_t elements) {
+    return static_cast<std::size_t>(bytes(problem.weights, elements));
+  };
+  const std::size_t row = size(columns ? problem.n : problem.k);
+  const std::size_t step = size(problem.leading_dimension());
   const std::size_t rows = columns ? problem.k : problem.n;
   for (std::size_t i = 0; i < rows && row != 0; ++i) {
     device_.write(a_.address + i * step, std::span(data_.a).subspan(i * step, row));

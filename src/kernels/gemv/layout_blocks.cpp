@@ -80,6 +80,20 @@ class Loaded {
   Floats data_;
 };
 
+// Lanes read words: the half behind a row's odd number of halves is zero.
+void end_words(Kit& kit, std::uint32_t row_bytes, std::uint32_t rows) {
+  if (row_bytes % 4 == 0) return;
+  KernelBuilder& k = kit.k;
+  const BlockFormat& format = *kit.blocks;
+  const std::uint32_t gaps = (row_bytes - 1) / format.panel_bytes() * format.panel_gap;
+  k.if_(*kit.lane == 0u, [&] {
+    for (std::uint32_t row = 0; row < rows; ++row) {
+      const Ptr<b8, Shared> end = *kit.ring + (row * format.slot_bytes() + row_bytes + gaps);
+      k.st(end.cast<u16>(), k.constant<u16>(0));
+    }
+  });
+}
+
 // Through registers: all loads, then all stores.
 void copy_rows(Kit& kit, const Ptr<b8>& from, std::uint32_t row_bytes, std::uint32_t rows) {
   std::vector<Loaded> loads;
@@ -87,6 +101,7 @@ void copy_rows(Kit& kit, const Ptr<b8>& from, std::uint32_t row_bytes, std::uint
   // The lanes have read the last step.
   kit.k.bar_warp_sync();
   for (const Loaded& load : loads) load.store();
+  end_words(kit, row_bytes, rows);
   kit.k.bar_warp_sync();
 }
 

@@ -152,10 +152,14 @@ Parts parts_of(Kit& kit, const Segment& segment) {
 
 AsyncStages async_stages(Kit& kit, std::uint64_t step_bytes, Var<Ptr<b8>>& weights) {
   const GemvPlan& plan = kit.plan;
+  // Blocks: each warp has a ring of its own.
+  const std::uint64_t stage_bytes = kit.blocks != nullptr
+                                        ? std::uint64_t{plan.rows} * kit.blocks->slot_bytes()
+                                        : gemv::step_bytes(plan);
   const AsyncStages::Shape shape{.stages = plan.stages,
                                  .load_bytes = plan.load_bytes,
                                  .load_pitch = plan.threads() * plan.load_bytes,
-                                 .stage_bytes = gemv::step_bytes(plan),
+                                 .stage_bytes = stage_bytes,
                                  .step_bytes = step_bytes};
   return {kit.k, shape, *kit.ring, weights};
 }

@@ -1,0 +1,102 @@
+// tests/kernels/gemv_blocks_run.cpp - GEMVs with weights in blocks on the emulator
+#include "gemv_blocks_run.hpp"
+
+#include <cmath>
+#include <numbers>
+
+#include "ptx/dice.hpp"
+#include "ptxgen/kernels/quantization/blocks.hpp"
+
+namespace ptxgen::test {
+namespace {
+
+double share(Dice& dice) { return static_cast<double>((dice.bits() >> 11) + 1) * 0x1p-53; }
+
+float draw(Dice& dice, XValues values) {
+  if (values == XValues::Uniform) return static_cast<float>(2 * share(dice) - 1);
+  const double radius = std::sqrt(-2 * std::log(share(dice)));
+  return static_cast<float>(radius * std::cos(2 * std::numbers::pi * share(dice)));
+}
+
+std::vector<std::byte> random_blocks(Dice& dice, ElementType type, std::uint64_t values) {
+  std::vector<std::byte> blocks(static_cast<std::size_t>(bytes(type, values)));
+  for (std::byte& byte : blocks) byte = static_cast<std::byte>(dice.bits() >> 13);
+  for (std::size_t at = 0; at < blocks.size(); at += bytes(type)) {
+    for (const std::uint8_t field : half_fields(type)) {
+      const std::span<std::byte> half(&blocks[at + field], 2);
+      set_element(half, ElementType::f16, 0, draw(dice, XValues::Uniform) / 64);
+    }
+  }
+  return blocks;
+}
+
+std::vector<std::byte> as(ElementType type, std::span<const float> values) {
+  std::vector<std::byte> list(static_cast<std::size_t>(bytes(type, values.size())));
+  if (is_block_format(type)) {
+    quantize(type, values, list);
+    return list;
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) set_element(list, type, i, values[i]);
+  return list;
+}
+
+}  // namespace
+
+BlocksData make_blocks_data(const GemvCase& point, XValues values) {
+  const GemvProblem& problem = point.plan.problem;
+  Dice dice(point.seed);
+  BlocksData made;
+  made.data.a = random_blocks(dice, problem.weights, problem.matrix_elements());
+  made.original_x.resize(problem.k);
+  for (float& x : made.original_x) x = draw(dice, values);
+  made.data.x = as(problem.x, made.original_x);
+  std::vector<float> outputs(problem.n);
+  const auto draw_outputs = [&] {
+    for (float& y : outputs) y = draw(dice, XValues::Uniform);
+    return as(problem.y, outputs);
+  };
+  made.data.y = draw_outputs();
+  if (problem.bias) made.data.bias = draw_outputs();
+  if (problem.residual) made.data.residual = draw_outputs();
+  if (problem.scaled) {
+    made.data.alpha = -1.7f;
+    made.data.beta = 0.6f;
+  }
+  return made;
+}
+
+std::vector<float> stored_x(const GemvProblem& problem, const GemvData& data) {
+  std::vector<float> x(problem.k);
+  if (is_block_format(problem.x)) {
+    dequantize(problem.x, data.x, x);
+    return x;
+  }
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = element(data.x, problem.x, i);
+  return x;
+}
+
+double blocks_nmse(const GemvProblem& problem, const GemvData& data, std::span<const float> x,
+                   std::span<const std::byte> y) {
+  const std::size_t row_bytes =
+      static_cast<std::size_t>(bytes(problem.weights, problem.leading_dimension()));
+  std::vector<float> row(problem.k);
+  double errors = 0;
+  double squares = 0;
+  for (std::size_t j = 0; j < problem.n; ++j) {
+    const std::size_t used = static_cast<std::size_t>(bytes(problem.weights, problem.k));
+    dequantize(problem.weights, std::span(data.a).subspan(j * row_bytes, used), row);
+    double sum = 0;
+    for (std::size_t i = 0; i < row.size(); ++i) sum += double{row[i]} * double{x[i]};
+    if (problem.scaled) {
+      sum = double{data.alpha} * sum + double{data.beta} * double{element(data.y, problem.y, j)};
+    }
+    if (problem.bias) sum += double{element(data.bias, problem.y, j)};
+    if (problem.residual) sum += double{element(data.residual, problem.y, j)};
+    const double error = double{element(y, problem.y, j)} - sum;
+    errors += error * error;
+    squares += sum * sum;
+  }
+  return squares > 0 ? errors / squares : errors;
+}
+
+}  // namespace ptxgen::test
