@@ -92,7 +92,10 @@ Piece16 Unit::piece(std::uint32_t at) {
 }
 
 Value<f32> Unit::half(std::uint32_t at) {
-  const auto halves = k_.unpack<u16>(aligned_word(at / 4));
+  const std::uint32_t index = at / 4;
+  const auto found = halves_.find(index);
+  const auto halves = found != halves_.end() ? found->second : k_.unpack<u16>(aligned_word(index));
+  halves_.emplace(index, halves);
   return from_half(k_, halves[at % 4 / 2]);
 }
 
@@ -113,7 +116,7 @@ void Unit::load_by_halves(std::uint32_t at, std::uint32_t bytes, const Pred& low
 
 BlockDecoder::BlockDecoder(KernelBuilder& k, const BlockFormat& format, const Value<u32>& lane,
                            const Ptr<b8, Shared>& steps)
-    : k_(k), format_(format), lane_(lane), unit_(steps) {
+    : k_(k), format_(format), lane_(lane), zero_(k.constant<s32>(0)), unit_(steps) {
   // A row begins at a multiple of 16 in shared memory, units at multiples of their size.
   widest_ = is_k(format.type) ? 16 : format.type == ElementType::q5_1 ? 8 : 4;
   const std::uint32_t block_bytes = bytes(format.type);
@@ -256,7 +259,7 @@ Value<f32> BlockDecoder::dot(const Quants& quants, const XPart& x, std::uint32_t
   const std::uint32_t pieces = format_.part_pieces() / format_.groups;
   const auto multiply = [&](std::size_t digit) {
     const bool top = digit + 1 == x.digits.size();
-    Value<s32> sum = k_.constant<s32>(0);
+    Value<s32> sum = zero_;
     for (std::uint32_t i = group * pieces; i < (group + 1) * pieces; ++i) {
       for (std::size_t j = 0; j < 4; ++j) {
         const Value<u32>& q = quants[i][j];

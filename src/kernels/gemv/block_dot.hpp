@@ -48,6 +48,7 @@ class Unit {
   Ptr<b8, Shared> at_;
   std::uint32_t widest_;
   std::map<std::uint32_t, Value<u32>> words_;  ///< by index
+  std::map<std::uint32_t, std::array<Value<u16>, 2>> halves_;
 };
 
 /// What a lane decodes, with its constants.
@@ -85,6 +86,7 @@ class BlockDecoder {
   KernelBuilder& k_;
   const BlockFormat& format_;
   Value<u32> lane_;
+  Value<s32> zero_;
   std::uint32_t widest_;
   Place unit_;                       ///< the block, or the first of two
   std::optional<Place> low_, high_;  ///< q4_k, q5_k: the quarter's bytes; q6_k: ql, qh of the part

@@ -18,7 +18,7 @@ class Place {
         k_(plan.problem.k),
         n_(plan.problem.n),
         outputs_(plan.strip_outputs()),
-        element_(bytes(plan.problem.weights)) {}
+        weights_(plan.problem.weights) {}
 
   void advance(std::uint64_t items) noexcept {
     rest_ += items;
@@ -31,13 +31,14 @@ class Place {
   // Bytes of all weights before the position. Only the last strip may be narrower.
   [[nodiscard]] std::uint64_t bytes_before() const noexcept {
     const std::uint64_t first = strip_ * outputs_;
-    if (first >= n_) return k_ * n_ * element_;
+    if (first >= n_) return bytes(weights_, k_ * n_);
     const std::uint64_t rows = std::min(k_, rest_ * item_elements_);
-    return (first * k_ + std::min(outputs_, n_ - first) * rows) * element_;
+    return bytes(weights_, first * k_ + std::min(outputs_, n_ - first) * rows);
   }
 
  private:
-  std::uint64_t per_strip_, item_elements_, k_, n_, outputs_, element_;
+  std::uint64_t per_strip_, item_elements_, k_, n_, outputs_;
+  ElementType weights_;
   std::uint64_t strip_ = 0;
   std::uint64_t rest_ = 0;
 };
@@ -96,7 +97,7 @@ Division divide_roughly(const GemvPlan& plan, std::uint32_t sms) {
   if (plan.cluster > 1 && plan.max_parts() <= 1) division.reductions = division.parts = 0;
   division.pieces = split ? plan.blocks + plan.strips() : plan.strips();
   const std::uint64_t weights =
-      std::uint64_t{plan.problem.k} * plan.problem.n * bytes(plan.problem.weights);
+      bytes(plan.problem.weights, std::uint64_t{plan.problem.k} * plan.problem.n);
   // Equidistant blocks of a multiprocessor have the same roundings.
   const std::uint64_t each = ceil_div(plan.blocks, sms);
   const std::uint64_t items_of_sm =

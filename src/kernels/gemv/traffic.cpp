@@ -4,6 +4,7 @@
 
 #include "kernels/gemv/model.hpp"
 #include "kernels/gemv/partition.hpp"
+#include "ptxgen/kernels/quantization/blocks.hpp"
 
 namespace ptxgen::inline v0::gemv {
 
@@ -68,6 +69,8 @@ std::uint64_t factors_read(const GemvPlan& plan) noexcept {
   const GemvProblem& problem = plan.problem;
   const std::uint64_t k = problem.k;
   const bool by_lane = problem.layout == GemvLayout::T;
+  // Blocks of threads read x for all their rows together.
+  if (is_block_format(problem.weights)) return plan.strips() * k;
   const std::uint64_t readers = ceil_div(problem.n, by_lane ? lane_elements(plan) : plan.rows);
   if (plan.path != GemvPath::Bulk) return readers * k;
   const std::uint64_t copied = k / plan.step_elements() * plan.step_elements();
@@ -77,10 +80,40 @@ std::uint64_t factors_read(const GemvPlan& plan) noexcept {
   return all * copied + (readers - apart) * (k - copied) + apart * k;
 }
 
+// Rows of blocks: each step's panels, in loads of 32 lanes.
+Weights weights_of_blocks(const GemvPlan& plan, const BlockFormat& format) noexcept {
+  const GemvProblem& problem = plan.problem;
+  const std::uint64_t row = bytes(problem.weights, problem.k);
+  const std::uint64_t pitch = bytes(problem.weights, problem.leading_dimension());
+  const std::uint64_t load = std::uint64_t{kWarp} * plan.load_bytes;
+  const std::uint64_t start = problem.a_alignment < 16 ? problem.a_alignment : 0;
+  const std::uint64_t period = kSector / std::gcd(pitch, kSector);
+  Weights all;
+  all.bytes = problem.n * row;
+  for (std::uint64_t kind = 0; kind < period && kind < problem.n; ++kind) {
+    const std::uint64_t rows = ceil_div(problem.n - kind, period);
+    const std::uint64_t first = start + kind * pitch;
+    all.matrix_bytes += rows * sectors(first, row) * kSector;
+    for (std::uint64_t panel = 0; panel < row; panel += format.panel_bytes()) {
+      const std::uint64_t end = std::min<std::uint64_t>(row, panel + format.panel_bytes());
+      for (std::uint64_t at = panel; at < end; at += load) {
+        all.requests += rows;
+        all.sectors += rows * sectors(first + at, std::min(end - at, load));
+      }
+    }
+  }
+  const std::uint64_t span = (problem.n - 1) * pitch + row;
+  all.matrix_bytes = std::min(all.matrix_bytes, sectors(start, span) * kSector);
+  return all;
+}
+
 }  // namespace
 
 Weights weights(const GemvPlan& plan) noexcept {
   const GemvProblem& problem = plan.problem;
+  if (const BlockFormat* format = block_format(problem.weights)) {
+    return weights_of_blocks(plan, *format);
+  }
   const bool by_lane = problem.layout == GemvLayout::T;
   const std::uint64_t rows = by_lane ? problem.k : problem.n;
   const std::uint64_t length = by_lane ? problem.n : problem.k;
@@ -130,7 +163,7 @@ Traffic traffic(const GemvPlan& plan, const Weights& weights, const Division& di
   // A part is the sums of a full strip, including outputs beyond n, and a ticket.
   const std::uint64_t parts = division.parts * plan.strip_outputs() * sizeof(float);
   Traffic traffic;
-  traffic.bytes_read = weights.bytes + factors_read(plan) * bytes(problem.x) +
+  traffic.bytes_read = weights.bytes + bytes(problem.x, factors_read(plan)) +
                        operands * n * bytes(problem.y) + parts;
   traffic.bytes_written = n * bytes(problem.y) + parts + division.parts * sizeof(std::uint32_t);
   return traffic;
