@@ -46,7 +46,7 @@ void read_parameters(Kit& kit) {
 void prepare(Kit& kit) {
   KernelBuilder& k = kit.k;
   k.required_threads(kit.plan.threads());
-  k.min_blocks_per_sm(kit.plan.blocks_per_sm);
+  k.min_blocks_per_sm(resident_blocks(kit.plan));
   // The plan determines the loads in flight.
   k.pragma("nounroll");
   // Sums round as planned, whatever the passes allow.

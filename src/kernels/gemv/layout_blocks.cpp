@@ -193,7 +193,31 @@ void add_rows(Kit& kit, const Segment& window, std::uint32_t rows, Sums& sums) {
   });
 }
 
+}  // namespace
+
+void request_blocks(Kit& kit, const Segment& segment) {
+  if (kit.problem().k == 0) return;
+  const Number steps = full_steps(kit, segment);
+  if_any(kit.k, steps, [&] {
+    for_rows(kit, segment, [&](std::uint32_t rows) {
+      const Ptr<b8> from = rows_at(kit, segment);
+      for (const Copy& copy : copies_of(kit, kit.blocks->step_bytes(), rows)) {
+        const Ptr<b8> at = from + copy.offset;
+        if (const std::optional<Pred> p = takes_part(kit, copy)) {
+          kit.k.guarded(*p, [&] { prefetch(kit.k, at); });
+        } else {
+          prefetch(kit.k, at);
+        }
+      }
+    });
+  });
+}
+
+namespace {
+
 void add_window(Kit& kit, const Segment& window, bool first, Sums& sums) {
+  // Weights come from DRAM while x is staged. A programmatic kernel has asked for the first ones.
+  if (!kit.plan.programmatic || !first || may_loop(kit.plan)) request_blocks(kit, window);
   // The block has read the last window.
   if (!first || may_loop(kit.plan)) kit.k.bar_sync();
   stage_x(kit, window);
@@ -248,24 +272,6 @@ void accumulate_blocks(Kit& kit, const Segment& segment, Sums& sums) {
     const Segment window{segment.strip, add(k, segment.first, done), k.min(left, each),
                          segment.item};
     add_window(kit, window, false, sums);
-  });
-}
-
-void request_blocks(Kit& kit, const Segment& segment) {
-  if (kit.problem().k == 0) return;
-  const Number steps = full_steps(kit, segment);
-  if_any(kit.k, steps, [&] {
-    for_rows(kit, segment, [&](std::uint32_t rows) {
-      const Ptr<b8> from = rows_at(kit, segment);
-      for (const Copy& copy : copies_of(kit, kit.blocks->step_bytes(), rows)) {
-        const Ptr<b8> at = from + copy.offset;
-        if (const std::optional<Pred> p = takes_part(kit, copy)) {
-          kit.k.guarded(*p, [&] { prefetch(kit.k, at); });
-        } else {
-          prefetch(kit.k, at);
-        }
-      }
-    });
   });
 }
 

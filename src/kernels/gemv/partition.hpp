@@ -66,6 +66,9 @@ inline constexpr std::uint64_t kVerdictBytes = 16;
 /// Registers per thread for all loads of a step in flight: loaded values, sums, addresses and
 /// conversions (measured with ptxas; with fewer it spills).
 [[nodiscard]] std::uint32_t min_registers(const GemvPlan& plan) noexcept;
+/// Blocks for which registers are left on a multiprocessor, at least `blocks_per_sm`: the directive
+/// `.minnctapersm`.
+[[nodiscard]] std::uint32_t resident_blocks(const GemvPlan& plan) noexcept;
 /// Registers that a thread may have for `blocks_per_sm` resident blocks, at most 255.
 [[nodiscard]] std::uint32_t max_registers(const GemvPlan& plan) noexcept;
 /// Weights of one step in registers or in a ring, bytes; in shared memory they may take more.

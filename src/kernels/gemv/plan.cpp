@@ -118,8 +118,16 @@ std::uint32_t min_registers(const GemvPlan& plan) noexcept {
          (factors * bytes(plan.problem.x) + 3) / 4 + sums + kOthers;
 }
 
+std::uint32_t resident_blocks(const GemvPlan& plan) noexcept {
+  if (block_format(plan.problem.weights) == nullptr) return plan.blocks_per_sm;
+  // More registers would only serve to decode several rows at a time.
+  constexpr std::uint32_t kMaxRegisters = 128;
+  const std::uint32_t all = ptx::Limits{}.registers_per_sm;
+  return std::max({1u, plan.blocks_per_sm, all / (kMaxRegisters * plan.threads())});
+}
+
 std::uint32_t max_registers(const GemvPlan& plan) noexcept {
-  return ptx::max_registers(ptx::Limits{}.registers_per_sm, plan.threads(), plan.blocks_per_sm);
+  return ptx::max_registers(ptx::Limits{}.registers_per_sm, plan.threads(), resident_blocks(plan));
 }
 
 std::uint64_t rank_bytes(const GemvPlan& plan) noexcept {

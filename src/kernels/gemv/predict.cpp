@@ -30,18 +30,15 @@ constexpr double kL1Share = 0.7;  // of that rate, for requests of mixed width
 constexpr double kSchedulers = 4;
 constexpr double kCopyClocks = 32;  // of the thread that issues bulk copies
 
-/// Instructions of a lane for each weight of a block, counted by the emulator (docs/gemv.md): of
-/// the format, of each digit of x, and of x for each row of a strip.
+/// Instructions of a lane for each weight of a block, counted by the emulator: products with a
+/// digit of x, and a share of what makes digits of x for all rows of a strip.
+constexpr double kOfDigit = 0.39;
+constexpr double kOfFloatX = 7.5;
+constexpr double kOfQuantizedX = 1.5;
 double instructions_of_weight(const GemvPlan& plan, const BlockFormat& blocks) noexcept {
   const double digits = staged_x(blocks, plan.problem.x).digits;
-  const bool k = blocks.type == ElementType::q4_k || blocks.type == ElementType::q5_k;
-  const double decode = blocks.type == ElementType::q8_0                                       ? 0.4
-                        : blocks.type == ElementType::q4_0 || blocks.type == ElementType::q4_1 ? 0.8
-                        : k && blocks.type == ElementType::q4_k                                ? 0.9
-                                                                : 1.6;
-  const double x = digits == 1 ? 1.5 : 7.5;
-  const double copy = 20.0 / plan.load_bytes * bytes(blocks.type) / info(blocks.type).block_values;
-  return decode + digits * 0.3 + x / plan.strip_outputs() + copy * 0.1;
+  const double x = digits == 1 ? kOfQuantizedX : kOfFloatX;
+  return blocks.decode + digits * kOfDigit + x / plan.strip_outputs();
 }
 
 /// Instructions of a warp for one of its loads: the load itself and its share of the loop, an fma
@@ -62,6 +59,19 @@ double instructions_of_load(const GemvPlan& plan) noexcept {
 double x_bytes(const GemvProblem& problem) noexcept {
   const BlockFormat* blocks = block_format(problem.weights);
   return blocks != nullptr ? staged_x(*blocks, problem.x).digits : bytes(problem.x);
+}
+
+// Until a block has x of a piece as integers: a load from the L2, then this many instructions for
+// each 32 elements, by all its warps.
+constexpr double kXInstructions = 250;
+double staging_us(const GemvPlan& plan, const ptx::Gpu& gpu, const GpuRates& rates) noexcept {
+  if (block_format(plan.problem.weights) == nullptr) return 0;
+  const double elements = static_cast<double>(max_segment_steps(plan)) * plan.step_elements();
+  const double groups = std::ceil(std::min<double>(elements, plan.problem.k) / 32);
+  const double of_thread = std::ceil(groups / plan.threads());
+  const double warps = std::max(1.0, plan.threads() / 32 / kSchedulers);
+  const double share = plan.problem.x == ElementType::q8_1 ? 0.2 : 1;
+  return rates.hit_ns * 1e-3 + share * of_thread * warps * kXInstructions / gpu.clock_mhz;
 }
 
 // Resources of a plan on a multiprocessor.
@@ -120,7 +130,8 @@ class Stream {
     const double work = instructions_of_load(plan_) * plan_.unroll * plan_.rows / gpu_.clock_mhz;
     const double depth = plan_.stages > 1 ? plan_.stages - 1 : 1;
     const double step = std::max((latency + work) / depth, work);
-    const double piece = (plan_.problem.layout == GemvLayout::R ? kButterfly : 0) +
+    const double piece = staging_us(plan_, gpu_, rates_) +
+                         (plan_.problem.layout == GemvLayout::R ? kButterfly : 0) +
                          (plan_.warps_k > 1 ? kStack : 0) + (depth > 1 ? latency : 0);
     const double steps = skew * static_cast<double>(plan_.units()) / (sms * places);
     const double pieces = skew * static_cast<double>(division_.pieces) / (sms * places);
