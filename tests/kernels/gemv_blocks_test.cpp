@@ -7,6 +7,7 @@
 #include <string>
 
 #include "gemv_blocks_run.hpp"
+#include "kernels/gemv/model.hpp"
 #include "ptx/dice.hpp"
 #include "ptxgen/kernels/gemv/planner.hpp"
 #include "support/harness.hpp"
@@ -76,6 +77,81 @@ std::vector<GemvCase> blocks_grid(std::size_t count) {
   return points;
 }
 
+GemvCase layer(ElementType weights, ElementType x, std::uint32_t n, std::uint32_t k) {
+  GemvCase point;
+  point.target = "sm_90a";
+  GemvProblem& problem = point.plan.problem;
+  problem.layout = GemvLayout::R;
+  problem.weights = weights;
+  problem.x = x;
+  problem.n = n;
+  problem.k = k;
+  return point;
+}
+
+// Eight warps of four rows each, a step at a time.
+GemvCase steady(ElementType weights, ElementType x, std::uint32_t k) {
+  GemvCase point = layer(weights, x, 32, k);
+  GemvPlan& plan = point.plan;
+  plan.load_bytes = widest_load(plan.problem);
+  plan.warps_out = 8;
+  plan.rows = 4;
+  plan.unroll = 1;
+  plan.blocks = 1;
+  return point;
+}
+
+// What warps execute in every step: copies, x, decoding, products. Staging of x is executed less
+// often.
+double loop_instructions(const GemvPlan& plan, const emulator::Counters& counters) {
+  const std::uint64_t steps = plan.steps() * plan.warps_out;
+  double instructions = 0;
+  for (const emulator::LineCounters& line : counters.lines) {
+    if (line.executions >= steps) instructions += static_cast<double>(line.thread_executions);
+  }
+  return instructions / plan.problem.k / plan.problem.n;
+}
+
+// Sectors of the matrix: a programmatic kernel reads x without `.nc`.
+std::uint64_t weight_sectors(const emulator::Counters& counters) {
+  std::uint64_t sectors = 0;
+  for (const emulator::LineCounters& line : counters.lines) {
+    const bool weights = line.opcode.find(".nc") != std::string::npos ||
+                         line.opcode.find("cp.async") != std::string::npos;
+    if (weights) sectors += line.memory.sectors;
+  }
+  return sectors;
+}
+
+struct Budget {
+  ElementType weights;
+  double exact, f16, fast;  ///< of a weight
+};
+// Of 4.4 for each weight of q4_k an H200 can issue at its read rate.
+constexpr Budget kBudgets[] = {
+    {ElementType::q4_0, 3.4, 2.2, 1.8}, {ElementType::q4_1, 3.4, 2.2, 1.8},
+    {ElementType::q5_0, 4.4, 4.4, 2.4}, {ElementType::q5_1, 4.4, 4.4, 2.4},
+    {ElementType::q8_0, 2.6, 2.6, 1.2}, {ElementType::q4_k, 3.6, 2.2, 1.8},
+    {ElementType::q5_k, 4.4, 4.4, 2.4}, {ElementType::q6_k, 4.4, 4.4, 2.4}};
+
+double counted(ElementType weights, ElementType x) {
+  const GemvCase point = steady(weights, x, 12288);
+  GemvRunner runner(point, make_blocks_data(point, XValues::Normal).data);
+  const GemvOutcome outcome = runner.run();
+  CHECK(outcome.findings == "");
+  return loop_instructions(point.plan, outcome.counters);
+}
+
+struct Layer {
+  std::uint32_t n, k;
+};
+// Llama-2-7B, Llama-3.2-1B, Qwen2.5-1.5B, Gemma 3 270M: projections, feed-forward, heads.
+constexpr Layer kLayers[] = {{4096, 4096},   {11008, 4096},  {4096, 11008}, {32000, 4096},
+                             {2048, 2048},   {512, 2048},    {8192, 2048},  {2048, 8192},
+                             {128256, 2048}, {1536, 1536},   {256, 1536},   {8960, 1536},
+                             {1536, 8960},   {151936, 1536}, {1024, 640},   {256, 640},
+                             {640, 1024},    {2048, 640},    {640, 2048},   {14336, 4096}};
+
 }  // namespace
 
 TEST_CASE("weights in blocks: the grid") {
@@ -95,6 +171,109 @@ TEST_CASE("weights in blocks: the grid") {
   }
   for (const auto& [type, nmse] : worst) {
     std::printf("%s: NMSE at most %.2g\n", std::string(to_string(type)).c_str(), nmse);
+  }
+}
+
+// The rounding of one x is the same for all rows, so that its error varies by x: the mean of some.
+TEST_CASE("weights in blocks: activations in q8_1 cost the accuracy that they should") {
+  constexpr int kDraws = 8;
+  for (const ElementType weights : kTypes) {
+    for (const XValues values : {XValues::Uniform, XValues::Normal}) {
+      GemvCase point = steady(weights, ElementType::q8_1, 4096);
+      double mean = 0;
+      for (int draw = 0; draw < kDraws; ++draw) {
+        point.seed = seed() + static_cast<std::uint64_t>(draw);
+        const BlocksData made = make_blocks_data(point, values);
+        GemvRunner runner(point, made.data);
+        const GemvOutcome outcome = runner.run();
+        CHECK(outcome.findings == "");
+        mean += blocks_nmse(point.plan.problem, made.data, made.original_x, outcome.y) / kDraws;
+      }
+      INFO(to_string(weights) << ": " << mean);
+      CHECK(mean <= (values == XValues::Uniform ? 2e-5 : 4e-5));
+      CHECK(mean > 5e-6);  // x was rounded
+    }
+  }
+}
+
+TEST_CASE("weights in blocks: the same bits in every run, schedule and partition") {
+  for (const ElementType weights : kTypes) {
+    GemvCase point = steady(weights, ElementType::f16, 8192);
+    point.plan.warps_out = 2;
+    point.plan.rows = 2;
+    point.plan.chunk_steps = 1;
+    const BlocksData made = make_blocks_data(point, XValues::Normal);
+    std::vector<std::byte> first;
+    for (const std::uint32_t blocks : {1u, 3u, 8u}) {
+      point.plan.blocks = blocks;
+      GemvRunner runner(point, made.data);
+      for (std::uint64_t seed = 0; seed < 3; ++seed) {
+        emulator::Options options;
+        options.seed = seed;
+        const GemvOutcome outcome = runner.run(options);
+        CHECK(outcome.findings == "");
+        if (first.empty()) first = outcome.y;
+        CHECK(outcome.y == first);
+      }
+    }
+  }
+}
+
+TEST_CASE("weights in blocks: instructions for each weight") {
+  for (const Budget& budget : kBudgets) {
+    const double exact = counted(budget.weights, ElementType::f32);
+    const double f16 = counted(budget.weights, ElementType::f16);
+    const double fast = counted(budget.weights, ElementType::q8_1);
+    std::printf("%s: %.2f exact, %.2f of f16, %.2f of q8_1\n",
+                std::string(to_string(budget.weights)).c_str(), exact, f16, fast);
+    CHECK(exact <= budget.exact);
+    CHECK(f16 <= budget.f16);
+    CHECK(fast <= budget.fast);
+    // What the planner takes them for, without x.
+    CHECK(exact > 1);
+  }
+}
+
+TEST_CASE("weights in blocks: first choices read each sector once, without bank conflicts") {
+  for (const ElementType weights : kTypes) {
+    for (const ElementType x : {ElementType::f32, ElementType::q8_1}) {
+      for (const Layer& shape : {Layer{2048, 2048}, Layer{256, 4096}, Layer{640, 1024}}) {
+        GemvCase point = layer(weights, x, shape.n, shape.k);
+        const GemvCandidate best =
+            rank_gemv_plans(point.plan.problem, *ptx::find_gpu("h200")).front();
+        point.plan = best.plan;
+        INFO(to_text(point));
+        REQUIRE(point.plan.programmatic);
+        GemvRunner runner(point, make_blocks_data(point, XValues::Normal).data);
+        const GemvOutcome outcome = runner.run();
+        CHECK(outcome.findings == "");
+        CHECK(outcome.counters.shared_load.bank_conflicts == 0);
+        CHECK(outcome.counters.shared_store.bank_conflicts == 0);
+        const std::uint64_t sectors = weight_sectors(outcome.counters);
+        CHECK(sectors == best.prediction.weight_sectors);
+        const auto matrix =
+            static_cast<double>(bytes(weights, point.plan.problem.matrix_elements()));
+        CHECK(static_cast<double>(sectors) <= 1.05 * matrix / 32);
+      }
+    }
+  }
+}
+
+TEST_CASE("weights in blocks: first choices for the layers of four models") {
+  for (const std::string gpu : {"h200", "h100", "a100", "rtx4090"}) {
+    for (const ElementType weights : {ElementType::q4_k, ElementType::q6_k, ElementType::q8_0}) {
+      for (const Layer& shape : kLayers) {
+        if (shape.k % info(weights).block_values != 0) continue;
+        const GemvProblem problem = layer(weights, ElementType::f32, shape.n, shape.k).plan.problem;
+        const GemvCandidate best = rank_gemv_plans(problem, *ptx::find_gpu(gpu)).front();
+        const GemvPrediction& prediction = best.prediction;
+        const double share = prediction.terms.dram / prediction.chained_us;
+        INFO(gpu << " " << to_text(problem) << ": " << to_text(best.plan) << ", " << share);
+        CHECK(prediction.blocks_per_sm > 0);
+        if (std::uint64_t{shape.n} * shape.k < 58'000'000) continue;
+        CHECK(share >= (weights == ElementType::q4_k ? 0.85 : 0.90));
+      }
+    }
   }
 }
 

@@ -102,7 +102,7 @@ TEST_CASE("elements become fp64 and back, rounded once") {
   CHECK(unit_in_last_place(ElementType::f32, 1.5) == 0x1p-23);
   CHECK(unit_in_last_place(ElementType::f16, 0) == 0x1p-24);
   CHECK(unit_in_last_place(ElementType::bf16, -3) == 0x1p-6);
-  CHECK_THROWS_AS(to_values(ElementType::q4_k, {}), Error);
+  CHECK_THROWS_AS(to_elements(ElementType::q4_k, std::array<double, 256>{}), Error);
 }
 
 TEST_CASE("16-bit floats are read exactly and rounded to nearest even") {

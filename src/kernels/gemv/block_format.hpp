@@ -29,7 +29,7 @@ struct BlockFormat {
   std::uint32_t panels;     ///< of a step
   std::uint32_t panel_gap;  ///< bytes between panels in shared memory
   /// Instructions of a lane for each weight, counted by the emulator, besides those for each digit
-  /// of x: copies, decoding, scales.
+  /// of x and copies: decoding, scales.
   double decode;
 
   [[nodiscard]] constexpr std::uint32_t step_weights() const noexcept { return 32 * unit; }
@@ -51,10 +51,10 @@ struct BlockFormat {
 };
 
 inline constexpr BlockFormat kFormats[] = {
-    {ElementType::q4_0, 64, 2, 1, 1, 0, 0.89}, {ElementType::q4_1, 32, 1, 1, 1, 0, 0.96},
-    {ElementType::q5_0, 64, 2, 1, 1, 0, 1.69}, {ElementType::q5_1, 32, 1, 1, 1, 0, 1.64},
-    {ElementType::q8_0, 64, 2, 1, 1, 0, 0.71}, {ElementType::q4_k, 64, 1, 2, 1, 0, 0.99},
-    {ElementType::q5_k, 64, 1, 2, 1, 0, 1.65}, {ElementType::q6_k, 128, 2, 4, 2, 16, 1.83}};
+    {ElementType::q4_0, 64, 2, 1, 1, 0, 0.85}, {ElementType::q4_1, 32, 1, 1, 1, 0, 0.92},
+    {ElementType::q5_0, 64, 2, 1, 1, 0, 1.65}, {ElementType::q5_1, 32, 1, 1, 1, 0, 1.59},
+    {ElementType::q8_0, 64, 2, 1, 1, 0, 0.64}, {ElementType::q4_k, 64, 1, 2, 1, 0, 0.95},
+    {ElementType::q5_k, 64, 1, 2, 1, 0, 1.61}, {ElementType::q6_k, 128, 2, 4, 2, 16, 1.78}};
 
 /// Null if GEMV has no such weights.
 [[nodiscard]] constexpr const BlockFormat* block_format(ElementType type) noexcept {

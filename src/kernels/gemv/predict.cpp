@@ -38,7 +38,13 @@ constexpr double kOfQuantizedX = 1.5;
 double instructions_of_weight(const GemvPlan& plan, const BlockFormat& blocks) noexcept {
   const double digits = staged_x(blocks, plan.problem.x).digits;
   const double x = digits == 1 ? kOfQuantizedX : kOfFloatX;
-  return blocks.decode + digits * kOfDigit + x / plan.strip_outputs();
+  // Lanes without weights in the last step of a row wait for the others.
+  const double all = static_cast<double>(plan.steps()) * plan.step_elements();
+  const double idle = all / std::max(1u, plan.problem.k);
+  const double weight_bytes =
+      static_cast<double>(bytes(blocks.type)) / info(blocks.type).block_values;
+  const double copies = (plan.stages != 0 ? 1 : 2) * weight_bytes / plan.load_bytes;
+  return (blocks.decode + digits * kOfDigit) * idle + copies + x / plan.strip_outputs();
 }
 
 /// Instructions of a warp for one of its loads: the load itself and its share of the loop, an fma
