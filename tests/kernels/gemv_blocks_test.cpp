@@ -180,6 +180,8 @@ TEST_CASE("weights in blocks: activations in q8_1 cost the accuracy that they sh
   for (const ElementType weights : kTypes) {
     for (const XValues values : {XValues::Uniform, XValues::Normal}) {
       GemvCase point = steady(weights, ElementType::q8_1, 4096);
+      point.plan.problem.n = 128;
+      point.plan.blocks = static_cast<std::uint32_t>(point.plan.strips());
       double mean = 0;
       for (int draw = 0; draw < kDraws; ++draw) {
         point.seed = seed() + static_cast<std::uint64_t>(draw);
@@ -251,9 +253,12 @@ TEST_CASE("weights in blocks: first choices read each sector once, without bank 
         CHECK(outcome.counters.shared_store.bank_conflicts == 0);
         const std::uint64_t sectors = weight_sectors(outcome.counters);
         CHECK(sectors == best.prediction.weight_sectors);
-        const auto matrix =
-            static_cast<double>(bytes(weights, point.plan.problem.matrix_elements()));
-        CHECK(static_cast<double>(sectors) <= 1.05 * matrix / 32);
+        // Every byte once. Rows that begin inside a sector are requested in pieces that share one.
+        const std::uint64_t elements = point.plan.problem.matrix_elements();
+        const auto all = static_cast<double>(bytes(weights, elements));
+        const auto distinct = static_cast<double>(gemv::weights(best.plan).matrix_bytes);
+        CHECK(distinct <= (info(weights).block_bytes % 16 == 0 ? 1.02 : 1.05) * all);
+        CHECK(static_cast<double>(sectors) <= (all / shape.n >= 2048 ? 1.05 : 1.25) * all / 32);
       }
     }
   }

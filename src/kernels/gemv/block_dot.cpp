@@ -47,12 +47,13 @@ XPart load_x_part(KernelBuilder& k, const StagedX& layout, const XPlace& at, std
   for (std::uint32_t digit = 0; digit < layout.digits; ++digit) {
     std::vector<Piece16>& all = x.digits.emplace_back();
     for (std::uint32_t i = 0; i < pieces; ++i) {
-      const std::uint32_t from = digit * layout.digit_bytes() + (part * pieces + i) * 32 * 16;
+      const std::uint32_t from =
+          digit * layout.digit_bytes() + (part * pieces + i) * format.lanes * 16;
       all.push_back(k.ld<4>((at.integers + from).cast<u32>()));
     }
   }
   for (std::uint32_t group = 0; group < format.groups; ++group) {
-    const std::uint32_t from = (part * format.groups + group) * 32 * 4;
+    const std::uint32_t from = (part * format.groups + group) * format.lanes * 4;
     const std::uint32_t sums = layout.sums_at() - layout.scales_at();
     x.scales.push_back(k.ld((at.floats + from).cast<f32>()));
     x.sums.push_back(k.ld((at.floats + (sums + from)).cast<f32>()));
@@ -116,19 +117,24 @@ void Unit::load_by_halves(std::uint32_t at, std::uint32_t bytes, const Pred& low
 
 BlockDecoder::BlockDecoder(KernelBuilder& k, const BlockFormat& format, const Value<u32>& lane,
                            const Ptr<b8, Shared>& steps)
-    : k_(k), format_(format), lane_(lane), zero_(k.constant<s32>(0)), unit_(steps) {
+    : k_(k),
+      format_(format),
+      lane_(format.lanes == 32 ? lane : lane & (format.lanes - 1)),
+      zero_(k.constant<s32>(0)),
+      unit_(steps) {
   // A row begins at a multiple of 16 in shared memory, units at multiples of their size.
   widest_ = is_k(format.type) ? 16 : format.type == ElementType::q5_1 ? 8 : 4;
   const std::uint32_t block_bytes = bytes(format.type);
+  if (format.type == ElementType::q6_k) lower_.emplace(lane < 16u);
   if (is_k(format.type)) {
-    unit_.rebind(steps.offset_bytes(k.mul_lo(lane >> 2u, block_bytes)));
+    unit_.rebind(steps.offset_bytes(k.mul_lo(lane_ >> 2u, block_bytes)));
     place_quarter();
   } else if (format.type == ElementType::q6_k) {
-    const Value<u32> pair = k.mul_lo(lane >> 2u, 2 * block_bytes);
-    unit_.rebind(steps.offset_bytes(k.mad_lo(lane >> 4u, format.panel_gap, pair)));
+    const Value<u32> pair = k.mul_lo(lane_ >> 2u, 2 * block_bytes);
+    unit_.rebind(steps.offset_bytes(k.mad_lo(lane_ >> 4u, format.panel_gap, pair)));
     place_sixteenth();
   } else {
-    unit_.rebind(steps.offset_bytes(k.mul_lo(lane, format.parts * block_bytes)));
+    unit_.rebind(steps.offset_bytes(k.mul_lo(lane_, format.parts * block_bytes)));
   }
 }
 
@@ -158,7 +164,6 @@ void BlockDecoder::place_sixteenth() {
   scales_.emplace(unit_.offset_bytes(half << 3u));
   shift_.emplace(upper << 3u);
   next_shift_.emplace(*shift_ + 16u);
-  lower_.emplace(lane_ < 16u);
 }
 
 Value<u32> BlockDecoder::block(std::uint32_t part) const {

@@ -54,10 +54,12 @@ class Unit {
 /// What a lane decodes, with its constants.
 class BlockDecoder {
  public:
-  /// `steps` is where the warp's steps are in shared memory.
+  /// `steps` is where the steps of the lane's rows are in shared memory.
   BlockDecoder(KernelBuilder& k, const BlockFormat& format, const Value<u32>& lane,
                const Ptr<b8, Shared>& steps);
 
+  /// The lane, of those of a row.
+  [[nodiscard]] const Value<u32>& lane() const noexcept { return lane_; }
   /// The block of a part, of those of a step.
   [[nodiscard]] Value<u32> block(std::uint32_t part) const;
   /// Adds the products of part `part` of the lane's unit with x, in the row's step that begins

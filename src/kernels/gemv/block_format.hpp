@@ -1,13 +1,16 @@
 // src/kernels/gemv/block_format.hpp - how the lanes of a warp share blocks
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <iterator>
 
 #include "ptxgen/kernels/element_type.hpp"
 
 namespace ptxgen::inline v0::gemv {
 
-/// A step of a warp along a row: the blocks that its 32 lanes decode together.
+/// A step of a warp along a row: the blocks that its lanes decode together. All 32 lanes of a warp
+/// have a row, or, where rows are short, 16 lanes one and 16 the next.
 ///
 /// A lane has a *unit* of `unit` consecutive or nearly consecutive weights, in one or two *parts*,
 /// each within one block:
@@ -16,7 +19,7 @@ namespace ptxgen::inline v0::gemv {
 ///   q4_k, q5_k         a quarter, lane % 4, of block lane / 4: 64 consecutive weights
 ///   q6_k               of blocks lane / 4 * 2 and the next: 16 of each 32 weights of a half
 /// Units are an odd number of words or of 16 bytes apart, so lanes read them from shared memory
-/// without bank conflicts. For q6_k that needs a gap in the middle of a step, hence panels.
+/// without bank conflicts. For q6_k that needs a gap after 16 lanes, hence panels.
 ///
 /// A part has `groups` of weights with one scale each. 16 weights, a *piece*, are multiplied with
 /// 16 bytes of each digit of x, which are stored in the order that lanes read them: for each piece
@@ -31,8 +34,9 @@ struct BlockFormat {
   /// Instructions of a lane for each weight, counted by the emulator, besides those for each digit
   /// of x and copies: decoding, scales.
   double decode;
+  std::uint32_t lanes = 32;  ///< of a row
 
-  [[nodiscard]] constexpr std::uint32_t step_weights() const noexcept { return 32 * unit; }
+  [[nodiscard]] constexpr std::uint32_t step_weights() const noexcept { return lanes * unit; }
   [[nodiscard]] constexpr std::uint32_t step_bytes() const noexcept {
     return static_cast<std::uint32_t>(bytes(type, step_weights()));
   }
@@ -56,10 +60,31 @@ inline constexpr BlockFormat kFormats[] = {
     {ElementType::q8_0, 64, 2, 1, 1, 0, 0.64}, {ElementType::q4_k, 64, 1, 2, 1, 0, 0.95},
     {ElementType::q5_k, 64, 1, 2, 1, 0, 1.61}, {ElementType::q6_k, 128, 2, 4, 2, 16, 1.78}};
 
-/// Null if GEMV has no such weights.
-[[nodiscard]] constexpr const BlockFormat* block_format(ElementType type) noexcept {
-  for (const BlockFormat& format : kFormats) {
-    if (format.type == type) return &format;
+namespace detail {
+
+constexpr std::array<BlockFormat, std::size(kFormats)> with_half_warps() noexcept {
+  std::array<BlockFormat, std::size(kFormats)> formats{};
+  for (std::size_t i = 0; i < formats.size(); ++i) {
+    formats[i] = kFormats[i];
+    formats[i].lanes = 16;
+    formats[i].panels = 1;
+  }
+  return formats;
+}
+inline constexpr auto kHalfWarpFormats = with_half_warps();
+
+}  // namespace detail
+
+/// For rows of `k` weights: with the lanes that leave fewer idle. Null if GEMV has no such weights.
+[[nodiscard]] constexpr const BlockFormat* block_format(ElementType type,
+                                                        std::uint32_t k) noexcept {
+  for (std::size_t i = 0; i < std::size(kFormats); ++i) {
+    if (kFormats[i].type != type) continue;
+    const BlockFormat& half = detail::kHalfWarpFormats[i];
+    const auto steps = [&](const BlockFormat& format) {
+      return (std::uint64_t{k} + format.step_weights() - 1) / format.step_weights();
+    };
+    return steps(half) < 2 * steps(kFormats[i]) ? &half : &kFormats[i];
   }
   return nullptr;
 }
@@ -81,10 +106,10 @@ struct StagedX {
     return digits * digit_bytes();
   }
   [[nodiscard]] constexpr std::uint32_t sums_at() const noexcept {
-    return scales_at() + format.scales() * 32 * 4;
+    return scales_at() + format.scales() * format.lanes * 4;
   }
   [[nodiscard]] constexpr std::uint32_t step_bytes() const noexcept {
-    return sums_at() + format.scales() * 32 * 4;
+    return sums_at() + format.scales() * format.lanes * 4;
   }
 };
 

@@ -186,7 +186,7 @@ std::vector<GemvPlan> candidates(const GemvProblem& problem, const ptx::Gpu& gpu
   check(problem);
   Collector collector(gpu, rates, plans, target.sm);
   const bool can_copy = target.sm >= 80 && plan.load_bytes >= 4;
-  if (block_format(problem.weights) != nullptr) {
+  if (block_format(problem.weights, problem.k) != nullptr) {
     add_blocks(plan, false, collector);
     if (can_copy) add_blocks(plan, true, collector);
     plans.push_back(plainest(plan));

@@ -44,7 +44,7 @@ void demand_range(std::string_view member, std::uint64_t value, std::uint64_t mi
 void check_blocks(const GemvProblem& problem) {
   const ElementInfo& weights = info(problem.weights);
   const std::string name(weights.name);
-  demand(gemv::block_format(problem.weights) != nullptr, "bad-problem", "weights", name,
+  demand(gemv::block_format(problem.weights, problem.k) != nullptr, "bad-problem", "weights", name,
          "it may be f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k or q6_k");
   demand(problem.layout == GemvLayout::R, "bad-problem", "layout", "T",
          format_text("with weights of {} it can only be R: blocks are parts of rows", name));
@@ -84,7 +84,7 @@ void check_alignment(std::string_view member, std::uint32_t alignment, ElementTy
 
 void check_loads(const GemvPlan& plan) {
   const std::uint32_t element = info(plan.problem.weights).alignment;
-  const bool blocks = gemv::block_format(plan.problem.weights) != nullptr;
+  const bool blocks = gemv::block_format(plan.problem.weights, plan.problem.k) != nullptr;
   const std::uint32_t widest = widest_load(plan.problem);
   demand(std::has_single_bit(plan.load_bytes) && plan.load_bytes >= element &&
              plan.load_bytes <= widest,
@@ -174,8 +174,8 @@ void check_target(const GemvPlan& plan, const ptx::Target& target) {
          format_text("it needs sm_{} or newer; the target is {}", oldest, name));
   demand_range("stages", plan.stages, direct ? 0 : 2, direct ? 0 : kMaxStages,
                " with path " + path);
-  demand(!bulk || gemv::block_format(plan.problem.weights) == nullptr, "bad-plan", "path", path,
-         "with weights in blocks it may be direct or async");
+  demand(!bulk || gemv::block_format(plan.problem.weights, plan.problem.k) == nullptr, "bad-plan",
+         "path", path, "with weights in blocks it may be direct or async");
   if (!direct) {
     demand_range("load_bytes", plan.load_bytes, bulk ? 16 : 4, 16, " with path " + path);
   }

@@ -63,6 +63,7 @@ struct Kit {
   const BlockFormat* blocks = nullptr;
   std::optional<Ptr<b8, Shared>> staged;
   std::optional<BlockDecoder> decoder;
+  std::optional<Pred> upper;  ///< where half warps have rows: the second one
 
   BulkRing* bulk = nullptr;  ///< the ring of path Bulk
 

@@ -136,15 +136,23 @@ class Warp {
                ? kit_.staged->offset_bytes(kit_.k.mul_lo(*kit_.warp_k, layout_.step_bytes()))
                : *kit_.staged;
   }
-  [[nodiscard]] Ptr<b8, Shared> first_x() const { return first().offset_bytes(*kit_.lane << 4u); }
+  [[nodiscard]] Ptr<b8, Shared> first_x() const {
+    return first().offset_bytes(kit_.decoder->lane() << 4u);
+  }
   [[nodiscard]] Ptr<b8, Shared> first_floats() const {
-    return (first() + layout_.scales_at()).offset_bytes(*kit_.lane << 2u);
+    return (first() + layout_.scales_at()).offset_bytes(kit_.decoder->lane() << 2u);
   }
   void add_part(std::uint64_t stage, std::uint32_t part) {
     const XPart x = load_x_part(kit_.k, layout_, {x_.view(), floats_.view()}, part);
-    for (std::uint32_t row = 0; row < rows_; ++row) {
+    const std::uint32_t together = 32 / kit_.blocks->lanes;
+    for (std::uint32_t row = 0; row < rows_; row += together) {
       const auto at = static_cast<std::uint32_t>(stage + row * kit_.blocks->slot_bytes());
-      kit_.decoder->add_part(at, part, x, sums_[row]);
+      const auto add = [&] { kit_.decoder->add_part(at, part, x, sums_[row / together]); };
+      if (rows_ - row < together) {
+        kit_.k.if_(!*kit_.upper, add);
+      } else {
+        add();
+      }
     }
   }
 
@@ -230,7 +238,7 @@ void add_window(Kit& kit, const Segment& window, bool first, Sums& sums) {
 void place_blocks(Kit& kit) {
   KernelBuilder& k = kit.k;
   const GemvPlan& plan = kit.plan;
-  kit.blocks = block_format(plan.problem.weights);
+  kit.blocks = block_format(plan.problem.weights, plan.problem.k);
   const Ptr<b8, Shared> memory = k.dynamic_shared<b8>().base();
   const std::uint64_t warp_bytes = ring_bytes(plan) / (plan.threads() / 32);
   kit.staged.emplace(memory + ring_bytes(plan));
@@ -239,7 +247,12 @@ void place_blocks(Kit& kit) {
       memory.offset_bytes(k.mul_lo(warp, static_cast<std::uint32_t>(warp_bytes)));
   const Value<u32> load = k.mul_lo(*kit.lane, plan.load_bytes);
   kit.ring.emplace(own.offset_bytes(load));
-  kit.decoder.emplace(k, *kit.blocks, *kit.lane, own);
+  Ptr<b8, Shared> rows = own;
+  if (kit.blocks->lanes < 32) {
+    kit.upper.emplace(*kit.lane >= kit.blocks->lanes);
+    rows.rebind(own.offset_bytes(k.mul_lo(*kit.lane >> 4u, kit.blocks->slot_bytes())));
+  }
+  kit.decoder.emplace(k, *kit.blocks, *kit.lane, rows);
   kit.weights.emplace(kit.a->offset_bytes(k.cvt<u64>(load)));
   kit.across.emplace(*kit.lane);
   kit.out.emplace(*kit.lane);
@@ -252,8 +265,9 @@ void place_blocks(Kit& kit) {
     if (plan.warps_out == 1) return;
     warp_out.rebind(remainder(k, warp, *kit.warp_k, plan.warps_out));
   }
-  const Value<u32> row = plan.rows == 1 ? warp_out : k.mul_lo(warp_out, plan.rows);
-  kit.weights->rebind(moved(k, *kit.weights, warp_out, plan.rows * kit.pitch));
+  const std::uint32_t rows_of_warp = plan.warp_outputs();
+  const Value<u32> row = rows_of_warp == 1 ? warp_out : k.mul_lo(warp_out, rows_of_warp);
+  kit.weights->rebind(moved(k, *kit.weights, warp_out, rows_of_warp * kit.pitch));
   kit.out->rebind(row + *kit.lane);
   kit.row.emplace(row);
 }

@@ -14,7 +14,7 @@ namespace ptxgen::inline v0::gemv {
 
 /// Weights of one load of a lane; of blocks, those of its unit of a step.
 [[nodiscard]] inline std::uint32_t lane_elements(const GemvPlan& plan) noexcept {
-  const BlockFormat* blocks = block_format(plan.problem.weights);
+  const BlockFormat* blocks = block_format(plan.problem.weights, plan.problem.k);
   return blocks != nullptr ? blocks->unit : plan.load_bytes / bytes(plan.problem.weights);
 }
 

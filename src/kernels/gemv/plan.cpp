@@ -76,9 +76,9 @@ std::uint64_t x_step_bytes(const GemvPlan& plan, const BlockFormat& format) noex
 }  // namespace
 
 std::uint64_t ring_bytes(const GemvPlan& plan) noexcept {
-  const BlockFormat* format = block_format(plan.problem.weights);
+  const BlockFormat* format = block_format(plan.problem.weights, plan.problem.k);
   if (format == nullptr) return step_bytes(plan) * plan.stages;
-  return std::uint64_t{plan.threads() / 32} * plan.rows * format->slot_bytes() *
+  return std::uint64_t{plan.threads() / 32} * plan.warp_outputs() * format->slot_bytes() *
          std::max(1u, plan.stages);
 }
 
@@ -90,14 +90,14 @@ std::uint64_t max_segment_steps(const GemvPlan& plan) noexcept {
 }
 
 std::uint32_t window_steps(const GemvPlan& plan) noexcept {
-  const BlockFormat* format = block_format(plan.problem.weights);
+  const BlockFormat* format = block_format(plan.problem.weights, plan.problem.k);
   if (format == nullptr) return 0;
   const std::uint64_t fit = std::max<std::uint64_t>(1, kWindowBytes / x_step_bytes(plan, *format));
   return static_cast<std::uint32_t>(std::min(fit, max_segment_steps(plan)));
 }
 
 std::uint64_t window_bytes(const GemvPlan& plan) noexcept {
-  const BlockFormat* format = block_format(plan.problem.weights);
+  const BlockFormat* format = block_format(plan.problem.weights, plan.problem.k);
   return format == nullptr ? 0 : window_steps(plan) * x_step_bytes(plan, *format);
 }
 
@@ -107,7 +107,7 @@ std::uint64_t dynamic_bytes(const GemvPlan& plan) noexcept {
 
 std::uint32_t min_registers(const GemvPlan& plan) noexcept {
   constexpr std::uint32_t kOthers = 20;
-  if (const BlockFormat* blocks = block_format(plan.problem.weights)) {
+  if (const BlockFormat* blocks = block_format(plan.problem.weights, plan.problem.k)) {
     const std::uint32_t x = staged_x(*blocks, plan.problem.x).digits * blocks->part_pieces() * 4;
     return x + kBlockRegisters + plan.rows;
   }
@@ -119,7 +119,7 @@ std::uint32_t min_registers(const GemvPlan& plan) noexcept {
 }
 
 std::uint32_t resident_blocks(const GemvPlan& plan) noexcept {
-  if (block_format(plan.problem.weights) == nullptr) return plan.blocks_per_sm;
+  if (block_format(plan.problem.weights, plan.problem.k) == nullptr) return plan.blocks_per_sm;
   // More registers would only serve to decode several rows at a time.
   constexpr std::uint32_t kMaxRegisters = 128;
   const std::uint32_t all = ptx::Limits{}.registers_per_sm;
@@ -166,12 +166,16 @@ std::uint32_t widest_load(const GemvProblem& problem) noexcept {
 }
 
 std::uint32_t GemvPlan::warp_outputs() const noexcept {
-  return problem.layout == GemvLayout::T ? 32 * gemv::lane_elements(*this) : rows;
+  if (problem.layout == GemvLayout::T) return 32 * gemv::lane_elements(*this);
+  const gemv::BlockFormat* format = gemv::block_format(problem.weights, problem.k);
+  return format != nullptr ? 32 / format->lanes * rows : rows;
 }
 
 std::uint32_t GemvPlan::strip_outputs() const noexcept { return warps_out * warp_outputs(); }
 
 std::uint32_t GemvPlan::step_elements() const noexcept {
+  const gemv::BlockFormat* format = gemv::block_format(problem.weights, problem.k);
+  if (format != nullptr) return warps_k * unroll * format->step_weights();
   return warps_k * unroll * (problem.layout == GemvLayout::T ? 1 : 32 * gemv::lane_elements(*this));
 }
 

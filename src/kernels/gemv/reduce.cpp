@@ -204,13 +204,26 @@ Outputs finish_warp(Kit& kit, Sums sums) {
     return outputs;
   }
   std::optional<Value<f32>> own;
-  for (std::uint32_t row = 0; row < sums.size(); ++row) {
-    const Value<f32> sum = k.warp_reduce(sums[row]);
+  std::uint32_t row = 0;
+  const auto add_row = [&](const Value<f32>& of_lane) {
+    const Value<f32> sum = k.warp_reduce(of_lane);
     own.emplace(row == 0 ? sum : k.selp(sum, *own, *kit.lane == row));
+    ++row;
+  };
+  for (std::uint32_t i = 0; i < sums.size(); ++i) {
+    const Value<f32> sum = read(sums, i);
+    if (!kit.upper) {
+      add_row(sum);
+      continue;
+    }
+    // The halves of the warp have a row each.
+    const Value<f32> zero = k.constant<f32>(0.0f);
+    add_row(k.selp(zero, sum, *kit.upper));
+    add_row(k.selp(sum, zero, *kit.upper));
   }
   outputs.sums.push_back(k.var(*own));
   outputs.pieces.push_back({*kit.out, 0, 1});
-  const Pred lane = *kit.lane < kit.plan.rows;
+  const Pred lane = *kit.lane < kit.plan.warp_outputs();
   outputs.owner.emplace(kit.warp_k ? lane & (*kit.warp_k == 0u) : lane);
   return outputs;
 }
@@ -222,7 +235,7 @@ void add_stack(Kit& kit, Outputs& outputs) {
   const Ptr<f32, Shared> base = kit.stack->base().offset_bytes(layout.offset);
   const std::uint32_t pitch = static_cast<std::uint32_t>(slot_bytes(kit.plan));
   Pred writes = *kit.warp_k != 0u;
-  if (kit.rows_of_k()) writes.rebind(writes & (*kit.lane < kit.plan.rows));
+  if (kit.rows_of_k()) writes.rebind(writes & (*kit.lane < kit.plan.warp_outputs()));
   k.if_(writes, [&] {
     const Value<u32> last = k.mul_lo(*kit.warp_k - 1u, pitch);
     store_slots(kit, base.offset_bytes(last), layout, outputs.sums);

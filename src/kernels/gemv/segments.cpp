@@ -153,9 +153,9 @@ Parts parts_of(Kit& kit, const Segment& segment) {
 AsyncStages async_stages(Kit& kit, std::uint64_t step_bytes, Var<Ptr<b8>>& weights) {
   const GemvPlan& plan = kit.plan;
   // Blocks: each warp has a ring of its own.
-  const std::uint64_t stage_bytes = kit.blocks != nullptr
-                                        ? std::uint64_t{plan.rows} * kit.blocks->slot_bytes()
-                                        : gemv::step_bytes(plan);
+  const std::uint64_t stage_bytes =
+      kit.blocks != nullptr ? std::uint64_t{plan.warp_outputs()} * kit.blocks->slot_bytes()
+                            : gemv::step_bytes(plan);
   const AsyncStages::Shape shape{.stages = plan.stages,
                                  .load_bytes = plan.load_bytes,
                                  .load_pitch = plan.threads() * plan.load_bytes,
@@ -239,10 +239,11 @@ void if_rest(Kit& kit, const Segment& segment, const std::function<void(std::uin
 void for_rows(Kit& kit, const Segment& segment, const std::function<void(std::uint32_t)>& body) {
   KernelBuilder& k = kit.k;
   const std::uint32_t n = kit.problem().n;
-  const std::uint32_t some = n % kit.plan.rows;
+  const std::uint32_t rows = kit.plan.warp_outputs();
+  const std::uint32_t some = n % rows;
   const std::uint32_t full = n - some;
   if (n % kit.plan.strip_outputs() == 0) {
-    body(kit.plan.rows);
+    body(rows);
     return;
   }
   const Number strip = times(k, segment.strip, kit.plan.strip_outputs());
@@ -252,7 +253,7 @@ void for_rows(Kit& kit, const Segment& segment, const std::function<void(std::ui
     return;
   }
   const Value<u32> first = value(k, row);
-  if (full != 0) k.if_(first < full, [&] { body(kit.plan.rows); });
+  if (full != 0) k.if_(first < full, [&] { body(rows); });
   if (some != 0) k.if_(first == full, [&] { body(some); });
 }
 

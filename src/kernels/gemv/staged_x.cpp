@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::uint32_t kGroup = 32;  // elements of x with one scale
 
+unsigned log2_of(std::uint32_t power) { return static_cast<unsigned>(std::countr_zero(power)); }
+
 /// 32 elements of x, as integers.
 struct XBlock {
   std::vector<std::array<Piece16, 2>> digits;  ///< the lowest first, of both halves
@@ -147,8 +149,8 @@ void store_together(Kit& kit, const XBlock& block, const Ptr<b8, Shared>& step, 
   const Ptr<b8, Shared> at = step.offset_bytes(slots.piece << 4u);
   for (std::uint32_t digit = 0; digit < layout.digits; ++digit) {
     for (std::uint32_t half = 0; half < 2; ++half) {
-      k.st((at + (digit * layout.digit_bytes() + half * 32 * 16)).cast<u32>(),
-           block.digits[digit][half]);
+      const std::uint32_t pieces = half * layout.format.lanes * 16;
+      k.st((at + (digit * layout.digit_bytes() + pieces)).cast<u32>(), block.digits[digit][half]);
     }
   }
   const Ptr<f32, Shared> floats =
@@ -165,19 +167,21 @@ struct XWork {
 };
 XWork work_of(const BlockFormat& format, const Value<u32>& t) {
   if (format.type == ElementType::q6_k) {
-    const Value<u32> pair_and_half = t & 15u;
-    const Value<u32> piece = t >> 4u;  // odd block, group
+    const std::uint32_t halves = format.lanes / 2;
+    const Value<u32> pair_and_half = t & (halves - 1);
+    const Value<u32> piece = t >> log2_of(halves);  // odd block, group
     const Value<u32> even = (pair_and_half >> 1u) << 1u;
     const Value<u32> block = even + (piece >> 2u);
     const Value<u32> half = (pair_and_half & 1u) << 2u;
     const Value<u32> group = (block << 3u) + half + (piece & 3u);
-    const Value<u32> slot = (piece << 5u) + (pair_and_half << 1u);
+    const Value<u32> slot = (piece << log2_of(format.lanes)) + (pair_and_half << 1u);
     return {group, {slot, slot}};
   }
   if (format.scales() == 1) return {t, {t, t}};
-  const Value<u32> part = t >> 5u;
-  const Value<u32> lane = t & 31u;
-  return {(lane << 1u) + part, {(part << 6u) + lane, t}};
+  const unsigned log2 = log2_of(format.lanes);
+  const Value<u32> part = t >> log2;
+  const Value<u32> lane = t & (format.lanes - 1);
+  return {(lane << 1u) + part, {(part << (log2 + 1)) + lane, t}};
 }
 
 }  // namespace
@@ -195,8 +199,8 @@ void stage_x(Kit& kit, const Segment& window) {
   const std::uint64_t group_bytes = bytes(kit.problem().x, kGroup);
   const Ptr<b8> begin = moved(k, *kit.x, first, group_bytes);
   // Groups of a step are of this many threads, a power of two.
-  const std::uint32_t step = format.unit;
-  const unsigned log2 = static_cast<unsigned>(std::countr_zero(step));
+  const std::uint32_t step = format.step_weights() / kGroup;
+  const unsigned log2 = log2_of(step);
   const Value<u32> steps = (count + (step - 1)) >> log2;
   k.for_(*kit.thread, steps << log2, kit.plan.threads(), [&](Value<u32> i) {
     const Value<u32> number = i >> log2;

@@ -111,7 +111,7 @@ Weights weights_of_blocks(const GemvPlan& plan, const BlockFormat& format) noexc
 
 Weights weights(const GemvPlan& plan) noexcept {
   const GemvProblem& problem = plan.problem;
-  if (const BlockFormat* format = block_format(problem.weights)) {
+  if (const BlockFormat* format = block_format(problem.weights, problem.k)) {
     return weights_of_blocks(plan, *format);
   }
   const bool by_lane = problem.layout == GemvLayout::T;

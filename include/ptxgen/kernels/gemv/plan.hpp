@@ -96,7 +96,9 @@ struct GemvPlan {
   std::uint32_t load_bytes = 16;  ///< of a lane's load: 16, 8, 4 or 2, as the alignment allows
   std::uint32_t warps_out = 4;
   std::uint32_t warps_k = 1;
-  std::uint32_t rows = 1;  ///< layout R: rows of a warp, 1 to 8; layout T: 1
+  /// Layout R: rows of a warp, 1 to 8; of weights in blocks, where a step of 16 lanes suits k
+  /// better, rows of a half warp. Layout T: 1.
+  std::uint32_t rows = 1;
   std::uint32_t unroll = 8;
   std::uint32_t blocks = 1;  ///< of the grid, at most one per unit (or chunk)
   /// Steps per partial sum. Partial sums are added in the order of k, so the result's bits do not
