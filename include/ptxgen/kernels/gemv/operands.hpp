@@ -174,7 +174,20 @@ struct Describe<GemvProblem> {
       {.k = 1000, .n = 257, .layout = GemvLayout::R},
       {.k = 4099, .n = 33, .layout = GemvLayout::R, .weights = ElementType::bf16},
       {.k = 640, .n = 512, .weights = ElementType::f16, .x = ElementType::f16},
-      {.k = 300, .n = 128, .scaled = true, .bias = true, .residual = true}};
+      {.k = 300, .n = 128, .scaled = true, .bias = true, .residual = true},
+      {.k = 4608, .n = 33, .layout = GemvLayout::R, .weights = ElementType::q4_k},
+      {.k = 1536, .n = 40, .layout = GemvLayout::R, .weights = ElementType::q6_k, .bias = true},
+      {.k = 576,
+       .n = 70,
+       .layout = GemvLayout::R,
+       .weights = ElementType::q4_1,
+       .x = ElementType::f16,
+       .y = ElementType::f16},
+      {.k = 2080,
+       .n = 17,
+       .layout = GemvLayout::R,
+       .weights = ElementType::q8_0,
+       .x = ElementType::q8_1}};
 };
 
 }  // namespace ptxgen::inline v0
