@@ -290,26 +290,14 @@ Value<f32> BlockDecoder::dot(const Quants& quants, const XPart& x, std::uint32_t
   return k_.fma(upper, 256.0f, k_.convert<f32>(low)) * x.scales[group];
 }
 
-void BlockDecoder::add_small(std::uint32_t at, const XPart& x, Var<f32>& sum) const {
+DecodedPart BlockDecoder::decode_small(std::uint32_t at) const {
   Unit unit = unit_at(unit_, at / 4 * 4);
   const std::uint32_t begin = at % 4;
-  const Value<f32> d = unit.half(begin);
-  const Value<f32> product = dot(small_quants(unit, begin), x, 0);
-  switch (format_.type) {
-    case ElementType::q4_0:
-    case ElementType::q5_0: {
-      const float offset = format_.type == ElementType::q4_0 ? -8.0f : -16.0f;
-      k_.fma_inplace(sum, d, k_.fma(x.sums[0], offset, product));
-      return;
-    }
-    case ElementType::q4_1:
-    case ElementType::q5_1:
-      k_.fma_inplace(sum, d, product);
-      k_.fma_inplace(sum, unit.half(begin + 2), x.sums[0]);
-      return;
-    default:
-      k_.fma_inplace(sum, d, product);
-  }
+  const bool has_min = format_.type == ElementType::q4_1 || format_.type == ElementType::q5_1;
+  DecodedPart part{{}, unit.half(begin), {}, {}, {}};
+  if (has_min) part.min.emplace(unit.half(begin + 2));
+  for (const Piece16& piece : small_quants(unit, begin)) part.quants.push_back(piece);
+  return part;
 }
 
 // Two scales, then their minima.
@@ -325,46 +313,59 @@ std::array<Value<f32>, 4> BlockDecoder::scales_and_mins(Unit& header) const {
   return {a, b, c, d};
 }
 
-void BlockDecoder::add_k(std::uint32_t at, const XPart& x, Var<f32>& sum) const {
+DecodedPart BlockDecoder::decode_k(std::uint32_t at) const {
   Unit header = unit_at(unit_, at);
-  const Value<f32> d = header.half(0);
-  const Value<f32> dmin = header.half(2);
-  const std::array<Value<f32>, 4> scales = scales_and_mins(header);
-  const Quants quants = k_quants(header, at);
-  const Value<f32> first = dot(quants, x, 0) * scales[0];
-  const Value<f32> products = k_.fma(dot(quants, x, 1), scales[1], first);
-  const Value<f32> offset = x.sums[0] * scales[2];
-  const Value<f32> offsets = k_.fma(x.sums[1], scales[3], offset);
-  k_.fma_inplace(sum, d, products);
-  k_.fma_inplace(sum, -dmin, offsets);
+  DecodedPart part{{}, header.half(0), -header.half(2), {}, {}};
+  const std::array<Value<f32>, 4> numbers = scales_and_mins(header);
+  for (const std::size_t group : {0, 1}) {
+    part.scales.push_back(numbers[group]);
+    part.mins.push_back(numbers[group + 2]);
+  }
+  for (const Piece16& piece : k_quants(header, at)) part.quants.push_back(piece);
+  return part;
 }
 
-void BlockDecoder::add_q6_k(std::uint32_t at, const XPart& x, Var<f32>& sum) const {
+DecodedPart BlockDecoder::decode_q6_k(std::uint32_t at) const {
   const std::uint32_t begin = at / 4 * 4, shift = at % 4;
-  const Quants quants = q6_k_quants(at);
+  Unit block = unit_at(unit_, begin);
+  DecodedPart part{q6_k_quants(at), block.half(shift + 208), {}, {}, {}};
   Unit scales = unit_at(*scales_, begin);
-  std::optional<Value<f32>> products;
   for (std::uint32_t group = 0; group < 4; ++group) {
     const Value<s32> four = k_.bitcast<s32>(scales.word(shift + 192 + group / 2 * 4));
     const Value<u32>& bit = group % 2 == 0 ? *shift_ : *next_shift_;
-    const Value<f32> scale = k_.convert<f32>(k_.bfe(four, bit, 8u));
-    const Value<f32> product = k_.fma(x.sums[group], -32.0f, dot(quants, x, group));
-    products.emplace(group == 0 ? product * scale : k_.fma(product, scale, *products));
+    part.scales.push_back(k_.convert<f32>(k_.bfe(four, bit, 8u)));
   }
-  Unit block = unit_at(unit_, begin);
-  k_.fma_inplace(sum, block.half(shift + 208), *products);
+  return part;
 }
 
-void BlockDecoder::add_part(std::uint32_t at, std::uint32_t part, const XPart& x,
-                            Var<f32>& sum) const {
+DecodedPart BlockDecoder::decode(std::uint32_t at, std::uint32_t part) const {
   const std::uint32_t begin = at + part * bytes(format_.type);
-  if (is_k(format_.type)) {
-    add_k(at, x, sum);
-  } else if (format_.type == ElementType::q6_k) {
-    add_q6_k(begin, x, sum);
-  } else {
-    add_small(begin, x, sum);
+  if (is_k(format_.type)) return decode_k(at);
+  return format_.type == ElementType::q6_k ? decode_q6_k(begin) : decode_small(begin);
+}
+
+// Integers with an offset: the offset times the sum of x is added.
+void BlockDecoder::add(const DecodedPart& part, const XPart& x, Var<f32>& sum) const {
+  const float offset = format_.type == ElementType::q4_0   ? -8.0f
+                       : format_.type == ElementType::q5_0 ? -16.0f
+                       : format_.type == ElementType::q6_k ? -32.0f
+                                                           : 0.0f;
+  std::optional<Value<f32>> products, offsets;
+  for (std::uint32_t group = 0; group < format_.groups; ++group) {
+    Value<f32> product = dot(part.quants, x, group);
+    if (offset != 0) product.rebind(k_.fma(x.sums[group], offset, product));
+    if (part.scales.empty()) {
+      products.emplace(product);
+    } else {
+      const Value<f32>& scale = part.scales[group];
+      products.emplace(group == 0 ? product * scale : k_.fma(product, scale, *products));
+    }
+    if (part.mins.empty()) continue;
+    const Value<f32>& min = part.mins[group];
+    offsets.emplace(group == 0 ? x.sums[group] * min : k_.fma(x.sums[group], min, *offsets));
   }
+  k_.fma_inplace(sum, part.d, *products);
+  if (part.min) k_.fma_inplace(sum, *part.min, offsets ? *offsets : x.sums[0]);
 }
 
 }  // namespace ptxgen::inline v0::gemv

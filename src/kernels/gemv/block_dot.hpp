@@ -51,6 +51,14 @@ class Unit {
   std::map<std::uint32_t, std::array<Value<u16>, 2>> halves_;
 };
 
+/// A part of a unit as integers, and what they are multiplied with.
+struct DecodedPart {
+  std::vector<Piece16> quants;
+  Value<f32> d;
+  std::optional<Value<f32>> min;         ///< of q4_1, q5_1; the negated one of q4_k, q5_k
+  std::vector<Value<f32>> scales, mins;  ///< of groups
+};
+
 /// What a lane decodes, with its constants.
 class BlockDecoder {
  public:
@@ -62,9 +70,10 @@ class BlockDecoder {
   [[nodiscard]] const Value<u32>& lane() const noexcept { return lane_; }
   /// The block of a part, of those of a step.
   [[nodiscard]] Value<u32> block(std::uint32_t part) const;
-  /// Adds the products of part `part` of the lane's unit with x, in the row's step that begins
-  /// `at` bytes after `steps`.
-  void add_part(std::uint32_t at, std::uint32_t part, const XPart& x, Var<f32>& sum) const;
+  /// Part `part` of the lane's unit, in the row's step that begins `at` bytes after `steps`.
+  [[nodiscard]] DecodedPart decode(std::uint32_t at, std::uint32_t part) const;
+  /// Adds its products with x.
+  void add(const DecodedPart& part, const XPart& x, Var<f32>& sum) const;
 
  private:
   using Place = Ptr<b8, Shared>;
@@ -77,9 +86,9 @@ class BlockDecoder {
   [[nodiscard]] Piece16 with_fifth_bits(const Piece16& low, const Value<u32>& bits,
                                         unsigned first) const;
   [[nodiscard]] Value<f32> dot(const Quants& quants, const XPart& x, std::uint32_t group) const;
-  void add_small(std::uint32_t at, const XPart& x, Var<f32>& sum) const;
-  void add_k(std::uint32_t at, const XPart& x, Var<f32>& sum) const;
-  void add_q6_k(std::uint32_t at, const XPart& x, Var<f32>& sum) const;
+  [[nodiscard]] DecodedPart decode_small(std::uint32_t at) const;
+  [[nodiscard]] DecodedPart decode_k(std::uint32_t at) const;
+  [[nodiscard]] DecodedPart decode_q6_k(std::uint32_t at) const;
   [[nodiscard]] std::array<Value<f32>, 4> scales_and_mins(Unit& header) const;
   [[nodiscard]] Unit unit_at(const Place& place, std::uint32_t at) const {
     return {k_, place + at, widest_};

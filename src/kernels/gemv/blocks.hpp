@@ -6,8 +6,8 @@
 
 namespace ptxgen::inline v0::gemv {
 
-/// Fills `kit.staged` with the elements of x of the window's steps. All threads of the block come
-/// here; barriers before and after it are the caller's.
-void stage_x(Kit& kit, const Segment& window);
+/// Fills `to` with the elements of the row `x` that belong to the window's steps. All threads of
+/// the block come here; barriers before and after it are the caller's.
+void stage_x(Kit& kit, const Segment& window, const Ptr<b8>& x, const Ptr<b8, Shared>& to);
 
 }  // namespace ptxgen::inline v0::gemv

@@ -94,6 +94,7 @@ void check_loads(const GemvPlan& plan) {
                      element, widest));
   const bool r = plan.problem.layout == GemvLayout::R;
   demand_range("rows", plan.rows, 1, r ? kMaxRows : 1, r ? "" : " with layout T");
+  demand_range("batch", plan.batch, 1, 8);
   demand_range("unroll", plan.unroll, 1, blocks ? 1 : kMaxLoads, blocks ? " with blocks" : "");
   demand_range("rows * unroll", plan.rows * plan.unroll, 1, kMaxLoads,
                ", the loads that a lane may have in flight");

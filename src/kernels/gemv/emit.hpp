@@ -65,6 +65,9 @@ struct Kit {
   std::optional<BlockDecoder> decoder;
   std::optional<Pred> upper;  ///< where half warps have rows: the second one
 
+  /// Of a batch: rows of x from the first of this pass on, which may be fewer than the batch.
+  std::optional<Value<u32>> batch_rows;
+
   BulkRing* bulk = nullptr;  ///< the ring of path Bulk
 
   // Position of the thread. `across` counts the lanes of a strip's warps.
@@ -83,6 +86,17 @@ struct Kit {
   [[nodiscard]] bool rows_of_k() const noexcept { return problem().layout == GemvLayout::R; }
   /// Elements along k of a warp in one step.
   [[nodiscard]] std::uint32_t piece() const noexcept { return plan.step_elements() / plan.warps_k; }
+  /// Bytes from a row of x to the next.
+  [[nodiscard]] std::uint64_t x_pitch() const noexcept { return bytes(problem().x, problem().k); }
+  /// Emits `body` for row `m` of the batch, if there is one.
+  template <class Body>
+  void for_batch_row(std::uint32_t m, const Body& body) {
+    if (!batch_rows) {
+      body();
+    } else {
+      k.if_(*batch_rows > m, body);
+    }
+  }
   [[nodiscard]] Load weight_load() const;
   [[nodiscard]] Load factor_load() const;
 };
@@ -139,7 +153,8 @@ void place_blocks(Kit& kit);
 void request_t(Kit& kit, const Segment& segment);
 void request_r(Kit& kit, const Segment& segment);
 void request_blocks(Kit& kit, const Segment& segment);
-/// Adds the segment's products to `sums`: `v` of layout T, `rows` of layout R.
+/// Adds the segment's products to `sums`: `v` of layout T, `rows` of layout R, for each row of a
+/// batch.
 void accumulate_t(Kit& kit, const Segment& segment, Sums& sums);
 void accumulate_r(Kit& kit, const Segment& segment, Sums& sums);
 void accumulate_blocks(Kit& kit, const Segment& segment, Sums& sums);
@@ -169,6 +184,10 @@ void begin_cluster(Kit& kit);
 /// strip: at once, or as the last to arrive.
 void add_parts(Kit& kit, const Segment& segment, Outputs& outputs,
                const std::function<void()>& then);
+
+// kernel.cpp
+/// The kernel of `BatchedGemv`, whose plan has one block for each strip.
+void emit_batched(Kit& kit);
 
 // epilogue.cpp
 void store_outputs(Kit& kit, const Segment& segment, Outputs& outputs);

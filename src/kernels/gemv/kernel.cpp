@@ -6,6 +6,8 @@
 #include "kernels/gemv/emit.hpp"
 #include "kernels/gemv/ring_bulk.hpp"
 #include "ptxgen/kernels/quantization/blocks.hpp"
+#include "ptxgen/support/error.hpp"
+#include "support/format.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -43,7 +45,7 @@ void read_parameters(Kit& kit) {
   }
 }
 
-void prepare(Kit& kit) {
+void prepare(Kit& kit, const std::function<void()>& parameters) {
   KernelBuilder& k = kit.k;
   k.required_threads(kit.plan.threads());
   k.min_blocks_per_sm(resident_blocks(kit.plan));
@@ -51,7 +53,7 @@ void prepare(Kit& kit) {
   k.pragma("nounroll");
   // Sums round as planned, whatever the passes allow.
   k.contract(Contract::Forbid);
-  read_parameters(kit);
+  parameters();
   kit.v = lane_elements(kit.plan);
   kit.pitch = bytes(kit.problem().weights, kit.problem().leading_dimension());
   if (const std::uint64_t bytes = stack_bytes(kit.plan); bytes != 0) {
@@ -79,9 +81,8 @@ void prepare(Kit& kit) {
   }
 }
 
-// The sums of one segment, from the loads to the outputs.
-void emit_segment(Kit& kit, const Segment& segment) {
-  const std::uint32_t count = kit.rows_of_k() ? kit.plan.rows : kit.v;
+// `count` sums of zero, and a segment's products added to them.
+Sums sums_of(Kit& kit, const Segment& segment, std::uint32_t count) {
   Sums sums;
   for (std::uint32_t i = 0; i < count; ++i) sums.push_back(kit.k.var<f32>(0.0f));
   if (kit.blocks != nullptr) {
@@ -91,6 +92,12 @@ void emit_segment(Kit& kit, const Segment& segment) {
   } else {
     accumulate_t(kit, segment, sums);
   }
+  return sums;
+}
+
+// The sums of one segment, from the loads to the outputs.
+void emit_segment(Kit& kit, const Segment& segment) {
+  Sums sums = sums_of(kit, segment, kit.rows_of_k() ? kit.plan.rows : kit.v);
   Outputs outputs = finish_warp(kit, std::move(sums));
   add_stack(kit, outputs);
   const auto hand_in = [&] {
@@ -117,7 +124,7 @@ void request(Kit& kit) {
 
 void emit(Kit& kit) {
   KernelBuilder& k = kit.k;
-  prepare(kit);
+  prepare(kit, [&] { read_parameters(kit); });
   std::optional<BulkRing> bulk;
   if (kit.plan.path == GemvPath::Bulk && kit.problem().k >= kit.plan.step_elements()) {
     kit.bulk = &bulk.emplace(kit);
@@ -141,10 +148,49 @@ void emit(Kit& kit) {
 
 }  // namespace
 
+void emit_batched(Kit& kit) {
+  KernelBuilder& k = kit.k;
+  std::optional<Value<u32>> m_dim;
+  prepare(kit, [&] {
+    kit.y.emplace(k.param<Ptr<b8>>("y"));
+    kit.a.emplace(k.param<Ptr<b8>>("w"));
+    kit.x.emplace(k.param<Ptr<b8>>("x"));
+    m_dim.emplace(k.param<u32>("m_dim"));
+  });
+  const Segment segment = first_segment(kit);
+  const Ptr<b8> y = *kit.y;
+  const Ptr<b8> x = *kit.x;
+  const std::optional<Ptr<b8>> factors = kit.factors;
+  const std::uint32_t batch = kit.plan.batch;
+  const std::uint64_t y_pitch = bytes(kit.problem().y, kit.problem().n);
+  // A pass for every `batch` rows, of which the last may have fewer.
+  k.for_(0u, *m_dim, batch, [&](Value<u32> first) {
+    kit.x->rebind(moved(k, x, first, kit.x_pitch()));
+    if (factors) kit.factors->rebind(moved(k, *factors, first, kit.x_pitch()));
+    kit.batch_rows.emplace(*m_dim - first);
+    Sums sums = sums_of(kit, segment, kit.plan.rows * batch);
+    for (std::uint32_t m = 0; m < batch; ++m) {
+      kit.for_batch_row(m, [&] {
+        Sums row;
+        for (std::uint32_t i = 0; i < kit.plan.rows; ++i) {
+          row.push_back(std::move(sums[m * kit.plan.rows + i]));
+        }
+        kit.y->rebind(moved(k, y, first, y_pitch) + m * y_pitch);
+        Outputs outputs = finish_warp(kit, std::move(row));
+        store_outputs(kit, segment, outputs);
+      });
+    }
+  });
+}
+
 }  // namespace gemv
 
 Gemv::KernelType Gemv::build(const ptx::Target& target) const {
   check(plan, target);
+  if (plan.batch != 1) {
+    throw Error(Stage::Build, "bad-plan",
+                format_text("batch is {}; only BatchedGemv multiplies several rows", plan.batch));
+  }
   KernelBuilder k(kName, target.name);
   gemv::Kit kit(k, plan);
   gemv::emit(kit);

@@ -19,14 +19,19 @@ std::vector<Copy> copies_of(const Kit& kit, std::uint32_t row_bytes, std::uint32
   const BlockFormat& format = *kit.blocks;
   const std::uint32_t width = kit.plan.load_bytes;
   std::vector<Copy> copies;
-  for (std::uint32_t row = 0; row < rows; ++row) {
+  // A batch decodes for all lanes: without a row of its own, the upper half of the warp has the
+  // last.
+  const std::uint32_t together = kit.plan.batch > 1 ? 32 / format.lanes : 1;
+  const std::uint32_t slots = (rows + together - 1) / together * together;
+  for (std::uint32_t slot = 0; slot < slots; ++slot) {
+    const std::uint32_t row = std::min(slot, rows - 1);
     for (std::uint32_t panel = 0; panel * format.panel_bytes() < row_bytes; ++panel) {
       const std::uint32_t begin = panel * format.panel_bytes();
       const std::uint32_t end = std::min(row_bytes, begin + format.panel_bytes());
       for (std::uint32_t at = begin; at < end; at += 32 * width) {
         const std::uint32_t lanes = std::min(32u, (end - at + width - 1) / width);
         copies.push_back({row * kit.pitch + at,
-                          row * format.slot_bytes() + at + panel * format.panel_gap, lanes});
+                          slot * format.slot_bytes() + at + panel * format.panel_gap, lanes});
       }
     }
   }
@@ -81,13 +86,13 @@ class Loaded {
 };
 
 // Lanes read words: the half behind a row's odd number of halves is zero.
-void end_words(Kit& kit, std::uint32_t row_bytes, std::uint32_t rows) {
+void end_words(Kit& kit, std::uint32_t row_bytes) {
   if (row_bytes % 4 == 0) return;
   KernelBuilder& k = kit.k;
   const BlockFormat& format = *kit.blocks;
   const std::uint32_t gaps = (row_bytes - 1) / format.panel_bytes() * format.panel_gap;
   k.if_(*kit.lane == 0u, [&] {
-    for (std::uint32_t row = 0; row < rows; ++row) {
+    for (std::uint32_t row = 0; row < kit.plan.warp_outputs(); ++row) {
       const Ptr<b8, Shared> end = *kit.ring + (row * format.slot_bytes() + row_bytes + gaps);
       k.st(end.cast<u16>(), k.constant<u16>(0));
     }
@@ -101,7 +106,7 @@ void copy_rows(Kit& kit, const Ptr<b8>& from, std::uint32_t row_bytes, std::uint
   // The lanes have read the last step.
   kit.k.bar_warp_sync();
   for (const Loaded& load : loads) load.store();
-  end_words(kit, row_bytes, rows);
+  end_words(kit, row_bytes);
   kit.k.bar_warp_sync();
 }
 
@@ -143,15 +148,43 @@ class Warp {
     return (first() + layout_.scales_at()).offset_bytes(kit_.decoder->lane() << 2u);
   }
   void add_part(std::uint64_t stage, std::uint32_t part) {
-    const XPart x = load_x_part(kit_.k, layout_, {x_.view(), floats_.view()}, part);
-    const std::uint32_t together = 32 / kit_.blocks->lanes;
-    for (std::uint32_t row = 0; row < rows_; row += together) {
-      const auto at = static_cast<std::uint32_t>(stage + row * kit_.blocks->slot_bytes());
-      const auto add = [&] { kit_.decoder->add_part(at, part, x, sums_[row / together]); };
-      if (rows_ - row < together) {
-        kit_.k.if_(!*kit_.upper, add);
+    if (kit_.plan.batch > 1) return add_batch(stage, part);
+    const XPart x = x_of(0, part);
+    for_lane_rows([&](std::uint32_t row) {
+      const auto at = static_cast<std::uint32_t>(stage + row * together() * slot_bytes());
+      kit_.decoder->add(kit_.decoder->decode(at, part), x, sums_[row]);
+    });
+  }
+  // Every weight is decoded once for all rows of the batch.
+  void add_batch(std::uint64_t stage, std::uint32_t part) {
+    std::vector<DecodedPart> decoded;
+    for (std::uint32_t row = 0; row * together() < rows_; ++row) {
+      const auto at = static_cast<std::uint32_t>(stage + row * together() * slot_bytes());
+      decoded.push_back(kit_.decoder->decode(at, part));
+    }
+    for (std::uint32_t m = 0; m < kit_.plan.batch; ++m) {
+      kit_.for_batch_row(m, [&] {
+        const XPart x = x_of(m, part);
+        for (std::uint32_t row = 0; row < decoded.size(); ++row) {
+          kit_.decoder->add(decoded[row], x, sums_[m * kit_.plan.rows + row]);
+        }
+      });
+    }
+  }
+  [[nodiscard]] XPart x_of(std::uint32_t m, std::uint32_t part) const {
+    const std::uint64_t row = m * (window_bytes(kit_.plan) / kit_.plan.batch);
+    return load_x_part(kit_.k, layout_, {x_.view() + row, floats_.view() + row}, part);
+  }
+  [[nodiscard]] std::uint32_t together() const { return 32 / kit_.blocks->lanes; }
+  [[nodiscard]] std::uint32_t slot_bytes() const { return kit_.blocks->slot_bytes(); }
+  // The rows of a lane; in the last one, the upper half of the warp may have none.
+  template <class Body>
+  void for_lane_rows(const Body& body) {
+    for (std::uint32_t row = 0; row * together() < rows_; ++row) {
+      if (rows_ - row * together() < together()) {
+        kit_.k.if_(!*kit_.upper, [&] { body(row); });
       } else {
-        add();
+        body(row);
       }
     }
   }
@@ -223,12 +256,24 @@ void request_blocks(Kit& kit, const Segment& segment) {
 
 namespace {
 
+// x of all rows of the batch.
+void stage_rows(Kit& kit, const Segment& window) {
+  if (!kit.batch_rows) return stage_x(kit, window, *kit.x, *kit.staged);
+  KernelBuilder& k = kit.k;
+  const auto row_bytes = static_cast<std::uint32_t>(window_bytes(kit.plan) / kit.plan.batch);
+  const Value<u32> rows = k.min(*kit.batch_rows, kit.plan.batch);
+  k.for_(0u, rows, 1u, [&](Value<u32> m) {
+    const Ptr<b8> x = moved(k, *kit.x, m, kit.x_pitch());
+    stage_x(kit, window, x, kit.staged->offset_bytes(k.mul_lo(m, row_bytes)));
+  });
+}
+
 void add_window(Kit& kit, const Segment& window, bool first, Sums& sums) {
   // Weights come from DRAM while x is staged. A programmatic kernel has asked for the first ones.
   if (!kit.plan.programmatic || !first || may_loop(kit.plan)) request_blocks(kit, window);
   // The block has read the last window.
-  if (!first || may_loop(kit.plan)) kit.k.bar_sync();
-  stage_x(kit, window);
+  if (!first || may_loop(kit.plan) || kit.batch_rows) kit.k.bar_sync();
+  stage_rows(kit, window);
   kit.k.bar_sync();
   for_rows(kit, window, [&](std::uint32_t rows) { add_rows(kit, window, rows, sums); });
 }

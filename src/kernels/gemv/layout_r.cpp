@@ -100,14 +100,16 @@ void load_factors_if(Kit& kit, const Ptr<b8>& factors, std::uint32_t count, std:
   step.factors.push_back(all);
 }
 
-void multiply(Kit& kit, const Step& step, std::uint32_t count, Sums& sums) {
+// Into the sums of row `m` of a batch.
+void multiply(Kit& kit, const Step& step, std::uint32_t count, Sums& sums, std::uint32_t m = 0) {
   KernelBuilder& k = kit.k;
   const std::vector<Value<f32>> x = step.factors.size() == 2
                                         ? swapped(kit, step.factors[0], step.factors[1])
                                         : expand(k, step.factors[0], count);
   for (std::size_t row = 0; row < step.rows.size(); ++row) {
     const std::vector<Value<f32>> w = expand(k, step.rows[row], count);
-    for (std::uint32_t i = 0; i < count; ++i) k.fma_inplace(sums[row], w[i], x[i]);
+    for (std::uint32_t i = 0; i < count; ++i)
+      k.fma_inplace(sums[m * kit.plan.rows + row], w[i], x[i]);
   }
 }
 
@@ -155,6 +157,56 @@ void add_tail(Kit& kit, const Ptr<b8>& weights, const Ptr<b8>& factors, std::uin
   for (const Step& step : full) multiply(kit, step, kit.v, sums);
   if (vectors) multiply(kit, *vectors, kit.v, sums);
   if (singles) multiply(kit, *singles, 1, sums);
+}
+
+// A step for all rows of a batch: its weights first, then x of one row after the other.
+void add_batch(Kit& kit, const Ptr<b8>& weights, const Ptr<b8>& factors, std::uint32_t loads,
+               std::uint32_t rows, Sums& sums) {
+  std::vector<Step> steps;
+  for (std::uint32_t u = 0; u < loads; ++u) steps.push_back(load_step(kit, weights, u, rows));
+  for (std::uint32_t m = 0; m < kit.plan.batch; ++m) {
+    kit.for_batch_row(m, [&] {
+      for (std::uint32_t u = 0; u < loads; ++u) {
+        Step step{steps[u].rows, {}};
+        load_factors(kit, factors + m * kit.x_pitch(), u, step);
+        multiply(kit, step, kit.v, sums, m);
+      }
+    });
+  }
+}
+
+// The end of a row, for all rows of a batch: loads of all lanes, of some, and single elements.
+void add_batch_tail(Kit& kit, const Ptr<b8>& weights, const Ptr<b8>& factors, std::uint32_t left,
+                    std::uint32_t rows, Sums& sums) {
+  KernelBuilder& k = kit.k;
+  const std::uint32_t loads = left / warp_elements(kit);
+  const std::uint32_t rest = left % warp_elements(kit);
+  add_batch(kit, weights, factors, loads, rows, sums);
+  // Of the first elements after the full loads; a lane's pointers are `lane * v` elements further.
+  const auto add_some = [&](const Ptr<b8>& at, const Ptr<b8>& x, std::uint32_t count,
+                            std::uint32_t lanes) {
+    if (lanes == 0) return;
+    const Step loaded = load_step_if(kit, at, rows, count, lanes);
+    for (std::uint32_t m = 0; m < kit.plan.batch; ++m) {
+      kit.for_batch_row(m, [&] {
+        Step step{loaded.rows, {}};
+        load_factors_if(kit, x + m * kit.x_pitch(), count, lanes, step);
+        multiply(kit, step, count, sums, m);
+      });
+    }
+  };
+  const std::uint32_t element = bytes(kit.problem().weights);
+  const std::uint32_t factor = bytes(kit.problem().x);
+  const Ptr<b8> rest_weights = weights + loads * 32 * kit.plan.load_bytes;
+  const Ptr<b8> rest_factors = factors + loads * warp_elements(kit) * factor;
+  const std::uint32_t lanes = rest / kit.v;
+  add_some(rest_weights, rest_factors, kit.v, lanes);
+  if (rest % kit.v == 0) return;
+  const Value<u32> back = k.mul_lo(*kit.lane, (kit.v - 1) * element);
+  Value<u32> factor_back = k.mul_lo(*kit.lane, (kit.v - 1) * factor);
+  if (swaps_halves(kit)) factor_back.rebind(factor_back - ((*kit.lane & 1u) << 4u));
+  add_some(rest_weights + lanes * kit.plan.load_bytes - back,
+           rest_factors + lanes * kit.v * factor - factor_back, 1, rest % kit.v);
 }
 
 // Start of the thread's weights and elements of x in a segment.
@@ -205,6 +257,12 @@ void add_rows(Kit& kit, const Segment& segment, const Number& steps, std::uint32
       add_step(kit, stages, factors.view(), rows, sums);
       next_factors();
     });
+  } else if (kit.plan.batch > 1) {
+    repeat(k, steps, [&] {
+      add_batch(kit, weights.view(), factors.view(), kit.plan.unroll, rows, sums);
+      weights += step_bytes;
+      next_factors();
+    });
   } else {
     repeat(k, steps, [&] {
       for (const Step& step :
@@ -216,7 +274,11 @@ void add_rows(Kit& kit, const Segment& segment, const Number& steps, std::uint32
     });
   }
   if_tail(kit, segment, [&](std::uint32_t left) {
-    add_tail(kit, weights.view(), factors.view(), left, rows, sums);
+    if (kit.plan.batch > 1) {
+      add_batch_tail(kit, weights.view(), factors.view(), left, rows, sums);
+    } else {
+      add_tail(kit, weights.view(), factors.view(), left, rows, sums);
+    }
   });
 }
 

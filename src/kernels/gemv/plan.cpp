@@ -70,7 +70,7 @@ namespace {
 constexpr std::uint64_t kWindowBytes = 48 << 10;
 
 std::uint64_t x_step_bytes(const GemvPlan& plan, const BlockFormat& format) noexcept {
-  return std::uint64_t{plan.warps_k} * staged_x(format, plan.problem.x).step_bytes();
+  return std::uint64_t{plan.warps_k} * plan.batch * staged_x(format, plan.problem.x).step_bytes();
 }
 
 }  // namespace
@@ -109,7 +109,9 @@ std::uint32_t min_registers(const GemvPlan& plan) noexcept {
   constexpr std::uint32_t kOthers = 20;
   if (const BlockFormat* blocks = block_format(plan.problem.weights, plan.problem.k)) {
     const std::uint32_t x = staged_x(*blocks, plan.problem.x).digits * blocks->part_pieces() * 4;
-    return x + kBlockRegisters + plan.rows;
+    // A batch has all rows decoded while it goes through x.
+    const std::uint32_t decoded = plan.batch == 1 ? 0 : plan.rows * blocks->part_pieces() * 4;
+    return x + kBlockRegisters + plan.rows * plan.batch + decoded;
   }
   const bool r = plan.problem.layout == GemvLayout::R;
   const std::uint32_t factors = plan.unroll * (r ? lane_elements(plan) : 1);

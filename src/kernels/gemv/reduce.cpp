@@ -205,18 +205,18 @@ Outputs finish_warp(Kit& kit, Sums sums) {
   }
   std::optional<Value<f32>> own;
   std::uint32_t row = 0;
-  const auto add_row = [&](const Value<f32>& of_lane) {
+  const auto add_row = [&](const auto& of_lane) {
     const Value<f32> sum = k.warp_reduce(of_lane);
     own.emplace(row == 0 ? sum : k.selp(sum, *own, *kit.lane == row));
     ++row;
   };
   for (std::uint32_t i = 0; i < sums.size(); ++i) {
-    const Value<f32> sum = read(sums, i);
     if (!kit.upper) {
-      add_row(sum);
+      add_row(sums[i]);
       continue;
     }
     // The halves of the warp have a row each.
+    const Value<f32> sum = read(sums, i);
     const Value<f32> zero = k.constant<f32>(0.0f);
     add_row(k.selp(zero, sum, *kit.upper));
     add_row(k.selp(sum, zero, *kit.upper));

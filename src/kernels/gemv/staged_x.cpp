@@ -186,7 +186,7 @@ XWork work_of(const BlockFormat& format, const Value<u32>& t) {
 
 }  // namespace
 
-void stage_x(Kit& kit, const Segment& window) {
+void stage_x(Kit& kit, const Segment& window, const Ptr<b8>& x, const Ptr<b8, Shared>& to) {
   KernelBuilder& k = kit.k;
   const BlockFormat& format = *kit.blocks;
   const StagedX layout = staged_x(format, kit.problem().x);
@@ -197,7 +197,7 @@ void stage_x(Kit& kit, const Segment& window) {
                             static_cast<std::uint32_t>(ceil_div(kit.problem().k, kGroup)));
   const Value<u32> count = value(k, subtract(k, end, first));
   const std::uint64_t group_bytes = bytes(kit.problem().x, kGroup);
-  const Ptr<b8> begin = moved(k, *kit.x, first, group_bytes);
+  const Ptr<b8> begin = moved(k, x, first, group_bytes);
   // Groups of a step are of this many threads, a power of two.
   const std::uint32_t step = format.step_weights() / kGroup;
   const unsigned log2 = log2_of(step);
@@ -210,11 +210,11 @@ void stage_x(Kit& kit, const Segment& window) {
       const Ptr<b8> at = moved(k, begin, group, group_bytes);
       const XBlock block =
           layout.digits == 1 ? q8_1_block(kit, at, by_halves) : exact_block(kit, at, by_halves);
-      const Ptr<b8, Shared> to = kit.staged->offset_bytes(k.mul_lo(number, layout.step_bytes()));
+      const Ptr<b8, Shared> step_at = to.offset_bytes(k.mul_lo(number, layout.step_bytes()));
       if (by_halves) {
-        store_by_halves(kit, block, to, work.slots, layout);
+        store_by_halves(kit, block, step_at, work.slots, layout);
       } else {
-        store_together(kit, block, to, work.slots, layout);
+        store_together(kit, block, step_at, work.slots, layout);
       }
     });
   });

@@ -113,6 +113,9 @@ struct GemvPlan {
   bool programmatic = false;
   bool streaming = true;            ///< weights are not kept in L1
   std::uint32_t blocks_per_sm = 1;  ///< resident blocks per SM; bounds the registers
+  /// Rows of x that are multiplied with a weight when it is decoded, 1 to 8; more than one only in
+  /// `BatchedGemv`.
+  std::uint32_t batch = 1;
 
   // Derived figures, in 64 bits and without overflow for every valid plan.
   [[nodiscard]] std::uint32_t threads() const noexcept { return 32 * warps_out * warps_k; }

@@ -1,0 +1,86 @@
+// ptxgen/kernels/gemv/batched.hpp - one matrix times several vectors
+#pragma once
+
+#include "ptxgen/builder/kernel.hpp"
+#include "ptxgen/kernels/gemv/operands.hpp"
+
+namespace ptxgen::inline v0 {
+
+/// `y[r][j] = sum over i of W[j][i] * x[r][i]` for r in [0, m_dim): `W[n x k]` row-major (layout
+/// R), in f32, f16, bf16 or a block format; sums in f32 in the order of a GEMV's plan, so that each
+/// row of y has the bits that the GEMV `single` gives.
+///
+/// The code is for up to `m` rows; how many there are is said at the launch, 1 to m: rows from
+/// m_dim on are neither read nor written. Each weight is read and decoded once for up to eight
+/// rows. Entry `batched_gemv(y, w, x, m_dim)`: w is aligned to 16 bytes, or 2 of a block format; y
+/// is
+/// `[m][n]`, x `[m][k]`.
+struct BatchedGemv {
+  std::uint32_t k = 4096;  ///< a multiple of a block's values
+  std::uint32_t n = 4096;
+  std::uint32_t m = 8;                      ///< rows of x and y that the code serves, 1 to 64
+  ElementType weights = ElementType::q4_k;  ///< as `GemvProblem::weights` with layout R
+  ElementType x = ElementType::f32;         ///< as `GemvProblem::x`
+  ElementType y = ElementType::f32;         ///< as `GemvProblem::y`
+
+  static constexpr std::uint32_t kMaxRows = 64;
+
+  struct Operands {
+    DeviceRange y{}, w{}, x{};
+    std::uint32_t m_dim = 1;  ///< rows of this launch
+  };
+
+  /// The plan of a pass, of as many rows up to 8 as the target's shared memory has room for; and
+  /// the same for one row.
+  [[nodiscard]] GemvPlan plan(const ptx::Target& target) const;
+  [[nodiscard]] GemvPlan single() const;
+  [[nodiscard]] BuiltKernel build(const ptx::Target& target) const;
+  [[nodiscard]] LaunchGeometry geometry(const ptx::Gpu& gpu) const;
+  /// Reads the matrix once for every eight rows, at best.
+  [[nodiscard]] KernelCost cost() const noexcept;
+};
+
+template <>
+struct Describe<BatchedGemv> {
+  using K = BatchedGemv;
+  using Row = ArgumentRow<K>;
+  using O = K::Operands;
+  static constexpr KernelDoc text{
+      "batched_gemv", "y[r] = W x[r] for up to m rows, f32 sums",
+      "wide: consecutive lanes read consecutive 16 bytes of a row, each weight once for 8 rows"};
+  static constexpr ParameterRow<K> parameters[] = {
+      number<&K::k>("k", 1, 0x7fffffffu, "elements of a row of x").specializes(),
+      number<&K::n>("n", 1, 0x7fffffffu, "elements of a row of y").specializes(),
+      number<&K::m>("m", 1, K::kMaxRows, "rows that the code serves").specializes(),
+      choice<&K::weights, kGemvWeights>("dtype", "of the weights").specializes(),
+      choice<&K::x, kGemvX>("x", "type of x: f32, or the weights'; with blocks any, or q8_1")
+          .specializes(),
+      choice<&K::y, kFloatTypes>("y", "type of y: f32, or the weights'; with blocks any float")
+          .specializes()};
+  static constexpr auto kMatrix = [](const K& spec) { return std::uint64_t{spec.k} * spec.n; };
+  static constexpr auto kX = [](const K& spec) { return std::uint64_t{spec.k} * spec.m; };
+  static constexpr auto kY = [](const K& spec) { return std::uint64_t{spec.n} * spec.m; };
+  static constexpr auto kXBytes = [](const K& spec) -> std::uint32_t {
+    return spec.x == ElementType::q8_1 ? 4 : bytes(spec.x);
+  };
+  static constexpr Row arguments[] = {
+      Row::output("y", &O::y, &K::y, kY, "results; rows from m_dim on stay as they are")
+          .read_if([](const K&) { return true; }),
+      Row::input("w", &O::w, &K::weights, kMatrix, "weights"),
+      Row::input("x", &O::x, &K::x, kX, "vectors").aligned(kXBytes),
+      Row::scalar<&O::m_dim>("m_dim", "rows of this launch, 1 to m").values(2, 3)};
+  /// Throws `Error` (Stage::Launch, "arguments") unless m_dim is 1 to m.
+  static void check(const K& spec, const O& operands);
+  static void reference(const K& spec, HostOperands& host);
+  static ErrorBound bound(const K& spec);
+  static constexpr K cases[] = {{1, 1, 2, ElementType::f32},
+                                {256, 33, 8},
+                                {4352, 19, 3, ElementType::q6_k},
+                                {576, 70, 16, ElementType::q4_1, ElementType::f16},
+                                {2080, 17, 4, ElementType::q8_0, ElementType::q8_1},
+                                {1000, 37, 7, ElementType::bf16, ElementType::bf16},
+                                {257, 300, 2, ElementType::f32},
+                                {70016, 3, 2, ElementType::q4_0}};
+};
+
+}  // namespace ptxgen::inline v0
