@@ -1,4 +1,4 @@
-// tests/kernels/block_formats_test.cpp - values of block formats, on the host and by the kernel
+// tests/kernels/block_formats_test.cpp - values of block formats: host and kernel
 #include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>

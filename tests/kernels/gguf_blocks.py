@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# tests/kernels/gguf_blocks.py - blocks and their values as PyPI's gguf and libgguf have them
+# tests/kernels/gguf_blocks.py - blocks and values by PyPI's gguf and libgguf
 """usage: gguf_blocks.py FOLDER SEED
 
 For each block format TYPE, writes into FOLDER:
