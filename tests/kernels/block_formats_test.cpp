@@ -232,17 +232,18 @@ TEST_CASE("random blocks have their values on the host and by the kernel, bit fo
   }
 }
 
-TEST_CASE("the kernel rounds values once to 16 bits") {
-  const Rig rig;
+TEST_CASE("the kernel rounds values once to 16 bits, on GPUs with and without bf16") {
   constexpr std::uint32_t kN = 1 << 14;
-  for (const ElementType type : kBlockTypes) {
-    Random random(seed() + 1);
-    const std::vector<std::byte> blocks = random_blocks(type, kN / info(type).block_values, random);
-    for (const ElementType y : {ElementType::f16, ElementType::bf16}) {
-      INFO(to_string(type) << " to " << to_string(y));
-      const auto expected = rounded(expected_values(type, blocks), y);
-      check_equal(elements<std::uint16_t>(run_kernel(rig, Dequantize{kN, type, y}, blocks)),
-                  expected);
+  for (const std::string_view gpu : {"emulator", "emulator:t4"}) {
+    const Rig rig{Device::open(gpu)};
+    for (const ElementType type : kBlockTypes) {
+      Random random(seed() + 1);
+      const auto blocks = random_blocks(type, kN / info(type).block_values, random);
+      for (const ElementType y : {ElementType::f16, ElementType::bf16}) {
+        INFO(to_string(type) << " to " << to_string(y) << " by " << gpu);
+        check_equal(elements<std::uint16_t>(run_kernel(rig, Dequantize{kN, type, y}, blocks)),
+                    rounded(expected_values(type, blocks), y));
+      }
     }
   }
 }

@@ -131,7 +131,7 @@ TEST_CASE("the kernel repacks as the host does") {
   const Rig rig;
   Random random(seed() + 1);
   for (const Form& form : kForms) {
-    for (const std::uint32_t columns : {1u, 32u, 96u, 256u, 2304u, 5000u}) {
+    for (const std::uint32_t columns : {32u, 96u, 256u, 2304u, 5024u}) {
       constexpr std::uint32_t kRows = 3;
       const std::size_t stored = bytes(form.type, columns);
       const auto blocks = random_bytes(kRows * stored, random);
@@ -170,6 +170,12 @@ TEST_CASE("repacking refuses other types, and sizes that do not fit") {
     FAIL("a type without a repacked form was accepted");
   } catch (const Error& error) {
     CHECK(error.message == "type may be q4_0|q4_1|q5_0|q5_1|q8_0|q6_k");
+  }
+  try {
+    (void)Repack{1, 33, ElementType::q4_0}.build(ptx::target("sm_90"));
+    FAIL("a row that is no multiple of 32 was accepted");
+  } catch (const Error& error) {
+    CHECK(error.message == "columns is 33, not a multiple of 32");
   }
 }
 

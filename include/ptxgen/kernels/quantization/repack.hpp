@@ -53,7 +53,7 @@ inline constexpr Word<ElementType> kRepackedTypes[] = {
 /// each row; a thread writes 2 bytes at a time.
 struct Repack {
   std::uint32_t rows = 1;
-  std::uint32_t columns = 4096;          ///< values of a row; its last block may have more
+  std::uint32_t columns = 4096;  ///< of a row, a multiple of 32; the last block may have more
   ElementType type = ElementType::q6_k;  ///< q4_0, q4_1, q5_0, q5_1, q8_0 or q6_k
 
   struct Operands {
@@ -75,7 +75,7 @@ struct Describe<Repack> {
                                   "coalesced: consecutive lanes on consecutive 2 bytes of y"};
   static constexpr ParameterRow<K> parameters[] = {
       number<&K::rows>("rows", 1, 0x7fffffffu, "rows"),
-      number<&K::columns>("columns", 1, 0x7fffffffu, "values of a row"),
+      number<&K::columns>("columns", 32, 0x7fffffe0u, "values of a row").multiple_of(32),
       choice<&K::type, kRepackedTypes>("type", "of the blocks").specializes()};
   static constexpr auto kStored = [](const K& spec) {
     return spec.rows * bytes(spec.type, spec.columns);
@@ -92,9 +92,10 @@ struct Describe<Repack> {
       Row::shape<&K::rows>("rows"), Row::shape<&K::columns>("columns")};
   static void reference(const K& spec, HostOperands& host);
   static ErrorBound bound(const K& spec);
-  static constexpr K cases[] = {{1, 1, ElementType::q4_0},     {3, 96, ElementType::q4_1},
-                                {2, 4128, ElementType::q5_0},  {5, 300, ElementType::q5_1},
-                                {2, 70000, ElementType::q8_0}, {3, 2304, ElementType::q6_k}};
+  static constexpr K cases[] = {{1, 32, ElementType::q4_0},    {3, 96, ElementType::q4_1},
+                                {2, 4128, ElementType::q5_0},  {5, 320, ElementType::q5_1},
+                                {2, 70016, ElementType::q8_0}, {3, 2304, ElementType::q6_k},
+                                {2, 288, ElementType::q6_k}};
 };
 
 }  // namespace ptxgen::inline v0
