@@ -22,6 +22,7 @@ struct Part {
   KernelBuilder& k;
   std::vector<Value<f32>> values;
   Value<u32> lane;  ///< of the eight
+  Pred inside;      ///< whether it has values: the others exchange zeros and store nothing
 };
 
 // The same of all eight lanes, in a tree.
@@ -35,29 +36,30 @@ Value<T> of_lanes(KernelBuilder& k, Value<T> value, const Combine& combine) {
 
 Value<f32> largest_magnitude(const Part& part) {
   KernelBuilder& k = part.k;
-  Value<f32> most = k.abs(part.values[0]);
-  for (unsigned i = 1; i < kOfLane; ++i) most.rebind(k.max(most, k.abs(part.values[i])));
-  return of_lanes(k, most, [&](const Value<f32>& a, const Value<f32>& b) { return k.max(a, b); });
+  Value<f32> largest = k.abs(part.values[0]);
+  for (unsigned i = 1; i < kOfLane; ++i) largest.rebind(k.max(largest, k.abs(part.values[i])));
+  return of_lanes(k, largest,
+                  [&](const Value<f32>& a, const Value<f32>& b) { return k.max(a, b); });
 }
 
 // The first value of largest magnitude, with its sign.
 Value<f32> first_largest(const Part& part) {
   KernelBuilder& k = part.k;
-  Value<f32> most = part.values[0];
+  Value<f32> largest = part.values[0];
   for (unsigned i = 1; i < kOfLane; ++i) {
-    const Pred more = k.abs(part.values[i]) > k.abs(most);
-    most.rebind(k.selp(part.values[i], most, more));
+    const Pred more = k.abs(part.values[i]) > k.abs(largest);
+    largest.rebind(k.selp(part.values[i], largest, more));
   }
   for (unsigned distance = 1; distance < kLanes; distance *= 2) {
-    const Value<f32> other = k.shfl_bfly(most, distance);
+    const Value<f32> other = k.shfl_bfly(largest, distance);
     const Value<f32> other_magnitude = k.abs(other);
-    const Value<f32> magnitude = k.abs(most);
+    const Value<f32> magnitude = k.abs(largest);
     const Pred later = (part.lane & distance) != 0u;
     const Pred equal = other_magnitude == magnitude;
     const Pred takes = (other_magnitude > magnitude) | (later & equal);
-    most.rebind(k.selp(other, most, takes));
+    largest.rebind(k.selp(other, largest, takes));
   }
-  return most;
+  return largest;
 }
 
 // 1 / d, or 0 where that is infinite.
@@ -102,8 +104,10 @@ void store_q8(const Part& part, ElementType type, const Ptr<b8>& block) {
   const auto quant = [&](unsigned i) { return rounded(k, part.values[i] * inverse); };
   const Value<u32> q0 = quant(0), q1 = quant(1), q2 = quant(2), q3 = quant(3);
   const bool has_sum = type == ElementType::q8_1;
-  store_word(k, block + (has_sum ? 4 : 2) + (part.lane << 2u), bytes_of(k, {q0, q1, q2, q3}));
-  const Pred first = part.lane == 0u;
+  k.if_(part.inside, [&] {
+    store_word(k, block + (has_sum ? 4 : 2) + (part.lane << 2u), bytes_of(k, {q0, q1, q2, q3}));
+  });
+  const Pred first = part.inside & (part.lane == 0u);
   k.if_(first, [&] { store_half(k, block, d); });
   if (!has_sum) return;
   const Value<u32> sum = of_lanes(k, q0 + q1 + q2 + q3,
@@ -124,9 +128,9 @@ void store_q4_0(const Part& part, const Ptr<b8>& block) {
   const Value<u32> mine = bytes_of(k, {q0, q1, q2, q3});
   // Lanes 4 to 7 have the upper halves of the bytes of lanes 0 to 3.
   const Value<u32> upper = k.shfl_bfly(mine, kLanes / 2);
-  k.if_(part.lane < kLanes / 2,
+  k.if_(part.inside & (part.lane < kLanes / 2),
         [&] { store_word(k, block + 2 + (part.lane << 2u), mine | (upper << 4u)); });
-  k.if_(part.lane == 0u, [&] { store_half(k, block, d); });
+  k.if_(part.inside & (part.lane == 0u), [&] { store_half(k, block, d); });
 }
 
 }  // namespace
@@ -146,15 +150,13 @@ BuiltKernel Quantize::build(const ptx::Target& target) const {
           const Pred inside = group < groups;
           const Ptr<b8> at = from.offset_bytes(k.mul_wide(group, kOfLane * bytes(x)));
           const Floats loaded = load_floats_if(k, at, x, kOfLane, inside);
-          const Part part{k, expand(k, loaded, kOfLane), group & (kLanes - 1)};
+          const Part part{k, expand(k, loaded, kOfLane), group & (kLanes - 1), inside};
           const Ptr<b8> block = w.offset_bytes(k.mul_wide(group >> 3u, bytes(type)));
-          k.if_(inside, [&] {
-            if (type == ElementType::q4_0) {
-              store_q4_0(part, block);
-            } else {
-              store_q8(part, type, block);
-            }
-          });
+          if (type == ElementType::q4_0) {
+            store_q4_0(part, block);
+          } else {
+            store_q8(part, type, block);
+          }
         });
       });
 }
