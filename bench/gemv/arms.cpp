@@ -10,6 +10,7 @@
 #include "ptxgen/kernels/elementwise/read_stream.hpp"
 #include "ptxgen/kernels/gemv/coalesced.hpp"
 #include "ptxgen/kernels/gemv/strided.hpp"
+#include "ptxgen/kernels/quantization/blocks.hpp"
 #include "ptxgen/runtime/assemble/nvrtc.hpp"
 #include "ptxgen/runtime/module/compile.hpp"
 #include "ptxgen/support/error.hpp"
@@ -29,8 +30,8 @@ std::uint64_t output_bytes(const GemvProblem& problem) {
 }
 // Weights, x and y once: the minimum traffic of a product.
 std::uint64_t product_bytes(const GemvProblem& problem) {
-  return std::uint64_t{problem.k} * problem.n * bytes(problem.weights) +
-         std::uint64_t{problem.k} * bytes(problem.x) + output_bytes(problem);
+  const std::uint64_t weights = std::uint64_t{problem.k} * problem.n;
+  return bytes(problem.weights, weights) + bytes(problem.x, problem.k) + output_bytes(problem);
 }
 
 Arm product(std::string name, const GemvProblem& problem) {
@@ -125,6 +126,8 @@ Arms ArmMaker::make(const GemvProblem& problem, const std::vector<std::string>& 
 }
 
 void ArmMaker::add_word(Arms& arms, const GemvProblem& problem, const std::string& word) {
+  // Neither of the two has weights in blocks.
+  if (is_block_format(problem.weights) && (word == "cublas" || word == "nvrtc")) return;
   if (word == "cublas") return add_cublas(arms, problem);
   if (word == "nvrtc") return add_nvrtc(arms, problem);
   if (word == "variants") return add_variants(arms, problem);

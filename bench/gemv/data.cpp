@@ -10,7 +10,9 @@
 #include <system_error>
 #include <thread>
 
+#include "kernels/quantization/random_blocks.hpp"
 #include "ptxgen/kernels/elementwise/read_stream.hpp"
+#include "ptxgen/kernels/quantization/blocks.hpp"
 #include "support/half.hpp"
 #include "support/random_values.hpp"
 
@@ -81,10 +83,11 @@ void for_all(std::uint64_t count, const Work& work) {
 }  // namespace
 
 std::uint64_t matrix_bytes(const GemvProblem& problem) noexcept {
-  return problem.matrix_elements() * bytes(problem.weights);
+  return bytes(problem.weights, problem.matrix_elements());
 }
 
 Bytes random_elements(ElementType type, std::uint64_t count, std::uint64_t seed) {
+  if (is_block_format(type)) return random_blocks(type, count, -1, 1, seed);
   const std::vector<float> values = random_values(count, seed);
   Bytes result(count * bytes(type));
   if (type == ElementType::f32) {

@@ -100,8 +100,9 @@ Found used_bytes_share(const BenchRun& run, const ClaimTerm&) {
     if (arm == nullptr || !arm->arm.prediction) continue;
     // All bytes of a sector can only be used where rows consist of whole sectors.
     const GemvProblem& problem = shape.problem;
-    if (problem.leading_dimension() * bytes(problem.weights) % kSector != 0) continue;
-    const double used = static_cast<double>(problem.k) * problem.n * bytes(problem.weights);
+    if (bytes(problem.weights, problem.leading_dimension()) % kSector != 0) continue;
+    const auto used =
+        static_cast<double>(bytes(problem.weights, std::uint64_t{problem.k} * problem.n));
     const auto loaded = static_cast<double>(arm->arm.prediction->weight_sectors * kSector);
     if (loaded > 0) worst.add(used / loaded, to_text(problem));
   }

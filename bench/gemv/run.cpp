@@ -6,6 +6,7 @@
 #include <ctime>
 #include <new>
 
+#include "ptxgen/kernels/quantization/blocks.hpp"
 #include "ptxgen/support/error.hpp"
 #include "ptxgen/version.hpp"
 #include "support/count.hpp"
@@ -102,7 +103,8 @@ GemvProblem bench_problem(const BenchShape& shape, GemvLayout layout, ElementTyp
   problem.k = shape.k;
   problem.n = shape.n;
   problem.layout = layout;
-  problem.weights = problem.x = problem.y = type;
+  problem.weights = type;
+  if (!is_block_format(type)) problem.x = problem.y = type;
   return problem;
 }
 
@@ -139,6 +141,8 @@ BenchRun run_bench(const Device& device, const BenchMachine& machine, const Benc
         const GemvProblem problem = bench_problem(shape, layout, type);
         if (progress) progress(done, all, to_text(problem));
         ++done;
+        // Blocks are parts of rows.
+        if (is_block_format(type) && layout == GemvLayout::T) continue;
         if (late() || context.poisoned()) {
           run.left_out.push_back(to_text(problem));
           continue;

@@ -119,7 +119,7 @@ std::vector<GemvLayout> bench_layouts(const std::string& text) {
 
 std::vector<ElementType> bench_types(const std::string& text) {
   return list_of<ElementType>(
-      "--dtype", text, [](const std::string& word) { return cli::gemv_type("--dtype", word); });
+      "--dtype", text, [](const std::string& word) { return cli::gemv_weights("--dtype", word); });
 }
 
 Rotation rotation_of(std::uint64_t bytes, std::uint64_t wanted_bytes, std::uint32_t min_chain,

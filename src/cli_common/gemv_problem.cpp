@@ -5,6 +5,7 @@
 
 #include "cli_common/numbers.hpp"
 #include "cli_common/program.hpp"
+#include "ptxgen/kernels/gemv/operands.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
 
@@ -60,6 +61,15 @@ ElementType gemv_type(std::string_view option, std::string_view name) {
   if (name == "f16") return ElementType::f16;
   if (name == "bf16") return ElementType::bf16;
   throw UsageError(format_text("{}: expects f32, f16 or bf16", option));
+}
+
+ElementType gemv_weights(std::string_view option, std::string_view name) {
+  std::string names;
+  for (const Word<ElementType>& word : kGemvWeights) {
+    if (word.name == name) return word.value;
+    names += (names.empty() ? "" : ", ") + std::string(word.name);
+  }
+  throw UsageError(format_text("{}: expects one of {}", option, names));
 }
 
 GemvProblem gemv_problem(const std::vector<std::string>& settings) {

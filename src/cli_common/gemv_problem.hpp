@@ -22,5 +22,7 @@ inline constexpr std::string_view kGemvSettingsHelp =
 
 /// The type of that name. Throws `UsageError` that begins with `option` and lists the names.
 [[nodiscard]] ElementType gemv_type(std::string_view option, std::string_view name);
+/// The same, or a block format of weights.
+[[nodiscard]] ElementType gemv_weights(std::string_view option, std::string_view name);
 
 }  // namespace ptxgen::cli

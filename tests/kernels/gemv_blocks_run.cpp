@@ -45,24 +45,24 @@ std::vector<std::byte> as(ElementType type, std::span<const float> values) {
 BlocksData make_blocks_data(const GemvCase& point, XValues values) {
   const GemvProblem& problem = point.plan.problem;
   Dice dice(point.seed);
-  BlocksData made;
-  made.data.a = random_blocks(dice, problem.weights, problem.matrix_elements());
-  made.original_x.resize(problem.k);
-  for (float& x : made.original_x) x = draw(dice, values);
-  made.data.x = as(problem.x, made.original_x);
+  BlocksData result;
+  result.data.a = random_blocks(dice, problem.weights, problem.matrix_elements());
+  result.original_x.resize(problem.k);
+  for (float& x : result.original_x) x = draw(dice, values);
+  result.data.x = as(problem.x, result.original_x);
   std::vector<float> outputs(problem.n);
   const auto draw_outputs = [&] {
     for (float& y : outputs) y = draw(dice, XValues::Uniform);
     return as(problem.y, outputs);
   };
-  made.data.y = draw_outputs();
-  if (problem.bias) made.data.bias = draw_outputs();
-  if (problem.residual) made.data.residual = draw_outputs();
+  result.data.y = draw_outputs();
+  if (problem.bias) result.data.bias = draw_outputs();
+  if (problem.residual) result.data.residual = draw_outputs();
   if (problem.scaled) {
-    made.data.alpha = -1.7f;
-    made.data.beta = 0.6f;
+    result.data.alpha = -1.7f;
+    result.data.beta = 0.6f;
   }
-  return made;
+  return result;
 }
 
 std::vector<float> stored_x(const GemvProblem& problem, const GemvData& data) {

@@ -27,8 +27,8 @@ const std::string kTargets[] = {"sm_75", "sm_80", "sm_89", "sm_90", "sm_100", "s
 // k of `type` with a tail of every kind.
 std::uint32_t draw_k(Dice& dice, ElementType type) {
   const std::uint32_t block = info(type).block_values;
-  const std::uint32_t most = dice.chance(10) ? 16384 : dice.chance(50) ? 4096 : 1024;
-  return block * dice.between(1, most / block);
+  const std::uint32_t max_k = dice.chance(10) ? 16384 : dice.chance(50) ? 4096 : 1024;
+  return block * dice.between(1, max_k / block);
 }
 
 GemvPlan draw_plan(Dice& dice, ElementType type) {
@@ -159,11 +159,12 @@ TEST_CASE("weights in blocks: the grid") {
   for (const GemvCase& point : blocks_grid(static_cast<std::size_t>(count(320, 1600)))) {
     const GemvProblem& problem = point.plan.problem;
     INFO(to_text(point));
-    const BlocksData made = make_blocks_data(point, XValues::Normal);
-    GemvRunner runner(point, made.data);
+    const BlocksData inputs = make_blocks_data(point, XValues::Normal);
+    GemvRunner runner(point, inputs.data);
     const GemvOutcome outcome = runner.run();
     CHECK(outcome.findings == "");
-    const double nmse = blocks_nmse(problem, made.data, stored_x(problem, made.data), outcome.y);
+    const double nmse =
+        blocks_nmse(problem, inputs.data, stored_x(problem, inputs.data), outcome.y);
     const double limit = problem.y == ElementType::f32 ? 1e-9 : 1e-6;
     CHECK(nmse <= limit);
     if (problem.y == ElementType::f32)
@@ -185,11 +186,11 @@ TEST_CASE("weights in blocks: activations in q8_1 cost the accuracy that they sh
       double mean = 0;
       for (int draw = 0; draw < kDraws; ++draw) {
         point.seed = seed() + static_cast<std::uint64_t>(draw);
-        const BlocksData made = make_blocks_data(point, values);
-        GemvRunner runner(point, made.data);
+        const BlocksData inputs = make_blocks_data(point, values);
+        GemvRunner runner(point, inputs.data);
         const GemvOutcome outcome = runner.run();
         CHECK(outcome.findings == "");
-        mean += blocks_nmse(point.plan.problem, made.data, made.original_x, outcome.y) / kDraws;
+        mean += blocks_nmse(point.plan.problem, inputs.data, inputs.original_x, outcome.y) / kDraws;
       }
       INFO(to_string(weights) << ": " << mean);
       CHECK(mean <= (values == XValues::Uniform ? 2e-5 : 4e-5));
@@ -204,11 +205,11 @@ TEST_CASE("weights in blocks: the same bits in every run, schedule and partition
     point.plan.warps_out = 2;
     point.plan.rows = 2;
     point.plan.chunk_steps = 1;
-    const BlocksData made = make_blocks_data(point, XValues::Normal);
+    const BlocksData inputs = make_blocks_data(point, XValues::Normal);
     std::vector<std::byte> first;
     for (const std::uint32_t blocks : {1u, 3u, 8u}) {
       point.plan.blocks = blocks;
-      GemvRunner runner(point, made.data);
+      GemvRunner runner(point, inputs.data);
       for (std::uint64_t seed = 0; seed < 3; ++seed) {
         emulator::Options options;
         options.seed = seed;

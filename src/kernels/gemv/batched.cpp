@@ -57,7 +57,7 @@ GemvPlan BatchedGemv::single() const {
   return plan;
 }
 
-// With fewer warps to a block there is room for more rows of x.
+// With fewer warps in a block, x of more rows fits its shared memory.
 GemvPlan BatchedGemv::plan(const ptx::Target& target) const {
   const GemvPlan wide = single();
   const std::uint32_t rows = std::min(m, kPass);

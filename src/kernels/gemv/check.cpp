@@ -48,14 +48,14 @@ void check_blocks(const GemvProblem& problem) {
          "it may be f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k or q6_k");
   demand(problem.layout == GemvLayout::R, "bad-problem", "layout", "T",
          format_text("with weights of {} it can only be R: blocks are parts of rows", name));
-  const auto whole_blocks = [&](std::string_view member, std::uint64_t value) {
+  const auto of_blocks = [&](std::string_view member, std::uint64_t value) {
     demand(value % weights.block_values == 0, "bad-problem", member, number(value),
            format_text("with weights of {} it may be a multiple of {}, the values of a block: pad "
                        "the rows and x with zeros",
                        name, weights.block_values));
   };
-  whole_blocks("k", problem.k);
-  whole_blocks("lda", problem.lda);
+  of_blocks("k", problem.k);
+  of_blocks("lda", problem.lda);
   const bool is_float = problem.x <= ElementType::bf16;
   demand(
       is_float || problem.x == ElementType::q8_1, "bad-problem", "x",

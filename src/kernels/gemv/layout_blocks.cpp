@@ -85,7 +85,7 @@ class Loaded {
   Floats data_;
 };
 
-// Lanes read words: the half behind a row's odd number of halves is zero.
+// Lanes read words: the half after a row's odd number of halves is zero.
 void end_words(Kit& kit, std::uint32_t row_bytes) {
   if (row_bytes % 4 == 0) return;
   KernelBuilder& k = kit.k;

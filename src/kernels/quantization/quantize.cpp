@@ -125,11 +125,11 @@ void store_q4_0(const Part& part, const Ptr<b8>& block) {
     return k.min(k.cvt<u32>(shifted, Rounding::rzi), 15u);
   };
   const Value<u32> q0 = quant(0), q1 = quant(1), q2 = quant(2), q3 = quant(3);
-  const Value<u32> mine = bytes_of(k, {q0, q1, q2, q3});
+  const Value<u32> own = bytes_of(k, {q0, q1, q2, q3});
   // Lanes 4 to 7 have the upper halves of the bytes of lanes 0 to 3.
-  const Value<u32> upper = k.shfl_bfly(mine, kLanes / 2);
+  const Value<u32> upper = k.shfl_bfly(own, kLanes / 2);
   k.if_(part.inside & (part.lane < kLanes / 2),
-        [&] { store_word(k, block + 2 + (part.lane << 2u), mine | (upper << 4u)); });
+        [&] { store_word(k, block + 2 + (part.lane << 2u), own | (upper << 4u)); });
   k.if_(part.inside & (part.lane == 0u), [&] { store_half(k, block, d); });
 }
 

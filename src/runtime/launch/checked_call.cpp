@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <random>
 
+#include "kernels/quantization/random_blocks.hpp"
 #include "ptxgen/kernels/host_values.hpp"
 #include "ptxgen/kernels/quantization/blocks.hpp"
 #include "ptxgen/runtime/device/findings.hpp"
@@ -38,28 +38,9 @@ bool is_integral(ElementType type) {
   return !is_block_format(type) && ptx::kind(ptxgen::info(type).type) != ptx::TypeKind::Float;
 }
 
-// Blocks of random integers, whose f16 fields are such that values are about in the range.
-std::vector<std::byte> random_blocks(ElementType type, std::uint64_t count,
-                                     const ArgumentInfo& info, std::uint64_t seed) {
-  constexpr double kSteps = 256;  // integers times scales of a block
-  const ElementInfo& format = ptxgen::info(type);
-  std::vector<std::byte> blocks(static_cast<std::size_t>(bytes(type, count)));
-  std::mt19937_64 random(seed);
-  for (std::byte& byte : blocks) byte = static_cast<std::byte>(random());
-  for (std::size_t block = 0; block < blocks.size(); block += format.block_bytes) {
-    for (const std::uint8_t at : half_fields(type)) {
-      const double share = static_cast<double>(random() >> 11u) * 0x1p-53;
-      const double field = (info.low + share * (info.high - info.low)) / kSteps;
-      const std::vector<std::byte> half = to_elements(ElementType::f16, {&field, 1});
-      std::copy(half.begin(), half.end(), blocks.begin() + static_cast<std::ptrdiff_t>(block + at));
-    }
-  }
-  return blocks;
-}
-
 std::vector<std::byte> random_elements(ElementType type, std::uint64_t count,
                                        const ArgumentInfo& info, std::uint64_t seed) {
-  if (is_block_format(type)) return random_blocks(type, count, info, seed);
+  if (is_block_format(type)) return random_blocks(type, count, info.low, info.high, seed);
   return to_elements(type, random_between(count, info, is_integral(type), seed));
 }
 

@@ -30,7 +30,7 @@ struct BatchedGemv {
     std::uint32_t m_dim = 1;  ///< rows of this launch
   };
 
-  /// The plan of a pass, of as many rows up to 8 as the target's shared memory has room for; and
+  /// The plan of a pass, of up to 8 rows, as many as fit the target's shared memory; and
   /// the same for one row.
   [[nodiscard]] GemvPlan plan(const ptx::Target& target) const;
   [[nodiscard]] GemvPlan single() const;
