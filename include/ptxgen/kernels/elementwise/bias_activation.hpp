@@ -21,10 +21,10 @@ inline constexpr Word<Activation> kActivations[] = {{"none", Activation::None},
 /// access consecutive elements.
 struct BiasActivation {
   std::uint32_t n = 1u << 20;           ///< elements of out
-  std::uint32_t bias_size = 4096;       ///< of a row of out, say
+  std::uint32_t bias_size = 4096;       ///< elements of the bias
   ElementType type = ElementType::f32;  ///< of out: f32, f16 or bf16
-  Activation activation = Activation::None;
-  bool precise = false;  ///< exp and division rounded as the precise forms
+  Activation activation = Activation::GeluSigmoid;
+  bool precise = false;  ///< exp and division of the GELU rounded as the precise forms
 
   struct Operands {
     DeviceRange out{}, bias{};
@@ -59,7 +59,7 @@ struct Describe<BiasActivation> {
   static ErrorBound bound(const K& spec);
   static constexpr K cases[] = {{1, 1},
                                 {255, 300},
-                                {4099, 7},
+                                {4099, 7, ElementType::f32, Activation::None},
                                 {70000, 4096, ElementType::f32, Activation::Relu},
                                 {70000, 1000, ElementType::f32, Activation::GeluSigmoid},
                                 {4099, 256, ElementType::f16, Activation::None},
