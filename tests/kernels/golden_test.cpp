@@ -18,7 +18,8 @@ std::string text_of(const KernelDescription& entry, std::string_view target,
 }
 
 /// The values that a kernel has code of its own for: the defaults, then each word of a parameter
-/// that specialises. The name says which: "vadd", "vadd_f16".
+/// that specialises. The name says which: "vadd", "vadd_f16"; with the parameter's name, too, where
+/// another one has the same word: "embedding_y_f16".
 std::map<std::string, std::vector<std::uint64_t>> variants(const KernelDescription& entry) {
   std::map<std::string, std::vector<std::uint64_t>> all;
   all[std::string(entry.name)] = entry.default_values();
@@ -27,8 +28,12 @@ std::map<std::string, std::vector<std::uint64_t>> variants(const KernelDescripti
     if (!info.specializes) continue;
     for (std::size_t word = 0; word < info.words.size(); ++word) {
       if (word == info.default_value) continue;
+      const std::string prefix = std::string(entry.name) + "_";
+      const std::string short_name = prefix + std::string(info.words[word]);
+      const bool taken = all.count(short_name) != 0;
       std::vector<std::uint64_t>& values =
-          all[std::string(entry.name) + "_" + std::string(info.words[word])];
+          all[taken ? prefix + std::string(info.name) + "_" + std::string(info.words[word])
+                    : short_name];
       values = entry.default_values();
       values[i] = word;
     }

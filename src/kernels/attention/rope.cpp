@@ -76,15 +76,18 @@ Value<f32> reduced_angle(KernelBuilder& k, const Value<f64>& angle) {
 using Rotation = std::function<SinCos(const Value<u32>& position)>;
 
 Rotation rotation_of(KernelBuilder& k, bool precise, const Value<u32>& pair,
-                     const Value<f32>& theta, std::uint32_t head_size) {
+                     const Value<f32>& theta, std::uint32_t head_size,
+                     const std::optional<Value<f32>>& factor) {
   if (precise) {
-    const Value<f64> frequency = exact_frequency(k, pair, theta, head_size);
+    Value<f64> frequency = exact_frequency(k, pair, theta, head_size);
+    if (factor) frequency.rebind(frequency / k.convert<f64>(*factor));
     return [&k, frequency](const Value<u32>& position) {
       const Value<f64> angle = k.convert<f64>(position) * frequency;
       return sincos(reduced_angle(k, angle), Accuracy::Precise);
     };
   }
-  const Value<f32> frequency = approximate_frequency(k, pair, theta, head_size);
+  Value<f32> frequency = approximate_frequency(k, pair, theta, head_size);
+  if (factor) frequency.rebind(frequency / *factor);
   return [&k, frequency](const Value<u32>& position) {
     return sincos(k.convert<f32>(position) * frequency, Accuracy::Approximate);
   };
@@ -136,10 +139,16 @@ BuiltKernel Rope<kPairs>::build(const ptx::Target& target) const {
   const Value<u32> head_count = k.param<u32>("heads");
   const Value<u32> first_position = k.param<u32>("position");
   const Value<f32> theta = k.param<f32>("theta");
+  k.declare_param<Ptr<f32>>("factors");
   k.required_threads(head_size / 2);
   const Value<u32> pair = k.tid_x();
+  std::optional<Value<f32>> factor;
+  if (factors) {
+    const Ptr<f32> of_pairs = k.load_param<Ptr<f32>>("factors");
+    factor.emplace(k.ld(of_pairs + pair));
+  }
   const Value<u32> first = kInterleaved ? pair * 2 : pair;
-  const Rotation rotation = rotation_of(k, precise, pair, theta, head_size);
+  const Rotation rotation = rotation_of(k, precise, pair, theta, head_size, factor);
   const Value<u32> first_row = k.ctaid_y();
   k.for_(first_row, row_count, k.nctaid_y(), [&](Value<u32> row) {
     SinCos by = rotation(positions ? Value<u32>((*positions)[row]) : first_position + row);
@@ -165,7 +174,8 @@ template <RopePairs kPairs>
 KernelCost Rope<kPairs>::cost() const noexcept {
   const std::uint64_t elements = std::uint64_t{rows} * heads * head_size;
   const std::uint64_t positions = indirect ? std::uint64_t{4} * rows : 0;
-  return {.bytes_read = elements * bytes(type) + positions,
+  const std::uint64_t factor_bytes = factors ? std::uint64_t{2} * head_size : 0;
+  return {.bytes_read = elements * bytes(type) + positions + factor_bytes,
           .bytes_written = elements * bytes(type),
           .flops = 3 * elements};
 }
@@ -184,7 +194,8 @@ void Describe<Rope<kPairs>>::reference(const K& spec, HostOperands& host) {
                                           : host.number("position") + static_cast<double>(row);
     for (std::size_t i = 0; i < half; ++i) {
       const double power = -2.0 * static_cast<double>(i) / spec.head_size;
-      const double angle = position * std::pow(theta, power);
+      const double factor = spec.factors ? host.input("factors")[i] : 1;
+      const double angle = position * std::pow(theta, power) / factor;
       const double sine = (spec.inverse ? -1 : 1) * std::sin(angle);
       const std::size_t at = head * spec.head_size + (kInterleaved ? 2 * i : i);
       y.values[at] = x[at] * std::cos(angle) - x[at + distance] * sine;
@@ -199,10 +210,10 @@ void Describe<Rope<kPairs>>::reference(const K& spec, HostOperands& host) {
 // Precise: the angle within a period is rounded once to f32, at up to pi; sine and cosine have 3
 // units in the last place, product and sum one each. Approximate: the exponent of the frequency is
 // up to 20, log2 has 2^-22 of it, which exp2 turns into a relative error of the angle; sin.approx
-// and cos.approx are within 2^-20.
+// and cos.approx are within 2^-20. A factor adds the rounding of its division.
 template <RopePairs kPairs>
 ErrorBound Describe<Rope<kPairs>>::bound(const K& spec) {
-  return {.relative = (spec.precise ? 10 : 128) * 0x1p-24};
+  return {.relative = (spec.precise ? 10 : spec.factors ? 129 : 128) * 0x1p-24};
 }
 
 template struct Rope<RopePairs::Interleaved>;

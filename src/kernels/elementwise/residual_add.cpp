@@ -8,13 +8,22 @@ namespace ptxgen::inline v0 {
 namespace {
 
 constexpr std::string_view kName = Describe<ResidualAdd>::text.name;
+constexpr std::string_view kBatched = Describe<BatchedResidualAdd>::text.name;
 constexpr std::string_view kInputs[] = {"a", "b"};
+
+Value<f32> sum(std::span<const Value<f32>> x) { return x[0] + x[1]; }
+
+void reference_sum(HostOperands& host) {
+  std::vector<double>& out = host["out"].values;
+  const std::vector<double>& a = host.input("a");
+  const std::vector<double>& b = host.input("b");
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = a[i] + b[i];
+}
 
 }  // namespace
 
 BuiltKernel ResidualAdd::build(const ptx::Target& target) const {
-  return map_kernel(kName, target, type, kInputs,
-                    [](std::span<const Value<f32>> x) { return x[0] + x[1]; });
+  return map_kernel(kName, target, type, kInputs, sum);
 }
 
 LaunchGeometry ResidualAdd::geometry() const { return map_geometry(kName, n, type); }
@@ -22,12 +31,29 @@ LaunchGeometry ResidualAdd::geometry() const { return map_geometry(kName, n, typ
 KernelCost ResidualAdd::cost() const noexcept { return map_cost(n, type, 2, 1); }
 
 void Describe<ResidualAdd>::reference(const ResidualAdd&, HostOperands& host) {
-  std::vector<double>& out = host["out"].values;
-  const std::vector<double>& a = host.input("a");
-  const std::vector<double>& b = host.input("b");
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = a[i] + b[i];
+  reference_sum(host);
 }
 
 ErrorBound Describe<ResidualAdd>::bound(const ResidualAdd&) { return {.exact = true}; }
+
+BuiltKernel BatchedResidualAdd::build(const ptx::Target& target) const {
+  return batched_map_kernel(kBatched, target, type, kInputs, sum);
+}
+
+LaunchGeometry BatchedResidualAdd::geometry() const {
+  return batched_map_geometry(kBatched, n, rows);
+}
+
+KernelCost BatchedResidualAdd::cost() const noexcept {
+  return map_cost(std::uint64_t{rows} * n, type, 2, 1);
+}
+
+void Describe<BatchedResidualAdd>::reference(const BatchedResidualAdd&, HostOperands& host) {
+  reference_sum(host);
+}
+
+ErrorBound Describe<BatchedResidualAdd>::bound(const BatchedResidualAdd&) {
+  return {.exact = true};
+}
 
 }  // namespace ptxgen::inline v0

@@ -10,23 +10,18 @@ namespace ptxgen::inline v0 {
 namespace {
 
 constexpr std::string_view kName = Describe<Swiglu>::text.name;
+constexpr std::string_view kBatched = Describe<BatchedSwiglu>::text.name;
 constexpr std::string_view kInputs[] = {"gate", "up"};
 
-}  // namespace
-
-BuiltKernel Swiglu::build(const ptx::Target& target) const {
+MapElement gated(bool precise) {
   const Accuracy accuracy = precise ? Accuracy::Precise : Accuracy::Approximate;
-  return map_kernel(kName, target, type, kInputs, [&](std::span<const Value<f32>> x) {
+  return [accuracy](std::span<const Value<f32>> x) {
     const Value<f32> silu = x[0] * sigmoid(x[0], accuracy);
     return silu * x[1];
-  });
+  };
 }
 
-LaunchGeometry Swiglu::geometry() const { return map_geometry(kName, n, type); }
-
-KernelCost Swiglu::cost() const noexcept { return map_cost(n, type, 2, 5); }
-
-void Describe<Swiglu>::reference(const Swiglu&, HostOperands& host) {
+void reference_gated(HostOperands& host) {
   std::vector<double>& out = host["out"].values;
   const std::vector<double>& gate = host.input("gate");
   const std::vector<double>& up = host.input("up");
@@ -34,10 +29,42 @@ void Describe<Swiglu>::reference(const Swiglu&, HostOperands& host) {
 }
 
 // The error of sigmoid, and of two products.
-ErrorBound Describe<Swiglu>::bound(const Swiglu& spec) {
+ErrorBound gated_bound(bool precise) {
   const MathBound& sigmoid =
-      math_bound("sigmoid", spec.precise ? Accuracy::Precise : Accuracy::Approximate);
+      math_bound("sigmoid", precise ? Accuracy::Precise : Accuracy::Approximate);
   return {.relative = (sigmoid.ulp + 2) * 0x1p-23, .absolute = 1e-36};
+}
+
+}  // namespace
+
+BuiltKernel Swiglu::build(const ptx::Target& target) const {
+  return map_kernel(kName, target, type, kInputs, gated(precise));
+}
+
+LaunchGeometry Swiglu::geometry() const { return map_geometry(kName, n, type); }
+
+KernelCost Swiglu::cost() const noexcept { return map_cost(n, type, 2, 5); }
+
+void Describe<Swiglu>::reference(const Swiglu&, HostOperands& host) { reference_gated(host); }
+
+ErrorBound Describe<Swiglu>::bound(const Swiglu& spec) { return gated_bound(spec.precise); }
+
+BuiltKernel BatchedSwiglu::build(const ptx::Target& target) const {
+  return batched_map_kernel(kBatched, target, type, kInputs, gated(precise));
+}
+
+LaunchGeometry BatchedSwiglu::geometry() const { return batched_map_geometry(kBatched, n, rows); }
+
+KernelCost BatchedSwiglu::cost() const noexcept {
+  return map_cost(std::uint64_t{rows} * n, type, 2, 5);
+}
+
+void Describe<BatchedSwiglu>::reference(const BatchedSwiglu&, HostOperands& host) {
+  reference_gated(host);
+}
+
+ErrorBound Describe<BatchedSwiglu>::bound(const BatchedSwiglu& spec) {
+  return gated_bound(spec.precise);
 }
 
 }  // namespace ptxgen::inline v0

@@ -45,10 +45,9 @@ void map_body(KernelBuilder& k, ElementType type, std::span<const Ptr<b8>> input
       [&](Value<u32> i) { some(i, bytes(type), 1); });
 }
 
-}  // namespace
-
-BuiltKernel map_kernel(std::string_view name, const ptx::Target& target, ElementType type,
-                       std::span<const std::string_view> inputs, const MapElement& compute) {
+BuiltKernel build_map(std::string_view name, const ptx::Target& target, ElementType type,
+                      std::span<const std::string_view> inputs, const MapElement& compute,
+                      bool batched) {
   with_float_type(name, type, [](auto) {});
   KernelBuilder k(name, target.name);
   for (const std::string_view input : inputs) k.declare_param<Ptr<b8>>(input);
@@ -58,19 +57,43 @@ BuiltKernel map_kernel(std::string_view name, const ptx::Target& target, Element
   for (const std::string_view input : inputs) {
     from.push_back(k.load_param<Ptr<b8>>(input));
   }
-  const Ptr<b8> out = k.load_param<Ptr<b8>>("out");
+  Ptr<b8> out = k.load_param<Ptr<b8>>("out");
   const Value<u32> n = k.load_param<u32>("n");
+  if (batched) {
+    const Value<u64> row = k.mul_wide(k.ctaid_y(), n) * std::uint64_t{bytes(type)};
+    for (Ptr<b8>& input : from) input.rebind(input + row);
+    out.rebind(out + row);
+  }
   map_body(k, type, from, out, n, compute);
   return k.build();
+}
+
+}  // namespace
+
+BuiltKernel map_kernel(std::string_view name, const ptx::Target& target, ElementType type,
+                       std::span<const std::string_view> inputs, const MapElement& compute) {
+  return build_map(name, target, type, inputs, compute, false);
+}
+
+BuiltKernel batched_map_kernel(std::string_view name, const ptx::Target& target, ElementType type,
+                               std::span<const std::string_view> inputs,
+                               const MapElement& compute) {
+  return build_map(name, target, type, inputs, compute, true);
+}
+
+LaunchGeometry batched_map_geometry(std::string_view name, std::uint32_t n, std::uint32_t rows) {
+  LaunchGeometry geometry = one_dimensional(name, rows == 0 ? 0 : n, kThreads, kThreads);
+  geometry.grid.y = rows;
+  return geometry;
 }
 
 LaunchGeometry map_geometry(std::string_view name, std::uint32_t n, ElementType type) {
   return one_dimensional(name, n, group_elements(type) * kThreads, kThreads);
 }
 
-KernelCost map_cost(std::uint32_t n, ElementType type, unsigned inputs, unsigned flops) noexcept {
-  const std::uint64_t array = std::uint64_t{bytes(type)} * n;
-  return {.bytes_read = inputs * array, .bytes_written = array, .flops = std::uint64_t{flops} * n};
+KernelCost map_cost(std::uint64_t n, ElementType type, unsigned inputs, unsigned flops) noexcept {
+  const std::uint64_t array = bytes(type) * n;
+  return {.bytes_read = inputs * array, .bytes_written = array, .flops = flops * n};
 }
 
 }  // namespace ptxgen::inline v0

@@ -22,11 +22,20 @@ using MapElement = std::function<Value<f32>(std::span<const Value<f32>>)>;
 [[nodiscard]] BuiltKernel map_kernel(std::string_view name, const ptx::Target& target,
                                      ElementType type, std::span<const std::string_view> inputs,
                                      const MapElement& compute);
-/// Its geometry: blocks of 256 threads, 16 bytes a thread. n = 0 throws `Error` (Stage::Launch,
-/// "empty-grid").
+/// The same for each row of [row][n]: the grid's y is the row, which moves every pointer.
+[[nodiscard]] BuiltKernel batched_map_kernel(std::string_view name, const ptx::Target& target,
+                                             ElementType type,
+                                             std::span<const std::string_view> inputs,
+                                             const MapElement& compute);
+/// Its geometry: a block of 256 threads for each 256 elements of a row. n = 0 or rows = 0 throws
+/// `Error` (Stage::Launch, "empty-grid").
+[[nodiscard]] LaunchGeometry batched_map_geometry(std::string_view name, std::uint32_t n,
+                                                  std::uint32_t rows);
+/// The geometry of `map_kernel`: blocks of 256 threads, 16 bytes a thread. n = 0 throws `Error`
+/// (Stage::Launch, "empty-grid").
 [[nodiscard]] LaunchGeometry map_geometry(std::string_view name, std::uint32_t n, ElementType type);
 /// Reads each input once, writes the output once.
-[[nodiscard]] KernelCost map_cost(std::uint32_t n, ElementType type, unsigned inputs,
+[[nodiscard]] KernelCost map_cost(std::uint64_t n, ElementType type, unsigned inputs,
                                   unsigned flops) noexcept;
 
 }  // namespace ptxgen::inline v0

@@ -174,6 +174,13 @@ std::vector<Value<f32>> expand(KernelBuilder& k, const Floats& floats, std::uint
   return values;
 }
 
+Value<f32> rounded_to(KernelBuilder& k, ElementType type, const Value<f32>& value) {
+  if (type == ElementType::f32) return value;
+  const Value<u16> bits = narrow(k, type, value);
+  if (type == ElementType::f16) return k.cvt<f32>(k.bitcast<f16>(bits));
+  return k.bitcast<f32>(k.cvt<u32>(bits) << 16u);
+}
+
 void store_floats(KernelBuilder& k, const Ptr<b8>& at, ElementType type,
                   const std::vector<Value<f32>>& values) {
   if (type == ElementType::f32) {
@@ -186,6 +193,14 @@ void store_floats(KernelBuilder& k, const Ptr<b8>& at, ElementType type,
       words.push_back(pack(k, type, values[i], values[i + 1]));
     }
     store_words<u32>(k, at, words);
+  }
+}
+
+void store_run(KernelBuilder& k, const Ptr<b8>& at, ElementType type,
+               const std::vector<Value<f32>>& values, std::uint32_t count) {
+  for (std::uint32_t i = 0; i < values.size(); i += count) {
+    const auto first = values.begin() + i;
+    store_floats(k, at + i * bytes(type), type, {first, first + count});
   }
 }
 

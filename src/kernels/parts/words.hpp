@@ -36,9 +36,15 @@ struct Floats {
 [[nodiscard]] std::vector<Value<f32>> expand(KernelBuilder& k, const Floats& floats,
                                              std::uint32_t count);
 
+/// The value rounded once to nearest even to `type`, as an f32.
+[[nodiscard]] Value<f32> rounded_to(KernelBuilder& k, ElementType type, const Value<f32>& value);
+
 /// Stores `values`, 1, 2, 4 or 8 and at most 16 bytes as `type`, each rounded once to nearest even,
 /// with one instruction.
 void store_floats(KernelBuilder& k, const Ptr<b8>& at, ElementType type,
                   const std::vector<Value<f32>>& values);
+/// Stores any number of values, `count` with an instruction.
+void store_run(KernelBuilder& k, const Ptr<b8>& at, ElementType type,
+               const std::vector<Value<f32>>& values, std::uint32_t count);
 
 }  // namespace ptxgen::inline v0

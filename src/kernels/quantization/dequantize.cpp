@@ -15,14 +15,6 @@ namespace {
 constexpr std::string_view kName = Describe<Dequantize>::text.name;
 constexpr std::uint32_t kThreads = 256;
 
-// Stores a run, `count` values at a time.
-void store_run(KernelBuilder& k, const Ptr<b8>& at, ElementType type,
-               const std::vector<Value<f32>>& values, std::uint32_t count) {
-  for (std::uint32_t i = 0; i < kRunValues; i += count) {
-    store_floats(k, at + i * bytes(type), type, {values.begin() + i, values.begin() + i + count});
-  }
-}
-
 }  // namespace
 
 BuiltKernel Dequantize::build(const ptx::Target& target) const {

@@ -18,8 +18,9 @@ enum class RopePairs : std::uint8_t {
 ///
 /// x and y are [row][head][head_size]; a row is a token. Its position is `position + row`, or
 /// `positions[row]` from device memory with `indirect`, which a captured graph can replay;
-/// otherwise positions is null. Entries `rope` and `rope_neox`, both
-/// `(x, positions, y, rows, heads, position, theta)`; y may be x. The buffers of
+/// otherwise positions is null. With `factors` the frequency of pair i is divided by `factors[i]`
+/// (Llama 3's rope_freqs.weight), otherwise factors is null. Entries `rope` and `rope_neox`, both
+/// `(x, positions, y, rows, heads, position, theta, factors)`; y may be x. The buffers of
 /// `rope` are aligned to two elements. A block for each head with a thread for each pair; the
 /// grid's y counts rows by stride.
 template <RopePairs kPairs>
@@ -33,11 +34,13 @@ struct Rope {
   /// of it, which positions beyond some thousands feel.
   bool precise = false;
   bool inverse = false;  ///< rotates back
+  bool factors = false;  ///< frequency factors in device memory
 
   struct Operands {
     DeviceRange y{}, x{}, positions{};
     std::uint32_t position = 0;
     float theta = 10000.0f;  ///< the base, positive
+    DeviceRange factors{};
   };
 
   [[nodiscard]] BuiltKernel build(const ptx::Target& target) const;
@@ -72,13 +75,18 @@ struct Describe<Rope<kPairs>> {
       choice<&K::type, kFloatTypes>("type", "of x and y").specializes(),
       flag<&K::indirect>("indirect", "positions in device memory").specializes(),
       flag<&K::precise>("precise", "angles in f64, precise sine and cosine").specializes(),
-      flag<&K::inverse>("inverse", "rotates back").specializes()};
+      flag<&K::inverse>("inverse", "rotates back").specializes(),
+      flag<&K::factors>("factors", "frequency factors in device memory").specializes()};
   static constexpr auto kElements = [](const K& spec) {
     return std::uint64_t{spec.rows} * spec.heads * spec.head_size;
   };
   static constexpr auto kAlignment = [](const K& spec) -> std::uint32_t {
     return (kInterleaved ? 2 : 1) * bytes(spec.type);
   };
+  static constexpr auto kPairsOfHead = [](const K& spec) {
+    return std::uint64_t{spec.head_size} / 2;
+  };
+  static constexpr auto kFactors = [](const K& spec) { return spec.factors; };
   static constexpr auto kIndirect = [](const K& spec) { return spec.indirect; };
   static constexpr Row arguments[] = {
       Row::input("x", &O::x, &K::type, kElements, "rows of heads").aligned(kAlignment),
@@ -92,7 +100,11 @@ struct Describe<Rope<kPairs>> {
       Row::template shape<&K::heads>("heads"),
       Row::template scalar<&O::position>("position", "of the first row, unless indirect")
           .values(0, 4095),
-      Row::template scalar<&O::theta>("theta", "base of the frequencies").values(10000, 1000000)};
+      Row::template scalar<&O::theta>("theta", "base of the frequencies").values(10000, 1000000),
+      Row::input("factors", &O::factors, ElementType::f32, kPairsOfHead,
+                 "divide the frequency of each pair")
+          .only_if(kFactors)
+          .values(1, 32)};
   static void reference(const K& spec, HostOperands& host);
   static ErrorBound bound(const K& spec);
   static constexpr K cases[] = {{1, 1, 2},
@@ -103,7 +115,9 @@ struct Describe<Rope<kPairs>> {
                                 {3, 2, 128, ElementType::f32, true, true},
                                 {2, 2, 128, ElementType::f32, false, true, true},
                                 {1, 1, 2048, ElementType::f32, false, true},
-                                {70000, 1, 2, ElementType::f32}};
+                                {70000, 1, 2, ElementType::f32},
+                                {2, 3, 64, ElementType::f32, false, false, false, true},
+                                {17, 1, 128, ElementType::f16, true, true, false, true}};
 };
 
 }  // namespace ptxgen::inline v0
