@@ -45,7 +45,7 @@ struct Parameters {
   Ptr<b8> q, k, v;
   Ptr<u32> lengths;
   Ptr<b8> out, workspace;
-  Value<u32> kv_heads, max_seq, window, chunk;
+  Value<u32> rows, kv_heads, max_seq, window, chunk;
   Value<f32> scale;
   std::optional<Value<f32>> cap;
 };
@@ -54,15 +54,24 @@ Parameters parameters_of(KernelBuilder& k, const AttentionDecode& spec) {
   for (const char* name : {"q", "k", "v"}) k.declare_param<Ptr<b8>>(name);
   k.declare_param<Ptr<u32>>("lengths");
   for (const char* name : {"out", "workspace"}) k.declare_param<Ptr<b8>>(name);
-  for (const char* name : {"kv_heads", "max_seq", "window", "chunk"}) k.declare_param<u32>(name);
+  for (const char* name : {"rows", "kv_heads", "max_seq", "window", "chunk"}) {
+    k.declare_param<u32>(name);
+  }
   for (const char* name : {"scale", "cap"}) k.declare_param<f32>(name);
   // Braces fix the order of the reads.
-  Parameters p{k.load_param<Ptr<b8>>("q"),    k.load_param<Ptr<b8>>("k"),
-               k.load_param<Ptr<b8>>("v"),    k.load_param<Ptr<u32>>("lengths"),
-               k.load_param<Ptr<b8>>("out"),  k.load_param<Ptr<b8>>("workspace"),
-               k.load_param<u32>("kv_heads"), k.load_param<u32>("max_seq"),
-               k.load_param<u32>("window"),   k.load_param<u32>("chunk"),
-               k.load_param<f32>("scale"),    std::nullopt};
+  Parameters p{k.load_param<Ptr<b8>>("q"),
+               k.load_param<Ptr<b8>>("k"),
+               k.load_param<Ptr<b8>>("v"),
+               k.load_param<Ptr<u32>>("lengths"),
+               k.load_param<Ptr<b8>>("out"),
+               k.load_param<Ptr<b8>>("workspace"),
+               k.load_param<u32>("rows"),
+               k.load_param<u32>("kv_heads"),
+               k.load_param<u32>("max_seq"),
+               k.load_param<u32>("window"),
+               k.load_param<u32>("chunk"),
+               k.load_param<f32>("scale"),
+               std::nullopt};
   if (spec.softcap) p.cap.emplace(k.load_param<f32>("cap"));
   return p;
 }
@@ -147,7 +156,7 @@ void exchange(const Kit& kit, const Parameters& p, const Extent& extent, const V
               const Ptr<b8>& out) {
   KernelBuilder& k = kit.k;
   const std::uint32_t part_bytes = attention::part_floats(kit.spec) * 4;
-  const Value<u64> strips = k.mul_wide(k.nctaid_y(), k.nctaid_z());
+  const Value<u64> strips = k.mul_wide(k.nctaid_y(), p.rows);
   const Value<u64> tickets = (strips * std::uint64_t{4} + 31u) & ~std::uint64_t{31};
   const Value<u64> first_part = k.mul_wide(strip, k.nctaid_x()) * std::uint64_t{part_bytes};
   const Ptr<b8> parts = p.workspace + tickets + first_part;
@@ -190,12 +199,16 @@ BuiltKernel AttentionDecode::build(const ptx::Target& target) const {
   KernelBuilder k(kName, target.name);
   k.required_threads(kThreads);
   k.min_blocks_per_sm(4);  // 128 registers a thread
+  // The layout determines the loads in flight.
+  k.pragma("nounroll");
   if (precise) k.contract(Contract::Forbid);
   const Parameters parameters = parameters_of(k, *this);
-  const Extent extent = extent_of(k, parameters, k.ctaid_z());
-  // The grid covers max_seq; a row may be shorter.
-  const Pred has_chunk = any_of_block(k, k.ctaid_x() < extent.chunks);
-  k.if_(has_chunk, [&] { attend(kit_of(k, *this), parameters, extent); });
+  k.if_(k.ctaid_z() < parameters.rows, [&] {
+    const Extent extent = extent_of(k, parameters, k.ctaid_z());
+    // The grid covers max_seq; a row may be shorter.
+    const Pred has_chunk = any_of_block(k, k.ctaid_x() < extent.chunks);
+    k.if_(has_chunk, [&] { attend(kit_of(k, *this), parameters, extent); });
+  });
   return k.build();
 }
 

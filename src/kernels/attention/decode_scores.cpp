@@ -203,14 +203,14 @@ void Query::share_units(const Ptr<b8>& row, const Ptr<f32, Shared>& to, const Va
   }
 }
 
-// A warp for each head in turn.
+// A warp for each head, four heads at a time.
 void Query::load_shared(const Ptr<b8>& from, const Value<f32>& factor) {
   KernelBuilder& k = kit_.k;
   const DecodeLayout& l = kit_.layout;
   const std::uint32_t head_bytes = kit_.spec.head_size * bytes(kit_.spec.type);
   const SharedArray<f32> all = k.shared<f32>(kit_.heads * l.head_floats(), "queries");
-  for (std::uint32_t turn = 0; turn < kit_.heads; turn += kWarps) {
-    const Value<u32> head = kit_.warp + turn;
+  for (std::uint32_t first_head = 0; first_head < kit_.heads; first_head += kWarps) {
+    const Value<u32> head = kit_.warp + first_head;
     k.if_(head < kit_.heads, [&] {
       const Ptr<b8> row = from + k.mul_wide(head, head_bytes);
       const Ptr<f32, Shared> to = all + k.mul_lo(head, l.head_floats());

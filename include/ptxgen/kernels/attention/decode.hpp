@@ -27,8 +27,8 @@ namespace ptxgen::inline v0 {
 /// on `chunk` (and the types and sizes), not on the GPU or the schedule. Blocks whose chunk is
 /// beyond the length end at once.
 ///
-/// Entry `attention_decode(q, k, v, lengths, out, workspace, kv_heads, max_seq, window, chunk,
-/// scale, cap)`.
+/// Entry `attention_decode(q, k, v, lengths, out, workspace, rows, kv_heads, max_seq, window,
+/// chunk, scale, cap)`.
 struct AttentionDecode {
   std::uint32_t rows = 1;                ///< sequences, one query token each: the grid's z
   std::uint32_t kv_heads = 8;            ///< heads of k and v: the grid's y
@@ -152,6 +152,7 @@ struct Describe<AttentionDecode> {
       Row::output("out", &O::out, &K::type, kElements, "weighted means of the values")
           .aligned(kAlignment),
       Row::workspace(),
+      Row::shape<&K::rows>("rows"),
       Row::shape<&K::kv_heads>("kv_heads"),
       Row::shape<&K::max_seq>("max_seq"),
       Row::shape<&K::window>("window"),
