@@ -32,7 +32,7 @@ namespace ptxgen::inline v0 {
 struct AttentionDecode {
   std::uint32_t rows = 1;                ///< sequences, one query token each: the grid's z
   std::uint32_t kv_heads = 8;            ///< heads of k and v: the grid's y
-  std::uint32_t group = 4;               ///< query heads for each: 1 to 8 (6), or halves to that
+  std::uint32_t group = 1;               ///< query heads for each: 1 to 8 (6), or halves to that
   std::uint32_t head_size = 128;         ///< 16 to 256, a multiple of 16, of 32 for q8_0
   std::uint32_t max_seq = 4096;          ///< positions that the cache holds
   ElementType type = ElementType::f32;   ///< of q and out: f32, f16 or bf16
