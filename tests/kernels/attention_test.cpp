@@ -34,8 +34,12 @@ AttentionDecode spec_of(Heads heads, ElementType cache, std::uint32_t head_size,
   return spec;
 }
 
-double unrounded_limit(ElementType cache) {
-  return cache == ElementType::f32 ? 1e-10 : cache == ElementType::q8_0 ? 1e-4 : 1e-5;
+// What rounding the cache costs, whatever the kernel does. Queries of 32 values vary more in length
+// than longer ones, and a longer query makes the rounding errors of keys count more.
+double unrounded_limit(const AttentionDecode& spec) {
+  if (spec.cache == ElementType::f32) return 1e-10;
+  if (spec.cache == ElementType::q8_0) return 1e-4;
+  return spec.cache == ElementType::bf16 && spec.head_size < 64 ? 2e-5 : 1e-5;
 }
 
 /// Largest NMSE of some launches, over the cache as stored and over unrounded numbers.
@@ -54,7 +58,7 @@ void check_point(const AttentionDecode& spec, const AttentionData& data, Largest
   const double stored = nmse(outcome.out, exact_attention(spec, as_stored(spec, data)).out);
   const double unrounded = nmse(outcome.out, exact_attention(spec, data).out);
   CHECK(stored <= 1e-9);
-  CHECK(unrounded <= unrounded_limit(spec.cache));
+  CHECK(unrounded <= unrounded_limit(spec));
   largest.stored = std::max(largest.stored, stored);
   largest.unrounded = std::max(largest.unrounded, unrounded);
   ++largest.launches;
