@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ptxgen/builder/kernel.hpp"
-#include "ptxgen/kernels/describe.hpp"
+#include "ptxgen/kernels/attention/cache_types.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -95,11 +95,6 @@ struct AttentionDecode {
 /// A number of positions that a block handles without remainder. `spec.chunk` is ignored.
 [[nodiscard]] std::uint32_t attention_chunk(const AttentionDecode& spec,
                                             std::uint32_t sms) noexcept;
-
-inline constexpr Word<ElementType> kCacheTypes[] = {{"f32", ElementType::f32},
-                                                    {"f16", ElementType::f16},
-                                                    {"bf16", ElementType::bf16},
-                                                    {"q8_0", ElementType::q8_0}};
 
 template <>
 struct Describe<AttentionDecode> {

@@ -2,14 +2,9 @@
 #pragma once
 
 #include "ptxgen/builder/kernel.hpp"
-#include "ptxgen/kernels/describe.hpp"
+#include "ptxgen/kernels/attention/cache_types.hpp"
 
 namespace ptxgen::inline v0 {
-
-inline constexpr Word<ElementType> kCacheTypes[] = {{"f32", ElementType::f32},
-                                                    {"f16", ElementType::f16},
-                                                    {"bf16", ElementType::bf16},
-                                                    {"q8_0", ElementType::q8_0}};
 
 /// Writes row r of x, [row][head][head_size], to position `positions[r]` of the cache,
 /// [head][max_seq][head_size]; the heads are those of k and v. Floats are rounded once to the type
