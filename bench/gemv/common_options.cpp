@@ -15,7 +15,8 @@ void add_measuring(cli::Command& command, MeasuringWords& words) {
                      "grid, decode, a model or KxN, with commas between (default grid; emulator "
                      "256x256)");
   command.add_option("--layout", words.layout, "T, R").capture_default_str();
-  command.add_option("--dtype", words.dtype, "f32, f16, bf16; with layout R also q4_0 to q6_k").capture_default_str();
+  command.add_option("--dtype", words.dtype, "f32, f16, bf16; with layout R also q4_0 to q6_k")
+      .capture_default_str();
   command.add_option("--n", words.n, "samples of each (default 200; emulator 5)");
   command.add_option("--chain", words.chain, "launches of a chain (default 64; emulator 4)");
   command.add_option("--seconds", words.seconds, "begin no problem after so many");

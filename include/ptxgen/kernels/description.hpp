@@ -56,7 +56,7 @@ class HostOperands {
  public:
   struct Operand {
     std::string_view name;
-    std::vector<double> values;     ///< of memory; a scalar has one
+    std::vector<double> values;  ///< of memory; a scalar has one
     /// Of an output: what `ErrorBound::relative` is relative to. Of an input in a block format:
     /// `term_magnitudes`.
     std::vector<double> magnitude;
