@@ -1,4 +1,4 @@
-// src/kernels/parts/last_block.hpp - the last block of a row merges the results of all
+// src/kernels/parts/last_block.hpp - merging the results of a row's blocks
 #pragma once
 
 #include "kernels/parts/block_vote.hpp"
