@@ -54,7 +54,8 @@ TEST_CASE("the library's kernels can be listed and built by name", "[capi]") {
       const std::string type = parameter.type;
       CHECK((type == "u32" || type == "u64" || type == "bool" || type == "word"));
       CHECK((parameter.min <= parameter.default_value && parameter.default_value <= parameter.max));
-      parameters.push_back({parameter.name, std::min<std::uint64_t>(64, parameter.max)});
+      // A row of 256 is whole blocks of every format.
+      parameters.push_back({parameter.name, std::min<std::uint64_t>(256, parameter.max)});
     }
     OwnedProgram program;
     good(ptxgen_program_build(nullptr, "sm_80", info.name, parameters.data(), parameters.size(),
