@@ -60,6 +60,29 @@ TEST_CASE("every row of a batch is the single-row kernel's, bit for bit") {
   }
 }
 
+TEST_CASE("every row of rmsnorm, with and without a residual, is that of a launch of one row") {
+  const test::Rig rig;
+  for (const std::uint32_t rows : {1u, 2u, 3u, 7u, 17u}) {
+    constexpr std::uint32_t kColumns = 301;
+    const Buffer<f32> weight(rig.context, random_values(kColumns, 9));
+    const auto norm = [&](std::uint32_t count) {
+      return [&rig, &weight, count](const auto& a, const auto&, const auto& out) {
+        rig.launcher.launch(RmsNorm{count, kColumns}, {.y = out, .x = a, .weight = weight},
+                            rig.stream);
+      };
+    };
+    check_rows(rig, rows, kColumns, norm(rows), norm(1));
+    const auto fused = [&](std::uint32_t count) {
+      return [&rig, &weight, count](const auto& a, const auto& b, const auto& out) {
+        const FusedResidualRmsNorm kernel{.rows = count, .columns = kColumns, .write_sum = false};
+        rig.launcher.launch(kernel, {.y = out, .x = a, .residual = b, .weight = weight},
+                            rig.stream);
+      };
+    };
+    check_rows(rig, rows, kColumns, fused(rows), fused(1));
+  }
+}
+
 TEST_CASE("the grid of a batch has a block for 256 elements of a row, and its y is the row") {
   const LaunchGeometry grid = BatchedSwiglu{7, 8960}.geometry();
   CHECK(grid == LaunchGeometry{{35, 7, 1}, {256, 1, 1}});

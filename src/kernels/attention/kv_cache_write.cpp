@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/parts/block_vote.hpp"
 #include "kernels/parts/geometry.hpp"
 #include "kernels/parts/quantized_lanes.hpp"
 #include "kernels/parts/whole_blocks.hpp"
@@ -51,10 +52,11 @@ struct HeadCopy {
 Pred is_written(KernelBuilder& k, const Ptr<u32>& positions, const Value<u32>& row,
                 const Value<u32>& rows, const Value<u32>& position, const Value<u32>& max_seq) {
   auto later = k.var<u32>(0u);
-  const Value<u32> first = row + 1u + k.tid_x();
+  const Value<u32> next = row + 1u;
+  const Value<u32> first = next + k.tid_x();
   k.for_(first, rows, KvCacheWrite::kThreads, [&](Value<u32> other) {
     const Value<u32> other_position = positions[other];
-    later = later + k.selp(k.constant<u32>(1u), 0u, other_position == position);
+    later += one_if(k, other_position == position);
   });
   const Pred last = later == 0u;
   return k.vote_all(last & (position < max_seq));

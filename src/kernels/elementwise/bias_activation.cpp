@@ -36,7 +36,8 @@ BuiltKernel BiasActivation::build(const ptx::Target& target) const {
       [&](KernelBuilder& k, Ptr<b8> out, Ptr<f32> bias, Value<u32> count, Value<u32> width) {
         k.max_threads(kMaxBlockThreads);
         const Value<u32> thread = k.global_thread_x();
-        const Value<u32> threads = k.mul_lo(k.ntid_x(), k.nctaid_x());
+        const Value<u32> block_threads = k.ntid_x();
+        const Value<u32> threads = k.mul_lo(block_threads, k.nctaid_x());
         // The index of the bias follows that of the element, so there is no division in the loop.
         auto column = k.var(k.rem(thread, width));
         const Value<u32> step = k.rem(threads, width);
@@ -47,7 +48,8 @@ BuiltKernel BiasActivation::build(const ptx::Target& target) const {
           const Value<f32> summand = bias[of_bias];
           store_floats(k, at, type, {activated(k, *this, element + summand)});
           const Value<u32> next = of_bias + step;
-          column = k.selp(next - width, next, next >= width);
+          const Pred wraps = next >= width;
+          column = k.selp(next - width, next, wraps);
         });
       });
 }

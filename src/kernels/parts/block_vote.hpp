@@ -1,11 +1,17 @@
-// src/kernels/parts/block_vote.hpp - barriers that combine a predicate over the block
+// src/kernels/parts/block_vote.hpp - predicates as numbers, and over a block
 #pragma once
 
 #include "ptxgen/builder.hpp"
 
 namespace ptxgen::inline v0 {
 
-// All threads of the block execute them, and get the same result: code under it may have barriers.
+/// 1 where `p` is true, else 0.
+[[nodiscard]] inline Value<u32> one_if(KernelBuilder& k, const Pred& p) {
+  const Value<u32> one = k.constant<u32>(1u);
+  return k.selp(one, 0u, p);
+}
+
+// All threads of the block execute these, and get the same result: code under it may have barriers.
 
 /// Whether `p` is true in a thread of the block. A barrier.
 [[nodiscard]] inline Pred block_any(KernelBuilder& k, const Pred& p) {

@@ -1,4 +1,4 @@
-// src/kernels/parts/last_block.hpp - the last block of a row merges the results of all
+// src/kernels/parts/last_block.hpp - merging the results of a row's blocks
 #pragma once
 
 #include "kernels/parts/block_vote.hpp"
@@ -25,7 +25,8 @@ struct RowWorkspace {
     const Value<u32> rows = k.nctaid_y();
     const Value<u64> tickets = (k.mul_wide(rows, 4u) + std::uint64_t{15}) & ~std::uint64_t{15};
     const Value<u32> row = k.ctaid_y();
-    const Value<u64> before = k.mul_wide(row, k.nctaid_x()) * k.convert<u64>(part_bytes);
+    const Value<u64> blocks_before = k.mul_wide(row, k.nctaid_x());
+    const Value<u64> before = blocks_before * k.convert<u64>(part_bytes);
     return workspace.offset_bytes(tickets + before);
   }
   /// Whether this block is the last of its row to arrive, the same for all its threads, which all
@@ -37,7 +38,7 @@ struct RowWorkspace {
       const Ptr<u32> ticket = workspace.cast<u32>() + k.ctaid_y();
       const Value<u32> limit = k.nctaid_x() - 1u;
       const Value<u32> before = k.atom_inc(ticket, limit, Atomic{Order::acq_rel, Scope::gpu});
-      last = k.selp(k.constant<u32>(1u), 0u, before == limit);
+      last = one_if(k, before == limit);
     });
     return block_any(k, last != 0u);
   }

@@ -13,7 +13,8 @@ namespace ptxgen::inline v0 {
   const Value<s32> bits = k.bitcast<s32>(one_zero);
   // Negative numbers: all bits inverted; others: the sign.
   const Value<u32> sign = k.bitcast<u32>(bits >> 31u);
-  const Value<u32> ordered = k.bitcast<u32>(bits) ^ (sign | 0x80000000u);
+  const Value<u32> inverted = sign | 0x80000000u;
+  const Value<u32> ordered = k.bitcast<u32>(bits) ^ inverted;
   const Pred number = k.setp(Comparison::num, element, element);
   const Value<u32> high = k.selp(ordered, 1u, number);
   return k.pack<u64>(~index, high);

@@ -40,7 +40,8 @@ Value<f32> first_largest(const Part& part) {
   KernelBuilder& k = part.k;
   Value<f32> largest = part.values[0];
   for (unsigned i = 1; i < kLaneValues; ++i) {
-    const Pred more = k.abs(part.values[i]) > k.abs(largest);
+    const Value<f32> magnitude = k.abs(part.values[i]);
+    const Pred more = magnitude > k.abs(largest);
     largest.rebind(k.selp(part.values[i], largest, more));
   }
   for (unsigned distance = 1; distance < kBlockLanes; distance *= 2) {
@@ -49,7 +50,8 @@ Value<f32> first_largest(const Part& part) {
     const Value<f32> magnitude = k.abs(largest);
     const Pred later = (part.lane & distance) != 0u;
     const Pred equal = other_magnitude == magnitude;
-    const Pred takes = (other_magnitude > magnitude) | (later & equal);
+    const Pred first_of_equal = later & equal;
+    const Pred takes = (other_magnitude > magnitude) | first_of_equal;
     largest.rebind(k.selp(other, largest, takes));
   }
   return largest;

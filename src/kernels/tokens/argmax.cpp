@@ -33,7 +33,8 @@ Value<u64> largest_of_block(KernelBuilder& k, ElementType type, const Ptr<b8>& r
 // The largest of the blocks' keys.
 Value<u64> largest_of_parts(KernelBuilder& k, const Ptr<u64>& parts) {
   auto largest = k.var<u64>(0);
-  k.for_(k.tid_x(), k.nctaid_x(), Argmax::kThreads, [&](Value<u32> block) {
+  const Value<u32> thread = k.tid_x();
+  k.for_(thread, k.nctaid_x(), Argmax::kThreads, [&](Value<u32> block) {
     largest = k.max(largest, k.ld(parts + block, {.cache = Cache::cg}));
   });
   return k.block_reduce(largest, Argmax::kThreads, Reduce::Max);

@@ -58,7 +58,8 @@ void decode_blocks(const TableRow& row, const Embedding& spec) {
   const Value<u64> misaligned = k.address_of(row.to) & std::uint64_t{kVectorBytes - 1};
   const Pred aligned = misaligned == 0u;
   const Value<u32> threads = k.mul_lo(k.nctaid_x(), Embedding::kThreads);
-  k.for_(k.global_thread_x(), row.columns >> 3u, threads, [&](Value<u32> run) {
+  const Value<u32> runs = row.columns >> 3u;
+  k.for_(k.global_thread_x(), runs, threads, [&](Value<u32> run) {
     const Value<u32> block = run >> static_cast<unsigned>(std::countr_zero(runs_of_block));
     const Ptr<b8> at = row.from.offset_bytes(k.mul_wide(block, bytes(spec.table)));
     const std::vector<Value<f32>> values =

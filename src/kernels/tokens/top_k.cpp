@@ -39,7 +39,7 @@ struct Selection {
     auto sum = k.var<u32>(0u);
     const auto add = [&](std::uint32_t first) {
       for (std::uint32_t i = first; i < first + kGroup; ++i) {
-        sum += k.selp(k.constant<u32>(1u), 0u, keys[i] >= bound);
+        sum += one_if(k, keys[i] >= bound);
       }
     };
     add(0);
@@ -62,18 +62,21 @@ struct Selection {
     auto bound = k.var<u64>(std::uint64_t{kEqualBits});
     auto step = k.var<u32>(0u);
     auto found = k.var<u32>(0u);
-    k.while_([&] { return (step < kSteps) & (found == 0u); },
-             [&] {
-               const Value<u32> at = step;
-               const Value<u32> of_element = 63u - at;
-               const Value<u32> of_index = (kSteps - 1) - at;
-               const Value<u32> bit = k.selp(of_element, of_index, at < 32u);
-               const Value<u64> higher = bound | (k.constant<u64>(std::uint64_t{1}) << bit);
-               const Value<u32> sum = all_not_below(keys, higher, count);
-               bound = k.selp(higher, bound, sum >= wanted);
-               found = k.selp(k.constant<u32>(1u), 0u, sum == wanted);
-               step = at + 1u;
-             });
+    const auto goes_on = [&] {
+      const Pred has_bits = step < kSteps;
+      return has_bits & (found == 0u);
+    };
+    k.while_(goes_on, [&] {
+      const Value<u32> at = step;
+      const Value<u32> of_element = 63u - at;
+      const Value<u32> of_index = (kSteps - 1) - at;
+      const Value<u32> bit = k.selp(of_element, of_index, at < 32u);
+      const Value<u64> higher = bound | (k.constant<u64>(std::uint64_t{1}) << bit);
+      const Value<u32> sum = all_not_below(keys, higher, count);
+      bound = k.selp(higher, bound, sum >= wanted);
+      found = one_if(k, sum == wanted);
+      step = at + 1u;
+    });
     return bound;
   }
 
@@ -91,15 +94,17 @@ struct Selection {
       const Pred takes = key >= bound;
       const Ptr<u64> at = to + place;
       k.guarded(takes, [&] { k.st(at, key); });
-      place += k.selp(k.constant<u32>(1u), 0u, takes);
+      place += one_if(k, takes);
     }
   }
 };
 
 // Elements of a block: at most 8192 keys are merged. As `TopK::chunk`.
 Value<u32> chunk_of(KernelBuilder& k, const Value<u32>& wanted) {
-  const Value<u32> of_few = k.selp(k.constant<u32>(2048u), 4096u, wanted <= 64u);
-  return k.selp(of_few, 8192u, wanted <= 128u);
+  const Pred few = wanted <= 64u;
+  const Pred some = wanted <= 128u;
+  const Value<u32> of_few = k.constant<u32>(2048u);
+  return k.selp(k.selp(of_few, 4096u, few), 8192u, some);
 }
 
 // The keys of this block's elements.
@@ -140,7 +145,7 @@ void store_picked(const Selection& selection, ElementType type, const Ptr<u64, S
       0u, selection.wanted, 1u,
       [&](Value<u32> i) {
         const Value<u64> other = k.ld(picked + i);
-        rank += k.selp(k.constant<u32>(1u), 0u, other > key);
+        rank += one_if(k, other > key);
       },
       Unroll{4});
   const Value<u32> place = rank;
@@ -182,8 +187,9 @@ void finish_row(const Selection& selection, const TopKOperands& operands) {
     const std::uint64_t element = bytes(operands.type);
     const Value<u64> first = k.mul_wide(row, operands.columns) * element;
     const Value<u64> results = k.mul_wide(row, selection.wanted);
-    store_picked(selection, operands.type, picked.base(), operands.x.offset_bytes(first),
-                 operands.values.offset_bytes(results * element), operands.indices + results);
+    const Ptr<b8> x = operands.x.offset_bytes(first);
+    const Ptr<b8> values = operands.values.offset_bytes(results * element);
+    store_picked(selection, operands.type, picked.base(), x, values, operands.indices + results);
   });
 }
 
