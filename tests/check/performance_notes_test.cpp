@@ -121,13 +121,18 @@ TEST_CASE("notes: copies") {
   CHECK(store("[%rd0], [%r1], 32") == "");
 }
 
-TEST_CASE("notes: of the library's kernels only the strided GEMV has one, at its call") {
+TEST_CASE("notes: of the library's kernels the strided GEMV has one, at its call") {
   for (const KernelDescription& entry : catalog()) {
     std::vector<std::uint64_t> values;
     for (const ParameterInfo& parameter : entry.parameters)
       values.push_back(parameter.default_value);
     const auto found = performance_notes(entry.build(values, ptx::target("sm_89")));
     INFO(entry.name);
+    // Blocks as stored are read in halves of words.
+    if (entry.name == "dequantize" || entry.name == "repack") {
+      CHECK(!found.empty());
+      continue;
+    }
     REQUIRE(found.size() == (entry.name == "gemv_strided" ? 1 : 0));
     if (found.empty()) continue;
     CHECK(found[0].message ==

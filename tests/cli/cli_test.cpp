@@ -87,11 +87,12 @@ TEST_CASE("list names every kernel with its parameters") {
     CHECK(std::count(names.begin(), names.end(), name) == 1);
   }
   CHECK(contains(ptxgen_program({"list"}).out, "gemv_coalesced"));
-  CHECK(contains(ptxgen_program({"list"}).out, "    -p dtype=f32  word f32|f16|bf16  "));
+  CHECK(contains(ptxgen_program({"list"}).out,
+                 "    -p dtype=f32  word f32|f16|bf16|q4_0|q4_1|q5_0|q5_1|q8_0|q4_k|q5_k|q6_k  "));
   CHECK(contains(ptxgen_program({"dump", "gemv", "-p", "layout=R", "-p", "dtype=bf16"}).out,
                  ".entry gemv("));
   CHECK(contains(ptxgen_program({"dump", "gemv", "-p", "dtype=f64"}).err,
-                 "-p dtype=f64: expects one of f32|f16|bf16"));
+                 "-p dtype=f64: expects one of f32|f16|bf16|q4_0|"));
 }
 
 TEST_CASE("wrong calls of dump say what is possible") {

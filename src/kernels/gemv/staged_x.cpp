@@ -173,8 +173,10 @@ XWork work_of(const BlockFormat& format, const Value<u32>& t) {
     const Value<u32> even = (pair_and_half >> 1u) << 1u;
     const Value<u32> block = even + (piece >> 2u);
     const Value<u32> half = (pair_and_half & 1u) << 2u;
-    const Value<u32> group = (block << 3u) + half + (piece & 3u);
-    const Value<u32> slot = (piece << log2_of(format.lanes)) + (pair_and_half << 1u);
+    const Value<u32> part = piece & 3u;
+    const Value<u32> group = (block << 3u) + half + part;
+    const Value<u32> lane = pair_and_half << 1u;
+    const Value<u32> slot = (piece << log2_of(format.lanes)) + lane;
     return {group, {slot, slot}};
   }
   if (format.scales() == 1) return {t, {t, t}};

@@ -49,7 +49,8 @@ struct Run {
   // Of a format with 32 values in 16 bytes.
   [[nodiscard]] Quants small_halves(std::uint32_t offset) const {
     const Value<u32> at = (run & 1u) << 3u;
-    return halves(block + offset + at, run >> 1u);
+    const Value<u32> high = run >> 1u;
+    return halves(block + offset + at, high);
   }
   // Adds bits `mask` of each byte at `at`, from bit `shift` on, above four bits.
   [[nodiscard]] Quants with_high_bits(const Quants& low, const Ptr<b8>& at, const Value<u32>& shift,
@@ -128,8 +129,10 @@ std::array<Value<f32>, 2> scale_and_min(const Run& r) {
   const Value<u32> b = r.byte(at + 4);
   const Value<u32> c = r.byte(at + 8);
   const Pred first = part < 4u;
-  const Value<u32> late_scale = (c & 15u) | ((a >> 6u) << 4u);
-  const Value<u32> late_min = (c >> 4u) | ((b >> 6u) << 4u);
+  const Value<u32> scale_top = (a >> 6u) << 4u;
+  const Value<u32> min_top = (b >> 6u) << 4u;
+  const Value<u32> late_scale = (c & 15u) | scale_top;
+  const Value<u32> late_min = (c >> 4u) | min_top;
   const Value<u32> scale = k.selp(a & 63u, late_scale, first);
   const Value<u32> min = k.selp(b & 63u, late_min, first);
   return {k.convert<f32>(scale), k.convert<f32>(min)};
@@ -156,13 +159,18 @@ std::vector<Value<f32>> q6_k_block(const Run& r) {
   const Value<u32> half = r.run >> 4u;
   const Value<u32> group = (r.run >> 2u) & 3u;
   const Value<u32> inside = (r.run & 3u) << 3u;
-  const Value<u32> low_at = (half << 6u) + ((group & 1u) << 5u) + inside;
-  const Quants low = r.halves(r.block + low_at, group >> 1u);
+  const Value<u32> odd = (group & 1u) << 5u;
+  const Value<u32> low_at = (half << 6u) + odd + inside;
+  const Value<u32> high = group >> 1u;
+  const Quants low = r.halves(r.block + low_at, high);
   const Value<u32> high_at = (half << 5u) + inside;
-  const Quants quants = r.with_high_bits(low, r.block + 128 + high_at, group << 1u, 0x03030303u);
-  const Value<u32> scale_at = (half << 3u) + (group << 1u) + (inside >> 4u);
+  const Value<u32> shift = group << 1u;
+  const Quants quants = r.with_high_bits(low, r.block + 128 + high_at, shift, 0x03030303u);
+  const Value<u32> sixteenth = inside >> 4u;
+  const Value<u32> scale_at = (half << 3u) + shift + sixteenth;
   const Value<s32> scale = k.cvt<s32>(k.ld((r.block + 192 + scale_at).cast<s8>()));
-  const Value<f32> step = r.half_float(208) * k.convert<f32>(scale);
+  const Value<f32> d = r.half_float(208);
+  const Value<f32> step = d * k.convert<f32>(scale);
   return scaled(step, r.as_floats(quants, false, 32));
 }
 

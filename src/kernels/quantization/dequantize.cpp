@@ -26,8 +26,11 @@ BuiltKernel Dequantize::build(const ptx::Target& target) const {
         const std::uint32_t runs_of_block = info(type).block_values / kRunValues;
         const Value<u64> misaligned = k.address_of(to) & std::uint64_t{15};
         const Pred aligned = misaligned == 0u;
-        const Value<u32> threads = k.mul_lo(k.ntid_x(), k.nctaid_x());
-        k.for_(k.global_thread_x(), count >> 3u, threads, [&](Value<u32> run) {
+        const Value<u32> first = k.global_thread_x();
+        const Value<u32> block_threads = k.ntid_x();
+        const Value<u32> threads = k.mul_lo(block_threads, k.nctaid_x());
+        const Value<u32> runs = count >> 3u;
+        k.for_(first, runs, threads, [&](Value<u32> run) {
           const Value<u32> block = run >> static_cast<unsigned>(std::countr_zero(runs_of_block));
           const Ptr<b8> at = w.offset_bytes(k.mul_wide(block, bytes(type)));
           const std::vector<Value<f32>> values =
