@@ -317,7 +317,7 @@ DecodedPart BlockDecoder::decode_k(std::uint32_t at) const {
   Unit header = unit_at(unit_, at);
   DecodedPart part{{}, header.half(0), -header.half(2), {}, {}};
   const std::array<Value<f32>, 4> numbers = scales_and_mins(header);
-  for (const std::size_t group : {0, 1}) {
+  for (std::size_t group = 0; group < 2; ++group) {
     part.scales.push_back(numbers[group]);
     part.mins.push_back(numbers[group + 2]);
   }
