@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <map>
 #include <string>
@@ -10,6 +11,7 @@
 #include "kernels/gemv/model.hpp"
 #include "ptx/dice.hpp"
 #include "ptxgen/kernels/gemv/planner.hpp"
+#include "ptxgen/support/error.hpp"
 #include "support/harness.hpp"
 
 namespace ptxgen::test {
@@ -280,6 +282,63 @@ TEST_CASE("weights in blocks: first choices for the layers of four models") {
         CHECK(share >= (weights == ElementType::q4_k ? 0.85 : 0.90));
       }
     }
+  }
+}
+
+namespace {
+
+std::string refusal(const GemvPlan& plan) {
+  try {
+    check(plan, ptx::target("sm_90a"));
+  } catch (const Error& error) {
+    return error.message;
+  }
+  return "";
+}
+template <class Change>
+std::string refused(const Change& change) {
+  GemvPlan plan = steady(ElementType::q4_k, ElementType::f32, 1024).plan;
+  change(plan);
+  return refusal(plan);
+}
+
+}  // namespace
+
+TEST_CASE("weights in blocks: what is not served is refused with what is") {
+  CHECK(refused([](GemvPlan&) {}) == "");
+  CHECK(refused([](GemvPlan& plan) { plan.problem.k = 1000; }) ==
+        "k is 1000; with weights of q4_k it may be a multiple of 256, the values of a block: pad "
+        "the rows and x with zeros");
+  CHECK(refused([](GemvPlan& plan) { plan.problem.lda = 1056; }) ==
+        "lda is 1056; with weights of q4_k it may be a multiple of 256, the values of a block: pad "
+        "the rows and x with zeros");
+  CHECK(refused([](GemvPlan& plan) { plan.problem.layout = GemvLayout::T; }) ==
+        "layout is T; with weights of q4_k it can only be R: blocks are parts of rows");
+  CHECK(refused([](GemvPlan& plan) { plan.problem.weights = ElementType::q8_1; }) ==
+        "weights is q8_1; it may be f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k or "
+        "q6_k");
+  CHECK(refused([](GemvPlan& plan) { plan.problem.x = ElementType::q8_0; }) ==
+        "x is q8_0; with weights of q4_k it may be f32, f16, bf16, or q8_1 for the fast path");
+  CHECK(refused([](GemvPlan& plan) {
+          plan.problem.x = ElementType::q8_1;
+          plan.problem.x_alignment = 2;
+        }) ==
+        "x_alignment is 2 B; it may be a power of two of at least 4 B, which its blocks need");
+  CHECK(refused([](GemvPlan& plan) { plan.unroll = 2; }) ==
+        "unroll is 2; it can only be 1 with blocks");
+  CHECK(refused([](GemvPlan& plan) {
+          plan.path = GemvPath::Bulk;
+          plan.stages = 2;
+        }) == "path is bulk; with weights in blocks it may be direct or async");
+}
+
+TEST_CASE("weights in blocks: an infinity or a NaN in x gives NaN") {
+  for (const float special : {INFINITY, NAN}) {
+    const GemvCase point = steady(ElementType::q4_0, ElementType::f32, 2048);
+    BlocksData inputs = make_blocks_data(point, XValues::Normal);
+    set_element(inputs.data.x, ElementType::f32, 777, special);
+    GemvRunner runner(point, inputs.data);
+    for (const float y : runner.run().floats()) CHECK(std::isnan(y));
   }
 }
 
