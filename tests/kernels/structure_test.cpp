@@ -135,7 +135,8 @@ TEST_CASE("the target and the lowest version are stated") {
       CHECK(emitted.module.target == row.name);
       // The oldest PTX that the target knows is enough, but for cache operators (7.4) in the
       // planned GEMV and tanh.approx (7.0).
-      const bool planned = entry.name == "gemv" || entry.name == "batched_gemv";
+      const bool planned =
+          entry.name == "gemv" || entry.name == "batched_gemv" || entry.name == "gemv_group";
       const Version needed = planned                     ? Version{7, 4}
                              : entry.name == "gelu_tanh" ? Version{7, 0}
                                                          : Version{};

@@ -47,13 +47,15 @@ XPart load_x_part(KernelBuilder& k, const StagedX& layout, const XPlace& at, std
   for (std::uint32_t digit = 0; digit < layout.digits; ++digit) {
     std::vector<Piece16>& all = x.digits.emplace_back();
     for (std::uint32_t i = 0; i < pieces; ++i) {
-      const std::uint32_t from =
-          digit * layout.digit_bytes() + (part * pieces + i) * format.lanes * 16;
+      const std::uint32_t piece = part * pieces + i;
+      const std::uint32_t region = piece / layout.region_pieces();
+      const std::uint32_t from = region * layout.region_bytes() + digit * layout.digit_bytes() +
+                                 piece % layout.region_pieces() * layout.piece_bytes();
       all.push_back(k.ld<4>((at.integers + from).cast<u32>()));
     }
   }
   for (std::uint32_t group = 0; group < format.groups; ++group) {
-    const std::uint32_t from = (part * format.groups + group) * format.lanes * 4;
+    const std::uint32_t from = (part * format.groups + group) * layout.region_bytes();
     const std::uint32_t sums = layout.sums_at() - layout.scales_at();
     x.scales.push_back(k.ld((at.floats + from).cast<f32>()));
     x.sums.push_back(k.ld((at.floats + (sums + from)).cast<f32>()));

@@ -91,25 +91,37 @@ inline constexpr auto kHalfWarpFormats = with_half_warps();
 
 /// x as integers. `digits` bytes for each element, the highest one signed: x = scale * integer.
 /// One digit: as q8_1 has it. Three: scale is a power of two, so that the largest of 32 elements
-/// has 23 binary digits.
+/// has 22 binary digits.
 ///
-/// In shared memory, for a step of a warp: for each digit, the bytes of its pieces; then the
-/// scales of groups; then the sums of x over groups, f32, all in the order of the lanes.
+/// In shared memory a step is divided into regions, one for each group of a unit: for each digit,
+/// the 16 bytes of a piece for every lane, then those of the next piece; then the scales of the
+/// lanes' groups, then the sums of x over them, f32. So a thread's place is linear in the numbers
+/// of its region and lane, which the gate for races can follow.
 struct StagedX {
   const BlockFormat& format;
   std::uint32_t digits;
 
+  [[nodiscard]] constexpr std::uint32_t regions() const noexcept { return format.scales(); }
+  [[nodiscard]] constexpr std::uint32_t region_pieces() const noexcept {
+    return format.pieces() / format.scales();
+  }
+  /// Of all lanes.
+  [[nodiscard]] constexpr std::uint32_t piece_bytes() const noexcept { return format.lanes * 16; }
   [[nodiscard]] constexpr std::uint32_t digit_bytes() const noexcept {
-    return format.step_weights();
+    return region_pieces() * piece_bytes();
   }
   [[nodiscard]] constexpr std::uint32_t scales_at() const noexcept {
     return digits * digit_bytes();
   }
   [[nodiscard]] constexpr std::uint32_t sums_at() const noexcept {
-    return scales_at() + format.scales() * format.lanes * 4;
+    return scales_at() + format.lanes * 4;
+  }
+  /// Scales of 16 lanes each, in two regions, are in different banks.
+  [[nodiscard]] constexpr std::uint32_t region_bytes() const noexcept {
+    return sums_at() + format.lanes * 4 + (format.lanes == 16 ? 64 : 0);
   }
   [[nodiscard]] constexpr std::uint32_t step_bytes() const noexcept {
-    return sums_at() + format.scales() * format.lanes * 4;
+    return regions() * region_bytes();
   }
 };
 

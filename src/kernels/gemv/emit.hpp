@@ -186,6 +186,12 @@ void add_parts(Kit& kit, const Segment& segment, Outputs& outputs,
                const std::function<void()>& then);
 
 // kernel.cpp
+/// The directives of a kernel with this plan, before its parameters.
+void begin_kernel(KernelBuilder& k, const GemvPlan& plan);
+/// Where the thread is, and its shared memory; after the pointers of the kit are set.
+void place(Kit& kit);
+/// `count` sums of zero, and a segment's products added to them.
+[[nodiscard]] Sums sums_of(Kit& kit, const Segment& segment, std::uint32_t count);
 /// The kernel of `BatchedGemv`, whose plan has one block for each strip.
 void emit_batched(Kit& kit);
 

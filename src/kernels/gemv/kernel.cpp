@@ -46,53 +46,9 @@ void read_parameters(Kit& kit) {
 }
 
 void prepare(Kit& kit, const std::function<void()>& parameters) {
-  KernelBuilder& k = kit.k;
-  k.required_threads(kit.plan.threads());
-  k.min_blocks_per_sm(resident_blocks(kit.plan));
-  // The plan determines the loads in flight.
-  k.pragma("nounroll");
-  // Sums round as planned, whatever the passes allow.
-  k.contract(Contract::Forbid);
+  begin_kernel(kit.k, kit.plan);
   parameters();
-  kit.v = lane_elements(kit.plan);
-  kit.pitch = bytes(kit.problem().weights, kit.problem().leading_dimension());
-  if (const std::uint64_t bytes = stack_bytes(kit.plan); bytes != 0) {
-    kit.stack.emplace(k.shared<f32>(bytes / 4, "stack"));
-  }
-  if (const std::uint64_t bytes = rank_bytes(kit.plan); bytes != 0) {
-    k.cluster(kit.plan.cluster);
-    kit.ranks.emplace(k.shared<f32>(bytes / 4, "ranks"));
-  }
-  if (uses_workspace(kit.plan)) kit.verdict.emplace(k.shared<u32>(kVerdictBytes / 4, "verdict"));
-  kit.thread.emplace(k.tid_x());
-  kit.lane.emplace(*kit.thread & 31u);
-  if (is_block_format(kit.problem().weights)) {
-    place_blocks(kit);
-    return;
-  }
-  if (kit.plan.path == GemvPath::Async) {
-    const Value<u32> place = k.mul_lo(*kit.thread, kit.plan.load_bytes);
-    kit.ring.emplace(k.dynamic_shared<b8>().base().offset_bytes(place));
-  }
-  if (kit.rows_of_k()) {
-    place_r(kit);
-  } else {
-    place_t(kit);
-  }
-}
-
-// `count` sums of zero, and a segment's products added to them.
-Sums sums_of(Kit& kit, const Segment& segment, std::uint32_t count) {
-  Sums sums;
-  for (std::uint32_t i = 0; i < count; ++i) sums.push_back(kit.k.var<f32>(0.0f));
-  if (kit.blocks != nullptr) {
-    accumulate_blocks(kit, segment, sums);
-  } else if (kit.rows_of_k()) {
-    accumulate_r(kit, segment, sums);
-  } else {
-    accumulate_t(kit, segment, sums);
-  }
-  return sums;
+  place(kit);
 }
 
 // The sums of one segment, from the loads to the outputs.
@@ -147,6 +103,57 @@ void emit(Kit& kit) {
 }
 
 }  // namespace
+
+void begin_kernel(KernelBuilder& k, const GemvPlan& plan) {
+  k.required_threads(plan.threads());
+  k.min_blocks_per_sm(resident_blocks(plan));
+  // The plan determines the loads in flight.
+  k.pragma("nounroll");
+  // Sums round as planned, whatever the passes allow.
+  k.contract(Contract::Forbid);
+}
+
+void place(Kit& kit) {
+  KernelBuilder& k = kit.k;
+  kit.v = lane_elements(kit.plan);
+  kit.pitch = bytes(kit.problem().weights, kit.problem().leading_dimension());
+  if (const std::uint64_t bytes = stack_bytes(kit.plan); bytes != 0) {
+    kit.stack.emplace(k.shared<f32>(bytes / 4, "stack"));
+  }
+  if (const std::uint64_t bytes = rank_bytes(kit.plan); bytes != 0) {
+    k.cluster(kit.plan.cluster);
+    kit.ranks.emplace(k.shared<f32>(bytes / 4, "ranks"));
+  }
+  if (uses_workspace(kit.plan)) kit.verdict.emplace(k.shared<u32>(kVerdictBytes / 4, "verdict"));
+  kit.thread.emplace(k.tid_x());
+  kit.lane.emplace(*kit.thread & 31u);
+  if (is_block_format(kit.problem().weights)) {
+    place_blocks(kit);
+    return;
+  }
+  if (kit.plan.path == GemvPath::Async) {
+    const Value<u32> place = k.mul_lo(*kit.thread, kit.plan.load_bytes);
+    kit.ring.emplace(k.dynamic_shared<b8>().base().offset_bytes(place));
+  }
+  if (kit.rows_of_k()) {
+    place_r(kit);
+  } else {
+    place_t(kit);
+  }
+}
+
+Sums sums_of(Kit& kit, const Segment& segment, std::uint32_t count) {
+  Sums sums;
+  for (std::uint32_t i = 0; i < count; ++i) sums.push_back(kit.k.var<f32>(0.0f));
+  if (kit.blocks != nullptr) {
+    accumulate_blocks(kit, segment, sums);
+  } else if (kit.rows_of_k()) {
+    accumulate_r(kit, segment, sums);
+  } else {
+    accumulate_t(kit, segment, sums);
+  }
+  return sums;
+}
 
 void emit_batched(Kit& kit) {
   KernelBuilder& k = kit.k;

@@ -18,11 +18,6 @@ struct XBlock {
   std::vector<Value<f32>> sums;  ///< one, or of both halves
 };
 
-/// Where its halves go: the first one's number of 16 bytes of a digit, and of floats.
-struct XSlots {
-  Value<u32> piece, number;
-};
-
 Piece16 piece_of(const std::vector<Value<u32>>& words, std::size_t first) {
   return {words[first], words[first + 1], words[first + 2], words[first + 3]};
 }
@@ -109,15 +104,44 @@ XBlock q8_1_block(Kit& kit, const Ptr<b8>& at, bool by_halves) {
   return block;
 }
 
+/// What a thread stages: 32 elements of the step, for a lane, or for a lane and the next.
+struct XWork {
+  Value<u32> step, group;   ///< the group of the step
+  Value<u32> region, lane;  ///< the region of all steps
+};
+
+// Of the threads from `base` on, a multiple of the block's. Consecutive threads have consecutive
+// lanes of a region.
+XWork work_of(const StagedX& layout, const Value<u32>& base, const Value<u32>& thread) {
+  const BlockFormat& format = layout.format;
+  const unsigned regions = log2_of(layout.regions());
+  const bool by_halves = layout.region_pieces() == 1;
+  const std::uint32_t threads = by_halves ? format.lanes / 2 : format.lanes;
+  const Value<u32> own = thread >> log2_of(threads);
+  const Value<u32> region = own + (base >> log2_of(threads));
+  const Value<u32> t = thread & (threads - 1);
+  const Value<u32> step = regions == 0 ? region : region >> regions;
+  if (regions == 0) return {step, t, region, t};
+  const Value<u32> inside = region & (layout.regions() - 1);
+  if (!by_halves) return {step, (t << regions) + inside, region, t};
+  // q6_k: t is a pair of blocks and a half of them; the region an odd block and a group.
+  const Value<u32> even = (t >> 1u) << 1u;
+  const Value<u32> block = even + (inside >> 2u);
+  const Value<u32> half = (t & 1u) << 2u;
+  const Value<u32> part = inside & 3u;
+  const Value<u32> group = (block << 3u) + half + part;
+  return {step, group, region, t << 1u};
+}
+
 // q6_k: pieces of 16 weights each have a scale; the halves of 32 elements of x belong to two
 // lanes. Of every eight threads that store 16 bytes, four begin with the second half, so that their
-// banks are different; of the floats, every other piece does.
-void store_by_halves(Kit& kit, const XBlock& block, const Ptr<b8, Shared>& step,
-                     const XSlots& slots, const StagedX& layout) {
+// banks are different; of the floats, the threads of every other region of the same banks do.
+void store_by_halves(Kit& kit, const XBlock& block, const Ptr<b8, Shared>& region,
+                     const XWork& work, const StagedX& layout) {
   KernelBuilder& k = kit.k;
-  const Pred swaps = (slots.piece & 8u) != 0u;
+  const Pred swaps = (work.lane & 8u) != 0u;
   const Value<u32> first = k.selp(k.constant<u32>(16u), 0u, swaps);
-  const Ptr<b8, Shared> at = step.offset_bytes(slots.piece << 4u);
+  const Ptr<b8, Shared> at = region.offset_bytes(work.lane << 4u);
   const Ptr<b8, Shared> begin = at.offset_bytes(first);
   const Ptr<b8, Shared> other = at.offset_bytes(first ^ 16u);
   for (std::uint32_t digit = 0; digit < layout.digits; ++digit) {
@@ -130,60 +154,32 @@ void store_by_halves(Kit& kit, const XBlock& block, const Ptr<b8, Shared>& step,
     k.st((begin + digit * layout.digit_bytes()).cast<u32>(), piece_of(one, 0));
     k.st((other + digit * layout.digit_bytes()).cast<u32>(), piece_of(two, 0));
   }
-  const Pred later = (slots.piece & 32u) != 0u;
-  const Value<u32> lane = k.selp(k.constant<u32>(4u), 0u, later);
+  const Pred later = (work.region & (layout.format.lanes == 32 ? 1u : 2u)) != 0u;
   const Ptr<f32, Shared> floats =
-      (step + layout.scales_at()).offset_bytes((slots.number << 2u) + lane).cast<f32>();
-  const Value<u32> back = (lane ^ 4u) - lane;
-  const Ptr<f32, Shared> others = floats.offset_bytes(k.bitcast<s32>(back));
-  const std::uint32_t sums = (layout.sums_at() - layout.scales_at()) / 4;
-  k.st(floats, block.scale);
-  k.st(others, block.scale);
-  k.st(floats + sums, k.selp(block.sums[1], block.sums[0], later));
-  k.st(others + sums, k.selp(block.sums[0], block.sums[1], later));
+      (region + layout.scales_at()).offset_bytes(work.lane << 2u).cast<f32>();
+  const Ptr<f32, Shared> one = floats.offset_bytes(k.selp(k.constant<u32>(4u), 0u, later));
+  const Ptr<f32, Shared> two = floats.offset_bytes(k.selp(k.constant<u32>(0u), 4u, later));
+  const std::uint32_t sums = layout.format.lanes;
+  k.st(one, block.scale);
+  k.st(two, block.scale);
+  k.st(one + sums, k.selp(block.sums[1], block.sums[0], later));
+  k.st(two + sums, k.selp(block.sums[0], block.sums[1], later));
 }
 
-void store_together(Kit& kit, const XBlock& block, const Ptr<b8, Shared>& step, const XSlots& slots,
+void store_together(Kit& kit, const XBlock& block, const Ptr<b8, Shared>& region, const XWork& work,
                     const StagedX& layout) {
   KernelBuilder& k = kit.k;
-  const Ptr<b8, Shared> at = step.offset_bytes(slots.piece << 4u);
+  const Ptr<b8, Shared> at = region.offset_bytes(work.lane << 4u);
   for (std::uint32_t digit = 0; digit < layout.digits; ++digit) {
     for (std::uint32_t half = 0; half < 2; ++half) {
-      const std::uint32_t pieces = half * layout.format.lanes * 16;
-      k.st((at + (digit * layout.digit_bytes() + pieces)).cast<u32>(), block.digits[digit][half]);
+      k.st((at + (digit * layout.digit_bytes() + half * layout.piece_bytes())).cast<u32>(),
+           block.digits[digit][half]);
     }
   }
   const Ptr<f32, Shared> floats =
-      (step + layout.scales_at()).offset_bytes(slots.number << 2u).cast<f32>();
+      (region + layout.scales_at()).offset_bytes(work.lane << 2u).cast<f32>();
   k.st(floats, block.scale);
-  k.st(floats + (layout.sums_at() - layout.scales_at()) / 4, block.sums[0]);
-}
-
-/// Thread `t` of a step's: which 32 elements of the step it has, and where they go. Consecutive
-/// threads store to consecutive lanes.
-struct XWork {
-  Value<u32> group;
-  XSlots slots;
-};
-XWork work_of(const BlockFormat& format, const Value<u32>& t) {
-  if (format.type == ElementType::q6_k) {
-    const std::uint32_t halves = format.lanes / 2;
-    const Value<u32> pair_and_half = t & (halves - 1);
-    const Value<u32> piece = t >> log2_of(halves);  // odd block, group
-    const Value<u32> even = (pair_and_half >> 1u) << 1u;
-    const Value<u32> block = even + (piece >> 2u);
-    const Value<u32> half = (pair_and_half & 1u) << 2u;
-    const Value<u32> part = piece & 3u;
-    const Value<u32> group = (block << 3u) + half + part;
-    const Value<u32> lane = pair_and_half << 1u;
-    const Value<u32> slot = (piece << log2_of(format.lanes)) + lane;
-    return {group, {slot, slot}};
-  }
-  if (format.scales() == 1) return {t, {t, t}};
-  const unsigned log2 = log2_of(format.lanes);
-  const Value<u32> part = t >> log2;
-  const Value<u32> lane = t & (format.lanes - 1);
-  return {(lane << 1u) + part, {(part << (log2 + 1)) + lane, t}};
+  k.st(floats + layout.format.lanes, block.sums[0]);
 }
 
 }  // namespace
@@ -200,23 +196,21 @@ void stage_x(Kit& kit, const Segment& window, const Ptr<b8>& x, const Ptr<b8, Sh
   const Value<u32> count = value(k, subtract(k, end, first));
   const std::uint64_t group_bytes = bytes(kit.problem().x, kGroup);
   const Ptr<b8> begin = moved(k, x, first, group_bytes);
-  // Groups of a step are of this many threads, a power of two.
   const std::uint32_t step = format.step_weights() / kGroup;
-  const unsigned log2 = log2_of(step);
-  const Value<u32> steps = (count + (step - 1)) >> log2;
-  k.for_(*kit.thread, steps << log2, kit.plan.threads(), [&](Value<u32> i) {
-    const Value<u32> number = i >> log2;
-    const XWork work = work_of(format, i & (step - 1));
-    const Value<u32> group = (number << log2) + work.group;
+  const Value<u32> steps = (count + (step - 1)) >> log2_of(step);
+  // Threads beyond the last step have groups beyond the count.
+  k.for_(0u, steps << log2_of(step), kit.plan.threads(), [&](Value<u32> base) {
+    const XWork work = work_of(layout, base, *kit.thread);
+    const Value<u32> group = (work.step << log2_of(step)) + work.group;
     k.if_(group < count, [&] {
       const Ptr<b8> at = moved(k, begin, group, group_bytes);
       const XBlock block =
           layout.digits == 1 ? q8_1_block(kit, at, by_halves) : exact_block(kit, at, by_halves);
-      const Ptr<b8, Shared> step_at = to.offset_bytes(k.mul_lo(number, layout.step_bytes()));
+      const Ptr<b8, Shared> region = to.offset_bytes(k.mul_lo(work.region, layout.region_bytes()));
       if (by_halves) {
-        store_by_halves(kit, block, step_at, work.slots, layout);
+        store_by_halves(kit, block, region, work, layout);
       } else {
-        store_together(kit, block, step_at, work.slots, layout);
+        store_together(kit, block, region, work, layout);
       }
     });
   });

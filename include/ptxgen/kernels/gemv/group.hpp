@@ -1,0 +1,131 @@
+// ptxgen/kernels/gemv/group.hpp - several matrices times one vector
+#pragma once
+
+#include "ptxgen/builder/kernel.hpp"
+#include "ptxgen/kernels/gemv/operands.hpp"
+
+namespace ptxgen::inline v0 {
+
+/// What becomes of the products with the first and the second matrix.
+enum class GemvGate : std::uint8_t {
+  None,  ///< each is an output
+  Silu,  ///< `silu(a) * b`: SwiGLU
+  Gelu,  ///< `gelu(a) * b` with the tanh form: GeGLU
+};
+
+/// Up to three matrices times one x in one launch, such as those of q, k and v, or of gate and up:
+/// `y_i = W_i x + bias_i`, `W_i[n_i x k]` row-major, f32 sums. The matrices may differ in n and in
+/// type (`GemvProblem::weights` with layout R). With a gate there are two, of one n, and one
+/// output, `y0 = act(W_0 x) * (W_1 x)`, rounded once, without a bias.
+///
+/// Entry `gemv_group(y0, y1, y2, w0, w1, w2, bias0, bias1, bias2, x)`; operands that are not there
+/// are 0. Blocks have 16 rows of a matrix and 256 threads (8 and 128 with long rows of q6_k), one
+/// matrix after the other; with a gate a block has the same rows of both. Sums are those of the
+/// GEMV `plan(i)`.
+struct GemvGroup {
+  std::uint32_t k = 4096;   ///< a multiple of each type's block
+  std::uint32_t n0 = 4096;  ///< rows of the matrices
+  std::uint32_t n1 = 4096;
+  std::uint32_t n2 = 0;  ///< 0: there is no third one
+  ElementType w0 = ElementType::q4_k, w1 = ElementType::q4_k, w2 = ElementType::q4_k;
+  ElementType x = ElementType::f32;  ///< with blocks any float or q8_1, otherwise f32 or w0
+  ElementType y =
+      ElementType::f32;  ///< of outputs and biases: f32, f16 or bf16, as `GemvProblem::y`
+  GemvGate gate = GemvGate::None;
+  bool bias = false;  ///< each matrix has one, of its n values
+
+  struct Operands {
+    DeviceRange y0{}, y1{}, y2{}, w0{}, w1{}, w2{}, bias0{}, bias1{}, bias2{}, x{};
+  };
+
+  /// 2 or 3.
+  [[nodiscard]] std::uint32_t matrices() const noexcept { return n2 == 0 ? 2 : 3; }
+  /// The plan of matrix i: its sums are those of `Gemv{plan}`.
+  [[nodiscard]] GemvPlan plan(std::uint32_t i) const;
+  [[nodiscard]] BuiltKernel build(const ptx::Target& target) const;
+  [[nodiscard]] LaunchGeometry geometry() const;
+  /// Reads all matrices and x once.
+  [[nodiscard]] KernelCost cost() const noexcept;
+};
+
+inline constexpr Word<GemvGate> kGemvGates[] = {
+    {"none", GemvGate::None}, {"silu", GemvGate::Silu}, {"gelu", GemvGate::Gelu}};
+
+template <>
+struct Describe<GemvGroup> {
+  using K = GemvGroup;
+  using Row = ArgumentRow<K>;
+  using O = K::Operands;
+  static constexpr KernelDoc text{
+      "gemv_group", "y_i = W_i x + bias_i for two or three matrices, or act(y_0) * y_1",
+      "wide: consecutive lanes read consecutive 16 bytes of a row, each weight once"};
+  static constexpr ParameterRow<K> parameters[] = {
+      number<&K::k>("k", 1, 0x7fffffffu, "elements of x").specializes(),
+      number<&K::n0>("n0", 1, 0x7fffffffu, "rows of the first matrix").specializes(),
+      number<&K::n1>("n1", 1, 0x7fffffffu, "of the second").specializes(),
+      number<&K::n2>("n2", 0, 0x7fffffffu, "of the third; 0: there is none").specializes(),
+      choice<&K::w0, kGemvWeights>("w0", "type of the first matrix").specializes(),
+      choice<&K::w1, kGemvWeights>("w1", "of the second").specializes(),
+      choice<&K::w2, kGemvWeights>("w2", "of the third").specializes(),
+      choice<&K::x, kGemvX>("x", "type of x: f32, or the weights'; with blocks any, or q8_1")
+          .specializes(),
+      choice<&K::y, kFloatTypes>("y", "type of outputs and biases").specializes(),
+      choice<&K::gate, kGemvGates>("gate", "silu or gelu: y0 = act(y0) * y1").specializes(),
+      flag<&K::bias>("bias", "n elements are added to each").specializes()};
+  static constexpr auto kW0 = [](const K& spec) { return std::uint64_t{spec.k} * spec.n0; };
+  static constexpr auto kW1 = [](const K& spec) { return std::uint64_t{spec.k} * spec.n1; };
+  static constexpr auto kW2 = [](const K& spec) { return std::uint64_t{spec.k} * spec.n2; };
+  static constexpr auto kSecond = [](const K& spec) { return spec.gate == GemvGate::None; };
+  static constexpr auto kThird = [](const K& spec) { return spec.n2 != 0; };
+  static constexpr auto kBias = [](const K& spec) { return spec.bias; };
+  static constexpr auto kThirdBias = [](const K& spec) { return spec.bias && spec.n2 != 0; };
+  static constexpr auto kXBytes = [](const K& spec) -> std::uint32_t {
+    return spec.x == ElementType::q8_1 ? 4 : bytes(spec.x);
+  };
+  static constexpr Row arguments[] = {
+      Row::output("y0", &O::y0, &K::y, &K::n0, "first result"),
+      Row::output("y1", &O::y1, &K::y, &K::n1, "second result").only_if(kSecond),
+      Row::output("y2", &O::y2, &K::y, &K::n2, "third result").only_if(kThird),
+      Row::input("w0", &O::w0, &K::w0, kW0, "first matrix"),
+      Row::input("w1", &O::w1, &K::w1, kW1, "second matrix"),
+      Row::input("w2", &O::w2, &K::w2, kW2, "third matrix").only_if(kThird),
+      Row::input("bias0", &O::bias0, &K::y, &K::n0, "added to the first").only_if(kBias),
+      Row::input("bias1", &O::bias1, &K::y, &K::n1, "added to the second").only_if(kBias),
+      Row::input("bias2", &O::bias2, &K::y, &K::n2, "added to the third").only_if(kThirdBias),
+      Row::input("x", &O::x, &K::x, &K::k, "vector").aligned(kXBytes)};
+  static KernelKey key(const K& spec);
+  static void reference(const K& spec, HostOperands& host);
+  static ErrorBound bound(const K& spec);
+  static constexpr K cases[] = {
+      {.k = 1, .n0 = 1, .n1 = 1, .n2 = 0, .w0 = ElementType::f32, .w1 = ElementType::f32},
+      {.k = 1024, .n0 = 70, .n1 = 33, .n2 = 40},
+      {.k = 2048,
+       .n0 = 64,
+       .n1 = 20,
+       .n2 = 33,
+       .w1 = ElementType::q6_k,
+       .w2 = ElementType::q8_0,
+       .bias = true},
+      {.k = 1280, .n0 = 45, .n1 = 45, .n2 = 0, .gate = GemvGate::Silu},
+      {.k = 640,
+       .n0 = 40,
+       .n1 = 40,
+       .n2 = 0,
+       .w0 = ElementType::q5_0,
+       .w1 = ElementType::q8_0,
+       .x = ElementType::q8_1,
+       .y = ElementType::f16,
+       .gate = GemvGate::Gelu},
+      {.k = 999,
+       .n0 = 33,
+       .n1 = 50,
+       .n2 = 7,
+       .w0 = ElementType::bf16,
+       .w1 = ElementType::bf16,
+       .w2 = ElementType::bf16,
+       .x = ElementType::bf16,
+       .bias = true},
+      {.k = 70144, .n0 = 3, .n1 = 2, .n2 = 0}};
+};
+
+}  // namespace ptxgen::inline v0

@@ -1,0 +1,282 @@
+// src/kernels/gemv/group.cpp - several matrices times one vector
+#include "ptxgen/kernels/gemv/group.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/gemv/emit.hpp"
+#include "kernels/parts/geometry.hpp"
+#include "ptxgen/kernels/gemv/kernel.hpp"
+#include "ptxgen/kernels/quantization/blocks.hpp"
+#include "ptxgen/support/error.hpp"
+#include "support/format.hpp"
+
+namespace ptxgen::inline v0 {
+
+namespace {
+
+constexpr std::string_view kName = Describe<GemvGroup>::text.name;
+constexpr std::uint32_t kWarpRows = 2;  // with 4, registers spill before sm_90
+constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
+
+[[noreturn]] void refuse(std::string message) {
+  Error error(Stage::Build, "bad-parameter", std::move(message));
+  error.kernel = kName;
+  throw error.refresh();
+}
+
+void check_group(const GemvGroup& spec) {
+  check_parameters(spec);
+  if (spec.gate == GemvGate::None) return;
+  if (spec.bias) refuse("bias is true; with a gate there is none");
+  if (spec.n2 != 0)
+    refuse(format_text("n2 is {}; with a gate there are two matrices: set it to 0", spec.n2));
+  if (spec.n0 != spec.n1) {
+    refuse(format_text("n0 is {} and n1 {}; with a gate they are equal", spec.n0, spec.n1));
+  }
+}
+
+std::uint32_t rows_of(const GemvGroup& spec, std::uint32_t i) {
+  return i == 0 ? spec.n0 : i == 1 ? spec.n1 : spec.n2;
+}
+ElementType type_of(const GemvGroup& spec, std::uint32_t i) {
+  return i == 0 ? spec.w0 : i == 1 ? spec.w1 : spec.w2;
+}
+
+// Steps of q6_k of all 32 lanes are so large that eight warps would not fit the 64 KiB of sm_75.
+std::uint32_t warps_of(const GemvGroup& spec) {
+  for (std::uint32_t i = 0; i < spec.matrices(); ++i) {
+    const gemv::BlockFormat* format = gemv::block_format(type_of(spec, i), spec.k);
+    if (format != nullptr && format->type == ElementType::q6_k && format->lanes == 32) return 4;
+  }
+  return 8;
+}
+
+struct Pointers {
+  std::vector<Ptr<b8>> y, w, bias;
+  Ptr<b8> x;
+};
+
+Pointers pointers_of(KernelBuilder& k, const GemvGroup& spec) {
+  for (const char* kind : {"y", "w", "bias"}) {
+    for (const char* number : {"0", "1", "2"}) {
+      k.declare_param<Ptr<b8>>(std::string(kind) + number);
+    }
+  }
+  k.declare_param<Ptr<b8>>("x");
+  Pointers all{{}, {}, {}, k.load_param<Ptr<b8>>("x")};
+  for (std::uint32_t i = 0; i < spec.matrices(); ++i) {
+    const std::string number = std::to_string(i);
+    all.w.push_back(k.load_param<Ptr<b8>>("w" + number));
+    const bool has_y = i != 1 || spec.gate == GemvGate::None;
+    if (has_y) all.y.push_back(k.load_param<Ptr<b8>>("y" + number));
+    if (spec.bias) all.bias.push_back(k.load_param<Ptr<b8>>("bias" + number));
+  }
+  return all;
+}
+
+gemv::Kit kit_of(KernelBuilder& k, const GemvPlan& plan, const Pointers& at, std::uint32_t i) {
+  gemv::Kit kit(k, plan);
+  kit.y.emplace(at.y[std::min<std::size_t>(i, at.y.size() - 1)]);
+  kit.a.emplace(at.w[i]);
+  kit.x.emplace(at.x);
+  if (plan.problem.bias) kit.bias.emplace(at.bias[i]);
+  return kit;
+}
+
+Value<f32> activation(const Value<f32>& x, GemvGate gate) {
+  if (gate == GemvGate::Silu) return x * sigmoid(x, Accuracy::Approximate);
+  const Value<f32> cubic = x * x * 0.044715f + 1.0f;
+  const Value<f32> t = tanh(x * cubic * static_cast<float>(kSqrtTwoOverPi), Accuracy::Approximate);
+  return x * (t * 0.5f + 0.5f);
+}
+
+double exact_activation(double x, GemvGate gate) {
+  if (gate == GemvGate::Silu) return x / (1 + std::exp(-x));
+  return x / (1 + std::exp(-2 * kSqrtTwoOverPi * (x + 0.044715 * x * x * x)));
+}
+
+// The rows of a block's strip: the same number for all its matrices.
+void store_product(gemv::Kit& kit, const gemv::Segment& segment) {
+  gemv::Sums sums = gemv::sums_of(kit, segment, kit.plan.rows);
+  gemv::Outputs outputs = gemv::finish_warp(kit, std::move(sums));
+  gemv::store_outputs(kit, segment, outputs);
+}
+
+// act(a) * b in the lanes that have outputs.
+void store_gated(gemv::Kit& first, gemv::Kit& second, const gemv::Segment& segment, GemvGate gate) {
+  gemv::Outputs a = gemv::finish_warp(first, gemv::sums_of(first, segment, first.plan.rows));
+  // The second matrix has its x where the first one's is.
+  first.k.bar_sync();
+  const gemv::Outputs b =
+      gemv::finish_warp(second, gemv::sums_of(second, segment, second.plan.rows));
+  const auto value = [](const Var<f32>& sum) { return Value<f32>(sum.core(), sum.reg()); };
+  const Value<f32> active = activation(value(a.sums[0]), gate);
+  a.sums[0] = active * value(b.sums[0]);
+  gemv::store_outputs(first, segment, a);
+}
+
+gemv::Segment strip_of(const GemvPlan& plan, const Value<u32>& block) {
+  return {block, 0u, static_cast<std::uint32_t>(plan.steps()), block};
+}
+
+void emit_gated(KernelBuilder& k, const GemvGroup& spec, const Pointers& at) {
+  const GemvPlan plans[] = {spec.plan(0), spec.plan(1)};
+  gemv::Kit first = kit_of(k, plans[0], at, 0);
+  gemv::Kit second = kit_of(k, plans[1], at, 1);
+  gemv::place(first);
+  gemv::place(second);
+  store_gated(first, second, strip_of(plans[0], k.ctaid_x()), spec.gate);
+}
+
+// Matrix i has the blocks from `first` on; those before are of others.
+void emit_product(KernelBuilder& k, const GemvGroup& spec, const Pointers& at, std::uint32_t i,
+                  std::uint32_t first) {
+  const GemvPlan plan = spec.plan(i);
+  const Value<u32> block = k.ctaid_x();
+  const auto emit = [&] {
+    gemv::Kit kit = kit_of(k, plan, at, i);
+    gemv::place(kit);
+    store_product(kit, strip_of(plan, first == 0 ? block : block - first));
+  };
+  const bool last = i + 1 == spec.matrices();
+  const auto until_end = [&] {
+    if (last) {
+      emit();
+    } else {
+      k.if_(block < first + plan.blocks, emit);
+    }
+  };
+  if (first == 0) {
+    until_end();
+  } else {
+    k.if_(block >= first, until_end);
+  }
+}
+
+}  // namespace
+
+GemvPlan GemvGroup::plan(std::uint32_t i) const {
+  GemvPlan plan;
+  GemvProblem& p = plan.problem;
+  p.k = k;
+  p.n = rows_of(*this, i);
+  p.layout = GemvLayout::R;
+  p.weights = type_of(*this, i);
+  p.x = x;
+  p.y = y;
+  p.bias = bias;
+  p.a_alignment = info(p.weights).alignment;
+  p.x_alignment = x == ElementType::q8_1 ? 4 : bytes(x);
+  p.y_alignment = bytes(y);
+  plan.load_bytes = widest_load(p);
+  plan.warps_out = warps_of(*this);
+  plan.unroll = 1;
+  plan.rows = kWarpRows / plan.warp_outputs();  // of one row, as `rows` is still 1
+  plan.blocks = static_cast<std::uint32_t>(plan.strips());
+  return plan;
+}
+
+BuiltKernel GemvGroup::build(const ptx::Target& target) const {
+  check_group(*this);
+  for (std::uint32_t i = 0; i < matrices(); ++i) check(plan(i), target);
+  KernelBuilder builder(kName, target.name);
+  const GemvPlan first = plan(0);
+  gemv::begin_kernel(builder, first);
+  const Pointers at = pointers_of(builder, *this);
+  if (gate != GemvGate::None) {
+    emit_gated(builder, *this, at);
+    return builder.build();
+  }
+  std::uint32_t begin = 0;
+  for (std::uint32_t i = 0; i < matrices(); ++i) {
+    // A block has one matrix; the gate for races does not see that, but barriers.
+    if (i != 0) builder.bar_sync();
+    emit_product(builder, *this, at, i, begin);
+    begin += plan(i).blocks;
+  }
+  return builder.build();
+}
+
+LaunchGeometry GemvGroup::geometry() const {
+  check_group(*this);
+  LaunchGeometry geometry =
+      one_dimensional(kName, n0, warps_of(*this) * kWarpRows, 32 * warps_of(*this));
+  for (std::uint32_t i = 0; i < matrices(); ++i) {
+    const auto shared = static_cast<std::uint32_t>(gemv::dynamic_bytes(plan(i)));
+    geometry.dynamic_shared_bytes = std::max(geometry.dynamic_shared_bytes, shared);
+    if (i != 0 && gate == GemvGate::None) geometry.grid.x += plan(i).blocks;
+  }
+  return geometry;
+}
+
+KernelCost GemvGroup::cost() const noexcept {
+  KernelCost cost{.bytes_read = bytes(x, k)};
+  for (std::uint32_t i = 0; i < matrices(); ++i) {
+    const std::uint64_t rows = rows_of(*this, i);
+    cost.bytes_read += rows * bytes(type_of(*this, i), k) + (bias ? rows * bytes(y) : 0);
+    if (i == 0 || gate == GemvGate::None) cost.bytes_written += rows * bytes(y);
+    cost.flops += 2 * rows * k;
+  }
+  return cost;
+}
+
+KernelKey Describe<GemvGroup>::key(const K& spec) {
+  const auto pair = [](std::uint64_t high, std::uint32_t low) { return high << 32 | low; };
+  const auto type = [](ElementType of, unsigned at) {
+    return static_cast<std::uint64_t>(of) << at;
+  };
+  KernelKey key;
+  key.values = {pair(spec.k, spec.n0), pair(spec.n1, spec.n2),
+                type(spec.w0, 0) | type(spec.w1, 8) | type(spec.w2, 16) | type(spec.x, 24) |
+                    type(spec.y, 32) | static_cast<std::uint64_t>(spec.gate) << 40 |
+                    std::uint64_t{spec.bias} << 48};
+  return key;
+}
+
+void Describe<GemvGroup>::reference(const K& spec, HostOperands& host) {
+  std::vector<HostOperands::Operand> products;
+  for (std::uint32_t i = 0; i < spec.matrices(); ++i) {
+    const std::string number = std::to_string(i);
+    HostOperands one;
+    one.all = {{"y", std::vector<double>(rows_of(spec, i)), {}},
+               {"a", host.input("w" + number), host["w" + number].magnitude},
+               {"x", host.input("x"), {}}};
+    if (spec.bias) one.all.push_back({"bias", host.input("bias" + number), {}});
+    Describe<GemvProblem>::reference(spec.plan(i).problem, one);
+    products.push_back(std::move(one["y"]));
+  }
+  if (spec.gate == GemvGate::None) {
+    for (std::uint32_t i = 0; i < spec.matrices(); ++i) {
+      HostOperands::Operand& y = host["y" + std::to_string(i)];
+      y.values = products[i].values;
+      y.magnitude = products[i].magnitude;
+    }
+    return;
+  }
+  // An activation's slope is at most 1.13; magnitudes are those of products of errors.
+  constexpr double kSlope = 1.13;
+  HostOperands::Operand& y = host["y0"];
+  y.magnitude.resize(y.values.size());
+  for (std::size_t j = 0; j < y.values.size(); ++j) {
+    const double a = exact_activation(products[0].values[j], spec.gate);
+    y.values[j] = a * products[1].values[j];
+    y.magnitude[j] = kSlope * products[0].magnitude[j] * std::abs(products[1].values[j]) +
+                     std::abs(a) * products[1].magnitude[j];
+  }
+}
+
+// The errors of the sums; with a gate those of the approximate exp or tanh as well, 2^-10 of the
+// argument's magnitude at most (kMathBounds), and two products.
+ErrorBound Describe<GemvGroup>::bound(const K& spec) {
+  ErrorBound bound{};
+  for (std::uint32_t i = 0; i < spec.matrices(); ++i) {
+    bound.relative = std::max(bound.relative, Describe<Gemv>::bound({spec.plan(i)}).relative);
+  }
+  if (spec.gate == GemvGate::None) return bound;
+  const std::string_view function = spec.gate == GemvGate::Silu ? "sigmoid" : "tanh";
+  const MathBound& math = math_bound(function, Accuracy::Approximate);
+  return {.relative = 3 * bound.relative + (math.ulp + 6) * 0x1p-23, .absolute = 1e-36};
+}
+
+}  // namespace ptxgen::inline v0
