@@ -38,10 +38,9 @@ std::uint64_t Cursor::count(std::string_view noun, std::uint64_t min_bytes) {
   const std::uint64_t at = offset();
   const std::uint64_t result = u64();
   if (result > left() / min_bytes) {
-    fail(
-        "bad-count", at,
-        format_text("{} of {} or more do not fit into the {} that follow", count_text(result, noun),
-                    count_text(min_bytes, "byte"), count_text(left(), "byte")));
+    fail("bad-count", at,
+         format_text("the {} that follow cannot hold {} of {} or more", count_text(left(), "byte"),
+                     count_text(result, noun), count_text(min_bytes, "byte")));
   }
   return result;
 }

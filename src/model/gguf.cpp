@@ -7,6 +7,7 @@
 
 #include "model/file_state.hpp"
 #include "model/printable.hpp"
+#include "model/value_reader.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/format.hpp"
 
@@ -23,12 +24,12 @@ namespace {
 
 [[noreturn]] void mismatch(const std::string& file, const Entry& entry, std::string_view expected) {
   const Value& value = entry.value;
-  std::string type(to_string(value.type()));
+  std::string type = with_article(value.type());
   if (value.type() == ValueType::array) {
     type += format_text(" of {}", to_string(value.element_type()));
   }
   fail(file, "type-mismatch", {"key", entry.key, 0}, value.offset(),
-       format_text("the value is {} {}; expects {}", type == "i8" ? "an" : "a", type, expected));
+       format_text("the value is {}; expects {}", type, expected));
 }
 
 // Where the key is required: throws if it is missing.

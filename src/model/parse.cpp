@@ -120,7 +120,7 @@ void File::State::read_alignment() {
   const Subject subject = {"key", entry->key, 0};
   if (value.type() != ValueType::u32) {
     fail(name, "bad-alignment", subject, value.offset(),
-         format_text("the alignment is a {}; expects a u32", to_string(value.type())));
+         format_text("the alignment is {}; expects a u32", with_article(value.type())));
   }
   alignment = load<std::uint32_t>(value.bytes());
   if (!std::has_single_bit(alignment) || alignment < 8) {

@@ -15,6 +15,13 @@ std::uint64_t min_bytes(ValueType type) {
 
 }  // namespace
 
+std::string with_article(ValueType type) {
+  const std::string name(to_string(type));
+  // As they are spoken: "an eff 32", "an i 8", "an array".
+  const bool vowel = name[0] == 'f' || name[0] == 'i' || name[0] == 'a';
+  return (vowel ? "an " : "a ") + name;
+}
+
 ValueType ValueReader::type() {
   const std::uint64_t at = cursor_.offset();
   const std::uint32_t number = cursor_.u32();

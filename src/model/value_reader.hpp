@@ -6,6 +6,9 @@
 
 namespace ptxgen::inline v0::gguf {
 
+/// "a u32", "an i8"
+[[nodiscard]] std::string with_article(ValueType type);
+
 /// Reads values and everything in them. Throws `Error` as `File`.
 class ValueReader {
  public:
