@@ -41,6 +41,7 @@ constexpr OtherType kOtherTypes[] = {
     {19, "IQ1_S"}, {20, "IQ4_NL"},     {21, "IQ3_S"},      {22, "IQ2_S"},      {23, "IQ4_XS"},
     {29, "IQ1_M"}, {31, "Q4_0_4_4"},   {32, "Q4_0_4_8"},   {33, "Q4_0_8_8"},   {34, "TQ1_0"},
     {35, "TQ2_0"}, {36, "IQ4_NL_4_4"}, {37, "IQ4_NL_4_8"}, {38, "IQ4_NL_8_8"}, {39, "MXFP4"},
+    {40, "NVFP4"}, {41, "Q1_0"},
 };
 
 constexpr bool agrees(const TensorType& row) {
