@@ -9,6 +9,7 @@
 #include "ptxgen/driver.hpp"
 #include "ptxgen/emulator.hpp"
 #include "ptxgen/kernels.hpp"
+#include "ptxgen/model.hpp"
 #include "ptxgen/optimize.hpp"
 #include "ptxgen/ptx.hpp"
 #include "ptxgen/runtime.hpp"
