@@ -29,8 +29,6 @@ void check_group(const GemvGroup& spec) {
   check_parameters(spec);
   if (spec.gate == GemvGate::None) return;
   if (spec.bias) refuse("bias is true; with a gate there is none");
-  if (spec.n2 != 0)
-    refuse(format_text("n2 is {}; with a gate there are two matrices: set it to 0", spec.n2));
   if (spec.n0 != spec.n1) {
     refuse(format_text("n0 is {} and n1 {}; with a gate they are equal", spec.n0, spec.n1));
   }
@@ -68,8 +66,8 @@ Pointers pointers_of(KernelBuilder& k, const GemvGroup& spec) {
   for (std::uint32_t i = 0; i < spec.matrices(); ++i) {
     const std::string number = std::to_string(i);
     all.w.push_back(k.load_param<Ptr<b8>>("w" + number));
-    const bool has_y = i != 1 || spec.gate == GemvGate::None;
-    if (has_y) all.y.push_back(k.load_param<Ptr<b8>>("y" + number));
+    const bool gated = i == 1 && spec.gate != GemvGate::None;  // has no output
+    all.y.push_back(gated ? all.y[0] : k.load_param<Ptr<b8>>("y" + number));
     if (spec.bias) all.bias.push_back(k.load_param<Ptr<b8>>("bias" + number));
   }
   return all;
@@ -77,7 +75,7 @@ Pointers pointers_of(KernelBuilder& k, const GemvGroup& spec) {
 
 gemv::Kit kit_of(KernelBuilder& k, const GemvPlan& plan, const Pointers& at, std::uint32_t i) {
   gemv::Kit kit(k, plan);
-  kit.y.emplace(at.y[std::min<std::size_t>(i, at.y.size() - 1)]);
+  kit.y.emplace(at.y[i]);
   kit.a.emplace(at.w[i]);
   kit.x.emplace(at.x);
   if (plan.problem.bias) kit.bias.emplace(at.bias[i]);
@@ -120,13 +118,22 @@ gemv::Segment strip_of(const GemvPlan& plan, const Value<u32>& block) {
   return {block, 0u, static_cast<std::uint32_t>(plan.steps()), block};
 }
 
+// The first two matrices, by the blocks of one.
 void emit_gated(KernelBuilder& k, const GemvGroup& spec, const Pointers& at) {
   const GemvPlan plans[] = {spec.plan(0), spec.plan(1)};
-  gemv::Kit first = kit_of(k, plans[0], at, 0);
-  gemv::Kit second = kit_of(k, plans[1], at, 1);
-  gemv::place(first);
-  gemv::place(second);
-  store_gated(first, second, strip_of(plans[0], k.ctaid_x()), spec.gate);
+  const Value<u32> block = k.ctaid_x();
+  const auto emit = [&] {
+    gemv::Kit first = kit_of(k, plans[0], at, 0);
+    gemv::Kit second = kit_of(k, plans[1], at, 1);
+    gemv::place(first);
+    gemv::place(second);
+    store_gated(first, second, strip_of(plans[0], block), spec.gate);
+  };
+  if (spec.n2 == 0) {
+    emit();
+  } else {
+    k.if_(block < plans[0].blocks, emit);
+  }
 }
 
 // Matrix i has the blocks from `first` on; those before are of others.
@@ -184,14 +191,14 @@ BuiltKernel GemvGroup::build(const ptx::Target& target) const {
   const GemvPlan first = plan(0);
   gemv::begin_kernel(builder, first);
   const Pointers at = pointers_of(builder, *this);
+  std::uint32_t begin = 0;
   if (gate != GemvGate::None) {
     emit_gated(builder, *this, at);
-    return builder.build();
+    begin = first.blocks;
   }
-  std::uint32_t begin = 0;
-  for (std::uint32_t i = 0; i < matrices(); ++i) {
+  for (std::uint32_t i = gate == GemvGate::None ? 0 : 2; i < matrices(); ++i) {
     // A block has one matrix; the gate for races does not see that, but barriers.
-    if (i != 0) builder.bar_sync();
+    if (begin != 0) builder.bar_sync();
     emit_product(builder, *this, at, i, begin);
     begin += plan(i).blocks;
   }
@@ -205,7 +212,7 @@ LaunchGeometry GemvGroup::geometry() const {
   for (std::uint32_t i = 0; i < matrices(); ++i) {
     const auto shared = static_cast<std::uint32_t>(gemv::dynamic_bytes(plan(i)));
     geometry.dynamic_shared_bytes = std::max(geometry.dynamic_shared_bytes, shared);
-    if (i != 0 && gate == GemvGate::None) geometry.grid.x += plan(i).blocks;
+    if (i == 2 || (i == 1 && gate == GemvGate::None)) geometry.grid.x += plan(i).blocks;
   }
   return geometry;
 }
@@ -215,7 +222,7 @@ KernelCost GemvGroup::cost() const noexcept {
   for (std::uint32_t i = 0; i < matrices(); ++i) {
     const std::uint64_t rows = rows_of(*this, i);
     cost.bytes_read += rows * bytes(type_of(*this, i), k) + (bias ? rows * bytes(y) : 0);
-    if (i == 0 || gate == GemvGate::None) cost.bytes_written += rows * bytes(y);
+    if (i != 1 || gate == GemvGate::None) cost.bytes_written += rows * bytes(y);
     cost.flops += 2 * rows * k;
   }
   return cost;
@@ -246,14 +253,13 @@ void Describe<GemvGroup>::reference(const K& spec, HostOperands& host) {
     Describe<GemvProblem>::reference(spec.plan(i).problem, one);
     products.push_back(std::move(one["y"]));
   }
-  if (spec.gate == GemvGate::None) {
-    for (std::uint32_t i = 0; i < spec.matrices(); ++i) {
-      HostOperands::Operand& y = host["y" + std::to_string(i)];
-      y.values = products[i].values;
-      y.magnitude = products[i].magnitude;
-    }
-    return;
+  for (std::uint32_t i = 0; i < spec.matrices(); ++i) {
+    if (i == 1 && spec.gate != GemvGate::None) continue;
+    HostOperands::Operand& y = host["y" + std::to_string(i)];
+    y.values = products[i].values;
+    y.magnitude = products[i].magnitude;
   }
+  if (spec.gate == GemvGate::None) return;
   // An activation's slope is at most 1.13; magnitudes are those of products of errors.
   constexpr double kSlope = 1.13;
   HostOperands::Operand& y = host["y0"];

@@ -18,10 +18,10 @@ namespace ptxgen::inline v0 {
 struct BatchedGemv {
   std::uint32_t k = 4096;  ///< a multiple of a block's values
   std::uint32_t n = 4096;
-  std::uint32_t m = 8;                      ///< rows of x and y that the code serves, 1 to 64
-  ElementType weights = ElementType::q4_k;  ///< as `GemvProblem::weights` with layout R
-  ElementType x = ElementType::f32;         ///< as `GemvProblem::x`
-  ElementType y = ElementType::f32;         ///< as `GemvProblem::y`
+  std::uint32_t m = 4;                     ///< rows of x and y that the code serves, 1 to 64
+  ElementType weights = ElementType::f32;  ///< as `GemvProblem::weights` with layout R
+  ElementType x = ElementType::f32;        ///< as `GemvProblem::x`
+  ElementType y = ElementType::f32;        ///< as `GemvProblem::y`
 
   static constexpr std::uint32_t kMaxRows = 64;
 
@@ -68,13 +68,13 @@ struct Describe<BatchedGemv> {
           .read_if([](const K&) { return true; }),
       Row::input("w", &O::w, &K::weights, kMatrix, "weights"),
       Row::input("x", &O::x, &K::x, kX, "vectors").aligned(kXBytes),
-      Row::scalar<&O::m_dim>("m_dim", "rows of this launch, 1 to m").values(2, 3)};
+      Row::scalar<&O::m_dim>("m_dim", "rows of this launch, 1 to m").values(1, 2)};
   /// Throws `Error` (Stage::Launch, "arguments") unless m_dim is 1 to m.
   static void check(const K& spec, const O& operands);
   static void reference(const K& spec, HostOperands& host);
   static ErrorBound bound(const K& spec);
-  static constexpr K cases[] = {{1, 1, 2, ElementType::f32},
-                                {256, 33, 8},
+  static constexpr K cases[] = {{1, 1, 1},
+                                {256, 33, 8, ElementType::q4_k},
                                 {4352, 19, 3, ElementType::q6_k},
                                 {576, 70, 16, ElementType::q4_1, ElementType::f16},
                                 {2080, 17, 4, ElementType::q8_0, ElementType::q8_1},

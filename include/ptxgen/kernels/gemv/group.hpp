@@ -15,8 +15,8 @@ enum class GemvGate : std::uint8_t {
 
 /// Up to three matrices times one x in one launch, such as those of q, k and v, or of gate and up:
 /// `y_i = W_i x + bias_i`, `W_i[n_i x k]` row-major, f32 sums. The matrices may differ in n and in
-/// type (`GemvProblem::weights` with layout R). With a gate there are two, of one n, and one
-/// output, `y0 = act(W_0 x) * (W_1 x)`, rounded once, without a bias.
+/// type (`GemvProblem::weights` with layout R). With a gate the first two have one n and one
+/// output, `y0 = act(W_0 x) * (W_1 x)`, rounded once, and there are no biases.
 ///
 /// Entry `gemv_group(y0, y1, y2, w0, w1, w2, bias0, bias1, bias2, x)`; operands that are not there
 /// are 0. Blocks have 16 rows of a matrix and 256 threads (8 and 128 with long rows of q6_k), one
@@ -26,8 +26,8 @@ struct GemvGroup {
   std::uint32_t k = 4096;   ///< a multiple of each type's block
   std::uint32_t n0 = 4096;  ///< rows of the matrices
   std::uint32_t n1 = 4096;
-  std::uint32_t n2 = 0;  ///< 0: there is no third one
-  ElementType w0 = ElementType::q4_k, w1 = ElementType::q4_k, w2 = ElementType::q4_k;
+  std::uint32_t n2 = 4096;  ///< 0: there is no third one
+  ElementType w0 = ElementType::f32, w1 = ElementType::f32, w2 = ElementType::f32;
   ElementType x = ElementType::f32;  ///< with blocks any float or q8_1, otherwise f32 or w0
   ElementType y =
       ElementType::f32;  ///< of outputs and biases: f32, f16 or bf16, as `GemvProblem::y`
@@ -96,36 +96,45 @@ struct Describe<GemvGroup> {
   static KernelKey key(const K& spec);
   static void reference(const K& spec, HostOperands& host);
   static ErrorBound bound(const K& spec);
-  static constexpr K cases[] = {
-      {.k = 1, .n0 = 1, .n1 = 1, .n2 = 0, .w0 = ElementType::f32, .w1 = ElementType::f32},
-      {.k = 1024, .n0 = 70, .n1 = 33, .n2 = 40},
-      {.k = 2048,
-       .n0 = 64,
-       .n1 = 20,
-       .n2 = 33,
-       .w1 = ElementType::q6_k,
-       .w2 = ElementType::q8_0,
-       .bias = true},
-      {.k = 1280, .n0 = 45, .n1 = 45, .n2 = 0, .gate = GemvGate::Silu},
-      {.k = 640,
-       .n0 = 40,
-       .n1 = 40,
-       .n2 = 0,
-       .w0 = ElementType::q5_0,
-       .w1 = ElementType::q8_0,
-       .x = ElementType::q8_1,
-       .y = ElementType::f16,
-       .gate = GemvGate::Gelu},
-      {.k = 999,
-       .n0 = 33,
-       .n1 = 50,
-       .n2 = 7,
-       .w0 = ElementType::bf16,
-       .w1 = ElementType::bf16,
-       .w2 = ElementType::bf16,
-       .x = ElementType::bf16,
-       .bias = true},
-      {.k = 70144, .n0 = 3, .n1 = 2, .n2 = 0}};
-};
+  static constexpr ElementType kQ4 = ElementType::q4_k;
+  static constexpr ElementType kQ6 = ElementType::q6_k;
+  static constexpr ElementType kHalf = ElementType::bf16;
+  static constexpr K cases[] = {{1, 1, 1, 0},
+                                {1024, 70, 33, 40, kQ4, kQ4, kQ4},
+                                {.k = 2048,
+                                 .n0 = 64,
+                                 .n1 = 20,
+                                 .n2 = 33,
+                                 .w0 = kQ4,
+                                 .w1 = kQ6,
+                                 .w2 = ElementType::q8_0,
+                                 .bias = true},
+                                {.k = 1280,
+                                 .n0 = 45,
+                                 .n1 = 45,
+                                 .n2 = 21,
+                                 .w0 = kQ4,
+                                 .w1 = kQ4,
+                                 .w2 = kQ6,
+                                 .gate = GemvGate::Silu},
+                                {.k = 640,
+                                 .n0 = 40,
+                                 .n1 = 40,
+                                 .n2 = 0,
+                                 .w0 = ElementType::q5_0,
+                                 .w1 = ElementType::q8_0,
+                                 .x = ElementType::q8_1,
+                                 .y = ElementType::f16,
+                                 .gate = GemvGate::Gelu},
+                                {.k = 999,
+                                 .n0 = 33,
+                                 .n1 = 50,
+                                 .n2 = 7,
+                                 .w0 = kHalf,
+                                 .w1 = kHalf,
+                                 .w2 = kHalf,
+                                 .x = kHalf,
+                                 .bias = true},
+                                {.k = 70144, .n0 = 3, .n1 = 2, .n2 = 0, .w0 = kQ4, .w1 = kQ4}};
 
 }  // namespace ptxgen::inline v0
