@@ -171,6 +171,7 @@ struct Describe<AttentionDecode> {
     spec.group = sizes.heads / sizes.kv_heads;
     spec.head_size = sizes.head_size;
     spec.max_seq = sizes.positions;
+    spec.chunk = spec.chunk_positions();  // which otherwise depends on the rows
     return spec;
   }
   static void reference(const K& spec, HostOperands& host);
