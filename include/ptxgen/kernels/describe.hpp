@@ -28,7 +28,10 @@ struct KernelDoc {
 ///   `static ErrorBound bound(const K&)`
 ///   `static constexpr K cases[]`                      shapes for tests
 /// and, where a kernel has more to say, `key`, `workspace`, `check`, `check_target`,
-/// `implementation`, `may_start_early`, `family`.
+/// `implementation`, `may_start_early`, `family`. A batched kernel with a single-row twin has
+///   `static constexpr KernelBatch batch{...}`         strategy, row parameter, renamed operands
+///   `static T twin(const K&)`                         the kernel of one row
+///   `static K for_layer(K, const LayerSizes&)`        the same with the sizes of a layer
 template <class K>
 struct Describe;
 
@@ -612,6 +615,26 @@ struct Traits {
     return all;
   }
 
+  static std::vector<std::uint64_t> for_layer(std::span<const std::uint64_t> from,
+                                              const LayerSizes& sizes) {
+    const K spec = D::for_layer(make(from), sizes);
+    std::vector<std::uint64_t> all(kParameters);
+    values(&spec, all.data());
+    return all;
+  }
+  static constexpr KernelBatch make_batch() {
+    KernelBatch batch;
+    if constexpr (requires { D::batch; }) {
+      using Twin = decltype(D::twin(std::declval<const K&>()));
+      batch = D::batch;
+      batch.twin = Traits<Twin>::description;
+      batch.twin_of = [](const void* spec) { return ErasedValue::of(D::twin(of(spec))); };
+      batch.for_layer = for_layer;
+    }
+    return batch;
+  }
+  static constexpr KernelBatch kBatch = make_batch();
+
   static constexpr KernelDescription make_description() {
     static_assert(kOffsets[kArguments] <= kMaxArgumentBytes);
     KernelDescription d;
@@ -644,6 +667,7 @@ struct Traits {
       d.may_start_early = [](const void* o) -> bool { return D::may_start_early(operands_of(o)); };
     }
     if constexpr (requires { D::family; }) d.family = &D::family;
+    if constexpr (requires { D::batch; }) d.batch = &kBatch;
     d.type_of = type;
     d.elements_of = elements;
     d.alignment_of = alignment;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "ptxgen/check/batch_strategy.hpp"
 #include "ptxgen/kernels/kernel.hpp"
 #include "ptxgen/kernels/operand.hpp"
 #include "ptxgen/ptx/ir.hpp"
@@ -166,6 +167,41 @@ struct KernelFamily {
   KernelChoice (*choose)(const void* spec, const void* operands, const ChoiceRequest& request);
 };
 
+/// Sizes of a decoder's layers. The defaults are those of Qwen2.5-Coder-1.5B.
+struct LayerSizes {
+  std::uint32_t hidden = 1536;
+  std::uint32_t intermediate = 8960;
+  std::uint32_t heads = 12;
+  std::uint32_t kv_heads = 2;
+  std::uint32_t head_size = 128;
+  std::uint32_t outputs = 8960;  ///< of a matrix with `hidden` columns
+  std::uint32_t vocabulary = 151936;
+  std::uint32_t positions = 4096;  ///< of a KV cache
+};
+
+/// An operand of a single-row kernel, and the one of the batched kernel that has it for all rows: a
+/// scalar may be an element for each row in device memory.
+struct TwinOperand {
+  std::string_view single;
+  std::string_view batched;
+};
+
+/// A batched kernel, each row of which repeats a single-row kernel, its twin. Operands of equal
+/// names correspond. An operand in device memory with as many elements for M rows as M twins have
+/// is divided by rows; one with as many as one twin has is shared.
+struct KernelBatch {
+  BatchStrategy strategy = BatchStrategy::GridY;
+  std::string_view rows;           ///< the parameter that counts rows
+  std::string_view variants = {};  ///< the parameter whose words are pairs of their own, or empty
+  std::span<const TwinOperand> renamed = {};
+  const KernelDescription& (*twin)() = nullptr;
+  /// The twin of a value of the kernel's type.
+  ErasedValue (*twin_of)(const void* spec) = nullptr;
+  /// Parameter values with the sizes of a layer.
+  std::vector<std::uint64_t> (*for_layer)(std::span<const std::uint64_t> values,
+                                          const LayerSizes& sizes) = nullptr;
+};
+
 /// A kernel, as its `Describe` says. Functions named `..._of` take a pointer to a value of the
 /// kernel's type; the others parameter values in the order of `parameters`, and throw `Error`
 /// (Stage::Build, "bad-parameter") if one is missing or out of range.
@@ -197,6 +233,7 @@ struct KernelDescription {
   /// always.
   bool (*may_start_early)(const void* operands) = nullptr;
   const KernelFamily* family = nullptr;  ///< null: the kernel itself is launched
+  const KernelBatch* batch = nullptr;    ///< null: no kernel is its single-row twin
 
   /// Element type and number of elements of argument `i`, in device memory; 0: not present.
   ElementType (*type_of)(const void* spec, std::size_t i) = nullptr;

@@ -39,20 +39,6 @@ std::vector<Finding> all_findings(Gates gates, const ptx::Module& module, const 
   return findings;
 }
 
-/// The module parsed from `text`, so findings have its lines.
-ptx::Module with_lines(const ptx::Module& module, std::string& text) {
-  ptx::Module copy = module;
-  ptx::LineMap lines;
-  text = ptx::print(copy, &lines);
-  for (std::size_t f = 0; f < copy.functions.size() && f < lines.lines.size(); ++f) {
-    std::vector<ptx::Instruction>& body = copy.functions[f].body;
-    for (std::size_t i = 0; i < body.size() && i < lines.lines[f].size(); ++i) {
-      body[i].line = lines.lines[f][i];
-    }
-  }
-  return copy;
-}
-
 [[noreturn]] void refuse(const GateInput& gated, std::string_view text, const Finding& finding,
                          std::string all) {
   std::string message = finding.message;
@@ -91,6 +77,19 @@ std::string pass(Gates gates, const GateInput& gated, const Trace& trace) {
 }
 
 }  // namespace
+
+ptx::Module with_lines(const ptx::Module& module, std::string& text) {
+  ptx::Module copy = module;
+  ptx::LineMap lines;
+  text = ptx::print(copy, &lines);
+  for (std::size_t f = 0; f < copy.functions.size() && f < lines.lines.size(); ++f) {
+    std::vector<ptx::Instruction>& body = copy.functions[f].body;
+    for (std::size_t i = 0; i < body.size() && i < lines.lines[f].size(); ++i) {
+      body[i].line = lines.lines[f][i];
+    }
+  }
+  return copy;
+}
 
 std::string pass_gates(const GateInput& gated, const Trace& trace) {
   return pass(gates::all_gates(), gated, trace);

@@ -27,6 +27,9 @@ std::string pass_gates(const GateInput& gated, const Trace& trace = {});
 /// The same; logs the warnings.
 void pass_gates(const GateInput& gated, const Log& log, const Trace& trace);
 
+/// A built module whose statements have the lines of its printed text, which `text` becomes.
+[[nodiscard]] ptx::Module with_lines(const ptx::Module& module, std::string& text);
+
 /// Runs only the first gate, the verifier: for modules that are not loaded yet.
 void refuse_illegal(const GateInput& gated);
 

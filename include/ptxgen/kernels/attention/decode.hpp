@@ -161,6 +161,19 @@ struct Describe<AttentionDecode> {
   static void check(const K& spec, const O& operands);
   static KernelKey key(const K& spec);
   static WorkspaceNeed workspace(const K& spec);
+  static constexpr KernelBatch batch{BatchStrategy::GridZ, "rows"};
+  static K twin(K spec) {
+    spec.rows = 1;
+    return spec;
+  }
+  static K for_layer(K spec, const LayerSizes& sizes) {
+    spec.kv_heads = sizes.kv_heads;
+    spec.group = sizes.heads / sizes.kv_heads;
+    spec.head_size = sizes.head_size;
+    spec.max_seq = sizes.positions;
+    spec.chunk = spec.chunk_positions();  // which otherwise depends on the rows
+    return spec;
+  }
   static void reference(const K& spec, HostOperands& host);
   static ErrorBound bound(const K& spec);
   static constexpr K cases[] = {

@@ -105,6 +105,20 @@ struct Describe<Rope<kPairs>> {
                  "divide the frequency of each pair")
           .only_if(kFactors)
           .values(1, 32)};
+  static constexpr TwinOperand kRenamed[] = {{"position", "positions"}};
+  static constexpr KernelBatch batch{BatchStrategy::GridY, "rows", {}, kRenamed};
+  /// Takes the position by value.
+  static K twin(K spec) {
+    spec.rows = 1;
+    spec.indirect = false;
+    return spec;
+  }
+  static K for_layer(K spec, const LayerSizes& sizes) {
+    spec.heads = sizes.heads;
+    spec.head_size = sizes.head_size;
+    spec.indirect = true;
+    return spec;
+  }
   static void reference(const K& spec, HostOperands& host);
   static ErrorBound bound(const K& spec);
   static constexpr K cases[] = {{1, 1, 2},

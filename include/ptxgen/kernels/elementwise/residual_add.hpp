@@ -79,6 +79,12 @@ struct Describe<BatchedResidualAdd> {
       Row::input("b", &O::b, &K::type, kElements, "summands"),
       Row::output("out", &O::out, &K::type, kElements, "sums").may_alias("a").may_alias("b"),
       Row::shape<&K::n>("n")};
+  static constexpr KernelBatch batch{BatchStrategy::GridY, "rows"};
+  static ResidualAdd twin(const K& spec) { return {spec.n, spec.type}; }
+  static K for_layer(K spec, const LayerSizes& sizes) {
+    spec.n = sizes.hidden;
+    return spec;
+  }
   static void reference(const K& spec, HostOperands& host);
   static ErrorBound bound(const K& spec);
   static constexpr K cases[] = {{1, 1},

@@ -90,6 +90,12 @@ struct Describe<BatchedSwiglu> {
       Row::input("up", &O::up, &K::type, kElements, "factors"),
       Row::output("out", &O::out, &K::type, kElements, "results").may_alias("gate").may_alias("up"),
       Row::shape<&K::n>("n")};
+  static constexpr KernelBatch batch{BatchStrategy::GridY, "rows"};
+  static Swiglu twin(const K& spec) { return {spec.n, spec.type, spec.precise}; }
+  static K for_layer(K spec, const LayerSizes& sizes) {
+    spec.n = sizes.intermediate;
+    return spec;
+  }
   static void reference(const K& spec, HostOperands& host);
   static ErrorBound bound(const K& spec);
   static constexpr K cases[] = {{1, 1},

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ptxgen/builder/kernel.hpp"
-#include "ptxgen/kernels/gemv/operands.hpp"
+#include "ptxgen/kernels/gemv/kernel.hpp"
 
 namespace ptxgen::inline v0 {
 
@@ -69,6 +69,16 @@ struct Describe<BatchedGemv> {
       Row::input("w", &O::w, &K::weights, kMatrix, "weights"),
       Row::input("x", &O::x, &K::x, kX, "vectors").aligned(kXBytes),
       Row::scalar<&O::m_dim>("m_dim", "rows of this launch, 1 to m").values(1, 2)};
+  static constexpr TwinOperand kRenamed[] = {{"a", "w"}};
+  static constexpr KernelBatch batch{BatchStrategy::RegisterUnroll, "m", "dtype", kRenamed};
+  static Gemv twin(const K& spec) { return {spec.single()}; }
+  /// k is the hidden size, rounded up to whole blocks of the weights.
+  static K for_layer(K spec, const LayerSizes& sizes) {
+    const std::uint32_t values = info(spec.weights).block_values;
+    spec.k = (sizes.hidden + values - 1) / values * values;
+    spec.n = sizes.outputs;
+    return spec;
+  }
   /// Throws `Error` (Stage::Launch, "arguments") unless m_dim is 1 to m.
   static void check(const K& spec, const O& operands);
   static void reference(const K& spec, HostOperands& host);

@@ -71,6 +71,15 @@ struct Describe<FusedResidualRmsNorm> {
       Row::shape<&K::rows>("rows"),
       Row::shape<&K::columns>("columns"),
       Row::scalar<&O::eps>("eps", "added to the mean square").values(1e-6, 1e-3)};
+  static constexpr KernelBatch batch{BatchStrategy::GridY, "rows"};
+  static K twin(K spec) {
+    spec.rows = 1;
+    return spec;
+  }
+  static K for_layer(K spec, const LayerSizes& sizes) {
+    spec.columns = sizes.hidden;
+    return spec;
+  }
   static void reference(const K& spec, HostOperands& host);
   static ErrorBound bound(const K& spec);
   static constexpr K cases[] = {{1, 1},

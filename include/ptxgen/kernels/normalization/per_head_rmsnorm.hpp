@@ -61,6 +61,16 @@ struct Describe<PerHeadRmsNorm> {
       Row::shape<&K::heads>("heads"),
       Row::shape<&K::head_size>("head_size"),
       Row::scalar<&O::eps>("eps", "added to the mean square").values(1e-6, 1e-3)};
+  static constexpr KernelBatch batch{BatchStrategy::GridY, "rows"};
+  static K twin(K spec) {
+    spec.rows = 1;
+    return spec;
+  }
+  static K for_layer(K spec, const LayerSizes& sizes) {
+    spec.heads = sizes.heads;
+    spec.head_size = sizes.head_size;
+    return spec;
+  }
   static void reference(const K& spec, HostOperands& host);
   static ErrorBound bound(const K& spec);
   static constexpr K cases[] = {{1, 1, 1},

@@ -73,6 +73,15 @@ struct Describe<Softmax> {
   /// Throws `Error` (Stage::Launch, "bad-parameter") unless the temperature is positive, finite and
   /// not so small that its inverse is infinite; 1 without `scaled`.
   static void check(const K& spec, const O& operands);
+  static constexpr KernelBatch batch{BatchStrategy::GridY, "rows"};
+  static K twin(K spec) {
+    spec.rows = 1;
+    return spec;
+  }
+  static K for_layer(K spec, const LayerSizes& sizes) {
+    spec.columns = sizes.hidden;
+    return spec;
+  }
   static void reference(const K& spec, HostOperands& host);
   static ErrorBound bound(const K& spec);
   static constexpr K cases[] = {{1, 1},

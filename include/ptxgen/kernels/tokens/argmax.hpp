@@ -58,6 +58,15 @@ struct Describe<Argmax> {
       Row::output("index", &O::index, ElementType::u32, &K::rows, "of the largest elements"),
       Row::workspace(), Row::shape<&K::columns>("columns")};
   static WorkspaceNeed workspace(const K& spec);
+  static constexpr KernelBatch batch{BatchStrategy::GridY, "rows"};
+  static K twin(K spec) {
+    spec.rows = 1;
+    return spec;
+  }
+  static K for_layer(K spec, const LayerSizes& sizes) {
+    spec.columns = sizes.vocabulary;
+    return spec;
+  }
   static void reference(const K& spec, HostOperands& host);
   static ErrorBound bound(const K&) { return {.exact = true}; }
   static constexpr K cases[] = {{1, 1},

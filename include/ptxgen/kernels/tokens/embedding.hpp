@@ -74,6 +74,16 @@ struct Describe<Embedding> {
       Row::scalar<&O::scale>("scale", "factor of every element").values(0.5, 64)};
   /// Throws as `geometry`.
   static void check(const K& spec, const O&) { static_cast<void>(spec.geometry()); }
+  static constexpr KernelBatch batch{BatchStrategy::GridY, "rows"};
+  static K twin(K spec) {
+    spec.rows = 1;
+    return spec;
+  }
+  static K for_layer(K spec, const LayerSizes& sizes) {
+    spec.columns = sizes.hidden;
+    spec.vocabulary = sizes.vocabulary;
+    return spec;
+  }
   static void reference(const K& spec, HostOperands& host);
   static ErrorBound bound(const K& spec);
   static constexpr K cases[] = {{1, 1, 1},

@@ -78,6 +78,15 @@ struct Describe<TopK> {
   /// Throws as `geometry`.
   static void check(const K& spec, const O&) { static_cast<void>(spec.geometry()); }
   static WorkspaceNeed workspace(const K& spec);
+  static constexpr KernelBatch batch{BatchStrategy::GridY, "rows"};
+  static K twin(K spec) {
+    spec.rows = 1;
+    return spec;
+  }
+  static K for_layer(K spec, const LayerSizes& sizes) {
+    spec.columns = sizes.vocabulary;
+    return spec;
+  }
   static void reference(const K& spec, HostOperands& host);
   static ErrorBound bound(const K&) { return {.exact = true}; }
   static constexpr K cases[] = {{1, 1, 1},
