@@ -148,7 +148,7 @@ TEST_CASE("refused arrays") {
 TEST_CASE("refused alignments") {
   const std::string start = "bad-alignment: key 'general.alignment' at byte 53: the alignment is ";
   const std::string rule = "; expects a power of two of 8 or more";
-  for (const std::uint64_t alignment : {0, 1, 4, 24, 33}) {
+  for (const std::uint64_t alignment : {0U, 1U, 4U, 24U, 33U}) {
     CHECK(refusal(with_alignment(written(ValueType::u32, alignment))) ==
           start + std::to_string(alignment) + rule);
   }
