@@ -51,7 +51,7 @@ void check_tensors(const gguf::File& file, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-// What is opened lies inside the input; what is refused has a code and a place.
+// What is opened is inside the input; what is refused has a code and a place.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::span bytes(reinterpret_cast<const std::byte*>(data), size);
   try {

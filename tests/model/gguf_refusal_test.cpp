@@ -148,7 +148,7 @@ TEST_CASE("refused arrays") {
 TEST_CASE("refused alignments") {
   const std::string start = "bad-alignment: key 'general.alignment' at byte 53: the alignment is ";
   const std::string rule = "; expects a power of two of 8 or more";
-  for (const std::uint64_t alignment : {0, 1, 4, 24, 33}) {
+  for (const std::uint64_t alignment : {0U, 1U, 4U, 24U, 33U}) {
     CHECK(refusal(with_alignment(written(ValueType::u32, alignment))) ==
           start + std::to_string(alignment) + rule);
   }
@@ -240,6 +240,10 @@ TEST_CASE("refused products of dims") {
   CHECK(refused({std::uint64_t{1} << 62}, 0) == text(128));  // 2^64 bytes
   CHECK(refused({kHuge - 255}, 14) == text(128));
   CHECK(refused({8, 16}, 28) == text(160));
+  CHECK(refused({129}, 24) == text(128));  // one byte too many
+  CHECK(refused({128}, 24) ==
+        "out-of-file: tensor 't' at byte 24: its 128 bytes at offset 0 end after the 64 bytes of "
+        "the data section");
 }
 
 TEST_CASE("a data section that would begin after the end of the file") {

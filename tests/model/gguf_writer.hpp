@@ -78,8 +78,8 @@ struct WrittenTensor {
   std::uint64_t offset = 0;
 };
 
-/// Collects keys and tensors; `bytes()` is the file. What a test wants to be wrong it changes in
-/// the public fields, or in the bytes.
+/// Collects keys and tensors; `bytes()` is the file. Tests put faults into
+/// the public fields, or into the bytes.
 class GgufWriter {
  public:
   std::string magic = "GGUF";
