@@ -136,5 +136,6 @@ struct Describe<GemvGroup> {
                                  .x = kHalf,
                                  .bias = true},
                                 {.k = 70144, .n0 = 3, .n1 = 2, .n2 = 0, .w0 = kQ4, .w1 = kQ4}};
+};
 
 }  // namespace ptxgen::inline v0
