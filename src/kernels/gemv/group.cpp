@@ -28,7 +28,6 @@ constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
 void check_group(const GemvGroup& spec) {
   check_parameters(spec);
   if (spec.gate == GemvGate::None) return;
-  if (spec.bias) refuse("bias is true; with a gate there is none");
   if (spec.n0 != spec.n1) {
     refuse(format_text("n0 is {} and n1 {}; with a gate they are equal", spec.n0, spec.n1));
   }
@@ -101,16 +100,33 @@ void store_product(gemv::Kit& kit, const gemv::Segment& segment) {
   gemv::store_outputs(kit, segment, outputs);
 }
 
+// The sum of a lane that has an output, with its bias where there is one.
+Value<f32> with_bias(gemv::Kit& kit, const gemv::Outputs& outputs, const gemv::Segment& segment,
+                     const Pointers& at, std::uint32_t i) {
+  const Var<f32>& sum = outputs.sums[0];
+  const Value<f32> product(sum.core(), sum.reg());
+  if (at.bias.empty()) return product;
+  KernelBuilder& k = kit.k;
+  const gemv::Number strip = gemv::times(k, segment.strip, kit.plan.strip_outputs());
+  const Value<u32> out = gemv::value(k, gemv::add(k, strip, outputs.pieces[0].out));
+  const Pred inside = out < kit.problem().n;
+  const ElementType type = kit.problem().y;
+  const Ptr<b8> bias = gemv::moved(k, at.bias[i], out, bytes(type));
+  const Pred reads = outputs.owner ? *outputs.owner & inside : inside;
+  return product + expand(k, load_floats_if(k, bias, type, 1, reads), 1)[0];
+}
+
 // act(a) * b in the lanes that have outputs.
-void store_gated(gemv::Kit& first, gemv::Kit& second, const gemv::Segment& segment, GemvGate gate) {
+void store_gated(gemv::Kit& first, gemv::Kit& second, const gemv::Segment& segment,
+                 const Pointers& at, GemvGate gate) {
   gemv::Outputs a = gemv::finish_warp(first, gemv::sums_of(first, segment, first.plan.rows));
   // The second matrix has its x where the first one's is.
   first.k.bar_sync();
   const gemv::Outputs b =
       gemv::finish_warp(second, gemv::sums_of(second, segment, second.plan.rows));
-  const auto value = [](const Var<f32>& sum) { return Value<f32>(sum.core(), sum.reg()); };
-  const Value<f32> active = activation(value(a.sums[0]), gate);
-  a.sums[0] = active * value(b.sums[0]);
+  const Value<f32> up = with_bias(second, b, segment, at, 1);
+  const Value<f32> active = activation(with_bias(first, a, segment, at, 0), gate);
+  a.sums[0] = active * up;
   gemv::store_outputs(first, segment, a);
 }
 
@@ -120,14 +136,16 @@ gemv::Segment strip_of(const GemvPlan& plan, const Value<u32>& block) {
 
 // The first two matrices, by the blocks of one.
 void emit_gated(KernelBuilder& k, const GemvGroup& spec, const Pointers& at) {
-  const GemvPlan plans[] = {spec.plan(0), spec.plan(1)};
+  GemvPlan plans[] = {spec.plan(0), spec.plan(1)};
+  // Added before the activation, not where the product is stored.
+  for (GemvPlan& plan : plans) plan.problem.bias = false;
   const Value<u32> block = k.ctaid_x();
   const auto emit = [&] {
     gemv::Kit first = kit_of(k, plans[0], at, 0);
     gemv::Kit second = kit_of(k, plans[1], at, 1);
     gemv::place(first);
     gemv::place(second);
-    store_gated(first, second, strip_of(plans[0], block), spec.gate);
+    store_gated(first, second, strip_of(plans[0], block), at, spec.gate);
   };
   if (spec.n2 == 0) {
     emit();

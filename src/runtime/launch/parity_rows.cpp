@@ -300,15 +300,15 @@ std::string ParityRows::compare(const Outputs& outputs, std::uint32_t served,
 
 std::string ParityRows::run_rows(const Job& job, std::uint32_t served, std::uint32_t rows) const {
   const Memories memories = allocate(true, 0, served, rows);
-  Job mine = job;
-  mine.operands = values(memories, true, 0);
+  Job own = job;
+  own.operands = values(memories, true, 0);
   if (specs_.batched.batch->strategy == BatchStrategy::RegisterUnroll)
-    mine.operands.push_back({kRowCount, {}, static_cast<double>(served)});
+    own.operands.push_back({kRowCount, {}, static_cast<double>(served)});
   const Stream stream(context_);
   Buffer<u8> workspace;
   for (const char* const which : {"first", "second"}) {
     Outputs outputs;
-    std::string error = launch(mine, stream, workspace);
+    std::string error = launch(own, stream, workspace);
     if (error.empty()) error = read(memories, outputs);
     if (error.empty()) error = compare(outputs, served, rows);
     if (!error.empty()) return format_text("{} launch: {}", which, error);

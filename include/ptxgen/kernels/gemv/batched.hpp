@@ -18,10 +18,10 @@ namespace ptxgen::inline v0 {
 struct BatchedGemv {
   std::uint32_t k = 4096;  ///< a multiple of a block's values
   std::uint32_t n = 4096;
-  std::uint32_t m = 4;                     ///< rows of x and y that the code serves, 1 to 64
-  ElementType weights = ElementType::f32;  ///< as `GemvProblem::weights` with layout R
-  ElementType x = ElementType::f32;        ///< as `GemvProblem::x`
-  ElementType y = ElementType::f32;        ///< as `GemvProblem::y`
+  std::uint32_t m = 4;                      ///< rows of x and y that the code serves, 1 to 64
+  ElementType weights = ElementType::q4_k;  ///< as `GemvProblem::weights` with layout R
+  ElementType x = ElementType::f32;         ///< as `GemvProblem::x`
+  ElementType y = ElementType::f32;         ///< as `GemvProblem::y`
 
   static constexpr std::uint32_t kMaxRows = 64;
 
@@ -83,8 +83,8 @@ struct Describe<BatchedGemv> {
   static void check(const K& spec, const O& operands);
   static void reference(const K& spec, HostOperands& host);
   static ErrorBound bound(const K& spec);
-  static constexpr K cases[] = {{1, 1, 1},
-                                {256, 33, 8, ElementType::q4_k},
+  static constexpr K cases[] = {{1, 1, 1, ElementType::f32},
+                                {256, 33, 8},
                                 {4352, 19, 3, ElementType::q6_k},
                                 {576, 70, 16, ElementType::q4_1, ElementType::f16},
                                 {2080, 17, 4, ElementType::q8_0, ElementType::q8_1},

@@ -16,7 +16,7 @@ enum class GemvGate : std::uint8_t {
 /// Up to three matrices times one x in one launch, such as those of q, k and v, or of gate and up:
 /// `y_i = W_i x + bias_i`, `W_i[n_i x k]` row-major, f32 sums. The matrices may differ in n and in
 /// type (`GemvProblem::weights` with layout R). With a gate the first two have one n and one
-/// output, `y0 = act(W_0 x) * (W_1 x)`, rounded once, and there are no biases.
+/// output, `y0 = act(W_0 x) * (W_1 x)`, rounded once, with the biases added before.
 ///
 /// Entry `gemv_group(y0, y1, y2, w0, w1, w2, bias0, bias1, bias2, x)`; operands that are not there
 /// are 0. Blocks have 16 rows of a matrix and 256 threads (8 and 128 with long rows of q6_k), one
@@ -27,7 +27,7 @@ struct GemvGroup {
   std::uint32_t n0 = 4096;  ///< rows of the matrices
   std::uint32_t n1 = 4096;
   std::uint32_t n2 = 4096;  ///< 0: there is no third one
-  ElementType w0 = ElementType::f32, w1 = ElementType::f32, w2 = ElementType::f32;
+  ElementType w0 = ElementType::q4_k, w1 = ElementType::q4_k, w2 = ElementType::q4_k;
   ElementType x = ElementType::f32;  ///< with blocks any float or q8_1, otherwise f32 or w0
   ElementType y =
       ElementType::f32;  ///< of outputs and biases: f32, f16 or bf16, as `GemvProblem::y`
@@ -99,7 +99,7 @@ struct Describe<GemvGroup> {
   static constexpr ElementType kQ4 = ElementType::q4_k;
   static constexpr ElementType kQ6 = ElementType::q6_k;
   static constexpr ElementType kHalf = ElementType::bf16;
-  static constexpr K cases[] = {{1, 1, 1, 0},
+  static constexpr K cases[] = {{1, 1, 1, 0, ElementType::f32, ElementType::f32, ElementType::f32},
                                 {1024, 70, 33, 40, kQ4, kQ4, kQ4},
                                 {.k = 2048,
                                  .n0 = 64,
@@ -116,7 +116,8 @@ struct Describe<GemvGroup> {
                                  .w0 = kQ4,
                                  .w1 = kQ4,
                                  .w2 = kQ6,
-                                 .gate = GemvGate::Silu},
+                                 .gate = GemvGate::Silu,
+                                 .bias = true},
                                 {.k = 640,
                                  .n0 = 40,
                                  .n1 = 40,
