@@ -75,7 +75,7 @@ TEST_CASE("of equal elements the lowest index comes first, also across blocks") 
   CHECK(argmax(rig, some) == 5);
 }
 
-TEST_CASE("-0 and 0 are equal, and keep their signs") {
+TEST_CASE("zeros of either sign are equal, and keep their signs") {
   const test::Rig rig;
   check_order(rig, {-1, -0.0f, 0, -0.0f, 0}, 4);
   CHECK(argmax(rig, {-1, -0.0f, 0}) == 1);

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view kName = Describe<BatchedGemv>::text.name;
 constexpr std::uint32_t kPass = 8;             // rows of x for which a weight is decoded
+constexpr std::uint32_t kLoadBytes = 16;       // alignment of both inputs
 constexpr std::uint32_t kMinWarps = 2;         // of a block
 constexpr std::uint32_t kSystemShared = 1024;  // of a block, for the system
 
@@ -42,8 +43,8 @@ GemvPlan BatchedGemv::single() const {
   p.weights = weights;
   p.x = x;
   p.y = y;
-  p.a_alignment = info(weights).alignment;
-  p.x_alignment = row_alignment(bytes(x, k), x == ElementType::q8_1 ? 4 : bytes(x));
+  p.a_alignment = kLoadBytes;
+  p.x_alignment = row_alignment(bytes(x, k), kLoadBytes);
   p.y_alignment = bytes(y);
   plan.load_bytes = widest_load(p);
   // Half as many rows of a warp where the parts of blocks are of 64 weights: the integers of x for

@@ -191,8 +191,8 @@ GemvPlan GemvGroup::plan(std::uint32_t i) const {
   p.x = x;
   p.y = y;
   p.bias = bias;
-  p.a_alignment = info(p.weights).alignment;
-  p.x_alignment = x == ElementType::q8_1 ? 4 : bytes(x);
+  p.a_alignment = 16;
+  p.x_alignment = 16;
   p.y_alignment = bytes(y);
   plan.load_bytes = widest_load(p);
   plan.warps_out = warps_of(*this);

@@ -110,15 +110,19 @@ struct XWork {
   Value<u32> region, lane;  ///< the region of all steps
 };
 
-// Of the threads from `base` on, a multiple of the block's. Consecutive threads have consecutive
-// lanes of a region.
-XWork work_of(const StagedX& layout, const Value<u32>& base, const Value<u32>& thread) {
-  const BlockFormat& format = layout.format;
+// Threads of a region.
+std::uint32_t region_threads(const StagedX& layout) {
+  return layout.region_pieces() == 1 ? layout.format.lanes / 2 : layout.format.lanes;
+}
+
+// Of the block's threads, which have the regions from `first` on. Consecutive threads have
+// consecutive lanes of a region.
+XWork work_of(const StagedX& layout, const Value<u32>& first, const Value<u32>& thread) {
   const unsigned regions = log2_of(layout.regions());
   const bool by_halves = layout.region_pieces() == 1;
-  const std::uint32_t threads = by_halves ? format.lanes / 2 : format.lanes;
+  const std::uint32_t threads = region_threads(layout);
   const Value<u32> own = thread >> log2_of(threads);
-  const Value<u32> region = own + (base >> log2_of(threads));
+  const Value<u32> region = own + first;
   const Value<u32> t = thread & (threads - 1);
   const Value<u32> step = regions == 0 ? region : region >> regions;
   if (regions == 0) return {step, t, region, t};
@@ -198,19 +202,20 @@ void stage_x(Kit& kit, const Segment& window, const Ptr<b8>& x, const Ptr<b8, Sh
   const Ptr<b8> begin = moved(k, x, first, group_bytes);
   const std::uint32_t step = format.step_weights() / kGroup;
   const Value<u32> steps = (count + (step - 1)) >> log2_of(step);
+  const std::uint32_t at_once = kit.plan.threads() / region_threads(layout);
   // Threads beyond the last step have groups beyond the count.
-  k.for_(0u, steps << log2_of(step), kit.plan.threads(), [&](Value<u32> base) {
-    const XWork work = work_of(layout, base, *kit.thread);
+  k.for_(0u, steps << log2_of(layout.regions()), at_once, [&](Value<u32> region) {
+    const XWork work = work_of(layout, region, *kit.thread);
     const Value<u32> group = (work.step << log2_of(step)) + work.group;
     k.if_(group < count, [&] {
       const Ptr<b8> at = moved(k, begin, group, group_bytes);
       const XBlock block =
           layout.digits == 1 ? q8_1_block(kit, at, by_halves) : exact_block(kit, at, by_halves);
-      const Ptr<b8, Shared> region = to.offset_bytes(k.mul_lo(work.region, layout.region_bytes()));
+      const Ptr<b8, Shared> place = to.offset_bytes(k.mul_lo(work.region, layout.region_bytes()));
       if (by_halves) {
-        store_by_halves(kit, block, region, work, layout);
+        store_by_halves(kit, block, place, work, layout);
       } else {
-        store_together(kit, block, region, work, layout);
+        store_together(kit, block, place, work, layout);
       }
     });
   });

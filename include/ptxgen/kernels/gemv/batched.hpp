@@ -60,14 +60,12 @@ struct Describe<BatchedGemv> {
   static constexpr auto kMatrix = [](const K& spec) { return std::uint64_t{spec.k} * spec.n; };
   static constexpr auto kX = [](const K& spec) { return std::uint64_t{spec.k} * spec.m; };
   static constexpr auto kY = [](const K& spec) { return std::uint64_t{spec.n} * spec.m; };
-  static constexpr auto kXBytes = [](const K& spec) -> std::uint32_t {
-    return spec.x == ElementType::q8_1 ? 4 : bytes(spec.x);
-  };
+  static constexpr auto kLoad = [](const K&) -> std::uint32_t { return 16; };
   static constexpr Row arguments[] = {
       Row::output("y", &O::y, &K::y, kY, "results; rows from m_dim on stay as they are")
           .read_if([](const K&) { return true; }),
-      Row::input("w", &O::w, &K::weights, kMatrix, "weights"),
-      Row::input("x", &O::x, &K::x, kX, "vectors").aligned(kXBytes),
+      Row::input("w", &O::w, &K::weights, kMatrix, "weights").aligned(kLoad),
+      Row::input("x", &O::x, &K::x, kX, "vectors").aligned(kLoad),
       Row::scalar<&O::m_dim>("m_dim", "rows of this launch, 1 to m").values(1, 2)};
   static constexpr TwinOperand kRenamed[] = {{"a", "w"}};
   static constexpr KernelBatch batch{BatchStrategy::RegisterUnroll, "m", "dtype", kRenamed};

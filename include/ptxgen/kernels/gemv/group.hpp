@@ -79,20 +79,18 @@ struct Describe<GemvGroup> {
   static constexpr auto kThird = [](const K& spec) { return spec.n2 != 0; };
   static constexpr auto kBias = [](const K& spec) { return spec.bias; };
   static constexpr auto kThirdBias = [](const K& spec) { return spec.bias && spec.n2 != 0; };
-  static constexpr auto kXBytes = [](const K& spec) -> std::uint32_t {
-    return spec.x == ElementType::q8_1 ? 4 : bytes(spec.x);
-  };
+  static constexpr auto kLoad = [](const K&) -> std::uint32_t { return 16; };
   static constexpr Row arguments[] = {
       Row::output("y0", &O::y0, &K::y, &K::n0, "first result"),
       Row::output("y1", &O::y1, &K::y, &K::n1, "second result").only_if(kSecond),
       Row::output("y2", &O::y2, &K::y, &K::n2, "third result").only_if(kThird),
-      Row::input("w0", &O::w0, &K::w0, kW0, "first matrix"),
-      Row::input("w1", &O::w1, &K::w1, kW1, "second matrix"),
-      Row::input("w2", &O::w2, &K::w2, kW2, "third matrix").only_if(kThird),
+      Row::input("w0", &O::w0, &K::w0, kW0, "first matrix").aligned(kLoad),
+      Row::input("w1", &O::w1, &K::w1, kW1, "second matrix").aligned(kLoad),
+      Row::input("w2", &O::w2, &K::w2, kW2, "third matrix").aligned(kLoad).only_if(kThird),
       Row::input("bias0", &O::bias0, &K::y, &K::n0, "added to the first").only_if(kBias),
       Row::input("bias1", &O::bias1, &K::y, &K::n1, "added to the second").only_if(kBias),
       Row::input("bias2", &O::bias2, &K::y, &K::n2, "added to the third").only_if(kThirdBias),
-      Row::input("x", &O::x, &K::x, &K::k, "vector").aligned(kXBytes)};
+      Row::input("x", &O::x, &K::x, &K::k, "vector").aligned(kLoad)};
   static KernelKey key(const K& spec);
   static void reference(const K& spec, HostOperands& host);
   static ErrorBound bound(const K& spec);
