@@ -289,6 +289,8 @@ AffineRange Affine::range_of_symbol(std::uint32_t symbol, Ranges& known) const {
     case AffineOperation::Minimum:
     case AffineOperation::Maximum: {
       const AffineRange a = number(0, s.is_signed), b = number(1, s.is_signed);
+      if (s.operation == AffineOperation::Minimum && full_range.known && a.known != b.known)
+        return {true, full_range.min, std::min(full_range.max, a.known ? a.max : b.max)};
       if (!a.known || !b.known) return full_range;
       if (s.operation == AffineOperation::Minimum)
         return {true, std::min(a.min, b.min), std::min(a.max, b.max)};

@@ -127,6 +127,21 @@ IterationForms LoopIterations::computed(const SharedAccess& access, const Access
   return made;
 }
 
+std::optional<std::vector<std::int64_t>> LoopIterations::upper_bound(
+    const AffineForm& bound, const analysis::LoopComparison& comparison, ThreadForms& forms) const {
+  if (auto known = forms.values(bound)) return known;
+  if (comparison.relation != analysis::Relation::Lt &&
+      comparison.relation != analysis::Relation::Le) {
+    return std::nullopt;
+  }
+  const analysis::AffineRange range =
+      affine_.range(bound, {analysis::BlockBounds::Kind::Exact, shape_});
+  // Computed without wrap-around: that nothing wraps is certain only of numbers of the width.
+  const std::int64_t limit = std::int64_t{1} << (bound.bits - 1);
+  if (bound.bits > 32 || !range.known || range.min < 0 || range.max >= limit) return std::nullopt;
+  return std::vector<std::int64_t>(forms.threads(), range.max);
+}
+
 bool LoopIterations::drop_ended_threads(std::uint32_t loop, ThreadForms& forms, ThreadForms& next,
                                         std::vector<bool>& goes_on) {
   if (!inductions_)
@@ -145,7 +160,8 @@ bool LoopIterations::drop_ended_threads(std::uint32_t loop, ThreadForms& forms, 
     std::vector<std::int64_t> bound(goes_on.size(),
                                     static_cast<std::int64_t>(comparison.bound.value));
     if (comparison.bound.kind == analysis::LoopTerm::Kind::Version) {
-      const auto known = forms.values(affine_.of_version(comparison.bound.version, header));
+      const auto known =
+          upper_bound(affine_.of_version(comparison.bound.version, header), comparison, forms);
       if (!known) continue;
       bound = *known;
     } else if (!comparison.bound.constant()) {

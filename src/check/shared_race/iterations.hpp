@@ -47,6 +47,11 @@ class LoopIterations {
   bool drop_ended_threads(std::uint32_t loop, ThreadForms& forms, ThreadForms& next,
                           std::vector<bool>& goes_on);
 
+  /// The bound by thread; for a loop that ends there, otherwise the largest that it can be.
+  [[nodiscard]] std::optional<std::vector<std::int64_t>> upper_bound(
+      const analysis::AffineForm& bound, const analysis::LoopComparison& comparison,
+      ThreadForms& forms) const;
+
   analysis::Facts& facts_;
   const analysis::Affine& affine_;
   std::array<std::uint32_t, 3> shape_;

@@ -190,8 +190,8 @@ Number full_steps(Kit& kit, const Segment& segment) {
     const Value<u32> more = k.selp(one_more, all, has_more);
     limit.emplace<1>(more);
   }
-  const Number end = min_of(k, add(k, segment.first, segment.count), limit);
-  return subtract(k, end, segment.first);
+  // At most `count`, which bounds addresses for the race gate.
+  return min_of(k, segment.count, subtract(k, limit, segment.first));
 }
 
 namespace {

@@ -195,9 +195,9 @@ void stage_x(Kit& kit, const Segment& window, const Ptr<b8>& x, const Ptr<b8, Sh
   const bool by_halves = format.group_weights() == 16;
   const std::uint32_t step_groups = kit.plan.step_elements() / kGroup;
   const Number first = times(k, window.first, step_groups);
-  const Number end = min_of(k, add(k, first, times(k, window.count, step_groups)),
-                            static_cast<std::uint32_t>(ceil_div(kit.problem().k, kGroup)));
-  const Value<u32> count = value(k, subtract(k, end, first));
+  const auto groups = static_cast<std::uint32_t>(ceil_div(kit.problem().k, kGroup));
+  const Value<u32> count =
+      value(k, min_of(k, times(k, window.count, step_groups), subtract(k, groups, first)));
   const std::uint64_t group_bytes = bytes(kit.problem().x, kGroup);
   const Ptr<b8> begin = moved(k, x, first, group_bytes);
   const std::uint32_t step = format.step_weights() / kGroup;
