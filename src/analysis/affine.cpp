@@ -201,12 +201,20 @@ Affine::Parts Affine::split(const AffineForm& form, Agreement agreeing) const {
 struct Affine::Ranges {
   const BlockBounds& block;
   const std::vector<AffineRange>* all = nullptr;  // of every symbol, or
-  std::map<std::uint32_t, AffineRange> some;
+  AffineRanges& some;
+  bool by_ways = false;  // a phi has a value of one of its inputs
 };
 
 AffineRange Affine::range(const AffineForm& form, const BlockBounds& block) const {
-  Ranges known{block, block == block_ ? &ranges_ : nullptr, {}};
+  AffineRanges none;
+  Ranges known{block, block == block_ ? &ranges_ : nullptr, none};
   return range(form, known);
+}
+
+AffineRange Affine::range(const AffineForm& form, const BlockBounds& block,
+                          AffineRanges& known) const {
+  Ranges all{block, nullptr, known, true};
+  return range(form, all);
 }
 
 AffineRange Affine::range(const AffineForm& form, Ranges& known) const {
@@ -220,8 +228,14 @@ AffineRange Affine::range(const AffineForm& form, Ranges& known) const {
         continue;
       }
       auto at = known.some.find(factor);
-      if (at == known.some.end())
-        at = known.some.emplace(factor, range_of_symbol(factor, known)).first;
+      if (at == known.some.end()) {
+        const auto ways = ways_.find(factor);
+        const bool merged = known.by_ways && ways != ways_.end();
+        at = known.some
+                 .emplace(factor, merged ? range_of_ways(ways->second, factor, known)
+                                         : range_of_symbol(factor, known))
+                 .first;
+      }
       one = one * at->second;
     }
     all = all + one;
@@ -229,8 +243,26 @@ AffineRange Affine::range(const AffineForm& form, Ranges& known) const {
   return all;
 }
 
+// Of the forms of a phi's inputs, if they are numbers as the symbol is.
+AffineRange Affine::range_of_ways(const std::vector<std::uint32_t>& ways, std::uint32_t symbol,
+                                  Ranges& known) const {
+  const AffineSymbol& s = symbols_[symbol];
+  AffineRange all;
+  for (const std::uint32_t way : ways) {
+    const AffineRange one = range(forms_[way], known);
+    const bool number = s.bits >= 64 && !s.is_signed
+                            ? one.known && one.min >= 0
+                            : within(one, range_of_width(s.bits, s.is_signed));
+    if (!number) return range_of_symbol(symbol, known);
+    all = all.known ? AffineRange{true, std::min(all.min, one.min), std::max(all.max, one.max)}
+                    : one;
+  }
+  return all;
+}
+
 void Affine::add_range() {
-  Ranges known{block_, &ranges_, {}};
+  AffineRanges none;
+  Ranges known{block_, &ranges_, none};
   ranges_.push_back(range_of_symbol(static_cast<std::uint32_t>(symbols_.size() - 1), known));
 }
 
@@ -289,8 +321,6 @@ AffineRange Affine::range_of_symbol(std::uint32_t symbol, Ranges& known) const {
     case AffineOperation::Minimum:
     case AffineOperation::Maximum: {
       const AffineRange a = number(0, s.is_signed), b = number(1, s.is_signed);
-      if (s.operation == AffineOperation::Minimum && full_range.known && a.known != b.known)
-        return {true, full_range.min, std::min(full_range.max, a.known ? a.max : b.max)};
       if (!a.known || !b.known) return full_range;
       if (s.operation == AffineOperation::Minimum)
         return {true, std::min(a.min, b.min), std::min(a.max, b.max)};
@@ -332,10 +362,22 @@ bool Affine::is_shared(const AffineSymbol& s) const {
 }
 
 bool Affine::assumptions_hold(const AffineForm& form, const BlockBounds& block) const {
+  AffineRanges none;
+  Ranges known{block, block == block_ ? &ranges_ : nullptr, none};
+  return assumptions_hold(form, known);
+}
+
+bool Affine::assumptions_hold(const AffineForm& form, const BlockBounds& block,
+                              AffineRanges& known) const {
+  Ranges all{block, nullptr, known, true};
+  return assumptions_hold(form, all);
+}
+
+bool Affine::assumptions_hold(const AffineForm& form, Ranges& known) const {
   return std::ranges::all_of(form.assumptions, [&](std::uint32_t assumption) {
     const AffineAssumption& one = assumptions_[assumption];
     const AffineForm& assumed = forms_[one.form];
-    const AffineRange found = range(assumed, block);
+    const AffineRange found = range(assumed, known);
     if (assumed.bits >= 64 && !one.is_signed) return found.known && found.min >= 0;
     return within(found, range_of_width(assumed.bits, one.is_signed));
   });

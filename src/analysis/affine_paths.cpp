@@ -248,15 +248,29 @@ void AffineSolver::find_rest(std::uint32_t version, std::uint32_t loop) {
   agreement = std::max(agreement, both);
   if (shared.terms.empty()) {
     phi.agreement = agreement;
+    // No form has the assumptions of a phi without an expansion.
+    if (loop == kNoNode && !assumed.may_wrap()) add_ways(own, shared, ways);
     return;
   }
   AffineSymbol rest = phi;
   rest.kind = Kind::Rest;
   rest.is_signed = false;
   rest.agreement = agreement;
-  AffineForm form = sum(shared, symbol_form(symbol(rest), bits));
+  const std::uint32_t number = symbol(rest);
+  if (loop == kNoNode) add_ways(number, shared, ways);
+  AffineForm form = sum(shared, symbol_form(number, bits));
   assume(form, assumed);
   expand_to(own, std::move(form));
+}
+
+// What each path brings besides `shared`.
+void AffineSolver::add_ways(std::uint32_t symbol, const AffineForm& shared,
+                            std::span<const AffineForm> ways) {
+  std::vector<std::uint32_t> numbers;
+  for (const AffineForm& way : ways) numbers.push_back(form_number(sum(way, shared, -1)));
+  // What a thread has when it leaves a loop, too.
+  if (r_.left_[symbol] != kNone) r_.ways_[r_.left_[symbol]] = numbers;
+  r_.ways_[symbol] = std::move(numbers);
 }
 
 Agreement AffineSolver::agreement_of(const AffineTerm& term) const {

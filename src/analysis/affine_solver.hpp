@@ -63,6 +63,7 @@ class AffineSolver {
   void finish_loop(std::uint32_t loop);
   void find_induction(std::uint32_t version, std::uint32_t loop);
   void find_rest(std::uint32_t version, std::uint32_t loop);
+  void add_ways(std::uint32_t symbol, const AffineForm& shared, std::span<const AffineForm> ways);
   void agree(const AffineForm& form, Agreement agreement);
   Agreement agreement_of(const AffineTerm& term) const;
   bool varies(const AffineForm& form, std::uint32_t loop) const;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -103,6 +104,9 @@ struct AffineRange {
   std::int64_t max = 0;
 };
 
+/// Ranges of symbols, by their number in `Affine::symbols()`.
+using AffineRanges = std::map<std::uint32_t, AffineRange>;
+
 /// The variable named by a symbol of the module, or nullptr.
 [[nodiscard]] const ptx::Variable* variable_of(const ptx::Module& module,
                                                std::uint32_t symbol) noexcept;
@@ -181,8 +185,15 @@ class Affine {
   /// The range of a form, computed without wrap-around, in blocks of at most that shape.
   [[nodiscard]] AffineRange range(const AffineForm& form, const BlockBounds& block) const;
   [[nodiscard]] const BlockBounds& block() const noexcept { return block_; }
+  /// The same where symbols have the ranges in `known`; those of others are added to it. A phi where
+  /// paths meet has a value of one of its inputs. The range is that of an integer equal to the value
+  /// modulo 2^bits, if the form's assumptions hold.
+  [[nodiscard]] AffineRange range(const AffineForm& form, const BlockBounds& block,
+                                  AffineRanges& known) const;
   /// Whether the form's assumptions are proved in blocks of at most that shape.
   [[nodiscard]] bool assumptions_hold(const AffineForm& form, const BlockBounds& block) const;
+  [[nodiscard]] bool assumptions_hold(const AffineForm& form, const BlockBounds& block,
+                                      AffineRanges& known) const;
 
   /// `4*tid.x + 1024*ctaid.x + 4*n*i`: parameters, variables and registers by name, `i` the
   /// iterations of the outermost loop around, then `j`, `k`, ...; `(a + b)/32`, `(a) mod 32`.
@@ -209,6 +220,9 @@ class Affine {
   [[nodiscard]] AffineForm expand(const AffineForm& form, std::uint32_t block) const;
   struct Ranges;
   [[nodiscard]] AffineRange range(const AffineForm& form, Ranges& known) const;
+  [[nodiscard]] bool assumptions_hold(const AffineForm& form, Ranges& known) const;
+  [[nodiscard]] AffineRange range_of_ways(const std::vector<std::uint32_t>& ways,
+                                          std::uint32_t symbol, Ranges& known) const;
   void add_range();
   [[nodiscard]] AffineRange range_of_symbol(std::uint32_t symbol, Ranges& known) const;
   [[nodiscard]] bool is_shared(const AffineSymbol& symbol) const;
@@ -226,6 +240,8 @@ class Affine {
   std::vector<AffineForm> versions_forms_;        // of each version, with Phi symbols
   std::vector<std::uint32_t> expansions_;         // of each symbol, in forms_; kNone: none
   std::vector<AffineRange> ranges_;               // of each symbol, for `block_`
+  // By Phi and Rest symbol, the forms of what each input brings, where paths meet.
+  std::map<std::uint32_t, std::vector<std::uint32_t>> ways_;
   std::vector<std::uint32_t> expansion_assumes_;  // of each symbol, that it does not wrap
   std::vector<std::uint32_t> iteration_, final_iteration_;  // symbols of each loop
   std::vector<std::uint32_t> left_;  // by symbol, its value after its loop; kNone: itself

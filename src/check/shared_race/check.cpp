@@ -9,6 +9,7 @@
 
 #include "analysis/uniformity_sources.hpp"
 #include "check/shared_race/iterations.hpp"
+#include "check/shared_race/ranges.hpp"
 #include "check/shared_race/regions.hpp"
 #include "check/shared_race/waits.hpp"
 
@@ -24,6 +25,8 @@ using Shape = std::array<std::uint32_t, 3>;
 // Limits of the comparison of one kernel.
 constexpr std::uint64_t kMaxComparisons = 20'000;
 constexpr std::uint64_t kMaxThreadPairs = 16'000'000;
+constexpr std::uint64_t kMaxShifted = 1'000'000;
+constexpr std::int64_t kMaxExtent = std::int64_t{1} << 30;
 constexpr std::uint64_t kMaxVisits = 4'000'000;
 
 /// Shapes to try if neither options nor .reqntid give one: with the dimensions that the kernel
@@ -67,7 +70,8 @@ class ShapeCheck {
         orders_(orders_of(facts_, forms_.threads())),
         values_(facts_, affine_, shape),
         witnesses_(facts_, accesses_, orders_, values_, shape),
-        iterations_(facts_, affine_, shape),
+        ranges_(facts_, affine_, shape),
+        iterations_(facts_, affine_, shape, ranges_),
         waits_(facts_, forms_, accesses_, budget_),
         access_forms_(accesses_.size()),
         extents_(accesses_.size()),
@@ -98,7 +102,10 @@ class ShapeCheck {
  private:
   const AccessForm& form(std::uint32_t access) {
     std::optional<AccessForm>& made = access_forms_[access];
-    if (!made) made = forms_.of(accesses_[access]);
+    if (!made) {
+      made = forms_.of(accesses_[access]);
+      ranges_.drop_impossible(*made);
+    }
     return *made;
   }
 
@@ -172,10 +179,18 @@ class ShapeCheck {
     if (made) return *made;
     made.emplace();
     const ThreadForm& address = form(access).address;
-    if (!address.known || address.elsewhere || !address.rest.empty() || address.values.empty())
-      return *made;
-    const auto [min, max] = std::minmax_element(address.values.begin(), address.values.end());
-    *made = {true, *min, *max + static_cast<std::int64_t>(accesses_[access].bytes)};
+    if (!address.known || address.elsewhere || address.values.empty()) return *made;
+    const analysis::AffineRange rest = ranges_.of(address.rest);
+    if (!rest.known) return *made;
+    std::int64_t begin = kMaxExtent, end = -kMaxExtent;
+    for (std::size_t t = 0; t < address.values.size(); ++t) {
+      if (!form(access).may[t]) continue;
+      begin = std::min(begin, address.values[t] + rest.min);
+      end = std::max(end, address.values[t] + rest.max);
+    }
+    // Addresses are equal if they are modulo 2^32.
+    if (!address.rest.empty() && (begin < -kMaxExtent || end > kMaxExtent)) return *made;
+    *made = {true, begin, end + static_cast<std::int64_t>(accesses_[access].bytes)};
     return *made;
   }
   /// Whether the extents of two accesses are disjoint: a quick test, since a ring buffer in shared
@@ -233,7 +248,8 @@ class ShapeCheck {
                           accesses_[a].bytes,
                           accesses_[b].bytes,
                           pairs,
-                          [&](const SymbolKey& key) { return same(segments, region, a, b, key); }};
+                          [&](const SymbolKey& key) { return same(segments, region, a, b, key); },
+                          &ranges_};
     const auto look = [&] {
       Overlap found = overlap(comparison, budget_);
       if (found.conflict == Conflict::Maybe)
@@ -278,6 +294,31 @@ class ShapeCheck {
     return &values_.of(accesses_[a].statement, 1).of;
   }
 
+  /// An access whose address has the `rest`: in each iteration of a loop, or in all.
+  struct Expanded {
+    const IterationForms* by_iteration = nullptr;
+    std::vector<const AccessForm*> forms;
+    Terms rest;
+  };
+  Expanded expanded(std::uint32_t access) {
+    const AccessForm& all = form(access);
+    Expanded made;
+    if (!all.address.rest.empty()) made.by_iteration = iterations_.of(accesses_[access], all);
+    if (made.by_iteration == nullptr) {
+      made.forms.push_back(&all);
+      made.rest = all.address.rest;
+      return made;
+    }
+    for (const AccessForm& one : made.by_iteration->iterations) made.forms.push_back(&one);
+    made.rest = made.by_iteration->rest;
+    return made;
+  }
+  static void add_addresses(const AccessForm& form, AddressList& list) {
+    for (std::uint32_t t = 0; t < form.may.size(); ++t) {
+      if (form.may[t]) list.emplace_back(form.address.values[t], t);
+    }
+  }
+
   /// The overlap with addresses computed for each iteration of one loop, if possible.
   Overlap by_iteration(const Segments& segments, Region& region, std::uint32_t a, std::uint32_t b,
                        const Comparison& comparison, const Overlap& before) {
@@ -285,52 +326,60 @@ class ShapeCheck {
     const AccessForm& y = form(b);
     if (!x.address.known || !y.address.known || x.address.variable != y.address.variable)
       return before;
-    const IterationForms* first =
-        x.address.rest.empty() ? nullptr : iterations_.of(accesses_[a], x);
-    const IterationForms* second =
-        y.address.rest.empty() ? nullptr : iterations_.of(accesses_[b], y);
-    if ((first == nullptr && !x.address.rest.empty()) ||
-        (second == nullptr && !y.address.rest.empty()))
-      return before;
-    const std::size_t iterations_a = first == nullptr ? 1 : first->iterations.size();
-    const std::size_t iterations_b = second == nullptr ? 1 : second->iterations.size();
-    const auto list = [](const AccessForm& form, AddressList& made) {
-      for (std::uint32_t t = 0; t < form.may.size(); ++t) {
-        if (form.may[t]) made.emplace_back(form.address.values[t], t);
-      }
-    };
-    const auto form_a = [&](std::size_t i) -> const AccessForm& {
-      return first == nullptr ? x : first->iterations[i];
-    };
-    const auto form_b = [&](std::size_t i) -> const AccessForm& {
-      return second == nullptr ? y : second->iterations[i];
-    };
+    const Expanded first = expanded(a), second = expanded(b);
     Region::Order how = Region::Order::Unknown;
-    if (first != nullptr && second != nullptr && first->loop == second->loop &&
-        iterations_a == iterations_b && first->periodic == second->periodic)
-      how = iteration_order(segments, region, a, b, first->loop);
-    if (how == Region::Order::Unknown) {
-      AddressList all_a, all_b;
-      for (std::size_t i = 0; i < iterations_a; ++i) list(form_a(i), all_a);
-      for (std::size_t i = 0; i < iterations_b; ++i) list(form_b(i), all_b);
-      return overlap(all_a, accesses_[a].bytes, std::move(all_b), accesses_[b].bytes,
-                     comparison.pairs, budget_);
-    }
-    for (std::size_t i = 0; i < iterations_a; ++i) {
+    if (first.by_iteration != nullptr && second.by_iteration != nullptr && first.rest.empty() &&
+        second.rest.empty() && first.by_iteration->loop == second.by_iteration->loop &&
+        first.forms.size() == second.forms.size() &&
+        first.by_iteration->periodic == second.by_iteration->periodic)
+      how = iteration_order(segments, region, a, b, first.by_iteration->loop);
+    if (how == Region::Order::Unknown)
+      return in_any_iterations(first, second, comparison).value_or(before);
+    const std::size_t iterations = first.forms.size();
+    for (std::size_t i = 0; i < iterations; ++i) {
       std::size_t k = i;
       if (how == Region::Order::Before) k = i + 1;
-      if (how == Region::Order::After) k = i + iterations_a - 1;
-      const bool wraps = how == Region::Order::Before ? k >= iterations_a : i == 0 && k != i;
-      if (wraps && !first->periodic) continue;
+      if (how == Region::Order::After) k = i + iterations - 1;
+      const bool wraps = how == Region::Order::Before ? k >= iterations : i == 0 && k != i;
+      if (wraps && !first.by_iteration->periodic) continue;
       AddressList list_a, list_b;
-      list(form_a(i), list_a);
-      list(form_b(k % iterations_a), list_b);
+      add_addresses(*first.forms[i], list_a);
+      add_addresses(*second.forms[k % iterations], list_b);
       const Overlap found =
-          overlap(list_a, accesses_[a].bytes, std::move(list_b), accesses_[b].bytes,
+          overlap(list_a, comparison.bytes_a, std::move(list_b), comparison.bytes_b,
                   comparison.pairs, budget_, i == k ? comparison.harmless : nullptr);
       if (found.conflict != Conflict::No) return found;
     }
     return {};
+  }
+
+  /// Each iteration of one access with each of the other; nothing if too many addresses are
+  /// possible.
+  std::optional<Overlap> in_any_iterations(const Expanded& first, const Expanded& second,
+                                           const Comparison& comparison) {
+    AddressList a, b;
+    for (const AccessForm* form : first.forms) add_addresses(*form, a);
+    for (const AccessForm* form : second.forms) add_addresses(*form, b);
+    if (a.empty() || b.empty()) return Overlap{};
+    const auto [low_a, high_a] = std::ranges::minmax_element(a);
+    const auto [low_b, high_b] = std::ranges::minmax_element(b);
+    const analysis::AffineRange reach{
+        true, low_b->first - high_a->first - static_cast<std::int64_t>(comparison.bytes_a) + 1,
+        high_b->first - low_a->first + static_cast<std::int64_t>(comparison.bytes_b) - 1};
+    const auto apart = shifts(first.rest, second.rest, comparison, reach);
+    if (!apart || (apart->size() > 1 && apart->size() * (a.size() + b.size()) > kMaxShifted))
+      return std::nullopt;
+    for (const std::int64_t shift : *apart) {
+      AddressList moved = a;
+      for (auto& [address, thread] : moved) address += shift;
+      Overlap found = overlap(moved, comparison.bytes_a, b, comparison.bytes_b, comparison.pairs,
+                              budget_);
+      // Whether the symbols have the values is not known.
+      if (found.conflict != Conflict::No && !(first.rest.empty() && second.rest.empty()))
+        return std::nullopt;
+      if (found.conflict != Conflict::No) return found;
+    }
+    return Overlap{};
   }
 
   /// By how many iterations of the loop threads at the accesses differ, if it is a fixed number.
@@ -562,6 +611,7 @@ class ShapeCheck {
   std::vector<Orders> orders_;  ///< by statement
   ThreadValueClasses values_;
   Witnesses witnesses_;
+  SymbolRanges ranges_;
   LoopIterations iterations_;
   MbarrierWaits waits_;
   std::map<std::uint32_t, std::vector<bool>> reached_;  ///< see `reached`, of the region

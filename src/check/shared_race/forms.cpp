@@ -254,6 +254,7 @@ ThreadForm ThreadForms::computed(const AffineForm& unexpanded) {
     made.elsewhere = space_of_symbol(facts_.module(), made.variable) != Space::Shared;
     made.variable = variable_number(made.variable);
   }
+  made.assumptions = form.assumptions;
   made.known = true;
   return made;
 }
@@ -288,7 +289,7 @@ void ThreadForms::add_conditions(const SharedAccess& access, AccessForm& made) {
   const analysis::Cfg& cfg = facts_.cfg();
   const std::uint32_t home = cfg.block_of(access.statement);
   if (function.body[access.statement].guard.present())
-    add_condition(affine_.guard(access.statement), true, made, 0);
+    add_condition(affine_.guard(access.statement), true, false, made, 0);
   // Branches with exactly one successor that leads here.
   std::uint32_t below = home;
   for (int step = 0; step < 64; ++step) {
@@ -307,13 +308,15 @@ void ThreadForms::add_conditions(const SharedAccess& access, AccessForm& made) {
       });
       if (!only) continue;
       // The first successor is the target of the branch.
-      add_condition(affine_.guard(end), way == 0, made, 0);
+      add_condition(affine_.guard(end), way == 0, false, made, 0);
     }
     below = block;
   }
 }
 
-void ThreadForms::add_condition(const AffineForm& form, bool wanted, AccessForm& made, int depth) {
+void ThreadForms::add_condition(const AffineForm& form, bool wanted, bool assumes,
+                                AccessForm& made, int depth) {
+  assumes |= form.may_wrap();
   if (const auto values = column(form)) {
     for (std::uint32_t t = 0; t < threads_; ++t) {
       if (((*values)[t] & 1) != (wanted ? 1 : 0)) made.may[t] = false;
@@ -326,25 +329,28 @@ void ThreadForms::add_condition(const AffineForm& form, bool wanted, AccessForm&
   const AffineSymbol& symbol = affine_.symbols()[term.symbols[0]];
   const bool inner = wanted != ((form.constant & 1) != 0);
   if (const AffineForm* expansion = affine_.expansion(term.symbols[0]))
-    return add_condition(*expansion, inner, made, depth + 1);
+    return add_condition(*expansion, inner, assumes, made, depth + 1);
   if (symbol.kind != AffineSymbol::Kind::Operation) return;
   const bool both = (symbol.operation == AffineOperation::And && inner) ||
                     (symbol.operation == AffineOperation::Or && !inner);
   if (both) {
-    add_condition(affine_.form(symbol.operands[0]), inner, made, depth + 1);
-    add_condition(affine_.form(symbol.operands[1]), inner, made, depth + 1);
+    add_condition(affine_.form(symbol.operands[0]), inner, assumes, made, depth + 1);
+    add_condition(affine_.form(symbol.operands[1]), inner, assumes, made, depth + 1);
   } else if (symbol.operation == AffineOperation::Compare) {
-    add_comparison(symbol, inner, made);
+    add_comparison(term.symbols[0], inner, assumes, made);
   }
 }
 
-void ThreadForms::add_comparison(const AffineSymbol& compare, bool wanted, AccessForm& made) {
+void ThreadForms::add_comparison(std::uint32_t symbol, bool wanted, bool assumes,
+                                 AccessForm& made) {
+  const AffineSymbol& compare = affine_.symbols()[symbol];
   const AffineForm& a = affine_.form(compare.operands[0]);
   const AffineForm& b = affine_.form(compare.operands[1]);
   const ThreadForm difference = computed(analysis::Affine::difference(a, b));
   if (!difference.known || difference.variable != kNone || difference.rest.size() != 1) return;
   const auto& [key, coefficient] = difference.rest[0];
-  made.conditions.push_back({difference.values, key, coefficient, compare.comparison, wanted});
+  made.conditions.push_back(
+      {difference.values, key, coefficient, compare.comparison, wanted, symbol, assumes});
 }
 
 }  // namespace ptxgen::inline v0::gates

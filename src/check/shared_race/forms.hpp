@@ -20,7 +20,8 @@ using SymbolKey = std::array<std::uint32_t, 3>;
 struct ThreadForm {
   std::vector<std::int64_t> values;
   std::vector<std::pair<SymbolKey, std::int64_t>> rest;  ///< by key
-  std::uint32_t variable = ptx::kNone;  ///< the shared variable whose address is a term, if any
+  std::vector<std::uint32_t> assumptions;  ///< of the affine form
+  std::uint32_t variable = ptx::kNone;     ///< the shared variable whose address is a term, if any
   bool elsewhere = false;               ///< a generic address of memory that is not shared
   bool known = false;                   ///< if not, the other members are meaningless
 };
@@ -32,6 +33,8 @@ struct ThreadCondition {
   std::int64_t coefficient = 0;
   ptx::Modifier comparison = ptx::Modifier::none;  ///< lt le eq ne
   bool holds = true;                               ///< or does not
+  std::uint32_t compare = ptx::kNone;              ///< the symbol of the comparison
+  bool assumes = false;                            ///< it rests on assumptions
 };
 
 /// One access in all threads of a block.
@@ -72,8 +75,10 @@ class ThreadForms {
                                  const std::array<Column, 3>& operands) const;
   [[nodiscard]] ThreadForm computed(const analysis::AffineForm& form);
   void add_conditions(const SharedAccess& access, AccessForm& made);
-  void add_condition(const analysis::AffineForm& form, bool holds, AccessForm& made, int depth);
-  void add_comparison(const analysis::AffineSymbol& compare, bool holds, AccessForm& made);
+  /// `assumes`: the form from which this one comes rests on assumptions.
+  void add_condition(const analysis::AffineForm& form, bool holds, bool assumes, AccessForm& made,
+                     int depth);
+  void add_comparison(std::uint32_t compare, bool holds, bool assumes, AccessForm& made);
   /// Replaces phi symbols by their expansions.
   [[nodiscard]] analysis::AffineForm expanded(const analysis::AffineForm& form) const;
   /// Variables that overlap share one number.

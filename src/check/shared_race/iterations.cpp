@@ -32,8 +32,8 @@ bool in_relation(analysis::Relation relation, std::int64_t a, std::int64_t b, bo
 }  // namespace
 
 LoopIterations::LoopIterations(analysis::Facts& facts, const analysis::Affine& affine,
-                               std::array<std::uint32_t, 3> shape)
-    : facts_(facts), affine_(affine), shape_(shape) {}
+                               std::array<std::uint32_t, 3> shape, SymbolRanges& ranges)
+    : facts_(facts), affine_(affine), shape_(shape), ranges_(ranges) {}
 
 // Dependences of an address -----------------------------------------------------------------------
 
@@ -92,17 +92,43 @@ const IterationForms* LoopIterations::of(const SharedAccess& access, const Acces
   return at->second.iterations.empty() ? nullptr : &at->second;
 }
 
+bool LoopIterations::divide(const ThreadForm& address, Sources& sources,
+                            IterationForms& made) const {
+  const auto loops = facts_.cfg().loops().loops();
+  const auto depth = [&](const Sources& of) {
+    return of.iteration == kNone ? 0 : loops[affine_.symbols()[of.iteration].id].depth;
+  };
+  const auto sources_of = [&](const SymbolKey& key) {
+    Sources found;
+    for (const std::uint32_t symbol : key) {
+      if (symbol != kNone && !look_at(symbol, 0, found, 0)) return Sources{};
+    }
+    return found;
+  };
+  for (const auto& [key, coefficient] : address.rest) {
+    const Sources found = sources_of(key);
+    if (depth(found) > depth(sources)) sources.iteration = found.iteration;
+  }
+  if (sources.iteration == kNone) return false;
+  for (const auto& term : address.rest) {
+    const Sources found = sources_of(term.first);
+    if (found.iteration == sources.iteration) {
+      sources.periodic &= found.periodic;
+      sources.period = std::max(sources.period, found.period);
+    } else if (ranges_.of(term.first).known) {
+      made.rest.push_back(term);
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
 IterationForms LoopIterations::computed(const SharedAccess& access, const AccessForm& form) {
   IterationForms made;
   if (!form.address.known || access.anywhere) return made;
   Sources sources;
-  for (const auto& [key, coefficient] : form.address.rest) {
-    for (const std::uint32_t symbol : key) {
-      if (symbol == kNone) break;
-      if (!look_at(symbol, 0, sources, 0)) return made;
-    }
-  }
-  if (sources.iteration == kNone) return made;
+  if (!divide(form.address, sources, made)) return made;
   made.loop = affine_.symbols()[sources.iteration].id;
   made.periodic = sources.periodic;
   const std::uint64_t limit =
@@ -114,7 +140,8 @@ IterationForms LoopIterations::computed(const SharedAccess& access, const Access
     ThreadForms forms(facts_, affine_, shape_);
     forms.fix(sources.iteration, iteration);
     AccessForm now = forms.of(access);
-    if (iteration >= limit || !now.address.known || !now.address.rest.empty()) break;
+    if (iteration >= limit || !now.address.known || now.address.rest != made.rest) break;
+    ranges_.drop_impossible(now);
     // The addresses repeat, but the set of threads need not: early iterations may have none.
     if (made.periodic) now.may = form.may;
     for (std::size_t t = 0; t < goes_on.size(); ++t) now.may[t] = now.may[t] && goes_on[t];
@@ -134,24 +161,20 @@ std::optional<std::vector<std::int64_t>> LoopIterations::upper_bound(
       comparison.relation != analysis::Relation::Le) {
     return std::nullopt;
   }
-  const analysis::AffineRange range =
-      affine_.range(bound, {analysis::BlockBounds::Kind::Exact, shape_});
-  // Computed without wrap-around: that nothing wraps is certain only of numbers of the width.
-  const std::int64_t limit = std::int64_t{1} << (bound.bits - 1);
-  if (bound.bits > 32 || !range.known || range.min < 0 || range.max >= limit) return std::nullopt;
+  const analysis::AffineRange range = ranges_.of_number(bound, comparison.is_signed);
+  if (!range.known) return std::nullopt;
   return std::vector<std::int64_t>(forms.threads(), range.max);
 }
 
 bool LoopIterations::drop_ended_threads(std::uint32_t loop, ThreadForms& forms, ThreadForms& next,
                                         std::vector<bool>& goes_on) {
-  if (!inductions_)
-    inductions_.emplace(facts_.function(), facts_.cfg(), facts_.index(), facts_.versions());
+  const analysis::Inductions& inductions = facts_.inductions();
   const std::uint32_t header = facts_.cfg().loops().loops()[loop].header;
   bool tested = false;
-  for (const analysis::LoopTest& test : inductions_->tests(loop)) {
+  for (const analysis::LoopTest& test : inductions.tests(loop)) {
     if (!test.every_iteration || !test.goes_on) continue;
     const analysis::LoopComparison& comparison = *test.goes_on;
-    const analysis::Induction& variable = inductions_->of(loop)[comparison.value.variable];
+    const analysis::Induction& variable = inductions.of(loop)[comparison.value.variable];
     // The counter at the test: its value in this iteration, or in the next.
     const bool of_next = comparison.value.is_next && !variable.step.constant();
     const auto counter = (of_next ? next : forms).values(affine_.of_version(variable.phi, header));

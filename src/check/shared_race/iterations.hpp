@@ -7,16 +7,16 @@
 #include <optional>
 #include <vector>
 
-#include "check/shared_race/forms.hpp"
-#include "ptxgen/analysis/induction.hpp"
+#include "check/shared_race/ranges.hpp"
 
 namespace ptxgen::inline v0::gates {
 
-/// An access in each iteration of a loop, whose address depends on the iteration and the thread
-/// alone.
+/// An access in each iteration of a loop.
 struct IterationForms {
   std::uint32_t loop = analysis::kNoNode;
-  std::vector<AccessForm> iterations;  ///< without unknown symbols
+  /// Their addresses all have the `rest`: symbols with a range that do not depend on the loop.
+  std::vector<AccessForm> iterations;
+  std::vector<std::pair<SymbolKey, std::int64_t>> rest;
   /// The addresses repeat after these; otherwise there are no more iterations.
   bool periodic = false;
 };
@@ -25,10 +25,9 @@ struct IterationForms {
 class LoopIterations {
  public:
   LoopIterations(analysis::Facts& facts, const analysis::Affine& affine,
-                 std::array<std::uint32_t, 3> shape);
+                 std::array<std::uint32_t, 3> shape, SymbolRanges& ranges);
 
-  /// Null if the address depends on several loops or on anything else, or if there are too many
-  /// iterations.
+  /// Null if the address depends on a symbol without a range, or if there are too many iterations.
   [[nodiscard]] const IterationForms* of(const SharedAccess& access, const AccessForm& form);
 
  private:
@@ -41,6 +40,9 @@ class LoopIterations {
   bool look_at(const analysis::AffineForm& form, int depth, Sources& sources,
                std::uint64_t modulus) const;
   bool look_at(std::uint32_t symbol, int depth, Sources& sources, std::uint64_t modulus) const;
+  /// Finds the symbol of the innermost loop on which terms of the address depend, and the other
+  /// terms; false if one of these has no range.
+  bool divide(const ThreadForm& address, Sources& sources, IterationForms& made) const;
   [[nodiscard]] IterationForms computed(const SharedAccess& access, const AccessForm& form);
   /// Removes the threads that leave the loop after this iteration; false if that is not known.
   /// `forms` and `next`: of this iteration and the next.
@@ -55,7 +57,7 @@ class LoopIterations {
   analysis::Facts& facts_;
   const analysis::Affine& affine_;
   std::array<std::uint32_t, 3> shape_;
-  std::optional<analysis::Inductions> inductions_;
+  SymbolRanges& ranges_;
   std::map<std::uint32_t, IterationForms> known_;  ///< by statement
 };
 

@@ -17,6 +17,7 @@ using namespace ptx;
 namespace {
 
 constexpr SymbolKey kNoSymbols{kNone, kNone, kNone};
+constexpr std::int64_t kMaxShifts = 256;
 constexpr std::int64_t kUnbounded = std::numeric_limits<std::int32_t>::max();
 
 bool belongs(Pairs pairs, const Classes* harmless, std::uint32_t a, std::uint32_t b) {
@@ -156,6 +157,11 @@ struct Bounds {
       at_most(floor_divided(low, factor));
     }
   }
+  void keep(const analysis::AffineRange& range) {
+    if (!range.known) return;
+    at_least(range.min);
+    at_most(range.max);
+  }
   void keep(const ThreadCondition& condition, std::uint32_t thread) {
     const std::int64_t value = condition.values[thread];
     const std::int64_t factor = condition.coefficient;
@@ -186,6 +192,7 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> solved(const Comparison& 
                                                               std::uint64_t& budget) {
   const auto bounds_of = [&](const AccessForm& form, std::uint32_t thread) {
     Bounds bounds;
+    if (c.ranges != nullptr) bounds.keep(c.ranges->of(key));
     for (const ThreadCondition& condition : form.conditions) {
       if (condition.key == key) bounds.keep(condition, thread);
     }
@@ -251,6 +258,48 @@ Overlap overlap(const AddressList& a, std::uint32_t bytes_a, AddressList b, std:
     }
   }
   return {};
+}
+
+std::optional<std::vector<std::int64_t>> shifts(const Terms& a, const Terms& b,
+                                                const Comparison& comparison,
+                                                const analysis::AffineRange& reach) {
+  struct Term {
+    std::int64_t coefficient;
+    analysis::AffineRange symbol;
+  };
+  std::map<SymbolKey, std::pair<std::int64_t, std::int64_t>> both;
+  for (const auto& [key, coefficient] : a) both[key].first = coefficient;
+  for (const auto& [key, coefficient] : b) both[key].second = coefficient;
+  std::vector<Term> terms;
+  for (const auto& [key, pair] : both) {
+    const auto [x, y] = pair;
+    const analysis::AffineRange range = comparison.ranges->of(key);
+    if (!range.known) return std::nullopt;
+    if (comparison.same(key)) {
+      if (x != y) terms.push_back({x - y, range});
+    } else if (x == y) {
+      terms.push_back({x, {true, range.min - range.max, range.max - range.min}});
+    } else {
+      if (x != 0) terms.push_back({x, range});
+      if (y != 0) terms.push_back({-y, range});
+    }
+  }
+  std::vector<std::int64_t> made{0};
+  for (const Term& term : terms) {
+    const std::int64_t count = term.symbol.max - term.symbol.min + 1;
+    if (count > kMaxShifts || static_cast<std::int64_t>(made.size()) * count > kMaxShifts)
+      return std::nullopt;
+    std::vector<std::int64_t> next;
+    for (const std::int64_t shift : made) {
+      for (std::int64_t value = term.symbol.min; value <= term.symbol.max; ++value)
+        next.push_back(shift + term.coefficient * value);
+    }
+    made = std::move(next);
+  }
+  std::erase_if(made, [&](std::int64_t shift) { return shift < reach.min || shift > reach.max; });
+  std::ranges::sort(made);
+  made.erase(std::unique(made.begin(), made.end()), made.end());
+  return made;
 }
 
 Overlap overlap(const Comparison& c, std::uint64_t& budget) {

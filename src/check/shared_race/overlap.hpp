@@ -3,10 +3,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
-#include "check/shared_race/forms.hpp"
+#include "check/shared_race/ranges.hpp"
 
 namespace ptxgen::inline v0::gates {
 
@@ -43,6 +44,7 @@ struct Comparison {
   Pairs pairs = Pairs::Different;
   /// Whether a product of symbols has the same value in two threads at the two accesses.
   std::function<bool(const SymbolKey&)> same;
+  SymbolRanges* ranges = nullptr;
   const Classes* harmless = nullptr;
 };
 
@@ -51,6 +53,14 @@ using AddressList = std::vector<std::pair<std::int64_t, std::uint32_t>>;
 [[nodiscard]] Overlap overlap(const AddressList& a, std::uint32_t bytes_a, AddressList b,
                               std::uint32_t bytes_b, Pairs pairs, std::uint64_t& budget,
                               const Classes* harmless = nullptr);
+
+/// What is to be added to the addresses of the first access for each value of the symbols in the
+/// difference, where the distance stays below `reach`; nothing if there are too many. `a` and `b`:
+/// coefficient * key of the accesses.
+using Terms = std::vector<std::pair<SymbolKey, std::int64_t>>;
+[[nodiscard]] std::optional<std::vector<std::int64_t>> shifts(const Terms& a, const Terms& b,
+                                                              const Comparison& comparison,
+                                                              const analysis::AffineRange& reach);
 
 /// `budget`: pairs of threads that may still be compared; is used up.
 [[nodiscard]] Overlap overlap(const Comparison& comparison, std::uint64_t& budget);
