@@ -1,4 +1,5 @@
 // tests/validation/validation_test.cpp - predictions held to published timings
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
@@ -119,9 +120,15 @@ TEST_CASE("the ranking of T 1024 is that of its terms") {
     INFO(to_text(one.plan));
     const double largest =
         std::max({terms.blocks, terms.latency, terms.dram, terms.issue, terms.l1});
-    // What is left are the first load, and the load that DRAM's use puts on the others.
     CHECK(one.us() >= largest + terms.reduction);
-    CHECK(one.us() <= 1.13 * largest + terms.reduction + v100().measured.latency_ns * 1e-3);
+    // What is left: DRAM's use makes loads longer, limits that are close add up to 13 %, and the
+    // first load misses the L2.
+    const ptx::MeasuredRates& rates = v100().measured;
+    const double used = terms.dram / (one.us() - terms.reduction);
+    const double start_ns = 300e3 / v100().clock_mhz;
+    const double growth = rates.growth_ns / (rates.latency_ns - start_ns) * used * used;
+    const double loaded = std::max(largest, terms.latency * (1 + growth));
+    CHECK(one.us() <= 1.13 * loaded + terms.reduction + 0.25e-3 * rates.latency_ns);
     CHECK(terms.dram == Approx(plans.front().prediction.terms.dram));
   }
   // Ties of 0.4 % apart, ranks are in the order of the times.
