@@ -1,7 +1,8 @@
-// tests/kernels/parts_test.cpp - staged copies, in kernels that use nothing else
+// tests/kernels/parts_test.cpp - parts, in kernels that use nothing else
 #include <catch2/catch.hpp>
 #include <numeric>
 
+#include "kernels/parts/cluster_reduce.hpp"
 #include "kernels/parts/staged_copy.hpp"
 #include "ptxgen/runtime.hpp"
 #include "ptxgen/runtime/device/findings.hpp"
@@ -112,4 +113,49 @@ TEST_CASE("stages by cp.async have each step once, for any number of steps") {
 
 TEST_CASE("stages by bulk copies have each step once, for any number of steps") {
   check_sums(bulk_kernel());
+}
+
+// y[cluster][t] = sum over the cluster's blocks of x[block][t], for the even threads.
+TEST_CASE("a cluster's blocks are added in the order of their ranks, in the first of them") {
+  constexpr float kValues[] = {1e8f, 1.0f, -1e8f, 0.5f, 3.0f, 1e8f, -1e8f, 0.25f};
+  for (const std::uint32_t blocks : {2u, 4u, 8u}) {
+    INFO(blocks << " blocks");
+    constexpr std::uint32_t kClusters = 3;
+    const auto kernel = build_kernel(
+        "by_cluster", "sm_90", {"y", "x"}, [&](KernelBuilder& k, Ptr<f32> y, Ptr<f32> x) {
+          k.required_threads(kThreads);
+          k.cluster(blocks);
+          const auto slots = k.shared<f32>(kThreads * (blocks - 1), "slots");
+          cluster_arrive(k);
+          const Value<u32> thread = k.tid_x();
+          auto sum = k.var<f32>(x[k.mad_lo(k.ctaid_x(), kThreads, thread)]);
+          const Pred even = (thread & 1u) == 0u;
+          const Pred first = cluster_reduce(
+              k, {blocks, cluster_rank(k), slots.base() + thread, kThreads * 4, even},
+              [&](const Ptr<f32, ClusterShared>& slot) { k.st(slot, sum); },
+              [&](const Ptr<f32, Shared>& slot) { sum += k.ld(slot); });
+          k.if_(first & even, [&] { y[k.mad_lo(cluster_id(k), kThreads, thread)] = sum; });
+        });
+    const Rig rig;
+    std::vector<float> x;
+    for (std::uint32_t i = 0; i < kClusters * blocks * kThreads; ++i) {
+      x.push_back(kValues[(i / kThreads + i) % std::size(kValues)]);
+    }
+    const Buffer<f32> in(rig.context, x);
+    const Buffer<f32> out(rig.context, std::vector<float>(kClusters * kThreads, -1.0f));
+    rig.launcher.launch(
+        kernel, {.grid = {kClusters * blocks}, .block = {kThreads}, .cluster = {blocks, 1, 1}},
+        rig.stream, out, in);
+    rig.stream.synchronize();
+    std::vector<float> y(kClusters * kThreads);
+    out.read(y);
+    for (std::uint32_t i = 0; i < y.size(); ++i) {
+      const std::uint32_t thread = i % kThreads, begin = i / kThreads * blocks;
+      float sum = 0;
+      for (std::uint32_t b = 0; b < blocks; ++b) sum += x[(begin + b) * kThreads + thread];
+      INFO("cluster " << i / kThreads << ", thread " << thread);
+      CHECK(y[i] == (thread % 2 == 0 ? sum : -1.0f));
+    }
+    CHECK(rig.device.findings().empty());
+  }
 }

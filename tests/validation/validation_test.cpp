@@ -1,4 +1,5 @@
 // tests/validation/validation_test.cpp - predictions held to published timings
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
@@ -6,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/validation/errors.hpp"
+#include "bench/validation/ranking.hpp"
 #include "cli_common/program.hpp"
 #include "support/harness.hpp"
 #include "support/temporary_directory.hpp"
@@ -108,6 +110,40 @@ TEST_CASE("errors are relative, their mean without signs, their bias with") {
         "reads,l40,\"made\",\"\",10,11,12\nreads,l40,\"made\",\"\",10,8,10\n");
   CHECK(to_markdown(groups).find("| reads | l40 | 2 | 15.0 | -20.0 | -5.0 | 10.0 | 20.0 |\n") !=
         std::string::npos);
+}
+
+TEST_CASE("the ranking of T 1024 is that of its terms") {
+  const std::vector<Ranked> plans = ranked_plans();
+  REQUIRE(plans.size() == 15);
+  for (const Ranked& one : plans) {
+    const GemvTerms& terms = one.prediction.terms;
+    INFO(to_text(one.plan));
+    const double largest =
+        std::max({terms.blocks, terms.latency, terms.dram, terms.issue, terms.l1});
+    CHECK(one.us() >= largest + terms.reduction);
+    // What is left: DRAM's use makes loads longer, limits that are close add up to 13 %, and the
+    // first load misses the L2.
+    const ptx::MeasuredRates& rates = v100().measured;
+    const double used = terms.dram / (one.us() - terms.reduction);
+    const double start_ns = 300e3 / v100().clock_mhz;
+    const double growth = rates.growth_ns / (rates.latency_ns - start_ns) * used * used;
+    const double loaded = std::max(largest, terms.latency * (1 + growth));
+    CHECK(one.us() <= 1.13 * loaded + terms.reduction + 0.25e-3 * rates.latency_ns);
+    CHECK(terms.dram == Approx(plans.front().prediction.terms.dram));
+  }
+  // Ties of 0.4 % apart, ranks are in the order of the times.
+  for (std::size_t i = 1; i < 12; ++i) CHECK(plans[i].us() >= plans[i - 1].us() * 0.996);
+  CHECK(plans[0].plan.blocks == 80);
+  CHECK(plans[0].plan.unroll == 14);
+  // GPGPU-Sim 4.2: 7.18 us with all SMs at work, 6.95 with half of them.
+  CHECK(plans[0].us() == Approx(7.18).epsilon(0.15));
+  CHECK(plans[12].us() == Approx(6.95).epsilon(0.15));
+  CHECK(plans[0].us() / plans[12].us() == Approx(7.18 / 6.95).epsilon(0.02));
+  CHECK(plans[13].us() > plans[0].us() * 1.1);
+  CHECK(plans[14].us() > plans[13].us() * 1.2);
+  CHECK(
+      to_markdown(plans).find("| by hand | direct 16 B, 1x4 warps, 14 in flight, 40 blocks (5 per "
+                              "strip) |") != std::string::npos);
 }
 
 TEST_CASE("points that make no sense are refused by name") {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernels/gemv/emit.hpp"
+#include "kernels/parts/cluster_reduce.hpp"
 
 namespace ptxgen::inline v0::gemv {
 
@@ -260,24 +261,10 @@ Pred add_cluster(Kit& kit, Outputs& outputs) {
   const Value<u32> block = k.ctaid_x();
   const Value<u32> clusters = quotient(k, block, kit.plan.blocks, kit.plan.cluster);
   const Value<u32> rank = remainder(k, block, clusters, kit.plan.cluster);
-  // All blocks of the cluster run, so their shared memory exists.
-  cluster_wait(k);
-  Pred writes = rank != 0u;
-  if (outputs.owner) writes.rebind(writes & *outputs.owner);
-  k.if_(writes, [&] {
-    const Value<u32> place = k.mul_lo(rank - 1u, pitch);
-    const Ptr<f32, ClusterShared> first = map_rank(k, base.offset_bytes(place), 0);
-    store_slots(kit, first, layout, outputs.sums);
-  });
-  cluster_sync(k);
-  const Pred first = rank == 0u;
-  const Pred adds = outputs.owner ? first & *outputs.owner : first;
-  k.if_(adds, [&] {
-    for (std::uint32_t other = 1; other < kit.plan.cluster; ++other) {
-      add_slots(kit, base.offset_bytes((other - 1) * pitch), layout, outputs.sums);
-    }
-  });
-  return first;
+  return cluster_reduce(
+      k, {kit.plan.cluster, rank, base, pitch, outputs.owner},
+      [&](const Ptr<f32, ClusterShared>& slot) { store_slots(kit, slot, layout, outputs.sums); },
+      [&](const Ptr<f32, Shared>& slot) { add_slots(kit, slot, layout, outputs.sums); });
 }
 
 void add_parts(Kit& kit, const Segment& segment, Outputs& outputs,
