@@ -143,13 +143,14 @@ void add_rings(GemvPlan plan, GemvPath path, Collector& collector) {
   }
 }
 
-// Before sm_90 the assembler spills where a lane has 48 registers of copies on their way beside the
-// units of four rows.
-bool copies_too_much(const GemvPlan& plan, const BlockFormat& format, std::uint16_t sm) {
+// Before sm_90 the assembler keeps the units of all rows beside the copies on their way: it spills
+// with 48 registers of copies for four rows, and with two rows of q8_0.
+bool spills(const GemvPlan& plan, const BlockFormat& format, std::uint16_t sm) {
+  if (sm >= 90 || plan.stages != 0) return false;
+  if (format.type == ElementType::q8_0) return plan.rows > 1;
   constexpr std::uint64_t kRegisters = 48;
   const std::uint64_t loads = ceil_div(format.step_bytes(), 32 * std::uint64_t{plan.load_bytes});
-  const std::uint64_t registers = loads * std::max(1u, plan.load_bytes / 4) * plan.rows;
-  return sm < 90 && plan.stages == 0 && plan.rows == 4 && registers >= kRegisters;
+  return plan.rows == 4 && loads * std::max(1u, plan.load_bytes / 4) * plan.rows >= kRegisters;
 }
 
 // Rows of blocks: one step at a time through shared memory, or a ring of them.
@@ -162,7 +163,7 @@ void add_blocks(GemvPlan plan, bool async, std::uint16_t sm, Collector& collecto
       plan.warps_out = warps.out;
       plan.warps_k = warps.k;
       plan.rows = rows;
-      if (copies_too_much(plan, format, sm)) continue;
+      if (spills(plan, format, sm)) continue;
       if (!async) {
         collector.add_partitions(plan);
         continue;
