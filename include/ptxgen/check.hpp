@@ -4,4 +4,5 @@
 #include "ptxgen/support/language.hpp"
 
 #include "ptxgen/check/gates.hpp"
+#include "ptxgen/check/parity.hpp"
 #include "ptxgen/check/tile.hpp"

@@ -12,6 +12,7 @@
 #include "ptxgen/runtime/device/doctor.hpp"
 #include "ptxgen/runtime/device/stream.hpp"
 #include "ptxgen/runtime/launch/launcher.hpp"
+#include "ptxgen/runtime/launch/parity.hpp"
 #include "ptxgen/runtime/launch/verify.hpp"
 #include "ptxgen/runtime/module/compile.hpp"
 #include "ptxgen/runtime/module/module.hpp"

@@ -6,6 +6,7 @@
 #include "cli_common/numbers.hpp"
 #include "cli_common/program.hpp"
 #include "ptxgen/kernels/gemv/operands.hpp"
+#include "ptxgen/kernels/quantization/blocks.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
 
@@ -20,6 +21,11 @@ constexpr std::uint64_t kMaxLda = std::uint64_t{1} << 31;
 constexpr std::string_view kParameters =
     "k (1..4294967295), n (1..4294967295), layout (T or R), dtype (f32, f16 or bf16), lda "
     "(1..2147483648)";
+
+constexpr std::string_view kAnyParameters =
+    "k (1..4294967295), n (1..4294967295), layout (T or R), dtype (f32, f16, bf16, or with layout "
+    "R "
+    "q4_0 to q6_k), lda (1..2147483648)";
 
 struct Setting {
   std::string name;
@@ -54,6 +60,18 @@ void check_lda(const GemvProblem& problem) {
                                by_column ? "n, layout T" : "k, layout R"));
 }
 
+void check_blocks(const GemvProblem& problem) {
+  if (!is_block_format(problem.weights)) return;
+  const std::string_view type = to_string(problem.weights);
+  if (problem.layout != GemvLayout::R)
+    throw UsageError(
+        format_text("-p dtype={}: only with -p layout=R: blocks are parts of rows", type));
+  const std::uint32_t values = info(problem.weights).block_values;
+  if (problem.k % values == 0 && problem.lda % values == 0) return;
+  throw UsageError(format_text("-p dtype={}: k and lda are multiples of {}, the values of a block",
+                               type, values));
+}
+
 }  // namespace
 
 ElementType gemv_type(std::string_view option, std::string_view name) {
@@ -72,7 +90,7 @@ ElementType gemv_weights(std::string_view option, std::string_view name) {
   throw UsageError(format_text("{}: expects one of {}", option, names));
 }
 
-GemvProblem gemv_problem(const std::vector<std::string>& settings) {
+GemvProblem gemv_problem(const std::vector<std::string>& settings, GemvWeights weights) {
   GemvProblem problem;
   for (const std::string& text : settings) {
     const Setting setting = parts(text);
@@ -85,13 +103,15 @@ GemvProblem gemv_problem(const std::vector<std::string>& settings) {
     } else if (setting.name == "layout") {
       problem.layout = layout_of(setting);
     } else if (setting.name == "dtype") {
-      problem.weights = gemv_type("-p " + text, setting.value);
+      problem.weights = weights == GemvWeights::All ? gemv_weights("-p " + text, setting.value)
+                                                    : gemv_type("-p " + text, setting.value);
     } else {
-      throw UsageError(
-          format_text("gemv has no parameter '{}'; it has: {}", setting.name, kParameters));
+      throw UsageError(format_text("gemv has no parameter '{}'; it has: {}", setting.name,
+                                   weights == GemvWeights::All ? kAnyParameters : kParameters));
     }
   }
   check_lda(problem);
+  check_blocks(problem);
   return problem;
 }
 

@@ -76,6 +76,18 @@ with tempfile.TemporaryDirectory() as name:
     summary = (measured / "summary.md").read_text(encoding="utf-8")
     check("## Claims, gemv-bench/rehearsal" in summary, "the summary has the claims", summary)
     check("| E1 | 4096 x 4096 f32 isolated: < 100 us | n/a |" in summary, "a verdict", summary)
+
+    # A decoder's other kernels: compared with their twins, timed, each round checked.
+    decoder = work / "decoder"
+    status, said, last = run(suite, decoder, "--device", "emulator", "--only", "^(parity$|kernel/)")
+    check(status == 0, f"the decoder's kernels exit with {status}", said)
+    check(last == "3 passed, 0 failed, 0 skipped", f"the last line is {last!r}", said)
+    check("kernel pairs passed PTX parity" in (decoder / "log.txt").read_text(encoding="utf-8"),
+          "the log has the pairs")
+    attention = json.loads((decoder / "kernel-attention.json").read_text(encoding="utf-8"))
+    check(attention["ok"] and attention["rounds"] == 5, "attention was checked", str(attention))
+    summary = (decoder / "summary.md").read_text(encoding="utf-8")
+    check("## Kernels" in summary and "| batched-q4_k-3 |" in summary, "the kernels' table", summary)
     usage = run(suite, "--help")[1]
     check("bench-*.csv" in usage and "PTXGEN_STEP_SECONDS" in usage, "what it leaves", usage)
 

@@ -99,4 +99,16 @@ double blocks_nmse(const GemvProblem& problem, const GemvData& data, std::span<c
   return squares > 0 ? errors / squares : errors;
 }
 
+GemvCase blocks_layer(ElementType weights, ElementType x, std::uint32_t n, std::uint32_t k) {
+  GemvCase point;
+  point.target = "sm_90a";
+  GemvProblem& problem = point.plan.problem;
+  problem.layout = GemvLayout::R;
+  problem.weights = weights;
+  problem.x = x;
+  problem.n = n;
+  problem.k = k;
+  return point;
+}
+
 }  // namespace ptxgen::test

@@ -22,4 +22,8 @@ struct BlocksData {
 /// x as it is in memory.
 [[nodiscard]] std::vector<float> stored_x(const GemvProblem& problem, const GemvData& data);
 
+/// `W[n x k] x` for sm_90a, without a plan.
+[[nodiscard]] GemvCase blocks_layer(ElementType weights, ElementType x, std::uint32_t n,
+                                    std::uint32_t k);
+
 }  // namespace ptxgen::test

@@ -8,9 +8,7 @@
 #include <string>
 
 #include "gemv_blocks_run.hpp"
-#include "kernels/gemv/model.hpp"
 #include "ptx/dice.hpp"
-#include "ptxgen/kernels/gemv/planner.hpp"
 #include "ptxgen/support/error.hpp"
 #include "support/harness.hpp"
 
@@ -79,21 +77,9 @@ std::vector<GemvCase> blocks_grid(std::size_t count) {
   return points;
 }
 
-GemvCase layer(ElementType weights, ElementType x, std::uint32_t n, std::uint32_t k) {
-  GemvCase point;
-  point.target = "sm_90a";
-  GemvProblem& problem = point.plan.problem;
-  problem.layout = GemvLayout::R;
-  problem.weights = weights;
-  problem.x = x;
-  problem.n = n;
-  problem.k = k;
-  return point;
-}
-
 // Eight warps of four rows each, a step at a time.
 GemvCase steady(ElementType weights, ElementType x, std::uint32_t k) {
-  GemvCase point = layer(weights, x, 32, k);
+  GemvCase point = blocks_layer(weights, x, 32, k);
   GemvPlan& plan = point.plan;
   plan.load_bytes = widest_load(plan.problem);
   plan.warps_out = 8;
@@ -114,17 +100,6 @@ double loop_instructions(const GemvPlan& plan, const emulator::Counters& counter
   return instructions / plan.problem.k / plan.problem.n;
 }
 
-// Sectors of the matrix: a programmatic kernel reads x without `.nc`.
-std::uint64_t weight_sectors(const emulator::Counters& counters) {
-  std::uint64_t sectors = 0;
-  for (const emulator::LineCounters& line : counters.lines) {
-    const bool weights = line.opcode.find(".nc") != std::string::npos ||
-                         line.opcode.find("cp.async") != std::string::npos;
-    if (weights) sectors += line.memory.sectors;
-  }
-  return sectors;
-}
-
 struct Budget {
   ElementType weights;
   double exact, f16, fast;  ///< of a weight
@@ -143,16 +118,6 @@ double counted(ElementType weights, ElementType x) {
   CHECK(outcome.findings == "");
   return loop_instructions(point.plan, outcome.counters);
 }
-
-struct Layer {
-  std::uint32_t n, k;
-};
-// Llama-2-7B, Llama-3.2-1B, Qwen2.5-1.5B, Gemma 3 270M: projections, feed-forward, heads.
-constexpr Layer kLayers[] = {{4096, 4096},   {11008, 4096},  {4096, 11008}, {32000, 4096},
-                             {2048, 2048},   {512, 2048},    {8192, 2048},  {2048, 8192},
-                             {128256, 2048}, {1536, 1536},   {256, 1536},   {8960, 1536},
-                             {1536, 8960},   {151936, 1536}, {1024, 640},   {256, 640},
-                             {640, 1024},    {2048, 640},    {640, 2048},   {14336, 4096}};
 
 }  // namespace
 
@@ -236,52 +201,6 @@ TEST_CASE("weights in blocks: instructions for each weight") {
     CHECK(fast <= budget.fast);
     // What the planner takes them for, without x.
     CHECK(exact > 1);
-  }
-}
-
-TEST_CASE("weights in blocks: first choices read each sector once, without bank conflicts") {
-  for (const ElementType weights : kTypes) {
-    for (const ElementType x : {ElementType::f32, ElementType::q8_1}) {
-      for (const Layer& shape : {Layer{2048, 2048}, Layer{256, 4096}, Layer{640, 1024}}) {
-        GemvCase point = layer(weights, x, shape.n, shape.k);
-        const GemvCandidate best =
-            rank_gemv_plans(point.plan.problem, *ptx::find_gpu("h200")).front();
-        point.plan = best.plan;
-        INFO(to_text(point));
-        REQUIRE(point.plan.programmatic);
-        GemvRunner runner(point, make_blocks_data(point, XValues::Normal).data);
-        const GemvOutcome outcome = runner.run();
-        CHECK(outcome.findings == "");
-        CHECK(outcome.counters.shared_load.bank_conflicts == 0);
-        CHECK(outcome.counters.shared_store.bank_conflicts == 0);
-        const std::uint64_t sectors = weight_sectors(outcome.counters);
-        CHECK(sectors == best.prediction.weight_sectors);
-        // Every byte once. Rows that begin inside a sector are requested in pieces that share one.
-        const std::uint64_t elements = point.plan.problem.matrix_elements();
-        const auto all = static_cast<double>(bytes(weights, elements));
-        const auto distinct = static_cast<double>(gemv::weights(best.plan).matrix_bytes);
-        CHECK(distinct <= (info(weights).block_bytes % 16 == 0 ? 1.02 : 1.05) * all);
-        CHECK(static_cast<double>(sectors) <= (all / shape.n >= 2048 ? 1.05 : 1.25) * all / 32);
-      }
-    }
-  }
-}
-
-TEST_CASE("weights in blocks: first choices for the layers of four models") {
-  for (const std::string gpu : {"h200", "h100", "a100", "rtx4090"}) {
-    for (const ElementType weights : {ElementType::q4_k, ElementType::q6_k, ElementType::q8_0}) {
-      for (const Layer& shape : kLayers) {
-        if (shape.k % info(weights).block_values != 0) continue;
-        const GemvProblem problem = layer(weights, ElementType::f32, shape.n, shape.k).plan.problem;
-        const GemvCandidate best = rank_gemv_plans(problem, *ptx::find_gpu(gpu)).front();
-        const GemvPrediction& prediction = best.prediction;
-        const double share = prediction.terms.dram / prediction.chained_us;
-        INFO(gpu << " " << to_text(problem) << ": " << to_text(best.plan) << ", " << share);
-        CHECK(prediction.blocks_per_sm > 0);
-        if (std::uint64_t{shape.n} * shape.k < 58'000'000) continue;
-        CHECK(share >= (weights == ElementType::q4_k ? 0.85 : 0.90));
-      }
-    }
   }
 }
 

@@ -25,6 +25,8 @@ struct ParityDeclaration {
   std::vector<std::string> sizes;
   std::array<std::uint32_t, 3> batched_block{0, 0, 0};  ///< threads; zeros if unknown
   std::array<std::uint32_t, 3> single_block{0, 0, 0};
+  std::uint64_t batched_dynamic_shared_bytes = 0;  ///< of a launch, beside what the code declares
+  std::uint64_t single_dynamic_shared_bytes = 0;
 };
 
 /// One comparison of a batched kernel with its twin.
@@ -48,8 +50,10 @@ struct ParityCheck {
 ///   `row offsets`        every `by_row` parameter is used, each access with the row in its address
 ///   `accumulators`       independent sums of the batched kernel and of the twin
 ///   `parameters`         the difference of the parameter lists, and that the strategy explains it
-///   `loops`              nesting and number of loops
-///   `shared memory`      static bytes; at most those of the twin for each row of a pass
+///   `loops`              nesting and number of loops; of register_unroll without those up to
+///                        `m_dim`
+///   `shared memory`      static and dynamic bytes; at most those of the twin for each row of a
+///                        pass
 ///   `shared addresses`   32-bit addresses in the shared window, neither 64-bit nor generic ones
 ///   `gates`              no error or warning of the gates and the analyzer, for both kernels
 [[nodiscard]] std::vector<ParityCheck> parity(const ptx::Module& batched, const ptx::Module& single,

@@ -125,31 +125,43 @@ Finding ParityCode::finding(std::uint32_t statement, std::string message, std::s
 
 namespace {
 
-// A loop and those inside it; loops come in the order of the text, outer ones first.
-std::string text_of(const analysis::LoopForest& forest, std::uint32_t parent) {
+// The step of the loop's first test against a number that depends on `parameter`; 0 if the step is
+// not constant.
+std::optional<std::uint64_t> step_to(const ParityCode& code, std::uint32_t loop,
+                                     SourceSet parameter) {
+  const analysis::Inductions& inductions = code.facts().inductions();
+  for (const analysis::LoopTest& test : inductions.tests(loop)) {
+    if (!test.goes_on || test.goes_on->bound.kind != analysis::LoopTerm::Kind::Version) continue;
+    if ((code.sources().of_version(test.goes_on->bound.version) & parameter) == 0) continue;
+    const analysis::LoopTerm& step = inductions.of(loop)[test.goes_on->value.variable].step;
+    return step.constant() ? step.value : 0;
+  }
+  return std::nullopt;
+}
+
+// The loops inside `parent`; they come in the order of the text, outer ones first. Of a loop up to
+// `omitted` only what is inside it.
+std::string text_of(const ParityCode& code, std::uint32_t parent, SourceSet omitted) {
+  const analysis::LoopForest& forest = code.facts().cfg().loops();
   std::string text;
   for (std::uint32_t i = 0; i < forest.loops().size(); ++i) {
-    if (forest.loops()[i].parent == parent) text += "(" + text_of(forest, i) + ")";
+    if (forest.loops()[i].parent != parent) continue;
+    const std::string inside = text_of(code, i, omitted);
+    text += omitted != 0 && step_to(code, i, omitted) ? inside : "(" + inside + ")";
   }
   return text;
 }
 
 }  // namespace
 
-std::string loop_text(const ParityCode& code) {
-  return text_of(code.facts().cfg().loops(), analysis::kNoNode);
+std::string loop_text(const ParityCode& code, SourceSet omitted) {
+  return text_of(code, analysis::kNoNode, omitted);
 }
 
 std::optional<std::uint64_t> step_of_loop_to(const ParityCode& code, SourceSet parameter) {
-  analysis::Facts& facts = code.facts();
-  const analysis::Inductions& inductions = facts.inductions();
-  for (std::uint32_t loop = 0; loop < facts.cfg().loops().loops().size(); ++loop) {
-    for (const analysis::LoopTest& test : inductions.tests(loop)) {
-      if (!test.goes_on || test.goes_on->bound.kind != analysis::LoopTerm::Kind::Version) continue;
-      if ((code.sources().of_version(test.goes_on->bound.version) & parameter) == 0) continue;
-      const analysis::LoopTerm& step = inductions.of(loop)[test.goes_on->value.variable].step;
-      if (step.constant()) return step.value;
-    }
+  for (std::uint32_t loop = 0; loop < code.facts().cfg().loops().loops().size(); ++loop) {
+    const auto step = step_to(code, loop, parameter);
+    if (step && *step != 0) return step;
   }
   return std::nullopt;
 }

@@ -70,7 +70,8 @@ class ParityCode {
 [[nodiscard]] std::optional<std::uint64_t> step_of_loop_to(const ParityCode& code,
                                                            SourceSet parameter);
 
-/// The loops of a kernel: "(()) ()" is a loop with one inside it, then another one.
-[[nodiscard]] std::string loop_text(const ParityCode& code);
+/// The loops of a kernel: "(())()" is a loop with one inside it, then another one. Loops up to a
+/// parameter of the set `omitted` are left out, but not those inside them.
+[[nodiscard]] std::string loop_text(const ParityCode& code, SourceSet omitted = 0);
 
 }  // namespace ptxgen::inline v0::gates

@@ -315,12 +315,20 @@ ParityCheck check_parameters(const Pair& pair) {
 
 // Loops and shared memory -------------------------------------------------------------------------
 
+// A batch of register_unroll has loops over its passes and rows; the others are the twin's.
 ParityCheck check_loops(const Pair& pair) {
-  const std::string batched = loop_text(pair.batched);
+  const bool unroll = pair.declared.strategy == BatchStrategy::RegisterUnroll;
+  const std::string all = loop_text(pair.batched);
+  const std::string batched = loop_text(pair.batched, unroll ? pair.row_count : 0);
   const std::string single = loop_text(pair.single);
   const auto shown = [](const std::string& loops) { return loops.empty() ? "none" : loops; };
-  if (batched == single) return passed("loops", format_text("{}, as the twin", shown(batched)));
-  return failed("loops", format_text("{}, the twin has {}", shown(batched), shown(single)));
+  std::string text = shown(batched);
+  if (all != batched) text += format_text(" ({} with the loops over rows)", all);
+  if (batched == single) return passed("loops", format_text("{}, as the twin", text));
+  return failed("loops",
+                format_text("{}, the twin has {}; a row passes through the twin's loops; sum it as "
+                            "the twin does",
+                            text, shown(single)));
 }
 
 std::uint64_t shared_bytes(const ParityCode& code) {
@@ -330,12 +338,14 @@ std::uint64_t shared_bytes(const ParityCode& code) {
 }
 
 ParityCheck check_shared_memory(const Pair& pair) {
-  const std::uint64_t batched = shared_bytes(pair.batched);
-  const std::uint64_t single = shared_bytes(pair.single);
+  const std::uint64_t batched =
+      shared_bytes(pair.batched) + pair.declared.batched_dynamic_shared_bytes;
+  const std::uint64_t single =
+      shared_bytes(pair.single) + pair.declared.single_dynamic_shared_bytes;
   const bool unroll = pair.declared.strategy == BatchStrategy::RegisterUnroll;
   const std::uint64_t rows = unroll ? pair.rows_of_pass() : 1;
   const std::string text =
-      format_text("{} static bytes, the twin has {}, {} rows a pass", batched, single, rows);
+      format_text("{} bytes, the twin has {}, {} rows a pass", batched, single, rows);
   if (batched == single || (batched > single && batched <= rows * single))
     return passed("shared memory", text);
   return failed("shared memory",

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "check/shared_race/accesses.hpp"
@@ -37,11 +38,25 @@ struct ThreadCondition {
   bool assumes = false;                            ///< it rests on assumptions
 };
 
+/// Addresses with the threads that access them.
+using AddressList = std::vector<std::pair<std::int64_t, std::uint32_t>>;
+
 /// One access in all threads of a block.
 struct AccessForm {
   ThreadForm address;
   std::vector<bool> may;  ///< by thread: conditions on its index alone allow the access
   std::vector<ThreadCondition> conditions;  ///< with a symbol
+
+  /// The addresses of the threads that may access them, modulo `modulus` (0: as they are), with the
+  /// threads, sorted. Kept, since an access is compared with many.
+  [[nodiscard]] const AddressList& sorted(std::uint64_t modulus) const;
+
+ private:
+  struct Sorted {
+    std::uint64_t modulus;
+    AddressList addresses;
+  };
+  mutable std::vector<Sorted> sorted_;
 };
 
 /// Computes forms for blocks of one shape. Refers to its arguments.

@@ -70,45 +70,61 @@ Remainder remainder_of(const Comparison& c) {
   return left;
 }
 
-/// Threads sorted by address.
-class ByAddress {
- public:
-  ByAddress(const AccessForm& form, std::uint64_t modulus) {
-    for (std::uint32_t t = 0; t < form.may.size(); ++t) {
-      if (form.may[t]) entries_.emplace_back(reduced(form.address.values[t], modulus), t);
-    }
-    std::sort(entries_.begin(), entries_.end());
-  }
-  static std::int64_t reduced(std::int64_t value, std::uint64_t modulus) {
-    if (modulus == 0) return value;
-    const auto m = static_cast<std::int64_t>(modulus);
-    const std::int64_t rest = value % m;
-    return rest < 0 ? rest + m : rest;
-  }
-  /// Calls `fn(thread)` for addresses from `low` to below `high`, until it returns true.
-  template <class Fn>
-  bool any(std::int64_t low, std::int64_t high, Fn&& fn) const {
-    auto at = std::lower_bound(entries_.begin(), entries_.end(), std::pair{low, std::uint32_t{0}});
-    for (; at != entries_.end() && at->first < high; ++at) {
-      if (fn(at->second)) return true;
-    }
-    return false;
-  }
+std::int64_t reduced(std::int64_t value, std::uint64_t modulus) {
+  if (modulus == 0) return value;
+  const auto m = static_cast<std::int64_t>(modulus);
+  const std::int64_t rest = value % m;
+  return rest < 0 ? rest + m : rest;
+}
 
- private:
-  std::vector<std::pair<std::int64_t, std::uint32_t>> entries_;
-};
+/// Calls `fn(thread)` for addresses from `low` to below `high`, until it returns true.
+template <class Fn>
+bool any(const AddressList& sorted, std::int64_t low, std::int64_t high, Fn&& fn) {
+  auto at = std::lower_bound(sorted.begin(), sorted.end(), std::pair{low, std::uint32_t{0}});
+  for (; at != sorted.end() && at->first < high; ++at) {
+    if (fn(at->second)) return true;
+  }
+  return false;
+}
+
+/// Whether any two accesses have common bytes if those of `b` are `shift` further, whoever the
+/// threads are. One pass over both lists.
+bool touches(const AddressList& a, const AddressList& b, const Comparison& c, std::int64_t shift) {
+  if (a.empty() || b.empty()) return false;
+  const auto bytes_a = static_cast<std::int64_t>(c.bytes_a);
+  const auto bytes_b = static_cast<std::int64_t>(c.bytes_b);
+  if (b.back().first + shift <= a.front().first - bytes_b) return false;
+  std::size_t next = 0;
+  for (const auto& [address, thread] : a) {
+    while (next < b.size() && b[next].first + shift <= address - bytes_b) ++next;
+    if (next == b.size()) return false;
+    if (b[next].first + shift < address + bytes_a) return true;
+  }
+  return false;
+}
+
+bool touches(const Comparison& c, std::uint64_t modulus) {
+  const AddressList& a = c.a->sorted(modulus);
+  const AddressList& b = c.b->sorted(modulus);
+  if (touches(a, b, c, 0)) return true;
+  if (modulus == 0) return false;
+  const auto m = static_cast<std::int64_t>(modulus);
+  // Accesses wider than the modulus are left to the caller.
+  if (std::int64_t{c.bytes_a} + c.bytes_b > m) return true;
+  return touches(a, b, c, m) || touches(a, b, c, -m);
+}
 
 /// The first pair whose bytes overlap modulo `modulus` (0: exactly).
 std::optional<std::pair<std::uint32_t, std::uint32_t>> near_pair(const Comparison& c,
                                                                  std::uint64_t modulus,
                                                                  std::uint64_t& budget) {
-  const ByAddress others(*c.b, modulus);
+  if (!touches(c, modulus)) return std::nullopt;
+  const AddressList& others = c.b->sorted(modulus);
   const auto m = static_cast<std::int64_t>(modulus);
   std::optional<std::pair<std::uint32_t, std::uint32_t>> found;
   for (std::uint32_t s = 0; s < c.a->may.size() && !found && budget != 0; ++s) {
     if (!c.a->may[s]) continue;
-    const std::int64_t address = ByAddress::reduced(c.a->address.values[s], modulus);
+    const std::int64_t address = reduced(c.a->address.values[s], modulus);
     const std::int64_t low = address - static_cast<std::int64_t>(c.bytes_b) + 1;
     const std::int64_t high = address + static_cast<std::int64_t>(c.bytes_a);
     const auto take = [&](std::uint32_t t) {
@@ -118,13 +134,13 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> near_pair(const Compariso
       return true;
     };
     if (modulus == 0) {
-      others.any(low, high, take);
+      any(others, low, high, take);
     } else if (high - low >= m) {
-      others.any(0, m, take);
+      any(others, 0, m, take);
     } else {
-      if (others.any(std::max<std::int64_t>(low, 0), std::min(high, m), take)) break;
-      if (low < 0 && others.any(low + m, m, take)) break;
-      if (high > m) others.any(0, high - m, take);
+      if (any(others, std::max<std::int64_t>(low, 0), std::min(high, m), take)) break;
+      if (low < 0 && any(others, low + m, m, take)) break;
+      if (high > m) any(others, 0, high - m, take);
     }
   }
   return found;
@@ -243,6 +259,19 @@ Overlap made(Conflict conflict,
 }
 
 }  // namespace
+
+const AddressList& AccessForm::sorted(std::uint64_t modulus) const {
+  for (const Sorted& known : sorted_) {
+    if (known.modulus == modulus) return known.addresses;
+  }
+  AddressList made;
+  for (std::uint32_t t = 0; t < may.size(); ++t) {
+    if (may[t]) made.emplace_back(reduced(address.values[t], modulus), t);
+  }
+  if (!std::is_sorted(made.begin(), made.end())) std::sort(made.begin(), made.end());
+  sorted_.push_back({modulus, std::move(made)});
+  return sorted_.back().addresses;
+}
 
 Overlap overlap(const AddressList& a, std::uint32_t bytes_a, AddressList b, std::uint32_t bytes_b,
                 Pairs pairs, std::uint64_t& budget, const Classes* harmless) {

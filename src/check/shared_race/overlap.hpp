@@ -48,8 +48,6 @@ struct Comparison {
   const Classes* harmless = nullptr;
 };
 
-/// Addresses with the threads that access them.
-using AddressList = std::vector<std::pair<std::int64_t, std::uint32_t>>;
 [[nodiscard]] Overlap overlap(const AddressList& a, std::uint32_t bytes_a, AddressList b,
                               std::uint32_t bytes_b, Pairs pairs, std::uint64_t& budget,
                               const Classes* harmless = nullptr);

@@ -7,6 +7,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli_common/device_choice.hpp"
 #include "cli_common/text_table.hpp"
+#include "ptxgen/model/layer_sizes.hpp"
 #include "ptxgen/support/settings.hpp"
 #include "support/count.hpp"
 #include "support/format.hpp"
@@ -19,6 +20,7 @@ struct Options {
   std::string model;
   bool verbose = false;
   bool skip = false;
+  bool code = false;
   std::uint64_t seed = 1;
   std::string device;
   std::string gpu;
@@ -28,13 +30,7 @@ struct Options {
 
 // The sizes of a model's layers; without a model those of Qwen2.5-Coder-1.5B.
 LayerSizes sizes_of(const std::string& model) {
-  if (!model.empty()) {
-    throw UsageError(
-        format_text("parity {}: model files are not read yet; leave the file out to use the sizes "
-                    "of Qwen2.5-Coder-1.5B",
-                    model));
-  }
-  return {};
+  return model.empty() ? LayerSizes() : gguf::layer_sizes(gguf::File(model));
 }
 
 nlohmann::json as_json(const ParityResult& pair) {
@@ -76,7 +72,7 @@ std::string as_text(const ParityReport& report, bool verbose) {
   for (const ParityResult& pair : report.pairs) {
     table.add({pair.batched, pair.single, std::string(to_string(pair.strategy)),
                pair.ok() ? "PASS" : "FAIL", std::to_string(pair.checks.size()),
-               format_text("{:.0f}", pair.ms)});
+               format_text("{:.1f}", pair.ms)});
   }
   std::string text;
   for (std::size_t i = 0; i < table.rows(); ++i) {
@@ -106,6 +102,7 @@ int parity_command(const Options& options) {
   ParityOptions how;
   how.sizes = sizes_of(options.model);
   how.seed = options.seed;
+  how.launches = !options.code;
   const DeviceChoice choice =
       choose_device(options.device, options.gpu.empty() ? std::string_view() : "--gpu", settings);
   const Device device = open_device(choice, chosen_gpu(options.gpu, choice, {}), settings);
@@ -121,11 +118,12 @@ void add_parity(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   Command command(app, "parity",
                   "Compare every batched kernel with its single-row twin, as code and in launches");
-  command.footer("Example: ptxgen parity --verbose");
+  command.footer("Example: ptxgen parity model.gguf --verbose");
   command.add_option("model", options->model, "a GGUF file whose layers' sizes are used");
   command.add_flag("--verbose", options->verbose,
                    "every check, and of a failure the instruction with its PTX line");
   command.add_flag("--skip", options->skip, "compare nothing, and report SKIP");
+  command.add_flag("--code", options->code, "compare the code alone, and launch nothing");
   command.add_option("--seed", options->seed, "of the operands").capture_default_str();
   command.add_option("--device", options->device, "auto, emulator or cuda:N");
   command.add_option("--gpu", options->gpu, "GPU that the emulator models: t4 to rtx5090, sm_90");

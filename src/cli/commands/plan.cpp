@@ -34,7 +34,7 @@ double transfer_us(std::uint64_t bytes, double gb_per_s) {
 
 // Microseconds for the weights alone.
 double roofline_us(const GemvProblem& problem, double gb_per_s) {
-  return transfer_us(std::uint64_t{problem.k} * problem.n * bytes(problem.weights), gb_per_s);
+  return transfer_us(problem.n * bytes(problem.weights, problem.k), gb_per_s);
 }
 
 nlohmann::json as_json(const GemvProblem& problem, const ptx::Gpu& gpu,
@@ -118,7 +118,7 @@ std::string as_text(const LibraryKernel& kernel, const ptx::Gpu& gpu,
 
 // The ranking of a family's plans.
 std::string gemv_ranking(const Options& options, const ptx::Gpu& gpu) {
-  const GemvProblem problem = gemv_problem(options.settings);
+  const GemvProblem problem = gemv_problem(options.settings, GemvWeights::All);
   const std::vector<GemvCandidate> ranking = rank_gemv_plans(problem, gpu);
   const std::size_t shown = std::min<std::size_t>(ranking.size(), options.top);
   return options.json ? text_of(as_json(problem, gpu, ranking, shown))
@@ -154,7 +154,7 @@ void add_plan(CLI::App& app, int& exit_code) {
   command.add_option("kernel", options->kernel, "a name that `ptxgen list` shows").required();
   command
       .add_option("-p", options->settings,
-                  "NAME=VALUE, repeatable; for gemv " + std::string(kGemvSettingsHelp))
+                  "NAME=VALUE, repeatable; for gemv " + std::string(kAnyGemvSettingsHelp))
       .one_value_each();
   command.add_option("--gpu", options->gpu, "t4 to rtx5090, or sm_90 and the like");
   command.add_option("--device", options->device,

@@ -116,7 +116,7 @@ LaunchWork stream_work(const Options& options, const ptx::Gpu& gpu) {
 
 // The first choice of the planner.
 Predicted predicted_gemv(const Options& options, const ptx::Gpu& gpu, const PredictOptions& how) {
-  const GemvProblem problem = gemv_problem(options.settings);
+  const GemvProblem problem = gemv_problem(options.settings, GemvWeights::All);
   if (how.warm) throw UsageError("--warm: a GEMV is predicted with cold weights; leave it out");
   GemvPlan plan = plan_gemv(problem, gpu);
   const bool offers = plan.programmatic;
@@ -216,7 +216,7 @@ void add_predict(CLI::App& app, int& exit_code) {
       .required();
   command
       .add_option("-p", options->settings,
-                  "NAME=VALUE, repeatable; for gemv " + std::string(kGemvSettingsHelp))
+                  "NAME=VALUE, repeatable; for gemv " + std::string(kAnyGemvSettingsHelp))
       .one_value_each();
   command.add_option("--gpu", options->gpu, "t4 to rtx5090, or sm_90 and the like");
   command.add_option("--device", options->device, "cuda:N: for that GPU by its own description");

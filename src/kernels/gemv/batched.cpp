@@ -60,7 +60,12 @@ GemvPlan BatchedGemv::single() const {
 
 // With fewer warps in a block, x of more rows fits its shared memory.
 GemvPlan BatchedGemv::plan(const ptx::Target& target) const {
-  const GemvPlan wide = single();
+  GemvPlan wide = single();
+  // There the assembler spills with two rows of q8_0.
+  if (target.sm < 90 && weights == ElementType::q8_0) {
+    wide.rows = 1;
+    wide.warps_out *= 2;
+  }
   const std::uint32_t rows = std::min(m, kPass);
   GemvPlan best = wide;
   best.batch = 0;

@@ -143,8 +143,19 @@ void add_rings(GemvPlan plan, GemvPath path, Collector& collector) {
   }
 }
 
+// Before sm_90 the assembler keeps the units of all rows beside the copies on their way: it spills
+// with 48 registers of copies for four rows, and with two rows of q8_0.
+bool spills(const GemvPlan& plan, const BlockFormat& format, std::uint16_t sm) {
+  if (sm >= 90 || plan.stages != 0) return false;
+  if (format.type == ElementType::q8_0) return plan.rows > 1;
+  constexpr std::uint64_t kRegisters = 48;
+  const std::uint64_t loads = ceil_div(format.step_bytes(), 32 * std::uint64_t{plan.load_bytes});
+  return plan.rows == 4 && loads * std::max(1u, plan.load_bytes / 4) * plan.rows >= kRegisters;
+}
+
 // Rows of blocks: one step at a time through shared memory, or a ring of them.
-void add_blocks(GemvPlan plan, bool async, Collector& collector) {
+void add_blocks(GemvPlan plan, bool async, std::uint16_t sm, Collector& collector) {
+  const BlockFormat& format = *block_format(plan.problem.weights, plan.problem.k);
   plan.unroll = 1;
   plan.path = async ? GemvPath::Async : GemvPath::Direct;
   for (const Warps warps : kWarps) {
@@ -152,6 +163,7 @@ void add_blocks(GemvPlan plan, bool async, Collector& collector) {
       plan.warps_out = warps.out;
       plan.warps_k = warps.k;
       plan.rows = rows;
+      if (spills(plan, format, sm)) continue;
       if (!async) {
         collector.add_partitions(plan);
         continue;
@@ -187,8 +199,8 @@ std::vector<GemvPlan> candidates(const GemvProblem& problem, const ptx::Gpu& gpu
   Collector collector(gpu, rates, plans, target.sm);
   const bool can_copy = target.sm >= 80 && plan.load_bytes >= 4;
   if (block_format(problem.weights, problem.k) != nullptr) {
-    add_blocks(plan, false, collector);
-    if (can_copy) add_blocks(plan, true, collector);
+    add_blocks(plan, false, target.sm, collector);
+    if (can_copy) add_blocks(plan, true, target.sm, collector);
     plans.push_back(plainest(plan));
     return plans;
   }

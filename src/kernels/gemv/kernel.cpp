@@ -155,6 +155,21 @@ Sums sums_of(Kit& kit, const Segment& segment, std::uint32_t count) {
   return sums;
 }
 
+namespace {
+
+// Row m of a pass, whose first row of y is at `y`.
+void store_row(Kit& kit, const Segment& segment, Sums& sums, std::uint32_t m, const Ptr<b8>& y) {
+  Sums row;
+  for (std::uint32_t i = 0; i < kit.plan.rows; ++i) {
+    row.push_back(std::move(sums[m * kit.plan.rows + i]));
+  }
+  kit.y->rebind(y + m * bytes(kit.problem().y, kit.problem().n));
+  Outputs outputs = finish_warp(kit, std::move(row));
+  store_outputs(kit, segment, outputs);
+}
+
+}  // namespace
+
 void emit_batched(Kit& kit) {
   KernelBuilder& k = kit.k;
   std::optional<Value<u32>> m_dim;
@@ -164,29 +179,25 @@ void emit_batched(Kit& kit) {
     kit.x.emplace(k.param<Ptr<b8>>("x"));
     m_dim.emplace(k.param<u32>("m_dim"));
   });
-  const Segment segment = first_segment(kit);
   const Ptr<b8> y = *kit.y;
   const Ptr<b8> x = *kit.x;
   const std::optional<Ptr<b8>> factors = kit.factors;
   const std::uint32_t batch = kit.plan.batch;
   const std::uint64_t y_pitch = bytes(kit.problem().y, kit.problem().n);
   // A pass for every `batch` rows, of which the last may have fewer.
-  k.for_(0u, *m_dim, batch, [&](Value<u32> first) {
+  const auto pass = [&](const Segment& segment, const Value<u32>& first) {
     kit.x->rebind(moved(k, x, first, kit.x_pitch()));
     if (factors) kit.factors->rebind(moved(k, *factors, first, kit.x_pitch()));
     kit.batch_rows.emplace(*m_dim - first);
     Sums sums = sums_of(kit, segment, kit.plan.rows * batch);
     for (std::uint32_t m = 0; m < batch; ++m) {
-      kit.for_batch_row(m, [&] {
-        Sums row;
-        for (std::uint32_t i = 0; i < kit.plan.rows; ++i) {
-          row.push_back(std::move(sums[m * kit.plan.rows + i]));
-        }
-        kit.y->rebind(moved(k, y, first, y_pitch) + m * y_pitch);
-        Outputs outputs = finish_warp(kit, std::move(row));
-        store_outputs(kit, segment, outputs);
-      });
+      kit.for_batch_row(m, [&] { store_row(kit, segment, sums, m, moved(k, y, first, y_pitch)); });
     }
+  };
+  // Blocks beyond the plan's have no strip.
+  k.if_(k.ctaid_x() < kit.plan.blocks, [&] {
+    const Segment segment = first_segment(kit);
+    k.for_(0u, *m_dim, batch, [&](Value<u32> first) { pass(segment, first); });
   });
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "ptxgen/optimize.hpp"
 #include "ptxgen/support/error.hpp"
 #include "runtime/launch/parity_rows.hpp"
 #include "runtime/module/gates.hpp"
@@ -50,10 +51,8 @@ LayerSizes launched(LayerSizes sizes) {
   return sizes;
 }
 
-std::array<std::uint32_t, 3> threads_of(const KernelDescription& kernel, const void* spec,
-                                        const ptx::Gpu& gpu) {
-  const Dim3 block = kernel.geometry_of(spec, gpu).block;
-  return {block.x, block.y, block.z};
+std::array<std::uint32_t, 3> threads_of(const LaunchGeometry& geometry) {
+  return {geometry.block.x, geometry.block.y, geometry.block.z};
 }
 
 gates::ParityDeclaration declaration_of(const ParitySpecs& specs, const ptx::Gpu& gpu) {
@@ -61,15 +60,18 @@ gates::ParityDeclaration declaration_of(const ParitySpecs& specs, const ptx::Gpu
   gates::ParityDeclaration declared;
   declared.strategy = batch.strategy;
   declared.rows = specs.rows;
-  declared.batched_block = threads_of(specs.batched, specs.batched_spec.get(), gpu);
-  declared.single_block = threads_of(specs.single, specs.single_spec.get(), gpu);
+  const LaunchGeometry batched = specs.batched.geometry_of(specs.batched_spec.get(), gpu);
+  const LaunchGeometry single = specs.single.geometry_of(specs.single_spec.get(), gpu);
+  declared.batched_block = threads_of(batched);
+  declared.single_block = threads_of(single);
+  declared.batched_dynamic_shared_bytes = batched.dynamic_shared_bytes;
+  declared.single_dynamic_shared_bytes = single.dynamic_shared_bytes;
   for (const ParityOperand& operand : parity_operands(specs)) {
     const std::string_view name = specs.batched.arguments[operand.batched].name;
     if (operand.by_row) declared.by_row.emplace_back(name);
-    const std::string_view single = specs.single.arguments[operand.single].name;
-    const bool scalar_of_both = operand.scalar && single != name;
-    if (single != name && !scalar_of_both)
-      declared.renamed.push_back({std::string(single), std::string(name)});
+    const std::string_view of_single = specs.single.arguments[operand.single].name;
+    if (of_single != name && !operand.scalar)
+      declared.renamed.push_back({std::string(of_single), std::string(name)});
   }
   for (const ArgumentInfo& argument : specs.single.arguments) {
     if (argument.role == ArgumentRole::Shape) declared.sizes.emplace_back(argument.name);
@@ -77,11 +79,18 @@ gates::ParityDeclaration declaration_of(const ParitySpecs& specs, const ptx::Gpu
   return declared;
 }
 
+// As a launcher loads it, after the passes.
+ptx::Module code_of(const Device& device, const KernelDescription& kernel, const void* spec) {
+  ptx::Module module = kernel.build_of(spec, device.target());
+  optimize::run_passes(module, {});
+  return module;
+}
+
 std::vector<gates::ParityCheck> compare_code(const Device& device, const ParityPair& pair) {
   const ParitySpecs specs(pair, kRowsOfCode);
   const gates::ParityDeclaration declared = declaration_of(specs, gpu_of(device.info()));
-  const ptx::Module batched = specs.batched.build_of(specs.batched_spec.get(), device.target());
-  const ptx::Module single = specs.single.build_of(specs.single_spec.get(), device.target());
+  const ptx::Module batched = code_of(device, specs.batched, specs.batched_spec.get());
+  const ptx::Module single = code_of(device, specs.single, specs.single_spec.get());
   std::vector<gates::ParityCheck> checks = gates::parity(batched, single, declared);
   const bool ok = std::all_of(checks.begin(), checks.end(), [](const auto& c) { return c.ok; });
   if (ok) return checks;

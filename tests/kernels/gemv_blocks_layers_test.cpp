@@ -1,0 +1,212 @@
+// tests/kernels/gemv_blocks_layers_test.cpp - first choices for weights in blocks, by layers
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "gemv_blocks_run.hpp"
+#include "gemv_operands.hpp"
+#include "ptxgen/kernels/gemv/batched.hpp"
+#include "ptxgen/kernels/gemv/planner.hpp"
+#include "ptxgen/kernels/model/rates.hpp"
+#include "ptxgen/runtime/assemble/assembler.hpp"
+#include "support/harness.hpp"
+
+namespace ptxgen::test {
+namespace {
+
+constexpr ElementType kTypes[] = {ElementType::q4_0, ElementType::q4_1, ElementType::q5_0,
+                                  ElementType::q5_1, ElementType::q8_0, ElementType::q4_k,
+                                  ElementType::q5_k, ElementType::q6_k};
+constexpr std::string_view kGpus[] = {"h200", "h100", "a100", "rtx4090"};
+
+struct Layer {
+  std::uint32_t n, k;
+  [[nodiscard]] std::uint64_t weights() const { return std::uint64_t{n} * k; }
+};
+struct Model {
+  const char* name;
+  std::vector<Layer> layers;  ///< q and o, k and v, gate and up, down, the head
+};
+const std::vector<Model>& models() {
+  static const std::vector<Model> all = {
+      {"Llama-2-7B", {{4096, 4096}, {11008, 4096}, {4096, 11008}, {32000, 4096}}},
+      {"Llama-3.2-1B", {{2048, 2048}, {512, 2048}, {8192, 2048}, {2048, 8192}, {128256, 2048}}},
+      {"Qwen2.5-1.5B", {{1536, 1536}, {256, 1536}, {8960, 1536}, {1536, 8960}, {151936, 1536}}},
+      {"Gemma-3-270M",
+       {{1024, 640}, {256, 640}, {640, 1024}, {2048, 640}, {640, 2048}, {262144, 640}}},
+      {"Llama-3-8B", {{14336, 4096}, {4096, 14336}}}};
+  return all;
+}
+constexpr std::uint64_t kLarge = 58'700'000;  // weights of 4096 x 14336
+
+bool serves(ElementType weights, const Layer& layer) {
+  return layer.k % info(weights).block_values == 0;
+}
+
+/// What limits a plan most, as its prediction says.
+std::string_view largest_term(const GemvPrediction& prediction) {
+  const GemvTerms& t = prediction.terms;
+  const std::pair<double, std::string_view> terms[] = {
+      {t.dram, "DRAM"},     {t.latency, "latency"},   {t.issue, "issue slots"},  {t.l1, "L1"},
+      {t.blocks, "blocks"}, {t.boundary, "boundary"}, {t.reduction, "reduction"}};
+  return std::max_element(std::begin(terms), std::end(terms),
+                          [](const auto& a, const auto& b) { return a.first < b.first; })
+      ->second;
+}
+
+/// Sums over the instructions that load or copy weights.
+emulator::MemoryCounters weight_counters(const std::string& ptx,
+                                         const emulator::Counters& counters) {
+  const std::map<std::uint32_t, std::string> operands = operands_of_lines(ptx::parse(ptx));
+  emulator::MemoryCounters all;
+  for (const emulator::LineCounters& line : counters.lines) {
+    const auto operand = operands.find(line.line);
+    // Prefetches into the L2 are of the bytes that are loaded later.
+    if (operand == operands.end() || operand->second != "a" || line.memory.bytes == 0) continue;
+    all.sectors += line.memory.sectors;
+    all.bytes += line.memory.bytes;
+  }
+  return all;
+}
+
+/// Runs a first choice. Returns the requested sectors over ceil(bytes of the matrix / 32).
+double check_reads(ElementType weights, ElementType x, const Layer& layer, std::string_view gpu) {
+  const ptx::Gpu& device = *ptx::find_gpu(gpu);
+  GemvCase point = blocks_layer(weights, x, layer.n, layer.k);
+  const GemvCandidate best = rank_gemv_plans(point.plan.problem, device).front();
+  point.plan = best.plan;
+  point.target = device.target;
+  INFO(gpu << ": " << to_text(point));
+  GemvRunner runner(point, make_blocks_data(point, XValues::Uniform).data);
+  const GemvOutcome outcome = runner.run();
+  CHECK(outcome.findings == "");
+  CHECK(outcome.counters.shared_load.bank_conflicts == 0);
+  CHECK(outcome.counters.shared_store.bank_conflicts == 0);
+  // Each byte once, and none outside the matrix, which the emulator would report: so the distinct
+  // sectors are those of the matrix.
+  const std::uint64_t all = bytes(weights, layer.weights());
+  const emulator::MemoryCounters read = weight_counters(runner.ptx(), outcome.counters);
+  CHECK(read.bytes == all);
+  CHECK(read.sectors == best.prediction.weight_sectors);
+  return static_cast<double>(read.sectors) / static_cast<double>((all + 31) / 32);
+}
+
+}  // namespace
+
+TEST_CASE("first choices for weights in blocks fetch each byte once, without bank conflicts") {
+  std::size_t number = 0;
+  for (const ElementType weights : kTypes) {
+    double long_rows = 0;
+    double short_rows = 0;
+    std::size_t launches = 0;
+    for (const Model& model : models()) {
+      for (const Layer& layer : model.layers) {
+        if (!serves(weights, layer)) continue;
+        // Every day layers of up to two million weights, each on one of the GPUs.
+        if (!full() && layer.weights() > 2'200'000) continue;
+        for (const ElementType x : {ElementType::f32, ElementType::q8_1}) {
+          ++number;
+          for (std::size_t gpu = 0; gpu < std::size(kGpus); ++gpu) {
+            if ((number + gpu) % std::size(kGpus) != 0) continue;
+            const double requested = check_reads(weights, x, layer, kGpus[gpu]);
+            double& worst = bytes(weights, layer.k) >= 2048 ? long_rows : short_rows;
+            worst = std::max(worst, requested);
+            ++launches;
+          }
+        }
+      }
+    }
+    CHECK(launches > 0);
+    // Rows that begin inside a sector are requested in pieces that share one.
+    CHECK(long_rows <= 1.05);
+    CHECK(short_rows <= 1.25);
+    std::printf(
+        "%s: %zu launches, each byte once; sectors requested / ceil(bytes / 32): %.3f for "
+        "rows of 2 KiB and more, %.3f for shorter ones\n",
+        std::string(to_string(weights)).c_str(), launches, long_rows, short_rows);
+  }
+}
+
+TEST_CASE("first choices for weights in blocks: predicted shares of the read rate") {
+  for (const std::string_view name : kGpus) {
+    const ptx::Gpu& gpu = *ptx::find_gpu(name);
+    const bool hbm = name != "rtx4090";
+    for (const Model& model : models()) {
+      for (const Layer& layer : model.layers) {
+        for (const ElementType weights :
+             {ElementType::q4_k, ElementType::q6_k, ElementType::q8_0}) {
+          if (!serves(weights, layer)) continue;
+          const GemvProblem problem =
+              blocks_layer(weights, ElementType::f32, layer.n, layer.k).plan.problem;
+          const GemvCandidate best = rank_gemv_plans(problem, gpu).front();
+          const GemvPrediction& prediction = best.prediction;
+          const double roofline = static_cast<double>(bytes(weights, layer.weights())) /
+                                  rates_of(gpu).read_gb_per_s * 1e-3;
+          const double share = roofline / prediction.chained_us;
+          INFO(name << " " << to_text(problem) << ": " << to_text(best.plan) << ", " << share);
+          CHECK(prediction.blocks_per_sm > 0);
+          std::printf(
+              "%-8s %-13s %6u x %-6u %s: %7.2f us chained, %3.0f %% of the read rate, %5.1f "
+              "KiB in flight, largest: %s\n",
+              std::string(name).c_str(), model.name, layer.n, layer.k,
+              std::string(to_string(weights)).c_str(), prediction.chained_us, 100 * share,
+              prediction.bytes_in_flight_per_sm / 1024,
+              std::string(largest_term(prediction)).c_str());
+          if (layer.weights() < kLarge) continue;
+          CHECK(share >= (weights == ElementType::q4_k ? 0.85 : 0.90));
+          if (hbm) CHECK(prediction.bytes_in_flight_per_sm >= 40'000);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("weights in blocks assemble within 128 registers, without spills, on any target") {
+  const Assembler assembler(Settings::from_environment());
+  if (!assembler.available())
+    return skip("no assembler: install the CUDA 13 toolkit's nvJitLink or ptxas");
+  std::size_t assembled = 0;
+  std::uint32_t most = 0;
+  const auto check_module = [&](const ptx::Module& module, std::string_view target) {
+    AssembleOptions options;
+    options.target = target;
+    const Assembly made = assembler.assemble(ptx::print(module), options);
+    CHECK(made.spill_stores + made.spill_loads == 0);
+    CHECK(made.registers <= 128);
+    most = std::max(most, made.registers);
+    ++assembled;
+  };
+  std::size_t number = 0;
+  for (const ptx::Target& target : ptx::targets()) {
+    for (const ElementType weights : kTypes) {
+      for (const ElementType x : {ElementType::f32, ElementType::f16, ElementType::q8_1}) {
+        // Every day one in eleven, so that each target and each type has some.
+        if (!full() && number++ % 11 != 0) continue;
+        const GemvProblem problem = blocks_layer(weights, x, 4096, 4096).plan.problem;
+        const std::string_view gpu = target.sm >= 100  ? "b200"
+                                     : target.sm >= 90 ? "h200"
+                                     : target.sm >= 89 ? "rtx4090"
+                                     : target.sm >= 80 ? "a100"
+                                                       : "t4";
+        for (const GemvCandidate& choice : rank_gemv_plans(problem, *ptx::find_gpu(gpu))) {
+          INFO(target.name << " " << to_text(problem) << ": " << to_text(choice.plan));
+          if (!admitted(choice.plan, std::string(target.name))) continue;
+          check_module(Gemv{choice.plan}.build(target).module(), target.name);
+          break;
+        }
+        BatchedGemv batched{4096, 64, 8, weights, x};
+        INFO(target.name << " batched " << to_string(weights) << ", x " << to_string(x));
+        check_module(batched.build(target).module(), target.name);
+      }
+    }
+  }
+  std::printf("weights in blocks: %zu kernels assembled, at most %u registers, no spills\n",
+              assembled, most);
+  CHECK(assembled >= 2 * ptx::targets().size());
+}
+
+}  // namespace ptxgen::test
