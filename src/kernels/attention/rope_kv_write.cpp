@@ -209,7 +209,7 @@ struct Emitter {
             store_cache(heads.to.offset_bytes(place * row_bytes));
           });
         });
-    // The next row's head comes to where this one is.
+    // The next row's head replaces this one.
     k.bar_warp_sync();
   }
 };
