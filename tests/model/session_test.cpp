@@ -277,11 +277,11 @@ TEST_CASE("an observer sees the tensors of each layer") {
   watched.observe({watch, &seen});
   watched.prefill(tokens);
   const std::vector<std::string> names = {
-      "embedding:64",  "0.attn_norm:64", "0.q:128",        "0.k:64",         "0.v:64",
-      "0.q_rope:128",  "0.k_rope:64",    "0.attn:128",     "0.attn_out:64",  "0.ffn_norm:64",
-      "0.ffn_gate:96", "0.ffn_out:64",   "1.attn_norm:64", "1.q:128",        "1.k:64",
-      "1.v:64",        "1.q_rope:128",   "1.k_rope:64",    "1.attn:128",     "1.attn_out:64",
-      "1.ffn_norm:64", "1.ffn_gate:96",  "1.ffn_out:64",   "output_norm:64", "logits:101"};
+      "embedding:64", "0.attn_norm:64", "0.q:128",       "0.k:64",        "0.v:64",
+      "0.q_rope:128", "0.attn:128",     "0.attn_out:64", "0.ffn_norm:64", "0.ffn_gate:96",
+      "0.ffn_out:64", "1.attn_norm:64", "1.q:128",       "1.k:64",        "1.v:64",
+      "1.q_rope:128", "1.attn:128",     "1.attn_out:64", "1.ffn_norm:64", "1.ffn_gate:96",
+      "1.ffn_out:64", "output_norm:64", "logits:101"};
   CHECK(seen.names == names);
   CHECK(seen.logits == expected);
   CHECK(logits_of(watched) == expected);
