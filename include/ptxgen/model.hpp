@@ -5,3 +5,4 @@
 
 #include "ptxgen/model/gguf.hpp"
 #include "ptxgen/model/gguf_types.hpp"
+#include "ptxgen/model/tokenizer.hpp"
