@@ -81,17 +81,53 @@ def gelu_erf(x):
     return 0.5 * x * (1.0 + np.vectorize(math.erf)(x / math.sqrt(2.0)))
 
 
-class Forward:
-    """The pass over one file. Weights are dequantised where they are used and not kept."""
+class Weights:
+    """The metadata and the dequantised tensors of a file.
 
-    def __init__(self, path, plant=None):
-        assert plant is None or plant in PLANTS, plant
+    `keep`: every tensor is dequantised once and kept; otherwise where it is used.
+    """
+
+    def __init__(self, path, keep=False):
+        self.path = path
         self.reader = gguf.GGUFReader(path)
         self.tensors = {tensor.name: tensor for tensor in self.reader.tensors}
+        self.kept = {} if keep else None
+
+    def value(self, key, default=None):
+        field = self.reader.get_field(key)
+        if field is None:
+            if default is None:
+                raise KeyError(f"{self.path}: no {key}")
+            return default
+        return field.contents()
+
+    def rows(self, name):
+        return len(self.tensors[name].data)
+
+    def get(self, name, rows=slice(None)):
+        """Rows of a tensor in fp64."""
+        if self.kept is None:
+            return self.dequantized(name, rows)
+        if name not in self.kept:
+            self.kept[name] = self.dequantized(name, slice(None))
+        return self.kept[name][rows]
+
+    def dequantized(self, name, rows):
+        tensor = self.tensors[name]
+        data = np.asarray(tensor.data)[rows]
+        return gguf.quants.dequantize(data, tensor.tensor_type).astype(np.float64)
+
+
+class Forward:
+    """The pass with the weights of a file, or of its path."""
+
+    def __init__(self, weights, plant=None):
+        assert plant is None or plant in PLANTS, plant
+        self.weights = Weights(weights) if isinstance(weights, str) else weights
         self.plant = plant
-        self.architecture = self.value("general.architecture")
+        self.architecture = self.weights.value("general.architecture")
         if self.architecture not in ARCHITECTURES:
-            raise ValueError(f"{path}: architecture '{self.architecture}' is none of"
+            raise ValueError(f"{self.weights.path}: architecture '{self.architecture}' is none of"
                              f" {', '.join(ARCHITECTURES)}")
         self.layers = self.of("block_count")
         self.width = self.of("embedding_length")
@@ -126,24 +162,14 @@ class Forward:
         elif self.plant == "window long":
             self.window += 1
 
-    def value(self, key, default=None):
-        field = self.reader.get_field(key)
-        if field is None:
-            if default is None:
-                raise KeyError(key)
-            return default
-        return field.contents()
-
     def of(self, key, default=None):
-        return self.value(f"{self.architecture}.{key}", default)
+        return self.weights.value(f"{self.architecture}.{key}", default)
 
     def has(self, name):
-        return name in self.tensors
+        return name in self.weights.tensors
 
     def weight(self, name, rows=slice(None)):
-        """Rows of a tensor, dequantised, in fp64."""
-        tensor = self.tensors[name]
-        return gguf.quants.dequantize(tensor.data[rows], tensor.tensor_type).astype(np.float64)
+        return self.weights.get(name, rows)
 
     def linear(self, x, name):
         y = x @ self.weight(f"{name}.weight").T
@@ -259,9 +285,8 @@ class Forward:
     def head(self, x):
         tied = not self.has("output.weight") or self.plant == "tied"
         name = "token_embd.weight" if tied else "output.weight"
-        rows = len(self.tensors[name].data)
         return np.concatenate([x @ self.weight(name, slice(row, row + ROWS_AT_ONCE)).T
-                               for row in range(0, rows, ROWS_AT_ONCE)], axis=1)
+                               for row in range(0, self.weights.rows(name), ROWS_AT_ONCE)], axis=1)
 
     def logits(self, tokens):
         """[positions, vocabulary]."""
