@@ -23,7 +23,6 @@ PLANTS = {
     "rope factors": "rope_freqs.weight is not used",
     "rope factors inverted": "rope_freqs.weight multiplies the frequencies",
     "rope scaling": "the linear scaling is not used",
-    "rope dims": "all dims of a head are rotated",
     "rope position": "positions count from 1 for queries only",
     "biases": "no biases on q, k and v",
     "v bias": "no bias on v",
@@ -153,8 +152,6 @@ class Forward:
             self.rope_base *= 2.0
         elif self.plant == "rope scaling":
             self.rope_factor = 1.0
-        elif self.plant == "rope dims":
-            self.rope_dims = self.head_size
         elif self.plant == "epsilon":
             self.epsilon = self.epsilon / 2 - 1e-6
         elif self.plant == "window short":

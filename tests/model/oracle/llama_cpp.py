@@ -49,6 +49,7 @@ SIGNATURES = {
     "llama_tokenize": (ctypes.c_int32, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int32,
                                         ctypes.POINTER(ctypes.c_int32), ctypes.c_int32,
                                         ctypes.c_bool, ctypes.c_bool]),
+    "llama_vocab_is_eog": (ctypes.c_bool, [ctypes.c_void_p, ctypes.c_int32]),
     "llama_free": (None, [ctypes.c_void_p]),
     "llama_model_free": (None, [ctypes.c_void_p]),
 }
@@ -138,11 +139,19 @@ class LlamaCpp:
         self.restart()
         return self.append(tokens)
 
+    def ends(self, token):
+        """Whether it ends a text."""
+        return self.library.llama_vocab_is_eog(self.vocabulary, token)
+
     def greedy(self, tokens, count):
-        """The continuation and the logits that chose each token of it."""
+        """The continuation, up to the token that ends the text and without it, and the logits that
+        chose each token, the ending one included."""
         row, chosen, rows = self.logits(tokens)[-1], [], []
-        for _ in range(count):
+        while len(chosen) < count:
             rows.append(row)
-            chosen.append(int(row.argmax()))
-            row = self.append(chosen[-1:])[-1]
+            token = int(row.argmax())
+            if self.ends(token):
+                break
+            chosen.append(token)
+            row = self.append([token])[-1]
         return chosen, np.stack(rows)

@@ -12,6 +12,7 @@ import sys
 
 sys.dont_write_bytecode = True
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads cost more than toys gain
+import packages  # before gguf and numpy
 import forward
 import synthetic
 from forward import GEMMA3, LLAMA, QWEN2, QWEN3, Forward, Weights, nmse
@@ -37,8 +38,6 @@ def plants_of(c):
         plants.append("tied")
     if c.rope_factors:
         plants += ["rope factors", "rope factors inverted"]
-    if c.rope_dims:
-        plants.append("rope dims")
     if c.architecture != GEMMA3:
         return plants + (["rope scaling"] if c.rope_scaling != 1.0 else [])
     plants += ["post norms", "post norm late", "embedding scale", "gelu erf"]

@@ -8,6 +8,7 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
+import packages  # before gguf and numpy
 import gguf
 import numpy as np
 

@@ -12,6 +12,7 @@ import sys
 import zlib
 
 sys.dont_write_bytecode = True
+import packages  # before gguf and numpy
 import gguf
 import libgguf
 import numpy as np
@@ -25,14 +26,15 @@ BLOCKS_32 = ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0")
 BLOCKS_256 = ("Q4_K", "Q5_K", "Q6_K")
 TYPES = FLOATS + BLOCKS_32 + BLOCKS_256
 MIXED = "mixed"
+# A block of q8_0 lies within a head.
 CACHES = ("f16", "bf16", "q8_0")
 
 
 @dataclasses.dataclass(frozen=True)
 class Configuration:
     """`types`: of the matrices of the layers, "mixed" for all types in turn; `embedding` and `head`
-    of those; no `head`: the embedding is the head. `window` of gemma3; `rope_dims` 0: the whole
-    head. `cache`: the type of KV cache with which the model is run besides f32.
+    of those; no `head`: the embedding is the head. `window` of gemma3; `rope_dims`: given in the file,
+    the whole head. `cache`: the type of KV cache with which the model is run besides f32.
     """
     architecture: str
     number: int
@@ -76,10 +78,13 @@ class Configuration:
 
 
 def rows(architecture, *table):
-    """Numbers and caches by position in the table."""
-    return [Configuration(architecture, number + 1, *values,
-                          **{"cache": CACHES[number % len(CACHES)], **options})
-            for number, (*values, options) in enumerate(table)]
+    """Numbers and caches by position in the table; values in the order of Configuration."""
+    known = []
+    for number, (*values, options) in enumerate(table):
+        caches = CACHES if values[2] % 32 == 0 else CACHES[:2]
+        known.append(Configuration(architecture, number + 1, *values, **options,
+                                   cache=caches[number % len(caches)]))
+    return known
 
 
 # heads, KV heads, head size, width, ffn, types
@@ -122,8 +127,8 @@ CONFIGURATIONS = (
         (2, 2, 128, 256, 768, "Q6_K", {"embedding": "Q6_K"}),
         (15, 3, 16, 80, 72, "BF16", {"head": "BF16", "epsilon": 1e-3}),
         (8, 2, 32, 256, 512, MIXED, {"embedding": "Q5_1", "head": "Q5_K", "layers": 4}),
-        (4, 2, 64, 128, 128, "Q8_0", {"rope_dims": 32, "rope_base": 1e5}),
-        (5, 5, 32, 96, 96, "Q5_0", {"rope_scaling": 8.0, "embedding": "F16"}),
+        (4, 2, 64, 256, 128, "Q8_0", {"rope_dims": 64, "rope_base": 1e5}),
+        (5, 5, 32, 160, 96, "Q5_0", {"rope_scaling": 8.0, "embedding": "F16"}),
     ),
     *rows(
         QWEN3,
@@ -140,7 +145,7 @@ CONFIGURATIONS = (
         (2, 2, 256, 256, 256, "Q6_K", {"embedding": "Q6_K"}),
         (11, 1, 16, 80, 59, "BF16", {"head": "BF16", "epsilon": 1e-3}),
         (8, 4, 32, 256, 512, MIXED, {"embedding": "Q6_K", "head": "Q4_1", "layers": 4}),
-        (3, 1, 128, 128, 96, "Q8_0", {"rope_dims": 64, "rope_base": 1e5}),
+        (3, 1, 128, 128, 96, "Q8_0", {"rope_dims": 128, "rope_base": 1e5}),
         (6, 6, 16, 96, 96, "Q5_1", {"rope_scaling": 8.0}),
     ),
     *rows(
@@ -175,6 +180,10 @@ CONFIGURATIONS = (
         (1, 1, 96, 96, 96, "Q4_0", {"embedding": "F16", "layers": 1, "window": 3}),
     ),
 )
+
+
+# Of an everyday run: every architecture, blocks of both sizes, factors, biases, windows.
+EVERYDAY = ("llama-01", "llama-06", "qwen2-01", "qwen3-01", "gemma3-01", "gemma3-14")
 
 
 def find(name):
