@@ -90,6 +90,11 @@ File File::view(std::span<const std::byte> bytes, std::string name) {
   return File(std::move(state));
 }
 
+const std::string& File::name() const noexcept { return state_->name; }
+void File::release(std::span<const std::byte> bytes) const noexcept {
+  state_->mapping.release(bytes);
+}
+
 std::uint32_t File::version() const noexcept { return state_->version; }
 std::uint64_t File::alignment() const noexcept { return state_->alignment; }
 std::uint64_t File::data_offset() const noexcept { return state_->data_offset; }

@@ -2,9 +2,11 @@
 #include "model/mapped_file.hpp"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -54,6 +56,21 @@ MappedFile::MappedFile(const std::string& path) {
   void* data = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.handle, 0);
   if (data == MAP_FAILED) cannot_map(path, errno_text(errno), errno);
   bytes_ = {static_cast<const std::byte*>(data), bytes};
+}
+
+void MappedFile::release(std::span<const std::byte> part) const noexcept {
+  const std::less<> before;
+  if (part.empty() || bytes_.empty() || before(part.data(), bytes_.data()) ||
+      before(bytes_.data() + bytes_.size(), part.data() + part.size())) {
+    return;
+  }
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto from = reinterpret_cast<std::uintptr_t>(part.data());
+  const std::uintptr_t begin = (from + page - 1) / page * page;
+  const std::uintptr_t end = (from + part.size()) / page * page;
+  if (begin >= end) return;
+  // Advice: nothing is lost if the system does not take it.
+  (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}

@@ -23,6 +23,9 @@ class MappedFile {
 
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return bytes_; }
 
+  /// Drops the whole pages of a part of `bytes()` from memory; bytes of others are ignored.
+  void release(std::span<const std::byte> part) const noexcept;
+
  private:
   std::span<const std::byte> bytes_;
 };

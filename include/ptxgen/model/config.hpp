@@ -38,7 +38,7 @@ inline constexpr std::string_view kArchitectureNames[] = {
 }
 
 /// Of the gated feed-forward network: `activation(gate) * up`.
-enum class Activation : std::uint8_t {
+enum class FfnActivation : std::uint8_t {
   Silu,
   Gelu,  ///< the tanh form
 };
@@ -75,7 +75,7 @@ struct ModelConfig {
   bool qkv_bias = false;
   bool head_norms = false;
   bool post_norms = false;
-  Activation activation = Activation::Silu;
+  FfnActivation activation = FfnActivation::Silu;
 
   /// Whether a layer sees all positions.
   [[nodiscard]] constexpr bool is_global(std::uint32_t layer) const noexcept {

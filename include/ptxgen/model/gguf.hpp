@@ -142,6 +142,8 @@ class File {
   /// tensors is as aligned as `bytes`.
   [[nodiscard]] static File view(std::span<const std::byte> bytes, std::string name);
 
+  /// The path, or the name of the view.
+  [[nodiscard]] const std::string& name() const noexcept;
   [[nodiscard]] std::uint32_t version() const noexcept;
   /// Of tensors, in bytes: `general.alignment`, or the default.
   [[nodiscard]] std::uint64_t alignment() const noexcept;
@@ -149,6 +151,10 @@ class File {
   [[nodiscard]] std::uint64_t data_offset() const noexcept;
   /// Bytes of the file.
   [[nodiscard]] std::uint64_t size() const noexcept;
+
+  /// Lets the system drop the memory that the pages of these bytes of the file take, as far as they
+  /// are whole; reading them again brings them back. No effect on a view.
+  void release(std::span<const std::byte> bytes) const noexcept;
 
   /// In the order of the file.
   [[nodiscard]] std::span<const Entry> metadata() const noexcept;

@@ -17,8 +17,8 @@ struct SamplerOptions {
 
 /// Draws tokens. Order: top-k, top-p, min-p, temperature; each filter sees the probabilities that
 /// the one before has left, scaled to a sum of 1, and keeps at least one token. Equal logits are
-/// ordered by token. Every draw consumes one number of a generator that `seed` starts
-/// (SplitMix64), so a seed gives the same tokens in every build and on every machine, as far as
+/// ordered by token. A draw takes one number of a generator that `seed` starts (SplitMix64), a
+/// greedy one none, so a seed gives the same tokens in every build and on every machine, as far as
 /// `exp` of f64 rounds the same. A NaN is never drawn.
 ///
 /// Throws `Error` (Stage::Launch): "bad-option" for a temperature below 0, a top_p outside (0, 1]
@@ -35,13 +35,17 @@ class Sampler {
   [[nodiscard]] bool is_greedy() const noexcept { return options_.temperature == 0; }
 
  private:
-  SamplerOptions options_;
-  std::uint64_t state_ = 0;
   struct Candidate {
     double probability = 0;
     float logit = 0;
     std::uint32_t token = 0;
   };
+  void collect(std::span<const float> logits);
+  void normalise(double temperature);
+  void filter();
+
+  SamplerOptions options_;
+  std::uint64_t state_ = 0;
   std::vector<Candidate> candidates_;
 };
 

@@ -63,8 +63,9 @@ struct Step {
 ///
 /// A sequence whose context is full is an error; so is a prompt that does not fit, before anything
 /// is computed. A call that fails because of an argument changes nothing. After any other failure
-/// the sequences are as before the call, unless the context is lost: then every call throws
-/// "context-lost" and the session can only be destroyed.
+/// the sequences have the tokens that they had before the call (`restore`: none) and no logits,
+/// unless the context is lost: then every call throws "context-lost" and the session can only be
+/// destroyed.
 ///
 /// Errors (Stage::Launch unless stated): "context-full", "bad-token", "bad-sequence", "arguments"
 /// (wrong number of tokens, a position beyond the end), "no-logits" (nothing was computed yet),

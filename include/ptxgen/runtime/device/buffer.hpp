@@ -86,6 +86,18 @@ class Buffer {
     check(values.size());
     memory_.read(0, values.data(), values.size_bytes(), stream);
   }
+  /// As many elements as `values` has, from `first` on. Throw `Error` (Stage::Device,
+  /// "out-of-bounds") beyond the end.
+  void write_part(std::uint64_t first, std::span<const Host> values,
+                  const Stream* stream = nullptr) {
+    check_part(first, values.size());
+    memory_.write(first * sizeof(Host), values.data(), values.size_bytes(), stream);
+  }
+  void read_part(std::uint64_t first, std::span<Host> values,
+                 const Stream* stream = nullptr) const {
+    check_part(first, values.size());
+    memory_.read(first * sizeof(Host), values.data(), values.size_bytes(), stream);
+  }
   /// All elements of another buffer of the same size.
   void copy(const Buffer& from, const Stream* stream = nullptr) {
     check(from.size());
@@ -99,6 +111,9 @@ class Buffer {
  private:
   void check(std::uint64_t count) const {
     if (count != size_) detail::throw_copy_size(count, size_, sizeof(Host));
+  }
+  void check_part(std::uint64_t first, std::uint64_t count) const {
+    if (first > size_ || count > size_ - first) detail::throw_subspan(first, count, size_);
   }
   detail::DeviceMemory memory_;
   std::uint64_t size_ = 0;

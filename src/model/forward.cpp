@@ -1,0 +1,344 @@
+// src/model/forward.cpp - the kernels of a decoder, in order
+#include "model/forward.hpp"
+
+#include "ptxgen/kernels/attention/decode.hpp"
+#include "ptxgen/kernels/attention/kv_cache_write.hpp"
+#include "ptxgen/kernels/attention/rope.hpp"
+#include "ptxgen/kernels/elementwise/bias_activation.hpp"
+#include "ptxgen/kernels/elementwise/elementwise_mul.hpp"
+#include "ptxgen/kernels/elementwise/gelu.hpp"
+#include "ptxgen/kernels/elementwise/swiglu.hpp"
+#include "ptxgen/kernels/gemv/batched.hpp"
+#include "ptxgen/kernels/gemv/group.hpp"
+#include "ptxgen/kernels/normalization/fused_residual_rmsnorm.hpp"
+#include "ptxgen/kernels/normalization/per_head_rmsnorm.hpp"
+#include "ptxgen/kernels/normalization/rmsnorm.hpp"
+#include "ptxgen/kernels/tokens/argmax.hpp"
+#include "ptxgen/kernels/tokens/embedding.hpp"
+
+namespace ptxgen::inline v0::model {
+
+namespace {
+
+DeviceRange part(DeviceRange of, std::uint64_t first, std::uint64_t bytes) {
+  return {of.address + first, bytes, of.type};
+}
+
+class Pass {
+ public:
+  Pass(Emitter& emit, const ForwardShape& shape, const ForwardRows& rows)
+      : emit_(emit),
+        work_(shape.work),
+        options_(shape.options),
+        cache_(shape.cache),
+        config_(shape.config),
+        weights_(shape.weights),
+        rows_(rows) {}
+
+  void run() {
+    embed();
+    for (std::uint32_t layer = 0; layer < config_.layers; ++layer) {
+      attention(layer);
+      feed_forward(layer);
+    }
+    if (rows_.head) head();
+  }
+
+ private:
+  [[nodiscard]] bool single() const { return rows_.batch == 1; }
+  [[nodiscard]] static Tap tap(std::uint32_t layer, std::string_view name, const Buffer<f32>& of,
+                               std::uint32_t rows, std::uint32_t columns) {
+    return {layer, name, &of, 0, rows, columns};
+  }
+  [[nodiscard]] Tap tap(std::uint32_t layer, std::string_view name, const Buffer<f32>& of,
+                        std::uint32_t columns) const {
+    return tap(layer, name, of, rows_.rows, columns);
+  }
+
+  void embed();
+  void attention(std::uint32_t layer);
+  void project(std::uint32_t layer);
+  void rotate(std::uint32_t layer, std::string_view name, const Buffer<f32>& x,
+              const Buffer<f32>& y, std::uint32_t heads, DeviceRange norm);
+  void rotate_and_store(std::uint32_t layer);
+  void attend(std::uint32_t layer);
+  void feed_forward(std::uint32_t layer);
+  void gate(std::uint32_t layer);
+  void add_and_norm(std::uint32_t layer, std::string_view name, DeviceRange weight, Tap sum,
+                    Tap norm);
+  void head();
+
+  // y = W x for every row.
+  void multiply(const Step& step, const Matrix& w, const Buffer<f32>& x, const Buffer<f32>& y,
+                std::initializer_list<Tap> taps = {});
+  void normalise(const Step& step, const Buffer<f32>& x, const Buffer<f32>& y, DeviceRange weight,
+                 std::initializer_list<Tap> taps = {});
+  [[nodiscard]] DeviceRange cache_part(const Buffer<b8>& cache, std::uint32_t sequence) const;
+
+  Emitter& emit_;
+  const Activations& work_;
+  const SessionOptions& options_;
+  std::span<const LayerCache> cache_;
+  const ModelConfig& config_;
+  const Weights& weights_;
+  const ForwardRows& rows_;
+};
+
+void Pass::multiply(const Step& step, const Matrix& w, const Buffer<f32>& x, const Buffer<f32>& y,
+                    std::initializer_list<Tap> taps) {
+  if (single()) {
+    const GemvProblem problem{.k = w.k, .n = w.n, .layout = GemvLayout::R, .weights = w.type};
+    emit_(step, problem, {.y = y, .a = w.memory, .x = x, .constant_weights = true}, taps);
+  } else {
+    emit_(step, BatchedGemv{w.k, w.n, rows_.batch, w.type},
+          {.y = y, .w = w.memory, .x = x, .m_dim = rows_.rows}, taps);
+  }
+}
+
+void Pass::normalise(const Step& step, const Buffer<f32>& x, const Buffer<f32>& y,
+                     DeviceRange weight, std::initializer_list<Tap> taps) {
+  emit_(step, RmsNorm{.rows = rows_.rows, .columns = config_.width, .precise = true},
+        {.y = y, .x = x, .weight = weight, .eps = config_.eps}, taps);
+}
+
+void Pass::embed() {
+  const Matrix& table = weights_.embedding;
+  emit_({kNoLayer, "embedding", {}},
+        Embedding{rows_.rows, config_.width, config_.vocabulary, table.type, ElementType::f32},
+        {.y = work_.h, .table = table.memory, .ids = rows_.ids, .scale = config_.embedding_scale},
+        {tap(kNoLayer, "embedding", work_.h, config_.width)});
+  normalise({0, "attn_norm", {}}, work_.h, work_.norm, weights_.layers[0].attn_norm,
+            {tap(0, "attn_norm", work_.norm, config_.width)});
+}
+
+void Pass::project(std::uint32_t layer) {
+  const LayerWeights& w = weights_.layers[layer];
+  const Tap taps[] = {tap(layer, "q", work_.q, config_.q_width()),
+                      tap(layer, "k", work_.k, config_.kv_width()),
+                      tap(layer, "v", work_.v, config_.kv_width())};
+  if (single()) {
+    GemvGroup group{.k = w.q.k, .n0 = w.q.n, .n1 = w.k.n, .n2 = w.v.n};
+    group.w0 = w.q.type;
+    group.w1 = w.k.type;
+    group.w2 = w.v.type;
+    group.bias = config_.qkv_bias;
+    emit_({layer, "qkv", {}}, group,
+          {.y0 = work_.q,
+           .y1 = work_.k,
+           .y2 = work_.v,
+           .w0 = w.q.memory,
+           .w1 = w.k.memory,
+           .w2 = w.v.memory,
+           .bias0 = w.q_bias,
+           .bias1 = w.k_bias,
+           .bias2 = w.v_bias,
+           .x = work_.norm},
+          {taps[0], taps[1], taps[2]});
+    return;
+  }
+  const auto one = [&](std::string_view name, const Matrix& matrix, DeviceRange bias,
+                       const Buffer<f32>& y, const Tap& result) {
+    if (!config_.qkv_bias) return multiply({layer, name, {}}, matrix, work_.norm, y, {result});
+    multiply({layer, name, {}}, matrix, work_.norm, y);
+    emit_(
+        {layer, "bias", {}},
+        BiasActivation{rows_.rows * matrix.n, matrix.n, ElementType::f32, ptxgen::Activation::None},
+        {.out = y, .bias = bias}, {result});
+  };
+  one("q", w.q, w.q_bias, work_.q, taps[0]);
+  one("k", w.k, w.k_bias, work_.k, taps[1]);
+  one("v", w.v, w.v_bias, work_.v, taps[2]);
+}
+
+DeviceRange Pass::cache_part(const Buffer<b8>& cache, std::uint32_t sequence) const {
+  const std::uint64_t bytes = cache.bytes() / options_.sequences;
+  return part({cache.address().value, cache.bytes()}, sequence * bytes, bytes);
+}
+
+void Pass::rotate(std::uint32_t layer, std::string_view name, const Buffer<f32>& x,
+                  const Buffer<f32>& y, std::uint32_t heads, DeviceRange norm) {
+  if (config_.head_norms) {
+    emit_({layer, name, {}},
+          PerHeadRmsNorm{
+              .rows = rows_.rows, .heads = heads, .head_size = config_.head_size, .precise = true},
+          {.y = y, .x = x, .weight = norm, .eps = config_.eps});
+  }
+  const bool global = config_.is_global(layer);
+  const auto rope = [&]<RopePairs kPairs>() {
+    Rope<kPairs> kernel{.rows = rows_.rows, .heads = heads, .head_size = config_.head_size};
+    kernel.indirect = true;
+    kernel.precise = true;
+    typename Rope<kPairs>::Operands operands{.y = y, .x = config_.head_norms ? y : x};
+    operands.positions = rows_.positions;
+    operands.theta = global ? config_.rope_base : config_.rope_base_local;
+    operands.factors = global ? weights_.factors : weights_.local_factors;
+    kernel.factors = operands.factors.address != 0;
+    emit_({layer, name, {}}, kernel, operands, {tap(layer, name, y, heads * config_.head_size)});
+  };
+  if (config_.rope_pairs == RopePairs::Interleaved) {
+    rope.template operator()<RopePairs::Interleaved>();
+  } else {
+    rope.template operator()<RopePairs::Halves>();
+  }
+}
+
+void Pass::rotate_and_store(std::uint32_t layer) {
+  const LayerWeights& w = weights_.layers[layer];
+  rotate(layer, "q_rope", work_.q, work_.q_rope, config_.heads, w.q_norm);
+  rotate(layer, "k_rope", work_.k, work_.k_rope, config_.kv_heads, w.k_norm);
+  const std::uint32_t calls = rows_.one_sequence ? 1 : rows_.rows;
+  const std::uint32_t rows = rows_.rows / calls;
+  const auto store = [&](const Buffer<b8>& cache, const Buffer<f32>& x, std::uint32_t call) {
+    const std::uint64_t values = std::uint64_t{rows} * config_.kv_width();
+    emit_({layer, "kv_write", {}},
+          KvCacheWrite{rows, config_.kv_heads, config_.head_size, options_.context,
+                       ElementType::f32, options_.cache},
+          {.cache = cache_part(cache, rows_.one_sequence ? rows_.sequence : call),
+           .x = DeviceSpan<f32>(x).subspan(call * values, values),
+           .positions = rows_.positions.subspan(call * rows, rows)});
+  };
+  for (std::uint32_t call = 0; call < calls; ++call) {
+    store(cache_[layer].k, work_.k_rope, call);
+    store(cache_[layer].v, work_.v, call);
+  }
+}
+
+void Pass::attend(std::uint32_t layer) {
+  const LayerCache& cache = cache_[layer];
+  AttentionDecode attention{.rows = 1,
+                            .kv_heads = config_.kv_heads,
+                            .group = config_.heads / config_.kv_heads,
+                            .head_size = config_.head_size,
+                            .max_seq = options_.context,
+                            .cache = options_.cache,
+                            .window = config_.is_global(layer) ? 0 : config_.window,
+                            .shared_cache = rows_.one_sequence};
+  // Of one row, whatever the rows: the bits of a result depend on it.
+  attention.chunk = attention.chunk_positions();
+  attention.rows = rows_.rows;
+  const bool one = rows_.one_sequence;
+  emit_({layer, "attention", {}}, attention,
+        {.out = work_.attention,
+         .q = work_.q_rope,
+         .k = one ? cache_part(cache.k, rows_.sequence) : DeviceRange(cache.k),
+         .v = one ? cache_part(cache.v, rows_.sequence) : DeviceRange(cache.v),
+         .lengths = rows_.lengths,
+         .scale = config_.attention_scale},
+        {tap(layer, "attn", work_.attention, config_.q_width())});
+}
+
+// h += product, with the norm of `post`, and the norm of the sum.
+void Pass::add_and_norm(std::uint32_t layer, std::string_view name, DeviceRange weight, Tap sum,
+                        Tap norm) {
+  emit_({layer, name, {}},
+        FusedResidualRmsNorm{
+            .rows = rows_.rows, .columns = config_.width, .write_sum = true, .precise = true},
+        {.y = work_.norm,
+         .sum = work_.h,
+         .x = work_.product,
+         .residual = work_.h,
+         .weight = weight,
+         .eps = config_.eps},
+        {sum, norm});
+}
+
+void Pass::attention(std::uint32_t layer) {
+  const LayerWeights& w = weights_.layers[layer];
+  project(layer);
+  rotate_and_store(layer);
+  attend(layer);
+  multiply({layer, "attn_output", {}}, w.o, work_.attention, work_.product);
+  if (config_.post_norms) {
+    normalise({layer, "post_attention_norm", {}}, work_.product, work_.product,
+              w.post_attention_norm);
+  }
+  add_and_norm(layer, "ffn_norm", w.ffn_norm, tap(layer, "attn_out", work_.h, config_.width),
+               tap(layer, "ffn_norm", work_.norm, config_.width));
+}
+
+void Pass::gate(std::uint32_t layer) {
+  const LayerWeights& w = weights_.layers[layer];
+  const Tap result = tap(layer, "ffn_gate", work_.gate, config_.ffn);
+  const bool silu = config_.activation == FfnActivation::Silu;
+  if (single()) {
+    GemvGroup group{.k = w.gate.k, .n0 = w.gate.n, .n1 = w.up.n, .n2 = 0};
+    group.w0 = w.gate.type;
+    group.w1 = w.up.type;
+    group.gate = silu ? GemvGate::Silu : GemvGate::None;
+    GemvGroup::Operands operands{.y0 = work_.gate};
+    if (!silu) operands.y1 = work_.up;
+    operands.w0 = w.gate.memory;
+    operands.w1 = w.up.memory;
+    operands.x = work_.norm;
+    if (silu) return emit_({layer, "ffn_gate_up", {}}, group, operands, {result});
+    emit_({layer, "ffn_gate_up", {}}, group, operands);
+  } else {
+    multiply({layer, "ffn_gate", {}}, w.gate, work_.norm, work_.gate);
+    multiply({layer, "ffn_up", {}}, w.up, work_.norm, work_.up);
+    if (silu) {
+      return emit_({layer, "silu", {}}, BatchedSwiglu{rows_.rows, config_.ffn},
+                   {.out = work_.gate, .gate = work_.gate, .up = work_.up}, {result});
+    }
+  }
+  const std::uint32_t values = rows_.rows * config_.ffn;
+  emit_({layer, "gelu", {}}, GeluTanh{.n = values, .precise = true},
+        {.out = work_.gate, .in = work_.gate});
+  emit_({layer, "gate", {}}, ElementwiseMul{.n = values},
+        {.out = work_.gate, .a = work_.gate, .b = work_.up}, {result});
+}
+
+void Pass::feed_forward(std::uint32_t layer) {
+  const LayerWeights& w = weights_.layers[layer];
+  gate(layer);
+  multiply({layer, "ffn_down", {}}, w.down, work_.gate, work_.product);
+  if (config_.post_norms) {
+    normalise({layer, "post_ffw_norm", {}}, work_.product, work_.product, w.post_ffw_norm);
+  }
+  const Tap sum = tap(layer, "ffn_out", work_.h, config_.width);
+  if (layer + 1 < config_.layers) {
+    add_and_norm(layer + 1, "attn_norm", weights_.layers[layer + 1].attn_norm, sum,
+                 tap(layer + 1, "attn_norm", work_.norm, config_.width));
+  } else {
+    add_and_norm(kNoLayer, "output_norm", weights_.output_norm, sum,
+                 tap(kNoLayer, "output_norm", work_.norm, config_.width));
+  }
+}
+
+void Pass::head() {
+  const Matrix& w = weights_.output;
+  const std::uint32_t rows = rows_.one_sequence ? 1 : rows_.rows;
+  const std::uint32_t first = rows_.one_sequence ? rows_.sequence : 0;
+  const std::uint64_t at = std::uint64_t{first} * w.n;
+  const auto logits = DeviceSpan<f32>(work_.logits).subspan(at, std::uint64_t{rows} * w.n);
+  const Tap result{kNoLayer, "logits", &work_.logits, at, rows, w.n};
+  if (rows == 1) {
+    const GemvProblem problem{.k = w.k, .n = w.n, .layout = GemvLayout::R, .weights = w.type};
+    const DeviceSpan<f32> x =
+        DeviceSpan<f32>(work_.norm).subspan(std::uint64_t{rows_.rows - 1} * w.k, w.k);
+    emit_({kNoLayer, "output", {}}, problem,
+          {.y = logits, .a = w.memory, .x = x, .constant_weights = true}, {result});
+  } else {
+    emit_({kNoLayer, "output", {}}, BatchedGemv{w.k, w.n, rows_.batch, w.type},
+          {.y = logits, .w = w.memory, .x = work_.norm, .m_dim = rows}, {result});
+  }
+  emit_({kNoLayer, "greedy", {}}, Argmax{rows, w.n},
+        {.index = DeviceSpan<u32>(work_.greedy).subspan(first, rows), .x = logits});
+}
+
+}  // namespace
+
+void forward(Emitter& emit, const ForwardShape& shape, const ForwardRows& rows) {
+  Pass(emit, shape, rows).run();
+}
+
+void head_rows(Emitter& emit, const ForwardShape& shape, std::uint32_t first, std::uint32_t rows,
+               DeviceSpan<f32> logits) {
+  const Matrix& w = shape.weights.output;
+  const DeviceSpan<f32> x =
+      DeviceSpan<f32>(shape.work.norm)
+          .subspan(std::uint64_t{first} * w.k, std::uint64_t{kHeadRows} * w.k);
+  emit({kNoLayer, "output", {}}, BatchedGemv{w.k, w.n, kHeadRows, w.type},
+       {.y = logits, .w = w.memory, .x = x, .m_dim = rows});
+}
+
+}  // namespace ptxgen::inline v0::model

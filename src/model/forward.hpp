@@ -1,0 +1,96 @@
+// src/model/forward.hpp - the kernels of a decoder, in order
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "model/weights.hpp"
+#include "ptxgen/model/session.hpp"
+#include "ptxgen/runtime/device/stream.hpp"
+#include "ptxgen/runtime/launch/launcher.hpp"
+
+namespace ptxgen::inline v0::model {
+
+/// Memory of a session that kernels work in: [rows][columns] each.
+struct Activations {
+  Buffer<f32> h, norm, q, k, v, q_rope, k_rope, attention, product, gate, up;
+  Buffer<f32> logits;  ///< a row for each sequence
+  Buffer<u32> greedy;  ///< a token for each sequence
+};
+
+/// Keys and values of a layer, [sequence][kv_head][position][head_size].
+struct LayerCache {
+  Buffer<b8> k, v;
+};
+
+/// A launch's result that an observer sees after it.
+struct Tap {
+  std::uint32_t layer = kNoLayer;
+  std::string_view name;
+  const Buffer<f32>* memory = nullptr;
+  std::uint64_t first = 0;  ///< element of `memory`: [rows][columns] from there
+  std::uint32_t rows = 0;
+  std::uint32_t columns = 0;
+};
+
+/// Receives the launches of a forward pass: makes plans of them, or launches them.
+class Emitter {
+ public:
+  Emitter(const Launcher& launcher, const Stream& stream) : launcher_(launcher), stream_(stream) {}
+  Emitter(const Emitter&) = delete;
+  Emitter& operator=(const Emitter&) = delete;
+  virtual ~Emitter() = default;
+
+  template <class K>
+  void operator()(const Step& step, const K& kernel, const typename K::Operands& operands,
+                  std::initializer_list<Tap> taps = {}) {
+    if (plans()) {
+      planned(step, launcher_.plan(kernel, operands, stream_), {taps.begin(), taps.size()});
+    } else {
+      launcher_.launch(kernel, operands, stream_);
+      launched({taps.begin(), taps.size()});
+    }
+  }
+
+ private:
+  [[nodiscard]] virtual bool plans() const = 0;
+  virtual void planned(const Step& step, LaunchPlan plan, std::span<const Tap> taps) = 0;
+  virtual void launched(std::span<const Tap> taps) = 0;
+
+  const Launcher& launcher_;
+  const Stream& stream_;
+};
+
+/// The rows of a forward pass.
+struct ForwardRows {
+  std::uint32_t rows = 1;
+  /// Rows are tokens of one sequence, else one token of each sequence.
+  bool one_sequence = true;
+  std::uint32_t sequence = 0;  ///< with `one_sequence`
+  std::uint32_t batch = 1;     ///< the m of batched kernels, at least `rows`; 1: single-row kernels
+  DeviceSpan<u32> ids{}, positions{}, lengths{};
+  /// Logits and greedy token of the last row of a sequence, or of each sequence.
+  bool head = true;
+};
+
+struct ForwardShape {
+  const ModelConfig& config;
+  const Weights& weights;
+  const Activations& work;
+  std::span<const LayerCache> cache;
+  const SessionOptions& options;
+};
+
+/// Emits embedding, layers, the norm of the output and the head.
+void forward(Emitter& emit, const ForwardShape& shape, const ForwardRows& rows);
+
+/// Rows of logits computed together for `prefill_all`.
+inline constexpr std::uint32_t kHeadRows = 8;
+/// Emits the product of the output matrix and rows of `norm` from `first` on.
+void head_rows(Emitter& emit, const ForwardShape& shape, std::uint32_t first, std::uint32_t rows,
+               DeviceSpan<f32> logits);
+
+}  // namespace ptxgen::inline v0::model
