@@ -39,7 +39,8 @@ struct EncodeOptions {
 };
 
 struct DecodeOptions {
-  bool special = false;  ///< control tokens as their text; otherwise as nothing
+  bool special = false;    ///< control tokens as their text; otherwise as nothing
+  bool continues = false;  ///< the tokens go on after others: a space at their begin is one
 };
 
 /// One turn of a conversation. Roles are those of the template: "system", "user", "assistant".
@@ -58,7 +59,7 @@ struct ChatMessage {
 ///   "bad-vocabulary"             arrays of unlike lengths, no tokens, two tokens of one text,
 ///                                types, ids and merges that do not fit
 ///   "out-of-vocabulary"          a token id given to `decode` or `piece`
-///   "too-long"                   a text of 2^31 - 1 bytes or more
+///   "too-long"                   a text of more than 2^30 bytes
 ///   "unsupported-chat-template", "bad-chat-message"    `chat`
 ///   "not-found", "type-mismatch", "out-of-range"       as `gguf::File` on keys that are needed
 ///
@@ -86,15 +87,17 @@ class Tokenizer {
   [[nodiscard]] std::span<const std::uint32_t> ends() const noexcept;
   [[nodiscard]] bool is_end(std::uint32_t id) const noexcept;
 
-  /// Time in proportion to n log n. Bytes that are not UTF-8 are tokenised as bytes by
-  /// SentencePiece; byte-level BPE encodes each as its byte too, apart from other characters.
+  /// Time in proportion to n log n. The text need not be UTF-8: SentencePiece gives bytes without a
+  /// token of their text as byte tokens; to a pre-tokenizer, bytes that are no UTF-8 are symbols
+  /// such as U+FFFD, and are then encoded as they are. A byte that a vocabulary of byte-level BPE
+  /// has no token for is left out.
   [[nodiscard]] std::vector<std::uint32_t> encode(std::string_view text,
                                                   EncodeOptions options = {}) const;
 
   /// The bytes of one token: spaces, and bytes that may be a part of a character.
   [[nodiscard]] std::string piece(std::uint32_t id, DecodeOptions options = {}) const;
-  /// The bytes of the tokens, without the space that `encode` puts before a text. May end within a
-  /// character: see `TextStream`.
+  /// The bytes of the tokens, without the space that `encode` puts before a text; the reverse of
+  /// `encode`. May end within a character: see `TextStream`.
   [[nodiscard]] std::string decode(std::span<const std::uint32_t> ids,
                                    DecodeOptions options = {}) const;
 
@@ -108,8 +111,12 @@ class Tokenizer {
                                  bool add_generation_prompt = true) const;
 
  private:
+  friend class TextStream;
   struct State;
   explicit Tokenizer(Hidden<State> state);
+  // `piece` without the space that `encode` puts after a token that is taken whole.
+  [[nodiscard]] std::string piece_after(bool& after_token, std::uint32_t id,
+                                        DecodeOptions options) const;
   Hidden<State> state_;
 };
 
@@ -129,7 +136,7 @@ class TextStream {
   const Tokenizer* tokenizer_;
   DecodeOptions options_;
   std::string kept_;
-  bool first_ = true;
+  bool after_token_ = true;
 };
 
 }  // namespace ptxgen::inline v0::model
