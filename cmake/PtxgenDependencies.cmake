@@ -8,6 +8,14 @@ find_package(nlohmann_json 3.11 REQUIRED)
 # Its headers alone (libxxhash-dev): nothing is linked.
 find_path(PTXGEN_XXHASH_INCLUDE xxhash.h REQUIRED)
 mark_as_advanced(PTXGEN_XXHASH_INCLUDE)
+if(PTXGEN_ICU)
+  find_package(ICU 67 COMPONENTS i18n uc)
+  if(NOT ICU_FOUND)
+    message(FATAL_ERROR "ICU is not found, which tokenizers of byte-level BPE need: install the "
+                        "package libicu-dev, or configure with -DPTXGEN_ICU=OFF, which leaves "
+                        "SentencePiece and token ids")
+  endif()
+endif()
 
 # spdlog's own header-only target links the shared libfmt; this one leaves nothing to link.
 add_library(ptxgen_spdlog INTERFACE)

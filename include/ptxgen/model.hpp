@@ -10,3 +10,4 @@
 #include "ptxgen/model/model.hpp"
 #include "ptxgen/model/sampler.hpp"
 #include "ptxgen/model/session.hpp"
+#include "ptxgen/model/tokenizer.hpp"
