@@ -2,8 +2,8 @@
 # tests/model/oracle/check_decoder.py - logits of the decoder against a pass in fp64
 """usage: check_decoder.py [--ptxgen PROGRAM] --paths PROGRAM --work FOLDER [--every] [--short] [NAME...]
 
-Synthetic models (synthetic.py lists them; default: a few, with --every or PTXGEN_TEST_FULL=1 all)
-are run on the emulated device with default checks, and the logits of 40 positions are compared with
+Synthetic models (synthetic.py lists them; default: a few; all with --every, or --every-if-full and
+PTXGEN_TEST_FULL=1) are run on the emulated device with default checks, and the logits of 40 positions are compared with
 forward.py's:
   f32     the worst of the paths of decoder_paths with a KV cache of f32: the prompt in one call, in
           pieces, token by token with and without a graph, restored, truncated, among sequences
@@ -149,10 +149,12 @@ def main():
     parser.add_argument("--paths", required=True)
     parser.add_argument("--work", required=True)
     parser.add_argument("--every", action="store_true")
+    parser.add_argument("--every-if-full", action="store_true")
     parser.add_argument("--short", action="store_true")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
-    every = options.every or os.environ.get("PTXGEN_TEST_FULL") == "1"
+    every = options.every or (options.every_if_full and
+                              os.environ.get("PTXGEN_TEST_FULL") == "1")
     options.short = options.short or not (every or options.names)
     names = options.names or ([c.name for c in synthetic.CONFIGURATIONS] if every else
                               synthetic.EVERYDAY)

@@ -2,7 +2,8 @@
 # tests/model/oracle/plants.py - that the comparison would notice a wrong graph
 """usage: plants.py FOLDER [CONFIGURATION..]
 
-For every configuration (default: all), every mistake of forward.PLANTS that bears on it is made in
+For every configuration (default: the everyday ones and those that some mistakes need; all with
+PTXGEN_TEST_FULL=1), every mistake of forward.PLANTS that bears on it is made in
 the fp64 pass; the logits must then differ from the right ones by 10 times the bound that a
 decoder is held to. Writes the models into FOLDER and removes them. Exits 1 if a mistake would stay
 unseen, or was made nowhere.
