@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # tests/model/oracle/check_decoder.py - logits of the decoder against a pass in fp64
-"""usage: check_decoder.py [--ptxgen PROGRAM] --paths PROGRAM --work FOLDER [--every] [--short] [NAME...]
+"""usage: check_decoder.py [--ptxgen PROGRAM] --paths PROGRAM --work FOLDER [--every | --every-if-full]
+                        [--short] [NAME...]
 
-Synthetic models (synthetic.py lists them; default: a few; all with --every, or --every-if-full and
-PTXGEN_TEST_FULL=1) are run on the emulated device with default checks, and the logits of 40 positions are compared with
-forward.py's:
+Runs synthetic models on the emulated device with default checks and compares the logits of 40
+positions with forward.py's:
   f32     the worst of the paths of decoder_paths with a KV cache of f32: the prompt in one call, in
           pieces, token by token with and without a graph, restored, truncated, among sequences
   cache   the worst of two paths with the configuration's other type of cache
   program `ptxgen generate --logits`
-Everyday runs, and --short, leave out half of the paths. Two pairs of paths launch the same kernels on the same data and must give the same bits.
+Two pairs of paths launch the same kernels on the same data and must give the same bits.
+
+NAME: one of those that synthetic.py lists. Default: a few, on half of the paths (--short); all with
+--every, or with --every-if-full where PTXGEN_TEST_FULL is 1.
 Exit status 1 if an NMSE is above its bound, bits differ, the device found something, or nothing was
 compared; 77 if numpy or gguf are missing.
 """
