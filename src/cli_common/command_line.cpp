@@ -25,6 +25,14 @@ Option& Option::one_value_each() {
   return *this;
 }
 
+Option& Option::values_each(int count) {
+  option_.type_size(count)->expected(1, CLI::detail::expected_max_vector_size);
+  option_.allow_extra_args(false);
+  return *this;
+}
+
+bool Option::given() const { return option_.count() != 0; }
+
 Option& Option::range(std::uint64_t min, std::uint64_t max) {
   *range_ = {min, max};
   return *this;

@@ -26,8 +26,13 @@ class Option {
   Option& capture_default_str();
   /// Each value is announced by the option's name: `-p a -p b`, not `-p a b`.
   Option& one_value_each();
+  /// `count` values after the option's name, each time: `--a x y --a z w`. They are appended.
+  Option& values_each(int count);
   /// A number from `min` to `max`, for options with a number.
   Option& range(std::uint64_t min, std::uint64_t max);
+
+  /// After parsing: whether the call has it.
+  [[nodiscard]] bool given() const;
 
  private:
   friend class Command;

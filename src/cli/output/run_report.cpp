@@ -5,6 +5,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "support/format.hpp"
+
 namespace ptxgen::cli {
 
 using nlohmann::json;
@@ -166,9 +168,10 @@ std::string_view name_of(emulator::Status status) noexcept {
   return "fault";
 }
 
-std::string progress_text(std::uint64_t done, std::uint64_t total, double seconds) {
-  std::string text = std::to_string(done) + " of " + std::to_string(total) + " blocks after " +
-                     duration_text(seconds);
+std::string progress_text(std::uint64_t done, std::uint64_t total, std::string_view units,
+                          double seconds) {
+  std::string text =
+      format_text("{} of {} {} after {}", done, total, units, duration_text(seconds));
   if (done == 0) return text;
   const double share =
       static_cast<double>(total - std::min(done, total)) / static_cast<double>(done);
@@ -176,13 +179,23 @@ std::string progress_text(std::uint64_t done, std::uint64_t total, double second
 }
 
 ProgressBar::ProgressBar(std::string label)
-    : label_(std::move(label)), begin_(Clock::now()), terminal_(is_terminal(Stream::Err)) {
+    : ProgressBar(std::move(label), "blocks", "; --max-launch-instructions limits a run") {}
+
+ProgressBar::ProgressBar(std::string label, std::string_view units, std::string_view hint)
+    : label_(std::move(label)),
+      units_(units),
+      hint_(hint),
+      begin_(Clock::now()),
+      terminal_(is_terminal(Stream::Err)) {
   // A short run shows no bar.
   next_ = begin_ + (terminal_ ? std::chrono::milliseconds(300) : std::chrono::milliseconds(2000));
 }
 
-ProgressBar::~ProgressBar() {
+ProgressBar::~ProgressBar() { clear(); }
+
+void ProgressBar::clear() {
   if (shown_) std::cerr << "\r\x1b[K" << std::flush;
+  shown_ = false;
 }
 
 emulator::Progress ProgressBar::sink() noexcept {
@@ -199,8 +212,8 @@ void ProgressBar::show(std::uint64_t done, std::uint64_t total) {
   if (!terminal_) {
     next_ = begin_ + 2 * (now - begin_);
     if (done == total) return;
-    std::cerr << label_ << ": " << progress_text(done, total, seconds)
-              << "; --max-launch-instructions limits a run" << std::endl;
+    std::cerr << label_ << ": " << progress_text(done, total, units_, seconds) << hint_
+              << std::endl;
     return;
   }
   next_ = now + std::chrono::milliseconds(100);
@@ -208,7 +221,7 @@ void ProgressBar::show(std::uint64_t done, std::uint64_t total) {
   const double share = static_cast<double>(std::min(done, total)) / static_cast<double>(total);
   const auto full = static_cast<std::size_t>(share * static_cast<double>(kWidth));
   std::cerr << '\r' << label_ << " [" << std::string(full, '#') << std::string(kWidth - full, '.')
-            << "] " << progress_text(done, total, seconds) << "\x1b[K" << std::flush;
+            << "] " << progress_text(done, total, units_, seconds) << "\x1b[K" << std::flush;
   shown_ = true;
 }
 

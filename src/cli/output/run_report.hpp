@@ -36,26 +36,33 @@ namespace ptxgen::cli {
 [[nodiscard]] std::string_view name_of(emulator::Status status) noexcept;
 
 /// "12 of 4096 blocks after 2 s, about 11 min left".
-[[nodiscard]] std::string progress_text(std::uint64_t done, std::uint64_t total, double seconds);
+[[nodiscard]] std::string progress_text(std::uint64_t done, std::uint64_t total,
+                                        std::string_view units, double seconds);
 
-/// The progress of a launch on standard error: a bar on a terminal; else a line after 2, 4,
+/// The progress of long work on standard error: a bar on a terminal; else a line after 2, 4,
 /// 8, ... seconds.
 class ProgressBar {
  public:
+  /// Of a launch.
   explicit ProgressBar(std::string label);
+  /// Of work that is counted in `units`; lines end with `hint`. Both are literals.
+  ProgressBar(std::string label, std::string_view units, std::string_view hint);
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
   ~ProgressBar();
 
   /// The callback for a launch; the bar must outlive the launch.
   [[nodiscard]] emulator::Progress sink() noexcept;
+  void show(std::uint64_t done, std::uint64_t total);
+  /// Removes the bar from the terminal.
+  void clear();
 
  private:
-  void show(std::uint64_t done, std::uint64_t total);
-
   using Clock = std::chrono::steady_clock;
 
   std::string label_;
+  std::string_view units_;
+  std::string_view hint_;
   Clock::time_point begin_;
   Clock::time_point next_;
   bool terminal_;

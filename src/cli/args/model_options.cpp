@@ -1,0 +1,72 @@
+// src/cli/args/model_options.cpp - options of the commands that run a model
+#include "cli/args/model_options.hpp"
+
+#include <array>
+#include <limits>
+
+#include "cli_common/numbers.hpp"
+#include "cli_common/program.hpp"
+#include "ptxgen/support/error.hpp"
+#include "support/format.hpp"
+
+namespace ptxgen::cli {
+
+std::string_view ModelOptions::emulator_only() const noexcept {
+  if (!gpu.empty()) return "--gpu";
+  if (check != ModelOptions{}.check) return "--check";
+  return {};
+}
+
+ElementType ModelOptions::cache_type() const {
+  constexpr std::array kTypes = {ElementType::f32, ElementType::f16, ElementType::bf16,
+                                 ElementType::q8_0};
+  std::string names;
+  for (const ElementType type : kTypes) {
+    if (to_string(type) == kv_type) return type;
+    names += (names.empty() ? "" : ", ") + std::string(to_string(type));
+  }
+  throw UsageError(format_text("--kv-type {}: expects one of {}", kv_type, names));
+}
+
+emulator::RuleSet ModelOptions::rules() const {
+  try {
+    return emulator::RuleSet::parse(check);
+  } catch (const Error& error) {
+    throw UsageError(format_text("--check {}: {}", check, error.message));
+  }
+}
+
+void add_model_options(Command& command, ModelOptions& options, const std::string& context_help,
+                       const std::string& json_help) {
+  command.add_option("model", options.file, "a GGUF file").required();
+  command
+      .add_option("--context", options.context, "positions of the sequence (" + context_help + ")")
+      .range(1, std::numeric_limits<std::uint32_t>::max());
+  command.add_option("--kv-type", options.kv_type, "of keys and values: f32, f16, bf16 or q8_0")
+      .capture_default_str();
+  command
+      .add_option("--check", options.check, "what the emulator checks: all, default, none, RULE,..")
+      .capture_default_str();
+  command.add_option("--device", options.device, "auto, emulator or cuda:N");
+  command.add_option("--gpu", options.gpu, "GPU that the emulator models: t4 to rtx5090, sm_90");
+  command.add_option("--trace", options.trace, "write a Chrome trace there (as PTXGEN_TRACE)");
+  command.add_option("-o,--output", options.output, "write there instead of standard output");
+  command.add_flag("--json", options.json, "one JSON document: " + json_help);
+}
+
+std::vector<std::uint32_t> token_list(std::string_view option, std::string_view text) {
+  std::vector<std::uint32_t> tokens;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view part = text.substr(begin, end - begin);
+    const auto id = parse_whole(part, 0, std::numeric_limits<std::uint32_t>::max());
+    if (!id) {
+      throw UsageError(format_text("{}: expects token ids as 1,2,3, not '{}'", option, part));
+    }
+    tokens.push_back(static_cast<std::uint32_t>(*id));
+    begin = end + 1;
+  }
+  return tokens;
+}
+
+}  // namespace ptxgen::cli

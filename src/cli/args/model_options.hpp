@@ -1,0 +1,39 @@
+// src/cli/args/model_options.hpp - options of the commands that run a model
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli_common/command_line.hpp"
+#include "ptxgen/emulator/report/rules.hpp"
+#include "ptxgen/kernels/element_type.hpp"
+
+namespace ptxgen::cli {
+
+struct ModelOptions {
+  std::string file;
+  std::uint32_t context = 0;  ///< positions; 0: the session's default
+  std::string kv_type = "f32";
+  std::string check = "default";
+  std::string device;
+  std::string gpu;
+  std::string trace;
+  std::string output;
+  bool json = false;
+
+  /// The first option in use that only the emulator supports, or empty.
+  [[nodiscard]] std::string_view emulator_only() const noexcept;
+  /// Throw `UsageError` that lists what is possible.
+  [[nodiscard]] ElementType cache_type() const;
+  [[nodiscard]] emulator::RuleSet rules() const;
+};
+/// `options` must live as long as the command. `context_help`: the default of `--context`.
+void add_model_options(Command& command, ModelOptions& options, const std::string& context_help,
+                       const std::string& json_help);
+
+/// `1,2,3`. Throws `UsageError` that begins with `option`.
+[[nodiscard]] std::vector<std::uint32_t> token_list(std::string_view option, std::string_view text);
+
+}  // namespace ptxgen::cli

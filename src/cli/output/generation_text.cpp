@@ -1,0 +1,183 @@
+// src/cli/output/generation_text.cpp - the report of a generation
+#include "cli/output/generation_text.hpp"
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cli_common/gemv_report.hpp"
+#include "cli_common/text_table.hpp"
+#include "support/count.hpp"
+#include "support/format.hpp"
+
+namespace ptxgen::cli {
+
+using nlohmann::json;
+
+namespace {
+
+std::string megabytes(double bytes) { return format_text("{:.1f} MB", bytes * 1e-6); }
+
+// Of steps, or of nothing.
+double each(double amount, std::uint64_t steps) {
+  return steps == 0 ? 0 : amount / static_cast<double>(steps);
+}
+
+// What the weights and the cache of a step arrive at, in 1e9 bytes per second.
+double achieved_gb_per_s(const GenerationReport& report) {
+  return report.bytes_per_token() * report.result.tokens_per_second() * 1e-9;
+}
+
+// The launches of one step: counted on the emulated device, else those that the session lists.
+struct KernelRow {
+  std::string kernel;
+  double launches = 0;
+  double lane_instructions = 0;
+  double share = 0;
+};
+std::vector<KernelRow> kernel_rows(const GenerationReport& report) {
+  std::vector<KernelRow> rows;
+  const Generation& result = report.result;
+  if (report.run.emulated()) {
+    const double seconds = total(result.decode_kernels).seconds;
+    for (const KernelStatistics& kernel : result.decode_kernels) {
+      rows.push_back({kernel.kernel, each(static_cast<double>(kernel.launches), result.steps),
+                      each(static_cast<double>(kernel.lane_instructions), result.steps),
+                      seconds > 0 ? kernel.seconds / seconds : 0});
+    }
+    return rows;
+  }
+  std::map<std::string, double> launches;
+  for (const model::Step& step : report.session.steps()) ++launches[std::string(step.kernel)];
+  for (const auto& [kernel, count] : launches) rows.push_back({kernel, count, 0, 0});
+  return rows;
+}
+
+json kernels_json(const GenerationReport& report) {
+  json list = json::array();
+  for (const KernelRow& row : kernel_rows(report)) {
+    json kernel = {{"kernel", row.kernel}, {"launches_per_token", row.launches}};
+    if (report.run.emulated()) {
+      kernel["lane_instructions_per_token"] = row.lane_instructions;
+      kernel["time_share"] = row.share;
+    }
+    list.push_back(std::move(kernel));
+  }
+  return list;
+}
+
+std::string kernels_text(const GenerationReport& report) {
+  const bool emulated = report.run.emulated();
+  TextTable table(
+      emulated ? std::vector<std::string>{"kernel", "launches", "lane instructions", "time, %"}
+               : std::vector<std::string>{"kernel", "launches"});
+  for (const KernelRow& row : kernel_rows(report)) {
+    std::vector<std::string> cells = {row.kernel, format_text("{:.0f}", row.launches)};
+    if (emulated) {
+      cells.push_back(format_text("{:.0f}", row.lane_instructions));
+      cells.push_back(format_text("{:.1f}", 100 * row.share));
+    }
+    table.add(std::move(cells));
+  }
+  std::string text = "a token, by kernel:\n";
+  for (std::size_t i = 0; i < table.rows(); ++i) text += table.line(i) + "\n";
+  return text;
+}
+
+std::string roofline_text(const GenerationReport& report) {
+  const ptx::Gpu gpu = gpu_of(report.run.device());
+  const double achieved = achieved_gb_per_s(report);
+  std::string text =
+      format_text("{:.0f} GB/s, {:.1f} % of the {:.0f} GB/s that {} reads at", achieved,
+                  100 * achieved / read_rate(gpu), read_rate(gpu), gpu.full_name);
+  if (report.copy_gb_per_s) {
+    text += format_text("; {:.1f} % of a copy measured beside ({:.0f} GB/s)",
+                        100 * achieved / *report.copy_gb_per_s, *report.copy_gb_per_s);
+  }
+  return text;
+}
+
+}  // namespace
+
+json to_json(const GenerationReport& report) {
+  const Generation& result = report.result;
+  const FindingCounts findings = report.run.findings();
+  json document = {
+      {"model", report.model.config().name},
+      {"architecture", to_string(report.model.config().architecture)},
+      {"device", report.run.device_name()},
+      {"gpu", report.run.device().name},
+      {"seed", report.job.sampler.seed},
+      {"chat_template", report.chat_template.empty() ? json(nullptr) : json(report.chat_template)},
+      {"prompt_tokens", report.job.prompt},
+      {"tokens", result.tokens},
+      {"text", report.text ? json(*report.text) : json(nullptr)},
+      {"stop", result.stop},
+      {"context", report.session.options().context},
+      {"kv_type", to_string(report.session.options().cache)},
+      {"load_seconds", report.run.load_seconds()},
+      {"prefill_seconds", result.prefill_seconds},
+      {"first_token_seconds", result.first_token_seconds},
+      {"decode_seconds", result.decode_seconds},
+      {"tokens_per_second", result.tokens_per_second()},
+      {"bytes_per_token", report.bytes_per_token()},
+      {"peak_resident_bytes", peak_resident_bytes()},
+      {"findings",
+       {{"errors", findings.errors}, {"warnings", findings.warnings}, {"notes", findings.notes}}}};
+  if (report.run.emulated()) {
+    const double lanes = static_cast<double>(total(result.decode_kernels).lane_instructions);
+    document["lane_instructions_per_token"] = each(lanes, result.steps);
+  } else {
+    const double achieved = achieved_gb_per_s(report);
+    document["achieved_gb_per_s"] = achieved;
+    document["roofline_share"] = achieved / read_rate(gpu_of(report.run.device()));
+    if (report.copy_gb_per_s) document["copy_gb_per_s"] = *report.copy_gb_per_s;
+    if (report.copy_gb_per_s) document["copy_share"] = achieved / *report.copy_gb_per_s;
+  }
+  if (report.by_kernel) document["kernels"] = kernels_json(report);
+  return document;
+}
+
+std::string to_text(const GenerationReport& report) {
+  std::string text;
+  const auto row = [&text](std::string_view name, const std::string& value) {
+    text += format_text("{:<12}{}\n", name, value);
+  };
+  const Generation& result = report.result;
+  const model::ModelConfig& config = report.model.config();
+  row("model", format_text("{}, {}, {} on {}{}, loaded in {:.2f} s",
+                           config.name.empty() ? to_string(config.architecture) : config.name,
+                           count_text(config.layers, "layer"),
+                           megabytes(static_cast<double>(report.model.device_bytes())),
+                           report.run.emulated() ? "an emulated " : "", report.run.device().name,
+                           report.run.load_seconds()));
+  if (!report.chat_template.empty()) row("template", report.chat_template);
+  row("prompt", format_text("{} in {:.2f} s", count_text(report.job.prompt.size(), "token"),
+                            result.prefill_seconds));
+  if (result.first_token_seconds > 0) {
+    row("first token", format_text("after {:.2f} s", result.first_token_seconds));
+  }
+  row("generated", format_text("{} ({})", count_text(result.tokens.size(), "token"), result.stop));
+  if (result.steps != 0) {
+    row("speed", format_text("{:.2f} tokens/s, {} in {:.2f} s{}", result.tokens_per_second(),
+                             count_text(result.steps, "step"), result.decode_seconds,
+                             report.run.emulated() ? "; the emulator's speed, not a GPU's" : ""));
+    row("a token",
+        format_text("{}: {} of weights, {} of keys and values", megabytes(report.bytes_per_token()),
+                    megabytes(static_cast<double>(report.model.bytes_per_token())),
+                    megabytes(result.cache_bytes_per_step)));
+    if (report.run.emulated()) {
+      const double lanes = static_cast<double>(total(result.decode_kernels).lane_instructions);
+      row("", format_text("{:.1f} million lane instructions", each(lanes, result.steps) * 1e-6));
+    } else {
+      row("roofline", roofline_text(report));
+    }
+  }
+  if (!report.by_kernel) return text;
+  row("memory", format_text("{} resident at most, {} on the device for the session",
+                            megabytes(static_cast<double>(peak_resident_bytes())),
+                            megabytes(static_cast<double>(report.session.device_bytes()))));
+  if (result.steps != 0) text += kernels_text(report);
+  return text;
+}
+
+}  // namespace ptxgen::cli
