@@ -261,8 +261,8 @@ AffineRange Affine::range_of_phi(std::uint32_t symbol, Ranges& known, AffineRang
     numbers = assumptions_hold(way, known) &&
               (s.bits >= 64 && !s.is_signed ? one.known && one.min >= 0
                                             : within(one, range_of_width(s.bits, s.is_signed)));
-    all = all.known ? AffineRange{true, std::min(all.min, one.min), std::max(all.max, one.max)}
-                    : one;
+    all =
+        all.known ? AffineRange{true, std::min(all.min, one.min), std::max(all.max, one.max)} : one;
   }
   --known.depth;
   return numbers ? all : range;

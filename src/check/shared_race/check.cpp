@@ -372,8 +372,8 @@ class ShapeCheck {
     for (const std::int64_t shift : *apart) {
       AddressList moved = a;
       for (auto& [address, thread] : moved) address += shift;
-      Overlap found = overlap(moved, comparison.bytes_a, b, comparison.bytes_b, comparison.pairs,
-                              budget_);
+      Overlap found =
+          overlap(moved, comparison.bytes_a, b, comparison.bytes_b, comparison.pairs, budget_);
       // Whether the symbols have the values is not known.
       if (found.conflict != Conflict::No && !(first.rest.empty() && second.rest.empty()))
         return std::nullopt;

@@ -190,9 +190,16 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> solved(const Comparison& 
                                                               const SymbolKey& key,
                                                               std::int64_t coefficient,
                                                               std::uint64_t& budget) {
+  // With conditions that may wrap the range proves nothing.
+  const auto is_exact = [&](const ThreadCondition& condition) {
+    return condition.key != key || c.ranges->is_exact(condition);
+  };
+  const bool exact = c.ranges != nullptr && std::ranges::all_of(c.a->conditions, is_exact) &&
+                     std::ranges::all_of(c.b->conditions, is_exact);
+  const analysis::AffineRange range = exact ? c.ranges->of(key) : analysis::AffineRange{};
   const auto bounds_of = [&](const AccessForm& form, std::uint32_t thread) {
     Bounds bounds;
-    if (c.ranges != nullptr) bounds.keep(c.ranges->of(key));
+    if (exact) bounds.keep(range);
     for (const ThreadCondition& condition : form.conditions) {
       if (condition.key == key) bounds.keep(condition, thread);
     }
@@ -274,7 +281,7 @@ std::optional<std::vector<std::int64_t>> shifts(const Terms& a, const Terms& b,
   for (const auto& [key, pair] : both) {
     const auto [x, y] = pair;
     const analysis::AffineRange range = comparison.ranges->of(key);
-    if (!range.known) return std::nullopt;
+    if (!range.known || range.min < -kUnbounded || range.max > kUnbounded) return std::nullopt;
     if (comparison.same(key)) {
       if (x != y) terms.push_back({x - y, range});
     } else if (x == y) {
