@@ -232,14 +232,16 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> solved(const Comparison& 
   return std::nullopt;
 }
 
-/// A symbol in conditions of both accesses, if their addresses have none.
-SymbolKey common_condition(const Comparison& c) {
+/// The symbols in conditions of both accesses, if their addresses have none.
+std::vector<SymbolKey> common_conditions(const Comparison& c) {
+  std::vector<SymbolKey> keys;
   for (const ThreadCondition& x : c.a->conditions) {
     for (const ThreadCondition& y : c.b->conditions) {
-      if (x.key == y.key && c.same(x.key)) return x.key;
+      if (x.key == y.key && std::ranges::find(keys, x.key) == keys.end() && c.same(x.key))
+        keys.push_back(x.key);
     }
   }
-  return kNoSymbols;
+  return keys;
 }
 
 Overlap made(Conflict conflict,
@@ -326,9 +328,14 @@ Overlap overlap(const Comparison& c, std::uint64_t& budget) {
   }
   const Remainder left = remainder_of(c);
   if (left.divisor == 0) {
-    const auto threads = near_pair(c, 0, budget);
-    const SymbolKey key = threads ? common_condition(c) : kNoSymbols;
-    return made(Conflict::Possible, key == kNoSymbols ? threads : solved(c, key, 0, budget));
+    auto threads = near_pair(c, 0, budget);
+    if (!threads) return {};
+    // One symbol whose values allow no two threads is enough.
+    for (const SymbolKey& key : common_conditions(c)) {
+      threads = solved(c, key, 0, budget);
+      if (!threads) return {};
+    }
+    return made(Conflict::Possible, threads);
   }
   const auto threads = near_pair(c, left.divisor, budget);
   if (!threads || !left.only_single) return made(Conflict::Maybe, threads, left.single);
