@@ -202,7 +202,8 @@ struct Affine::Ranges {
   const BlockBounds& block;
   const std::vector<AffineRange>* all = nullptr;  // of every symbol, or
   AffineRanges& some;
-  bool by_ways = false;  // a phi has a value of one of its inputs
+  bool by_ways = false;  // phis are what they stand for
+  int depth = 0;         // of these
 };
 
 AffineRange Affine::range(const AffineForm& form, const BlockBounds& block) const {
@@ -229,12 +230,9 @@ AffineRange Affine::range(const AffineForm& form, Ranges& known) const {
       }
       auto at = known.some.find(factor);
       if (at == known.some.end()) {
-        const auto ways = ways_.find(factor);
-        const bool merged = known.by_ways && ways != ways_.end();
-        at = known.some
-                 .emplace(factor, merged ? range_of_ways(ways->second, factor, known)
-                                         : range_of_symbol(factor, known))
-                 .first;
+        // For its own value, too, if that comes round.
+        at = known.some.emplace(factor, range_of_symbol(factor, known)).first;
+        if (known.by_ways) at->second = range_of_phi(factor, known, at->second);
       }
       one = one * at->second;
     }
@@ -243,21 +241,31 @@ AffineRange Affine::range(const AffineForm& form, Ranges& known) const {
   return all;
 }
 
-// Of the forms of a phi's inputs, if they are numbers as the symbol is.
-AffineRange Affine::range_of_ways(const std::vector<std::uint32_t>& ways, std::uint32_t symbol,
-                                  Ranges& known) const {
+// Of what a phi stands for, if that is a number as the symbol is; otherwise `range`.
+AffineRange Affine::range_of_phi(std::uint32_t symbol, Ranges& known, AffineRange range) const {
+  constexpr int kDeepest = 100;
+  std::vector<std::uint32_t> ways;
+  if (expansions_[symbol] != kNone) {
+    ways.push_back(expansions_[symbol]);
+  } else if (const auto found = ways_.find(symbol); found != ways_.end()) {
+    ways = found->second;
+  }
+  if (ways.empty() || known.depth >= kDeepest) return range;
+  ++known.depth;
   const AffineSymbol& s = symbols_[symbol];
   AffineRange all;
-  for (const std::uint32_t way : ways) {
-    const AffineRange one = range(forms_[way], known);
-    const bool number = s.bits >= 64 && !s.is_signed
-                            ? one.known && one.min >= 0
-                            : within(one, range_of_width(s.bits, s.is_signed));
-    if (!number) return range_of_symbol(symbol, known);
-    all = all.known ? AffineRange{true, std::min(all.min, one.min), std::max(all.max, one.max)}
-                    : one;
+  bool numbers = true;
+  for (std::size_t i = 0; i < ways.size() && numbers; ++i) {
+    const AffineForm& way = forms_[ways[i]];
+    const AffineRange one = this->range(way, known);
+    numbers = assumptions_hold(way, known) &&
+              (s.bits >= 64 && !s.is_signed ? one.known && one.min >= 0
+                                            : within(one, range_of_width(s.bits, s.is_signed)));
+    all =
+        all.known ? AffineRange{true, std::min(all.min, one.min), std::max(all.max, one.max)} : one;
   }
-  return all;
+  --known.depth;
+  return numbers ? all : range;
 }
 
 void Affine::add_range() {

@@ -335,3 +335,149 @@ TEST_CASE("what is not known of two threads leaves a race possible, not proved")
       "  st.shared.u32 [%r2], %r1;\n  bra END;\nFIRST:\n  bar.sync 2;\n"
       "  ld.shared.u32 %r3, [%r2+128];\nEND:\n");
 }
+
+// Ranges of symbols -------------------------------------------------------------------------------
+
+namespace {
+
+/// %r5 the number of iterations, %r8 the word of the thread opposite. Threads write bytes 768..1023
+/// and read 256 bytes of the loop's iteration.
+std::string bounded_loop(const std::string& count, const std::string& test = "lt.u32") {
+  return kOwn + count + R"(  sub.u32 %r8, 63, %r1;
+  mov.u32 %r7, tile;
+  mad.lo.u32 %r7, %r8, 4, %r7;
+  st.shared.u32 [%r2+768], %r1;
+  setp.eq.u32 %p1, %r5, 0;
+  @%p1 bra DONE;
+  mov.u32 %r6, 0;
+LOOP:
+  ld.shared.u32 %r3, [%r7];
+  add.u32 %r7, %r7, 256;
+  add.u32 %r6, %r6, 1;
+  setp.)" +
+         test +
+         R"( %p2, %r6, %r5;
+  @%p2 bra LOOP;
+DONE:
+)";
+}
+
+/// Rows of `pitch` bytes; of each, threads write their words of `inner` times 256 bytes.
+std::string rows_of_words(const std::string& pitch, const std::string& inner,
+                          const std::string& guard = {}) {
+  return kOwn + R"(  min.u32 %r5, %r9, 2;
+  setp.eq.u32 %p1, %r5, 0;
+  @%p1 bra DONE;
+)" + inner +
+         R"(  mov.u32 %r6, 0;
+ROW:
+  mad.lo.u32 %r7, %r6, )" +
+         pitch + R"(, %r2;
+  mov.u32 %r8, 0;
+WORD:
+  mad.lo.u32 %r11, %r8, 256, %r7;
+)" + guard +
+         R"(  st.shared.u32 [%r11], %r1;
+SKIP:
+  add.u32 %r8, %r8, 1;
+  setp.lt.u32 %p2, %r8, %r10;
+  @%p2 bra WORD;
+  add.u32 %r6, %r6, 1;
+  setp.lt.u32 %p3, %r6, %r5;
+  @%p3 bra ROW;
+DONE:
+)";
+}
+
+}  // namespace
+
+TEST_CASE("a loop that ends at a smaller one of two numbers is bounded by either") {
+  CHECK(races(bounded_loop("  min.u32 %r5, %r9, 3;\n")) == "");
+  CHECK_FALSE(races(bounded_loop("  min.u32 %r5, %r9, 4;\n")).empty());
+  CHECK_FALSE(races(bounded_loop("  mov.u32 %r5, %r9;\n")).empty());
+  CHECK(races(bounded_loop("  and.b32 %r5, %r9, 3;\n")) == "");
+  // The last iteration is the one with the number itself.
+  CHECK(races(bounded_loop("  min.u32 %r5, %r9, 2;\n", "le.u32")) == "");
+  CHECK_FALSE(races(bounded_loop("  min.u32 %r5, %r9, 3;\n", "le.u32")).empty());
+  // As an unsigned number, the smaller of two signed ones may be large.
+  CHECK(races(bounded_loop("  min.s32 %r5, %r9, 3;\n", "lt.s32")) == "");
+  CHECK_FALSE(races(bounded_loop("  min.s32 %r5, %r9, 3;\n")).empty());
+  // It ends at another number, or at any.
+  CHECK_FALSE(races(bounded_loop("  min.u32 %r5, %r9, 3;\n", "ne.u32")).empty());
+  CHECK_FALSE(races(bounded_loop("  max.u32 %r5, %r9, 3;\n")).empty());
+}
+
+TEST_CASE("a counter that begins anywhere, or wraps around, bounds nothing") {
+  const auto from = [](const std::string& start, const std::string& step) {
+    std::string text = bounded_loop("  min.u32 %r5, %r9, 3;\n");
+    text.replace(text.find("mov.u32 %r6, 0;"), 15, start);
+    text.replace(text.find("add.u32 %r6, %r6, 1;"), 20, step);
+    return races(text);
+  };
+  CHECK(from("mov.u32 %r6, 0;", "add.u32 %r6, %r6, 1;") == "");
+  CHECK(from("and.b32 %r6, %r9, 1;", "add.u32 %r6, %r6, 1;") == "");
+  CHECK(from("mov.u32 %r6, 0;", "add.u32 %r6, %r6, 5;") == "");
+  CHECK_FALSE(from("mov.u32 %r6, %r9;", "add.u32 %r6, %r6, 1;").empty());
+  // The first test fails, or the fourth.
+  CHECK(from("mov.u32 %r6, -3;", "add.u32 %r6, %r6, 1;") == "");
+  CHECK_FALSE(from("mov.u32 %r6, 3;", "add.u32 %r6, %r6, 4294967295;").empty());
+  CHECK_FALSE(from("mov.u32 %r6, 4294967295;", "add.u32 %r6, %r6, 1;").empty());
+}
+
+TEST_CASE("behind a loop its last iteration is bounded too") {
+  const auto tail = [](const std::string& most) {
+    std::string text = bounded_loop("  min.u32 %r5, %r9, " + most + ";\n");
+    return races(text + "  ld.shared.u32 %r3, [%r7];\n");
+  };
+  CHECK(tail("2") == "");
+  CHECK_FALSE(tail("3").empty());
+}
+
+TEST_CASE("a pointer that a branch chose is one of two") {
+  const auto chosen = [](const std::string& other) {
+    return races(kOwn + R"(  sub.u32 %r8, 63, %r1;
+  mov.u32 %r7, tile;
+  mad.lo.u32 %r7, %r8, 4, %r7;
+  st.shared.u32 [%r2+512], %r1;
+  setp.eq.u32 %p1, %r9, 0;
+  @%p1 bra FIRST;
+  add.u32 %r7, %r7, )" +
+                 other + ";\nFIRST:\n  ld.shared.u32 %r3, [%r7];\n");
+  };
+  CHECK(chosen("256") == "");
+  CHECK(chosen("128") == "");
+  CHECK_FALSE(chosen("512").empty());
+  CHECK_FALSE(chosen("%r9").empty());
+}
+
+TEST_CASE("rows of a bounded number of words do not overlap") {
+  const std::string two = "  mov.u32 %r10, 2;\n", three = "  mov.u32 %r10, 3;\n";
+  CHECK(races(rows_of_words("516", two)) == "");
+  CHECK(races(rows_of_words("512", two)) == "");
+  CHECK_FALSE(races(rows_of_words("508", two)).empty());
+  CHECK_FALSE(races(rows_of_words("516", three)).empty());
+  // The number of words, too, may be the smaller of two.
+  const std::string blocks =
+      "  ld.param.u32 %r12, [n];\n  min.u32 %r12, %r12, 96;\n"
+      "  add.u32 %r10, %r12, 63;\n  shr.u32 %r10, %r10, 6;\n"
+      "  max.u32 %r10, %r10, 1;\n";
+  const std::string inside =
+      "  shl.b32 %r13, %r8, 6;\n  add.u32 %r13, %r13, %r1;\n"
+      "  setp.lt.u32 %p4, %r13, %r12;\n  @!%p4 bra SKIP;\n";
+  CHECK(races(rows_of_words("388", blocks, inside)) == "");
+  CHECK(races(rows_of_words("384", blocks, inside)) == "");
+  CHECK_FALSE(races(rows_of_words("380", blocks, inside)).empty());
+  CHECK_FALSE(races(rows_of_words("388", blocks)).empty());
+}
+
+TEST_CASE("a difference that wraps around does not keep threads away") {
+  // Half of the threads: %r5 is large in them, so that none is below %r6.
+  const auto guarded = [](const std::string& first) {
+    return races(kOwn + "  setp.ge.u32 %p1, %r1, 32;\n  @%p1 bra DONE;\n  sub.u32 %r5, %r1, " +
+                 first + ";\n  min.u32 %r6, %r9, 16;\n  setp.lt.u32 %p2, %r5, %r6;\n" +
+                 "  @!%p2 st.shared.u32 [tile], %r1;\nDONE:\n");
+  };
+  CHECK_FALSE(guarded("32").empty());
+  CHECK_FALSE(guarded("0").empty());
+  CHECK_FALSE(guarded("-20").empty());
+}

@@ -615,16 +615,9 @@ TEST_CASE("library kernels are free of races, and of warnings") {
     for (const KernelDescription& entry : catalog()) {
       const ptx::Module module = library_kernel(entry, target);
       INFO(entry.name << " for " << target);
-      // x of several rows is staged in a loop whose places the gate does not follow: it warns, and
-      // finds no race. The emulator's detector sees none in test_gemv_blocks.
-      if (entry.name == "batched_gemv") {
-        const std::string found = summary(gates::shared_race(module));
-        CHECK(found.find("error") == std::string::npos);
-        CHECK(found.find("warning") != std::string::npos);
-        continue;
-      }
       CHECK(summary(gates::shared_race(module)) == "");
-      CHECK(summary(gates::analyze(module)) == "");
+      // What keeps rows of several x in bounds is the launcher's check of m_dim.
+      if (entry.name != "batched_gemv") CHECK(summary(gates::analyze(module)) == "");
     }
   }
 }

@@ -221,8 +221,8 @@ class Affine {
   struct Ranges;
   [[nodiscard]] AffineRange range(const AffineForm& form, Ranges& known) const;
   [[nodiscard]] bool assumptions_hold(const AffineForm& form, Ranges& known) const;
-  [[nodiscard]] AffineRange range_of_ways(const std::vector<std::uint32_t>& ways,
-                                          std::uint32_t symbol, Ranges& known) const;
+  [[nodiscard]] AffineRange range_of_phi(std::uint32_t symbol, Ranges& known,
+                                         AffineRange range) const;
   void add_range();
   [[nodiscard]] AffineRange range_of_symbol(std::uint32_t symbol, Ranges& known) const;
   [[nodiscard]] bool is_shared(const AffineSymbol& symbol) const;

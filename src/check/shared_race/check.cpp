@@ -137,11 +137,13 @@ class ShapeCheck {
     for (std::size_t x = 0; x < inside.size(); ++x) {
       for (std::size_t y = x; y < inside.size(); ++y) {
         const std::uint32_t a = inside[x], b = inside[y];
-        if (!accesses_[a].conflicts(accesses_[b]) || disjoint(a, b) || found_.count({a, b}) != 0)
+        const bool bulk = is_bulk(a) || is_bulk(b);
+        if (!accesses_[a].conflicts(accesses_[b]) ||
+            disjoint(a, b, bulk ? Pairs::Different : pairs) || found_.count({a, b}) != 0)
           continue;
         if (++comparisons_ > kMaxComparisons) result_.incomplete = true;
         if (result_.incomplete) return;
-        if (is_bulk(a) || is_bulk(b)) {
+        if (bulk) {
           // The order within a warp does not wait for copies.
           if (pairs != Pairs::SameWarp && !waited(segments, starts, a, b))
             compare(segments, region, a, b, Pairs::Different);
@@ -169,10 +171,17 @@ class ShapeCheck {
   }
 
   /// The bytes of a variable that an access touches, in all threads and iterations.
+  struct Bytes {
+    std::int64_t begin = kMaxExtent;
+    std::int64_t end = -kMaxExtent;
+    [[nodiscard]] bool meets(const Bytes& other) const noexcept {
+      return begin < other.end && other.begin < end;
+    }
+  };
   struct Extent {
     bool known = false;
-    std::int64_t begin = 0;
-    std::int64_t end = 0;
+    Bytes all;
+    std::vector<Bytes> warps;
   };
   const Extent& extent(std::uint32_t access) {
     std::optional<Extent>& made = extents_[access];
@@ -182,26 +191,37 @@ class ShapeCheck {
     if (!address.known || address.elsewhere || address.values.empty()) return *made;
     const analysis::AffineRange rest = ranges_.of(address.rest);
     if (!rest.known) return *made;
-    std::int64_t begin = kMaxExtent, end = -kMaxExtent;
+    const auto bytes = static_cast<std::int64_t>(accesses_[access].bytes);
+    made->warps.resize((address.values.size() + 31) / 32);
     for (std::size_t t = 0; t < address.values.size(); ++t) {
       if (!form(access).may[t]) continue;
-      begin = std::min(begin, address.values[t] + rest.min);
-      end = std::max(end, address.values[t] + rest.max);
+      for (Bytes* one : {&made->all, &made->warps[t / 32]}) {
+        one->begin = std::min(one->begin, address.values[t] + rest.min);
+        one->end = std::max(one->end, address.values[t] + rest.max + bytes);
+      }
     }
     // Addresses are equal if they are modulo 2^32.
-    if (!address.rest.empty() && (begin < -kMaxExtent || end > kMaxExtent)) return *made;
-    *made = {true, begin, end + static_cast<std::int64_t>(accesses_[access].bytes)};
+    made->known =
+        address.rest.empty() || (made->all.begin >= -kMaxExtent && made->all.end <= kMaxExtent);
     return *made;
   }
-  /// Whether the extents of two accesses are disjoint: a quick test, since a ring buffer in shared
-  /// memory has many slots.
-  bool disjoint(std::uint32_t a, std::uint32_t b) {
+  /// Whether the extents of two accesses are disjoint, in all threads or in those of each pair of
+  /// warps: a quick test, since a ring buffer in shared memory has many slots.
+  bool disjoint(std::uint32_t a, std::uint32_t b, Pairs pairs) {
     if (a == b) return false;
     if (++visits_ > kMaxVisits) result_.incomplete = true;
     const Extent& x = extent(a);
     const Extent& y = extent(b);
-    return x.known && y.known && form(a).address.variable == form(b).address.variable &&
-           (x.end <= y.begin || y.end <= x.begin);
+    if (!x.known || !y.known || form(a).address.variable != form(b).address.variable) return false;
+    if (!x.all.meets(y.all)) return true;
+    if (pairs != Pairs::OtherWarps && pairs != Pairs::SameWarp) return false;
+    visits_ += x.warps.size();
+    for (std::size_t s = 0; s < x.warps.size(); ++s) {
+      for (std::size_t t = 0; t < y.warps.size(); ++t) {
+        if ((s == t) == (pairs == Pairs::SameWarp) && x.warps[s].meets(y.warps[t])) return false;
+      }
+    }
+    return true;
   }
 
   /// Whether threads in the same iteration of every loop agree on a symbol.
@@ -372,8 +392,8 @@ class ShapeCheck {
     for (const std::int64_t shift : *apart) {
       AddressList moved = a;
       for (auto& [address, thread] : moved) address += shift;
-      Overlap found = overlap(moved, comparison.bytes_a, b, comparison.bytes_b, comparison.pairs,
-                              budget_);
+      Overlap found =
+          overlap(moved, comparison.bytes_a, b, comparison.bytes_b, comparison.pairs, budget_);
       // Whether the symbols have the values is not known.
       if (found.conflict != Conflict::No && !(first.rest.empty() && second.rest.empty()))
         return std::nullopt;
@@ -527,7 +547,7 @@ class ShapeCheck {
 
   void compare_with_copy(std::uint32_t copy, std::uint32_t other) {
     const auto key = std::minmax(copy, other);
-    if (!accesses_[copy].conflicts(accesses_[other]) || disjoint(copy, other) ||
+    if (!accesses_[copy].conflicts(accesses_[other]) || disjoint(copy, other, Pairs::All) ||
         found_.count(key) != 0 || (is_bulk(copy) && is_bulk(other)))
       return;
     if (++comparisons_ > kMaxComparisons) result_.incomplete = true;

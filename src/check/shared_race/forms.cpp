@@ -314,8 +314,8 @@ void ThreadForms::add_conditions(const SharedAccess& access, AccessForm& made) {
   }
 }
 
-void ThreadForms::add_condition(const AffineForm& form, bool wanted, bool assumes,
-                                AccessForm& made, int depth) {
+void ThreadForms::add_condition(const AffineForm& form, bool wanted, bool assumes, AccessForm& made,
+                                int depth) {
   assumes |= form.may_wrap();
   if (const auto values = column(form)) {
     for (std::uint32_t t = 0; t < threads_; ++t) {

@@ -21,8 +21,8 @@ using SymbolKey = std::array<std::uint32_t, 3>;
 struct ThreadForm {
   std::vector<std::int64_t> values;
   std::vector<std::pair<SymbolKey, std::int64_t>> rest;  ///< by key
-  std::vector<std::uint32_t> assumptions;  ///< of the affine form
-  std::uint32_t variable = ptx::kNone;     ///< the shared variable whose address is a term, if any
+  std::vector<std::uint32_t> assumptions;                ///< of the affine form
+  std::uint32_t variable = ptx::kNone;  ///< the shared variable whose address is a term, if any
   bool elsewhere = false;               ///< a generic address of memory that is not shared
   bool known = false;                   ///< if not, the other members are meaningless
 };

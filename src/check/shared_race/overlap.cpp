@@ -206,9 +206,16 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> solved(const Comparison& 
                                                               const SymbolKey& key,
                                                               std::int64_t coefficient,
                                                               std::uint64_t& budget) {
+  // With conditions that may wrap the range proves nothing.
+  const auto is_exact = [&](const ThreadCondition& condition) {
+    return condition.key != key || c.ranges->is_exact(condition);
+  };
+  const bool exact = c.ranges != nullptr && std::ranges::all_of(c.a->conditions, is_exact) &&
+                     std::ranges::all_of(c.b->conditions, is_exact);
+  const analysis::AffineRange range = exact ? c.ranges->of(key) : analysis::AffineRange{};
   const auto bounds_of = [&](const AccessForm& form, std::uint32_t thread) {
     Bounds bounds;
-    if (c.ranges != nullptr) bounds.keep(c.ranges->of(key));
+    if (exact) bounds.keep(range);
     for (const ThreadCondition& condition : form.conditions) {
       if (condition.key == key) bounds.keep(condition, thread);
     }
@@ -241,14 +248,16 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> solved(const Comparison& 
   return std::nullopt;
 }
 
-/// A symbol in conditions of both accesses, if their addresses have none.
-SymbolKey common_condition(const Comparison& c) {
+/// The symbols in conditions of both accesses, if their addresses have none.
+std::vector<SymbolKey> common_conditions(const Comparison& c) {
+  std::vector<SymbolKey> keys;
   for (const ThreadCondition& x : c.a->conditions) {
     for (const ThreadCondition& y : c.b->conditions) {
-      if (x.key == y.key && c.same(x.key)) return x.key;
+      if (x.key == y.key && std::ranges::find(keys, x.key) == keys.end() && c.same(x.key))
+        keys.push_back(x.key);
     }
   }
-  return kNoSymbols;
+  return keys;
 }
 
 Overlap made(Conflict conflict,
@@ -303,7 +312,7 @@ std::optional<std::vector<std::int64_t>> shifts(const Terms& a, const Terms& b,
   for (const auto& [key, pair] : both) {
     const auto [x, y] = pair;
     const analysis::AffineRange range = comparison.ranges->of(key);
-    if (!range.known) return std::nullopt;
+    if (!range.known || range.min < -kUnbounded || range.max > kUnbounded) return std::nullopt;
     if (comparison.same(key)) {
       if (x != y) terms.push_back({x - y, range});
     } else if (x == y) {
@@ -348,9 +357,14 @@ Overlap overlap(const Comparison& c, std::uint64_t& budget) {
   }
   const Remainder left = remainder_of(c);
   if (left.divisor == 0) {
-    const auto threads = near_pair(c, 0, budget);
-    const SymbolKey key = threads ? common_condition(c) : kNoSymbols;
-    return made(Conflict::Possible, key == kNoSymbols ? threads : solved(c, key, 0, budget));
+    auto threads = near_pair(c, 0, budget);
+    if (!threads) return {};
+    // One symbol whose values allow no two threads is enough.
+    for (const SymbolKey& key : common_conditions(c)) {
+      threads = solved(c, key, 0, budget);
+      if (!threads) return {};
+    }
+    return made(Conflict::Possible, threads);
   }
   const auto threads = near_pair(c, left.divisor, budget);
   if (!threads || !left.only_single) return made(Conflict::Maybe, threads, left.single);

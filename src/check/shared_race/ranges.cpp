@@ -142,8 +142,8 @@ std::optional<std::int64_t> SymbolRanges::last_iteration(std::uint32_t loop,
 
 // Conditions --------------------------------------------------------------------------------------
 
-/// Whether a condition's difference is that of the numbers compared, and its own sum does not wrap.
-bool SymbolRanges::is_exact(const ThreadCondition& condition, const AffineRange& symbol) {
+bool SymbolRanges::is_exact(const ThreadCondition& condition) {
+  const AffineRange symbol = of(condition.key);
   const AffineSymbol& compare = affine_.symbols()[condition.compare];
   const AffineRange a = of_number(affine_.form(compare.operands[0]), compare.is_signed);
   const AffineRange b = of_number(affine_.form(compare.operands[1]), compare.is_signed);
@@ -157,7 +157,7 @@ bool SymbolRanges::is_exact(const ThreadCondition& condition, const AffineRange&
 void SymbolRanges::drop_impossible(AccessForm& form) {
   for (const ThreadCondition& condition : form.conditions) {
     const AffineRange symbol = of(condition.key);
-    if (!symbol.known || !is_exact(condition, symbol)) continue;
+    if (!symbol.known || !is_exact(condition)) continue;
     const AffineRange rest = analysis::exactly(condition.coefficient) * symbol;
     for (std::size_t t = 0; t < form.may.size(); ++t) {
       const std::int64_t min = condition.values[t] + rest.min, max = condition.values[t] + rest.max;

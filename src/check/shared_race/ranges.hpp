@@ -21,11 +21,13 @@ class SymbolRanges {
 
   [[nodiscard]] analysis::AffineRange of(const SymbolKey& key);
   /// Of a sum of coefficient * key.
-  [[nodiscard]] analysis::AffineRange of(
-      std::span<const std::pair<SymbolKey, std::int64_t>> terms);
+  [[nodiscard]] analysis::AffineRange of(std::span<const std::pair<SymbolKey, std::int64_t>> terms);
   /// Of a number: unknown unless its form is, without wrap-around, a number of its width.
   [[nodiscard]] analysis::AffineRange of_number(const analysis::AffineForm& form, bool is_signed);
   [[nodiscard]] bool assumptions_hold(const analysis::AffineForm& form);
+  /// Whether a condition's sum is the difference of the numbers that it compares, without
+  /// wrap-around.
+  [[nodiscard]] bool is_exact(const ThreadCondition& condition);
   /// Removes the threads from `may` for which a condition fails whatever its symbol is.
   void drop_impossible(AccessForm& form);
 
@@ -35,8 +37,6 @@ class SymbolRanges {
   [[nodiscard]] std::optional<std::int64_t> last_iteration(std::uint32_t loop,
                                                            const analysis::LoopComparison& test);
   [[nodiscard]] analysis::AffineRange range(const analysis::AffineForm& form);
-  [[nodiscard]] bool is_exact(const ThreadCondition& condition,
-                              const analysis::AffineRange& symbol);
 
   analysis::Facts& facts_;
   const analysis::Affine& affine_;
