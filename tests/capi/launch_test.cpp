@@ -86,7 +86,7 @@ TEST_CASE("the library's kernels can be listed and built by name", "[capi]") {
 TEST_CASE("building says what is wrong with kernel, parameter and target", "[capi]") {
   OwnedProgram program;
   CHECK(ptxgen_program_build(nullptr, "sm_80", "gemm", nullptr, 0, &program) == PTXGEN_ERROR_BUILD);
-  CHECK(error_message(nullptr).find("there is no kernel 'gemm'; there are: argmax, ") == 0);
+  CHECK(error_message(nullptr).find("there is no kernel 'gemm'; there are: ") == 0);
   ptxgen_parameter parameter{"m", 3};
   CHECK(ptxgen_program_build(nullptr, "sm_80", "vadd", &parameter, 1, &program) ==
         PTXGEN_ERROR_BUILD);

@@ -134,8 +134,9 @@ TEST_CASE("prepare refuses kernels that do not exist and values out of range") {
   const KernelRequest unknown[] = {{"gemm", {1, 2}}};
   const Error error = error_of([&] { rig.launcher.prepare(unknown); });
   CHECK(error.code == "no-kernel");
-  CHECK(error.message.starts_with("there is no kernel 'gemm'; there are: argmax, "));
-  CHECK(error.message.ends_with(", vadd"));
+  CHECK(error.message.starts_with(
+      "there is no kernel 'gemm'; there are: " + std::string(catalog().front().name) + ", "));
+  CHECK(error.message.ends_with(", " + std::string(catalog().back().name)));
   const KernelRequest zero[] = {{"gemv", {5, 0}}};
   CHECK(error_of([&] { rig.launcher.prepare(zero); }).code == "bad-parameter");
 }
