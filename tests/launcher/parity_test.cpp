@@ -216,6 +216,15 @@ TEST_CASE("parity: a launch of more rows than the code serves has to be refused"
   CHECK(all_failures(result) == "m_dim: " + check->detail + "\n");
 }
 
+TEST_CASE("parity: ROPE, halves instead of neighbours") {
+  KernelDescription wrong = kernel_named("rope");
+  wrong.build_of = rope_of_halves;
+  const ParityResult result = compared(wrong, "rope", true);
+  const gates::ParityCheck* const check = failure(result, "M = 1");
+  REQUIRE(check != nullptr);
+  CHECK(check->detail.starts_with("first launch: row 0 of y differs from the twin on that row: "));
+}
+
 TEST_CASE("parity: results that the twin has wrong, too") {
   // Both are compared with fp64: twins that agree on a wrong result do not pass.
   KernelDescription single = kernel_named("rmsnorm");
