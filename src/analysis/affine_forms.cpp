@@ -44,19 +44,6 @@ std::optional<std::array<std::uint32_t, 3>> joined(const AffineTerm& a, const Af
 
 }  // namespace
 
-std::int64_t low_bits(std::uint64_t value, unsigned bits) noexcept {
-  if (bits >= 64) return static_cast<std::int64_t>(value);
-  // A predicate is 0 or 1, not 0 or -1.
-  if (bits == 1) return static_cast<std::int64_t>(value & 1);
-  const std::uint64_t sign = std::uint64_t{1} << (bits - 1);
-  const std::uint64_t low = pattern(value, bits);
-  return static_cast<std::int64_t>((low ^ sign) - sign);
-}
-
-std::uint64_t pattern(std::uint64_t value, unsigned bits) noexcept {
-  return bits >= 64 ? value : value & ((std::uint64_t{1} << bits) - 1);
-}
-
 AffineForm constant_form(std::int64_t value, unsigned bits) {
   AffineForm form;
   form.bits = static_cast<std::uint8_t>(bits);

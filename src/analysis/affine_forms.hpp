@@ -7,10 +7,19 @@
 
 namespace ptxgen::inline v0::analysis {
 
-/// The sign-extended low bits: how coefficients and constants are kept.
-[[nodiscard]] std::int64_t low_bits(std::uint64_t value, unsigned bits) noexcept;
 /// The low bits, filled with zeros.
-[[nodiscard]] std::uint64_t pattern(std::uint64_t value, unsigned bits) noexcept;
+[[nodiscard]] inline std::uint64_t pattern(std::uint64_t value, unsigned bits) noexcept {
+  return bits >= 64 ? value : value & ((std::uint64_t{1} << bits) - 1);
+}
+/// The sign-extended low bits: how coefficients and constants are kept.
+[[nodiscard]] inline std::int64_t low_bits(std::uint64_t value, unsigned bits) noexcept {
+  if (bits >= 64) return static_cast<std::int64_t>(value);
+  // A predicate is 0 or 1, not 0 or -1.
+  if (bits == 1) return static_cast<std::int64_t>(value & 1);
+  const std::uint64_t sign = std::uint64_t{1} << (bits - 1);
+  const std::uint64_t low = pattern(value, bits);
+  return static_cast<std::int64_t>((low ^ sign) - sign);
+}
 
 [[nodiscard]] AffineForm constant_form(std::int64_t value, unsigned bits);
 [[nodiscard]] AffineForm symbol_form(std::uint32_t symbol, unsigned bits);

@@ -140,6 +140,13 @@ void without_second_barrier(Text& text) {
 // Decoding of q6_k
 // ---------------------------------------------------------------------------------
 
+// The factor of the sums so far becomes exp(0).
+void peak_overwritten(Text& text) {
+  text.replace_first(
+      R"((selp\.f32 (%f\d+), 0f00000000, %f\d+, %p\d+;\n    sub\.rn\.f32 %f\d+, )%f\d+,)", "$1$2,");
+}
+void tail_without_guard(Text& text) { text.replace(R"(@%p\d+ ld\.global)", "ld.global"); }
+
 void contiguous_weights(Text& text) {
   text.replace(R"(mad\.lo\.u32 (%r\d+), (%r\d+), 64, (%r\d+);)", "mad.lo.u32 $1, $2, 8, $3;");
 }
@@ -179,8 +186,7 @@ constexpr ParityMutant kMutants[] = {
      "row offsets", "the access through b (line ", false,
      of<BatchedResidualAdd, one_pointer_without_row>},
     {"POS: all rows have the first position", "rope", "rope", "row offsets",
-     "the access through positions (line ", false,
-     of<Rope<RopePairs::Interleaved>, positions_without_row>},
+     "the access through positions (line ", false, of<RopeInterleaved, positions_without_row>},
     {"MDIM: m_dim is loaded, and not used", "batched_gemv", "batched_gemv q4_k", "strategy",
      "m_dim is never loaded; rows from m_dim on are neither read nor written", false,
      of<BatchedGemv, dead_m_dim>},
@@ -209,6 +215,10 @@ constexpr ParityMutant kMutants[] = {
      "[shared-race]", false, of<BatchedGemv, without_first_barrier>},
     {"BAR2: weights are multiplied before x is staged", "batched_gemv", "batched_gemv q4_k",
      "gates", "[shared-race]", false, of<BatchedGemv, without_second_barrier>},
+    {"ALIAS: the running maximum is overwritten before it is used", "attention_decode",
+     "attention_decode", "gates", "[self-subtract]", false, of<AttentionDecode, peak_overwritten>},
+    {"KTAIL: the tail of a row is read without its guard", "batched_gemv", "batched_gemv f32",
+     "M = 2", "differs from the twin on that row", true, of<BatchedGemv, tail_without_guard>},
     {"Q6-1: a lane has neighbours of eight", "batched_gemv", "batched_gemv q6_k", "M = 1",
      "differs from the twin on that row", true, of<BatchedGemv, contiguous_weights>},
     {"Q6-2: low bits are linear", "batched_gemv", "batched_gemv q6_k", "M = 1",
@@ -220,5 +230,14 @@ constexpr ParityMutant kMutants[] = {
 }  // namespace
 
 std::span<const ParityMutant> parity_mutants() { return kMutants; }
+
+ptx::Module rope_of_halves(const void* spec, const ptx::Target& target) {
+  const auto& pairs = *static_cast<const RopeInterleaved*>(spec);
+  const RopeNeox halves{pairs.rows,     pairs.heads,   pairs.head_size, pairs.type,
+                        pairs.indirect, pairs.precise, pairs.inverse,   pairs.factors};
+  Text text(halves.build(target).ptx());
+  text.replace_first("rope_neox", "rope");
+  return ptx::parse(text.text(), "mutant.ptx");
+}
 
 }  // namespace ptxgen::test

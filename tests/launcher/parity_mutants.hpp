@@ -21,4 +21,7 @@ struct ParityMutant {
 
 [[nodiscard]] std::span<const ParityMutant> parity_mutants();
 
+/// `rope`, but it rotates pairs of the halves of a head where that rotates neighbours.
+[[nodiscard]] ptx::Module rope_of_halves(const void* spec, const ptx::Target& target);
+
 }  // namespace ptxgen::test

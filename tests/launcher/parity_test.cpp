@@ -98,7 +98,7 @@ TEST_CASE("every registered pair passes parity for every number of rows") {
   WARN(report.summary());
 }
 
-TEST_CASE("the code of six pairs is built and compared within 50 ms of one core") {
+TEST_CASE("the code of six pairs is built and compared within its time on one core") {
   const Device device = Device::open(driver::emulated::table(), 0, DeviceKind::Cuda);
   ParityOptions options;
   options.launches = false;
@@ -116,7 +116,12 @@ TEST_CASE("the code of six pairs is built and compared within 50 ms of one core"
     best_ms = std::min(best_ms, 1e3 * static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
   }
   WARN("six pairs: " << best_ms << " ms, best of 5");
-  if (!kSanitized) CHECK(best_ms <= 50);
+#ifdef NDEBUG
+  constexpr double kLimit = 50;
+#else
+  constexpr double kLimit = 250;  // -O1, with assertions
+#endif
+  if (!kSanitized) CHECK(best_ms <= kLimit);
 }
 
 TEST_CASE("parity of no pairs is a failure") {
@@ -209,6 +214,15 @@ TEST_CASE("parity: a launch of more rows than the code serves has to be refused"
         "m_dim = 4 of a kernel that was built for 3 rows is not refused; more rows than the code "
         "serves have no result; refuse them in Describe<K>::check");
   CHECK(all_failures(result) == "m_dim: " + check->detail + "\n");
+}
+
+TEST_CASE("parity: ROPE, halves instead of neighbours") {
+  KernelDescription wrong = kernel_named("rope");
+  wrong.build_of = rope_of_halves;
+  const ParityResult result = compared(wrong, "rope", true);
+  const gates::ParityCheck* const check = failure(result, "M = 1");
+  REQUIRE(check != nullptr);
+  CHECK(check->detail.starts_with("first launch: row 0 of y differs from the twin on that row: "));
 }
 
 TEST_CASE("parity: results that the twin has wrong, too") {

@@ -87,8 +87,8 @@ bool any(const AddressList& sorted, std::int64_t low, std::int64_t high, Fn&& fn
   return false;
 }
 
-/// Whether any two accesses have common bytes if those of `b` are `shift` further, whoever the
-/// threads are. One pass over both lists.
+/// Whether any two accesses have common bytes if those of `b` are `shift` further, by any
+/// threads. One pass over both lists.
 bool touches(const AddressList& a, const AddressList& b, const Comparison& c, std::int64_t shift) {
   if (a.empty() || b.empty()) return false;
   const auto bytes_a = static_cast<std::int64_t>(c.bytes_a);
@@ -273,12 +273,12 @@ const AddressList& AccessForm::sorted(std::uint64_t modulus) const {
   for (const Sorted& known : sorted_) {
     if (known.modulus == modulus) return known.addresses;
   }
-  AddressList made;
+  AddressList list;
   for (std::uint32_t t = 0; t < may.size(); ++t) {
-    if (may[t]) made.emplace_back(reduced(address.values[t], modulus), t);
+    if (may[t]) list.emplace_back(reduced(address.values[t], modulus), t);
   }
-  if (!std::is_sorted(made.begin(), made.end())) std::sort(made.begin(), made.end());
-  sorted_.push_back({modulus, std::move(made)});
+  if (!std::is_sorted(list.begin(), list.end())) std::sort(list.begin(), list.end());
+  sorted_.push_back({modulus, std::move(list)});
   return sorted_.back().addresses;
 }
 
