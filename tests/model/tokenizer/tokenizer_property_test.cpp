@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "model/printable.hpp"
 #include "model/tokenizer/pre_tokenizer.hpp"
 #include "model/tokenizer/vocabulary_writer.hpp"
 #include "support/harness.hpp"
@@ -15,6 +14,15 @@ using namespace ptxgen::test;
 namespace {
 
 constexpr model::DecodeOptions kWithControl{.special = true, .continues = false};
+
+constexpr std::string_view kSpace = "\xe2\x96\x81";
+
+std::string with_spaces(std::string text) {
+  for (std::size_t at = text.find(kSpace); at != text.npos; at = text.find(kSpace, at)) {
+    text.replace(at, kSpace.size(), " ");
+  }
+  return text;
+}
 
 std::string utf8(std::uint32_t code) {
   const auto byte = [](std::uint32_t value) {
@@ -113,20 +121,21 @@ std::vector<std::string> merged_slowly(std::vector<std::string> parts, const Sco
   }
 }
 
+// What encodes as it is read.
 bool is_utf8(std::string_view text) {
-  // Escapes of bytes are printed for what is no UTF-8, and for control characters of one byte.
-  std::string readable;
-  for (const char character : text) {
-    const auto byte = static_cast<std::uint8_t>(character);
-    readable += byte < 0x20 || byte == 0x7f ? 'x' : character;
+  while (!text.empty()) {
+    const auto lead = static_cast<std::uint8_t>(text[0]);
+    const std::size_t bytes = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    if (bytes > text.size()) return false;
+    std::uint32_t code = bytes == 1 ? lead : lead & (0xffU >> (bytes + 1));
+    for (std::size_t i = 1; i < bytes; ++i) {
+      code = code << 6 | (static_cast<std::uint8_t>(text[i]) & 0x3fU);
+    }
+    if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return false;
+    if (utf8(code) != text.substr(0, bytes)) return false;
+    text.remove_prefix(bytes);
   }
-  // U+0080 to U+009F are escaped, too: their first byte makes them letters.
-  for (std::size_t at = 0; at + 1 < readable.size(); ++at) {
-    if (readable[at] != '\xc2' || static_cast<std::uint8_t>(readable[at + 1]) >= 0xa0) continue;
-    if (static_cast<std::uint8_t>(readable[at + 1]) >= 0x80) readable.replace(at, 2, "yy");
-  }
-  std::erase(readable, '\\');
-  return printable(readable, 20 * readable.size() + 20).find("\\x") == std::string::npos;
+  return true;
 }
 
 bool has_icu() {
@@ -154,8 +163,10 @@ TEST_CASE("SentencePiece gives every text back") {
   rc::prop("decode is the reverse of encode, but for U+2581", [] {
     const Tokenizer tokenizer = random_pieces().read();
     const std::string text = random_text();
-    RC_PRE(text.find("\xe2\x96\x81") == text.npos);
-    RC_ASSERT(tokenizer.decode(tokenizer.encode(text), kWithControl) == text);
+    RC_PRE(text.find(kSpace) == text.npos);
+    const std::string back = tokenizer.decode(tokenizer.encode(text), kWithControl);
+    // A lead byte that is no UTF-8 may part the three bytes that stand for a space after it.
+    RC_ASSERT((is_utf8(text) ? back : with_spaces(back)) == text);
   });
 }
 
@@ -180,7 +191,7 @@ TEST_CASE("streaming gives the whole text in whole characters") {
     const Tokenizer tokenizer = writer.read();
     const bool is_valid = *rc::gen::arbitrary<bool>();
     const std::string text = is_valid ? random_utf8() : random_text();
-    RC_PRE(text.find("\xe2\x96\x81") == text.npos);
+    RC_PRE(text.find(kSpace) == text.npos);
     const Ids ids = tokenizer.encode(text);
     model::TextStream stream(tokenizer);
     std::string joined;
