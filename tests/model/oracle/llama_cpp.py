@@ -105,10 +105,11 @@ class LlamaCpp:
 
     def tokenize(self, text):
         """With what the file asks for at the beginning; special tokens in the text are text."""
-        data, room = text.encode(), len(text.encode()) + 8
-        tokens = (ctypes.c_int32 * room)()
-        count = self.library.llama_tokenize(self.vocabulary, data, len(data), tokens, room, True,
-                                            False)
+        data = text.encode()
+        capacity = len(data) + 8
+        tokens = (ctypes.c_int32 * capacity)()
+        count = self.library.llama_tokenize(self.vocabulary, data, len(data), tokens,
+                                            capacity, True, False)
         assert count >= 0
         return list(tokens[:count])
 

@@ -39,7 +39,7 @@ BOUND_PERPLEXITY = 0.01
 TEXT = ("The history of the city begins with a small settlement at the mouth of the river, where"
         " traders from the north met the farmers of the valley. In the spring of 1204 the first wall"
         " was built, and with it came the market, the church, and the long quarrel between the two"
-        " families that owned the mills. Nobody knew")
+        " families that owned the mills. None of them knew")
 PROMPTS = ("The capital of Norway is", "Once upon a time there was a small boat that",
            "def fibonacci(n):\n", "Water boils at a lower temperature on a mountain because",
            "Five fruits: 1. apple, 2.")
